@@ -69,7 +69,7 @@ typedef struct program {
     bool asked_only; /* --help, --version: answered already */
 } program;
 
-static void complain(cx_str text)
+static void print_complaint(cx_str text)
 {
     cx_buf line;
     cx_buf_init(&line, cx_alloc_default());
@@ -102,8 +102,8 @@ static cx_status read_kept(program *p, const char *path, size_t limit_bytes, cx_
 }
 
 /* A file an option names.  An empty one is refused: empty bytes mean "not given". */
-static cx_status take_file(program *p, const char *option, const char *path, cx_bytes *out,
-                           cx_err *err)
+static cx_status read_option_file(program *p, const char *option, const char *path, cx_bytes *out,
+                                  cx_err *err)
 {
     CX_TRY(read_kept(p, path, CX_PROOF_BYTES_MAX, out, err));
     if (out->size == 0)
@@ -111,7 +111,7 @@ static cx_status take_file(program *p, const char *option, const char *path, cx_
     return CX_SUCCESS;
 }
 
-static cx_str trimmed(cx_str text)
+static cx_str trim_blanks(cx_str text)
 {
     while (text.size != 0 && strchr(" \t\r\n", text.data[text.size - 1]) != NULL)
         text.size--;
@@ -127,7 +127,7 @@ static bool parse_key(cx_str text, cx_vkey *out, cx_err *err)
     return cx_hex_decode_any(text, out->key.bytes, sizeof out->key.bytes);
 }
 
-static cx_status take_key(program *p, const char *value, cx_err *err)
+static cx_status parse_key_option(program *p, const char *value, cx_err *err)
 {
     cx_vkey *key = &p->keys[p->options.key_count];
     cx_bytes bytes;
@@ -142,7 +142,7 @@ static cx_status take_key(program *p, const char *value, cx_err *err)
         CX_TRY(status);
         if (bytes.size == sizeof key->key.bytes)
             memcpy(key->key.bytes, bytes.data, sizeof key->key.bytes);
-        else if (!parse_key(trimmed(cx_bytes_str(bytes)), key, &why))
+        else if (!parse_key(trim_blanks(cx_bytes_str(bytes)), key, &why))
             return cx_fail(err, CX_E_USAGE,
                            "option --key: found no key in '%s', expected a verifier key, 64 hex "
                            "digits or 32 bytes",
@@ -153,7 +153,8 @@ static cx_status take_key(program *p, const char *value, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take_digest(const char *option, const char *value, cx_digest *out, cx_err *err)
+static cx_status parse_digest_option(const char *option, const char *value, cx_digest *out,
+                                     cx_err *err)
 {
     if (cx_hex_decode_any(cx_str_z(value), out->bytes, sizeof out->bytes))
         return CX_SUCCESS;
@@ -161,8 +162,8 @@ static cx_status take_digest(const char *option, const char *value, cx_digest *o
                    value);
 }
 
-static cx_status take_number(const char *option, const char *value, uint64_t max, uint64_t *out,
-                             cx_err *err)
+static cx_status parse_number_option(const char *option, const char *value, uint64_t max,
+                                     uint64_t *out, cx_err *err)
 {
     uint64_t number = 0;
     bool good = value[0] != 0;
@@ -178,7 +179,7 @@ static cx_status take_number(const char *option, const char *value, uint64_t max
     return CX_SUCCESS;
 }
 
-static cx_status take_word(program *p, const char *option, const char *value, cx_err *err)
+static cx_status parse_word_option(program *p, const char *option, const char *value, cx_err *err)
 {
     cx_check_options *options = &p->options;
     if (strcmp(option, "namespace") == 0) {
@@ -198,50 +199,50 @@ static cx_status take_word(program *p, const char *option, const char *value, cx
                    value);
 }
 
-static cx_status take_value(program *p, const char *option, const char *value, cx_err *err)
+static cx_status parse_value_option(program *p, const char *option, const char *value, cx_err *err)
 {
     cx_check_options *options = &p->options;
     if (strcmp(option, "key") == 0)
-        return take_key(p, value, err);
+        return parse_key_option(p, value, err);
     if (strcmp(option, "cosigners") == 0) {
         uint64_t count = 0;
-        CX_TRY(take_number(option, value, CX_NOTE_KEYS_MAX, &count, err));
+        CX_TRY(parse_number_option(option, value, CX_NOTE_KEYS_MAX, &count, err));
         options->cosigners_required = (size_t)count;
         return CX_SUCCESS;
     }
     if (strcmp(option, "overall-root") == 0) {
         options->overall_root = &p->overall_root;
-        return take_digest(option, value, &p->overall_root, err);
+        return parse_digest_option(option, value, &p->overall_root, err);
     }
     if (strcmp(option, "leaf") == 0) {
         options->leaf_hash = &p->leaf_hash;
-        return take_digest(option, value, &p->leaf_hash, err);
+        return parse_digest_option(option, value, &p->leaf_hash, err);
     }
     if (strcmp(option, "root") == 0) {
         p->has_root = true;
-        return take_digest(option, value, &p->journal.root, err);
+        return parse_digest_option(option, value, &p->journal.root, err);
     }
     if (strcmp(option, "from-root") == 0) {
         p->has_from_root = true;
-        return take_digest(option, value, &p->older.root, err);
+        return parse_digest_option(option, value, &p->older.root, err);
     }
     if (strcmp(option, "size") == 0) {
         p->has_size = true;
-        return take_number(option, value, UINT64_MAX - 1, &p->journal.size, err);
+        return parse_number_option(option, value, UINT64_MAX - 1, &p->journal.size, err);
     }
     if (strcmp(option, "from-size") == 0) {
         p->has_from_size = true;
-        return take_number(option, value, UINT64_MAX - 1, &p->older.size, err);
+        return parse_number_option(option, value, UINT64_MAX - 1, &p->older.size, err);
     }
     if (strcmp(option, "checkpoint") == 0)
-        return take_file(p, option, value, &options->checkpoint, err);
+        return read_option_file(p, option, value, &options->checkpoint, err);
     if (strcmp(option, "from-checkpoint") == 0)
-        return take_file(p, option, value, &options->older_checkpoint, err);
+        return read_option_file(p, option, value, &options->older_checkpoint, err);
     if (strcmp(option, "manifest") == 0)
-        return take_file(p, option, value, &options->manifest, err);
+        return read_option_file(p, option, value, &options->manifest, err);
     if (strcmp(option, "entry") == 0)
-        return take_file(p, option, value, &options->entry, err);
-    return take_word(p, option, value, err);
+        return read_option_file(p, option, value, &options->entry, err);
+    return parse_word_option(p, option, value, err);
 }
 
 /* --- reading the command line ----------------------------------------------------------------- */
@@ -265,7 +266,7 @@ static const char *option_named(const char *word, const char **out_value)
     return NULL;
 }
 
-static cx_status take_flag(program *p, const char *word, cx_err *err)
+static cx_status parse_flag(program *p, const char *word, cx_err *err)
 {
     cx_check_expect expected = p->options.expect;
     if (strcmp(word, "--json") == 0)
@@ -303,12 +304,12 @@ static cx_status read_words(program *p, int argc, char **argv, cx_err *err)
         }
         const char *option = word[1] == '-' ? option_named(word, &value) : NULL;
         if (option == NULL) {
-            CX_TRY(take_flag(p, word, err));
+            CX_TRY(parse_flag(p, word, err));
             continue;
         }
         if (value == NULL && i + 1 == argc)
             return cx_fail(err, CX_E_USAGE, "option --%s needs a value", option);
-        CX_TRY(take_value(p, option, value != NULL ? value : argv[++i], err));
+        CX_TRY(parse_value_option(p, option, value != NULL ? value : argv[++i], err));
     }
     return CX_SUCCESS;
 }
@@ -345,7 +346,7 @@ static int code_of(cx_verdict verdict)
 }
 
 /* Broken outweighs what could not be checked. */
-static int worse(int a, int b)
+static int worse_code(int a, int b)
 {
     if (a == EXIT_BROKEN || b == EXIT_BROKEN)
         return EXIT_BROKEN;
@@ -366,7 +367,8 @@ static cx_status write_all(program *p, cx_bytes bytes, cx_err *err)
     return status;
 }
 
-static cx_status report(program *p, const cx_check_result *result, const char *path, cx_err *err)
+static cx_status print_report(program *p, const cx_check_result *result, const char *path,
+                              cx_err *err)
 {
     cx_buf out;
     cx_buf_init(&out, cx_alloc_default());
@@ -438,16 +440,16 @@ static cx_status check_file(program *p, const char *path, int *out_code, cx_err 
         cx_check_result_of(&found, &result);
     *out_code = code_of(result.finding.verdict);
     if (failed && !p->json) {
-        complain(cx_str_z(found.message));
+        print_complaint(cx_str_z(found.message));
         status = CX_SUCCESS;
     } else {
-        status = report(p, &result, path, err);
+        status = print_report(p, &result, path, err);
     }
     cx_arena_reset(&p->arena, mark);
     return status;
 }
 
-static cx_status run(program *p, int argc, char **argv, int *out_code, cx_err *err)
+static cx_status run_checks(program *p, int argc, char **argv, int *out_code, cx_err *err)
 {
     CX_TRY(read_words(p, argc, argv, err));
     CX_TRY(join_options(p, err));
@@ -462,7 +464,7 @@ static cx_status run(program *p, int argc, char **argv, int *out_code, cx_err *e
     for (size_t i = 0; i < p->file_count; i++) {
         int code = EXIT_UNCHECKED;
         CX_TRY(check_file(p, p->files[i], &code, err));
-        *out_code = worse(*out_code, code);
+        *out_code = worse_code(*out_code, code);
     }
     return CX_SUCCESS;
 }
@@ -477,9 +479,10 @@ int main(int argc, char **argv)
     p.options.now_ns = (int64_t)p.io->wall_ns(p.io);
     cx_arena_init(&p.arena, cx_alloc_default(), 0);
     p.files = CX_ARENA_ARRAY(&p.arena, const char *, (size_t)argc + 1);
-    cx_status status = p.files == NULL ? cx_fail_nomem(&err) : run(&p, argc, argv, &code, &err);
+    cx_status status =
+        p.files == NULL ? cx_fail_nomem(&err) : run_checks(&p, argc, argv, &code, &err);
     if (cx_failed(status)) {
-        complain(cx_str_z(err.message));
+        print_complaint(cx_str_z(err.message));
         code = EXIT_UNCHECKED;
         if (err.code == CX_E_USAGE) {
             (void)fprintf(stderr, "See 'cortex-verify --help'.\n");

@@ -14,7 +14,7 @@
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
 /* A huge page needs its place: a block that starts anywhere is a quarter small pages. */
-static void *place(void *block, size_t size_bytes)
+static void *align_huge_block(void *block, size_t size_bytes)
 {
     if (block != NULL || size_bytes < HUGE_BYTES)
         return realloc(block, size_bytes);
@@ -22,7 +22,7 @@ static void *place(void *block, size_t size_bytes)
 }
 
 /* A hint: where the system has no huge pages nothing changes. */
-static void *advise(void *block, size_t size_bytes)
+static void *advise_huge_pages(void *block, size_t size_bytes)
 {
     uintptr_t page = 4096, start = ((uintptr_t)block + page - 1) & ~(page - 1);
     size_t skipped = start - (uintptr_t)block;
@@ -40,7 +40,7 @@ static void *resize_libc(void *ctx, void *block, size_t old_size_bytes, size_t n
         free(block);
         return NULL;
     }
-    return advise(place(block, new_size_bytes), new_size_bytes);
+    return advise_huge_pages(align_huge_block(block, new_size_bytes), new_size_bytes);
 }
 
 const cx_alloc *cx_alloc_default(void)

@@ -19,7 +19,7 @@ static uint64_t read64(const uint8_t *data)
 }
 
 /* The two halves of the 128-bit product folded together: every input bit reaches every output. */
-static uint64_t fold(uint64_t a, uint64_t b)
+static uint64_t fold_product(uint64_t a, uint64_t b)
 {
     cx_wide product = cx_wide_product(a, b);
     return product.low ^ product.high;
@@ -31,11 +31,11 @@ static inline uint64_t hash_bytes(uint64_t seed, const void *data, size_t size_b
 {
     const uint64_t k0 = 0x9e3779b97f4a7c15u, k1 = 0xd1b54a32d192ed03u;
     const uint8_t *at = data;
-    const uint64_t secret = fold(seed ^ k1, k0);
-    uint64_t hash = seed ^ fold(size_bytes ^ k0, k1);
+    const uint64_t secret = fold_product(seed ^ k1, k0);
+    uint64_t hash = seed ^ fold_product(size_bytes ^ k0, k1);
     size_t left = size_bytes;
     for (; left > 16; left -= 16, at += 16)
-        hash = fold(read64(at) ^ k0 ^ hash, read64(at + 8) ^ secret);
+        hash = fold_product(read64(at) ^ k0 ^ hash, read64(at + 8) ^ secret);
     uint64_t a = 0, b = 0;
     if (left >= 8) {
         a = read64(at);
@@ -44,8 +44,8 @@ static inline uint64_t hash_bytes(uint64_t seed, const void *data, size_t size_b
         for (size_t i = 0; i < left; i++)
             a = a << 8 | at[i];
     }
-    hash = fold(a ^ k0 ^ hash, b ^ secret);
-    return fold(hash ^ k1, seed ^ k0);
+    hash = fold_product(a ^ k0 ^ hash, b ^ secret);
+    return fold_product(hash ^ k1, seed ^ k0);
 }
 
 uint64_t cx_map_hash_bytes(uint64_t seed, const void *data, size_t size_bytes)
@@ -78,7 +78,7 @@ uint64_t cx_map_hash(const cx_map *map, cx_str key)
 }
 
 /* The slot holding the key, or the free one where it belongs (I2). */
-static cx_map_slot *probe(const cx_map *map, cx_str key, uint64_t hash)
+static cx_map_slot *find_slot(const cx_map *map, cx_str key, uint64_t hash)
 {
     size_t mask = map->slot_count - 1;
     for (size_t at = (size_t)hash & mask;; at = (at + 1) & mask) {
@@ -102,7 +102,7 @@ static cx_status resize_slots(cx_map *map, size_t slot_count, cx_err *err)
     map->slot_count = slot_count;
     for (size_t i = 0; i < old_count; i++)
         if (old[i].hash != 0)
-            *probe(map, (cx_str){old[i].key, old[i].key_size}, old[i].hash) = old[i];
+            *find_slot(map, (cx_str){old[i].key, old[i].key_size}, old[i].hash) = old[i];
     cx_alloc_free(map->alloc, old, old_count * sizeof *old);
     return CX_SUCCESS;
 }
@@ -122,7 +122,7 @@ uint64_t *cx_map_find_hashed(const cx_map *map, cx_str key, uint64_t hash)
 {
     if (map->slot_count == 0)
         return NULL;
-    cx_map_slot *slot = probe(map, key, hash);
+    cx_map_slot *slot = find_slot(map, key, hash);
     return slot->hash == 0 ? NULL : &slot->value;
 }
 
@@ -136,7 +136,7 @@ cx_status cx_map_put_hashed(cx_map *map, cx_str key, uint64_t hash, uint64_t **o
 {
     CX_DEBUG_ASSERT(hash != 0);
     CX_TRY(cx_map_reserve(map, map->used + 1, err));
-    cx_map_slot *slot = probe(map, key, hash);
+    cx_map_slot *slot = find_slot(map, key, hash);
     bool is_new = slot->hash == 0;
     if (is_new) {
         *slot = (cx_map_slot){key.data, key.size, 0, hash};

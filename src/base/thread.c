@@ -69,7 +69,7 @@ void cx_lock_wake(cx_lock *lock)
     (void)pthread_cond_broadcast(&lock->changed);
 }
 
-static void *run_thread(void *arg)
+static void *thread_main(void *arg)
 {
     const cx_thread *self = arg;
     self->work(self->arg);
@@ -83,7 +83,7 @@ bool cx_thread_start(cx_thread *thread, void (*work)(void *arg), void *arg)
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);
     *thread = (cx_thread){.work = work, .arg = arg};
-    thread->started = pthread_create(&thread->id, NULL, run_thread, thread) == 0;
+    thread->started = pthread_create(&thread->id, NULL, thread_main, thread) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return thread->started;
 }
@@ -111,7 +111,7 @@ typedef struct member {
     unsigned index;
 } member;
 
-static void *run_member(void *arg)
+static void *member_main(void *arg)
 {
     const member *self = arg;
     self->work(self->arg, self->index);
@@ -127,7 +127,7 @@ void cx_thread_team(unsigned count, void (*work)(void *arg, unsigned index), voi
         count = TEAM_MAX;
     for (unsigned i = 1; i < count; i++) {
         members[i] = (member){work, arg, i};
-        started[i] = pthread_create(&threads[i], NULL, run_member, &members[i]) == 0;
+        started[i] = pthread_create(&threads[i], NULL, member_main, &members[i]) == 0;
     }
     work(arg, 0);
     for (unsigned i = 1; i < count; i++)

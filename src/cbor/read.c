@@ -56,7 +56,7 @@ static bool too_long(uint64_t argument, unsigned width)
     }
 }
 
-static bool take_head(cx_cbor_reader *reader, item_head *out)
+static bool read_head(cx_cbor_reader *reader, item_head *out)
 {
     size_t at = reader->offset;
     if (!cx_cbor_ok(reader))
@@ -102,9 +102,9 @@ static const char *type_name(cx_cbor_type type)
     return names[type <= CX_CBOR_NONE ? type : CX_CBOR_NONE];
 }
 
-static bool take_type(cx_cbor_reader *reader, cx_cbor_type type, item_head *out)
+static bool read_head_of_type(cx_cbor_reader *reader, cx_cbor_type type, item_head *out)
 {
-    if (!take_head(reader, out))
+    if (!read_head(reader, out))
         return false;
     if (out->type == type)
         return true;
@@ -152,13 +152,13 @@ uint64_t cx_cbor_read_uint(cx_cbor_reader *reader)
         return (uint64_t)data[1] << 8 | data[2];
     }
     item_head head;
-    return take_type(reader, CX_CBOR_UINT, &head) ? head.argument : 0;
+    return read_head_of_type(reader, CX_CBOR_UINT, &head) ? head.argument : 0;
 }
 
 uint64_t cx_cbor_read_uint_max(cx_cbor_reader *reader, uint64_t max)
 {
     item_head head;
-    if (!take_type(reader, CX_CBOR_UINT, &head))
+    if (!read_head_of_type(reader, CX_CBOR_UINT, &head))
         return 0;
     if (head.argument > max) {
         cx_cbor_refuse(reader, head.offset, "%llu is more than the allowed %llu",
@@ -171,7 +171,7 @@ uint64_t cx_cbor_read_uint_max(cx_cbor_reader *reader, uint64_t max)
 int64_t cx_cbor_read_int(cx_cbor_reader *reader)
 {
     item_head head;
-    if (!take_head(reader, &head))
+    if (!read_head(reader, &head))
         return 0;
     if (head.type != CX_CBOR_UINT && head.type != CX_CBOR_NEGATIVE) {
         cx_cbor_refuse(reader, head.offset, "%s where an integer is expected",
@@ -233,7 +233,7 @@ static bool check_float(cx_cbor_reader *reader, const item_head *head, double va
 double cx_cbor_read_f64(cx_cbor_reader *reader)
 {
     item_head head;
-    if (!take_type(reader, CX_CBOR_SIMPLE, &head))
+    if (!read_head_of_type(reader, CX_CBOR_SIMPLE, &head))
         return 0;
     if (head.info < 25) {
         cx_cbor_refuse(reader, head.offset, "a simple value where a float is expected");
@@ -257,7 +257,7 @@ float cx_cbor_read_f32(cx_cbor_reader *reader)
 bool cx_cbor_read_bool(cx_cbor_reader *reader)
 {
     item_head head;
-    if (!take_type(reader, CX_CBOR_SIMPLE, &head))
+    if (!read_head_of_type(reader, CX_CBOR_SIMPLE, &head))
         return false;
     if (head.info != 20 && head.info != 21)
         cx_cbor_refuse(reader, head.offset, "something else where true or false is expected");
@@ -266,7 +266,7 @@ bool cx_cbor_read_bool(cx_cbor_reader *reader)
 
 /* --- strings --------------------------------------------------------------------------------- */
 
-static cx_bytes take_string(cx_cbor_reader *reader, const item_head *head)
+static cx_bytes read_string_bytes(cx_cbor_reader *reader, const item_head *head)
 {
     if (head->argument > reader->size - reader->offset) {
         cx_cbor_refuse(reader, head->offset, "a string longer than the bytes that are left");
@@ -280,8 +280,8 @@ static cx_bytes take_string(cx_cbor_reader *reader, const item_head *head)
 cx_bytes cx_cbor_read_bytes(cx_cbor_reader *reader)
 {
     item_head head;
-    return take_type(reader, CX_CBOR_BYTES, &head) ? take_string(reader, &head)
-                                                   : (cx_bytes){NULL, 0};
+    return read_head_of_type(reader, CX_CBOR_BYTES, &head) ? read_string_bytes(reader, &head)
+                                                           : (cx_bytes){NULL, 0};
 }
 
 bool cx_cbor_read_exactly(cx_cbor_reader *reader, void *out, size_t size)
@@ -314,9 +314,9 @@ cx_digest cx_cbor_read_digest(cx_cbor_reader *reader)
 cx_str cx_cbor_read_text(cx_cbor_reader *reader)
 {
     item_head head;
-    if (!take_type(reader, CX_CBOR_TEXT, &head))
+    if (!read_head_of_type(reader, CX_CBOR_TEXT, &head))
         return (cx_str){NULL, 0};
-    cx_str text = cx_bytes_str(take_string(reader, &head));
+    cx_str text = cx_bytes_str(read_string_bytes(reader, &head));
     if (cx_cbor_ok(reader) && !cx_utf8_valid(text)) {
         cx_cbor_refuse(reader, head.offset, "a text that is not valid UTF-8");
         return (cx_str){NULL, 0};
@@ -326,10 +326,11 @@ cx_str cx_cbor_read_text(cx_cbor_reader *reader)
 
 /* --- arrays and maps ------------------------------------------------------------------------- */
 
-static size_t take_count(cx_cbor_reader *reader, cx_cbor_type type, size_t bytes_each, size_t max)
+static size_t read_array_count(cx_cbor_reader *reader, cx_cbor_type type, size_t bytes_each,
+                               size_t max)
 {
     item_head head;
-    if (!take_type(reader, type, &head))
+    if (!read_head_of_type(reader, type, &head))
         return 0;
     if (head.argument > (reader->size - reader->offset) / bytes_each) {
         cx_cbor_refuse(reader, head.offset, "more items than the bytes that are left can hold");
@@ -345,18 +346,18 @@ static size_t take_count(cx_cbor_reader *reader, cx_cbor_type type, size_t bytes
 
 size_t cx_cbor_read_array(cx_cbor_reader *reader, size_t max)
 {
-    return take_count(reader, CX_CBOR_ARRAY, 1, max);
+    return read_array_count(reader, CX_CBOR_ARRAY, 1, max);
 }
 
 size_t cx_cbor_read_map(cx_cbor_reader *reader, size_t max)
 {
-    return take_count(reader, CX_CBOR_MAP, 2, max);
+    return read_array_count(reader, CX_CBOR_MAP, 2, max);
 }
 
 uint64_t cx_cbor_read_tag(cx_cbor_reader *reader)
 {
     item_head head;
-    return take_type(reader, CX_CBOR_TAG, &head) ? head.argument : 0;
+    return read_head_of_type(reader, CX_CBOR_TAG, &head) ? head.argument : 0;
 }
 
 cx_cbor_members cx_cbor_read_members(cx_cbor_reader *reader)
@@ -517,7 +518,7 @@ static void check_item(cx_cbor_reader *reader, unsigned depth)
     case CX_CBOR_UINT: (void)cx_cbor_read_uint(reader); break;
     case CX_CBOR_NEGATIVE: {
         item_head head;
-        (void)take_head(reader, &head);
+        (void)read_head(reader, &head);
         break;
     }
     case CX_CBOR_BYTES: (void)cx_cbor_read_bytes(reader); break;
@@ -537,7 +538,7 @@ static void check_item(cx_cbor_reader *reader, unsigned depth)
     case CX_CBOR_TAG: cx_cbor_refuse(reader, at, "a tag"); break;
     case CX_CBOR_NONE: {
         item_head head;
-        (void)take_head(reader, &head);
+        (void)read_head(reader, &head);
         break;
     }
     }

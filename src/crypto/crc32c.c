@@ -51,7 +51,7 @@ static void make_table(void)
         }
 }
 
-static uint32_t plain(uint32_t crc, const uint8_t *at, size_t size)
+static uint32_t crc_by_table(uint32_t crc, const uint8_t *at, size_t size)
 {
     int failed = pthread_once(&table_made, make_table);
     CX_ASSERT(failed == 0);
@@ -200,7 +200,7 @@ WIDE static uint32_t wide(uint32_t crc, const uint8_t *at, size_t size)
 /* --- choosing ------------------------------------------------------------------------------ */
 
 #ifdef CRC_X86
-static cx_crc32c_kernel ask_processor(void)
+static cx_crc32c_kernel detect_kernel(void)
 {
     if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("pclmul"))
         return CX_CRC32C_PORTABLE;
@@ -211,13 +211,13 @@ static cx_crc32c_kernel ask_processor(void)
 #endif
 
 /* The fastest one, asked for once: a hypervisor makes the question dear. */
-static cx_crc32c_kernel chosen(void)
+static cx_crc32c_kernel chosen_kernel(void)
 {
 #ifdef CRC_X86
     static _Atomic int known; /* 0 = not asked, else the kernel + 1 */
     int found = atomic_load_explicit(&known, memory_order_relaxed);
     if (CX_UNLIKELY(found == 0)) {
-        found = (int)ask_processor() + 1;
+        found = (int)detect_kernel() + 1;
         atomic_store_explicit(&known, found, memory_order_relaxed);
     }
     return (cx_crc32c_kernel)(found - 1);
@@ -228,7 +228,7 @@ static cx_crc32c_kernel chosen(void)
 
 bool cx_crc32c_has(cx_crc32c_kernel kernel)
 {
-    return kernel <= chosen();
+    return kernel <= chosen_kernel();
 }
 
 uint32_t cx_crc32c_add_with(cx_crc32c_kernel kernel, uint32_t crc, const void *data,
@@ -241,10 +241,10 @@ uint32_t cx_crc32c_add_with(cx_crc32c_kernel kernel, uint32_t crc, const void *d
         return ~sse42(~crc, data, size_bytes);
 #endif
     CX_ASSERT(kernel == CX_CRC32C_PORTABLE);
-    return ~plain(~crc, data, size_bytes);
+    return ~crc_by_table(~crc, data, size_bytes);
 }
 
 uint32_t cx_crc32c_add(uint32_t crc, const void *data, size_t size_bytes)
 {
-    return cx_crc32c_add_with(chosen(), crc, data, size_bytes);
+    return cx_crc32c_add_with(chosen_kernel(), crc, data, size_bytes);
 }

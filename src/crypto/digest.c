@@ -51,7 +51,7 @@ const uint32_t cx_digest_padding_wk[64] __attribute__((aligned(64))) = {
 
 enum { ASKED = 1, HAS_SHANI = 2, HAS_AVX512 = 4 };
 
-static unsigned ask_processor(void)
+static unsigned detect_features(void)
 {
     unsigned found = ASKED;
 #ifdef CX_DIGEST_X86
@@ -69,12 +69,12 @@ static unsigned ask_processor(void)
 
 /* Asked once: a hypervisor makes the question cost as much as thousands of hashes.  Two threads
  * asking at the same time find the same. */
-static unsigned features(void)
+static unsigned processor_features(void)
 {
     static _Atomic unsigned known;
     unsigned found = atomic_load_explicit(&known, memory_order_relaxed);
     if (CX_UNLIKELY(found == 0)) {
-        found = ask_processor();
+        found = detect_features();
         atomic_store_explicit(&known, found, memory_order_relaxed);
     }
     return found;
@@ -84,8 +84,8 @@ bool cx_digest_has(cx_digest_kernel kernel)
 {
     switch (kernel) {
     case CX_DIGEST_PORTABLE: return true;
-    case CX_DIGEST_SHANI: return (features() & HAS_SHANI) != 0;
-    case CX_DIGEST_AVX512: return (features() & HAS_AVX512) != 0;
+    case CX_DIGEST_SHANI: return (processor_features() & HAS_SHANI) != 0;
+    case CX_DIGEST_AVX512: return (processor_features() & HAS_AVX512) != 0;
     }
     return false;
 }
@@ -120,19 +120,19 @@ static void store_u32(uint8_t *data, uint32_t value)
         data[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
-static uint32_t right(uint32_t x, unsigned count)
+static uint32_t rotate_right(uint32_t x, unsigned count)
 {
     return x >> count | x << (32 - count);
 }
 
-static void expand(const uint8_t *data, uint32_t w[64])
+static void expand_schedule(const uint8_t *data, uint32_t w[64])
 {
     for (size_t i = 0; i < 16; i++)
         w[i] = load_u32(data + 4 * i);
     for (size_t i = 16; i < 64; i++) {
         uint32_t near = w[i - 2], far = w[i - 15];
-        w[i] = w[i - 16] + (right(far, 7) ^ right(far, 18) ^ far >> 3) + w[i - 7] +
-               (right(near, 17) ^ right(near, 19) ^ near >> 10);
+        w[i] = w[i - 16] + (rotate_right(far, 7) ^ rotate_right(far, 18) ^ far >> 3) + w[i - 7] +
+               (rotate_right(near, 17) ^ rotate_right(near, 19) ^ near >> 10);
     }
 }
 
@@ -141,13 +141,15 @@ void cx_digest_plain_compress(uint32_t state[8], const uint8_t *data, size_t blo
 {
     for (; block_count > 0; block_count--, data += BLOCK) {
         uint32_t w[64], v[8];
-        expand(data, w);
+        expand_schedule(data, w);
         memcpy(v, state, sizeof v);
         for (size_t i = 0; i < 64; i++) {
-            uint32_t t1 = v[7] + (right(v[4], 6) ^ right(v[4], 11) ^ right(v[4], 25)) +
-                          ((v[4] & v[5]) ^ (~v[4] & v[6])) + cx_digest_k[i] + w[i];
-            uint32_t t2 = (right(v[0], 2) ^ right(v[0], 13) ^ right(v[0], 22)) +
-                          ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
+            uint32_t t1 =
+                v[7] + (rotate_right(v[4], 6) ^ rotate_right(v[4], 11) ^ rotate_right(v[4], 25)) +
+                ((v[4] & v[5]) ^ (~v[4] & v[6])) + cx_digest_k[i] + w[i];
+            uint32_t t2 =
+                (rotate_right(v[0], 2) ^ rotate_right(v[0], 13) ^ rotate_right(v[0], 22)) +
+                ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
             memmove(v + 1, v, 7 * sizeof v[0]);
             v[4] += t1;
             v[0] = t1 + t2;

@@ -49,7 +49,7 @@ static bool next_segment(lane *l)
 }
 
 /* The piece before the body makes the first block with some of it.  Returns how much that takes. */
-static size_t join(lane *l, cx_bytes head, cx_bytes body)
+static size_t join_first_block(lane *l, cx_bytes head, cx_bytes body)
 {
     size_t left = BLOCK - head.size, taken = body.size < left ? body.size : left;
     memcpy(l->first, head.data, head.size);
@@ -58,14 +58,14 @@ static size_t join(lane *l, cx_bytes head, cx_bytes body)
     return taken;
 }
 
-static void cut(lane *l, const cx_digest_pieces *message)
+static void cut_message(lane *l, const cx_digest_pieces *message)
 {
     cx_bytes head = message->head, body = message->body;
     size_t size = head.size + body.size;
     CX_DEBUG_ASSERT(head.size < BLOCK);
     l->block_count = 0;
     if (head.size != 0) {
-        size_t taken = join(l, head, body);
+        size_t taken = join_first_block(l, head, body);
         if (size >= BLOCK) {
             l->data = l->first;
             l->block_count = 1;
@@ -83,7 +83,7 @@ static void cut(lane *l, const cx_digest_pieces *message)
 }
 
 /* Gives a lane the next message, or stops it when there is none. */
-static void refill(filling *f, size_t index)
+static void refill_lane(filling *f, size_t index)
 {
     lane *l = &f->lanes[index];
     l->running = f->next < f->messages->count;
@@ -91,13 +91,13 @@ static void refill(filling *f, size_t index)
         return;
     const cx_digest_pieces message = cx_digest_message_at(f->messages, f->next);
     l->message = f->next++;
-    cut(l, &message);
+    cut_message(l, &message);
     for (size_t i = 0; i < 8; i++)
         lane_state(f, index)[i * f->kernel->word_stride] = cx_digest_first_state[i];
     f->running_count++;
 }
 
-static void finish(filling *f, size_t index)
+static void finish_lane(filling *f, size_t index)
 {
     f->out[f->lanes[index].message] =
         cx_digest_of_state(lane_state(f, index), f->kernel->word_stride);
@@ -105,7 +105,7 @@ static void finish(filling *f, size_t index)
 }
 
 /* All lanes over as many blocks as the one with the fewest has left. */
-static void advance(filling *f)
+static void advance_lanes(filling *f)
 {
     const uint8_t *data[CX_DIGEST_LANES_MAX];
     size_t step = SIZE_MAX, some = 0;
@@ -126,8 +126,8 @@ static void advance(filling *f)
         l->data += step * BLOCK;
         l->block_count -= step;
         if (l->block_count == 0 && !next_segment(l)) {
-            finish(f, i);
-            refill(f, i);
+            finish_lane(f, i);
+            refill_lane(f, i);
         }
     }
 }
@@ -156,9 +156,9 @@ void cx_digest_lanes_many(const cx_digest_lanes *lanes, const cx_digest_messages
     f.next = f.running_count = 0;
     memset(f.states, 0, sizeof f.states);
     for (size_t i = 0; i < lanes->lane_count; i++)
-        refill(&f, i);
+        refill_lane(&f, i);
     while (f.running_count >= lanes->worth_count)
-        advance(&f);
+        advance_lanes(&f);
     for (size_t i = 0; i < lanes->lane_count; i++) {
         if (f.lanes[i].running)
             finish_alone(&f, i);

@@ -251,13 +251,13 @@ CX_LANES_KERNEL static void pick_multiple(const addend multiples[MULTIPLES],
 }
 
 #ifdef CX_LANES_EMULATED
-static inline void lookup(lanes *out, const lanes *table, const lanes *slots)
+static inline void lookup_slots(lanes *out, const lanes *table, const lanes *slots)
 {
     for (size_t i = 0; i < CX_KEY_LANES; i++)
         (*out)[i] = (*table)[(*slots)[i] & 7];
 }
 #else
-#define lookup(out, table, slots) \
+#define lookup_slots(out, table, slots) \
     (*(out) = (lanes)_mm512_permutexvar_epi64((__m512i) * (slots), (__m512i) * (table)))
 #endif
 
@@ -269,9 +269,9 @@ CX_LANES_KERNEL static void pick_base(const int8_t digits[CX_KEY_LANES], addend 
     lanes none = (lanes)(d.size == 0), slots = d.size - 1;
     field_set_small(&out->z2, 2);
     for (size_t i = 0; i < 5; i++) {
-        lookup(&out->plus.v[i], &base.plus[i], &slots);
-        lookup(&out->minus.v[i], &base.minus[i], &slots);
-        lookup(&out->t2d.v[i], &base.t2d[i], &slots);
+        lookup_slots(&out->plus.v[i], &base.plus[i], &slots);
+        lookup_slots(&out->minus.v[i], &base.minus[i], &slots);
+        lookup_slots(&out->t2d.v[i], &base.t2d[i], &slots);
         out->plus.v[i] &= ~none;
         out->minus.v[i] &= ~none;
         out->t2d.v[i] &= ~none;
@@ -283,7 +283,7 @@ CX_LANES_KERNEL static void pick_base(const int8_t digits[CX_KEY_LANES], addend 
 
 /* --- the equation -------------------------------------------------------------------------- */
 
-CX_LANES_KERNEL static void combine(const cx_ed25519_eight *in, const point *a, point *out)
+CX_LANES_KERNEL static void combine_points(const cx_ed25519_eight *in, const point *a, point *out)
 {
     addend multiples[MULTIPLES], picked;
     make_multiples(a, multiples);
@@ -325,7 +325,7 @@ CX_LANES_KERNEL unsigned cx_ed25519_avx512(const cx_ed25519_eight *in)
     memcpy(keys, in->keys, sizeof keys);
     memcpy(points, in->points, sizeof points);
     decode_negated(&a, keys, &good);
-    combine(in, &a, &sum);
+    combine_points(in, &a, &sum);
     compare_encoded(&sum, points, &equal);
     unsigned found = 0;
     for (size_t i = 0; i < CX_KEY_LANES; i++)

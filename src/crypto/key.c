@@ -32,7 +32,7 @@ static void need_sodium(void)
     CX_ASSERT(pthread_once(&once, start_sodium) == 0);
 }
 
-static bool verify(const cx_pubkey *key, cx_bytes message, const cx_signature *signature)
+static bool verify_signature(const cx_pubkey *key, cx_bytes message, const cx_signature *signature)
 {
     return crypto_sign_verify_detached(signature->bytes, message.data, message.size, key->bytes) ==
            0;
@@ -41,7 +41,7 @@ static bool verify(const cx_pubkey *key, cx_bytes message, const cx_signature *s
 bool cx_ed25519_verify(const cx_pubkey *key, cx_bytes message, const cx_signature *signature)
 {
     need_sodium();
-    return verify(key, message, signature);
+    return verify_signature(key, message, signature);
 }
 
 /* --- many ---------------------------------------------------------------------------------- */
@@ -50,12 +50,12 @@ bool cx_ed25519_verify(const cx_pubkey *key, cx_bytes message, const cx_signatur
 enum { WORTH_LANES = 2, WINDOW = 64 };
 
 #ifdef CX_KEY_X86
-static unsigned ask_lanes(const cx_ed25519_item *const items[CX_KEY_LANES])
+static unsigned verify_in_lanes(const cx_ed25519_item *const items[CX_KEY_LANES])
 {
     return cx_key_lanes_with(items, cx_sha512_avx512, cx_ed25519_avx512);
 }
 #else
-static unsigned ask_lanes(const cx_ed25519_item *const items[CX_KEY_LANES])
+static unsigned verify_in_lanes(const cx_ed25519_item *const items[CX_KEY_LANES])
 {
     (void)items;
     return 0;
@@ -81,11 +81,11 @@ static void verify_window(const cx_ed25519_item *items, bool *out_good, size_t c
         size_t used = count - first < CX_KEY_LANES ? count - first : CX_KEY_LANES;
         for (size_t i = 0; i < CX_KEY_LANES; i++)
             eight[i] = sorted[first + (i < used ? i : 0)];
-        unsigned good = used < WORTH_LANES ? 0 : ask_lanes(eight);
+        unsigned good = used < WORTH_LANES ? 0 : verify_in_lanes(eight);
         for (size_t i = 0; i < used; i++)
             out_good[eight[i] - items] =
                 (good >> i & 1) != 0 ||
-                verify(&eight[i]->key, eight[i]->message, &eight[i]->signature);
+                verify_signature(&eight[i]->key, eight[i]->message, &eight[i]->signature);
     }
 }
 
@@ -98,5 +98,5 @@ void cx_ed25519_verify_many(const cx_ed25519_item *items, bool *out_good, size_t
                           count - first < WINDOW ? count - first : WINDOW);
     else
         for (size_t i = 0; i < count; i++)
-            out_good[i] = verify(&items[i].key, items[i].message, &items[i].signature);
+            out_good[i] = verify_signature(&items[i].key, items[i].message, &items[i].signature);
 }

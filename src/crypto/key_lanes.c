@@ -77,7 +77,7 @@ static bool is_plain_point(const uint8_t encoded[32])
     return is_below(y, prime);
 }
 
-static bool may_ask(const cx_ed25519_item *item)
+static bool fits_lanes(const cx_ed25519_item *item)
 {
     return is_below_order(item->signature.bytes + 32) && is_plain_point(item->key.bytes) &&
            is_plain_point(item->signature.bytes);
@@ -131,7 +131,7 @@ unsigned cx_key_lanes_with(const cx_ed25519_item *const items[CX_KEY_LANES], cx_
     cx_ed25519_eight eight;
     unsigned asked = 0;
     for (size_t i = 0; i < CX_KEY_LANES; i++) {
-        bool ask = may_ask(items[i]);
+        bool ask = fits_lanes(items[i]);
         asked |= (unsigned)ask << i;
         put_words(items[i]->key.bytes, eight.keys, i);
         put_words(items[i]->signature.bytes, eight.points, i);

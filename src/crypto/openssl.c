@@ -13,7 +13,7 @@ static struct {
     cx_openssl table;
 } found = {.once = PTHREAD_ONCE_INIT};
 
-static cx_status load(cx_openssl *out)
+static cx_status load_openssl(cx_openssl *out)
 {
     cx_library *library;
     CX_TRY(cx_library_load("libcrypto.so.3", &library, NULL));
@@ -25,7 +25,7 @@ static cx_status load(cx_openssl *out)
 
 static void load_once(void)
 {
-    found.usable = !cx_failed(load(&found.table));
+    found.usable = !cx_failed(load_openssl(&found.table));
 }
 
 const cx_openssl *cx_openssl_get(void)

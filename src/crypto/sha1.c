@@ -7,7 +7,7 @@
 
 #include "crypto/internal.h"
 
-static uint32_t rotate(uint32_t value, unsigned count)
+static uint32_t rotate_left(uint32_t value, unsigned count)
 {
     return value << count | value >> (32 - count);
 }
@@ -24,11 +24,11 @@ static void store_u32(uint8_t *data, uint32_t value)
 }
 
 /* One round; the roles of the five words turn by one from each to the next. */
-#define ROUND(a, b, c, d, e, f, k)                   \
-    do {                                             \
-        (e) += rotate((a), 5) + (f) + (k) + WORD(i); \
-        (b) = rotate((b), 30);                       \
-        i++;                                         \
+#define ROUND(a, b, c, d, e, f, k)                        \
+    do {                                                  \
+        (e) += rotate_left((a), 5) + (f) + (k) + WORD(i); \
+        (b) = rotate_left((b), 30);                       \
+        i++;                                              \
     } while (0)
 #define FIVE(F, k)                             \
     do {                                       \
@@ -52,7 +52,7 @@ void cx_sha1_plain_compress(uint32_t state[5], const uint8_t *data, size_t block
         for (unsigned t = 0; t < 16; t++)
             words[t] = load_u32(data + 4 * t);
         for (unsigned t = 16; t < 80; t++)
-            words[t] = rotate(words[t - 3] ^ words[t - 8] ^ words[t - 14] ^ words[t - 16], 1);
+            words[t] = rotate_left(words[t - 3] ^ words[t - 8] ^ words[t - 14] ^ words[t - 16], 1);
         while (i < 20)
             FIVE(CHOOSE, UINT32_C(0x5a827999));
         while (i < 40)
@@ -69,7 +69,7 @@ void cx_sha1_plain_compress(uint32_t state[5], const uint8_t *data, size_t block
     }
 }
 
-static void compress(uint32_t state[5], const uint8_t *data, size_t block_count)
+static void compress_blocks(uint32_t state[5], const uint8_t *data, size_t block_count)
 {
 #ifdef CX_DIGEST_X86
     if (cx_digest_has(CX_DIGEST_SHANI)) {
@@ -103,9 +103,9 @@ void cx_sha1_add(cx_sha1 *hash, const void *data, size_t size_bytes)
         size_bytes -= take;
         if (waiting + take < 64)
             return;
-        compress(hash->state, hash->block, 1);
+        compress_blocks(hash->state, hash->block, 1);
     }
-    compress(hash->state, bytes, size_bytes / 64);
+    compress_blocks(hash->state, bytes, size_bytes / 64);
     if (size_bytes % 64 != 0)
         memcpy(hash->block, bytes + size_bytes / 64 * 64, size_bytes % 64);
 }
@@ -119,7 +119,7 @@ void cx_sha1_end(cx_sha1 *hash, uint8_t out[CX_SHA1_SIZE])
     tail[waiting] = 0x80;
     store_u32(tail + size - 8, (uint32_t)(bits >> 32));
     store_u32(tail + size - 4, (uint32_t)bits);
-    compress(hash->state, tail, size / 64);
+    compress_blocks(hash->state, tail, size / 64);
     for (unsigned i = 0; i < 5; i++)
         store_u32(out + 4 * i, hash->state[i]);
 }

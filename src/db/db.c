@@ -39,7 +39,7 @@ struct cx_db_statement {
     int bind_failure; /* the first one; reported by the next step */
 };
 
-static cx_status fail(cx_db *db, int code, const char *long_doing, cx_err *err)
+static cx_status fail_db(cx_db *db, int code, const char *long_doing, cx_err *err)
 {
     const char *text = db->handle != NULL ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code);
     char doing[120]; /* a long statement must not push out what was wrong with it */
@@ -81,9 +81,9 @@ static cx_status add_uri(const char *path, cx_buf *uri, cx_err *err)
 
 /* --- the lock of D1 --------------------------------------------------------------------------- */
 
-static cx_status keep_still(cx_db *db, cx_err *err)
+static cx_status acquire_share_lock(cx_db *db, cx_err *err)
 {
-    if (cx_share_hold(db->folder))
+    if (cx_share_lock_shared(db->folder))
         return CX_SUCCESS;
     return cx_fail(err, CX_E_BUSY, "database: a writer is putting it in order");
 }
@@ -91,7 +91,7 @@ static cx_status keep_still(cx_db *db, cx_err *err)
 static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 {
     const cx_db *db = arg;
-    if (pages >= CHECKPOINT_PAGES && cx_share_hold_alone(db->folder)) {
+    if (pages >= CHECKPOINT_PAGES && cx_share_lock_exclusive(db->folder)) {
         (void)sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         cx_share_leave(db->folder);
     }
@@ -123,7 +123,7 @@ static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_er
     }
     int code = sqlite3_open_v2(name, &db->handle, flags, NULL);
     if (code != SQLITE_OK)
-        status = fail(db, code, path, err);
+        status = fail_db(db, code, path, err);
 done:
     cx_buf_done(&uri);
     return status;
@@ -176,7 +176,7 @@ cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err
         db->folder = cx_share_open(path);
     cx_status status = CX_SUCCESS;
     if (mode == CX_DB_IMMUTABLE || mode == CX_DB_ALONE)
-        status = keep_still(db, err);
+        status = acquire_share_lock(db, err);
     if (!cx_failed(status))
         status = open_handle(db, path == NULL ? "" : path, mode, err);
     if (!cx_failed(status))
@@ -280,7 +280,7 @@ void cx_db_close(cx_db *db)
 {
     if (db == NULL)
         return;
-    if (db->writes && cx_share_hold_alone(db->folder))
+    if (db->writes && cx_share_lock_exclusive(db->folder))
         (void)sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     else if (db->writes)
         (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -290,9 +290,9 @@ void cx_db_close(cx_db *db)
     cx_alloc_free(cx_alloc_default(), db, sizeof *db);
 }
 
-static cx_status wait_to_hold_alone(const cx_db *db)
+static cx_status wait_for_exclusive_share(const cx_db *db)
 {
-    for (int waited = 0; !cx_share_hold_alone(db->folder); waited += POLL_MS) {
+    for (int waited = 0; !cx_share_lock_exclusive(db->folder); waited += POLL_MS) {
         if (waited >= BUSY_TIMEOUT_MS)
             return (cx_status){CX_E_BUSY};
         (void)sqlite3_sleep(POLL_MS);
@@ -303,13 +303,13 @@ static cx_status wait_to_hold_alone(const cx_db *db)
 cx_status cx_db_empty_log(cx_db *db, cx_err *err)
 {
     CX_ASSERT(db->writes);
-    cx_status status = wait_to_hold_alone(db);
+    cx_status status = wait_for_exclusive_share(db);
     if (!cx_failed(status)) {
         int code =
             sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         cx_share_leave(db->folder);
         if (code != SQLITE_OK && code != SQLITE_BUSY)
-            return fail(db, code, "emptying its log", err);
+            return fail_db(db, code, "emptying its log", err);
         status.code = code == SQLITE_OK ? CX_OK : CX_E_BUSY;
     }
     if (cx_failed(status))
@@ -322,7 +322,7 @@ cx_status cx_db_empty_log(cx_db *db, cx_err *err)
 cx_status cx_db_run(cx_db *db, const char *sql, cx_err *err)
 {
     int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
-    return code == SQLITE_OK ? CX_SUCCESS : fail(db, code, sql, err);
+    return code == SQLITE_OK ? CX_SUCCESS : fail_db(db, code, sql, err);
 }
 
 cx_status cx_db_begin(cx_db *db, cx_err *err)
@@ -357,7 +357,7 @@ cx_status cx_db_prepare(cx_db *db, const char *sql, cx_db_statement **out, cx_er
     if (code != SQLITE_OK) {
         cx_alloc_free(cx_alloc_default(), statement, sizeof *statement);
         /* Our own SQL is right: where it does not fit, the tables are not those we made. */
-        return fail(db, code == SQLITE_ERROR ? SQLITE_CORRUPT : code, sql, err);
+        return fail_db(db, code == SQLITE_ERROR ? SQLITE_CORRUPT : code, sql, err);
     }
     *out = statement;
     return CX_SUCCESS;
@@ -371,7 +371,7 @@ void cx_db_finish(cx_db_statement *statement)
     cx_alloc_free(cx_alloc_default(), statement, sizeof *statement);
 }
 
-static void bound(cx_db_statement *statement, int code)
+static void note_bind_result(cx_db_statement *statement, int code)
 {
     CX_ASSERT(code != SQLITE_RANGE && code != SQLITE_MISUSE);
     if (code != SQLITE_OK && statement->bind_failure == SQLITE_OK)
@@ -380,32 +380,32 @@ static void bound(cx_db_statement *statement, int code)
 
 void cx_db_bind_int(cx_db_statement *statement, int index, int64_t value)
 {
-    bound(statement, sqlite3_bind_int64(statement->handle, index, value));
+    note_bind_result(statement, sqlite3_bind_int64(statement->handle, index, value));
 }
 
 void cx_db_bind_double(cx_db_statement *statement, int index, double value)
 {
-    bound(statement, sqlite3_bind_double(statement->handle, index, value));
+    note_bind_result(statement, sqlite3_bind_double(statement->handle, index, value));
 }
 
 void cx_db_bind_bytes(cx_db_statement *statement, int index, cx_bytes value)
 {
     /* A NULL pointer would bind SQL's NULL, which is not the same as no bytes. */
     const void *data = value.data != NULL ? (const void *)value.data : "";
-    bound(statement,
-          sqlite3_bind_blob64(statement->handle, index, data, value.size, SQLITE_STATIC));
+    note_bind_result(
+        statement, sqlite3_bind_blob64(statement->handle, index, data, value.size, SQLITE_STATIC));
 }
 
 void cx_db_bind_text(cx_db_statement *statement, int index, cx_str value)
 {
     const char *data = value.data != NULL ? value.data : "";
-    bound(statement, sqlite3_bind_text64(statement->handle, index, data, value.size, SQLITE_STATIC,
-                                         SQLITE_UTF8));
+    note_bind_result(statement, sqlite3_bind_text64(statement->handle, index, data, value.size,
+                                                    SQLITE_STATIC, SQLITE_UTF8));
 }
 
 void cx_db_bind_null(cx_db_statement *statement, int index)
 {
-    bound(statement, sqlite3_bind_null(statement->handle, index));
+    note_bind_result(statement, sqlite3_bind_null(statement->handle, index));
 }
 
 cx_status cx_db_step(cx_db_statement *statement, bool *out_row, cx_err *err)
@@ -420,7 +420,7 @@ cx_status cx_db_step(cx_db_statement *statement, bool *out_row, cx_err *err)
     }
     cx_status status = CX_SUCCESS;
     if (code != SQLITE_DONE)
-        status = fail(statement->db, code, sqlite3_sql(statement->handle), err);
+        status = fail_db(statement->db, code, sqlite3_sql(statement->handle), err);
     cx_db_reset(statement);
     if (!cx_failed(status))
         *out_row = false;

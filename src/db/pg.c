@@ -26,8 +26,8 @@ static bool is_class(const char *state, const char *prefix)
     return strncmp(state, prefix, strlen(prefix)) == 0;
 }
 
-static cx_status away(cx_err *err, cx_code code, const char *doing, const char *why,
-                      const char *state)
+static cx_status unavailable_error(cx_err *err, cx_code code, const char *doing, const char *why,
+                                   const char *state)
 {
     return cx_fail_at(err, code, "DatabaseAway", CX_NO_OFFSET, "PostgreSQL: %s: %s%s%s", doing, why,
                       state[0] != 0 ? ", SQLSTATE " : "", state);
@@ -37,15 +37,17 @@ static cx_status away(cx_err *err, cx_code code, const char *doing, const char *
 static cx_status fail_state(const char *state, const char *doing, cx_err *err)
 {
     if (is_class(state, "57014"))
-        return away(err, CX_E_BUSY, doing, "it took longer than allowed", state);
+        return unavailable_error(err, CX_E_BUSY, doing, "it took longer than allowed", state);
     if (is_class(state, "57P") || is_class(state, "08"))
-        return away(err, CX_E_IO, doing, "the server is going or gone", state);
+        return unavailable_error(err, CX_E_IO, doing, "the server is going or gone", state);
     if (is_class(state, "53300") || is_class(state, "53400"))
-        return away(err, CX_E_BUSY, doing, "the server has no connection left", state);
+        return unavailable_error(err, CX_E_BUSY, doing, "the server has no connection left", state);
     if (is_class(state, "53") || is_class(state, "58"))
-        return away(err, CX_E_IO, doing, "the server is out of disk, memory or locks", state);
+        return unavailable_error(err, CX_E_IO, doing, "the server is out of disk, memory or locks",
+                                 state);
     if (is_class(state, "40") || is_class(state, "55"))
-        return away(err, CX_E_BUSY, doing, "another session holds what is needed", state);
+        return unavailable_error(err, CX_E_BUSY, doing, "another session holds what is needed",
+                                 state);
     if (is_class(state, "28") || is_class(state, "42501") || is_class(state, "25006"))
         return cx_fail(err, CX_E_DENIED, "PostgreSQL: %s: the user may not do that, SQLSTATE %s",
                        doing, state);
@@ -63,9 +65,10 @@ cx_status cx_pg_fail(cx_pg *pg, const PGresult *result, const char *doing, cx_er
     if (state != NULL && state[0] != 0)
         return fail_state(state, doing, err);
     if (cx_pg_is_away(pg))
-        return away(err, CX_E_IO, doing, "the connection is lost", "");
+        return unavailable_error(err, CX_E_IO, doing, "the connection is lost", "");
     return result == NULL ? cx_fail_nomem(err)
-                          : away(err, CX_E_IO, doing, "the server's answer is not understood", "");
+                          : unavailable_error(err, CX_E_IO, doing,
+                                              "the server's answer is not understood", "");
 }
 
 /* While connecting there is no SQLSTATE; the text names host, user and reason, and no password. */
@@ -228,7 +231,7 @@ cx_status cx_pg_commit(cx_pg *pg, cx_err *err)
 }
 
 /* Gives up a COPY and a pipeline that were left half done. */
-static void abandon(cx_pg *pg)
+static void drop_pending_work(cx_pg *pg)
 {
     if (pg->in_copy)
         (void)pg->f.PQputCopyEnd(pg->handle, "given up");
@@ -245,7 +248,7 @@ void cx_pg_rollback(cx_pg *pg)
     pg->in_transaction = false;
     if (cx_pg_is_away(pg))
         return;
-    abandon(pg);
+    drop_pending_work(pg);
     PGresult *result = pg->f.PQexec(pg->handle, "ROLLBACK");
     pg->f.PQclear(result);
 }
@@ -277,8 +280,8 @@ typedef struct parameters {
     int formats[PARAMETERS_MAX]; /* all binary */
 } parameters;
 
-static cx_status encode(cx_pg *pg, const cx_pg_value *values, size_t count, parameters *out,
-                        cx_err *err)
+static cx_status encode_parameters(cx_pg *pg, const cx_pg_value *values, size_t count,
+                                   parameters *out, cx_err *err)
 {
     size_t offsets[PARAMETERS_MAX];
     CX_ASSERT(count <= PARAMETERS_MAX);
@@ -301,8 +304,8 @@ static cx_status encode(cx_pg *pg, const cx_pg_value *values, size_t count, para
 
 #define NAME_SIZE 24
 
-static cx_status prepare(cx_pg *pg, const char *sql, const parameters *given, const char *name,
-                         cx_err *err)
+static cx_status prepare_statement(cx_pg *pg, const char *sql, const parameters *given,
+                                   const char *name, cx_err *err)
 {
     PGresult *result = pg->f.PQprepare(pg->handle, name, sql, given->count, given->types);
     cx_status status = CX_SUCCESS;
@@ -330,7 +333,7 @@ static cx_status name_of(cx_pg *pg, const char *sql, const parameters *given, ch
         return cx_fail_nomem(err);
     (void)snprintf(name, NAME_SIZE, "c%llu", (unsigned long long)pg->statement_count);
     CX_TRY(cx_map_reserve(&pg->statements, (size_t)pg->statement_count + 1, err));
-    CX_TRY(prepare(pg, sql, given, name, err));
+    CX_TRY(prepare_statement(pg, sql, given, name, err));
     uint64_t *value;
     bool is_new;
     CX_TRY(cx_map_put(&pg->statements, text, &value, &is_new, err));
@@ -344,14 +347,14 @@ cx_status cx_pg_forget(cx_pg *pg, cx_err *err)
     return cx_pg_run(pg, "DEALLOCATE ALL", err);
 }
 
-static cx_status send(cx_pg *pg, const char *sql, const cx_pg_value *values, size_t count,
-                      cx_err *err)
+static cx_status send_statement(cx_pg *pg, const char *sql, const cx_pg_value *values, size_t count,
+                                cx_err *err)
 {
     parameters given;
     char name[NAME_SIZE];
     if (cx_pg_is_away(pg))
         return cx_pg_fail(pg, NULL, "sending a statement", err);
-    CX_TRY(encode(pg, values, count, &given, err));
+    CX_TRY(encode_parameters(pg, values, count, &given, err));
     CX_TRY(name_of(pg, sql, &given, name, err));
     if (pg->f.PQsendQueryPrepared(pg->handle, name, given.count, given.values, given.lengths,
                                   given.formats, 1) != 1)
@@ -384,7 +387,7 @@ static cx_status read_row(cx_pg *pg, const PGresult *result, const cx_pg_type *t
 }
 
 /* One result of a running statement; *out_count counts what it read or changed. */
-static cx_status take_result(cx_pg *pg, const PGresult *result, const cx_pg_type *types,
+static cx_status read_result(cx_pg *pg, const PGresult *result, const cx_pg_type *types,
                              size_t column_count, cx_pg_row *row, void *arg, uint64_t *out_count,
                              cx_err *err)
 {
@@ -411,12 +414,12 @@ cx_status cx_pg_ask(cx_pg *pg, const char *sql, const cx_pg_value *values, size_
     uint64_t count = 0;
     PGresult *result;
     CX_ASSERT(!pg->in_copy && pg->queued == 0 && column_count <= CX_PG_COLUMNS_MAX);
-    CX_TRY(send(pg, sql, values, value_count, err));
+    CX_TRY(send_statement(pg, sql, values, value_count, err));
     (void)pg->f.PQsetSingleRowMode(pg->handle);
     cx_status status = CX_SUCCESS;
     while ((result = pg->f.PQgetResult(pg->handle)) != NULL) {
         if (!cx_failed(status))
-            status = take_result(pg, result, types, column_count, row, arg, &count, err);
+            status = read_result(pg, result, types, column_count, row, arg, &count, err);
         pg->f.PQclear(result);
     }
     if (!cx_failed(status) && cx_pg_is_away(pg))
@@ -438,7 +441,7 @@ cx_status cx_pg_queue(cx_pg *pg, const char *sql, const cx_pg_value *values, siz
     char name[NAME_SIZE];
     if (cx_pg_is_away(pg))
         return cx_pg_fail(pg, NULL, "sending a statement", err);
-    CX_TRY(encode(pg, values, value_count, &given, err));
+    CX_TRY(encode_parameters(pg, values, value_count, &given, err));
     CX_TRY(name_of(pg, sql, &given, name, err));
     if (pg->queued == 0 && pg->f.PQenterPipelineMode(pg->handle) != 1)
         return cx_pg_fail(pg, NULL, "sending statements", err);
@@ -480,7 +483,7 @@ cx_status cx_pg_drain(cx_pg *pg, cx_err *err)
 
 #include "db/pg.h"
 
-static cx_status refuse(cx_err *err)
+static cx_status type_error(cx_err *err)
 {
     return cx_fail(err, CX_E_UNSUPPORTED,
                    "this program was built without PostgreSQL (package libpq-dev)");
@@ -492,7 +495,7 @@ cx_status cx_pg_open(const char *url, const cx_pg_options *options, cx_pg **out,
     (void)url;
     (void)options;
     (void)out;
-    return refuse(err);
+    return type_error(err);
 }
 
 #endif

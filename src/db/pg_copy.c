@@ -12,7 +12,7 @@
 /* What is handed to libpq at a time: it keeps its own copy. */
 #define CHUNK_BYTES ((size_t)1 << 20)
 
-static cx_status put(cx_pg *pg, const void *data, size_t size, cx_err *err)
+static cx_status copy_bytes(cx_pg *pg, const void *data, size_t size, cx_err *err)
 {
     const char *at = data;
     while (size > 0) {
@@ -37,19 +37,19 @@ cx_status cx_pg_copy_begin(cx_pg *pg, const char *sql, cx_err *err)
     if (cx_failed(status))
         return status;
     pg->in_copy = true;
-    return put(pg, header, 19, err);
+    return copy_bytes(pg, header, 19, err);
 }
 
 cx_status cx_pg_copy_rows(cx_pg *pg, cx_bytes rows, cx_err *err)
 {
     CX_ASSERT(pg->in_copy);
-    return put(pg, rows.data, rows.size, err);
+    return copy_bytes(pg, rows.data, rows.size, err);
 }
 
 cx_status cx_pg_copy_end(cx_pg *pg, cx_err *err)
 {
     CX_ASSERT(pg->in_copy);
-    cx_status status = put(pg, "\377\377", 2, err);
+    cx_status status = copy_bytes(pg, "\377\377", 2, err);
     pg->in_copy = false;
     if (!cx_failed(status) && pg->f.PQputCopyEnd(pg->handle, NULL) != 1)
         status = cx_pg_fail(pg, NULL, "copying rows", err);

@@ -197,7 +197,7 @@ void cx_pg_add_row(cx_buf *out, unsigned column_count)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static cx_status refuse(cx_err *err)
+static cx_status type_error(cx_err *err)
 {
     return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                       "PostgreSQL: a column is not of the type it should be");
@@ -216,7 +216,7 @@ static cx_status read_texts(cx_reader *reader, cx_buf *scratch, cx_str *out, cx_
         (void)cx_reader_u32(reader);
     }
     if (dimensions > 1 || !cx_reader_ok(reader))
-        return refuse(err);
+        return type_error(err);
     cx_buf_add_byte(scratch, '[');
     for (uint32_t i = 0; i < count; i++) {
         uint32_t size = cx_reader_u32(reader);
@@ -224,7 +224,7 @@ static cx_status read_texts(cx_reader *reader, cx_buf *scratch, cx_str *out, cx_
         if (size != UINT32_MAX)
             text = cx_reader_take(reader, size);
         if (!cx_reader_ok(reader))
-            return refuse(err);
+            return type_error(err);
         if (i != 0)
             cx_buf_add_byte(scratch, ',');
         if (size == UINT32_MAX)
@@ -243,7 +243,7 @@ static cx_status read_uuid(cx_bytes bytes, cx_buf *scratch, cx_str *out, cx_err 
     static const char digits[] = "0123456789abcdef";
     size_t start = scratch->size;
     if (bytes.size != 16)
-        return refuse(err);
+        return type_error(err);
     for (size_t i = 0; i < 16; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10)
             cx_buf_add_byte(scratch, '-');
@@ -259,7 +259,7 @@ static cx_status read_number(cx_bytes bytes, cx_pg_value *out, cx_err *err)
 {
     cx_reader reader = cx_reader_over(bytes);
     if (bytes.size != 8)
-        return refuse(err);
+        return type_error(err);
     uint64_t bits = cx_reader_u64(&reader);
     if (out->type == CX_PG_FLOAT) {
         memcpy(&out->f, &bits, sizeof bits);
@@ -270,7 +270,7 @@ static cx_status read_number(cx_bytes bytes, cx_pg_value *out, cx_err *err)
         return CX_SUCCESS;
     /* `infinity` and years that nanoseconds do not reach. */
     if (out->i > INT64_MAX / 1000 - EPOCH_US || out->i < INT64_MIN / 1000)
-        return refuse(err);
+        return type_error(err);
     out->i = (out->i + EPOCH_US) * 1000;
     return CX_SUCCESS;
 }
@@ -290,14 +290,14 @@ cx_status cx_pg_read_value(cx_bytes bytes, cx_pg_type type, cx_buf *scratch, cx_
     case CX_PG_TEXT: out->text = cx_bytes_str(bytes); return CX_SUCCESS;
     case CX_PG_JSON:
         if (bytes.size < 1 || bytes.data[0] != 1)
-            return refuse(err);
+            return type_error(err);
         out->text = (cx_str){(const char *)bytes.data + 1, bytes.size - 1};
         return CX_SUCCESS;
     case CX_PG_TEXTS: return read_texts(&reader, scratch, &out->text, err);
     case CX_PG_UUID: return read_uuid(bytes, scratch, &out->text, err);
     case CX_PG_BOOL:
         if (bytes.size != 1)
-            return refuse(err);
+            return type_error(err);
         out->b = bytes.data[0] != 0;
         return CX_SUCCESS;
     case CX_PG_INT:

@@ -41,9 +41,9 @@ static const escape escapes[0x80] = {
 
 /* Strings are written in stretches of this many bytes, so that room for the worst case stays small
  * beside the text. */
-#define STRETCH 1024
+#define SEGMENT_BYTES 1024
 /* The worst case: one byte becomes six; a sequence may end behind the stretch; whole blocks. */
-#define STRETCH_ROOM(size) (6 * (size) + 24 + CX_JSON_BLOCK)
+#define SEGMENT_OUTPUT_BYTES(size) (6 * (size) + 24 + CX_JSON_BLOCK)
 
 static inline uint8_t *put_escape(uint8_t *to, uint8_t byte)
 {
@@ -72,7 +72,7 @@ static inline uint8_t *put_code(uint8_t *to, uint32_t code)
 }
 
 /* One stretch [at, stop) for Python; returns where reading ended, a sequence may pass `stop`. */
-static const uint8_t *put_stretch_py(uint8_t **out, const uint8_t *at, const uint8_t *stop)
+static const uint8_t *put_segment_python(uint8_t **out, const uint8_t *at, const uint8_t *stop)
 {
     uint8_t *to = *out;
     while (at < stop) {
@@ -96,7 +96,7 @@ static const uint8_t *put_stretch_py(uint8_t **out, const uint8_t *at, const uin
 }
 
 /* One stretch for RFC 8785 §3.2.2.2: only quote, backslash and controls are escaped. */
-static const uint8_t *put_stretch_jcs(uint8_t **out, const uint8_t *at, const uint8_t *stop)
+static const uint8_t *put_segment_jcs(uint8_t **out, const uint8_t *at, const uint8_t *stop)
 {
     uint8_t *to = *out;
     while (at < stop) {
@@ -115,16 +115,17 @@ static const uint8_t *put_stretch_jcs(uint8_t **out, const uint8_t *at, const ui
 }
 
 /* One stretch of a string, from *at on; moves *at behind what was written. */
-static inline uint8_t *put_stretch(uint8_t *to, const uint8_t **at, const uint8_t *stop,
+static inline uint8_t *put_segment(uint8_t *to, const uint8_t **at, const uint8_t *stop,
                                    cx_json_style style)
 {
-    *at = style == CX_JSON_JCS ? put_stretch_jcs(&to, *at, stop) : put_stretch_py(&to, *at, stop);
+    *at =
+        style == CX_JSON_JCS ? put_segment_jcs(&to, *at, stop) : put_segment_python(&to, *at, stop);
     return to;
 }
 
-static inline const uint8_t *stretch_end(const uint8_t *at, const uint8_t *end)
+static inline const uint8_t *segment_end(const uint8_t *at, const uint8_t *end)
 {
-    return end - at > STRETCH ? at + STRETCH : end;
+    return end - at > SEGMENT_BYTES ? at + SEGMENT_BYTES : end;
 }
 
 void cx_json_write_str(cx_buf *out, cx_str text, cx_json_style style)
@@ -133,11 +134,11 @@ void cx_json_write_str(cx_buf *out, cx_str text, cx_json_style style)
     const uint8_t *at = (const uint8_t *)text.data, *end = text.size == 0 ? at : at + text.size;
     cx_buf_add_byte(out, '"');
     while (at < end) {
-        const uint8_t *stop = stretch_end(at, end);
-        uint8_t *to = cx_buf_reserve(out, STRETCH_ROOM((size_t)(stop - at)));
+        const uint8_t *stop = segment_end(at, end);
+        uint8_t *to = cx_buf_reserve(out, SEGMENT_OUTPUT_BYTES((size_t)(stop - at)));
         if (to == NULL)
             return;
-        cx_buf_advance(out, (size_t)(put_stretch(to, &at, stop, style) - to));
+        cx_buf_advance(out, (size_t)(put_segment(to, &at, stop, style) - to));
     }
     cx_buf_add_byte(out, '"');
 }
@@ -214,7 +215,7 @@ typedef struct writing {
 /* Text that is copied as it is may have brackets, quotes, a comma and a colon around it. */
 #define AROUND_TEXT 8
 
-static uint8_t *more_room(writing *w, uint8_t *to, size_t size)
+static uint8_t *grow_output(writing *w, uint8_t *to, size_t size)
 {
     if (to != NULL)
         w->out->size = (size_t)(to - w->out->data);
@@ -225,26 +226,26 @@ static uint8_t *more_room(writing *w, uint8_t *to, size_t size)
 }
 
 /* `to`, or where it has moved to, with so much room behind it. */
-static inline uint8_t *room(writing *w, uint8_t *to, size_t size)
+static inline uint8_t *reserve_output(writing *w, uint8_t *to, size_t size)
 {
     if (CX_UNLIKELY((size_t)(w->limit - to) < size))
-        return more_room(w, to, size);
+        return grow_output(w, to, size);
     return to;
 }
 
 static uint8_t *put_escaped(writing *w, uint8_t *to, const cx_json *string)
 {
     const uint8_t *at = (const uint8_t *)string->text, *end = at + string->count;
-    to = room(w, to, AROUND_TEXT);
+    to = reserve_output(w, to, AROUND_TEXT);
     if (to == NULL)
         return NULL;
     *to++ = '"';
     while (at < end) {
-        const uint8_t *stop = stretch_end(at, end);
-        to = room(w, to, STRETCH_ROOM((size_t)(stop - at)) + AROUND_TEXT);
+        const uint8_t *stop = segment_end(at, end);
+        to = reserve_output(w, to, SEGMENT_OUTPUT_BYTES((size_t)(stop - at)) + AROUND_TEXT);
         if (to == NULL)
             return NULL;
-        to = put_stretch(to, &at, stop, w->style);
+        to = put_segment(to, &at, stop, w->style);
     }
     *to++ = '"';
     return to;
@@ -254,7 +255,7 @@ static inline uint8_t *put_string(writing *w, uint8_t *to, const cx_json *string
 {
     if (CX_UNLIKELY((string->flags & CX_JSON_PLAIN) == 0))
         return put_escaped(w, to, string);
-    to = room(w, to, (size_t)string->count + AROUND_TEXT);
+    to = reserve_output(w, to, (size_t)string->count + AROUND_TEXT);
     if (CX_UNLIKELY(to == NULL))
         return NULL;
     *to++ = '"';
@@ -275,7 +276,7 @@ static inline uint8_t *put_comma(const writing *w, uint8_t *to)
 /* A name with its colon, behind a bracket or a comma. */
 static inline uint8_t *put_name(writing *w, uint8_t *to, const cx_json *name, bool first)
 {
-    to = room(w, to, AROUND_TEXT);
+    to = reserve_output(w, to, AROUND_TEXT);
     if (CX_UNLIKELY(to == NULL))
         return NULL;
     if (first)
@@ -293,7 +294,7 @@ static inline uint8_t *put_name(writing *w, uint8_t *to, const cx_json *name, bo
 
 static uint8_t *put_other_number(writing *w, uint8_t *to, const cx_json *number)
 {
-    to = room(w, to, CX_NUMBER_TEXT_SIZE);
+    to = reserve_output(w, to, CX_NUMBER_TEXT_SIZE);
     if (to == NULL)
         return NULL;
     to = put_number(to, number, w->style);
@@ -310,7 +311,7 @@ static inline uint8_t *put_scalar(writing *w, uint8_t *to, const cx_json *value)
     if (CX_LIKELY(value->type == CX_JSON_STRING))
         return put_string(w, to, value);
     if (value->type <= CX_JSON_TRUE) {
-        to = room(w, to, sizeof words[0].text);
+        to = reserve_output(w, to, sizeof words[0].text);
         if (CX_UNLIKELY(to == NULL))
             return NULL;
         memcpy(to, words[value->type].text, sizeof words[0].text);
@@ -318,7 +319,7 @@ static inline uint8_t *put_scalar(writing *w, uint8_t *to, const cx_json *value)
     }
     if (CX_UNLIKELY(!number_is_copied(value, w->style)))
         return put_other_number(w, to, value);
-    to = room(w, to, value->count);
+    to = reserve_output(w, to, value->count);
     if (CX_UNLIKELY(to == NULL))
         return NULL;
     cx_json_copy_bytes(to, value->text, value->count);
@@ -366,7 +367,7 @@ static uint8_t *put_value(writing *w, uint8_t *to, const cx_json *value)
             if (CX_UNLIKELY(to == NULL))
                 return NULL;
         } else if (value->count == 0) {
-            to = room(w, to, 2);
+            to = reserve_output(w, to, 2);
             if (CX_UNLIKELY(to == NULL))
                 return NULL;
             memcpy(to, value->type == CX_JSON_OBJECT ? "{}" : "[]", 2);
@@ -379,7 +380,7 @@ static uint8_t *put_value(writing *w, uint8_t *to, const cx_json *value)
             here.at = cx_json_inside(value);
             if (w->style == CX_JSON_JCS && here.is_object)
                 here.at = inside_by_utf16(w, value);
-            if (CX_UNLIKELY(here.at == NULL || (to = room(w, to, 1)) == NULL))
+            if (CX_UNLIKELY(here.at == NULL || (to = reserve_output(w, to, 1)) == NULL))
                 return NULL;
             if (!here.is_object)
                 *to++ = '[';
@@ -391,14 +392,14 @@ static uint8_t *put_value(writing *w, uint8_t *to, const cx_json *value)
         while (here.left <= 1) {
             if (w->path.depth == 0)
                 return to;
-            to = room(w, to, 1);
+            to = reserve_output(w, to, 1);
             if (CX_UNLIKELY(to == NULL))
                 return NULL;
             *to++ = here.is_object ? '}' : ']';
             here = w->path.steps[--w->path.depth];
         }
         (void)cx_json_step_next(&here);
-        to = here.is_object ? put_name(w, to, here.at, false) : room(w, to, AROUND_TEXT);
+        to = here.is_object ? put_name(w, to, here.at, false) : reserve_output(w, to, AROUND_TEXT);
         if (CX_UNLIKELY(to == NULL))
             return NULL;
         if (!here.is_object)
@@ -427,7 +428,7 @@ cx_status cx_json_write(cx_buf *out, const cx_json *value, cx_json_style style, 
     cx_json_path_init(&w.path, out->alloc);
     cx_arena_init(&w.sorted, out->alloc, 0);
     size_t size_before = out->size;
-    uint8_t *to = more_room(&w, NULL, 512);
+    uint8_t *to = grow_output(&w, NULL, 512);
     if (to != NULL)
         to = put_value(&w, to, value);
     cx_arena_done(&w.sorted);

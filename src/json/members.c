@@ -65,7 +65,7 @@ static int compare_utf16(const cx_json *a, const cx_json *b)
     return (a->count > b->count) - (a->count < b->count);
 }
 
-static inline int compare(const sorting *by, cx_json_key a, cx_json_key b)
+static inline int compare_keys(const sorting *by, cx_json_key a, cx_json_key b)
 {
     if (CX_LIKELY(a.prefix != b.prefix))
         return a.prefix < b.prefix ? -1 : 1;
@@ -81,7 +81,7 @@ static void sort_few(const sorting *by, cx_json_key *keys, uint32_t count)
     for (uint32_t i = 1; i < count; i++) {
         cx_json_key key = keys[i];
         uint32_t to = i;
-        while (to > 0 && compare(by, key, keys[to - 1]) < 0) {
+        while (to > 0 && compare_keys(by, key, keys[to - 1]) < 0) {
             keys[to] = keys[to - 1];
             to--;
         }
@@ -89,11 +89,11 @@ static void sort_few(const sorting *by, cx_json_key *keys, uint32_t count)
     }
 }
 
-static void merge(const sorting *by, const cx_json_key *a, const cx_json_key *a_end,
-                  const cx_json_key *b, const cx_json_key *b_end, cx_json_key *out)
+static void merge_keys(const sorting *by, const cx_json_key *a, const cx_json_key *a_end,
+                       const cx_json_key *b, const cx_json_key *b_end, cx_json_key *out)
 {
     while (a < a_end && b < b_end)
-        *out++ = compare(by, *b, *a) < 0 ? *b++ : *a++;
+        *out++ = compare_keys(by, *b, *a) < 0 ? *b++ : *a++;
     while (a < a_end)
         *out++ = *a++;
     while (b < b_end)
@@ -111,7 +111,7 @@ static const cx_json_key *sort_many(const sorting *by, cx_json_key *keys, size_t
         for (size_t i = 0; i < count; i += 2 * width) {
             size_t middle = count - i < width ? count : i + width;
             size_t stop = count - i < 2 * width ? count : i + 2 * width;
-            merge(by, from + i, from + middle, from + middle, from + stop, to + i);
+            merge_keys(by, from + i, from + middle, from + middle, from + stop, to + i);
         }
         cx_json_key *swap = from;
         from = to;
@@ -127,7 +127,7 @@ uint32_t cx_json_sort_members(const cx_json_member *members, uint32_t count, cx_
     bool ascending = true;
     for (uint32_t i = 0; i < count; i++) {
         keys[i] = (cx_json_key){prefix_of(&members[i].name, order), i};
-        ascending = ascending && (i == 0 || compare(&by, keys[i - 1], keys[i]) < 0);
+        ascending = ascending && (i == 0 || compare_keys(&by, keys[i - 1], keys[i]) < 0);
     }
     if (ascending) {
         memcpy(out, members, count * sizeof *out);
@@ -139,7 +139,7 @@ uint32_t cx_json_sort_members(const cx_json_member *members, uint32_t count, cx_
     else
         sorted = sort_many(&by, keys, count);
     for (uint32_t i = 0; i < count; i++) {
-        if (i != 0 && compare(&by, sorted[i - 1], sorted[i]) == 0)
+        if (i != 0 && compare_keys(&by, sorted[i - 1], sorted[i]) == 0)
             return sorted[i].index;
         out[i] = members[sorted[i].index];
     }

@@ -438,7 +438,7 @@ static inline cx_wide power_rounded_up(int k)
 }
 
 /* value = mantissa * 2^q; `uneven`: the gap below is half of the one above. */
-static shortest shorten(uint64_t mantissa, int q, bool uneven)
+static shortest shorten_digits(uint64_t mantissa, int q, bool uneven)
 {
     int k = uneven ? floor_log10_three_quarters_pow2(q) : floor_log10_pow2(q);
     int shift = q + floor_log2_pow10(-k) + 1; /* 0..4 */
@@ -469,13 +469,13 @@ static inline shortest shortest_of_bits(uint64_t bits)
     uint64_t fraction = bits & (HIDDEN_BIT - 1);
     int biased = (int)(bits >> 52 & 0x7ff);
     if (biased == 0)
-        return shorten(fraction, -1074, false);
+        return shorten_digits(fraction, -1074, false);
     uint64_t mantissa = fraction | HIDDEN_BIT;
     int q = biased - 1075;
     /* An integer below 2^53 is its own shortest form: its neighbours are a whole unit away. */
     if (q <= 0 && q > -53 && (mantissa & ((UINT64_C(1) << -q) - 1)) == 0)
         return without_trailing_zeros(mantissa >> -q, 0);
-    return shorten(mantissa, q, fraction == 0 && biased > 1);
+    return shorten_digits(mantissa, q, fraction == 0 && biased > 1);
 }
 
 static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324"

@@ -58,8 +58,8 @@ void cx_json_locate(cx_str text, size_t offset, uint64_t *out_line, uint64_t *ou
     *out_column = (uint64_t)(stop - at) + 1;
 }
 
-static const uint8_t *fail(reading *r, cx_code code, const char *tag, const uint8_t *at,
-                           const char *found, const char *expected)
+static const uint8_t *fail_at(reading *r, cx_code code, const char *tag, const uint8_t *at,
+                              const char *found, const char *expected)
 {
     r->status = cx_fail_at(r->err, code, tag, (uint64_t)(at - r->start), "found %s, expected %s",
                            found, expected);
@@ -78,7 +78,7 @@ static const uint8_t *fail_nomem(reading *r)
 
 static const uint8_t *fail_more(reading *r, const char *expected)
 {
-    return fail(r, CX_E_MORE, "U_SYNTAX", r->end, "the end of the text", expected);
+    return fail_at(r, CX_E_MORE, "U_SYNTAX", r->end, "the end of the text", expected);
 }
 
 /* The byte at `at` is not what the grammar wants there. */
@@ -89,7 +89,7 @@ static const uint8_t *fail_here(reading *r, const uint8_t *at, const char *expec
         return fail_more(r, expected);
     if (*at >= 0x80 && cx_utf8_sequence(at, (size_t)(r->end - at)) == 0) {
         (void)snprintf(found, sizeof found, "byte 0x%02X", *at);
-        return fail(r, CX_E_SYNTAX, "U_UTF8", at, found, "valid UTF-8");
+        return fail_at(r, CX_E_SYNTAX, "U_UTF8", at, found, "valid UTF-8");
     }
     size_t size;
     if (*at >= 0x80)
@@ -98,12 +98,12 @@ static const uint8_t *fail_here(reading *r, const uint8_t *at, const char *expec
         (void)snprintf(found, sizeof found, "'%c'", *at);
     else
         (void)snprintf(found, sizeof found, "U+%04X", *at);
-    return fail(r, CX_E_SYNTAX, "U_SYNTAX", at, found, expected);
+    return fail_at(r, CX_E_SYNTAX, "U_SYNTAX", at, found, expected);
 }
 
 /* --- scratch memory ------------------------------------------------------------------------ */
 
-static bool grow(reading *r, void **block, size_t *capacity, size_t needed, size_t item_size)
+static bool grow_block(reading *r, void **block, size_t *capacity, size_t needed, size_t item_size)
 {
     if (cx_vec_reserve_raw(block, capacity, needed, item_size, r->parser->alloc))
         return true;
@@ -116,7 +116,7 @@ static inline cx_json *next_slot(reading *r)
 {
     cx_json_parser *parser = r->parser;
     if (CX_UNLIKELY(r->waiting == parser->stack_capacity) &&
-        !grow(r, &parser->stack, &parser->stack_capacity, r->waiting + 256, sizeof(cx_json)))
+        !grow_block(r, &parser->stack, &parser->stack_capacity, r->waiting + 256, sizeof(cx_json)))
         return NULL;
     return (cx_json *)parser->stack + r->waiting;
 }
@@ -215,7 +215,7 @@ static const uint8_t *finish_decoded(reading *r, const uint8_t *at, size_t size,
                                      cx_json *out)
 {
     if (size > UINT32_MAX)
-        return fail(r, CX_E_LIMIT, "U_LIMIT", at, "a string of over 4 GiB", "a shorter one");
+        return fail_at(r, CX_E_LIMIT, "U_LIMIT", at, "a string of over 4 GiB", "a shorter one");
     char *text = cx_arena_push(r->arena, size, 1);
     if (text == NULL)
         return fail_nomem(r);
@@ -236,14 +236,14 @@ static const uint8_t *read_escaped(reading *r, const uint8_t *at, const uint8_t 
 {
     cx_json_parser *parser = r->parser;
     size_t used = (size_t)(checked - at);
-    if (!grow(r, &parser->text, &parser->text_capacity, used + 1024, 1))
+    if (!grow_block(r, &parser->text, &parser->text_capacity, used + 1024, 1))
         return NULL;
     memcpy(parser->text, at, used);
     at = checked;
     for (;;) {
         /* Room for a block behind the run, or for one escape or sequence. */
         if (parser->text_capacity - used < 256 &&
-            !grow(r, &parser->text, &parser->text_capacity, used + 1024, 1))
+            !grow_block(r, &parser->text, &parser->text_capacity, used + 1024, 1))
             return NULL;
         uint8_t *to = (uint8_t *)parser->text + used;
         size_t room = parser->text_capacity - used - 2 * CX_JSON_BLOCK;
@@ -305,7 +305,7 @@ static const uint8_t *read_string_rest(reading *r, const uint8_t *at, const uint
     }
     size_t size = (size_t)(checked - at);
     if (size > UINT32_MAX)
-        return fail(r, CX_E_LIMIT, "U_LIMIT", at, "a string of over 4 GiB", "a shorter one");
+        return fail_at(r, CX_E_LIMIT, "U_LIMIT", at, "a string of over 4 GiB", "a shorter one");
     *out = (cx_json){
         .type = CX_JSON_STRING, .flags = flags, .count = (uint32_t)size, .text = (const char *)at};
     return checked + 1;
@@ -385,7 +385,7 @@ static const uint8_t *read_double(reading *r, const uint8_t *start, const uint8_
         return fail_more(r, "what follows a number");
     size_t size = (size_t)(at - start);
     if (size > UINT32_MAX)
-        return fail(r, CX_E_LIMIT, "U_LIMIT", start, "a number of over 4 GiB", "a shorter one");
+        return fail_at(r, CX_E_LIMIT, "U_LIMIT", start, "a number of over 4 GiB", "a shorter one");
     cx_str literal = {(const char *)start, size};
     uint8_t flags = double_flags(literal, whole, exponent);
     if (flags & CX_JSON_OVERFLOW)
@@ -400,7 +400,7 @@ static const uint8_t *fail_digits(reading *r, const uint8_t *start, size_t digit
     char found[64], expected[64];
     (void)snprintf(found, sizeof found, "an integer of %zu digits", digits);
     (void)snprintf(expected, sizeof expected, "at most %u", r->parser->limits.integer_digits);
-    return fail(r, CX_E_LIMIT, "U_NUMBER", start, found, expected);
+    return fail_at(r, CX_E_LIMIT, "U_NUMBER", start, found, expected);
 }
 
 /* `at` is a digit or a minus sign. */
@@ -461,7 +461,7 @@ static const uint8_t *read_nonfinite(reading *r, const uint8_t *at, cx_json *out
                   : *at == 'I' ? CX_STR("Infinity")
                                : CX_STR("-Infinity");
     if (match_word(r, at, word) == word.size && !r->parser->limits.allow_nonfinite)
-        return fail(r, CX_E_SYNTAX, "U_NUMBER", at, word.data, "a finite number");
+        return fail_at(r, CX_E_SYNTAX, "U_NUMBER", at, word.data, "a finite number");
     if (!r->parser->limits.allow_nonfinite)
         return fail_here(r, at + (*at == '-'), *at == '-' ? "a digit" : "a value");
     const uint8_t *behind = read_word(r, at, word, CX_JSON_DOUBLE, out);
@@ -534,11 +534,11 @@ static bool open_bracket(reading *r, const uint8_t *at)
     if (CX_UNLIKELY(r->depth >= parser->limits.depth)) {
         char expected[48];
         (void)snprintf(expected, sizeof expected, "at most %u levels", parser->limits.depth);
-        (void)fail(r, CX_E_LIMIT, "U_DEPTH", at, "one bracket more", expected);
+        (void)fail_at(r, CX_E_LIMIT, "U_DEPTH", at, "one bracket more", expected);
         return false;
     }
     if (CX_UNLIKELY(r->depth == parser->frame_capacity) &&
-        !grow(r, &parser->frames, &parser->frame_capacity, r->depth + 64, sizeof(frame)))
+        !grow_block(r, &parser->frames, &parser->frame_capacity, r->depth + 64, sizeof(frame)))
         return false;
     bool is_object = *at == '{';
     cx_json_shape *shape = expected_shape(r);
@@ -579,8 +579,8 @@ static void fail_duplicate(reading *r, const frame *open, const cx_json_member *
         (void)snprintf(found, sizeof found, "the name \"%.*s%s\" again",
                        (int)(name.size > 40 ? 40 : name.size), name.data,
                        name.size > 40 ? "..." : "");
-    (void)fail(r, CX_E_FORMAT, "U_DUPKEY", find_name(r, open->start, index),
-               shown ? found : "a name again", "distinct names in an object");
+    (void)fail_at(r, CX_E_FORMAT, "U_DUPKEY", find_name(r, open->start, index),
+                  shown ? found : "a name again", "distinct names in an object");
 }
 
 static bool close_object(reading *r, const frame *open, const cx_json *inside, uint32_t count,
@@ -601,8 +601,8 @@ static bool close_object(reading *r, const frame *open, const cx_json *inside, u
         return true;
     }
     if (cx_json_keys_needed(count) > parser->key_capacity &&
-        !grow(r, &parser->keys, &parser->key_capacity, cx_json_keys_needed(count) + 32,
-              sizeof(cx_json_key)))
+        !grow_block(r, &parser->keys, &parser->key_capacity, cx_json_keys_needed(count) + 32,
+                    sizeof(cx_json_key)))
         return false;
     uint32_t twice =
         cx_json_sort_members(members, count, CX_JSON_BY_CODE_POINT, parser->keys, sorted);
@@ -635,7 +635,7 @@ static bool close_bracket(reading *r, const uint8_t *at)
     size_t held = r->waiting - open.first, count = open.is_object ? held / 2 : held;
     cx_json *inside = (cx_json *)r->parser->stack + open.first, made;
     if (CX_UNLIKELY(count > UINT32_MAX)) {
-        (void)fail(r, CX_E_LIMIT, "U_LIMIT", at, "over 2^32 - 1 items", "fewer");
+        (void)fail_at(r, CX_E_LIMIT, "U_LIMIT", at, "over 2^32 - 1 items", "fewer");
         return false;
     }
     if (count == 0)
@@ -713,7 +713,7 @@ before_value:
         if (CX_UNLIKELY(!open_bracket(r, at)))
             return NULL;
         at++;
-        goto behind_open;
+        goto after_bracket;
     }
     slot = next_slot(r);
     if (CX_UNLIKELY(slot == NULL))
@@ -722,9 +722,9 @@ before_value:
     if (CX_UNLIKELY(at == NULL))
         return NULL;
     r->waiting++;
-    goto behind_value;
+    goto value_end;
 
-behind_open:
+after_bracket:
     at = skip_space(at, r->end);
     if (CX_UNLIKELY(at == r->end))
         return fail_more(r, top_frame(r)->is_object ? "a name or '}'" : "a value or ']'");
@@ -741,7 +741,7 @@ behind_open:
         return NULL;
     at++;
 
-behind_value:
+value_end:
     if (r->depth == 0)
         return at;
     at = skip_space(at, r->end);
@@ -759,7 +759,7 @@ behind_value:
     if (CX_UNLIKELY(!close_bracket(r, at)))
         return NULL;
     at++;
-    goto behind_value;
+    goto value_end;
 }
 
 /* --- the door ------------------------------------------------------------------------------ */
@@ -788,7 +788,7 @@ void cx_json_parser_done(cx_json_parser *parser)
 static const uint8_t *read_first(reading *r, cx_json *out)
 {
     if (r->end - r->start >= 3 && memcmp(r->start, "\xEF\xBB\xBF", 3) == 0)
-        return fail(r, CX_E_SYNTAX, "U_BOM", r->start, "a byte order mark", "a value");
+        return fail_at(r, CX_E_SYNTAX, "U_BOM", r->start, "a byte order mark", "a value");
     const uint8_t *at = read_value(r, r->start);
     if (at != NULL)
         *out = *(const cx_json *)r->parser->stack;
@@ -814,7 +814,7 @@ static cx_status fail_bytes(reading *r, const uint8_t *at)
     char expected[64];
     (void)snprintf(expected, sizeof expected, "at most %llu bytes",
                    (unsigned long long)r->parser->limits.bytes);
-    (void)fail(r, CX_E_LIMIT, "U_LIMIT", at, "a longer text", expected);
+    (void)fail_at(r, CX_E_LIMIT, "U_LIMIT", at, "a longer text", expected);
     return r->status;
 }
 

@@ -38,7 +38,7 @@ typedef struct recoding {
     open_bracket open[CX_JSON_RECODE_DEPTH];
 } recoding;
 
-static inline size_t room_left(const recoding *r)
+static inline size_t output_left(const recoding *r)
 {
     return (size_t)(r->limit - r->pieces);
 }
@@ -188,7 +188,7 @@ static cx_str respell_double(recoding *r, cx_str literal)
     if (r->checks_only)
         return literal;
     cx_str made = {(const char *)r->pieces, cx_number_write_py(value, text)};
-    if (made.size > literal.size || made.size > room_left(r))
+    if (made.size > literal.size || made.size > output_left(r))
         return (cx_str){NULL, 0};
     memcpy(r->pieces, text, made.size);
     r->pieces += made.size;
@@ -316,7 +316,7 @@ static bool sort_parts(cx_json_part *parts, uint32_t count)
 /* As memcpy, but whole blocks are read and stored: up to 15 bytes behind the last (I4).  Those may
  * lie in `to` itself when a piece stands right before it, so a block is read before it is
  * stored. */
-static inline uint8_t *put(uint8_t *to, const char *from, size_t size)
+static inline uint8_t *copy_blocks(uint8_t *to, const char *from, size_t size)
 {
     uint8_t block[16];
     for (size_t done = 0; done < size; done += sizeof block) {
@@ -331,21 +331,22 @@ static inline uint8_t *put_member(uint8_t *to, const cx_json_part *part)
     const char *start = part->name.data - 1, *colon = part->name.data + part->name.size + 1;
     /* Nearly always the value stands right behind the colon, as it will here. */
     if (CX_LIKELY(part->value.data == colon + 1))
-        return put(to, start, (size_t)(colon + 1 - start) + part->value.size);
-    to = put(to, start, (size_t)(colon - start));
+        return copy_blocks(to, start, (size_t)(colon + 1 - start) + part->value.size);
+    to = copy_blocks(to, start, (size_t)(colon - start));
     *to++ = ':';
-    return put(to, part->value.data, part->value.size);
+    return copy_blocks(to, part->value.data, part->value.size);
 }
 
 /* Writes an array or object from its parts; returns the place behind it. */
-static uint8_t *compose(uint8_t *to, const cx_json_part *parts, uint32_t count, bool is_object)
+static uint8_t *compose_container(uint8_t *to, const cx_json_part *parts, uint32_t count,
+                                  bool is_object)
 {
     *to++ = is_object ? '{' : '[';
     for (uint32_t i = 0; i < count; i++) {
         if (i != 0)
             *to++ = ',';
         to = is_object ? put_member(to, &parts[i])
-                       : put(to, parts[i].value.data, parts[i].value.size);
+                       : copy_blocks(to, parts[i].value.data, parts[i].value.size);
     }
     *to++ = is_object ? '}' : ']';
     return to;
@@ -378,23 +379,24 @@ static inline bool close_container(recoding *r, const char *at, cx_str *out)
     if (top->same || r->checks_only)
         return true;
     /* Not longer than it was (I1). */
-    if (out->size > room_left(r))
+    if (out->size > output_left(r))
         return false;
     uint8_t *start = r->pieces;
-    r->pieces = compose(start, parts, count, top->is_object);
+    r->pieces = compose_container(start, parts, count, top->is_object);
     *out = (cx_str){(const char *)start, (size_t)(r->pieces - start)};
     return true;
 }
 
 /* The outermost value goes where it is wanted; its pieces lie behind that (I3). */
-static size_t finish(const recoding *r, cx_str value, bool is_container, uint8_t *to)
+static size_t finish_recode(const recoding *r, cx_str value, bool is_container, uint8_t *to)
 {
     const open_bracket *outermost = &r->open[0];
     if (!is_container || outermost->same) {
         memcpy(to, value.data, value.size);
         return value.size;
     }
-    return (size_t)(compose(to, r->recoder->parts, r->recoder->part_count, outermost->is_object) -
+    return (size_t)(compose_container(to, r->recoder->parts, r->recoder->part_count,
+                                      outermost->is_object) -
                     to);
 }
 
@@ -434,7 +436,7 @@ static inline bool add_value(recoding *r, cx_str value, const char *start)
 }
 
 /* The labels are places in the grammar, as in parse.c. */
-static const char *recode(recoding *r, const char *at, cx_str *value, bool *is_container)
+static const char *recode_value(recoding *r, const char *at, cx_str *value, bool *is_container)
 {
     const char *start;
 
@@ -498,11 +500,11 @@ const char *cx_json_recode(cx_json_recoder *recoder, const char *at, const char 
     recoder->part_count = 0;
     if (to != NULL) {
         r.pieces = to + text_size + CX_JSON_RECODE_SLACK;
-        r.limit = to + CX_JSON_RECODE_ROOM(text_size) - CX_JSON_RECODE_SLACK;
+        r.limit = to + CX_JSON_RECODE_EXTRA_BYTES(text_size) - CX_JSON_RECODE_SLACK;
     }
-    at = recode(&r, at, &value, &is_container);
+    at = recode_value(&r, at, &value, &is_container);
     if (at != NULL && to != NULL)
-        *out_size = finish(&r, value, is_container, to);
+        *out_size = finish_recode(&r, value, is_container, to);
     return at;
 }
 

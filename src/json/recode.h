@@ -26,7 +26,7 @@
 
 /* Room for the canonical text of `size_bytes` of text, and for the pieces of it: a container that
  * must be composed is one on each level that it lies in.  When there are more, it is declined. */
-#define CX_JSON_RECODE_ROOM(size_bytes) (4 * (size_bytes) + 2 * CX_JSON_RECODE_SLACK)
+#define CX_JSON_RECODE_EXTRA_BYTES(size_bytes) (4 * (size_bytes) + 2 * CX_JSON_RECODE_SLACK)
 
 /* A member.  A string always lies in the text that was read; other values may not. */
 typedef struct cx_json_part {
@@ -46,9 +46,10 @@ typedef struct cx_json_recoder {
 void cx_json_recoder_init(cx_json_recoder *recoder, const cx_json_limits *limits, uint32_t outer);
 
 /*
- * Writes the canonical text of one value to `to`, which has CX_JSON_RECODE_ROOM for the text up to
- * its LF at `lf`.  A `to` of NULL only checks the value.  After an object, parts[0..part_count) are
- * its members in order; their values are of use until something is written behind *out_size.
+ * Writes the canonical text of one value to `to`, which has CX_JSON_RECODE_EXTRA_BYTES for the text
+ * up to its LF at `lf`.  A `to` of NULL only checks the value.  After an object,
+ * parts[0..part_count) are its members in order; their values are of use until something is written
+ * behind *out_size.
  */
 const char *cx_json_recode(cx_json_recoder *recoder, const char *at, const char *lf, uint8_t *to,
                            size_t *out_size);

@@ -59,7 +59,7 @@ static const char *skip_value(const char *at, const char *end)
 }
 
 /* What is behind the closing bracket at span->at. */
-static void finish(cx_json_span *span)
+static void finish_span(cx_json_span *span)
 {
     span->at = skip_space(span->at + 1, span->end);
     span->done = true;
@@ -76,11 +76,11 @@ bool cx_json_span_begin(cx_json_span *span, cx_str container)
     span->close = *span->at == '{' ? '}' : ']';
     span->at = skip_space(span->at + 1, span->end);
     if (span->at < span->end && *span->at == span->close)
-        finish(span);
+        finish_span(span);
     return true;
 }
 
-static bool fail(cx_json_span *span)
+static bool fail_span(cx_json_span *span)
 {
     span->bad = true;
     return false;
@@ -110,22 +110,22 @@ bool cx_json_span_next(cx_json_span *span, cx_str *out_name, cx_str *out_value)
         return false;
     span->at = skip_space(span->at, span->end);
     if (span->close == '}' && !next_name(span, &name))
-        return fail(span);
+        return fail_span(span);
     const char *start = skip_space(span->at, span->end);
     const char *stop = skip_value(start, span->end), *last = stop;
     if (stop == NULL || (*stop != ',' && *stop != span->close))
-        return fail(span);
+        return fail_span(span);
     while (last > start && skip_space(last - 1, last) == last)
         last--;
     if (last == start)
-        return fail(span);
+        return fail_span(span);
     *out_name = name;
     *out_value = (cx_str){start, (size_t)(last - start)};
     span->at = stop;
     if (*stop == ',')
         span->at++;
     else
-        finish(span);
+        finish_span(span);
     return true;
 }
 
@@ -165,7 +165,7 @@ static bool add_levels(const level *levels, size_t depth, cx_buf *out)
 }
 
 /* One byte, or one string, of text that is JSON so far; NULL when it is too deep or cut. */
-static const char *pass(const char *at, const char *end, level *levels, size_t *depth)
+static const char *pass_token(const char *at, const char *end, level *levels, size_t *depth)
 {
     level *top = *depth == 0 ? NULL : &levels[*depth - 1];
     if (*at == '"') {
@@ -195,14 +195,14 @@ bool cx_json_pointer_at(cx_str text, size_t offset, cx_buf *out)
     if (offset >= text.size)
         return false;
     while (at != NULL && at < place) {
-        const char *behind = pass(at, end, levels, &depth);
+        const char *behind = pass_token(at, end, levels, &depth);
         if (*at == '"' && behind != NULL && behind > place)
             break;
         at = behind;
     }
     /* A name is its member's from its first byte on, a closing bracket what it closes. */
     if (at == place && depth != 0 && (*at == '"' || *at == '}' || *at == ']'))
-        at = pass(at, end, levels, &depth);
+        at = pass_token(at, end, levels, &depth);
     if (at != NULL && add_levels(levels, depth, out))
         return true;
     out->size = size_before;

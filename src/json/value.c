@@ -71,7 +71,7 @@ cx_str cx_json_get_str(const cx_json *object, cx_str name)
 }
 
 /* The magnitude of an integer literal; false when it does not fit 64 bits. */
-static bool magnitude(const cx_json *value, bool *out_negative, uint64_t *out)
+static bool integer_magnitude(const cx_json *value, bool *out_negative, uint64_t *out)
 {
     if (value == NULL || value->type != CX_JSON_INT || value->text == NULL)
         return false;
@@ -93,7 +93,7 @@ bool cx_json_int64(const cx_json *value, int64_t *out)
 {
     bool negative;
     uint64_t size;
-    if (!magnitude(value, &negative, &size) || size > (uint64_t)INT64_MAX + negative)
+    if (!integer_magnitude(value, &negative, &size) || size > (uint64_t)INT64_MAX + negative)
         return false;
     /* Negated while unsigned, so that the least number needs no special case. */
     *out = (int64_t)(negative ? 0 - size : size);
@@ -104,7 +104,7 @@ bool cx_json_uint64(const cx_json *value, uint64_t *out)
 {
     bool negative;
     uint64_t size;
-    if (!magnitude(value, &negative, &size) || (negative && size != 0))
+    if (!integer_magnitude(value, &negative, &size) || (negative && size != 0))
         return false;
     *out = size;
     return true;

@@ -113,7 +113,7 @@ static cx_status file_id(cx_lattice *lattice, node *n, cx_node self, uint64_t ha
 {
     if (n->flags & NODE_UNUSABLE)
         return CX_SUCCESS;
-    CX_TRY(cx_lattice_index_room(&lattice->ids, lattice->alloc, err));
+    CX_TRY(cx_lattice_index_reserve(&lattice->ids, lattice->alloc, err));
     cx_node earlier = cx_lattice_index_find(lattice, node_id(n), hash);
     if (earlier == CX_NODE_NONE) {
         cx_lattice_index_add(&lattice->ids, self, hash);

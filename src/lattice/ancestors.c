@@ -188,7 +188,7 @@ static void leave_frontiers(ancestry *search, uint32_t index)
 }
 
 /* The index of a node, which waits from now on if it is new. */
-static bool meet(ancestry *search, uint32_t position, uint32_t *out)
+static bool visit_node(ancestry *search, uint32_t position, uint32_t *out)
 {
     if (search->met.count + 1 > search->slot_count / 2 && !grow_slots(search))
         return false;
@@ -219,7 +219,7 @@ static void mark_stale(ancestry *search, uint32_t index)
 }
 
 /* The heads reaching `from` reach `to` too, which waits. */
-static void paint(ancestry *search, uint32_t from, uint32_t to)
+static void spread_heads(ancestry *search, uint32_t from, uint32_t to)
 {
     if (search->met.items[to].stale)
         return;
@@ -248,7 +248,7 @@ static bool is_common(const ancestry *search, uint32_t index)
 }
 
 /* Takes the latest waiting node; *out_index says which. */
-static bool step(ancestry *search, uint32_t *out_index)
+static bool visit_latest(ancestry *search, uint32_t *out_index)
 {
     const cx_lattice *lattice = search->lattice;
     uint32_t index = heap_pop(search);
@@ -267,12 +267,12 @@ static bool step(ancestry *search, uint32_t *out_index)
     const node *n = node_at(lattice, taken);
     for (uint32_t i = 0; i < n->parent_count; i++) {
         uint32_t parent;
-        if (!meet(search, lattice->position[node_parents(lattice, n)[i]], &parent))
+        if (!visit_node(search, lattice->position[node_parents(lattice, n)[i]], &parent))
             return false;
         if (stale)
             mark_stale(search, parent); /* I2 */
         else
-            paint(search, index, parent);
+            spread_heads(search, index, parent);
     }
     *out_index = index;
     return true;
@@ -309,7 +309,7 @@ static bool is_answered_by_one(ancestry *search, uint32_t index, const cx_node *
     return false;
 }
 
-static cx_status begin(ancestry *search, const cx_node *nodes, size_t count, cx_err *err)
+static cx_status begin_search(ancestry *search, const cx_node *nodes, size_t count, cx_err *err)
 {
     const cx_lattice *lattice = search->lattice;
     for (size_t i = 0; i < count; i++) {
@@ -330,7 +330,7 @@ static cx_status begin(ancestry *search, const cx_node *nodes, size_t count, cx_
         search->frontiers.items[i] = (frontier){0, 0};
     for (size_t i = 0; i < count; i++) {
         uint32_t index;
-        if (!meet(search, lattice->position[nodes[i]], &index))
+        if (!visit_node(search, lattice->position[nodes[i]], &index))
             return cx_fail_nomem(err);
         mask_of(search, index)[i / 64] |= UINT64_C(1) << (i % 64);
         join_frontier(search, i, index);
@@ -343,7 +343,7 @@ cx_status cx_ancestry_find(ancestry *search, const cx_node *nodes, size_t count,
     search->found.count = 0;
     if (count == 0)
         return CX_SUCCESS;
-    CX_TRY(begin(search, nodes, count, err));
+    CX_TRY(begin_search(search, nodes, count, err));
     uint32_t index = UINT32_MAX;
     while (search->lost_heads == 0) {
         cx_node answer;
@@ -354,7 +354,7 @@ cx_status cx_ancestry_find(ancestry *search, const cx_node *nodes, size_t count,
             *slot = answer;
             return CX_SUCCESS;
         }
-        if (!step(search, &index))
+        if (!visit_latest(search, &index))
             return cx_fail_nomem(err);
     }
     return CX_SUCCESS;

@@ -109,7 +109,7 @@ typedef struct conflict_walk {
 } conflict_walk;
 
 /* Goes into a value when it is a container, and notes it when it is a marker. */
-static bool look_at(conflict_walk *walk, const cx_json *json)
+static bool visit_json(conflict_walk *walk, const cx_json *json)
 {
     if (json->type != CX_JSON_OBJECT && json->type != CX_JSON_ARRAY)
         return true;
@@ -126,7 +126,7 @@ static bool look_at(conflict_walk *walk, const cx_json *json)
     return slot->data != NULL;
 }
 
-static bool look_at_next(conflict_walk *walk)
+static bool visit_next(conflict_walk *walk)
 {
     visit *level = &walk->open.items[walk->open.count - 1];
     walk->pointer.size = level->pointer_size;
@@ -138,10 +138,10 @@ static bool look_at_next(conflict_walk *walk)
     if (level->container->type == CX_JSON_OBJECT) {
         const cx_json_member *member = &level->container->members[at];
         cx_json_pointer_add(&walk->pointer, cx_json_text(&member->name));
-        return look_at(walk, &member->value);
+        return visit_json(walk, &member->value);
     }
     cx_buf_printf(&walk->pointer, "/%lu", (unsigned long)at);
-    return look_at(walk, &level->container->items[at]);
+    return visit_json(walk, &level->container->items[at]);
 }
 
 /* The pointers of all markers, into walk->found. */
@@ -153,9 +153,9 @@ static cx_status find_conflicts(conflict_walk *walk, cx_str canonical, cx_err *e
         return CX_SUCCESS;
     cx_json json;
     CX_TRY(read_back(canonical, walk->alloc, walk->arena, &json, err));
-    bool ok = look_at(walk, &json);
+    bool ok = visit_json(walk, &json);
     while (ok && walk->open.count != 0)
-        ok = look_at_next(walk);
+        ok = visit_next(walk);
     if (!ok)
         return cx_fail_nomem(err);
     cx_lattice_sort_ids(walk->found.items, walk->found.count);

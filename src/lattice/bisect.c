@@ -28,7 +28,7 @@ typedef struct bisection {
     bool holds_at_end;
 } bisection;
 
-static cx_status ask_all(bisection *b, cx_err *err)
+static cx_status test_steps(bisection *b, cx_err *err)
 {
     for (size_t i = 0; i < b->path_count; i++) {
         cx_node which = b->path[i];
@@ -113,7 +113,7 @@ cx_status cx_lattice_answer_bisect(cx_buf *out, const cx_states *states, cx_node
         goto done;
     CX_TRY_GOTO(status,
                 cx_lattice_path(states->lattice, which, &b.arena, &b.path, &b.path_count, err));
-    CX_TRY_GOTO(status, ask_all(&b, err));
+    CX_TRY_GOTO(status, test_steps(&b, err));
     CX_TRY_GOTO(status, cx_predicate_write(predicate, &text, err));
     if (options->json)
         bisect_json(&b, out, which, cx_buf_str(&text), options);

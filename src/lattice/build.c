@@ -290,7 +290,7 @@ static bool has_merges(const cx_states *states)
     return false;
 }
 
-static cx_status fill(cx_states *states, cx_err *err)
+static cx_status build_states(cx_states *states, cx_err *err)
 {
     builder build;
     ancestry search;
@@ -333,7 +333,7 @@ static cx_status open_states(const cx_lattice *lattice, const cx_state_options *
         status = cx_fail_nomem(err);
         goto done;
     }
-    CX_TRY_GOTO(status, fill(states, err));
+    CX_TRY_GOTO(status, build_states(states, err));
     *out = states;
 done:
     if (cx_failed(status))
@@ -375,7 +375,7 @@ void cx_states_close(cx_states *states)
 /* --- for the test vectors ------------------------------------------------------------------ */
 
 /* Canonical text of a value, kept in the arena. */
-static cx_status keep_text(builder *build, const cx_json *json, cx_str *out, cx_err *err)
+static cx_status store_text(builder *build, const cx_json *json, cx_str *out, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, build->alloc);
@@ -395,7 +395,7 @@ static cx_status import_state(builder *build, const cx_json *json, bool whole, s
 {
     cx_str text;
     cx_value sections[SECTION_COUNT];
-    CX_TRY(keep_text(build, json, &text, err));
+    CX_TRY(store_text(build, json, &text, err));
     CX_TRY(next_stamp(build->forest, err));
     *out = cx_state_empty();
     for (unsigned i = 0; i < SECTION_COUNT; i++)
@@ -474,7 +474,7 @@ static cx_status patch_case(builder *build, const cx_json *old, const cx_json *d
     state s;
     cx_str text;
     CX_TRY(import_state(build, old, false, &s, err));
-    CX_TRY(keep_text(build, delta, &text, err));
+    CX_TRY(store_text(build, delta, &text, err));
     CX_TRY(next_stamp(build->forest, err));
     CX_TRY(cx_patch_map(&build->patch, &s.memory, text, err));
     return cx_tree_write(&build->work, value_of_root(s.memory), out) ? cx_buf_check(out, err)

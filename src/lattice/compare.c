@@ -310,7 +310,7 @@ static cx_status answer_text(comparison *c, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status prepare(comparison *c, cx_err *err)
+static cx_status prepare_comparison(comparison *c, cx_err *err)
 {
     const cx_lattice *lattice = c->states->lattice;
     for (size_t side = 0; side < 2; side++) {
@@ -329,7 +329,7 @@ cx_status cx_lattice_answer_compare(cx_buf *out, const cx_states *states, cx_str
     cx_arena_init(&c.arena, states->alloc, 0);
     cx_tree_work_init(&c.work, states->alloc);
     cx_status status;
-    CX_TRY_GOTO(status, prepare(&c, err));
+    CX_TRY_GOTO(status, prepare_comparison(&c, err));
     CX_TRY_GOTO(status, options->json ? answer_json(&c, err) : answer_text(&c, err));
     status = cx_buf_check(out, err);
 done:

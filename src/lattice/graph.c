@@ -238,7 +238,7 @@ static cx_status imply_parents(cx_lattice *lattice, cx_err *err)
 }
 
 /* Drops what is missing, sorts into merge order, drops repetitions, finds the lineage parent. */
-static void settle_parents(cx_lattice *lattice, node *item, uint32_t *spare)
+static void order_parents(cx_lattice *lattice, node *item, uint32_t *spare)
 {
     item->lineage = CX_NODE_NONE;
     if (item->parent_count == 0)
@@ -269,7 +269,7 @@ static void settle_parents(cx_lattice *lattice, node *item, uint32_t *spare)
 }
 
 /* Counts the children of each node in first_child, on the way. */
-static cx_status settle_all_parents(cx_lattice *lattice, const link_work *work, cx_err *err)
+static cx_status order_all_parents(cx_lattice *lattice, const link_work *work, cx_err *err)
 {
     /* Implied parents are one a node, which need no sorting. */
     size_t most = (size_t)work->most_parents + 1;
@@ -283,7 +283,7 @@ static cx_status settle_all_parents(cx_lattice *lattice, const link_work *work, 
     lattice->edge_count = 0;
     for (cx_node n = 0; n < lattice->nodes.count; n++) {
         node *item = &lattice->nodes.items[n];
-        settle_parents(lattice, item, spare);
+        order_parents(lattice, item, spare);
         for (uint32_t i = 0; i < item->parent_count; i++)
             lattice->first_child[node_parents(lattice, item)[i]]++;
         lattice->edge_count += item->parent_count;
@@ -467,7 +467,7 @@ static cx_status link_with(cx_lattice *lattice, link_work *work, cx_err *err)
     CX_TRY(resolve_pending(lattice, err));
     if (work->has_generation_1)
         CX_TRY(imply_parents(lattice, err));
-    CX_TRY(settle_all_parents(lattice, work, err));
+    CX_TRY(order_all_parents(lattice, work, err));
     CX_TRY(list_children(lattice, work, err));
     CX_TRY(order_topologically(lattice, work, err));
     return list_branches(lattice, work, err);

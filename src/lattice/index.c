@@ -40,7 +40,7 @@ static cx_status grow_to(node_index *index, size_t size, const cx_alloc *alloc, 
     return CX_SUCCESS;
 }
 
-cx_status cx_lattice_index_room(node_index *index, const cx_alloc *alloc, cx_err *err)
+cx_status cx_lattice_index_reserve(node_index *index, const cx_alloc *alloc, cx_err *err)
 {
     if (index->used + 1 <= index->size / 2)
         return CX_SUCCESS;
@@ -148,7 +148,7 @@ static cx_status add_hash(cx_lattice *lattice, cx_node n, cx_err *err)
     char scratch[64], other[64];
     cx_str text = cx_lattice_hash_text(lattice, n, scratch);
     node_index *index = &lattice->hashes;
-    CX_TRY(cx_lattice_index_room(index, lattice->alloc, err));
+    CX_TRY(cx_lattice_index_reserve(index, lattice->alloc, err));
     uint64_t hash = hash_key(lattice, text);
     size_t mask = index->size - 1;
     for (size_t at = tag_of(hash) & mask; index->slots[at] != 0; at = (at + 1) & mask) {

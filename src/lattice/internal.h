@@ -193,7 +193,7 @@ static inline const cx_node *node_children(const cx_lattice *lattice, cx_node n,
 
 /* index.c */
 
-CX_RESULT cx_lattice_index_room(node_index *index, const cx_alloc *alloc, cx_err *err);
+CX_RESULT cx_lattice_index_reserve(node_index *index, const cx_alloc *alloc, cx_err *err);
 /* So many ids will come, as far as anybody knows. */
 void cx_lattice_index_expect(node_index *index, size_t count, const cx_alloc *alloc);
 void cx_lattice_index_add(node_index *index, cx_node n, uint64_t hash);

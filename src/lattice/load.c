@@ -79,7 +79,7 @@ bool cx_lattice_is_header(const cx_json *value)
     return true;
 }
 
-cx_status cx_lattice_take_version(cx_lattice *lattice, const cx_json *value, cx_str *version,
+cx_status cx_lattice_read_version(cx_lattice *lattice, const cx_json *value, cx_str *version,
                                   cx_err *err)
 {
     if (value == NULL)
@@ -122,14 +122,14 @@ static void forget_nodes(cx_lattice *lattice)
 }
 
 /* What is known of a file from its start. */
-typedef struct first_look {
+typedef struct first_window {
     cx_str line;       /* the first that is not blank, as much of it as was read */
     bool whole;        /* all of it */
     bool more_follows; /* something that is not blank was seen behind it */
     bool is_all;       /* nothing is left unread */
-} first_look;
+} first_window;
 
-static form form_of_line(cx_lattice *lattice, const first_look *look)
+static form form_of_line(cx_lattice *lattice, const first_window *look)
 {
     cx_json value;
     cx_arena arena;
@@ -159,7 +159,7 @@ static form form_of_text(cx_lattice *lattice, cx_str text, bool is_all)
     if (rest.data[0] == '[')
         return FORM_ARRAY;
     const char *newline = memchr(rest.data, '\n', rest.size);
-    first_look look = {
+    first_window look = {
         .line = {rest.data, newline == NULL ? rest.size : (size_t)(newline - rest.data)},
         .whole = newline != NULL || is_all,
         .is_all = is_all};
@@ -327,7 +327,7 @@ static cx_status load_and_link(cx_lattice *lattice, const source *from,
 }
 
 /* Streams cannot be read twice, nor opened twice: they are kept whole. */
-static cx_status slurp(cx_lattice *lattice, cx_file file, source *from, cx_err *err)
+static cx_status read_stream(cx_lattice *lattice, cx_file file, source *from, cx_err *err)
 {
     cx_buf *buf = &lattice->slurped;
     for (size_t got = 0, wanted = 0; got == wanted;) {
@@ -373,7 +373,7 @@ static cx_status load_path(cx_lattice *lattice, const cx_io *io, const char *pat
     else if (regular)
         status = remember_path(lattice, path, err);
     else
-        status = slurp(lattice, file, &from, err);
+        status = read_stream(lattice, file, &from, err);
     if (regular)
         from.file = file;
     if (!cx_failed(status))

@@ -37,7 +37,7 @@ CX_RESULT cx_lattice_relocate(cx_status status, uint64_t offset, uint64_t line, 
 /* §1.1: a first object with none of the fields of a node is a header. */
 bool cx_lattice_is_header(const cx_json *value);
 /* Copies a file's schema_version; nothing when `value` is NULL, U_SHAPE when it is no string. */
-CX_RESULT cx_lattice_take_version(cx_lattice *lattice, const cx_json *value, cx_str *version,
+CX_RESULT cx_lattice_read_version(cx_lattice *lattice, const cx_json *value, cx_str *version,
                                   cx_err *err);
 void cx_lattice_progress(const cx_lattice_options *options, uint64_t done, uint64_t total);
 

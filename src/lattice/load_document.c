@@ -170,7 +170,7 @@ static cx_status load_elements(window *w, cx_str *version, bool header_allowed, 
         CX_TRY(window_value(w, &value, &offset, &line, err));
         if (first && header_allowed && cx_lattice_is_header(&value)) {
             CX_TRY(cx_lattice_relocate(
-                cx_lattice_take_version(w->lattice, CX_JSON_GET(&value, "schema_version"), version,
+                cx_lattice_read_version(w->lattice, CX_JSON_GET(&value, "schema_version"), version,
                                         err),
                 offset, line, err));
         } else {
@@ -267,7 +267,7 @@ static cx_status load_member(window *w, wrapped *all, cx_err *err)
                                               cx_json_type_name(&value)),
                                    offset, line, err);
     if (is_version)
-        return cx_lattice_relocate(cx_lattice_take_version(w->lattice, &value, &all->found, err),
+        return cx_lattice_relocate(cx_lattice_read_version(w->lattice, &value, &all->found, err),
                                    offset, line, err);
     return CX_SUCCESS;
 }
@@ -333,7 +333,7 @@ cx_status cx_lattice_load_single(cx_lattice *lattice, const source *from,
     CX_TRY_GOTO(status, window_value(&w, &value, &offset, &line, err));
     if (cx_lattice_is_header(&value))
         status =
-            cx_lattice_take_version(lattice, CX_JSON_GET(&value, "schema_version"), &version, err);
+            cx_lattice_read_version(lattice, CX_JSON_GET(&value, "schema_version"), &version, err);
     else
         status = cx_lattice_batch_add(&w.b, &value, version, offset, line, err);
     CX_TRY_GOTO(status, cx_lattice_relocate(status, 0, line, err));

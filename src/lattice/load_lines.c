@@ -160,7 +160,7 @@ static cx_status parse_lines(line_reader *reader, batch *b, block *from, uint64_
             from->looking = false;
             if (cx_lattice_is_header(&value)) {
                 CX_TRY(cx_lattice_relocate(
-                    cx_lattice_take_version(reader->lattice, CX_JSON_GET(&value, "schema_version"),
+                    cx_lattice_read_version(reader->lattice, CX_JSON_GET(&value, "schema_version"),
                                             &reader->version, err),
                     offset, line, err));
                 continue;

@@ -68,7 +68,7 @@ static double weight_of(const merger *merge, const merge_candidate *candidate)
 }
 
 /* The weightiest of those competing, of several the last. */
-static cx_value choose(const merger *merge, size_t parent_count)
+static cx_value choose_value(const merger *merge, size_t parent_count)
 {
     const merge_candidate *best = NULL;
     double best_weight = 0;
@@ -249,8 +249,8 @@ static cx_status enter_objects(merger *merge, size_t parent_count, size_t base_c
 }
 
 /* The value rule over the candidates: *out is the answer, or a frame was pushed for it. */
-static cx_status decide(merger *merge, size_t parent_count, size_t base_count, cx_value *out,
-                        bool *out_entered, cx_err *err)
+static cx_status decide_value(merger *merge, size_t parent_count, size_t base_count, cx_value *out,
+                              bool *out_entered, cx_err *err)
 {
     *out_entered = false;
     merge_candidate *parents = merge->candidates.items;
@@ -272,7 +272,7 @@ static cx_status decide(merger *merge, size_t parent_count, size_t base_count, c
     }
     if (merge->strategy == CX_MERGE_MANUAL)
         return make_conflict(merge, parent_count, out, err);
-    *out = choose(merge, parent_count);
+    *out = choose_value(merge, parent_count);
     return CX_SUCCESS;
 }
 
@@ -300,7 +300,7 @@ static void drop_unchanged(merger *merge, merge_frame *frame)
 }
 
 /* Narrows the operands; true when pointers alone give the result, restricted to the range. */
-static bool is_settled(merger *merge, merge_frame *frame, const tree **out)
+static bool is_decided(merger *merge, merge_frame *frame, const tree **out)
 {
     merge_operand *operands = merge->operands.items + frame->first;
     for (uint32_t i = 0; i < frame->parent_count + frame->base_count; i++)
@@ -352,7 +352,7 @@ static const tree *topmost(const merger *merge, const merge_frame *frame)
 }
 
 /* What each operand has at the topmost key. */
-static bool gather(merger *merge, const merge_frame *frame)
+static bool gather_operands(merger *merge, const merge_frame *frame)
 {
     size_t count = (size_t)frame->parent_count + frame->base_count;
     if (!cx_vec_reserve(&merge->candidates, count, merge->alloc))
@@ -367,7 +367,8 @@ static bool gather(merger *merge, const merge_frame *frame)
 }
 
 /* The three parts as one tree: a parent's node when it says the same, else a new one. */
-static bool assemble(merger *merge, const merge_frame *frame, const tree *right, const tree **out)
+static bool assemble_tree(merger *merge, const merge_frame *frame, const tree *right,
+                          const tree **out)
 {
     if (value_is_absent(frame->middle))
         return cx_tree_join(merge->forest, frame->left, right, out);
@@ -397,13 +398,13 @@ static merge_frame *top_frame(merger *merge)
 }
 
 /* One step of the frame on top. *result: of the frame left last, or of this one when it leaves. */
-static cx_status step(merger *merge, const tree **result, cx_err *err)
+static cx_status step_frame(merger *merge, const tree **result, cx_err *err)
 {
     merge_frame *frame = top_frame(merge);
     bool entered;
     switch (frame->phase) {
     case MERGE_LEFT:
-        if (is_settled(merge, frame, result)) {
+        if (is_decided(merge, frame, result)) {
             if (!cx_tree_restrict(merge->forest, *result, frame->range, result))
                 return cx_fail_nomem(err);
             leave_frame(merge);
@@ -415,22 +416,22 @@ static cx_status step(merger *merge, const tree **result, cx_err *err)
     case MERGE_KEY:
         frame->left = *result;
         frame->phase = MERGE_INNER;
-        if (!gather(merge, frame))
+        if (!gather_operands(merge, frame))
             return cx_fail_nomem(err);
         cx_value middle = VALUE_ABSENT;
-        CX_TRY(decide(merge, frame->parent_count, frame->base_count, &middle, &entered, err));
+        CX_TRY(decide_value(merge, frame->parent_count, frame->base_count, &middle, &entered, err));
         if (entered)
             return CX_SUCCESS;
         frame = top_frame(merge);
         frame->middle = middle;
         break;
     case MERGE_INNER:
-        if (!cx_tree_settle(merge->forest, merge->work, result))
+        if (!cx_tree_place(merge->forest, merge->work, result))
             return cx_fail_nomem(err);
         frame->middle = value_of_root(*result);
         break;
     case MERGE_RIGHT:
-        if (!assemble(merge, frame, *result, result))
+        if (!assemble_tree(merge, frame, *result, result))
             return cx_fail_nomem(err);
         leave_frame(merge);
         return CX_SUCCESS;
@@ -439,12 +440,12 @@ static cx_status step(merger *merge, const tree **result, cx_err *err)
     return enter_side(merge, *frame, true, err);
 }
 
-static cx_status run(merger *merge, const tree **out, cx_err *err)
+static cx_status run_merge(merger *merge, const tree **out, cx_err *err)
 {
     const tree *result = NULL;
     while (merge->frames.count != 0)
-        CX_TRY(step(merge, &result, err));
-    if (!cx_tree_settle(merge->forest, merge->work, &result))
+        CX_TRY(step_frame(merge, &result, err));
+    if (!cx_tree_place(merge->forest, merge->work, &result))
         return cx_fail_nomem(err);
     *out = result;
     return CX_SUCCESS;
@@ -462,11 +463,11 @@ cx_status cx_merge_value(merger *merge, const cx_value *parents, size_t parent_c
     for (size_t i = 0; i < base_count; i++)
         candidates[parent_count + i] = (merge_candidate){bases[i], 0, false};
     bool entered;
-    CX_TRY(decide(merge, parent_count, base_count, out, &entered, err));
+    CX_TRY(decide_value(merge, parent_count, base_count, out, &entered, err));
     if (!entered)
         return CX_SUCCESS;
     const tree *root;
-    CX_TRY(run(merge, &root, err));
+    CX_TRY(run_merge(merge, &root, err));
     *out = value_of_root(root);
     return CX_SUCCESS;
 }
@@ -485,5 +486,5 @@ cx_status cx_merge_maps(merger *merge, const tree *const *parents, size_t parent
         return cx_fail_nomem(err);
     *frame =
         (merge_frame){.parent_count = (uint32_t)parent_count, .base_count = (uint32_t)base_count};
-    return run(merge, out, err);
+    return run_merge(merge, out, err);
 }

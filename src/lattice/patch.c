@@ -148,7 +148,7 @@ static const tree *base_for(cx_value old, bool fresh)
 }
 
 /* Goes into the object of that name, whose brace has been read. */
-static bool enter(patcher *patch, const tree **root, tree_name name, bool fresh)
+static bool enter_object(patcher *patch, const tree **root, tree_name name, bool fresh)
 {
     patch_level *level = cx_vec_push(&patch->levels, patch->alloc);
     if (level == NULL)
@@ -158,10 +158,10 @@ static bool enter(patcher *patch, const tree **root, tree_name name, bool fresh)
     return true;
 }
 
-static bool leave(patcher *patch, const tree **root)
+static bool leave_object(patcher *patch, const tree **root)
 {
     patch_level level = patch->levels.items[--patch->levels.count];
-    if (!cx_tree_settle(patch->forest, &patch->work, root))
+    if (!cx_tree_place(patch->forest, &patch->work, root))
         return false;
     cx_value inner = value_of_root(*root);
     *root = level.root;
@@ -169,14 +169,16 @@ static bool leave(patcher *patch, const tree **root)
 }
 
 /* One member with a value that is no object. */
-static bool put(patcher *patch, const tree **root, tree_name name, cx_str text, bool keep_nulls)
+static bool put_member(patcher *patch, const tree **root, tree_name name, cx_str text,
+                       bool keep_nulls)
 {
     if (*text.data == 'n' && !keep_nulls)
         return cx_tree_remove(patch->forest, root, name.text);
     return cx_tree_set(patch->forest, root, name, value_of_text(text));
 }
 
-static cx_status apply(patcher *patch, const tree **root, cx_str object, bool import, cx_err *err)
+static cx_status apply_object(patcher *patch, const tree **root, cx_str object, bool import,
+                              cx_err *err)
 {
     CX_TRY(check_size(object, err));
     const char *at = object.data + 1, *end = object.data + object.size;
@@ -187,7 +189,7 @@ static cx_status apply(patcher *patch, const tree **root, cx_str object, bool im
             at++;
             if (patch->levels.count == 0)
                 break;
-            ok = leave(patch, root);
+            ok = leave_object(patch, root);
         } else {
             tree_name name;
             if (*at == ',')
@@ -195,23 +197,23 @@ static cx_status apply(patcher *patch, const tree **root, cx_str object, bool im
             CX_TRY(read_name(patch, &at, end, &name, err));
             if (*at == '{') {
                 at++;
-                ok = enter(patch, root, name, import);
+                ok = enter_object(patch, root, name, import);
             } else {
                 const char *behind = cx_canon_skip(at, end);
-                ok = put(patch, root, name, cx_str_from(at, (size_t)(behind - at)), import);
+                ok = put_member(patch, root, name, cx_str_from(at, (size_t)(behind - at)), import);
                 at = behind;
             }
         }
         if (!ok)
             return cx_fail_nomem(err);
     }
-    return cx_tree_settle(patch->forest, &patch->work, root) ? CX_SUCCESS : cx_fail_nomem(err);
+    return cx_tree_place(patch->forest, &patch->work, root) ? CX_SUCCESS : cx_fail_nomem(err);
 }
 
 cx_status cx_patch_map(patcher *patch, const tree **root, cx_str object, cx_err *err)
 {
     *root = base_for(value_of_root(*root), false);
-    return apply(patch, root, object, false, err);
+    return apply_object(patch, root, object, false, err);
 }
 
 cx_status cx_patch_import(patcher *patch, cx_str text, cx_value *out, cx_err *err)
@@ -222,7 +224,7 @@ cx_status cx_patch_import(patcher *patch, cx_str text, cx_value *out, cx_err *er
         return CX_SUCCESS;
     }
     const tree *root = NULL;
-    CX_TRY(apply(patch, &root, text, true, err));
+    CX_TRY(apply_object(patch, &root, text, true, err));
     *out = value_of_root(root);
     return CX_SUCCESS;
 }

@@ -186,7 +186,7 @@ static bool compare_numbers(const cx_json *a, const cx_json *b, cx_str a_text, c
     return true;
 }
 
-static bool judge_order(const predicate_check *check, const cx_json *found)
+static bool order_holds(const predicate_check *check, const cx_json *found)
 {
     int order;
     if (!cx_json_is_number(found) ||
@@ -208,7 +208,7 @@ static bool holds_text(cx_str text, cx_str wanted)
 }
 
 /* The canonical text of what was found is in check->found. */
-static cx_status judge(predicate_check *check, bool *out, cx_err *err)
+static cx_status evaluate(predicate_check *check, bool *out, cx_err *err)
 {
     const cx_predicate *predicate = check->predicate;
     bool equal = cx_str_eq(cx_buf_str(&check->found), cx_buf_str(&check->expected));
@@ -223,7 +223,7 @@ static cx_status judge(predicate_check *check, bool *out, cx_err *err)
     cx_json found;
     CX_TRY(cx_json_parse_text(cx_buf_str(&check->found), &check->arena, &found, err));
     if (predicate->op != CX_PREDICATE_HAS)
-        *out = judge_order(check, &found);
+        *out = order_holds(check, &found);
     else if (found.type == CX_JSON_STRING)
         *out = holds_text(cx_json_text(&found), cx_json_text(&predicate->value));
     return CX_SUCCESS;
@@ -251,7 +251,7 @@ cx_status cx_predicate_holds(predicate_check *check, const state *s, bool *out, 
         else
             CX_TRY(status);
         if (holds && check->predicate->op != CX_PREDICATE_THERE)
-            CX_TRY(judge(check, &holds, err));
+            CX_TRY(evaluate(check, &holds, err));
     }
     check->has_last = !spot.is_whole;
     check->last = v;

@@ -12,7 +12,7 @@
 #include "lattice/record.h"
 
 /* Insertion sort: parents are few; a long list falls back to heap sort to stay O(n log n). */
-static void sift(cx_str *items, size_t root, size_t count)
+static void sift_down(cx_str *items, size_t root, size_t count)
 {
     for (;;) {
         size_t child = 2 * root + 1;
@@ -42,12 +42,12 @@ void cx_lattice_sort_ids(cx_str *items, size_t count)
         return;
     }
     for (size_t i = count / 2; i-- > 0;)
-        sift(items, i, count);
+        sift_down(items, i, count);
     for (size_t end = count - 1; end > 0; end--) {
         cx_str held = items[0];
         items[0] = items[end];
         items[end] = held;
-        sift(items, 0, end);
+        sift_down(items, 0, end);
     }
 }
 

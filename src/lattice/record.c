@@ -86,7 +86,7 @@ static void find_fields(const cx_json *object, record_fields *out)
     }
 }
 
-static cx_status complain(batch *b, cx_lattice_code code, cx_str detail, cx_err *err)
+static cx_status add_complaint(batch *b, cx_lattice_code code, cx_str detail, cx_err *err)
 {
     batch_complaint *slot = cx_vec_push(&b->complaints, b->alloc);
     if (slot == NULL || detail.data == NULL)
@@ -179,7 +179,7 @@ static const char *unusable_delta(const cx_json *delta, const cx_json **out_foun
 }
 
 /* A text that outlives the record: as it is when it lies in the input, else a copy. */
-static cx_str kept(batch *b, cx_str text)
+static cx_str outliving_text(batch *b, cx_str text)
 {
     uintptr_t at = (uintptr_t)text.data, start = (uintptr_t)b->input.data;
     if (at >= start && at - start < b->input.size)
@@ -189,7 +189,7 @@ static cx_str kept(batch *b, cx_str text)
 
 static cx_str *push_odd(batch *b, cx_str text)
 {
-    cx_str copy = kept(b, text);
+    cx_str copy = outliving_text(b, text);
     cx_str *slot = copy.data == NULL ? NULL : cx_vec_push(&b->odd, b->alloc);
     if (slot != NULL)
         *slot = copy;
@@ -310,7 +310,7 @@ static uint32_t strategy_of(cx_str text)
 }
 
 /* Ids and agent as far as they can be told, so that findings have a name. */
-static cx_status identify(batch *b, draft *d, const record_fields *f, cx_err *err)
+static cx_status identify_record(batch *b, draft *d, const record_fields *f, cx_err *err)
 {
     node *n = &d->n;
     n->agent = NO_AGENT;
@@ -319,7 +319,7 @@ static cx_status identify(batch *b, draft *d, const record_fields *f, cx_err *er
     else
         n->flags |= NODE_NO_AGENT;
     if (usable_text(f->node_id)) {
-        cx_str id = kept(b, cx_json_text(f->node_id));
+        cx_str id = outliving_text(b, cx_json_text(f->node_id));
         if (id.data == NULL)
             return cx_fail_nomem(err);
         n->id = id.data;
@@ -342,7 +342,7 @@ static cx_status add_parents(batch *b, draft *d, const cx_json *parents, cx_err 
     if (!cx_vec_reserve(&b->refs, b->refs.count + parents->count, b->alloc))
         return cx_fail_nomem(err);
     for (uint32_t i = 0; i < parents->count; i++) {
-        cx_str text = kept(b, cx_json_text(&parents->items[i]));
+        cx_str text = outliving_text(b, cx_json_text(&parents->items[i]));
         if (text.data == NULL)
             return cx_fail_nomem(err);
         b->refs.items[b->refs.count++] = (parent_ref){text, id_hash(b->seed, text)};
@@ -356,20 +356,20 @@ static cx_status note_minor(batch *b, draft *d, cx_err *err)
 {
     cx_str id = node_id(&d->n);
     if (d->n.seq < 0)
-        CX_TRY(complain(
+        CX_TRY(add_complaint(
             b, CX_E_SCHEMA,
             cx_arena_printf(&b->scratch, "seq is %lld, expected 0 or more", (long long)d->n.seq),
             err));
     if (id.size == 0)
-        CX_TRY(complain(b, CX_E_SCHEMA, CX_STR("node_id is empty"), err));
+        CX_TRY(add_complaint(b, CX_E_SCHEMA, CX_STR("node_id is empty"), err));
     else if (memchr(id.data, ',', id.size) != NULL)
-        CX_TRY(complain(b, CX_E_SCHEMA, CX_STR("node_id holds a comma, which separates parents"),
-                        err));
+        CX_TRY(add_complaint(b, CX_E_SCHEMA,
+                             CX_STR("node_id holds a comma, which separates parents"), err));
     if (b->agents.items[d->n.agent].name.size == 0)
-        CX_TRY(complain(b, CX_E_SCHEMA, CX_STR("agent_id is empty"), err));
+        CX_TRY(add_complaint(b, CX_E_SCHEMA, CX_STR("agent_id is empty"), err));
     for (uint32_t i = 0; i < d->ref_count; i++) {
         if (b->refs.items[d->first_ref + i].text.size == 0) {
-            CX_TRY(complain(b, CX_E_SCHEMA, CX_STR("an entry of parents is empty"), err));
+            CX_TRY(add_complaint(b, CX_E_SCHEMA, CX_STR("an entry of parents is empty"), err));
             break;
         }
     }
@@ -436,7 +436,7 @@ static cx_status queue_seal(batch *b, draft *d, const record *r, cx_err *err)
     bool readable = in->seal.data != NULL && cx_digest_parse(in->seal, &expected);
     if (in->has_seal && !readable) {
         d->n.flags |= NODE_SEAL_BAD;
-        CX_TRY(complain(b, CX_E_SEAL, CX_STR("__seal is not 64 lower-case hex digits"), err));
+        CX_TRY(add_complaint(b, CX_E_SEAL, CX_STR("__seal is not 64 lower-case hex digits"), err));
     }
     if (!readable && !b->keep_seals)
         return CX_SUCCESS;
@@ -450,7 +450,7 @@ static cx_status queue_seal(batch *b, draft *d, const record *r, cx_err *err)
     else
         CX_TRY(cx_json_write(&b->work, f->state_delta, CX_JSON_PY_COMPACT, err));
     CX_TRY(cx_lattice_seal_preimage_end(&b->work, f->timestamp, err));
-    return add_job(b, readable ? DIGEST_SEAL : DIGEST_KEEP, offset, readable ? &expected : NULL,
+    return add_job(b, readable ? DIGEST_SEAL : DIGEST_STORE, offset, readable ? &expected : NULL,
                    err);
 }
 
@@ -458,11 +458,11 @@ static cx_status set_unusable(batch *b, draft *d, const char *problem, const cha
                               cx_err *err)
 {
     d->n.flags |= NODE_UNUSABLE;
-    return complain(b, CX_E_SCHEMA, cx_arena_printf(&b->scratch, "%s, found %s", problem, found),
-                    err);
+    return add_complaint(b, CX_E_SCHEMA,
+                         cx_arena_printf(&b->scratch, "%s, found %s", problem, found), err);
 }
 
-static cx_status keep_delta(batch *b, draft *d, const record *r, cx_err *err)
+static cx_status store_delta(batch *b, draft *d, const record *r, cx_err *err)
 {
     size_t start = b->deltas.size;
     if (r->inside.delta.data != NULL)
@@ -474,7 +474,7 @@ static cx_status keep_delta(batch *b, draft *d, const record *r, cx_err *err)
 }
 
 /* The fields that node.flags and the skeleton take over, of a record that is usable. */
-static cx_status take_fields(batch *b, draft *d, const record_fields *f, cx_err *err)
+static cx_status copy_fields(batch *b, draft *d, const record_fields *f, cx_err *err)
 {
     if (!set_hash(b, cx_json_text(f->hash), &d->n.hash, &d->n.flags, NODE_HASH_ODD) ||
         !set_hash(b, cx_json_text(f->prev_hash), &d->n.prev, &d->n.flags, NODE_PREV_ODD))
@@ -491,20 +491,21 @@ static cx_status take_fields(batch *b, draft *d, const record_fields *f, cx_err 
 }
 
 /* The version and the fork type, which may be of a kind we do not know. */
-static cx_status take_kinds(batch *b, draft *d, const record_fields *f, cx_str version, cx_err *err)
+static cx_status copy_kinds(batch *b, draft *d, const record_fields *f, cx_str version, cx_err *err)
 {
     classify_version(&d->n, version);
     if (d->n.flags & NODE_VERSION_BAD) {
         cx_str found = shortened(version, 40);
-        CX_TRY(complain(b, CX_E_VERSION,
-                        cx_arena_printf(&b->scratch, "schema_version is '%.*s', expected 2.0.0",
-                                        (int)found.size, found.data),
-                        err));
+        CX_TRY(
+            add_complaint(b, CX_E_VERSION,
+                          cx_arena_printf(&b->scratch, "schema_version is '%.*s', expected 2.0.0",
+                                          (int)found.size, found.data),
+                          err));
     }
     d->n.flags |= (uint32_t)fork_of(f->fork_type) << NODE_FORK_SHIFT;
     if (node_fork(&d->n) == CX_FORK_UNKNOWN)
-        CX_TRY(complain(b, CX_E_FORK_TYPE,
-                        CX_STR("fork_type is none of natural, observation, injection"), err));
+        CX_TRY(add_complaint(b, CX_E_FORK_TYPE,
+                             CX_STR("fork_type is none of natural, observation, injection"), err));
     return CX_SUCCESS;
 }
 
@@ -531,14 +532,14 @@ static cx_status check_record(batch *b, draft *d, const record *r, cx_str versio
         return cx_fail_nomem(err);
     if (f->schema_version != NULL)
         version = cx_json_text(f->schema_version);
-    CX_TRY(take_fields(b, d, f, err));
-    CX_TRY(take_kinds(b, d, f, version, err));
+    CX_TRY(copy_fields(b, d, f, err));
+    CX_TRY(copy_kinds(b, d, f, version, err));
     d->n.flags |= strategy_of(r->inside.strategy) << NODE_STRATEGY_SHIFT;
     CX_TRY(add_parents(b, d, f->parents, err));
     CX_TRY(note_minor(b, d, err));
     CX_TRY(queue_hash(b, d, r, version, err));
     CX_TRY(queue_seal(b, d, r, err));
-    return b->keep_deltas ? keep_delta(b, d, r, err) : CX_SUCCESS;
+    return b->keep_deltas ? store_delta(b, d, r, err) : CX_SUCCESS;
 }
 
 /* A draft of nothing.  Piece by piece: clearing one large object costs more than all of them. */
@@ -571,7 +572,7 @@ cx_status cx_lattice_batch_add_record(batch *b, const record *r, cx_str version,
         memset(seal, 0, sizeof *seal);
     }
     clear_draft(d, offset, line);
-    CX_TRY(identify(b, d, &r->fields, err));
+    CX_TRY(identify_record(b, d, &r->fields, err));
     return check_record(b, d, r, version, err);
 }
 
@@ -595,7 +596,7 @@ static cx_status finish_job(batch *b, const digest_job *job, const cx_digest *go
     draft *d = &b->drafts.items[job->draft];
     if (b->keep_seals && job->kind != DIGEST_HASH)
         b->seals.items[job->draft] = *got;
-    if (job->kind == DIGEST_KEEP)
+    if (job->kind == DIGEST_STORE)
         return CX_SUCCESS;
     bool odd = job->kind == DIGEST_HASH && (d->n.flags & NODE_HASH_ODD) != 0;
     if (!odd && cx_digest_eq(got, &job->expected))

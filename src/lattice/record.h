@@ -30,7 +30,7 @@ typedef struct batch_agent {
     uint32_t global; /* index in the lattice, NO_AGENT until it is known */
 } batch_agent;
 
-typedef enum digest_kind { DIGEST_HASH, DIGEST_SEAL, DIGEST_KEEP } digest_kind;
+typedef enum digest_kind { DIGEST_HASH, DIGEST_SEAL, DIGEST_STORE } digest_kind;
 
 typedef struct digest_job {
     size_t offset; /* of the pre-image, in the batch's work buffer */

@@ -240,7 +240,7 @@ static cx_status text_compare(cx_buf *out, const cx_lattice *lattice, const cx_s
     return status;
 }
 
-static const char *held(bool value)
+static const char *held_name(bool value)
 {
     return value ? "held" : "FAILED";
 }
@@ -250,9 +250,10 @@ static void text_evidence(cx_buf *out, const cx_lattice_evidence *e)
     cx_buf_printf(out,
                   "Evidence: hash=%s monotonic=%s lineage=%s containment=%s structure=%s seals=%s "
                   "ids=%s time=%s anchor=%s\n",
-                  held(e->hash), held(e->monotonic), held(e->lineage), held(e->containment),
-                  held(e->structure), seals_name(e->seals), e->content_ids ? "content" : "labels",
-                  e->time_ordered ? "ordered" : "regressed", anchored_name(e->anchor));
+                  held_name(e->hash), held_name(e->monotonic), held_name(e->lineage),
+                  held_name(e->containment), held_name(e->structure), seals_name(e->seals),
+                  e->content_ids ? "content" : "labels", e->time_ordered ? "ordered" : "regressed",
+                  anchored_name(e->anchor));
 }
 
 cx_status cx_lattice_report_text(cx_buf *out, const cx_lattice *lattice,

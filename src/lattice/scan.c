@@ -15,7 +15,7 @@
 #define MOST_UNKNOWN 8
 #define MOST_SCALARS 8
 /* The event is written this far behind the work so far: prev_hash comes before it, at its end. */
-#define PREV_ROOM 64
+#define PREV_BYTES 64
 /* Room is made for all that is left of a block, at once; a block of a few huge lines is not for
  * us. */
 #define MOST_BYTES ((size_t)4 << 20)
@@ -220,7 +220,7 @@ static bool complete_head(scan *s)
 {
     const cx_json *prev = s->r.fields.prev_hash;
     if (s->r.fields.event == NULL || s->r.fields.state_delta == NULL || prev == NULL ||
-        prev->type != CX_JSON_STRING || prev->count > PREV_ROOM)
+        prev->type != CX_JSON_STRING || prev->count > PREV_BYTES)
         return false;
     uint8_t *head = s->event - prev->count;
     memcpy(head, prev->text, prev->count);
@@ -253,8 +253,8 @@ cx_status cx_lattice_batch_scan(batch *b, const char *at, const char *last_lf, c
     size_t left = (size_t)(last_lf - at) + 1;
     if (left > MOST_BYTES)
         return CX_SUCCESS;
-    uint8_t *work = cx_buf_reserve(&b->work, PREV_ROOM + CX_JSON_RECODE_ROOM(left));
-    uint8_t *deltas = cx_buf_reserve(&b->deltas, CX_JSON_RECODE_ROOM(left));
+    uint8_t *work = cx_buf_reserve(&b->work, PREV_BYTES + CX_JSON_RECODE_EXTRA_BYTES(left));
+    uint8_t *deltas = cx_buf_reserve(&b->deltas, CX_JSON_RECODE_EXTRA_BYTES(left));
     if (work == NULL || deltas == NULL)
         return cx_fail_nomem(err);
     scan s;
@@ -264,7 +264,7 @@ cx_status cx_lattice_batch_scan(batch *b, const char *at, const char *last_lf, c
     s.lf = last_lf;
     s.keeps_delta = b->keep_deltas || b->keep_seals;
     clear_record(&s.r);
-    s.event = work + PREV_ROOM;
+    s.event = work + PREV_BYTES;
     s.delta = deltas;
     s.object = (cx_json){.type = CX_JSON_OBJECT};
     s.scalar_count = s.unknown_count = 0;

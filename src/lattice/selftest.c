@@ -75,7 +75,7 @@ static cx_status build_steps(step *steps, const char *version, cx_arena *arena, 
     return CX_SUCCESS;
 }
 
-static void corrupt(step *steps, corruption kind)
+static void corrupt_steps(step *steps, corruption kind)
 {
     char held[sizeof steps[0].event];
     switch (kind) {
@@ -108,7 +108,7 @@ static void write_steps(cx_buf *out, const step *steps, const char *version, cor
     }
 }
 
-static cx_status judge_text(cx_str text, bool *out_holds, cx_err *err)
+static cx_status verify_text(cx_str text, bool *out_holds, cx_err *err)
 {
     cx_lattice *lattice;
     cx_lattice_report *report;
@@ -133,12 +133,12 @@ static cx_status run_case(corruption kind, const char *version, bool *out_right,
     cx_buf_init(&text, cx_alloc_default());
     cx_status status = build_steps(steps, version, &arena, err);
     if (!cx_failed(status)) {
-        corrupt(steps, kind);
+        corrupt_steps(steps, kind);
         write_steps(&text, steps, version, kind);
         status = cx_buf_check(&text, err);
     }
     if (!cx_failed(status))
-        status = judge_text(cx_buf_str(&text), &holds, err);
+        status = verify_text(cx_buf_str(&text), &holds, err);
     cx_buf_done(&text);
     cx_arena_done(&arena);
     *out_right = holds == (kind == INTACT);

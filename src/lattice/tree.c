@@ -6,7 +6,7 @@
  *   I2  a node outranks its children; ranks are a strict order on keys, so a set of keys has one
  *       shape only;
  *   I3  a node is written to only by the change that made it (its stamp), and until that change is
- *       over nothing but the tree being changed points to it; settle.c says what is then.
+ *       over nothing but the tree being changed points to it; tree_place.c says what is then.
  *
  * All walks go from the top down and leave behind a hole to be filled, so that none needs a stack.
  */
@@ -58,7 +58,7 @@ static void set_text(tree *t, tree_name name, cx_value v)
 }
 
 /* The node itself when this change made it, else a copy of it; NULL when out of memory (I3). */
-static tree *own(cx_forest *forest, const tree *t)
+static tree *owned_node(cx_forest *forest, const tree *t)
 {
     if (t->stamp == forest->stamp)
         return (tree *)(uintptr_t)t;
@@ -72,11 +72,11 @@ static tree *own(cx_forest *forest, const tree *t)
 }
 
 /* Parts a tree by a key it does not hold. */
-static bool split(cx_forest *forest, const tree *at, cx_str key, const tree **left,
-                  const tree **right)
+static bool split_tree(cx_forest *forest, const tree *at, cx_str key, const tree **left,
+                       const tree **right)
 {
     while (at != NULL) {
-        tree *copy = own(forest, at);
+        tree *copy = owned_node(forest, at);
         if (copy == NULL)
             return false;
         if (cx_str_cmp(key, tree_key(at)) < 0) {
@@ -105,7 +105,7 @@ bool cx_tree_set(cx_forest *forest, const tree **root, tree_name name, cx_value 
 
     const tree **hole = root;
     while (*hole != NULL && !cx_tree_outranks(&fresh, *hole)) {
-        tree *copy = own(forest, *hole);
+        tree *copy = owned_node(forest, *hole);
         if (copy == NULL)
             return false;
         *hole = copy;
@@ -120,7 +120,7 @@ bool cx_tree_set(cx_forest *forest, const tree **root, tree_name name, cx_value 
     if (made == NULL)
         return false;
     *made = fresh;
-    if (!split(forest, *hole, name.text, &made->left, &made->right))
+    if (!split_tree(forest, *hole, name.text, &made->left, &made->right))
         return false;
     *hole = made;
     return true;
@@ -131,7 +131,7 @@ bool cx_tree_join(cx_forest *forest, const tree *left, const tree *right, const 
     const tree **hole = out;
     while (left != NULL && right != NULL) {
         bool left_up = cx_tree_outranks(left, right);
-        tree *copy = own(forest, left_up ? left : right);
+        tree *copy = owned_node(forest, left_up ? left : right);
         if (copy == NULL)
             return false;
         *hole = copy;
@@ -156,7 +156,7 @@ bool cx_tree_remove(cx_forest *forest, const tree **root, cx_str key)
         int order = cx_str_cmp(key, tree_key(*hole));
         if (order == 0)
             return cx_tree_join(forest, (*hole)->left, (*hole)->right, hole);
-        tree *copy = own(forest, *hole);
+        tree *copy = owned_node(forest, *hole);
         if (copy == NULL)
             return false;
         *hole = copy;
@@ -220,7 +220,7 @@ static bool cut_low(cx_forest *forest, const tree *t, cx_str low, const tree **o
             t = t->right;
             continue;
         }
-        tree *copy = own(forest, t);
+        tree *copy = owned_node(forest, t);
         if (copy == NULL)
             return false;
         *hole = copy;
@@ -245,7 +245,7 @@ static bool cut_high(cx_forest *forest, const tree *t, cx_str high, const tree *
             t = t->left;
             continue;
         }
-        tree *copy = own(forest, t);
+        tree *copy = owned_node(forest, t);
         if (copy == NULL)
             return false;
         *hole = copy;

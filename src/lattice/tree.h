@@ -39,7 +39,7 @@ typedef struct cx_value {
 #define TREE_INSIDE 16
 
 #define TREE_PRIORITY_MAX 0x7FFFFFu
-/* Trees of up to so many keys lie in one piece, see settle.c: larger blocks are read a little
+/* Trees of up to so many keys lie in one piece, see tree_place.c: larger blocks are read a little
  * sooner and copied more often. */
 #define TREE_BLOCK 4
 
@@ -186,7 +186,7 @@ bool cx_tree_make(cx_forest *forest, const tree *like, cx_value v, const tree *l
  * Moves what this change made of the tree out of scratch, with small trees in one piece.  Values
  * that are maps have been settled before.  False: out of memory.
  */
-bool cx_tree_settle(cx_forest *forest, tree_work *work, const tree **root);
+bool cx_tree_place(cx_forest *forest, tree_work *work, const tree **root);
 
 /* Equal as JSON.  Both of one forest. */
 bool cx_tree_equal(tree_work *work, cx_value a, cx_value b, bool *out_equal);

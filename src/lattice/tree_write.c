@@ -2,8 +2,8 @@
  * tree_write.c - a map as canonical JSON.
  *
  * Nodes lie where history put them, and a walk in order of keys would wait for each place in turn;
- * so a map's nodes are sent for first.  Where they are says the directory (settle.c), or, in maps
- * that are too large to have one, a walk level by level.
+ * so a map's nodes are sent for first.  Where they are says the directory (tree_place.c), or, in
+ * maps that are too large to have one, a walk level by level.
  */
 #include "json/api.h"
 #include "lattice/tree_runs.h"

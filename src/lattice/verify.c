@@ -15,29 +15,29 @@
 /* From so many nodes on a second thread is worth its start. */
 #define MANY_NODES 65536u
 
-typedef struct judge {
+typedef struct verification {
     const cx_lattice *lattice;
     const cx_lattice_checks *checks;
     cx_lattice_report *report;
     uint8_t *suspect; /* a node with an error, or one that descends from it; NULL = told later */
     cx_err *err;
-} judge;
+} verification;
 
-static cx_str copy_label(judge *j, cx_node n)
+static cx_str copy_label(verification *j, cx_node n)
 {
     char scratch[16];
     cx_str label = cx_lattice_label(j->lattice, n, scratch);
     return label.data == scratch ? cx_arena_copy_str(&j->report->arena, label) : label;
 }
 
-static void suspect(judge *j, cx_node n)
+static void suspect_node(verification *j, cx_node n)
 {
     if (j->suspect != NULL && in_graph(node_at(j->lattice, n)))
         j->suspect[n] = 1;
 }
 
 /* A finding on a node; `detail` must live as long as the report. */
-static cx_status find(judge *j, cx_lattice_code code, cx_node n, cx_str detail)
+static cx_status add_finding(verification *j, cx_lattice_code code, cx_node n, cx_str detail)
 {
     cx_lattice_report *report = j->report;
     cx_lattice_finding *slot = code == CX_W_TIME ? cx_vec_push(&report->warnings, report->alloc)
@@ -49,11 +49,12 @@ static cx_status find(judge *j, cx_lattice_code code, cx_node n, cx_str detail)
         return cx_fail_nomem(j->err);
     *slot = (cx_lattice_finding){code, n, id, cx_lattice_agent_label(j->lattice, n), detail};
     if (code != CX_W_TIME)
-        suspect(j, n);
+        suspect_node(j, n);
     return CX_SUCCESS;
 }
 
-static cx_status find_apart(judge *j, cx_lattice_code code, cx_str agent_name, cx_str detail)
+static cx_status add_finding_apart(verification *j, cx_lattice_code code, cx_str agent_name,
+                                   cx_str detail)
 {
     cx_lattice_finding *slot = cx_vec_push(&j->report->errors, j->report->alloc);
     if (slot == NULL || detail.data == NULL)
@@ -64,7 +65,7 @@ static cx_status find_apart(judge *j, cx_lattice_code code, cx_str agent_name, c
 
 /* --- what reading found ----------------------------------------------------------------------- */
 
-static cx_status take_complaints(judge *j)
+static cx_status report_complaints(verification *j)
 {
     const cx_lattice *lattice = j->lattice;
     for (size_t i = 0; i < lattice->complaints.count; i++) {
@@ -73,21 +74,21 @@ static cx_status take_complaints(judge *j)
         bool repeated = (node_at(lattice, c->node)->flags & NODE_DUPLICATE) != 0;
         if (repeated && c->code != CX_E_DUP_ID && c->code != CX_E_SCHEMA)
             continue;
-        CX_TRY(find(j, c->code, c->node, c->detail));
+        CX_TRY(add_finding(j, c->code, c->node, c->detail));
     }
     for (size_t i = 0; i < lattice->missing.count; i++) {
         const missing_parent *m = &lattice->missing.items[i];
         cx_str name = shortened(m->text, 80);
-        CX_TRY(find(j, CX_E_MISSING_PARENT, m->node,
-                    cx_arena_printf(&j->report->arena, "no node is called %.*s", (int)name.size,
-                                    name.data)));
+        CX_TRY(add_finding(j, CX_E_MISSING_PARENT, m->node,
+                           cx_arena_printf(&j->report->arena, "no node is called %.*s",
+                                           (int)name.size, name.data)));
     }
     return CX_SUCCESS;
 }
 
 /* --- node by node ----------------------------------------------------------------------------- */
 
-static cx_status check_time(judge *j, cx_node n, const node *item)
+static cx_status check_time(verification *j, cx_node n, const node *item)
 {
     for (uint32_t i = 0; i < item->parent_count; i++) {
         cx_node parent = node_parents(j->lattice, item)[i];
@@ -95,43 +96,45 @@ static cx_status check_time(judge *j, cx_node n, const node *item)
             cx_lattice_time_compare(j->lattice, item, node_at(j->lattice, parent)) >= 0)
             continue;
         cx_str id = shortened(node_id(node_at(j->lattice, parent)), 80);
-        CX_TRY(find(j, j->checks->strict_time ? CX_E_TIME : CX_W_TIME, n,
-                    cx_arena_printf(&j->report->arena, "earlier than its parent %.*s", (int)id.size,
-                                    id.data)));
+        CX_TRY(add_finding(j, j->checks->strict_time ? CX_E_TIME : CX_W_TIME, n,
+                           cx_arena_printf(&j->report->arena, "earlier than its parent %.*s",
+                                           (int)id.size, id.data)));
         j->report->evidence.time_ordered = false;
     }
     return CX_SUCCESS;
 }
 
 /* §5.3: what makes the concatenation of the pre-image readable in one way only. */
-static cx_status check_ambiguity(judge *j, cx_node n, const node *item)
+static cx_status check_ambiguity(verification *j, cx_node n, const node *item)
 {
     cx_str name = j->lattice->agents.items[item->agent].name;
     if (name.size != 0 && name.data[0] >= '0' && name.data[0] <= '9')
-        return find(j, CX_E_AMBIGUOUS, n, CX_STR("agent_id starts with a digit: it runs into seq"));
+        return add_finding(j, CX_E_AMBIGUOUS, n,
+                           CX_STR("agent_id starts with a digit: it runs into seq"));
     if (item->flags & NODE_PREV_ODD)
-        return find(j, CX_E_AMBIGUOUS, n, CX_STR("prev_hash is not 64 lower-case hex digits"));
+        return add_finding(j, CX_E_AMBIGUOUS, n,
+                           CX_STR("prev_hash is not 64 lower-case hex digits"));
     if ((item->flags & NODE_VERSION_EXACT) == 0)
-        return find(j, CX_E_AMBIGUOUS, n, CX_STR("schema_version is not exactly 2.0.0"));
+        return add_finding(j, CX_E_AMBIGUOUS, n, CX_STR("schema_version is not exactly 2.0.0"));
     return CX_SUCCESS;
 }
 
-static cx_status check_node(judge *j, cx_node n, const node *item)
+static cx_status check_node(verification *j, cx_node n, const node *item)
 {
     if (item->flags & NODE_PARENT_TWICE)
-        CX_TRY(find(j, CX_E_SCHEMA, n, CX_STR("a parent is named twice")));
+        CX_TRY(add_finding(j, CX_E_SCHEMA, n, CX_STR("a parent is named twice")));
     if (item->flags & NODE_ON_CYCLE)
-        CX_TRY(find(j, CX_E_CYCLE, n, CX_STR("on a cycle of parents, or between two")));
+        CX_TRY(add_finding(j, CX_E_CYCLE, n, CX_STR("on a cycle of parents, or between two")));
     if (j->checks->content_ids && (item->flags & NODE_ID_IS_HASH) == 0)
-        CX_TRY(find(j, CX_E_ID, n, CX_STR("node_id is not the hash")));
+        CX_TRY(add_finding(j, CX_E_ID, n, CX_STR("node_id is not the hash")));
     if (j->checks->require_seals && (item->flags & NODE_HAS_SEAL) == 0)
-        CX_TRY(find(j, CX_E_SEAL_MISSING, n, CX_STR("event holds no __seal")));
+        CX_TRY(add_finding(j, CX_E_SEAL_MISSING, n, CX_STR("event holds no __seal")));
     if (j->checks->unambiguous)
         CX_TRY(check_ambiguity(j, n, item));
     return check_time(j, n, item);
 }
 
-static cx_status check_nodes(judge *j)
+static cx_status check_nodes(verification *j)
 {
     uint32_t sealed = 0, bad_seals = 0, count = 0;
     for (cx_node n = 0; n < j->lattice->nodes.count; n++) {
@@ -168,7 +171,7 @@ static int compare_digests(const void *a, const void *b)
 }
 
 /* Whether any node of the step has the hash this node calls prev_hash. */
-static cx_status step_has_prev(judge *j, step *s, const node *item, bool *out)
+static cx_status step_has_prev(verification *j, step *s, const node *item, bool *out)
 {
     enum { FEW = 32 };
     *out = false;
@@ -193,7 +196,7 @@ static cx_status step_has_prev(judge *j, step *s, const node *item, bool *out)
     return CX_SUCCESS;
 }
 
-static cx_str prev_detail(judge *j, cx_node n, const char *expected)
+static cx_str prev_detail(verification *j, cx_node n, const char *expected)
 {
     char scratch[64];
     cx_str prev = shortened(cx_lattice_prev_text(j->lattice, n, scratch), 80);
@@ -202,7 +205,7 @@ static cx_str prev_detail(judge *j, cx_node n, const char *expected)
 }
 
 /* Rules 2 and 3 for a node whose predecessors exist. */
-static cx_status check_successor(judge *j, cx_node n, const node *item, step *before)
+static cx_status check_successor(verification *j, cx_node n, const node *item, step *before)
 {
     bool lineage_parent = false, any_parent = false;
     for (uint32_t i = 0; i < item->parent_count; i++) {
@@ -216,48 +219,48 @@ static cx_status check_successor(judge *j, cx_node n, const node *item, step *be
     if (!lineage)
         CX_TRY(step_has_prev(j, before, item, &lineage));
     if (!lineage)
-        CX_TRY(find(j, CX_E_LINEAGE, n, prev_detail(j, n, "the hash of a predecessor")));
+        CX_TRY(add_finding(j, CX_E_LINEAGE, n, prev_detail(j, n, "the hash of a predecessor")));
     bool contained = lineage ? lineage_parent : any_parent;
     bool asked = (item->flags & NODE_GENERATION_1) == 0 || (item->flags & NODE_PARENTS_FIELD) != 0;
     if (asked && !contained)
-        CX_TRY(find(j, CX_E_CONTAIN, n,
-                    cx_arena_printf(&j->report->arena,
-                                    "expected the node of seq %" PRId64 " among its parents",
-                                    item->seq - 1)));
+        CX_TRY(add_finding(j, CX_E_CONTAIN, n,
+                           cx_arena_printf(&j->report->arena,
+                                           "expected the node of seq %" PRId64 " among its parents",
+                                           item->seq - 1)));
     return CX_SUCCESS;
 }
 
 /* Rule 2 for a node where its branch begins. */
-static cx_status check_first(judge *j, cx_node n, const node *item)
+static cx_status check_first(verification *j, cx_node n, const node *item)
 {
     for (uint32_t i = 0; i < item->parent_count; i++)
         if (cx_lattice_prev_is_hash_of(j->lattice, item,
                                        node_at(j->lattice, node_parents(j->lattice, item)[i])))
             return CX_SUCCESS;
     if (item->parent_count != 0)
-        return find(j, CX_E_LINEAGE, n, prev_detail(j, n, "the hash of a parent"));
+        return add_finding(j, CX_E_LINEAGE, n, prev_detail(j, n, "the hash of a parent"));
     if ((item->flags & NODE_MISSING_PARENT) == 0 && (item->flags & NODE_GENESIS_PREV) == 0)
-        return find(j, CX_E_LINEAGE, n, prev_detail(j, n, "a genesis word"));
+        return add_finding(j, CX_E_LINEAGE, n, prev_detail(j, n, "a genesis word"));
     return CX_SUCCESS;
 }
 
-static cx_status check_step(judge *j, const step *now, step *before, bool is_first)
+static cx_status check_step(verification *j, const step *now, step *before, bool is_first)
 {
     for (uint32_t i = 0; i < now->count; i++) {
         cx_node n = now->nodes[i];
         const node *item = node_at(j->lattice, n);
         if (i != 0 && node_fork(item) == CX_FORK_NONE)
-            CX_TRY(find(j, CX_E_SEQ_DUP, n,
-                        cx_arena_printf(&j->report->arena,
-                                        "seq %" PRId64 " is taken and no fork_type is given",
-                                        item->seq)));
+            CX_TRY(add_finding(j, CX_E_SEQ_DUP, n,
+                               cx_arena_printf(&j->report->arena,
+                                               "seq %" PRId64 " is taken and no fork_type is given",
+                                               item->seq)));
         if (is_first)
             CX_TRY(check_first(j, n, item));
         else if (before == NULL)
-            CX_TRY(find(j, CX_E_SEQ_GAP, n,
-                        cx_arena_printf(&j->report->arena,
-                                        "expected a node of seq %" PRId64 " before it",
-                                        item->seq - 1)));
+            CX_TRY(add_finding(j, CX_E_SEQ_GAP, n,
+                               cx_arena_printf(&j->report->arena,
+                                               "expected a node of seq %" PRId64 " before it",
+                                               item->seq - 1)));
         else
             CX_TRY(check_successor(j, n, item, before));
     }
@@ -266,7 +269,7 @@ static cx_status check_step(judge *j, const step *now, step *before, bool is_fir
 
 /* Nodes of a branch lie apart from each other: what will be looked at soon is brought on its
  * way. */
-static void prefetch_branch(const judge *j, const agent *a, uint32_t at)
+static void prefetch_branch(const verification *j, const agent *a, uint32_t at)
 {
     enum { AHEAD = 8 };
     if (at + AHEAD >= a->count)
@@ -276,7 +279,7 @@ static void prefetch_branch(const judge *j, const agent *a, uint32_t at)
     __builtin_prefetch(&item->prev);
 }
 
-static cx_status check_branch(judge *j, const agent *a)
+static cx_status check_branch(verification *j, const agent *a)
 {
     const cx_node *nodes = j->lattice->branch_nodes + a->first;
     step before = {0};
@@ -295,17 +298,17 @@ static cx_status check_branch(judge *j, const agent *a)
 
 /* What is found in the branches lies apart, so that two threads can look for it: the findings and
  * their order are the same with one. */
-typedef struct branch_judge {
-    judge j;
+typedef struct branch_check {
+    verification j;
     size_t first, end; /* agents */
     cx_lattice_report found;
     cx_status status;
     cx_err err;
-} branch_judge;
+} branch_check;
 
-static void branch_judge_init(branch_judge *b, const judge *j, size_t first, size_t end)
+static void branch_check_init(branch_check *b, const verification *j, size_t first, size_t end)
 {
-    *b = (branch_judge){.j = *j, .first = first, .end = end, .status = CX_SUCCESS};
+    *b = (branch_check){.j = *j, .first = first, .end = end, .status = CX_SUCCESS};
     b->found.alloc = j->report->alloc;
     cx_arena_init(&b->found.arena, j->report->alloc, 0);
     b->j.report = &b->found;
@@ -313,15 +316,16 @@ static void branch_judge_init(branch_judge *b, const judge *j, size_t first, siz
     b->j.err = &b->err;
 }
 
-static void judge_branches(void *arg)
+static void check_branches(void *arg)
 {
-    branch_judge *b = arg;
+    branch_check *b = arg;
     for (size_t i = b->first; i < b->end && !cx_failed(b->status); i++)
         b->status = check_branch(&b->j, &b->j.lattice->agents.items[i]);
 }
 
 /* Moves what was found into the report; `status` is that of all before. */
-static cx_status take_found(judge *j, cx_status status, branch_judge *b, cx_arena *out_details)
+static cx_status collect_findings(verification *j, cx_status status, branch_check *b,
+                                  cx_arena *out_details)
 {
     cx_lattice_report *report = j->report;
     size_t count = b->found.errors.count;
@@ -337,7 +341,7 @@ static cx_status take_found(judge *j, cx_status status, branch_judge *b, cx_aren
         status = cx_fail_nomem(j->err);
     for (size_t i = 0; i < count && !cx_failed(status); i++) {
         report->errors.items[report->errors.count++] = b->found.errors.items[i];
-        suspect(j, b->found.errors.items[i].node);
+        suspect_node(j, b->found.errors.items[i].node);
     }
     cx_vec_done(&b->found.errors, report->alloc);
     return status;
@@ -357,63 +361,65 @@ static size_t agents_with(const cx_lattice *lattice, uint64_t eighths)
  * All branches cost about four times what all nodes do, as they lie apart in memory.  So the helper
  * gets five of eight parts of them, and who started it the nodes and the rest.
  */
-static cx_status check_nodes_and_branches(judge *j)
+static cx_status check_nodes_and_branches(verification *j)
 {
     const cx_lattice *lattice = j->lattice;
     bool many = lattice->threads > 1 && lattice->nodes.count >= MANY_NODES;
     size_t parted = agents_with(lattice, many ? 5 : 0);
-    branch_judge first, rest;
-    branch_judge_init(&first, j, 0, parted);
-    branch_judge_init(&rest, j, parted, lattice->agents.count);
+    branch_check first, rest;
+    branch_check_init(&first, j, 0, parted);
+    branch_check_init(&rest, j, parted, lattice->agents.count);
     cx_thread helper = {0};
-    bool beside = many && cx_thread_start(&helper, judge_branches, &first);
+    bool beside = many && cx_thread_start(&helper, check_branches, &first);
     cx_status status = check_nodes(j);
     if (!beside && !cx_failed(status))
-        judge_branches(&first);
+        check_branches(&first);
     if (!cx_failed(status))
-        judge_branches(&rest);
+        check_branches(&rest);
     cx_thread_join(&helper);
-    status = take_found(j, status, &first, &j->report->branch_arenas[0]);
-    return take_found(j, status, &rest, &j->report->branch_arenas[1]);
+    status = collect_findings(j, status, &first, &j->report->branch_arenas[0]);
+    return collect_findings(j, status, &rest, &j->report->branch_arenas[1]);
 }
 
 /* --- anchor (§5.2) ---------------------------------------------------------------------------- */
 
-static cx_status check_head(judge *j, const cx_lattice_head *head)
+static cx_status check_head(verification *j, const cx_lattice_head *head)
 {
     uint32_t index = cx_lattice_find_agent(j->lattice, head->agent);
     cx_node n = index == NO_AGENT ? CX_NODE_NONE : cx_lattice_head_of(j->lattice, index);
     if (n == CX_NODE_NONE)
-        return find_apart(j, CX_E_HEAD, head->agent, CX_STR("the lattice has no such agent"));
+        return add_finding_apart(j, CX_E_HEAD, head->agent,
+                                 CX_STR("the lattice has no such agent"));
     char scratch[64];
     if (cx_str_eq(cx_lattice_hash_text(j->lattice, n, scratch), head->hash))
         return CX_SUCCESS;
     cx_str expected = shortened(head->hash, 80);
-    return find(j, CX_E_HEAD, n,
-                cx_arena_printf(&j->report->arena, "expected the head %.*s", (int)expected.size,
-                                expected.data));
+    return add_finding(j, CX_E_HEAD, n,
+                       cx_arena_printf(&j->report->arena, "expected the head %.*s",
+                                       (int)expected.size, expected.data));
 }
 
-static cx_status check_root(judge *j, const cx_lattice_anchor *anchor)
+static cx_status check_root(verification *j, const cx_lattice_anchor *anchor)
 {
     if (!j->lattice->keep_seals)
         return cx_fail(j->err, CX_E_USAGE, "an anchor needs a lattice opened with keep_seals");
     cx_digest root;
     CX_TRY(cx_lattice_root(j->lattice, &root, j->err));
     if (j->lattice->nodes.count != anchor->nodes)
-        return find_apart(j, CX_E_ROOT, CX_STR("*"),
-                          cx_arena_printf(&j->report->arena,
-                                          "expected %" PRIu64 " nodes, found %zu", anchor->nodes,
-                                          j->lattice->nodes.count));
+        return add_finding_apart(j, CX_E_ROOT, CX_STR("*"),
+                                 cx_arena_printf(&j->report->arena,
+                                                 "expected %" PRIu64 " nodes, found %zu",
+                                                 anchor->nodes, j->lattice->nodes.count));
     if (!cx_digest_eq(&root, &anchor->root))
-        return find_apart(j, CX_E_ROOT, CX_STR("*"), CX_STR("the root over all nodes differs"));
+        return add_finding_apart(j, CX_E_ROOT, CX_STR("*"),
+                                 CX_STR("the root over all nodes differs"));
     return CX_SUCCESS;
 }
 
 /* Agents of the lattice against those of the anchor: how many it has a head for, and in a whole
  * anchor, none beyond it. */
-static cx_status check_agents(judge *j, const cx_lattice_anchor *anchor, const cx_map *anchored,
-                              bool *out_all)
+static cx_status check_agents(verification *j, const cx_lattice_anchor *anchor,
+                              const cx_map *anchored, bool *out_all)
 {
     *out_all = true;
     for (uint32_t i = 0; i < j->lattice->agents.count; i++) {
@@ -422,12 +428,12 @@ static cx_status check_agents(judge *j, const cx_lattice_anchor *anchor, const c
             continue;
         *out_all = false;
         if (anchor->whole)
-            CX_TRY(find(j, CX_E_HEAD, n, CX_STR("the anchor knows no such agent")));
+            CX_TRY(add_finding(j, CX_E_HEAD, n, CX_STR("the anchor knows no such agent")));
     }
     return CX_SUCCESS;
 }
 
-static cx_status check_anchor(judge *j, const cx_lattice_anchor *anchor)
+static cx_status check_anchor(verification *j, const cx_lattice_anchor *anchor)
 {
     size_t errors = j->report->errors.count;
     bool all = false;
@@ -475,7 +481,7 @@ static int compare_by_agent(const void *a, const void *b)
     return order != 0 ? order : compare_findings(a, b);
 }
 
-static void weigh_evidence(judge *j)
+static void weigh_evidence(verification *j)
 {
     cx_lattice_evidence *e = &j->report->evidence;
     for (size_t i = 0; i < j->report->errors.count; i++) {
@@ -498,7 +504,7 @@ static void weigh_evidence(judge *j)
 
 /* A node that was left out leaves its id in doubt: children name parents by id, and nobody can say
  * which of the two theirs is. */
-static void suspect_namesakes(judge *j)
+static void suspect_namesakes(verification *j)
 {
     for (size_t i = 0; i < j->report->errors.count; i++) {
         const cx_lattice_finding *f = &j->report->errors.items[i];
@@ -511,7 +517,7 @@ static void suspect_namesakes(judge *j)
 }
 
 /* A node is suspect when an ancestor is; behind a cycle everything is. */
-static void spread_suspicion(judge *j)
+static void spread_suspicion(verification *j)
 {
     const cx_lattice *lattice = j->lattice;
     if (j->report->errors.count == 0)
@@ -566,7 +572,7 @@ static int compare_places(const void *a, const void *b)
  * only an anchor knows.  They are shown as branches, for under a branch its errors are told.
  * Writes them to places unless that is NULL; how many there are.
  */
-static size_t place_strangers(const judge *j, branch_place *places)
+static size_t place_strangers(const verification *j, branch_place *places)
 {
     const cx_lattice_report *r = j->report;
     size_t count = 0;
@@ -584,7 +590,7 @@ static size_t place_strangers(const judge *j, branch_place *places)
 }
 
 /* All branches in the order they are told in; NULL without memory. */
-static branch_place *place_branches(const judge *j, size_t *out_count)
+static branch_place *place_branches(const verification *j, size_t *out_count)
 {
     const cx_lattice *lattice = j->lattice;
     size_t known = lattice->agents.count, count = known + place_strangers(j, NULL);
@@ -606,7 +612,7 @@ static branch_place *place_branches(const judge *j, size_t *out_count)
     return places;
 }
 
-static bool has_suspect(const judge *j, const agent *a)
+static bool has_suspect(const verification *j, const agent *a)
 {
     for (uint32_t i = 0; i < a->count; i++)
         if (j->suspect[j->lattice->branch_nodes[a->first + i]])
@@ -614,7 +620,7 @@ static bool has_suspect(const judge *j, const agent *a)
     return false;
 }
 
-static cx_status copy_by_agent(judge *j)
+static cx_status copy_by_agent(verification *j)
 {
     cx_lattice_report *r = j->report;
     if (!cx_vec_reserve(&r->by_branch, r->errors.count + 1, r->alloc) ||
@@ -633,7 +639,7 @@ static cx_status copy_by_agent(judge *j)
     return CX_SUCCESS;
 }
 
-static cx_status sum_up(judge *j)
+static cx_status sum_up(verification *j)
 {
     const cx_lattice *lattice = j->lattice;
     cx_lattice_report *r = j->report;
@@ -665,11 +671,11 @@ static cx_status sum_up(judge *j)
     return CX_SUCCESS;
 }
 
-static cx_status judge_all(judge *j)
+static cx_status verify_all(verification *j)
 {
     j->report->evidence = (cx_lattice_evidence){true,          true, true, true,          true,
                                                 CX_SEALS_NONE, true, true, CX_ANCHOR_NONE};
-    CX_TRY(take_complaints(j));
+    CX_TRY(report_complaints(j));
     CX_TRY(check_nodes_and_branches(j));
     if (j->checks->anchor != NULL)
         CX_TRY(check_anchor(j, j->checks->anchor));
@@ -687,9 +693,9 @@ cx_status cx_lattice_verify(const cx_lattice *lattice, const cx_lattice_checks *
     cx_arena_init(&report->arena, lattice->alloc, 0);
     for (size_t i = 0; i < CX_COUNT_OF(report->branch_arenas); i++)
         cx_arena_init(&report->branch_arenas[i], lattice->alloc, 0);
-    judge j = {lattice, checks != NULL ? checks : &plain, report, NULL, err};
+    verification j = {lattice, checks != NULL ? checks : &plain, report, NULL, err};
     j.suspect = cx_alloc_zeroed(lattice->alloc, lattice->nodes.count + 1, 1);
-    cx_status status = j.suspect == NULL ? cx_fail_nomem(err) : judge_all(&j);
+    cx_status status = j.suspect == NULL ? cx_fail_nomem(err) : verify_all(&j);
     cx_alloc_free(lattice->alloc, j.suspect, lattice->nodes.count + 1);
     if (cx_failed(status))
         cx_lattice_report_close(report);

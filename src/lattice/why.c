@@ -69,8 +69,8 @@ static bool change_text(why_query *query, cx_node which, state_section section, 
 }
 
 /* Reports a section of a node when the key's value changed there. */
-static bool look(why_query *query, cx_node which, state_section section, const tree *before,
-                 const tree *after)
+static bool compare_section(why_query *query, cx_node which, state_section section,
+                            const tree *before, const tree *after)
 {
     if (before == after)
         return true;
@@ -89,19 +89,19 @@ static bool look(why_query *query, cx_node which, state_section section, const t
     return ok;
 }
 
-static bool look_at_node(why_query *query, cx_node which)
+static bool visit_node(why_query *query, cx_node which)
 {
     const cx_states *states = query->states;
     cx_node lineage = node_at(states->lattice, which)->lineage;
     const state *after = cx_states_at(states, which);
     state before = lineage == CX_NODE_NONE ? cx_state_empty() : *cx_states_at(states, lineage);
     return (!query->in_section[SECTION_MEMORY] ||
-            look(query, which, SECTION_MEMORY, before.memory, after->memory)) &&
+            compare_section(query, which, SECTION_MEMORY, before.memory, after->memory)) &&
            (!query->in_section[SECTION_BELIEFS] ||
-            look(query, which, SECTION_BELIEFS, before.beliefs, after->beliefs));
+            compare_section(query, which, SECTION_BELIEFS, before.beliefs, after->beliefs));
 }
 
-static cx_status look_at_all(why_query *query, cx_node which, cx_err *err)
+static cx_status visit_history(why_query *query, cx_node which, cx_err *err)
 {
     const cx_lattice *lattice = query->states->lattice;
     size_t words = ((size_t)lattice->order_count + 63) / 64;
@@ -114,16 +114,16 @@ static cx_status look_at_all(why_query *query, cx_node which, cx_err *err)
     for (size_t word = words; ok && word-- > 0;)
         for (unsigned bit = 64; ok && bit-- > 0;)
             if ((bits[word] >> bit & 1) != 0)
-                ok = look_at_node(query, lattice->order[64 * word + bit]);
+                ok = visit_node(query, lattice->order[64 * word + bit]);
     cx_alloc_free(query->states->alloc, bits, words * sizeof *bits);
     return ok ? CX_SUCCESS : cx_fail_nomem(err);
 }
 
-static cx_status answer(why_query *query, cx_node which, cx_err *err)
+static cx_status answer_why(why_query *query, cx_node which, cx_err *err)
 {
     if (query->options->json)
         cx_buf_add_z(query->out, "{\"changes\":[");
-    CX_TRY(look_at_all(query, which, err));
+    CX_TRY(visit_history(query, which, err));
     if (query->options->json) {
         cx_buf_add_z(query->out, "],\"key\":");
         cx_answer_str(query->out, query->key);
@@ -153,7 +153,7 @@ cx_status cx_lattice_answer_why(cx_buf *out, const cx_states *states, cx_node wh
     cx_status status = cx_buf_check(&spelled, err);
     if (!cx_failed(status)) {
         query.spelled = cx_str_from((const char *)spelled.data + 1, spelled.size - 2);
-        status = answer(&query, which, err);
+        status = answer_why(&query, which, err);
     }
     cx_tree_work_done(&query.work);
     cx_buf_done(&spelled);

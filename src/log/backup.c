@@ -106,7 +106,7 @@ static cx_status copy_segments(const cx_log *from, const cx_log *to, const copy_
 /* --- checking the copy --------------------------------------------------------------------- */
 
 /* Half erased in the copy: when the frame is erased by now, it is there as well. */
-static cx_status mend(cx_log *from, cx_log *to, cx_log_place place, cx_err *err)
+static cx_status erase_in_copy(cx_log *from, cx_log *to, cx_log_place place, cx_err *err)
 {
     cx_buf buf;
     cx_log_frame frame;
@@ -132,7 +132,7 @@ static cx_status check_commits(cx_log *from, cx_log *to, uint64_t expected, cx_e
         CX_TRY_GOTO(status, cx_log_scan_next(scan, &commit, &end, err));
         for (size_t i = 0; !end && i < commit.count; i++)
             if (commit.items[i].erasable_damaged)
-                CX_TRY_GOTO(status, mend(from, to, commit.items[i].place, err));
+                CX_TRY_GOTO(status, erase_in_copy(from, to, commit.items[i].place, err));
         seen += end ? 0 : 1;
     }
     if (seen != expected)
@@ -154,7 +154,7 @@ cx_status cx_log_backup(cx_log *log, const char *to_folder, cx_err *err)
     int failed = log->io->mkdir(log->io, to_folder);
     if (failed != 0 && failed != -EEXIST)
         CX_TRY_GOTO(status, cx_fail_os(err, -failed, "cannot make %s", to_folder));
-    CX_TRY_GOTO(status, cx_log_lock_take(to, err));
+    CX_TRY_GOTO(status, cx_log_lock_acquire(to, err));
     status = cx_log_segment_count(to, &count, err);
     if (!cx_failed(status) || status.code == CX_E_FORMAT)
         CX_TRY_GOTO(status, cx_fail(err, CX_E_EXISTS, "there is a log in %s", to_folder));

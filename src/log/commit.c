@@ -23,9 +23,9 @@
 #define AHEAD_SHARE 16
 /* Of a log that grows fast so many full segments stay in the system's memory; more would only push
  * out what other programs need, and each new page would have to be found anew. */
-#define SEGMENTS_KEPT 4
+#define SEGMENTS_OPEN_MAX 4
 /* A buffer that grew beyond this for one large group is given back. */
-enum { BUFFER_KEPT = 8 << 20 };
+enum { BUFFER_RETAINED_BYTES = 8 << 20 };
 
 void cx_log_poison(cx_log *log, const cx_err *cause)
 {
@@ -35,7 +35,7 @@ void cx_log_poison(cx_log *log, const cx_err *cause)
     log->poison = *cause;
 }
 
-static cx_status say_poisoned(const cx_log *log, cx_err *err)
+static cx_status poisoned_error(const cx_log *log, cx_err *err)
 {
     cx_status status = cx_fail_at(err, CX_E_IO, "Poisoned", CX_NO_OFFSET,
                                   "nothing is written any more until the log is opened again: %s",
@@ -51,9 +51,9 @@ static void forget_old(cx_log *log)
 {
     char path[CX_LOG_PATH_SIZE];
     cx_file file;
-    if (log->spare.ahead_of <= SEGMENTS_KEPT)
+    if (log->spare.ahead_of <= SEGMENTS_OPEN_MAX)
         return;
-    cx_log_segment_path(log, log->spare.ahead_of - SEGMENTS_KEPT - 1, path);
+    cx_log_segment_path(log, log->spare.ahead_of - SEGMENTS_OPEN_MAX - 1, path);
     if (log->io->open(log->io, path, CX_IO_READ, &file) != 0)
         return; /* nothing depends on it */
     log->io->forget(log->io, file);
@@ -76,7 +76,7 @@ static void prepare_ahead(void *arg)
 }
 
 /* Inside the lock.  A failure is found again, and said, when the next segment is needed. */
-static void consider_ahead(cx_log *log)
+static void prepare_ahead_if_due(cx_log *log)
 {
     cx_log_spare *spare = &log->spare;
     if (log->segment_bytes < AHEAD_FROM_BYTES ||
@@ -105,8 +105,8 @@ void cx_log_spare_done(cx_log *log)
 }
 
 /* A file for a segment with room for `need` bytes, be it the one that was prepared ahead. */
-static cx_status take_prepared(cx_log *log, uint64_t need, const char **out_name, cx_file *out_file,
-                               uint64_t *out_size, cx_err *err)
+static cx_status open_next_file(cx_log *log, uint64_t need, const char **out_name,
+                                cx_file *out_file, uint64_t *out_size, cx_err *err)
 {
     cx_log_spare *spare = &log->spare;
     uint64_t size = log->segment_bytes;
@@ -148,7 +148,7 @@ static cx_status make_next(cx_log *log, uint64_t need, cx_log_header *header, cx
     const char *name;
     char path[CX_LOG_PATH_SIZE];
     *out_fatal = false;
-    CX_TRY(take_prepared(log, need, &name, file, &header->size_bytes, err));
+    CX_TRY(open_next_file(log, need, &name, file, &header->size_bytes, err));
     cx_status status = cx_log_segment_begin(log, name, *file, header, err);
     if (cx_failed(status)) {
         *out_fatal = true;
@@ -253,7 +253,7 @@ static void finish_group(cx_log *log)
     cx_status status = sync_group(log, &why);
     if (!cx_failed(status))
         cx_log_lock_publish(log, count);
-    if (log->writing.capacity > BUFFER_KEPT)
+    if (log->writing.capacity > BUFFER_RETAINED_BYTES)
         cx_buf_done(&log->writing);
     cx_lock_enter(&log->lock);
     log->busy = log->begun = false;
@@ -264,12 +264,12 @@ static void finish_group(cx_log *log)
         log->end_offset = log->next_offset;
         log->bytes_written += size;
         memcpy(log->last_mark, mark, sizeof log->last_mark);
-        consider_ahead(log);
+        prepare_ahead_if_due(log);
     }
 }
 
 /* Inside the lock, which is left meanwhile; something pending or begun, nobody busy. */
-static void lead(cx_log *log)
+static void lead_group(cx_log *log)
 {
     if (!log->begun)
         begin_group(log, false);
@@ -290,7 +290,7 @@ void cx_log_start(cx_log *log)
 
 /* Inside the lock, which is left meanwhile; begun, nobody busy.  Where this fails, opening the log
  * again finds the group or not. */
-static void take_back(cx_log *log)
+static void discard_group(cx_log *log)
 {
     char path[CX_LOG_PATH_SIZE];
     uint64_t size = log->writing.size;
@@ -313,7 +313,7 @@ void cx_log_give_up(cx_log *log, const cx_err *cause)
         cx_lock_wait(&log->lock);
     cx_log_poison(log, cause);
     if (log->begun)
-        take_back(log);
+        discard_group(log);
     cx_lock_wake(&log->lock);
     cx_lock_leave(&log->lock);
 }
@@ -324,7 +324,7 @@ cx_status cx_log_wait(cx_log *log, uint64_t commit, cx_err *err)
     cx_lock_enter(&log->lock);
     while (commit >= log->durable) {
         if (log->poisoned) {
-            status = say_poisoned(log, err);
+            status = poisoned_error(log, err);
             break;
         }
         if (commit > log->next_commit || (commit == log->next_commit && log->pending_frames == 0)) {
@@ -335,7 +335,7 @@ cx_status cx_log_wait(cx_log *log, uint64_t commit, cx_err *err)
         if (log->busy)
             cx_lock_wait(&log->lock);
         else
-            lead(log);
+            lead_group(log);
     }
     cx_lock_leave(&log->lock);
     return status;
@@ -344,7 +344,7 @@ cx_status cx_log_wait(cx_log *log, uint64_t commit, cx_err *err)
 uint64_t cx_log_durable(cx_log *log)
 {
     uint64_t required = 0, limit;
-    if (log->read_only && cx_failed(cx_log_lock_look(log, &required, &limit, NULL)))
+    if (log->read_only && cx_failed(cx_log_lock_inspect(log, &required, &limit, NULL)))
         required = 0;
     cx_lock_enter(&log->lock);
     uint64_t durable = log->durable > required ? log->durable : required;
@@ -364,8 +364,8 @@ uint64_t cx_log_newest_frames(cx_log *log, uint64_t commit)
 
 /* --- submitting ---------------------------------------------------------------------------- */
 
-static cx_status measure(const cx_log *log, const cx_log_frame *frames, size_t count,
-                         uint64_t *out_bytes, cx_err *err)
+static cx_status measure_frames(const cx_log *log, const cx_log_frame *frames, size_t count,
+                                uint64_t *out_bytes, cx_err *err)
 {
     uint64_t bytes = 0;
     if (log->read_only)
@@ -390,18 +390,18 @@ static cx_status measure(const cx_log *log, const cx_log_frame *frames, size_t c
 }
 
 /* Inside the lock: until the pending group has room for so many bytes more. */
-static cx_status make_room(cx_log *log, uint64_t bytes, cx_err *err)
+static cx_status wait_for_group_space(cx_log *log, uint64_t bytes, cx_err *err)
 {
     for (;;) {
         if (log->poisoned)
-            return say_poisoned(log, err);
+            return poisoned_error(log, err);
         uint64_t used = log->next_offset + log->pending.size;
         if (!log->switching && bytes + CX_LOG_MARK_SIZE <= log->head.size_bytes - used)
             break;
         if (log->busy)
             cx_lock_wait(&log->lock);
         else if (log->pending_frames != 0 || log->begun)
-            lead(log);
+            lead_group(log);
         else
             CX_TRY(next_segment(log, bytes + CX_LOG_MARK_SIZE, err));
     }
@@ -412,7 +412,7 @@ static cx_status make_room(cx_log *log, uint64_t bytes, cx_err *err)
     return CX_SUCCESS;
 }
 
-static void append(cx_log *log, const cx_log_frame *frame, cx_log_place *out_place)
+static void append_frame(cx_log *log, const cx_log_frame *frame, cx_log_place *out_place)
 {
     size_t size = (size_t)cx_log_frame_bytes(frame->guarded.size, frame->erasable.size);
     uint64_t offset = log->next_offset + log->pending.size;
@@ -429,12 +429,12 @@ cx_status cx_log_submit(cx_log *log, const cx_log_frame *frames, size_t count,
                         cx_log_place *out_places, uint64_t *out_commit, cx_err *err)
 {
     uint64_t bytes = 0;
-    CX_TRY(measure(log, frames, count, &bytes, err));
+    CX_TRY(measure_frames(log, frames, count, &bytes, err));
     cx_lock_enter(&log->lock);
-    cx_status status = make_room(log, bytes, err);
+    cx_status status = wait_for_group_space(log, bytes, err);
     if (!cx_failed(status)) {
         for (size_t i = 0; i < count; i++)
-            append(log, &frames[i], out_places != NULL ? &out_places[i] : NULL);
+            append_frame(log, &frames[i], out_places != NULL ? &out_places[i] : NULL);
         *out_commit = log->next_commit;
     }
     cx_lock_leave(&log->lock);

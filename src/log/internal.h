@@ -190,7 +190,7 @@ CX_RESULT cx_log_segment_open(const cx_log *log, uint32_t segment, unsigned flag
 extern const char cx_log_spare_name[], cx_log_large_name[];
 
 /* Takes the lock for writing; CX_E_BUSY "Locked". */
-CX_RESULT cx_log_lock_take(cx_log *log, cx_err *err);
+CX_RESULT cx_log_lock_acquire(cx_log *log, cx_err *err);
 /* What the last writer said was durable; 0 when nothing is known. */
 uint64_t cx_log_lock_count(const cx_log *log);
 void cx_log_lock_publish(const cx_log *log, uint64_t count);
@@ -198,7 +198,8 @@ void cx_log_lock_publish(const cx_log *log, uint64_t count);
  * When read-only: commits below *out_required must be there; those from *out_limit on are not to be
  * shown yet (UINT64_MAX: nobody writes).
  */
-CX_RESULT cx_log_lock_look(cx_log *log, uint64_t *out_required, uint64_t *out_limit, cx_err *err);
+CX_RESULT cx_log_lock_inspect(cx_log *log, uint64_t *out_required, uint64_t *out_limit,
+                              cx_err *err);
 
 /* --- window.c ------------------------------------------------------------------------------ */
 

@@ -126,7 +126,7 @@ cx_status cx_log_create(const char *folder, const cx_log_options *options, cx_er
     int failed = log->io->mkdir(log->io, folder);
     if (failed != 0 && failed != -EEXIST)
         CX_TRY_GOTO(status, cx_fail_os(err, -failed, "cannot make %s", folder));
-    CX_TRY_GOTO(status, cx_log_lock_take(log, err));
+    CX_TRY_GOTO(status, cx_log_lock_acquire(log, err));
     status = cx_log_segment_count(log, &count, err);
     if (!cx_failed(status) || status.code == CX_E_FORMAT)
         CX_TRY_GOTO(status, cx_fail(err, CX_E_EXISTS, "there is a log in %s", folder));
@@ -206,7 +206,7 @@ static cx_status read_tail(cx_log_window *window, uint64_t known, tail *out, cx_
     return CX_SUCCESS;
 }
 
-static cx_status say_damage(const cx_log *log, const tail *found, uint64_t required, cx_err *err)
+static cx_status damage_error(const cx_log *log, const tail *found, uint64_t required, cx_err *err)
 {
     char path[CX_LOG_PATH_SIZE], what[120];
     cx_log_segment_path(log, log->head.number, path);
@@ -247,7 +247,7 @@ static cx_status write_again(cx_log *log, uint64_t from, uint64_t to, bool zeros
  * writer ended, or failed, before its sync.  After a failed sync memory says nothing about the
  * disk, so the group is written again.
  */
-static cx_status repair(cx_log *log, const tail *found, cx_err *err)
+static cx_status repair_tail(cx_log *log, const tail *found, cx_err *err)
 {
     const reach *now = &found->now;
     if (now->last_at != 0)
@@ -287,7 +287,7 @@ static cx_status open_writer(cx_log *log, cx_log_window *window, cx_log_opened *
 {
     tail found;
     CX_TRY(cx_log_segment_count(log, &opened->segment_count, err));
-    CX_TRY(cx_log_lock_take(log, err));
+    CX_TRY(cx_log_lock_acquire(log, err));
     /* Counted again: only now nobody adds segments. */
     CX_TRY(cx_log_segment_count(log, &opened->segment_count, err));
     CX_TRY(cx_log_window_open(window, opened->segment_count - 1, err));
@@ -296,11 +296,11 @@ static cx_status open_writer(cx_log *log, cx_log_window *window, cx_log_opened *
     uint64_t known = cx_log_lock_count(log);
     CX_TRY(read_tail(window, known, &found, err));
     if (found.damaged || known > found.now.commits)
-        return say_damage(log, &found, known, err);
+        return damage_error(log, &found, known, err);
     CX_TRY(cx_log_segment_open(log, log->head.number, CX_IO_READ | CX_IO_WRITE, &log->file,
                                &log->head, err));
     if (known < found.now.commits || found.data_end != found.now.end)
-        CX_TRY(repair(log, &found, err));
+        CX_TRY(repair_tail(log, &found, err));
     if (found.now.last_at == 0)
         CX_TRY(sync_names(log, err));
     remove_working_files(log);
@@ -312,7 +312,7 @@ static cx_status open_writer(cx_log *log, cx_log_window *window, cx_log_opened *
 }
 
 /* All whole commits count, whatever lies between them: reading in order names the damage. */
-static cx_status count_behind_damage(cx_log_window *window, reach *found, cx_err *err)
+static cx_status count_past_damage(cx_log_window *window, reach *found, cx_err *err)
 {
     for (;;) {
         cx_log_group group;
@@ -333,14 +333,14 @@ static cx_status open_reader(cx_log *log, cx_log_window *window, cx_log_opened *
     CX_TRY(cx_log_window_open(window, opened->segment_count - 1, err));
     log->head = window->header;
     memcpy(log->home_id, log->head.home_id, CX_LOG_ID_SIZE);
-    CX_TRY(cx_log_lock_look(log, &required, &limit, err));
+    CX_TRY(cx_log_lock_inspect(log, &required, &limit, err));
     CX_TRY(read_tail(window, required, &found, err));
     /* Asked again: a writer that began meanwhile has what it wrote since not synced, perhaps. */
-    CX_TRY(cx_log_lock_look(log, &required, &limit, err));
+    CX_TRY(cx_log_lock_inspect(log, &required, &limit, err));
     if (limit == UINT64_MAX && !found.damaged)
         opened->torn_bytes = found.data_end - found.now.end;
     if (found.damaged)
-        CX_TRY(count_behind_damage(window, &found.now, err));
+        CX_TRY(count_past_damage(window, &found.now, err));
     if (found.now.commits > limit) { /* what a living writer has not synced is not there yet */
         found = start_of(window);
         CX_TRY(read_groups(window, limit, &found, err));

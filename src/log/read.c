@@ -158,7 +158,7 @@ static cx_status read_once(const reading *r, cx_buf *buf, cx_log_frame *out,
 }
 
 /* Perhaps an erasure is half-way through. */
-static bool changing(cx_log_erasable state)
+static bool erasure_is_partial(cx_log_erasable state)
 {
     return state == CX_LOG_SPOILT || state == CX_LOG_HALF_ERASED;
 }
@@ -174,7 +174,7 @@ static cx_status read_frame(cx_log *log, cx_log_place place, bool locked, cx_buf
     r.file = slot->file;
     cx_log_segment_path(log, place.segment, r.path);
     cx_status status = read_once(&r, buf, out, out_state, err);
-    for (int turn = 0; turn < 3 && !cx_failed(status) && changing(*out_state); turn++) {
+    for (int turn = 0; turn < 3 && !cx_failed(status) && erasure_is_partial(*out_state); turn++) {
         if (!locked)
             cx_lock_enter(&log->erase_lock);
         status = read_once(&r, buf, out, out_state, err);
@@ -191,7 +191,7 @@ cx_status cx_log_read(cx_log *log, cx_log_place place, cx_buf *buf, cx_log_frame
     cx_log_frame frame;
     cx_log_erasable state;
     CX_TRY(read_frame(log, place, false, buf, &frame, &state, err));
-    if (changing(state)) {
+    if (erasure_is_partial(state)) {
         char path[CX_LOG_PATH_SIZE];
         cx_log_segment_path(log, place.segment, path);
         return cx_log_damaged(err, path, place.offset,
@@ -255,7 +255,7 @@ static cx_status erase_bytes(cx_log *log, uint32_t segment, uint64_t from, uint6
 }
 
 /* Inside the lock of erasures. */
-static cx_status erase(cx_log *log, cx_log_place place, cx_buf *buf, cx_err *err)
+static cx_status erase_frame(cx_log *log, cx_log_place place, cx_buf *buf, cx_err *err)
 {
     cx_log_frame frame;
     cx_log_erasable state;
@@ -287,7 +287,7 @@ cx_status cx_log_erase(cx_log *log, cx_log_place place, cx_err *err)
         return cx_fail(err, CX_E_DENIED, "%s is open for reading only", log->folder);
     cx_buf_init(&buf, log->alloc);
     cx_lock_enter(&log->erase_lock);
-    cx_status status = erase(log, place, &buf, err);
+    cx_status status = erase_frame(log, place, &buf, err);
     cx_lock_leave(&log->erase_lock);
     cx_buf_done(&buf);
     return status;

@@ -12,9 +12,9 @@
 #include "log/internal.h"
 
 typedef enum scan_state {
-    SCAN_SEGMENT, /* the segment is to be opened */
-    SCAN_GROUP,   /* a group begins at `offset`, or nothing does */
-    SCAN_BEHIND   /* damage was reported: look for what is whole behind it */
+    SCAN_SEGMENT,    /* the segment is to be opened */
+    SCAN_GROUP,      /* a group begins at `offset`, or nothing does */
+    SCAN_PAST_DAMAGE /* damage was reported: look for what is whole behind it */
 } scan_state;
 
 struct cx_log_scan {
@@ -108,7 +108,7 @@ static cx_status add_sizes(cx_log_scan *scan, uint32_t count, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status begin(cx_log_scan *scan, uint64_t from, cx_err *err)
+static cx_status begin_scan(cx_log_scan *scan, uint64_t from, cx_err *err)
 {
     cx_log *log = scan->log;
     uint32_t count;
@@ -130,7 +130,7 @@ cx_status cx_log_scan_begin(cx_log *log, uint64_t from, cx_log_scan **out, cx_er
         return cx_fail_nomem(err);
     scan->log = log;
     cx_log_window_init(&scan->window, log);
-    cx_status status = begin(scan, from, err);
+    cx_status status = begin_scan(scan, from, err);
     if (cx_failed(status))
         cx_log_scan_end(scan);
     else
@@ -148,11 +148,11 @@ void cx_log_scan_end(cx_log_scan *scan)
 
 /* --- segments ------------------------------------------------------------------------------ */
 
-static cx_status damaged(cx_log_scan *scan, uint64_t offset, const char *what, cx_err *err)
+static cx_status damage_error(cx_log_scan *scan, uint64_t offset, const char *what, cx_err *err)
 {
     char path[CX_LOG_PATH_SIZE];
     cx_log_segment_path(scan->log, scan->segment, path);
-    scan->state = SCAN_BEHIND;
+    scan->state = SCAN_PAST_DAMAGE;
     return cx_log_damaged(err, path, offset, what);
 }
 
@@ -169,14 +169,14 @@ static cx_status enter_segment(cx_log_scan *scan, cx_err *err)
 {
     cx_status status = cx_log_window_open(&scan->window, scan->segment, err);
     if (status.code == CX_E_NOT_FOUND)
-        return damaged(scan, 0, "the segment is missing", err);
+        return damage_error(scan, 0, "the segment is missing", err);
     if (status.code == CX_E_FORMAT)
-        scan->state = SCAN_BEHIND;
+        scan->state = SCAN_PAST_DAMAGE;
     CX_TRY(status);
     const cx_log_header *header = &scan->window.header;
     if (memcmp(header->home_id, scan->log->home_id, CX_LOG_ID_SIZE) != 0) {
         cx_log_window_close(&scan->window);
-        return damaged(scan, 16, "the segment is of another log", err);
+        return damage_error(scan, 16, "the segment is of another log", err);
     }
     /* Behind damage the commits that are lost are passed over; it was reported. */
     if (header->first_commit > scan->next)
@@ -223,16 +223,17 @@ static cx_status segment_exists(const cx_log *log, uint32_t segment, bool *out, 
 
 /* --- groups -------------------------------------------------------------------------------- */
 
-static cx_status limits(cx_log_scan *scan, uint64_t *out_required, uint64_t *out_limit, cx_err *err)
+static cx_status scan_limits(cx_log_scan *scan, uint64_t *out_required, uint64_t *out_limit,
+                             cx_err *err)
 {
     if (scan->log->read_only)
-        return cx_log_lock_look(scan->log, out_required, out_limit, err);
+        return cx_log_lock_inspect(scan->log, out_required, out_limit, err);
     *out_required = *out_limit = cx_log_durable(scan->log);
     return CX_SUCCESS;
 }
 
 /* Nobody writes: anything whole behind `offset` says that this is damage. */
-static cx_status something_behind(cx_log_scan *scan, bool *out, cx_err *err)
+static cx_status data_follows(cx_log_scan *scan, bool *out, cx_err *err)
 {
     cx_log_found behind;
     *out = false;
@@ -257,7 +258,7 @@ static cx_status no_group(cx_log_scan *scan, uint64_t required, uint64_t limit, 
     if (!more && scan->next >= required) {
         bool behind = false;
         if (limit == UINT64_MAX)
-            CX_TRY(something_behind(scan, &behind, err));
+            CX_TRY(data_follows(scan, &behind, err));
         good = !behind;
     }
     /* A writer may have finished the group since it was looked at, and then what was seen behind it
@@ -269,7 +270,7 @@ static cx_status no_group(cx_log_scan *scan, uint64_t required, uint64_t limit, 
     if (more)
         CX_TRY(ends_here(scan, &good, err));
     if (!good)
-        return damaged(scan, scan->offset, "a commit is not as it was written", err);
+        return damage_error(scan, scan->offset, "a commit is not as it was written", err);
     *out_again = more;
     if (more)
         leave_segment(scan);
@@ -277,7 +278,8 @@ static cx_status no_group(cx_log_scan *scan, uint64_t required, uint64_t limit, 
 }
 
 /* Looks for the next whole commit behind damage, or goes on to the next segment. */
-static cx_status find_behind(cx_log_scan *scan, cx_log_group *group, bool *out_found, cx_err *err)
+static cx_status find_group_past_damage(cx_log_scan *scan, cx_log_group *group, bool *out_found,
+                                        cx_err *err)
 {
     bool more;
     *out_found = false;
@@ -322,11 +324,11 @@ static cx_status find_group(cx_log_scan *scan, cx_log_group *group, bool *out_fo
         uint64_t required, limit;
         if (scan->state == SCAN_SEGMENT)
             CX_TRY(enter_segment(scan, err));
-        CX_TRY(limits(scan, &required, &limit, err));
+        CX_TRY(scan_limits(scan, &required, &limit, err));
         if (scan->next >= limit)
             break;
-        if (scan->state == SCAN_BEHIND) {
-            CX_TRY(find_behind(scan, group, out_found, err));
+        if (scan->state == SCAN_PAST_DAMAGE) {
+            CX_TRY(find_group_past_damage(scan, group, out_found, err));
             again = scan->state == SCAN_SEGMENT;
         } else {
             CX_TRY(cx_log_window_group(&scan->window, scan->offset, group, out_found, err));
@@ -336,7 +338,7 @@ static cx_status find_group(cx_log_scan *scan, cx_log_group *group, bool *out_fo
         }
         /* Nobody wrote when it was asked, but perhaps since: then this may not be durable yet. */
         if (*out_found && scan->log->read_only)
-            CX_TRY(limits(scan, &required, &limit, err));
+            CX_TRY(scan_limits(scan, &required, &limit, err));
         bool torn = false;
         if (*out_found)
             CX_TRY(is_torn(scan, group, required, &torn, err));
@@ -348,7 +350,7 @@ static cx_status find_group(cx_log_scan *scan, cx_log_group *group, bool *out_fo
     return CX_SUCCESS;
 }
 
-static void take_group(cx_log_scan *scan, const cx_log_group *group)
+static void accept_group(cx_log_scan *scan, const cx_log_group *group)
 {
     cx_log *log = scan->log;
     scan->state = SCAN_GROUP;
@@ -370,7 +372,7 @@ cx_status cx_log_scan_next(cx_log_scan *scan, cx_log_commit *out, bool *out_end,
     do {
         CX_TRY(find_group(scan, &group, &found, err));
         if (found)
-            take_group(scan, &group);
+            accept_group(scan, &group);
     } while (found && group.mark.commit < scan->from);
     *out_end = !found;
     if (!found)

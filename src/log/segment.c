@@ -225,7 +225,7 @@ static cx_status lock_busy(const cx_log *log, const char *path, cx_err *err)
                       log->folder, holder[0] != 0 ? holder : "(unknown)");
 }
 
-cx_status cx_log_lock_take(cx_log *log, cx_err *err)
+cx_status cx_log_lock_acquire(cx_log *log, cx_err *err)
 {
     char path[CX_LOG_PATH_SIZE], id[LOCK_ID_SIZE + 1];
     cx_log_path(log, "lock", path);
@@ -271,7 +271,7 @@ void cx_log_lock_publish(const cx_log *log, uint64_t count)
     (void)ignored;
 }
 
-cx_status cx_log_lock_look(cx_log *log, uint64_t *out_required, uint64_t *out_limit, cx_err *err)
+cx_status cx_log_lock_inspect(cx_log *log, uint64_t *out_required, uint64_t *out_limit, cx_err *err)
 {
     char path[CX_LOG_PATH_SIZE];
     cx_log_path(log, "lock", path);

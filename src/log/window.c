@@ -64,8 +64,8 @@ static void forget_before(cx_log_window *window, uint64_t offset)
  * Makes the bytes [keep, end) available, and reads some more when it reads at all.  `end` is within
  * the file; a file that was cut meanwhile is damage.
  */
-static cx_status fill(cx_log_window *window, uint64_t keep, uint64_t end, uint64_t step,
-                      cx_err *err)
+static cx_status fill_window(cx_log_window *window, uint64_t keep, uint64_t end, uint64_t step,
+                             cx_err *err)
 {
     if (keep >= window->base && end <= window->base + window->bytes.size)
         return CX_SUCCESS;
@@ -91,7 +91,7 @@ static cx_status fill(cx_log_window *window, uint64_t keep, uint64_t end, uint64
                              : cx_log_damaged(err, path, from + got, "the file ends here");
 }
 
-static const uint8_t *at(const cx_log_window *window, uint64_t offset)
+static const uint8_t *window_at(const cx_log_window *window, uint64_t offset)
 {
     return window->bytes.data + (offset - window->base);
 }
@@ -107,7 +107,7 @@ typedef struct progress {
     bool spoilt; /* an erasable part */
 } progress;
 
-static bool fits(const cx_log_window *window, uint64_t offset, uint64_t size)
+static bool window_has(const cx_log_window *window, uint64_t offset, uint64_t size)
 {
     return offset <= window->header.size_bytes && size <= window->header.size_bytes - offset;
 }
@@ -116,16 +116,16 @@ static cx_status read_frame(cx_log_window *window, uint64_t start, progress *see
 {
     uint32_t guarded, erasable;
     cx_log_erasable state;
-    seen->good = cx_log_frame_sizes(at(window, seen->offset), &guarded, &erasable);
+    seen->good = cx_log_frame_sizes(window_at(window, seen->offset), &guarded, &erasable);
     uint64_t size = seen->good ? cx_log_frame_bytes(guarded, erasable) : 0;
-    seen->good = seen->good && fits(window, seen->offset, size) && size <= UINT32_MAX;
+    seen->good = seen->good && window_has(window, seen->offset, size) && size <= UINT32_MAX;
     if (!seen->good)
         return CX_SUCCESS;
-    CX_TRY(fill(window, start, seen->offset + size, STEP_SIZE, err));
+    CX_TRY(fill_window(window, start, seen->offset + size, STEP_SIZE, err));
     cx_log_item item = {
         .place = {window->header.number, (uint32_t)size, seen->offset},
     };
-    const uint8_t *frame = at(window, seen->offset);
+    const uint8_t *frame = window_at(window, seen->offset);
     seen->good = cx_log_frame_decode(frame, window->seed, seen->offset, &item.frame, &state);
     if (!seen->good)
         return CX_SUCCESS;
@@ -145,11 +145,11 @@ static cx_status read_frame(cx_log_window *window, uint64_t start, progress *see
 static cx_status read_mark(cx_log_window *window, uint64_t start, progress *seen,
                            cx_log_group *group, cx_err *err)
 {
-    seen->good = fits(window, seen->offset, CX_LOG_MARK_SIZE);
+    seen->good = window_has(window, seen->offset, CX_LOG_MARK_SIZE);
     if (!seen->good)
         return CX_SUCCESS;
-    CX_TRY(fill(window, start, seen->offset + CX_LOG_MARK_SIZE, STEP_SIZE, err));
-    const uint8_t *bytes = at(window, seen->offset);
+    CX_TRY(fill_window(window, start, seen->offset + CX_LOG_MARK_SIZE, STEP_SIZE, err));
+    const uint8_t *bytes = window_at(window, seen->offset);
     const cx_log_mark *mark = &group->mark;
     seen->good = cx_log_mark_decode(bytes, window->seed, seen->offset, &group->mark) &&
                  mark->frame_count == window->items.count && mark->frame_count != 0 &&
@@ -166,7 +166,7 @@ static void point_items(cx_log_window *window)
 {
     for (size_t i = 0; i < window->items.count; i++) {
         cx_log_item *item = &window->items.items[i];
-        const uint8_t *frame = at(window, item->place.offset);
+        const uint8_t *frame = window_at(window, item->place.offset);
         item->frame.guarded.data = frame + CX_LOG_FRAME_HEAD_SIZE;
         if (item->frame.erasable.size != 0)
             item->frame.erasable.data =
@@ -180,11 +180,11 @@ static cx_status try_group(cx_log_window *window, uint64_t offset, cx_log_group 
     progress seen = {.offset = offset, .good = true};
     window->items.count = 0;
     while (seen.good && !seen.closed) {
-        seen.good = fits(window, seen.offset, CX_LOG_FRAME_HEAD_SIZE);
+        seen.good = window_has(window, seen.offset, CX_LOG_FRAME_HEAD_SIZE);
         if (!seen.good)
             break;
-        CX_TRY(fill(window, offset, seen.offset + CX_LOG_FRAME_HEAD_SIZE, STEP_SIZE, err));
-        if (cx_log_is_mark(at(window, seen.offset)))
+        CX_TRY(fill_window(window, offset, seen.offset + CX_LOG_FRAME_HEAD_SIZE, STEP_SIZE, err));
+        if (cx_log_is_mark(window_at(window, seen.offset)))
             CX_TRY(read_mark(window, offset, &seen, out, err));
         else
             CX_TRY(read_frame(window, offset, &seen, err));
@@ -236,7 +236,7 @@ static void search_piece(const cx_log_window *window, uint64_t offset, uint64_t 
 {
     for (uint64_t place = offset; place + 8 <= end; place += CX_LOG_ALIGNMENT) {
         uint64_t word, four[4];
-        const uint8_t *bytes = at(window, place);
+        const uint8_t *bytes = window_at(window, place);
         if (end - place >= sizeof four) { /* mostly zeros */
             memcpy(four, bytes, sizeof four);
             if ((four[0] | four[1] | four[2] | four[3]) == 0) {
@@ -267,7 +267,7 @@ cx_status cx_log_window_search(cx_log_window *window, uint64_t offset, uint64_t 
     cx_buf_clear(&window->bytes);
     while (offset < size && !out->found) {
         uint64_t end = size - offset < SEARCH_SIZE ? size : offset + SEARCH_SIZE;
-        CX_TRY(fill(window, offset, end, end - offset, err));
+        CX_TRY(fill_window(window, offset, end, end - offset, err));
         search_piece(window, offset, end, least, out);
         offset = end == size ? size : end - CX_LOG_MARK_SIZE + CX_LOG_ALIGNMENT;
     }

@@ -65,7 +65,7 @@ int cx_confine_landlock_abi(void)
     return abi < 0 ? 0 : (int)abi;
 }
 
-static uint64_t known_fs(int abi)
+static uint64_t known_landlock_access(int abi)
 {
     uint64_t known = FS_ALL_1;
     known |= abi >= 2 ? FS_REFER : 0;
@@ -100,7 +100,7 @@ cx_status cx_confine_landlock(const cx_confine_path *paths, size_t count, bool n
     if (abi == 0)
         return cx_fail(err, CX_E_UNSUPPORTED, "this kernel has no Landlock");
     ruleset wanted = {
-        .fs = known_fs(abi),
+        .fs = known_landlock_access(abi),
         .net = abi >= 4 && !network ? NET_TCP : 0,
         .scoped = abi >= 6 ? SCOPE_BOTH : 0,
     };
@@ -228,7 +228,7 @@ static void kill_descendants(void)
 }
 
 /* Process 1 of a namespace takes everybody with it by ending; nobody inside can end it before. */
-static _Noreturn void end_all(bool alone, int code)
+static _Noreturn void exit_namespace(bool alone, int code)
 {
     if (!alone)
         kill_descendants();
@@ -236,32 +236,32 @@ static _Noreturn void end_all(bool alone, int code)
 }
 
 /* Whoever holds the other end of `control` is gone. */
-static bool is_left(cx_file control)
+static bool descendants_remain(cx_file control)
 {
     struct pollfd end = {control, POLLIN, 0};
     return poll(&end, 1, 0) != 0 && (end.revents & POLLIN) == 0;
 }
 
-static void wake(int number)
+static void note_signal(int number)
 {
     (void)number;
 }
 
 /* SIGCHLD is blocked except while it waits, so that no end of a child is slept over. */
-static _Noreturn void watch(pid_t child, cx_file control, bool alone)
+static _Noreturn void watch_child(pid_t child, cx_file control, bool alone)
 {
     sigset_t none;
     sigemptyset(&none);
     struct sigaction on_child;
     memset(&on_child, 0, sizeof on_child);
-    on_child.sa_handler = wake;
+    on_child.sa_handler = note_signal;
     (void)sigaction(SIGCHLD, &on_child, NULL);
     for (;;) {
         /* Those who came to us because their parents ended are reaped on the way. */
         int state = 0;
         pid_t ended = waitpid(-1, &state, WNOHANG);
         if (ended == child)
-            end_all(alone, WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state));
+            exit_namespace(alone, WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state));
         if (ended > 0)
             continue;
         struct pollfd asked = {control, POLLIN, 0};
@@ -272,7 +272,7 @@ static _Noreturn void watch(pid_t child, cx_file control, bool alone)
         if (count > 0 && byte == 't')
             (void)kill(alone ? -1 : 0, SIGTERM); /* this process ignores it */
         else if (count >= 0 || errno != EINTR)
-            end_all(alone, 128 + SIGKILL);
+            exit_namespace(alone, 128 + SIGKILL);
     }
 }
 
@@ -280,7 +280,7 @@ bool cx_confine_watched(cx_file control, bool alone)
 {
     if (alone && getpid() != 1)
         return false; /* "everybody" would be the machine */
-    if (is_left(control))
+    if (descendants_remain(control))
         _exit(128 + SIGKILL);
     /* Alone, we are the whole namespace and may just be killed with bubblewrap; otherwise we are
      * needed until the last descendant has ended. */
@@ -296,7 +296,7 @@ bool cx_confine_watched(cx_file control, bool alone)
         return false;
     if (child != 0) {
         (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-        watch(child, control, alone);
+        watch_child(child, control, alone);
     }
     (void)signal(SIGTERM, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);

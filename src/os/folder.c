@@ -197,7 +197,7 @@ static int64_t time_ns(struct timespec time)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-void cx_folder_take_facts(const struct stat *info, cx_facts *out)
+void cx_folder_read_facts(const struct stat *info, cx_facts *out)
 {
     out->kind = S_ISREG(info->st_mode)   ? CX_FILE_REGULAR
                 : S_ISDIR(info->st_mode) ? CX_FILE_FOLDER
@@ -223,7 +223,7 @@ cx_status cx_folder_facts(cx_file folder, const char *path, cx_facts *out, cx_er
     CX_TRY(cx_place_find(folder, path, &p, err));
     bool found = fstatat(p.folder, p.name, &info, AT_SYMLINK_NOFOLLOW) == 0;
     CX_TRY(cx_place_end(&p, found, "look at", path, err));
-    cx_folder_take_facts(&info, out);
+    cx_folder_read_facts(&info, out);
     return CX_SUCCESS;
 }
 
@@ -232,7 +232,7 @@ cx_status cx_path_facts(const char *path, bool follow, cx_facts *out, cx_err *er
     struct stat info;
     if (fstatat(AT_FDCWD, path, &info, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0)
         return cx_fail_os(err, errno, "cannot look at %s", path);
-    cx_folder_take_facts(&info, out);
+    cx_folder_read_facts(&info, out);
     return CX_SUCCESS;
 }
 
@@ -241,7 +241,7 @@ cx_status cx_file_facts(cx_file file, cx_facts *out, cx_err *err)
     struct stat info;
     if (fstat(file, &info) != 0)
         return cx_fail_os(err, errno, "cannot look at an open file");
-    cx_folder_take_facts(&info, out);
+    cx_folder_read_facts(&info, out);
     return CX_SUCCESS;
 }
 

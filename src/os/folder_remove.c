@@ -39,7 +39,7 @@ static int remove_name(int folder, const char *name)
     return unlinkat(folder, name, AT_REMOVEDIR) == 0 ? 0 : 1;
 }
 
-static int go_down(removal *r, const char *name)
+static int enter_subfolder(removal *r, const char *name)
 {
     struct stat info;
     const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -67,7 +67,7 @@ static int go_down(removal *r, const char *name)
 }
 
 /* Back to the folder above, and removes the one that is empty now. */
-static int go_up(removal *r, int top)
+static int leave_subfolder(removal *r, int top)
 {
     struct stat info;
     level *left = &r->levels.items[r->levels.count - 1];
@@ -86,7 +86,7 @@ static int go_up(removal *r, int top)
 
 /* Empties the folder at r->at of what can be removed, or goes into the first that is not empty;
  * *out_down says so. */
-static int empty_once(removal *r, bool *out_down)
+static int remove_contents_once(removal *r, bool *out_down)
 {
     int failed = 0;
     *out_down = false;
@@ -109,7 +109,7 @@ static int empty_once(removal *r, bool *out_down)
             continue;
         int left = remove_name(r->at, entry->d_name);
         if (left == 1) {
-            failed = go_down(r, entry->d_name);
+            failed = enter_subfolder(r, entry->d_name);
             *out_down = failed == 0;
             break;
         }
@@ -127,12 +127,12 @@ static int remove_below(removal *r, int top, const char *name)
     int failed = remove_name(top, name);
     if (failed != 1)
         return failed;
-    failed = go_down(r, name);
+    failed = enter_subfolder(r, name);
     while (failed == 0 && r->levels.count != 0) {
         bool down;
-        failed = empty_once(r, &down);
+        failed = remove_contents_once(r, &down);
         if (failed == 0 && !down)
-            failed = go_up(r, top);
+            failed = leave_subfolder(r, top);
     }
     return failed;
 }

@@ -72,7 +72,7 @@ static cx_status walk_below(walk *w, int folder, const cx_walk_entry *entry, uns
 }
 
 /* False: the walker goes there itself. */
-static bool make_offer(crew *c, const cx_walk_entry *entry, unsigned depth)
+static bool offer_folder(crew *c, const cx_walk_entry *entry, unsigned depth)
 {
     if (atomic_load_explicit(&c->room, memory_order_relaxed) == 0)
         return false;
@@ -113,7 +113,7 @@ static cx_status walk_one(walk *w, int folder, const char *name, size_t path_siz
         return cx_fail_os(err, errno, "cannot look at %s", w->path);
     cx_walk_entry entry = {
         .path = w->path, .path_size = start + name_size, .name = w->path + start, .parent = folder};
-    cx_folder_take_facts(&info, &entry.facts);
+    cx_folder_read_facts(&info, &entry.facts);
     cx_walk_step step = c->visit(w->arg, &entry);
     if (step == CX_WALK_STOP)
         atomic_store_explicit(&c->stopped, true, memory_order_relaxed);
@@ -122,8 +122,8 @@ static cx_status walk_one(walk *w, int folder, const char *name, size_t path_siz
     if (depth + 1 > c->limits.depth)
         return cx_fail(err, CX_E_LIMIT, "folders are nested deeper than %u levels",
                        c->limits.depth);
-    return make_offer(c, &entry, depth + 1) ? CX_SUCCESS
-                                            : walk_below(w, folder, &entry, depth + 1, err);
+    return offer_folder(c, &entry, depth + 1) ? CX_SUCCESS
+                                              : walk_below(w, folder, &entry, depth + 1, err);
 }
 
 /* Owns `file`. */
@@ -164,7 +164,7 @@ static cx_status walk_offer(walk *w, const offer *o, cx_err *err)
 }
 
 /* Inside the lock.  Takes what is on offer; false when nothing is, and nobody is left to offer. */
-static bool take_offer(crew *c, offer *out)
+static bool accept_offer(crew *c, offer *out)
 {
     while (c->offer_count == 0 && c->busy != 0 && !is_stopped(c)) {
         c->waiting++;
@@ -180,7 +180,7 @@ static bool take_offer(crew *c, offer *out)
 }
 
 /* Inside the lock.  I3. */
-static void leave_work(crew *c, cx_status status, const cx_err *err)
+static void finish_walker(crew *c, cx_status status, const cx_err *err)
 {
     if (cx_failed(status) && !cx_failed(c->status)) {
         c->status = status;
@@ -201,7 +201,7 @@ static void walk_as(void *arg, unsigned index)
     offer next = {.path = top};
     bool work = index == 0;
     cx_lock_enter(&c->lock);
-    while (work || take_offer(c, &next)) {
+    while (work || accept_offer(c, &next)) {
         cx_err err = {.code = CX_OK};
         cx_lock_leave(&c->lock);
         cx_status status = walk_offer(&w, &next, &err);
@@ -209,7 +209,7 @@ static void walk_as(void *arg, unsigned index)
             cx_alloc_free(cx_alloc_default(), next.path, next.path_size + 1);
         work = false;
         cx_lock_enter(&c->lock);
-        leave_work(c, status, &err);
+        finish_walker(c, status, &err);
     }
     cx_lock_leave(&c->lock);
 }

@@ -45,7 +45,8 @@ static cx_status load_library(zlib_library *out, cx_err *err)
     return cx_library_symbol(library, "compressBound", &out->compressBound, err);
 }
 
-static cx_status broken(const z_stream *stream, cx_bytes packed, const char *what, cx_err *err)
+static cx_status unpack_error(const z_stream *stream, cx_bytes packed, const char *what,
+                              cx_err *err)
 {
     uint64_t at = packed.size - stream->avail_in;
     return cx_fail_at(err, CX_E_SYNTAX, "U_GZIP", at,
@@ -54,8 +55,8 @@ static cx_status broken(const z_stream *stream, cx_bytes packed, const char *wha
 }
 
 /* Room for the next piece (I1). */
-static cx_status make_room(z_stream *stream, size_t max_bytes, size_t written, cx_buf *out,
-                           cx_err *err)
+static cx_status grow_output(z_stream *stream, size_t max_bytes, size_t written, cx_buf *out,
+                             cx_err *err)
 {
     size_t left = max_bytes - written + 1;
     if (written > max_bytes)
@@ -71,7 +72,7 @@ static cx_status unpack(const zlib_library *z, z_stream *stream, cx_bytes packed
                         size_t max_bytes, cx_buf *out, cx_err *err)
 {
     for (size_t start = out->size;;) {
-        CX_TRY(make_room(stream, max_bytes, out->size - start, out, err));
+        CX_TRY(grow_output(stream, max_bytes, out->size - start, out, err));
         uInt room = stream->avail_out;
         int got = z->inflate(stream, Z_NO_FLUSH);
         cx_buf_advance(out, room - stream->avail_out);
@@ -79,16 +80,16 @@ static cx_status unpack(const zlib_library *z, z_stream *stream, cx_bytes packed
             return cx_fail_nomem(err);
         if (got == Z_STREAM_END && stream->avail_in == 0)
             return out->size - start > max_bytes
-                       ? make_room(stream, max_bytes, out->size - start, out, err)
+                       ? grow_output(stream, max_bytes, out->size - start, out, err)
                        : CX_SUCCESS;
         if (got == Z_STREAM_END && !members)
-            return broken(stream, packed, "bytes behind the end", err);
+            return unpack_error(stream, packed, "bytes behind the end", err);
         if (got == Z_STREAM_END && z->inflateReset(stream) != Z_OK)
             return cx_fail_nomem(err);
         if (got == Z_BUF_ERROR || (got == Z_OK && stream->avail_in == 0 && stream->avail_out != 0))
-            return broken(stream, packed, "an end that comes too soon", err);
+            return unpack_error(stream, packed, "an end that comes too soon", err);
         if (got != Z_OK && got != Z_STREAM_END)
-            return broken(stream, packed, stream->msg != NULL ? stream->msg : "damage", err);
+            return unpack_error(stream, packed, stream->msg != NULL ? stream->msg : "damage", err);
     }
 }
 

@@ -227,7 +227,7 @@ cx_net_event cx_net_wait(cx_socket socket, const cx_listener *listener, uint32_t
     return fds[0].revents != 0 ? CX_NET_STOPPED : CX_NET_READY;
 }
 
-static cx_status late(const char *what, uint32_t timeout_ms, cx_err *err)
+static cx_status timeout_error(const char *what, uint32_t timeout_ms, cx_err *err)
 {
     return cx_fail(err, CX_E_TIMEOUT, "the other side %s within %u ms", what, timeout_ms);
 }
@@ -251,7 +251,7 @@ cx_status cx_net_read(cx_socket socket, void *data, size_t size, uint32_t timeou
             return cx_fail_os(err, errno, "cannot read from a socket");
         struct pollfd fds = {.fd = socket, .events = POLLIN};
         if (!wait_until(&fds, 1, deadline))
-            return late("sent nothing", timeout_ms, err);
+            return timeout_error("sent nothing", timeout_ms, err);
     }
     *out_size = done;
     return CX_SUCCESS;
@@ -274,7 +274,7 @@ cx_status cx_net_write(cx_socket socket, const void *data, size_t size, uint32_t
             return cx_fail_os(err, errno, "cannot write to a socket");
         struct pollfd fds = {.fd = socket, .events = POLLOUT};
         if (!wait_until(&fds, 1, deadline))
-            return late("took nothing", timeout_ms, err);
+            return timeout_error("took nothing", timeout_ms, err);
     }
     return CX_SUCCESS;
 }

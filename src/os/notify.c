@@ -55,7 +55,7 @@ void cx_notify_close(cx_notify *notify)
     cx_alloc_free(notify->alloc, notify, sizeof *notify);
 }
 
-static const watched *find(const cx_notify *notify, int number)
+static const watched *find_watch(const cx_notify *notify, int number)
 {
     for (size_t i = 0; i < notify->folders.count; i++)
         if (notify->folders.items[i].number == number)
@@ -72,7 +72,7 @@ cx_status cx_notify_add(cx_notify *notify, const char *folder, cx_err *err)
                        "fs.inotify.max_user_watches)");
     if (number < 0)
         return cx_fail_os(err, errno, "changes in %s cannot be followed", folder);
-    if (find(notify, number) != NULL)
+    if (find_watch(notify, number) != NULL)
         return CX_SUCCESS;
     size_t size = strlen(folder) + 1;
     char *copy = cx_alloc_new(notify->alloc, size);
@@ -87,7 +87,7 @@ cx_status cx_notify_add(cx_notify *notify, const char *folder, cx_err *err)
 }
 
 /* The kernel gave the number up: the folder is gone, and the number may come again. */
-static void forget(cx_notify *notify, int number)
+static void remove_watch(cx_notify *notify, int number)
 {
     for (size_t i = 0; i < notify->folders.count; i++) {
         watched *at = &notify->folders.items[i];
@@ -99,18 +99,18 @@ static void forget(cx_notify *notify, int number)
     }
 }
 
-static void take(cx_notify *notify, const struct inotify_event *event, cx_notify_seen *seen,
-                 void *arg, bool *out_lost)
+static void dispatch_event(cx_notify *notify, const struct inotify_event *event,
+                           cx_notify_seen *seen, void *arg, bool *out_lost)
 {
     if ((event->mask & IN_Q_OVERFLOW) != 0) {
         *out_lost = true;
         return;
     }
-    const watched *at = find(notify, event->wd);
+    const watched *at = find_watch(notify, event->wd);
     if (at != NULL && event->len != 0)
         seen(arg, at->folder, event->name, (event->mask & IN_ISDIR) != 0);
     if ((event->mask & IN_IGNORED) != 0) {
-        forget(notify, event->wd);
+        remove_watch(notify, event->wd);
         *out_lost = true;
     }
 }
@@ -135,7 +135,7 @@ cx_status cx_notify_wait(cx_notify *notify, uint32_t timeout_ms, cx_notify_seen 
         for (ssize_t at = 0; at < size;) {
             const struct inotify_event *event =
                 (const struct inotify_event *)(const void *)(events + at);
-            take(notify, event, seen, arg, out_lost);
+            dispatch_event(notify, event, seen, arg, out_lost);
             at += (ssize_t)(sizeof *event + event->len);
         }
     }

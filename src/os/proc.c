@@ -62,7 +62,7 @@ static _Noreturn void exec_child(const cx_proc_options *options, char *const *en
     _exit(127);
 }
 
-static cx_status start(const cx_proc_options *options, child *out, cx_err *err)
+static cx_status start_child(const cx_proc_options *options, child *out, cx_err *err)
 {
     int pipes[4][2] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
     for (int i = 0; i < 4; i++) {
@@ -96,7 +96,7 @@ static cx_status start(const cx_proc_options *options, child *out, cx_err *err)
 }
 
 /* Reads what is there into buf (or away); closes *fd at its end.  False over the limit. */
-static bool drain(int *fd, cx_buf *buf, size_t *total, size_t limit)
+static bool drain_pipe(int *fd, cx_buf *buf, size_t *total, size_t limit)
 {
     uint8_t block[65536];
     ssize_t count = read(*fd, block, sizeof block);
@@ -115,7 +115,7 @@ static bool drain(int *fd, cx_buf *buf, size_t *total, size_t limit)
     return true;
 }
 
-static void feed(int *fd, cx_bytes *input)
+static void feed_input(int *fd, cx_bytes *input)
 {
     ssize_t count = input->size == 0 ? 0 : write(*fd, input->data, input->size);
     if (count < 0 && (errno == EINTR || errno == EAGAIN))
@@ -133,8 +133,8 @@ static void feed(int *fd, cx_bytes *input)
 
 typedef enum pump_end { PUMP_CLOSED, PUMP_TIMEOUT, PUMP_LIMIT } pump_end;
 
-static pump_end pump(const cx_proc_options *options, child *kid, cx_buf *out, cx_buf *errout,
-                     uint64_t deadline_ns)
+static pump_end exchange_streams(const cx_proc_options *options, child *kid, cx_buf *out,
+                                 cx_buf *errout, uint64_t deadline_ns)
 {
     size_t limit = options->output_limit_bytes ? options->output_limit_bytes : DEFAULT_OUTPUT_LIMIT;
     size_t out_total = 0, err_total = 0;
@@ -155,17 +155,17 @@ static pump_end pump(const cx_proc_options *options, child *kid, cx_buf *out, cx
         if (poll(fds, 3, wait_ms) < 0 && errno != EINTR)
             return PUMP_CLOSED;
         if (fds[2].revents != 0)
-            feed(&kid->input, &input);
-        if (fds[0].revents != 0 && !drain(&kid->output, out, &out_total, limit))
+            feed_input(&kid->input, &input);
+        if (fds[0].revents != 0 && !drain_pipe(&kid->output, out, &out_total, limit))
             return PUMP_LIMIT;
-        if (fds[1].revents != 0 && !drain(&kid->errors, errout, &err_total, limit))
+        if (fds[1].revents != 0 && !drain_pipe(&kid->errors, errout, &err_total, limit))
             return PUMP_LIMIT;
     }
     return PUMP_CLOSED;
 }
 
 /* Waits for the child; past the deadline kills its group.  True when it had to. */
-static bool reap(pid_t pid, uint64_t deadline_ns, int *out_state)
+static bool reap_child(pid_t pid, uint64_t deadline_ns, int *out_state)
 {
     bool killed = false;
     for (uint64_t pause_ns = 100000;;) {
@@ -195,7 +195,7 @@ cx_status cx_proc_run(const cx_proc_options *options, cx_buf *out, cx_buf *errou
     uint64_t deadline = limited ? started + options->timeout_ms * 1000000u : 0;
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     (void)sigaction(SIGPIPE, &ignore, &before);
-    cx_status status = start(options, &kid, err);
+    cx_status status = start_child(options, &kid, err);
     if (cx_failed(status)) {
         (void)sigaction(SIGPIPE, &before, NULL);
         return status;
@@ -208,11 +208,11 @@ cx_status cx_proc_run(const cx_proc_options *options, cx_buf *out, cx_buf *errou
     close(kid.report);
     pump_end end = reported == (ssize_t)sizeof exec_errno
                        ? PUMP_CLOSED
-                       : pump(options, &kid, out, errout, deadline);
+                       : exchange_streams(options, &kid, out, errout, deadline);
     if (end != PUMP_CLOSED)
         (void)kill(-kid.pid, SIGKILL);
     int state = 0;
-    bool late = reap(kid.pid, end == PUMP_CLOSED ? deadline : 0, &state);
+    bool late = reap_child(kid.pid, end == PUMP_CLOSED ? deadline : 0, &state);
     int ends[3] = {kid.input, kid.output, kid.errors};
     for (int i = 0; i < 3; i++)
         if (ends[i] >= 0)

@@ -22,7 +22,7 @@ typedef struct reader {
 
 /* --- where ------------------------------------------------------------------------------------ */
 
-static void locate(const reader *r, size_t at, unsigned *out_line, unsigned *out_column)
+static void locate_offset(const reader *r, size_t at, unsigned *out_line, unsigned *out_column)
 {
     *out_line = *out_column = 1;
     for (size_t i = 0; i < at; i++) {
@@ -34,8 +34,8 @@ static void locate(const reader *r, size_t at, unsigned *out_line, unsigned *out
     }
 }
 
-static cx_status refuse(const reader *r, size_t at, const char *format, ...) CX_PRINTF(3, 4);
-static cx_status refuse(const reader *r, size_t at, const char *format, ...)
+static cx_status syntax_error(const reader *r, size_t at, const char *format, ...) CX_PRINTF(3, 4);
+static cx_status syntax_error(const reader *r, size_t at, const char *format, ...)
 {
     char text[200];
     unsigned line, column;
@@ -43,20 +43,20 @@ static cx_status refuse(const reader *r, size_t at, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    locate(r, at, &line, &column);
+    locate_offset(r, at, &line, &column);
     return cx_fail_at(r->err, CX_E_FORMAT, "Settings", at, "line %u, column %u: %s", line, column,
                       text);
 }
 
-static int peek(const reader *r)
+static int peek_byte(const reader *r)
 {
     return r->at < r->text.size ? (unsigned char)r->text.data[r->at] : -1;
 }
 
 /* What stands there, for a message. */
-static const char *found(const reader *r, char out[24])
+static const char *describe_found(const reader *r, char out[24])
 {
-    int c = peek(r);
+    int c = peek_byte(r);
     if (c == -1)
         return "the end of the file";
     if (c == '\n' || c == '\r')
@@ -68,24 +68,24 @@ static const char *found(const reader *r, char out[24])
     return out;
 }
 
-static cx_status expect(const reader *r, const char *what)
+static cx_status expect_end(const reader *r, const char *what)
 {
     char text[24];
-    return refuse(r, r->at, "found %s, expected %s", found(r, text), what);
+    return syntax_error(r, r->at, "found %s, expected %s", describe_found(r, text), what);
 }
 
 /* --- between things --------------------------------------------------------------------------- */
 
 static void skip_blanks(reader *r)
 {
-    while (peek(r) == ' ' || peek(r) == '\t')
+    while (peek_byte(r) == ' ' || peek_byte(r) == '\t')
         r->at++;
 }
 
 static void skip_comment(reader *r)
 {
-    if (peek(r) == '#')
-        while (peek(r) != -1 && peek(r) != '\n')
+    if (peek_byte(r) == '#')
+        while (peek_byte(r) != -1 && peek_byte(r) != '\n')
             r->at++;
 }
 
@@ -94,11 +94,11 @@ static cx_status end_line(reader *r)
 {
     skip_blanks(r);
     skip_comment(r);
-    if (peek(r) == '\r')
+    if (peek_byte(r) == '\r')
         r->at++;
-    if (peek(r) != -1 && peek(r) != '\n')
-        return expect(r, "the end of the line");
-    r->at += peek(r) == '\n';
+    if (peek_byte(r) != -1 && peek_byte(r) != '\n')
+        return expect_end(r, "the end of the line");
+    r->at += peek_byte(r) == '\n';
     return CX_SUCCESS;
 }
 
@@ -107,9 +107,9 @@ static void skip_lines(reader *r)
     for (;;) {
         skip_blanks(r);
         skip_comment(r);
-        if (peek(r) == '\r' && r->at + 1 < r->text.size && r->text.data[r->at + 1] == '\n')
+        if (peek_byte(r) == '\r' && r->at + 1 < r->text.size && r->text.data[r->at + 1] == '\n')
             r->at++;
-        if (peek(r) != '\n')
+        if (peek_byte(r) != '\n')
             return;
         r->at++;
     }
@@ -126,12 +126,12 @@ static bool is_name(int c)
 static cx_status read_name(reader *r, const char *what, cx_str *out)
 {
     size_t start = r->at;
-    while (is_name(peek(r)))
+    while (is_name(peek_byte(r)))
         r->at++;
     if (r->at == start)
-        return expect(r, what);
+        return expect_end(r, what);
     if (r->at - start > CX_SETTING_NAME_MAX)
-        return refuse(r, start, "a name may have %d bytes", CX_SETTING_NAME_MAX);
+        return syntax_error(r, start, "a name may have %d bytes", CX_SETTING_NAME_MAX);
     *out = cx_str_from(r->text.data + start, r->at - start);
     return CX_SUCCESS;
 }
@@ -142,15 +142,15 @@ static cx_status read_header(reader *r)
     skip_blanks(r);
     CX_TRY(read_name(r, "the name of a section, of letters, digits, '-' and '_'", &r->section));
     skip_blanks(r);
-    if (peek(r) != ']')
-        return expect(r, "']'");
+    if (peek_byte(r) != ']')
+        return expect_end(r, "']'");
     r->at++;
     for (size_t i = 0; i < r->section_count; i++)
         if (cx_str_eq(r->sections[i], r->section))
-            return refuse(r, start, "the section [%.*s] comes twice", (int)r->section.size,
-                          r->section.data);
+            return syntax_error(r, start, "the section [%.*s] comes twice", (int)r->section.size,
+                                r->section.data);
     if (r->section_count == CX_SETTINGS_MAX)
-        return refuse(r, start, "more than %d sections", CX_SETTINGS_MAX);
+        return syntax_error(r, start, "more than %d sections", CX_SETTINGS_MAX);
     r->sections[r->section_count++] = r->section;
     return end_line(r);
 }
@@ -171,12 +171,12 @@ static cx_status read_code(reader *r, size_t digits, cx_buf *out)
     uint32_t code = 0;
     size_t start = r->at;
     for (size_t i = 0; i < digits; i++, r->at++) {
-        if (hex_of(peek(r)) < 0)
-            return expect(r, "a hex digit");
-        code = code * 16 + (uint32_t)hex_of(peek(r));
+        if (hex_of(peek_byte(r)) < 0)
+            return expect_end(r, "a hex digit");
+        code = code * 16 + (uint32_t)hex_of(peek_byte(r));
     }
     if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-        return refuse(r, start, "this is no character that a text may hold");
+        return syntax_error(r, start, "this is no character that a text may hold");
     cx_buf_add(out, bytes, cx_utf8_encode(code, bytes));
     return CX_SUCCESS;
 }
@@ -184,7 +184,7 @@ static cx_status read_code(reader *r, size_t digits, cx_buf *out)
 static cx_status read_escape(reader *r, cx_buf *out)
 {
     static const char names[] = "btnfr\"\\", meant[] = "\b\t\n\f\r\"\\";
-    int c = peek(r);
+    int c = peek_byte(r);
     const char *at = c <= 0 ? NULL : strchr(names, c);
     if (at != NULL) {
         cx_buf_add_byte(out, (uint8_t)meant[at - names]);
@@ -192,7 +192,7 @@ static cx_status read_escape(reader *r, cx_buf *out)
         return CX_SUCCESS;
     }
     if (c != 'u' && c != 'U')
-        return expect(r, "an escape: \\b \\t \\n \\f \\r \\\" \\\\ \\uXXXX \\UXXXXXXXX");
+        return expect_end(r, "an escape: \\b \\t \\n \\f \\r \\\" \\\\ \\uXXXX \\UXXXXXXXX");
     r->at++;
     return read_code(r, c == 'u' ? 4 : 8, out);
 }
@@ -200,11 +200,11 @@ static cx_status read_escape(reader *r, cx_buf *out)
 static cx_status read_body(reader *r, int quote, cx_buf *out)
 {
     for (;;) {
-        int c = peek(r);
+        int c = peek_byte(r);
         if (c == quote)
             break;
         if (c == -1 || (c < 0x20 && c != '\t') || c == 0x7f)
-            return expect(r, quote == '"' ? "the closing '\"'" : "the closing \"'\"");
+            return expect_end(r, quote == '"' ? "the closing '\"'" : "the closing \"'\"");
         r->at++;
         if (c == '\\' && quote == '"')
             CX_TRY(read_escape(r, out));
@@ -217,10 +217,10 @@ static cx_status read_body(reader *r, int quote, cx_buf *out)
 
 static cx_status read_text(reader *r, const char **out)
 {
-    int quote = peek(r);
+    int quote = peek_byte(r);
     cx_buf body;
     if (quote != '"' && quote != '\'')
-        return expect(r, "a text in quotes");
+        return expect_end(r, "a text in quotes");
     r->at++;
     cx_buf_init(&body, r->arena->alloc);
     cx_status status = read_body(r, quote, &body);
@@ -243,17 +243,17 @@ static cx_status read_texts(reader *r, cx_setting *setting)
     r->at++;
     for (;;) {
         skip_lines(r);
-        if (peek(r) == ']')
+        if (peek_byte(r) == ']')
             break;
         if (setting->value_count == CX_SETTING_TEXTS_MAX)
-            return refuse(r, r->at, "more than %d texts", CX_SETTING_TEXTS_MAX);
+            return syntax_error(r, r->at, "more than %d texts", CX_SETTING_TEXTS_MAX);
         CX_TRY(read_text(r, &items[setting->value_count]));
         setting->value_count++;
         skip_lines(r);
-        if (peek(r) == ',')
+        if (peek_byte(r) == ',')
             r->at++;
-        else if (peek(r) != ']')
-            return expect(r, "',' or ']'");
+        else if (peek_byte(r) != ']')
+            return expect_end(r, "',' or ']'");
     }
     r->at++;
     return CX_SUCCESS;
@@ -263,7 +263,7 @@ static cx_status read_texts(reader *r, cx_setting *setting)
 static cx_status read_word(reader *r, cx_setting *setting, const char **value)
 {
     size_t start = r->at;
-    while (is_name(peek(r)))
+    while (is_name(peek_byte(r)))
         r->at++;
     cx_str word = cx_str_from(r->text.data + start, r->at - start);
     bool flag = cx_str_is(word, "true") || cx_str_is(word, "false");
@@ -272,7 +272,7 @@ static cx_status read_word(reader *r, cx_setting *setting, const char **value)
         number = word.data[i] >= '0' && word.data[i] <= '9';
     if (!flag && !number) {
         r->at = start;
-        return expect(r, "a text in quotes, a whole number, true, false, or a list of texts");
+        return expect_end(r, "a text in quotes, a whole number, true, false, or a list of texts");
     }
     setting->kind = flag ? CX_SETTING_FLAG : CX_SETTING_NUMBER;
     *value = cx_arena_copy_str(r->arena, word).data;
@@ -286,9 +286,9 @@ static cx_status read_value(reader *r, cx_setting *setting)
         return cx_fail_nomem(r->err);
     setting->values = value;
     setting->value_count = 1;
-    if (peek(r) == '[')
+    if (peek_byte(r) == '[')
         return read_texts(r, setting);
-    if (peek(r) != '"' && peek(r) != '\'')
+    if (peek_byte(r) != '"' && peek_byte(r) != '\'')
         return read_word(r, setting, value);
     setting->kind = CX_SETTING_TEXT;
     return read_text(r, value);
@@ -298,18 +298,18 @@ static cx_status read_setting(reader *r)
 {
     cx_setting setting = {.section = r->section};
     size_t start = r->at;
-    locate(r, start, &setting.line, &setting.column);
+    locate_offset(r, start, &setting.line, &setting.column);
     CX_TRY(read_name(r, "a setting or a [section]", &setting.name));
     for (size_t i = 0; i < r->count; i++)
         if (cx_str_eq(r->items[i].section, setting.section) &&
             cx_str_eq(r->items[i].name, setting.name))
-            return refuse(r, start, "'%.*s' comes twice; first in line %u", (int)setting.name.size,
-                          setting.name.data, r->items[i].line);
+            return syntax_error(r, start, "'%.*s' comes twice; first in line %u",
+                                (int)setting.name.size, setting.name.data, r->items[i].line);
     if (r->count == CX_SETTINGS_MAX)
-        return refuse(r, start, "more than %d settings", CX_SETTINGS_MAX);
+        return syntax_error(r, start, "more than %d settings", CX_SETTINGS_MAX);
     skip_blanks(r);
-    if (peek(r) != '=')
-        return expect(r, "'='");
+    if (peek_byte(r) != '=')
+        return expect_end(r, "'='");
     r->at++;
     skip_blanks(r);
     CX_TRY(read_value(r, &setting));
@@ -328,12 +328,12 @@ cx_status cx_settings_read(cx_str text, cx_arena *arena, const cx_setting **out,
     if (r->items == NULL)
         return cx_fail_nomem(err);
     if (text.size > CX_SETTINGS_BYTES_MAX)
-        return refuse(r, 0, "the file has more than %zu bytes", CX_SETTINGS_BYTES_MAX);
+        return syntax_error(r, 0, "the file has more than %zu bytes", CX_SETTINGS_BYTES_MAX);
     size_t good = cx_utf8_valid_prefix(text);
     if (good != text.size)
-        return refuse(r, good, "this is not UTF-8");
-    for (skip_lines(r); peek(r) != -1; skip_lines(r))
-        CX_TRY(peek(r) == '[' ? read_header(r) : read_setting(r));
+        return syntax_error(r, good, "this is not UTF-8");
+    for (skip_lines(r); peek_byte(r) != -1; skip_lines(r))
+        CX_TRY(peek_byte(r) == '[' ? read_header(r) : read_setting(r));
     *out = r->items;
     *out_count = r->count;
     return CX_SUCCESS;

@@ -30,19 +30,19 @@ void cx_share_close(cx_file folder)
         (void)close(folder);
 }
 
-static bool hold(cx_file folder, int how)
+static bool lock_folder(cx_file folder, int how)
 {
     return folder == CX_FILE_NONE || flock(folder, how | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-bool cx_share_hold(cx_file folder)
+bool cx_share_lock_shared(cx_file folder)
 {
-    return hold(folder, LOCK_SH);
+    return lock_folder(folder, LOCK_SH);
 }
 
-bool cx_share_hold_alone(cx_file folder)
+bool cx_share_lock_exclusive(cx_file folder)
 {
-    return hold(folder, LOCK_EX);
+    return lock_folder(folder, LOCK_EX);
 }
 
 void cx_share_leave(cx_file folder)

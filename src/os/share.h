@@ -17,8 +17,8 @@ cx_file cx_share_open(const char *path);
 void cx_share_close(cx_file folder); /* CX_FILE_NONE is accepted; lets go of what is held */
 
 /* Whether it is held now; false when somebody else is in the way.  Neither waits. */
-bool cx_share_hold(cx_file folder);
-bool cx_share_hold_alone(cx_file folder);
+bool cx_share_lock_shared(cx_file folder);
+bool cx_share_lock_exclusive(cx_file folder);
 void cx_share_leave(cx_file folder);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * spawn.c - a running child: its streams, its time, its end.
  *
- * One loop (`turn`) polls our pipe ends and the process itself; running to the end, writing and
- * reading a line are that loop with different reasons to stop.  Neither side can block the other:
- * whatever we wait for, outputs are read meanwhile.
+ * One loop (`poll_child`) polls our pipe ends and the process itself; running to the end, writing
+ * and reading a line are that loop with different reasons to stop.  Neither side can block the
+ * other: whatever we wait for, outputs are read meanwhile.
  *
  *   I1  While we wait for a child it is not reaped, so its number, which is also its group's, is
  *       not given to anybody else and may be killed.
@@ -68,7 +68,7 @@ static uint64_t deadline_after(uint64_t start_ns, uint64_t ms)
     return ms > (UINT64_MAX - start_ns) / 1000000u ? UINT64_MAX : start_ns + ms * 1000000u;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -83,13 +83,13 @@ static void close_end(int *file)
 }
 
 /* The child is to be killed for this. */
-static void give_up(cx_spawn_child *child, cx_status why)
+static void fail_child(cx_spawn_child *child, cx_status why)
 {
     if (!cx_failed(child->trouble))
         child->trouble = why;
 }
 
-static bool takes_more(const cx_spawn_child *child, const stream *s)
+static bool accepts_output(const cx_spawn_child *child, const stream *s)
 {
     return s->file >= 0 && (s->to.to != CX_SPAWN_OUT_LINES ||
                             child->lines.size - child->line_at < s->to.limit_bytes);
@@ -113,17 +113,18 @@ static bool read_block(cx_spawn_child *child, stream *s, size_t *out_count)
     s->seen.total_bytes += (uint64_t)count;
     uint64_t room =
         s->to.to == CX_SPAWN_OUT_LINES ? UINT64_MAX : s->to.limit_bytes - s->seen.kept_bytes;
-    size_t kept = (size_t)least((uint64_t)count, room);
+    size_t kept = (size_t)least_u64((uint64_t)count, room);
     if (kept < (size_t)count) {
         s->seen.truncated = true;
         if (s->to.limit_fails)
-            give_up(child, cx_fail(&child->trouble_err, CX_E_LIMIT,
-                                   "a program wrote more than the %llu bytes it may",
-                                   (unsigned long long)s->to.limit_bytes));
+            fail_child(child, cx_fail(&child->trouble_err, CX_E_LIMIT,
+                                      "a program wrote more than the %llu bytes it may",
+                                      (unsigned long long)s->to.limit_bytes));
     }
     if (s->to.to == CX_SPAWN_OUT_FILE)
-        give_up(child, cx_io_write_all(cx_io_system(), s->to.file, "the file of a program's output",
-                                       block, kept, &child->trouble_err));
+        fail_child(child,
+                   cx_io_write_all(cx_io_system(), s->to.file, "the file of a program's output",
+                                   block, kept, &child->trouble_err));
     else if (s->to.to == CX_SPAWN_OUT_LINES)
         cx_buf_add(&child->lines, block, kept);
     else if (s->to.to == CX_SPAWN_OUT_BUF)
@@ -133,7 +134,7 @@ static bool read_block(cx_spawn_child *child, stream *s, size_t *out_count)
 }
 
 /* I2. */
-static void drain(cx_spawn_child *child, stream *s)
+static void drain_stream(cx_spawn_child *child, stream *s)
 {
     size_t total = 0, count = 0;
     while (s->file >= 0 && total < PIPE_BYTES_MAX && read_block(child, s, &count))
@@ -178,7 +179,7 @@ static void signal_group(const cx_spawn_child *child, int number)
     (void)kill(-child->ends.pid, number); /* I1 */
 }
 
-static void ask_to_end(const cx_spawn_child *child)
+static void send_terminate(const cx_spawn_child *child)
 {
     if (child->term_file >= 0) {
         (void)write_quietly(child->term_file, (cx_bytes){(const uint8_t *)"t", 1});
@@ -189,7 +190,7 @@ static void ask_to_end(const cx_spawn_child *child)
 }
 
 /* Sends what is due.  Returns when the next is. */
-static uint64_t keep_time(cx_spawn_child *child, uint64_t now)
+static uint64_t apply_deadlines(cx_spawn_child *child, uint64_t now)
 {
     if (child->term_ns == 0 && !cx_failed(child->trouble)) {
         child->cancelled = child->cancel != NULL && atomic_load(child->cancel);
@@ -197,7 +198,7 @@ static uint64_t keep_time(cx_spawn_child *child, uint64_t now)
         if (!child->cancelled && !child->timed_out)
             return child->deadline_ns;
         child->term_ns = now;
-        ask_to_end(child);
+        send_terminate(child);
     }
     uint64_t kill_at = cx_failed(child->trouble) ? now : child->term_ns + child->grace_ns;
     if (now < kill_at)
@@ -219,26 +220,26 @@ static int poll_wait_ms(const cx_spawn_child *child, uint64_t now, uint64_t unti
 {
     uint64_t ms = until == UINT64_MAX ? 1000000 : until <= now ? 0 : (until - now) / 1000000u + 1;
     if (child->process < 0)
-        ms = least(ms, BLIND_LOOK_MS);
+        ms = least_u64(ms, BLIND_LOOK_MS);
     if (child->cancel != NULL)
-        ms = least(ms, CANCEL_LOOK_MS);
-    return (int)least(ms, 1000000);
+        ms = least_u64(ms, CANCEL_LOOK_MS);
+    return (int)least_u64(ms, 1000000);
 }
 
 /* One round: waits until something happens or `until_ns`, takes what has come. */
-static void turn(cx_spawn_child *child, bool to_write, uint64_t until_ns, bool *out_writable)
+static void poll_child(cx_spawn_child *child, bool to_write, uint64_t until_ns, bool *out_writable)
 {
     uint64_t now = now_ns();
-    uint64_t due = keep_time(child, now);
+    uint64_t due = apply_deadlines(child, now);
     struct pollfd fds[4] = {
-        {takes_more(child, &child->out) ? child->out.file : -1, POLLIN, 0},
-        {takes_more(child, &child->errs) ? child->errs.file : -1, POLLIN, 0},
+        {accepts_output(child, &child->out) ? child->out.file : -1, POLLIN, 0},
+        {accepts_output(child, &child->errs) ? child->errs.file : -1, POLLIN, 0},
         {child->process, POLLIN, 0},
         {to_write ? child->ends.input : -1, POLLOUT, 0},
     };
     size_t count = 0;
     *out_writable = false;
-    int ready = poll(fds, 4, poll_wait_ms(child, now, least(due, until_ns)));
+    int ready = poll(fds, 4, poll_wait_ms(child, now, least_u64(due, until_ns)));
     if (ready > 0 && fds[0].revents != 0)
         (void)read_block(child, &child->out, &count);
     if (ready > 0 && fds[1].revents != 0)
@@ -246,20 +247,20 @@ static void turn(cx_spawn_child *child, bool to_write, uint64_t until_ns, bool *
     *out_writable = ready > 0 && fds[3].revents != 0;
     if ((child->process < 0 || (ready > 0 && fds[2].revents != 0)) && has_ended(child)) {
         signal_group(child, SIGKILL);
-        drain(child, &child->out);
-        drain(child, &child->errs);
+        drain_stream(child, &child->out);
+        drain_stream(child, &child->errs);
         child->ended = true;
     }
 }
 
-static void run_out(cx_spawn_child *child, uint64_t until_ns)
+static void drain_until(cx_spawn_child *child, uint64_t until_ns)
 {
     bool writable;
     while (!child->ended && now_ns() < until_ns)
-        turn(child, false, until_ns, &writable);
+        poll_child(child, false, until_ns, &writable);
 }
 
-static cx_status reap(cx_spawn_child *child, cx_spawn_result *result, cx_err *err)
+static cx_status reap_child(cx_spawn_child *child, cx_spawn_result *result, cx_err *err)
 {
     int state = 0;
     struct rusage used = {0};
@@ -306,7 +307,7 @@ static void set_stream(stream *s, int file, const cx_spawn_output *to)
         s->to.limit_bytes = CX_SPAWN_OUTPUT_DEFAULT;
 }
 
-static cx_status begin(const cx_spawn_options *options, cx_spawn_child *child, cx_err *err)
+static cx_status begin_child(const cx_spawn_options *options, cx_spawn_child *child, cx_err *err)
 {
     *child = (cx_spawn_child){
         .process = -1,
@@ -327,10 +328,10 @@ static cx_status begin(const cx_spawn_options *options, cx_spawn_child *child, c
 }
 
 /* The child has ended. */
-static cx_status finish(cx_spawn_child *child, cx_spawn_result *result, cx_err *err)
+static cx_status finish_child(cx_spawn_child *child, cx_spawn_result *result, cx_err *err)
 {
     cx_spawn_result unused;
-    cx_status status = reap(child, result != NULL ? result : &unused, err);
+    cx_status status = reap_child(child, result != NULL ? result : &unused, err);
     close_end(&child->process);
     close_end(&child->ends.input);
     cx_buf_done(&child->lines);
@@ -362,9 +363,9 @@ cx_status cx_spawn_run(const cx_spawn_options *options, cx_spawn_result *result,
 {
     cx_spawn_child child;
     CX_TRY(check_options(options, false, err));
-    CX_TRY(begin(options, &child, err));
-    run_out(&child, UINT64_MAX);
-    CX_TRY(finish(&child, result, err));
+    CX_TRY(begin_child(options, &child, err));
+    drain_until(&child, UINT64_MAX);
+    CX_TRY(finish_child(&child, result, err));
     return check_bufs(options, err);
 }
 
@@ -374,7 +375,7 @@ cx_status cx_spawn_open(const cx_spawn_options *options, cx_spawn_child **out, c
     cx_spawn_child *child = cx_alloc_new(cx_alloc_default(), sizeof *child);
     if (child == NULL)
         return cx_fail_nomem(err);
-    cx_status status = begin(options, child, err);
+    cx_status status = begin_child(options, child, err);
     if (cx_failed(status))
         cx_alloc_free(cx_alloc_default(), child, sizeof *child);
     else
@@ -391,16 +392,16 @@ cx_status cx_spawn_close(cx_spawn_child *child, uint64_t wait_ms, cx_spawn_resul
     /* What nobody reads any more must not keep it from ending. */
     if (child->out.to.to == CX_SPAWN_OUT_LINES)
         child->out.to = (cx_spawn_output){.to = CX_SPAWN_OUT_NULL, .limit_bytes = UINT64_MAX};
-    run_out(child, deadline_after(now_ns(), wait_ms));
+    drain_until(child, deadline_after(now_ns(), wait_ms));
     if (!child->ended) {
         /* Not late, only asked to leave. */
         bool in_time = child->term_ns == 0;
         child->deadline_ns = 0;
-        run_out(child, UINT64_MAX);
+        drain_until(child, UINT64_MAX);
         if (in_time)
             child->timed_out = false;
     }
-    cx_status status = finish(child, result, err);
+    cx_status status = finish_child(child, result, err);
     cx_alloc_free(cx_alloc_default(), child, sizeof *child);
     return status;
 }
@@ -412,7 +413,7 @@ static cx_status check_time(cx_spawn_child *child, uint64_t until_ns, cx_err *er
 {
     if (cx_failed(child->trouble) || child->term_ns != 0 ||
         (!child->ended && now_ns() >= child->deadline_ns))
-        run_out(child, UINT64_MAX);
+        drain_until(child, UINT64_MAX);
     if (cx_failed(child->trouble)) {
         if (err != NULL)
             *err = child->trouble_err;
@@ -445,7 +446,7 @@ cx_status cx_spawn_write(cx_spawn_child *child, cx_bytes data, uint64_t timeout_
         } else {
             bool writable;
             CX_TRY(check_time(child, until, err));
-            turn(child, true, until, &writable);
+            poll_child(child, true, until, &writable);
         }
     }
     return CX_SUCCESS;
@@ -457,7 +458,7 @@ void cx_spawn_end_input(cx_spawn_child *child)
 }
 
 /* The next whole line of what has been read; at the end of the stream also one that is cut. */
-static bool take_line(cx_spawn_child *child, cx_str *out)
+static bool next_line(cx_spawn_child *child, cx_str *out)
 {
     const char *all = (const char *)child->lines.data;
     size_t from = child->line_at + child->scanned;
@@ -476,7 +477,7 @@ static bool take_line(cx_spawn_child *child, cx_str *out)
 }
 
 /* What was given goes away before more is read. */
-static void drop_given(cx_spawn_child *child)
+static void drop_returned(cx_spawn_child *child)
 {
     if (child->line_at == 0)
         return;
@@ -494,10 +495,10 @@ cx_status cx_spawn_read_line(cx_spawn_child *child, size_t limit_bytes, uint64_t
     *out_end = false;
     /* Moving once in a while keeps many short lines cheap. */
     if (child->line_at == child->lines.size || child->line_at >= PIPE_BYTES_MAX)
-        drop_given(child);
+        drop_returned(child);
     for (;;) {
         CX_TRY(cx_buf_check(&child->lines, err));
-        bool have = take_line(child, out_line);
+        bool have = next_line(child, out_line);
         if ((have ? out_line->size : child->lines.size - child->line_at) > limit_bytes)
             return cx_fail(err, CX_E_LIMIT, "a program wrote a line of more than %zu bytes",
                            limit_bytes);
@@ -509,8 +510,8 @@ cx_status cx_spawn_read_line(cx_spawn_child *child, size_t limit_bytes, uint64_t
             return CX_SUCCESS;
         }
         CX_TRY(check_time(child, until, err));
-        drop_given(child);
+        drop_returned(child);
         bool writable;
-        turn(child, false, until, &writable);
+        poll_child(child, false, until, &writable);
     }
 }

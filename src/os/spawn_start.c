@@ -273,7 +273,7 @@ static int await_exec(int report)
     return count == (ssize_t)sizeof code ? code : 0;
 }
 
-static cx_status launch(plan *p, int opened[OPENED], cx_spawn_ends *ends, cx_err *err)
+static cx_status launch_child(plan *p, int opened[OPENED], cx_spawn_ends *ends, cx_err *err)
 {
     int report[2];
     if (pipe2(report, O_CLOEXEC) != 0)
@@ -325,7 +325,7 @@ cx_status cx_spawn_start(const cx_spawn_options *options, cx_spawn_ends *out, cx
     if (!cx_failed(status))
         status = plan_keeps(options, &p, err);
     if (!cx_failed(status))
-        status = launch(&p, opened, &ends, err);
+        status = launch_child(&p, opened, &ends, err);
     close_all(opened, OPENED);
     if (cx_failed(status))
         close_all((const int[]){ends.input, ends.output, ends.errors}, 3);

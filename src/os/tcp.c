@@ -38,7 +38,7 @@ static bool parse_port(const char *text, uint16_t *out)
 }
 
 /* What stands before the last colon, without the brackets of an IPv6 address. */
-static bool split(const char *text, cx_tcp_address *out)
+static bool split_address(const char *text, cx_tcp_address *out)
 {
     const char *colon = strrchr(text, ':');
     if (colon == NULL || !parse_port(colon + 1, &out->port))
@@ -78,7 +78,7 @@ cx_status cx_tcp_address_parse(const char *text, cx_tcp_address *out, cx_err *er
     cx_tcp_address address = {.port = 0};
     any_address numeric;
     socklen_t size;
-    if (!split(text, &address) || !to_socket_address(&address, &numeric, &size))
+    if (!split_address(text, &address) || !to_socket_address(&address, &numeric, &size))
         return cx_fail(err, CX_E_USAGE,
                        "found '%s', expected ADDRESS:PORT with a numeric address, such as "
                        "127.0.0.1:8420 or [::1]:8420",

@@ -31,12 +31,12 @@ const char *cx_check_kind_name(cx_check_kind kind)
     return names[kind];
 }
 
-static bool holds(const checker *c)
+static bool check_holds(const checker *c)
 {
     return c->out->finding.verdict == CX_HOLDS;
 }
 
-static void limit(checker *c, const char *text)
+static void add_limit(checker *c, const char *text)
 {
     for (size_t i = 0; i < c->out->limit_count; i++)
         if (c->out->limits[i] == text)
@@ -45,7 +45,7 @@ static void limit(checker *c, const char *text)
     c->out->limits[c->out->limit_count++] = text;
 }
 
-static void indeterminate(checker *c, const char *reason, const char *message)
+static void set_indeterminate(checker *c, const char *reason, const char *message)
 {
     cx_finding_set(&c->out->finding, CX_INDETERMINATE, reason, CX_FINDING_WHOLE, "%s", message);
 }
@@ -162,18 +162,18 @@ static cx_status find_point(checker *c, cx_bytes note, const cx_journal_point *g
             *out = *given;
             c->out->anchors |= CX_CHECK_BY_ROOT;
             if (given->size == CX_JOURNAL_SIZE_UNKNOWN)
-                limit(c, "the sizes are as the proof tells them: a root given without its size "
-                         "does not hold it (cortex-1)");
+                add_limit(c, "the sizes are as the proof tells them: a root given without its size "
+                             "does not hold it (cortex-1)");
         }
         return CX_SUCCESS;
     }
     CX_TRY(check_note(c, note, &result, &c->out->finding, err));
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     *out = point_of(&result);
     if (c->options->key_count == 0) {
         c->out->anchors |= CX_CHECK_BY_ROOT;
-        limit(c, "the checkpoint's signature was not checked: no key was given");
+        add_limit(c, "the checkpoint's signature was not checked: no key was given");
     } else {
         c->out->anchors |= CX_CHECK_BY_CHECKPOINT;
         c->out->is_signed = true;
@@ -250,10 +250,11 @@ static cx_status check_manifest_journal(checker *c, cx_err *err)
     /* The journal's root alone says nothing about the state. */
     c->out->anchors = anchors;
     c->out->is_signed = was_signed;
-    if (!given || !holds(c))
+    if (!given || !check_holds(c))
         return CX_SUCCESS;
     if (journal.size != CX_JOURNAL_SIZE_UNKNOWN && journal.size != manifest->journal_size)
-        limit(c, "the journal given has another size than the manifest's: they were not compared");
+        add_limit(c,
+                  "the journal given has another size than the manifest's: they were not compared");
     else if (!cx_digest_eq(&journal.root, &manifest->journal_root))
         cx_finding_set(&c->out->finding, CX_BROKEN, "JournalRootMismatch", CX_FINDING_WHOLE,
                        "the manifest's journal root is not the one given");
@@ -282,12 +283,13 @@ static cx_status check_manifest(checker *c, cx_err *err)
 {
     CX_TRY(cx_manifest_verify(c->bytes, NULL, c->arena->alloc, &c->out->manifest, &c->out->finding,
                               err));
-    if (holds(c))
+    if (check_holds(c))
         CX_TRY(anchor_manifest(c, err));
-    if (holds(c))
+    if (check_holds(c))
         CX_TRY(check_manifest_journal(c, err));
-    if (holds(c))
-        limit(c, "a manifest states roots; what was in the state is shown by a proof against it");
+    if (check_holds(c))
+        add_limit(c,
+                  "a manifest states roots; what was in the state is shown by a proof against it");
     return CX_SUCCESS;
 }
 
@@ -296,7 +298,7 @@ static cx_status check_manifest(checker *c, cx_err *err)
 static void check_expectation(checker *c)
 {
     const cx_multiproof *proof = &c->out->proof;
-    for (size_t i = 0; i < proof->count && holds(c); i++) {
+    for (size_t i = 0; i < proof->count && check_holds(c); i++) {
         bool absent = proof->items[i].kind == CX_ABSENT;
         if (c->options->expect == CX_EXPECT_MEMBERS && absent)
             cx_finding_set(&c->out->finding, CX_BROKEN, "NotMember", i,
@@ -318,13 +320,14 @@ static void limits_of_proof(checker *c)
         absent = absent || item->kind == CX_ABSENT;
     }
     if (erased)
-        limit(c,
-              "of a record that is withheld or erased only the hash is shown: neither what it said "
-              "is proven, nor that it was erased");
+        add_limit(
+            c,
+            "of a record that is withheld or erased only the hash is shown: neither what it said "
+            "is proven, nor that it was erased");
     if (hidden)
-        limit(c, "records are not shown: their hashes are proven, not what they say");
+        add_limit(c, "records are not shown: their hashes are proven, not what they say");
     if (absent)
-        limit(c, "absent means absent in this snapshot, not before or after it");
+        add_limit(c, "absent means absent in this snapshot, not before or after it");
 }
 
 static cx_status check_multiproof(checker *c, cx_err *err)
@@ -335,27 +338,28 @@ static cx_status check_multiproof(checker *c, cx_err *err)
     if (options->manifest.size != 0)
         CX_TRY(cx_manifest_verify(options->manifest, NULL, c->arena->alloc, &c->out->manifest,
                                   &c->out->finding, err));
-    if (!holds(c)) {
+    if (!check_holds(c)) {
         c->out->finding.offset = CX_NO_OFFSET; /* it counts from the manifest */
         return CX_SUCCESS;
     }
     CX_TRY(cx_multiproof_verify(c->bytes, options->manifest, &check, c->arena, &c->out->proof,
                                 &c->out->finding, err));
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     c->out->has_proof = true;
     c->out->has_scheme = true;
     c->out->scheme = c->out->proof.scheme;
     limits_of_proof(c);
     check_expectation(c);
-    if (holds(c) && options->manifest.size == 0)
-        indeterminate(c, "NoManifest",
-                      "the proof leads to its own root; give --manifest to say whose root that is");
-    if (holds(c)) {
+    if (check_holds(c) && options->manifest.size == 0)
+        set_indeterminate(
+            c, "NoManifest",
+            "the proof leads to its own root; give --manifest to say whose root that is");
+    if (check_holds(c)) {
         c->out->anchors |= CX_CHECK_BY_MANIFEST;
         CX_TRY(anchor_manifest(c, err));
     }
-    if (holds(c))
+    if (check_holds(c))
         CX_TRY(check_manifest_journal(c, err));
     return CX_SUCCESS;
 }
@@ -405,16 +409,16 @@ static cx_status check_seal(checker *c, const cx_pack *pack, bool note_signed, c
     bool trusted_signed = given && out->is_signed && c->options->checkpoint.size != 0;
     out->anchors = anchors;
     out->is_signed = was_signed;
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     if (!given && pack_note)
         journal = point_of(&note);
     else if (!given)
         CX_TRY(cx_inclusion_leads_to(pack->inclusion, NULL, c->arena, NULL, &journal, &out->finding,
                                      err));
-    if (holds(c))
+    if (check_holds(c))
         CX_TRY(cx_pack_verify_seal(pack, &out->manifest, &journal, c->arena, &out->finding, err));
-    if (!holds(c)) {
+    if (!check_holds(c)) {
         out->finding.offset = CX_NO_OFFSET; /* it counts from the inclusion proof */
         return CX_SUCCESS;
     }
@@ -424,8 +428,9 @@ static cx_status check_seal(checker *c, const cx_pack *pack, bool note_signed, c
         out->anchors |= CX_CHECK_BY_SEAL;
     out->is_signed = out->is_signed || note_signed || trusted_signed;
     if (!given && !note_signed)
-        limit(c, "the journal that holds the seal was not anchored: no key or root was given for "
-                 "it");
+        add_limit(c,
+                  "the journal that holds the seal was not anchored: no key or root was given for "
+                  "it");
     return CX_SUCCESS;
 }
 
@@ -435,7 +440,7 @@ static cx_status check_pack_parts(checker *c, const cx_pack *pack, cx_err *err)
     bool note_signed = false;
     CX_TRY(
         cx_pack_verify(pack, c->arena, &c->out->proof, &c->out->manifest, &c->out->finding, err));
-    if (!holds(c)) {
+    if (!check_holds(c)) {
         c->out->finding.offset = CX_NO_OFFSET; /* it counts from a part of the pack */
         return CX_SUCCESS;
     }
@@ -446,15 +451,15 @@ static cx_status check_pack_parts(checker *c, const cx_pack *pack, cx_err *err)
         cx_finding_set(&c->out->finding, CX_BROKEN, "NamespaceMismatch", CX_FINDING_WHOLE,
                        "the proof is about %.*s, expected %s", (int)c->out->proof.name_space.size,
                        c->out->proof.name_space.data, cx_namespace_name(options->name_space).data);
-    if (holds(c))
+    if (check_holds(c))
         check_expectation(c);
-    if (holds(c))
+    if (check_holds(c))
         CX_TRY(anchor_manifest(c, err));
-    if (holds(c))
+    if (check_holds(c))
         CX_TRY(read_pack_note(c, pack, &note_signed, err));
-    if (holds(c))
+    if (check_holds(c))
         compare_note(c);
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     limits_of_proof(c);
     return pack->inclusion.size == 0 ? check_manifest_journal(c, err)
@@ -469,7 +474,7 @@ static cx_status check_pack(checker *c, cx_err *err)
         return cx_fail(err, CX_E_USAGE, "a proof pack carries its manifest: none may be given");
     cx_status status = cx_pack_decode(c->bytes, c->arena, &pack, &found);
     CX_TRY(cx_finding_from(status, &found, "NonCanonical", &c->out->finding, err));
-    return holds(c) ? check_pack_parts(c, &pack, err) : CX_SUCCESS;
+    return check_holds(c) ? check_pack_parts(c, &pack, err) : CX_SUCCESS;
 }
 
 /* --- proofs about the journal ---------------------------------------------------------------- */
@@ -481,21 +486,22 @@ static cx_status check_inclusion(checker *c, cx_err *err)
     cx_digest storage;
     bool given;
     const cx_digest *leaf = find_leaf(c, &storage);
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     CX_TRY(cx_inclusion_leads_to(c->bytes, leaf, c->arena, &proof, &led, &c->out->finding, err));
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     c->out->has_scheme = c->out->has_index = c->out->has_journal = true;
     c->out->scheme = proof.scheme;
     c->out->index = proof.index;
     c->out->journal = led;
     CX_TRY(find_journal(c, &expected, &given, err));
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     if (!given)
-        indeterminate(c, "NoRoot",
-                      "it leads to the journal root shown; give --root or --checkpoint to compare");
+        set_indeterminate(
+            c, "NoRoot",
+            "it leads to the journal root shown; give --root or --checkpoint to compare");
     else
         CX_TRY(cx_inclusion_verify(c->bytes, leaf, &expected, c->arena, &c->out->finding, err));
     return CX_SUCCESS;
@@ -509,25 +515,26 @@ static cx_status check_consistency(checker *c, cx_err *err)
     cx_err found;
     cx_status status = cx_consistency_decode(c->bytes, c->arena, &proof, &found);
     CX_TRY(cx_finding_from(status, &found, "NonCanonical", &c->out->finding, err));
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     c->out->has_scheme = true;
     c->out->scheme = proof.scheme;
     CX_TRY(find_older(c, &older, &older_given, err));
-    if (holds(c))
+    if (check_holds(c))
         CX_TRY(find_journal(c, &newer, &newer_given, err));
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     if (!older_given || !newer_given) {
-        indeterminate(c, "NoRoot",
-                      "give the older journal with --from-root or --from-checkpoint and the newer "
-                      "with --root or --checkpoint");
+        set_indeterminate(
+            c, "NoRoot",
+            "give the older journal with --from-root or --from-checkpoint and the newer "
+            "with --root or --checkpoint");
         return CX_SUCCESS;
     }
     c->out->is_signed = c->options->key_count != 0 && c->options->checkpoint.size != 0 &&
                         c->options->older_checkpoint.size != 0;
     CX_TRY(cx_consistency_verify(c->bytes, &older, &newer, c->arena, &c->out->finding, err));
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     c->out->has_journal = c->out->has_older = true;
     c->out->older = (cx_journal_point){proof.size1, older.root};
@@ -538,18 +545,18 @@ static cx_status check_consistency(checker *c, cx_err *err)
 static cx_status check_checkpoint(checker *c, cx_err *err)
 {
     CX_TRY(check_note(c, c->bytes, &c->out->note, &c->out->finding, err));
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     c->out->has_note = c->out->has_journal = c->out->has_scheme = true;
     c->out->scheme = CX_SCHEME_CORTEX_1;
     c->out->journal = point_of(&c->out->note);
     if (c->options->key_count == 0) {
-        indeterminate(c, "NoKey", "its signatures were not checked; give --key");
+        set_indeterminate(c, "NoKey", "its signatures were not checked; give --key");
         return CX_SUCCESS;
     }
     c->out->anchors |= CX_CHECK_BY_CHECKPOINT;
     c->out->is_signed = true;
-    limit(c, "one checkpoint does not show that no other was shown to somebody else");
+    add_limit(c, "one checkpoint does not show that no other was shown to somebody else");
     return CX_SUCCESS;
 }
 
@@ -562,12 +569,12 @@ static cx_status check_tlog_proof(checker *c, cx_err *err)
                            .cosigners_required = c->options->cosigners_required};
     const cx_digest *leaf = find_leaf(c, &storage);
     cx_status status = cx_tlog_proof_decode(c->bytes, c->arena, &proof, &found);
-    if (holds(c))
+    if (check_holds(c))
         CX_TRY(cx_finding_from(status, &found, "BadProof", &c->out->finding, err));
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     CX_TRY(check_note(c, proof.note, &c->out->note, &c->out->finding, err));
-    if (!holds(c)) {
+    if (!check_holds(c)) {
         if (c->out->finding.offset != CX_NO_OFFSET)
             c->out->finding.offset += (uint64_t)(proof.note.data - c->bytes.data);
         return CX_SUCCESS;
@@ -577,9 +584,9 @@ static cx_status check_tlog_proof(checker *c, cx_err *err)
     c->out->index = proof.index;
     c->out->journal = point_of(&c->out->note);
     if (leaf == NULL) {
-        indeterminate(c, "NoLeaf", "it does not carry its entry; give --entry or --leaf");
+        set_indeterminate(c, "NoLeaf", "it does not carry its entry; give --entry or --leaf");
     } else if (check.key_count == 0) {
-        indeterminate(c, "NoKey", "the checkpoint's signatures were not checked; give --key");
+        set_indeterminate(c, "NoKey", "the checkpoint's signatures were not checked; give --key");
     } else {
         CX_TRY(note_keys(c, c->out->note.checkpoint.origin, &check.keys, err));
         CX_TRY(cx_tlog_proof_verify(c->bytes, leaf, &check, c->arena, NULL, &c->out->finding, err));
@@ -613,9 +620,9 @@ static cx_status check_receipt(checker *c, cx_err *err)
     cx_err found;
     cx_receipt_check check = {.leaf_hash = find_leaf(c, &leaf)};
     cx_status status = cx_receipt_decode(c->bytes, c->arena, &receipt, &found);
-    if (holds(c))
+    if (check_holds(c))
         CX_TRY(cx_finding_from(status, &found, "BadReceipt", &c->out->finding, err));
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     c->out->has_scheme = true;
     c->out->scheme = CX_SCHEME_CORTEX_1;
@@ -623,21 +630,21 @@ static cx_status check_receipt(checker *c, cx_err *err)
     c->out->index = receipt.first;
     check.key = receipt_key(c, &receipt, &key);
     if (check.key == NULL) {
-        indeterminate(c, "NoKey", "the key that it names was not given; give --key");
+        set_indeterminate(c, "NoKey", "the key that it names was not given; give --key");
         return CX_SUCCESS;
     }
     CX_TRY(find_older(c, &older, &older_given, err));
-    if (holds(c))
+    if (check_holds(c))
         CX_TRY(find_journal(c, &newer, &newer_given, err));
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     check.older = older_given ? &older : NULL;
     check.newer = newer_given ? &newer : NULL;
     if (!newer_given)
-        limit(c, "index and size are as the receipt tells them: the signed root does not hold "
-                 "them");
+        add_limit(c, "index and size are as the receipt tells them: the signed root does not hold "
+                     "them");
     CX_TRY(cx_receipt_verify(c->bytes, &check, c->arena, &c->out->finding, err));
-    if (holds(c)) {
+    if (check_holds(c)) {
         c->out->anchors |= CX_CHECK_BY_RECEIPT;
         c->out->is_signed = true;
     }
@@ -646,7 +653,7 @@ static cx_status check_receipt(checker *c, cx_err *err)
 
 /* --- scopes ---------------------------------------------------------------------------------- */
 
-static void broken(checker *c, const char *reason, const char *message)
+static void set_broken(checker *c, const char *reason, const char *message)
 {
     cx_finding_set(&c->out->finding, CX_BROKEN, reason, CX_FINDING_WHOLE, "%s", message);
 }
@@ -656,16 +663,16 @@ static void check_scope_terms(checker *c)
 {
     const cx_scope *scope = &c->out->scope;
     if (scope->schema != CX_SCOPE_SCHEMA)
-        broken(c, "SchemaVersion", "the scope is of another schema than 1");
+        set_broken(c, "SchemaVersion", "the scope is of another schema than 1");
     else if (scope->actor.size == 0)
-        broken(c, "ActorMismatch", "the scope is of no actor's memories");
+        set_broken(c, "ActorMismatch", "the scope is of no actor's memories");
     else if (cx_selector_is_empty(&scope->include))
-        broken(c, "EmptyInclude", "the scope includes nothing");
+        set_broken(c, "EmptyInclude", "the scope includes nothing");
     else if (scope->expires && c->options->now_given &&
              c->options->now_ns / 1000000000 > scope->expires_at)
-        broken(c, "ScopeExpired", "the scope has ended");
+        set_broken(c, "ScopeExpired", "the scope has ended");
     else if ((scope->include.id_count != 0) != (scope->multiproof.size != 0))
-        broken(c, "ProofMismatch", "the scope has ids without a proof, or a proof without ids");
+        set_broken(c, "ProofMismatch", "the scope has ids without a proof, or a proof without ids");
 }
 
 /* Named keys are for grantors of that name, bare ones for all; as with manifests, a key that was
@@ -686,7 +693,7 @@ static cx_status check_scope_signature(checker *c, cx_err *err)
         c->out->anchors |= CX_CHECK_BY_SCOPE_SIGNATURE;
         c->out->is_signed = true;
     } else if (applies) {
-        broken(c, "SignatureInvalid", "none of the keys given signed the scope");
+        set_broken(c, "SignatureInvalid", "none of the keys given signed the scope");
     }
     return CX_SUCCESS;
 }
@@ -703,22 +710,22 @@ static cx_status check_scope_proof(checker *c, cx_err *err)
     if (options->manifest.size != 0) {
         CX_TRY(cx_manifest_verify(options->manifest, NULL, c->arena->alloc, &c->out->manifest,
                                   finding, err));
-        if (holds(c) && !cx_digest_eq(&c->out->manifest.overall_root, &scope->snapshot_hash))
-            broken(c, "ManifestRootMismatch", "the manifest given is of another snapshot");
+        if (check_holds(c) && !cx_digest_eq(&c->out->manifest.overall_root, &scope->snapshot_hash))
+            set_broken(c, "ManifestRootMismatch", "the manifest given is of another snapshot");
     } else if (scope->multiproof.size != 0) {
-        limit(c, "that the ids are in the snapshot: no --manifest of it was given");
+        add_limit(c, "that the ids are in the snapshot: no --manifest of it was given");
     }
-    if (!holds(c) || scope->multiproof.size == 0)
+    if (!check_holds(c) || scope->multiproof.size == 0)
         return CX_SUCCESS;
     CX_TRY(cx_multiproof_verify(scope->multiproof, options->manifest, &question, c->arena,
                                 &c->out->proof, finding, err));
     finding->offset = CX_NO_OFFSET; /* it counts from the proof */
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     const char *fault = cx_scope_ids_fault(scope, &c->out->proof, &index);
     if (fault != NULL)
-        broken(c, "ProofMismatch", fault);
-    c->out->has_proof = holds(c);
+        set_broken(c, "ProofMismatch", fault);
+    c->out->has_proof = check_holds(c);
     return CX_SUCCESS;
 }
 
@@ -727,25 +734,27 @@ static cx_status check_scope(checker *c, cx_err *err)
     cx_err found;
     cx_status status = cx_scope_decode(c->bytes, c->arena, &c->out->scope, &found);
     CX_TRY(cx_finding_from(status, &found, "NonCanonical", &c->out->finding, err));
-    if (!holds(c))
+    if (!check_holds(c))
         return CX_SUCCESS;
     c->out->has_scope = true;
     check_scope_terms(c);
-    if (holds(c))
+    if (check_holds(c))
         CX_TRY(check_scope_signature(c, err));
-    if (holds(c) && c->options->overall_root != NULL) {
+    if (check_holds(c) && c->options->overall_root != NULL) {
         if (cx_digest_eq(c->options->overall_root, &c->out->scope.snapshot_hash))
             c->out->anchors |= CX_CHECK_BY_OVERALL_ROOT;
         else
-            broken(c, "AnchorMismatch", "the scope's snapshot has another root than the one given");
+            set_broken(c, "AnchorMismatch",
+                       "the scope's snapshot has another root than the one given");
     }
-    if (holds(c))
+    if (check_holds(c))
         CX_TRY(check_scope_proof(c, err));
-    if (holds(c) && c->out->scope.expires && !c->options->now_given)
-        indeterminate(c, "NoTime",
-                      "the scope has an end, and no time was given to compare it with");
-    if (holds(c))
-        limit(c, "that the scope was not taken back, and who shows it: the data directory knows");
+    if (check_holds(c) && c->out->scope.expires && !c->options->now_given)
+        set_indeterminate(c, "NoTime",
+                          "the scope has an end, and no time was given to compare it with");
+    if (check_holds(c))
+        add_limit(c,
+                  "that the scope was not taken back, and who shows it: the data directory knows");
     return CX_SUCCESS;
 }
 
@@ -768,28 +777,28 @@ static void cover_manifest(checker *c)
         (c->named_signer || (out->anchors & (CX_CHECK_BY_SEAL | CX_CHECK_BY_MANIFEST)) != 0);
 }
 
-static void conclude(checker *c)
+static void conclude_check(checker *c)
 {
     const cx_check_options *options = c->options;
     cx_check_result *out = c->out;
-    if (!holds(c))
+    if (!check_holds(c))
         return;
     cover_manifest(c);
     bool key_unused = options->key_count != 0 && is_about_state(out->kind) && !out->is_signed;
     if (key_unused || (options->require == CX_REQUIRE_SIGNED && !out->is_signed))
-        indeterminate(c, "NotSigned",
-                      options->key_count == 0
-                          ? "it agrees with itself; give --key with the key of its signer"
-                          : "it agrees with itself, but none of the keys given has signed it");
+        set_indeterminate(c, "NotSigned",
+                          options->key_count == 0
+                              ? "it agrees with itself; give --key with the key of its signer"
+                              : "it agrees with itself, but none of the keys given has signed it");
     else if (options->require == CX_REQUIRE_ANCHORED && out->anchors == 0)
-        indeterminate(
+        set_indeterminate(
             c, "NotAnchored",
             "it agrees with itself, as anybody can make it do; give --key with the key of "
             "its signer, or --overall-root");
     else if (out->anchors == 0)
-        limit(c, "where it comes from: anybody can make a file that agrees with itself");
+        add_limit(c, "where it comes from: anybody can make a file that agrees with itself");
     else if (is_about_state(out->kind) && !out->is_signed)
-        limit(c, "who made it is not proven: no signature was checked");
+        add_limit(c, "who made it is not proven: no signature was checked");
 }
 
 static cx_status check_kind(checker *c, cx_err *err)
@@ -806,9 +815,10 @@ static cx_status check_kind(checker *c, cx_err *err)
     case CX_CHECK_SCOPE: return check_scope(c, err);
     case CX_CHECK_UNKNOWN: break;
     }
-    indeterminate(c, "NotRecognised",
-                  "neither proof pack, proof, manifest, checkpoint, tlog-proof, receipt nor scope; "
-                  "histories and homes are checked by 'cortex verify'");
+    set_indeterminate(
+        c, "NotRecognised",
+        "neither proof pack, proof, manifest, checkpoint, tlog-proof, receipt nor scope; "
+        "histories and homes are checked by 'cortex verify'");
     return CX_SUCCESS;
 }
 
@@ -834,6 +844,6 @@ cx_status cx_check_run(cx_bytes bytes, const cx_check_options *options, cx_arena
                        CX_NOTE_KEYS_MAX);
     out->kind = cx_check_recognise(bytes);
     CX_TRY(check_kind(&c, err));
-    conclude(&c);
+    conclude_check(&c);
     return CX_SUCCESS;
 }

@@ -49,7 +49,7 @@ void cx_decoder_end_inner(cx_decoder *decoder, const cx_cbor_members *outer, uin
     decoder->members = *outer;
 }
 
-static void refuse_empty(cx_decoder *decoder)
+static void reject_empty(cx_decoder *decoder)
 {
     if (cx_cbor_ok(&decoder->reader))
         cx_cbor_refuse_empty(&decoder->reader, &decoder->members);
@@ -59,7 +59,7 @@ uint64_t cx_decode_uint_o(cx_decoder *decoder)
 {
     uint64_t value = cx_cbor_read_uint(&decoder->reader);
     if (value == 0)
-        refuse_empty(decoder);
+        reject_empty(decoder);
     return value;
 }
 
@@ -67,7 +67,7 @@ cx_str cx_decode_text_o(cx_decoder *decoder)
 {
     cx_str text = cx_cbor_read_text(&decoder->reader);
     if (text.size == 0)
-        refuse_empty(decoder);
+        reject_empty(decoder);
     return text;
 }
 
@@ -75,7 +75,7 @@ cx_bytes cx_decode_bytes_o(cx_decoder *decoder)
 {
     cx_bytes bytes = cx_cbor_read_bytes(&decoder->reader);
     if (bytes.size == 0)
-        refuse_empty(decoder);
+        reject_empty(decoder);
     return bytes;
 }
 
@@ -83,7 +83,7 @@ float cx_decode_f32_o(cx_decoder *decoder)
 {
     float value = cx_cbor_read_f32(&decoder->reader);
     if (value == 0.0f)
-        refuse_empty(decoder);
+        reject_empty(decoder);
     return value;
 }
 
@@ -91,7 +91,7 @@ bool cx_decode_true_o(cx_decoder *decoder)
 {
     bool value = cx_cbor_read_bool(&decoder->reader);
     if (!value)
-        refuse_empty(decoder);
+        reject_empty(decoder);
     return value;
 }
 
@@ -137,7 +137,7 @@ cx_str cx_decode_text_max(cx_decoder *decoder, size_t max)
     return text;
 }
 
-void *cx_decode_room(cx_decoder *decoder, size_t count, size_t item_size_bytes)
+void *cx_decode_allocate(cx_decoder *decoder, size_t count, size_t item_size_bytes)
 {
     if (!cx_cbor_ok(&decoder->reader) || decoder->out_of_memory)
         return NULL;
@@ -151,8 +151,8 @@ const cx_str *cx_decode_texts(cx_decoder *decoder, size_t max, size_t size_max, 
 {
     size_t count = cx_cbor_read_array(&decoder->reader, max);
     if (count == 0 && omittable)
-        refuse_empty(decoder);
-    cx_str *texts = cx_decode_room(decoder, count, sizeof *texts);
+        reject_empty(decoder);
+    cx_str *texts = cx_decode_allocate(decoder, count, sizeof *texts);
     if (texts == NULL)
         return NULL;
     for (size_t i = 0; i < count; i++)
@@ -165,8 +165,8 @@ const cx_id *cx_decode_ids(cx_decoder *decoder, size_t max, size_t *out_count)
 {
     size_t count = cx_cbor_read_array(&decoder->reader, max);
     if (count == 0)
-        refuse_empty(decoder);
-    cx_id *ids = cx_decode_room(decoder, count, sizeof *ids);
+        reject_empty(decoder);
+    cx_id *ids = cx_decode_allocate(decoder, count, sizeof *ids);
     if (ids == NULL)
         return NULL;
     for (size_t i = 0; i < count; i++) {

@@ -133,6 +133,6 @@ const cx_str *cx_decode_texts(cx_decoder *decoder, size_t max, size_t size_max, 
                               size_t *out_count);
 const cx_id *cx_decode_ids(cx_decoder *decoder, size_t max, size_t *out_count);
 /* Room for `count` items in the arena, or NULL: then the decoder has failed. */
-void *cx_decode_room(cx_decoder *decoder, size_t count, size_t item_size_bytes);
+void *cx_decode_allocate(cx_decoder *decoder, size_t count, size_t item_size_bytes);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "cbor/api.h"
 
-static bool is_lower(char c)
+static bool is_lower_case(char c)
 {
     return c >= 'a' && c <= 'z';
 }
@@ -24,7 +24,7 @@ bool cx_entry_kind_ok(cx_str kind)
             if (starts)
                 return false;
             starts = true;
-        } else if (is_lower(c)) {
+        } else if (is_lower_case(c)) {
             starts = false;
         } else if (starts || !((c >= '0' && c <= '9') || c == '_')) {
             return false;

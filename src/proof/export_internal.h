@@ -7,7 +7,7 @@
 #include "proof/export.h"
 
 /* The line that `rest` begins with, without its newline; false when none ends. */
-bool cx_line_take(cx_str *rest, cx_str *out_line);
+bool cx_line_next(cx_str *rest, cx_str *out_line);
 /* Decimal, no sign, no leading zero, fits 64 bits. */
 bool cx_line_number(cx_str text, uint64_t *out);
 /* Padded base64; at most `capacity` bytes are kept, *out_size says how many there were. */

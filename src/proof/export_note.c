@@ -20,7 +20,7 @@
 
 /* --- small readers --------------------------------------------------------------------------- */
 
-bool cx_line_take(cx_str *rest, cx_str *out_line)
+bool cx_line_next(cx_str *rest, cx_str *out_line)
 {
     const char *end = rest->size == 0 ? NULL : memchr(rest->data, '\n', rest->size);
     if (end == NULL)
@@ -246,7 +246,7 @@ static cx_status read_text(cx_bytes note, cx_checkpoint *out, cx_bytes *out_text
         return cx_fail_at(err, CX_E_LIMIT, "BadNote", 0,
                           "checkpoint: found %zu bytes, expected at most %u", note.size,
                           CX_NOTE_SIZE_MAX);
-    if (!cx_line_take(&rest, &origin) || !cx_line_take(&rest, &size) || !cx_line_take(&rest, &root))
+    if (!cx_line_next(&rest, &origin) || !cx_line_next(&rest, &size) || !cx_line_next(&rest, &root))
         return bad_note(err, note, NULL, "expected the lines origin, size, root");
     cx_bytes text = {note.data, note.size - rest.size};
     if (!cx_checkpoint_origin_ok(origin))
@@ -256,7 +256,7 @@ static cx_status read_text(cx_bytes note, cx_checkpoint *out, cx_bytes *out_text
         return bad_note(err, note, size.data, "expected the size as a decimal number");
     if (!cx_line_digest(root, &out->root))
         return bad_note(err, note, root.data, "expected the root as base64 of 32 bytes");
-    if (!cx_line_take(&rest, &empty) || empty.size != 0)
+    if (!cx_line_next(&rest, &empty) || empty.size != 0)
         return bad_note(err, note, rest.data, "expected an empty line behind the root");
     out->origin = origin;
     *out_text = text;
@@ -303,7 +303,7 @@ static cx_status read_signatures(cx_bytes note, cx_str rest,
     while (rest.size != 0) {
         signature_line signature;
         const char *at = rest.data;
-        if (!cx_line_take(&rest, &line))
+        if (!cx_line_next(&rest, &line))
             return bad_note(err, note, at, "the last line does not end");
         if (++count > CX_NOTE_SIGNATURES_MAX)
             return bad_note(err, note, at, "more than 100 signatures");

@@ -36,9 +36,10 @@ void cx_receipt_to_sign(const uint8_t key_id[4], const cx_digest *root, cx_buf *
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static cx_status encode(const uint8_t key_id[4], cx_scheme scheme, int label, uint64_t first,
-                        uint64_t second, const cx_digest *path, size_t path_count,
-                        const cx_signature *signature, cx_buf *out, cx_err *err)
+static cx_status encode_receipt(const uint8_t key_id[4], cx_scheme scheme, int label,
+                                uint64_t first, uint64_t second, const cx_digest *path,
+                                size_t path_count, const cx_signature *signature, cx_buf *out,
+                                cx_err *err)
 {
     uint8_t header[PROTECTED_SIZE];
     size_t start = out->size;
@@ -80,15 +81,15 @@ static cx_status encode(const uint8_t key_id[4], cx_scheme scheme, int label, ui
 cx_status cx_receipt_inclusion(const uint8_t key_id[4], const cx_inclusion *proof,
                                const cx_signature *signature, cx_buf *out, cx_err *err)
 {
-    return encode(key_id, proof->scheme, LABEL_INCLUSION, proof->tree_size, proof->index,
-                  proof->path, proof->path_count, signature, out, err);
+    return encode_receipt(key_id, proof->scheme, LABEL_INCLUSION, proof->tree_size, proof->index,
+                          proof->path, proof->path_count, signature, out, err);
 }
 
 cx_status cx_receipt_consistency(const uint8_t key_id[4], const cx_consistency *proof,
                                  const cx_signature *signature, cx_buf *out, cx_err *err)
 {
-    return encode(key_id, proof->scheme, LABEL_CONSISTENCY, proof->size1, proof->size2, proof->path,
-                  proof->path_count, signature, out, err);
+    return encode_receipt(key_id, proof->scheme, LABEL_CONSISTENCY, proof->size1, proof->size2,
+                          proof->path, proof->path_count, signature, out, err);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */

@@ -41,15 +41,15 @@ cx_status cx_tlog_proof_decode(cx_bytes bytes, cx_arena *arena, cx_tlog_proof *o
     cx_digest *path = CX_ARENA_ARRAY(arena, cx_digest, CX_INCLUSION_PATH_MAX);
     if (path == NULL)
         return cx_fail_nomem(err);
-    if (!cx_line_take(&rest, &line) || !cx_str_is(line, MAGIC))
+    if (!cx_line_next(&rest, &line) || !cx_str_is(line, MAGIC))
         return bad_proof(err, bytes, NULL, "expected the first line \"" MAGIC "\"");
-    if (!cx_line_take(&rest, &line) || !cx_str_starts(line, index_word) ||
+    if (!cx_line_next(&rest, &line) || !cx_str_starts(line, index_word) ||
         !cx_line_number(cx_str_from(line.data + index_word.size, line.size - index_word.size),
                         &proof.index))
         return bad_proof(err, bytes, line.data, "expected a line \"index N\"");
     for (;;) {
         const char *at = rest.data;
-        if (!cx_line_take(&rest, &line))
+        if (!cx_line_next(&rest, &line))
             return bad_proof(err, bytes, at, "expected an empty line and a checkpoint");
         if (line.size == 0)
             break;

@@ -9,8 +9,9 @@
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static void encode(cx_scheme scheme, uint64_t first, uint64_t second, const cx_digest *path,
-                   size_t path_count, cx_bytes entry, cx_buf *out)
+static void encode_journal_proof(cx_scheme scheme, uint64_t first, uint64_t second,
+                                 const cx_digest *path, size_t path_count, cx_bytes entry,
+                                 cx_buf *out)
 {
     cx_cbor_fields fields;
     cx_cbor_fields_begin(&fields, out);
@@ -35,14 +36,14 @@ static void encode(cx_scheme scheme, uint64_t first, uint64_t second, const cx_d
 
 void cx_inclusion_encode(const cx_inclusion *proof, cx_buf *out)
 {
-    encode(proof->scheme, proof->tree_size, proof->index, proof->path, proof->path_count,
-           proof->entry, out);
+    encode_journal_proof(proof->scheme, proof->tree_size, proof->index, proof->path,
+                         proof->path_count, proof->entry, out);
 }
 
 void cx_consistency_encode(const cx_consistency *proof, cx_buf *out)
 {
-    encode(proof->scheme, proof->size1, proof->size2, proof->path, proof->path_count,
-           (cx_bytes){NULL, 0}, out);
+    encode_journal_proof(proof->scheme, proof->size1, proof->size2, proof->path, proof->path_count,
+                         (cx_bytes){NULL, 0}, out);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */

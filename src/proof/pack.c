@@ -193,7 +193,7 @@ cx_status cx_pack_decode(cx_bytes bytes, cx_arena *arena, cx_pack *out, cx_err *
 
 /* --- checking -------------------------------------------------------------------------------- */
 
-static void mismatch(cx_finding *out, size_t at, const char *why)
+static void set_mismatch(cx_finding *out, size_t at, const char *why)
 {
     cx_finding_set(out, CX_BROKEN, "QuestionMismatch", at, "question %zu: %s", at, why);
 }
@@ -210,9 +210,9 @@ static cx_status check_record(const cx_uri *uri, const cx_proof_item *item, size
     cx_arena_reset(arena, mark);
     CX_TRY(status);
     if (head.type != uri->type)
-        mismatch(out, at, "the memory is of another type than the one asked about");
+        set_mismatch(out, at, "the memory is of another type than the one asked about");
     else if (head.current_version < uri->version)
-        mismatch(out, at, "the memory has not reached the version asked about");
+        set_mismatch(out, at, "the memory has not reached the version asked about");
     return CX_SUCCESS;
 }
 
@@ -224,17 +224,17 @@ static cx_status check_question(const cx_pack *pack, const cx_multiproof *proof,
     cx_uri uri;
     cx_err found;
     if (cx_failed(cx_uri_parse(pack->questions[at].uri, &uri, &found))) {
-        mismatch(out, at, found.message);
+        set_mismatch(out, at, found.message);
         return CX_SUCCESS;
     }
     asked = uri.is_edge ? CX_NAMESPACE_EDGES : CX_NAMESPACE_MEMORIES;
     cx_digest key = cx_uri_key(&uri, proof->scheme);
     if (!cx_str_eq(proof->name_space, cx_namespace_name(asked)))
-        mismatch(out, at, "it is about the other namespace");
+        set_mismatch(out, at, "it is about the other namespace");
     else if (!cx_digest_eq(&key, &item->path.key))
-        mismatch(out, at, "the proof is about another key");
+        set_mismatch(out, at, "the proof is about another key");
     else if (pack->questions[at].claim != item->kind)
-        mismatch(out, at, "the proof does not show what is claimed");
+        set_mismatch(out, at, "the proof does not show what is claimed");
     else
         return check_record(&uri, item, at, arena, out, err);
     return CX_SUCCESS;

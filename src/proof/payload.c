@@ -183,7 +183,7 @@ void cx_payload_encode(const cx_payload *payload, cx_buf *out)
 
 typedef void read_member(cx_decoder *d, cx_payload *p);
 
-static void unknown(cx_decoder *d)
+static void unknown_member(cx_decoder *d)
 {
     cx_cbor_refuse_member(&d->reader, &d->members);
 }
@@ -196,7 +196,7 @@ static void read_write(cx_decoder *d, cx_payload *payload)
     case 2: p->version = cx_cbor_read_uint(&d->reader); break;
     case 3: p->type = cx_decode_code(d, CX_TYPE_MIN, CX_TYPE_MAX); break;
     case 4: p->version_hash = cx_cbor_read_digest(&d->reader); break;
-    default: unknown(d);
+    default: unknown_member(d);
     }
 }
 
@@ -208,7 +208,7 @@ static void read_edge(cx_decoder *d, cx_payload *payload)
     case 2: cx_decode_id(d, &p->src); break;
     case 3: cx_decode_id(d, &p->dst); break;
     case 4: p->weight = cx_decode_f32_o(d); break;
-    default: unknown(d);
+    default: unknown_member(d);
     }
 }
 
@@ -230,7 +230,7 @@ static void read_update_head(cx_decoder *d, cx_payload *payload)
     case 1: cx_decode_id(d, &p->id); break;
     case 2: p->version = cx_cbor_read_uint(&d->reader); break;
     case 3: p->head_hash = cx_cbor_read_digest(&d->reader); break;
-    default: unknown(d);
+    default: unknown_member(d);
     }
 }
 
@@ -244,7 +244,7 @@ static void read_embed(cx_decoder *d, cx_payload *payload)
     case 4: p->dim = cx_cbor_read_uint(&d->reader); break;
     case 5: p->vector_hash = cx_cbor_read_digest(&d->reader); break;
     case 6: p->source_version = cx_cbor_read_uint(&d->reader); break;
-    default: unknown(d);
+    default: unknown_member(d);
     }
 }
 
@@ -258,7 +258,7 @@ static void read_compact(cx_decoder *d, cx_payload *payload)
     case 4: p->kept = cx_cbor_read_uint(&d->reader); break;
     case 5: p->compacted = cx_cbor_read_uint(&d->reader); break;
     case 6: p->record_hash = cx_cbor_read_digest(&d->reader); break;
-    default: unknown(d);
+    default: unknown_member(d);
     }
 }
 
@@ -270,7 +270,7 @@ static void read_attest(cx_decoder *d, cx_payload *payload)
     case 2: p->outcome = cx_decode_code(d, 0, 1); break;
     case 3: p->reason = cx_decode_text_o(d); break;
     case 4: p->cited = cx_decode_ids(d, CITED_MAX, &p->cited_count); break;
-    default: unknown(d);
+    default: unknown_member(d);
     }
 }
 
@@ -289,7 +289,7 @@ static void read_learn_weights(cx_decoder *d, cx_payload *payload)
         if (d->members.key >= 5 && d->members.key <= 14)
             *weights[d->members.key - 5] = cx_cbor_read_f32(&d->reader);
         else
-            unknown(d);
+            unknown_member(d);
     }
 }
 
@@ -311,7 +311,7 @@ static void read_find_late(cx_decoder *d, cx_payload *payload)
     case 4: p->result_count = cx_cbor_read_int(&d->reader); break;
     case 5: p->tags = cx_decode_texts(d, IDS_MAX, TEXT_MAX, true, &p->tag_count); break;
     case 6: p->ids = cx_decode_ids(d, IDS_MAX, &p->id_count); break;
-    default: unknown(d);
+    default: unknown_member(d);
     }
 }
 
@@ -324,7 +324,7 @@ static void read_scope_violation(cx_decoder *d, cx_payload *payload)
     case 3: cx_decode_id(d, &p->id); break;
     case 4: p->reason = cx_cbor_read_text(&d->reader); break;
     case 5: p->mode = cx_decode_text_o(d); break;
-    default: unknown(d);
+    default: unknown_member(d);
     }
 }
 
@@ -337,7 +337,7 @@ static void read_seal(cx_decoder *d, cx_payload *payload)
     case 3: p->overall_root = cx_cbor_read_digest(&d->reader); break;
     case 4: p->signed_by = cx_decode_text_o(d); break;
     case 5: p->signature = cx_decode_bytes_o(d); break;
-    default: unknown(d);
+    default: unknown_member(d);
     }
 }
 
@@ -347,7 +347,7 @@ static void read_drop_snapshot(cx_decoder *d, cx_payload *payload)
     switch (d->members.key) {
     case 1: p->snapshot_seq = cx_cbor_read_uint(&d->reader); break;
     case 2: p->manifest_digest = cx_cbor_read_digest(&d->reader); break;
-    default: unknown(d);
+    default: unknown_member(d);
     }
 }
 
@@ -358,7 +358,7 @@ static void read_redact(cx_decoder *d, cx_payload *payload)
     case 1: p->target_seq = cx_cbor_read_uint(&d->reader); break;
     case 2: p->commitment = cx_cbor_read_digest(&d->reader); break;
     case 3: p->reason = cx_decode_text_o(d); break;
-    default: unknown(d);
+    default: unknown_member(d);
     }
 }
 
@@ -370,7 +370,7 @@ static void read_redact_memory(cx_decoder *d, cx_payload *payload)
     case 2: p->versions_erased = cx_cbor_read_uint(&d->reader); break;
     case 3: p->head_hash = cx_cbor_read_digest(&d->reader); break;
     case 4: p->reason = cx_decode_text_o(d); break;
-    default: unknown(d);
+    default: unknown_member(d);
     }
 }
 

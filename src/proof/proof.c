@@ -27,7 +27,8 @@ cx_str cx_namespace_name(cx_namespace name)
 /* --- reading --------------------------------------------------------------------------------- */
 
 /* Siblings shared through the pool become a list of each key's own. */
-static cx_status expand(const cx_raw_proof *raw, cx_proof_item *items, cx_arena *arena, cx_err *err)
+static cx_status expand_pool(const cx_raw_proof *raw, cx_proof_item *items, cx_arena *arena,
+                             cx_err *err)
 {
     for (size_t i = 0; i < raw->count; i++) {
         size_t count = raw->items[i].sibling_count;
@@ -65,7 +66,7 @@ static cx_status read_items(cx_raw_proof *raw, cx_arena *arena, cx_proof_item **
         cx_raw_item_claim(raw, &raw->items[i], &items[i]);
     *out = items;
     return raw->form == CX_FORM_COMPACT ? cx_compact_expand(raw, trails, items, arena, form, err)
-                                        : expand(raw, items, arena, err);
+                                        : expand_pool(raw, items, arena, err);
 }
 
 cx_status cx_multiproof_decode(cx_bytes bytes, cx_arena *arena, cx_multiproof *out, cx_err *err)

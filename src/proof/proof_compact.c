@@ -26,7 +26,7 @@ static const cx_digest zeros;
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-static void malformed(cx_finding *out, size_t key, const char *what)
+static void set_malformed(cx_finding *out, size_t key, const char *what)
 {
     if (key == CX_FINDING_WHOLE)
         cx_finding_set(out, CX_BROKEN, "ProofMalformed", key, "%s", what);
@@ -43,13 +43,14 @@ static bool check_keys(const cx_raw_proof *proof, cx_trail *trails, cx_finding *
             memcmp(proof->items[i - 1].key.bytes, proof->items[i].key.bytes, HASH_SIZE) >= 0)
             wrong = "is not in ascending order";
         if (wrong != NULL) {
-            malformed(out, i, wrong);
+            set_malformed(out, i, wrong);
             return false;
         }
     }
     size_t against = cx_trails_link(trails, proof->count);
     if (against != SIZE_MAX)
-        malformed(out, against, "and the one before it: the path of one ends on the other's way");
+        set_malformed(out, against,
+                      "and the one before it: the path of one ends on the other's way");
     return against == SIZE_MAX;
 }
 
@@ -83,7 +84,7 @@ static bool check_presence(const cx_raw_proof *proof, const cx_trail *trails, si
     }
     for (size_t i = places; i < 8 * presence.size; i++)
         if (bit_of(presence, i)) {
-            malformed(out, CX_FINDING_WHOLE, "a bit is set behind the last sibling");
+            set_malformed(out, CX_FINDING_WHOLE, "a bit is set behind the last sibling");
             return false;
         }
     return true;
@@ -138,8 +139,9 @@ cx_status cx_compact_check_form(cx_raw_proof *proof, cx_trail *trails, cx_arena 
 /* --- each key's siblings --------------------------------------------------------------------- */
 
 /* From the root down: those of the key before it, the node where they part, those of its own. */
-static void gather(const cx_raw_proof *proof, const cx_trail *trails, const cx_digest *nodes,
-                   const cx_digest *lefts, size_t at, const cx_digest *last, cx_digest *out)
+static void gather_siblings(const cx_raw_proof *proof, const cx_trail *trails,
+                            const cx_digest *nodes, const cx_digest *lefts, size_t at,
+                            const cx_digest *last, cx_digest *out)
 {
     const cx_trail *t = &trails[at];
     size_t own = cx_trail_own(trails, at);
@@ -169,7 +171,7 @@ cx_status cx_compact_expand(const cx_raw_proof *proof, cx_trail *trails, cx_proo
     CX_TRY(cx_raw_proof_fold(proof, CX_SCHEME_CORTEX_1, trails, nodes, lefts, arena, &agree,
                              &against, err));
     if (!agree) {
-        malformed(form, against, "and the one before it say different things of one place");
+        set_malformed(form, against, "and the one before it say different things of one place");
         return CX_SUCCESS;
     }
     const cx_digest *last = NULL;
@@ -177,7 +179,7 @@ cx_status cx_compact_expand(const cx_raw_proof *proof, cx_trail *trails, cx_proo
         cx_digest *siblings = CX_ARENA_ARRAY(arena, cx_digest, trails[i].depth + 1u);
         if (siblings == NULL)
             return cx_fail_nomem(err);
-        gather(proof, trails, nodes, lefts, i, last, siblings);
+        gather_siblings(proof, trails, nodes, lefts, i, last, siblings);
         last = siblings;
         items[i].path.sibling_count = trails[i].depth;
         items[i].path.siblings = siblings;

@@ -161,7 +161,7 @@ typedef struct folding {
     uint32_t *live;               /* those on their way, at one depth */
 } folding;
 
-static bool take_room(folding *f, cx_arena *arena)
+static bool allocate_climbers(folding *f, cx_arena *arena)
 {
     f->order = CX_ARENA_ARRAY(arena, uint32_t, f->proof->count);
     f->live = CX_ARENA_ARRAY(arena, uint32_t, f->proof->count);
@@ -250,7 +250,7 @@ static bool names_sibling(const folding *f, size_t at, size_t bit, const cx_dige
     return memcmp(sibling_of(f, at, bit), node->bytes, sizeof node->bytes) == 0;
 }
 
-static size_t turn(const folding *f, size_t at, size_t bit)
+static size_t path_bit_of(const folding *f, size_t at, size_t bit)
 {
     if (bit < 64)
         return (size_t)(f->climbers[at].turns >> (63 - bit) & 1);
@@ -258,7 +258,7 @@ static size_t turn(const folding *f, size_t at, size_t bit)
 }
 
 /* The children of the node where a greater trail is met.  False: the two disagree. */
-static bool meet(folding *f, size_t at, size_t bit, cx_digest pair[2])
+static bool meet_trails(folding *f, size_t at, size_t bit, cx_digest pair[2])
 {
     climber *c = &f->climbers[at];
     size_t met = c->met;
@@ -273,7 +273,7 @@ static bool meet(folding *f, size_t at, size_t bit, cx_digest pair[2])
 
 /* All that are live go one up, from depth bit + 1; returns how many still are, 0 when two disagree.
  */
-static size_t climb(folding *f, size_t live_count, size_t bit)
+static size_t climb_one_level(folding *f, size_t live_count, size_t bit)
 {
     cx_digest pairs[2 * GROUP];
     size_t kept = 0, hashed = 0;
@@ -283,10 +283,10 @@ static size_t climb(folding *f, size_t live_count, size_t bit)
         if (f->climbers[at].last_bit == bit) /* F3 */
             continue;
         if (f->climbers[at].met_bit != bit) {
-            size_t right = turn(f, at, bit);
+            size_t right = path_bit_of(f, at, bit);
             pair[right] = f->nodes[at];
             memcpy(pair[1 - right].bytes, sibling_of(f, at, bit), sizeof(cx_digest));
-        } else if (!meet(f, at, bit, pair)) {
+        } else if (!meet_trails(f, at, bit, pair)) {
             return 0;
         }
         f->live[kept++] = at;
@@ -315,7 +315,7 @@ cx_status cx_raw_proof_fold(const cx_raw_proof *proof, cx_scheme scheme, cx_trai
     *out_against = against;
     if (against != SIZE_MAX)
         return CX_SUCCESS;
-    if (!take_room(&f, arena))
+    if (!allocate_climbers(&f, arena))
         return cx_fail_nomem(err);
     *out_against = against = find_contradiction(&f);
     if (against != SIZE_MAX)
@@ -328,7 +328,7 @@ cx_status cx_raw_proof_fold(const cx_raw_proof *proof, cx_scheme scheme, cx_trai
         live_count += arriving;
         if (live_count == 0)
             continue;
-        live_count = climb(&f, live_count, depth - 1);
+        live_count = climb_one_level(&f, live_count, depth - 1);
         if (live_count == 0)
             return CX_SUCCESS;
     }

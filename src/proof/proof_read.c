@@ -23,7 +23,7 @@ typedef struct raw_reader {
 } raw_reader;
 
 /* Memory for `count` items; what the input promises has been held against its size. */
-static void *take_memory(raw_reader *reader, size_t count, size_t item_size)
+static void *allocate_items(raw_reader *reader, size_t count, size_t item_size)
 {
     void *block = cx_arena_push_array(reader->arena, count == 0 ? 1 : count, item_size, 8);
     if (block == NULL)
@@ -41,7 +41,7 @@ static void read_indexes(raw_reader *reader, cx_raw_item *item)
             (void)cx_cbor_read_uint(&reader->cbor);
         return;
     }
-    item->indexes = take_memory(reader, count, sizeof *item->indexes);
+    item->indexes = allocate_items(reader, count, sizeof *item->indexes);
     if (item->indexes != NULL)
         cx_cbor_read_indexes(&reader->cbor, item->indexes, count);
 }
@@ -116,7 +116,7 @@ static void read_plain_item(raw_reader *reader, cx_raw_item *item)
 static void read_items(raw_reader *reader, cx_raw_proof *out)
 {
     out->count = cx_cbor_read_array(&reader->cbor, CX_PROOF_KEYS_MAX);
-    out->items = take_memory(reader, out->count, sizeof *out->items);
+    out->items = allocate_items(reader, out->count, sizeof *out->items);
     if (out->items != NULL)
         memset(out->items, 0, out->count * sizeof *out->items);
     for (size_t i = 0; i < out->count && cx_cbor_ok(&reader->cbor) && !reader->no_memory; i++) {

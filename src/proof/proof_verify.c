@@ -21,7 +21,7 @@ typedef struct verifier {
     cx_finding *out;
 } verifier;
 
-static bool holds(const verifier *v)
+static bool verdict_holds(const verifier *v)
 {
     return v->out->verdict == CX_HOLDS;
 }
@@ -165,7 +165,7 @@ static cx_status check_leaves(verifier *v, cx_err *err)
     for (size_t i = 0; i < v->raw.count; i++)
         cx_raw_item_claim(&v->raw, &v->raw.items[i], &v->items[i]);
     attach_leaves(v);
-    for (size_t i = 0; i < v->raw.count && holds(v); i++)
+    for (size_t i = 0; i < v->raw.count && verdict_holds(v); i++)
         if (v->raw.items[i].has_leaf || v->items[i].leaf.size != 0)
             CX_TRY(check_leaf(v, i, err));
     return CX_SUCCESS;
@@ -197,7 +197,7 @@ static void fold_one_by_one(verifier *v)
 }
 
 /* A compact proof leads to its root as a whole or not at all. */
-static void tell_compact(verifier *v, size_t against)
+static void report_compact(verifier *v, size_t against)
 {
     if (against == SIZE_MAX)
         cx_finding_set(v->out, CX_BROKEN, "RootMismatch", CX_FINDING_WHOLE,
@@ -219,11 +219,11 @@ static cx_status check_fold(verifier *v, cx_err *err)
                              err));
     if (!agree || !cx_digest_eq(&nodes[0], &v->raw.root)) {
         if (v->raw.form == CX_FORM_COMPACT)
-            tell_compact(v, against);
+            report_compact(v, against);
         else
             fold_one_by_one(v);
     }
-    for (size_t i = 0; i < v->raw.count && holds(v) && v->check->require_members; i++)
+    for (size_t i = 0; i < v->raw.count && verdict_holds(v) && v->check->require_members; i++)
         if (v->items[i].kind == CX_ABSENT)
             cx_finding_set(v->out, CX_BROKEN, "NotMember", i, "key %zu is absent", i);
     return CX_SUCCESS;
@@ -236,7 +236,7 @@ static cx_status read_both(verifier *v, cx_bytes proof, cx_bytes manifest, cx_er
     cx_err found;
     cx_status status = cx_raw_proof_read(proof, v->arena, &v->raw, &found);
     CX_TRY(cx_finding_from(status, &found, "NonCanonical", v->out, err));
-    if (!holds(v) || !v->has_manifest)
+    if (!verdict_holds(v) || !v->has_manifest)
         return CX_SUCCESS;
     return cx_manifest_verify(manifest, NULL, v->arena->alloc, &v->manifest, v->out, err);
 }
@@ -248,11 +248,11 @@ static cx_status check_keys(verifier *v, cx_err *err)
         return CX_SUCCESS;
     }
     CX_TRY(sort_keys(v, err));
-    if (holds(v))
+    if (verdict_holds(v))
         CX_TRY(cx_raw_proof_check_form(&v->raw, v->trails, v->arena, v->out, err));
-    if (holds(v))
+    if (verdict_holds(v))
         CX_TRY(check_leaves(v, err));
-    if (holds(v))
+    if (verdict_holds(v))
         CX_TRY(check_fold(v, err));
     return CX_SUCCESS;
 }
@@ -264,13 +264,13 @@ cx_status cx_multiproof_verify(cx_bytes proof, cx_bytes manifest, const cx_multi
     verifier v = {.check = check, .arena = arena, .out = out, .has_manifest = manifest.size != 0};
     cx_finding_init(out);
     CX_TRY(read_both(&v, proof, manifest, err));
-    if (holds(&v))
+    if (verdict_holds(&v))
         check_scheme(&v);
-    if (holds(&v))
+    if (verdict_holds(&v))
         check_namespace_and_root(&v);
-    if (holds(&v))
+    if (verdict_holds(&v))
         CX_TRY(check_keys(&v, err));
-    if (holds(&v) && out_proof != NULL)
+    if (verdict_holds(&v) && out_proof != NULL)
         *out_proof = (cx_multiproof){.scheme = v.scheme,
                                      .compact = v.raw.form == CX_FORM_COMPACT,
                                      .name_space = v.raw.name_space,

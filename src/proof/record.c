@@ -160,7 +160,7 @@ static void read_frames(cx_decoder *d, cx_head *head)
     size_t count = cx_cbor_read_array(&d->reader, CX_FRAMES_MAX);
     if (count == 0 && cx_cbor_ok(&d->reader))
         cx_cbor_refuse_empty(&d->reader, &d->members);
-    cx_frame *frames = cx_decode_room(d, count, sizeof *frames);
+    cx_frame *frames = cx_decode_allocate(d, count, sizeof *frames);
     if (frames == NULL)
         return;
     for (size_t i = 0; i < count; i++)

@@ -32,7 +32,7 @@ static void read_values(cx_decoder *d, cx_vector *vector)
 {
     size_t at = d->reader.offset;
     size_t count = cx_cbor_read_array(&d->reader, VECTOR_DIM_MAX);
-    float *values = cx_decode_room(d, count, sizeof *values);
+    float *values = cx_decode_allocate(d, count, sizeof *values);
     if (values == NULL)
         return;
     for (size_t i = 0; i < count; i++)
@@ -133,7 +133,7 @@ static void read_compacted(cx_decoder *d, cx_checkpoint_record *record)
     if (record->compacted_null)
         return;
     size_t count = cx_cbor_read_array(&d->reader, COMPACTED_MAX);
-    cx_compacted *items = cx_decode_room(d, count, sizeof *items);
+    cx_compacted *items = cx_decode_allocate(d, count, sizeof *items);
     if (items == NULL)
         return;
     for (size_t i = 0; i < count; i++)

@@ -93,7 +93,7 @@ static void encode_terms(const cx_scope *scope, cx_cbor_fields *fields, cx_buf *
     }
 }
 
-static void encode(const cx_scope *scope, const cx_maybe_bytes *signature, cx_buf *out)
+static void encode_scope(const cx_scope *scope, const cx_maybe_bytes *signature, cx_buf *out)
 {
     cx_cbor_fields fields;
     cx_cbor_fields_begin(&fields, out);
@@ -116,13 +116,13 @@ static void encode(const cx_scope *scope, const cx_maybe_bytes *signature, cx_bu
 
 void cx_scope_encode(const cx_scope *scope, cx_buf *out)
 {
-    encode(scope, &scope->signature, out);
+    encode_scope(scope, &scope->signature, out);
 }
 
 void cx_scope_to_sign(const cx_scope *scope, cx_buf *out)
 {
     static const cx_maybe_bytes none = {.null = true};
-    encode(scope, &none, out);
+    encode_scope(scope, &none, out);
 }
 
 /* --- decode ---------------------------------------------------------------------------------- */
@@ -333,26 +333,29 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* NULL when it is not among them. */
-static const cx_scope_id *look_up(const cx_scope_id *ids, size_t count, const cx_id *id)
+static const cx_scope_id *find_scope_id(const cx_scope_id *ids, size_t count, const cx_id *id)
 {
     const cx_scope_id wanted = {.id = *id};
     return count == 0 ? NULL : bsearch(&wanted, ids, count, sizeof *ids, compare_ids);
 }
 
-static bool matches(const cx_selector *selector, const cx_scope_id *ids, const cx_head *head)
+static bool selector_matches(const cx_selector *selector, const cx_scope_id *ids,
+                             const cx_head *head)
 {
-    return look_up(ids, selector->id_count, &head->id) != NULL || matches_kind(selector, head);
+    return find_scope_id(ids, selector->id_count, &head->id) != NULL ||
+           matches_kind(selector, head);
 }
 
 bool cx_granted_allows(const cx_granted *granted, const cx_head *head)
 {
-    return matches(&granted->scope.include, granted->included_ids, head) &&
-           !matches(&granted->scope.exclude, granted->excluded_ids, head);
+    return selector_matches(&granted->scope.include, granted->included_ids, head) &&
+           !selector_matches(&granted->scope.exclude, granted->excluded_ids, head);
 }
 
 cx_bytes cx_granted_leaf(const cx_granted *granted, const cx_id *id)
 {
-    const cx_scope_id *found = look_up(granted->included_ids, granted->scope.include.id_count, id);
+    const cx_scope_id *found =
+        find_scope_id(granted->included_ids, granted->scope.include.id_count, id);
     if (found == NULL || found->index >= granted->proof.count)
         return (cx_bytes){NULL, 0};
     return granted->proof.items[found->index].leaf;
@@ -381,15 +384,15 @@ typedef struct verification {
     cx_err *err;
 } verification;
 
-static bool holds(const verification *v)
+static bool verdict_holds(const verification *v)
 {
     return v->finding->verdict == CX_HOLDS;
 }
 
-static void find(const verification *v, cx_verdict verdict, const char *reason, const char *format,
-                 ...) CX_PRINTF(4, 5);
-static void find(const verification *v, cx_verdict verdict, const char *reason, const char *format,
-                 ...)
+static void set_finding(const verification *v, cx_verdict verdict, const char *reason,
+                        const char *format, ...) CX_PRINTF(4, 5);
+static void set_finding(const verification *v, cx_verdict verdict, const char *reason,
+                        const char *format, ...)
 {
     va_list args;
     char text[CX_ERR_MESSAGE_SIZE];
@@ -412,7 +415,7 @@ static cx_status read_scope(const verification *v, cx_bytes bytes)
     cx_err found = {0};
     cx_status status = cx_scope_decode(bytes, v->arena, &v->granted->scope, &found);
     if (status.code == CX_E_FORMAT) {
-        find(v, CX_BROKEN, "NonCanonical", "%s", found.message);
+        set_finding(v, CX_BROKEN, "NonCanonical", "%s", found.message);
         v->finding->offset = found.offset;
         return CX_SUCCESS;
     }
@@ -434,18 +437,18 @@ static void check_terms(const verification *v)
     const cx_scope *scope = &v->granted->scope;
     int64_t now_s = seconds_of(v->check->now_ns);
     if (scope->schema != CX_SCOPE_SCHEMA)
-        find(v, CX_BROKEN, "SchemaVersion", "scope: found schema %llu, expected %d",
-             (unsigned long long)scope->schema, CX_SCOPE_SCHEMA);
+        set_finding(v, CX_BROKEN, "SchemaVersion", "scope: found schema %llu, expected %d",
+                    (unsigned long long)scope->schema, CX_SCOPE_SCHEMA);
     else if (v->check->key == NULL)
-        find(v, CX_INDETERMINATE, "NoKeyResolver", "scope: no key of its grantor is given");
+        set_finding(v, CX_INDETERMINATE, "NoKeyResolver", "scope: no key of its grantor is given");
     else if (scope->actor.size == 0 || !cx_str_eq(scope->actor, v->check->actor))
-        find(v, CX_BROKEN, "ActorMismatch", "scope: found actor \"%.*s\", expected \"%.*s\"",
-             SHOWN(scope->actor), SHOWN(v->check->actor));
+        set_finding(v, CX_BROKEN, "ActorMismatch", "scope: found actor \"%.*s\", expected \"%.*s\"",
+                    SHOWN(scope->actor), SHOWN(v->check->actor));
     else if (cx_selector_is_empty(&scope->include))
-        find(v, CX_BROKEN, "EmptyInclude", "scope: it includes nothing");
+        set_finding(v, CX_BROKEN, "EmptyInclude", "scope: it includes nothing");
     else if (scope->expires && now_s > scope->expires_at)
-        find(v, CX_BROKEN, "ScopeExpired", "scope: it expired at %lld, now is %lld",
-             (long long)scope->expires_at, (long long)now_s);
+        set_finding(v, CX_BROKEN, "ScopeExpired", "scope: it expired at %lld, now is %lld",
+                    (long long)scope->expires_at, (long long)now_s);
 }
 
 cx_status cx_scope_signed_by(const cx_scope *scope, const cx_pubkey *key, const cx_alloc *alloc,
@@ -473,14 +476,14 @@ static cx_status check_signature(const verification *v)
     bool is_known = false, is_good = false;
     CX_TRY(v->check->key(v->check->key_arg, scope->granted_by, &key, &is_known, v->err));
     if (!is_known) {
-        find(v, CX_BROKEN, "UnknownAgent", "scope: there is no key of \"%.*s\"",
-             SHOWN(scope->granted_by));
+        set_finding(v, CX_BROKEN, "UnknownAgent", "scope: there is no key of \"%.*s\"",
+                    SHOWN(scope->granted_by));
         return CX_SUCCESS;
     }
     CX_TRY(cx_scope_signed_by(scope, &key, v->arena->alloc, &is_good, v->err));
     if (!is_good)
-        find(v, CX_BROKEN, "SignatureInvalid", "scope: \"%.*s\" did not sign this",
-             SHOWN(scope->granted_by));
+        set_finding(v, CX_BROKEN, "SignatureInvalid", "scope: \"%.*s\" did not sign this",
+                    SHOWN(scope->granted_by));
     return CX_SUCCESS;
 }
 
@@ -506,7 +509,8 @@ static cx_status check_snapshot(const verification *v)
                    cx_str_eq(granted->manifest.actor, granted->scope.actor);
     }
     if (!is_known)
-        find(v, CX_BROKEN, "SnapshotUnresolved", "scope: there is no snapshot with its root");
+        set_finding(v, CX_BROKEN, "SnapshotUnresolved",
+                    "scope: there is no snapshot with its root");
     granted->manifest_bytes = bytes;
     return CX_SUCCESS;
 }
@@ -539,15 +543,16 @@ static cx_status check_proof(const verification *v)
     cx_finding found;
     bool has_ids = scope->include.id_count != 0, has_proof = scope->multiproof.size != 0;
     if (has_ids != has_proof)
-        find(v, CX_BROKEN, "ProofMismatch",
-             has_ids ? "scope: it includes ids without a proof" : "scope: a proof without ids");
+        set_finding(v, CX_BROKEN, "ProofMismatch",
+                    has_ids ? "scope: it includes ids without a proof"
+                            : "scope: a proof without ids");
     if (!has_ids || !has_proof)
         return CX_SUCCESS;
     CX_TRY(cx_multiproof_verify(scope->multiproof, v->granted->manifest_bytes, &question, v->arena,
                                 &v->granted->proof, &found, v->err));
     if (found.verdict != CX_HOLDS) {
-        find(v, CX_BROKEN, "ProofMismatch", "scope: its proof: %s: %.200s", found.reason,
-             found.message);
+        set_finding(v, CX_BROKEN, "ProofMismatch", "scope: its proof: %s: %.200s", found.reason,
+                    found.message);
         v->finding->key_index = found.key_index;
         return CX_SUCCESS;
     }
@@ -555,7 +560,7 @@ static cx_status check_proof(const verification *v)
     const char *fault = cx_scope_ids_fault(scope, &v->granted->proof, &index);
     if (fault == NULL)
         return CX_SUCCESS;
-    find(v, CX_BROKEN, "ProofMismatch", "scope: %s", fault);
+    set_finding(v, CX_BROKEN, "ProofMismatch", "scope: %s", fault);
     v->finding->key_index = index;
     return CX_SUCCESS;
 }
@@ -564,27 +569,27 @@ static void check_presenter(const verification *v)
 {
     const cx_scope *scope = &v->granted->scope;
     if (v->check->has_presenter && !cx_str_eq(v->check->presenter, scope->granted_to))
-        find(v, CX_BROKEN, "NotGrantee", "scope: shown by \"%.*s\", granted to \"%.*s\"",
-             SHOWN(v->check->presenter), SHOWN(scope->granted_to));
+        set_finding(v, CX_BROKEN, "NotGrantee", "scope: shown by \"%.*s\", granted to \"%.*s\"",
+                    SHOWN(v->check->presenter), SHOWN(scope->granted_to));
     else if (scope->budget_tokens != 0 && v->check->tokens > scope->budget_tokens)
-        find(v, CX_BROKEN, "BudgetExceeded", "scope: %llu tokens, granted are %llu",
-             (unsigned long long)v->check->tokens, (unsigned long long)scope->budget_tokens);
+        set_finding(v, CX_BROKEN, "BudgetExceeded", "scope: %llu tokens, granted are %llu",
+                    (unsigned long long)v->check->tokens, (unsigned long long)scope->budget_tokens);
 }
 
-static cx_status verify(const verification *v, cx_bytes scope)
+static cx_status verify_scope(const verification *v, cx_bytes scope)
 {
     CX_TRY(read_scope(v, scope));
-    if (holds(v))
+    if (verdict_holds(v))
         check_terms(v);
-    if (holds(v))
+    if (verdict_holds(v))
         CX_TRY(check_signature(v));
-    if (holds(v))
+    if (verdict_holds(v))
         CX_TRY(check_snapshot(v));
-    if (holds(v))
+    if (verdict_holds(v))
         CX_TRY(check_proof(v));
-    if (holds(v))
+    if (verdict_holds(v))
         check_presenter(v);
-    if (!holds(v))
+    if (!verdict_holds(v))
         return CX_SUCCESS;
     CX_TRY(sort_ids(&v->granted->scope.include, v->arena, &v->granted->included_ids, v->err));
     return sort_ids(&v->granted->scope.exclude, v->arena, &v->granted->excluded_ids, v->err);
@@ -601,7 +606,7 @@ cx_status cx_scope_verify(cx_bytes scope, const cx_scope_check *check, cx_arena 
     finding.key_index = SIZE_MAX;
     finding.offset = CX_NO_OFFSET;
     const verification v = {check, arena, &granted, &finding, err};
-    CX_TRY(verify(&v, scope));
+    CX_TRY(verify_scope(&v, scope));
     if (finding.verdict == CX_HOLDS)
         *out = granted;
     *out_finding = finding;

@@ -92,7 +92,7 @@ void cx_ulid_format(const cx_id *id, char out[CX_ULID_SIZE])
 /* --- URIs ------------------------------------------------------------------------------------ */
 
 /* What stands before `mark`, which is taken too; false when it is not there. */
-static bool take_until(cx_str *rest, char mark, cx_str *out)
+static bool split_at(cx_str *rest, char mark, cx_str *out)
 {
     const char *at = rest->size == 0 ? NULL : memchr(rest->data, mark, rest->size);
     if (at == NULL)
@@ -122,7 +122,7 @@ static bool parse_version(cx_str text, uint64_t *out)
 static const char *parse_edge(cx_str rest, cx_uri *out)
 {
     cx_str src, type;
-    if (!take_until(&rest, '/', &src) || !take_until(&rest, '/', &type))
+    if (!split_at(&rest, '/', &src) || !split_at(&rest, '/', &type))
         return "the edge's parts are not there";
     *out = (cx_uri){.is_edge = true, .type = cx_uri_edge_type_code(type)};
     if (out->type == 0)
@@ -138,20 +138,20 @@ static const char *parse_memory(cx_str type, cx_str rest, cx_uri *out)
     *out = (cx_uri){.type = cx_uri_type_code(type)};
     if (out->type == 0)
         return "there is no such type of memory";
-    if (!take_until(&rest, '#', &id) || !cx_ulid_parse(id, &out->id))
+    if (!split_at(&rest, '#', &id) || !cx_ulid_parse(id, &out->id))
         return "the id is not a ULID";
     if (!parse_version(rest, &out->version))
         return "the version is not a number from 1";
     return NULL;
 }
 
-static const char *parse(cx_str text, cx_uri *out)
+static const char *parse_uri(cx_str text, cx_uri *out)
 {
     cx_str type, base = CX_STR(BASE);
     if (!cx_str_starts(text, base))
         return "it must start with matrix://cortex/";
     cx_str rest = cx_str_from(text.data + base.size, text.size - base.size);
-    if (!take_until(&rest, '/', &type))
+    if (!split_at(&rest, '/', &type))
         return "its parts are not there";
     return cx_str_is(type, "edge") ? parse_edge(rest, out) : parse_memory(type, rest, out);
 }
@@ -161,7 +161,7 @@ static const char *parse(cx_str text, cx_uri *out)
 cx_status cx_uri_parse(cx_str text, cx_uri *out, cx_err *err)
 {
     cx_uri uri;
-    const char *why = parse(text, &uri);
+    const char *why = parse_uri(text, &uri);
     if (why != NULL)
         return cx_fail_at(err, CX_E_FORMAT, "BadURI", CX_NO_OFFSET,
                           "URI: found '%.*s'%s, %s; expected " BASE

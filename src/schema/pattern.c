@@ -75,7 +75,7 @@ static cx_status get_library(const pcre2_library **out, cx_err *err)
 
 #define PREFIX 16
 
-static void *give(size_t size, void *arg)
+static void *allocate_block(size_t size, void *arg)
 {
     const cx_alloc *alloc = arg;
     if (size > SIZE_MAX - PREFIX)
@@ -87,7 +87,7 @@ static void *give(size_t size, void *arg)
     return block + PREFIX;
 }
 
-static void take_back(void *block, void *arg)
+static void free_block(void *block, void *arg)
 {
     const cx_alloc *alloc = arg;
     if (block == NULL)
@@ -109,12 +109,13 @@ struct cx_pattern {
     pcre2_code *code;
 };
 
-static cx_status compile(cx_pattern *pattern, cx_str translated, cx_err *err)
+static cx_status compile_pattern(cx_pattern *pattern, cx_str translated, cx_err *err)
 {
     const pcre2_library *pcre2 = pattern->pcre2;
     int code;
     PCRE2_SIZE offset;
-    pattern->general = pcre2->pcre2_general_context_create_8(give, take_back, &pattern->alloc);
+    pattern->general =
+        pcre2->pcre2_general_context_create_8(allocate_block, free_block, &pattern->alloc);
     if (pattern->general == NULL)
         return cx_fail_nomem(err);
     pattern->limits = pcre2->pcre2_match_context_create_8(pattern->general);
@@ -163,7 +164,7 @@ cx_status cx_pattern_compile(cx_str text, const cx_alloc *alloc, cx_pattern **ou
     pattern->alloc = *alloc;
     if (!cx_pattern_plain_read(text, &pattern->plain)) {
         CX_TRY_GOTO(status, get_library(&pattern->pcre2, err));
-        CX_TRY_GOTO(status, compile(pattern, cx_buf_str(&translated), err));
+        CX_TRY_GOTO(status, compile_pattern(pattern, cx_buf_str(&translated), err));
     }
     *out = pattern;
     pattern = NULL;

@@ -35,18 +35,18 @@ typedef struct translation {
 
 #define UNICODE_END UINT32_MAX
 
-static cx_status wrong(const translation *t, size_t at, const char *what)
+static cx_status pattern_error(const translation *t, size_t at, const char *what)
 {
     return cx_fail_at(t->err, CX_E_SYNTAX, "PatternSyntax", at, "the pattern has %s at byte %zu",
                       what, at);
 }
 
-static int peek(const translation *t, size_t ahead)
+static int peek_byte(const translation *t, size_t ahead)
 {
     return t->at + ahead < t->text.size ? (unsigned char)t->text.data[t->at + ahead] : -1;
 }
 
-static bool take(translation *t, const char *literal)
+static bool accept_literal(translation *t, const char *literal)
 {
     cx_str rest = cx_str_from(t->text.data + t->at, t->text.size - t->at);
     if (!cx_str_starts(rest, cx_str_z(literal)))
@@ -84,11 +84,11 @@ static void put_code(translation *t, uint32_t code)
 /* --- escapes ---------------------------------------------------------------------------------- */
 
 /* `count` hexadecimal digits. */
-static bool take_hex(translation *t, unsigned count, uint32_t *out)
+static bool read_hex(translation *t, unsigned count, uint32_t *out)
 {
     uint32_t value = 0;
     for (unsigned i = 0; i < count; i++) {
-        int digit = hex_value(peek(t, i));
+        int digit = hex_value(peek_byte(t, i));
         if (digit < 0)
             return false;
         value = value << 4 | (uint32_t)digit;
@@ -99,21 +99,21 @@ static bool take_hex(translation *t, unsigned count, uint32_t *out)
 }
 
 /* Behind `\u`. */
-static cx_status take_unicode(translation *t, size_t start, uint32_t *out)
+static cx_status read_unicode_escape(translation *t, size_t start, uint32_t *out)
 {
     uint32_t value = 0;
-    if (take(t, "{")) {
+    if (accept_literal(t, "{")) {
         size_t digits = 0;
-        for (; hex_value(peek(t, 0)) >= 0 && value <= 0x10FFFF; t->at++, digits++)
-            value = value << 4 | (uint32_t)hex_value(peek(t, 0));
-        if (digits == 0 || value > 0x10FFFF || !take(t, "}"))
-            return wrong(t, start, "a \\u{..} that names no code point");
-    } else if (!take_hex(t, 4, &value)) {
-        return wrong(t, start, "a \\u without four hexadecimal digits");
+        for (; hex_value(peek_byte(t, 0)) >= 0 && value <= 0x10FFFF; t->at++, digits++)
+            value = value << 4 | (uint32_t)hex_value(peek_byte(t, 0));
+        if (digits == 0 || value > 0x10FFFF || !accept_literal(t, "}"))
+            return pattern_error(t, start, "a \\u{..} that names no code point");
+    } else if (!read_hex(t, 4, &value)) {
+        return pattern_error(t, start, "a \\u without four hexadecimal digits");
     }
     uint32_t low = 0;
     size_t back = t->at;
-    if (value >= 0xD800 && value <= 0xDBFF && take(t, "\\u") && take_hex(t, 4, &low) &&
+    if (value >= 0xD800 && value <= 0xDBFF && accept_literal(t, "\\u") && read_hex(t, 4, &low) &&
         low >= 0xDC00 && low <= 0xDFFF)
         value = 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00);
     else if (value >= 0xD800 && value <= 0xDBFF)
@@ -130,14 +130,15 @@ static cx_status take_unicode(translation *t, size_t start, uint32_t *out)
  * Behind the backslash: an escape that is one code point.  *out_known is false, and nothing is
  * taken, when it is something else.
  */
-static cx_status take_character(translation *t, bool in_class, uint32_t *out, bool *out_known)
+static cx_status read_character_escape(translation *t, bool in_class, uint32_t *out,
+                                       bool *out_known)
 {
     static const struct {
         char letter;
         uint8_t code;
     } CONTROLS[] = {{'t', 9}, {'n', 10}, {'v', 11}, {'f', 12}, {'r', 13}};
     size_t start = t->at - 1;
-    int byte = peek(t, 0);
+    int byte = peek_byte(t, 0);
     *out_known = true;
     for (size_t i = 0; i < sizeof CONTROLS / sizeof *CONTROLS; i++)
         if (byte == CONTROLS[i].letter) {
@@ -149,22 +150,22 @@ static cx_status take_character(translation *t, bool in_class, uint32_t *out, bo
         t->at++;
         *out = 8;
     } else if (byte == 'c') {
-        if (!is_letter(peek(t, 1)))
-            return wrong(t, start, "a \\c without a letter");
-        *out = (uint32_t)peek(t, 1) & 31;
+        if (!is_letter(peek_byte(t, 1)))
+            return pattern_error(t, start, "a \\c without a letter");
+        *out = (uint32_t)peek_byte(t, 1) & 31;
         t->at += 2;
     } else if (byte == '0') {
-        if (is_digit(peek(t, 1)))
-            return wrong(t, start, "an octal escape");
+        if (is_digit(peek_byte(t, 1)))
+            return pattern_error(t, start, "an octal escape");
         t->at++;
         *out = 0;
     } else if (byte == 'x') {
         t->at++;
-        if (!take_hex(t, 2, out))
-            return wrong(t, start, "a \\x without two hexadecimal digits");
+        if (!read_hex(t, 2, out))
+            return pattern_error(t, start, "a \\x without two hexadecimal digits");
     } else if (byte == 'u') {
         t->at++;
-        return take_unicode(t, start, out);
+        return read_unicode_escape(t, start, out);
     } else if (byte > ' ' && byte < 0x7F && !is_letter(byte) && !is_digit(byte)) {
         t->at++;
         *out = (uint32_t)byte;
@@ -233,22 +234,22 @@ static const char *category_of(cx_str name)
 static cx_status put_property(translation *t)
 {
     size_t start = t->at - 1;
-    bool negated = peek(t, 0) == 'P';
+    bool negated = peek_byte(t, 0) == 'P';
     t->at++;
     size_t end = t->at;
     size_t equals = 0;
-    if (!take(t, "{"))
-        return wrong(t, start, "a \\p without a property in braces");
+    if (!accept_literal(t, "{"))
+        return pattern_error(t, start, "a \\p without a property in braces");
     for (end = t->at; end < t->text.size && t->text.data[end] != '}'; end++) {
         int byte = (unsigned char)t->text.data[end];
         if (byte == '=' && equals == 0)
             equals = end;
         else if (!is_letter(byte) && !is_digit(byte) && byte != '_')
-            return wrong(t, start, "a \\p{..} that is no property");
+            return pattern_error(t, start, "a \\p{..} that is no property");
     }
     cx_str name = cx_str_from(t->text.data + t->at, end - t->at);
     if (end == t->text.size || name.size == 0)
-        return wrong(t, start, "a \\p{..} that does not end");
+        return pattern_error(t, start, "a \\p{..} that does not end");
     t->at = end + 1;
     const char *kind = "";
     if (equals != 0) {
@@ -259,7 +260,7 @@ static cx_status put_property(translation *t)
         else if (cx_str_is(key, "Script_Extensions") || cx_str_is(key, "scx"))
             kind = "scx:";
         else if (!cx_str_is(key, "General_Category") && !cx_str_is(key, "gc"))
-            return wrong(t, start, "a \\p{..} of an unknown kind");
+            return pattern_error(t, start, "a \\p{..} of an unknown kind");
     }
     if (cx_str_is(name, "Assigned")) {
         negated = !negated;
@@ -275,7 +276,7 @@ static cx_status put_property(translation *t)
 /* Behind the backslash: \d \w \s, their opposites, and properties. */
 static cx_status put_set(translation *t, bool in_class, bool *out_known)
 {
-    int byte = peek(t, 0);
+    int byte = peek_byte(t, 0);
     *out_known = true;
     if (byte == 'p' || byte == 'P')
         return put_property(t);
@@ -293,17 +294,18 @@ static cx_status put_set(translation *t, bool in_class, bool *out_known)
 /* --- groups ----------------------------------------------------------------------------------- */
 
 /* At `<`: the name in angle brackets. */
-static cx_status take_name(translation *t, cx_str *out)
+static cx_status read_group_name(translation *t, cx_str *out)
 {
     size_t start = t->at;
     t->at++;
     size_t name = t->at;
-    while (peek(t, 0) > 0 && (is_letter(peek(t, 0)) || peek(t, 0) == '_' || peek(t, 0) == '$' ||
-                              peek(t, 0) >= 0x80 || (t->at > name && is_digit(peek(t, 0)))))
+    while (peek_byte(t, 0) > 0 &&
+           (is_letter(peek_byte(t, 0)) || peek_byte(t, 0) == '_' || peek_byte(t, 0) == '$' ||
+            peek_byte(t, 0) >= 0x80 || (t->at > name && is_digit(peek_byte(t, 0)))))
         t->at++;
     *out = cx_str_from(t->text.data + name, t->at - name);
-    if (out->size == 0 || !take(t, ">"))
-        return wrong(t, start, "a group with a name that is none");
+    if (out->size == 0 || !accept_literal(t, ">"))
+        return pattern_error(t, start, "a group with a name that is none");
     return CX_SUCCESS;
 }
 
@@ -312,23 +314,23 @@ static cx_status find_groups(translation *t)
 {
     bool in_class = false;
     for (; t->at < t->text.size; t->at++) {
-        int byte = peek(t, 0);
+        int byte = peek_byte(t, 0);
         if (byte == '\\') {
             t->at++;
         } else if (byte == '[' || byte == ']') {
             in_class = byte == '[';
         } else if (byte == '(' && !in_class) {
             cx_str name = {NULL, 0};
-            if (peek(t, 1) == '?') {
-                if (peek(t, 2) != '<' || peek(t, 3) == '=' || peek(t, 3) == '!')
+            if (peek_byte(t, 1) == '?') {
+                if (peek_byte(t, 2) != '<' || peek_byte(t, 3) == '=' || peek_byte(t, 3) == '!')
                     continue;
                 size_t start = t->at;
                 t->at += 2;
-                CX_TRY(take_name(t, &name));
+                CX_TRY(read_group_name(t, &name));
                 t->at--;
                 for (unsigned i = 0; i < t->group_count; i++)
                     if (cx_str_eq(t->names[i], name))
-                        return wrong(t, start, "two groups of one name");
+                        return pattern_error(t, start, "two groups of one name");
             }
             if (t->group_count == GROUPS_MAX)
                 return cx_fail_at(t->err, CX_E_LIMIT, "PatternLimit", t->at,
@@ -345,20 +347,20 @@ static cx_status put_reference(translation *t)
 {
     size_t start = t->at - 1;
     unsigned number = 0;
-    if (take(t, "k")) {
+    if (accept_literal(t, "k")) {
         cx_str name;
-        if (peek(t, 0) != '<')
-            return wrong(t, start, "a \\k without a name");
-        CX_TRY(take_name(t, &name));
+        if (peek_byte(t, 0) != '<')
+            return pattern_error(t, start, "a \\k without a name");
+        CX_TRY(read_group_name(t, &name));
         while (number < t->group_count && !cx_str_eq(t->names[number], name))
             number++;
         number++;
     } else {
-        for (; is_digit(peek(t, 0)) && number <= GROUPS_MAX; t->at++)
-            number = number * 10 + (unsigned)(peek(t, 0) - '0');
+        for (; is_digit(peek_byte(t, 0)) && number <= GROUPS_MAX; t->at++)
+            number = number * 10 + (unsigned)(peek_byte(t, 0) - '0');
     }
     if (number == 0 || number > t->group_count)
-        return wrong(t, start, "a reference to a group that there is not");
+        return pattern_error(t, start, "a reference to a group that there is not");
     cx_buf_printf(t->out, "\\g{%u}", number);
     return CX_SUCCESS;
 }
@@ -368,17 +370,17 @@ static cx_status put_group_start(translation *t)
     static const char *const KINDS[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!"};
     size_t start = t->at;
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
-        if (take(t, KINDS[i])) {
+        if (accept_literal(t, KINDS[i])) {
             cx_buf_add_z(t->out, KINDS[i]);
             t->open++;
             return CX_SUCCESS;
         }
-    if (take(t, "(?<")) {
+    if (accept_literal(t, "(?<")) {
         cx_str name;
         t->at--;
-        CX_TRY(take_name(t, &name));
-    } else if (peek(t, 1) == '?') {
-        return wrong(t, start, "a group of a kind that ECMA-262 does not have");
+        CX_TRY(read_group_name(t, &name));
+    } else if (peek_byte(t, 1) == '?') {
+        return pattern_error(t, start, "a group of a kind that ECMA-262 does not have");
     } else {
         t->at++;
     }
@@ -389,7 +391,7 @@ static cx_status put_group_start(translation *t)
 
 /* --- classes ---------------------------------------------------------------------------------- */
 
-static uint32_t take_code(translation *t)
+static uint32_t read_code_point(translation *t)
 {
     size_t size;
     uint32_t code = cx_utf8_decode((const uint8_t *)t->text.data + t->at, &size);
@@ -398,38 +400,38 @@ static uint32_t take_code(translation *t)
 }
 
 /* One member of a class: a code point, or a set that is written at once (*out = UNICODE_END). */
-static cx_status take_member(translation *t, uint32_t *out)
+static cx_status read_class_member(translation *t, uint32_t *out)
 {
     size_t start = t->at;
     bool known;
     *out = UNICODE_END;
-    if (!take(t, "\\")) {
-        *out = take_code(t);
+    if (!accept_literal(t, "\\")) {
+        *out = read_code_point(t);
         return CX_SUCCESS;
     }
     CX_TRY(put_set(t, true, &known));
     if (known)
         return CX_SUCCESS;
-    CX_TRY(take_character(t, true, out, &known));
-    return known ? CX_SUCCESS : wrong(t, start, "an escape that means nothing");
+    CX_TRY(read_character_escape(t, true, out, &known));
+    return known ? CX_SUCCESS : pattern_error(t, start, "an escape that means nothing");
 }
 
 static cx_status put_class(translation *t)
 {
     size_t start = t->at++;
-    bool negated = take(t, "^");
-    if (take(t, "]")) {
+    bool negated = accept_literal(t, "^");
+    if (accept_literal(t, "]")) {
         cx_buf_add_z(t->out, negated ? "(?s:.)" : "(?:(?!))");
         return CX_SUCCESS;
     }
     cx_buf_add_z(t->out, negated ? "[^" : "[");
-    while (!take(t, "]")) {
+    while (!accept_literal(t, "]")) {
         uint32_t low, high;
         size_t at = t->at;
         if (at == t->text.size)
-            return wrong(t, start, "a class without its ']'");
-        CX_TRY(take_member(t, &low));
-        bool range = peek(t, 0) == '-' && peek(t, 1) != ']' && peek(t, 1) != -1;
+            return pattern_error(t, start, "a class without its ']'");
+        CX_TRY(read_class_member(t, &low));
+        bool range = peek_byte(t, 0) == '-' && peek_byte(t, 1) != ']' && peek_byte(t, 1) != -1;
         if (!range) {
             if (low != UNICODE_END)
                 put_code(t, low);
@@ -437,13 +439,13 @@ static cx_status put_class(translation *t)
         }
         t->at++;
         if (low == UNICODE_END)
-            return wrong(t, at, "a range that begins with a set");
+            return pattern_error(t, at, "a range that begins with a set");
         /* What the end writes, if it is a set, is thrown away with the pattern. */
-        CX_TRY(take_member(t, &high));
+        CX_TRY(read_class_member(t, &high));
         if (high == UNICODE_END)
-            return wrong(t, at, "a range that ends in a set");
+            return pattern_error(t, at, "a range that ends in a set");
         if (low > high)
-            return wrong(t, at, "a range that runs backwards");
+            return pattern_error(t, at, "a range that runs backwards");
         put_code(t, low);
         cx_buf_add_byte(t->out, '-');
         put_code(t, high);
@@ -454,12 +456,12 @@ static cx_status put_class(translation *t)
 
 /* --- quantifiers ------------------------------------------------------------------------------ */
 
-static bool take_number(const translation *t, size_t *ahead, uint32_t *out)
+static bool read_number(const translation *t, size_t *ahead, uint32_t *out)
 {
     uint64_t value = 0;
     size_t start = *ahead;
-    for (; is_digit(peek(t, *ahead)); *ahead += 1)
-        value = value > REPEAT_MAX ? value : value * 10 + (uint64_t)(peek(t, *ahead) - '0');
+    for (; is_digit(peek_byte(t, *ahead)); *ahead += 1)
+        value = value > REPEAT_MAX ? value : value * 10 + (uint64_t)(peek_byte(t, *ahead) - '0');
     *out = value > REPEAT_MAX ? REPEAT_MAX + 1 : (uint32_t)value;
     return *ahead > start;
 }
@@ -470,20 +472,20 @@ static cx_status put_counted(translation *t, bool *out_known)
     size_t ahead = 1;
     uint32_t low, high = 0;
     *out_known = false;
-    if (!take_number(t, &ahead, &low))
+    if (!read_number(t, &ahead, &low))
         return CX_SUCCESS;
-    bool open = false, comma = peek(t, ahead) == ',';
+    bool open = false, comma = peek_byte(t, ahead) == ',';
     if (comma) {
         ahead++;
-        open = !take_number(t, &ahead, &high);
+        open = !read_number(t, &ahead, &high);
     }
-    if (peek(t, ahead) != '}')
+    if (peek_byte(t, ahead) != '}')
         return CX_SUCCESS;
     if (low > REPEAT_MAX || high > REPEAT_MAX)
         return cx_fail_at(t->err, CX_E_UNSUPPORTED, "PatternLimit", t->at,
                           "the pattern repeats more than %d times at byte %zu", REPEAT_MAX, t->at);
     if (comma && !open && low > high)
-        return wrong(t, t->at, "a quantifier that runs backwards");
+        return pattern_error(t, t->at, "a quantifier that runs backwards");
     *out_known = true;
     t->at += ahead + 1;
     if (!comma)
@@ -503,7 +505,7 @@ static cx_status put_escape(translation *t, bool *out_atom)
     size_t start = t->at++;
     uint32_t code;
     bool known;
-    int byte = peek(t, 0);
+    int byte = peek_byte(t, 0);
     *out_atom = true;
     if (byte == 'b' || byte == 'B') {
         cx_buf_printf(t->out, "\\%c", byte);
@@ -516,9 +518,9 @@ static cx_status put_escape(translation *t, bool *out_atom)
     CX_TRY(put_set(t, false, &known));
     if (known)
         return CX_SUCCESS;
-    CX_TRY(take_character(t, false, &code, &known));
+    CX_TRY(read_character_escape(t, false, &code, &known));
     if (!known)
-        return wrong(t, start, "an escape that means nothing");
+        return pattern_error(t, start, "an escape that means nothing");
     put_code(t, code);
     return CX_SUCCESS;
 }
@@ -527,23 +529,23 @@ static cx_status put_escape(translation *t, bool *out_atom)
 static cx_status put_quantifier(translation *t, bool atom, bool *out_known)
 {
     size_t start = t->at;
-    int byte = peek(t, 0);
+    int byte = peek_byte(t, 0);
     *out_known = false;
     if (byte == '{') {
         size_t mark = t->out->size;
         CX_TRY(put_counted(t, out_known));
         if (*out_known && !atom) {
             t->out->size = mark;
-            return wrong(t, start, "a quantifier with nothing in front of it");
+            return pattern_error(t, start, "a quantifier with nothing in front of it");
         }
     } else if (byte == '*' || byte == '+' || byte == '?') {
         if (!atom)
-            return wrong(t, start, "a quantifier with nothing in front of it");
+            return pattern_error(t, start, "a quantifier with nothing in front of it");
         cx_buf_add_byte(t->out, (uint8_t)byte);
         t->at++;
         *out_known = true;
     }
-    if (*out_known && take(t, "?"))
+    if (*out_known && accept_literal(t, "?"))
         cx_buf_add_byte(t->out, '?');
     return CX_SUCCESS;
 }
@@ -558,7 +560,7 @@ static cx_status put_pattern(translation *t)
             atom = false;
             continue;
         }
-        int byte = peek(t, 0);
+        int byte = peek_byte(t, 0);
         atom = true;
         if (byte == '\\') {
             CX_TRY(put_escape(t, &atom));
@@ -569,7 +571,7 @@ static cx_status put_pattern(translation *t)
             atom = false;
         } else if (byte == ')') {
             if (t->open == 0)
-                return wrong(t, t->at, "a ')' without its '('");
+                return pattern_error(t, t->at, "a ')' without its '('");
             t->open--;
             t->at++;
             cx_buf_add_byte(t->out, ')');
@@ -581,10 +583,10 @@ static cx_status put_pattern(translation *t)
             cx_buf_add_z(t->out, "[^\\x{a}\\x{d}\\x{2028}\\x{2029}]");
             t->at++;
         } else {
-            put_code(t, take_code(t));
+            put_code(t, read_code_point(t));
         }
     }
-    return t->open == 0 ? CX_SUCCESS : wrong(t, t->at, "a '(' without its ')'");
+    return t->open == 0 ? CX_SUCCESS : pattern_error(t, t->at, "a '(' without its ')'");
 }
 
 cx_status cx_pattern_translate(cx_str pattern, cx_buf *out, cx_err *err)

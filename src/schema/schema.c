@@ -49,7 +49,7 @@ static const schema_node *next_in_place(circle_step *step)
 }
 
 /* Depth first: white, on the way (1), done (2). */
-static cx_status refuse_circles(schema_loader *loader)
+static cx_status reject_circles(schema_loader *loader)
 {
     CX_VEC(circle_step) way = {0};
     const cx_alloc *alloc = &loader->schema->alloc;
@@ -92,8 +92,8 @@ done:
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static cx_status compile(cx_schema *schema, const cx_schema_options *options,
-                         const cx_json *document, cx_err *err)
+static cx_status compile_document(cx_schema *schema, const cx_schema_options *options,
+                                  const cx_json *document, cx_err *err)
 {
     schema_loader loader;
     cx_str uri, fragment;
@@ -115,7 +115,7 @@ static cx_status compile(cx_schema *schema, const cx_schema_options *options,
     for (size_t i = 0; i < loader.order.count; i++)
         CX_TRY_GOTO(status, schema_compile_node(&loader, loader.order.items[i]));
     if (options->strict)
-        CX_TRY_GOTO(status, refuse_circles(&loader));
+        CX_TRY_GOTO(status, reject_circles(&loader));
     CX_TRY_GOTO(status, schema_quick_compile(&loader, node));
 done:
     schema_loader_done(&loader);
@@ -131,7 +131,7 @@ cx_status cx_schema_compile(const cx_schema_options *options, const cx_json *doc
         return cx_fail_nomem(err);
     schema->alloc = *alloc;
     cx_arena_init(&schema->arena, &schema->alloc, 0);
-    cx_status status = compile(schema, options, document, err);
+    cx_status status = compile_document(schema, options, document, err);
     if (cx_failed(status)) {
         cx_schema_close(schema);
         return status;

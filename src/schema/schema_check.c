@@ -36,7 +36,7 @@ static void add_notes(schema_notes *into, const schema_notes *from)
         into->seen[i] |= from->seen[i];
 }
 
-static void note(const schema_visit *v, uint32_t index)
+static void note_evaluated(const schema_visit *v, uint32_t index)
 {
     if (v->notes != NULL)
         v->notes->seen[index] = 1;
@@ -88,7 +88,7 @@ static bool check_items(schema_checker *c, const schema_test *test, const schema
         const schema_node *node = i < test->count ? test->prefix[i] : test->rest;
         if (node == NULL)
             break;
-        note(v, i);
+        note_evaluated(v, i);
         if (!check_at(c, node, v, &v->value->items[i], cx_str_from(NULL, 0), i)) {
             holds = false;
             if (!schema_wants_errors(c) || c->stop)
@@ -112,7 +112,7 @@ SCHEMA_APART static bool check_contains(schema_checker *c, const schema_node *no
             continue;
         found++;
         /* draft-07 and before had no unevaluatedItems, so this is 2020-12's. */
-        note(v, i);
+        note_evaluated(v, i);
     }
     if (c->stop)
         return false;
@@ -227,7 +227,7 @@ static bool check_properties(schema_checker *c, const schema_test *test, const s
             one = check_at(c, properties->additional, v, &member->value, name, 0);
         }
         if (known)
-            note(v, i);
+            note_evaluated(v, i);
         holds = holds && one;
         if (c->stop || (!holds && !schema_wants_errors(c)))
             return false;
@@ -416,8 +416,8 @@ SCHEMA_APART static bool check_noted(schema_checker *c, const schema_node *node,
     return holds;
 }
 
-SCHEMA_APART static bool refuse_all(schema_checker *c, const schema_node *node,
-                                    const schema_visit *v)
+SCHEMA_APART static bool rejects_all(schema_checker *c, const schema_node *node,
+                                     const schema_visit *v)
 {
     const char *keyword = node->keyword == NULL ? "false" : node->keyword;
     bool is_extra = strcmp(keyword, "additionalProperties") == 0 ||
@@ -433,7 +433,7 @@ SCHEMA_APART static bool refuse_all(schema_checker *c, const schema_node *node,
 static bool check_node(schema_checker *c, const schema_node *node, const schema_visit *v)
 {
     if (node->never)
-        return refuse_all(c, node, v);
+        return rejects_all(c, node, v);
     if (node->test_count == 0)
         return true;
     if (c->depth >= c->options->depth_max)

@@ -20,7 +20,7 @@ typedef struct node_compiler {
     uint32_t count;
 } node_compiler;
 
-static const cx_json *get(const node_compiler *c, const char *keyword)
+static const cx_json *get_keyword(const node_compiler *c, const char *keyword)
 {
     cx_str name = cx_str_z(keyword);
     return schema_keyword_find(c->node->resource, name) == NULL
@@ -28,13 +28,13 @@ static const cx_json *get(const node_compiler *c, const char *keyword)
                : cx_json_get(c->node->source, name);
 }
 
-static cx_status wrong(const node_compiler *c, const char *keyword, const char *expected)
+static cx_status keyword_error(const node_compiler *c, const char *keyword, const char *expected)
 {
     return schema_refuse(c->loader, c->node, CX_E_FORMAT, "has a \"%s\" that is not %s", keyword,
                          expected);
 }
 
-static const schema_node *child(const node_compiler *c, const cx_json *value)
+static const schema_node *child_node(const node_compiler *c, const cx_json *value)
 {
     return value == NULL ? NULL : schema_node_of(c->loader, value);
 }
@@ -60,12 +60,12 @@ static cx_status compile_type(const node_compiler *c, schema_test *test)
             if (cx_str_is(cx_json_text(item), TYPES[k].name))
                 type = TYPES[k].type;
         if (type == 0 || (test->types & type) != 0)
-            return wrong(c, "type",
-                         "one of null, boolean, integer, number, string, array, object, "
-                         "or a list of some of them");
+            return keyword_error(c, "type",
+                                 "one of null, boolean, integer, number, string, array, object, "
+                                 "or a list of some of them");
         test->types |= type;
     }
-    return count == 0 ? wrong(c, "type", "a list of at least one") : CX_SUCCESS;
+    return count == 0 ? keyword_error(c, "type", "a list of at least one") : CX_SUCCESS;
 }
 
 static cx_status compile_limit(const node_compiler *c, schema_test *test)
@@ -79,18 +79,18 @@ static cx_status compile_limit(const node_compiler *c, schema_test *test)
             return CX_SUCCESS;
         }
     }
-    return wrong(c, test->keyword, "an integer of 0 or more");
+    return keyword_error(c, test->keyword, "an integer of 0 or more");
 }
 
 static cx_status compile_number(const node_compiler *c, schema_test *test)
 {
     if (!cx_json_is_number(test->value))
-        return wrong(c, test->keyword, "a number");
+        return keyword_error(c, test->keyword, "a number");
     test->number = cx_decimal_read(cx_json_text(test->value));
     if (test->kind != TEST_MULTIPLE_OF)
         return CX_SUCCESS;
     if (test->number.count == 0 || test->number.negative)
-        return wrong(c, test->keyword, "more than 0");
+        return keyword_error(c, test->keyword, "more than 0");
     if (test->number.count > CX_DECIMAL_DIVISOR_DIGITS)
         return schema_refuse(c->loader, c->node, CX_E_LIMIT,
                              "has a \"multipleOf\" of more than %d digits",
@@ -103,7 +103,7 @@ static cx_status compile_pattern(const node_compiler *c, const char *keyword, co
 {
     cx_schema *schema = c->loader->schema;
     if (value->type != CX_JSON_STRING)
-        return wrong(c, keyword, "a string");
+        return keyword_error(c, keyword, "a string");
     schema_owned *owned = CX_ARENA_NEW(&schema->arena, schema_owned);
     if (owned == NULL)
         return cx_fail_nomem(c->loader->err);
@@ -125,7 +125,7 @@ static cx_status compile_pattern(const node_compiler *c, const char *keyword, co
 static cx_status compile_format(const node_compiler *c, schema_test *test)
 {
     if (test->value->type != CX_JSON_STRING)
-        return wrong(c, "format", "a string");
+        return keyword_error(c, "format", "a string");
     test->format = schema_format_find(cx_json_text(test->value));
     test->asserted = (c->node->resource->vocabularies & VOCABULARY_FORMAT_ASSERTION) != 0;
     return CX_SUCCESS;
@@ -144,10 +144,10 @@ static cx_status check_names(const node_compiler *c, const char *keyword, const 
 {
     const cx_alloc *alloc = &c->loader->schema->alloc;
     if (list->type != CX_JSON_ARRAY)
-        return wrong(c, keyword, "a list of strings");
+        return keyword_error(c, keyword, "a list of strings");
     for (uint32_t i = 0; i < list->count; i++)
         if (list->items[i].type != CX_JSON_STRING)
-            return wrong(c, keyword, "a list of strings");
+            return keyword_error(c, keyword, "a list of strings");
     if (list->count < 2)
         return CX_SUCCESS;
     size_t size = list->count * sizeof(const cx_json *);
@@ -161,7 +161,7 @@ static cx_status check_names(const node_compiler *c, const char *keyword, const 
     for (uint32_t i = 1; i < list->count; i++)
         twice = twice || cx_str_eq(cx_json_text(sorted[i - 1]), cx_json_text(sorted[i]));
     cx_alloc_free(alloc, sorted, size);
-    return twice ? wrong(c, keyword, "a list of different strings") : CX_SUCCESS;
+    return twice ? keyword_error(c, keyword, "a list of different strings") : CX_SUCCESS;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -190,7 +190,7 @@ static cx_status compile_dependencies(const node_compiler *c, schema_test *test)
 {
     const cx_json *map = test->value;
     if (map->type != CX_JSON_OBJECT)
-        return wrong(c, test->keyword, "an object");
+        return keyword_error(c, test->keyword, "an object");
     schema_dependency *list = CX_ARENA_ARRAY(c->loader->arena, schema_dependency, map->count);
     if (list == NULL && map->count != 0)
         return cx_fail_nomem(c->loader->err);
@@ -198,7 +198,7 @@ static cx_status compile_dependencies(const node_compiler *c, schema_test *test)
         const cx_json *value = &map->members[i].value;
         list[i] = (schema_dependency){cx_json_text(&map->members[i].name), NULL, NULL};
         if (test->kind == TEST_DEPENDENT_SCHEMA && value->type != CX_JSON_ARRAY) {
-            list[i].node = child(c, value);
+            list[i].node = child_node(c, value);
         } else {
             CX_TRY(check_names(c, test->keyword, value));
             list[i].required = value;
@@ -212,18 +212,19 @@ static cx_status compile_dependencies(const node_compiler *c, schema_test *test)
 static cx_status compile_properties(const node_compiler *c, schema_test *test)
 {
     cx_arena *arena = c->loader->arena;
-    const cx_json *named = get(c, "properties"), *patterns = get(c, "patternProperties");
+    const cx_json *named = get_keyword(c, "properties"),
+                  *patterns = get_keyword(c, "patternProperties");
     schema_properties *out = CX_ARENA_NEW(arena, schema_properties);
     if (out == NULL)
         return cx_fail_nomem(c->loader->err);
-    *out = (schema_properties){.additional = child(c, get(c, "additionalProperties"))};
+    *out = (schema_properties){.additional = child_node(c, get_keyword(c, "additionalProperties"))};
     if (named != NULL && named->count != 0) {
         schema_property *list = CX_ARENA_ARRAY(arena, schema_property, named->count);
         if (list == NULL)
             return cx_fail_nomem(c->loader->err);
         for (uint32_t i = 0; i < named->count; i++)
             list[i] = (schema_property){cx_json_text(&named->members[i].name),
-                                        child(c, &named->members[i].value)};
+                                        child_node(c, &named->members[i].value)};
         out->named = list;
         out->named_count = named->count;
     }
@@ -234,7 +235,7 @@ static cx_status compile_properties(const node_compiler *c, schema_test *test)
         for (uint32_t i = 0; i < patterns->count; i++) {
             CX_TRY(compile_pattern(c, "patternProperties", &patterns->members[i].name,
                                    &list[i].pattern));
-            list[i].node = child(c, &patterns->members[i].value);
+            list[i].node = child_node(c, &patterns->members[i].value);
         }
         out->patterns = list;
         out->pattern_count = patterns->count;
@@ -250,11 +251,11 @@ static cx_status compile_list(const node_compiler *c, const char *keyword, const
 {
     const schema_node **nodes = CX_ARENA_ARRAY(c->loader->arena, const schema_node *, list->count);
     if (list->count == 0)
-        return wrong(c, keyword, "a list of at least one schema");
+        return keyword_error(c, keyword, "a list of at least one schema");
     if (nodes == NULL)
         return cx_fail_nomem(c->loader->err);
     for (uint32_t i = 0; i < list->count; i++)
-        nodes[i] = child(c, &list->items[i]);
+        nodes[i] = child_node(c, &list->items[i]);
     *out = nodes;
     *out_count = list->count;
     return CX_SUCCESS;
@@ -262,24 +263,24 @@ static cx_status compile_list(const node_compiler *c, const char *keyword, const
 
 static cx_status compile_items(const node_compiler *c, schema_test *test)
 {
-    const cx_json *prefix = get(c, "prefixItems"), *rest = get(c, "items");
+    const cx_json *prefix = get_keyword(c, "prefixItems"), *rest = get_keyword(c, "items");
     if (rest != NULL && rest->type == CX_JSON_ARRAY) {
         prefix = rest;
-        rest = get(c, "additionalItems");
+        rest = get_keyword(c, "additionalItems");
     }
     test->prefix = NULL;
     test->count = 0;
     if (prefix != NULL && (prefix->count != 0 || c->node->resource->dialect == DIALECT_2020_12))
         CX_TRY(compile_list(c, test->keyword, prefix, &test->prefix, &test->count));
-    test->rest = child(c, rest);
+    test->rest = child_node(c, rest);
     return CX_SUCCESS;
 }
 
 static cx_status compile_contains(const node_compiler *c, schema_test *test)
 {
-    const cx_json *low = get(c, "minContains"), *high = get(c, "maxContains");
+    const cx_json *low = get_keyword(c, "minContains"), *high = get_keyword(c, "maxContains");
     schema_test bound = {.keyword = "minContains", .value = low};
-    test->contains = child(c, test->value);
+    test->contains = child_node(c, test->value);
     test->contains_min = 1;
     test->contains_max = UINT64_MAX;
     if (low != NULL) {
@@ -298,7 +299,7 @@ static cx_status compile_reference(const node_compiler *c, schema_test *test)
 {
     schema_node *target;
     if (test->value->type != CX_JSON_STRING)
-        return wrong(c, test->keyword, "a string");
+        return keyword_error(c, test->keyword, "a string");
     cx_str reference = cx_json_text(test->value), fragment;
     CX_TRY(schema_resolve(c->loader, c->node, reference, &target));
     test->target = target;
@@ -318,7 +319,8 @@ static cx_status compile_test(node_compiler *c, schema_test *test)
     const cx_json *value = test->value;
     switch ((schema_kind)test->kind) {
     case TEST_TYPE: return compile_type(c, test);
-    case TEST_ENUM: return value->type == CX_JSON_ARRAY ? CX_SUCCESS : wrong(c, "enum", "a list");
+    case TEST_ENUM:
+        return value->type == CX_JSON_ARRAY ? CX_SUCCESS : keyword_error(c, "enum", "a list");
     case TEST_CONST: return CX_SUCCESS;
     case TEST_MINIMUM:
     case TEST_MAXIMUM:
@@ -335,7 +337,7 @@ static cx_status compile_test(node_compiler *c, schema_test *test)
     case TEST_FORMAT: return compile_format(c, test);
     case TEST_UNIQUE_ITEMS:
         if (value->type != CX_JSON_TRUE && value->type != CX_JSON_FALSE)
-            return wrong(c, "uniqueItems", "true or false");
+            return keyword_error(c, "uniqueItems", "true or false");
         return CX_SUCCESS;
     case TEST_REQUIRED: return compile_required(c, test);
     case TEST_DEPENDENT_REQUIRED:
@@ -347,9 +349,9 @@ static cx_status compile_test(node_compiler *c, schema_test *test)
     case TEST_ANY_OF:
     case TEST_ONE_OF: return compile_list(c, test->keyword, value, &test->nodes, &test->count);
     case TEST_IF:
-        test->condition = child(c, value);
-        test->then_node = child(c, get(c, "then"));
-        test->else_node = child(c, get(c, "else"));
+        test->condition = child_node(c, value);
+        test->then_node = child_node(c, get_keyword(c, "then"));
+        test->else_node = child_node(c, get_keyword(c, "else"));
         return CX_SUCCESS;
     case TEST_REF:
     case TEST_DYNAMIC_REF: return compile_reference(c, test);
@@ -358,7 +360,7 @@ static cx_status compile_test(node_compiler *c, schema_test *test)
     case TEST_NOT:
     case TEST_PROPERTY_NAMES: break;
     }
-    test->node = child(c, value);
+    test->node = child_node(c, value);
     return CX_SUCCESS;
 }
 
@@ -391,11 +393,11 @@ static cx_status check_annotation(const node_compiler *c, const schema_keyword *
     static const char *const SWITCHES[] = {"deprecated", "readOnly", "writeOnly"};
     for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++)
         if (strcmp(keyword->name, SHAPES[i].name) == 0 && value->type != (int)SHAPES[i].type)
-            return wrong(c, keyword->name, SHAPES[i].expected);
+            return keyword_error(c, keyword->name, SHAPES[i].expected);
     for (size_t i = 0; i < sizeof SWITCHES / sizeof *SWITCHES; i++)
         if (strcmp(keyword->name, SWITCHES[i]) == 0 && value->type != CX_JSON_TRUE &&
             value->type != CX_JSON_FALSE)
-            return wrong(c, keyword->name, "true or false");
+            return keyword_error(c, keyword->name, "true or false");
     return CX_SUCCESS;
 }
 

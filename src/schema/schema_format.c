@@ -15,7 +15,7 @@ static rest rest_of(cx_str text)
     return (rest){text.size == 0 ? "" : text.data, text.size == 0 ? "" : text.data + text.size};
 }
 
-static size_t left(const rest *r)
+static size_t bytes_left(const rest *r)
 {
     return (size_t)(r->end - r->at);
 }
@@ -37,7 +37,7 @@ static bool is_one_of(char byte, const char *set)
     return byte != '\0' && strchr(set, byte) != NULL;
 }
 
-static bool take(rest *r, const char *any_of)
+static bool accept_any_of(rest *r, const char *any_of)
 {
     if (r->at == r->end || !is_one_of(*r->at, any_of))
         return false;
@@ -46,10 +46,10 @@ static bool take(rest *r, const char *any_of)
 }
 
 /* Exactly `count` digits. */
-static bool take_digits(rest *r, unsigned count, unsigned *out)
+static bool read_digits(rest *r, unsigned count, unsigned *out)
 {
     unsigned value = 0;
-    if (left(r) < count)
+    if (bytes_left(r) < count)
         return false;
     for (unsigned i = 0; i < count; i++) {
         if (!is_digit(r->at[i]))
@@ -62,7 +62,7 @@ static bool take_digits(rest *r, unsigned count, unsigned *out)
 }
 
 /* One or more digits. */
-static bool take_number(rest *r)
+static bool read_number(rest *r)
 {
     const char *start = r->at;
     while (r->at < r->end && is_digit(*r->at))
@@ -72,30 +72,30 @@ static bool take_number(rest *r)
 
 /* --- times: RFC 3339 §5.6, appendix A --------------------------------------------------------- */
 
-static bool take_date(rest *r)
+static bool read_date(rest *r)
 {
     static const uint8_t DAYS[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     unsigned year, month, day;
-    if (!take_digits(r, 4, &year) || !take(r, "-") || !take_digits(r, 2, &month) || !take(r, "-") ||
-        !take_digits(r, 2, &day) || month < 1 || month > 12)
+    if (!read_digits(r, 4, &year) || !accept_any_of(r, "-") || !read_digits(r, 2, &month) ||
+        !accept_any_of(r, "-") || !read_digits(r, 2, &day) || month < 1 || month > 12)
         return false;
     bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     return day >= 1 && day <= DAYS[month - 1] + (month == 2 && is_leap ? 1u : 0u);
 }
 
-static bool take_time(rest *r)
+static bool read_time(rest *r)
 {
     unsigned hour, minute, second, offset_hour = 0, offset_minute = 0;
     bool is_ahead = false;
-    if (!take_digits(r, 2, &hour) || !take(r, ":") || !take_digits(r, 2, &minute) ||
-        !take(r, ":") || !take_digits(r, 2, &second))
+    if (!read_digits(r, 2, &hour) || !accept_any_of(r, ":") || !read_digits(r, 2, &minute) ||
+        !accept_any_of(r, ":") || !read_digits(r, 2, &second))
         return false;
-    if (take(r, ".") && !take_number(r))
+    if (accept_any_of(r, ".") && !read_number(r))
         return false;
-    if (!take(r, "Zz")) {
+    if (!accept_any_of(r, "Zz")) {
         is_ahead = r->at < r->end && *r->at == '+';
-        if (!take(r, "+-") || !take_digits(r, 2, &offset_hour) || !take(r, ":") ||
-            !take_digits(r, 2, &offset_minute))
+        if (!accept_any_of(r, "+-") || !read_digits(r, 2, &offset_hour) || !accept_any_of(r, ":") ||
+            !read_digits(r, 2, &offset_minute))
             return false;
     }
     if (hour > 23 || minute > 59 || second > 60 || offset_hour > 23 || offset_minute > 59)
@@ -110,27 +110,27 @@ static bool take_time(rest *r)
 static bool is_date(cx_str text)
 {
     rest r = rest_of(text);
-    return take_date(&r) && r.at == r.end;
+    return read_date(&r) && r.at == r.end;
 }
 
 static bool is_time(cx_str text)
 {
     rest r = rest_of(text);
-    return take_time(&r) && r.at == r.end;
+    return read_time(&r) && r.at == r.end;
 }
 
 static bool is_date_time(cx_str text)
 {
     rest r = rest_of(text);
-    return take_date(&r) && take(&r, "Tt") && take_time(&r) && r.at == r.end;
+    return read_date(&r) && accept_any_of(&r, "Tt") && read_time(&r) && r.at == r.end;
 }
 
 /* Numbers with units that follow each other without a gap: "YMD" of P1Y2M but not of P1Y2D. */
-static bool take_units(rest *r, const char *units)
+static bool read_units(rest *r, const char *units)
 {
     const char *next = NULL;
     while (r->at < r->end && is_digit(*r->at)) {
-        (void)take_number(r);
+        (void)read_number(r);
         const char *unit = r->at == r->end || *r->at == '\0' ? NULL : strchr(units, *r->at);
         if (unit == NULL || (next != NULL && unit != next))
             return false;
@@ -143,16 +143,16 @@ static bool take_units(rest *r, const char *units)
 static bool is_duration(cx_str text)
 {
     rest r = rest_of(text);
-    if (!take(&r, "P"))
+    if (!accept_any_of(&r, "P"))
         return false;
     rest weeks = r;
-    if (take_number(&weeks) && take(&weeks, "W"))
+    if (read_number(&weeks) && accept_any_of(&weeks, "W"))
         return weeks.at == weeks.end;
     bool has_date = r.at < r.end && *r.at != 'T';
-    if (has_date && !take_units(&r, "YMD"))
+    if (has_date && !read_units(&r, "YMD"))
         return false;
-    if (take(&r, "T"))
-        return take_units(&r, "HMS") && r.at == r.end;
+    if (accept_any_of(&r, "T"))
+        return read_units(&r, "HMS") && r.at == r.end;
     return has_date && r.at == r.end;
 }
 
@@ -164,7 +164,7 @@ static bool is_ipv4(cx_str text)
     for (unsigned part = 0; part < 4; part++) {
         const char *start = r.at;
         unsigned value = 0;
-        if (part > 0 && !take(&r, "."))
+        if (part > 0 && !accept_any_of(&r, "."))
             return false;
         start = r.at;
         while (r.at < r.end && is_digit(*r.at) && r.at - start < 4)
@@ -181,7 +181,7 @@ static bool is_ipv6(cx_str text)
     rest r = rest_of(text);
     unsigned groups = 0;
     bool gap = false, need_group = true;
-    if (left(&r) >= 2 && r.at[0] == ':') {
+    if (bytes_left(&r) >= 2 && r.at[0] == ':') {
         if (r.at[1] != ':')
             return false;
         r.at += 2;
@@ -203,10 +203,10 @@ static bool is_ipv6(cx_str text)
         need_group = false;
         if (r.at == r.end)
             break;
-        if (!take(&r, ":"))
+        if (!accept_any_of(&r, ":"))
             return false;
         need_group = true;
-        if (take(&r, ":")) {
+        if (accept_any_of(&r, ":")) {
             if (gap)
                 return false;
             gap = true;
@@ -349,7 +349,7 @@ static bool is_authority(cx_str text, bool wide)
     return is_ipv6(inside);
 }
 
-static size_t find(cx_str text, size_t from, const char *stops)
+static size_t find_stop(cx_str text, size_t from, const char *stops)
 {
     while (from < text.size && !is_one_of(text.data[from], stops))
         from++;
@@ -358,7 +358,7 @@ static size_t find(cx_str text, size_t from, const char *stops)
 
 static bool is_reference(cx_str text, bool needs_scheme, bool wide)
 {
-    size_t at = 0, colon = find(text, 0, ":/?#");
+    size_t at = 0, colon = find_stop(text, 0, ":/?#");
     bool has_scheme = colon < text.size && text.data[colon] == ':';
     if (has_scheme) {
         for (size_t i = 0; i < colon; i++)
@@ -372,17 +372,17 @@ static bool is_reference(cx_str text, bool needs_scheme, bool wide)
         return false;
     }
     if (text.size - at >= 2 && text.data[at] == '/' && text.data[at + 1] == '/') {
-        size_t end = find(text, at + 2, "/?#");
+        size_t end = find_stop(text, at + 2, "/?#");
         if (!is_authority(cx_str_from(text.data + at + 2, end - at - 2), wide))
             return false;
         at = end;
     }
-    size_t end = find(text, at, "?#");
+    size_t end = find_stop(text, at, "?#");
     if (!are_characters(cx_str_from(text.data + at, end - at), ":@/", wide))
         return false;
     at = end;
     if (at < text.size && text.data[at] == '?') {
-        end = find(text, at, "#");
+        end = find_stop(text, at, "#");
         if (!are_characters(cx_str_from(text.data + at + 1, end - at - 1), ":@/?", wide))
             return false;
         at = end;
@@ -412,28 +412,28 @@ static bool is_iri_reference(cx_str text)
 static bool is_expression(cx_str text)
 {
     rest r = rest_of(text);
-    (void)take(&r, "+#./;?&=,!@|");
+    (void)accept_any_of(&r, "+#./;?&=,!@|");
     for (;;) {
         const char *start = r.at;
         while (r.at < r.end && (is_alpha(*r.at) || is_digit(*r.at) || is_one_of(*r.at, "_.%"))) {
             if (*r.at == '.' && (r.at == start || r.at + 1 == r.end))
                 return false;
-            if (*r.at == '%' && (left(&r) < 3 || !is_hex(r.at[1]) || !is_hex(r.at[2])))
+            if (*r.at == '%' && (bytes_left(&r) < 3 || !is_hex(r.at[1]) || !is_hex(r.at[2])))
                 return false;
             r.at++;
         }
         if (r.at == start)
             return false;
-        if (take(&r, ":")) {
+        if (accept_any_of(&r, ":")) {
             start = r.at;
-            if (!take_number(&r) || *start == '0' || r.at - start > 4)
+            if (!read_number(&r) || *start == '0' || r.at - start > 4)
                 return false;
         } else {
-            (void)take(&r, "*");
+            (void)accept_any_of(&r, "*");
         }
         if (r.at == r.end)
             return true;
-        if (!take(&r, ","))
+        if (!accept_any_of(&r, ","))
             return false;
     }
 }
@@ -443,7 +443,7 @@ static bool is_uri_template(cx_str text)
     for (size_t i = 0; i < text.size; i++) {
         char byte = text.data[i];
         if (byte == '{') {
-            size_t end = find(text, i, "}");
+            size_t end = find_stop(text, i, "}");
             if (end == text.size || !is_expression(cx_str_from(text.data + i + 1, end - i - 1)))
                 return false;
             i = end;
@@ -486,11 +486,11 @@ static bool is_relative_json_pointer(cx_str text)
 {
     rest r = rest_of(text);
     const char *start = r.at;
-    if (!take_number(&r) || (*start == '0' && r.at - start > 1))
+    if (!read_number(&r) || (*start == '0' && r.at - start > 1))
         return false;
-    if (left(&r) == 1 && *r.at == '#')
+    if (bytes_left(&r) == 1 && *r.at == '#')
         return true;
-    return is_json_pointer(cx_str_from(r.at, left(&r)));
+    return is_json_pointer(cx_str_from(r.at, bytes_left(&r)));
 }
 
 static const struct {

@@ -86,7 +86,7 @@ cx_status schema_refuse(const schema_loader *loader, const schema_node *node, cx
 /* --- names ------------------------------------------------------------------------------------ */
 
 /* Enters `node` as URI or URI#anchor; L2. */
-static cx_status claim(schema_loader *loader, schema_node *node, cx_str uri, cx_str anchor)
+static cx_status register_uri(schema_loader *loader, schema_node *node, cx_str uri, cx_str anchor)
 {
     cx_str key = uri;
     if (anchor.data != NULL)
@@ -260,15 +260,15 @@ typedef struct scan_place {
     bool is_root; /* of a document */
 } scan_place;
 
-static cx_status scan(schema_loader *loader, const cx_json *value, schema_resource *resource,
-                      const scan_place *place, schema_node **out);
+static cx_status scan_value(schema_loader *loader, const cx_json *value, schema_resource *resource,
+                            const scan_place *place, schema_node **out);
 
 static cx_status scan_child(schema_loader *loader, const cx_json *value, const schema_node *node,
                             const char *keyword, cx_str token, unsigned depth)
 {
     scan_place place = {node, keyword, token, {NULL, 0}, depth + 1, false};
     schema_node *ignored;
-    return scan(loader, value, node->resource, &place, &ignored);
+    return scan_value(loader, value, node->resource, &place, &ignored);
 }
 
 static cx_status scan_list(schema_loader *loader, const cx_json *list, const schema_node *node,
@@ -353,7 +353,7 @@ static cx_status scan_anchors(schema_loader *loader, schema_node *node)
         if (value->type != CX_JSON_STRING || !is_anchor(cx_json_text(value)))
             return schema_refuse(loader, node, CX_E_FORMAT, "has a \"%s\" that is no plain name",
                                  NAMES[i]);
-        CX_TRY(claim(loader, node, node->resource->base, cx_json_text(value)));
+        CX_TRY(register_uri(loader, node, node->resource->base, cx_json_text(value)));
         if (i == 1) {
             schema_dynamic *dynamic = CX_ARENA_NEW(loader->arena, schema_dynamic);
             if (dynamic == NULL)
@@ -384,7 +384,7 @@ static cx_status scan_resource(schema_loader *loader, schema_node *node, cx_str 
     cx_str dialect = CX_JSON_GET_STR(node->source, "$schema");
     if (dialect.data != NULL)
         CX_TRY(read_dialect(loader, node, dialect));
-    return claim(loader, node, resource->base, cx_str_from(NULL, 0));
+    return register_uri(loader, node, resource->base, cx_str_from(NULL, 0));
 }
 
 static cx_status scan_id(schema_loader *loader, schema_node *node, bool is_root)
@@ -409,7 +409,7 @@ static cx_status scan_id(schema_loader *loader, schema_node *node, bool is_root)
         CX_TRY(scan_resource(loader, node, uri.size != 0 ? uri : cx_str_from(NULL, 0),
                              node->resource->base));
     if (fragment.size != 0 && is_07)
-        CX_TRY(claim(loader, node, node->resource->base, fragment));
+        CX_TRY(register_uri(loader, node, node->resource->base, fragment));
     return CX_SUCCESS;
 }
 
@@ -442,8 +442,8 @@ static cx_status make_node(schema_loader *loader, const cx_json *value, schema_r
     return CX_SUCCESS;
 }
 
-static cx_status scan(schema_loader *loader, const cx_json *value, schema_resource *resource,
-                      const scan_place *place, schema_node **out)
+static cx_status scan_value(schema_loader *loader, const cx_json *value, schema_resource *resource,
+                            const scan_place *place, schema_node **out)
 {
     schema_node *node = schema_node_of(loader, value);
     if (node != NULL) {
@@ -483,8 +483,8 @@ cx_status schema_scan(schema_loader *loader, const cx_json *root, cx_str uri, bo
     if (place.location.data == NULL)
         return cx_fail_nomem(loader->err);
     schema_node *node;
-    CX_TRY(scan(loader, root, resource, &place, &node));
-    CX_TRY(claim(loader, node, uri, cx_str_from(NULL, 0)));
+    CX_TRY(scan_value(loader, root, resource, &place, &node));
+    CX_TRY(register_uri(loader, node, uri, cx_str_from(NULL, 0)));
     *out = node;
     return CX_SUCCESS;
 }
@@ -509,7 +509,7 @@ static cx_status next_token(schema_loader *loader, cx_str pointer, size_t *at, c
     return CX_SUCCESS;
 }
 
-static const cx_json *step(const cx_json *value, cx_str token)
+static const cx_json *step_into(const cx_json *value, cx_str token)
 {
     if (value->type == CX_JSON_OBJECT)
         return cx_json_get(value, token);
@@ -525,7 +525,8 @@ static const cx_json *step(const cx_json *value, cx_str token)
     return plain && index < value->count ? &value->items[index] : NULL;
 }
 
-static cx_status unresolved(const schema_loader *loader, const schema_node *from, cx_str reference)
+static cx_status unresolved_error(const schema_loader *loader, const schema_node *from,
+                                  cx_str reference)
 {
     return schema_refuse(loader, from, CX_E_NOT_FOUND, "refers to \"%.*s\", which is not there",
                          (int)(reference.size > 120 ? 120 : reference.size), reference.data);
@@ -533,8 +534,8 @@ static cx_status unresolved(const schema_loader *loader, const schema_node *from
 
 /* From a resource's root along a JSON pointer; values of keywords nobody knows may be schemas too.
  */
-static cx_status follow_pointer(schema_loader *loader, const schema_node *from, schema_node *root,
-                                cx_str pointer, cx_str reference, schema_node **out)
+static cx_status resolve_pointer(schema_loader *loader, const schema_node *from, schema_node *root,
+                                 cx_str pointer, cx_str reference, schema_node **out)
 {
     const cx_json *value = root->source;
     const schema_node *inside = root;
@@ -542,11 +543,11 @@ static cx_status follow_pointer(schema_loader *loader, const schema_node *from, 
     while (at < pointer.size) {
         cx_str token = {NULL, 0};
         if (pointer.data[at] != '/')
-            return unresolved(loader, from, reference);
+            return unresolved_error(loader, from, reference);
         CX_TRY(next_token(loader, pointer, &at, &token));
-        value = step(value, token);
+        value = step_into(value, token);
         if (value == NULL)
-            return unresolved(loader, from, reference);
+            return unresolved_error(loader, from, reference);
         const schema_node *node = schema_node_of(loader, value);
         if (node != NULL) {
             inside = node;
@@ -567,8 +568,9 @@ static cx_status follow_pointer(schema_loader *loader, const schema_node *from, 
     cx_status status = cx_buf_check(&location, loader->err);
     if (!cx_failed(status)) {
         place.location = cx_arena_copy_str(loader->arena, cx_buf_str(&location));
-        status = place.location.data == NULL ? cx_fail_nomem(loader->err)
-                                             : scan(loader, value, inside->resource, &place, out);
+        status = place.location.data == NULL
+                     ? cx_fail_nomem(loader->err)
+                     : scan_value(loader, value, inside->resource, &place, out);
     }
     cx_buf_done(&location);
     return status;
@@ -596,7 +598,7 @@ cx_status schema_resolve(schema_loader *loader, const schema_node *from, cx_str 
     }
     CX_TRY(schema_uri_decode(fragment, loader->arena, &fragment, loader->err));
     if (fragment.size != 0 && fragment.data[0] == '/')
-        return follow_pointer(loader, from, root, fragment, reference, out);
+        return resolve_pointer(loader, from, root, fragment, reference, out);
     /* An anchor belongs to its resource, whatever the document is called otherwise. */
     cx_str base = root->resource->base;
     cx_str key =
@@ -605,5 +607,5 @@ cx_status schema_resolve(schema_loader *loader, const schema_node *from, cx_str 
     if (key.data == NULL)
         return cx_fail_nomem(loader->err);
     *out = find_place(loader, key);
-    return *out != NULL ? CX_SUCCESS : unresolved(loader, from, reference);
+    return *out != NULL ? CX_SUCCESS : unresolved_error(loader, from, reference);
 }

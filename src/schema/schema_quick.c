@@ -98,9 +98,9 @@ typedef struct maker {
     bool failed; /* out of memory */
 } maker;
 
-static const schema_quick *make(maker *outer, const schema_node *node);
+static const schema_quick *make_quick(maker *outer, const schema_node *node);
 
-static unsigned accepted(unsigned types)
+static unsigned accepted_types(unsigned types)
 {
     unsigned bits = 0;
     bits |= (types & TYPE_NULL) != 0 ? BIT(CX_JSON_NULL) : 0;
@@ -114,7 +114,7 @@ static unsigned accepted(unsigned types)
     return bits;
 }
 
-static void *push(maker *m, size_t count, size_t size)
+static void *push_items(maker *m, size_t count, size_t size)
 {
     void *room = cx_arena_push_array(m->loader->arena, count == 0 ? 1 : count, size, 16);
     m->failed = m->failed || room == NULL;
@@ -123,7 +123,7 @@ static void *push(maker *m, size_t count, size_t size)
 
 static bool add_enum(maker *m, const schema_test *test)
 {
-    quick_word *words = push(m, test->value->count, sizeof *words);
+    quick_word *words = push_items(m, test->value->count, sizeof *words);
     for (uint32_t i = 0; words != NULL && i < test->value->count; i++) {
         if (test->value->items[i].type != CX_JSON_STRING)
             return false;
@@ -154,7 +154,7 @@ static bool add_items(maker *m, const schema_test *test)
 {
     m->quick->deeper |= BIT(CX_JSON_ARRAY);
     if (test->count == 0 && test->rest != NULL)
-        m->quick->items = make(m, test->rest);
+        m->quick->items = make_quick(m, test->rest);
     return test->count == 0 && (test->rest == NULL || m->quick->items != NULL);
 }
 
@@ -171,11 +171,11 @@ static bool add_members(maker *m, const schema_test *test, const schema_test *re
     const schema_properties *from = test->properties;
     if (from->pattern_count != 0 || (from->additional != NULL && !from->additional->never))
         return false;
-    quick_member *members = push(m, from->named_count, sizeof *members);
+    quick_member *members = push_items(m, from->named_count, sizeof *members);
     uint32_t found = 0;
     for (uint32_t i = 0; members != NULL && i < from->named_count; i++) {
         members[i].name = word_of(from->named[i].name);
-        members[i].quick = make(m, from->named[i].node);
+        members[i].quick = make_quick(m, from->named[i].node);
         members[i].required = is_required(required, from->named[i].name);
         found += members[i].required;
         if (members[i].quick == NULL)
@@ -193,7 +193,7 @@ static bool add_test(maker *m, const schema_test *test, const schema_test *requi
 {
     schema_quick *quick = m->quick;
     switch ((schema_kind)test->kind) {
-    case TEST_TYPE: quick->accept &= (uint16_t)accepted(test->types); return true;
+    case TEST_TYPE: quick->accept &= (uint16_t)accepted_types(test->types); return true;
     case TEST_ENUM: return add_enum(m, test);
     case TEST_MINIMUM: return add_bound(m, test, &quick->least);
     case TEST_MAXIMUM: return add_bound(m, test, &quick->most);
@@ -220,7 +220,7 @@ static const schema_test *test_of(const schema_node *node, schema_kind kind)
     return NULL;
 }
 
-static bool fill(maker *m, const schema_node *node)
+static bool fill_quick(maker *m, const schema_node *node)
 {
     const schema_test *required = test_of(node, TEST_REQUIRED);
     if (node->never || node->wants_evaluated || m->depth > DEPTH_MAX ||
@@ -233,7 +233,7 @@ static bool fill(maker *m, const schema_node *node)
 }
 
 /* NULL when it can have none.  The loader's marks keep circles out: 0 new, 1 on the way, 2 done. */
-static const schema_quick *make(maker *outer, const schema_node *node)
+static const schema_quick *make_quick(maker *outer, const schema_node *node)
 {
     if (node->only_ref != NULL)
         node = node->only_ref; /* as check_at does */
@@ -241,7 +241,7 @@ static const schema_quick *make(maker *outer, const schema_node *node)
     if (own == NULL || own != node || own->quick_mark == 1 || outer->failed)
         return NULL;
     if (own->quick_mark == 0) {
-        maker m = {outer->loader, push(outer, 1, sizeof *m.quick), outer->depth + 1, false};
+        maker m = {outer->loader, push_items(outer, 1, sizeof *m.quick), outer->depth + 1, false};
         if (m.quick == NULL)
             return NULL;
         *m.quick = (schema_quick){.accept = ALL_TYPES,
@@ -251,7 +251,7 @@ static const schema_quick *make(maker *outer, const schema_node *node)
                                   .most = UINT64_MAX,
                                   .items_max = UINT64_MAX};
         own->quick_mark = 1;
-        own->quick = fill(&m, node) ? m.quick : NULL;
+        own->quick = fill_quick(&m, node) ? m.quick : NULL;
         own->quick_mark = 2;
         outer->failed = m.failed;
     }
@@ -265,7 +265,7 @@ cx_status schema_quick_compile(schema_loader *loader, schema_node *root)
     maker m = {.loader = loader};
     /* The root is entered itself, never skipped for what it refers to. */
     if (root->only_ref == NULL)
-        (void)make(&m, root);
+        (void)make_quick(&m, root);
     return m.failed ? cx_fail_nomem(loader->err) : CX_SUCCESS;
 }
 
@@ -277,7 +277,7 @@ typedef struct walk {
 
 static bool go_deeper(walk *w, const schema_quick *quick, const cx_json *value);
 
-static inline bool holds(walk *w, const schema_quick *quick, const cx_json *value)
+static inline bool quick_holds(walk *w, const schema_quick *quick, const cx_json *value)
 {
     unsigned bit = BIT(value->type);
     w->steps += quick->steps;
@@ -337,7 +337,7 @@ static bool items_hold(walk *w, const schema_quick *quick, const cx_json *array)
     if (array->count < quick->items_min || array->count > quick->items_max)
         return false;
     for (uint32_t i = 0; quick->items != NULL && i < array->count; i++)
-        if (!holds(w, quick->items, &array->items[i]) || w->steps > w->steps_max)
+        if (!quick_holds(w, quick->items, &array->items[i]) || w->steps > w->steps_max)
             return false;
     return true;
 }
@@ -357,7 +357,7 @@ static bool members_hold(walk *w, const schema_quick *quick, const cx_json *obje
         bool known = found != end && same_word(&found->name, &name);
         if (!known && quick->closed)
             return false;
-        if (known && !holds(w, found->quick, &object->members[i].value))
+        if (known && !quick_holds(w, found->quick, &object->members[i].value))
             return false;
         member = known ? found + 1 : found;
     }
@@ -382,5 +382,5 @@ bool schema_quick_holds(const schema_quick *quick, const cx_json *value, unsigne
                         uint64_t steps_max)
 {
     walk w = {0, steps_max};
-    return quick->depth <= depth_max && holds(&w, quick, value) && w.steps <= steps_max;
+    return quick->depth <= depth_max && quick_holds(&w, quick, value) && w.steps <= steps_max;
 }

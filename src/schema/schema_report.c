@@ -48,7 +48,7 @@ static void add_place(cx_buf *out, const schema_place *at)
     }
 }
 
-static cx_str keep(schema_checker *c, const cx_buf *text)
+static cx_str copy_text(schema_checker *c, const cx_buf *text)
 {
     cx_str kept = {NULL, 0};
     if (cx_failed(cx_buf_check(text, c->err)))
@@ -71,12 +71,12 @@ bool schema_report(schema_checker *c, const schema_node *node, const char *keywo
     cx_buf text;
     cx_buf_init(&text, c->alloc);
     add_place(&text, at);
-    error.instance = keep(c, &text);
+    error.instance = copy_text(c, &text);
     cx_buf_clear(&text);
     schema_node_location(node, &text);
     if (!node->never)
         cx_json_pointer_add(&text, cx_str_z(keyword));
-    error.schema = keep(c, &text);
+    error.schema = copy_text(c, &text);
     char message[400];
     va_list arguments;
     va_start(arguments, format);
@@ -84,7 +84,7 @@ bool schema_report(schema_checker *c, const schema_node *node, const char *keywo
     va_end(arguments);
     cx_buf_clear(&text);
     cx_buf_add_z(&text, message);
-    error.message = keep(c, &text);
+    error.message = copy_text(c, &text);
     cx_buf_done(&text);
     cx_schema_error *slot = c->stop ? NULL : cx_vec_push(&c->errors, c->alloc);
     if (slot == NULL)

@@ -12,7 +12,7 @@ static bool is_alpha(char byte)
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 
-static cx_str slice(cx_str text, size_t from, size_t to)
+static cx_str slice_text(cx_str text, size_t from, size_t to)
 {
     return cx_str_from(text.data + from, to - from);
 }
@@ -24,7 +24,7 @@ static size_t find_any(cx_str text, size_t from, const char *stops)
     return from;
 }
 
-static uri_parts split(cx_str uri)
+static uri_parts split_uri(cx_str uri)
 {
     uri_parts parts = {{NULL, 0}, {NULL, 0}, {"", 0}, {NULL, 0}, {NULL, 0}};
     size_t at = 0;
@@ -32,24 +32,24 @@ static uri_parts split(cx_str uri)
         return parts;
     size_t colon = find_any(uri, 0, ":/?#");
     if (colon < uri.size && uri.data[colon] == ':' && colon > 0 && is_alpha(uri.data[0])) {
-        parts.scheme = slice(uri, 0, colon);
+        parts.scheme = slice_text(uri, 0, colon);
         at = colon + 1;
     }
     if (at + 1 < uri.size && uri.data[at] == '/' && uri.data[at + 1] == '/') {
         size_t end = find_any(uri, at + 2, "/?#");
-        parts.authority = slice(uri, at + 2, end);
+        parts.authority = slice_text(uri, at + 2, end);
         at = end;
     }
     size_t end = find_any(uri, at, "?#");
-    parts.path = slice(uri, at, end);
+    parts.path = slice_text(uri, at, end);
     at = end;
     if (at < uri.size && uri.data[at] == '?') {
         end = find_any(uri, at + 1, "#");
-        parts.query = slice(uri, at + 1, end);
+        parts.query = slice_text(uri, at + 1, end);
         at = end;
     }
     if (at < uri.size)
-        parts.fragment = slice(uri, at + 1, uri.size);
+        parts.fragment = slice_text(uri, at + 1, uri.size);
     return parts;
 }
 
@@ -99,14 +99,14 @@ static void add_path(cx_buf *out, const uri_parts *base, const uri_parts *refere
         size_t keep = base->path.size;
         while (keep > 0 && base->path.data[keep - 1] != '/')
             keep--;
-        cx_buf_add_str(out, slice(base->path, 0, keep));
+        cx_buf_add_str(out, slice_text(base->path, 0, keep));
         cx_buf_add_str(out, reference->path);
     }
     remove_dot_segments(out, start);
 }
 
 /* RFC 3986 §5.2.2 and §5.3. */
-static void resolve(cx_buf *out, const uri_parts *base, const uri_parts *reference)
+static void resolve_parts(cx_buf *out, const uri_parts *base, const uri_parts *reference)
 {
     const uri_parts *whose = reference->scheme.data != NULL ? reference : base;
     if (whose->scheme.data != NULL) {
@@ -146,10 +146,10 @@ static void resolve(cx_buf *out, const uri_parts *base, const uri_parts *referen
 cx_status schema_uri_resolve(cx_str base, cx_str reference, cx_arena *arena, cx_str *out,
                              cx_err *err)
 {
-    uri_parts base_parts = split(base), parts = split(reference);
+    uri_parts base_parts = split_uri(base), parts = split_uri(reference);
     cx_buf text;
     cx_buf_init(&text, arena->alloc);
-    resolve(&text, &base_parts, &parts);
+    resolve_parts(&text, &base_parts, &parts);
     cx_status status = cx_buf_check(&text, err);
     if (!cx_failed(status)) {
         *out = cx_arena_copy_str(arena, cx_buf_str(&text));
@@ -168,8 +168,8 @@ cx_str schema_uri_split(cx_str uri, cx_str *out_fragment)
         return uri;
     }
     size_t at = (size_t)(hash - uri.data);
-    *out_fragment = slice(uri, at + 1, uri.size);
-    return slice(uri, 0, at);
+    *out_fragment = slice_text(uri, at + 1, uri.size);
+    return slice_text(uri, 0, at);
 }
 
 static int hex_value(char byte)

@@ -98,10 +98,10 @@ static void put_error(const cx_err *err, cx_buf *out)
     cx_cbor_fields_end(&fields);
 }
 
-typedef struct told_error {
+typedef struct answer_error {
     uint64_t code, os_errno, offset, line, column;
     cx_str tag, message;
-} told_error;
+} answer_error;
 
 static uint64_t read_not_zero(cx_cbor_reader *reader, const cx_cbor_members *at, uint64_t max)
 {
@@ -111,7 +111,7 @@ static uint64_t read_not_zero(cx_cbor_reader *reader, const cx_cbor_members *at,
     return value;
 }
 
-static void read_error_member(cx_cbor_reader *reader, const cx_cbor_members *at, told_error *told)
+static void read_error_member(cx_cbor_reader *reader, const cx_cbor_members *at, answer_error *told)
 {
     switch (at->key) {
     case ERR_CODE: told->code = read_not_zero(reader, at, CX_E_UNSUPPORTED); break;
@@ -132,7 +132,7 @@ static int int_of(size_t size)
 
 static void read_error(cx_cbor_reader *reader, cx_err *out)
 {
-    told_error told = {.offset = CX_NO_OFFSET};
+    answer_error told = {.offset = CX_NO_OFFSET};
     cx_cbor_members at = cx_cbor_read_members(reader);
     while (cx_cbor_next_member(reader, &at))
         read_error_member(reader, &at, &told);
@@ -167,7 +167,7 @@ static void put_actors(const cx_remote_answer *answer, cx_buf *out)
     }
 }
 
-static void exactly(cx_cbor_reader *reader, size_t count)
+static void expect_members(cx_cbor_reader *reader, size_t count)
 {
     size_t at = reader->offset;
     size_t found = cx_cbor_read_array(reader, count);
@@ -178,7 +178,7 @@ static void exactly(cx_cbor_reader *reader, size_t count)
 static cx_actor_info read_actor(cx_cbor_reader *reader)
 {
     cx_actor_info actor = {.entry_count = 0};
-    exactly(reader, 7);
+    expect_members(reader, 7);
     size_t at = reader->offset;
     actor.name = cx_cbor_read_text(reader);
     if (cx_cbor_ok(reader) && (actor.name.size == 0 || actor.name.size > CX_ACTOR_SIZE_MAX))
@@ -221,7 +221,7 @@ static void read_rows(cx_cbor_reader *reader, cx_arena *arena, cx_remote_answer 
     size_t count = cx_cbor_read_array(reader, CX_REMOTE_ROWS_MAX);
     cx_remote_row *rows = READ_ARRAY(reader, arena, cx_remote_row, count);
     for (size_t i = 0; i < count && cx_cbor_ok(reader); i++) {
-        exactly(reader, 2);
+        expect_members(reader, 2);
         rows[i].key = read_bytes_max(reader, CX_KEY_SIZE_MAX);
         rows[i].value = cx_cbor_read_bytes(reader);
     }
@@ -259,7 +259,7 @@ static void put_roots(const cx_roots *roots, cx_buf *out)
 static cx_roots read_roots(cx_cbor_reader *reader)
 {
     cx_roots roots = {.journal_size = 0};
-    exactly(reader, 5);
+    expect_members(reader, 5);
     roots.journal_size = cx_cbor_read_uint(reader);
     roots.journal = cx_cbor_read_digest(reader);
     roots.edges = cx_cbor_read_digest(reader);
@@ -280,7 +280,7 @@ static void put_tables(const cx_tables_status *tables, cx_buf *out)
 static cx_tables_status read_tables(cx_cbor_reader *reader)
 {
     cx_tables_status tables = {.log_commits = 0};
-    exactly(reader, 4);
+    expect_members(reader, 4);
     tables.log_commits = cx_cbor_read_uint(reader);
     tables.table_commits = cx_cbor_read_uint(reader);
     tables.entry_rows = cx_cbor_read_uint(reader);
@@ -323,7 +323,7 @@ static void put_entry(const cx_remote_answer *answer, cx_cbor_fields *fields)
         put_true(fields, ERASED);
 }
 
-static void put_home(const cx_remote_answer *answer, cx_cbor_fields *fields)
+static void put_data_directory(const cx_remote_answer *answer, cx_cbor_fields *fields)
 {
     cx_cbor_field(fields, HOME_SCHEME);
     cx_cbor_text(fields->out, cx_scheme_name(answer->scheme));
@@ -356,7 +356,7 @@ void cx_remote_answer_encode(const cx_remote_answer *answer, cx_remote_op op, cx
     if (takes(known, COMMIT))
         put_uint(&fields, COMMIT, answer->commit);
     if (takes(known, HOME_SCHEME))
-        put_home(answer, &fields);
+        put_data_directory(answer, &fields);
     if (takes(known, IS_NEW) && answer->is_new)
         put_true(&fields, IS_NEW);
     cx_cbor_fields_end(&fields);
@@ -422,7 +422,7 @@ cx_status cx_remote_answer_decode(cx_bytes bytes, cx_remote_op op, cx_arena *are
         read_answer_member(&reader, op, arena, &at, &answer);
     cx_cbor_require(&reader, &at, BIT(NUMBER));
     const members *known = answer.failed ? &none : &of_answer[op];
-    if (cx_cbor_ok(&reader) && (!fits(known, at.seen) || !is_whole(at.seen, op)))
+    if (cx_cbor_ok(&reader) && (!is_in_range(known, at.seen) || !is_whole(at.seen, op)))
         cx_cbor_refuse(&reader, at.offset, "not the members of an answer to call %d", (int)op);
     if (cx_cbor_ok(&reader) && !answer.failed && answer.number == 0)
         cx_cbor_refuse(&reader, at.offset, "a notice of nothing");

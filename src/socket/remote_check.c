@@ -72,8 +72,8 @@ static cx_status check_record(const cx_change *change, cx_arena *arena, cx_err *
 }
 
 /* The first finding becomes the error. */
-static cx_status take_finding(void *arg, const char *check, const char *reason, cx_str actor,
-                              const char *where, const char *message, cx_err *err)
+static cx_status store_first_finding(void *arg, const char *check, const char *reason, cx_str actor,
+                                     const char *where, const char *message, cx_err *err)
 {
     char why[CX_ERR_MESSAGE_SIZE];
     (void)arg;
@@ -87,7 +87,7 @@ static cx_status take_finding(void *arg, const char *check, const char *reason, 
 static cx_status check_entry(const cx_ledger_frame *frame, const cx_entry *entry, cx_scheme scheme,
                              cx_arena *arena, cx_err *err)
 {
-    const cx_check_sink sink = {take_finding, NULL};
+    const cx_check_sink sink = {store_first_finding, NULL};
     cx_entry_kind kind = cx_entry_kind_of(entry->kind);
     if (entry->committed && kind != CX_ENTRY_RAW && kind != CX_ENTRY_OTHER)
         return bad_frame(err, "a committed payload of a kind that is read");

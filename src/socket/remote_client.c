@@ -58,7 +58,7 @@ cx_status cx_remote_refuse(const cx_home *home, const char *what, cx_err *err)
 
 /* --- one request ------------------------------------------------------------------------------ */
 
-static cx_status holder_gone(const cx_remote_client *client, const char *why, cx_err *err)
+static cx_status writer_gone(const cx_remote_client *client, const char *why, cx_err *err)
 {
     return cx_fail_at(err, CX_E_IO, "HolderGone", CX_NO_OFFSET,
                       "process %llu, which holds this home, does not answer any more, and nothing "
@@ -88,7 +88,7 @@ static cx_status receive_within(const cx_remote_client *client, uint32_t timeout
     return got == size ? CX_SUCCESS : cx_fail(err, CX_E_IO, "it has ended the connection");
 }
 
-static cx_status receive(const cx_remote_client *client, void *data, size_t size, cx_err *err)
+static cx_status receive_bytes(const cx_remote_client *client, void *data, size_t size, cx_err *err)
 {
     return receive_within(client, client->timeout_ms, data, size, err);
 }
@@ -97,19 +97,20 @@ static cx_status receive_answer(const cx_remote_client *client, cx_remote_op op,
                                 cx_remote_answer *out, cx_err *err)
 {
     uint8_t head[4];
-    CX_TRY(receive(client, head, sizeof head, err));
+    CX_TRY(receive_bytes(client, head, sizeof head, err));
     size_t size = (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
     if (size == 0 || size > CX_REMOTE_MESSAGE_MAX)
         return cx_fail(err, CX_E_FORMAT, "an answer of %zu bytes", size);
     uint8_t *bytes = cx_arena_push(arena, size, 1);
     if (bytes == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(receive(client, bytes, size, err));
+    CX_TRY(receive_bytes(client, bytes, size, err));
     return cx_remote_answer_decode(cx_bytes_from(bytes, size), op, arena, out, err);
 }
 
 /* The message, with its length before it. */
-static cx_status encode(cx_remote_client *client, const cx_remote_request *request, cx_err *err)
+static cx_status encode_request(cx_remote_client *client, const cx_remote_request *request,
+                                cx_err *err)
 {
     cx_buf *out = &client->out;
     cx_buf_clear(out);
@@ -138,17 +139,17 @@ static cx_status final_notice(const cx_remote_client *client, cx_remote_op op, c
             *err = answer.err;
         return (cx_status){answer.err.code};
     }
-    return holder_gone(client, why, err);
+    return writer_gone(client, why, err);
 }
 
 /* With the lock held. */
-static cx_status exchange(cx_remote_client *client, const cx_remote_request *request,
-                          cx_arena *arena, cx_remote_answer *out, cx_err *err)
+static cx_status exchange_message(cx_remote_client *client, const cx_remote_request *request,
+                                  cx_arena *arena, cx_remote_answer *out, cx_err *err)
 {
     cx_err why = {0};
     if (client->broken)
-        return holder_gone(client, "the connection broke before", err);
-    CX_TRY(encode(client, request, err));
+        return writer_gone(client, "the connection broke before", err);
+    CX_TRY(encode_request(client, request, err));
     client->broken = true; /* until all has gone well (R1) */
     cx_status status =
         cx_net_write(client->socket, client->out.data, client->out.size, client->timeout_ms, &why);
@@ -164,19 +165,19 @@ static cx_status exchange(cx_remote_client *client, const cx_remote_request *req
         status = cx_fail(&why, CX_E_FORMAT, "it answered another request");
     if (cx_failed(status))
         return is_writing(request->op) ? answer_lost(client, why.message, err)
-                                       : holder_gone(client, why.message, err);
+                                       : writer_gone(client, why.message, err);
     client->broken = false;
     return CX_SUCCESS;
 }
 
 /* The answer lives in the arena. */
-static cx_status ask(cx_home *home, cx_remote_request *request, cx_arena *arena,
-                     cx_remote_answer *out, cx_err *err)
+static cx_status request_in_arena(cx_home *home, cx_remote_request *request, cx_arena *arena,
+                                  cx_remote_answer *out, cx_err *err)
 {
     cx_remote_client *client = home->remote;
     cx_lock_enter(&client->lock);
     request->number = ++client->last_number;
-    cx_status status = exchange(client, request, arena, out, err);
+    cx_status status = exchange_message(client, request, arena, out, err);
     cx_lock_leave(&client->lock);
     if (cx_failed(status) || !out->failed)
         return status;
@@ -186,12 +187,12 @@ static cx_status ask(cx_home *home, cx_remote_request *request, cx_arena *arena,
 }
 
 /* For answers of which nothing is kept but numbers. */
-static cx_status ask_small(cx_home *home, cx_remote_request *request, cx_remote_answer *out,
-                           cx_err *err)
+static cx_status request_small(cx_home *home, cx_remote_request *request, cx_remote_answer *out,
+                               cx_err *err)
 {
     cx_arena arena;
     cx_arena_init(&arena, home->alloc, 0);
-    cx_status status = ask(home, request, &arena, out, err);
+    cx_status status = request_in_arena(home, request, &arena, out, err);
     cx_arena_done(&arena);
     return status;
 }
@@ -217,7 +218,7 @@ static cx_status check_peer(cx_remote_client *client, const char *path, cx_err *
                       (unsigned long long)peer.user, (unsigned long long)cx_net_user());
 }
 
-static cx_status greet(cx_remote_client *client, cx_err *err)
+static cx_status greet_writer(cx_remote_client *client, cx_err *err)
 {
     uint8_t ours[CX_REMOTE_GREETING_SIZE], theirs[CX_REMOTE_GREETING_SIZE];
     unsigned version = 0;
@@ -239,7 +240,7 @@ static cx_status greet(cx_remote_client *client, cx_err *err)
                       (unsigned long long)client->owner, version, CX_REMOTE_VERSION);
 }
 
-static cx_status say_hello(cx_home *home, cx_err *err)
+static cx_status request_hello(cx_home *home, cx_err *err)
 {
     cx_remote_answer answer;
     cx_buf names;
@@ -251,7 +252,7 @@ static cx_status say_hello(cx_home *home, cx_err *err)
     cx_remote_request request = {.op = CX_REMOTE_HELLO, .derivers = cx_buf_bytes(&names)};
     cx_status status = cx_buf_check(&names, err);
     if (!cx_failed(status))
-        status = ask_small(home, &request, &answer, err);
+        status = request_small(home, &request, &answer, err);
     cx_buf_done(&names);
     CX_TRY(status);
     home->scheme = answer.scheme;
@@ -264,8 +265,8 @@ static cx_status connect_to(cx_home *home, const char *path, cx_err *err)
     cx_remote_client *client = home->remote;
     CX_TRY(cx_net_connect(path, &client->socket, err));
     CX_TRY(check_peer(client, path, err));
-    CX_TRY(greet(client, err));
-    return say_hello(home, err);
+    CX_TRY(greet_writer(client, err));
+    return request_hello(home, err);
 }
 
 cx_status cx_remote_join(cx_home *home, cx_err *err)
@@ -307,7 +308,7 @@ void cx_remote_leave(cx_home *home)
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* A name that lives as long as the home. */
-static cx_status keep_name(cx_home *home, const cx_actor_info *info, cx_str *out, cx_err *err)
+static cx_status store_name(cx_home *home, const cx_actor_info *info, cx_str *out, cx_err *err)
 {
     cx_lock_enter(&home->lock);
     cx_status status = CX_SUCCESS;
@@ -327,10 +328,10 @@ cx_status cx_remote_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_er
     cx_remote_answer answer;
     cx_arena arena;
     cx_arena_init(&arena, home->alloc, 0);
-    cx_status status = ask(home, &request, &arena, &answer, err);
+    cx_status status = request_in_arena(home, &request, &arena, &answer, err);
     if (!cx_failed(status)) {
         cx_actor_info info = answer.actors[0];
-        status = keep_name(home, &info, &info.name, err);
+        status = store_name(home, &info, &info.name, err);
         if (!cx_failed(status))
             *out = info;
     }
@@ -348,7 +349,7 @@ static cx_status gather_actors(cx_home *home, cx_arena *arena, actor_list *list,
     while (more) {
         cx_remote_request request = {.op = CX_REMOTE_ACTORS, .seq = list->items.count};
         cx_remote_answer answer;
-        CX_TRY(ask(home, &request, arena, &answer, err));
+        CX_TRY(request_in_arena(home, &request, arena, &answer, err));
         for (size_t i = 0; i < answer.actor_count; i++) {
             cx_actor_info *slot = cx_vec_push(&list->items, home->alloc);
             if (slot == NULL)
@@ -387,7 +388,7 @@ cx_status cx_remote_get(cx_home *home, cx_str actor, cx_bytes key, cx_arena *are
     cx_remote_request request = {.op = CX_REMOTE_GET, .actor = cx_str_bytes(actor), .key = key};
     cx_remote_answer answer;
     CX_TRY(check_key(key, err));
-    CX_TRY(ask(home, &request, arena, &answer, err));
+    CX_TRY(request_in_arena(home, &request, arena, &answer, err));
     *out_found = answer.has_value;
     if (answer.has_value)
         *out_value = answer.value;
@@ -402,7 +403,7 @@ cx_status cx_remote_get_at(cx_home *home, cx_str actor, uint64_t snapshot_seq, c
         .op = CX_REMOTE_GET_AT, .actor = cx_str_bytes(actor), .key = key, .seq = snapshot_seq};
     cx_remote_answer answer;
     CX_TRY(check_key(key, err));
-    CX_TRY(ask(home, &request, arena, &answer, err));
+    CX_TRY(request_in_arena(home, &request, arena, &answer, err));
     *out_found = answer.has_value || answer.erased;
     *out_erased = answer.erased;
     if (answer.erased)
@@ -424,7 +425,7 @@ typedef struct scan_state {
     uint64_t limit;
 } scan_state;
 
-static cx_status take_page(scan_state *state, const cx_remote_answer *page, cx_err *err)
+static cx_status deliver_page(scan_state *state, const cx_remote_answer *page, cx_err *err)
 {
     for (size_t i = 0; i < page->row_count && !state->stop; i++) {
         const cx_remote_row *row = &page->rows[i];
@@ -449,8 +450,8 @@ static cx_status next_page(scan_state *state, cx_arena *arena, bool *out_more, c
         .limit = state->limit,
     };
     cx_remote_answer page;
-    CX_TRY(ask(state->home, &request, arena, &page, err));
-    CX_TRY(take_page(state, &page, err));
+    CX_TRY(request_in_arena(state->home, &request, arena, &page, err));
+    CX_TRY(deliver_page(state, &page, err));
     *out_more = page.more && page.row_count != 0 && !state->stop;
     state->limit = state->limit * 4 > PAGE_LAST ? PAGE_LAST : state->limit * 4;
     return CX_SUCCESS;
@@ -485,7 +486,7 @@ cx_status cx_remote_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *a
 {
     cx_remote_request request = {.op = CX_REMOTE_ENTRY, .actor = cx_str_bytes(actor), .seq = seq};
     cx_remote_answer answer;
-    CX_TRY(ask(home, &request, arena, &answer, err));
+    CX_TRY(request_in_arena(home, &request, arena, &answer, err));
     cx_entry_view view = {.bytes = answer.entry,
                           .leaf_hash = cx_scheme_entry(answer.entry),
                           .payload_erased = answer.erased,
@@ -511,7 +512,7 @@ static cx_status gather_seqs(cx_home *home, cx_str actor, const cx_id *subject, 
     bool more = true;
     while (more) {
         cx_remote_answer answer;
-        CX_TRY(ask(home, &request, scratch, &answer, err));
+        CX_TRY(request_in_arena(home, &request, scratch, &answer, err));
         for (size_t i = 0; i < answer.seq_count; i++) {
             uint64_t *slot = cx_vec_push(&list->items, home->alloc);
             if (slot == NULL)
@@ -554,14 +555,14 @@ cx_status cx_remote_entries_about(cx_home *home, cx_str actor, const cx_id *subj
 
 /* What needs the holder's turn needs the turn of this process first: a thread that has it and asks
  * for the holder's would wait for itself there. */
-static cx_status ask_in_turn(cx_home *home, cx_remote_request *request, cx_remote_answer *out,
-                             cx_err *err)
+static cx_status request_in_txn(cx_home *home, cx_remote_request *request, cx_remote_answer *out,
+                                cx_err *err)
 {
     cx_lock_enter(&home->lock);
     cx_status status = cx_home_take_txn(home, err);
     cx_lock_leave(&home->lock);
     CX_TRY(status);
-    status = ask_small(home, request, out, err);
+    status = request_small(home, request, out, err);
     cx_lock_enter(&home->lock);
     cx_home_give_txn(home);
     cx_lock_leave(&home->lock);
@@ -572,7 +573,7 @@ cx_status cx_remote_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *er
 {
     cx_remote_request request = {.op = CX_REMOTE_ROOTS, .actor = cx_str_bytes(actor)};
     cx_remote_answer answer;
-    CX_TRY(ask_in_turn(home, &request, &answer, err));
+    CX_TRY(request_in_txn(home, &request, &answer, err));
     *out = answer.roots;
     return CX_SUCCESS;
 }
@@ -581,30 +582,30 @@ cx_status cx_remote_erase(cx_home *home, cx_str actor, cx_err *err)
 {
     cx_remote_request request = {.op = CX_REMOTE_ERASE, .actor = cx_str_bytes(actor)};
     cx_remote_answer answer;
-    return ask_in_turn(home, &request, &answer, err);
+    return request_in_txn(home, &request, &answer, err);
 }
 
 cx_status cx_remote_tables_status(cx_home *home, cx_tables_status *out, cx_err *err)
 {
     cx_remote_request request = {.op = CX_REMOTE_TABLES};
     cx_remote_answer answer;
-    CX_TRY(ask_small(home, &request, &answer, err));
+    CX_TRY(request_small(home, &request, &answer, err));
     *out = answer.tables;
     return CX_SUCCESS;
 }
 
 cx_status cx_remote_settle(cx_home *home, cx_err *err)
 {
-    cx_remote_request request = {.op = CX_REMOTE_SETTLE};
+    cx_remote_request request = {.op = CX_REMOTE_FLUSH};
     cx_remote_answer answer;
-    return ask_small(home, &request, &answer, err);
+    return request_small(home, &request, &answer, err);
 }
 
 cx_status cx_remote_sync(cx_home *home, cx_err *err)
 {
     cx_remote_request request = {.op = CX_REMOTE_SYNC};
     cx_remote_answer answer;
-    return ask_small(home, &request, &answer, err);
+    return request_small(home, &request, &answer, err);
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */
@@ -616,7 +617,7 @@ cx_status cx_remote_turn_begin(cx_txn *txn, cx_str actor, const cx_scheme *schem
                                  .has_scheme = true,
                                  .scheme = *scheme};
     cx_remote_answer answer;
-    CX_TRY(ask(txn->home, &request, &txn->arena, &answer, err));
+    CX_TRY(request_in_arena(txn->home, &request, &txn->arena, &answer, err));
     txn->info = answer.actors[0];
     txn->info.name = cx_str_from(txn->name, actor.size);
     txn->is_new = answer.is_new;
@@ -630,7 +631,7 @@ cx_status cx_remote_turn_get(cx_txn *txn, cx_bytes key, bool common, cx_bytes *o
     cx_remote_request request = {.op = CX_REMOTE_TXN_GET, .key = key, .common = common};
     cx_remote_answer answer;
     CX_TRY(check_key(key, err));
-    CX_TRY(ask(txn->home, &request, &txn->arena, &answer, err));
+    CX_TRY(request_in_arena(txn->home, &request, &txn->arena, &answer, err));
     *out_found = answer.has_value;
     if (answer.has_value)
         *out_value = answer.value;
@@ -641,7 +642,7 @@ cx_status cx_remote_turn_roots(cx_txn *txn, cx_roots *out, cx_err *err)
 {
     cx_remote_request request = {.op = CX_REMOTE_TXN_ROOTS};
     cx_remote_answer answer;
-    CX_TRY(ask(txn->home, &request, &txn->arena, &answer, err));
+    CX_TRY(request_in_arena(txn->home, &request, &txn->arena, &answer, err));
     *out = answer.roots;
     return CX_SUCCESS;
 }
@@ -691,7 +692,7 @@ static cx_status send_commit(cx_txn *txn, uint64_t *out_commit, cx_err *err)
     cx_remote_request request = {
         .op = CX_REMOTE_TXN_COMMIT, .frames = frames, .frame_count = count};
     cx_remote_answer answer;
-    CX_TRY(ask(txn->home, &request, &txn->arena, &answer, err));
+    CX_TRY(request_in_arena(txn->home, &request, &txn->arena, &answer, err));
     *out_commit = answer.commit;
     return CX_SUCCESS;
 }
@@ -710,5 +711,5 @@ void cx_remote_turn_abort(cx_txn *txn)
     cx_remote_request request = {.op = CX_REMOTE_TXN_ABORT};
     cx_remote_answer answer;
     /* A connection that broke has ended the turn as well. */
-    (void)ask_small(txn->home, &request, &answer, NULL).code;
+    (void)request_small(txn->home, &request, &answer, NULL).code;
 }

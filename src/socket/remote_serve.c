@@ -21,7 +21,7 @@
 #define PAGE_ACTORS 4096
 #define PAGE_SEQS 65536
 /* What a connection's buffers keep between requests. */
-#define KEEP_BYTES (UINT32_C(1) << 20)
+#define RETAINED_BYTES (UINT32_C(1) << 20)
 /* When no connection can be accepted for want of descriptors, so long until the next try. */
 #define PAUSE_MS 100
 
@@ -60,7 +60,7 @@ typedef struct page {
     bool more;
 } page;
 
-static cx_status take_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status add_scanned_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     page *list = arg;
     const cx_remote_request *request = list->request;
@@ -90,7 +90,7 @@ static cx_status do_scan(connection *c, const cx_remote_request *request, cx_rem
                           .prefix = request->prefix,
                           .from = request->from,
                           .backwards = request->backwards,
-                          .row = take_row,
+                          .row = add_scanned_row,
                           .arg = &list};
     cx_status status = cx_home_scan(c->remote->home, &scan, err);
     cx_remote_row *rows = NULL;
@@ -216,7 +216,7 @@ static bool is_stopping(cx_remote *remote)
     return stopping;
 }
 
-static cx_status holder_ends(cx_err *err)
+static cx_status writer_is_stopping(cx_err *err)
 {
     return cx_fail_at(err, CX_E_BUSY, "HolderEnds", CX_NO_OFFSET,
                       "the process that holds this home is ending; nothing was done, try again");
@@ -232,7 +232,7 @@ static cx_status do_begin(connection *c, const cx_remote_request *request, cx_re
     if (is_stopping(c->remote)) {
         cx_txn_abort(c->txn);
         c->txn = NULL;
-        return holder_ends(err);
+        return writer_is_stopping(err);
     }
     out->actors = cx_txn_actor(c->txn);
     out->actor_count = 1;
@@ -294,8 +294,8 @@ static cx_status check_place(const connection *c, cx_remote_op op, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status perform(connection *c, const cx_remote_request *request, cx_remote_answer *out,
-                         cx_err *err)
+static cx_status perform_request(connection *c, const cx_remote_request *request,
+                                 cx_remote_answer *out, cx_err *err)
 {
     cx_home *home = c->remote->home;
     cx_str actor = cx_bytes_str(request->actor);
@@ -311,7 +311,7 @@ static cx_status perform(connection *c, const cx_remote_request *request, cx_rem
     case CX_REMOTE_ABOUT: return do_about(c, request, out, err);
     case CX_REMOTE_ROOTS: return cx_home_roots(home, actor, &out->roots, err);
     case CX_REMOTE_TABLES: return cx_home_tables_status(home, &out->tables, err);
-    case CX_REMOTE_SETTLE: return cx_home_settle(home, err);
+    case CX_REMOTE_FLUSH: return cx_home_settle(home, err);
     case CX_REMOTE_SYNC: return cx_home_sync(home, err);
     case CX_REMOTE_ERASE: return cx_home_erase(home, actor, err);
     case CX_REMOTE_TXN_BEGIN: return do_begin(c, request, out, err);
@@ -411,12 +411,12 @@ static cx_status read_request(connection *c, cx_remote_request *out, bool *out_e
 static bool await_request(connection *c)
 {
     cx_err why;
-    bool in_turn = c->txn != NULL;
-    bool timed = in_turn || !c->greeted;
+    bool in_txn = c->txn != NULL;
+    bool timed = in_txn || !c->greeted;
     uint32_t limit_ms = timed ? c->remote->options.turn_timeout_ms : CX_NET_FOREVER;
-    switch (cx_net_wait(c->socket, in_turn ? NULL : &c->remote->listener, limit_ms)) {
+    switch (cx_net_wait(c->socket, in_txn ? NULL : &c->remote->listener, limit_ms)) {
     case CX_NET_READY: return true;
-    case CX_NET_STOPPED: (void)holder_ends(&why); break;
+    case CX_NET_STOPPED: (void)writer_is_stopping(&why); break;
     case CX_NET_LATE:
         (void)cx_fail_at(&why, CX_E_TIMEOUT, "TurnTimedOut", CX_NO_OFFSET,
                          "nothing was heard for %u ms: what was begun was given up, and nothing "
@@ -431,16 +431,16 @@ static bool await_request(connection *c)
     return false;
 }
 
-static void let_go(connection *c, cx_arena_mark empty)
+static void release_request(connection *c, cx_arena_mark empty)
 {
     cx_arena_reset(&c->arena, empty);
-    if (c->arena.total_bytes > KEEP_BYTES) {
+    if (c->arena.total_bytes > RETAINED_BYTES) {
         cx_arena_done(&c->arena);
         cx_arena_init(&c->arena, c->remote->alloc, 0);
     }
-    if (c->in.capacity > KEEP_BYTES)
+    if (c->in.capacity > RETAINED_BYTES)
         cx_buf_done(&c->in);
-    if (c->out.capacity > KEEP_BYTES)
+    if (c->out.capacity > RETAINED_BYTES)
         cx_buf_done(&c->out);
 }
 
@@ -461,12 +461,12 @@ static bool serve_request(connection *c)
     answer.number = request.number;
     status = check_place(c, request.op, &answer.err);
     if (!cx_failed(status))
-        status = perform(c, &request, &answer, &answer.err);
+        status = perform_request(c, &request, &answer, &answer.err);
     answer.failed = cx_failed(status);
     return answer_request(c, &answer, request.op);
 }
 
-static bool greet(connection *c)
+static bool greet_client(connection *c)
 {
     uint8_t ours[CX_REMOTE_GREETING_SIZE], theirs[CX_REMOTE_GREETING_SIZE];
     uint32_t limit_ms = c->remote->options.turn_timeout_ms;
@@ -485,10 +485,10 @@ static void serve_connection(void *arg)
 {
     connection *c = arg;
     cx_remote *remote = c->remote;
-    if (greet(c)) {
+    if (greet_client(c)) {
         const cx_arena_mark start = cx_arena_mark_now(&c->arena);
         while (serve_request(c))
-            let_go(c, start);
+            release_request(c, start);
     }
     cx_txn_abort(c->txn);
     cx_net_close(c->socket);
@@ -504,7 +504,7 @@ static void serve_connection(void *arg)
 /* --- connections ------------------------------------------------------------------------------ */
 
 /* Those that have ended, or all of them, whose end is waited for. */
-static void take_away(cx_remote *remote, bool all)
+static void join_connections(cx_remote *remote, bool all)
 {
     cx_lock_enter(&remote->lock);
     connection **at = &remote->connections;
@@ -525,7 +525,7 @@ static void take_away(cx_remote *remote, bool all)
 }
 
 /* Whoever cannot be served hears why. */
-static void turn_away(cx_remote *remote, cx_socket socket, const cx_err *why)
+static void reject_client(cx_remote *remote, cx_socket socket, const cx_err *why)
 {
     uint8_t ours[CX_REMOTE_GREETING_SIZE];
     connection c = {.remote = remote, .socket = socket};
@@ -589,19 +589,19 @@ static void accept_all(void *arg)
         cx_status status = cx_net_accept(&remote->listener, &socket, &stopped, NULL);
         if (stopped)
             return;
-        take_away(remote, false);
+        join_connections(remote, false);
         if (cx_failed(status)) {
             (void)cx_net_wait(CX_SOCKET_NONE, &remote->listener, PAUSE_MS);
             continue;
         }
         if (cx_failed(add_connection(remote, socket, &why)))
-            turn_away(remote, socket, &why);
+            reject_client(remote, socket, &why);
     }
 }
 
 /* --- beginning and ending --------------------------------------------------------------------- */
 
-static cx_status claim(cx_home *home, cx_err *err)
+static cx_status claim_socket(cx_home *home, cx_err *err)
 {
     if (home->read_only || home->remote != NULL)
         return cx_fail(err, CX_E_DENIED, "only who holds a home can serve it");
@@ -612,7 +612,7 @@ static cx_status claim(cx_home *home, cx_err *err)
     return taken ? cx_fail(err, CX_E_EXISTS, "this home is being served already") : CX_SUCCESS;
 }
 
-static void disclaim(cx_home *home)
+static void release_socket(cx_home *home)
 {
     cx_lock_enter(&home->lock);
     home->serving = false;
@@ -627,7 +627,7 @@ static void remote_free(cx_remote *remote)
     cx_alloc_free(remote->alloc, remote, sizeof *remote);
 }
 
-static cx_status start(cx_remote *remote, cx_err *err)
+static cx_status start_serving(cx_remote *remote, cx_err *err)
 {
     cx_buf_add_z(&remote->path, remote->home->path);
     cx_buf_add_z(&remote->path, "/socket");
@@ -644,10 +644,10 @@ static cx_status start(cx_remote *remote, cx_err *err)
 cx_status cx_home_serve_begin(cx_home *home, const cx_remote_options *options, cx_remote **out,
                               cx_err *err)
 {
-    CX_TRY(claim(home, err));
+    CX_TRY(claim_socket(home, err));
     cx_remote *remote = cx_alloc_zeroed(home->alloc, 1, sizeof *remote);
     if (remote == NULL) {
-        disclaim(home);
+        release_socket(home);
         return cx_fail_nomem(err);
     }
     remote->home = home;
@@ -661,10 +661,10 @@ cx_status cx_home_serve_begin(cx_home *home, const cx_remote_options *options, c
     remote->listener = (cx_listener){CX_SOCKET_NONE, CX_SOCKET_NONE};
     cx_buf_init(&remote->path, home->alloc);
     cx_lock_init(&remote->lock);
-    cx_status status = start(remote, err);
+    cx_status status = start_serving(remote, err);
     if (cx_failed(status)) {
         remote_free(remote);
-        disclaim(home);
+        release_socket(home);
     } else {
         *out = remote;
     }
@@ -690,7 +690,7 @@ void cx_home_serve_end(cx_remote *remote)
     (void)home->io->unlink(home->io, cx_buf_z(&remote->path));
     cx_net_stop(&remote->listener);
     cx_thread_join(&remote->acceptor);
-    take_away(remote, true);
+    join_connections(remote, true);
     remote_free(remote);
-    disclaim(home);
+    release_socket(home);
 }

@@ -26,7 +26,7 @@ enum {
     DERIVERS = 12
 };
 
-enum { FLAG_BACKWARDS = 1, FLAG_BEHIND = 2, FLAG_COMMON = 4 };
+enum { FLAG_BACKWARDS = 1, FLAG_AFTER = 2, FLAG_COMMON = 4 };
 
 static const members of_request[CX_REMOTE_OP_END] = {
     [CX_REMOTE_HELLO] = {BIT(DERIVERS), 0},
@@ -193,7 +193,7 @@ static void read_frames(cx_cbor_reader *reader, cx_arena *arena, cx_remote_reque
 
 static uint64_t flags_of(const cx_remote_request *request)
 {
-    return (request->backwards ? FLAG_BACKWARDS : 0u) | (request->behind ? FLAG_BEHIND : 0u) |
+    return (request->backwards ? FLAG_BACKWARDS : 0u) | (request->behind ? FLAG_AFTER : 0u) |
            (request->common ? FLAG_COMMON : 0u);
 }
 
@@ -243,12 +243,12 @@ void cx_remote_request_encode(const cx_remote_request *request, cx_buf *out)
 static void read_flags(cx_cbor_reader *reader, cx_remote_request *out)
 {
     size_t at = reader->offset;
-    uint64_t allowed = out->op == CX_REMOTE_SCAN ? FLAG_BACKWARDS | FLAG_BEHIND : FLAG_COMMON;
+    uint64_t allowed = out->op == CX_REMOTE_SCAN ? FLAG_BACKWARDS | FLAG_AFTER : FLAG_COMMON;
     uint64_t flags = cx_cbor_read_uint(reader);
     if (cx_cbor_ok(reader) && (flags == 0 || (flags & ~allowed) != 0))
         cx_cbor_refuse(reader, at, "flags that mean nothing here");
     out->backwards = (flags & FLAG_BACKWARDS) != 0;
-    out->behind = (flags & FLAG_BEHIND) != 0;
+    out->behind = (flags & FLAG_AFTER) != 0;
     out->common = (flags & FLAG_COMMON) != 0;
 }
 
@@ -292,7 +292,7 @@ cx_status cx_remote_request_decode(cx_bytes bytes, cx_arena *arena, cx_remote_re
     while (cx_cbor_next_member(&reader, &at))
         read_request_member(&reader, arena, &at, &request);
     cx_cbor_require(&reader, &at, BIT(NUMBER) | BIT(OP));
-    if (cx_cbor_ok(&reader) && !fits(&of_request[request.op], at.seen))
+    if (cx_cbor_ok(&reader) && !is_in_range(&of_request[request.op], at.seen))
         cx_cbor_refuse(&reader, at.offset, "not the members of call %d", (int)request.op);
     CX_TRY(cx_cbor_end(&reader, err));
     *out = request;

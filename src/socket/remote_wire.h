@@ -32,7 +32,7 @@ typedef enum cx_remote_op {
     CX_REMOTE_ABOUT = 8,
     CX_REMOTE_ROOTS = 9,
     CX_REMOTE_TABLES = 10,
-    CX_REMOTE_SETTLE = 11,
+    CX_REMOTE_FLUSH = 11,
     CX_REMOTE_SYNC = 12,
     CX_REMOTE_ERASE = 13,
     CX_REMOTE_TXN_BEGIN = 14,

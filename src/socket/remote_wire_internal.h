@@ -15,7 +15,7 @@ typedef struct members {
     uint32_t optional;
 } members;
 
-static inline bool fits(const members *known, uint64_t seen)
+static inline bool is_in_range(const members *known, uint64_t seen)
 {
     /* The first two, number and operation or number and error, are looked at elsewhere. */
     uint32_t rest = (uint32_t)seen & ~(BIT(0) | BIT(1));

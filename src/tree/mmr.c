@@ -145,8 +145,8 @@ static bool is_perfect(uint64_t n)
 }
 
 /* C of §6. */
-static cx_digest combine(cx_scheme scheme, const cx_digest *left, const cx_digest *right,
-                         bool perfect)
+static cx_digest combine_children(cx_scheme scheme, const cx_digest *left, const cx_digest *right,
+                                  bool perfect)
 {
     return perfect ? cx_scheme_node(scheme, left, right) : cx_scheme_bag(scheme, left, right);
 }
@@ -206,7 +206,7 @@ CX_RESULT cx_mmr_node(cx_mmr *mmr, unsigned height, uint64_t index, cx_digest *o
 /* --- proofs ---------------------------------------------------------------------------------- */
 
 /* Paths are found from the root down and handed out leaf first. */
-static void reverse(cx_mmr_path *path)
+static void reverse_path(cx_mmr_path *path)
 {
     for (size_t i = 0, j = path->count; i + 1 < j; i++) {
         cx_digest other = path->hashes[--j];
@@ -235,7 +235,7 @@ CX_RESULT cx_mmr_inclusion(cx_mmr *mmr, uint64_t index, uint64_t size, cx_mmr_pa
             n -= k;
         }
     }
-    reverse(out);
+    reverse_path(out);
     return CX_SUCCESS;
 }
 
@@ -268,7 +268,7 @@ CX_RESULT cx_mmr_consistency(cx_mmr *mmr, uint64_t size1, uint64_t size2, cx_mmr
     }
     if (!known)
         out->hashes[out->count++] = range_root(mmr, first, m);
-    reverse(out);
+    reverse_path(out);
     return CX_SUCCESS;
 }
 
@@ -293,7 +293,7 @@ typedef struct way {
     bool perfect[LEVEL_MAX];
 } way;
 
-static void turn(way *w, bool right, uint64_t n)
+static void add_step(way *w, bool right, uint64_t n)
 {
     w->right[w->count] = right;
     w->perfect[w->count++] = is_perfect(n);
@@ -308,7 +308,7 @@ bool cx_mmr_inclusion_root(cx_scheme scheme, uint64_t index, uint64_t size,
         return false;
     for (uint64_t m = index, n = size; n > 1;) {
         uint64_t k = left_count(n);
-        turn(&w, m >= k, n);
+        add_step(&w, m >= k, n);
         m -= m >= k ? k : 0;
         n = w.right[w.count - 1] ? n - k : k;
     }
@@ -316,8 +316,8 @@ bool cx_mmr_inclusion_root(cx_scheme scheme, uint64_t index, uint64_t size,
         return false;
     cx_digest acc = cx_scheme_level0(scheme, leaf_hash);
     for (size_t i = w.count; i-- > 0; path++) {
-        acc = w.right[i] ? combine(scheme, path, &acc, w.perfect[i])
-                         : combine(scheme, &acc, path, w.perfect[i]);
+        acc = w.right[i] ? combine_children(scheme, path, &acc, w.perfect[i])
+                         : combine_children(scheme, &acc, path, w.perfect[i]);
     }
     *out_root = cx_scheme_journal_root(scheme, size, &acc);
     return true;
@@ -333,16 +333,17 @@ bool cx_mmr_inclusion_holds(cx_scheme scheme, uint64_t index, uint64_t size,
 }
 
 /* Both trees rebuilt from the path, which has a hash for every turn. */
-static bool rebuild(cx_scheme scheme, const way *w, const cx_digest *start, const cx_digest *path,
-                    uint64_t size1, const cx_digest *root1, uint64_t size2, const cx_digest *root2)
+static bool rebuild_roots(cx_scheme scheme, const way *w, const cx_digest *start,
+                          const cx_digest *path, uint64_t size1, const cx_digest *root1,
+                          uint64_t size2, const cx_digest *root2)
 {
     cx_digest older = *start, newer = *start;
     for (size_t i = w->count; i-- > 0; path++) {
         if (w->right[i]) {
             older = cx_scheme_bag(scheme, path, &older);
-            newer = combine(scheme, path, &newer, w->perfect[i]);
+            newer = combine_children(scheme, path, &newer, w->perfect[i]);
         } else {
-            newer = combine(scheme, &newer, path, w->perfect[i]);
+            newer = combine_children(scheme, &newer, path, w->perfect[i]);
         }
     }
     older = cx_scheme_journal_root(scheme, size1, &older);
@@ -368,7 +369,7 @@ bool cx_mmr_consistency_holds(cx_scheme scheme, uint64_t size1, const cx_digest 
     for (uint64_t m = size1, n = size2; m != n;) {
         uint64_t k = left_count(n);
         bool right = m > k;
-        turn(&w, right, n);
+        add_step(&w, right, n);
         m -= right ? k : 0;
         n = right ? n - k : k;
         known = known && !right;
@@ -376,5 +377,5 @@ bool cx_mmr_consistency_holds(cx_scheme scheme, uint64_t size1, const cx_digest 
     if (path_count != w.count + (known ? 0 : 1))
         return false;
     const cx_digest *start = known ? root1 : path;
-    return rebuild(scheme, &w, start, known ? path : path + 1, size1, root1, size2, root2);
+    return rebuild_roots(scheme, &w, start, known ? path : path + 1, size1, root1, size2, root2);
 }

@@ -34,8 +34,8 @@ static struct {
     cx_digest_template left_empty[DEPTH_MAX + 1];
 } table = {.once = PTHREAD_ONCE_INIT};
 
-static void make_moulds(templates *m, cx_str level0, cx_str node, cx_str bag, cx_str smt_leaf,
-                        cx_str smt_node)
+static void make_templates(templates *m, cx_str level0, cx_str node, cx_str bag, cx_str smt_leaf,
+                           cx_str smt_node)
 {
     const cx_bytes nothing = {NULL, 0};
     cx_digest_template_init(&m->level0, cx_str_bytes(level0), 32, nothing);
@@ -66,14 +66,14 @@ static void make_matrix_empties(void)
 static void make_table(void)
 {
     const cx_str leaf = cx_str_from("\x00", 1), node = cx_str_from("\x01", 1);
-    make_moulds(&table.of[CX_SCHEME_CORTEX_1], leaf, node, node, leaf, node);
-    make_moulds(&table.of[CX_SCHEME_MATRIX_1], CX_STR(""), CX_STR(MATRIX_TREE "mmr.node.v1"),
-                CX_STR(MATRIX_TREE "mmr.bag.v1"), CX_STR(MATRIX_TREE "smt.leaf.v1"),
-                CX_STR(MATRIX_TREE "smt.node.v1"));
+    make_templates(&table.of[CX_SCHEME_CORTEX_1], leaf, node, node, leaf, node);
+    make_templates(&table.of[CX_SCHEME_MATRIX_1], CX_STR(""), CX_STR(MATRIX_TREE "mmr.node.v1"),
+                   CX_STR(MATRIX_TREE "mmr.bag.v1"), CX_STR(MATRIX_TREE "smt.leaf.v1"),
+                   CX_STR(MATRIX_TREE "smt.node.v1"));
     make_matrix_empties();
 }
 
-static const templates *moulds_of(cx_scheme scheme)
+static const templates *templates_of(cx_scheme scheme)
 {
     CX_ASSERT(pthread_once(&table.once, make_table) == 0);
     return &table.of[scheme];
@@ -141,23 +141,23 @@ void cx_scheme_level0_many(cx_scheme scheme, const cx_digest *leaf_hashes, cx_di
     if (scheme == CX_SCHEME_MATRIX_1)
         memmove(out, leaf_hashes, count * sizeof *out);
     else
-        cx_digest_moulded(&moulds_of(scheme)->level0, leaf_hashes->bytes, out, count);
+        cx_digest_moulded(&templates_of(scheme)->level0, leaf_hashes->bytes, out, count);
 }
 
 cx_digest cx_scheme_node(cx_scheme scheme, const cx_digest *left, const cx_digest *right)
 {
-    return pair_of(&moulds_of(scheme)->node, left, right);
+    return pair_of(&templates_of(scheme)->node, left, right);
 }
 
 cx_digest cx_scheme_bag(cx_scheme scheme, const cx_digest *left, const cx_digest *right)
 {
-    return pair_of(&moulds_of(scheme)->bag, left, right);
+    return pair_of(&templates_of(scheme)->bag, left, right);
 }
 
 void cx_scheme_nodes(cx_scheme scheme, const cx_digest *pairs, cx_digest *out, size_t count)
 {
     if (count != 0)
-        cx_digest_moulded(&moulds_of(scheme)->node, pairs->bytes, out, count);
+        cx_digest_moulded(&templates_of(scheme)->node, pairs->bytes, out, count);
 }
 
 cx_digest cx_scheme_journal_root(cx_scheme scheme, uint64_t leaf_count, const cx_digest *acc)
@@ -204,31 +204,31 @@ cx_digest cx_scheme_value(cx_scheme scheme, cx_bytes record)
 
 cx_digest cx_scheme_smt_leaf(cx_scheme scheme, const cx_digest *key, const cx_digest *value)
 {
-    return pair_of(&moulds_of(scheme)->smt_leaf, key, value);
+    return pair_of(&templates_of(scheme)->smt_leaf, key, value);
 }
 
 void cx_scheme_smt_leaves(cx_scheme scheme, const cx_digest *key_values, cx_digest *out,
                           size_t count)
 {
     if (count != 0)
-        cx_digest_moulded(&moulds_of(scheme)->smt_leaf, key_values->bytes, out, count);
+        cx_digest_moulded(&templates_of(scheme)->smt_leaf, key_values->bytes, out, count);
 }
 
 cx_digest cx_scheme_smt_node(cx_scheme scheme, const cx_digest *left, const cx_digest *right)
 {
-    return pair_of(&moulds_of(scheme)->smt_node, left, right);
+    return pair_of(&templates_of(scheme)->smt_node, left, right);
 }
 
 void cx_scheme_smt_nodes(cx_scheme scheme, const cx_digest *pairs, cx_digest *out, size_t count)
 {
     if (count != 0)
-        cx_digest_moulded(&moulds_of(scheme)->smt_node, pairs->bytes, out, count);
+        cx_digest_moulded(&templates_of(scheme)->smt_node, pairs->bytes, out, count);
 }
 
 cx_digest cx_scheme_smt_empty(cx_scheme scheme, unsigned depth)
 {
     CX_ASSERT(depth <= DEPTH_MAX);
-    (void)moulds_of(scheme);
+    (void)templates_of(scheme);
     return table.empty[scheme][depth];
 }
 
@@ -237,7 +237,7 @@ void cx_scheme_smt_one_sided(cx_scheme scheme, unsigned depth, unsigned side,
 {
     enum { GROUP = 32 };
     CX_ASSERT(depth >= 1 && depth <= DEPTH_MAX);
-    const templates *m = moulds_of(scheme);
+    const templates *m = templates_of(scheme);
     if (count == 0)
         return;
     if (scheme == CX_SCHEME_MATRIX_1 && side == 1) {

@@ -86,7 +86,7 @@ static bool grow_twins(smt_twins *twins, uint64_t needed, const cx_alloc *alloc)
     return true;
 }
 
-bool cx_smt_make_room(cx_smt *smt, uint64_t leaf_count)
+bool cx_smt_grow(cx_smt *smt, uint64_t leaf_count)
 {
     return grow_twins(&smt->leaves, leaf_count, smt->alloc) &&
            grow_twins(&smt->sides, leaf_count, smt->alloc) &&
@@ -97,11 +97,11 @@ CX_RESULT cx_smt_reserve(cx_smt *smt, uint64_t count, cx_err *err)
 {
     if (count > SMT_LEAVES_MAX)
         return cx_fail(err, CX_E_LIMIT, "a tree holds at most %u keys", SMT_LEAVES_MAX);
-    return cx_smt_make_room(smt, count) ? CX_SUCCESS : cx_fail_nomem(err);
+    return cx_smt_grow(smt, count) ? CX_SUCCESS : cx_fail_nomem(err);
 }
 
 /* The list of twins given back goes through their first bytes. */
-static uint32_t take_twin(smt_twins *twins)
+static uint32_t acquire_twin(smt_twins *twins)
 {
     uint32_t index = twins->free;
     if (index == SMT_NONE) {
@@ -114,7 +114,7 @@ static uint32_t take_twin(smt_twins *twins)
     return index;
 }
 
-static void give_back_twin(smt_twins *twins, uint32_t index)
+static void release_twin(smt_twins *twins, uint32_t index)
 {
     memcpy(&twins->items[index], &twins->free, sizeof twins->free);
     twins->free = index;
@@ -123,14 +123,14 @@ static void give_back_twin(smt_twins *twins, uint32_t index)
 
 uint32_t cx_smt_add_leaf(cx_smt *smt, const cx_digest *key, const cx_digest *value)
 {
-    uint32_t leaf = take_twin(&smt->leaves);
+    uint32_t leaf = acquire_twin(&smt->leaves);
     smt->leaves.items[leaf] = (smt_twin){{*key, *value}};
     return leaf;
 }
 
 uint32_t cx_smt_add_branch(cx_smt *smt, unsigned bit)
 {
-    uint32_t branch = take_twin(&smt->sides);
+    uint32_t branch = acquire_twin(&smt->sides);
     smt->branches.items[branch] = (smt_branch){{SMT_NONE, SMT_NONE}, (uint16_t)bit, 3};
     return branch;
 }
@@ -158,7 +158,7 @@ uint32_t cx_smt_descend(const cx_smt *smt, const cx_digest *key)
 }
 
 /* The key's leaf, or SMT_NONE. */
-static uint32_t find(const cx_smt *smt, const cx_digest *key)
+static uint32_t find_leaf(const cx_smt *smt, const cx_digest *key)
 {
     if (smt->root == SMT_NONE)
         return SMT_NONE;
@@ -168,7 +168,7 @@ static uint32_t find(const cx_smt *smt, const cx_digest *key)
 
 bool cx_smt_get(const cx_smt *smt, const cx_digest *key, cx_digest *out_value)
 {
-    uint32_t leaf = find(smt, key);
+    uint32_t leaf = find_leaf(smt, key);
     if (leaf == SMT_NONE)
         return false;
     *out_value = smt->leaves.items[leaf].half[1];
@@ -178,7 +178,7 @@ bool cx_smt_get(const cx_smt *smt, const cx_digest *key, cx_digest *out_value)
 /* --- changing -------------------------------------------------------------------------------- */
 
 /* Marks the key's way through all branches before bit `until`; returns where it ends. */
-static uint32_t *mark(cx_smt *smt, const cx_digest *key, unsigned until)
+static uint32_t *mark_path(cx_smt *smt, const cx_digest *key, unsigned until)
 {
     uint32_t *link = &smt->root;
     smt->stale = true;
@@ -203,7 +203,7 @@ void cx_smt_hang_leaf(cx_smt *smt, uint32_t *link, unsigned bit, const cx_digest
     *link = branch;
 }
 
-static void set(cx_smt *smt, const cx_digest *key, const cx_digest *value)
+static void set_leaf(cx_smt *smt, const cx_digest *key, const cx_digest *value)
 {
     if (smt->root == SMT_NONE) {
         smt->root = cx_smt_add_leaf(smt, key, value) | SMT_LEAF;
@@ -216,11 +216,11 @@ static void set(cx_smt *smt, const cx_digest *key, const cx_digest *value)
         cx_digest *now = &smt->leaves.items[found].half[1];
         if (!cx_digest_eq(now, value)) {
             *now = *value;
-            (void)mark(smt, key, SMT_DEPTH);
+            (void)mark_path(smt, key, SMT_DEPTH);
         }
         return;
     }
-    cx_smt_hang_leaf(smt, mark(smt, key, bit), bit, key, value);
+    cx_smt_hang_leaf(smt, mark_path(smt, key, bit), bit, key, value);
 }
 
 CX_RESULT cx_smt_put(cx_smt *smt, const cx_digest *key, const cx_digest *value, cx_err *err)
@@ -228,24 +228,24 @@ CX_RESULT cx_smt_put(cx_smt *smt, const cx_digest *key, const cx_digest *value, 
     static const cx_digest absent = {{0}};
     if (cx_digest_eq(value, &absent))
         return cx_fail(err, CX_E_USAGE, "a value of zeros means absent");
-    if (smt->leaves.kept_count == SMT_LEAVES_MAX && find(smt, key) == SMT_NONE)
+    if (smt->leaves.kept_count == SMT_LEAVES_MAX && find_leaf(smt, key) == SMT_NONE)
         return cx_fail(err, CX_E_LIMIT, "a tree holds at most %u keys", SMT_LEAVES_MAX);
     if (smt->leaves.kept_count < SMT_LEAVES_MAX &&
-        !cx_smt_make_room(smt, (uint64_t)smt->leaves.kept_count + 1))
+        !cx_smt_grow(smt, (uint64_t)smt->leaves.kept_count + 1))
         return cx_fail_nomem(err);
-    set(smt, key, value);
+    set_leaf(smt, key, value);
     return CX_SUCCESS;
 }
 
 CX_RESULT cx_smt_remove(cx_smt *smt, const cx_digest *key, bool *out_was, cx_err *err)
 {
     (void)err;
-    uint32_t leaf = find(smt, key);
+    uint32_t leaf = find_leaf(smt, key);
     *out_was = leaf != SMT_NONE;
     if (leaf == SMT_NONE)
         return CX_SUCCESS;
     uint32_t *link = &smt->root, *above = NULL;
-    (void)mark(smt, key, SMT_DEPTH);
+    (void)mark_path(smt, key, SMT_DEPTH);
     while (!smt_is_leaf(*link)) {
         smt_branch *b = &smt->branches.items[*link];
         above = link;
@@ -258,8 +258,8 @@ CX_RESULT cx_smt_remove(cx_smt *smt, const cx_digest *key, bool *out_was, cx_err
         uint32_t branch = *above;
         smt_branch *b = &smt->branches.items[branch];
         *above = b->child[1 - smt_bit(key, b->bit)];
-        give_back_twin(&smt->sides, branch);
+        release_twin(&smt->sides, branch);
     }
-    give_back_twin(&smt->leaves, leaf);
+    release_twin(&smt->leaves, leaf);
     return CX_SUCCESS;
 }

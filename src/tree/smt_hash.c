@@ -142,7 +142,7 @@ static bool list_below(smt_hasher *h, size_t first, size_t end)
 
 /* --- hashing --------------------------------------------------------------------------------- */
 
-static void hang(smt_hasher *h, uint32_t up, const cx_digest *hash, uint32_t leaf)
+static void attach_hash(smt_hasher *h, uint32_t up, const cx_digest *hash, uint32_t leaf)
 {
     if (up == UP_ROOT) {
         h->smt->root_hash = *hash;
@@ -173,7 +173,7 @@ static void hash_leaves(smt_hasher *h, const smt_leaf_task *tasks, size_t count)
             hashes[i] = chains[i].hash;
     }
     for (size_t i = 0; i < count; i++)
-        hang(h, tasks[i].up, &hashes[i], tasks[i].leaf);
+        attach_hash(h, tasks[i].up, &hashes[i], tasks[i].leaf);
 }
 
 /* A leaf below the task's branch: the one that was hashed, else any. */
@@ -188,7 +188,7 @@ static uint32_t leaf_below(const cx_smt *smt, const smt_task *task)
 }
 
 /* Raises the hashes of branches that do not stand right below the branch above them. */
-static void raise(smt_hasher *h, const smt_task *tasks, cx_digest *hashes, size_t count)
+static void raise_hashes(smt_hasher *h, const smt_task *tasks, cx_digest *hashes, size_t count)
 {
     smt_chain chains[SMT_GROUP];
     size_t which[SMT_GROUP], some = 0;
@@ -215,12 +215,12 @@ static void hash_branches(smt_hasher *h, const smt_task *tasks, size_t count)
     }
     cx_scheme_smt_nodes(h->smt->scheme, twins[0].half, hashes, count);
     h->hash_count += count;
-    raise(h, tasks, hashes, count);
+    raise_hashes(h, tasks, hashes, count);
     for (size_t i = 0; i < count; i++)
-        hang(h, tasks[i].up, &hashes[i], tasks[i].leaf);
+        attach_hash(h, tasks[i].up, &hashes[i], tasks[i].leaf);
 }
 
-static size_t group(size_t left)
+static size_t group_size(size_t left)
 {
     return left < SMT_GROUP ? left : SMT_GROUP;
 }
@@ -228,13 +228,13 @@ static size_t group(size_t left)
 static void hash_level(smt_hasher *h, size_t first, size_t end)
 {
     for (size_t at = first; at < end; at += SMT_GROUP)
-        hash_branches(h, h->tasks.items + at, group(end - at));
+        hash_branches(h, h->tasks.items + at, group_size(end - at));
 }
 
 static void hash_leaves_from(smt_hasher *h, size_t first)
 {
     for (size_t at = first; at < h->leaf_tasks.count; at += SMT_GROUP)
-        hash_leaves(h, h->leaf_tasks.items + at, group(h->leaf_tasks.count - at));
+        hash_leaves(h, h->leaf_tasks.items + at, group_size(h->leaf_tasks.count - at));
     h->leaf_tasks.count = first;
 }
 
@@ -250,7 +250,7 @@ typedef struct sharing {
     uint64_t hash_counts[TEAM_MAX];
 } sharing;
 
-static void take_pieces(void *arg, unsigned index)
+static void hash_pieces_worker(void *arg, unsigned index)
 {
     sharing *s = arg;
     smt_hasher h = {.smt = s->smt, .helps = true};
@@ -279,7 +279,7 @@ static bool hash_pieces(smt_hasher *h, size_t first, size_t end)
     unsigned cores = h->helps ? 1 : cx_thread_cores();
     if (cores > 1) {
         sharing s = {.smt = h->smt, .tasks = h->tasks.items + first, .count = end - first};
-        cx_thread_team(cores < TEAM_MAX ? cores : TEAM_MAX, take_pieces, &s);
+        cx_thread_team(cores < TEAM_MAX ? cores : TEAM_MAX, hash_pieces_worker, &s);
         for (size_t i = 0; i < TEAM_MAX; i++)
             h->hash_count += s.hash_counts[i];
         return !s.failed;

@@ -114,7 +114,7 @@ unsigned cx_smt_difference(const cx_digest *a, const cx_digest *b);
 /* The leaf that a key's bits lead to, which may be another's; the tree is not empty. */
 uint32_t cx_smt_descend(const cx_smt *smt, const cx_digest *key);
 /* Room for so many leaves altogether and their branches; false when out of memory. */
-bool cx_smt_make_room(cx_smt *smt, uint64_t leaf_count);
+bool cx_smt_grow(cx_smt *smt, uint64_t leaf_count);
 /* Numbers of new leaves and branches, room being there. */
 uint32_t cx_smt_add_leaf(cx_smt *smt, const cx_digest *key, const cx_digest *value);
 uint32_t cx_smt_add_branch(cx_smt *smt, unsigned bit);

@@ -20,7 +20,7 @@ typedef struct item {
 /* --- sorting --------------------------------------------------------------------------------- */
 
 /* By key; equal keys as they were given, which is how they lie in memory. */
-static int compare(const void *a, const void *b)
+static int compare_items(const void *a, const void *b)
 {
     const item *x = a, *y = b;
     if (x->head != y->head)
@@ -30,7 +30,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* One pass of a radix sort; stable. */
-static void distribute(const item *from, item *to, size_t count, unsigned shift)
+static void distribute_items(const item *from, item *to, size_t count, unsigned shift)
 {
     size_t starts[DIGIT_COUNT] = {0}, sum = 0;
     for (size_t i = 0; i < count; i++)
@@ -51,7 +51,7 @@ static bool sort_by_insertion(item *items, size_t count)
     for (size_t i = 1; i < count; i++) {
         item now = items[i];
         size_t j = i;
-        while (j > 0 && compare(&items[j - 1], &now) > 0) {
+        while (j > 0 && compare_items(&items[j - 1], &now) > 0) {
             items[j] = items[j - 1];
             j--;
         }
@@ -64,15 +64,15 @@ static bool sort_by_insertion(item *items, size_t count)
 }
 
 /* `spare` has room for as many. */
-static void sort(item *items, item *spare, size_t count)
+static void sort_items(item *items, item *spare, size_t count)
 {
     if (count > FEW) {
         unsigned shift = 64 - PASS_COUNT * DIGIT_BITS;
-        distribute(items, spare, count, shift);
-        distribute(spare, items, count, shift + DIGIT_BITS);
+        distribute_items(items, spare, count, shift);
+        distribute_items(spare, items, count, shift + DIGIT_BITS);
     }
     if (!sort_by_insertion(items, count))
-        qsort(items, count, sizeof *items, compare);
+        qsort(items, count, sizeof *items, compare_items);
 }
 
 /* Of equal keys the last one stays. */
@@ -110,7 +110,7 @@ static uint32_t close_below(cx_smt *smt, spine *s, unsigned bit, uint32_t ref)
     return ref;
 }
 
-static void build(cx_smt *smt, const item *items, size_t count)
+static void build_tree(cx_smt *smt, const item *items, size_t count)
 {
     spine s = {.count = 0};
     uint32_t ref = SMT_NONE;
@@ -235,7 +235,7 @@ static void set_from_trail(cx_smt *smt, trail *t, const cx_smt_pair *pair)
 }
 
 /* Into a tree that is not empty. */
-static void insert(cx_smt *smt, const item *items, size_t count)
+static void insert_items(cx_smt *smt, const item *items, size_t count)
 {
     trail t = {.count = 0, .marked_count = 0};
     for (size_t at = 0; at < count; at += WALKERS) {
@@ -268,19 +268,19 @@ CX_RESULT cx_smt_put_many(cx_smt *smt, const cx_smt_pair *pairs, size_t count, c
     if (count == 0)
         return CX_SUCCESS;
     if (!cx_size_mul(count, 2 * sizeof(item), &size) ||
-        !cx_smt_make_room(smt, cx_smt_count(smt) + count))
+        !cx_smt_grow(smt, cx_smt_count(smt) + count))
         return cx_fail_nomem(err);
     item *items = cx_alloc_new(smt->alloc, size);
     if (items == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++)
         items[i] = (item){smt_word(&pairs[i].key, 0), &pairs[i]};
-    sort(items, items + count, count);
+    sort_items(items, items + count, count);
     size_t kept = drop_doubles(items, count);
     if (smt->root == SMT_NONE)
-        build(smt, items, kept);
+        build_tree(smt, items, kept);
     else
-        insert(smt, items, kept);
+        insert_items(smt, items, kept);
     cx_alloc_free(smt->alloc, items, size);
     return CX_SUCCESS;
 }

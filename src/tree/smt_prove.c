@@ -61,8 +61,8 @@ static void fill_empty(cx_scheme scheme, cx_digest *siblings, size_t from, size_
 }
 
 /* Siblings of the branches before `bit`; *out_ref is what hangs behind them. */
-static unsigned walk(const cx_smt *smt, const cx_digest *key, unsigned bit, cx_digest *siblings,
-                     uint32_t *out_ref)
+static unsigned walk_to_leaf(const cx_smt *smt, const cx_digest *key, unsigned bit,
+                             cx_digest *siblings, uint32_t *out_ref)
 {
     unsigned depth = 0;
     uint32_t ref = smt->root;
@@ -128,7 +128,7 @@ static bool prove_one(proving *p, const cx_digest *key, cx_smt_path *path)
         fill_empty(smt->scheme, siblings, 0, path->sibling_count);
         return true;
     }
-    depth = walk(smt, key, bit, siblings, &ref);
+    depth = walk_to_leaf(smt, key, bit, siblings, &ref);
     fill_empty(smt->scheme, siblings, depth, path->sibling_count);
     if (bit < path->sibling_count)
         raise_later(p, ref, leaf, bit + 1, &siblings[bit]);
@@ -197,7 +197,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Whether both fold to the same branch at `depth`, each being the other's sibling below it. */
-static bool meet(const folding *a, const folding *b, unsigned depth)
+static bool folds_meet(const folding *a, const folding *b, unsigned depth)
 {
     const cx_smt_path *x = a->path, *y = b->path;
     return x->sibling_count > depth && y->sibling_count > depth &&
@@ -207,12 +207,12 @@ static bool meet(const folding *a, const folding *b, unsigned depth)
 }
 
 /* Drops of each pair that meets at this depth the second: what is left goes on in `live`. */
-static size_t join(folding *items, size_t *live, size_t live_count, unsigned depth)
+static size_t join_pairs(folding *items, size_t *live, size_t live_count, unsigned depth)
 {
     size_t kept = live_count == 0 ? 0 : 1;
     for (size_t i = 1; i < live_count; i++) {
         folding *now = &items[live[i]];
-        if (now->shared == depth && meet(&items[live[kept - 1]], now, depth))
+        if (now->shared == depth && folds_meet(&items[live[kept - 1]], now, depth))
             now->same_as = live[kept - 1];
         else
             live[kept++] = live[i];
@@ -263,7 +263,7 @@ CX_RESULT cx_smt_fold_many(cx_scheme scheme, const cx_smt_path *paths, size_t co
             i == 0 ? 0 : cx_smt_difference(&items[i - 1].path->key, &items[i].path->key);
     }
     for (unsigned depth = (unsigned)depth_max; depth-- > 0;) {
-        live_count = join(items, live, live_count, depth);
+        live_count = join_pairs(items, live, live_count, depth);
         fold_depth(scheme, items, live, live_count, depth);
     }
     for (size_t i = 0; i < count; i++) {

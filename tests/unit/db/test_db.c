@@ -112,15 +112,15 @@ CX_TEST(db_is_not_read_without_locks_while_it_is_put_in_order)
     cx_db *db = NULL;
     REQUIRE(place_init(&p));
     cx_file writer = cx_share_open(p.file);
-    CHECK(writer != CX_FILE_NONE && cx_share_hold_alone(writer));
+    CHECK(writer != CX_FILE_NONE && cx_share_lock_exclusive(writer));
     CHECK(cx_db_open(p.file, CX_DB_IMMUTABLE, &db, &p.err).code == CX_E_BUSY);
     CHECK(cx_db_open(p.file, CX_DB_ALONE, &db, &p.err).code == CX_E_BUSY);
     cx_share_leave(writer);
     db = opened(&p, CX_DB_IMMUTABLE);
-    CHECK(!cx_share_hold_alone(writer));
-    CHECK(cx_share_hold(writer));
+    CHECK(!cx_share_lock_exclusive(writer));
+    CHECK(cx_share_lock_shared(writer));
     cx_db_close(db);
-    CHECK(cx_share_hold_alone(writer));
+    CHECK(cx_share_lock_exclusive(writer));
     cx_share_close(writer);
     folder_remove(p.folder);
 }

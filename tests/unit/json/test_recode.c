@@ -21,7 +21,7 @@ static bool kit_init(fixture *kit, cx_str text)
     *kit = (fixture){.size = text.size};
     cx_json_recoder_init(&kit->recoder, &limits, 0);
     kit->text = malloc(text.size + 1 + CX_JSON_RECODE_SLACK);
-    kit->room = malloc(CX_JSON_RECODE_ROOM(text.size + 1));
+    kit->room = malloc(CX_JSON_RECODE_EXTRA_BYTES(text.size + 1));
     if (kit->text == NULL || kit->room == NULL)
         return false;
     memcpy(kit->text, text.data, text.size);

@@ -114,7 +114,7 @@ CX_TEST(tree_short_texts_lie_inside_and_stay)
     REQUIRE(set_member(&forest, &root, CX_STR("\"k\":12345"), 1));
     REQUIRE(set_member(&forest, &root, CX_STR("\"fits\":\"exactly\""), 4));
     REQUIRE(set_member(&forest, &root, CX_STR("\"long\":\"too much\""), 4));
-    REQUIRE(cx_tree_settle(&forest, &work, &root));
+    REQUIRE(cx_tree_place(&forest, &work, &root));
     CHECK(cx_tree_find(root, CX_STR("k"))->is_inside);
     CHECK(cx_tree_find(root, CX_STR("fits"))->is_inside);
     CHECK(!cx_tree_find(root, CX_STR("long"))->is_inside);
@@ -127,10 +127,10 @@ CX_TEST(tree_short_texts_lie_inside_and_stay)
     REQUIRE(set_member(&forest, &root, CX_STR("\"k\":[]"), 1));
     CHECK_STR(value_text(old), "12345");
     CHECK_STR(value_text(tree_value(cx_tree_find(root, CX_STR("k")))), "[]");
-    REQUIRE(cx_tree_settle(&forest, &work, &root));
+    REQUIRE(cx_tree_place(&forest, &work, &root));
     begin_change(&forest);
     REQUIRE(set_member(&forest, &root, CX_STR("\"fits\":0"), 4));
-    REQUIRE(cx_tree_settle(&forest, &work, &root));
+    REQUIRE(cx_tree_place(&forest, &work, &root));
     cx_arena_done(&scratch);
     REQUIRE(cx_tree_write(&work, value_of_root(root), &out));
     CHECK_STR(cx_buf_str(&out), "{\"fits\":0,\"k\":[],\"long\":\"too much\"}");
@@ -153,19 +153,19 @@ CX_TEST(tree_texts_of_two_places_come_together)
     static const char quoted[] = "\"k\"";
     tree_name name = {cx_str_from(&quoted[1], 1), false}, escaped = {CX_STR("\n"), true};
     REQUIRE(cx_tree_set(&forest, &root, name, value_of_text(CX_STR("1"))));
-    REQUIRE(cx_tree_settle(&forest, &work, &root));
+    REQUIRE(cx_tree_place(&forest, &work, &root));
     CHECK(root->is_inside);
     CHECK_STR(tree_key(root), "k");
     CHECK_STR(value_text(tree_value(root)), "1");
     /* A decoded key is not what is written. */
     REQUIRE(cx_tree_set(&forest, &other, escaped, value_of_text(CX_STR("1"))));
-    REQUIRE(cx_tree_settle(&forest, &work, &other));
+    REQUIRE(cx_tree_place(&forest, &work, &other));
     CHECK(!other->is_inside);
     CHECK_STR(tree_key(other), "\n");
     /* A node like another has its key and another value. */
     begin_change(&forest);
     REQUIRE(cx_tree_make(&forest, root, value_of_text(CX_STR("2")), NULL, NULL, &made));
-    REQUIRE(cx_tree_settle(&forest, &work, &made));
+    REQUIRE(cx_tree_place(&forest, &work, &made));
     CHECK(made->is_inside);
     CHECK_STR(tree_key(made), "k");
     CHECK_STR(value_text(tree_value(made)), "2");

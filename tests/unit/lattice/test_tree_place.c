@@ -1,5 +1,5 @@
 /*
- * test_settle.c - where nodes of maps lie when a change is over, and maps written from there.
+ * test_tree_place.c - where nodes of maps lie when a change is over, and maps written from there.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -7,11 +7,11 @@
 #include "lattice/tree_runs.h"
 #include "tests/support/tree_model.h"
 
-/* I1 to I3 of settle.c: the number of keys, or 0 when something is wrong. */
-static unsigned settled_count(const tree *t)
+/* I1 to I3 of tree_place.c: the number of keys, or 0 when something is wrong. */
+static unsigned placed_count(const tree *t)
 {
-    unsigned left = t->left == NULL ? 0 : settled_count(t->left);
-    unsigned right = t->right == NULL ? 0 : settled_count(t->right), count = left + 1 + right;
+    unsigned left = t->left == NULL ? 0 : placed_count(t->left);
+    unsigned right = t->right == NULL ? 0 : placed_count(t->right), count = left + 1 + right;
     if (t->stamp != 0 || (t->left != NULL && left == 0) || (t->right != NULL && right == 0))
         return 0;
     if (count > TREE_BLOCK)
@@ -71,23 +71,23 @@ static void write_model(const model *m, const char *inner, cx_buf *out)
     cx_buf_add_byte(out, '}');
 }
 
-typedef struct settled_run {
+typedef struct placed_run {
     const tree *roots[VERSIONS];
     model models[VERSIONS];
     cx_arena arena, scratch;
     tree_work work;
     cx_forest forest;
-} settled_run;
+} placed_run;
 
-static void settled_begin(settled_run *run, const cx_alloc *alloc, uint64_t seed)
+static void placed_begin(placed_run *run, const cx_alloc *alloc, uint64_t seed)
 {
-    *run = (settled_run){.forest = {.arena = &run->arena, .seed = seed, .scratch = &run->scratch}};
+    *run = (placed_run){.forest = {.arena = &run->arena, .seed = seed, .scratch = &run->scratch}};
     cx_arena_init(&run->arena, alloc, 0);
     cx_arena_init(&run->scratch, cx_alloc_default(), 0);
     cx_tree_work_init(&run->work, cx_alloc_default());
 }
 
-static void settled_end(settled_run *run)
+static void placed_end(placed_run *run)
 {
     cx_arena_done(&run->arena);
     cx_arena_done(&run->scratch);
@@ -95,7 +95,7 @@ static void settled_end(settled_run *run)
 }
 
 /* Many versions, each on one of those before it. */
-static void settled_grow(settled_run *run, uint64_t *random)
+static void placed_grow(placed_run *run, uint64_t *random)
 {
     for (unsigned v = 1; v < VERSIONS; v++) {
         unsigned from =
@@ -106,12 +106,12 @@ static void settled_grow(settled_run *run, uint64_t *random)
         unsigned changes = v % 50 == 1 ? KEYS : v % 3;
         for (unsigned i = 0; i < changes; i++)
             REQUIRE(change(&run->forest, &run->roots[v], &run->models[v], random));
-        REQUIRE(cx_tree_settle(&run->forest, &run->work, &run->roots[v]));
+        REQUIRE(cx_tree_place(&run->forest, &run->work, &run->roots[v]));
     }
     cx_arena_done(&run->scratch); /* nothing may point there */
 }
 
-static void settled_check(settled_run *run, unsigned *out_kinds)
+static void placed_check(placed_run *run, unsigned *out_kinds)
 {
     cx_buf out, expected;
     cx_buf_init(&out, cx_alloc_default());
@@ -120,7 +120,7 @@ static void settled_check(settled_run *run, unsigned *out_kinds)
         const tree *last = NULL, *root = run->roots[v];
         CHECK(matches(root, &run->models[v]));
         CHECK(is_sound(root, &last));
-        CHECK(root == NULL || settled_count(root) != 0);
+        CHECK(root == NULL || placed_count(root) != 0);
         if (root != NULL && root->count == 0) {
             CHECK(root->before == DIRECTORY_NONE || is_listed(root));
             out_kinds[root->before]++;
@@ -137,14 +137,14 @@ static void settled_check(settled_run *run, unsigned *out_kinds)
 
 CX_TEST(tree_settled_versions_lie_in_blocks)
 {
-    static settled_run run;
+    static placed_run run;
     unsigned kinds[16] = {0};
     uint64_t random = cx_test_seed();
-    settled_begin(&run, cx_alloc_default(), random);
-    settled_grow(&run, &random);
-    settled_check(&run, kinds);
+    placed_begin(&run, cx_alloc_default(), random);
+    placed_grow(&run, &random);
+    placed_check(&run, kinds);
     CHECK(kinds[DIRECTORY_NEAR] + kinds[DIRECTORY_FAR] > VERSIONS / 2);
-    settled_end(&run);
+    placed_end(&run);
 }
 
 /* Chunks of two places further apart than a near directory reaches, in turns. */
@@ -171,7 +171,7 @@ static void *far_resize(void *ctx, void *block, size_t old_size_bytes, size_t ne
 
 CX_TEST(tree_settled_versions_far_apart)
 {
-    static settled_run run;
+    static placed_run run;
     unsigned kinds[16] = {0};
     uint64_t random = cx_test_seed();
     far_memory far = {0};
@@ -182,23 +182,23 @@ CX_TEST(tree_settled_versions_far_apart)
     if (far.base == MAP_FAILED)
         return; /* address space is limited here */
     const cx_alloc alloc = {far_resize, &far};
-    settled_begin(&run, &alloc, random);
-    settled_grow(&run, &random);
-    settled_check(&run, kinds);
+    placed_begin(&run, &alloc, random);
+    placed_grow(&run, &random);
+    placed_check(&run, kinds);
     CHECK(kinds[DIRECTORY_FAR] != 0);
     CHECK(kinds[DIRECTORY_NEAR] != 0);
-    settled_end(&run);
+    placed_end(&run);
     CHECK(munmap(far.base, FAR_APART + FAR_ROOM) == 0);
 }
 
 CX_TEST(tree_maps_within_settled_maps_are_written)
 {
-    static settled_run run;
+    static placed_run run;
     uint64_t random = cx_test_seed();
     cx_buf out, expected;
     cx_buf_init(&out, cx_alloc_default());
     cx_buf_init(&expected, cx_alloc_default());
-    settled_begin(&run, cx_alloc_default(), random);
+    placed_begin(&run, cx_alloc_default(), random);
     for (unsigned outer = 1; outer < KEYS; outer += 3) {
         for (unsigned inner = 0; inner < KEYS; inner += 7) {
             static model m[2];
@@ -212,7 +212,7 @@ CX_TEST(tree_maps_within_settled_maps_are_written)
                     REQUIRE(cx_tree_set(&run.forest, &roots[i], (tree_name){member_of(k, 1), false},
                                         v));
                 }
-                REQUIRE(cx_tree_settle(&run.forest, &run.work, &roots[i]));
+                REQUIRE(cx_tree_place(&run.forest, &run.work, &roots[i]));
             }
             cx_buf_clear(&out);
             cx_buf_clear(&expected);
@@ -226,7 +226,7 @@ CX_TEST(tree_maps_within_settled_maps_are_written)
             CHECK(cx_str_eq(cx_buf_str(&out), cx_buf_str(&expected)));
         }
     }
-    settled_end(&run);
+    placed_end(&run);
     cx_buf_done(&out);
     cx_buf_done(&expected);
 }
@@ -235,15 +235,15 @@ CX_TEST(tree_large_maps_are_written_without_a_directory)
 {
     enum { MANY = 3000 };
     static char names[MANY][16];
-    static settled_run run;
+    static placed_run run;
     const tree *root = NULL, *inner = NULL;
     cx_buf out, expected;
     cx_buf_init(&out, cx_alloc_default());
     cx_buf_init(&expected, cx_alloc_default());
-    settled_begin(&run, cx_alloc_default(), cx_test_seed());
+    placed_begin(&run, cx_alloc_default(), cx_test_seed());
     begin_change(&run.forest);
     REQUIRE(set_member(&run.forest, &inner, CX_STR("\"a\":1"), 1));
-    REQUIRE(cx_tree_settle(&run.forest, &run.work, &inner));
+    REQUIRE(cx_tree_place(&run.forest, &run.work, &inner));
     for (unsigned i = 0; i < MANY; i++) {
         bool map = i % 3 == 0;
         (void)snprintf(names[i], sizeof names[i], "\"k%04u\":%u", i, i % 10);
@@ -254,12 +254,12 @@ CX_TEST(tree_large_maps_are_written_without_a_directory)
                       map ? "{\"a\":1}" : names[i] + 8);
     }
     cx_buf_add_byte(&expected, '}');
-    REQUIRE(cx_tree_settle(&run.forest, &run.work, &root));
-    CHECK_INT(settled_count(root), MANY);
+    REQUIRE(cx_tree_place(&run.forest, &run.work, &root));
+    CHECK_INT(placed_count(root), MANY);
     CHECK_INT(tree_run_count(root), 0);
     REQUIRE(cx_tree_write(&run.work, value_of_root(root), &out));
     CHECK(cx_str_eq(cx_buf_str(&out), cx_buf_str(&expected)));
-    settled_end(&run);
+    placed_end(&run);
     cx_buf_done(&out);
     cx_buf_done(&expected);
 }

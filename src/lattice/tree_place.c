@@ -1,5 +1,5 @@
 /*
- * settle.c - where the nodes of a tree lie once a change is over.
+ * tree_place.c - where the nodes of a tree lie once a change is over.
  *
  * A change makes nodes in scratch, in the order it came upon them.  Of these the ones that are part
  * of the result are copied to where they stay.  A tree of up to TREE_BLOCK keys becomes a block:
@@ -27,7 +27,7 @@ static bool is_fresh(const cx_forest *forest, const tree *t)
 }
 
 /* A short key and value from wherever they lie: inside they cost no wait. */
-static void take_inside(tree *t)
+static void store_inline(tree *t)
 {
     cx_str key = tree_key(t), value = value_text(tree_value(t));
     char text[TREE_INSIDE];
@@ -44,31 +44,31 @@ static void take_inside(tree *t)
     t->is_inside = true;
 }
 
-static void settle_node(tree *made, const tree *t)
+static void copy_node_inline(tree *made, const tree *t)
 {
     *made = *t;
-    take_inside(made);
+    store_inline(made);
     made->stamp = 0;
 }
 
 /* Lays a tree out in the order of its keys, from *next on.  Not deeper than TREE_BLOCK. */
-static const tree *lay_out(const tree *t, tree **next)
+static const tree *lay_out_block(const tree *t, tree **next)
 {
     if (t == NULL)
         return NULL;
     tree *first = *next;
-    const tree *left = lay_out(t->left, next);
+    const tree *left = lay_out_block(t->left, next);
     tree *made = (*next)++;
-    settle_node(made, t);
+    copy_node_inline(made, t);
     made->left = left;
-    made->right = lay_out(t->right, next);
+    made->right = lay_out_block(t->right, next);
     made->before = (unsigned)(made - first) & MOVED;
     made->count = (unsigned)(*next - first) & MOVED;
     return made;
 }
 
 /* A small tree that is fresh at its top becomes a block. */
-static bool settle_block(cx_forest *forest, const tree **root)
+static bool place_block(cx_forest *forest, const tree **root)
 {
     const tree *t = *root;
     if (!is_fresh(forest, t) || t->count == 0)
@@ -76,7 +76,7 @@ static bool settle_block(cx_forest *forest, const tree **root)
     tree *next = cx_arena_push(forest->arena, t->count * sizeof *next, TREE_ALIGN);
     if (next == NULL)
         return false;
-    *root = lay_out(t, &next);
+    *root = lay_out_block(t, &next);
     return true;
 }
 
@@ -132,7 +132,7 @@ static bool list_runs(const tree *t, run_list *list)
 }
 
 /* In units of TREE_ALIGN. */
-static int64_t distance(const tree *from, const tree *to)
+static int64_t tree_distance(const tree *from, const tree *to)
 {
     return (int64_t)((intptr_t)((uintptr_t)to - (uintptr_t)from) / TREE_ALIGN);
 }
@@ -140,7 +140,7 @@ static int64_t distance(const tree *from, const tree *to)
 static bool is_near(const tree *from, const run_list *list)
 {
     for (uint32_t i = 0; i < list->count; i++) {
-        int64_t away = distance(from, list->runs[i].first);
+        int64_t away = tree_distance(from, list->runs[i].first);
         if (i != list->top && (away < -(1 << 27) || away >= 1 << 27))
             return false;
     }
@@ -159,7 +159,7 @@ static void write_directory(tree *t, const run_list *list, bool near)
     *(uint32_t *)(t + 1) = list->count;
     for (uint32_t i = 0; i < list->count; i++) {
         const tree_run *run = &list->runs[i];
-        int64_t packed = distance(t, run->first) * (RUN_NODES + 1) + (run->end - run->first);
+        int64_t packed = tree_distance(t, run->first) * (RUN_NODES + 1) + (run->end - run->first);
         if (near)
             near_runs[i] = (uint32_t)packed;
         else
@@ -170,9 +170,9 @@ static void write_directory(tree *t, const run_list *list, bool near)
 
 /* --- nodes above blocks -------------------------------------------------------------------- */
 
-static void settle_above_as(tree *made, tree *t)
+static void place_above_as(tree *made, tree *t)
 {
-    settle_node(made, t);
+    copy_node_inline(made, t);
     made->count = 0;
     made->before = DIRECTORY_NONE;
     t->left = made;
@@ -180,7 +180,7 @@ static void settle_above_as(tree *made, tree *t)
 }
 
 /* A node too large for a block, whose children are settled or small.  Small ones go beside it. */
-static bool settle_above(cx_forest *forest, tree *t)
+static bool place_above(cx_forest *forest, tree *t)
 {
     bool left = is_fresh(forest, t->left), right = is_fresh(forest, t->right);
     size_t before = left ? t->left->count : 0, behind = right ? t->right->count : 0;
@@ -188,18 +188,18 @@ static bool settle_above(cx_forest *forest, tree *t)
     if (next == NULL)
         return false;
     if (left)
-        t->left = lay_out(t->left, &next);
+        t->left = lay_out_block(t->left, &next);
     tree *made = next++;
     if (right)
-        t->right = lay_out(t->right, &next);
-    settle_above_as(made, t);
+        t->right = lay_out_block(t->right, &next);
+    place_above_as(made, t);
     return true;
 }
 
 /* The same for the topmost node of a tree, which comes last. */
-static bool settle_topmost(cx_forest *forest, tree *t)
+static bool place_topmost(cx_forest *forest, tree *t)
 {
-    if (!settle_block(forest, &t->left) || !settle_block(forest, &t->right))
+    if (!place_block(forest, &t->left) || !place_block(forest, &t->right))
         return false;
     run_list list;
     bool listed = list_runs(t, &list);
@@ -209,7 +209,7 @@ static bool settle_topmost(cx_forest *forest, tree *t)
     tree *made = cx_arena_push(forest->arena, size, TREE_ALIGN);
     if (made == NULL)
         return false;
-    settle_above_as(made, t);
+    place_above_as(made, t);
     if (!listed || (near && !is_near(made, &list)))
         return true;
     list.runs[list.top] = (tree_run){made, made + 1};
@@ -218,7 +218,7 @@ static bool settle_topmost(cx_forest *forest, tree *t)
 }
 
 /* Both children are small trees or settled: so is this one then. */
-static bool settle_one(cx_forest *forest, tree *t, bool topmost)
+static bool place_one(cx_forest *forest, tree *t, bool topmost)
 {
     const tree *left = t->left, *right = t->right;
     bool small = (left == NULL || left->count != 0) && (right == NULL || right->count != 0);
@@ -227,7 +227,7 @@ static bool settle_one(cx_forest *forest, tree *t, bool topmost)
         t->count = count & MOVED;
         return true;
     }
-    return topmost ? settle_topmost(forest, t) : settle_above(forest, t);
+    return topmost ? place_topmost(forest, t) : place_above(forest, t);
 }
 
 /* True when that child has been dealt with; else it is to be dealt with first. */
@@ -240,7 +240,7 @@ static bool is_ready(const cx_forest *forest, const tree **child)
     return (*child)->count != 0 || !is_fresh(forest, *child);
 }
 
-static bool push(tree_work *work, const tree *t)
+static bool push_tree(tree_work *work, const tree *t)
 {
     tree **slot = cx_vec_push(&work->path, work->alloc);
     if (slot == NULL)
@@ -249,20 +249,20 @@ static bool push(tree_work *work, const tree *t)
     return true;
 }
 
-bool cx_tree_settle(cx_forest *forest, tree_work *work, const tree **root)
+bool cx_tree_place(cx_forest *forest, tree_work *work, const tree **root)
 {
-    bool ok = is_ready(forest, root) || push(work, *root);
+    bool ok = is_ready(forest, root) || push_tree(work, *root);
     while (ok && work->path.count != 0) {
         tree *t = work->path.items[work->path.count - 1];
         if (!is_ready(forest, &t->left)) {
-            ok = push(work, t->left);
+            ok = push_tree(work, t->left);
         } else if (!is_ready(forest, &t->right)) {
-            ok = push(work, t->right);
+            ok = push_tree(work, t->right);
         } else {
             work->path.count--;
-            ok = settle_one(forest, t, work->path.count == 0);
+            ok = place_one(forest, t, work->path.count == 0);
         }
     }
     work->path.count = 0;
-    return ok && is_ready(forest, root) && settle_block(forest, root);
+    return ok && is_ready(forest, root) && place_block(forest, root);
 }
