@@ -1,5 +1,5 @@
 /*
- * cortex/base.h - the words every part of the library shares.
+ * cortex/base.h - the types that every part of the library shares: errors, verdicts, bytes, memory.
  *
  * Three outcomes are kept apart everywhere:
  *
@@ -44,18 +44,18 @@ typedef enum cx_code {
     CX_E_FORMAT,     /* well-formed, but not what this reader accepts */
     CX_E_LIMIT,      /* a named limit was passed */
     CX_E_USAGE,      /* the caller asked for something that makes no sense */
-    CX_E_NOT_FOUND,  /* no such thing */
-    CX_E_EXISTS,     /* it is there already */
-    CX_E_CONFLICT,   /* somebody else changed it first */
+    CX_E_NOT_FOUND,  /* no such file, actor, entry, ... */
+    CX_E_EXISTS,     /* it exists already */
+    CX_E_CONFLICT,   /* another caller changed it first */
     CX_E_DENIED,     /* not allowed */
-    CX_E_BUSY,       /* held by somebody else: try again */
-    CX_E_IO,         /* the operating system said no: see os_errno */
+    CX_E_BUSY,       /* in use by another process or thread: try again */
+    CX_E_IO,         /* an operating system call failed: see os_errno */
     CX_E_NOMEM,      /* out of memory */
     CX_E_TIMEOUT,    /* took longer than allowed */
     CX_E_UNSUPPORTED /* not available in this build or on this machine */
 } cx_code;
 
-/* A one-field struct, so that it cannot be mixed up with an int, a bool or a verdict. */
+/* A one-field struct, so that the compiler refuses to mix it with an int, a bool or a verdict. */
 typedef struct cx_status {
     cx_code code;
 } cx_status;
@@ -108,7 +108,7 @@ typedef struct cx_signature {
     uint8_t bytes[64];
 } cx_signature;
 
-/* Of terminated text; the text is borrowed. */
+/* From zero-terminated text, which is borrowed; not NULL. */
 static inline cx_str cx_str_z(const char *text)
 {
     cx_str str;
@@ -126,9 +126,10 @@ static inline cx_bytes cx_bytes_from(const void *data, size_t size)
 }
 
 /*
- * Memory for long-lived objects.  resize(ctx, NULL, 0, n) allocates, resize(ctx, p, n, 0) frees
- * and returns NULL, anything else moves; NULL for a wanted size > 0 means out of memory and leaves
- * the old block as it was.  Must be callable from every thread that uses the object.
+ * Memory for long-lived objects.  Sizes are in bytes; old_size_bytes is the size with which the
+ * block was allocated.  resize(ctx, NULL, 0, n) allocates n bytes, resize(ctx, p, n, 0) frees and
+ * returns NULL, anything else reallocates.  NULL for a new size > 0 means out of memory; the old
+ * block is then unchanged.  Must be callable from every thread that uses the object.
  */
 typedef struct cx_alloc {
     void *(*resize)(void *ctx, void *block, size_t old_size_bytes, size_t new_size_bytes);
@@ -139,15 +140,15 @@ typedef struct cx_alloc {
 CX_API const cx_alloc *cx_alloc_default(void);
 
 /*
- * Bytes or text that a call gives away: `size` of them, and one zero byte behind that is not
- * counted.  Written only on success, and what was there before is not freed.  cx_owned_done frees
- * it and makes it empty again; an empty one is fine.
+ * Bytes or text that a call returns and the caller owns: `size` bytes, followed by one zero byte
+ * that is not counted.  Written only on success; the previous contents are not freed.  Free it with
+ * cx_owned_done, which makes it empty again and accepts an empty one.
  */
 typedef struct cx_owned {
     uint8_t *data; /* NULL when empty */
     size_t size;
     size_t capacity;       /* for cx_owned_done */
-    const cx_alloc *alloc; /* likewise; must outlive it */
+    const cx_alloc *alloc; /* for cx_owned_done; must outlive the object */
 } cx_owned;
 
 #define CX_OWNED_INIT    \
@@ -155,9 +156,10 @@ typedef struct cx_owned {
         NULL, 0, 0, NULL \
     }
 
+/* `owned` is not NULL. */
 CX_API void cx_owned_done(cx_owned *owned);
 
-/* Both borrowed until cx_owned_done. */
+/* Both borrow from `owned` until cx_owned_done.  The text is "" when it is empty. */
 static inline cx_bytes cx_owned_bytes(const cx_owned *owned)
 {
     return cx_bytes_from(owned->data, owned->size);
@@ -167,13 +169,13 @@ static inline const char *cx_owned_text(const cx_owned *owned)
     return owned->data == NULL ? "" : (const char *)owned->data;
 }
 
-/* "1.2.3"; static storage. */
+/* Version of the library, "1.2.3"; static storage. */
 CX_API const char *cx_version(void);
 
-/* "ok", "not found", ...; static storage. */
+/* Name of a code: "ok", "not found", ...; static storage. */
 CX_API const char *cx_code_name(cx_code code);
 
-/* "holds", "broken", "indeterminate"; static storage. */
+/* Name of a verdict: "holds", "broken", "indeterminate"; static storage. */
 CX_API const char *cx_verdict_name(cx_verdict verdict);
 
 #ifdef __cplusplus

@@ -11,8 +11,9 @@
  *     cx_lattice_close(lattice);
  *
  * A lattice is read once and never changes; every function that takes it as const may be called
- * from several threads at the same time.  Rules and bytes: docs/formats/lattice.md (§ numbers below
- * are of that page).  C11 and C++ clean.
+ * from several threads at the same time.  Pointers and text that a function returns are borrowed
+ * from the object given, and stay valid until it is closed.  Rules and bytes:
+ * docs/formats/lattice.md; § numbers refer to that page.  C11 and C++ clean.
  */
 #ifndef CORTEX_LATTICE_H
 #define CORTEX_LATTICE_H
@@ -25,25 +26,25 @@ extern "C" {
 
 typedef struct cx_lattice cx_lattice;
 
-/* A node's place in the file, from 0; unusable nodes have one too (§4). */
+/* A node's index in the file, from 0; unusable nodes have one too (§4). */
 typedef uint32_t cx_node;
 #define CX_NODE_NONE UINT32_MAX
 
-/* At most this many nodes are read from one file; more is U_LIMIT. */
+/* The most nodes read from one file; more is CX_E_LIMIT "U_LIMIT". */
 #define CX_LATTICE_NODES_MAX 0xFFFFFFF0u
 
 /* --- opening (§1, §9) ---------------------------------------------------------------------- */
 
 typedef struct cx_lattice_options {
     const cx_alloc *alloc;       /* NULL = cx_alloc_default(); must be thread-safe */
-    unsigned threads;            /* readers working at once; 0 = one a core, at most 8 */
-    bool keep_deltas;            /* states will be asked for: keeps each node's state_delta */
-    bool keep_seals;             /* an anchor will be asked for: keeps 32 bytes a node */
+    unsigned threads;            /* concurrent readers; 0 = one per core, at most 8 */
+    bool keep_deltas;            /* store each node's state_delta: needed for states */
+    bool keep_seals;             /* store 32 bytes per node: needed for an anchor */
     uint32_t max_depth;          /* nested brackets, 0 = 1024 */
     uint32_t max_integer_digits; /* 0 = 4300 */
     uint64_t max_bytes;          /* of input, 0 = no limit */
     uint64_t max_nodes;          /* 0 = CX_LATTICE_NODES_MAX */
-    /* Called now and then from a reading thread, never by two at once; total 0 = unknown. */
+    /* Called from time to time from a reading thread, never concurrently; total 0 = unknown. */
     void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
     void *progress_arg;
 } cx_lattice_options;
@@ -54,9 +55,9 @@ typedef struct cx_lattice_options {
     }
 
 /*
- * Reads a file ("-" = standard input).  What cannot be read is an error with a tag U_IO U_UTF8
- * U_BOM U_SYNTAX U_DUPKEY U_NUMBER U_DEPTH U_SHAPE U_EMPTY U_LIMIT (§1.3), byte offset and line;
- * what can be read but is damaged is a finding of cx_lattice_verify.
+ * Reads a file ("-" = standard input).  Unreadable input is an error with a tag U_IO U_UTF8 U_BOM
+ * U_SYNTAX U_DUPKEY U_NUMBER U_DEPTH U_SHAPE U_EMPTY U_LIMIT (§1.3), byte offset and line; readable
+ * but damaged input is a finding of cx_lattice_verify.  `options` may be NULL.
  */
 CX_API CX_MUST_USE cx_status cx_lattice_open(const char *path, const cx_lattice_options *options,
                                              cx_lattice **out, cx_err *err);
@@ -64,16 +65,16 @@ CX_API CX_MUST_USE cx_status cx_lattice_open(const char *path, const cx_lattice_
 CX_API CX_MUST_USE cx_status cx_lattice_open_bytes(cx_bytes bytes,
                                                    const cx_lattice_options *options,
                                                    cx_lattice **out, cx_err *err);
-CX_API void cx_lattice_close(cx_lattice *lattice);
+CX_API void cx_lattice_close(cx_lattice *lattice); /* NULL is accepted */
 
-/* --- looking ------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------- */
 
 typedef enum cx_fork_type {
     CX_FORK_NONE,
     CX_FORK_NATURAL,
     CX_FORK_OBSERVATION,
     CX_FORK_INJECTION,
-    CX_FORK_UNKNOWN /* a string that is none of these: E_FORK_TYPE */
+    CX_FORK_UNKNOWN /* any other string: E_FORK_TYPE */
 } cx_fork_type;
 
 /* Objects read, unusable ones included. */
@@ -83,8 +84,8 @@ CX_API uint32_t cx_lattice_agent_count(const cx_lattice *lattice);
 CX_API cx_str cx_lattice_agent_name(const cx_lattice *lattice, uint32_t agent);
 
 /*
- * The node a person means: "@AGENT" is that agent's head, else a node_id, else a hash (§3.4, §8).
- * CX_NODE_NONE when there is none.
+ * Finds a node by a name as users write it: "@AGENT" is that agent's head, else a node_id, else a
+ * hash (§3.4, §8).  CX_NODE_NONE when not found.
  */
 CX_API cx_node cx_lattice_find(const cx_lattice *lattice, cx_str name);
 
@@ -101,7 +102,7 @@ typedef struct cx_lattice_node_info {
     cx_node lineage; /* lineage parent (§3.4) or CX_NODE_NONE */
     bool in_graph;   /* false: unusable, or a repeated node_id */
     uint64_t offset; /* of its first byte in the input */
-    uint64_t line;   /* 1-based; 0 when the form has no lines to speak of */
+    uint64_t line;   /* 1-based; 0 when the file is not in lines */
 } cx_lattice_node_info;
 
 CX_API void cx_lattice_node(const cx_lattice *lattice, cx_node node, cx_lattice_node_info *out);
@@ -113,11 +114,11 @@ typedef struct cx_lattice_head {
     cx_str hash;
 } cx_lattice_head;
 
-/* An anchor kept where the writer of the lattice cannot write (§5.2). */
+/* An anchor, stored where the writer of the lattice cannot write (§5.2). */
 typedef struct cx_lattice_anchor {
     const cx_lattice_head *heads;
     size_t head_count;
-    bool whole; /* heads are all there may be, and nodes and root are checked too */
+    bool whole; /* no other heads are allowed, and nodes and root are checked too */
     uint64_t nodes;
     cx_digest root;
 } cx_lattice_anchor;
@@ -135,7 +136,7 @@ typedef struct cx_lattice_checks {
         false, false, false, false, NULL \
     }
 
-/* In alphabetical order of their names, which is the order of reports. */
+/* In alphabetical order of their names, the order of reports. */
 typedef enum cx_lattice_code {
     CX_E_AMBIGUOUS,
     CX_E_CONTAIN,
@@ -164,10 +165,10 @@ CX_API const char *cx_lattice_code_name(cx_lattice_code code);
 
 typedef struct cx_lattice_finding {
     cx_lattice_code code;
-    cx_node node;  /* CX_NODE_NONE when none is meant */
-    cx_str id;     /* of the node, "#K" without one, "*" when none is meant */
-    cx_str agent;  /* "?" without one, "*" when none is meant */
-    cx_str detail; /* expected and found, for people; not stable */
+    cx_node node;  /* CX_NODE_NONE when it is not about one node */
+    cx_str id;     /* of the node, "#K" when it has none, "*" when it is not about one node */
+    cx_str agent;  /* "?" when the node has none, "*" when it is not about one agent */
+    cx_str detail; /* expected and found, for users; the wording may change */
 } cx_lattice_finding;
 
 typedef enum cx_lattice_seals {
@@ -185,7 +186,7 @@ typedef enum cx_lattice_anchored {
     CX_ANCHOR_BAD
 } cx_lattice_anchored;
 
-/* What held: a verdict never comes without it (§4.1). */
+/* Which properties held; read it together with the verdict (§4.1). */
 typedef struct cx_lattice_evidence {
     bool hash, monotonic, lineage, containment, structure;
     cx_lattice_seals seals;
@@ -206,11 +207,12 @@ typedef struct cx_lattice_branch {
 
 typedef struct cx_lattice_report cx_lattice_report;
 
-/* checks may be NULL.  The report borrows from the lattice. */
+/* Damage is a verdict, not an error.  `checks` may be NULL.  The report borrows from the lattice,
+ * which must outlive it. */
 CX_API CX_MUST_USE cx_status cx_lattice_verify(const cx_lattice *lattice,
                                                const cx_lattice_checks *checks,
                                                cx_lattice_report **out, cx_err *err);
-CX_API void cx_lattice_report_close(cx_lattice_report *report);
+CX_API void cx_lattice_report_close(cx_lattice_report *report); /* NULL is accepted */
 
 /* CX_HOLDS or CX_BROKEN. */
 CX_API cx_verdict cx_lattice_report_verdict(const cx_lattice_report *report);
@@ -239,7 +241,7 @@ typedef struct cx_agent_priority {
 } cx_agent_priority;
 
 typedef struct cx_state_options {
-    cx_merge_strategy strategy;          /* a node's own event.merge_strategy wins over it */
+    cx_merge_strategy strategy;          /* a node's own event.merge_strategy takes precedence */
     bool base_none;                      /* two-way merges: the one base is the empty state */
     const cx_agent_priority *priorities; /* for CX_MERGE_POLICY; others have 0 */
     size_t priority_count;
@@ -251,15 +253,16 @@ typedef struct cx_state_options {
     }
 
 /*
- * The states of all nodes of a lattice opened with keep_deltas, sharing structure: built once,
- * asked often.  CX_E_FORMAT when the graph has a cycle in the way of a node asked for.
+ * The states of all nodes of a lattice opened with keep_deltas, sharing structure: built once, read
+ * often.  CX_E_FORMAT when a cycle in the graph keeps the state of a wanted node from being built.
+ * `options` may be NULL; the lattice must outlive the states.
  */
 typedef struct cx_states cx_states;
 
 CX_API CX_MUST_USE cx_status cx_states_open(const cx_lattice *lattice,
                                             const cx_state_options *options, cx_states **out,
                                             cx_err *err);
-CX_API void cx_states_close(cx_states *states);
+CX_API void cx_states_close(cx_states *states); /* NULL is accepted */
 
 #ifdef __cplusplus
 }

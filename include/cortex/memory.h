@@ -14,17 +14,17 @@
  *     puts(cx_owned_text(&json));
  *     cx_owned_done(&json);
  *
- * Every write is an entry of the actor's journal and is on the disk when the call returns.  A call
- * that fails changes nothing.  Memories are named by URI (§4.3): matrix://cortex/<Type>/<ULID>#<N>
- * is version N; where a parameter is called `memory`, a bare ULID means the current version.  Edges
- * are matrix://cortex/edge/<ULID>/<type>/<ULID>.
+ * Every write is an entry of the actor's journal and is durable when the call returns.  A call that
+ * fails changes nothing.  Memories are named by URI (§4.3): matrix://cortex/<Type>/<ULID>#<N> is
+ * version N; a parameter named `memory` also accepts a bare ULID, the current version.  Edges are
+ * matrix://cortex/edge/<ULID>/<type>/<ULID>.
  *
  * Answers are one JSON object as UTF-8 text, one line, members in order, times in RFC 3339: the
- * same as `cortex memory --json` prints.  Give them back with cx_owned_done.
+ * same as `cortex memory --json` prints.  Free them with cx_owned_done.
  *
- * Errors carry the format's names as tags; besides those at each call, and those of cortex/
- * journal.h: CX_E_FORMAT "BadURI", CX_E_NOT_FOUND "NotFound", CX_E_USAGE "InvalidArgument".
- * § numbers are of docs/formats/ledger.md.  Thread-safe but for closing.  C11 and C++ clean.
+ * Errors carry the format's names as tags: those listed at each call, those of cortex/journal.h,
+ * and CX_E_FORMAT "BadURI", CX_E_NOT_FOUND "NotFound", CX_E_USAGE "InvalidArgument".  § numbers
+ * refer to docs/formats/ledger.md.  Thread-safe, except for closing.  C11 and C++ clean.
  */
 #ifndef CORTEX_MEMORY_H
 #define CORTEX_MEMORY_H
@@ -35,12 +35,12 @@
 extern "C" {
 #endif
 
-/* At most this many memories come back from one list, find or walk by default. */
+/* The default limit of memories returned by one list, find or walk. */
 #define CX_MEMORIES_LIMIT 100
 
 typedef struct cx_memories cx_memories;
 
-/* A URI, terminated; the longest there is fits. */
+/* A zero-terminated URI; every URI of a memory or edge fits. */
 #define CX_URI_TEXT_SIZE 128
 typedef struct cx_uri_text {
     char text[CX_URI_TEXT_SIZE];
@@ -48,10 +48,10 @@ typedef struct cx_uri_text {
 
 typedef struct cx_memories_options {
     const cx_alloc *alloc;        /* NULL = the ledger's */
-    const char *scheme;           /* of an actor that is new; NULL = the home's */
+    const char *scheme;           /* of a new actor; NULL = the data directory's */
     int64_t (*now_ns)(void *arg); /* nanoseconds since 1970; NULL = the wall clock */
     void *now_arg;
-    bool (*new_id)(void *arg, uint8_t out_id[16]); /* false = none to be had; NULL = ULIDs */
+    bool (*new_id)(void *arg, uint8_t out_id[16]); /* false = failed; NULL = ULIDs */
     void *new_id_arg;
 } cx_memories_options;
 
@@ -64,11 +64,11 @@ typedef struct cx_memories_options {
 CX_API CX_RESULT cx_memories_open(cx_ledger *ledger, const char *actor,
                                   const cx_memories_options *options, cx_memories **out,
                                   cx_err *err);
-CX_API void cx_memories_close(cx_memories *memories); /* NULL is fine */
+CX_API void cx_memories_close(cx_memories *memories); /* NULL is accepted */
 
 /* --- writing (§10) ---------------------------------------------------------------------------- */
 
-/* What a version holds. */
+/* The content of one version. */
 typedef struct cx_memories_content {
     cx_str data;                     /* a JSON object with members of the type's (§4.1) */
     cx_bytes data_cbor;              /* in place of it: the canonical CBOR; at most 16 MiB */
@@ -80,10 +80,10 @@ typedef struct cx_memories_content {
     float confidence; /* above 0, to 1; 0 = 1 */
     bool expires;
     int64_t expires_at_s; /* since 1970; that second is still good */
-    const char *brief;    /* your own forms (§4.2), both or none: at most 50 tokens .. */
-    const char *medium;   /* .. and 200, a token being 4 bytes; NULL = made from the data */
+    const char *brief;    /* short form (§4.2), at most 50 tokens of 4 bytes; both or none .. */
+    const char *medium;   /* .. medium form, at most 200; NULL = derived from the data */
     const char *by;       /* NULL = the actor */
-    bool blind;           /* salted, so that what was erased cannot be guessed from its hash */
+    bool blind;           /* salted, so that erased content cannot be guessed from its hash */
 } cx_memories_content;
 
 #define CX_MEMORIES_CONTENT_INIT                                                              \
@@ -97,7 +97,7 @@ typedef struct cx_memories_frame { /* what a memory is about: "acquire", "servic
     const char *ref;
 } cx_memories_frame;
 
-/* What a memory has besides its versions. */
+/* The properties of a memory that are not part of a version. */
 typedef struct cx_memories_labels {
     const char *const *tags; /* at most 16 */
     size_t tag_count;
@@ -134,15 +134,15 @@ typedef struct cx_memories_draft {
  */
 CX_API CX_RESULT cx_memories_write(cx_memories *memories, const cx_memories_draft *draft,
                                    cx_uri_text *out_uri, cx_err *err);
-/* The next version of a memory; `uri` must name the current one: CX_E_CONFLICT "VersionConflict"
- * when somebody was faster.  Errors as for writing, and "Tombstoned". */
+/* Writes the next version of a memory; `uri` must name the current version: CX_E_CONFLICT
+ * "VersionConflict" when another writer came first.  Errors as for writing, and "Tombstoned". */
 CX_API CX_RESULT cx_memories_update(cx_memories *memories, const char *uri,
                                     const cx_memories_content *content, cx_uri_text *out_uri,
                                     cx_err *err);
 
 typedef struct cx_memories_relabel {
     cx_memories_labels labels;
-    bool set_tags, set_frames, set_importance, set_visibility; /* the others stay as they are */
+    bool set_tags, set_frames, set_importance, set_visibility; /* the others are unchanged */
     const cx_digest *if_head; /* "head_hash" as read; else CX_E_CONFLICT "HeadConflict" */
     const char *by;           /* NULL = the actor */
 } cx_memories_relabel;
@@ -155,11 +155,12 @@ typedef struct cx_memories_relabel {
 CX_API CX_RESULT cx_memories_update_labels(cx_memories *memories, const char *memory,
                                            const cx_memories_relabel *relabel, cx_err *err);
 
-/* Dead from now on, still there to read.  The second call succeeds and writes nothing. */
+/* Marks a memory as deleted; it stays readable.  A second call succeeds and writes nothing. */
 CX_API CX_RESULT cx_memories_tombstone(cx_memories *memories, const char *memory,
                                        const char *reason, const char *by, cx_err *err);
-/* Dead, and every text of all its versions destroyed, after an entry that says who and why; all
- * proofs still hold.  The second call succeeds and writes nothing. */
+/* Marks a memory as deleted and destroys the content of all its versions, after appending an entry
+ * that records who erased it and why; all proofs still hold.  A second call succeeds and writes
+ * nothing. */
 CX_API CX_RESULT cx_memories_erase(cx_memories *memories, const char *memory, const char *reason,
                                    const char *by, cx_err *err);
 
@@ -180,14 +181,15 @@ typedef struct cx_memories_edge {
         NULL, NULL, NULL, 0.0f, {NULL, 0}, NULL, false \
     }
 
-/* *out_written (may be NULL): false when the edge was there already.  `out_uri` may be NULL. */
+/* Adds an edge.  *out_written (may be NULL): false when it existed already.  `out_uri` may be NULL.
+ */
 CX_API CX_RESULT cx_memories_link(cx_memories *memories, const cx_memories_edge *edge,
                                   cx_uri_text *out_uri, bool *out_written, cx_err *err);
-/* *out_written (may be NULL): false when it was removed already. */
+/* Removes an edge.  *out_written (may be NULL): false when it was removed already. */
 CX_API CX_RESULT cx_memories_unlink(cx_memories *memories, const char *edge_uri, const char *reason,
                                     const char *by, bool *out_written, cx_err *err);
 
-/* The vector of a memory at the version its URI names, for cx_memories_query.near. */
+/* Stores the embedding vector of a memory version, for cx_memories_query.near. */
 CX_API CX_RESULT cx_memories_embed(cx_memories *memories, const char *memory, const char *model,
                                    const float *values, size_t dim, cx_err *err);
 
@@ -195,33 +197,34 @@ typedef struct cx_memories_outcome {
     const char *intent;
     bool failed;
     const char *reason;
-    const char *const *cited; /* URIs; what cannot be used is passed over; at most 256 */
+    const char *const *cited; /* URIs, at most 256; unusable ones are skipped */
     size_t cited_count;
     const char *by; /* NULL = the actor */
 } cx_memories_outcome;
 
 typedef struct cx_memories_attested {
     uint64_t seq; /* of the entry */
-    size_t used;  /* of what was cited */
-    bool learned; /* what is found first has changed by it */
+    size_t used;  /* number of cited memories that were usable */
+    bool learned; /* the salience weights, and so the order of results, have changed */
 } cx_memories_attested;
 
-/* How it went, and what it rested on.  CX_E_DENIED "RateLimited".  `out` may be NULL. */
+/* Records an outcome and the memories it rested on.  CX_E_DENIED "RateLimited".  `out` may be NULL.
+ */
 CX_API CX_RESULT cx_memories_attest(cx_memories *memories, const cx_memories_outcome *outcome,
                                     cx_memories_attested *out, cx_err *err);
 
 typedef struct cx_memories_compaction {
-    const char *const *in_context; /* memories the agent has before it */
+    const char *const *in_context; /* URIs of memories in the agent's context */
     size_t in_context_count;
-    const char *const *load_bearing; /* those it cannot do without */
+    const char *const *load_bearing; /* URIs of those that must stay in full */
     size_t load_bearing_count;
     uint64_t budget_tokens; /* 0 = 4000 */
     const char *intent;
     const char *step;
 } cx_memories_compaction;
 
-/* What to keep in full and what in short; journaled.  {"actor","budget","compacted":[{"salience",
- * "short","uri"}],"kept":[uri],"uri"}. */
+/* Decides which memories stay in full and which in short form; journaled.  {"actor","budget",
+ * "compacted":[{"salience","short","uri"}],"kept":[uri],"uri"}. */
 CX_API CX_RESULT cx_memories_compact(cx_memories *memories,
                                      const cx_memories_compaction *compaction, cx_owned *out,
                                      cx_err *err);
@@ -232,14 +235,14 @@ CX_API CX_RESULT cx_memories_compact(cx_memories *memories,
  * the memory's. */
 CX_API CX_RESULT cx_memories_get(cx_memories *memories, const char *memory, cx_owned *out,
                                  cx_err *err);
-/* The data alone: canonical CBOR, as cx_memories_content.data_cbor takes it; empty when erased. */
+/* The data only: canonical CBOR, as in cx_memories_content.data_cbor; empty when erased. */
 CX_API CX_RESULT cx_memories_get_data(cx_memories *memories, const char *memory, cx_owned *out,
                                       cx_err *err);
 
 typedef struct cx_memories_listing {
     const char *type; /* NULL = all */
     bool with_tombstoned;
-    const char *after; /* a ULID: begin behind it; NULL = at the first */
+    const char *after; /* a ULID: begin after it; NULL = with the first */
     size_t limit;      /* 0 = CX_MEMORIES_LIMIT */
 } cx_memories_listing;
 
@@ -253,7 +256,7 @@ typedef struct cx_memories_listing {
 CX_API CX_RESULT cx_memories_list(cx_memories *memories, const cx_memories_listing *listing,
                                   cx_owned *out, cx_err *err);
 
-/* At least one of types, tags, from and near. */
+/* At least one of types, tags, from and near is required. */
 typedef struct cx_memories_query {
     const char *const *types; /* any of them */
     size_t type_count;
@@ -261,18 +264,18 @@ typedef struct cx_memories_query {
     size_t tag_count;
     const char *frame_verb; /* NULL = none; with frame_ref */
     const char *frame_ref;
-    const char *from;   /* what this memory has live edges to .. */
+    const char *from;   /* memories to which this one has live edges .. */
     const char *follow; /* .. of this type; NULL = any */
-    const float *near;  /* most similar first; vectors of other sizes are left out */
+    const float *near;  /* a vector: most similar first; vectors of other sizes are skipped */
     size_t near_dim;
     const char *field;    /* a member of the data .. */
     const char *field_op; /* .. = != < <= > >= contains .. */
     const char *field_value;
     size_t limit;           /* at most 1000; 0 = CX_MEMORIES_LIMIT, or none with a budget */
-    uint64_t budget_tokens; /* of medium forms; 0 = none.  What does not fit is passed over */
+    uint64_t budget_tokens; /* of medium forms; 0 = none.  Memories that do not fit are skipped */
     bool with_tombstoned;
     bool with_expired;
-    const char *journal_as; /* journals the search (find_late) under this name; NULL = does not */
+    const char *journal_as; /* journal the search (find_late) under this name; NULL = do not */
 } cx_memories_query;
 
 #define CX_MEMORIES_QUERY_INIT                                                                   \
@@ -282,12 +285,12 @@ typedef struct cx_memories_query {
     }
 
 /* By salience, or similarity: {"actor","count","memories":[{..,"salience","similarity"}]}.
- * CX_E_USAGE "InvalidArgument" when it is not bounded. */
+ * CX_E_USAGE "InvalidArgument" when none of the required members is set. */
 CX_API CX_RESULT cx_memories_find(cx_memories *memories, const cx_memories_query *query,
                                   cx_owned *out, cx_err *err);
-/* What an agent should have before it: identity, hard constraints, active goals, then facts by
- * salience.  As for find.  CX_E_LIMIT "BudgetUnreachable" when the first three do
- * not fit. */
+/* The memories for an agent's context: identity, hard constraints, active goals, then facts by
+ * salience.  The answer is as for find.  CX_E_LIMIT "BudgetUnreachable" when the first three do not
+ * fit. */
 CX_API CX_RESULT cx_memories_context(cx_memories *memories, uint64_t budget_tokens, cx_owned *out,
                                      cx_err *err);
 
@@ -307,7 +310,7 @@ typedef struct cx_memories_edge_query {
 CX_API CX_RESULT cx_memories_edges(cx_memories *memories, const char *memory,
                                    const cx_memories_edge_query *query, cx_owned *out, cx_err *err);
 /* Breadth first over live edges, at most 8 deep: {"actor","cut","steps":[{"by","depth","from","id",
- * "short","uri"}]}; "cut": there was more. */
+ * "short","uri"}]}; "cut": a limit was reached. */
 CX_API CX_RESULT cx_memories_walk(cx_memories *memories, const char *memory, unsigned depth_max,
                                   bool backwards, cx_owned *out, cx_err *err);
 /* Numbers of the entries about a memory, oldest first, for cx_ledger_read: {"actor","count",

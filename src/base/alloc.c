@@ -9,11 +9,11 @@
 
 #include "base/bytes.h"
 
-/* Blocks from here on are worth huge pages: filling them faults once in 2 MiB, not in 4 KiB. */
+/* Blocks of this size or more use huge pages: one page fault per 2 MiB rather than per 4 KiB. */
 #define HUGE_BYTES ((size_t)4 << 20)
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
-/* A huge page needs its place: a block that starts anywhere is a quarter small pages. */
+/* Aligned to a huge page: an unaligned block of this size is a quarter small pages. */
 static void *align_huge_block(void *block, size_t size_bytes)
 {
     if (block != NULL || size_bytes < HUGE_BYTES)
@@ -21,7 +21,7 @@ static void *align_huge_block(void *block, size_t size_bytes)
     return posix_memalign(&block, HUGE_PAGE_BYTES, size_bytes) == 0 ? block : NULL;
 }
 
-/* A hint: where the system has no huge pages nothing changes. */
+/* A hint, without effect on systems that have no huge pages. */
 static void *advise_huge_pages(void *block, size_t size_bytes)
 {
     uintptr_t page = 4096, start = ((uintptr_t)block + page - 1) & ~(page - 1);

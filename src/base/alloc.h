@@ -1,5 +1,6 @@
 /*
- * alloc.h - thin calls over cx_alloc.  Sizes are given back on free: allocators need no headers.
+ * alloc.h - helpers over cx_alloc.  Callers pass the size when freeing, so that an allocator needs
+ * no block headers.
  */
 #ifndef CX_BASE_ALLOC_H
 #define CX_BASE_ALLOC_H
@@ -19,9 +20,9 @@ static inline void cx_alloc_free(const cx_alloc *alloc, void *block, size_t size
 }
 
 /*
- * For a process that lives long, called before it starts threads: blocks from 1 MiB on come from
- * the system and go back to it when freed.  Left alone, the C library raises that limit to the
- * largest block it has seen, and what one large answer took stays with its thread for ever.
+ * For long-lived processes, to be called before threads start: blocks of 1 MiB or more are mapped
+ * from the system and unmapped when freed.  By default the C library raises that threshold to the
+ * largest block it has seen, and the memory of one large response stays with its thread.
  */
 void cx_alloc_return_large(void);
 

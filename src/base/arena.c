@@ -2,7 +2,7 @@
  * arena.c - chunked bump allocation.
  *
  * Invariants:
- *   I1  chunks form one list; those behind `current` are empty and reusable;
+ *   I1  chunks form one list; those after `current` are empty and reusable;
  *   I2  cursor and end lie in `current`, or both are NULL when there is no chunk;
  *   I3  total_bytes is the sum of all chunks, headers included, and never passes limit_bytes.
  */
@@ -18,7 +18,7 @@
 #include <sanitizer/asan_interface.h>
 #define POISON(at, size) ASAN_POISON_MEMORY_REGION((at), (size))
 #define UNPOISON(at, size) ASAN_UNPOISON_MEMORY_REGION((at), (size))
-#define RED_ZONE ((size_t)16) /* poisoned bytes behind every block */
+#define RED_ZONE ((size_t)16) /* poisoned bytes after every block */
 #else
 #define POISON(at, size) ((void)(at), (void)(size))
 #define UNPOISON(at, size) ((void)(at), (void)(size))
@@ -75,7 +75,7 @@ void cx_arena_reset(cx_arena *arena, cx_arena_mark mark)
     POISON(arena->cursor, (size_t)(arena->end - arena->cursor));
 }
 
-/* Appends a chunk with room for `needed` data bytes behind the current one. */
+/* Inserts a chunk for `needed` data bytes after the current one. */
 static bool add_chunk(cx_arena *arena, size_t needed)
 {
     size_t size = arena->current == NULL ? FIRST_CHUNK_BYTES : arena->current->size_bytes * 2;

@@ -8,8 +8,8 @@
  *     cx_arena_reset(&arena, mark);          everything pushed since the mark is gone
  *     cx_arena_done(&arena);
  *
- * Not thread-safe.  Chunks grow geometrically and are kept on reset, so a loop over documents
- * soon stops allocating.  Under AddressSanitizer memory behind the cursor is poisoned.
+ * Not thread-safe.  Chunks grow geometrically and are reused after a reset, so that a loop over
+ * documents soon stops allocating.  Under AddressSanitizer memory past the cursor is poisoned.
  */
 #ifndef CX_BASE_ARENA_H
 #define CX_BASE_ARENA_H
@@ -24,7 +24,7 @@ typedef struct cx_arena_chunk cx_arena_chunk;
 typedef struct cx_arena {
     const cx_alloc *alloc;
     cx_arena_chunk *first;   /* all chunks, oldest first */
-    cx_arena_chunk *current; /* the one being filled; those behind it are empty */
+    cx_arena_chunk *current; /* the chunk in use; those after it are empty */
     uint8_t *cursor;
     uint8_t *end;
     size_t limit_bytes; /* on the sum of chunks; 0 = none */
@@ -77,7 +77,7 @@ static inline void *cx_arena_push(cx_arena *arena, size_t size_bytes, size_t ali
 void *cx_arena_push_array(cx_arena *arena, size_t count, size_t item_size_bytes,
                           size_t align_bytes);
 
-/* Copies; the copy has one zero byte behind it, not counted.  Data is NULL when out of memory. */
+/* Copies text and adds one zero byte, not counted.  Data is NULL when out of memory. */
 cx_str cx_arena_copy_str(cx_arena *arena, cx_str text);
 
 /* printf into the arena; data is NULL when out of memory. */

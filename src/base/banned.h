@@ -1,11 +1,11 @@
 /*
- * banned.h - functions this project does not call.  Forced into every one of its .c files by the
- * build, so that a use is a compile error rather than a review comment.
+ * banned.h - functions that this project does not call.  The build includes this header in every .c
+ * file, so that a use is a compile error.
  */
 #ifndef CX_BASE_BANNED_H
 #define CX_BASE_BANNED_H
 
-/* Pulled in first: their own declarations must not meet the poison below. */
+/* Included first: their own declarations must precede the poison below. */
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /*
  * buf.h - owned bytes that grow.
  *
- * Appending never returns an error: when memory runs out the buffer turns `failed`, what is
- * appended from then on is of no use, and cx_buf_check says so once at the end.  Writers stay
- * readable that way and nothing is lost silently, because a failed buffer has no contents to use.
+ * Appending never returns an error: when memory runs out the buffer becomes `failed`, later appends
+ * are ignored, and cx_buf_check reports it once at the end.  This keeps writers readable and loses
+ * nothing silently, because callers must not use the contents of a failed buffer.
  */
 #ifndef CX_BASE_BUF_H
 #define CX_BASE_BUF_H
@@ -23,7 +23,7 @@ typedef struct cx_buf {
 void cx_buf_init(cx_buf *buf, const cx_alloc *alloc);
 void cx_buf_done(cx_buf *buf);
 
-/* Empties it, keeps the memory, clears `failed`. */
+/* Removes the contents, retains the memory, clears `failed`. */
 static inline void cx_buf_clear(cx_buf *buf)
 {
     buf->size = 0;
@@ -36,7 +36,8 @@ CX_RESULT cx_buf_check(const cx_buf *buf, cx_err *err);
 /* Slow path of cx_buf_reserve: false when out of memory. */
 bool cx_buf_grow(cx_buf *buf, size_t more_bytes);
 
-/* Room for `more_bytes` behind the contents, or NULL; commit with cx_buf_advance. */
+/* Space for `more_bytes` after the contents, or NULL when out of memory; commit with
+ * cx_buf_advance. */
 static inline uint8_t *cx_buf_reserve(cx_buf *buf, size_t more_bytes)
 {
     if (CX_UNLIKELY(buf->capacity - buf->size < more_bytes) && !cx_buf_grow(buf, more_bytes))
@@ -52,9 +53,9 @@ static inline void cx_buf_advance(cx_buf *buf, size_t size_bytes)
 
 static inline void cx_buf_add(cx_buf *buf, const void *data, size_t size_bytes)
 {
-    uint8_t *room;
-    if (size_bytes != 0 && (room = cx_buf_reserve(buf, size_bytes)) != NULL) {
-        memcpy(room, data, size_bytes);
+    uint8_t *space;
+    if (size_bytes != 0 && (space = cx_buf_reserve(buf, size_bytes)) != NULL) {
+        memcpy(space, data, size_bytes);
         buf->size += size_bytes;
     }
 }
@@ -70,9 +71,9 @@ static inline void cx_buf_add_z(cx_buf *buf, const char *text)
 
 static inline void cx_buf_add_byte(cx_buf *buf, uint8_t byte)
 {
-    uint8_t *room = cx_buf_reserve(buf, 1);
-    if (room != NULL) {
-        *room = byte;
+    uint8_t *space = cx_buf_reserve(buf, 1);
+    if (space != NULL) {
+        *space = byte;
         buf->size += 1;
     }
 }

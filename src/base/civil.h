@@ -2,8 +2,8 @@
  * civil.h - the proleptic Gregorian calendar, in UTC: days and dates, without a time zone or
  * locale.
  *
- * Days count from 1970-01-01.  The arithmetic takes years that begin in March, so that the leap day
- * is the last of its year, in eras of 400 (H. Hinnant, "chrono-compatible low-level date
+ * Days count from 1970-01-01.  The arithmetic uses years that begin in March, so that the leap day
+ * is the last day of its year, in eras of 400 years (H. Hinnant, "chrono-compatible low-level date
  * algorithms").
  */
 #ifndef CX_BASE_CIVIL_H
@@ -18,13 +18,13 @@ typedef struct cx_civil {
     unsigned month, day; /* from 1 */
 } cx_civil;
 
-/* Any year whose days fit; month and day as they are in a calendar. */
+/* `date` is a valid calendar date whose day number fits int64_t. */
 int64_t cx_civil_days(cx_civil date);
 cx_civil cx_civil_of_days(int64_t days);
-/* Of a month, 1..12. */
+/* Number of days in a month, 1..12. */
 unsigned cx_civil_days_in(int64_t year, unsigned month);
 
-/* A moment, taken apart; nothing is rounded up. */
+/* A time as calendar fields, rounded down. */
 typedef struct cx_civil_time {
     cx_civil date;
     unsigned hour, minute, second;

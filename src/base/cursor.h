@@ -1,8 +1,8 @@
 /*
  * cursor.h - bounds-checked reading and writing over fixed memory.
  *
- * A reader that ran past its end stays failed: later reads give zeros, and cx_reader_ok is asked
- * once.  Integers are big-endian, as in every Cortex format.
+ * A reader that ran past its end stays failed: later reads return zeros, and the caller checks
+ * cx_reader_ok once, at the end.  Integers are big-endian, as in every Cortex format.
  */
 #ifndef CX_BASE_CURSOR_H
 #define CX_BASE_CURSOR_H

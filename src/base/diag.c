@@ -1,5 +1,5 @@
 /*
- * diag.c - the end of the program when an invariant is broken.
+ * diag.c - aborts the program when an invariant is broken.
  */
 #include "base/diag.h"
 

@@ -1,9 +1,9 @@
 /*
  * diag.h - assertions.
  *
- * CX_ASSERT states what must be true and stays on in release builds: a recorder that goes on after
- * a broken invariant would write false evidence.  CX_DEBUG_ASSERT is for costly checks in dev and
- * sanitizer builds.  Input never reaches an assertion unchecked.
+ * CX_ASSERT states an invariant and stays enabled in release builds: a recorder that continues
+ * after a broken invariant would write false evidence.  CX_DEBUG_ASSERT is for costly checks in
+ * debug and sanitizer builds.  External input never reaches an assertion unchecked.
  */
 #ifndef CX_BASE_DIAG_H
 #define CX_BASE_DIAG_H

@@ -1,5 +1,5 @@
 /*
- * io.c - the operating system, and what is built on a cx_io.
+ * io.c - cx_io over the operating system, and the functions built on any cx_io.
  */
 #include "base/io.h"
 
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- the real one -------------------------------------------------------------------------- */
+/* --- cx_io over the operating system --------------------------------------------------------- */
 
 static int system_open(const cx_io *io, const char *path, unsigned flags, cx_file *out)
 {
@@ -83,7 +83,7 @@ static int system_sync(const cx_io *io, cx_file file, bool data_only)
 static void system_start_sync(const cx_io *io, cx_file file, uint64_t offset, uint64_t size)
 {
     (void)io;
-    /* Only this flag: with those that wait, an error would be told here and not by the sync. */
+    /* Only this flag: with those that wait, an error would be reported here and not by the sync. */
     (void)sync_file_range(file, (off_t)offset, (off_t)size, SYNC_FILE_RANGE_WRITE);
 }
 
@@ -160,8 +160,8 @@ static int system_allocate(const cx_io *io, cx_file file, uint64_t size)
     return -failed;
 }
 
-/* Locks of the open file description: unlike those of the process they keep two openings in one
- * process apart, and closing another descriptor of the file does not end them. */
+/* Locks of the open file description: unlike process locks they also exclude two opens in one
+ * process, and closing another descriptor of the file does not release them. */
 static struct flock whole_file(void)
 {
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -257,7 +257,7 @@ const cx_io *cx_io_system(void)
     return &io;
 }
 
-/* --- on top of any ------------------------------------------------------------------------- */
+/* --- functions over any cx_io ---------------------------------------------------------------- */
 
 cx_status cx_io_read_some(const cx_io *io, cx_file file, const char *path, void *data, size_t size,
                           size_t *out_size, cx_err *err)
@@ -345,7 +345,7 @@ cx_status cx_io_read_file(const cx_io *io, const char *path, size_t limit_bytes,
     size_t start = buf->size;
     size_t step = size < ((size_t)1 << 30) ? (size_t)size + 1 : (size_t)1 << 30;
     for (;;) {
-        /* One byte past the limit tells as much as all of them. */
+        /* One byte past the limit is enough to detect that the file is too long. */
         size_t left = limit_bytes - (buf->size - start);
         if (step > left)
             step = left + 1;

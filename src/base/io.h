@@ -1,8 +1,9 @@
 /*
- * io.h - the one place where the program meets files, clocks and randomness.
+ * io.h - files, clocks and randomness as an interface.
  *
- * Everything goes through a cx_io, so that tests can fail the n-th call, tear writes and set the
- * clock, and so that replay is deterministic.  cx_io_system() is the real one.  Thread-safe.
+ * Modules reach them only through a cx_io, so that tests can fail the n-th call, tear writes and
+ * set the clock, and so that replay is deterministic.  cx_io_system() is the implementation over
+ * the operating system.  Thread-safe.
  */
 #ifndef CX_BASE_IO_H
 #define CX_BASE_IO_H
@@ -41,24 +42,24 @@ struct cx_io {
     int64_t (*pwrite)(const cx_io *io, cx_file file, const void *data, size_t size,
                       uint64_t offset);
     int (*sync)(const cx_io *io, cx_file file, bool data_only);
-    /* What was written there may go to the disk now rather than with the next sync.  Waits for
-     * nothing and promises nothing; what goes wrong is told by that sync. */
+    /* Starts writeback of a range.  Does not wait and guarantees nothing; the next sync reports
+     * errors. */
     void (*start_sync)(const cx_io *io, cx_file file, uint64_t offset, uint64_t size);
-    /* What is on the disk of this file need not stay in memory as well.  Changes nothing else. */
+    /* The page cache may drop the pages of this file that are on the disk.  A hint. */
     void (*forget)(const cx_io *io, cx_file file);
     int (*truncate)(const cx_io *io, cx_file file, uint64_t size);
     int (*size)(const cx_io *io, cx_file file, uint64_t *out, bool *out_regular);
     int (*rename)(const cx_io *io, const char *from, const char *to);
     int (*unlink)(const cx_io *io, const char *path);
     int (*mkdir)(const cx_io *io, const char *path);
-    /* Names in no order, without "." and ".."; what was said no to is no error. */
+    /* Names in no order, without "." and "..".  A callback that stops the listing is no error. */
     int (*list)(const cx_io *io, const char *path, cx_io_name *name, void *arg);
-    /* Takes room on the disk for the first `size` bytes, of which the new ones read as zeros. */
+    /* Reserves disk space for the first `size` bytes; bytes past the old end read as zeros. */
     int (*allocate)(const cx_io *io, cx_file file, uint64_t size);
     /* An exclusive lock that ends when the file is closed, at the latest with the process; -EAGAIN
-     * when somebody else has it, be it another opening in this process. */
+     * when another open of the file has it, in this process or another. */
     int (*lock)(const cx_io *io, cx_file file);
-    /* Whether somebody else has that lock.  Takes nothing. */
+    /* Whether another open of the file has that lock.  Does not acquire it. */
     int (*locked)(const cx_io *io, cx_file file, bool *out_locked);
     uint64_t (*process_id)(const cx_io *io);
     uint64_t (*wall_ns)(const cx_io *io);      /* since 1970-01-01 UTC */
@@ -69,7 +70,8 @@ struct cx_io {
 
 const cx_io *cx_io_system(void);
 
-/* Retries short reads and EINTR; *out_size < size only at the end of the file. */
+/* Reads `size` bytes, retrying short reads and EINTR; *out_size < size only at the end of the file.
+ */
 CX_RESULT cx_io_read_some(const cx_io *io, cx_file file, const char *path, void *data, size_t size,
                           size_t *out_size, cx_err *err);
 
@@ -83,20 +85,21 @@ CX_RESULT cx_io_read_at(const cx_io *io, cx_file file, const char *path, void *d
 CX_RESULT cx_io_write_at(const cx_io *io, cx_file file, const char *path, const void *data,
                          size_t size, uint64_t offset, cx_err *err);
 
-/* Makes what was made, renamed and removed in a folder durable. */
+/* Makes creations, renames and removals in a folder durable. */
 CX_RESULT cx_io_sync_folder(const cx_io *io, const char *folder, cx_err *err);
 
 /* Appends the whole file ("-" = standard input) to buf; CX_E_LIMIT when longer than limit_bytes. */
 CX_RESULT cx_io_read_file(const cx_io *io, const char *path, size_t limit_bytes, cx_buf *buf,
                           cx_err *err);
 
-/* Replaces a file in one step: temporary name beside it, sync, rename, sync of the folder. */
+/* Replaces a file atomically: temporary file in the same folder, sync, rename, sync of the
+ * folder. */
 CX_RESULT cx_io_replace_file(const cx_io *io, const char *path, cx_bytes contents, cx_err *err);
 /* The same for a file that only its owner may read (mode 0600). */
 CX_RESULT cx_io_replace_private_file(const cx_io *io, const char *path, cx_bytes contents,
                                      cx_err *err);
 
-/* A seed for hash maps; 0 when randomness is out of reach. */
+/* A random seed for hash maps; 0 when random bytes cannot be read. */
 uint64_t cx_io_seed(const cx_io *io);
 
 #endif

@@ -3,7 +3,8 @@
  *
  * Invariants:
  *   I1  slot_count is 0 or a power of two; at most 3/4 of the slots are used;
- *   I2  a slot is used when its hash is not 0; a key lies in the first free run from its home slot.
+ *   I2  a slot is used when its hash is not 0; a key is in the run of used slots that starts at the
+ *       slot of its hash.
  */
 #include "base/map.h"
 
@@ -18,15 +19,15 @@ static uint64_t read64(const uint8_t *data)
     return value;
 }
 
-/* The two halves of the 128-bit product folded together: every input bit reaches every output. */
+/* The two halves of the 128-bit product combined: every input bit affects every output bit. */
 static uint64_t fold_product(uint64_t a, uint64_t b)
 {
     cx_wide product = cx_wide_product(a, b);
     return product.low ^ product.high;
 }
 
-/* Both sides of every product hold something of the seed: a side that can be made zero from outside
- * would let the other one be whatever it likes. */
+/* Both factors of every product depend on the seed: an input that makes one factor zero would make
+ * the other one irrelevant. */
 static inline uint64_t hash_bytes(uint64_t seed, const void *data, size_t size_bytes)
 {
     const uint64_t k0 = 0x9e3779b97f4a7c15u, k1 = 0xd1b54a32d192ed03u;
@@ -77,7 +78,7 @@ uint64_t cx_map_hash(const cx_map *map, cx_str key)
     return hash == 0 ? 1 : hash;
 }
 
-/* The slot holding the key, or the free one where it belongs (I2). */
+/* The slot of the key, or the free slot where it would be inserted (I2). */
 static cx_map_slot *find_slot(const cx_map *map, cx_str key, uint64_t hash)
 {
     size_t mask = map->slot_count - 1;

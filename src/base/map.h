@@ -28,7 +28,7 @@ typedef struct cx_map {
 void cx_map_init(cx_map *map, const cx_alloc *alloc, uint64_t seed);
 void cx_map_done(cx_map *map);
 
-/* Room for `count` keys without rehashing. */
+/* Reserves space for `count` keys without rehashing. */
 CX_RESULT cx_map_reserve(cx_map *map, size_t count, cx_err *err);
 
 /* The key's hash under the map's seed, never 0. */
@@ -48,7 +48,7 @@ CX_RESULT cx_map_put_hashed(cx_map *map, cx_str key, uint64_t hash, uint64_t **o
 
 /* 64-bit hash of bytes under a seed; stable within a process only. */
 uint64_t cx_map_hash_bytes(uint64_t seed, const void *data, size_t size_bytes);
-/* 32 bits of it, of `count` digests that stand stride_bytes apart. */
+/* 32 bits of that hash for each of `count` digests at intervals of stride_bytes. */
 void cx_map_hash_digests(uint64_t seed, const uint8_t *data, size_t stride_bytes, size_t count,
                          uint32_t *out);
 

@@ -1,5 +1,5 @@
 /*
- * owned.c - bytes that a caller of the library owns.
+ * owned.c - cx_owned: bytes that a caller of the library owns.
  */
 #include "base/owned.h"
 

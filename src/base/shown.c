@@ -1,5 +1,5 @@
 /*
- * shown.c - which characters act, and what is shown in place of them.
+ * shown.c - which characters are escaped, and their escaped forms.
  */
 #include "base/shown.h"
 
@@ -32,7 +32,7 @@ static size_t put_code(char *out, uint32_t code)
     return size + put_hex(out + size, 'u', 0xDC00 + (code & 0x3FF), 4);
 }
 
-/* A lone surrogate, as text inside of the program has it (utf8.h). */
+/* A lone surrogate in its 3-byte form (utf8.h). */
 static bool is_surrogate(const uint8_t *data, size_t size)
 {
     return size >= 3 && data[0] == 0xED && data[1] >= 0xA0 && data[1] <= 0xBF &&
@@ -60,7 +60,7 @@ static bool is_plain(uint8_t byte)
     return (byte >= 0x20 && byte < 0x7F) || byte == '\n' || byte == '\t';
 }
 
-/* ESC [ digits and semicolons, m: how long it is, 0 when there is none. */
+/* Size of the colour sequence at `data` (ESC [ digits and semicolons, m), 0 when there is none. */
 static size_t colour_size(const uint8_t *data, size_t size)
 {
     if (size < 3 || data[0] != 0x1B || data[1] != '[')

@@ -1,40 +1,40 @@
 /*
- * shown.h - text from outside, as it may be shown to people.
+ * shown.h - escapes untrusted text for display.
  *
- * A name, a message or a file's contents can hold characters that act instead of being read: they
- * move the cursor, set the title of a terminal, turn the direction of a line around, or are not
- * seen at all.  Here is the one answer to which those are and how they are shown: \u001b as JSON
- * spells them (two of them above U+FFFF), \x9b for a byte that is no text.  Everything that goes to
- * a terminal, and every cx_err, passes through here; inside of a JSON string the first form is the
- * same string still.
+ * A name, a message or a file's contents can contain characters that act on a terminal or mislead
+ * the reader: they move the cursor, set the title, reverse the direction of a line, or are
+ * invisible.  This file defines which those are and how they are escaped: \u001b as in JSON (two
+ * escapes above U+FFFF), \x9b for a byte that is not valid UTF-8.  Everything written to a
+ * terminal, and every cx_err, passes through here; inside of a JSON string the first form denotes
+ * the same string.
  */
 #ifndef CX_BASE_SHOWN_H
 #define CX_BASE_SHOWN_H
 
 #include "base/buf.h"
 
-/* Controls (C0, DEL, C1), marks of direction, separators of lines, what has no width, tags, lone
- * surrogates. */
+/* Whether a code point must be escaped: controls (C0, DEL, C1), directional marks, line separators,
+ * zero-width characters, tags, lone surrogates. */
 bool cx_shown_acts(uint32_t code);
 
 enum { CX_SHOWN_SIZE_MAX = 12 };
 
 /*
- * One character of at least one byte: how many bytes it is.  *out_size is 0 when it is shown as it
- * stands, else that many bytes of `out` stand for it.
+ * Decodes one character (size >= 1) and returns its size in bytes.  *out_size is 0 when it is shown
+ * unchanged, else the size of its escaped form in `out`.
  */
 size_t cx_shown_step(const uint8_t *data, size_t size, char out[CX_SHOWN_SIZE_MAX],
                      size_t *out_size);
 
-/* As a part of one line: ends of lines and tabs are shown, too. */
+/* Appends text as part of one line: line ends and tabs are escaped, too. */
 void cx_shown_add(cx_buf *out, cx_str text);
 /*
- * As whole lines: these and tabs stay.  With `colours` also what sets a colour (ESC [ .. m), for
- * text that the program made and in which what came from outside is shown already.
+ * Appends whole lines: line ends and tabs are unchanged.  With `colours` so are colour sequences
+ * (ESC [ .. m), for text of the program in which untrusted parts are escaped already.
  */
 void cx_shown_add_lines(cx_buf *out, cx_str text, bool colours);
 
-/* The first byte that cx_shown_add_lines would not leave as it is, or text.size. */
+/* Offset of the first byte that cx_shown_add_lines would escape, or text.size. */
 size_t cx_shown_plain_prefix(cx_str text);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * status.c - writing a cx_err.
+ * status.c - fills a cx_err.
  */
 #define CX_STATUS_ITSELF /* see the end of status.h */
 #include "base/status.h"
@@ -13,9 +13,9 @@
 #include "base/shown.h"
 
 /*
- * One line of valid UTF-8, whatever a name or a value from the input brought along: what would act
- * on a terminal and bytes that are no text are shown (shown.h).  A character that the size of the
- * message cut is left out.
+ * One line of valid UTF-8, whatever names or values from the input contain: characters that act on
+ * a terminal and invalid bytes are escaped (shown.h).  A character that the size limit would cut is
+ * left out.
  */
 static void write_message(cx_err *err, cx_code code, const char *format, va_list args)
 {

@@ -1,10 +1,10 @@
 /*
- * status.h - raising and passing errors.
+ * status.h - raising errors and passing them up.
  *
  *     CX_TRY(cx_io_read_file(io, path, limit, &buf, err));      nothing owned yet: return
  *     CX_TRY_GOTO(status, cx_json_parse(text, ...));                  something owned: goto done
  *
- * The library never logs, prints or exits; the message in cx_err is all it says.
+ * The library never logs, prints or exits; it reports through cx_err only.
  */
 #ifndef CX_BASE_STATUS_H
 #define CX_BASE_STATUS_H
@@ -25,7 +25,7 @@ static inline bool cx_failed(cx_status status)
             return cx_try_status_;               \
     } while (0)
 
-/* Needs a `done:` label below, where everything owned is released and `status` returned. */
+/* Needs a `done:` label below, which releases everything owned and returns `status`. */
 #define CX_TRY_GOTO(status, expression) \
     do {                                \
         (status) = (expression);        \
@@ -47,7 +47,7 @@ cx_status cx_fail_os(cx_err *err, int os_errno, const char *format, ...) CX_PRIN
 cx_status cx_fail_nomem(cx_err *err);
 
 #if (defined(CX_ANALYZE) || defined(__clang_analyzer__)) && !defined(CX_STATUS_ITSELF)
-/* What a program that reads one file at a time cannot know: failing fails. */
+/* For analyzers, which see one file at a time: these functions always return a failure. */
 #define CX_FAILS(call, code_) ((void)(call), (cx_status){(code_) == CX_OK ? CX_E_IO : (code_)})
 #define cx_fail(err, code, ...) CX_FAILS(cx_fail(err, code, __VA_ARGS__), code)
 #define cx_fail_at(err, code, ...) CX_FAILS(cx_fail_at(err, code, __VA_ARGS__), code)

@@ -1,5 +1,5 @@
 /*
- * thread.c - threads, as little as is needed.
+ * thread.c - locks and threads over POSIX threads.
  */
 #include "base/thread.h"
 
@@ -15,7 +15,7 @@ void cx_lock_init(cx_lock *lock)
 {
     int failed = pthread_mutex_init(&lock->mutex, NULL);
     CX_ASSERT(failed == 0);
-    /* Waits are by the monotonic clock: one that is set back must not make them longer. */
+    /* Timeouts use the monotonic clock: setting the wall clock back must not prolong them. */
     pthread_condattr_t monotonic;
     failed = pthread_condattr_init(&monotonic);
     CX_ASSERT(failed == 0);
@@ -54,7 +54,7 @@ void cx_lock_wait_for(cx_lock *lock, uint32_t milliseconds)
 {
     struct timespec until;
     if (clock_gettime(CLOCK_MONOTONIC, &until) != 0)
-        return; /* waking early is allowed */
+        return; /* spurious wakeups are allowed */
     until.tv_sec += (time_t)(milliseconds / 1000);
     until.tv_nsec += (long)(milliseconds % 1000) * 1000000L;
     if (until.tv_nsec >= 1000000000L) {
@@ -78,7 +78,7 @@ static void *thread_main(void *arg)
 
 bool cx_thread_start(cx_thread *thread, void (*work)(void *arg), void *arg)
 {
-    /* Whoever called us has handlers for its own threads; a new thread inherits what is blocked. */
+    /* Signals belong to the caller's threads; a new thread inherits the blocked set. */
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);

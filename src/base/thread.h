@@ -1,5 +1,5 @@
 /*
- * thread.h - a team of threads doing one job, and the lock they share.
+ * thread.h - locks, threads, and teams of threads that share one job.
  */
 #ifndef CX_BASE_THREAD_H
 #define CX_BASE_THREAD_H
@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-/* A mutex with one condition: change what it guards, then wake everybody. */
+/* A mutex with one condition variable: change the guarded data, then wake all waiters. */
 typedef struct cx_lock {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -18,13 +18,13 @@ void cx_lock_init(cx_lock *lock);
 void cx_lock_done(cx_lock *lock);
 void cx_lock_enter(cx_lock *lock);
 void cx_lock_leave(cx_lock *lock);
-/* Inside the lock: sleeps until the next cx_lock_wake; may wake early. */
+/* With the lock held: sleeps until the next cx_lock_wake; may wake spuriously. */
 void cx_lock_wait(cx_lock *lock);
-/* The same, at most about that long. */
+/* The same with a timeout. */
 void cx_lock_wait_for(cx_lock *lock, uint32_t milliseconds);
 void cx_lock_wake(cx_lock *lock);
 
-/* One thread beside the caller's, without signals.  False when none can be started. */
+/* A thread with all signals blocked. */
 typedef struct cx_thread {
     pthread_t id;
     void (*work)(void *arg);
@@ -32,18 +32,18 @@ typedef struct cx_thread {
     bool started;
 } cx_thread;
 
-/* `thread` must stay where it is until it was joined. */
+/* False when the system cannot start one.  `thread` must not move before it is joined. */
 bool cx_thread_start(cx_thread *thread, void (*work)(void *arg), void *arg);
-/* Waits for its end; nothing to do when it was not started. */
+/* Waits for its end; does nothing when it was not started. */
 void cx_thread_join(cx_thread *thread);
 
-/* Cores this process may use, at least 1. */
+/* Number of cores that this process may use, at least 1. */
 unsigned cx_thread_cores(void);
 
 /*
  * Runs work(arg, 0) on the calling thread and work(arg, 1..count-1) on others; returns when all
- * have ended.  Where a thread cannot be started the rest do its share: work must not count on
- * `count`.
+ * have ended.  When a thread cannot be started the others do its share: `work` must not rely on
+ * `count` members.
  */
 void cx_thread_team(unsigned count, void (*work)(void *arg, unsigned index), void *arg);
 

@@ -1,9 +1,9 @@
 /*
  * utf8.h - Unicode text as bytes.
  *
- * JSON escapes may name lone surrogates, which UTF-8 cannot carry.  Inside the program such a code
- * point is kept in its generalised 3-byte form (ED A0..BF 80..BF, "WTF-8"), so that byte order is
- * still code point order and nothing is lost.  Input bytes in that form are refused.
+ * JSON escapes may denote lone surrogates, which UTF-8 cannot represent.  Inside the program such a
+ * code point has its generalised 3-byte form (ED A0..BF 80..BF, "WTF-8"), so that byte order equals
+ * code point order and nothing is lost.  Input bytes in that form are rejected.
  */
 #ifndef CX_BASE_UTF8_H
 #define CX_BASE_UTF8_H

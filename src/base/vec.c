@@ -8,7 +8,7 @@
 bool cx_vec_reserve_raw(void *items, size_t *capacity, size_t needed, size_t item_size_bytes,
                         const cx_alloc *alloc)
 {
-    /* Half as much again, or what is needed when that is more. */
+    /* 1.5 times the capacity, or `needed` when that is more. */
     size_t wanted = *capacity < 8 ? 8 : *capacity;
     if (wanted < needed)
         wanted = wanted > SIZE_MAX / 2 ? needed : wanted + wanted / 2;

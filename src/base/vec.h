@@ -18,9 +18,9 @@
     }
 
 /*
- * Grows *capacity to hold at least `needed` items; the old items array stays on failure.  `items`
- * is the address of a pointer to items of whatever type: it is copied, never read as a void
- * pointer.
+ * Grows *capacity to at least `needed` items; false when out of memory, and the array is then
+ * unchanged.  `items` is the address of a pointer to items of any type: it is copied bytewise,
+ * never read as a void pointer.
  */
 bool cx_vec_reserve_raw(void *items, size_t *capacity, size_t needed, size_t item_size_bytes,
                         const cx_alloc *alloc);

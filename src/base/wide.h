@@ -2,7 +2,7 @@
  * wide.h - products of 64-bit numbers, also where the compiler has no 128-bit type (32-bit
  * machines).
  *
- * The _plain functions need none; tests compare them with the others where both are there.
+ * The _plain functions do not use one; tests compare them with the native ones where both exist.
  */
 #ifndef CX_BASE_WIDE_H
 #define CX_BASE_WIDE_H

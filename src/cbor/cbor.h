@@ -14,13 +14,13 @@
 /* Nested arrays, maps and tags (ledger.md §13). */
 #define CX_CBOR_DEPTH_MAX 32
 
-/* --- writing: appends to a buffer, whose failure is asked once at the end -------------------- */
+/* --- writing: appends to a buffer; the caller checks the buffer once, at the end ------------- */
 
 void cx_cbor_uint(cx_buf *out, uint64_t value);
 void cx_cbor_int(cx_buf *out, int64_t value);
 void cx_cbor_bytes(cx_buf *out, cx_bytes bytes);
 void cx_cbor_digest(cx_buf *out, const cx_digest *digest);
-/* The text must be valid UTF-8: a bug otherwise, callers check what comes from outside. */
+/* The text must be valid UTF-8: callers check external input. */
 void cx_cbor_text(cx_buf *out, cx_str text);
 void cx_cbor_array(cx_buf *out, uint64_t count);
 void cx_cbor_map(cx_buf *out, uint64_t count);
@@ -32,7 +32,7 @@ void cx_cbor_f32(cx_buf *out, float value);
 void cx_cbor_f64(cx_buf *out, double value);
 
 /*
- * A map with small unsigned keys, of which some may be left out:
+ * A map with small unsigned keys, some of which may be left out:
  *
  *     cx_cbor_fields fields;
  *     cx_cbor_fields_begin(&fields, out);
@@ -54,27 +54,27 @@ void cx_cbor_fields_end(cx_cbor_fields *fields);
 /* --- reading --------------------------------------------------------------------------------- */
 
 /*
- * The first failure is kept: later reads give zeros and cx_cbor_end returns it.  Its tag is
- * "NonCanonical" and its offset that of the item at fault; text and bytes are borrowed from the
+ * The first failure is stored: later reads return zeros, and cx_cbor_end returns it.  Its tag is
+ * "NonCanonical" and its offset that of the invalid item.  Text and bytes are borrowed from the
  * input.
  */
 typedef struct cx_cbor_reader {
     const uint8_t *data;
     size_t size;
     size_t offset;
-    const char *what; /* "entry", "Head": begins the message */
+    const char *what; /* "entry", "Head": the start of the message; static storage */
     cx_status status; /* the first failure */
     cx_err err;
 } cx_cbor_reader;
 
 void cx_cbor_begin(cx_cbor_reader *reader, cx_bytes bytes, const char *what);
-/* Refuses bytes that are left over; returns the first failure. */
+/* Rejects trailing bytes; returns the first failure. */
 CX_RESULT cx_cbor_end(cx_cbor_reader *reader, cx_err *err);
 static inline bool cx_cbor_ok(const cx_cbor_reader *reader)
 {
     return reader->status.code == CX_OK;
 }
-/* Makes the reader fail at `offset` (an item's start) for a reason of the caller's. */
+/* Makes the reader fail at `offset` (an item's start) with a message of the caller. */
 void cx_cbor_refuse(cx_cbor_reader *reader, size_t offset, const char *format, ...) CX_PRINTF(3, 4);
 
 typedef enum cx_cbor_type {
@@ -89,21 +89,21 @@ typedef enum cx_cbor_type {
     CX_CBOR_NONE        /* the input has ended or the reader has failed */
 } cx_cbor_type;
 
-/* The type of the next item, without taking it. */
+/* The type of the next item, which is not consumed. */
 cx_cbor_type cx_cbor_peek(const cx_cbor_reader *reader);
-/* Takes a null when one is next; false otherwise, with nothing taken. */
+/* Consumes a null when it is the next item; else returns false and consumes nothing. */
 bool cx_cbor_take_null(cx_cbor_reader *reader);
 
 uint64_t cx_cbor_read_uint(cx_cbor_reader *reader);
-/* Refuses more than `max`. */
+/* Rejects values above `max`. */
 uint64_t cx_cbor_read_uint_max(cx_cbor_reader *reader, uint64_t max);
 int64_t cx_cbor_read_int(cx_cbor_reader *reader);
 cx_bytes cx_cbor_read_bytes(cx_cbor_reader *reader);
 /* Exactly `size` bytes, copied out; false (out untouched) on failure. */
 bool cx_cbor_read_exactly(cx_cbor_reader *reader, void *out, size_t size);
 cx_digest cx_cbor_read_digest(cx_cbor_reader *reader);
-/* An array of digests, left where they are: number i stands at the address returned + i * stride.
- * NULL when there are none. */
+/* An array of digests, in place: digest i is at the returned address + i * CX_CBOR_DIGEST_STRIDE.
+ * NULL when the array is empty or on failure. */
 #define CX_CBOR_DIGEST_STRIDE 34
 const uint8_t *cx_cbor_read_digests(cx_cbor_reader *reader, size_t max, size_t *out_count);
 /* `count` unsigned integers; those beyond 32 bits are given as UINT32_MAX. */

@@ -1,5 +1,6 @@
 /*
- * read.c - strict CBOR in: what write.c would not have written is refused (ledger.md §2).
+ * read.c - strict CBOR reader: anything that write.c would not have written is rejected (ledger.md
+ * §2).
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,7 +45,7 @@ typedef struct item_head {
     uint64_t argument;
 } item_head;
 
-/* Whether an argument of this width could have been written shorter. */
+/* Whether an argument of this width has a shorter encoding. */
 static bool too_long(uint64_t argument, unsigned width)
 {
     switch (width) {
@@ -131,8 +132,9 @@ bool cx_cbor_take_null(cx_cbor_reader *reader)
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
-/* The item's bytes if so many are left, else NULL: short ways for what proofs hold by the thousand.
- * Whatever a short way does not know goes the long one, which says what is wrong with it. */
+/* The next `count` bytes, or NULL when fewer are left.  For the fast paths of items that proofs
+ * have by the thousand; anything a fast path does not handle takes the general path, which reports
+ * the error. */
 static const uint8_t *bytes_left(const cx_cbor_reader *reader, size_t count)
 {
     bool there = cx_cbor_ok(reader) && reader->offset <= reader->size &&
@@ -217,7 +219,7 @@ static double float_value(const item_head *head)
     return value;
 }
 
-/* Checks that a float stands in the bytes that the writer would have chosen. */
+/* Checks that a float has the width that the writer would have chosen. */
 static bool check_float(cx_cbor_reader *reader, const item_head *head, double value)
 {
     uint8_t room[16];
@@ -412,7 +414,7 @@ void cx_cbor_require(cx_cbor_reader *reader, const cx_cbor_members *members, uin
         }
 }
 
-/* --- lists, of which proofs have long ones ---------------------------------------------------- */
+/* --- long lists, as in proofs ----------------------------------------------------------------- */
 
 static bool are_digests(const uint8_t *data, size_t count)
 {
@@ -435,7 +437,7 @@ const uint8_t *cx_cbor_read_digests(cx_cbor_reader *reader, size_t max, size_t *
         reader->offset += count * CX_CBOR_DIGEST_STRIDE;
         return data + CX_CBOR_DIGEST_STRIDE - sizeof(cx_digest);
     }
-    /* One of them is none: the long way says which. */
+    /* One of them is invalid: the general path reports which. */
     for (size_t i = 0; i < count && cx_cbor_ok(reader); i++)
         (void)cx_cbor_read_digest(reader);
     CX_ASSERT(!cx_cbor_ok(reader));

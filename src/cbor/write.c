@@ -1,5 +1,5 @@
 /*
- * write.c - deterministic CBOR out (RFC 8949 §4.2.1).
+ * write.c - deterministic CBOR writer (RFC 8949 §4.2.1).
  */
 #include "base/api.h"
 #include "cbor/cbor.h"
@@ -92,13 +92,13 @@ static void add_float(cx_buf *out, uint8_t first, uint64_t bits, unsigned width)
 
 /*
  * The half float equal to the float of these bits, if there is one.  Exponents -14..15 are normal
- * halves with 10 bits behind the point; -24..-15 are subnormal halves, whose last bit is 2^-24.
+ * halves with 10 bits after the point; -24..-15 are subnormal halves, whose last bit is 2^-24.
  */
 static bool half_of(uint32_t bits, uint16_t *out)
 {
     uint32_t sign = bits >> 16 & 0x8000u, mantissa = bits & 0x7fffffu;
     int exponent = (int)(bits >> 23 & 0xff) - 127;
-    if (exponent == 128) { /* infinity; NaN is dealt with before */
+    if (exponent == 128) { /* infinity; NaN is handled before */
         *out = (uint16_t)(sign | 0x7c00u);
         return mantissa == 0;
     }

@@ -81,7 +81,7 @@ static cx_status add_uri(const char *path, cx_buf *uri, cx_err *err)
 
 /* --- the lock of D1 --------------------------------------------------------------------------- */
 
-static cx_status acquire_share_lock(cx_db *db, cx_err *err)
+static cx_status lock_folder_shared(cx_db *db, cx_err *err)
 {
     if (cx_share_lock_shared(db->folder))
         return CX_SUCCESS;
@@ -176,7 +176,7 @@ cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err
         db->folder = cx_share_open(path);
     cx_status status = CX_SUCCESS;
     if (mode == CX_DB_IMMUTABLE || mode == CX_DB_ALONE)
-        status = acquire_share_lock(db, err);
+        status = lock_folder_shared(db, err);
     if (!cx_failed(status))
         status = open_handle(db, path == NULL ? "" : path, mode, err);
     if (!cx_failed(status))

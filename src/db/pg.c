@@ -483,7 +483,7 @@ cx_status cx_pg_drain(cx_pg *pg, cx_err *err)
 
 #include "db/pg.h"
 
-static cx_status type_error(cx_err *err)
+static cx_status not_built_error(cx_err *err)
 {
     return cx_fail(err, CX_E_UNSUPPORTED,
                    "this program was built without PostgreSQL (package libpq-dev)");
@@ -495,7 +495,7 @@ cx_status cx_pg_open(const char *url, const cx_pg_options *options, cx_pg **out,
     (void)url;
     (void)options;
     (void)out;
-    return type_error(err);
+    return not_built_error(err);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * json - strict JSON that keeps what was signed: parsing, values, canonical forms, pointers.
+ * json - strict JSON that preserves signed bytes: parsing, values, canonical forms, pointers.
  *
- * Knows nothing of schemas and of what documents mean.
+ * Knows nothing of schemas or of what documents mean.
  */
 #ifndef CX_JSON_API_H
 #define CX_JSON_API_H

@@ -1,12 +1,13 @@
 /*
- * canon.c - the exact bytes that get hashed and signed: Python's json.dumps with sorted keys
+ * canon.c - the canonical forms that are hashed and signed: Python's json.dumps with sorted keys
  * (ASCII only), and RFC 8785.
  *
- * I1  Members are stored in code point order, which is Python's.  RFC 8785 wants UTF-16 order,
- *     which differs only between U+E000..U+FFFF and what lies above: members are sorted again only
- *     where a name has a byte of 0xEE or more.
- * I2  What was read in canonical spelling is copied: plain strings, numbers marked as canonical.
- * I3  Room is made before a piece is written, never inside of it; a failed buffer ends the walk.
+ * I1  Members are stored in code point order, which is Python's.  RFC 8785 requires UTF-16 order,
+ *     which differs only between U+E000..U+FFFF and code points above: members are sorted again
+ *     only where a name has a byte of 0xEE or more.
+ * I2  Text read in canonical spelling is copied: plain strings, numbers marked as canonical.
+ * I3  Space is reserved before a piece is written, never inside of it; a failed buffer ends the
+ * walk.
  */
 #include "base/api.h"
 #include "json/internal.h"
@@ -14,7 +15,7 @@
 
 /* --- strings ------------------------------------------------------------------------------- */
 
-/* How a byte below 0x80 that is not plain is written: up to six characters. */
+/* The escape of a byte below 0x80 that is not plain: up to six characters. */
 typedef struct escape {
     char text[7];
     uint8_t size;
@@ -39,10 +40,10 @@ static const escape escapes[0x80] = {
 #undef HEX
 /* clang-format on */
 
-/* Strings are written in stretches of this many bytes, so that room for the worst case stays small
- * beside the text. */
+/* Strings are written in segments of this many bytes, so that the space reserved for the worst case
+ * stays small. */
 #define SEGMENT_BYTES 1024
-/* The worst case: one byte becomes six; a sequence may end behind the stretch; whole blocks. */
+/* The worst case: one byte becomes six; a sequence may end past the segment; whole blocks. */
 #define SEGMENT_OUTPUT_BYTES(size) (6 * (size) + 24 + CX_JSON_BLOCK)
 
 static inline uint8_t *put_escape(uint8_t *to, uint8_t byte)
@@ -71,7 +72,7 @@ static inline uint8_t *put_code(uint8_t *to, uint32_t code)
     return put_hex4(put_hex4(to, 0xD800 + (code >> 10)), 0xDC00 + (code & 0x3FF));
 }
 
-/* One stretch [at, stop) for Python; returns where reading ended, a sequence may pass `stop`. */
+/* Writes one segment [at, stop) for Python; returns where reading ended, maybe past `stop`. */
 static const uint8_t *put_segment_python(uint8_t **out, const uint8_t *at, const uint8_t *stop)
 {
     uint8_t *to = *out;
@@ -95,7 +96,7 @@ static const uint8_t *put_segment_python(uint8_t **out, const uint8_t *at, const
     return at;
 }
 
-/* One stretch for RFC 8785 §3.2.2.2: only quote, backslash and controls are escaped. */
+/* Writes one segment for RFC 8785 §3.2.2.2: only quote, backslash and controls are escaped. */
 static const uint8_t *put_segment_jcs(uint8_t **out, const uint8_t *at, const uint8_t *stop)
 {
     uint8_t *to = *out;
@@ -114,7 +115,7 @@ static const uint8_t *put_segment_jcs(uint8_t **out, const uint8_t *at, const ui
     return at;
 }
 
-/* One stretch of a string, from *at on; moves *at behind what was written. */
+/* Writes one segment of a string from *at on; moves *at past it. */
 static inline uint8_t *put_segment(uint8_t *to, const uint8_t **at, const uint8_t *stop,
                                    cx_json_style style)
 {
@@ -130,7 +131,7 @@ static inline const uint8_t *segment_end(const uint8_t *at, const uint8_t *end)
 
 void cx_json_write_str(cx_buf *out, cx_str text, cx_json_style style)
 {
-    /* An empty text may have no data at all. */
+    /* The data of an empty text may be NULL. */
     const uint8_t *at = (const uint8_t *)text.data, *end = text.size == 0 ? at : at + text.size;
     cx_buf_add_byte(out, '"');
     while (at < end) {
@@ -148,7 +149,7 @@ void cx_json_write_str(cx_buf *out, cx_str text, cx_json_style style)
 /* An integer of at most 15 digits is a double, and ECMAScript writes it the same. */
 #define SAFE_DIGITS 15
 
-/* True when the literal is what the style writes. */
+/* True when the literal is canonical in that style. */
 static inline bool number_is_copied(const cx_json *number, cx_json_style style)
 {
     cx_str text = cx_json_text(number);
@@ -159,8 +160,8 @@ static inline bool number_is_copied(const cx_json *number, cx_json_style style)
         return false;
     if (number->type == CX_JSON_INT)
         return number->count <= SAFE_DIGITS;
-    /* Python and ECMAScript differ on when to use an exponent and on whole numbers: what is short,
-     * has no exponent and does not end in ".0" is the same in both. */
+    /* Python and ECMAScript differ on when to use an exponent and on whole numbers; a short literal
+     * without exponent that does not end in ".0" is the same in both. */
     return text.size <= SAFE_DIGITS && text.data[text.size - 1] != '0' &&
            memchr(text.data, 'e', text.size) == NULL;
 }
@@ -198,9 +199,9 @@ void cx_json_write_number(cx_buf *out, const cx_json *number, cx_json_style styl
 /* --- values -------------------------------------------------------------------------------- */
 
 /*
- * While a value is written, the place to write at is handed from function to function rather than
- * kept in the buffer: each takes `to` and returns the place behind what it wrote, or NULL when
- * memory ran out or (`overflow`) a number has no form.
+ * While a value is written, the output position is passed from function to function rather than
+ * stored in the buffer: each takes `to` and returns the position after its output, or NULL when
+ * memory ran out or (`overflow`) a number has no canonical form.
  */
 typedef struct writing {
     cx_buf *out;
@@ -212,7 +213,7 @@ typedef struct writing {
     cx_arena sorted; /* RFC 8785: members that had to be sorted again */
 } writing;
 
-/* Text that is copied as it is may have brackets, quotes, a comma and a colon around it. */
+/* Space for brackets, quotes, a comma and a colon around copied text. */
 #define AROUND_TEXT 8
 
 static uint8_t *grow_output(writing *w, uint8_t *to, size_t size)
@@ -225,7 +226,7 @@ static uint8_t *grow_output(writing *w, uint8_t *to, size_t size)
     return to;
 }
 
-/* `to`, or where it has moved to, with so much room behind it. */
+/* Reserves `size` bytes at `to`; returns `to`, moved when the buffer grew. */
 static inline uint8_t *reserve_output(writing *w, uint8_t *to, size_t size)
 {
     if (CX_UNLIKELY((size_t)(w->limit - to) < size))
@@ -265,7 +266,7 @@ static inline uint8_t *put_string(writing *w, uint8_t *to, const cx_json *string
     return to;
 }
 
-/* The comma before a name or an item; room for it is there. */
+/* Writes the comma before a name or an item; the space is reserved already. */
 static inline uint8_t *put_comma(const writing *w, uint8_t *to)
 {
     to[0] = ',';
@@ -273,7 +274,7 @@ static inline uint8_t *put_comma(const writing *w, uint8_t *to)
     return to + 1 + w->spaced;
 }
 
-/* A name with its colon, behind a bracket or a comma. */
+/* Writes a name with its colon, after a bracket or a comma. */
 static inline uint8_t *put_name(writing *w, uint8_t *to, const cx_json *name, bool first)
 {
     to = reserve_output(w, to, AROUND_TEXT);
@@ -286,7 +287,7 @@ static inline uint8_t *put_name(writing *w, uint8_t *to, const cx_json *name, bo
     to = put_string(w, to, name);
     if (CX_UNLIKELY(to == NULL))
         return NULL;
-    /* put_string leaves room for these. */
+    /* put_string reserves space for these. */
     to[0] = ':';
     to[1] = ' ';
     return to + 1 + w->spaced;
@@ -339,7 +340,7 @@ static bool needs_utf16_order(const cx_json *object)
     return false;
 }
 
-/* What is inside an object, in UTF-16 order; NULL when out of memory. */
+/* The members of an object in UTF-16 order; NULL when out of memory. */
 static const cx_json *inside_by_utf16(writing *w, const cx_json *object)
 {
     if (!needs_utf16_order(object))
@@ -355,8 +356,7 @@ static const cx_json *inside_by_utf16(writing *w, const cx_json *object)
 }
 
 /*
- * Writes a value and all in it.  `here` is the innermost open array or object, the path holds those
- * around it.
+ * Writes a value.  `here` is the innermost open array or object; the path contains those around it.
  */
 static uint8_t *put_value(writing *w, uint8_t *to, const cx_json *value)
 {

@@ -12,7 +12,7 @@ static bool is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* The exponent behind 'e', clamped. */
+/* The exponent after 'e', clamped. */
 static int64_t read_exponent(cx_str text)
 {
     int64_t value = 0;
@@ -32,7 +32,7 @@ cx_decimal cx_decimal_read(cx_str literal)
         out.negative = true;
         at = 1;
     }
-    /* What the first and the last digit that counts stand for, and where the point is. */
+    /* The first and the last significant digit, and the position of the point. */
     size_t first = literal.size, last = 0, digits = 0, first_digit = 0, last_digit = 0;
     int64_t point = -1;
     for (; at < literal.size; at++) {
@@ -67,7 +67,7 @@ cx_decimal cx_decimal_read(cx_str literal)
     return out;
 }
 
-/* The next digit of a value whose digits are left from `*at`; 0 behind the last. */
+/* The digit at `*at`, which moves on; 0 after the last. */
 static char next_digit(const cx_decimal *value, size_t *at)
 {
     if (*at < value->digits.size && value->digits.data[*at] == '.')
@@ -79,7 +79,7 @@ static int compare_magnitude(const cx_decimal *a, const cx_decimal *b)
 {
     if (a->count == 0 || b->count == 0)
         return (a->count != 0) - (b->count != 0);
-    /* Where the first digit stands decides; digits decide only when that is alike. */
+    /* The place of the first digit decides; the digits decide only when it is the same. */
     int64_t top_a = a->exponent + (int64_t)a->count, top_b = b->exponent + (int64_t)b->count;
     if (top_a != top_b)
         return top_a < top_b ? -1 : 1;
@@ -123,8 +123,8 @@ static uint64_t power_of_ten(uint64_t exponent, uint64_t modulus)
 }
 
 /*
- * Both without trailing zeros: a value that reaches further down than the divisor is no multiple of
- * it, since what is divisible by a power of ten ends in zeros.
+ * Neither has trailing zeros, so a value with more decimal places than the divisor is no multiple
+ * of it: a number divisible by a power of ten ends in zeros.
  */
 bool cx_decimal_is_multiple(const cx_decimal *value, const cx_decimal *divisor)
 {

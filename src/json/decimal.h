@@ -1,7 +1,7 @@
 /*
  * decimal.h - numbers as JSON spells them, compared without rounding.
  *
- * A literal of JSON is a decimal number; JSON Schema asks about that number, not about the nearest
+ * A JSON literal is a decimal number; JSON Schema is defined on that number, not on the nearest
  * double.  Digits are never copied: a value borrows its literal.
  */
 #ifndef CX_JSON_DECIMAL_H
@@ -14,10 +14,10 @@ typedef struct cx_decimal {
     bool negative;
     cx_str digits;    /* of the literal; may hold one '.' */
     size_t count;     /* of digits */
-    int64_t exponent; /* clamped far outside of what anybody means */
+    int64_t exponent; /* clamped, far outside of practical values */
 } cx_decimal;
 
-/* `literal` has been checked against the grammar of JSON. */
+/* `literal` must be a JSON number. */
 cx_decimal cx_decimal_read(cx_str literal);
 
 static inline bool cx_decimal_is_zero(const cx_decimal *value)
@@ -35,7 +35,7 @@ int cx_decimal_compare(const cx_decimal *a, const cx_decimal *b);
 /* Equal values have equal hashes. */
 uint64_t cx_decimal_hash(const cx_decimal *value, uint64_t seed);
 
-/* At most this many digits may a divisor have. */
+/* The largest number of digits of a divisor. */
 #define CX_DECIMAL_DIVISOR_DIGITS 18
 
 /* Whether value / divisor is an integer; the divisor is not zero and not too long. */

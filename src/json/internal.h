@@ -1,6 +1,6 @@
 /*
- * internal.h - what the files of this module share: finding the next byte of a string that needs
- * care many bytes at a time, walking values without recursion, and sorting members.
+ * internal.h - shared by the files of this module: finding the next byte of a string that is not
+ * plain, many bytes at a time; walking values without recursion; sorting members.
  *
  * A *plain* byte is U+0020..U+007E except quote and backslash: it stands for itself in every form
  * we read or write.  Strings are mostly runs of them, so runs are found and copied by blocks.
@@ -155,7 +155,8 @@ typedef struct cx_json_step {
 
 #define CX_JSON_LOCAL_STEPS 64
 
-/* The way from the root to where we are: no recursion, no allocation unless a value is deep. */
+/* The path from the root to the current value: no recursion, no allocation unless a value is
+ * deep. */
 typedef struct cx_json_path {
     const cx_alloc *alloc;
     cx_json_step *steps;
@@ -184,7 +185,7 @@ static inline bool cx_json_path_push(cx_json_path *path, const cx_json_step *ste
     return true;
 }
 
-/* Goes into a container that is not empty; false when out of memory. */
+/* Enters a container that is not empty; false when out of memory. */
 static inline bool cx_json_path_enter(cx_json_path *path, const cx_json *value)
 {
     cx_json_step step = {cx_json_inside(value), NULL, value->count, value->type == CX_JSON_OBJECT};
@@ -202,7 +203,7 @@ static inline const cx_json *cx_json_step_value(const cx_json_step *step)
     return step->at + step->is_object;
 }
 
-/* Moves to the next item or member; false behind the last. */
+/* Moves to the next item or member; false after the last. */
 static inline bool cx_json_step_next(cx_json_step *step)
 {
     size_t stride = 1 + (size_t)step->is_object;
@@ -215,7 +216,7 @@ static inline bool cx_json_step_next(cx_json_step *step)
 /* --- members ------------------------------------------------------------------------------- */
 
 enum {
-    /* What a container takes over from what it holds. */
+    /* Flags that a container inherits from its items and members. */
     CX_JSON_INHERITED = CX_JSON_SURROGATE | CX_JSON_OVERFLOW | CX_JSON_NONFINITE
 };
 
@@ -224,16 +225,16 @@ typedef enum cx_json_order {
     CX_JSON_BY_UTF16       /* RFC 8785 §3.2.3 */
 } cx_json_order;
 
-/* A name in little: its first eight bytes decide most comparisons without touching it. */
+/* A sort key of a name: its first eight bytes decide most comparisons. */
 typedef struct cx_json_key {
     uint64_t prefix;
     uint32_t index;
 } cx_json_key;
 
-/* Up to this many members need no more keys than fit on the stack. */
+/* The keys of up to this many members fit on the stack. */
 #define CX_JSON_FEW_MEMBERS 32
 
-/* Keys to hand to cx_json_sort_members: sorting many merges from one half into the other. */
+/* The number of keys that cx_json_sort_members needs: merging uses a second half. */
 static inline size_t cx_json_keys_needed(uint32_t count)
 {
     return count <= CX_JSON_FEW_MEMBERS ? count : 2 * (size_t)count;
@@ -246,7 +247,7 @@ static inline size_t cx_json_keys_needed(uint32_t count)
 uint32_t cx_json_sort_members(const cx_json_member *members, uint32_t count, cx_json_order order,
                               cx_json_key *keys, cx_json_member *out);
 
-/* The flags of an array or object, from what it holds. */
+/* The flags that an array or object inherits from `count` values inside. */
 static inline uint8_t cx_json_inherit(const cx_json *inside, size_t count)
 {
     unsigned flags = 0;

@@ -1,5 +1,5 @@
 /*
- * json.h - JSON as evidence: strict reading, and writing the exact bytes that get signed.
+ * json.h - JSON as evidence: strict reading, and writing the exact bytes that are signed.
  *
  * Reading follows RFC 8259 without leniency: no BOM, no duplicate names (compared after decoding
  * escapes), no invalid UTF-8, no trailing bytes.  Numbers keep their spelling; an integer literal
@@ -31,11 +31,11 @@ enum {
     CX_JSON_PLAIN = 1,
     /* Number: already in Python's canonical spelling. */
     CX_JSON_CANONICAL = 2,
-    /* String, or anything holding one (names too): has a lone surrogate. */
+    /* String with a lone surrogate, or anything containing one (names too). */
     CX_JSON_SURROGATE = 4,
-    /* Number that overflows a double, or anything holding one: there is no canonical form. */
+    /* Number that overflows a double, or anything containing one: there is no canonical form. */
     CX_JSON_OVERFLOW = 8,
-    /* NaN, Infinity, -Infinity, or anything holding one; only with allow_nonfinite. */
+    /* NaN, Infinity, -Infinity, or anything containing one; only with allow_nonfinite. */
     CX_JSON_NONFINITE = 16
 };
 
@@ -73,8 +73,8 @@ typedef struct cx_json_limits {
     }
 
 /*
- * Reading goes through a parser object that keeps its scratch memory between documents.  Errors
- * carry a tag, byte offset, line and column, and say "found ..., expected ...":
+ * A parser object retains its scratch memory between documents.  Errors carry a tag, byte offset,
+ * line and column, and say "found ..., expected ...":
  *
  *     CX_E_MORE    U_SYNTAX                   the input ends before its value does
  *     CX_E_SYNTAX  U_SYNTAX U_UTF8 U_BOM      not JSON
@@ -94,7 +94,7 @@ typedef struct cx_json_parser {
     size_t key_capacity;
     void *text; /* a string whose escapes are being decoded */
     size_t text_capacity;
-    void *shapes; /* what objects are expected to look like; see shape.h */
+    void *shapes; /* expected shapes of objects; see shape.h */
 } cx_json_parser;
 
 void cx_json_parser_init(cx_json_parser *parser, const cx_alloc *alloc,
@@ -107,19 +107,19 @@ CX_RESULT cx_json_parse(cx_json_parser *parser, cx_str text, cx_arena *arena, cx
 
 /*
  * Reads one value from the start of `text` (white space before it is skipped); *out_used is the
- * offset behind it.  A top-level number that touches the end of text is CX_E_MORE unless
+ * offset after it.  A top-level number that ends at the end of `text` is CX_E_MORE unless
  * `is_last`: more digits could follow.
  */
 CX_RESULT cx_json_parse_prefix(cx_json_parser *parser, cx_str text, bool is_last, cx_arena *arena,
                                cx_json *out, size_t *out_used, cx_err *err);
 
-/* One-off convenience: default limits, scratch from the default allocator. */
+/* For single documents: default limits, scratch memory from the default allocator. */
 CX_RESULT cx_json_parse_text(cx_str text, cx_arena *arena, cx_json *out, cx_err *err);
 
 /* 1-based line and byte column of `offset` in `text`; lines end at LF. */
 void cx_json_locate(cx_str text, size_t offset, uint64_t *out_line, uint64_t *out_column);
 
-/* --- looking at values --------------------------------------------------------------------- */
+/* --- reading values ------------------------------------------------------------------------ */
 
 static inline cx_str cx_json_text(const cx_json *value)
 {
@@ -132,20 +132,20 @@ static inline bool cx_json_is_number(const cx_json *value)
     return value->type == CX_JSON_INT || value->type == CX_JSON_DOUBLE;
 }
 
-/* The member's value, or NULL when absent or when `object` is no object. */
+/* The member's value, or NULL when absent or when `object` is not an object. */
 const cx_json *cx_json_get(const cx_json *object, cx_str name);
 #define CX_JSON_GET(object, literal) cx_json_get((object), CX_STR(literal))
 
-/* The member when it is there and of that type, else NULL. */
+/* The member's value when it has that type, else NULL. */
 const cx_json *cx_json_get_typed(const cx_json *object, cx_str name, cx_json_type type);
 /* The member's text when it is a string, else an empty cx_str with NULL data. */
 cx_str cx_json_get_str(const cx_json *object, cx_str name);
 #define CX_JSON_GET_STR(object, literal) cx_json_get_str((object), CX_STR(literal))
 
-/* Of an integer literal: false when it is none or does not fit. */
+/* Value of an integer literal; false when it is another value or does not fit. */
 bool cx_json_int64(const cx_json *value, int64_t *out);
 bool cx_json_uint64(const cx_json *value, uint64_t *out);
-/* Of any number literal, correctly rounded; false when it is none or overflows. */
+/* Value of any number literal, correctly rounded; false for other values and on overflow. */
 bool cx_json_double(const cx_json *value, double *out);
 
 static inline bool cx_json_has_canonical(const cx_json *value)
@@ -164,8 +164,8 @@ void cx_json_pointer_add(cx_buf *pointer, cx_str token);
 
 /* --- making values ------------------------------------------------------------------------- */
 
-/* Numbers need memory for their literal: when there is none the value has NULL text, and the list
- * it is put into fails. */
+/* Numbers need memory for their literal: when out of memory the value has NULL text, and the list
+ * to which it is added fails. */
 cx_json cx_json_make_str(cx_str text); /* borrowed; computes the flags */
 cx_json cx_json_make_bool(bool value);
 cx_json cx_json_make_null(void);
@@ -174,8 +174,8 @@ cx_json cx_json_make_uint(cx_arena *arena, uint64_t value);
 cx_json cx_json_make_double(cx_arena *arena, double value); /* finite */
 
 /*
- * Builds one object or array.  Adding never fails visibly; cx_json_list_end does when memory ran
- * out, or (CX_E_EXISTS) when a name came twice.  The scratch is the arena's own.
+ * Builds one object or array.  Adding never returns an error; cx_json_list_end does, when memory
+ * ran out or (CX_E_EXISTS) a name was added twice.  Scratch memory comes from the arena.
  *
  *     cx_json_list object = cx_json_list_begin(arena);
  *     cx_json_list_put(&object, CX_STR("tool"), cx_json_make_str(tool));
@@ -195,7 +195,7 @@ void cx_json_list_add(cx_json_list *list, cx_json value);              /* array 
 CX_RESULT cx_json_list_end_object(cx_json_list *list, cx_json *out, cx_err *err);
 CX_RESULT cx_json_list_end_array(cx_json_list *list, cx_json *out, cx_err *err);
 
-/* A deep copy that borrows from nothing but the arena. */
+/* A deep copy that borrows from the arena only. */
 CX_RESULT cx_json_copy(const cx_json *value, cx_arena *arena, cx_json *out, cx_err *err);
 
 /* --- writing ------------------------------------------------------------------------------- */
@@ -207,9 +207,9 @@ typedef enum cx_json_style {
 } cx_json_style;
 
 /*
- * Appends the canonical text.  CX_E_FORMAT when there is none: a number that overflows or is not
- * finite, and for JCS a lone surrogate.  On any error `out` is as it was.  Scratch memory for deep
- * values comes from the buffer's allocator.
+ * Appends the canonical text.  CX_E_FORMAT when the value has none: a number that overflows or is
+ * not finite, and for JCS a lone surrogate.  On any error `out` is unchanged.  Scratch memory for
+ * deep values comes from the buffer's allocator.
  */
 CX_RESULT cx_json_write(cx_buf *out, const cx_json *value, cx_json_style style, cx_err *err);
 
@@ -220,16 +220,16 @@ CX_RESULT cx_json_write(cx_buf *out, const cx_json *value, cx_json_style style, 
 bool cx_json_equal(const cx_json *a, const cx_json *b);
 
 /*
- * Pieces for writers that know their own shape; text as in utf8.h.  The number must have a
- * canonical form in that style, and for JCS the text no lone surrogate.
+ * Parts for writers that produce the structure themselves; text as in utf8.h.  The number must have
+ * a canonical form in that style, and for JCS the text must have no lone surrogate.
  */
 void cx_json_write_str(cx_buf *out, cx_str text, cx_json_style style);
 void cx_json_write_number(cx_buf *out, const cx_json *number, cx_json_style style);
 
 /*
- * Indented for people: two spaces a level, members in order, numbers as spelled, text readable:
- * UTF-8 is kept, but what would act on a terminal (controls, directional marks) is escaped.  Lines
- * behind the first start `indent` levels in.
+ * Indented text for display: two spaces per level, members in order, numbers as spelled.  UTF-8 is
+ * written as is, except for characters that act on a terminal (shown.h), which are escaped.  Lines
+ * after the first are indented by `indent` levels more.
  */
 CX_RESULT cx_json_write_pretty(cx_buf *out, const cx_json *value, unsigned indent, cx_err *err);
 

@@ -1,9 +1,9 @@
 /*
  * members.c - the members of an object in order of their names.
  *
- * Names are sorted through keys that carry their first eight bytes as a big-endian number, zeros
- * behind a short name; only equal prefixes look at the names themselves.  Few members are sorted
- * by insertion, many by merging, so no input costs more than O(n log n) comparisons.
+ * Names are sorted by keys that contain their first eight bytes as a big-endian number, padded with
+ * zeros; only equal prefixes compare the names themselves.  Few members are sorted by insertion,
+ * many by merging, so that no input costs more than O(n log n) comparisons.
  *
  * RFC 8785 §3.2.3 sorts by UTF-16 code units.  In UTF-8 terms that is byte order, except that the
  * lead bytes EE and EF (U+E000..U+FFFF) come after F0..F4 (surrogate pairs): moving those two
@@ -45,7 +45,7 @@ static inline uint64_t prefix_of(const cx_json *name, cx_json_order order)
     if (name->count >= 8)
         return load_eight(text);
     if (name->count >= 4) {
-        /* Two overlapping halves; what they share is the same bits in both. */
+        /* Two overlapping halves; the shared bytes have the same bits in both. */
         uint64_t tail = load_four(text + name->count - 4);
         return load_four(text) << 32 | tail << (8 * (8 - name->count));
     }

@@ -161,12 +161,12 @@ typedef struct decimal {
     bool cut;
     bool negative;
     const char *start; /* the first digit */
-    const char *end;   /* behind the last digit before 'e' */
+    const char *end;   /* after the last digit before 'e' */
     int64_t written_exponent;
 } decimal;
 
 #ifdef CX_NUMBER_EIGHT
-/* Eight digits at once, false when one of them is none. */
+/* Eight digits at once; false when one of the characters is not a digit. */
 static inline bool read_eight_digits(const char *text, uint64_t *out)
 {
     uint64_t chars;
@@ -207,7 +207,7 @@ static inline const char *read_digits(const char *at, const char *end, uint64_t 
     return at;
 }
 
-/* `at` is behind the 'e'.  Saturates far beyond what the digits of any text could make up for. */
+/* `at` is after the 'e'.  Saturates far beyond what the digits of any text could offset. */
 static int64_t read_exponent(const char *at, const char *end)
 {
     bool negative = at < end && *at == '-';
@@ -279,7 +279,7 @@ static inline void read_decimal(cx_str literal, decimal *out)
 
 /*
  * Compares the literal with (2 * mantissa + 1) * 2^(exponent2 - 1), the point halfway between
- * mantissa * 2^exponent2 and its upper neighbour.  Digits behind the 800th cannot be part of a
+ * mantissa * 2^exponent2 and its upper neighbour.  Digits after the 800th cannot be part of a
  * halfway point, so that they only count as "a little more".
  */
 static int compare_with_halfway(const decimal *number, uint64_t mantissa, int exponent2)
@@ -392,7 +392,7 @@ typedef struct shortest {
 } shortest;
 
 /*
- * floor(factor * power / 2^128), its lowest bit set when something was left behind.  The power is
+ * floor(factor * power / 2^128), its lowest bit set when the quotient is inexact.  The power is
  * up to one too large, which makes the product too large by less than 2^60 in its lowest place;
  * I3 keeps everything that is not an integer out of that range.
  */
@@ -621,7 +621,7 @@ size_t cx_number_write_js(double value, char out[CX_NUMBER_TEXT_SIZE])
 }
 
 #ifdef CX_NUMBER_EIGHT
-/* One bit for each of eight characters, the first lowest, set when it is no digit. */
+/* One bit for each of eight characters, the first lowest, set when it is not a digit. */
 static inline unsigned mark_others(uint64_t chars)
 {
     uint64_t digits = chars ^ UINT64_C(0x3030303030303030);
@@ -634,8 +634,8 @@ static inline unsigned mark_others(uint64_t chars)
 }
 
 /*
- * Where the only character of `text` that is no digit stands, or 0 when there is another number of
- * them.  4 <= size <= 16; the first and the last characters are read as words that overlap.
+ * The offset of the only character of `text` that is not a digit, or 0 when there is not exactly
+ * one. 4 <= size <= 16; the text is read as two overlapping words.
  */
 static inline size_t find_only_other(const char *text, size_t size)
 {
@@ -657,12 +657,12 @@ static inline size_t find_only_other(const char *text, size_t size)
 #endif
 
 /*
- * Digits around one point: no zeros to lose, not below 0.0001.  `point` > 0 is the offset of the
- * character that is no digit.
+ * Digits around one point: no superfluous zeros, not below 0.0001.  `point` > 0 is the offset of
+ * the character that is not a digit.
  */
 static inline bool has_canonical_zeros(const char *text, size_t size, size_t point)
 {
-    /* Without branches: which of these a number has is not to be predicted. */
+    /* Without branches, which would be unpredictable. */
     bool at_end = point + 1 == size, zero_to_lose = (text[size - 1] == '0') & (point + 2 < size);
     if ((text[point] != '.') | at_end | zero_to_lose)
         return false;
@@ -672,8 +672,8 @@ static inline bool has_canonical_zeros(const char *text, size_t size, size_t poi
 }
 
 /*
- * A literal without exponent that has no zeros to lose is canonical when no other decimal with as
- * many places rounds to the same double: then nothing as short or shorter does.  That is certain
+ * A literal without exponent and superfluous zeros is canonical when no other decimal with as many
+ * places rounds to the same double: then no decimal as short or shorter does.  That is certain
  * for a digit string (the point left out) up to 2^53 / 3, as the places are then further apart than
  * 3/2 ulp, the widest a rounding interval gets; so it is for any 15 digits.
  */

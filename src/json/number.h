@@ -1,5 +1,5 @@
 /*
- * number.h - the number core: correctly rounded reading, shortest round-trip writing.
+ * number.h - number conversion: correctly rounded reading, shortest round-trip writing.
  */
 #ifndef CX_JSON_NUMBER_H
 #define CX_JSON_NUMBER_H
@@ -21,7 +21,7 @@ int cx_number_shortest(double value, char out_digits[17], int *out_point);
 /* Python repr(float).  Finite.  Returns the length. */
 size_t cx_number_write_py(double value, char out[CX_NUMBER_TEXT_SIZE]);
 
-/* ECMAScript Number::toString, as RFC 8785 §3.2.2.3 wants.  Finite. */
+/* ECMAScript Number::toString, as RFC 8785 §3.2.2.3 requires.  Finite. */
 size_t cx_number_write_js(double value, char out[CX_NUMBER_TEXT_SIZE]);
 
 /*

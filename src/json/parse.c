@@ -2,8 +2,8 @@
  * parse.c - strict RFC 8259 reading in one pass, without recursion.
  *
  * Open brackets are frames on the parser's own stack; finished values wait on a second stack until
- * their bracket closes, and are then moved, contiguous, into the arena.  Both stacks stay with the
- * parser, so a loop over documents allocates nothing once it is warm.
+ * their bracket closes, and are then moved, contiguous, into the arena.  The parser retains both
+ * stacks, so that a loop over documents soon stops allocating.
  *
  * I1  Text that is a proper prefix of a valid document gives CX_E_MORE (or, at the top level, a
  *     number or nothing more to say), never another code: callers refill their buffer and retry.
@@ -11,8 +11,8 @@
  * I3  Members are sorted, and duplicates found, when their object closes.
  * I4  An integer literal never passes through a double.
  *
- * Functions that read something take the place where it starts and return the place behind it, or
- * NULL after a failure, with `status` set.
+ * Functions that read an element take its start and return the position after it, or NULL after a
+ * failure, with `status` set.
  */
 #include "base/api.h"
 #include "json/internal.h"
@@ -23,9 +23,9 @@
 typedef struct frame {
     size_t first;         /* index of its first value on the stack */
     const uint8_t *start; /* its bracket */
-    cx_json_shape *shape; /* what the object, or an array's objects, may look like; or NULL */
+    cx_json_shape *shape; /* expected shape of the object, or of an array's objects; or NULL */
     bool is_object;
-    bool follows; /* all names so far are those of the shape */
+    bool follows; /* all names so far match the shape */
 } frame;
 
 typedef struct reading {
@@ -37,7 +37,7 @@ typedef struct reading {
     size_t depth;   /* open brackets */
     size_t waiting; /* values on the stack */
     bool is_last;   /* nothing follows `end` */
-    bool inherits;  /* some value so far has flags that its containers take over */
+    bool inherits;  /* some value so far has flags that its containers inherit */
     cx_status status;
 } reading;
 
@@ -81,7 +81,7 @@ static const uint8_t *fail_more(reading *r, const char *expected)
     return fail_at(r, CX_E_MORE, "U_SYNTAX", r->end, "the end of the text", expected);
 }
 
-/* The byte at `at` is not what the grammar wants there. */
+/* The byte at `at` is not allowed by the grammar. */
 static const uint8_t *fail_here(reading *r, const uint8_t *at, const char *expected)
 {
     char found[32];
@@ -123,14 +123,14 @@ static inline cx_json *next_slot(reading *r)
 
 /* --- strings ------------------------------------------------------------------------------- */
 
-/* `at` is a byte of 0x80 or above: the place behind its sequence. */
+/* `at` is a byte of 0x80 or above: returns the position after its sequence. */
 static const uint8_t *read_utf8(reading *r, const uint8_t *at)
 {
     size_t left = (size_t)(r->end - at), size = cx_utf8_sequence(at, left);
     if (CX_LIKELY(size != 0))
         return at + size;
-    /* Cut when continuation bytes could still complete it; every lead byte allows the least or the
-     * greatest of them. */
+    /* Truncated when continuation bytes could still complete it; every lead byte allows either the
+     * least or the greatest of them. */
     if (left < 4) {
         uint8_t low[4] = {0x80, 0x80, 0x80, 0x80}, high[4] = {0xBF, 0xBF, 0xBF, 0xBF};
         memcpy(low, at, left);
@@ -141,7 +141,7 @@ static const uint8_t *read_utf8(reading *r, const uint8_t *at)
     return fail_here(r, at, "valid UTF-8");
 }
 
-/* Four hex digits at `at`; *out is set when they are all there. */
+/* Four hex digits at `at`; *out is set when all four are present. */
 static const uint8_t *read_hex4(reading *r, const uint8_t *at, uint32_t *out)
 {
     uint32_t value = 0;
@@ -160,7 +160,7 @@ static const uint8_t *read_hex4(reading *r, const uint8_t *at, uint32_t *out)
     return at;
 }
 
-/* What `\u` names, `at` behind the 'u': two escapes when they are a surrogate pair. */
+/* The code point of `\u`, `at` after the 'u': reads two escapes when they are a surrogate pair. */
 static const uint8_t *read_unicode_escape(reading *r, const uint8_t *at, uint32_t *out)
 {
     uint32_t code, second;
@@ -180,7 +180,7 @@ static const uint8_t *read_unicode_escape(reading *r, const uint8_t *at, uint32_
     return at;
 }
 
-/* The byte a two-character escape stands for, by its second character; 0 when there is none. */
+/* The byte denoted by a two-character escape, by its second character; 0 for invalid ones. */
 static const uint8_t short_escapes[256] = {['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
                                            ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
 
@@ -228,8 +228,8 @@ static const uint8_t *finish_decoded(reading *r, const uint8_t *at, size_t size,
 }
 
 /*
- * A string with escapes: `at` is behind its opening quote, [at, checked) is valid and has none.
- * It is decoded into the parser's scratch, as its size is known only at the end.
+ * A string with escapes: `at` is after its opening quote, [at, checked) is valid and has none.  It
+ * is decoded into the parser's scratch memory, since its size is known only at the end.
  */
 static const uint8_t *read_escaped(reading *r, const uint8_t *at, const uint8_t *checked,
                                    uint8_t flags, cx_json *out)
@@ -241,7 +241,7 @@ static const uint8_t *read_escaped(reading *r, const uint8_t *at, const uint8_t 
     memcpy(parser->text, at, used);
     at = checked;
     for (;;) {
-        /* Room for a block behind the run, or for one escape or sequence. */
+        /* Space for a block after the run, or for one escape or sequence. */
         if (parser->text_capacity - used < 256 &&
             !grow_block(r, &parser->text, &parser->text_capacity, used + 1024, 1))
             return NULL;
@@ -279,7 +279,7 @@ static const uint8_t *read_escaped(reading *r, const uint8_t *at, const uint8_t 
     }
 }
 
-/* A string that is not all plain: [at, checked) is, `checked` is not. */
+/* A string of which [at, checked) is plain and the byte at `checked` is not. */
 static const uint8_t *read_string_rest(reading *r, const uint8_t *at, const uint8_t *checked,
                                        cx_json *out)
 {
@@ -311,7 +311,7 @@ static const uint8_t *read_string_rest(reading *r, const uint8_t *at, const uint
     return checked + 1;
 }
 
-/* `at` is behind the opening quote. */
+/* `at` is after the opening quote. */
 static inline const uint8_t *read_string(reading *r, const uint8_t *at, cx_json *out)
 {
     const uint8_t *stop = cx_json_scan_plain(at, r->end);
@@ -343,7 +343,7 @@ static const uint8_t *read_digits(reading *r, const uint8_t *at)
     return at;
 }
 
-/* Whether the end of the text may have cut a number that ends there. */
+/* Whether a number that ends at the end of the text may be truncated. */
 static bool number_may_go_on(const reading *r, const uint8_t *behind)
 {
     return behind == r->end && (r->depth != 0 || !r->is_last);
@@ -361,7 +361,8 @@ static uint8_t double_flags(cx_str literal, size_t whole, size_t exponent)
     return cx_number_parse(literal, &value) ? 0 : CX_JSON_OVERFLOW;
 }
 
-/* A number from `start` whose integer part, of `whole` digits, ends at `at`, with more behind. */
+/* A number from `start` with a fraction or exponent; its integer part, of `whole` digits, ends at
+ * `at`. */
 static const uint8_t *read_double(reading *r, const uint8_t *start, const uint8_t *at, size_t whole,
                                   cx_json *out)
 {
@@ -430,8 +431,8 @@ static const uint8_t *read_number(reading *r, const uint8_t *at, cx_json *out)
     return at;
 }
 
-/* Which of a word's letters stand at `at`: all (its size), or fewer because the text is cut or
- * differs there. */
+/* How many letters of a word match at `at`: its size, or fewer when the text is truncated or
+ * differs. */
 static size_t match_word(const reading *r, const uint8_t *at, cx_str word)
 {
     size_t matched = 0;
@@ -454,7 +455,7 @@ static const uint8_t *read_word(reading *r, const uint8_t *at, cx_str word, cx_j
     return at + word.size;
 }
 
-/* NaN, Infinity or -Infinity, which Python writes and RFC 8259 does not know. */
+/* NaN, Infinity or -Infinity, which Python writes and RFC 8259 does not allow. */
 static const uint8_t *read_nonfinite(reading *r, const uint8_t *at, cx_json *out)
 {
     cx_str word = *at == 'N'   ? CX_STR("NaN")
@@ -501,7 +502,7 @@ static inline frame *top_frame(reading *r)
     return (frame *)r->parser->frames + (r->depth - 1);
 }
 
-/* The first document makes the table; without memory for it nothing is expected. */
+/* The first document allocates the table; without memory no shape is expected. */
 static cx_json_shape *outermost_shape(cx_json_parser *parser)
 {
     if (CX_UNLIKELY(parser->shapes == NULL)) {
@@ -513,7 +514,7 @@ static cx_json_shape *outermost_shape(cx_json_parser *parser)
     return ((cx_json_shapes *)parser->shapes)->items;
 }
 
-/* Of the bracket about to be opened. */
+/* The expected shape for the bracket about to be opened. */
 static inline cx_json_shape *expected_shape(reading *r)
 {
     if (r->depth == 0)
@@ -547,8 +548,8 @@ static bool open_bracket(reading *r, const uint8_t *at)
     return true;
 }
 
-/* Where the name of member `index` stands in the object that starts at `at` and was read without
- * failure: a name with escapes does not say so itself. */
+/* The position of the name of member `index` in the object that starts at `at` and was read without
+ * failure.  Needed because a decoded name does not point into the text. */
 static const uint8_t *find_name(const reading *r, const uint8_t *at, size_t index)
 {
     size_t depth = 0, commas = 0;
@@ -610,7 +611,7 @@ static bool close_object(reading *r, const frame *open, const cx_json *inside, u
         fail_duplicate(r, open, members, twice);
         return false;
     }
-    /* Few keys are sorted in place: they tell the order. */
+    /* Few keys are sorted in place, so they are in order now. */
     if (open->shape != NULL && count <= CX_JSON_SHAPE_MEMBERS)
         cx_json_shape_miss(open->shape, members, parser->keys, count, r->start, r->end);
     return true;
@@ -655,7 +656,7 @@ static bool close_bracket(reading *r, const uint8_t *at)
 
 static inline const uint8_t *skip_space(const uint8_t *at, const uint8_t *end)
 {
-    /* None at all is the usual case, one blank the next. */
+    /* Usually there is no white space, else mostly one blank. */
     if (CX_LIKELY(at<end && * at> ' '))
         return at;
     if (CX_LIKELY(end - at >= 2 && *at == ' ' && at[1] > ' '))
@@ -698,8 +699,8 @@ static inline const uint8_t *read_name(reading *r, const uint8_t *at, const char
 }
 
 /*
- * Reads one value; it ends up alone on the stack.  Three places in the grammar, each a label:
- * before a value, behind an opening bracket, behind a value.
+ * Reads one value and leaves it alone on the stack.  Three positions in the grammar, each a label:
+ * before a value, after an opening bracket, after a value.
  */
 static const uint8_t *read_value(reading *r, const uint8_t *at)
 {
@@ -762,7 +763,7 @@ value_end:
     goto value_end;
 }
 
-/* --- the door ------------------------------------------------------------------------------ */
+/* --- public functions ---------------------------------------------------------------------- */
 
 void cx_json_parser_init(cx_json_parser *parser, const cx_alloc *alloc,
                          const cx_json_limits *limits)
@@ -798,7 +799,7 @@ static const uint8_t *read_first(reading *r, cx_json *out)
 static reading reading_of(cx_json_parser *parser, cx_str text, bool is_last, cx_arena *arena,
                           cx_err *err)
 {
-    /* An empty text may come as NULL, which no pointer may be computed from. */
+    /* The data of an empty text may be NULL, on which pointer arithmetic is undefined. */
     const uint8_t *start = (const uint8_t *)(text.data != NULL ? text.data : "");
     return (reading){.parser = parser,
                      .arena = arena,

@@ -27,7 +27,7 @@ static const cx_json *member_of(const cx_json *object, cx_str token)
     return NULL;
 }
 
-/* RFC 6901 §4: digits without a leading zero; '-' names what is behind the end, so nothing. */
+/* RFC 6901 §4: digits without a leading zero; '-' denotes the element after the last: none. */
 static const cx_json *item_of(const cx_json *array, cx_str token)
 {
     uint64_t index = 0;

@@ -1,7 +1,7 @@
 /*
- * pretty.c - JSON for people: indented, readable, and harmless to the terminal it appears on.
+ * pretty.c - indented JSON for display, with characters that act on a terminal escaped.
  *
- * It is still JSON: reading it back gives an equal value.
+ * The output is valid JSON: reading it back gives an equal value.
  */
 #include "base/api.h"
 #include "json/internal.h"
@@ -17,7 +17,7 @@ static void write_text(cx_buf *out, const cx_json *string)
         if (code == '"' || code == '\\' || cx_shown_acts(code)) {
             cx_buf_add(out, done, (size_t)(at - done));
             cx_str one = {(const char *)at, size};
-            /* The canonical writer knows the escapes; its quotes are taken off again. */
+            /* The canonical writer produces the escapes; its quotes are removed again. */
             cx_buf quoted;
             cx_buf_init(&quoted, out->alloc);
             cx_json_write_str(&quoted, one, CX_JSON_PY_COMPACT);

@@ -1,16 +1,17 @@
 /*
  * recode.c - see recode.h.
  *
- * Nothing is copied while it is read.  Text that is canonical as it stands is a slice of the input,
- * up to whole containers; only a container that differs somewhere inside is composed anew, from
- * the slices it holds.
+ * Nothing is copied while it is read.  Text that is canonical already is a slice of the input, up
+ * to whole containers; only a container that differs somewhere inside is composed again, from its
+ * slices.
  *
  * I1  Canonical text is never longer than what was read.
- * I2  A byte is looked at only when all before it were not LF.  Blocks may be read beyond that one,
- *     which is what the slack is for.
- * I3  What is composed inside of the value goes to the pieces, behind as much room as the text
- *     needs; the value itself goes to that, with all pieces still there.
- * I4  Blocks are stored beyond what is meant, into slack or into what is not written yet.
+ * I2  A byte is examined only when none before it was the LF.  Blocks may be read past the LF,
+ * which
+ *     the slack allows.
+ * I3  Containers composed inside of the value are written to the piece area, which starts after the
+ *     space for the whole text; the value itself is written to that space, from intact pieces.
+ * I4  Whole blocks are stored, past the end of the output, into slack or memory not written yet.
  * I5  Members of open brackets are parts in the order they came; each bracket knows its first.
  *     They are sorted when it closes, and only when they did not come so.
  */
@@ -25,15 +26,15 @@ typedef struct open_bracket {
     const char *start;
     uint32_t first_part;
     bool is_object;
-    bool same;   /* canonical as it stands, so far */
-    bool sorted; /* so far */
+    bool same;   /* canonical so far */
+    bool sorted; /* members ascend so far */
 } open_bracket;
 
 typedef struct recoding {
     cx_json_recoder *recoder;
     bool checks_only;
-    uint8_t *pieces; /* where the next is written (I3) */
-    uint8_t *limit;  /* slack behind it */
+    uint8_t *pieces; /* where the next piece is written (I3) */
+    uint8_t *limit;  /* followed by slack */
     uint32_t depth;
     open_bracket open[CX_JSON_RECODE_DEPTH];
 } recoding;
@@ -53,7 +54,7 @@ void cx_json_recoder_init(cx_json_recoder *recoder, const cx_json_limits *limits
 
 /* --- scalars ------------------------------------------------------------------------------- */
 
-/* The first byte from `at` on that is not plain: an LF at the latest (I2). */
+/* The first byte from `at` on that is not plain, at the latest the LF (I2). */
 static inline const char *skip_plain(const char *at)
 {
     const uint8_t *from = (const uint8_t *)at;
@@ -78,7 +79,7 @@ static inline unsigned lower_hex(char c)
     return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
 }
 
-/* The size of an escape that Python writes the same; 0 when there is no telling here. */
+/* The size of an escape that Python writes the same way; 0 for all others. */
 static size_t same_escape(const char *at)
 {
     switch (at[1]) {
@@ -99,11 +100,12 @@ static size_t same_escape(const char *at)
             return 0;
         code = code << 4 | digit;
     }
-    /* Below 0x7F there are shorter spellings; surrogates need their other half. */
+    /* Below 0x7F a shorter spelling exists; surrogates come in pairs. */
     return code < 0x7F || (code >= 0xD800 && code < 0xE000) ? 0 : 6;
 }
 
-/* Behind a string that Python writes the same, from behind its opening quote. */
+/* From after the opening quote to after the closing one, of a string that Python writes the
+ * same. */
 static inline const char *skip_string(const char *at)
 {
     for (;;) {
@@ -125,7 +127,7 @@ static inline bool is_digit(char c)
 static inline const char *skip_digits(const char *at)
 {
 #ifdef CX_JSON_SSE2
-    /* Lengths of numbers are not to be predicted: all of one block are looked at together. */
+    /* Lengths of numbers are unpredictable: a whole block is classified at once. */
     const __m128i zero = _mm_set1_epi8('0'), nine = _mm_set1_epi8(9);
     for (;; at += 16) {
         __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
@@ -142,7 +144,7 @@ static inline const char *skip_digits(const char *at)
 #endif
 }
 
-/* Behind a number; *out_whole is behind its integer part, the same when that is all. */
+/* Returns the end of a number; *out_whole is the end of its integer part. */
 static inline const char *skip_number(const cx_json_recoder *recoder, const char *at,
                                       const char **out_whole)
 {
@@ -170,7 +172,7 @@ static inline const char *skip_number(const cx_json_recoder *recoder, const char
     return behind;
 }
 
-/* The size of true, false or null; 0 for all else. */
+/* The size of true, false or null; 0 for anything else. */
 static inline size_t word_size(const char *at)
 {
     if (memcmp(at, "true", 4) == 0 || memcmp(at, "null", 4) == 0)
@@ -178,7 +180,7 @@ static inline size_t word_size(const char *at)
     return memcmp(at, "false", 5) == 0 ? 5 : 0;
 }
 
-/* A double in another spelling than Python's, which goes to the pieces (I1, I3). */
+/* A double whose spelling differs from Python's: its canonical form becomes a piece (I1, I3). */
 static cx_str respell_double(recoding *r, cx_str literal)
 {
     char text[CX_NUMBER_TEXT_SIZE];
@@ -195,16 +197,16 @@ static cx_str respell_double(recoding *r, cx_str literal)
     return made;
 }
 
-/* The canonical text of a number as read; data NULL when it has none here. */
+/* The canonical text of a number; data NULL when it is declined. */
 static inline cx_str recode_number(recoding *r, cx_str literal, bool is_int)
 {
-    /* Minus zero is the one integer that is spelled otherwise. */
+    /* Minus zero is the only integer whose canonical spelling differs. */
     if (CX_LIKELY(is_int))
         return literal.data[0] != '-' || literal.data[1] != '0' ? literal : (cx_str){NULL, 0};
     return cx_number_is_canonical_py(literal) ? literal : respell_double(r, literal);
 }
 
-/* Behind a value that is no container; *out is its canonical text. */
+/* Reads a scalar and returns its end; *out is its canonical text. */
 static inline const char *recode_simple(recoding *r, const char *at, cx_str *out)
 {
     const char *behind;
@@ -253,7 +255,7 @@ static inline int compare_parts(const cx_json_part *a, const cx_json_part *b)
     return cx_str_cmp(a->name, b->name);
 }
 
-/* Of the innermost bracket; NULL when there are too many. */
+/* Adds a part to the innermost bracket; NULL when there are too many. */
 static inline cx_json_part *add_part(recoding *r)
 {
     cx_json_recoder *recoder = r->recoder;
@@ -274,7 +276,7 @@ static inline bool add_member(recoding *r, open_bracket *object, cx_str name)
     return true;
 }
 
-/* Items that follow each other in the text, a comma between, are one part. */
+/* Consecutive items with only a comma between them are one part. */
 static inline bool add_item(recoding *r, const open_bracket *array, cx_str value)
 {
     cx_json_recoder *recoder = r->recoder;
@@ -291,7 +293,7 @@ static inline bool add_item(recoding *r, const open_bracket *array, cx_str value
     return part != NULL;
 }
 
-/* False when two names are the same. */
+/* False when two names are equal. */
 static bool sort_parts(cx_json_part *parts, uint32_t count)
 {
     if (count > CX_JSON_RECODE_UNSORTED)
@@ -313,9 +315,8 @@ static bool sort_parts(cx_json_part *parts, uint32_t count)
 
 /* --- composing ----------------------------------------------------------------------------- */
 
-/* As memcpy, but whole blocks are read and stored: up to 15 bytes behind the last (I4).  Those may
- * lie in `to` itself when a piece stands right before it, so a block is read before it is
- * stored. */
+/* As memcpy, but reads and stores whole blocks, up to 15 bytes past the end (I4).  Those may be in
+ * `to` itself when a piece is right before it, so each block is read before it is stored. */
 static inline uint8_t *copy_blocks(uint8_t *to, const char *from, size_t size)
 {
     uint8_t block[16];
@@ -329,7 +330,7 @@ static inline uint8_t *copy_blocks(uint8_t *to, const char *from, size_t size)
 static inline uint8_t *put_member(uint8_t *to, const cx_json_part *part)
 {
     const char *start = part->name.data - 1, *colon = part->name.data + part->name.size + 1;
-    /* Nearly always the value stands right behind the colon, as it will here. */
+    /* Nearly always the value directly follows the colon, as in the output. */
     if (CX_LIKELY(part->value.data == colon + 1))
         return copy_blocks(to, start, (size_t)(colon + 1 - start) + part->value.size);
     to = copy_blocks(to, start, (size_t)(colon - start));
@@ -337,7 +338,7 @@ static inline uint8_t *put_member(uint8_t *to, const cx_json_part *part)
     return copy_blocks(to, part->value.data, part->value.size);
 }
 
-/* Writes an array or object from its parts; returns the place behind it. */
+/* Writes an array or object from its parts; returns the position after it. */
 static uint8_t *compose_container(uint8_t *to, const cx_json_part *parts, uint32_t count,
                                   bool is_object)
 {
@@ -362,8 +363,8 @@ static inline bool open_container(recoding *r, const char *at)
     return true;
 }
 
-/* At its closing bracket. *out is the canonical text of the innermost container, or at depth 0,
- * where it is left to finish(), the text as it was. */
+/* At a closing bracket.  *out is the canonical text of the innermost container; at depth 0 it is
+ * the text as read, and finish_recode writes the canonical form. */
 static inline bool close_container(recoding *r, const char *at, cx_str *out)
 {
     cx_json_recoder *recoder = r->recoder;
@@ -387,7 +388,7 @@ static inline bool close_container(recoding *r, const char *at, cx_str *out)
     return true;
 }
 
-/* The outermost value goes where it is wanted; its pieces lie behind that (I3). */
+/* Writes the outermost value to its final place; its pieces are after that (I3). */
 static size_t finish_recode(const recoding *r, cx_str value, bool is_container, uint8_t *to)
 {
     const open_bracket *outermost = &r->open[0];
@@ -400,7 +401,7 @@ static size_t finish_recode(const recoding *r, cx_str value, bool is_container, 
                     to);
 }
 
-/* Blanks inside of a container are what makes it another text. */
+/* Blanks inside of a container make its text not canonical. */
 static inline const char *skip_blanks(recoding *r, const char *at)
 {
     if (CX_LIKELY(*at != ' '))
@@ -423,7 +424,7 @@ static inline const char *read_name(recoding *r, const char *at)
     return CX_LIKELY(*at == ':') ? at + 1 : NULL;
 }
 
-/* A value inside of a container joins it. */
+/* Adds a value to the container around it. */
 static inline bool add_value(recoding *r, cx_str value, const char *start)
 {
     open_bracket *top = &r->open[r->depth - 1];
@@ -435,7 +436,7 @@ static inline bool add_value(recoding *r, cx_str value, const char *start)
     return true;
 }
 
-/* The labels are places in the grammar, as in parse.c. */
+/* The labels are positions in the grammar, as in parse.c. */
 static const char *recode_value(recoding *r, const char *at, cx_str *value, bool *is_container)
 {
     const char *start;
@@ -523,7 +524,7 @@ const char *cx_json_recode_name(const char *at, cx_str *out)
     return *at == ':' ? at + 1 : NULL;
 }
 
-/* A string, number or word as a value; of the flags of a number only what is said is certain. */
+/* A string, number or word as a value; a number may lack flags that cx_json_parse would set. */
 const char *cx_json_recode_scalar(const cx_json_recoder *recoder, const char *at, cx_json *out)
 {
     at = cx_json_recode_blanks(at);

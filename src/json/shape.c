@@ -12,7 +12,7 @@ cx_json_shape *cx_json_shape_inside(cx_json_shapes *shapes, cx_json_shape *shape
     return shape->inside[index];
 }
 
-/* Only names that stand in the document without escapes can be compared with the next one's. */
+/* Only names without escapes can be compared with the bytes of the next object. */
 static bool is_spelled_out(const cx_json *name, const uint8_t *text, const uint8_t *end)
 {
     uintptr_t at = (uintptr_t)name->text;

@@ -1,14 +1,12 @@
 /*
- * shape.h - expecting the next object to look like the last one in its place.
+ * shape.h - predicts that the next object has the same member names as the last one in its place.
  *
- * Records repeat: the same names in the same order, line after line.  A shape remembers the names
- * of the last object that stood in one place of the document, as they were spelled, and their
- * sorted order.  While an object follows its shape, a name costs one comparison of bytes, and
- * sorting and the search for duplicates cost nothing, because they were done for the same names
- * before.
+ * Records repeat: the same names in the same order, line after line.  A shape stores the names of
+ * the last object in one place of the document, as they were spelled, and their sorted order.
+ * While an object matches its shape, a name costs one comparison of bytes, and sorting and
+ * duplicate detection cost nothing, since they were done before for the same names.
  *
- * It is a cache: an object that differs is read the ordinary way, and what is read never depends on
- * it.
+ * It is a cache: an object that differs is read the general way, and results never depend on it.
  */
 #ifndef CX_JSON_SHAPE_H
 #define CX_JSON_SHAPE_H
@@ -23,7 +21,7 @@ typedef struct cx_json_shape cx_json_shape;
 
 struct cx_json_shape {
     uint32_t count;  /* members; 0: nothing learned yet */
-    uint32_t misses; /* since the last object that followed it */
+    uint32_t misses; /* since the last object that matched it */
     uint8_t order[CX_JSON_SHAPE_MEMBERS];
     uint8_t size[CX_JSON_SHAPE_MEMBERS];          /* of each name, with its quotes */
     cx_json_shape *inside[CX_JSON_SHAPE_MEMBERS]; /* of objects that are values of the members */
@@ -35,7 +33,7 @@ typedef struct cx_json_shapes {
     cx_json_shape items[CX_JSON_SHAPES]; /* the first is the outermost object's */
 } cx_json_shapes;
 
-/* Whether the first `size` bytes are equal; 16 may be read at both. */
+/* Whether the first `size` bytes are equal; 16 bytes must be readable at both. */
 static inline bool cx_json_same_16(const uint8_t *a, const char *b, size_t size)
 {
 #ifdef CX_JSON_SSE2
@@ -48,8 +46,7 @@ static inline bool cx_json_same_16(const uint8_t *a, const char *b, size_t size)
 #endif
 }
 
-/* Where member `index` of the shape, spelled as expected, ends in [at, end); NULL when it
- * differs. */
+/* The end of member `index`'s name in [at, end) when it is spelled as expected; else NULL. */
 static inline const uint8_t *cx_json_shape_match(const cx_json_shape *shape, size_t index,
                                                  const uint8_t *at, const uint8_t *end)
 {
@@ -70,7 +67,7 @@ cx_json_shape *cx_json_shape_inside(cx_json_shapes *shapes, cx_json_shape *shape
 
 /*
  * Notes that an object differed.  `members` as read, `sorted` their keys in order; [text, end) is
- * the document.  Learns the new names now and then: often when it pays, seldom when it never does.
+ * the document.  Learns the new names, less and less often when objects keep differing.
  */
 void cx_json_shape_miss(cx_json_shape *shape, const cx_json_member *members,
                         const cx_json_key *sorted, uint32_t count, const uint8_t *text,

@@ -12,7 +12,7 @@ static const char *skip_space(const char *at, const char *end)
     return at;
 }
 
-/* `at` is behind an opening quote: the place behind the closing one, or NULL. */
+/* `at` is after an opening quote: the position after the closing one, or NULL. */
 static const char *skip_string(const char *at, const char *end)
 {
     const uint8_t *byte = (const uint8_t *)at, *stop = (const uint8_t *)end;
@@ -58,7 +58,7 @@ static const char *skip_value(const char *at, const char *end)
     return NULL;
 }
 
-/* What is behind the closing bracket at span->at. */
+/* Checks that only white space follows the closing bracket at span->at. */
 static void finish_span(cx_json_span *span)
 {
     span->at = skip_space(span->at + 1, span->end);
@@ -129,7 +129,7 @@ bool cx_json_span_next(cx_json_span *span, cx_str *out_name, cx_str *out_value)
     return true;
 }
 
-/* --- naming a place ------------------------------------------------------------------------ */
+/* --- the pointer of a position -------------------------------------------------------------- */
 
 #define PLACE_DEPTH_MAX 64
 
@@ -164,7 +164,7 @@ static bool add_levels(const level *levels, size_t depth, cx_buf *out)
     return !out->failed;
 }
 
-/* One byte, or one string, of text that is JSON so far; NULL when it is too deep or cut. */
+/* Passes one byte, or one string, of valid JSON text; NULL when too deep or truncated. */
 static const char *pass_token(const char *at, const char *end, level *levels, size_t *depth)
 {
     level *top = *depth == 0 ? NULL : &levels[*depth - 1];
@@ -200,7 +200,7 @@ bool cx_json_pointer_at(cx_str text, size_t offset, cx_buf *out)
             break;
         at = behind;
     }
-    /* A name is its member's from its first byte on, a closing bracket what it closes. */
+    /* A name belongs to its member from its first byte on, a closing bracket to what it closes. */
     if (at == place && depth != 0 && (*at == '"' || *at == '}' || *at == ']'))
         at = pass_token(at, end, levels, &depth);
     if (at != NULL && add_levels(levels, depth, out))

@@ -1,8 +1,8 @@
 /*
- * span.h - where the parts of a JSON text lie, without judging them.
+ * span.h - finds the elements of a JSON container without validating them.
  *
- * A list of documents in one text must not be lost because one of them is bad.  So its elements are
- * found by their brackets and quotes alone, and each is then read on its own:
+ * One bad document must not make the others in a list unreadable.  So the elements are found by
+ * their brackets and quotes alone, and each is then parsed on its own:
  *
  *     cx_json_span span;
  *     bool there = cx_json_span_begin(&span, text);
@@ -11,9 +11,9 @@
  *     if (!there || span.bad)
  *         ... the brackets do not balance, or something is missing between two commas ...
  *
- * What a slice holds may still be anything: "1 2" and "[}" are slices.  But text whose slices are
- * JSON each, and that is not `bad`, is JSON as a whole.  Linear, no recursion, no memory; nothing
- * here looks at UTF-8.
+ * A slice may contain anything: "1 2" and "[}" are slices.  But text whose slices are all valid
+ * JSON, and that is not `bad`, is valid JSON as a whole.  Linear time, no recursion, no allocation;
+ * UTF-8 is not checked here.
  */
 #ifndef CX_JSON_SPAN_H
 #define CX_JSON_SPAN_H
@@ -21,11 +21,11 @@
 #include "base/api.h"
 
 typedef struct cx_json_span {
-    const char *at; /* what comes next */
+    const char *at; /* the position of the next element */
     const char *end;
     char close; /* '}' or ']' */
     bool done;  /* the closing bracket was found */
-    bool bad;   /* what is there is no list of members or elements */
+    bool bad;   /* not a list of members or elements */
 } cx_json_span;
 
 /* `container` is the text of one object or array, white space around it allowed; false when it
@@ -33,9 +33,9 @@ typedef struct cx_json_span {
 bool cx_json_span_begin(cx_json_span *span, cx_str container);
 
 /*
- * The next member or element; false behind the last, and from where `bad` was found on.  Slices are
- * raw, without the white space around them, and never empty.  *out_name is the name as it is
- * spelled, with its quotes; data NULL in arrays.  Text behind the closing bracket makes it `bad`.
+ * The next member or element; false after the last, and once `bad` is set.  Slices are raw, without
+ * the white space around them, and never empty.  *out_name is the name as spelled, with its quotes;
+ * data NULL in arrays.  Text after the closing bracket sets `bad`.
  */
 bool cx_json_span_next(cx_json_span *span, cx_str *out_name, cx_str *out_value);
 

@@ -1,5 +1,5 @@
 /*
- * value.c - looking at values, making them, copying and comparing them.
+ * value.c - reading, making, copying and comparing values.
  */
 #include "base/api.h"
 #include "json/internal.h"
@@ -30,7 +30,7 @@ bool cx_json_path_grow(cx_json_path *path)
     return true;
 }
 
-/* --- looking ------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------- */
 
 const cx_json *cx_json_get(const cx_json *object, cx_str name)
 {
@@ -38,7 +38,7 @@ const cx_json *cx_json_get(const cx_json *object, cx_str name)
         return NULL;
     const cx_json_member *members = object->members;
     uint32_t low = 0, high = object->count;
-    /* Few members: sizes differ more often than not, and that is cheaper to ask than order. */
+    /* Few members: comparing sizes first is cheaper than comparing order, and mostly decides. */
     if (high <= 16) {
         for (uint32_t i = 0; i < high; i++)
             if (cx_str_eq(cx_json_text(&members[i].name), name))
@@ -218,7 +218,7 @@ cx_json_list cx_json_list_begin(cx_arena *arena)
     return (cx_json_list){.arena = arena};
 }
 
-/* Room for one more, or NULL; older arrays stay behind in the arena until it is reset. */
+/* A slot for one more, or NULL; outgrown arrays stay in the arena until it is reset. */
 static cx_json_member *list_slot(cx_json_list *list)
 {
     if (list->failed)
@@ -304,8 +304,8 @@ cx_status cx_json_list_end_array(cx_json_list *list, cx_json *out, cx_err *err)
 
 /* --- copying ------------------------------------------------------------------------------- */
 
-/* Replaces what one value borrows by a copy: its text, or its items, whose own borrowing is then
- * still to be replaced. */
+/* Replaces borrowed memory of one value by a copy: its text, or its items, which may themselves
+ * still borrow. */
 static bool copy_one(cx_json *value, cx_arena *arena)
 {
     if (value->type >= CX_JSON_INT && value->type <= CX_JSON_STRING) {
@@ -365,12 +365,12 @@ static bool equal_numbers(const cx_json *a, const cx_json *b)
     }
     if ((a->flags & b->flags & CX_JSON_CANONICAL) != 0)
         return false;
-    /* Shortest digits tell any two doubles apart, so their bits say whether those are equal. */
+    /* Different doubles have different shortest digits, so comparing the bits is enough. */
     double x, y;
     return cx_json_double(a, &x) && cx_json_double(b, &y) && memcmp(&x, &y, sizeof x) == 0;
 }
 
-/* Equal as far as can be said without looking into items or members. */
+/* Equality apart from items and members. */
 static bool equal_shallow(const cx_json *a, const cx_json *b)
 {
     if (a->type != b->type)
@@ -390,10 +390,10 @@ static bool equal_shallow(const cx_json *a, const cx_json *b)
 
 static void enter_both(cx_json_path *path, const cx_json *a, const cx_json *b)
 {
-    /* Two copies that share their items need no look inside. */
+    /* Values that share their items are equal. */
     if (!cx_json_is_container(a) || a->count == 0 || a->items == b->items)
         return;
-    /* There is no way to say "out of memory" here, and no answer would be true. */
+    /* This function cannot report "out of memory", and no answer would be right. */
     bool entered = cx_json_path_enter(path, a);
     CX_ASSERT(entered);
     cx_json_path_top(path)->other = cx_json_inside(b);

@@ -23,7 +23,7 @@
 #define AHEAD_SHARE 16
 /* Of a log that grows fast so many full segments stay in the system's memory; more would only push
  * out what other programs need, and each new page would have to be found anew. */
-#define SEGMENTS_OPEN_MAX 4
+#define SEGMENTS_CACHED 4
 /* A buffer that grew beyond this for one large group is given back. */
 enum { BUFFER_RETAINED_BYTES = 8 << 20 };
 
@@ -51,9 +51,9 @@ static void forget_old(cx_log *log)
 {
     char path[CX_LOG_PATH_SIZE];
     cx_file file;
-    if (log->spare.ahead_of <= SEGMENTS_OPEN_MAX)
+    if (log->spare.ahead_of <= SEGMENTS_CACHED)
         return;
-    cx_log_segment_path(log, log->spare.ahead_of - SEGMENTS_OPEN_MAX - 1, path);
+    cx_log_segment_path(log, log->spare.ahead_of - SEGMENTS_CACHED - 1, path);
     if (log->io->open(log->io, path, CX_IO_READ, &file) != 0)
         return; /* nothing depends on it */
     log->io->forget(log->io, file);

@@ -101,21 +101,20 @@ static uint32_t crc_at(uint32_t seed, uint64_t offset)
 
 enum { FRAME_CRC_AT = 12 };
 
-static uint64_t align_frame(uint64_t size)
+static uint64_t align_up(uint64_t size)
 {
     return (size + CX_LOG_ALIGNMENT - 1) / CX_LOG_ALIGNMENT * CX_LOG_ALIGNMENT;
 }
 
 uint64_t cx_log_erasable_at(uint64_t guarded_size)
 {
-    return align_frame(CX_LOG_FRAME_HEAD_SIZE + guarded_size);
+    return align_up(CX_LOG_FRAME_HEAD_SIZE + guarded_size);
 }
 
 uint64_t cx_log_frame_bytes(uint64_t guarded_size, uint64_t erasable_size)
 {
     uint64_t size = cx_log_erasable_at(guarded_size);
-    return erasable_size == 0 ? size
-                              : size + CX_LOG_ERASABLE_HEAD_SIZE + align_frame(erasable_size);
+    return erasable_size == 0 ? size : size + CX_LOG_ERASABLE_HEAD_SIZE + align_up(erasable_size);
 }
 
 void cx_log_frame_encode(const cx_log_frame *frame, uint32_t seed, uint64_t offset, uint8_t *out)
@@ -135,8 +134,7 @@ void cx_log_frame_encode(const cx_log_frame *frame, uint32_t seed, uint64_t offs
     memcpy(second, live_magic, sizeof live_magic);
     cx_log_put_u32(second + 4, cx_crc32c_add(position, frame->erasable.data, erasable));
     memcpy(second + CX_LOG_ERASABLE_HEAD_SIZE, frame->erasable.data, erasable);
-    memset(second + CX_LOG_ERASABLE_HEAD_SIZE + erasable, 0,
-           (size_t)align_frame(erasable) - erasable);
+    memset(second + CX_LOG_ERASABLE_HEAD_SIZE + erasable, 0, (size_t)align_up(erasable) - erasable);
 }
 
 void cx_log_erased_head(uint8_t out[CX_LOG_ERASABLE_HEAD_SIZE])
@@ -163,7 +161,7 @@ bool cx_log_frame_sizes(const uint8_t *head, uint32_t *out_guarded, uint32_t *ou
 static cx_log_erasable erasable_state(const uint8_t *at, size_t size, uint32_t position)
 {
     const uint8_t *contents = at + CX_LOG_ERASABLE_HEAD_SIZE;
-    if (!all_zero(contents + size, (size_t)align_frame(size) - size))
+    if (!all_zero(contents + size, (size_t)align_up(size) - size))
         return CX_LOG_SPOILT;
     if (memcmp(at, live_magic, sizeof live_magic) == 0)
         return cx_log_get_u32(at + 4) == cx_crc32c_add(position, contents, size) ? CX_LOG_LIVE

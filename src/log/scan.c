@@ -233,7 +233,7 @@ static cx_status scan_limits(cx_log_scan *scan, uint64_t *out_required, uint64_t
 }
 
 /* Nobody writes: anything whole behind `offset` says that this is damage. */
-static cx_status data_follows(cx_log_scan *scan, bool *out, cx_err *err)
+static cx_status later_commit_exists(cx_log_scan *scan, bool *out, cx_err *err)
 {
     cx_log_found behind;
     *out = false;
@@ -258,7 +258,7 @@ static cx_status no_group(cx_log_scan *scan, uint64_t required, uint64_t limit, 
     if (!more && scan->next >= required) {
         bool behind = false;
         if (limit == UINT64_MAX)
-            CX_TRY(data_follows(scan, &behind, err));
+            CX_TRY(later_commit_exists(scan, &behind, err));
         good = !behind;
     }
     /* A writer may have finished the group since it was looked at, and then what was seen behind it

@@ -1,6 +1,6 @@
 /*
- * os - the operating system: folders that cannot be trusted, processes, sockets, threads' limits,
- * settings, libraries that are loaded when they are needed.
+ * os - the operating system: untrusted folders, processes, sockets, resource limits, settings
+ * files, libraries loaded on demand.
  *
  * Knows nothing of formats and nothing of agents. All system calls beyond plain files are here.
  */

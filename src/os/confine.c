@@ -1,8 +1,9 @@
 /*
- * confine.c - giving up rights, by Landlock, seccomp and limits; and watching over a child.
+ * confine.c - dropping rights by Landlock, seccomp and resource limits; supervising a child.
  *
- * The numbers of Landlock are those of the kernel's ABI (linux/landlock.h): headers are older than
- * kernels, so they are written here, and what a kernel does not know is not asked of it.
+ * The constants of Landlock are those of the kernel's ABI (linux/landlock.h).  They are written
+ * here because build machines have older headers; rights unknown to the running kernel are not
+ * requested.
  */
 #include "os/confine.h"
 
@@ -80,7 +81,7 @@ static cx_status allow_path(int rules, const cx_confine_path *at, uint64_t known
     if (file < 0)
         return errno == ENOENT ? CX_SUCCESS : cx_fail_os(err, errno, "cannot open %s", at->path);
     uint64_t allowed = FS_EXECUTE | FS_READ_FILE | FS_READ_DIR;
-    /* Devices are never made; those that are there may be used where writing is allowed. */
+    /* Creating devices is never allowed; using existing ones is, where writing is allowed. */
     if (at->writable)
         allowed = known & ~(uint64_t)(FS_MAKE_CHAR | FS_MAKE_BLOCK);
     struct stat info;
@@ -123,7 +124,7 @@ cx_status cx_confine_landlock(const cx_confine_path *paths, size_t count, bool n
 
 bool cx_confine_has_seccomp(void)
 {
-    /* A filter of no address: EFAULT when the kernel would have looked at it. */
+    /* With a NULL filter a kernel that supports filters fails with EFAULT. */
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) != 0 && errno == EFAULT;
 }
 
@@ -190,15 +191,16 @@ int cx_confine_exec(cx_file executable, const char *path, char *const *argv)
 {
     if (executable >= 0)
         (void)syscall(SYS_execveat, executable, "", argv, environ, AT_EMPTY_PATH);
-    /* ENOENT: a script, whose interpreter would not find the descriptor. */
+    /* ENOENT: a script, whose interpreter could not open the descriptor. */
     if (executable < 0 || errno == ENOENT || errno == ENOSYS)
         (void)execve(path, argv, environ);
     return errno;
 }
 
-/* --- watching --------------------------------------------------------------------------------- */
+/* --- supervising ------------------------------------------------------------------------------ */
 
-/* Those whose parent ended, or is this process.  As nobody else reaps them, no number is reused. */
+/* Kills our children, among them orphans that were reparented to us.  Only we reap them, so their
+ * process ids cannot be reused meanwhile. */
 static bool kill_children(void)
 {
     char path[64], line[4096];
@@ -227,7 +229,8 @@ static void kill_descendants(void)
             continue;
 }
 
-/* Process 1 of a namespace takes everybody with it by ending; nobody inside can end it before. */
+/* When process 1 of a namespace exits the kernel kills all others; no process inside can
+ * kill it. */
 static _Noreturn void exit_namespace(bool alone, int code)
 {
     if (!alone)
@@ -235,8 +238,8 @@ static _Noreturn void exit_namespace(bool alone, int code)
     _exit(code);
 }
 
-/* Whoever holds the other end of `control` is gone. */
-static bool descendants_remain(cx_file control)
+/* Whether the other end of `control` was closed and everything from it has been read. */
+static bool control_has_ended(cx_file control)
 {
     struct pollfd end = {control, POLLIN, 0};
     return poll(&end, 1, 0) != 0 && (end.revents & POLLIN) == 0;
@@ -247,7 +250,7 @@ static void note_signal(int number)
     (void)number;
 }
 
-/* SIGCHLD is blocked except while it waits, so that no end of a child is slept over. */
+/* SIGCHLD is blocked except while waiting, so that no exit of a child is missed. */
 static _Noreturn void watch_child(pid_t child, cx_file control, bool alone)
 {
     sigset_t none;
@@ -257,7 +260,7 @@ static _Noreturn void watch_child(pid_t child, cx_file control, bool alone)
     on_child.sa_handler = note_signal;
     (void)sigaction(SIGCHLD, &on_child, NULL);
     for (;;) {
-        /* Those who came to us because their parents ended are reaped on the way. */
+        /* Also reaps orphans that were reparented to us. */
         int state = 0;
         pid_t ended = waitpid(-1, &state, WNOHANG);
         if (ended == child)
@@ -279,11 +282,11 @@ static _Noreturn void watch_child(pid_t child, cx_file control, bool alone)
 bool cx_confine_watched(cx_file control, bool alone)
 {
     if (alone && getpid() != 1)
-        return false; /* "everybody" would be the machine */
-    if (descendants_remain(control))
+        return false; /* kill(-1) would signal every process of the machine */
+    if (control_has_ended(control))
         _exit(128 + SIGKILL);
-    /* Alone, we are the whole namespace and may just be killed with bubblewrap; otherwise we are
-     * needed until the last descendant has ended. */
+    /* When `alone`, killing this process ends the namespace, so it may die with bubblewrap;
+     * otherwise it is needed until the last descendant has ended. */
     (void)(alone ? prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
                  : prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
     (void)signal(SIGTERM, SIG_IGN);

@@ -1,10 +1,12 @@
 /*
- * folder.c - folders whose contents are not to be trusted: opening them, and looking.
+ * folder.c - untrusted folders: opening and reading.
  *
- * Every way in goes through cx_folder_beneath: openat2 with RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
- * or, on a kernel or in a sandbox without it, one O_NOFOLLOW open per component.  Invariants: I1 no
- * link is followed below a folder that was opened, whoever changes it meanwhile. I2  nothing is
- * left out silently: what cannot be read is an error.
+ * Every access goes through cx_folder_beneath: openat2 with RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+ * or, on a kernel or in a sandbox without it, one O_NOFOLLOW open per component.
+ *
+ * Invariants:
+ *   I1  no link is followed below a folder that was opened, even if it is changed concurrently;
+ *   I2  nothing is left out silently: what cannot be read is an error.
  */
 #include "os/folder.h"
 
@@ -24,7 +26,7 @@
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-/* EXDEV is what openat2 says of a path that leads outside. */
+/* EXDEV is the error of openat2 for a path that leads outside. */
 static int open_by_component(int folder, const char *path, int flags, mode_t mode)
 {
     int at = folder;
@@ -47,7 +49,7 @@ static int open_by_component(int folder, const char *path, int flags, mode_t mod
                 file = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         }
         int code = errno;
-        /* A link that is opened as a folder is ENOTDIR here; openat2 says ELOOP. */
+        /* Opening a link as a folder fails with ENOTDIR here, with ELOOP in openat2. */
         struct stat link;
         if (file < 0 && code == ENOTDIR && fstatat(at, name, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISLNK(link.st_mode))
@@ -64,7 +66,7 @@ static int open_by_component(int folder, const char *path, int flags, mode_t mod
 
 int cx_folder_beneath(int folder, const char *path, int flags, mode_t mode)
 {
-    static atomic_bool absent; /* of openat2; asked once, both answers are right */
+    static atomic_bool absent; /* openat2 failed once; a racing store sets the same value */
     if (path[0] == '/') {
         errno = EXDEV;
         return -1;
@@ -82,7 +84,7 @@ int cx_folder_beneath(int folder, const char *path, int flags, mode_t mode)
         long file = syscall(SYS_openat2, folder, path, &how, sizeof how);
         if (file >= 0)
             return (int)file;
-        /* A sandbox that does not know the call says EPERM. */
+        /* A sandbox whose filter does not know the call fails with EPERM. */
         if (errno == ENOSYS || errno == EPERM)
             atomic_store_explicit(&absent, true, memory_order_relaxed);
         else if (errno != EINTR && errno != EAGAIN)
@@ -190,7 +192,7 @@ cx_status cx_place_end(const cx_place *p, bool worked, const char *what, const c
     return worked ? CX_SUCCESS : cx_folder_fail(err, code, what, path);
 }
 
-/* --- looking --------------------------------------------------------------------------------- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 static int64_t time_ns(struct timespec time)
 {
@@ -396,8 +398,8 @@ cx_status cx_path_room(const char *path, uint64_t *out_free, uint64_t *out_all, 
 
 bool cx_folder_keeps_times(cx_file folder)
 {
-    /* linux/magic.h: ext2 to ext4, XFS and Btrfs stamp with nanoseconds, at the first write to a
-     * page that is mapped too. */
+    /* linux/magic.h: ext2 to ext4, XFS and Btrfs have nanosecond timestamps and update them also at
+     * the first write to a mapped page. */
     enum { EXT = 0xEF53, XFS = 0x58465342 };
     const uint32_t btrfs = 0x9123683Eu;
     struct statfs info;

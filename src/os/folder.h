@@ -1,12 +1,12 @@
 /*
- * folder.h - folders whose contents are not to be trusted: no link is followed on the way, nothing
- * outside is reached, and what is found is told as it is (lstat), of whatever kind it is.
+ * folder.h - untrusted folders: paths inside are resolved without following links and without
+ * leaving the folder, and entries of any kind are reported as they are (lstat).
  *
- * A folder is an open descriptor (a cx_file).  Paths given beside one are relative to it, '/'
- * between components; every component but the last must be a real folder, "..", an absolute path
+ * A folder is an open descriptor (a cx_file).  Paths passed with a folder are relative to it, with
+ * '/' between components.  Every component but the last must be a folder; "..", an absolute path,
  * or a link on the way is CX_E_DENIED (openat2 with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS where
- * the kernel has it, the same component by component where not).  "" or "." is the folder itself.
- * Functions named cx_path_ take an ordinary path of a trusted place instead.  All are thread-safe.
+ * the kernel has it, else the same component by component).  "" or "." is the folder itself.
+ * Functions named cx_path_ take an ordinary path in a trusted place instead.  All are thread-safe.
  */
 #ifndef CX_OS_FOLDER_H
 #define CX_OS_FOLDER_H
@@ -32,32 +32,32 @@ typedef struct cx_facts {
     uint64_t device;
     uint64_t inode;
     int64_t modified_ns; /* since 1970 */
-    int64_t changed_ns;  /* the kernel's own time of the last change to contents or facts */
+    int64_t changed_ns;  /* ctime: the last change of contents or attributes */
 } cx_facts;
 
-/* --- opening and looking -------------------------------------------------------------------- */
+/* --- opening and reading -------------------------------------------------------------------- */
 
-/* A trusted place: links on the way are followed. */
+/* Opens a folder in a trusted place: links on the way are followed. */
 CX_RESULT cx_folder_open(const char *path, cx_file *out, cx_err *err);
-/* Something in it, with the CX_IO_ flags of io.h (CX_IO_DIRECTORY for a folder); the last component
- * is no link either.  Opening never waits for the other end of a FIFO. */
+/* Opens a file or folder in it, with the CX_IO_ flags of io.h (CX_IO_DIRECTORY for a folder); the
+ * last component must not be a link either.  Never waits for the other end of a FIFO. */
 CX_RESULT cx_folder_open_in(cx_file folder, const char *path, unsigned flags, cx_file *out,
                             cx_err *err);
-void cx_folder_close(cx_file folder); /* CX_FILE_NONE is fine */
+void cx_folder_close(cx_file folder); /* CX_FILE_NONE is accepted */
 
-/* lstat.  CX_E_NOT_FOUND when there is nothing; the message is then not worth keeping. */
+/* lstat.  CX_E_NOT_FOUND when it does not exist. */
 CX_RESULT cx_folder_facts(cx_file folder, const char *path, cx_facts *out, cx_err *err);
 CX_RESULT cx_path_facts(const char *path, bool follow, cx_facts *out, cx_err *err);
 CX_RESULT cx_file_facts(cx_file file, cx_facts *out, cx_err *err);
 
-/* Appends.  Only of a regular file (CX_E_DENIED else); CX_E_LIMIT when it is longer. */
+/* Appends the contents of a regular file (CX_E_DENIED for other kinds); CX_E_LIMIT when longer. */
 CX_RESULT cx_folder_read_file(cx_file folder, const char *path, size_t limit_bytes, cx_buf *out,
                               cx_err *err);
-/* Appends what a symbolic link holds. */
+/* Appends the target of a symbolic link. */
 CX_RESULT cx_folder_read_link(cx_file folder, const char *path, cx_buf *out, cx_err *err);
 /* Appends the path with every link resolved. */
 CX_RESULT cx_path_real(const char *path, cx_buf *out, cx_err *err);
-/* Names in no order; the callback's false stops. */
+/* Names in no order; the callback stops the listing by returning false. */
 CX_RESULT cx_folder_list(cx_file folder, const char *path, cx_io_name *name, void *arg,
                          cx_err *err);
 
@@ -73,7 +73,7 @@ typedef struct cx_walk_entry {
 
 typedef enum cx_walk_step {
     CX_WALK_ON,
-    CX_WALK_SKIP /* what is below */,
+    CX_WALK_SKIP /* do not enter this folder */,
     CX_WALK_STOP
 } cx_walk_step;
 typedef cx_walk_step cx_walk_visit(void *arg, const cx_walk_entry *entry);
@@ -84,17 +84,17 @@ typedef struct cx_walk_limits {
 } cx_walk_limits;
 
 /*
- * Visits everything below a folder, a folder before what it holds, otherwise in no order.  What it
- * cannot see it does not leave out: a folder that cannot be read is an error.  CX_E_LIMIT beyond
- * the limits (NULL: 2 million entries, 256 levels) and for paths over CX_PATH_BYTES_MAX.
+ * Visits everything below a folder, each folder before its contents, otherwise in no order.  A
+ * folder that cannot be read is an error; nothing is skipped silently.  CX_E_LIMIT beyond the
+ * limits (NULL: 2 million entries, 256 levels) and for paths over CX_PATH_BYTES_MAX.
  */
 CX_RESULT cx_folder_walk(cx_file folder, const cx_walk_limits *limits, cx_walk_visit *visit,
                          void *arg, cx_err *err);
 
 /*
- * The same by up to `threads` threads (1 to CX_WALK_THREADS_MAX), each of which visits with its own
- * of `args`; which of them sees what is left to chance, and a stop by one may come too late for the
- * others' next entry.  Each thread holds a descriptor for every level that it went down.
+ * The same by up to `threads` threads (1 to CX_WALK_THREADS_MAX); thread i passes args[i] to
+ * `visit`. Which thread visits an entry is undefined, and other threads may visit one more entry
+ * after one has stopped.  Each thread has a descriptor open for every level of its current path.
  */
 #define CX_WALK_THREADS_MAX 3
 CX_RESULT cx_folder_walk_many(cx_file folder, const cx_walk_limits *limits, unsigned threads,
@@ -102,10 +102,10 @@ CX_RESULT cx_folder_walk_many(cx_file folder, const cx_walk_limits *limits, unsi
 
 /* --- changing ------------------------------------------------------------------------------- */
 
-/* Makes a trusted path and what is missing above it, mode 0700.  There already: fine. */
+/* Creates a trusted path and its missing parents, mode 0700.  An existing folder is no error. */
 CX_RESULT cx_path_make_folders(const char *path, cx_err *err);
-/* Makes a new folder of mode 0700 below TMPDIR or /tmp, under a name that nobody can guess.  `out`
- * has room for CX_PATH_BYTES_MAX + 1 bytes. */
+/* Creates a new folder of mode 0700 with a random name below TMPDIR or /tmp.  `out` has
+ * CX_PATH_BYTES_MAX + 1 bytes. */
 CX_RESULT cx_path_make_temporary(char *out, cx_err *err);
 /* cx_path_make_folders in a folder, with a mode. */
 CX_RESULT cx_folder_make_folders(cx_file folder, const char *path, uint32_t mode, cx_err *err);
@@ -119,32 +119,32 @@ CX_RESULT cx_path_set_mode(const char *path, uint32_t mode, cx_err *err);
 /* Sets access and modification time to now. */
 CX_RESULT cx_folder_touch(cx_file folder, const char *path, cx_err *err);
 
-/* A file, a link, or an empty folder.  Not there: CX_E_NOT_FOUND. */
+/* Removes a file, a link, or an empty folder.  CX_E_NOT_FOUND when it does not exist. */
 CX_RESULT cx_folder_remove(cx_file folder, const char *path, cx_err *err);
-/* Everything at and below it, at any depth and without following links; folders closed to us are
- * opened first.  Not there: fine. */
+/* Removes a tree of any depth without following links; folders that deny access to their owner are
+ * given the permissions first.  A missing tree is no error. */
 CX_RESULT cx_folder_remove_tree(cx_file folder, const char *path, cx_err *err);
 CX_RESULT cx_path_remove_tree(const char *path, cx_err *err);
 
-/* Who this process acts as: the effective user. */
+/* The effective user id of this process. */
 uint32_t cx_user_id(void);
 
 /* --- flock ----------------------------------------------------------------------------------- */
 
-/* The exclusive flock(2) of a file that is made when absent (0600); ends with cx_flock_release or
- * the process.  CX_E_BUSY when somebody has it for longer than that; 0 = do not wait. */
+/* Takes the exclusive flock(2) of a file, which is created when absent (0600); held until
+ * cx_flock_release or the end of the process.  CX_E_BUSY when another holder keeps it for longer
+ * than `wait_ms`; 0 = do not wait. */
 CX_RESULT cx_flock_take(const char *path, uint64_t wait_ms, cx_file *out, cx_err *err);
-void cx_flock_release(cx_file file); /* CX_FILE_NONE is fine */
+void cx_flock_release(cx_file file); /* CX_FILE_NONE is accepted */
 
-/* What the file system of a path has room for, in bytes: what this user may still write, and all.
- */
+/* Space of the file system of a path, in bytes: what this user may still write, and the total. */
 CX_RESULT cx_path_room(const char *path, uint64_t *out_free, uint64_t *out_all, cx_err *err);
 
-/* Whether a later change to a file of this folder is sure to show in its changed_ns: the file
- * systems of which that is known, and not tmpfs (memory-mapped writes leave no trace there). */
+/* Whether every later change of a file in this folder is certain to change its changed_ns: true for
+ * file systems known to do so; not for tmpfs, where memory-mapped writes leave no trace. */
 bool cx_folder_keeps_times(cx_file folder);
-/* A clock of the kind that file systems stamp with; a file whose changed_ns is below it now will
- * show every later change, as long as the clock is not set back. */
+/* The clock that file systems use for timestamps.  A file whose changed_ns is below its present
+ * value will show every later change, as long as the clock is not set back. */
 int64_t cx_folder_clock_ns(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * folder_change.c - making, renaming and changing what a folder holds, through no link.
+ * folder_change.c - creating, renaming and changing entries of a folder, never through a link.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ cx_status cx_path_make_folders(const char *path, cx_err *err)
         part[end] = '\0';
         if (mkdir(part, 0700) == 0 || errno == EEXIST)
             continue;
-        /* A place that cannot be written to may hold the next one all the same. */
+        /* The next component may exist even where this folder is not writable. */
         int code = errno;
         struct stat info;
         if (stat(part, &info) != 0 || !S_ISDIR(info.st_mode))
@@ -117,8 +117,8 @@ cx_status cx_folder_rename(cx_file folder, const char *from, const char *to, cx_
     return cx_place_end(&b, moved, "rename", from, err);
 }
 
-/* fchmodat of this C library follows links: the file is held by an O_PATH descriptor and changed
- * through /proc, which leads to that very file. */
+/* fchmodat of this C library follows links: the file is opened with O_PATH and changed through its
+ * entry in /proc, which refers to that very file. */
 bool cx_folder_mode_at(int folder, const char *name, uint32_t mode)
 {
     char through[64];

@@ -1,8 +1,8 @@
 /*
  * folder_remove.c - removing a tree.
  *
- * One descriptor and one name a level, whatever the depth: the way up is "..", checked to be the
- * folder that we came down from.
+ * Needs one descriptor in all and one name per level: the way up is "..", which is checked to be
+ * the folder that we came from.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ typedef struct removal {
     CX_VEC(level) levels;
 } removal;
 
-/* Removes a file or an empty folder, or finds that it must be gone into: 1. */
+/* Removes a file or an empty folder; returns 1 for a folder that is not empty. */
 static int remove_name(int folder, const char *name)
 {
     struct stat info;
@@ -44,7 +44,7 @@ static int enter_subfolder(removal *r, const char *name)
     struct stat info;
     const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int file = openat(r->at, name, how);
-    /* What its owner closed against himself is opened again, for reading and for removing. */
+    /* Permissions that deny the owner are restored, for reading and for removing. */
     if ((file < 0 && errno == EACCES) || (file >= 0 && faccessat(file, ".", W_OK | X_OK, 0) != 0)) {
         if (file >= 0)
             close(file);
@@ -66,7 +66,7 @@ static int enter_subfolder(removal *r, const char *name)
     return 0;
 }
 
-/* Back to the folder above, and removes the one that is empty now. */
+/* Returns to the parent folder and removes the one that is empty now. */
 static int leave_subfolder(removal *r, int top)
 {
     struct stat info;
@@ -84,8 +84,8 @@ static int leave_subfolder(removal *r, int top)
     return failed;
 }
 
-/* Empties the folder at r->at of what can be removed, or goes into the first that is not empty;
- * *out_down says so. */
+/* Removes what it can from the folder at r->at, or enters the first subfolder that is not empty;
+ * *out_down tells which. */
 static int remove_contents_once(removal *r, bool *out_down)
 {
     int failed = 0;

@@ -1,13 +1,14 @@
 /*
- * folder_walk.c - going through everything below a folder, by one thread or several.
+ * folder_walk.c - walks a tree, with one thread or several.
  *
- * A walker goes down by itself, one descriptor a level.  When another has nothing to do it offers
- * it the next folder it meets, by path, instead of going in; few are on offer at a time, so that
- * what waits stays small whatever the tree looks like.
+ * A walker descends by itself, with one descriptor per level.  When another walker is idle it
+ * offers the next folder, by path, instead of entering it.  Few offers may be pending at a time, so
+ * that the queue stays small for any tree.
  *
  *   I1  Nothing is left out silently; what cannot be read is an error (folder.c I2).
- *   I2  A folder is gone into once: by who met it, or by who took it from the offers.
- *   I3  Whoever waits is woken by an offer, by a stop, and by the end of the last who could offer.
+ *   I2  A folder is entered once: by the walker that found it, or by the one that accepted the
+ *   offer.
+ *   I3  A waiting walker is woken by an offer, by a stop, and by the end of the last busy walker.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,15 +30,15 @@ typedef struct offer {
     unsigned depth;
 } offer;
 
-/* All who walk one tree. */
+/* The walkers of one tree. */
 typedef struct crew {
     cx_file folder;
     cx_walk_limits limits;
     cx_walk_visit *visit;
     void *const *args;
     atomic_uint_fast64_t seen;
-    atomic_bool stopped; /* by a visitor, or because one of them failed */
-    atomic_uint room;    /* for offers; what is read outside the lock is a guess */
+    atomic_bool stopped; /* by a visitor, or because a walker failed */
+    atomic_uint room;    /* free places for offers; only a hint when read without the lock */
     cx_lock lock;        /* of what follows */
     offer offers[OFFERS_A_WALKER * CX_WALK_THREADS_MAX];
     unsigned offer_count;
@@ -71,7 +72,7 @@ static cx_status walk_below(walk *w, int folder, const cx_walk_entry *entry, uns
     return walk_folder(w, file, entry->path_size, depth, err);
 }
 
-/* False: the walker goes there itself. */
+/* False when the walker must enter the folder itself. */
 static bool offer_folder(crew *c, const cx_walk_entry *entry, unsigned depth)
 {
     if (atomic_load_explicit(&c->room, memory_order_relaxed) == 0)
@@ -163,7 +164,7 @@ static cx_status walk_offer(walk *w, const offer *o, cx_err *err)
     return walk_folder(w, file, o->path_size, o->depth, err);
 }
 
-/* Inside the lock.  Takes what is on offer; false when nothing is, and nobody is left to offer. */
+/* With the lock held.  Accepts an offer; false when none is pending and no walker is busy. */
 static bool accept_offer(crew *c, offer *out)
 {
     while (c->offer_count == 0 && c->busy != 0 && !is_stopped(c)) {
@@ -179,7 +180,7 @@ static bool accept_offer(crew *c, offer *out)
     return true;
 }
 
-/* Inside the lock.  I3. */
+/* With the lock held.  I3. */
 static void finish_walker(crew *c, cx_status status, const cx_err *err)
 {
     if (cx_failed(status) && !cx_failed(c->status)) {
@@ -231,7 +232,7 @@ cx_status cx_folder_walk_many(cx_file folder, const cx_walk_limits *limits, unsi
     cx_lock_init(&c.lock);
     cx_thread_team(threads, walk_as, &c);
     cx_lock_done(&c.lock);
-    while (c.offer_count != 0) { /* what a stop left */
+    while (c.offer_count != 0) { /* not accepted because of a stop */
         const offer *left = &c.offers[--c.offer_count];
         cx_alloc_free(cx_alloc_default(), left->path, left->path_size + 1);
     }

@@ -1,7 +1,7 @@
 /*
- * gzip.c - unpacking by zlib's inflate, a piece at a time; packing by its deflate, at once.
+ * gzip.c - unpacks with zlib's inflate, a piece at a time; packs with its deflate, in one call.
  *
- *   I1  Never more than max_bytes + 1 bytes are written: one more shows that it is too much.
+ *   I1  Never more than max_bytes + 1 bytes are written; the extra byte detects the excess.
  *   I2  Every byte of the input belongs to a member; what follows the last one is an error.
  */
 #include "os/gzip.h"
@@ -26,7 +26,7 @@ typedef struct zlib_library {
     __typeof__(&compressBound) compressBound;
 } zlib_library;
 
-/* Loaded once and never unloaded; two threads that come first at once find the same library. */
+/* Loaded once and never unloaded; two threads that race to load it get the same library. */
 static cx_status load_library(zlib_library *out, cx_err *err)
 {
     static _Atomic(cx_library *) loaded;
@@ -54,7 +54,7 @@ static cx_status unpack_error(const z_stream *stream, cx_bytes packed, const cha
                       (unsigned long long)at);
 }
 
-/* Room for the next piece (I1). */
+/* Reserves space for the next piece (I1). */
 static cx_status grow_output(z_stream *stream, size_t max_bytes, size_t written, cx_buf *out,
                              cx_err *err)
 {
@@ -104,7 +104,7 @@ static cx_status unpack_all(cx_bytes packed, int window, size_t max_bytes, cx_bu
                           packed.size == 0 ? "U_GZIP" : "U_LIMIT", 0,
                           "found %zu bytes, expected compressed data of 1 byte to 4 GiB",
                           packed.size);
-    /* zlib only reads it: the struct is older than const. */
+    /* zlib only reads it; the struct has no const. */
     stream.next_in = (Bytef *)(uintptr_t)packed.data;
     stream.avail_in = (uInt)packed.size;
     if (z.inflateInit2_(&stream, window, ZLIB_VERSION, (int)sizeof stream) != Z_OK)

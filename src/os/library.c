@@ -5,7 +5,7 @@
 
 #include <dlfcn.h>
 
-/* What dlopen returns is all there is to a library; the struct is never defined. */
+/* A cx_library is the handle of dlopen; the struct is never defined. */
 
 cx_status cx_library_load(const char *name, cx_library **out, cx_err *err)
 {
@@ -22,7 +22,7 @@ cx_status cx_library_symbol(cx_library *library, const char *name, void *out, cx
     if (address == NULL)
         return cx_fail(err, CX_E_UNSUPPORTED, "the installed library has no %s: it is too old",
                        name);
-    /* ISO C has no conversion from an object's address to a function's; POSIX promises the bits. */
+    /* ISO C cannot convert an object pointer to a function pointer; POSIX guarantees the bits. */
     memcpy(out, &address, sizeof address);
     return CX_SUCCESS;
 }

@@ -1,8 +1,8 @@
 /*
  * net.c - Unix stream sockets.
  *
- * All sockets are non-blocking; waiting is done by poll, with a deadline that counts for a call as
- * a whole.  A path longer than a socket's address has room for is reached through its folder.
+ * All sockets are non-blocking; calls wait with poll, with one deadline per call.  A path too long
+ * for a socket address is reached through a descriptor of its folder.
  */
 #include "os/net.h"
 
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Clients that have connected and were not accepted yet. */
+/* Connections not accepted yet. */
 #define BACKLOG 128
 
 static uint64_t now_ms(void)
@@ -33,7 +33,7 @@ static uint64_t deadline_of(uint32_t timeout_ms)
     return timeout_ms == CX_NET_FOREVER ? UINT64_MAX : now_ms() + timeout_ms;
 }
 
-/* As poll wants it; 0 when the time is over. */
+/* The time left as poll expects it; 0 after the deadline. */
 static int left_ms(uint64_t deadline)
 {
     if (deadline == UINT64_MAX)
@@ -44,7 +44,7 @@ static int left_ms(uint64_t deadline)
     return deadline - now > 1000000 ? 1000000 : (int)(deadline - now);
 }
 
-/* False when the time is over first. */
+/* False after the deadline. */
 static bool wait_until(struct pollfd *fds, nfds_t count, uint64_t deadline)
 {
     for (;;) {
@@ -104,7 +104,7 @@ static cx_status open_socket(cx_socket *out, cx_err *err)
 
 /* --- listening ------------------------------------------------------------------------------- */
 
-/* What a killed process left; anything that is no socket stays. */
+/* Removes a socket that a killed process left; never anything that is not a socket. */
 static cx_status remove_stale(const char *path, cx_err *err)
 {
     struct stat info;
@@ -122,7 +122,7 @@ static cx_status bind_at(cx_socket socket, const char *path, cx_err *err)
     address at;
     CX_TRY(make_address(path, &at, err));
     cx_status status = CX_SUCCESS;
-    /* The file takes its mode from the socket: there is no moment in which others could connect. */
+    /* The file gets its mode from the socket, so other users cannot connect at any moment. */
     if (fchmod(socket, S_IRUSR | S_IWUSR) != 0 ||
         bind(socket, (const struct sockaddr *)&at.name, sizeof at.name) != 0)
         status = cx_fail_os(err, errno, "cannot listen at %s", path);
@@ -165,7 +165,7 @@ void cx_net_listen_end(cx_listener *listener)
     *listener = (cx_listener){CX_SOCKET_NONE, CX_SOCKET_NONE};
 }
 
-/* Errors of a connection that was given up before it was accepted. */
+/* Errors of a connection that was aborted before it was accepted. */
 static bool is_passing(int code)
 {
     return code == EAGAIN || code == EINTR || code == ECONNABORTED || code == EPROTO;
@@ -216,7 +216,7 @@ void cx_net_close(cx_socket socket)
         (void)close(socket);
 }
 
-/* --- talking --------------------------------------------------------------------------------- */
+/* --- reading and writing --------------------------------------------------------------------- */
 
 cx_net_event cx_net_wait(cx_socket socket, const cx_listener *listener, uint32_t timeout_ms)
 {
@@ -279,7 +279,7 @@ cx_status cx_net_write(cx_socket socket, const void *data, size_t size, uint32_t
     return CX_SUCCESS;
 }
 
-/* --- who ------------------------------------------------------------------------------------- */
+/* --- the peer -------------------------------------------------------------------------------- */
 
 cx_status cx_net_peer_of(cx_socket socket, cx_net_peer *out, cx_err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * net.h - Unix stream sockets: two programs of one machine that talk.
+ * net.h - Unix stream sockets between programs of one machine.
  *
- * Every wait has an end, a peer that is gone is an error and never a signal, and no program that is
- * started inherits a socket.  A socket belongs to one thread at a time; cx_net_stop may be called
- * from any.
+ * Every wait has a timeout, a closed peer is an error and never a signal, and started programs do
+ * not inherit sockets.  A socket belongs to one thread at a time; cx_net_stop may be called from
+ * any.
  */
 #ifndef CX_OS_NET_H
 #define CX_OS_NET_H
@@ -13,7 +13,7 @@
 typedef int cx_socket; /* as a descriptor; CX_SOCKET_NONE when there is none */
 #define CX_SOCKET_NONE (-1)
 
-/* No limit, for the waits that may have none. */
+/* No timeout, where one is optional. */
 #define CX_NET_FOREVER UINT32_MAX
 
 typedef struct cx_listener {
@@ -22,50 +22,49 @@ typedef struct cx_listener {
 } cx_listener;
 
 /*
- * Listens at `path`, which only this user can connect to (mode 0600).  A socket that stands there
- * is replaced: the caller knows that nobody serves it.  CX_E_EXISTS when something else stands
- * there.
+ * Listens at `path`; only this user can connect (mode 0600).  An existing socket there is replaced:
+ * the caller has made sure that no process serves it.  CX_E_EXISTS when `path` is not a socket.
  */
 CX_RESULT cx_net_listen(const char *path, cx_listener *out, cx_err *err);
-/* From now on cx_net_accept and cx_net_wait with this listener return at once. */
+/* Makes cx_net_accept and cx_net_wait with this listener return at once from now on. */
 void cx_net_stop(const cx_listener *listener);
-/* Waits for the next that connects; *out_stopped instead of a socket when it was stopped. */
+/* Waits for the next connection; *out_stopped instead of a socket after cx_net_stop. */
 CX_RESULT cx_net_accept(const cx_listener *listener, cx_socket *out, bool *out_stopped,
                         cx_err *err);
-/* Removes no file. */
+/* Closes the listener; does not remove the socket's file. */
 void cx_net_listen_end(cx_listener *listener);
 
-/* CX_E_NOT_FOUND when nobody listens there, CX_E_BUSY when too many wait to be heard. */
+/* CX_E_NOT_FOUND when no process listens there, CX_E_BUSY when the backlog is full. */
 CX_RESULT cx_net_connect(const char *path, cx_socket *out, cx_err *err);
-void cx_net_close(cx_socket socket); /* CX_SOCKET_NONE is fine */
+void cx_net_close(cx_socket socket); /* CX_SOCKET_NONE is accepted */
 
 typedef enum cx_net_event {
-    CX_NET_READY, /* there are bytes to read, or the peer has gone */
+    CX_NET_READY, /* bytes can be read, or the peer has closed */
     CX_NET_LATE,
-    CX_NET_STOPPED /* which comes before what can be read */
+    CX_NET_STOPPED /* takes precedence over CX_NET_READY */
 } cx_net_event;
 /* `listener` may be NULL. */
 cx_net_event cx_net_wait(cx_socket socket, const cx_listener *listener, uint32_t timeout_ms);
 
 /*
- * `size` bytes within that time; *out_size < size only where the peer has ended.  CX_E_TIMEOUT, and
- * CX_E_IO for a peer that was killed.
+ * Reads `size` bytes within the timeout; *out_size < size only when the peer has closed.
+ * CX_E_TIMEOUT, and CX_E_IO for a peer that was killed.
  */
 CX_RESULT cx_net_read(cx_socket socket, void *data, size_t size, uint32_t timeout_ms,
                       size_t *out_size, cx_err *err);
-/* All of it, or an error: then the peer has not got everything. */
+/* Writes all of it; on an error the peer may have received a part. */
 CX_RESULT cx_net_write(cx_socket socket, const void *data, size_t size, uint32_t timeout_ms,
                        cx_err *err);
 
-/* Who is at the other end, as the kernel knows it: whoever connected, or listened. */
+/* The process at the other end as reported by the kernel: the one that connected, or listened. */
 typedef struct cx_net_peer {
     uint64_t user;
-    uint64_t process; /* 0 = not to be seen from here */
+    uint64_t process; /* 0 = not visible from this process namespace */
 } cx_net_peer;
 CX_RESULT cx_net_peer_of(cx_socket socket, cx_net_peer *out, cx_err *err);
-/* Only the same user is let in, the superuser no more than anybody else. */
+/* Whether the peer is that same user; the superuser is no exception. */
 bool cx_net_peer_ok(const cx_net_peer *peer, uint64_t user);
-/* The user this process acts as. */
+/* The effective user id of this process. */
 uint64_t cx_net_user(void);
 
 #endif

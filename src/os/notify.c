@@ -1,5 +1,5 @@
 /*
- * notify.c - over inotify.  Folders are numbered by the kernel; their names are kept by number.
+ * notify.c - inotify.  The kernel numbers the folders; their names are stored by number.
  */
 #include "os/notify.h"
 
@@ -86,7 +86,7 @@ cx_status cx_notify_add(cx_notify *notify, const char *folder, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* The kernel gave the number up: the folder is gone, and the number may come again. */
+/* The kernel removed the watch: the folder is gone, and its number may be reused. */
 static void remove_watch(cx_notify *notify, int number)
 {
     for (size_t i = 0; i < notify->folders.count; i++) {

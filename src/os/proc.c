@@ -1,10 +1,10 @@
 /*
- * proc.c - running another program to its end.
+ * proc.c - runs another program to its end.
  *
- * The parent feeds standard input and collects both outputs with poll, so neither side can block
- * the other; when time or output runs over, the child's whole process group is killed.  Between
- * fork and exec only async-signal-safe calls are made; what exec said comes back through a pipe
- * that exec closes.
+ * The parent writes standard input and collects both outputs with poll, so that neither side can
+ * block the other; when a limit on time or output is exceeded, the child's process group is killed.
+ * Between fork and exec only async-signal-safe calls are made; a failed exec reports its errno
+ * through a pipe, which a successful exec closes.
  */
 #include "os/proc.h"
 
@@ -41,7 +41,7 @@ static void close_pipe(int ends[2])
             close(ends[i]);
 }
 
-/* The child's side; never returns. */
+/* Runs in the child; never returns. */
 static _Noreturn void exec_child(const cx_proc_options *options, char *const *envp, int in, int out,
                                  int errors, int report)
 {
@@ -53,7 +53,7 @@ static _Noreturn void exec_child(const cx_proc_options *options, char *const *en
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     if (dup2(in, 0) >= 0 && dup2(out, 1) >= 0 && dup2(errors, 2) >= 0 &&
         (options->cwd == NULL || chdir(options->cwd) == 0)) {
-        /* Also those this process was itself started with. */
+        /* Also those that this process inherited. */
         (void)close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
         (void)execvpe(options->argv[0], (char *const *)(uintptr_t)options->argv, envp);
     }
@@ -95,7 +95,8 @@ static cx_status start_child(const cx_proc_options *options, child *out, cx_err 
     return CX_SUCCESS;
 }
 
-/* Reads what is there into buf (or away); closes *fd at its end.  False over the limit. */
+/* Reads what is available into buf (NULL: discards it); closes *fd at its end.  False over the
+ * limit. */
 static bool drain_pipe(int *fd, cx_buf *buf, size_t *total, size_t limit)
 {
     uint8_t block[65536];
@@ -164,7 +165,7 @@ static pump_end exchange_streams(const cx_proc_options *options, child *kid, cx_
     return PUMP_CLOSED;
 }
 
-/* Waits for the child; past the deadline kills its group.  True when it had to. */
+/* Waits for the child; past the deadline kills its group and returns true. */
 static bool reap_child(pid_t pid, uint64_t deadline_ns, int *out_state)
 {
     bool killed = false;
@@ -190,7 +191,7 @@ cx_status cx_proc_run(const cx_proc_options *options, cx_buf *out, cx_buf *errou
 {
     child kid = {-1, -1, -1, -1, -1};
     uint64_t started = now_ns();
-    /* Longer than two centuries is as good as none. */
+    /* Timeouts over two centuries count as none. */
     bool limited = options->timeout_ms != 0 && options->timeout_ms < UINT64_MAX / 2000000u;
     uint64_t deadline = limited ? started + options->timeout_ms * 1000000u : 0;
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;

@@ -12,7 +12,7 @@
 typedef struct cx_proc_options {
     const char *const *argv;   /* argv[0] is a path, or a name looked up in this process's PATH */
     const char *const *envp;   /* NULL = empty environment */
-    bool inherit_env;          /* give the child this process's environment instead */
+    bool inherit_env;          /* pass this process's environment instead */
     const char *cwd;           /* NULL = this process's */
     cx_bytes input;            /* fed to standard input, then closed */
     uint64_t timeout_ms;       /* 0 = none */
@@ -28,8 +28,8 @@ typedef struct cx_proc_result {
 } cx_proc_result;
 
 /*
- * Runs to the end.  `out` and `errout` may be NULL (discarded).  A program that ran and failed is
- * a result, not an error; CX_E_NOT_FOUND when there is no such program.
+ * Runs a program to its end.  `out` and `errout` may be NULL (output is discarded).  A program that
+ * ran and failed is a result, not an error; CX_E_NOT_FOUND when the program does not exist.
  */
 CX_RESULT cx_proc_run(const cx_proc_options *options, cx_buf *out, cx_buf *errout,
                       cx_proc_result *result, cx_err *err);

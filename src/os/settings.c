@@ -1,5 +1,5 @@
 /*
- * settings.c - reading settings files.
+ * settings.c - parser of settings files.
  */
 #include "os/settings.h"
 
@@ -20,7 +20,7 @@ typedef struct reader {
     cx_err *err;
 } reader;
 
-/* --- where ------------------------------------------------------------------------------------ */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 static void locate_offset(const reader *r, size_t at, unsigned *out_line, unsigned *out_column)
 {
@@ -53,7 +53,7 @@ static int peek_byte(const reader *r)
     return r->at < r->text.size ? (unsigned char)r->text.data[r->at] : -1;
 }
 
-/* What stands there, for a message. */
+/* What is at the current position, for a message. */
 static const char *describe_found(const reader *r, char out[24])
 {
     int c = peek_byte(r);
@@ -68,13 +68,13 @@ static const char *describe_found(const reader *r, char out[24])
     return out;
 }
 
-static cx_status expect_end(const reader *r, const char *what)
+static cx_status expected_error(const reader *r, const char *what)
 {
     char text[24];
     return syntax_error(r, r->at, "found %s, expected %s", describe_found(r, text), what);
 }
 
-/* --- between things --------------------------------------------------------------------------- */
+/* --- blanks, comments, line ends -------------------------------------------------------------- */
 
 static void skip_blanks(reader *r)
 {
@@ -97,7 +97,7 @@ static cx_status end_line(reader *r)
     if (peek_byte(r) == '\r')
         r->at++;
     if (peek_byte(r) != -1 && peek_byte(r) != '\n')
-        return expect_end(r, "the end of the line");
+        return expected_error(r, "the end of the line");
     r->at += peek_byte(r) == '\n';
     return CX_SUCCESS;
 }
@@ -129,7 +129,7 @@ static cx_status read_name(reader *r, const char *what, cx_str *out)
     while (is_name(peek_byte(r)))
         r->at++;
     if (r->at == start)
-        return expect_end(r, what);
+        return expected_error(r, what);
     if (r->at - start > CX_SETTING_NAME_MAX)
         return syntax_error(r, start, "a name may have %d bytes", CX_SETTING_NAME_MAX);
     *out = cx_str_from(r->text.data + start, r->at - start);
@@ -143,7 +143,7 @@ static cx_status read_header(reader *r)
     CX_TRY(read_name(r, "the name of a section, of letters, digits, '-' and '_'", &r->section));
     skip_blanks(r);
     if (peek_byte(r) != ']')
-        return expect_end(r, "']'");
+        return expected_error(r, "']'");
     r->at++;
     for (size_t i = 0; i < r->section_count; i++)
         if (cx_str_eq(r->sections[i], r->section))
@@ -172,7 +172,7 @@ static cx_status read_code(reader *r, size_t digits, cx_buf *out)
     size_t start = r->at;
     for (size_t i = 0; i < digits; i++, r->at++) {
         if (hex_of(peek_byte(r)) < 0)
-            return expect_end(r, "a hex digit");
+            return expected_error(r, "a hex digit");
         code = code * 16 + (uint32_t)hex_of(peek_byte(r));
     }
     if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
@@ -192,7 +192,7 @@ static cx_status read_escape(reader *r, cx_buf *out)
         return CX_SUCCESS;
     }
     if (c != 'u' && c != 'U')
-        return expect_end(r, "an escape: \\b \\t \\n \\f \\r \\\" \\\\ \\uXXXX \\UXXXXXXXX");
+        return expected_error(r, "an escape: \\b \\t \\n \\f \\r \\\" \\\\ \\uXXXX \\UXXXXXXXX");
     r->at++;
     return read_code(r, c == 'u' ? 4 : 8, out);
 }
@@ -204,7 +204,7 @@ static cx_status read_body(reader *r, int quote, cx_buf *out)
         if (c == quote)
             break;
         if (c == -1 || (c < 0x20 && c != '\t') || c == 0x7f)
-            return expect_end(r, quote == '"' ? "the closing '\"'" : "the closing \"'\"");
+            return expected_error(r, quote == '"' ? "the closing '\"'" : "the closing \"'\"");
         r->at++;
         if (c == '\\' && quote == '"')
             CX_TRY(read_escape(r, out));
@@ -220,7 +220,7 @@ static cx_status read_text(reader *r, const char **out)
     int quote = peek_byte(r);
     cx_buf body;
     if (quote != '"' && quote != '\'')
-        return expect_end(r, "a text in quotes");
+        return expected_error(r, "a text in quotes");
     r->at++;
     cx_buf_init(&body, r->arena->alloc);
     cx_status status = read_body(r, quote, &body);
@@ -253,7 +253,7 @@ static cx_status read_texts(reader *r, cx_setting *setting)
         if (peek_byte(r) == ',')
             r->at++;
         else if (peek_byte(r) != ']')
-            return expect_end(r, "',' or ']'");
+            return expected_error(r, "',' or ']'");
     }
     r->at++;
     return CX_SUCCESS;
@@ -272,7 +272,8 @@ static cx_status read_word(reader *r, cx_setting *setting, const char **value)
         number = word.data[i] >= '0' && word.data[i] <= '9';
     if (!flag && !number) {
         r->at = start;
-        return expect_end(r, "a text in quotes, a whole number, true, false, or a list of texts");
+        return expected_error(r,
+                              "a text in quotes, a whole number, true, false, or a list of texts");
     }
     setting->kind = flag ? CX_SETTING_FLAG : CX_SETTING_NUMBER;
     *value = cx_arena_copy_str(r->arena, word).data;
@@ -309,7 +310,7 @@ static cx_status read_setting(reader *r)
         return syntax_error(r, start, "more than %d settings", CX_SETTINGS_MAX);
     skip_blanks(r);
     if (peek_byte(r) != '=')
-        return expect_end(r, "'='");
+        return expected_error(r, "'='");
     r->at++;
     skip_blanks(r);
     CX_TRY(read_value(r, &setting));

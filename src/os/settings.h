@@ -1,17 +1,16 @@
 /*
- * settings.h - settings files: a small, exact part of TOML 1.0, so that whatever reads TOML reads
- * them too.
+ * settings.h - settings files: a small, exact subset of TOML 1.0, which every TOML parser reads.
  *
  *     # a comment
- *     home = "/srv/cortex"        text: "..." with escapes, or '...' as it is
+ *     home = "/srv/cortex"        text: "..." with escapes, or '...' without
  *
  *     [serve]
- *     workers = 8                 a whole number, not below 0
+ *     workers = 8                 an integer, at least 0
  *     insecure = false
  *     forms = ["B", "H"]          texts, on one line or several
  *
- * No dotted keys, inline tables, dates, fractions, multi-line texts: what is not listed here is an
- * error that says line and column.  Pure; nothing is guessed.
+ * No dotted keys, inline tables, dates, fractions, multi-line texts: anything not listed here is an
+ * error that names line and column.
  */
 #ifndef CX_OS_SETTINGS_H
 #define CX_OS_SETTINGS_H
@@ -40,8 +39,8 @@ typedef struct cx_setting {
 } cx_setting;
 
 /*
- * All settings, in the order of the file; texts live in the arena.  CX_E_FORMAT: what was found and
- * expected, and where ("line 3, column 9: ..").
+ * Reads all settings, in the order of the file; texts are in the arena.  CX_E_FORMAT says where
+ * ("line 3, column 9: .."), what was found and what was expected.
  */
 CX_RESULT cx_settings_read(cx_str text, cx_arena *arena, const cx_setting **out, size_t *out_count,
                            cx_err *err);

@@ -1,14 +1,14 @@
 /*
- * spawn.c - a running child: its streams, its time, its end.
+ * spawn.c - a running child: its streams, deadlines and end.
  *
  * One loop (`poll_child`) polls our pipe ends and the process itself; running to the end, writing
  * and reading a line are that loop with different reasons to stop.  Neither side can block the
- * other: whatever we wait for, outputs are read meanwhile.
+ * other: while we wait for anything, outputs are read.
  *
- *   I1  While we wait for a child it is not reaped, so its number, which is also its group's, is
- *       not given to anybody else and may be killed.
- *   I2  After the child ended only what its pipes hold is read: nobody who has inherited them can
- *       make us wait.
+ *   I1  While we wait for a child it is not reaped, so its process id, which is also its group's,
+ *       cannot be reused and is safe to signal.
+ *   I2  After the child ended only what its pipes still contain is read: a process that inherited
+ *       them cannot make us wait.
  */
 #include "os/spawn.h"
 
@@ -28,8 +28,8 @@
 #include "os/spawn_start.h"
 
 #define CANCEL_LOOK_MS 50
-#define BLIND_LOOK_MS 5 /* where the kernel has no descriptors of processes (before Linux 5.3) */
-/* What a pipe may hold at most without asking for more (fs.pipe-max-size). */
+#define BLIND_LOOK_MS 5 /* where the kernel has no process descriptors (before Linux 5.3) */
+/* The largest pipe capacity without privileges (fs.pipe-max-size). */
 #define PIPE_BYTES_MAX (1u << 20)
 
 typedef struct stream {
@@ -42,7 +42,7 @@ struct cx_spawn_child {
     cx_spawn_ends ends;
     int process; /* a descriptor of it, readable when it has ended; -1 = none */
     stream out, errs;
-    cx_buf lines; /* CX_SPAWN_OUT_LINES: read and not yet given */
+    cx_buf lines; /* CX_SPAWN_OUT_LINES: read, not yet returned */
     size_t line_at, scanned;
     const atomic_bool *cancel;
     cx_file term_file;
@@ -52,7 +52,7 @@ struct cx_spawn_child {
     uint64_t term_ns;     /* when SIGTERM was sent; 0 = not */
     uint64_t last_ns;     /* when "k" was written; 0 = not yet */
     bool kill_sent, lost, ended, timed_out, cancelled;
-    cx_status trouble; /* what made us kill it */
+    cx_status trouble; /* why we kill it */
     cx_err trouble_err;
 };
 
@@ -82,7 +82,7 @@ static void close_end(int *file)
     *file = -1;
 }
 
-/* The child is to be killed for this. */
+/* Records why the child is to be killed. */
 static void fail_child(cx_spawn_child *child, cx_status why)
 {
     if (!cx_failed(child->trouble))
@@ -95,7 +95,7 @@ static bool accepts_output(const cx_spawn_child *child, const stream *s)
                             child->lines.size - child->line_at < s->to.limit_bytes);
 }
 
-/* False when nothing is there now. */
+/* False when nothing can be read now. */
 static bool read_block(cx_spawn_child *child, stream *s, size_t *out_count)
 {
     uint8_t block[65536];
@@ -142,7 +142,7 @@ static void drain_stream(cx_spawn_child *child, stream *s)
     close_end(&s->file);
 }
 
-/* write() without the signal that a closed pipe sends: the process may not have asked for it. */
+/* write() without SIGPIPE for a closed pipe: the process may not ignore that signal. */
 static ssize_t write_quietly(int file, cx_bytes data)
 {
     static const struct timespec at_once = {0, 0};
@@ -186,10 +186,10 @@ static void send_terminate(const cx_spawn_child *child)
         return;
     }
     signal_group(child, SIGTERM);
-    signal_group(child, SIGCONT); /* one that is stopped would not notice */
+    signal_group(child, SIGCONT); /* a stopped process would not receive it */
 }
 
-/* Sends what is due.  Returns when the next is. */
+/* Sends the signals that are due.  Returns the time of the next one. */
 static uint64_t apply_deadlines(cx_spawn_child *child, uint64_t now)
 {
     if (child->term_ns == 0 && !cx_failed(child->trouble)) {
@@ -212,7 +212,7 @@ static uint64_t apply_deadlines(cx_spawn_child *child, uint64_t now)
     if (child->term_file >= 0 && now < last)
         return last;
     child->lost = child->term_file >= 0;
-    signal_group(child, SIGKILL); /* again each time: somebody may have forked meanwhile */
+    signal_group(child, SIGKILL); /* repeated: a process may have forked meanwhile */
     return now + BLIND_LOOK_MS * 1000000u;
 }
 
@@ -226,7 +226,7 @@ static int poll_wait_ms(const cx_spawn_child *child, uint64_t now, uint64_t unti
     return (int)least_u64(ms, 1000000);
 }
 
-/* One round: waits until something happens or `until_ns`, takes what has come. */
+/* One round of the loop: waits for an event or `until_ns`, then handles all events. */
 static void poll_child(cx_spawn_child *child, bool to_write, uint64_t until_ns, bool *out_writable)
 {
     uint64_t now = now_ns();
@@ -389,12 +389,12 @@ cx_status cx_spawn_close(cx_spawn_child *child, uint64_t wait_ms, cx_spawn_resul
     if (child == NULL)
         return CX_SUCCESS;
     cx_spawn_end_input(child);
-    /* What nobody reads any more must not keep it from ending. */
+    /* Unread output must not keep the child from ending. */
     if (child->out.to.to == CX_SPAWN_OUT_LINES)
         child->out.to = (cx_spawn_output){.to = CX_SPAWN_OUT_NULL, .limit_bytes = UINT64_MAX};
     drain_until(child, deadline_after(now_ns(), wait_ms));
     if (!child->ended) {
-        /* Not late, only asked to leave. */
+        /* Ended by the close, not by a timeout. */
         bool in_time = child->term_ns == 0;
         child->deadline_ns = 0;
         drain_until(child, UINT64_MAX);
@@ -406,9 +406,9 @@ cx_status cx_spawn_close(cx_spawn_child *child, uint64_t wait_ms, cx_spawn_resul
     return status;
 }
 
-/* --- talking ---------------------------------------------------------------------------------- */
+/* --- writing and reading lines ---------------------------------------------------------------- */
 
-/* Ends a child whose time is over, and says so. */
+/* CX_E_TIMEOUT, after ending a child whose own deadline has passed. */
 static cx_status check_time(cx_spawn_child *child, uint64_t until_ns, cx_err *err)
 {
     if (cx_failed(child->trouble) || child->term_ns != 0 ||
@@ -457,7 +457,7 @@ void cx_spawn_end_input(cx_spawn_child *child)
     close_end(&child->ends.input);
 }
 
-/* The next whole line of what has been read; at the end of the stream also one that is cut. */
+/* The next complete line; at the end of the stream also one without a line feed. */
 static bool next_line(cx_spawn_child *child, cx_str *out)
 {
     const char *all = (const char *)child->lines.data;
@@ -476,7 +476,7 @@ static bool next_line(cx_spawn_child *child, cx_str *out)
     return true;
 }
 
-/* What was given goes away before more is read. */
+/* Drops the lines that were returned before more is read. */
 static void drop_returned(cx_spawn_child *child)
 {
     if (child->line_at == 0)
@@ -493,7 +493,7 @@ cx_status cx_spawn_read_line(cx_spawn_child *child, size_t limit_bytes, uint64_t
 {
     uint64_t until = deadline_after(now_ns(), timeout_ms);
     *out_end = false;
-    /* Moving once in a while keeps many short lines cheap. */
+    /* Moving the rest only from time to time keeps many short lines cheap. */
     if (child->line_at == child->lines.size || child->line_at >= PIPE_BYTES_MAX)
         drop_returned(child);
     for (;;) {

@@ -1,15 +1,15 @@
 /*
- * spawn_start.c - starting another program.
+ * spawn_start.c - starts another program.
  *
- * The child shares this process's memory until it has become the other program (clone with
- * CLONE_VM | CLONE_VFORK, as posix_spawn does it), so starting costs the same whatever our size.
+ * The child shares this process's memory until its exec (clone with CLONE_VM | CLONE_VFORK, as in
+ * posix_spawn), so the cost of a start does not depend on the size of this process.
  *
  *   I1  Between clone and exec the child makes only async-signal-safe calls, on a stack of its own.
- *   I2  No handler of ours runs in the child: all signals are blocked from before the clone until
- *       each is back to its default.
- *   I3  Every descriptor it may not have is closed by its exec; the numbers it may have are set
- *       last, from copies that no number of the list can hit.
- *   I4  What kept it from starting comes back through a pipe that a successful exec closes.
+ *   I2  No signal handler of ours runs in the child: all signals are blocked from before the clone
+ *       until each has its default action.
+ *   I3  The exec closes every descriptor that is not listed; the listed numbers are set last, from
+ *       copies above all of them.
+ *   I4  A failed start reports its errno through a pipe that a successful exec closes.
  */
 #include "os/spawn_start.h"
 
@@ -31,7 +31,7 @@
 /* The child needs a few hundred bytes; a sanitizer's interceptors would need more. */
 #define CHILD_STACK_BYTES 32768
 
-/* Sanitizers keep books about a process's memory, which a child that shares it would confuse. */
+/* Sanitizers track a process's memory; a child that shares it would corrupt that state. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SPAWN_BY_FORK 1
 #elif defined(__has_feature)
@@ -41,7 +41,7 @@
 #endif
 #endif
 
-/* What the child does, laid out before it exists. */
+/* Everything the child needs, prepared before the clone. */
 typedef struct plan {
     const char *path;
     char *const *argv;
@@ -55,7 +55,7 @@ typedef struct plan {
     cx_spawn_limits limits;
     const cx_file *join;
     size_t join_count;
-    pid_t starter; /* whose end is the child's; 0 = it may outlive us */
+    pid_t starter; /* the child dies with it; 0 = it may outlive us */
 } plan;
 
 /* --- the child's side ------------------------------------------------------------------------- */
@@ -66,7 +66,7 @@ static void set_limit(int which, uint64_t value)
         return;
     struct rlimit now;
     rlim_t wanted = (rlim_t)value;
-    /* A limit that already is lower stays. */
+    /* Never raises a limit. */
     if (getrlimit((__rlimit_resource_t)which, &now) == 0 && now.rlim_max != RLIM_INFINITY &&
         now.rlim_max < wanted)
         wanted = now.rlim_max;
@@ -92,13 +92,13 @@ static void reset_signals(void)
     memset(&plain, 0, sizeof plain);
     plain.sa_handler = SIG_DFL;
     for (int number = 1; number < NSIG; number++)
-        (void)sigaction(number, &plain, NULL); /* KILL, STOP and the C library's own say no */
+        (void)sigaction(number, &plain, NULL); /* fails for KILL, STOP and the C library's own */
     sigset_t none;
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Out of the way of all numbers of the list. */
+/* Moves a descriptor above all listed numbers. */
 static bool move_up(int *file, int first_free)
 {
     if (*file < 0 || *file >= first_free)
@@ -145,7 +145,8 @@ static bool join_groups(const plan *p)
 
 static int child_main(void *arg)
 {
-    /* With CLONE_VM this is the parent's: it waits and does not look at it afterwards. */
+    /* With CLONE_VM this is the parent's memory: it waits, and does not read the plan
+     * afterwards. */
     plan *p = arg;
     (void)setsid();
     if (p->starter != 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != p->starter))
@@ -157,7 +158,7 @@ static int child_main(void *arg)
         cx_spawn_limit_self(&p->limits);
         if (p->executable >= 0)
             (void)syscall(SYS_execveat, p->executable, "", p->argv, p->envp, AT_EMPTY_PATH);
-        /* ENOENT: its interpreter could not open a descriptor that is closed by then. */
+        /* ENOENT: a script, whose interpreter could not open a descriptor that the exec closes. */
         if (p->executable < 0 || errno == ENOENT || errno == ENOSYS)
             (void)execve(p->path, p->argv, p->envp);
     }
@@ -179,7 +180,7 @@ static pid_t make_child(plan *p)
 #endif
 }
 
-/* --- ours ------------------------------------------------------------------------------------- */
+/* --- the parent's side ------------------------------------------------------------------------ */
 
 static void close_all(const int *files, size_t count)
 {
@@ -188,7 +189,7 @@ static void close_all(const int *files, size_t count)
             (void)close(files[i]);
 }
 
-/* A file of no name that holds the input: whoever reads it cannot make us wait. */
+/* An unnamed file with the input: a slow reader cannot make us wait. */
 static cx_status open_input(cx_bytes input, int *out, cx_err *err)
 {
     int file = memfd_create("input", MFD_CLOEXEC);
@@ -204,7 +205,7 @@ static cx_status open_input(cx_bytes input, int *out, cx_err *err)
     return status;
 }
 
-/* `ends`: theirs and ours; ours does not block. */
+/* The two ends of a pipe: the child's and ours, which is non-blocking. */
 static cx_status open_pipe(int *theirs, int *ours, bool they_read, cx_err *err)
 {
     int ends[2];
@@ -262,7 +263,7 @@ static cx_status plan_keeps(const cx_spawn_options *options, plan *p, cx_err *er
     return CX_SUCCESS;
 }
 
-/* 0 when the program runs, otherwise the errno that kept it from it (I4). */
+/* 0 when the program runs, otherwise the errno of the failed start (I4). */
 static int await_exec(int report)
 {
     int code = 0;

@@ -1,5 +1,6 @@
 /*
  * spawn_start.h - the first half of spawn.h: from options to a running process and our pipe ends.
+ * Private to this module.
  */
 #ifndef CX_OS_SPAWN_START_H
 #define CX_OS_SPAWN_START_H
@@ -8,7 +9,7 @@
 
 #include "os/spawn.h"
 
-/* Our ends do not block; -1 where there is none. */
+/* Our ends are non-blocking; -1 where there is none. */
 typedef struct cx_spawn_ends {
     pid_t pid; /* also its session and group */
     int input;
@@ -16,7 +17,7 @@ typedef struct cx_spawn_ends {
     int errors;
 } cx_spawn_ends;
 
-/* Returns when the program runs, or says why it does not (then nothing is left of it). */
+/* Returns when the program runs; on failure no process is left. */
 CX_RESULT cx_spawn_start(const cx_spawn_options *options, cx_spawn_ends *out, cx_err *err);
 
 /* Sets limits on this process.  Async-signal-safe. */

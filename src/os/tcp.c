@@ -37,7 +37,7 @@ static bool parse_port(const char *text, uint16_t *out)
     return port <= UINT16_MAX;
 }
 
-/* What stands before the last colon, without the brackets of an IPv6 address. */
+/* The part before the last colon, without the brackets of an IPv6 address. */
 static bool split_address(const char *text, cx_tcp_address *out)
 {
     const char *colon = strrchr(text, ':');
@@ -95,7 +95,7 @@ static cx_status bind_and_listen(int socket, const any_address *to, socklen_t si
     const int on = 1;
     any_address bound = {.v6 = {0}};
     socklen_t bound_size = sizeof bound;
-    /* A server that is started again takes over the port at once. */
+    /* A restarted server can use the port at once. */
     (void)setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (address->is_v6)
         (void)setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
@@ -140,7 +140,7 @@ void cx_tcp_stop_listening(int socket)
 {
     int nothing = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (nothing < 0 || dup3(nothing, socket, O_CLOEXEC) < 0)
-        cx_tcp_cut(socket); /* who waits is woken again and again until it is closed */
+        cx_tcp_cut(socket); /* waiters wake repeatedly until it is closed */
     if (nothing >= 0)
         (void)close(nothing);
 }

@@ -1,5 +1,5 @@
 /*
- * tcp.h - a listening TCP socket, for those who then hand it to an HTTP library.
+ * tcp.h - a listening TCP socket, to be handed to an HTTP library.
  */
 #ifndef CX_OS_TCP_H
 #define CX_OS_TCP_H
@@ -8,7 +8,7 @@
 
 typedef struct cx_tcp_address {
     char host[64]; /* numeric, without brackets */
-    uint16_t port; /* 0 = any that is free */
+    uint16_t port; /* 0 = any free port */
     bool is_v6;
     bool is_loopback;
 } cx_tcp_address;
@@ -16,17 +16,17 @@ typedef struct cx_tcp_address {
 /* "127.0.0.1:8420", "[::1]:8420", "localhost:8420".  Names are not looked up. */
 CX_RESULT cx_tcp_address_parse(const char *text, cx_tcp_address *out, cx_err *err);
 
-/* Listens; `address->port` becomes the one that was taken.  CX_E_BUSY when somebody else has it. */
+/* Listens; sets `address->port` to the actual port.  CX_E_BUSY when the port is in use. */
 CX_RESULT cx_tcp_listen(cx_tcp_address *address, int *out_socket, cx_err *err);
 void cx_tcp_close(int socket);
-/* Nobody connects any more, and whoever waits for connections on this number waits on for ever: it
- * stays taken, by something that never has anything, until it is closed. */
+/* Stops accepting connections.  The descriptor stays open but never becomes readable again, so that
+ * a thread that polls it keeps waiting until it is closed. */
 void cx_tcp_stop_listening(int socket);
-/* Ends both directions of a connection that somebody else owns and will close. */
+/* Shuts down both directions of a connection that its owner will close. */
 void cx_tcp_cut(int socket);
 
-/* Raises how many descriptors this process may have, as far as it is allowed to, to at most
- * `wanted`; returns how many that are. */
+/* Raises the soft limit of open descriptors towards `wanted`, as far as the hard limit allows;
+ * returns the limit now in force. */
 uint64_t cx_tcp_descriptors(uint64_t wanted);
 
 #endif

@@ -250,7 +250,7 @@ static bool names_sibling(const folding *f, size_t at, size_t bit, const cx_dige
     return memcmp(sibling_of(f, at, bit), node->bytes, sizeof node->bytes) == 0;
 }
 
-static size_t path_bit_of(const folding *f, size_t at, size_t bit)
+static size_t key_bit(const folding *f, size_t at, size_t bit)
 {
     if (bit < 64)
         return (size_t)(f->climbers[at].turns >> (63 - bit) & 1);
@@ -283,7 +283,7 @@ static size_t climb_one_level(folding *f, size_t live_count, size_t bit)
         if (f->climbers[at].last_bit == bit) /* F3 */
             continue;
         if (f->climbers[at].met_bit != bit) {
-            size_t right = path_bit_of(f, at, bit);
+            size_t right = key_bit(f, at, bit);
             pair[right] = f->nodes[at];
             memcpy(pair[1 - right].bytes, sibling_of(f, at, bit), sizeof(cx_digest));
         } else if (!meet_trails(f, at, bit, pair)) {

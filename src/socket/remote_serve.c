@@ -601,7 +601,7 @@ static void accept_all(void *arg)
 
 /* --- beginning and ending --------------------------------------------------------------------- */
 
-static cx_status claim_socket(cx_home *home, cx_err *err)
+static cx_status claim_serving(cx_home *home, cx_err *err)
 {
     if (home->read_only || home->remote != NULL)
         return cx_fail(err, CX_E_DENIED, "only who holds a home can serve it");
@@ -612,7 +612,7 @@ static cx_status claim_socket(cx_home *home, cx_err *err)
     return taken ? cx_fail(err, CX_E_EXISTS, "this home is being served already") : CX_SUCCESS;
 }
 
-static void release_socket(cx_home *home)
+static void release_serving(cx_home *home)
 {
     cx_lock_enter(&home->lock);
     home->serving = false;
@@ -644,10 +644,10 @@ static cx_status start_serving(cx_remote *remote, cx_err *err)
 cx_status cx_home_serve_begin(cx_home *home, const cx_remote_options *options, cx_remote **out,
                               cx_err *err)
 {
-    CX_TRY(claim_socket(home, err));
+    CX_TRY(claim_serving(home, err));
     cx_remote *remote = cx_alloc_zeroed(home->alloc, 1, sizeof *remote);
     if (remote == NULL) {
-        release_socket(home);
+        release_serving(home);
         return cx_fail_nomem(err);
     }
     remote->home = home;
@@ -664,7 +664,7 @@ cx_status cx_home_serve_begin(cx_home *home, const cx_remote_options *options, c
     cx_status status = start_serving(remote, err);
     if (cx_failed(status)) {
         remote_free(remote);
-        release_socket(home);
+        release_serving(home);
     } else {
         *out = remote;
     }
@@ -692,5 +692,5 @@ void cx_home_serve_end(cx_remote *remote)
     cx_thread_join(&remote->acceptor);
     join_connections(remote, true);
     remote_free(remote);
-    release_socket(home);
+    release_serving(home);
 }

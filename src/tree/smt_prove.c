@@ -61,8 +61,8 @@ static void fill_empty(cx_scheme scheme, cx_digest *siblings, size_t from, size_
 }
 
 /* Siblings of the branches before `bit`; *out_ref is what hangs behind them. */
-static unsigned walk_to_leaf(const cx_smt *smt, const cx_digest *key, unsigned bit,
-                             cx_digest *siblings, uint32_t *out_ref)
+static unsigned collect_siblings(const cx_smt *smt, const cx_digest *key, unsigned bit,
+                                 cx_digest *siblings, uint32_t *out_ref)
 {
     unsigned depth = 0;
     uint32_t ref = smt->root;
@@ -128,7 +128,7 @@ static bool prove_one(proving *p, const cx_digest *key, cx_smt_path *path)
         fill_empty(smt->scheme, siblings, 0, path->sibling_count);
         return true;
     }
-    depth = walk_to_leaf(smt, key, bit, siblings, &ref);
+    depth = collect_siblings(smt, key, bit, siblings, &ref);
     fill_empty(smt->scheme, siblings, depth, path->sibling_count);
     if (bit < path->sibling_count)
         raise_later(p, ref, leaf, bit + 1, &siblings[bit]);
