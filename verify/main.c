@@ -1,9 +1,10 @@
 /*
  * main.c - cortex-verify: does this proof hold?
  *
- * A small program for whoever is handed a proof.  It needs no home and no network, opens files only
- * for reading, and believes nothing but its own command line.  All checking is in src/ledger
- * (check.h); here options become what is trusted, and findings become lines and an exit code.
+ * A small program for anyone who receives a proof.  It needs no data directory and no network,
+ * opens files only for reading, and trusts nothing but its own command line.  All checking is in
+ * src/proof (check.h) and src/evidence; this file turns options into what is trusted, and findings
+ * into lines and an exit code.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,9 +21,9 @@ static const char usage[] =
     "Usage: cortex-verify [OPTIONS] FILE...\n"
     "\n"
     "Checks evidence files (.cxe), proof packs, state proofs, manifests, inclusion and\n"
-    "consistency proofs, signed checkpoints, tlog-proofs, COSE receipts and scopes. What a FILE\n"
-    "is, is seen from its content; \"-\" is standard input. No home and no network is needed, and\n"
-    "nothing is written.\n"
+    "consistency proofs, signed checkpoints, tlog-proofs, COSE receipts and scopes. The kind of\n"
+    "a FILE is recognised by its content; \"-\" is standard input. Needs no data directory and no\n"
+    "network, and writes nothing.\n"
     "\n"
     "What is trusted:\n"
     "  --key KEY               a verifier key (NAME+ID+BASE64), 64 hex digits of an Ed25519\n"
@@ -319,7 +320,7 @@ static cx_status join_options(program *p, cx_err *err)
 {
     cx_check_options *options = &p->options;
     if ((p->has_size && !p->has_root) || (p->has_from_size && !p->has_from_root))
-        return cx_fail(err, CX_E_USAGE, "a size needs its root beside it");
+        return cx_fail(err, CX_E_USAGE, "a size needs its root, too");
     if ((p->has_root && options->checkpoint.size != 0) ||
         (p->has_from_root && options->older_checkpoint.size != 0))
         return cx_fail(err, CX_E_USAGE, "a journal is given by its root or by a checkpoint");

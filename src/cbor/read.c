@@ -29,7 +29,7 @@ void cx_cbor_refuse(cx_cbor_reader *reader, size_t offset, const char *format, .
 cx_status cx_cbor_end(cx_cbor_reader *reader, cx_err *err)
 {
     if (cx_cbor_ok(reader) && reader->offset != reader->size)
-        cx_cbor_refuse(reader, reader->offset, "%zu bytes behind the end",
+        cx_cbor_refuse(reader, reader->offset, "%zu bytes after the end",
                        reader->size - reader->offset);
     if (!cx_cbor_ok(reader) && err != NULL)
         *err = reader->err;

@@ -85,7 +85,7 @@ static cx_status lock_folder_shared(cx_db *db, cx_err *err)
 {
     if (cx_share_lock_shared(db->folder))
         return CX_SUCCESS;
-    return cx_fail(err, CX_E_BUSY, "database: a writer is putting it in order");
+    return cx_fail(err, CX_E_BUSY, "database: a writer is changing the file; try again");
 }
 
 static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
@@ -313,9 +313,10 @@ cx_status cx_db_empty_log(cx_db *db, cx_err *err)
         status.code = code == SQLITE_OK ? CX_OK : CX_E_BUSY;
     }
     if (cx_failed(status))
-        return cx_fail(err, CX_E_BUSY,
-                       "somebody reads the tables as they were before; the rest is done when this"
-                       " is asked again, or the home is opened again");
+        return cx_fail(
+            err, CX_E_BUSY,
+            "a reader still uses the old contents of the tables; they are removed when this"
+            " is called again, or the data directory is opened again");
     return CX_SUCCESS;
 }
 

@@ -369,7 +369,8 @@ static cx_status read_row(cx_pg *pg, const PGresult *result, const cx_pg_type *t
 {
     size_t room = 0;
     if (pg->f.PQnfields(result) != (int)column_count)
-        return cx_fail(err, CX_E_USAGE, "a question has another number of columns than its answer");
+        return cx_fail(err, CX_E_USAGE,
+                       "the result has another number of columns than the caller expects");
     for (size_t i = 0; i < column_count; i++)
         room += cx_pg_scratch_size(types[i], (size_t)pg->f.PQgetlength(result, 0, (int)i));
     cx_buf_clear(&pg->scratch);

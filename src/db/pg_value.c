@@ -113,7 +113,7 @@ static cx_status add_json_texts(cx_buf *out, const cx_json *array, cx_err *err)
     add_array_head(out, cx_pg_oids[CX_PG_TEXT], array->count);
     for (uint32_t i = 0; i < array->count; i++) {
         if (array->items[i].type != CX_JSON_STRING)
-            return cx_fail(err, CX_E_USAGE, "a list of texts has something else in it");
+            return cx_fail(err, CX_E_USAGE, "a list of texts contains a value that is not a text");
         CX_TRY(add_bytes(out, 0, cx_json_text(&array->items[i]), err));
     }
     return end_array(out, start, err);
@@ -128,7 +128,7 @@ static cx_status add_texts(cx_buf *out, cx_str text, cx_err *err)
     if (!cx_failed(status))
         status = array.type == CX_JSON_ARRAY
                      ? add_json_texts(out, &array, err)
-                     : cx_fail(err, CX_E_USAGE, "a list of texts is no JSON array");
+                     : cx_fail(err, CX_E_USAGE, "a list of texts is not a JSON array");
     cx_arena_done(&arena);
     return status;
 }
@@ -151,12 +151,12 @@ static cx_status add_uuid(cx_buf *out, cx_str text, cx_err *err)
         if (digit < 0 && text.data[i] == '-')
             continue;
         if (digit < 0 || digits == 32)
-            return cx_fail(err, CX_E_USAGE, "a UUID is none");
+            return cx_fail(err, CX_E_USAGE, "a UUID is malformed: expected 36 characters");
         bytes[digits / 2] = (uint8_t)(digits % 2 == 0 ? digit << 4 : bytes[digits / 2] | digit);
         digits++;
     }
     if (digits != 32)
-        return cx_fail(err, CX_E_USAGE, "a UUID is none");
+        return cx_fail(err, CX_E_USAGE, "a UUID is malformed: expected 36 characters");
     add_u32(out, sizeof bytes);
     cx_buf_add(out, bytes, sizeof bytes);
     return CX_SUCCESS;

@@ -198,7 +198,7 @@ static inline const uint8_t *read_escape(reading *r, const uint8_t *at, uint8_t 
         return at + 2;
     }
     if (at[1] != 'u')
-        return fail_here(r, at + 1, "one of \"\\/bfnrtu behind a backslash");
+        return fail_here(r, at + 1, "one of \"\\/bfnrtu after a backslash");
     uint32_t code;
     at = read_unicode_escape(r, at + 2, &code);
     if (at == NULL)
@@ -416,7 +416,7 @@ static const uint8_t *read_number(reading *r, const uint8_t *at, cx_json *out)
         at++;
     size_t digits = (size_t)(at - first);
     if (CX_UNLIKELY(lead == '0' && digits > 1))
-        return fail_here(r, first + 1, "no digit behind a leading zero");
+        return fail_here(r, first + 1, "no digit after a leading zero");
     if (at < r->end && (*at == '.' || (*at | 0x20) == 'e'))
         return read_double(r, start, at, digits, out);
     if (CX_UNLIKELY(number_may_go_on(r, at)))

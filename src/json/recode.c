@@ -20,7 +20,8 @@
 #include "json/internal.h"
 #include "json/number.h"
 
-_Static_assert(CX_JSON_RECODE_SLACK >= 2 * 16, "blocks start at the LF, or end behind another");
+_Static_assert(CX_JSON_RECODE_SLACK >= 2 * 16,
+               "a block may start at the LF, or end one block later");
 
 typedef struct open_bracket {
     const char *start;

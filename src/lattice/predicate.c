@@ -109,7 +109,7 @@ cx_status cx_predicate_parse(cx_str text, cx_arena *arena, cx_predicate *out, cx
     if (rest.size != 0) {
         if (!read_operator(&rest, &predicate))
             return cx_fail(err, CX_E_USAGE,
-                           "behind the pointer: found '%.*s', expected one of = != < <= > >= ~",
+                           "after the pointer: found '%.*s', expected one of = != < <= > >= ~",
                            (int)(behind.size > 40 ? 40 : behind.size), behind.data);
         CX_TRY(read_value(rest, arena, &predicate.value, err));
         bool orders = predicate.op >= CX_PREDICATE_LT && predicate.op <= CX_PREDICATE_GE;

@@ -45,7 +45,7 @@ cx_status cx_states_no_place(const cx_lattice *lattice, cx_node which, cx_err *e
     char scratch[16];
     cx_str label = cx_lattice_label(lattice, which, scratch);
     const char *why = in_graph(node_at(lattice, which))
-                          ? "lies on a cycle or behind one"
+                          ? "is on a cycle or below one"
                           : "is unusable or has the id of an earlier node";
     return cx_fail(err, CX_E_FORMAT, "node '%.*s' has no place in time: it %s",
                    (int)(label.size > 120 ? 120 : label.size), label.data, why);
@@ -159,7 +159,7 @@ static cx_status next_token(cx_str *pointer, cx_arena *arena, cx_str *out, cx_er
         if (c == '~') {
             if (++i == size || (start[i] != '0' && start[i] != '1'))
                 return cx_fail(err, CX_E_USAGE,
-                               "a pointer has '~' without 0 or 1 behind it (RFC 6901)");
+                               "a pointer has '~' not followed by 0 or 1 (RFC 6901)");
             c = start[i] == '0' ? '~' : '/';
         }
         token[used++] = c;

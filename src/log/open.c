@@ -212,7 +212,7 @@ static cx_status damage_error(const cx_log *log, const tail *found, uint64_t req
     cx_log_segment_path(log, log->head.number, path);
     if (found->damaged)
         return cx_log_damaged(err, path, found->now.end,
-                              "there are commits behind what is not whole");
+                              "a complete commit follows an incomplete one");
     (void)snprintf(what, sizeof what, "commits %llu to %llu were acknowledged and are not there",
                    (unsigned long long)found->now.commits, (unsigned long long)(required - 1));
     return cx_log_damaged(err, path, found->now.end, what);

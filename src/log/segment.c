@@ -131,7 +131,7 @@ cx_status cx_log_segment_prepare(const cx_log *log, const char *name, uint64_t s
     failed = log->io->allocate(log->io, file, size_bytes);
     /* Where room cannot be reserved, writing the zeros takes it as well. */
     if (failed != 0 && failed != -EOPNOTSUPP && failed != -EINVAL && failed != -ENOSYS)
-        status = cx_fail_os(err, -failed, "no room for %llu bytes in %s",
+        status = cx_fail_os(err, -failed, "cannot reserve %llu bytes of disk space in %s",
                             (unsigned long long)size_bytes, path);
     if (!cx_failed(status))
         status = write_zeros(log, file, path, size_bytes, err);
@@ -216,13 +216,13 @@ static uint32_t count_crc(const cx_log *log, const uint8_t count[8])
 
 static cx_status lock_busy(const cx_log *log, const char *path, cx_err *err)
 {
-    char holder[LOCK_ID_SIZE + 1] = "";
+    char owner[LOCK_ID_SIZE + 1] = "";
     size_t got = 0;
     cx_status status =
-        cx_io_read_at(log->io, log->lock_file, path, holder, LOCK_ID_SIZE, 0, &got, NULL);
-    holder[cx_failed(status) ? 0 : strspn(holder, "0123456789")] = 0;
-    return cx_fail_at(err, CX_E_BUSY, "Locked", CX_NO_OFFSET, "%s is held by process %s",
-                      log->folder, holder[0] != 0 ? holder : "(unknown)");
+        cx_io_read_at(log->io, log->lock_file, path, owner, LOCK_ID_SIZE, 0, &got, NULL);
+    owner[cx_failed(status) ? 0 : strspn(owner, "0123456789")] = 0;
+    return cx_fail_at(err, CX_E_BUSY, "Locked", CX_NO_OFFSET, "%s is open in writer process %s",
+                      log->folder, owner[0] != 0 ? owner : "(unknown)");
 }
 
 cx_status cx_log_lock_acquire(cx_log *log, cx_err *err)

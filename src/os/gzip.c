@@ -83,7 +83,7 @@ static cx_status unpack(const zlib_library *z, z_stream *stream, cx_bytes packed
                        ? grow_output(stream, max_bytes, out->size - start, out, err)
                        : CX_SUCCESS;
         if (got == Z_STREAM_END && !members)
-            return unpack_error(stream, packed, "bytes behind the end", err);
+            return unpack_error(stream, packed, "bytes after the end", err);
         if (got == Z_STREAM_END && z->inflateReset(stream) != Z_OK)
             return cx_fail_nomem(err);
         if (got == Z_BUF_ERROR || (got == Z_OK && stream->avail_in == 0 && stream->avail_out != 0))

@@ -286,7 +286,7 @@ cx_status cx_net_peer_of(cx_socket socket, cx_net_peer *out, cx_err *err)
     struct ucred who;
     socklen_t size = sizeof who;
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
-        return cx_fail_os(err, errno, "cannot ask who is at the other end of a socket");
+        return cx_fail_os(err, errno, "cannot read the credentials of a socket's peer");
     *out = (cx_net_peer){.user = who.uid, .process = who.pid > 0 ? (uint64_t)who.pid : 0};
     return CX_SUCCESS;
 }

@@ -1,8 +1,8 @@
 /*
  * proc.h - starting other programs: by argv, never through a shell.
  *
- * The child gets exactly `envp` (nothing inherited unless asked), no descriptors but 0, 1, 2, its
- * own process group, and is killed with the group when the time is up.
+ * A short form of spawn.h for programs that the user has asked for: the name is looked up in PATH,
+ * and the environment may be inherited.  Everything else is as in spawn.h.
  */
 #ifndef CX_OS_PROC_H
 #define CX_OS_PROC_H

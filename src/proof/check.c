@@ -556,7 +556,7 @@ static cx_status check_checkpoint(checker *c, cx_err *err)
     }
     c->out->anchors |= CX_CHECK_BY_CHECKPOINT;
     c->out->is_signed = true;
-    add_limit(c, "one checkpoint does not show that no other was shown to somebody else");
+    add_limit(c, "one checkpoint does not prove that other readers were shown the same journal");
     return CX_SUCCESS;
 }
 
@@ -753,8 +753,8 @@ static cx_status check_scope(checker *c, cx_err *err)
         set_indeterminate(c, "NoTime",
                           "the scope has an end, and no time was given to compare it with");
     if (check_holds(c))
-        add_limit(c,
-                  "that the scope was not taken back, and who shows it: the data directory knows");
+        add_limit(c, "that the scope was not revoked, and who presents it: only the data directory "
+                     "can tell");
     return CX_SUCCESS;
 }
 
@@ -798,7 +798,7 @@ static void conclude_check(checker *c)
     else if (out->anchors == 0)
         add_limit(c, "where it comes from: anybody can make a file that agrees with itself");
     else if (is_about_state(out->kind) && !out->is_signed)
-        add_limit(c, "who made it is not proven: no signature was checked");
+        add_limit(c, "its author is not proven: no signature was checked");
 }
 
 static cx_status check_kind(checker *c, cx_err *err)
@@ -818,7 +818,7 @@ static cx_status check_kind(checker *c, cx_err *err)
     set_indeterminate(
         c, "NotRecognised",
         "neither proof pack, proof, manifest, checkpoint, tlog-proof, receipt nor scope; "
-        "histories and homes are checked by 'cortex verify'");
+        "check lattice files and data directories with 'cortex verify'");
     return CX_SUCCESS;
 }
 

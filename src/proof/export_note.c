@@ -257,7 +257,7 @@ static cx_status read_text(cx_bytes note, cx_checkpoint *out, cx_bytes *out_text
     if (!cx_line_digest(root, &out->root))
         return bad_note(err, note, root.data, "expected the root as base64 of 32 bytes");
     if (!cx_line_next(&rest, &empty) || empty.size != 0)
-        return bad_note(err, note, rest.data, "expected an empty line behind the root");
+        return bad_note(err, note, rest.data, "expected an empty line after the root");
     out->origin = origin;
     *out_text = text;
     *out_rest = rest;

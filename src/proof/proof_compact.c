@@ -84,7 +84,7 @@ static bool check_presence(const cx_raw_proof *proof, const cx_trail *trails, si
     }
     for (size_t i = places; i < 8 * presence.size; i++)
         if (bit_of(presence, i)) {
-            set_malformed(out, CX_FINDING_WHOLE, "a bit is set behind the last sibling");
+            set_malformed(out, CX_FINDING_WHOLE, "a bit is set after the last sibling");
             return false;
         }
     return true;

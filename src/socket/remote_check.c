@@ -32,7 +32,7 @@ static cx_status check_name(cx_bytes key, cx_err *err)
     static const char *const derived[] = {"meta/", "hist/", "idx/", "erase/", "e/to/"};
     for (size_t i = 0; i < CX_COUNT_OF(derived); i++)
         if (cx_str_starts(cx_bytes_str(key), cx_str_z(derived[i])))
-            return bad_frame(err, "a row that only the home itself writes");
+            return bad_frame(err, "a row that only the writer process writes");
     return CX_SUCCESS;
 }
 

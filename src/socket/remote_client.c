@@ -51,9 +51,9 @@ void cx_remote_home_id(const cx_home *home, uint8_t out[16])
 cx_status cx_remote_refuse(const cx_home *home, const char *what, cx_err *err)
 {
     return cx_fail_at(err, CX_E_BUSY, "Remote", CX_NO_OFFSET,
-                      "process %llu holds this home, and %s needs its files; open it for reading, "
-                      "or wait until that process has ended",
-                      (unsigned long long)home->remote->owner, what);
+                      "%s needs the files of the data directory, which writer process %llu has "
+                      "open: open it for reading, or stop that process",
+                      what, (unsigned long long)home->remote->owner);
 }
 
 /* --- one request ------------------------------------------------------------------------------ */
@@ -61,16 +61,15 @@ cx_status cx_remote_refuse(const cx_home *home, const char *what, cx_err *err)
 static cx_status writer_gone(const cx_remote_client *client, const char *why, cx_err *err)
 {
     return cx_fail_at(err, CX_E_IO, "HolderGone", CX_NO_OFFSET,
-                      "process %llu, which holds this home, does not answer any more, and nothing "
-                      "was done: %s",
+                      "writer process %llu stopped answering; nothing was done, try again: %s",
                       (unsigned long long)client->owner, why);
 }
 
 static cx_status answer_lost(const cx_remote_client *client, const char *why, cx_err *err)
 {
     return cx_fail_at(err, CX_E_IO, "AnswerLost", CX_NO_OFFSET,
-                      "process %llu, which holds this home, did not answer any more: it is not "
-                      "known whether this was stored (%s)",
+                      "writer process %llu stopped answering: it is unknown whether this was "
+                      "stored; check before trying again (%s)",
                       (unsigned long long)client->owner, why);
 }
 
@@ -121,8 +120,8 @@ static cx_status encode_request(cx_remote_client *client, const cx_remote_reques
     if (size > CX_REMOTE_MESSAGE_MAX)
         return cx_fail_at(
             err, CX_E_LIMIT, "TurnTooLarge", CX_NO_OFFSET,
-            "%zu bytes are more than the %u that can be written at once while process "
-            "%llu holds this home",
+            "a transaction of %zu bytes; at most %u are allowed through writer process "
+            "%llu: split it, or stop that process",
             size, (unsigned)CX_REMOTE_MESSAGE_MAX, (unsigned long long)client->owner);
     for (unsigned i = 0; i < 4; i++)
         out->data[i] = (uint8_t)(size >> (8 * (3 - i)));
@@ -229,13 +228,13 @@ static cx_status greet_writer(cx_remote_client *client, cx_err *err)
     (void)cx_net_write(client->socket, ours, sizeof ours, limit_ms, NULL).code;
     if (cx_failed(receive_within(client, limit_ms, theirs, sizeof theirs, &why)))
         return cx_fail_at(err, CX_E_BUSY, "HolderEnds", CX_NO_OFFSET,
-                          "process %llu, which holds this home, does not answer: %s",
+                          "writer process %llu does not answer: %s",
                           (unsigned long long)client->owner, why.message);
     bool known = cx_remote_greeting_read(theirs, &version);
     if (known && version == CX_REMOTE_VERSION)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_UNSUPPORTED, "OtherVersion", CX_NO_OFFSET,
-                      "process %llu, which holds this home, speaks version %u of its protocol, "
+                      "writer process %llu speaks version %u of the socket protocol, "
                       "expected %d: stop it, or use its version of this program",
                       (unsigned long long)client->owner, version, CX_REMOTE_VERSION);
 }
@@ -652,8 +651,8 @@ static cx_status check_size(const cx_txn *txn, cx_err *err)
 {
     if (txn->frames.count > CX_REMOTE_FRAMES_MAX)
         return cx_fail_at(err, CX_E_LIMIT, "TurnTooLarge", CX_NO_OFFSET,
-                          "a turn of %zu entries; at most %d are allowed while process %llu holds "
-                          "this home",
+                          "a transaction of %zu entries; at most %d are allowed through writer "
+                          "process %llu: split it, or stop that process",
                           txn->frames.count, CX_REMOTE_FRAMES_MAX,
                           (unsigned long long)txn->home->remote->owner);
     for (size_t i = 0; i < txn->frames.count; i++) {

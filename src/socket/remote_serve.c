@@ -150,10 +150,11 @@ static cx_status check_derivers(const connection *c, cx_bytes asked, cx_err *err
     }
     cx_status status = cx_buf_check(&ours, err);
     if (!cx_failed(status) && !cx_str_eq(cx_buf_str(&ours), cx_bytes_str(asked)))
-        status = cx_fail_at(err, CX_E_UNSUPPORTED, "OtherDerivers", CX_NO_OFFSET,
-                            "the process that holds this home derives other tables from it (%.*s): "
-                            "stop it, or use its version of this program",
-                            (int)(ours.size < 120 ? ours.size : 120), (const char *)ours.data);
+        status =
+            cx_fail_at(err, CX_E_UNSUPPORTED, "OtherDerivers", CX_NO_OFFSET,
+                       "the writer process of this data directory derives other tables (%.*s): "
+                       "stop it, or use its version of this program",
+                       (int)(ours.size < 120 ? ours.size : 120), (const char *)ours.data);
     cx_buf_done(&ours);
     return status;
 }
@@ -219,7 +220,7 @@ static bool is_stopping(cx_remote *remote)
 static cx_status writer_is_stopping(cx_err *err)
 {
     return cx_fail_at(err, CX_E_BUSY, "HolderEnds", CX_NO_OFFSET,
-                      "the process that holds this home is ending; nothing was done, try again");
+                      "the writer process is stopping; nothing was done, try again");
 }
 
 static cx_status do_begin(connection *c, const cx_remote_request *request, cx_remote_answer *out,
@@ -286,10 +287,11 @@ static cx_status check_place(const connection *c, cx_remote_op op, cx_err *err)
                           "hello comes first, and once");
     if (waits && c->txn != NULL)
         return cx_fail_at(err, CX_E_USAGE, "InTurn", CX_NO_OFFSET,
-                          "call %d waits for the turn that this connection has", (int)op);
+                          "call %d is not allowed inside a transaction: commit or abort it first",
+                          (int)op);
     if (needs && c->txn == NULL)
         return cx_fail_at(err, CX_E_USAGE, "NoTurn", CX_NO_OFFSET,
-                          "call %d belongs into a turn, which this connection has not begun",
+                          "call %d needs a transaction, which this connection has not begun",
                           (int)op);
     return CX_SUCCESS;
 }
@@ -364,7 +366,8 @@ static bool answer_request(connection *c, cx_remote_answer *answer, cx_remote_op
     *answer = (cx_remote_answer){.number = answer->number, .failed = true};
     if (too_long)
         (void)cx_fail_at(&answer->err, CX_E_LIMIT, "AnswerTooLarge", CX_NO_OFFSET,
-                         "%zu bytes are more than one answer holds; open the home for reading",
+                         "the answer has %zu bytes, too many for one message; open the data "
+                         "directory for reading instead",
                          c->out.size);
     else
         (void)cx_fail_nomem(&answer->err);
@@ -419,7 +422,7 @@ static bool await_request(connection *c)
     case CX_NET_STOPPED: (void)writer_is_stopping(&why); break;
     case CX_NET_LATE:
         (void)cx_fail_at(&why, CX_E_TIMEOUT, "TurnTimedOut", CX_NO_OFFSET,
-                         "nothing was heard for %u ms: what was begun was given up, and nothing "
+                         "no request for %u ms: the transaction was aborted, and nothing was "
                          "stored",
                          limit_ms);
         break;
@@ -543,14 +546,16 @@ static cx_status check_client(cx_remote *remote, cx_socket socket, cx_err *err)
     CX_TRY(cx_net_peer_of(socket, &peer, err));
     if (!cx_net_peer_ok(&peer, cx_net_user()))
         return cx_fail_at(err, CX_E_DENIED, "OtherUser", CX_NO_OFFSET,
-                          "this home is held by a process of user %llu, not of user %llu",
+                          "the writer process belongs to user %llu, this program to user %llu: run "
+                          "it as the same user",
                           (unsigned long long)cx_net_user(), (unsigned long long)peer.user);
     cx_lock_enter(&remote->lock);
     unsigned live = remote->live;
     cx_lock_leave(&remote->lock);
     if (live >= remote->options.clients_max)
-        return cx_fail_at(err, CX_E_BUSY, "TooManyClients", CX_NO_OFFSET,
-                          "the process that holds this home serves %u others already", live);
+        return cx_fail_at(
+            err, CX_E_BUSY, "TooManyClients", CX_NO_OFFSET,
+            "the writer process serves %u clients already, its limit: try again later", live);
     return CX_SUCCESS;
 }
 
@@ -576,7 +581,7 @@ static cx_status add_connection(cx_remote *remote, cx_socket socket, cx_err *err
     if (started)
         return CX_SUCCESS;
     cx_alloc_free(remote->alloc, c, sizeof *c);
-    return cx_fail(err, CX_E_BUSY, "the process that holds this home could start no thread");
+    return cx_fail(err, CX_E_BUSY, "the writer process cannot start a thread: try again later");
 }
 
 static void accept_all(void *arg)
@@ -604,12 +609,14 @@ static void accept_all(void *arg)
 static cx_status claim_serving(cx_home *home, cx_err *err)
 {
     if (home->read_only || home->remote != NULL)
-        return cx_fail(err, CX_E_DENIED, "only who holds a home can serve it");
+        return cx_fail(err, CX_E_DENIED,
+                       "only the writer process of a data directory can serve it");
     cx_lock_enter(&home->lock);
     bool taken = home->serving;
     home->serving = true;
     cx_lock_leave(&home->lock);
-    return taken ? cx_fail(err, CX_E_EXISTS, "this home is being served already") : CX_SUCCESS;
+    return taken ? cx_fail(err, CX_E_EXISTS, "this data directory is being served already")
+                 : CX_SUCCESS;
 }
 
 static void release_serving(cx_home *home)

@@ -181,7 +181,7 @@ static void read_frames(cx_cbor_reader *reader, cx_arena *arena, cx_remote_reque
     size_t at = reader->offset;
     size_t count = cx_cbor_read_array(reader, CX_REMOTE_FRAMES_MAX);
     if (cx_cbor_ok(reader) && count == 0)
-        cx_cbor_refuse(reader, at, "a turn without frames");
+        cx_cbor_refuse(reader, at, "a transaction without frames");
     cx_remote_frame *frames = READ_ARRAY(reader, arena, cx_remote_frame, count);
     for (size_t i = 0; i < count && cx_cbor_ok(reader); i++)
         read_frame(reader, arena, &frames[i]);

@@ -294,7 +294,7 @@ def what_is_not_proven_is_said():
         said = expect(run(SELF, f / "answer.proof"), 0, "holds in itself only, resting on nothing given")
         assert b"not proven: where it comes from: anybody can" in said.stdout
         expect(run("--overall-root", OVERALL, f / "answer.proof"), 0,
-               "not proven: who made it is not proven")
+               "not proven: its author is not proven")
         said = expect(run("--key", KEY, f / "answer.proof"), 0,
                       "answer.proof: holds, resting on a key given, which signed the manifest").stdout
         assert b"where it comes from" not in said

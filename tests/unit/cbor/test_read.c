@@ -545,7 +545,7 @@ CX_TEST(cbor_members)
         {"a1014105", 2, "a byte string where an unsigned integer"},
         {"a1180105", 1, "longer than it needs to be"},
         {"a1200105", 1, "a negative integer where an unsigned integer"},
-        {"a10105ff", 3, "1 bytes behind the end"},
+        {"a10105ff", 3, "1 bytes after the end"},
         {"8105", 0, "an array where a map"},
         {"", 0, "end"},
         {"a2010502", 0, "more items"},

@@ -395,7 +395,7 @@ CX_TEST(remote_a_lost_answer_is_said_and_nothing_is_repeated)
     cx_home *home = join(h);
     REQUIRE(home != NULL);
     CHECK_FAILS(append(home, "al", "once", &h->err), h->err, CX_E_IO, "AnswerLost");
-    CHECK(strstr(h->err.message, "not known whether") != NULL);
+    CHECK(strstr(h->err.message, "unknown whether") != NULL);
     CHECK_FAILS(append(home, "al", "twice", &h->err), h->err, CX_E_IO, "HolderGone");
     leave(home);
     impostor_end(&i);
