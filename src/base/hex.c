@@ -2,7 +2,7 @@
  * hex.c - hex, base64 and base64url (RFC 4648), by tables.
  *
  * Decoders accept exactly what an encoder writes, so that two texts never mean the same bytes: no
- * white space, no foreign characters, no bits behind the last byte (RFC 4648 §3.5).  They look at
+ * white space, no foreign characters, no bits after the last byte (RFC 4648 §3.5).  They look at
  * the whole text before they write the first byte.
  */
 #include "base/hex.h"
@@ -201,7 +201,7 @@ static unsigned base64_value(cx_str text, size_t at)
     return base64_values[(uint8_t)text.data[at]] & 63u;
 }
 
-/* `text` without padding: not 1 character behind whole groups, and no bits set behind the last
+/* `text` without padding: not 1 character after whole groups, and no bits set after the last
  * byte. */
 static bool base64_well_formed(cx_str text, unsigned alphabet)
 {

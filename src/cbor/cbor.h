@@ -150,7 +150,7 @@ void cx_cbor_refuse_empty(cx_cbor_reader *reader, const cx_cbor_members *members
 /* Refuses the map when a key of `mask` (bit k for key k) was not there. */
 void cx_cbor_require(cx_cbor_reader *reader, const cx_cbor_members *members, uint64_t mask);
 
-/* Any bytes: one item, strictly, with nothing behind it. */
+/* Any bytes: one item, strictly, with nothing after it. */
 CX_RESULT cx_cbor_check(cx_bytes bytes, cx_err *err);
 
 #endif

@@ -32,7 +32,7 @@ cx_digest cx_digest_of(cx_bytes message);
 /* out[i] = SHA-256(messages[i]), in whichever kernel is fastest here. */
 void cx_digest_many(const cx_bytes *messages, cx_digest *out, size_t count);
 
-/* A message in two pieces, so that a long body need not be copied behind its prefix. */
+/* A message in two pieces, so that a long body need not be copied after its prefix. */
 typedef struct cx_digest_pieces {
     cx_bytes head; /* at most 63 bytes */
     cx_bytes body;
@@ -46,14 +46,14 @@ void cx_digest_many_pieces(const cx_digest_pieces *messages, cx_digest *out, siz
 void cx_digest_pairs(const uint8_t *pairs, cx_digest *out, size_t count);
 
 /*
- * Many messages that are alike except for bytes of their own in one place, as Merkle nodes behind
+ * Many messages that are alike except for bytes of their own in one place, as Merkle nodes after
  * their prefix are.  Whole blocks before that place are hashed once; the rest goes through the
  * lanes, already padded.
  */
 enum { CX_DIGEST_TEMPLATE_SIZE_MAX = 192 };
 
 typedef struct cx_digest_template {
-    uint32_t state[8];                            /* behind the blocks that are hashed already */
+    uint32_t state[8];                            /* after the blocks that are hashed already */
     uint8_t message[CX_DIGEST_TEMPLATE_SIZE_MAX]; /* padded; own bytes are zero */
     uint32_t size_bytes;                          /* of the message without padding */
     uint32_t own_offset;
@@ -62,10 +62,10 @@ typedef struct cx_digest_template {
     uint32_t block_count; /* blocks to come: 1 or 2 */
 } cx_digest_template;
 
-/* Messages are `before`, own_size bytes (1 to 64), `behind`.  At most 183 bytes together, of which
+/* Messages are `before`, own_size bytes (1 to 64), `after`.  At most 183 bytes together, of which
  * two padded blocks must hold everything from the block on in which the own bytes begin. */
 void cx_digest_template_init(cx_digest_template *template, cx_bytes before, size_t own_size,
-                             cx_bytes behind);
+                             cx_bytes after);
 
 /* out[i] = SHA-256 of the message whose own bytes are at own + own_size*i.  With own_size >= 32,
  * `out` may overlay `own` from its start. */

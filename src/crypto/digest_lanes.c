@@ -12,7 +12,7 @@ typedef struct lane {
     const uint8_t *data;
     size_t block_count; /* left in the segment at `data` */
     const uint8_t *body;
-    size_t body_count; /* blocks of `body` still to come behind this segment */
+    size_t body_count; /* blocks of `body` still to come after this segment */
     size_t tail_count; /* .. and then of `tail` */
     size_t message;    /* whose digest this will be */
     bool running;

@@ -1,5 +1,5 @@
 /*
- * digest_shani.c - SHA-256 with the SHA extensions of x86, one message or two side by side.
+ * digest_shani.c - SHA-256 with the SHA extensions of x86, one message or two next to each other.
  *
  * SHA256RNDS2 has a latency of four cycles and can start every second one, so a single message
  * leaves the unit idle half of the time; two independent messages fill it.

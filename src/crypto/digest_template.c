@@ -1,5 +1,5 @@
 /*
- * digest_mould.c - SHA-256 of many messages that differ in one place only.
+ * digest_template.c - SHA-256 of many messages that differ in one place only.
  *
  * A Merkle node of RFC 6962 is 65 bytes, one of the original system 98: two blocks, of which each
  * message brings 64 bytes that are at no multiple of anything.  Messages are therefore laid out,
@@ -7,7 +7,7 @@
  * read what has left the store buffer long ago.
  *
  * Invariants:
- *   I1  message[] holds before ‖ zeros ‖ behind, padded as FIPS 180-4 §5.1.1 says, and ends with
+ *   I1  message[] holds before ‖ zeros ‖ after, padded as FIPS 180-4 §5.1.1 says, and ends with
  *       the last block.
  *   I2  own bytes are copied before the digests of their group are written: `out` may overlay them.
  */
@@ -23,17 +23,17 @@ static void store_size_bits(uint8_t *out, uint64_t size_bits)
 }
 
 void cx_digest_template_init(cx_digest_template *template, cx_bytes before, size_t own_size,
-                             cx_bytes behind)
+                             cx_bytes after)
 {
-    size_t size = before.size + own_size + behind.size;
+    size_t size = before.size + own_size + after.size;
     size_t block_count = (size + 9 + BLOCK - 1) / BLOCK, done_count = before.size / BLOCK;
     CX_ASSERT(own_size >= 1 && own_size <= BLOCK);
     CX_ASSERT(block_count * BLOCK <= CX_DIGEST_TEMPLATE_SIZE_MAX && block_count - done_count <= 2);
     memset(template, 0, sizeof *template);
     if (before.size != 0)
         memcpy(template->message, before.data, before.size);
-    if (behind.size != 0)
-        memcpy(template->message + before.size + own_size, behind.data, behind.size);
+    if (after.size != 0)
+        memcpy(template->message + before.size + own_size, after.data, after.size);
     template->message[size] = 0x80;
     store_size_bits(template->message + block_count * BLOCK - 8, (uint64_t)size * 8);
     template->size_bytes = (uint32_t)size;

@@ -1,5 +1,5 @@
 /*
- * internal.h - what the SHA kernels share with one another.  No other room opens this.
+ * internal.h - shared by the SHA kernels; private to this module.
  *
  * A kernel does two things: it advances states over whole 64-byte blocks, and it hashes rows of
  * 64-byte messages.  Padding, bookkeeping and choice are in digest.c.
@@ -34,7 +34,7 @@ typedef void cx_digest_compress(uint32_t state[8], const uint8_t *data, size_t b
 typedef void cx_digest_compress_lanes(uint32_t *states, const uint8_t *const *data,
                                       size_t block_count);
 
-/* How to drive a kernel that works on several messages side by side. */
+/* How to drive a kernel that works on several messages next to each other. */
 typedef struct cx_digest_lanes {
     size_t lane_count;  /* at most CX_DIGEST_LANES_MAX */
     size_t word_stride; /* word w of lane l is states[w * word_stride + l * lane_stride] */
@@ -62,7 +62,7 @@ static inline cx_digest_pieces cx_digest_message_at(const cx_digest_messages *me
 void cx_digest_lanes_many(const cx_digest_lanes *lanes, const cx_digest_messages *messages,
                           cx_digest *out);
 
-/* Writes the rest of a message behind its whole blocks, padded (FIPS 180-4 §5.1.1); returns 1 or 2
+/* Writes the rest of a message after its whole blocks, padded (FIPS 180-4 §5.1.1); returns 1 or 2
  * blocks.  `rest` is not read when message_size is a multiple of a block. */
 size_t cx_digest_make_tail(const uint8_t *rest, uint64_t message_size,
                            uint8_t tail[CX_DIGEST_TAIL_SIZE_MAX]);

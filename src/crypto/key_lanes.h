@@ -1,6 +1,5 @@
 /*
- * key_lanes.h - Ed25519 of eight signatures at once, one 64-bit lane each.  No other room opens
- * this.
+ * key_lanes.h - Ed25519 of eight signatures at once, one 64-bit lane each.  Private to this module.
  *
  * The lanes only ever say yes: what they do not prove good is put to libsodium, which decides.  So
  * a signature that they accept must be one that libsodium accepts (the rule in key.h), and nothing
@@ -42,7 +41,7 @@ typedef uint64_t cx_lanes __attribute__((vector_size(64)));
 /* Whether this machine has what the kernels need. */
 bool cx_key_lanes_has(void);
 
-/* Eight messages, each behind 64 bytes of its own. */
+/* Eight messages, each after 64 bytes of its own. */
 typedef struct cx_sha512_eight {
     const uint8_t *heads[CX_KEY_LANES]; /* 64 bytes each */
     cx_bytes messages[CX_KEY_LANES];

@@ -101,7 +101,7 @@ CX_LANES_INLINE void transpose(lanes r[8])
         pairs[i] = LOW_64(r[i], r[i + 1]);
         pairs[i + 1] = HIGH_64(r[i], r[i + 1]);
     }
-    /* pairs[2k + h]: words h, h+2, h+4, h+6 of rows 2k and 2k+1, each two side by side. */
+    /* pairs[2k + h]: words h, h+2, h+4, h+6 of rows 2k and 2k+1, each two next to each other. */
     for (size_t h = 0; h < 2; h++) {
         quads[h] = EVEN_QUARTERS(pairs[h], pairs[2 + h]);         /* words h, h+4; rows 0-3 */
         quads[2 + h] = ODD_QUARTERS(pairs[h], pairs[2 + h]);      /* words h+2, h+6 */
@@ -182,7 +182,7 @@ static void feed_init(feed *f, const uint8_t *head, cx_bytes message)
     f->count = f->whole_count + tail_size / BLOCK;
 }
 
-/* Block i; behind the last any block, for a lane that is not active. */
+/* Block i; after the last any block, for a lane that is not active. */
 static const uint8_t *feed_block(const feed *f, size_t i)
 {
     if (i < f->whole_count)

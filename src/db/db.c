@@ -5,11 +5,11 @@
  * loss of power may take the last transactions (the log brings them back) but never tears the file;
  * secure_delete, so that what was erased does not stay on free pages.
  *
- * D1  A file that is read without SQLite's locks (IMMUTABLE, ALONE) does not change meanwhile. Such
- * a reader holds a shared lock on the folder, which changes no byte; a writer that comes later
- * moves its write-ahead log into the file only while it has that lock alone, and otherwise leaves
- * it to the next one.  The lock is on the folder because closing another descriptor of the file
- * itself would drop SQLite's own locks.
+ * D1  A file that is read without SQLite's locks (IMMUTABLE, ALONE) does not change meanwhile.
+ *     Such a reader has a shared lock on the folder, which changes no byte; a writer that comes
+ *     later moves its write-ahead log into the file only while it has the exclusive lock, and
+ *     otherwise leaves it to the next one.  The lock is on the folder because closing another
+ *     descriptor of the file itself would release SQLite's own locks.
  */
 #include "db/db.h"
 

@@ -52,7 +52,7 @@ void cx_db_bind_bytes(cx_db_statement *statement, int index, cx_bytes value);
 void cx_db_bind_text(cx_db_statement *statement, int index, cx_str value);
 void cx_db_bind_null(cx_db_statement *statement, int index);
 
-/* The next row; *out_row is false behind the last one, and the statement is then reset. */
+/* The next row; *out_row is false after the last one, and the statement is then reset. */
 CX_RESULT cx_db_step(cx_db_statement *statement, bool *out_row, cx_err *err);
 /* Runs a statement to its end, for those without rows. */
 CX_RESULT cx_db_execute(cx_db_statement *statement, cx_err *err);

@@ -72,7 +72,7 @@ static void add_array_head(cx_buf *out, uint32_t element_oid, size_t count)
     }
 }
 
-/* The length is known behind the contents. */
+/* The length is known after the contents. */
 static cx_status end_array(cx_buf *out, size_t start, cx_err *err)
 {
     CX_TRY(cx_buf_check(out, err));

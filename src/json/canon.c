@@ -191,9 +191,9 @@ void cx_json_write_number(cx_buf *out, const cx_json *number, cx_json_style styl
     uint8_t *to = cx_buf_reserve(out, CX_NUMBER_TEXT_SIZE);
     if (to == NULL)
         return;
-    uint8_t *behind = put_number(to, number, style);
-    CX_ASSERT(behind != NULL);
-    cx_buf_advance(out, (size_t)(behind - to));
+    uint8_t *after = put_number(to, number, style);
+    CX_ASSERT(after != NULL);
+    cx_buf_advance(out, (size_t)(after - to));
 }
 
 /* --- values -------------------------------------------------------------------------------- */

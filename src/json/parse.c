@@ -168,12 +168,12 @@ static const uint8_t *read_unicode_escape(reading *r, const uint8_t *at, uint32_
     if (at == NULL)
         return NULL;
     if (code >= 0xD800 && code < 0xDC00 && r->end - at >= 2 && at[0] == '\\' && at[1] == 'u') {
-        const uint8_t *behind = read_hex4(r, at + 2, &second);
-        if (behind == NULL)
+        const uint8_t *after = read_hex4(r, at + 2, &second);
+        if (after == NULL)
             return NULL;
         if (second >= 0xDC00 && second < 0xE000) {
             code = 0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00);
-            at = behind;
+            at = after;
         }
     }
     *out = code;
@@ -268,10 +268,10 @@ static const uint8_t *read_escaped(reading *r, const uint8_t *at, const uint8_t 
             return fail_here(r, at, "no raw control character in a string");
         } else {
             flags &= (uint8_t)~CX_JSON_PLAIN;
-            const uint8_t *behind = read_utf8(r, at);
-            while (at < behind)
+            const uint8_t *after = read_utf8(r, at);
+            while (at < after)
                 *to++ = *at++;
-            at = behind;
+            at = after;
         }
         if (at == NULL)
             return NULL;
@@ -344,9 +344,9 @@ static const uint8_t *read_digits(reading *r, const uint8_t *at)
 }
 
 /* Whether a number that ends at the end of the text may be truncated. */
-static bool number_may_go_on(const reading *r, const uint8_t *behind)
+static bool number_may_go_on(const reading *r, const uint8_t *after)
 {
-    return behind == r->end && (r->depth != 0 || !r->is_last);
+    return after == r->end && (r->depth != 0 || !r->is_last);
 }
 
 /* The flags of a literal with so many digits before the point, and in the exponent. */
@@ -465,14 +465,14 @@ static const uint8_t *read_nonfinite(reading *r, const uint8_t *at, cx_json *out
         return fail_at(r, CX_E_SYNTAX, "U_NUMBER", at, word.data, "a finite number");
     if (!r->parser->limits.allow_nonfinite)
         return fail_here(r, at + (*at == '-'), *at == '-' ? "a digit" : "a value");
-    const uint8_t *behind = read_word(r, at, word, CX_JSON_DOUBLE, out);
-    if (behind != NULL) {
+    const uint8_t *after = read_word(r, at, word, CX_JSON_DOUBLE, out);
+    if (after != NULL) {
         out->text = (const char *)at;
         out->count = (uint32_t)word.size;
         out->flags = CX_JSON_NONFINITE;
         r->inherits = true;
     }
-    return behind;
+    return after;
 }
 
 /* Any value but a string, array or object. */
@@ -676,15 +676,15 @@ static inline const uint8_t *read_name(reading *r, const uint8_t *at, const char
     if (CX_UNLIKELY(slot == NULL))
         return NULL;
     frame *open = top_frame(r);
-    const uint8_t *behind = NULL;
+    const uint8_t *after = NULL;
     if (CX_LIKELY(open->follows))
-        behind = cx_json_shape_match(open->shape, (r->waiting - open->first) / 2, at, r->end);
-    if (CX_LIKELY(behind != NULL)) {
+        after = cx_json_shape_match(open->shape, (r->waiting - open->first) / 2, at, r->end);
+    if (CX_LIKELY(after != NULL)) {
         *slot = (cx_json){.type = CX_JSON_STRING,
                           .flags = CX_JSON_PLAIN,
-                          .count = (uint32_t)(behind - at - 2),
+                          .count = (uint32_t)(after - at - 2),
                           .text = (const char *)at + 1};
-        at = behind;
+        at = after;
     } else {
         open->follows = false;
         at = read_string(r, at + 1, slot);

@@ -150,27 +150,27 @@ static inline const char *skip_number(const cx_json_recoder *recoder, const char
                                       const char **out_whole)
 {
     const char *first = at + (*at == '-');
-    const char *behind = skip_digits(first);
-    size_t digits = (size_t)(behind - first);
+    const char *after = skip_digits(first);
+    size_t digits = (size_t)(after - first);
     if (CX_UNLIKELY(digits == 0 || (*first == '0' && digits > 1)))
         return NULL;
-    *out_whole = behind;
-    bool is_int = *behind != '.' && (*behind | 0x20) != 'e';
+    *out_whole = after;
+    bool is_int = *after != '.' && (*after | 0x20) != 'e';
     if (CX_LIKELY(is_int))
-        return digits > recoder->integer_digits ? NULL : behind;
-    if (*behind == '.') {
-        behind = skip_digits(behind + 1);
-        if (!is_digit(behind[-1]))
+        return digits > recoder->integer_digits ? NULL : after;
+    if (*after == '.') {
+        after = skip_digits(after + 1);
+        if (!is_digit(after[-1]))
             return NULL;
     }
-    if ((*behind | 0x20) == 'e') {
-        behind++;
-        behind += *behind == '+' || *behind == '-';
-        if (!is_digit(*behind))
+    if ((*after | 0x20) == 'e') {
+        after++;
+        after += *after == '+' || *after == '-';
+        if (!is_digit(*after))
             return NULL;
-        behind = skip_digits(behind);
+        after = skip_digits(after);
     }
-    return behind;
+    return after;
 }
 
 /* The size of true, false or null; 0 for anything else. */
@@ -210,29 +210,29 @@ static inline cx_str recode_number(recoding *r, cx_str literal, bool is_int)
 /* Reads a scalar and returns its end; *out is its canonical text. */
 static inline const char *recode_simple(recoding *r, const char *at, cx_str *out)
 {
-    const char *behind;
+    const char *after;
     if (*at == '"') {
-        behind = skip_string(at + 1);
+        after = skip_string(at + 1);
     } else if (is_digit(*at) || *at == '-') {
         const char *whole;
-        behind = skip_number(r->recoder, at, &whole);
-        if (CX_UNLIKELY(behind == NULL))
+        after = skip_number(r->recoder, at, &whole);
+        if (CX_UNLIKELY(after == NULL))
             return NULL;
-        *out = recode_number(r, (cx_str){at, (size_t)(behind - at)}, whole == behind);
-        return out->data != NULL ? behind : NULL;
+        *out = recode_number(r, (cx_str){at, (size_t)(after - at)}, whole == after);
+        return out->data != NULL ? after : NULL;
     } else {
         size_t size = word_size(at);
-        behind = size != 0 ? at + size : NULL;
+        after = size != 0 ? at + size : NULL;
     }
-    if (CX_UNLIKELY(behind == NULL))
+    if (CX_UNLIKELY(after == NULL))
         return NULL;
-    *out = (cx_str){at, (size_t)(behind - at)};
-    return behind;
+    *out = (cx_str){at, (size_t)(after - at)};
+    return after;
 }
 
 /* --- parts --------------------------------------------------------------------------------- */
 
-/* The first eight bytes as a number, zeros behind a short name: their order is that of the names
+/* The first eight bytes as a number, zeros after a short name: their order is that of the names
  * where they differ. */
 static inline uint64_t prefix_of(cx_str name)
 {
@@ -529,23 +529,23 @@ const char *cx_json_recode_name(const char *at, cx_str *out)
 const char *cx_json_recode_scalar(const cx_json_recoder *recoder, const char *at, cx_json *out)
 {
     at = cx_json_recode_blanks(at);
-    const char *behind, *whole;
+    const char *after, *whole;
     if (*at == '"') {
-        behind = skip_plain(at + 1);
+        after = skip_plain(at + 1);
         *out = (cx_json){.type = CX_JSON_STRING,
                          .flags = CX_JSON_PLAIN,
-                         .count = (uint32_t)(behind - at - 1),
+                         .count = (uint32_t)(after - at - 1),
                          .text = at + 1};
-        return *behind == '"' ? behind + 1 : NULL;
+        return *after == '"' ? after + 1 : NULL;
     }
     if (is_digit(*at) || *at == '-') {
-        behind = skip_number(recoder, at, &whole);
-        if (behind == NULL)
+        after = skip_number(recoder, at, &whole);
+        if (after == NULL)
             return NULL;
-        *out = (cx_json){.type = whole == behind ? CX_JSON_INT : CX_JSON_DOUBLE,
-                         .count = (uint32_t)(behind - at),
+        *out = (cx_json){.type = whole == after ? CX_JSON_INT : CX_JSON_DOUBLE,
+                         .count = (uint32_t)(after - at),
                          .text = at};
-        return behind;
+        return after;
     }
     size_t size = word_size(at);
     *out = (cx_json){.type = *at == 'n' ? CX_JSON_NULL : *at == 't' ? CX_JSON_TRUE : CX_JSON_FALSE};

@@ -92,11 +92,11 @@ static bool next_name(cx_json_span *span, cx_str *out)
     const char *start = span->at;
     if (start == span->end || *start != '"')
         return false;
-    const char *behind = skip_string(start + 1, span->end);
-    if (behind == NULL)
+    const char *after = skip_string(start + 1, span->end);
+    if (after == NULL)
         return false;
-    *out = (cx_str){start, (size_t)(behind - start)};
-    span->at = skip_space(behind, span->end);
+    *out = (cx_str){start, (size_t)(after - start)};
+    span->at = skip_space(after, span->end);
     if (span->at == span->end || *span->at != ':')
         return false;
     span->at++;
@@ -169,10 +169,10 @@ static const char *pass_token(const char *at, const char *end, level *levels, si
 {
     level *top = *depth == 0 ? NULL : &levels[*depth - 1];
     if (*at == '"') {
-        const char *behind = skip_string(at + 1, end);
-        if (behind != NULL && top != NULL && top->is_object && top->name.data == NULL)
-            top->name = (cx_str){at, (size_t)(behind - at)};
-        return behind;
+        const char *after = skip_string(at + 1, end);
+        if (after != NULL && top != NULL && top->is_object && top->name.data == NULL)
+            top->name = (cx_str){at, (size_t)(after - at)};
+        return after;
     }
     if (*at == '{' || *at == '[') {
         if (*depth == PLACE_DEPTH_MAX)
@@ -195,10 +195,10 @@ bool cx_json_pointer_at(cx_str text, size_t offset, cx_buf *out)
     if (offset >= text.size)
         return false;
     while (at != NULL && at < place) {
-        const char *behind = pass_token(at, end, levels, &depth);
-        if (*at == '"' && behind != NULL && behind > place)
+        const char *after = pass_token(at, end, levels, &depth);
+        if (*at == '"' && after != NULL && after > place)
             break;
-        at = behind;
+        at = after;
     }
     /* A name belongs to its member from its first byte on, a closing bracket to what it closes. */
     if (at == place && depth != 0 && (*at == '"' || *at == '}' || *at == ']'))

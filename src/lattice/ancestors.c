@@ -63,7 +63,7 @@ cx_status cx_ancestry_span(ancestry *search, cx_err *err)
         cx_alloc_free(search->alloc, next, count * sizeof *next);
         return cx_fail_nomem(err);
     }
-    /* Children come behind parents: sizes are summed backwards, places given out forwards. */
+    /* Children come after parents: sizes are summed backwards, places given out forwards. */
     for (uint32_t i = count; i-- > 0;) {
         spans[i].size++;
         uint32_t parent = lineage_position(lattice, i);

@@ -54,7 +54,7 @@ static void builder_done(builder *build)
     cx_vec_done(&build->priorities, build->alloc);
 }
 
-/* Before each change (I2): what the last one left in scratch has been settled. */
+/* Called before each change (I2): the nodes that the last one left in scratch have been placed. */
 static cx_status next_stamp(cx_forest *forest, cx_err *err)
 {
     if (forest->stamp == UINT32_MAX)

@@ -1,5 +1,5 @@
 /*
- * compare.c - two agents side by side (lattice.md §8).
+ * compare.c - two agents next to each other (lattice.md §8).
  *
  *   {"agents":[A,B],"causal_lca":[...],"diff":[{"a","b","key","section"}],"heads":[...],"lca":ID,
  *    "paths":[[...],[...]],"verified":B}
@@ -231,7 +231,7 @@ static cx_status answer_json(comparison *c, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- for people ---------------------------------------------------------------------------- */
+/* --- for users ---------------------------------------------------------------------------- */
 
 /* Content ids in full would hide a path among their digits: ten of them tell nodes apart. */
 static void short_name(comparison *c, cx_node which)

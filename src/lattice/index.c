@@ -2,8 +2,8 @@
  * index.c - from names to nodes: node_id, hash, agent.
  *
  * The id index is an open-addressing table of 64-bit slots: the upper half is a tag (from a seeded
- * hash of the id), the lower half the node + 1, 0 when free.  The home slot follows from the tag
- * alone, so growing never touches the ids.
+ * hash of the id), the lower half the node + 1, 0 when free.  The first slot follows from
+ * the tag alone, so growing never touches the ids.
  */
 #include "lattice/record.h"
 

@@ -33,7 +33,7 @@ enum {
     NODE_TIME_INT = 1u << 18,     /* time.i is exact */
     NODE_TIME_BIG = 1u << 19,     /* integer beyond int64: literal in odd[time.i] */
     NODE_ON_CYCLE = 1u << 20,     /* E_CYCLE */
-    NODE_NO_ORDER = 1u << 21      /* on or behind a cycle: no topological place */
+    NODE_NO_ORDER = 1u << 21      /* on or after a cycle: no topological place */
 };
 #define NODE_FORK_SHIFT 24     /* 3 bits: cx_fork_type */
 #define NODE_STRATEGY_SHIFT 27 /* 3 bits: 0 = none, else cx_merge_strategy + 1 */
@@ -41,7 +41,7 @@ enum {
 
 /*
  * What walks over all nodes look at stands together, 48 bytes from the start: a large array begins
- * 16 bytes behind a page, so these 64 bytes are one line of cache.
+ * 16 bytes into a page, so these 64 bytes are one line of cache.
  */
 typedef struct node {
     cx_digest hash; /* odd: the first 4 bytes are an index into odd[] */
@@ -236,7 +236,7 @@ CX_RESULT cx_lattice_common(const cx_lattice *lattice, const cx_node *nodes, siz
 
 /* compare.c */
 
-/* Chains of lineage parents behind the last common node, genesis first; *out_lca may be NONE. */
+/* Chains of lineage parents after the last common node, genesis first; *out_lca may be NONE. */
 typedef struct lineage_paths {
     cx_node lca;
     const cx_node *path[2];

@@ -1,8 +1,8 @@
 /*
- * lattice.h - the door of the room: what floors above use beyond <cortex/lattice.h>.
+ * lattice.h - what other modules use beyond <cortex/lattice.h>.
  *
  * Every answer comes in the two shapes of the format document: one line of canonical JSON, and
- * text for people.  They are written here, not in the programs, so that the command line and the
+ * text for users.  They are written here, not in the programs, so that the command line and the
  * server say the same.  JSON forms end in LF.
  */
 #ifndef CX_LATTICE_LATTICE_H
@@ -13,7 +13,7 @@
 #include "base/api.h"
 #include "json/api.h"
 
-/* As cx_lattice_open, with the files behind `io`. */
+/* As cx_lattice_open, with files through `io`. */
 CX_RESULT cx_lattice_open_io(const cx_io *io, const char *path, const cx_lattice_options *options,
                              cx_lattice **out, cx_err *err);
 
@@ -48,7 +48,7 @@ CX_RESULT cx_lattice_report_json(cx_buf *out, const cx_lattice *lattice,
  * (CX_E_NOT_FOUND when one is unknown). */
 typedef struct cx_lattice_text_options {
     bool colour;
-    bool details;          /* expected and found behind each finding */
+    bool details;          /* expected and found after each finding */
     const cx_str *compare; /* two agents, or NULL */
 } cx_lattice_text_options;
 
@@ -83,7 +83,7 @@ CX_RESULT cx_states_write_at(const cx_states *states, cx_node node, cx_str point
 /* The JSON answers of §8; `verified` is what verification said.  Text forms likewise. */
 typedef struct cx_answer_options {
     bool verified;
-    bool json; /* else text for people */
+    bool json; /* else text for users */
     bool colour;
 } cx_answer_options;
 

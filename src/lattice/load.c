@@ -125,7 +125,7 @@ static void forget_nodes(cx_lattice *lattice)
 typedef struct first_window {
     cx_str line;       /* the first that is not blank, as much of it as was read */
     bool whole;        /* all of it */
-    bool more_follows; /* something that is not blank was seen behind it */
+    bool more_follows; /* something that is not blank was seen after it */
     bool is_all;       /* nothing is left unread */
 } first_window;
 

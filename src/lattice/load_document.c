@@ -32,7 +32,7 @@ typedef struct window {
     size_t at;
     uint64_t offset; /* of data[0] */
     uint64_t line;   /* of data[at], 1-based */
-    bool last;       /* nothing behind the window */
+    bool last;       /* nothing after the window */
     batch b;
 } window;
 
@@ -67,7 +67,7 @@ static cx_status window_flush(window *w, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Drops what lies behind and reads at least as much again. */
+/* Drops what has been read and reads at least as much again. */
 static cx_status window_more(window *w, cx_err *err)
 {
     CX_TRY(window_flush(w, err));
@@ -150,7 +150,7 @@ static cx_status window_value(window *w, cx_json *out, uint64_t *out_offset, uin
     }
 }
 
-/* Behind `[`: elements up to and with `]`.  In an array file the first may be a header. */
+/* After `[`: elements up to and with `]`.  In an array file the first may be a header. */
 static cx_status load_elements(window *w, cx_str *version, bool header_allowed, cx_err *err)
 {
     int byte;
@@ -311,7 +311,7 @@ cx_status cx_lattice_try_wrapped(cx_lattice *lattice, const source *from,
     if (!cx_failed(status) && (more_follows || !all.has_nodes || all.has_node_id)) {
         *end = WRAPPED_IS_LINES;
     } else if (!cx_failed(status) && all.found.data != NULL && !cx_str_eq(all.found, all.version)) {
-        *end = WRAPPED_AGAIN; /* schema_version stood behind the nodes */
+        *end = WRAPPED_AGAIN; /* schema_version stood after the nodes */
         *version = all.found;
     }
     cx_map_done(&all.names);

@@ -57,7 +57,7 @@ typedef struct line_reader {
     cx_err err;
 } line_reader;
 
-/* Next block from memory: a slice, up to the first line end behind LINES_BYTES. */
+/* Next block from memory: a slice, up to the first line end after LINES_BYTES. */
 static bool slice_block(line_reader *reader, block *out)
 {
     size_t at = (size_t)reader->offset, size = reader->from->memory.size;
@@ -189,7 +189,7 @@ static void expect_nodes(line_reader *reader, const batch *b, const block *from)
     cx_lattice_index_expect(&lattice->ids, (size_t)expected, lattice->alloc);
 }
 
-/* Inside the lock and in turn: what was parsed joins the lattice. */
+/* With the lock held and in turn: what was parsed joins the lattice. */
 static cx_status absorb_block(line_reader *reader, batch *b, const block *from, uint64_t lines,
                               cx_err *err)
 {

@@ -2,7 +2,7 @@
  * merge.c - the value rule of lattice.md §7, over persistent maps, at the price of what differs.
  *
  * Maps are merged by ranges of keys.  In a range the topmost key of any operand parts it into the
- * keys before, the key itself and the keys behind; operands are not split for that, they are only
+ * keys before, the key itself and the keys after; operands are not split for that, they are only
  * narrowed to the range.  A range is done at once when pointers say so:
  *
  *   P1  all parents are the same there: that is the result (they compete together or not at all);

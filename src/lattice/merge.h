@@ -25,7 +25,7 @@ typedef enum merge_phase {
     MERGE_LEFT,  /* nothing done yet: keys before the topmost are next */
     MERGE_KEY,   /* then the topmost key */
     MERGE_INNER, /* its value is an object being merged */
-    MERGE_RIGHT  /* keys behind it have been merged */
+    MERGE_RIGHT  /* keys after it have been merged */
 } merge_phase;
 
 /* A range of keys being merged. */

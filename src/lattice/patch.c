@@ -28,7 +28,7 @@ void cx_patcher_done(patcher *patch)
 
 /* --- walking canonical text ---------------------------------------------------------------- */
 
-/* Behind the string whose opening quote is at `at`. */
+/* After the string whose opening quote is at `at`. */
 static const char *skip_string(const char *at, const char *end)
 {
     const char *quote = at;
@@ -79,9 +79,9 @@ bool cx_canon_item(canon_walk *walk, cx_str *out_value)
         walk->at++;
     if (walk->at >= walk->end)
         return false;
-    const char *behind = cx_canon_skip(walk->at, walk->end);
-    *out_value = cx_str_from(walk->at, (size_t)(behind - walk->at));
-    walk->at = behind;
+    const char *after = cx_canon_skip(walk->at, walk->end);
+    *out_value = cx_str_from(walk->at, (size_t)(after - walk->at));
+    walk->at = after;
     return true;
 }
 
@@ -125,13 +125,13 @@ static cx_status check_size(cx_str text, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* The name whose opening quote is at *at, which moves behind the colon. */
+/* The name whose opening quote is at *at, which moves past the colon. */
 static cx_status read_name(patcher *patch, const char **at, const char *end, tree_name *out,
                            cx_err *err)
 {
-    const char *behind = skip_string(*at, end);
-    cx_str quoted = cx_str_from(*at, (size_t)(behind - *at));
-    *at = behind + 1;
+    const char *after = skip_string(*at, end);
+    cx_str quoted = cx_str_from(*at, (size_t)(after - *at));
+    *at = after + 1;
     *out = (tree_name){cx_str_from(quoted.data + 1, quoted.size - 2), false};
     if (memchr(out->text.data, '\\', out->text.size) == NULL)
         return CX_SUCCESS;
@@ -199,9 +199,9 @@ static cx_status apply_object(patcher *patch, const tree **root, cx_str object, 
                 at++;
                 ok = enter_object(patch, root, name, import);
             } else {
-                const char *behind = cx_canon_skip(at, end);
-                ok = put_member(patch, root, name, cx_str_from(at, (size_t)(behind - at)), import);
-                at = behind;
+                const char *after = cx_canon_skip(at, end);
+                ok = put_member(patch, root, name, cx_str_from(at, (size_t)(after - at)), import);
+                at = after;
             }
         }
         if (!ok)

@@ -39,7 +39,7 @@ bool cx_value_is_marker(cx_value v, cx_str *out_values);
 
 /* --- walking canonical text ---------------------------------------------------------------- */
 
-/* Behind the value that starts at `at`. */
+/* After the value that starts at `at`. */
 const char *cx_canon_skip(const char *at, const char *end);
 
 /* Goes through the members of an object or the items of an array. */
@@ -52,7 +52,7 @@ static inline canon_walk cx_canon_walk(cx_str container)
 {
     return (canon_walk){container.data + 1, container.data + container.size - 1};
 }
-/* False behind the last. The name comes as spelled, without its quotes. */
+/* False after the last. The name comes as spelled, without its quotes. */
 bool cx_canon_member(canon_walk *walk, cx_str *out_name, cx_str *out_value);
 bool cx_canon_item(canon_walk *walk, cx_str *out_value);
 

@@ -105,17 +105,17 @@ cx_status cx_predicate_parse(cx_str text, cx_arena *arena, cx_predicate *out, cx
     state_spot spot;
     state empty = cx_state_empty();
     CX_TRY(cx_state_find(&empty, predicate.pointer, arena, &spot, err)); /* is well-formed */
-    const cx_str behind = rest;
+    const cx_str after = rest;
     if (rest.size != 0) {
         if (!read_operator(&rest, &predicate))
             return cx_fail(err, CX_E_USAGE,
                            "after the pointer: found '%.*s', expected one of = != < <= > >= ~",
-                           (int)(behind.size > 40 ? 40 : behind.size), behind.data);
+                           (int)(after.size > 40 ? 40 : after.size), after.data);
         CX_TRY(read_value(rest, arena, &predicate.value, err));
         bool orders = predicate.op >= CX_PREDICATE_LT && predicate.op <= CX_PREDICATE_GE;
         if (orders && !cx_json_is_number(&predicate.value))
             return cx_fail(err, CX_E_USAGE, "'%.*s' compares with a number",
-                           (int)(behind.size > 40 ? 40 : behind.size), behind.data);
+                           (int)(after.size > 40 ? 40 : after.size), after.data);
         if (predicate.op == CX_PREDICATE_HAS && predicate.value.type != CX_JSON_STRING) {
             cx_str copy = cx_arena_copy_str(arena, rest);
             if (copy.data == NULL)

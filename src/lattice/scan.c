@@ -14,7 +14,7 @@
 #define MOST_PARENTS 16
 #define MOST_UNKNOWN 8
 #define MOST_SCALARS 8
-/* The event is written this far behind the work so far: prev_hash comes before it, at its end. */
+/* The event is written this far after the work so far: prev_hash comes before it, at its end. */
 #define PREV_BYTES 64
 /* Room is made for all that is left of a block, at once; a block of a few huge lines is not for
  * us. */
@@ -24,7 +24,7 @@ typedef struct scan {
     cx_json_recoder *recoder;
     expected_name *expected; /* for the next name */
     const expected_name *expected_end;
-    const char *lf; /* behind the line, or at its end */
+    const char *lf; /* after the line, or at its end */
     record r;
     uint8_t *event; /* where to write it */
     uint8_t *delta;
@@ -79,7 +79,7 @@ static char section_bracket(cx_str name)
 static const char *scan_delta(scan *s, const char *at)
 {
     at = cx_json_recode_blanks(at);
-    /* Without a seal to check it need not be written; that is known behind the event only. */
+    /* Without a seal to check it need not be written; that is known after the event only. */
     bool is_written = s->keeps_delta || s->r.inside.has_seal || s->r.fields.event == NULL;
     size_t size = 0;
     if (*at != '{')
@@ -158,7 +158,7 @@ static inline bool is_expected(const expected_name *name, const char *at)
            name->size != 0;
 }
 
-/* Behind the name of a member; *out_slot NULL means that its value was read as well. */
+/* After the name of a member; *out_slot NULL means that its value was read as well. */
 static const char *scan_name(scan *s, const char *at, const cx_json ***out_slot)
 {
     char *fields = (char *)&s->r.fields;
@@ -168,15 +168,15 @@ static const char *scan_name(scan *s, const char *at, const cx_json ***out_slot)
         return at + expected->size;
     }
     cx_str name;
-    const char *behind = cx_json_recode_name(at, &name);
-    if (behind == NULL)
+    const char *after = cx_json_recode_name(at, &name);
+    if (after == NULL)
         return NULL;
     *out_slot = cx_lattice_field_slot(&s->r.fields, name);
     if (*out_slot == NULL)
-        return scan_unknown(s, name, behind);
+        return scan_unknown(s, name, after);
     if (expected != NULL)
-        expect_name(expected, at, (size_t)(behind - at), (size_t)((char *)*out_slot - fields));
-    return behind;
+        expect_name(expected, at, (size_t)(after - at), (size_t)((char *)*out_slot - fields));
+    return after;
 }
 
 static const char *scan_member(scan *s, const char *at)
@@ -198,7 +198,7 @@ static const char *scan_member(scan *s, const char *at)
     return cx_json_recode_scalar(s->recoder, at, value);
 }
 
-/* Behind the LF of the line, NULL when it is not ordinary. */
+/* After the LF of the line, NULL when it is not ordinary. */
 static const char *scan_line(scan *s, const char *at)
 {
     if (*at != '{')
@@ -268,9 +268,9 @@ cx_status cx_lattice_batch_scan(batch *b, const char *at, const char *last_lf, c
     s.delta = deltas;
     s.object = (cx_json){.type = CX_JSON_OBJECT};
     s.scalar_count = s.unknown_count = 0;
-    const char *behind = scan_line(&s, at);
-    if (behind == NULL || !complete_head(&s))
+    const char *after = scan_line(&s, at);
+    if (after == NULL || !complete_head(&s))
         return CX_SUCCESS;
-    *out_behind = behind;
+    *out_behind = after;
     return cx_lattice_batch_add_record(b, &s.r, version, offset, line, err);
 }

@@ -8,7 +8,7 @@
  *   I3  a node is written to only by the change that made it (its stamp), and until that change is
  *       over nothing but the tree being changed points to it; tree_place.c says what is then.
  *
- * All walks go from the top down and leave behind a hole to be filled, so that none needs a stack.
+ * All walks go from the top down and leave a hole to be filled, so that none needs a stack.
  */
 #include "lattice/tree.h"
 
@@ -46,7 +46,7 @@ static tree *new_tree(cx_forest *forest)
     return cx_arena_push(arena, sizeof(tree), TREE_ALIGN);
 }
 
-/* By reference: what is short moves into the node when it is settled. */
+/* By reference: short text moves into the node when it is placed (tree_place.c). */
 static void set_text(tree *t, tree_name name, cx_value v)
 {
     t->text.at.key = name.text.data;
@@ -71,7 +71,7 @@ static tree *owned_node(cx_forest *forest, const tree *t)
     return copy;
 }
 
-/* Parts a tree by a key it does not hold. */
+/* Splits a tree by a key that it does not contain. */
 static bool split_tree(cx_forest *forest, const tree *at, cx_str key, const tree **left,
                        const tree **right)
 {
@@ -111,7 +111,7 @@ bool cx_tree_set(cx_forest *forest, const tree **root, tree_name name, cx_value 
         *hole = copy;
         int order = cx_str_cmp(name.text, tree_key(copy));
         if (order == 0) {
-            set_text(copy, name, v); /* the newer text, which its value may lie right behind */
+            set_text(copy, name, v); /* the newer text, which its value may lie right after */
             return true;
         }
         hole = order < 0 ? &copy->left : &copy->right;

@@ -30,7 +30,7 @@ typedef struct cx_value {
 /* Longer texts than this are refused: sizes here have 31 bits. */
 #define TREE_TEXT_MAX ((size_t)INT32_MAX)
 
-/* Nodes stand at multiples of this; so do those behind them, side by side. */
+/* Nodes are aligned to this, also those that are contiguous. */
 #if UINTPTR_MAX > UINT32_MAX
 #define TREE_ALIGN 16
 #else
@@ -50,7 +50,7 @@ struct tree {
             const char *key;
             const void *data;
         } at;
-        /* A short `"key":value` of a settled node: there is nothing else to wait for. */
+        /* A short `"key":value` of a placed node: reading it needs no other memory. */
         char inside[TREE_INSIDE];
     } text;
     uint32_t size;
@@ -59,9 +59,9 @@ struct tree {
     uint32_t key_escaped : 1;
     uint32_t priority : 23;
     uint32_t is_inside : 1;
-    /* Settled nodes: how many this tree has when they lie side by side in the order of their keys,
-     * and how many of them lie before this one.  0 when it is too large for that; `before` is then
-     * what directory lies behind the node, see tree_runs.h. */
+    /* Placed nodes: the number of nodes of this tree when they are contiguous in the order of their
+     * keys, and how many of them are before this one.  0 when it is too large for that; `before`
+     * then tells which directory follows the node, see tree_runs.h. */
     uint32_t count : 4;
     uint32_t before : 4;
     uint32_t stamp; /* the change that made this node; it alone may still write to it */
@@ -136,7 +136,7 @@ typedef struct tree_range {
     cx_str low, high;
 } tree_range;
 
-/* Two subtrees to be looked at side by side. */
+/* Two subtrees to be compared. */
 typedef struct tree_pair {
     const tree *a, *b;
     tree_range range;
@@ -191,10 +191,10 @@ bool cx_tree_place(cx_forest *forest, tree_work *work, const tree **root);
 /* Equal as JSON.  Both of one forest. */
 bool cx_tree_equal(tree_work *work, cx_value a, cx_value b, bool *out_equal);
 
-/* It will be written soon.  NULL is fine. */
+/* It will be written soon.  NULL is accepted. */
 static inline void cx_tree_expect(const tree *root)
 {
-    /* The topmost node, and what of a directory lies behind it. */
+    /* The topmost node, and what of a directory lies after it. */
     for (uintptr_t i = 0; i < 4; i++)
         __builtin_prefetch((const void *)((uintptr_t)root + i * 64));
 }

@@ -1,21 +1,21 @@
 /*
- * tree_place.c - where the nodes of a tree lie once a change is over.
+ * tree_place.c - places the nodes of a tree in memory when a change is complete.
  *
  * A change makes nodes in scratch, in the order it came upon them.  Of these the ones that are part
  * of the result are copied to where they stay.  A tree of up to TREE_BLOCK keys becomes a block:
- * its nodes side by side in the order of their keys, whoever made them.  Above blocks only the
- * nodes of this change move, and behind the topmost one goes a directory of where all nodes lie.
+ * its nodes next to each other in the order of their keys, whoever made them.  Above blocks only
+ * the nodes of this change move, and after the topmost one goes a directory of where all nodes lie.
  * Whoever reads a state finds there what to send for, all of it at once, and does not wait for one
  * node to learn where the next one is.
  *
  * Invariants:
- *   I1  a settled node is never written to again: no change has stamp 0;
+ *   I1  a placed node is never written to again: no change has stamp 0;
  *   I2  every subtree of a block is a block: it lies in one piece within the larger;
- *   I3  in a settled tree the nodes of blocks have their count, and all other nodes count 0.
+ *   I3  in a placed tree the nodes of blocks have their count, and all other nodes count 0.
  */
 #include "lattice/tree_runs.h"
 
-/* A node in scratch that is settled: `left` says where. */
+/* The count of a scratch node that has been copied: `left` points to the copy. */
 #define MOVED 15
 
 _Static_assert(TREE_BLOCK < MOVED, "counts of blocks have 4 bits");
@@ -26,7 +26,7 @@ static bool is_fresh(const cx_forest *forest, const tree *t)
     return t != NULL && t->stamp == forest->stamp;
 }
 
-/* A short key and value from wherever they lie: inside they cost no wait. */
+/* Copies a short key and value into the node, so that reading them needs no other cache line. */
 static void store_inline(tree *t)
 {
     cx_str key = tree_key(t), value = value_text(tree_value(t));
@@ -88,8 +88,9 @@ typedef struct run_list {
     uint32_t top; /* which of them is the topmost node, whose place is not known yet */
 } run_list;
 
-/* Nodes side by side, behind those that are there; false when there are too many.  A node that is
- * still in scratch is beside none of those that are not: chunks of arenas begin with a header. */
+/* Nodes next to each other, after those that are there; false when there are too many.  A
+ * node that is still in scratch is beside none of those that are not: chunks of arenas begin
+ * with a header. */
 static bool add_run(run_list *list, const tree *first, size_t count)
 {
     tree_run *last = list->count == 0 ? NULL : &list->runs[list->count - 1];
@@ -104,7 +105,7 @@ static bool add_run(run_list *list, const tree *first, size_t count)
     return true;
 }
 
-/* All of a tree whose subtrees are settled; false when they are too many. */
+/* The runs of a tree whose subtrees are placed; false when they are too many. */
 static bool list_runs(const tree *t, run_list *list)
 {
     const tree *open[TREE_RUNS], *at = t;
@@ -179,12 +180,12 @@ static void place_above_as(tree *made, tree *t)
     t->count = MOVED;
 }
 
-/* A node too large for a block, whose children are settled or small.  Small ones go beside it. */
+/* A node too large for a block, whose children are placed or small.  Small ones go next to it. */
 static bool place_above(cx_forest *forest, tree *t)
 {
     bool left = is_fresh(forest, t->left), right = is_fresh(forest, t->right);
-    size_t before = left ? t->left->count : 0, behind = right ? t->right->count : 0;
-    tree *next = cx_arena_push(forest->arena, (before + 1 + behind) * sizeof *next, TREE_ALIGN);
+    size_t before = left ? t->left->count : 0, after = right ? t->right->count : 0;
+    tree *next = cx_arena_push(forest->arena, (before + 1 + after) * sizeof *next, TREE_ALIGN);
     if (next == NULL)
         return false;
     if (left)
@@ -217,7 +218,7 @@ static bool place_topmost(cx_forest *forest, tree *t)
     return true;
 }
 
-/* Both children are small trees or settled: so is this one then. */
+/* Places one node.  Both children are small trees or placed already. */
 static bool place_one(cx_forest *forest, tree *t, bool topmost)
 {
     const tree *left = t->left, *right = t->right;
@@ -230,7 +231,7 @@ static bool place_one(cx_forest *forest, tree *t, bool topmost)
     return topmost ? place_topmost(forest, t) : place_above(forest, t);
 }
 
-/* True when that child has been dealt with; else it is to be dealt with first. */
+/* True when that child is small or placed; else it must be placed first. */
 static bool is_ready(const cx_forest *forest, const tree **child)
 {
     if (!is_fresh(forest, *child))

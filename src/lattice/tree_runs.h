@@ -1,9 +1,9 @@
 /*
  * tree_runs.h - the directory of a tree: where all its nodes lie, in the order of their keys.
  *
- * It stands behind the topmost node of a tree that is larger than a block, unless the tree has too
- * many runs.  A run is some nodes side by side.  Its place is told from the node the directory
- * belongs to:
+ * It stands after the topmost node of a tree that is larger than a block, unless the tree has too
+ * many runs.  A run is some nodes next to each other.  Its place is told from the node the
+ * directory belongs to:
  *
  *   near   28 bits: how many times TREE_ALIGN bytes away, signed; 4 bits: its nodes
  *   far    the same in 60 and 4 bits, when one of the runs is too far away for the other form
@@ -17,7 +17,7 @@
 #define TREE_RUNS 64
 #define RUN_NODES 15 /* at most, in one run */
 
-/* What lies behind a node of count 0: its `before`. */
+/* What lies after a node of count 0: its `before`. */
 enum { DIRECTORY_NONE = 0, DIRECTORY_NEAR = 1, DIRECTORY_FAR = 2 };
 
 typedef struct tree_run {

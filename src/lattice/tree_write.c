@@ -63,9 +63,9 @@ static void fetch_levels(const tree *root)
 /* --- writing ------------------------------------------------------------------------------- */
 
 /*
- * What to do next is a step: the nodes from `at` to before `end`, which lie side by side, are to be
- * written; with end NULL the node `at` and then its right side; with SIDE its right side only; with
- * at NULL a brace is to be closed.
+ * What to do next is a step: the nodes from `at` to before `end`, which lie next to each other, are
+ * to be written; with end NULL the node `at` and then its right side; with SIDE its right side
+ * only; with at NULL a brace is to be closed.
  */
 static const tree side;
 #define SIDE (&side)
@@ -101,7 +101,7 @@ static void write_member(const tree *t, cx_buf *out)
         cx_json_write_str(out, key, CX_JSON_PY_COMPACT);
         cx_buf_add_byte(out, ':');
     } else {
-        /* The key lies in canonical text, its value often right behind it. */
+        /* The key lies in canonical text, its value often right after it. */
         size_t size = key.size + 3;
         if (value_is_leaf(v) && (const char *)v.data == key.data + key.size + 2) {
             cx_buf_add(out, key.data - 1, size + v.size);
@@ -151,7 +151,7 @@ static void fetch_next(const tree_work *work)
         fetch_values(next->at, next->end);
 }
 
-/* Nodes side by side, up to the first that is a map. */
+/* Nodes next to each other, up to the first that is a map. */
 static bool write_run(tree_work *work, const tree *at, const tree *end, cx_buf *out)
 {
     fetch_next(work);

@@ -516,7 +516,7 @@ static void suspect_namesakes(verification *j)
     }
 }
 
-/* A node is suspect when an ancestor is; behind a cycle everything is. */
+/* A node is suspect when an ancestor is; after a cycle everything is. */
 static void spread_suspicion(verification *j)
 {
     const cx_lattice *lattice = j->lattice;

@@ -1,7 +1,7 @@
 /*
  * backup.c - copying a log while it is written to.
  *
- * Segments are copied as they are, the last one up to its last durable commit, and zeros behind.
+ * Segments are copied as they are, the last one up to its last durable commit, and zeros after.
  * The first segment gets its name last: a copy that was cut short is no log.  Then the copy is read
  * through.  An erasure that came across the copying left a frame half erased in the copy: its
  * erasable part is erased there too.

@@ -75,7 +75,7 @@ static void prepare_ahead(void *arg)
     cx_lock_leave(&log->lock);
 }
 
-/* Inside the lock.  A failure is found again, and said, when the next segment is needed. */
+/* With the lock held.  A failure is found again, and said, when the next segment is needed. */
 static void prepare_ahead_if_due(cx_log *log)
 {
     cx_log_spare *spare = &log->spare;
@@ -159,7 +159,7 @@ static cx_status make_next(cx_log *log, uint64_t need, cx_log_header *header, cx
     return status;
 }
 
-/* Inside the lock, which is left meanwhile; nothing pending, nobody busy (I3). */
+/* With the lock held, which is left meanwhile; nothing pending, nobody busy (I3). */
 static cx_status next_segment(cx_log *log, uint64_t need, cx_err *err)
 {
     cx_err why = {0};
@@ -210,7 +210,7 @@ static void close_group(cx_log *log)
     log->next_commit++;
 }
 
-/* Inside the lock, which is left meanwhile; something pending, nobody busy, nothing begun. */
+/* With the lock held, which is left meanwhile; something pending, nobody busy, nothing begun. */
 static void begin_group(cx_log *log, bool start_sync)
 {
     char path[CX_LOG_PATH_SIZE];
@@ -241,7 +241,7 @@ static cx_status sync_group(const cx_log *log, cx_err *err)
     return cx_fail_os(err, -failed, "cannot sync %s", path);
 }
 
-/* Inside the lock, which is left meanwhile; nobody busy. */
+/* With the lock held, which is left meanwhile; nobody busy. */
 static void finish_group(cx_log *log)
 {
     cx_err why = {0};
@@ -268,7 +268,7 @@ static void finish_group(cx_log *log)
     }
 }
 
-/* Inside the lock, which is left meanwhile; something pending or begun, nobody busy. */
+/* With the lock held, which is left meanwhile; something pending or begun, nobody busy. */
 static void lead_group(cx_log *log)
 {
     if (!log->begun)
@@ -288,8 +288,8 @@ void cx_log_start(cx_log *log)
     cx_lock_leave(&log->lock);
 }
 
-/* Inside the lock, which is left meanwhile; begun, nobody busy.  Where this fails, opening the log
- * again finds the group or not. */
+/* With the lock held, which is left meanwhile; begun, nobody busy.  Where this fails, opening the
+ * log again finds the group or not. */
 static void discard_group(cx_log *log)
 {
     char path[CX_LOG_PATH_SIZE];
@@ -389,7 +389,7 @@ static cx_status measure_frames(const cx_log *log, const cx_log_frame *frames, s
     return CX_SUCCESS;
 }
 
-/* Inside the lock: until the pending group has room for so many bytes more. */
+/* With the lock held: until the pending group has room for so many bytes more. */
 static cx_status wait_for_group_space(cx_log *log, uint64_t bytes, cx_err *err)
 {
     for (;;) {

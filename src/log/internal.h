@@ -1,9 +1,9 @@
 /*
- * internal.h - what the files of this module share.  No other room opens this.
+ * internal.h - shared by the files of this module; private to it.
  *
  *   layout.c    bytes of header, frame and end mark (docs/formats/log.md §2)
  *   segment.c   segment files: names, preparing, opening; the lock file
- *   window.c    reading a segment group by group, and searching behind damage
+ *   window.c    reading a segment group by group, and searching after damage
  *   open.c      creating, opening, recovering, closing
  *   commit.c    submitting, group commit, going on to the next segment
  *   read.c      single frames: reading, erasing
@@ -146,7 +146,7 @@ struct cx_log {
     uint32_t seed;
     cx_file file;
     uint64_t durable;    /* commits on the disk; when read-only: seen so far */
-    uint64_t end_offset; /* behind the last of them */
+    uint64_t end_offset; /* after the last of them */
     uint8_t last_mark[CX_LOG_MARK_SIZE];
     uint64_t next_offset;   /* where the pending group will stand */
     uint64_t next_commit;   /* its number */
@@ -207,7 +207,7 @@ typedef CX_VEC(cx_log_item) cx_log_items;
 
 typedef struct cx_log_group {
     uint64_t offset;
-    uint64_t end; /* behind the mark */
+    uint64_t end; /* after the mark */
     cx_log_mark mark;
     uint8_t mark_bytes[CX_LOG_MARK_SIZE];
     bool spoilt; /* an erasable part is as nobody writes it: torn, when this is the last group */
@@ -237,7 +237,7 @@ typedef struct cx_log_found {
     bool found;
     uint64_t mark_offset;
     cx_log_mark mark;
-    uint64_t data_end; /* behind the last byte that is not zero; when nothing was found */
+    uint64_t data_end; /* after the last byte that is not zero; when nothing was found */
 } cx_log_found;
 
 /* Looks from `offset` on for a mark with number `least` or higher. */
@@ -255,7 +255,7 @@ CX_RESULT cx_log_new(const char *folder, const cx_log_options *options, cx_log *
 /* Makes the name of the log's folder durable in the folder above it. */
 CX_RESULT cx_log_sync_above(const cx_log *log, cx_err *err);
 
-/* Inside the lock: makes every later call fail. */
+/* With the lock held: makes every later call fail. */
 void cx_log_poison(cx_log *log, const cx_err *cause);
 /* Waits for the helper and removes what it prepared. */
 void cx_log_spare_done(cx_log *log);

@@ -1,15 +1,25 @@
 /*
  * layout.c - the bytes of a segment (docs/formats/log.md §2).  Integers are big-endian.
  *
- *   header    0  8  magic                   frame     0  4  magic
- *             8  4  format version                    4  4  size of the guarded part, g
- *            12  4  segment number                    8  4  size of the erasable part, e
- *            16 16  home id                          12  4  CRC-32C: position, 0..12, guarded part
- *            32  8  first commit                     16  g  guarded part, zeros up to a multiple of
- * 8 40  8  size of the file               if e > 0: 48 32  end of the previous               0  4
- * magic: live, or erased 80     zeros                             4  4  CRC-32C: position, erasable
- * part; or 0 4092  4  CRC-32C of 0..4092                8  e  erasable part, zeros up to a multiple
- * of 8
+ *   header    0  8  magic
+ *             8  4  format version
+ *            12  4  segment number
+ *            16 16  home id
+ *            32  8  first commit
+ *            40  8  size of the file
+ *            48 32  end of the previous segment
+ *            80     zeros
+ *          4092  4  CRC-32C of 0..4092
+ *
+ *   frame     0  4  magic
+ *             4  4  size of the guarded part, g
+ *             8  4  size of the erasable part, e
+ *            12  4  CRC-32C: position, 0..12, guarded part
+ *            16  g  guarded part, zeros up to a multiple of 8
+ *           and, at the next multiple of 8, if e > 0:
+ *             0  4  magic: live, or erased
+ *             4  4  CRC-32C: position, erasable part; 0 when erased
+ *             8  e  erasable part, zeros up to a multiple of 8
  *
  *   mark      0  4  magic
  *             4  4  count of frames
@@ -19,7 +29,7 @@
  *            28  4  CRC-32C: position, 0..28
  *
  * "Position" is home id, segment number and the offset of the frame or mark in the file: bytes that
- * stand where they were not written never pass.
+ * are found elsewhere than where they were written never pass.
  */
 #include "crypto/api.h"
 #include "log/internal.h"

@@ -1,5 +1,6 @@
 /*
- * log.h - the append-only log: the only truth of a home (ledger.md §5, docs/formats/log.md).
+ * log.h - the append-only log: the only truth of a data directory (ledger.md §5,
+ * docs/formats/log.md).
  *
  * A log is a folder of segment files.  What is written is a group of frames closed by a commit
  * mark, in one write and one sync; a group is there whole or not at all.  A frame has a guarded
@@ -34,7 +35,7 @@ typedef struct cx_log_frame {
     cx_bytes erasable; /* may be empty */
 } cx_log_frame;
 
-/* Where a frame stands; stays true for ever. */
+/* Where a frame stands; stays true forever. */
 typedef struct cx_log_place {
     uint32_t segment;
     uint32_t size_bytes; /* 0 = not known (read_frame finds out) */
@@ -60,20 +61,21 @@ typedef struct cx_log_opened {
 CX_RESULT cx_log_create(const char *folder, const cx_log_options *options, cx_err *err);
 
 /*
- * Opens for writing (takes the lock; CX_E_BUSY "Locked" names the holder's process id) or reading.
- * Only the last segment is read through; damage in it with whole commits behind is CX_E_FORMAT
- * "LogDamaged" when opening for writing.  A segment number that is missing is "LogDamaged" too.
+ * Opens for writing (takes the lock; CX_E_BUSY "Locked" names the writer process's process id) or
+ * reading. Only the last segment is read through; damage in it with whole commits after is
+ * CX_E_FORMAT "LogDamaged" when opening for writing.  A segment number that is missing is
+ * "LogDamaged" too.
  */
 CX_RESULT cx_log_open(const char *folder, const cx_log_options *options, cx_log **out,
                       cx_log_opened *out_opened, cx_err *err);
-/* Waits for nothing: what has not been waited for may be lost.  NULL is fine. */
+/* Waits for nothing: what has not been waited for may be lost.  NULL is accepted. */
 void cx_log_close(cx_log *log);
 
 /* Sixteen random bytes made by cx_log_create; they stand in each segment's header. */
 void cx_log_home_id(const cx_log *log, uint8_t out[16]);
 
 /*
- * Puts frames behind all that was submitted before, in one commit.  The bytes are copied.
+ * Puts frames after all that was submitted before, in one commit.  The bytes are copied.
  * CX_E_LIMIT when a frame is too large; CX_E_IO "Poisoned" after a failure; CX_E_IO with ENOSPC
  * when there is no room for the segment, before anything is written.
  */
@@ -135,7 +137,7 @@ typedef struct cx_log_commit {
 CX_RESULT cx_log_scan_begin(cx_log *log, uint64_t from, cx_log_scan **out, cx_err *err);
 /*
  * *out_end: there are no more whole commits now (a later call may find new ones).  CX_E_FORMAT
- * "LogDamaged" names segment file and offset; calling again goes on behind the damage with the next
+ * "LogDamaged" names segment file and offset; calling again goes on after the damage with the next
  * commit that is whole, if there is one.
  */
 CX_RESULT cx_log_scan_next(cx_log_scan *scan, cx_log_commit *out, bool *out_end, cx_err *err);

@@ -144,7 +144,7 @@ done:
 /* How far the last segment was read. */
 typedef struct reach {
     uint64_t commits; /* whole ones of the whole log */
-    uint64_t end;     /* behind the last of them */
+    uint64_t end;     /* after the last of them */
     uint64_t last_at; /* where the last one begins; 0 = none in this segment */
     bool last_spoilt;
     uint8_t last_mark[CX_LOG_MARK_SIZE];
@@ -152,8 +152,8 @@ typedef struct reach {
 
 typedef struct tail {
     reach now, before; /* before the last group */
-    uint64_t data_end; /* behind the last byte that is not zero, >= now.end */
-    bool damaged;      /* there are commits behind what is not whole */
+    uint64_t data_end; /* after the last byte that is not zero, >= now.end */
+    bool damaged;      /* there are commits after what is not whole */
 } tail;
 
 static tail start_of(const cx_log_window *window)
@@ -187,13 +187,13 @@ static cx_status read_tail(cx_log_window *window, uint64_t known, tail *out, cx_
     *out = start_of(window);
     CX_TRY(read_groups(window, UINT64_MAX, out, err));
     for (;;) {
-        cx_log_found behind;
+        cx_log_found after;
         uint64_t commits = out->now.commits;
-        /* I2: a torn group has nothing behind it.  A mark of a later commit says that this one was
+        /* I2: a torn group has nothing after it.  A mark of a later commit says that this one was
          * whole once. */
-        CX_TRY(cx_log_window_search(window, out->now.end, commits + 1, &behind, err));
-        out->data_end = behind.data_end;
-        if (!behind.found)
+        CX_TRY(cx_log_window_search(window, out->now.end, commits + 1, &after, err));
+        out->data_end = after.data_end;
+        if (!after.found)
             break;
         /* A living writer may have finished it just now; then there are more. */
         CX_TRY(read_groups(window, UINT64_MAX, out, err));

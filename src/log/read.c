@@ -25,7 +25,7 @@ static cx_log_file *find_slot(cx_log *log, uint32_t segment)
     return best;
 }
 
-/* Inside the lock of the files. */
+/* With files_lock held. */
 static int open_slot(cx_log *log, cx_log_file *slot, uint32_t segment)
 {
     char path[CX_LOG_PATH_SIZE];
@@ -254,7 +254,7 @@ static cx_status erase_bytes(cx_log *log, uint32_t segment, uint64_t from, uint6
     return status;
 }
 
-/* Inside the lock of erasures. */
+/* With erase_lock held. */
 static cx_status erase_frame(cx_log *log, cx_log_place place, cx_buf *buf, cx_err *err)
 {
     cx_log_frame frame;

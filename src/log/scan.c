@@ -1,11 +1,11 @@
 /*
- * scan.c - reading the commits of a log in order, across segments, across damage, and behind a
+ * scan.c - reading the commits of a log in order, across segments, across damage, and after a
  * living writer (docs/formats/log.md §5).
  *
  * At a place where no whole group begins there is one of three things: the end of the log, the end
  * of a segment that has a successor, or damage.  In the writing process the durable count tells; so
- * it does for a reader of a home with a living writer.  Without one a reader looks whether anything
- * whole lies behind.
+ * it does for a reader of a data directory with a living writer.  Without one a reader looks
+ * whether anything whole lies after.
  */
 #include <errno.h>
 
@@ -14,7 +14,7 @@
 typedef enum scan_state {
     SCAN_SEGMENT,    /* the segment is to be opened */
     SCAN_GROUP,      /* a group begins at `offset`, or nothing does */
-    SCAN_PAST_DAMAGE /* damage was reported: look for what is whole behind it */
+    SCAN_PAST_DAMAGE /* damage was reported: look for what is whole after it */
 } scan_state;
 
 struct cx_log_scan {
@@ -25,8 +25,8 @@ struct cx_log_scan {
     uint64_t offset;
     uint64_t next;   /* number of the commit that is expected */
     uint64_t from;   /* those before it are passed over */
-    uint64_t quiet;  /* behind this offset of this segment nothing was found; 0 = not looked */
-    uint64_t end_at; /* behind the last group of this segment */
+    uint64_t quiet;  /* after this offset of this segment nothing was found; 0 = not looked */
+    uint64_t end_at; /* after the last group of this segment */
     uint8_t last_mark[CX_LOG_MARK_SIZE];
     uint64_t bytes_before; /* of the segments before this one */
     uint64_t bytes_total;
@@ -178,7 +178,7 @@ static cx_status enter_segment(cx_log_scan *scan, cx_err *err)
         cx_log_window_close(&scan->window);
         return damage_error(scan, 16, "the segment is of another log", err);
     }
-    /* Behind damage the commits that are lost are passed over; it was reported. */
+    /* After damage the commits that are lost are passed over; it was reported. */
     if (header->first_commit > scan->next)
         scan->next = header->first_commit;
     scan->end_at = scan->offset = CX_LOG_HEADER_SIZE;
@@ -232,16 +232,16 @@ static cx_status scan_limits(cx_log_scan *scan, uint64_t *out_required, uint64_t
     return CX_SUCCESS;
 }
 
-/* Nobody writes: anything whole behind `offset` says that this is damage. */
+/* Nobody writes: anything whole after `offset` says that this is damage. */
 static cx_status later_commit_exists(cx_log_scan *scan, bool *out, cx_err *err)
 {
-    cx_log_found behind;
+    cx_log_found after;
     *out = false;
     if (scan->quiet == scan->offset)
         return CX_SUCCESS;
-    CX_TRY(cx_log_window_search(&scan->window, scan->offset, scan->next + 1, &behind, err));
-    *out = behind.found;
-    if (!behind.found)
+    CX_TRY(cx_log_window_search(&scan->window, scan->offset, scan->next + 1, &after, err));
+    *out = after.found;
+    if (!after.found)
         scan->quiet = scan->offset;
     return CX_SUCCESS;
 }
@@ -256,12 +256,12 @@ static cx_status no_group(cx_log_scan *scan, uint64_t required, uint64_t limit, 
     *out_again = true;
     CX_TRY(segment_exists(scan->log, scan->segment + 1, &more, err));
     if (!more && scan->next >= required) {
-        bool behind = false;
+        bool after = false;
         if (limit == UINT64_MAX)
-            CX_TRY(later_commit_exists(scan, &behind, err));
-        good = !behind;
+            CX_TRY(later_commit_exists(scan, &after, err));
+        good = !after;
     }
-    /* A writer may have finished the group since it was looked at, and then what was seen behind it
+    /* A writer may have finished the group since it was looked at, and then what was seen after it
      * means nothing. */
     cx_buf_clear(&scan->window.bytes);
     CX_TRY(cx_log_window_group(&scan->window, scan->offset, &group, &whole, err));
@@ -277,7 +277,7 @@ static cx_status no_group(cx_log_scan *scan, uint64_t required, uint64_t limit, 
     return CX_SUCCESS;
 }
 
-/* Looks for the next whole commit behind damage, or goes on to the next segment. */
+/* Looks for the next whole commit after damage, or goes on to the next segment. */
 static cx_status find_group_past_damage(cx_log_scan *scan, cx_log_group *group, bool *out_found,
                                         cx_err *err)
 {
@@ -296,12 +296,12 @@ static cx_status find_group_past_damage(cx_log_scan *scan, cx_log_group *group, 
 
 /*
  * A group whose erasable parts are torn is no group when it is the last one: nobody vouches for it,
- * and nothing lies behind.
+ * and nothing lies after.
  */
 static cx_status is_torn(cx_log_scan *scan, const cx_log_group *group, uint64_t required, bool *out,
                          cx_err *err)
 {
-    cx_log_found behind;
+    cx_log_found after;
     bool more;
     *out = false;
     if (!group->spoilt || !scan->log->read_only || group->mark.commit < required)
@@ -309,8 +309,8 @@ static cx_status is_torn(cx_log_scan *scan, const cx_log_group *group, uint64_t 
     CX_TRY(segment_exists(scan->log, scan->segment + 1, &more, err));
     if (more)
         return CX_SUCCESS;
-    CX_TRY(cx_log_window_search(&scan->window, group->end, group->mark.commit + 1, &behind, err));
-    *out = !behind.found;
+    CX_TRY(cx_log_window_search(&scan->window, group->end, group->mark.commit + 1, &after, err));
+    *out = !after.found;
     cx_log_group again;
     bool whole;
     return cx_log_window_group(&scan->window, group->offset, &again, &whole, err);

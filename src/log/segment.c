@@ -8,7 +8,7 @@
  *
  * The lock file says who writes and how many commits were durable when it last said so:
  *
- *     0 20  process id, decimal, blanks behind      24  8  count of durable commits
+ *     0 20  process id, decimal, blanks after      24  8  count of durable commits
  *    20  4  line feed, zeros                        32  4  CRC-32C of home id and count
  *
  * It is never synced: after a crash it may name fewer commits than there are, never more.
@@ -91,7 +91,7 @@ cx_status cx_log_segment_count(const cx_log *log, uint32_t *out, cx_err *err)
 
 /* --- files --------------------------------------------------------------------------------- */
 
-/* Synced every so often, so that a commit meanwhile does not wait behind all of it. */
+/* Synced every so often, so that a commit meanwhile does not wait after all of it. */
 enum { ZEROS_SIZE = 256 << 10, SYNC_EVERY = 4 << 20 };
 
 static cx_status write_zeros(const cx_log *log, cx_file file, const char *path, uint64_t size_bytes,

@@ -1,6 +1,6 @@
 /*
  * window.c - a segment file in memory, a piece at a time: reading group by group, and searching for
- * what is whole behind what is not.
+ * what is whole after what is not.
  *
  * A group is whole when its frames follow one another without a gap, each with a right checksum, up
  * to a mark with a right checksum that counts and sums up exactly these frames.  Anything else is

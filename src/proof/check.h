@@ -2,8 +2,8 @@
  * check.h - any proof file: what it is, whether it holds, and what that rests on.
  *
  * The one place that joins the verifiers of this module with what the caller trusts.  Everything is
- * in memory: no home, no network, no clock.  `cortex-verify` and `cortex verify` print what it
- * finds (check_report.c).
+ * in memory: no data directory, no network, no clock.  `cortex-verify` and `cortex verify` print
+ * what it finds (check_report.c).
  */
 #ifndef CX_PROOF_CHECK_H
 #define CX_PROOF_CHECK_H

@@ -1,5 +1,5 @@
 /*
- * check_report.c - what a check found, as lines for people and as one JSON object a file
+ * check_report.c - what a check found, as lines for users and as one JSON object a file
  * (docs/formats/proof.md).
  */
 #include <inttypes.h>

@@ -109,7 +109,8 @@ static inline bool cx_decoder_next(cx_decoder *decoder)
 {
     return !decoder->out_of_memory && cx_cbor_next_member(&decoder->reader, &decoder->members);
 }
-/* After the last member: the keys of `required` (bit k for key k) were there, nothing is behind. */
+/* After the last member: the keys of `required` (bit k for key k) were present, and no bytes
+ * follow. */
 CX_RESULT cx_decoder_end(cx_decoder *decoder, uint64_t required, cx_err *err);
 /* Ends a map inside the outermost one. */
 void cx_decoder_end_inner(cx_decoder *decoder, const cx_cbor_members *outer, uint64_t required);

@@ -78,7 +78,7 @@ bool cx_line_base64(cx_str text, uint8_t *out, size_t capacity, size_t *out_size
         size++;
     }
     *out_size = size;
-    /* What is left over behind the last byte must be zero, or one value had several spellings. */
+    /* What is left over after the last byte must be zero, or one value had several spellings. */
     return padding == 0 || (bits & (padding == 1 ? 0x3u : 0xfu)) == 0;
 }
 
@@ -290,7 +290,7 @@ static cx_status read_signature(cx_bytes note, cx_str line, signature_line *out,
     return CX_SUCCESS;
 }
 
-/* The lines behind the text, each handed to `visit` if that is not NULL. */
+/* The lines after the text, each handed to `visit` if that is not NULL. */
 static cx_status read_signatures(cx_bytes note, cx_str rest,
                                  cx_status (*visit)(void *arg, const signature_line *line,
                                                     cx_err *err),

@@ -193,13 +193,13 @@ static cx_digest overall_of_some(const cx_manifest *manifest)
     static const char domain[] = "matrix.cortex.snapshot.overall.v1";
     const uint8_t count =
         (uint8_t)((manifest->has_edges ? 1 : 0) + (manifest->has_memories ? 1 : 0));
-    const uint8_t before[] = {1}, behind[] = {0, count};
+    const uint8_t before[] = {1}, after[] = {0, count};
     cx_sha256 hash;
     cx_sha256_init(&hash);
     cx_sha256_add(&hash, domain, sizeof domain - 1);
     cx_sha256_add(&hash, before, sizeof before);
     cx_sha256_add(&hash, manifest->journal_root.bytes, sizeof manifest->journal_root.bytes);
-    cx_sha256_add(&hash, behind, sizeof behind);
+    cx_sha256_add(&hash, after, sizeof after);
     if (manifest->has_edges)
         add_root(&hash, name_edges, &manifest->edges_root);
     if (manifest->has_memories)

@@ -2,8 +2,8 @@
  * proof.h - proof containers: making their bytes, and checking them with nothing else at hand
  * (ledger.md §6 containers, §8, §9).
  *
- * Verifying never needs a home, a network or a clock.  A proof that is wrong is a verdict (broken,
- * with the reason's name), never an error; errors are only "out of memory" and the like.
+ * Verifying never needs a data directory, a network or a clock.  A proof that is wrong is a verdict
+ * (broken, with the reason's name), never an error; errors are only "out of memory" and the like.
  */
 #ifndef CX_PROOF_PROOF_H
 #define CX_PROOF_PROOF_H

@@ -68,7 +68,7 @@ typedef struct cx_trail {
 CX_RESULT cx_trails_of(const cx_raw_proof *proof, cx_arena *arena, cx_trail **out,
                        size_t *out_twice, cx_err *err);
 /* Fills shared, meets, next from sorted, distinct keys and depths of at most 256.  Returns
- * SIZE_MAX, or the place of a trail that ends on the way of the one before it or behind its end. */
+ * SIZE_MAX, or the place of a trail that ends on the way of the one before it or after its end. */
 size_t cx_trails_link(cx_trail *trails, size_t count);
 /* Whether a trail that is linked ends where the one before it does. */
 static inline bool cx_trail_ends_with_last(const cx_trail *trails, size_t at)
@@ -111,7 +111,7 @@ void cx_proof_put_head(const cx_multiproof *proof, cx_proof_form form, size_t fi
                        cx_buf *out);
 /* Of an item of schemas 2 and 3 what stands before its siblings, which are field 2 .. */
 void cx_proof_begin_item(const cx_proof_item *item, cx_cbor_fields *fields, cx_buf *out);
-/* .. and what stands behind them. */
+/* .. and what stands after them. */
 void cx_proof_end_item(const cx_proof_item *item, cx_cbor_fields *fields, cx_buf *out);
 
 /* Siblings of each key's own in place of those shared; items are claimed already. */

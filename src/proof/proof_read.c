@@ -140,7 +140,7 @@ static void read_schema(cx_cbor_reader *cbor, const cx_cbor_members *members, cx
         out->scheme_name = cx_scheme_name(CX_SCHEME_MATRIX_1);
 }
 
-/* Members behind the fields that all schemas have. */
+/* Members after the fields that all schemas have. */
 static void read_siblings(raw_reader *reader, const cx_cbor_members *members, cx_raw_proof *out)
 {
     cx_cbor_reader *cbor = &reader->cbor;

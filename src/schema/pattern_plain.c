@@ -32,7 +32,7 @@ static bool is_letter_or_digit(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* Behind a backslash: a class, or a character that stands for itself. */
+/* After a backslash: a class, or a character that stands for itself. */
 static bool read_escape(reader *r, uint64_t set[2], unsigned *out_char)
 {
     if (r->at == r->end)
@@ -66,7 +66,7 @@ static bool read_member(reader *r, uint64_t set[2], unsigned *out_char)
     return c >= ' ' && c <= '~' && c != '[';
 }
 
-/* Behind '['. */
+/* After '['. */
 static bool read_class(reader *r, uint64_t set[2])
 {
     if (next_is(r, '^') || next_is(r, ']'))

@@ -98,7 +98,7 @@ static bool read_hex(translation *t, unsigned count, uint32_t *out)
     return true;
 }
 
-/* Behind `\u`. */
+/* After `\u`. */
 static cx_status read_unicode_escape(translation *t, size_t start, uint32_t *out)
 {
     uint32_t value = 0;
@@ -127,7 +127,7 @@ static cx_status read_unicode_escape(translation *t, size_t start, uint32_t *out
 }
 
 /*
- * Behind the backslash: an escape that is one code point.  *out_known is false, and nothing is
+ * After the backslash: an escape that is one code point.  *out_known is false, and nothing is
  * taken, when it is something else.
  */
 static cx_status read_character_escape(translation *t, bool in_class, uint32_t *out,
@@ -273,7 +273,7 @@ static cx_status put_property(translation *t)
     return CX_SUCCESS;
 }
 
-/* Behind the backslash: \d \w \s, their opposites, and properties. */
+/* After the backslash: \d \w \s, their opposites, and properties. */
 static cx_status put_set(translation *t, bool in_class, bool *out_known)
 {
     int byte = peek_byte(t, 0);
@@ -342,7 +342,7 @@ static cx_status find_groups(translation *t)
     return CX_SUCCESS;
 }
 
-/* Behind the backslash: \1 or \k<name>. */
+/* After the backslash: \1 or \k<name>. */
 static cx_status put_reference(translation *t)
 {
     size_t start = t->at - 1;
@@ -499,7 +499,7 @@ static cx_status put_counted(translation *t, bool *out_known)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-/* Behind a backslash outside of classes; *out_atom: it can be repeated. */
+/* After a backslash outside of classes; *out_atom: it can be repeated. */
 static cx_status put_escape(translation *t, bool *out_atom)
 {
     size_t start = t->at++;

@@ -12,7 +12,7 @@ typedef struct circle_step {
     uint32_t test, edge;
 } circle_step;
 
-/* The next schema that is applied to the same value as the node itself; NULL behind the last. */
+/* The next schema that is applied to the same value as the node itself; NULL after the last. */
 static const schema_node *next_in_place(circle_step *step)
 {
     while (step->test < step->node->test_count) {

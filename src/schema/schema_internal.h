@@ -160,7 +160,7 @@ struct schema_node {
     schema_resource *resource;
     const schema_node *parent; /* NULL: the root of a document, or found by a pointer */
     const char *keyword;       /* of the parent, static; NULL without one */
-    cx_str token;              /* behind the keyword, data NULL when there is none */
+    cx_str token;              /* after the keyword, data NULL when there is none */
     cx_str location;           /* of a node without a parent: "#", "#/a/b", "uri#" */
     const schema_test *tests;
     uint32_t test_count;
@@ -256,7 +256,7 @@ CX_RESULT schema_format_holds(int format, cx_str text, bool *out, cx_err *err);
 /* RFC 3986 §5.2: `reference` as seen from `base` (which may be empty), in the arena. */
 CX_RESULT schema_uri_resolve(cx_str base, cx_str reference, cx_arena *arena, cx_str *out,
                              cx_err *err);
-/* Cuts at '#': the part in front of it, and what is behind it (data NULL when there is no '#'). */
+/* Cuts at '#': the part in front of it, and what is after it (data NULL when there is no '#'). */
 cx_str schema_uri_split(cx_str uri, cx_str *out_fragment);
 /* %XX decoded; CX_E_FORMAT when it is malformed. */
 CX_RESULT schema_uri_decode(cx_str text, cx_arena *arena, cx_str *out, cx_err *err);

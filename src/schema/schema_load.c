@@ -3,8 +3,8 @@
  *
  *   L1  A node exists for each value that stands where a keyword puts a schema, and for nothing
  *       else until a reference names it.
- *   L2  "places" holds a resource under its base URI and an anchor under URI#name; the first one
- * that claims a name has it, and strict loading refuses the second.
+ *   L2  "places" maps base URIs to resources, and URI#name to anchors; the first claim of a name
+ *       wins, and strict loading refuses the second.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -491,7 +491,7 @@ cx_status schema_scan(schema_loader *loader, const cx_json *root, cx_str uri, bo
 
 /* --- references ------------------------------------------------------------------------------- */
 
-/* The next token of a JSON pointer, unescaped into the arena; *at is behind it. */
+/* The next token of a JSON pointer, unescaped into the arena; *at is after it. */
 static cx_status next_token(schema_loader *loader, cx_str pointer, size_t *at, cx_str *out)
 {
     char *text = cx_arena_push(loader->arena, pointer.size + 1, 1);

@@ -1,12 +1,14 @@
 /*
- * remote.h - one writer, many programs: a process that holds a home does the writing of others
+ * remote.h - one writer, many programs: the writer process of a data directory writes for others
  * (docs/formats/socket.md).
  *
- *     the holder   cx_home_open, cx_home_serve_begin .. cx_home_serve_end, cx_home_close
- *     the others   cx_home_open with `or_remote`: a home whose calls go through the holder's socket
+ *     the writer process   cx_home_open, cx_home_serve_begin .. cx_home_serve_end, cx_home_close
+ *     the others   cx_home_open with `or_remote`: a data directory whose calls go through the
+ *     writer process's socket
  *
- * A home opened that way answers as the holder would.  What needs the files themselves - trees,
- * tails, backups - is CX_E_BUSY "Remote" there; a home opened for reading does it.
+ * A data directory opened that way answers as the writer process would.  What needs the files
+ * themselves - trees, tails, backups - is CX_E_BUSY "Remote" there; a data directory opened for
+ * reading does it.
  *
  * Nothing is done twice: when the answer to a commit or an erasure is lost, the call fails with
  * CX_E_IO "AnswerLost", and whether it was done is not known.  With CX_E_IO "HolderGone" and the
@@ -18,7 +20,7 @@
 #include "ledger/api.h"
 
 #define CX_REMOTE_CLIENTS_MAX 64
-/* Of silence inside a turn, and of one message on its way. */
+/* Of silence inside a transaction, and of one message on its way. */
 #define CX_REMOTE_TXN_MS 10000
 /* How long one who asks waits for an answer. */
 #define CX_REMOTE_ANSWER_MS 120000
@@ -31,13 +33,13 @@ typedef struct cx_remote_options {
 } cx_remote_options;
 
 /*
- * Serves HOME/socket from threads of its own.  The home is open for writing; its owner goes on
- * using it.  `options` may be NULL.
+ * Serves HOME/socket from threads of its own.  The data directory is open for writing; its owner
+ * goes on using it.  `options` may be NULL.
  */
 CX_RESULT cx_home_serve_begin(cx_home *home, const cx_remote_options *options, cx_remote **out,
                               cx_err *err);
-/* Removes the socket, lets turns under way end, and waits for them.  To be called before the home
- * is closed, and not inside a turn.  NULL is fine. */
+/* Removes the socket, lets transactions under way end, and waits for them.  To be called before the
+ * data directory is closed, and not inside a transaction.  NULL is accepted. */
 void cx_home_serve_end(cx_remote *remote);
 /* Clients being served now. */
 unsigned cx_home_serve_clients(cx_remote *remote);

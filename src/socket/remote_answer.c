@@ -1,6 +1,5 @@
 /*
- * remote_answer.c - what the holder of a home answers to those who write through it, as bytes (see
- * remote_wire.c).
+ * remote_answer.c - the answers of the writer process to its clients as bytes (see remote_wire.c).
  */
 #include "base/api.h"
 #include "socket/remote_wire_internal.h"

@@ -1,13 +1,14 @@
 /*
- * remote_check.c - what another process may put into a turn.
+ * remote_check.c - what another process may put into a transaction.
  *
- * A frame that cannot be applied would be in the log for good: the home would never open again.  So
- * what comes through the socket is held to what verification holds it to, before it is committed.
+ * A frame that cannot be applied would be in the log for good: the data directory would never open
+ * again.  So what comes through the socket is held to what verification holds it to, before it is
+ * committed.
  *
- * K1  Rows that the home or its derivers make are not put by a client.
+ * K1  Rows that the data directory or its derivers make are not put by a client.
  * K2  A record that is read when a frame is applied can be read.
  * K3  An entry says what its records say (check_frame.c), and a kind of this format is not hidden
- *     behind a commitment, where it could not be read.
+ *     after a commitment, where it could not be read.
  * K4  The modules above can derive from it (cx_deriver.check).
  */
 #include <stdio.h>

@@ -1,13 +1,14 @@
 /*
- * remote_client.c - the calls of a home that another process holds: each is a request through the
- * holder's socket.
+ * remote_client.c - the calls of a data directory that another process writes: each is a request
+ * through the writer's socket.
  *
  * R1  One request at a time is under way; a connection on which something went wrong is not used
  *     again, and what is asked from then on fails.
  * R2  A request is never sent twice.  Where it writes and all of it was sent, an answer that does
- *     not come is "AnswerLost"; where a part of it was not sent, the holder cannot have acted on
- * it. R3  A turn gathers here what it puts, and is sent as one request with its commit; what it
- * reads comes from the turn that the holder keeps open for it meanwhile.
+ *     not come is "AnswerLost"; where a part of it was not sent, the writer process cannot have
+ *     acted on it.
+ * R3  A transaction collects its frames here, and is sent as one request with its commit; its reads
+ *     are answered within the transaction that the writer process has open for it.
  */
 #include "base/api.h"
 #include "os/api.h"
@@ -19,7 +20,7 @@
 #define PAGE_FIRST 16
 #define PAGE_LAST 4096
 
-/* A holder that is alive greets at once. */
+/* A writer process that is alive greets at once. */
 #define GREETING_MS 5000
 
 struct cx_remote_client {
@@ -128,7 +129,7 @@ static cx_status encode_request(cx_remote_client *client, const cx_remote_reques
     return CX_SUCCESS;
 }
 
-/* What the holder said when it hung up, if it did. */
+/* What the writer process said when it hung up, if it did. */
 static cx_status final_notice(const cx_remote_client *client, cx_remote_op op, cx_arena *arena,
                               const char *why, cx_err *err)
 {
@@ -223,7 +224,8 @@ static cx_status greet_writer(cx_remote_client *client, cx_err *err)
     unsigned version = 0;
     cx_err why = {0};
     cx_remote_greeting(ours);
-    /* A holder that has no room for us says so and hangs up, perhaps before it has heard us. */
+    /* A writer that has too many clients sends a notice and closes, perhaps before it reads
+     * ours. */
     uint32_t limit_ms = client->timeout_ms < GREETING_MS ? client->timeout_ms : GREETING_MS;
     (void)cx_net_write(client->socket, ours, sizeof ours, limit_ms, NULL).code;
     if (cx_failed(receive_within(client, limit_ms, theirs, sizeof theirs, &why)))
@@ -306,7 +308,7 @@ void cx_remote_leave(cx_home *home)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* A name that lives as long as the home. */
+/* A name that lives as long as the data directory. */
 static cx_status store_name(cx_home *home, const cx_actor_info *info, cx_str *out, cx_err *err)
 {
     cx_lock_enter(&home->lock);
@@ -445,7 +447,7 @@ static cx_status next_page(scan_state *state, cx_arena *arena, bool *out_more, c
         .prefix = scan->prefix,
         .from = state->any ? cx_bytes_from(state->last, state->last_size) : scan->from,
         .backwards = scan->backwards,
-        .behind = state->any,
+        .after = state->any,
         .limit = state->limit,
     };
     cx_remote_answer page;
@@ -552,8 +554,8 @@ cx_status cx_remote_entries_about(cx_home *home, cx_str actor, const cx_id *subj
 
 /* --- the whole home --------------------------------------------------------------------------- */
 
-/* What needs the holder's turn needs the turn of this process first: a thread that has it and asks
- * for the holder's would wait for itself there. */
+/* A call that needs the writer's transaction lock takes that of this process first: otherwise a
+ * thread that has a transaction open could wait for itself there. */
 static cx_status request_in_txn(cx_home *home, cx_remote_request *request, cx_remote_answer *out,
                                 cx_err *err)
 {
@@ -607,7 +609,7 @@ cx_status cx_remote_sync(cx_home *home, cx_err *err)
     return request_small(home, &request, &answer, err);
 }
 
-/* --- turns ------------------------------------------------------------------------------------ */
+/* --- transactions ----------------------------------------------------------------------------- */
 
 cx_status cx_remote_turn_begin(cx_txn *txn, cx_str actor, const cx_scheme *scheme, cx_err *err)
 {
@@ -646,7 +648,8 @@ cx_status cx_remote_turn_roots(cx_txn *txn, cx_roots *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* What the holder would refuse as no message of ours is refused here, as it would be at home. */
+/* Limits that the writer would enforce by rejecting the message are checked here, with the errors
+ * of a local transaction. */
 static cx_status check_size(const cx_txn *txn, cx_err *err)
 {
     if (txn->frames.count > CX_REMOTE_FRAMES_MAX)
@@ -666,7 +669,7 @@ static cx_status check_size(const cx_txn *txn, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* The holder's own turn puts what a new actor begins with. */
+/* Without the first frames of a new actor, which the writer's own transaction adds. */
 static cx_remote_frame frame_of(const cx_txn *txn, size_t index)
 {
     const cx_txn_frame *frame = &txn->frames.items[index];
@@ -699,7 +702,8 @@ static cx_status send_commit(cx_txn *txn, uint64_t *out_commit, cx_err *err)
 cx_status cx_remote_turn_commit(cx_txn *txn, uint64_t *out_commit, cx_err *err)
 {
     cx_status status = send_commit(txn, out_commit, err);
-    /* A turn that was not sent stands open at the holder; one that was has ended there. */
+    /* A transaction that was not sent stands open at the writer process; one that was has ended
+     * there. */
     if (cx_failed(status))
         cx_remote_turn_abort(txn);
     return status;
@@ -709,6 +713,6 @@ void cx_remote_turn_abort(cx_txn *txn)
 {
     cx_remote_request request = {.op = CX_REMOTE_TXN_ABORT};
     cx_remote_answer answer;
-    /* A connection that broke has ended the turn as well. */
+    /* A connection that broke has ended the transaction as well. */
     (void)request_small(txn->home, &request, &answer, NULL).code;
 }

@@ -1,14 +1,17 @@
 /*
- * remote_serve.c - a home's holder does the calls of other processes (docs/formats/socket.md).
+ * remote_serve.c - the writer process executes the calls of other processes
+ * (docs/formats/socket.md).
  *
  * One thread accepts, and each connection has one of its own: what it is asked it does by the same
- * calls as everybody else, so that a client waits for a turn like a thread of this process.
+ * calls as any thread of this process, so that a client waits for a transaction as a thread does.
  *
- * S1  A turn that a client began ends with its connection, at the latest: committed by its request,
+ * S1  A transaction that a client began ends with its connection, at the latest: committed by its
+ * request,
  *     or aborted when it hangs up or keeps silent for too long.
- * S2  Nothing of a turn reaches the log before its commit has arrived as a whole and was checked.
- * S3  A request that cannot be read ends the connection; nothing behind it is looked at.
- * S4  Inside its turn a client cannot ask for what would wait for that turn.
+ * S2  Nothing of a transaction reaches the log before its commit has arrived as a whole and was
+ * checked.
+ * S3  A request that cannot be read ends the connection; nothing after it is looked at.
+ * S4  Inside its transaction a client cannot ask for what would wait for that transaction.
  */
 #include "base/api.h"
 #include "os/api.h"
@@ -16,7 +19,7 @@
 #include "socket/remote.h"
 #include "socket/remote_wire.h"
 
-/* A page of rows ends behind the row that makes it longer than this. */
+/* A page of rows ends after the row that makes it longer than this. */
 #define PAGE_BYTES (UINT32_C(1) << 20)
 #define PAGE_ACTORS 4096
 #define PAGE_SEQS 65536
@@ -64,7 +67,7 @@ static cx_status add_scanned_row(void *arg, cx_bytes key, cx_bytes value, bool *
 {
     page *list = arg;
     const cx_remote_request *request = list->request;
-    if (request->behind && list->rows.count == 0 &&
+    if (request->after && list->rows.count == 0 &&
         cx_str_eq(cx_bytes_str(key), cx_bytes_str(request->from)))
         return CX_SUCCESS;
     if (list->rows.count != 0 &&
@@ -207,7 +210,7 @@ static cx_status do_entry(connection *c, const cx_remote_request *request, cx_re
     return CX_SUCCESS;
 }
 
-/* --- turns ------------------------------------------------------------------------------------ */
+/* --- transactions ----------------------------------------------------------------------------- */
 
 static bool is_stopping(cx_remote *remote)
 {
@@ -257,7 +260,7 @@ static cx_status put_frame(cx_txn *txn, const cx_remote_frame *frame, cx_err *er
     return CX_SUCCESS;
 }
 
-/* S2: the turn ends here, one way or the other. */
+/* S2: the transaction ends here, one way or the other. */
 static cx_status do_commit(connection *c, const cx_remote_request *request, cx_remote_answer *out,
                            cx_err *err)
 {
@@ -427,7 +430,7 @@ static bool await_request(connection *c)
                          limit_ms);
         break;
     }
-    /* Others need not wait until it was heard. */
+    /* Aborted first, so that others need not wait for the notice to be sent. */
     cx_txn_abort(c->txn);
     c->txn = NULL;
     send_notice(c, &why);
@@ -527,7 +530,7 @@ static void join_connections(cx_remote *remote, bool all)
     cx_lock_leave(&remote->lock);
 }
 
-/* Whoever cannot be served hears why. */
+/* Sends the reason to a client that cannot be served, and closes. */
 static void reject_client(cx_remote *remote, cx_socket socket, const cx_err *why)
 {
     uint8_t ours[CX_REMOTE_GREETING_SIZE];

@@ -1,6 +1,6 @@
 /*
- * remote_wire.c - what those who write through a home's holder ask of it, as bytes; the answers
- * stand in remote_answer.c.
+ * remote_wire.c - the requests of clients to the writer process as bytes; the answers are in
+ * remote_answer.c.
  *
  * W1  encode(decode(x)) == x, but for what an error says: a member that may be left out is left out
  *     when it is empty, and refused when it is there all the same.
@@ -44,7 +44,7 @@ static const members of_request[CX_REMOTE_OP_END] = {
     [CX_REMOTE_TXN_COMMIT] = {BIT(FRAMES), 0},
 };
 
-/* --- frames of a turn ------------------------------------------------------------------------- */
+/* --- frames of a transaction ------------------------------------------------------------------ */
 
 enum {
     FRAME_KIND = 0,
@@ -193,7 +193,7 @@ static void read_frames(cx_cbor_reader *reader, cx_arena *arena, cx_remote_reque
 
 static uint64_t flags_of(const cx_remote_request *request)
 {
-    return (request->backwards ? FLAG_BACKWARDS : 0u) | (request->behind ? FLAG_AFTER : 0u) |
+    return (request->backwards ? FLAG_BACKWARDS : 0u) | (request->after ? FLAG_AFTER : 0u) |
            (request->common ? FLAG_COMMON : 0u);
 }
 
@@ -248,7 +248,7 @@ static void read_flags(cx_cbor_reader *reader, cx_remote_request *out)
     if (cx_cbor_ok(reader) && (flags == 0 || (flags & ~allowed) != 0))
         cx_cbor_refuse(reader, at, "flags that mean nothing here");
     out->backwards = (flags & FLAG_BACKWARDS) != 0;
-    out->behind = (flags & FLAG_AFTER) != 0;
+    out->after = (flags & FLAG_AFTER) != 0;
     out->common = (flags & FLAG_COMMON) != 0;
 }
 

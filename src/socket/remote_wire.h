@@ -1,5 +1,5 @@
 /*
- * remote_wire.h - the messages between a home's holder and those who write through it
+ * remote_wire.h - the messages between the writer process and its clients
  * (docs/formats/socket.md).
  *
  * Decoding is a pure function of bytes that come from another process: strict, with every count and
@@ -43,7 +43,7 @@ typedef enum cx_remote_op {
     CX_REMOTE_OP_END
 } cx_remote_op;
 
-/* One frame of a turn: what cx_txn_entry (or cx_txn_bare), _put and _remove were given. */
+/* One frame of a transaction: what cx_txn_entry (or cx_txn_bare), _put and _remove were given. */
 typedef struct cx_remote_frame {
     bool has_entry;
     cx_entry_draft draft; /* `subject` points at the next one */
@@ -55,14 +55,14 @@ typedef struct cx_remote_frame {
 typedef struct cx_remote_request {
     uint64_t number; /* 1, 2, .. of the connection */
     cx_remote_op op;
-    cx_bytes actor; /* as given: whether it is a name is the holder's to say */
+    cx_bytes actor; /* as given; the writer process checks that it is a valid name */
     cx_bytes key;
     uint64_t seq; /* of an entry or snapshot; the first number, or actor, of a page */
     cx_id subject;
     cx_bytes prefix;
     cx_bytes from;
     bool backwards;
-    bool behind; /* the row at `from` itself was seen */
+    bool after;  /* the row at `from` itself was seen */
     bool common; /* a row that all actors share */
     uint64_t limit;
     bool has_scheme;
@@ -78,7 +78,7 @@ typedef struct cx_remote_row {
 } cx_remote_row;
 
 typedef struct cx_remote_answer {
-    uint64_t number; /* of the request; 0 = a notice, behind which the connection ends */
+    uint64_t number; /* of the request; 0 = a notice, after which the connection ends */
     bool failed;     /* only `err` is set */
     cx_err err;
     bool has_value;
@@ -103,7 +103,7 @@ typedef struct cx_remote_answer {
     uint64_t commit;
     cx_scheme scheme;
     uint8_t home_id[16];
-    bool is_new; /* the actor of a turn does not exist yet */
+    bool is_new; /* the actor of a transaction does not exist yet */
 } cx_remote_answer;
 
 void cx_remote_request_encode(const cx_remote_request *request, cx_buf *out);

@@ -2,8 +2,9 @@
  * scheme.c - the hashes of ledger.md §1.1, one function a row of its table.
  *
  * Everything that is hashed by the million (nodes, leaves, branches with an empty side) goes
- * through a mould: prefix and padding are laid out once, the digests of the children are put in.
- * The moulds and the empty subtrees of both schemes are made on first use and never change.
+ * through a message template: prefix and padding are laid out once, the digests of the children are
+ * inserted.  The templates and the empty subtrees of both schemes are made on first use and never
+ * change.
  */
 #include "tree/scheme.h"
 

@@ -58,7 +58,7 @@ cx_digest cx_scheme_overall(cx_scheme scheme, const cx_digest *journal_root,
                             const cx_digest *edges_root, const cx_digest *memories_root);
 
 /* Of many at once, in lanes.  A name is the id of a memory, or source, type and destination of an
- * edge behind one another. */
+ * edge after one another. */
 void cx_scheme_state_keys(cx_scheme scheme, bool edges, const cx_bytes *names, cx_digest *out,
                           size_t count);
 void cx_scheme_entries(const cx_bytes *entries, cx_digest *out, size_t count);

@@ -3,8 +3,9 @@
  *
  * Sorted, neighbours share most of their way down.  Into an empty tree the sorted keys are not
  * searched for at all: the branches above them follow from where neighbours part.  Into a tree that
- * is there, the ways of some keys at a time are walked side by side first, so that the memory they
- * need is on its way together; then each is put from where its way leaves that of the key before.
+ * is there, the ways of some keys at a time are walked next to each other first, so that the memory
+ * they need is on its way together; then each is put from where its way leaves that of the key
+ * before.
  */
 #include <stdlib.h>
 

@@ -60,7 +60,7 @@ static void fill_empty(cx_scheme scheme, cx_digest *siblings, size_t from, size_
         siblings[i] = cx_scheme_smt_empty(scheme, (unsigned)i + 1);
 }
 
-/* Siblings of the branches before `bit`; *out_ref is what hangs behind them. */
+/* Siblings of the branches before `bit`; *out_ref is what hangs after them. */
 static unsigned collect_siblings(const cx_smt *smt, const cx_digest *key, unsigned bit,
                                  cx_digest *siblings, uint32_t *out_ref)
 {

@@ -43,7 +43,7 @@ static void make_request(cx_remote_op op, cx_buf *out)
                                        .prefix = cx_str_bytes(CX_STR("m/")),
                                        .from = cx_str_bytes(CX_STR("m/x")),
                                        .backwards = op == CX_REMOTE_SCAN,
-                                       .behind = op == CX_REMOTE_SCAN,
+                                       .after = op == CX_REMOTE_SCAN,
                                        .common = op == CX_REMOTE_TXN_GET,
                                        .limit = 16,
                                        .has_scheme = true,
