@@ -72,6 +72,7 @@ cx_status cx_proc_run(const cx_proc_options *options, cx_buf *out, cx_buf *errou
     how.out = output_to(out, limit);
     how.errout = output_to(errout, limit);
     how.timeout_ms = options->timeout_ms;
+    how.leave_rest = true;
     how.grace_ms = 1; /* these callers have nothing to wait for after a timeout */
     status = how.path == NULL ? cx_fail_nomem(err) : cx_spawn_run(&how, &ended, err);
     if (!cx_failed(status))

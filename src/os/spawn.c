@@ -49,6 +49,7 @@ struct cx_spawn_child {
     uint64_t grace_ns;
     uint64_t started_ns;
     uint64_t deadline_ns; /* UINT64_MAX = none */
+    bool leave_rest;      /* of the group, when the child ends by itself */
     uint64_t term_ns;     /* when SIGTERM was sent; 0 = not */
     uint64_t last_ns;     /* when "k" was written; 0 = not yet */
     bool kill_sent, lost, ended, timed_out, cancelled;
@@ -246,7 +247,8 @@ static void poll_child(cx_spawn_child *child, bool to_write, uint64_t until_ns, 
         (void)read_block(child, &child->errs, &count);
     *out_writable = ready > 0 && fds[3].revents != 0;
     if ((child->process < 0 || (ready > 0 && fds[2].revents != 0)) && has_ended(child)) {
-        signal_group(child, SIGKILL);
+        if (!child->leave_rest || child->term_ns != 0)
+            signal_group(child, SIGKILL);
         drain_stream(child, &child->out);
         drain_stream(child, &child->errs);
         child->ended = true;
@@ -312,6 +314,7 @@ static cx_status begin_child(const cx_spawn_options *options, cx_spawn_child *ch
     *child = (cx_spawn_child){
         .process = -1,
         .cancel = options->cancel,
+        .leave_rest = options->leave_rest,
         .term_file = options->term_file,
         .grace_ns = (options->grace_ms == 0 ? CX_SPAWN_GRACE_MS : options->grace_ms) * 1000000u,
         .started_ns = now_ns(),

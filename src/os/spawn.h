@@ -5,8 +5,8 @@
  * session and process group, default signals, and umask 022.  No shell is involved.  Starting costs
  * about as much as posix_spawn, whatever the size of this process.  On a timeout or a cancel the
  * whole group gets SIGTERM and, after `grace_ms`, SIGKILL.  When the child has ended, the rest of
- * its group is killed, too; a grandchild that left the group is not waited for (sandbox.h uses a
- * process namespace against that).
+ * its group is killed, too (unless `leave_rest`); a grandchild that left the group is not waited
+ * for (sandbox.h uses a process namespace against that).
  *
  *     cx_spawn_options how = CX_SPAWN_OPTIONS_INIT;
  *     how.argv = argv, how.envp = envp, how.out = cx_spawn_to_buf(&text, 1 << 20);
@@ -95,6 +95,8 @@ typedef struct cx_spawn_options {
     const cx_file *join;           /* files to which the child writes "0" before its exec: the
                                       cgroup.procs of its control groups; NULL = none */
     size_t join_count;
+    bool leave_rest;       /* what is left of its group when it ends by itself runs on: a program
+                              that starts another for the user, such as xdg-open */
     bool die_with_starter; /* SIGKILL to the child when the thread that starts it ends */
     cx_file term_file;     /* for a child that supervises others (confine.h): "t" is written here
                               instead of SIGTERM, and "k" instead of SIGKILL, which follows

@@ -234,6 +234,19 @@ CX_TEST(proc_timeout_kills_grandchildren_too)
     drop(&o);
 }
 
+/* xdg-open starts the browser and ends. */
+CX_TEST(proc_leaves_alone_what_a_program_started_and_left_running)
+{
+    outcome o;
+    run_shell(&o, "sleep 60 >/dev/null 2>&1 & echo $!", (cx_proc_options){.inherit_env = true});
+    CHECK_STATUS(o.status, &o.err);
+    CHECK_INT(o.result.exit_code, 0);
+    CHECK(is_alive(&o.out));
+    cx_buf_add_byte(&o.out, 0);
+    (void)kill((pid_t)strtol((const char *)o.out.data, NULL, 10), SIGKILL);
+    drop(&o);
+}
+
 CX_TEST(proc_timeout_also_holds_when_outputs_are_closed)
 {
     outcome o;
