@@ -10,6 +10,7 @@ sys.path[:0] = [str(HERE.parent / "cli"), str(HERE.parent.parent / "tools")]
 sys.dont_write_bytecode = True
 import check_commits  # noqa: E402
 import check_format  # noqa: E402
+import check_names  # noqa: E402
 import check_prose  # noqa: E402
 import quarantine  # noqa: E402
 import sum_results  # noqa: E402
@@ -95,6 +96,40 @@ def files_are_fixed_and_then_accepted():
         check(run(sys.executable, tool, "--fix", path).returncode == 0)
         equal(path.read_text(), f"{banner('a')}\n\nint f(void)\n{{\n    return 1;\n}}\n")
         check(run(sys.executable, tool, path).returncode == 0)
+
+
+# --- check_names.py ---------------------------------------------------------------------------
+
+
+def names_in(text):
+    """Counter of the retired words that C code has: (where, word)."""
+    return collections.Counter((rule.where, rule.word)
+                               for rule, _, _ in check_names.findings(text, check_names.rules()))
+
+
+@test
+def retired_names_are_found_as_parts_of_identifiers():
+    equal(names_in("int cx_desk_new(int desktop, int by_desk);\n"), {("name", "desk"): 2})
+    equal(names_in("cx_turn *txn = CX_GO(a);\n"), {("name", "cx_turn"): 1, ("name", "cx_go"): 1})
+    equal(names_in("int an_agents_turn; int returns; int github;\n"), {})
+
+
+@test
+def retired_words_are_found_in_comments_and_not_in_strings():
+    equal(names_in("/* Nobody waits. */\nint a; // somebody\n"),
+          {("comment", "nobody"): 1, ("comment", "somebody"): 1})
+    equal(names_in('print("nobody /* nobody */ desk"); c = \'"\'; /* ok */\n'), {})
+    equal(names_in("/* It stands\n * in it. */\n"), {("comment", "stand in"): 1})
+    places = check_names.findings("int a;\n/*\n * by nobody\n */\n", check_names.rules())
+    equal([line for _, line, _ in places], [3])
+
+
+@test
+def exempt_files_may_explain_a_retired_word():
+    glossary = HERE.parent.parent / "docs" / "glossary.md"
+    words = [word for word in check_prose.retired() if word[0] == "covenant"]
+    equal([what for what, _, _ in check_prose.findings(glossary, words)], [])
+    equal(found("The covenant.\n"), {"covenant": 1})
 
 
 # --- check_prose.py ---------------------------------------------------------------------------
