@@ -69,14 +69,14 @@ endif()
 # an optimised build, beside the other tests.  A library put before a program cannot come before a
 # sanitizer's own.
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
-  add_library(weather MODULE torture/fault_injector.c)
-  set_target_properties(weather PROPERTIES PREFIX "" C_STANDARD 17 C_EXTENSIONS ON
+  add_library(fault_injector MODULE torture/fault_injector.c)
+  set_target_properties(fault_injector PROPERTIES PREFIX "" C_STANDARD 17 C_EXTENSIONS ON
     C_VISIBILITY_PRESET default
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-  target_compile_options(weather PRIVATE -Wall -Wextra -Wconversion -Werror)
-  target_link_libraries(weather PRIVATE ${CMAKE_DL_LIBS})
-  cx_script(weather torture torture/test_fault_injector.py)
-  cx_script(torture torture torture/torture.py --seconds 120)
+  target_compile_options(fault_injector PRIVATE -Wall -Wextra -Wconversion -Werror)
+  target_link_libraries(fault_injector PRIVATE ${CMAKE_DL_LIBS})
+  cx_script(fault_injector torture torture/test_fault_injector.py)
+  cx_script(torture torture torture/torture.py --seconds 150)
   set_tests_properties(torture PROPERTIES COST 1000)
   cx_script(soak torture soak/soak.py --seconds 15)
 endif()

@@ -599,11 +599,10 @@ def selftest(folder, traced):
         try:
             judge()
             failed += 1
-            print(f"FAIL nobody notices: {name}")
+            print(f"FAIL not detected: {name}")
         except (Violation, AssertionError):
             passed += 1
-    print(f"{passed} passed, {failed} failed, {0 if traced else 2} skipped")
-    return 1 if failed else 0
+    kit.finish(passed, failed, 0 if traced else 2)
 
 
 def repeat(options, case):
@@ -654,7 +653,7 @@ def work(options, folder, numbers, until, counts):
         one(options, folder, number, counts)
 
 
-def say(options, counts, seconds):
+def print_summary(options, counts, seconds):
     if options.json:
         print(json.dumps({"seed": options.seed, "seconds": round(seconds), "cases": counts.cases, "traced": counts.traced,
                           "modes": counts.modes, "results": counts.results, "primitives": counts.primitives,
@@ -666,14 +665,13 @@ def say(options, counts, seconds):
     print(f"seed {options.seed}: {counts.cases} cases in {seconds:.0f} s, {counts.traced} of them traced")
     print(f"modes: {listed(counts.modes)}\nresults: {listed(counts.results)}")
     print(f"primitives: {listed(counts.primitives)}\n{len(counts.targets)} targets")
-    print(f"{counts.cases - len(counts.violations)} passed, {len(counts.violations)} failed, 0 skipped")
 
 
 def can_trace(folder):
     """strace is there, and the sandbox is a full one under it."""
     if shutil.which("strace") is None:
         return False
-    done = kit.run(*tracer(folder / "try"), kit.beside("cortex-box"), BIN)
+    done = kit.run(*tracer(folder / "try"), kit.sibling("cortex-box"), BIN)
     try:
         return done.returncode == 0 and json.loads(done.stdout)["box"]["mode"] == "full"
     except (ValueError, KeyError):
@@ -708,8 +706,7 @@ def main():
     options = parser.parse_args(kit.arguments)
     full, missing = rows.has_sandbox()
     if not full:
-        print(f"skip all: this machine has no full sandbox: {missing}")
-        return 77
+        kit.skip_all(f"this machine has no full sandbox: {missing}")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     counts = Counts()
     begin = time.monotonic()
@@ -719,7 +716,7 @@ def main():
         if not options.strace:
             print("no case is traced: strace is not there, or may not trace a sandbox")
         if options.selftest:
-            return selftest(folder, options.strace)
+            selftest(folder, options.strace)
         numbers = numbers_of(options)
         threads = [threading.Thread(target=work, args=(options, folder, numbers, begin + options.seconds, counts))
                    for _ in range(1 if options.case is not None else options.workers)]
@@ -730,9 +727,11 @@ def main():
         if options.keep and counts.violations:
             shutil.copytree(folder, str(folder) + "-kept", symlinks=True, ignore_dangling_symlinks=True)
             print(f"kept: {folder}-kept")
-    say(options, counts, time.monotonic() - begin)
-    return 1 if counts.violations else 0
+    print_summary(options, counts, time.monotonic() - begin)
+    if options.json:
+        sys.exit(1 if counts.violations else 0)
+    kit.finish(counts.cases - len(counts.violations), len(counts.violations))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

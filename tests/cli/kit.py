@@ -10,7 +10,8 @@ work in.
 
 A test fails by an exception, is skipped by skip("why"), and is chosen by words on the command line.
 The program is $CORTEX_BIN, or the first argument when that is a file.  A script that counts by itself
-ends with finish(), or calls count() for each of its checks and ends with finish_counted().
+ends with finish(), or calls count() for each of its checks and ends with finish_counted(); one that
+compares two answers many times is one test and ends with finish_comparison().
 """
 import contextlib
 import json
@@ -27,8 +28,11 @@ import traceback
 arguments = sys.argv[1:]
 if arguments and os.path.isfile(arguments[0]):
     BIN = os.path.abspath(arguments.pop(0))
-else:
+elif os.environ.get("CORTEX_BIN"):
     BIN = os.path.abspath(os.environ["CORTEX_BIN"])
+else:
+    print(f"{sys.argv[0]}: name the program as first argument or in CORTEX_BIN", file=sys.stderr)
+    sys.exit(2)
 TESTS = pathlib.Path(os.environ.get("CX_TEST_ROOT", pathlib.Path(__file__).resolve().parent.parent))
 TIMEOUT_S = 300  # of one command: only there so that a test that hangs ends
 SLOW_S = 5       # a test that takes longer is printed with its time
@@ -62,8 +66,7 @@ def skip(why):
 def need_program(path):
     """Skips the whole script where the build did not make this program."""
     if not os.path.exists(path):
-        print(f"skip: there is no {path}")
-        finish(0, 0, 1, code=SKIPPED)
+        skip_all(f"there is no {path}")
 
 
 def check(condition, *what):
@@ -71,8 +74,8 @@ def check(condition, *what):
         raise AssertionError(" ".join(str(part) for part in what) or "not true")
 
 
-def beside(name):
-    """A test program that the build puts beside the program."""
+def sibling(name):
+    """A test program that the build puts next to the program."""
     return os.path.join(os.path.dirname(BIN), name)
 
 
@@ -93,6 +96,18 @@ def remove(folder):
     shutil.rmtree(folder)
 
 
+def make_folder(prefix="cortex-test-"):
+    """A temporary folder, without links in its path; the caller removes it, or keeps it as evidence."""
+    return pathlib.Path(tempfile.mkdtemp(prefix=prefix)).resolve()
+
+
+def clean_env(**more):
+    """The environment without what sets Cortex or git, or says where users keep data."""
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith(("CORTEX", "GIT_", "XDG_"))}
+    return {**env, "LC_ALL": "C.UTF-8", **{name: str(value) for name, value in more.items()}}
+
+
 class Folder:
     """with Folder() as path: a temporary folder, without links in its path."""
 
@@ -100,7 +115,7 @@ class Folder:
         self.prefix = prefix
 
     def __enter__(self):
-        self.path = pathlib.Path(tempfile.mkdtemp(prefix=self.prefix)).resolve()
+        self.path = make_folder(self.prefix)
         return self.path
 
     def __exit__(self, *_):
@@ -109,7 +124,7 @@ class Folder:
 
 class Place:
     """with Place() as p: a folder with a data directory in it, and the program run over it as the actor
-    andrew, without the settings of whoever runs the tests."""
+    andrew, without the settings of the user who runs the tests."""
 
     OTHERS = ("CORTEX_HOME", "CORTEX_ACTOR", "XDG_DATA_HOME", "LOGNAME", "USER")
 
@@ -117,7 +132,7 @@ class Place:
         self.init, self.scheme = init, scheme
 
     def __enter__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cortex-place-")).resolve()
+        self.folder = make_folder("cortex-place-")
         self.home = self.folder / "home"
         self.env = {**{k: v for k, v in os.environ.items() if k not in self.OTHERS},
                     "CORTEX_HOME": str(self.home), "CORTEX_ACTOR": "andrew", "HOME": str(self.folder)}
@@ -168,6 +183,17 @@ def count(what, holds, shown=""):
 
 def finish_counted():
     finish(counted[True], counted[False])
+
+
+def finish_comparison(holds):
+    """However many inputs were compared, it was one test."""
+    finish(int(bool(holds)), int(not holds))
+
+
+def skip_all(why, count=1):
+    """The end of a script that cannot test anything here."""
+    print(f"skip: {why}")
+    finish(0, 0, count, code=SKIPPED)
 
 
 def finish(passed, failed, skipped=0, code=None):

@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 
+import kit
 from kit import BIN, TESTS, TIMEOUT_S, Folder, check, run, skip, test
 
 GOLDEN = TESTS / "vectors" / "run" / "golden"
@@ -19,12 +20,9 @@ GIT = shutil.which("git")
 
 
 def clean_env(**more):
-    env = {k: v for k, v in os.environ.items()
-           if not k.startswith(("GIT_", "CORTEX_", "CORTEXPILOT_")) or k == "CORTEX_BIN"}
-    env.update({"HOME": "/nonexistent", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1",
-                "LC_ALL": "C.UTF-8"})
-    env.update(more)
-    return env
+    """Also without the settings of git of the user who runs the tests."""
+    return kit.clean_env(**{"HOME": "/nonexistent", "GIT_CONFIG_GLOBAL": "/dev/null",
+                            "GIT_CONFIG_NOSYSTEM": "1", "CORTEX_BIN": BIN, **more})
 
 
 def golden(scenario, name):

@@ -3,7 +3,7 @@ links."""
 import json
 import subprocess
 
-from kit import beside, check
+from kit import sibling, check
 from run_kit import GOOD_OPS, Repo, contract, reply, script
 
 AGENT = "coder"
@@ -16,7 +16,7 @@ def ask(repo, command, *args, code=0, env=None):
 
 
 def agents(*args):
-    return subprocess.run([beside("cortex-agents"), *args], capture_output=True, check=True).stdout
+    return subprocess.run([sibling("cortex-agents"), *args], capture_output=True, check=True).stdout
 
 
 def record(repo, batch, trust=True):

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 
-from kit import BIN, TESTS, Folder, beside, check, main, run, skip, test
+from kit import BIN, TESTS, Folder, sibling, check, main, run, skip, test
 
 ANSWERS = TESTS.parent / "schemas" / "answers"
 BATCHES = TESTS / "vectors" / "trace" / "batches"
@@ -144,13 +144,13 @@ def a_whole_story():
         check((story / "shop" / "schemas").exists() and not (story / "shop" / "schemas" / "answers").exists())
         got = place.fits("evidence_verdict", place.cortex(
             "--key", story / "auditor.pub", story / "evidence.cxe", "--json",
-            program=beside("cortex-verify")))
+            program=sibling("cortex-verify")))
         check(got["verdict"] == "holds", got)
         spoilt = bytearray((story / "evidence.cxe").read_bytes())
         spoilt[len(spoilt) // 2] ^= 1
         (place.folder / "spoilt.cxe").write_bytes(spoilt)
         got = place.fits("evidence_verdict", place.cortex(
-            "spoilt.cxe", "--json", program=beside("cortex-verify"), codes=(1,)))
+            "spoilt.cxe", "--json", program=sibling("cortex-verify"), codes=(1,)))
         check(got["findings"], got)
         runs = place.fits("runs", place.cortex("run", "list", "--json", cwd=story / "shop"))
         if done.returncode == 0:

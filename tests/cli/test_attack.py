@@ -124,7 +124,7 @@ def facts(path):
 
 
 def snapshot(repo):
-    """Everything of the user's but objects, and references that keep evidence reachable."""
+    """The user's files and references, without objects and the references that keep evidence."""
     found = {}
     for top, folders, files in os.walk(repo):
         here = pathlib.Path(top)
@@ -182,7 +182,7 @@ def gone(marker):
 # --- one row ----------------------------------------------------------------------------------------
 
 class Place:
-    """A repository of its own, what lies beside it, and a port where somebody listens."""
+    """A repository of its own, files outside of it, and a port on which a server listens."""
 
     def __init__(self, folder, template, port, number):
         self.folder = folder
@@ -380,7 +380,7 @@ def rows():
 
 
 def has_sandbox():
-    done = run(kit.beside("cortex-box"), BIN)
+    done = run(kit.sibling("cortex-box"), BIN)
     answer = json.loads(done.stdout)["box"]
     return answer["mode"] == "full", answer.get("missing")
 
@@ -392,9 +392,7 @@ def main():
         chosen = chosen[::SAMPLE]  # slow, and what it looks for is in every row
     full, missing = has_sandbox()
     if not full:
-        print(f"skip all: this machine has no full sandbox: {missing}")
-        print(f"0 passed, 0 failed, {len(chosen)} skipped")
-        return 0
+        kit.skip_all(f"this machine has no full sandbox: {missing}", len(chosen))
     failed = 0
     with Folder("cortex-attack-") as folder, \
             socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(WORKERS) as pool:
@@ -418,9 +416,8 @@ def main():
                 print(problem)
                 sys.stdout.flush()
                 failed += 1
-    print(f"{len(chosen) - failed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    kit.finish(len(chosen) - failed, failed)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

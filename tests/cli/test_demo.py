@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 
-from kit import BIN, Folder, beside, check, main, run, skip, test
+from kit import BIN, Folder, sibling, check, main, run, skip, test
 from run_kit import clean_env
 
 
@@ -31,7 +31,7 @@ def the_story_is_as_expected_and_can_be_gone_on_with():
             check((play / name).exists(), name)
         env = clean_env(CORTEX_HOME=str(play / "home"))
         key = (play / "auditor.pub").read_text()
-        again = run(beside("cortex-verify"), "--key", key, "--require", "signed",
+        again = run(sibling("cortex-verify"), "--key", key, "--require", "signed",
                     play / "evidence.cxe", env=env)
         check(again.returncode == 0, again.stdout)
         if done.returncode == 3:

@@ -7,11 +7,11 @@ import json
 import random
 import re
 
-from kit import BIN, Folder, beside, check, main, run, test
+from kit import BIN, Folder, sibling, check, main, run, test
 from run_kit import Repo, clean_env, sandboxed
 from story_kit import Story, fact
 
-VERIFY = beside("cortex-verify")
+VERIFY = sibling("cortex-verify")
 
 
 def verify(path, *args, code=0, program=None):

@@ -24,11 +24,11 @@ import time
 import tty
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from kit import BIN, TESTS, Folder, beside, check, main, run, test  # noqa: E402
+from kit import BIN, TESTS, Folder, sibling, check, main, run, test  # noqa: E402
 from run_kit import GOLDEN, Repo, clean_env, contract  # noqa: E402
 
 ROOT = TESTS.parent
-VERIFY = beside("cortex-verify")
+VERIFY = sibling("cortex-verify")
 COMMANDS = {c["name"]: c for c in json.loads(run(BIN, "help", "--json").stdout)["commands"]}
 SERVES = 1.5  # seconds that a command which serves is given
 
@@ -266,7 +266,7 @@ class World:
         self.path("badnote", f"{NAME}\n5\nAAAA\n\n\u2014 {NAME} AAAA\n")
 
     def traces(self):
-        agents = beside("cortex-agents")
+        agents = sibling("cortex-agents")
         trust = run(agents, "trust", "coder").stdout
         self.path("trust", trust)
         self.do("key", "add", self["trust"], "--description", TEXT, codes=(0, 2))

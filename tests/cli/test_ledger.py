@@ -20,10 +20,10 @@ import tempfile
 import time
 
 import kit
-from kit import BIN, beside, main, skip, test
+from kit import BIN, sibling, main, skip, test
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-VERIFY = beside("cortex-verify")
+VERIFY = sibling("cortex-verify")
 ENV = {k: v for k, v in os.environ.items()
        if k not in ("CORTEX_HOME", "CORTEX_ACTOR", "XDG_DATA_HOME", "LOGNAME", "USER")}
 ABSENT = "matrix://cortex/Fact/01HF7YAT000000000000000003#1"

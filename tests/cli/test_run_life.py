@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 
-from kit import BIN, TIMEOUT_S, Folder, beside, check, main, skip, test
+from kit import BIN, TIMEOUT_S, Folder, sibling, check, main, skip, test
 from run_kit import (GOOD_OPS, Repo, approve, clean_env, contract, fails_at, payloads, reply, sandboxed,
                      script, types, with_policies)
 
@@ -234,10 +234,10 @@ def holder_dies_at(event_type, argv):
 
 @sandboxed
 def a_run_outlives_the_holder_of_the_home():
-    if not os.path.exists(beside("cortex-holder")):
+    if not os.path.exists(sibling("cortex-holder")):
         skip("there is no cortex-holder")
     for event_type in ("RUN_CREATED", "RUNNER_STARTED", "TEST_RESULT"):
-        holder_dies_at(event_type, lambda repo: [beside("cortex-holder"), repo.home])
+        holder_dies_at(event_type, lambda repo: [sibling("cortex-holder"), repo.home])
 
 
 @sandboxed

@@ -14,9 +14,9 @@ import subprocess
 import textwrap
 import time
 
-from kit import BIN, Folder, beside, check, main, run, skip, test
+from kit import BIN, Folder, sibling, check, main, run, skip, test
 
-BOX = beside("cortex-box")
+BOX = sibling("cortex-box")
 PYTHON = "/usr/bin/python3"
 state = {}
 

@@ -17,11 +17,11 @@ import subprocess
 import tempfile
 
 import kit
-from kit import beside, expect, main, need_program, skip, test
+from kit import sibling, expect, main, need_program, skip, test
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VECTORS = ROOT / "vectors/ledger"
-BIN = beside("cortex-verify")
+BIN = sibling("cortex-verify")
 MEMBERS = ["anchors", "checkpoint", "file", "index", "journal", "key", "keys", "kind", "limits",
            "manifest", "message", "namespace", "offset", "older", "reason", "scheme", "scope",
            "signed", "verdict"]

@@ -15,9 +15,9 @@ import threading
 import time
 
 import kit
-from kit import BIN, beside, main, need_program, test
+from kit import BIN, sibling, main, need_program, test
 
-HOLDER = beside("cortex-holder")
+HOLDER = sibling("cortex-holder")
 FACT = '{"statement":"sky is blue","subject":"sky","predicate":"is"}'
 GREY = '{"statement":"sky is grey","subject":"sky","predicate":"is"}'
 

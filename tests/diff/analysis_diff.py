@@ -10,12 +10,15 @@ left out and counted; so that nothing passes by being quiet, every kind of findi
 import collections
 import json
 import math
+import pathlib
 import random
 import subprocess
 import sys
 
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "cli")]
 sys.dont_write_bytecode = True
-import trace_model  # noqa: E402  (beside this script)
+import trace_model  # noqa: E402  (next to this script)
+from kit import BIN, arguments, finish_comparison  # noqa: E402
 
 DAY = trace_model.DAY
 NOW = 1_767_000_000 * 10**9  # 2025-12-29, not at midnight
@@ -269,15 +272,13 @@ MUST_COME_UP = (
 
 
 def main():
-    program = sys.argv[1]
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
-    seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    count, seed = [int(word) for word in arguments + ["1000", "1"][len(arguments):]]
     maker = Maker(seed)
     makers = [maker.detect, maker.capacity, maker.chain, maker.chain, maker.idma, maker.alike,
               maker.capacity, maker.chain, maker.detect, maker.n_eff]
     questions = [makers[i % len(makers)]() for i in range(count)]
     text = "".join(json.dumps(question) + "\n" for question in questions)
-    child = subprocess.run([program], input=text.encode(), stdout=subprocess.PIPE, check=False)
+    child = subprocess.run([BIN], input=text.encode(), stdout=subprocess.PIPE, check=False)
     answers = child.stdout.decode().split("\n")[:-1]
     compared = failed = ties = 0
     seen = collections.Counter()
@@ -303,10 +304,8 @@ def main():
         print("never came up: " + ", ".join(missing), file=sys.stderr)
     print("seed %d: %d documents compared, %d differ, %d left to rounding"
           % (seed, compared, failed, ties), file=sys.stderr)
-    good = failed == 0 and not missing and ties * 10 < count
-    print("%d passed, %d failed, 0 skipped" % (good, not good))
-    return 0 if good else 1
+    finish_comparison(failed == 0 and not missing and ties * 10 < count)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

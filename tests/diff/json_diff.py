@@ -8,10 +8,15 @@ Random documents, good and damaged, go to PROGRAM (json_diff.c) and to json.load
 the same bytes, with and without separators.  The last line is `N passed, N failed, N skipped`.
 """
 import json
+import pathlib
 import random
 import struct
 import subprocess
 import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "cli")]
+sys.dont_write_bytecode = True
+from kit import BIN, arguments, finish_comparison  # noqa: E402
 
 DEPTH = 1024
 
@@ -232,16 +237,14 @@ class Maker:
 
 
 def main():
-    program = sys.argv[1]
-    wanted = int(sys.argv[2]) if len(sys.argv) > 2 else 5000
-    seed = int(sys.argv[3]) if len(sys.argv) > 3 else 8259
+    wanted, seed = [int(word) for word in arguments + ["5000", "8259"][len(arguments):]]
     sys.setrecursionlimit(20000)
     maker = Maker(seed)
     passed = failed = refused = 0
     while passed + failed < wanted:
         batch = [maker.document() for _ in range(min(1000, wanted - passed - failed))]
         frames = b"".join(struct.pack(">I", len(data)) + data for data in batch)
-        child = subprocess.run([program], input=frames, stdout=subprocess.PIPE, check=False)
+        child = subprocess.run([BIN], input=frames, stdout=subprocess.PIPE, check=False)
         answers = child.stdout.split(b"\n")[:-1]
         if child.returncode != 0 or len(answers) != len(batch):
             print("the program ended early, %d" % child.returncode, file=sys.stderr)
@@ -257,13 +260,10 @@ def main():
             if failed <= 10:
                 print("FAIL %r\n  expected %r\n  got      %r" % (data[:300], expected[:300], got[:300]),
                       file=sys.stderr)
-    # However many documents: one comparison, one test.
     print("seed %d: %d of %d documents agree, %d of them refused by both"
           % (seed, passed, wanted, refused), file=sys.stderr)
-    good = failed == 0 and passed != 0
-    print("%d passed, %d failed, 0 skipped" % (good, not good))
-    return 0 if good else 1
+    finish_comparison(failed == 0 and passed != 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,12 +8,17 @@ steps of Number::toString.
 """
 import decimal
 import math
+import pathlib
 import random
 import struct
 import subprocess
 import sys
 import tempfile
 from decimal import Decimal
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "cli")]
+sys.dont_write_bytecode = True
+from kit import BIN, arguments, finish_comparison  # noqa: E402
 
 BATCH = 200000
 
@@ -170,11 +175,11 @@ def agrees(literal, kind, want, got):
     return rest == want
 
 
-def run_batch(program, batch):
+def run_batch(batch):
     with tempfile.TemporaryFile("w+") as text:
         text.writelines(literal + "\n" for literal, _ in batch)
         text.seek(0)
-        answers = subprocess.run([program], stdin=text, capture_output=True, check=True, text=True)
+        answers = subprocess.run([BIN], stdin=text, capture_output=True, check=True, text=True)
     lines = answers.stdout.split("\n")
     assert len(lines) == len(batch) + 1, (len(lines), len(batch))
     failed = 0
@@ -188,21 +193,18 @@ def run_batch(program, batch):
 
 
 def main():
-    program = sys.argv[1]
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 20000
-    rng = random.Random(int(sys.argv[3]) if len(sys.argv) > 3 else 20261121)
+    count, seed = [int(word) for word in arguments + ["20000", "20261121"][len(arguments):]]
+    rng = random.Random(seed)
     sys.set_int_max_str_digits(0)
     context = decimal.getcontext()
     context.prec, context.Emin, context.Emax = 4000, -9999, 9999
     failed = done = 0
     while done < count:
         batch = [literals(rng) for _ in range(min(BATCH, count - done))]
-        failed += run_batch(program, batch)
+        failed += run_batch(batch)
         done += len(batch)
-    # However many literals: one comparison, one test.
     print(f"{count - failed} of {count} literals agree", file=sys.stderr)
-    print("0 passed, 1 failed, 0 skipped" if failed else "1 passed, 0 failed, 0 skipped")
-    sys.exit(1 if failed else 0)
+    finish_comparison(not failed)
 
 
 main()

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Differential test: JSON Schema verdicts beside ajv's.
+"""Differential test: JSON Schema verdicts compared with ajv's.
 
     schema_diff.py PROGRAM [SCHEMAS [SEED]]
 
 Random schemas of both drafts with random instances go to PROGRAM (schema_diff.c) and to ajv
 (ajv_peer.mjs); every verdict must be the same.  Skipped without $CORTEX_PEERS (scripts/
-fetch-peers.sh).  What is not asked, because ajv 8.17 gets it wrong: numbers that binary cannot
-hold;
-an empty name that is required; `contains` beside a list of items, on an empty array;
-`unevaluatedItems`; `unevaluatedProperties` inside of itself and beside `if`, `anyOf` and `oneOf`.
-Now and then it stumbles over its own generated code; that is counted.
+fetch-peers.sh).  Not compared, because ajv 8.17 gets it wrong: numbers that binary64 cannot hold; an
+empty name that is required; `contains` together with a list of items, on an empty array;
+`unevaluatedItems`; `unevaluatedProperties` inside of itself and together with `if`, `anyOf` and
+`oneOf`.  Failures of ajv's own generated code are counted.
 """
 import json
 import os
@@ -19,8 +18,11 @@ import shutil
 import subprocess
 import sys
 
-sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "cli")]
+sys.dont_write_bytecode = True
+from kit import BIN, arguments, finish, skip_all  # noqa: E402
+
 NAMES = ["a", "b", "ab", "c", "xa", ""]
 PATTERNS = ["^a", "b$", "^[a-c]+$", "x|c", "^.$", "^(a|b)?$", "^\\w*$", "a{1,2}", "^(?!a)", "\\d"]
 STRINGS = NAMES + ["abc", "cab", "1", "\u00e9", "\U0001f432"]
@@ -145,16 +147,13 @@ def ask(argv, lines):
 
 
 def main():
-    program = sys.argv[1]
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 2000
-    seed = int(sys.argv[3]) if len(sys.argv) > 3 else 20261122
+    count, seed = [int(word) for word in arguments + ["2000", "20261122"][len(arguments):]]
     peers = os.environ.get("CORTEX_PEERS", "")
     if not os.path.isdir(os.path.join(peers, "node_modules", "ajv")) or not shutil.which("node"):
-        print("skip: no ajv in CORTEX_PEERS")
-        sys.exit(77)
+        skip_all("no ajv in CORTEX_PEERS")
     asked = list(questions(count, seed))
     lines = "".join(json.dumps(question) + "\n" for question in asked)
-    ours = ask([program], lines)
+    ours = ask([BIN], lines)
     theirs = ask(["node", str(HERE / "ajv_peer.mjs"), "check"], lines)
     passed = failed = valid = refused = stumbled = 0
     for question, our, their in zip(asked, ours, theirs, strict=True):
@@ -181,8 +180,7 @@ def main():
           f"both, {stumbled} too much for ajv")
     if failed == 0 and not passed / 20 < valid < passed * 19 / 20:
         sys.exit("nearly all verdicts are the same: this says nothing")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    sys.exit(1 if failed else 0)
+    finish(passed, failed)
 
 
 if __name__ == "__main__":

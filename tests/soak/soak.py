@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """soak.py - `cortex serve` under mixed load for a given time: does it stay as it is?
 
-    soak.py [--seconds N] [--seed S] [--rate R] [--out FILE.csv]
+    soak.py [PROGRAM] [--seconds N] [--seed S] [--rate R] [--out FILE.csv]
 
 Batches of signed traces and OpenTelemetry spans, questions of every kind, proofs, histories, readers of the feed that come and go,
-writes of other programs through its socket, and clients that are rude: half a request, a connection that
+writes of other programs through its socket, and clients that misbehave: half a request, a connection that
 is dropped while it is answered.  Memory, descriptors and threads of the server are sampled once a second.
 
 Holds when every request was answered as it should be, few descriptors are open after all clients have gone,
@@ -12,7 +12,7 @@ the server ends when it is told to, and its home verifies.  When it lasts JUDGED
 grows by less than BYTES_AN_ENTRY for each entry that came in, plus SLACK_BYTES; its descriptors and threads
 do not grow.  Before that, the caches of the databases (up to 64 MiB and 16 MiB a reader) are still being
 filled, and how soon everything was opened once depends on the machine.  Latencies are printed by route, and
-judged by nobody.
+not judged.
 
 Closes with `N passed, N failed, N skipped`.
 """
@@ -23,27 +23,29 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+sys.dont_write_bytecode = True
+import kit  # noqa: E402
 
 BYTES_AN_ENTRY = 1000    # trees and maps; rows, until their page cache of 64 MiB is full
 SLACK_BYTES = 6 << 20
 SLACK_DESCRIPTORS = 12   # connections that are open at that moment
 JUDGED_S = 1200
 AGENTS = 40
+AGENTS_PROGRAM = kit.sibling("cortex-agents")
 API = "/api/v1/covenant"
 
 
 class Soak:
     def __init__(self, options, folder):
         self.options, self.home = options, folder / "home"
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("CORTEX_", "XDG_"))}
-        self.env.update(CORTEX_HOME=str(self.home), CORTEX_ACTOR="soak")
+        self.env = kit.clean_env(CORTEX_HOME=self.home, CORTEX_ACTOR="soak")
         self.lock, self.stopping = threading.Lock(), threading.Event()
         self.times = collections.defaultdict(list)
         self.wrong, self.agents, self.sent = [], {}, collections.Counter()
@@ -51,7 +53,7 @@ class Soak:
         self.cortex("init", "--no-repo", "--segment-size", "4M")
         names = [f"{i:016x}" for i in range(AGENTS)]
         for at in range(0, AGENTS, 10):  # the program takes so many at once
-            store = subprocess.run([options.agents, "trust", *names[at:at + 10]], stdout=subprocess.PIPE, check=True)
+            store = kit.expect(kit.run(AGENTS_PROGRAM, "trust", *names[at:at + 10]), 0)
             (folder / "trust").write_bytes(store.stdout)
             self.cortex("key", "add", folder / "trust")
         for name in names:
@@ -60,22 +62,17 @@ class Soak:
         self.token = self.cortex("token", "add", "--scope", "trace:write", "--scope", "trace:read", "--level",
                                  "full_traces")
         self.log = open(folder / "server.log", "wb")
-        self.server = subprocess.Popen([options.bin, "serve", "--listen", "127.0.0.1:0", "--otlp", "127.0.0.1:0",
+        self.server = subprocess.Popen([kit.BIN, "serve", "--listen", "127.0.0.1:0", "--otlp", "127.0.0.1:0",
                                         "--json"], env=self.env,
                                        stdout=subprocess.PIPE, stderr=self.log)
         said = json.loads(self.server.stdout.readline())
         self.port, self.otlp_port = (int(said[key].rsplit(":", 1)[1]) for key in ("url", "otlp_url"))
 
     def cortex(self, *args):
-        done = subprocess.run([self.options.bin, *map(str, args)], env=self.env, capture_output=True, timeout=300,
-                              check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"{args}: {done.returncode} {done.stderr.decode()}")
-        return done.stdout.decode().strip()
+        return kit.expect(kit.run(kit.BIN, *args, env=self.env), 0).stdout.decode().strip()
 
     def batch(self, name, first, count):
-        return subprocess.run([self.options.agents, "batch", f"first={first}", name, str(count)],
-                              stdout=subprocess.PIPE, check=True).stdout
+        return kit.expect(kit.run(AGENTS_PROGRAM, "batch", f"first={first}", name, count), 0).stdout
 
     def complain(self, what):
         with self.lock:
@@ -165,7 +162,7 @@ class Soak:
         with self.lock:
             self.entries += 1
 
-    def rude(self, rng, _):
+    def misbehave(self, rng, _):
         """Half a request, or an answer that nobody waits for."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=60) as raw:
             head = f"GET {API}/traces?limit=1000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {self.token}\r\n"
@@ -183,7 +180,7 @@ class Soak:
 
     def client(self, number):
         rng = random.Random(f"{self.options.seed}-{number}")
-        calls = [self.ingest, self.query, self.one, self.agent, self.proof, self.lattice, self.about, self.rude,
+        calls = [self.ingest, self.query, self.one, self.agent, self.proof, self.lattice, self.about, self.misbehave,
                  self.command, self.otlp]
         weights = [20, 12, 10, 4, 8, 2, 3, 1, 1, 3]
         connection = self.connect()
@@ -320,18 +317,11 @@ def main():
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
     parser.add_argument("--rate", type=float, default=40, help="requests a second, all clients together")
     parser.add_argument("--clients", type=int, default=6)
-    parser.add_argument("--bin", default=os.environ.get("CORTEX_BIN"))
     parser.add_argument("--out", help="the samples, as CSV")
-    options = parser.parse_args()
-    if not options.bin:
-        parser.error("--bin, or $CORTEX_BIN")
-    options.bin = os.path.abspath(options.bin)
-    options.agents = os.path.join(os.path.dirname(options.bin), "cortex-agents")
-    if not os.path.exists(options.agents):
-        print("skip: there is no cortex-agents\n0 passed, 0 failed, 1 skipped")
-        return 77
+    options = parser.parse_args(kit.arguments)
+    kit.need_program(AGENTS_PROGRAM)
     print(f"seed {options.seed}, {options.seconds} s", flush=True)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="cortex-soak-")).resolve()
+    folder = kit.make_folder("cortex-soak-")
     soak = Soak(options, folder)
     try:
         soak.run()
@@ -347,10 +337,9 @@ def main():
     if soak.wrong:
         print(f"kept: {folder}; " + (folder / "server.log").read_text(errors="replace")[-2000:])
     else:
-        shutil.rmtree(folder)
-    print(f"{int(not soak.wrong)} passed, {int(bool(soak.wrong))} failed, 0 skipped")
-    return bool(soak.wrong)
+        kit.remove(folder)
+    kit.finish_comparison(not soak.wrong)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,15 +1,16 @@
 /*
- * weather.c - a library put before a program (LD_PRELOAD) that makes its disk full and its clock
- * jump, for tests/torture.  Nothing of this is linked into any program.
+ * fault_injector.c - a library put before a program (LD_PRELOAD) that makes its disk full and its
+ * clock jump, for tests/torture.  Nothing of this is linked into any program.
  *
  * $CORTEX_FAULTS names a file of 24 bytes, in the machine's byte order, shared by all who read it:
  *
  *      0   8  int64   added to the wall clock, in nanoseconds
  *      8   8  int64   bytes left on the disk; negative: no limit
- *     16   8  uint64  how often somebody was told that the disk is full
+ *     16   8  uint64  how often a caller was told that the disk is full
  *
  * 1. Only files whose path lies under $CORTEX_FAULTS_UNDER are on that disk.
- * 2. Room is taken where a file grows, as on a real disk: writing over what is there costs nothing.
+ * 2. Space is taken where a file grows, as on a real disk: writing over what is there costs
+ *    nothing.
  * 3. The last bytes are given in a short write, and only the next one fails.
  * 4. The monotonic clock never jumps.
  */
@@ -29,14 +30,14 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef struct weather {
+typedef struct faults {
     _Atomic int64_t clock_ns;
     _Atomic int64_t bytes_left;
     _Atomic uint64_t refusals;
-} weather;
+} faults;
 
-static weather fine = {0, -1, 0};
-static weather *sky = &fine;
+static faults none = {0, -1, 0};
+static faults *current = &none;
 static const char *under = "";
 static size_t under_size;
 
@@ -66,11 +67,11 @@ __attribute__((constructor)) static void begin(void)
     int file = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
     if (file < 0)
         return;
-    void *mapped = mmap(NULL, sizeof(weather), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    void *mapped = mmap(NULL, sizeof(faults), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     (void)close(file);
     if (mapped == MAP_FAILED)
         return;
-    sky = mapped;
+    current = mapped;
     under = folder != NULL ? folder : "";
     under_size = strlen(under);
 }
@@ -80,7 +81,7 @@ __attribute__((constructor)) static void begin(void)
 static int on_the_disk(int file)
 {
     char link[64], path[4096];
-    if (atomic_load(&sky->bytes_left) < 0)
+    if (atomic_load(&current->bytes_left) < 0)
         return 0;
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", file);
     ssize_t size = readlink(link, path, sizeof path - 1);
@@ -92,15 +93,15 @@ static int on_the_disk(int file)
 /* How much of `wanted` more bytes there is room for; what is given is taken. */
 static int64_t take(int64_t wanted)
 {
-    int64_t left = atomic_load(&sky->bytes_left);
+    int64_t left = atomic_load(&current->bytes_left);
     int64_t given;
     do {
         if (left < 0)
             return wanted;
         given = left < wanted ? left : wanted;
-    } while (!atomic_compare_exchange_weak(&sky->bytes_left, &left, left - given));
+    } while (!atomic_compare_exchange_weak(&current->bytes_left, &left, left - given));
     if (given < wanted)
-        atomic_fetch_add(&sky->refusals, 1);
+        atomic_fetch_add(&current->refusals, 1);
     return given;
 }
 
@@ -126,7 +127,7 @@ static int full(void)
 
 ssize_t write(int file, const void *data, size_t size)
 {
-    off_t at = size == 0 || atomic_load(&sky->bytes_left) < 0 ? -1 : lseek(file, 0, SEEK_CUR);
+    off_t at = size == 0 || atomic_load(&current->bytes_left) < 0 ? -1 : lseek(file, 0, SEEK_CUR);
     if (at < 0)
         return write_next(file, data, size);
     int64_t given = room(file, at + (int64_t)size, (int64_t)size);
@@ -188,7 +189,7 @@ int clock_gettime(clockid_t clock, struct timespec *out)
     if (clock_gettime_next == NULL)
         clock_gettime_find();
     int failed = clock_gettime_next(clock, out);
-    int64_t jump = atomic_load(&sky->clock_ns);
+    int64_t jump = atomic_load(&current->clock_ns);
     if (failed == 0 && jump != 0 && is_wall(clock)) {
         int64_t now = (int64_t)out->tv_sec * 1000000000 + out->tv_nsec + jump;
         out->tv_sec = (time_t)(now / 1000000000);
@@ -200,7 +201,7 @@ int clock_gettime(clockid_t clock, struct timespec *out)
 int gettimeofday(struct timeval *restrict out, void *restrict zone)
 {
     int failed = gettimeofday_next(out, zone);
-    int64_t jump = atomic_load(&sky->clock_ns);
+    int64_t jump = atomic_load(&current->clock_ns);
     if (failed == 0 && jump != 0) {
         int64_t now = (int64_t)out->tv_sec * 1000000 + out->tv_usec + jump / 1000;
         out->tv_sec = (time_t)(now / 1000000);

@@ -1,4 +1,4 @@
-"""What must be true of a home, by what is in the book: nothing here asks the clients' memory, so a kept
+"""What must be true of a home, by what is in the log of operations: nothing here asks the clients' memory, so a kept
 folder can be judged again (`torture.py --judge FOLDER`).
 
 The journal's tree is made anew from the leaves, by RFC 6962, and compared with every root that anybody was

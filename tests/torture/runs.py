@@ -8,6 +8,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import run_kit  # noqa: E402
 from work import Client  # noqa: E402
 from world import COMMAND_LIMIT_S  # noqa: E402
 
@@ -17,8 +18,6 @@ class Governor(Client):
 
     def __init__(self, world, server, name, seed):
         super().__init__(world, server, name, seed)
-        import run_kit  # needs $CORTEX_BIN
-        self.kit = run_kit
         self.base = world.disk / name
         self.base.mkdir()
         self.repo = run_kit.Repo(self.base, bare_home=True)
@@ -30,13 +29,13 @@ class Governor(Client):
         return [(self.good_run, 6), (self.refused_run, 2), (self.look, 2)]
 
     def contract(self, number):
-        return self.kit.contract(f"torture_{number}", allowed_paths=["src/app/", "src/lib/"])
+        return run_kit.contract(f"torture_{number}", allowed_paths=["src/app/", "src/lib/"])
 
     def govern(self, number, ops):
         task = f"torture_{number}"
         contract, script = self.base / f"{task}.json", self.base / f"{task}.script.json"
         contract.write_text(json.dumps(self.contract(number)))
-        script.write_text(json.dumps(self.kit.script((ops, self.kit.reply(task)))))
+        script.write_text(json.dumps(run_kit.script((ops, run_kit.reply(task)))))
         args = ["run", contract, "--script", script, "--json"]
         kill = self.rng.uniform(0.01, 1.2) if self.rng.random() < self.world.options.run_kill_rate else None
         more = {"cwd": self.repo.path, "env": self.git_env()}
@@ -50,16 +49,16 @@ class Governor(Client):
         return done
 
     def git_env(self):
-        env = self.kit.clean_env()
+        env = run_kit.clean_env()
         return {k: env[k] for k in ("HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")}
 
     def good_run(self):
-        number = self.book.attempt("run", repo=self.name)
+        number = self.oplog.attempt("run", repo=self.name)
         line = f"/* run {number} */\n"
         self.begin(number, [["append", "src/app/main.c", line], ["append", "src/lib/a.c", line]], True)
 
     def refused_run(self):
-        number = self.book.attempt("run", repo=self.name)
+        number = self.oplog.attempt("run", repo=self.name)
         line = f"/* run {number} */\n"
         self.begin(number, [["append", "src/app/main.c", line], ["append", "README.md", line]], False)
 
@@ -71,16 +70,16 @@ class Governor(Client):
         if done.code == 0:
             if not good:
                 self.world.defect("a run outside of its paths was merged: " + done.said())
-            self.book.note(n=number, done=True, commit=answer["final_commit"], run=answer["run_id"])
+            self.oplog.note(n=number, done=True, commit=answer["final_commit"], run=answer["run_id"])
         elif done.code in (3, 4):
             reason = f"{answer.get('failed_gate') or done.tag()}/{answer.get('reason')}"
             self.world.error("run", reason)
             if good and not self.world.poisoned(done.tag()) and \
                     not self.world.excused(done.began, done.ended):
                 self.world.defect("a good run was refused: " + done.said())
-            self.book.note(n=number, failed=reason, run=answer.get("run_id"), code=done.code)
+            self.oplog.note(n=number, failed=reason, run=answer.get("run_id"), code=done.code)
         elif done.killed:
-            self.book.note(n=number, killed=True)
+            self.oplog.note(n=number, killed=True)
         else:
             self.world.defect("a run: " + done.said())
         if done.code != 0:
@@ -88,7 +87,7 @@ class Governor(Client):
         self.whole()
 
     def clear(self):
-        """What a dead run left is cleared; in bad weather later."""
+        """What a dead run left is cleared; later while faults are injected."""
         self.nobody_left()
         end = time.monotonic() + COMMAND_LIMIT_S
         while time.monotonic() < end:
@@ -100,7 +99,7 @@ class Governor(Client):
             if b"an earlier write failed" in done.out:
                 self.server.failed = True
             elif not self.world.poisoned(done.tag()) and not self.world.excused(done.began, done.ended):
-                self.world.defect("cleanup in fine weather: " + done.said())
+                self.world.defect("cleanup while no fault is injected: " + done.said())
             time.sleep(0.5)
         self.world.defect("cleanup never came through: " + done.said())
 
@@ -148,7 +147,7 @@ class Governor(Client):
         """At the end: what was acknowledged is in main, and every sealed bundle holds."""
         merged = self.whole()
         runs, killed = {}, set()
-        for line in self.book.lines:
+        for line in self.oplog.lines:
             if line.get("op") == "run" and line["repo"] == self.name:
                 runs[line["n"]] = {}
             elif line.get("n") in runs:

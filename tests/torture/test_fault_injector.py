@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What weather.so does to programs, and what they do then: the clock has jumped, the disk is full.
+"""What fault_injector.so does to programs, and what they do then: the clock has jumped, the disk is full.
 
 Closes with `N passed, N failed, N skipped`.
 """
@@ -11,24 +11,23 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
-from kit import BIN, Folder, beside, check, main, run, skip, test  # noqa: E402
+from kit import BIN, Folder, check, clean_env, main, run, sibling, skip, test  # noqa: E402
 
 YEAR = 365 * 86400 * 10**9
 
 
 def under(folder, clock_ns=0, bytes_left=-1):
-    """The environment of a program in that weather; only what lies in folder/disk is on the disk."""
-    weather = beside("weather.so")
-    if not os.path.exists(weather):
-        skip("there is no weather.so")
-    (folder / "weather").write_bytes(struct.pack("=qqQ", clock_ns, bytes_left, 0))
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("CORTEX_", "XDG_"))}
-    return {**env, "LD_PRELOAD": weather, "CORTEX_FAULTS": str(folder / "weather"), "CORTEX_ACTOR": "a",
+    """The environment of a program under those faults; only what lies in folder/disk is on the disk."""
+    injector = sibling("fault_injector.so")
+    if not os.path.exists(injector):
+        skip("there is no fault_injector.so")
+    (folder / "faults").write_bytes(struct.pack("=qqQ", clock_ns, bytes_left, 0))
+    return {**clean_env(), "LD_PRELOAD": injector, "CORTEX_FAULTS": str(folder / "faults"), "CORTEX_ACTOR": "a",
             "CORTEX_FAULTS_UNDER": str(folder / "disk"), "CORTEX_HOME": str(folder / "disk" / "home")}
 
 
 def refusals(folder):
-    return struct.unpack("=qqQ", (folder / "weather").read_bytes())[2]
+    return struct.unpack("=qqQ", (folder / "faults").read_bytes())[2]
 
 
 def made(folder):
@@ -47,7 +46,7 @@ def appended(folder, env, text="hello"):
 @test
 def tables_that_cannot_be_read_are_not_called_damaged():
     """Beside a living writer SQLite needs a file of its own to read, which it cannot make here."""
-    holder = beside("cortex-holder")
+    holder = sibling("cortex-holder")
     if not os.path.exists(holder):
         skip("there is no cortex-holder")
     with Folder() as folder:
@@ -66,7 +65,7 @@ def tables_that_cannot_be_read_are_not_called_damaged():
 
 @test
 def a_clock_that_was_moved_makes_no_wait_longer():
-    program = beside("test_base")
+    program = sibling("test_base")
     if not os.path.exists(program):
         skip("there is no test_base")
     with Folder() as folder:

@@ -2,11 +2,11 @@
 """torture.py - everything at once over homes that lose their server, their commands, their disk and their
 clock, for a given time; then everything that was acknowledged has to be there.
 
-    torture.py [--seconds N] [--seed S] [--clients N] [--pause S] [--keep FOLDER]
-    torture.py --judge FOLDER        judges a kept folder again
+    torture.py [PROGRAM] [--seconds N] [--seed S] [--clients N] [--pause S] [--keep FOLDER]
+    torture.py [PROGRAM] --judge FOLDER        judges a kept folder again
 
 The seed chooses the operations of each client; how they meet is up to the machine, so a seed that found
-something finds it again often, not always.  On failure the folder is kept: book.jsonl says what was tried
+something finds it again often, not always.  On failure the folder is kept: operations.jsonl says what was tried
 and answered, disk/home is the home, server.log what the server said.  docs/reliability.md tells more.
 
 Closes with `N passed, N failed, N skipped`; a generation of a home counts as one test.
@@ -21,13 +21,14 @@ import resource
 import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-import world as kit  # noqa: E402
+sys.path[:0] = [str(HERE), str(HERE.parent / "cli")]
+sys.dont_write_bytecode = True
+import kit  # noqa: E402
+import world as base  # noqa: E402
 from judge import Judge  # noqa: E402
 from traffic import Asker, Follower, Recorder  # noqa: E402
 from work import Reader, Writer  # noqa: E402
@@ -35,7 +36,7 @@ from work import Reader, Writer  # noqa: E402
 DAY = 86400 * 10**9
 
 
-class World(kit.World):
+class World(base.World):
     """The world of this torture: its actors, keys, agents, files to import."""
 
     def __init__(self, folder, options, generation, fresh=True):
@@ -98,7 +99,7 @@ class World(kit.World):
     def acknowledged(self):
         """How many entries each actor's journal has at least."""
         sizes = {}
-        for line in list(self.book.lines):
+        for line in list(self.oplog.lines):
             if "root" in line and "actor" in line and "size" in line and line.get("n") is None:
                 sizes[line["actor"]] = max(sizes.get(line["actor"], 0), line["size"])
         return sizes
@@ -125,14 +126,14 @@ class Storms(threading.Thread):
     def run(self):
         while not self.world.stopping.wait(self.rng.uniform(0.5, self.world.options.storm_s)):
             if self.rng.random() < 0.5:
-                self.world.weather.clock(self.rng.choice((0, 1, -1, 3600 * 10**9, -DAY, DAY, -400 * DAY, 400 * DAY)) *
+                self.world.injector.clock(self.rng.choice((0, 1, -1, 3600 * 10**9, -DAY, DAY, -400 * DAY, 400 * DAY)) *
                                          self.rng.randint(1, 3))
                 self.jumps += 1
                 continue
             with self.world.fault("full"):
-                self.world.weather.disk(self.rng.choice((0, 100, 5000, 70000, 400000)))
+                self.world.injector.disk(self.rng.choice((0, 100, 5000, 70000, 400000)))
                 self.world.stopping.wait(self.rng.uniform(0.1, 2.0))
-                self.world.weather.fine()
+                self.world.injector.stop()
                 self.full += 1
                 if self.rng.random() < 0.7:
                     self.server.failed = True  # started again soon; otherwise the next 503 says so
@@ -144,7 +145,7 @@ class Generation:
     def __init__(self, folder, options, number):
         self.world = World(folder, options, number)
         seed = options.seed
-        self.server = kit.Server(self.world, f"{seed}-{number}")
+        self.server = base.Server(self.world, f"{seed}-{number}")
         self.storms = Storms(self.world, self.server, seed)
         self.clients = [Writer(self.world, self.server, f"writer-{i}", seed, actor)
                         for i, actor in enumerate(self.world.actors)]
@@ -171,9 +172,9 @@ class Generation:
                 calm = time.monotonic() + self.world.options.calm_s
         self.world.stopping.set()
         for client in [*self.clients, self.follower, self.storms, lives]:
-            client.join(timeout=2 * kit.COMMAND_LIMIT_S)
-        self.world.weather.fine()
-        self.world.weather.clock(0)
+            client.join(timeout=2 * base.COMMAND_LIMIT_S)
+        self.world.injector.stop()
+        self.world.injector.clock(0)
 
     def guarded(self, what):
         try:
@@ -186,7 +187,7 @@ class Generation:
     def calm(self):
         """Nobody moves: the home holds, and its tables are those of the log."""
         with self.world.gate.shut(), self.server_away():
-            self.world.weather.fine()
+            self.world.injector.stop()
             self.world.must("verify", "--home", self.world.home)
             roots = self.world.must("roots", "--json").json()
             drop = self.storms.rng.choice((None, "cortex.db", "cirislens.db"))
@@ -209,12 +210,12 @@ class Generation:
     def judge(self):
         """All of it; a table of what was looked at."""
         if self.world.defects:
-            raise kit.Defect(self.world.defects[0])
+            raise base.Defect(self.world.defects[0])
         self.server.end(signal.SIGTERM)
         self.world.must("verify", "--home", self.world.home)
         self.feed()
         self.world.must("tables", "rebuild")
-        found = Judge(self.world, kit.Book.read(self.world.folder / "book.jsonl"),
+        found = Judge(self.world, base.OperationLog.read(self.world.folder / "operations.jsonl"),
                       random.Random(self.world.options.seed)).all()
         if self.governor:
             found.update(self.governor.judge())
@@ -225,11 +226,11 @@ class Generation:
         """The feed, read to its end once more, told everything that was acknowledged, once."""
         if not self.server.start():
             self.world.defect("the server does not start at the end\n" + self.server.log_tail())
-        sent = {t[0] for line in self.world.book.lines for t in line.get("traces") or () if line.get("done")}
+        sent = {t[0] for line in self.world.oplog.lines for t in line.get("traces") or () if line.get("done")}
         self.world.stopping.clear()
         reader = threading.Thread(target=self.follower.run, daemon=True)
         reader.start()
-        end = time.monotonic() + kit.COMMAND_LIMIT_S
+        end = time.monotonic() + base.COMMAND_LIMIT_S
         while time.monotonic() < end and not sent <= {k[0] for k in list(self.follower.seen)}:
             time.sleep(0.2)
         self.world.stopping.set()
@@ -244,8 +245,8 @@ class Generation:
         world = self.world
         operations = sum(world.counts.values())
         print(f"generation {world.generation}: {operations} operations, {self.server.starts} servers "
-              f"({self.server.kills} killed), {sum(1 for x in world.book.lines if x.get('killed'))} commands killed, "
-              f"{self.storms.full} full disks ({world.weather.refusals()} refusals), {self.storms.jumps} clock jumps")
+              f"({self.server.kills} killed), {sum(1 for x in world.oplog.lines if x.get('killed'))} commands killed, "
+              f"{self.storms.full} full disks ({world.injector.refusals()} refusals), {self.storms.jumps} clock jumps")
         print("  operations:", ", ".join(f"{k} {v}" for k, v in sorted(world.counts.items())))
         print("  errors answered:", ", ".join(f"{k} {v}" for k, v in sorted(world.errors.items())) or "none")
         print("  held:", ", ".join(f"{k} {v}" for k, v in found.items()), flush=True)
@@ -253,63 +254,52 @@ class Generation:
 
 def judge_again(options):
     """A folder that was kept; its repository and the feed are not looked at again."""
-    if not os.path.exists(os.path.join(options.judge, "book.jsonl")):
-        print(f"torture.py: {options.judge} is not a folder that was kept: it has no book.jsonl", file=sys.stderr)
+    if not os.path.exists(os.path.join(options.judge, "operations.jsonl")):
+        print(f"torture.py: {options.judge} is not a folder that was kept: it has no operations.jsonl", file=sys.stderr)
         return 2
     world = World(os.path.abspath(options.judge), options, 0, fresh=False)
-    lines = kit.Book.read(world.folder / "book.jsonl")
+    lines = base.OperationLog.read(world.folder / "operations.jsonl")
     world.agents = sorted({line["agent"] for line in lines if line.get("op") == "traces"})
     try:
         world.must("verify", "--home", world.home)
         world.must("tables", "rebuild")
         found = Judge(world, lines, random.Random(options.seed)).all()
-    except kit.Defect:
-        print("0 passed, 1 failed, 0 skipped")
-        return 1
+    except base.Defect:
+        kit.finish_comparison(False)
     print("held:", ", ".join(f"{k} {v}" for k, v in found.items()))
-    print("1 passed, 0 failed, 0 skipped")
-    return 0
+    kit.finish_comparison(True)
 
 
 def arguments():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--seconds", type=int, default=180)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
-    parser.add_argument("--clients", type=int, default=3, help="writers; there are six other clients beside them")
+    parser.add_argument("--clients", type=int, default=3, help="writers; there are six other clients as well")
     parser.add_argument("--pause", type=float, default=0.05, help="between a client's operations, on average")
     parser.add_argument("--keep", help="work in this new folder, and keep it")
     parser.add_argument("--judge", help="judge a folder that was kept")
-    parser.add_argument("--bin", default=os.environ.get("CORTEX_BIN"))
-    parser.add_argument("--weather", help="weather.so; default beside the program's folder")
+    parser.add_argument("--injector", help="fault_injector.so; default: next to the program")
     parser.add_argument("--generation", type=int, default=300, help="seconds that a home lives")
     parser.add_argument("--go-on", action="store_true", help="after a failure, with a new home")
     parser.add_argument("--no-runs", dest="runs", action="store_false")
-    options = parser.parse_args()
-    if not options.bin:
-        parser.error("--bin, or $CORTEX_BIN")
-    options.bin = os.path.abspath(options.bin)
-    os.environ["CORTEX_BIN"] = options.bin
-    beside = pathlib.Path(options.bin).parent
-    options.verify, options.agents = str(beside / "cortex-verify"), str(beside / "cortex-agents")
+    options = parser.parse_args(kit.arguments)
+    options.verify, options.agents = kit.sibling("cortex-verify"), kit.sibling("cortex-agents")
     options.git = shutil.which("git")
-    options.weather = os.path.abspath(options.weather or beside / "weather.so")
+    options.injector = os.path.abspath(options.injector or kit.sibling("fault_injector.so"))
     options.kill_rate, options.run_kill_rate, options.segment = 0.08, 0.35, "256K"
     options.server_s, options.storm_s, options.calm_s = 12.0, 5.0, 30.0
-    sys.argv[1:] = []  # what is imported later looks at them
     return options
 
 
 def main():
     options = arguments()
-    for needed in (options.bin, options.verify, options.agents, options.weather):
-        if not os.path.exists(needed):
-            print(f"skip: there is no {needed}\n0 passed, 0 failed, 1 skipped")
-            return 77
+    for needed in (options.verify, options.agents, options.injector):
+        kit.need_program(needed)
     if options.judge:
-        return judge_again(options)
+        judge_again(options)
     print(f"seed {options.seed}, {options.seconds} s; to repeat: torture.py --seed {options.seed} "
           f"--seconds {options.seconds}", flush=True)
-    folder = pathlib.Path(options.keep or tempfile.mkdtemp(prefix="cortex-torture-")).resolve()
+    folder = pathlib.Path(options.keep).resolve() if options.keep else kit.make_folder("cortex-torture-")
     began = time.monotonic()
     end, number, passed, failed = began + options.seconds, 0, 0, 0
     while (not failed or options.go_on) and (number == 0 or end - time.monotonic() > 20):
@@ -322,7 +312,7 @@ def main():
             generation.torture(left if left < 1.5 * options.generation else options.generation)
             generation.summary(generation.judge())
             passed += 1
-        except kit.Defect as why:
+        except base.Defect as why:
             failed += 1
             print(f"FAILED in generation {number}: {why}")
             print(f"kept: {place}; seed {options.seed}", flush=True)
@@ -332,15 +322,14 @@ def main():
                 generation.server.process.kill()
                 generation.server.process.wait()
         if place.exists() and not options.keep and not generation.world.defects:
-            shutil.rmtree(place)
+            kit.remove(place)
     if not failed and not options.keep:
-        shutil.rmtree(folder)
+        kit.remove(folder)
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu = sum(u.ru_utime + u.ru_stime for u in used)
     print(f"{number} homes; {cpu / (time.monotonic() - began):.2f} cores used on average")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed != 0
+    kit.finish(passed, failed)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -26,7 +26,7 @@ class Recorder(Client):
         if self.waiting is None:
             count = self.rng.choice((1, 1, 3, 10, 40))
             body = self.world.traces(self.agent, self.first, count)
-            number = self.book.attempt("traces", agent=self.agent, first=self.first, count=count)
+            number = self.oplog.attempt("traces", agent=self.agent, first=self.first, count=count)
             self.first += count
             self.waiting = (number, body)
         return self.waiting
@@ -35,7 +35,7 @@ class Recorder(Client):
         bad = [r for r in answer["results"] if r["status"] not in ("stored", "duplicate")]
         if bad or answer["accepted"] != answer["received"]:
             self.world.defect(f"a good trace was not taken: {json.dumps(answer)[:2000]}")
-        self.book.note(n=number, done=True, traces=[
+        self.oplog.note(n=number, done=True, traces=[
             [r["trace_id"], r["entry"]["actor"], r["entry"]["seq"], r["content_sha256"]]
             for r in answer["results"]])
         self.waiting = None
@@ -52,7 +52,7 @@ class Recorder(Client):
         elif status == 503:
             self.world.error("POST events", "503")
             if not self.world.excused(began, time.monotonic()) and not self.server.failed:
-                self.world.defect(f"503 in fine weather: {text[:1000]!r}")
+                self.world.defect(f"503 while no fault is injected: {text[:1000]!r}")
             self.server.failed = True  # it has to be started again
         else:
             self.world.defect(f"POST events: {status} {text[:1000]!r}")
@@ -66,7 +66,7 @@ class Recorder(Client):
             self.world.error("record", done.tag())
             if done.tag() not in BUSY and not self.world.poisoned(done.tag()) and \
                     not self.world.excused(done.began, done.ended):
-                self.world.defect("record in fine weather: " + done.said())
+                self.world.defect("record while no fault is injected: " + done.said())
         elif not done.killed:
             self.world.defect("record: " + done.said())
 
@@ -98,7 +98,7 @@ class Asker(Reader):
     def roots_over_http(self):
         body = self.get("/api/v1/roots")
         for row in json.loads(body)["actors"] if body else ():
-            self.book.note(root=row["journal_root"], size=row["journal_size"], actor=row["actor"])
+            self.oplog.note(root=row["journal_root"], size=row["journal_size"], actor=row["actor"])
 
     def an_actor(self):
         body = self.get("/api/v1/roots")
@@ -127,7 +127,7 @@ class Asker(Reader):
 
     def keep_proof(self, answer, row, what, about):
         """Checked against the tree that is made anew at the end."""
-        self.book.note(root=row["journal_root"], size=row["journal_size"], actor=row["actor"], proof=what,
+        self.oplog.note(root=row["journal_root"], size=row["journal_size"], actor=row["actor"], proof=what,
                        about=about, answer={k: v for k, v in answer.items() if k != "proof"})
 
     def traces(self):
@@ -147,7 +147,7 @@ class Asker(Reader):
     def imports(self):
         """The output appears only when all of it is there; then it holds."""
         name, file = self.rng.choice(self.world.imports)
-        number = self.book.attempt("import", format=name)
+        number = self.oplog.attempt("import", format=name)
         out = self.world.disk / f"import-{number}.jsonl"
         done = self.cortex("import", name, file, "-o", out, "--json")
         self.good(done, accepted=(0, 1))

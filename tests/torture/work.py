@@ -1,5 +1,5 @@
-"""Clients that write, prove, erase, read and check, each as a process of its own: every operation is in the
-book before it is tried, and again with what was answered."""
+"""Clients that write, prove, erase, read and check, each as a process of its own: every operation is
+logged before it is attempted, and again with its answer."""
 import json
 import random
 import re
@@ -25,7 +25,7 @@ class Client(threading.Thread):
 
     def __init__(self, world, server, name, seed):
         super().__init__(name=name, daemon=True)
-        self.world, self.server, self.book = world, server, world.book
+        self.world, self.server, self.oplog = world, server, world.oplog
         self.rng = random.Random(f"{seed}-{world.generation}-{name}")
         self.pause = world.options.pause
 
@@ -64,9 +64,9 @@ class Client(threading.Thread):
             return self.world.run(*args, kill_after=kill, **more)
 
     def settle(self, number, done, refusals=(), accepted=(0,)):
-        """Puts into the book how it ended; the answer, when it was done."""
+        """Logs how it ended; the answer, when it was done."""
         if done.killed:
-            self.book.note(n=number, killed=True)
+            self.oplog.note(n=number, killed=True)
         elif done.code in accepted:
             return True
         elif done.code == 3:
@@ -76,11 +76,11 @@ class Client(threading.Thread):
                 self.server.failed = True
             if tag not in BUSY and not self.world.poisoned(tag) and \
                     not self.world.excused(done.began, done.ended):
-                self.world.defect("an error in fine weather: " + done.said())
+                self.world.defect("an error while no fault is injected: " + done.said())
             nothing = b"nothing was done" in done.out + done.err
-            self.book.note(n=number, failed=tag, nothing=nothing)
+            self.oplog.note(n=number, failed=tag, nothing=nothing)
         elif done.code in (1, 2) and done.tag() in REFUSED.union(refusals):
-            self.book.note(n=number, refused=done.tag())
+            self.oplog.note(n=number, refused=done.tag())
         else:
             self.world.defect("not to be expected: " + done.said())
         return False
@@ -129,37 +129,37 @@ class Writer(Client):
         committed = self.rng.random() < 0.4
         kind = self.rng.choice(KINDS)
         size = self.rng.choice((0, 0, 0, 100, 5000, 300000))
-        number = self.book.attempt("append", actor=self.actor)
+        number = self.oplog.attempt("append", actor=self.actor)
         payload = self.text(number) + "x" * size
-        self.book.note(n=number, kind=kind, text=payload[:60], size=len(payload), committed=committed)
+        self.oplog.note(n=number, kind=kind, text=payload[:60], size=len(payload), committed=committed)
         done = self.cortex("append", kind, "-", "--json", *(["--committed"] if committed else []),
                            stdin=payload.encode())
         if self.settle(number, done):
             seq = done.json()["seq"]
-            self.book.note(n=number, done=True, seq=seq)
+            self.oplog.note(n=number, done=True, seq=seq)
             if committed:
                 self.committed.append(seq)
 
     def apply(self):
-        number = self.book.attempt("apply", actor=self.actor)
+        number = self.oplog.attempt("apply", actor=self.actor)
         texts = [self.text(number) for _ in range(self.rng.choice((2, 5, 40, 150)))]
-        self.book.note(n=number, texts=texts)
+        self.oplog.note(n=number, texts=texts)
         steps = "".join(json.dumps({"op": "raw", "kind": "torture.step", "payload": t.encode().hex()}) + "\n"
                         for t in texts)
         done = self.cortex("apply", "-", "--json", stdin=steps.encode())
         lines = [json.loads(line) for line in done.out.decode().splitlines() if line.endswith("}")]
         lines = [line for line in lines if "seq" in line]
         for line, text in zip(lines, texts):
-            self.book.note(n=number, step=text, seq=line["seq"])
+            self.oplog.note(n=number, step=text, seq=line["seq"])
         if lines:
             self.remember(lines[-1])
         if self.settle(number, done):
             if len(lines) != len(texts):
                 self.world.defect(f"{len(texts)} steps, {len(lines)} answers: " + done.said())
-            self.book.note(n=number, done=True)
+            self.oplog.note(n=number, done=True)
 
     def remember(self, root):
-        self.book.note(root=root["journal_root"], size=root["journal_size"], actor=self.actor)
+        self.oplog.note(root=root["journal_root"], size=root["journal_size"], actor=self.actor)
 
     # --- memories ------------------------------------------------------------------------------
 
@@ -167,37 +167,37 @@ class Writer(Client):
         return {"statement": self.text(number), "subject": self.rng.choice("abc"), "predicate": "is"}
 
     def write(self):
-        number = self.book.attempt("write", actor=self.actor)
+        number = self.oplog.attempt("write", actor=self.actor)
         data, tags = self.data(number), [self.rng.choice(("red", "green", "blue"))]
-        self.book.note(n=number, data=data, tags=tags)
+        self.oplog.note(n=number, data=data, tags=tags)
         more = ["--blind"] if self.rng.random() < 0.3 else []
         if self.uris and self.rng.random() < 0.3:
             more += ["--derived-from", self.some(self.uris)[0]]
         done = self.cortex("memory", "write", "Fact", json.dumps(data), "--tag", tags[0], "--json", *more)
         if self.settle(number, done):
             uri = done.json()["uri"]
-            self.book.note(n=number, done=True, uri=uri)
+            self.oplog.note(n=number, done=True, uri=uri)
             self.uris.append([uri, data])
 
     def update(self):
         known = self.some(self.uris)
-        number = self.book.attempt("update", actor=self.actor, of=known[0])
+        number = self.oplog.attempt("update", actor=self.actor, of=known[0])
         data = self.data(number)
-        self.book.note(n=number, data=data)
+        self.oplog.note(n=number, data=data)
         done = self.cortex("memory", "update", known[0], json.dumps(data), "--json")
         if self.settle(number, done):
             uri = done.json()["uri"]
-            self.book.note(n=number, done=True, uri=uri)
+            self.oplog.note(n=number, done=True, uri=uri)
             known[0], known[1] = uri, data
         elif done.killed or done.code == 3 or done.tag() == "VersionConflict":
             self.uris.remove(known)  # which version is current is not known any more
 
     def tombstone(self):
         known = self.some(self.uris)
-        number = self.book.attempt("tombstone", actor=self.actor, of=known[0])
+        number = self.oplog.attempt("tombstone", actor=self.actor, of=known[0])
         done = self.cortex("memory", "tombstone", known[0], "--reason", "tortured", "--json")
         if self.settle(number, done):
-            self.book.note(n=number, done=True)
+            self.oplog.note(n=number, done=True)
         self.uris.remove(known)
 
     def link(self):
@@ -205,39 +205,39 @@ class Writer(Client):
         if ulid(src) == ulid(dst):
             return
         kind = self.rng.choice(EDGES)
-        number = self.book.attempt("link", actor=self.actor, src=ulid(src), kind=kind, dst=ulid(dst))
+        number = self.oplog.attempt("link", actor=self.actor, src=ulid(src), kind=kind, dst=ulid(dst))
         done = self.cortex("memory", "link", ulid(src), kind, ulid(dst), "--json")
         if self.settle(number, done):
-            self.book.note(n=number, done=True, uri=done.json()["uri"])
+            self.oplog.note(n=number, done=True, uri=done.json()["uri"])
             self.links.append((ulid(src), kind, ulid(dst)))
 
     def unlink(self):
         edge = self.links.pop(self.rng.randrange(len(self.links)))
-        number = self.book.attempt("unlink", actor=self.actor, src=edge[0], kind=edge[1], dst=edge[2])
+        number = self.oplog.attempt("unlink", actor=self.actor, src=edge[0], kind=edge[1], dst=edge[2])
         done = self.cortex("memory", "unlink", *edge, "--json")
         if self.settle(number, done):
-            self.book.note(n=number, done=True)
+            self.oplog.note(n=number, done=True)
 
     def attest(self):
-        number = self.book.attempt("attest", actor=self.actor)
+        number = self.oplog.attempt("attest", actor=self.actor)
         done = self.cortex("memory", "attest", self.text(number), self.rng.choice(("success", "failure")),
                            self.some(self.uris)[0], "--json", *[])
         if self.settle(number, done):
-            self.book.note(n=number, done=True)
+            self.oplog.note(n=number, done=True)
 
     def embed(self):
         known = self.some(self.uris)
-        number = self.book.attempt("embed", actor=self.actor)
+        number = self.oplog.attempt("embed", actor=self.actor)
         done = self.cortex("memory", "embed", known[0], json.dumps([self.rng.random() for _ in range(8)]),
                            "--model", "m", "--json")
         if self.settle(number, done):
-            self.book.note(n=number, done=True)
+            self.oplog.note(n=number, done=True)
 
     def late(self):
-        number = self.book.attempt("late", actor=self.actor)
+        number = self.oplog.attempt("late", actor=self.actor)
         done = self.cortex("memory", "find", "--tag", "red", "--limit", "3", "--late", "which are red", "--json")
         if self.settle(number, done):
-            self.book.note(n=number, done=True)
+            self.oplog.note(n=number, done=True)
 
     def read_back(self):
         """What was answered with 0 is there for the next process."""
@@ -252,60 +252,60 @@ class Writer(Client):
     # --- snapshots and what leaves the home -------------------------------------------------------
 
     def snapshot(self):
-        number = self.book.attempt("snapshot", actor=self.actor)
+        number = self.oplog.attempt("snapshot", actor=self.actor)
         done = self.cortex("snapshot", "make", "--reason", "tortured", "--json")
         if self.settle(number, done):
             manifest = done.json()
-            self.book.note(n=number, done=True, manifest=manifest)
+            self.oplog.note(n=number, done=True, manifest=manifest)
             self.remember(manifest)
             self.snapshots.append(manifest["snapshot"])
 
     def drop(self):
         which = self.snapshots.pop(self.rng.randrange(len(self.snapshots)))
-        number = self.book.attempt("drop", actor=self.actor, snapshot=which)
+        number = self.oplog.attempt("drop", actor=self.actor, snapshot=which)
         done = self.cortex("snapshot", "drop", which, "--json")
         if self.settle(number, done):
-            self.book.note(n=number, done=True)
+            self.oplog.note(n=number, done=True)
 
     def seal(self):
         which = self.some(self.snapshots)
-        number = self.book.attempt("seal", actor=self.actor, snapshot=which)
+        number = self.oplog.attempt("seal", actor=self.actor, snapshot=which)
         done = self.cortex("snapshot", "seal", which, "--sign", self.world.key(self.actor)[0], "--json")
         if self.settle(number, done):
-            self.book.note(n=number, done=True)
+            self.oplog.note(n=number, done=True)
 
     def kept(self, number, what):
         return self.world.out / f"{number}.{what}"
 
     def prove_fresh(self):
         uri = self.some(self.uris)[0]
-        number = self.book.attempt("prove", actor=self.actor, uri=uri)
+        number = self.oplog.attempt("prove", actor=self.actor, uri=uri)
         file = self.kept(number, "proof")
         done = self.cortex("prove", "--fresh", ulid(uri), "-o", file, "--json")
         if self.settle(number, done):
             answer = done.json()
-            self.book.note(n=number, done=True, file=file.name, root=None, overall=answer["overall_root"])
+            self.oplog.note(n=number, done=True, file=file.name, root=None, overall=answer["overall_root"])
 
     def prove_entry(self):
-        number = self.book.attempt("prove_entry", actor=self.actor)
+        number = self.oplog.attempt("prove_entry", actor=self.actor)
         file = self.kept(number, "entry")
         done = self.cortex("prove", "--entry", 0, "-o", file, "--json")
         if self.settle(number, done, refusals=("OutOfRange",)):
             answer = done.json()
             self.remember(answer)
-            self.book.note(n=number, done=True, file=file.name, journal_root=answer["journal_root"],
+            self.oplog.note(n=number, done=True, file=file.name, journal_root=answer["journal_root"],
                            journal_size=answer["journal_size"])
 
     def checkpoint(self):
-        number = self.book.attempt("checkpoint", actor=self.actor)
+        number = self.oplog.attempt("checkpoint", actor=self.actor)
         file, proof = self.kept(number, "checkpoint"), self.kept(number, "consistency")
         old = self.rng.choice(self.checkpoints) if self.checkpoints else None
         more = ["--consistency-from", old, "--proof", proof] if old else []
         done = self.cortex("checkpoint", "--sign", self.world.key(self.actor)[0], "-o", file, "--json", *more)
         if self.settle(number, done):
             answer = done.json()
-            self.book.note(n=number, done=True, file=file.name, root=answer["root"], size=answer["size"])
-            self.book.note(root=answer["root"], size=answer["size"], actor=self.actor)
+            self.oplog.note(n=number, done=True, file=file.name, root=answer["root"], size=answer["size"])
+            self.oplog.note(root=answer["root"], size=answer["size"], actor=self.actor)
             self.checkpoints.append(file)
             if old:
                 self.world.check_proof("--key", self.world.key(self.actor)[1], "--from-checkpoint", old,
@@ -315,20 +315,20 @@ class Writer(Client):
 
     def erase_entry(self):
         seq = self.committed.pop(self.rng.randrange(len(self.committed)))
-        number = self.book.attempt("erase_entry", actor=self.actor, seq=seq)
+        number = self.oplog.attempt("erase_entry", actor=self.actor, seq=seq)
         with self.world.erasing():
             done = self.cortex("erase", seq, "--reason", "tortured", "--json")
         if self.settle(number, done):
-            self.book.note(n=number, done=True)
+            self.oplog.note(n=number, done=True)
 
     def erase_memory(self):
         known = self.some(self.uris)
         self.uris.remove(known)
-        number = self.book.attempt("erase_memory", actor=self.actor, of=known[0])
+        number = self.oplog.attempt("erase_memory", actor=self.actor, of=known[0])
         with self.world.erasing():
             done = self.cortex("erase", known[0], "--reason", "tortured", "--json")
         if self.settle(number, done):
-            self.book.note(n=number, done=True)
+            self.oplog.note(n=number, done=True)
 
 
 class Reader(Client):
@@ -360,7 +360,7 @@ class Reader(Client):
         done = self.cortex("roots", "--json")
         if self.good(done):
             for row in done.json()["actors"]:
-                self.book.note(root=row["journal_root"], size=row["journal_size"], actor=row["actor"])
+                self.oplog.note(root=row["journal_root"], size=row["journal_size"], actor=row["actor"])
 
     def verify(self):
         """LIMITS: what is erased at that moment may be reported; then it is asked again."""
@@ -378,7 +378,7 @@ class Reader(Client):
         if self.good(done):
             for line in done.out.splitlines():
                 entry = json.loads(line)
-                self.book.note(actor=actor, seen=entry["seq"], leaf=entry["leaf_hash"])
+                self.oplog.note(actor=actor, seen=entry["seq"], leaf=entry["leaf_hash"])
 
     def status(self):
         self.good(self.cortex("tables", "status", "--json"))
@@ -386,7 +386,7 @@ class Reader(Client):
     def backup(self):
         """Holds by itself, and has all that was acknowledged before it was begun."""
         before = self.world.acknowledged()
-        number = self.book.attempt("backup")
+        number = self.oplog.attempt("backup")
         copy = self.world.folder / f"backup-{number}"
         done = self.cortex("backup", copy, "--json")
         if self.good(done):
@@ -422,7 +422,7 @@ class Reader(Client):
 
     def tiles(self):
         actor = self.rng.choice(self.world.actors)
-        number = self.book.attempt("tiles")
+        number = self.oplog.attempt("tiles")
         folder = self.world.folder / f"tiles-{number}"
         done = self.cortex("export", "tiles", folder, "--sign", self.world.key(actor)[0], "--json", actor=actor)
         if self.good(done):

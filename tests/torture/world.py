@@ -1,4 +1,4 @@
-"""What is tortured, and what is known about it: the weather, the book of what was acknowledged, commands
+"""What is tested, and what is known about it: the faults, the log of what was acknowledged, commands
 that may be killed, the server that comes and goes."""
 import contextlib
 import http.client
@@ -10,19 +10,23 @@ import random
 import signal
 import struct
 import subprocess
+import sys
 import threading
 import time
 
-COMMAND_LIMIT_S = 300  # a command that takes longer hangs, on whatever machine
-GRACE_S = 2.0          # what was begun in bad weather may still end with an error so much later
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import kit  # noqa: E402
+
+COMMAND_LIMIT_S = kit.TIMEOUT_S  # a command that takes longer hangs, on any machine
+GRACE_S = 2.0          # what was begun under faults may still end with an error so much later
 
 
 class Defect(Exception):
     """Something that must never be."""
 
 
-class Weather:
-    """The file that weather.so reads: clock, room on the disk, refusals."""
+class FaultInjector:
+    """The file that fault_injector.so reads: clock, room on the disk, refusals."""
 
     def __init__(self, path):
         path.write_bytes(struct.pack("=qqQ", 0, -1, 0))
@@ -42,12 +46,12 @@ class Weather:
     def refusals(self):
         return struct.unpack("=Q", self.map[16:24])[0]
 
-    def fine(self):
+    def stop(self):
         self.disk(-1)
 
 
-class Book:
-    """One JSON object a line, on the disk before anybody goes on: what was tried and how it ended."""
+class OperationLog:
+    """One JSON object a line, on the disk before the caller continues: what was tried and how it ended."""
 
     def __init__(self, path):
         self.file, self.lock, self.count = open(path, "a", encoding="utf-8"), threading.Lock(), 0
@@ -100,7 +104,7 @@ class Done:
 
 
 class World:
-    """A home, a book beside it, and everything that goes on between them."""
+    """A data directory, the log of operations on it, and the programs and faults between them."""
 
     def __init__(self, folder, options, generation):
         self.folder = pathlib.Path(folder)
@@ -110,17 +114,15 @@ class World:
         self.out = self.folder / "out"
         self.out.mkdir(exist_ok=True)
         self.options, self.generation = options, generation
-        self.weather = Weather(self.folder / "weather")
-        self.book = Book(self.folder / "book.jsonl")
+        self.injector = FaultInjector(self.folder / "faults")
+        self.oplog = OperationLog(self.folder / "operations.jsonl")
         self.windows, self.open_windows = [], {}
         self.lock = threading.Lock()
         self.stopping, self.defects = threading.Event(), []
         self.counts, self.errors = {}, {}
         self.gate = Gate()
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("CORTEX_", "XDG_", "GIT_"))}
-        self.env.update(HOME=str(self.folder), CORTEX_HOME=str(self.home), CORTEX_ACTOR="nobody",
-                        LC_ALL="C.UTF-8")
-        self.bad_env = {**self.env, "LD_PRELOAD": str(options.weather), "CORTEX_FAULTS": str(self.weather.path),
+        self.env = kit.clean_env(HOME=self.folder, CORTEX_HOME=self.home, CORTEX_ACTOR="nobody")
+        self.bad_env = {**self.env, "LD_PRELOAD": str(options.injector), "CORTEX_FAULTS": str(self.injector.path),
                         "CORTEX_FAULTS_UNDER": str(self.disk)}
 
     # --- what goes wrong -----------------------------------------------------------------------
@@ -162,13 +164,13 @@ class World:
     def poisoned(self, tag):
         """A server whose disk was full takes nothing more until it is started again: said through its
         socket, too, until that has happened (docs/operating.md)."""
-        return tag == "Poisoned" and self.weather.refusals() > 0
+        return tag == "Poisoned" and self.injector.refusals() > 0
 
     # --- commands ------------------------------------------------------------------------------
 
     def run(self, *args, program=None, actor=None, stdin=b"", kill_after=None, bad=True, cwd=None, env=None):
         """Runs the program; with kill_after it is killed then, unless it has ended."""
-        argv = [program or self.options.bin, *map(str, args)]
+        argv = [program or kit.BIN, *map(str, args)]
         env = {**(self.bad_env if bad else self.env), **(env or {})}
         if actor is not None:
             env["CORTEX_ACTOR"] = actor
@@ -190,10 +192,10 @@ class World:
         return done
 
     def must(self, *args, **more):
-        """A command in fine weather that cannot fail."""
+        """A command without injected faults, which cannot fail."""
         done = self.run(*args, bad=False, **more)
         if done.code != 0:
-            self.defect("in fine weather: " + done.said())
+            self.defect("while no fault is injected: " + done.said())
         return done
 
 
@@ -242,7 +244,7 @@ class Server:
     def start(self):
         with open(self.world.folder / "server.log", "ab") as log:
             process = subprocess.Popen(
-                [str(self.world.options.bin), "serve", "--home", str(self.world.home), "--listen", "127.0.0.1:0",
+                [kit.BIN, "serve", "--home", str(self.world.home), "--listen", "127.0.0.1:0",
                  "--otlp", "off", "--json"], stdout=subprocess.PIPE, stderr=log, env=self.world.bad_env)
         line = process.stdout.readline()
         process.stdout.close()
