@@ -95,7 +95,7 @@ EXEC = ["codex", "exec", "--json", "--dangerously-bypass-approvals-and-sandbox",
 
 
 @test
-def as_a_command_it_does_its_task():
+def codex_as_a_command_does_its_task():
     codex = program("exec")
     with Folder() as folder, FakeModel([EDIT, Say(reply())]) as model:
         repo, _ = repository(folder, codex, kind="exec", argv=EXEC)
@@ -106,7 +106,7 @@ def as_a_command_it_does_its_task():
 
 
 @test
-def as_a_command_it_is_held_to_its_paths():
+def codex_as_a_command_is_held_to_its_paths():
     codex = program("exec")
     with Folder() as folder, FakeModel([Shell("echo x >> README.md"), EDIT, Say(reply())]) as model:
         repo, _ = repository(folder, codex, kind="exec", argv=EXEC)
@@ -118,7 +118,7 @@ def as_a_command_it_is_held_to_its_paths():
 
 
 @test
-def as_a_server_it_does_its_task():
+def codex_as_an_mcp_server_does_its_task():
     codex = program("mcp")
     with Folder() as folder, FakeModel([EDIT, Say(reply())]) as model:
         repo, _ = repository(folder, codex, kind="mcp", argv=["codex", "mcp-server"])
@@ -146,7 +146,7 @@ def a_thread_goes_on_after_a_failed_test():
 
 
 @test
-def what_it_asks_for_is_answered_by_the_contract():
+def requests_of_codex_are_answered_by_the_contract():
     codex = program("mcp")
     with Folder() as folder, FakeModel([EDIT, Say(reply())]) as model:
         repo, _ = repository(folder, codex, kind="mcp", argv=["codex", "mcp-server"])

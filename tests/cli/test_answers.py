@@ -67,7 +67,7 @@ def without(value, key):
 
 
 @test
-def status_of_every_kind_of_home():
+def status_answers_match_their_schema_for_each_data_directory():
     with Place() as place:
         check(place.fits("status", place.cortex("status", "--json", codes=(0, 3)))["home"]["exists"] is False)
         place.home_with_something()
@@ -90,7 +90,7 @@ def status_of_every_kind_of_home():
 
 
 @test
-def settings_roots_and_what_the_machine_offers():
+def config_roots_and_doctor_answers_match_their_schemas():
     with Place() as place:
         place.home_with_something()
         (place.home / "config.toml").write_text('actor = "bob"\n[serve]\nqueue = 16\n')
@@ -101,7 +101,7 @@ def settings_roots_and_what_the_machine_offers():
 
 
 @test
-def one_thing_several_and_a_file():
+def show_answers_match_their_schema():
     with Place() as place:
         place.home_with_something()
         memory = place.fits("show", place.cortex("show", place.uri, "--json"))
@@ -115,7 +115,7 @@ def one_thing_several_and_a_file():
 
 
 @test
-def what_could_not_be_done():
+def errors_match_their_schema():
     with Place() as place:
         place.home_with_something()
         for words in (("show", "nothing-of-that-name"), ("log", "--actor", "nobody"), ("memory", "find"),
@@ -136,7 +136,7 @@ def alerts():
 
 
 @test
-def a_whole_story():
+def answers_about_a_run_match_their_schemas():
     with Place() as place:
         done = run(BIN, "demo", "--dir", "story", env=place.env, cwd=place.folder)
         check(done.returncode in (0, 3), done.stderr)  # 3: this machine has no sandbox

@@ -61,7 +61,7 @@ def a_step_builds_on_the_one_before_it():
 
 
 @test
-def steps_that_need_nothing_run_beside_each_other():
+def independent_steps_run_in_parallel():
     with Folder() as folder:
         repo = Repo(folder)
         steps = [step(name, [f"src/app/{name}.c"]) for name in "abc"]
@@ -76,7 +76,7 @@ def steps_that_need_nothing_run_beside_each_other():
 
 
 @test
-def what_depends_on_a_failure_is_skipped():
+def steps_after_a_failed_step_are_skipped():
     with Folder() as folder:
         repo = Repo(folder)
         turns = script(([["write", "outside.txt", "x\n"]], reply("chain_step_first")))
@@ -93,7 +93,7 @@ def what_depends_on_a_failure_is_skipped():
 
 
 @test
-def chains_that_are_wrong_start_nothing():
+def invalid_chains_start_no_run():
     with Folder() as folder:
         repo = Repo(folder)
         for steps, rule in [
@@ -109,7 +109,7 @@ def chains_that_are_wrong_start_nothing():
 
 
 @test
-def a_chain_that_is_not_there():
+def a_missing_chain_file_is_a_usage_error():
     with Folder() as folder:
         repo = Repo(folder)
         done = repo.cortex("run", "chain", "nowhere.json")

@@ -57,7 +57,7 @@ def help_all_has_each_command_once_and_the_start_has_ten():
 
 
 @test
-def without_words_it_lists_commands():
+def without_arguments_commands_are_listed():
     plain = expect(run(), 0, "lattice view")
     assert plain.stdout == run("help").stdout == run("--help").stdout == run("-h").stdout
     assert plain.stderr == b""
@@ -86,7 +86,7 @@ def every_command_explains_itself():
 
 
 @test
-def unknown_things_are_usage_errors_with_suggestions():
+def unknown_commands_and_options_are_usage_errors_with_suggestions():
     expect(run("vesrion"), 2, err="did you mean 'version'?")
     expect(run("heatmap", "x"), 2, err="did you mean 'lattice heatmap'?")
     expect(run("lattice", "verfy", "x"), 2, err="did you mean 'lattice verify'?")
@@ -128,7 +128,7 @@ def control_characters_in_names_do_not_reach_the_terminal():
 
 
 @test
-def verify_says_0_1_and_3():
+def verify_exits_with_0_1_or_3():
     expect(run("lattice", "verify", INCIDENT, "--strict"), 0, "seals=all ids=content")
     expect(run("lattice", "verify", MERGE, "--strict"), 1, "E_SEAL_MISSING")
     expect_refused(run("lattice", "verify", "/nonexistent/file"), "U_IO")
@@ -275,7 +275,7 @@ def questions_on_a_broken_history_answer_with_1():
 
 
 @test
-def questions_refuse_what_is_not_there():
+def questions_about_missing_nodes_are_refused():
     for question in (["state", "nobody"], ["state", "@nobody"], ["why", "x", "y"], ["show", "x"],
                      ["compare", "coder", "nobody"], ["bisect", "x", "/memory"],
                      ["bisect", "@coder", "no pointer"], ["state", "@coder", "--priority", "coder"],
@@ -288,7 +288,7 @@ def questions_refuse_what_is_not_there():
 
 
 @test
-def a_cycle_is_in_the_way_of_states_only():
+def a_cycle_prevents_only_states():
     nodes = []
     for line in pathlib.Path(MERGE).read_text().splitlines():
         node = json.loads(line)
@@ -334,7 +334,7 @@ def render_has_four_forms():
 
 
 @test
-def output_files_appear_whole():
+def output_files_are_written_atomically():
     with Folder() as folder:
         out = folder / "out.svg"
         out.write_text("old")
@@ -532,7 +532,7 @@ def the_examples_are_as_generated():
 
 
 @test
-def the_manual_has_the_tables():
+def the_manual_lists_every_command():
     generated = expect(run("help", "--man"), 0).stdout.decode()
     page = (ROOT / "docs/man/cortex.1").read_text()
     assert generated in page, "docs/man/cortex.1 lacks the output of `cortex help --man`"

@@ -107,7 +107,7 @@ def nothing_left(repo, answer):
 
 
 @sandboxed
-def an_agent_cannot_lead_the_reviewer_elsewhere():
+def an_agent_cannot_change_the_codex_home_of_the_reviewer():
     with Folder() as folder:
         base = base_home(folder)
         trap = pathlib.Path(folder) / "trap"
@@ -121,7 +121,7 @@ def an_agent_cannot_lead_the_reviewer_elsewhere():
 
 
 @sandboxed
-def what_cannot_be_read_stops_the_run():
+def an_unreadable_base_folder_stops_the_run():
     with Folder() as folder:
         base = base_home(folder, "[mcp_servers.x\n")
         repo = agents(folder, base)
@@ -133,7 +133,7 @@ def what_cannot_be_read_stops_the_run():
 
 
 @sandboxed
-def without_a_base_there_is_none():
+def without_a_base_folder_agents_have_no_codex_home():
     with Folder() as folder:
         repo, _ = with_policies(folder, **exec_config("scripts/agent.sh"))
         repo.write("scripts/agent.sh", "#!/bin/sh\ncat > /dev/null\n"

@@ -59,7 +59,7 @@ class Place:
 
 
 @test
-def the_nearest_wins():
+def the_nearest_configuration_file_takes_precedence():
     with Place() as place:
         named = place.write(f'actor = "named"\nhome = "{place.home}"\n', place.folder / "named.toml")
 
@@ -94,7 +94,7 @@ def the_nearest_wins():
 
 
 @test
-def commands_heed_it():
+def commands_use_the_configuration():
     with Place() as place:
         place.write(f'home = "{place.home}"\n[serve]\nlisten = "127.0.0.1:0"\nmax-body = "1K"\n'
                     'queue = 7\nunknown-key = "keep"\notlp = "off"\n')
@@ -134,7 +134,7 @@ def commands_heed_it():
 
 
 @test
-def what_is_wrong_is_said_where():
+def configuration_errors_name_file_and_line():
     with Place() as place:
         place.refused('[serve]\n\n  listn = "x"\n', "line 3, column 3", "did you mean 'listen'")
         place.refused('[srve]\nlisten = "x"\n', "did you mean [serve]")
@@ -169,7 +169,7 @@ def what_is_wrong_is_said_where():
 
 
 @test
-def a_wrong_file_stops_what_could_act_on_it():
+def an_invalid_configuration_stops_commands_that_use_it():
     with Place() as place:
         place.write('[serve]\nlisten = "127.0.0.1:0"\nqeue = 1\n')
         for words in (["roots"], ["serve"], ["memory", "list"], ["run", "list"], ["init", "x"]):
@@ -194,7 +194,7 @@ def a_wrong_file_stops_what_could_act_on_it():
 
 
 @test
-def the_default_file_sets_nothing_and_can_be_used():
+def the_default_configuration_is_valid_and_sets_nothing():
     with Place() as place:
         text = place.cortex("config", "default")
         check(all(not line or line[0] in "#[" for line in text.splitlines()), text)

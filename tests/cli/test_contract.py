@@ -96,7 +96,7 @@ def answers_as_sarif_and_junit():
 
 
 @test
-def what_cannot_be_looked_at_is_3_or_2():
+def an_unreadable_contract_exits_with_3_or_2():
     with Folder() as folder:
         repo = Repo(folder)
         ask(repo, 3, "contract", "lint", repo.base / "absent.json")
@@ -181,7 +181,7 @@ HOSTILE = {
 
 
 @test
-def contracts_that_mean_harm():
+def hostile_contracts_are_refused():
     with Folder() as folder:
         repo = Repo(folder)
         os.symlink("README.md", repo.path / "link")
@@ -199,7 +199,7 @@ def contracts_that_mean_harm():
 
 
 @test
-def texts_that_are_no_contract():
+def files_that_are_not_contracts_are_refused():
     with Folder() as folder:
         repo = Repo(folder)
         whole = json.dumps(BASE)
@@ -251,7 +251,7 @@ def hash_is_of_the_bytes():
 
 
 @test
-def explain_says_what_it_comes_to():
+def explain_shows_the_effective_limits():
     with Folder() as folder:
         repo = Repo(folder)
         path = repo.keep("c.json", json.dumps(changed(allowed_paths=["src/"])))
@@ -387,7 +387,7 @@ def init_follows_no_link():
 
 
 @test
-def init_leaves_alone_what_it_should():
+def init_changes_the_repository_only_when_asked():
     with Folder() as folder:
         repo = Repo(folder, bare_home=True)
         answer = init(repo, 0, "--no-repo")

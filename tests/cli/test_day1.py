@@ -11,7 +11,7 @@ from run_kit import (part, payloads, plan_script, reply, sandboxed, script, sha2
 
 
 @sandboxed
-def from_a_contract_to_its_evidence():
+def a_contract_leads_to_a_run_with_evidence():
     with Folder() as folder:
         repo, key = with_policies(folder)
 
@@ -48,7 +48,7 @@ def from_a_contract_to_its_evidence():
 
 
 @sandboxed
-def from_a_sentence_to_a_merged_commit():
+def a_request_leads_to_a_merged_commit():
     """A planner makes the contract, a tech lead splits it, two workers work side by side, a test of one
     of them fails once and is fixed, the parts are joined and merged; and all of it can be checked."""
     request = "Say in both folders who has been here."

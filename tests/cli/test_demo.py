@@ -16,7 +16,7 @@ def demo(folder, *args, code=None, env=None):
 
 
 @test
-def the_story_is_as_expected_and_can_be_gone_on_with():
+def the_demo_prints_the_expected_text_and_keeps_a_usable_folder():
     with Folder() as folder:
         done = demo(folder, "--dir", "play")
         text = done.stdout.decode()
@@ -51,7 +51,7 @@ def the_story_is_as_expected_and_can_be_gone_on_with():
 
 
 @test
-def without_a_sandbox_the_rest_is_played_and_said_to_be_the_rest():
+def without_a_sandbox_the_demo_runs_and_reports_the_missing_part():
     bwrap = shutil.which("bwrap")
     inside = [bwrap, "--dev-bind", "/", "/", "--unshare-user", "--disable-userns"]
     if bwrap is None or run(*inside, "true").returncode != 0:

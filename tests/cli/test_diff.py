@@ -186,7 +186,7 @@ def sentence_6_a_baseline_by_id_does_not_move():
 
 
 @test
-def sentence_7_options_are_no_baselines():
+def sentence_7_a_baseline_that_looks_like_an_option_is_refused():
     with Folder() as folder:
         repo = make_repo(folder)
         write(repo / "README.md", "changed\n")
@@ -242,7 +242,7 @@ def sentence_11_a_nested_env_file_is_protected():
 
 
 @test
-def a_file_or_a_link_as_work_tree_entry_is_judged_as_it_is():
+def a_git_entry_that_is_a_file_or_a_link_is_checked():
     refused("fifo", lambda repo: os.mkfifo(repo / "src/app/pipe"), "D08")
     refused("set-uid", lambda repo: os.chmod(repo / "src/app/main.c", 0o4755), "D11")
 

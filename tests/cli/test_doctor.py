@@ -52,7 +52,7 @@ class Repository:
 
 
 @test
-def a_prepared_repository_is_in_order():
+def doctor_passes_for_a_prepared_repository():
     with Repository() as repository:
         _, checks = repository.doctor()
         for name in ("git", "runtime-root", "fsync", "policies", "schemas", "trusted-dirs",
@@ -73,7 +73,7 @@ def a_runtime_root_that_git_sees_fails():
 
 
 @test
-def a_runtime_root_outside_is_fine_and_a_relative_one_is_not():
+def an_absolute_runtime_root_passes_and_a_relative_one_fails():
     with Repository() as repository:
         outside = repository.folder / "root"
         outside.mkdir()
@@ -134,7 +134,7 @@ def with_server(repository, **server):
 
 
 @test
-def a_runner_that_answers_is_in_order():
+def a_runner_that_answers_passes():
     with Repository() as repository:
         _, checks = with_server(repository)
         check(checks["policies"]["status"] == "ok", checks["policies"])
@@ -146,7 +146,7 @@ def a_runner_that_answers_is_in_order():
 
 
 @test
-def a_runner_without_its_tool_or_that_ends_is_not():
+def a_runner_that_lacks_its_tool_or_exits_fails():
     for server in ({"tools": [["other"]]}, {"hello": [{"exit": 3}]}):
         with Repository() as repository:
             code, checks = with_server(repository, **server)
@@ -156,14 +156,14 @@ def a_runner_without_its_tool_or_that_ends_is_not():
 
 
 @test
-def without_a_home_runs_stay_unsealed():
+def doctor_warns_that_runs_are_not_sealed_without_a_data_directory():
     with Repository() as repository:
         _, checks = repository.doctor(CORTEX_HOME=str(repository.folder / "none"))
         check(checks["ledger"]["status"] == "warn", checks["ledger"])
 
 
 @test
-def outside_of_a_repository_it_says_nothing_about_one():
+def outside_a_repository_doctor_skips_the_repository_checks():
     with Folder() as folder:
         done = run(BIN, "doctor", "--json", cwd=folder, env={**ENV, "HOME": str(folder)})
         names = {one["name"] for one in json.loads(done.stdout)["checks"]}
@@ -207,7 +207,7 @@ class Home:
 
 
 @test
-def a_home_that_is_well():
+def doctor_passes_for_a_healthy_data_directory():
     with Home() as home:
         code, checks = home.doctor()
         check(code == 0, checks)
@@ -221,7 +221,7 @@ def a_home_that_is_well():
 
 
 @test
-def a_home_that_is_not_well():
+def doctor_reports_a_damaged_data_directory():
     with Home() as home:
         home.path.chmod(0o755)
         _, checks = home.doctor()

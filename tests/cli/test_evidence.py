@@ -71,7 +71,7 @@ def page_of(path):
 
 
 @sandboxed
-def runs_commits_decisions_and_memories_are_handed_over():
+def evidence_of_runs_commits_decisions_and_memories_verifies():
     with Folder() as folder:
         story = Story(folder)
         repo = story.repo
@@ -193,7 +193,7 @@ def hostile_text_is_inert():
 
 
 @test
-def what_was_erased_is_missing_and_said_to_be():
+def erased_content_is_missing_and_reported():
     with Folder() as folder:
         repo = Repo(folder)
         memory = fact(repo)
@@ -206,7 +206,7 @@ def what_was_erased_is_missing_and_said_to_be():
 
 
 @test
-def the_page_holds_nothing_that_runs_and_says_so():
+def the_evidence_page_has_no_scripts_and_a_strict_policy():
     with Folder() as folder:
         repo = Repo(folder)
         path = make(repo, fact(repo))
@@ -222,7 +222,7 @@ def the_page_holds_nothing_that_runs_and_says_so():
 
 
 @test
-def files_that_are_no_evidence_are_refused():
+def files_that_are_not_evidence_are_refused():
     with Folder() as folder:
         head = '<!DOCTYPE html>\n<html lang="en" data-cortex-evidence="1">\n'
         block = '<script type="application/vnd.cortex.evidence" id="evidence">\n'

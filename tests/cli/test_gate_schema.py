@@ -54,7 +54,7 @@ def the_answer_as_sarif_and_junit():
 
 
 @test
-def what_cannot_be_judged_is_said():
+def unreadable_documents_and_schemas_are_reported():
     with Folder() as folder:
         for schema, instance in (({"tpye": "null"}, 1), ({"$ref": "http://x.test/"}, 1),
                                  ({"type": "null"}, "{"), ({"type": "null"}, '{"a":1,"a":2}'),

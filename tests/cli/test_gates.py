@@ -97,7 +97,7 @@ def a_command_is_allowed_or_rejected_in_four_forms():
 
 
 @test
-def options_of_the_gate_count():
+def options_change_the_command_gate():
     with Folder() as folder:
         repo = make_repo(folder)
         cortex("gate", "command", "echo a://b", code=4, cwd=repo)

@@ -516,7 +516,7 @@ def every_command_has_a_row():
 
 
 @test
-def the_eye_sees():
+def the_detector_finds_active_text():
     """It would find each of them."""
     for one in [*LINE.replace("[35;1m", "").replace("]0;t", "").replace("[2J", "").replace("31m", "")]:
         for terminal in (False, True):
@@ -536,7 +536,7 @@ def the_eye_sees():
 
 
 @test
-def hostile_data_acts_in_no_command():
+def hostile_data_is_escaped_by_every_command():
     with Folder() as folder:
         world = World(folder)
         eye = Eye(world.env, world.repo.path)
@@ -555,7 +555,7 @@ def hostile_data_acts_in_no_command():
 
 
 @test
-def hostile_words_act_in_no_command():
+def hostile_arguments_are_escaped_by_every_command():
     """Each option and each operand of the table, and one that there is not."""
     with Folder() as folder:
         (folder / "place").mkdir()
@@ -579,7 +579,7 @@ def hostile_words_act_in_no_command():
 
 
 @test
-def the_program_for_proofs_lets_nothing_act():
+def hostile_text_is_escaped_by_cortex_verify():
     with Folder() as folder:
         world = World(folder)
         eye = Eye(world.env, world.repo.path)
@@ -607,7 +607,7 @@ def a_patch_is_exact_in_a_pipe_and_shown_on_a_terminal():
 
 
 @test
-def there_is_one_way_out():
+def all_output_goes_through_one_escaping_function():
     """Output is written in src/cli/out.c and verify/main.c alone."""
     writes = re.compile(r"\b(v?f?printf|fputs|puts|fputc|putc|putchar|fwrite|perror|dprintf|psignal)\s*\("
                         r"|\bstd(err|out)\b|\bSTD(OUT|ERR)_FILENO\b")

@@ -39,7 +39,7 @@ def refused_planner(repo, done, answer, gate, reason=None):
 
 
 @test
-def no_planner_is_a_usage_error():
+def a_missing_planner_is_a_usage_error():
     with Folder() as folder:
         repo = with_planner(folder, "exit 1\n", roles=False)
         done, answer = intent(repo)
@@ -49,7 +49,7 @@ def no_planner_is_a_usage_error():
 
 
 @test
-def one_of_contract_and_intent():
+def contract_and_intent_exclude_each_other():
     with Folder() as folder:
         repo = Repo(folder)
         check(repo.cortex("run").returncode == 2)
@@ -121,7 +121,7 @@ def a_request_becomes_a_commit():
 
 
 @sandboxed
-def agents_behind_mcp():
+def an_mcp_agent_can_plan_and_work():
     python = pathlib.Path("/usr/bin/python3")
     if not python.exists():
         skip(f"there is no {python}")
@@ -184,7 +184,7 @@ def a_diagnosis_does_not_merge():
 
 
 @sandboxed
-def prose_around_the_contract():
+def prose_around_a_planned_contract_is_ignored():
     with Folder() as folder:
         repo = with_planner(folder, says("Sure! Here it is:\n" + json.dumps(planned())))
         done, answer = intent(repo)
@@ -193,7 +193,7 @@ def prose_around_the_contract():
 
 
 @sandboxed
-def a_reply_that_is_no_contract():
+def a_plan_that_is_not_a_contract_is_refused():
     bad = planned()
     del bad["acceptance_tests"]
     for value in (bad, planned(note="x"), [planned()], planned(task_id="../../etc/x"),
@@ -205,7 +205,7 @@ def a_reply_that_is_no_contract():
 
 
 @sandboxed
-def a_contract_that_breaks_a_lint():
+def a_planned_contract_that_breaks_a_lint_is_refused():
     with Folder() as folder:
         repo = with_planner(folder, says(planned(allowed_paths=["src/**"])))
         done, answer = intent(repo)
@@ -214,7 +214,7 @@ def a_contract_that_breaks_a_lint():
 
 
 @sandboxed
-def a_contract_with_wider_rights():
+def a_planned_contract_with_wider_permissions_is_refused():
     for change in ({"tool_permissions__network": "allow"}, {"tool_permissions__shell": "on-request"}):
         with Folder() as folder:
             repo = with_planner(folder, says(planned(**change)))
@@ -223,7 +223,7 @@ def a_contract_with_wider_rights():
 
 
 @sandboxed
-def a_contract_that_starts_elsewhere():
+def a_planned_contract_with_another_baseline_is_refused():
     with Folder() as folder:
         repo = with_planner(folder, says(planned(rollback__baseline_ref="HEAD~1")))
         done, answer = intent(repo)
@@ -246,7 +246,7 @@ def a_planner_cannot_write():
 
 
 @sandboxed
-def a_planner_that_hangs():
+def a_planner_that_hangs_is_ended():
     with Folder() as folder:
         settings = {"limits": {"command_sec": 1}}
         repo = with_planner(folder, "sleep 600\n", **settings)
@@ -256,7 +256,7 @@ def a_planner_that_hangs():
 
 
 @sandboxed
-def a_crash_after_planning():
+def a_crash_after_planning_is_cleaned_up():
     for event in (1, 4):
         with Folder() as folder:
             repo = with_planner(folder, says(planned()))
@@ -270,7 +270,7 @@ def a_crash_after_planning():
 
 
 @sandboxed
-def a_planner_that_fails():
+def a_planner_that_fails_ends_the_run():
     with Folder() as folder:
         repo = with_planner(folder, "echo broken >&2; exit 3\n")
         done, answer = intent(repo)
@@ -279,7 +279,7 @@ def a_planner_that_fails():
 
 
 @sandboxed
-def a_planner_that_was_changed():
+def a_planner_with_a_changed_program_is_refused():
     with Folder() as folder:
         repo = with_planner(folder, says(planned()))
         settings = json.loads((repo.path / "policies/cortex.json").read_text())
@@ -291,7 +291,7 @@ def a_planner_that_was_changed():
 
 
 @sandboxed
-def a_planner_that_needs_the_network():
+def a_planner_that_needs_the_network_needs_an_approval():
     with Folder() as folder:
         repo = with_planner(folder, says(planned()))
         settings = json.loads((repo.path / "policies/cortex.json").read_text())

@@ -85,7 +85,7 @@ def at_version(uri, version):
 
 
 @test
-def init_makes_a_home_once():
+def init_creates_a_data_directory_once():
     with Place(init=False) as p:
         done = p.json("init", p.folder / "a/b/c", "--scheme", "matrix-1", "--segment-size", "64K")
         assert done == {"home": os.path.realpath(p.folder / "a/b/c"), "scheme": "matrix-1"}
@@ -97,7 +97,7 @@ def init_makes_a_home_once():
 
 
 @test
-def nothing_is_written_into_a_home():
+def output_files_inside_a_data_directory_are_refused():
     """An output that names a home's own file would destroy it; homes in homes confuse."""
     with Place() as p:
         p.write()
@@ -130,7 +130,7 @@ def nothing_is_written_into_a_home():
 
 
 @test
-def what_cannot_be_delivered_is_not_begun():
+def an_unwritable_output_is_refused_before_the_work_begins():
     with Place() as p:
         uri = p.write()
         p.expect(3, "prove", "--fresh", uri, "-o", p.folder / "no/such/a.proof", err="cannot write")
@@ -138,7 +138,7 @@ def what_cannot_be_delivered_is_not_begun():
 
 
 @test
-def refusals_say_what_to_do():
+def errors_say_what_to_do_next():
     with Place() as p:
         uri = p.write()
         key, public = p.key()
@@ -171,7 +171,7 @@ def refusals_say_what_to_do():
 
 
 @test
-def the_home_is_found_as_documented():
+def the_data_directory_is_found_as_documented():
     with Place(init=False) as p:
         none = {"CORTEX_HOME": "", "XDG_DATA_HOME": ""}
         def where(env, *args):
@@ -188,7 +188,7 @@ def the_home_is_found_as_documented():
 
 
 @test
-def without_a_home_everything_says_how_to_make_one():
+def without_a_data_directory_errors_name_cortex_init():
     with Place(init=False) as p:
         for words in (["roots"], ["memory", "write", "Fact", FACT], ["memory", "list"],
                       ["snapshot"], ["log"], ["checkpoint"], ["tables", "status"],
@@ -276,7 +276,7 @@ def data_comes_from_argument_file_or_input():
 
 
 @test
-def what_may_not_be_written_is_refused_and_changes_nothing():
+def invalid_writes_are_refused_and_change_nothing():
     with Place() as p:
         uri = p.write()
         before = p.json("roots")
@@ -565,7 +565,7 @@ def apply_gives_the_roots_of_the_vectors():
 
 
 @test
-def apply_says_what_was_refused_and_which_line_is_wrong():
+def apply_reports_the_refused_operation_and_its_line():
     with Place() as p:
         fine = {"op": "write", "type": "Fact", "data": json.loads(FACT), "id": ulid(ABSENT)}
         text = "\n".join(map(json.dumps, [fine, fine]))
@@ -703,7 +703,7 @@ def sign_with(p, key, message):
 
 
 @test
-def keys_are_made_outside_the_home():
+def keys_are_created_outside_the_data_directory():
     with Place() as p:
         key, vkey = p.key("example.com/log")
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
@@ -872,7 +872,7 @@ def exports():
 
 
 @test
-def proofs_are_checked_by_others_without_the_home():
+def proofs_are_checked_without_the_data_directory():
     for scheme in ("cortex-1", "matrix-1"):
         with Place(scheme) as p:
             a, b = p.write(), p.write(GREY)
@@ -911,7 +911,7 @@ def proofs_are_checked_by_others_without_the_home():
 
 
 @test
-def a_compact_proof_says_the_same_in_less():
+def a_compact_proof_proves_the_same_in_fewer_bytes():
     with Place() as p:
         uris = [p.write(FACT.replace("blue", str(n))) for n in range(24)]
         edges = [p.ok("memory", "link", uris[0], "references", other) for other in uris[1:9]]
@@ -978,7 +978,7 @@ def every_damaged_proof_is_noticed():
 
 
 @test
-def prove_says_what_is_not_so():
+def prove_reports_absent_members():
     with Place() as p:
         uri = p.write()
         p.refused(2, "SnapshotNotFound", "prove", uri, "-o", "x")
@@ -1111,7 +1111,7 @@ def a_changed_log_never_holds():
 
 
 @test
-def changed_tables_are_told():
+def verify_reports_changed_tables():
     with Place() as p:
         uri, _ = filled(p)
         import sqlite3
@@ -1176,7 +1176,7 @@ def a_cut_journal_is_found_with_a_checkpoint():
 
 
 @test
-def tables_are_made_anew():
+def tables_are_rebuilt_from_the_log():
     with Place() as p:
         uri, _ = filled(p)
         roots = p.json("roots")
@@ -1196,7 +1196,7 @@ def tables_are_made_anew():
 
 
 @test
-def a_backup_is_a_home():
+def a_backup_is_a_complete_data_directory():
     with Place() as p:
         uri, _ = filled(p)
         copy = p.folder / "copy"
@@ -1283,7 +1283,7 @@ def erased_content_is_in_no_file():
 
 
 @test
-def scopes_let_read_what_they_say():
+def a_scope_grants_exactly_its_reads():
     with Place() as p:
         public = p.write(FACT, "Fact", "--tag", "public")
         private = p.write(GREY)
@@ -1332,7 +1332,7 @@ def scopes_let_read_what_they_say():
 
 
 @test
-def a_scope_is_checked_by_whom_it_was_given_to():
+def the_recipient_of_a_scope_can_check_it():
     """By cortex-verify, in a folder that has nothing but the scope and what is given for it."""
     with Place() as p:
         fact = p.write(FACT, "Fact", "--tag", "public")

@@ -63,7 +63,7 @@ def the_command_reference_names_each_command_and_option_that_is_there():
 
 
 @test
-def misuse_is_told_in_json_too():
+def usage_errors_are_reported_in_json():
     asked = 0
     for command in COMMANDS:
         if not any(option["name"] == "json" for option in command["options"]):
@@ -80,7 +80,7 @@ def misuse_is_told_in_json_too():
 
 
 @test
-def each_group_says_what_it_is_for():
+def each_group_of_commands_has_a_summary():
     words = [command["name"].split()[0] for command in COMMANDS]
     for word in {command["name"].split()[0] for command in COMMANDS if " " in command["name"]}:
         page = (PAGES / f"cortex-{word}.1").read_text()
@@ -107,7 +107,7 @@ def all_pages():
 
 
 @test
-def the_pages_of_contracts_and_homes_leave_nothing_out():
+def the_manual_covers_every_contract_field_and_data_file():
     schema = json.loads((ROOT / "schemas/task_contract.v1.json").read_text())
     page = (ROOT / "docs/formats/contract.md").read_text()
     must, may = page.split("## What must be there")[1].split("## What may be there")
@@ -127,7 +127,7 @@ def the_pages_of_contracts_and_homes_leave_nothing_out():
 
 
 @test
-def groff_has_nothing_to_say():
+def groff_reports_no_warning():
     groff = shutil.which("groff")
     if groff is None:
         skip("groff is not installed")
@@ -139,7 +139,7 @@ def groff_has_nothing_to_say():
 
 
 @test
-def mandoc_has_nothing_to_say():
+def mandoc_reports_no_warning():
     mandoc = shutil.which("mandoc")
     if mandoc is None:
         skip("mandoc is not installed")

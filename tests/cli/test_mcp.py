@@ -87,7 +87,7 @@ def refused(repo, done, answer, gate, reason=None):
 
 
 @sandboxed
-def an_agent_behind_mcp_does_the_work():
+def an_mcp_agent_does_the_work():
     with Folder() as folder:
         repo = agent_repo(folder, good(actions=[
             {"notify": ["codex/event", {"msg": {"type": "patch_apply_begin",
@@ -137,17 +137,17 @@ def a_thread_goes_on(name, **server):
 
 
 @sandboxed
-def a_thread_goes_on_in_the_fix_loop():
+def an_mcp_thread_continues_in_the_fix_loop():
     a_thread_goes_on("threadId")
 
 
 @sandboxed
-def a_thread_goes_on_by_its_older_name():
+def an_mcp_thread_continues_by_its_older_name():
     a_thread_goes_on("conversationId", required={"codex-reply": ["conversationId", "prompt"]})
 
 
 @sandboxed
-def what_agents_say_counts_for_nothing():
+def claims_of_agents_are_not_trusted():
     for turn, gate in (
             (good(writes={"README.md": "mine now\n"}), "diff"),
             (good(output="Sure! " + json.dumps(reply())), "output_schema"),
@@ -164,7 +164,7 @@ def what_agents_say_counts_for_nothing():
 
 
 @sandboxed
-def approvals_follow_the_contract():
+def mcp_approval_requests_are_answered_by_the_contract():
     ask = {"ask": ["elicitation/create", {"codex_elicitation": "exec-approval",
                                           "codex_command": ["make", "all"]}]}
     with Folder() as folder:  # never: every request is answered, and the answer is no
@@ -191,7 +191,7 @@ def approvals_follow_the_contract():
 
 
 @sandboxed
-def servers_that_do_not_keep_to_the_protocol():
+def mcp_servers_that_break_the_protocol_are_refused():
     for server in (
             {"hello": [{"say": "Welcome to the agent!"}]},
             {"hello": [{"complain": "no licence"}, {"exit": 3}]},
@@ -210,7 +210,7 @@ def servers_that_do_not_keep_to_the_protocol():
 
 
 @sandboxed
-def a_server_that_hangs_is_ended():
+def an_mcp_server_that_hangs_is_ended():
     with Folder() as folder:
         repo = agent_repo(folder, good(actions=[{"hang": True}]))
         done, answer = repo.run(contract(timeout_retry__timeout_sec=2))

@@ -53,7 +53,7 @@ def error_of(done):
 
 
 @test
-def usage_errors_are_json_too():
+def usage_errors_of_new_commands_are_json():
     with Folder() as folder:
         p = Place(folder)
         for words in (["run", "--json"], ["run", "--json", "--nonsense", "x"],
@@ -78,7 +78,7 @@ def errors_name_a_place_only_where_there_is_one():
 
 
 @test
-def the_main_branch_is_the_one_there_is():
+def the_only_branch_is_the_main_branch():
     for branch, also, wanted in (("main", None, "main"), ("master", None, "master"),
                                  ("trunk", None, "trunk"), ("feature/x", "main", "main"),
                                  ("feature/x", "master", "master")):
@@ -130,7 +130,7 @@ def a_repository_without_commits():
 
 
 @test
-def nothing_waits_for_a_fifo():
+def a_fifo_is_refused_without_waiting():
     with Folder() as folder:
         p = Place(folder)
         p.cortex("init")
@@ -145,7 +145,7 @@ def nothing_waits_for_a_fifo():
 
 
 @test
-def what_no_run_would_accept_is_not_written():
+def contract_new_refuses_invalid_contracts():
     with Folder() as folder:
         p = Place(folder)
         p.cortex("init")
@@ -198,7 +198,7 @@ def runners_and_new_contracts_answer_programs():
 
 
 @test
-def a_work_tree_that_cannot_be_made_leaves_nothing():
+def a_work_tree_that_cannot_be_created_leaves_no_files():
     with Folder() as folder:
         p = Place(folder)
         p.cortex("init")
@@ -221,7 +221,7 @@ def a_work_tree_that_cannot_be_made_leaves_nothing():
 
 
 @test
-def only_folders_are_runs():
+def entries_that_are_not_directories_are_not_runs():
     with Folder() as folder:
         p = Place(folder)
         p.cortex("init")

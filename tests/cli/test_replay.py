@@ -65,7 +65,7 @@ def contents(folder):
 # --- rehydrate ----------------------------------------------------------------------------------------
 
 @test
-def golden_runs_are_told_again():
+def golden_runs_replay_as_recorded():
     with Folder() as folder:
         repo = Repo(folder)
         for scenario in SCENARIOS:
@@ -91,7 +91,7 @@ def golden_runs_are_told_again():
 
 
 @test
-def without_a_seal_it_could_not_be_checked():
+def replay_of_an_unsealed_run_exits_with_3():
     with Folder() as folder:
         repo = Repo(folder)
         done, told = replay(repo, place(repo, "success"))
@@ -118,7 +118,7 @@ def a_changed_bundle_fails():
 
 
 @test
-def reports_must_say_what_the_events_say():
+def reports_must_agree_with_the_events():
     with Folder() as folder:
         repo = Repo(folder)
         bundle = place(repo, "out_of_scope")
@@ -134,7 +134,7 @@ def reports_must_say_what_the_events_say():
 
 
 @test
-def events_that_cannot_be_read_are_a_finding():
+def unreadable_events_are_a_finding():
     with Folder() as folder:
         repo = Repo(folder)
         bundle = place(repo, "success")
@@ -147,7 +147,7 @@ def events_that_cannot_be_read_are_a_finding():
 
 
 @test
-def what_is_not_there_is_said():
+def missing_runs_are_reported():
     with Folder() as folder:
         repo = Repo(folder)
         for name in ("run_20260101_000000_00000000000000000000000000000000", "nothing/here"):
@@ -252,7 +252,7 @@ def keys(report):
 
 
 @test
-def golden_runs_are_done_again():
+def golden_runs_reexecute_as_recorded():
     with Folder() as folder:
         repo = Repo(folder)
         for scenario in SCENARIOS:
@@ -293,7 +293,7 @@ def a_run_with_changes_never_passes_without_its_patch():
 
 
 @test
-def another_patch_is_another_tree():
+def a_changed_patch_gives_another_tree():
     with Folder() as folder:
         repo = Repo(folder)
         bundle = place(repo, "success")
@@ -305,7 +305,7 @@ def another_patch_is_another_tree():
 
 
 @test
-def names_are_made_again():
+def names_of_changed_files_are_derived_again():
     with Folder() as folder:
         repo = Repo(folder)
         bundle = place(repo, "success")
@@ -339,7 +339,7 @@ def exit_classes_and_status_of_tests_are_hard():
 
 
 @test
-def a_baseline_that_is_not_there_cannot_be_checked():
+def a_missing_baseline_exits_with_3():
     with Folder() as folder:
         repo = Repo(folder)
         bundle = place(repo, "success")
@@ -350,7 +350,7 @@ def a_baseline_that_is_not_there_cannot_be_checked():
 
 
 @test
-def another_agent_is_noticed():
+def a_changed_agent_is_a_difference():
     with Folder() as folder:
         repo = Repo(folder)
         bundle = place(repo, "success")

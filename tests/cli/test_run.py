@@ -105,7 +105,7 @@ def wildcards_in_allowed_paths():
 
 
 @sandboxed
-def a_permission_above_the_role():
+def a_permission_above_the_role_is_refused():
     with Folder() as folder:
         repo = Repo(folder)
         done, answer = repo.run(contract(tool_permissions__network="allow"),
@@ -114,7 +114,7 @@ def a_permission_above_the_role():
 
 
 @sandboxed
-def a_reply_with_prose_around_it():
+def prose_around_a_reply_is_ignored():
     with Folder() as folder:
         repo = Repo(folder)
         text = "Sure! Here it is: " + json.dumps(reply())
@@ -123,7 +123,7 @@ def a_reply_with_prose_around_it():
 
 
 @sandboxed
-def a_reply_that_breaks_the_schema():
+def a_reply_that_breaks_the_schema_is_refused():
     with Folder() as folder:
         repo = Repo(folder)
         done, answer = repo.run(contract(), script((GOOD_OPS, reply(extra=1))))
@@ -131,7 +131,7 @@ def a_reply_that_breaks_the_schema():
 
 
 @sandboxed
-def a_reply_for_another_task():
+def a_reply_for_another_task_is_refused():
     with Folder() as folder:
         repo = Repo(folder)
         done, answer = repo.run(contract(), script((GOOD_OPS, reply("other_task"))))
@@ -139,7 +139,7 @@ def a_reply_for_another_task():
 
 
 @sandboxed
-def an_agent_that_gives_up_is_believed():
+def an_agent_that_reports_failure_ends_the_run():
     with Folder() as folder:
         repo = Repo(folder)
         done, answer = repo.run(contract(), script((GOOD_OPS, reply(status="BLOCKED"))))
@@ -155,7 +155,7 @@ def a_script_without_turns():
 
 
 @sandboxed
-def an_operation_that_cannot_be_done():
+def an_impossible_operation_ends_the_run():
     with Folder() as folder:
         repo = Repo(folder)
         done, answer = repo.run(contract(), script(([["delete", "src/app/none.c"]], reply())))
@@ -175,7 +175,7 @@ def every_rollback_restores():
 
 
 @sandboxed
-def what_an_agent_commits_is_judged_too():
+def commits_of_an_agent_pass_the_diff_gate():
     with Folder() as folder:
         repo = Repo(folder)
         ops = [["write", "secret.txt", "x\n"], ["git", "add", "-A"], ["git", "commit", "-m", "one"],
@@ -185,7 +185,7 @@ def what_an_agent_commits_is_judged_too():
 
 
 @sandboxed
-def commits_inside_the_paths_are_fine():
+def commits_inside_the_allowed_paths_are_accepted():
     with Folder() as folder:
         repo = Repo(folder)
         ops = [*GOOD_OPS, ["git", "add", "-A"], ["git", "commit", "-m", "mine"]]
@@ -215,7 +215,7 @@ def missing_outputs_enter_the_fix_loop():
 
 
 @sandboxed
-def missing_outputs_end_the_run_in_the_end():
+def missing_outputs_end_the_run_after_the_fix_loop():
     with Folder() as folder:
         repo = Repo(folder)
         done, answer = repo.run(contract(), script(([], reply())))
@@ -270,7 +270,7 @@ def a_relative_runtime_root_is_refused():
 
 
 @test
-def without_a_home_nothing_starts():
+def without_a_data_directory_no_run_starts():
     with Folder() as folder:
         repo = Repo(folder, bare_home=True)
         done, _ = repo.run(contract(), script((GOOD_OPS, reply())))
@@ -308,7 +308,7 @@ def refusals(repo, path):
 
 
 @sandboxed
-def explain_and_run_refuse_the_same():
+def explain_and_run_refuse_the_same_contracts():
     """A runner that the policy bars, one that is not pinned, a test whose program nothing has."""
     barred = exec_config("scripts/agent.sh", runner={"mcp_only": True, "default": "tool"})
     unpinned = exec_config("scripts/agent.sh", integrations={})
@@ -371,7 +371,7 @@ def follow_prints_each_event():
 
 
 @sandboxed
-def secrets_of_the_environment_stay_out():
+def secrets_of_the_environment_are_not_recorded():
     with Folder() as folder:
         repo = Repo(folder)
         secret = "hunter2-very-secret-value"

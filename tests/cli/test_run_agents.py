@@ -15,7 +15,7 @@ from run_kit import (AGENT, GOOD_OPS, approve, contract, exec_config, exec_repo,
 
 
 @sandboxed
-def a_wide_path_with_an_approval():
+def a_wide_path_is_allowed_by_an_approval():
     with Folder() as folder:
         repo, key = with_policies(folder)
         value = contract(allowed_paths=["src/"])
@@ -42,7 +42,7 @@ def an_approval_for_another_contract_approves_nothing():
 
 
 @sandboxed
-def a_changed_script_with_an_approval():
+def a_changed_script_is_allowed_by_an_approval():
     with Folder() as folder:
         repo, key = with_policies(folder)
         value = contract(allowed_paths=["src/app/", "scripts/test.sh"])
@@ -55,7 +55,7 @@ def a_changed_script_with_an_approval():
 
 
 @sandboxed
-def waiting_for_an_approval():
+def a_run_waits_for_an_approval():
     with Folder() as folder:
         repo, key = with_policies(folder)
         value = contract(allowed_paths=["src/"])
@@ -76,7 +76,7 @@ def waiting_for_an_approval():
 
 
 @sandboxed
-def a_program_does_the_work():
+def an_exec_agent_does_the_work():
     with Folder() as folder:
         repo, _ = exec_repo(folder, AGENT % json.dumps(reply()))
         done, answer = repo.run(contract())
@@ -92,7 +92,7 @@ def a_program_does_the_work():
 
 
 @sandboxed
-def a_program_that_fails():
+def an_exec_agent_that_fails_ends_the_run():
     with Folder() as folder:
         repo, _ = exec_repo(folder, "#!/bin/sh\necho broken >&2\nexit 3\n")
         done, answer = repo.run(contract())
@@ -101,7 +101,7 @@ def a_program_that_fails():
 
 
 @sandboxed
-def a_program_that_hangs():
+def an_exec_agent_that_hangs_is_ended():
     with Folder() as folder:
         repo, _ = exec_repo(folder, "#!/bin/sh\nsleep 600\n")
         done, answer = repo.run(contract(timeout_retry__timeout_sec=1))
@@ -142,7 +142,7 @@ def reviewed(folder, does, verdict):
 
 
 @sandboxed
-def an_agent_reviews():
+def an_agent_can_review():
     with Folder() as folder:
         repo = reviewed(folder, ":", "PASS")
         done, answer = repo.run(contract(), script((GOOD_OPS, reply())))
@@ -160,7 +160,7 @@ def an_agent_that_fails_as_reviewer_is_not_replaced():
 
 
 @sandboxed
-def a_reviewer_that_says_no_enters_the_fix_loop():
+def a_rejecting_reviewer_starts_the_fix_loop():
     with Folder() as folder:
         repo = reviewed(folder, ":", "FAIL")
         done, answer = repo.run(contract(timeout_retry__max_retries=1),

@@ -161,7 +161,7 @@ def said(repo, answer):
 
 
 @sandboxed
-def without_network_nobody_is_reached():
+def without_network_no_host_is_reached():
     if not os.path.exists("/bin/bash"):
         skip("the agent of this test calls with bash")
     with Folder() as folder, Listener() as server:
@@ -172,7 +172,7 @@ def without_network_nobody_is_reached():
 
 
 @sandboxed
-def network_on_request_is_a_route_once():
+def network_on_request_is_granted_once():
     if not os.path.exists("/bin/bash"):
         skip("the agent of this test calls with bash")
     with Folder() as folder, Listener() as server:
@@ -299,7 +299,7 @@ def tries(repo, approval, why):
 
 
 @sandboxed
-def forged_and_foreign_approvals():
+def forged_approvals_and_those_of_other_runs_are_refused():
     with Folder() as folder, Folder() as elsewhere:
         repo, key = with_policies(folder)
         value = contract(allowed_paths=["src/"])
@@ -334,7 +334,7 @@ def forged_and_foreign_approvals():
 
 
 @sandboxed
-def an_expired_approval():
+def an_expired_approval_is_refused():
     with Folder() as folder:
         repo, key = with_policies(folder)
         path = repo.base / "short.json"
@@ -354,7 +354,7 @@ def an_expired_approval():
 
 
 @sandboxed
-def a_nonce_is_used_also_when_the_run_fails():
+def a_failed_run_uses_its_nonce():
     with Folder() as folder:
         repo, key = with_policies(folder)
         value = contract(allowed_paths=["src/"])
@@ -394,7 +394,7 @@ def an_approval_does_not_count_again_after_its_folder_was_restored():
 
 
 @sandboxed
-def two_runs_want_one_approval():
+def one_approval_serves_one_of_two_runs():
     """Whoever records the nonce first has it."""
     with Folder() as folder:
         repo, key = with_policies(folder)

@@ -53,7 +53,7 @@ def the_seal_decides():
 
 
 @test
-def what_cannot_be_checked_is_no_verdict():
+def a_bundle_that_cannot_be_checked_exits_with_3():
     with Folder() as folder:
         path = place(folder)
         for args in ([folder / "nothing"], [path, "--seal", folder / "nothing"], ["run_unknown"],
@@ -110,7 +110,7 @@ def an_archive_is_the_bundle():
 
 
 @test
-def what_is_no_bundle_is_not_shown():
+def folders_that_are_not_bundles_are_not_shown():
     with Folder() as folder:
         empty = folder / "empty"
         empty.mkdir()
@@ -136,7 +136,7 @@ def a_bundle_with_a_link_is_not_exported():
 
 
 @test
-def the_views_show_what_is_there():
+def views_show_the_recorded_events_and_reports():
     with Folder() as folder:
         repo = Repo(folder, bare_home=True)
         for name in ("runs", "locks", "worktrees", "approvals", "active/runs"):
@@ -207,7 +207,7 @@ def locked_repo(folder):
 
 
 @test
-def stale_locks_are_told_and_released():
+def stale_locks_are_reported_and_released():
     with Folder() as folder:
         repo, dead = locked_repo(folder)
         lock(repo, "src/dead", dead)
@@ -232,7 +232,7 @@ def stale_locks_are_told_and_released():
 
 
 @test
-def cleanup_is_dry_until_told_otherwise():
+def cleanup_changes_nothing_without_apply():
     with Folder() as folder:
         repo, dead = locked_repo(folder)
         run_id = "run_20260101_000000_00000000000000000000000000000000"
@@ -267,7 +267,7 @@ def cleanup_is_dry_until_told_otherwise():
 
 
 @test
-def cleanup_leaves_the_living_alone():
+def cleanup_does_not_touch_live_runs():
     with Folder() as folder:
         repo, _ = locked_repo(folder)
         run_id = "run_20260101_000000_00000000000000000000000000000001"

@@ -94,7 +94,7 @@ def slow_contract(task_id="slow_task_1", **more):
 
 
 @sandboxed
-def a_termination_ends_in_order():
+def sigterm_ends_a_run_in_order():
     with Folder() as folder:
         repo = slow(folder)
         before = repo.head("main")
@@ -148,7 +148,7 @@ def ended_twice(first, second):
 
 
 @sandboxed
-def a_run_that_died_before_its_first_event_is_ended_whole():
+def a_run_that_died_before_its_first_event_is_cleaned_up():
     """Its trace id stands in a file, and no event says it: the one of the events counts."""
     with Folder() as folder:
         repo = slow(folder)
@@ -171,7 +171,7 @@ def a_run_that_died_before_its_first_event_is_ended_whole():
 
 
 @test
-def before_the_first_run_there_is_nothing_to_tell():
+def before_the_first_run_lists_are_empty():
     with Folder() as folder:
         repo = Repo(folder)
         check(not repo.root.exists(), repo.root)
@@ -190,7 +190,7 @@ def a_second_signal_ends_at_once():
 
 
 @sandboxed
-def also_when_the_second_is_another():
+def a_second_different_signal_ends_at_once():
     ended_twice(signal.SIGINT, signal.SIGTERM)
 
 
@@ -233,7 +233,7 @@ def holder_dies_at(event_type, argv):
 
 
 @sandboxed
-def a_run_outlives_the_holder_of_the_home():
+def a_run_survives_the_death_of_the_writer_process():
     if not os.path.exists(sibling("cortex-holder")):
         skip("there is no cortex-holder")
     for event_type in ("RUN_CREATED", "RUNNER_STARTED", "TEST_RESULT"):
@@ -241,13 +241,13 @@ def a_run_outlives_the_holder_of_the_home():
 
 
 @sandboxed
-def a_run_outlives_the_server():
+def a_run_survives_the_death_of_the_server():
     holder_dies_at("CANDIDATE_COMMITTED", lambda repo: [
         BIN, "serve", "--home", repo.home, "--listen", "127.0.0.1:0", "--json"])
 
 
 @sandboxed
-def a_run_outlives_the_run_that_holds_the_home():
+def a_run_survives_the_death_of_the_run_that_writes():
     with Folder() as folder:
         repo = slow(folder)
         first = Following(repo, slow_contract())
@@ -268,7 +268,7 @@ def a_run_outlives_the_run_that_holds_the_home():
 
 
 @sandboxed
-def of_two_runs_on_one_path_one_is_refused():
+def one_of_two_runs_on_the_same_path_is_refused():
     """Both come at once; who has the lock waits for a signature until the other has ended."""
     with Folder() as folder:
         repo, key = with_policies(folder)
@@ -291,7 +291,7 @@ def of_two_runs_on_one_path_one_is_refused():
 
 
 @sandboxed
-def of_two_runs_on_two_paths_none_is_refused():
+def two_runs_on_different_paths_both_succeed():
     """Each waits with its lock until the other has its own."""
     with Folder() as folder:
         repo, key = with_policies(folder)

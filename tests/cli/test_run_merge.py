@@ -46,7 +46,7 @@ def a_dirty_main_is_not_touched():
 
 
 @sandboxed
-def a_moved_main_is_merged_and_judged_again():
+def a_moved_main_is_merged_and_checked_again():
     with Folder() as folder:
         repo = Repo(folder)
         baseline = repo.head()
@@ -82,7 +82,7 @@ def a_conflict_with_a_moved_main_is_refused():
 
 
 @sandboxed
-def a_locked_path_refuses():
+def a_locked_path_refuses_a_run():
     with Folder() as folder:
         repo = Repo(folder)
         repo.cortex("run", repo.keep("c.json", contract()), "--dry-run")
@@ -111,7 +111,7 @@ def a_locked_path_refuses():
 
 
 @sandboxed
-def runs_side_by_side():
+def parallel_runs_merge_one_after_the_other():
     """Disjoint paths: all succeed, whoever merges first; the journal has all of them."""
     with Folder() as folder:
         repo = Repo(folder, files={f"part{i}/x.c": "int x;\n" for i in range(3)})
@@ -142,7 +142,7 @@ def runs_side_by_side():
 
 
 @sandboxed
-def an_interrupt_ends_in_order():
+def sigint_ends_a_run_in_order():
     with Folder() as folder:
         repo = Repo(folder, files={"scripts/slow.sh": "x"})
         repo.write("scripts/test.sh", "#!/bin/sh\nsleep 120\n", True)
@@ -210,7 +210,7 @@ KILL_BOTH = ("read -r _ _ _ governor _ < /proc/$PPID/stat", "kill -KILL $governo
 
 
 @sandboxed
-def a_checkout_that_did_not_follow_is_brought_along():
+def a_stale_checkout_is_updated():
     """Its git dies after main has moved: the run says so, and cleanup ends what was begun."""
     with Folder() as folder:
         repo = Repo(folder)

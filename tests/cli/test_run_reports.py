@@ -119,7 +119,7 @@ LEAVES = "import os\nos._exit(0)\n"
 
 
 @sandboxed
-def code_that_leaves_with_zero_passes_by_its_exit_code_alone():
+def without_a_report_exit_code_0_passes():
     need_pytest()
     with Folder() as folder:
         repo = project(folder)
@@ -129,7 +129,7 @@ def code_that_leaves_with_zero_passes_by_its_exit_code_alone():
 
 
 @sandboxed
-def code_that_leaves_with_zero_has_no_report():
+def a_demanded_report_is_missing_when_the_code_exits_with_0():
     need_pytest()
     with Folder() as folder:
         found = rejected(project(folder), with_xml(), wrote("src/calc.py", LEAVES),
@@ -138,7 +138,7 @@ def code_that_leaves_with_zero_has_no_report():
 
 
 @sandboxed
-def what_ran_at_the_baseline_runs_again_and_is_counted():
+def tests_of_the_baseline_are_counted_again():
     need_pytest()
     with Folder() as folder:
         repo = project(folder)
@@ -171,7 +171,7 @@ def found_by_verify(repo, answer):
 
 
 @sandboxed
-def counts_that_are_not_those_of_the_recorded_report_are_found():
+def counts_that_differ_from_the_recorded_report_are_found():
     need_pytest()
     with Folder() as folder:
         repo = project(folder)
@@ -206,7 +206,7 @@ def counts_that_are_not_those_of_the_recorded_report_are_found():
 
 
 @sandboxed
-def a_run_that_died_after_a_test_keeps_what_its_report_said():
+def a_run_that_died_after_a_test_keeps_the_report_of_the_test():
     need_pytest()
     with Folder() as folder:
         repo = project(folder)
@@ -245,7 +245,7 @@ def a_test_that_is_skipped_now_is_named():
 
 
 @sandboxed
-def a_test_that_is_gone_now_is_named():
+def a_removed_test_is_named():
     need_pytest()
     with Folder() as folder:
         rejected(project(folder), with_xml(same_as_baseline=True),
@@ -254,7 +254,7 @@ def a_test_that_is_gone_now_is_named():
 
 
 @sandboxed
-def without_the_baseline_only_the_number_counts():
+def without_a_baseline_only_the_number_of_tests_is_compared():
     need_pytest()
     with Folder() as folder:
         repo = project(folder)
@@ -268,7 +268,7 @@ def without_the_baseline_only_the_number_counts():
 
 
 @sandboxed
-def a_baseline_without_a_report_is_nothing_to_compare_with():
+def a_baseline_without_a_report_is_not_compared():
     need_pytest()
     with Folder() as folder:
         repo = project(folder)
@@ -279,7 +279,7 @@ def a_baseline_without_a_report_is_nothing_to_compare_with():
 
 
 @sandboxed
-def a_report_that_is_a_link_is_not_taken():
+def a_report_that_is_a_link_is_not_accepted():
     need_pytest()
     with Folder() as folder:
         rejected(project(folder), with_xml(),
@@ -288,7 +288,7 @@ def a_report_that_is_a_link_is_not_taken():
 
 
 @sandboxed
-def a_report_that_is_a_pipe_or_unreadable_is_not_taken():
+def a_report_that_is_a_pipe_or_unreadable_is_not_accepted():
     need_pytest()
     with Folder() as folder:
         repo = project(folder)
@@ -302,7 +302,7 @@ def a_report_that_is_a_pipe_or_unreadable_is_not_taken():
 
 
 @sandboxed
-def a_report_that_was_there_before_is_not_taken():
+def a_report_from_before_the_test_is_not_accepted():
     need_pytest()
     with Folder() as folder:
         value = with_xml()
@@ -313,7 +313,7 @@ def a_report_that_was_there_before_is_not_taken():
 
 
 @sandboxed
-def a_fix_attempt_has_a_report_of_its_own():
+def each_fix_attempt_has_its_own_report():
     need_pytest()
     with Folder() as folder:
         repo = project(folder)
@@ -337,7 +337,7 @@ def with_tap(**more):
 
 
 @sandboxed
-def node_says_it_on_its_standard_output():
+def a_report_of_node_is_read_from_standard_output():
     need_node()
     with Folder() as folder:
         repo = project(folder)
@@ -352,7 +352,7 @@ def node_says_it_on_its_standard_output():
 
 
 @sandboxed
-def node_counts_a_file_that_left_as_a_test():
+def node_counts_an_exited_file_as_a_test():
     need_node()
     with Folder() as folder:
         repo = project(folder)
@@ -386,7 +386,7 @@ def node_by_npm_writes_a_file():
 # --- what is told -----------------------------------------------------------------------------------
 
 @sandboxed
-def names_of_tests_do_not_reach_the_terminal_as_they_are():
+def names_of_tests_are_escaped_on_the_terminal():
     with Folder() as folder:
         repo = project(folder)
         value = task("scripts/said.sh", {"format": "tap", "min_tests": 1, "same_as_baseline": True},
@@ -411,7 +411,7 @@ def names_of_tests_do_not_reach_the_terminal_as_they_are():
 
 
 @sandboxed
-def a_report_that_comes_out_otherwise_is_a_difference_of_the_reexecution():
+def a_changed_report_is_a_difference_of_the_reexecution():
     with Folder() as folder:
         repo = project(folder)
         value = task("scripts/said.sh", {"format": "tap", "min_tests": 1, "same_as_baseline": True},
@@ -437,7 +437,7 @@ def a_report_that_comes_out_otherwise_is_a_difference_of_the_reexecution():
 # --- contracts --------------------------------------------------------------------------------------
 
 @test
-def contracts_with_a_demand_that_cannot_be_are_refused():
+def contracts_with_an_invalid_report_demand_are_refused():
     tap = {"format": "tap", "min_tests": 1}
     cases = [({"format": "xunit", "min_tests": 1}, "/acceptance_tests/0/report/format"),
              ({"format": "tap", "min_tests": 0}, "/acceptance_tests/0/report/min_tests"),
@@ -468,7 +468,7 @@ def contracts_with_a_demand_that_cannot_be_are_refused():
 
 
 @test
-def contracts_with_a_demand_are_explained_and_resolved():
+def contracts_with_a_report_demand_are_explained_and_resolved():
     with Folder() as folder:
         repo = project(folder)
         demand = {"format": "junit", "path": "report.xml", "min_tests": 3, "same_as_baseline": True}

@@ -118,7 +118,7 @@ def private_folders_of_one_program_are_gone_for_the_next():
 
 
 @test
-def other_work_trees_the_home_of_the_ledger_and_the_users_home_are_not_there():
+def other_work_trees_the_data_directory_and_the_users_home_are_invisible():
     with Folder() as folder:
         for name in ("root/worktrees/mine", "root/worktrees/other", "root/runs/r", "home", "user"):
             (folder / name).mkdir(parents=True)
@@ -136,7 +136,7 @@ def other_work_trees_the_home_of_the_ledger_and_the_users_home_are_not_there():
 
 
 @test
-def links_and_dots_lead_nowhere():
+def links_and_parent_paths_do_not_leave_the_sandbox():
     with Folder() as folder:
         (folder / "tree").mkdir()
         (folder / "outside").write_text("s3cret")
@@ -150,7 +150,7 @@ def links_and_dots_lead_nowhere():
 
 
 @test
-def secrets_of_the_machine_are_not_there():
+def files_of_the_machine_with_secrets_are_invisible():
     answer = shell("cat /etc/shadow /etc/sudoers /root/.ssh/* /home/*/.ssh/* /var/lib/*/* "
                    "/etc/ssh/* /etc/ssl/private/*")
     check(answer["stdout"] == "", answer["stdout"])
@@ -159,7 +159,7 @@ def secrets_of_the_machine_are_not_there():
 # --- other processes, the kernel -------------------------------------------------------------------
 
 @test
-def nobody_else_is_there_to_be_killed_or_read():
+def processes_of_the_machine_are_invisible():
     with subprocess.Popen(["/bin/sleep", "600"], env={"NAME_OF": "s3cret"}) as victim:
         try:
             answer = shell(f"""
@@ -209,7 +209,7 @@ def system_calls_of_the_list_are_denied():
 
 
 @test
-def what_programs_can_do_without_is_not_there():
+def io_uring_and_clone3_are_absent():
     check(calls("""
         zero = b"\\0" * 128
         print(call(425, 1, zero), call(426, 0, 0, 0, 0, 0, 0), call(427, 0, 0, 0, 0),  # io_uring
@@ -266,7 +266,7 @@ def no_connection_reaches_the_machine():
 
 
 @test
-def abstract_sockets_of_the_machine_are_out_of_reach():
+def abstract_sockets_of_the_machine_are_unreachable():
     name = f"\0cortex-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(name)
@@ -323,7 +323,7 @@ def the_environment_is_an_allowlist():
 
 
 @test
-def who_watches_can_be_neither_ended_nor_stopped_from_inside():
+def the_supervisor_cannot_be_killed_or_stopped_from_inside():
     answer = shell("kill -STOP 1; kill -KILL 1; kill -TERM 1; sleep 0.1; cat /proc/1/environ; echo after")
     check(answer["stdout"] == "after\n" and answer["exit"] == 0, answer)
 
@@ -411,7 +411,7 @@ def files_are_bounded():
 
 
 @test
-def endless_output_is_cut_and_said_to_be():
+def endless_output_is_truncated_and_marked():
     answer = shell("yes | head -c 20000000; echo done >&2", "output", 1000)
     check(answer["truncated"] and len(answer["stdout"]) == 1000, answer["stdout"][:100])
     check(answer["stderr"] == "done\n" and answer["exit"] == 0, answer["stderr"])
@@ -438,7 +438,7 @@ def standard_input_is_what_was_given():
 
 
 @test
-def without_bubblewrap_it_is_degraded_and_says_why():
+def without_bubblewrap_the_sandbox_is_degraded_with_a_reason():
     answer = look(bwrap="/nowhere/bwrap")["box"]
     check(answer["mode"] == "degraded", answer)
     missing = {one["layer"]: one["reason"] for one in answer["missing"]}
@@ -447,7 +447,7 @@ def without_bubblewrap_it_is_degraded_and_says_why():
 
 
 @test
-def degraded_it_still_holds_what_it_can():
+def a_degraded_sandbox_still_enforces_its_other_limits():
     marker = f"9{os.getpid()}.25"
     with Folder() as folder:
         (folder / "tree").mkdir()
@@ -465,7 +465,7 @@ def degraded_it_still_holds_what_it_can():
 
 
 @test
-def whenever_who_starts_it_is_killed_nothing_is_left():
+def killing_the_launcher_at_any_moment_leaves_no_process():
     """At moments all over a start, however long one takes here."""
     with Folder() as folder:
         command = ["/bin/sh", "-c", f"sleep 6000 # {folder}"]
@@ -491,7 +491,7 @@ def a_start_that_fails_is_an_error_and_no_result():
 
 
 @test
-def the_stage_is_no_command_for_people():
+def the_launcher_is_not_a_public_command():
     done = run(BIN, "sandbox-stage", "--program", "/bin/true", "--", "true")
     check(done.returncode == 125 and b"not called by a sandbox" in done.stderr, done)
 

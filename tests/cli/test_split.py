@@ -118,7 +118,7 @@ def a_part_that_fails_its_test_is_fixed(repo):
 
 
 @prepared
-def a_part_out_of_its_paths_and_nothing_is_merged(repo):
+def a_part_outside_its_paths_prevents_the_merge(repo):
     before = repo.head("main")
     parts, work = two(lib=[([["write", "src/app/extra.c", "int x;\n"]], reply("part_lib"))])
     done, answer = repo.run(whole(), plan_script(parts, work))
@@ -129,7 +129,7 @@ def a_part_out_of_its_paths_and_nothing_is_merged(repo):
 
 
 @prepared
-def a_part_whose_test_fails_and_nothing_is_merged(repo):
+def a_part_whose_test_fails_prevents_the_merge(repo):
     before = repo.head("main")
     parts, work = two(app=[([["write", "src/app/main.c", "int main;\n"]], reply("part_app"))])
     done, answer = repo.run(whole(), plan_script(parts, work))
@@ -138,7 +138,7 @@ def a_part_whose_test_fails_and_nothing_is_merged(repo):
 
 
 @prepared
-def the_tests_of_the_whole_have_the_last_word(repo):
+def the_tests_of_the_whole_decide(repo):
     before = repo.head("main")
     value = whole(acceptance_tests=[{"name": "whole", "cmd": "scripts/test.sh", "must_pass": True}])
     parts, work = two(app=[([["write", "src/app/main.c", "int main;\n"]], reply("part_app"))])
@@ -157,7 +157,7 @@ def plan_refused(repo, parts, reason, **changes):
 
 
 @prepared
-def plans_that_are_refused(repo):
+def invalid_plans_are_refused(repo):
     def one(reason, *parts, **changes):
         plan_refused(repo, list(parts), reason, **changes)
     one("no_contracts")
@@ -186,7 +186,7 @@ def a_plan_changes_nothing(repo):
 
 
 @prepared
-def main_that_moved_is_merged_with(repo):
+def a_moved_main_is_merged_into_the_parts(repo):
     parts, work = two()
     baseline = repo.head("main")
     value = whole(rollback__baseline_ref=baseline)
@@ -230,7 +230,7 @@ def all_parts_are_told(repo, task, runs):
 
 
 @prepared
-def killed_anywhere_cleanup_ends_it(repo):
+def a_split_run_killed_at_any_event_is_cleaned_up(repo):
     done, answer = repo.run(whole(), plan_script(*two()))
     check(done.returncode == 0, answer)
     count = len(repo.events(answer))
@@ -255,7 +255,7 @@ def killed_anywhere_cleanup_ends_it(repo):
 
 
 @prepared
-def interrupted_all_parts_end(repo):
+def an_interrupt_ends_all_parts(repo):
     parts, work = two()
     value = whole()
     process = repo.cortex("run", repo.keep("contract.json", value), "--json", "--follow", "--script",

@@ -37,7 +37,7 @@ class Place:
 
 
 @test
-def it_shows_what_is_there():
+def status_shows_the_state_of_the_data_directory():
     with Place() as place:
         empty = place.status()
         check(empty["ledger"]["entries"] == 0 and empty["ledger"]["actors"] == [], empty)
@@ -70,7 +70,7 @@ def it_shows_what_is_there():
 
 
 @test
-def a_holder_is_named_and_no_obstacle():
+def status_names_the_writer_process_and_works_while_it_runs():
     with Place() as place:
         server = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0", "--json"], env=place.env,
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=place.folder)
@@ -105,7 +105,7 @@ def a_repository_is_counted():
 
 
 @test
-def what_is_not_well_is_said():
+def status_reports_problems():
     with Place() as place:
         os.chmod(place.home, 0o755)
         check(place.status()["home"]["private"] is False)

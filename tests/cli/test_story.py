@@ -13,7 +13,7 @@ def steps(answer, kind):
 
 
 @sandboxed
-def a_story_is_walked_and_found_by_every_name():
+def why_follows_every_link_from_every_name():
     with Folder() as folder:
         story = Story(folder)
         a_line_is_followed(story)
@@ -46,7 +46,7 @@ def a_line_is_followed(story):
 
 
 @sandboxed
-def what_is_only_stated_is_indeterminate():
+def unproven_statements_are_indeterminate():
     with Folder() as folder:
         story = Story(folder, signed=False)
         answer = ask(story.repo, "why", story.commit, code=3)
@@ -106,7 +106,7 @@ def everything_is_found(story):
 
 
 @test
-def what_is_not_there_is_said_so():
+def show_and_why_report_unknown_ids():
     with Folder() as folder:
         repo = Repo(folder)
         fact(repo)
@@ -128,7 +128,7 @@ def what_is_not_there_is_said_so():
 
 
 @test
-def what_fits_several_things_lists_them():
+def an_ambiguous_id_lists_its_candidates():
     with Folder() as folder:
         repo = Repo(folder)
         # Ids of the same second begin alike; two in a row may be of different ones.
@@ -144,7 +144,7 @@ def what_fits_several_things_lists_them():
 
 
 @test
-def erased_and_uncommitted_things_are_indeterminate():
+def erased_and_uncommitted_objects_are_indeterminate():
     with Folder() as folder:
         repo = Repo(folder)
         memory = fact(repo)

@@ -206,7 +206,7 @@ def verify_says_why_in_text():
 
 
 @test
-def verify_is_misused():
+def verify_reports_usage_errors():
     with Place(init=False) as p:
         path = VECTORS / "traces/form-A-detailed1.json"
         p.expect(2, "trace", "verify", path, "--trust", TRUST, "--forms", "Z", err="--forms")
@@ -323,7 +323,7 @@ def record_answers_the_vectors():
 
 
 @test
-def record_finds_out_what_a_file_is():
+def record_detects_the_format_of_a_file():
     lines, level = traces_of_two()
     pretty = json.dumps(json.loads(lines[0]), indent=2, ensure_ascii=False)
     batch = TWO.read_text()
@@ -350,7 +350,7 @@ def record_finds_out_what_a_file_is():
 
 
 @test
-def one_spoilt_line_costs_no_other():
+def one_malformed_line_does_not_reject_the_others():
     lines, level = traces_of_two()
     nan = lines[0].replace('"round_number": 1', '"round_number": NaN')
     assert nan != lines[0]
@@ -596,7 +596,7 @@ def idma_of_a_home_and_of_a_file():
 
 
 @test
-def wakeups_are_complete_or_not():
+def wakeups_are_reported_as_complete_or_incomplete():
     with Place() as p:
         done = p.expect(1, "trace", "wakeup", ALPHA, out="no trace of a wakeup")
         stages = {}
@@ -700,7 +700,7 @@ def a_compromised_key_breaks_what_it_signed():
 
 
 @test
-def conflicts_raise_an_alert_that_is_settled():
+def a_conflict_raises_an_alert_that_can_be_closed():
     batches = sorted((VECTORS / "batches").glob("ingest-conflict-a-*.json"))
     with Place() as p:
         p.expect(0, "alert", "list", out="no alerts")
@@ -722,7 +722,7 @@ def conflicts_raise_an_alert_that_is_settled():
 
 
 @test
-def capacity_counts_what_is_recent():
+def capacity_counts_recent_traces():
     alpha = Signer("alpha")
     assert alpha.agent == ALPHA and alpha.key_id == ALPHA_KEY
     with Place() as p:
@@ -740,7 +740,7 @@ def capacity_counts_what_is_recent():
 
 
 @test
-def a_chain_that_holds_until_something_is_changed():
+def a_changed_trace_breaks_its_chain():
     alpha = Signer("alpha")
     with Place() as p:
         lines = chain_of(alpha, days_ago(2), 8)
@@ -803,7 +803,7 @@ def recorded_traces_are_a_lattice():
 
 
 @test
-def the_index_follows_and_is_made_anew():
+def the_index_catches_up_and_can_be_rebuilt():
     columns = "trace_id, agent_id_hash, trace_level, signature_verified, primary_row, ledger_seq, id"
     with Place() as p:
         assert p.json("tables", "status")["index"]["traces"] == 0
@@ -827,7 +827,7 @@ def the_index_follows_and_is_made_anew():
 
 
 @test
-def two_that_feed_an_index_do_not_feed_it_twice():
+def two_processes_do_not_index_a_trace_twice():
     alpha = Signer("alpha")
     columns = "id, trace_id, idma_phase_computed, primary_row, ledger_seq"
     rows = f"SELECT {columns} FROM covenant_traces ORDER BY id"
@@ -851,7 +851,7 @@ def two_that_feed_an_index_do_not_feed_it_twice():
 
 
 @test
-def another_index_is_named():
+def the_index_can_be_chosen():
     with Place() as p:
         p.ok("record", TWO)
         other = p.folder / "other.db"
@@ -915,7 +915,7 @@ def erased_traces_are_forgotten():
 
 
 @test
-def everything_works_while_a_server_holds_the_home():
+def all_commands_work_while_a_server_has_the_data_directory():
     lines, level = traces_of_two()
     with Place() as p:
         server = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0"], env=p.env,
@@ -947,7 +947,7 @@ def everything_works_while_a_server_holds_the_home():
 
 
 @test
-def without_a_home_nothing_is_made():
+def without_a_data_directory_no_file_is_created():
     with Place(init=False) as p:
         for words in (["record", TWO], ["trace", "query"], ["trace", "show", "x"],
                       ["trace", "chain", "x"], ["trace", "idma", "x"], ["trace", "wakeup", "x"],
@@ -962,7 +962,7 @@ def without_a_home_nothing_is_made():
 
 
 @test
-def foreign_text_does_not_reach_the_terminal():
+def control_characters_of_traces_do_not_reach_the_terminal():
     evil = "\u001b[31mred\u202e"
     lines, level = traces_of_two()
     trace = {**json.loads(lines[0]), "trace_id": evil, "task_id": evil}

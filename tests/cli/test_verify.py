@@ -158,14 +158,14 @@ def usage_errors_say_what_was_expected():
 
 
 @test
-def a_journal_is_given_once():
+def a_second_journal_option_is_a_usage_error():
     with Folder() as f:
         expect(run("--root", JOURNAL, "--checkpoint", f / "checkpoint", f / "inclusion.cbor"), 2,
                err="by its root or by a checkpoint")
 
 
 @test
-def a_manifest_beside_a_pack_is_a_usage_error():
+def a_manifest_together_with_a_pack_is_a_usage_error():
     with Folder() as f:
         expect(run("--manifest", f / "manifest.cbor", f / "answer.proof"), 2, err="carries its")
 
@@ -206,7 +206,7 @@ def every_kind_holds_with_what_it_needs():
 
 
 @test
-def what_is_missing_makes_it_indeterminate():
+def a_missing_input_makes_the_verdict_indeterminate():
     with Folder() as f:
         for name, reason, args in [
                 ("multi.cbor", "NoManifest", ()),
@@ -234,7 +234,7 @@ def what_is_missing_makes_it_indeterminate():
 
 
 @test
-def what_is_wrong_is_broken():
+def a_wrong_input_makes_the_verdict_broken():
     with Folder() as f:
         other = "00" + JOURNAL[2:]
         for name, reason, args in [
@@ -289,7 +289,7 @@ def keys_are_named_and_counted():
 
 
 @test
-def what_is_not_proven_is_said():
+def claims_that_are_not_proven_are_listed():
     with Folder() as f:
         said = expect(run(SELF, f / "answer.proof"), 0, "holds in itself only, resting on nothing given")
         assert b"not proven: where it comes from: anybody can" in said.stdout
@@ -305,7 +305,7 @@ def what_is_not_proven_is_said():
 
 
 @test
-def a_scope_that_is_over_is_broken():
+def an_expired_scope_is_broken():
     """Signed by its grantor, and until 2023 only; test_ledger.py has scopes that hold."""
     cases = vector("cortex-1/scope.json")
     holding = [case for case in cases["cases"] if case["cortex_expects"] == "holds"]
@@ -333,7 +333,7 @@ def many_files_give_the_worst_code():
 
 
 @test
-def a_file_that_cannot_be_read_is_said_and_the_rest_checked():
+def an_unreadable_file_is_reported_and_the_others_are_checked():
     with Folder() as f:
         done = expect(run(SELF, f / "absent", f / "answer.proof"), 3, "holds", "absent")
         assert len(done.stderr.splitlines()) == 1
@@ -433,7 +433,7 @@ def a_changed_byte_changes_only_what_is_not_covered():
 
 
 @test
-def nothing_is_written_and_nothing_is_needed():
+def cortex_verify_writes_no_file_and_needs_no_data_directory():
     with Folder() as f:
         before = {p.name: (p.stat().st_mtime_ns, p.read_bytes()) for p in f.iterdir()}
         f.chmod(stat.S_IRUSR | stat.S_IXUSR)
@@ -451,7 +451,7 @@ def lost_output_is_not_success():
 
 
 @test
-def it_is_small():
+def cortex_verify_is_small():
     if os.environ.get("CX_SANITIZED") or b"__asan" in pathlib.Path(BIN).read_bytes():
         skip("built with a sanitizer")
     with tempfile.TemporaryDirectory() as folder:

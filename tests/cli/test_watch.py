@@ -111,7 +111,7 @@ class Place:
 
 
 @test
-def what_is_there_is_archived_once():
+def existing_session_files_are_archived_once():
     with Place() as p:
         lines = b"".join(map(line, range(20)))
         (p.root / "a").mkdir()
@@ -140,7 +140,7 @@ def what_is_there_is_archived_once():
 
 
 @test
-def the_lattice_is_that_of_the_import():
+def the_archived_session_equals_the_import():
     with Place() as p:
         path = p.root / "s1.jsonl"
         path.write_bytes(b"".join(map(line, range(30))))
@@ -164,7 +164,7 @@ def the_lattice_is_that_of_the_import():
 
 
 @test
-def it_grows_line_by_line():
+def a_growing_session_is_archived_line_by_line():
     with Place() as p:
         process = p.watch()
         path, wanted = p.root / "s1.jsonl", b""
@@ -189,7 +189,7 @@ def it_grows_line_by_line():
 
 
 @test
-def killed_at_any_moment_it_goes_on():
+def a_watcher_killed_at_any_moment_resumes():
     with Place() as p:
         path, wanted, number = p.root / "s1.jsonl", b"", 0
         for _ in range(8):
@@ -228,7 +228,7 @@ def two_watchers_archive_once():
 
 
 @test
-def cut_and_told_anew():
+def a_truncated_and_rewritten_session_is_archived():
     with Place() as p:
         path = p.root / "s1.jsonl"
         old = b"".join(map(line, range(10)))
@@ -248,7 +248,7 @@ def cut_and_told_anew():
 
 
 @test
-def renamed_and_replaced():
+def a_renamed_and_replaced_session_is_archived():
     with Place() as p:
         path, moved = p.root / "s1.jsonl", p.root / "kept.jsonl"
         path.write_bytes(line(0) + line(1))
@@ -277,7 +277,7 @@ def renamed_and_replaced():
 
 
 @test
-def through_a_server():
+def sessions_are_archived_through_a_server():
     with Place() as p:
         server = subprocess.Popen([BIN, "serve", "--home", p.home, "--listen", "127.0.0.1:0",
                                    "--otlp", "off", "--json"], stdout=subprocess.PIPE, env=ENV,
@@ -298,7 +298,7 @@ def through_a_server():
 
 
 @test
-def very_long_lines():
+def very_long_lines_are_archived_or_reported():
     with Place() as p:
         text = line(0, "x" * 5_000_000) + line(1) + line(2, "y" * 2_100_000)
         (p.root / "s1.jsonl").write_bytes(text)
@@ -308,7 +308,7 @@ def very_long_lines():
 
 
 @test
-def erased_pieces_are_gone():
+def erased_parts_of_a_session_are_gone():
     with Place() as p:
         path = p.root / "s1.jsonl"
         path.write_bytes(line(0, "the secret"))
@@ -327,7 +327,7 @@ def erased_pieces_are_gone():
 
 
 @test
-def the_usual_places():
+def default_session_folders_are_watched():
     with Place() as p:
         user = p.root.parent / "user"
         (user / ".claude" / "projects" / "x").mkdir(parents=True)
@@ -344,7 +344,7 @@ def the_usual_places():
 
 
 @test
-def wrong_words():
+def watch_reports_usage_errors():
     with Place() as p:
         p.command("watch", "--once", p.root / "none", expect=2)
         (p.root / "file").write_bytes(b"x")
@@ -362,7 +362,7 @@ def wrong_words():
 
 
 @test
-def sessions_of_the_wild():
+def real_session_files_are_archived():
     folder = pathlib.Path(os.environ.get("CORTEX_TESTDATA", "/nonexistent")) / "data" / "claude_code"
     if not folder.is_dir():
         skip("$CORTEX_TESTDATA/data/claude_code is not there")
@@ -379,7 +379,7 @@ def sessions_of_the_wild():
 
 
 @test
-def a_hundred_megabytes():
+def a_session_of_a_hundred_megabytes_is_archived():
     if os.environ.get("CORTEX_WATCH_FULL") != "1":
         skip("CORTEX_WATCH_FULL is not 1")
     with Place() as p:

@@ -152,7 +152,7 @@ def every_command(place):
 
 
 @test
-def every_writing_command_says_the_same_with_a_holder():
+def every_writing_command_answers_the_same_through_the_writer_process():
     with Place() as alone, Place() as held:
         expected = every_command(alone)
         with Holder(held.home):
@@ -169,7 +169,7 @@ def every_writing_command_says_the_same_with_a_holder():
 
 
 @test
-def what_was_written_through_the_holder_is_there_for_all():
+def writes_through_the_writer_process_are_visible_to_all():
     with Place() as place:
         with Holder(place.home) as holder:
             uri = place.ok("memory", "write", "Fact", FACT)
@@ -184,7 +184,7 @@ def what_was_written_through_the_holder_is_there_for_all():
 
 
 @test
-def many_commands_at_once_and_the_holder():
+def many_commands_write_at_once_through_the_writer_process():
     with Place() as place, Holder(place.home) as holder:
         codes = []
 
@@ -205,7 +205,7 @@ def many_commands_at_once_and_the_holder():
 
 
 @test
-def a_command_waits_for_the_holders_turn():
+def a_command_waits_for_the_transaction_of_the_writer_process():
     with Place() as place, Holder(place.home) as holder:
         holder.order("turn")
         command = subprocess.Popen([BIN, "append", "note.made", "x"], env=place.env,
@@ -218,7 +218,7 @@ def a_command_waits_for_the_holders_turn():
 
 
 @test
-def a_command_that_is_killed_or_stopped_blocks_nobody():
+def a_killed_or_stopped_command_blocks_no_other():
     with Place() as place, Holder(place.home, 1500) as holder:
         for how in (signal.SIGKILL, signal.SIGSTOP) * 3:
             command = subprocess.Popen([BIN, "apply", "-"], env=place.env, stdin=subprocess.PIPE,
@@ -247,7 +247,7 @@ def feed(command, lines):
 
 
 @test
-def a_holder_that_is_killed_leaves_a_home_that_opens():
+def after_the_writer_process_is_killed_the_data_directory_opens():
     with Place() as place:
         holder = Holder(place.home)
         place.ok("append", "note.made", "through it")
@@ -261,7 +261,7 @@ def a_holder_that_is_killed_leaves_a_home_that_opens():
 
 
 @test
-def a_holder_that_dies_under_a_command_is_said():
+def a_command_reports_the_death_of_the_writer_process():
     with Place() as place:
         holder = Holder(place.home)
         holder.order("turn")
@@ -278,7 +278,7 @@ def a_holder_that_dies_under_a_command_is_said():
 
 
 @test
-def a_holder_that_serves_nobody_is_waited_for():
+def a_command_waits_for_a_writer_process_without_a_socket():
     with Place() as place, Holder(place.home) as holder:
         holder.order("stop")
         assert not (place.home / "socket").exists()
@@ -295,7 +295,7 @@ def a_holder_that_serves_nobody_is_waited_for():
 
 
 @test
-def rebuilding_says_who_has_the_home():
+def rebuild_names_the_process_that_has_the_data_directory():
     with Place() as place, Holder(place.home) as holder:
         done = place.expect(3, "tables", "rebuild")
         assert b"Locked" in done.stderr and str(holder.pid).encode() in done.stderr
@@ -306,7 +306,7 @@ def rebuilding_says_who_has_the_home():
 
 
 @test
-def two_do_not_sign_at_once():
+def two_processes_do_not_sign_at_once():
     with Place() as place, Holder(place.home):
         key = place.folder / "signing.key"
         place.ok("key", "new", key, "--name", "example.com/log")

@@ -258,7 +258,7 @@ def a_trace_is_stored_found_and_read(s):
 
 
 @shared
-def sent_again_it_is_a_duplicate(s):
+def a_trace_sent_again_is_a_duplicate(s):
     trace = s.agent.trace("twice", second=2)
     first, second = s.post(trace)["results"][0], s.post(trace)["results"][0]
     assert (first["status"], second["status"]) == ("stored", "duplicate"), (first, second)
@@ -301,7 +301,7 @@ def an_empty_batch_is_ok(s):
 
 
 @shared
-def readings_answer_what_they_promise(s):
+def read_routes_answer_as_documented(s):
     s.post(s.agent.trace("reading", second=5))
     s.wait_for(lambda: s.get(API + "/traces/reading").status == 200)
     name = s.agent.name
@@ -364,7 +364,7 @@ def proofs_hold_for_the_program_that_checks_them(s):
 
 
 @shared
-def an_evidence_file_goes_out_to_be_kept(s):
+def an_evidence_file_can_be_downloaded(s):
     s.post(s.agent.trace("shown", second=9))
     answer = s.get("/api/v1/evidence?id=shown")
     assert answer.status == 200 and answer.type == "application/vnd.cortex.evidence", answer.body[:300]
@@ -384,7 +384,7 @@ def an_evidence_file_goes_out_to_be_kept(s):
 
 
 @shared
-def memory_proofs_need_something_to_prove(s):
+def memory_proofs_without_members_are_refused(s):
     uri = "matrix%3A%2F%2Fcortex%2FFact%2F01HF7YAT000000000000000003%231"
     s.problem(404, "not-found", "GET",
               f"/api/v1/proofs/memory?actor={s.agent.name}&uri={uri}")
@@ -451,7 +451,7 @@ def the_absolute_form_is_understood(s):
 
 
 @shared
-def a_message_of_doubtful_length_is_refused(s):
+def a_request_with_ambiguous_length_is_refused(s):
     """RFC 9112 6.3: 400, and nothing that follows on the connection is taken for a request."""
     hidden = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
     size = str(len(hidden)).encode()
@@ -489,7 +489,7 @@ def a_message_of_doubtful_length_is_refused(s):
 
 
 @shared
-def nothing_that_was_sent_comes_back_unescaped(s):
+def error_bodies_escape_what_was_sent(s):
     evil = "%3Cscript%3Ealert(1)%3C/script%3E%22%0d%0aX-Evil:%201"
     for path in [f"/{evil}", API + f"/traces?{evil}=1", API + f"/traces?level={evil}"]:
         answer = s.get(path)
@@ -515,7 +515,7 @@ def media_types(s):
 
 
 @shared
-def bodies_that_are_no_batch(s):
+def bodies_that_are_not_batches_are_refused(s):
     events = API + "/events"
     for body in ["", "{", "[1,", "nul", b"\xef\xbb\xbf{}", '{"a":1}x', "\0"]:
         s.problem(400, "malformed-json", "POST", events, body=body)
@@ -560,7 +560,7 @@ def query_parameters_are_checked(s):
 
 
 @shared
-def any_query_gets_an_answer(s):
+def random_queries_never_crash_the_server(s):
     seed = int(os.environ.get("CX_TEST_SEED", "0")) or random.randrange(2**32)
     rng = random.Random(seed)
     letters = "abz=&%+?#/\\;.,0129-_:~ \"'<>{}[]|^`" + "".join(map(chr, range(128, 256)))
@@ -583,7 +583,7 @@ def any_query_gets_an_answer(s):
 
 
 @shared
-def cursors_are_stable_and_cannot_be_made_up(s):
+def cursors_are_stable_and_forged_ones_refused(s):
     ids = ["page-%02d" % i for i in range(25)]
     s.post(*[s.agent.trace(name, second=1000 + i, task_id="paging") for i, name in enumerate(ids)])
     s.wait_for(lambda: len(s.traces("?task_id=paging&limit=100")) == 25)
@@ -633,7 +633,7 @@ def keys_are_added_once_and_revoked_at_once(s):
 
 
 @shared
-def keys_that_cannot_be_used(s):
+def unusable_keys_are_refused(s):
     agent = Agent("9999aaaabbbbcccc")
     body = agent.registration()
     for change, word in [({"public_key_base64": "AAAA"}, "found 3 bytes"),
@@ -720,7 +720,7 @@ ROUTES = [("POST", API + "/events", "trace:write"), ("GET", API + "/traces", "tr
 
 
 @shared
-def every_route_asks_for_its_scope(s):
+def every_route_requires_its_scope(s):
     tokens = {"trace:write": s.add_token("trace:write"), "trace:read": s.add_token("trace:read"),
               "key:admin": s.add_token("key:admin"),
               "full": s.add_token("trace:read", level="full_traces")}
@@ -755,7 +755,7 @@ def no_scope_comes_from_the_query(s):
 
 
 @shared
-def a_lower_token_sees_a_lowered_view(s):
+def a_token_of_a_lower_level_gets_a_redacted_view(s):
     token = s.add_token("trace:read")
     s.post(s.agent.trace("private", level="full_traces", second=30))
     whole = s.wait_for(lambda: s.get(API + "/traces/private").status == 200 and
@@ -775,7 +775,7 @@ def a_lower_token_sees_a_lowered_view(s):
 
 
 @shared
-def tokens_come_and_go_while_it_runs(s):
+def tokens_can_be_added_and_revoked_while_the_server_runs(s):
     token = s.add_token("trace:read", name="guest")
     assert s.get(API + "/traces", token=token).status == 200
     listed = s.command("token", "list", "--json")
@@ -800,7 +800,7 @@ def tokens_come_and_go_while_it_runs(s):
 
 
 @shared
-def tokens_that_cannot_be_read_let_nobody_in(s):
+def an_unreadable_token_file_authorises_no_request(s):
     path = s.home / "tokens.json"
     kept = path.read_bytes()
     try:
@@ -825,7 +825,7 @@ RUNS = re.compile(r"/api/(v1/)?(runs|contracts|locks|worktrees|policies|agents|a
 
 
 @shared
-def the_document_is_the_table(s):
+def the_openapi_document_equals_the_route_table(s):
     document = s.get("/openapi.json").json()
     assert document["openapi"].startswith("3.1"), document["openapi"]
     asked = {(m, p.split("?")[0].replace("/x", "/{}").replace("agent/{}", "{}"))
@@ -894,7 +894,7 @@ class Feed:
 
 
 @shared
-def the_feed_tells_what_is_new_and_goes_on(s):
+def the_feed_reports_new_entries_and_resumes(s):
     feed = Feed(s)
     only = Feed(s, "?agent_id_hash=nobody")
     time.sleep(0.3)
@@ -922,7 +922,7 @@ def the_feed_tells_what_is_new_and_goes_on(s):
 
 
 @shared
-def readers_of_the_feed_that_go_away_cost_nothing(s):
+def disconnected_feed_readers_are_released(s):
     before = s.metric("cortex_feed_readers")
     feeds = [Feed(s) for _ in range(20)]
     for feed in feeds:
@@ -941,7 +941,7 @@ def readers_of_the_feed_that_go_away_cost_nothing(s):
 
 
 @shared
-def bodies_that_are_too_long(s):
+def oversized_bodies_are_refused(s):
     path = API + "/events"
     for body in [b" " * (8 * 1024 * 1024 + 1), b"x" * (15 * 1024 * 1024)]:
         answer = s.problem(413, "too-large", "POST", path, body=body)
@@ -969,7 +969,7 @@ def bodies_that_are_too_long(s):
 
 
 @shared
-def a_chunked_body_without_end_is_cut(s):
+def an_endless_chunked_body_is_refused(s):
     head = (f"POST {API}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {s.token}\r\n"
             f"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
     sent = 0
@@ -986,7 +986,7 @@ def a_chunked_body_without_end_is_cut(s):
 
 
 @shared
-def headers_that_are_too_long(s):
+def oversized_headers_are_refused(s):
     for size in [20_000, 200_000]:
         got = raw(s, b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * size +
                   b"\r\nConnection: close\r\n\r\n")
@@ -998,7 +998,7 @@ def headers_that_are_too_long(s):
 
 
 @shared
-def bytes_that_are_no_request(s):
+def bytes_that_are_not_http_are_refused(s):
     rng = random.Random(7)
     for data in [b"\0" * 100, b"\r\n\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
                  b"GET /health\0z HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00",
@@ -1069,7 +1069,7 @@ def idle_connections(s, count):
 
 
 @test
-def idle_connections_cost_little_and_stop_nobody():
+def idle_connections_use_little_memory_and_block_no_request():
     count = 9000 if FULL else 1000
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < count + 500:
@@ -1143,7 +1143,7 @@ def memory_for_bodies_has_a_limit():
 
 
 @test
-def a_full_queue_says_so_and_stores_nothing():
+def a_full_queue_answers_503_and_stores_nothing():
     with Server("--workers", "1", "--queue", "4") as s:
         agent = Agent("a1b2c3d4e5f60718")
         s.register(agent)
@@ -1169,7 +1169,7 @@ def a_full_queue_says_so_and_stores_nothing():
 
 
 @test
-def a_load_generator_drives_it():
+def the_load_generator_gets_only_good_answers():
     if shutil.which("wrk") is None:
         skip("no wrk")
     with Server() as s, tempfile.TemporaryDirectory() as folder:
@@ -1250,7 +1250,7 @@ def under_load(end):
 
 
 @test
-def told_to_end_under_load_it_loses_nothing():
+def a_server_terminated_under_load_loses_nothing():
     def end(s):
         said = s.stop(signal.SIGTERM)
         assert "AddressSanitizer" not in said and "runtime error" not in said, said
@@ -1258,7 +1258,7 @@ def told_to_end_under_load_it_loses_nothing():
 
 
 @test
-def killed_under_load_it_loses_nothing():
+def a_server_killed_under_load_loses_nothing():
     def end(s):
         s.process.kill()
         s.process.wait()
@@ -1269,7 +1269,7 @@ def killed_under_load_it_loses_nothing():
 
 
 @test
-def an_interrupt_ends_it_too_and_idle_clients_do_not_hold_it():
+def an_interrupt_ends_the_server_despite_idle_clients():
     with Server("--grace", "20") as s:
         feed = Feed(s)
         idle = socket.create_connection((s.host, s.port))
@@ -1284,7 +1284,7 @@ def an_interrupt_ends_it_too_and_idle_clients_do_not_hold_it():
 
 
 @test
-def a_request_under_way_is_answered_before_the_end():
+def a_pending_request_is_answered_before_shutdown():
     with Server("--grace", "100") as s:
         agent = Agent("a1b2c3d4e5f60718")
         s.register(agent)
@@ -1313,7 +1313,7 @@ def a_request_under_way_is_answered_before_the_end():
 
 
 @test
-def requests_that_come_while_it_ends_are_refused_in_order():
+def requests_during_shutdown_are_refused():
     """Their bodies become whole one after the other: before, while and after the working threads end."""
     with Server("--grace", "1") as s:
         agent = Agent("a1b2c3d4e5f60718")
@@ -1345,7 +1345,7 @@ def requests_that_come_while_it_ends_are_refused_in_order():
 
 
 @test
-def one_home_one_server():
+def a_second_server_on_a_data_directory_is_refused():
     with Server() as s:
         done = subprocess.run([BIN, "serve", "--home", str(s.home), "--listen", "127.0.0.1:0"],
                               capture_output=True, env=ENV, timeout=60)
@@ -1361,7 +1361,7 @@ def one_home_one_server():
 
 
 @test
-def other_commands_work_while_it_serves():
+def other_commands_work_while_the_server_runs():
     with Server() as s:
         s.command("append", "note.x", "hello", "--actor", "andrew")
         assert s.get("/api/v1/roots?actor=andrew").json()["actors"][0]["journal_size"] == 1
@@ -1392,7 +1392,7 @@ def usage_is_checked():
 
 
 @test
-def it_says_where_it_listens_and_how_to_ask():
+def the_server_prints_its_address_and_token():
     with tempfile.TemporaryDirectory() as folder:
         home = folder + "/home"
         subprocess.run([BIN, "init", "--no-repo", "--home", home], check=True, capture_output=True, env=ENV)
@@ -1480,7 +1480,7 @@ def policies():
 
 
 @afterwards
-def the_common_server_ends_well():
+def the_shared_server_exits_with_0():
     if _common:
         try:
             said = _common[0].stop()

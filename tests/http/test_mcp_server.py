@@ -114,7 +114,7 @@ class Client:
 
 
 @test
-def every_revision_gets_what_it_knows():
+def every_protocol_revision_gets_its_own_fields():
     with Folder() as folder:
         home = make_home(folder)
         for version in VERSIONS:
@@ -140,7 +140,7 @@ def every_revision_gets_what_it_knows():
 
 
 @test
-def tools_answer_as_the_commands_do():
+def tools_give_the_answers_of_the_commands():
     with Folder() as folder:
         home = make_home(folder)
         with Client(home) as client:
@@ -199,7 +199,7 @@ def tools_answer_as_the_commands_do():
 
 
 @test
-def what_cannot_be_asked_says_so():
+def invalid_tool_calls_are_reported():
     with Folder() as folder:
         home = make_home(folder)
         with Client(home) as client:
@@ -240,7 +240,7 @@ def what_cannot_be_asked_says_so():
 
 
 @test
-def long_answers_are_cut_and_go_on():
+def long_answers_are_paged():
     with Folder() as folder:
         home = make_home(folder)
         with Client(home) as client:
@@ -283,7 +283,7 @@ def resources_and_the_prompt():
 
 
 @test
-def what_is_no_message_is_refused():
+def invalid_messages_are_refused():
     with Folder() as folder:
         home = make_home(folder)
         with Client(home, begin=False) as client:
@@ -328,7 +328,7 @@ def what_is_no_message_is_refused():
 
 
 @test
-def batches_belong_to_the_older_revisions():
+def batches_are_accepted_only_by_older_revisions():
     with Folder() as folder:
         home = make_home(folder)
         with Client(home, version="2025-03-26") as client:
@@ -363,7 +363,7 @@ def a_cancelled_request_is_not_answered():
 
 
 @test
-def nothing_is_written_and_a_holder_is_no_obstacle():
+def mcp_writes_nothing_and_works_next_to_a_writer_process():
     with Folder() as folder:
         home = make_home(folder)
         before = digest(home)
@@ -389,7 +389,7 @@ def nothing_is_written_and_a_holder_is_no_obstacle():
 
 
 @test
-def governed_runs_can_be_asked():
+def governed_runs_can_be_queried():
     run_id = golden("success", "bundle/manifest.json")["run_id"]
     with Folder() as folder:
         repo = Repo(folder)
@@ -446,7 +446,7 @@ class Http:
 
 
 @test
-def the_same_over_http():
+def mcp_over_http_answers_the_same():
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     with Folder() as folder:
         home = make_home(folder)

@@ -100,7 +100,7 @@ def every_metric_is_explained_by_the_server():
 
 
 @test
-def rules_and_dashboard_ask_for_what_is_there():
+def rules_and_dashboard_use_existing_metrics():
     for path in ("alerts.yml", "dashboard.json"):
         named = {family(name) for name in re.findall(NAME, (DOCS / path).read_text())}
         check(len(named) > 5, path, "names too little")

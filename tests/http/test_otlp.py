@@ -54,7 +54,7 @@ def protobuf_and_json_and_gzip_arrive():
 
 
 @test
-def a_charset_behind_the_type_is_fine():
+def a_charset_after_the_media_type_is_accepted():
     with Receiver() as r:
         status, _, answer = r.post(document(Span(1)), type="Application/JSON; charset=utf-8")
         check((status, answer) == (200, b"{}"), status, answer)
@@ -71,7 +71,7 @@ def the_bytes_are_kept_as_they_came():
 
 
 @test
-def nothing_is_fine_too():
+def an_empty_export_is_accepted():
     with Receiver() as r:
         for kind in ("traces", "logs"):
             r.taken(b"", kind)
@@ -82,7 +82,7 @@ def nothing_is_fine_too():
 
 
 @test
-def logs_hang_on_their_spans():
+def logs_are_attached_to_their_spans():
     with Receiver() as r:
         r.taken(proto(Log("I will look", 1, event="gen_ai.choice"), Log("ready", at=5)), "logs")
         r.taken(document(Log("as json", 1), logs=True), "logs", type=JSON)
@@ -96,7 +96,7 @@ def logs_hang_on_their_spans():
 # --- refusals --------------------------------------------------------------------------------------
 
 @test
-def what_cannot_be_read_is_400():
+def a_malformed_body_is_answered_with_400():
     good = proto(Span(1))
     with Receiver() as r:
         for cut in range(1, len(good)):
@@ -127,7 +127,7 @@ def a_field_of_another_wire_type_is_kept_as_unknown():
 
 
 @test
-def packed_badly():
+def malformed_gzip_is_refused():
     with Receiver() as r:
         packed = gzip.compress(proto(Span(1)))
         for bad in (b"", b"plain", packed[:-1], packed[:15], packed + b"x",
@@ -164,7 +164,7 @@ def other_types_paths_and_methods():
 
 
 @test
-def too_long():
+def oversized_exports_are_refused():
     with Receiver("--max-body", "100K") as r:
         big = Span(1, text="x" * 200_000)
         r.refused(413, 8, proto(big))
@@ -225,7 +225,7 @@ def retries_change_nothing():
 
 
 @test
-def another_content_is_a_conflict():
+def changed_content_of_a_span_is_a_conflict():
     with Receiver() as r:
         r.taken(proto(Span(1)))
         for _ in range(2):
@@ -242,7 +242,7 @@ def another_content_is_a_conflict():
 
 
 @test
-def order_and_batches_leave_no_trace():
+def order_and_batching_do_not_change_the_result():
     spans = [Span(i, i // 2, agent=("planner", "coder", "tester")[i % 3]) for i in range(1, 25)]
     logs = [Log(f"line {i}", i, at=i) for i in range(1, 9)]
     heads = []
@@ -265,7 +265,7 @@ def order_and_batches_leave_no_trace():
 
 
 @test
-def a_trace_is_told_from_the_others():
+def otlp_traces_are_kept_apart():
     other = "1" * 32
     with Receiver() as r:
         r.taken(proto(Span(1), Span(1, trace=other, agent="coder")))
@@ -299,7 +299,7 @@ def a_trace_is_told_from_the_others():
 # --- tokens ----------------------------------------------------------------------------------------
 
 @test
-def tokens_where_they_are_wanted():
+def tokens_are_required_where_configured():
     with Receiver() as r:
         r.taken(proto(Span(1)), Authorization="Bearer " + r.token)
         r.refused(401, 16, proto(Span(2)), Authorization="Bearer wrong")
@@ -313,7 +313,7 @@ def tokens_where_they_are_wanted():
 
 
 @test
-def others_may_not_reach_it_in_the_clear():
+def plain_http_is_refused_on_other_interfaces():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cortex-otlp-"))
     subprocess.run([BIN, "init", "--no-repo", "--home", str(folder / "home")], env=ENV, check=True,
                    capture_output=True)
@@ -326,7 +326,7 @@ def others_may_not_reach_it_in_the_clear():
 
 
 @test
-def it_can_be_off_and_its_place_taken():
+def otlp_can_be_switched_off_and_its_port_be_in_use():
     with Receiver("--otlp", "off") as r:
         check(r.info["otlp_url"] is None, r.info)
     with socket.socket() as taken:
@@ -421,7 +421,7 @@ def many_exporters_at_once():
 
 
 @test
-def erased_is_erased():
+def erased_spans_are_gone():
     secret = "the secret of the span"
     with Receiver() as r:
         r.taken(proto(Span(1, text=secret)))

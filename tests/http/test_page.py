@@ -63,7 +63,7 @@ def need_page(s):
 
 
 @test
-def the_page_comes_with_its_guards(s):
+def the_page_has_its_security_headers(s):
     need_page(s)
     page = s.ask("GET", "/")
     assert page.status == 200 and page.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -78,7 +78,7 @@ def the_page_comes_with_its_guards(s):
 
 
 @test
-def files_are_kept_by_their_hash(s):
+def assets_are_cached_by_their_hash(s):
     need_page(s)
     page = s.ask("GET", "/")
     names = re.findall(rb'(?:src|href)="(assets/[^"]+)"', page.body)
@@ -114,7 +114,7 @@ def the_page_is_small(s):
 
 
 @test
-def another_name_for_this_host_is_refused(s):
+def an_unexpected_host_header_is_refused(s):
     for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "localhost.x"]:
         assert s.ask("GET", "/", Host=host).status == 421, host
     for host in ["localhost:1", "127.0.0.1", "[::1]:80"]:

@@ -191,7 +191,7 @@ def a_run_is_its_manifest_and_where_it_stands():
 
 
 @test
-def ids_that_are_none_lead_nowhere():
+def invalid_run_ids_are_not_found():
     with Folder() as folder, served(folder) as server:
         (server.repo.root / "runs" / "link").symlink_to(server.repo.root / "runs" / SUCCESS)
         for name in ("nothing", "..", "%2e%2e", "..%2f..%2factive", "link", "a" * 200, "%2fetc", ".x"):
@@ -200,7 +200,7 @@ def ids_that_are_none_lead_nowhere():
 
 
 @test
-def events_come_as_values_or_byte_exact():
+def events_are_served_as_values_or_byte_exact():
     with Folder() as folder, served(folder) as server:
         lines = (GOLDEN / "success/bundle/events.jsonl").read_text().splitlines()
         page = server.get(f"/runs/{SUCCESS}/events?from=3&limit=4")
@@ -244,7 +244,7 @@ def files_are_answered_as_they_are_stored():
 
 
 @test
-def files_outside_of_a_bundle_are_not_there():
+def files_outside_a_bundle_are_not_found():
     with Folder() as folder, served(folder) as server:
         secret = pathlib.Path(folder) / "secret"
         secret.write_text("secret")
@@ -285,7 +285,7 @@ def gates_timeline_and_verify():
 
 
 @test
-def what_belongs_to_the_repository():
+def locks_worktrees_and_runners_of_the_repository_are_listed():
     with Folder() as folder, served(folder) as server:
         contracts = server.get("/contracts")
         check({"golden_success", "golden_fix_loop.fix1"} <=
@@ -320,7 +320,7 @@ def tokens_have_scopes_for_runs():
 
 
 @test
-def without_a_repository_there_are_no_runs():
+def without_a_repository_no_runs_are_served():
     with Folder() as folder:
         repo = Repo(folder)
         with Server(repo) as server:
@@ -374,7 +374,7 @@ def a_live_tail_follows_resumes_and_ends():
 
 
 @test
-def a_server_that_ends_ends_its_tails():
+def shutdown_ends_live_tails():
     with Folder() as folder:
         repo = Repo(folder)
         live = repo.root / "runs" / SUCCESS
@@ -394,7 +394,7 @@ def a_server_that_ends_ends_its_tails():
 # --- changing -----------------------------------------------------------------------------------------
 
 @test
-def replay_tells_a_run_again():
+def replay_answers_as_the_command_does():
     with Folder() as folder, served(folder) as server:
         other = golden("fix_loop", "bundle/manifest.json")["run_id"]
         answer = server.ask("POST", f"/api/v1/runs/{SUCCESS}/replay")

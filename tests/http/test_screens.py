@@ -59,7 +59,7 @@ def around(s, number, **query):
 
 
 @test
-def neighbours_are_the_agents_own(s):
+def neighbours_are_traces_of_the_same_agent(s):
     middle = around(s, 3)
     assert middle["previous"]["trace_id"].endswith("-000002"), middle
     assert middle["next"]["trace_id"].endswith("-000004"), middle
@@ -77,13 +77,13 @@ def nodes_are_those_of_the_history(s):
 
 
 @test
-def a_trace_that_is_not_there_has_nothing_around(s):
+def a_missing_trace_has_no_neighbours(s):
     status, answer = s.ask("GET", "/api/v1/covenant/traces/nobody/around")
     assert status == 404, answer
 
 
 @test
-def a_check_judges_and_records_nothing(s):
+def a_check_verifies_and_records_nothing(s):
     before = s.get("/api/v1/roots")
     text = (EXAMPLES / "alpha.json").read_text()
     status, good = s.ask("POST", "/api/v1/covenant/check", text)
@@ -100,7 +100,7 @@ def a_check_judges_and_records_nothing(s):
 
 
 @test
-def a_check_takes_anything(s):
+def a_check_answers_any_body_with_a_verdict(s):
     for body, reason in (('{"trace_id":', "malformed_json"), ("[]", "field_type"),
                          ('{"a":1,"a":2}', "duplicate_key"), ("{}", "missing_field")):
         status, answer = s.ask("POST", "/api/v1/covenant/check", body)
@@ -109,7 +109,7 @@ def a_check_takes_anything(s):
 
 
 @test
-def the_fleet_ends_at_its_newest_day(s):
+def the_fleet_view_ends_at_its_newest_day(s):
     fleet = s.get("/api/v1/covenant/fleet", days=7)
     assert fleet["days"][-1] == "2026-01-01" and len(fleet["days"]) == 7, fleet
     found = {agent["agent"]: agent for agent in fleet["agents"]}
@@ -165,7 +165,7 @@ def two_histories_stand_side_by_side(s):
 
 
 @test
-def heat_adds_up_to_the_same_however_it_is_cut(s):
+def heatmap_totals_do_not_depend_on_the_buckets(s):
     texts = [(EXAMPLES / name).read_text() for name in ("alpha.json", "beta.json")]
     cents = sum(part["data"].get("cost_cents", 0) for text in texts
                 for event in json.loads(text)["events"] for part in event["trace"]["components"])

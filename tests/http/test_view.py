@@ -94,7 +94,7 @@ def state_of(view, node, pointer=""):
 
 
 @test
-def it_says_what_the_commands_say():
+def the_view_answers_as_the_commands_do():
     path = str(EXAMPLES / "incident.jsonl")
     with View(path) as view:
         summary = view.ask("summary")
@@ -112,7 +112,7 @@ def it_says_what_the_commands_say():
 
 
 @test
-def the_next_write_is_the_one_that_comes_back():
+def the_next_write_of_a_key_is_found():
     with View(EXAMPLES / "incident.jsonl") as view:
         for n in range(40):
             node = view.ask("node", node=f"#{n}")
@@ -212,7 +212,7 @@ def a_damaged_history_is_shown_with_its_damage():
 
 
 @test
-def wrong_questions_are_answered_as_such():
+def invalid_questions_are_answered_with_400():
     with View(EXAMPLES / "incident.jsonl") as view:
         assert view.raw("/api/v1/view/file/summary", token="cortex_wrong")[0] == 401
         assert view.raw("/api/v1/view/other/summary")[0] == 404
@@ -236,7 +236,7 @@ def wrong_questions_are_answered_as_such():
 
 
 @test
-def the_file_is_refused_when_it_is_none():
+def a_file_that_is_not_a_history_is_refused():
     for arguments, code in [(["/nonexistent"], 3), ([], 2), (["--port", "70000", "x"], None)]:
         done = subprocess.run([BIN, "lattice", "view", "--no-browser", *arguments],
                               capture_output=True, timeout=60)

@@ -44,7 +44,7 @@ def appended(folder, env, text="hello"):
 
 
 @test
-def tables_that_cannot_be_read_are_not_called_damaged():
+def unreadable_tables_are_not_reported_as_damaged():
     """Beside a living writer SQLite needs a file of its own to read, which it cannot make here."""
     holder = sibling("cortex-holder")
     if not os.path.exists(holder):
@@ -64,7 +64,7 @@ def tables_that_cannot_be_read_are_not_called_damaged():
 
 
 @test
-def a_clock_that_was_moved_makes_no_wait_longer():
+def a_clock_jump_makes_no_wait_longer():
     program = sibling("test_base")
     if not os.path.exists(program):
         skip("there is no test_base")
@@ -75,7 +75,7 @@ def a_clock_that_was_moved_makes_no_wait_longer():
 
 
 @test
-def entries_say_the_time_that_the_clock_says():
+def entries_have_the_time_of_the_wall_clock():
     with Folder() as folder:
         made(folder)
         for jump, word in ((-30 * YEAR, "199"), (30 * YEAR, "205")):
@@ -86,7 +86,7 @@ def entries_say_the_time_that_the_clock_says():
 
 
 @test
-def a_full_disk_is_said_and_costs_nothing_that_was_there():
+def a_full_disk_is_reported_and_loses_no_data():
     with Folder() as folder:
         made(folder)
         stored, refused = 1, 0
