@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Agents behind MCP, from outside: `cortex run` with tests/mcp_server.py as the server, doing its work or
-everything a server should not.
+"""Agents that are MCP servers: `cortex run` with tests/mcp_server.py, which does its work or misbehaves.
 
 Closes with `N passed, N failed, N skipped`.
 """
@@ -8,7 +7,8 @@ import json
 import pathlib
 import shutil
 
-from kit import TESTS, Folder, check, main, skip, test
+import run_kit
+from kit import TESTS, Folder, check, main, skip
 from run_kit import (GOOD_OPS, Repo, contract, payloads, reply, script, sha256, types,
                      with_policies)
 
@@ -17,32 +17,14 @@ TASK = "unit_task_1"
 MAIN_C = "int main(void){return 0;}\n/* by an agent */\n"
 
 
-def need_sandbox():
-    if not PYTHON.exists():
-        skip(f"there is no {PYTHON}")
-    with Folder() as folder:
-        repo = Repo(folder)
-        _, answer = repo.run(contract(), script((GOOD_OPS, reply())))
-        if answer["failed_gate"] == "sandbox":
-            skip("no sandbox on this machine: " + ", ".join(answer["violations"]))
-
-
-state = []
-
-
 def sandboxed(function):
+    """A test that needs the full sandbox and the Python of the system, which the agents run with."""
     def wrapped():
-        if not state:
-            try:
-                need_sandbox()
-                state.append(None)
-            except Exception as why:  # each test then says so again
-                state.append(why)
-        if state[0] is not None:
-            raise state[0]
+        if not PYTHON.exists():
+            skip(f"there is no {PYTHON}")
         function()
     wrapped.__name__ = function.__name__
-    return test(wrapped)
+    return run_kit.sandboxed(wrapped)
 
 
 def agent_repo(folder, *turns, **server):

@@ -12,6 +12,7 @@ import check_commits  # noqa: E402
 import check_format  # noqa: E402
 import check_names  # noqa: E402
 import check_prose  # noqa: E402
+import module_table  # noqa: E402
 import quarantine  # noqa: E402
 import sum_results  # noqa: E402
 from kit import Folder, check, main, run, skip, test  # noqa: E402
@@ -130,6 +131,23 @@ def exempt_files_may_explain_a_retired_word():
     words = [word for word in check_prose.retired() if word[0] == "covenant"]
     equal([what for what, _, _ in check_prose.findings(glossary, words)], [])
     equal(found("The covenant.\n"), {"covenant": 1})
+
+
+# --- module_table.py --------------------------------------------------------------------------
+
+
+@test
+def circles_between_modules_are_found():
+    graph = collections.defaultdict(set, {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()})
+    equal(module_table.circles(graph), [["b", "c"]])
+    graph["c"] = {"d"}
+    equal(module_table.circles(graph), [])
+
+
+@test
+def lines_that_are_comments_are_counted():
+    equal(module_table.comment_lines("/* a */\nint b; /* c */\n/*\n * d\n */\n"), 4)
+    equal(module_table.comment_lines('char *a = "/* b */";\n// c\n'), 1)
 
 
 # --- check_prose.py ---------------------------------------------------------------------------
