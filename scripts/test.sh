@@ -139,7 +139,7 @@ if [ "$quick" = yes ]; then
     export CC=gcc CXX=g++
     part "release, gcc: what is quick"
     if build release; then
-        run_tests release -L 'unit|check|cli|vectors' -LE 'slow|once'
+        run_tests release -L 'unit|check|cli|vectors' -LE slow
     fi
     part "done; not run: what is slow, the sanitizers, the page"
     reached_end=yes
@@ -163,7 +163,7 @@ fi
 part "AddressSanitizer and UBSan, clang"
 unset CC CXX
 if build asan; then
-    run_tests asan -LE 'differential|once|web'
+    run_tests asan -LE web
 fi
 
 through=()

@@ -1,10 +1,10 @@
 # What runs as a test besides the test programs.  Labels: unit, threads, cli, differential, check,
-# install, torture, attack, once (starts many programs; not again under the sanitizers), slow (not in
-# `scripts/test.sh --quick`); `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
+# install, torture, attack, web (not again under the sanitizers), external (needs packages of npm), slow
+# (not in `scripts/test.sh --quick`); `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
 #
 #   cli/test_*.sh, .py   the program from outside; $CORTEX_BIN says where it is
 #   http/test_*.py       the same of its server
-#   diff/NAME_diff.py    our answers beside an independent implementation's; its first argument is
+#   diff/NAME_diff.py    our answers compared with an independent implementation's; its first argument is
 #                        the program built from NAME_diff.c, or cortex when there is no such file
 #
 # Each such script closes with `N passed, N failed, N skipped`, or counts as one test; exit code 77
@@ -47,7 +47,7 @@ endfunction()
 
 cx_script(example_ledger cli ${PROJECT_SOURCE_DIR}/examples/ledger.sh ${CMAKE_BINARY_DIR}/bin)
 cx_script(example_traces cli ${PROJECT_SOURCE_DIR}/examples/traces.sh ${CMAKE_BINARY_DIR}/bin)
-cx_script(example_govern once ${PROJECT_SOURCE_DIR}/examples/govern.sh ${CMAKE_BINARY_DIR}/bin)
+cx_script(example_govern cli ${PROJECT_SOURCE_DIR}/examples/govern.sh ${CMAKE_BINARY_DIR}/bin)
 
 file(GLOB scripts CONFIGURE_DEPENDS cli/test_*.sh cli/test_*.py http/test_*.py)
 foreach(script ${scripts})
@@ -57,16 +57,16 @@ foreach(script ${scripts})
 endforeach()
 
 # The exporters of the OpenTelemetry SDK, from npm; skipped where they cannot be had.
-cx_script(otlp_exporters once ${CMAKE_CURRENT_SOURCE_DIR}/otlp/test_exporters.py)
+cx_script(otlp_exporters external ${CMAKE_CURRENT_SOURCE_DIR}/otlp/test_exporters.py)
 # A coding agent that people use, from npm (scripts/fetch-agents.sh); skipped without CORTEX_AGENTS.
-cx_script(agents_codex once ${CMAKE_CURRENT_SOURCE_DIR}/agents/test_codex.py)
+cx_script(agents_codex external ${CMAKE_CURRENT_SOURCE_DIR}/agents/test_codex.py)
 
 if(TEST cli_attack)
   set_tests_properties(cli_attack PROPERTIES PROCESSORS 2) # starts several runs at once
 endif()
 
 # Everything at once, with kills, full disks and jumping clocks (docs/reliability.md): two and a half minutes in
-# an optimised build, beside the other tests.  A library put before a program cannot come before a
+# an optimised build, while other tests run.  A library put before a program cannot come before a
 # sanitizer's own.
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   add_library(fault_injector MODULE torture/fault_injector.c)
@@ -81,20 +81,12 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   cx_script(soak torture soak/soak.py --seconds 15)
 endif()
 
-# A hostile agent put together at random, for a minute; longer ones are told of in docs/threat-model.md.
+# A hostile agent put together at random, for a minute; docs/threat-model.md has longer ones.
 if(Python3_FOUND AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   cx_script(hostile_selftest attack ${Python3_EXECUTABLE} attack/hostile.py --selftest)
   cx_script(hostile attack ${Python3_EXECUTABLE} attack/hostile.py --seconds 60 --seed 17)
   set_tests_properties(hostile PROPERTIES PROCESSORS 2 COST 500)
 endif()
-
-# These play whole stories; their parts run under the sanitizers in unit tests, in cli_story and in
-# cli_intent, which splits contracts as cli_split does.
-foreach(name cli_demo cli_evidence cli_split cli_day1 cli_run_agents cli_hostile_text)
-  if(TEST ${name})
-    set_tests_properties(${name} PROPERTIES LABELS once)
-  endif()
-endforeach()
 
 file(GLOB scripts CONFIGURE_DEPENDS diff/*_diff.py)
 if(NOT Python3_FOUND)
@@ -174,9 +166,9 @@ set_tests_properties(web_browser PROPERTIES PROCESSORS 2)
 
 # What `scripts/test.sh --quick` leaves out of unit, check, cli and vectors: most of what starts many
 # governed runs, servers or compilers.  What is left must take less than four minutes on two cores.
-foreach(name cli_attack cli_canary cli_diff cli_http cli_intent cli_mcp cli_replay cli_run cli_run_approvals
-    cli_run_life cli_run_merge cli_run_projects cli_runs_http cli_watch check_headers vectors_attack
-    vectors_run)
+foreach(name cli_attack cli_canary cli_day1 cli_demo cli_diff cli_evidence cli_hostile_text cli_http cli_intent
+    cli_mcp cli_replay cli_run cli_run_agents cli_run_approvals cli_run_life cli_run_merge cli_run_projects
+    cli_runs_http cli_split cli_watch example_govern check_headers vectors_attack vectors_run)
   if(NOT TEST ${name})
     message(FATAL_ERROR "tests/extra.cmake lists ${name} as slow, and there is no such test")
   endif()

@@ -26,7 +26,7 @@ from kit import BIN, TESTS, Folder, check, run
 
 WORKERS = 4
 DEADLINE_S = 60
-SAMPLE = 8  # with sanitizers one row of so many
+SAMPLE = 4  # with sanitizers one row of so many
 ATTACKS = TESTS / "attack"
 SECRET = "s3cret-of-the-user"
 MAIN_C = "int main(void)\n{\n\treturn 0;\n}\n"
