@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """make_man.py CORTEX FOLDER   writes all manual pages that are made from something else
-make_man.py --update CORTEX    puts `cortex help --man` into docs/man/cortex.1
+make_man.py --update CORTEX    puts `cortex help --man` into docs/man/cortex.1, and a row for each command
+                               that docs/commands.md lacks below that of its predecessor
 
   section 1  cortex-WORD.1 for each first word of a command, as the program prints them
   section 3  cortex_NAME.3 from the comments of include/cortex/NAME.h, and a link for each function
@@ -339,7 +340,37 @@ def make(program, folder):
                                  from_markdown(ROOT / 'docs/operating.md') + others))
 
 
+def first_row(name, text):
+    """The end of the first row of docs/commands.md about a command, or None."""
+    found = re.search(rf'^\| `cortex {name}(?: [^a-z`][^`]*)?`[^\n]*\n', text, re.M)
+    return found and found.end()
+
+
+def with_new_rows(text, commands):
+    """docs/commands.md with a row for each command: rows are written by hand later, or stay as they are."""
+    named = set()
+    for line in text.split('\n'):
+        for words in (row.split() for row in re.findall(r'`cortex ([^`]+)`', line)):
+            named |= {words[0], ' '.join(words[:2])}
+    previous = None
+    for command in commands:
+        if command['name'] not in named:
+            operands = ''.join(' ' + ('[{}]' if one['optional'] else '{}').format(
+                one['name'] + ('…' if one['many'] else '')) for one in command['operands'])
+            purpose = command['purpose'][:1].upper() + command['purpose'][1:]
+            at = previous and first_row(previous, text)
+            if not at:
+                sys.exit(f'make_man.py: docs/commands.md: write a row for {command["name"]}; '
+                         f'{previous} has none to put it below')
+            text = text[:at] + f'| `cortex {command["name"]}{operands}` | {purpose} |\n' + text[at:]
+        previous = command['name']
+    return text
+
+
 def update(program):
+    reference = ROOT / 'docs/commands.md'
+    commands = json.loads(ask(program, 'help', '--json'))['commands']
+    reference.write_text(with_new_rows(reference.read_text(), commands))
     path = ROOT / 'docs/man/cortex.1'
     text = path.read_text()
     start = text.index('.SH COMMANDS\n')

@@ -508,9 +508,17 @@ def only(name):
     return wanted is None or name.startswith(wanted)
 
 
+def takes_text(command):
+    """Whether an operand or an option has a value other than a choice of words."""
+    return bool(command["operands"]) or any(option["value"] and "|" not in option["value"]
+                                            for option in command["options"])
+
+
 @test
 def every_command_has_a_row():
-    check(set(ROWS) == set(COMMANDS), "without a row:", set(COMMANDS) - set(ROWS), "no command:",
+    """Or takes no text: then the call without arguments, below, is all there is to try."""
+    missing = {name for name, command in COMMANDS.items() if name not in ROWS and takes_text(command)}
+    check(not missing and set(ROWS) <= set(COMMANDS), "without a row:", missing, "no command:",
           set(ROWS) - set(COMMANDS))
     check(all(ROWS.values()), "a row without a call")
 
@@ -542,7 +550,7 @@ def hostile_data_is_escaped_by_every_command():
         eye = Eye(world.env, world.repo.path)
         failed = []
         for name in COMMANDS:
-            for row in ROWS.get(name, []) if only(name) else []:
+            for row in ROWS.get(name, [""]) if only(name) else []:
                 kinds = re.match("[!=~]*", row).group()
                 words = [BIN, *name.split(), *words_of(world, row[len(kinds):])]
                 try:
