@@ -6,9 +6,10 @@ Every word in backquotes that looks like a name of the code or the tree is looke
     cx_...               must occur in src/, include/ or verify/
     folder/file, file.c  must exist (from the top, under src/, or anywhere under src/ for a bare name)
 
-every test that docs/threat-model.md names in a column "test", or in a sentence as `some_test_name`, must
-exist, and every module of src/ must have its paragraph in ARCHITECTURE.md.  The detectors of
-src/analysis/detect.h and the kinds of src/ledger/kinds.h must be documented as they are.  A placeholder has a capital word in it
+every file that ARCHITECTURE.md names in the paragraph of a module must be in that module, every test that
+docs/threat-model.md names in a column "test", or in a sentence as `some_test_name`, must exist, and every module of
+src/ must have its paragraph in ARCHITECTURE.md.  The detectors of src/analysis/detect.h and the kinds of
+src/ledger/kinds.h must be documented as they are.  A placeholder has a capital word in it
 (cmd_NAME.c) and a pattern a star; a pattern must match something.
 
 Three lists of docs/formats/ are compared with the tables that the program uses: roles, scopes of approvals, and rows
@@ -122,6 +123,17 @@ def kinds_apart():
                     if not re.search(re.escape(name) + r'\b', pages)]
 
 
+def unknown_files_of_modules(text):
+    """(module, word) for words like `state_*` in a module's paragraph that name no file of it."""
+    for module, words in re.findall(r'^\*\*(\w+)\*\* (.*?)(?=\n\n|\n\*\*)', text, re.M | re.S):
+        folder = ROOT / 'src' / module
+        if folder.is_dir():
+            stems = {path.stem for path in folder.rglob('*.[ch]')}
+            for word in re.findall(r'`([a-z][a-z_0-9*]*)`', words):
+                if not word.startswith('cx_') and not fnmatch.filter(stems, word):
+                    yield module, word
+
+
 def main():
     files = tree()
     code = '\n'.join((ROOT / f).read_text(errors='replace') for f in files
@@ -141,6 +153,8 @@ def main():
         wrong.append(f'docs/threat-model.md: only {count} tests are named')
     wrong += stale_lists() + detectors_apart() + kinds_apart()
     text = (ROOT / 'ARCHITECTURE.md').read_text()
+    wrong += [f'ARCHITECTURE.md: {module} has no file {word}'
+              for module, word in unknown_files_of_modules(text)]
     for module in sorted(p.name for p in (ROOT / 'src').iterdir() if p.is_dir()):
         if f'\n**{module}** ' not in text:
             wrong.append(f'ARCHITECTURE.md: nothing about the module {module}')
