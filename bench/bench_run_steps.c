@@ -163,8 +163,10 @@ static cx_run *begin(void)
         need(cx_run_file_write(run, cx_str_z(file_name(i, name)), (cx_bytes){bytes, sizeof bytes},
                                &err),
              name);
-    cx_run_event created = {
-        .level = CX_RUN_INFO, .type = "RUN_CREATED", .task_id = CX_STR("bench"), .attempt = -1};
+    cx_run_event created = {.level = CX_RUN_INFO,
+                            .type = CX_RUN_EVENT_RUN_CREATED,
+                            .task_id = CX_STR("bench"),
+                            .attempt = -1};
     need(cx_json_parse_text(CX_STR("{}"), &arena, &created.payload, &err), "payload");
     need(cx_run_event_append(run, &created, NULL, &err), "event");
     return run;

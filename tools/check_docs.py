@@ -8,8 +8,9 @@ Every word in backquotes that looks like a name of the code or the tree is looke
 
 every file that ARCHITECTURE.md names in the paragraph of a module must be in that module, every test that
 docs/threat-model.md names in a column "test", or in a sentence as `some_test_name`, must exist, and every module of
-src/ must have its paragraph in ARCHITECTURE.md.  The detectors of src/analysis/detect.h and the kinds of
-src/ledger/kinds.h must be documented as they are.  A placeholder has a capital word in it
+src/ must have its paragraph in ARCHITECTURE.md.  The detectors of src/analysis/detect.h, the kinds of
+src/ledger/kinds.h and the events and gates of src/bundle must be documented as they are, and the governor gives no
+reason that its gate does not have.  A placeholder has a capital word in it
 (cmd_NAME.c) and a pattern a star; a pattern must match something.
 
 Three lists of docs/formats/ are compared with the tables that the program uses: roles, scopes of approvals, and rows
@@ -134,6 +135,42 @@ def unknown_files_of_modules(text):
                     yield module, word
 
 
+def macro_rows(path, macro):
+    """Rows X(NAME, ..) of a table of the code, as lists of texts; adjacent strings are one."""
+    text = (ROOT / path).read_text()
+    body = text[text.index('#define ' + macro):].split('\n\n')[0].replace('\\\n', '')
+    rows = []
+    for found in re.finditer(r'X\(((?:"[^"]*"|[^")(])*)\)', body.split(')', 1)[1]):
+        items = re.findall(r'(?:"[^"]*"\s*)+|\w+', found[1])
+        rows.append([''.join(re.findall(r'"([^"]*)"', item)) if '"' in item else item for item in items])
+    return rows
+
+
+def event_and_gate_tables():
+    """The tables of run.md, of src/bundle, and the reasons in src/governor."""
+    page = (ROOT / 'docs/formats/run.md').read_text()
+    levels = {'I': 'INFO', 'W': 'WARN', 'E': 'ERROR'}
+    types = macro_rows('src/bundle/event_types.h', 'CX_RUN_EVENT_TYPES(X)')
+    gates = macro_rows('src/bundle/gates.h', 'CX_RUN_GATES(X)')
+    texts = {name: text for name, text, _, _ in types}
+    wanted = [f"| `{text}` | {' '.join(levels[c] for c in letters)} | {payload} |" for _, text, letters, payload in types]
+    for _, name, event, _, _, where, question, reasons in gates:
+        event = f'`{texts[event]}`' if event in texts else ''
+        listed = ' '.join(f'`{reason}`' for reason in reasons.split())
+        wanted.append(f'| `{name}` | {where} | {question} | {event} | {listed} |')
+    wrong = [f'docs/formats/run.md: no row {row}' for row in wanted if row not in page]
+    found = re.findall(r'^\| `\w+` \| (?:(?:INFO|WARN|ERROR)[ |]|(?:S\d|any)[, |]).*$', page, re.M)
+    wrong += [f'docs/formats/run.md: a row that src/bundle does not have: {row}' for row in found if row not in wanted]
+    if len(types) < 40 or len(gates) < 20:
+        wrong.append(f'src/bundle: only {len(types)} types of events and {len(gates)} gates were found')
+    reasons = {name: row[-1].split() for name, *row in gates}
+    for path in sorted((ROOT / 'src/governor').glob('*.c')):
+        for gate, reason in re.findall(r'CX_GATE_(\w+),\s+"(\w+)"', path.read_text()):
+            if reason not in reasons[gate] + ['part_refused', 'could_not_evaluate']:
+                wrong.append(f'{path.relative_to(ROOT)}: gate {gate} has no reason {reason} in src/bundle/gates.h')
+    return wrong
+
+
 def main():
     files = tree()
     code = '\n'.join((ROOT / f).read_text(errors='replace') for f in files
@@ -152,6 +189,7 @@ def main():
     if count < 50:
         wrong.append(f'docs/threat-model.md: only {count} tests are named')
     wrong += stale_lists() + detectors_apart() + kinds_apart()
+    wrong += event_and_gate_tables()
     text = (ROOT / 'ARCHITECTURE.md').read_text()
     wrong += [f'ARCHITECTURE.md: {module} has no file {word}'
               for module, word in unknown_files_of_modules(text)]

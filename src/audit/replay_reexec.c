@@ -115,7 +115,7 @@ static cx_status read_scopes(cx_reexec *x, cx_err *err)
     for (size_t i = 0; !cx_failed(status) && i < x->projection.moments.count; i++) {
         const cx_run_moment *moment = &x->projection.moments.items[i];
         cx_run_event_read event;
-        if (!cx_str_is(moment->type, "HUMAN_APPROVAL_COMPLETED"))
+        if (moment->kind != CX_RUN_EVENT_HUMAN_APPROVAL_COMPLETED)
             continue;
         status = cx_run_event_parse(moment->line, moment->index, x->arena, &event, err);
         const cx_json *scopes =
@@ -174,12 +174,11 @@ static cx_status read_recorded(cx_reexec *x, cx_err *err)
 }
 
 /* The newest event of a type of our task, else NULL. */
-static const cx_run_moment *newest(const cx_reexec *x, const char *type)
+static const cx_run_moment *newest(const cx_reexec *x, cx_run_event_type type)
 {
     for (size_t i = x->projection.moments.count; i > 0; i--) {
         const cx_run_moment *moment = &x->projection.moments.items[i - 1];
-        if (cx_str_is(moment->type, type) && x->task != NULL &&
-            cx_str_eq(moment->task_id, x->task->task_id))
+        if (moment->kind == type && x->task != NULL && cx_str_eq(moment->task_id, x->task->task_id))
             return moment;
     }
     return NULL;
@@ -350,7 +349,7 @@ static void compare_bytes(cx_reexec *x, const char *key, cx_bytes expected, cx_b
 /* The tree that CANDIDATE_COMMITTED recorded, and the one of that commit where it is reachable. */
 static void compare_tree(cx_reexec *x, const cx_oid *tree)
 {
-    const cx_run_moment *moment = newest(x, "CANDIDATE_COMMITTED");
+    const cx_run_moment *moment = newest(x, CX_RUN_EVENT_CANDIDATE_COMMITTED);
     cx_run_event_read event;
     char text[CX_OID_TEXT_SIZE], kept[CX_OID_TEXT_SIZE];
     cx_oid commit, recorded;

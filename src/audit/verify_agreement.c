@@ -27,10 +27,10 @@ static bool is_true(const cx_json *object, const char *name)
 
 /* --- statuses --------------------------------------------------------------------------------- */
 
-static bool happened(const cx_run_verification *v, const char *type)
+static bool happened(const cx_run_verification *v, cx_run_event_type type)
 {
     for (size_t i = 0; i < v->projection.moments.count; i++)
-        if (cx_str_is(v->projection.moments.items[i].type, type))
+        if (v->projection.moments.items[i].kind == type)
             return true;
     return false;
 }
@@ -67,8 +67,8 @@ static void check_tasks(cx_run_verification *v, cx_str status)
         cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
                           "the run is SUCCESS, the task %.*s", shown(told), told.data);
     /* Work that was done well can still fail to be merged, or be interrupted; that has an event. */
-    if (!v->success && all && v->has_story && !happened(v, "MERGE_REFUSED") &&
-        !happened(v, "gate_failed") && !happened(v, "LOG_RECOVERED"))
+    if (!v->success && all && v->has_story && !happened(v, CX_RUN_EVENT_MERGE_REFUSED) &&
+        !happened(v, CX_RUN_EVENT_GATE_FAILED) && !happened(v, CX_RUN_EVENT_LOG_RECOVERED))
         cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
                           "the run is %.*s although every task is SUCCESS and nothing refused it",
                           shown(status), status.data);
@@ -134,8 +134,9 @@ static void check_gates(cx_run_verification *v)
 static cx_status check_verdict_events(cx_run_verification *v)
 {
     static const struct {
-        const char *type, *member;
-    } verdicts[] = {{"REVIEW_RESULT", "verdict"}, {"TEST_RESULT", "status"}};
+        cx_run_event_type type;
+        const char *member;
+    } verdicts[] = {{CX_RUN_EVENT_REVIEW_RESULT, "verdict"}, {CX_RUN_EVENT_TEST_RESULT, "status"}};
     const cx_json *reports[] = {&v->review_report, &v->test_report};
     for (size_t i = 0; i < CX_COUNT_OF(verdicts); i++) {
         cx_str told = cx_json_get_str(reports[i], cx_str_z(verdicts[i].member));
@@ -143,7 +144,7 @@ static cx_status check_verdict_events(cx_run_verification *v)
             continue;
         for (size_t m = v->projection.moments.count; m-- > 0;) {
             cx_run_event_read event;
-            if (!cx_str_is(v->projection.moments.items[m].type, verdicts[i].type) ||
+            if (v->projection.moments.items[m].kind != verdicts[i].type ||
                 !of_whole(v, &v->projection.moments.items[m]))
                 continue;
             CX_TRY(cx_run_event_parse(v->projection.moments.items[m].line, m + 1, v->arena, &event,
@@ -152,7 +153,7 @@ static cx_status check_verdict_events(cx_run_verification *v)
             if (last.data != NULL && !cx_str_eq(last, told))
                 cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, i == 0 ? REVIEW : TESTS,
                                   "it says %.*s, the last %s %.*s", shown(told), told.data,
-                                  verdicts[i].type, shown(last), last.data);
+                                  cx_run_event_type_name(verdicts[i].type), shown(last), last.data);
             break;
         }
     }
@@ -391,19 +392,20 @@ static cx_status check_baseline(cx_run_verification *v)
     /* A contract that was refused early still has what it asked for, a branch perhaps. */
     cx_str asked = rollback == NULL ? CX_STR("") : CX_JSON_GET_STR(rollback, "baseline_ref");
     if (is_commit(baseline) &&
-        (is_commit(asked) || v->success || happened(v, "CONTRACT_VALIDATED")))
+        (is_commit(asked) || v->success || happened(v, CX_RUN_EVENT_CONTRACT_VALIDATED)))
         compare_baseline(v, CX_STR("contract.json"), baseline, asked);
     return CX_SUCCESS;
 }
 
 /* The member of the last event of a type; data NULL when there is none. */
-static cx_status last_of(cx_run_verification *v, const char *type, const char *member, cx_str *out)
+static cx_status last_of(cx_run_verification *v, cx_run_event_type type, const char *member,
+                         cx_str *out)
 {
     *out = (cx_str){NULL, 0};
     for (size_t i = v->projection.moments.count; i-- > 0;) {
         const cx_run_moment *moment = &v->projection.moments.items[i];
         cx_run_event_read event;
-        if (!cx_str_is(moment->type, type) || !of_whole(v, moment))
+        if (moment->kind != type || !of_whole(v, moment))
             continue;
         CX_TRY(cx_run_event_parse(moment->line, moment->index, v->arena, &event, v->err));
         *out = cx_json_get_str(&event.payload, cx_str_z(member));
@@ -421,8 +423,8 @@ static cx_status check_commits(cx_run_verification *v)
     cx_str candidate, merged;
     if (tasks == NULL)
         return CX_SUCCESS;
-    CX_TRY(last_of(v, "CANDIDATE_COMMITTED", "commit", &candidate));
-    CX_TRY(last_of(v, "MERGE_APPLIED", "commit", &merged));
+    CX_TRY(last_of(v, CX_RUN_EVENT_CANDIDATE_COMMITTED, "commit", &candidate));
+    CX_TRY(last_of(v, CX_RUN_EVENT_MERGE_APPLIED, "commit", &merged));
     cx_str head = git == NULL ? (cx_str){NULL, 0} : CX_JSON_GET_STR(git, "head_ref");
     cx_str final = repo == NULL ? (cx_str){NULL, 0} : CX_JSON_GET_STR(repo, "final_ref");
     if (candidate.data != NULL && head.data != NULL && !cx_str_eq(candidate, head))

@@ -182,10 +182,10 @@ static cx_status check_reports(cx_run_verification *v)
     return CX_SUCCESS;
 }
 
-static bool happened(const cx_run_verification *v, const char *type)
+static bool happened(const cx_run_verification *v, cx_run_event_type type)
 {
     for (size_t i = 0; i < v->projection.moments.count; i++)
-        if (cx_str_is(v->projection.moments.items[i].type, type))
+        if (v->projection.moments.items[i].kind == type)
             return true;
     return false;
 }
@@ -198,7 +198,8 @@ static cx_status check_contracts(cx_run_verification *v)
 {
     size_t count;
     const cx_run_entry *entries = cx_run_bundle_entries(v->bundle, &count);
-    bool must_be_valid = !v->has_story || v->success || happened(v, "CONTRACT_VALIDATED");
+    bool must_be_valid =
+        !v->has_story || v->success || happened(v, CX_RUN_EVENT_CONTRACT_VALIDATED);
     for (size_t i = 0; i < count; i++) {
         cx_str path = entries[i].path;
         cx_json value;

@@ -71,24 +71,24 @@ static void check_ends(cx_run_verification *v)
     const cx_run_projection *projection = &v->projection;
     size_t count = projection->moments.count;
     bool finished = false, recovered = false;
-    if (count == 0 || !cx_str_is(projection->moments.items[0].type, "RUN_CREATED"))
+    if (count == 0 || projection->moments.items[0].kind != CX_RUN_EVENT_RUN_CREATED)
         cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS, "the first event is not RUN_CREATED");
-    if (count == 0 || !cx_str_is(projection->moments.items[count - 1].type, "RUN_FINISHED"))
+    if (count == 0 || projection->moments.items[count - 1].kind != CX_RUN_EVENT_RUN_FINISHED)
         cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS, "the last event is not RUN_FINISHED");
     for (size_t i = 0; i < count; i++) {
         const cx_run_moment *moment = &projection->moments.items[i];
-        if (i != 0 && cx_str_is(moment->type, "RUN_CREATED"))
+        if (i != 0 && moment->kind == CX_RUN_EVENT_RUN_CREATED)
             cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS, "line %llu: RUN_CREATED again",
                               (unsigned long long)moment->index);
         if (finished && !recovered) {
-            recovered = cx_str_is(moment->type, "LOG_RECOVERED") && i + 1 < count && !v->success;
+            recovered = moment->kind == CX_RUN_EVENT_LOG_RECOVERED && i + 1 < count && !v->success;
             if (!recovered)
                 cx_run_verify_say(
                     v, CX_RUN_STATE_ORDER, EVENTS, "line %llu: %.*s behind RUN_FINISHED",
                     (unsigned long long)moment->index,
                     (int)(moment->type.size > 40 ? 40 : moment->type.size), moment->type.data);
         }
-        finished |= cx_str_is(moment->type, "RUN_FINISHED");
+        finished |= moment->kind == CX_RUN_EVENT_RUN_FINISHED;
     }
 }
 

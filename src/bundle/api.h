@@ -9,6 +9,7 @@
 #include "bundle/archive.h"
 #include "bundle/bundle.h"
 #include "bundle/events.h"
+#include "bundle/gates.h"
 #include "bundle/mask.h"
 #include "bundle/report.h"
 #include "bundle/report_parts.h"

@@ -446,7 +446,7 @@ cx_status cx_run_finish(cx_run *run, cx_run_status ended, int exit_code, cx_aren
                         const cx_run_ref **out, size_t *out_count, cx_err *err)
 {
     cx_run_event event = {.level = ended == CX_RUN_SUCCESS ? CX_RUN_INFO : CX_RUN_ERROR,
-                          .type = "RUN_FINISHED",
+                          .type = CX_RUN_EVENT_RUN_FINISHED,
                           .attempt = CX_RUN_NO_ATTEMPT};
     cx_json_list payload = cx_json_list_begin(arena);
     CX_ASSERT(ended != CX_RUN_RUNNING);

@@ -12,6 +12,7 @@
 #define CX_BUNDLE_EVENTS_H
 
 #include "base/api.h"
+#include "bundle/event_types.h"
 #include "crypto/api.h"
 #include "rules/api.h"
 
@@ -35,20 +36,15 @@ typedef struct cx_run_ledger {
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-typedef enum cx_run_level { CX_RUN_INFO, CX_RUN_WARN, CX_RUN_ERROR } cx_run_level;
-
 #define CX_RUN_NO_ATTEMPT (-1)
 
 typedef struct cx_run_event {
     cx_run_level level;
-    const char *type; /* one of §17; others are refused with CX_E_FORMAT */
-    cx_str task_id;   /* empty = null */
-    int32_t attempt;  /* CX_RUN_NO_ATTEMPT = null */
-    cx_json payload;  /* an object; a zeroed value = {} */
+    cx_run_event_type type;
+    cx_str task_id;  /* empty = null */
+    int32_t attempt; /* CX_RUN_NO_ATTEMPT = null */
+    cx_json payload; /* an object; a zeroed value = {} */
 } cx_run_event;
-
-/* Whether writers may use this type, and whether readers know it. */
-bool cx_run_event_known(cx_str type);
 
 typedef struct cx_run_events cx_run_events;
 
@@ -109,7 +105,8 @@ typedef struct cx_run_event_read {
     cx_str line;    /* without '\n' */
     uint64_t index; /* from 1 */
     cx_str ts, level, type, run_id, trace_id;
-    cx_str task_id; /* NULL data = null */
+    cx_run_event_type kind; /* of `type`; CX_RUN_EVENT_UNKNOWN is no error */
+    cx_str task_id;         /* NULL data = null */
     bool has_attempt;
     int64_t attempt;
     cx_json payload;

@@ -3,63 +3,6 @@
  */
 #include "bundle/events.h"
 
-/* All types of §17. */
-static const char *const types[] = {
-    "RUN_CREATED",
-    "SCHEMA_REGISTRY_CHECK",
-    "CONTRACT_VALIDATED",
-    "POLICY_PACK_SELECTED",
-    "POLICY_GATE_RESULT",
-    "STATE_TRANSITION",
-    "WORKTREE_CREATED",
-    "WORKTREE_REMOVED",
-    "LOCK_ACQUIRED",
-    "LOCK_FAILED",
-    "LOCK_RECLAIMED",
-    "LOCK_RELEASED",
-    "INTEGRATED_GATE_RESULT",
-    "MCP_CONCURRENCY_CHECK",
-    "NETWORK_GATE_RESULT",
-    "MCP_TOOL_GATE_RESULT",
-    "MCP_SAMPLING_GATE_RESULT",
-    "TOOL_GATE_RESULT",
-    "SANDBOX_APPLIED",
-    "SANDBOX_DEGRADED",
-    "RUNNER_SELECTED",
-    "RUNNER_STARTED",
-    "RUNNER_FINISHED",
-    "TOOL_INVOCATION",
-    "OUTPUT_SCHEMA_ENFORCED",
-    "TASK_RESULT_RECORDED",
-    "DIFF_GATE_RESULT",
-    "CANDIDATE_COMMITTED",
-    "ROLLBACK_APPLIED",
-    "REVIEWER_GATE_RESULT",
-    "REVIEW_RESULT",
-    "TEST_COMMAND_RESULT",
-    "TEST_RESULT",
-    "FIX_LOOP_TRIGGERED",
-    "FIX_LOOP_EXHAUSTED",
-    "HUMAN_APPROVAL_REQUIRED",
-    "HUMAN_APPROVAL_COMPLETED",
-    "HUMAN_APPROVAL_REJECTED",
-    "HUMAN_APPROVAL_TIMEOUT",
-    "MERGE_APPLIED",
-    "MERGE_REFUSED",
-    "LOG_RECOVERED",
-    "RUN_FINISHED",
-    "gate_failed",
-    "policy_violation",
-};
-
-bool cx_run_event_known(cx_str type)
-{
-    for (size_t i = 0; i < CX_COUNT_OF(types); i++)
-        if (cx_str_is(type, types[i]))
-            return true;
-    return false;
-}
-
 static cx_status text_of(const cx_json *object, const char *name, uint64_t index, cx_str *out,
                          cx_err *err)
 {
@@ -81,6 +24,7 @@ cx_status cx_run_event_parse(cx_str line, uint64_t index, cx_arena *arena, cx_ru
     CX_TRY(text_of(&event.whole, "ts", index, &event.ts, err));
     CX_TRY(text_of(&event.whole, "level", index, &event.level, err));
     CX_TRY(text_of(&event.whole, "event_type", index, &event.type, err));
+    event.kind = cx_run_event_type_find(event.type);
     CX_TRY(text_of(&event.whole, "run_id", index, &event.run_id, err));
     CX_TRY(text_of(&event.whole, "trace_id", index, &event.trace_id, err));
     const cx_json *task = CX_JSON_GET(&event.whole, "task_id");

@@ -80,8 +80,8 @@ static cx_status take_event(cx_run_events *log, found *f, cx_str line, cx_err *e
     memcpy(log->last_ts, event.ts.data, event.ts.size);
     f->last_event = cx_digest_of(cx_str_bytes(line));
     f->event_count = index;
-    f->recovery.finished |= cx_str_is(event.type, "RUN_FINISHED");
-    if (cx_str_is(event.type, "STATE_TRANSITION")) {
+    f->recovery.finished |= event.kind == CX_RUN_EVENT_RUN_FINISHED;
+    if (event.kind == CX_RUN_EVENT_STATE_TRANSITION) {
         cx_str to = state_named(CX_JSON_GET_STR(&event.payload, "to"));
         if (to.size != 0)
             f->recovery.last_state = to;
@@ -198,7 +198,7 @@ static cx_status repair(cx_run_events *log, found *f, cx_err *err)
 
 static cx_status say_so(cx_run_events *log, const found *f, cx_err *err)
 {
-    cx_run_event event = {.level = CX_RUN_WARN, .type = "LOG_RECOVERED", .attempt = -1};
+    cx_run_event event = {.level = CX_RUN_WARN, .type = CX_RUN_EVENT_LOG_RECOVERED, .attempt = -1};
     cx_arena *arena = &log->arena;
     cx_json_list payload = cx_json_list_begin(arena);
     cx_json_list_put(&payload, CX_STR("events"), cx_json_make_uint(arena, f->recovery.events));

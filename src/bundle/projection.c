@@ -14,37 +14,18 @@
 const char *const cx_run_gate_names[CX_RUN_GATE_COUNT] = {"diff_gate", "policy_gate", "review_gate",
                                                           "tests_gate"};
 
-static const struct gate_event {
-    const char *type, *gate;
-    const char *word, *good; /* NULL = the member "passed" is true */
-} gate_events[] = {
-    {"POLICY_GATE_RESULT", "policy", NULL, NULL},
-    {"INTEGRATED_GATE_RESULT", "integrated", NULL, NULL},
-    {"MCP_CONCURRENCY_CHECK", "concurrency", NULL, NULL},
-    {"NETWORK_GATE_RESULT", "network", NULL, NULL},
-    {"MCP_TOOL_GATE_RESULT", "mcp", NULL, NULL},
-    {"MCP_SAMPLING_GATE_RESULT", "sampling", NULL, NULL},
-    {"TOOL_GATE_RESULT", "tool", NULL, NULL},
-    {"OUTPUT_SCHEMA_ENFORCED", "output_schema", NULL, NULL},
-    {"DIFF_GATE_RESULT", "diff", NULL, NULL},
-    {"REVIEWER_GATE_RESULT", "isolation", NULL, NULL},
-    {"REVIEW_RESULT", "review", "verdict", "PASS"},
-    {"TEST_RESULT", "tests", "status", "PASS"},
-};
-
-bool cx_run_judgement_read(cx_str event_type, const cx_json *payload, cx_run_judgement *out)
+bool cx_run_judgement_read(cx_run_event_type type, const cx_json *payload, cx_run_judgement *out)
 {
-    for (size_t i = 0; i < CX_COUNT_OF(gate_events); i++) {
-        const struct gate_event *known = &gate_events[i];
-        if (!cx_str_is(event_type, known->type))
-            continue;
-        out->gate = known->gate;
-        out->passed = known->word == NULL
-                          ? cx_json_get_typed(payload, CX_STR("passed"), CX_JSON_TRUE) != NULL
-                          : cx_str_is(cx_json_get_str(payload, cx_str_z(known->word)), known->good);
-        return true;
-    }
-    return false;
+    cx_gate_id gate = cx_gate_of_event(type);
+    const cx_gate_row *row = cx_gate_row_of(gate);
+    CX_ASSERT(payload != NULL);
+    if (gate == CX_GATE_NONE)
+        return false;
+    cx_str member = cx_str_z(row->member);
+    bool passed = row->good[0] == '\0' ? cx_json_get_typed(payload, member, CX_JSON_TRUE) != NULL
+                                       : cx_str_is(cx_json_get_str(payload, member), row->good);
+    *out = (cx_run_judgement){.id = gate, .gate = row->name, .passed = passed};
+    return true;
 }
 
 void cx_run_projection_init(cx_run_projection *projection)
@@ -150,18 +131,18 @@ static void set_gate(cx_run_projection_task *task, unsigned gate, bool passed)
 /* What a ruling means for the four gates of its task. */
 static void apply_ruling(cx_run_projection_task *task, const cx_run_judgement *judgement)
 {
-    if (strcmp(judgement->gate, "policy") == 0)
+    if (judgement->id == CX_GATE_POLICY)
         set_gate(task, CX_RUN_GATE_POLICY, judgement->passed);
-    else if (strcmp(judgement->gate, "diff") == 0)
+    else if (judgement->id == CX_GATE_DIFF)
         set_gate(task, CX_RUN_GATE_DIFF, judgement->passed);
-    else if (strcmp(judgement->gate, "review") == 0)
+    else if (judgement->id == CX_GATE_REVIEW)
         set_gate(task, CX_RUN_GATE_REVIEW, judgement->passed && !task->isolation_failed);
-    else if (strcmp(judgement->gate, "tests") == 0)
+    else if (judgement->id == CX_GATE_TESTS)
         set_gate(task, CX_RUN_GATE_TESTS, judgement->passed);
-    else if (strcmp(judgement->gate, "isolation") == 0 && !judgement->passed) {
+    else if (judgement->id == CX_GATE_ISOLATION && !judgement->passed) {
         task->isolation_failed = true; /* I2 */
         task->gates[CX_RUN_GATE_REVIEW].passed = false;
-    } else if (strcmp(judgement->gate, "tool") == 0 && !judgement->passed &&
+    } else if (judgement->id == CX_GATE_TOOL && !judgement->passed &&
                cx_str_is(task->state, "S4")) /* before S4 it is the runner's own argv */
         set_gate(task, CX_RUN_GATE_TESTS, false);
 }
@@ -227,7 +208,7 @@ static void take_end(reader *r)
 static void take(reader *r)
 {
     cx_run_projection *projection = r->projection;
-    cx_str type = r->event.type;
+    cx_run_event_type kind = r->event.kind;
     cx_run_projection_task *task = task_of(r);
     cx_run_judgement judgement;
     if (task != NULL) {
@@ -235,18 +216,18 @@ static void take(reader *r)
         if (r->event.has_attempt)
             task->attempt = r->event.attempt;
     }
-    if (cx_run_judgement_read(type, &r->event.payload, &judgement)) {
+    if (cx_run_judgement_read(kind, &r->event.payload, &judgement)) {
         take_ruling(r, task, &judgement);
-    } else if (cx_str_is(type, "STATE_TRANSITION")) {
+    } else if (kind == CX_RUN_EVENT_STATE_TRANSITION) {
         take_transition(r, task);
-    } else if (cx_str_is(type, "gate_failed")) {
+    } else if (kind == CX_RUN_EVENT_GATE_FAILED) {
         projection->failed_gate = borrowed(r, payload_text(r, "gate"));
         projection->reason = borrowed(r, payload_text(r, "reason"));
-    } else if (cx_str_is(type, "HUMAN_APPROVAL_COMPLETED")) {
+    } else if (kind == CX_RUN_EVENT_HUMAN_APPROVAL_COMPLETED) {
         take_approval(task);
-    } else if (cx_str_is(type, "RUN_FINISHED")) {
+    } else if (kind == CX_RUN_EVENT_RUN_FINISHED) {
         take_end(r);
-    } else if (cx_str_is(type, "RUN_CREATED")) {
+    } else if (kind == CX_RUN_EVENT_RUN_CREATED) {
         projection->baseline_commit = borrowed(r, payload_text(r, "baseline_commit"));
         projection->contract_sha256 = borrowed(r, payload_text(r, "contract_sha256"));
     }
@@ -272,6 +253,7 @@ static cx_status read_line(reader *r, cx_str line, cx_err *err)
         .ts = borrowed(r, r->event.ts),
         .level = borrowed(r, r->event.level),
         .type = borrowed(r, r->event.type),
+        .kind = r->event.kind,
         .task_id = borrowed(r, r->event.task_id),
         .attempt = r->event.has_attempt ? r->event.attempt : CX_RUN_NO_ATTEMPT,
     };

@@ -9,6 +9,7 @@
 #define CX_BUNDLE_PROJECTION_H
 
 #include "bundle/events.h"
+#include "bundle/gates.h"
 
 /* The four gates of task_result, in its order. */
 enum {
@@ -22,20 +23,22 @@ extern const char *const cx_run_gate_names[CX_RUN_GATE_COUNT]; /* "diff_gate", .
 
 /* What one event says about a gate. */
 typedef struct cx_run_judgement {
-    const char *gate; /* "policy", "network", "diff", "isolation", "tests", ..; static storage */
+    cx_gate_id id;
+    const char *gate; /* its name; static storage */
     bool passed;
 } cx_run_judgement;
 
 /* False when an event of this type is no gate's verdict. */
-bool cx_run_judgement_read(cx_str event_type, const cx_json *payload, cx_run_judgement *out);
+bool cx_run_judgement_read(cx_run_event_type type, const cx_json *payload, cx_run_judgement *out);
 
 /* One event, without its payload.  Text lives in the arena. */
 typedef struct cx_run_moment {
     uint64_t index; /* from 1 */
     cx_str line;    /* as it stands in the file, without '\n'; borrowed from the bytes */
     cx_str ts, level, type;
-    cx_str task_id;  /* data NULL = null */
-    int64_t attempt; /* CX_RUN_NO_ATTEMPT = null */
+    cx_run_event_type kind; /* of `type` */
+    cx_str task_id;         /* data NULL = null */
+    int64_t attempt;        /* CX_RUN_NO_ATTEMPT = null */
 } cx_run_moment;
 
 typedef struct cx_run_transition {

@@ -42,8 +42,8 @@ static cx_status write_transition(cx_governor_task *t, cx_governor_state to, con
     cx_json_put_z(&payload, "from", state_names[t->state]);
     cx_json_put_z(&payload, "to", state_names[to]);
     cx_json_put_z(&payload, "reason", why);
-    CX_TRY(cx_task_event(t, to == CX_S_FAIL ? CX_RUN_ERROR : CX_RUN_INFO, "STATE_TRANSITION",
-                         &payload, err));
+    CX_TRY(cx_task_event(t, to == CX_S_FAIL ? CX_RUN_ERROR : CX_RUN_INFO,
+                         CX_RUN_EVENT_STATE_TRANSITION, &payload, err));
     t->state = to;
     return CX_SUCCESS;
 }
@@ -55,7 +55,7 @@ cx_status cx_task_advance(cx_governor_task *t, cx_err *err)
     for (size_t i = 0; why != NULL && i < CX_COUNT_OF(transitions); i++)
         if (transitions[i].from == t->state && strcmp(transitions[i].why, why) == 0)
             return write_transition(t, transitions[i].to, why, err);
-    return cx_task_refuse(t, "state", "illegal_transition", false, NULL, err);
+    return cx_task_refuse(t, CX_GATE_STATE, "illegal_transition", false, NULL, err);
 }
 
 /* M1: what could not be evaluated is refused; only a run that cannot write events any more
@@ -65,11 +65,11 @@ static cx_status run_stage(cx_governor_task *t, cx_err *err)
     cx_err why;
     if (cx_task_cancelled(t)) {
         t->aborted = true;
-        return cx_task_refuse(t, "interrupted", "signal", false, NULL, err);
+        return cx_task_refuse(t, CX_GATE_INTERRUPTED, "signal", false, NULL, err);
     }
     /* §11: a run whose lease is gone may not go on writing. */
     if (t->m->keeping && !cx_run_lock_held(&t->m->keeper))
-        return cx_task_refuse(t, "lock", "lease_lost", false, NULL, err);
+        return cx_task_refuse(t, CX_GATE_LOCK, "lease_lost", false, NULL, err);
     CX_ASSERT(stages[t->state] != NULL); /* a failed task is refused, and runs no stage */
     cx_status status = stages[t->state](t, &why);
     if (cx_failed(status) && t->m->broken) {
@@ -87,8 +87,9 @@ static cx_status run_stage(cx_governor_task *t, cx_err *err)
 static cx_status end_task(cx_governor_task *t, cx_err *err)
 {
     CX_TRY(cx_task_leave(t, err));
-    return t->refused && t->state != CX_S_FAIL ? write_transition(t, CX_S_FAIL, t->failed, err)
-                                               : CX_SUCCESS;
+    return t->refused && t->state != CX_S_FAIL
+               ? write_transition(t, CX_S_FAIL, cx_gate_name(t->failed), err)
+               : CX_SUCCESS;
 }
 
 /* The parts of a task hold what they have until it has ended. */

@@ -81,7 +81,7 @@ static cx_status read_story(ending *e)
 
 /* --- events of the end ------------------------------------------------------------------------ */
 
-static cx_status say(ending *e, cx_run_level level, const char *type, cx_str task_id,
+static cx_status say(ending *e, cx_run_level level, cx_run_event_type type, cx_str task_id,
                      int64_t attempt, cx_json_list *payload)
 {
     cx_run_event event = {.level = level,
@@ -96,7 +96,7 @@ static cx_status say_created(ending *e)
 {
     cx_json_list payload = cx_json_list_begin(e->arena);
     cx_json_list_put(&payload, CX_STR("recovered"), cx_json_make_bool(true));
-    return say(e, CX_RUN_WARN, "RUN_CREATED", CX_STR(""), -1, &payload);
+    return say(e, CX_RUN_WARN, CX_RUN_EVENT_RUN_CREATED, CX_STR(""), -1, &payload);
 }
 
 static cx_status give_back_locks(ending *e)
@@ -113,7 +113,7 @@ static cx_status give_back_locks(ending *e)
         cx_json_list payload = cx_json_list_begin(e->arena);
         cx_json_list_put(&payload, CX_STR("lock"), locks[i].content);
         cx_json_list_put(&payload, CX_STR("reason"), cx_json_make_str(CX_STR("owner_dead")));
-        CX_TRY(say(e, CX_RUN_WARN, "LOCK_RECLAIMED", locks[i].task_id, -1, &payload));
+        CX_TRY(say(e, CX_RUN_WARN, CX_RUN_EVENT_LOCK_RECLAIMED, locks[i].task_id, -1, &payload));
     }
     return cx_run_lock_release(e->store, run_id, CX_STR(""), e->arena, &paths, &released, e->err);
 }
@@ -124,7 +124,7 @@ static cx_status fail_task(ending *e, cx_str task_id, int64_t attempt, cx_str fr
     cx_json_list_put(&payload, CX_STR("from"), cx_json_make_str(from));
     cx_json_list_put(&payload, CX_STR("to"), cx_json_make_str(CX_STR("FAIL")));
     cx_json_list_put(&payload, CX_STR("reason"), cx_json_make_str(CX_STR(REASON)));
-    return say(e, CX_RUN_ERROR, "STATE_TRANSITION", task_id, attempt, &payload);
+    return say(e, CX_RUN_ERROR, CX_RUN_EVENT_STATE_TRANSITION, task_id, attempt, &payload);
 }
 
 /* Every task that has not failed yet fails now. */
@@ -266,13 +266,13 @@ static cx_str member_of(const cx_json *object, const char *outer, const char *in
 }
 
 /* The last event of a type: its payload's member, "" when there is none. */
-static cx_status last_of(ending *e, const char *type, const char *member, cx_str *out)
+static cx_status last_of(ending *e, cx_run_event_type type, const char *member, cx_str *out)
 {
     *out = CX_STR("");
     for (size_t i = e->projection.moments.count; i-- > 0;) {
         const cx_run_moment *moment = &e->projection.moments.items[i];
         cx_run_event_read event;
-        if (!cx_str_is(moment->type, type) ||
+        if (moment->kind != type ||
             (moment->task_id.data != NULL && !cx_str_eq(moment->task_id, e->task_id)))
             continue;
         CX_TRY(cx_run_event_parse(moment->line, moment->index, e->arena, &event, e->err));
@@ -312,7 +312,7 @@ static cx_status make_facts(ending *e)
     set_gate(e, CX_RUN_GATE_POLICY, &f->policy_gate);
     set_gate(e, CX_RUN_GATE_REVIEW, &f->review_gate);
     set_gate(e, CX_RUN_GATE_TESTS, &f->tests_gate);
-    CX_TRY(last_of(e, "CANDIDATE_COMMITTED", "commit", &f->head_commit));
+    CX_TRY(last_of(e, CX_RUN_EVENT_CANDIDATE_COMMITTED, "commit", &f->head_commit));
     CX_TRY(cx_run_file_ref(e->run, CX_STR("patch.diff"), e->arena, &f->patch, e->err));
     return cx_run_file_ref(e->run, CX_STR("diff_name_only.txt"), e->arena, &f->changed_files,
                            e->err);
@@ -325,7 +325,7 @@ static cx_status write_review(ending *e)
     cx_str verdict;
     cx_run_review_facts facts = {.reviewed_at = cx_str_z(e->now),
                                  .summary = CX_STR("the run died; this is what its events say")};
-    CX_TRY(last_of(e, "REVIEW_RESULT", "verdict", &verdict));
+    CX_TRY(last_of(e, CX_RUN_EVENT_REVIEW_RESULT, "verdict", &verdict));
     CX_TRY(read_object(e, CX_STR(path), &old));
     if (old.type != CX_JSON_OBJECT || verdict.size == 0 ||
         !cx_str_eq(CX_JSON_GET_STR(&old, "verdict"), verdict)) {
@@ -398,7 +398,7 @@ static cx_status take_commands(ending *e, cx_run_command_facts **out, size_t *ou
     for (size_t i = start; i < e->projection.moments.count && count < room; i++) {
         const cx_run_moment *moment = &e->projection.moments.items[i];
         cx_run_event_read event;
-        if (!cx_str_is(moment->type, "TEST_COMMAND_RESULT"))
+        if (moment->kind != CX_RUN_EVENT_TEST_COMMAND_RESULT)
             continue;
         CX_TRY(cx_run_event_parse(moment->line, moment->index, e->arena, &event, e->err));
         if (!cx_str_eq(CX_JSON_GET_STR(&event.payload, "name"),
@@ -420,7 +420,7 @@ static cx_status write_tests(ending *e)
     cx_str told;
     cx_run_command_facts *commands = NULL;
     size_t count = 0;
-    CX_TRY(last_of(e, "TEST_RESULT", "status", &told));
+    CX_TRY(last_of(e, CX_RUN_EVENT_TEST_RESULT, "status", &told));
     CX_TRY(read_object(e, CX_STR(path), &old));
     if (old.type == CX_JSON_OBJECT && told.size != 0 &&
         cx_str_eq(CX_JSON_GET_STR(&old, "status"), told) &&

@@ -78,7 +78,7 @@ static cx_status use_all(cx_governor_task *t, const cx_texts *scopes, bool *out,
     CX_TRY(cx_json_list_end_array(&used, &list, err));
     cx_json_list_put(&payload, CX_STR("approvals"), list);
     cx_json_put_quoted_strs(&payload, "scopes", scopes->items, scopes->count);
-    CX_TRY(cx_task_event(t, CX_RUN_INFO, "HUMAN_APPROVAL_COMPLETED", &payload, err));
+    CX_TRY(cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_HUMAN_APPROVAL_COMPLETED, &payload, err));
     *out = true;
     return keep_grants(m, scopes, err);
 }
@@ -125,7 +125,7 @@ static cx_status say_refused(cx_governor_task *t, cx_err *err)
             continue;
         cx_json_put_quoted(&payload, "file", last_part(finding->where));
         cx_json_put_quoted(&payload, "reason", finding->message);
-        CX_TRY(cx_task_event(t, CX_RUN_ERROR, "HUMAN_APPROVAL_REJECTED", &payload, err));
+        CX_TRY(cx_task_event(t, CX_RUN_ERROR, CX_RUN_EVENT_HUMAN_APPROVAL_REJECTED, &payload, err));
     }
     return CX_SUCCESS;
 }
@@ -173,11 +173,11 @@ cx_status cx_task_ask_approval(cx_governor_task *t, const cx_texts *scopes, bool
     CX_TRY(cx_run_approval_wanted_json((cx_run_words){scopes->items, scopes->count},
                                        &m->contract_sha256, wait_seconds(m), &t->arena, &wanted,
                                        err));
-    CX_TRY(cx_task_event_json(t, CX_RUN_INFO, "HUMAN_APPROVAL_REQUIRED", &wanted, err));
+    CX_TRY(cx_task_event_json(t, CX_RUN_INFO, CX_RUN_EVENT_HUMAN_APPROVAL_REQUIRED, &wanted, err));
     CX_TRY(wait_for_all(t, scopes, out_granted, err));
     if (*out_granted)
         return CX_SUCCESS;
     cx_json_put_uint(&payload, "waited_sec",
                      (m->io->monotonic_ns(m->io) - start) / UINT64_C(1000000000));
-    return cx_task_event(t, CX_RUN_WARN, "HUMAN_APPROVAL_TIMEOUT", &payload, err);
+    return cx_task_event(t, CX_RUN_WARN, CX_RUN_EVENT_HUMAN_APPROVAL_TIMEOUT, &payload, err);
 }

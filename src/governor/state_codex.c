@@ -52,7 +52,7 @@ cx_status cx_task_codex_home(cx_governor_task *t, const cx_run_agent *row, cx_st
 cx_status cx_task_worker_codex_home(cx_governor_task *t, cx_err *err)
 {
     const cx_contract_agent *agent = &t->contract.assigned;
-    t->gate = "runner";
+    t->gate = CX_GATE_RUNNER;
     if (t->runner->argv_count == 0) /* a script: no program reads settings */
         return CX_SUCCESS;
     const cx_run_agent *row = cx_run_policy_agent(&t->m->policy, agent->role_name, agent->agent_id);

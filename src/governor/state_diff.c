@@ -112,8 +112,8 @@ static cx_status write_result(cx_governor_task *t, const char *phase, const cx_d
     else
         cx_json_put_quoted_strs(&payload, "changed_files", report->paths, report->path_count);
     cx_json_list_put(&payload, CX_STR("violations"), list);
-    return cx_task_event(t, report->passed ? CX_RUN_INFO : CX_RUN_ERROR, "DIFF_GATE_RESULT",
-                         &payload, err);
+    return cx_task_event(t, report->passed ? CX_RUN_INFO : CX_RUN_ERROR,
+                         CX_RUN_EVENT_DIFF_GATE_RESULT, &payload, err);
 }
 
 /* --- commits of the agent --------------------------------------------------------------------- */
@@ -226,11 +226,11 @@ static cx_status roll_back(cx_governor_task *t, cx_err *err)
     cx_json_put_bool(&payload, "verified", report.verified);
     if (!report.verified)
         cx_json_put_quoted(&payload, "reason", report.reason);
-    CX_TRY(cx_task_event(t, report.verified ? CX_RUN_INFO : CX_RUN_ERROR, "ROLLBACK_APPLIED",
-                         &payload, err));
+    CX_TRY(cx_task_event(t, report.verified ? CX_RUN_INFO : CX_RUN_ERROR,
+                         CX_RUN_EVENT_ROLLBACK_APPLIED, &payload, err));
     cx_texts violations = t->violations;
     if (!report.verified)
-        CX_TRY(cx_task_gate_failed(t, "rollback", "not_verified", false, NULL, err));
+        CX_TRY(cx_task_gate_failed(t, CX_GATE_ROLLBACK, "not_verified", false, NULL, err));
     t->violations = violations;
     return CX_SUCCESS;
 }
@@ -301,8 +301,8 @@ static cx_status check_overrides(cx_governor_task *t, cx_err *err)
         if (granted)
             continue;
         t->policy_gate = (cx_run_gate){true, false, NULL, 0};
-        CX_TRY(cx_task_gate_event(t, "POLICY_GATE_RESULT", false, &scopes, err));
-        CX_TRY(cx_task_refuse(t, "policy", "override_file", true, &scopes, err));
+        CX_TRY(cx_task_gate_event(t, CX_RUN_EVENT_POLICY_GATE_RESULT, false, &scopes, err));
+        CX_TRY(cx_task_refuse(t, CX_GATE_POLICY, "override_file", true, &scopes, err));
         t->policy_gate.violations = t->violations.items;
         t->policy_gate.violation_count = t->violations.count;
         return roll_back(t, err);
@@ -327,7 +327,7 @@ static cx_status take_report(cx_governor_task *t, const char *phase, cx_err *err
 cx_status cx_task_judge_diff(cx_governor_task *t, const char *phase, cx_err *err)
 {
     cx_texts violations;
-    t->gate = "diff";
+    t->gate = CX_GATE_DIFF;
     CX_TRY(take_objects(t, err));
     CX_TRY(take_report(t, phase, err));
     if (phase == NULL)
@@ -343,6 +343,6 @@ cx_status cx_task_judge_diff(cx_governor_task *t, const char *phase, cx_err *err
     if (t->diff.passed)
         return phase == NULL ? check_overrides(t, err) : CX_SUCCESS;
     const char *reason = reason_of(&t->diff.findings);
-    CX_TRY(cx_task_refuse(t, "diff", reason, true, &violations, err));
+    CX_TRY(cx_task_refuse(t, CX_GATE_DIFF, reason, true, &violations, err));
     return roll_back(t, err);
 }

@@ -149,7 +149,7 @@ static cx_status task_facts(cx_governor_task *t, cx_run_task_facts *out, cx_err 
         .finished_at = cx_governor_now(m, &t->arena),
         .status = status_of(t),
         .aborted = t->aborted,
-        .failed_gate = t->refused ? cx_str_z(t->failed) : CX_STR(""),
+        .failed_gate = t->refused ? cx_str_z(cx_gate_name(t->failed)) : CX_STR(""),
         .failure_hint = t->hint,
         .summary = t->summary,
         .baseline_commit = m->baseline,
@@ -312,7 +312,7 @@ static cx_status make_manifest(cx_governor *m, cx_run_status status, const cx_ru
         .created_at = m->created_at,
         .finished_at = cx_governor_now(m, m->arena),
         .status = status,
-        .failure_reason = t->refused ? cx_str_z(t->failed) : CX_STR(""),
+        .failure_reason = t->refused ? cx_str_z(cx_gate_name(t->failed)) : CX_STR(""),
         .user_request = m->pm != NULL ? m->pm->contract.spec : t->contract.spec,
         .trace_id = cx_run_trace_id(m->run),
         .diagnostic = cx_governor_is_diagnostic(m),
@@ -405,7 +405,7 @@ static cx_status fill_outcome(cx_governor *m, const cx_run_sealed *sealed, cx_ru
         .task_id = kept(arena, t->id),
         .status = cx_str_z(cx_run_status_name(t->refused ? CX_RUN_FAILURE : CX_RUN_SUCCESS)),
         .task_status = cx_str_z(cx_run_task_status_name(status_of(t))),
-        .failed_gate = t->refused ? cx_str_z(t->failed) : CX_STR(""),
+        .failed_gate = t->refused ? cx_str_z(cx_gate_name(t->failed)) : CX_STR(""),
         .reason = t->refused ? kept(arena, t->reason) : CX_STR(""),
         .hint = t->refused ? kept(arena, t->hint) : CX_STR(""),
         .attempts = turns_of(m),
@@ -432,7 +432,8 @@ static cx_status show_last_event(cx_governor *m, cx_err *err)
         size_t end = text.size - 1, start = end; /* the line's own end is not part of it */
         while (start != 0 && text.data[start - 1] != '\n')
             start--;
-        m->options->progress(m->options->progress_arg, CX_STR("RUN_FINISHED"),
+        m->options->progress(m->options->progress_arg,
+                             cx_str_z(cx_run_event_type_name(CX_RUN_EVENT_RUN_FINISHED)),
                              (cx_str){(const char *)text.data + start, end - start});
     }
     cx_buf_done(&text);

@@ -14,7 +14,7 @@
 static cx_status add_worktree(cx_governor_task *t, cx_err *err)
 {
     cx_governor *m = t->m;
-    t->gate = "worktree";
+    t->gate = CX_GATE_WORKTREE;
     t->worktree_options = (cx_worktree_options){.runtime_root = m->store.root,
                                                 .run_id = cx_run_id(m->run),
                                                 .task_id = t->id,
@@ -26,7 +26,7 @@ static cx_status add_worktree(cx_governor_task *t, cx_err *err)
     cx_json_put_z(&payload, "mode", "P1");
     cx_json_put_quoted(&payload, "path", t->worktree_ref);
     cx_json_put_quoted(&payload, "baseline_commit", m->baseline);
-    CX_TRY(cx_task_event(t, CX_RUN_INFO, "WORKTREE_CREATED", &payload, err));
+    CX_TRY(cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_WORKTREE_CREATED, &payload, err));
     return cx_snapshot_take(t->worktree.git, NULL, &t->snapshot, err);
 }
 
@@ -39,7 +39,7 @@ static cx_status write_reclaimed(cx_governor_task *t, const cx_run_lock_result *
         cx_json_put_quoted(&payload, "path", result->reclaimed[i].path);
         cx_json_put_z(&payload, "reason", cx_run_lock_reason_name(result->reclaimed_why[i]));
         cx_json_list_put(&payload, CX_STR("lock"), result->reclaimed[i].content);
-        CX_TRY(cx_task_event(t, CX_RUN_WARN, "LOCK_RECLAIMED", &payload, err));
+        CX_TRY(cx_task_event(t, CX_RUN_WARN, CX_RUN_EVENT_LOCK_RECLAIMED, &payload, err));
     }
     return CX_SUCCESS;
 }
@@ -65,8 +65,8 @@ static cx_status refuse_lock(cx_governor_task *t, const cx_run_lock_result *resu
     const char *reason = invalid ? "invalid_path" : "path_locked";
     cx_json_put_z(&payload, "reason", reason);
     cx_json_put_quoted_strs(&payload, "conflicts", items, count);
-    CX_TRY(cx_task_event(t, CX_RUN_ERROR, "LOCK_FAILED", &payload, err));
-    return cx_task_refuse(t, "lock", reason, false, &texts, err);
+    CX_TRY(cx_task_event(t, CX_RUN_ERROR, CX_RUN_EVENT_LOCK_FAILED, &payload, err));
+    return cx_task_refuse(t, CX_GATE_LOCK, reason, false, &texts, err);
 }
 
 static cx_status take_locks(cx_governor_task *t, cx_err *err)
@@ -75,7 +75,7 @@ static cx_status take_locks(cx_governor_task *t, cx_err *err)
     cx_run_lock_result result;
     uint64_t ttl = m->policy.config.limits.lock_ttl_sec;
     cx_run_words paths = t->contract.allowed_paths;
-    t->gate = "lock";
+    t->gate = CX_GATE_LOCK;
     if (t->plans) /* its parts lock what is theirs */
         return CX_SUCCESS;
     cx_run_lock_request request = {.run_id = cx_run_id(m->run),
@@ -96,7 +96,7 @@ static cx_status take_locks(cx_governor_task *t, cx_err *err)
     cx_run_lock_keep_more(&m->keeper, t->lock_count);
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_quoted_strs(&payload, "paths", paths.items, paths.count);
-    return cx_task_event(t, CX_RUN_INFO, "LOCK_ACQUIRED", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_LOCK_ACQUIRED, &payload, err);
 }
 
 /* --- runner ----------------------------------------------------------------------------------- */
@@ -107,11 +107,11 @@ static cx_status open_runner(cx_governor_task *t, cx_err *err)
     cx_ahead ahead = cx_task_ahead(t);
     const char *reason;
     cx_texts violations;
-    t->gate = "runner";
+    t->gate = CX_GATE_RUNNER;
     CX_TRY(cx_ahead_runner(&ahead, &reason, &violations, err));
     if (reason != NULL) {
         t->hint = violations.items[0];
-        return cx_task_refuse(t, "runner", reason, false, &violations, err);
+        return cx_task_refuse(t, CX_GATE_RUNNER, reason, false, &violations, err);
     }
     return cx_runner_open(&t->settings, m->alloc, m->io, &t->runner, err);
 }
@@ -127,7 +127,7 @@ static cx_status say_selected(cx_governor_task *t, cx_err *err)
         cx_json_put_bool(&payload, "diagnostic", true);
     if (t->spec_env[0] != NULL)
         cx_json_list_put(&payload, CX_STR("codex_home"), t->codex_home);
-    return cx_task_event(t, CX_RUN_INFO, "RUNNER_SELECTED", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_RUNNER_SELECTED, &payload, err);
 }
 
 /* --- scratch ---------------------------------------------------------------------------------- */

@@ -44,6 +44,7 @@ static cx_status write_event(cx_governor *m, const cx_run_event *event, cx_err *
 {
     const cx_run_options *options = m->options;
     cx_str line;
+    CX_DEBUG_ASSERT(cx_run_event_type_has_level(event->type, event->level));
     if (m->holding)
         return hold_event(m, event, err);
     if (m->broken)
@@ -54,7 +55,8 @@ static cx_status write_event(cx_governor *m, const cx_run_event *event, cx_err *
         return status;
     }
     if (options->progress != NULL)
-        options->progress(options->progress_arg, cx_str_z(event->type), line);
+        options->progress(options->progress_arg, cx_str_z(cx_run_event_type_name(event->type)),
+                          line);
     cx_governor_fault(m);
     return CX_SUCCESS;
 }
@@ -78,7 +80,7 @@ static cx_status end_payload(cx_json_list *payload, cx_json *out, cx_err *err)
     return payload == NULL ? CX_SUCCESS : cx_json_list_end_object(payload, out, err);
 }
 
-cx_status cx_governor_event(cx_governor *m, cx_run_level level, const char *type,
+cx_status cx_governor_event(cx_governor *m, cx_run_level level, cx_run_event_type type,
                             cx_json_list *payload, cx_err *err)
 {
     cx_run_event event = {.level = level, .type = type, .attempt = CX_RUN_NO_ATTEMPT};
@@ -86,7 +88,7 @@ cx_status cx_governor_event(cx_governor *m, cx_run_level level, const char *type
     return write_event(m, &event, err);
 }
 
-cx_status cx_task_event_json(cx_governor_task *t, cx_run_level level, const char *type,
+cx_status cx_task_event_json(cx_governor_task *t, cx_run_level level, cx_run_event_type type,
                              const cx_json *payload, cx_err *err)
 {
     cx_run_event event = {.level = level,
@@ -97,7 +99,7 @@ cx_status cx_task_event_json(cx_governor_task *t, cx_run_level level, const char
     return write_event(t->m, &event, err);
 }
 
-cx_status cx_task_event(cx_governor_task *t, cx_run_level level, const char *type,
+cx_status cx_task_event(cx_governor_task *t, cx_run_level level, cx_run_event_type type,
                         cx_json_list *payload, cx_err *err)
 {
     cx_json value;
@@ -105,7 +107,7 @@ cx_status cx_task_event(cx_governor_task *t, cx_run_level level, const char *typ
     return cx_task_event_json(t, level, type, &value, err);
 }
 
-cx_status cx_task_gate_event(cx_governor_task *t, const char *type, bool passed,
+cx_status cx_task_gate_event(cx_governor_task *t, cx_run_event_type type, bool passed,
                              const cx_texts *violations, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
@@ -181,28 +183,29 @@ cx_str cx_governor_message(const cx_governor *m, const cx_err *why, cx_arena *ar
     return text;
 }
 
-cx_status cx_task_gate_failed(cx_governor_task *t, const char *gate, const char *reason,
+cx_status cx_task_gate_failed(cx_governor_task *t, cx_gate_id gate, const char *reason,
                               bool violates, const cx_texts *violations, cx_err *err)
 {
     static const cx_texts none = {NULL, 0};
     cx_json_list payload = cx_json_list_begin(&t->arena);
     const cx_texts *listed = violations == NULL ? &none : violations;
+    CX_DEBUG_ASSERT(cx_gate_has_reason(gate, reason));
     CX_TRY(copy_texts(&t->arena, listed, &t->violations, err));
     if (violates) {
         cx_json_list violation = cx_json_list_begin(&t->arena);
-        cx_json_put_z(&violation, "gate", gate);
+        cx_json_put_z(&violation, "gate", cx_gate_name(gate));
         cx_json_put_z(&violation, "reason", reason);
         cx_json_put_quoted_strs(&violation, "violations", listed->items, listed->count);
-        CX_TRY(cx_task_event(t, CX_RUN_ERROR, "policy_violation", &violation, err));
+        CX_TRY(cx_task_event(t, CX_RUN_ERROR, CX_RUN_EVENT_POLICY_VIOLATION, &violation, err));
     }
-    cx_json_put_z(&payload, "gate", gate);
+    cx_json_put_z(&payload, "gate", cx_gate_name(gate));
     cx_json_put_z(&payload, "reason", reason);
     if (!violates && listed->count != 0)
         cx_json_put_quoted_strs(&payload, "violations", listed->items, listed->count);
-    return cx_task_event(t, CX_RUN_ERROR, "gate_failed", &payload, err);
+    return cx_task_event(t, CX_RUN_ERROR, CX_RUN_EVENT_GATE_FAILED, &payload, err);
 }
 
-cx_status cx_task_refuse(cx_governor_task *t, const char *gate, const char *reason, bool violates,
+cx_status cx_task_refuse(cx_governor_task *t, cx_gate_id gate, const char *reason, bool violates,
                          const cx_texts *violations, cx_err *err)
 {
     t->refused = true;
@@ -215,7 +218,7 @@ cx_status cx_task_refuse(cx_governor_task *t, const char *gate, const char *reas
 
 cx_status cx_task_refuse_error(cx_governor_task *t, const cx_err *why, cx_err *err)
 {
-    const char *gate = t->gate == NULL ? "run" : t->gate;
+    cx_gate_id gate = t->gate == CX_GATE_NONE ? CX_GATE_RUN : t->gate;
     cx_str text = cx_governor_message(t->m, why, &t->arena);
     cx_texts violations = {&text, 1};
     if (text.data == NULL)
@@ -223,7 +226,7 @@ cx_status cx_task_refuse_error(cx_governor_task *t, const cx_err *why, cx_err *e
     t->hint = text;
     if (cx_task_cancelled(t)) {
         t->aborted = true;
-        return cx_task_refuse(t, "interrupted", "signal", false, NULL, err);
+        return cx_task_refuse(t, CX_GATE_INTERRUPTED, "signal", false, NULL, err);
     }
     return cx_task_refuse(t, gate, "could_not_evaluate", false, &violations, err);
 }

@@ -127,10 +127,10 @@ static cx_status take_contract(cx_governor_task *t, cx_str given, cx_err *err)
     cx_str text;
     CX_TRY(cx_task_validate(t, given, &contract, &text, &faults, err));
     if (faults.count != 0)
-        return cx_task_refuse(t, "contract", "fix_contract_invalid", false, &faults, err);
+        return cx_task_refuse(t, CX_GATE_CONTRACT, "fix_contract_invalid", false, &faults, err);
     CX_TRY(cx_task_check_policy(t, &contract, &faults, err));
     if (faults.count != 0)
-        return cx_task_refuse(t, "policy", "fix_contract_wider", true, &faults, err);
+        return cx_task_refuse(t, CX_GATE_POLICY, "fix_contract_wider", true, &faults, err);
     t->contract = contract;
     t->contract_text = text;
     return CX_SUCCESS;
@@ -160,9 +160,9 @@ static cx_status exhausted(cx_governor_task *t, cx_err *err)
     bool tests = t->tests_gate.reached && !t->tests_gate.passed;
     cx_json_put_uint(&payload, "attempts", (uint64_t)t->attempt + 1);
     t->refused = true;
-    t->failed = tests ? "tests" : "review";
+    t->failed = tests ? CX_GATE_TESTS : CX_GATE_REVIEW;
     t->reason = tests ? CX_STR("must_pass_failed") : CX_STR("review_failed");
-    return cx_task_event(t, CX_RUN_ERROR, "FIX_LOOP_EXHAUSTED", &payload, err);
+    return cx_task_event(t, CX_RUN_ERROR, CX_RUN_EVENT_FIX_LOOP_EXHAUSTED, &payload, err);
 }
 
 static cx_status say_triggered(cx_governor_task *t, cx_str path, cx_err *err)
@@ -172,7 +172,7 @@ static cx_status say_triggered(cx_governor_task *t, cx_str path, cx_err *err)
     cx_json_put_quoted(&payload, "parent_task_id", t->id);
     cx_json_put_quoted(&payload, "contract", path);
     cx_json_put_digest(&payload, "contract_sha256", &digest);
-    return cx_task_event(t, CX_RUN_INFO, "FIX_LOOP_TRIGGERED", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_FIX_LOOP_TRIGGERED, &payload, err);
 }
 
 static void forget_verdicts(cx_governor_task *t)
@@ -192,7 +192,7 @@ cx_status cx_lattice_view_fix(cx_governor_task *t, cx_err *err)
     cx_buf text;
     cx_str id;
     uint32_t next = t->attempt + 1;
-    t->gate = "fix_loop";
+    t->gate = CX_GATE_FIX_LOOP;
     if (t->plans || next > t->contract.max_retries) /* parts have loops of their own */
         return exhausted(t, err);
     wait_backoff(t, t->contract.retry_backoff_sec);

@@ -7,7 +7,7 @@
 #include "command/api.h"
 #include "governor/state_internal.h"
 
-static cx_status refuse_one(cx_governor_task *t, const char *gate, const char *reason,
+static cx_status refuse_one(cx_governor_task *t, cx_gate_id gate, const char *reason,
                             const cx_texts *violations, cx_err *err)
 {
     return cx_task_refuse(t, gate, reason, true, violations, err);
@@ -29,12 +29,13 @@ cx_status cx_gate_integrated(cx_governor_task *t, cx_err *err)
 {
     cx_ahead ahead = cx_task_ahead(t);
     cx_texts faults;
-    t->gate = "integrated";
+    t->gate = CX_GATE_INTEGRATED;
     CX_TRY(cx_ahead_integrated(&ahead, &faults, err));
-    CX_TRY(cx_task_gate_event(t, "INTEGRATED_GATE_RESULT", faults.count == 0,
+    CX_TRY(cx_task_gate_event(t, CX_RUN_EVENT_INTEGRATED_GATE_RESULT, faults.count == 0,
                               faults.count == 0 ? NULL : &faults, err));
-    return faults.count == 0 ? CX_SUCCESS
-                             : refuse_one(t, "integrated", "tool_not_integrated", &faults, err);
+    return faults.count == 0
+               ? CX_SUCCESS
+               : refuse_one(t, CX_GATE_INTEGRATED, "tool_not_integrated", &faults, err);
 }
 
 /* --- concurrency, network, MCP, sampling ------------------------------------------------------ */
@@ -44,10 +45,11 @@ cx_status cx_gate_concurrency_check(cx_governor_task *t, cx_err *err)
     cx_str mode = t->m->policy.config.mcp_concurrency;
     bool passed = cx_run_gate_concurrency(mode);
     cx_texts violations = {&mode, 1};
-    t->gate = "concurrency";
-    CX_TRY(
-        cx_task_gate_event(t, "MCP_CONCURRENCY_CHECK", passed, passed ? NULL : &violations, err));
-    return passed ? CX_SUCCESS : refuse_one(t, "concurrency", "unknown_mode", &violations, err);
+    t->gate = CX_GATE_CONCURRENCY;
+    CX_TRY(cx_task_gate_event(t, CX_RUN_EVENT_MCP_CONCURRENCY_CHECK, passed,
+                              passed ? NULL : &violations, err));
+    return passed ? CX_SUCCESS
+                  : refuse_one(t, CX_GATE_CONCURRENCY, "unknown_mode", &violations, err);
 }
 
 cx_status cx_gate_network_check(cx_governor_task *t, cx_err *err)
@@ -57,7 +59,7 @@ cx_status cx_gate_network_check(cx_governor_task *t, cx_err *err)
     cx_texts scopes = {&scope, 1};
     bool needs = cx_run_task_needs_network(&t->contract, t->runner_config);
     bool granted = cx_governor_granted(m, scope);
-    t->gate = "network";
+    t->gate = CX_GATE_NETWORK;
     const char *fault = cx_run_gate_network(policy, needs, granted);
     if (fault != NULL && t->contract.network == CX_NETWORK_ON_REQUEST && needs) {
         CX_TRY(cx_task_ask_approval(t, &scopes, &granted, err));
@@ -65,10 +67,10 @@ cx_status cx_gate_network_check(cx_governor_task *t, cx_err *err)
     }
     cx_str text = cx_str_z(fault == NULL ? "" : fault);
     cx_texts violations = {&text, 1};
-    CX_TRY(cx_task_gate_event(t, "NETWORK_GATE_RESULT", fault == NULL,
+    CX_TRY(cx_task_gate_event(t, CX_RUN_EVENT_NETWORK_GATE_RESULT, fault == NULL,
                               fault == NULL ? NULL : &violations, err));
     if (fault != NULL)
-        return refuse_one(t, "network", fault, &violations, err);
+        return refuse_one(t, CX_GATE_NETWORK, fault, &violations, err);
     t->network_on = t->contract.network == CX_NETWORK_ALLOW ||
                     (t->contract.network == CX_NETWORK_ON_REQUEST && granted);
     return CX_SUCCESS;
@@ -104,15 +106,16 @@ cx_status cx_gate_mcp_check(cx_governor_task *t, cx_err *err)
     cx_run_words required = {t->runner->tools, t->runner->tool_count};
     cx_run_tool_verdict tools, set;
     cx_texts faults;
-    t->gate = "mcp";
+    t->gate = CX_GATE_MCP;
     CX_TRY(cx_run_gate_mcp(policy->mcp_allow, policy->mcp_deny, t->contract.permissions.mcp_tools,
                            required, &t->arena, &tools, err));
     CX_TRY(cx_run_gate_mcp(policy->mcp_allow, policy->mcp_deny, t->contract.mcp_tool_set,
                            (cx_run_words){NULL, 0}, &t->arena, &set, err));
     CX_TRY(join_tools(t, &tools, &set, &faults, err));
     bool passed = tools.ok && set.ok;
-    CX_TRY(cx_task_gate_event(t, "MCP_TOOL_GATE_RESULT", passed, passed ? NULL : &faults, err));
-    return passed ? CX_SUCCESS : refuse_one(t, "mcp", "tool_not_allowed", &faults, err);
+    CX_TRY(cx_task_gate_event(t, CX_RUN_EVENT_MCP_TOOL_GATE_RESULT, passed, passed ? NULL : &faults,
+                              err));
+    return passed ? CX_SUCCESS : refuse_one(t, CX_GATE_MCP, "tool_not_allowed", &faults, err);
 }
 
 cx_status cx_gate_sampling_check(cx_governor_task *t, cx_err *err)
@@ -121,12 +124,13 @@ cx_status cx_gate_sampling_check(cx_governor_task *t, cx_err *err)
     cx_texts scopes = {&scope, 1};
     bool asked = cx_run_sampling_requested(t->contract.permissions.mcp_tools);
     bool granted = cx_governor_granted(t->m, scope);
-    t->gate = "sampling";
+    t->gate = CX_GATE_SAMPLING;
     if (asked && !granted)
         CX_TRY(cx_task_ask_approval(t, &scopes, &granted, err));
     bool passed = !asked || granted;
-    CX_TRY(cx_task_gate_event(t, "MCP_SAMPLING_GATE_RESULT", passed, passed ? NULL : &scopes, err));
-    return passed ? CX_SUCCESS : refuse_one(t, "sampling", "approval_missing", &scopes, err);
+    CX_TRY(cx_task_gate_event(t, CX_RUN_EVENT_MCP_SAMPLING_GATE_RESULT, passed,
+                              passed ? NULL : &scopes, err));
+    return passed ? CX_SUCCESS : refuse_one(t, CX_GATE_SAMPLING, "approval_missing", &scopes, err);
 }
 
 /* --- sandbox ---------------------------------------------------------------------------------- */
@@ -279,8 +283,9 @@ static cx_status describe_box(cx_governor_task *t, cx_err *err)
     CX_TRY(cx_run_file_write_json(t->m->run, path, &described, err));
     CX_TRY(cx_task_add_artifact(t, path, err));
     return cx_task_event_json(t, t->m->degraded ? CX_RUN_WARN : CX_RUN_INFO,
-                              t->m->degraded ? "SANDBOX_DEGRADED" : "SANDBOX_APPLIED", &described,
-                              err);
+                              t->m->degraded ? CX_RUN_EVENT_SANDBOX_DEGRADED
+                                             : CX_RUN_EVENT_SANDBOX_APPLIED,
+                              &described, err);
 }
 
 /* §4, decision 0019: no contract can ask for it, only an approval signed for this contract. */
@@ -307,7 +312,7 @@ cx_status cx_gate_sandbox(cx_governor_task *t, cx_err *err)
     cx_str scope = CX_STR("sandbox_degraded");
     cx_texts scopes = {&scope, 1}, missing;
     bool granted = false;
-    t->gate = "sandbox";
+    t->gate = CX_GATE_SANDBOX;
     if (m->box == NULL)
         CX_TRY(cx_governor_open_box(m, m->arena, err));
     CX_TRY(check_unconfined(t, err));
@@ -318,7 +323,7 @@ cx_status cx_gate_sandbox(cx_governor_task *t, cx_err *err)
     if (m->options->allow_degraded_sandbox)
         CX_TRY(cx_task_ask_approval(t, &scopes, &granted, err));
     if (!granted)
-        return cx_task_refuse(t, "sandbox", "sandbox_layer_missing", true, &missing, err);
+        return cx_task_refuse(t, CX_GATE_SANDBOX, "sandbox_layer_missing", true, &missing, err);
     m->degraded = true;
     if (!m->unconfined)
         m->notes = CX_STR("sandbox degraded");
@@ -354,14 +359,14 @@ cx_status cx_task_judge_argv(cx_governor_task *t, const cx_runner *runner, bool 
                                       .trust = &trust};
     CX_TRY(cx_run_argv_judge(&options, &argv, &t->arena, out, err));
     CX_TRY(cx_run_command_verdict_json(out, CX_STR(""), &t->arena, &payload, err));
-    return cx_task_event_json(t, out->allow ? CX_RUN_INFO : CX_RUN_ERROR, "TOOL_GATE_RESULT",
-                              &payload, err);
+    return cx_task_event_json(t, out->allow ? CX_RUN_INFO : CX_RUN_ERROR,
+                              CX_RUN_EVENT_TOOL_GATE_RESULT, &payload, err);
 }
 
 cx_status cx_gate_runner_argv(cx_governor_task *t, cx_err *err)
 {
     cx_run_command_verdict verdict;
-    t->gate = "tool";
+    t->gate = CX_GATE_TOOL;
     if (t->runner->argv_count == 0)
         return CX_SUCCESS;
     CX_TRY(cx_task_judge_argv(t, t->runner, t->network_on, &verdict, err));
@@ -375,7 +380,7 @@ cx_status cx_gate_runner_argv(cx_governor_task *t, cx_err *err)
     t->hint = verdict.reason;
     if (text.data == NULL)
         return cx_fail_nomem(err);
-    return cx_task_refuse(t, "tool", "runner_argv", true, &violations, err);
+    return cx_task_refuse(t, CX_GATE_TOOL, "runner_argv", true, &violations, err);
 }
 
 /* --- the acceptance tests' programs ----------------------------------------------------------- */
@@ -385,10 +390,10 @@ cx_status cx_gate_test_programs(cx_governor_task *t, cx_err *err)
 {
     cx_ahead ahead = cx_task_ahead(t);
     cx_texts faults;
-    t->gate = "tests";
+    t->gate = CX_GATE_TESTS;
     CX_TRY(cx_ahead_tests(&ahead, &faults, err));
     if (faults.count == 0)
         return CX_SUCCESS;
     t->hint = faults.items[0];
-    return cx_task_refuse(t, "tests", "command_refused", true, &faults, err);
+    return cx_task_refuse(t, CX_GATE_TESTS, "command_refused", true, &faults, err);
 }

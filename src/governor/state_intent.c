@@ -153,7 +153,7 @@ static cx_status open_checkout(cx_planner *p, cx_err *err)
 {
     cx_governor *m = p->m;
     cx_governor_task *t = p->t;
-    t->gate = "worktree";
+    t->gate = CX_GATE_WORKTREE;
     t->worktree_options = (cx_worktree_options){.runtime_root = m->store.root,
                                                 .run_id = cx_run_id(m->run),
                                                 .task_id = t->id,
@@ -166,7 +166,7 @@ static cx_status open_checkout(cx_planner *p, cx_err *err)
 
 /* --- gates of §13 that do not need a contract ------------------------------------------------- */
 
-static cx_status refuse(cx_planner *p, const char *gate, const char *reason, const char *why,
+static cx_status refuse(cx_planner *p, cx_gate_id gate, const char *reason, const char *why,
                         cx_err *err)
 {
     cx_str text = cx_str_z(why == NULL ? "" : why);
@@ -181,17 +181,17 @@ static cx_status open_runner(cx_planner *p, cx_err *err)
     cx_governor *m = p->m;
     bool exec = cx_str_is(m->runner_settings.name, CX_RUNNER_NAME_EXEC);
     cx_json_list payload = cx_json_list_begin(&p->t->arena);
-    p->t->gate = "runner";
+    p->t->gate = CX_GATE_RUNNER;
     /* Decision 0018. */
     if (exec && m->policy.config.mcp_only && !m->options->diagnostic)
-        return refuse(p, "runner", "mcp_only", "the runner of role PM is exec", err);
+        return refuse(p, CX_GATE_RUNNER, "mcp_only", "the runner of role PM is exec", err);
     m->pm_diagnostic = exec && m->options->diagnostic;
     CX_TRY(cx_runner_open(&m->runner_settings, m->alloc, m->io, &p->t->runner, err));
     cx_json_put_quoted(&payload, "runner", m->runner_settings.name);
     if (m->runner_settings.profile.size != 0)
         cx_json_put_quoted(&payload, "profile", m->runner_settings.profile);
     cx_json_put_z(&payload, "role", cx_run_role_name(CX_ROLE_PM));
-    return cx_task_event(p->t, CX_RUN_INFO, "RUNNER_SELECTED", &payload, err);
+    return cx_task_event(p->t, CX_RUN_INFO, CX_RUN_EVENT_RUNNER_SELECTED, &payload, err);
 }
 
 static cx_status gate_network(cx_planner *p, cx_err *err)
@@ -200,7 +200,7 @@ static cx_status gate_network(cx_planner *p, cx_err *err)
     bool needs = p->m->runner_settings.network;
     const char *fault = cx_run_gate_network(t->contract.permissions.network, needs, false);
     if (fault != NULL)
-        return refuse(p, "network", fault,
+        return refuse(p, CX_GATE_NETWORK, fault,
                       "its runner needs the network, which agent_registry.json does not allow PM",
                       err);
     t->network_on = needs;
@@ -215,8 +215,8 @@ static cx_status gate_tools(cx_planner *p, cx_err *err)
     CX_TRY(cx_run_gate_mcp(p->m->policy.mcp_allow, p->m->policy.mcp_deny, tools, tools,
                            &p->t->arena, &verdict, err));
     if (!verdict.ok)
-        return refuse(p, "mcp", "tool_not_allowed", "its runner needs a tool that is not allowed",
-                      err);
+        return refuse(p, CX_GATE_MCP, "tool_not_allowed",
+                      "its runner needs a tool that is not allowed", err);
     return CX_SUCCESS;
 }
 
@@ -226,11 +226,11 @@ static cx_status gate_sandbox(cx_planner *p, cx_err *err)
     cx_governor *m = p->m;
     cx_governor_task *t = p->t;
     cx_json described;
-    t->gate = "sandbox";
+    t->gate = CX_GATE_SANDBOX;
     CX_TRY(cx_governor_open_box(m, m->arena, err));
     for (unsigned i = 0; i < CX_SANDBOX_LAYER_COUNT; i++)
         if ((m->box->missing & (1u << i)) != 0)
-            return refuse(p, "sandbox", "sandbox_layer_missing",
+            return refuse(p, CX_GATE_SANDBOX, "sandbox_layer_missing",
                           cx_sandbox_layer_name((cx_sandbox_layer)(1u << i)), err);
     t->spec = CX_SANDBOX_SPEC_INIT;
     t->spec.worktree = t->worktree.path;
@@ -243,7 +243,7 @@ static cx_status gate_sandbox(cx_planner *p, cx_err *err)
     t->spec.task_id = t->id.data;
     t->spec.cancel = m->options->cancel;
     CX_TRY(cx_sandbox_describe(m->box, t->network_on, m->arena, &described, err));
-    return cx_task_event_json(t, CX_RUN_INFO, "SANDBOX_APPLIED", &described, err);
+    return cx_task_event_json(t, CX_RUN_INFO, CX_RUN_EVENT_SANDBOX_APPLIED, &described, err);
 }
 
 /* --- the turn --------------------------------------------------------------------------------- */
@@ -255,7 +255,7 @@ static cx_status say_started(cx_planner *p, cx_err *err)
     cx_json_put_z(&payload, "sandbox", cx_run_filesystem_name(CX_FS_READ_ONLY));
     cx_json_put_z(&payload, "approval_policy", "never");
     cx_json_put_z(&payload, "cwd", p->t->worktree.relative);
-    return cx_task_event(p->t, CX_RUN_INFO, "RUNNER_STARTED", &payload, err);
+    return cx_task_event(p->t, CX_RUN_INFO, CX_RUN_EVENT_RUNNER_STARTED, &payload, err);
 }
 
 static cx_status say_finished(cx_planner *p, const cx_runner_reply *reply, cx_err *err)
@@ -267,14 +267,15 @@ static cx_status say_finished(cx_planner *p, const cx_runner_reply *reply, cx_er
     cx_json_put_z(&payload, "exit", names[reply->end]);
     if (!good)
         cx_json_put_quoted(&payload, "message", reply->message);
-    CX_TRY(cx_task_event(t, good ? CX_RUN_INFO : CX_RUN_ERROR, "RUNNER_FINISHED", &payload, err));
+    CX_TRY(cx_task_event(t, good ? CX_RUN_INFO : CX_RUN_ERROR, CX_RUN_EVENT_RUNNER_FINISHED,
+                         &payload, err));
     if (good)
         return CX_SUCCESS;
     if (reply->end == CX_RUNNER_CANCELLED) {
         t->aborted = true;
-        return cx_task_refuse(t, "interrupted", "signal", false, NULL, err);
+        return cx_task_refuse(t, CX_GATE_INTERRUPTED, "signal", false, NULL, err);
     }
-    return refuse(p, "runner", names[reply->end], reply->message.data, err);
+    return refuse(p, CX_GATE_RUNNER, names[reply->end], reply->message.data, err);
 }
 
 static cx_status make_turn(cx_planner *p, cx_runner_turn *out, cx_err *err)
@@ -315,7 +316,7 @@ static cx_status take_turn(cx_planner *p, cx_runner_reply *reply, cx_err *err)
     cx_runner_turn turn;
     cx_runner_host host = cx_task_host(t);
     cx_err why;
-    t->gate = "runner";
+    t->gate = CX_GATE_RUNNER;
     memset(reply, 0, sizeof *reply);
     t->thread_id = cx_arena_copy_str(p->m->arena, t->runner->thread_id);
     CX_TRY(make_turn(p, &turn, err));
@@ -376,11 +377,11 @@ static cx_status gate_output(cx_planner *p, cx_bytes body, cx_err *err)
     cx_str own = cx_arena_copy_str(m->arena, cx_bytes_str(body)); /* the runner's goes with it */
     if (own.data == NULL)
         return cx_fail_nomem(err);
-    t->gate = "output_schema";
+    t->gate = CX_GATE_OUTPUT_SCHEMA;
     p->reply = own;
     CX_TRY(judge_reply(p, own, &faults, err));
     if (faults.count != 0)
-        return cx_task_refuse(t, "output_schema", "reply_not_valid", false, &faults, err);
+        return cx_task_refuse(t, CX_GATE_OUTPUT_SCHEMA, "reply_not_valid", false, &faults, err);
     m->given = cx_str_bytes(own);
     cx_digest digest = cx_digest_of(m->given);
     cx_json_list payload = cx_json_list_begin(&t->arena);
@@ -389,7 +390,7 @@ static cx_status gate_output(cx_planner *p, cx_bytes body, cx_err *err)
     cx_json_put_digest(&payload, "contract_sha256", &digest);
     cx_buf_add_z(&t->transcript, "- turn 0: a task contract\n");
     CX_TRY(cx_buf_check(&t->transcript, err));
-    return cx_task_event(t, CX_RUN_INFO, "OUTPUT_SCHEMA_ENFORCED", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_OUTPUT_SCHEMA_ENFORCED, &payload, err);
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */

@@ -86,8 +86,8 @@ typedef struct cx_governor_task {
 
     /* a refusal */
     bool refused;
-    const char *gate;   /* that is being evaluated; of the refusal when refused */
-    const char *failed; /* the gate that refused */
+    cx_gate_id gate;   /* that is being evaluated */
+    cx_gate_id failed; /* the gate that refused */
     cx_str reason;
     cx_str hint;
     bool aborted;
@@ -246,14 +246,14 @@ cx_str cx_digest_text(const cx_digest *digest, cx_arena *arena);
 /* Counts an event; tests of crashes end the process here. */
 void cx_governor_fault(cx_governor *m);
 /* An event of the run itself, and of a task; the list is ended.  NULL is {}. */
-CX_RESULT cx_governor_event(cx_governor *m, cx_run_level level, const char *type,
+CX_RESULT cx_governor_event(cx_governor *m, cx_run_level level, cx_run_event_type type,
                             cx_json_list *payload, cx_err *err);
-CX_RESULT cx_task_event(cx_governor_task *t, cx_run_level level, const char *type,
+CX_RESULT cx_task_event(cx_governor_task *t, cx_run_level level, cx_run_event_type type,
                         cx_json_list *payload, cx_err *err);
-CX_RESULT cx_task_event_json(cx_governor_task *t, cx_run_level level, const char *type,
+CX_RESULT cx_task_event_json(cx_governor_task *t, cx_run_level level, cx_run_event_type type,
                              const cx_json *payload, cx_err *err);
 /* {"passed": true} .. or with violations. */
-CX_RESULT cx_task_gate_event(cx_governor_task *t, const char *type, bool passed,
+CX_RESULT cx_task_gate_event(cx_governor_task *t, cx_run_event_type type, bool passed,
                              const cx_texts *violations, cx_err *err);
 
 /* From now on events wait; and they are written, in their order. */
@@ -266,10 +266,10 @@ CX_RESULT cx_governor_record_events(cx_governor *m, cx_err *err);
 void cx_task_go(cx_governor_task *t, const char *why);
 /* Writes policy_violation when the contract was broken (`violates`), then gate_failed, and keeps
  * the violations for reports and the outcome; texts are copied.  The task goes on. */
-CX_RESULT cx_task_gate_failed(cx_governor_task *t, const char *gate, const char *reason,
+CX_RESULT cx_task_gate_failed(cx_governor_task *t, cx_gate_id gate, const char *reason,
                               bool violates, const cx_texts *violations, cx_err *err);
 /* The same, and the task ends. */
-CX_RESULT cx_task_refuse(cx_governor_task *t, const char *gate, const char *reason, bool violates,
+CX_RESULT cx_task_refuse(cx_governor_task *t, cx_gate_id gate, const char *reason, bool violates,
                          const cx_texts *violations, cx_err *err);
 /* The same for what could not be evaluated, from an error. */
 CX_RESULT cx_task_refuse_error(cx_governor_task *t, const cx_err *why, cx_err *err);

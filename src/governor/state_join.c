@@ -70,13 +70,13 @@ static cx_status refuse_split(cx_governor_task *t, const char *reason, cx_err *e
             continue;
         items[count] =
             cx_arena_printf(&t->arena, "%.*s: %s %.*s", (int)part->id.size, part->id.data,
-                            part->failed, (int)part->reason.size, part->reason.data);
+                            cx_gate_name(part->failed), (int)part->reason.size, part->reason.data);
         if (items[count++].data == NULL)
             return cx_fail_nomem(err);
     }
     cx_texts violations = {items, count};
     t->hint = count == 0 ? CX_STR("") : items[0];
-    return cx_task_refuse(t, "split", reason, false, &violations, err);
+    return cx_task_refuse(t, CX_GATE_SPLIT, reason, false, &violations, err);
 }
 
 static bool any_refused(const cx_governor *m)
@@ -102,7 +102,7 @@ static cx_status say_joined(cx_governor_task *part, cx_str branch, const cx_merg
     cx_json_put_z(&payload, "commit", commit);
     if (plan->detail.size != 0)
         cx_json_put_quoted(&payload, "detail", plan->detail);
-    return cx_task_event(part, CX_RUN_INFO, "MERGE_APPLIED", &payload, err);
+    return cx_task_event(part, CX_RUN_INFO, CX_RUN_EVENT_MERGE_APPLIED, &payload, err);
 }
 
 /* Into the branch of the task, whose work tree follows; nobody else moves that branch. */
@@ -163,7 +163,7 @@ static cx_status join_all(cx_governor_task *t, cx_err *err)
 static cx_status take_join(cx_governor_task *t, cx_err *err)
 {
     cx_oid head, tree;
-    t->gate = "candidate";
+    t->gate = CX_GATE_CANDIDATE;
     CX_TRY(cx_git_ref(t->m->git, t->worktree.branch, &head, err));
     CX_TRY(cx_git_tree_of(t->m->git, &head, &tree, err));
     if (!cx_oid_eq(&tree, &t->diff.tree))
@@ -173,11 +173,11 @@ static cx_status take_join(cx_governor_task *t, cx_err *err)
 
 cx_status cx_task_work_parts(cx_governor_task *t, cx_err *err)
 {
-    t->gate = "split";
+    t->gate = CX_GATE_SPLIT;
     CX_TRY(run_parts(t, err));
     if (cx_task_cancelled(t)) {
         t->aborted = true;
-        return cx_task_refuse(t, "interrupted", "signal", false, NULL, err);
+        return cx_task_refuse(t, CX_GATE_INTERRUPTED, "signal", false, NULL, err);
     }
     if (any_refused(t->m))
         return refuse_split(t, "part_refused", err);

@@ -19,7 +19,7 @@ static cx_status release_locks(cx_governor_task *t, cx_err *err)
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_quoted_strs(&payload, "paths", t->contract.allowed_paths.items,
                             t->contract.allowed_paths.count);
-    return cx_task_event(t, CX_RUN_INFO, "LOCK_RELEASED", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_LOCK_RELEASED, &payload, err);
 }
 
 static cx_status remove_worktree(cx_governor_task *t, cx_err *err)
@@ -36,12 +36,13 @@ static cx_status remove_worktree(cx_governor_task *t, cx_err *err)
         CX_TRY(cx_path_remove_tree(t->aside, err));
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_quoted(&payload, "path", t->worktree_ref);
-    return cx_task_event(t, CX_RUN_INFO, "WORKTREE_REMOVED", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_WORKTREE_REMOVED, &payload, err);
 }
 
 /* What cannot be given back now is left for `run cleanup`, and said; the run still ends and is
  * sealed. */
-static cx_status try_to(cx_governor_task *t, cx_governor_step *step, const char *gate, cx_err *err)
+static cx_status leave_by_step(cx_governor_task *t, cx_governor_step *step, cx_gate_id gate,
+                               cx_err *err)
 {
     cx_err why;
     cx_status status = step(t, &why);
@@ -65,8 +66,8 @@ cx_status cx_task_leave(cx_governor_task *t, cx_err *err)
 {
     cx_texts violations = t->violations;
     cx_task_stop_runner(t);
-    CX_TRY(try_to(t, release_locks, "lock", err));
-    CX_TRY(try_to(t, remove_worktree, "worktree", err));
+    CX_TRY(leave_by_step(t, release_locks, CX_GATE_LOCK, err));
+    CX_TRY(leave_by_step(t, remove_worktree, CX_GATE_WORKTREE, err));
     if (violations.count != 0)
         t->violations = violations;
     return CX_SUCCESS;

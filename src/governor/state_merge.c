@@ -16,12 +16,12 @@ cx_status cx_task_refuse_merge(cx_governor_task *t, cx_str reason, cx_str detail
     cx_texts violations = {&detail, detail.size == 0 ? 0u : 1u};
     if (why.data == NULL)
         return cx_fail_nomem(err);
-    t->gate = "merge";
+    t->gate = CX_GATE_MERGE;
     t->hint = detail;
     cx_json_put_quoted(&payload, "reason", reason);
     cx_json_put_quoted(&payload, "detail", detail);
-    CX_TRY(cx_task_event(t, CX_RUN_ERROR, "MERGE_REFUSED", &payload, err));
-    return cx_task_refuse(t, "merge", why.data, false, &violations, err);
+    CX_TRY(cx_task_event(t, CX_RUN_ERROR, CX_RUN_EVENT_MERGE_REFUSED, &payload, err));
+    return cx_task_refuse(t, CX_GATE_MERGE, why.data, false, &violations, err);
 }
 
 /* §15: the merge's tree against main stays inside allowed_paths. */
@@ -61,15 +61,15 @@ static cx_status outside_paths(cx_governor_task *t, const cx_merge_plan *plan, c
 cx_status cx_task_judge_merge(cx_governor_task *t, const cx_merge_plan *plan, cx_err *err)
 {
     cx_texts changed = {NULL, 0}, outside = {NULL, 0};
-    t->gate = "merge";
+    t->gate = CX_GATE_MERGE;
     CX_TRY(outside_paths(t, plan, &changed, &outside, err));
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_bool(&payload, "passed", outside.count == 0);
     cx_json_put_z(&payload, "phase", "merge");
     cx_json_put_quoted_strs(&payload, "changed_files", changed.items, changed.count);
     cx_json_put_quoted_strs(&payload, "violations", outside.items, outside.count);
-    CX_TRY(cx_task_event(t, outside.count == 0 ? CX_RUN_INFO : CX_RUN_ERROR, "DIFF_GATE_RESULT",
-                         &payload, err));
+    CX_TRY(cx_task_event(t, outside.count == 0 ? CX_RUN_INFO : CX_RUN_ERROR,
+                         CX_RUN_EVENT_DIFF_GATE_RESULT, &payload, err));
     if (outside.count != 0)
         return cx_task_refuse_merge(t, CX_STR("outside_allowed_paths"), outside.items[0], err);
     bool passed = false;
@@ -93,7 +93,7 @@ static cx_status say_applied(cx_governor_task *t, const cx_merge_plan *plan, cx_
     cx_json_put_z(&payload, "commit", commit);
     if (plan->detail.size != 0)
         cx_json_put_quoted(&payload, "detail", plan->detail);
-    return cx_task_event(t, CX_RUN_INFO, "MERGE_APPLIED", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_MERGE_APPLIED, &payload, err);
 }
 
 static cx_status try_merge(cx_governor_task *t, const cx_merge_options *options, bool *out_again,
@@ -106,7 +106,7 @@ static cx_status try_merge(cx_governor_task *t, const cx_merge_options *options,
         CX_TRY(cx_task_judge_merge(t, &plan, err));
     if (t->refused)
         return CX_SUCCESS;
-    t->gate = "merge";
+    t->gate = CX_GATE_MERGE;
     if (plan.kind != CX_MERGE_REFUSED)
         CX_TRY(cx_run_merge_apply(options, &plan, &t->arena, err));
     if (plan.kind != CX_MERGE_REFUSED)
@@ -125,7 +125,7 @@ cx_status cx_lattice_view_done(cx_governor_task *t, cx_err *err)
 {
     cx_governor *m = t->m;
     bool again = true;
-    t->gate = "merge";
+    t->gate = CX_GATE_MERGE;
     if (!gates_passed(t))
         return cx_task_refuse_merge(t, CX_STR("gates_not_passed"), CX_STR("a gate did not pass"),
                                     err);

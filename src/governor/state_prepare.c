@@ -50,7 +50,7 @@ static cx_status check_registry(cx_governor_task *t, cx_err *err)
     cx_run_findings findings;
     cx_texts texts = {NULL, 0};
     bool own = false;
-    t->gate = "schema_registry";
+    t->gate = CX_GATE_SCHEMA_REGISTRY;
     cx_run_findings_init(&findings, &t->arena);
     cx_status status = cx_run_schema_registry_check(NULL, NULL, &findings, err);
     if (!cx_failed(status))
@@ -66,9 +66,9 @@ static cx_status check_registry(cx_governor_task *t, cx_err *err)
     if (texts.count != 0)
         cx_json_put_quoted_strs(&payload, "violations", texts.items, texts.count);
     CX_TRY(cx_governor_event(m, texts.count == 0 ? CX_RUN_INFO : CX_RUN_ERROR,
-                             "SCHEMA_REGISTRY_CHECK", &payload, err));
+                             CX_RUN_EVENT_SCHEMA_REGISTRY_CHECK, &payload, err));
     if (texts.count != 0)
-        return cx_task_refuse(t, "schema_registry", "registry_mismatch", false, &texts, err);
+        return cx_task_refuse(t, CX_GATE_SCHEMA_REGISTRY, "registry_mismatch", false, &texts, err);
     return CX_SUCCESS;
 }
 
@@ -79,7 +79,7 @@ static cx_status check_contract(cx_governor_task *t, cx_err *err)
 {
     cx_governor *m = t->m;
     cx_texts texts;
-    t->gate = "contract";
+    t->gate = CX_GATE_CONTRACT;
     if (!m->contract_ok) {
         const char *first = "K01";
         for (size_t i = 0; i < m->findings.list.count; i++) {
@@ -90,12 +90,12 @@ static cx_status check_contract(cx_governor_task *t, cx_err *err)
             break;
         }
         CX_TRY(cx_findings_texts(&m->findings, &t->arena, &texts, err));
-        return cx_task_refuse(t, "contract", first, false, &texts, err);
+        return cx_task_refuse(t, CX_GATE_CONTRACT, first, false, &texts, err);
     }
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_z(&payload, "schema", "task_contract.v1.json");
     cx_json_put_z(&payload, "lints", "K02-K15");
-    CX_TRY(cx_task_event(t, CX_RUN_INFO, "CONTRACT_VALIDATED", &payload, err));
+    CX_TRY(cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_CONTRACT_VALIDATED, &payload, err));
     return cx_run_active_contract(&m->store, cx_run_id(m->run), cx_str_bytes(m->contract_text),
                                   err);
 }
@@ -103,9 +103,9 @@ static cx_status check_contract(cx_governor_task *t, cx_err *err)
 static cx_status select_pack(cx_governor_task *t, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    t->gate = "policy";
+    t->gate = CX_GATE_POLICY;
     cx_json_put_z(&payload, "policy_pack", cx_run_pack_name(t->contract.pack));
-    return cx_task_event(t, CX_RUN_INFO, "POLICY_PACK_SELECTED", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_POLICY_PACK_SELECTED, &payload, err);
 }
 
 /* --- policy ----------------------------------------------------------------------------------- */
@@ -161,7 +161,8 @@ static cx_status write_policy(cx_governor_task *t, const policy_verdict *verdict
     bool passed = verdict->violations.count == 0;
     t->policy_gate =
         (cx_run_gate){true, passed, verdict->violations.items, verdict->violations.count};
-    return cx_task_gate_event(t, "POLICY_GATE_RESULT", passed, &verdict->violations, err);
+    return cx_task_gate_event(t, CX_RUN_EVENT_POLICY_GATE_RESULT, passed, &verdict->violations,
+                              err);
 }
 
 /* §4, §13: what an approval can lift is asked for, once; then it is judged again. */
@@ -179,7 +180,7 @@ static cx_status check_policy(cx_governor_task *t, cx_err *err)
     }
     if (verdict.violations.count == 0)
         return CX_SUCCESS;
-    return cx_task_refuse(t, "policy", verdict.reason, true, &verdict.violations, err);
+    return cx_task_refuse(t, CX_GATE_POLICY, verdict.reason, true, &verdict.violations, err);
 }
 
 /* --- the stages ------------------------------------------------------------------------------- */
@@ -200,7 +201,7 @@ cx_status cx_lattice_view_contract(cx_governor_task *t, cx_err *err)
 
 cx_status cx_lattice_view_plan(cx_governor_task *t, cx_err *err)
 {
-    t->gate = "plan";
+    t->gate = CX_GATE_PLAN;
     if (t->contract.assigned.role == CX_ROLE_TECH_LEAD && !t->contract.audit_only)
         return cx_task_plan(t, err);
     cx_task_go(t, t->contract.audit_only ? CX_WHY_AUDIT : CX_WHY_SINGLE);

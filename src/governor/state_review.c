@@ -93,13 +93,13 @@ static cx_status write_isolation(cx_governor_task *t, const cx_run_findings *fin
             items[count++] = findings->list.items[i].where;
     cx_json_put_bool(&payload, "passed", passed);
     cx_json_put_quoted_strs(&payload, "changed", items, count);
-    CX_TRY(cx_task_event(t, passed ? CX_RUN_INFO : CX_RUN_ERROR, "REVIEWER_GATE_RESULT", &payload,
-                         err));
+    CX_TRY(cx_task_event(t, passed ? CX_RUN_INFO : CX_RUN_ERROR, CX_RUN_EVENT_REVIEWER_GATE_RESULT,
+                         &payload, err));
     if (passed)
         return CX_SUCCESS;
     cx_texts texts = {items, count};
     t->review_gate = (cx_run_gate){true, false, items, count};
-    return cx_task_refuse(t, "review", "reviewer_side_effect", true, &texts, err);
+    return cx_task_refuse(t, CX_GATE_REVIEW, "reviewer_side_effect", true, &texts, err);
 }
 
 /* Both trees: that of the task, and the reviewer's own checkout when an agent has one. */
@@ -133,7 +133,8 @@ static cx_status write_verdict(cx_governor_task *t, cx_err *err)
                                 t->review.violation_count);
     t->review_gate =
         (cx_run_gate){true, passed, t->review.violations, passed ? 0 : t->review.violation_count};
-    return cx_task_event(t, passed ? CX_RUN_INFO : CX_RUN_ERROR, "REVIEW_RESULT", &payload, err);
+    return cx_task_event(t, passed ? CX_RUN_INFO : CX_RUN_ERROR, CX_RUN_EVENT_REVIEW_RESULT,
+                         &payload, err);
 }
 
 static cx_status keep_failure(cx_governor_task *t, cx_err *err)
@@ -169,7 +170,7 @@ cx_status cx_lattice_view_review(cx_governor_task *t, cx_err *err)
     CX_TRY(enter_audit(t, err));
     if (t->refused)
         return CX_SUCCESS;
-    t->gate = "review";
+    t->gate = CX_GATE_REVIEW;
     memset(&t->review, 0, sizeof t->review);
     t->review.reached = true;
     t->review.reviewed_at = cx_governor_now(t->m, &t->arena);
@@ -181,19 +182,19 @@ cx_status cx_lattice_view_review(cx_governor_task *t, cx_err *err)
     if (t->review.verdict != CX_RUN_REVIEW_PASS)
         t->hint = t->review.summary;
     if (t->review.verdict == CX_RUN_REVIEW_BLOCKED)
-        return cx_task_refuse(t, "review", "reviewer_blocked", false, &found, err);
+        return cx_task_refuse(t, CX_GATE_REVIEW, "reviewer_blocked", false, &found, err);
     CX_TRY(cx_task_judge_diff(t, "after_review", err));
     if (t->refused)
         return CX_SUCCESS;
-    t->gate = "review";
+    t->gate = CX_GATE_REVIEW;
     if (t->review.verdict == CX_RUN_REVIEW_PASS) {
         cx_task_go(t, CX_WHY_REVIEW_PASSED);
         return CX_SUCCESS;
     }
     CX_TRY(keep_failure(t, err));
     if (t->contract.audit_only)
-        return cx_task_refuse(t, "review", "review_failed", false, &found, err);
-    CX_TRY(cx_task_gate_failed(t, "review", "review_failed", false, &found, err));
+        return cx_task_refuse(t, CX_GATE_REVIEW, "review_failed", false, &found, err);
+    CX_TRY(cx_task_gate_failed(t, CX_GATE_REVIEW, "review_failed", false, &found, err));
     cx_task_go(t, CX_WHY_REVIEW_BLOCKING);
     return CX_SUCCESS;
 }

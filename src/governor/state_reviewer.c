@@ -266,7 +266,7 @@ static cx_status make_home(reviewer *r, cx_err *err)
     cx_json_put_quoted(&payload, "profile", r->settings.profile);
     cx_json_put_z(&payload, "role", "REVIEWER");
     cx_json_list_put(&payload, CX_STR("codex_home"), evidence);
-    return cx_task_event(t, CX_RUN_INFO, "RUNNER_SELECTED", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_RUNNER_SELECTED, &payload, err);
 }
 
 static cx_status review(reviewer *r, cx_err *err)

@@ -139,7 +139,8 @@ static cx_status on_tool(void *arg, const cx_json *payload, cx_err *err)
 {
     cx_governor_task *t = arg;
     cx_governor_enter(t->m);
-    cx_status status = cx_task_event_json(t, CX_RUN_INFO, "TOOL_INVOCATION", payload, err);
+    cx_status status =
+        cx_task_event_json(t, CX_RUN_INFO, CX_RUN_EVENT_TOOL_INVOCATION, payload, err);
     cx_governor_leave(t->m);
     return status;
 }
@@ -153,7 +154,7 @@ static cx_status write_asked(cx_governor_task *t, const cx_runner_request *reque
     if (request->command.size != 0)
         cx_json_put_quoted(&payload, "command", request->command);
     cx_json_put_bool(&payload, "granted", granted);
-    return cx_task_event(t, CX_RUN_INFO, "TOOL_INVOCATION", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_TOOL_INVOCATION, &payload, err);
 }
 
 /* §5: deny - a violation; never - denied; on-request, untrusted - the approval flow. */

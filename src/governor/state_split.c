@@ -309,11 +309,11 @@ static cx_status say_part(cx_governor_task *t, cx_err *err)
     CX_TRY(cx_run_file_write(t->m->run, path, cx_str_bytes(t->contract_text), err));
     cx_json_put_z(&valid, "schema", "task_contract.v1.json");
     cx_json_put_z(&valid, "lints", "K02-K15");
-    CX_TRY(cx_task_event(t, CX_RUN_INFO, "CONTRACT_VALIDATED", &valid, err));
+    CX_TRY(cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_CONTRACT_VALIDATED, &valid, err));
     cx_json_put_z(&pack, "policy_pack", cx_run_pack_name(t->contract.pack));
-    CX_TRY(cx_task_event(t, CX_RUN_INFO, "POLICY_PACK_SELECTED", &pack, err));
+    CX_TRY(cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_POLICY_PACK_SELECTED, &pack, err));
     t->policy_gate = (cx_run_gate){true, true, NULL, 0};
-    return cx_task_gate_event(t, "POLICY_GATE_RESULT", true, &none, err);
+    return cx_task_gate_event(t, CX_RUN_EVENT_POLICY_GATE_RESULT, true, &none, err);
 }
 
 /* The array has room for them already (machine_start.c), so that tasks stay where they are. */
@@ -362,12 +362,12 @@ static cx_status read_plan(plan *p, cx_err *err)
 static cx_status take_plan(cx_governor_task *t, cx_err *err)
 {
     plan p = {.t = t};
-    t->gate = "plan";
+    t->gate = CX_GATE_PLAN;
     cx_status status = read_plan(&p, err);
     if (!cx_failed(status) && p.faults.count != 0) {
         cx_texts violations = {p.faults.items, p.faults.count};
         t->hint = p.faults.items[0];
-        status = cx_task_refuse(t, "plan", p.reason, true, &violations, err);
+        status = cx_task_refuse(t, CX_GATE_PLAN, p.reason, true, &violations, err);
     } else if (!cx_failed(status)) {
         status = make_parts(&p, err);
     }
@@ -381,9 +381,9 @@ cx_status cx_task_plan(cx_governor_task *t, cx_err *err)
     CX_TRY(cx_task_enter(t, err));
     if (t->refused)
         return CX_SUCCESS;
-    t->gate = "plan";
+    t->gate = CX_GATE_PLAN;
     if (t->m->unconfined)
-        return cx_task_refuse(t, "plan", "no_sandbox", true, NULL, err);
+        return cx_task_refuse(t, CX_GATE_PLAN, "no_sandbox", true, NULL, err);
     CX_TRY(cx_task_turn(t, err));
     if (!t->refused)
         CX_TRY(take_plan(t, err));

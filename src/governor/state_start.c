@@ -271,7 +271,7 @@ static cx_status write_created(cx_governor *m, cx_err *err)
     cx_json_put_quoted(&payload, "runtime_root", inside.size == 0 ? CX_STR("external") : inside);
     cx_json_put_digest(&payload, "contract_sha256", &m->contract_sha256);
     cx_json_put_quoted(&payload, "baseline_commit", m->baseline);
-    return cx_governor_event(m, CX_RUN_INFO, "RUN_CREATED", &payload, err);
+    return cx_governor_event(m, CX_RUN_INFO, CX_RUN_EVENT_RUN_CREATED, &payload, err);
 }
 
 /* §13: the journal knows of a nonce before it is used; what cannot be recorded is not used. */

@@ -29,7 +29,7 @@ static cx_status on_judged(void *arg, const cx_run_test *test,
     cx_status status = cx_run_command_verdict_json(verdict, test->cmd, &s->t->arena, &payload, err);
     if (!cx_failed(status))
         status = cx_task_event_json(s->t, verdict->allow ? CX_RUN_INFO : CX_RUN_ERROR,
-                                    "TOOL_GATE_RESULT", &payload, err);
+                                    CX_RUN_EVENT_TOOL_GATE_RESULT, &payload, err);
     cx_governor_leave(s->t->m);
     return status;
 }
@@ -47,8 +47,8 @@ static cx_status on_ran(void *arg, const cx_run_test *test, const cx_run_command
         cx_json_list_put(&payload, CX_STR("report"), *facts->report);
     bool good = facts->exit_code == 0 && !facts->report_refused;
     cx_governor_enter(s->t->m);
-    cx_status status = cx_task_event(s->t, good ? CX_RUN_INFO : CX_RUN_ERROR, "TEST_COMMAND_RESULT",
-                                     &payload, err);
+    cx_status status = cx_task_event(s->t, good ? CX_RUN_INFO : CX_RUN_ERROR,
+                                     CX_RUN_EVENT_TEST_COMMAND_RESULT, &payload, err);
     cx_governor_leave(s->t->m);
     return status;
 }
@@ -173,14 +173,14 @@ static cx_status refuse_tool(testing *s, cx_err *err)
     cx_texts violations = {text, 1};
     t->tests_gate = (cx_run_gate){true, false, text, 1};
     t->hint = s->refused_why;
-    return cx_task_refuse(t, "tool", tool_reason(s->refused_rule), true, &violations, err);
+    return cx_task_refuse(t, CX_GATE_TOOL, tool_reason(s->refused_rule), true, &violations, err);
 }
 
 static cx_status say_result(cx_governor_task *t, const cx_run_test_facts *facts, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_z(&payload, "status", cx_run_test_status_name(facts->status));
-    return cx_task_event(t, CX_RUN_INFO, "TEST_RESULT", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_TEST_RESULT, &payload, err);
 }
 
 static cx_status keep_failure(cx_governor_task *t, cx_err *err)
@@ -220,11 +220,11 @@ static cx_status take_verdict(cx_governor_task *t, cx_err *err)
         return CX_SUCCESS;
     }
     if (t->tests.status != CX_RUN_TESTS_FAIL)
-        return cx_task_refuse(t, "tests", "tests_error", false, &violations, err);
+        return cx_task_refuse(t, CX_GATE_TESTS, "tests_error", false, &violations, err);
     CX_TRY(keep_failure(t, err));
     if (t->contract.audit_only)
-        return cx_task_refuse(t, "tests", "must_pass_failed", false, &violations, err);
-    CX_TRY(cx_task_gate_failed(t, "tests", "must_pass_failed", false, &violations, err));
+        return cx_task_refuse(t, CX_GATE_TESTS, "must_pass_failed", false, &violations, err);
+    CX_TRY(cx_task_gate_failed(t, CX_GATE_TESTS, "must_pass_failed", false, &violations, err));
     cx_task_go(t, CX_WHY_TESTS_FAILED);
     return CX_SUCCESS;
 }
@@ -234,7 +234,7 @@ cx_status cx_lattice_view_tests(cx_governor_task *t, cx_err *err)
     testing s = {.t = t};
     test_run what = {t->candidate, "tests", t->attempt};
     bool granted;
-    t->gate = "tests";
+    t->gate = CX_GATE_TESTS;
     cx_status status = run_tests(&s, &what, &t->tests, err);
     if (cx_failed(status)) {
         keep_verdict(t);
@@ -251,7 +251,7 @@ cx_status cx_lattice_view_tests(cx_governor_task *t, cx_err *err)
     }
     if (cx_task_cancelled(t)) {
         t->aborted = true;
-        return cx_task_refuse(t, "interrupted", "signal", false, NULL, err);
+        return cx_task_refuse(t, CX_GATE_INTERRUPTED, "signal", false, NULL, err);
     }
     return take_verdict(t, err);
 }

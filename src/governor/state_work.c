@@ -63,7 +63,7 @@ static cx_status check_artifacts(cx_governor_task *t, cx_err *err)
     cx_run_findings findings;
     cx_texts faults = {NULL, 0};
     cx_status status = CX_SUCCESS;
-    t->gate = "contract";
+    t->gate = CX_GATE_CONTRACT;
     cx_run_findings_init(&findings, &t->arena);
     for (size_t i = 0; i < t->contract.artifact_count && !cx_failed(status); i++) {
         cx_bytes bytes;
@@ -79,7 +79,7 @@ static cx_status check_artifacts(cx_governor_task *t, cx_err *err)
     CX_TRY(status);
     return faults.count == 0
                ? CX_SUCCESS
-               : cx_task_refuse(t, "contract", "artifact_changed", false, &faults, err);
+               : cx_task_refuse(t, CX_GATE_CONTRACT, "artifact_changed", false, &faults, err);
 }
 
 static cx_status say_started(cx_governor_task *t, const cx_runner_turn *turn, cx_err *err)
@@ -90,7 +90,7 @@ static cx_status say_started(cx_governor_task *t, const cx_runner_turn *turn, cx
     if (turn->approval_policy.size != 0)
         cx_json_put_quoted(&payload, "approval_policy", turn->approval_policy);
     cx_json_put_quoted(&payload, "cwd", t->worktree_ref);
-    return cx_task_event(t, CX_RUN_INFO, "RUNNER_STARTED", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_RUNNER_STARTED, &payload, err);
 }
 
 static const char *end_name(cx_runner_end end)
@@ -106,7 +106,8 @@ static cx_status say_finished(cx_governor_task *t, const cx_runner_reply *reply,
     cx_json_put_z(&payload, "exit", end_name(reply->end));
     if (!good)
         cx_json_put_quoted(&payload, "message", reply->message);
-    return cx_task_event(t, good ? CX_RUN_INFO : CX_RUN_ERROR, "RUNNER_FINISHED", &payload, err);
+    return cx_task_event(t, good ? CX_RUN_INFO : CX_RUN_ERROR, CX_RUN_EVENT_RUNNER_FINISHED,
+                         &payload, err);
 }
 
 /* An error of ours in the middle of a turn still ends the turn in the events. */
@@ -139,12 +140,12 @@ static cx_status refuse_end(cx_governor_task *t, const cx_runner_reply *reply, c
     cx_texts violations = {&reply->message, reply->message.size == 0 ? 0u : 1u};
     t->hint = reply->message;
     if (reply->end == CX_RUNNER_VIOLATED)
-        return cx_task_refuse(t, "runner", "shell_denied", true, &violations, err);
+        return cx_task_refuse(t, CX_GATE_RUNNER, "shell_denied", true, &violations, err);
     if (reply->end == CX_RUNNER_CANCELLED) {
         t->aborted = true;
-        return cx_task_refuse(t, "interrupted", "signal", false, NULL, err);
+        return cx_task_refuse(t, CX_GATE_INTERRUPTED, "signal", false, NULL, err);
     }
-    return cx_task_refuse(t, "runner", end_name(reply->end), false, &violations, err);
+    return cx_task_refuse(t, CX_GATE_RUNNER, end_name(reply->end), false, &violations, err);
 }
 
 /* It outlives the runner that named it. */
@@ -160,7 +161,7 @@ static cx_status run_agent(cx_governor_task *t, cx_runner_reply *reply, cx_err *
     CX_TRY(check_artifacts(t, err));
     if (t->refused)
         return CX_SUCCESS;
-    t->gate = "runner";
+    t->gate = CX_GATE_RUNNER;
     if (t->thread_id.size == 0)
         CX_TRY(keep_thread(t,
                            t->runner->thread_id.size != 0 ? t->runner->thread_id
@@ -227,10 +228,10 @@ static cx_status add_transcript(cx_governor_task *t, cx_err *err)
 static cx_status gate_output(cx_governor_task *t, cx_bytes body, cx_err *err)
 {
     cx_texts faults = {NULL, 0};
-    t->gate = "output_schema";
+    t->gate = CX_GATE_OUTPUT_SCHEMA;
     CX_TRY(judge_reply(t, body, &faults, err));
     if (faults.count != 0)
-        return cx_task_refuse(t, "output_schema", "reply_not_valid", false, &faults, err);
+        return cx_task_refuse(t, CX_GATE_OUTPUT_SCHEMA, "reply_not_valid", false, &faults, err);
     CX_TRY(cx_run_mask_json(&t->m->mask, &t->reply, &t->arena, &t->reply, err)); /* R7 */
     t->has_reply = true;
     t->summary = CX_JSON_GET_STR(&t->reply, "summary");
@@ -242,7 +243,7 @@ static cx_status gate_output(cx_governor_task *t, cx_bytes body, cx_err *err)
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_quoted(&payload, "schema", t->contract.output_schema_file);
     cx_json_put_bool(&payload, "passed", true);
-    return cx_task_event(t, CX_RUN_INFO, "OUTPUT_SCHEMA_ENFORCED", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_OUTPUT_SCHEMA_ENFORCED, &payload, err);
 }
 
 /* An agent's SUCCESS proves nothing; that it gave up is believed. */
@@ -253,12 +254,12 @@ static cx_status record_result(cx_governor_task *t, cx_err *err)
     if (status.size == 0)
         status = CX_JSON_GET_STR(&t->reply, "verdict");
     cx_json_put_quoted(&payload, "status", status);
-    CX_TRY(cx_task_event(t, CX_RUN_INFO, "TASK_RESULT_RECORDED", &payload, err));
+    CX_TRY(cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_TASK_RESULT_RECORDED, &payload, err));
     if (cx_str_is(status, "FAILED") || cx_str_is(status, "BLOCKED") ||
         cx_str_is(status, "SKIPPED")) {
         cx_texts violations = {&status, 1};
-        t->gate = "runner";
-        return cx_task_refuse(t, "runner", "agent_gave_up", false, &violations, err);
+        t->gate = CX_GATE_RUNNER;
+        return cx_task_refuse(t, CX_GATE_RUNNER, "agent_gave_up", false, &violations, err);
     }
     return CX_SUCCESS;
 }
@@ -279,7 +280,7 @@ cx_status cx_task_take_candidate(cx_governor_task *t, const cx_oid *commit, cx_e
     cx_json_put_z(&payload, "commit", text);
     cx_json_put_z(&payload, "tree", tree);
     cx_json_put_quoted(&payload, "parent", t->m->baseline);
-    return cx_task_event(t, CX_RUN_INFO, "CANDIDATE_COMMITTED", &payload, err);
+    return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_CANDIDATE_COMMITTED, &payload, err);
 }
 
 static cx_status commit_candidate(cx_governor_task *t, cx_err *err)
@@ -292,7 +293,7 @@ static cx_status commit_candidate(cx_governor_task *t, cx_err *err)
                                 .attempt = t->attempt,
                                 .time_s = (int64_t)(m->io->wall_ns(m->io) / UINT64_C(1000000000)),
                                 .branch = t->worktree.branch};
-    t->gate = "candidate";
+    t->gate = CX_GATE_CANDIDATE;
     CX_TRY(cx_run_candidate_commit(t->worktree.git, &t->diff, &facts, &commit, err));
     return cx_task_take_candidate(t, &commit, err);
 }

@@ -56,7 +56,7 @@ static cx_status delta_of(const cx_run_event_read *event, cx_arena *arena, cx_js
         return cx_node_memory(CX_STR("state"),
                               cx_json_make_str(CX_JSON_GET_STR(&event->payload, "to")), arena, out,
                               err);
-    if (cx_run_judgement_read(event->type, &event->payload, &judgement)) {
+    if (cx_run_judgement_read(event->kind, &event->payload, &judgement)) {
         cx_json_list list = cx_json_list_begin(arena);
         cx_json_list_put(&list, CX_STR("passed"), cx_json_make_bool(judgement.passed));
         CX_TRY(cx_json_list_end_object(&list, &value, err));

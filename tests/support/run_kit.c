@@ -130,7 +130,7 @@ static cx_status copy_events(run_kit *kit, cx_run *run, size_t limit, cx_err *er
         cx_run_event_read from;
         CX_TRY(cx_run_event_parse(line, ++index, &kit->arena, &from, err));
         cx_run_event event = {.level = CX_RUN_INFO,
-                              .type = cx_arena_copy_str(&kit->arena, from.type).data,
+                              .type = from.kind,
                               .task_id = from.task_id,
                               .attempt = from.has_attempt ? (int32_t)from.attempt : -1,
                               .payload = from.payload};

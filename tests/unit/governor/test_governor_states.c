@@ -87,20 +87,20 @@ static size_t event_count(const lone_task *it)
 /* The event number `at`; one that is of no type when there are fewer. */
 static const cx_run_event *event_at(const lone_task *it, size_t at)
 {
-    static const cx_run_event none = {.type = "none"};
+    static const cx_run_event none = {.type = CX_RUN_EVENT_UNKNOWN};
     const cx_held_event *held = it->m.held;
     while (held != NULL && at-- > 0)
         held = held->next;
     return held == NULL ? &none : &held->event;
 }
 
-static void check_event(const lone_task *it, size_t at, const char *type, cx_run_level level,
+static void check_event(const lone_task *it, size_t at, cx_run_event_type type, cx_run_level level,
                         const char *payload)
 {
     const cx_run_event *event = event_at(it, at);
     cx_err err;
     cx_buf text;
-    CHECK_STR(cx_str_z(event->type), type);
+    CHECK_INT(event->type, type);
     CHECK_INT(event->level, level);
     CHECK_STR(event->task_id, "task_1");
     cx_buf_init(&text, cx_alloc_default());
@@ -124,16 +124,16 @@ static void check_advance(cx_governor_state from, const char *why)
     CHECK_INT(event_count(&it), 1);
     if (to == CX_S_COUNT) {
         CHECK_INT(it.task.state, from);
-        CHECK(it.task.refused && strcmp(it.task.failed, "state") == 0);
+        CHECK(it.task.refused && it.task.failed == CX_GATE_STATE);
         CHECK_STR(it.task.reason, "illegal_transition");
-        check_event(&it, 0, "gate_failed", CX_RUN_ERROR,
+        check_event(&it, 0, CX_RUN_EVENT_GATE_FAILED, CX_RUN_ERROR,
                     "{\"gate\":\"state\",\"reason\":\"illegal_transition\"}");
     } else {
         CHECK_INT(it.task.state, to);
         CHECK(!it.task.refused);
         (void)snprintf(payload, sizeof payload, "{\"from\":\"%s\",\"reason\":\"%s\",\"to\":\"%s\"}",
                        names[from], why, names[to]);
-        check_event(&it, 0, "STATE_TRANSITION", CX_RUN_INFO, payload);
+        check_event(&it, 0, CX_RUN_EVENT_STATE_TRANSITION, CX_RUN_INFO, payload);
     }
     end_task(&it);
 }
@@ -165,9 +165,9 @@ CX_TEST(machine_a_cancelled_task_runs_no_stage_and_fails)
     CHECK_STATUS(cx_task_run(&it.task, &it.err), &it.err);
     CHECK(it.task.refused && it.task.aborted && it.task.state == CX_S_FAIL);
     CHECK_INT(event_count(&it), 2);
-    check_event(&it, 0, "gate_failed", CX_RUN_ERROR,
+    check_event(&it, 0, CX_RUN_EVENT_GATE_FAILED, CX_RUN_ERROR,
                 "{\"gate\":\"interrupted\",\"reason\":\"signal\"}");
-    check_event(&it, 1, "STATE_TRANSITION", CX_RUN_ERROR,
+    check_event(&it, 1, CX_RUN_EVENT_STATE_TRANSITION, CX_RUN_ERROR,
                 "{\"from\":\"S0\",\"reason\":\"interrupted\",\"to\":\"FAIL\"}");
     CHECK_INT(event_at(&it, 1)->attempt, 2);
     end_task(&it);
@@ -188,10 +188,11 @@ CX_TEST(machine_a_refused_part_fails_the_whole)
     tasks[1].state = CX_S3_REVIEW;
     const cx_str found[] = {CX_STR("D07 README.md")};
     const cx_texts violations = {found, 1};
-    CHECK_STATUS(cx_task_refuse(&tasks[1], "diff", "diff_gate", true, &violations, &it.err),
+    CHECK_STATUS(cx_task_refuse(&tasks[1], CX_GATE_DIFF, "outside_allowed_paths", true, &violations,
+                                &it.err),
                  &it.err);
     tasks[0].refused = true; /* its work ended with the part */
-    tasks[0].failed = "diff";
+    tasks[0].failed = CX_GATE_DIFF;
     tasks[0].state = CX_S2_WORK;
     CHECK_STATUS(cx_task_run(&tasks[0], &it.err), &it.err);
     CHECK(tasks[0].state == CX_S_FAIL && tasks[1].state == CX_S_FAIL);
@@ -212,14 +213,16 @@ CX_TEST(machine_a_broken_contract_is_told_before_the_gate)
     begin_task(&it);
     const cx_str found[] = {cx_str_z(name)};
     const cx_texts violations = {found, 1};
-    CHECK_STATUS(cx_task_refuse(&it.task, "diff", "diff_gate", true, &violations, &it.err),
-                 &it.err);
+    CHECK_STATUS(
+        cx_task_refuse(&it.task, CX_GATE_DIFF, "outside_allowed_paths", true, &violations, &it.err),
+        &it.err);
     name[4] = 'b'; /* the texts were copied */
     CHECK_INT(event_count(&it), 2);
-    check_event(&it, 0, "policy_violation", CX_RUN_ERROR,
-                "{\"gate\":\"diff\",\"reason\":\"diff_gate\",\"violations\":[\"D07 a\"]}");
-    check_event(&it, 1, "gate_failed", CX_RUN_ERROR,
-                "{\"gate\":\"diff\",\"reason\":\"diff_gate\"}");
+    check_event(
+        &it, 0, CX_RUN_EVENT_POLICY_VIOLATION, CX_RUN_ERROR,
+        "{\"gate\":\"diff\",\"reason\":\"outside_allowed_paths\",\"violations\":[\"D07 a\"]}");
+    check_event(&it, 1, CX_RUN_EVENT_GATE_FAILED, CX_RUN_ERROR,
+                "{\"gate\":\"diff\",\"reason\":\"outside_allowed_paths\"}");
     REQUIRE(it.task.violations.count == 1);
     CHECK_STR(it.task.violations.items[0], "D07 a");
     end_task(&it);
@@ -230,17 +233,17 @@ CX_TEST(machine_what_cannot_be_evaluated_is_refused)
     lone_task it;
     begin_task(&it);
     cx_err why = {.code = CX_E_IO, .message = "cannot open /r/repo/a: denied"};
-    it.task.gate = "tests";
+    it.task.gate = CX_GATE_TESTS;
     CHECK_STATUS(cx_task_refuse_error(&it.task, &why, &it.err), &it.err);
     CHECK(it.task.refused && !it.task.aborted);
-    check_event(&it, 0, "gate_failed", CX_RUN_ERROR,
+    check_event(&it, 0, CX_RUN_EVENT_GATE_FAILED, CX_RUN_ERROR,
                 "{\"gate\":\"tests\",\"reason\":\"could_not_evaluate\","
                 "\"violations\":[\"cannot open REPOSITORY/a: denied\"]}");
     CHECK_STR(it.task.hint, "cannot open REPOSITORY/a: denied");
     atomic_store(&it.cancel, true); /* then the signal is the reason, not what it broke */
     CHECK_STATUS(cx_task_refuse_error(&it.task, &why, &it.err), &it.err);
     CHECK(it.task.aborted);
-    check_event(&it, 1, "gate_failed", CX_RUN_ERROR,
+    check_event(&it, 1, CX_RUN_EVENT_GATE_FAILED, CX_RUN_ERROR,
                 "{\"gate\":\"interrupted\",\"reason\":\"signal\"}");
     end_task(&it);
 }
@@ -253,9 +256,14 @@ static unsigned faults_of(cx_run_transition *transitions, size_t count)
     cx_arena arena;
     cx_err err;
     cx_run_verdict verdict = {0};
-    cx_run_moment moments[2] = {
-        {.index = 1, .type = CX_STR("STATE_TRANSITION"), .task_id = CX_STR("t")},
-        {.index = 2, .type = CX_STR("STATE_TRANSITION"), .task_id = CX_STR("t")}};
+    cx_run_moment moments[2] = {{.index = 1,
+                                 .type = CX_STR("STATE_TRANSITION"),
+                                 .kind = CX_RUN_EVENT_STATE_TRANSITION,
+                                 .task_id = CX_STR("t")},
+                                {.index = 2,
+                                 .type = CX_STR("STATE_TRANSITION"),
+                                 .kind = CX_RUN_EVENT_STATE_TRANSITION,
+                                 .task_id = CX_STR("t")}};
     cx_arena_init(&arena, cx_alloc_default(), 0);
     cx_run_findings_init(&verdict.findings, &arena);
     cx_run_verification v = {.arena = &arena, .out = &verdict, .err = &err};
