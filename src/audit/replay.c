@@ -28,7 +28,7 @@ typedef struct replay {
 } replay;
 
 /* An empty object when it cannot be read: verification has said so. */
-static cx_json document(cx_run_bundle *bundle, const char *path)
+static cx_json read_optional_json(cx_run_bundle *bundle, const char *path)
 {
     cx_json value = {.type = CX_JSON_OBJECT};
     cx_status status = cx_run_bundle_json(bundle, cx_str_z(path), &value, NULL);
@@ -46,8 +46,8 @@ static cx_str text_at(const cx_json *value, const char *pointer)
 /* --- the story ------------------------------------------------------------------------------- */
 
 /* `*out_has` false: the events cannot be read, which is verification's finding. */
-static cx_status read_story(cx_run_bundle *bundle, cx_arena *arena, cx_run_projection *projection,
-                            bool *out_has, cx_err *err)
+static cx_status read_projection(cx_run_bundle *bundle, cx_arena *arena,
+                                 cx_run_projection *projection, bool *out_has, cx_err *err)
 {
     cx_bytes events;
     cx_run_projection_init(projection);
@@ -61,7 +61,7 @@ static cx_status read_story(cx_run_bundle *bundle, cx_arena *arena, cx_run_proje
 
 /* --- events against manifest and reports ----------------------------------------------------- */
 
-static void mismatch(replay *r, cx_str field, cx_str expected, cx_str actual)
+static void add_mismatch(replay *r, cx_str field, cx_str expected, cx_str actual)
 {
     cx_json_list one = cx_json_list_begin(r->arena);
     cx_json_put_utf8(&one, "field", field);
@@ -71,10 +71,10 @@ static void mismatch(replay *r, cx_str field, cx_str expected, cx_str actual)
     r->mismatch_count++;
 }
 
-static void expect(replay *r, cx_str field, cx_str expected, cx_str actual)
+static void check_equal(replay *r, cx_str field, cx_str expected, cx_str actual)
 {
     if (!cx_str_eq(expected, actual))
-        mismatch(r, field, expected, actual);
+        add_mismatch(r, field, expected, actual);
 }
 
 static cx_str yes_no(bool value)
@@ -85,7 +85,7 @@ static cx_str yes_no(bool value)
 /* The gates that a task_result states, against those of its task's events. */
 static void compare_gates(replay *r, const char *path)
 {
-    cx_json result = document(r->bundle, path);
+    cx_json result = read_optional_json(r->bundle, path);
     const cx_run_projection_task *task =
         cx_run_projection_find(&r->projection, text_at(&result, "/task_id"));
     for (unsigned gate = 0; gate < CX_RUN_GATE_COUNT; gate++) {
@@ -94,7 +94,7 @@ static void compare_gates(replay *r, const char *path)
         bool says = stated != NULL && stated->type == CX_JSON_TRUE;
         bool was = task != NULL && cx_run_projection_task_passed(&r->projection, task, gate);
         if (says != was)
-            mismatch(
+            add_mismatch(
                 r,
                 cx_arena_printf(r->arena, "%s%s", path, pointer.data == NULL ? "" : pointer.data),
                 yes_no(was), yes_no(says));
@@ -108,32 +108,34 @@ static void compare_task(replay *r, const cx_json *task)
     bool success = cx_str_is(text_at(task, "/status"), "SUCCESS");
     if (told == NULL) {
         if (success)
-            mismatch(r, CX_STR("manifest.json/tasks"), CX_STR("no event of this task"),
-                     text_at(task, "/task_id"));
+            add_mismatch(r, CX_STR("manifest.json/tasks"), CX_STR("no event of this task"),
+                         text_at(task, "/task_id"));
         return;
     }
     for (unsigned gate = 0; success && gate < CX_RUN_GATE_COUNT; gate++)
         if (!cx_run_projection_task_passed(&r->projection, told, gate))
-            mismatch(r,
-                     cx_arena_printf(r->arena, "manifest.json/tasks/%s", cx_run_gate_names[gate]),
-                     yes_no(false), CX_STR("SUCCESS"));
+            add_mismatch(
+                r, cx_arena_printf(r->arena, "manifest.json/tasks/%s", cx_run_gate_names[gate]),
+                yes_no(false), CX_STR("SUCCESS"));
 }
 
 static void compare_with_manifest(replay *r)
 {
-    cx_json manifest = document(r->bundle, "manifest.json");
+    cx_json manifest = read_optional_json(r->bundle, "manifest.json");
     const cx_json *tasks = cx_json_get_typed(&manifest, CX_STR("tasks"), CX_JSON_ARRAY);
     if (!r->has_story || manifest.count == 0)
         return;
-    expect(r, CX_STR("manifest.json/run_id"), r->projection.run_id, text_at(&manifest, "/run_id"));
-    expect(r, CX_STR("manifest.json/trace_id"), r->projection.trace_id,
-           text_at(&manifest, "/trace_id"));
-    expect(r, CX_STR("manifest.json/status"),
-           r->projection.status.data == NULL ? CX_STR("RUNNING") : r->projection.status,
-           text_at(&manifest, "/status"));
-    expect(r, CX_STR("manifest.json/repo/baseline_ref"),
-           r->projection.baseline_commit.size == 0 ? CX_STR("none") : r->projection.baseline_commit,
-           text_at(&manifest, "/repo/baseline_ref"));
+    check_equal(r, CX_STR("manifest.json/run_id"), r->projection.run_id,
+                text_at(&manifest, "/run_id"));
+    check_equal(r, CX_STR("manifest.json/trace_id"), r->projection.trace_id,
+                text_at(&manifest, "/trace_id"));
+    check_equal(r, CX_STR("manifest.json/status"),
+                r->projection.status.data == NULL ? CX_STR("RUNNING") : r->projection.status,
+                text_at(&manifest, "/status"));
+    check_equal(r, CX_STR("manifest.json/repo/baseline_ref"),
+                r->projection.baseline_commit.size == 0 ? CX_STR("none")
+                                                        : r->projection.baseline_commit,
+                text_at(&manifest, "/repo/baseline_ref"));
     for (uint32_t i = 0; tasks != NULL && i < tasks->count; i++)
         compare_task(r, &tasks->items[i]);
     compare_gates(r, "reports/task_result.json");
@@ -152,7 +154,7 @@ static const struct report_file {
     {"reports/work_report.json", "work_report.v1.json"},
 };
 
-static cx_status judge_report(replay *r, const struct report_file *file, cx_json_list *object,
+static cx_status check_report(replay *r, const struct report_file *file, cx_json_list *object,
                               cx_err *err)
 {
     cx_json value;
@@ -185,12 +187,12 @@ static cx_status judge_report(replay *r, const struct report_file *file, cx_json
     return status;
 }
 
-static cx_status judge_reports(replay *r, cx_json_list *object, cx_err *err)
+static cx_status check_reports(replay *r, cx_json_list *object, cx_err *err)
 {
     cx_json_list reports = cx_json_list_begin(r->arena);
     r->reports_ok = true;
     for (size_t i = 0; i < CX_COUNT_OF(report_files); i++)
-        CX_TRY(judge_report(r, &report_files[i], &reports, err));
+        CX_TRY(check_report(r, &report_files[i], &reports, err));
     cx_json_put_object(object, "reports", &reports);
     return CX_SUCCESS;
 }
@@ -253,7 +255,7 @@ static void put_timeline(const replay *r, cx_json_list *object)
     cx_json_put_array(object, "timeline", &array);
 }
 
-static cx_status put_story(const replay *r, cx_json_list *object, cx_err *err)
+static cx_status put_projection(const replay *r, cx_json_list *object, cx_err *err)
 {
     cx_json states, gates;
     CX_TRY(cx_run_projection_states_json(&r->projection, r->arena, &states, err));
@@ -287,7 +289,8 @@ static void put_divergence(const replay *r, cx_json_list *object)
 /* What was decided beforehand: runner, model, versions (meta.json without the run's id). */
 static void compare_params(replay *r)
 {
-    cx_json mine = document(r->bundle, "meta.json"), theirs = document(r->against, "meta.json");
+    cx_json mine = read_optional_json(r->bundle, "meta.json"),
+            theirs = read_optional_json(r->against, "meta.json");
     static const char *const members[] = {"params", "model", "env_hash", "versions"};
     r->params_compared = r->params_equal = true;
     for (size_t i = 0; i < CX_COUNT_OF(members); i++) {
@@ -303,7 +306,7 @@ static cx_status compare(replay *r, cx_err *err)
     if (r->against == NULL)
         return CX_SUCCESS;
     compare_params(r);
-    CX_TRY(read_story(r->against, r->arena, &r->other_story, &r->has_other_story, err));
+    CX_TRY(read_projection(r->against, r->arena, &r->other_story, &r->has_other_story, err));
     if (!r->has_other_story)
         return cx_fail(err, CX_E_FORMAT,
                        "the events of the run to compare with cannot be read; 'cortex run verify' "
@@ -314,7 +317,7 @@ static cx_status compare(replay *r, cx_err *err)
                           &r->divergence, err);
 }
 
-static int exit_of(const replay *r)
+static int exit_code_of(const replay *r)
 {
     if (r->verdict.verdict == CX_BROKEN || r->mismatch_count != 0 || !r->reports_ok ||
         !r->has_story)
@@ -327,8 +330,8 @@ static int exit_of(const replay *r)
 static cx_status write_document(replay *r, cx_run_rehydration *out, cx_err *err)
 {
     cx_json_list object = cx_json_list_begin(r->arena);
-    CX_TRY(judge_reports(r, &object, err));
-    out->exit_code = exit_of(r);
+    CX_TRY(check_reports(r, &object, err));
+    out->exit_code = exit_code_of(r);
     cx_json_put_utf8(&object, "run_id", r->verdict.run_id);
     if (r->against == NULL)
         cx_json_put(&object, "baseline_run_id", cx_json_make_null());
@@ -337,7 +340,7 @@ static cx_status write_document(replay *r, cx_run_rehydration *out, cx_err *err)
                          cx_arena_copy_str(r->arena, r->other_story.run_id));
     cx_json_put_z(&object, "status", out->exit_code == 0 || out->exit_code == 3 ? "ok" : "fail");
     CX_TRY(put_verdict(r, &object, err));
-    CX_TRY(put_story(r, &object, err));
+    CX_TRY(put_projection(r, &object, err));
     put_hashes(r, &object);
     cx_json_put_array(&object, "mismatches", &r->mismatches);
     cx_json_put(&object, "params_equal",
@@ -356,7 +359,7 @@ cx_status cx_run_rehydrate(cx_run_bundle *bundle, const cx_run_witness *witness,
     cx_status status = cx_run_verify(bundle, witness, arena, &r.verdict, err);
     if (cx_failed(status))
         return status;
-    CX_TRY_GOTO(status, read_story(bundle, arena, &r.projection, &r.has_story, err));
+    CX_TRY_GOTO(status, read_projection(bundle, arena, &r.projection, &r.has_story, err));
     compare_with_manifest(&r);
     CX_TRY_GOTO(status, compare(&r, err));
     status = write_document(&r, out, err);

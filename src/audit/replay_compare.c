@@ -27,7 +27,7 @@ typedef struct comparison {
 } comparison;
 
 /* I1: members of payloads that no two runs share. */
-static bool passing(cx_str name)
+static bool is_run_specific(cx_str name)
 {
     static const char *const names[] = {
         "commit",   "contract_sha256", "manifest_sha256", "thread_id", "pid",
@@ -46,7 +46,8 @@ static bool passing(cx_str name)
     return false;
 }
 
-static void diverge(comparison *c, uint64_t index, cx_str field, cx_json expected, cx_json actual)
+static void set_divergence(comparison *c, uint64_t index, cx_str field, cx_json expected,
+                           cx_json actual)
 {
     cx_run_divergence *out = c->out;
     if (out->found)
@@ -93,13 +94,13 @@ static bool same_object(comparison *c, const cx_json *a, const cx_json *b, unsig
     for (uint32_t i = 0; i < a->count; i++) {
         cx_str name = cx_json_text(&a->members[i].name);
         const cx_json *other = cx_json_get(b, name);
-        if (!passing(name) &&
+        if (!is_run_specific(name) &&
             (other == NULL || !same_value(c, &a->members[i].value, other, depth + 1)))
             return false;
     }
     for (uint32_t i = 0; i < b->count; i++) {
         cx_str name = cx_json_text(&b->members[i].name);
-        if (!passing(name) && cx_json_get(a, name) == NULL)
+        if (!is_run_specific(name) && cx_json_get(a, name) == NULL)
             return false;
     }
     return true;
@@ -138,11 +139,11 @@ static void compare_payload(comparison *c, uint64_t index, const cx_json *a, con
         cx_str name = cx_json_text(order <= 0 ? &a->members[i].name : &b->members[k].name);
         const cx_json *left = order <= 0 ? &a->members[i++].value : &none;
         const cx_json *right = order >= 0 ? &b->members[k++].value : &none;
-        if (passing(name) || (order == 0 && same_value(c, left, right, 1)))
+        if (is_run_specific(name) || (order == 0 && same_value(c, left, right, 1)))
             continue;
         (void)snprintf(field, sizeof field, "payload/%.*s",
                        (int)(name.size > 120 ? 120 : name.size), name.data);
-        diverge(c, index, cx_str_z(field), *left, *right);
+        set_divergence(c, index, cx_str_z(field), *left, *right);
         return;
     }
 }
@@ -157,23 +158,24 @@ static cx_status compare_event(comparison *c, const cx_run_moment *a, const cx_r
 {
     cx_run_event_read left, right;
     if (!cx_str_eq(a->type, b->type)) {
-        diverge(c, a->index, CX_STR("event_type"), cx_json_make_str(a->type),
-                cx_json_make_str(b->type));
+        set_divergence(c, a->index, CX_STR("event_type"), cx_json_make_str(a->type),
+                       cx_json_make_str(b->type));
         return CX_SUCCESS;
     }
     if ((a->task_id.data == NULL) != (b->task_id.data == NULL) ||
         !cx_str_eq(a->task_id, b->task_id)) {
-        diverge(c, a->index, CX_STR("task_id"), text_or_null(a->task_id), text_or_null(b->task_id));
+        set_divergence(c, a->index, CX_STR("task_id"), text_or_null(a->task_id),
+                       text_or_null(b->task_id));
         return CX_SUCCESS;
     }
     if (a->attempt != b->attempt) {
-        diverge(c, a->index, CX_STR("attempt"), cx_json_make_int(&c->scratch, a->attempt),
-                cx_json_make_int(&c->scratch, b->attempt));
+        set_divergence(c, a->index, CX_STR("attempt"), cx_json_make_int(&c->scratch, a->attempt),
+                       cx_json_make_int(&c->scratch, b->attempt));
         return CX_SUCCESS;
     }
     if (!cx_str_eq(a->level, b->level)) {
-        diverge(c, a->index, CX_STR("level"), cx_json_make_str(a->level),
-                cx_json_make_str(b->level));
+        set_divergence(c, a->index, CX_STR("level"), cx_json_make_str(a->level),
+                       cx_json_make_str(b->level));
         return CX_SUCCESS;
     }
     CX_TRY(cx_run_event_parse(a->line, a->index, &c->scratch, &left, err));
@@ -194,11 +196,12 @@ static cx_status compare_events(comparison *c, cx_err *err)
         cx_arena_reset(&c->scratch, mark);
     }
     if (left != right)
-        diverge(c, (left < right ? left : right) + 1, CX_STR("event_type"),
-                left > right ? cx_json_make_str(c->expected.projection->moments.items[right].type)
-                             : cx_json_make_null(),
-                right > left ? cx_json_make_str(c->actual.projection->moments.items[left].type)
-                             : cx_json_make_null());
+        set_divergence(
+            c, (left < right ? left : right) + 1, CX_STR("event_type"),
+            left > right ? cx_json_make_str(c->expected.projection->moments.items[right].type)
+                         : cx_json_make_null(),
+            right > left ? cx_json_make_str(c->actual.projection->moments.items[left].type)
+                         : cx_json_make_null());
     return CX_SUCCESS;
 }
 
@@ -228,12 +231,12 @@ static cx_status compare_files(comparison *c, cx_err *err)
         CX_TRY(digest_text(&c->expected, files[i], &c->scratch, &left, err));
         CX_TRY(digest_text(&c->actual, files[i], &c->scratch, &right, err));
         if (!cx_json_equal(&left, &right))
-            diverge(c, 0, cx_str_z(files[i]), left, right);
+            set_divergence(c, 0, cx_str_z(files[i]), left, right);
     }
     return CX_SUCCESS;
 }
 
-static const cx_json *look(const side *s, const char *path, const char *pointer)
+static const cx_json *find_divergence(const side *s, const char *path, const char *pointer)
 {
     static const cx_json none = {.type = CX_JSON_NULL};
     cx_json value;
@@ -255,13 +258,13 @@ static void compare_reports(comparison *c)
         {"reports/test_report.json", "/status"},
     };
     for (size_t i = 0; i < CX_COUNT_OF(places) && !c->out->found; i++) {
-        const cx_json *a = look(&c->expected, places[i].path, places[i].pointer);
-        const cx_json *b = look(&c->actual, places[i].path, places[i].pointer);
+        const cx_json *a = find_divergence(&c->expected, places[i].path, places[i].pointer);
+        const cx_json *b = find_divergence(&c->actual, places[i].path, places[i].pointer);
         char field[96];
         if (same_value(c, a, b, 1))
             continue;
         (void)snprintf(field, sizeof field, "%s%s", places[i].path, places[i].pointer);
-        diverge(c, 0, cx_str_z(field), *a, *b);
+        set_divergence(c, 0, cx_str_z(field), *a, *b);
     }
 }
 

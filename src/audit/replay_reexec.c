@@ -174,7 +174,7 @@ static cx_status read_recorded(cx_reexec *x, cx_err *err)
 }
 
 /* The newest event of a type of our task, else NULL. */
-static const cx_run_moment *newest(const cx_reexec *x, cx_run_event_type type)
+static const cx_run_moment *newest_event(const cx_reexec *x, cx_run_event_type type)
 {
     for (size_t i = x->projection.moments.count; i > 0; i--) {
         const cx_run_moment *moment = &x->projection.moments.items[i - 1];
@@ -349,7 +349,7 @@ static void compare_bytes(cx_reexec *x, const char *key, cx_bytes expected, cx_b
 /* The tree that CANDIDATE_COMMITTED recorded, and the one of that commit where it is reachable. */
 static void compare_tree(cx_reexec *x, const cx_oid *tree)
 {
-    const cx_run_moment *moment = newest(x, CX_RUN_EVENT_CANDIDATE_COMMITTED);
+    const cx_run_moment *moment = newest_event(x, CX_RUN_EVENT_CANDIDATE_COMMITTED);
     cx_run_event_read event;
     char text[CX_OID_TEXT_SIZE], kept[CX_OID_TEXT_SIZE];
     cx_oid commit, recorded;
@@ -414,8 +414,8 @@ static cx_status candidate_of(cx_reexec *x, const cx_worktree *tree, const cx_di
 
 /* Patch, names, tree and verdict of what the worktree holds now; the candidate's commit when the
  * tests are to be run. */
-static cx_status judge_again(cx_reexec *x, const cx_worktree *tree, const cx_snapshot *before,
-                             cx_bytes patch, cx_oid *out_candidate, cx_err *err)
+static cx_status repeat_diff_gate(cx_reexec *x, const cx_worktree *tree, const cx_snapshot *before,
+                                  cx_bytes patch, cx_oid *out_candidate, cx_err *err)
 {
     cx_diff_report report;
     cx_buf new_patch, new_names;
@@ -440,21 +440,21 @@ static cx_status judge_again(cx_reexec *x, const cx_worktree *tree, const cx_sna
     return status;
 }
 
-static cx_status do_again(cx_reexec *x, const cx_worktree *tree, cx_bytes patch,
-                          cx_oid *out_candidate, cx_err *err)
+static cx_status repeat_in_worktree(cx_reexec *x, const cx_worktree *tree, cx_bytes patch,
+                                    cx_oid *out_candidate, cx_err *err)
 {
     cx_snapshot *before = NULL;
     bool clean;
     CX_TRY(cx_snapshot_take(tree->git, NULL, &before, err));
     cx_status status = apply_patch(x, tree, patch, &clean, err);
     if (!cx_failed(status) && clean)
-        status = judge_again(x, tree, before, patch, out_candidate, err);
+        status = repeat_diff_gate(x, tree, before, patch, out_candidate, err);
     cx_snapshot_close(before);
     return status;
 }
 
 /* X3 */
-static cx_status in_worktree(cx_reexec *x, cx_bytes patch, cx_oid *out_candidate, cx_err *err)
+static cx_status with_worktree(cx_reexec *x, cx_bytes patch, cx_oid *out_candidate, cx_err *err)
 {
     cx_worktree tree;
     cx_err closing = {0};
@@ -463,7 +463,7 @@ static cx_status in_worktree(cx_reexec *x, cx_bytes patch, cx_oid *out_candidate
                                        .task_id = x->contract.task_id,
                                        .commit = x->baseline};
     CX_TRY(cx_run_worktree_add(x->git, &where, x->arena, &tree, err));
-    cx_status status = do_again(x, &tree, patch, out_candidate, err);
+    cx_status status = repeat_in_worktree(x, &tree, patch, out_candidate, err);
     cx_status removed = cx_run_worktree_remove(x->git, &where, &tree, true, &closing);
     if (!cx_failed(status) && cx_failed(removed))
         cx_reexec_error(x, "the new work tree could not be removed: %s", closing.message);
@@ -472,7 +472,7 @@ static cx_status in_worktree(cx_reexec *x, cx_bytes patch, cx_oid *out_candidate
 
 /* --- policy gate ----------------------------------------------------------------------------- */
 
-static cx_status judge_policy(cx_reexec *x, cx_err *err)
+static cx_status repeat_policy_gate(cx_reexec *x, cx_err *err)
 {
     cx_run_findings findings;
     const cx_run_grants grants = {cx_reexec_granted, x};
@@ -516,7 +516,7 @@ static void compare_versions(cx_reexec *x)
                        "versions/git");
 }
 
-static cx_status execute(cx_reexec *x, cx_err *err)
+static cx_status execute_all(cx_reexec *x, cx_err *err)
 {
     cx_bytes patch;
     cx_oid candidate = {.size = 0};
@@ -525,7 +525,7 @@ static cx_status execute(cx_reexec *x, cx_err *err)
     CX_TRY(cx_run_id_make(x->options->io, x->new_id, err));
     CX_TRY(
         cx_run_bundle_read(x->bundle, CX_STR("patch.diff"), CX_RUN_OUTPUT_BYTES_MAX, &patch, err));
-    CX_TRY(judge_policy(x, err));
+    CX_TRY(repeat_policy_gate(x, err));
     compare_versions(x);
     if (x->task == NULL || !x->task->gates[CX_RUN_GATE_DIFF].reached) {
         /* Nothing was done that could be done again; a patch would be a claim without a cause. */
@@ -534,7 +534,7 @@ static cx_status execute(cx_reexec *x, cx_err *err)
                            cx_json_make_str(CX_STR("a patch that is not empty")), "patch.diff");
         return CX_SUCCESS;
     }
-    CX_TRY(in_worktree(x, patch, &candidate, err));
+    CX_TRY(with_worktree(x, patch, &candidate, err));
     if (candidate.size != 0)
         CX_TRY(cx_reexec_tests(x, &candidate, err));
     else if (x->hard.count == 0 &&
@@ -543,7 +543,7 @@ static cx_status execute(cx_reexec *x, cx_err *err)
     return x->options->script == NULL ? CX_SUCCESS : cx_reexec_agent(x, patch, err);
 }
 
-static cx_status report(cx_reexec *x, cx_json *out, int *out_exit, cx_err *err)
+static cx_status make_report(cx_reexec *x, cx_json *out, int *out_exit, cx_err *err)
 {
     char now[28];
     cx_run_time_text((int64_t)x->options->io->wall_ns(x->options->io), now);
@@ -583,10 +583,10 @@ cx_status cx_run_reexecute(cx_run_bundle *bundle, const cx_run_reexec_options *o
     cx_reexec x = {.options = options, .bundle = bundle, .arena = arena};
     cx_err why = {0};
     cx_run_projection_init(&x.projection);
-    cx_status status = execute(&x, &why);
+    cx_status status = execute_all(&x, &why);
     status = cx_reexec_note(&x, status, &why, "doing it again", err);
     if (!cx_failed(status))
-        status = report(&x, out, out_exit, err);
+        status = make_report(&x, out, out_exit, err);
     remove_folder(&x);
     cx_sandbox_close(x.box);
     cx_git_close(x.git);

@@ -182,8 +182,8 @@ static cx_status read_script(cx_reexec *x, cx_json *out, cx_err *err)
 }
 
 /* One turn, as the runner does it: the operations, by our own program in the sandbox. */
-static cx_status run_turn(cx_reexec *x, const cx_worktree *tree, const cx_json *turn, uint32_t i,
-                          cx_err *err)
+static cx_status run_agent_turn(cx_reexec *x, const cx_worktree *tree, const cx_json *turn,
+                                uint32_t i, cx_err *err)
 {
     const cx_json *ops = cx_json_get_typed(turn, CX_STR("ops"), CX_JSON_ARRAY);
     cx_sandbox_spec spec = CX_SANDBOX_SPEC_INIT;
@@ -223,25 +223,25 @@ static cx_status run_turn(cx_reexec *x, const cx_worktree *tree, const cx_json *
     return status;
 }
 
-static cx_status run_own_turns(cx_reexec *x, const cx_worktree *tree, const cx_json *own,
-                               int64_t last, cx_err *err)
+static cx_status run_task_turns(cx_reexec *x, const cx_worktree *tree, const cx_json *own,
+                                int64_t last, cx_err *err)
 {
     const cx_json *turns = cx_json_get_typed(own, CX_STR("turns"), CX_JSON_ARRAY);
     for (int64_t i = 0; i <= (last < 0 ? 0 : last); i++) {
         if (turns == NULL || i >= turns->count)
             return cx_fail(err, CX_E_FORMAT, "the script has no turn %lld", (long long)i);
-        CX_TRY(run_turn(x, tree, &turns->items[i], (uint32_t)i, err));
+        CX_TRY(run_agent_turn(x, tree, &turns->items[i], (uint32_t)i, err));
     }
     return CX_SUCCESS;
 }
 
 /* A script for several tasks: one after the other in one work tree, as no two share a path. */
-static cx_status run_turns(cx_reexec *x, const cx_worktree *tree, const cx_json *script,
-                           cx_err *err)
+static cx_status run_script_turns(cx_reexec *x, const cx_worktree *tree, const cx_json *script,
+                                  cx_err *err)
 {
     const cx_json *tasks = cx_json_get_typed(script, CX_STR("tasks"), CX_JSON_OBJECT);
     if (tasks == NULL)
-        return run_own_turns(x, tree, script, x->task->attempt, err);
+        return run_task_turns(x, tree, script, x->task->attempt, err);
     for (size_t i = 0; i < x->projection.tasks.count; i++) {
         const cx_run_projection_task *task = &x->projection.tasks.items[i];
         const cx_json *own = cx_json_get_typed(tasks, task->task_id, CX_JSON_OBJECT);
@@ -251,7 +251,7 @@ static cx_status run_turns(cx_reexec *x, const cx_worktree *tree, const cx_json 
             return cx_fail(err, CX_E_FORMAT, "the script has no task %.*s",
                            (int)(task->task_id.size > 128 ? 128 : task->task_id.size),
                            task->task_id.data);
-        CX_TRY(run_own_turns(x, tree, own, task->attempt, err));
+        CX_TRY(run_task_turns(x, tree, own, task->attempt, err));
     }
     return CX_SUCCESS;
 }
@@ -291,7 +291,7 @@ static cx_status agent_in_worktree(cx_reexec *x, const cx_json *script, cx_bytes
     CX_TRY(cx_run_worktree_add(x->git, &where, x->arena, &tree, err));
     cx_status status = cx_snapshot_take(tree.git, NULL, &before, err);
     if (!cx_failed(status))
-        status = run_turns(x, &tree, script, err);
+        status = run_script_turns(x, &tree, script, err);
     if (!cx_failed(status))
         status = compare_agent(x, &tree, before, patch, err);
     cx_snapshot_close(before);

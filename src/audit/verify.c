@@ -108,7 +108,7 @@ static cx_status read_manifest(cx_run_verification *v)
 }
 
 /* Who the run is: what the manifest says, and everything else must agree with. */
-static void name_run(cx_run_verification *v)
+static void set_run_id(cx_run_verification *v)
 {
     cx_str name = cx_run_bundle_name(v->bundle);
     cx_str told = CX_JSON_GET_STR(&v->manifest, "run_id");
@@ -198,7 +198,7 @@ static cx_status read_document(cx_run_verification *v, const char *path, cx_json
     return CX_SUCCESS;
 }
 
-static cx_status read_story(cx_run_verification *v)
+static cx_status read_projection(cx_run_verification *v)
 {
     cx_bytes events;
     CX_TRY(cx_run_verify_bytes(v, CX_STR("events.jsonl"), CX_RUN_EVENTS_BYTES_MAX, &events));
@@ -212,17 +212,17 @@ static cx_status read_story(cx_run_verification *v)
     return CX_SUCCESS;
 }
 
-static cx_status verify(cx_run_verification *v)
+static cx_status run_checks(cx_run_verification *v)
 {
     CX_TRY(read_manifest(v));
-    name_run(v);
+    set_run_id(v);
     CX_TRY(read_document(v, "contract.json", &v->contract));
     CX_TRY(read_document(v, "reports/task_result.json", &v->task_result));
     CX_TRY(read_document(v, "reports/review_report.json", &v->review_report));
     CX_TRY(read_document(v, "reports/test_report.json", &v->test_report));
     CX_TRY(read_document(v, "reports/work_report.json", &v->work_report));
     CX_TRY(cx_run_verify_events(v)); /* reads events.jsonl, which is then hashed from memory */
-    CX_TRY(read_story(v));
+    CX_TRY(read_projection(v));
     CX_TRY(cx_run_verify_files(v));
     CX_TRY(cx_run_verify_documents(v));
     if (v->has_story)
@@ -251,7 +251,7 @@ cx_status cx_run_verify(cx_run_bundle *bundle, const cx_run_witness *witness, cx
     cx_run_projection_init(&v.projection);
     (void)cx_run_bundle_entries(bundle, &entries);
     out->file_count = entries;
-    cx_status status = verify(&v);
+    cx_status status = run_checks(&v);
     if (!cx_failed(status))
         status = cx_run_findings_check(&out->findings, err);
     cx_run_projection_done(&v.projection, arena);

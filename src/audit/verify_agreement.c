@@ -10,7 +10,7 @@
 #define REVIEW CX_STR("reports/review_report.json")
 #define TESTS CX_STR("reports/test_report.json")
 
-static int shown(cx_str text)
+static int printed_size(cx_str text)
 {
     return (int)(text.size > 80 ? 80 : text.size);
 }
@@ -27,7 +27,7 @@ static bool is_true(const cx_json *object, const char *name)
 
 /* --- statuses --------------------------------------------------------------------------------- */
 
-static bool happened(const cx_run_verification *v, cx_run_event_type type)
+static bool has_event(const cx_run_verification *v, cx_run_event_type type)
 {
     for (size_t i = 0; i < v->projection.moments.count; i++)
         if (v->projection.moments.items[i].kind == type)
@@ -37,7 +37,7 @@ static bool happened(const cx_run_verification *v, cx_run_event_type type)
 
 /* Whether it is said of the run's own task: its documents say nothing of those it was split
  * into. */
-static bool of_whole(const cx_run_verification *v, const cx_run_moment *moment)
+static bool is_of_run_task(const cx_run_verification *v, const cx_run_moment *moment)
 {
     bool split = false;
     if (moment->task_id.data == NULL || cx_str_eq(moment->task_id, v->task_id))
@@ -57,32 +57,32 @@ static void check_tasks(cx_run_verification *v, cx_str status)
         all &= cx_str_is(one, "SUCCESS");
         if (tasks->count == 1 && told.data != NULL && !cx_str_eq(one, told))
             cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
-                              "the task is %.*s here and %.*s in its result", shown(one), one.data,
-                              shown(told), told.data);
+                              "the task is %.*s here and %.*s in its result", printed_size(one),
+                              one.data, printed_size(told), told.data);
     }
     if (v->success && !all)
         cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
                           "the run is SUCCESS, but not every task of it");
     if (v->success && told.data != NULL && !cx_str_is(told, "SUCCESS"))
         cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
-                          "the run is SUCCESS, the task %.*s", shown(told), told.data);
+                          "the run is SUCCESS, the task %.*s", printed_size(told), told.data);
     /* Work that was done well can still fail to be merged, or be interrupted; that has an event. */
-    if (!v->success && all && v->has_story && !happened(v, CX_RUN_EVENT_MERGE_REFUSED) &&
-        !happened(v, CX_RUN_EVENT_GATE_FAILED) && !happened(v, CX_RUN_EVENT_LOG_RECOVERED))
+    if (!v->success && all && v->has_story && !has_event(v, CX_RUN_EVENT_MERGE_REFUSED) &&
+        !has_event(v, CX_RUN_EVENT_GATE_FAILED) && !has_event(v, CX_RUN_EVENT_LOG_RECOVERED))
         cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
                           "the run is %.*s although every task is SUCCESS and nothing refused it",
-                          shown(status), status.data);
+                          printed_size(status), status.data);
     cx_str work = CX_JSON_GET_STR(&v->work_report, "status");
     if (work.data != NULL && told.data != NULL &&
         cx_str_is(work, "success") != cx_str_is(told, "SUCCESS"))
         cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, CX_STR("reports/work_report.json"),
-                          "it says %.*s, the task's result %.*s", shown(work), work.data,
-                          shown(told), told.data);
+                          "it says %.*s, the task's result %.*s", printed_size(work), work.data,
+                          printed_size(told), told.data);
 }
 
 /* A gate that had passed and then stopped the run all the same (a file nobody may override, a
  * program that was cut short) has not passed; gate_failed says so. */
-static bool refused_later(const cx_run_verification *v, unsigned gate)
+static bool was_refused_after_passing(const cx_run_verification *v, unsigned gate)
 {
     static const char *const named[CX_RUN_GATE_COUNT][3] = {
         {"diff", "diff_gate", NULL},
@@ -123,7 +123,7 @@ static void check_gates(cx_run_verification *v)
             cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
                               "%s has passed and has violations", cx_run_gate_names[i]);
         bool told = task != NULL && cx_run_projection_task_passed(&v->projection, task, i);
-        if (task != NULL && passed != told && (passed || !refused_later(v, i)))
+        if (task != NULL && passed != told && (passed || !was_refused_after_passing(v, i)))
             cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
                               "%s has %spassed here, by the events it has%s", cx_run_gate_names[i],
                               passed ? "" : "not ", passed ? " not" : "");
@@ -145,15 +145,16 @@ static cx_status check_verdict_events(cx_run_verification *v)
         for (size_t m = v->projection.moments.count; m-- > 0;) {
             cx_run_event_read event;
             if (v->projection.moments.items[m].kind != verdicts[i].type ||
-                !of_whole(v, &v->projection.moments.items[m]))
+                !is_of_run_task(v, &v->projection.moments.items[m]))
                 continue;
             CX_TRY(cx_run_event_parse(v->projection.moments.items[m].line, m + 1, v->arena, &event,
                                       v->err));
             cx_str last = cx_json_get_str(&event.payload, cx_str_z(verdicts[i].member));
             if (last.data != NULL && !cx_str_eq(last, told))
                 cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, i == 0 ? REVIEW : TESTS,
-                                  "it says %.*s, the last %s %.*s", shown(told), told.data,
-                                  cx_run_event_type_name(verdicts[i].type), shown(last), last.data);
+                                  "it says %.*s, the last %s %.*s", printed_size(told), told.data,
+                                  cx_run_event_type_name(verdicts[i].type), printed_size(last),
+                                  last.data);
             break;
         }
     }
@@ -165,13 +166,13 @@ static void check_end(cx_run_verification *v, cx_str status)
     cx_str told = v->projection.status;
     if (told.data != NULL && !cx_str_eq(told, status))
         cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
-                          "the run is %.*s here and %.*s in RUN_FINISHED", shown(status),
-                          status.data, shown(told), told.data);
+                          "the run is %.*s here and %.*s in RUN_FINISHED", printed_size(status),
+                          status.data, printed_size(told), told.data);
     if (told.data != NULL && v->projection.exit_code >= 0 &&
         (v->projection.exit_code == 0) != cx_str_is(told, "SUCCESS"))
         cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, CX_STR("events.jsonl"),
-                          "RUN_FINISHED says %.*s and exit code %lld", shown(told), told.data,
-                          (long long)v->projection.exit_code);
+                          "RUN_FINISHED says %.*s and exit code %lld", printed_size(told),
+                          told.data, (long long)v->projection.exit_code);
 }
 
 /* A single task whose report says PASS or FAIL while the gate in the result says otherwise. */
@@ -187,11 +188,13 @@ static void check_report_gates(cx_run_verification *v)
     if (review != NULL && is_true(review, "passed") && verdict.data != NULL &&
         !cx_str_is(verdict, "PASS"))
         cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, REVIEW,
-                          "it says %.*s, but review_gate has passed", shown(verdict), verdict.data);
+                          "it says %.*s, but review_gate has passed", printed_size(verdict),
+                          verdict.data);
     if (tests != NULL && is_true(tests, "passed") && status.data != NULL &&
         !cx_str_is(status, "PASS"))
         cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
-                          "it says %.*s, but tests_gate has passed", shown(status), status.data);
+                          "it says %.*s, but tests_gate has passed", printed_size(status),
+                          status.data);
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -365,8 +368,8 @@ static void compare_baseline(cx_run_verification *v, cx_str document, cx_str exp
 {
     if (found.data != NULL && !cx_str_eq(expected, found))
         cx_run_verify_say(v, CX_RUN_BASELINE_MISMATCH, document,
-                          "its baseline is '%.*s', the manifest's '%.*s'", shown(found), found.data,
-                          shown(expected), expected.data);
+                          "its baseline is '%.*s', the manifest's '%.*s'", printed_size(found),
+                          found.data, printed_size(expected), expected.data);
 }
 
 static cx_status check_baseline(cx_run_verification *v)
@@ -392,20 +395,20 @@ static cx_status check_baseline(cx_run_verification *v)
     /* A contract that was refused early still has what it asked for, a branch perhaps. */
     cx_str asked = rollback == NULL ? CX_STR("") : CX_JSON_GET_STR(rollback, "baseline_ref");
     if (is_commit(baseline) &&
-        (is_commit(asked) || v->success || happened(v, CX_RUN_EVENT_CONTRACT_VALIDATED)))
+        (is_commit(asked) || v->success || has_event(v, CX_RUN_EVENT_CONTRACT_VALIDATED)))
         compare_baseline(v, CX_STR("contract.json"), baseline, asked);
     return CX_SUCCESS;
 }
 
 /* The member of the last event of a type; data NULL when there is none. */
-static cx_status last_of(cx_run_verification *v, cx_run_event_type type, const char *member,
-                         cx_str *out)
+static cx_status last_event_text(cx_run_verification *v, cx_run_event_type type, const char *member,
+                                 cx_str *out)
 {
     *out = (cx_str){NULL, 0};
     for (size_t i = v->projection.moments.count; i-- > 0;) {
         const cx_run_moment *moment = &v->projection.moments.items[i];
         cx_run_event_read event;
-        if (moment->kind != type || !of_whole(v, moment))
+        if (moment->kind != type || !is_of_run_task(v, moment))
             continue;
         CX_TRY(cx_run_event_parse(moment->line, moment->index, v->arena, &event, v->err));
         *out = cx_json_get_str(&event.payload, cx_str_z(member));
@@ -423,8 +426,8 @@ static cx_status check_commits(cx_run_verification *v)
     cx_str candidate, merged;
     if (tasks == NULL)
         return CX_SUCCESS;
-    CX_TRY(last_of(v, CX_RUN_EVENT_CANDIDATE_COMMITTED, "commit", &candidate));
-    CX_TRY(last_of(v, CX_RUN_EVENT_MERGE_APPLIED, "commit", &merged));
+    CX_TRY(last_event_text(v, CX_RUN_EVENT_CANDIDATE_COMMITTED, "commit", &candidate));
+    CX_TRY(last_event_text(v, CX_RUN_EVENT_MERGE_APPLIED, "commit", &merged));
     cx_str head = git == NULL ? (cx_str){NULL, 0} : CX_JSON_GET_STR(git, "head_ref");
     cx_str final = repo == NULL ? (cx_str){NULL, 0} : CX_JSON_GET_STR(repo, "final_ref");
     if (candidate.data != NULL && head.data != NULL && !cx_str_eq(candidate, head))

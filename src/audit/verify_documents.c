@@ -182,7 +182,7 @@ static cx_status check_reports(cx_run_verification *v)
     return CX_SUCCESS;
 }
 
-static bool happened(const cx_run_verification *v, cx_run_event_type type)
+static bool has_event(const cx_run_verification *v, cx_run_event_type type)
 {
     for (size_t i = 0; i < v->projection.moments.count; i++)
         if (v->projection.moments.items[i].kind == type)
@@ -199,7 +199,7 @@ static cx_status check_contracts(cx_run_verification *v)
     size_t count;
     const cx_run_entry *entries = cx_run_bundle_entries(v->bundle, &count);
     bool must_be_valid =
-        !v->has_story || v->success || happened(v, CX_RUN_EVENT_CONTRACT_VALIDATED);
+        !v->has_story || v->success || has_event(v, CX_RUN_EVENT_CONTRACT_VALIDATED);
     for (size_t i = 0; i < count; i++) {
         cx_str path = entries[i].path;
         cx_json value;

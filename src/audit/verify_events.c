@@ -129,7 +129,7 @@ static bool same_link(stream *s, cx_str line, const cx_digest *event_sha256, con
 }
 
 /* As events.c writes it; `at` behind the last byte, or NULL when the text differs. */
-static const char *skip(const char *at, const char *end, const char *text, size_t size)
+static const char *skip_text(const char *at, const char *end, const char *text, size_t size)
 {
     return at == NULL || (size_t)(end - at) < size || memcmp(at, text, size) != 0 ? NULL
                                                                                   : at + size;
@@ -145,20 +145,20 @@ static bool plain_link(cx_str line, uint64_t index, const cx_digest *event_sha25
     for (size_t i = width; i-- > 0; index /= 10)
         number[i] = (char)('0' + index % 10);
     const char *at = line.data, *end = line.data + line.size;
-#define SKIP(literal) at = skip(at, end, literal, sizeof literal - 1)
+#define SKIP(literal) at = skip_text(at, end, literal, sizeof literal - 1)
     SKIP("{\"index\":");
-    at = skip(at, end, number, width);
+    at = skip_text(at, end, number, width);
     SKIP(",\"event_sha256\":\"");
     cx_hex_encode(cx_bytes_from(event_sha256->bytes, sizeof event_sha256->bytes), hex);
-    at = skip(at, end, hex, sizeof hex);
+    at = skip_text(at, end, hex, sizeof hex);
     SKIP("\",\"prev_hash\":\"");
     if (prev != NULL) {
         cx_hex_encode(cx_bytes_from(prev->bytes, sizeof prev->bytes), hex);
-        at = skip(at, end, hex, sizeof hex);
+        at = skip_text(at, end, hex, sizeof hex);
     }
     SKIP("\",\"hash\":\"");
     cx_hex_encode(cx_bytes_from(hash->bytes, sizeof hash->bytes), hex);
-    at = skip(at, end, hex, sizeof hex);
+    at = skip_text(at, end, hex, sizeof hex);
     SKIP("\"}");
 #undef SKIP
     return at == end;
@@ -192,7 +192,7 @@ static void check_link(stream *s, const cx_digest *event_sha256)
                           (unsigned long long)s->count);
 }
 
-static bool lies_in(cx_str whole, cx_str part)
+static bool is_inside(cx_str whole, cx_str part)
 {
     uintptr_t start = (uintptr_t)whole.data, at = (uintptr_t)part.data;
     return part.size == 0 || (at >= start && at - start <= whole.size);
@@ -219,7 +219,7 @@ static cx_status check_lines(stream *s, cx_str events)
         else
             CX_TRY(check_event(s, &event, s->count));
         /* What is compared with the next line stays; it mostly lies in the file itself. */
-        if (lies_in(whole, s->last_ts) && (s->trace_stays || lies_in(whole, s->trace_id)))
+        if (is_inside(whole, s->last_ts) && (s->trace_stays || is_inside(whole, s->trace_id)))
             cx_arena_reset(&s->scratch, mark);
     }
     if (events.size != 0)

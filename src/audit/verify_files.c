@@ -36,7 +36,7 @@ static const char *const always_of_task[] = {
     "codex/%.*s/events.jsonl", "codex/%.*s/transcript.md", "codex/%.*s/thread_id.txt",
 };
 
-static void check_there(cx_run_verification *v, cx_str path)
+static void check_required_files(cx_run_verification *v, cx_str path)
 {
     if (cx_run_bundle_find(v->bundle, path) == NULL && !cx_str_is(path, "manifest.json"))
         cx_run_verify_say(v, CX_RUN_FILE_MISSING, path, "the file is not there");
@@ -83,13 +83,13 @@ cx_status cx_run_verify_files(cx_run_verification *v)
         CX_TRY(check_hash(v, cx_json_text(&hashes->members[i].name), &hashes->members[i].value));
     for (size_t i = 0; i < CX_COUNT_OF(always); i++)
         if (hashes == NULL || cx_json_get(hashes, cx_str_z(always[i])) == NULL)
-            check_there(v, cx_str_z(always[i]));
+            check_required_files(v, cx_str_z(always[i]));
     for (size_t i = 0; v->task_id.size != 0 && i < CX_COUNT_OF(always_of_task); i++) {
         cx_str path;
         CX_TRY(
             cx_run_verify_path(v, &path, always_of_task[i], (int)v->task_id.size, v->task_id.data));
         if (hashes == NULL || cx_json_get(hashes, path) == NULL)
-            check_there(v, path);
+            check_required_files(v, path);
     }
     return CX_SUCCESS;
 }

@@ -71,7 +71,7 @@ static bool name_of(cx_str text, cx_arena *arena, cx_str *out)
 }
 
 /* "a/X" or "b/X" to X. */
-static bool below(cx_str text, char side, cx_str *out)
+static bool is_below(cx_str text, char side, cx_str *out)
 {
     if (text.size < 3 || text.data[0] != side || text.data[1] != '/')
         return false;
@@ -97,7 +97,7 @@ static bool both_names(cx_str rest, cx_arena *arena, cx_str *out)
         left = cx_str_from(rest.data, half);
         right = cx_str_from(rest.data + half + 1, half);
     }
-    if (!below(left, 'a', &a) || !below(right, 'b', &b) || !cx_str_eq(a, b))
+    if (!is_below(left, 'a', &a) || !is_below(right, 'b', &b) || !cx_str_eq(a, b))
         return false;
     *out = a;
     return true;
@@ -136,14 +136,14 @@ static void add_path(patch_reader *r, cx_str path)
 }
 
 /* "--- a/X" and "+++ b/X"; git puts a TAB behind a name with blanks. */
-static void take_side(patch_reader *r, section *s, cx_str rest, char side)
+static void add_path_of_side(patch_reader *r, section *s, cx_str rest, char side)
 {
     cx_str name, path;
     if (rest.size != 0 && rest.data[rest.size - 1] == '\t')
         rest.size--;
     if (cx_str_is(rest, "/dev/null"))
         return;
-    if (!name_of(rest, r->arena, &name) || !below(name, side, &path)) {
+    if (!name_of(rest, r->arena, &name) || !is_below(name, side, &path)) {
         r->readable = false;
         return;
     }
@@ -184,9 +184,9 @@ static void take_line(patch_reader *r, section *s, cx_str line)
             add_path(r, path);
         s->named = true;
     } else if (starts(line, "--- ", &rest)) {
-        take_side(r, s, rest, 'a');
+        add_path_of_side(r, s, rest, 'a');
     } else if (starts(line, "+++ ", &rest)) {
-        take_side(r, s, rest, 'b');
+        add_path_of_side(r, s, rest, 'b');
     }
 }
 
@@ -196,7 +196,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Sorted, each once, in the arena. */
-static cx_status settle(patch_reader *r, cx_str **out, size_t *out_count, cx_err *err)
+static cx_status sort_unique_paths(patch_reader *r, cx_str **out, size_t *out_count, cx_err *err)
 {
     cx_str *paths = CX_ARENA_ARRAY(r->arena, cx_str, r->paths.count + 1);
     size_t count = 0;
@@ -222,7 +222,7 @@ cx_status cx_run_patch_paths(cx_str patch, cx_arena *arena, cx_str **out, size_t
         take_line(&r, &s, line);
     end_section(&r, &s);
     *out_readable = r.readable && patch.size == 0;
-    cx_status status = settle(&r, out, out_count, err);
+    cx_status status = sort_unique_paths(&r, out, out_count, err);
     cx_vec_done(&r.paths, arena->alloc);
     return status;
 }
@@ -242,14 +242,14 @@ cx_status cx_run_name_list(cx_str text, cx_arena *arena, cx_str **out, size_t *o
     for (size_t i = 1; i < r.paths.count; i++)
         r.readable &= cx_str_cmp(r.paths.items[i - 1], r.paths.items[i]) < 0;
     *out_readable = r.readable && text.size == 0;
-    cx_status status = settle(&r, out, out_count, err);
+    cx_status status = sort_unique_paths(&r, out, out_count, err);
     cx_vec_done(&r.paths, arena->alloc);
     return status;
 }
 
 /* --- names and scope -------------------------------------------------------------------------- */
 
-static int shown(cx_str path)
+static int printed_size(cx_str path)
 {
     return (int)(path.size > 200 ? 200 : path.size);
 }
@@ -262,11 +262,11 @@ static void compare(cx_run_verification *v, const cx_str *patch, size_t patch_co
         int order = p == patch_count ? 1 : n == name_count ? -1 : cx_str_cmp(patch[p], names[n]);
         if (order < 0)
             cx_run_verify_say(v, CX_RUN_PATCH_NAMES, NAMES,
-                              "the patch changes %.*s, which is not named", shown(patch[p]),
+                              "the patch changes %.*s, which is not named", printed_size(patch[p]),
                               patch[p].data);
         if (order > 0)
             cx_run_verify_say(v, CX_RUN_PATCH_NAMES, NAMES,
-                              "%.*s is named, the patch does not change it", shown(names[n]),
+                              "%.*s is named, the patch does not change it", printed_size(names[n]),
                               names[n].data);
         p += order <= 0;
         n += order >= 0;
@@ -289,8 +289,8 @@ static cx_status check_scope(cx_run_verification *v, cx_str document, const cx_s
     for (size_t i = 0; i < count; i++)
         if (!cx_run_path_covered(entries, texts, paths[i]) || cx_run_path_protected(paths[i], NULL))
             cx_run_verify_say(v, CX_RUN_DIFF_SCOPE, document,
-                              "%.*s is outside the contract's allowed_paths", shown(paths[i]),
-                              paths[i].data);
+                              "%.*s is outside the contract's allowed_paths",
+                              printed_size(paths[i]), paths[i].data);
     return CX_SUCCESS;
 }
 

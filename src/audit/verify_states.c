@@ -16,7 +16,7 @@ static const struct {
     {"S4", "S5", "tests_failed"},      {"S5", "S2", "fix_contract"},
 };
 
-static bool may(cx_str from, cx_str to, cx_str reason)
+static bool is_allowed_transition(cx_str from, cx_str to, cx_str reason)
 {
     if (cx_str_is(to, "FAIL"))
         return !cx_str_is(from, "FAIL");
@@ -29,7 +29,7 @@ static bool may(cx_str from, cx_str to, cx_str reason)
 
 /* The task's state before the transition number `at`; for one that appears only now, where it may
  * begin: a task that another was split into begins behind the plan. */
-static bool begins_where_it_was(const cx_run_projection *projection, size_t at)
+static bool starts_from_last_state(const cx_run_projection *projection, size_t at)
 {
     const cx_run_transition *now = &projection->transitions.items[at];
     cx_str task = projection->moments.items[now->moment].task_id;
@@ -51,7 +51,8 @@ static void check_transitions(cx_run_verification *v)
     const cx_run_projection *projection = &v->projection;
     for (size_t i = 0; i < projection->transitions.count; i++) {
         const cx_run_transition *t = &projection->transitions.items[i];
-        if (may(t->from, t->to, t->reason) && begins_where_it_was(projection, i))
+        if (is_allowed_transition(t->from, t->to, t->reason) &&
+            starts_from_last_state(projection, i))
             continue;
         cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS,
                           "line %llu: no run goes from %.*s to %.*s (%.*s) here",

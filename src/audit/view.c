@@ -151,7 +151,7 @@ typedef struct names {
     bool failed;
 } names;
 
-static bool take_name(void *arg, const char *name)
+static bool add_run_id(void *arg, const char *name)
 {
     names *n = arg;
     cx_str text = cx_str_z(name);
@@ -168,7 +168,7 @@ static cx_status list_json(const cx_run_store *store, const char *path, names *o
 {
     cx_file root;
     CX_TRY(cx_folder_open(store->root, &root, err));
-    cx_status status = cx_folder_list(root, path, take_name, out, err);
+    cx_status status = cx_folder_list(root, path, add_run_id, out, err);
     cx_folder_close(root);
     if (status.code == CX_E_NOT_FOUND || status.code == CX_E_DENIED)
         return CX_SUCCESS;

@@ -70,7 +70,7 @@ done:
     return status;
 }
 
-static cx_status pack(const cx_buf *tar, cx_buf *out, cx_err *err)
+static cx_status compress_tar(const cx_buf *tar, cx_buf *out, cx_err *err)
 {
     zstd z;
     CX_TRY(load_zstd(&z, err));
@@ -167,7 +167,7 @@ static bool split(cx_str path, cx_str *out_prefix, cx_str *out_name)
     return false;
 }
 
-static void pad(cx_buf *out)
+static void pad_to_block(cx_buf *out)
 {
     static const uint8_t zeros[BLOCK];
     if (out->size % BLOCK != 0)
@@ -203,7 +203,7 @@ static cx_status add_file(cx_run_bundle *bundle, const cx_run_entry *entry, cx_b
         fill_header(header, CX_STR(""), CX_STR("path"), record.size, 'x');
         cx_buf_add(tar, header, BLOCK);
         cx_buf_add_str(tar, record);
-        pad(tar);
+        pad_to_block(tar);
         prefix = CX_STR("");
         name = CX_STR("path");
     }
@@ -211,7 +211,7 @@ static cx_status add_file(cx_run_bundle *bundle, const cx_run_entry *entry, cx_b
     fill_header(header, prefix, name, contents.size, '0');
     cx_buf_add(tar, header, BLOCK);
     cx_buf_add(tar, contents.data, contents.size);
-    pad(tar);
+    pad_to_block(tar);
     CX_TRY(cx_buf_check(tar, err));
     if (tar->size > CX_RUN_ARCHIVE_BYTES_MAX)
         return cx_fail(err, CX_E_LIMIT, "the bundle has more than %zu bytes",
@@ -238,7 +238,7 @@ cx_status cx_run_archive_write(cx_run_bundle *bundle, cx_buf *out, cx_err *err)
     }
     cx_buf_add(&tar, end, sizeof end);
     CX_TRY_GOTO(status, cx_buf_check(&tar, err));
-    status = pack(&tar, out, err);
+    status = compress_tar(&tar, out, err);
 done:
     cx_buf_done(&tar);
     return status;
@@ -246,7 +246,7 @@ done:
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static cx_status refuse(cx_err *err, size_t at, const char *what)
+static cx_status fail_member(cx_err *err, size_t at, const char *what)
 {
     return cx_fail_at(err, CX_E_FORMAT, NULL, at, "the archive at byte %zu: %s", at, what);
 }
@@ -259,7 +259,7 @@ static cx_str field_text(const uint8_t *field, size_t width)
     return cx_str_from((const char *)field, size);
 }
 
-static bool take_octal(const uint8_t *field, size_t width, uint64_t *out)
+static bool read_octal(const uint8_t *field, size_t width, uint64_t *out)
 {
     *out = 0;
     for (size_t i = 0; i + 1 < width; i++) {
@@ -271,7 +271,7 @@ static bool take_octal(const uint8_t *field, size_t width, uint64_t *out)
 }
 
 /* The path in a pax record, which must be as pax_record writes it. */
-static bool take_pax(cx_arena *arena, cx_str record, cx_str *out)
+static bool read_pax_header(cx_arena *arena, cx_str record, cx_str *out)
 {
     const char *equals = memchr(record.data, '=', record.size);
     if (equals == NULL || record.size == 0 || record.data[record.size - 1] != '\n')
@@ -289,26 +289,26 @@ typedef struct reading {
 } reading;
 
 /* The whole path "<name>/<path>" of one file into the list. */
-static cx_status take_file(reading *r, cx_str whole, cx_bytes contents, cx_err *err)
+static cx_status read_file_member(reading *r, cx_str whole, cx_bytes contents, cx_err *err)
 {
     cx_run_bundle *bundle = r->bundle;
     const char *slash = memchr(whole.data, '/', whole.size);
     if (slash == NULL)
-        return refuse(err, r->at, "a file stands outside the bundle's folder");
+        return fail_member(err, r->at, "a file stands outside the bundle's folder");
     cx_str top = cx_str_from(whole.data, (size_t)(slash - whole.data));
     cx_str path = cx_str_from(slash + 1, whole.size - top.size - 1);
     if (bundle->entries.count == 0)
         bundle->name = top;
     if (!cx_str_eq(top, bundle->name) || !cx_run_id_valid(top))
-        return refuse(err, r->at, "a file stands outside the bundle's folder");
+        return fail_member(err, r->at, "a file stands outside the bundle's folder");
     if (!cx_run_bundle_path_fits(path))
-        return refuse(err, r->at, "a path is none of a bundle");
+        return fail_member(err, r->at, "a path is none of a bundle");
     if (bundle->entries.count >= CX_RUN_BUNDLE_FILES_MAX)
         return cx_fail(err, CX_E_LIMIT, "the archive holds more than %d files",
                        CX_RUN_BUNDLE_FILES_MAX);
     if (bundle->entries.count != 0 &&
         cx_str_cmp(bundle->entries.items[bundle->entries.count - 1].path, path) >= 0)
-        return refuse(err, r->at, "the files are not in the order of their paths, each once");
+        return fail_member(err, r->at, "the files are not in the order of their paths, each once");
     cx_run_entry *slot = cx_vec_push(&bundle->entries, bundle->alloc);
     cx_str kept = cx_arena_copy_str(&bundle->arena, path);
     if (slot == NULL || kept.data == NULL)
@@ -318,34 +318,34 @@ static cx_status take_file(reading *r, cx_str whole, cx_bytes contents, cx_err *
 }
 
 /* One header and what follows it; `*out_contents` is set for a file. */
-static cx_status take_member(reading *r, const uint8_t *header, cx_bytes *out_contents, cx_err *err)
+static cx_status read_member(reading *r, const uint8_t *header, cx_bytes *out_contents, cx_err *err)
 {
     uint8_t again[BLOCK];
     uint64_t size;
     char type = (char)header[156];
     cx_str name = field_text(header, NAME_SIZE);
     cx_str prefix = field_text(header + PREFIX_AT, PREFIX_SIZE);
-    if (!take_octal(header + 124, 12, &size) || (type != '0' && type != 'x'))
-        return refuse(err, r->at, "found no header of a regular file");
+    if (!read_octal(header + 124, 12, &size) || (type != '0' && type != 'x'))
+        return fail_member(err, r->at, "found no header of a regular file");
     /* Written again it must be the same: owners, times, modes and sums are all fixed. */
     fill_header(again, prefix, name, size, type);
     if (memcmp(again, header, BLOCK) != 0)
-        return refuse(err, r->at, "a header is not as 'run export' writes it");
+        return fail_member(err, r->at, "a header is not as 'run export' writes it");
     size_t start = r->at + BLOCK;
     if (size > r->tar.size - start)
-        return refuse(err, r->at, "a file is longer than the archive");
+        return fail_member(err, r->at, "a file is longer than the archive");
     cx_str data = cx_str_from(r->tar.data + start, (size_t)size);
     size_t padded = ((size_t)size + BLOCK - 1) / BLOCK * BLOCK;
     if (padded > r->tar.size - start)
-        return refuse(err, r->at, "the archive ends inside a file");
+        return fail_member(err, r->at, "the archive ends inside a file");
     for (size_t i = (size_t)size; i < padded; i++)
         if (r->tar.data[start + i] != '\0')
-            return refuse(err, start + i, "found something behind the end of a file");
+            return fail_member(err, start + i, "found something behind the end of a file");
     *out_contents = (cx_bytes){NULL, 0};
     if (type == 'x') {
         if (r->long_path.data != NULL || !cx_str_is(name, "path") ||
-            !take_pax(&r->bundle->arena, data, &r->long_path))
-            return refuse(err, r->at, "a pax header holds something else than a path");
+            !read_pax_header(&r->bundle->arena, data, &r->long_path))
+            return fail_member(err, r->at, "a pax header holds something else than a path");
     } else {
         cx_str whole = r->long_path;
         if (whole.data == NULL)
@@ -354,11 +354,11 @@ static cx_status take_member(reading *r, const uint8_t *header, cx_bytes *out_co
                         : cx_arena_printf(&r->bundle->arena, "%.*s/%.*s", (int)prefix.size,
                                           prefix.data, (int)name.size, name.data);
         else if (!cx_str_is(name, "path") || prefix.size != 0)
-            return refuse(err, r->at, "a file has two names");
+            return fail_member(err, r->at, "a file has two names");
         if (whole.data == NULL)
             return cx_fail_nomem(err);
         *out_contents = cx_str_bytes(data);
-        CX_TRY(take_file(r, whole, *out_contents, err));
+        CX_TRY(read_file_member(r, whole, *out_contents, err));
         r->long_path = (cx_str){NULL, 0};
     }
     r->at = start + padded;
@@ -381,12 +381,12 @@ cx_status cx_run_archive_list(cx_run_bundle *bundle, cx_err *err)
     for (;;) {
         cx_bytes data;
         if (r.tar.size - r.at < BLOCK) {
-            status = refuse(err, r.at, "the archive has no end");
+            status = fail_member(err, r.at, "the archive has no end");
             goto done;
         }
         if (is_zeros(r.tar.data + r.at, BLOCK))
             break;
-        CX_TRY_GOTO(status, take_member(&r, (const uint8_t *)r.tar.data + r.at, &data, err));
+        CX_TRY_GOTO(status, read_member(&r, (const uint8_t *)r.tar.data + r.at, &data, err));
         if (data.data == NULL)
             continue;
         cx_bytes *slot = cx_vec_push(&contents, bundle->alloc);
@@ -398,7 +398,7 @@ cx_status cx_run_archive_list(cx_run_bundle *bundle, cx_err *err)
     }
     if (r.tar.size - r.at != (size_t)2 * BLOCK || !is_zeros(r.tar.data + r.at, (size_t)2 * BLOCK) ||
         r.long_path.data != NULL || bundle->entries.count == 0) {
-        status = refuse(err, r.at, "the archive does not end as 'run export' ends it");
+        status = fail_member(err, r.at, "the archive does not end as 'run export' ends it");
         goto done;
     }
     CX_TRY_GOTO(status, cx_run_bundle_settle(bundle, err));

@@ -34,7 +34,7 @@ struct cx_run {
 /* --- paths ------------------------------------------------------------------------------------ */
 
 /* Terminated, in `out`. */
-static cx_status take_path(cx_str path, char out[CX_RUN_BUNDLE_PATH_MAX + 1], cx_err *err)
+static cx_status check_path(cx_str path, char out[CX_RUN_BUNDLE_PATH_MAX + 1], cx_err *err)
 {
     if (!cx_run_bundle_path_fits(path))
         return cx_fail(err, CX_E_FORMAT, "'%.*s' is no path of a file in a bundle",
@@ -44,11 +44,11 @@ static cx_status take_path(cx_str path, char out[CX_RUN_BUNDLE_PATH_MAX + 1], cx
     return CX_SUCCESS;
 }
 
-static cx_status take_writable_path(const cx_run *run, cx_str path,
-                                    char out[CX_RUN_BUNDLE_PATH_MAX + 1], cx_err *err)
+static cx_status check_writable_path(const cx_run *run, cx_str path,
+                                     char out[CX_RUN_BUNDLE_PATH_MAX + 1], cx_err *err)
 {
     static const char *const own[] = {"manifest.json", "events.jsonl", "events.hashchain.jsonl"};
-    CX_TRY(take_path(path, out, err));
+    CX_TRY(check_path(path, out, err));
     for (size_t i = 0; i < CX_COUNT_OF(own); i++)
         if (cx_str_is(path, own[i]))
             return cx_fail(err, CX_E_DENIED, "%s is written by the bundle itself", own[i]);
@@ -115,7 +115,7 @@ static cx_status make_trace_id(const cx_io *io, char out[33], cx_err *err)
 }
 
 /* Everything but folders and files; texts are copied. */
-static cx_status prepare(const cx_run_begin_options *options, cx_run **out, cx_err *err)
+static cx_status prepare_folder(const cx_run_begin_options *options, cx_run **out, cx_err *err)
 {
     const cx_run_store *store = options->store;
     char id[CX_RUN_ID_SIZE], trace[33];
@@ -168,7 +168,7 @@ cx_status cx_run_begin(const cx_run_begin_options *options, cx_run **out, cx_err
     cx_run *run;
     cx_status status;
     const cx_io *io = options->store->io;
-    CX_TRY(prepare(options, &run, err));
+    CX_TRY(prepare_folder(options, &run, err));
     /* The owner first: what has no owner is nobody's, and may be ended by anybody. */
     CX_TRY_GOTO(status, make_folder(io, run->active.data, "a run of that id is going on:", err));
     CX_TRY_GOTO(status, write_owner(run, options->task_id, err));
@@ -206,7 +206,7 @@ cx_status cx_run_resume(const cx_run_begin_options *options, cx_run **out,
     cx_run *run;
     cx_run_owner owner;
     cx_facts facts;
-    CX_TRY(prepare(options, &run, err));
+    CX_TRY(prepare_folder(options, &run, err));
     cx_status status;
     CX_TRY_GOTO(status, cx_folder_open(run->options.folder, &run->folder, err));
     if (!cx_failed(cx_folder_facts(run->folder, "manifest.json", &facts, NULL))) {
@@ -284,7 +284,7 @@ uint64_t cx_run_event_count(const cx_run *run)
 cx_status cx_run_file_write(cx_run *run, cx_str path, cx_bytes contents, cx_err *err)
 {
     char name[CX_RUN_BUNDLE_PATH_MAX + 1];
-    CX_TRY(take_writable_path(run, path, name, err));
+    CX_TRY(check_writable_path(run, path, name, err));
     return cx_run_write_file_in(run->store->io, run->folder, name, contents, err);
 }
 
@@ -302,7 +302,7 @@ cx_status cx_run_file_write_json(cx_run *run, cx_str path, const cx_json *value,
 cx_status cx_run_file_open(cx_run *run, cx_str path, bool append, cx_file *out, cx_err *err)
 {
     char name[CX_RUN_BUNDLE_PATH_MAX + 1];
-    CX_TRY(take_writable_path(run, path, name, err));
+    CX_TRY(check_writable_path(run, path, name, err));
     char *slash = strrchr(name, '/');
     if (slash != NULL) {
         *slash = '\0';
@@ -316,7 +316,7 @@ cx_status cx_run_file_open(cx_run *run, cx_str path, bool append, cx_file *out, 
 cx_status cx_run_file_read(cx_run *run, cx_str path, size_t limit_bytes, cx_buf *out, cx_err *err)
 {
     char name[CX_RUN_BUNDLE_PATH_MAX + 1];
-    CX_TRY(take_path(path, name, err));
+    CX_TRY(check_path(path, name, err));
     return cx_folder_read_file(run->folder, name, limit_bytes, out, err);
 }
 
@@ -324,7 +324,7 @@ bool cx_run_file_exists(cx_run *run, cx_str path)
 {
     char name[CX_RUN_BUNDLE_PATH_MAX + 1];
     cx_facts facts;
-    return !cx_failed(take_path(path, name, NULL)) &&
+    return !cx_failed(check_path(path, name, NULL)) &&
            !cx_failed(cx_folder_facts(run->folder, name, &facts, NULL)) &&
            facts.kind == CX_FILE_REGULAR;
 }
@@ -362,7 +362,7 @@ cx_status cx_run_file_ref(cx_run *run, cx_str path, cx_arena *arena, cx_run_ref 
     char name[CX_RUN_BUNDLE_PATH_MAX + 1];
     cx_run_ref ref = {.path = cx_arena_copy_str(arena, path)};
     cx_buf scratch;
-    CX_TRY(take_path(path, name, err));
+    CX_TRY(check_path(path, name, err));
     if (ref.path.data == NULL)
         return cx_fail_nomem(err);
     cx_buf_init(&scratch, run->store->alloc);
@@ -383,7 +383,7 @@ typedef struct inventory {
     cx_err *err;
 } inventory;
 
-static cx_walk_step take_file(void *arg, const cx_walk_entry *entry)
+static cx_walk_step add_file_ref(void *arg, const cx_walk_entry *entry)
 {
     inventory *all = arg;
     cx_str path = cx_str_from(entry->path, entry->path_size);
@@ -410,14 +410,14 @@ static int by_path(const void *a, const void *b)
     return cx_str_cmp(((const cx_run_ref *)a)->path, ((const cx_run_ref *)b)->path);
 }
 
-static cx_status take_inventory(cx_run *run, cx_arena *arena, const cx_run_ref **out,
+static cx_status hash_all_files(cx_run *run, cx_arena *arena, const cx_run_ref **out,
                                 size_t *out_count, cx_err *err)
 {
     static const cx_walk_limits limits = {CX_RUN_BUNDLE_FILES_MAX, CX_RUN_BUNDLE_DEPTH_MAX};
     inventory all = {.arena = arena, .alloc = run->store->alloc, .err = err};
     cx_buf scratch;
     cx_buf_init(&scratch, run->store->alloc);
-    cx_status status = cx_folder_walk(run->folder, &limits, take_file, &all, err);
+    cx_status status = cx_folder_walk(run->folder, &limits, add_file_ref, &all, err);
     if (!cx_failed(status))
         status = all.status;
     if (all.files.count != 0)
@@ -461,7 +461,7 @@ cx_status cx_run_finish(cx_run *run, cx_run_status ended, int exit_code, cx_aren
                    cx_run_events_head(run->events).data);
     cx_run_events_close(run->events);
     run->events = NULL;
-    return take_inventory(run, arena, out, out_count, err);
+    return hash_all_files(run, arena, out, out_count, err);
 }
 
 cx_status cx_run_seal(cx_run *run, const cx_json *manifest, const cx_run_seal_facts *facts,

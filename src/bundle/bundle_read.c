@@ -65,7 +65,7 @@ typedef struct walking {
     bool failed;
 } walking;
 
-static cx_walk_step take_entry(void *arg, const cx_walk_entry *found)
+static cx_walk_step add_entry(void *arg, const cx_walk_entry *found)
 {
     walking *w = arg;
     if (found->facts.kind == CX_FILE_FOLDER)
@@ -96,11 +96,11 @@ static cx_status list_folder(cx_run_bundle *bundle, const char *path, cx_err *er
         cx_arena_copy_str(&bundle->arena, cx_str_from(real.data + start, real.size - start));
     if (bundle->name.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_folder_walk(bundle->folder, &limits, take_entry, &w, err));
+    CX_TRY(cx_folder_walk(bundle->folder, &limits, add_entry, &w, err));
     return w.failed ? cx_fail_nomem(err) : cx_run_bundle_settle(bundle, err);
 }
 
-static cx_status unpack(cx_run_bundle *bundle, cx_bytes archive, cx_err *err)
+static cx_status read_archive(cx_run_bundle *bundle, cx_bytes archive, cx_err *err)
 {
     CX_TRY(cx_run_archive_unpack(archive, &bundle->unpacked, err));
     return cx_run_archive_list(bundle, err);
@@ -112,7 +112,7 @@ cx_status cx_run_bundle_open_archive(const cx_alloc *alloc, cx_bytes archive, cx
     cx_run_bundle *bundle = cx_run_bundle_make(NULL, alloc);
     if (bundle == NULL)
         return cx_fail_nomem(err);
-    cx_status status = unpack(bundle, archive, err);
+    cx_status status = read_archive(bundle, archive, err);
     if (cx_failed(status))
         cx_run_bundle_close(bundle);
     else
@@ -137,7 +137,7 @@ cx_status cx_run_bundle_open(const cx_io *io, const cx_alloc *alloc, const char 
     } else {
         CX_TRY_GOTO(status,
                     cx_io_read_file(bundle->io, path, ARCHIVE_BYTES_MAX, &bundle->scratch, err));
-        CX_TRY_GOTO(status, unpack(bundle, cx_buf_bytes(&bundle->scratch), err));
+        CX_TRY_GOTO(status, read_archive(bundle, cx_buf_bytes(&bundle->scratch), err));
     }
     *out = bundle;
 done:
@@ -191,7 +191,7 @@ static cx_status find_regular(const cx_run_bundle *bundle, cx_str path, const cx
 
 /* Whether a file may grow while it is looked at: the log of a run that is going on.  What was
  * listed of it is then a prefix, and as good as if one had looked a moment earlier. */
-static bool may_grow(const cx_run_bundle *bundle, const cx_run_entry *entry)
+static bool is_growing(const cx_run_bundle *bundle, const cx_run_entry *entry)
 {
     return (cx_str_is(entry->path, "events.jsonl") ||
             cx_str_is(entry->path, "events.hashchain.jsonl")) &&
@@ -199,8 +199,8 @@ static bool may_grow(const cx_run_bundle *bundle, const cx_run_entry *entry)
 }
 
 /* Reads `size` bytes and one more, so that a file that grew is noticed. */
-static cx_status load(cx_run_bundle *bundle, const cx_run_entry *entry, cx_run_contents *contents,
-                      cx_err *err)
+static cx_status load_file(cx_run_bundle *bundle, const cx_run_entry *entry,
+                           cx_run_contents *contents, cx_err *err)
 {
     cx_file file;
     size_t got = 0, size = (size_t)entry->size_bytes;
@@ -211,7 +211,7 @@ static cx_status load(cx_run_bundle *bundle, const cx_run_entry *entry, cx_run_c
     cx_status status =
         cx_io_read_some(bundle->io, file, entry->path.data, room, size + 1, &got, err);
     (void)bundle->io->close(bundle->io, file);
-    if (!cx_failed(status) && got > size && may_grow(bundle, entry))
+    if (!cx_failed(status) && got > size && is_growing(bundle, entry))
         got = size;
     if (!cx_failed(status) && got != size)
         status =
@@ -233,7 +233,7 @@ cx_status cx_run_bundle_read(cx_run_bundle *bundle, cx_str path, size_t limit_by
         return cx_fail(err, CX_E_LIMIT, "%s has %llu bytes, expected at most %zu", entry->path.data,
                        (unsigned long long)entry->size_bytes, limit_bytes);
     if (!contents->loaded)
-        CX_TRY(load(bundle, entry, contents, err));
+        CX_TRY(load_file(bundle, entry, contents, err));
     *out = contents->bytes;
     return CX_SUCCESS;
 }

@@ -14,13 +14,13 @@
 #include "os/api.h"
 #include "crypto/api.h"
 
-static cx_status keep_text(cx_run_events *log, cx_str *text, cx_err *err)
+static cx_status copy_option_text(cx_run_events *log, cx_str *text, cx_err *err)
 {
     *text = cx_arena_copy_str(&log->arena, *text);
     return text->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status open_one(cx_run_events *log, const char *name, cx_file *out, cx_err *err)
+static cx_status open_log_file(cx_run_events *log, const char *name, cx_file *out, cx_err *err)
 {
     const cx_io *io = log->options.io;
     cx_str path = cx_arena_printf(&log->arena, "%s/%s", log->options.folder, name);
@@ -57,15 +57,15 @@ cx_status cx_run_events_open_files(const cx_run_events_options *options, uint32_
     cx_buf_init(&log->line, options->alloc);
     cx_buf_init(&log->link, options->alloc);
     cx_lock_init(&log->lock);
-    CX_TRY_GOTO(status, keep_text(log, &folder, err));
-    CX_TRY_GOTO(status, keep_text(log, &lock_path, err));
-    CX_TRY_GOTO(status, keep_text(log, &log->options.run_id, err));
-    CX_TRY_GOTO(status, keep_text(log, &log->options.trace_id, err));
+    CX_TRY_GOTO(status, copy_option_text(log, &folder, err));
+    CX_TRY_GOTO(status, copy_option_text(log, &lock_path, err));
+    CX_TRY_GOTO(status, copy_option_text(log, &log->options.run_id, err));
+    CX_TRY_GOTO(status, copy_option_text(log, &log->options.trace_id, err));
     log->options.folder = folder.data;
     log->options.lock_path = lock_path.data;
     CX_TRY_GOTO(status, cx_flock_take(lock_path.data, wait_ms, &log->locked, err));
-    CX_TRY_GOTO(status, open_one(log, CX_RUN_EVENTS_NAME, &log->file, err));
-    CX_TRY_GOTO(status, open_one(log, CX_RUN_CHAIN_NAME, &log->chain, err));
+    CX_TRY_GOTO(status, open_log_file(log, CX_RUN_EVENTS_NAME, &log->file, err));
+    CX_TRY_GOTO(status, open_log_file(log, CX_RUN_CHAIN_NAME, &log->chain, err));
     status = cx_io_sync_folder(options->io, folder.data, err);
 done:
     if (cx_failed(status))
@@ -244,7 +244,7 @@ cx_status cx_run_events_tell(cx_run_events *log, const cx_digest *event_sha256, 
                           NULL, err);
 }
 
-static cx_status append(cx_run_events *log, const cx_run_event *event, cx_err *err)
+static cx_status append_locked(cx_run_events *log, const cx_run_event *event, cx_err *err)
 {
     char ts[28];
     cx_run_time_text((int64_t)log->options.io->wall_ns(log->options.io), ts);
@@ -282,7 +282,7 @@ cx_status cx_run_events_append(cx_run_events *log, const cx_run_event *event, cx
     else if (log->count >= CX_RUN_EVENTS_MAX)
         status = cx_fail(err, CX_E_LIMIT, "a run has more than %d events", CX_RUN_EVENTS_MAX);
     else
-        status = append(log, event, err);
+        status = append_locked(log, event, err);
     cx_arena_reset(&log->scratch, mark);
     if (!cx_failed(status) && out_line != NULL)
         *out_line = cx_str_from((const char *)log->line.data, log->line.size - 1);

@@ -3,8 +3,8 @@
  */
 #include "bundle/events.h"
 
-static cx_status text_of(const cx_json *object, const char *name, uint64_t index, cx_str *out,
-                         cx_err *err)
+static cx_status need_text(const cx_json *object, const char *name, uint64_t index, cx_str *out,
+                           cx_err *err)
 {
     *out = cx_json_get_str(object, cx_str_z(name));
     if (out->data == NULL)
@@ -21,12 +21,12 @@ cx_status cx_run_event_parse(cx_str line, uint64_t index, cx_arena *arena, cx_ru
     if (event.whole.type != CX_JSON_OBJECT)
         return cx_fail(err, CX_E_FORMAT, "event %llu is %s, expected an object",
                        (unsigned long long)index, cx_json_type_name(&event.whole));
-    CX_TRY(text_of(&event.whole, "ts", index, &event.ts, err));
-    CX_TRY(text_of(&event.whole, "level", index, &event.level, err));
-    CX_TRY(text_of(&event.whole, "event_type", index, &event.type, err));
+    CX_TRY(need_text(&event.whole, "ts", index, &event.ts, err));
+    CX_TRY(need_text(&event.whole, "level", index, &event.level, err));
+    CX_TRY(need_text(&event.whole, "event_type", index, &event.type, err));
     event.kind = cx_run_event_type_find(event.type);
-    CX_TRY(text_of(&event.whole, "run_id", index, &event.run_id, err));
-    CX_TRY(text_of(&event.whole, "trace_id", index, &event.trace_id, err));
+    CX_TRY(need_text(&event.whole, "run_id", index, &event.run_id, err));
+    CX_TRY(need_text(&event.whole, "trace_id", index, &event.trace_id, err));
     const cx_json *task = CX_JSON_GET(&event.whole, "task_id");
     const cx_json *attempt = CX_JSON_GET(&event.whole, "attempt");
     const cx_json *payload = CX_JSON_GET(&event.whole, "payload");

@@ -33,8 +33,8 @@ static cx_status corrupt(cx_err *err, const char *name, uint64_t line, const cha
                    (unsigned long long)line, what);
 }
 
-static cx_status read_one(cx_run_events *log, const char *name, cx_buf *out, size_t *out_whole,
-                          cx_err *err)
+static cx_status read_log_file(cx_run_events *log, const char *name, cx_buf *out, size_t *out_whole,
+                               cx_err *err)
 {
     cx_str path = cx_arena_printf(&log->arena, "%s/%s", log->options.folder, name);
     if (path.data == NULL)
@@ -56,7 +56,7 @@ static cx_str state_named(cx_str name)
     return CX_STR("");
 }
 
-static cx_status take_event(cx_run_events *log, found *f, cx_str line, cx_err *err)
+static cx_status check_event(cx_run_events *log, found *f, cx_str line, cx_err *err)
 {
     cx_run_event_read event;
     uint64_t index = f->event_count + 1;
@@ -90,14 +90,14 @@ static cx_status take_event(cx_run_events *log, found *f, cx_str line, cx_err *e
 }
 
 /* The events, one by one, each with its link where there is one. */
-static cx_status compare(cx_run_events *log, found *f, cx_err *err)
+static cx_status compare_with_chain(cx_run_events *log, found *f, cx_err *err)
 {
     cx_str events = cx_str_from((const char *)f->events.data, f->events_whole);
     cx_str chain = cx_str_from((const char *)f->chain.data, f->chain_whole);
     cx_str line, link;
     while (cx_run_next_line(&events, &line)) {
         cx_arena_mark mark = cx_arena_mark_now(&log->scratch);
-        cx_status status = take_event(log, f, line, err);
+        cx_status status = check_event(log, f, line, err);
         cx_arena_reset(&log->scratch, mark);
         CX_TRY(status);
         if (!cx_run_next_line(&chain, &link))
@@ -118,7 +118,7 @@ static cx_status compare(cx_run_events *log, found *f, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status judge(const found *f, cx_err *err)
+static cx_status check_crash_shape(const found *f, cx_err *err)
 {
     bool torn_event = f->events.size != f->events_whole;
     bool torn_link = f->chain.size != f->chain_whole;
@@ -138,7 +138,7 @@ static cx_status judge(const found *f, cx_err *err)
 /* --- repairing -------------------------------------------------------------------------------- */
 
 /* Keeps the piece.  Done again after another crash it changes nothing. */
-static cx_status keep_torn(cx_run_events *log, cx_str piece, cx_err *err)
+static cx_status store_torn_tail(cx_run_events *log, cx_str piece, cx_err *err)
 {
     cx_file folder;
     cx_buf kept;
@@ -159,7 +159,8 @@ static cx_status keep_torn(cx_run_events *log, cx_str piece, cx_err *err)
     return status;
 }
 
-static cx_status cut(cx_run_events *log, cx_file file, const char *name, uint64_t size, cx_err *err)
+static cx_status truncate_log(cx_run_events *log, cx_file file, const char *name, uint64_t size,
+                              cx_err *err)
 {
     const cx_io *io = log->options.io;
     int failed = io->truncate(io, file, size);
@@ -168,17 +169,17 @@ static cx_status cut(cx_run_events *log, cx_file file, const char *name, uint64_
     return failed == 0 ? CX_SUCCESS : cx_fail_os(err, -failed, "%s", name);
 }
 
-static cx_status repair(cx_run_events *log, found *f, cx_err *err)
+static cx_status repair_log(cx_run_events *log, found *f, cx_err *err)
 {
     size_t torn = f->events.size - f->events_whole;
     if (torn != 0) {
         cx_str piece = cx_str_from((const char *)f->events.data + f->events_whole, torn);
-        CX_TRY(keep_torn(log, piece, err));
-        CX_TRY(cut(log, log->file, CX_RUN_EVENTS_NAME, f->events_whole, err));
+        CX_TRY(store_torn_tail(log, piece, err));
+        CX_TRY(truncate_log(log, log->file, CX_RUN_EVENTS_NAME, f->events_whole, err));
     }
     if (f->link_count != f->event_count) {
         const cx_io *io = log->options.io;
-        CX_TRY(cut(log, log->chain, CX_RUN_CHAIN_NAME, f->chain_whole, err));
+        CX_TRY(truncate_log(log, log->chain, CX_RUN_CHAIN_NAME, f->chain_whole, err));
         cx_digest head = cx_run_events_make_link(log, &f->last_event);
         CX_TRY(cx_buf_check(&log->link, err));
         CX_TRY(cx_io_write_all(io, log->chain, CX_RUN_CHAIN_NAME, log->link.data, log->link.size,
@@ -196,7 +197,7 @@ static cx_status repair(cx_run_events *log, found *f, cx_err *err)
     return f->event_count == 0 ? CX_SUCCESS : cx_run_events_tell(log, &f->last_event, err);
 }
 
-static cx_status say_so(cx_run_events *log, const found *f, cx_err *err)
+static cx_status write_recovered_event(cx_run_events *log, const found *f, cx_err *err)
 {
     cx_run_event event = {.level = CX_RUN_WARN, .type = CX_RUN_EVENT_LOG_RECOVERED, .attempt = -1};
     cx_arena *arena = &log->arena;
@@ -213,7 +214,7 @@ static cx_status say_so(cx_run_events *log, const found *f, cx_err *err)
 }
 
 /* A log without any event has nothing to be recovered into. */
-static bool needs_saying(const found *f)
+static bool was_repaired(const found *f)
 {
     return f->event_count != 0 &&
            (f->recovery.torn_bytes != 0 || f->recovery.chain_completed || f->recovery.finished);
@@ -228,13 +229,13 @@ cx_status cx_run_events_recover(const cx_run_events_options *options, cx_run_eve
     CX_TRY(cx_run_events_open_files(options, 0, &log, err));
     cx_buf_init(&f.events, options->alloc);
     cx_buf_init(&f.chain, options->alloc);
-    CX_TRY_GOTO(status, read_one(log, CX_RUN_EVENTS_NAME, &f.events, &f.events_whole, err));
-    CX_TRY_GOTO(status, read_one(log, CX_RUN_CHAIN_NAME, &f.chain, &f.chain_whole, err));
-    CX_TRY_GOTO(status, compare(log, &f, err));
-    CX_TRY_GOTO(status, judge(&f, err));
-    CX_TRY_GOTO(status, repair(log, &f, err));
-    if (needs_saying(&f))
-        CX_TRY_GOTO(status, say_so(log, &f, err));
+    CX_TRY_GOTO(status, read_log_file(log, CX_RUN_EVENTS_NAME, &f.events, &f.events_whole, err));
+    CX_TRY_GOTO(status, read_log_file(log, CX_RUN_CHAIN_NAME, &f.chain, &f.chain_whole, err));
+    CX_TRY_GOTO(status, compare_with_chain(log, &f, err));
+    CX_TRY_GOTO(status, check_crash_shape(&f, err));
+    CX_TRY_GOTO(status, repair_log(log, &f, err));
+    if (was_repaired(&f))
+        CX_TRY_GOTO(status, write_recovered_event(log, &f, err));
 done:
     cx_buf_done(&f.events);
     cx_buf_done(&f.chain);

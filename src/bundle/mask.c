@@ -79,7 +79,7 @@ static const struct {
     {"AGE-SECRET-KEY-1", ALNUM, 50},
 };
 
-static unsigned class_of(char c)
+static unsigned char_class_of(char c)
 {
     return c >= 'A' && c <= 'Z'                           ? UPPER
            : c >= 'a' && c <= 'z'                         ? LOWER
@@ -91,10 +91,10 @@ static unsigned class_of(char c)
                                                           : 0;
 }
 
-static size_t run_of(cx_str text, size_t from, unsigned allowed)
+static size_t run_length(cx_str text, size_t from, unsigned allowed)
 {
     size_t end = from;
-    while (end < text.size && (class_of(text.data[end]) & allowed) != 0)
+    while (end < text.size && (char_class_of(text.data[end]) & allowed) != 0)
         end++;
     return end - from;
 }
@@ -108,13 +108,13 @@ static bool starts_at(cx_str text, size_t at, const char *prefix)
 /* Bytes of the token that begins there; 0 = none. */
 static size_t shape_at(cx_str text, size_t at)
 {
-    if (at != 0 && (class_of(text.data[at - 1]) & ALNUM) != 0)
+    if (at != 0 && (char_class_of(text.data[at - 1]) & ALNUM) != 0)
         return 0;
     for (size_t i = 0; i < CX_COUNT_OF(shapes); i++) {
         if (!starts_at(text, at, shapes[i].prefix))
             continue;
         size_t prefix = strlen(shapes[i].prefix);
-        size_t rest = run_of(text, at + prefix, shapes[i].allowed);
+        size_t rest = run_length(text, at + prefix, shapes[i].allowed);
         if (rest >= shapes[i].least)
             return prefix + rest;
     }
@@ -129,7 +129,7 @@ static size_t bearer_at(cx_str text, size_t at)
         size_t size = strlen(kinds[i]);
         if (at < size || !has_word((cx_str){text.data + at - size, size}, kinds[i]))
             continue;
-        size_t rest = run_of(text, at, URL | DOT | BASE64);
+        size_t rest = run_length(text, at, URL | DOT | BASE64);
         return rest >= 16 ? rest : 0;
     }
     return 0;

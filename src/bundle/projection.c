@@ -54,7 +54,7 @@ typedef struct reader {
     bool failed; /* memory */
 } reader;
 
-static cx_str kept(reader *r, cx_str text)
+static cx_str copied(reader *r, cx_str text)
 {
     if (text.data == NULL)
         return text;
@@ -70,7 +70,7 @@ static cx_str borrowed(reader *r, cx_str text)
     uintptr_t at = (uintptr_t)text.data, line = (uintptr_t)r->event.line.data;
     if (text.data != NULL && at >= line && at - line < r->event.line.size)
         return text;
-    return kept(r, text);
+    return copied(r, text);
 }
 
 static cx_str payload_text(const reader *r, const char *name)
@@ -99,7 +99,7 @@ static cx_run_projection_task *task_of(reader *r)
     return task;
 }
 
-static void take_transition(reader *r, cx_run_projection_task *task)
+static void add_transition(reader *r, cx_run_projection_task *task)
 {
     cx_run_transition *slot = cx_vec_push(&r->projection->transitions, r->keep->alloc);
     if (slot == NULL) {
@@ -151,7 +151,7 @@ static void apply_ruling(cx_run_projection_task *task, const cx_run_judgement *j
 static cx_str violation_text(reader *r, const cx_json *item)
 {
     if (item->type == CX_JSON_STRING)
-        return kept(r, cx_json_text(item));
+        return copied(r, cx_json_text(item));
     cx_str rule = CX_JSON_GET_STR(item, "rule"), path = CX_JSON_GET_STR(item, "path");
     cx_str text = cx_arena_printf(r->keep, "%.*s%s%.*s", (int)rule.size,
                                   rule.data == NULL ? "" : rule.data, path.size == 0 ? "" : " ",
@@ -161,7 +161,7 @@ static cx_str violation_text(reader *r, const cx_json *item)
     return text;
 }
 
-static void take_ruling(reader *r, cx_run_projection_task *task, const cx_run_judgement *judgement)
+static void add_ruling(reader *r, cx_run_projection_task *task, const cx_run_judgement *judgement)
 {
     cx_run_ruling *slot = cx_vec_push(&r->projection->rulings, r->keep->alloc);
     const cx_json *list = cx_json_get_typed(&r->event.payload, CX_STR("violations"), CX_JSON_ARRAY);
@@ -186,13 +186,13 @@ static void take_ruling(reader *r, cx_run_projection_task *task, const cx_run_ju
 }
 
 /* An approval lifts what the policy gate refused (§13); the run goes on only then. */
-static void take_approval(cx_run_projection_task *task)
+static void apply_approval(cx_run_projection_task *task)
 {
     if (task != NULL && task->gates[CX_RUN_GATE_POLICY].reached)
         task->gates[CX_RUN_GATE_POLICY].passed = true;
 }
 
-static void take_end(reader *r)
+static void apply_run_finished(reader *r)
 {
     cx_run_projection *projection = r->projection;
     const cx_json *code = CX_JSON_GET(&r->event.payload, "exit_code");
@@ -205,7 +205,7 @@ static void take_end(reader *r)
         projection->failed_gate = projection->reason = cx_str_from(NULL, 0);
 }
 
-static void take(reader *r)
+static void apply_event(reader *r)
 {
     cx_run_projection *projection = r->projection;
     cx_run_event_type kind = r->event.kind;
@@ -217,16 +217,16 @@ static void take(reader *r)
             task->attempt = r->event.attempt;
     }
     if (cx_run_judgement_read(kind, &r->event.payload, &judgement)) {
-        take_ruling(r, task, &judgement);
+        add_ruling(r, task, &judgement);
     } else if (kind == CX_RUN_EVENT_STATE_TRANSITION) {
-        take_transition(r, task);
+        add_transition(r, task);
     } else if (kind == CX_RUN_EVENT_GATE_FAILED) {
         projection->failed_gate = borrowed(r, payload_text(r, "gate"));
         projection->reason = borrowed(r, payload_text(r, "reason"));
     } else if (kind == CX_RUN_EVENT_HUMAN_APPROVAL_COMPLETED) {
-        take_approval(task);
+        apply_approval(task);
     } else if (kind == CX_RUN_EVENT_RUN_FINISHED) {
-        take_end(r);
+        apply_run_finished(r);
     } else if (kind == CX_RUN_EVENT_RUN_CREATED) {
         projection->baseline_commit = borrowed(r, payload_text(r, "baseline_commit"));
         projection->contract_sha256 = borrowed(r, payload_text(r, "contract_sha256"));
@@ -261,7 +261,7 @@ static cx_status read_line(reader *r, cx_str line, cx_err *err)
         projection->run_id = borrowed(r, r->event.run_id);
         projection->trace_id = borrowed(r, r->event.trace_id);
     }
-    take(r);
+    apply_event(r);
     return r->failed ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
@@ -312,7 +312,7 @@ bool cx_run_projection_task_passed(const cx_run_projection *projection,
 }
 
 /* A contract that was split has no work of its own to judge. */
-static bool worked(const cx_run_projection_task *task)
+static bool has_own_gates(const cx_run_projection_task *task)
 {
     return reached(task, CX_RUN_GATE_DIFF) || reached(task, CX_RUN_GATE_REVIEW) ||
            reached(task, CX_RUN_GATE_TESTS);
@@ -323,7 +323,7 @@ bool cx_run_projection_passed(const cx_run_projection *projection, unsigned gate
     size_t count = 0;
     for (size_t i = 0; i < projection->tasks.count; i++) {
         const cx_run_projection_task *task = &projection->tasks.items[i];
-        if (!worked(task) && !(gate == CX_RUN_GATE_POLICY && reached(task, gate)))
+        if (!has_own_gates(task) && !(gate == CX_RUN_GATE_POLICY && reached(task, gate)))
             continue;
         if (!cx_run_projection_task_passed(projection, task, gate))
             return false;

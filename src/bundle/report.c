@@ -10,15 +10,15 @@
 
 #define GOVERNOR "cortex"
 
-static bool passed(const cx_run_gate *gate)
+static bool gate_passed(const cx_run_gate *gate)
 {
     return gate->reached && gate->passed && gate->violation_count == 0;
 }
 
 static bool all_passed(const cx_run_task_facts *facts)
 {
-    return passed(&facts->diff_gate) && passed(&facts->policy_gate) &&
-           passed(&facts->review_gate) && passed(&facts->tests_gate);
+    return gate_passed(&facts->diff_gate) && gate_passed(&facts->policy_gate) &&
+           gate_passed(&facts->review_gate) && gate_passed(&facts->tests_gate);
 }
 
 /* I2 */
@@ -35,7 +35,7 @@ static void put_gate(cx_json_list *gates, const char *name, const cx_run_gate *g
 {
     static const cx_str not_run = {"not run", 7};
     cx_json_list object = cx_json_list_begin(gates->arena);
-    cx_json_put_bool(&object, "passed", passed(gate));
+    cx_json_put_bool(&object, "passed", gate_passed(gate));
     if (gate->reached)
         cx_json_put_utf8_strs(&object, "violations", gate->violations, gate->violation_count);
     else

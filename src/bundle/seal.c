@@ -9,7 +9,7 @@
 
 /* --- the seal --------------------------------------------------------------------------------- */
 
-static void put(cx_json_list *list, const char *name, cx_str text)
+static void put_text(cx_json_list *list, const char *name, cx_str text)
 {
     cx_json_list_put(list, cx_str_z(name), cx_json_make_str(text));
 }
@@ -18,7 +18,7 @@ static void put_digest(cx_json_list *list, const char *name, const cx_digest *di
 {
     char hex[2 * sizeof digest->bytes];
     cx_hex_encode(cx_bytes_from(digest->bytes, sizeof digest->bytes), hex);
-    put(list, name, cx_arena_copy_str(list->arena, cx_str_from(hex, sizeof hex)));
+    put_text(list, name, cx_arena_copy_str(list->arena, cx_str_from(hex, sizeof hex)));
 }
 
 /* §17: JSON, keys sorted, compact. */
@@ -33,16 +33,16 @@ cx_status cx_run_seal_tell(const cx_run_ledger *ledger, const cx_run_seal_about 
     cx_arena_init(&arena, cx_alloc_default(), 0);
     cx_buf_init(&text, cx_alloc_default());
     cx_json_list list = cx_json_list_begin(&arena);
-    put(&list, "type", CX_STR("cortex.run.seal.v1"));
-    put(&list, "run_id", about->run_id);
-    put(&list, "task_id", facts->task_id);
-    put(&list, "status", cx_str_z(cx_run_status_name(facts->status)));
+    put_text(&list, "type", CX_STR("cortex.run.seal.v1"));
+    put_text(&list, "run_id", about->run_id);
+    put_text(&list, "task_id", facts->task_id);
+    put_text(&list, "status", cx_str_z(cx_run_status_name(facts->status)));
     put_digest(&list, "manifest_sha256", &about->manifest_sha256);
     cx_json_list_put(&list, CX_STR("events_count"), cx_json_make_uint(&arena, about->event_count));
-    put(&list, "chain_head", about->chain_head);
+    put_text(&list, "chain_head", about->chain_head);
     put_digest(&list, "contract_sha256", &about->contract_sha256);
-    put(&list, "baseline_commit", facts->baseline_commit);
-    put(&list, "final_commit", facts->final_commit);
+    put_text(&list, "baseline_commit", facts->baseline_commit);
+    put_text(&list, "final_commit", facts->final_commit);
     cx_status status = cx_json_list_end_object(&list, &value, err);
     if (!cx_failed(status))
         status = cx_json_write(&text, &value, CX_JSON_PY_COMPACT, err);

@@ -132,7 +132,7 @@ typedef struct listing {
     bool failed;
 } listing;
 
-static bool take_id(void *arg, const char *name)
+static bool add_run_id(void *arg, const char *name)
 {
     listing *l = arg;
     cx_str text = cx_str_z(name);
@@ -159,7 +159,7 @@ static cx_status list_ids(const cx_run_store *store, const char *name, cx_arena 
     cx_status status = CX_SUCCESS;
     if (path.data == NULL)
         return cx_fail_nomem(err);
-    int failed = store->io->list(store->io, path.data, take_id, &l);
+    int failed = store->io->list(store->io, path.data, add_run_id, &l);
     if (failed != 0) {
         status = cx_fail_os(err, -failed, "%s", path.data);
         if (status.code == CX_E_NOT_FOUND)

@@ -41,7 +41,7 @@ cx_status cx_tests_left_read(const cx_tests_demand *demand, cx_str text, cx_str 
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
 /* ": a, b and 3 more" */
-static void say_name(judging *j, size_t index, size_t count, cx_str name, bool skipped)
+static void print_test_name(judging *j, size_t index, size_t count, cx_str name, bool skipped)
 {
     if (index == NAMES_SAID)
         cx_buf_printf(&j->problem, " and %zu more", count - index);
@@ -53,24 +53,24 @@ static void say_name(judging *j, size_t index, size_t count, cx_str name, bool s
         cx_buf_add_z(&j->problem, " (skipped)");
 }
 
-static void say_failed(judging *j)
+static void describe_failed(judging *j)
 {
     const cx_tests_report *report = &j->made->report;
     cx_buf_printf(&j->problem, "%zu of its tests failed", report->failed);
     for (size_t i = 0, told = 0; i < report->count; i++)
         if (report->tests[i].state == CX_TEST_FAILED)
-            say_name(j, told++, report->failed, report->tests[i].name, false);
+            print_test_name(j, told++, report->failed, report->tests[i].name, false);
 }
 
-static void say_lost(judging *j)
+static void describe_lost(judging *j)
 {
     cx_buf_printf(&j->problem, "%zu test%s that passed at the baseline did not run", j->lost_count,
                   j->lost_count == 1 ? "" : "s");
     for (size_t i = 0; i < j->lost_count; i++)
-        say_name(j, i, j->lost_count, j->lost[i].name, j->lost[i].skipped);
+        print_test_name(j, i, j->lost_count, j->lost[i].name, j->lost[i].skipped);
 }
 
-static void say_untaken(judging *j, const char *of, cx_str trouble)
+static void describe_not_run(judging *j, const char *of, cx_str trouble)
 {
     cx_str path = j->demand->path;
     cx_buf_printf(&j->problem, "the report%s, ", of);
@@ -86,9 +86,9 @@ static void find_problem(judging *j)
 {
     const cx_tests_left *made = j->made;
     if (made->trouble.data != NULL)
-        say_untaken(j, "", made->trouble);
+        describe_not_run(j, "", made->trouble);
     else if (made->report.failed != 0)
-        say_failed(j);
+        describe_failed(j);
     else if (made->report.passed < j->demand->min_tests)
         cx_buf_printf(&j->problem, "%zu test%s passed; the contract demands at least %u",
                       made->report.passed, made->report.passed == 1 ? "" : "s",
@@ -96,9 +96,9 @@ static void find_problem(judging *j)
     else if (j->demand->same_as_baseline && j->baseline == NULL)
         cx_buf_add_z(&j->problem, "the tests were not run at the baseline");
     else if (j->demand->same_as_baseline && j->baseline->trouble.data != NULL)
-        say_untaken(j, " of the baseline", j->baseline->trouble);
+        describe_not_run(j, " of the baseline", j->baseline->trouble);
     else if (j->lost_count != 0)
-        say_lost(j);
+        describe_lost(j);
 }
 
 /* --- as JSON ---------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static cx_status make_json(judging *j, cx_tests_verdict *out)
     return cx_json_list_end_object(&object, &out->json, j->err);
 }
 
-static cx_status judge(judging *j, cx_tests_verdict *out)
+static cx_status check_demand(judging *j, cx_tests_verdict *out)
 {
     bool both =
         j->made->trouble.data == NULL && j->baseline != NULL && j->baseline->trouble.data == NULL;
@@ -177,7 +177,7 @@ cx_status cx_tests_judge(const cx_tests_demand *demand, const cx_tests_left *mad
                  .arena = arena,
                  .err = err};
     cx_buf_init(&j.problem, arena->alloc);
-    cx_status status = judge(&j, out);
+    cx_status status = check_demand(&j, out);
     cx_buf_done(&j.problem);
     return status;
 }

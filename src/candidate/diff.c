@@ -106,7 +106,7 @@ static cx_status gather_paths(const cx_diff_job *job, cx_diff_report *out, cx_er
 }
 
 /* D15.  False: too much to go on with what costs time a path. */
-static bool judge_amount(cx_diff_job *job, const cx_diff_report *report)
+static bool check_amount(cx_diff_job *job, const cx_diff_report *report)
 {
     const cx_diff_options *options = job->options;
     uint64_t paths = options->max_paths != 0 ? options->max_paths : CX_DIFF_PATHS_MAX;
@@ -142,10 +142,10 @@ static cx_status name_tree(cx_diff_job *job, cx_diff_report *out, cx_err *err)
 }
 
 /* Rules over the views; a path rule is told even when there is too much to look into everything. */
-static cx_status judge_views(cx_diff_job *job, cx_diff_report *out, cx_err *err)
+static cx_status check_views(cx_diff_job *job, cx_diff_report *out, cx_err *err)
 {
     CX_TRY(gather_paths(job, out, err));
-    bool moderate = judge_amount(job, out);
+    bool moderate = check_amount(job, out);
     if (moderate)
         CX_TRY(cx_diff_blobs_load(job, err));
     CX_TRY(cx_diff_judge_paths(job, err));
@@ -172,7 +172,7 @@ static void list_baseline(void *arg)
         l->status = cx_git_tree_read(job->git, &job->baseline, job->arena, &job->base, &l->err);
 }
 
-static cx_status look(cx_diff_job *job, cx_snapshot **after, bool *out_found, cx_err *err)
+static cx_status gather_views(cx_diff_job *job, cx_snapshot **after, bool *out_found, cx_err *err)
 {
     const cx_diff_options *options = job->options;
     const cx_snapshot_options how = {.before = options->snapshot,
@@ -198,23 +198,24 @@ static cx_status look(cx_diff_job *job, cx_snapshot **after, bool *out_found, cx
     return l.status;
 }
 
-static cx_status judge(cx_diff_job *job, cx_snapshot **after, cx_diff_report *out, cx_err *err)
+static cx_status apply_rules(cx_diff_job *job, cx_snapshot **after, cx_diff_report *out,
+                             cx_err *err)
 {
     bool found;
-    CX_TRY(look(job, after, &found, err));
+    CX_TRY(gather_views(job, after, &found, err));
     if (!found)
         return CX_SUCCESS;
     out->baseline = job->baseline;
     out->head = job->after->head;
     CX_TRY(cx_diff_judge_repository(job, err));
     CX_TRY(build_views(job, &out->commits, err));
-    return judge_views(job, out, err);
+    return check_views(job, out, err);
 }
 
 /* --- what the report keeps -------------------------------------------------------------------- */
 
 /* Paths of the report must not point into a snapshot that is closed now. */
-static cx_status keep_report(cx_diff_job *job, cx_diff_report *out, cx_err *err)
+static cx_status fill_report(cx_diff_job *job, cx_diff_report *out, cx_err *err)
 {
     cx_diff_change *changes = CX_ARENA_ARRAY(job->arena, cx_diff_change, job->disk_count + 1);
     cx_str *paths = CX_ARENA_ARRAY(job->arena, cx_str, out->path_count + 1);
@@ -256,7 +257,7 @@ static void job_begin(cx_diff_job *job, const cx_diff_options *options, cx_arena
 static cx_status job_end(cx_diff_job *job, cx_status status, cx_diff_report *out, cx_err *err)
 {
     if (!cx_failed(status))
-        status = keep_report(job, out, err);
+        status = fill_report(job, out, err);
     cx_vec_done(&job->views, job->arena->alloc);
     cx_vec_done(&job->known, job->arena->alloc);
     cx_map_done(&job->blobs);
@@ -273,13 +274,13 @@ cx_status cx_diff_judge(const cx_diff_options *options, cx_arena *arena, cx_diff
     cx_diff_job job;
     cx_snapshot *after = NULL;
     job_begin(&job, options, arena, out);
-    cx_status status = job_end(&job, judge(&job, &after, out, err), out, err);
+    cx_status status = job_end(&job, apply_rules(&job, &after, out, err), out, err);
     cx_snapshot_close(after);
     return status;
 }
 
-static cx_status judge_range(cx_diff_job *job, const cx_oid *from, const cx_oid *to,
-                             cx_diff_report *out, cx_err *err)
+static cx_status check_commit_range(cx_diff_job *job, const cx_oid *from, const cx_oid *to,
+                                    cx_diff_report *out, cx_err *err)
 {
     job->baseline = *from;
     out->baseline = *from;
@@ -297,7 +298,7 @@ static cx_status judge_range(cx_diff_job *job, const cx_oid *from, const cx_oid 
     if (tree.count != 0)
         memcpy(job->candidate, tree.entries, tree.count * sizeof *tree.entries);
     CX_TRY(gather_paths(job, out, err));
-    bool moderate = judge_amount(job, out);
+    bool moderate = check_amount(job, out);
     if (moderate)
         CX_TRY(cx_diff_blobs_load(job, err));
     CX_TRY(cx_diff_judge_paths(job, err));
@@ -311,7 +312,7 @@ cx_status cx_diff_judge_commits(const cx_diff_options *options, const cx_oid *fr
     cx_snapshot head = {.head = *to};
     job_begin(&job, options, arena, out);
     job.after = &head;
-    return job_end(&job, judge_range(&job, from, to, out, err), out, err);
+    return job_end(&job, check_commit_range(&job, from, to, out, err), out, err);
 }
 
 void cx_diff_report_done(cx_diff_report *report)

@@ -48,7 +48,8 @@ typedef struct wanted {
     cx_map seen;
 } wanted;
 
-static cx_status want(cx_diff_job *job, wanted *w, uint32_t mode, const cx_oid *oid, cx_err *err)
+static cx_status request_blob(cx_diff_job *job, wanted *w, uint32_t mode, const cx_oid *oid,
+                              cx_err *err)
 {
     uint64_t *value;
     bool fresh;
@@ -65,13 +66,13 @@ static cx_status want(cx_diff_job *job, wanted *w, uint32_t mode, const cx_oid *
     return CX_SUCCESS;
 }
 
-static cx_status collect(cx_diff_job *job, wanted *w, cx_err *err)
+static cx_status collect_blobs(cx_diff_job *job, wanted *w, cx_err *err)
 {
     for (size_t v = 0; v < job->views.count; v++) {
         const cx_diff_view *view = &job->views.items[v];
         for (size_t i = 0; i < view->count; i++) {
-            CX_TRY(want(job, w, view->changes[i].old_mode, &view->changes[i].old_oid, err));
-            CX_TRY(want(job, w, view->changes[i].new_mode, &view->changes[i].new_oid, err));
+            CX_TRY(request_blob(job, w, view->changes[i].old_mode, &view->changes[i].old_oid, err));
+            CX_TRY(request_blob(job, w, view->changes[i].new_mode, &view->changes[i].new_oid, err));
         }
     }
     return CX_SUCCESS;
@@ -80,7 +81,8 @@ static cx_status collect(cx_diff_job *job, wanted *w, cx_err *err)
 /* --- asking ----------------------------------------------------------------------------------- */
 
 /* Reads "<oid> <type> <size>\n" or "<oid> missing\n" from the start of `rest`. */
-static bool take_header(cx_str *rest, const cx_oid *expected, bool *out_missing, uint64_t *out_size)
+static bool read_blob_header(cx_str *rest, const cx_oid *expected, bool *out_missing,
+                             uint64_t *out_size)
 {
     size_t look = rest->size < HEADER_BYTES_MAX ? rest->size : HEADER_BYTES_MAX;
     const char *end = look == 0 ? NULL : memchr(rest->data, '\n', look);
@@ -110,8 +112,8 @@ static bool take_header(cx_str *rest, const cx_oid *expected, bool *out_missing,
 }
 
 /* The answers to one `cat-file` over all wanted ids; with contents, or with sizes alone. */
-static cx_status ask(cx_diff_job *job, const wanted *w, bool contents, uint64_t limit, cx_buf *out,
-                     cx_err *err)
+static cx_status query_git(cx_diff_job *job, const wanted *w, bool contents, uint64_t limit,
+                           cx_buf *out, cx_err *err)
 {
     char text[CX_OID_TEXT_SIZE];
     cx_buf input;
@@ -143,13 +145,13 @@ static cx_status total_size(cx_diff_job *job, const wanted *w, uint64_t *out, cx
     cx_buf text;
     cx_buf_init(&text, job->arena->alloc);
     cx_status status =
-        ask(job, w, false, w->list.count * (uint64_t)HEADER_BYTES_MAX + 1, &text, err);
+        query_git(job, w, false, w->list.count * (uint64_t)HEADER_BYTES_MAX + 1, &text, err);
     cx_str rest = cx_buf_str(&text);
     *out = 0;
     for (size_t i = 0; i < w->list.count && !cx_failed(status); i++) {
         uint64_t size;
         bool missing;
-        if (!take_header(&rest, &w->list.items[i], &missing, &size))
+        if (!read_blob_header(&rest, &w->list.items[i], &missing, &size))
             status = fail_form(err);
         else
             *out += size > CONTENTS_BYTES_MAX ? CONTENTS_BYTES_MAX : size;
@@ -158,11 +160,11 @@ static cx_status total_size(cx_diff_job *job, const wanted *w, uint64_t *out, cx
     return status;
 }
 
-static cx_status learn(cx_diff_job *job, const wanted *w, cx_str rest, cx_err *err)
+static cx_status learn_blobs(cx_diff_job *job, const wanted *w, cx_str rest, cx_err *err)
 {
     for (size_t i = 0; i < w->list.count; i++) {
         cx_diff_blob blob = {0, false, false};
-        if (!take_header(&rest, &w->list.items[i], &blob.missing, &blob.size_bytes))
+        if (!read_blob_header(&rest, &w->list.items[i], &blob.missing, &blob.size_bytes))
             return fail_form(err);
         if (!blob.missing) {
             if (rest.size <= blob.size_bytes || rest.data[blob.size_bytes] != '\n')
@@ -178,7 +180,7 @@ static cx_status learn(cx_diff_job *job, const wanted *w, cx_str rest, cx_err *e
     return CX_SUCCESS;
 }
 
-static cx_status load(cx_diff_job *job, const wanted *w, cx_err *err)
+static cx_status load_blobs(cx_diff_job *job, const wanted *w, cx_err *err)
 {
     uint64_t total;
     cx_buf text;
@@ -191,9 +193,9 @@ static cx_status load(cx_diff_job *job, const wanted *w, cx_err *err)
     }
     cx_buf_init(&text, job->arena->alloc);
     cx_status status =
-        ask(job, w, true, total + w->list.count * (uint64_t)HEADER_BYTES_MAX + 1, &text, err);
+        query_git(job, w, true, total + w->list.count * (uint64_t)HEADER_BYTES_MAX + 1, &text, err);
     if (!cx_failed(status))
-        status = learn(job, w, cx_buf_str(&text), err);
+        status = learn_blobs(job, w, cx_buf_str(&text), err);
     cx_buf_done(&text);
     return status;
 }
@@ -202,9 +204,9 @@ cx_status cx_diff_blobs_load(cx_diff_job *job, cx_err *err)
 {
     wanted w = {.list = {NULL, 0, 0}};
     cx_map_init(&w.seen, job->arena->alloc, cx_io_seed(cx_io_system()));
-    cx_status status = collect(job, &w, err);
+    cx_status status = collect_blobs(job, &w, err);
     if (!cx_failed(status) && w.list.count != 0)
-        status = load(job, &w, err);
+        status = load_blobs(job, &w, err);
     cx_map_done(&w.seen);
     cx_vec_done(&w.list, job->arena->alloc);
     return status;

@@ -15,7 +15,7 @@ typedef struct raw_reader {
     CX_VEC(cx_oid) ids;
 } raw_reader;
 
-static bool take_oid(cx_str *head, size_t oid_size, cx_oid *out)
+static bool read_oid(cx_str *head, size_t oid_size, cx_oid *out)
 {
     size_t digits = 2 * oid_size;
     if (head->size < digits + 1 || head->data[digits] != ' ' ||
@@ -26,7 +26,7 @@ static bool take_oid(cx_str *head, size_t oid_size, cx_oid *out)
     return true;
 }
 
-static bool take_mode(cx_str *head, uint32_t *out)
+static bool read_mode(cx_str *head, uint32_t *out)
 {
     if (head->size < 7 || head->data[6] != ' ' || !cx_git_mode((cx_str){head->data, 6}, out))
         return false;
@@ -42,8 +42,8 @@ static bool parse_head(cx_str head, size_t oid_size, cx_raw_change *out)
         return false;
     head.data++;
     head.size--;
-    if (!take_mode(&head, &out->old_mode) || !take_mode(&head, &out->new_mode) ||
-        !take_oid(&head, oid_size, &out->old_oid) || !take_oid(&head, oid_size, &out->new_oid) ||
+    if (!read_mode(&head, &out->old_mode) || !read_mode(&head, &out->new_mode) ||
+        !read_oid(&head, oid_size, &out->old_oid) || !read_oid(&head, oid_size, &out->new_oid) ||
         head.size == 0 || memchr("ACDMRTUX", head.data[0], 8) == NULL)
         return false;
     out->status = head.data[0];

@@ -12,8 +12,8 @@
 
 #define REFUSED_MAX 2000 /* findings of one gate; beyond, the first say enough */
 
-static void refuse(cx_diff_job *job, const char *rule, cx_str where, cx_str view,
-                   const char *message)
+static void add_finding(cx_diff_job *job, const char *rule, cx_str where, cx_str view,
+                        const char *message)
 {
     if (job->findings->list.count < REFUSED_MAX)
         cx_run_refuse(job->findings, rule, where, view, "%s", message);
@@ -58,38 +58,39 @@ static bool has_kind(const cx_diff_change *change, uint32_t kind)
     return (change->old_mode & CX_MODE_KIND) == kind || (change->new_mode & CX_MODE_KIND) == kind;
 }
 
-static void judge_modes(cx_diff_job *job, const cx_diff_view *view, const cx_diff_change *change)
+static void check_modes(cx_diff_job *job, const cx_diff_view *view, const cx_diff_change *change)
 {
     uint32_t mode = change->new_mode;
     if (has_kind(change, CX_MODE_LINK))
-        refuse(job, "D09", change->path, view->name,
-               "a symbolic link was added, removed or changed; links are refused");
+        add_finding(job, "D09", change->path, view->name,
+                    "a symbolic link was added, removed or changed; links are refused");
     if (has_kind(change, CX_MODE_GITLINK))
-        refuse(job, "D10", change->path, view->name,
-               "a submodule (gitlink) was added, removed or moved; submodules are refused");
+        add_finding(job, "D10", change->path, view->name,
+                    "a submodule (gitlink) was added, removed or moved; submodules are refused");
     if (cx_mode_is_file(mode) && mode != 0100644 && mode != 0100755)
-        refuse(job, "D11", change->path, view->name, "the mode is neither 100644 nor 100755");
+        add_finding(job, "D11", change->path, view->name, "the mode is neither 100644 nor 100755");
     if (cx_mode_is_file(mode) && cx_mode_is_file(change->old_mode) && mode != change->old_mode &&
         cx_str_is(view->name, "disk"))
         cx_run_inform(job->findings, "D11", change->path, view->name, "mode %06o became %06o",
                       change->old_mode, mode);
 }
 
-static void judge_change(cx_diff_job *job, const cx_diff_view *view, const cx_diff_change *change)
+static void check_change(cx_diff_job *job, const cx_diff_view *view, const cx_diff_change *change)
 {
     const cx_diff_options *options = job->options;
     if (cx_run_path_protected(change->path, options->ground))
-        refuse(job, "D06", change->path, view->name, "the path is protected: no run may change it");
+        add_finding(job, "D06", change->path, view->name,
+                    "the path is protected: no run may change it");
     else if (!cx_run_path_covered(options->allowed_paths, options->allowed_count, change->path))
-        refuse(job, "D07", change->path, view->name,
-               "the path is outside allowed_paths; undo the change or widen the contract");
-    judge_modes(job, view, change);
+        add_finding(job, "D07", change->path, view->name,
+                    "the path is outside allowed_paths; undo the change or widen the contract");
+    check_modes(job, view, change);
     if ((is_binary(job, change->old_mode, &change->old_oid) ||
          is_binary(job, change->new_mode, &change->new_oid)) &&
         !may_be_binary(job, change->path))
-        refuse(job, "D12", change->path, view->name,
-               "the contents are binary; list the exact path as an output with acceptance "
-               "binary-ok to allow it");
+        add_finding(job, "D12", change->path, view->name,
+                    "the contents are binary; list the exact path as an output with acceptance "
+                    "binary-ok to allow it");
 }
 
 /* --- D14 -------------------------------------------------------------------------------------- */
@@ -142,28 +143,28 @@ static cx_status fill_folds(cx_diff_job *job, cx_map *folds, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status judge_name(cx_diff_job *job, const cx_diff_view *view,
+static cx_status check_name(cx_diff_job *job, const cx_diff_view *view,
                             const cx_diff_change *change, const cx_map *folds, cx_err *err)
 {
     cx_str folded;
     if (!cx_run_text_is_nfc(change->path))
-        refuse(job, "D14", change->path, view->name,
-               "the name is not UTF-8 in normal form C; rename it");
+        add_finding(job, "D14", change->path, view->name,
+                    "the name is not UTF-8 in normal form C; rename it");
     else if (cx_run_text_has_ignorable(change->path))
-        refuse(job, "D14", change->path, view->name,
-               "the name has a character that shows nothing; rename it");
+        add_finding(job, "D14", change->path, view->name,
+                    "the name has a character that shows nothing; rename it");
     if (change->new_mode == 0)
         return CX_SUCCESS;
     CX_TRY(fold_path(job->arena, change->path, &folded, err));
     const uint64_t *other = cx_map_find(folds, folded);
     if (other != NULL &&
         (*other == UINT64_MAX || !cx_str_eq(job->candidate[*other - 1].path, change->path)))
-        refuse(job, "D14", change->path, view->name,
-               "another path differs from it in case or form alone; rename it");
+        add_finding(job, "D14", change->path, view->name,
+                    "another path differs from it in case or form alone; rename it");
     return CX_SUCCESS;
 }
 
-static cx_status judge_names(cx_diff_job *job, cx_err *err)
+static cx_status check_names(cx_diff_job *job, cx_err *err)
 {
     bool any = false;
     cx_map folds;
@@ -176,7 +177,7 @@ static cx_status judge_names(cx_diff_job *job, cx_err *err)
     for (size_t v = 0; v < job->views.count; v++) {
         const cx_diff_view *view = &job->views.items[v];
         for (size_t i = 0; i < view->count && !cx_failed(status); i++)
-            status = judge_name(job, view, &view->changes[i], &folds, err);
+            status = check_name(job, view, &view->changes[i], &folds, err);
     }
     cx_map_done(&folds);
     return status;
@@ -187,9 +188,9 @@ cx_status cx_diff_judge_paths(cx_diff_job *job, cx_err *err)
     for (size_t v = 0; v < job->views.count; v++) {
         const cx_diff_view *view = &job->views.items[v];
         for (size_t i = 0; i < view->count; i++)
-            judge_change(job, view, &view->changes[i]);
+            check_change(job, view, &view->changes[i]);
     }
-    return judge_names(job, err);
+    return check_names(job, err);
 }
 
 /* --- D13 -------------------------------------------------------------------------------------- */
@@ -211,8 +212,8 @@ static bool is_outside_file(const cx_diff_job *job, const cx_git_entry *entry)
                                 entry->path);
 }
 
-static void refuse_copy(cx_diff_job *job, const cx_diff_change *change, cx_str view, cx_str source,
-                        unsigned score)
+static void add_copy_finding(cx_diff_job *job, const cx_diff_change *change, cx_str view,
+                             cx_str source, unsigned score)
 {
     if (job->findings->list.count < REFUSED_MAX)
         cx_run_refuse(job->findings, "D13", change->path, view,
@@ -238,7 +239,8 @@ static cx_status fill_outside(const cx_diff_job *job, cx_map *outside, cx_err *e
 }
 
 /* Finds identical copies; counts what is left to be looked at for likeness in each view. */
-static size_t judge_identical(cx_diff_job *job, const cx_diff_view *view, const cx_map *outside)
+static size_t check_identical_copies(cx_diff_job *job, const cx_diff_view *view,
+                                     const cx_map *outside)
 {
     size_t left = 0;
     for (size_t i = 0; i < view->count; i++) {
@@ -248,7 +250,7 @@ static size_t judge_identical(cx_diff_job *job, const cx_diff_view *view, const 
         const uint64_t *source = cx_map_find(
             outside, (cx_str){(const char *)change->new_oid.bytes, change->new_oid.size});
         if (source != NULL)
-            refuse_copy(job, change, view->name, job->base.entries[*source].path, 100);
+            add_copy_finding(job, change, view->name, job->base.entries[*source].path, 100);
         else
             left++;
     }
@@ -264,8 +266,8 @@ static const cx_diff_change *find_change(const cx_diff_view *view, cx_str path)
 }
 
 /* What git's likeness of >= 50 % finds between two trees, the tree of the baseline first. */
-static cx_status judge_alike(cx_diff_job *job, const cx_diff_view *view, const cx_git_call *call,
-                             cx_err *err)
+static cx_status check_similar_copies(cx_diff_job *job, const cx_diff_view *view,
+                                      const cx_git_call *call, cx_err *err)
 {
     cx_buf text;
     cx_raw_diff raw = {.count = 0};
@@ -282,7 +284,7 @@ static cx_status judge_alike(cx_diff_job *job, const cx_diff_view *view, const c
         const cx_diff_change *change = find_change(view, found->path);
         if (change != NULL && is_copy_target(job, change) &&
             is_outside_file(job, cx_git_tree_find(&job->base, found->from)))
-            refuse_copy(job, change, view->name, found->from, found->score);
+            add_copy_finding(job, change, view->name, found->from, found->score);
     }
     return status;
 }
@@ -296,7 +298,7 @@ static cx_status alike_trees(cx_diff_job *job, const cx_diff_view *view, const c
     cx_oid_text(&job->baseline, a);
     cx_oid_text(to, b);
     cx_git_call call = {.args = CX_GIT_ARGS("diff-tree", ALIKE, a, b), .bare = true};
-    return judge_alike(job, view, &call, err);
+    return check_similar_copies(job, view, &call, err);
 }
 
 static cx_status alike_disk(cx_diff_job *job, const cx_diff_view *view, cx_err *err)
@@ -352,7 +354,7 @@ static bool is_on_disk(const cx_diff_job *job, const cx_diff_view *view)
     return true;
 }
 
-static cx_status judge_likeness(cx_diff_job *job, const cx_diff_view *view, cx_err *err)
+static cx_status check_likeness(cx_diff_job *job, const cx_diff_view *view, cx_err *err)
 {
     if (cx_str_is(view->name, "disk"))
         return alike_disk(job, view, err);
@@ -378,8 +380,8 @@ cx_status cx_diff_judge_copies(cx_diff_job *job, cx_err *err)
     cx_status status = fill_outside(job, &outside, err);
     for (size_t v = 0; v < job->views.count && !cx_failed(status); v++) {
         const cx_diff_view *view = &job->views.items[v];
-        if (judge_identical(job, view, &outside) != 0 && outside.used != 0)
-            status = judge_likeness(job, view, err);
+        if (check_identical_copies(job, view, &outside) != 0 && outside.used != 0)
+            status = check_likeness(job, view, err);
     }
     cx_map_done(&outside);
     return status;
@@ -388,24 +390,24 @@ cx_status cx_diff_judge_copies(cx_diff_job *job, cx_err *err)
 /* --- D02, D03, D04 ---------------------------------------------------------------------------- */
 
 /* What the user's own git, or another run, changes in passing.  Alternates are not among it. */
-static bool is_others(const cx_diff_job *job, cx_str name)
+static bool is_of_other_owner(const cx_diff_job *job, cx_str name)
 {
     return job->options->shared && (cx_str_starts(name, CX_STR("worktrees/")) ||
                                     cx_str_starts(name, CX_STR("objects/info/packs")) ||
                                     cx_str_starts(name, CX_STR("objects/info/commit-graph")));
 }
 
-static void tell_repository(cx_diff_job *job, const char *rule, cx_str name, bool others,
-                            const char *message)
+static void add_repository_finding(cx_diff_job *job, const char *rule, cx_str name, bool others,
+                                   const char *message)
 {
     if (others)
         cx_run_inform(job->findings, rule, name, CX_STR("repository"),
                       "%s, by another process: the agent cannot write there", message);
     else
-        refuse(job, rule, name, CX_STR("repository"), message);
+        add_finding(job, rule, name, CX_STR("repository"), message);
 }
 
-static void judge_metas(cx_diff_job *job)
+static void check_metadata(cx_diff_job *job)
 {
     const cx_snapshot *a = job->before, *b = job->after;
     size_t i = 0, k = 0;
@@ -419,16 +421,16 @@ static void judge_metas(cx_diff_job *job)
         i += order <= 0;
         k += order >= 0;
         if (!same)
-            tell_repository(job, "D02", name, is_others(job, name),
-                            "a file of the repository itself was changed");
+            add_repository_finding(job, "D02", name, is_of_other_owner(job, name),
+                                   "a file of the repository itself was changed");
     }
     if (!cx_str_eq(a->head_ref, b->head_ref))
-        refuse(job, "D02", CX_STR("HEAD"), CX_STR("repository"),
-               "HEAD names another branch than before");
+        add_finding(job, "D02", CX_STR("HEAD"), CX_STR("repository"),
+                    "HEAD names another branch than before");
 }
 
 /* The folder of the task's branch is where the agent may write, so that it can commit (§11). */
-static bool is_beside_branch(const cx_snapshot *before, cx_str name)
+static bool is_sibling_branch(const cx_snapshot *before, cx_str name)
 {
     cx_str folder = before->head_ref;
     while (folder.size != 0 && folder.data[folder.size - 1] != '/')
@@ -436,7 +438,7 @@ static bool is_beside_branch(const cx_snapshot *before, cx_str name)
     return folder.size > strlen("refs/heads/") && cx_str_starts(name, folder);
 }
 
-static void judge_refs(cx_diff_job *job)
+static void check_refs(cx_diff_job *job)
 {
     const cx_snapshot *a = job->before, *b = job->after;
     size_t i = 0, k = 0;
@@ -454,32 +456,33 @@ static void judge_refs(cx_diff_job *job)
             continue;
         if (a->head_ref.size != 0 && cx_str_eq(name, a->head_ref)) {
             if (now == NULL || now->oid.size == 0)
-                refuse(job, "D03", name, CX_STR("repository"), "the task branch is gone");
+                add_finding(job, "D03", name, CX_STR("repository"), "the task branch is gone");
             else if (now->target.size != 0)
-                refuse(job, "D03", name, CX_STR("repository"),
-                       "the task branch became a name for another reference");
+                add_finding(job, "D03", name, CX_STR("repository"),
+                            "the task branch became a name for another reference");
             continue;
         }
-        tell_repository(job, "D03", name,
-                        job->options->shared &&
-                            (job->options->has_siblings || !is_beside_branch(a, name)),
-                        old == NULL   ? "a reference was created"
-                        : now == NULL ? "a reference was deleted"
-                                      : "a reference was moved");
+        add_repository_finding(job, "D03", name,
+                               job->options->shared &&
+                                   (job->options->has_siblings || !is_sibling_branch(a, name)),
+                               old == NULL   ? "a reference was created"
+                               : now == NULL ? "a reference was deleted"
+                                             : "a reference was moved");
     }
 }
 
-static void judge_flags(cx_diff_job *job)
+static void check_index_flags(cx_diff_job *job)
 {
     for (size_t i = 0; i < job->after->index_count; i++) {
         const cx_index_entry *entry = &job->after->index[i];
         if (entry->stage != 0)
-            refuse(job, "D04", entry->path, CX_STR("index"), "the index has it unmerged");
+            add_finding(job, "D04", entry->path, CX_STR("index"), "the index has it unmerged");
         else if (entry->flags & CX_INDEX_SKIP_WORKTREE)
-            refuse(job, "D04", entry->path, CX_STR("index"), "the index marks it skip-worktree");
+            add_finding(job, "D04", entry->path, CX_STR("index"),
+                        "the index marks it skip-worktree");
         else if (entry->flags & (CX_INDEX_ASSUME_UNCHANGED | CX_INDEX_FSMONITOR_VALID))
-            refuse(job, "D04", entry->path, CX_STR("index"),
-                   "the index marks it assume-unchanged or fsmonitor-valid");
+            add_finding(job, "D04", entry->path, CX_STR("index"),
+                        "the index marks it assume-unchanged or fsmonitor-valid");
     }
 }
 
@@ -487,16 +490,16 @@ cx_status cx_diff_judge_repository(cx_diff_job *job, cx_err *err)
 {
     bool descends = true;
     if (job->before != NULL) {
-        judge_metas(job);
-        judge_refs(job);
+        check_metadata(job);
+        check_refs(job);
     }
-    judge_flags(job);
+    check_index_flags(job);
     if (job->after->head.size == 0)
         descends = false;
     else if (!cx_oid_eq(&job->after->head, &job->baseline))
         CX_TRY(cx_git_is_ancestor(job->git, &job->baseline, &job->after->head, &descends, err));
     if (!descends)
-        refuse(job, "D03", CX_STR("HEAD"), CX_STR("head"),
-               "HEAD is not a descendant of the baseline");
+        add_finding(job, "D03", CX_STR("HEAD"), CX_STR("head"),
+                    "HEAD is not a descendant of the baseline");
     return CX_SUCCESS;
 }

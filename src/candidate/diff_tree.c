@@ -42,7 +42,7 @@ static bool has_change_below(const tree_maker *m, cx_str folder)
     return low < m->change_count && cx_str_starts(m->changes[low].path, folder);
 }
 
-static cx_status keep_tree(const tree_maker *m, size_t from, size_t skip, cx_bytes text)
+static cx_status store_tree(const tree_maker *m, size_t from, size_t skip, cx_bytes text)
 {
     cx_str folder = skip == 0 ? CX_STR("") : (cx_str){m->entries[from].path.data, skip};
     if (m->pack == NULL || (m->changes != NULL && skip != 0 && !has_change_below(m, folder)))
@@ -97,7 +97,7 @@ static cx_status make_tree(const tree_maker *m, size_t from, size_t to, size_t s
     if (!cx_failed(status))
         status = cx_buf_check(&text, m->err);
     if (!cx_failed(status))
-        status = keep_tree(m, from, skip, cx_buf_bytes(&text));
+        status = store_tree(m, from, skip, cx_buf_bytes(&text));
     if (!cx_failed(status))
         *out = cx_git_object_oid(m->oid_size, "tree", cx_buf_bytes(&text));
     cx_buf_done(&text);

@@ -35,8 +35,8 @@ static cx_diff_change change_of(const cx_raw_change *raw)
                             .new_oid = raw->new_oid};
 }
 
-static cx_status ask_raw(const cx_diff_job *job, const cx_git_call *call, bool commits,
-                         cx_raw_diff *out, cx_err *err)
+static cx_status run_raw_diff(const cx_diff_job *job, const cx_git_call *call, bool commits,
+                              cx_raw_diff *out, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, job->arena->alloc);
@@ -99,7 +99,7 @@ cx_status cx_diff_view_commits(cx_diff_job *job, const cx_oid *from, const cx_oi
                                                 "--raw", "--no-abbrev", "--no-renames"),
                             .input = cx_buf_bytes(&ids),
                             .bare = true};
-        status = ask_raw(job, &call, true, &raw, err);
+        status = run_raw_diff(job, &call, true, &raw, err);
     }
     cx_buf_done(&ids);
     CX_TRY(status);
@@ -116,7 +116,7 @@ cx_status cx_diff_view_head(cx_diff_job *job, const cx_oid *from, const cx_oid *
     cx_git_call call = {
         .args = CX_GIT_ARGS("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", a, b),
         .bare = true};
-    CX_TRY(ask_raw(job, &call, false, &raw, err));
+    CX_TRY(run_raw_diff(job, &call, false, &raw, err));
     cx_diff_change *changes = CX_ARENA_ARRAY(job->arena, cx_diff_change, raw.count + 1);
     if (changes == NULL)
         return cx_fail_nomem(err);
@@ -179,7 +179,7 @@ static uint32_t git_mode(const cx_snap_file *file)
 }
 
 /* Equal to the snapshot in what git would record, and in bits that it would not. */
-static bool as_before(const cx_snap_file *old, const cx_snap_file *now)
+static bool is_unchanged(const cx_snap_file *old, const cx_snap_file *now)
 {
     return old->facts.kind == now->facts.kind &&
            (old->facts.mode & 07100) == (now->facts.mode & 07100) &&
@@ -223,7 +223,7 @@ static cx_status change_add(disk *d, const cx_git_entry *old, const cx_snap_file
     return CX_SUCCESS;
 }
 
-static void keep_entry(disk *d, cx_str path, uint32_t mode, const cx_oid *oid)
+static void add_unchanged_entry(disk *d, cx_str path, uint32_t mode, const cx_oid *oid)
 {
     d->entries[d->entry_count++] = (cx_git_entry){path, mode, *oid};
 }
@@ -242,7 +242,7 @@ static const cx_snap_file *before_of(disk *d, cx_str path)
 }
 
 /* A path of the baseline that has no file on disk now. */
-static cx_status missing(disk *d, const cx_git_entry *old, cx_err *err)
+static cx_status is_missing(disk *d, const cx_git_entry *old, cx_err *err)
 {
     const cx_snapshot *before = d->job->before;
     const cx_snap_file *was = before_of(d, old->path);
@@ -254,11 +254,11 @@ static cx_status missing(disk *d, const cx_git_entry *old, cx_err *err)
     }
     if (gone)
         return change_add(d, old, NULL, err);
-    keep_entry(d, old->path, old->mode, &old->oid);
+    add_unchanged_entry(d, old->path, old->mode, &old->oid);
     return CX_SUCCESS;
 }
 
-static void judge_file(disk *d, const cx_snap_file *was, const cx_snap_file *now, bool changed)
+static void check_file(disk *d, const cx_snap_file *was, const cx_snap_file *now, bool changed)
 {
     cx_run_findings *findings = d->job->findings;
     uint32_t special = now->facts.mode & 07000;
@@ -278,20 +278,20 @@ static void judge_file(disk *d, const cx_snap_file *was, const cx_snap_file *now
                       now->facts.mode);
 }
 
-static cx_status present(disk *d, const cx_git_entry *old, const cx_snap_file *now, cx_err *err)
+static cx_status is_present(disk *d, const cx_git_entry *old, const cx_snap_file *now, cx_err *err)
 {
     const cx_snap_file *was = before_of(d, now->path);
-    bool same = was != NULL && as_before(was, now);
+    bool same = was != NULL && is_unchanged(was, now);
     bool special = (now->facts.mode & 07000) != 0 && now->facts.kind == CX_FILE_REGULAR && !same;
     bool as_base = old != NULL && old->mode == git_mode(now) && cx_oid_eq(&old->oid, &now->oid);
     bool changed = special || (!same && !as_base);
-    judge_file(d, was, now, changed);
+    check_file(d, was, now, changed);
     if (!changed) {
         if (old != NULL)
-            keep_entry(d, old->path, old->mode, &old->oid);
+            add_unchanged_entry(d, old->path, old->mode, &old->oid);
         return CX_SUCCESS;
     }
-    keep_entry(d, now->path, git_mode(now), &now->oid);
+    add_unchanged_entry(d, now->path, git_mode(now), &now->oid);
     return change_add(d, old, now, err);
 }
 
@@ -339,7 +339,8 @@ static bool is_bare_repository(const cx_snapshot *after, const cx_snap_file *hea
 }
 
 /* D05.  True when the file is, or is below, something that is not gone into. */
-static cx_status judge_nested(disk *d, const cx_snap_file *file, bool *out_closed, cx_err *err)
+static cx_status check_nested_repository(disk *d, const cx_snap_file *file, bool *out_closed,
+                                         cx_err *err)
 {
     cx_run_findings *findings = d->job->findings;
     const char *slash = memrchr(file->path.data, '/', file->path.size);
@@ -374,19 +375,19 @@ static cx_status compare_disk(disk *d, cx_err *err)
         const cx_snap_file *file = &after->files[i];
         const cx_git_entry *old = NULL;
         bool closed;
-        CX_TRY(judge_nested(d, file, &closed, err));
+        CX_TRY(check_nested_repository(d, file, &closed, err));
         if (closed || !is_comparable(d, file))
             continue;
         int order = 1;
         while (d->base_at < base->count &&
                (order = cx_str_cmp(base->entries[d->base_at].path, file->path)) < 0)
-            CX_TRY(missing(d, &base->entries[d->base_at++], err));
+            CX_TRY(is_missing(d, &base->entries[d->base_at++], err));
         if (d->base_at < base->count && order == 0)
             old = &base->entries[d->base_at++];
-        CX_TRY(present(d, old, file, err));
+        CX_TRY(is_present(d, old, file, err));
     }
     while (d->base_at < base->count)
-        CX_TRY(missing(d, &base->entries[d->base_at++], err));
+        CX_TRY(is_missing(d, &base->entries[d->base_at++], err));
     return CX_SUCCESS;
 }
 
@@ -543,8 +544,8 @@ static cx_status copy_ignore_files(cx_diff_job *job, const char *scratch,
     return status;
 }
 
-static cx_status ask_ignored(cx_diff_job *job, const char *scratch, cx_bytes paths, cx_buf *out,
-                             cx_err *err)
+static cx_status run_check_ignore(cx_diff_job *job, const char *scratch, cx_bytes paths,
+                                  cx_buf *out, cx_err *err)
 {
     char no_index[CX_PATH_BYTES_MAX + 1];
     int code = 0;
@@ -582,7 +583,7 @@ static cx_status mark_in(cx_diff_job *job, const char *scratch, cx_bytes paths,
     cx_buf_init(&answer, job->arena->alloc);
     cx_status status = copy_ignore_files(job, scratch, changes, count, err);
     if (!cx_failed(status))
-        status = ask_ignored(job, scratch, paths, &answer, err);
+        status = run_check_ignore(job, scratch, paths, &answer, err);
     if (!cx_failed(status))
         status = mark_named(cx_buf_str(&answer), changes, count, err);
     cx_buf_done(&answer);

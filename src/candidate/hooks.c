@@ -84,7 +84,7 @@ static cx_status find_folder(const cx_git *git, cx_arena *arena, const char **ou
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
-static cx_status look(cx_file folder, const char *program, cx_hook *hook, cx_err *err)
+static cx_status read_hook(cx_file folder, const char *program, cx_hook *hook, cx_err *err)
 {
     cx_facts facts;
     cx_buf have, want;
@@ -115,8 +115,8 @@ static cx_status look(cx_file folder, const char *program, cx_hook *hook, cx_err
 }
 
 /* Opens the folder of hooks (CX_FILE_NONE when there is none and `make` is false) and looks. */
-static cx_status begin(const cx_git *git, const char *program, bool make, cx_arena *arena,
-                       cx_file *out_folder, cx_hook out[CX_HOOK_COUNT], cx_err *err)
+static cx_status find_hooks(const cx_git *git, const char *program, bool make, cx_arena *arena,
+                            cx_file *out_folder, cx_hook out[CX_HOOK_COUNT], cx_err *err)
 {
     const char *path;
     *out_folder = CX_FILE_NONE;
@@ -133,7 +133,7 @@ static cx_status begin(const cx_git *git, const char *program, bool make, cx_are
     if (status.code == CX_E_NOT_FOUND && !make)
         return CX_SUCCESS;
     for (size_t i = 0; i < CX_HOOK_COUNT && !cx_failed(status); i++)
-        status = look(*out_folder, program, &out[i], err);
+        status = read_hook(*out_folder, program, &out[i], err);
     if (cx_failed(status)) {
         cx_folder_close(*out_folder);
         *out_folder = CX_FILE_NONE;
@@ -145,7 +145,7 @@ cx_status cx_hooks_status(const cx_git *git, const char *program, cx_arena *aren
                           cx_hook out[CX_HOOK_COUNT], cx_err *err)
 {
     cx_file folder;
-    CX_TRY(begin(git, program, false, arena, &folder, out, err));
+    CX_TRY(find_hooks(git, program, false, arena, &folder, out, err));
     cx_folder_close(folder);
     return CX_SUCCESS;
 }
@@ -181,7 +181,7 @@ cx_status cx_hooks_install(const cx_git *git, const char *program, cx_arena *are
                            cx_hook out[CX_HOOK_COUNT], cx_err *err)
 {
     cx_file folder;
-    CX_TRY(begin(git, program, true, arena, &folder, out, err));
+    CX_TRY(find_hooks(git, program, true, arena, &folder, out, err));
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < CX_HOOK_COUNT && !cx_failed(status); i++)
         if (out[i].state == CX_HOOK_EXTERNAL && out[i].chained)
@@ -192,7 +192,7 @@ cx_status cx_hooks_install(const cx_git *git, const char *program, cx_arena *are
     for (size_t i = 0; i < CX_HOOK_COUNT && !cx_failed(status); i++)
         status = install_one(folder, &out[i], program, err);
     for (size_t i = 0; i < CX_HOOK_COUNT && !cx_failed(status); i++)
-        status = look(folder, program, &out[i], err);
+        status = read_hook(folder, program, &out[i], err);
     cx_folder_close(folder);
     return status;
 }
@@ -212,14 +212,14 @@ cx_status cx_hooks_remove(const cx_git *git, const char *program, cx_arena *aren
                           cx_hook out[CX_HOOK_COUNT], cx_err *err)
 {
     cx_file folder;
-    CX_TRY(begin(git, program, false, arena, &folder, out, err));
+    CX_TRY(find_hooks(git, program, false, arena, &folder, out, err));
     if (folder == CX_FILE_NONE)
         return CX_SUCCESS;
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < CX_HOOK_COUNT && !cx_failed(status); i++)
         status = remove_one(folder, &out[i], err);
     for (size_t i = 0; i < CX_HOOK_COUNT && !cx_failed(status); i++)
-        status = look(folder, program, &out[i], err);
+        status = read_hook(folder, program, &out[i], err);
     cx_folder_close(folder);
     return status;
 }

@@ -21,7 +21,7 @@ typedef struct judge {
     bool found;
 } judge;
 
-static void reject(judge *j, cx_str where, const char *message)
+static void add_rejection(judge *j, cx_str where, const char *message)
 {
     cx_run_refuse(&j->out->findings, "hook_contract", where, CX_STR(""), "%s", message);
 }
@@ -65,7 +65,7 @@ static cx_status read_contract(judge *j, cx_str run_id, cx_err *err)
     size_t before = j->out->findings.refusing;
     CX_TRY(cx_run_contract_read(kept, j->arena, &j->out->findings, &j->contract, err));
     if (j->out->findings.refusing != before)
-        reject(j, path, "the contract of the run is not valid");
+        add_rejection(j, path, "the contract of the run is not valid");
     else
         j->found = true;
     return CX_SUCCESS;
@@ -87,19 +87,19 @@ static cx_status find_contract(judge *j, cx_err *err)
             matches++;
         }
     if (matches == 0)
-        reject(j, j->out->branch,
-               "there is no active run that this branch belongs to; without a "
-               "contract nothing is allowed");
+        add_rejection(j, j->out->branch,
+                      "there is no active run that this branch belongs to; without a "
+                      "contract nothing is allowed");
     else if (matches > 1)
-        reject(j, j->out->branch, "several active runs claim this branch");
+        add_rejection(j, j->out->branch, "several active runs claim this branch");
     if (matches != 1)
         return CX_SUCCESS;
     j->out->run_id = chosen;
     return read_contract(j, chosen, err);
 }
 
-static cx_status begin(judge *j, const cx_hook_options *options, cx_arena *arena,
-                       cx_hook_judgement *out, cx_err *err)
+static cx_status begin_judgement(judge *j, const cx_hook_options *options, cx_arena *arena,
+                                 cx_hook_judgement *out, cx_err *err)
 {
     memset(j, 0, sizeof *j);
     memset(out, 0, sizeof *out);
@@ -117,7 +117,7 @@ static cx_status begin(judge *j, const cx_hook_options *options, cx_arena *arena
 }
 
 /* Findings of the gate become the hook's. */
-static void take(judge *j, cx_diff_report *report)
+static void move_findings(judge *j, cx_diff_report *report)
 {
     for (size_t i = 0; i < report->findings.list.count; i++) {
         const cx_run_finding *finding = &report->findings.list.items[i];
@@ -129,7 +129,7 @@ static void take(judge *j, cx_diff_report *report)
     cx_diff_report_done(report);
 }
 
-static cx_status end(judge *j, cx_status status, cx_err *err)
+static cx_status end_judgement(judge *j, cx_status status, cx_err *err)
 {
     if (!cx_failed(status))
         status = cx_run_findings_check(&j->out->findings, err);
@@ -140,12 +140,12 @@ static cx_status end(judge *j, cx_status status, cx_err *err)
 
 /* --- pre-commit ------------------------------------------------------------------------------- */
 
-static cx_status judge_index(judge *j, cx_err *err)
+static cx_status check_index(judge *j, cx_err *err)
 {
     cx_diff_report report;
     j->diff.index_only = true;
     CX_TRY(cx_diff_judge(&j->diff, j->arena, &report, err));
-    take(j, &report);
+    move_findings(j, &report);
     return CX_SUCCESS;
 }
 
@@ -153,20 +153,20 @@ cx_status cx_hook_pre_commit(const cx_hook_options *options, cx_arena *arena,
                              cx_hook_judgement *out, cx_err *err)
 {
     judge j;
-    cx_status status = begin(&j, options, arena, out, err);
+    cx_status status = begin_judgement(&j, options, arena, out, err);
     if (!cx_failed(status) && j.found)
-        status = judge_index(&j, err);
-    return end(&j, status, err);
+        status = check_index(&j, err);
+    return end_judgement(&j, status, err);
 }
 
 /* --- pre-push --------------------------------------------------------------------------------- */
 
-static void reject_push(judge *j, cx_str ref, const char *message)
+static void add_push_rejection(judge *j, cx_str ref, const char *message)
 {
     cx_run_refuse(&j->out->findings, "hook_push", ref, CX_STR(""), "%s", message);
 }
 
-static cx_status judge_range(judge *j, cx_str ref, const cx_oid *local, const cx_oid *remote,
+static cx_status check_range(judge *j, cx_str ref, const cx_oid *local, const cx_oid *remote,
                              cx_err *err)
 {
     cx_oid from = *remote;
@@ -177,9 +177,10 @@ static cx_status judge_range(judge *j, cx_str ref, const cx_oid *local, const cx
     cx_err why;
     cx_status status = cx_git_is_ancestor(j->options->git, &from, local, &above, &why);
     if (status.code == CX_E_NOT_FOUND || (!cx_failed(status) && !above)) {
-        reject_push(j, ref,
-                    cx_oid_is_zero(remote) ? "what is pushed does not descend from the baseline"
-                                           : "the push is not a fast-forward of what is there");
+        add_push_rejection(j, ref,
+                           cx_oid_is_zero(remote)
+                               ? "what is pushed does not descend from the baseline"
+                               : "the push is not a fast-forward of what is there");
         return CX_SUCCESS;
     }
     if (cx_failed(status)) {
@@ -188,12 +189,12 @@ static cx_status judge_range(judge *j, cx_str ref, const cx_oid *local, const cx
         return status;
     }
     CX_TRY(cx_diff_judge_commits(&j->diff, &from, local, j->arena, &report, err));
-    take(j, &report);
+    move_findings(j, &report);
     return CX_SUCCESS;
 }
 
 /* "<local ref> <local oid> <remote ref> <remote oid>" */
-static cx_status judge_line(judge *j, cx_str line, cx_err *err)
+static cx_status check_push_line(judge *j, cx_str line, cx_err *err)
 {
     cx_str words[4];
     size_t count = 0;
@@ -208,27 +209,27 @@ static cx_status judge_line(judge *j, cx_str line, cx_err *err)
     }
     if (count != CX_COUNT_OF(words) || rest.size != 0 || !cx_oid_parse(words[1], &local) ||
         !cx_oid_parse(words[3], &remote)) {
-        reject_push(j, CX_STR(""), "git names what is pushed in a form that we do not know");
+        add_push_rejection(j, CX_STR(""), "git names what is pushed in a form that we do not know");
         return CX_SUCCESS;
     }
     if (cx_oid_is_zero(&local)) {
-        reject_push(j, words[2], "deleting a branch is not allowed");
+        add_push_rejection(j, words[2], "deleting a branch is not allowed");
         return CX_SUCCESS;
     }
-    return judge_range(j, words[2], &local, &remote, err);
+    return check_range(j, words[2], &local, &remote, err);
 }
 
-static cx_status judge_lines(judge *j, cx_err *err)
+static cx_status check_push_lines(judge *j, cx_err *err)
 {
     cx_str rest = j->options->input;
     for (size_t count = 0; rest.size != 0; count++) {
         const char *end = memchr(rest.data, '\n', rest.size);
         cx_str line = {rest.data, end == NULL ? rest.size : (size_t)(end - rest.data)};
         if (count == LINES_MAX) {
-            reject_push(j, CX_STR(""), "too many branches are pushed at once");
+            add_push_rejection(j, CX_STR(""), "too many branches are pushed at once");
             break;
         }
-        CX_TRY(judge_line(j, line, err));
+        CX_TRY(check_push_line(j, line, err));
         rest.data += line.size + (end != NULL);
         rest.size -= line.size + (end != NULL);
     }
@@ -239,8 +240,8 @@ cx_status cx_hook_pre_push(const cx_hook_options *options, cx_arena *arena, cx_h
                            cx_err *err)
 {
     judge j;
-    cx_status status = begin(&j, options, arena, out, err);
+    cx_status status = begin_judgement(&j, options, arena, out, err);
     if (!cx_failed(status) && j.found)
-        status = judge_lines(&j, err);
-    return end(&j, status, err);
+        status = check_push_lines(&j, err);
+    return end_judgement(&j, status, err);
 }

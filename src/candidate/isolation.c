@@ -12,16 +12,17 @@ typedef struct comparison {
     cx_run_findings *findings;
 } comparison;
 
-static void tell(const comparison *c, cx_str where, const char *kind, const char *what)
+static void add_difference(const comparison *c, cx_str where, const char *kind, const char *what)
 {
     if (c->findings->list.count < FINDINGS_MAX)
         cx_run_refuse(c->findings, RULE, where, cx_str_z(kind), "%s", what);
 }
 
-static void tell_shared(const comparison *c, cx_str where, const char *kind, const char *what)
+static void add_shared_difference(const comparison *c, cx_str where, const char *kind,
+                                  const char *what)
 {
     if (!c->shared)
-        tell(c, where, kind, what);
+        add_difference(c, where, kind, what);
     else if (c->findings->list.count < FINDINGS_MAX)
         cx_run_inform(c->findings, RULE, where, cx_str_z(kind), "%s, by another process", what);
 }
@@ -38,7 +39,8 @@ static void compare_file(const comparison *c, const cx_snap_file *old, const cx_
     if (cx_snap_file_same(old, now))
         return;
     bool mode = old->facts.kind == now->facts.kind && old->facts.mode != now->facts.mode;
-    tell(c, now->path, mode ? "mode" : kind_of(now), mode ? "its mode changed" : "it was changed");
+    add_difference(c, now->path, mode ? "mode" : kind_of(now),
+                   mode ? "its mode changed" : "it was changed");
 }
 
 static void compare_files(const comparison *c)
@@ -49,9 +51,9 @@ static void compare_files(const comparison *c)
                     : k == c->b->file_count ? -1
                                             : cx_str_cmp(c->a->files[i].path, c->b->files[k].path);
         if (order < 0)
-            tell(c, c->a->files[i].path, kind_of(&c->a->files[i]), "it was removed");
+            add_difference(c, c->a->files[i].path, kind_of(&c->a->files[i]), "it was removed");
         else if (order > 0)
-            tell(c, c->b->files[k].path, kind_of(&c->b->files[k]), "it was added");
+            add_difference(c, c->b->files[k].path, kind_of(&c->b->files[k]), "it was added");
         else
             compare_file(c, &c->a->files[i], &c->b->files[k]);
         i += order <= 0;
@@ -79,8 +81,8 @@ static void compare_index(const comparison *c)
                     : k == c->b->index_count ? -1
                                              : compare_entries(&c->a->index[i], &c->b->index[k]);
         if (order != 0 || !same_entry(&c->a->index[i], &c->b->index[k]))
-            tell(c, order <= 0 ? c->a->index[i].path : c->b->index[k].path, "index",
-                 "its entry in the index changed");
+            add_difference(c, order <= 0 ? c->a->index[i].path : c->b->index[k].path, "index",
+                           "its entry in the index changed");
         i += order <= 0;
         k += order >= 0;
     }
@@ -95,13 +97,13 @@ static void compare_refs(const comparison *c)
                                            : cx_str_cmp(c->a->refs[i].name, c->b->refs[k].name);
         if (order != 0 || !cx_oid_eq(&c->a->refs[i].oid, &c->b->refs[k].oid) ||
             !cx_str_eq(c->a->refs[i].target, c->b->refs[k].target))
-            tell_shared(c, order <= 0 ? c->a->refs[i].name : c->b->refs[k].name, "ref",
-                        "the reference changed");
+            add_shared_difference(c, order <= 0 ? c->a->refs[i].name : c->b->refs[k].name, "ref",
+                                  "the reference changed");
         i += order <= 0;
         k += order >= 0;
     }
     if (!cx_str_eq(c->a->head_ref, c->b->head_ref) || !cx_oid_eq(&c->a->head, &c->b->head))
-        tell(c, CX_STR("HEAD"), "head", "HEAD moved");
+        add_difference(c, CX_STR("HEAD"), "head", "HEAD moved");
 }
 
 static void compare_metas(const comparison *c)
@@ -121,9 +123,9 @@ static void compare_metas(const comparison *c)
         if (cx_str_starts(name, CX_STR("worktrees/")) ||
             cx_str_starts(name, CX_STR("objects/info/packs")) ||
             cx_str_starts(name, CX_STR("objects/info/commit-graph")))
-            tell_shared(c, name, "repository", "a work tree or a pack came or went");
+            add_shared_difference(c, name, "repository", "a work tree or a pack came or went");
         else
-            tell(c, name, "repository", "a file of the repository itself changed");
+            add_difference(c, name, "repository", "a file of the repository itself changed");
     }
 }
 

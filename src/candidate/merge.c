@@ -19,7 +19,7 @@
 #define MESSAGE_BYTES_MAX 4096
 #define NOTES_REF "refs/notes/cortex"
 
-static cx_status refuse(cx_merge_plan *out, const char *reason, cx_str detail, cx_err *err)
+static cx_status refuse_plan(cx_merge_plan *out, const char *reason, cx_str detail, cx_err *err)
 {
     out->kind = CX_MERGE_REFUSED;
     out->reason = cx_str_z(reason);
@@ -46,8 +46,8 @@ static cx_status is_dirty(const cx_git *checkout, bool *out, cx_err *err)
 
 /* Whether `read-tree -m -u` from one to the other would lose nothing (untracked files in its way).
  */
-static cx_status can_follow(const cx_git *checkout, const cx_oid *from, const cx_oid *to, bool *out,
-                            cx_err *err)
+static cx_status is_updatable(const cx_git *checkout, const cx_oid *from, const cx_oid *to,
+                              bool *out, cx_err *err)
 {
     char a[CX_OID_TEXT_SIZE], b[CX_OID_TEXT_SIZE];
     int code = 0;
@@ -60,19 +60,19 @@ static cx_status can_follow(const cx_git *checkout, const cx_oid *from, const cx
 }
 
 /* Refuses when the checkout is in the way. */
-static cx_status judge_checkout(const cx_merge_options *o, const cx_git *checkout, cx_arena *arena,
+static cx_status check_checkout(const cx_merge_options *o, const cx_git *checkout, cx_arena *arena,
                                 cx_merge_plan *out, cx_err *err)
 {
     bool dirty = false, follows = true;
     CX_TRY(is_dirty(checkout, &dirty, err));
     if (!dirty)
-        CX_TRY(can_follow(checkout, &out->old, &out->commit, &follows, err));
+        CX_TRY(is_updatable(checkout, &out->old, &out->commit, &follows, err));
     if (dirty || !follows)
-        return refuse(out, "checked_out_dirty",
-                      cx_arena_printf(arena, "%s is checked out with %s; commit or remove them",
-                                      o->main_ref.data,
-                                      dirty ? "changes" : "untracked files in the way"),
-                      err);
+        return refuse_plan(
+            out, "checked_out_dirty",
+            cx_arena_printf(arena, "%s is checked out with %s; commit or remove them",
+                            o->main_ref.data, dirty ? "changes" : "untracked files in the way"),
+            err);
     out->checkout = cx_arena_copy_str(arena, cx_str_z(cx_git_worktree(checkout))).data;
     out->checkout_git_dir = cx_arena_copy_str(arena, cx_str_z(cx_git_dir(checkout))).data;
     return out->checkout == NULL || out->checkout_git_dir == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
@@ -84,11 +84,11 @@ static cx_status find_checkout(const cx_merge_options *o, cx_arena *arena, cx_me
 {
     cx_git *found = NULL;
     if (o->own_checkout != NULL)
-        return judge_checkout(o, o->own_checkout, arena, out, err);
+        return check_checkout(o, o->own_checkout, arena, out, err);
     CX_TRY(cx_run_update_checkout(o->git, o->runtime_root, o->main_ref, arena, &found, err));
     if (found == NULL)
         return CX_SUCCESS;
-    cx_status status = judge_checkout(o, found, arena, out, err);
+    cx_status status = check_checkout(o, found, arena, out, err);
     cx_git_close(found);
     return status;
 }
@@ -149,7 +149,7 @@ static cx_status plan_merge(const cx_merge_options *o, cx_arena *arena, cx_merge
     const cx_oid parents[2] = {out->old, o->candidate};
     CX_TRY(merge_trees(o, &out->old, &out->tree, &clean, err));
     if (!clean)
-        return refuse(
+        return refuse_plan(
             out, "conflict",
             cx_arena_printf(arena, "the candidate and %s changed the same lines", o->main_ref.data),
             err);
@@ -163,17 +163,18 @@ static cx_status plan_merge(const cx_merge_options *o, cx_arena *arena, cx_merge
     return cx_git_commit_tree(o->git, &facts, &out->commit, err);
 }
 
-static cx_status plan(const cx_merge_options *o, cx_arena *arena, cx_merge_plan *out, cx_err *err)
+static cx_status plan_for_tip(const cx_merge_options *o, cx_arena *arena, cx_merge_plan *out,
+                              cx_err *err)
 {
     bool contains = false;
     cx_status status = cx_git_ref(o->git, o->main_ref, &out->old, err);
     if (status.code == CX_E_NOT_FOUND)
-        return refuse(out, "main_missing",
-                      cx_arena_printf(arena, "there is no %s", o->main_ref.data), err);
+        return refuse_plan(out, "main_missing",
+                           cx_arena_printf(arena, "there is no %s", o->main_ref.data), err);
     CX_TRY(status);
     CX_TRY(cx_git_is_ancestor(o->git, &o->baseline, &out->old, &contains, err));
     if (!contains)
-        return refuse(
+        return refuse_plan(
             out, "baseline_not_in_main",
             cx_arena_printf(arena, "%s does not contain the baseline any more", o->main_ref.data),
             err);
@@ -205,26 +206,28 @@ cx_status cx_run_merge_plan(const cx_merge_options *options, cx_arena *arena, cx
     if (status.code == CX_E_NOMEM)
         status = cx_fail_nomem(err);
     else
-        status = plan(&o, arena, out, err);
+        status = plan_for_tip(&o, arena, out, err);
     cx_flock_release(lock);
     return status;
 }
 
 /* --- applying --------------------------------------------------------------------------------- */
 
-static cx_status move(const cx_merge_options *o, cx_merge_plan *plan, cx_arena *arena, cx_err *err)
+static cx_status move_ref(const cx_merge_options *o, cx_merge_plan *plan, cx_arena *arena,
+                          cx_err *err)
 {
     cx_err why;
     cx_status status = cx_git_ref_set(o->git, o->main_ref, &plan->commit, &plan->old, &why);
     if (status.code == CX_E_CONFLICT)
-        return refuse(plan, "moved", cx_arena_copy_str(arena, cx_str_z(why.message)), err);
+        return refuse_plan(plan, "moved", cx_arena_copy_str(arena, cx_str_z(why.message)), err);
     if (cx_failed(status) && err != NULL)
         *err = why;
     return status;
 }
 
 /* Main has moved, and that is what was asked for; a checkout that cannot follow is told. */
-static void follow(const cx_merge_options *o, cx_merge_plan *plan, bool lasting, cx_arena *arena)
+static void update_checkout(const cx_merge_options *o, cx_merge_plan *plan, bool lasting,
+                            cx_arena *arena)
 {
     cx_err why;
     cx_git *checkout;
@@ -243,17 +246,17 @@ static void follow(const cx_merge_options *o, cx_merge_plan *plan, bool lasting,
                                        o->main_ref.data, why.message);
 }
 
-static cx_status apply(const cx_merge_options *options, cx_merge_plan *plan, cx_arena *arena,
-                       cx_err *err)
+static cx_status apply_locked(const cx_merge_options *options, cx_merge_plan *plan, cx_arena *arena,
+                              cx_err *err)
 {
     const cx_checkout_update what = {options->main_ref, plan->old, plan->commit};
     bool lasting = plan->checkout != NULL && options->own_checkout == NULL;
     if (lasting)
         CX_TRY(cx_run_begin_update(options->git, &what, err)); /* I4 */
-    cx_status status = move(options, plan, arena, err);
+    cx_status status = move_ref(options, plan, arena, err);
     bool moved = !cx_failed(status) && plan->kind != CX_MERGE_REFUSED;
     if (moved && plan->checkout != NULL)
-        follow(options, plan, lasting, arena);
+        update_checkout(options, plan, lasting, arena);
     if (!moved && lasting)
         (void)cx_failed(cx_run_end_update(options->git, NULL)); /* left, it would be passed over */
     return status;
@@ -266,7 +269,7 @@ cx_status cx_run_merge_apply(const cx_merge_options *options, cx_merge_plan *pla
     if (plan->kind == CX_MERGE_REFUSED)
         return cx_fail(err, CX_E_USAGE, "a merge that was refused cannot be applied");
     CX_TRY(cx_run_worktrees_lock(options->git, 0, &lock, err));
-    cx_status status = apply(options, plan, arena, err);
+    cx_status status = apply_locked(options, plan, arena, err);
     cx_flock_release(lock);
     return status;
 }

@@ -18,7 +18,7 @@
 
 /* --- the branch ------------------------------------------------------------------------------- */
 
-static cx_status current(const cx_git *git, cx_str ref, cx_oid *out, cx_err *err)
+static cx_status read_current_head(const cx_git *git, cx_str ref, cx_oid *out, cx_err *err)
 {
     cx_status status = cx_git_ref(git, ref, out, err);
     if (status.code != CX_E_NOT_FOUND)
@@ -42,7 +42,7 @@ static cx_status set_branch(const cx_rollback_options *o, const cx_oid *to, cx_e
                          .bare = true};
     int code;
     CX_TRY(cx_git_call_run(o->git, &plain, NULL, &code, err));
-    CX_TRY(current(o->git, o->branch, &now, err));
+    CX_TRY(read_current_head(o->git, o->branch, &now, err));
     return cx_oid_eq(&now, to) ? CX_SUCCESS : cx_git_ref_set(o->git, o->branch, to, &now, err);
 }
 
@@ -73,8 +73,8 @@ static cx_status restore_folders(const cx_rollback_options *o, cx_err *err)
 /* --- verifying -------------------------------------------------------------------------------- */
 
 /* Files, index, and HEAD's branch are what they were; times do not count. */
-static cx_status verify(const cx_rollback_options *o, const cx_oid *head, cx_arena *arena,
-                        cx_rollback_report *out, cx_err *err)
+static cx_status verify_restored(const cx_rollback_options *o, const cx_oid *head, cx_arena *arena,
+                                 cx_rollback_report *out, cx_err *err)
 {
     cx_snapshot *after;
     cx_run_findings findings;
@@ -113,18 +113,18 @@ static cx_status reset_to(const cx_rollback_options *o, const cx_oid *to, cx_are
     CX_TRY(set_branch(o, to, err));
     CX_TRY(cx_run_worktree_renew(o->git, o->git, o->branch, to, err));
     CX_TRY(restore_folders(o, err));
-    return verify(o, to, arena, out, err);
+    return verify_restored(o, to, arena, out, err);
 }
 
 /* One commit on top of what is reverted, with the baseline's tree: what reverting each of them in
  * turn comes to, and it cannot conflict. */
-static cx_status revert(const cx_rollback_options *o, cx_arena *arena, cx_rollback_report *out,
-                        cx_err *err)
+static cx_status revert_commits(const cx_rollback_options *o, cx_arena *arena,
+                                cx_rollback_report *out, cx_err *err)
 {
     cx_oid head, target = o->target, tree, commit;
     char base[CX_OID_TEXT_SIZE], text[CX_OID_TEXT_SIZE], message[512];
     bool above = false;
-    CX_TRY(current(o->git, o->branch, &head, err));
+    CX_TRY(read_current_head(o->git, o->branch, &head, err));
     if (head.size == 0)
         head = o->baseline;
     target = target.size == 0 ? head : target;
@@ -150,7 +150,7 @@ static cx_status revert(const cx_rollback_options *o, cx_arena *arena, cx_rollba
     return reset_to(o, &commit, arena, out, err);
 }
 
-static cx_status drop(const cx_rollback_options *o, cx_rollback_report *out, cx_err *err)
+static cx_status drop_worktree(const cx_rollback_options *o, cx_rollback_report *out, cx_err *err)
 {
     cx_facts facts;
     const char *path = cx_git_worktree(o->git);
@@ -179,8 +179,8 @@ cx_status cx_run_rollback(const cx_rollback_options *options, cx_arena *arena,
         return cx_fail(err, CX_E_USAGE, "a rollback is verified by the snapshot from before");
     switch (options->strategy) {
     case CX_ROLL_RESET_HARD: return reset_to(options, &options->baseline, arena, out, err);
-    case CX_ROLL_REVERT_COMMIT: return revert(options, arena, out, err);
-    case CX_ROLL_WORKTREE_DROP: return drop(options, out, err);
+    case CX_ROLL_REVERT_COMMIT: return revert_commits(options, arena, out, err);
+    case CX_ROLL_WORKTREE_DROP: return drop_worktree(options, out, err);
     }
     return cx_fail(err, CX_E_USAGE, "there is no such strategy");
 }

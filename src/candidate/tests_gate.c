@@ -85,7 +85,7 @@ static cx_status read_evidence(const job *j, cx_file file, cx_str path, cx_buf *
 }
 
 /* Closes the log of one stream, and appends it to the one of all. */
-static cx_status settle_evidence(const job *j, cx_file *file, cx_str path, cx_file all,
+static cx_status record_evidence(const job *j, cx_file *file, cx_str path, cx_file all,
                                  cx_buf *text, cx_run_ref *out, cx_err *err)
 {
     cx_status status = read_evidence(j, *file, path, text, err);
@@ -98,7 +98,8 @@ static cx_status settle_evidence(const job *j, cx_file *file, cx_str path, cx_fi
     return status;
 }
 
-static cx_status move_one(const job *j, cx_str from, const char *name, cx_buf *text, cx_err *err)
+static cx_status move_evidence_file(const job *j, cx_str from, const char *name, cx_buf *text,
+                                    cx_err *err)
 {
     cx_run *run = j->options->run;
     if (from.data == NULL)
@@ -114,7 +115,7 @@ static cx_status move_one(const job *j, cx_str from, const char *name, cx_buf *t
 }
 
 /* What the attempt before this one left is kept beside. */
-static cx_status keep_earlier(const job *j, cx_err *err)
+static cx_status archive_earlier_attempt(const job *j, cx_err *err)
 {
     static const char *const whole[] = {"command.txt", "stdout.log", "stderr.log"};
     static const char *const parts[] = {"cmd_%zu.stdout.log",      "cmd_%zu.stderr.log",
@@ -126,11 +127,11 @@ static cx_status keep_earlier(const job *j, cx_err *err)
     cx_buf_init(&text, j->arena->alloc);
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < CX_COUNT_OF(whole) && !cx_failed(status); i++)
-        status = move_one(j, evidence_path(j, whole[i]), whole[i], &text, err);
+        status = move_evidence_file(j, evidence_path(j, whole[i]), whole[i], &text, err);
     for (size_t i = 0; i < CX_COUNT_OF(parts) * j->options->test_count && !cx_failed(status); i++) {
         char name[64];
         (void)snprintf(name, sizeof name, parts[i % CX_COUNT_OF(parts)], i / CX_COUNT_OF(parts));
-        status = move_one(j, evidence_path(j, name), name, &text, err);
+        status = move_evidence_file(j, evidence_path(j, name), name, &text, err);
     }
     cx_buf_done(&text);
     return status;
@@ -168,7 +169,7 @@ static cx_status write_commands(const job *j, cx_err *err)
 
 /* --- one command ------------------------------------------------------------------------------ */
 
-static cx_status refuse(job *j, const cx_run_test *test, const char *rule, cx_err *err)
+static cx_status refuse_command(job *j, const cx_run_test *test, const char *rule, cx_err *err)
 {
     cx_str why = cx_arena_printf(j->arena, "%s %.*s", rule, (int)test->cmd.size, test->cmd.data);
     if (why.data == NULL)
@@ -185,8 +186,8 @@ static uint64_t timeout_of(const job *j)
     return wanted == 0 || wanted > CX_RUN_TEST_TIMEOUT_MAX_S ? CX_RUN_TEST_TIMEOUT_MAX_S : wanted;
 }
 
-static cx_status execute(const job *j, const cx_run_command_verdict *verdict, cx_file streams[2],
-                         cx_sandbox_result *result, cx_err *err)
+static cx_status execute_command(const job *j, const cx_run_command_verdict *verdict,
+                                 cx_file streams[2], cx_sandbox_result *result, cx_err *err)
 {
     const cx_io *io = cx_io_system();
     const cx_sandbox_git git = {.common_dir = cx_git_common_dir(j->worktree.git),
@@ -217,8 +218,8 @@ static cx_status execute(const job *j, const cx_run_command_verdict *verdict, cx
     return status;
 }
 
-static cx_status judge_test(job *j, const cx_run_test *test, cx_run_command_verdict *out,
-                            cx_err *err)
+static cx_status check_test_command(job *j, const cx_run_test *test, cx_run_command_verdict *out,
+                                    cx_err *err)
 {
     *out = (cx_run_command_verdict){0};
     CX_TRY(cx_run_command_judge(&j->judge, test->cmd, j->arena, out, err));
@@ -262,15 +263,15 @@ static bool has_report(const cx_run_test *test)
     return test->report.format != CX_TESTS_NO_REPORT;
 }
 
-static cx_status note_trouble(const job *j, cx_tests_left *left, const char *why, cx_err *err)
+static cx_status set_report_trouble(const job *j, cx_tests_left *left, const char *why, cx_err *err)
 {
     left->trouble = cx_arena_copy_str(j->arena, cx_str_z(why));
     return left->trouble.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
 /* I3: what is there before the command runs is not its report. */
-static cx_status look_before(const job *j, const cx_run_test *test, cx_tests_left *left,
-                             cx_err *err)
+static cx_status run_baseline_reports(const job *j, const cx_run_test *test, cx_tests_left *left,
+                                      cx_err *err)
 {
     cx_facts facts;
     cx_file folder = CX_FILE_NONE;
@@ -285,8 +286,8 @@ static cx_status look_before(const job *j, const cx_run_test *test, cx_tests_lef
     cx_folder_close(folder);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
-    return note_trouble(j, left,
-                        cx_failed(status) ? why.message : "it is there before the tests run", err);
+    return set_report_trouble(
+        j, left, cx_failed(status) ? why.message : "it is there before the tests run", err);
 }
 
 /* Only a regular file is read, and no link on the way to it is followed. */
@@ -306,13 +307,13 @@ static cx_status read_report_file(const job *j, const cx_run_test *test, cx_buf 
     cx_buf_clear(out);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
-    return note_trouble(j, left,
-                        status.code == CX_E_NOT_FOUND ? "the tests left none" : why.message, err);
+    return set_report_trouble(
+        j, left, status.code == CX_E_NOT_FOUND ? "the tests left none" : why.message, err);
 }
 
 /* The file in the bundle.  One of an attempt before this is no report of this one. */
-static cx_status keep_report(const job *j, size_t index, cx_str text, bool taken, cx_run_ref *out,
-                             cx_err *err)
+static cx_status store_report(const job *j, size_t index, cx_str text, bool taken, cx_run_ref *out,
+                              cx_err *err)
 {
     cx_str path = command_path(j, index, "report.log");
     if (path.data == NULL)
@@ -325,17 +326,17 @@ static cx_status keep_report(const job *j, size_t index, cx_str text, bool taken
     return CX_SUCCESS;
 }
 
-static cx_status take_file(const job *j, size_t index, const cx_run_test *test, cx_buf *text,
-                           cx_run_command_facts *facts, cx_tests_left *left, cx_err *err)
+static cx_status read_left_file(const job *j, size_t index, const cx_run_test *test, cx_buf *text,
+                                cx_run_command_facts *facts, cx_tests_left *left, cx_err *err)
 {
     CX_TRY(read_report_file(j, test, text, left, err));
-    return keep_report(j, index, cx_buf_str(text), left->trouble.data == NULL, &facts->report_ref,
-                       err);
+    return store_report(j, index, cx_buf_str(text), left->trouble.data == NULL, &facts->report_ref,
+                        err);
 }
 
 /* `said`: what the command wrote to its standard output. */
-static cx_status take_report(const job *j, size_t index, const cx_run_test *test, cx_str said,
-                             cx_run_command_facts *facts, cx_tests_left *left, cx_err *err)
+static cx_status read_left_report(const job *j, size_t index, const cx_run_test *test, cx_str said,
+                                  cx_run_command_facts *facts, cx_tests_left *left, cx_err *err)
 {
     cx_buf text;
     cx_status status = CX_SUCCESS;
@@ -345,7 +346,7 @@ static cx_status take_report(const job *j, size_t index, const cx_run_test *test
         return CX_SUCCESS;
     cx_buf_init(&text, j->arena->alloc);
     if (is_file)
-        status = take_file(j, index, test, &text, facts, left, err);
+        status = read_left_file(j, index, test, &text, facts, left, err);
     if (!cx_failed(status) && left->trouble.data == NULL)
         status = cx_tests_left_read(&test->report, is_file ? cx_buf_str(&text) : said,
                                     cx_str_z(j->worktree.path), j->arena, left, err);
@@ -353,7 +354,7 @@ static cx_status take_report(const job *j, size_t index, const cx_run_test *test
     return status;
 }
 
-static cx_status judge_report(const job *j, size_t index, const cx_run_test *test,
+static cx_status check_report(const job *j, size_t index, const cx_run_test *test,
                               const cx_tests_left *left, cx_run_command_facts *facts,
                               cx_tests_verdict *out, cx_err *err)
 {
@@ -383,17 +384,17 @@ static cx_status run_command(job *j, size_t index, const cx_run_test *test,
     cx_status status;
     CX_TRY_GOTO(status, open_evidence(j, paths[0], &streams[0], err));
     CX_TRY_GOTO(status, open_evidence(j, paths[1], &streams[1], err));
-    CX_TRY_GOTO(status, look_before(j, test, left, err));
-    CX_TRY_GOTO(status, execute(j, verdict, streams, &result, err));
-    CX_TRY_GOTO(status, settle_evidence(j, &streams[0], paths[0], j->all_out, &said[0],
+    CX_TRY_GOTO(status, run_baseline_reports(j, test, left, err));
+    CX_TRY_GOTO(status, execute_command(j, verdict, streams, &result, err));
+    CX_TRY_GOTO(status, record_evidence(j, &streams[0], paths[0], j->all_out, &said[0],
                                         &facts->stdout_ref, err));
-    CX_TRY_GOTO(status, settle_evidence(j, &streams[1], paths[1], j->all_err, &said[1],
+    CX_TRY_GOTO(status, record_evidence(j, &streams[1], paths[1], j->all_err, &said[1],
                                         &facts->stderr_ref, err));
     if (result.process.cancelled)
         CX_TRY_GOTO(status, cx_fail(err, CX_E_BUSY, "the tests were cancelled"));
     facts->exit_code = result.exit_code;
     facts->duration_ms = result.process.duration_ns / 1000000u;
-    status = take_report(j, index, test, cx_buf_str(&said[0]), facts, left, err);
+    status = read_left_report(j, index, test, cx_buf_str(&said[0]), facts, left, err);
 done:
     close_evidence(&streams[0]);
     close_evidence(&streams[1]);
@@ -402,14 +403,14 @@ done:
     return status;
 }
 
-static cx_status run_one(job *j, size_t index, const cx_run_test *test, cx_err *err)
+static cx_status run_test(job *j, size_t index, const cx_run_test *test, cx_err *err)
 {
     cx_run_command_verdict verdict;
     cx_tests_left left = {0};
     cx_tests_verdict report = {0};
-    CX_TRY(judge_test(j, test, &verdict, err));
+    CX_TRY(check_test_command(j, test, &verdict, err));
     if (!verdict.allow)
-        return refuse(j, test, verdict.rule, err);
+        return refuse_command(j, test, verdict.rule, err);
     cx_run_command_facts facts = {
         .name = test->name,
         .argv = verdict.argv.items,
@@ -419,7 +420,7 @@ static cx_status run_one(job *j, size_t index, const cx_run_test *test, cx_err *
     };
     CX_TRY(run_command(j, index, test, &verdict, &facts, &left, err));
     if (has_report(test))
-        CX_TRY(judge_report(j, index, test, &left, &facts, &report, err));
+        CX_TRY(check_report(j, index, test, &left, &facts, &report, err));
     cx_run_command_facts *slot = cx_vec_push(&j->ran, j->arena->alloc);
     if (slot == NULL)
         return cx_fail_nomem(err);
@@ -430,7 +431,7 @@ static cx_status run_one(job *j, size_t index, const cx_run_test *test, cx_err *
 }
 
 /* At the baseline nothing is judged but whether the command may run. */
-static cx_status run_one_before(job *j, size_t index, const cx_run_test *test, cx_err *err)
+static cx_status run_test_at_baseline(job *j, size_t index, const cx_run_test *test, cx_err *err)
 {
     cx_run_command_verdict verdict = {0};
     cx_run_command_facts facts = {.name = test->name};
@@ -446,7 +447,7 @@ static cx_status run_one_before(job *j, size_t index, const cx_run_test *test, c
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-static void conclude(const job *j, size_t reached)
+static void conclude_verdict(const job *j, size_t reached)
 {
     cx_run_test_facts *facts = j->facts;
     facts->skipped = (uint32_t)(j->options->test_count - reached);
@@ -460,7 +461,7 @@ static void conclude(const job *j, size_t reached)
 }
 
 /* What ran is a fact, also when something kept the rest from running. */
-static cx_status keep_commands(const job *j, cx_err *err)
+static cx_status copy_commands(const job *j, cx_err *err)
 {
     cx_run_test_facts *facts = j->facts;
     CX_TRY(write_commands(j, err));
@@ -475,7 +476,7 @@ static cx_status keep_commands(const job *j, cx_err *err)
     return CX_SUCCESS;
 }
 
-static void prepare_judge(job *j)
+static void prepare_command_gate(job *j)
 {
     const cx_run_tests_options *options = j->options;
     j->repo = cx_run_git_repo_init(&j->git_repo, options->git, j->arena);
@@ -492,16 +493,16 @@ static void prepare_judge(job *j)
     j->judge.script_arg = &j->ground;
 }
 
-static cx_status run_all(job *j, cx_err *err)
+static cx_status run_all_tests(job *j, cx_err *err)
 {
     size_t reached = 0;
-    prepare_judge(j);
+    prepare_command_gate(j);
     CX_TRY(begin_evidence(j, err));
     while (reached < j->options->test_count && !j->over) {
-        CX_TRY(run_one(j, reached, &j->options->tests[reached], err));
+        CX_TRY(run_test(j, reached, &j->options->tests[reached], err));
         reached++;
     }
-    conclude(j, reached);
+    conclude_verdict(j, reached);
     return CX_SUCCESS;
 }
 
@@ -552,7 +553,7 @@ static cx_status run_baseline(const cx_run_tests_options *options, cx_arena *are
     cx_oid commit;
     cx_run_test_facts unused = {0};
     job j = begin_job(options, arena, &unused);
-    CX_TRY(keep_earlier(&j, err));
+    CX_TRY(archive_earlier_attempt(&j, err));
     for (size_t i = 0; i < options->test_count; i++)
         if (has_report(&options->tests[i]) && options->tests[i].report.same_as_baseline)
             count = i + 1;
@@ -566,10 +567,10 @@ static cx_status run_baseline(const cx_run_tests_options *options, cx_arena *are
     CX_TRY(cx_git_resolve(options->git, options->baseline, &commit, err));
     const cx_worktree_options where = checkout_of(options, commit);
     CX_TRY(cx_run_worktree_add(options->git, &where, arena, &j.worktree, err));
-    prepare_judge(&j);
+    prepare_command_gate(&j);
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < count && !cx_failed(status); i++)
-        status = run_one_before(&j, i, &options->tests[i], err);
+        status = run_test_at_baseline(&j, i, &options->tests[i], err);
     status = drop_checkout(&j, &j.worktree, &where, status, err);
     *out = j.baseline;
     return status;
@@ -583,9 +584,9 @@ cx_status cx_run_tests(const cx_run_tests_options *options, cx_arena *arena, cx_
     const cx_worktree_options where = checkout_of(options, options->candidate);
     CX_TRY(run_baseline(options, arena, &j.baseline, err));
     CX_TRY(cx_run_worktree_add(options->git, &where, arena, &j.worktree, err));
-    cx_status status = run_all(&j, err);
+    cx_status status = run_all_tests(&j, err);
     bool went_through = !cx_failed(status);
-    cx_status kept = keep_commands(&j, went_through ? err : NULL);
+    cx_status kept = copy_commands(&j, went_through ? err : NULL);
     if (went_through)
         status = kept;
     else

@@ -131,7 +131,7 @@ static cx_status write_manifest(work *w, cx_buf *text, cx_json *out, cx_err *err
 /* --- steps ------------------------------------------------------------------------------------ */
 
 /* Under the lock: something changed, which the manifest and the caller are told. */
-static void tell(work *w, size_t index)
+static void report_news(work *w, size_t index)
 {
     const step_state *state = &w->steps[index];
     cx_run_chain_news news = {&w->chain->steps[index], state->state, state->run_id, state->reason};
@@ -146,17 +146,17 @@ static void tell(work *w, size_t index)
     cx_lock_wake(&w->lock);
 }
 
-static void skip(work *w, size_t index, cx_str reason)
+static void skip_step(work *w, size_t index, cx_str reason)
 {
     w->steps[index].state = CX_CHAIN_SKIPPED;
     w->steps[index].reason = reason;
-    tell(w, index);
+    report_news(w, index);
 }
 
 /* What stands between a waiting step and its start. */
 typedef enum readiness { READY, NOT_YET, NEVER } readiness;
 
-static readiness look(const work *w, size_t index)
+static readiness find_ready_step(const work *w, size_t index)
 {
     const cx_run_chain_step *step = &w->chain->steps[index];
     readiness found = READY;
@@ -179,12 +179,12 @@ static size_t next_step(work *w)
         for (size_t i = 0; i < count; i++) {
             if (w->steps[i].state != CX_CHAIN_WAITING)
                 continue;
-            readiness found = look(w, i);
+            readiness found = find_ready_step(w, i);
             if (cancelled(w) || cx_failed(w->status)) {
-                skip(w, i, CX_STR("the chain was interrupted"));
+                skip_step(w, i, CX_STR("the chain was interrupted"));
                 changed = true;
             } else if (found == NEVER) {
-                skip(w, i, CX_STR("a step that it depends on did not succeed"));
+                skip_step(w, i, CX_STR("a step that it depends on did not succeed"));
                 changed = true;
             } else if (found == READY) {
                 return i;
@@ -199,7 +199,7 @@ static size_t next_step(work *w)
     }
 }
 
-static cx_str keep(work *w, cx_str text)
+static cx_str store_step_outcome(work *w, cx_str text)
 {
     cx_str kept = cx_arena_copy_str(w->arena, text);
     if (kept.data == NULL) {
@@ -209,7 +209,7 @@ static cx_str keep(work *w, cx_str text)
     return kept;
 }
 
-static void run_step(work *w, size_t index)
+static void run_chain_step(work *w, size_t index)
 {
     cx_run_options options = w->options->run;
     cx_run_outcome outcome = {0};
@@ -223,20 +223,20 @@ static void run_step(work *w, size_t index)
     if (cx_failed(status)) {
         state->state = CX_CHAIN_FAILED;
         state->exit_code = 3;
-        state->reason = keep(w, cx_str_z(err.message));
+        state->reason = store_step_outcome(w, cx_str_z(err.message));
     } else {
         state->state = outcome.exit_code == 0 ? CX_CHAIN_SUCCESS : CX_CHAIN_FAILED;
         state->exit_code = outcome.exit_code;
-        state->run_id = keep(w, outcome.run_id);
-        state->reason = keep(w, outcome.reason);
-        state->final_commit = keep(w, outcome.final_commit);
+        state->run_id = store_step_outcome(w, outcome.run_id);
+        state->reason = store_step_outcome(w, outcome.reason);
+        state->final_commit = store_step_outcome(w, outcome.final_commit);
     }
-    tell(w, index);
+    report_news(w, index);
     cx_lock_leave(&w->lock);
     cx_arena_done(&arena);
 }
 
-static void worker(void *arg, unsigned index)
+static void chain_worker(void *arg, unsigned index)
 {
     work *w = arg;
     (void)index;
@@ -245,18 +245,18 @@ static void worker(void *arg, unsigned index)
         size_t step = next_step(w);
         if (step < w->chain->step_count) {
             w->steps[step].state = CX_CHAIN_RUNNING;
-            tell(w, step);
+            report_news(w, step);
         }
         cx_lock_leave(&w->lock);
         if (step == w->chain->step_count)
             return;
-        run_step(w, step);
+        run_chain_step(w, step);
     }
 }
 
 /* --- the chain -------------------------------------------------------------------------------- */
 
-static cx_status make_place(work *w, cx_err *err)
+static cx_status make_chain_folder(work *w, cx_err *err)
 {
     char id[CX_RUN_ID_SIZE];
     CX_TRY(cx_run_id_make(w->io, id, err));
@@ -272,7 +272,7 @@ static cx_status make_place(work *w, cx_err *err)
 }
 
 /* {type:"cortex.run.chain.v1", chain_id, chain_run_id, status, manifest_sha256}, keys sorted. */
-static cx_status seal(work *w, cx_bytes manifest, bool *out_sealed, cx_err *err)
+static cx_status append_chain_entry(work *w, cx_bytes manifest, bool *out_sealed, cx_err *err)
 {
     const cx_run_ledger *ledger = w->options->run.ledger;
     cx_json_list object = cx_json_list_begin(w->arena);
@@ -316,7 +316,7 @@ static cx_status finish(work *w, cx_run_chain_outcome *out, cx_err *err)
     cx_buf_init(&text, w->arena->alloc);
     cx_status status = write_manifest(w, &text, &out->manifest, err);
     if (!cx_failed(status))
-        status = seal(w, cx_buf_bytes(&text), &out->sealed, err);
+        status = append_chain_entry(w, cx_buf_bytes(&text), &out->sealed, err);
     cx_buf_done(&text);
     out->exit_code = exit_code_of(w);
     out->chain_run_id = w->run_id;
@@ -335,12 +335,12 @@ cx_status cx_run_chain_execute(const cx_run_chain *chain, const cx_run_chain_opt
         return cx_fail_nomem(err);
     for (size_t i = 0; i < chain->step_count; i++)
         w.steps[i] = (step_state){.state = CX_CHAIN_WAITING, .exit_code = -1};
-    CX_TRY(make_place(&w, err));
+    CX_TRY(make_chain_folder(&w, err));
     size_t team = options->parallel == 0 ? CX_RUN_CHAIN_PARALLEL_DEFAULT : options->parallel;
     if (team > chain->step_count)
         team = chain->step_count;
     cx_lock_init(&w.lock);
-    cx_thread_team((unsigned)team, worker, &w);
+    cx_thread_team((unsigned)team, chain_worker, &w);
     cx_lock_done(&w.lock);
     if (cx_failed(w.status)) {
         if (err != NULL)

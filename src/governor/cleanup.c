@@ -50,7 +50,7 @@ static bool is_old(const cleaning *c, int64_t since_ns, uint64_t least_sec)
     return (uint64_t)(c->now_ns - since_ns) / (uint64_t)NS_PER_SEC >= older;
 }
 
-static cx_str join(cleaning *c, const char *folder, cx_str name, const char *file)
+static cx_str join_path(cleaning *c, const char *folder, cx_str name, const char *file)
 {
     cx_str path = cx_arena_printf(c->arena, "%s/%s/%.*s%s", c->store->root, folder, (int)name.size,
                                   name.data, file);
@@ -59,7 +59,7 @@ static cx_str join(cleaning *c, const char *folder, cx_str name, const char *fil
     return path;
 }
 
-static bool is_there(cx_str path, cx_facts *facts)
+static bool path_exists(cx_str path, cx_facts *facts)
 {
     return path.data != NULL && !cx_failed(cx_path_facts(path.data, false, facts, NULL));
 }
@@ -76,7 +76,7 @@ static cx_run_owner_state owner_of(cleaning *c, cx_str run_id)
     return cx_failed(status) ? CX_RUN_OWNER_DEAD : cx_run_owner_look(&owner);
 }
 
-static void end_run(cleaning *c, cx_str run_id)
+static void recover_dead_run(cleaning *c, cx_str run_id)
 {
     cx_run_sealed sealed;
     cx_err err = {0};
@@ -97,12 +97,13 @@ static void clean_runs(cleaning *c)
     c->status = cx_run_store_list(c->store, c->arena, &ids, &count, c->err);
     for (size_t i = count; !cx_failed(c->status) && i-- > 0;) {
         cx_facts manifest, folder;
-        cx_str path = join(c, "runs", ids[i], "/manifest.json");
-        if (cx_failed(c->status) || is_there(path, &manifest) ||
-            !is_there(join(c, "runs", ids[i], ""), &folder) || folder.kind != CX_FILE_FOLDER ||
-            !is_old(c, folder.modified_ns, 0) || owner_of(c, ids[i]) != CX_RUN_OWNER_DEAD)
+        cx_str path = join_path(c, "runs", ids[i], "/manifest.json");
+        if (cx_failed(c->status) || path_exists(path, &manifest) ||
+            !path_exists(join_path(c, "runs", ids[i], ""), &folder) ||
+            folder.kind != CX_FILE_FOLDER || !is_old(c, folder.modified_ns, 0) ||
+            owner_of(c, ids[i]) != CX_RUN_OWNER_DEAD)
             continue;
-        end_run(c, ids[i]);
+        recover_dead_run(c, ids[i]);
     }
 }
 
@@ -110,7 +111,7 @@ static void clean_runs(cleaning *c)
  * An entry outlives its run's manifest only when the process died before the seal, or right behind
  * it. False: the entry has to stay, for another try.
  */
-static bool make_up_seal(cleaning *c, cx_str run_id)
+static bool seal_finished_bundle(cleaning *c, cx_str run_id)
 {
     const cx_run_witnesses *known = c->options->witnesses;
     cx_run_witness witness = {0};
@@ -144,13 +145,14 @@ static void clean_active(cleaning *c)
     c->status = cx_run_active_list(c->store, c->arena, &ids, &count, c->err);
     for (size_t i = 0; !cx_failed(c->status) && i < count; i++) {
         cx_facts facts;
-        cx_str entry = join(c, "active/runs", ids[i], "");
-        bool bundle = is_there(join(c, "runs", ids[i], ""), &facts);
-        bool ended = is_there(join(c, "runs", ids[i], "/manifest.json"), &facts);
-        if (cx_failed(c->status) || !is_there(entry, &facts) || !is_old(c, facts.modified_ns, 0) ||
-            (bundle && !ended) || owner_of(c, ids[i]) != CX_RUN_OWNER_DEAD)
+        cx_str entry = join_path(c, "active/runs", ids[i], "");
+        bool bundle = path_exists(join_path(c, "runs", ids[i], ""), &facts);
+        bool ended = path_exists(join_path(c, "runs", ids[i], "/manifest.json"), &facts);
+        if (cx_failed(c->status) || !path_exists(entry, &facts) ||
+            !is_old(c, facts.modified_ns, 0) || (bundle && !ended) ||
+            owner_of(c, ids[i]) != CX_RUN_OWNER_DEAD)
             continue;
-        if (ended && c->options->apply && !make_up_seal(c, ids[i]))
+        if (ended && c->options->apply && !seal_finished_bundle(c, ids[i]))
             continue;
         bool done = c->options->apply && !cx_failed(cx_path_remove_tree(entry.data, NULL));
         add(c, CX_RUN_LEFTOVER_ACTIVE, ids[i], ended ? CX_STR("run_finished") : CX_STR("no_bundle"),
@@ -194,7 +196,7 @@ static bool is_temporary(const char *name)
 }
 
 /* Everywhere but in bundles and work trees, which are not ours to clear. */
-static cx_walk_step look_at_file(void *arg, const cx_walk_entry *entry)
+static cx_walk_step check_temporary_file(void *arg, const cx_walk_entry *entry)
 {
     cleaning *c = arg;
     if (entry->facts.kind == CX_FILE_FOLDER)
@@ -217,21 +219,22 @@ static void clean_files(cleaning *c)
     c->status = cx_folder_open(c->store->root, &folder, c->err);
     if (cx_failed(c->status))
         return;
-    cx_status status = cx_folder_walk(folder, NULL, look_at_file, c, c->err);
+    cx_status status = cx_folder_walk(folder, NULL, check_temporary_file, c, c->err);
     if (!cx_failed(c->status))
         c->status = status;
     cx_folder_close(folder);
 }
 
-static bool look_at_folder(void *arg, const char *name)
+static bool check_worktree_folder(void *arg, const char *name)
 {
     cleaning *c = arg;
     cx_facts facts;
     cx_str run_id = cx_str_z(name);
     if (!cx_run_id_valid(run_id) || owner_of(c, run_id) != CX_RUN_OWNER_DEAD)
         return true;
-    cx_str path = join(c, "worktrees", run_id, "");
-    if (is_there(path, &facts) && facts.kind == CX_FILE_FOLDER && is_old(c, facts.modified_ns, 0))
+    cx_str path = join_path(c, "worktrees", run_id, "");
+    if (path_exists(path, &facts) && facts.kind == CX_FILE_FOLDER &&
+        is_old(c, facts.modified_ns, 0))
         add(c, CX_RUN_LEFTOVER_FOLDER, run_id, CX_STR("run_finished"), false);
     return !cx_failed(c->status);
 }
@@ -243,7 +246,7 @@ static void clean_folders(cleaning *c)
         c->status = cx_fail_nomem(c->err);
         return;
     }
-    int failed = c->store->io->list(c->store->io, path.data, look_at_folder, c);
+    int failed = c->store->io->list(c->store->io, path.data, check_worktree_folder, c);
     if (failed != 0 && cx_fail_os(NULL, -failed, "list").code != CX_E_NOT_FOUND)
         c->status = cx_fail_os(c->err, -failed, "%s", path.data);
 }

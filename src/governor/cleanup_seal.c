@@ -40,7 +40,7 @@ static cx_str repo_text(const late *l, const char *member)
     return repo == NULL ? CX_STR("") : cx_json_get_str(repo, cx_str_z(member));
 }
 
-static cx_status tell_late(late *l, const cx_run_ledger *ledger, cx_run_sealed *out)
+static cx_status append_late_seal(late *l, const cx_run_ledger *ledger, cx_run_sealed *out)
 {
     cx_bytes manifest, contract;
     CX_TRY(cx_run_bundle_read(l->bundle, CX_STR("manifest.json"), DOCUMENT_BYTES_MAX, &manifest,
@@ -62,7 +62,7 @@ static cx_status tell_late(late *l, const cx_run_ledger *ledger, cx_run_sealed *
     return cx_run_seal_tell(ledger, &about, &facts, out, l->err);
 }
 
-static cx_status close_late(const char *path, cx_err *err)
+static cx_status close_late_bundle(const char *path, cx_err *err)
 {
     cx_file folder;
     CX_TRY(cx_folder_open(path, &folder, err));
@@ -86,9 +86,9 @@ cx_status cx_run_seal_late(const cx_run_store *store, cx_str run_id, const cx_ru
     if (!cx_failed(status)) {
         *out_agrees = may_be_sealed(&l);
         if (*out_agrees)
-            status = tell_late(&l, ledger, out);
+            status = append_late_seal(&l, ledger, out);
         cx_run_findings_done(&l.verdict.findings);
     }
     cx_run_bundle_close(l.bundle);
-    return cx_failed(status) || !*out_agrees ? status : close_late(path.data, err);
+    return cx_failed(status) || !*out_agrees ? status : close_late_bundle(path.data, err);
 }

@@ -81,8 +81,8 @@ static cx_status read_story(ending *e)
 
 /* --- events of the end ------------------------------------------------------------------------ */
 
-static cx_status say(ending *e, cx_run_level level, cx_run_event_type type, cx_str task_id,
-                     int64_t attempt, cx_json_list *payload)
+static cx_status write_event(ending *e, cx_run_level level, cx_run_event_type type, cx_str task_id,
+                             int64_t attempt, cx_json_list *payload)
 {
     cx_run_event event = {.level = level,
                           .type = type,
@@ -92,14 +92,14 @@ static cx_status say(ending *e, cx_run_level level, cx_run_event_type type, cx_s
     return cx_run_event_append(e->run, &event, NULL, e->err);
 }
 
-static cx_status say_created(ending *e)
+static cx_status write_run_created(ending *e)
 {
     cx_json_list payload = cx_json_list_begin(e->arena);
     cx_json_list_put(&payload, CX_STR("recovered"), cx_json_make_bool(true));
-    return say(e, CX_RUN_WARN, CX_RUN_EVENT_RUN_CREATED, CX_STR(""), -1, &payload);
+    return write_event(e, CX_RUN_WARN, CX_RUN_EVENT_RUN_CREATED, CX_STR(""), -1, &payload);
 }
 
-static cx_status give_back_locks(ending *e)
+static cx_status release_locks(ending *e)
 {
     cx_run_lock *locks;
     cx_run_lock_reason *reasons;
@@ -113,7 +113,8 @@ static cx_status give_back_locks(ending *e)
         cx_json_list payload = cx_json_list_begin(e->arena);
         cx_json_list_put(&payload, CX_STR("lock"), locks[i].content);
         cx_json_list_put(&payload, CX_STR("reason"), cx_json_make_str(CX_STR("owner_dead")));
-        CX_TRY(say(e, CX_RUN_WARN, CX_RUN_EVENT_LOCK_RECLAIMED, locks[i].task_id, -1, &payload));
+        CX_TRY(write_event(e, CX_RUN_WARN, CX_RUN_EVENT_LOCK_RECLAIMED, locks[i].task_id, -1,
+                           &payload));
     }
     return cx_run_lock_release(e->store, run_id, CX_STR(""), e->arena, &paths, &released, e->err);
 }
@@ -124,7 +125,7 @@ static cx_status fail_task(ending *e, cx_str task_id, int64_t attempt, cx_str fr
     cx_json_list_put(&payload, CX_STR("from"), cx_json_make_str(from));
     cx_json_list_put(&payload, CX_STR("to"), cx_json_make_str(CX_STR("FAIL")));
     cx_json_list_put(&payload, CX_STR("reason"), cx_json_make_str(CX_STR(REASON)));
-    return say(e, CX_RUN_ERROR, CX_RUN_EVENT_STATE_TRANSITION, task_id, attempt, &payload);
+    return write_event(e, CX_RUN_ERROR, CX_RUN_EVENT_STATE_TRANSITION, task_id, attempt, &payload);
 }
 
 /* Every task that has not failed yet fails now. */
@@ -153,17 +154,17 @@ static cx_status path_of(ending *e, const char *format, cx_str *out)
     return out->data == NULL ? cx_fail_nomem(e->err) : CX_SUCCESS;
 }
 
-static void note_filled(ending *e, cx_str path)
+static void add_filled_path(ending *e, cx_str path)
 {
     if (e->filled_count < FILLED_MAX)
         e->filled[e->filled_count++] = path;
 }
 
-static cx_status fill(ending *e, cx_str path, cx_str text)
+static cx_status fill_file(ending *e, cx_str path, cx_str text)
 {
     if (cx_run_file_exists(e->run, path))
         return CX_SUCCESS;
-    note_filled(e, path);
+    add_filled_path(e, path);
     return cx_run_file_write(e->run, path, cx_str_bytes(text), e->err);
 }
 
@@ -179,12 +180,12 @@ static cx_status fill_trace(ending *e)
     CX_TRY(read_text(e, path, &there));
     if (there.data != NULL && cx_str_eq(there, line))
         return CX_SUCCESS;
-    note_filled(e, path);
+    add_filled_path(e, path);
     return cx_run_file_write(e->run, path, cx_str_bytes(line), e->err);
 }
 
 /* `mirror` becomes what `path` is. */
-static cx_status mirror(ending *e, const char *path, const char *format)
+static cx_status copy_report(ending *e, const char *path, const char *format)
 {
     cx_str text, to;
     CX_TRY(path_of(e, format, &to));
@@ -197,7 +198,7 @@ static cx_status mirror(ending *e, const char *path, const char *format)
 static cx_status write_json(ending *e, const char *path, const cx_json *value)
 {
     if (!cx_run_file_exists(e->run, cx_str_z(path)))
-        note_filled(e, cx_str_z(path));
+        add_filled_path(e, cx_str_z(path));
     return cx_run_file_write_json(e->run, cx_str_z(path), value, e->err);
 }
 
@@ -217,31 +218,31 @@ static cx_status fill_files(ending *e)
                                   baseline.size == 0 ? "none" : baseline.data);
     if (text.data == NULL)
         return cx_fail_nomem(e->err);
-    CX_TRY(fill(e, CX_STR("worktree_ref.txt"), CX_STR("none\n")));
+    CX_TRY(fill_file(e, CX_STR("worktree_ref.txt"), CX_STR("none\n")));
     CX_TRY(fill_trace(e));
-    CX_TRY(fill(e, CX_STR("git/baseline_commit.txt"), text));
-    CX_TRY(fill(e, CX_STR("tests/stdout.log"), CX_STR("")));
-    CX_TRY(fill(e, CX_STR("tests/stderr.log"), CX_STR("")));
+    CX_TRY(fill_file(e, CX_STR("git/baseline_commit.txt"), text));
+    CX_TRY(fill_file(e, CX_STR("tests/stdout.log"), CX_STR("")));
+    CX_TRY(fill_file(e, CX_STR("tests/stderr.log"), CX_STR("")));
     static const char *const of_task[] = {"codex/%.*s/events.jsonl", "codex/%.*s/transcript.md",
                                           "codex/%.*s/thread_id.txt"};
     for (size_t i = 0; i < CX_COUNT_OF(of_task); i++) {
         CX_TRY(path_of(e, of_task[i], &path));
-        CX_TRY(fill(e, path, CX_STR("")));
+        CX_TRY(fill_file(e, path, CX_STR("")));
     }
     /* Half a patch says nothing: with one of the two files gone both are empty. */
     if (!cx_run_file_exists(e->run, CX_STR("patch.diff")) ||
         !cx_run_file_exists(e->run, CX_STR("diff_name_only.txt"))) {
-        note_filled(e, CX_STR("patch.diff"));
-        note_filled(e, CX_STR("diff_name_only.txt"));
+        add_filled_path(e, CX_STR("patch.diff"));
+        add_filled_path(e, CX_STR("diff_name_only.txt"));
         CX_TRY(cx_run_file_write(e->run, CX_STR("patch.diff"), (cx_bytes){NULL, 0}, e->err));
         CX_TRY(
             cx_run_file_write(e->run, CX_STR("diff_name_only.txt"), (cx_bytes){NULL, 0}, e->err));
     }
-    CX_TRY(mirror(e, "patch.diff", "git/patch.diff"));
-    CX_TRY(mirror(e, "diff_name_only.txt", "git/diff_name_only.txt"));
-    CX_TRY(mirror(e, "patch.diff", "results/%.*s/patch.diff"));
-    CX_TRY(mirror(e, "patch.diff", "patches/%.*s.diff"));
-    return mirror(e, "contract.json", "tasks/%.*s.json");
+    CX_TRY(copy_report(e, "patch.diff", "git/patch.diff"));
+    CX_TRY(copy_report(e, "diff_name_only.txt", "git/diff_name_only.txt"));
+    CX_TRY(copy_report(e, "patch.diff", "results/%.*s/patch.diff"));
+    CX_TRY(copy_report(e, "patch.diff", "patches/%.*s.diff"));
+    return copy_report(e, "contract.json", "tasks/%.*s.json");
 }
 
 /* --- documents -------------------------------------------------------------------------------- */
@@ -337,10 +338,10 @@ static cx_status write_review(ending *e)
         CX_TRY(cx_run_report_review(&e->facts, &facts, e->arena, &made, e->err));
         CX_TRY(write_json(e, path, &made));
     }
-    return mirror(e, path, "reviews/%.*s.json");
+    return copy_report(e, path, "reviews/%.*s.json");
 }
 
-static cx_status take_report_file(ending *e, size_t index, cx_run_command_facts *out)
+static cx_status read_report_ref(ending *e, size_t index, cx_run_command_facts *out)
 {
     cx_str path = cx_arena_printf(e->arena, "tests/cmd_%zu.report.log", index);
     if (path.data == NULL)
@@ -352,7 +353,7 @@ static cx_status take_report_file(ending *e, size_t index, cx_run_command_facts 
 }
 
 /* One command that the events say ran, as the contract has it. */
-static cx_status take_command(ending *e, const cx_json *test, const cx_json *payload, size_t index,
+static cx_status read_command(ending *e, const cx_json *test, const cx_json *payload, size_t index,
                               cx_run_command_facts *out)
 {
     int64_t code = 0;
@@ -375,15 +376,15 @@ static cx_status take_command(ending *e, const cx_json *test, const cx_json *pay
     out->report = cx_json_get_typed(payload, CX_STR("report"), CX_JSON_OBJECT);
     out->report_refused = out->report != NULL &&
                           cx_json_get_typed(out->report, CX_STR("holds"), CX_JSON_TRUE) == NULL;
-    CX_TRY(take_report_file(e, index, out));
-    CX_TRY(fill(e, names[0], CX_STR("")));
-    CX_TRY(fill(e, names[1], CX_STR("")));
+    CX_TRY(read_report_ref(e, index, out));
+    CX_TRY(fill_file(e, names[0], CX_STR("")));
+    CX_TRY(fill_file(e, names[1], CX_STR("")));
     CX_TRY(cx_run_file_ref(e->run, names[0], e->arena, &out->stdout_ref, e->err));
     return cx_run_file_ref(e->run, names[1], e->arena, &out->stderr_ref, e->err);
 }
 
 /* Commands of the last attempt at S4, in order. */
-static cx_status take_commands(ending *e, cx_run_command_facts **out, size_t *out_count)
+static cx_status read_commands(ending *e, cx_run_command_facts **out, size_t *out_count)
 {
     const cx_json *tests =
         cx_json_get_typed(&e->contract, CX_STR("acceptance_tests"), CX_JSON_ARRAY);
@@ -404,7 +405,7 @@ static cx_status take_commands(ending *e, cx_run_command_facts **out, size_t *ou
         if (!cx_str_eq(CX_JSON_GET_STR(&event.payload, "name"),
                        CX_JSON_GET_STR(&tests->items[count], "name")))
             break;
-        CX_TRY(take_command(e, &tests->items[count], &event.payload, count, &(*out)[count]));
+        CX_TRY(read_command(e, &tests->items[count], &event.payload, count, &(*out)[count]));
         if ((*out)[count].argv_count == 0)
             break;
         count++;
@@ -425,8 +426,8 @@ static cx_status write_tests(ending *e)
     if (old.type == CX_JSON_OBJECT && told.size != 0 &&
         cx_str_eq(CX_JSON_GET_STR(&old, "status"), told) &&
         cx_run_file_exists(e->run, CX_STR("tests/command.txt")))
-        return mirror(e, path, "ci/%.*s/report.json");
-    CX_TRY(take_commands(e, &commands, &count));
+        return copy_report(e, path, "ci/%.*s/report.json");
+    CX_TRY(read_commands(e, &commands, &count));
     cx_run_test_facts facts = {
         .status = cx_str_is(told, "PASS")   ? CX_RUN_TESTS_PASS
                   : cx_str_is(told, "FAIL") ? CX_RUN_TESTS_FAIL
@@ -438,7 +439,7 @@ static cx_status write_tests(ending *e)
     };
     CX_TRY(cx_run_report_tests(&e->facts, &facts, e->arena, &made, e->err));
     CX_TRY(write_json(e, path, &made));
-    CX_TRY(mirror(e, path, "ci/%.*s/report.json"));
+    CX_TRY(copy_report(e, path, "ci/%.*s/report.json"));
     cx_buf text;
     cx_buf_init(&text, e->arena->alloc);
     const cx_json *tests =
@@ -465,7 +466,7 @@ static cx_status write_documents(ending *e)
     CX_TRY(write_tests(e));
     CX_TRY(cx_run_report_task_result(&e->facts, e->arena, &made, e->err));
     CX_TRY(write_json(e, "reports/task_result.json", &made));
-    CX_TRY(mirror(e, "reports/task_result.json", "results/%.*s/result.json"));
+    CX_TRY(copy_report(e, "reports/task_result.json", "results/%.*s/result.json"));
     CX_TRY(cx_run_report_work_report(&e->facts, e->arena, &made, e->err));
     CX_TRY(write_json(e, "reports/work_report.json", &made));
     CX_TRY(cx_run_report_evidence_bundle(&e->facts, e->arena, &made, e->err));
@@ -492,7 +493,7 @@ static cx_run_ref find_ref(const cx_run_ref *files, size_t count, const char *pa
     return (cx_run_ref){0};
 }
 
-static cx_status seal(ending *e, cx_run_sealed *out)
+static cx_status seal_failed_run(ending *e, cx_run_sealed *out)
 {
     const cx_run_ref *files;
     size_t count;
@@ -548,7 +549,7 @@ static cx_status seal(ending *e, cx_run_sealed *out)
 }
 
 /* The contract as it was run; a run that died before it had one has an empty one. */
-static cx_status take_contract(ending *e)
+static cx_status read_run_contract(ending *e)
 {
     static const char name[] = "contract.json";
     CX_TRY(read_object(e, CX_STR(name), &e->contract));
@@ -566,20 +567,20 @@ static cx_status take_contract(ending *e)
     return CX_SUCCESS;
 }
 
-static cx_status end_it(ending *e, cx_run_sealed *out)
+static cx_status end_dead_run(ending *e, cx_run_sealed *out)
 {
     cx_run_time_text((int64_t)e->store->io->wall_ns(e->store->io), e->now);
-    CX_TRY(take_contract(e));
+    CX_TRY(read_run_contract(e));
     if (cx_run_event_count(e->run) == 0)
-        CX_TRY(say_created(e));
+        CX_TRY(write_run_created(e));
     CX_TRY(read_story(e));
-    CX_TRY(give_back_locks(e));
+    CX_TRY(release_locks(e));
     CX_TRY(fail_tasks(e));
     CX_TRY(read_story(e));
     CX_TRY(fill_files(e));
     CX_TRY(make_facts(e));
     CX_TRY(write_documents(e));
-    return seal(e, out);
+    return seal_failed_run(e, out);
 }
 
 cx_status cx_run_recover(const cx_run_store *store, cx_str run_id, const cx_run_ledger *ledger,
@@ -589,7 +590,7 @@ cx_status cx_run_recover(const cx_run_store *store, cx_str run_id, const cx_run_
     cx_run_begin_options options = {.store = store, .run_id = run_id, .ledger = ledger};
     CX_TRY(cx_run_resume(&options, &e.run, &e.recovery, err));
     cx_run_projection_init(&e.projection);
-    cx_status status = end_it(&e, out);
+    cx_status status = end_dead_run(&e, out);
     cx_run_projection_done(&e.projection, arena);
     cx_run_end(e.run);
     return status;

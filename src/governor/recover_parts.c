@@ -71,7 +71,7 @@ static bool parse_status(cx_str text, cx_run_task_status *out)
 }
 
 /* A part that died between writing its patch and the copy of it has two of them. */
-static cx_status mend_mirror(const part *p)
+static cx_status restore_patch_copy(const part *p)
 {
     cx_str patch, copy;
     cx_buf text;
@@ -88,7 +88,7 @@ static cx_status mend_mirror(const part *p)
     return longer ? CX_SUCCESS : status; /* a longer one stays as it is: it is evidence, too */
 }
 
-static cx_status take_ref(const part *p, const char *format, cx_run_ref *out)
+static cx_status set_ref_if_present(const part *p, const char *format, cx_run_ref *out)
 {
     cx_str path;
     CX_TRY(path_of(p, format, &path));
@@ -97,7 +97,7 @@ static cx_status take_ref(const part *p, const char *format, cx_run_ref *out)
     return cx_run_file_ref(p->run, path, p->arena, out, p->err);
 }
 
-static cx_status take_part(const part *p, const cx_json *contract, bool begun,
+static cx_status read_part(const part *p, const cx_json *contract, bool begun,
                            cx_run_manifest_task *out)
 {
     cx_json result;
@@ -106,15 +106,15 @@ static cx_status take_part(const part *p, const cx_json *contract, bool begun,
                                   .role = agent_member(contract, "role"),
                                   .agent_id = agent_member(contract, "agent_id"),
                                   .status = begun ? CX_RUN_TASK_FAILED : CX_RUN_TASK_SKIPPED};
-    CX_TRY(mend_mirror(p));
-    CX_TRY(take_ref(p, "tasks/%.*s.json", &out->contract));
+    CX_TRY(restore_patch_copy(p));
+    CX_TRY(set_ref_if_present(p, "tasks/%.*s.json", &out->contract));
     CX_TRY(path_of(p, "results/%.*s/result.json", &path));
     CX_TRY(read_document(p, path, &result));
     if (result.type == CX_JSON_OBJECT &&
         parse_status(CX_JSON_GET_STR(&result, "status"), &out->status))
-        CX_TRY(take_ref(p, "results/%.*s/result.json", &out->result));
-    CX_TRY(take_ref(p, "reviews/%.*s.json", &out->review_report));
-    return take_ref(p, "ci/%.*s/report.json", &out->test_report);
+        CX_TRY(set_ref_if_present(p, "results/%.*s/result.json", &out->result));
+    CX_TRY(set_ref_if_present(p, "reviews/%.*s.json", &out->review_report));
+    return set_ref_if_present(p, "ci/%.*s/report.json", &out->test_report);
 }
 
 cx_status cx_run_recover_parts(cx_run *run, const cx_run_projection *projection, cx_str whole,
@@ -135,7 +135,7 @@ cx_status cx_run_recover_parts(cx_run *run, const cx_run_projection *projection,
             !cx_str_eq(CX_JSON_GET_STR(&contract, "task_id"), p.id) ||
             !cx_str_eq(CX_JSON_GET_STR(&contract, "parent_task_id"), whole))
             continue;
-        CX_TRY(take_part(&p, &contract, !cx_str_is(told->state, "S0"), &out[(*out_count)++]));
+        CX_TRY(read_part(&p, &contract, !cx_str_is(told->state, "S0"), &out[(*out_count)++]));
     }
     return CX_SUCCESS;
 }

@@ -23,8 +23,8 @@ cx_status cx_ahead_trust(const cx_ahead *a, cx_run_trust *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status add(const cx_ahead *a, cx_texts *list, size_t room, cx_str name, const char *why,
-                     cx_err *err)
+static cx_status add_fault(const cx_ahead *a, cx_texts *list, size_t room, cx_str name,
+                           const char *why, cx_err *err)
 {
     if (list->items == NULL) {
         list->items = CX_ARENA_ARRAY(a->arena, cx_str, room);
@@ -48,19 +48,21 @@ cx_status cx_ahead_runner(const cx_ahead *a, const char **out_reason, cx_texts *
     *out = (cx_texts){NULL, 0};
     if (settings->name.size == 0) {
         *out_reason = "runner_not_configured";
-        return add(a, out, 1, settings->profile.size == 0 ? CX_STR("runner") : settings->profile,
-                   "no such runner in policies/cortex.json of the baseline; 'cortex runner add' "
-                   "makes one",
-                   err);
+        return add_fault(
+            a, out, 1, settings->profile.size == 0 ? CX_STR("runner") : settings->profile,
+            "no such runner in policies/cortex.json of the baseline; 'cortex runner add' "
+            "makes one",
+            err);
     }
     /* Decision 0018. */
     if (cx_str_is(settings->name, CX_RUNNER_NAME_EXEC) && a->m->policy.config.mcp_only &&
         !a->m->options->diagnostic) {
         *out_reason = "mcp_only";
-        return add(a, out, 1, settings->name,
-                   "the policy allows MCP runners only (mcp_only); --diagnostic runs it without a "
-                   "merge",
-                   err);
+        return add_fault(
+            a, out, 1, settings->name,
+            "the policy allows MCP runners only (mcp_only); --diagnostic runs it without a "
+            "merge",
+            err);
     }
     return CX_SUCCESS;
 }
@@ -133,7 +135,7 @@ cx_status cx_ahead_integrated(const cx_ahead *a, cx_texts *out, cx_err *err)
         const char *fault;
         CX_TRY(integration_fault(a, &trust, needed.items[i], &fault, err));
         if (fault != NULL)
-            CX_TRY(add(a, out, needed.count, needed.items[i], fault, err));
+            CX_TRY(add_fault(a, out, needed.count, needed.items[i], fault, err));
     }
     return CX_SUCCESS;
 }
@@ -161,7 +163,7 @@ cx_status cx_ahead_runner_argv(const cx_ahead *a, cx_texts *out, cx_err *err)
         return CX_SUCCESS;
     CX_TRY(cx_ahead_trust(a, &trust, err));
     CX_TRY(program_fault(a, &trust, a->runner->argv.items[0], &fault, err));
-    return fault == NULL ? CX_SUCCESS : add(a, out, 1, a->runner->argv.items[0], fault, err);
+    return fault == NULL ? CX_SUCCESS : add_fault(a, out, 1, a->runner->argv.items[0], fault, err);
 }
 
 cx_status cx_ahead_tests(const cx_ahead *a, cx_texts *out, cx_err *err)
@@ -184,7 +186,7 @@ cx_status cx_ahead_tests(const cx_ahead *a, cx_texts *out, cx_err *err)
                             (int)words.argv.items[0].size, words.argv.items[0].data);
         if (what.data == NULL)
             return cx_fail_nomem(err);
-        CX_TRY(add(a, out, a->contract->test_count, what, fault, err));
+        CX_TRY(add_fault(a, out, a->contract->test_count, what, fault, err));
     }
     return CX_SUCCESS;
 }

@@ -23,7 +23,7 @@ cx_run_grants cx_governor_grants(cx_governor *m)
     return (cx_run_grants){cx_governor_granted, m};
 }
 
-static bool all_there(const cx_governor *m, const cx_texts *scopes)
+static bool has_all_scopes(const cx_governor *m, const cx_texts *scopes)
 {
     for (size_t i = 0; i < scopes->count; i++)
         if (cx_run_approvals_find(&m->approvals, scopes->items[i]) == NULL)
@@ -31,7 +31,7 @@ static bool all_there(const cx_governor *m, const cx_texts *scopes)
     return true;
 }
 
-static cx_status keep_grants(cx_governor *m, const cx_texts *scopes, cx_err *err)
+static cx_status store_granted_scopes(cx_governor *m, const cx_texts *scopes, cx_err *err)
 {
     size_t count = m->granted.count + scopes->count;
     cx_str *items = CX_ARENA_ARRAY(m->arena, cx_str, count);
@@ -46,7 +46,8 @@ static cx_status keep_grants(cx_governor *m, const cx_texts *scopes, cx_err *err
 }
 
 /* The signed file is evidence of the run. */
-static cx_status keep_file(cx_governor_task *t, const cx_run_approval *approval, cx_err *err)
+static cx_status store_approval_file(cx_governor_task *t, const cx_run_approval *approval,
+                                     cx_err *err)
 {
     cx_str path = cx_arena_printf(&t->arena, CX_RUN_APPROVALS_EVIDENCE "%.*s.json",
                                   (int)approval->approval_id.size, approval->approval_id.data);
@@ -59,7 +60,7 @@ static cx_status keep_file(cx_governor_task *t, const cx_run_approval *approval,
 }
 
 /* Uses what was found; *out false when somebody else used it in between. */
-static cx_status use_all(cx_governor_task *t, const cx_texts *scopes, bool *out, cx_err *err)
+static cx_status use_approvals(cx_governor_task *t, const cx_texts *scopes, bool *out, cx_err *err)
 {
     cx_governor *m = t->m;
     cx_json_list used = cx_json_list_begin(&t->arena), payload = cx_json_list_begin(&t->arena);
@@ -71,7 +72,7 @@ static cx_status use_all(cx_governor_task *t, const cx_texts *scopes, bool *out,
         CX_TRY(cx_run_approvals_use(&m->approvals, scopes->items[i], &approval, err));
         if (approval == NULL)
             return CX_SUCCESS;
-        CX_TRY(keep_file(t, approval, err));
+        CX_TRY(store_approval_file(t, approval, err));
         CX_TRY(cx_run_approval_json(approval, true, &t->arena, &one, err));
         cx_json_list_add(&used, one);
     }
@@ -80,10 +81,10 @@ static cx_status use_all(cx_governor_task *t, const cx_texts *scopes, bool *out,
     cx_json_put_quoted_strs(&payload, "scopes", scopes->items, scopes->count);
     CX_TRY(cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_HUMAN_APPROVAL_COMPLETED, &payload, err));
     *out = true;
-    return keep_grants(m, scopes, err);
+    return store_granted_scopes(m, scopes, err);
 }
 
-static void pause_shortly(void)
+static void sleep_poll_interval(void)
 {
     cx_lock pause;
     cx_lock_init(&pause);
@@ -93,7 +94,7 @@ static void pause_shortly(void)
     cx_lock_done(&pause);
 }
 
-static bool said_before(const cx_run_findings *refused, size_t index)
+static bool is_repeated_refusal(const cx_run_findings *refused, size_t index)
 {
     const cx_run_finding *it = &refused->list.items[index];
     for (size_t i = 0; i < index; i++)
@@ -113,7 +114,7 @@ static cx_str last_part(cx_str path)
 }
 
 /* Each file that was refused, once. */
-static cx_status say_refused(cx_governor_task *t, cx_err *err)
+static cx_status write_rejected_approvals(cx_governor_task *t, cx_err *err)
 {
     cx_governor *m = t->m;
     cx_run_findings *refused = &m->approvals.refused;
@@ -121,7 +122,7 @@ static cx_status say_refused(cx_governor_task *t, cx_err *err)
     for (; m->refusals_said < refused->list.count; m->refusals_said++) {
         const cx_run_finding *finding = &refused->list.items[m->refusals_said];
         cx_json_list payload = cx_json_list_begin(&t->arena);
-        if (said_before(refused, m->refusals_said))
+        if (is_repeated_refusal(refused, m->refusals_said))
             continue;
         cx_json_put_quoted(&payload, "file", last_part(finding->where));
         cx_json_put_quoted(&payload, "reason", finding->message);
@@ -137,7 +138,8 @@ static uint64_t wait_seconds(const cx_governor *m)
 }
 
 /* Looks again and again until all is approved, the time is up, or the run is told to end. */
-static cx_status wait_for_all(cx_governor_task *t, const cx_texts *scopes, bool *out, cx_err *err)
+static cx_status wait_for_scopes(cx_governor_task *t, const cx_texts *scopes, bool *out,
+                                 cx_err *err)
 {
     cx_governor *m = t->m;
     uint64_t start = m->io->monotonic_ns(m->io), wait_ns = wait_seconds(m) * UINT64_C(1000000000);
@@ -146,20 +148,20 @@ static cx_status wait_for_all(cx_governor_task *t, const cx_texts *scopes, bool 
         late = m->io->monotonic_ns(m->io) - start >= wait_ns;
         m->approval_context.now_ns = (int64_t)m->io->wall_ns(m->io);
         CX_TRY(cx_run_approvals_add_folder(&m->approvals, err));
-        if (all_there(m, scopes))
-            CX_TRY(use_all(t, scopes, out, err));
+        if (has_all_scopes(m, scopes))
+            CX_TRY(use_approvals(t, scopes, out, err));
         if (!*out && !late) {
             cx_governor_leave(m); /* other parts go on meanwhile */
-            pause_shortly();
+            sleep_poll_interval();
             cx_governor_enter(m);
         }
     }
-    return *out ? CX_SUCCESS : say_refused(t, err);
+    return *out ? CX_SUCCESS : write_rejected_approvals(t, err);
 }
 
 bool cx_governor_may_be_approved(cx_governor *m, const cx_texts *scopes)
 {
-    return wait_seconds(m) != 0 || all_there(m, scopes);
+    return wait_seconds(m) != 0 || has_all_scopes(m, scopes);
 }
 
 cx_status cx_task_ask_approval(cx_governor_task *t, const cx_texts *scopes, bool *out_granted,
@@ -174,7 +176,7 @@ cx_status cx_task_ask_approval(cx_governor_task *t, const cx_texts *scopes, bool
                                        &m->contract_sha256, wait_seconds(m), &t->arena, &wanted,
                                        err));
     CX_TRY(cx_task_event_json(t, CX_RUN_INFO, CX_RUN_EVENT_HUMAN_APPROVAL_REQUIRED, &wanted, err));
-    CX_TRY(wait_for_all(t, scopes, out_granted, err));
+    CX_TRY(wait_for_scopes(t, scopes, out_granted, err));
     if (*out_granted)
         return CX_SUCCESS;
     cx_json_put_uint(&payload, "waited_sec",

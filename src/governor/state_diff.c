@@ -28,7 +28,8 @@ static cx_diff_phase phase_of(const char *phase)
     return strcmp(phase, "after_review") == 0 ? CX_DIFF_REVIEW : CX_DIFF_TESTS;
 }
 
-static cx_status judge(cx_governor_task *t, const char *phase, cx_diff_report *out, cx_err *err)
+static cx_status run_diff_gate(cx_governor_task *t, const char *phase, cx_diff_report *out,
+                               cx_err *err)
 {
     cx_governor *m = t->m;
     cx_texts binary = {NULL, 0};
@@ -83,7 +84,7 @@ static cx_status violations_json(cx_governor_task *t, const cx_run_findings *fin
 }
 
 /* The same violation seen in several views is one. */
-static void drop_doubles(cx_texts *texts)
+static void drop_duplicates(cx_texts *texts)
 {
     cx_str *items = (cx_str *)(uintptr_t)texts->items;
     size_t kept = 0;
@@ -118,7 +119,7 @@ static cx_status write_result(cx_governor_task *t, const char *phase, const cx_d
 
 /* --- commits of the agent --------------------------------------------------------------------- */
 
-static cx_status take_objects(cx_governor_task *t, cx_err *err)
+static cx_status import_agent_objects(cx_governor_task *t, cx_err *err)
 {
     if (t->spec_git.object_dir == NULL)
         return CX_SUCCESS;
@@ -203,7 +204,7 @@ static const char *strategy_name(cx_contract_rollback rollback)
 }
 
 /* §15: what cannot be verified is a fault, and is said. */
-static cx_status roll_back(cx_governor_task *t, cx_err *err)
+static cx_status roll_back_worktree(cx_governor_task *t, cx_err *err)
 {
     cx_governor *m = t->m;
     cx_rollback_report report = {false, {NULL, 0}, {.size = 0}};
@@ -305,17 +306,17 @@ static cx_status check_overrides(cx_governor_task *t, cx_err *err)
         CX_TRY(cx_task_refuse(t, CX_GATE_POLICY, "override_file", true, &scopes, err));
         t->policy_gate.violations = t->violations.items;
         t->policy_gate.violation_count = t->violations.count;
-        return roll_back(t, err);
+        return roll_back_worktree(t, err);
     }
     return CX_SUCCESS;
 }
 
 /* --- the gate --------------------------------------------------------------------------------- */
 
-static cx_status take_report(cx_governor_task *t, const char *phase, cx_err *err)
+static cx_status read_diff_report(cx_governor_task *t, const char *phase, cx_err *err)
 {
     cx_diff_report report;
-    CX_TRY(judge(t, phase, &report, err));
+    CX_TRY(run_diff_gate(t, phase, &report, err));
     if (t->has_diff)
         cx_diff_report_done(&t->diff);
     t->diff = report;
@@ -328,12 +329,12 @@ cx_status cx_task_judge_diff(cx_governor_task *t, const char *phase, cx_err *err
 {
     cx_texts violations;
     t->gate = CX_GATE_DIFF;
-    CX_TRY(take_objects(t, err));
-    CX_TRY(take_report(t, phase, err));
+    CX_TRY(import_agent_objects(t, err));
+    CX_TRY(read_diff_report(t, phase, err));
     if (phase == NULL)
         CX_TRY(publish_head(t, err));
     CX_TRY(cx_findings_texts(&t->diff.findings, &t->arena, &violations, err));
-    drop_doubles(&violations);
+    drop_duplicates(&violations);
     if (phase == NULL)
         CX_TRY(cx_task_write_patch(t, err));
     /* After the review the reviewer gate has the word; this look speaks up only to refuse. */
@@ -344,5 +345,5 @@ cx_status cx_task_judge_diff(cx_governor_task *t, const char *phase, cx_err *err
         return phase == NULL ? check_overrides(t, err) : CX_SUCCESS;
     const char *reason = reason_of(&t->diff.findings);
     CX_TRY(cx_task_refuse(t, CX_GATE_DIFF, reason, true, &violations, err));
-    return roll_back(t, err);
+    return roll_back_worktree(t, err);
 }

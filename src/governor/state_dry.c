@@ -17,7 +17,7 @@ static void put_texts_gate(cx_json_list *gates, cx_arena *arena, const char *nam
         cx_json_list_put(gates, cx_str_z(name), value);
 }
 
-static cx_status judge_policy(cx_governor *m, cx_arena *arena, cx_texts *out, cx_err *err)
+static cx_status check_policy(cx_governor *m, cx_arena *arena, cx_texts *out, cx_err *err)
 {
     cx_run_findings findings;
     cx_run_findings_init(&findings, arena);
@@ -29,7 +29,7 @@ static cx_status judge_policy(cx_governor *m, cx_arena *arena, cx_texts *out, cx
     return status;
 }
 
-static cx_texts one_text(cx_arena *arena, const char *text)
+static cx_texts list_of_one(cx_arena *arena, const char *text)
 {
     cx_str *item = CX_ARENA_NEW(arena, cx_str);
     if (text == NULL || item == NULL)
@@ -38,7 +38,7 @@ static cx_texts one_text(cx_arena *arena, const char *text)
     return (cx_texts){item, 1};
 }
 
-static cx_status judge_tools(cx_governor *m, cx_arena *arena, cx_texts *out, cx_err *err)
+static cx_status check_tools(cx_governor *m, cx_arena *arena, cx_texts *out, cx_err *err)
 {
     cx_run_tool_verdict verdict;
     CX_TRY(cx_run_gate_mcp(m->policy.mcp_allow, m->policy.mcp_deny,
@@ -61,18 +61,18 @@ static cx_status put_gates(cx_governor *m, cx_arena *arena, cx_json_list *out, b
                       .settings = &m->runner_settings,
                       .arena = arena};
     bool needs = cx_run_task_needs_network(&m->contract, m->runner_config);
-    CX_TRY(judge_policy(m, arena, &policy, err));
-    CX_TRY(judge_tools(m, arena, &tools, err));
+    CX_TRY(check_policy(m, arena, &policy, err));
+    CX_TRY(check_tools(m, arena, &tools, err));
     CX_TRY(cx_ahead_runner(&ahead, &reason, &runner, err));
     CX_TRY(cx_ahead_integrated(&ahead, &integrated, err));
     CX_TRY(cx_ahead_runner_argv(&ahead, &argv, err));
     CX_TRY(cx_ahead_tests(&ahead, &tests, err));
     cx_texts network =
-        one_text(arena, cx_run_gate_network(m->contract.permissions.network, needs, false));
-    cx_texts sampling = one_text(arena, cx_run_sampling_requested(m->contract.permissions.mcp_tools)
-                                            ? "approval_missing"
-                                            : NULL);
-    cx_texts concurrency = one_text(
+        list_of_one(arena, cx_run_gate_network(m->contract.permissions.network, needs, false));
+    cx_texts sampling = list_of_one(
+        arena,
+        cx_run_sampling_requested(m->contract.permissions.mcp_tools) ? "approval_missing" : NULL);
+    cx_texts concurrency = list_of_one(
         arena, cx_run_gate_concurrency(m->policy.config.mcp_concurrency) ? NULL : "unknown_mode");
     put_texts_gate(&gates, arena, "policy", &policy);
     put_texts_gate(&gates, arena, "runner", &runner);
@@ -91,7 +91,8 @@ static cx_status put_gates(cx_governor *m, cx_arena *arena, cx_json_list *out, b
     return CX_SUCCESS;
 }
 
-static cx_status describe(cx_governor *m, cx_arena *arena, cx_json *out, bool *allow, cx_err *err)
+static cx_status describe_contract(cx_governor *m, cx_arena *arena, cx_json *out, bool *allow,
+                                   cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(arena);
     cx_json errors, role;
@@ -126,7 +127,7 @@ cx_status cx_run_dry(const cx_run_options *options, cx_arena *arena, cx_json *ou
     if (!cx_failed(status) && m.contract_ok)
         status = cx_governor_choose_runner(&m, err);
     if (!cx_failed(status))
-        status = describe(&m, arena, out, out_allow, err);
+        status = describe_contract(&m, arena, out, out_allow, err);
     cx_governor_close(&m);
     return status;
 }

@@ -28,8 +28,8 @@ static cx_status ref_of(cx_governor_task *t, const char *path, cx_run_ref *out, 
 }
 
 /* Path of a mirror: "<folder>/<task><rest>". */
-static cx_status mirror(cx_governor_task *t, const char *folder, const char *rest, cx_str *out,
-                        cx_err *err)
+static cx_status copy_report(cx_governor_task *t, const char *folder, const char *rest, cx_str *out,
+                             cx_err *err)
 {
     *out = cx_arena_printf(&t->arena, "%s/%.*s%s", folder, (int)t->id.size, t->id.data, rest);
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
@@ -46,7 +46,7 @@ static cx_status write_document(cx_governor_task *t, const char *path, const cha
         CX_TRY(cx_run_file_write_json(t->m->run, cx_str_z(path), &masked, err));
     if (folder == NULL)
         return CX_SUCCESS;
-    CX_TRY(mirror(t, folder, rest, &other, err));
+    CX_TRY(copy_report(t, folder, rest, &other, err));
     return cx_run_file_write_json(t->m->run, other, &masked, err);
 }
 
@@ -64,9 +64,9 @@ cx_status cx_task_write_session(cx_governor_task *t, cx_err *err)
     cx_run *run = t->m->run;
     cx_str events, transcript, thread;
     cx_buf text;
-    CX_TRY(mirror(t, "codex", "/events.jsonl", &events, err));
-    CX_TRY(mirror(t, "codex", "/transcript.md", &transcript, err));
-    CX_TRY(mirror(t, "codex", "/thread_id.txt", &thread, err));
+    CX_TRY(copy_report(t, "codex", "/events.jsonl", &events, err));
+    CX_TRY(copy_report(t, "codex", "/transcript.md", &transcript, err));
+    CX_TRY(copy_report(t, "codex", "/thread_id.txt", &thread, err));
     CX_TRY(cx_run_file_write(run, events, cx_buf_bytes(&t->session), err));
     cx_buf_init(&text, t->m->alloc);
     cx_buf_printf(&text, "# %.*s\n\n", (int)t->id.size, t->id.data);
@@ -99,8 +99,8 @@ static cx_status write_always(cx_governor_task *t, cx_err *err)
     cx_str list = cx_task_file(t, "diff_name_only.txt");
     cx_str where = t->worktree_ref.size == 0 ? CX_STR("none") : t->worktree_ref;
     cx_str line = cx_arena_printf(&t->arena, "%.*s\n", (int)where.size, where.data);
-    CX_TRY(mirror(t, "results", "/patch.diff", &result, err));
-    CX_TRY(mirror(t, "patches", ".diff", &flat, err));
+    CX_TRY(copy_report(t, "results", "/patch.diff", &result, err));
+    CX_TRY(copy_report(t, "patches", ".diff", &flat, err));
     if (line.data == NULL || list.data == NULL)
         return cx_fail_nomem(err);
     if (t->part) {
@@ -355,7 +355,7 @@ static void add_note(cx_governor *m, const cx_digest *manifest)
 
 /* --- the outcome ------------------------------------------------------------------------------ */
 
-static cx_str kept(cx_arena *arena, cx_str text)
+static cx_str copied(cx_arena *arena, cx_str text)
 {
     return text.size == 0 ? CX_STR("") : cx_arena_copy_str(arena, text);
 }
@@ -364,7 +364,7 @@ static cx_status violations_json(const cx_texts *texts, cx_arena *arena, cx_json
 {
     cx_json_list array = cx_json_list_begin(arena);
     for (size_t i = 0; i < texts->count; i++)
-        cx_json_list_add(&array, cx_json_make_str(kept(arena, texts->items[i])));
+        cx_json_list_add(&array, cx_json_make_str(copied(arena, texts->items[i])));
     return cx_json_list_end_array(&array, out, err);
 }
 
@@ -381,7 +381,7 @@ static cx_status outcome_without_run(cx_governor *m, cx_run_outcome *out, cx_are
                             .reason = CX_STR("task_id_unusable")};
     for (size_t i = 0; i < m->findings.list.count && out->hint.size == 0; i++)
         if (!m->findings.list.items[i].informs)
-            out->hint = kept(arena, m->findings.list.items[i].message);
+            out->hint = copied(arena, m->findings.list.items[i].message);
     return violations_json(&texts, arena, &out->violations, err);
 }
 
@@ -401,28 +401,28 @@ static cx_status fill_outcome(cx_governor *m, const cx_run_sealed *sealed, cx_ru
     CX_TRY(ref_of(t, "patch.diff", &patch, err));
     *out = (cx_run_outcome){
         .exit_code = t->refused ? CX_RUN_EXIT_REJECTED : 0,
-        .run_id = kept(arena, cx_run_id(m->run)),
-        .task_id = kept(arena, t->id),
+        .run_id = copied(arena, cx_run_id(m->run)),
+        .task_id = copied(arena, t->id),
         .status = cx_str_z(cx_run_status_name(t->refused ? CX_RUN_FAILURE : CX_RUN_SUCCESS)),
         .task_status = cx_str_z(cx_run_task_status_name(status_of(t))),
         .failed_gate = t->refused ? cx_str_z(cx_gate_name(t->failed)) : CX_STR(""),
-        .reason = t->refused ? kept(arena, t->reason) : CX_STR(""),
-        .hint = t->refused ? kept(arena, t->hint) : CX_STR(""),
+        .reason = t->refused ? copied(arena, t->reason) : CX_STR(""),
+        .hint = t->refused ? copied(arena, t->hint) : CX_STR(""),
         .attempts = turns_of(m),
-        .baseline_commit = kept(arena, m->baseline),
-        .final_commit = kept(arena, final_commit(t, m->arena)),
+        .baseline_commit = copied(arena, m->baseline),
+        .final_commit = copied(arena, final_commit(t, m->arena)),
         .patch_sha256 = cx_digest_text(&patch.sha256, arena),
         .manifest_sha256 = cx_digest_text(&sealed->manifest_sha256, arena),
         .sealed = sealed->in_ledger,
         .seal_index = sealed->index,
-        .merged = kept(arena, t->merged_kind),
-        .bundle = kept(arena, cx_str_z(cx_run_folder(m->run))),
+        .merged = copied(arena, t->merged_kind),
+        .bundle = copied(arena, cx_str_z(cx_run_folder(m->run))),
     };
     return violations_json(&t->violations, arena, &out->violations, err);
 }
 
 /* The last line of events.jsonl, for those who follow. */
-static cx_status show_last_event(cx_governor *m, cx_err *err)
+static cx_status report_last_event(cx_governor *m, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, m->alloc);
@@ -440,13 +440,13 @@ static cx_status show_last_event(cx_governor *m, cx_err *err)
     return status;
 }
 
-static cx_status finish(cx_governor *m, cx_run_status status, const cx_run_ref **out,
-                        size_t *out_count, cx_err *err)
+static cx_status finish_run(cx_governor *m, cx_run_status status, const cx_run_ref **out,
+                            size_t *out_count, cx_err *err)
 {
     int code = status == CX_RUN_SUCCESS ? 0 : CX_RUN_EXIT_REJECTED;
     CX_TRY(cx_run_finish(m->run, status, code, m->arena, out, out_count, err));
     if (m->options->progress != NULL)
-        CX_TRY(show_last_event(m, err));
+        CX_TRY(report_last_event(m, err));
     cx_governor_fault(m);
     return CX_SUCCESS;
 }
@@ -475,7 +475,7 @@ cx_status cx_governor_end(cx_governor *m, cx_run_outcome *out, cx_arena *arena, 
         CX_TRY(write_reports(&m->tasks[i], err));
     }
     CX_TRY(write_meta(m, err));
-    CX_TRY(finish(m, status, &files, &file_count, err));
+    CX_TRY(finish_run(m, status, &files, &file_count, err));
     CX_TRY(make_manifest(m, status, files, file_count, &manifest, err));
     cx_run_seal_facts seal = {.task_id = t->id,
                               .status = status,

@@ -44,7 +44,8 @@ static cx_status write_reclaimed(cx_governor_task *t, const cx_run_lock_result *
     return CX_SUCCESS;
 }
 
-static cx_status refuse_lock(cx_governor_task *t, const cx_run_lock_result *result, cx_err *err)
+static cx_status write_lock_refusal(cx_governor_task *t, const cx_run_lock_result *result,
+                                    cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
     bool invalid = result->invalid_count != 0;
@@ -69,7 +70,7 @@ static cx_status refuse_lock(cx_governor_task *t, const cx_run_lock_result *resu
     return cx_task_refuse(t, CX_GATE_LOCK, reason, false, &texts, err);
 }
 
-static cx_status take_locks(cx_governor_task *t, cx_err *err)
+static cx_status acquire_locks(cx_governor_task *t, cx_err *err)
 {
     cx_governor *m = t->m;
     cx_run_lock_result result;
@@ -86,7 +87,7 @@ static cx_status take_locks(cx_governor_task *t, cx_err *err)
     CX_TRY(cx_run_lock_acquire(&m->store, &request, &t->arena, &result, err));
     CX_TRY(write_reclaimed(t, &result, err));
     if (!result.ok)
-        return refuse_lock(t, &result, err);
+        return write_lock_refusal(t, &result, err);
     t->has_locks = true;
     if (!m->keeping) {
         CX_TRY(cx_run_lock_keep(&m->keeper, &m->store, cx_run_id(m->run), 0, ttl, err));
@@ -116,7 +117,7 @@ static cx_status open_runner(cx_governor_task *t, cx_err *err)
     return cx_runner_open(&t->settings, m->alloc, m->io, &t->runner, err);
 }
 
-static cx_status say_selected(cx_governor_task *t, cx_err *err)
+static cx_status write_runner_selected(cx_governor_task *t, cx_err *err)
 {
     const cx_runner_settings *settings = &t->settings;
     cx_json_list payload = cx_json_list_begin(&t->arena);
@@ -210,7 +211,7 @@ static cx_status show_repository(cx_governor_task *t, cx_err *err)
  * Git in the sandbox: the repository is read-only, and where the agent must write lie copies of its
  * own.  Without mounts a copy cannot lie over another place: then git can look, and change nothing.
  */
-static cx_status make_git(cx_governor_task *t, cx_err *err)
+static cx_status make_git_view(cx_governor_task *t, cx_err *err)
 {
     cx_governor *m = t->m;
     /* The spec outlives the worktree: meta.json names its environment. */
@@ -239,7 +240,7 @@ static cx_status make_git(cx_governor_task *t, cx_err *err)
 }
 
 /* What the agent's processes may see and do; the tests have a spec of their own. */
-static cx_status make_spec(cx_governor_task *t, cx_err *err)
+static cx_status make_sandbox_spec(cx_governor_task *t, cx_err *err)
 {
     cx_governor *m = t->m;
     cx_str run = cx_arena_copy_str(&t->arena, cx_run_id(m->run));
@@ -264,14 +265,14 @@ static cx_status make_spec(cx_governor_task *t, cx_err *err)
     t->spec.may_miss = m->degraded ? m->box->missing : 0;
     t->spec.unconfined = m->unconfined;
     t->spec.cancel = m->options->cancel;
-    return make_git(t, err);
+    return make_git_view(t, err);
 }
 
 cx_status cx_task_enter(cx_governor_task *t, cx_err *err)
 {
     static cx_governor_step *const steps[] = {
         add_worktree,
-        take_locks,
+        acquire_locks,
         make_scratch,
         open_runner,
         cx_gate_integrated,
@@ -281,8 +282,8 @@ cx_status cx_task_enter(cx_governor_task *t, cx_err *err)
         cx_gate_sampling_check,
         cx_gate_sandbox,
         cx_task_worker_codex_home,
-        make_spec,
-        say_selected,
+        make_sandbox_spec,
+        write_runner_selected,
         cx_gate_runner_argv,
         cx_gate_test_programs,
     };

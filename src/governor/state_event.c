@@ -25,7 +25,7 @@ void cx_governor_fault(cx_governor *m)
         abort();
 }
 
-static cx_status hold_event(cx_governor *m, const cx_run_event *event, cx_err *err)
+static cx_status defer_event(cx_governor *m, const cx_run_event *event, cx_err *err)
 {
     cx_held_event *held = CX_ARENA_NEW(m->arena, cx_held_event);
     if (held == NULL)
@@ -46,7 +46,7 @@ static cx_status write_event(cx_governor *m, const cx_run_event *event, cx_err *
     cx_str line;
     CX_DEBUG_ASSERT(cx_run_event_type_has_level(event->type, event->level));
     if (m->holding)
-        return hold_event(m, event, err);
+        return defer_event(m, event, err);
     if (m->broken)
         return cx_fail(err, CX_E_IO, "an earlier event could not be written");
     cx_status status = cx_run_event_append(m->run, event, &line, err);

@@ -120,7 +120,7 @@ cx_status cx_task_check_policy(cx_governor_task *t, const cx_contract *contract,
     return status;
 }
 
-static cx_status take_contract(cx_governor_task *t, cx_str given, cx_err *err)
+static cx_status use_fix_contract(cx_governor_task *t, cx_str given, cx_err *err)
 {
     cx_contract contract;
     cx_texts faults = {NULL, 0};
@@ -154,7 +154,7 @@ static void wait_backoff(cx_governor_task *t, uint32_t seconds)
 }
 
 /* The gate that failed has said so already; this ends the task. */
-static cx_status exhausted(cx_governor_task *t, cx_err *err)
+static cx_status end_fix_loop(cx_governor_task *t, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
     bool tests = t->tests_gate.reached && !t->tests_gate.passed;
@@ -165,7 +165,7 @@ static cx_status exhausted(cx_governor_task *t, cx_err *err)
     return cx_task_event(t, CX_RUN_ERROR, CX_RUN_EVENT_FIX_LOOP_EXHAUSTED, &payload, err);
 }
 
-static cx_status say_triggered(cx_governor_task *t, cx_str path, cx_err *err)
+static cx_status write_fix_triggered(cx_governor_task *t, cx_str path, cx_err *err)
 {
     cx_digest digest = cx_digest_of(cx_str_bytes(t->contract_text));
     cx_json_list payload = cx_json_list_begin(&t->arena);
@@ -194,7 +194,7 @@ cx_status cx_lattice_view_fix(cx_governor_task *t, cx_err *err)
     uint32_t next = t->attempt + 1;
     t->gate = CX_GATE_FIX_LOOP;
     if (t->plans || next > t->contract.max_retries) /* parts have loops of their own */
-        return exhausted(t, err);
+        return end_fix_loop(t, err);
     wait_backoff(t, t->contract.retry_backoff_sec);
     cx_buf_init(&text, t->m->alloc);
     cx_status status = next_contract(t, next, &id, &text, err);
@@ -205,12 +205,12 @@ cx_status cx_lattice_view_fix(cx_governor_task *t, cx_err *err)
     cx_str path = cx_arena_printf(&t->arena, "tasks/%.*s.json", (int)id.size, id.data);
     if (given.data == NULL || path.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(take_contract(t, given, err));
+    CX_TRY(use_fix_contract(t, given, err));
     if (t->refused)
         return CX_SUCCESS;
     CX_TRY(cx_run_file_write(t->m->run, path, cx_str_bytes(t->contract_text), err));
     t->attempt = next;
-    CX_TRY(say_triggered(t, path, err));
+    CX_TRY(write_fix_triggered(t, path, err));
     forget_verdicts(t);
     cx_task_go(t, CX_WHY_FIX);
     return CX_SUCCESS;

@@ -7,8 +7,8 @@
 #include "command/api.h"
 #include "governor/state_internal.h"
 
-static cx_status refuse_one(cx_governor_task *t, cx_gate_id gate, const char *reason,
-                            const cx_texts *violations, cx_err *err)
+static cx_status refuse_gate(cx_governor_task *t, cx_gate_id gate, const char *reason,
+                             const cx_texts *violations, cx_err *err)
 {
     return cx_task_refuse(t, gate, reason, true, violations, err);
 }
@@ -35,7 +35,7 @@ cx_status cx_gate_integrated(cx_governor_task *t, cx_err *err)
                               faults.count == 0 ? NULL : &faults, err));
     return faults.count == 0
                ? CX_SUCCESS
-               : refuse_one(t, CX_GATE_INTEGRATED, "tool_not_integrated", &faults, err);
+               : refuse_gate(t, CX_GATE_INTEGRATED, "tool_not_integrated", &faults, err);
 }
 
 /* --- concurrency, network, MCP, sampling ------------------------------------------------------ */
@@ -49,7 +49,7 @@ cx_status cx_gate_concurrency_check(cx_governor_task *t, cx_err *err)
     CX_TRY(cx_task_gate_event(t, CX_RUN_EVENT_MCP_CONCURRENCY_CHECK, passed,
                               passed ? NULL : &violations, err));
     return passed ? CX_SUCCESS
-                  : refuse_one(t, CX_GATE_CONCURRENCY, "unknown_mode", &violations, err);
+                  : refuse_gate(t, CX_GATE_CONCURRENCY, "unknown_mode", &violations, err);
 }
 
 cx_status cx_gate_network_check(cx_governor_task *t, cx_err *err)
@@ -70,7 +70,7 @@ cx_status cx_gate_network_check(cx_governor_task *t, cx_err *err)
     CX_TRY(cx_task_gate_event(t, CX_RUN_EVENT_NETWORK_GATE_RESULT, fault == NULL,
                               fault == NULL ? NULL : &violations, err));
     if (fault != NULL)
-        return refuse_one(t, CX_GATE_NETWORK, fault, &violations, err);
+        return refuse_gate(t, CX_GATE_NETWORK, fault, &violations, err);
     t->network_on = t->contract.network == CX_NETWORK_ALLOW ||
                     (t->contract.network == CX_NETWORK_ON_REQUEST && granted);
     return CX_SUCCESS;
@@ -115,7 +115,7 @@ cx_status cx_gate_mcp_check(cx_governor_task *t, cx_err *err)
     bool passed = tools.ok && set.ok;
     CX_TRY(cx_task_gate_event(t, CX_RUN_EVENT_MCP_TOOL_GATE_RESULT, passed, passed ? NULL : &faults,
                               err));
-    return passed ? CX_SUCCESS : refuse_one(t, CX_GATE_MCP, "tool_not_allowed", &faults, err);
+    return passed ? CX_SUCCESS : refuse_gate(t, CX_GATE_MCP, "tool_not_allowed", &faults, err);
 }
 
 cx_status cx_gate_sampling_check(cx_governor_task *t, cx_err *err)
@@ -130,7 +130,7 @@ cx_status cx_gate_sampling_check(cx_governor_task *t, cx_err *err)
     bool passed = !asked || granted;
     CX_TRY(cx_task_gate_event(t, CX_RUN_EVENT_MCP_SAMPLING_GATE_RESULT, passed,
                               passed ? NULL : &scopes, err));
-    return passed ? CX_SUCCESS : refuse_one(t, CX_GATE_SAMPLING, "approval_missing", &scopes, err);
+    return passed ? CX_SUCCESS : refuse_gate(t, CX_GATE_SAMPLING, "approval_missing", &scopes, err);
 }
 
 /* --- sandbox ---------------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ static cx_status box_options(cx_governor *m, cx_arena *arena, cx_sandbox_options
     return CX_SUCCESS;
 }
 
-static void try_box(void *arg)
+static void try_sandbox(void *arg)
 {
     cx_governor_trial *trial = arg;
     trial->status = cx_sandbox_open(&trial->options, &trial->box, &trial->err);
@@ -195,7 +195,7 @@ void cx_governor_begin_trial(cx_governor *m)
     cx_governor_trial *trial = &m->trial;
     if (m->box == NULL && !trial->running &&
         !cx_failed(box_options(m, m->arena, &trial->options, NULL)))
-        trial->running = cx_thread_start(&trial->thread, try_box, trial);
+        trial->running = cx_thread_start(&trial->thread, try_sandbox, trial);
 }
 
 void cx_governor_end_trial(cx_governor *m)
@@ -245,7 +245,7 @@ static cx_status missing_layers(cx_governor_task *t, cx_texts *out, cx_err *err)
 }
 
 /* What the agent of a danger-full-access run gets: nothing of the box, and so the network, too. */
-static cx_status describe_no_box(cx_governor_task *t, cx_json *out, cx_err *err)
+static cx_status write_no_sandbox_event(cx_governor_task *t, cx_json *out, cx_err *err)
 {
     cx_json_list object = cx_json_list_begin(&t->arena), list = cx_json_list_begin(&t->arena);
     cx_json layers, missing;
@@ -270,14 +270,14 @@ static cx_status describe_no_box(cx_governor_task *t, cx_json *out, cx_err *err)
     return cx_json_list_end_object(&object, out, err);
 }
 
-static cx_status describe_box(cx_governor_task *t, cx_err *err)
+static cx_status write_sandbox_event(cx_governor_task *t, cx_err *err)
 {
     cx_json described;
     cx_str path = cx_task_file(t, "artifacts/sandbox_report.json");
     if (path.data == NULL)
         return cx_fail_nomem(err);
     if (t->m->unconfined)
-        CX_TRY(describe_no_box(t, &described, err));
+        CX_TRY(write_no_sandbox_event(t, &described, err));
     else
         CX_TRY(cx_sandbox_describe(t->m->box, t->network_on, &t->arena, &described, err));
     CX_TRY(cx_run_file_write_json(t->m->run, path, &described, err));
@@ -317,7 +317,7 @@ cx_status cx_gate_sandbox(cx_governor_task *t, cx_err *err)
         CX_TRY(cx_governor_open_box(m, m->arena, err));
     CX_TRY(check_unconfined(t, err));
     if (m->box->missing == 0)
-        return describe_box(t, err);
+        return write_sandbox_event(t, err);
     /* Also of an agent without a sandbox: review and tests have theirs. */
     CX_TRY(missing_layers(t, &missing, err));
     if (m->options->allow_degraded_sandbox)
@@ -327,12 +327,13 @@ cx_status cx_gate_sandbox(cx_governor_task *t, cx_err *err)
     m->degraded = true;
     if (!m->unconfined)
         m->notes = CX_STR("sandbox degraded");
-    return describe_box(t, err);
+    return write_sandbox_event(t, err);
 }
 
 /* --- the runner's own argv -------------------------------------------------------------------- */
 
-static cx_status look_script(void *arg, cx_str path, cx_str plain, cx_run_script *out, cx_err *err)
+static cx_status read_baseline_script(void *arg, cx_str path, cx_str plain, cx_run_script *out,
+                                      cx_err *err)
 {
     (void)path;
     return cx_task_look_script(arg, plain, out, err);
@@ -354,7 +355,7 @@ cx_status cx_task_judge_argv(cx_governor_task *t, const cx_runner *runner, bool 
     cx_run_command_options options = {.rules = &rules,
                                       .network_policy = network ? CX_STR("allow") : CX_STR("deny"),
                                       .worktree = t->worktree.path,
-                                      .script = look_script,
+                                      .script = read_baseline_script,
                                       .script_arg = t,
                                       .trust = &trust};
     CX_TRY(cx_run_argv_judge(&options, &argv, &t->arena, out, err));

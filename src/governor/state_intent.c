@@ -75,7 +75,7 @@ static cx_status choose_planner(cx_governor *m, cx_err *err)
 }
 
 /* The registry's row of the role: what it may do at most. */
-static const cx_run_agent *row_of(const cx_governor *m)
+static const cx_run_agent *registry_row_of(const cx_governor *m)
 {
     for (size_t i = 0; i < m->policy.agent_count; i++)
         if (m->policy.agents[i].role == CX_ROLE_PM)
@@ -87,7 +87,7 @@ static cx_status make_task(cx_planner *p, cx_err *err)
 {
     cx_governor *m = p->m;
     cx_str intent = m->options->intent;
-    const cx_run_agent *row = row_of(m);
+    const cx_run_agent *row = registry_row_of(m);
     cx_digest digest = cx_digest_of(cx_str_bytes(intent));
     cx_str hex = cx_digest_text(&digest, m->arena);
     cx_governor_task *t = CX_ARENA_NEW(m->arena, cx_governor_task);
@@ -166,8 +166,8 @@ static cx_status open_checkout(cx_planner *p, cx_err *err)
 
 /* --- gates of §13 that do not need a contract ------------------------------------------------- */
 
-static cx_status refuse(cx_planner *p, cx_gate_id gate, const char *reason, const char *why,
-                        cx_err *err)
+static cx_status refuse_planner(cx_planner *p, cx_gate_id gate, const char *reason, const char *why,
+                                cx_err *err)
 {
     cx_str text = cx_str_z(why == NULL ? "" : why);
     cx_texts violations = {&text, 1};
@@ -184,7 +184,7 @@ static cx_status open_runner(cx_planner *p, cx_err *err)
     p->t->gate = CX_GATE_RUNNER;
     /* Decision 0018. */
     if (exec && m->policy.config.mcp_only && !m->options->diagnostic)
-        return refuse(p, CX_GATE_RUNNER, "mcp_only", "the runner of role PM is exec", err);
+        return refuse_planner(p, CX_GATE_RUNNER, "mcp_only", "the runner of role PM is exec", err);
     m->pm_diagnostic = exec && m->options->diagnostic;
     CX_TRY(cx_runner_open(&m->runner_settings, m->alloc, m->io, &p->t->runner, err));
     cx_json_put_quoted(&payload, "runner", m->runner_settings.name);
@@ -200,9 +200,9 @@ static cx_status gate_network(cx_planner *p, cx_err *err)
     bool needs = p->m->runner_settings.network;
     const char *fault = cx_run_gate_network(t->contract.permissions.network, needs, false);
     if (fault != NULL)
-        return refuse(p, CX_GATE_NETWORK, fault,
-                      "its runner needs the network, which agent_registry.json does not allow PM",
-                      err);
+        return refuse_planner(
+            p, CX_GATE_NETWORK, fault,
+            "its runner needs the network, which agent_registry.json does not allow PM", err);
     t->network_on = needs;
     return CX_SUCCESS;
 }
@@ -215,8 +215,8 @@ static cx_status gate_tools(cx_planner *p, cx_err *err)
     CX_TRY(cx_run_gate_mcp(p->m->policy.mcp_allow, p->m->policy.mcp_deny, tools, tools,
                            &p->t->arena, &verdict, err));
     if (!verdict.ok)
-        return refuse(p, CX_GATE_MCP, "tool_not_allowed",
-                      "its runner needs a tool that is not allowed", err);
+        return refuse_planner(p, CX_GATE_MCP, "tool_not_allowed",
+                              "its runner needs a tool that is not allowed", err);
     return CX_SUCCESS;
 }
 
@@ -230,8 +230,8 @@ static cx_status gate_sandbox(cx_planner *p, cx_err *err)
     CX_TRY(cx_governor_open_box(m, m->arena, err));
     for (unsigned i = 0; i < CX_SANDBOX_LAYER_COUNT; i++)
         if ((m->box->missing & (1u << i)) != 0)
-            return refuse(p, CX_GATE_SANDBOX, "sandbox_layer_missing",
-                          cx_sandbox_layer_name((cx_sandbox_layer)(1u << i)), err);
+            return refuse_planner(p, CX_GATE_SANDBOX, "sandbox_layer_missing",
+                                  cx_sandbox_layer_name((cx_sandbox_layer)(1u << i)), err);
     t->spec = CX_SANDBOX_SPEC_INIT;
     t->spec.worktree = t->worktree.path;
     t->spec.read_only = true;
@@ -248,7 +248,7 @@ static cx_status gate_sandbox(cx_planner *p, cx_err *err)
 
 /* --- the turn --------------------------------------------------------------------------------- */
 
-static cx_status say_started(cx_planner *p, cx_err *err)
+static cx_status write_runner_started(cx_planner *p, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&p->t->arena);
     cx_json_put_quoted(&payload, "thread_id", p->t->thread_id);
@@ -258,7 +258,7 @@ static cx_status say_started(cx_planner *p, cx_err *err)
     return cx_task_event(p->t, CX_RUN_INFO, CX_RUN_EVENT_RUNNER_STARTED, &payload, err);
 }
 
-static cx_status say_finished(cx_planner *p, const cx_runner_reply *reply, cx_err *err)
+static cx_status write_runner_finished(cx_planner *p, const cx_runner_reply *reply, cx_err *err)
 {
     static const char *const names[] = {"ok", "failed", "timeout", "cancelled", "violation"};
     cx_governor_task *t = p->t;
@@ -275,7 +275,7 @@ static cx_status say_finished(cx_planner *p, const cx_runner_reply *reply, cx_er
         t->aborted = true;
         return cx_task_refuse(t, CX_GATE_INTERRUPTED, "signal", false, NULL, err);
     }
-    return refuse(p, CX_GATE_RUNNER, names[reply->end], reply->message.data, err);
+    return refuse_planner(p, CX_GATE_RUNNER, names[reply->end], reply->message.data, err);
 }
 
 static cx_status make_turn(cx_planner *p, cx_runner_turn *out, cx_err *err)
@@ -310,7 +310,7 @@ static cx_status make_turn(cx_planner *p, cx_runner_turn *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take_turn(cx_planner *p, cx_runner_reply *reply, cx_err *err)
+static cx_status run_planner_turn(cx_planner *p, cx_runner_reply *reply, cx_err *err)
 {
     cx_governor_task *t = p->t;
     cx_runner_turn turn;
@@ -320,7 +320,7 @@ static cx_status take_turn(cx_planner *p, cx_runner_reply *reply, cx_err *err)
     memset(reply, 0, sizeof *reply);
     t->thread_id = cx_arena_copy_str(p->m->arena, t->runner->thread_id);
     CX_TRY(make_turn(p, &turn, err));
-    CX_TRY(say_started(p, err));
+    CX_TRY(write_runner_started(p, err));
     t->blocked = false;
     t->runner_started = true;
     t->turns++;
@@ -333,12 +333,12 @@ static cx_status take_turn(cx_planner *p, cx_runner_reply *reply, cx_err *err)
     }
     if (reply->thread_id.size != 0)
         t->thread_id = cx_arena_copy_str(p->m->arena, reply->thread_id);
-    return say_finished(p, reply, err);
+    return write_runner_finished(p, reply, err);
 }
 
 /* --- the output gate (§6) --------------------------------------------------------------------- */
 
-static cx_status judge_reply(cx_planner *p, cx_str body, cx_texts *faults, cx_err *err)
+static cx_status check_reply(cx_planner *p, cx_str body, cx_texts *faults, cx_err *err)
 {
     cx_governor *m = p->m;
     cx_run_findings findings;
@@ -379,7 +379,7 @@ static cx_status gate_output(cx_planner *p, cx_bytes body, cx_err *err)
         return cx_fail_nomem(err);
     t->gate = CX_GATE_OUTPUT_SCHEMA;
     p->reply = own;
-    CX_TRY(judge_reply(p, own, &faults, err));
+    CX_TRY(check_reply(p, own, &faults, err));
     if (faults.count != 0)
         return cx_task_refuse(t, CX_GATE_OUTPUT_SCHEMA, "reply_not_valid", false, &faults, err);
     m->given = cx_str_bytes(own);
@@ -407,7 +407,7 @@ static cx_status gate_argv(cx_planner *p, cx_err *err)
     return cx_gate_runner_argv(p->t, err);
 }
 
-static cx_status plan(cx_planner *p, cx_err *err)
+static cx_status plan_request(cx_planner *p, cx_err *err)
 {
     static plan_step *const steps[] = {open_checkout, make_folders, open_runner,  gate_integrated,
                                        gate_network,  gate_tools,   gate_sandbox, gate_argv};
@@ -417,12 +417,12 @@ static cx_status plan(cx_planner *p, cx_err *err)
         if (p->t->refused)
             return CX_SUCCESS;
     }
-    CX_TRY(take_turn(p, &reply, err));
+    CX_TRY(run_planner_turn(p, &reply, err));
     return p->t->refused ? CX_SUCCESS : gate_output(p, reply.body, err);
 }
 
 /* Nothing of the planner's is there when others work: its checkout, its folder, its sandbox. */
-static cx_status give_back(cx_planner *p, cx_err *err)
+static cx_status release_planner(cx_planner *p, cx_err *err)
 {
     cx_governor *m = p->m;
     cx_governor_task *t = p->t;
@@ -466,10 +466,10 @@ cx_status cx_governor_plan_intent(cx_governor *m, cx_err *err)
     CX_TRY(cx_governor_begin_bundle(m, p.t->id, err));
     cx_governor_hold_events(m);
     p.started_at = m->created_at;
-    cx_status status = plan(&p, &why);
+    cx_status status = plan_request(&p, &why);
     if (cx_failed(status) && !p.t->refused)
         status = cx_task_refuse_error(p.t, &why, err); /* M1 */
-    cx_status given_back = give_back(&p, &why);
+    cx_status given_back = release_planner(&p, &why);
     if (cx_failed(given_back) && !p.t->refused)
         CX_TRY(cx_task_refuse_error(p.t, &why, err));
     m->holding = false;

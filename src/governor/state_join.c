@@ -23,7 +23,7 @@ typedef struct team {
     cx_err why;
 } team;
 
-static void work(void *arg, unsigned index)
+static void part_worker(void *arg, unsigned index)
 {
     team *w = arg;
     (void)index;
@@ -46,7 +46,7 @@ static cx_status run_parts(cx_governor_task *t, cx_err *err)
     team w = {.m = m, .next = 1};
     unsigned parts = (unsigned)(m->task_count - 1);
     m->shared = true;
-    cx_thread_team(parts < THREADS_MAX ? parts : THREADS_MAX, work, &w);
+    cx_thread_team(parts < THREADS_MAX ? parts : THREADS_MAX, part_worker, &w);
     m->shared = false;
     if (!w.failed)
         return CX_SUCCESS;
@@ -89,8 +89,8 @@ static bool any_refused(const cx_governor *m)
 
 /* --- joining ---------------------------------------------------------------------------------- */
 
-static cx_status say_joined(cx_governor_task *part, cx_str branch, const cx_merge_plan *plan,
-                            cx_err *err)
+static cx_status write_part_joined(cx_governor_task *part, cx_str branch, const cx_merge_plan *plan,
+                                   cx_err *err)
 {
     static const char prefix[] = "refs/heads/";
     char commit[CX_OID_TEXT_SIZE];
@@ -106,8 +106,8 @@ static cx_status say_joined(cx_governor_task *part, cx_str branch, const cx_merg
 }
 
 /* Into the branch of the task, whose work tree follows; nobody else moves that branch. */
-static cx_status join_into(cx_governor_task *t, cx_governor_task *part, const cx_git *checkout,
-                           cx_err *err)
+static cx_status merge_part(cx_governor_task *t, cx_governor_task *part, const cx_git *checkout,
+                            cx_err *err)
 {
     cx_governor *m = t->m;
     cx_merge_plan plan;
@@ -132,35 +132,35 @@ static cx_status join_into(cx_governor_task *t, cx_governor_task *part, const cx
         CX_TRY(cx_run_merge_apply(&options, &plan, &part->arena, err));
     if (plan.kind == CX_MERGE_REFUSED)
         return cx_task_refuse_merge(part, plan.reason, plan.detail, err);
-    return say_joined(part, t->worktree.branch, &plan, err);
+    return write_part_joined(part, t->worktree.branch, &plan, err);
 }
 
 /* The work tree of a task that was split was read-only for its agent: git may use it. */
-static cx_status join(cx_governor_task *t, cx_governor_task *part, cx_err *err)
+static cx_status join_part(cx_governor_task *t, cx_governor_task *part, cx_err *err)
 {
     cx_git *checkout;
     const cx_git_checkout where = {.path = cx_git_worktree(t->worktree.git),
                                    .git_dir = cx_git_dir(t->worktree.git)};
     CX_ASSERT(t->plans && t->spec.read_only);
     CX_TRY(cx_git_open_checkout(t->m->git, &where, &checkout, err));
-    cx_status status = join_into(t, part, checkout, err);
+    cx_status status = merge_part(t, part, checkout, err);
     cx_git_close(checkout);
     return status;
 }
 
 /* S4 to S6 for all, then their merges in task order. */
-static cx_status join_all(cx_governor_task *t, cx_err *err)
+static cx_status join_parts(cx_governor_task *t, cx_err *err)
 {
     cx_governor *m = t->m;
     for (size_t i = 1; i < m->task_count; i++)
         CX_TRY(cx_task_advance(&m->tasks[i], err));
     for (size_t i = 1; i < m->task_count && !any_refused(m); i++)
-        CX_TRY(join(t, &m->tasks[i], err));
+        CX_TRY(join_part(t, &m->tasks[i], err));
     return any_refused(m) ? refuse_split(t, "join_refused", err) : CX_SUCCESS;
 }
 
 /* The branch is the candidate when it is what the diff gate has seen. */
-static cx_status take_join(cx_governor_task *t, cx_err *err)
+static cx_status use_joined_candidate(cx_governor_task *t, cx_err *err)
 {
     cx_oid head, tree;
     t->gate = CX_GATE_CANDIDATE;
@@ -181,12 +181,12 @@ cx_status cx_task_work_parts(cx_governor_task *t, cx_err *err)
     }
     if (any_refused(t->m))
         return refuse_split(t, "part_refused", err);
-    CX_TRY(join_all(t, err));
+    CX_TRY(join_parts(t, err));
     if (!t->refused)
         CX_TRY(cx_task_judge_diff(t, NULL, err));
     if (t->refused)
         return CX_SUCCESS;
-    CX_TRY(take_join(t, err));
+    CX_TRY(use_joined_candidate(t, err));
     cx_task_go(t, CX_WHY_DIFF_PASSED);
     return CX_SUCCESS;
 }

@@ -81,7 +81,7 @@ cx_status cx_task_judge_merge(cx_governor_task *t, const cx_merge_plan *plan, cx
     return CX_SUCCESS;
 }
 
-static cx_status say_applied(cx_governor_task *t, const cx_merge_plan *plan, cx_err *err)
+static cx_status write_merge_applied(cx_governor_task *t, const cx_merge_plan *plan, cx_err *err)
 {
     char commit[CX_OID_TEXT_SIZE];
     cx_json_list payload = cx_json_list_begin(&t->arena);
@@ -110,7 +110,7 @@ static cx_status try_merge(cx_governor_task *t, const cx_merge_options *options,
     if (plan.kind != CX_MERGE_REFUSED)
         CX_TRY(cx_run_merge_apply(options, &plan, &t->arena, err));
     if (plan.kind != CX_MERGE_REFUSED)
-        return say_applied(t, &plan, err);
+        return write_merge_applied(t, &plan, err);
     *out_again = cx_str_is(plan.reason, "moved");
     return *out_again ? CX_SUCCESS : cx_task_refuse_merge(t, plan.reason, plan.detail, err);
 }

@@ -136,7 +136,7 @@ typedef struct policy_verdict {
     const char *reason; /* of the first violation */
 } policy_verdict;
 
-static cx_status judge_policy(cx_governor_task *t, policy_verdict *out, cx_err *err)
+static cx_status evaluate_policy(cx_governor_task *t, policy_verdict *out, cx_err *err)
 {
     cx_governor *m = t->m;
     cx_run_findings findings;
@@ -156,7 +156,8 @@ static cx_status judge_policy(cx_governor_task *t, policy_verdict *out, cx_err *
     return status;
 }
 
-static cx_status write_policy(cx_governor_task *t, const policy_verdict *verdict, cx_err *err)
+static cx_status write_policy_verdict(cx_governor_task *t, const policy_verdict *verdict,
+                                      cx_err *err)
 {
     bool passed = verdict->violations.count == 0;
     t->policy_gate =
@@ -170,13 +171,13 @@ static cx_status check_policy(cx_governor_task *t, cx_err *err)
 {
     policy_verdict verdict;
     bool granted = false;
-    CX_TRY(judge_policy(t, &verdict, err));
-    CX_TRY(write_policy(t, &verdict, err));
+    CX_TRY(evaluate_policy(t, &verdict, err));
+    CX_TRY(write_policy_verdict(t, &verdict, err));
     if (verdict.scopes.count != 0)
         CX_TRY(cx_task_ask_approval(t, &verdict.scopes, &granted, err));
     if (granted) {
-        CX_TRY(judge_policy(t, &verdict, err));
-        CX_TRY(write_policy(t, &verdict, err));
+        CX_TRY(evaluate_policy(t, &verdict, err));
+        CX_TRY(write_policy_verdict(t, &verdict, err));
     }
     if (verdict.violations.count == 0)
         return CX_SUCCESS;

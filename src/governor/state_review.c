@@ -32,7 +32,7 @@ static bool output_is_there(cx_governor_task *t, const cx_contract_output *outpu
     return t->has_reply || t->contract.audit_only; /* report, json: the reply that passed */
 }
 
-static cx_status built_in(cx_governor_task *t, cx_err *err)
+static cx_status review_built_in(cx_governor_task *t, cx_err *err)
 {
     static const char *const evidence[] = {"contract.json", "patch.diff", "diff_name_only.txt"};
     cx_str *found =
@@ -110,8 +110,8 @@ static cx_status review_isolated(cx_governor_task *t, cx_err *err)
     cx_snapshot_options options = {.before = t->snapshot, .agent = cx_task_agent_git(t)};
     CX_TRY(cx_snapshot_take(t->worktree.git, &options, &before, err));
     cx_run_findings_init(&findings, &t->arena);
-    cx_status status =
-        cx_governor_has_reviewer(t->m) ? cx_task_agent_review(t, &findings, err) : built_in(t, err);
+    cx_status status = cx_governor_has_reviewer(t->m) ? cx_task_agent_review(t, &findings, err)
+                                                      : review_built_in(t, err);
     if (!cx_failed(status))
         status = compare_with(t, before, &findings, err);
     if (!cx_failed(status))
@@ -137,7 +137,7 @@ static cx_status write_verdict(cx_governor_task *t, cx_err *err)
                          &payload, err);
 }
 
-static cx_status keep_failure(cx_governor_task *t, cx_err *err)
+static cx_status store_failed_review(cx_governor_task *t, cx_err *err)
 {
     cx_json failed;
     cx_str path = cx_arena_printf(&t->arena, "artifacts/review_failed_attempt_%u.json", t->attempt);
@@ -191,7 +191,7 @@ cx_status cx_lattice_view_review(cx_governor_task *t, cx_err *err)
         cx_task_go(t, CX_WHY_REVIEW_PASSED);
         return CX_SUCCESS;
     }
-    CX_TRY(keep_failure(t, err));
+    CX_TRY(store_failed_review(t, err));
     if (t->contract.audit_only)
         return cx_task_refuse(t, CX_GATE_REVIEW, "review_failed", false, &found, err);
     CX_TRY(cx_task_gate_failed(t, CX_GATE_REVIEW, "review_failed", false, &found, err));

@@ -32,7 +32,7 @@ bool cx_governor_has_reviewer(const cx_governor *m)
     return m->policy.config.role_runners[CX_ROLE_REVIEWER].size != 0;
 }
 
-static void block(cx_governor_task *t, const char *why)
+static void block_review(cx_governor_task *t, const char *why)
 {
     t->review.verdict = CX_RUN_REVIEW_BLOCKED;
     t->review.summary =
@@ -146,7 +146,7 @@ static cx_status texts_of(cx_governor_task *t, const cx_json *array, const cx_st
     return CX_SUCCESS;
 }
 
-static cx_status take_verdict(cx_governor_task *t, const cx_json *reply, cx_err *err)
+static cx_status read_verdict(cx_governor_task *t, const cx_json *reply, cx_err *err)
 {
     cx_run_review_facts *review = &t->review;
     const cx_json *scope = CX_JSON_GET(reply, "scope_check");
@@ -164,7 +164,7 @@ static cx_status take_verdict(cx_governor_task *t, const cx_json *reply, cx_err 
 }
 
 /* Whole reply one JSON value, schema-valid, of this run, and it says that it changed nothing. */
-static cx_status judge_reply(reviewer *r, cx_bytes body, cx_err *err)
+static cx_status check_reply(reviewer *r, cx_bytes body, cx_err *err)
 {
     cx_governor_task *t = r->t;
     cx_json reply;
@@ -175,7 +175,7 @@ static cx_status judge_reply(reviewer *r, cx_bytes body, cx_err *err)
     if (own.data == NULL)
         return cx_fail_nomem(err);
     if (cx_failed(cx_run_json_read(own, CX_RUN_JSON_BYTES_MAX, &t->arena, &reply, &why))) {
-        block(t, "its reply is not one JSON value");
+        block_review(t, "its reply is not one JSON value");
         return CX_SUCCESS;
     }
     cx_run_findings_init(&findings, &t->arena);
@@ -185,17 +185,17 @@ static cx_status judge_reply(reviewer *r, cx_bytes body, cx_err *err)
     CX_TRY(status);
     const cx_json *produced = CX_JSON_GET(&reply, "produced_diff");
     if (!valid)
-        block(t, "its reply does not match " SCHEMA);
+        block_review(t, "its reply does not match " SCHEMA);
     else if (produced == NULL || produced->type != CX_JSON_FALSE)
-        block(t, "produced_diff is not there or not false");
+        block_review(t, "produced_diff is not there or not false");
     else if (!cx_str_eq(CX_JSON_GET_STR(&reply, "run_id"), cx_run_id(t->m->run)))
-        block(t, "its run_id is that of another run");
+        block_review(t, "its run_id is that of another run");
     else
-        return take_verdict(t, &reply, err);
+        return read_verdict(t, &reply, err);
     return CX_SUCCESS;
 }
 
-static cx_status take_turn(reviewer *r, cx_runner_reply *reply, cx_err *err)
+static cx_status run_reviewer_turn(reviewer *r, cx_runner_reply *reply, cx_err *err)
 {
     cx_governor_task *t = r->t;
     cx_runner_host host = cx_task_host(t);
@@ -269,7 +269,7 @@ static cx_status make_home(reviewer *r, cx_err *err)
     return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_RUNNER_SELECTED, &payload, err);
 }
 
-static cx_status review(reviewer *r, cx_err *err)
+static cx_status run_reviewer(reviewer *r, cx_err *err)
 {
     cx_governor_task *t = r->t;
     cx_runner_reply reply = {CX_RUNNER_FAILED, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
@@ -280,15 +280,15 @@ static cx_status review(reviewer *r, cx_err *err)
     if (!cx_failed(status))
         status = make_home(r, &why);
     if (!cx_failed(status))
-        status = take_turn(r, &reply, &why);
+        status = run_reviewer_turn(r, &reply, &why);
     if (t->m->broken)
         return cx_fail(err, CX_E_IO, "an event could not be written");
     if (cx_failed(status))
-        block(t, cx_governor_message(t->m, &why, &t->arena).data);
+        block_review(t, cx_governor_message(t->m, &why, &t->arena).data);
     else if (reply.end != CX_RUNNER_OK)
-        block(t, reply.message.size == 0 ? "it ended badly" : reply.message.data);
+        block_review(t, reply.message.size == 0 ? "it ended badly" : reply.message.data);
     else
-        return judge_reply(r, reply.body, err);
+        return check_reply(r, reply.body, err);
     return CX_SUCCESS;
 }
 
@@ -300,7 +300,7 @@ cx_status cx_task_agent_review(cx_governor_task *t, cx_run_findings *findings, c
     cx_status status = open_checkout(&r, err);
     if (!cx_failed(status)) {
         make_spec(&r);
-        status = review(&r, err);
+        status = run_reviewer(&r, err);
     }
     if (r.runner != NULL)
         r.runner->stop(r.runner);

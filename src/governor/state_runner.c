@@ -24,7 +24,7 @@ static const cx_run_runner_config *of_kind(const cx_run_config *config, cx_run_r
 }
 
 /* A configured name, else a kind. */
-static const cx_run_runner_config *named(const cx_run_config *config, cx_str name)
+static const cx_run_runner_config *find_named(const cx_run_config *config, cx_str name)
 {
     const cx_run_runner_config *found = cx_run_config_runner(config, name);
     if (found == NULL && cx_str_is(name, CX_RUNNER_NAME_MCP))
@@ -91,7 +91,7 @@ cx_status cx_governor_choose_runner(cx_governor *m, cx_err *err)
     cx_str name = wanted_name(m);
     if (options->script != NULL)
         return cx_fail(err, CX_E_USAGE, "option --script: only for the runner replay-script");
-    m->runner_config = named(&m->policy.config, name);
+    m->runner_config = find_named(&m->policy.config, name);
     if (m->runner_config == NULL && options->runner != NULL)
         return cx_fail(err, CX_E_USAGE,
                        "runner '%s' is not in policies/cortex.json of the baseline; add it to "
@@ -115,7 +115,7 @@ void cx_task_choose_runner(cx_governor_task *t)
     t->settings = m->runner_settings;
     t->runner_config = m->runner_config;
     if (m->options->runner == NULL && m->options->script == NULL) {
-        t->runner_config = named(config, name);
+        t->runner_config = find_named(config, name);
         t->settings = (cx_runner_settings){.profile = name};
         if (t->runner_config != NULL)
             cx_governor_settings_from(m, t->runner_config, &t->settings);
@@ -135,7 +135,7 @@ bool cx_governor_is_diagnostic(const cx_governor *m)
 
 /* --- what a runner may ask -------------------------------------------------------------------- */
 
-static cx_status on_tool(void *arg, const cx_json *payload, cx_err *err)
+static cx_status on_tool_call(void *arg, const cx_json *payload, cx_err *err)
 {
     cx_governor_task *t = arg;
     cx_governor_enter(t->m);
@@ -145,8 +145,8 @@ static cx_status on_tool(void *arg, const cx_json *payload, cx_err *err)
     return status;
 }
 
-static cx_status write_asked(cx_governor_task *t, const cx_runner_request *request, bool granted,
-                             cx_err *err)
+static cx_status write_request_event(cx_governor_task *t, const cx_runner_request *request,
+                                     bool granted, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_z(&payload, "tool", "approval_request");
@@ -158,8 +158,8 @@ static cx_status write_asked(cx_governor_task *t, const cx_runner_request *reque
 }
 
 /* §5: deny - a violation; never - denied; on-request, untrusted - the approval flow. */
-static cx_status judge_asked(cx_governor_task *t, const cx_runner_request *request,
-                             bool *out_granted, cx_err *err)
+static cx_status check_requested_command(cx_governor_task *t, const cx_runner_request *request,
+                                         bool *out_granted, cx_err *err)
 {
     cx_str scope = cx_str_is(request->kind, "sampling")
                        ? CX_STR("sampling")
@@ -171,10 +171,10 @@ static cx_status judge_asked(cx_governor_task *t, const cx_runner_request *reque
         return cx_fail_nomem(err);
     if (cx_str_is(request->kind, "sampling")) {
         *out_granted = cx_governor_granted(t->m, scope);
-        return write_asked(t, request, *out_granted, err);
+        return write_request_event(t, request, *out_granted, err);
     }
     if (t->contract.shell == CX_SHELL_DENY || t->contract.shell == CX_SHELL_UNKNOWN) {
-        CX_TRY(write_asked(t, request, false, err));
+        CX_TRY(write_request_event(t, request, false, err));
         return cx_fail_at(err, CX_E_DENIED, "ShellDenied", CX_NO_OFFSET,
                           "the agent asked to run a command; tool_permissions.shell is deny");
     }
@@ -183,20 +183,21 @@ static cx_status judge_asked(cx_governor_task *t, const cx_runner_request *reque
         if (!*out_granted)
             CX_TRY(cx_task_ask_approval(t, &scopes, out_granted, err));
     }
-    return write_asked(t, request, *out_granted, err);
+    return write_request_event(t, request, *out_granted, err);
 }
 
-static cx_status on_ask(void *arg, const cx_runner_request *request, bool *out_granted, cx_err *err)
+static cx_status on_approval_request(void *arg, const cx_runner_request *request, bool *out_granted,
+                                     cx_err *err)
 {
     cx_governor_task *t = arg;
     cx_governor_enter(t->m);
-    cx_status status = judge_asked(t, request, out_granted, err);
+    cx_status status = check_requested_command(t, request, out_granted, err);
     cx_governor_leave(t->m);
     return status;
 }
 
 /* Of the task alone, and so without the lock. */
-static cx_status on_raw(void *arg, cx_bytes line, cx_err *err)
+static cx_status on_raw_output(void *arg, cx_bytes line, cx_err *err)
 {
     cx_governor_task *t = arg;
     if (t->session.size + line.size > CX_RUN_OUTPUT_BYTES_MAX)
@@ -209,7 +210,7 @@ static cx_status on_raw(void *arg, cx_bytes line, cx_err *err)
 
 cx_runner_host cx_task_host(cx_governor_task *t)
 {
-    return (cx_runner_host){t, on_tool, on_ask, on_raw};
+    return (cx_runner_host){t, on_tool_call, on_approval_request, on_raw_output};
 }
 
 void cx_task_stop_runner(cx_governor_task *t)

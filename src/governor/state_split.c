@@ -51,7 +51,7 @@ cx_str cx_task_file(cx_governor_task *t, const char *path)
 /* --- faults ----------------------------------------------------------------------------------- */
 
 /* `text` comes from cx_arena_printf: no data when out of memory. */
-static cx_status fault(plan *p, const char *reason, cx_str text, cx_err *err)
+static cx_status add_fault(plan *p, const char *reason, cx_str text, cx_err *err)
 {
     cx_str *slot = text.data == NULL ? NULL : cx_vec_push(&p->faults, p->t->m->alloc);
     if (slot == NULL)
@@ -63,19 +63,19 @@ static cx_status fault(plan *p, const char *reason, cx_str text, cx_err *err)
 }
 
 /* "part: what" */
-static cx_status fault_of(plan *p, const char *reason, cx_str id, cx_str what, cx_err *err)
+static cx_status add_part_fault(plan *p, const char *reason, cx_str id, cx_str what, cx_err *err)
 {
-    return fault(p, reason,
-                 cx_arena_printf(&p->t->arena, "%.*s: %.*s", (int)id.size, id.data, (int)what.size,
-                                 what.data),
-                 err);
+    return add_fault(p, reason,
+                     cx_arena_printf(&p->t->arena, "%.*s: %.*s", (int)id.size, id.data,
+                                     (int)what.size, what.data),
+                     err);
 }
 
-static cx_status faults_of(plan *p, const char *reason, cx_str id, const cx_texts *texts,
-                           cx_err *err)
+static cx_status add_part_faults(plan *p, const char *reason, cx_str id, const cx_texts *texts,
+                                 cx_err *err)
 {
     for (size_t i = 0; i < texts->count; i++)
-        CX_TRY(fault_of(p, reason, id, texts->items[i], err));
+        CX_TRY(add_part_fault(p, reason, id, texts->items[i], err));
     return CX_SUCCESS;
 }
 
@@ -83,7 +83,7 @@ static cx_status faults_of(plan *p, const char *reason, cx_str id, const cx_text
 
 /* What an entry of a part covers, an entry of the whole covers: a folder's is asked for a file in
  * it. */
-static bool covered(plan *p, cx_str entry)
+static bool is_covered_path(plan *p, cx_str entry)
 {
     const cx_run_words *whole = &p->t->contract.allowed_paths;
     bool folder = entry.size != 0 && entry.data[entry.size - 1] == '/';
@@ -92,59 +92,59 @@ static bool covered(plan *p, cx_str entry)
     return path.data != NULL && cx_run_path_covered(whole->items, whole->count, path);
 }
 
-static cx_status judge_paths(plan *p, const cx_contract *part, cx_err *err)
+static cx_status check_part_paths(plan *p, const cx_contract *part, cx_err *err)
 {
     for (size_t i = 0; i < part->allowed_paths.count; i++)
-        if (!covered(p, part->allowed_paths.items[i]))
-            CX_TRY(fault(p, "wider_than_parent",
-                         cx_arena_printf(&p->t->arena, "%.*s: allowed_paths %.*s",
-                                         (int)part->task_id.size, part->task_id.data,
-                                         (int)part->allowed_paths.items[i].size,
-                                         part->allowed_paths.items[i].data),
-                         err));
+        if (!is_covered_path(p, part->allowed_paths.items[i]))
+            CX_TRY(add_fault(p, "wider_than_parent",
+                             cx_arena_printf(&p->t->arena, "%.*s: allowed_paths %.*s",
+                                             (int)part->task_id.size, part->task_id.data,
+                                             (int)part->allowed_paths.items[i].size,
+                                             part->allowed_paths.items[i].data),
+                             err));
     return CX_SUCCESS;
 }
 
-static cx_status judge_tools(plan *p, const cx_contract *part, cx_run_words tools, cx_err *err)
+static cx_status check_part_tools(plan *p, const cx_contract *part, cx_run_words tools, cx_err *err)
 {
     for (size_t i = 0; i < tools.count; i++)
         if (!cx_run_words_have(p->t->contract.mcp_tool_set, tools.items[i]))
-            CX_TRY(fault(p, "wider_than_parent",
-                         cx_arena_printf(&p->t->arena, "%.*s: mcp_tools %.*s",
-                                         (int)part->task_id.size, part->task_id.data,
-                                         (int)tools.items[i].size, tools.items[i].data),
-                         err));
+            CX_TRY(add_fault(p, "wider_than_parent",
+                             cx_arena_printf(&p->t->arena, "%.*s: mcp_tools %.*s",
+                                             (int)part->task_id.size, part->task_id.data,
+                                             (int)tools.items[i].size, tools.items[i].data),
+                             err));
     return CX_SUCCESS;
 }
 
-static cx_status judge_rights(plan *p, const cx_contract *part, cx_err *err)
+static cx_status check_part_rights(plan *p, const cx_contract *part, cx_err *err)
 {
     const cx_contract *whole = &p->t->contract;
     cx_str id = part->task_id;
     if (part->filesystem > CX_FS_WORKSPACE_WRITE)
-        CX_TRY(fault_of(p, "wider_than_parent", id, CX_STR("filesystem"), err));
+        CX_TRY(add_part_fault(p, "wider_than_parent", id, CX_STR("filesystem"), err));
     if (part->shell > whole->shell)
-        CX_TRY(fault_of(p, "wider_than_parent", id, CX_STR("shell"), err));
+        CX_TRY(add_part_fault(p, "wider_than_parent", id, CX_STR("shell"), err));
     if (part->network > whole->network)
-        CX_TRY(fault_of(p, "wider_than_parent", id, CX_STR("network"), err));
-    CX_TRY(judge_tools(p, part, part->permissions.mcp_tools, err));
-    return judge_tools(p, part, part->mcp_tool_set, err);
+        CX_TRY(add_part_fault(p, "wider_than_parent", id, CX_STR("network"), err));
+    CX_TRY(check_part_tools(p, part, part->permissions.mcp_tools, err));
+    return check_part_tools(p, part, part->mcp_tool_set, err);
 }
 
-static cx_status judge_place(plan *p, const cx_contract *part, cx_err *err)
+static cx_status check_part_place(plan *p, const cx_contract *part, cx_err *err)
 {
     const cx_contract *whole = &p->t->contract;
     cx_str id = part->task_id, lead = whole->assigned.agent_id;
     if (part->assigned.role == CX_ROLE_PM || part->assigned.role == CX_ROLE_TECH_LEAD)
-        CX_TRY(fault_of(p, "nested_plan", id, CX_STR("assigned_agent.role"), err));
+        CX_TRY(add_part_fault(p, "nested_plan", id, CX_STR("assigned_agent.role"), err));
     if (part->audit_only)
-        CX_TRY(fault_of(p, "not_of_this_plan", id, CX_STR("audit_only"), err));
+        CX_TRY(add_part_fault(p, "not_of_this_plan", id, CX_STR("audit_only"), err));
     if (part->owner.role != CX_ROLE_TECH_LEAD || !cx_str_eq(part->owner.agent_id, lead))
-        CX_TRY(fault_of(p, "not_of_this_plan", id, CX_STR("owner_agent"), err));
+        CX_TRY(add_part_fault(p, "not_of_this_plan", id, CX_STR("owner_agent"), err));
     if (!cx_str_eq(part->parent_task_id, p->t->id))
-        CX_TRY(fault_of(p, "not_of_this_plan", id, CX_STR("parent_task_id"), err));
+        CX_TRY(add_part_fault(p, "not_of_this_plan", id, CX_STR("parent_task_id"), err));
     if (!cx_str_eq(part->baseline_commit, p->t->m->baseline))
-        CX_TRY(fault_of(p, "not_of_this_plan", id, CX_STR("rollback.baseline_ref"), err));
+        CX_TRY(add_part_fault(p, "not_of_this_plan", id, CX_STR("rollback.baseline_ref"), err));
     return CX_SUCCESS;
 }
 
@@ -170,7 +170,7 @@ static cx_status forbidden_actions(plan *p, const cx_json *given, cx_json *out, 
 }
 
 /* As the tech lead wrote it, and what follows from whose part it is. */
-static cx_status complete(plan *p, const cx_json *given, cx_str *out, cx_err *err)
+static cx_status complete_part_contract(plan *p, const cx_json *given, cx_str *out, cx_err *err)
 {
     cx_json_list object = cx_json_list_begin(&p->t->arena);
     cx_json value, actions;
@@ -216,7 +216,7 @@ static cx_status read_resolved(plan *p, struct part *part, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status judge_part(plan *p, const cx_json *given, cx_err *err)
+static cx_status check_part(plan *p, const cx_json *given, cx_err *err)
 {
     struct part *part = &p->parts[p->count];
     cx_texts texts = {NULL, 0};
@@ -225,17 +225,17 @@ static cx_status judge_part(plan *p, const cx_json *given, cx_err *err)
     if (id.data == NULL)
         return cx_fail_nomem(err);
     if (given->type != CX_JSON_OBJECT)
-        return fault_of(p, "contract_invalid", id, CX_STR("no object"), err);
-    CX_TRY(complete(p, given, &text, err));
+        return add_part_fault(p, "contract_invalid", id, CX_STR("no object"), err);
+    CX_TRY(complete_part_contract(p, given, &text, err));
     CX_TRY(cx_task_validate(p->t, text, &part->contract, &part->text, &texts, err));
-    CX_TRY(faults_of(p, "contract_invalid", id, &texts, err));
+    CX_TRY(add_part_faults(p, "contract_invalid", id, &texts, err));
     if (texts.count != 0)
         return CX_SUCCESS;
     CX_TRY(cx_task_check_policy(p->t, &part->contract, &texts, err));
-    CX_TRY(faults_of(p, "policy", part->contract.task_id, &texts, err));
-    CX_TRY(judge_place(p, &part->contract, err));
-    CX_TRY(judge_paths(p, &part->contract, err));
-    CX_TRY(judge_rights(p, &part->contract, err));
+    CX_TRY(add_part_faults(p, "policy", part->contract.task_id, &texts, err));
+    CX_TRY(check_part_place(p, &part->contract, err));
+    CX_TRY(check_part_paths(p, &part->contract, err));
+    CX_TRY(check_part_rights(p, &part->contract, err));
     CX_TRY(read_resolved(p, part, err));
     p->count++;
     return CX_SUCCESS;
@@ -260,37 +260,38 @@ static bool names_of_other(cx_str id, cx_str other)
     return false;
 }
 
-static cx_status judge_names(plan *p, cx_str a, cx_str b, cx_err *err)
+static cx_status check_part_names(plan *p, cx_str a, cx_str b, cx_err *err)
 {
     if (!names_of_other(a, b) && !names_of_other(b, a))
         return CX_SUCCESS;
-    return fault_of(p, "task_id_taken", a, b, err);
+    return add_part_fault(p, "task_id_taken", a, b, err);
 }
 
-static cx_status judge_overlap(plan *p, const cx_contract *a, const cx_contract *b, cx_err *err)
+static cx_status check_part_overlap(plan *p, const cx_contract *a, const cx_contract *b,
+                                    cx_err *err)
 {
     for (size_t i = 0; i < a->allowed_paths.count; i++)
         for (size_t k = 0; k < b->allowed_paths.count; k++) {
             cx_str one = a->allowed_paths.items[i], other = b->allowed_paths.items[k];
             if (cx_run_path_overlap(one, other, &p->t->m->ground) != CX_RUN_APART)
-                CX_TRY(fault(p, "overlap",
-                             cx_arena_printf(&p->t->arena, "%.*s %.*s: %.*s %.*s",
-                                             (int)a->task_id.size, a->task_id.data,
-                                             (int)b->task_id.size, b->task_id.data, (int)one.size,
-                                             one.data, (int)other.size, other.data),
-                             err));
+                CX_TRY(add_fault(
+                    p, "overlap",
+                    cx_arena_printf(&p->t->arena, "%.*s %.*s: %.*s %.*s", (int)a->task_id.size,
+                                    a->task_id.data, (int)b->task_id.size, b->task_id.data,
+                                    (int)one.size, one.data, (int)other.size, other.data),
+                    err));
         }
     return CX_SUCCESS;
 }
 
-static cx_status judge_together(plan *p, cx_err *err)
+static cx_status check_parts_together(plan *p, cx_err *err)
 {
     for (size_t i = 0; i < p->count; i++) {
         const cx_contract *one = &p->parts[i].contract;
-        CX_TRY(judge_names(p, one->task_id, p->t->id, err));
+        CX_TRY(check_part_names(p, one->task_id, p->t->id, err));
         for (size_t k = 0; k < i; k++) {
-            CX_TRY(judge_names(p, one->task_id, p->parts[k].contract.task_id, err));
-            CX_TRY(judge_overlap(p, &p->parts[k].contract, one, err));
+            CX_TRY(check_part_names(p, one->task_id, p->parts[k].contract.task_id, err));
+            CX_TRY(check_part_overlap(p, &p->parts[k].contract, one, err));
         }
     }
     return CX_SUCCESS;
@@ -299,7 +300,7 @@ static cx_status judge_together(plan *p, cx_err *err)
 /* --- the tasks -------------------------------------------------------------------------------- */
 
 /* What S0 writes of a contract, of each part. */
-static cx_status say_part(cx_governor_task *t, cx_err *err)
+static cx_status write_part_events(cx_governor_task *t, cx_err *err)
 {
     cx_json_list valid = cx_json_list_begin(&t->arena), pack = cx_json_list_begin(&t->arena);
     cx_str path = cx_task_file(t, "contract.json");
@@ -334,7 +335,7 @@ static cx_status make_parts(plan *p, cx_err *err)
         if (part->started_at.data == NULL)
             return cx_fail_nomem(err);
         cx_task_choose_runner(part);
-        CX_TRY(say_part(part, err));
+        CX_TRY(write_part_events(part, err));
     }
     return CX_SUCCESS;
 }
@@ -346,7 +347,7 @@ static cx_status read_plan(plan *p, cx_err *err)
     const cx_json *given = cx_json_get_typed(&p->t->reply, CX_STR("contracts"), CX_JSON_ARRAY);
     size_t count = given == NULL ? 0 : given->count;
     if (count == 0 || count > PARTS_MAX)
-        return fault(
+        return add_fault(
             p, count == 0 ? "no_contracts" : "too_many_contracts",
             cx_arena_printf(&p->t->arena, "%zu contracts; expected 1 to %d", count, PARTS_MAX),
             err);
@@ -355,11 +356,11 @@ static cx_status read_plan(plan *p, cx_err *err)
         return cx_fail_nomem(err);
     memset(p->parts, 0, count * sizeof *p->parts);
     for (size_t i = 0; i < count; i++)
-        CX_TRY(judge_part(p, &given->items[i], err));
-    return judge_together(p, err);
+        CX_TRY(check_part(p, &given->items[i], err));
+    return check_parts_together(p, err);
 }
 
-static cx_status take_plan(cx_governor_task *t, cx_err *err)
+static cx_status use_plan(cx_governor_task *t, cx_err *err)
 {
     plan p = {.t = t};
     t->gate = CX_GATE_PLAN;
@@ -386,7 +387,7 @@ cx_status cx_task_plan(cx_governor_task *t, cx_err *err)
         return cx_task_refuse(t, CX_GATE_PLAN, "no_sandbox", true, NULL, err);
     CX_TRY(cx_task_turn(t, err));
     if (!t->refused)
-        CX_TRY(take_plan(t, err));
+        CX_TRY(use_plan(t, err));
     if (!t->refused)
         cx_task_go(t, CX_WHY_SPLIT);
     return CX_SUCCESS;

@@ -81,13 +81,13 @@ typedef struct machine_repo {
     cx_governor *m;
 } machine_repo;
 
-static cx_status resolve(void *arg, cx_str ref, cx_arena *arena, cx_str *out, cx_err *err)
+static cx_status resolve_baseline(void *arg, cx_str ref, cx_arena *arena, cx_str *out, cx_err *err)
 {
     const machine_repo *r = arg;
     return r->plain.resolve(r->plain.arg, ref, arena, out, err);
 }
 
-static cx_status in_head(void *arg, cx_str commit, bool *out, cx_err *err)
+static cx_status is_in_head(void *arg, cx_str commit, bool *out, cx_err *err)
 {
     const machine_repo *r = arg;
     return r->plain.in_head(r->plain.arg, commit, out, err);
@@ -107,25 +107,26 @@ static cx_status list_files(void *arg, cx_str commit, cx_arena *arena, cx_run_tr
     return r->plain.list(r->plain.arg, commit, arena, out, err);
 }
 
-static cx_status artifact(void *arg, cx_str path, size_t limit_bytes, cx_arena *arena,
-                          cx_run_blob *out_kind, cx_bytes *out, cx_err *err)
+static cx_status read_input_artifact(void *arg, cx_str path, size_t limit_bytes, cx_arena *arena,
+                                     cx_run_blob *out_kind, cx_bytes *out, cx_err *err)
 {
     const machine_repo *r = arg;
     return read_artifact(r->m, path, limit_bytes, arena, out_kind, out, err);
 }
 
-static cx_status open_repo(cx_governor *m, cx_err *err)
+static cx_status open_repository(cx_governor *m, cx_err *err)
 {
     machine_repo *r = CX_ARENA_NEW(m->arena, machine_repo);
     if (r == NULL)
         return cx_fail_nomem(err);
     r->m = m;
     r->plain = cx_run_git_repo_init(&r->git, m->git, m->arena);
-    m->repo = (cx_run_repo){r, resolve, in_head, read_blob, list_files, artifact};
+    m->repo =
+        (cx_run_repo){r, resolve_baseline, is_in_head, read_blob, list_files, read_input_artifact};
     return CX_SUCCESS;
 }
 
-static cx_status keep_resolved(cx_governor *m, cx_err *err)
+static cx_status store_resolved_contract(cx_governor *m, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, m->alloc);
@@ -160,7 +161,7 @@ static cx_status read_contract(cx_governor *m, cx_err *err)
                        m->baseline.data);
     m->contract_text = given;
     if (m->contract_ok) {
-        CX_TRY(keep_resolved(m, err));
+        CX_TRY(store_resolved_contract(m, err));
         CX_TRY(m->repo.list(m->repo.arg, m->baseline, m->arena, &m->tree, err));
     }
     m->contract_sha256 = cx_digest_of(cx_str_bytes(m->contract_text));
@@ -174,7 +175,7 @@ cx_status cx_governor_open(cx_governor *m, cx_err *err)
                        (unsigned)CX_RUN_CONTRACT_BYTES_MAX);
     CX_TRY(open_git(m, err));
     CX_TRY(open_store(m, err));
-    CX_TRY(open_repo(m, err));
+    CX_TRY(open_repository(m, err));
     m->given = m->options->contract;
     if (m->options->intent.size != 0) {
         CX_TRY(cx_governor_plan_intent(m, err));

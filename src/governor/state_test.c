@@ -133,7 +133,7 @@ static cx_status run_tests(testing *s, const test_run *what, cx_run_test_facts *
 }
 
 /* C14, §13: a script that differs from the baseline's may be run when a human signed for it. */
-static cx_status ask_for_script(testing *s, bool *out_granted, cx_err *err)
+static cx_status ask_script_approval(testing *s, bool *out_granted, cx_err *err)
 {
     cx_governor_task *t = s->t;
     cx_run_lexed lexed;
@@ -160,7 +160,7 @@ static const char *tool_reason(const char *rule)
     return strcmp(rule, "C14") == 0 ? "script_modified" : "command_rejected";
 }
 
-static cx_status refuse_tool(testing *s, cx_err *err)
+static cx_status refuse_command(testing *s, cx_err *err)
 {
     cx_governor_task *t = s->t;
     cx_str *text = CX_ARENA_NEW(&t->arena, cx_str);
@@ -176,14 +176,14 @@ static cx_status refuse_tool(testing *s, cx_err *err)
     return cx_task_refuse(t, CX_GATE_TOOL, tool_reason(s->refused_rule), true, &violations, err);
 }
 
-static cx_status say_result(cx_governor_task *t, const cx_run_test_facts *facts, cx_err *err)
+static cx_status write_test_result(cx_governor_task *t, const cx_run_test_facts *facts, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_z(&payload, "status", cx_run_test_status_name(facts->status));
     return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_TEST_RESULT, &payload, err);
 }
 
-static cx_status keep_failure(cx_governor_task *t, cx_err *err)
+static cx_status store_failed_tests(cx_governor_task *t, cx_err *err)
 {
     cx_json failed;
     cx_str path = cx_arena_printf(&t->arena, "artifacts/tests_failed_attempt_%u.json", t->attempt);
@@ -196,7 +196,7 @@ static cx_status keep_failure(cx_governor_task *t, cx_err *err)
     return cx_task_add_artifact(t, path, err);
 }
 
-static void keep_verdict(cx_governor_task *t)
+static void store_tests_verdict(cx_governor_task *t)
 {
     bool passed = t->tests.status == CX_RUN_TESTS_PASS;
     cx_str *failure = CX_ARENA_NEW(&t->arena, cx_str);
@@ -208,10 +208,10 @@ static void keep_verdict(cx_governor_task *t)
     t->tests_gate.violation_count = 1;
 }
 
-static cx_status take_verdict(cx_governor_task *t, cx_err *err)
+static cx_status apply_tests_verdict(cx_governor_task *t, cx_err *err)
 {
-    CX_TRY(say_result(t, &t->tests, err));
-    keep_verdict(t);
+    CX_TRY(write_test_result(t, &t->tests, err));
+    store_tests_verdict(t);
     cx_texts violations = {t->tests_gate.violations, t->tests_gate.violation_count};
     if (t->tests.status == CX_RUN_TESTS_PASS) {
         CX_TRY(cx_task_judge_diff(t, "after_tests", err));
@@ -221,7 +221,7 @@ static cx_status take_verdict(cx_governor_task *t, cx_err *err)
     }
     if (t->tests.status != CX_RUN_TESTS_FAIL)
         return cx_task_refuse(t, CX_GATE_TESTS, "tests_error", false, &violations, err);
-    CX_TRY(keep_failure(t, err));
+    CX_TRY(store_failed_tests(t, err));
     if (t->contract.audit_only)
         return cx_task_refuse(t, CX_GATE_TESTS, "must_pass_failed", false, &violations, err);
     CX_TRY(cx_task_gate_failed(t, CX_GATE_TESTS, "must_pass_failed", false, &violations, err));
@@ -237,23 +237,23 @@ cx_status cx_lattice_view_tests(cx_governor_task *t, cx_err *err)
     t->gate = CX_GATE_TESTS;
     cx_status status = run_tests(&s, &what, &t->tests, err);
     if (cx_failed(status)) {
-        keep_verdict(t);
+        store_tests_verdict(t);
         return status;
     }
     if (s.refused_rule != NULL) {
-        CX_TRY(ask_for_script(&s, &granted, err));
+        CX_TRY(ask_script_approval(&s, &granted, err));
         if (!granted)
-            return refuse_tool(&s, err);
+            return refuse_command(&s, err);
         s.refused_rule = NULL;
         CX_TRY(run_tests(&s, &what, &t->tests, err));
         if (s.refused_rule != NULL)
-            return refuse_tool(&s, err);
+            return refuse_command(&s, err);
     }
     if (cx_task_cancelled(t)) {
         t->aborted = true;
         return cx_task_refuse(t, CX_GATE_INTERRUPTED, "signal", false, NULL, err);
     }
-    return take_verdict(t, err);
+    return apply_tests_verdict(t, err);
 }
 
 /* The evidence of the candidate's own tests stays what it was. */
@@ -266,8 +266,8 @@ cx_status cx_task_test_merge(cx_governor_task *t, const cx_oid *commit, bool *ou
     CX_TRY(run_tests(&s, &what, &facts, err));
     *out_passed = false;
     if (s.refused_rule != NULL)
-        return refuse_tool(&s, err);
-    CX_TRY(say_result(t, &facts, err));
+        return refuse_command(&s, err);
+    CX_TRY(write_test_result(t, &facts, err));
     *out_passed = facts.status == CX_RUN_TESTS_PASS;
     return CX_SUCCESS;
 }

@@ -82,7 +82,7 @@ static cx_status check_artifacts(cx_governor_task *t, cx_err *err)
                : cx_task_refuse(t, CX_GATE_CONTRACT, "artifact_changed", false, &faults, err);
 }
 
-static cx_status say_started(cx_governor_task *t, const cx_runner_turn *turn, cx_err *err)
+static cx_status write_runner_started(cx_governor_task *t, const cx_runner_turn *turn, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_quoted(&payload, "thread_id", t->thread_id);
@@ -99,7 +99,8 @@ static const char *end_name(cx_runner_end end)
     return names[end];
 }
 
-static cx_status say_finished(cx_governor_task *t, const cx_runner_reply *reply, cx_err *err)
+static cx_status write_runner_finished(cx_governor_task *t, const cx_runner_reply *reply,
+                                       cx_err *err)
 {
     bool good = reply->end == CX_RUNNER_OK;
     cx_json_list payload = cx_json_list_begin(&t->arena);
@@ -111,8 +112,8 @@ static cx_status say_finished(cx_governor_task *t, const cx_runner_reply *reply,
 }
 
 /* An error of ours in the middle of a turn still ends the turn in the events. */
-static cx_status take_turn(cx_governor_task *t, const cx_runner_turn *turn, cx_runner_reply *reply,
-                           cx_err *err)
+static cx_status run_turn(cx_governor_task *t, const cx_runner_turn *turn, cx_runner_reply *reply,
+                          cx_err *err)
 {
     cx_runner_host host = cx_task_host(t);
     cx_err why;
@@ -135,7 +136,8 @@ static cx_status take_turn(cx_governor_task *t, const cx_runner_turn *turn, cx_r
     return reply->message.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status refuse_end(cx_governor_task *t, const cx_runner_reply *reply, cx_err *err)
+static cx_status refuse_unfinished_turn(cx_governor_task *t, const cx_runner_reply *reply,
+                                        cx_err *err)
 {
     cx_texts violations = {&reply->message, reply->message.size == 0 ? 0u : 1u};
     t->hint = reply->message;
@@ -149,7 +151,7 @@ static cx_status refuse_end(cx_governor_task *t, const cx_runner_reply *reply, c
 }
 
 /* It outlives the runner that named it. */
-static cx_status keep_thread(cx_governor_task *t, cx_str id, cx_err *err)
+static cx_status store_thread_id(cx_governor_task *t, cx_str id, cx_err *err)
 {
     t->thread_id = cx_arena_copy_str(&t->arena, id);
     return t->thread_id.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
@@ -163,30 +165,31 @@ static cx_status run_agent(cx_governor_task *t, cx_runner_reply *reply, cx_err *
         return CX_SUCCESS;
     t->gate = CX_GATE_RUNNER;
     if (t->thread_id.size == 0)
-        CX_TRY(keep_thread(t,
-                           t->runner->thread_id.size != 0 ? t->runner->thread_id
-                                                          : t->contract.assigned.codex_thread_id,
-                           err));
+        CX_TRY(store_thread_id(t,
+                               t->runner->thread_id.size != 0
+                                   ? t->runner->thread_id
+                                   : t->contract.assigned.codex_thread_id,
+                               err));
     CX_TRY(make_turn(t, &turn, err));
-    CX_TRY(say_started(t, &turn, err));
+    CX_TRY(write_runner_started(t, &turn, err));
     t->blocked = false;
-    CX_TRY(take_turn(t, &turn, reply, err));
+    CX_TRY(run_turn(t, &turn, reply, err));
     if (reply->thread_id.size != 0)
-        CX_TRY(keep_thread(t, reply->thread_id, err));
-    CX_TRY(say_finished(t, reply, err));
-    return reply->end == CX_RUNNER_OK ? CX_SUCCESS : refuse_end(t, reply, err);
+        CX_TRY(store_thread_id(t, reply->thread_id, err));
+    CX_TRY(write_runner_finished(t, reply, err));
+    return reply->end == CX_RUNNER_OK ? CX_SUCCESS : refuse_unfinished_turn(t, reply, err);
 }
 
 /* --- the output gate (§6) --------------------------------------------------------------------- */
 
 /* The reply's task_id is the original's or, in the fix loop, that of the new contract. */
-static bool names_task(const cx_governor_task *t, const cx_json *reply)
+static bool names_this_task(const cx_governor_task *t, const cx_json *reply)
 {
     cx_str id = CX_JSON_GET_STR(reply, "task_id");
     return cx_str_eq(id, t->id) || cx_str_eq(id, t->contract.task_id);
 }
 
-static cx_status judge_reply(cx_governor_task *t, cx_bytes body, cx_texts *faults, cx_err *err)
+static cx_status check_reply(cx_governor_task *t, cx_bytes body, cx_texts *faults, cx_err *err)
 {
     cx_run_findings findings;
     cx_err why;
@@ -207,7 +210,7 @@ static cx_status judge_reply(cx_governor_task *t, cx_bytes body, cx_texts *fault
         status = cx_findings_texts(&findings, &t->arena, faults, err);
     cx_run_findings_done(&findings);
     CX_TRY(status);
-    if (faults->count == 0 && !names_task(t, &t->reply)) {
+    if (faults->count == 0 && !names_this_task(t, &t->reply)) {
         *one = CX_STR("task_id is not that of the contract");
         *faults = (cx_texts){one, 1};
     }
@@ -229,7 +232,7 @@ static cx_status gate_output(cx_governor_task *t, cx_bytes body, cx_err *err)
 {
     cx_texts faults = {NULL, 0};
     t->gate = CX_GATE_OUTPUT_SCHEMA;
-    CX_TRY(judge_reply(t, body, &faults, err));
+    CX_TRY(check_reply(t, body, &faults, err));
     if (faults.count != 0)
         return cx_task_refuse(t, CX_GATE_OUTPUT_SCHEMA, "reply_not_valid", false, &faults, err);
     CX_TRY(cx_run_mask_json(&t->m->mask, &t->reply, &t->arena, &t->reply, err)); /* R7 */
@@ -247,7 +250,7 @@ static cx_status gate_output(cx_governor_task *t, cx_bytes body, cx_err *err)
 }
 
 /* An agent's SUCCESS proves nothing; that it gave up is believed. */
-static cx_status record_result(cx_governor_task *t, cx_err *err)
+static cx_status write_task_result(cx_governor_task *t, cx_err *err)
 {
     cx_str status = CX_JSON_GET_STR(&t->reply, "status");
     cx_json_list payload = cx_json_list_begin(&t->arena);
@@ -307,7 +310,7 @@ cx_status cx_task_turn(cx_governor_task *t, cx_err *err)
     if (!t->refused)
         CX_TRY(gate_output(t, reply.body, err));
     if (!t->refused)
-        CX_TRY(record_result(t, err));
+        CX_TRY(write_task_result(t, err));
     return t->refused ? CX_SUCCESS : cx_task_judge_diff(t, NULL, err);
 }
 
