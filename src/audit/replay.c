@@ -18,7 +18,7 @@ typedef struct replay {
     cx_run_bundle *bundle, *against;
     cx_arena *arena;
     cx_run_projection projection, other_story;
-    bool has_story, has_other_story;
+    bool has_projection, has_other_story;
     cx_run_verdict verdict;
     cx_json_list mismatches; /* {field, expected, actual} */
     size_t mismatch_count;
@@ -123,7 +123,7 @@ static void compare_with_manifest(replay *r)
 {
     cx_json manifest = read_optional_json(r->bundle, "manifest.json");
     const cx_json *tasks = cx_json_get_typed(&manifest, CX_STR("tasks"), CX_JSON_ARRAY);
-    if (!r->has_story || manifest.count == 0)
+    if (!r->has_projection || manifest.count == 0)
         return;
     check_equal(r, CX_STR("manifest.json/run_id"), r->projection.run_id,
                 text_at(&manifest, "/run_id"));
@@ -311,7 +311,7 @@ static cx_status compare(replay *r, cx_err *err)
         return cx_fail(err, CX_E_FORMAT,
                        "the events of the run to compare with cannot be read; 'cortex run verify' "
                        "says what is wrong with it");
-    if (!r->has_story)
+    if (!r->has_projection)
         return CX_SUCCESS; /* broken already */
     return cx_run_compare(r->against, &r->other_story, r->bundle, &r->projection, r->arena,
                           &r->divergence, err);
@@ -320,7 +320,7 @@ static cx_status compare(replay *r, cx_err *err)
 static int exit_code_of(const replay *r)
 {
     if (r->verdict.verdict == CX_BROKEN || r->mismatch_count != 0 || !r->reports_ok ||
-        !r->has_story)
+        !r->has_projection)
         return 1;
     if (r->divergence.found)
         return CX_RUN_EXIT_DIVERGED;
@@ -359,7 +359,7 @@ cx_status cx_run_rehydrate(cx_run_bundle *bundle, const cx_run_witness *witness,
     cx_status status = cx_run_verify(bundle, witness, arena, &r.verdict, err);
     if (cx_failed(status))
         return status;
-    CX_TRY_GOTO(status, read_projection(bundle, arena, &r.projection, &r.has_story, err));
+    CX_TRY_GOTO(status, read_projection(bundle, arena, &r.projection, &r.has_projection, err));
     compare_with_manifest(&r);
     CX_TRY_GOTO(status, compare(&r, err));
     status = write_document(&r, out, err);

@@ -42,8 +42,8 @@ typedef struct cx_run_divergence {
  * nature is passed over: ids, times, durations, commits (their messages name the run), hashes of
  * logs, places on the disk.  Trees, patches, names, verdicts, arguments are not.
  */
-CX_RESULT cx_run_compare(cx_run_bundle *expected, const cx_run_projection *expected_story,
-                         cx_run_bundle *actual, const cx_run_projection *actual_story,
+CX_RESULT cx_run_compare(cx_run_bundle *expected, const cx_run_projection *expected_projection,
+                         cx_run_bundle *actual, const cx_run_projection *actual_projection,
                          cx_arena *arena, cx_run_divergence *out, cx_err *err);
 
 /* --- re-execute ------------------------------------------------------------------------------ */

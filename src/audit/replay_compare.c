@@ -268,12 +268,12 @@ static void compare_reports(comparison *c)
     }
 }
 
-cx_status cx_run_compare(cx_run_bundle *expected, const cx_run_projection *expected_story,
-                         cx_run_bundle *actual, const cx_run_projection *actual_story,
+cx_status cx_run_compare(cx_run_bundle *expected, const cx_run_projection *expected_projection,
+                         cx_run_bundle *actual, const cx_run_projection *actual_projection,
                          cx_arena *arena, cx_run_divergence *out, cx_err *err)
 {
-    comparison c = {.expected = {expected, expected_story},
-                    .actual = {actual, actual_story},
+    comparison c = {.expected = {expected, expected_projection},
+                    .actual = {actual, actual_projection},
                     .arena = arena,
                     .out = out};
     memset(out, 0, sizeof *out);

@@ -277,8 +277,8 @@ static const cx_str *binary_ok(cx_reexec *x, size_t *out_count)
     return list;
 }
 
-cx_status cx_reexec_judge(cx_reexec *x, const cx_worktree *tree, const cx_snapshot *before,
-                          cx_diff_report *out, cx_err *err)
+cx_status cx_reexec_run_diff_gate(cx_reexec *x, const cx_worktree *tree, const cx_snapshot *before,
+                                  cx_diff_report *out, cx_err *err)
 {
     cx_diff_options options = CX_DIFF_OPTIONS_INIT;
     options.git = tree->git;
@@ -422,7 +422,7 @@ static cx_status repeat_diff_gate(cx_reexec *x, const cx_worktree *tree, const c
     cx_bytes names;
     CX_TRY(cx_run_bundle_read(x->bundle, CX_STR("diff_name_only.txt"), CX_RUN_JSON_BYTES_MAX,
                               &names, err));
-    CX_TRY(cx_reexec_judge(x, tree, before, &report, err));
+    CX_TRY(cx_reexec_run_diff_gate(x, tree, before, &report, err));
     cx_buf_init(&new_patch, x->options->alloc);
     cx_buf_init(&new_names, x->options->alloc);
     cx_status status = cx_run_candidate_patch(tree->git, &report, &new_patch, &new_names, err);

@@ -53,8 +53,8 @@ bool cx_reexec_sandbox(cx_reexec *x);
 bool cx_reexec_granted(void *arg, cx_str scope);
 
 /* Judges what is in a work tree against the baseline, as the diff gate does. */
-CX_RESULT cx_reexec_judge(cx_reexec *x, const cx_worktree *tree, const cx_snapshot *before,
-                          cx_diff_report *out, cx_err *err);
+CX_RESULT cx_reexec_run_diff_gate(cx_reexec *x, const cx_worktree *tree, const cx_snapshot *before,
+                                  cx_diff_report *out, cx_err *err);
 /* Acceptance tests of the candidate, held against the recorded ones (§12). */
 CX_RESULT cx_reexec_tests(cx_reexec *x, const cx_oid *candidate, cx_err *err);
 /* The agent again, from the script: its patch must be the recorded one. */

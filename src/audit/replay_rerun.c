@@ -261,7 +261,7 @@ static cx_status compare_agent(cx_reexec *x, const cx_worktree *tree, const cx_s
 {
     cx_diff_report report;
     cx_buf made, names;
-    CX_TRY(cx_reexec_judge(x, tree, before, &report, err));
+    CX_TRY(cx_reexec_run_diff_gate(x, tree, before, &report, err));
     cx_buf_init(&made, x->options->alloc);
     cx_buf_init(&names, x->options->alloc);
     cx_status status = cx_run_candidate_patch(tree->git, &report, &made, &names, err);

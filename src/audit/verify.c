@@ -22,8 +22,8 @@ const char *const cx_run_code_names[CX_RUN_CODE_COUNT] = {
     "status_mismatch",    "baseline_mismatch",    "ref_mismatch",    "ledger_entry_missing",
 };
 
-void cx_run_verify_say(cx_run_verification *v, cx_run_code code, cx_str path, const char *format,
-                       ...)
+void cx_run_verify_add_finding(cx_run_verification *v, cx_run_code code, cx_str path,
+                               const char *format, ...)
 {
     char message[400];
     va_list args;
@@ -67,7 +67,8 @@ static cx_status read_manifest(cx_run_verification *v)
     cx_digest digest;
     char hex[65] = {0};
     if (cx_run_bundle_find(v->bundle, CX_STR(name)) == NULL) {
-        cx_run_verify_say(v, CX_RUN_MANIFEST_MISSING, CX_STR(name), "the bundle has no manifest");
+        cx_run_verify_add_finding(v, CX_RUN_MANIFEST_MISSING, CX_STR(name),
+                                  "the bundle has no manifest");
         return CX_SUCCESS;
     }
     cx_err why;
@@ -79,7 +80,7 @@ static cx_status read_manifest(cx_run_verification *v)
                 *v->err = why;
             return status;
         }
-        cx_run_verify_say(v, CX_RUN_MANIFEST_INVALID, CX_STR(name), "%s", why.message);
+        cx_run_verify_add_finding(v, CX_RUN_MANIFEST_INVALID, CX_STR(name), "%s", why.message);
         return CX_SUCCESS;
     }
     CX_TRY(cx_run_bundle_digest(v->bundle, CX_STR(name), &digest, v->err));
@@ -88,8 +89,8 @@ static cx_status read_manifest(cx_run_verification *v)
     if (v->out->manifest_sha256.data == NULL)
         return cx_fail_nomem(v->err);
     if (v->manifest.type != CX_JSON_OBJECT) {
-        cx_run_verify_say(v, CX_RUN_MANIFEST_INVALID, CX_STR(name), "found %s, expected an object",
-                          cx_json_type_name(&v->manifest));
+        cx_run_verify_add_finding(v, CX_RUN_MANIFEST_INVALID, CX_STR(name),
+                                  "found %s, expected an object", cx_json_type_name(&v->manifest));
         v->manifest = (cx_json){0};
         return CX_SUCCESS;
     }
@@ -97,10 +98,10 @@ static cx_status read_manifest(cx_run_verification *v)
     status = cx_run_schema_check("run_manifest.v1.json", &v->manifest, "manifest_schema", &schema,
                                  v->err);
     for (size_t i = 0; !cx_failed(status) && i < schema.list.count; i++)
-        cx_run_verify_say(v, CX_RUN_MANIFEST_SCHEMA, CX_STR(name), "%.*s: %.*s",
-                          (int)schema.list.items[i].where.size, schema.list.items[i].where.data,
-                          (int)schema.list.items[i].message.size,
-                          schema.list.items[i].message.data);
+        cx_run_verify_add_finding(
+            v, CX_RUN_MANIFEST_SCHEMA, CX_STR(name), "%.*s: %.*s",
+            (int)schema.list.items[i].where.size, schema.list.items[i].where.data,
+            (int)schema.list.items[i].message.size, schema.list.items[i].message.data);
     if (!cx_failed(status))
         status = cx_run_findings_check(&schema, v->err);
     cx_run_findings_done(&schema);
@@ -122,10 +123,10 @@ static void set_run_id(cx_run_verification *v)
     v->trace_id = CX_JSON_GET_STR(&v->manifest, "trace_id");
     v->success = cx_str_is(CX_JSON_GET_STR(&v->manifest, "status"), "SUCCESS");
     if (told.data != NULL && !cx_str_eq(told, name))
-        cx_run_verify_say(v, CX_RUN_ID_MISMATCH, CX_STR("manifest.json"),
-                          "the manifest is of run %.*s, the folder is called %.*s",
-                          (int)(told.size > 128 ? 128 : told.size), told.data,
-                          (int)(name.size > 128 ? 128 : name.size), name.data);
+        cx_run_verify_add_finding(v, CX_RUN_ID_MISMATCH, CX_STR("manifest.json"),
+                                  "the manifest is of run %.*s, the folder is called %.*s",
+                                  (int)(told.size > 128 ? 128 : told.size), told.data,
+                                  (int)(name.size > 128 ? 128 : name.size), name.data);
 }
 
 /* --- the ledger ------------------------------------------------------------------------------- */
@@ -134,7 +135,7 @@ static void compare_seal(cx_run_verification *v, const char *member, cx_str foun
 {
     cx_str sealed = cx_json_get_str(v->witness->seal, cx_str_z(member));
     if (sealed.data == NULL || !cx_str_eq(sealed, found))
-        cx_run_verify_say(
+        cx_run_verify_add_finding(
             v, CX_RUN_SEAL_MISMATCH, CX_STR("manifest.json"),
             "the seal says %s '%.*s', the bundle '%.*s'", member,
             (int)(sealed.size > 100 ? 100 : sealed.size), sealed.data == NULL ? "" : sealed.data,
@@ -150,8 +151,8 @@ static cx_status check_seal(cx_run_verification *v)
     if (seal == NULL) {
         /* A ledger that saw the events but no seal: the run never came to its end. */
         if (v->witness->has_events && v->witness->event_count != 0)
-            cx_run_verify_say(v, CX_RUN_SEAL_MISSING, CX_STR("manifest.json"),
-                              "the ledger knows events of this run, but no seal");
+            cx_run_verify_add_finding(v, CX_RUN_SEAL_MISSING, CX_STR("manifest.json"),
+                                      "the ledger knows events of this run, but no seal");
         return CX_SUCCESS;
     }
     compare_seal(v, "type", CX_STR("cortex.run.seal.v1"));
@@ -160,9 +161,9 @@ static cx_status check_seal(cx_run_verification *v)
     compare_seal(v, "chain_head", v->out->chain_head);
     const cx_json *count = CX_JSON_GET(seal, "events_count");
     if (count == NULL || !cx_json_uint64(count, &events) || events != v->out->event_count)
-        cx_run_verify_say(v, CX_RUN_SEAL_MISMATCH, CX_STR("events.jsonl"),
-                          "the seal counts other events than the %llu that are there",
-                          (unsigned long long)v->out->event_count);
+        cx_run_verify_add_finding(v, CX_RUN_SEAL_MISMATCH, CX_STR("events.jsonl"),
+                                  "the seal counts other events than the %llu that are there",
+                                  (unsigned long long)v->out->event_count);
     if (v->manifest.type != CX_JSON_OBJECT)
         return CX_SUCCESS;
     compare_seal(v, "task_id", v->task_id);
@@ -208,7 +209,7 @@ static cx_status read_projection(cx_run_verification *v)
         cx_run_projection_read(cx_bytes_str(events), v->arena, &v->projection, v->err);
     if (status.code == CX_E_NOMEM)
         return status;
-    v->has_story = !cx_failed(status);
+    v->has_projection = !cx_failed(status);
     return CX_SUCCESS;
 }
 
@@ -225,7 +226,7 @@ static cx_status run_checks(cx_run_verification *v)
     CX_TRY(read_projection(v));
     CX_TRY(cx_run_verify_files(v));
     CX_TRY(cx_run_verify_documents(v));
-    if (v->has_story)
+    if (v->has_projection)
         CX_TRY(cx_run_verify_states(v));
     if (v->manifest.type == CX_JSON_OBJECT)
         CX_TRY(cx_run_verify_agreement(v));

@@ -56,28 +56,30 @@ static void check_tasks(cx_run_verification *v, cx_str status)
         cx_str one = CX_JSON_GET_STR(&tasks->items[i], "status");
         all &= cx_str_is(one, "SUCCESS");
         if (tasks->count == 1 && told.data != NULL && !cx_str_eq(one, told))
-            cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
-                              "the task is %.*s here and %.*s in its result", printed_size(one),
-                              one.data, printed_size(told), told.data);
+            cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
+                                      "the task is %.*s here and %.*s in its result",
+                                      printed_size(one), one.data, printed_size(told), told.data);
     }
     if (v->success && !all)
-        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
-                          "the run is SUCCESS, but not every task of it");
+        cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
+                                  "the run is SUCCESS, but not every task of it");
     if (v->success && told.data != NULL && !cx_str_is(told, "SUCCESS"))
-        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
-                          "the run is SUCCESS, the task %.*s", printed_size(told), told.data);
+        cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
+                                  "the run is SUCCESS, the task %.*s", printed_size(told),
+                                  told.data);
     /* Work that was done well can still fail to be merged, or be interrupted; that has an event. */
-    if (!v->success && all && v->has_story && !has_event(v, CX_RUN_EVENT_MERGE_REFUSED) &&
+    if (!v->success && all && v->has_projection && !has_event(v, CX_RUN_EVENT_MERGE_REFUSED) &&
         !has_event(v, CX_RUN_EVENT_GATE_FAILED) && !has_event(v, CX_RUN_EVENT_LOG_RECOVERED))
-        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
-                          "the run is %.*s although every task is SUCCESS and nothing refused it",
-                          printed_size(status), status.data);
+        cx_run_verify_add_finding(
+            v, CX_RUN_STATUS_MISMATCH, MANIFEST,
+            "the run is %.*s although every task is SUCCESS and nothing refused it",
+            printed_size(status), status.data);
     cx_str work = CX_JSON_GET_STR(&v->work_report, "status");
     if (work.data != NULL && told.data != NULL &&
         cx_str_is(work, "success") != cx_str_is(told, "SUCCESS"))
-        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, CX_STR("reports/work_report.json"),
-                          "it says %.*s, the task's result %.*s", printed_size(work), work.data,
-                          printed_size(told), told.data);
+        cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, CX_STR("reports/work_report.json"),
+                                  "it says %.*s, the task's result %.*s", printed_size(work),
+                                  work.data, printed_size(told), told.data);
 }
 
 /* A gate that had passed and then stopped the run all the same (a file nobody may override, a
@@ -107,7 +109,7 @@ static void check_gates(cx_run_verification *v)
     const cx_run_projection_task *task = NULL;
     if (gates == NULL)
         return;
-    if (v->has_story && tasks != NULL)
+    if (v->has_projection && tasks != NULL)
         task = cx_run_projection_find(&v->projection, v->task_id);
     if (task != NULL && tasks->count != 1 && !task->gates[CX_RUN_GATE_DIFF].reached)
         task = NULL; /* it has no work of its own */
@@ -117,16 +119,17 @@ static void check_gates(cx_run_verification *v)
         const cx_json *violations =
             gate == NULL ? NULL : cx_json_get_typed(gate, CX_STR("violations"), CX_JSON_ARRAY);
         if (success && !passed)
-            cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
-                              "it is SUCCESS, but %s has not passed", cx_run_gate_names[i]);
+            cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
+                                      "it is SUCCESS, but %s has not passed", cx_run_gate_names[i]);
         if (passed && violations != NULL && violations->count != 0)
-            cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
-                              "%s has passed and has violations", cx_run_gate_names[i]);
+            cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
+                                      "%s has passed and has violations", cx_run_gate_names[i]);
         bool told = task != NULL && cx_run_projection_task_passed(&v->projection, task, i);
         if (task != NULL && passed != told && (passed || !was_refused_after_passing(v, i)))
-            cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
-                              "%s has %spassed here, by the events it has%s", cx_run_gate_names[i],
-                              passed ? "" : "not ", passed ? " not" : "");
+            cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
+                                      "%s has %spassed here, by the events it has%s",
+                                      cx_run_gate_names[i], passed ? "" : "not ",
+                                      passed ? " not" : "");
     }
 }
 
@@ -151,10 +154,10 @@ static cx_status check_verdict_events(cx_run_verification *v)
                                       v->err));
             cx_str last = cx_json_get_str(&event.payload, cx_str_z(verdicts[i].member));
             if (last.data != NULL && !cx_str_eq(last, told))
-                cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, i == 0 ? REVIEW : TESTS,
-                                  "it says %.*s, the last %s %.*s", printed_size(told), told.data,
-                                  cx_run_event_type_name(verdicts[i].type), printed_size(last),
-                                  last.data);
+                cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, i == 0 ? REVIEW : TESTS,
+                                          "it says %.*s, the last %s %.*s", printed_size(told),
+                                          told.data, cx_run_event_type_name(verdicts[i].type),
+                                          printed_size(last), last.data);
             break;
         }
     }
@@ -165,14 +168,14 @@ static void check_end(cx_run_verification *v, cx_str status)
 {
     cx_str told = v->projection.status;
     if (told.data != NULL && !cx_str_eq(told, status))
-        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
-                          "the run is %.*s here and %.*s in RUN_FINISHED", printed_size(status),
-                          status.data, printed_size(told), told.data);
+        cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
+                                  "the run is %.*s here and %.*s in RUN_FINISHED",
+                                  printed_size(status), status.data, printed_size(told), told.data);
     if (told.data != NULL && v->projection.exit_code >= 0 &&
         (v->projection.exit_code == 0) != cx_str_is(told, "SUCCESS"))
-        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, CX_STR("events.jsonl"),
-                          "RUN_FINISHED says %.*s and exit code %lld", printed_size(told),
-                          told.data, (long long)v->projection.exit_code);
+        cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, CX_STR("events.jsonl"),
+                                  "RUN_FINISHED says %.*s and exit code %lld", printed_size(told),
+                                  told.data, (long long)v->projection.exit_code);
 }
 
 /* A single task whose report says PASS or FAIL while the gate in the result says otherwise. */
@@ -187,14 +190,14 @@ static void check_report_gates(cx_run_verification *v)
     cx_str status = CX_JSON_GET_STR(&v->test_report, "status");
     if (review != NULL && is_true(review, "passed") && verdict.data != NULL &&
         !cx_str_is(verdict, "PASS"))
-        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, REVIEW,
-                          "it says %.*s, but review_gate has passed", printed_size(verdict),
-                          verdict.data);
+        cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, REVIEW,
+                                  "it says %.*s, but review_gate has passed", printed_size(verdict),
+                                  verdict.data);
     if (tests != NULL && is_true(tests, "passed") && status.data != NULL &&
         !cx_str_is(status, "PASS"))
-        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
-                          "it says %.*s, but tests_gate has passed", printed_size(status),
-                          status.data);
+        cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, TESTS,
+                                  "it says %.*s, but tests_gate has passed", printed_size(status),
+                                  status.data);
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -233,9 +236,9 @@ static cx_status check_counts(cx_run_verification *v, uint32_t index, const cx_j
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(v->err);
     if (cx_failed(status)) {
-        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
-                          "the report of command %u cannot be read again: %s", index + 1,
-                          why.message);
+        cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, TESTS,
+                                  "the report of command %u cannot be read again: %s", index + 1,
+                                  why.message);
         return CX_SUCCESS;
     }
     const size_t counts[] = {read.passed, read.failed, read.skipped};
@@ -243,10 +246,11 @@ static cx_status check_counts(cx_run_verification *v, uint32_t index, const cx_j
         uint64_t told = UINT64_MAX;
         const cx_json *count = cx_json_get(report, cx_str_z(names[i]));
         if (count == NULL || !cx_json_uint64(count, &told) || told != counts[i])
-            cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
-                              "the report of command %u has %zu tests %s, and another number is "
-                              "told",
-                              index + 1, counts[i], names[i]);
+            cx_run_verify_add_finding(
+                v, CX_RUN_STATUS_MISMATCH, TESTS,
+                "the report of command %u has %zu tests %s, and another number is "
+                "told",
+                index + 1, counts[i], names[i]);
     }
     return CX_SUCCESS;
 }
@@ -271,18 +275,19 @@ static cx_status check_report(cx_run_verification *v, uint32_t index, const cx_j
         !cx_str_eq(CX_JSON_GET_STR(demand, "path"), CX_JSON_GET_STR(report, "path")) ||
         count_at(demand, "min_tests") != count_at(report, "min_tests") ||
         is_true(demand, "same_as_baseline") != is_true(report, "same_as_baseline")) {
-        cx_run_verify_say(v, CX_RUN_TESTS_OUTSIDE, TESTS,
-                          "the report of command %u is not the one that test %u demands", index + 1,
-                          index + 1);
+        cx_run_verify_add_finding(v, CX_RUN_TESTS_OUTSIDE, TESTS,
+                                  "the report of command %u is not the one that test %u demands",
+                                  index + 1, index + 1);
         return CX_SUCCESS;
     }
     bool kept = count_at(report, "failed") == 0 && count_at(report, "lost_count") == 0 &&
                 count_at(report, "passed") >= count_at(demand, "min_tests") &&
                 (!is_true(demand, "same_as_baseline") || CX_JSON_GET(report, "baseline") != NULL);
     if (must_hold && (!kept || !is_true(report, "holds")))
-        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
-                          "it says PASS, but the report of command %u is not what test %u demands",
-                          index + 1, index + 1);
+        cx_run_verify_add_finding(
+            v, CX_RUN_STATUS_MISMATCH, TESTS,
+            "it says PASS, but the report of command %u is not what test %u demands", index + 1,
+            index + 1);
     return check_counts(v, index, command, report);
 }
 
@@ -306,22 +311,23 @@ static cx_status check_tests(cx_run_verification *v)
                               &same));
         if (!same || !cx_str_eq(CX_JSON_GET_STR(command, "name"), CX_JSON_GET_STR(test, "name")) ||
             must != is_true(test, "must_pass"))
-            cx_run_verify_say(v, CX_RUN_TESTS_OUTSIDE, TESTS,
-                              "command %u is not test %u of the contract", i + 1, i + 1);
+            cx_run_verify_add_finding(v, CX_RUN_TESTS_OUTSIDE, TESTS,
+                                      "command %u is not test %u of the contract", i + 1, i + 1);
         bool zero = exit_code != NULL && cx_json_int64(exit_code, &code) && code == 0;
         CX_TRY(check_report(v, i, command, test, pass && must));
         ran |= must && zero;
         if (pass && must && !zero)
-            cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
-                              "it says PASS, but command %u exited with %lld", i + 1,
-                              (long long)code);
+            cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, TESTS,
+                                      "it says PASS, but command %u exited with %lld", i + 1,
+                                      (long long)code);
     }
     if (pass && commands->count < tests->count)
-        cx_run_verify_say(v, CX_RUN_TESTS_OUTSIDE, TESTS, "it says PASS after %u of %u commands",
-                          commands->count, tests->count);
+        cx_run_verify_add_finding(v, CX_RUN_TESTS_OUTSIDE, TESTS,
+                                  "it says PASS after %u of %u commands", commands->count,
+                                  tests->count);
     if (pass && !ran)
-        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
-                          "it says PASS, but no command that must pass did");
+        cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, TESTS,
+                                  "it says PASS, but no command that must pass did");
     return CX_SUCCESS;
 }
 
@@ -341,13 +347,15 @@ static cx_status check_command_file(cx_run_verification *v)
     cx_str text = cx_bytes_str(bytes);
     for (; cx_run_next_line(&text, &line); count++)
         if (count >= tests->count || !cx_str_eq(line, CX_JSON_GET_STR(&tests->items[count], "cmd")))
-            cx_run_verify_say(v, CX_RUN_TESTS_OUTSIDE, CX_STR(path),
-                              "line %u is not command %u of the contract", count + 1, count + 1);
+            cx_run_verify_add_finding(v, CX_RUN_TESTS_OUTSIDE, CX_STR(path),
+                                      "line %u is not command %u of the contract", count + 1,
+                                      count + 1);
     /* A run that was cut short may have begun a command that nobody reported. */
     bool pass = cx_str_is(CX_JSON_GET_STR(&v->test_report, "status"), "PASS");
     if (text.size != 0 || count < commands->count || (pass && count != commands->count))
-        cx_run_verify_say(v, CX_RUN_TESTS_OUTSIDE, CX_STR(path),
-                          "it has %u lines, %u commands were reported", count, commands->count);
+        cx_run_verify_add_finding(v, CX_RUN_TESTS_OUTSIDE, CX_STR(path),
+                                  "it has %u lines, %u commands were reported", count,
+                                  commands->count);
     return CX_SUCCESS;
 }
 
@@ -367,9 +375,9 @@ static bool is_commit(cx_str text)
 static void compare_baseline(cx_run_verification *v, cx_str document, cx_str expected, cx_str found)
 {
     if (found.data != NULL && !cx_str_eq(expected, found))
-        cx_run_verify_say(v, CX_RUN_BASELINE_MISMATCH, document,
-                          "its baseline is '%.*s', the manifest's '%.*s'", printed_size(found),
-                          found.data, printed_size(expected), expected.data);
+        cx_run_verify_add_finding(
+            v, CX_RUN_BASELINE_MISMATCH, document, "its baseline is '%.*s', the manifest's '%.*s'",
+            printed_size(found), found.data, printed_size(expected), expected.data);
 }
 
 static cx_status check_baseline(cx_run_verification *v)
@@ -384,13 +392,13 @@ static cx_status check_baseline(cx_run_verification *v)
     if (bytes.data != NULL && is_commit(baseline)) {
         cx_str text = cx_bytes_str(bytes), line = {NULL, 0};
         if (!cx_run_next_line(&text, &line) || text.size != 0)
-            cx_run_verify_say(v, CX_RUN_BASELINE_MISMATCH, CX_STR(path),
-                              "it is not one commit id and a newline");
+            cx_run_verify_add_finding(v, CX_RUN_BASELINE_MISMATCH, CX_STR(path),
+                                      "it is not one commit id and a newline");
         compare_baseline(v, CX_STR(path), baseline, line);
     }
     if (git != NULL)
         compare_baseline(v, TASK_RESULT, baseline, CX_JSON_GET_STR(git, "baseline_ref"));
-    if (v->has_story && v->projection.baseline_commit.size != 0)
+    if (v->has_projection && v->projection.baseline_commit.size != 0)
         compare_baseline(v, CX_STR("events.jsonl"), baseline, v->projection.baseline_commit);
     /* A contract that was refused early still has what it asked for, a branch perhaps. */
     cx_str asked = rollback == NULL ? CX_STR("") : CX_JSON_GET_STR(rollback, "baseline_ref");
@@ -431,12 +439,12 @@ static cx_status check_commits(cx_run_verification *v)
     cx_str head = git == NULL ? (cx_str){NULL, 0} : CX_JSON_GET_STR(git, "head_ref");
     cx_str final = repo == NULL ? (cx_str){NULL, 0} : CX_JSON_GET_STR(repo, "final_ref");
     if (candidate.data != NULL && head.data != NULL && !cx_str_eq(candidate, head))
-        cx_run_verify_say(v, CX_RUN_REF_MISMATCH, TASK_RESULT,
-                          "its head_ref is not the candidate that the events name");
+        cx_run_verify_add_finding(v, CX_RUN_REF_MISMATCH, TASK_RESULT,
+                                  "its head_ref is not the candidate that the events name");
     cx_str made = merged.data != NULL ? merged : candidate;
     if (v->success && made.data != NULL && final.data != NULL && !cx_str_eq(made, final))
-        cx_run_verify_say(v, CX_RUN_REF_MISMATCH, MANIFEST,
-                          "its final_ref is not the commit that the events name");
+        cx_run_verify_add_finding(v, CX_RUN_REF_MISMATCH, MANIFEST,
+                                  "its final_ref is not the commit that the events name");
     return CX_SUCCESS;
 }
 
@@ -453,23 +461,23 @@ static cx_status check_identity(cx_run_verification *v)
         cx_str stated =
             integrity == NULL ? CX_STR("") : CX_JSON_GET_STR(integrity, "contract_sha256");
         if (stated.size != 0 && !cx_str_is(stated, hex))
-            cx_run_verify_say(v, CX_RUN_REF_MISMATCH, MANIFEST,
-                              "integrity.contract_sha256 is not that of contract.json");
-        if (v->has_story && v->projection.contract_sha256.size == 64 &&
+            cx_run_verify_add_finding(v, CX_RUN_REF_MISMATCH, MANIFEST,
+                                      "integrity.contract_sha256 is not that of contract.json");
+        if (v->has_projection && v->projection.contract_sha256.size == 64 &&
             !cx_str_is(v->projection.contract_sha256, hex))
-            cx_run_verify_say(v, CX_RUN_REF_MISMATCH, CX_STR("contract.json"),
-                              "RUN_CREATED names another contract");
+            cx_run_verify_add_finding(v, CX_RUN_REF_MISMATCH, CX_STR("contract.json"),
+                                      "RUN_CREATED names another contract");
     }
     cx_str task = CX_JSON_GET_STR(&v->contract, "task_id");
     if (task.data != NULL && v->task_id.size != 0 && !cx_str_eq(task, v->task_id))
-        cx_run_verify_say(v, CX_RUN_REF_MISMATCH, CX_STR("contract.json"),
-                          "it is the contract of another task");
+        cx_run_verify_add_finding(v, CX_RUN_REF_MISMATCH, CX_STR("contract.json"),
+                                  "it is the contract of another task");
     CX_TRY(cx_run_verify_bytes(v, CX_STR("trace/trace_id.txt"), CX_RUN_JSON_BYTES_MAX, &bytes));
     if (bytes.data != NULL && v->trace_id.size != 0) {
         cx_str text = cx_bytes_str(bytes), line = {NULL, 0};
         if (!cx_run_next_line(&text, &line) || text.size != 0 || !cx_str_eq(line, v->trace_id))
-            cx_run_verify_say(v, CX_RUN_REF_MISMATCH, CX_STR("trace/trace_id.txt"),
-                              "it is not the manifest's trace id");
+            cx_run_verify_add_finding(v, CX_RUN_REF_MISMATCH, CX_STR("trace/trace_id.txt"),
+                                      "it is not the manifest's trace id");
     }
     return CX_SUCCESS;
 }
@@ -482,7 +490,7 @@ cx_status cx_run_verify_agreement(cx_run_verification *v)
         check_gates(v);
         check_report_gates(v);
     }
-    if (v->has_story) {
+    if (v->has_projection) {
         check_end(v, status);
         CX_TRY(check_verdict_events(v));
         CX_TRY(check_commits(v));

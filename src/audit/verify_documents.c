@@ -26,9 +26,10 @@ static cx_status check_schema(cx_run_verification *v, cx_run_code code, cx_str p
     cx_run_findings_init(&found, v->arena);
     cx_status status = cx_run_schema_check(schema, value, cx_run_code_names[code], &found, v->err);
     for (size_t i = 0; !cx_failed(status) && i < found.list.count; i++)
-        cx_run_verify_say(v, code, path, "%.*s: %.*s", (int)found.list.items[i].where.size,
-                          found.list.items[i].where.data, (int)found.list.items[i].message.size,
-                          found.list.items[i].message.data);
+        cx_run_verify_add_finding(v, code, path, "%.*s: %.*s", (int)found.list.items[i].where.size,
+                                  found.list.items[i].where.data,
+                                  (int)found.list.items[i].message.size,
+                                  found.list.items[i].message.data);
     if (!cx_failed(status))
         status = cx_run_findings_check(&found, v->err);
     cx_run_findings_done(&found);
@@ -48,19 +49,21 @@ static cx_status check_ref(cx_run_verification *v, cx_str document, const cx_jso
     if (size == NULL)
         size = CX_JSON_GET(ref, "bytes");
     if (entry == NULL || !entry->regular) {
-        cx_run_verify_say(v, CX_RUN_REF_MISMATCH, document, "it refers to %.*s, which is not there",
-                          (int)(path.size > 200 ? 200 : path.size), path.data);
+        cx_run_verify_add_finding(v, CX_RUN_REF_MISMATCH, document,
+                                  "it refers to %.*s, which is not there",
+                                  (int)(path.size > 200 ? 200 : path.size), path.data);
         return CX_SUCCESS;
     }
     CX_TRY(cx_run_bundle_digest(v->bundle, path, &found, v->err));
     if (!cx_hex_decode_any(sha256, stated.bytes, sizeof stated.bytes) ||
         !cx_digest_eq(&stated, &found))
-        cx_run_verify_say(v, CX_RUN_REF_MISMATCH, document,
-                          "the sha256 it gives for %.*s is not it",
-                          (int)(path.size > 200 ? 200 : path.size), path.data);
+        cx_run_verify_add_finding(v, CX_RUN_REF_MISMATCH, document,
+                                  "the sha256 it gives for %.*s is not it",
+                                  (int)(path.size > 200 ? 200 : path.size), path.data);
     if (size != NULL && (!cx_json_uint64(size, &bytes) || bytes != entry->size_bytes))
-        cx_run_verify_say(v, CX_RUN_REF_MISMATCH, document, "the size it gives for %.*s is not it",
-                          (int)(path.size > 200 ? 200 : path.size), path.data);
+        cx_run_verify_add_finding(v, CX_RUN_REF_MISMATCH, document,
+                                  "the size it gives for %.*s is not it",
+                                  (int)(path.size > 200 ? 200 : path.size), path.data);
     return CX_SUCCESS;
 }
 
@@ -105,8 +108,8 @@ static void check_run_id(cx_run_verification *v, cx_str path, const cx_json *val
 {
     cx_str run_id = CX_JSON_GET_STR(value, "run_id");
     if (run_id.size != 0 && !cx_str_eq(run_id, v->run_id))
-        cx_run_verify_say(v, CX_RUN_ID_MISMATCH, path, "it is of run '%.*s'",
-                          (int)(run_id.size > 128 ? 128 : run_id.size), run_id.data);
+        cx_run_verify_add_finding(v, CX_RUN_ID_MISMATCH, path, "it is of run '%.*s'",
+                                  (int)(run_id.size > 128 ? 128 : run_id.size), run_id.data);
 }
 
 /* False: not there, or not readable (said under `code`). */
@@ -121,14 +124,14 @@ static cx_status read_json(cx_run_verification *v, cx_run_code code, cx_str path
         return CX_SUCCESS;
     CX_TRY(cx_run_verify_bytes(v, path, CX_RUN_JSON_BYTES_MAX, &bytes));
     if (bytes.data == NULL) {
-        cx_run_verify_say(v, code, path, "it is larger than JSON may be here");
+        cx_run_verify_add_finding(v, code, path, "it is larger than JSON may be here");
         return CX_SUCCESS;
     }
     cx_status status = cx_run_json_read(cx_bytes_str(bytes), 0, v->arena, out, &why);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(v->err);
     if (cx_failed(status))
-        cx_run_verify_say(v, code, path, "%s", why.message);
+        cx_run_verify_add_finding(v, code, path, "%s", why.message);
     *out_read = !cx_failed(status);
     return CX_SUCCESS;
 }
@@ -199,7 +202,7 @@ static cx_status check_contracts(cx_run_verification *v)
     size_t count;
     const cx_run_entry *entries = cx_run_bundle_entries(v->bundle, &count);
     bool must_be_valid =
-        !v->has_story || v->success || has_event(v, CX_RUN_EVENT_CONTRACT_VALIDATED);
+        !v->has_projection || v->success || has_event(v, CX_RUN_EVENT_CONTRACT_VALIDATED);
     for (size_t i = 0; i < count; i++) {
         cx_str path = entries[i].path;
         cx_json value;
@@ -229,8 +232,9 @@ static cx_status check_mirror(cx_run_verification *v, cx_str path, cx_str mirror
     CX_TRY(cx_run_bundle_digest(v->bundle, path, &digest[0], v->err));
     CX_TRY(cx_run_bundle_digest(v->bundle, mirror, &digest[1], v->err));
     if (!cx_digest_eq(&digest[0], &digest[1]))
-        cx_run_verify_say(v, CX_RUN_MIRROR_MISMATCH, mirror,
-                          "it differs from %.*s, whose mirror it is", (int)path.size, path.data);
+        cx_run_verify_add_finding(v, CX_RUN_MIRROR_MISMATCH, mirror,
+                                  "it differs from %.*s, whose mirror it is", (int)path.size,
+                                  path.data);
     return CX_SUCCESS;
 }
 

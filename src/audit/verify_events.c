@@ -62,10 +62,10 @@ static cx_status check_schema(stream *s, const cx_json *event, uint64_t line)
     cx_status status =
         cx_run_schema_check("orchestrator_event.v1.json", event, "event_schema", &found, v->err);
     if (!cx_failed(status) && found.list.count != 0)
-        cx_run_verify_say(v, CX_RUN_EVENT_SCHEMA, EVENTS, "line %llu: %.*s: %.*s",
-                          (unsigned long long)line, (int)found.list.items[0].where.size,
-                          found.list.items[0].where.data, (int)found.list.items[0].message.size,
-                          found.list.items[0].message.data);
+        cx_run_verify_add_finding(
+            v, CX_RUN_EVENT_SCHEMA, EVENTS, "line %llu: %.*s: %.*s", (unsigned long long)line,
+            (int)found.list.items[0].where.size, found.list.items[0].where.data,
+            (int)found.list.items[0].message.size, found.list.items[0].message.data);
     if (!cx_failed(status))
         status = cx_run_findings_check(&found, v->err);
     cx_run_findings_done(&found);
@@ -80,20 +80,20 @@ static cx_status check_event(stream *s, const cx_json *event, uint64_t line)
     CX_TRY(check_schema(s, event, line));
     if (ts.data != NULL) {
         if (s->last_ts.data != NULL && cx_str_cmp(ts, s->last_ts) < 0)
-            cx_run_verify_say(v, CX_RUN_EVENT_ORDER, EVENTS,
-                              "line %llu: its time is before that of the line above",
-                              (unsigned long long)line);
+            cx_run_verify_add_finding(v, CX_RUN_EVENT_ORDER, EVENTS,
+                                      "line %llu: its time is before that of the line above",
+                                      (unsigned long long)line);
         s->last_ts = ts;
     }
     if (run_id.data != NULL && !cx_str_eq(run_id, v->run_id))
-        cx_run_verify_say(v, CX_RUN_EVENT_RUN_ID, EVENTS, "line %llu: an event of run '%.*s'",
-                          (unsigned long long)line, (int)(run_id.size > 128 ? 128 : run_id.size),
-                          run_id.data);
+        cx_run_verify_add_finding(v, CX_RUN_EVENT_RUN_ID, EVENTS,
+                                  "line %llu: an event of run '%.*s'", (unsigned long long)line,
+                                  (int)(run_id.size > 128 ? 128 : run_id.size), run_id.data);
     if (trace_id.data != NULL && !cx_str_eq(trace_id, s->trace_id)) {
         if (s->trace_id.size != 0)
-            cx_run_verify_say(v, CX_RUN_EVENT_RUN_ID, EVENTS,
-                              "line %llu: a run has one trace id, this is another",
-                              (unsigned long long)line);
+            cx_run_verify_add_finding(v, CX_RUN_EVENT_RUN_ID, EVENTS,
+                                      "line %llu: a run has one trace id, this is another",
+                                      (unsigned long long)line);
         s->trace_id = trace_id;
         s->trace_stays = false;
     }
@@ -173,23 +173,23 @@ static void check_link(stream *s, const cx_digest *event_sha256)
     if (s->chain_there && !s->chain_broken) {
         if (!cx_run_next_line(&s->chain, &line)) {
             s->chain_broken = true;
-            cx_run_verify_say(v, CX_RUN_CHAIN_INVALID, CHAIN, "event %llu has no link",
-                              (unsigned long long)s->count);
+            cx_run_verify_add_finding(v, CX_RUN_CHAIN_INVALID, CHAIN, "event %llu has no link",
+                                      (unsigned long long)s->count);
         } else if (!plain_link(line, s->count, event_sha256, prev, &hash) &&
                    !same_link(s, line, event_sha256, prev, &hash)) {
             s->chain_broken = true; /* what follows cannot fit either */
-            cx_run_verify_say(v, CX_RUN_CHAIN_INVALID, CHAIN,
-                              "line %llu is not the link of its event",
-                              (unsigned long long)s->count);
+            cx_run_verify_add_finding(v, CX_RUN_CHAIN_INVALID, CHAIN,
+                                      "line %llu is not the link of its event",
+                                      (unsigned long long)s->count);
         }
     }
     s->head = hash;
     const cx_run_witness *witness = v->witness;
     if (witness->has_events && witness->event_count != 0 &&
         (s->count > witness->event_count || !cx_digest_eq(&witness->events[s->count - 1], &hash)))
-        cx_run_verify_say(v, CX_RUN_LEDGER_MISSING, EVENTS,
-                          "the ledger has no entry of event %llu as it stands here",
-                          (unsigned long long)s->count);
+        cx_run_verify_add_finding(v, CX_RUN_LEDGER_MISSING, EVENTS,
+                                  "the ledger has no entry of event %llu as it stands here",
+                                  (unsigned long long)s->count);
 }
 
 static bool is_inside(cx_str whole, cx_str part)
@@ -214,8 +214,8 @@ static cx_status check_lines(stream *s, cx_str events)
         if (status.code == CX_E_NOMEM)
             return status;
         if (cx_failed(status) || event.type != CX_JSON_OBJECT)
-            cx_run_verify_say(v, CX_RUN_EVENT_NOT_JSON, EVENTS, "line %llu is no JSON object",
-                              (unsigned long long)s->count);
+            cx_run_verify_add_finding(v, CX_RUN_EVENT_NOT_JSON, EVENTS,
+                                      "line %llu is no JSON object", (unsigned long long)s->count);
         else
             CX_TRY(check_event(s, &event, s->count));
         /* What is compared with the next line stays; it mostly lies in the file itself. */
@@ -223,11 +223,12 @@ static cx_status check_lines(stream *s, cx_str events)
             cx_arena_reset(&s->scratch, mark);
     }
     if (events.size != 0)
-        cx_run_verify_say(v, CX_RUN_EVENTS_TORN, EVENTS, "the last line has no end");
+        cx_run_verify_add_finding(v, CX_RUN_EVENTS_TORN, EVENTS, "the last line has no end");
     if (s->chain_there && !s->chain_broken && s->chain.size != 0)
-        cx_run_verify_say(v, CX_RUN_CHAIN_INVALID, CHAIN, "found more than the events' links");
+        cx_run_verify_add_finding(v, CX_RUN_CHAIN_INVALID, CHAIN,
+                                  "found more than the events' links");
     if (v->witness->has_events && v->witness->event_count > s->count)
-        cx_run_verify_say(
+        cx_run_verify_add_finding(
             v, CX_RUN_LEDGER_MISSING, EVENTS, "the ledger knows %llu events, %llu are here",
             (unsigned long long)v->witness->event_count, (unsigned long long)s->count);
     return CX_SUCCESS;
@@ -248,7 +249,7 @@ cx_status cx_run_verify_events(cx_run_verification *v)
     s.chain_there = chain.data != NULL;
     s.chain = cx_bytes_str(chain);
     if (!s.chain_there)
-        cx_run_verify_say(v, CX_RUN_CHAIN_MISSING, CHAIN, "the events have no chain");
+        cx_run_verify_add_finding(v, CX_RUN_CHAIN_MISSING, CHAIN, "the events have no chain");
     cx_arena_init(&s.scratch, v->arena->alloc, 0);
     cx_json_parser_init(&s.parser, v->arena->alloc, &limits);
     cx_status status = check_lines(&s, cx_bytes_str(events));

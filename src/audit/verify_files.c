@@ -39,7 +39,7 @@ static const char *const always_of_task[] = {
 static void check_required_files(cx_run_verification *v, cx_str path)
 {
     if (cx_run_bundle_find(v->bundle, path) == NULL && !cx_str_is(path, "manifest.json"))
-        cx_run_verify_say(v, CX_RUN_FILE_MISSING, path, "the file is not there");
+        cx_run_verify_add_finding(v, CX_RUN_FILE_MISSING, path, "the file is not there");
 }
 
 static cx_status check_hash(cx_run_verification *v, cx_str path, const cx_json *stated)
@@ -47,7 +47,8 @@ static cx_status check_hash(cx_run_verification *v, cx_str path, const cx_json *
     const cx_run_entry *entry = cx_run_bundle_find(v->bundle, path);
     cx_digest expected, found;
     if (entry == NULL) {
-        cx_run_verify_say(v, CX_RUN_FILE_MISSING, path, "the manifest covers it; it is not there");
+        cx_run_verify_add_finding(v, CX_RUN_FILE_MISSING, path,
+                                  "the manifest covers it; it is not there");
         return CX_SUCCESS;
     }
     if (!entry->regular)
@@ -58,8 +59,8 @@ static cx_status check_hash(cx_run_verification *v, cx_str path, const cx_json *
         !cx_digest_eq(&expected, &found)) {
         char hex[65] = {0};
         cx_hex_encode(cx_bytes_from(found.bytes, sizeof found.bytes), hex);
-        cx_run_verify_say(v, CX_RUN_FILE_HASH_MISMATCH, path,
-                          "its sha256 is %s, the manifest says another", hex);
+        cx_run_verify_add_finding(v, CX_RUN_FILE_HASH_MISMATCH, path,
+                                  "its sha256 is %s, the manifest says another", hex);
     }
     return CX_SUCCESS;
 }
@@ -73,11 +74,12 @@ cx_status cx_run_verify_files(cx_run_verification *v)
     for (size_t i = 0; i < count; i++) {
         cx_str path = entries[i].path;
         if (!entries[i].regular)
-            cx_run_verify_say(v, CX_RUN_SPECIAL_FILE, path,
-                              "a bundle has regular files only, no links and no devices");
+            cx_run_verify_add_finding(v, CX_RUN_SPECIAL_FILE, path,
+                                      "a bundle has regular files only, no links and no devices");
         else if (hashes != NULL && !cx_str_is(path, "manifest.json") &&
                  cx_json_get(hashes, path) == NULL)
-            cx_run_verify_say(v, CX_RUN_FILE_UNCOVERED, path, "the manifest does not know it");
+            cx_run_verify_add_finding(v, CX_RUN_FILE_UNCOVERED, path,
+                                      "the manifest does not know it");
     }
     for (uint32_t i = 0; hashes != NULL && i < hashes->count; i++)
         CX_TRY(check_hash(v, cx_json_text(&hashes->members[i].name), &hashes->members[i].value));

@@ -57,12 +57,12 @@ typedef struct cx_run_verification {
     cx_str trace_id; /* of the manifest; empty when it names none */
     bool success;    /* the manifest says SUCCESS */
     cx_run_projection projection;
-    bool has_story; /* events.jsonl could be read from end to end */
+    bool has_projection; /* events.jsonl could be read from end to end */
 } cx_run_verification;
 
 /* One finding; of each code only the first few are kept. */
-void cx_run_verify_say(cx_run_verification *v, cx_run_code code, cx_str path, const char *format,
-                       ...) CX_PRINTF(4, 5);
+void cx_run_verify_add_finding(cx_run_verification *v, cx_run_code code, cx_str path,
+                               const char *format, ...) CX_PRINTF(4, 5);
 
 /* The file's bytes; data NULL when there is no such regular file (said elsewhere) or it is larger
  * than it may be. */

@@ -261,13 +261,13 @@ static void compare(cx_run_verification *v, const cx_str *patch, size_t patch_co
     while (p < patch_count || n < name_count) {
         int order = p == patch_count ? 1 : n == name_count ? -1 : cx_str_cmp(patch[p], names[n]);
         if (order < 0)
-            cx_run_verify_say(v, CX_RUN_PATCH_NAMES, NAMES,
-                              "the patch changes %.*s, which is not named", printed_size(patch[p]),
-                              patch[p].data);
+            cx_run_verify_add_finding(v, CX_RUN_PATCH_NAMES, NAMES,
+                                      "the patch changes %.*s, which is not named",
+                                      printed_size(patch[p]), patch[p].data);
         if (order > 0)
-            cx_run_verify_say(v, CX_RUN_PATCH_NAMES, NAMES,
-                              "%.*s is named, the patch does not change it", printed_size(names[n]),
-                              names[n].data);
+            cx_run_verify_add_finding(v, CX_RUN_PATCH_NAMES, NAMES,
+                                      "%.*s is named, the patch does not change it",
+                                      printed_size(names[n]), names[n].data);
         p += order <= 0;
         n += order >= 0;
     }
@@ -288,9 +288,9 @@ static cx_status check_scope(cx_run_verification *v, cx_str document, const cx_s
             entries[texts++] = cx_json_text(&allowed->items[i]);
     for (size_t i = 0; i < count; i++)
         if (!cx_run_path_covered(entries, texts, paths[i]) || cx_run_path_protected(paths[i], NULL))
-            cx_run_verify_say(v, CX_RUN_DIFF_SCOPE, document,
-                              "%.*s is outside the contract's allowed_paths",
-                              printed_size(paths[i]), paths[i].data);
+            cx_run_verify_add_finding(v, CX_RUN_DIFF_SCOPE, document,
+                                      "%.*s is outside the contract's allowed_paths",
+                                      printed_size(paths[i]), paths[i].data);
     return CX_SUCCESS;
 }
 
@@ -307,12 +307,12 @@ cx_status cx_run_verify_patch(cx_run_verification *v)
     CX_TRY(cx_run_patch_paths(cx_bytes_str(patch), v->arena, &patched, &patched_count, &readable,
                               v->err));
     if (!readable)
-        cx_run_verify_say(v, CX_RUN_PATCH_NAMES, PATCH, "it is no patch as git writes it");
+        cx_run_verify_add_finding(v, CX_RUN_PATCH_NAMES, PATCH, "it is no patch as git writes it");
     CX_TRY(
         cx_run_name_list(cx_bytes_str(names), v->arena, &named, &named_count, &readable, v->err));
     if (!readable)
-        cx_run_verify_say(v, CX_RUN_PATCH_NAMES, NAMES,
-                          "it is no sorted list of names, one a line");
+        cx_run_verify_add_finding(v, CX_RUN_PATCH_NAMES, NAMES,
+                                  "it is no sorted list of names, one a line");
     compare(v, patched, patched_count, named, named_count);
     if (v->success && v->contract.type == CX_JSON_OBJECT) {
         CX_TRY(check_scope(v, PATCH, patched, patched_count));

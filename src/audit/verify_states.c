@@ -54,12 +54,12 @@ static void check_transitions(cx_run_verification *v)
         if (is_allowed_transition(t->from, t->to, t->reason) &&
             starts_from_last_state(projection, i))
             continue;
-        cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS,
-                          "line %llu: no run goes from %.*s to %.*s (%.*s) here",
-                          (unsigned long long)projection->moments.items[t->moment].index,
-                          (int)(t->from.size > 40 ? 40 : t->from.size), t->from.data,
-                          (int)(t->to.size > 40 ? 40 : t->to.size), t->to.data,
-                          (int)(t->reason.size > 60 ? 60 : t->reason.size), t->reason.data);
+        cx_run_verify_add_finding(v, CX_RUN_STATE_ORDER, EVENTS,
+                                  "line %llu: no run goes from %.*s to %.*s (%.*s) here",
+                                  (unsigned long long)projection->moments.items[t->moment].index,
+                                  (int)(t->from.size > 40 ? 40 : t->from.size), t->from.data,
+                                  (int)(t->to.size > 40 ? 40 : t->to.size), t->to.data,
+                                  (int)(t->reason.size > 60 ? 60 : t->reason.size), t->reason.data);
     }
 }
 
@@ -73,18 +73,20 @@ static void check_ends(cx_run_verification *v)
     size_t count = projection->moments.count;
     bool finished = false, recovered = false;
     if (count == 0 || projection->moments.items[0].kind != CX_RUN_EVENT_RUN_CREATED)
-        cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS, "the first event is not RUN_CREATED");
+        cx_run_verify_add_finding(v, CX_RUN_STATE_ORDER, EVENTS,
+                                  "the first event is not RUN_CREATED");
     if (count == 0 || projection->moments.items[count - 1].kind != CX_RUN_EVENT_RUN_FINISHED)
-        cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS, "the last event is not RUN_FINISHED");
+        cx_run_verify_add_finding(v, CX_RUN_STATE_ORDER, EVENTS,
+                                  "the last event is not RUN_FINISHED");
     for (size_t i = 0; i < count; i++) {
         const cx_run_moment *moment = &projection->moments.items[i];
         if (i != 0 && moment->kind == CX_RUN_EVENT_RUN_CREATED)
-            cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS, "line %llu: RUN_CREATED again",
-                              (unsigned long long)moment->index);
+            cx_run_verify_add_finding(v, CX_RUN_STATE_ORDER, EVENTS, "line %llu: RUN_CREATED again",
+                                      (unsigned long long)moment->index);
         if (finished && !recovered) {
             recovered = moment->kind == CX_RUN_EVENT_LOG_RECOVERED && i + 1 < count && !v->success;
             if (!recovered)
-                cx_run_verify_say(
+                cx_run_verify_add_finding(
                     v, CX_RUN_STATE_ORDER, EVENTS, "line %llu: %.*s behind RUN_FINISHED",
                     (unsigned long long)moment->index,
                     (int)(moment->type.size > 40 ? 40 : moment->type.size), moment->type.data);
@@ -108,13 +110,14 @@ static void check_last_state(cx_run_verification *v)
             whole |= cx_str_is(task->state, "S0") && !cx_str_eq(task->task_id, v->task_id) &&
                      cx_str_starts(task->task_id, CX_STR("intent_"));
             if (!whole && !split && !cx_str_is(task->state, "S6") && !cx_str_is(task->state, "S4"))
-                cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS,
-                                  "the run succeeded, but task %.*s ended in %.*s",
-                                  (int)(task->task_id.size > 128 ? 128 : task->task_id.size),
-                                  task->task_id.data, (int)task->state.size, task->state.data);
+                cx_run_verify_add_finding(
+                    v, CX_RUN_STATE_ORDER, EVENTS, "the run succeeded, but task %.*s ended in %.*s",
+                    (int)(task->task_id.size > 128 ? 128 : task->task_id.size), task->task_id.data,
+                    (int)task->state.size, task->state.data);
         }
     } else if (!cx_str_is(projection->state, "FAIL")) {
-        cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS, "the run failed without going to FAIL");
+        cx_run_verify_add_finding(v, CX_RUN_STATE_ORDER, EVENTS,
+                                  "the run failed without going to FAIL");
     }
 }
 

@@ -46,10 +46,10 @@ static cx_status check_result(const one_task *one)
         return CX_SUCCESS;
     cx_str status = CX_JSON_GET_STR(&result, "status");
     if (!cx_str_eq(status, one->status))
-        cx_run_verify_say(one->v, CX_RUN_STATUS_MISMATCH, path,
-                          "its status is not the one in the manifest");
+        cx_run_verify_add_finding(one->v, CX_RUN_STATUS_MISMATCH, path,
+                                  "its status is not the one in the manifest");
     if (!cx_str_eq(CX_JSON_GET_STR(&result, "task_id"), one->id))
-        cx_run_verify_say(one->v, CX_RUN_REF_MISMATCH, path, "it is of another task");
+        cx_run_verify_add_finding(one->v, CX_RUN_REF_MISMATCH, path, "it is of another task");
     const cx_json *gates = cx_json_get_typed(&result, CX_STR("gates"), CX_JSON_OBJECT);
     for (unsigned i = 0; gates != NULL && i < CX_RUN_GATE_COUNT; i++) {
         const cx_json *gate = cx_json_get(gates, cx_str_z(cx_run_gate_names[i]));
@@ -58,11 +58,12 @@ static cx_status check_result(const one_task *one)
         bool told =
             one->told != NULL && cx_run_projection_task_passed(&one->v->projection, one->told, i);
         if (cx_str_is(status, "SUCCESS") && !passed)
-            cx_run_verify_say(one->v, CX_RUN_STATUS_MISMATCH, path,
-                              "it is SUCCESS, but %s has not passed", cx_run_gate_names[i]);
-        if (passed && one->v->has_story && !told)
-            cx_run_verify_say(one->v, CX_RUN_STATUS_MISMATCH, path,
-                              "%s has passed here, by the events it has not", cx_run_gate_names[i]);
+            cx_run_verify_add_finding(one->v, CX_RUN_STATUS_MISMATCH, path,
+                                      "it is SUCCESS, but %s has not passed", cx_run_gate_names[i]);
+        if (passed && one->v->has_projection && !told)
+            cx_run_verify_add_finding(one->v, CX_RUN_STATUS_MISMATCH, path,
+                                      "%s has passed here, by the events it has not",
+                                      cx_run_gate_names[i]);
     }
     return CX_SUCCESS;
 }
@@ -103,14 +104,15 @@ static cx_status check_scope(const one_task *one)
     CX_TRY(cx_run_patch_paths(cx_bytes_str(patch), v->arena, &changed, &changed_count, &readable,
                               v->err));
     if (!readable)
-        cx_run_verify_say(v, CX_RUN_PATCH_NAMES, patch_path, "it is no patch as git writes it");
+        cx_run_verify_add_finding(v, CX_RUN_PATCH_NAMES, patch_path,
+                                  "it is no patch as git writes it");
     for (size_t i = 0; i < changed_count; i++)
         if (!cx_run_path_covered(allowed, allowed_count, changed[i]) ||
             !cx_run_path_covered(whole, whole_count, changed[i]))
-            cx_run_verify_say(v, CX_RUN_DIFF_SCOPE, patch_path,
-                              "%.*s is outside the task's allowed_paths, or the run's",
-                              (int)(changed[i].size > 200 ? 200 : changed[i].size),
-                              changed[i].data);
+            cx_run_verify_add_finding(v, CX_RUN_DIFF_SCOPE, patch_path,
+                                      "%.*s is outside the task's allowed_paths, or the run's",
+                                      (int)(changed[i].size > 200 ? 200 : changed[i].size),
+                                      changed[i].data);
     return CX_SUCCESS;
 }
 
@@ -127,8 +129,9 @@ static cx_status check_mirror(const one_task *one)
     CX_TRY(cx_run_bundle_digest(one->v->bundle, path, &digest[0], one->v->err));
     CX_TRY(cx_run_bundle_digest(one->v->bundle, mirror, &digest[1], one->v->err));
     if (!cx_digest_eq(&digest[0], &digest[1]))
-        cx_run_verify_say(one->v, CX_RUN_MIRROR_MISMATCH, mirror,
-                          "it differs from %.*s, whose mirror it is", (int)path.size, path.data);
+        cx_run_verify_add_finding(one->v, CX_RUN_MIRROR_MISMATCH, mirror,
+                                  "it differs from %.*s, whose mirror it is", (int)path.size,
+                                  path.data);
     return CX_SUCCESS;
 }
 
@@ -141,7 +144,7 @@ cx_status cx_run_verify_tasks(cx_run_verification *v)
                         .status = CX_JSON_GET_STR(&tasks->items[i], "status")};
         if (one.id.size == 0 || cx_str_eq(one.id, v->task_id))
             continue;
-        if (v->has_story)
+        if (v->has_projection)
             one.told = cx_run_projection_find(&v->projection, one.id);
         CX_TRY(check_result(&one));
         CX_TRY(check_mirror(&one));

@@ -227,7 +227,8 @@ static cx_status write_durably(cx_run_events *log, cx_file file, const char *nam
     return failed == 0 ? CX_SUCCESS : cx_fail_os(err, -failed, "%s", name);
 }
 
-cx_status cx_run_events_tell(cx_run_events *log, const cx_digest *event_sha256, cx_err *err)
+cx_status cx_run_events_append_to_ledger(cx_run_events *log, const cx_digest *event_sha256,
+                                         cx_err *err)
 {
     const cx_run_ledger *ledger = log->options.ledger;
     if (ledger == NULL)
@@ -262,7 +263,7 @@ static cx_status append_locked(cx_run_events *log, const cx_run_event *event, cx
     memcpy(log->last_ts, ts, sizeof ts);
     log->count++;
     cx_run_events_set_head(log, &head);
-    CX_TRY(cx_run_events_tell(log, &event_sha256, err)); /* I2 */
+    CX_TRY(cx_run_events_append_to_ledger(log, &event_sha256, err)); /* I2 */
     log->failed = false;
     return CX_SUCCESS;
 }

@@ -32,7 +32,8 @@ CX_RESULT cx_run_events_open_files(const cx_run_events_options *options, uint32_
 /* The link of the event that comes next, as a line with its '\n', into log->link. */
 cx_digest cx_run_events_make_link(cx_run_events *log, const cx_digest *event_sha256);
 /* Tells the ledger of event number log->count. */
-CX_RESULT cx_run_events_tell(cx_run_events *log, const cx_digest *event_sha256, cx_err *err);
+CX_RESULT cx_run_events_append_to_ledger(cx_run_events *log, const cx_digest *event_sha256,
+                                         cx_err *err);
 void cx_run_events_set_head(cx_run_events *log, const cx_digest *head);
 
 #endif

@@ -194,7 +194,8 @@ static cx_status repair_log(cx_run_events *log, found *f, cx_err *err)
     f->recovery.torn_bytes = torn;
     f->recovery.chain_completed = f->link_count != f->event_count;
     /* Nobody knows whether the ledger heard of the last one; twice does no harm. */
-    return f->event_count == 0 ? CX_SUCCESS : cx_run_events_tell(log, &f->last_event, err);
+    return f->event_count == 0 ? CX_SUCCESS
+                               : cx_run_events_append_to_ledger(log, &f->last_event, err);
 }
 
 static cx_status write_recovered_event(cx_run_events *log, const found *f, cx_err *err)

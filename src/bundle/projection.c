@@ -1,5 +1,5 @@
 /*
- * story.c - reads events and tells what they say (run.md §13, §14, §17).
+ * projection.c - reads events and tells what they say (run.md §13, §14, §17).
  *
  *   I1  The four gates of a task are those of its last attempt: a new contract (S5→S2) takes back
  *       what diff, review and tests said of the one before.

@@ -1,5 +1,5 @@
 /*
- * story.h - what the events of a run say by themselves: states, verdicts of gates, tasks, end.
+ * projection.h - what the events of a run say by themselves: states, verdicts of gates, tasks, end.
  *
  * Replay compares it with manifest and reports (run.md §18), views show it (§21), a lattice is
  * built from the same words (docs/formats/run-lattice.md).  Nothing but the bytes of events.jsonl

@@ -148,10 +148,10 @@ static cx_status check_views(cx_diff_job *job, cx_diff_report *out, cx_err *err)
     bool moderate = check_amount(job, out);
     if (moderate)
         CX_TRY(cx_diff_blobs_load(job, err));
-    CX_TRY(cx_diff_judge_paths(job, err));
+    CX_TRY(cx_diff_check_paths(job, err));
     if (!job->options->index_only && moderate)
         CX_TRY(name_tree(job, out, err));
-    return moderate ? cx_diff_judge_copies(job, err) : CX_SUCCESS;
+    return moderate ? cx_diff_check_copies(job, err) : CX_SUCCESS;
 }
 
 /* The baseline is found, and its tree listed, while the snapshot is taken; the job's arena and its
@@ -207,7 +207,7 @@ static cx_status apply_rules(cx_diff_job *job, cx_snapshot **after, cx_diff_repo
         return CX_SUCCESS;
     out->baseline = job->baseline;
     out->head = job->after->head;
-    CX_TRY(cx_diff_judge_repository(job, err));
+    CX_TRY(cx_diff_check_repository(job, err));
     CX_TRY(build_views(job, &out->commits, err));
     return check_views(job, out, err);
 }
@@ -301,8 +301,8 @@ static cx_status check_commit_range(cx_diff_job *job, const cx_oid *from, const 
     bool moderate = check_amount(job, out);
     if (moderate)
         CX_TRY(cx_diff_blobs_load(job, err));
-    CX_TRY(cx_diff_judge_paths(job, err));
-    return moderate ? cx_diff_judge_copies(job, err) : CX_SUCCESS;
+    CX_TRY(cx_diff_check_paths(job, err));
+    return moderate ? cx_diff_check_copies(job, err) : CX_SUCCESS;
 }
 
 cx_status cx_diff_judge_commits(const cx_diff_options *options, const cx_oid *from,

@@ -78,11 +78,11 @@ CX_RESULT cx_diff_blob_add(cx_diff_job *job, const cx_oid *oid, const cx_diff_bl
 /* --- diff_rules.c ----------------------------------------------------------------------------- */
 
 /* D06, D07, D09..D12, D14 for every change of every view; D15. */
-CX_RESULT cx_diff_judge_paths(cx_diff_job *job, cx_err *err);
+CX_RESULT cx_diff_check_paths(cx_diff_job *job, cx_err *err);
 /* D13. */
-CX_RESULT cx_diff_judge_copies(cx_diff_job *job, cx_err *err);
+CX_RESULT cx_diff_check_copies(cx_diff_job *job, cx_err *err);
 /* D02, D03, D04. */
-CX_RESULT cx_diff_judge_repository(cx_diff_job *job, cx_err *err);
+CX_RESULT cx_diff_check_repository(cx_diff_job *job, cx_err *err);
 /* Whether a name is `.git` as some file system sees it. */
 bool cx_diff_is_git_name(cx_str name);
 

@@ -183,7 +183,7 @@ static cx_status check_names(cx_diff_job *job, cx_err *err)
     return status;
 }
 
-cx_status cx_diff_judge_paths(cx_diff_job *job, cx_err *err)
+cx_status cx_diff_check_paths(cx_diff_job *job, cx_err *err)
 {
     for (size_t v = 0; v < job->views.count; v++) {
         const cx_diff_view *view = &job->views.items[v];
@@ -367,7 +367,7 @@ static cx_status check_likeness(cx_diff_job *job, const cx_diff_view *view, cx_e
     return alike_commit(job, view, err);
 }
 
-cx_status cx_diff_judge_copies(cx_diff_job *job, cx_err *err)
+cx_status cx_diff_check_copies(cx_diff_job *job, cx_err *err)
 {
     cx_map outside;
     bool any = false;
@@ -486,7 +486,7 @@ static void check_index_flags(cx_diff_job *job)
     }
 }
 
-cx_status cx_diff_judge_repository(cx_diff_job *job, cx_err *err)
+cx_status cx_diff_check_repository(cx_diff_job *job, cx_err *err)
 {
     bool descends = true;
     if (job->before != NULL) {

@@ -1,5 +1,5 @@
 /*
- * machine.h - a governed run, from a contract to a sealed bundle (run.md §13, §14, §15).
+ * governor.h - a governed run, from a contract to a sealed bundle (run.md §13, §14, §15).
  *
  *     cx_run_execute(&options, &arena, &outcome, err)
  *

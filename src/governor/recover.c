@@ -1,5 +1,5 @@
 /*
- * abandon.c - ending a run whose process died (run.md §23: FAILURE, never SUCCESS).
+ * recover.c - ending a run whose process died (run.md §23: FAILURE, never SUCCESS).
  *
  * What the dead process knew is lost; what it did is in its events.  Documents are made from them:
  * a gate that was never reached has not passed, a review without an event is BLOCKED, tests without

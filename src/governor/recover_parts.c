@@ -1,5 +1,5 @@
 /*
- * abandon_parts.c - the parts of a split run whose process died, for its manifest.
+ * recover_parts.c - the parts of a split run whose process died, for its manifest.
  *
  * A part is told when its contract is in the bundle and the events know it.  Its status is that of
  * its result if it came to one; otherwise it failed where it stood, or was never begun.

@@ -1,5 +1,5 @@
 /*
- * abandon_parts.h - between abandon.c and abandon_parts.c.
+ * recover_parts.h - between recover.c and recover_parts.c.
  */
 #ifndef CX_GOVERNOR_RECOVER_PARTS_H
 #define CX_GOVERNOR_RECOVER_PARTS_H

@@ -1,5 +1,5 @@
 /*
- * machine_ahead.c - what stops a run before its agent starts, and can be known without a work tree:
+ * state_ahead.c - what stops a run before its agent starts, and can be known without a work tree:
  * which runner, which programs stand behind it and behind the acceptance tests.
  *
  * A run's gates, `cortex run --dry-run` and `cortex contract explain` all ask here, so that none of
@@ -12,8 +12,8 @@
 
 cx_status cx_ahead_trust(const cx_ahead *a, cx_run_trust *out, cx_err *err)
 {
-    const cx_run_config *config = &a->m->policy.config;
-    const char *folders[] = {a->m->repo_root, a->m->store.root, a->worktree};
+    const cx_run_config *config = &a->governor->policy.config;
+    const char *folders[] = {a->governor->repo_root, a->governor->store.root, a->worktree};
     cx_str *forbidden = CX_ARENA_ARRAY(a->arena, cx_str, CX_COUNT_OF(folders));
     if (forbidden == NULL)
         return cx_fail_nomem(err);
@@ -55,8 +55,8 @@ cx_status cx_ahead_runner(const cx_ahead *a, const char **out_reason, cx_texts *
             err);
     }
     /* Decision 0018. */
-    if (cx_str_is(settings->name, CX_RUNNER_NAME_EXEC) && a->m->policy.config.mcp_only &&
-        !a->m->options->diagnostic) {
+    if (cx_str_is(settings->name, CX_RUNNER_NAME_EXEC) && a->governor->policy.config.mcp_only &&
+        !a->governor->options->diagnostic) {
         *out_reason = "mcp_only";
         return add_fault(
             a, out, 1, settings->name,
@@ -100,7 +100,7 @@ static cx_status first_version_line(const char *path, cx_arena *arena, cx_str *o
 static cx_status integration_fault(const cx_ahead *a, const cx_run_trust *trust, cx_str tool,
                                    const char **out, cx_err *err)
 {
-    const cx_run_integration *found = cx_run_config_integration(&a->m->policy.config, tool);
+    const cx_run_integration *found = cx_run_config_integration(&a->governor->policy.config, tool);
     cx_run_executable program;
     cx_str version;
     *out = NULL;

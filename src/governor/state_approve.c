@@ -1,5 +1,5 @@
 /*
- * machine_approve.c - asking a human, and what they signed (run.md §13).
+ * state_approve.c - asking a human, and what they signed (run.md §13).
  *
  * Only files in approvals/ and those named on the command line count.  Nothing is used up unless
  * all that is asked for is approved.
@@ -9,39 +9,39 @@
 
 #define POLL_MS 200
 
-bool cx_governor_granted(void *governor, cx_str scope)
+bool cx_governor_scope_granted(void *governor, cx_str scope)
 {
-    const cx_governor *m = governor;
-    for (size_t i = 0; i < m->granted.count; i++)
-        if (cx_str_eq(m->granted.items[i], scope))
+    const cx_governor *g = governor;
+    for (size_t i = 0; i < g->granted_scopes.count; i++)
+        if (cx_str_eq(g->granted_scopes.items[i], scope))
             return true;
     return false;
 }
 
-cx_run_grants cx_governor_grants(cx_governor *m)
+cx_run_grants cx_governor_grants(cx_governor *g)
 {
-    return (cx_run_grants){cx_governor_granted, m};
+    return (cx_run_grants){cx_governor_scope_granted, g};
 }
 
-static bool has_all_scopes(const cx_governor *m, const cx_texts *scopes)
+static bool has_all_scopes(const cx_governor *g, const cx_texts *scopes)
 {
     for (size_t i = 0; i < scopes->count; i++)
-        if (cx_run_approvals_find(&m->approvals, scopes->items[i]) == NULL)
+        if (cx_run_approvals_find(&g->approvals, scopes->items[i]) == NULL)
             return false;
     return true;
 }
 
-static cx_status store_granted_scopes(cx_governor *m, const cx_texts *scopes, cx_err *err)
+static cx_status store_granted_scopes(cx_governor *g, const cx_texts *scopes, cx_err *err)
 {
-    size_t count = m->granted.count + scopes->count;
-    cx_str *items = CX_ARENA_ARRAY(m->arena, cx_str, count);
+    size_t count = g->granted_scopes.count + scopes->count;
+    cx_str *items = CX_ARENA_ARRAY(g->arena, cx_str, count);
     if (items == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++)
-        items[i] = i < m->granted.count
-                       ? m->granted.items[i]
-                       : cx_arena_copy_str(m->arena, scopes->items[i - m->granted.count]);
-    m->granted = (cx_texts){items, count};
+        items[i] = i < g->granted_scopes.count
+                       ? g->granted_scopes.items[i]
+                       : cx_arena_copy_str(g->arena, scopes->items[i - g->granted_scopes.count]);
+    g->granted_scopes = (cx_texts){items, count};
     return CX_SUCCESS;
 }
 
@@ -53,23 +53,23 @@ static cx_status store_approval_file(cx_governor_task *t, const cx_run_approval 
                                   (int)approval->approval_id.size, approval->approval_id.data);
     if (path.data == NULL)
         return cx_fail_nomem(err);
-    if (cx_run_file_exists(t->m->run, path))
+    if (cx_run_file_exists(t->governor->run, path))
         return CX_SUCCESS;
-    CX_TRY(cx_run_file_write(t->m->run, path, approval->file, err));
+    CX_TRY(cx_run_file_write(t->governor->run, path, approval->file, err));
     return cx_task_add_artifact(t, path, err);
 }
 
 /* Uses what was found; *out false when somebody else used it in between. */
 static cx_status use_approvals(cx_governor_task *t, const cx_texts *scopes, bool *out, cx_err *err)
 {
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     cx_json_list used = cx_json_list_begin(&t->arena), payload = cx_json_list_begin(&t->arena);
     cx_json list;
     *out = false;
     for (size_t i = 0; i < scopes->count; i++) {
         const cx_run_approval *approval;
         cx_json one;
-        CX_TRY(cx_run_approvals_use(&m->approvals, scopes->items[i], &approval, err));
+        CX_TRY(cx_run_approvals_use(&g->approvals, scopes->items[i], &approval, err));
         if (approval == NULL)
             return CX_SUCCESS;
         CX_TRY(store_approval_file(t, approval, err));
@@ -81,7 +81,7 @@ static cx_status use_approvals(cx_governor_task *t, const cx_texts *scopes, bool
     cx_json_put_quoted_strs(&payload, "scopes", scopes->items, scopes->count);
     CX_TRY(cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_HUMAN_APPROVAL_COMPLETED, &payload, err));
     *out = true;
-    return store_granted_scopes(m, scopes, err);
+    return store_granted_scopes(g, scopes, err);
 }
 
 static void sleep_poll_interval(void)
@@ -116,13 +116,13 @@ static cx_str last_part(cx_str path)
 /* Each file that was refused, once. */
 static cx_status write_rejected_approvals(cx_governor_task *t, cx_err *err)
 {
-    cx_governor *m = t->m;
-    cx_run_findings *refused = &m->approvals.refused;
+    cx_governor *g = t->governor;
+    cx_run_findings *refused = &g->approvals.refused;
     CX_TRY(cx_run_findings_check(refused, err));
-    for (; m->refusals_said < refused->list.count; m->refusals_said++) {
-        const cx_run_finding *finding = &refused->list.items[m->refusals_said];
+    for (; g->refusals_written < refused->list.count; g->refusals_written++) {
+        const cx_run_finding *finding = &refused->list.items[g->refusals_written];
         cx_json_list payload = cx_json_list_begin(&t->arena);
-        if (is_repeated_refusal(refused, m->refusals_said))
+        if (is_repeated_refusal(refused, g->refusals_written))
             continue;
         cx_json_put_quoted(&payload, "file", last_part(finding->where));
         cx_json_put_quoted(&payload, "reason", finding->message);
@@ -131,55 +131,55 @@ static cx_status write_rejected_approvals(cx_governor_task *t, cx_err *err)
     return CX_SUCCESS;
 }
 
-static uint64_t wait_seconds(const cx_governor *m)
+static uint64_t wait_seconds(const cx_governor *g)
 {
-    return m->options->approval_wait_s != 0 ? m->options->approval_wait_s
-                                            : m->policy.config.limits.approval_wait_sec;
+    return g->options->approval_wait_s != 0 ? g->options->approval_wait_s
+                                            : g->policy.config.limits.approval_wait_sec;
 }
 
 /* Looks again and again until all is approved, the time is up, or the run is told to end. */
 static cx_status wait_for_scopes(cx_governor_task *t, const cx_texts *scopes, bool *out,
                                  cx_err *err)
 {
-    cx_governor *m = t->m;
-    uint64_t start = m->io->monotonic_ns(m->io), wait_ns = wait_seconds(m) * UINT64_C(1000000000);
+    cx_governor *g = t->governor;
+    uint64_t start = g->io->monotonic_ns(g->io), wait_ns = wait_seconds(g) * UINT64_C(1000000000);
     bool late = false;
     while (!*out && !late && !cx_task_cancelled(t)) {
-        late = m->io->monotonic_ns(m->io) - start >= wait_ns;
-        m->approval_context.now_ns = (int64_t)m->io->wall_ns(m->io);
-        CX_TRY(cx_run_approvals_add_folder(&m->approvals, err));
-        if (has_all_scopes(m, scopes))
+        late = g->io->monotonic_ns(g->io) - start >= wait_ns;
+        g->approval_context.now_ns = (int64_t)g->io->wall_ns(g->io);
+        CX_TRY(cx_run_approvals_add_folder(&g->approvals, err));
+        if (has_all_scopes(g, scopes))
             CX_TRY(use_approvals(t, scopes, out, err));
         if (!*out && !late) {
-            cx_governor_leave(m); /* other parts go on meanwhile */
+            cx_governor_leave(g); /* other parts go on meanwhile */
             sleep_poll_interval();
-            cx_governor_enter(m);
+            cx_governor_enter(g);
         }
     }
     return *out ? CX_SUCCESS : write_rejected_approvals(t, err);
 }
 
-bool cx_governor_may_be_approved(cx_governor *m, const cx_texts *scopes)
+bool cx_governor_may_be_approved(cx_governor *g, const cx_texts *scopes)
 {
-    return wait_seconds(m) != 0 || has_all_scopes(m, scopes);
+    return wait_seconds(g) != 0 || has_all_scopes(g, scopes);
 }
 
 cx_status cx_task_ask_approval(cx_governor_task *t, const cx_texts *scopes, bool *out_granted,
                                cx_err *err)
 {
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     cx_json wanted;
-    uint64_t start = m->io->monotonic_ns(m->io);
+    uint64_t start = g->io->monotonic_ns(g->io);
     cx_json_list payload = cx_json_list_begin(&t->arena);
     *out_granted = false;
     CX_TRY(cx_run_approval_wanted_json((cx_run_words){scopes->items, scopes->count},
-                                       &m->contract_sha256, wait_seconds(m), &t->arena, &wanted,
+                                       &g->contract_sha256, wait_seconds(g), &t->arena, &wanted,
                                        err));
     CX_TRY(cx_task_event_json(t, CX_RUN_INFO, CX_RUN_EVENT_HUMAN_APPROVAL_REQUIRED, &wanted, err));
     CX_TRY(wait_for_scopes(t, scopes, out_granted, err));
     if (*out_granted)
         return CX_SUCCESS;
     cx_json_put_uint(&payload, "waited_sec",
-                     (m->io->monotonic_ns(m->io) - start) / UINT64_C(1000000000));
+                     (g->io->monotonic_ns(g->io) - start) / UINT64_C(1000000000));
     return cx_task_event(t, CX_RUN_WARN, CX_RUN_EVENT_HUMAN_APPROVAL_TIMEOUT, &payload, err);
 }

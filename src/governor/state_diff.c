@@ -1,5 +1,5 @@
 /*
- * machine_diff.c - the diff gate in a run: after the agent, after the review, after the tests, and
+ * state_diff.c - the diff gate in a run: after the agent, after the review, after the tests, and
  * what is kept of it (run.md §9, §15 rollback).
  */
 #include "governor/state_internal.h"
@@ -31,27 +31,27 @@ static cx_diff_phase phase_of(const char *phase)
 static cx_status run_diff_gate(cx_governor_task *t, const char *phase, cx_diff_report *out,
                                cx_err *err)
 {
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     cx_texts binary = {NULL, 0};
     CX_TRY(binary_paths(t, &binary, err));
-    cx_oid expected = t->has_diff ? t->diff.tree : (cx_oid){.size = 0};
+    cx_oid expected = t->candidate.has_diff ? t->candidate.diff.tree : (cx_oid){.size = 0};
     cx_diff_options options = {
-        .git = t->worktree.git,
-        .snapshot = t->snapshot,
+        .git = t->workspace.worktree.git,
+        .snapshot = t->workspace.snapshot,
         .agent = cx_task_agent_git(t),
-        .baseline = m->baseline,
+        .baseline = g->baseline,
         .allowed_paths = t->contract.allowed_paths.items,
         .allowed_count = t->contract.audit_only || (t->plans && t->state == CX_S1_PLAN)
                              ? 0
                              : t->contract.allowed_paths.count,
         .binary_ok = binary.items,
         .binary_ok_count = binary.count,
-        .ground = &m->ground,
-        .max_paths = m->policy.config.limits.changed_paths,
-        .max_bytes = m->policy.config.limits.changed_bytes,
+        .ground = &g->ground,
+        .max_paths = g->policy.config.limits.changed_paths,
+        .max_bytes = g->policy.config.limits.changed_bytes,
         .phase = phase_of(phase),
         .expected_tree = phase == NULL || expected.size == 0 ? NULL : &expected,
-        .shared = !m->unconfined,
+        .shared = !g->unconfined,
         .has_siblings = t->plans || t->part,
     };
     return cx_diff_judge(&options, &t->arena, out, err);
@@ -109,7 +109,8 @@ static cx_status write_result(cx_governor_task *t, const char *phase, const cx_d
         cx_json_put_z(&payload, "phase", phase);
     /* A refused one names what any view saw, also what is not in the candidate any more. */
     if (report->passed)
-        cx_json_put_quoted_strs(&payload, "changed_files", t->changed.items, t->changed.count);
+        cx_json_put_quoted_strs(&payload, "changed_files", t->candidate.changed.items,
+                                t->candidate.changed.count);
     else
         cx_json_put_quoted_strs(&payload, "changed_files", report->paths, report->path_count);
     cx_json_list_put(&payload, CX_STR("violations"), list);
@@ -121,9 +122,10 @@ static cx_status write_result(cx_governor_task *t, const char *phase, const cx_d
 
 static cx_status import_agent_objects(cx_governor_task *t, cx_err *err)
 {
-    if (t->spec_git.object_dir == NULL)
+    if (t->agent.spec_git.object_dir == NULL)
         return CX_SUCCESS;
-    return cx_agent_git_take_objects(t->worktree.git, t->spec_git.object_dir, &t->objects, err);
+    return cx_agent_git_take_objects(t->workspace.worktree.git, t->agent.spec_git.object_dir,
+                                     &t->agent.objects, err);
 }
 
 /* The agent moved a branch of its own copy.  The repository's follows when it was judged: commits
@@ -132,17 +134,19 @@ static cx_status publish_head(cx_governor_task *t, cx_err *err)
 {
     cx_oid now, commit;
     char text[CX_OID_TEXT_SIZE];
-    if (cx_task_agent_git(t) == NULL || t->worktree.branch.size == 0 || t->diff.head.size == 0)
+    if (cx_task_agent_git(t) == NULL || t->workspace.worktree.branch.size == 0 ||
+        t->candidate.diff.head.size == 0)
         return CX_SUCCESS;
-    cx_oid_text(&t->diff.head, text);
-    cx_status status = cx_git_resolve(t->worktree.git, cx_str_z(text), &commit, err);
+    cx_oid_text(&t->candidate.diff.head, text);
+    cx_status status = cx_git_resolve(t->workspace.worktree.git, cx_str_z(text), &commit, err);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS; /* it names what nobody has: refused by then */
     CX_TRY(status);
-    CX_TRY(cx_git_ref(t->worktree.git, t->worktree.branch, &now, err));
+    CX_TRY(cx_git_ref(t->workspace.worktree.git, t->workspace.worktree.branch, &now, err));
     return cx_oid_eq(&now, &commit)
                ? CX_SUCCESS
-               : cx_git_ref_set(t->worktree.git, t->worktree.branch, &commit, &now, err);
+               : cx_git_ref_set(t->workspace.worktree.git, t->workspace.worktree.branch, &commit,
+                                &now, err);
 }
 
 /* --- what is kept ----------------------------------------------------------------------------- */
@@ -150,8 +154,8 @@ static cx_status publish_head(cx_governor_task *t, cx_err *err)
 static cx_status write_both(cx_governor_task *t, const char *a, const char *b, cx_bytes bytes,
                             cx_err *err)
 {
-    CX_TRY(cx_run_file_write(t->m->run, cx_str_z(a), bytes, err));
-    return cx_run_file_write(t->m->run, cx_str_z(b), bytes, err);
+    CX_TRY(cx_run_file_write(t->governor->run, cx_str_z(a), bytes, err));
+    return cx_run_file_write(t->governor->run, cx_str_z(b), bytes, err);
 }
 
 /* patch.diff, diff_name_only.txt and their mirrors (§17). */
@@ -166,7 +170,7 @@ cx_status cx_task_write_patch_bytes(cx_governor_task *t, cx_bytes patch, cx_byte
     if (t->part) {
         cx_str list = cx_task_file(t, "diff_name_only.txt");
         return list.data == NULL ? cx_fail_nomem(err)
-                                 : cx_run_file_write(t->m->run, list, names, err);
+                                 : cx_run_file_write(t->governor->run, list, names, err);
     }
     CX_TRY(write_both(t, "patch.diff", "git/patch.diff", patch, err));
     return write_both(t, "diff_name_only.txt", "git/diff_name_only.txt", names, err);
@@ -175,11 +179,12 @@ cx_status cx_task_write_patch_bytes(cx_governor_task *t, cx_bytes patch, cx_byte
 cx_status cx_task_write_patch(cx_governor_task *t, cx_err *err)
 {
     cx_buf patch, names;
-    cx_buf_init(&patch, t->m->alloc);
-    cx_buf_init(&names, t->m->alloc);
-    cx_status status = cx_run_candidate_patch(t->worktree.git, &t->diff, &patch, &names, err);
+    cx_buf_init(&patch, t->governor->alloc);
+    cx_buf_init(&names, t->governor->alloc);
+    cx_status status =
+        cx_run_candidate_patch(t->workspace.worktree.git, &t->candidate.diff, &patch, &names, err);
     if (!cx_failed(status))
-        status = cx_names_of(cx_buf_str(&names), &t->arena, &t->changed, err);
+        status = cx_names_of(cx_buf_str(&names), &t->arena, &t->candidate.changed, err);
     if (!cx_failed(status))
         status = cx_task_write_patch_bytes(t, cx_buf_bytes(&patch), cx_buf_bytes(&names), err);
     cx_buf_done(&patch);
@@ -206,33 +211,33 @@ static const char *strategy_name(cx_contract_rollback rollback)
 /* §15: what cannot be verified is a fault, and is said. */
 static cx_status roll_back_worktree(cx_governor_task *t, cx_err *err)
 {
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     cx_rollback_report report = {false, {NULL, 0}, {.size = 0}};
     cx_err why;
     cx_rollback_options options = {
-        .git = t->worktree.git,
-        .snapshot = t->snapshot,
-        .baseline = m->baseline_oid,
-        .branch = t->worktree.branch,
+        .git = t->workspace.worktree.git,
+        .snapshot = t->workspace.snapshot,
+        .baseline = g->baseline_oid,
+        .branch = t->workspace.worktree.branch,
         .strategy = strategy_of(t->contract.rollback),
-        .time_s = (int64_t)(m->io->wall_ns(m->io) / UINT64_C(1000000000)),
+        .time_s = (int64_t)(g->io->wall_ns(g->io) / UINT64_C(1000000000)),
     };
     if (cx_failed(cx_run_rollback(&options, &t->arena, &report, &why))) {
         report.verified = false;
-        report.reason = cx_governor_message(t->m, &why, &t->arena);
+        report.reason = cx_governor_message(t->governor, &why, &t->arena);
     }
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_z(&payload, "strategy", strategy_name(t->contract.rollback));
-    cx_json_put_quoted(&payload, "baseline_commit", m->baseline);
+    cx_json_put_quoted(&payload, "baseline_commit", g->baseline);
     cx_json_put_bool(&payload, "verified", report.verified);
     if (!report.verified)
         cx_json_put_quoted(&payload, "reason", report.reason);
     CX_TRY(cx_task_event(t, report.verified ? CX_RUN_INFO : CX_RUN_ERROR,
                          CX_RUN_EVENT_ROLLBACK_APPLIED, &payload, err));
-    cx_texts violations = t->violations;
+    cx_texts violations = t->refusal.violations;
     if (!report.verified)
         CX_TRY(cx_task_gate_failed(t, CX_GATE_ROLLBACK, "not_verified", false, NULL, err));
-    t->violations = violations;
+    t->refusal.violations = violations;
     return CX_SUCCESS;
 }
 
@@ -286,8 +291,8 @@ static bool overrides_agents(cx_str path)
 
 static cx_status check_overrides(cx_governor_task *t, cx_err *err)
 {
-    for (size_t i = 0; i < t->diff.change_count; i++) {
-        const cx_diff_change *change = &t->diff.changes[i];
+    for (size_t i = 0; i < t->candidate.diff.change_count; i++) {
+        const cx_diff_change *change = &t->candidate.diff.changes[i];
         bool granted = false;
         if (change->old_mode != 0 || !overrides_agents(change->path))
             continue;
@@ -296,16 +301,16 @@ static cx_status check_overrides(cx_governor_task *t, cx_err *err)
         cx_texts scopes = {&scope, 1};
         if (scope.data == NULL)
             return cx_fail_nomem(err);
-        if (cx_governor_granted(t->m, scope))
+        if (cx_governor_scope_granted(t->governor, scope))
             continue;
         CX_TRY(cx_task_ask_approval(t, &scopes, &granted, err));
         if (granted)
             continue;
-        t->policy_gate = (cx_run_gate){true, false, NULL, 0};
+        t->verdicts.policy = (cx_run_gate){true, false, NULL, 0};
         CX_TRY(cx_task_gate_event(t, CX_RUN_EVENT_POLICY_GATE_RESULT, false, &scopes, err));
         CX_TRY(cx_task_refuse(t, CX_GATE_POLICY, "override_file", true, &scopes, err));
-        t->policy_gate.violations = t->violations.items;
-        t->policy_gate.violation_count = t->violations.count;
+        t->verdicts.policy.violations = t->refusal.violations.items;
+        t->verdicts.policy.violation_count = t->refusal.violations.count;
         return roll_back_worktree(t, err);
     }
     return CX_SUCCESS;
@@ -317,15 +322,15 @@ static cx_status read_diff_report(cx_governor_task *t, const char *phase, cx_err
 {
     cx_diff_report report;
     CX_TRY(run_diff_gate(t, phase, &report, err));
-    if (t->has_diff)
-        cx_diff_report_done(&t->diff);
-    t->diff = report;
-    t->has_diff = true;
+    if (t->candidate.has_diff)
+        cx_diff_report_done(&t->candidate.diff);
+    t->candidate.diff = report;
+    t->candidate.has_diff = true;
     return CX_SUCCESS;
 }
 
 /* Evidence of the first look stays what it was: a re-check only compares. */
-cx_status cx_task_judge_diff(cx_governor_task *t, const char *phase, cx_err *err)
+cx_status cx_task_run_diff_gate(cx_governor_task *t, const char *phase, cx_err *err)
 {
     cx_texts violations;
     t->gate = CX_GATE_DIFF;
@@ -333,17 +338,18 @@ cx_status cx_task_judge_diff(cx_governor_task *t, const char *phase, cx_err *err
     CX_TRY(read_diff_report(t, phase, err));
     if (phase == NULL)
         CX_TRY(publish_head(t, err));
-    CX_TRY(cx_findings_texts(&t->diff.findings, &t->arena, &violations, err));
+    CX_TRY(cx_findings_texts(&t->candidate.diff.findings, &t->arena, &violations, err));
     drop_duplicates(&violations);
     if (phase == NULL)
         CX_TRY(cx_task_write_patch(t, err));
     /* After the review the reviewer gate has the word; this look speaks up only to refuse. */
-    if (!t->diff.passed || phase_of(phase) != CX_DIFF_REVIEW)
-        CX_TRY(write_result(t, phase, &t->diff, &violations, err));
-    t->diff_gate = (cx_run_gate){true, t->diff.passed, violations.items, violations.count};
-    if (t->diff.passed)
+    if (!t->candidate.diff.passed || phase_of(phase) != CX_DIFF_REVIEW)
+        CX_TRY(write_result(t, phase, &t->candidate.diff, &violations, err));
+    t->verdicts.diff =
+        (cx_run_gate){true, t->candidate.diff.passed, violations.items, violations.count};
+    if (t->candidate.diff.passed)
         return phase == NULL ? check_overrides(t, err) : CX_SUCCESS;
-    const char *reason = reason_of(&t->diff.findings);
+    const char *reason = reason_of(&t->candidate.diff.findings);
     CX_TRY(cx_task_refuse(t, CX_GATE_DIFF, reason, true, &violations, err));
     return roll_back_worktree(t, err);
 }

@@ -1,5 +1,5 @@
 /*
- * machine_event.c - what a run writes down while it goes on, and how a gate's refusal is written.
+ * state_event.c - what a run writes down while it goes on, and how a gate's refusal is written.
  */
 #include <stdlib.h>
 
@@ -19,58 +19,59 @@ cx_str cx_digest_text(const cx_digest *digest, cx_arena *arena)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-void cx_governor_fault(cx_governor *m)
+void cx_governor_fault(cx_governor *g)
 {
-    if (++m->events == m->options->fault_event)
+    if (++g->events == g->options->fault_event)
         abort();
 }
 
-static cx_status defer_event(cx_governor *m, const cx_run_event *event, cx_err *err)
+static cx_status defer_event(cx_governor *g, const cx_run_event *event, cx_err *err)
 {
-    cx_held_event *held = CX_ARENA_NEW(m->arena, cx_held_event);
+    cx_deferred_event *held = CX_ARENA_NEW(g->arena, cx_deferred_event);
     if (held == NULL)
         return cx_fail_nomem(err);
-    *held = (cx_held_event){*event, NULL};
-    CX_TRY(cx_json_copy(&event->payload, m->arena, &held->event.payload, err));
-    if (m->held == NULL)
-        m->held = held;
+    *held = (cx_deferred_event){*event, NULL};
+    CX_TRY(cx_json_copy(&event->payload, g->arena, &held->event.payload, err));
+    if (g->deferred == NULL)
+        g->deferred = held;
     else
-        m->held_last->next = held;
-    m->held_last = held;
+        g->deferred_last->next = held;
+    g->deferred_last = held;
     return CX_SUCCESS;
 }
 
-static cx_status write_event(cx_governor *m, const cx_run_event *event, cx_err *err)
+static cx_status write_event(cx_governor *g, const cx_run_event *event, cx_err *err)
 {
-    const cx_run_options *options = m->options;
+    const cx_run_options *options = g->options;
     cx_str line;
+    CX_ASSERT(!g->shared || g->inside); /* I6 */
     CX_DEBUG_ASSERT(cx_run_event_type_has_level(event->type, event->level));
-    if (m->holding)
-        return defer_event(m, event, err);
-    if (m->broken)
+    if (g->deferring)
+        return defer_event(g, event, err);
+    if (g->log_failed) /* I7 */
         return cx_fail(err, CX_E_IO, "an earlier event could not be written");
-    cx_status status = cx_run_event_append(m->run, event, &line, err);
+    cx_status status = cx_run_event_append(g->run, event, &line, err);
     if (cx_failed(status)) {
-        m->broken = true;
+        g->log_failed = true;
         return status;
     }
     if (options->progress != NULL)
         options->progress(options->progress_arg, cx_str_z(cx_run_event_type_name(event->type)),
                           line);
-    cx_governor_fault(m);
+    cx_governor_fault(g);
     return CX_SUCCESS;
 }
 
-void cx_governor_hold_events(cx_governor *m)
+void cx_governor_defer_events(cx_governor *g)
 {
-    m->holding = true;
+    g->deferring = true;
 }
 
-cx_status cx_governor_record_events(cx_governor *m, cx_err *err)
+cx_status cx_governor_record_events(cx_governor *g, cx_err *err)
 {
-    m->holding = false;
-    for (; m->held != NULL; m->held = m->held->next)
-        CX_TRY(write_event(m, &m->held->event, err));
+    g->deferring = false;
+    for (; g->deferred != NULL; g->deferred = g->deferred->next)
+        CX_TRY(write_event(g, &g->deferred->event, err));
     return CX_SUCCESS;
 }
 
@@ -80,12 +81,12 @@ static cx_status end_payload(cx_json_list *payload, cx_json *out, cx_err *err)
     return payload == NULL ? CX_SUCCESS : cx_json_list_end_object(payload, out, err);
 }
 
-cx_status cx_governor_event(cx_governor *m, cx_run_level level, cx_run_event_type type,
+cx_status cx_governor_event(cx_governor *g, cx_run_level level, cx_run_event_type type,
                             cx_json_list *payload, cx_err *err)
 {
     cx_run_event event = {.level = level, .type = type, .attempt = CX_RUN_NO_ATTEMPT};
     CX_TRY(end_payload(payload, &event.payload, err));
-    return write_event(m, &event, err);
+    return write_event(g, &event, err);
 }
 
 cx_status cx_task_event_json(cx_governor_task *t, cx_run_level level, cx_run_event_type type,
@@ -96,7 +97,7 @@ cx_status cx_task_event_json(cx_governor_task *t, cx_run_level level, cx_run_eve
                           .task_id = t->id,
                           .attempt = (int32_t)t->attempt,
                           .payload = *payload};
-    return write_event(t->m, &event, err);
+    return write_event(t->governor, &event, err);
 }
 
 cx_status cx_task_event(cx_governor_task *t, cx_run_level level, cx_run_event_type type,
@@ -121,12 +122,13 @@ cx_status cx_task_gate_event(cx_governor_task *t, cx_run_event_type type, bool p
 
 void cx_task_go(cx_governor_task *t, const char *why)
 {
+    CX_ASSERT(why != NULL && !t->refused);
     t->why = why;
 }
 
 bool cx_task_cancelled(const cx_governor_task *t)
 {
-    const atomic_bool *cancel = t->m->options->cancel;
+    const atomic_bool *cancel = t->governor->options->cancel;
     return cancel != NULL && atomic_load(cancel);
 }
 
@@ -168,9 +170,9 @@ static bool find_folder(cx_str text, cx_str folder, size_t *at)
     return false;
 }
 
-cx_str cx_governor_message(const cx_governor *m, const cx_err *why, cx_arena *arena)
+cx_str cx_governor_message(const cx_governor *g, const cx_err *why, cx_arena *arena)
 {
-    const char *const folders[] = {m->store.root, m->options->home, m->repo_root};
+    const char *const folders[] = {g->store.root, g->options->home, g->repo_root};
     static const char *const names[] = {"RUNTIME_ROOT", "LEDGER_HOME", "REPOSITORY"};
     cx_str text = cx_arena_copy_str(arena, cx_str_z(why->message));
     for (size_t i = 0; i < CX_COUNT_OF(folders); i++) {
@@ -190,7 +192,7 @@ cx_status cx_task_gate_failed(cx_governor_task *t, cx_gate_id gate, const char *
     cx_json_list payload = cx_json_list_begin(&t->arena);
     const cx_texts *listed = violations == NULL ? &none : violations;
     CX_DEBUG_ASSERT(cx_gate_has_reason(gate, reason));
-    CX_TRY(copy_texts(&t->arena, listed, &t->violations, err));
+    CX_TRY(copy_texts(&t->arena, listed, &t->refusal.violations, err));
     if (violates) {
         cx_json_list violation = cx_json_list_begin(&t->arena);
         cx_json_put_z(&violation, "gate", cx_gate_name(gate));
@@ -208,10 +210,11 @@ cx_status cx_task_gate_failed(cx_governor_task *t, cx_gate_id gate, const char *
 cx_status cx_task_refuse(cx_governor_task *t, cx_gate_id gate, const char *reason, bool violates,
                          const cx_texts *violations, cx_err *err)
 {
+    CX_ASSERT(gate != CX_GATE_NONE && reason != NULL);
     t->refused = true;
-    t->failed = gate;
-    t->reason = cx_arena_copy_str(&t->arena, cx_str_z(reason));
-    if (t->reason.data == NULL)
+    t->refusal.gate = gate;
+    t->refusal.reason = cx_arena_copy_str(&t->arena, cx_str_z(reason));
+    if (t->refusal.reason.data == NULL)
         return cx_fail_nomem(err);
     return cx_task_gate_failed(t, gate, reason, violates, violations, err);
 }
@@ -219,13 +222,13 @@ cx_status cx_task_refuse(cx_governor_task *t, cx_gate_id gate, const char *reaso
 cx_status cx_task_refuse_error(cx_governor_task *t, const cx_err *why, cx_err *err)
 {
     cx_gate_id gate = t->gate == CX_GATE_NONE ? CX_GATE_RUN : t->gate;
-    cx_str text = cx_governor_message(t->m, why, &t->arena);
+    cx_str text = cx_governor_message(t->governor, why, &t->arena);
     cx_texts violations = {&text, 1};
     if (text.data == NULL)
         return cx_fail_nomem(err);
-    t->hint = text;
+    t->refusal.hint = text;
     if (cx_task_cancelled(t)) {
-        t->aborted = true;
+        t->refusal.aborted = true;
         return cx_task_refuse(t, CX_GATE_INTERRUPTED, "signal", false, NULL, err);
     }
     return cx_task_refuse(t, gate, "could_not_evaluate", false, &violations, err);

@@ -1,5 +1,5 @@
 /*
- * machine_fix.c - S5: another attempt under a new contract, or the end (run.md §15).
+ * state_fix.c - S5: another attempt under a new contract, or the end (run.md §15).
  *
  * The new contract is the old one with another task_id, its parent's, and one artifact more: the
  * evidence of the failure.  It goes through all of S0's checks again; nothing in it can widen what
@@ -14,7 +14,7 @@
 
 static cx_status failed_artifact(cx_governor_task *t, cx_json *out, cx_err *err)
 {
-    bool tests = t->tests_gate.reached && !t->tests_gate.passed;
+    bool tests = t->verdicts.tests.reached && !t->verdicts.tests.passed;
     cx_run_ref ref;
     cx_json_list object = cx_json_list_begin(&t->arena);
     cx_str name = cx_arena_printf(&t->arena, "failed_evidence.attempt_%u", t->attempt);
@@ -24,7 +24,7 @@ static cx_status failed_artifact(cx_governor_task *t, cx_json *out, cx_err *err)
         uri = cx_task_file(t, uri.data);
     if (name.data == NULL || uri.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_run_file_ref(t->m->run, uri, &t->arena, &ref, err));
+    CX_TRY(cx_run_file_ref(t->governor->run, uri, &t->arena, &ref, err));
     cx_json_put_quoted(&object, "name", name);
     cx_json_put_quoted(&object, "uri", uri);
     cx_json_put_digest(&object, "sha256", &ref.sha256);
@@ -78,21 +78,21 @@ static cx_status next_contract(cx_governor_task *t, uint32_t attempt, cx_str *ou
 cx_status cx_task_validate(cx_governor_task *t, cx_str given, cx_contract *out, cx_str *out_text,
                            cx_texts *faults, cx_err *err)
 {
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     cx_run_findings findings;
     cx_buf text;
     cx_run_findings_init(&findings, &t->arena);
-    cx_buf_init(&text, m->alloc);
+    cx_buf_init(&text, g->alloc);
     cx_status status = cx_run_contract_read(given, &t->arena, &findings, out, err);
     if (!cx_failed(status) && findings.refusing == 0)
-        status = cx_run_contract_baseline(out, &m->repo, &findings, err);
+        status = cx_run_contract_baseline(out, &g->repo, &findings, err);
     if (!cx_failed(status) && findings.refusing == 0)
-        status = cx_run_contract_lint(out, &m->policy, &m->repo, &m->ground,
+        status = cx_run_contract_lint(out, &g->policy, &g->repo, &g->ground,
                                       &cx_run_contract_judges, &t->arena, &findings, err);
     if (!cx_failed(status))
         status = cx_findings_texts(&findings, &t->arena, faults, err);
     if (!cx_failed(status) && faults->count == 0)
-        status = cx_run_contract_resolve(out, &m->policy, &t->arena, &text, err);
+        status = cx_run_contract_resolve(out, &g->policy, &t->arena, &text, err);
     if (!cx_failed(status))
         status = cx_buf_check(&text, err);
     if (!cx_failed(status)) {
@@ -108,12 +108,12 @@ cx_status cx_task_validate(cx_governor_task *t, cx_str given, cx_contract *out, 
 cx_status cx_task_check_policy(cx_governor_task *t, const cx_contract *contract, cx_texts *faults,
                                cx_err *err)
 {
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     cx_run_findings findings;
-    cx_run_grants grants = cx_governor_grants(m);
+    cx_run_grants grants = cx_governor_grants(g);
     cx_run_findings_init(&findings, &t->arena);
     cx_status status =
-        cx_run_gate_policy(&m->policy, contract, &m->tree, &m->ground, &grants, &findings, err);
+        cx_run_gate_policy(&g->policy, contract, &g->tree, &g->ground, &grants, &findings, err);
     if (!cx_failed(status))
         status = cx_findings_texts(&findings, &t->arena, faults, err);
     cx_run_findings_done(&findings);
@@ -140,28 +140,28 @@ static cx_status use_fix_contract(cx_governor_task *t, cx_str given, cx_err *err
 
 static void wait_backoff(cx_governor_task *t, uint32_t seconds)
 {
-    const cx_io *io = t->m->io;
+    const cx_io *io = t->governor->io;
     uint64_t end = io->monotonic_ns(io) + seconds * UINT64_C(1000000000);
     cx_lock pause;
-    cx_governor_leave(t->m);
+    cx_governor_leave(t->governor);
     cx_lock_init(&pause);
     cx_lock_enter(&pause);
     while (io->monotonic_ns(io) < end && !cx_task_cancelled(t))
         cx_lock_wait_for(&pause, 100);
     cx_lock_leave(&pause);
     cx_lock_done(&pause);
-    cx_governor_enter(t->m);
+    cx_governor_enter(t->governor);
 }
 
 /* The gate that failed has said so already; this ends the task. */
 static cx_status end_fix_loop(cx_governor_task *t, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    bool tests = t->tests_gate.reached && !t->tests_gate.passed;
+    bool tests = t->verdicts.tests.reached && !t->verdicts.tests.passed;
     cx_json_put_uint(&payload, "attempts", (uint64_t)t->attempt + 1);
     t->refused = true;
-    t->failed = tests ? CX_GATE_TESTS : CX_GATE_REVIEW;
-    t->reason = tests ? CX_STR("must_pass_failed") : CX_STR("review_failed");
+    t->refusal.gate = tests ? CX_GATE_TESTS : CX_GATE_REVIEW;
+    t->refusal.reason = tests ? CX_STR("must_pass_failed") : CX_STR("review_failed");
     return cx_task_event(t, CX_RUN_ERROR, CX_RUN_EVENT_FIX_LOOP_EXHAUSTED, &payload, err);
 }
 
@@ -177,17 +177,17 @@ static cx_status write_fix_triggered(cx_governor_task *t, cx_str path, cx_err *e
 
 static void forget_verdicts(cx_governor_task *t)
 {
-    t->has_reply = false;
-    memset(&t->review, 0, sizeof t->review);
-    memset(&t->tests, 0, sizeof t->tests);
-    memset(&t->review_gate, 0, sizeof t->review_gate);
-    memset(&t->tests_gate, 0, sizeof t->tests_gate);
-    memset(&t->diff_gate, 0, sizeof t->diff_gate);
-    t->violations = (cx_texts){NULL, 0};
-    t->hint = (cx_str){NULL, 0};
+    t->agent.has_reply = false;
+    memset(&t->reports.review, 0, sizeof t->reports.review);
+    memset(&t->reports.tests, 0, sizeof t->reports.tests);
+    memset(&t->verdicts.review, 0, sizeof t->verdicts.review);
+    memset(&t->verdicts.tests, 0, sizeof t->verdicts.tests);
+    memset(&t->verdicts.diff, 0, sizeof t->verdicts.diff);
+    t->refusal.violations = (cx_texts){NULL, 0};
+    t->refusal.hint = (cx_str){NULL, 0};
 }
 
-cx_status cx_lattice_view_fix(cx_governor_task *t, cx_err *err)
+cx_status cx_state_fix(cx_governor_task *t, cx_err *err)
 {
     cx_buf text;
     cx_str id;
@@ -196,7 +196,7 @@ cx_status cx_lattice_view_fix(cx_governor_task *t, cx_err *err)
     if (t->plans || next > t->contract.max_retries) /* parts have loops of their own */
         return end_fix_loop(t, err);
     wait_backoff(t, t->contract.retry_backoff_sec);
-    cx_buf_init(&text, t->m->alloc);
+    cx_buf_init(&text, t->governor->alloc);
     cx_status status = next_contract(t, next, &id, &text, err);
     cx_str given =
         cx_failed(status) ? (cx_str){NULL, 0} : cx_arena_copy_str(&t->arena, cx_buf_str(&text));
@@ -208,7 +208,7 @@ cx_status cx_lattice_view_fix(cx_governor_task *t, cx_err *err)
     CX_TRY(use_fix_contract(t, given, err));
     if (t->refused)
         return CX_SUCCESS;
-    CX_TRY(cx_run_file_write(t->m->run, path, cx_str_bytes(t->contract_text), err));
+    CX_TRY(cx_run_file_write(t->governor->run, path, cx_str_bytes(t->contract_text), err));
     t->attempt = next;
     CX_TRY(write_fix_triggered(t, path, err));
     forget_verdicts(t);

@@ -1,5 +1,5 @@
 /*
- * machine_gates.c - the gates between a worktree and an agent, in the order of run.md §13:
+ * state_gates.c - the gates between a worktree and an agent, in the order of run.md §13:
  * integrated, concurrency, network, MCP, sampling, sandbox, and the tool gate over the runner's own
  * argv.
  */
@@ -17,11 +17,11 @@ static cx_status refuse_gate(cx_governor_task *t, cx_gate_id gate, const char *r
 
 cx_ahead cx_task_ahead(cx_governor_task *t)
 {
-    return (cx_ahead){.m = t->m,
+    return (cx_ahead){.governor = t->governor,
                       .contract = &t->contract,
                       .runner = t->runner_config,
                       .settings = &t->settings,
-                      .worktree = t->has_worktree ? t->worktree.path : NULL,
+                      .worktree = t->workspace.has_worktree ? t->workspace.worktree.path : NULL,
                       .arena = &t->arena};
 }
 
@@ -42,7 +42,7 @@ cx_status cx_gate_integrated(cx_governor_task *t, cx_err *err)
 
 cx_status cx_gate_concurrency_check(cx_governor_task *t, cx_err *err)
 {
-    cx_str mode = t->m->policy.config.mcp_concurrency;
+    cx_str mode = t->governor->policy.config.mcp_concurrency;
     bool passed = cx_run_gate_concurrency(mode);
     cx_texts violations = {&mode, 1};
     t->gate = CX_GATE_CONCURRENCY;
@@ -54,11 +54,11 @@ cx_status cx_gate_concurrency_check(cx_governor_task *t, cx_err *err)
 
 cx_status cx_gate_network_check(cx_governor_task *t, cx_err *err)
 {
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     cx_str scope = CX_STR("network"), policy = t->contract.permissions.network;
     cx_texts scopes = {&scope, 1};
     bool needs = cx_run_task_needs_network(&t->contract, t->runner_config);
-    bool granted = cx_governor_granted(m, scope);
+    bool granted = cx_governor_scope_granted(g, scope);
     t->gate = CX_GATE_NETWORK;
     const char *fault = cx_run_gate_network(policy, needs, granted);
     if (fault != NULL && t->contract.network == CX_NETWORK_ON_REQUEST && needs) {
@@ -71,8 +71,8 @@ cx_status cx_gate_network_check(cx_governor_task *t, cx_err *err)
                               fault == NULL ? NULL : &violations, err));
     if (fault != NULL)
         return refuse_gate(t, CX_GATE_NETWORK, fault, &violations, err);
-    t->network_on = t->contract.network == CX_NETWORK_ALLOW ||
-                    (t->contract.network == CX_NETWORK_ON_REQUEST && granted);
+    t->agent.network_on = t->contract.network == CX_NETWORK_ALLOW ||
+                          (t->contract.network == CX_NETWORK_ON_REQUEST && granted);
     return CX_SUCCESS;
 }
 
@@ -102,8 +102,8 @@ static cx_status join_tools(cx_governor_task *t, const cx_run_tool_verdict *a,
 
 cx_status cx_gate_mcp_check(cx_governor_task *t, cx_err *err)
 {
-    const cx_run_policy *policy = &t->m->policy;
-    cx_run_words required = {t->runner->tools, t->runner->tool_count};
+    const cx_run_policy *policy = &t->governor->policy;
+    cx_run_words required = {t->agent.runner->tools, t->agent.runner->tool_count};
     cx_run_tool_verdict tools, set;
     cx_texts faults;
     t->gate = CX_GATE_MCP;
@@ -123,7 +123,7 @@ cx_status cx_gate_sampling_check(cx_governor_task *t, cx_err *err)
     cx_str scope = CX_STR("sampling");
     cx_texts scopes = {&scope, 1};
     bool asked = cx_run_sampling_requested(t->contract.permissions.mcp_tools);
-    bool granted = cx_governor_granted(t->m, scope);
+    bool granted = cx_governor_scope_granted(t->governor, scope);
     t->gate = CX_GATE_SAMPLING;
     if (asked && !granted)
         CX_TRY(cx_task_ask_approval(t, &scopes, &granted, err));
@@ -150,24 +150,24 @@ static cx_status words_as_z(cx_arena *arena, cx_run_words words, const char *con
     return CX_SUCCESS;
 }
 
-static cx_status box_options(cx_governor *m, cx_arena *arena, cx_sandbox_options *out, cx_err *err)
+static cx_status box_options(cx_governor *g, cx_arena *arena, cx_sandbox_options *out, cx_err *err)
 {
-    const cx_run_config *config = &m->policy.config;
+    const cx_run_config *config = &g->policy.config;
     const char **hide = CX_ARENA_ARRAY(arena, const char *, 2);
     cx_str *names =
-        CX_ARENA_ARRAY(arena, cx_str, config->env.count + m->runner_settings.env_count + 1);
+        CX_ARENA_ARRAY(arena, cx_str, config->env.count + g->runner_settings.env_count + 1);
     size_t name_count = 0;
-    cx_sandbox_options options = {.program = m->options->program};
+    cx_sandbox_options options = {.program = g->options->program};
     if (hide == NULL || names == NULL)
         return cx_fail_nomem(err);
-    hide[options.hide_count++] = m->store.root;
-    if (m->options->home != NULL)
-        hide[options.hide_count++] = m->options->home;
+    hide[options.hide_count++] = g->store.root;
+    if (g->options->home != NULL)
+        hide[options.hide_count++] = g->options->home;
     options.hide = hide;
     for (size_t i = 0; i < config->env.count; i++)
         names[name_count++] = config->env.items[i];
-    for (size_t i = 0; i < m->runner_settings.env_count; i++)
-        names[name_count++] = m->runner_settings.env[i];
+    for (size_t i = 0; i < g->runner_settings.env_count; i++)
+        names[name_count++] = g->runner_settings.env[i];
     CX_TRY(words_as_z(arena, config->trusted_dirs, &options.trusted, err));
     CX_TRY(words_as_z(arena, config->read_only, &options.read, err));
     CX_TRY(words_as_z(arena, (cx_run_words){names, name_count}, &options.env_names, err));
@@ -185,48 +185,48 @@ static cx_status box_options(cx_governor *m, cx_arena *arena, cx_sandbox_options
 static void try_sandbox(void *arg)
 {
     cx_governor_trial *trial = arg;
-    trial->status = cx_sandbox_open(&trial->options, &trial->box, &trial->err);
+    trial->status = cx_sandbox_open(&trial->options, &trial->sandbox, &trial->err);
 }
 
 /* Trying the sandbox out takes as long as ten starts of git, and nothing that comes before its gate
  * needs it: it is done while the first events are made durable. */
-void cx_governor_begin_trial(cx_governor *m)
+void cx_governor_begin_trial(cx_governor *g)
 {
-    cx_governor_trial *trial = &m->trial;
-    if (m->box == NULL && !trial->running &&
-        !cx_failed(box_options(m, m->arena, &trial->options, NULL)))
+    cx_governor_trial *trial = &g->trial;
+    if (g->sandbox == NULL && !trial->running &&
+        !cx_failed(box_options(g, g->arena, &trial->options, NULL)))
         trial->running = cx_thread_start(&trial->thread, try_sandbox, trial);
 }
 
-void cx_governor_end_trial(cx_governor *m)
+void cx_governor_end_trial(cx_governor *g)
 {
-    if (m->trial.running)
-        cx_thread_join(&m->trial.thread);
-    m->trial.running = false;
-    cx_sandbox_close(m->trial.box);
-    m->trial.box = NULL;
+    if (g->trial.running)
+        cx_thread_join(&g->trial.thread);
+    g->trial.running = false;
+    cx_sandbox_close(g->trial.sandbox);
+    g->trial.sandbox = NULL;
 }
 
-cx_status cx_governor_open_box(cx_governor *m, cx_arena *arena, cx_err *err)
+cx_status cx_governor_open_box(cx_governor *g, cx_arena *arena, cx_err *err)
 {
     cx_sandbox_options options;
-    cx_governor_trial *trial = &m->trial;
+    cx_governor_trial *trial = &g->trial;
     if (!trial->running) {
-        CX_TRY(box_options(m, arena, &options, err));
-        return cx_sandbox_open(&options, &m->box, err);
+        CX_TRY(box_options(g, arena, &options, err));
+        return cx_sandbox_open(&options, &g->sandbox, err);
     }
     cx_thread_join(&trial->thread);
     trial->running = false;
     if (cx_failed(trial->status) && err != NULL)
         *err = trial->err;
-    m->box = trial->box;
-    trial->box = NULL;
+    g->sandbox = trial->sandbox;
+    trial->sandbox = NULL;
     return trial->status;
 }
 
 static cx_status missing_layers(cx_governor_task *t, cx_texts *out, cx_err *err)
 {
-    const cx_sandbox *box = t->m->box;
+    const cx_sandbox *box = t->governor->sandbox;
     cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, CX_SANDBOX_LAYER_COUNT);
     size_t count = 0;
     if (items == NULL)
@@ -276,57 +276,58 @@ static cx_status write_sandbox_event(cx_governor_task *t, cx_err *err)
     cx_str path = cx_task_file(t, "artifacts/sandbox_report.json");
     if (path.data == NULL)
         return cx_fail_nomem(err);
-    if (t->m->unconfined)
+    if (t->governor->unconfined)
         CX_TRY(write_no_sandbox_event(t, &described, err));
     else
-        CX_TRY(cx_sandbox_describe(t->m->box, t->network_on, &t->arena, &described, err));
-    CX_TRY(cx_run_file_write_json(t->m->run, path, &described, err));
+        CX_TRY(cx_sandbox_describe(t->governor->sandbox, t->agent.network_on, &t->arena, &described,
+                                   err));
+    CX_TRY(cx_run_file_write_json(t->governor->run, path, &described, err));
     CX_TRY(cx_task_add_artifact(t, path, err));
-    return cx_task_event_json(t, t->m->degraded ? CX_RUN_WARN : CX_RUN_INFO,
-                              t->m->degraded ? CX_RUN_EVENT_SANDBOX_DEGRADED
-                                             : CX_RUN_EVENT_SANDBOX_APPLIED,
+    return cx_task_event_json(t, t->governor->degraded ? CX_RUN_WARN : CX_RUN_INFO,
+                              t->governor->degraded ? CX_RUN_EVENT_SANDBOX_DEGRADED
+                                                    : CX_RUN_EVENT_SANDBOX_APPLIED,
                               &described, err);
 }
 
 /* §4, decision 0019: no contract can ask for it, only an approval signed for this contract. */
 static cx_status check_unconfined(cx_governor_task *t, cx_err *err)
 {
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     cx_str scope = CX_STR("permission:filesystem=danger-full-access");
     cx_texts scopes = {&scope, 1};
-    m->unconfined = cx_governor_granted(m, scope);
-    CX_TRY(cx_run_approvals_add_folder(&m->approvals, err));
-    if (!m->unconfined && cx_run_approvals_find(&m->approvals, scope) != NULL)
-        CX_TRY(cx_task_ask_approval(t, &scopes, &m->unconfined, err));
-    if (!m->unconfined)
+    g->unconfined = cx_governor_scope_granted(g, scope);
+    CX_TRY(cx_run_approvals_add_folder(&g->approvals, err));
+    if (!g->unconfined && cx_run_approvals_find(&g->approvals, scope) != NULL)
+        CX_TRY(cx_task_ask_approval(t, &scopes, &g->unconfined, err));
+    if (!g->unconfined)
         return CX_SUCCESS;
-    m->degraded = true;
-    m->notes = CX_STR("danger-full-access by approval: no sandbox");
+    g->degraded = true;
+    g->notes = CX_STR("danger-full-access by approval: no sandbox");
     return CX_SUCCESS;
 }
 
 /* §16: a missing layer rejects, unless it was asked for on the command line and signed. */
 cx_status cx_gate_sandbox(cx_governor_task *t, cx_err *err)
 {
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     cx_str scope = CX_STR("sandbox_degraded");
     cx_texts scopes = {&scope, 1}, missing;
     bool granted = false;
     t->gate = CX_GATE_SANDBOX;
-    if (m->box == NULL)
-        CX_TRY(cx_governor_open_box(m, m->arena, err));
+    if (g->sandbox == NULL)
+        CX_TRY(cx_governor_open_box(g, g->arena, err));
     CX_TRY(check_unconfined(t, err));
-    if (m->box->missing == 0)
+    if (g->sandbox->missing == 0)
         return write_sandbox_event(t, err);
     /* Also of an agent without a sandbox: review and tests have theirs. */
     CX_TRY(missing_layers(t, &missing, err));
-    if (m->options->allow_degraded_sandbox)
+    if (g->options->allow_degraded_sandbox)
         CX_TRY(cx_task_ask_approval(t, &scopes, &granted, err));
     if (!granted)
         return cx_task_refuse(t, CX_GATE_SANDBOX, "sandbox_layer_missing", true, &missing, err);
-    m->degraded = true;
-    if (!m->unconfined)
-        m->notes = CX_STR("sandbox degraded");
+    g->degraded = true;
+    if (!g->unconfined)
+        g->notes = CX_STR("sandbox degraded");
     return write_sandbox_event(t, err);
 }
 
@@ -336,12 +337,12 @@ static cx_status read_baseline_script(void *arg, cx_str path, cx_str plain, cx_r
                                       cx_err *err)
 {
     (void)path;
-    return cx_task_look_script(arg, plain, out, err);
+    return cx_task_compare_script(arg, plain, out, err);
 }
 
 /* The configuration of the baseline allows exactly this program; all other rows judge it as any
  * other command. */
-cx_status cx_task_judge_argv(cx_governor_task *t, const cx_runner *runner, bool network,
+cx_status cx_task_check_argv(cx_governor_task *t, const cx_runner *runner, bool network,
                              cx_run_command_verdict *out, cx_err *err)
 {
     cx_run_argv argv, first;
@@ -354,7 +355,7 @@ cx_status cx_task_judge_argv(cx_governor_task *t, const cx_runner *runner, bool 
     cx_run_command_rules rules = {.pack_known = true, .allow = &first, .allow_count = 1};
     cx_run_command_options options = {.rules = &rules,
                                       .network_policy = network ? CX_STR("allow") : CX_STR("deny"),
-                                      .worktree = t->worktree.path,
+                                      .worktree = t->workspace.worktree.path,
                                       .script = read_baseline_script,
                                       .script_arg = t,
                                       .trust = &trust};
@@ -368,17 +369,18 @@ cx_status cx_gate_runner_argv(cx_governor_task *t, cx_err *err)
 {
     cx_run_command_verdict verdict;
     t->gate = CX_GATE_TOOL;
-    if (t->runner->argv_count == 0)
+    if (t->agent.runner->argv_count == 0)
         return CX_SUCCESS;
-    CX_TRY(cx_task_judge_argv(t, t->runner, t->network_on, &verdict, err));
+    CX_TRY(cx_task_check_argv(t, t->agent.runner, t->agent.network_on, &verdict, err));
     if (verdict.allow) {
-        t->program = verdict.executable.path.data;
+        t->agent.program = verdict.executable.path.data;
         return CX_SUCCESS;
     }
-    cx_str text = cx_arena_printf(&t->arena, "%s %.*s", verdict.rule, (int)t->runner->argv[0].size,
-                                  t->runner->argv[0].data);
+    cx_str text =
+        cx_arena_printf(&t->arena, "%s %.*s", verdict.rule, (int)t->agent.runner->argv[0].size,
+                        t->agent.runner->argv[0].data);
     cx_texts violations = {&text, 1};
-    t->hint = verdict.reason;
+    t->refusal.hint = verdict.reason;
     if (text.data == NULL)
         return cx_fail_nomem(err);
     return cx_task_refuse(t, CX_GATE_TOOL, "runner_argv", true, &violations, err);
@@ -395,6 +397,6 @@ cx_status cx_gate_test_programs(cx_governor_task *t, cx_err *err)
     CX_TRY(cx_ahead_tests(&ahead, &faults, err));
     if (faults.count == 0)
         return CX_SUCCESS;
-    t->hint = faults.items[0];
+    t->refusal.hint = faults.items[0];
     return cx_task_refuse(t, CX_GATE_TESTS, "command_refused", true, &faults, err);
 }

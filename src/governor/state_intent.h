@@ -1,5 +1,5 @@
 /*
- * machine_intent.h - what the two files of S0 by an agent share.
+ * state_intent.h - what the two files of S0 by an agent share.
  */
 #ifndef CX_GOVERNOR_STATE_INTENT_H
 #define CX_GOVERNOR_STATE_INTENT_H
@@ -7,8 +7,8 @@
 #include "governor/state_internal.h"
 
 typedef struct cx_planner {
-    cx_governor *m;
-    cx_governor_task *t; /* m->pm */
+    cx_governor *governor;
+    cx_governor_task *t; /* m->planner */
     const char *base;    /* the folder it is given to write into, and its schema; NULL: none made */
     cx_str request;      /* JSON: what it is given */
     cx_str reply;        /* as it came; no data: there was none */
@@ -18,8 +18,8 @@ typedef struct cx_planner {
 /* Fills p->request: the request, the agents there are with their rights, the schemas to bind. */
 CX_RESULT cx_planner_request(cx_planner *p, cx_err *err);
 /* artifacts/intent.json, and the reply. */
-CX_RESULT cx_planner_keep(cx_planner *p, cx_err *err);
+CX_RESULT cx_planner_write_evidence(cx_planner *p, cx_err *err);
 /* A planner that was refused: what the run has in place of a contract (N2). */
-CX_RESULT cx_planner_keep_refused(cx_planner *p, cx_err *err);
+CX_RESULT cx_planner_write_refusal(cx_planner *p, cx_err *err);
 
 #endif

@@ -1,14 +1,24 @@
 /*
- * machine_internal.h - what the files of the machine share.
+ * state_internal.h - what the files of the governor share: a run, its tasks, and what each state
+ * does.
  *
- * A machine is one run; a task is one contract inside it, from its worktree to its merge.  Stages
- * are functions over a task: each does the work of one state, writes its events, and says with
- * cx_task_go which transition it asks for, or with cx_task_refuse which gate refused.  Only
- * machine.c moves a task from state to state, by the table of §14.
+ * A cx_governor is one run. A cx_governor_task is one contract in it, from its worktree to its
+ * merge. Each state has a function (cx_state_work, ..) that does its work, writes its events, and
+ * says with cx_task_go which transition it asks for, or with cx_task_refuse which gate refused.
+ * Only governor.c moves a task from state to state, by the table of run.md §14.
  *
- * M1  A stage that returns an error has not passed: the loop makes a refusal of it (R1).
- * M2  Nothing is released before the evidence of why is written, except by the end of the run.
- * M3  Facts for reports come from what was observed here; an agent's words are only its summary.
+ * Invariants, cited by the code that relies on them and by tests/unit/governor:
+ *
+ *   I1  A state function that returns an error has not passed: governor.c makes a refusal of it
+ *       (R1).
+ *   I2  Nothing is released before the evidence of why is written, except by the end of the run.
+ *   I3  Facts in reports come from what was observed here; an agent's words are only its summary.
+ *   I4  `state` changes only with a STATE_TRANSITION event, and only along the table; a reason is
+ *       used once.
+ *   I5  FAIL is final. A task that is refused goes there, after its workspace is released.
+ *   I6  While parts run side by side (`shared`), the governor and all its tasks are read and
+ *       written only between cx_governor_enter and cx_governor_leave, by one thread at a time.
+ *   I7  After an event could not be written (`log_failed`), no other event is.
  */
 #ifndef CX_GOVERNOR_STATE_INTERNAL_H
 #define CX_GOVERNOR_STATE_INTERNAL_H
@@ -36,7 +46,7 @@ typedef enum cx_governor_state {
     CX_S_COUNT
 } cx_governor_state;
 
-/* The reasons of transitions (§14), as data of the table in machine.c. */
+/* The reasons of transitions (§14), as data of the table in governor.c. */
 #define CX_WHY_ACCEPTED "contract_accepted"
 #define CX_WHY_SINGLE "plan_single"
 #define CX_WHY_SPLIT "plan_split"
@@ -59,95 +69,124 @@ typedef struct cx_texts {
 typedef struct cx_governor cx_governor;
 
 /* An event that waits until RUN_CREATED is written. */
-typedef struct cx_held_event {
+typedef struct cx_deferred_event {
     cx_run_event event;
-    struct cx_held_event *next;
-} cx_held_event;
+    struct cx_deferred_event *next;
+} cx_deferred_event;
 
-/* The sandbox being tried out beside the first stages. */
+/* The sandbox, tried out in a thread while S0 and S1 run. */
 typedef struct cx_governor_trial {
     cx_thread thread;
     bool running;
     cx_sandbox_options options;
-    cx_sandbox *box;
+    cx_sandbox *sandbox;
     cx_status status;
     cx_err err;
 } cx_governor_trial;
 
-typedef struct cx_governor_task {
-    cx_governor *m;
-    cx_arena arena;
-    cx_str id; /* of the original contract; folders, branch and events are named after it */
-    cx_contract contract; /* as run now: the original, or that of the fix loop */
-    cx_str contract_text; /* its resolved bytes */
-    cx_governor_state state;
-    const char *why; /* asked for by the stage */
-    uint32_t attempt;
-
-    /* a refusal */
-    bool refused;
-    cx_gate_id gate;   /* that is being evaluated */
-    cx_gate_id failed; /* the gate that refused */
+/* Why a task is refused. Written by cx_task_refuse and cx_task_gate_failed; the outcome, the
+ * reports and the manifest read it. */
+typedef struct cx_task_refusal {
+    cx_gate_id gate; /* that refused */
     cx_str reason;
-    cx_str hint;
-    bool aborted;
-    bool blocked; /* refused before the agent started */
-    cx_texts violations;
+    cx_str hint;         /* one sentence for a person; may be empty */
+    bool aborted;        /* by a signal */
+    bool blocked;        /* before the agent started */
+    cx_texts violations; /* also of a gate that failed without ending the task */
+} cx_task_refusal;
 
-    /* §14: a contract of a tech lead is split, and what it is split into are parts of it */
-    bool plans; /* has no agent but the one that plans; its candidate is what the parts join to */
-    bool part;
-    cx_runner_settings settings;               /* of its runner */
-    const cx_run_runner_config *runner_config; /* NULL: replay-script */
-
-    /* what there is to give back */
+/* What has to be released. Made before the first turn (state_enter.c), released by
+ * state_leave.c. */
+typedef struct cx_task_workspace {
     bool has_worktree;
     bool has_locks;
-    size_t lock_count; /* of them; "src" and "src/" are one */
+    size_t lock_count; /* of the locks; "src" and "src/" are one */
     cx_worktree worktree;
-    cx_worktree_options worktree_options;
-    cx_str worktree_ref; /* relative to the runtime root; empty: none was made */
-    cx_snapshot *snapshot;
+    cx_worktree_options options;
+    cx_str ref;            /* the worktree, relative to the runtime root; empty: none was made */
+    cx_snapshot *snapshot; /* from before the agent */
+    const char *scratch;   /* folder that the agent may write: {output}, schema, new git objects */
+    const char *private_folder; /* that no agent sees, except for what is bound into its sandbox */
+} cx_task_workspace;
 
-    /* the agent */
+/* The agent, what it may do, and what it replied. Opened by state_enter.c; written by state_work.c
+ * and state_runner.c in S2 (state_split.c in S1). */
+typedef struct cx_task_agent {
     cx_runner *runner;
-    bool runner_started;
+    bool started;
     const char *program; /* of the runner's argv[0], as the tool gate found it; NULL: none */
     cx_str thread_id;
-    const char *scratch; /* folder for {output}, the schema and new git objects; the agent's too */
-    const char *aside;   /* folder that no agent sees: what is shown of it is shown by itself */
     const char *schema_path;
-    cx_str schema; /* the bound schema's text */
+    cx_str schema; /* the text of the bound schema */
     cx_sandbox_spec spec;
     cx_sandbox_git spec_git;
-    cx_agent_git agent_git;   /* its private copies; git_dir NULL: it has none */
-    cx_agent_objects objects; /* taken over from it */
     cx_sandbox_bind spec_binds[2];
-    const char *spec_env[2]; /* CODEX_HOME, or nothing */
-    cx_json codex_home;      /* what is in it, as evidence; when spec_env has it */
-    cx_str summary;
+    const char *spec_env[2];  /* CODEX_HOME, or nothing */
+    cx_agent_git git;         /* its private copies; git_dir NULL: it has none */
+    cx_agent_objects objects; /* imported from it */
+    cx_json codex_home;       /* what is in it, as evidence; when spec_env has it */
+    cx_str summary;           /* its own words (I3) */
     bool has_reply;
     cx_json reply;
     cx_buf transcript;
     cx_buf session; /* codex/<task>/events.jsonl */
     uint32_t turns;
     bool network_on;
+} cx_task_agent;
 
-    /* the candidate */
+/* What the agent made. Written by state_diff.c and state_work.c in S2, or by state_join.c from the
+ * parts; `merged` by state_merge.c in S6. */
+typedef struct cx_task_candidate {
     cx_diff_report diff;
     bool has_diff;
-    cx_oid candidate; /* the commit; size 0: none was made */
-    cx_str candidate_commit, candidate_tree;
-    cx_oid merged; /* the commit main points to; size 0: not merged */
+    cx_oid commit; /* size 0: none was made */
+    cx_str commit_text, tree_text;
+    cx_oid merged; /* the commit that main points to; size 0: not merged */
     cx_str merged_kind;
-    cx_texts changed;
+    cx_texts changed; /* paths */
+} cx_task_candidate;
 
-    /* verdicts, as reports have them */
-    cx_run_gate diff_gate, policy_gate, review_gate, tests_gate;
-    cx_run_review_facts review;
-    cx_run_test_facts tests;
-    CX_VEC(cx_str) artifacts; /* paths of files in artifacts/ that reports name */
+/* Verdicts as reports have them; each is written by the file of its gate, last attempt last. */
+typedef struct cx_task_verdicts {
+    cx_run_gate policy, diff, review, tests;
+} cx_task_verdicts;
+
+typedef struct cx_task_reports {
+    cx_run_review_facts review; /* S3 */
+    cx_run_test_facts tests;    /* S4 */
+    CX_VEC(cx_str) artifacts;   /* paths of files in artifacts/ that reports name */
+} cx_task_reports;
+
+typedef struct cx_governor_task {
+    cx_governor *governor;
+    cx_arena arena;
+    cx_str id; /* of the original contract; folders, branch and events are named after it */
     cx_str started_at;
+
+    /* S0 writes these; the fix loop (S5) replaces them by those of its contract. */
+    cx_contract contract;
+    cx_str contract_text; /* the resolved bytes */
+
+    /* Written by governor.c (I4), except `why`, by cx_task_go, and `attempt`, by S5. */
+    cx_governor_state state;
+    const char *why; /* the transition that is asked for; NULL: none */
+    uint32_t attempt;
+    bool refused; /* set by cx_task_refuse; never reset */
+
+    cx_gate_id gate; /* that is being evaluated: an error belongs to it (I1) */
+
+    /* §14: a contract of a tech lead is split, and what it is split into are parts of it. */
+    bool plans; /* has no agent but the one that plans; its candidate is what the parts join to */
+    bool part;
+    cx_runner_settings settings;               /* of its runner */
+    const cx_run_runner_config *runner_config; /* NULL: replay-script */
+
+    cx_task_refusal refusal;
+    cx_task_workspace workspace;
+    cx_task_agent agent;
+    cx_task_candidate candidate;
+    cx_task_verdicts verdicts;
+    cx_task_reports reports;
 } cx_governor_task;
 
 struct cx_governor {
@@ -177,76 +216,75 @@ struct cx_governor {
     cx_run_mask mask; /* R7 */
     bool masking;
     uint64_t events;
-    bool broken; /* an event could not be written: nothing more can be */
+    bool log_failed; /* I7 */
 
     /* approvals */
     cx_run_approval_context approval_context;
     cx_run_approvals approvals;
     bool approvals_open;
-    size_t refusals_said; /* of approvals.refused */
-    cx_texts granted;     /* scopes of approvals that were used */
+    size_t refusals_written; /* of approvals.refused, as events */
+    cx_texts granted_scopes; /* of approvals that were used */
 
     /* the runner and its sandbox */
     cx_runner_settings runner_settings;
     const cx_run_runner_config *runner_config; /* NULL: replay-script */
     cx_str runner_name;
-    bool merge;      /* still meant to merge */
-    cx_sandbox *box; /* NULL until the sandbox gate */
+    bool merge;          /* still meant to merge */
+    cx_sandbox *sandbox; /* NULL until the sandbox gate */
     cx_governor_trial trial;
     bool degraded;
     bool unconfined; /* danger-full-access, by approval */
     cx_str notes;
 
     cx_run_lock_keeper keeper;
-    bool keeping;
+    bool locks_renewed; /* the keeper renews the leases */
 
-    /* While parts are worked on, all that a machine has is touched inside the lock alone; it is
-     * left for the turns of agents and for tests. */
+    /* I6. The lock is left for the turns of agents and for tests. */
     cx_lock lock;
-    bool shared;
+    bool shared; /* parts run side by side */
+    bool inside; /* a thread is between enter and leave */
 
     cx_governor_task *tasks; /* the run's own first, then its parts in their order */
     size_t task_count;
 
     /* --intent */
-    cx_bytes given; /* the contract as it came: the caller's, or the planner's */
-    cx_governor_task
-        *pm;            /* the planner's turn; NULL: a contract was given.  Is tasks[0] when it was
-                            refused */
-    cx_str pm_commit;   /* what it has seen */
-    bool pm_diagnostic; /* exec although runner.mcp_only */
-    bool holding;       /* events wait */
-    cx_held_event *held, *held_last;
+    cx_bytes contract_bytes;   /* the contract as it came: the caller's, or the planner's */
+    cx_governor_task *planner; /* NULL: a contract was given.  Is tasks[0] when it was refused */
+    cx_str planner_commit;     /* that it has seen */
+    bool planner_diagnostic;   /* exec although runner.mcp_only */
+    bool deferring;            /* events wait until RUN_CREATED is written */
+    cx_deferred_event *deferred, *deferred_last;
 };
 
-/* --- machine.c -------------------------------------------------------------------------------- */
+/* --- governor.c ------------------------------------------------------------------------------- */
 
-/* Both do nothing while no parts are worked on. */
-void cx_governor_enter(cx_governor *m);
-void cx_governor_leave(cx_governor *m);
+/* I6: enter before the run's state is used, leave before something that takes long. Both do nothing
+ * while no parts run. Not recursive: a second enter of the same thread never returns. */
+void cx_governor_enter(cx_governor *g);
+void cx_governor_leave(cx_governor *g);
 /* From state to state until the end; a part waits in S4 when its tests have passed. */
 CX_RESULT cx_task_run(cx_governor_task *t, cx_err *err);
 /* Takes the transition that was asked for. */
 CX_RESULT cx_task_advance(cx_governor_task *t, cx_err *err);
 
-/* --- machine_split.c -------------------------------------------------------------------------- */
+/* --- state_split.c -------------------------------------------------------------------------- */
 
 /* S1 of a tech lead: one turn that changes nothing, whose reply has the contracts of the parts. */
 CX_RESULT cx_task_plan(cx_governor_task *t, cx_err *err);
-/* machine_join.c: S2 of it: the parts side by side, then what they made, joined. */
+/* state_join.c: S2 of it: the parts side by side, then what they made, joined. */
 CX_RESULT cx_task_work_parts(cx_governor_task *t, cx_err *err);
 /* Where in the bundle a file of the task lies: `path` itself for the run's own task, for a part a
  * path of its own (run.md §17).  Data is NULL when out of memory. */
 cx_str cx_task_file(cx_governor_task *t, const char *path);
 
-/* --- machine_event.c -------------------------------------------------------------------------- */
+/* --- state_event.c -------------------------------------------------------------------------- */
 
 cx_str cx_digest_text(const cx_digest *digest, cx_arena *arena);
 
 /* Counts an event; tests of crashes end the process here. */
-void cx_governor_fault(cx_governor *m);
+void cx_governor_fault(cx_governor *g);
 /* An event of the run itself, and of a task; the list is ended.  NULL is {}. */
-CX_RESULT cx_governor_event(cx_governor *m, cx_run_level level, cx_run_event_type type,
+CX_RESULT cx_governor_event(cx_governor *g, cx_run_level level, cx_run_event_type type,
                             cx_json_list *payload, cx_err *err);
 CX_RESULT cx_task_event(cx_governor_task *t, cx_run_level level, cx_run_event_type type,
                         cx_json_list *payload, cx_err *err);
@@ -256,13 +294,13 @@ CX_RESULT cx_task_event_json(cx_governor_task *t, cx_run_level level, cx_run_eve
 CX_RESULT cx_task_gate_event(cx_governor_task *t, cx_run_event_type type, bool passed,
                              const cx_texts *violations, cx_err *err);
 
-/* From now on events wait; and they are written, in their order. */
-void cx_governor_hold_events(cx_governor *m);
-CX_RESULT cx_governor_record_events(cx_governor *m, cx_err *err);
+/* Events wait from now on; the second call writes them, in their order. */
+void cx_governor_defer_events(cx_governor *g);
+CX_RESULT cx_governor_record_events(cx_governor *g, cx_err *err);
 
 /* --- going on, or not ------------------------------------------------------------------------- */
 
-/* The stage is done and asks for this transition. */
+/* The state has done its work and asks for this transition. */
 void cx_task_go(cx_governor_task *t, const char *why);
 /* Writes policy_violation when the contract was broken (`violates`), then gate_failed, and keeps
  * the violations for reports and the outcome; texts are copied.  The task goes on. */
@@ -275,7 +313,7 @@ CX_RESULT cx_task_refuse(cx_governor_task *t, cx_gate_id gate, const char *reaso
 CX_RESULT cx_task_refuse_error(cx_governor_task *t, const cx_err *why, cx_err *err);
 /* An error's message as evidence has it: RUNTIME_ROOT, LEDGER_HOME and REPOSITORY stand for folders
  * of this machine.  Data is NULL when out of memory. */
-cx_str cx_governor_message(const cx_governor *m, const cx_err *why, cx_arena *arena);
+cx_str cx_governor_message(const cx_governor *g, const cx_err *why, cx_arena *arena);
 bool cx_task_cancelled(const cx_governor_task *t);
 /* The paths of a diff_name_only.txt; all text in the arena. */
 CX_RESULT cx_names_of(cx_str text, cx_arena *arena, cx_texts *out, cx_err *err);
@@ -283,31 +321,31 @@ CX_RESULT cx_names_of(cx_str text, cx_arena *arena, cx_texts *out, cx_err *err);
 CX_RESULT cx_findings_texts(const cx_run_findings *findings, cx_arena *arena, cx_texts *out,
                             cx_err *err);
 
-/* --- stages ----------------------------------------------------------------------------------- */
+/* --- states ----------------------------------------------------------------------------------- */
 
 typedef cx_status cx_governor_step(cx_governor_task *t, cx_err *err);
 
-/* machine_start.c: repository, contract, policies, the bundle; then RUN_CREATED. */
-CX_RESULT cx_governor_open(cx_governor *m, cx_err *err);
-CX_RESULT cx_governor_begin(cx_governor *m, cx_err *err);
-void cx_governor_close(cx_governor *m);
+/* state_start.c: repository, contract, policies, the bundle; then RUN_CREATED. */
+CX_RESULT cx_governor_open(cx_governor *g, cx_err *err);
+CX_RESULT cx_governor_begin(cx_governor *g, cx_err *err);
+void cx_governor_close(cx_governor *g);
 /* Folder, owner and empty log, before there is anything to say. */
-CX_RESULT cx_governor_begin_bundle(cx_governor *m, cx_str task_id, cx_err *err);
+CX_RESULT cx_governor_begin_bundle(cx_governor *g, cx_str task_id, cx_err *err);
 
-/* machine_intent.c: S0 by an agent, between opening the repository and reading the contract; then,
+/* state_intent.c: S0 by an agent, between opening the repository and reading the contract; then,
  * with the evidence of it, behind RUN_CREATED. */
-CX_RESULT cx_governor_plan_intent(cx_governor *m, cx_err *err);
-void cx_governor_check_intent(cx_governor *m);
-CX_RESULT cx_governor_record_intent(cx_governor *m, cx_err *err);
+CX_RESULT cx_governor_plan_intent(cx_governor *g, cx_err *err);
+void cx_governor_check_intent(cx_governor *g);
+CX_RESULT cx_governor_record_intent(cx_governor *g, cx_err *err);
 
-void cx_governor_task_init(cx_governor_task *t, cx_governor *m, cx_str id);
+void cx_governor_task_init(cx_governor_task *t, cx_governor *g, cx_str id);
 /* RFC 3339, now; data NULL when out of memory. */
-cx_str cx_governor_now(cx_governor *m, cx_arena *arena);
+cx_str cx_governor_now(cx_governor *g, cx_arena *arena);
 
-/* machine_ahead.c: what stops a run before its agent starts, and can be known without a work
+/* state_ahead.c: what stops a run before its agent starts, and can be known without a work
  * tree. */
 typedef struct cx_ahead {
-    const cx_governor *m;
+    const cx_governor *governor;
     const cx_contract *contract;
     const cx_run_runner_config *runner; /* NULL = the configuration has none of that name */
     const cx_runner_settings *settings;
@@ -326,54 +364,54 @@ CX_RESULT cx_ahead_runner_argv(const cx_ahead *ahead, cx_texts *out, cx_err *err
 CX_RESULT cx_ahead_tests(const cx_ahead *ahead, cx_texts *out, cx_err *err);
 cx_ahead cx_task_ahead(cx_governor_task *t);
 
-/* machine_runner.c */
-CX_RESULT cx_governor_choose_runner(cx_governor *m, cx_err *err);
+/* state_runner.c */
+CX_RESULT cx_governor_choose_runner(cx_governor *g, cx_err *err);
 /* Of a part: what the command line says, else what its contract or its role has. */
 void cx_task_choose_runner(cx_governor_task *t);
-void cx_governor_settings_from(const cx_governor *m, const cx_run_runner_config *config,
+void cx_governor_settings_from(const cx_governor *g, const cx_run_runner_config *config,
                                cx_runner_settings *out);
-bool cx_governor_is_diagnostic(const cx_governor *m);
+bool cx_governor_is_diagnostic(const cx_governor *g);
 cx_runner_host cx_task_host(cx_governor_task *t);
 void cx_task_stop_runner(cx_governor_task *t);
 
-cx_governor_step cx_lattice_view_contract; /* S0: machine_prepare.c */
-cx_governor_step cx_lattice_view_plan;     /* S1: machine_prepare.c */
-cx_governor_step cx_lattice_view_work;     /* S2: machine_work.c */
-cx_governor_step cx_lattice_view_review;   /* S3: machine_review.c */
-cx_governor_step cx_lattice_view_tests;    /* S4: machine_test.c */
-cx_governor_step cx_lattice_view_fix;      /* S5: machine_fix.c */
-cx_governor_step cx_lattice_view_done;     /* S6: machine_merge.c */
+cx_governor_step cx_state_contract; /* S0: state_prepare.c */
+cx_governor_step cx_state_plan;     /* S1: state_prepare.c */
+cx_governor_step cx_state_work;     /* S2: state_work.c */
+cx_governor_step cx_state_review;   /* S3: state_review.c */
+cx_governor_step cx_state_tests;    /* S4: state_test.c */
+cx_governor_step cx_state_fix;      /* S5: state_fix.c */
+cx_governor_step cx_state_done;     /* S6: state_merge.c */
 
-/* machine_work.c: the agent's turn, the output gate and the diff gate. */
+/* state_work.c: the agent's turn, the output gate and the diff gate. */
 cx_governor_step cx_task_turn;
 /* The commit is the candidate from now on. */
-CX_RESULT cx_task_take_candidate(cx_governor_task *t, const cx_oid *commit, cx_err *err);
+CX_RESULT cx_task_set_candidate(cx_governor_task *t, const cx_oid *commit, cx_err *err);
 
-/* machine_fix.c: all lints of a contract over the policies that the run already has, then the
+/* state_fix.c: all lints of a contract over the policies that the run already has, then the
  * policy gate; `faults` empty when it holds.  *out_text: as it is run. */
 CX_RESULT cx_task_validate(cx_governor_task *t, cx_str given, cx_contract *out, cx_str *out_text,
                            cx_texts *faults, cx_err *err);
 CX_RESULT cx_task_check_policy(cx_governor_task *t, const cx_contract *contract, cx_texts *faults,
                                cx_err *err);
 
-/* machine_merge.c: a merge with a branch that moved, judged again: paths, then tests. */
+/* state_merge.c: a merge with a branch that moved, judged again: paths, then tests. */
 struct cx_merge_plan;
-CX_RESULT cx_task_judge_merge(cx_governor_task *t, const struct cx_merge_plan *plan, cx_err *err);
+CX_RESULT cx_task_check_merge(cx_governor_task *t, const struct cx_merge_plan *plan, cx_err *err);
 CX_RESULT cx_task_refuse_merge(cx_governor_task *t, cx_str reason, cx_str detail, cx_err *err);
 
-/* machine_enter.c: worktree, locks, gates of §13, sandbox, runner; before the first turn. */
+/* state_enter.c: worktree, locks, gates of §13, sandbox, runner; before the first turn. */
 cx_governor_step cx_task_enter;
 
-/* machine_codex.c: what an agent finds under CODEX_HOME, a new folder of t->aside that has to be
- * bound; *out_env is NULL when no base home is set.  Secrets of the base home are masked from then
- * on. */
+/* state_codex.c: what an agent finds under CODEX_HOME, a new folder of t->workspace.private_folder
+ * that has to be bound; *out_env is NULL when no base home is set.  Secrets of the base home are
+ * masked from then on. */
 CX_RESULT cx_task_codex_home(cx_governor_task *t, const cx_run_agent *row, cx_str agent_id,
                              const char **out_env, cx_json *out_evidence, cx_err *err);
 /* The folder of such a variable. */
 const char *cx_codex_home_of(const char *env);
 cx_governor_step cx_task_worker_codex_home;
 
-/* machine_gates.c */
+/* state_gates.c */
 cx_governor_step cx_gate_integrated;
 cx_governor_step cx_gate_concurrency_check;
 cx_governor_step cx_gate_network_check;
@@ -381,46 +419,47 @@ cx_governor_step cx_gate_mcp_check;
 cx_governor_step cx_gate_sampling_check;
 cx_governor_step cx_gate_sandbox;
 cx_governor_step cx_gate_runner_argv, cx_gate_test_programs;
-CX_RESULT cx_task_judge_argv(cx_governor_task *t, const cx_runner *runner, bool network,
+CX_RESULT cx_task_check_argv(cx_governor_task *t, const cx_runner *runner, bool network,
                              cx_run_command_verdict *out, cx_err *err);
-CX_RESULT cx_governor_open_box(cx_governor *m, cx_arena *arena, cx_err *err);
+CX_RESULT cx_governor_open_box(cx_governor *g, cx_arena *arena, cx_err *err);
 /* Begins with it, in a thread; cx_governor_open_box takes what comes of it.  That it could not be
  * begun is no error. */
-void cx_governor_begin_trial(cx_governor *m);
-void cx_governor_end_trial(cx_governor *m);
+void cx_governor_begin_trial(cx_governor *g);
+void cx_governor_end_trial(cx_governor *g);
 /* C14: a script of the worktree against the baseline's blob; `plain` is a relative path. */
-CX_RESULT cx_task_look_script(cx_governor_task *t, cx_str plain, cx_run_script *out, cx_err *err);
+CX_RESULT cx_task_compare_script(cx_governor_task *t, cx_str plain, cx_run_script *out,
+                                 cx_err *err);
 
-/* machine_approve.c: asks for approval of all scopes ("wide_path:src/"); *out_granted. */
+/* state_approve.c: asks for approval of all scopes ("wide_path:src/"); *out_granted. */
 CX_RESULT cx_task_ask_approval(cx_governor_task *t, const cx_texts *scopes, bool *out_granted,
                                cx_err *err);
-bool cx_governor_granted(void *governor, cx_str scope);
+bool cx_governor_scope_granted(void *governor, cx_str scope);
 /* Whether somebody has signed, or may still sign, all of them. */
-bool cx_governor_may_be_approved(cx_governor *m, const cx_texts *scopes);
-cx_run_grants cx_governor_grants(cx_governor *m);
+bool cx_governor_may_be_approved(cx_governor *g, const cx_texts *scopes);
+cx_run_grants cx_governor_grants(cx_governor *g);
 
-/* machine_diff.c: judges the worktree; `phase` empty, "after_review", "after_tests".  A refusal
+/* state_diff.c: judges the worktree; `phase` empty, "after_review", "after_tests".  A refusal
  * rolls back. */
-CX_RESULT cx_task_judge_diff(cx_governor_task *t, const char *phase, cx_err *err);
+CX_RESULT cx_task_run_diff_gate(cx_governor_task *t, const char *phase, cx_err *err);
 CX_RESULT cx_task_write_patch(cx_governor_task *t, cx_err *err);
 CX_RESULT cx_task_write_patch_bytes(cx_governor_task *t, cx_bytes patch, cx_bytes names,
                                     cx_err *err);
-/* machine_enter.c: what the agent has in place of the work tree's git directory; NULL: nothing. */
+/* state_enter.c: what the agent has in place of the work tree's git directory; NULL: nothing. */
 const cx_agent_git *cx_task_agent_git(const cx_governor_task *t);
 
-/* machine_test.c: the tests again, on a merge of the candidate with a branch that moved. */
+/* state_test.c: the tests again, on a merge of the candidate with a branch that moved. */
 CX_RESULT cx_task_test_merge(cx_governor_task *t, const cx_oid *commit, bool *out_passed,
                              cx_err *err);
 
 /* Names a file of artifacts/ in the reports, once. */
 CX_RESULT cx_task_add_artifact(cx_governor_task *t, cx_str path, cx_err *err);
 
-/* machine_leave.c: worktree and locks given back, with their events; and, when events can no longer
+/* state_leave.c: worktree and locks given back, with their events; and, when events can no longer
  * be written, without them. */
 CX_RESULT cx_task_leave(cx_governor_task *t, cx_err *err);
-void cx_task_drop(cx_governor_task *t);
-/* machine_end.c: codex/<task>/. */
+void cx_task_release_silently(cx_governor_task *t);
+/* state_end.c: codex/<task>/. */
 CX_RESULT cx_task_write_session(cx_governor_task *t, cx_err *err);
-CX_RESULT cx_governor_end(cx_governor *m, cx_run_outcome *out, cx_arena *arena, cx_err *err);
+CX_RESULT cx_governor_end(cx_governor *g, cx_run_outcome *out, cx_arena *arena, cx_err *err);
 
 #endif

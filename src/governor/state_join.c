@@ -1,5 +1,5 @@
 /*
- * machine_join.c - S2 of a contract that was split: its parts side by side, then what they made,
+ * state_join.c - S2 of a contract that was split: its parts side by side, then what they made,
  * joined on the branch of the task (run.md §14, §15).
  *
  *   I1  Each part goes through its own S2 to S5 and waits in S4; only when all of them have passed
@@ -16,7 +16,7 @@
 /* --- side by side ----------------------------------------------------------------------------- */
 
 typedef struct team {
-    cx_governor *m;
+    cx_governor *governor;
     size_t next;
     bool failed; /* an event could not be written */
     cx_status status;
@@ -27,27 +27,27 @@ static void part_worker(void *arg, unsigned index)
 {
     team *w = arg;
     (void)index;
-    cx_governor_enter(w->m);
-    while (w->next < w->m->task_count && !w->failed) {
+    cx_governor_enter(w->governor);
+    while (w->next < w->governor->task_count && !w->failed) {
         cx_err why;
-        cx_status status = cx_task_run(&w->m->tasks[w->next++], &why);
+        cx_status status = cx_task_run(&w->governor->tasks[w->next++], &why);
         if (!cx_failed(status) || w->failed)
             continue;
         w->failed = true;
         w->status = status;
         w->why = why;
     }
-    cx_governor_leave(w->m);
+    cx_governor_leave(w->governor);
 }
 
 static cx_status run_parts(cx_governor_task *t, cx_err *err)
 {
-    cx_governor *m = t->m;
-    team w = {.m = m, .next = 1};
-    unsigned parts = (unsigned)(m->task_count - 1);
-    m->shared = true;
+    cx_governor *g = t->governor;
+    team w = {.governor = g, .next = 1};
+    unsigned parts = (unsigned)(g->task_count - 1);
+    g->shared = true;
     cx_thread_team(parts < THREADS_MAX ? parts : THREADS_MAX, part_worker, &w);
-    m->shared = false;
+    g->shared = false;
     if (!w.failed)
         return CX_SUCCESS;
     if (err != NULL)
@@ -59,30 +59,30 @@ static cx_status run_parts(cx_governor_task *t, cx_err *err)
 
 static cx_status refuse_split(cx_governor_task *t, const char *reason, cx_err *err)
 {
-    cx_governor *m = t->m;
-    cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, m->task_count);
+    cx_governor *g = t->governor;
+    cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, g->task_count);
     size_t count = 0;
     if (items == NULL)
         return cx_fail_nomem(err);
-    for (size_t i = 1; i < m->task_count; i++) {
-        const cx_governor_task *part = &m->tasks[i];
+    for (size_t i = 1; i < g->task_count; i++) {
+        const cx_governor_task *part = &g->tasks[i];
         if (!part->refused)
             continue;
-        items[count] =
-            cx_arena_printf(&t->arena, "%.*s: %s %.*s", (int)part->id.size, part->id.data,
-                            cx_gate_name(part->failed), (int)part->reason.size, part->reason.data);
+        items[count] = cx_arena_printf(&t->arena, "%.*s: %s %.*s", (int)part->id.size,
+                                       part->id.data, cx_gate_name(part->refusal.gate),
+                                       (int)part->refusal.reason.size, part->refusal.reason.data);
         if (items[count++].data == NULL)
             return cx_fail_nomem(err);
     }
     cx_texts violations = {items, count};
-    t->hint = count == 0 ? CX_STR("") : items[0];
+    t->refusal.hint = count == 0 ? CX_STR("") : items[0];
     return cx_task_refuse(t, CX_GATE_SPLIT, reason, false, &violations, err);
 }
 
-static bool any_refused(const cx_governor *m)
+static bool any_refused(const cx_governor *g)
 {
-    for (size_t i = 1; i < m->task_count; i++)
-        if (m->tasks[i].refused)
+    for (size_t i = 1; i < g->task_count; i++)
+        if (g->tasks[i].refused)
             return true;
     return false;
 }
@@ -109,40 +109,40 @@ static cx_status write_part_joined(cx_governor_task *part, cx_str branch, const 
 static cx_status merge_part(cx_governor_task *t, cx_governor_task *part, const cx_git *checkout,
                             cx_err *err)
 {
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     cx_merge_plan plan;
     cx_merge_options options = {
-        .git = m->git,
-        .runtime_root = m->store.root,
-        .main_ref = t->worktree.branch,
+        .git = g->git,
+        .runtime_root = g->store.root,
+        .main_ref = t->workspace.worktree.branch,
         .own_checkout = checkout,
-        .baseline = m->baseline_oid,
-        .candidate = part->candidate,
-        .run_id = cx_run_id(m->run),
+        .baseline = g->baseline_oid,
+        .candidate = part->candidate.commit,
+        .run_id = cx_run_id(g->run),
         .task_id = part->id,
-        .contract_sha256 = cx_digest_text(&m->contract_sha256, &part->arena),
-        .time_s = (int64_t)(m->io->wall_ns(m->io) / UINT64_C(1000000000)),
+        .contract_sha256 = cx_digest_text(&g->contract_sha256, &part->arena),
+        .time_s = (int64_t)(g->io->wall_ns(g->io) / UINT64_C(1000000000)),
     };
     CX_TRY(cx_run_merge_plan(&options, &part->arena, &plan, err));
     if (plan.kind == CX_MERGE_REAL)
-        CX_TRY(cx_task_judge_merge(part, &plan, err));
+        CX_TRY(cx_task_check_merge(part, &plan, err));
     if (part->refused)
         return CX_SUCCESS;
     if (plan.kind != CX_MERGE_REFUSED)
         CX_TRY(cx_run_merge_apply(&options, &plan, &part->arena, err));
     if (plan.kind == CX_MERGE_REFUSED)
         return cx_task_refuse_merge(part, plan.reason, plan.detail, err);
-    return write_part_joined(part, t->worktree.branch, &plan, err);
+    return write_part_joined(part, t->workspace.worktree.branch, &plan, err);
 }
 
 /* The work tree of a task that was split was read-only for its agent: git may use it. */
 static cx_status join_part(cx_governor_task *t, cx_governor_task *part, cx_err *err)
 {
     cx_git *checkout;
-    const cx_git_checkout where = {.path = cx_git_worktree(t->worktree.git),
-                                   .git_dir = cx_git_dir(t->worktree.git)};
-    CX_ASSERT(t->plans && t->spec.read_only);
-    CX_TRY(cx_git_open_checkout(t->m->git, &where, &checkout, err));
+    const cx_git_checkout where = {.path = cx_git_worktree(t->workspace.worktree.git),
+                                   .git_dir = cx_git_dir(t->workspace.worktree.git)};
+    CX_ASSERT(t->plans && t->agent.spec.read_only);
+    CX_TRY(cx_git_open_checkout(t->governor->git, &where, &checkout, err));
     cx_status status = merge_part(t, part, checkout, err);
     cx_git_close(checkout);
     return status;
@@ -151,12 +151,12 @@ static cx_status join_part(cx_governor_task *t, cx_governor_task *part, cx_err *
 /* S4 to S6 for all, then their merges in task order. */
 static cx_status join_parts(cx_governor_task *t, cx_err *err)
 {
-    cx_governor *m = t->m;
-    for (size_t i = 1; i < m->task_count; i++)
-        CX_TRY(cx_task_advance(&m->tasks[i], err));
-    for (size_t i = 1; i < m->task_count && !any_refused(m); i++)
-        CX_TRY(join_part(t, &m->tasks[i], err));
-    return any_refused(m) ? refuse_split(t, "join_refused", err) : CX_SUCCESS;
+    cx_governor *g = t->governor;
+    for (size_t i = 1; i < g->task_count; i++)
+        CX_TRY(cx_task_advance(&g->tasks[i], err));
+    for (size_t i = 1; i < g->task_count && !any_refused(g); i++)
+        CX_TRY(join_part(t, &g->tasks[i], err));
+    return any_refused(g) ? refuse_split(t, "join_refused", err) : CX_SUCCESS;
 }
 
 /* The branch is the candidate when it is what the diff gate has seen. */
@@ -164,11 +164,11 @@ static cx_status use_joined_candidate(cx_governor_task *t, cx_err *err)
 {
     cx_oid head, tree;
     t->gate = CX_GATE_CANDIDATE;
-    CX_TRY(cx_git_ref(t->m->git, t->worktree.branch, &head, err));
-    CX_TRY(cx_git_tree_of(t->m->git, &head, &tree, err));
-    if (!cx_oid_eq(&tree, &t->diff.tree))
+    CX_TRY(cx_git_ref(t->governor->git, t->workspace.worktree.branch, &head, err));
+    CX_TRY(cx_git_tree_of(t->governor->git, &head, &tree, err));
+    if (!cx_oid_eq(&tree, &t->candidate.diff.tree))
         return cx_fail(err, CX_E_CONFLICT, "the work tree is not what its parts were joined to");
-    return cx_task_take_candidate(t, &head, err);
+    return cx_task_set_candidate(t, &head, err);
 }
 
 cx_status cx_task_work_parts(cx_governor_task *t, cx_err *err)
@@ -176,14 +176,14 @@ cx_status cx_task_work_parts(cx_governor_task *t, cx_err *err)
     t->gate = CX_GATE_SPLIT;
     CX_TRY(run_parts(t, err));
     if (cx_task_cancelled(t)) {
-        t->aborted = true;
+        t->refusal.aborted = true;
         return cx_task_refuse(t, CX_GATE_INTERRUPTED, "signal", false, NULL, err);
     }
-    if (any_refused(t->m))
+    if (any_refused(t->governor))
         return refuse_split(t, "part_refused", err);
     CX_TRY(join_parts(t, err));
     if (!t->refused)
-        CX_TRY(cx_task_judge_diff(t, NULL, err));
+        CX_TRY(cx_task_run_diff_gate(t, NULL, err));
     if (t->refused)
         return CX_SUCCESS;
     CX_TRY(use_joined_candidate(t, err));

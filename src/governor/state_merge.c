@@ -1,5 +1,5 @@
 /*
- * machine_merge.c - S6: bringing the candidate to the main branch (run.md §15).
+ * state_merge.c - S6: bringing the candidate to the main branch (run.md §15).
  *
  * When main has moved, what will be merged is another tree than the one that was judged: it is
  * judged again, against main, and tested again, before main is moved by compare and swap.
@@ -17,7 +17,7 @@ cx_status cx_task_refuse_merge(cx_governor_task *t, cx_str reason, cx_str detail
     if (why.data == NULL)
         return cx_fail_nomem(err);
     t->gate = CX_GATE_MERGE;
-    t->hint = detail;
+    t->refusal.hint = detail;
     cx_json_put_quoted(&payload, "reason", reason);
     cx_json_put_quoted(&payload, "detail", detail);
     CX_TRY(cx_task_event(t, CX_RUN_ERROR, CX_RUN_EVENT_MERGE_REFUSED, &payload, err));
@@ -28,12 +28,12 @@ cx_status cx_task_refuse_merge(cx_governor_task *t, cx_str reason, cx_str detail
 static cx_status outside_paths(cx_governor_task *t, const cx_merge_plan *plan, cx_texts *changed,
                                cx_texts *outside, cx_err *err)
 {
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     cx_buf patch, names;
     size_t out = 0;
-    cx_buf_init(&patch, m->alloc);
-    cx_buf_init(&names, m->alloc);
-    cx_status status = cx_run_patch_between(m->git, &plan->old, &plan->commit, &patch, &names, err);
+    cx_buf_init(&patch, g->alloc);
+    cx_buf_init(&names, g->alloc);
+    cx_status status = cx_run_patch_between(g->git, &plan->old, &plan->commit, &patch, &names, err);
     if (!cx_failed(status))
         status = cx_names_of(cx_buf_str(&names), &t->arena, changed, err);
     cx_buf_done(&patch);
@@ -46,7 +46,7 @@ static cx_status outside_paths(cx_governor_task *t, const cx_merge_plan *plan, c
         cx_str path = changed->items[i];
         bool inside = cx_run_path_covered(t->contract.allowed_paths.items,
                                           t->contract.allowed_paths.count, path);
-        bool closed = cx_run_path_protected(path, &m->ground);
+        bool closed = cx_run_path_protected(path, &g->ground);
         if (inside && !closed)
             continue;
         items[out] = cx_arena_printf(&t->arena, "%s %.*s", closed ? "D06" : "D07", (int)path.size,
@@ -58,7 +58,7 @@ static cx_status outside_paths(cx_governor_task *t, const cx_merge_plan *plan, c
     return CX_SUCCESS;
 }
 
-cx_status cx_task_judge_merge(cx_governor_task *t, const cx_merge_plan *plan, cx_err *err)
+cx_status cx_task_check_merge(cx_governor_task *t, const cx_merge_plan *plan, cx_err *err)
 {
     cx_texts changed = {NULL, 0}, outside = {NULL, 0};
     t->gate = CX_GATE_MERGE;
@@ -86,10 +86,11 @@ static cx_status write_merge_applied(cx_governor_task *t, const cx_merge_plan *p
     char commit[CX_OID_TEXT_SIZE];
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_oid_text(&plan->commit, commit);
-    t->merged = plan->commit;
-    t->merged_kind = plan->kind == CX_MERGE_REAL ? CX_STR("merge") : CX_STR("fast_forward");
-    cx_json_put_quoted(&payload, "branch", t->m->policy.config.main_branch);
-    cx_json_put_quoted(&payload, "kind", t->merged_kind);
+    t->candidate.merged = plan->commit;
+    t->candidate.merged_kind =
+        plan->kind == CX_MERGE_REAL ? CX_STR("merge") : CX_STR("fast_forward");
+    cx_json_put_quoted(&payload, "branch", t->governor->policy.config.main_branch);
+    cx_json_put_quoted(&payload, "kind", t->candidate.merged_kind);
     cx_json_put_z(&payload, "commit", commit);
     if (plan->detail.size != 0)
         cx_json_put_quoted(&payload, "detail", plan->detail);
@@ -103,7 +104,7 @@ static cx_status try_merge(cx_governor_task *t, const cx_merge_options *options,
     *out_again = false;
     CX_TRY(cx_run_merge_plan(options, &t->arena, &plan, err));
     if (plan.kind == CX_MERGE_REAL)
-        CX_TRY(cx_task_judge_merge(t, &plan, err));
+        CX_TRY(cx_task_check_merge(t, &plan, err));
     if (t->refused)
         return CX_SUCCESS;
     t->gate = CX_GATE_MERGE;
@@ -117,36 +118,36 @@ static cx_status try_merge(cx_governor_task *t, const cx_merge_options *options,
 
 static bool gates_passed(const cx_governor_task *t)
 {
-    return t->diff_gate.passed && t->policy_gate.passed && t->review_gate.passed &&
-           t->tests_gate.passed;
+    return t->verdicts.diff.passed && t->verdicts.policy.passed && t->verdicts.review.passed &&
+           t->verdicts.tests.passed;
 }
 
-cx_status cx_lattice_view_done(cx_governor_task *t, cx_err *err)
+cx_status cx_state_done(cx_governor_task *t, cx_err *err)
 {
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     bool again = true;
     t->gate = CX_GATE_MERGE;
     if (!gates_passed(t))
         return cx_task_refuse_merge(t, CX_STR("gates_not_passed"), CX_STR("a gate did not pass"),
                                     err);
-    if (m->options->no_merge || cx_governor_is_diagnostic(m) || t->contract.audit_only ||
-        t->changed.count == 0)
+    if (g->options->no_merge || cx_governor_is_diagnostic(g) || t->contract.audit_only ||
+        t->candidate.changed.count == 0)
         return CX_SUCCESS;
     cx_str ref =
-        cx_arena_printf(&t->arena, "refs/heads/%.*s", (int)m->policy.config.main_branch.size,
-                        m->policy.config.main_branch.data);
+        cx_arena_printf(&t->arena, "refs/heads/%.*s", (int)g->policy.config.main_branch.size,
+                        g->policy.config.main_branch.data);
     if (ref.data == NULL)
         return cx_fail_nomem(err);
     cx_merge_options options = {
-        .git = m->git,
-        .runtime_root = m->store.root,
+        .git = g->git,
+        .runtime_root = g->store.root,
         .main_ref = ref,
-        .baseline = m->baseline_oid,
-        .candidate = t->candidate,
-        .run_id = cx_run_id(m->run),
+        .baseline = g->baseline_oid,
+        .candidate = t->candidate.commit,
+        .run_id = cx_run_id(g->run),
         .task_id = t->id,
-        .contract_sha256 = cx_digest_text(&m->contract_sha256, &t->arena),
-        .time_s = (int64_t)(m->io->wall_ns(m->io) / UINT64_C(1000000000)),
+        .contract_sha256 = cx_digest_text(&g->contract_sha256, &t->arena),
+        .time_s = (int64_t)(g->io->wall_ns(g->io) / UINT64_C(1000000000)),
     };
     for (int tries = 0; again && tries < TRIES; tries++)
         CX_TRY(try_merge(t, &options, &again, err));

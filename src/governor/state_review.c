@@ -1,5 +1,5 @@
 /*
- * machine_review.c - S3: the review, and proof that it changed nothing (run.md §10).
+ * state_review.c - S3: the review, and proof that it changed nothing (run.md §10).
  *
  * Without a runner for the role REVIEWER the review is a list of checks made here, and says so.  An
  * agent that fails as a reviewer is BLOCKED; the checks never stand in for it.
@@ -13,14 +13,14 @@
 static bool output_is_there(cx_governor_task *t, const cx_contract_output *output)
 {
     if (cx_str_is(output->type, "patch"))
-        return t->changed.count != 0 || t->contract.audit_only;
+        return t->candidate.changed.count != 0 || t->contract.audit_only;
     if (cx_str_is(output->type, "commit"))
-        return t->candidate.size != 0;
+        return t->candidate.commit.size != 0;
     if (cx_str_is(output->type, "file")) {
         cx_facts facts;
         cx_file folder;
         bool there = false;
-        if (!cx_failed(cx_folder_open(t->worktree.path, &folder, NULL))) {
+        if (!cx_failed(cx_folder_open(t->workspace.worktree.path, &folder, NULL))) {
             cx_str path = cx_arena_copy_str(&t->arena, output->name);
             there = path.data != NULL &&
                     !cx_failed(cx_folder_facts(folder, path.data, &facts, NULL)) &&
@@ -29,7 +29,7 @@ static bool output_is_there(cx_governor_task *t, const cx_contract_output *outpu
         }
         return there;
     }
-    return t->has_reply || t->contract.audit_only; /* report, json: the reply that passed */
+    return t->agent.has_reply || t->contract.audit_only; /* report, json: the reply that passed */
 }
 
 static cx_status review_built_in(cx_governor_task *t, cx_err *err)
@@ -49,20 +49,20 @@ static cx_status review_built_in(cx_governor_task *t, cx_err *err)
         cx_str path = cx_task_file(t, evidence[i]);
         if (path.data == NULL)
             return cx_fail_nomem(err);
-        if (!cx_run_file_exists(t->m->run, path))
+        if (!cx_run_file_exists(t->governor->run, path))
             found[count++] = cx_arena_printf(&t->arena, "missing_evidence %s", path.data);
     }
     for (size_t i = 0; i < count; i++)
         if (found[i].data == NULL)
             return cx_fail_nomem(err);
-    t->review.verdict = count == 0 ? CX_RUN_REVIEW_PASS : CX_RUN_REVIEW_FAIL;
-    t->review.scope_passed = count == 0;
-    t->review.violations = found;
-    t->review.violation_count = count;
-    t->review.agent_id = CX_STR("cortex");
-    t->review.summary = count == 0
-                            ? CX_STR("built-in checks: no finding")
-                            : CX_STR("built-in checks: required outputs or evidence missing");
+    t->reports.review.verdict = count == 0 ? CX_RUN_REVIEW_PASS : CX_RUN_REVIEW_FAIL;
+    t->reports.review.scope_passed = count == 0;
+    t->reports.review.violations = found;
+    t->reports.review.violation_count = count;
+    t->reports.review.agent_id = CX_STR("cortex");
+    t->reports.review.summary =
+        count == 0 ? CX_STR("built-in checks: no finding")
+                   : CX_STR("built-in checks: required outputs or evidence missing");
     return CX_SUCCESS;
 }
 
@@ -73,8 +73,8 @@ static cx_status compare_with(cx_governor_task *t, const cx_snapshot *before,
 {
     cx_snapshot *after;
     cx_snapshot_options options = {.before = before, .agent = cx_task_agent_git(t)};
-    CX_TRY(cx_snapshot_take(t->worktree.git, &options, &after, err));
-    cx_run_isolation_compare(before, after, !t->m->unconfined, findings);
+    CX_TRY(cx_snapshot_take(t->workspace.worktree.git, &options, &after, err));
+    cx_run_isolation_compare(before, after, !t->governor->unconfined, findings);
     cx_snapshot_close(after);
     return CX_SUCCESS;
 }
@@ -98,7 +98,7 @@ static cx_status write_isolation(cx_governor_task *t, const cx_run_findings *fin
     if (passed)
         return CX_SUCCESS;
     cx_texts texts = {items, count};
-    t->review_gate = (cx_run_gate){true, false, items, count};
+    t->verdicts.review = (cx_run_gate){true, false, items, count};
     return cx_task_refuse(t, CX_GATE_REVIEW, "reviewer_side_effect", true, &texts, err);
 }
 
@@ -107,11 +107,12 @@ static cx_status review_isolated(cx_governor_task *t, cx_err *err)
 {
     cx_snapshot *before = NULL;
     cx_run_findings findings;
-    cx_snapshot_options options = {.before = t->snapshot, .agent = cx_task_agent_git(t)};
-    CX_TRY(cx_snapshot_take(t->worktree.git, &options, &before, err));
+    cx_snapshot_options options = {.before = t->workspace.snapshot, .agent = cx_task_agent_git(t)};
+    CX_TRY(cx_snapshot_take(t->workspace.worktree.git, &options, &before, err));
     cx_run_findings_init(&findings, &t->arena);
-    cx_status status = cx_governor_has_reviewer(t->m) ? cx_task_agent_review(t, &findings, err)
-                                                      : review_built_in(t, err);
+    cx_status status = cx_governor_has_reviewer(t->governor)
+                           ? cx_task_agent_review(t, &findings, err)
+                           : review_built_in(t, err);
     if (!cx_failed(status))
         status = compare_with(t, before, &findings, err);
     if (!cx_failed(status))
@@ -126,13 +127,13 @@ static cx_status review_isolated(cx_governor_task *t, cx_err *err)
 static cx_status write_verdict(cx_governor_task *t, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    bool passed = t->review.verdict == CX_RUN_REVIEW_PASS;
-    cx_json_put_z(&payload, "verdict", cx_run_review_verdict_name(t->review.verdict));
-    if (t->review.violation_count != 0)
-        cx_json_put_quoted_strs(&payload, "violations", t->review.violations,
-                                t->review.violation_count);
-    t->review_gate =
-        (cx_run_gate){true, passed, t->review.violations, passed ? 0 : t->review.violation_count};
+    bool passed = t->reports.review.verdict == CX_RUN_REVIEW_PASS;
+    cx_json_put_z(&payload, "verdict", cx_run_review_verdict_name(t->reports.review.verdict));
+    if (t->reports.review.violation_count != 0)
+        cx_json_put_quoted_strs(&payload, "violations", t->reports.review.violations,
+                                t->reports.review.violation_count);
+    t->verdicts.review = (cx_run_gate){true, passed, t->reports.review.violations,
+                                       passed ? 0 : t->reports.review.violation_count};
     return cx_task_event(t, passed ? CX_RUN_INFO : CX_RUN_ERROR, CX_RUN_EVENT_REVIEW_RESULT,
                          &payload, err);
 }
@@ -145,8 +146,8 @@ static cx_status store_failed_review(cx_governor_task *t, cx_err *err)
         path = cx_task_file(t, path.data);
     if (path.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_run_report_review_failed(t->attempt, &t->review, &t->arena, &failed, err));
-    CX_TRY(cx_run_file_write_json(t->m->run, path, &failed, err));
+    CX_TRY(cx_run_report_review_failed(t->attempt, &t->reports.review, &t->arena, &failed, err));
+    CX_TRY(cx_run_file_write_json(t->governor->run, path, &failed, err));
     return cx_task_add_artifact(t, path, err);
 }
 
@@ -154,40 +155,40 @@ static cx_status store_failed_review(cx_governor_task *t, cx_err *err)
  * and whatever differs from the baseline is a fault. */
 static cx_status enter_audit(cx_governor_task *t, cx_err *err)
 {
-    if (t->has_worktree)
+    if (t->workspace.has_worktree)
         return CX_SUCCESS;
     CX_TRY(cx_task_enter(t, err));
     if (!t->refused)
-        CX_TRY(cx_task_judge_diff(t, NULL, err));
-    t->candidate = t->m->baseline_oid;
-    t->candidate_commit = t->m->baseline;
+        CX_TRY(cx_task_run_diff_gate(t, NULL, err));
+    t->candidate.commit = t->governor->baseline_oid;
+    t->candidate.commit_text = t->governor->baseline;
     return CX_SUCCESS;
 }
 
-cx_status cx_lattice_view_review(cx_governor_task *t, cx_err *err)
+cx_status cx_state_review(cx_governor_task *t, cx_err *err)
 {
     cx_texts found;
     CX_TRY(enter_audit(t, err));
     if (t->refused)
         return CX_SUCCESS;
     t->gate = CX_GATE_REVIEW;
-    memset(&t->review, 0, sizeof t->review);
-    t->review.reached = true;
-    t->review.reviewed_at = cx_governor_now(t->m, &t->arena);
+    memset(&t->reports.review, 0, sizeof t->reports.review);
+    t->reports.review.reached = true;
+    t->reports.review.reviewed_at = cx_governor_now(t->governor, &t->arena);
     CX_TRY(review_isolated(t, err));
     if (t->refused)
         return CX_SUCCESS;
     CX_TRY(write_verdict(t, err));
-    found = (cx_texts){t->review.violations, t->review.violation_count};
-    if (t->review.verdict != CX_RUN_REVIEW_PASS)
-        t->hint = t->review.summary;
-    if (t->review.verdict == CX_RUN_REVIEW_BLOCKED)
+    found = (cx_texts){t->reports.review.violations, t->reports.review.violation_count};
+    if (t->reports.review.verdict != CX_RUN_REVIEW_PASS)
+        t->refusal.hint = t->reports.review.summary;
+    if (t->reports.review.verdict == CX_RUN_REVIEW_BLOCKED)
         return cx_task_refuse(t, CX_GATE_REVIEW, "reviewer_blocked", false, &found, err);
-    CX_TRY(cx_task_judge_diff(t, "after_review", err));
+    CX_TRY(cx_task_run_diff_gate(t, "after_review", err));
     if (t->refused)
         return CX_SUCCESS;
     t->gate = CX_GATE_REVIEW;
-    if (t->review.verdict == CX_RUN_REVIEW_PASS) {
+    if (t->reports.review.verdict == CX_RUN_REVIEW_PASS) {
         cx_task_go(t, CX_WHY_REVIEW_PASSED);
         return CX_SUCCESS;
     }

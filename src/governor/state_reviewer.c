@@ -1,5 +1,5 @@
 /*
- * machine_reviewer.c - an agent as reviewer: a checkout of the candidate of its own, read-only; no
+ * state_reviewer.c - an agent as reviewer: a checkout of the candidate of its own, read-only; no
  * network, no approvals; its reply is a review_report or the review is BLOCKED (run.md §10).
  */
 #include "os/api.h"
@@ -27,36 +27,36 @@ typedef struct reviewer {
     const char *env[3]; /* CORTEX_EVIDENCE, CODEX_HOME */
 } reviewer;
 
-bool cx_governor_has_reviewer(const cx_governor *m)
+bool cx_governor_has_reviewer(const cx_governor *g)
 {
-    return m->policy.config.role_runners[CX_ROLE_REVIEWER].size != 0;
+    return g->policy.config.role_runners[CX_ROLE_REVIEWER].size != 0;
 }
 
 static void block_review(cx_governor_task *t, const char *why)
 {
-    t->review.verdict = CX_RUN_REVIEW_BLOCKED;
-    t->review.summary =
+    t->reports.review.verdict = CX_RUN_REVIEW_BLOCKED;
+    t->reports.review.summary =
         cx_arena_printf(&t->arena, "the reviewer failed: %s", why == NULL ? "no memory" : why);
-    if (t->review.summary.data == NULL)
-        t->review.summary = CX_STR("the reviewer failed");
+    if (t->reports.review.summary.data == NULL)
+        t->reports.review.summary = CX_STR("the reviewer failed");
 }
 
 /* --- what it is given ------------------------------------------------------------------------- */
 
 static cx_status copy_evidence(reviewer *r, const char *name, const char *as, cx_err *err)
 {
-    cx_governor *m = r->t->m;
+    cx_governor *g = r->t->governor;
     cx_buf bytes;
     cx_str path = cx_arena_printf(&r->t->arena, "%s/%s", r->evidence, as);
     cx_str from = cx_task_file(r->t, name);
     if (path.data == NULL || from.data == NULL)
         return cx_fail_nomem(err);
-    if (!cx_run_file_exists(m->run, from))
+    if (!cx_run_file_exists(g->run, from))
         return CX_SUCCESS;
-    cx_buf_init(&bytes, m->alloc);
-    cx_status status = cx_run_file_read(m->run, from, CX_RUN_OUTPUT_BYTES_MAX * 2, &bytes, err);
+    cx_buf_init(&bytes, g->alloc);
+    cx_status status = cx_run_file_read(g->run, from, CX_RUN_OUTPUT_BYTES_MAX * 2, &bytes, err);
     if (!cx_failed(status))
-        status = cx_run_write_file(m->io, path.data, cx_buf_bytes(&bytes), err);
+        status = cx_run_write_file(g->io, path.data, cx_buf_bytes(&bytes), err);
     cx_buf_done(&bytes);
     return status;
 }
@@ -65,7 +65,7 @@ static cx_status make_folders(reviewer *r, cx_err *err)
 {
     cx_governor_task *t = r->t;
     cx_bytes schema;
-    cx_str base = cx_arena_printf(&t->arena, "%s/review", t->aside);
+    cx_str base = cx_arena_printf(&t->arena, "%s/review", t->workspace.private_folder);
     cx_str evidence = cx_arena_printf(&t->arena, "%s/evidence", base.data);
     cx_str path = cx_arena_printf(&t->arena, "%s/evidence/output_schema.json", base.data);
     cx_str work = cx_arena_printf(&t->arena, "%s/work", base.data);
@@ -77,7 +77,7 @@ static cx_status make_folders(reviewer *r, cx_err *err)
         return cx_fail(err, CX_E_NOT_FOUND, "the program carries no " SCHEMA);
     CX_TRY(cx_path_make_folders(evidence.data, err));
     CX_TRY(cx_path_make_folders(work.data, err));
-    CX_TRY(cx_run_write_file(t->m->io, path.data, schema, err));
+    CX_TRY(cx_run_write_file(t->governor->io, path.data, schema, err));
     r->evidence = evidence.data;
     r->scratch = work.data;
     r->schema_path = path.data;
@@ -91,10 +91,10 @@ static cx_status make_folders(reviewer *r, cx_err *err)
 static cx_status open_checkout(reviewer *r, cx_err *err)
 {
     cx_governor_task *t = r->t;
-    r->options = t->worktree_options;
+    r->options = t->workspace.options;
     r->options.suffix = CX_STR(".review");
-    r->options.commit = t->candidate;
-    CX_TRY(cx_run_worktree_add(t->m->git, &r->options, &t->arena, &r->worktree, err));
+    r->options.commit = t->candidate.commit;
+    CX_TRY(cx_run_worktree_add(t->governor->git, &r->options, &t->arena, &r->worktree, err));
     return cx_snapshot_take(r->worktree.git, NULL, &r->before, err);
 }
 
@@ -102,7 +102,7 @@ static void make_spec(reviewer *r)
 {
     r->binds[0] = (cx_sandbox_bind){r->evidence, false};
     r->binds[1] = (cx_sandbox_bind){r->scratch, true};
-    r->spec = r->t->spec;
+    r->spec = r->t->agent.spec;
     r->spec.worktree = r->worktree.path;
     r->spec.cwd = r->worktree.path;
     r->spec.read_only = true;
@@ -116,17 +116,17 @@ static void make_spec(reviewer *r)
 
 static cx_status open_runner(reviewer *r, cx_err *err)
 {
-    cx_governor *m = r->t->m;
-    cx_str name = m->policy.config.role_runners[CX_ROLE_REVIEWER];
-    const cx_run_runner_config *config = cx_run_config_runner(&m->policy.config, name);
+    cx_governor *g = r->t->governor;
+    cx_str name = g->policy.config.role_runners[CX_ROLE_REVIEWER];
+    const cx_run_runner_config *config = cx_run_config_runner(&g->policy.config, name);
     if (config == NULL)
         return cx_fail(err, CX_E_NOT_FOUND, "roles.REVIEWER names '%.*s', which is no runner",
                        (int)name.size, name.data);
-    if (config->kind == CX_RUNNER_EXEC && m->policy.config.mcp_only && !m->options->diagnostic)
+    if (config->kind == CX_RUNNER_EXEC && g->policy.config.mcp_only && !g->options->diagnostic)
         return cx_fail(err, CX_E_DENIED, "runner.mcp_only: the reviewer's runner is exec");
-    cx_governor_settings_from(m, config, &r->settings);
+    cx_governor_settings_from(g, config, &r->settings);
     r->settings.network = false;
-    return cx_runner_open(&r->settings, m->alloc, m->io, &r->runner, err);
+    return cx_runner_open(&r->settings, g->alloc, g->io, &r->runner, err);
 }
 
 /* --- its reply -------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static cx_status texts_of(cx_governor_task *t, const cx_json *array, const cx_st
 
 static cx_status read_verdict(cx_governor_task *t, const cx_json *reply, cx_err *err)
 {
-    cx_run_review_facts *review = &t->review;
+    cx_run_review_facts *review = &t->reports.review;
     const cx_json *scope = CX_JSON_GET(reply, "scope_check");
     const cx_json *passed = CX_JSON_GET(scope, "passed");
     cx_str verdict = CX_JSON_GET_STR(reply, "verdict");
@@ -188,7 +188,7 @@ static cx_status check_reply(reviewer *r, cx_bytes body, cx_err *err)
         block_review(t, "its reply does not match " SCHEMA);
     else if (produced == NULL || produced->type != CX_JSON_FALSE)
         block_review(t, "produced_diff is not there or not false");
-    else if (!cx_str_eq(CX_JSON_GET_STR(&reply, "run_id"), cx_run_id(t->m->run)))
+    else if (!cx_str_eq(CX_JSON_GET_STR(&reply, "run_id"), cx_run_id(t->governor->run)))
         block_review(t, "its run_id is that of another run");
     else
         return read_verdict(t, &reply, err);
@@ -204,7 +204,7 @@ static cx_status run_reviewer_turn(reviewer *r, cx_runner_reply *reply, cx_err *
     cx_runner_turn turn = {
         .attempt = t->attempt,
         .task_id = t->id,
-        .run_id = cx_run_id(t->m->run),
+        .run_id = cx_run_id(t->governor->run),
         .instruction = instruction,
         .contract = t->contract_text,
         .schema = r->schema,
@@ -218,16 +218,16 @@ static cx_status run_reviewer_turn(reviewer *r, cx_runner_reply *reply, cx_err *
         .shell_tool = true,
         .timeout_ms = (uint64_t)t->contract.timeout_sec * 1000,
         .program = r->program,
-        .box = t->m->box,
+        .box = t->governor->sandbox,
         .sandbox = &r->spec,
-        .cancel = t->m->options->cancel,
+        .cancel = t->governor->options->cancel,
         .arena = &t->arena,
     };
-    cx_governor_leave(t->m);
+    cx_governor_leave(t->governor);
     cx_status status = r->runner->start(r->runner, &host, &turn, err);
     if (!cx_failed(status))
         status = r->runner->turn(r->runner, &host, &turn, reply, err);
-    cx_governor_enter(t->m);
+    cx_governor_enter(t->governor);
     return status;
 }
 
@@ -237,7 +237,7 @@ static cx_status find_program(reviewer *r, cx_err *err)
     cx_run_command_verdict verdict;
     if (r->runner->argv_count == 0)
         return CX_SUCCESS;
-    CX_TRY(cx_task_judge_argv(r->t, r->runner, false, &verdict, err));
+    CX_TRY(cx_task_check_argv(r->t, r->runner, false, &verdict, err));
     if (!verdict.allow)
         return cx_fail(err, CX_E_DENIED, "%s: %.*s", verdict.rule, (int)verdict.reason.size,
                        verdict.reason.data);
@@ -249,7 +249,7 @@ static cx_status find_program(reviewer *r, cx_err *err)
 static cx_status make_home(reviewer *r, cx_err *err)
 {
     cx_governor_task *t = r->t;
-    const cx_run_policy *policy = &t->m->policy;
+    const cx_run_policy *policy = &t->governor->policy;
     const cx_run_agent *row = NULL;
     cx_json evidence;
     for (size_t i = 0; i < policy->agent_count && row == NULL; i++)
@@ -281,10 +281,10 @@ static cx_status run_reviewer(reviewer *r, cx_err *err)
         status = make_home(r, &why);
     if (!cx_failed(status))
         status = run_reviewer_turn(r, &reply, &why);
-    if (t->m->broken)
+    if (t->governor->log_failed)
         return cx_fail(err, CX_E_IO, "an event could not be written");
     if (cx_failed(status))
-        block_review(t, cx_governor_message(t->m, &why, &t->arena).data);
+        block_review(t, cx_governor_message(t->governor, &why, &t->arena).data);
     else if (reply.end != CX_RUNNER_OK)
         block_review(t, reply.message.size == 0 ? "it ended badly" : reply.message.data);
     else
@@ -312,7 +312,8 @@ cx_status cx_task_agent_review(cx_governor_task *t, cx_run_findings *findings, c
     cx_snapshot_close(r.before);
     if (r.worktree.git != NULL) {
         cx_err ignored;
-        cx_status gone = cx_run_worktree_remove(t->m->git, &r.options, &r.worktree, true, &ignored);
+        cx_status gone =
+            cx_run_worktree_remove(t->governor->git, &r.options, &r.worktree, true, &ignored);
         if (!cx_failed(status) && cx_failed(gone)) {
             if (err != NULL)
                 *err = ignored;

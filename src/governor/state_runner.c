@@ -1,5 +1,5 @@
 /*
- * machine_runner.c - which runner serves a run, and talking with it: what it is given, what it may
+ * state_runner.c - which runner serves a run, and talking with it: what it is given, what it may
  * ask, what is kept of the session.
  */
 #include "governor/state_internal.h"
@@ -34,7 +34,7 @@ static const cx_run_runner_config *find_named(const cx_run_config *config, cx_st
     return found;
 }
 
-void cx_governor_settings_from(const cx_governor *m, const cx_run_runner_config *config,
+void cx_governor_settings_from(const cx_governor *g, const cx_run_runner_config *config,
                                cx_runner_settings *out)
 {
     *out = (cx_runner_settings){
@@ -45,7 +45,7 @@ void cx_governor_settings_from(const cx_governor *m, const cx_run_runner_config 
         .env = config->env.items,
         .env_count = config->env.count,
         .model = config->model,
-        .provider = m->contract.provider,
+        .provider = g->contract.provider,
         .config = config->sent,
         .network = config->needs_network,
         .connect_ms = config->connect_sec * 1000,
@@ -54,83 +54,83 @@ void cx_governor_settings_from(const cx_governor *m, const cx_run_runner_config 
 }
 
 /* A script that is not there is a mistake of the call, not of the run. */
-static cx_status find_script(const cx_governor *m, cx_err *err)
+static cx_status find_script(const cx_governor *g, cx_err *err)
 {
     cx_file file;
-    const char *path = m->options->script;
-    int failed = m->io->open(m->io, path, CX_IO_READ, &file);
+    const char *path = g->options->script;
+    int failed = g->io->open(g->io, path, CX_IO_READ, &file);
     if (failed != 0)
         return cx_fail_os(err, -failed, "cannot open %s", path);
-    (void)m->io->close(m->io, file);
+    (void)g->io->close(g->io, file);
     return CX_SUCCESS;
 }
 
-static cx_str wanted_name(const cx_governor *m)
+static cx_str wanted_name(const cx_governor *g)
 {
-    const cx_run_config *config = &m->policy.config;
-    cx_str by_role = config->role_runners[m->contract.assigned.role];
-    if (m->options->runner != NULL)
-        return cx_str_z(m->options->runner);
-    if (m->contract.runner.size != 0)
-        return m->contract.runner;
+    const cx_run_config *config = &g->policy.config;
+    cx_str by_role = config->role_runners[g->contract.assigned.role];
+    if (g->options->runner != NULL)
+        return cx_str_z(g->options->runner);
+    if (g->contract.runner.size != 0)
+        return g->contract.runner;
     return by_role.size != 0 ? by_role : config->default_runner;
 }
 
-cx_status cx_governor_choose_runner(cx_governor *m, cx_err *err)
+cx_status cx_governor_choose_runner(cx_governor *g, cx_err *err)
 {
-    const cx_run_options *options = m->options;
+    const cx_run_options *options = g->options;
     bool script = options->runner == NULL ? options->script != NULL
                                           : strcmp(options->runner, CX_RUNNER_NAME_SCRIPT) == 0;
     if (script) {
         if (options->script == NULL)
             return cx_fail(err, CX_E_USAGE, "runner replay-script: expected --script FILE");
-        m->runner_settings =
+        g->runner_settings =
             (cx_runner_settings){.name = CX_STR(CX_RUNNER_NAME_SCRIPT), .script = options->script};
-        return find_script(m, err);
+        return find_script(g, err);
     }
-    cx_str name = wanted_name(m);
+    cx_str name = wanted_name(g);
     if (options->script != NULL)
         return cx_fail(err, CX_E_USAGE, "option --script: only for the runner replay-script");
-    m->runner_config = find_named(&m->policy.config, name);
-    if (m->runner_config == NULL && options->runner != NULL)
+    g->runner_config = find_named(&g->policy.config, name);
+    if (g->runner_config == NULL && options->runner != NULL)
         return cx_fail(err, CX_E_USAGE,
                        "runner '%s' is not in policies/cortex.json of the baseline; add it to "
                        "`runners`, or use --runner replay-script",
                        options->runner);
-    if (m->runner_config == NULL)
-        m->runner_settings = (cx_runner_settings){.profile = name};
+    if (g->runner_config == NULL)
+        g->runner_settings = (cx_runner_settings){.profile = name};
     else
-        cx_governor_settings_from(m, m->runner_config, &m->runner_settings);
+        cx_governor_settings_from(g, g->runner_config, &g->runner_settings);
     return CX_SUCCESS;
 }
 
 void cx_task_choose_runner(cx_governor_task *t)
 {
-    const cx_governor *m = t->m;
-    const cx_run_config *config = &m->policy.config;
+    const cx_governor *g = t->governor;
+    const cx_run_config *config = &g->policy.config;
     cx_str by_role = config->role_runners[t->contract.assigned.role];
     cx_str name = t->contract.runner.size != 0 ? t->contract.runner
                   : by_role.size != 0          ? by_role
                                                : config->default_runner;
-    t->settings = m->runner_settings;
-    t->runner_config = m->runner_config;
-    if (m->options->runner == NULL && m->options->script == NULL) {
+    t->settings = g->runner_settings;
+    t->runner_config = g->runner_config;
+    if (g->options->runner == NULL && g->options->script == NULL) {
         t->runner_config = find_named(config, name);
         t->settings = (cx_runner_settings){.profile = name};
         if (t->runner_config != NULL)
-            cx_governor_settings_from(m, t->runner_config, &t->settings);
+            cx_governor_settings_from(g, t->runner_config, &t->settings);
         t->settings.provider = t->contract.provider;
     }
     t->settings.task_id = t->id;
 }
 
 /* Decision 0018: exec beside mcp_only is a diagnosis, and never merges. */
-bool cx_governor_is_diagnostic(const cx_governor *m)
+bool cx_governor_is_diagnostic(const cx_governor *g)
 {
-    bool exec = cx_str_is(m->runner_settings.name, CX_RUNNER_NAME_EXEC);
-    for (size_t i = 0; i < m->task_count && !exec; i++)
-        exec = cx_str_is(m->tasks[i].settings.name, CX_RUNNER_NAME_EXEC);
-    return m->pm_diagnostic || (m->options->diagnostic && exec);
+    bool exec = cx_str_is(g->runner_settings.name, CX_RUNNER_NAME_EXEC);
+    for (size_t i = 0; i < g->task_count && !exec; i++)
+        exec = cx_str_is(g->tasks[i].settings.name, CX_RUNNER_NAME_EXEC);
+    return g->planner_diagnostic || (g->options->diagnostic && exec);
 }
 
 /* --- what a runner may ask -------------------------------------------------------------------- */
@@ -138,10 +138,10 @@ bool cx_governor_is_diagnostic(const cx_governor *m)
 static cx_status on_tool_call(void *arg, const cx_json *payload, cx_err *err)
 {
     cx_governor_task *t = arg;
-    cx_governor_enter(t->m);
+    cx_governor_enter(t->governor);
     cx_status status =
         cx_task_event_json(t, CX_RUN_INFO, CX_RUN_EVENT_TOOL_INVOCATION, payload, err);
-    cx_governor_leave(t->m);
+    cx_governor_leave(t->governor);
     return status;
 }
 
@@ -170,7 +170,7 @@ static cx_status check_requested_command(cx_governor_task *t, const cx_runner_re
     if (scope.data == NULL)
         return cx_fail_nomem(err);
     if (cx_str_is(request->kind, "sampling")) {
-        *out_granted = cx_governor_granted(t->m, scope);
+        *out_granted = cx_governor_scope_granted(t->governor, scope);
         return write_request_event(t, request, *out_granted, err);
     }
     if (t->contract.shell == CX_SHELL_DENY || t->contract.shell == CX_SHELL_UNKNOWN) {
@@ -179,7 +179,7 @@ static cx_status check_requested_command(cx_governor_task *t, const cx_runner_re
                           "the agent asked to run a command; tool_permissions.shell is deny");
     }
     if (t->contract.shell != CX_SHELL_NEVER) {
-        *out_granted = cx_governor_granted(t->m, scope);
+        *out_granted = cx_governor_scope_granted(t->governor, scope);
         if (!*out_granted)
             CX_TRY(cx_task_ask_approval(t, &scopes, out_granted, err));
     }
@@ -190,9 +190,9 @@ static cx_status on_approval_request(void *arg, const cx_runner_request *request
                                      cx_err *err)
 {
     cx_governor_task *t = arg;
-    cx_governor_enter(t->m);
+    cx_governor_enter(t->governor);
     cx_status status = check_requested_command(t, request, out_granted, err);
-    cx_governor_leave(t->m);
+    cx_governor_leave(t->governor);
     return status;
 }
 
@@ -200,12 +200,12 @@ static cx_status on_approval_request(void *arg, const cx_runner_request *request
 static cx_status on_raw_output(void *arg, cx_bytes line, cx_err *err)
 {
     cx_governor_task *t = arg;
-    if (t->session.size + line.size > CX_RUN_OUTPUT_BYTES_MAX)
+    if (t->agent.session.size + line.size > CX_RUN_OUTPUT_BYTES_MAX)
         return cx_fail(err, CX_E_LIMIT, "the session is longer than %llu bytes",
                        (unsigned long long)CX_RUN_OUTPUT_BYTES_MAX);
-    cx_buf_add(&t->session, line.data, line.size);
-    cx_buf_add_byte(&t->session, '\n');
-    return cx_buf_check(&t->session, err);
+    cx_buf_add(&t->agent.session, line.data, line.size);
+    cx_buf_add_byte(&t->agent.session, '\n');
+    return cx_buf_check(&t->agent.session, err);
 }
 
 cx_runner_host cx_task_host(cx_governor_task *t)
@@ -215,7 +215,7 @@ cx_runner_host cx_task_host(cx_governor_task *t)
 
 void cx_task_stop_runner(cx_governor_task *t)
 {
-    if (t->runner != NULL)
-        t->runner->stop(t->runner);
-    t->runner = NULL;
+    if (t->agent.runner != NULL)
+        t->agent.runner->stop(t->agent.runner);
+    t->agent.runner = NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * machine_split.c - S1 of a tech lead: a contract is split into parts (run.md §14).
+ * state_split.c - S1 of a tech lead: a contract is split into parts (run.md §14).
  *
  * The agent takes one turn that may change nothing; its reply has the contracts of the parts.  Each
  * goes through all that a contract of a run goes through, and none may ask for more than the whole:
@@ -53,7 +53,7 @@ cx_str cx_task_file(cx_governor_task *t, const char *path)
 /* `text` comes from cx_arena_printf: no data when out of memory. */
 static cx_status add_fault(plan *p, const char *reason, cx_str text, cx_err *err)
 {
-    cx_str *slot = text.data == NULL ? NULL : cx_vec_push(&p->faults, p->t->m->alloc);
+    cx_str *slot = text.data == NULL ? NULL : cx_vec_push(&p->faults, p->t->governor->alloc);
     if (slot == NULL)
         return cx_fail_nomem(err);
     *slot = text;
@@ -143,7 +143,7 @@ static cx_status check_part_place(plan *p, const cx_contract *part, cx_err *err)
         CX_TRY(add_part_fault(p, "not_of_this_plan", id, CX_STR("owner_agent"), err));
     if (!cx_str_eq(part->parent_task_id, p->t->id))
         CX_TRY(add_part_fault(p, "not_of_this_plan", id, CX_STR("parent_task_id"), err));
-    if (!cx_str_eq(part->baseline_commit, p->t->m->baseline))
+    if (!cx_str_eq(part->baseline_commit, p->t->governor->baseline))
         CX_TRY(add_part_fault(p, "not_of_this_plan", id, CX_STR("rollback.baseline_ref"), err));
     return CX_SUCCESS;
 }
@@ -184,7 +184,7 @@ static cx_status complete_part_contract(plan *p, const cx_json *given, cx_str *o
     if (CX_JSON_GET(given, "parent_task_id") == NULL)
         cx_json_put_quoted(&object, "parent_task_id", p->t->id);
     CX_TRY(cx_json_list_end_object(&object, &value, err));
-    cx_buf_init(&text, p->t->m->alloc);
+    cx_buf_init(&text, p->t->governor->alloc);
     cx_status status = cx_run_json_write(&text, &value, err);
     if (!cx_failed(status)) {
         *out = cx_arena_copy_str(&p->t->arena, cx_buf_str(&text));
@@ -273,7 +273,7 @@ static cx_status check_part_overlap(plan *p, const cx_contract *a, const cx_cont
     for (size_t i = 0; i < a->allowed_paths.count; i++)
         for (size_t k = 0; k < b->allowed_paths.count; k++) {
             cx_str one = a->allowed_paths.items[i], other = b->allowed_paths.items[k];
-            if (cx_run_path_overlap(one, other, &p->t->m->ground) != CX_RUN_APART)
+            if (cx_run_path_overlap(one, other, &p->t->governor->ground) != CX_RUN_APART)
                 CX_TRY(add_fault(
                     p, "overlap",
                     cx_arena_printf(&p->t->arena, "%.*s %.*s: %.*s %.*s", (int)a->task_id.size,
@@ -307,31 +307,31 @@ static cx_status write_part_events(cx_governor_task *t, cx_err *err)
     cx_texts none = {NULL, 0};
     if (path.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_run_file_write(t->m->run, path, cx_str_bytes(t->contract_text), err));
+    CX_TRY(cx_run_file_write(t->governor->run, path, cx_str_bytes(t->contract_text), err));
     cx_json_put_z(&valid, "schema", "task_contract.v1.json");
     cx_json_put_z(&valid, "lints", "K02-K15");
     CX_TRY(cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_CONTRACT_VALIDATED, &valid, err));
     cx_json_put_z(&pack, "policy_pack", cx_run_pack_name(t->contract.pack));
     CX_TRY(cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_POLICY_PACK_SELECTED, &pack, err));
-    t->policy_gate = (cx_run_gate){true, true, NULL, 0};
+    t->verdicts.policy = (cx_run_gate){true, true, NULL, 0};
     return cx_task_gate_event(t, CX_RUN_EVENT_POLICY_GATE_RESULT, true, &none, err);
 }
 
-/* The array has room for them already (machine_start.c), so that tasks stay where they are. */
+/* The array has room for them already (state_start.c), so that tasks stay where they are. */
 static cx_status make_parts(plan *p, cx_err *err)
 {
-    cx_governor *m = p->t->m;
+    cx_governor *g = p->t->governor;
     for (size_t i = 0; i < p->count; i++) {
-        cx_governor_task *part = &m->tasks[i + 1];
+        cx_governor_task *part = &g->tasks[i + 1];
         memset(part, 0, sizeof *part);
-        cx_governor_task_init(part, m, p->parts[i].contract.task_id);
-        m->task_count = i + 2;
+        cx_governor_task_init(part, g, p->parts[i].contract.task_id);
+        g->task_count = i + 2;
         part->part = true;
         part->contract = p->parts[i].contract;
         part->contract_text = p->parts[i].text;
         part->state = CX_S2_WORK;
-        part->blocked = true;
-        part->started_at = cx_governor_now(m, &part->arena);
+        part->refusal.blocked = true;
+        part->started_at = cx_governor_now(g, &part->arena);
         if (part->started_at.data == NULL)
             return cx_fail_nomem(err);
         cx_task_choose_runner(part);
@@ -344,7 +344,8 @@ static cx_status make_parts(plan *p, cx_err *err)
 
 static cx_status read_plan(plan *p, cx_err *err)
 {
-    const cx_json *given = cx_json_get_typed(&p->t->reply, CX_STR("contracts"), CX_JSON_ARRAY);
+    const cx_json *given =
+        cx_json_get_typed(&p->t->agent.reply, CX_STR("contracts"), CX_JSON_ARRAY);
     size_t count = given == NULL ? 0 : given->count;
     if (count == 0 || count > PARTS_MAX)
         return add_fault(
@@ -367,12 +368,12 @@ static cx_status use_plan(cx_governor_task *t, cx_err *err)
     cx_status status = read_plan(&p, err);
     if (!cx_failed(status) && p.faults.count != 0) {
         cx_texts violations = {p.faults.items, p.faults.count};
-        t->hint = p.faults.items[0];
+        t->refusal.hint = p.faults.items[0];
         status = cx_task_refuse(t, CX_GATE_PLAN, p.reason, true, &violations, err);
     } else if (!cx_failed(status)) {
         status = make_parts(&p, err);
     }
-    cx_vec_done(&p.faults, t->m->alloc);
+    cx_vec_done(&p.faults, t->governor->alloc);
     return status;
 }
 
@@ -383,7 +384,7 @@ cx_status cx_task_plan(cx_governor_task *t, cx_err *err)
     if (t->refused)
         return CX_SUCCESS;
     t->gate = CX_GATE_PLAN;
-    if (t->m->unconfined)
+    if (t->governor->unconfined)
         return cx_task_refuse(t, CX_GATE_PLAN, "no_sandbox", true, NULL, err);
     CX_TRY(cx_task_turn(t, err));
     if (!t->refused)

@@ -1,5 +1,5 @@
 /*
- * machine_test.c - S4: the acceptance tests on the candidate, then the diff gate once more (run.md
+ * state_test.c - S4: the acceptance tests on the candidate, then the diff gate once more (run.md
  * §12); and the same tests on a merge.
  */
 #include "contract/api.h"
@@ -20,7 +20,7 @@ static cx_status on_judged(void *arg, const cx_run_test *test,
 {
     testing *s = arg;
     cx_json payload;
-    cx_governor_enter(s->t->m);
+    cx_governor_enter(s->t->governor);
     if (!verdict->allow) {
         s->refused_rule = verdict->rule;
         s->refused_cmd = test->cmd;
@@ -30,7 +30,7 @@ static cx_status on_judged(void *arg, const cx_run_test *test,
     if (!cx_failed(status))
         status = cx_task_event_json(s->t, verdict->allow ? CX_RUN_INFO : CX_RUN_ERROR,
                                     CX_RUN_EVENT_TOOL_GATE_RESULT, &payload, err);
-    cx_governor_leave(s->t->m);
+    cx_governor_leave(s->t->governor);
     return status;
 }
 
@@ -46,17 +46,17 @@ static cx_status on_ran(void *arg, const cx_run_test *test, const cx_run_command
     if (facts->report != NULL)
         cx_json_list_put(&payload, CX_STR("report"), *facts->report);
     bool good = facts->exit_code == 0 && !facts->report_refused;
-    cx_governor_enter(s->t->m);
+    cx_governor_enter(s->t->governor);
     cx_status status = cx_task_event(s->t, good ? CX_RUN_INFO : CX_RUN_ERROR,
                                      CX_RUN_EVENT_TEST_COMMAND_RESULT, &payload, err);
-    cx_governor_leave(s->t->m);
+    cx_governor_leave(s->t->governor);
     return status;
 }
 
 static bool is_granted(void *governor, cx_str scope)
 {
     cx_governor_enter(governor);
-    bool granted = cx_governor_granted(governor, scope);
+    bool granted = cx_governor_scope_granted(governor, scope);
     cx_governor_leave(governor);
     return granted;
 }
@@ -84,16 +84,16 @@ typedef struct test_run {
 static cx_status run_tests(testing *s, const test_run *what, cx_run_test_facts *out, cx_err *err)
 {
     cx_governor_task *t = s->t;
-    cx_governor *m = t->m;
+    cx_governor *g = t->governor;
     cx_run_command_rules rules;
     const cx_run_test *tests = NULL;
-    const cx_str forbidden[] = {cx_str_z(m->repo_root), cx_str_z(m->store.root)};
-    cx_run_trust trust = cx_run_config_trust(&m->policy.config, forbidden, CX_COUNT_OF(forbidden));
+    const cx_str forbidden[] = {cx_str_z(g->repo_root), cx_str_z(g->store.root)};
+    cx_run_trust trust = cx_run_config_trust(&g->policy.config, forbidden, CX_COUNT_OF(forbidden));
     cx_run_tests_host host = {s, on_judged, on_ran};
     cx_str folder = cx_task_file(t, what->folder);
     if (folder.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_run_policy_rules(&m->policy, t->contract.pack, t->contract.forbidden_actions,
+    CX_TRY(cx_run_policy_rules(&g->policy, t->contract.pack, t->contract.forbidden_actions,
                                &t->arena, &rules, err));
     CX_TRY(list_tests(t, &tests, err));
     cx_run_command_options judge = {
@@ -101,34 +101,34 @@ static cx_status run_tests(testing *s, const test_run *what, cx_run_test_facts *
         .network_policy = t->contract.permissions.network.data == NULL
                               ? CX_STR("deny")
                               : t->contract.permissions.network,
-        .network_approved = cx_governor_granted(m, CX_STR("network")),
+        .network_approved = cx_governor_scope_granted(g, CX_STR("network")),
         .granted = is_granted,
-        .granted_arg = m,
+        .granted_arg = g,
         .trust = &trust,
     };
     cx_run_tests_options options = {
-        .git = m->git,
-        .runtime_root = m->store.root,
-        .run_id = cx_run_id(m->run),
+        .git = g->git,
+        .runtime_root = g->store.root,
+        .run_id = cx_run_id(g->run),
         .task_id = t->id,
         .candidate = what->commit,
-        .baseline = m->baseline,
+        .baseline = g->baseline,
         .tests = tests,
         .test_count = t->contract.test_count,
         .timeout_sec = t->contract.timeout_sec,
-        .output_bytes = m->policy.config.limits.output_bytes,
+        .output_bytes = g->policy.config.limits.output_bytes,
         .judge = &judge,
-        .box = m->box,
-        .may_miss = m->degraded ? m->box->missing : 0,
-        .cancel = m->options->cancel,
-        .run = m->run,
+        .box = g->sandbox,
+        .may_miss = g->degraded ? g->sandbox->missing : 0,
+        .cancel = g->options->cancel,
+        .run = g->run,
         .folder = folder.data,
         .attempt = what->attempt,
         .host = &host,
     };
-    cx_governor_leave(m);
+    cx_governor_leave(g);
     cx_status status = cx_run_tests(&options, &t->arena, out, err);
-    cx_governor_enter(m);
+    cx_governor_enter(g);
     return status;
 }
 
@@ -147,7 +147,7 @@ static cx_status ask_script_approval(testing *s, bool *out_granted, cx_err *err)
         cx_texts scopes = {&scope, 1};
         if (scope.data == NULL)
             return cx_fail_nomem(err);
-        if (cx_governor_may_be_approved(t->m, &scopes))
+        if (cx_governor_may_be_approved(t->governor, &scopes))
             return cx_task_ask_approval(t, &scopes, out_granted, err);
     }
     return CX_SUCCESS;
@@ -171,8 +171,8 @@ static cx_status refuse_command(testing *s, cx_err *err)
     if (text->data == NULL)
         return cx_fail_nomem(err);
     cx_texts violations = {text, 1};
-    t->tests_gate = (cx_run_gate){true, false, text, 1};
-    t->hint = s->refused_why;
+    t->verdicts.tests = (cx_run_gate){true, false, text, 1};
+    t->refusal.hint = s->refused_why;
     return cx_task_refuse(t, CX_GATE_TOOL, tool_reason(s->refused_rule), true, &violations, err);
 }
 
@@ -191,35 +191,36 @@ static cx_status store_failed_tests(cx_governor_task *t, cx_err *err)
         path = cx_task_file(t, path.data);
     if (path.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_run_report_tests_failed(t->attempt, &t->tests, &t->arena, &failed, err));
-    CX_TRY(cx_run_file_write_json(t->m->run, path, &failed, err));
+    CX_TRY(cx_run_report_tests_failed(t->attempt, &t->reports.tests, &t->arena, &failed, err));
+    CX_TRY(cx_run_file_write_json(t->governor->run, path, &failed, err));
     return cx_task_add_artifact(t, path, err);
 }
 
 static void store_tests_verdict(cx_governor_task *t)
 {
-    bool passed = t->tests.status == CX_RUN_TESTS_PASS;
+    bool passed = t->reports.tests.status == CX_RUN_TESTS_PASS;
     cx_str *failure = CX_ARENA_NEW(&t->arena, cx_str);
-    t->tests_gate = (cx_run_gate){true, passed, NULL, 0};
+    t->verdicts.tests = (cx_run_gate){true, passed, NULL, 0};
     if (passed || failure == NULL)
         return;
-    *failure = t->tests.failure.size == 0 ? CX_STR("tests did not pass") : t->tests.failure;
-    t->tests_gate.violations = failure;
-    t->tests_gate.violation_count = 1;
+    *failure = t->reports.tests.failure.size == 0 ? CX_STR("tests did not pass")
+                                                  : t->reports.tests.failure;
+    t->verdicts.tests.violations = failure;
+    t->verdicts.tests.violation_count = 1;
 }
 
 static cx_status apply_tests_verdict(cx_governor_task *t, cx_err *err)
 {
-    CX_TRY(write_test_result(t, &t->tests, err));
+    CX_TRY(write_test_result(t, &t->reports.tests, err));
     store_tests_verdict(t);
-    cx_texts violations = {t->tests_gate.violations, t->tests_gate.violation_count};
-    if (t->tests.status == CX_RUN_TESTS_PASS) {
-        CX_TRY(cx_task_judge_diff(t, "after_tests", err));
+    cx_texts violations = {t->verdicts.tests.violations, t->verdicts.tests.violation_count};
+    if (t->reports.tests.status == CX_RUN_TESTS_PASS) {
+        CX_TRY(cx_task_run_diff_gate(t, "after_tests", err));
         if (!t->refused)
             cx_task_go(t, CX_WHY_TESTS_PASSED);
         return CX_SUCCESS;
     }
-    if (t->tests.status != CX_RUN_TESTS_FAIL)
+    if (t->reports.tests.status != CX_RUN_TESTS_FAIL)
         return cx_task_refuse(t, CX_GATE_TESTS, "tests_error", false, &violations, err);
     CX_TRY(store_failed_tests(t, err));
     if (t->contract.audit_only)
@@ -229,13 +230,13 @@ static cx_status apply_tests_verdict(cx_governor_task *t, cx_err *err)
     return CX_SUCCESS;
 }
 
-cx_status cx_lattice_view_tests(cx_governor_task *t, cx_err *err)
+cx_status cx_state_tests(cx_governor_task *t, cx_err *err)
 {
     testing s = {.t = t};
-    test_run what = {t->candidate, "tests", t->attempt};
+    test_run what = {t->candidate.commit, "tests", t->attempt};
     bool granted;
     t->gate = CX_GATE_TESTS;
-    cx_status status = run_tests(&s, &what, &t->tests, err);
+    cx_status status = run_tests(&s, &what, &t->reports.tests, err);
     if (cx_failed(status)) {
         store_tests_verdict(t);
         return status;
@@ -245,12 +246,12 @@ cx_status cx_lattice_view_tests(cx_governor_task *t, cx_err *err)
         if (!granted)
             return refuse_command(&s, err);
         s.refused_rule = NULL;
-        CX_TRY(run_tests(&s, &what, &t->tests, err));
+        CX_TRY(run_tests(&s, &what, &t->reports.tests, err));
         if (s.refused_rule != NULL)
             return refuse_command(&s, err);
     }
     if (cx_task_cancelled(t)) {
-        t->aborted = true;
+        t->refusal.aborted = true;
         return cx_task_refuse(t, CX_GATE_INTERRUPTED, "signal", false, NULL, err);
     }
     return apply_tests_verdict(t, err);
@@ -274,8 +275,9 @@ cx_status cx_task_test_merge(cx_governor_task *t, const cx_oid *commit, bool *ou
 
 /* --- scripts of a runner's argv --------------------------------------------------------------- */
 
-cx_status cx_task_look_script(cx_governor_task *t, cx_str plain, cx_run_script *out, cx_err *err)
+cx_status cx_task_compare_script(cx_governor_task *t, cx_str plain, cx_run_script *out, cx_err *err)
 {
-    cx_run_script_ground ground = {t->worktree.path, &t->m->repo, t->m->baseline, t->m->alloc};
+    cx_run_script_ground ground = {t->workspace.worktree.path, &t->governor->repo,
+                                   t->governor->baseline, t->governor->alloc};
     return cx_run_script_compare(&ground, plain, plain, out, err);
 }

@@ -1,8 +1,8 @@
 /*
- * test_machine_states.c - the states of a task (run.md §14): which transitions there are, that
+ * test_governor_states.c - the states of a task (run.md §14): which transitions there are, that
  * nothing else is one, how a task ends, and that the verifier of bundles knows the same table.
  *
- * Events are held in memory (cx_governor_hold_events): these tests need no repository.
+ * Events are held in memory (cx_governor_defer_events): these tests need no repository.
  */
 #include <string.h>
 
@@ -47,7 +47,7 @@ typedef struct lone_task {
     cx_arena arena;
     cx_run_options options;
     atomic_bool cancel;
-    cx_governor m;
+    cx_governor governor;
     cx_governor_task task;
     cx_err err;
 } lone_task;
@@ -58,16 +58,16 @@ static void begin_task(lone_task *it)
     cx_arena_init(&it->arena, cx_alloc_default(), 0);
     cx_arena_init(&it->task.arena, cx_alloc_default(), 0);
     it->options.cancel = &it->cancel;
-    it->m = (cx_governor){.options = &it->options,
-                          .alloc = cx_alloc_default(),
-                          .arena = &it->arena,
-                          .repo_root = "/r/repo",
-                          .store = {.root = "/r/repo/.cache/rt"},
-                          .tasks = &it->task,
-                          .task_count = 1};
-    it->task.m = &it->m;
+    it->governor = (cx_governor){.options = &it->options,
+                                 .alloc = cx_alloc_default(),
+                                 .arena = &it->arena,
+                                 .repo_root = "/r/repo",
+                                 .store = {.root = "/r/repo/.cache/rt"},
+                                 .tasks = &it->task,
+                                 .task_count = 1};
+    it->task.governor = &it->governor;
     it->task.id = CX_STR("task_1");
-    cx_governor_hold_events(&it->m);
+    cx_governor_defer_events(&it->governor);
 }
 
 static void end_task(lone_task *it)
@@ -79,7 +79,7 @@ static void end_task(lone_task *it)
 static size_t event_count(const lone_task *it)
 {
     size_t count = 0;
-    for (const cx_held_event *held = it->m.held; held != NULL; held = held->next)
+    for (const cx_deferred_event *held = it->governor.deferred; held != NULL; held = held->next)
         count++;
     return count;
 }
@@ -88,7 +88,7 @@ static size_t event_count(const lone_task *it)
 static const cx_run_event *event_at(const lone_task *it, size_t at)
 {
     static const cx_run_event none = {.type = CX_RUN_EVENT_UNKNOWN};
-    const cx_held_event *held = it->m.held;
+    const cx_deferred_event *held = it->governor.deferred;
     while (held != NULL && at-- > 0)
         held = held->next;
     return held == NULL ? &none : &held->event;
@@ -118,14 +118,14 @@ static void check_advance(cx_governor_state from, const char *why)
     begin_task(&it);
     cx_governor_state to = expected_from(from, why);
     it.task.state = from;
-    cx_task_go(&it.task, why);
+    it.task.why = why;
     CHECK_STATUS(cx_task_advance(&it.task, &it.err), &it.err);
-    CHECK(it.task.why == NULL); /* a reason is good for one transition */
+    CHECK(it.task.why == NULL); /* I4: a reason is used once */
     CHECK_INT(event_count(&it), 1);
     if (to == CX_S_COUNT) {
         CHECK_INT(it.task.state, from);
-        CHECK(it.task.refused && it.task.failed == CX_GATE_STATE);
-        CHECK_STR(it.task.reason, "illegal_transition");
+        CHECK(it.task.refused && it.task.refusal.gate == CX_GATE_STATE);
+        CHECK_STR(it.task.refusal.reason, "illegal_transition");
         check_event(&it, 0, CX_RUN_EVENT_GATE_FAILED, CX_RUN_ERROR,
                     "{\"gate\":\"state\",\"reason\":\"illegal_transition\"}");
     } else {
@@ -138,7 +138,8 @@ static void check_advance(cx_governor_state from, const char *why)
     end_task(&it);
 }
 
-CX_TEST(machine_takes_the_transitions_of_the_table_and_no_other)
+/* I4 */
+CX_TEST(governor_takes_the_transitions_of_the_table_and_no_other)
 {
     for (int from = 0; from < CX_S_COUNT; from++) {
         check_advance((cx_governor_state)from, NULL); /* a stage that gave no reason */
@@ -147,7 +148,8 @@ CX_TEST(machine_takes_the_transitions_of_the_table_and_no_other)
     }
 }
 
-CX_TEST(machine_done_and_failed_are_final)
+/* I5 */
+CX_TEST(governor_done_and_failed_are_final)
 {
     for (size_t i = 0; i < CX_COUNT_OF(table); i++)
         CHECK(table[i].from != CX_S6_DONE && table[i].from != CX_S_FAIL &&
@@ -156,14 +158,14 @@ CX_TEST(machine_done_and_failed_are_final)
 
 /* --- how a task ends -------------------------------------------------------------------------- */
 
-CX_TEST(machine_a_cancelled_task_runs_no_stage_and_fails)
+CX_TEST(governor_a_cancelled_task_runs_no_stage_and_fails)
 {
     lone_task it;
     begin_task(&it);
     atomic_store(&it.cancel, true);
     it.task.attempt = 2;
     CHECK_STATUS(cx_task_run(&it.task, &it.err), &it.err);
-    CHECK(it.task.refused && it.task.aborted && it.task.state == CX_S_FAIL);
+    CHECK(it.task.refused && it.task.refusal.aborted && it.task.state == CX_S_FAIL);
     CHECK_INT(event_count(&it), 2);
     check_event(&it, 0, CX_RUN_EVENT_GATE_FAILED, CX_RUN_ERROR,
                 "{\"gate\":\"interrupted\",\"reason\":\"signal\"}");
@@ -174,14 +176,14 @@ CX_TEST(machine_a_cancelled_task_runs_no_stage_and_fails)
 }
 
 /* What one part was refused for, the task that it is a part of is refused for. */
-CX_TEST(machine_a_refused_part_fails_the_whole)
+CX_TEST(governor_a_refused_part_fails_the_whole)
 {
     lone_task it;
     begin_task(&it);
     cx_governor_task tasks[2];
     tasks[0] = tasks[1] = it.task;
-    it.m.tasks = tasks;
-    it.m.task_count = 2;
+    it.governor.tasks = tasks;
+    it.governor.task_count = 2;
     cx_arena_init(&tasks[1].arena, cx_alloc_default(), 0);
     tasks[1].id = CX_STR("part_1");
     tasks[1].part = true;
@@ -192,7 +194,7 @@ CX_TEST(machine_a_refused_part_fails_the_whole)
                                 &it.err),
                  &it.err);
     tasks[0].refused = true; /* its work ended with the part */
-    tasks[0].failed = CX_GATE_DIFF;
+    tasks[0].refusal.gate = CX_GATE_DIFF;
     tasks[0].state = CX_S2_WORK;
     CHECK_STATUS(cx_task_run(&tasks[0], &it.err), &it.err);
     CHECK(tasks[0].state == CX_S_FAIL && tasks[1].state == CX_S_FAIL);
@@ -204,9 +206,62 @@ CX_TEST(machine_a_refused_part_fails_the_whole)
     end_task(&it);
 }
 
+/* --- the log (I6, I7) ------------------------------------------------------------------------- */
+
+CX_TEST(governor_writes_no_event_after_one_that_failed)
+{
+    lone_task it;
+    begin_task(&it);
+    it.governor.deferring = false;
+    it.governor.log_failed = true; /* I7; there is no log at all, so writing would crash */
+    CHECK_INT(cx_task_event(&it.task, CX_RUN_INFO, CX_RUN_EVENT_TEST_RESULT, NULL, &it.err).code,
+              CX_E_IO);
+    CHECK_INT(event_count(&it), 0);
+    end_task(&it);
+}
+
+CX_TEST(governor_knows_who_is_inside_only_while_parts_run)
+{
+    lone_task it;
+    begin_task(&it);
+    cx_lock_init(&it.governor.lock);
+    cx_governor_enter(&it.governor); /* alone: nothing is locked */
+    CHECK(!it.governor.inside);
+    cx_governor_leave(&it.governor);
+    it.governor.shared = true; /* I6 */
+    cx_governor_enter(&it.governor);
+    CHECK(it.governor.inside);
+    CHECK_STATUS(cx_task_event(&it.task, CX_RUN_INFO, CX_RUN_EVENT_TEST_RESULT, NULL, &it.err),
+                 &it.err);
+    cx_governor_leave(&it.governor);
+    CHECK(!it.governor.inside);
+    CHECK_INT(event_count(&it), 1);
+    it.governor.shared = false;
+    cx_lock_done(&it.governor.lock);
+    end_task(&it);
+}
+
+CX_TEST(governor_refused_task_releases_before_it_fails)
+{
+    lone_task it;
+    begin_task(&it);
+    it.task.state = CX_S2_WORK;
+    CHECK_STATUS(cx_task_refuse(&it.task, CX_GATE_RUNNER, "timeout", false, NULL, &it.err),
+                 &it.err);
+    CHECK_STATUS(cx_task_run(&it.task, &it.err), &it.err);
+    CHECK_INT(it.task.state, CX_S_FAIL); /* I5 */
+    size_t count = event_count(&it);
+    CHECK_STATUS(cx_task_run(&it.task, &it.err), &it.err); /* FAIL is final: nothing more happens */
+    CHECK_INT(it.task.state, CX_S_FAIL);
+    CHECK_INT(event_count(&it), count);
+    check_event(&it, count - 1, CX_RUN_EVENT_STATE_TRANSITION, CX_RUN_ERROR,
+                "{\"from\":\"S2\",\"reason\":\"runner\",\"to\":\"FAIL\"}");
+    end_task(&it);
+}
+
 /* --- refusals --------------------------------------------------------------------------------- */
 
-CX_TEST(machine_a_broken_contract_is_told_before_the_gate)
+CX_TEST(governor_a_broken_contract_is_told_before_the_gate)
 {
     char name[] = "D07 a";
     lone_task it;
@@ -223,26 +278,27 @@ CX_TEST(machine_a_broken_contract_is_told_before_the_gate)
         "{\"gate\":\"diff\",\"reason\":\"outside_allowed_paths\",\"violations\":[\"D07 a\"]}");
     check_event(&it, 1, CX_RUN_EVENT_GATE_FAILED, CX_RUN_ERROR,
                 "{\"gate\":\"diff\",\"reason\":\"outside_allowed_paths\"}");
-    REQUIRE(it.task.violations.count == 1);
-    CHECK_STR(it.task.violations.items[0], "D07 a");
+    REQUIRE(it.task.refusal.violations.count == 1);
+    CHECK_STR(it.task.refusal.violations.items[0], "D07 a");
     end_task(&it);
 }
 
-CX_TEST(machine_what_cannot_be_evaluated_is_refused)
+/* I1 */
+CX_TEST(governor_what_cannot_be_evaluated_is_refused)
 {
     lone_task it;
     begin_task(&it);
     cx_err why = {.code = CX_E_IO, .message = "cannot open /r/repo/a: denied"};
     it.task.gate = CX_GATE_TESTS;
     CHECK_STATUS(cx_task_refuse_error(&it.task, &why, &it.err), &it.err);
-    CHECK(it.task.refused && !it.task.aborted);
+    CHECK(it.task.refused && !it.task.refusal.aborted);
     check_event(&it, 0, CX_RUN_EVENT_GATE_FAILED, CX_RUN_ERROR,
                 "{\"gate\":\"tests\",\"reason\":\"could_not_evaluate\","
                 "\"violations\":[\"cannot open REPOSITORY/a: denied\"]}");
-    CHECK_STR(it.task.hint, "cannot open REPOSITORY/a: denied");
+    CHECK_STR(it.task.refusal.hint, "cannot open REPOSITORY/a: denied");
     atomic_store(&it.cancel, true); /* then the signal is the reason, not what it broke */
     CHECK_STATUS(cx_task_refuse_error(&it.task, &why, &it.err), &it.err);
-    CHECK(it.task.aborted);
+    CHECK(it.task.refusal.aborted);
     check_event(&it, 1, CX_RUN_EVENT_GATE_FAILED, CX_RUN_ERROR,
                 "{\"gate\":\"interrupted\",\"reason\":\"signal\"}");
     end_task(&it);
@@ -278,7 +334,7 @@ static unsigned faults_of(cx_run_transition *transitions, size_t count)
     return v.said[CX_RUN_STATE_ORDER];
 }
 
-CX_TEST(machine_and_verifier_know_the_same_transitions)
+CX_TEST(governor_and_verifier_know_the_same_transitions)
 {
     for (int from = 0; from < CX_S_COUNT; from++)
         for (int to = 0; to < CX_S_COUNT; to++)
@@ -298,7 +354,7 @@ CX_TEST(machine_and_verifier_know_the_same_transitions)
             }
 }
 
-CX_TEST(machine_verifier_wants_a_task_to_go_on_where_it_was)
+CX_TEST(governor_verifier_wants_a_task_to_go_on_where_it_was)
 {
     cx_run_transition projection[] = {{0, CX_STR("S0"), CX_STR("S1"), CX_STR("contract_accepted")},
                                       {1, CX_STR("S2"), CX_STR("S3"), CX_STR("diff_gate_passed")}};
