@@ -43,7 +43,7 @@ static cx_str text_at(const cx_json *value, const char *pointer)
     return found == NULL || found->type != CX_JSON_STRING ? CX_STR("") : cx_json_text(found);
 }
 
-/* --- the story ------------------------------------------------------------------------------- */
+/* --- the projection --------------------------------------------------------------------------- */
 
 /* `*out_has` false: the events cannot be read, which is verification's finding. */
 static cx_status read_projection(cx_run_bundle *bundle, cx_arena *arena,
@@ -103,17 +103,17 @@ static void compare_gates(replay *r, const char *path)
 
 static void compare_task(replay *r, const cx_json *task)
 {
-    const cx_run_projection_task *told =
+    const cx_run_projection_task *recorded =
         cx_run_projection_find(&r->projection, text_at(task, "/task_id"));
     bool success = cx_str_is(text_at(task, "/status"), "SUCCESS");
-    if (told == NULL) {
+    if (recorded == NULL) {
         if (success)
             add_mismatch(r, CX_STR("manifest.json/tasks"), CX_STR("no event of this task"),
                          text_at(task, "/task_id"));
         return;
     }
     for (unsigned gate = 0; success && gate < CX_RUN_GATE_COUNT; gate++)
-        if (!cx_run_projection_task_passed(&r->projection, told, gate))
+        if (!cx_run_projection_task_passed(&r->projection, recorded, gate))
             add_mismatch(
                 r, cx_arena_printf(r->arena, "manifest.json/tasks/%s", cx_run_gate_names[gate]),
                 yes_no(false), CX_STR("SUCCESS"));

@@ -1,8 +1,8 @@
 /*
- * replay.h - looking back at a run (run.md §18): telling it again from its events, comparing it
- * with another, and doing it again.
+ * replay.h - analysing a recorded run (run.md §18): rebuild it from its events, compare it with
+ * another run, re-execute it.
  *
- * Bundles are opened for reading only and nothing is ever written into one.  Rehydrating the same
+ * Bundles are opened for reading only; nothing is ever written into one. Rehydrating the same
  * bundle twice gives the same bytes.
  */
 #ifndef CX_AUDIT_REPLAY_H
@@ -59,8 +59,8 @@ typedef struct cx_run_reexec_options {
 } cx_run_reexec_options;
 
 /*
- * Does it again: a new worktree at the recorded baseline, the stored patch applied (it must apply
- * cleanly), patch, names and tree made again (§9), the diff gate and the acceptance tests run again
+ * Re-executes: a new worktree at the recorded baseline, the stored patch applied (it must apply
+ * cleanly), patch, names and tree rebuilt (§9), the diff gate and the acceptance tests run again
  * in the sandbox (§12).  `*out_exit`: 0 pass, 5 hard difference, 3 could not run.  `*out` is a
  * reexec_report in every case.
  */

@@ -184,7 +184,7 @@ static const cx_run_moment *newest_event(const cx_reexec *x, cx_run_event_type t
     return NULL;
 }
 
-/* --- where it is done again ------------------------------------------------------------------ */
+/* --- where it is re-executed ------------------------------------------------------------------ */
 
 static cx_status open_repository(cx_reexec *x, cx_err *err)
 {
@@ -351,7 +351,7 @@ static void compare_tree(cx_reexec *x, const cx_oid *tree)
 {
     const cx_run_moment *moment = newest_event(x, CX_RUN_EVENT_CANDIDATE_COMMITTED);
     cx_run_event_read event;
-    char text[CX_OID_TEXT_SIZE], kept[CX_OID_TEXT_SIZE];
+    char text[CX_OID_TEXT_SIZE], stored[CX_OID_TEXT_SIZE];
     cx_oid commit, recorded;
     if (moment == NULL ||
         cx_failed(cx_run_event_parse(moment->line, moment->index, x->arena, &event, NULL)))
@@ -364,9 +364,9 @@ static void compare_tree(cx_reexec *x, const cx_oid *tree)
     if (!cx_oid_parse(CX_JSON_GET_STR(&event.payload, "commit"), &commit) ||
         cx_failed(cx_git_tree_of(x->git, &commit, &recorded, NULL)))
         return; /* not reachable any more: the patch stands for it */
-    cx_oid_text(&recorded, kept);
+    cx_oid_text(&recorded, stored);
     if (!cx_oid_eq(&recorded, tree))
-        cx_reexec_hard(x, cx_reexec_text(x, cx_str_z(kept)), cx_reexec_text(x, cx_str_z(text)),
+        cx_reexec_hard(x, cx_reexec_text(x, cx_str_z(stored)), cx_reexec_text(x, cx_str_z(text)),
                        "candidate_commit_tree");
 }
 
@@ -376,7 +376,7 @@ static cx_status apply_patch(cx_reexec *x, const cx_worktree *tree, cx_bytes pat
 {
     cx_err why = {0};
     int code = 0;
-    cx_buf said;
+    cx_buf printed;
     *out_clean = true;
     if (patch.size == 0)
         return CX_SUCCESS;
@@ -389,9 +389,9 @@ static cx_status apply_patch(cx_reexec *x, const cx_worktree *tree, cx_bytes pat
                                    .git_dir = cx_git_dir(tree->git)};
     /* No agent has been in this work tree: git may use it. */
     CX_TRY(cx_git_open_checkout(x->git, &where, &checkout, err));
-    cx_buf_init(&said, x->options->alloc);
-    cx_status status = cx_git_call_run(checkout, &call, &said, &code, &why);
-    cx_buf_done(&said);
+    cx_buf_init(&printed, x->options->alloc);
+    cx_status status = cx_git_call_run(checkout, &call, &printed, &code, &why);
+    cx_buf_done(&printed);
     cx_git_close(checkout);
     CX_TRY(cx_reexec_note(x, status, &why, "applying patch.diff", err));
     *out_clean = !cx_failed(status) && code == 0;

@@ -16,7 +16,7 @@ typedef struct cx_reexec {
     cx_arena *arena;
     /* What was recorded. */
     cx_run_projection projection;
-    const cx_run_projection_task *task; /* the one that is done again; NULL = none got that far */
+    const cx_run_projection_task *task; /* the one that is re-executed; NULL = none got that far */
     cx_json manifest, contract_json, result, tests;
     cx_contract contract;
     cx_run_policy policy;
@@ -24,7 +24,7 @@ typedef struct cx_reexec {
     cx_str run_id, baseline_text;
     cx_str *scopes; /* that approvals lifted, as HUMAN_APPROVAL_COMPLETED says */
     size_t scope_count;
-    /* Where it is done again. */
+    /* Where it is re-executed. */
     cx_git *git;
     cx_run_git_repo git_repo;
     cx_run_repo repo;

@@ -188,7 +188,7 @@ static cx_status run_agent_turn(cx_reexec *x, const cx_worktree *tree, const cx_
     const cx_json *ops = cx_json_get_typed(turn, CX_STR("ops"), CX_JSON_ARRAY);
     cx_sandbox_spec spec = CX_SANDBOX_SPEC_INIT;
     cx_sandbox_result result;
-    cx_buf input, said;
+    cx_buf input, printed;
 #ifdef CX_ARENA_ASAN
     /* As in runner_script.c: AddressSanitizer maps terabytes that it never touches. */
     static const char *const env[] = {"ASAN_OPTIONS=detect_leaks=0", NULL};
@@ -200,12 +200,12 @@ static cx_status run_agent_turn(cx_reexec *x, const cx_worktree *tree, const cx_
         return cx_fail(err, CX_E_FORMAT, "turn %u of the script has no ops", i);
     CX_TRY(cx_agent_ops_check(ops, err));
     cx_buf_init(&input, x->options->alloc);
-    cx_buf_init(&said, x->options->alloc);
+    cx_buf_init(&printed, x->options->alloc);
     spec.worktree = tree->path;
     spec.timeout_ms = (uint64_t)x->contract.timeout_sec * 1000;
     spec.may_miss = x->options->allow_degraded_sandbox ? x->box->missing : 0;
     spec.in = CX_SPAWN_IN_BYTES;
-    spec.out = cx_spawn_to_buf(&said, SAID_MAX);
+    spec.out = cx_spawn_to_buf(&printed, SAID_MAX);
     spec.out.limit_fails = false;
     spec.errout.to = CX_SPAWN_OUT_NULL;
     const char *argv[] = {cx_sandbox_program(x->box, &spec), CX_AGENT_OPS, NULL};
@@ -218,7 +218,7 @@ static cx_status run_agent_turn(cx_reexec *x, const cx_worktree *tree, const cx_
         status = cx_sandbox_run(x->box, &spec, &result, err);
     if (!cx_failed(status) && result.exit_code != 0 && result.exit_code != 1)
         status = cx_fail(err, CX_E_IO, "turn %u of the script ended with %d", i, result.exit_code);
-    cx_buf_done(&said);
+    cx_buf_done(&printed);
     cx_buf_done(&input);
     return status;
 }

@@ -112,8 +112,8 @@ static cx_status read_manifest(cx_run_verification *v)
 static void set_run_id(cx_run_verification *v)
 {
     cx_str name = cx_run_bundle_name(v->bundle);
-    cx_str told = CX_JSON_GET_STR(&v->manifest, "run_id");
-    v->run_id = told.data != NULL ? told : name;
+    cx_str recorded = CX_JSON_GET_STR(&v->manifest, "run_id");
+    v->run_id = recorded.data != NULL ? recorded : name;
     v->out->run_id = v->run_id;
     v->task_id = CX_JSON_GET_STR(&v->manifest, "task_id");
     if (v->task_id.data == NULL) {
@@ -122,10 +122,10 @@ static void set_run_id(cx_run_verification *v)
     }
     v->trace_id = CX_JSON_GET_STR(&v->manifest, "trace_id");
     v->success = cx_str_is(CX_JSON_GET_STR(&v->manifest, "status"), "SUCCESS");
-    if (told.data != NULL && !cx_str_eq(told, name))
+    if (recorded.data != NULL && !cx_str_eq(recorded, name))
         cx_run_verify_add_finding(v, CX_RUN_ID_MISMATCH, CX_STR("manifest.json"),
                                   "the manifest is of run %.*s, the folder is called %.*s",
-                                  (int)(told.size > 128 ? 128 : told.size), told.data,
+                                  (int)(recorded.size > 128 ? 128 : recorded.size), recorded.data,
                                   (int)(name.size > 128 ? 128 : name.size), name.data);
 }
 

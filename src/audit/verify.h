@@ -1,18 +1,18 @@
 /*
- * verify.h - does a bundle say what happened? (run.md §18)
+ * verify.h - checks that a bundle is consistent, complete and sealed (run.md §18).
  *
  *     CX_TRY(cx_run_bundle_open(io, alloc, path, &bundle, err));
  *     CX_TRY(cx_run_verify(bundle, &witness, arena, &verdict, err));
  *
- * Nothing is written, and the same bundle gives the same findings in the same order.  What is wrong
- * with a bundle is a finding, never an error; an error means that it could not be read.
+ * Nothing is written, and the same bundle gives the same findings in the same order. A fault of a
+ * bundle is a finding, never an error; an error means that it could not be read.
  */
 #ifndef CX_AUDIT_VERIFY_H
 #define CX_AUDIT_VERIFY_H
 
 #include "bundle/api.h"
 
-/* What somebody outside the bundle knows of it.  Zeroed: nothing. */
+/* What is known of it outside the bundle.  Zeroed: nothing. */
 typedef struct cx_run_witness {
     const cx_json *seal;     /* {type: cortex.run.seal.v1, ..}; NULL = none is known */
     bool has_events;         /* the ledger's entries of the run's events are below */

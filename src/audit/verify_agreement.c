@@ -50,23 +50,23 @@ static bool is_of_run_task(const cx_run_verification *v, const cx_run_moment *mo
 static void check_tasks(cx_run_verification *v, cx_str status)
 {
     const cx_json *tasks = cx_json_get_typed(&v->manifest, CX_STR("tasks"), CX_JSON_ARRAY);
-    cx_str told = CX_JSON_GET_STR(&v->task_result, "status");
+    cx_str recorded = CX_JSON_GET_STR(&v->task_result, "status");
     bool all = true;
     for (uint32_t i = 0; tasks != NULL && i < tasks->count; i++) {
         cx_str one = CX_JSON_GET_STR(&tasks->items[i], "status");
         all &= cx_str_is(one, "SUCCESS");
-        if (tasks->count == 1 && told.data != NULL && !cx_str_eq(one, told))
-            cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
-                                      "the task is %.*s here and %.*s in its result",
-                                      printed_size(one), one.data, printed_size(told), told.data);
+        if (tasks->count == 1 && recorded.data != NULL && !cx_str_eq(one, recorded))
+            cx_run_verify_add_finding(
+                v, CX_RUN_STATUS_MISMATCH, MANIFEST, "the task is %.*s here and %.*s in its result",
+                printed_size(one), one.data, printed_size(recorded), recorded.data);
     }
     if (v->success && !all)
         cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
                                   "the run is SUCCESS, but not every task of it");
-    if (v->success && told.data != NULL && !cx_str_is(told, "SUCCESS"))
+    if (v->success && recorded.data != NULL && !cx_str_is(recorded, "SUCCESS"))
         cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
-                                  "the run is SUCCESS, the task %.*s", printed_size(told),
-                                  told.data);
+                                  "the run is SUCCESS, the task %.*s", printed_size(recorded),
+                                  recorded.data);
     /* Work that was done well can still fail to be merged, or be interrupted; that has an event. */
     if (!v->success && all && v->has_projection && !has_event(v, CX_RUN_EVENT_MERGE_REFUSED) &&
         !has_event(v, CX_RUN_EVENT_GATE_FAILED) && !has_event(v, CX_RUN_EVENT_LOG_RECOVERED))
@@ -75,15 +75,15 @@ static void check_tasks(cx_run_verification *v, cx_str status)
             "the run is %.*s although every task is SUCCESS and nothing refused it",
             printed_size(status), status.data);
     cx_str work = CX_JSON_GET_STR(&v->work_report, "status");
-    if (work.data != NULL && told.data != NULL &&
-        cx_str_is(work, "success") != cx_str_is(told, "SUCCESS"))
+    if (work.data != NULL && recorded.data != NULL &&
+        cx_str_is(work, "success") != cx_str_is(recorded, "SUCCESS"))
         cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, CX_STR("reports/work_report.json"),
                                   "it says %.*s, the task's result %.*s", printed_size(work),
-                                  work.data, printed_size(told), told.data);
+                                  work.data, printed_size(recorded), recorded.data);
 }
 
-/* A gate that had passed and then stopped the run all the same (a file nobody may override, a
- * program that was cut short) has not passed; gate_failed says so. */
+/* A gate that had passed and then stopped the run all the same (a file that must not be overridden,
+ * a program that was cut short) has not passed; gate_failed says so. */
 static bool was_refused_after_passing(const cx_run_verification *v, unsigned gate)
 {
     static const char *const named[CX_RUN_GATE_COUNT][3] = {
@@ -124,8 +124,8 @@ static void check_gates(cx_run_verification *v)
         if (passed && violations != NULL && violations->count != 0)
             cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
                                       "%s has passed and has violations", cx_run_gate_names[i]);
-        bool told = task != NULL && cx_run_projection_task_passed(&v->projection, task, i);
-        if (task != NULL && passed != told && (passed || !was_refused_after_passing(v, i)))
+        bool recorded = task != NULL && cx_run_projection_task_passed(&v->projection, task, i);
+        if (task != NULL && passed != recorded && (passed || !was_refused_after_passing(v, i)))
             cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
                                       "%s has %spassed here, by the events it has%s",
                                       cx_run_gate_names[i], passed ? "" : "not ",
@@ -142,8 +142,8 @@ static cx_status check_verdict_events(cx_run_verification *v)
     } verdicts[] = {{CX_RUN_EVENT_REVIEW_RESULT, "verdict"}, {CX_RUN_EVENT_TEST_RESULT, "status"}};
     const cx_json *reports[] = {&v->review_report, &v->test_report};
     for (size_t i = 0; i < CX_COUNT_OF(verdicts); i++) {
-        cx_str told = cx_json_get_str(reports[i], cx_str_z(verdicts[i].member));
-        if (told.data == NULL)
+        cx_str recorded = cx_json_get_str(reports[i], cx_str_z(verdicts[i].member));
+        if (recorded.data == NULL)
             continue;
         for (size_t m = v->projection.moments.count; m-- > 0;) {
             cx_run_event_read event;
@@ -153,10 +153,10 @@ static cx_status check_verdict_events(cx_run_verification *v)
             CX_TRY(cx_run_event_parse(v->projection.moments.items[m].line, m + 1, v->arena, &event,
                                       v->err));
             cx_str last = cx_json_get_str(&event.payload, cx_str_z(verdicts[i].member));
-            if (last.data != NULL && !cx_str_eq(last, told))
+            if (last.data != NULL && !cx_str_eq(last, recorded))
                 cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, i == 0 ? REVIEW : TESTS,
-                                          "it says %.*s, the last %s %.*s", printed_size(told),
-                                          told.data, cx_run_event_type_name(verdicts[i].type),
+                                          "it says %.*s, the last %s %.*s", printed_size(recorded),
+                                          recorded.data, cx_run_event_type_name(verdicts[i].type),
                                           printed_size(last), last.data);
             break;
         }
@@ -166,16 +166,17 @@ static cx_status check_verdict_events(cx_run_verification *v)
 
 static void check_end(cx_run_verification *v, cx_str status)
 {
-    cx_str told = v->projection.status;
-    if (told.data != NULL && !cx_str_eq(told, status))
-        cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
-                                  "the run is %.*s here and %.*s in RUN_FINISHED",
-                                  printed_size(status), status.data, printed_size(told), told.data);
-    if (told.data != NULL && v->projection.exit_code >= 0 &&
-        (v->projection.exit_code == 0) != cx_str_is(told, "SUCCESS"))
+    cx_str recorded = v->projection.status;
+    if (recorded.data != NULL && !cx_str_eq(recorded, status))
+        cx_run_verify_add_finding(
+            v, CX_RUN_STATUS_MISMATCH, MANIFEST, "the run is %.*s here and %.*s in RUN_FINISHED",
+            printed_size(status), status.data, printed_size(recorded), recorded.data);
+    if (recorded.data != NULL && v->projection.exit_code >= 0 &&
+        (v->projection.exit_code == 0) != cx_str_is(recorded, "SUCCESS"))
         cx_run_verify_add_finding(v, CX_RUN_STATUS_MISMATCH, CX_STR("events.jsonl"),
-                                  "RUN_FINISHED says %.*s and exit code %lld", printed_size(told),
-                                  told.data, (long long)v->projection.exit_code);
+                                  "RUN_FINISHED says %.*s and exit code %lld",
+                                  printed_size(recorded), recorded.data,
+                                  (long long)v->projection.exit_code);
 }
 
 /* A single task whose report says PASS or FAIL while the gate in the result says otherwise. */
@@ -243,9 +244,9 @@ static cx_status check_counts(cx_run_verification *v, uint32_t index, const cx_j
     }
     const size_t counts[] = {read.passed, read.failed, read.skipped};
     for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
-        uint64_t told = UINT64_MAX;
+        uint64_t recorded = UINT64_MAX;
         const cx_json *count = cx_json_get(report, cx_str_z(names[i]));
-        if (count == NULL || !cx_json_uint64(count, &told) || told != counts[i])
+        if (count == NULL || !cx_json_uint64(count, &recorded) || recorded != counts[i])
             cx_run_verify_add_finding(
                 v, CX_RUN_STATUS_MISMATCH, TESTS,
                 "the report of command %u has %zu tests %s, and another number is "
@@ -280,10 +281,10 @@ static cx_status check_report(cx_run_verification *v, uint32_t index, const cx_j
                                   index + 1, index + 1);
         return CX_SUCCESS;
     }
-    bool kept = count_at(report, "failed") == 0 && count_at(report, "lost_count") == 0 &&
-                count_at(report, "passed") >= count_at(demand, "min_tests") &&
-                (!is_true(demand, "same_as_baseline") || CX_JSON_GET(report, "baseline") != NULL);
-    if (must_hold && (!kept || !is_true(report, "holds")))
+    bool stored = count_at(report, "failed") == 0 && count_at(report, "lost_count") == 0 &&
+                  count_at(report, "passed") >= count_at(demand, "min_tests") &&
+                  (!is_true(demand, "same_as_baseline") || CX_JSON_GET(report, "baseline") != NULL);
+    if (must_hold && (!stored || !is_true(report, "holds")))
         cx_run_verify_add_finding(
             v, CX_RUN_STATUS_MISMATCH, TESTS,
             "it says PASS, but the report of command %u is not what test %u demands", index + 1,
@@ -350,7 +351,7 @@ static cx_status check_command_file(cx_run_verification *v)
             cx_run_verify_add_finding(v, CX_RUN_TESTS_OUTSIDE, CX_STR(path),
                                       "line %u is not command %u of the contract", count + 1,
                                       count + 1);
-    /* A run that was cut short may have begun a command that nobody reported. */
+    /* A run that was cut short may have begun a command that was not reported. */
     bool pass = cx_str_is(CX_JSON_GET_STR(&v->test_report, "status"), "PASS");
     if (text.size != 0 || count < commands->count || (pass && count != commands->count))
         cx_run_verify_add_finding(v, CX_RUN_TESTS_OUTSIDE, CX_STR(path),

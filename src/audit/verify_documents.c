@@ -67,7 +67,7 @@ static cx_status check_ref(cx_run_verification *v, cx_str document, const cx_jso
     return CX_SUCCESS;
 }
 
-/* Every object with a path and a sha256 is a reference, wherever it stands. */
+/* Every object with a path and a sha256 is a reference, wherever it is. */
 static cx_status check_refs(cx_run_verification *v, cx_str document, const cx_json *value,
                             unsigned depth)
 {
@@ -112,7 +112,7 @@ static void check_run_id(cx_run_verification *v, cx_str path, const cx_json *val
                                   (int)(run_id.size > 128 ? 128 : run_id.size), run_id.data);
 }
 
-/* False: not there, or not readable (said under `code`). */
+/* False: not there, or not readable (reported under `code`). */
 static cx_status read_json(cx_run_verification *v, cx_run_code code, cx_str path, cx_json *out,
                            bool *out_read)
 {
@@ -228,7 +228,7 @@ static cx_status check_mirror(cx_run_verification *v, cx_str path, cx_str mirror
     const cx_run_entry *b = cx_run_bundle_find(v->bundle, mirror);
     cx_digest digest[2];
     if (a == NULL || b == NULL || !a->regular || !b->regular)
-        return CX_SUCCESS; /* said as what it is */
+        return CX_SUCCESS; /* reported as what it is */
     CX_TRY(cx_run_bundle_digest(v->bundle, path, &digest[0], v->err));
     CX_TRY(cx_run_bundle_digest(v->bundle, mirror, &digest[1], v->err));
     if (!cx_digest_eq(&digest[0], &digest[1]))

@@ -128,7 +128,7 @@ static bool same_link(stream *s, cx_str line, const cx_digest *event_sha256, con
     return same;
 }
 
-/* As events.c writes it; `at` behind the last byte, or NULL when the text differs. */
+/* As events.c writes it; `at` after the last byte, or NULL when the text differs. */
 static const char *skip_text(const char *at, const char *end, const char *text, size_t size)
 {
     return at == NULL || (size_t)(end - at) < size || memcmp(at, text, size) != 0 ? NULL
@@ -188,7 +188,7 @@ static void check_link(stream *s, const cx_digest *event_sha256)
     if (witness->has_events && witness->event_count != 0 &&
         (s->count > witness->event_count || !cx_digest_eq(&witness->events[s->count - 1], &hash)))
         cx_run_verify_add_finding(v, CX_RUN_LEDGER_MISSING, EVENTS,
-                                  "the ledger has no entry of event %llu as it stands here",
+                                  "the ledger has no entry of event %llu with these bytes",
                                   (unsigned long long)s->count);
 }
 

@@ -52,7 +52,7 @@ static cx_status check_hash(cx_run_verification *v, cx_str path, const cx_json *
         return CX_SUCCESS;
     }
     if (!entry->regular)
-        return CX_SUCCESS; /* said as what it is */
+        return CX_SUCCESS; /* reported as what it is */
     CX_TRY(cx_run_bundle_digest(v->bundle, path, &found, v->err));
     if (stated->type != CX_JSON_STRING ||
         !cx_hex_decode_any(cx_json_text(stated), expected.bytes, sizeof expected.bytes) ||

@@ -1,5 +1,5 @@
 /*
- * verify_internal.h - one verification: what was read once and is looked at by several checks.
+ * verify_internal.h - one verification: documents that are read once and used by several checks.
  */
 #ifndef CX_AUDIT_VERIFY_INTERNAL_H
 #define CX_AUDIT_VERIFY_INTERNAL_H
@@ -64,8 +64,8 @@ typedef struct cx_run_verification {
 void cx_run_verify_add_finding(cx_run_verification *v, cx_run_code code, cx_str path,
                                const char *format, ...) CX_PRINTF(4, 5);
 
-/* The file's bytes; data NULL when there is no such regular file (said elsewhere) or it is larger
- * than it may be. */
+/* The file's bytes; data NULL when there is no such regular file (reported elsewhere) or it is
+ * larger than it may be. */
 CX_RESULT cx_run_verify_bytes(cx_run_verification *v, cx_str path, size_t limit_bytes,
                               cx_bytes *out);
 /* "FOLDER/TASK/NAME" or "FOLDER/TASK.SUFFIX" of the run's task, in the arena. */

@@ -3,7 +3,7 @@
  * allows (run.md §9, §18).
  *
  * A patch as `git diff-tree -p --binary --full-index -M` prints it: sections that begin with
- * "diff --git A B"; names stand in "rename from/to", in "--- a/.." and "+++ b/..", or, for changes
+ * "diff --git A B"; names are in "rename from/to", in "--- a/.." and "+++ b/..", or, for changes
  * of nothing but modes and for empty files, only in the first line.
  */
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static bool both_names(cx_str rest, cx_arena *arena, cx_str *out)
 /* --- a patch ---------------------------------------------------------------------------------- */
 
 typedef struct section {
-    bool open, body; /* body: behind the first "@@" or "GIT binary patch" */
+    bool open, body; /* body: after the first "@@" or "GIT binary patch" */
     cx_str first;    /* what follows "diff --git " */
     bool named;      /* by another line */
 } section;
@@ -135,7 +135,7 @@ static void add_path(patch_reader *r, cx_str path)
         *slot = path;
 }
 
-/* "--- a/X" and "+++ b/X"; git puts a TAB behind a name with blanks. */
+/* "--- a/X" and "+++ b/X"; git puts a TAB after a name with blanks. */
 static void add_path_of_side(patch_reader *r, section *s, cx_str rest, char side)
 {
     cx_str name, path;
@@ -170,7 +170,7 @@ static void take_line(patch_reader *r, section *s, cx_str line)
         end_section(r, s);
         *s = (section){.open = true, .first = rest};
     } else if (!s->open) {
-        r->readable = false; /* nothing stands before the first section */
+        r->readable = false; /* nothing comes before the first section */
     } else if (s->body) {
         return;
     } else if (starts(line, "@@ ", &rest) || starts(line, "GIT binary patch", &rest)) {

@@ -28,7 +28,7 @@ static bool is_allowed_transition(cx_str from, cx_str to, cx_str reason)
 }
 
 /* The task's state before the transition number `at`; for one that appears only now, where it may
- * begin: a task that another was split into begins behind the plan. */
+ * begin: a task that another was split into begins after the plan. */
 static bool starts_from_last_state(const cx_run_projection *projection, size_t at)
 {
     const cx_run_transition *now = &projection->transitions.items[at];
@@ -64,8 +64,8 @@ static void check_transitions(cx_run_verification *v)
 }
 
 /*
- * First RUN_CREATED, last RUN_FINISHED, neither twice.  Only a run that died behind its
- * RUN_FINISHED and was ended by somebody else goes on: LOG_RECOVERED, then its end as a failure.
+ * First RUN_CREATED, last RUN_FINISHED, neither twice.  Only a run that died after its
+ * RUN_FINISHED and was ended by another process goes on: LOG_RECOVERED, then its end as a failure.
  */
 static void check_ends(cx_run_verification *v)
 {
@@ -87,7 +87,8 @@ static void check_ends(cx_run_verification *v)
             recovered = moment->kind == CX_RUN_EVENT_LOG_RECOVERED && i + 1 < count && !v->success;
             if (!recovered)
                 cx_run_verify_add_finding(
-                    v, CX_RUN_STATE_ORDER, EVENTS, "line %llu: %.*s behind RUN_FINISHED",
+                    v, CX_RUN_STATE_ORDER, EVENTS,
+                    "line %llu: %.*s after RUN_FINISHED; nothing may follow it",
                     (unsigned long long)moment->index,
                     (int)(moment->type.size > 40 ? 40 : moment->type.size), moment->type.data);
         }

@@ -10,8 +10,8 @@
 typedef struct one_task {
     cx_run_verification *v;
     cx_str id;
-    cx_str status;                      /* as the manifest has it */
-    const cx_run_projection_task *told; /* NULL: no event of it, or no events */
+    cx_str status;                          /* as the manifest has it */
+    const cx_run_projection_task *recorded; /* NULL: no event of it, or no events */
 } one_task;
 
 static cx_status path_of(const one_task *one, const char *format, cx_str *out)
@@ -19,7 +19,7 @@ static cx_status path_of(const one_task *one, const char *format, cx_str *out)
     return cx_run_verify_path(one->v, out, format, (int)one->id.size, one->id.data);
 }
 
-/* A document of the task; null when it is not there or no JSON, which is said elsewhere. */
+/* A document of the task; null when it is not there or no JSON, which is reported elsewhere. */
 static cx_status read_document(const one_task *one, const char *format, cx_str *out_path,
                                cx_json *out)
 {
@@ -55,12 +55,12 @@ static cx_status check_result(const one_task *one)
         const cx_json *gate = cx_json_get(gates, cx_str_z(cx_run_gate_names[i]));
         bool passed =
             gate != NULL && cx_json_get_typed(gate, CX_STR("passed"), CX_JSON_TRUE) != NULL;
-        bool told =
-            one->told != NULL && cx_run_projection_task_passed(&one->v->projection, one->told, i);
+        bool recorded = one->recorded != NULL &&
+                        cx_run_projection_task_passed(&one->v->projection, one->recorded, i);
         if (cx_str_is(status, "SUCCESS") && !passed)
             cx_run_verify_add_finding(one->v, CX_RUN_STATUS_MISMATCH, path,
                                       "it is SUCCESS, but %s has not passed", cx_run_gate_names[i]);
-        if (passed && one->v->has_projection && !told)
+        if (passed && one->v->has_projection && !recorded)
             cx_run_verify_add_finding(one->v, CX_RUN_STATUS_MISMATCH, path,
                                       "%s has passed here, by the events it has not",
                                       cx_run_gate_names[i]);
@@ -145,7 +145,7 @@ cx_status cx_run_verify_tasks(cx_run_verification *v)
         if (one.id.size == 0 || cx_str_eq(one.id, v->task_id))
             continue;
         if (v->has_projection)
-            one.told = cx_run_projection_find(&v->projection, one.id);
+            one.recorded = cx_run_projection_find(&v->projection, one.id);
         CX_TRY(check_result(&one));
         CX_TRY(check_mirror(&one));
         if (cx_str_is(one.status, "SUCCESS"))

@@ -17,7 +17,7 @@
 /* Runs looked at for one page of a filtered list; the page then ends early, with `next`. */
 #define CX_RUN_LIST_LOOKS 5000
 
-/* Who knows whether a run is sealed; zeroed: nobody does. */
+/* Looks up whether a run is sealed; zeroed: unknown. */
 typedef struct cx_run_seals {
     void *ctx;
     cx_status (*sealed)(void *ctx, cx_str run_id, bool *out, cx_err *err);
@@ -58,7 +58,7 @@ CX_RESULT cx_run_view_approvals(const cx_run_store *store, cx_arena *arena, cx_j
  * can be none (§1 R6). */
 CX_RESULT cx_run_view_open(const cx_run_store *store, cx_str run_id, cx_run_bundle **out,
                            cx_err *err);
-/* Its events as they are now; the story is to be ended with cx_run_projection_done also after
+/* Its events as they are now; the projection is to be closed with cx_run_projection_done also after
  * errors. */
 CX_RESULT cx_run_view_projection(cx_run_bundle *bundle, cx_arena *arena, cx_run_projection *out,
                                  cx_err *err);

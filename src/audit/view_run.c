@@ -77,10 +77,10 @@ static cx_status find_binding(cx_run_bundle *bundle, const cx_json *manifest, cx
                               cx_json *out, bool *out_found, cx_err *err)
 {
     cx_json contract;
-    const cx_json *kept = manifest == NULL ? NULL : CX_JSON_GET(manifest, "role_binding_summary");
+    const cx_json *stored = manifest == NULL ? NULL : CX_JSON_GET(manifest, "role_binding_summary");
     *out_found = true;
-    if (kept != NULL) {
-        *out = *kept;
+    if (stored != NULL) {
+        *out = *stored;
         return CX_SUCCESS;
     }
     cx_status status = cx_run_bundle_json(bundle, CX_STR("contract.json"), &contract, err);

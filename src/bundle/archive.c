@@ -5,9 +5,9 @@
  *     0 name[100]   100 mode[8]   108 uid[8]   116 gid[8]   124 size[12]   136 mtime[12]
  *   148 chksum[8]   156 typeflag  157 linkname[100]  257 "ustar\0" "00"  265 uname[32]
  *   297 gname[32]   329 devmajor[8]  337 devminor[8]  345 prefix[155]
- * A path that does not fit into prefix and name stands in a pax header ("x", "<n> path=<path>\n")
+ * A path that does not fit into prefix and name is in a pax header ("x", "<n> path=<path>\n")
  * before its file.  Two blocks of zeros end it.  Reading takes exactly what writing makes, in one
- * folder, sorted, no name twice: what somebody else's tar made of a bundle is refused with the
+ * folder, sorted, no name twice: an archive that another tar wrote is refused with the
  * reason.
  */
 #include <stdio.h>
@@ -294,13 +294,13 @@ static cx_status read_file_member(reading *r, cx_str whole, cx_bytes contents, c
     cx_run_bundle *bundle = r->bundle;
     const char *slash = memchr(whole.data, '/', whole.size);
     if (slash == NULL)
-        return fail_member(err, r->at, "a file stands outside the bundle's folder");
+        return fail_member(err, r->at, "a file is outside the folder of the bundle");
     cx_str top = cx_str_from(whole.data, (size_t)(slash - whole.data));
     cx_str path = cx_str_from(slash + 1, whole.size - top.size - 1);
     if (bundle->entries.count == 0)
         bundle->name = top;
     if (!cx_str_eq(top, bundle->name) || !cx_run_id_valid(top))
-        return fail_member(err, r->at, "a file stands outside the bundle's folder");
+        return fail_member(err, r->at, "a file is outside the folder of the bundle");
     if (!cx_run_bundle_path_fits(path))
         return fail_member(err, r->at, "a path is none of a bundle");
     if (bundle->entries.count >= CX_RUN_BUNDLE_FILES_MAX)
@@ -310,10 +310,10 @@ static cx_status read_file_member(reading *r, cx_str whole, cx_bytes contents, c
         cx_str_cmp(bundle->entries.items[bundle->entries.count - 1].path, path) >= 0)
         return fail_member(err, r->at, "the files are not in the order of their paths, each once");
     cx_run_entry *slot = cx_vec_push(&bundle->entries, bundle->alloc);
-    cx_str kept = cx_arena_copy_str(&bundle->arena, path);
-    if (slot == NULL || kept.data == NULL)
+    cx_str stored = cx_arena_copy_str(&bundle->arena, path);
+    if (slot == NULL || stored.data == NULL)
         return cx_fail_nomem(err);
-    *slot = (cx_run_entry){.path = kept, .regular = true, .size_bytes = contents.size};
+    *slot = (cx_run_entry){.path = stored, .regular = true, .size_bytes = contents.size};
     return CX_SUCCESS;
 }
 
@@ -340,7 +340,8 @@ static cx_status read_member(reading *r, const uint8_t *header, cx_bytes *out_co
         return fail_member(err, r->at, "the archive ends inside a file");
     for (size_t i = (size_t)size; i < padded; i++)
         if (r->tar.data[start + i] != '\0')
-            return fail_member(err, start + i, "found something behind the end of a file");
+            return fail_member(err, start + i,
+                               "found bytes after the end of a file, expected zeros");
     *out_contents = (cx_bytes){NULL, 0};
     if (type == 'x') {
         if (r->long_path.data != NULL || !cx_str_is(name, "path") ||

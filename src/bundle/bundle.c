@@ -169,7 +169,7 @@ cx_status cx_run_begin(const cx_run_begin_options *options, cx_run **out, cx_err
     cx_status status;
     const cx_io *io = options->store->io;
     CX_TRY(prepare_folder(options, &run, err));
-    /* The owner first: what has no owner is nobody's, and may be ended by anybody. */
+    /* The owner first: any process may end a run that has no owner. */
     CX_TRY_GOTO(status, make_folder(io, run->active.data, "a run of that id is going on:", err));
     CX_TRY_GOTO(status, write_owner(run, options->task_id, err));
     status = make_folder(io, run->options.folder, "there is a bundle of that id:", err);

@@ -61,7 +61,7 @@ uint64_t cx_run_event_count(const cx_run *run);
 CX_RESULT cx_run_file_write(cx_run *run, cx_str path, cx_bytes contents, cx_err *err);
 /* The same with cx_run_json_write's text. */
 CX_RESULT cx_run_file_write_json(cx_run *run, cx_str path, const cx_json *value, cx_err *err);
-/* An open file that something streams into: made anew or, with `append`, continued; close it with
+/* An open file that something streams into: newly made or, with `append`, continued; close it with
  * the io.  It counts as written when the run finishes. */
 CX_RESULT cx_run_file_open(cx_run *run, cx_str path, bool append, cx_file *out, cx_err *err);
 /* Appended to `out`; CX_E_LIMIT beyond limit_bytes, CX_E_NOT_FOUND. */
@@ -74,7 +74,7 @@ CX_RESULT cx_run_file_ref(cx_run *run, cx_str path, cx_arena *arena, cx_run_ref 
 CX_RESULT cx_run_finish(cx_run *run, cx_run_status status, int exit_code, cx_arena *arena,
                         const cx_run_ref **out, size_t *out_count, cx_err *err);
 
-/* What the seal says beside what the run knows itself. */
+/* Facts of the seal that the run does not know itself. */
 typedef struct cx_run_seal_facts {
     cx_str task_id;
     cx_run_status status;

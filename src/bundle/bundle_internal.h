@@ -21,7 +21,7 @@ struct cx_run_bundle {
     cx_buf unpacked; /* of an archive */
     cx_buf scratch;
     CX_VEC(cx_run_entry) entries; /* sorted by path once it is open */
-    cx_run_contents *contents;    /* beside them */
+    cx_run_contents *contents;    /* next to them */
 };
 
 /* An empty bundle over no folder; NULL when out of memory.  `io` and `alloc` may be NULL. */

@@ -3,7 +3,7 @@
  *
  * Invariants, in this order on the disk:
  *   I1  a link is written only when its event is durable
- *   I2  the ledger is told only when the link is durable
+ *   I2  the ledger gets an entry only when the link is durable
  *   I3  after a failed write or sync nothing more is written: what the disk holds is not known
  */
 #include "bundle/events_internal.h"
@@ -178,7 +178,7 @@ static cx_status make_line(cx_run_events *log, const cx_run_event *event, const 
         return cx_fail(err, CX_E_LIMIT, "an event of type %s has %zu bytes, expected at most %u",
                        cx_run_event_type_name(event->type), out->size,
                        (unsigned)CX_RUN_EVENT_BYTES_MAX);
-    /* What nobody could read back (nested too deeply, say) must not become evidence. */
+    /* What no reader could read back (nested too deeply, say) must not become evidence. */
     cx_json again;
     return cx_run_json_read(cx_buf_str(out), CX_RUN_EVENT_BYTES_MAX, &log->scratch, &again, err);
 }

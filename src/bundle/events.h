@@ -1,5 +1,5 @@
 /*
- * events.h - the events of a run: one line each, chained, and told to the ledger (run.md §17).
+ * events.h - the events of a run: one line each, chained, and appended to the ledger (run.md §17).
  *
  * Appending, under the lock active/runs/<run_id>/events.lock: the line with one write to
  * events.jsonl, fsync; its link to events.hashchain.jsonl, fsync; then the ledger.  So after a
@@ -20,7 +20,8 @@
 #define CX_RUN_EVENT_BYTES_MAX (UINT32_C(1) << 20)    /* of one line */
 #define CX_RUN_EVENTS_BYTES_MAX (UINT64_C(256) << 20) /* of events.jsonl, when reading */
 
-/* Who takes the entries of a run (decision 0015).  Payloads are JSON, keys sorted, compact. */
+/* What the entries of a run are appended to (decision 0015).  Payloads are JSON, keys sorted,
+ * compact. */
 typedef struct cx_run_ledger {
     void *ctx;
     /* Returns when the entry is durable.  `kind` is "run.event" or "run.seal"; `*out_index` its
@@ -100,7 +101,7 @@ CX_RESULT cx_run_events_recover(const cx_run_events_options *options, cx_run_eve
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* One event as it stands in the file.  Text borrows from the line or the arena. */
+/* One event as it is in the file.  Text borrows from the line or the arena. */
 typedef struct cx_run_event_read {
     cx_str line;    /* without '\n' */
     uint64_t index; /* from 1 */
@@ -116,7 +117,7 @@ typedef struct cx_run_event_read {
 /* CX_E_SYNTAX / CX_E_FORMAT when it is no JSON object or lacks a member of the right type. */
 CX_RESULT cx_run_event_parse(cx_str line, uint64_t index, cx_arena *arena, cx_run_event_read *out,
                              cx_err *err);
-/* Takes the next line off `*text` (which then begins behind its '\n'); false at the end, and for a
+/* Takes the next line off `*text` (which then begins after its '\n'); false at the end, and for a
  * last line without '\n', which stays in `*text`. */
 bool cx_run_next_line(cx_str *text, cx_str *out_line);
 

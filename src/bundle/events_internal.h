@@ -1,5 +1,6 @@
 /*
- * events_internal.h - the log as its writer and its repair see it.
+ * events_internal.h - the open log, shared by its writer (events.c) and its recovery
+ * (events_recover.c).
  */
 #ifndef CX_BUNDLE_EVENTS_INTERNAL_H
 #define CX_BUNDLE_EVENTS_INTERNAL_H
@@ -15,7 +16,7 @@ struct cx_run_events {
     cx_run_events_options options;
     cx_arena arena;   /* of the texts of options */
     cx_arena scratch; /* of one append */
-    cx_file locked;   /* flock: nobody else appends while this log is open */
+    cx_file locked;   /* flock: no other process appends while this log is open */
     cx_file file, chain;
     uint64_t count;
     char last_ts[28]; /* of the last event; texts of times sort as the times do */

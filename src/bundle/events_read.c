@@ -1,5 +1,5 @@
 /*
- * events_read.c - events as they stand in a file (run.md §17).
+ * events_read.c - events as they are in a file (run.md §17).
  */
 #include "bundle/events.h"
 

@@ -22,7 +22,7 @@ typedef struct found {
     size_t chain_whole;
     uint64_t event_count, link_count;
     cx_digest last_event; /* sha256 of the last whole line */
-    cx_digest heads[2];   /* behind the last link, and behind the one before it */
+    cx_digest heads[2];   /* after the last link, and after the one before it */
     cx_run_recovery recovery;
 } found;
 
@@ -127,7 +127,7 @@ static cx_status check_crash_shape(const found *f, cx_err *err)
                        "the chain is more than one line short");
     if (f->event_count != f->link_count && torn_event)
         return corrupt(err, CX_RUN_EVENTS_NAME, f->event_count + 1,
-                       "found more behind an event that has no link yet");
+                       "found more after an event that has no link yet");
     if (torn_link && f->event_count == f->link_count)
         return corrupt(err, CX_RUN_CHAIN_NAME, f->link_count + 1, "found more than the events");
     if (f->events.size - f->events_whole > TORN_BYTES_MAX)
@@ -141,20 +141,20 @@ static cx_status check_crash_shape(const found *f, cx_err *err)
 static cx_status store_torn_tail(cx_run_events *log, cx_str piece, cx_err *err)
 {
     cx_file folder;
-    cx_buf kept;
+    cx_buf stored;
     CX_TRY(cx_folder_open(log->options.folder, &folder, err));
-    cx_buf_init(&kept, log->options.alloc);
-    cx_status status = cx_folder_read_file(folder, TORN_NAME, TORN_BYTES_MAX, &kept, err);
+    cx_buf_init(&stored, log->options.alloc);
+    cx_status status = cx_folder_read_file(folder, TORN_NAME, TORN_BYTES_MAX, &stored, err);
     if (status.code == CX_E_NOT_FOUND)
         status = CX_SUCCESS;
-    if (!cx_failed(status) && !cx_str_ends(cx_buf_str(&kept), piece)) {
-        cx_buf_add_str(&kept, piece);
-        status = cx_buf_check(&kept, err);
+    if (!cx_failed(status) && !cx_str_ends(cx_buf_str(&stored), piece)) {
+        cx_buf_add_str(&stored, piece);
+        status = cx_buf_check(&stored, err);
         if (!cx_failed(status))
-            status =
-                cx_run_write_file_in(log->options.io, folder, TORN_NAME, cx_buf_bytes(&kept), err);
+            status = cx_run_write_file_in(log->options.io, folder, TORN_NAME, cx_buf_bytes(&stored),
+                                          err);
     }
-    cx_buf_done(&kept);
+    cx_buf_done(&stored);
     cx_folder_close(folder);
     return status;
 }
@@ -193,7 +193,7 @@ static cx_status repair_log(cx_run_events *log, found *f, cx_err *err)
     f->recovery.events = f->event_count;
     f->recovery.torn_bytes = torn;
     f->recovery.chain_completed = f->link_count != f->event_count;
-    /* Nobody knows whether the ledger heard of the last one; twice does no harm. */
+    /* It is unknown whether the ledger heard of the last one; twice does no harm. */
     return f->event_count == 0 ? CX_SUCCESS
                                : cx_run_events_append_to_ledger(log, &f->last_event, err);
 }

@@ -42,7 +42,7 @@ bool cx_run_mask_name(cx_str name)
 enum { UPPER = 1, LOWER = 2, DIGIT = 4, UNDER = 8, DASH = 16, DOT = 32, BASE64 = 64 };
 enum { ALNUM = UPPER | LOWER | DIGIT, WORD = ALNUM | UNDER, URL = WORD | DASH };
 
-/* What may stand behind a prefix, and how much of it at least. */
+/* What may follow a prefix, and how much of it at least. */
 static const struct {
     const char *prefix;
     unsigned allowed;
@@ -238,23 +238,23 @@ cx_status cx_run_mask_text(const cx_run_mask *mask, cx_str text, cx_arena *arena
 {
     cx_buf masked;
     cx_buf_init(&masked, arena->alloc);
-    size_t kept = 0; /* up to there text has been taken over */
+    size_t stored = 0; /* up to there text has been taken over */
     for (size_t at = 0; at < text.size;) {
         size_t size = secret_at(mask, text, at);
         if (size == 0) {
             at++;
             continue;
         }
-        cx_buf_add(&masked, text.data + kept, at - kept);
+        cx_buf_add(&masked, text.data + stored, at - stored);
         cx_buf_add_z(&masked, CX_RUN_MASKED);
         at += size;
-        kept = at;
+        stored = at;
     }
     cx_status status = CX_SUCCESS;
-    if (kept == 0) {
+    if (stored == 0) {
         *out = text;
     } else {
-        cx_buf_add(&masked, text.data + kept, text.size - kept);
+        cx_buf_add(&masked, text.data + stored, text.size - stored);
         status = cx_buf_check(&masked, err);
         cx_str copy =
             cx_failed(status) ? (cx_str){0} : cx_arena_copy_str(arena, cx_buf_str(&masked));
@@ -274,11 +274,11 @@ static cx_status mask_string(const cx_run_mask *mask, const cx_json *value, cx_a
 {
     cx_str text = cx_json_text(value), masked;
     /* What an agent named a file may be no UTF-8: that must not reach a writer of JSON. */
-    cx_str said = (value->flags & CX_JSON_SURROGATE) != 0 ? text : cx_json_quoted(text, arena);
-    if (text.size != 0 && said.data == NULL)
+    cx_str printed = (value->flags & CX_JSON_SURROGATE) != 0 ? text : cx_json_quoted(text, arena);
+    if (text.size != 0 && printed.data == NULL)
         return cx_fail_nomem(err);
-    masked = said;
-    CX_TRY(cx_run_mask_text(mask, said, arena, &masked, err));
+    masked = printed;
+    CX_TRY(cx_run_mask_text(mask, printed, arena, &masked, err));
     *out = masked.data == text.data ? *value : cx_json_make_str(masked);
     return CX_SUCCESS;
 }

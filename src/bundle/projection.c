@@ -1,11 +1,11 @@
 /*
- * projection.c - reads events and tells what they say (run.md §13, §14, §17).
+ * projection.c - reads events and gathers what they state (run.md §13, §14, §17).
  *
- *   I1  The four gates of a task are those of its last attempt: a new contract (S5→S2) takes back
- *       what diff, review and tests said of the one before.
- *   I2  Review has passed when the reviewer said PASS and left no trace (§10); tests have passed
- * when TEST_RESULT says PASS and no command was refused since. I3  An event of a type that is
- * unknown here says nothing; readers keep it (§17).
+ *   I1  The four gates of a task are those of its last attempt: a new contract (S5 to S2) resets
+ *       the verdicts of diff, review and tests.
+ *   I2  Review has passed when the reviewer said PASS and changed nothing (§10); tests have passed
+ *       when TEST_RESULT says PASS and no command was refused since.
+ *   I3  An event of an unknown type changes nothing; readers keep it (§17).
  */
 #include "bundle/projection.h"
 
@@ -64,7 +64,7 @@ static cx_str copied(reader *r, cx_str text)
     return copy;
 }
 
-/* The same for text that repeats: what stands in the line without escapes is borrowed from it. */
+/* The same for text that repeats: what is in the line without escapes is borrowed from it. */
 static cx_str borrowed(reader *r, cx_str text)
 {
     uintptr_t at = (uintptr_t)text.data, line = (uintptr_t)r->event.line.data;

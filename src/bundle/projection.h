@@ -1,9 +1,9 @@
 /*
- * projection.h - what the events of a run say by themselves: states, verdicts of gates, tasks, end.
+ * projection.h - what the events of a run state: states, verdicts of gates, tasks, end.
  *
- * Replay compares it with manifest and reports (run.md §18), views show it (§21), a lattice is
- * built from the same words (docs/formats/run-lattice.md).  Nothing but the bytes of events.jsonl
- * is looked at, so the story of a run that is still going on can be told too.
+ * Replay compares it with manifest and reports (run.md §18), views show it (§21), and a lattice has
+ * the same words (docs/formats/run-lattice.md). It is computed from the bytes of events.jsonl
+ * alone, so a run in progress has a projection too.
  */
 #ifndef CX_BUNDLE_PROJECTION_H
 #define CX_BUNDLE_PROJECTION_H
@@ -34,7 +34,7 @@ bool cx_run_judgement_read(cx_run_event_type type, const cx_json *payload, cx_ru
 /* One event, without its payload.  Text lives in the arena. */
 typedef struct cx_run_moment {
     uint64_t index; /* from 1 */
-    cx_str line;    /* as it stands in the file, without '\n'; borrowed from the bytes */
+    cx_str line;    /* as it is in the file, without '\n'; borrowed from the bytes */
     cx_str ts, level, type;
     cx_run_event_type kind; /* of `type` */
     cx_str task_id;         /* data NULL = null */

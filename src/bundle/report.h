@@ -3,7 +3,7 @@
  *
  * The machine fills the facts; each cx_run_report_* makes one document that is valid under its
  * schema.  Zeroed facts are honest: a gate that was never reached is {passed:false, ["not run"]}, a
- * review that did not happen is BLOCKED, tests that did not run are SKIPPED, a task nobody started
+ * review that did not happen is BLOCKED, tests that did not run are SKIPPED, a task no one started
  * is SKIPPED.  Nothing here turns a missing fact into a pass.
  *
  * All text is borrowed until the document is written; documents live in `arena`.  Errors are

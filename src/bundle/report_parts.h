@@ -1,8 +1,8 @@
 /*
- * report_parts.h - how report*.c put a document together.  Not for other files.
+ * report_parts.h - members that several documents have, for report*.c.
  *
- * Putting never fails visibly: a child that ran out of memory makes its parent fail, and the end of
- * the document says so once.
+ * Adding a member reports no error: when memory ran out in a child, its parent fails, and so the
+ * end of the document returns the error once.
  */
 #ifndef CX_BUNDLE_REPORT_PARTS_H
 #define CX_BUNDLE_REPORT_PARTS_H

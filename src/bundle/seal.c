@@ -57,7 +57,7 @@ cx_status cx_run_seal_tell(const cx_run_ledger *ledger, const cx_run_seal_about 
 
 /* --- modes ------------------------------------------------------------------------------------ */
 
-/* Folders behind what they hold, so that they are closed last. */
+/* Folders after what they hold, so that they are closed last. */
 typedef struct modes {
     cx_arena *arena;
     CX_VEC(cx_str) folders;

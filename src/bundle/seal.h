@@ -1,5 +1,6 @@
 /*
- * seal.h - the last steps of a run (run.md §15, §17): its seal in the ledger, its files closed.
+ * seal.h - the last steps of a run (run.md §15, §17): append the seal to the ledger, make the files
+ * read-only.
  */
 #ifndef CX_BUNDLE_SEAL_H
 #define CX_BUNDLE_SEAL_H

@@ -186,7 +186,7 @@ cx_status cx_run_store_list(const cx_run_store *store, cx_arena *arena, cx_str *
 {
     size_t kept_count = 0;
     CX_TRY(list_ids(store, "runs", arena, out, out_count, err));
-    for (size_t i = 0; i < *out_count; i++) { /* files and links are nobody's run */
+    for (size_t i = 0; i < *out_count; i++) { /* files and links are no runs */
         cx_facts facts;
         cx_str path = cx_run_store_path(store, arena, "runs", (*out)[i]);
         if (path.data == NULL)
@@ -197,9 +197,9 @@ cx_status cx_run_store_list(const cx_run_store *store, cx_arena *arena, cx_str *
     }
     *out_count = kept_count;
     for (size_t i = 0, j = *out_count; i + 1 < j; i++) {
-        cx_str kept = (*out)[i];
+        cx_str stored = (*out)[i];
         (*out)[i] = (*out)[--j];
-        (*out)[j] = kept;
+        (*out)[j] = stored;
     }
     return CX_SUCCESS;
 }
@@ -341,9 +341,10 @@ cx_status cx_run_active_owner(const cx_run_store *store, cx_str run_id, cx_arena
     cx_buf_init(&text, arena->alloc);
     cx_status status = cx_io_read_file(store->io, path.data, OWNER_BYTES_MAX, &text, err);
     if (!cx_failed(status)) {
-        cx_str kept = cx_arena_copy_str(arena, cx_buf_str(&text));
-        status = kept.data == NULL ? cx_fail_nomem(err)
-                                   : cx_run_json_read(kept, OWNER_BYTES_MAX, arena, &value, err);
+        cx_str stored = cx_arena_copy_str(arena, cx_buf_str(&text));
+        status = stored.data == NULL
+                     ? cx_fail_nomem(err)
+                     : cx_run_json_read(stored, OWNER_BYTES_MAX, arena, &value, err);
     }
     cx_buf_done(&text);
     CX_TRY(status);

@@ -65,7 +65,7 @@ typedef struct cx_run_owner {
 typedef enum cx_run_owner_state {
     CX_RUN_OWNER_ALIVE,
     CX_RUN_OWNER_DEAD,     /* gone, its number reused, or before a reboot */
-    CX_RUN_OWNER_ELSEWHERE /* on another host: nobody here can say */
+    CX_RUN_OWNER_ELSEWHERE /* on another host, whose processes cannot be seen */
 } cx_run_owner_state;
 
 /* This process. */
@@ -89,8 +89,8 @@ CX_RESULT cx_run_active_list(const cx_run_store *store, cx_arena *arena, cx_str 
 /* --- writing ---------------------------------------------------------------------------------- */
 
 /*
- * R5: `.<name>.<random>.tmp` beside it, fsync, rename, fsync of the folder.  Mode 0600.  What is at
- * `path` is replaced, a symlink too, never followed; the folder must be there.
+ * R5: `.<name>.<random>.tmp` next to it, fsync, rename, fsync of the folder.  Mode 0600.  What is
+ * at `path` is replaced, a symlink too, never followed; the folder must be there.
  */
 CX_RESULT cx_run_write_file(const cx_io *io, const char *path, cx_bytes contents, cx_err *err);
 /* The same in an open folder (os/folder.h); no link on the way is followed, folders on the way

@@ -1,5 +1,5 @@
 /*
- * tests_demand.c - a report beside what the contract demands of it.
+ * tests_demand.c - compares the report of a test with what the contract demands.
  *
  *   I1  It holds only when the report was read whole, no test of it failed, at least min_tests
  *       passed, and each that passed at the baseline passed as often.
@@ -57,9 +57,9 @@ static void describe_failed(judging *j)
 {
     const cx_tests_report *report = &j->made->report;
     cx_buf_printf(&j->problem, "%zu of its tests failed", report->failed);
-    for (size_t i = 0, told = 0; i < report->count; i++)
+    for (size_t i = 0, recorded = 0; i < report->count; i++)
         if (report->tests[i].state == CX_TEST_FAILED)
-            print_test_name(j, told++, report->failed, report->tests[i].name, false);
+            print_test_name(j, recorded++, report->failed, report->tests[i].name, false);
 }
 
 static void describe_lost(judging *j)
@@ -118,14 +118,14 @@ static cx_status put_lost(judging *j, cx_json_list *object)
     cx_str *names = CX_ARENA_ARRAY(j->arena, cx_str, count + 1);
     if (names == NULL)
         return cx_fail_nomem(j->err);
-    size_t room = NAMES_KEPT_BYTES, kept = 0;
-    for (; kept < count && j->lost[kept].name.size <= room; kept++) {
-        names[kept] = j->lost[kept].name;
-        room -= names[kept].size;
+    size_t room = NAMES_KEPT_BYTES, stored = 0;
+    for (; stored < count && j->lost[stored].name.size <= room; stored++) {
+        names[stored] = j->lost[stored].name;
+        room -= names[stored].size;
     }
     if (count != 0) {
         cx_json_put_uint(object, "lost_count", j->lost_count);
-        cx_json_put_utf8_strs(object, "lost", names, kept);
+        cx_json_put_utf8_strs(object, "lost", names, stored);
     }
     return CX_SUCCESS;
 }

@@ -11,7 +11,7 @@
 
 #include "rules/api.h"
 
-/* What one run of a command left behind. */
+/* What one run of a command left. */
 typedef struct cx_tests_left {
     cx_str trouble; /* why there is no report; without data: there is */
     int exit_code;

@@ -90,7 +90,7 @@ static cx_status check_changes(const cx_raw_diff *raw, const cx_diff_change *cha
                : cx_fail(err, CX_E_CONFLICT, "git sees another candidate than was judged");
 }
 
-/* `report` NULL: two trees that nobody judged. */
+/* `report` NULL: two trees that no gate judged. */
 static cx_status add_both(const cx_git *git, const cx_oid *from, const cx_oid *to,
                           const cx_diff_report *report, cx_buf *patch, cx_buf *names, cx_err *err)
 {

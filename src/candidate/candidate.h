@@ -1,8 +1,8 @@
 /*
- * candidate.h - what an agent made, as a tree and a commit of the governor's own making, as a
- * patch, and the way back (run.md §9, §15).
+ * candidate.h - what an agent made, as a tree and a commit that the governor writes, as a patch,
+ * and its rollback (run.md §9, §15).
  *
- * Blobs are written from the files on disk without filters and checked against what the diff gate
+ * Blobs are written from the files on disk without filters and compared with what the diff gate
  * hashed: a file that changed in between is CX_E_CONFLICT.
  */
 #ifndef CX_CANDIDATE_CANDIDATE_H

@@ -2,7 +2,7 @@
  * diff.c - the diff gate: looks, asks, judges, in this order (run.md §9).
  *
  *   1  the baseline (D01); without one nothing else can be judged
- *   2  a new snapshot beside the old one: files, index, references, the repository's own files;
+ *   2  a new snapshot next to the old one: files, index, references, the repository's own files;
  *      taken at the same time
  *   3  four views of what changed: commits, HEAD, index, disk
  *   4  the contents of what changed; the rules; the candidate's tree
@@ -87,7 +87,7 @@ static int compare_paths(const void *a, const void *b)
 /* Every changed path once, sorted. */
 static cx_status gather_paths(const cx_diff_job *job, cx_diff_report *out, cx_err *err)
 {
-    size_t total = 0, count = 0, kept = 0;
+    size_t total = 0, count = 0, stored = 0;
     for (size_t v = 0; v < job->views.count; v++)
         total += job->views.items[v].count;
     cx_str *paths = CX_ARENA_ARRAY(job->arena, cx_str, total + 1);
@@ -98,10 +98,10 @@ static cx_status gather_paths(const cx_diff_job *job, cx_diff_report *out, cx_er
             paths[count++] = job->views.items[v].changes[i].path;
     qsort(paths, count, sizeof *paths, compare_paths);
     for (size_t i = 0; i < count; i++)
-        if (kept == 0 || !cx_str_eq(paths[kept - 1], paths[i]))
-            paths[kept++] = paths[i];
+        if (stored == 0 || !cx_str_eq(paths[stored - 1], paths[i]))
+            paths[stored++] = paths[i];
     out->paths = paths;
-    out->path_count = kept;
+    out->path_count = stored;
     return CX_SUCCESS;
 }
 
@@ -141,7 +141,8 @@ static cx_status name_tree(cx_diff_job *job, cx_diff_report *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Rules over the views; a path rule is told even when there is too much to look into everything. */
+/* Rules over the views; a path rule is reported even when there is too much to look into
+ * everything. */
 static cx_status check_views(cx_diff_job *job, cx_diff_report *out, cx_err *err)
 {
     CX_TRY(gather_paths(job, out, err));
@@ -365,9 +366,9 @@ static cx_status put_oid(cx_json_list *object, const char *name, const cx_oid *o
         return CX_SUCCESS;
     }
     cx_oid_text(oid, text);
-    cx_str kept = cx_arena_copy_str(arena, cx_str_z(text));
-    cx_json_list_put(object, cx_str_z(name), cx_json_make_str(kept));
-    return kept.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    cx_str stored = cx_arena_copy_str(arena, cx_str_z(text));
+    cx_json_list_put(object, cx_str_z(name), cx_json_make_str(stored));
+    return stored.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
 cx_status cx_diff_report_json(const cx_diff_report *report, cx_arena *arena, cx_json *out,

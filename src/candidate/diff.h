@@ -45,11 +45,11 @@ typedef struct cx_diff_options {
         *agent;      /* what the agent has in place of the work tree's own; NULL: nothing */
     bool index_only; /* hook pre-commit: index and HEAD alone */
     /* The common git directory was read-only for the agent: references that moved and work trees
-     * that came or went since the snapshot are other people's doing (two runs, the user), which is
-     * said and not refused. */
+     * that came or went since the snapshot are other people's doing (two runs, the user), which
+     * informs and does not refuse. */
     bool shared;
-    /* The agent could move no reference at all (§11, tasks of a split): those beside the task's are
-     * somebody else's, too. */
+    /* The agent could move no reference at all (§11, tasks of a split): those next to the task's
+     * are another owner's, too. */
     bool has_siblings;
 } cx_diff_options;
 
@@ -116,7 +116,7 @@ typedef struct cx_raw_diff {
     size_t commit_count;
 } cx_raw_diff;
 
-/* `diff-tree -z --raw --no-abbrev` and its like (§9); with `commits` lines of commit ids stand
+/* `diff-tree -z --raw --no-abbrev` and its like (§9); with `commits` lines of commit ids are
  * between (diff-tree --stdin).  Results live in the arena and borrow nothing. */
 CX_RESULT cx_raw_parse(cx_str text, size_t oid_size, bool commits, cx_arena *arena,
                        cx_raw_diff *out, cx_err *err);

@@ -1,6 +1,7 @@
 /*
- * diff_parts.h - between the files of the diff gate: diff.c asks, diff_views.c finds what changed,
- * diff_blobs.c looks into it, diff_rules.c judges, diff_tree.c names the candidate's tree.
+ * diff_parts.h - shared by the files of the diff gate: diff.c runs it, diff_views.c finds what
+ * changed, diff_blobs.c reads contents, diff_rules.c applies the rules, diff_tree.c computes the
+ * candidate's tree.
  */
 #ifndef CX_CANDIDATE_DIFF_PARTS_H
 #define CX_CANDIDATE_DIFF_PARTS_H

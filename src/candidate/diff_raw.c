@@ -95,11 +95,11 @@ static cx_status read_all(raw_reader *r, cx_err *err)
 cx_status cx_raw_parse(cx_str text, size_t oid_size, bool commits, cx_arena *arena,
                        cx_raw_diff *out, cx_err *err)
 {
-    cx_str kept = cx_arena_copy_str(arena, text);
-    if (kept.data == NULL)
+    cx_str stored = cx_arena_copy_str(arena, text);
+    if (stored.data == NULL)
         return cx_fail_nomem(err);
     raw_reader r = {
-        .fields = {kept, false}, .oid_size = oid_size, .commits = commits, .arena = arena};
+        .fields = {stored, false}, .oid_size = oid_size, .commits = commits, .arena = arena};
     cx_raw_diff diff = {.count = 0};
     cx_status status = read_all(&r, err);
     if (!cx_failed(status)) {
@@ -124,7 +124,7 @@ cx_status cx_raw_parse(cx_str text, size_t oid_size, bool commits, cx_arena *are
 
 /* --- quoted paths ----------------------------------------------------------------------------- */
 
-/* The letter behind the backslash, '0' for octal, or 0 when the byte stands for itself. */
+/* The letter after the backslash, '0' for octal, or 0 when the byte stands for itself. */
 static char escape_of(uint8_t byte)
 {
     static const char letters[] = "abtnvfr"; /* 0x07 .. 0x0d */
@@ -158,7 +158,7 @@ void cx_run_path_quote(cx_buf *out, cx_str path)
     cx_buf_add_byte(out, '"');
 }
 
-/* The byte that an escape stands for; *at moves behind it.  -1 when it is none that we write. */
+/* The byte that an escape stands for; *at moves after it.  -1 when it is none that we write. */
 static int unescape(cx_str line, size_t *at)
 {
     static const char letters[] = "abtnvfr";

@@ -1,8 +1,8 @@
 /*
  * diff_rules.c - the rules of the diff gate over what the views found (run.md §9).
  *
- * One path may break several rules in several views: each is told once a view.  What is below a
- * protected name is refused as such (D06), whether or not the contract allows it (D07).
+ * One path may break several rules in several views: each is reported once per view.  What is below
+ * a protected name is refused as such (D06), whether or not the contract allows it (D07).
  */
 #include "candidate/diff_parts.h"
 
@@ -40,7 +40,7 @@ bool cx_diff_is_git_name(cx_str name)
 static bool is_binary(const cx_diff_job *job, uint32_t mode, const cx_oid *oid)
 {
     const cx_diff_blob *blob = cx_mode_is_file(mode) ? cx_diff_blob_find(job, oid) : NULL;
-    /* Contents that nobody has cannot be called text. */
+    /* Contents that no object store has cannot be called text. */
     return cx_mode_is_file(mode) && !cx_oid_is_zero(oid) &&
            (blob == NULL || blob->missing || blob->binary);
 }
@@ -221,7 +221,7 @@ static void add_copy_finding(cx_diff_job *job, const cx_diff_change *change, cx_
                       (int)(source.size > 120 ? 120 : source.size), source.data);
 }
 
-/* Names of the contents of files outside, and where they stand. */
+/* Names of the contents of files outside, and where they are. */
 static cx_status fill_outside(const cx_diff_job *job, cx_map *outside, cx_err *err)
 {
     for (size_t i = 0; i < job->base.count; i++) {
@@ -280,7 +280,7 @@ static cx_status check_similar_copies(cx_diff_job *job, const cx_diff_view *view
     for (size_t i = 0; i < raw.count && !cx_failed(status); i++) {
         const cx_raw_change *found = &raw.changes[i];
         if ((found->status != 'R' && found->status != 'C') || found->score == 100)
-            continue; /* identical ones were told already */
+            continue; /* identical ones were reported already */
         const cx_diff_change *change = find_change(view, found->path);
         if (change != NULL && is_copy_target(job, change) &&
             is_outside_file(job, cx_git_tree_find(&job->base, found->from)))

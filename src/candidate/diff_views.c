@@ -423,16 +423,16 @@ static int compare_changes(const void *a, const void *b)
 /* Ignored files leave the candidate; everything stays sorted. */
 static void drop_ignored(disk *d)
 {
-    size_t kept = 0, at = 0;
+    size_t stored = 0, at = 0;
     for (size_t i = 0; i < d->entry_count; i++) {
         while (at < d->change_count && cx_str_cmp(d->changes[at].path, d->entries[i].path) < 0)
             at++;
         if (at < d->change_count && d->changes[at].ignored &&
             cx_str_eq(d->changes[at].path, d->entries[i].path))
             continue;
-        d->entries[kept++] = d->entries[i];
+        d->entries[stored++] = d->entries[i];
     }
-    d->entry_count = kept;
+    d->entry_count = stored;
 }
 
 cx_status cx_diff_view_disk(cx_diff_job *job, cx_err *err)

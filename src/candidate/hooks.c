@@ -88,9 +88,9 @@ static cx_status read_hook(cx_file folder, const char *program, cx_hook *hook, c
 {
     cx_facts facts;
     cx_buf have, want;
-    char kept[64];
-    (void)snprintf(kept, sizeof kept, "%s" KEPT, hook->name);
-    hook->chained = !cx_failed(cx_folder_facts(folder, kept, &facts, NULL));
+    char stored[64];
+    (void)snprintf(stored, sizeof stored, "%s" KEPT, hook->name);
+    hook->chained = !cx_failed(cx_folder_facts(folder, stored, &facts, NULL));
     hook->state = CX_HOOK_ABSENT;
     cx_status status = cx_folder_facts(folder, hook->name, &facts, err);
     if (status.code == CX_E_NOT_FOUND)
@@ -168,12 +168,12 @@ static cx_status write_hook(cx_file folder, const cx_hook *hook, const char *pro
 
 static cx_status install_one(cx_file folder, cx_hook *hook, const char *program, cx_err *err)
 {
-    char kept[64];
-    (void)snprintf(kept, sizeof kept, "%s" KEPT, hook->name);
+    char stored[64];
+    (void)snprintf(stored, sizeof stored, "%s" KEPT, hook->name);
     if (hook->state == CX_HOOK_INSTALLED)
         return CX_SUCCESS;
     if (hook->state == CX_HOOK_EXTERNAL)
-        CX_TRY(cx_folder_rename(folder, hook->name, kept, err));
+        CX_TRY(cx_folder_rename(folder, hook->name, stored, err));
     return write_hook(folder, hook, program, err);
 }
 
@@ -186,8 +186,8 @@ cx_status cx_hooks_install(const cx_git *git, const char *program, cx_arena *are
     for (size_t i = 0; i < CX_HOOK_COUNT && !cx_failed(status); i++)
         if (out[i].state == CX_HOOK_EXTERNAL && out[i].chained)
             status = cx_fail(err, CX_E_EXISTS,
-                             "%s is somebody else's, and so is %s" KEPT
-                             " beside it: make one of the two, then install again",
+                             "%s was not installed by cortex, and the earlier hook %s" KEPT
+                             " is still stored: merge the two into one, then install again",
                              out[i].path, out[i].name);
     for (size_t i = 0; i < CX_HOOK_COUNT && !cx_failed(status); i++)
         status = install_one(folder, &out[i], program, err);
@@ -199,12 +199,12 @@ cx_status cx_hooks_install(const cx_git *git, const char *program, cx_arena *are
 
 static cx_status remove_one(cx_file folder, const cx_hook *hook, cx_err *err)
 {
-    char kept[64];
-    (void)snprintf(kept, sizeof kept, "%s" KEPT, hook->name);
+    char stored[64];
+    (void)snprintf(stored, sizeof stored, "%s" KEPT, hook->name);
     if (hook->state != CX_HOOK_INSTALLED && hook->state != CX_HOOK_OUTDATED)
         return CX_SUCCESS;
     if (hook->chained)
-        return cx_folder_rename(folder, kept, hook->name, err);
+        return cx_folder_rename(folder, stored, hook->name, err);
     return cx_folder_remove(folder, hook->name, err);
 }
 

@@ -1,6 +1,6 @@
 /*
- * hooks.h - git hooks of a repository: small scripts that ask `cortex hook <name>`, with the hooks
- * that were there kept and run after them (run.md §19).
+ * hooks.h - git hooks of a repository: small scripts that call `cortex hook <name>`. Hooks that
+ * were there before are stored and run afterwards (run.md §19).
  */
 #ifndef CX_CANDIDATE_HOOKS_H
 #define CX_CANDIDATE_HOOKS_H
@@ -12,14 +12,14 @@ typedef enum cx_hook_state {
     CX_HOOK_ABSENT,
     CX_HOOK_INSTALLED,
     CX_HOOK_OUTDATED, /* ours, but not what this program writes */
-    CX_HOOK_EXTERNAL  /* somebody else's */
+    CX_HOOK_EXTERNAL  /* not installed by cortex */
 } cx_hook_state;
 
 typedef struct cx_hook {
     const char *name; /* "pre-commit", "pre-push" */
     const char *path; /* absolute */
     cx_hook_state state;
-    bool chained; /* the hook from before is kept beside it */
+    bool chained; /* the hook from before is stored next to it */
 } cx_hook;
 
 #define CX_HOOK_COUNT 2
@@ -29,11 +29,11 @@ const char *cx_hook_state_name(cx_hook_state state);
 /* `program` is the absolute path of cortex, which the scripts name.  Text lives in the arena. */
 CX_RESULT cx_hooks_status(const cx_git *git, const char *program, cx_arena *arena,
                           cx_hook out[CX_HOOK_COUNT], cx_err *err);
-/* Installs all of them, or none when one cannot be: CX_E_EXISTS when a foreign hook stands there
+/* Installs all of them, or none when one cannot be: CX_E_EXISTS when an external hook is there
  * and one from before is kept already. */
 CX_RESULT cx_hooks_install(const cx_git *git, const char *program, cx_arena *arena,
                            cx_hook out[CX_HOOK_COUNT], cx_err *err);
-/* Removes ours and puts back those from before; foreign ones stay. */
+/* Removes ours and puts back those from before; external ones stay. */
 CX_RESULT cx_hooks_remove(const cx_git *git, const char *program, cx_arena *arena,
                           cx_hook out[CX_HOOK_COUNT], cx_err *err);
 

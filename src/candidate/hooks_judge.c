@@ -1,8 +1,8 @@
 /*
- * hooks_judge.c - what a hook says to a commit or a push (run.md §19).
+ * hooks_judge.c - whether a hook allows a commit or a push (run.md §19).
  *
- * No contract, two of them, or one that cannot be read is a rejection: a hook that does not know
- * what is allowed allows nothing.
+ * Without a contract, with two of them, or with one that cannot be read the hook rejects: when it
+ * is unknown what is allowed, nothing is.
  */
 #include "candidate/diff_contract.h"
 #include "candidate/diff_parts.h"
@@ -51,19 +51,20 @@ static cx_status read_contract(hook_check *check, cx_str run_id, cx_err *err)
     cx_err why;
     cx_status status =
         cx_io_read_file(cx_io_system(), path.data, CX_RUN_CONTRACT_BYTES_MAX, &text, &why);
-    cx_str kept = {NULL, 0};
+    cx_str stored = {NULL, 0};
     if (!cx_failed(status))
-        kept = cx_arena_copy_str(check->arena, cx_buf_str(&text));
+        stored = cx_arena_copy_str(check->arena, cx_buf_str(&text));
     cx_buf_done(&text);
     if (cx_failed(status)) {
         cx_run_refuse(&check->out->findings, "hook_contract", path, CX_STR(""),
                       "the contract of the run cannot be read: %s", why.message);
         return CX_SUCCESS;
     }
-    if (kept.data == NULL)
+    if (stored.data == NULL)
         return cx_fail_nomem(err);
     size_t before = check->out->findings.refusing;
-    CX_TRY(cx_run_contract_read(kept, check->arena, &check->out->findings, &check->contract, err));
+    CX_TRY(
+        cx_run_contract_read(stored, check->arena, &check->out->findings, &check->contract, err));
     if (check->out->findings.refusing != before)
         add_rejection(check, path, "the contract of the run is not valid");
     else

@@ -1,5 +1,5 @@
 /*
- * isolation.c - two snapshots side by side (run.md §10).
+ * isolation.c - compares two snapshots (run.md §10).
  */
 #include "candidate/isolation.h"
 

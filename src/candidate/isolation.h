@@ -1,7 +1,7 @@
 /*
- * isolation.h - that a reviewer changed nothing (run.md §10): two snapshots that must agree in
+ * isolation.h - checks that a reviewer changed nothing (run.md §10): two snapshots must agree in
  * every file (tracked, untracked, ignored), folder, mode, link, index entry and flag, reference,
- * HEAD, config, hook and info file.  Times and the index's stat data do not count.
+ * HEAD, config, hook and info file. Times and the index's stat data do not count.
  */
 #ifndef CX_CANDIDATE_ISOLATION_H
 #define CX_CANDIDATE_ISOLATION_H

@@ -2,12 +2,13 @@
  * merge.c - bringing a candidate to the main branch (run.md §15).
  *
  * Invariants:
- *   I1  main moves once, from the value that was judged to the commit that was judged.
- *   I2  a checkout of main that has changes of its own is never touched; one that has none follows.
- *   I3  nobody looks at a checkout while another run brings it to where main has moved: until it
- * has followed it only seems to have changes. I4  what a process that died left behind so is ended
- * by the next that looks. I5  a checkout of main is one of the user's, or one that this run made
- * and no agent can write.
+ *   I1  main moves once, from the value that was checked to the commit that was checked.
+ *   I2  A checkout of main that has changes of its own is never touched; a clean one is updated.
+ *   I3  While a run brings a checkout to where main has moved, no other process reads it: until it
+ *       is updated, it only seems to have changes.
+ *   I4  An update that a dead process left unfinished is finished by the next process that finds
+ *       it.
+ *   I5  A checkout of main belongs to the user, or this run made it and no agent can write it.
  */
 #include "candidate/merge.h"
 
@@ -225,7 +226,7 @@ static cx_status move_ref(const cx_merge_options *o, cx_merge_plan *plan, cx_are
     return status;
 }
 
-/* Main has moved, and that is what was asked for; a checkout that cannot follow is told. */
+/* Main has moved, and that is what was asked for; a checkout that cannot be updated is reported. */
 static void update_checkout(const cx_merge_options *o, cx_merge_plan *plan, bool lasting,
                             cx_arena *arena)
 {

@@ -43,7 +43,7 @@ typedef struct cx_merge_plan {
 CX_RESULT cx_run_merge_plan(const cx_merge_options *options, cx_arena *arena, cx_merge_plan *out,
                             cx_err *err);
 /* Moves main, then brings the clean checkout of it, if there is one, to the new commit.  When
- * somebody was faster plan->kind becomes CX_MERGE_REFUSED, reason "moved": no error. */
+ * another process was faster plan->kind becomes CX_MERGE_REFUSED, reason "moved": no error. */
 CX_RESULT cx_run_merge_apply(const cx_merge_options *options, cx_merge_plan *plan, cx_arena *arena,
                              cx_err *err);
 

@@ -1,7 +1,7 @@
 /*
- * rollback.c - the way back after a refusal (run.md §15).
+ * rollback.c - restores a worktree after a refusal (run.md §15).
  *
- * Files and git directory are made from the baseline anew, in new folders that take the place of
+ * Files and git directory are checked out from the baseline, into new folders that replace
  * the old ones: nothing that an agent left is given to git, and what the agent still has open is
  * not in the work tree any more.  Then a new snapshot is compared with the one from before the
  * agent: what the comparison does not confirm is not a rollback.
@@ -80,7 +80,8 @@ static cx_status verify_restored(const cx_rollback_options *o, const cx_oid *hea
     cx_run_findings findings;
     CX_TRY(cx_snapshot_take(o->git, NULL, &after, err));
     cx_run_findings_init(&findings, arena);
-    /* Others may have moved references meanwhile; what the agent did to them is told by the gate.
+    /* Others may have moved references meanwhile; what the agent did to them is reported by the
+     * gate.
      */
     cx_run_isolation_compare(o->snapshot, after, true, &findings);
     const cx_run_finding *first = NULL;

@@ -114,7 +114,7 @@ static cx_status move_evidence_file(const job *j, cx_str from, const char *name,
                            : cx_run_file_write(run, to, cx_buf_bytes(text), err);
 }
 
-/* What the attempt before this one left is kept beside. */
+/* Moves the evidence of the previous attempt to its own folder. */
 static cx_status archive_earlier_attempt(const job *j, cx_err *err)
 {
     static const char *const whole[] = {"command.txt", "stdout.log", "stderr.log"};
@@ -335,8 +335,9 @@ static cx_status read_left_file(const job *j, size_t index, const cx_run_test *t
 }
 
 /* `said`: what the command wrote to its standard output. */
-static cx_status read_left_report(const job *j, size_t index, const cx_run_test *test, cx_str said,
-                                  cx_run_command_facts *facts, cx_tests_left *left, cx_err *err)
+static cx_status read_left_report(const job *j, size_t index, const cx_run_test *test,
+                                  cx_str printed, cx_run_command_facts *facts, cx_tests_left *left,
+                                  cx_err *err)
 {
     cx_buf text;
     cx_status status = CX_SUCCESS;
@@ -348,7 +349,7 @@ static cx_status read_left_report(const job *j, size_t index, const cx_run_test 
     if (is_file)
         status = read_left_file(j, index, test, &text, facts, left, err);
     if (!cx_failed(status) && left->trouble.data == NULL)
-        status = cx_tests_left_read(&test->report, is_file ? cx_buf_str(&text) : said,
+        status = cx_tests_left_read(&test->report, is_file ? cx_buf_str(&text) : printed,
                                     cx_str_z(j->worktree.path), j->arena, left, err);
     cx_buf_done(&text);
     return status;
@@ -378,28 +379,28 @@ static cx_status run_command(job *j, size_t index, const cx_run_test *test,
     cx_str paths[2] = {command_path(j, index, "stdout.log"), command_path(j, index, "stderr.log")};
     cx_file streams[2] = {CX_FILE_NONE, CX_FILE_NONE};
     cx_sandbox_result result = {0};
-    cx_buf said[2];
-    cx_buf_init(&said[0], j->arena->alloc);
-    cx_buf_init(&said[1], j->arena->alloc);
+    cx_buf printed[2];
+    cx_buf_init(&printed[0], j->arena->alloc);
+    cx_buf_init(&printed[1], j->arena->alloc);
     cx_status status;
     CX_TRY_GOTO(status, open_evidence(j, paths[0], &streams[0], err));
     CX_TRY_GOTO(status, open_evidence(j, paths[1], &streams[1], err));
     CX_TRY_GOTO(status, run_baseline_reports(j, test, left, err));
     CX_TRY_GOTO(status, execute_command(j, verdict, streams, &result, err));
-    CX_TRY_GOTO(status, record_evidence(j, &streams[0], paths[0], j->all_out, &said[0],
+    CX_TRY_GOTO(status, record_evidence(j, &streams[0], paths[0], j->all_out, &printed[0],
                                         &facts->stdout_ref, err));
-    CX_TRY_GOTO(status, record_evidence(j, &streams[1], paths[1], j->all_err, &said[1],
+    CX_TRY_GOTO(status, record_evidence(j, &streams[1], paths[1], j->all_err, &printed[1],
                                         &facts->stderr_ref, err));
     if (result.process.cancelled)
         CX_TRY_GOTO(status, cx_fail(err, CX_E_BUSY, "the tests were cancelled"));
     facts->exit_code = result.exit_code;
     facts->duration_ms = result.process.duration_ns / 1000000u;
-    status = read_left_report(j, index, test, cx_buf_str(&said[0]), facts, left, err);
+    status = read_left_report(j, index, test, cx_buf_str(&printed[0]), facts, left, err);
 done:
     close_evidence(&streams[0]);
     close_evidence(&streams[1]);
-    cx_buf_done(&said[0]);
-    cx_buf_done(&said[1]);
+    cx_buf_done(&printed[0]);
+    cx_buf_done(&printed[1]);
     return status;
 }
 
@@ -586,9 +587,9 @@ cx_status cx_run_tests(const cx_run_tests_options *options, cx_arena *arena, cx_
     CX_TRY(cx_run_worktree_add(options->git, &where, arena, &j.worktree, err));
     cx_status status = run_all_tests(&j, err);
     bool went_through = !cx_failed(status);
-    cx_status kept = copy_commands(&j, went_through ? err : NULL);
+    cx_status stored = copy_commands(&j, went_through ? err : NULL);
     if (went_through)
-        status = kept;
+        status = stored;
     else
         facts.status = CX_RUN_TESTS_ERROR;
     close_evidence(&j.all_out);

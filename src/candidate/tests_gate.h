@@ -29,7 +29,8 @@ typedef struct cx_run_test {
     cx_tests_demand report;
 } cx_run_test;
 
-/* What the machine makes events of; functions may be NULL, an error stops the tests. */
+/* Callbacks by which the governor writes events; functions may be NULL, an error stops the
+ * tests. */
 typedef struct cx_run_tests_host {
     void *arg;
     /* TOOL_GATE_RESULT, before the command runs or is refused. */

@@ -48,9 +48,9 @@ static cx_status read_contract_file(reading *r, size_t index, cx_str path, cx_by
                       path.size > 100 ? 100 : (int)path.size, path.data, why.message);
         status = CX_SUCCESS;
     } else {
-        cx_str kept = cx_arena_copy_str(r->arena, cx_buf_str(&contents));
-        status = kept.data == NULL ? cx_fail_nomem(r->err) : CX_SUCCESS;
-        *out = cx_str_bytes(kept);
+        cx_str stored = cx_arena_copy_str(r->arena, cx_buf_str(&contents));
+        status = stored.data == NULL ? cx_fail_nomem(r->err) : CX_SUCCESS;
+        *out = cx_str_bytes(stored);
     }
     cx_buf_done(&contents);
     return status;
@@ -62,9 +62,9 @@ static cx_status write_contract(reading *r, const cx_json *contract, cx_bytes *o
     cx_buf_init(&text, r->arena->alloc);
     cx_status status = cx_run_json_write(&text, contract, r->err);
     if (!cx_failed(status)) {
-        cx_str kept = cx_arena_copy_str(r->arena, cx_buf_str(&text));
-        status = kept.data == NULL ? cx_fail_nomem(r->err) : CX_SUCCESS;
-        *out = cx_str_bytes(kept);
+        cx_str stored = cx_arena_copy_str(r->arena, cx_buf_str(&text));
+        status = stored.data == NULL ? cx_fail_nomem(r->err) : CX_SUCCESS;
+        *out = cx_str_bytes(stored);
     }
     cx_buf_done(&text);
     return status;

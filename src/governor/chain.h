@@ -1,14 +1,15 @@
 /*
- * chain.h - several contracts as one undertaking: `cortex run chain` (decision 0021).
+ * chain.h - several contracts run in the order of their dependencies: `cortex run chain` (decision
+ * 0021).
  *
  *     {"version":"v1","chain_id","steps":[{"name","contract","depends_on":[]}]}
  *
  * Each step is a governed run of its own, with its own bundle and seal.  A step starts when all
- * that it depends on have succeeded, beside others that may; one whose predecessor did not succeed
- * is skipped. Locks keep steps that touch the same paths apart: give such steps an order, or the
- * later one fails.
+ * steps that it depends on have succeeded; independent steps run in parallel. A step is skipped
+ * when one that it depends on did not succeed. Steps that touch the same paths need an order:
+ * otherwise the later one fails because of the locks.
  *
- * What happened stands in ROOT/chains/<chain_run_id>/manifest.json, which is written anew after
+ * What happened is in ROOT/chains/<chain_run_id>/manifest.json, which is rewritten after
  * each step, and at the end its hash goes to the ledger (kind `run.chain`).
  */
 #ifndef CX_GOVERNOR_CHAIN_H
@@ -37,9 +38,9 @@ typedef struct cx_run_chain {
 
 /*
  * Reads a chain; `folder` is where contracts that are given as files are looked for (relative paths
- * that do not leave it).  What is wrong with it are findings: CH01 not of its schema, CH02 a name
- * twice, CH03 depends on a step that is not there, CH04 steps that wait for each other, CH05 a
- * contract that cannot be read, CH06 too many steps.  All memory from the arena.
+ * that do not leave it).  Faults are findings: CH01 does not match its schema, CH02 a
+ * duplicate name, CH03 depends on an unknown step, CH04 a cycle, CH05 a contract that cannot be
+ * read, CH06 too many steps.  All memory from the arena.
  */
 CX_RESULT cx_run_chain_read(cx_str bytes, const char *folder, cx_arena *arena,
                             cx_run_findings *findings, cx_run_chain *out, cx_err *err);

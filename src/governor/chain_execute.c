@@ -153,7 +153,7 @@ static void skip_step(work *w, size_t index, cx_str reason)
     report_news(w, index);
 }
 
-/* What stands between a waiting step and its start. */
+/* Whether a waiting step can start: which of its dependencies are not done. */
 typedef enum readiness { READY, NOT_YET, NEVER } readiness;
 
 static readiness find_ready_step(const work *w, size_t index)
@@ -201,12 +201,12 @@ static size_t next_step(work *w)
 
 static cx_str store_step_outcome(work *w, cx_str text)
 {
-    cx_str kept = cx_arena_copy_str(w->arena, text);
-    if (kept.data == NULL) {
+    cx_str stored = cx_arena_copy_str(w->arena, text);
+    if (stored.data == NULL) {
         w->status = cx_fail_nomem(&w->why);
         return CX_STR("");
     }
-    return kept;
+    return stored;
 }
 
 static void run_chain_step(work *w, size_t index)

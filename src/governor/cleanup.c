@@ -1,5 +1,5 @@
 /*
- * cleanup.c - finding and clearing away what died runs left behind.
+ * cleanup.c - finding and removing what dead runs left.
  */
 #include "governor/cleanup.h"
 
@@ -9,7 +9,7 @@
 #include "rules/api.h"
 
 #define NS_PER_SEC INT64_C(1000000000)
-/* A temporary file is somebody's, for a moment: only one that stayed is nobody's. */
+/* A temporary file belongs to a process for a moment; one that is older is left over. */
 #define TEMPORARY_MIN_SEC 60
 
 typedef struct cleaning {
@@ -32,14 +32,14 @@ const char *cx_run_leftover_name(cx_run_leftover_kind kind)
 static void add(cleaning *c, cx_run_leftover_kind kind, cx_str name, cx_str reason, bool done)
 {
     cx_run_leftover *slot = cx_vec_push(&c->list, c->arena->alloc);
-    cx_str kept = cx_arena_copy_str(c->arena, name), why = cx_arena_copy_str(c->arena, reason);
-    if (slot == NULL || kept.data == NULL || why.data == NULL) {
+    cx_str stored = cx_arena_copy_str(c->arena, name), why = cx_arena_copy_str(c->arena, reason);
+    if (slot == NULL || stored.data == NULL || why.data == NULL) {
         c->status = cx_fail_nomem(c->err);
         if (slot != NULL)
             c->list.count--;
         return;
     }
-    *slot = (cx_run_leftover){kind, kept, why, done};
+    *slot = (cx_run_leftover){kind, stored, why, done};
 }
 
 static bool is_old(const cleaning *c, int64_t since_ns, uint64_t least_sec)
@@ -66,7 +66,7 @@ static bool path_exists(cx_str path, cx_facts *facts)
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-/* What is known of a run's owner; a run without a readable owner is nobody's. */
+/* The state of a run's owner; a run whose owner cannot be read counts as without one. */
 static cx_run_owner_state owner_of(cleaning *c, cx_str run_id)
 {
     cx_run_owner owner;
@@ -108,7 +108,7 @@ static void clean_runs(cleaning *c)
 }
 
 /*
- * An entry outlives its run's manifest only when the process died before the seal, or right behind
+ * An entry outlives its run's manifest only when the process died before the seal, or right after
  * it. False: the entry has to stay, for another try.
  */
 static bool seal_finished_bundle(cleaning *c, cx_str run_id)

@@ -1,10 +1,10 @@
 /*
- * cleanup.h - what died runs left behind (run.md §11, §20, §23): runs are ended as failures, stale
- * locks and temporary files removed.  Of finished bundles nothing is changed; one whose process
- * died between its manifest and its seal gets the seal.
+ * cleanup.h - removes what dead runs left (run.md §11, §20, §23).
  *
- * Nothing here turns anything into a success: a run whose process died is FAILURE, whatever its
- * files say.
+ * Runs are ended as failures; stale locks and temporary files are removed. Finished bundles are not
+ * changed, except that a bundle whose process died between manifest and seal gets its seal.
+ *
+ * Cleanup never makes a success: a run whose process died is FAILURE, whatever its files state.
  */
 #ifndef CX_GOVERNOR_CLEANUP_H
 #define CX_GOVERNOR_CLEANUP_H
@@ -14,7 +14,7 @@
 #include "audit/api.h"
 
 /*
- * Ends one run whose owner is dead: its log is recovered, its locks given back, what is missing in
+ * Ends one run whose owner is dead: its log is recovered, its locks released, what is missing in
  * the bundle is filled with what the events say and nothing else, and it is sealed as FAILURE with
  * the reason "crashed".  CX_E_BUSY when the owner lives, CX_E_EXISTS when the run has a manifest,
  * CX_E_FORMAT when its events are not what a crash leaves: then nothing is changed.
@@ -32,7 +32,7 @@ CX_RESULT cx_run_seal_late(const cx_run_store *store, cx_str run_id, const cx_ru
                            const cx_run_ledger *ledger, cx_arena *arena, bool *out_agrees,
                            cx_run_sealed *out, cx_err *err);
 
-/* Who can say what a ledger knows of a run. */
+/* Looks up what a ledger knows of a run. */
 typedef struct cx_run_witnesses {
     void *ctx;
     cx_status (*find)(void *ctx, cx_str run_id, cx_arena *arena, cx_run_witness *out, cx_err *err);

@@ -88,7 +88,7 @@ static cx_status run_state(cx_governor_task *t, cx_err *err)
 }
 
 /* §14: the transition to FAIL is the last thing written but RUN_FINISHED, so what the task holds is
- * given back before. */
+ * released before. */
 static cx_status end_task(cx_governor_task *t, cx_err *err)
 {
     CX_TRY(cx_task_leave(t, err));

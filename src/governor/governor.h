@@ -3,8 +3,8 @@
  *
  *     cx_run_execute(&options, &arena, &outcome, err)
  *
- * A refusal is an outcome, not an error: whenever the contract's task_id is usable a bundle is
- * written and sealed, status FAILURE, and the user's repository is what it was before.  An error
+ * A refusal is an outcome, not an error: when the contract's task_id can be used, a bundle is
+ * written and sealed with status FAILURE, and the user's repository is what it was before. An error
  * means that no run could be started (no repository, runtime root not ignored, usage), or that its
  * evidence could not be written.
  *
@@ -30,7 +30,7 @@ typedef struct cx_run_options {
     const char *runtime_root; /* value of CORTEXPILOT_RUNTIME_ROOT; NULL = the usual place (R2) */
     const char *codex_base_home; /* value of CORTEXPILOT_CODEX_BASE_HOME; NULL or "" = none */
     const char *home;            /* the ledger's: never visible inside a sandbox; NULL = none */
-    const char *program; /* the cortex program, for stages of the sandbox; NULL = this one */
+    const char *program; /* the cortex program, for children of the sandbox; NULL = this one */
     cx_bytes contract;   /* the file's bytes, at most CX_RUN_CONTRACT_BYTES_MAX */
     cx_str intent; /* not empty: a request in place of a contract, which the runner of the role
                               PM makes of it (S0); UTF-8, at most CX_RUN_INTENT_BYTES_MAX */
@@ -40,7 +40,7 @@ typedef struct cx_run_options {
     bool diagnostic;    /* exec although runner.mcp_only: recorded, never merges (decision 0018) */
     bool no_merge;      /* stop after S4 with SUCCESS, final_ref = candidate */
     bool allow_degraded_sandbox;  /* with an approval `sandbox_degraded` (§16) */
-    const char *const *approvals; /* files of signed approvals beside approvals/ (§13) */
+    const char *const *approvals; /* files of signed approvals, in addition to approvals/ (§13) */
     size_t approval_count;
     uint32_t approval_wait_s; /* at HUMAN_APPROVAL_REQUIRED; 0 = config's, whose default is 0 */
 
@@ -51,7 +51,7 @@ typedef struct cx_run_options {
     void (*progress)(void *arg, cx_str event_type, cx_str line);
     void *progress_arg;
     const atomic_bool *cancel; /* turned true by a signal: the run ends as FAILURE; may be NULL */
-    /* Tests only: abort() of the whole process behind the event with that index; 0 = never. */
+    /* Tests only: abort() of the whole process after the event with that index; 0 = never. */
     uint64_t fault_event;
 } cx_run_options;
 
@@ -79,8 +79,8 @@ CX_RESULT cx_run_execute(const cx_run_options *options, cx_arena *arena, cx_run_
                          cx_err *err);
 
 /*
- * `cortex run --dry-run`: everything that is judged before a worktree exists - registry, contract,
- * policy, network, MCP, sampling, integrated, runner argv - and nothing is written anywhere.
+ * `cortex run --dry-run`: evaluates everything that can be before a worktree exists - registry,
+ * contract, policy, network, MCP, sampling, integrated, runner argv - without writing anything.
  * `*out`: {valid, allow, errors[], gates{}, role_contract_summary, baseline_commit, runner,
  * lock_paths}.
  */

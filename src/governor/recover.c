@@ -23,7 +23,7 @@ typedef struct ending {
     cx_run *run;
     cx_run_recovery recovery;
     cx_run_projection projection;
-    const cx_run_projection_task *task; /* of the story; NULL = none */
+    const cx_run_projection_task *task; /* of the projection; NULL = none */
     cx_json contract;                   /* an object, perhaps empty */
     cx_str task_id;
     char now[28];
@@ -418,24 +418,24 @@ static cx_status write_tests(ending *e)
 {
     static const char path[] = "reports/test_report.json";
     cx_json old, made;
-    cx_str told;
+    cx_str recorded;
     cx_run_command_facts *commands = NULL;
     size_t count = 0;
-    CX_TRY(last_of(e, CX_RUN_EVENT_TEST_RESULT, "status", &told));
+    CX_TRY(last_of(e, CX_RUN_EVENT_TEST_RESULT, "status", &recorded));
     CX_TRY(read_object(e, CX_STR(path), &old));
-    if (old.type == CX_JSON_OBJECT && told.size != 0 &&
-        cx_str_eq(CX_JSON_GET_STR(&old, "status"), told) &&
+    if (old.type == CX_JSON_OBJECT && recorded.size != 0 &&
+        cx_str_eq(CX_JSON_GET_STR(&old, "status"), recorded) &&
         cx_run_file_exists(e->run, CX_STR("tests/command.txt")))
         return copy_report(e, path, "ci/%.*s/report.json");
     CX_TRY(read_commands(e, &commands, &count));
     cx_run_test_facts facts = {
-        .status = cx_str_is(told, "PASS")   ? CX_RUN_TESTS_PASS
-                  : cx_str_is(told, "FAIL") ? CX_RUN_TESTS_FAIL
-                  : told.size != 0          ? CX_RUN_TESTS_ERROR
-                                            : CX_RUN_TESTS_SKIPPED,
+        .status = cx_str_is(recorded, "PASS")   ? CX_RUN_TESTS_PASS
+                  : cx_str_is(recorded, "FAIL") ? CX_RUN_TESTS_FAIL
+                  : recorded.size != 0          ? CX_RUN_TESTS_ERROR
+                                                : CX_RUN_TESTS_SKIPPED,
         .commands = commands,
         .command_count = count,
-        .failure = cx_str_is(told, "PASS") || told.size == 0 ? CX_STR("") : CX_STR(REASON),
+        .failure = cx_str_is(recorded, "PASS") || recorded.size == 0 ? CX_STR("") : CX_STR(REASON),
     };
     CX_TRY(cx_run_report_tests(&e->facts, &facts, e->arena, &made, e->err));
     CX_TRY(write_json(e, path, &made));

@@ -30,13 +30,13 @@ static cx_status read_document(const part *p, cx_str path, cx_json *out)
     *out = cx_json_make_null();
     cx_buf_init(&text, p->arena->alloc);
     cx_status status = cx_run_file_read(p->run, path, DOCUMENT_BYTES_MAX, &text, &why);
-    cx_str kept =
+    cx_str stored =
         cx_failed(status) ? (cx_str){NULL, 0} : cx_arena_copy_str(p->arena, cx_buf_str(&text));
     cx_buf_done(&text);
-    if (!cx_failed(status) && kept.data == NULL)
+    if (!cx_failed(status) && stored.data == NULL)
         return cx_fail_nomem(p->err);
     if (!cx_failed(status))
-        status = cx_run_json_read(kept, 0, p->arena, out, &why);
+        status = cx_run_json_read(stored, 0, p->arena, out, &why);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(p->err);
     if (cx_failed(status) || out->type != CX_JSON_OBJECT)
@@ -123,8 +123,8 @@ cx_status cx_run_recover_parts(cx_run *run, const cx_run_projection *projection,
 {
     *out_count = 0;
     for (size_t i = 0; i < projection->tasks.count; i++) {
-        const cx_run_projection_task *told = &projection->tasks.items[i];
-        const part p = {run, arena, err, told->task_id};
+        const cx_run_projection_task *recorded = &projection->tasks.items[i];
+        const part p = {run, arena, err, recorded->task_id};
         cx_json contract;
         cx_str path;
         if (cx_str_eq(p.id, whole) || !names_files(p.id))
@@ -135,7 +135,7 @@ cx_status cx_run_recover_parts(cx_run *run, const cx_run_projection *projection,
             !cx_str_eq(CX_JSON_GET_STR(&contract, "task_id"), p.id) ||
             !cx_str_eq(CX_JSON_GET_STR(&contract, "parent_task_id"), whole))
             continue;
-        CX_TRY(read_part(&p, &contract, !cx_str_is(told->state, "S0"), &out[(*out_count)++]));
+        CX_TRY(read_part(&p, &contract, !cx_str_is(recorded->state, "S0"), &out[(*out_count)++]));
     }
     return CX_SUCCESS;
 }

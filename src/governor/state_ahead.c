@@ -1,9 +1,9 @@
 /*
  * state_ahead.c - what stops a run before its agent starts, and can be known without a work tree:
- * which runner, which programs stand behind it and behind the acceptance tests.
+ * the runner, its program, and the programs of the acceptance tests.
  *
- * A run's gates, `cortex run --dry-run` and `cortex contract explain` all ask here, so that none of
- * them promises what another one refuses.
+ * A run's gates, `cortex run --dry-run` and `cortex contract explain` all use this file, so that
+ * they agree.
  */
 #include "os/api.h"
 #include "crypto/api.h"
@@ -105,7 +105,7 @@ static cx_status integration_fault(const cx_ahead *a, const cx_run_trust *trust,
     cx_str version;
     *out = NULL;
     if (found == NULL || found->argv.count == 0) {
-        *out = "no integration: 'cortex runner add' pins the program behind it";
+        *out = "no integration: 'cortex runner add' pins its program";
         return CX_SUCCESS;
     }
     CX_TRY(cx_run_trusted_find(trust, found->argv.items[0], a->arena, &program, out, err));

@@ -59,7 +59,7 @@ static cx_status store_approval_file(cx_governor_task *t, const cx_run_approval 
     return cx_task_add_artifact(t, path, err);
 }
 
-/* Uses what was found; *out false when somebody else used it in between. */
+/* Uses what was found; *out false when another process used it in between. */
 static cx_status use_approvals(cx_governor_task *t, const cx_texts *scopes, bool *out, cx_err *err)
 {
     cx_governor *g = t->governor;
@@ -104,7 +104,7 @@ static bool is_repeated_refusal(const cx_run_findings *refused, size_t index)
     return false;
 }
 
-/* Without the folder: no path of the machine goes into a bundle. */
+/* Without the folder: no path of this computer goes into a bundle. */
 static cx_str last_part(cx_str path)
 {
     size_t start = path.size;

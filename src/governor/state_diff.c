@@ -87,15 +87,15 @@ static cx_status violations_json(cx_governor_task *t, const cx_run_findings *fin
 static void drop_duplicates(cx_texts *texts)
 {
     cx_str *items = (cx_str *)(uintptr_t)texts->items;
-    size_t kept = 0;
+    size_t stored = 0;
     for (size_t i = 0; i < texts->count; i++) {
         bool known = false;
-        for (size_t j = 0; j < kept && !known; j++)
+        for (size_t j = 0; j < stored && !known; j++)
             known = cx_str_eq(items[j], items[i]);
         if (!known)
-            items[kept++] = items[i];
+            items[stored++] = items[i];
     }
-    texts->count = kept;
+    texts->count = stored;
 }
 
 static cx_status write_result(cx_governor_task *t, const char *phase, const cx_diff_report *report,
@@ -140,7 +140,7 @@ static cx_status publish_head(cx_governor_task *t, cx_err *err)
     cx_oid_text(&t->candidate.diff.head, text);
     cx_status status = cx_git_resolve(t->workspace.worktree.git, cx_str_z(text), &commit, err);
     if (status.code == CX_E_NOT_FOUND)
-        return CX_SUCCESS; /* it names what nobody has: refused by then */
+        return CX_SUCCESS; /* its object is missing everywhere; the gate has refused that */
     CX_TRY(status);
     CX_TRY(cx_git_ref(t->workspace.worktree.git, t->workspace.worktree.branch, &now, err));
     return cx_oid_eq(&now, &commit)
@@ -149,7 +149,7 @@ static cx_status publish_head(cx_governor_task *t, cx_err *err)
                                 &now, err);
 }
 
-/* --- what is kept ----------------------------------------------------------------------------- */
+/* --- what is stored --------------------------------------------------------------------------- */
 
 static cx_status write_both(cx_governor_task *t, const char *a, const char *b, cx_bytes bytes,
                             cx_err *err)
@@ -208,7 +208,7 @@ static const char *strategy_name(cx_contract_rollback rollback)
     return rollback == CX_ROLLBACK_REVERT_COMMIT ? "git_revert_commit" : "worktree_drop";
 }
 
-/* §15: what cannot be verified is a fault, and is said. */
+/* §15: what cannot be verified is a fault, and is reported. */
 static cx_status roll_back_worktree(cx_governor_task *t, cx_err *err)
 {
     cx_governor *g = t->governor;

@@ -136,7 +136,7 @@ static cx_status use_fix_contract(cx_governor_task *t, cx_str given, cx_err *err
     return CX_SUCCESS;
 }
 
-/* --- the stage -------------------------------------------------------------------------------- */
+/* --- the state -------------------------------------------------------------------------------- */
 
 static void wait_backoff(cx_governor_task *t, uint32_t seconds)
 {
@@ -153,7 +153,7 @@ static void wait_backoff(cx_governor_task *t, uint32_t seconds)
     cx_governor_enter(t->governor);
 }
 
-/* The gate that failed has said so already; this ends the task. */
+/* The gate that failed has reported it already; this ends the task. */
 static cx_status end_fix_loop(cx_governor_task *t, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);

@@ -10,7 +10,7 @@
  * RUN_CREATED names the contract, so the events of this turn wait until it is written
  * (state_event.c).
  *
- *   N1  The request stands in the prompt's data part only, never in the instruction.
+ *   N1  The request is in the prompt's data part only, never in the instruction.
  *   N2  A planner that is refused leaves a bundle too: its task, named after the request, is then
  *       the run's only one.
  *   N3  A planned contract starts from the commit that was planned on: an older one might have

@@ -1,5 +1,6 @@
 /*
- * state_intent.h - what the two files of S0 by an agent share.
+ * state_intent.h - shared by state_intent.c and state_intent_text.c: S0 of a run that starts from a
+ * request, whose contract an agent writes.
  */
 #ifndef CX_GOVERNOR_STATE_INTENT_H
 #define CX_GOVERNOR_STATE_INTENT_H

@@ -1,6 +1,6 @@
 /*
  * state_intent_text.c - S0 by an agent: the documents of it.  What the planner is given, what the
- * bundle keeps of its turn, and what stands there for a contract that was never made.
+ * bundle keeps of its turn, and what is there for a contract that was never made.
  */
 #include "crypto/api.h"
 #include "rules/api.h"
@@ -98,7 +98,7 @@ cx_status cx_planner_request(cx_planner *p, cx_err *err)
     return status;
 }
 
-/* --- what is kept ----------------------------------------------------------------------------- */
+/* --- what is stored --------------------------------------------------------------------------- */
 
 /* N2: what the bundle says in place of a contract. */
 cx_status cx_planner_write_refusal(cx_planner *p, cx_err *err)

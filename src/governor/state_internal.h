@@ -312,7 +312,7 @@ CX_RESULT cx_task_refuse(cx_governor_task *t, cx_gate_id gate, const char *reaso
 /* The same for what could not be evaluated, from an error. */
 CX_RESULT cx_task_refuse_error(cx_governor_task *t, const cx_err *why, cx_err *err);
 /* An error's message as evidence has it: RUNTIME_ROOT, LEDGER_HOME and REPOSITORY stand for folders
- * of this machine.  Data is NULL when out of memory. */
+ * of this computer.  Data is NULL when out of memory. */
 cx_str cx_governor_message(const cx_governor *g, const cx_err *why, cx_arena *arena);
 bool cx_task_cancelled(const cx_governor_task *t);
 /* The paths of a diff_name_only.txt; all text in the arena. */
@@ -333,7 +333,7 @@ void cx_governor_close(cx_governor *g);
 CX_RESULT cx_governor_begin_bundle(cx_governor *g, cx_str task_id, cx_err *err);
 
 /* state_intent.c: S0 by an agent, between opening the repository and reading the contract; then,
- * with the evidence of it, behind RUN_CREATED. */
+ * with the evidence of it, after RUN_CREATED. */
 CX_RESULT cx_governor_plan_intent(cx_governor *g, cx_err *err);
 void cx_governor_check_intent(cx_governor *g);
 CX_RESULT cx_governor_record_intent(cx_governor *g, cx_err *err);
@@ -434,7 +434,7 @@ CX_RESULT cx_task_compare_script(cx_governor_task *t, cx_str plain, cx_run_scrip
 CX_RESULT cx_task_ask_approval(cx_governor_task *t, const cx_texts *scopes, bool *out_granted,
                                cx_err *err);
 bool cx_governor_scope_granted(void *governor, cx_str scope);
-/* Whether somebody has signed, or may still sign, all of them. */
+/* Whether approvers have signed, or may still sign, all of them. */
 bool cx_governor_may_be_approved(cx_governor *g, const cx_texts *scopes);
 cx_run_grants cx_governor_grants(cx_governor *g);
 
@@ -454,7 +454,7 @@ CX_RESULT cx_task_test_merge(cx_governor_task *t, const cx_oid *commit, bool *ou
 /* Names a file of artifacts/ in the reports, once. */
 CX_RESULT cx_task_add_artifact(cx_governor_task *t, cx_str path, cx_err *err);
 
-/* state_leave.c: worktree and locks given back, with their events; and, when events can no longer
+/* state_leave.c: worktree and locks released, with their events; and, when events can no longer
  * be written, without them. */
 CX_RESULT cx_task_leave(cx_governor_task *t, cx_err *err);
 void cx_task_release_silently(cx_governor_task *t);

@@ -6,7 +6,7 @@
  *       anything is joined, in their order, each judged against what was joined before.
  *   I2  The join is a candidate as any other: judged, reviewed, tested, and merged at once or not
  *       at all.
- *   I3  While threads work, whoever holds the machine's lock has all of the machine.
+ *   I3  While threads work, whoever holds the governor's lock has all of the governor.
  */
 #include "governor/state_internal.h"
 #include "candidate/api.h"
@@ -105,7 +105,7 @@ static cx_status write_part_joined(cx_governor_task *part, cx_str branch, const 
     return cx_task_event(part, CX_RUN_INFO, CX_RUN_EVENT_MERGE_APPLIED, &payload, err);
 }
 
-/* Into the branch of the task, whose work tree follows; nobody else moves that branch. */
+/* Into the branch of the task, whose work tree follows; no other process moves that branch. */
 static cx_status merge_part(cx_governor_task *t, cx_governor_task *part, const cx_git *checkout,
                             cx_err *err)
 {

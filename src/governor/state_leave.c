@@ -1,5 +1,5 @@
 /*
- * state_leave.c - giving back what a task holds: its agent, its locks, its worktree (I2).
+ * state_leave.c - releasing what a task holds: its agent, its locks, its worktree (I2).
  */
 #include "os/api.h"
 #include "governor/state_internal.h"
@@ -39,7 +39,7 @@ static cx_status remove_worktree(cx_governor_task *t, cx_err *err)
     return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_WORKTREE_REMOVED, &payload, err);
 }
 
-/* What cannot be given back now is left for `run cleanup`, and said; the run still ends and is
+/* What cannot be released now is left for `run cleanup`, and said; the run still ends and is
  * sealed. */
 static cx_status leave_by_step(cx_governor_task *t, cx_governor_step *step, cx_gate_id gate,
                                cx_err *err)

@@ -184,7 +184,7 @@ static cx_status check_policy(cx_governor_task *t, cx_err *err)
     return cx_task_refuse(t, CX_GATE_POLICY, verdict.reason, true, &verdict.violations, err);
 }
 
-/* --- the stages ------------------------------------------------------------------------------- */
+/* --- the states ------------------------------------------------------------------------------- */
 
 cx_status cx_state_contract(cx_governor_task *t, cx_err *err)
 {

@@ -124,7 +124,7 @@ void cx_task_choose_runner(cx_governor_task *t)
     t->settings.task_id = t->id;
 }
 
-/* Decision 0018: exec beside mcp_only is a diagnosis, and never merges. */
+/* Decision 0018: exec next to mcp_only is a diagnosis, and never merges. */
 bool cx_governor_is_diagnostic(const cx_governor *g)
 {
     bool exec = cx_str_is(g->runner_settings.name, CX_RUNNER_NAME_EXEC);

@@ -340,7 +340,7 @@ static cx_status make_parts(plan *p, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the stage -------------------------------------------------------------------------------- */
+/* --- the state -------------------------------------------------------------------------------- */
 
 static cx_status read_plan(plan *p, cx_err *err)
 {

@@ -27,7 +27,7 @@ static cx_status open_git(cx_governor *g, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* R2: what runs leave behind must never be committed by accident. */
+/* R2: what runs leave after must never be committed by accident. */
 static cx_status open_store(cx_governor *g, cx_err *err)
 {
     const char *root;
@@ -268,7 +268,7 @@ static cx_status write_created(cx_governor *g, cx_err *err)
 {
     cx_str inside = g->ground.runtime_root;
     cx_json_list payload = cx_json_list_begin(g->arena);
-    /* No machine path leaves the machine. */
+    /* No path of this computer leaves it. */
     cx_json_put_quoted(&payload, "runtime_root", inside.size == 0 ? CX_STR("external") : inside);
     cx_json_put_digest(&payload, "contract_sha256", &g->contract_sha256);
     cx_json_put_quoted(&payload, "baseline_commit", g->baseline);

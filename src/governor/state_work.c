@@ -305,7 +305,7 @@ static cx_status commit_candidate(cx_governor_task *t, cx_err *err)
     return cx_task_set_candidate(t, &commit, err);
 }
 
-/* --- the stage -------------------------------------------------------------------------------- */
+/* --- the state -------------------------------------------------------------------------------- */
 
 cx_status cx_task_turn(cx_governor_task *t, cx_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * test_hooks_judge.c - a commit or a push is allowed by the contract of one active run, and by nothing
- * else (run.md §19; §24: 22).
+ * test_hooks_judge.c - a commit or a push is allowed by the contract of one active run, and by
+ * nothing else (run.md §19; §24: 22).
  */
 #include "candidate/api.h"
 #include "tests/support/repo_kit.h"
