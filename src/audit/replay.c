@@ -353,6 +353,7 @@ cx_status cx_run_rehydrate(cx_run_bundle *bundle, const cx_run_witness *witness,
                            cx_run_bundle *against, cx_arena *arena, cx_run_rehydration *out,
                            cx_err *err)
 {
+    CX_ASSERT(bundle != NULL && arena != NULL && out != NULL);
     replay r = {.bundle = bundle, .against = against, .arena = arena};
     r.mismatches = cx_json_list_begin(arena);
     cx_run_projection_init(&r.other_story);

@@ -272,6 +272,7 @@ cx_status cx_run_compare(cx_run_bundle *expected, const cx_run_projection *expec
                          cx_run_bundle *actual, const cx_run_projection *actual_projection,
                          cx_arena *arena, cx_run_divergence *out, cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     comparison c = {.expected = {expected, expected_projection},
                     .actual = {actual, actual_projection},
                     .arena = arena,

@@ -280,6 +280,7 @@ static const cx_str *binary_ok(cx_reexec *x, size_t *out_count)
 cx_status cx_reexec_run_diff_gate(cx_reexec *x, const cx_worktree *tree, const cx_snapshot *before,
                                   cx_diff_report *out, cx_err *err)
 {
+    CX_ASSERT(x != NULL && before != NULL && out != NULL);
     cx_diff_options options = CX_DIFF_OPTIONS_INIT;
     options.git = tree->git;
     options.snapshot = before;
@@ -580,6 +581,7 @@ static void remove_folder(const cx_reexec *x)
 cx_status cx_run_reexecute(cx_run_bundle *bundle, const cx_run_reexec_options *options,
                            cx_arena *arena, cx_json *out, int *out_exit, cx_err *err)
 {
+    CX_ASSERT(bundle != NULL && options != NULL && arena != NULL && out != NULL);
     cx_reexec x = {.options = options, .bundle = bundle, .arena = arena};
     cx_err why = {0};
     cx_run_projection_init(&x.projection);

@@ -38,6 +38,7 @@ void cx_run_verify_add_finding(cx_run_verification *v, cx_run_code code, cx_str 
 cx_status cx_run_verify_bytes(cx_run_verification *v, cx_str path, size_t limit_bytes,
                               cx_bytes *out)
 {
+    CX_ASSERT(v != NULL && out != NULL);
     cx_status status = cx_run_bundle_read(v->bundle, path, limit_bytes, out, v->err);
     if (!cx_failed(status))
         return status;
@@ -49,6 +50,7 @@ cx_status cx_run_verify_bytes(cx_run_verification *v, cx_str path, size_t limit_
 
 cx_status cx_run_verify_path(cx_run_verification *v, cx_str *out, const char *format, ...)
 {
+    CX_ASSERT(v != NULL && out != NULL);
     char text[CX_RUN_BUNDLE_PATH_MAX + 1];
     va_list args;
     va_start(args, format);
@@ -238,6 +240,7 @@ static cx_status run_checks(cx_run_verification *v)
 cx_status cx_run_verify(cx_run_bundle *bundle, const cx_run_witness *witness, cx_arena *arena,
                         cx_run_verdict *out, cx_err *err)
 {
+    CX_ASSERT(bundle != NULL && arena != NULL && out != NULL);
     static const cx_run_witness nobody;
     cx_run_verification v = {
         .bundle = bundle,
@@ -285,6 +288,7 @@ int cx_run_verdict_exit(const cx_run_verdict *verdict)
 cx_status cx_run_verdict_codes(const cx_run_verdict *verdict, cx_arena *arena,
                                const char *const **out, size_t *out_count, cx_err *err)
 {
+    CX_ASSERT(arena != NULL);
     const char **codes = CX_ARENA_ARRAY(arena, const char *, CX_RUN_CODE_COUNT);
     size_t count = 0;
     if (codes == NULL)
@@ -300,6 +304,7 @@ cx_status cx_run_verdict_codes(const cx_run_verdict *verdict, cx_arena *arena,
 cx_status cx_run_verdict_json(const cx_run_verdict *verdict, cx_arena *arena, cx_json *out,
                               cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     const char *const *codes;
     size_t count;
     cx_json names, details;

@@ -215,6 +215,7 @@ static cx_status sort_unique_paths(patch_reader *r, cx_str **out, size_t *out_co
 cx_status cx_run_patch_paths(cx_str patch, cx_arena *arena, cx_str **out, size_t *out_count,
                              bool *out_readable, cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     patch_reader r = {.arena = arena, .readable = true};
     section s = {0};
     cx_str line;
@@ -230,6 +231,7 @@ cx_status cx_run_patch_paths(cx_str patch, cx_arena *arena, cx_str **out, size_t
 cx_status cx_run_name_list(cx_str text, cx_arena *arena, cx_str **out, size_t *out_count,
                            bool *out_readable, cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     patch_reader r = {.arena = arena, .readable = true};
     cx_str line, name;
     while (cx_run_next_line(&text, &line) && !r.failed) {

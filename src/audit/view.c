@@ -120,6 +120,7 @@ cx_status cx_run_view_list(const cx_run_store *store, const cx_run_seals *seals,
                            const cx_run_list_query *query, cx_arena *arena, cx_json *out,
                            cx_err *err)
 {
+    CX_ASSERT(store != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena), items = cx_json_list_begin(arena);
     cx_str *ids, last = {NULL, 0};
     size_t count, shown = 0, looked = 0, i = 0;
@@ -233,6 +234,7 @@ static cx_status add_contracts_of(const cx_run_store *store, cx_str run_id, cx_j
 cx_status cx_run_view_contracts(const cx_run_store *store, size_t limit, cx_arena *arena,
                                 cx_json *out, cx_err *err)
 {
+    CX_ASSERT(store != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena), items = cx_json_list_begin(arena);
     cx_str *ids;
     size_t count;
@@ -249,6 +251,7 @@ cx_status cx_run_view_contracts(const cx_run_store *store, size_t limit, cx_aren
 cx_status cx_run_view_contract(const cx_run_store *store, cx_str task_id, cx_arena *arena,
                                cx_json *out, cx_err *err)
 {
+    CX_ASSERT(store != NULL && arena != NULL && out != NULL);
     cx_str *ids;
     size_t count;
     bool sane = task_id.size != 0 && task_id.size <= 128 && task_id.data[0] != '.' &&
@@ -281,6 +284,7 @@ cx_status cx_run_view_contract(const cx_run_store *store, cx_str task_id, cx_are
 
 cx_status cx_run_view_locks(const cx_run_store *store, cx_arena *arena, cx_json *out, cx_err *err)
 {
+    CX_ASSERT(store != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena), items = cx_json_list_begin(arena);
     cx_run_lock *locks;
     cx_run_lock_reason *reasons;
@@ -357,6 +361,7 @@ static cx_status add_approval(const cx_run_store *store, cx_str name, cx_json_li
 cx_status cx_run_view_approvals(const cx_run_store *store, cx_arena *arena, cx_json *out,
                                 cx_err *err)
 {
+    CX_ASSERT(store != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena), items = cx_json_list_begin(arena);
     names files = {.arena = arena};
     cx_status status = list_json(store, CX_RUN_APPROVALS_FOLDER, &files, err);

@@ -8,6 +8,7 @@
 cx_status cx_run_view_open(const cx_run_store *store, cx_str run_id, cx_run_bundle **out,
                            cx_err *err)
 {
+    CX_ASSERT(store != NULL && out != NULL);
     cx_arena arena;
     cx_facts facts;
     cx_status status;
@@ -32,6 +33,7 @@ cx_status cx_run_view_open(const cx_run_store *store, cx_str run_id, cx_run_bund
 cx_status cx_run_view_projection(cx_run_bundle *bundle, cx_arena *arena, cx_run_projection *out,
                                  cx_err *err)
 {
+    CX_ASSERT(bundle != NULL && arena != NULL && out != NULL);
     cx_bytes events;
     cx_run_projection_init(out);
     CX_TRY(
@@ -136,6 +138,7 @@ static cx_status write_show(cx_run_bundle *bundle, const cx_run_projection *proj
 cx_status cx_run_view_show(cx_run_bundle *bundle, const cx_run_witness *witness, cx_arena *arena,
                            cx_json *out, cx_err *err)
 {
+    CX_ASSERT(bundle != NULL && arena != NULL && out != NULL);
     cx_run_verdict verdict;
     cx_run_projection projection;
     cx_status status = cx_run_view_projection(bundle, arena, &projection, err);
@@ -191,6 +194,7 @@ static cx_status add_event(cx_json_list *items, const cx_run_moment *moment, boo
 cx_status cx_run_view_events(const cx_run_projection *projection, uint64_t from, size_t limit,
                              bool raw, cx_arena *arena, cx_json *out, cx_err *err)
 {
+    CX_ASSERT(projection != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena), items = cx_json_list_begin(arena);
     size_t first = from == 0 ? 0 : (size_t)(from - 1), count = projection->moments.count;
     if (limit == 0 || limit > CX_RUN_PAGE_MAX)
@@ -206,6 +210,7 @@ cx_status cx_run_view_events(const cx_run_projection *projection, uint64_t from,
 cx_status cx_run_view_gates(const cx_run_projection *projection, cx_arena *arena, cx_json *out,
                             cx_err *err)
 {
+    CX_ASSERT(projection != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena);
     cx_json gates, verdicts;
     CX_TRY(cx_run_projection_gates_json(projection, arena, &gates, err));
@@ -219,6 +224,7 @@ cx_status cx_run_view_gates(const cx_run_projection *projection, cx_arena *arena
 cx_status cx_run_view_timeline(const cx_run_projection *projection, cx_arena *arena, cx_json *out,
                                cx_err *err)
 {
+    CX_ASSERT(projection != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena), items = cx_json_list_begin(arena);
     cx_json states;
     CX_TRY(cx_run_projection_states_json(projection, arena, &states, err));
@@ -245,6 +251,7 @@ cx_status cx_run_view_timeline(const cx_run_projection *projection, cx_arena *ar
 cx_status cx_run_view_files(cx_run_bundle *bundle, cx_str folder, cx_arena *arena, cx_json *out,
                             cx_err *err)
 {
+    CX_ASSERT(bundle != NULL && arena != NULL && out != NULL);
     size_t count;
     const cx_run_entry *entries = cx_run_bundle_entries(bundle, &count);
     cx_json_list object = cx_json_list_begin(arena), items = cx_json_list_begin(arena);

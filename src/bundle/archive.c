@@ -94,6 +94,7 @@ static cx_status compress_tar(const cx_buf *tar, cx_buf *out, cx_err *err)
  * is unpacked; more than they say cannot come out. */
 cx_status cx_run_archive_unpack(cx_bytes archive, cx_buf *out, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     zstd z;
     CX_TRY(load_zstd(&z, err));
     cx_status status = CX_SUCCESS;
@@ -221,6 +222,7 @@ static cx_status add_file(cx_run_bundle *bundle, const cx_run_entry *entry, cx_b
 
 cx_status cx_run_archive_write(cx_run_bundle *bundle, cx_buf *out, cx_err *err)
 {
+    CX_ASSERT(bundle != NULL && out != NULL);
     static const uint8_t end[2 * BLOCK];
     cx_buf tar;
     cx_status status;
@@ -376,6 +378,7 @@ static bool is_zeros(const char *data, size_t size)
 
 cx_status cx_run_archive_list(cx_run_bundle *bundle, cx_err *err)
 {
+    CX_ASSERT(bundle != NULL);
     reading r = {.bundle = bundle, .tar = cx_buf_str(&bundle->unpacked)};
     CX_VEC(cx_bytes) contents = {0};
     cx_status status = CX_SUCCESS;

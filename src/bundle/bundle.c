@@ -165,6 +165,7 @@ static cx_status prepare_folder(const cx_run_begin_options *options, cx_run **ou
 
 cx_status cx_run_begin(const cx_run_begin_options *options, cx_run **out, cx_err *err)
 {
+    CX_ASSERT(options != NULL && out != NULL);
     cx_run *run;
     cx_status status;
     const cx_io *io = options->store->io;
@@ -203,6 +204,7 @@ static cx_walk_step remove_temporary(void *arg, const cx_walk_entry *entry)
 cx_status cx_run_resume(const cx_run_begin_options *options, cx_run **out,
                         cx_run_recovery *out_recovery, cx_err *err)
 {
+    CX_ASSERT(options != NULL && out != NULL);
     cx_run *run;
     cx_run_owner owner;
     cx_facts facts;
@@ -301,6 +303,7 @@ cx_status cx_run_file_write_json(cx_run *run, cx_str path, const cx_json *value,
 
 cx_status cx_run_file_open(cx_run *run, cx_str path, bool append, cx_file *out, cx_err *err)
 {
+    CX_ASSERT(run != NULL && out != NULL);
     char name[CX_RUN_BUNDLE_PATH_MAX + 1];
     CX_TRY(check_writable_path(run, path, name, err));
     char *slash = strrchr(name, '/');
@@ -359,6 +362,7 @@ static cx_status hash_file(const cx_io *io, cx_file folder, const char *path, cx
 
 cx_status cx_run_file_ref(cx_run *run, cx_str path, cx_arena *arena, cx_run_ref *out, cx_err *err)
 {
+    CX_ASSERT(run != NULL && arena != NULL && out != NULL);
     char name[CX_RUN_BUNDLE_PATH_MAX + 1];
     cx_run_ref ref = {.path = cx_arena_copy_str(arena, path)};
     cx_buf scratch;
@@ -467,6 +471,7 @@ cx_status cx_run_finish(cx_run *run, cx_run_status ended, int exit_code, cx_aren
 cx_status cx_run_seal(cx_run *run, const cx_json *manifest, const cx_run_seal_facts *facts,
                       cx_run_sealed *out, cx_err *err)
 {
+    CX_ASSERT(run != NULL && facts != NULL && out != NULL);
     cx_run_sealed sealed = {0};
     cx_run_ref stored;
     cx_buf text;

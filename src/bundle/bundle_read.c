@@ -50,6 +50,7 @@ static int by_path(const void *a, const void *b)
 
 cx_status cx_run_bundle_settle(cx_run_bundle *bundle, cx_err *err)
 {
+    CX_ASSERT(bundle != NULL);
     size_t count = bundle->entries.count;
     if (count != 0)
         qsort(bundle->entries.items, count, sizeof *bundle->entries.items, by_path);
@@ -109,6 +110,7 @@ static cx_status read_archive(cx_run_bundle *bundle, cx_bytes archive, cx_err *e
 cx_status cx_run_bundle_open_archive(const cx_alloc *alloc, cx_bytes archive, cx_run_bundle **out,
                                      cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     cx_run_bundle *bundle = cx_run_bundle_make(NULL, alloc);
     if (bundle == NULL)
         return cx_fail_nomem(err);
@@ -123,6 +125,7 @@ cx_status cx_run_bundle_open_archive(const cx_alloc *alloc, cx_bytes archive, cx
 cx_status cx_run_bundle_open(const cx_io *io, const cx_alloc *alloc, const char *path,
                              cx_run_bundle **out, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     cx_facts facts;
     CX_TRY(cx_path_facts(path, true, &facts, err));
     if (facts.kind != CX_FILE_FOLDER && facts.kind != CX_FILE_REGULAR)
@@ -159,6 +162,7 @@ const cx_run_entry *cx_run_bundle_entries(const cx_run_bundle *bundle, size_t *o
 
 const cx_run_entry *cx_run_bundle_find(const cx_run_bundle *bundle, cx_str path)
 {
+    CX_ASSERT(bundle != NULL);
     size_t low = 0, high = bundle->entries.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -226,6 +230,7 @@ static cx_status load_file(cx_run_bundle *bundle, const cx_run_entry *entry,
 cx_status cx_run_bundle_read(cx_run_bundle *bundle, cx_str path, size_t limit_bytes, cx_bytes *out,
                              cx_err *err)
 {
+    CX_ASSERT(bundle != NULL && out != NULL);
     const cx_run_entry *entry = NULL;
     cx_run_contents *contents = NULL;
     CX_TRY(find_regular(bundle, path, &entry, &contents, err));
@@ -271,6 +276,7 @@ static cx_status hash_streaming(cx_run_bundle *bundle, const cx_run_entry *entry
 
 cx_status cx_run_bundle_digest(cx_run_bundle *bundle, cx_str path, cx_digest *out, cx_err *err)
 {
+    CX_ASSERT(bundle != NULL && out != NULL);
     const cx_run_entry *entry = NULL;
     cx_run_contents *contents = NULL;
     CX_TRY(find_regular(bundle, path, &entry, &contents, err));

@@ -44,6 +44,7 @@ static cx_status open_log_file(cx_run_events *log, const char *name, cx_file *ou
 cx_status cx_run_events_open_files(const cx_run_events_options *options, uint32_t wait_ms,
                                    cx_run_events **out, cx_err *err)
 {
+    CX_ASSERT(options != NULL && out != NULL);
     cx_run_events *log = cx_alloc_new(options->alloc, sizeof *log);
     cx_status status;
     cx_str folder = cx_str_z(options->folder), lock_path = cx_str_z(options->lock_path);
@@ -78,6 +79,7 @@ done:
 cx_status cx_run_events_create(const cx_run_events_options *options, cx_run_events **out,
                                cx_err *err)
 {
+    CX_ASSERT(options != NULL && out != NULL);
     cx_run_events *log;
     uint64_t size[2];
     bool regular;

@@ -16,6 +16,7 @@ static cx_status need_text(const cx_json *object, const char *name, uint64_t ind
 cx_status cx_run_event_parse(cx_str line, uint64_t index, cx_arena *arena, cx_run_event_read *out,
                              cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     cx_run_event_read event = {.line = line, .index = index};
     CX_TRY(cx_run_json_read(line, CX_RUN_EVENT_BYTES_MAX, arena, &event.whole, err));
     if (event.whole.type != CX_JSON_OBJECT)

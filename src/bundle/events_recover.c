@@ -224,6 +224,7 @@ static bool was_repaired(const found *f)
 cx_status cx_run_events_recover(const cx_run_events_options *options, cx_run_events **out,
                                 cx_run_recovery *out_recovery, cx_err *err)
 {
+    CX_ASSERT(options != NULL && out != NULL);
     cx_run_events *log;
     found f = {.recovery = {.last_state = CX_STR("S0")}};
     cx_status status;

@@ -191,6 +191,7 @@ cx_status cx_run_mask_add(cx_run_mask *mask, cx_str value, cx_err *err)
 
 cx_status cx_run_mask_init(cx_run_mask *mask, const char *const *env, cx_arena *arena, cx_err *err)
 {
+    CX_ASSERT(arena != NULL);
     *mask = (cx_run_mask){.arena = arena};
     const char *const *list = env != NULL ? env : (const char *const *)(uintptr_t)environ;
     cx_status status = CX_SUCCESS;
@@ -236,6 +237,7 @@ static size_t secret_at(const cx_run_mask *mask, cx_str text, size_t at)
 cx_status cx_run_mask_text(const cx_run_mask *mask, cx_str text, cx_arena *arena, cx_str *out,
                            cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     cx_buf masked;
     cx_buf_init(&masked, arena->alloc);
     size_t stored = 0; /* up to there text has been taken over */
@@ -286,6 +288,7 @@ static cx_status mask_string(const cx_run_mask *mask, const cx_json *value, cx_a
 cx_status cx_run_mask_json(void *arg, const cx_json *value, cx_arena *arena, cx_json *out,
                            cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     const cx_run_mask *mask = arg;
     if (value->type == CX_JSON_STRING)
         return mask_string(mask, value, arena, out, err);

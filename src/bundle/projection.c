@@ -268,6 +268,7 @@ static cx_status read_line(reader *r, cx_str line, cx_err *err)
 cx_status cx_run_projection_read(cx_str events, cx_arena *arena, cx_run_projection *projection,
                                  cx_err *err)
 {
+    CX_ASSERT(arena != NULL && projection != NULL);
     reader r = {.projection = projection, .keep = arena};
     cx_status status = CX_SUCCESS;
     cx_str line;
@@ -303,6 +304,7 @@ static bool reached(const cx_run_projection_task *task, unsigned gate)
 bool cx_run_projection_task_passed(const cx_run_projection *projection,
                                    const cx_run_projection_task *task, unsigned gate)
 {
+    CX_ASSERT(projection != NULL);
     if (reached(task, gate) || gate != CX_RUN_GATE_POLICY)
         return reached(task, gate) && task->gates[gate].passed;
     for (size_t i = 0; i < projection->tasks.count; i++)
@@ -320,6 +322,7 @@ static bool has_own_gates(const cx_run_projection_task *task)
 
 bool cx_run_projection_passed(const cx_run_projection *projection, unsigned gate)
 {
+    CX_ASSERT(projection != NULL);
     size_t count = 0;
     for (size_t i = 0; i < projection->tasks.count; i++) {
         const cx_run_projection_task *task = &projection->tasks.items[i];
@@ -351,6 +354,7 @@ static void put_moment(cx_json_list *object, const cx_run_moment *moment)
 cx_status cx_run_projection_states_json(const cx_run_projection *projection, cx_arena *arena,
                                         cx_json *out, cx_err *err)
 {
+    CX_ASSERT(projection != NULL && arena != NULL && out != NULL);
     cx_json_list array = cx_json_list_begin(arena);
     for (size_t i = 0; i < projection->transitions.count; i++) {
         const cx_run_transition *one = &projection->transitions.items[i];
@@ -367,6 +371,7 @@ cx_status cx_run_projection_states_json(const cx_run_projection *projection, cx_
 cx_status cx_run_projection_rulings_json(const cx_run_projection *projection, cx_arena *arena,
                                          cx_json *out, cx_err *err)
 {
+    CX_ASSERT(projection != NULL && arena != NULL && out != NULL);
     cx_json_list array = cx_json_list_begin(arena);
     for (size_t i = 0; i < projection->rulings.count; i++) {
         const cx_run_ruling *one = &projection->rulings.items[i];
@@ -384,6 +389,7 @@ cx_status cx_run_projection_rulings_json(const cx_run_projection *projection, cx
 cx_status cx_run_projection_gates_json(const cx_run_projection *projection, cx_arena *arena,
                                        cx_json *out, cx_err *err)
 {
+    CX_ASSERT(projection != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena);
     for (unsigned gate = 0; gate < CX_RUN_GATE_COUNT; gate++) {
         cx_json_list one = cx_json_list_begin(arena);

@@ -118,6 +118,7 @@ static cx_str failure_of(const cx_run_task_facts *facts)
 cx_status cx_run_report_task_result(const cx_run_task_facts *facts, cx_arena *arena, cx_json *out,
                                     cx_err *err)
 {
+    CX_ASSERT(facts != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena);
     cx_str failure = failure_of(facts);
     put_task(&object, facts);
@@ -173,6 +174,7 @@ static void put_diff_summary(cx_json_list *object, const cx_run_task_facts *fact
 cx_status cx_run_report_work_report(const cx_run_task_facts *facts, cx_arena *arena, cx_json *out,
                                     cx_err *err)
 {
+    CX_ASSERT(facts != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena);
     cx_json_list evidence = cx_json_list_begin(arena);
     bool success = status_of(facts) == CX_RUN_TASK_SUCCESS;
@@ -201,6 +203,7 @@ static cx_str bundle_id(cx_arena *arena, cx_str run_id)
 cx_status cx_run_report_evidence_bundle(const cx_run_task_facts *facts, cx_arena *arena,
                                         cx_json *out, cx_err *err)
 {
+    CX_ASSERT(facts != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena);
     cx_json_list by = cx_json_list_begin(arena), query = cx_json_list_begin(arena);
     cx_json_list sources = cx_json_list_begin(arena), source = cx_json_list_begin(arena);
@@ -241,6 +244,7 @@ cx_status cx_run_report_evidence_report(const cx_str *missing, size_t count, cx_
 cx_status cx_run_report_runner_stub(const cx_run_task_facts *facts, cx_arena *arena, cx_json *out,
                                     cx_err *err)
 {
+    CX_ASSERT(facts != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena), refs = cx_json_list_begin(arena);
     bool refused = facts->failed_gate.size != 0;
     cx_str why = cx_arena_printf(
@@ -276,6 +280,7 @@ static void put_scope(cx_json_list *object, const cx_run_task_facts *task,
 cx_status cx_run_report_review(const cx_run_task_facts *task, const cx_run_review_facts *facts,
                                cx_arena *arena, cx_json *out, cx_err *err)
 {
+    CX_ASSERT(facts != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena);
     bool reached = facts->reached;
     put_task(&object, task);
@@ -301,6 +306,7 @@ cx_status cx_run_report_review(const cx_run_task_facts *task, const cx_run_revie
 cx_status cx_run_report_review_failed(uint32_t attempt, const cx_run_review_facts *facts,
                                       cx_arena *arena, cx_json *out, cx_err *err)
 {
+    CX_ASSERT(facts != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena);
     cx_json_put_uint(&object, "attempt", attempt);
     cx_json_put_z(&object, "verdict", cx_run_review_verdict_name(facts->verdict));
@@ -362,6 +368,7 @@ static void put_counts(cx_json_list *object, const cx_run_test_facts *facts)
 cx_status cx_run_report_tests(const cx_run_task_facts *task, const cx_run_test_facts *facts,
                               cx_arena *arena, cx_json *out, cx_err *err)
 {
+    CX_ASSERT(facts != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena), commands = cx_json_list_begin(arena);
     put_task(&object, task);
     put_agent(&object, "runner", CX_STR("TEST_RUNNER"),
@@ -385,6 +392,7 @@ cx_status cx_run_report_tests(const cx_run_task_facts *task, const cx_run_test_f
 cx_status cx_run_report_tests_failed(uint32_t attempt, const cx_run_test_facts *facts,
                                      cx_arena *arena, cx_json *out, cx_err *err)
 {
+    CX_ASSERT(facts != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena), failed = cx_json_list_begin(arena);
     cx_json_put_uint(&object, "attempt", attempt);
     for (size_t i = 0; i < facts->command_count; i++) {

@@ -127,6 +127,7 @@ cx_status cx_run_report_role_binding(const cx_json *contract, cx_arena *arena, c
 cx_status cx_run_report_meta(const cx_run_meta_facts *facts, cx_arena *arena, cx_json *out,
                              cx_err *err)
 {
+    CX_ASSERT(facts != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena), versions = cx_json_list_begin(arena);
     cx_json_list params = cx_json_list_begin(arena);
     cx_json_put_utf8(&object, "run_id", facts->run_id);
@@ -265,6 +266,7 @@ static bool is_pack(cx_str pack)
 cx_status cx_run_report_manifest(const cx_run_manifest_facts *facts, cx_arena *arena, cx_json *out,
                                  cx_err *err)
 {
+    CX_ASSERT(facts != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena), tasks = cx_json_list_begin(arena);
     cx_json_list trace = cx_json_list_begin(arena), binding;
     CX_TRY(check_files(facts, err));
@@ -319,6 +321,7 @@ static void put_differences(cx_json_list *object, const char *name, const cx_run
 cx_status cx_run_report_reexec(const cx_run_reexec_facts *facts, cx_arena *arena, cx_json *out,
                                cx_err *err)
 {
+    CX_ASSERT(facts != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena);
     bool holds = facts->hard_count == 0 && facts->error_count == 0;
     cx_json_put_utf8(&object, "run_id", facts->run_id);

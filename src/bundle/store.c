@@ -18,6 +18,7 @@
 cx_status cx_run_store_root(const char *repo, const char *configured, cx_arena *arena,
                             const char **out, cx_err *err)
 {
+    CX_ASSERT(arena != NULL);
     cx_str path;
     if (configured != NULL && configured[0] != '\0') {
         if (configured[0] != '/')
@@ -39,6 +40,7 @@ static const char *const folders[] = {"runs",      "worktrees", "locks",
 cx_status cx_run_store_open(cx_run_store *store, const char *root, bool make, const cx_io *io,
                             const cx_alloc *alloc, cx_err *err)
 {
+    CX_ASSERT(store != NULL);
     cx_facts facts;
     if (root[0] != '/')
         return cx_fail(err, CX_E_USAGE, "the runtime root is '%.200s', expected an absolute path",
@@ -184,6 +186,7 @@ static cx_status list_ids(const cx_run_store *store, const char *name, cx_arena 
 cx_status cx_run_store_list(const cx_run_store *store, cx_arena *arena, cx_str **out,
                             size_t *out_count, cx_err *err)
 {
+    CX_ASSERT(store != NULL && arena != NULL && out != NULL);
     size_t kept_count = 0;
     CX_TRY(list_ids(store, "runs", arena, out, out_count, err));
     for (size_t i = 0; i < *out_count; i++) { /* files and links are no runs */
@@ -276,6 +279,7 @@ static cx_status process_start(uint64_t pid, cx_arena *arena, uint64_t *out, cx_
 
 cx_status cx_run_owner_self(cx_arena *arena, cx_run_owner *out, cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     const cx_io *io = cx_io_system();
     cx_run_owner self = {.pid = io->process_id(io)};
     CX_TRY(read_proc("/proc/sys/kernel/hostname", arena, &self.host, err));
@@ -312,6 +316,7 @@ cx_run_owner_state cx_run_owner_look(const cx_run_owner *owner)
 cx_status cx_run_active_contract(const cx_run_store *store, cx_str run_id, cx_bytes contract,
                                  cx_err *err)
 {
+    CX_ASSERT(store != NULL);
     cx_arena arena;
     cx_file folder = CX_FILE_NONE;
     cx_arena_init(&arena, store->alloc, 0);
@@ -328,6 +333,7 @@ cx_status cx_run_active_contract(const cx_run_store *store, cx_str run_id, cx_by
 cx_status cx_run_active_owner(const cx_run_store *store, cx_str run_id, cx_arena *arena,
                               cx_run_owner *out, cx_err *err)
 {
+    CX_ASSERT(store != NULL && arena != NULL && out != NULL);
     cx_buf text;
     cx_json value;
     cx_run_owner owner;

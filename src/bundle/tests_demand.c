@@ -27,6 +27,7 @@ typedef struct judging {
 cx_status cx_tests_left_read(const cx_tests_demand *demand, cx_str text, cx_str root,
                              cx_arena *arena, cx_tests_left *out, cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     cx_err why = {0};
     cx_status status = cx_tests_report_read(demand->format, text, root, arena, &out->report, &why);
     if (!cx_failed(status))
@@ -171,6 +172,7 @@ cx_status cx_tests_judge(const cx_tests_demand *demand, const cx_tests_left *mad
                          const cx_tests_left *baseline, cx_arena *arena, cx_tests_verdict *out,
                          cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     judging j = {.demand = demand,
                  .made = made,
                  .baseline = demand->same_as_baseline ? baseline : NULL,

@@ -116,6 +116,7 @@ cx_status cx_run_patch_between(const cx_git *git, const cx_oid *from, const cx_o
 cx_status cx_run_candidate_patch(const cx_git *git, const cx_diff_report *report, cx_buf *patch,
                                  cx_buf *names, cx_err *err)
 {
+    CX_ASSERT(report != NULL);
     if (report->tree.size == 0)
         return CX_SUCCESS;
     cx_err why;
@@ -143,6 +144,7 @@ void cx_run_names_write(cx_buf *out, const cx_str *paths, size_t count)
 cx_status cx_run_names_read(cx_str text, cx_arena *arena, cx_str **out, size_t *out_count,
                             cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     size_t lines = 0, count = 0;
     for (size_t i = 0; i < text.size; i++)
         lines += text.data[i] == '\n';
@@ -188,6 +190,7 @@ static cx_status check_line(const char *what, cx_str text, cx_err *err)
 cx_status cx_git_commit_tree(const cx_git *git, const cx_commit_facts *facts, cx_oid *out,
                              cx_err *err)
 {
+    CX_ASSERT(facts != NULL && out != NULL);
     char tree[CX_OID_TEXT_SIZE], parents[2][CX_OID_TEXT_SIZE], date[48], author_date[96],
         committer_date[96];
     const char *args[12] = {"-c", "i18n.commitEncoding=UTF-8", "commit-tree", "-F", "-"};
@@ -231,6 +234,7 @@ static cx_status move_branch(const cx_git *git, cx_str branch, const cx_oid *to,
 cx_status cx_run_candidate_commit(const cx_git *git, const cx_diff_report *report,
                                   const cx_candidate_facts *facts, cx_oid *out, cx_err *err)
 {
+    CX_ASSERT(report != NULL && facts != NULL && out != NULL);
     char message[MESSAGE_BYTES_MAX];
     if (!report->passed || report->tree.size == 0)
         return cx_fail(err, CX_E_USAGE, "only a candidate that passed the diff gate is committed");

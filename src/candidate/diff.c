@@ -272,6 +272,7 @@ static cx_status job_end(cx_diff_job *job, cx_status status, cx_diff_report *out
 cx_status cx_diff_judge(const cx_diff_options *options, cx_arena *arena, cx_diff_report *out,
                         cx_err *err)
 {
+    CX_ASSERT(options != NULL && arena != NULL && out != NULL);
     cx_diff_job job;
     cx_snapshot *after = NULL;
     job_begin(&job, options, arena, out);
@@ -309,6 +310,7 @@ static cx_status check_commit_range(cx_diff_job *job, const cx_oid *from, const 
 cx_status cx_diff_judge_commits(const cx_diff_options *options, const cx_oid *from,
                                 const cx_oid *to, cx_arena *arena, cx_diff_report *out, cx_err *err)
 {
+    CX_ASSERT(options != NULL && arena != NULL && out != NULL);
     cx_diff_job job;
     cx_snapshot head = {.head = *to};
     job_begin(&job, options, arena, out);
@@ -374,6 +376,7 @@ static cx_status put_oid(cx_json_list *object, const char *name, const cx_oid *o
 cx_status cx_diff_report_json(const cx_diff_report *report, cx_arena *arena, cx_json *out,
                               cx_err *err)
 {
+    CX_ASSERT(report != NULL && arena != NULL && out != NULL);
     cx_json_list object = cx_json_list_begin(arena);
     cx_json violations;
     CX_TRY(cx_run_findings_json(&report->findings, arena, &violations, err));

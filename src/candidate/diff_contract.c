@@ -6,6 +6,7 @@
 cx_status cx_diff_options_contract(const cx_contract *contract, const cx_run_config *config,
                                    cx_arena *arena, cx_diff_options *out, cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     cx_str *binary = CX_ARENA_ARRAY(arena, cx_str, contract->output_count + 1);
     size_t count = 0;
     if (binary == NULL)

@@ -95,6 +95,7 @@ static cx_status read_all(raw_reader *r, cx_err *err)
 cx_status cx_raw_parse(cx_str text, size_t oid_size, bool commits, cx_arena *arena,
                        cx_raw_diff *out, cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     cx_str stored = cx_arena_copy_str(arena, text);
     if (stored.data == NULL)
         return cx_fail_nomem(err);
@@ -137,6 +138,7 @@ static char escape_of(uint8_t byte)
 
 void cx_run_path_quote(cx_buf *out, cx_str path)
 {
+    CX_ASSERT(out != NULL);
     bool plain = true;
     for (size_t i = 0; i < path.size && plain; i++)
         plain = escape_of((uint8_t)path.data[i]) == '\0';
@@ -187,6 +189,7 @@ static int unescape(cx_str line, size_t *at)
 
 cx_status cx_run_path_unquote(cx_str line, cx_arena *arena, cx_str *out, cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     if (line.size == 0 || line.data[0] != '"') {
         *out = line;
         return line.size == 0 ? cx_fail(err, CX_E_FORMAT, "a line without a path") : CX_SUCCESS;

@@ -136,6 +136,7 @@ cx_status cx_diff_tree_oid(const cx_git_entry *entries, size_t count, size_t oid
 cx_status cx_diff_tree_store(const cx_git *git, const cx_git_entry *entries, size_t count,
                              cx_oid *out, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     cx_git_pack pack;
     size_t oid_size = cx_git_oid_size(git);
     cx_git_pack_init(&pack, oid_size);

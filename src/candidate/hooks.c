@@ -180,6 +180,7 @@ static cx_status install_one(cx_file folder, cx_hook *hook, const char *program,
 cx_status cx_hooks_install(const cx_git *git, const char *program, cx_arena *arena,
                            cx_hook out[CX_HOOK_COUNT], cx_err *err)
 {
+    CX_ASSERT(arena != NULL);
     cx_file folder;
     CX_TRY(find_hooks(git, program, true, arena, &folder, out, err));
     cx_status status = CX_SUCCESS;
@@ -211,6 +212,7 @@ static cx_status remove_one(cx_file folder, const cx_hook *hook, cx_err *err)
 cx_status cx_hooks_remove(const cx_git *git, const char *program, cx_arena *arena,
                           cx_hook out[CX_HOOK_COUNT], cx_err *err)
 {
+    CX_ASSERT(arena != NULL);
     cx_file folder;
     CX_TRY(find_hooks(git, program, false, arena, &folder, out, err));
     if (folder == CX_FILE_NONE)

@@ -153,6 +153,7 @@ static cx_status check_index(hook_check *check, cx_err *err)
 cx_status cx_hook_pre_commit(const cx_hook_options *options, cx_arena *arena,
                              cx_hook_judgement *out, cx_err *err)
 {
+    CX_ASSERT(options != NULL && arena != NULL && out != NULL);
     hook_check check;
     cx_status status = begin_judgement(&check, options, arena, out, err);
     if (!cx_failed(status) && check.found)
@@ -241,6 +242,7 @@ static cx_status check_push_lines(hook_check *check, cx_err *err)
 cx_status cx_hook_pre_push(const cx_hook_options *options, cx_arena *arena, cx_hook_judgement *out,
                            cx_err *err)
 {
+    CX_ASSERT(options != NULL && arena != NULL && out != NULL);
     hook_check check;
     cx_status status = begin_judgement(&check, options, arena, out, err);
     if (!cx_failed(status) && check.found)

@@ -132,6 +132,7 @@ static void compare_metas(const comparison *c)
 void cx_run_isolation_compare(const cx_snapshot *before, const cx_snapshot *after, bool shared,
                               cx_run_findings *findings)
 {
+    CX_ASSERT(before != NULL && after != NULL && findings != NULL);
     const comparison c = {before, after, shared, findings};
     compare_files(&c);
     compare_index(&c);

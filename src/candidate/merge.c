@@ -193,6 +193,7 @@ static cx_status plan_for_tip(const cx_merge_options *o, cx_arena *arena, cx_mer
 cx_status cx_run_merge_plan(const cx_merge_options *options, cx_arena *arena, cx_merge_plan *out,
                             cx_err *err)
 {
+    CX_ASSERT(options != NULL && arena != NULL && out != NULL);
     cx_merge_options o = *options;
     memset(out, 0, sizeof *out);
     /* Terminated, as messages want it. */
@@ -266,6 +267,7 @@ static cx_status apply_locked(const cx_merge_options *options, cx_merge_plan *pl
 cx_status cx_run_merge_apply(const cx_merge_options *options, cx_merge_plan *plan, cx_arena *arena,
                              cx_err *err)
 {
+    CX_ASSERT(options != NULL && arena != NULL);
     cx_file lock;
     if (plan->kind == CX_MERGE_REFUSED)
         return cx_fail(err, CX_E_USAGE, "a merge that was refused cannot be applied");

@@ -174,6 +174,7 @@ static cx_status drop_worktree(const cx_rollback_options *o, cx_rollback_report 
 cx_status cx_run_rollback(const cx_rollback_options *options, cx_arena *arena,
                           cx_rollback_report *out, cx_err *err)
 {
+    CX_ASSERT(options != NULL && arena != NULL && out != NULL);
     memset(out, 0, sizeof *out);
     out->reason = CX_STR("");
     if (options->strategy != CX_ROLL_WORKTREE_DROP && options->snapshot == NULL)

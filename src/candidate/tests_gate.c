@@ -580,6 +580,7 @@ static cx_status run_baseline(const cx_run_tests_options *options, cx_arena *are
 cx_status cx_run_tests(const cx_run_tests_options *options, cx_arena *arena, cx_run_test_facts *out,
                        cx_err *err)
 {
+    CX_ASSERT(options != NULL && arena != NULL && out != NULL);
     cx_run_test_facts facts = {.status = CX_RUN_TESTS_ERROR};
     job j = begin_job(options, arena, &facts);
     const cx_worktree_options where = checkout_of(options, options->candidate);

@@ -156,6 +156,7 @@ static cx_status read_steps(reading *r, cx_map *names, const cx_json *steps)
 cx_status cx_run_chain_read(cx_str bytes, const char *folder, cx_arena *arena,
                             cx_run_findings *findings, cx_run_chain *out, cx_err *err)
 {
+    CX_ASSERT(arena != NULL && findings != NULL && out != NULL);
     cx_run_chain chain = {.bytes = bytes};
     reading r = {folder, arena, findings, &chain, err};
     cx_json document;

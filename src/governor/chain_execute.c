@@ -327,6 +327,7 @@ static cx_status finish(work *w, cx_run_chain_outcome *out, cx_err *err)
 cx_status cx_run_chain_execute(const cx_run_chain *chain, const cx_run_chain_options *options,
                                cx_arena *arena, cx_run_chain_outcome *out, cx_err *err)
 {
+    CX_ASSERT(chain != NULL && options != NULL && arena != NULL && out != NULL);
     work w = {.chain = chain, .options = options, .arena = arena, .status = CX_SUCCESS};
     w.io = options->run.io == NULL ? cx_io_system() : options->run.io;
     w.steps = CX_ARENA_ARRAY(arena, step_state, chain->step_count);

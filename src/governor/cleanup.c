@@ -254,6 +254,7 @@ static void clean_folders(cleaning *c)
 cx_status cx_run_cleanup(const cx_run_cleanup_options *options, cx_arena *arena,
                          cx_run_leftover **out, size_t *out_count, cx_err *err)
 {
+    CX_ASSERT(options != NULL && arena != NULL);
     static void (*const steps[])(cleaning *) = {clean_runs, clean_active, clean_locks, clean_files,
                                                 clean_folders};
     cleaning c = {.options = options,

@@ -75,6 +75,7 @@ cx_status cx_run_seal_late(const cx_run_store *store, cx_str run_id, const cx_ru
                            const cx_run_ledger *ledger, cx_arena *arena, bool *out_agrees,
                            cx_run_sealed *out, cx_err *err)
 {
+    CX_ASSERT(store != NULL && arena != NULL && out != NULL);
     late l = {.witness = witness, .arena = arena, .err = err};
     cx_str path = cx_run_store_path(store, arena, "runs", run_id);
     *out_agrees = false;

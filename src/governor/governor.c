@@ -150,6 +150,7 @@ void cx_governor_leave(cx_governor *g)
 cx_status cx_run_execute(const cx_run_options *options, cx_arena *arena, cx_run_outcome *out,
                          cx_err *err)
 {
+    CX_ASSERT(options != NULL && arena != NULL && out != NULL);
     cx_arena own;
     cx_governor g = {.options = options,
                      .alloc = options->alloc == NULL ? cx_alloc_default() : options->alloc,

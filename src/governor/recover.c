@@ -586,6 +586,7 @@ static cx_status end_dead_run(ending *e, cx_run_sealed *out)
 cx_status cx_run_recover(const cx_run_store *store, cx_str run_id, const cx_run_ledger *ledger,
                          cx_arena *arena, cx_run_sealed *out, cx_err *err)
 {
+    CX_ASSERT(store != NULL && arena != NULL && out != NULL);
     ending e = {.store = store, .arena = arena, .err = err};
     cx_run_begin_options options = {.store = store, .run_id = run_id, .ledger = ledger};
     CX_TRY(cx_run_resume(&options, &e.run, &e.recovery, err));

@@ -121,6 +121,7 @@ cx_status cx_run_recover_parts(cx_run *run, const cx_run_projection *projection,
                                cx_arena *arena, cx_run_manifest_task *out, size_t *out_count,
                                cx_err *err)
 {
+    CX_ASSERT(run != NULL && projection != NULL && arena != NULL && out != NULL);
     *out_count = 0;
     for (size_t i = 0; i < projection->tasks.count; i++) {
         const cx_run_projection_task *recorded = &projection->tasks.items[i];

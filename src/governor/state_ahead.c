@@ -12,6 +12,7 @@
 
 cx_status cx_ahead_trust(const cx_ahead *a, cx_run_trust *out, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     const cx_run_config *config = &a->governor->policy.config;
     const char *folders[] = {a->governor->repo_root, a->governor->store.root, a->worktree};
     cx_str *forbidden = CX_ARENA_ARRAY(a->arena, cx_str, CX_COUNT_OF(folders));
@@ -43,6 +44,7 @@ static cx_status add_fault(const cx_ahead *a, cx_texts *list, size_t room, cx_st
 
 cx_status cx_ahead_runner(const cx_ahead *a, const char **out_reason, cx_texts *out, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     const cx_runner_settings *settings = a->settings;
     *out_reason = NULL;
     *out = (cx_texts){NULL, 0};
@@ -126,6 +128,7 @@ static cx_status integration_fault(const cx_ahead *a, const cx_run_trust *trust,
 
 cx_status cx_ahead_integrated(const cx_ahead *a, cx_texts *out, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     cx_run_words needed = {NULL, 0};
     cx_run_trust trust;
     *out = (cx_texts){NULL, 0};
@@ -156,6 +159,7 @@ static cx_status program_fault(const cx_ahead *a, const cx_run_trust *trust, cx_
 
 cx_status cx_ahead_runner_argv(const cx_ahead *a, cx_texts *out, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     const char *fault = NULL;
     cx_run_trust trust;
     *out = (cx_texts){NULL, 0};
@@ -168,6 +172,7 @@ cx_status cx_ahead_runner_argv(const cx_ahead *a, cx_texts *out, cx_err *err)
 
 cx_status cx_ahead_tests(const cx_ahead *a, cx_texts *out, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     cx_run_trust trust;
     *out = (cx_texts){NULL, 0};
     CX_TRY(cx_ahead_trust(a, &trust, err));

@@ -118,6 +118,7 @@ static cx_status describe_contract(cx_governor *g, cx_arena *arena, cx_json *out
 cx_status cx_run_dry(const cx_run_options *options, cx_arena *arena, cx_json *out, bool *out_allow,
                      cx_err *err)
 {
+    CX_ASSERT(options != NULL && arena != NULL && out != NULL);
     cx_governor g = {.options = options,
                      .alloc = options->alloc == NULL ? cx_alloc_default() : options->alloc,
                      .io = options->io == NULL ? cx_io_system() : options->io,

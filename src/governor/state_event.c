@@ -10,6 +10,7 @@
 
 cx_str cx_digest_text(const cx_digest *digest, cx_arena *arena)
 {
+    CX_ASSERT(arena != NULL);
     char *text = CX_ARENA_ARRAY(arena, char, 2 * sizeof digest->bytes + 1);
     if (text == NULL)
         return (cx_str){NULL, 0};
@@ -134,6 +135,7 @@ bool cx_task_cancelled(const cx_governor_task *t)
 
 cx_status cx_names_of(cx_str text, cx_arena *arena, cx_texts *out, cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     cx_str *items = NULL, own = cx_arena_copy_str(arena, text);
     size_t count = 0;
     if (own.data == NULL)
@@ -172,6 +174,7 @@ static bool find_folder(cx_str text, cx_str folder, size_t *at)
 
 cx_str cx_governor_message(const cx_governor *g, const cx_err *why, cx_arena *arena)
 {
+    CX_ASSERT(g != NULL && arena != NULL);
     const char *const folders[] = {g->store.root, g->options->home, g->repo_root};
     static const char *const names[] = {"RUNTIME_ROOT", "LEDGER_HOME", "REPOSITORY"};
     cx_str text = cx_arena_copy_str(arena, cx_str_z(why->message));
@@ -237,6 +240,7 @@ cx_status cx_task_refuse_error(cx_governor_task *t, const cx_err *why, cx_err *e
 cx_status cx_findings_texts(const cx_run_findings *findings, cx_arena *arena, cx_texts *out,
                             cx_err *err)
 {
+    CX_ASSERT(findings != NULL && arena != NULL && out != NULL);
     cx_str *items = CX_ARENA_ARRAY(arena, cx_str, findings->refusing + 1);
     size_t count = 0;
     CX_TRY(cx_run_findings_check(findings, err));

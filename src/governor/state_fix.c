@@ -78,6 +78,7 @@ static cx_status next_contract(cx_governor_task *t, uint32_t attempt, cx_str *ou
 cx_status cx_task_validate(cx_governor_task *t, cx_str given, cx_contract *out, cx_str *out_text,
                            cx_texts *faults, cx_err *err)
 {
+    CX_ASSERT(t != NULL && out != NULL);
     cx_governor *g = t->governor;
     cx_run_findings findings;
     cx_buf text;

@@ -209,6 +209,7 @@ void cx_governor_end_trial(cx_governor *g)
 
 cx_status cx_governor_open_box(cx_governor *g, cx_arena *arena, cx_err *err)
 {
+    CX_ASSERT(g != NULL && arena != NULL);
     cx_sandbox_options options;
     cx_governor_trial *trial = &g->trial;
     if (!trial->running) {
@@ -345,6 +346,7 @@ static cx_status read_baseline_script(void *arg, cx_str path, cx_str plain, cx_r
 cx_status cx_task_check_argv(cx_governor_task *t, const cx_runner *runner, bool network,
                              cx_run_command_verdict *out, cx_err *err)
 {
+    CX_ASSERT(t != NULL && out != NULL);
     cx_run_argv argv, first;
     cx_json payload;
     cx_ahead ahead = cx_task_ahead(t);

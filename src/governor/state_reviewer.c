@@ -294,6 +294,7 @@ static cx_status run_reviewer(reviewer *r, cx_err *err)
 
 cx_status cx_task_agent_review(cx_governor_task *t, cx_run_findings *findings, cx_err *err)
 {
+    CX_ASSERT(t != NULL && findings != NULL);
     reviewer r = {.t = t};
     cx_snapshot *after = NULL;
     CX_TRY(make_folders(&r, err));

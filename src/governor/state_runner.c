@@ -37,6 +37,7 @@ static const cx_run_runner_config *find_named(const cx_run_config *config, cx_st
 void cx_governor_settings_from(const cx_governor *g, const cx_run_runner_config *config,
                                cx_runner_settings *out)
 {
+    CX_ASSERT(g != NULL && out != NULL);
     *out = (cx_runner_settings){
         .name = cx_str_z(kind_name(config->kind)),
         .profile = config->name,

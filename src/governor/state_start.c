@@ -233,6 +233,7 @@ static cx_status make_task(cx_governor *g, cx_err *err)
 
 void cx_governor_task_init(cx_governor_task *t, cx_governor *g, cx_str id)
 {
+    CX_ASSERT(t != NULL && g != NULL);
     t->governor = g;
     t->id = id;
     cx_arena_init(&t->arena, g->alloc, 0);
