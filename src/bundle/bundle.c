@@ -497,7 +497,7 @@ cx_status cx_run_seal(cx_run *run, const cx_json *manifest, const cx_run_seal_fa
                                .contract_sha256 = run->contract_sha256,
                                .event_count = run->event_count,
                                .chain_head = cx_str_z(run->chain_head)};
-    CX_TRY_GOTO(status, cx_run_seal_tell(run->options.ledger, &about, facts, &sealed, err));
+    CX_TRY_GOTO(status, cx_run_seal_append(run->options.ledger, &about, facts, &sealed, err));
     CX_TRY_GOTO(status, cx_run_seal_close(run->folder, run->options.folder, err));
     CX_TRY_GOTO(status, cx_path_remove_tree(run->active.data, err));
     *out = sealed;

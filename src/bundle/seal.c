@@ -22,8 +22,8 @@ static void put_digest(cx_json_list *list, const char *name, const cx_digest *di
 }
 
 /* §17: JSON, keys sorted, compact. */
-cx_status cx_run_seal_tell(const cx_run_ledger *ledger, const cx_run_seal_about *about,
-                           const cx_run_seal_facts *facts, cx_run_sealed *out, cx_err *err)
+cx_status cx_run_seal_append(const cx_run_ledger *ledger, const cx_run_seal_about *about,
+                             const cx_run_seal_facts *facts, cx_run_sealed *out, cx_err *err)
 {
     CX_ASSERT(facts != NULL);
     cx_arena arena;

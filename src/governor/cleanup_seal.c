@@ -59,7 +59,7 @@ static cx_status append_late_seal(late *l, const cx_run_ledger *ledger, cx_run_s
                                .baseline_commit = repo_text(l, "baseline_ref"),
                                .final_commit = repo_text(l, "final_ref")};
     out->manifest_sha256 = about.manifest_sha256;
-    return cx_run_seal_tell(ledger, &about, &facts, out, l->err);
+    return cx_run_seal_append(ledger, &about, &facts, out, l->err);
 }
 
 static cx_status close_late_bundle(const char *path, cx_err *err)

@@ -1,5 +1,5 @@
 /*
- * What the machine says of its own errors: no folder of this machine gets into evidence.
+ * What the governor writes of its own errors: no folder of this machine gets into evidence.
  */
 #include "governor/state_internal.h"
 #include "tests/test.h"
@@ -17,7 +17,7 @@ static void check_said(const char *message, const char *said)
     cx_arena_done(&arena);
 }
 
-CX_TEST(machine_messages_name_no_folder_of_the_machine)
+CX_TEST(governor_messages_name_no_folder_of_this_computer)
 {
     check_said("", "");
     check_said("nothing to replace: src/r/repos", "nothing to replace: src/r/repos");
