@@ -18,7 +18,7 @@ typedef struct cx_run_seal_about {
 /* Appends the seal; returns when it is durable.  `out->index` and `out->in_ledger` are set. Without
  * a ledger (NULL) nothing is done: the bundle stays unsealed. */
 CX_RESULT cx_run_seal_append(const cx_run_ledger *ledger, const cx_run_seal_about *about,
-                           const cx_run_seal_facts *facts, cx_run_sealed *out, cx_err *err);
+                             const cx_run_seal_facts *facts, cx_run_sealed *out, cx_err *err);
 /* Files 0444, folders 0555, the bundle's own last.  `folder` is the one at `path`. */
 CX_RESULT cx_run_seal_close(cx_file folder, const char *path, cx_err *err);
 
