@@ -18,7 +18,7 @@
 
 /* --- saying what was found -------------------------------------------------------------------- */
 
-static cx_verdict worse(cx_verdict a, cx_verdict b)
+static cx_verdict make_worse(cx_verdict a, cx_verdict b)
 {
     if (a == CX_BROKEN || b == CX_BROKEN)
         return CX_BROKEN;
@@ -35,7 +35,7 @@ void cx_evidence_add(cx_evidence_result *out, const char *part, size_t number,
     if (finding->verdict == CX_HOLDS)
         return;
     /* The file's own finding is the first of the worst. */
-    if (worse(out->finding.verdict, finding->verdict) != out->finding.verdict)
+    if (make_worse(out->finding.verdict, finding->verdict) != out->finding.verdict)
         out->finding = *finding;
     if (out->finding_count < CX_EVIDENCE_FINDINGS_MAX)
         out->findings[out->finding_count++] = (cx_evidence_finding){part, number, *finding};
@@ -44,8 +44,8 @@ void cx_evidence_add(cx_evidence_result *out, const char *part, size_t number,
         out->findings[CX_EVIDENCE_FINDINGS_MAX - 1] = (cx_evidence_finding){part, number, *finding};
 }
 
-void cx_evidence_say(cx_evidence_checker *c, const char *part, size_t number,
-                     const cx_finding *finding)
+void cx_evidence_add_finding(cx_evidence_checker *c, const char *part, size_t number,
+                             const cx_finding *finding)
 {
     cx_evidence_add(c->out, part, number, finding);
 }
@@ -60,7 +60,7 @@ void cx_evidence_find(cx_evidence_checker *c, const char *part, size_t number, c
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
     cx_finding_set(&finding, verdict, reason, CX_FINDING_WHOLE, "%s", message);
-    cx_evidence_say(c, part, number, &finding);
+    cx_evidence_add_finding(c, part, number, &finding);
 }
 
 void cx_evidence_limit(cx_evidence_checker *c, const char *text)
@@ -114,7 +114,7 @@ static bool names_actor(cx_str origin, cx_str actor)
 
 /* "cortex/" and 16 hex digits of the name's hash, as version 0.1 wrote it: another name with the
  * same digits can be found, and an actor can be called what the digits are. */
-static bool names_actor_weakly(cx_str origin, cx_str actor)
+static bool might_name_actor(cx_str origin, cx_str actor)
 {
     char hex[16];
     cx_digest hash = cx_digest_of(cx_str_bytes(actor));
@@ -137,7 +137,7 @@ static cx_status check_note(cx_evidence_checker *c, size_t number, bool *out_sig
     memset(&note, 0, sizeof note);
     cx_status status = cx_checkpoint_parse(journal->checkpoint, &note.checkpoint, NULL, &found);
     CX_TRY(cx_finding_from(status, &found, "BadNote", &finding, err));
-    cx_evidence_say(c, "journal", number, &finding);
+    cx_evidence_add_finding(c, "journal", number, &finding);
     if (finding.verdict != CX_HOLDS)
         return CX_SUCCESS;
     if (note.checkpoint.size != journal->point.size ||
@@ -147,7 +147,7 @@ static cx_status check_note(cx_evidence_checker *c, size_t number, bool *out_sig
         return CX_SUCCESS;
     }
     if (!names_actor(note.checkpoint.origin, journal->actor) &&
-        names_actor_weakly(note.checkpoint.origin, journal->actor)) {
+        might_name_actor(note.checkpoint.origin, journal->actor)) {
         cx_evidence_find(c, "journal", number, CX_INDETERMINATE, "WeakOrigin",
                          "the checkpoint names its journal by 16 digits of a hash, as version 0.1 "
                          "did, which more names than one can have; have the file made anew");
@@ -165,7 +165,7 @@ static cx_status check_note(cx_evidence_checker *c, size_t number, bool *out_sig
     *out_signed = finding.verdict == CX_HOLDS;
     /* A note that none of the keys signed is no wrong note: V2 says what is missing. */
     if (finding.verdict != CX_HOLDS && strcmp(finding.reason, "NotSigned") != 0)
-        cx_evidence_say(c, "journal", number, &finding);
+        cx_evidence_add_finding(c, "journal", number, &finding);
     return CX_SUCCESS;
 }
 
@@ -244,7 +244,7 @@ static cx_status check_entry(cx_evidence_checker *c, size_t number, cx_err *err)
     cx_inclusion proof;
     cx_finding finding;
     CX_TRY(cx_inclusion_verify(given->inclusion, NULL, &journal->point, c->arena, &finding, err));
-    cx_evidence_say(c, "entry", number, &finding);
+    cx_evidence_add_finding(c, "entry", number, &finding);
     if (finding.verdict != CX_HOLDS)
         return CX_SUCCESS;
     CX_TRY(cx_inclusion_decode(given->inclusion, c->arena, &proof, err));
@@ -261,7 +261,7 @@ static cx_status check_entry(cx_evidence_checker *c, size_t number, cx_err *err)
 
 /* --- decisions and memories ------------------------------------------------------------------- */
 
-static bool contains(cx_bytes bytes, cx_str text)
+static bool entry_contains(cx_bytes bytes, cx_str text)
 {
     return text.size != 0 && bytes.size >= text.size &&
            memmem(bytes.data, bytes.size, text.data, text.size) != NULL;
@@ -275,7 +275,7 @@ static const cx_evidence_key *claimed_key(const cx_evidence *e, cx_str id)
     return NULL;
 }
 
-static bool is_given(const cx_evidence_checker *c, const cx_pubkey *key)
+static bool is_key_given(const cx_evidence_checker *c, const cx_pubkey *key)
 {
     for (size_t i = 0; i < c->options->key_count; i++)
         if (memcmp(c->options->keys[i].key.bytes, key->bytes, sizeof key->bytes) == 0)
@@ -284,8 +284,8 @@ static bool is_given(const cx_evidence_checker *c, const cx_pubkey *key)
 }
 
 /* The received trace carries the signature and the key's name as they are shown. */
-static cx_status carries(cx_evidence_checker *c, const cx_evidence_trace *trace, bool *out,
-                         cx_err *err)
+static cx_status carries_entry(cx_evidence_checker *c, const cx_evidence_trace *trace, bool *out,
+                               cx_err *err)
 {
     cx_buf url, plain;
     cx_bytes payload = c->payloads[trace->entry];
@@ -299,8 +299,9 @@ static cx_status carries(cx_evidence_checker *c, const cx_evidence_trace *trace,
         status = cx_buf_check(&plain, err);
     /* Standard base64 may have '/' escaped in JSON: then the first 40 characters cannot be told,
      * and it is refused like one that is not there. */
-    *out = (contains(payload, cx_buf_str(&url)) || contains(payload, cx_buf_str(&plain))) &&
-           contains(payload, trace->key_id);
+    *out = (entry_contains(payload, cx_buf_str(&url)) ||
+            entry_contains(payload, cx_buf_str(&plain))) &&
+           entry_contains(payload, trace->key_id);
     cx_buf_done(&url);
     cx_buf_done(&plain);
     return status;
@@ -318,7 +319,7 @@ static cx_status check_trace(cx_evidence_checker *c, size_t number, cx_err *err)
                          "its entry is no received trace");
         return CX_SUCCESS;
     }
-    CX_TRY(carries(c, trace, &same, err));
+    CX_TRY(carries_entry(c, trace, &same, err));
     if (!same)
         cx_evidence_find(c, "trace", number, CX_BROKEN, "TraceMismatch",
                          "the trace in the ledger does not carry this signature");
@@ -330,7 +331,7 @@ static cx_status check_trace(cx_evidence_checker *c, size_t number, cx_err *err)
     if (!cx_ed25519_verify(&key->key, trace->canonical, &trace->signature))
         cx_evidence_find(c, "trace", number, CX_BROKEN, "SignatureInvalid",
                          "the bytes shown were not signed by the key that is named");
-    else if (is_given(c, &key->key))
+    else if (is_key_given(c, &key->key))
         c->out->traces_signed++;
     else
         cx_evidence_limit(c, "whose key signed a decision is as the file says: give it with --key "
@@ -382,8 +383,8 @@ static cx_status check_memory(cx_evidence_checker *c, size_t number, cx_err *err
 }
 
 /* The entry seals this manifest, with this signature, in the journal of its actor. */
-static cx_status seals(cx_evidence_checker *c, size_t number, const cx_manifest *manifest,
-                       bool *out, cx_err *err)
+static cx_status seals_manifest(cx_evidence_checker *c, size_t number, const cx_manifest *manifest,
+                                bool *out, cx_err *err)
 {
     cx_payload payload;
     cx_digest digest;
@@ -417,12 +418,12 @@ static cx_status check_pack(cx_evidence_checker *c, size_t number, cx_err *err)
         cx_finding_set(&finding, CX_BROKEN, "BadProof", CX_FINDING_WHOLE, "it is no proof pack");
     else if (finding.verdict == CX_HOLDS)
         finding = result.finding;
-    cx_evidence_say(c, "proof", number, &finding);
+    cx_evidence_add_finding(c, "proof", number, &finding);
     if (finding.verdict != CX_HOLDS)
         return CX_SUCCESS;
     bool sealed = false;
     for (size_t i = 0; i < c->e->entry_count && !sealed; i++)
-        CX_TRY(seals(c, i, &result.manifest, &sealed, err));
+        CX_TRY(seals_manifest(c, i, &result.manifest, &sealed, err));
     if (!sealed && !result.manifest.signature.null)
         cx_evidence_find(c, "proof", number, CX_BROKEN, "SealMismatch",
                          "its snapshot is signed, and no entry here sealed it so");
@@ -435,7 +436,7 @@ static cx_status check_pack(cx_evidence_checker *c, size_t number, cx_err *err)
 /* --- the verdict ------------------------------------------------------------------------------ */
 
 /* V2 */
-static void conclude(cx_evidence_checker *c)
+static void conclude_report(cx_evidence_checker *c)
 {
     const cx_evidence_result *out = c->out;
     size_t journals = c->e->journal_count;
@@ -488,17 +489,17 @@ static bool shows_trace(cx_evidence_checker *c, cx_str id)
 static void check_subject(cx_evidence_checker *c)
 {
     const cx_evidence *e = c->e;
-    bool there = false;
+    bool shown = false;
     if (cx_str_is(e->kind, "run"))
-        there = e->file_count != 0;
+        shown = e->file_count != 0;
     else if (cx_str_is(e->kind, "commit"))
-        there = e->commit.size != 0;
+        shown = e->commit.size != 0;
     else if (cx_str_is(e->kind, "trace"))
-        there = shows_trace(c, e->id);
+        shown = shows_trace(c, e->id);
     else if (cx_str_is(e->kind, "memory"))
         for (size_t i = 0; i < e->memory_count; i++)
-            there = there || cx_str_eq(e->memories[i].uri, e->id);
-    if (!there)
+            shown = shown || cx_str_eq(e->memories[i].uri, e->id);
+    if (!shown)
         cx_evidence_find(c, "page", 0, CX_BROKEN, "SubjectMissing",
                          "what it says it is about is not in it");
 }
@@ -518,7 +519,7 @@ static cx_status check_parts(cx_evidence_checker *c, cx_err *err)
         CX_TRY(check_memory(c, i, err));
     for (size_t i = 0; i < c->e->pack_count; i++)
         CX_TRY(check_pack(c, i, err));
-    conclude(c);
+    conclude_report(c);
     return CX_SUCCESS;
 }
 
@@ -547,7 +548,7 @@ cx_status cx_evidence_check(cx_bytes bytes, const cx_check_options *options, cx_
         return cx_fail(err, CX_E_LIMIT, "found %zu keys, expected at most %d", options->key_count,
                        CX_NOTE_KEYS_MAX);
     CX_TRY(cx_evidence_read(bytes, arena, &out->evidence, &finding, err));
-    cx_evidence_say(&c, "page", 0, &finding);
+    cx_evidence_add_finding(&c, "page", 0, &finding);
     if (finding.verdict != CX_HOLDS)
         return CX_SUCCESS;
     out->read = true;

@@ -13,7 +13,7 @@ typedef struct sealed {
     cx_json payload;
 } sealed;
 
-static void broken(cx_evidence_checker *c, const char *reason, const char *message)
+static void find_broken(cx_evidence_checker *c, const char *reason, const char *message)
 {
     cx_evidence_find(c, "run", 0, CX_BROKEN, reason, "%s", message);
 }
@@ -48,7 +48,7 @@ static bool hash_is(const cx_evidence_file *file, cx_str hex)
 
 /* --- the manifest and the files --------------------------------------------------------------- */
 
-static const cx_json *listed(const cx_json *artifacts, cx_str path)
+static const cx_json *is_listed_file(const cx_json *artifacts, cx_str path)
 {
     for (uint32_t i = 0; artifacts != NULL && i < artifacts->count; i++)
         if (cx_str_eq(CX_JSON_GET_STR(&artifacts->items[i], "path"), path))
@@ -60,7 +60,7 @@ static void check_files(cx_evidence_checker *c, const cx_json *artifacts)
 {
     for (size_t i = 0; i < c->e->file_count; i++) {
         const cx_evidence_file *file = &c->e->files[i];
-        const cx_json *item = listed(artifacts, file->path);
+        const cx_json *item = is_listed_file(artifacts, file->path);
         if (cx_str_is(file->path, "manifest.json"))
             continue;
         if (item == NULL)
@@ -122,7 +122,7 @@ static void check_seal_of_chain(cx_evidence_checker *c, const links *chain, cons
     if (chain->count == 0 || number == NULL || !cx_json_uint64(number, &count) ||
         count != chain->count || !cx_digest_parse(CX_JSON_GET_STR(seal, "chain_head"), &head) ||
         !cx_digest_eq(&head, &chain->items[chain->count - 1]))
-        broken(c, "ChainMismatch", "the events are not those whose chain the seal ends");
+        find_broken(c, "ChainMismatch", "the events are not those whose chain the seal ends");
 }
 
 /* Entries of single events, as they were written while the run went on. */
@@ -157,21 +157,21 @@ static cx_status check_sealed(cx_evidence_checker *c, const sealed *seal, cx_err
     cx_json value;
     links chain = {0};
     if (cx_str_is(c->e->kind, "run") && !cx_str_eq(run_id, c->e->id))
-        broken(c, "SealMismatch", "the seal is of another run");
+        find_broken(c, "SealMismatch", "the seal is of another run");
     if (!hash_is(manifest, CX_JSON_GET_STR(&seal->payload, "manifest_sha256"))) {
-        broken(c, "SealMismatch", "the manifest is not the one that was sealed");
+        find_broken(c, "SealMismatch", "the manifest is not the one that was sealed");
         return CX_SUCCESS;
     }
     if (!cx_evidence_ok(
             c, cx_json_parse_text(cx_bytes_str(manifest->bytes), c->arena, &value, NULL))) {
-        broken(c, "SealMismatch", "the manifest cannot be read");
+        find_broken(c, "SealMismatch", "the manifest cannot be read");
         return CX_SUCCESS;
     }
     const cx_json *artifacts = cx_json_get_typed(&value, CX_STR("artifacts"), CX_JSON_ARRAY);
     c->out->bundle_files_listed = artifacts == NULL ? 0 : artifacts->count;
     check_files(c, artifacts);
     if (contract != NULL && !hash_is(contract, CX_JSON_GET_STR(&seal->payload, "contract_sha256")))
-        broken(c, "SealMismatch", "the contract is not the one that was sealed");
+        find_broken(c, "SealMismatch", "the contract is not the one that was sealed");
     if (c->out->bundle_files_listed + 1 > c->e->file_count)
         cx_evidence_limit(c, "not all files of the run are in here: its manifest lists them");
     cx_evidence_limit(c, "that gates passed does not say that the change is good");

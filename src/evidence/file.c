@@ -28,7 +28,7 @@ static void add_lines(cx_buf *out, cx_str text)
 }
 
 /* E1; `data` is what `evidence` was decoded from, or encodes to. */
-static cx_status make(const cx_evidence *evidence, cx_bytes data, cx_buf *out, cx_err *err)
+static cx_status write_page(const cx_evidence *evidence, cx_bytes data, cx_buf *out, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, out->alloc);
@@ -51,7 +51,7 @@ cx_status cx_evidence_write(const cx_evidence *evidence, cx_buf *out, cx_err *er
     cx_buf_init(&data, out->alloc);
     cx_status status = cx_evidence_encode(evidence, &data, err);
     if (!cx_failed(status))
-        status = make(evidence, cx_buf_bytes(&data), out, err);
+        status = write_page(evidence, cx_buf_bytes(&data), out, err);
     if (!cx_failed(status) && out->size - start > CX_EVIDENCE_FILE_MAX)
         status = cx_fail_at(err, CX_E_LIMIT, "EvidenceTooLarge", CX_NO_OFFSET,
                             "the file has %zu bytes, expected at most %u", out->size - start,
@@ -98,7 +98,7 @@ static cx_status decode_block(cx_str block, cx_buf *out, bool *out_good, cx_err 
     return cx_failed(status) ? status : cx_buf_check(out, err);
 }
 
-static void compare(cx_bytes file, cx_bytes made, cx_finding *finding)
+static void compare_pages(cx_bytes file, cx_bytes made, cx_finding *finding)
 {
     size_t same = 0, shorter = file.size < made.size ? file.size : made.size;
     while (same < shorter && file.data[same] == made.data[same])
@@ -125,9 +125,9 @@ static cx_status read_data(cx_bytes file, cx_bytes data, cx_arena *arena, cx_evi
     if (finding->verdict != CX_HOLDS)
         return CX_SUCCESS;
     cx_buf_init(&made, arena->alloc);
-    status = make(out, data, &made, err);
+    status = write_page(out, data, &made, err);
     if (!cx_failed(status))
-        compare(file, cx_buf_bytes(&made), finding);
+        compare_pages(file, cx_buf_bytes(&made), finding);
     cx_buf_done(&made);
     return status;
 }

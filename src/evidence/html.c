@@ -7,7 +7,7 @@
 #include "crypto/api.h"
 
 /* Not seen, or seen elsewhere than it stands. */
-static bool hidden(uint32_t code)
+static bool is_hidden(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x34f ||
            code == 0x61c || (code >= 0x115f && code <= 0x1160) ||
@@ -18,7 +18,7 @@ static bool hidden(uint32_t code)
            (code >= 0xfff0 && code <= 0xfffb) || (code >= 0xe0000 && code <= 0xe0fff);
 }
 
-static void add(cx_buf *out, cx_str text, bool keep_lines)
+static void add_character(cx_buf *out, cx_str text, bool keep_lines)
 {
     for (size_t at = 0; at < text.size;) {
         const uint8_t *data = (const uint8_t *)text.data + at;
@@ -42,7 +42,7 @@ static void add(cx_buf *out, cx_str text, bool keep_lines)
             cx_buf_add_z(out, "&#39;");
         else if ((code == '\n' || code == '\t') && keep_lines)
             cx_buf_add_byte(out, (uint8_t)code);
-        else if (hidden(code))
+        else if (is_hidden(code))
             cx_buf_printf(out, "<b>U+%04X</b>", (unsigned)code);
         else
             cx_buf_add(out, data, size);
@@ -51,12 +51,12 @@ static void add(cx_buf *out, cx_str text, bool keep_lines)
 
 void cx_html_text(cx_buf *out, cx_str text)
 {
-    add(out, text, false);
+    add_character(out, text, false);
 }
 
 void cx_html_block(cx_buf *out, cx_str text)
 {
-    add(out, text, true);
+    add_character(out, text, true);
 }
 
 void cx_html_hex(cx_buf *out, const void *bytes, size_t size)

@@ -28,8 +28,8 @@ static inline bool cx_evidence_ok(cx_evidence_checker *c, cx_status status)
 }
 
 /* What was found about a part; a finding that holds says nothing. */
-void cx_evidence_say(cx_evidence_checker *c, const char *part, size_t number,
-                     const cx_finding *finding);
+void cx_evidence_add_finding(cx_evidence_checker *c, const char *part, size_t number,
+                             const cx_finding *finding);
 void cx_evidence_find(cx_evidence_checker *c, const char *part, size_t number, cx_verdict verdict,
                       const char *reason, const char *format, ...) CX_PRINTF(6, 7);
 void cx_evidence_limit(cx_evidence_checker *c, const char *text);

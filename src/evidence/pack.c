@@ -15,7 +15,7 @@
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static void put_optional(cx_cbor_fields *fields, uint8_t key, cx_bytes bytes, cx_buf *out)
+static void write_optional(cx_cbor_fields *fields, uint8_t key, cx_bytes bytes, cx_buf *out)
 {
     if (bytes.size == 0)
         return;
@@ -23,7 +23,7 @@ static void put_optional(cx_cbor_fields *fields, uint8_t key, cx_bytes bytes, cx
     cx_cbor_bytes(out, bytes);
 }
 
-static void put_journal(const cx_evidence_journal *journal, cx_buf *out)
+static void write_journal(const cx_evidence_journal *journal, cx_buf *out)
 {
     cx_cbor_fields fields;
     cx_cbor_fields_begin(&fields, out);
@@ -35,11 +35,11 @@ static void put_journal(const cx_evidence_journal *journal, cx_buf *out)
     cx_cbor_uint(out, journal->point.size);
     cx_cbor_field(&fields, 3);
     cx_cbor_digest(out, &journal->point.root);
-    put_optional(&fields, 4, journal->checkpoint, out);
+    write_optional(&fields, 4, journal->checkpoint, out);
     cx_cbor_fields_end(&fields);
 }
 
-static void put_entry(const cx_evidence_entry *entry, cx_buf *out)
+static void write_entry(const cx_evidence_entry *entry, cx_buf *out)
 {
     cx_cbor_fields fields;
     cx_cbor_fields_begin(&fields, out);
@@ -47,7 +47,7 @@ static void put_entry(const cx_evidence_entry *entry, cx_buf *out)
     cx_cbor_uint(out, entry->journal);
     cx_cbor_field(&fields, 1);
     cx_cbor_bytes(out, entry->inclusion);
-    put_optional(&fields, 2, entry->payload, out);
+    write_optional(&fields, 2, entry->payload, out);
     if (entry->salt != NULL) {
         cx_cbor_field(&fields, 3);
         cx_cbor_bytes(out, cx_bytes_from(entry->salt, 32));
@@ -55,7 +55,7 @@ static void put_entry(const cx_evidence_entry *entry, cx_buf *out)
     cx_cbor_fields_end(&fields);
 }
 
-static void put_trace(const cx_evidence_trace *trace, cx_buf *out)
+static void write_trace(const cx_evidence_trace *trace, cx_buf *out)
 {
     cx_cbor_fields fields;
     cx_cbor_fields_begin(&fields, out);
@@ -70,7 +70,7 @@ static void put_trace(const cx_evidence_trace *trace, cx_buf *out)
     cx_cbor_fields_end(&fields);
 }
 
-static void put_memory(const cx_evidence_memory *memory, cx_buf *out)
+static void write_memory(const cx_evidence_memory *memory, cx_buf *out)
 {
     cx_cbor_fields fields;
     cx_cbor_fields_begin(&fields, out);
@@ -78,11 +78,11 @@ static void put_memory(const cx_evidence_memory *memory, cx_buf *out)
     cx_cbor_text(out, memory->uri);
     cx_cbor_field(&fields, 1);
     cx_cbor_uint(out, memory->entry);
-    put_optional(&fields, 2, memory->version, out);
+    write_optional(&fields, 2, memory->version, out);
     cx_cbor_fields_end(&fields);
 }
 
-static void put_key(const cx_evidence_key *key, cx_buf *out)
+static void write_key(const cx_evidence_key *key, cx_buf *out)
 {
     cx_cbor_fields fields;
     cx_cbor_fields_begin(&fields, out);
@@ -95,7 +95,7 @@ static void put_key(const cx_evidence_key *key, cx_buf *out)
     cx_cbor_fields_end(&fields);
 }
 
-static void put_file(const cx_evidence_file *file, cx_buf *out)
+static void write_file(const cx_evidence_file *file, cx_buf *out)
 {
     cx_cbor_fields fields;
     cx_cbor_fields_begin(&fields, out);
@@ -115,29 +115,29 @@ static bool begin_list(cx_cbor_fields *fields, uint8_t key, size_t count, bool a
     return true;
 }
 
-static void put_lists(const cx_evidence *e, cx_cbor_fields *fields, cx_buf *out)
+static void write_lists(const cx_evidence *e, cx_cbor_fields *fields, cx_buf *out)
 {
     if (begin_list(fields, 5, e->journal_count, true, out))
         for (size_t i = 0; i < e->journal_count; i++)
-            put_journal(&e->journals[i], out);
+            write_journal(&e->journals[i], out);
     if (begin_list(fields, 6, e->entry_count, true, out))
         for (size_t i = 0; i < e->entry_count; i++)
-            put_entry(&e->entries[i], out);
+            write_entry(&e->entries[i], out);
     if (begin_list(fields, 7, e->file_count, false, out))
         for (size_t i = 0; i < e->file_count; i++)
-            put_file(&e->files[i], out);
+            write_file(&e->files[i], out);
     if (begin_list(fields, 8, e->trace_count, false, out))
         for (size_t i = 0; i < e->trace_count; i++)
-            put_trace(&e->traces[i], out);
+            write_trace(&e->traces[i], out);
     if (begin_list(fields, 9, e->memory_count, false, out))
         for (size_t i = 0; i < e->memory_count; i++)
-            put_memory(&e->memories[i], out);
+            write_memory(&e->memories[i], out);
     if (begin_list(fields, 10, e->pack_count, false, out))
         for (size_t i = 0; i < e->pack_count; i++)
             cx_cbor_bytes(out, e->packs[i]);
     if (begin_list(fields, 11, e->key_count, false, out))
         for (size_t i = 0; i < e->key_count; i++)
-            put_key(&e->keys[i], out);
+            write_key(&e->keys[i], out);
 }
 
 static cx_status check_counts(const cx_evidence *e, cx_err *err)
@@ -170,8 +170,8 @@ cx_status cx_evidence_encode(const cx_evidence *e, cx_buf *out, cx_err *err)
     cx_cbor_text(out, e->id);
     cx_cbor_field(&fields, 4);
     cx_cbor_int(out, e->made_at_ns);
-    put_lists(e, &fields, out);
-    put_optional(&fields, 12, e->commit, out);
+    write_lists(e, &fields, out);
+    write_optional(&fields, 12, e->commit, out);
     cx_cbor_fields_end(&fields);
     cx_status status = cx_buf_check(out, err);
     if (!cx_failed(status) && out->size - start > CX_EVIDENCE_DATA_MAX)
@@ -202,7 +202,7 @@ static cx_str read_name(reader *r)
     return text;
 }
 
-static cx_bytes read_some(reader *r, const cx_cbor_members *members)
+static cx_bytes read_list(reader *r, const cx_cbor_members *members)
 {
     cx_bytes bytes = cx_cbor_read_bytes(&r->cbor);
     if (bytes.size == 0 && cx_cbor_ok(&r->cbor))
@@ -222,7 +222,7 @@ static void read_journal(reader *r, cx_evidence_journal *out)
             break;
         case 2: out->point.size = cx_cbor_read_uint_max(&r->cbor, UINT64_MAX - 1); break;
         case 3: out->point.root = cx_cbor_read_digest(&r->cbor); break;
-        case 4: out->checkpoint = read_some(r, &members); break;
+        case 4: out->checkpoint = read_list(r, &members); break;
         default: cx_cbor_refuse_member(&r->cbor, &members);
         }
     }
@@ -249,8 +249,8 @@ static void read_entry(reader *r, cx_evidence_entry *out)
             if (cx_cbor_ok(&r->cbor) && out->journal >= r->out.journal_count)
                 cx_cbor_refuse(&r->cbor, members.key_offset, "there is no such journal here");
             break;
-        case 1: out->inclusion = read_some(r, &members); break;
-        case 2: out->payload = read_some(r, &members); break;
+        case 1: out->inclusion = read_list(r, &members); break;
+        case 2: out->payload = read_list(r, &members); break;
         case 3: out->salt = read_salt(r); break;
         default: cx_cbor_refuse_member(&r->cbor, &members);
         }
@@ -287,7 +287,7 @@ static void read_trace(reader *r, cx_evidence_trace *out)
     while (cx_cbor_next_member(&r->cbor, &members)) {
         switch (members.key) {
         case 0: out->entry = read_entry_number(r, &members); break;
-        case 1: out->canonical = read_some(r, &members); break;
+        case 1: out->canonical = read_list(r, &members); break;
         case 2: (void)cx_cbor_read_exactly(&r->cbor, out->signature.bytes, 64); break;
         case 3: out->key_id = read_name(r); break;
         default: cx_cbor_refuse_member(&r->cbor, &members);
@@ -303,7 +303,7 @@ static void read_memory(reader *r, cx_evidence_memory *out)
         switch (members.key) {
         case 0: out->uri = read_name(r); break;
         case 1: out->entry = read_entry_number(r, &members); break;
-        case 2: out->version = read_some(r, &members); break;
+        case 2: out->version = read_list(r, &members); break;
         default: cx_cbor_refuse_member(&r->cbor, &members);
         }
     }
@@ -389,7 +389,7 @@ static void read_member(reader *r, const cx_cbor_members *members)
         break;
     case 10: READ_LIST(cx_bytes, packs, pack_count, CX_EVIDENCE_PARTS_MAX, read_pack); break;
     case 11: READ_LIST(cx_evidence_key, keys, key_count, CX_EVIDENCE_PARTS_MAX, read_key); break;
-    case 12: r->out.commit = read_some(r, members); break;
+    case 12: r->out.commit = read_list(r, members); break;
     default: cx_cbor_refuse_member(cbor, members);
     }
 }

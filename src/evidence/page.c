@@ -40,18 +40,18 @@ static const char style[] =
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-static void raw(page *p, const char *markup)
+static void add_raw(page *p, const char *markup)
 {
     cx_buf_add_z(p->out, markup);
 }
 
-static void heading(page *p, const char *title, const char *explanation)
+static void add_heading(page *p, const char *title, const char *explanation)
 {
     cx_buf_printf(p->out, "<h2>%s</h2>\n<p>%s</p>\n", title, explanation);
 }
 
 /* P4: what has been shown counts, rows of tables too. */
-static void spend(page *p, size_t size)
+static void spend_budget(page *p, size_t size)
 {
     size_t left = CX_EVIDENCE_SHOWN_ALL_MAX - p->shown;
     p->shown += size < left ? size : left;
@@ -59,41 +59,41 @@ static void spend(page *p, size_t size)
 
 /* A text on one line; a longer one than LINE_MAX is cut between characters. */
 #define LINE_MAX 4096
-static void words(page *p, cx_str text)
+static void add_words(page *p, cx_str text)
 {
     size_t size = text.size < LINE_MAX ? text.size : LINE_MAX;
     while (size < text.size && size != 0 && ((uint8_t)text.data[size] & 0xc0) == 0x80)
         size--;
-    spend(p, size);
+    spend_budget(p, size);
     cx_html_text(p->out, cx_str_from(text.data, size));
     if (size < text.size)
-        raw(p, " <b>..</b>");
+        add_raw(p, " <b>..</b>");
 }
 
-static void term(page *p, const char *name, cx_str value)
+static void add_term(page *p, const char *name, cx_str value)
 {
     cx_buf_printf(p->out, "<dt>%s</dt><dd>", name);
-    words(p, value);
-    raw(p, "</dd>\n");
+    add_words(p, value);
+    add_raw(p, "</dd>\n");
 }
 
-static void term_hex(page *p, const char *name, const void *bytes, size_t size)
+static void add_term_hex(page *p, const char *name, const void *bytes, size_t size)
 {
     cx_buf_printf(p->out, "<dt>%s</dt><dd><code>", name);
     cx_html_hex(p->out, bytes, size);
-    raw(p, "</code></dd>\n");
+    add_raw(p, "</code></dd>\n");
 }
 
 /* P4 */
-static void block(page *p, cx_str text)
+static void add_block(page *p, cx_str text)
 {
     size_t room = CX_EVIDENCE_SHOWN_ALL_MAX - p->shown;
     size_t size = text.size < CX_EVIDENCE_SHOWN_MAX ? text.size : CX_EVIDENCE_SHOWN_MAX;
     size = size < room ? size : room;
-    spend(p, size);
-    raw(p, "<pre>");
+    spend_budget(p, size);
+    add_raw(p, "<pre>");
     cx_html_block(p->out, cx_str_from(text.data, size));
-    raw(p, "</pre>\n");
+    add_raw(p, "</pre>\n");
     if (size < text.size)
         cx_buf_printf(p->out,
                       "<p><b>%zu more bytes are in the data at the end of this file.</b></p>\n",
@@ -111,7 +111,7 @@ static bool is_text(cx_bytes bytes)
 /* False for what is no JSON, or nested deeper than anything of ours; running out of memory must not
  * look like that (P1).  Indenting what is nested deeply would take memory without bound. */
 #define DEPTH_MAX 128
-static bool parse(page *p, cx_str text, cx_json *out)
+static bool parse_json(page *p, cx_str text, cx_json *out)
 {
     cx_json_limits limits = CX_JSON_LIMITS_INIT;
     cx_json_parser parser;
@@ -124,7 +124,7 @@ static bool parse(page *p, cx_str text, cx_json *out)
     return !cx_failed(status);
 }
 
-static bool pretty(page *p, const cx_json *value, cx_buf *out)
+static bool add_pretty(page *p, const cx_json *value, cx_buf *out)
 {
     cx_status status = cx_json_write_pretty(out, value, 0, NULL);
     if (status.code == CX_E_NOMEM || out->failed)
@@ -133,26 +133,26 @@ static bool pretty(page *p, const cx_json *value, cx_buf *out)
 }
 
 /* JSON indented, other text as it is, bytes in hex. */
-static void content(page *p, cx_bytes bytes)
+static void add_content(page *p, cx_bytes bytes)
 {
     cx_json value;
     cx_buf text;
-    cx_str words = cx_bytes_str(bytes);
+    cx_str add_words = cx_bytes_str(bytes);
     cx_arena_mark mark = cx_arena_mark_now(&p->arena);
     cx_buf_init(&text, p->out->alloc);
     bool json = bytes.size != 0 && bytes.size <= 4 * CX_EVIDENCE_SHOWN_MAX &&
-                (bytes.data[0] == '{' || bytes.data[0] == '[') && parse(p, words, &value) &&
-                pretty(p, &value, &text);
+                (bytes.data[0] == '{' || bytes.data[0] == '[') &&
+                parse_json(p, add_words, &value) && add_pretty(p, &value, &text);
     if (json) {
-        block(p, cx_buf_str(&text));
+        add_block(p, cx_buf_str(&text));
     } else if (is_text(bytes)) {
-        block(p, words);
+        add_block(p, add_words);
     } else {
         cx_buf_clear(&text);
         cx_hex_add(&text, cx_bytes_from(bytes.data, bytes.size < 4096 ? bytes.size : 4096));
-        block(p, cx_buf_str(&text));
+        add_block(p, cx_buf_str(&text));
         if (bytes.size > 4096)
-            raw(p, "<p><b>The rest is in the data at the end of this file.</b></p>\n");
+            add_raw(p, "<p><b>The rest is in the data at the end of this file.</b></p>\n");
     }
     if (text.failed)
         p->status = (cx_status){CX_E_NOMEM};
@@ -180,33 +180,34 @@ static bool entry_of(page *p, const cx_evidence_entry *entry, cx_inclusion *proo
 
 /* --- sections --------------------------------------------------------------------------------- */
 
-static void head(page *p)
+static void add_head(page *p)
 {
     cx_digest digest = cx_digest_of(cx_bytes_from(style, sizeof style - 1));
-    raw(p, "<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
-           "content=\"default-src 'none'; style-src 'sha256-");
+    add_raw(p, "<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
+               "content=\"default-src 'none'; style-src 'sha256-");
     cx_base64_add(p->out, cx_bytes_from(digest.bytes, sizeof digest.bytes), CX_BASE64);
-    raw(p, "'; base-uri 'none'; form-action 'none'\">\n"
-           "<meta name=\"referrer\" content=\"no-referrer\">\n"
-           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
-    raw(p, "Evidence: ");
+    add_raw(p, "'; base-uri 'none'; form-action 'none'\">\n"
+               "<meta name=\"referrer\" content=\"no-referrer\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
+    add_raw(p, "Evidence: ");
     cx_html_text(p->out, p->e->kind);
-    raw(p, " ");
+    add_raw(p, " ");
     cx_html_text(p->out, p->e->id);
-    raw(p, "</title>\n<style>");
-    raw(p, style);
-    raw(p, "</style>\n</head>\n<body>\n");
+    add_raw(p, "</title>\n<style>");
+    add_raw(p, style);
+    add_raw(p, "</style>\n</head>\n<body>\n");
 }
 
-static void beginning(page *p)
+static void add_beginning(page *p)
 {
-    raw(p, "<h1>Evidence: ");
+    add_raw(p, "<h1>Evidence: ");
     cx_html_text(p->out, p->e->kind);
-    raw(p, "</h1>\n<dl>\n");
-    term(p, "about", p->e->id);
-    raw(p, "<dt>made</dt><dd>");
+    add_raw(p, "</h1>\n<dl>\n");
+    add_term(p, "about", p->e->id);
+    add_raw(p, "<dt>made</dt><dd>");
     cx_html_time(p->out, p->e->made_at_ns);
-    raw(p,
+    add_raw(
+        p,
         ", as its maker says</dd>\n</dl>\n"
         "<div class=\"note\"><p>A browser checks nothing. This page is made from the data at the "
         "end of the file, and</p>\n<pre>cortex-verify --key KEY FILE</pre>\n<p>makes it again, "
@@ -215,68 +216,69 @@ static void beginning(page *p)
         "you.</p></div>\n");
 }
 
-static void commit(page *p)
+static void add_commit(page *p)
 {
     if (p->e->commit.size == 0)
         return;
-    heading(p, "The commit",
-            "The object that git keeps under this name: the name is the hash of these bytes.");
-    block(p, cx_bytes_str(p->e->commit));
+    add_heading(p, "The commit",
+                "The object that git keeps under this name: the name is the hash of these bytes.");
+    add_block(p, cx_bytes_str(p->e->commit));
 }
 
 /* One component of a decision: what it is called, and what the agent said. */
-static void component(page *p, const cx_json *one)
+static void add_component(page *p, const cx_json *one)
 {
     cx_buf text;
     const cx_json *data = CX_JSON_GET(one, "data");
-    raw(p, "<tr><td>");
-    words(p, CX_JSON_GET_STR(one, "component_type"));
-    raw(p, "<br>");
-    words(p, CX_JSON_GET_STR(one, "event_type"));
-    raw(p, "</td><td>");
-    words(p, CX_JSON_GET_STR(one, "timestamp"));
-    raw(p, "</td><td>");
+    add_raw(p, "<tr><td>");
+    add_words(p, CX_JSON_GET_STR(one, "component_type"));
+    add_raw(p, "<br>");
+    add_words(p, CX_JSON_GET_STR(one, "event_type"));
+    add_raw(p, "</td><td>");
+    add_words(p, CX_JSON_GET_STR(one, "timestamp"));
+    add_raw(p, "</td><td>");
     cx_buf_init(&text, p->out->alloc);
-    if (data != NULL && pretty(p, data, &text))
-        block(p, cx_buf_str(&text));
+    if (data != NULL && add_pretty(p, data, &text))
+        add_block(p, cx_buf_str(&text));
     cx_buf_done(&text);
-    raw(p, "</td></tr>\n");
+    add_raw(p, "</td></tr>\n");
 }
 
 /* The canonical forms hold the components as an array, or inside an object. */
-static void decision(page *p, const cx_evidence_trace *trace)
+static void add_decision(page *p, const cx_evidence_trace *trace)
 {
     cx_json value;
     cx_arena_mark mark = cx_arena_mark_now(&p->arena);
-    raw(p, "<dl>\n");
-    term(p, "signed with the key called", trace->key_id);
-    term_hex(p, "signature", trace->signature.bytes, sizeof trace->signature.bytes);
-    raw(p, "</dl>\n");
-    bool read = parse(p, cx_bytes_str(trace->canonical), &value);
+    add_raw(p, "<dl>\n");
+    add_term(p, "signed with the key called", trace->key_id);
+    add_term_hex(p, "signature", trace->signature.bytes, sizeof trace->signature.bytes);
+    add_raw(p, "</dl>\n");
+    bool read = parse_json(p, cx_bytes_str(trace->canonical), &value);
     const cx_json *components = !read                         ? NULL
                                 : value.type == CX_JSON_ARRAY ? &value
                                                               : CX_JSON_GET(&value, "components");
     if (components != NULL && components->type == CX_JSON_ARRAY && components->count <= 256) {
-        raw(p, "<table>\n");
+        add_raw(p, "<table>\n");
         for (uint32_t i = 0; i < components->count; i++)
-            component(p, &components->items[i]);
-        raw(p, "</table>\n");
+            add_component(p, &components->items[i]);
+        add_raw(p, "</table>\n");
     }
-    raw(p, "<details><summary>The bytes that were signed</summary>\n");
-    block(p, cx_bytes_str(trace->canonical));
-    raw(p, "</details>\n");
+    add_raw(p, "<details><summary>The bytes that were signed</summary>\n");
+    add_block(p, cx_bytes_str(trace->canonical));
+    add_raw(p, "</details>\n");
     cx_arena_reset(&p->arena, mark);
 }
 
-static void decisions(page *p)
+static void add_decisions(page *p)
 {
     if (p->e->trace_count == 0)
         return;
-    heading(p, "Decisions",
-            "What agents said about themselves and signed. A signature shows who said it, not that "
-            "it is so.");
+    add_heading(
+        p, "Decisions",
+        "What agents said about themselves and signed. A signature shows who said it, not that "
+        "it is so.");
     for (size_t i = 0; i < p->e->trace_count; i++)
-        decision(p, &p->e->traces[i]);
+        add_decision(p, &p->e->traces[i]);
 }
 
 static void memory(page *p, const cx_evidence_memory *memory)
@@ -284,29 +286,29 @@ static void memory(page *p, const cx_evidence_memory *memory)
     cx_version_record version;
     cx_status status;
     cx_arena_mark mark = cx_arena_mark_now(&p->arena);
-    raw(p, "<dl>\n");
-    term(p, "memory", memory->uri);
+    add_raw(p, "<dl>\n");
+    add_term(p, "memory", memory->uri);
     if (memory->version.size == 0) {
-        raw(p, "<dt>content</dt><dd><b>erased, or not shown</b></dd>\n");
+        add_raw(p, "<dt>content</dt><dd><b>erased, or not shown</b></dd>\n");
     } else if (cx_failed(status = cx_version_decode(memory->version, &p->arena, &version, NULL))) {
         if (status.code == CX_E_NOMEM)
             p->status = status;
-        raw(p, "<dt>content</dt><dd><b>cannot be read</b></dd>\n");
+        add_raw(p, "<dt>content</dt><dd><b>cannot be read</b></dd>\n");
     } else {
-        term(p, "says", version.forms.medium);
-        term(p, "written by", version.created_by);
-        raw(p, "<dt>at</dt><dd>");
+        add_term(p, "says", version.forms.medium);
+        add_term(p, "written by", version.created_by);
+        add_raw(p, "<dt>at</dt><dd>");
         cx_html_time(p->out, version.created_at > INT64_MAX / 1000000000 ||
                                      version.created_at < INT64_MIN / 1000000000
                                  ? 0
                                  : version.created_at * 1000000000);
-        raw(p, "</dd>\n");
-        term(p, "source", version.provenance.source);
+        add_raw(p, "</dd>\n");
+        add_term(p, "source", version.provenance.source);
         for (size_t i = 0; i < version.provenance.derived_count; i++)
-            term(p, "derived from", version.provenance.derived_from[i]);
-        term_hex(p, "version hash", version.hash.bytes, sizeof version.hash.bytes);
+            add_term(p, "derived from", version.provenance.derived_from[i]);
+        add_term_hex(p, "version hash", version.hash.bytes, sizeof version.hash.bytes);
     }
-    raw(p, "</dl>\n");
+    add_raw(p, "</dl>\n");
     cx_arena_reset(&p->arena, mark);
 }
 
@@ -314,7 +316,7 @@ static void memories(page *p)
 {
     if (p->e->memory_count == 0)
         return;
-    heading(p, "Memories", "What was recorded, and where its writer said that it came from.");
+    add_heading(p, "Memories", "What was recorded, and where its writer said that it came from.");
     for (size_t i = 0; i < p->e->memory_count; i++)
         memory(p, &p->e->memories[i]);
 }
@@ -323,8 +325,8 @@ static void memories(page *p)
 static void events(page *p, cx_str text)
 {
     size_t number = 0;
-    raw(p, "<h3>What happened</h3>\n<table>\n<tr><th>n</th><th>time</th><th>event</th>"
-           "<th>payload</th></tr>\n");
+    add_raw(p, "<h3>What happened</h3>\n<table>\n<tr><th>n</th><th>time</th><th>event</th>"
+               "<th>payload</th></tr>\n");
     while (text.size != 0 && p->shown < CX_EVIDENCE_SHOWN_ALL_MAX) {
         const char *end = memchr(text.data, '\n', text.size);
         size_t size = end == NULL ? text.size : (size_t)(end - text.data);
@@ -336,60 +338,61 @@ static void events(page *p, cx_str text)
         text = cx_str_from(text.data + used, text.size - used);
         cx_buf_init(&payload, p->out->alloc);
         cx_buf_printf(p->out, "<tr><td>%zu</td>", ++number);
-        spend(p, 64);
-        bool read = parse(p, line, &event);
+        spend_budget(p, 64);
+        bool read = parse_json(p, line, &event);
         const cx_json *value = read ? CX_JSON_GET(&event, "payload") : NULL;
-        raw(p, "<td>");
-        words(p, read ? CX_JSON_GET_STR(&event, "ts") : CX_STR(""));
-        raw(p, "</td><td>");
-        words(p, read ? CX_JSON_GET_STR(&event, "event_type") : CX_STR("?"));
-        raw(p, "</td><td>");
+        add_raw(p, "<td>");
+        add_words(p, read ? CX_JSON_GET_STR(&event, "ts") : CX_STR(""));
+        add_raw(p, "</td><td>");
+        add_words(p, read ? CX_JSON_GET_STR(&event, "event_type") : CX_STR("?"));
+        add_raw(p, "</td><td>");
         if (value != NULL && !cx_failed(cx_json_write(&payload, value, CX_JSON_PY_COMPACT, NULL))) {
             size_t most = payload.size < 2048 ? payload.size : 2048;
-            spend(p, most);
+            spend_budget(p, most);
             cx_html_text(p->out, cx_str_from((const char *)payload.data, most));
             if (most < payload.size)
-                raw(p, " <b>..</b>");
+                add_raw(p, " <b>..</b>");
         }
-        raw(p, "</td></tr>\n");
+        add_raw(p, "</td></tr>\n");
         if (payload.failed)
             p->status = (cx_status){CX_E_NOMEM};
         cx_buf_done(&payload);
         cx_arena_reset(&p->arena, mark);
     }
-    raw(p, "</table>\n");
+    add_raw(p, "</table>\n");
     if (text.size != 0)
-        raw(p, "<p><b>More events are in the data at the end of this file.</b></p>\n");
+        add_raw(p, "<p><b>More events are in the data at the end of this file.</b></p>\n");
 }
 
-static void bundle(page *p)
+static void add_bundle(page *p)
 {
     static const char *const first[] = {"contract.json", "patch.diff"};
     static const char *const titles[] = {"What the agent was allowed to do", "What it changed"};
     const cx_evidence_file *file;
     if (p->e->file_count == 0)
         return;
-    heading(p, "The run",
-            "The files of the run's bundle. Their hashes are in its manifest, whose hash is in the "
-            "entry that sealed the run.");
+    add_heading(
+        p, "The run",
+        "The files of the run's bundle. Their hashes are in its manifest, whose hash is in the "
+        "entry that sealed the run.");
     for (size_t i = 0; i < CX_COUNT_OF(first); i++) {
         file = file_named(p->e, first[i]);
         if (file == NULL)
             continue;
         cx_buf_printf(p->out, "<h3>%s</h3>\n", titles[i]);
-        content(p, file->bytes);
+        add_content(p, file->bytes);
     }
     file = file_named(p->e, "events.jsonl");
     if (file != NULL)
         events(p, cx_bytes_str(file->bytes));
-    raw(p, "<h3>All files</h3>\n");
+    add_raw(p, "<h3>All files</h3>\n");
     for (size_t i = 0; i < p->e->file_count; i++) {
         file = &p->e->files[i];
-        raw(p, "<details><summary>");
+        add_raw(p, "<details><summary>");
         cx_html_text(p->out, file->path);
         cx_buf_printf(p->out, ", %zu bytes</summary>\n", file->bytes.size);
-        content(p, file->bytes);
-        raw(p, "</details>\n");
+        add_content(p, file->bytes);
+        add_raw(p, "</details>\n");
     }
 }
 
@@ -399,61 +402,62 @@ static void entry(page *p, size_t number)
     cx_inclusion proof;
     cx_entry decoded;
     cx_arena_mark mark = cx_arena_mark_now(&p->arena);
-    raw(p, "<tr><td>");
+    add_raw(p, "<tr><td>");
     cx_html_text(p->out, p->e->journals[e->journal].actor);
-    raw(p, "</td>");
+    add_raw(p, "</td>");
     if (!entry_of(p, e, &proof, &decoded)) {
-        raw(p, "<td><b>cannot be read</b></td><td></td><td></td></tr>\n");
+        add_raw(p, "<td><b>cannot be read</b></td><td></td><td></td></tr>\n");
         cx_arena_reset(&p->arena, mark);
         return;
     }
     cx_digest leaf = cx_scheme_entry(proof.entry);
     cx_buf_printf(p->out, "<td>%llu</td><td>", (unsigned long long)decoded.seq);
     cx_html_text(p->out, decoded.kind);
-    raw(p, "<br>");
+    add_raw(p, "<br>");
     cx_html_time(p->out, decoded.created_at_ns);
-    raw(p, "</td><td><code>");
+    add_raw(p, "</td><td><code>");
     cx_html_hex(p->out, leaf.bytes, sizeof leaf.bytes);
-    raw(p, "</code>");
+    add_raw(p, "</code>");
     if (decoded.committed && e->salt == NULL)
-        raw(p, "<br><b>its content was erased, or is not shown</b>");
+        add_raw(p, "<br><b>its content was erased, or is not shown</b>");
     cx_bytes body = decoded.committed ? e->payload : decoded.payload;
     if (body.size != 0) {
-        raw(p, "<details><summary>content</summary>\n");
-        content(p, body);
-        raw(p, "</details>");
+        add_raw(p, "<details><summary>content</summary>\n");
+        add_content(p, body);
+        add_raw(p, "</details>");
     }
-    raw(p, "</td></tr>\n");
+    add_raw(p, "</td></tr>\n");
     cx_arena_reset(&p->arena, mark);
 }
 
 static void entries(page *p)
 {
-    heading(p, "Entries",
-            "What the ledger recorded. Each stands, by its proof in the data, in a journal below.");
-    raw(p, "<table>\n<tr><th>journal</th><th>entry</th><th>kind</th><th>leaf hash</th></tr>\n");
+    add_heading(
+        p, "Entries",
+        "What the ledger recorded. Each stands, by its proof in the data, in a journal below.");
+    add_raw(p, "<table>\n<tr><th>journal</th><th>entry</th><th>kind</th><th>leaf hash</th></tr>\n");
     for (size_t i = 0; i < p->e->entry_count; i++)
         entry(p, i);
-    raw(p, "</table>\n");
+    add_raw(p, "</table>\n");
 }
 
 static void journals(page *p)
 {
-    heading(
+    add_heading(
         p, "Journals",
         "Where each journal was when this file was made. A signature of a key that you know ends "
         "any doubt about what came before.");
     for (size_t i = 0; i < p->e->journal_count; i++) {
         const cx_evidence_journal *j = &p->e->journals[i];
-        raw(p, "<dl>\n");
-        term(p, "journal", j->actor);
+        add_raw(p, "<dl>\n");
+        add_term(p, "journal", j->actor);
         cx_buf_printf(p->out, "<dt>entries</dt><dd>%llu</dd>\n", (unsigned long long)j->point.size);
-        term_hex(p, "root", j->point.root.bytes, sizeof j->point.root.bytes);
-        raw(p, "</dl>\n");
+        add_term_hex(p, "root", j->point.root.bytes, sizeof j->point.root.bytes);
+        add_raw(p, "</dl>\n");
         if (j->checkpoint.size != 0)
-            block(p, cx_bytes_str(j->checkpoint));
+            add_block(p, cx_bytes_str(j->checkpoint));
         else
-            raw(p, "<p><b>Nobody signed it.</b></p>\n");
+            add_raw(p, "<p><b>Nobody signed it.</b></p>\n");
     }
 }
 
@@ -461,32 +465,33 @@ static void keys(page *p)
 {
     if (p->e->key_count == 0)
         return;
-    heading(p, "Keys",
-            "As the maker of this file says. Compare them with what you have from elsewhere; a key "
-            "that came with the evidence proves nothing.");
-    raw(p, "<table>\n<tr><th>name</th><th>for</th><th>public key</th></tr>\n");
+    add_heading(
+        p, "Keys",
+        "As the maker of this file says. Compare them with what you have from elsewhere; a key "
+        "that came with the evidence proves nothing.");
+    add_raw(p, "<table>\n<tr><th>name</th><th>for</th><th>public key</th></tr>\n");
     for (size_t i = 0; i < p->e->key_count; i++) {
-        raw(p, "<tr><td>");
+        add_raw(p, "<tr><td>");
         cx_html_text(p->out, p->e->keys[i].id);
-        raw(p, "</td><td>");
+        add_raw(p, "</td><td>");
         cx_html_text(p->out, p->e->keys[i].role);
-        raw(p, "</td><td><code>");
+        add_raw(p, "</td><td><code>");
         cx_html_hex(p->out, p->e->keys[i].key.bytes, sizeof p->e->keys[i].key.bytes);
-        raw(p, "</code></td></tr>\n");
+        add_raw(p, "</code></td></tr>\n");
     }
-    raw(p, "</table>\n");
+    add_raw(p, "</table>\n");
 }
 
 cx_status cx_evidence_page(const cx_evidence *evidence, cx_buf *out, cx_err *err)
 {
     page p = {.e = evidence, .out = out, .status = CX_SUCCESS};
     cx_arena_init(&p.arena, out->alloc, 0);
-    head(&p);
-    beginning(&p);
-    commit(&p);
-    decisions(&p);
+    add_head(&p);
+    add_beginning(&p);
+    add_commit(&p);
+    add_decisions(&p);
     memories(&p);
-    bundle(&p);
+    add_bundle(&p);
     entries(&p);
     journals(&p);
     keys(&p);

@@ -68,7 +68,7 @@ static void text_findings(const cx_evidence_result *r, cx_buf *out)
 }
 
 /* What a verdict "holds" rests on, in the words of a line's end. */
-static void text_rest(const cx_evidence_result *r, cx_buf *out)
+static void text_not_proven(const cx_evidence_result *r, cx_buf *out)
 {
     size_t journals = r->evidence.journal_count;
     if (r->journals_anchored == 0) {
@@ -90,7 +90,7 @@ void cx_evidence_write_text(const cx_evidence_result *r, cx_str file, bool detai
     cx_check_write_safe(out, file);
     cx_buf_printf(out, ": %s", verdict_word(r->finding.verdict));
     if (r->finding.verdict == CX_HOLDS)
-        text_rest(r, out);
+        text_not_proven(r, out);
     cx_buf_add_byte(out, '\n');
     if (r->read)
         text_counts(r, out);
@@ -110,17 +110,17 @@ static void name(cx_buf *out, const char *before, const char *text)
     cx_buf_printf(out, "%s\"%s\":", before, text);
 }
 
-static void string(cx_buf *out, cx_str text)
+static void add_string(cx_buf *out, cx_str text)
 {
     cx_json_write_str(out, text, CX_JSON_PY_COMPACT);
 }
 
-static void text_or_null(cx_buf *out, cx_str text)
+static void add_text_or_null(cx_buf *out, cx_str text)
 {
     if (text.data == NULL || text.size == 0)
         cx_buf_add_z(out, "null");
     else
-        string(out, text);
+        add_string(out, text);
 }
 
 static void json_findings(const cx_evidence_result *r, cx_buf *out)
@@ -129,7 +129,7 @@ static void json_findings(const cx_evidence_result *r, cx_buf *out)
     for (size_t i = 0; i < r->finding_count; i++) {
         const cx_evidence_finding *one = &r->findings[i];
         name(out, i == 0 ? "{" : ",{", "message");
-        string(out, whole_text(one->finding.message));
+        add_string(out, whole_text(one->finding.message));
         cx_buf_printf(out, ",\"number\":%zu,\"part\":\"%s\",\"reason\":\"%s\",\"verdict\":\"%s\"}",
                       one->number, one->part, one->finding.reason,
                       verdict_word(one->finding.verdict));
@@ -143,7 +143,7 @@ static void json_journals(const cx_evidence_result *r, cx_buf *out)
     for (size_t i = 0; r->read && i < r->evidence.journal_count; i++) {
         const cx_evidence_journal *journal = &r->evidence.journals[i];
         name(out, i == 0 ? "{" : ",{", "actor");
-        string(out, journal->actor);
+        add_string(out, journal->actor);
         name(out, ",", "root");
         cx_buf_add_byte(out, '"');
         for (size_t j = 0; j < 32; j++)
@@ -159,9 +159,9 @@ void cx_evidence_write_json(const cx_evidence_result *r, cx_str file, cx_buf *ou
     name(out, "{", "about");
     if (r->read) {
         name(out, "{", "id");
-        string(out, e->id);
+        add_string(out, e->id);
         name(out, ",", "kind");
-        string(out, e->kind);
+        add_string(out, e->kind);
         cx_buf_add_byte(out, '}');
     } else {
         cx_buf_add_z(out, "null");
@@ -170,7 +170,7 @@ void cx_evidence_write_json(const cx_evidence_result *r, cx_str file, cx_buf *ou
                   ",\"bodies_missing\":%zu,\"bundle_files\":%zu,\"bundle_files_listed\":%zu,"
                   "\"entries\":%zu,\"file\":",
                   r->bodies_missing, e->file_count, r->bundle_files_listed, r->entries_shown);
-    string(out, file);
+    add_string(out, file);
     name(out, ",", "findings");
     json_findings(r, out);
     name(out, ",", "journals");
@@ -181,17 +181,17 @@ void cx_evidence_write_json(const cx_evidence_result *r, cx_str file, cx_buf *ou
                   r->journals_anchored, r->journals_signed);
     for (size_t i = 0; i < r->limit_count; i++) {
         cx_buf_add_z(out, i == 0 ? "" : ",");
-        string(out, cx_str_z(r->limits[i]));
+        add_string(out, cx_str_z(r->limits[i]));
     }
     cx_buf_add_z(out, "],\"message\":");
-    string(out, whole_text(r->finding.message));
+    add_string(out, whole_text(r->finding.message));
     name(out, ",", "offset");
     if (r->finding.verdict == CX_HOLDS || r->finding.offset == CX_NO_OFFSET)
         cx_buf_add_z(out, "null");
     else
         cx_buf_printf(out, "%llu", (unsigned long long)r->finding.offset);
     name(out, ",", "reason");
-    text_or_null(out, r->finding.reason == NULL ? CX_STR("") : cx_str_z(r->finding.reason));
+    add_text_or_null(out, r->finding.reason == NULL ? CX_STR("") : cx_str_z(r->finding.reason));
     cx_buf_printf(out, ",\"traces\":%zu,\"traces_signed\":%zu,\"verdict\":\"%s\"}\n",
                   e->trace_count, r->traces_signed, verdict_word(r->finding.verdict));
 }

@@ -86,7 +86,7 @@ void cx_import_tool_belief(cx_import_record *record, cx_str tool, bool ok)
 
 /* --- what earlier records said ------------------------------------------------------------- */
 
-cx_status cx_import_index_put(cx_import_sink *sink, cx_import_index *index, cx_str key, cx_str text,
+cx_status cx_import_index_add(cx_import_sink *sink, cx_import_index *index, cx_str key, cx_str text,
                               uint32_t record, cx_err *err)
 {
     uint64_t *value;
@@ -140,7 +140,7 @@ static size_t short_size(cx_str id)
 static cx_status claim(cx_import_sink *sink, cx_import_index *names, cx_str name, cx_str id,
                        bool *out_claimed, cx_err *err)
 {
-    CX_TRY(cx_import_index_put(sink, names, name, id, CX_RECORD_NONE, err));
+    CX_TRY(cx_import_index_add(sink, names, name, id, CX_RECORD_NONE, err));
     const cx_import_note *owner = cx_import_index_find(names, name);
     *out_claimed = owner == NULL || cx_str_eq(owner->text, id);
     return CX_SUCCESS;

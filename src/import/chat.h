@@ -46,7 +46,7 @@ typedef struct cx_import_index {
 } cx_import_index;
 
 /* The first note of a key stays; an empty key is ignored. */
-CX_RESULT cx_import_index_put(cx_import_sink *sink, cx_import_index *index, cx_str key, cx_str text,
+CX_RESULT cx_import_index_add(cx_import_sink *sink, cx_import_index *index, cx_str key, cx_str text,
                               uint32_t record, cx_err *err);
 /* NULL when absent.  Valid until the next put. */
 const cx_import_note *cx_import_index_find(const cx_import_index *index, cx_str key);

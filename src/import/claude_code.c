@@ -78,7 +78,7 @@ static cx_status name_session(line *l, cx_str *out, cx_err *err)
         if (state->sessions.notes.count != 0)
             CX_TRY(cx_import_short_name(l->sink, &state->session_names, CX_STR("session-"), id,
                                         &name, err));
-        CX_TRY(cx_import_index_put(l->sink, &state->sessions, id, name, CX_RECORD_NONE, err));
+        CX_TRY(cx_import_index_add(l->sink, &state->sessions, id, name, CX_RECORD_NONE, err));
     }
     *out = known == NULL ? name : known->text;
     return CX_SUCCESS;
@@ -108,7 +108,7 @@ static cx_status subagent_of(line *l, cx_str id, uint32_t *out, cx_err *err)
             return cx_fail_nomem(err);
         *made = (subagent){0};
         *out = (uint32_t)state->subagents.count - 1;
-        return cx_import_index_put(l->sink, &state->agent_ids, id, CX_STR(""), *out, err);
+        return cx_import_index_add(l->sink, &state->agent_ids, id, CX_STR(""), *out, err);
     }
     *out = known->record;
     return CX_SUCCESS;
@@ -116,7 +116,7 @@ static cx_status subagent_of(line *l, cx_str id, uint32_t *out, cx_err *err)
 
 /* --- lines --------------------------------------------------------------------------------- */
 
-static void put_common(line *l, cx_import_record *r)
+static void read_common(line *l, cx_import_record *r)
 {
     const cx_json *value = l->value;
     cx_str logical = CX_JSON_GET_STR(value, "logicalParentUuid");
@@ -138,7 +138,7 @@ static void put_common(line *l, cx_import_record *r)
 }
 
 /* An answer to a call, wherever its block stands. */
-static void put_result(line *l, cx_import_record *r, const cx_json *block)
+static void read_result(line *l, cx_import_record *r, const cx_json *block)
 {
     cx_str id = CX_JSON_GET_STR(block, "tool_use_id");
     const cx_json *is_error = CX_JSON_GET(block, "is_error");
@@ -161,13 +161,13 @@ static void put_result(line *l, cx_import_record *r, const cx_json *block)
  * What reaches an agent from outside is an injection.  A subagent's own lines are all its own, and
  * the first of them, the order it was given, is natural: its caller wrote it.
  */
-static void put_user(line *l, cx_import_record *r)
+static void read_user(line *l, cx_import_record *r)
 {
     uint32_t results = 0;
     const cx_import_note *known = cx_import_index_find(&l->state->agent_ids, l->agent_id);
     for (uint32_t i = 0; i < block_count(l); i++) {
         if (is_block(&l->content->items[i], "tool_result")) {
-            put_result(l, r, &l->content->items[i]);
+            read_result(l, r, &l->content->items[i]);
             results++;
         }
     }
@@ -186,7 +186,7 @@ static void put_user(line *l, cx_import_record *r)
     r->agent = l->agent_id.size != 0 ? l->agent : CX_STR("user");
 }
 
-static void put_call(cx_import_record *r, const cx_json *block)
+static void read_call(cx_import_record *r, const cx_json *block)
 {
     const cx_json *input = cx_import_not_null(CX_JSON_GET(block, "input"));
     cx_str id = CX_JSON_GET_STR(block, "id"), tool = CX_JSON_GET_STR(block, "name");
@@ -198,12 +198,12 @@ static void put_call(cx_import_record *r, const cx_json *block)
         r->goals = cx_json_get_typed(input, CX_STR("todos"), CX_JSON_ARRAY);
 }
 
-static cx_status put_assistant(line *l, cx_import_record *r, cx_err *err)
+static cx_status read_assistant(line *l, cx_import_record *r, cx_err *err)
 {
     uint32_t calls = 0;
     for (uint32_t i = 0; i < block_count(l); i++) {
         if (is_block(&l->content->items[i], "tool_use")) {
-            put_call(r, &l->content->items[i]);
+            read_call(r, &l->content->items[i]);
             calls++;
         }
     }
@@ -221,7 +221,7 @@ static cx_status put_assistant(line *l, cx_import_record *r, cx_err *err)
     return cx_import_name_calls(r, err);
 }
 
-static void put_harness(line *l, cx_import_record *r, cx_str type)
+static void read_harness(line *l, cx_import_record *r, cx_str type)
 {
     static const char *const events[] = {"progress", "system", "queue-operation"};
     bool known = cx_str_is(type, "file-history-snapshot") || cx_str_is(type, "summary");
@@ -246,7 +246,7 @@ static cx_status remember_calls(line *l, uint32_t record, cx_err *err)
     for (uint32_t i = 0; i < block_count(l); i++) {
         const cx_json *block = &l->content->items[i];
         if (is_block(block, "tool_use"))
-            CX_TRY(cx_import_index_put(l->sink, &l->state->tools, CX_JSON_GET_STR(block, "id"),
+            CX_TRY(cx_import_index_add(l->sink, &l->state->tools, CX_JSON_GET_STR(block, "id"),
                                        CX_JSON_GET_STR(block, "name"), record, err));
     }
     return CX_SUCCESS;
@@ -332,16 +332,16 @@ static cx_status claude_line(cx_import_sink *sink, const cx_json *value, cx_err 
     l.agent_id = CX_JSON_GET_STR(value, "agentId");
     CX_TRY(name_agent(&l, err));
     cx_import_record *r = cx_import_begin(sink);
-    put_common(&l, r);
+    read_common(&l, r);
     if (r->has_time)
         state->t_ns = r->t_ns;
     bool is_user = cx_str_is(type, "user"), speaks = is_user || cx_str_is(type, "assistant");
     if (is_user)
-        put_user(&l, r);
+        read_user(&l, r);
     else if (speaks)
-        CX_TRY(put_assistant(&l, r, err));
+        CX_TRY(read_assistant(&l, r, err));
     else
-        put_harness(&l, r, type);
+        read_harness(&l, r, type);
     bool is_result = r->kind == CX_KIND_TOOL_RESULT;
     CX_TRY(cx_import_end(sink, &record, err));
 

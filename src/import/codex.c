@@ -28,7 +28,7 @@ typedef struct item {
     cx_str type; /* the payload's */
 } item;
 
-static cx_status enter_file(cx_import_sink *sink, cx_err *err)
+static cx_status begin_file(cx_import_sink *sink, cx_err *err)
 {
     codex_state *state = sink->state;
     if (state->started && state->file == sink->file)
@@ -61,7 +61,7 @@ static cx_str tool_key(const item *it, cx_import_record *r, cx_str call_id)
 
 /* --- items --------------------------------------------------------------------------------- */
 
-static void put_message(const item *it, cx_import_record *r)
+static void read_message(const item *it, cx_import_record *r)
 {
     cx_str role = CX_JSON_GET_STR(it->payload, "role");
     r->content = cx_import_not_null(CX_JSON_GET(it->payload, "content"));
@@ -80,7 +80,7 @@ static void put_message(const item *it, cx_import_record *r)
 }
 
 /* A plan the agent states is its goals (§1.12). */
-static void put_plan(cx_import_record *r, const cx_json *args)
+static void read_plan(cx_import_record *r, const cx_json *args)
 {
     cx_json *decoded = CX_ARENA_NEW(r->arena, cx_json);
     if (decoded == NULL)
@@ -91,8 +91,8 @@ static void put_plan(cx_import_record *r, const cx_json *args)
         r->goals = cx_json_get_typed(decoded, CX_STR("plan"), CX_JSON_ARRAY);
 }
 
-static cx_status put_call(const item *it, cx_import_record *r, const char *args_name,
-                          const char *fixed_tool, cx_err *err)
+static cx_status read_call(const item *it, cx_import_record *r, const char *args_name,
+                           const char *fixed_tool, cx_err *err)
 {
     const cx_json *args = cx_import_not_null(cx_json_get(it->payload, cx_str_z(args_name)));
     r->tool = fixed_tool != NULL ? cx_str_z(fixed_tool) : CX_JSON_GET_STR(it->payload, "name");
@@ -105,7 +105,7 @@ static cx_status put_call(const item *it, cx_import_record *r, const char *args_
     r->fork = CX_IMPORT_FORK_NATURAL;
     r->content = args;
     if (cx_str_is(r->tool, "update_plan"))
-        put_plan(r, args);
+        read_plan(r, args);
     if (cx_str_is(it->type, "web_search_call")) {
         /* The search runs at the model's side: no line answers it. */
         cx_import_call_done(r, it->state->scope, r->call_id, r->tool, args,
@@ -113,7 +113,7 @@ static cx_status put_call(const item *it, cx_import_record *r, const char *args_
         return CX_SUCCESS;
     }
     cx_import_call(r, it->state->scope, r->call_id, r->tool, args);
-    return cx_import_index_put(it->sink, &it->state->tools, tool_key(it, r, r->call_id), r->tool,
+    return cx_import_index_add(it->sink, &it->state->tools, tool_key(it, r, r->call_id), r->tool,
                                CX_RECORD_NONE, err);
 }
 
@@ -167,7 +167,7 @@ static bool outcome_of(cx_import_record *r, const cx_json *output, bool *out_ok)
     return true;
 }
 
-static void put_output(const item *it, cx_import_record *r)
+static void read_output(const item *it, cx_import_record *r)
 {
     const cx_json *output = cx_import_not_null(CX_JSON_GET(it->payload, "output"));
     bool ok = true, known = outcome_of(r, output, &ok);
@@ -201,25 +201,25 @@ static bool is_item_type(cx_str type)
     return false;
 }
 
-static cx_status put_item(const item *it, cx_import_record *r, cx_err *err)
+static cx_status read_item(const item *it, cx_import_record *r, cx_err *err)
 {
     if (cx_str_is(it->type, "message")) {
-        put_message(it, r);
+        read_message(it, r);
     } else if (cx_str_is(it->type, "reasoning")) {
         r->agent = it->state->agent;
         r->kind = CX_KIND_REASON;
         r->fork = CX_IMPORT_FORK_NATURAL;
         r->content = it->payload;
     } else if (cx_str_is(it->type, "function_call")) {
-        return put_call(it, r, "arguments", NULL, err);
+        return read_call(it, r, "arguments", NULL, err);
     } else if (cx_str_is(it->type, "custom_tool_call")) {
-        return put_call(it, r, "input", NULL, err);
+        return read_call(it, r, "input", NULL, err);
     } else if (cx_str_is(it->type, "local_shell_call")) {
-        return put_call(it, r, "action", "local_shell", err);
+        return read_call(it, r, "action", "local_shell", err);
     } else if (cx_str_is(it->type, "web_search_call")) {
-        return put_call(it, r, "action", "web_search", err);
+        return read_call(it, r, "action", "web_search", err);
     } else if (is_item_type(it->type)) {
-        put_output(it, r);
+        read_output(it, r);
     } else {
         r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE; /* stays with the harness */
     }
@@ -245,7 +245,7 @@ static cx_str parent_thread(const cx_json *meta)
  * Only the first meta of a file speaks of the file: those behind it were copied from the thread it
  * came from.
  */
-static cx_status put_meta(const item *it, cx_import_record *r, cx_err *err)
+static cx_status read_meta(const item *it, cx_import_record *r, cx_err *err)
 {
     cx_str id = CX_JSON_GET_STR(it->payload, "id");
     r->kind = CX_KIND_CONFIG;
@@ -263,7 +263,7 @@ static cx_status put_meta(const item *it, cx_import_record *r, cx_err *err)
                                 &it->state->agent, err);
 }
 
-static void put_event(const item *it, cx_import_record *r)
+static void read_event_line(const item *it, cx_import_record *r)
 {
     bool failed = cx_str_is(it->type, "error") || cx_str_is(it->type, "stream_error") ||
                   cx_str_is(it->type, "turn_aborted");
@@ -283,19 +283,19 @@ static bool is_old_meta(const cx_json *line)
            (CX_JSON_GET(line, "instructions") != NULL || CX_JSON_GET(line, "git") != NULL);
 }
 
-static cx_status put_line(item *it, cx_import_record *r, const cx_json *line, cx_str type,
-                          cx_err *err)
+static cx_status read_rollout_line(item *it, cx_import_record *r, const cx_json *line, cx_str type,
+                                   cx_err *err)
 {
     r->agent = CX_STR("harness");
     r->kind = CX_KIND_OBSERVE;
     r->fork = CX_IMPORT_FORK_OBSERVATION;
     r->content = it->payload;
     if (cx_str_is(type, "response_item"))
-        return put_item(it, r, err);
+        return read_item(it, r, err);
     if (cx_str_is(type, "event_msg")) {
-        put_event(it, r);
+        read_event_line(it, r);
     } else if (cx_str_is(type, "session_meta") || type.size == 0) {
-        return put_meta(it, r, err);
+        return read_meta(it, r, err);
     } else if (cx_str_is(type, "turn_context")) {
         r->kind = CX_KIND_CONFIG;
         r->model = it->payload == NULL ? r->model : CX_JSON_GET_STR(it->payload, "model");
@@ -306,7 +306,7 @@ static cx_status put_line(item *it, cx_import_record *r, const cx_json *line, cx
     } else if (is_item_type(type)) {
         it->payload = line;
         it->type = type;
-        return put_item(it, r, err);
+        return read_item(it, r, err);
     } else {
         r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE;
     }
@@ -318,7 +318,7 @@ static cx_status codex_line(cx_import_sink *sink, const cx_json *line, cx_err *e
     codex_state *state = sink->state;
     cx_str type = CX_JSON_GET_STR(line, "type");
     item it = {.sink = sink, .state = state};
-    CX_TRY(enter_file(sink, err));
+    CX_TRY(begin_file(sink, err));
     it.payload = cx_json_get_typed(line, CX_STR("payload"), CX_JSON_OBJECT);
     if (type.size == 0 && is_old_meta(line))
         it.payload = line;
@@ -334,7 +334,7 @@ static cx_status codex_line(cx_import_sink *sink, const cx_json *line, cx_err *e
     if (state->previous != CX_RECORD_NONE)
         cx_import_refer_record(r, state->previous, CX_REF_SEQUENCE);
     cx_import_set_iso(r, CX_JSON_GET(line, "timestamp"));
-    CX_TRY(put_line(&it, r, line, type, err));
+    CX_TRY(read_rollout_line(&it, r, line, type, err));
     cx_import_field_str(r, CX_STR("type"), it.type.size != 0 ? it.type : type);
     return cx_import_end(sink, &state->previous, err);
 }

@@ -100,7 +100,7 @@ static void close_source(cx_import_core *core, source *from)
     from->file = CX_FILE_NONE;
 }
 
-static cx_status keep_whole(cx_import_core *core, source *from, cx_err *err)
+static cx_status load_whole(cx_import_core *core, source *from, cx_err *err)
 {
     if (!from->streamed)
         return CX_SUCCESS;
@@ -146,7 +146,7 @@ static cx_status prepare_path(cx_import_core *core, source *from, cx_err *err)
         close_source(core, from);
     }
     if (!regular)
-        return keep_whole(core, from, err);
+        return load_whole(core, from, err);
     core->total_bytes += size;
     return CX_SUCCESS;
 }
@@ -162,7 +162,7 @@ cx_status cx_import_reread(cx_import_core *core, const entry *e, cx_str *out, cx
         if (room == NULL)
             return cx_fail_nomem(err);
         CX_TRY(read_at(core, from, e->offset, room, e->size, &got, err));
-        if (e->file >= FILES_KEPT_OPEN)
+        if (e->file >= OPEN_FILES_MAX)
             close_source(core, from);
         *out = cx_str_from((const char *)room, got);
     } else {
@@ -185,7 +185,7 @@ static bool is_blank(cx_str line)
     return true;
 }
 
-static cx_status take_line(cx_import_core *core, cx_str line, cx_err *err)
+static cx_status import_line(cx_import_core *core, cx_str line, cx_err *err)
 {
     cx_json value;
     cx_err why = {0};
@@ -216,7 +216,7 @@ static cx_status read_line(cx_import_core *core, cx_str line, uint64_t offset, c
     cx_arena_mark mark = cx_arena_mark_now(&core->scratch);
     core->line_offset = offset;
     core->line_text = line;
-    cx_status status = take_line(core, line, err);
+    cx_status status = import_line(core, line, err);
     cx_arena_reset(&core->scratch, mark);
     return status;
 }
@@ -289,7 +289,7 @@ static cx_status read_lines(cx_import_core *core, source *from, cx_err *err)
     cx_buf_init(&held, core->alloc);
     cx_status status = lines_of_stream(core, from, &held, err);
     cx_buf_done(&held);
-    if (core->sink.file >= FILES_KEPT_OPEN)
+    if (core->sink.file >= OPEN_FILES_MAX)
         close_source(core, from);
     return status;
 }
@@ -299,7 +299,7 @@ static cx_status read_lines(cx_import_core *core, source *from, cx_err *err)
 static cx_status read_document(cx_import_core *core, source *from, cx_err *err)
 {
     cx_json *document = CX_ARENA_NEW(&core->documents, cx_json);
-    CX_TRY(keep_whole(core, from, err));
+    CX_TRY(load_whole(core, from, err));
     from->sha256 = cx_digest_of(from->bytes);
     from->size = from->bytes.size;
     cx_import_progress(core, from->size);
@@ -366,7 +366,7 @@ static cx_status choose_form(cx_import_core *core, source *from, cx_err *err)
         from->lines = looks_like_lines(core, cx_bytes_from(head, got));
         if (from->lines)
             return CX_SUCCESS;
-        CX_TRY(keep_whole(core, from, err));
+        CX_TRY(load_whole(core, from, err));
     }
     from->lines = looks_like_lines(core, from->bytes);
     return CX_SUCCESS;
@@ -434,7 +434,7 @@ static void core_done(cx_import_core *core)
     cx_vec_done(&core->agents, alloc);
     cx_map_done(&core->slot_index);
     cx_map_done(&core->agent_source);
-    cx_map_done(&core->agent_taken);
+    cx_map_done(&core->agent_used);
     cx_buf_done(&core->text);
     cx_json_parser_done(&core->parser);
     cx_arena_done(&core->keep);
@@ -462,7 +462,7 @@ static void core_init(cx_import_core *core, const cx_import_options *options)
     cx_buf_init(&core->text, core->alloc);
     cx_map_init(&core->slot_index, core->alloc, core->seed);
     cx_map_init(&core->agent_source, core->alloc, core->seed);
-    cx_map_init(&core->agent_taken, core->alloc, core->seed);
+    cx_map_init(&core->agent_used, core->alloc, core->seed);
 }
 
 static cx_status detect_first(cx_import_core *core, const char **out_name, cx_err *err)
@@ -527,7 +527,7 @@ static cx_status import_sources(cx_import_core *core, const char *format, cx_imp
         return cx_fail(err, CX_E_USAGE, "no run is called '%.*s'",
                        (int)(core->options.only.size > 80 ? 80 : core->options.only.size),
                        core->options.only.data);
-    CX_TRY(cx_import_settle(core, err));
+    CX_TRY(cx_import_resolve(core, err));
     CX_TRY(cx_import_emit(core, write, write_arg, err));
     if (core->options.progress != NULL)
         core->options.progress(core->options.progress_arg, core->done_bytes, core->done_bytes);
@@ -555,7 +555,7 @@ cx_status cx_import_run(const cx_io *io, const char *format, const char *const *
     core_init(&core, options);
     core.io = io;
     if (core.seed == 0)
-        core.options.seed = core.slot_index.seed = core.agent_source.seed = core.agent_taken.seed =
+        core.options.seed = core.slot_index.seed = core.agent_source.seed = core.agent_used.seed =
             cx_io_seed(io);
     for (size_t f = 0; f < path_count; f++) {
         source *made = new_source(&core);

@@ -14,7 +14,7 @@
 
 /* The node wraps a record in two levels, and the lattice allows 1024 (lattice.md §1.2). */
 #define RECORD_DEPTH_MAX 1022
-#define FILES_KEPT_OPEN 200
+#define OPEN_FILES_MAX 200
 #define IMPORTER "importer"
 
 enum {
@@ -129,7 +129,7 @@ struct cx_import_core {
     CX_VEC(agent) agents; /* [0] = importer */
     cx_map slot_index;    /* space and id -> slot */
     cx_map agent_source;  /* name in the source -> agent */
-    cx_map agent_taken;   /* final name -> agent */
+    cx_map agent_used;    /* final name -> agent */
     uint32_t *order;      /* entries in output order */
     uint32_t *output;     /* entry -> place in the output, file nodes included */
     cx_digest *hashes;    /* of entries */
@@ -159,7 +159,7 @@ CX_RESULT cx_import_agent_of(cx_import_core *core, cx_str source_name, uint32_t 
 CX_RESULT cx_import_bad_line(cx_import_core *core, const char *tag, cx_err *err);
 
 /* order.c: resolves references, settles agents, forks and times, fills order[]. */
-CX_RESULT cx_import_settle(cx_import_core *core, cx_err *err);
+CX_RESULT cx_import_resolve(cx_import_core *core, cx_err *err);
 
 /* emit.c */
 CX_RESULT cx_import_emit(cx_import_core *core, cx_import_write write, void *arg, cx_err *err);

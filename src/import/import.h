@@ -71,7 +71,7 @@ typedef struct cx_import_options {
     }
 
 /* At most this many ids of open calls are kept; their count is exact. */
-#define CX_IMPORT_OPEN_CALLS_KEPT 100
+#define CX_IMPORT_OPEN_CALLS_LISTED 100
 
 typedef struct cx_import_file_summary {
     uint64_t bytes;

@@ -64,8 +64,8 @@ static void set_agent(cx_import_record *r, const cx_json *observation, cx_str ty
 }
 
 /* level ERROR denies what the observation claims; nothing else says that it went well. */
-static cx_status put_level(cx_import_record *r, const cx_json *observation, cx_arena *arena,
-                           cx_err *err)
+static cx_status read_level(cx_import_record *r, const cx_json *observation, cx_arena *arena,
+                            cx_err *err)
 {
     r->status = CX_JSON_GET_STR(observation, "level");
     if (!cx_str_is(r->status, "ERROR") || r->src_id.size == 0)
@@ -79,8 +79,8 @@ static cx_status put_level(cx_import_record *r, const cx_json *observation, cx_a
     return CX_SUCCESS;
 }
 
-static cx_status take_observation(cx_import_sink *sink, const cx_json *observation,
-                                  const cx_json *trace, cx_err *err)
+static cx_status import_observation(cx_import_sink *sink, const cx_json *observation,
+                                    const cx_json *trace, cx_err *err)
 {
     cx_str type = CX_JSON_GET_STR(observation, "type");
     cx_str id = CX_JSON_GET_STR(observation, "id");
@@ -113,12 +113,13 @@ static cx_status take_observation(cx_import_sink *sink, const cx_json *observati
     cx_import_field_str(r, CX_STR("name"), CX_JSON_GET_STR(observation, "name"));
     cx_import_field_str(r, CX_STR("type"), type);
     cx_import_field_str(r, CX_STR("trace_id"), trace_id);
-    CX_TRY(put_level(r, observation, sink->arena, err));
+    CX_TRY(read_level(r, observation, sink->arena, err));
     return cx_import_end(sink, NULL, err);
 }
 
 /* raw_top: the document without the observations, wherever they stood. */
-static cx_status put_top(cx_import_sink *sink, const cx_json *document, bool inside, cx_err *err)
+static cx_status add_document_rest(cx_import_sink *sink, const cx_json *document, bool inside,
+                                   cx_err *err)
 {
     static const char *const records[] = {"observations", NULL};
     static const char *const place[] = {"trace", NULL};
@@ -145,11 +146,11 @@ static cx_status langfuse_document(cx_import_sink *sink, const cx_json *document
         list = cx_json_get_typed(trace, CX_STR("observations"), CX_JSON_ARRAY);
     if (list == NULL && trace == NULL)
         return cx_import_shape(err, "an object with a trace and an array observations");
-    CX_TRY(put_top(sink, document, inside && list != NULL, err));
+    CX_TRY(add_document_rest(sink, document, inside && list != NULL, err));
     if (trace == NULL)
         trace = document; /* a trace that is the document itself */
     for (uint32_t i = 0; list != NULL && i < list->count; i++)
-        CX_TRY(take_observation(sink, &list->items[i], trace, err));
+        CX_TRY(import_observation(sink, &list->items[i], trace, err));
     return CX_SUCCESS;
 }
 

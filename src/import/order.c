@@ -167,7 +167,7 @@ static cx_status inherit_agents(cx_import_core *core, cx_err *err)
     return CX_SUCCESS;
 }
 
-static void settle_forks(cx_import_core *core)
+static void decide_forks(cx_import_core *core)
 {
     for (size_t i = 0; i < core->entries.count; i++) {
         entry *e = &core->entries.items[i];
@@ -366,13 +366,13 @@ static cx_status find_order(cx_import_core *core, cx_err *err)
     return ok ? CX_SUCCESS : cx_fail_nomem(err);
 }
 
-cx_status cx_import_settle(cx_import_core *core, cx_err *err)
+cx_status cx_import_resolve(cx_import_core *core, cx_err *err)
 {
     CX_TRY(add_links(core, err));
     resolve(core);
     CX_TRY(break_cycles(core, err));
     CX_TRY(inherit_agents(core, err));
-    settle_forks(core);
+    decide_forks(core);
     assume_times(core);
     label_times(core);
     return find_order(core, err);

@@ -85,7 +85,7 @@ static cx_str service_of(const cx_json *span)
     return cx_import_attribute_str(&view, CX_STR("service.name"));
 }
 
-static cx_status take_span(cx_import_sink *sink, const cx_json *span, cx_err *err)
+static cx_status import_span(cx_import_sink *sink, const cx_json *span, cx_err *err)
 {
     if (span->type != CX_JSON_OBJECT)
         return cx_import_bad(sink, span, UINT64_MAX, err);
@@ -126,7 +126,7 @@ static cx_status otel_sdk_document(cx_import_sink *sink, const cx_json *document
     CX_TRY(cx_import_without(document, records, sink->arena, &top, err));
     CX_TRY(cx_import_top(sink, &top, err));
     for (uint32_t i = 0; i < spans->count; i++)
-        CX_TRY(take_span(sink, &spans->items[i], err));
+        CX_TRY(import_span(sink, &spans->items[i], err));
     return CX_SUCCESS;
 }
 

@@ -188,7 +188,7 @@ static void set_ids(cx_import_record *r, const cx_json *span, cx_str trace)
 }
 
 /* What is no object is kept as a bad record. */
-static cx_status take_other(cx_import_sink *sink, cx_import_record *r, cx_err *err)
+static cx_status import_unknown(cx_import_sink *sink, cx_import_record *r, cx_err *err)
 {
     r->kind = CX_KIND_BAD;
     r->issues = 1u << CX_ISSUE_UNKNOWN_TYPE;
@@ -204,7 +204,7 @@ static cx_import_record *begin_at(cx_import_sink *sink, const cx_json *value, co
     return r;
 }
 
-static void put_place(cx_import_sink *sink, cx_import_record *r, const place *at)
+static void add_place(cx_import_sink *sink, cx_import_record *r, const place *at)
 {
     cx_import_field(r, CX_STR("resource"), cx_json_make_uint(sink->arena, at->resource));
     cx_import_field(r, CX_STR("scope"), cx_json_make_uint(sink->arena, at->scope));
@@ -212,17 +212,18 @@ static void put_place(cx_import_sink *sink, cx_import_record *r, const place *at
         cx_import_field(r, CX_STR("batch"), cx_json_make_uint(sink->arena, at->batch));
 }
 
-static cx_status take_span(cx_import_sink *sink, const cx_json *span, const place *at, cx_err *err)
+static cx_status import_span(cx_import_sink *sink, const cx_json *span, const place *at,
+                             cx_err *err)
 {
     cx_import_record *r = begin_at(sink, span, at);
     if (span->type != CX_JSON_OBJECT)
-        return take_other(sink, r, err);
+        return import_unknown(sink, r, err);
     cx_str trace = CX_JSON_GET_STR(span, "traceId");
     set_ids(r, span, trace);
     cx_import_set_ticks(r, CX_JSON_GET(span, "startTimeUnixNano"), 1);
     cx_import_field_str(r, CX_STR("trace_id"), trace);
     cx_import_field_str(r, CX_STR("name"), CX_JSON_GET_STR(span, "name"));
-    put_place(sink, r, at);
+    add_place(sink, r, at);
     const cx_json *status = CX_JSON_GET(span, "status");
     const cx_import_span view = {
         .attributes = CX_JSON_GET(span, "attributes"),
@@ -287,11 +288,11 @@ static void refer_span(cx_import_record *r, const cx_json *log)
         cx_import_field_str(r, CX_STR("id_encoding"), CX_STR("base64"));
 }
 
-static cx_status take_log(cx_import_sink *sink, const cx_json *log, const place *at, cx_err *err)
+static cx_status import_log(cx_import_sink *sink, const cx_json *log, const place *at, cx_err *err)
 {
     cx_import_record *r = begin_at(sink, log, at);
     if (log->type != CX_JSON_OBJECT)
-        return take_other(sink, r, err);
+        return import_unknown(sink, r, err);
     const cx_import_span view = {.attributes = CX_JSON_GET(log, "attributes"),
                                  .arena = sink->arena};
     cx_str name = CX_JSON_GET_STR(log, "eventName");
@@ -309,7 +310,7 @@ static cx_status take_log(cx_import_sink *sink, const cx_json *log, const place 
     cx_import_field_str(r, CX_STR("name"), name);
     cx_import_field_str(r, CX_STR("signal"), CX_STR("log"));
     cx_import_field_str(r, CX_STR("severity"), CX_JSON_GET_STR(log, "severityText"));
-    put_place(sink, r, at);
+    add_place(sink, r, at);
     return cx_import_end(sink, NULL, err);
 }
 
@@ -322,8 +323,8 @@ static cx_str service_of(const cx_json *resource)
     return cx_import_attribute_str(&view, CX_STR("service.name"));
 }
 
-static cx_status take_signal(cx_import_sink *sink, const cx_json *document, const signal_names *of,
-                             place *at, cx_err *err)
+static cx_status import_signal(cx_import_sink *sink, const cx_json *document,
+                               const signal_names *of, place *at, cx_err *err)
 {
     const cx_json *resources = array_of(document, of->resources);
     for (uint32_t i = 0; resources != NULL && i < resources->count; i++) {
@@ -334,19 +335,19 @@ static cx_status take_signal(cx_import_sink *sink, const cx_json *document, cons
             const cx_json *records = array_of(&scopes->items[k], of->records);
             at->scope = k;
             for (uint32_t n = 0; records != NULL && n < records->count; n++, at->part++)
-                CX_TRY(of == SPANS ? take_span(sink, &records->items[n], at, err)
-                                   : take_log(sink, &records->items[n], at, err));
+                CX_TRY(of == SPANS ? import_span(sink, &records->items[n], at, err)
+                                   : import_log(sink, &records->items[n], at, err));
         }
     }
     return CX_SUCCESS;
 }
 
-static cx_status take_records(cx_import_sink *sink, const cx_json *document, uint64_t batch,
-                              cx_err *err)
+static cx_status import_records(cx_import_sink *sink, const cx_json *document, uint64_t batch,
+                                cx_err *err)
 {
     place at = {.batch = batch};
     for (size_t i = 0; i < CX_COUNT_OF(signals); i++)
-        CX_TRY(take_signal(sink, document, &signals[i], &at, err));
+        CX_TRY(import_signal(sink, document, &signals[i], &at, err));
     return CX_SUCCESS;
 }
 
@@ -395,9 +396,10 @@ static cx_status without_signal(const cx_json *document, const signal_names *of,
         const cx_json *scopes = scopes_of(resource, of);
         made = *resource;
         if (scopes != NULL) {
-            cx_json cut;
-            CX_TRY(scopes_without(scopes, of->records, arena, &cut, err));
-            CX_TRY(with_member(resource, scopes_name(resource, of), cut, arena, &made, err));
+            cx_json without_parts;
+            CX_TRY(scopes_without(scopes, of->records, arena, &without_parts, err));
+            CX_TRY(
+                with_member(resource, scopes_name(resource, of), without_parts, arena, &made, err));
         }
         cx_json_list_add(&list, made);
     }
@@ -447,20 +449,20 @@ done:
     return status;
 }
 
-static cx_status take_batch(cx_import_sink *sink, const cx_json *batch, cx_err *err)
+static cx_status import_batch(cx_import_sink *sink, const cx_json *batch, cx_err *err)
 {
     uint64_t number = 0;
     if (!has_records(batch))
         return cx_import_bad(sink, batch, UINT64_MAX, err);
     CX_TRY(number_head(sink, batch, &number, err));
-    return take_records(sink, batch, number, err);
+    return import_records(sink, batch, number, err);
 }
 
 static cx_status otlp_document(cx_import_sink *sink, const cx_json *document, cx_err *err)
 {
     if (document->type == CX_JSON_ARRAY) {
         for (uint32_t i = 0; i < document->count; i++)
-            CX_TRY(take_batch(sink, &document->items[i], err));
+            CX_TRY(import_batch(sink, &document->items[i], err));
         return CX_SUCCESS;
     }
     cx_json top;
@@ -468,7 +470,7 @@ static cx_status otlp_document(cx_import_sink *sink, const cx_json *document, cx
         return cx_import_shape(err, "an object with an array resourceSpans or resourceLogs");
     CX_TRY(without_records(document, sink->arena, &top, err));
     CX_TRY(cx_import_top(sink, &top, err));
-    return take_records(sink, document, NO_BATCH, err);
+    return import_records(sink, document, NO_BATCH, err);
 }
 
 static cx_status otlp_file_end(cx_import_sink *sink, cx_err *err)
@@ -510,7 +512,7 @@ const cx_import_format cx_import_otlp = {
              false},
     .state_size = sizeof(otlp_state),
     .document = otlp_document,
-    .line = take_batch,
+    .line = import_batch,
     .file_end = otlp_file_end,
     .done = otlp_done,
     .part = otlp_part,

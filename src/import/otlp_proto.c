@@ -43,7 +43,7 @@ static cx_status malformed(walk *w, const uint8_t *at, const char *what)
                       (unsigned long long)(at - w->start));
 }
 
-static bool take_varint(message *m, uint64_t *out)
+static bool read_varint(message *m, uint64_t *out)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 70 && m->at < m->end; shift += 7) {
@@ -67,7 +67,7 @@ static uint64_t little_endian(const uint8_t *at, size_t size)
     return value;
 }
 
-static cx_status take_fixed(walk *w, message *m, size_t size, uint64_t *out)
+static cx_status read_fixed(walk *w, message *m, size_t size, uint64_t *out)
 {
     if ((size_t)(m->end - m->at) < size)
         return malformed(w, m->at, "a field that ends too soon");
@@ -77,24 +77,24 @@ static cx_status take_fixed(walk *w, message *m, size_t size, uint64_t *out)
 }
 
 /* The next field; the message must not be at its end. */
-static cx_status take_field(walk *w, message *m, field *out)
+static cx_status read_field(walk *w, message *m, field *out)
 {
     uint64_t tag, size;
     const uint8_t *start = m->at;
-    if (!take_varint(m, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF)
+    if (!read_varint(m, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF)
         return malformed(w, start, "expected a field's tag");
     *out = (field){.number = tag >> 3, .wire = (unsigned)(tag & 7)};
     out->offset = (uint64_t)(start - w->start);
     switch (out->wire) {
     case WIRE_VARINT:
-        if (!take_varint(m, &out->value))
+        if (!read_varint(m, &out->value))
             return malformed(w, m->at, "a number that does not end");
         return CX_SUCCESS;
-    case WIRE_FIXED64: return take_fixed(w, m, 8, &out->value);
-    case WIRE_FIXED32: return take_fixed(w, m, 4, &out->value);
+    case WIRE_FIXED64: return read_fixed(w, m, 8, &out->value);
+    case WIRE_FIXED32: return read_fixed(w, m, 4, &out->value);
     case WIRE_BYTES:
         start = m->at;
-        if (!take_varint(m, &size) || size > (uint64_t)(m->end - m->at))
+        if (!read_varint(m, &size) || size > (uint64_t)(m->end - m->at))
             return malformed(w, start, "a length that leaves its message");
         out->bytes = cx_bytes_from(m->at, (size_t)size);
         m->at += size;
@@ -206,7 +206,7 @@ SHAPE(logs_request, false, MANY(1, "resourceLogs", resource_logs));
 
 /* Whether a field is what its member says; flags and times are fixed on the wire, counts are not,
  * and a sender that mixes them up is understood where the value is the same. */
-static bool fits(const member *m, const field *f)
+static bool field_matches(const member *m, const field *f)
 {
     switch (m->is) {
     case TEXT:
@@ -225,16 +225,16 @@ static bool fits(const member *m, const field *f)
 static size_t find_member(const shape *of, const field *f)
 {
     for (size_t i = 0; i < of->count; i++)
-        if (of->members[i].number == f->number && fits(&of->members[i], f))
+        if (of->members[i].number == f->number && field_matches(&of->members[i], f))
             return i;
     return of->count;
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static cx_status put_message(walk *w, const shape *of, cx_bytes bytes, unsigned depth);
+static cx_status write_message(walk *w, const shape *of, cx_bytes bytes, unsigned depth);
 
-static void put_name(walk *w, const char *name)
+static void write_name(walk *w, const char *name)
 {
     uint8_t last = w->out->size == 0 ? 0 : w->out->data[w->out->size - 1];
     if (last != '{')
@@ -244,7 +244,7 @@ static void put_name(walk *w, const char *name)
     cx_buf_add_z(w->out, "\":");
 }
 
-static void put_quoted_hex(walk *w, cx_bytes bytes)
+static void write_quoted_hex(walk *w, cx_bytes bytes)
 {
     cx_buf_add_byte(w->out, '"');
     cx_hex_add(w->out, bytes);
@@ -252,7 +252,7 @@ static void put_quoted_hex(walk *w, cx_bytes bytes)
 }
 
 /* Finite numbers as JSON has them; the others as text, which is what OTLP/JSON says. */
-static void put_real(walk *w, uint64_t bits)
+static void write_real(walk *w, uint64_t bits)
 {
     double value;
     char text[CX_NUMBER_TEXT_SIZE];
@@ -265,10 +265,10 @@ static void put_real(walk *w, uint64_t bits)
         cx_buf_add(w->out, text, cx_number_write_py(value, text));
 }
 
-static cx_status put_value(walk *w, const member *m, const field *f, unsigned depth)
+static cx_status write_value(walk *w, const member *m, const field *f, unsigned depth)
 {
     switch (m->is) {
-    case MESSAGE: return put_message(w, m->of, f->bytes, depth + 1);
+    case MESSAGE: return write_message(w, m->of, f->bytes, depth + 1);
     case TEXT: {
         cx_str text = cx_bytes_str(f->bytes);
         if (!cx_utf8_valid(text))
@@ -278,7 +278,7 @@ static cx_status put_value(walk *w, const member *m, const field *f, unsigned de
         cx_json_write_str(w->out, text, CX_JSON_JCS);
         return CX_SUCCESS;
     }
-    case HEX: put_quoted_hex(w, f->bytes); return CX_SUCCESS;
+    case HEX: write_quoted_hex(w, f->bytes); return CX_SUCCESS;
     case BASE64:
         cx_buf_add_byte(w->out, '"');
         cx_base64_add(w->out, f->bytes, CX_BASE64);
@@ -295,7 +295,7 @@ static cx_status put_value(walk *w, const member *m, const field *f, unsigned de
         cx_buf_add_i64(w->out, (int64_t)f->value);
         cx_buf_add_byte(w->out, '"');
         return CX_SUCCESS;
-    case REAL: put_real(w, f->value); return CX_SUCCESS;
+    case REAL: write_real(w, f->value); return CX_SUCCESS;
     case FLAG: cx_buf_add_z(w->out, f->value != 0 ? "true" : "false"); return CX_SUCCESS;
     }
     return CX_SUCCESS;
@@ -303,17 +303,18 @@ static cx_status put_value(walk *w, const member *m, const field *f, unsigned de
 
 /* All values of one member: a list, or the last one; earlier ones of a single member are
  * unknown. */
-static cx_status put_member(walk *w, const shape *of, size_t index, cx_bytes bytes, unsigned depth)
+static cx_status write_member(walk *w, const shape *of, size_t index, cx_bytes bytes,
+                              unsigned depth)
 {
     const member *m = &of->members[index];
     message scan = {bytes.data, bytes.data + bytes.size};
     field f, last = {0};
     bool first = true;
-    put_name(w, m->name);
+    write_name(w, m->name);
     if (m->repeated)
         cx_buf_add_byte(w->out, '[');
     while (scan.at < scan.end) {
-        CX_TRY(take_field(w, &scan, &f));
+        CX_TRY(read_field(w, &scan, &f));
         if (find_member(of, &f) != index)
             continue;
         last = f;
@@ -322,15 +323,15 @@ static cx_status put_member(walk *w, const shape *of, size_t index, cx_bytes byt
         if (!first)
             cx_buf_add_byte(w->out, ',');
         first = false;
-        CX_TRY(put_value(w, m, &f, depth));
+        CX_TRY(write_value(w, m, &f, depth));
     }
     if (!m->repeated)
-        return put_value(w, m, &last, depth);
+        return write_value(w, m, &last, depth);
     cx_buf_add_byte(w->out, ']');
     return CX_SUCCESS;
 }
 
-static void put_unknown(walk *w, const field *f)
+static void write_unknown(walk *w, const field *f)
 {
     static const char *const wires[] = {"varint", "fixed64", "bytes", "", "", "fixed32"};
     cx_buf_printf(w->out, "{\"field\":%llu,\"value\":\"", (unsigned long long)f->number);
@@ -356,7 +357,7 @@ static cx_status count_fields(walk *w, const shape *of, cx_bytes bytes, tally *o
     field f;
     memset(out, 0, sizeof *out);
     while (scan.at < scan.end) {
-        CX_TRY(take_field(w, &scan, &f));
+        CX_TRY(read_field(w, &scan, &f));
         size_t index = find_member(of, &f);
         if (index == of->count || (out->seen[index]++ != 0 && !of->members[index].repeated))
             out->unknown = true;
@@ -364,15 +365,15 @@ static cx_status count_fields(walk *w, const shape *of, cx_bytes bytes, tally *o
     return CX_SUCCESS;
 }
 
-static cx_status put_all_unknown(walk *w, const shape *of, cx_bytes bytes, tally *left)
+static cx_status write_unknown_fields(walk *w, const shape *of, cx_bytes bytes, tally *left)
 {
     message scan = {bytes.data, bytes.data + bytes.size};
     field f;
     bool first = true;
-    put_name(w, "_unknown");
+    write_name(w, "_unknown");
     cx_buf_add_byte(w->out, '[');
     while (scan.at < scan.end) {
-        CX_TRY(take_field(w, &scan, &f));
+        CX_TRY(read_field(w, &scan, &f));
         size_t index = find_member(of, &f);
         /* The last of a single member stands under its name. */
         if (index < of->count && (of->members[index].repeated || --left->seen[index] == 0))
@@ -380,13 +381,13 @@ static cx_status put_all_unknown(walk *w, const shape *of, cx_bytes bytes, tally
         if (!first)
             cx_buf_add_byte(w->out, ',');
         first = false;
-        put_unknown(w, &f);
+        write_unknown(w, &f);
     }
     cx_buf_add_byte(w->out, ']');
     return CX_SUCCESS;
 }
 
-static cx_status put_message(walk *w, const shape *of, cx_bytes bytes, unsigned depth)
+static cx_status write_message(walk *w, const shape *of, cx_bytes bytes, unsigned depth)
 {
     tally found;
     if (depth > CX_OTLP_DEPTH_MAX)
@@ -401,9 +402,9 @@ static cx_status put_message(walk *w, const shape *of, cx_bytes bytes, unsigned 
     cx_buf_add_byte(w->out, '{');
     for (size_t i = 0; i < of->count; i++)
         if (found.seen[i] != 0)
-            CX_TRY(put_member(w, of, i, bytes, depth));
+            CX_TRY(write_member(w, of, i, bytes, depth));
     if (found.unknown)
-        CX_TRY(put_all_unknown(w, of, bytes, &found));
+        CX_TRY(write_unknown_fields(w, of, bytes, &found));
     cx_buf_add_byte(w->out, '}');
     return CX_SUCCESS;
 }
@@ -417,7 +418,7 @@ cx_status cx_otlp_json(cx_otlp_signal signal, cx_bytes request, cx_buf *out, uin
     if (request.data == NULL)
         request = cx_bytes_from(nothing, 0);
     walk w = {.start = request.data, .out = out, .err = err};
-    cx_status status = put_message(&w, of, request, 0);
+    cx_status status = write_message(&w, of, request, 0);
     if (!cx_failed(status))
         status = cx_buf_check(out, err);
     if (cx_failed(status)) {

@@ -45,7 +45,7 @@ cx_str cx_otlp_service(const cx_json *resource)
 
 /* Hex in either case, or the base64 that a plain protobuf printer writes (imports.md §2.1); zeros
  * when it is neither, or not there. */
-static cx_status take_id(scan *s, const cx_json *record, const char *name, uint8_t *out,
+static cx_status read_id(scan *s, const cx_json *record, const char *name, uint8_t *out,
                          size_t size, bool *out_some, cx_err *err)
 {
     cx_str text = cx_json_get_str(record, cx_str_z(name));
@@ -75,7 +75,7 @@ static cx_status digest_record(scan *s, cx_otlp_record *record, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take_record(scan *s, const cx_otlp_record *at, cx_err *err)
+static cx_status add_record(scan *s, const cx_otlp_record *at, cx_err *err)
 {
     cx_otlp_request *out = s->out;
     if (out->count == CX_OTLP_RECORDS_MAX)
@@ -99,16 +99,16 @@ static cx_status take_record(scan *s, const cx_otlp_record *at, cx_err *err)
         return CX_SUCCESS;
     }
     bool traced = false, spanned = false;
-    CX_TRY(take_id(s, record->value, "traceId", record->trace_id, CX_OTLP_TRACE_ID_SIZE, &traced,
+    CX_TRY(read_id(s, record->value, "traceId", record->trace_id, CX_OTLP_TRACE_ID_SIZE, &traced,
                    err));
     CX_TRY(
-        take_id(s, record->value, "spanId", record->span_id, CX_OTLP_SPAN_ID_SIZE, &spanned, err));
+        read_id(s, record->value, "spanId", record->span_id, CX_OTLP_SPAN_ID_SIZE, &spanned, err));
     if (s->signal == CX_OTLP_TRACES && !(traced && spanned))
         record->fault = traced ? CX_OTLP_SPAN_ID : CX_OTLP_TRACE_ID;
     return digest_record(s, record, err);
 }
 
-static cx_status shape(cx_err *err, const char *where)
+static cx_status fail_shape(cx_err *err, const char *where)
 {
     return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
                       "expected %s to be an array of objects, as OTLP/JSON has it", where);
@@ -122,7 +122,7 @@ static cx_status list_of(const cx_json *object, const char *name, const cx_json 
     if (list == NULL || list->type == CX_JSON_NULL)
         return CX_SUCCESS;
     if (list->type != CX_JSON_ARRAY)
-        return shape(err, name);
+        return fail_shape(err, name);
     *out = list;
     return CX_SUCCESS;
 }
@@ -134,17 +134,17 @@ static cx_status walk_scopes(scan *s, cx_otlp_record *at, const char *name, cx_e
     for (uint32_t i = 0; scopes != NULL && i < scopes->count; i++) {
         at->scope = &scopes->items[i];
         if (at->scope->type != CX_JSON_OBJECT)
-            return shape(err, name);
+            return fail_shape(err, name);
         CX_TRY(list_of(at->scope, cx_otlp_records_name[s->signal], &records, err));
         for (uint32_t k = 0; records != NULL && k < records->count; k++) {
             at->value = &records->items[k];
-            CX_TRY(take_record(s, at, err));
+            CX_TRY(add_record(s, at, err));
         }
     }
     return CX_SUCCESS;
 }
 
-static cx_status walk(scan *s, cx_err *err)
+static cx_status walk_document(scan *s, cx_err *err)
 {
     const cx_json *resources;
     cx_otlp_record at = {.fault = CX_OTLP_FINE};
@@ -159,7 +159,7 @@ static cx_status walk(scan *s, cx_err *err)
     for (uint32_t i = 0; resources != NULL && i < resources->count; i++) {
         at.resource = &resources->items[i];
         if (at.resource->type != CX_JSON_OBJECT)
-            return shape(err, cx_otlp_resources_name[s->signal]);
+            return fail_shape(err, cx_otlp_resources_name[s->signal]);
         CX_TRY(walk_scopes(s, &at, cx_otlp_scopes_name[s->signal], err));
         CX_TRY(walk_scopes(s, &at, cx_otlp_old_scopes_name[s->signal], err));
     }
@@ -194,7 +194,7 @@ cx_status cx_otlp_scan(cx_otlp_signal signal, bool is_json, cx_bytes bytes, cx_a
     if (!cx_failed(status))
         status = cx_json_parse(&parser, text, arena, &found.root, err);
     if (!cx_failed(status))
-        status = walk(&s, err);
+        status = walk_document(&s, err);
     cx_json_parser_done(&parser);
     cx_buf_done(&s.text);
     if (!cx_failed(status))

@@ -47,7 +47,7 @@ cx_import_record *cx_import_begin(cx_import_sink *sink)
     return r;
 }
 
-static void put_key(cx_import_record *r, bool is_ref, cx_import_key key)
+static void write_key(cx_import_record *r, bool is_ref, cx_import_key key)
 {
     cx_import_key *item =
         is_ref ? cx_vec_push(&r->refs, r->alloc) : cx_vec_push(&r->defines, r->alloc);
@@ -60,19 +60,19 @@ static void put_key(cx_import_record *r, bool is_ref, cx_import_key key)
 void cx_import_refer(cx_import_record *record, char space, cx_str id, cx_import_ref_kind kind)
 {
     if (id.size != 0)
-        put_key(record, true, (cx_import_key){space, id, (uint8_t)kind, CX_RECORD_NONE});
+        write_key(record, true, (cx_import_key){space, id, (uint8_t)kind, CX_RECORD_NONE});
 }
 
 void cx_import_refer_record(cx_import_record *record, uint32_t parent, cx_import_ref_kind kind)
 {
     CX_ASSERT(parent != CX_RECORD_NONE);
-    put_key(record, true, (cx_import_key){0, {NULL, 0}, (uint8_t)kind, parent});
+    write_key(record, true, (cx_import_key){0, {NULL, 0}, (uint8_t)kind, parent});
 }
 
 void cx_import_define(cx_import_record *record, char space, cx_str id, cx_import_define_rule rule)
 {
     if (id.size != 0)
-        put_key(record, false, (cx_import_key){space, id, (uint8_t)rule, CX_RECORD_NONE});
+        write_key(record, false, (cx_import_key){space, id, (uint8_t)rule, CX_RECORD_NONE});
 }
 
 #define PUT_ITEM(record, list, item_name, item_value)                                \
@@ -121,7 +121,7 @@ static cx_str call_key(cx_arena *arena, cx_str scope, cx_str call_id)
     return (cx_str){key, size + scope.size + call_id.size};
 }
 
-static void put_call(cx_import_record *r, cx_str scope, cx_import_call_item item)
+static void write_call(cx_import_record *r, cx_str scope, cx_import_call_item item)
 {
     if (item.call_id.size == 0)
         return;
@@ -141,28 +141,30 @@ static void put_call(cx_import_record *r, cx_str scope, cx_import_call_item item
 void cx_import_call(cx_import_record *record, cx_str scope, cx_str call_id, cx_str tool,
                     const cx_json *args)
 {
-    put_call(record, scope,
-             (cx_import_call_item){.call_id = call_id, .tool = tool, .args = args, .opens = true});
+    write_call(
+        record, scope,
+        (cx_import_call_item){.call_id = call_id, .tool = tool, .args = args, .opens = true});
 }
 
 void cx_import_result(cx_import_record *record, cx_str scope, cx_str call_id, bool ok,
                       const cx_json *result)
 {
-    put_call(record, scope,
-             (cx_import_call_item){.call_id = call_id, .result = result, .closes = true, .ok = ok});
+    write_call(
+        record, scope,
+        (cx_import_call_item){.call_id = call_id, .result = result, .closes = true, .ok = ok});
 }
 
 void cx_import_call_done(cx_import_record *record, cx_str scope, cx_str call_id, cx_str tool,
                          const cx_json *args, bool ok, const cx_json *result)
 {
-    put_call(record, scope,
-             (cx_import_call_item){.call_id = call_id,
-                                   .tool = tool,
-                                   .args = args,
-                                   .result = result,
-                                   .opens = true,
-                                   .closes = true,
-                                   .ok = ok});
+    write_call(record, scope,
+               (cx_import_call_item){.call_id = call_id,
+                                     .tool = tool,
+                                     .args = args,
+                                     .result = result,
+                                     .opens = true,
+                                     .closes = true,
+                                     .ok = ok});
 }
 
 /* --- agents (§1.10) ------------------------------------------------------------------------ */
@@ -172,7 +174,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static cx_str trim(cx_str text)
+static cx_str trim_spaces(cx_str text)
 {
     while (text.size != 0 && is_space(text.data[0])) {
         text.data++;
@@ -211,7 +213,7 @@ static cx_status claim_name(cx_import_core *core, cx_str wanted, uint32_t index,
     size_t base_size = buf->size;
     for (unsigned suffix = 2;; suffix++) {
         CX_TRY(cx_buf_check(buf, err));
-        if (cx_map_find(&core->agent_taken, cx_buf_str(buf)) == NULL)
+        if (cx_map_find(&core->agent_used, cx_buf_str(buf)) == NULL)
             break;
         buf->size = base_size;
         cx_buf_printf(buf, "~%u", suffix);
@@ -221,7 +223,7 @@ static cx_status claim_name(cx_import_core *core, cx_str wanted, uint32_t index,
         return cx_fail_nomem(err);
     uint64_t *value;
     bool is_new;
-    CX_TRY(cx_map_put(&core->agent_taken, name, &value, &is_new, err));
+    CX_TRY(cx_map_put(&core->agent_used, name, &value, &is_new, err));
     *value = index;
     *out = name;
     return CX_SUCCESS;
@@ -244,7 +246,7 @@ static cx_status new_agent(cx_import_core *core, cx_str wanted, uint32_t *out, c
 
 cx_status cx_import_agent_of(cx_import_core *core, cx_str source_name, uint32_t *out, cx_err *err)
 {
-    cx_str wanted = trim(source_name);
+    cx_str wanted = trim_spaces(source_name);
     if (wanted.size == 0)
         source_name = wanted = CX_STR("unknown");
     if (core->agents.count == 0)
@@ -277,21 +279,21 @@ static bool has_item(const cx_json_list *list, cx_str name)
     return false;
 }
 
-static void put_once(cx_json_list *list, cx_str name, cx_json value)
+static void add_once(cx_json_list *list, cx_str name, cx_json value)
 {
     if (!has_item(list, name))
         cx_json_list_put(list, name, value);
 }
 
-static void put_text(cx_json_list *list, const char *name, cx_str text)
+static void add_text(cx_json_list *list, const char *name, cx_str text)
 {
     if (text.size != 0)
-        put_once(list, cx_str_z(name), cx_json_make_str(text));
+        add_once(list, cx_str_z(name), cx_json_make_str(text));
 }
 
 /* Canonical text of a value, kept. */
-static cx_status keep_json(cx_import_core *core, const cx_json *value, const char **out,
-                           uint32_t *out_size, cx_err *err)
+static cx_status store_json(cx_import_core *core, const cx_json *value, const char **out,
+                            uint32_t *out_size, cx_err *err)
 {
     cx_buf_clear(&core->text);
     CX_TRY(cx_json_write(&core->text, value, CX_JSON_PY_COMPACT, err));
@@ -306,8 +308,8 @@ static cx_status keep_json(cx_import_core *core, const cx_json *value, const cha
     return CX_SUCCESS;
 }
 
-static cx_status keep_derived(cx_import_core *core, const cx_import_record *r, entry *e,
-                              cx_err *err)
+static cx_status store_derived(cx_import_core *core, const cx_import_record *r, entry *e,
+                               cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(&core->scratch);
     cx_json at, event;
@@ -321,14 +323,14 @@ static cx_status keep_derived(cx_import_core *core, const cx_import_record *r, e
     CX_TRY(cx_json_list_end_object(&place, &at, err));
 
     cx_json_list_put(&list, CX_STR("at"), at);
-    put_text(&list, "source", cx_str_z(core->format->info.name));
-    put_text(&list, "kind", cx_str_z(kind_names[r->kind]));
-    put_text(&list, "src_id", r->src_id);
-    put_text(&list, "src_parent", r->src_parent);
-    put_text(&list, "tool", r->tool);
-    put_text(&list, "call_id", r->call_id);
-    put_text(&list, "model", r->model);
-    put_text(&list, "status", r->status);
+    add_text(&list, "source", cx_str_z(core->format->info.name));
+    add_text(&list, "kind", cx_str_z(kind_names[r->kind]));
+    add_text(&list, "src_id", r->src_id);
+    add_text(&list, "src_parent", r->src_parent);
+    add_text(&list, "tool", r->tool);
+    add_text(&list, "call_id", r->call_id);
+    add_text(&list, "model", r->model);
+    add_text(&list, "status", r->status);
     if (r->usage != NULL && r->usage->type != CX_JSON_NULL)
         cx_json_list_put(&list, CX_STR("usage"), *r->usage);
     for (size_t i = 0; i < r->fields.count; i++) {
@@ -336,13 +338,13 @@ static cx_status keep_derived(cx_import_core *core, const cx_import_record *r, e
         bool ours = cx_str_is(item->name, "raw") || cx_str_is(item->name, "issues") ||
                     cx_str_is(item->name, "t_ns") || cx_str_is(item->name, "__seal");
         if (!ours)
-            put_once(&list, item->name, item->value);
+            add_once(&list, item->name, item->value);
     }
     CX_TRY(cx_json_list_end_object(&list, &event, err));
-    return keep_json(core, &event, &e->derived, &e->derived_size, err);
+    return store_json(core, &event, &e->derived, &e->derived_size, err);
 }
 
-static cx_status put_digest(cx_import_core *core, cx_json_list *list, const char *name,
+static cx_status add_digest(cx_import_core *core, cx_json_list *list, const char *name,
                             const cx_json *value, cx_err *err)
 {
     char hex[16];
@@ -362,11 +364,11 @@ static cx_status call_value(cx_import_core *core, const cx_import_call_item *ite
 {
     cx_json_list list = cx_json_list_begin(&core->scratch);
     if (item->opens) {
-        put_text(&list, "tool", item->tool);
-        CX_TRY(put_digest(core, &list, "args", item->args, err));
+        add_text(&list, "tool", item->tool);
+        CX_TRY(add_digest(core, &list, "args", item->args, err));
     }
     if (item->closes)
-        CX_TRY(put_digest(core, &list, "result", item->result, err));
+        CX_TRY(add_digest(core, &list, "result", item->result, err));
     const char *status = !item->closes ? "open" : item->ok ? "ok" : "error";
     cx_json_list_put(&list, CX_STR("status"), cx_json_make_str(cx_str_z(status)));
     return cx_json_list_end_object(&list, out, err);
@@ -381,7 +383,7 @@ static cx_status memory_value(cx_import_core *core, const cx_import_record *r, c
         for (size_t i = 0; i < r->calls.count; i++) {
             cx_json value;
             CX_TRY(call_value(core, &r->calls.items[i], &value, err));
-            put_once(&calls, r->calls.items[i].call_id, value);
+            add_once(&calls, r->calls.items[i].call_id, value);
         }
         cx_json value;
         CX_TRY(cx_json_list_end_object(&calls, &value, err));
@@ -389,7 +391,7 @@ static cx_status memory_value(cx_import_core *core, const cx_import_record *r, c
     }
     for (size_t i = 0; i < r->memory.count; i++) {
         if (!cx_str_is(r->memory.items[i].name, "last"))
-            put_once(&list, r->memory.items[i].name, r->memory.items[i].value);
+            add_once(&list, r->memory.items[i].name, r->memory.items[i].value);
     }
     return cx_json_list_end_object(&list, out, err);
 }
@@ -404,12 +406,12 @@ static cx_status beliefs_value(cx_import_core *core, const cx_import_record *r, 
         cx_json_list_put(&belief, CX_STR("value"), r->beliefs.items[i].value);
         cx_json_list_put(&belief, CX_STR("confidence"), cx_json_make_double(&core->scratch, 1.0));
         CX_TRY(cx_json_list_end_object(&belief, &value, err));
-        put_once(&list, r->beliefs.items[i].name, value);
+        add_once(&list, r->beliefs.items[i].name, value);
     }
     return cx_json_list_end_object(&list, out, err);
 }
 
-static cx_status keep_delta(cx_import_core *core, const cx_import_record *r, entry *e, cx_err *err)
+static cx_status store_delta(cx_import_core *core, const cx_import_record *r, entry *e, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(&core->scratch);
     cx_json part, delta;
@@ -425,12 +427,13 @@ static cx_status keep_delta(cx_import_core *core, const cx_import_record *r, ent
     if (goals)
         cx_json_list_put(&list, CX_STR("goals"), *r->goals);
     CX_TRY(cx_json_list_end_object(&list, &delta, err));
-    return keep_json(core, &delta, &e->delta, &e->delta_size, err);
+    return store_json(core, &delta, &e->delta, &e->delta_size, err);
 }
 
 /* --- references ---------------------------------------------------------------------------- */
 
-static cx_status slot_of(cx_import_core *core, char space, cx_str id, uint32_t *out, cx_err *err)
+static cx_status reference_slot_of(cx_import_core *core, char space, cx_str id, uint32_t *out,
+                                   cx_err *err)
 {
     cx_buf *buf = &core->text;
     cx_buf_clear(buf);
@@ -453,7 +456,7 @@ static cx_status slot_of(cx_import_core *core, char space, cx_str id, uint32_t *
     return CX_SUCCESS;
 }
 
-static cx_status keep_refs(cx_import_core *core, const cx_import_record *r, entry *e, cx_err *err)
+static cx_status store_refs(cx_import_core *core, const cx_import_record *r, entry *e, cx_err *err)
 {
     if (core->refs.count + r->refs.count > UINT32_MAX)
         return cx_fail(err, CX_E_LIMIT, "more than 2^32 references");
@@ -463,7 +466,7 @@ static cx_status keep_refs(cx_import_core *core, const cx_import_record *r, entr
         ref made = {key->record, key->rule, true};
         if (key->record == CX_RECORD_NONE) {
             made.direct = false;
-            CX_TRY(slot_of(core, key->space, key->id, &made.target, err));
+            CX_TRY(reference_slot_of(core, key->space, key->id, &made.target, err));
         }
         ref *room = cx_vec_push(&core->refs, core->alloc);
         if (room == NULL)
@@ -474,13 +477,13 @@ static cx_status keep_refs(cx_import_core *core, const cx_import_record *r, entr
     return CX_SUCCESS;
 }
 
-static cx_status keep_defines(cx_import_core *core, const cx_import_record *r, entry *e,
-                              uint32_t index, cx_err *err)
+static cx_status store_defines(cx_import_core *core, const cx_import_record *r, entry *e,
+                               uint32_t index, cx_err *err)
 {
     for (size_t i = 0; i < r->defines.count; i++) {
         const cx_import_key *key = &r->defines.items[i];
         uint32_t at = 0;
-        CX_TRY(slot_of(core, key->space, key->id, &at, err));
+        CX_TRY(reference_slot_of(core, key->space, key->id, &at, err));
         id_slot *s = &core->slots.items[at];
         bool taken = s->definer != CX_RECORD_NONE && s->definer != index;
         if (!taken || key->rule == CX_DEFINE_LAST)
@@ -492,13 +495,13 @@ static cx_status keep_defines(cx_import_core *core, const cx_import_record *r, e
 }
 
 /* What the count of open calls needs to know of a call. */
-static cx_status keep_calls(cx_import_core *core, const cx_import_record *r, uint32_t index,
-                            cx_err *err)
+static cx_status store_calls(cx_import_core *core, const cx_import_record *r, uint32_t index,
+                             cx_err *err)
 {
     for (size_t i = 0; i < r->calls.count; i++) {
         const cx_import_call_item *item = &r->calls.items[i];
         uint32_t at = 0;
-        CX_TRY(slot_of(core, CALL_SPACE, item->key, &at, err));
+        CX_TRY(reference_slot_of(core, CALL_SPACE, item->key, &at, err));
         if (item->closes)
             core->slots.items[at].closed = true;
         if (!item->opens || item->closes || core->slots.items[at].definer != index)
@@ -587,8 +590,8 @@ static cx_status bad_in_document(cx_import_core *core, const cx_json *raw, uint6
     return cx_import_end(&core->sink, NULL, err);
 }
 
-static cx_status take(cx_import_core *core, const cx_import_record *r, uint32_t *out_record,
-                      cx_err *err)
+static cx_status store_record(cx_import_core *core, const cx_import_record *r, uint32_t *out_record,
+                              cx_err *err)
 {
     entry *e;
     uint32_t index = 0;
@@ -618,11 +621,11 @@ static cx_status take(cx_import_core *core, const cx_import_record *r, uint32_t 
     }
     from->extra += r->extra;
     CX_TRY(set_content(e, content, core->alloc, err));
-    CX_TRY(keep_derived(core, r, e, err));
-    CX_TRY(keep_delta(core, r, e, err));
-    CX_TRY(keep_refs(core, r, e, err));
-    CX_TRY(keep_defines(core, r, e, index, err));
-    CX_TRY(keep_calls(core, r, index, err));
+    CX_TRY(store_derived(core, r, e, err));
+    CX_TRY(store_delta(core, r, e, err));
+    CX_TRY(store_refs(core, r, e, err));
+    CX_TRY(store_defines(core, r, e, index, err));
+    CX_TRY(store_calls(core, r, index, err));
     if (out_record != NULL)
         *out_record = index;
     return CX_SUCCESS;
@@ -640,7 +643,7 @@ cx_status cx_import_end(cx_import_sink *sink, uint32_t *out_record, cx_err *err)
         return bad_in_document(core, r->raw, r->index, err);
     }
     cx_arena_mark mark = cx_arena_mark_now(&core->scratch);
-    cx_status status = take(core, r, out_record, err);
+    cx_status status = store_record(core, r, out_record, err);
     if (core->line_value == NULL)
         cx_arena_reset(&core->scratch, mark);
     return status;
@@ -676,7 +679,7 @@ cx_status cx_import_bad_line(cx_import_core *core, const char *tag, cx_err *err)
     core->sources.items[core->sink.file].bad++;
     cx_digest digest = cx_digest_of(cx_str_bytes(core->line_text));
     memcpy(e->digest, digest.bytes, sizeof e->digest);
-    return keep_derived(core, r, e, err);
+    return store_derived(core, r, e, err);
 }
 
 /* --- about the file ------------------------------------------------------------------------ */
@@ -691,7 +694,7 @@ cx_status cx_import_top(cx_import_sink *sink, const cx_json *top, cx_err *err)
     if (!cx_json_has_canonical(top))
         return cx_fail_at(err, CX_E_FORMAT, "U_NUMBER", CX_NO_OFFSET,
                           "found a number that overflows, expected one that a double can hold");
-    CX_TRY(keep_json(core, top, &text, &size, err));
+    CX_TRY(store_json(core, top, &text, &size, err));
     from->top = (cx_str){text, size};
     return CX_SUCCESS;
 }

@@ -43,13 +43,13 @@ static bool collect_calls(cx_import_core *core, cx_import_summary *out,
                           cx_import_file_summary *files)
 {
     cx_import_open_call *kept =
-        CX_ARENA_ARRAY(&out->arena, cx_import_open_call, CX_IMPORT_OPEN_CALLS_KEPT);
+        CX_ARENA_ARRAY(&out->arena, cx_import_open_call, CX_IMPORT_OPEN_CALLS_LISTED);
     for (size_t i = 0; kept != NULL && i < core->calls.count; i++) {
         const call *c = &core->calls.items[i];
         if (core->slots.items[c->slot].closed)
             continue;
         files[c->file].issues[CX_ISSUE_OPEN_CALL]++;
-        if (out->open_call_count == CX_IMPORT_OPEN_CALLS_KEPT)
+        if (out->open_call_count == CX_IMPORT_OPEN_CALLS_LISTED)
             continue;
         cx_str id = cx_arena_copy_str(&out->arena, c->call_id);
         cx_str tool = cx_arena_copy_str(&out->arena, c->tool);

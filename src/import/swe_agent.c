@@ -10,7 +10,7 @@
 
 #define NO_STEP UINT32_MAX
 
-typedef struct walk {
+typedef struct document_walk {
     cx_import_sink *sink;
     const cx_json *history; /* NULL = none */
     const cx_json *steps;   /* NULL = none */
@@ -22,7 +22,7 @@ typedef struct walk {
     cx_str agent;        /* of the last assistant message */
     bool started;        /* an assistant spoke, demonstrations aside */
     bool acted;          /* the last assistant message called something */
-} walk;
+} document_walk;
 
 /* What has no canonical form fits no node and no field: it gets a bad node of its own. */
 static bool is_message(const cx_json *message)
@@ -79,7 +79,7 @@ static cx_str pair_key(cx_arena *arena, const cx_json *value)
  * Messages of one key form a list in their order, whose head is in the map.  `at` below only grows,
  * so heads are moved forward for good, and the whole is linear.
  */
-static cx_status list_messages(walk *w, cx_map *heads, uint32_t *later, cx_err *err)
+static cx_status list_messages(document_walk *w, cx_map *heads, uint32_t *later, cx_err *err)
 {
     for (uint32_t i = w->history->count; i-- > 0;) {
         const cx_json *message = &w->history->items[i];
@@ -99,7 +99,7 @@ static cx_status list_messages(walk *w, cx_map *heads, uint32_t *later, cx_err *
     return CX_SUCCESS;
 }
 
-static cx_status match_into(walk *w, cx_map *heads, cx_err *err)
+static cx_status match_with_heads(document_walk *w, cx_map *heads, cx_err *err)
 {
     uint32_t *later = CX_ARENA_ARRAY(w->sink->arena, uint32_t, (size_t)w->history->count + 1);
     uint32_t at = 0;
@@ -124,20 +124,20 @@ static cx_status match_into(walk *w, cx_map *heads, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status match_steps(walk *w, cx_err *err)
+static cx_status match_steps(document_walk *w, cx_err *err)
 {
     cx_map heads;
     w->step_of = CX_ARENA_ARRAY(w->sink->arena, uint32_t, (size_t)w->history->count + 1);
     if (w->step_of == NULL)
         return cx_fail_nomem(err);
     cx_map_init(&heads, w->sink->options->alloc, w->sink->options->seed);
-    cx_status status = match_into(w, &heads, err);
+    cx_status status = match_with_heads(w, &heads, err);
     cx_map_done(&heads);
     return status;
 }
 
 /* Known beforehand, because the exit status belongs to the last node. */
-static void count_nodes(walk *w)
+static void count_nodes(document_walk *w)
 {
     for (uint32_t i = 0; w->steps != NULL && i < w->steps->count; i++)
         w->nodes_left += is_step(&w->steps->items[i]) ? 2 : 0;
@@ -149,7 +149,8 @@ static void count_nodes(walk *w)
 
 /* --- describing ---------------------------------------------------------------------------- */
 
-static cx_import_record *begin(walk *w, const cx_json *raw, uint64_t index, cx_import_kind kind)
+static cx_import_record *begin_node(document_walk *w, const cx_json *raw, uint64_t index,
+                                    cx_import_kind kind)
 {
     cx_import_record *r = cx_import_begin(w->sink);
     r->raw = raw;
@@ -160,7 +161,7 @@ static cx_import_record *begin(walk *w, const cx_json *raw, uint64_t index, cx_i
     return r;
 }
 
-static cx_status end(walk *w, cx_import_record *r, cx_err *err)
+static cx_status end_node(document_walk *w, cx_import_record *r, cx_err *err)
 {
     if (--w->nodes_left == 0 && w->exit_status != NULL)
         cx_import_belief(r, CX_STR("exit_status"), *w->exit_status);
@@ -168,7 +169,7 @@ static cx_status end(walk *w, cx_import_record *r, cx_err *err)
 }
 
 /* memory.env, from an object or from text that holds one. */
-static void put_env(cx_import_record *r, const cx_json *step)
+static void read_environment(cx_import_record *r, const cx_json *step)
 {
     const cx_json *state = CX_JSON_GET(step, "state");
     cx_json decoded;
@@ -180,7 +181,8 @@ static void put_env(cx_import_record *r, const cx_json *step)
         cx_import_memory(r, CX_STR("env"), *state);
 }
 
-static void put_assistant(walk *w, cx_import_record *r, const cx_json *message, uint32_t step)
+static void read_assistant(document_walk *w, cx_import_record *r, const cx_json *message,
+                           uint32_t step)
 {
     uint32_t calls = cx_import_chat_calls(r, (cx_str){NULL, 0}, message);
     bool acts = calls != 0 || !is_blank(CX_JSON_GET_STR(message, "action"));
@@ -189,14 +191,14 @@ static void put_assistant(walk *w, cx_import_record *r, const cx_json *message, 
     r->agent = CX_JSON_GET_STR(message, "agent");
     if (step != NO_STEP) {
         cx_import_field(r, CX_STR("raw_step"), w->steps->items[step]);
-        put_env(r, &w->steps->items[step]);
+        read_environment(r, &w->steps->items[step]);
     }
     w->agent = r->agent;
     w->acted = acts;
     w->started = w->started || !is_demo(message);
 }
 
-static void put_answer(walk *w, cx_import_record *r, const cx_json *message)
+static void read_answer(document_walk *w, cx_import_record *r, const cx_json *message)
 {
     const cx_json *ids = cx_json_get_typed(message, CX_STR("tool_call_ids"), CX_JSON_ARRAY);
     r->agent = CX_STR("environment");
@@ -211,18 +213,18 @@ static void put_answer(walk *w, cx_import_record *r, const cx_json *message)
     w->acted = false;
 }
 
-static cx_status take_message(walk *w, uint32_t index, cx_err *err)
+static cx_status import_message(document_walk *w, uint32_t index, cx_err *err)
 {
     const cx_json *message = &w->history->items[index];
     cx_str role = CX_JSON_GET_STR(message, "role");
     if (!is_message(message))
         return cx_import_bad(w->sink, message, index, err);
-    cx_import_record *r = begin(w, message, index, CX_KIND_MESSAGE);
+    cx_import_record *r = begin_node(w, message, index, CX_KIND_MESSAGE);
     r->content = cx_import_not_null(CX_JSON_GET(message, "content"));
     if (cx_str_is(role, "assistant")) {
-        put_assistant(w, r, message, w->step_of[index]);
+        read_assistant(w, r, message, w->step_of[index]);
     } else if (cx_str_is(role, "tool") || (cx_str_is(role, "user") && w->started)) {
-        put_answer(w, r, message);
+        read_answer(w, r, message);
     } else {
         r->agent = CX_STR("task");
         r->fork = CX_IMPORT_FORK_INJECTION;
@@ -235,54 +237,54 @@ static cx_status take_message(walk *w, uint32_t index, cx_err *err)
         r->fork_always = true;
     }
     CX_TRY(cx_import_name_calls(r, err));
-    return end(w, r, err);
+    return end_node(w, r, err);
 }
 
 /* Two nodes of one record (§2.6). */
-static cx_status take_step(walk *w, uint32_t index, cx_err *err)
+static cx_status import_step(document_walk *w, uint32_t index, cx_err *err)
 {
     const cx_json *step = &w->steps->items[index];
     if (!is_step(step))
         return cx_import_bad(w->sink, step, index, err);
-    cx_import_record *r = begin(w, step, index, CX_KIND_ACT);
+    cx_import_record *r = begin_node(w, step, index, CX_KIND_ACT);
     r->agent = w->agent;
     r->fork = CX_IMPORT_FORK_NATURAL;
     r->content = cx_import_not_null(CX_JSON_GET(step, "action"));
-    CX_TRY(end(w, r, err));
+    CX_TRY(end_node(w, r, err));
 
-    r = begin(w, step, index, CX_KIND_TOOL_RESULT);
+    r = begin_node(w, step, index, CX_KIND_TOOL_RESULT);
     r->extra = true;
     r->agent = CX_STR("environment");
     r->fork = CX_IMPORT_FORK_OBSERVATION;
     r->content = cx_import_not_null(CX_JSON_GET(step, "observation"));
-    put_env(r, step);
-    return end(w, r, err);
+    read_environment(r, step);
+    return end_node(w, r, err);
 }
 
-static cx_status take_steps_before(walk *w, uint32_t end_step, cx_err *err)
+static cx_status import_steps_before(document_walk *w, uint32_t end_step, cx_err *err)
 {
     for (; w->next_step < end_step; w->next_step++)
-        CX_TRY(take_step(w, w->next_step, err));
+        CX_TRY(import_step(w, w->next_step, err));
     return CX_SUCCESS;
 }
 
-static cx_status take_all(walk *w, cx_err *err)
+static cx_status import_document(document_walk *w, cx_err *err)
 {
     for (uint32_t i = 0; w->history != NULL && i < w->history->count; i++) {
         if (w->step_of[i] != NO_STEP) {
-            CX_TRY(take_steps_before(w, w->step_of[i], err));
+            CX_TRY(import_steps_before(w, w->step_of[i], err));
             w->next_step++;
         }
-        CX_TRY(take_message(w, i, err));
+        CX_TRY(import_message(w, i, err));
     }
-    return w->steps == NULL ? CX_SUCCESS : take_steps_before(w, w->steps->count, err);
+    return w->steps == NULL ? CX_SUCCESS : import_steps_before(w, w->steps->count, err);
 }
 
 static cx_status swe_agent_document(cx_import_sink *sink, const cx_json *document, cx_err *err)
 {
     static const char *const records[] = {"history", "trajectory", NULL};
     const cx_json *info = CX_JSON_GET(document, "info");
-    walk w = {.sink = sink, .previous = CX_RECORD_NONE};
+    document_walk w = {.sink = sink, .previous = CX_RECORD_NONE};
     cx_json top;
     w.history = cx_json_get_typed(document, CX_STR("history"), CX_JSON_ARRAY);
     w.steps = cx_json_get_typed(document, CX_STR("trajectory"), CX_JSON_ARRAY);
@@ -296,7 +298,7 @@ static cx_status swe_agent_document(cx_import_sink *sink, const cx_json *documen
     if (w.history != NULL)
         CX_TRY(match_steps(&w, err));
     count_nodes(&w);
-    return take_all(&w, err);
+    return import_document(&w, err);
 }
 
 static int swe_agent_detect(cx_bytes head, const cx_json *first)

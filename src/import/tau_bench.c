@@ -52,7 +52,7 @@ static cx_status unique_suffix(run *self, cx_str name, cx_err *err)
             return cx_fail_nomem(err);
     }
     self->suffix = suffix;
-    return cx_import_index_put(self->sink, &state->runs, suffix, CX_STR(""), CX_RECORD_NONE, err);
+    return cx_import_index_add(self->sink, &state->runs, suffix, CX_STR(""), CX_RECORD_NONE, err);
 }
 
 static cx_status set_agent(const run *self, cx_import_record *r, cx_str role, cx_err *err)
@@ -109,7 +109,7 @@ static void describe_role(cx_import_record *r, const run *self, const cx_json *m
     }
 }
 
-static cx_status take_message(run *self, const cx_json *message, cx_err *err)
+static cx_status import_message(run *self, const cx_json *message, cx_err *err)
 {
     cx_str role = CX_JSON_GET_STR(message, "role");
     if (role.size == 0)
@@ -140,7 +140,7 @@ static cx_status close_run(run *self, uint32_t opened, cx_err *err)
     return cx_import_end(self->sink, NULL, err);
 }
 
-static cx_status take_run(cx_import_sink *sink, const cx_json *value, cx_err *err)
+static cx_status import_run(cx_import_sink *sink, const cx_json *value, cx_err *err)
 {
     run self = {.sink = sink, .value = value};
     cx_str only = sink->options->only;
@@ -156,7 +156,7 @@ static cx_status take_run(cx_import_sink *sink, const cx_json *value, cx_err *er
     CX_TRY(unique_suffix(&self, name, err));
     CX_TRY(open_run(&self, &opened, err));
     for (uint32_t i = 0; i < messages->count; i++)
-        CX_TRY(take_message(&self, &messages->items[i], err));
+        CX_TRY(import_message(&self, &messages->items[i], err));
     return close_run(&self, opened, err);
 }
 
@@ -165,7 +165,7 @@ static cx_status tau_bench_document(cx_import_sink *sink, const cx_json *documen
     if (document->type != CX_JSON_ARRAY)
         return cx_import_shape(err, "an array of runs");
     for (uint32_t i = 0; i < document->count; i++)
-        CX_TRY(take_run(sink, &document->items[i], err));
+        CX_TRY(import_run(sink, &document->items[i], err));
     return CX_SUCCESS;
 }
 

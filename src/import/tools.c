@@ -11,7 +11,7 @@
 /* --- times (§1.9) -------------------------------------------------------------------------- */
 
 /* Exactly `count` digits from *at; false and *at unmoved when there are fewer. */
-static bool take_digits(const char **at, const char *end, int count, int *out)
+static bool parse_digits(const char **at, const char *end, int count, int *out)
 {
     int value = 0;
     if (end - *at < count)
@@ -27,7 +27,7 @@ static bool take_digits(const char **at, const char *end, int count, int *out)
     return true;
 }
 
-static bool take_char(const char **at, const char *end, char wanted)
+static bool parse_char(const char **at, const char *end, char wanted)
 {
     if (*at == end || **at != wanted)
         return false;
@@ -35,12 +35,12 @@ static bool take_char(const char **at, const char *end, char wanted)
     return true;
 }
 
-static bool take_date(const char **at, const char *end, int64_t *out_days)
+static bool parse_date(const char **at, const char *end, int64_t *out_days)
 {
     int year, month, day;
-    if (!take_digits(at, end, 4, &year) || !take_char(at, end, '-') ||
-        !take_digits(at, end, 2, &month) || !take_char(at, end, '-') ||
-        !take_digits(at, end, 2, &day))
+    if (!parse_digits(at, end, 4, &year) || !parse_char(at, end, '-') ||
+        !parse_digits(at, end, 2, &month) || !parse_char(at, end, '-') ||
+        !parse_digits(at, end, 2, &day))
         return false;
     if (month < 1 || month > 12 || day < 1 || day > (int)cx_civil_days_in(year, (unsigned)month))
         return false;
@@ -49,7 +49,7 @@ static bool take_date(const char **at, const char *end, int64_t *out_days)
 }
 
 /* Digits behind the point as nanoseconds; more than nine only when the others are zeros. */
-static bool take_fraction(const char **at, const char *end, int64_t *out_ns)
+static bool parse_fraction(const char **at, const char *end, int64_t *out_ns)
 {
     int digits = 0;
     int64_t ns = 0;
@@ -68,17 +68,18 @@ static bool take_fraction(const char **at, const char *end, int64_t *out_ns)
 }
 
 /* HH:MM[:SS[.fraction]]; a leap second counts as the second after it. */
-static bool take_clock(const char **at, const char *end, int64_t *out_seconds, int64_t *out_ns)
+static bool parse_clock(const char **at, const char *end, int64_t *out_seconds, int64_t *out_ns)
 {
     int hour, minute, second = 0;
     *out_ns = 0;
-    if (!take_digits(at, end, 2, &hour) || !take_char(at, end, ':') ||
-        !take_digits(at, end, 2, &minute))
+    if (!parse_digits(at, end, 2, &hour) || !parse_char(at, end, ':') ||
+        !parse_digits(at, end, 2, &minute))
         return false;
-    if (take_char(at, end, ':')) {
-        if (!take_digits(at, end, 2, &second))
+    if (parse_char(at, end, ':')) {
+        if (!parse_digits(at, end, 2, &second))
             return false;
-        if ((take_char(at, end, '.') || take_char(at, end, ',')) && !take_fraction(at, end, out_ns))
+        if ((parse_char(at, end, '.') || parse_char(at, end, ',')) &&
+            !parse_fraction(at, end, out_ns))
             return false;
     }
     if (hour > 23 || minute > 59 || second > 60)
@@ -88,20 +89,20 @@ static bool take_clock(const char **at, const char *end, int64_t *out_seconds, i
 }
 
 /* Z, +HH:MM, +HHMM, +HH or nothing, which is UTC. */
-static bool take_offset(const char **at, const char *end, int64_t *out_seconds)
+static bool parse_offset(const char **at, const char *end, int64_t *out_seconds)
 {
     int hour, minute = 0, sign = 1;
     *out_seconds = 0;
-    if (*at == end || take_char(at, end, 'Z') || take_char(at, end, 'z'))
+    if (*at == end || parse_char(at, end, 'Z') || parse_char(at, end, 'z'))
         return true;
-    if (take_char(at, end, '-'))
+    if (parse_char(at, end, '-'))
         sign = -1;
-    else if (!take_char(at, end, '+'))
+    else if (!parse_char(at, end, '+'))
         return false;
-    if (!take_digits(at, end, 2, &hour))
+    if (!parse_digits(at, end, 2, &hour))
         return false;
-    bool colon = take_char(at, end, ':');
-    if ((colon || *at < end) && !take_digits(at, end, 2, &minute))
+    bool colon = parse_char(at, end, ':');
+    if ((colon || *at < end) && !parse_digits(at, end, 2, &minute))
         return false;
     if (hour > 23 || minute > 59)
         return false;
@@ -113,11 +114,12 @@ bool cx_import_time_iso(cx_str text, int64_t *out_ns)
 {
     const char *at = text.data, *end = text.data + text.size;
     int64_t days, seconds, fraction, offset, total;
-    if (text.size == 0 || !take_date(&at, end, &days))
+    if (text.size == 0 || !parse_date(&at, end, &days))
         return false;
-    if (!take_char(&at, end, 'T') && !take_char(&at, end, 't') && !take_char(&at, end, ' '))
+    if (!parse_char(&at, end, 'T') && !parse_char(&at, end, 't') && !parse_char(&at, end, ' '))
         return false;
-    if (!take_clock(&at, end, &seconds, &fraction) || !take_offset(&at, end, &offset) || at != end)
+    if (!parse_clock(&at, end, &seconds, &fraction) || !parse_offset(&at, end, &offset) ||
+        at != end)
         return false;
     /* Before 1970 the seconds are negative and the fraction still counts upwards: the product of
      * the whole seconds may pass the range although the sum does not, by less than a second. */

@@ -16,8 +16,8 @@ static bool is_label(cx_str name)
 }
 
 /* The document in two halves, neither with the messages. */
-static cx_status split(cx_import_sink *sink, const cx_json *document, cx_json *out_top,
-                       cx_json *out_labels, cx_err *err)
+static cx_status split_label(cx_import_sink *sink, const cx_json *document, cx_json *out_top,
+                             cx_json *out_labels, cx_err *err)
 {
     cx_json_list top = cx_json_list_begin(sink->arena), labels = top;
     for (uint32_t i = 0; i < document->count; i++) {
@@ -62,8 +62,8 @@ static bool exit_code_of(cx_str content, bool *out_ok)
     return at != digits;
 }
 
-static cx_status take_message(cx_import_sink *sink, const cx_json *message, uint32_t *previous,
-                              uint64_t index, cx_err *err)
+static cx_status import_message(cx_import_sink *sink, const cx_json *message, uint32_t *previous,
+                                uint64_t index, cx_err *err)
 {
     cx_str name = CX_JSON_GET_STR(message, "name");
     cx_str role = CX_JSON_GET_STR(message, "role");
@@ -94,11 +94,11 @@ static cx_status who_when_document(cx_import_sink *sink, const cx_json *document
     cx_json top, labels;
     if (history == NULL)
         return cx_import_shape(err, "an object with an array history");
-    CX_TRY(split(sink, document, &top, &labels, err));
+    CX_TRY(split_label(sink, document, &top, &labels, err));
     CX_TRY(cx_import_top(sink, &top, err));
     CX_TRY(cx_import_labels(sink, &labels, err));
     for (uint32_t i = 0; i < history->count; i++)
-        CX_TRY(take_message(sink, &history->items[i], &previous, i, err));
+        CX_TRY(import_message(sink, &history->items[i], &previous, i, err));
     return CX_SUCCESS;
 }
 

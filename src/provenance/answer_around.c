@@ -16,7 +16,7 @@ typedef struct around {
     cx_str agent, actor;
 } around;
 
-static cx_status find_row(around *a, cx_err *err)
+static cx_status find_index_row(around *a, cx_err *err)
 {
     cx_trace_query query = CX_TRACE_QUERY_INIT;
     size_t count = 0;
@@ -39,7 +39,7 @@ static cx_status find_row(around *a, cx_err *err)
 }
 
 /* The agent's nearest trace on one side, verified or not. */
-static cx_status put_neighbour(around *a, cx_json_list *list, const char *name, bool next,
+static cx_status add_neighbour(around *a, cx_json_list *list, const char *name, bool next,
                                cx_err *err)
 {
     cx_trace_query query = CX_TRACE_QUERY_INIT;
@@ -83,7 +83,7 @@ static cx_status batch_of(around *a, cx_str *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status put_batch(around *a, cx_json_list *list, cx_err *err)
+static cx_status add_batch(around *a, cx_json_list *list, cx_err *err)
 {
     cx_batch_found found;
     cx_json metadata = cx_json_make_null();
@@ -107,7 +107,7 @@ static cx_status put_batch(around *a, cx_json_list *list, cx_err *err)
     return cx_reply_end_object(list, "batch", &batch, err);
 }
 
-static cx_status put_nodes(around *a, cx_json_list *list, bool wanted, cx_err *err)
+static cx_status add_nodes(around *a, cx_json_list *list, bool wanted, cx_err *err)
 {
     const cx_sources sources = {.home = a->recorder->home,
                                 .recorder = a->recorder,
@@ -130,13 +130,13 @@ static cx_status put_nodes(around *a, cx_json_list *list, bool wanted, cx_err *e
 
 static cx_status around_json(around *a, bool nodes, cx_json *out, cx_err *err)
 {
-    CX_TRY(find_row(a, err));
+    CX_TRY(find_index_row(a, err));
     cx_json_list list = cx_json_list_begin(a->arena);
     cx_reply_text(&list, "agent_id_hash", a->agent);
-    CX_TRY(put_batch(a, &list, err));
-    CX_TRY(put_neighbour(a, &list, "next", true, err));
-    CX_TRY(put_nodes(a, &list, nodes, err));
-    CX_TRY(put_neighbour(a, &list, "previous", false, err));
+    CX_TRY(add_batch(a, &list, err));
+    CX_TRY(add_neighbour(a, &list, "next", true, err));
+    CX_TRY(add_nodes(a, &list, nodes, err));
+    CX_TRY(add_neighbour(a, &list, "previous", false, err));
     cx_json row;
     CX_TRY(cx_reply_trace_row(a->row, a->wanted->level, a->arena, &row, err));
     cx_reply_put(&list, "row", row);
@@ -156,8 +156,8 @@ cx_status cx_recorder_answer_around(cx_recorder *recorder, cx_index *index,
 
 /* --- checking without recording --------------------------------------------------------------- */
 
-static cx_status check_one(const cx_event *event, const cx_trace_check *check, cx_arena *arena,
-                           cx_buf *out, cx_err *err)
+static cx_status check_event(const cx_event *event, const cx_trace_check *check, cx_arena *arena,
+                             cx_buf *out, cx_err *err)
 {
     cx_trace trace;
     cx_trace_problem problem = event->problem;
@@ -181,8 +181,8 @@ static cx_status check_one(const cx_event *event, const cx_trace_check *check, c
     return status;
 }
 
-static cx_status check_all(cx_recorder *recorder, cx_bytes body, cx_arena *arena, cx_buf *out,
-                           cx_err *err)
+static cx_status check_events(cx_recorder *recorder, cx_bytes body, cx_arena *arena, cx_buf *out,
+                              cx_err *err)
 {
     cx_batch batch = {.level = CX_LEVEL_ABSENT};
     cx_batch_problem problem;
@@ -194,7 +194,7 @@ static cx_status check_all(cx_recorder *recorder, cx_bytes body, cx_arena *arena
         batch = (cx_batch){.events = &alone, .event_count = 1, .level = CX_LEVEL_ABSENT};
     size_t count =
         batch.event_count < CX_CHECK_TRACES_MAX ? batch.event_count : CX_CHECK_TRACES_MAX;
-    CX_TRY(cx_recorder_trust_take(recorder, &view, err));
+    CX_TRY(cx_recorder_trust_acquire(recorder, &view, err));
     cx_buf_printf(out, "{\"left_out\":%zu,\"results\":[", batch.event_count - count);
     for (size_t i = 0; i < count && !cx_failed(status); i++) {
         const cx_trace_check check = {.trust = &view->trust,
@@ -204,9 +204,9 @@ static cx_status check_all(cx_recorder *recorder, cx_bytes body, cx_arena *arena
                                       .forms = CX_FORMS_ALL};
         if (i != 0)
             cx_buf_add_byte(out, ',');
-        status = check_one(&batch.events[i], &check, arena, out, err);
+        status = check_event(&batch.events[i], &check, arena, out, err);
     }
-    cx_recorder_trust_drop(recorder, view);
+    cx_recorder_trust_release(recorder, view);
     cx_buf_add_z(out, "]}\n");
     return cx_failed(status) ? status : cx_buf_check(out, err);
 }
@@ -215,7 +215,7 @@ cx_status cx_recorder_answer_check(cx_recorder *recorder, cx_bytes body, cx_buf 
 {
     cx_arena arena;
     cx_arena_init(&arena, recorder->alloc, 0);
-    cx_status status = check_all(recorder, body, &arena, out, err);
+    cx_status status = check_events(recorder, body, &arena, out, err);
     cx_arena_done(&arena);
     return status;
 }

@@ -13,7 +13,7 @@
 #include "provenance/object_parts.h"
 #include "audit/api.h"
 
-#define LOOK_BACK_MAX 50000 /* entries before a seal in which its events are looked for */
+#define SNAPSHOTS_SEARCHED_MAX 50000 /* entries before a seal in which its events are looked for */
 
 typedef struct maker {
     const cx_sources *sources;
@@ -31,18 +31,18 @@ typedef struct maker {
     size_t bundle_bytes;
 } maker;
 
-static cx_status keep(maker *m, cx_bytes bytes, cx_bytes *out, cx_err *err)
+static cx_status copy_bytes(maker *m, cx_bytes bytes, cx_bytes *out, cx_err *err)
 {
     cx_str copy = cx_arena_copy_str(m->arena, cx_bytes_str(bytes));
     *out = cx_str_bytes(copy);
     return copy.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status keep_buf(maker *m, cx_buf *buf, cx_bytes *out, cx_err *err)
+static cx_status copy_buffer(maker *m, cx_buf *buf, cx_bytes *out, cx_err *err)
 {
     cx_status status = cx_buf_check(buf, err);
     if (!cx_failed(status))
-        status = keep(m, cx_buf_bytes(buf), out, err);
+        status = copy_bytes(m, cx_buf_bytes(buf), out, err);
     cx_buf_done(buf);
     return status;
 }
@@ -99,18 +99,18 @@ static cx_status add_entry(maker *m, cx_str actor, uint64_t seq, size_t *out, cx
     *made = (cx_evidence_entry){.journal = journal};
     cx_buf_init(&bytes, m->sources->alloc);
     cx_inclusion_encode(&proof, &bytes);
-    CX_TRY(keep_buf(m, &bytes, &made->inclusion, err));
+    CX_TRY(copy_buffer(m, &bytes, &made->inclusion, err));
     if (view.entry.committed && !view.payload_erased) {
         cx_bytes salt;
-        CX_TRY(keep(m, view.payload, &made->payload, err));
-        CX_TRY(keep(m, cx_bytes_from(view.salt, sizeof view.salt), &salt, err));
+        CX_TRY(copy_bytes(m, view.payload, &made->payload, err));
+        CX_TRY(copy_bytes(m, cx_bytes_from(view.salt, sizeof view.salt), &salt, err));
         made->salt = salt.data;
     }
     m->seqs[m->ev.entry_count++] = seq;
     return CX_SUCCESS;
 }
 
-static cx_status add_key(maker *m, cx_str id, const cx_pubkey *key, cx_str role, cx_err *err)
+static cx_status add_key_bytes(maker *m, cx_str id, const cx_pubkey *key, cx_str role, cx_err *err)
 {
     for (size_t i = 0; i < m->ev.key_count; i++)
         if (cx_str_eq(m->keys[i].id, id) && cx_str_eq(m->keys[i].role, role))
@@ -125,7 +125,7 @@ static cx_status add_key(maker *m, cx_str id, const cx_pubkey *key, cx_str role,
 /* --- decisions -------------------------------------------------------------------------------- */
 
 /* One of the ways in which a form can be spelled. */
-static cx_trace_bytes variant(cx_trace_form form, unsigned number)
+static cx_trace_bytes canonical_variant(cx_trace_form form, unsigned number)
 {
     static const cx_trace_level levels[] = {CX_LEVEL_ABSENT, CX_LEVEL_GENERIC, CX_LEVEL_DETAILED,
                                             CX_LEVEL_FULL};
@@ -142,7 +142,7 @@ static cx_status find_canonical(const cx_trace *trace, cx_trace_form form, const
 {
     *out_found = false;
     for (unsigned i = 0; i < VARIANTS && !*out_found; i++) {
-        const cx_trace_bytes which = variant(form, i);
+        const cx_trace_bytes which = canonical_variant(form, i);
         cx_buf_clear(out);
         cx_status status = cx_trace_canonical(trace, &which, out, err);
         if (status.code == CX_E_FORMAT)
@@ -164,7 +164,7 @@ static cx_status canonical_bytes(maker *m, const cx_trace *trace, const cx_trace
     cx_status status =
         find_canonical(trace, verdict->form, &verdict->canonical, &bytes, out_found, err);
     if (!cx_failed(status) && *out_found)
-        status = keep(m, cx_buf_bytes(&bytes), out, err);
+        status = copy_bytes(m, cx_buf_bytes(&bytes), out, err);
     cx_buf_done(&bytes);
     return status;
 }
@@ -226,7 +226,7 @@ static cx_status add_signed(maker *m, const cx_recorded *recorded, size_t entry,
     if (!found)
         return CX_SUCCESS;
     m->traces[m->ev.trace_count++] = made;
-    CX_TRY(add_key(m, trace->key_id, &verdict.key->key, CX_STR("trace"), err));
+    CX_TRY(add_key_bytes(m, trace->key_id, &verdict.key->key, CX_STR("trace"), err));
     return add_key_entry(m, trace->key_id, err);
 }
 
@@ -263,7 +263,7 @@ static cx_status add_seal(maker *m, cx_str actor, const cx_manifest *manifest, c
     size_t ignored;
     CX_TRY(cx_home_actor(m->sources->home, actor, &info, err));
     for (uint64_t seq = manifest->journal_size;
-         seq < info.entry_count && seq - manifest->journal_size < LOOK_BACK_MAX; seq++) {
+         seq < info.entry_count && seq - manifest->journal_size < SNAPSHOTS_SEARCHED_MAX; seq++) {
         cx_entry_view view;
         cx_payload payload;
         cx_arena_mark mark = cx_arena_mark_now(m->arena);
@@ -280,7 +280,7 @@ static cx_status add_seal(maker *m, cx_str actor, const cx_manifest *manifest, c
 }
 
 /* Of sealed snapshots the newest, else the newest. */
-static const cx_manifest *choose(const cx_manifest *manifests, size_t count)
+static const cx_manifest *choose_snapshot(const cx_manifest *manifests, size_t count)
 {
     for (size_t i = count; i-- > 0;)
         if (!manifests[i].signature.null)
@@ -299,7 +299,7 @@ static cx_status add_state(maker *m, cx_str actor, const cx_uri *uri, cx_str tex
     CX_TRY(cx_snapshot_list(m->sources->home, actor, m->arena, &manifests, &count, err));
     if (count == 0 || m->ev.pack_count == CX_EVIDENCE_PARTS_MAX)
         return CX_SUCCESS;
-    const cx_manifest *manifest = choose(manifests, count);
+    const cx_manifest *manifest = choose_snapshot(manifests, count);
     CX_TRY(cx_proof_at(m->sources->home, actor, &request, manifest->snapshot_seq, m->arena, &proof,
                        err));
     cx_membership kind = proof.proof.items[0].kind;
@@ -320,7 +320,7 @@ static cx_status add_state(maker *m, cx_str actor, const cx_uri *uri, cx_str tex
         cx_buf_done(&bytes);
         return status;
     }
-    return keep_buf(m, &bytes, &m->packs[m->ev.pack_count++], err);
+    return copy_buffer(m, &bytes, &m->packs[m->ev.pack_count++], err);
 }
 
 static cx_status add_version(maker *m, const cx_prov_object *object, const cx_memory_view *view,
@@ -352,7 +352,7 @@ static cx_status add_version(maker *m, const cx_prov_object *object, const cx_me
         cx_buf bytes;
         cx_buf_init(&bytes, m->sources->alloc);
         cx_version_encode(&view->version, &bytes);
-        CX_TRY(keep_buf(m, &bytes, &made.version, err));
+        CX_TRY(copy_buffer(m, &bytes, &made.version, err));
     }
     m->memories[m->ev.memory_count++] = made;
     return add_state(m, object->actor, &view->uri, object->id, err);
@@ -400,7 +400,7 @@ static cx_status add_files(maker *m, cx_run_bundle *bundle, cx_err *err)
         CX_TRY(cx_run_bundle_read(bundle, list[i].path, CX_EVIDENCE_BUNDLE_FILE_MAX, &bytes, err));
         cx_evidence_file *made = &m->files[m->ev.file_count++];
         made->path = cx_arena_copy_str(m->arena, list[i].path);
-        CX_TRY(keep(m, bytes, &made->bytes, err));
+        CX_TRY(copy_bytes(m, bytes, &made->bytes, err));
         m->bundle_bytes += bytes.size;
         if (made->path.data == NULL)
             return cx_fail_nomem(err);
@@ -415,7 +415,7 @@ static cx_status add_event_entries(maker *m, const cx_run_known *known, cx_str r
     if (left > CX_EVIDENCE_EVENTS_MAX)
         return CX_SUCCESS;
     for (uint64_t seq = known->seal_index;
-         left != 0 && seq-- > 0 && known->seal_index - seq < LOOK_BACK_MAX;) {
+         left != 0 && seq-- > 0 && known->seal_index - seq < SNAPSHOTS_SEARCHED_MAX;) {
         cx_entry_view view;
         cx_arena_mark mark = cx_arena_mark_now(m->arena);
         CX_TRY(cx_home_entry(m->sources->home, known->actor, seq, m->arena, &view, err));
@@ -432,9 +432,9 @@ static cx_status add_event_entries(maker *m, const cx_run_known *known, cx_str r
 
 static cx_status add_run(maker *m, cx_str run_id, bool *out_found, cx_err *err)
 {
-    cx_run_seen seen;
+    cx_run_inspection seen;
     size_t ignored;
-    CX_TRY(cx_run_see(m->sources, run_id, m->arena, &seen, err));
+    CX_TRY(cx_run_inspect(m->sources, run_id, m->arena, &seen, err));
     cx_status status = CX_SUCCESS;
     *out_found = seen.bundle != NULL && seen.known.sealed;
     if (*out_found && seen.verdict.verdict == CX_BROKEN)
@@ -449,23 +449,23 @@ static cx_status add_run(maker *m, cx_str run_id, bool *out_found, cx_err *err)
         CX_TRY_GOTO(status, add_files(m, seen.bundle, err));
     }
 done:
-    cx_run_unsee(&seen);
+    cx_run_inspect_done(&seen);
     return status;
 }
 
 /* --- what belongs to it ----------------------------------------------------------------------- */
 
 /* The decisions and memories that a thing is tied to, as many steps far as `depth` says. */
-static cx_status add_tied(maker *m, const cx_prov_object *object, unsigned depth, cx_err *err)
+static cx_status add_referenced(maker *m, const cx_prov_object *object, unsigned depth, cx_err *err)
 {
     cx_described described;
-    const cx_tie *refs;
+    const cx_ref *refs;
     size_t count;
     bool cut, found;
     CX_TRY(cx_prov_describe(m->sources, object, m->arena, &described, err));
     CX_TRY(cx_prov_refs(m->sources, object, &described, m->arena, &refs, &count, &cut, err));
     for (size_t i = 0; i < count && i < 64; i++) {
-        if (refs[i].role == CX_TIE_OTHER)
+        if (refs[i].role == CX_REF_OTHER)
             continue;
         if (refs[i].other.kind == CX_PROV_TRACE)
             CX_TRY(add_trace(m, refs[i].other, &found, err));
@@ -474,7 +474,7 @@ static cx_status add_tied(maker *m, const cx_prov_object *object, unsigned depth
         else
             continue;
         if (depth > 1 && found)
-            CX_TRY(add_tied(m, &refs[i].other, depth - 1, err));
+            CX_TRY(add_referenced(m, &refs[i].other, depth - 1, err));
     }
     return CX_SUCCESS;
 }
@@ -484,7 +484,7 @@ static cx_status add_commit(maker *m, const cx_prov_object *object, bool *out_fo
 {
     cx_described described;
     cx_recorded_commit commit;
-    const cx_tie *refs;
+    const cx_ref *refs;
     size_t count;
     bool cut;
     CX_TRY(cx_prov_describe(m->sources, object, m->arena, &described, err));
@@ -500,7 +500,8 @@ static cx_status add_commit(maker *m, const cx_prov_object *object, bool *out_fo
     return add_run(m, refs[0].other.id, out_found, err);
 }
 
-static cx_status gather(maker *m, const cx_prov_object *object, bool *out_found, cx_err *err)
+static cx_status gather_evidence(maker *m, const cx_prov_object *object, bool *out_found,
+                                 cx_err *err)
 {
     cx_prov_object run = *object;
     switch (object->kind) {
@@ -522,13 +523,13 @@ static cx_status gather(maker *m, const cx_prov_object *object, bool *out_found,
                           object->kind == CX_PROV_RUN
                               ? "the run's bundle is not here, or nothing has sealed it"
                               : "it is not in this home");
-    return add_tied(m, &run, object->kind == CX_PROV_RUN || object->kind == CX_PROV_COMMIT ? 3 : 1,
-                    err);
+    return add_referenced(
+        m, &run, object->kind == CX_PROV_RUN || object->kind == CX_PROV_COMMIT ? 3 : 1, err);
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-static cx_status begin(maker *m, cx_err *err)
+static cx_status begin_pack(maker *m, cx_err *err)
 {
     m->journals = CX_ARENA_ARRAY(m->arena, cx_evidence_journal, CX_EVIDENCE_JOURNALS_MAX);
     m->entries = CX_ARENA_ARRAY(m->arena, cx_evidence_entry, CX_EVIDENCE_ENTRIES_MAX);
@@ -573,15 +574,15 @@ cx_status cx_evidence_make(const cx_sources *sources, const cx_prov_object *obje
     if (sources->home == NULL)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoHome", CX_NO_OFFSET,
                           "evidence is of a home, and there is none");
-    CX_TRY(begin(&m, err));
+    CX_TRY(begin_pack(&m, err));
     if (object->kind == CX_PROV_MEMORY || object->kind == CX_PROV_TRACE)
         CX_TRY(cx_prov_locate(sources, &located, arena, &found, err));
     m.ev.kind = cx_str_z(cx_prov_kind_name(object->kind));
     m.ev.id = located.id;
     m.ev.made_at_ns = options->now_ns;
-    CX_TRY(gather(&m, &located, &found, err));
+    CX_TRY(gather_evidence(&m, &located, &found, err));
     if (options->signer != NULL)
-        CX_TRY(add_key(&m, options->signer_name, options->signer, CX_STR("checkpoint"), err));
+        CX_TRY(add_key_bytes(&m, options->signer_name, options->signer, CX_STR("checkpoint"), err));
     CX_TRY(cx_evidence_write(&m.ev, out, err));
     const cx_bytes file = cx_bytes_from(out->data + start, out->size - start);
     cx_status status = check_made(&m, file, out_result, err);

@@ -106,8 +106,9 @@ cx_status cx_prov_locate(const cx_sources *sources, cx_prov_object *object, cx_a
 /* --- entries ---------------------------------------------------------------------------------- */
 
 /* Whether the entry is in the tree that its journal's root is of. */
-static cx_status in_journal(const cx_sources *sources, cx_str actor, uint64_t seq, cx_arena *arena,
-                            bool *out_in, cx_inclusion *out_proof, cx_digest *out_root, cx_err *err)
+static cx_status prove_in_journal(const cx_sources *sources, cx_str actor, uint64_t seq,
+                                  cx_arena *arena, bool *out_in, cx_inclusion *out_proof,
+                                  cx_digest *out_root, cx_err *err)
 {
     cx_buf bytes;
     cx_finding finding;
@@ -125,7 +126,7 @@ static cx_status in_journal(const cx_sources *sources, cx_str actor, uint64_t se
     return status;
 }
 
-static bool payload_fits(const cx_entry_view *entry)
+static bool payload_matches(const cx_entry_view *entry)
 {
     cx_digest found;
     if (!entry->entry.committed || entry->payload_erased)
@@ -134,23 +135,23 @@ static bool payload_fits(const cx_entry_view *entry)
     return cx_digest_eq(&found, &entry->entry.commitment);
 }
 
-static void judge_entry(const cx_entry_view *entry, bool in, const cx_inclusion *proof,
-                        cx_arena *arena, cx_described *out)
+static void set_entry_verdict(const cx_entry_view *entry, bool in, const cx_inclusion *proof,
+                              cx_arena *arena, cx_described *out)
 {
-    out->verdict = !in || !payload_fits(entry) ? CX_BROKEN
-                   : entry->payload_erased     ? CX_INDETERMINATE
-                                               : CX_HOLDS;
+    out->verdict = !in || !payload_matches(entry) ? CX_BROKEN
+                   : entry->payload_erased        ? CX_INDETERMINATE
+                                                  : CX_HOLDS;
     if (!in)
         out->by = CX_STR("the journal's tree does not hold it");
-    else if (!payload_fits(entry))
+    else if (!payload_matches(entry))
         out->by = CX_STR("its content is not what it committed to");
     else
-        out->by = CX_SAY(arena, "it is in the journal of %llu entries%s",
-                         (unsigned long long)proof->tree_size,
-                         entry->payload_erased ? "; its content was erased" : "");
+        out->by = CX_TEXTF(arena, "it is in the journal of %llu entries%s",
+                           (unsigned long long)proof->tree_size,
+                           entry->payload_erased ? "; its content was erased" : "");
 }
 
-static cx_status put_entry(cx_json_list *facts, cx_str actor, const cx_entry_view *entry)
+static cx_status add_entry_facts(cx_json_list *facts, cx_str actor, const cx_entry_view *entry)
 {
     cx_reply_text(facts, "actor", actor);
     cx_reply_uint(facts, "seq", entry->entry.seq);
@@ -174,9 +175,9 @@ static cx_status describe_entry(const cx_sources *sources, const cx_prov_object 
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
-    CX_TRY(in_journal(sources, object->actor, object->seq, arena, &in, &proof, &root, err));
+    CX_TRY(prove_in_journal(sources, object->actor, object->seq, arena, &in, &proof, &root, err));
     cx_json_list facts = cx_json_list_begin(arena);
-    CX_TRY(put_entry(&facts, object->actor, &entry));
+    CX_TRY(add_entry_facts(&facts, object->actor, &entry));
     cx_reply_uint(&facts, "journal_size", proof.tree_size);
     cx_reply_hex(&facts, "journal_root", root.bytes, 32);
     if (entry.payload.size != 0 && entry.payload.data[0] == '{' &&
@@ -184,9 +185,9 @@ static cx_status describe_entry(const cx_sources *sources, const cx_prov_object 
         cx_reply_put(&facts, "payload", payload);
     CX_TRY(cx_json_list_end_object(&facts, &out->facts, err));
     out->here = true;
-    out->title = CX_SAY(arena, "entry %llu of %.*s: %.*s", (unsigned long long)object->seq,
-                        CX_S(object->actor), CX_S(entry.entry.kind));
-    judge_entry(&entry, in, &proof, arena, out);
+    out->title = CX_TEXTF(arena, "entry %llu of %.*s: %.*s", (unsigned long long)object->seq,
+                          CX_S(object->actor), CX_S(entry.entry.kind));
+    set_entry_verdict(&entry, in, &proof, arena, out);
     return CX_SUCCESS;
 }
 
@@ -217,9 +218,9 @@ static cx_status find_write(const cx_sources *sources, const cx_prov_object *obj
     return CX_SUCCESS;
 }
 
-static cx_status judge_memory(const cx_sources *sources, const cx_prov_object *object,
-                              const cx_memory_view *view, cx_arena *arena, cx_json_list *facts,
-                              cx_described *out, cx_err *err)
+static cx_status verify_memory(const cx_sources *sources, const cx_prov_object *object,
+                               const cx_memory_view *view, cx_arena *arena, cx_json_list *facts,
+                               cx_described *out, cx_err *err)
 {
     const cx_version_record *version = &view->version;
     cx_digest hash = version->hash;
@@ -236,10 +237,10 @@ static cx_status judge_memory(const cx_sources *sources, const cx_prov_object *o
     if (out->verdict == CX_BROKEN)
         out->by = CX_STR("its bytes are not those whose hash was written to the journal");
     else
-        out->by = CX_SAY(arena, "%s entry %llu of %.*s",
-                         version->erased ? "its content was erased; its hash is in"
-                                         : "its bytes have the hash in",
-                         (unsigned long long)seq, CX_S(object->actor));
+        out->by = CX_TEXTF(arena, "%s entry %llu of %.*s",
+                           version->erased ? "its content was erased; its hash is in"
+                                           : "its bytes have the hash in",
+                           (unsigned long long)seq, CX_S(object->actor));
     return CX_SUCCESS;
 }
 
@@ -263,7 +264,7 @@ static cx_status describe_memory(const cx_sources *sources, const cx_prov_object
     CX_TRY(status);
     cx_json_list facts = cx_json_list_begin(arena);
     CX_TRY(cx_view_memory(&view, &facts, err));
-    CX_TRY(judge_memory(sources, &object, &view, arena, &facts, out, err));
+    CX_TRY(verify_memory(sources, &object, &view, arena, &facts, out, err));
     cx_json_list_put(&facts, CX_STR("actor"), cx_json_make_str(object.actor));
     CX_TRY(cx_json_list_end_object(&facts, &value, err));
     out->here = true;
@@ -276,7 +277,7 @@ static cx_status describe_memory(const cx_sources *sources, const cx_prov_object
 /* --- traces ----------------------------------------------------------------------------------- */
 
 /* [{index, component, event_type, timestamp, data}] */
-static cx_status put_components(cx_json_list *facts, const cx_trace *trace, cx_arena *arena,
+static cx_status add_components(cx_json_list *facts, const cx_trace *trace, cx_arena *arena,
                                 cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(arena);
@@ -298,8 +299,8 @@ static cx_status put_components(cx_json_list *facts, const cx_trace *trace, cx_a
     return CX_SUCCESS;
 }
 
-static cx_status judge_trace(const cx_sources *sources, const cx_recorded *recorded,
-                             cx_arena *arena, cx_json_list *facts, cx_described *out, cx_err *err)
+static cx_status verify_trace(const cx_sources *sources, const cx_recorded *recorded,
+                              cx_arena *arena, cx_json_list *facts, cx_described *out, cx_err *err)
 {
     cx_trust trust;
     cx_trace_verdict verdict;
@@ -321,15 +322,16 @@ static cx_status judge_trace(const cx_sources *sources, const cx_recorded *recor
     cx_buf_done(&scratch);
     CX_TRY(status);
     cx_reply_z(facts, "signed", cx_trace_signed_name(verdict.covers));
-    out->verdict = !payload_fits(&recorded->entry) ? CX_BROKEN : verdict.verdict;
-    if (!payload_fits(&recorded->entry))
+    out->verdict = !payload_matches(&recorded->entry) ? CX_BROKEN : verdict.verdict;
+    if (!payload_matches(&recorded->entry))
         out->by = CX_STR("its bytes are not what its entry committed to");
     else if (out->verdict == CX_HOLDS)
         out->by =
-            CX_SAY(arena, "signed by key %.*s; its bytes are what entry %llu committed to",
-                   CX_S(recorded->trace.key_id), (unsigned long long)recorded->entry.entry.seq);
+            CX_TEXTF(arena, "signed by key %.*s; its bytes are what entry %llu committed to",
+                     CX_S(recorded->trace.key_id), (unsigned long long)recorded->entry.entry.seq);
     else
-        out->by = CX_SAY(arena, "its signature: %s", cx_trace_reason_name(verdict.problem.reason));
+        out->by =
+            CX_TEXTF(arena, "its signature: %s", cx_trace_reason_name(verdict.problem.reason));
     return CX_SUCCESS;
 }
 
@@ -349,8 +351,8 @@ static cx_status trace_facts(const cx_sources *sources, const cx_prov_object *ob
     cx_reply_z(&facts, "level", cx_trace_level_name(recorded->record.level));
     cx_reply_time(&facts, "received_at", recorded->record.received_ns);
     cx_reply_hex(&facts, "content_sha256", recorded->record.content.bytes, 32);
-    CX_TRY(judge_trace(sources, recorded, arena, &facts, out, err));
-    CX_TRY(put_components(&facts, trace, arena, err));
+    CX_TRY(verify_trace(sources, recorded, arena, &facts, out, err));
+    CX_TRY(add_components(&facts, trace, arena, err));
     return cx_json_list_end_object(&facts, &out->facts, err);
 }
 
@@ -373,7 +375,7 @@ static cx_status describe_trace(const cx_sources *sources, const cx_prov_object 
         return CX_SUCCESS;
     CX_TRY(status);
     out->here = true;
-    out->title = CX_SAY(arena, "a decision of agent %.*s", CX_S(object.actor));
+    out->title = CX_TEXTF(arena, "a decision of agent %.*s", CX_S(object.actor));
     if (!recorded.erased)
         return trace_facts(sources, &object, &recorded, arena, out, err);
     cx_json_list facts = cx_json_list_begin(arena);
@@ -422,8 +424,8 @@ static cx_status describe_snapshot(const cx_sources *sources, const cx_prov_obje
     CX_TRY(cx_json_list_end_object(&facts, &out->facts, err));
     cx_digest overall = cx_manifest_overall(&manifest);
     out->here = true;
-    out->title = CX_SAY(arena, "snapshot %llu of %.*s", (unsigned long long)object->seq,
-                        CX_S(object->actor));
+    out->title = CX_TEXTF(arena, "snapshot %llu of %.*s", (unsigned long long)object->seq,
+                          CX_S(object->actor));
     bool holds = cx_digest_eq(&overall, &manifest.overall_root) &&
                  cx_digest_eq(&root, &manifest.journal_root);
     out->verdict = holds ? CX_HOLDS : CX_BROKEN;
@@ -445,8 +447,8 @@ static cx_status describe_journal(const cx_sources *sources, const cx_prov_objec
     out->here = true;
     out->verdict = CX_HOLDS;
     out->by = CX_STR("computed from the journal's own entries");
-    out->title = CX_SAY(arena, "the journal of %.*s after %llu entries", CX_S(object->actor),
-                        (unsigned long long)object->seq);
+    out->title = CX_TEXTF(arena, "the journal of %.*s after %llu entries", CX_S(object->actor),
+                          (unsigned long long)object->seq);
     return cx_json_list_end_object(&facts, &out->facts, err);
 }
 
@@ -470,8 +472,8 @@ static cx_status describe_actor(const cx_sources *sources, const cx_prov_object 
     out->here = true;
     out->verdict = CX_HOLDS;
     out->by = CX_STR("computed from the home; 'cortex verify --home' checks all of it");
-    out->title = CX_SAY(arena, "actor %.*s: %llu entries", CX_S(info.name),
-                        (unsigned long long)info.entry_count);
+    out->title = CX_TEXTF(arena, "actor %.*s: %llu entries", CX_S(info.name),
+                          (unsigned long long)info.entry_count);
     return cx_json_list_end_object(&facts, &out->facts, err);
 }
 
@@ -540,8 +542,8 @@ static cx_status describe_key(const cx_sources *sources, const cx_prov_object *o
     CX_TRY(cx_trust_key_json(key, arena, &out->facts, err));
     out->here = true;
     out->verdict = CX_HOLDS;
-    out->title = CX_SAY(arena, "key %.*s%s", CX_S(key->key_id),
-                        key->revoked_at == CX_TIME_NONE ? "" : ", revoked");
+    out->title = CX_TEXTF(arena, "key %.*s%s", CX_S(key->key_id),
+                          key->revoked_at == CX_TIME_NONE ? "" : ", revoked");
     out->by = CX_STR("it is in the trust store of this home; whose it is, is not proven by that");
     return CX_SUCCESS;
 }
@@ -556,7 +558,7 @@ static cx_status describe_node(const cx_sources *sources, const cx_prov_object *
     CX_TRY(cx_json_list_end_object(&facts, &out->facts, err));
     out->here = object->actor.size != 0;
     out->verdict = out->here ? CX_HOLDS : CX_INDETERMINATE;
-    out->title = CX_SAY(arena, "lattice node of %.*s", CX_S(object->actor));
+    out->title = CX_TEXTF(arena, "lattice node of %.*s", CX_S(object->actor));
     out->by = out->here ? CX_STR("made from what it stands for: the same bytes give the same hash")
                         : CX_STR("no branch of this home or its runs has it");
     return CX_SUCCESS;

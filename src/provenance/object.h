@@ -10,8 +10,8 @@
  * and `by`, one sentence of what was checked.  `indeterminate` is said where something is only
  * stated, or is not here.
  */
-#ifndef CX_PROVENANCE_THING_H
-#define CX_PROVENANCE_THING_H
+#ifndef CX_PROVENANCE_OBJECT_H
+#define CX_PROVENANCE_OBJECT_H
 
 #include "recorder/api.h"
 #include "stores/api.h"

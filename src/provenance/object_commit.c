@@ -7,7 +7,7 @@
 #define COMMIT_BYTES_MAX ((size_t)4 << 20)
 
 /* One call; what it printed lives in the arena.  `*out_exit` other than 0: git said no. */
-static cx_status ask_git(const cx_sources *sources, const char *const *args, cx_arena *arena,
+static cx_status run_git(const cx_sources *sources, const char *const *args, cx_arena *arena,
                          cx_str *out, int *out_exit, cx_err *err)
 {
     cx_buf printed;
@@ -34,7 +34,7 @@ static bool next_line(cx_str *text, cx_str *out)
     return true;
 }
 
-static void take(cx_str line, const char *name, cx_str *out)
+static void read_header(cx_str line, const char *name, cx_str *out)
 {
     cx_str label = cx_str_z(name);
     if (cx_str_starts(line, label))
@@ -42,10 +42,10 @@ static void take(cx_str line, const char *name, cx_str *out)
 }
 
 /* "author NAME <MAIL> SECONDS ZONE" */
-static void take_author(cx_str line, cx_arena *arena, cx_recorded_commit *out)
+static void read_author(cx_str line, cx_arena *arena, cx_recorded_commit *out)
 {
     cx_str author = {NULL, 0};
-    take(line, "author ", &author);
+    read_header(line, "author ", &author);
     const char *close = author.data == NULL ? NULL : memrchr(author.data, '>', author.size);
     if (close == NULL)
         return;
@@ -58,7 +58,7 @@ static void take_author(cx_str line, cx_arena *arena, cx_recorded_commit *out)
     char text[CX_TRACE_TIME_SIZE];
     cx_trace_time_write(seconds * INT64_C(1000000000), text);
     out->author = cx_str_from(author.data, name_size);
-    out->author_time = CX_SAY(arena, "%.19sZ", text);
+    out->author_time = CX_TEXTF(arena, "%.19sZ", text);
 }
 
 static cx_status read_note(const cx_sources *sources, const char *name, cx_arena *arena,
@@ -67,19 +67,19 @@ static cx_status read_note(const cx_sources *sources, const char *name, cx_arena
     cx_str listed, blob, note, line;
     int code = 0;
     /* `git notes show` would start another git. */
-    CX_TRY(ask_git(sources, CX_GIT_ARGS("notes", "--ref=refs/notes/cortex", "list", name), arena,
+    CX_TRY(run_git(sources, CX_GIT_ARGS("notes", "--ref=refs/notes/cortex", "list", name), arena,
                    &listed, &code, err));
     if (code != 0 || !next_line(&listed, &blob))
         return CX_SUCCESS;
     cx_str id = cx_arena_copy_str(arena, blob); /* terminated */
     if (id.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(ask_git(sources, CX_GIT_ARGS("cat-file", "blob", id.data), arena, &note, &code, err));
+    CX_TRY(run_git(sources, CX_GIT_ARGS("cat-file", "blob", id.data), arena, &note, &code, err));
     if (code != 0)
         return CX_SUCCESS;
     while (next_line(&note, &line)) {
-        take(line, "Cortex-Run: ", &out->note_run_id);
-        take(line, "Cortex-Manifest-SHA256: ", &out->note_manifest_sha256);
+        read_header(line, "Cortex-Run: ", &out->note_run_id);
+        read_header(line, "Cortex-Manifest-SHA256: ", &out->note_manifest_sha256);
     }
     return CX_SUCCESS;
 }
@@ -97,7 +97,7 @@ cx_status cx_commit_read(const cx_sources *sources, cx_str id, cx_arena *arena,
         return cx_fail_nomem(err);
     if (sources->git == NULL || !cx_oid_parse(id, &oid))
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoCommit", CX_NO_OFFSET, "there is no repository");
-    CX_TRY(ask_git(sources, CX_GIT_ARGS("cat-file", "commit", name.data), arena, &out->raw, &code,
+    CX_TRY(run_git(sources, CX_GIT_ARGS("cat-file", "commit", name.data), arena, &out->raw, &code,
                    err));
     if (code != 0)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoCommit", CX_NO_OFFSET,
@@ -106,15 +106,15 @@ cx_status cx_commit_read(const cx_sources *sources, cx_str id, cx_arena *arena,
     text = out->raw;
     while (next_line(&text, &line)) {
         if (!body) {
-            take_author(line, arena, out);
+            read_author(line, arena, out);
             body = line.size == 0;
             continue;
         }
         if (out->subject.data == NULL && line.size != 0)
             out->subject = line;
-        take(line, "Cortex-Run: ", &out->run_id);
-        take(line, "Cortex-Task: ", &out->task_id);
-        take(line, "Cortex-Contract-SHA256: ", &out->contract_sha256);
+        read_header(line, "Cortex-Run: ", &out->run_id);
+        read_header(line, "Cortex-Task: ", &out->task_id);
+        read_header(line, "Cortex-Contract-SHA256: ", &out->contract_sha256);
     }
     return read_note(sources, name.data, arena, out, err);
 }
@@ -122,7 +122,7 @@ cx_status cx_commit_read(const cx_sources *sources, cx_str id, cx_arena *arena,
 cx_status cx_commits_like(const cx_sources *sources, cx_str prefix, cx_arena *arena, cx_str **out,
                           size_t *out_count, cx_err *err)
 {
-    cx_str option = CX_SAY(arena, "--disambiguate=%.*s", CX_S(prefix)), printed, line;
+    cx_str option = CX_TEXTF(arena, "--disambiguate=%.*s", CX_S(prefix)), printed, line;
     int code = 0;
     cx_str *list = CX_ARENA_ARRAY(arena, cx_str, CX_PROV_OBJECTS_MAX);
     *out_count = 0;
@@ -131,13 +131,13 @@ cx_status cx_commits_like(const cx_sources *sources, cx_str prefix, cx_arena *ar
     *out = list;
     if (sources->git == NULL)
         return CX_SUCCESS;
-    CX_TRY(ask_git(sources, CX_GIT_ARGS("rev-parse", option.data), arena, &printed, &code, err));
+    CX_TRY(run_git(sources, CX_GIT_ARGS("rev-parse", option.data), arena, &printed, &code, err));
     while (code == 0 && next_line(&printed, &line) && *out_count < CX_PROV_OBJECTS_MAX) {
         cx_str name = cx_arena_copy_str(arena, line), type;
         int no = 0;
         if (name.data == NULL)
             return cx_fail_nomem(err);
-        CX_TRY(ask_git(sources, CX_GIT_ARGS("cat-file", "-t", name.data), arena, &type, &no, err));
+        CX_TRY(run_git(sources, CX_GIT_ARGS("cat-file", "-t", name.data), arena, &type, &no, err));
         if (no == 0 && cx_str_is(type, "commit\n"))
             list[(*out_count)++] = name;
     }
@@ -169,9 +169,9 @@ static void read_blame(cx_str printed, cx_blamed *out)
             out->line = number_at(line, 1);
             first = false;
         }
-        take(line, "filename ", &out->path);
-        take(line, "summary ", &out->summary);
-        take(line, "author ", &out->author);
+        read_header(line, "filename ", &out->path);
+        read_header(line, "summary ", &out->summary);
+        read_header(line, "author ", &out->author);
         if (line.size != 0 && line.data[0] == '\t')
             out->text = cx_str_from(line.data + 1, line.size - 1);
     }

@@ -25,7 +25,7 @@ typedef struct finder {
     size_t count;
 } finder;
 
-static cx_status put(finder *f, cx_prov_object object, cx_err *err)
+static cx_status add_found(finder *f, cx_prov_object object, cx_err *err)
 {
     for (size_t i = 0; i < f->count; i++)
         if (f->found[i].kind == object.kind && cx_str_eq(f->found[i].id, object.id))
@@ -41,14 +41,15 @@ static cx_status put(finder *f, cx_prov_object object, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status put_numbered(finder *f, cx_prov_kind kind, cx_str actor, uint64_t seq,
+static cx_status add_numbered(finder *f, cx_prov_kind kind, cx_str actor, uint64_t seq,
                               const char *matched, cx_err *err)
 {
     const char *between = kind == CX_PROV_ENTRY ? "/" : kind == CX_PROV_SNAPSHOT ? "@" : ":";
-    cx_str id = CX_SAY(f->arena, "%.*s%s%llu", CX_S(actor), between, (unsigned long long)seq);
+    cx_str id = CX_TEXTF(f->arena, "%.*s%s%llu", CX_S(actor), between, (unsigned long long)seq);
     return id.data == NULL
                ? cx_fail_nomem(err)
-               : put(f,
+               : add_found(
+                     f,
                      (cx_prov_object){
                          .kind = kind, .id = id, .actor = actor, .seq = seq, .matched = matched},
                      err);
@@ -82,7 +83,7 @@ static cx_status find_numbered(finder *f, cx_prov_kind kind, char between, cx_er
         return CX_SUCCESS;
     if (number >= (kind == CX_PROV_ENTRY ? info.entry_count : info.snapshot_count))
         return CX_SUCCESS;
-    return put_numbered(f, kind, actor, number, "id", err);
+    return add_numbered(f, kind, actor, number, "id", err);
 }
 
 static cx_status find_located(finder *f, cx_prov_kind kind, cx_str id, const char *matched,
@@ -93,18 +94,18 @@ static cx_status find_located(finder *f, cx_prov_kind kind, cx_str id, const cha
     if (kind == CX_PROV_TRACE && id.size > CX_TRACE_ID_BYTES_MAX)
         return CX_SUCCESS;
     CX_TRY(cx_prov_locate(f->sources, &object, f->arena, &found, err));
-    return found ? put(f, object, err) : CX_SUCCESS;
+    return found ? add_found(f, object, err) : CX_SUCCESS;
 }
 
 /* As a run, or as an event of the run; many texts could be the id of one. */
 static cx_status find_run_or_event(finder *f, cx_prov_kind kind, cx_str run, cx_str id,
                                    const char *matched, cx_err *err)
 {
-    cx_run_seen seen;
-    CX_TRY(cx_run_see(f->sources, run, f->arena, &seen, err));
+    cx_run_inspection seen;
+    CX_TRY(cx_run_inspect(f->sources, run, f->arena, &seen, err));
     bool found = seen.bundle != NULL || seen.known.sealed || seen.known.witness.has_events;
-    cx_run_unsee(&seen);
-    return found ? put(f, (cx_prov_object){.kind = kind, .id = id, .matched = matched}, err)
+    cx_run_inspect_done(&seen);
+    return found ? add_found(f, (cx_prov_object){.kind = kind, .id = id, .matched = matched}, err)
                  : CX_SUCCESS;
 }
 
@@ -122,7 +123,7 @@ static cx_status find_uri(finder *f, cx_err *err)
     if (kind == CX_PROV_RUN)
         return find_run(f, id, "uri", err);
     return kind == CX_PROV_EDGE
-               ? put(f, (cx_prov_object){.kind = kind, .id = id, .matched = "uri"}, err)
+               ? add_found(f, (cx_prov_object){.kind = kind, .id = id, .matched = "uri"}, err)
                : find_located(f, kind, id, "uri", err);
 }
 
@@ -137,17 +138,18 @@ static cx_status find_named(finder *f, cx_err *err)
     CX_TRY(find_numbered(f, CX_PROV_ENTRY, '/', err));
     CX_TRY(find_numbered(f, CX_PROV_SNAPSHOT, '@', err));
     if (cx_actor_ok(f->text) && !cx_failed(cx_home_actor(f->sources->home, f->text, &info, NULL)))
-        CX_TRY(
-            put(f, (cx_prov_object){.kind = CX_PROV_ACTOR, .id = f->text, .matched = "id"}, err));
+        CX_TRY(add_found(f, (cx_prov_object){.kind = CX_PROV_ACTOR, .id = f->text, .matched = "id"},
+                         err));
     CX_TRY(cx_recorder_trust(f->sources->recorder, f->arena, &trust, err));
     if (cx_trust_find(&trust, f->text) != NULL)
-        CX_TRY(put(f, (cx_prov_object){.kind = CX_PROV_KEY, .id = f->text, .matched = "id"}, err));
+        CX_TRY(add_found(f, (cx_prov_object){.kind = CX_PROV_KEY, .id = f->text, .matched = "id"},
+                         err));
     return CX_SUCCESS;
 }
 
 /* --- hashes ----------------------------------------------------------------------------------- */
 
-static bool fits(const finder *f, const uint8_t *bytes, size_t size)
+static bool prefix_matches(const finder *f, const uint8_t *bytes, size_t size)
 {
     char hex[128];
     if (!f->hex || size > 64 || f->text.size > 2 * size)
@@ -156,13 +158,13 @@ static bool fits(const finder *f, const uint8_t *bytes, size_t size)
     return memcmp(hex, f->text.data, f->text.size) == 0;
 }
 
-static bool digest_fits(const finder *f, const cx_digest *digest)
+static bool digest_matches(const finder *f, const cx_digest *digest)
 {
-    return fits(f, digest->bytes, sizeof digest->bytes);
+    return prefix_matches(f, digest->bytes, sizeof digest->bytes);
 }
 
 /* Each member of a payload in JSON that is a hash. */
-static const char *member_fits(const finder *f, const cx_json *object, const char *const *names)
+static const char *matching_member(const finder *f, const cx_json *object, const char *const *names)
 {
     for (; f->hex && *names != NULL; names++)
         if (cx_str_starts(cx_json_get_str(object, cx_str_z(*names)), f->text))
@@ -180,7 +182,7 @@ static cx_status match_run_entry(finder *f, const cx_tail_item *item, cx_err *er
         cx_failed(cx_run_json_read(cx_bytes_str(item->payload), 0, f->arena, &payload, NULL)))
         return CX_SUCCESS;
     cx_str run = CX_JSON_GET_STR(&payload, "run_id");
-    const char *matched = member_fits(f, &payload, seal ? of_seal : of_event);
+    const char *matched = matching_member(f, &payload, seal ? of_seal : of_event);
     if (!cx_run_id_valid(run))
         return CX_SUCCESS;
     /* A run is also found by the beginning of its id, or of the digits at its end. */
@@ -188,18 +190,20 @@ static cx_status match_run_entry(finder *f, const cx_tail_item *item, cx_err *er
                   (f->hex && run.size == CX_RUN_ID_SIZE - 1 && f->text.size <= 32 &&
                    memcmp(run.data + 20, f->text.data, f->text.size) == 0);
     if (seal && (matched != NULL || begins))
-        return put(f,
-                   (cx_prov_object){
-                       .kind = CX_PROV_RUN, .id = run, .matched = matched == NULL ? "id" : matched},
-                   err);
+        return add_found(f,
+                         (cx_prov_object){.kind = CX_PROV_RUN,
+                                          .id = run,
+                                          .matched = matched == NULL ? "id" : matched},
+                         err);
     const cx_json *index = CX_JSON_GET(&payload, "index");
     uint64_t number;
     if (matched == NULL || index == NULL || !cx_json_uint64(index, &number))
         return CX_SUCCESS;
-    cx_str id = CX_SAY(f->arena, "%.*s/%llu", CX_S(run), (unsigned long long)number);
+    cx_str id = CX_TEXTF(f->arena, "%.*s/%llu", CX_S(run), (unsigned long long)number);
     return id.data == NULL
                ? cx_fail_nomem(err)
-               : put(f, (cx_prov_object){.kind = CX_PROV_EVENT, .id = id, .matched = matched}, err);
+               : add_found(f, (cx_prov_object){.kind = CX_PROV_EVENT, .id = id, .matched = matched},
+                           err);
 }
 
 static cx_status match_trace(finder *f, const cx_tail_item *item, cx_err *err)
@@ -211,20 +215,20 @@ static cx_status match_trace(finder *f, const cx_tail_item *item, cx_err *err)
             change->removed || cx_failed(cx_trace_record_decode(change->value, &record, NULL)))
             continue;
         cx_str id = {(const char *)change->key.data + 8, change->key.size - 8};
-        const char *matched = cx_str_starts(id, f->text)          ? "id"
-                              : digest_fits(f, &record.content)   ? "content_sha256"
-                              : digest_fits(f, &record.signature) ? "signature_sha256"
-                              : record.form != CX_FORM_NONE && digest_fits(f, &record.canonical)
+        const char *matched = cx_str_starts(id, f->text)             ? "id"
+                              : digest_matches(f, &record.content)   ? "content_sha256"
+                              : digest_matches(f, &record.signature) ? "signature_sha256"
+                              : record.form != CX_FORM_NONE && digest_matches(f, &record.canonical)
                                   ? "canonical_sha256"
                                   : NULL;
         if (matched != NULL)
-            return put(f,
-                       (cx_prov_object){.kind = CX_PROV_TRACE,
-                                        .id = id,
-                                        .actor = item->actor,
-                                        .seq = item->entry.seq,
-                                        .matched = matched},
-                       err);
+            return add_found(f,
+                             (cx_prov_object){.kind = CX_PROV_TRACE,
+                                              .id = id,
+                                              .actor = item->actor,
+                                              .seq = item->entry.seq,
+                                              .matched = matched},
+                             err);
     }
     return CX_SUCCESS;
 }
@@ -240,19 +244,19 @@ static cx_status match_write(finder *f, const cx_tail_item *item, cx_err *err)
     char ulid[CX_ULID_SIZE];
     cx_ulid_format(&write->id, ulid);
     bool by_id = cx_str_starts(cx_str_from(ulid, sizeof ulid), f->text);
-    if (!by_id && !digest_fits(f, &write->version_hash))
+    if (!by_id && !digest_matches(f, &write->version_hash))
         return CX_SUCCESS;
     const cx_uri name = {.type = write->type, .id = write->id, .version = write->version};
     cx_buf_init(&uri, f->sources->alloc);
     cx_uri_add(&name, &uri);
     cx_status status = cx_buf_check(&uri, err);
     if (!cx_failed(status))
-        status = put(f,
-                     (cx_prov_object){.kind = CX_PROV_MEMORY,
-                                      .id = cx_buf_str(&uri),
-                                      .actor = item->actor,
-                                      .matched = by_id ? "id" : "version_hash"},
-                     err);
+        status = add_found(f,
+                           (cx_prov_object){.kind = CX_PROV_MEMORY,
+                                            .id = cx_buf_str(&uri),
+                                            .actor = item->actor,
+                                            .matched = by_id ? "id" : "version_hash"},
+                           err);
     cx_buf_done(&uri);
     return status;
 }
@@ -271,12 +275,12 @@ static cx_status match_entry(finder *f, const cx_tail_item *item, cx_err *err)
         cx_status status = cx_buf_check(&bytes, err);
         cx_buf_done(&bytes);
         CX_TRY(status);
-        leaf = digest_fits(f, &digest);
+        leaf = digest_matches(f, &digest);
     }
     if (leaf)
-        CX_TRY(put_numbered(f, CX_PROV_ENTRY, item->actor, item->entry.seq, "leaf_hash", err));
-    if (item->entry.committed && digest_fits(f, &item->entry.commitment))
-        CX_TRY(put_numbered(f, CX_PROV_ENTRY, item->actor, item->entry.seq, "payload_commitment",
+        CX_TRY(add_numbered(f, CX_PROV_ENTRY, item->actor, item->entry.seq, "leaf_hash", err));
+    if (item->entry.committed && digest_matches(f, &item->entry.commitment))
+        CX_TRY(add_numbered(f, CX_PROV_ENTRY, item->actor, item->entry.seq, "payload_commitment",
                             err));
     if (cx_str_is(kind, "trace.received"))
         return match_trace(f, item, err);
@@ -316,15 +320,15 @@ static cx_status match_manifest(finder *f, cx_str actor, const cx_manifest *mani
 {
     cx_digest digest;
     CX_TRY(cx_manifest_digest(manifest, f->sources->alloc, &digest, err));
-    const char *matched = digest_fits(f, &manifest->overall_root)    ? "overall_root"
-                          : digest_fits(f, &manifest->memories_root) ? "memories_root"
-                          : digest_fits(f, &manifest->edges_root)    ? "edges_root"
-                          : digest_fits(f, &manifest->journal_root)  ? "journal_root"
-                          : digest_fits(f, &digest)                  ? "manifest_digest"
-                                                                     : NULL;
+    const char *matched = digest_matches(f, &manifest->overall_root)    ? "overall_root"
+                          : digest_matches(f, &manifest->memories_root) ? "memories_root"
+                          : digest_matches(f, &manifest->edges_root)    ? "edges_root"
+                          : digest_matches(f, &manifest->journal_root)  ? "journal_root"
+                          : digest_matches(f, &digest)                  ? "manifest_digest"
+                                                                        : NULL;
     return matched == NULL
                ? CX_SUCCESS
-               : put_numbered(f, CX_PROV_SNAPSHOT, actor, manifest->snapshot_seq, matched, err);
+               : add_numbered(f, CX_PROV_SNAPSHOT, actor, manifest->snapshot_seq, matched, err);
 }
 
 static cx_status match_sizes(finder *f, const cx_actor_info *actor, cx_err *err)
@@ -340,14 +344,14 @@ static cx_status match_sizes(finder *f, const cx_actor_info *actor, cx_err *err)
         status = cx_mmr_root(trees.journal, size, &root, err);
         if (cx_failed(status))
             break;
-        if (digest_fits(f, &root))
+        if (digest_matches(f, &root))
             found = size;
     }
     cx_home_trees_end(f->sources->home);
     CX_TRY(status);
     return found == UINT64_MAX
                ? CX_SUCCESS
-               : put_numbered(f, CX_PROV_JOURNAL, actor->name, found, "journal_root", err);
+               : add_numbered(f, CX_PROV_JOURNAL, actor->name, found, "journal_root", err);
 }
 
 static cx_status search_roots(finder *f, cx_err *err)
@@ -367,14 +371,14 @@ static cx_status search_roots(finder *f, cx_err *err)
         CX_TRY(cx_home_roots(f->sources->home, actors[i].name, &roots, err));
         /* The state as it is now has a name of its own only while no snapshot has it. */
         if (f->count == before &&
-            (digest_fits(f, &roots.overall) || digest_fits(f, &roots.memories)))
-            CX_TRY(
-                put(f,
-                    (cx_prov_object){.kind = CX_PROV_ACTOR,
-                                     .id = actors[i].name,
-                                     .matched = digest_fits(f, &roots.overall) ? "overall_root"
-                                                                               : "memories_root"},
-                    err));
+            (digest_matches(f, &roots.overall) || digest_matches(f, &roots.memories)))
+            CX_TRY(add_found(f,
+                             (cx_prov_object){.kind = CX_PROV_ACTOR,
+                                              .id = actors[i].name,
+                                              .matched = digest_matches(f, &roots.overall)
+                                                             ? "overall_root"
+                                                             : "memories_root"},
+                             err));
         CX_TRY(match_sizes(f, &actors[i], err));
     }
     return CX_SUCCESS;
@@ -394,7 +398,7 @@ static cx_status match_nodes(finder *f, cx_str lines, cx_str run, cx_err *err)
         CX_TRY(cx_json_parse_text(line, f->arena, &node, err));
         cx_str hash = CX_JSON_GET_STR(&node, "hash");
         if (cx_str_starts(hash, f->text))
-            CX_TRY(put(
+            CX_TRY(add_found(
                 f,
                 (cx_prov_object){.kind = CX_PROV_NODE,
                                  .id = hash,
@@ -423,7 +427,7 @@ static cx_status search_run_nodes(finder *f, cx_err *err)
                                         &events, err);
         if (!cx_failed(status))
             status = cx_run_lattice_lines(cx_bytes_str(events), (cx_str){NULL, 0}, &lines, err);
-        cx_str name = CX_SAY(f->arena, "run/%.*s", CX_S(ids[i]));
+        cx_str name = CX_TEXTF(f->arena, "run/%.*s", CX_S(ids[i]));
         if (!cx_failed(status))
             status = match_nodes(f, cx_buf_str(&lines), name, err);
         cx_buf_done(&lines);
@@ -457,8 +461,8 @@ static cx_status search_commits(finder *f, cx_err *err)
     size_t count;
     CX_TRY(cx_commits_like(f->sources, f->text, f->arena, &commits, &count, err));
     for (size_t i = 0; i < count; i++)
-        CX_TRY(put(f, (cx_prov_object){.kind = CX_PROV_COMMIT, .id = commits[i], .matched = "id"},
-                   err));
+        CX_TRY(add_found(
+            f, (cx_prov_object){.kind = CX_PROV_COMMIT, .id = commits[i], .matched = "id"}, err));
     return CX_SUCCESS;
 }
 
@@ -471,8 +475,8 @@ static cx_status search_runs(finder *f, cx_err *err)
     CX_TRY(cx_run_store_list(f->sources->store, f->arena, &ids, &count, err));
     for (size_t i = 0; i < count; i++)
         if (cx_str_starts(ids[i], f->text))
-            CX_TRY(
-                put(f, (cx_prov_object){.kind = CX_PROV_RUN, .id = ids[i], .matched = "id"}, err));
+            CX_TRY(add_found(
+                f, (cx_prov_object){.kind = CX_PROV_RUN, .id = ids[i], .matched = "id"}, err));
     return CX_SUCCESS;
 }
 
@@ -519,7 +523,7 @@ static bool lower_hex(cx_str text, cx_arena *arena, cx_str *out)
     return true;
 }
 
-static cx_status nothing(const finder *f, cx_err *err)
+static cx_status fail_not_found(const finder *f, cx_err *err)
 {
     const cx_sources *s = f->sources;
     if (f->text.size < CX_PROV_PREFIX_MIN)
@@ -548,7 +552,7 @@ cx_status cx_prov_objects_find(const cx_sources *sources, cx_str text, cx_arena 
     if (f.count == 0 && text.size >= CX_PROV_PREFIX_MIN)
         CX_TRY(find_similar(&f, err));
     if (f.count == 0)
-        return nothing(&f, err);
+        return fail_not_found(&f, err);
     *out = f.found;
     *out_count = f.count;
     return CX_SUCCESS;

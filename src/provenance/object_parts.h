@@ -1,8 +1,8 @@
 /*
  * thing_parts.h - what the files about things share.
  */
-#ifndef CX_PROVENANCE_THING_PARTS_H
-#define CX_PROVENANCE_THING_PARTS_H
+#ifndef CX_PROVENANCE_OBJECT_PARTS_H
+#define CX_PROVENANCE_OBJECT_PARTS_H
 
 #include "recorder/api.h"
 #include "provenance/object.h"
@@ -48,14 +48,14 @@ CX_RESULT cx_commit_blame(const cx_sources *sources, cx_str file_line, cx_arena 
 /* --- runs (thing_run.c) ----------------------------------------------------------------------- */
 
 /* A run with its verdict; `bundle` NULL when it is not here. */
-typedef struct cx_run_seen {
+typedef struct cx_run_inspection {
     cx_run_bundle *bundle;
     cx_run_known known;
     cx_run_verdict verdict;
-} cx_run_seen;
-CX_RESULT cx_run_see(const cx_sources *sources, cx_str run_id, cx_arena *arena, cx_run_seen *out,
-                     cx_err *err);
-void cx_run_unsee(cx_run_seen *seen);
+} cx_run_inspection;
+CX_RESULT cx_run_inspect(const cx_sources *sources, cx_str run_id, cx_arena *arena,
+                         cx_run_inspection *out, cx_err *err);
+void cx_run_inspect_done(cx_run_inspection *seen);
 
 typedef struct cx_run_commit_event {
     bool found;
@@ -63,7 +63,7 @@ typedef struct cx_run_commit_event {
     uint64_t index;
 } cx_run_commit_event;
 /* The last event of the run that says it made this commit. */
-CX_RESULT cx_run_find_commit(const cx_run_seen *seen, cx_str commit, cx_arena *arena,
+CX_RESULT cx_run_find_commit(const cx_run_inspection *seen, cx_str commit, cx_arena *arena,
                              cx_run_commit_event *out, cx_err *err);
 CX_RESULT cx_run_describe(const cx_sources *sources, cx_str run_id, cx_arena *arena,
                           cx_described *out, cx_err *err);
@@ -74,24 +74,24 @@ bool cx_run_event_split(cx_str id, cx_str *out_run, uint64_t *out_index);
 
 /* --- ties (thing_ties.c) ---------------------------------------------------------------------- */
 
-typedef enum cx_tie_role {
-    CX_TIE_CAUSE,  /* `why` follows it */
-    CX_TIE_EFFECT, /* `why` names it */
-    CX_TIE_OTHER
-} cx_tie_role;
+typedef enum cx_ref_role {
+    CX_REF_CAUSE,  /* `why` follows it */
+    CX_REF_EFFECT, /* `why` names it */
+    CX_REF_OTHER
+} cx_ref_role;
 
 /* One link of a thing, looked at from that thing, with what it rests on. */
-typedef struct cx_tie {
+typedef struct cx_ref {
     const char *relation; /* static storage */
-    cx_tie_role role;
+    cx_ref_role role;
     cx_prov_object other;
     cx_verdict verdict; /* of the link alone */
     cx_str by;
-} cx_tie;
+} cx_ref;
 /* At most CX_PROV_REFS_MAX; *out_cut says whether there were more. */
 #define CX_PROV_REFS_MAX 256
 CX_RESULT cx_prov_refs(const cx_sources *sources, const cx_prov_object *object,
-                       const cx_described *described, cx_arena *arena, const cx_tie **out,
+                       const cx_described *described, cx_arena *arena, const cx_ref **out,
                        size_t *out_count, bool *out_cut, cx_err *err);
 /* The lattice nodes of a trace: hash of component i, data NULL when there is none. */
 CX_RESULT cx_trace_nodes(const cx_sources *sources, cx_str actor, cx_str trace_id, cx_arena *arena,
@@ -102,7 +102,7 @@ cx_str cx_prov_command(const cx_prov_object *object, cx_arena *arena);
 /* --- small things ----------------------------------------------------------------------------- */
 
 /* Text from printf in the arena; data NULL when out of memory. */
-#define CX_SAY(arena, ...) cx_arena_printf((arena), __VA_ARGS__)
+#define CX_TEXTF(arena, ...) cx_arena_printf((arena), __VA_ARGS__)
 #define CX_S(text) (int)(text).size, (text).data
 
 static inline cx_verdict cx_verdict_worse(cx_verdict a, cx_verdict b)

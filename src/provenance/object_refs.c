@@ -17,29 +17,29 @@ typedef struct refs {
     const cx_prov_object *object;
     const cx_described *described;
     cx_arena *arena;
-    cx_tie *items;
+    cx_ref *items;
     size_t count;
     bool cut;
 } refs;
 
 /* Of two ties to the same thing in the same role the stronger one stays. */
-static void put(refs *t, cx_tie tie)
+static void add_ref(refs *t, cx_ref ref)
 {
     for (size_t i = 0; i < t->count; i++) {
-        cx_tie *before = &t->items[i];
-        if (before->other.kind != tie.other.kind || !cx_str_eq(before->other.id, tie.other.id))
+        cx_ref *before = &t->items[i];
+        if (before->other.kind != ref.other.kind || !cx_str_eq(before->other.id, ref.other.id))
             continue;
-        if (before->verdict == CX_INDETERMINATE && tie.verdict != CX_INDETERMINATE)
-            *before = tie;
+        if (before->verdict == CX_INDETERMINATE && ref.verdict != CX_INDETERMINATE)
+            *before = ref;
         return;
     }
     if (t->count == CX_PROV_REFS_MAX)
         t->cut = true;
     else
-        t->items[t->count++] = tie;
+        t->items[t->count++] = ref;
 }
 
-static bool holds(const refs *t)
+static bool object_holds(const refs *t)
 {
     return t->described->verdict == CX_HOLDS;
 }
@@ -51,78 +51,79 @@ static bool is_commit(cx_str hex)
     return hex.size >= 40 && strspn(hex.data, "0") < hex.size;
 }
 
-static void line_ties(refs *t)
+static void line_refs(refs *t)
 {
     cx_str commit = CX_JSON_GET_STR(&t->described->facts, "commit");
     if (is_commit(commit))
-        put(t, (cx_tie){"written_by", CX_TIE_CAUSE, cx_prov_named(CX_PROV_COMMIT, commit), CX_HOLDS,
-                        CX_STR("git blame: the newest commit that changed the line")});
+        add_ref(t,
+                (cx_ref){"written_by", CX_REF_CAUSE, cx_prov_named(CX_PROV_COMMIT, commit),
+                         CX_HOLDS, CX_STR("git blame: the newest commit that changed the line")});
 }
 
 /* T2 */
-static cx_status judge_made(refs *t, cx_str run_id, cx_str said, cx_tie *tie, cx_err *err)
+static cx_status verify_made_by(refs *t, cx_str run_id, cx_str basis, cx_ref *ref, cx_err *err)
 {
-    cx_run_seen seen;
+    cx_run_inspection seen;
     cx_run_commit_event event;
-    CX_TRY(cx_run_see(t->sources, run_id, t->arena, &seen, err));
+    CX_TRY(cx_run_inspect(t->sources, run_id, t->arena, &seen, err));
     cx_status status = cx_run_find_commit(&seen, t->object->id, t->arena, &event, err);
     if (seen.bundle == NULL) {
-        tie->verdict = CX_INDETERMINATE;
-        tie->by = CX_SAY(t->arena, "%.*s; the run's bundle is not here", CX_S(said));
+        ref->verdict = CX_INDETERMINATE;
+        ref->by = CX_TEXTF(t->arena, "%.*s; the run's bundle is not here", CX_S(basis));
     } else if (seen.verdict.verdict != CX_HOLDS) {
-        tie->verdict = seen.verdict.verdict;
-        tie->by = CX_SAY(t->arena, "%.*s; the run's bundle %s", CX_S(said),
-                         seen.verdict.verdict == CX_BROKEN ? "does not hold" : "is not sealed");
+        ref->verdict = seen.verdict.verdict;
+        ref->by = CX_TEXTF(t->arena, "%.*s; the run's bundle %s", CX_S(basis),
+                           seen.verdict.verdict == CX_BROKEN ? "does not hold" : "is not sealed");
     } else if (event.found) {
-        tie->verdict = CX_HOLDS;
-        tie->by = CX_SAY(t->arena, "event %llu of the sealed run, %.*s, names this commit",
-                         (unsigned long long)event.index, CX_S(event.event_type));
+        ref->verdict = CX_HOLDS;
+        ref->by = CX_TEXTF(t->arena, "event %llu of the sealed run, %.*s, names this commit",
+                           (unsigned long long)event.index, CX_S(event.event_type));
     } else {
-        tie->verdict = CX_BROKEN;
-        tie->by =
-            CX_SAY(t->arena,
-                   "%.*s, but no event of the sealed run names this commit: it was rewritten, "
-                   "or the words were copied",
-                   CX_S(said));
+        ref->verdict = CX_BROKEN;
+        ref->by =
+            CX_TEXTF(t->arena,
+                     "%.*s, but no event of the sealed run names this commit: it was rewritten, "
+                     "or the words were copied",
+                     CX_S(basis));
     }
-    cx_run_unsee(&seen);
+    cx_run_inspect_done(&seen);
     return status;
 }
 
-static cx_status put_made(refs *t, cx_str run_id, cx_str said, cx_err *err)
+static cx_status add_made_by(refs *t, cx_str run_id, cx_str basis, cx_err *err)
 {
-    cx_tie tie = {
-        .relation = "made_by", .role = CX_TIE_CAUSE, .other = cx_prov_named(CX_PROV_RUN, run_id)};
+    cx_ref ref = {
+        .relation = "made_by", .role = CX_REF_CAUSE, .other = cx_prov_named(CX_PROV_RUN, run_id)};
     if (!cx_run_id_valid(run_id))
         return CX_SUCCESS;
-    CX_TRY(judge_made(t, run_id, said, &tie, err));
-    put(t, tie);
+    CX_TRY(verify_made_by(t, run_id, basis, &ref, err));
+    add_ref(t, ref);
     return CX_SUCCESS;
 }
 
-static cx_status commit_ties(refs *t, cx_err *err)
+static cx_status commit_refs(refs *t, cx_err *err)
 {
     const cx_json *facts = &t->described->facts;
     const cx_link **links;
     size_t count = 0;
-    CX_TRY(put_made(t, CX_JSON_GET_STR(facts, "run_id"), CX_STR("its message carries the trailers"),
-                    err));
-    CX_TRY(put_made(t, CX_JSON_GET_STR(facts, "note_run_id"), CX_STR("its git note names the run"),
-                    err));
+    CX_TRY(add_made_by(t, CX_JSON_GET_STR(facts, "run_id"),
+                       CX_STR("its message carries the trailers"), err));
+    CX_TRY(add_made_by(t, CX_JSON_GET_STR(facts, "note_run_id"),
+                       CX_STR("its git note names the run"), err));
     if (t->sources->links == NULL)
         return CX_SUCCESS;
     CX_TRY(cx_links_to(t->sources->links, CX_PROV_COMMIT, t->object->id, t->arena, &links, &count,
                        err));
     /* The seal of a run that did not change anything ends at its baseline. */
     for (size_t i = 0; i < count && t->count == 0; i++) {
-        cx_run_seen seen;
+        cx_run_inspection seen;
         cx_run_commit_event event;
-        CX_TRY(cx_run_see(t->sources, links[i]->from, t->arena, &seen, err));
+        CX_TRY(cx_run_inspect(t->sources, links[i]->from, t->arena, &seen, err));
         cx_status status = cx_run_find_commit(&seen, t->object->id, t->arena, &event, err);
-        cx_run_unsee(&seen);
+        cx_run_inspect_done(&seen);
         CX_TRY(status);
         if (event.found)
-            CX_TRY(put_made(t, links[i]->from, CX_STR("the ledger's seal ends at it"), err));
+            CX_TRY(add_made_by(t, links[i]->from, CX_STR("the ledger's seal ends at it"), err));
     }
     return CX_SUCCESS;
 }
@@ -130,15 +131,15 @@ static cx_status commit_ties(refs *t, cx_err *err)
 /* --- links of the ledger ---------------------------------------------------------------------- */
 
 /* What a link that the book found rests on, from the side of a thing that was judged. */
-static void judge_link(refs *t, const cx_link *link, bool from_here, cx_tie *tie, cx_err *err,
-                       cx_status *status)
+static void verify_link(refs *t, const cx_link *link, bool from_here, cx_ref *ref, cx_err *err,
+                        cx_status *status)
 {
     cx_described other;
     cx_verdict source = t->described->verdict;
     if (link->ground == CX_LINK_STATED) {
-        tie->verdict = CX_INDETERMINATE;
-        tie->by = CX_SAY(t->arena, "entry %llu of %.*s says so; the agent did not sign it",
-                         (unsigned long long)link->seq, CX_S(link->actor));
+        ref->verdict = CX_INDETERMINATE;
+        ref->by = CX_TEXTF(t->arena, "entry %llu of %.*s says so; the agent did not sign it",
+                           (unsigned long long)link->seq, CX_S(link->actor));
         return;
     }
     if (!from_here) {
@@ -146,17 +147,17 @@ static void judge_link(refs *t, const cx_link *link, bool from_here, cx_tie *tie
         *status = cx_prov_describe(t->sources, &named, t->arena, &other, err);
         source = cx_failed(*status) ? CX_INDETERMINATE : other.verdict;
     }
-    tie->verdict = source;
+    ref->verdict = source;
     const char *where = link->from_kind == CX_PROV_TRACE ? "it stands in the bytes that were signed"
                         : link->from_kind == CX_PROV_MEMORY
                             ? "it stands in the memory's hashed bytes: its writer said so"
                             : "it stands in the run's seal";
-    tie->by = source == CX_HOLDS ? cx_str_z(where)
+    ref->by = source == CX_HOLDS ? cx_str_z(where)
                                  : CX_STR("what says so does not hold itself, or is gone");
 }
 
-static cx_status put_links(refs *t, bool from_here, cx_prov_kind other_kind, cx_tie_role role,
-                           cx_err *err)
+static cx_status add_link_refs(refs *t, bool from_here, cx_prov_kind other_kind, cx_ref_role role,
+                               cx_err *err)
 {
     const cx_link **links;
     size_t count = 0;
@@ -169,20 +170,20 @@ static cx_status put_links(refs *t, bool from_here, cx_prov_kind other_kind, cx_
                                    &links, &count, err));
     for (size_t i = 0; i < count && !cx_failed(status) && !t->cut; i++) {
         const cx_link *link = links[i];
-        cx_str mine = from_here ? link->from : link->to;
+        cx_str own_id = from_here ? link->from : link->to;
         cx_prov_kind kind = from_here ? link->to_kind : link->from_kind;
         if (kind != other_kind ||
-            (t->object->kind == CX_PROV_MEMORY && !cx_str_eq(mine, t->object->id)))
+            (t->object->kind == CX_PROV_MEMORY && !cx_str_eq(own_id, t->object->id)))
             continue;
-        cx_tie tie = {.relation = link->relation,
+        cx_ref ref = {.relation = link->relation,
                       .role = role,
                       .other = cx_prov_named(kind, from_here ? link->to : link->from)};
-        judge_link(t, link, from_here, &tie, err, &status);
+        verify_link(t, link, from_here, &ref, err, &status);
         if (!from_here && kind == CX_PROV_TRACE)
-            tie.relation = t->object->kind == CX_PROV_RUN ? "decided_by" : "mentioned_by";
+            ref.relation = t->object->kind == CX_PROV_RUN ? "decided_by" : "mentioned_by";
         if (!from_here && link->from_kind == CX_PROV_MEMORY)
-            tie.relation = "remembered_as";
-        put(t, tie);
+            ref.relation = "remembered_as";
+        add_ref(t, ref);
     }
     return status;
 }
@@ -190,49 +191,49 @@ static cx_status put_links(refs *t, bool from_here, cx_prov_kind other_kind, cx_
 /* --- runs ------------------------------------------------------------------------------------- */
 
 /* A contract may name what it comes from: its bytes are sealed with the run. */
-static cx_status contract_ties(refs *t, cx_err *err)
+static cx_status contract_refs(refs *t, cx_err *err)
 {
-    cx_run_seen seen;
+    cx_run_inspection seen;
     cx_bytes bytes = {NULL, 0};
-    CX_TRY(cx_run_see(t->sources, t->object->id, t->arena, &seen, err));
+    CX_TRY(cx_run_inspect(t->sources, t->object->id, t->arena, &seen, err));
     if (seen.bundle != NULL &&
         cx_failed(cx_run_bundle_read(seen.bundle, CX_STR("contract.json"),
                                      CX_RUN_CONTRACT_BYTES_MAX, &bytes, NULL)))
         bytes.size = 0; /* a run that ended before it had one */
     cx_str text = cx_arena_copy_str(t->arena, cx_bytes_str(bytes));
-    cx_run_unsee(&seen);
+    cx_run_inspect_done(&seen);
     if (text.data == NULL)
         return cx_fail_nomem(err);
-    cx_tie tie = {.relation = "asked_because_of",
-                  .role = CX_TIE_CAUSE,
+    cx_ref ref = {.relation = "asked_because_of",
+                  .role = CX_REF_CAUSE,
                   .other = {.matched = "link"},
                   .verdict = t->described->verdict,
                   .by = CX_STR("it stands in the contract, which is sealed with the run")};
-    if (!holds(t))
-        tie.by = CX_STR("it stands in the contract; the run is not sealed, or does not hold");
-    while (cx_prov_next_uri(&text, &tie.other.kind, &tie.other.id))
-        put(t, tie);
+    if (!object_holds(t))
+        ref.by = CX_STR("it stands in the contract; the run is not sealed, or does not hold");
+    while (cx_prov_next_uri(&text, &ref.other.kind, &ref.other.id))
+        add_ref(t, ref);
     return CX_SUCCESS;
 }
 
-static cx_status run_ties(refs *t, cx_err *err)
+static cx_status run_refs(refs *t, cx_err *err)
 {
     cx_str final = CX_JSON_GET_STR(&t->described->facts, "final");
     cx_str baseline = CX_JSON_GET_STR(&t->described->facts, "baseline");
-    CX_TRY(contract_ties(t, err));
-    CX_TRY(put_links(t, false, CX_PROV_TRACE, CX_TIE_CAUSE, err));
-    CX_TRY(put_links(t, false, CX_PROV_MEMORY, CX_TIE_EFFECT, err));
+    CX_TRY(contract_refs(t, err));
+    CX_TRY(add_link_refs(t, false, CX_PROV_TRACE, CX_REF_CAUSE, err));
+    CX_TRY(add_link_refs(t, false, CX_PROV_MEMORY, CX_REF_EFFECT, err));
     if (is_commit(final) && !cx_str_eq(final, baseline))
-        put(t, (cx_tie){"ended_at", CX_TIE_OTHER, cx_prov_named(CX_PROV_COMMIT, final),
-                        t->described->verdict,
-                        holds(t) ? CX_STR("it stands in the run's seal")
-                                 : CX_STR("the run is not sealed, or does not hold")});
+        add_ref(t, (cx_ref){"ended_at", CX_REF_OTHER, cx_prov_named(CX_PROV_COMMIT, final),
+                            t->described->verdict,
+                            object_holds(t) ? CX_STR("it stands in the run's seal")
+                                            : CX_STR("the run is not sealed, or does not hold")});
     return CX_SUCCESS;
 }
 
 /* --- memories --------------------------------------------------------------------------------- */
 
-static cx_status edge_ties(refs *t, bool to, cx_err *err)
+static cx_status edge_refs(refs *t, bool to, cx_err *err)
 {
     cx_prov_object object = *t->object;
     cx_memory *memory = NULL;
@@ -256,43 +257,43 @@ static cx_status edge_ties(refs *t, bool to, cx_err *err)
         char ulid[CX_ULID_SIZE];
         cx_ulid_format(other, ulid);
         bool cause = !to && (edge->type == CX_EDGE_DERIVED_FROM || edge->type == CX_EDGE_CAUSED_BY);
-        cx_tie tie = {
+        cx_ref ref = {
             .relation = cx_uri_edge_type_name(edge->type).data,
-            .role = cause ? CX_TIE_CAUSE : CX_TIE_OTHER,
+            .role = cause ? CX_REF_CAUSE : CX_REF_OTHER,
             .other = cx_prov_named(CX_PROV_MEMORY,
                                    cx_arena_copy_str(t->arena, cx_str_from(ulid, sizeof ulid))),
             .verdict = CX_HOLDS,
             .by = CX_STR("an edge of the same actor's journal")};
-        CX_TRY(cx_prov_locate(t->sources, &tie.other, t->arena, &found, err));
+        CX_TRY(cx_prov_locate(t->sources, &ref.other, t->arena, &found, err));
         if (found)
-            put(t, tie);
+            add_ref(t, ref);
     }
     return CX_SUCCESS;
 }
 
-static cx_status memory_ties(refs *t, cx_err *err)
+static cx_status memory_refs(refs *t, cx_err *err)
 {
-    CX_TRY(put_links(t, true, CX_PROV_MEMORY, CX_TIE_CAUSE, err));
-    CX_TRY(put_links(t, true, CX_PROV_TRACE, CX_TIE_CAUSE, err));
-    CX_TRY(put_links(t, true, CX_PROV_RUN, CX_TIE_CAUSE, err));
-    CX_TRY(edge_ties(t, false, err));
-    CX_TRY(edge_ties(t, true, err));
-    CX_TRY(put_links(t, false, CX_PROV_MEMORY, CX_TIE_OTHER, err));
-    return put_links(t, false, CX_PROV_TRACE, CX_TIE_OTHER, err);
+    CX_TRY(add_link_refs(t, true, CX_PROV_MEMORY, CX_REF_CAUSE, err));
+    CX_TRY(add_link_refs(t, true, CX_PROV_TRACE, CX_REF_CAUSE, err));
+    CX_TRY(add_link_refs(t, true, CX_PROV_RUN, CX_REF_CAUSE, err));
+    CX_TRY(edge_refs(t, false, err));
+    CX_TRY(edge_refs(t, true, err));
+    CX_TRY(add_link_refs(t, false, CX_PROV_MEMORY, CX_REF_OTHER, err));
+    return add_link_refs(t, false, CX_PROV_TRACE, CX_REF_OTHER, err);
 }
 
-static cx_status trace_ties(refs *t, cx_err *err)
+static cx_status trace_refs(refs *t, cx_err *err)
 {
-    CX_TRY(put_links(t, true, CX_PROV_MEMORY, CX_TIE_CAUSE, err));
-    CX_TRY(put_links(t, true, CX_PROV_TRACE, CX_TIE_CAUSE, err));
-    CX_TRY(put_links(t, true, CX_PROV_RUN, CX_TIE_CAUSE, err));
-    CX_TRY(put_links(t, false, CX_PROV_MEMORY, CX_TIE_EFFECT, err));
-    return put_links(t, false, CX_PROV_TRACE, CX_TIE_OTHER, err);
+    CX_TRY(add_link_refs(t, true, CX_PROV_MEMORY, CX_REF_CAUSE, err));
+    CX_TRY(add_link_refs(t, true, CX_PROV_TRACE, CX_REF_CAUSE, err));
+    CX_TRY(add_link_refs(t, true, CX_PROV_RUN, CX_REF_CAUSE, err));
+    CX_TRY(add_link_refs(t, false, CX_PROV_MEMORY, CX_REF_EFFECT, err));
+    return add_link_refs(t, false, CX_PROV_TRACE, CX_REF_OTHER, err);
 }
 
 /* --- entries, events, nodes ------------------------------------------------------------------- */
 
-static cx_status entry_ties(refs *t, cx_err *err)
+static cx_status entry_refs(refs *t, cx_err *err)
 {
     cx_entry_view entry;
     cx_prov_object other = {.kind = CX_PROV_NONE, .matched = "link"};
@@ -317,28 +318,29 @@ static cx_status entry_ties(refs *t, cx_err *err)
         const cx_json *index = CX_JSON_GET(payload, "index");
         cx_str run = CX_JSON_GET_STR(payload, "run_id");
         if (index != NULL && index->type == CX_JSON_INT)
-            other = cx_prov_named(
-                CX_PROV_EVENT, CX_SAY(t->arena, "%.*s/%.*s", CX_S(run), CX_S(cx_json_text(index))));
+            other = cx_prov_named(CX_PROV_EVENT, CX_TEXTF(t->arena, "%.*s/%.*s", CX_S(run),
+                                                          CX_S(cx_json_text(index))));
     } else if (payload != NULL && cx_str_is(entry.entry.kind, "run.seal")) {
         other = cx_prov_named(CX_PROV_RUN, CX_JSON_GET_STR(payload, "run_id"));
     }
     if (other.kind != CX_PROV_NONE && other.id.size != 0)
-        put(t, (cx_tie){"recorded", CX_TIE_CAUSE, other, t->described->verdict, t->described->by});
+        add_ref(t,
+                (cx_ref){"recorded", CX_REF_CAUSE, other, t->described->verdict, t->described->by});
     return CX_SUCCESS;
 }
 
-static void event_ties(refs *t)
+static void event_refs(refs *t)
 {
     cx_str run;
     uint64_t index;
     if (cx_run_event_split(t->object->id, &run, &index))
-        put(t, (cx_tie){"part_of", CX_TIE_CAUSE, cx_prov_named(CX_PROV_RUN, run),
-                        t->described->verdict, t->described->by});
+        add_ref(t, (cx_ref){"part_of", CX_REF_CAUSE, cx_prov_named(CX_PROV_RUN, run),
+                            t->described->verdict, t->described->by});
 }
 
 /* Calls `look` with each node of a branch until it returns false. */
 static cx_status each_node(const cx_sources *sources, cx_str branch, cx_arena *arena,
-                           bool (*look)(void *arg, const cx_json *node), void *arg, cx_err *err)
+                           bool (*visit)(void *arg, const cx_json *node), void *arg, cx_err *err)
 {
     cx_buf lines;
     cx_str text, line;
@@ -350,20 +352,20 @@ static cx_status each_node(const cx_sources *sources, cx_str branch, cx_arena *a
         status = cx_json_parse_text(line, arena, &node, err);
         if (!cx_failed(status))
             status = cx_json_copy(&node, arena, &copy, err);
-        if (!cx_failed(status) && !look(arg, &copy))
+        if (!cx_failed(status) && !visit(arg, &copy))
             break;
     }
     cx_buf_done(&lines);
     return status.code == CX_E_NOT_FOUND ? CX_SUCCESS : status;
 }
 
-typedef struct hash_look {
+typedef struct hash_search {
     cx_str hash, trace_id;
-} hash_look;
+} hash_search;
 
-static bool look_for_hash(void *arg, const cx_json *node)
+static bool match_hash(void *arg, const cx_json *node)
 {
-    hash_look *l = arg;
+    hash_search *l = arg;
     if (!cx_str_eq(CX_JSON_GET_STR(node, "hash"), l->hash))
         return true;
     const cx_json *event = CX_JSON_GET(node, "event");
@@ -372,38 +374,39 @@ static bool look_for_hash(void *arg, const cx_json *node)
     return false;
 }
 
-static cx_status node_ties(refs *t, cx_err *err)
+static cx_status node_refs(refs *t, cx_err *err)
 {
-    hash_look look = {.hash = t->object->id};
+    hash_search visit = {.hash = t->object->id};
     cx_str branch = t->object->actor;
     if (cx_str_starts(branch, CX_STR("run/"))) {
         const char *end = memchr(branch.data + 4, '/', branch.size - 4);
         cx_str run = cx_str_from(branch.data + 4,
                                  end == NULL ? branch.size - 4 : (size_t)(end - branch.data) - 4);
         if (cx_run_id_valid(run))
-            put(t, (cx_tie){"stands_for_an_event_of", CX_TIE_CAUSE, cx_prov_named(CX_PROV_RUN, run),
-                            CX_HOLDS, CX_STR("the node is made from a line of the run's events")});
+            add_ref(t, (cx_ref){"stands_for_an_event_of", CX_REF_CAUSE,
+                                cx_prov_named(CX_PROV_RUN, run), CX_HOLDS,
+                                CX_STR("the node is made from a line of the run's events")});
         return CX_SUCCESS;
     }
     if (!cx_str_starts(branch, CX_STR("agent/")) || t->sources->home == NULL)
         return CX_SUCCESS;
-    CX_TRY(each_node(t->sources, branch, t->arena, look_for_hash, &look, err));
-    if (look.trace_id.size != 0)
-        put(t, (cx_tie){"stands_for_a_component_of", CX_TIE_CAUSE,
-                        cx_prov_named(CX_PROV_TRACE, look.trace_id), CX_HOLDS,
-                        CX_STR("the node is made from the recorded trace")});
+    CX_TRY(each_node(t->sources, branch, t->arena, match_hash, &visit, err));
+    if (visit.trace_id.size != 0)
+        add_ref(t, (cx_ref){"stands_for_a_component_of", CX_REF_CAUSE,
+                            cx_prov_named(CX_PROV_TRACE, visit.trace_id), CX_HOLDS,
+                            CX_STR("the node is made from the recorded trace")});
     return CX_SUCCESS;
 }
 
-typedef struct trace_look {
+typedef struct trace_search {
     cx_str trace_id;
     cx_str *hashes;
     size_t count;
-} trace_look;
+} trace_search;
 
-static bool look_for_trace(void *arg, const cx_json *node)
+static bool match_trace(void *arg, const cx_json *node)
 {
-    trace_look *l = arg;
+    trace_search *l = arg;
     const cx_json *event = CX_JSON_GET(node, "event");
     const cx_json *number = event == NULL ? NULL : CX_JSON_GET(event, "component_index");
     uint64_t index;
@@ -418,35 +421,36 @@ static bool look_for_trace(void *arg, const cx_json *node)
 cx_status cx_trace_nodes(const cx_sources *sources, cx_str actor, cx_str trace_id, cx_arena *arena,
                          cx_str **out, size_t *out_count, cx_err *err)
 {
-    trace_look look = {.trace_id = trace_id,
-                       .hashes = CX_ARENA_ARRAY(arena, cx_str, CX_TRACE_COMPONENTS_MAX)};
-    cx_str branch = CX_SAY(arena, "agent/%.*s", CX_S(actor));
-    if (look.hashes == NULL || branch.data == NULL)
+    trace_search visit = {.trace_id = trace_id,
+                          .hashes = CX_ARENA_ARRAY(arena, cx_str, CX_TRACE_COMPONENTS_MAX)};
+    cx_str branch = CX_TEXTF(arena, "agent/%.*s", CX_S(actor));
+    if (visit.hashes == NULL || branch.data == NULL)
         return cx_fail_nomem(err);
-    memset(look.hashes, 0, CX_TRACE_COMPONENTS_MAX * sizeof *look.hashes);
-    CX_TRY(each_node(sources, branch, arena, look_for_trace, &look, err));
-    *out = look.hashes;
-    *out_count = look.count;
+    memset(visit.hashes, 0, CX_TRACE_COMPONENTS_MAX * sizeof *visit.hashes);
+    CX_TRY(each_node(sources, branch, arena, match_trace, &visit, err));
+    *out = visit.hashes;
+    *out_count = visit.count;
     return CX_SUCCESS;
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-static cx_status gather(refs *t, cx_err *err)
+static cx_status collect_refs(refs *t, cx_err *err)
 {
     switch (t->object->kind) {
-    case CX_PROV_LINE: line_ties(t); return CX_SUCCESS;
-    case CX_PROV_COMMIT: return commit_ties(t, err);
-    case CX_PROV_RUN: return run_ties(t, err);
-    case CX_PROV_EVENT: event_ties(t); return CX_SUCCESS;
-    case CX_PROV_TRACE: return trace_ties(t, err);
-    case CX_PROV_MEMORY: return memory_ties(t, err);
-    case CX_PROV_ENTRY: return entry_ties(t, err);
-    case CX_PROV_NODE: return node_ties(t, err);
+    case CX_PROV_LINE: line_refs(t); return CX_SUCCESS;
+    case CX_PROV_COMMIT: return commit_refs(t, err);
+    case CX_PROV_RUN: return run_refs(t, err);
+    case CX_PROV_EVENT: event_refs(t); return CX_SUCCESS;
+    case CX_PROV_TRACE: return trace_refs(t, err);
+    case CX_PROV_MEMORY: return memory_refs(t, err);
+    case CX_PROV_ENTRY: return entry_refs(t, err);
+    case CX_PROV_NODE: return node_refs(t, err);
     case CX_PROV_SNAPSHOT:
     case CX_PROV_JOURNAL:
-        put(t, (cx_tie){"state_of", CX_TIE_OTHER, cx_prov_named(CX_PROV_ACTOR, t->object->actor),
-                        t->described->verdict, t->described->by});
+        add_ref(t,
+                (cx_ref){"state_of", CX_REF_OTHER, cx_prov_named(CX_PROV_ACTOR, t->object->actor),
+                         t->described->verdict, t->described->by});
         return CX_SUCCESS;
     case CX_PROV_NONE:
     case CX_PROV_EDGE:
@@ -458,15 +462,15 @@ static cx_status gather(refs *t, cx_err *err)
 }
 
 cx_status cx_prov_refs(const cx_sources *sources, const cx_prov_object *object,
-                       const cx_described *described, cx_arena *arena, const cx_tie **out,
+                       const cx_described *described, cx_arena *arena, const cx_ref **out,
                        size_t *out_count, bool *out_cut, cx_err *err)
 {
     refs t = {.sources = sources, .object = object, .described = described, .arena = arena};
-    t.items = CX_ARENA_ARRAY(arena, cx_tie, CX_PROV_REFS_MAX);
+    t.items = CX_ARENA_ARRAY(arena, cx_ref, CX_PROV_REFS_MAX);
     if (t.items == NULL)
         return cx_fail_nomem(err);
     if (described->here)
-        CX_TRY(gather(&t, err));
+        CX_TRY(collect_refs(&t, err));
     *out = t.items;
     *out_count = t.count;
     *out_cut = t.cut;

@@ -5,8 +5,8 @@
 #include "provenance/object_parts.h"
 #include "audit/api.h"
 
-cx_status cx_run_see(const cx_sources *sources, cx_str run_id, cx_arena *arena, cx_run_seen *out,
-                     cx_err *err)
+cx_status cx_run_inspect(const cx_sources *sources, cx_str run_id, cx_arena *arena,
+                         cx_run_inspection *out, cx_err *err)
 {
     memset(out, 0, sizeof *out);
     if (sources->index != NULL)
@@ -21,11 +21,11 @@ cx_status cx_run_see(const cx_sources *sources, cx_str run_id, cx_arena *arena, 
     if (!cx_failed(status))
         status = cx_run_verify(out->bundle, &out->known.witness, arena, &out->verdict, err);
     if (cx_failed(status))
-        cx_run_unsee(out);
+        cx_run_inspect_done(out);
     return status;
 }
 
-void cx_run_unsee(cx_run_seen *seen)
+void cx_run_inspect_done(cx_run_inspection *seen)
 {
     cx_run_findings_done(&seen->verdict.findings);
     cx_run_bundle_close(seen->bundle);
@@ -33,8 +33,8 @@ void cx_run_unsee(cx_run_seen *seen)
 }
 
 /* Calls `look` with each event until it returns false. */
-static cx_status each_event(const cx_run_seen *seen, cx_arena *arena,
-                            bool (*look)(void *arg, const cx_run_event_read *event), void *arg,
+static cx_status each_event(const cx_run_inspection *seen, cx_arena *arena,
+                            bool (*visit)(void *arg, const cx_run_event_read *event), void *arg,
                             cx_err *err)
 {
     cx_bytes bytes;
@@ -48,20 +48,20 @@ static cx_status each_event(const cx_run_seen *seen, cx_arena *arena,
         cx_status status = cx_run_event_parse(line, ++index, arena, &event, err);
         if (status.code == CX_E_NOMEM)
             return status;
-        if (!cx_failed(status) && !look(arg, &event))
+        if (!cx_failed(status) && !visit(arg, &event))
             break;
     }
     return CX_SUCCESS;
 }
 
-typedef struct commit_look {
+typedef struct commit_search {
     cx_str commit;
     cx_run_commit_event *out;
-} commit_look;
+} commit_search;
 
-static bool look_for_commit(void *arg, const cx_run_event_read *event)
+static bool match_commit(void *arg, const cx_run_event_read *event)
 {
-    commit_look *l = arg;
+    commit_search *l = arg;
     bool made =
         cx_str_is(event->type, "CANDIDATE_COMMITTED") || cx_str_is(event->type, "MERGE_APPLIED");
     if (made && cx_str_eq(CX_JSON_GET_STR(&event->payload, "commit"), l->commit))
@@ -69,23 +69,23 @@ static bool look_for_commit(void *arg, const cx_run_event_read *event)
     return true;
 }
 
-cx_status cx_run_find_commit(const cx_run_seen *seen, cx_str commit, cx_arena *arena,
+cx_status cx_run_find_commit(const cx_run_inspection *seen, cx_str commit, cx_arena *arena,
                              cx_run_commit_event *out, cx_err *err)
 {
-    commit_look look = {commit, out};
+    commit_search visit = {commit, out};
     memset(out, 0, sizeof *out);
-    return seen->bundle == NULL ? CX_SUCCESS : each_event(seen, arena, look_for_commit, &look, err);
+    return seen->bundle == NULL ? CX_SUCCESS : each_event(seen, arena, match_commit, &visit, err);
 }
 
 /* --- what a run is ---------------------------------------------------------------------------- */
 
-static void put_copy(cx_json_list *list, const char *name, const cx_json *value)
+static void add_copy(cx_json_list *list, const char *name, const cx_json *value)
 {
     cx_reply_put(list, name, value == NULL ? cx_json_make_null() : *value);
 }
 
 /* [{gate, event_type, index, task_id, passed, violations}]: what the gates ruled, in order. */
-static cx_status put_gates(const cx_run_seen *seen, cx_json_list *facts, cx_arena *arena,
+static cx_status add_gates(const cx_run_inspection *seen, cx_json_list *facts, cx_arena *arena,
                            cx_err *err)
 {
     cx_run_projection projection;
@@ -102,7 +102,7 @@ static cx_status put_gates(const cx_run_seen *seen, cx_json_list *facts, cx_aren
     return CX_SUCCESS;
 }
 
-static cx_status put_seal(const cx_run_seen *seen, cx_json_list *facts, cx_arena *arena,
+static cx_status add_seal(const cx_run_inspection *seen, cx_json_list *facts, cx_arena *arena,
                           cx_err *err)
 {
     if (!seen->known.sealed) {
@@ -112,12 +112,12 @@ static cx_status put_seal(const cx_run_seen *seen, cx_json_list *facts, cx_arena
     cx_json_list list = cx_json_list_begin(arena);
     cx_reply_text(&list, "actor", seen->known.actor);
     cx_reply_uint(&list, "seq", seen->known.seal_index);
-    put_copy(&list, "manifest_sha256", CX_JSON_GET(&seen->known.seal, "manifest_sha256"));
-    put_copy(&list, "chain_head", CX_JSON_GET(&seen->known.seal, "chain_head"));
+    add_copy(&list, "manifest_sha256", CX_JSON_GET(&seen->known.seal, "manifest_sha256"));
+    add_copy(&list, "chain_head", CX_JSON_GET(&seen->known.seal, "chain_head"));
     return cx_reply_end_object(facts, "seal", &list, err);
 }
 
-static cx_status bundle_facts(const cx_run_seen *seen, cx_json_list *facts, cx_arena *arena,
+static cx_status bundle_facts(const cx_run_inspection *seen, cx_json_list *facts, cx_arena *arena,
                               cx_err *err)
 {
     cx_json view, copy;
@@ -126,26 +126,26 @@ static cx_status bundle_facts(const cx_run_seen *seen, cx_json_list *facts, cx_a
     CX_TRY(cx_run_view_show(seen->bundle, &seen->known.witness, arena, &view, err));
     CX_TRY(cx_json_copy(&view, arena, &copy, err)); /* the bundle will be closed */
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)
-        put_copy(facts, names[i], cx_json_get(&copy, cx_str_z(names[i])));
+        add_copy(facts, names[i], cx_json_get(&copy, cx_str_z(names[i])));
     const cx_json *repo = CX_JSON_GET(&copy, "repo");
-    put_copy(facts, "baseline", repo == NULL ? NULL : CX_JSON_GET(repo, "baseline_ref"));
-    put_copy(facts, "final", repo == NULL ? NULL : CX_JSON_GET(repo, "final_ref"));
+    add_copy(facts, "baseline", repo == NULL ? NULL : CX_JSON_GET(repo, "baseline_ref"));
+    add_copy(facts, "final", repo == NULL ? NULL : CX_JSON_GET(repo, "final_ref"));
     const cx_json *codes = CX_JSON_GET(&copy, "codes");
-    put_copy(facts, "codes", codes);
-    return put_gates(seen, facts, arena, err);
+    add_copy(facts, "codes", codes);
+    return add_gates(seen, facts, arena, err);
 }
 
-static cx_status seal_facts(const cx_run_seen *seen, cx_json_list *facts)
+static cx_status seal_facts(const cx_run_inspection *seen, cx_json_list *facts)
 {
     static const char *const names[] = {"task_id", "status"};
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)
-        put_copy(facts, names[i], cx_json_get(&seen->known.seal, cx_str_z(names[i])));
-    put_copy(facts, "baseline", CX_JSON_GET(&seen->known.seal, "baseline_commit"));
-    put_copy(facts, "final", CX_JSON_GET(&seen->known.seal, "final_commit"));
+        add_copy(facts, names[i], cx_json_get(&seen->known.seal, cx_str_z(names[i])));
+    add_copy(facts, "baseline", CX_JSON_GET(&seen->known.seal, "baseline_commit"));
+    add_copy(facts, "final", CX_JSON_GET(&seen->known.seal, "final_commit"));
     return CX_SUCCESS;
 }
 
-static void judge(const cx_run_seen *seen, cx_arena *arena, cx_described *out)
+static void set_run_verdict(const cx_run_inspection *seen, cx_arena *arena, cx_described *out)
 {
     if (seen->bundle == NULL) {
         out->verdict = CX_INDETERMINATE;
@@ -156,52 +156,52 @@ static void judge(const cx_run_seen *seen, cx_arena *arena, cx_described *out)
     unsigned long long files = seen->verdict.file_count, events = seen->verdict.event_count;
     if (out->verdict == CX_HOLDS)
         out->by =
-            CX_SAY(arena, "%llu files and %llu events are what entry %llu of %.*s sealed", files,
-                   events, (unsigned long long)seen->known.seal_index, CX_S(seen->known.actor));
+            CX_TEXTF(arena, "%llu files and %llu events are what entry %llu of %.*s sealed", files,
+                     events, (unsigned long long)seen->known.seal_index, CX_S(seen->known.actor));
     else if (out->verdict == CX_BROKEN)
-        out->by = CX_SAY(arena,
-                         "the bundle is not what was sealed: %zu findings, see 'cortex run "
-                         "verify'",
-                         seen->verdict.findings.refusing);
+        out->by = CX_TEXTF(arena,
+                           "the bundle is not what was sealed: %zu findings, see 'cortex run "
+                           "verify'",
+                           seen->verdict.findings.refusing);
     else
         out->by = CX_STR("no seal of it is known: 'cortex run verify' says what is there");
 }
 
-static cx_status describe_seen(const cx_run_seen *seen, cx_arena *arena, cx_described *out,
+static cx_status describe_seen(const cx_run_inspection *seen, cx_arena *arena, cx_described *out,
                                cx_err *err)
 {
     cx_json_list facts = cx_json_list_begin(arena);
     cx_json value;
     CX_TRY(seen->bundle != NULL ? bundle_facts(seen, &facts, arena, err)
                                 : seal_facts(seen, &facts));
-    put_copy(&facts, "contract_sha256",
+    add_copy(&facts, "contract_sha256",
              seen->known.sealed ? CX_JSON_GET(&seen->known.seal, "contract_sha256") : NULL);
-    CX_TRY(put_seal(seen, &facts, arena, err));
+    CX_TRY(add_seal(seen, &facts, arena, err));
     CX_TRY(cx_json_list_end_object(&facts, &value, err));
     CX_TRY(cx_json_copy(&value, arena, &out->facts, err));
-    judge(seen, arena, out);
+    set_run_verdict(seen, arena, out);
     cx_str status = CX_JSON_GET_STR(&out->facts, "status");
     cx_str task = CX_JSON_GET_STR(&out->facts, "task_id");
     out->here = true;
     cx_str asked = CX_JSON_GET_STR(&out->facts, "user_request");
-    out->title = CX_SAY(arena, "%.*s%stask %.*s: %.*s", CX_S(asked), asked.size != 0 ? "; " : "",
-                        CX_S(task), status.data == NULL ? 7 : (int)status.size,
-                        status.data == NULL ? "RUNNING" : status.data);
+    out->title = CX_TEXTF(arena, "%.*s%stask %.*s: %.*s", CX_S(asked), asked.size != 0 ? "; " : "",
+                          CX_S(task), status.data == NULL ? 7 : (int)status.size,
+                          status.data == NULL ? "RUNNING" : status.data);
     return CX_SUCCESS;
 }
 
 cx_status cx_run_describe(const cx_sources *sources, cx_str run_id, cx_arena *arena,
                           cx_described *out, cx_err *err)
 {
-    cx_run_seen seen;
-    CX_TRY(cx_run_see(sources, run_id, arena, &seen, err));
+    cx_run_inspection seen;
+    CX_TRY(cx_run_inspect(sources, run_id, arena, &seen, err));
     if (seen.bundle == NULL && !seen.known.sealed) {
         out->by = CX_STR("neither a bundle nor a seal of it is here");
-        cx_run_unsee(&seen);
+        cx_run_inspect_done(&seen);
         return CX_SUCCESS;
     }
     cx_status status = describe_seen(&seen, arena, out, err);
-    cx_run_unsee(&seen);
+    cx_run_inspect_done(&seen);
     return status;
 }
 
@@ -225,15 +225,15 @@ bool cx_run_event_split(cx_str id, cx_str *out_run, uint64_t *out_index)
     return index != 0;
 }
 
-typedef struct index_look {
+typedef struct index_search {
     uint64_t wanted;
     bool found;
     cx_run_event_read event;
-} index_look;
+} index_search;
 
-static bool look_for_index(void *arg, const cx_run_event_read *event)
+static bool match_index(void *arg, const cx_run_event_read *event)
 {
-    index_look *l = arg;
+    index_search *l = arg;
     l->found = event->index == l->wanted;
     if (l->found)
         l->event = *event;
@@ -245,22 +245,22 @@ cx_status cx_run_event_describe(const cx_sources *sources, cx_str id, cx_arena *
                                 cx_described *out, cx_err *err)
 {
     cx_str run_id;
-    index_look look = {0};
-    cx_run_seen seen;
+    index_search visit = {0};
+    cx_run_inspection seen;
     cx_status status;
-    if (!cx_run_event_split(id, &run_id, &look.wanted))
+    if (!cx_run_event_split(id, &run_id, &visit.wanted))
         return CX_SUCCESS;
-    CX_TRY(cx_run_see(sources, run_id, arena, &seen, err));
+    CX_TRY(cx_run_inspect(sources, run_id, arena, &seen, err));
     out->by = CX_STR("the run's bundle is not here");
     if (seen.bundle != NULL) {
         out->by = CX_STR("the run has no event of that number");
-        CX_TRY_GOTO(status, each_event(&seen, arena, look_for_index, &look, err));
+        CX_TRY_GOTO(status, each_event(&seen, arena, match_index, &visit, err));
     }
-    if (look.found) {
-        CX_TRY_GOTO(status, cx_json_copy(&look.event.whole, arena, &out->facts, err));
+    if (visit.found) {
+        CX_TRY_GOTO(status, cx_json_copy(&visit.event.whole, arena, &out->facts, err));
         out->here = true;
-        out->title = CX_SAY(arena, "event %llu of %.*s: %.*s", (unsigned long long)look.wanted,
-                            CX_S(run_id), CX_S(look.event.type));
+        out->title = CX_TEXTF(arena, "event %llu of %.*s: %.*s", (unsigned long long)visit.wanted,
+                              CX_S(run_id), CX_S(visit.event.type));
         out->verdict = seen.verdict.verdict;
         out->by = out->verdict == CX_HOLDS
                       ? CX_STR("its line is in the chain of hashes that the run's seal ends")
@@ -268,6 +268,6 @@ cx_status cx_run_event_describe(const cx_sources *sources, cx_str id, cx_arena *
     }
     status = CX_SUCCESS;
 done:
-    cx_run_unsee(&seen);
+    cx_run_inspect_done(&seen);
     return status;
 }

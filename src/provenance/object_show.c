@@ -4,7 +4,7 @@
 #include "provenance/object_parts.h"
 
 /* In single quotes unless it is only of characters that no shell knows; names are any text. */
-static cx_str quoted(cx_str text, cx_arena *arena)
+static cx_str shell_quoted(cx_str text, cx_arena *arena)
 {
     bool plain = text.size != 0;
     for (size_t i = 0; i < text.size; i++) {
@@ -14,35 +14,35 @@ static cx_str quoted(cx_str text, cx_arena *arena)
         if (c == '\'' || (unsigned char)c < ' ')
             return cx_str_z("NAME"); /* nothing to copy and paste */
     }
-    return plain ? text : CX_SAY(arena, "'%.*s'", CX_S(text));
+    return plain ? text : CX_TEXTF(arena, "'%.*s'", CX_S(text));
 }
 
 cx_str cx_prov_command(const cx_prov_object *object, cx_arena *arena)
 {
-    cx_str id = quoted(object->id, arena), actor = quoted(object->actor, arena), run;
+    cx_str id = shell_quoted(object->id, arena), actor = shell_quoted(object->actor, arena), run;
     uint64_t index;
     switch (object->kind) {
     case CX_PROV_MEMORY:
-        return CX_SAY(arena, "cortex memory get %.*s --actor %.*s", CX_S(id), CX_S(actor));
-    case CX_PROV_TRACE: return CX_SAY(arena, "cortex trace show %.*s", CX_S(id));
-    case CX_PROV_RUN: return CX_SAY(arena, "cortex run verify %.*s", CX_S(id));
+        return CX_TEXTF(arena, "cortex memory get %.*s --actor %.*s", CX_S(id), CX_S(actor));
+    case CX_PROV_TRACE: return CX_TEXTF(arena, "cortex trace show %.*s", CX_S(id));
+    case CX_PROV_RUN: return CX_TEXTF(arena, "cortex run verify %.*s", CX_S(id));
     case CX_PROV_EVENT:
         if (!cx_run_event_split(object->id, &run, &index))
             break;
-        return CX_SAY(arena, "cortex run events %.*s --from %llu --limit 1 --json", CX_S(run),
-                      (unsigned long long)index);
-    case CX_PROV_COMMIT: return CX_SAY(arena, "git show %.*s", CX_S(id));
+        return CX_TEXTF(arena, "cortex run events %.*s --from %llu --limit 1 --json", CX_S(run),
+                        (unsigned long long)index);
+    case CX_PROV_COMMIT: return CX_TEXTF(arena, "git show %.*s", CX_S(id));
     case CX_PROV_ENTRY:
-        return CX_SAY(arena, "cortex prove --entry %llu --actor %.*s -o entry.proof",
-                      (unsigned long long)object->seq, CX_S(actor));
+        return CX_TEXTF(arena, "cortex prove --entry %llu --actor %.*s -o entry.proof",
+                        (unsigned long long)object->seq, CX_S(actor));
     case CX_PROV_SNAPSHOT:
-        return CX_SAY(arena, "cortex snapshot show %llu --actor %.*s",
-                      (unsigned long long)object->seq, CX_S(actor));
-    case CX_PROV_JOURNAL: return CX_SAY(arena, "cortex checkpoint --actor %.*s", CX_S(actor));
+        return CX_TEXTF(arena, "cortex snapshot show %llu --actor %.*s",
+                        (unsigned long long)object->seq, CX_S(actor));
+    case CX_PROV_JOURNAL: return CX_TEXTF(arena, "cortex checkpoint --actor %.*s", CX_S(actor));
     case CX_PROV_NODE:
-        return CX_SAY(arena, "cortex lattice show @%.*s %.*s", CX_S(actor), CX_S(id));
+        return CX_TEXTF(arena, "cortex lattice show @%.*s %.*s", CX_S(actor), CX_S(id));
     case CX_PROV_KEY: return CX_STR("cortex key list");
-    case CX_PROV_ACTOR: return CX_SAY(arena, "cortex log --actor %.*s", CX_S(id));
+    case CX_PROV_ACTOR: return CX_TEXTF(arena, "cortex log --actor %.*s", CX_S(id));
     case CX_PROV_LINE:
     case CX_PROV_NONE:
     case CX_PROV_EDGE:
@@ -57,30 +57,30 @@ static bool has_evidence(cx_prov_kind kind)
            kind == CX_PROV_MEMORY;
 }
 
-static cx_status put_next(const cx_prov_object *object, cx_arena *arena, cx_json_list *out,
+static cx_status add_next(const cx_prov_object *object, cx_arena *arena, cx_json_list *out,
                           cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(arena);
     cx_json value;
-    cx_str own = cx_prov_command(object, arena), id = quoted(object->id, arena);
+    cx_str own = cx_prov_command(object, arena), id = shell_quoted(object->id, arena);
     if (own.data != NULL)
         cx_json_list_add(&list, cx_json_make_str(own));
     if (has_evidence(object->kind) || object->kind == CX_PROV_EVENT ||
         object->kind == CX_PROV_NODE || object->kind == CX_PROV_ENTRY)
-        cx_json_list_add(&list, cx_json_make_str(CX_SAY(arena, "cortex why %.*s", CX_S(id))));
+        cx_json_list_add(&list, cx_json_make_str(CX_TEXTF(arena, "cortex why %.*s", CX_S(id))));
     if (has_evidence(object->kind))
-        cx_json_list_add(&list, cx_json_make_str(CX_SAY(
+        cx_json_list_add(&list, cx_json_make_str(CX_TEXTF(
                                     arena, "cortex evidence %.*s -o evidence.cxe", CX_S(id))));
     CX_TRY(cx_json_list_end_array(&list, &value, err));
     cx_reply_put(out, "next", value);
     return CX_SUCCESS;
 }
 
-static cx_status put_ties(const cx_sources *sources, const cx_prov_object *object,
+static cx_status add_refs(const cx_sources *sources, const cx_prov_object *object,
                           const cx_described *described, cx_arena *arena, cx_json_list *out,
                           cx_err *err)
 {
-    const cx_tie *refs;
+    const cx_ref *refs;
     size_t count;
     bool cut;
     cx_json_list list = cx_json_list_begin(arena);
@@ -103,7 +103,7 @@ static cx_status put_ties(const cx_sources *sources, const cx_prov_object *objec
     return CX_SUCCESS;
 }
 
-static cx_status put_where(const cx_sources *sources, const cx_prov_object *object, cx_arena *arena,
+static cx_status add_where(const cx_sources *sources, const cx_prov_object *object, cx_arena *arena,
                            cx_json_list *out, cx_err *err)
 {
     cx_json_list where = cx_json_list_begin(arena);
@@ -119,7 +119,7 @@ static cx_status put_where(const cx_sources *sources, const cx_prov_object *obje
                   (object->kind == CX_PROV_EVENT && cx_run_event_split(object->id, &run, &index));
     if (of_run && sources->store != NULL)
         cx_reply_text(&where, "bundle",
-                      CX_SAY(arena, "%s/runs/%.*s", sources->store->root, CX_S(run)));
+                      CX_TEXTF(arena, "%s/runs/%.*s", sources->store->root, CX_S(run)));
     if (object->kind == CX_PROV_COMMIT || object->kind == CX_PROV_LINE)
         cx_reply_text(&where, "repository",
                       sources->git == NULL ? (cx_str){NULL, 0}
@@ -144,10 +144,10 @@ cx_status cx_prov_show(const cx_sources *sources, const cx_prov_object *given, c
     cx_reply_text(&list, "title", described.title);
     cx_reply_text(&list, "verdict", cx_verdict_word(described.verdict));
     cx_reply_text(&list, "by", described.by);
-    CX_TRY(put_where(sources, &object, arena, &list, err));
+    CX_TRY(add_where(sources, &object, arena, &list, err));
     cx_reply_put(&list, "facts", described.facts);
-    CX_TRY(put_ties(sources, &object, &described, arena, &list, err));
-    CX_TRY(put_next(&object, arena, &list, err));
+    CX_TRY(add_refs(sources, &object, &described, arena, &list, err));
+    CX_TRY(add_next(&object, arena, &list, err));
     return cx_json_list_end_object(&list, out, err);
 }
 

@@ -180,7 +180,7 @@ static cx_status open_branches(weaver *w, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status weave(weaver *w, cx_err *err)
+static cx_status write_run(weaver *w, cx_err *err)
 {
     size_t count = w->projection.moments.count;
     CX_TRY(open_branches(w, err));
@@ -251,7 +251,7 @@ cx_status cx_run_lattice_lines(cx_str events, cx_str branch_name, cx_buf *out, c
         status =
             cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET, "the run has no events yet");
     if (!cx_failed(status))
-        status = weave(&w, err);
+        status = write_run(&w, err);
     if (!cx_failed(status) && branch_name.data != NULL) {
         status = write_branch(&w, branch_name, out, err);
     } else if (!cx_failed(status)) {

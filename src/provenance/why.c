@@ -31,7 +31,7 @@ typedef struct walk {
     bool has_trace, has_run, has_memory, has_commit, stated;
 } walk;
 
-static step *add(walk *w, size_t from, unsigned depth)
+static step *add_step(walk *w, size_t from, unsigned depth)
 {
     if (w->count == CX_WHY_STEPS_MAX) {
         w->cut = true;
@@ -43,7 +43,7 @@ static step *add(walk *w, size_t from, unsigned depth)
 }
 
 /* W1 */
-static bool told(const walk *w, const cx_prov_object *object)
+static bool is_listed(const walk *w, const cx_prov_object *object)
 {
     for (size_t i = 0; i < w->count; i++)
         if (strcmp(w->steps[i].kind, cx_prov_kind_name(object->kind)) == 0 &&
@@ -59,7 +59,7 @@ static cx_status contract_step(walk *w, const cx_described *run, size_t from, un
 {
     cx_str hash = CX_JSON_GET_STR(&run->facts, "contract_sha256");
     cx_str asked = CX_JSON_GET_STR(&run->facts, "user_request");
-    step *made = hash.data == NULL ? NULL : add(w, from, depth);
+    step *made = hash.data == NULL ? NULL : add_step(w, from, depth);
     if (made == NULL)
         return CX_SUCCESS;
     cx_json_list facts = cx_json_list_begin(w->arena);
@@ -85,13 +85,13 @@ static cx_str name_gates(const cx_json *gates, uint32_t passed, uint32_t rulings
         if (reached == NULL || reached->type != CX_JSON_TRUE)
             continue;
         cx_str *list = ok != NULL && ok->type == CX_JSON_TRUE ? &good : &bad;
-        *list = CX_SAY(arena, "%.*s%s%.*s", CX_S(*list), list->size == 0 ? "" : ", ", CX_S(name));
+        *list = CX_TEXTF(arena, "%.*s%s%.*s", CX_S(*list), list->size == 0 ? "" : ", ", CX_S(name));
     }
-    return CX_SAY(arena, "%.*s%s%.*s%s (%u of %u rulings)", CX_S(good),
-                  good.size == 0  ? ""
-                  : bad.size == 0 ? " passed"
-                                  : " passed; ",
-                  CX_S(bad), bad.size == 0 ? "" : " did not pass", passed, rulings);
+    return CX_TEXTF(arena, "%.*s%s%.*s%s (%u of %u rulings)", CX_S(good),
+                    good.size == 0  ? ""
+                    : bad.size == 0 ? " passed"
+                                    : " passed; ",
+                    CX_S(bad), bad.size == 0 ? "" : " did not pass", passed, rulings);
 }
 
 static cx_status gates_step(walk *w, const cx_described *run, size_t from, unsigned depth,
@@ -100,7 +100,7 @@ static cx_status gates_step(walk *w, const cx_described *run, size_t from, unsig
     const cx_json *gates = CX_JSON_GET(&run->facts, "gates");
     const cx_json *rulings = CX_JSON_GET(&run->facts, "rulings");
     uint32_t passed = 0;
-    step *made = gates == NULL || rulings == NULL ? NULL : add(w, from, depth);
+    step *made = gates == NULL || rulings == NULL ? NULL : add_step(w, from, depth);
     if (made == NULL)
         return CX_SUCCESS;
     for (uint32_t i = 0; i < rulings->count; i++) {
@@ -120,7 +120,7 @@ static cx_status gates_step(walk *w, const cx_described *run, size_t from, unsig
 }
 
 /* The part of a component that says most in one line, for people. */
-static cx_str gist(const cx_json *data, cx_arena *arena)
+static cx_str summary_of(const cx_json *data, cx_arena *arena)
 {
     static const char *const telling[] = {"action_rationale", "observation",
                                           "thought",          "summary",
@@ -152,7 +152,7 @@ static cx_status component_steps(walk *w, const cx_prov_object *trace,
     CX_TRY(cx_trace_nodes(w->sources, trace->actor, trace->id, w->arena, &nodes, &node_count, err));
     for (uint32_t i = 0; i < components->count; i++) {
         const cx_json *one = &components->items[i];
-        step *made = add(w, from, depth);
+        step *made = add_step(w, from, depth);
         if (made == NULL)
             return CX_SUCCESS;
         cx_json_list facts = cx_json_list_begin(w->arena);
@@ -163,17 +163,18 @@ static cx_status component_steps(walk *w, const cx_prov_object *trace,
         cx_reply_text(&facts, "node", i < node_count ? nodes[i] : (cx_str){NULL, 0});
         cx_reply_put(&facts, "data", data == NULL ? cx_json_make_null() : *data);
         made->kind = "component";
-        made->id = CX_SAY(w->arena, "%.*s/%u", CX_S(trace->id), i);
-        made->title = CX_SAY(w->arena, "%.*s %.*s: %.*s", CX_S(CX_JSON_GET_STR(one, "component")),
-                             CX_S(CX_JSON_GET_STR(one, "event_type")), CX_S(gist(data, w->arena)));
+        made->id = CX_TEXTF(w->arena, "%.*s/%u", CX_S(trace->id), i);
+        made->title =
+            CX_TEXTF(w->arena, "%.*s %.*s: %.*s", CX_S(CX_JSON_GET_STR(one, "component")),
+                     CX_S(CX_JSON_GET_STR(one, "event_type")), CX_S(summary_of(data, w->arena)));
         made->verdict = made->link_verdict = described->verdict;
         made->relation = "consists_of";
         made->by = made->link_by = described->verdict == CX_HOLDS
                                        ? CX_STR("it is among the bytes that were signed")
                                        : described->by;
         if (i < node_count && nodes[i].size != 0)
-            made->next = CX_SAY(w->arena, "cortex lattice show @agent/%.*s %.*s",
-                                CX_S(trace->actor), CX_S(nodes[i]));
+            made->next = CX_TEXTF(w->arena, "cortex lattice show @agent/%.*s %.*s",
+                                  CX_S(trace->actor), CX_S(nodes[i]));
         CX_TRY(cx_json_list_end_object(&facts, &made->facts, err));
     }
     return CX_SUCCESS;
@@ -182,7 +183,7 @@ static cx_status component_steps(walk *w, const cx_prov_object *trace,
 /* --- walking ---------------------------------------------------------------------------------- */
 
 /* The facts of a step: what others tell in steps of their own is left out. */
-static cx_status own_facts(walk *w, const cx_described *described, cx_json *out, cx_err *err)
+static cx_status facts_of(walk *w, const cx_described *described, cx_json *out, cx_err *err)
 {
     static const char *const elsewhere[] = {"components", "rulings", "gates"};
     cx_json_list list = cx_json_list_begin(w->arena);
@@ -198,13 +199,13 @@ static cx_status own_facts(walk *w, const cx_described *described, cx_json *out,
     return cx_json_list_end_object(&list, out, err);
 }
 
-static cx_status visit(walk *w, cx_prov_object object, const cx_tie *tie, size_t from,
-                       unsigned depth, cx_err *err);
+static cx_status visit_object(walk *w, cx_prov_object object, const cx_ref *ref, size_t from,
+                              unsigned depth, cx_err *err);
 
-static cx_status follow(walk *w, const cx_prov_object *object, const cx_described *described,
-                        size_t me, unsigned depth, cx_err *err)
+static cx_status follow_refs(walk *w, const cx_prov_object *object, const cx_described *described,
+                             size_t me, unsigned depth, cx_err *err)
 {
-    const cx_tie *refs;
+    const cx_ref *refs;
     size_t count;
     bool cut = false;
     if (depth == CX_WHY_DEPTH_MAX) {
@@ -220,21 +221,21 @@ static cx_status follow(walk *w, const cx_prov_object *object, const cx_describe
     CX_TRY(cx_prov_refs(w->sources, object, described, w->arena, &refs, &count, &cut, err));
     w->cut = w->cut || cut;
     for (size_t i = 0; i < count; i++)
-        if (refs[i].role != CX_TIE_OTHER && !told(w, &refs[i].other))
-            CX_TRY(visit(w, refs[i].other, &refs[i], me, depth + 1, err));
+        if (refs[i].role != CX_REF_OTHER && !is_listed(w, &refs[i].other))
+            CX_TRY(visit_object(w, refs[i].other, &refs[i], me, depth + 1, err));
     return CX_SUCCESS;
 }
 
 /* At most CX_WHY_DEPTH_MAX deep. */
-static cx_status visit(walk *w, cx_prov_object object, const cx_tie *tie, size_t from,
-                       unsigned depth, cx_err *err)
+static cx_status visit_object(walk *w, cx_prov_object object, const cx_ref *ref, size_t from,
+                              unsigned depth, cx_err *err)
 {
     cx_described described;
     bool found;
     if (object.kind == CX_PROV_MEMORY || object.kind == CX_PROV_TRACE)
         CX_TRY(cx_prov_locate(w->sources, &object, w->arena, &found, err));
     CX_TRY(cx_prov_describe(w->sources, &object, w->arena, &described, err));
-    step *made = add(w, from, depth);
+    step *made = add_step(w, from, depth);
     size_t me = w->count;
     if (made == NULL)
         return CX_SUCCESS;
@@ -244,23 +245,23 @@ static cx_status visit(walk *w, cx_prov_object object, const cx_tie *tie, size_t
     made->verdict = described.verdict;
     made->by = described.by;
     made->next = cx_prov_command(&object, w->arena);
-    made->relation = tie == NULL ? "" : tie->relation;
-    made->link_verdict = tie == NULL ? CX_HOLDS : tie->verdict;
-    made->link_by = tie == NULL ? CX_STR("") : tie->by;
+    made->relation = ref == NULL ? "" : ref->relation;
+    made->link_verdict = ref == NULL ? CX_HOLDS : ref->verdict;
+    made->link_by = ref == NULL ? CX_STR("") : ref->by;
     w->has_trace = w->has_trace || object.kind == CX_PROV_TRACE;
     w->has_run = w->has_run || object.kind == CX_PROV_RUN;
     w->has_memory = w->has_memory || object.kind == CX_PROV_MEMORY;
     w->has_commit = w->has_commit || object.kind == CX_PROV_COMMIT;
-    w->stated = w->stated || (tie != NULL && tie->verdict == CX_INDETERMINATE);
-    CX_TRY(own_facts(w, &described, &made->facts, err));
-    if (tie != NULL && tie->role == CX_TIE_EFFECT) /* W2 */
+    w->stated = w->stated || (ref != NULL && ref->verdict == CX_INDETERMINATE);
+    CX_TRY(facts_of(w, &described, &made->facts, err));
+    if (ref != NULL && ref->role == CX_REF_EFFECT) /* W2 */
         return CX_SUCCESS;
-    return follow(w, &object, &described, me, depth, err);
+    return follow_refs(w, &object, &described, me, depth, err);
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static cx_status put_step(const walk *w, size_t number, cx_json_list *list, cx_err *err)
+static cx_status add_step_json(const walk *w, size_t number, cx_json_list *list, cx_err *err)
 {
     const step *s = &w->steps[number];
     cx_json_list one = cx_json_list_begin(w->arena), link = cx_json_list_begin(w->arena);
@@ -288,7 +289,7 @@ static cx_status put_step(const walk *w, size_t number, cx_json_list *list, cx_e
     return CX_SUCCESS;
 }
 
-static void put_limits(const walk *w, cx_json_list *list)
+static void add_limits(const walk *w, cx_json_list *list)
 {
     if (w->has_commit && !w->has_run)
         cx_json_list_add(list, cx_json_make_str(CX_STR(
@@ -314,7 +315,7 @@ static void put_limits(const walk *w, cx_json_list *list)
         list, cx_json_make_str(CX_STR("that what is not recorded played no part is not proven")));
 }
 
-static cx_status answer(const walk *w, cx_str question, cx_json *out, cx_err *err)
+static cx_status write_answer(const walk *w, cx_str question, cx_json *out, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(w->arena), steps = cx_json_list_begin(w->arena);
     cx_json_list limits = cx_json_list_begin(w->arena);
@@ -323,9 +324,9 @@ static cx_status answer(const walk *w, cx_str question, cx_json *out, cx_err *er
     for (size_t i = 0; i < w->count; i++) {
         verdict = cx_verdict_worse(verdict, w->steps[i].verdict);
         verdict = cx_verdict_worse(verdict, w->steps[i].link_verdict);
-        CX_TRY(put_step(w, i, &steps, err));
+        CX_TRY(add_step_json(w, i, &steps, err));
     }
-    put_limits(w, &limits);
+    add_limits(w, &limits);
     cx_reply_text(&list, "question", question);
     cx_reply_text(&list, "verdict", cx_verdict_word(verdict));
     CX_TRY(cx_json_list_end_array(&steps, &value, err));
@@ -344,9 +345,9 @@ cx_status cx_why_of_many(const cx_sources *sources, const cx_prov_object *object
     if (w.steps == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++)
-        if (!told(&w, &objects[i]))
-            CX_TRY(visit(&w, objects[i], NULL, 0, 0, err));
-    return answer(&w, question, out, err);
+        if (!is_listed(&w, &objects[i]))
+            CX_TRY(visit_object(&w, objects[i], NULL, 0, 0, err));
+    return write_answer(&w, question, out, err);
 }
 
 cx_status cx_why_of(const cx_sources *sources, const cx_prov_object *object, cx_arena *arena,

@@ -18,7 +18,7 @@ typedef struct alert_key {
     uint8_t bytes[6 + ALERT_ID_SIZE];
 } alert_key;
 
-static cx_bytes name_alert(alert_key *key, cx_str id)
+static cx_bytes alert_key_of(alert_key *key, cx_str id)
 {
     CX_ASSERT(id.size == ALERT_ID_SIZE);
     memcpy(key->bytes, "alert/", 6);
@@ -46,8 +46,8 @@ static cx_status append_alert(cx_recorder *recorder, cx_txn *txn, const cx_json 
 }
 
 /* Those of `alerts` that were not raised before, in one turn. */
-static cx_status raise_new(cx_recorder *recorder, const cx_json *alerts, size_t count,
-                           uint64_t *out_new, uint64_t *out_commit, cx_err *err)
+static cx_status raise_alert(cx_recorder *recorder, const cx_json *alerts, size_t count,
+                             uint64_t *out_new, uint64_t *out_commit, cx_err *err)
 {
     cx_txn *txn;
     cx_status status = CX_SUCCESS;
@@ -58,7 +58,7 @@ static cx_status raise_new(cx_recorder *recorder, const cx_json *alerts, size_t 
     CX_TRY(cx_txn_begin(recorder->home, CX_ACTOR_ALERTS, &txn, err));
     for (size_t i = 0; i < count && !cx_failed(status); i++) {
         alert_key name;
-        cx_bytes value, key = name_alert(&name, CX_JSON_GET_STR(&alerts[i], "alert_id"));
+        cx_bytes value, key = alert_key_of(&name, CX_JSON_GET_STR(&alerts[i], "alert_id"));
         bool found = false;
         status = cx_txn_get(txn, key, &value, &found, err);
         if (cx_failed(status) || found)
@@ -145,7 +145,7 @@ cx_status cx_recorder_raise_conflict(cx_recorder *recorder, const cx_conflict_al
     cx_arena_init(&arena, recorder->alloc, 0);
     cx_status status = conflict_json(alert, &arena, &value, err);
     if (!cx_failed(status))
-        status = raise_new(recorder, &value, 1, &raised, out_commit, err);
+        status = raise_alert(recorder, &value, 1, &raised, out_commit, err);
     cx_arena_done(&arena);
     *out_raised = raised != 0;
     return status;
@@ -161,7 +161,7 @@ typedef struct detection {
     CX_VEC(cx_json) found;
 } detection;
 
-static cx_status take_alerts(detection *d, const cx_alerts *alerts, cx_err *err)
+static cx_status collect_alerts(detection *d, const cx_alerts *alerts, cx_err *err)
 {
     for (size_t i = 0; i < alerts->count; i++) {
         cx_json *slot = cx_vec_push(&d->found, d->recorder->alloc);
@@ -191,7 +191,7 @@ static cx_status detect_scores(detection *d, cx_err *err)
         while (first < count && rows[first].timestamp_ns < d->now_ns - detector->days * DAY_NS)
             first++;
         CX_TRY(detector->detect(rows + first, count - first, d->now_ns, d->arena, &alerts, err));
-        CX_TRY(take_alerts(d, &alerts, err));
+        CX_TRY(collect_alerts(d, &alerts, err));
     }
     return CX_SUCCESS;
 }
@@ -208,7 +208,7 @@ static cx_status detect_chains(detection *d, cx_err *err)
         CX_TRY(
             cx_recorder_chain(d->recorder, d->index, agents[i], &options, d->arena, &report, err));
         CX_TRY(cx_detect_chain(agents[i], &report, d->now_ns, d->arena, &alerts, err));
-        CX_TRY(take_alerts(d, &alerts, err));
+        CX_TRY(collect_alerts(d, &alerts, err));
     }
     return CX_SUCCESS;
 }
@@ -229,13 +229,13 @@ static cx_status write_detection(detection *d, uint64_t new_count, cx_buf *out, 
     return cx_buf_check(out, err);
 }
 
-static cx_status detect(detection *d, bool record, cx_buf *out, cx_err *err)
+static cx_status detect_findings(detection *d, bool record, cx_buf *out, cx_err *err)
 {
     uint64_t new_count = 0, commit = 0;
     CX_TRY(detect_scores(d, err));
     CX_TRY(detect_chains(d, err));
     if (record)
-        CX_TRY(raise_new(d->recorder, d->found.items, d->found.count, &new_count, &commit, err));
+        CX_TRY(raise_alert(d->recorder, d->found.items, d->found.count, &new_count, &commit, err));
     if (new_count != 0) {
         CX_TRY(cx_home_wait(d->recorder->home, commit, err));
         cx_recorder_notify(d->recorder);
@@ -250,7 +250,7 @@ cx_status cx_recorder_detect(cx_recorder *recorder, cx_index *index, bool record
     cx_arena_init(&arena, recorder->alloc, 0);
     detection d = {
         .recorder = recorder, .index = index, .arena = &arena, .now_ns = cx_recorder_now(recorder)};
-    cx_status status = detect(&d, record, out, err);
+    cx_status status = detect_findings(&d, record, out, err);
     if (!cx_failed(status))
         *out_found = d.found.count;
     cx_vec_done(&d.found, recorder->alloc);
@@ -260,8 +260,8 @@ cx_status cx_recorder_detect(cx_recorder *recorder, cx_index *index, bool record
 
 /* --- seen and settled ------------------------------------------------------------------------- */
 
-static cx_status append_mark(cx_recorder *recorder, cx_txn *txn, cx_str alert_id, bool resolved,
-                             cx_str by, cx_str notes, cx_err *err)
+static cx_status append_acknowledgement(cx_recorder *recorder, cx_txn *txn, cx_str alert_id,
+                                        bool resolved, cx_str by, cx_str notes, cx_err *err)
 {
     cx_json mark;
     uint64_t seq;
@@ -270,7 +270,7 @@ static cx_status append_mark(cx_recorder *recorder, cx_txn *txn, cx_str alert_id
     cx_bytes value;
     bool found = false;
     if (alert_id.size == ALERT_ID_SIZE)
-        CX_TRY(cx_txn_get(txn, name_alert(&name, alert_id), &value, &found, err));
+        CX_TRY(cx_txn_get(txn, alert_key_of(&name, alert_id), &value, &found, err));
     if (!found)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoAlert", CX_NO_OFFSET, "there is no such alert");
     cx_json_list list = cx_json_list_begin(cx_txn_arena(txn));
@@ -296,7 +296,7 @@ cx_status cx_recorder_alert_mark(cx_recorder *recorder, cx_str alert_id, bool re
 {
     cx_txn *txn;
     CX_TRY(cx_txn_begin(recorder->home, CX_ACTOR_ALERTS, &txn, err));
-    cx_status status = append_mark(recorder, txn, alert_id, resolved, by, notes, err);
+    cx_status status = append_acknowledgement(recorder, txn, alert_id, resolved, by, notes, err);
     if (cx_failed(status)) {
         cx_txn_abort(txn);
         return status;

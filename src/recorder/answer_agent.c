@@ -8,10 +8,11 @@
 /* --- chain, wakeup ---------------------------------------------------------------------------- */
 
 /* A profile that a key of the agent names, when one does. */
-static cx_status profile_of(cx_recorder *recorder, cx_str agent, cx_chain_profile *out, cx_err *err)
+static cx_status read_profile(cx_recorder *recorder, cx_str agent, cx_chain_profile *out,
+                              cx_err *err)
 {
     cx_trust_view *view;
-    CX_TRY(cx_recorder_trust_take(recorder, &view, err));
+    CX_TRY(cx_recorder_trust_acquire(recorder, &view, err));
     for (size_t i = 0; i < view->trust.count; i++) {
         const cx_trust_key *key = &view->trust.keys[i];
         bool names_agent = false;
@@ -20,7 +21,7 @@ static cx_status profile_of(cx_recorder *recorder, cx_str agent, cx_chain_profil
         if (names_agent && key->chain_profile.data != NULL)
             (void)cx_chain_profile_parse(key->chain_profile, out);
     }
-    cx_recorder_trust_drop(recorder, view);
+    cx_recorder_trust_release(recorder, view);
     return CX_SUCCESS;
 }
 
@@ -32,7 +33,7 @@ cx_status cx_recorder_chain(cx_recorder *recorder, cx_index *index, cx_str agent
     size_t count = 0;
     cx_chain_options used = *options;
     if (used.profile == CX_CHAIN_AUTO)
-        CX_TRY(profile_of(recorder, agent, &used.profile, err));
+        CX_TRY(read_profile(recorder, agent, &used.profile, err));
     CX_TRY(cx_index_chain(index, agent, arena, &entries, &count, err));
     return cx_chain_check(entries, count, &used, arena, out, err);
 }

@@ -13,8 +13,8 @@
  *   F1  Agents are those with most traces in the days shown, ROWS_MAX traces together, one always.
  *       How many are left out, and how many traces of these days they have, is counted.
  *   F2  A capacity looks at sixty days of traces.  It is computed for every day when that looks at
- *       WORK_MAX traces at most, else for every second, third, ..: capacity_step.  The last day is
- *       always one of them.
+ *       FLEET_AGENTS_MAX traces at most, else for every second, third, ..: capacity_step.  The last
+ *       day is always one of them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
 #define ROWS_MAX 200000
-#define WORK_MAX 10000000
+#define FLEET_AGENTS_MAX 10000000
 /* Days that received traces are counted for: those shown, and the month before the first. */
 #define COUNTED_DAYS (CX_FLEET_DAYS_MAX + CX_CAPACITY_DAYS)
 
@@ -61,7 +61,7 @@ static void add_to(mean *m, double value)
     }
 }
 
-static cx_status put_means(const fleet *f, cx_json_list *list, const char *name, const mean *means,
+static cx_status add_means(const fleet *f, cx_json_list *list, const char *name, const mean *means,
                            cx_err *err)
 {
     cx_json_list items = cx_json_list_begin(f->arena);
@@ -100,7 +100,8 @@ static size_t first_at(const agent_rows *r, int64_t ns)
 }
 
 /* The rows with from <= timestamp < to. */
-static const cx_score_row *between(const agent_rows *r, int64_t from, int64_t to, size_t *out_count)
+static const cx_score_row *rows_between(const agent_rows *r, int64_t from, int64_t to,
+                                        size_t *out_count)
 {
     size_t first = first_at(r, from);
     *out_count = first_at(r, to) - first;
@@ -108,14 +109,14 @@ static const cx_score_row *between(const agent_rows *r, int64_t from, int64_t to
 }
 
 /* As GET /capacity would have answered at the end of that day; the chain is judged as it is now. */
-static cx_status capacity_of(const fleet *f, const agent_rows *r, unsigned day, mean *out,
-                             cx_err *err)
+static cx_status capacity_components_of(const fleet *f, const agent_rows *r, unsigned day,
+                                        mean *out, cx_err *err)
 {
     const int64_t month = CX_CAPACITY_DAYS * DAY_NS, at = f->from_ns + (int64_t)(day + 1) * DAY_NS;
     cx_capacity_input input = {.now_ns = at, .chain = r->chain.verdict};
     cx_capacity capacity;
-    input.rows = between(r, at - month, at, &input.count);
-    input.baseline = between(r, at - 2 * month, at - month, &input.baseline_count);
+    input.rows = rows_between(r, at - month, at, &input.count);
+    input.baseline = rows_between(r, at - 2 * month, at - month, &input.baseline_count);
     for (unsigned d = day + 1; d < day + 1 + CX_CAPACITY_DAYS; d++)
         input.received_count += r->counted->days[d];
     CX_TRY(cx_capacity_compute(&input, f->arena, &capacity, err));
@@ -124,25 +125,25 @@ static cx_status capacity_of(const fleet *f, const agent_rows *r, unsigned day, 
     return CX_SUCCESS;
 }
 
-static cx_status put_capacity(const fleet *f, cx_json_list *list, const agent_rows *r, cx_err *err)
+static cx_status add_capacity(const fleet *f, cx_json_list *list, const agent_rows *r, cx_err *err)
 {
     mean points[CX_FLEET_DAYS_MAX] = {{0}};
     for (unsigned back = 0; back < f->days; back += f->step) {
         unsigned d = f->days - 1 - back;
         cx_arena_mark mark = cx_arena_mark_now(f->arena);
-        CX_TRY(capacity_of(f, r, d, &points[d], err));
+        CX_TRY(capacity_components_of(f, r, d, &points[d], err));
         cx_arena_reset(f->arena, mark);
     }
-    return put_means(f, list, "capacity", points, err);
+    return add_means(f, list, "capacity", points, err);
 }
 
-static cx_status put_days(const fleet *f, cx_json_list *list, const agent_rows *r, cx_err *err)
+static cx_status add_days(const fleet *f, cx_json_list *list, const agent_rows *r, cx_err *err)
 {
     mean k_eff[CX_FLEET_DAYS_MAX] = {{0}}, plausibility[CX_FLEET_DAYS_MAX] = {{0}};
     uint32_t traces[CX_FLEET_DAYS_MAX] = {0};
     uint64_t fragile = 0, overridden = 0;
     size_t count;
-    const cx_score_row *rows = between(r, f->from_ns, f->to_ns, &count);
+    const cx_score_row *rows = rows_between(r, f->from_ns, f->to_ns, &count);
     for (size_t i = 0; i < count; i++) {
         unsigned d = (unsigned)((rows[i].timestamp_ns - f->from_ns) / DAY_NS);
         traces[d]++;
@@ -159,11 +160,11 @@ static cx_status put_days(const fleet *f, cx_json_list *list, const agent_rows *
     cx_reply_put(list, "traces", value);
     cx_reply_uint(list, "fragile", fragile);
     cx_reply_uint(list, "overridden", overridden);
-    CX_TRY(put_means(f, list, "k_eff", k_eff, err));
-    return put_means(f, list, "plausibility", plausibility, err);
+    CX_TRY(add_means(f, list, "k_eff", k_eff, err));
+    return add_means(f, list, "plausibility", plausibility, err);
 }
 
-static cx_status put_chain(const fleet *f, cx_json_list *list, const cx_chain_report *chain,
+static cx_status add_chain(const fleet *f, cx_json_list *list, const cx_chain_report *chain,
                            cx_err *err)
 {
     uint64_t counts[CX_CHAIN_UNCHECKED + 1] = {0};
@@ -188,10 +189,10 @@ static cx_status agent_json(const fleet *f, const counted_agent *counted, cx_jso
                              err));
     cx_json_list list = cx_json_list_begin(f->arena);
     cx_reply_text(&list, "agent", counted->agent);
-    CX_TRY(put_chain(f, &list, &r.chain, err));
+    CX_TRY(add_chain(f, &list, &r.chain, err));
     cx_reply_time(&list, "last", r.count == 0 ? CX_TIME_NONE : r.rows[r.count - 1].timestamp_ns);
-    CX_TRY(put_days(f, &list, &r, err));
-    CX_TRY(put_capacity(f, &list, &r, err));
+    CX_TRY(add_days(f, &list, &r, err));
+    CX_TRY(add_capacity(f, &list, &r, err));
     return cx_json_list_end_object(&list, out, err);
 }
 
@@ -214,7 +215,7 @@ static cx_status find_end(fleet *f, int64_t to_ns, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take_cell(void *arg, const cx_facet_cell *cell, cx_err *err)
+static cx_status count_cell(void *arg, const cx_facet_cell *cell, cx_err *err)
 {
     fleet *f = arg;
     bool is_new;
@@ -267,7 +268,7 @@ static cx_status choose_agents(fleet *f, cx_err *err)
     cx_trace_query all = CX_TRACE_QUERY_INIT;
     uint64_t rows = 0;
     bool complete;
-    CX_TRY(cx_index_facets(f->index, &all, take_cell, f, &complete, err));
+    CX_TRY(cx_index_facets(f->index, &all, count_cell, f, &complete, err));
     drop_unverified(f);
     if (f->agents.count > 1)
         qsort(f->agents.items, f->agents.count, sizeof *f->agents.items, compare_agents);
@@ -282,12 +283,12 @@ static cx_status choose_agents(fleet *f, cx_err *err)
             f->left_traces += one->shown;
         }
     }
-    for (f->step = 1; f->step < f->days && rows * (f->days / f->step) > WORK_MAX;)
+    for (f->step = 1; f->step < f->days && rows * (f->days / f->step) > FLEET_AGENTS_MAX;)
         f->step++;
     return CX_SUCCESS;
 }
 
-static cx_status put_dates(const fleet *f, cx_json_list *list, cx_err *err)
+static cx_status add_dates(const fleet *f, cx_json_list *list, cx_err *err)
 {
     cx_json_list items = cx_json_list_begin(f->arena);
     cx_json value;
@@ -319,7 +320,7 @@ static cx_status fleet_json(fleet *f, int64_t to_ns, cx_json *out, cx_err *err)
     cx_json_list list = cx_json_list_begin(f->arena), left = cx_json_list_begin(f->arena);
     cx_reply_put(&list, "agents", value);
     cx_reply_uint(&list, "capacity_step", f->step);
-    CX_TRY(put_dates(f, &list, err));
+    CX_TRY(add_dates(f, &list, err));
     cx_reply_uint(&left, "agents", f->left_agents);
     cx_reply_uint(&left, "traces", f->left_traces);
     CX_TRY(cx_reply_end_object(&list, "left_out", &left, err));

@@ -66,8 +66,8 @@ static cx_status erased_trace(cx_err *err)
                       "the trace was erased; its entry is still in the ledger");
 }
 
-static cx_status fetch(cx_recorder *recorder, cx_index *index, const cx_trace_wanted *wanted,
-                       cx_arena *arena, cx_recorded *out, place *out_place, cx_err *err)
+static cx_status fetch_trace(cx_recorder *recorder, cx_index *index, const cx_trace_wanted *wanted,
+                             cx_arena *arena, cx_recorded *out, place *out_place, cx_err *err)
 {
     CX_TRY(find_place(index, wanted, arena, out_place, err));
     CX_TRY(cx_recorder_recorded(recorder->home, out_place->actor, out_place->seq, out_place->level,
@@ -86,7 +86,7 @@ static cx_status verdict_json(cx_recorder *recorder, const cx_recorded *recorded
                                 .form = record->form,
                                 .numbers = record->numbers,
                                 .canonical = record->canonical};
-    CX_TRY(cx_recorder_trust_take(recorder, &view, err));
+    CX_TRY(cx_recorder_trust_acquire(recorder, &view, err));
     const cx_trace_check check = {.trust = &view->trust,
                                   .received_ns = record->received_ns,
                                   .event_level = record->level,
@@ -104,7 +104,7 @@ static cx_status verdict_json(cx_recorder *recorder, const cx_recorded *recorded
     status = copy.data == NULL ? cx_fail_nomem(err) : cx_json_parse_text(copy, arena, out, err);
 done:
     cx_buf_done(&text);
-    cx_recorder_trust_drop(recorder, view);
+    cx_recorder_trust_release(recorder, view);
     return status;
 }
 
@@ -194,7 +194,7 @@ static cx_status trace_json(cx_recorder *recorder, cx_index *index, const cx_tra
     place at = {.level = CX_LEVEL_FULL};
     cx_recorded recorded;
     cx_json trace, verdict, proof, conflicts, entry;
-    CX_TRY(fetch(recorder, index, wanted, arena, &recorded, &at, err));
+    CX_TRY(fetch_trace(recorder, index, wanted, arena, &recorded, &at, err));
     CX_TRY(shown_trace(&recorded, wanted->level, arena, &trace, err));
     CX_TRY(verdict_json(recorder, &recorded, arena, &verdict, err));
     CX_TRY(entry_json(&at, &recorded, arena, &entry, err));
@@ -234,7 +234,7 @@ cx_status cx_recorder_raw_trace(cx_recorder *recorder, cx_index *index,
     place at = {.level = CX_LEVEL_FULL};
     cx_recorded recorded;
     cx_arena_init(&arena, recorder->alloc, 0);
-    cx_status status = fetch(recorder, index, wanted, &arena, &recorded, &at, err);
+    cx_status status = fetch_trace(recorder, index, wanted, &arena, &recorded, &at, err);
     if (!cx_failed(status) && recorded.record.level > wanted->level)
         status = cx_fail_at(err, CX_E_DENIED, "LevelTooLow", CX_NO_OFFSET,
                             "the received bytes are of level %s",

@@ -30,7 +30,7 @@ static cx_json cell_json(const cx_cell *cell, cx_cell_type type, cx_arena *arena
     return cx_json_make_str(cell->text);
 }
 
-static void put_cells(cx_json_list *list, const cx_found_row *row, const shown *columns,
+static void add_cells(cx_json_list *list, const cx_found_row *row, const shown *columns,
                       size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -111,22 +111,22 @@ static void find_shape(shape *s)
     find_columns(s->audit, AUDIT_COUNT);
 }
 
-static cx_status put_group(cx_json_list *outer, const char *name, const cx_found_row *row,
+static cx_status add_group(cx_json_list *outer, const char *name, const cx_found_row *row,
                            const shown *columns, size_t count, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(outer->arena);
-    put_cells(&list, row, columns, count);
+    add_cells(&list, row, columns, count);
     return cx_reply_end_object(outer, name, &list, err);
 }
 
 /* The phase is the agent's own word, and not shown below the level at which it came (§2). */
-static cx_status put_idma(cx_json_list *outer, const cx_found_row *row, const shape *s,
+static cx_status add_idma(cx_json_list *outer, const cx_found_row *row, const shape *s,
                           bool hides_phase, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(outer->arena);
     if (hides_phase)
         cx_reply_put(&list, s->idma[0].name, cx_json_make_null());
-    put_cells(&list, row, s->idma + hides_phase, IDMA_COUNT - hides_phase);
+    add_cells(&list, row, s->idma + hides_phase, IDMA_COUNT - hides_phase);
     return cx_reply_end_object(outer, "idma", &list, err);
 }
 
@@ -138,11 +138,11 @@ static cx_status row_json(const cx_found_row *row, const shape *s, cx_trace_leve
     if (!cell->null)
         (void)cx_trace_level_parse(cell->text, &stored);
     cx_json_list list = cx_json_list_begin(arena);
-    put_cells(&list, row, s->plain, PLAIN_COUNT);
-    CX_TRY(put_group(&list, "scores", row, s->scores, SCORE_COUNT, err));
-    CX_TRY(put_group(&list, "conscience", row, s->conscience, CONSCIENCE_COUNT, err));
-    CX_TRY(put_idma(&list, row, s, stored > level && level < CX_LEVEL_DETAILED, err));
-    CX_TRY(put_group(&list, "audit", row, s->audit, AUDIT_COUNT, err));
+    add_cells(&list, row, s->plain, PLAIN_COUNT);
+    CX_TRY(add_group(&list, "scores", row, s->scores, SCORE_COUNT, err));
+    CX_TRY(add_group(&list, "conscience", row, s->conscience, CONSCIENCE_COUNT, err));
+    CX_TRY(add_idma(&list, row, s, stored > level && level < CX_LEVEL_DETAILED, err));
+    CX_TRY(add_group(&list, "audit", row, s->audit, AUDIT_COUNT, err));
     return cx_json_list_end_object(&list, out, err);
 }
 

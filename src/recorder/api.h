@@ -6,7 +6,7 @@
 #ifndef CX_RECORDER_API_H
 #define CX_RECORDER_API_H
 
-#include "recorder/held.h"
+#include "recorder/snapshot_marks.h"
 #include "recorder/links.h"
 #include "recorder/node.h"
 #include "recorder/otlp_index.h"

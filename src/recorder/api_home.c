@@ -77,7 +77,7 @@ cx_status cx_ledger_erase(cx_ledger *ledger, const char *actor, uint64_t seq, co
 
 /* --- verifying -------------------------------------------------------------------------------- */
 
-static cx_status take_anchors(const cx_ledger_verify_options *options, cx_arena *arena,
+static cx_status read_anchors(const cx_ledger_verify_options *options, cx_arena *arena,
                               const cx_anchor_point **out, cx_err *err)
 {
     cx_anchor_point *points = CX_ARENA_ARRAY(arena, cx_anchor_point, options->anchor_count + 1);
@@ -113,7 +113,7 @@ static cx_status verify(const char *path, const cx_ledger_verify_options *option
         .finding_max = options->finding_max,
     };
     CX_TRY(cx_api_text_or(options->actor, "the actor", CX_STR(""), &verify_options.actor, err));
-    CX_TRY(take_anchors(options, arena, &verify_options.anchors, err));
+    CX_TRY(read_anchors(options, arena, &verify_options.anchors, err));
     return cx_home_verify(path, &verify_options, out, err);
 }
 

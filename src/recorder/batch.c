@@ -19,16 +19,16 @@ static cx_str text_of(cx_bytes bytes)
 
 /* --- refusing the batch ----------------------------------------------------------------------- */
 
-static void refuse(cx_batch_problem *problem, int http, const char *type, cx_str detail,
-                   cx_str pointer)
+static void reject_batch(cx_batch_problem *problem, int http, const char *type, cx_str detail,
+                         cx_str pointer)
 {
     *problem = (cx_batch_problem){http, type, detail, pointer};
 }
 
 #define INVALID(problem, detail, pointer) \
-    refuse((problem), 422, "invalid-batch", CX_STR(detail), CX_STR(pointer))
+    reject_batch((problem), 422, "invalid-batch", CX_STR(detail), CX_STR(pointer))
 
-static void refuse_json(cx_batch_problem *problem, const cx_err *failure, cx_arena *arena)
+static void reject_json(cx_batch_problem *problem, const cx_err *failure, cx_arena *arena)
 {
     const char *type = "malformed-json";
     if (failure->tag != NULL && strcmp(failure->tag, "U_DUPKEY") == 0)
@@ -38,17 +38,17 @@ static void refuse_json(cx_batch_problem *problem, const cx_err *failure, cx_are
     cx_str detail = cx_arena_printf(arena, "%s", failure->message);
     if (detail.data == NULL)
         detail = CX_STR("the body is not JSON");
-    refuse(problem, 400, type, detail, (cx_str){NULL, 0});
+    reject_batch(problem, 400, type, detail, (cx_str){NULL, 0});
 }
 
 bool cx_batch_unreadable(cx_trace_reason reason, cx_batch_problem *out_problem)
 {
     if (reason == CX_REASON_INVALID_UTF8)
-        refuse(out_problem, 400, "invalid-utf8", CX_STR("an event is not valid UTF-8"),
-               CX_STR("/events"));
+        reject_batch(out_problem, 400, "invalid-utf8", CX_STR("an event is not valid UTF-8"),
+                     CX_STR("/events"));
     else if (reason == CX_REASON_MALFORMED_JSON)
-        refuse(out_problem, 400, "malformed-json", CX_STR("an event is not JSON"),
-               CX_STR("/events"));
+        reject_batch(out_problem, 400, "malformed-json", CX_STR("an event is not JSON"),
+                     CX_STR("/events"));
     else
         return false;
     return true;
@@ -56,13 +56,14 @@ bool cx_batch_unreadable(cx_trace_reason reason, cx_batch_problem *out_problem)
 
 /* --- text with one part left out -------------------------------------------------------------- */
 
-typedef struct cut {
+typedef struct trace_part {
     cx_str part;       /* of the text; data NULL = there is none */
     const char *stead; /* what stands in its place */
-} cut;
+} trace_part;
 
 /* The text with the part replaced, in the arena. */
-static cx_status without(cx_str text, const cut *what, cx_arena *arena, cx_str *out, cx_err *err)
+static cx_status replace_part(cx_str text, const trace_part *what, cx_arena *arena, cx_str *out,
+                              cx_err *err)
 {
     if (what->part.data == NULL) {
         *out = text;
@@ -81,7 +82,7 @@ static cx_status without(cx_str text, const cut *what, cx_arena *arena, cx_str *
 }
 
 /* Names may be spelled with escapes. */
-static bool name_is(cx_str quoted, cx_str wanted, cx_arena *arena)
+static bool member_name_is(cx_str quoted, cx_str wanted, cx_arena *arena)
 {
     cx_json name;
     if (quoted.size == wanted.size + 2)
@@ -99,7 +100,7 @@ static cx_str find_member(cx_str object, cx_str wanted, cx_arena *arena)
     if (!cx_json_span_begin(&span, object))
         return found;
     while (cx_json_span_next(&span, &name, &value))
-        if (name.size >= wanted.size + 2 && name_is(name, wanted, arena))
+        if (name.size >= wanted.size + 2 && member_name_is(name, wanted, arena))
             found = value;
     return span.bad ? (cx_str){NULL, 0} : found;
 }
@@ -129,7 +130,7 @@ static cx_trace_reason reason_of(const cx_err *failure)
     return CX_REASON_MALFORMED_JSON;
 }
 
-static void take_event(const cx_json *value, cx_str trace, cx_event *out)
+static void read_event_members(const cx_json *value, cx_str trace, cx_event *out)
 {
     const cx_json *type = CX_JSON_GET(value, "event_type");
     const cx_json *level = CX_JSON_GET(value, "trace_level");
@@ -154,11 +155,11 @@ static cx_status read_event(cx_json_parser *parser, cx_str text, cx_arena *arena
                             cx_err *err)
 {
     *out = (cx_event){.level = CX_LEVEL_ABSENT};
-    const cut trace = {find_member(text, CX_STR("trace"), arena), "0"};
+    const trace_part trace = {find_member(text, CX_STR("trace"), arena), "0"};
     cx_str envelope;
     cx_json value;
     cx_err failure = {0};
-    CX_TRY(without(text, &trace, arena, &envelope, err));
+    CX_TRY(replace_part(text, &trace, arena, &envelope, err));
     cx_status status = cx_json_parse(parser, envelope, arena, &value, &failure);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
@@ -173,7 +174,7 @@ static cx_status read_event(cx_json_parser *parser, cx_str text, cx_arena *arena
         event_problem(out, CX_REASON_NUMBER_NOT_FINITE, (cx_str){NULL, 0},
                       CX_STR("a number of the event is not finite"));
     else
-        take_event(&value, trace.part, out);
+        read_event_members(&value, trace.part, out);
     return CX_SUCCESS;
 }
 
@@ -187,8 +188,8 @@ static cx_status read_events(cx_json_parser *parser, cx_str list, cx_arena *aren
     while (there && cx_json_span_next(&span, &name, &value))
         count++;
     if (!there || span.bad) {
-        refuse(problem, 400, "malformed-json", CX_STR("the list of events is not JSON"),
-               CX_STR("/events"));
+        reject_batch(problem, 400, "malformed-json", CX_STR("the list of events is not JSON"),
+                     CX_STR("/events"));
         return CX_SUCCESS;
     }
     if (count > CX_BATCH_EVENTS_MAX) {
@@ -211,7 +212,7 @@ static cx_status read_events(cx_json_parser *parser, cx_str list, cx_arena *aren
 
 /* --- the envelope ----------------------------------------------------------------------------- */
 
-static bool take_time(const cx_json *root, const char *name, cx_str *out_text, int64_t *out)
+static bool read_time_member(const cx_json *root, const char *name, cx_str *out_text, int64_t *out)
 {
     const cx_json *value = cx_json_get(root, cx_str_z(name));
     bool naive;
@@ -222,7 +223,7 @@ static bool take_time(const cx_json *root, const char *name, cx_str *out_text, i
     return true;
 }
 
-static bool take_envelope(const cx_json *root, cx_batch *out, cx_batch_problem *problem)
+static bool read_envelope(const cx_json *root, cx_batch *out, cx_batch_problem *problem)
 {
     if (root->type != CX_JSON_OBJECT) {
         INVALID(problem, "the body is not an object", "");
@@ -233,11 +234,11 @@ static bool take_envelope(const cx_json *root, cx_batch *out, cx_batch_problem *
         INVALID(problem, "events must be an array", "/events");
         return false;
     }
-    if (!take_time(root, "batch_timestamp", &out->batch_timestamp, &out->batch_ns)) {
+    if (!read_time_member(root, "batch_timestamp", &out->batch_timestamp, &out->batch_ns)) {
         INVALID(problem, "batch_timestamp must be a timestamp", "/batch_timestamp");
         return false;
     }
-    if (!take_time(root, "consent_timestamp", &out->consent_timestamp, &out->consent_ns)) {
+    if (!read_time_member(root, "consent_timestamp", &out->consent_timestamp, &out->consent_ns)) {
         INVALID(problem, "consent_timestamp must be a timestamp", "/consent_timestamp");
         return false;
     }
@@ -263,22 +264,22 @@ static cx_status read_batch(cx_json_parser *parser, cx_str body, cx_arena *arena
         return cx_fail_nomem(err);
     cx_str list = find_member(body, CX_STR("events"), arena);
     bool is_list = list.size != 0 && list.data[0] == '[';
-    const cut events = {is_list ? list : (cx_str){NULL, 0}, "[]"};
+    const trace_part events = {is_list ? list : (cx_str){NULL, 0}, "[]"};
     cx_str envelope;
-    CX_TRY(without(body, &events, arena, &envelope, err));
+    CX_TRY(replace_part(body, &events, arena, &envelope, err));
     cx_status status = cx_json_parse(parser, envelope, arena, root, &failure);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     if (cx_failed(status)) {
-        refuse_json(problem, &failure, arena);
+        reject_json(problem, &failure, arena);
         return CX_SUCCESS;
     }
     if (!cx_json_has_canonical(root)) {
-        refuse(problem, 400, "malformed-json", CX_STR("a number of the batch is not finite"),
-               (cx_str){NULL, 0});
+        reject_batch(problem, 400, "malformed-json", CX_STR("a number of the batch is not finite"),
+                     (cx_str){NULL, 0});
         return CX_SUCCESS;
     }
-    if (!take_envelope(root, out, problem))
+    if (!read_envelope(root, out, problem))
         return CX_SUCCESS;
     return is_list ? read_events(parser, list, arena, out, problem, err) : CX_SUCCESS;
 }
@@ -289,8 +290,8 @@ cx_status cx_batch_read(cx_bytes body, cx_arena *arena, cx_batch *out,
     *out = (cx_batch){.level = CX_LEVEL_ABSENT};
     *out_problem = (cx_batch_problem){0};
     if (body.size > CX_BATCH_BYTES_MAX) {
-        refuse(out_problem, 413, "too-large", CX_STR("a batch has at most 8388608 bytes"),
-               (cx_str){NULL, 0});
+        reject_batch(out_problem, 413, "too-large", CX_STR("a batch has at most 8388608 bytes"),
+                     (cx_str){NULL, 0});
         return CX_SUCCESS;
     }
     const cx_json_limits limits = {.depth = CX_TRACE_DEPTH_MAX,

@@ -33,20 +33,20 @@ typedef struct bridge {
 
 /* --- one node --------------------------------------------------------------------------------- */
 
-static bool says_true(const cx_json *data, cx_str name)
+static bool is_true_member(const cx_json *data, cx_str name)
 {
     const cx_json *value = cx_json_get(data, name);
     return value != NULL && value->type == CX_JSON_TRUE;
 }
 
-static cx_str fork_of(const cx_trace_component *component)
+static cx_str fork_kind_of(const cx_trace_component *component)
 {
     if (component->event != CX_EVENT_CONSCIENCE_RESULT)
         return (cx_str){NULL, 0};
-    if (says_true(component->data, CX_STR("action_was_overridden")))
+    if (is_true_member(component->data, CX_STR("action_was_overridden")))
         return CX_STR("injection");
-    if (says_true(component->data, CX_STR("updated_status_detected")) ||
-        says_true(component->data, CX_STR("thought_depth_triggered")))
+    if (is_true_member(component->data, CX_STR("updated_status_detected")) ||
+        is_true_member(component->data, CX_STR("thought_depth_triggered")))
         return CX_STR("observation");
     return (cx_str){NULL, 0};
 }
@@ -77,7 +77,7 @@ static cx_status add_node(bridge *b, const cx_trace *trace, uint64_t entry, uint
     const cx_str parent = cx_str_from(b->head, CX_NODE_HASH_SIZE);
     cx_node_draft draft = {.agent_id = b->agent_id,
                            .seq = b->next_seq,
-                           .fork = fork_of(component),
+                           .fork = fork_kind_of(component),
                            .prev_hash = parent,
                            .parents = &parent,
                            .parent_count = b->next_seq != 0 ? 1 : 0};

@@ -29,8 +29,9 @@ typedef struct feed {
     cx_position at;
     cx_arena arena; /* of one frame */
     cx_buf scratch;
-    cx_trust_store store; /* the keys as the first `book_entries` of their journal made them */
-    uint64_t book_entries;
+    cx_trust_store
+        store; /* the keys as the first `index_otlp_entries` of their journal made them */
+    uint64_t index_otlp_entries;
 } feed;
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -133,7 +134,8 @@ static cx_status rejudge_row(feed *f, const cx_keyed_row *row, const cx_trust *t
 }
 
 /* Phases of later traces hang on what is verified (§6): each agent is seen to once. */
-static cx_status settle_agents(feed *f, const cx_keyed_row *rows, size_t count, cx_err *err)
+static cx_status recompute_agent_phases(feed *f, const cx_keyed_row *rows, size_t count,
+                                        cx_err *err)
 {
     cx_map seen;
     cx_status status = CX_SUCCESS;
@@ -159,23 +161,23 @@ static cx_status rejudge_key(feed *f, const cx_trust_key *key, cx_err *err)
         /* A registration helps what is not verified, a compromise hurts what is. */
         if (!rows[i].verified || key->compromised_since != CX_TIME_NONE)
             CX_TRY(rejudge_row(f, &rows[i], &trust, err));
-    return settle_agents(f, rows, count, err);
+    return recompute_agent_phases(f, rows, count, err);
 }
 
 /* The keys as they were before this entry of their journal. */
 static cx_status reach_entry(feed *f, uint64_t seq, cx_err *err)
 {
     const cx_trust_key *changed;
-    if (seq < f->book_entries) { /* the index was made anew meanwhile */
+    if (seq < f->index_otlp_entries) { /* the index was made anew meanwhile */
         cx_trust_store_done(&f->store);
         cx_trust_store_init(&f->store, f->recorder->alloc);
-        f->book_entries = 0;
+        f->index_otlp_entries = 0;
     }
-    for (; f->book_entries < seq; f->book_entries++) {
+    for (; f->index_otlp_entries < seq; f->index_otlp_entries++) {
         cx_arena_mark mark = cx_arena_mark_now(&f->arena);
         cx_entry_view entry;
-        CX_TRY(cx_home_entry(f->recorder->home, CX_ACTOR_TRUST, f->book_entries, &f->arena, &entry,
-                             err));
+        CX_TRY(cx_home_entry(f->recorder->home, CX_ACTOR_TRUST, f->index_otlp_entries, &f->arena,
+                             &entry, err));
         if (cx_str_eq(entry.entry.kind, CX_KIND_KEY))
             CX_TRY(cx_trust_store_apply(&f->store, entry.payload, &changed, err));
         cx_arena_reset(&f->arena, mark);
@@ -188,7 +190,7 @@ static cx_status feed_key(feed *f, const cx_tail_item *item, cx_err *err)
     const cx_trust_key *changed;
     CX_TRY(reach_entry(f, item->entry.seq, err));
     CX_TRY(cx_trust_store_apply(&f->store, item->payload, &changed, err));
-    f->book_entries = item->entry.seq + 1;
+    f->index_otlp_entries = item->entry.seq + 1;
     if (changed == NULL)
         return CX_SUCCESS;
     CX_TRY(cx_index_put_key(f->index, changed, err));
@@ -298,7 +300,7 @@ static cx_status feed_item(feed *f, const cx_tail_item *item, cx_err *err)
 {
     static const struct {
         const char *kind, *actor; /* NULL = any */
-        cx_status (*take)(feed *f, const cx_tail_item *item, cx_err *err);
+        cx_status (*feed_kind)(feed *f, const cx_tail_item *item, cx_err *err);
     } kinds[] = {{"trace.received", NULL, feed_trace},   {"trace.conflict", NULL, feed_conflict},
                  {"trace.batch", "batches", feed_batch}, {"trace.key", "trust", feed_key},
                  {"trace.alert", "alerts", feed_alert},  {"trace.alert_ack", "alerts", feed_mark},
@@ -308,12 +310,12 @@ static cx_status feed_item(feed *f, const cx_tail_item *item, cx_err *err)
     for (size_t i = 0; i < CX_COUNT_OF(kinds); i++)
         if (cx_str_is(item->entry.kind, kinds[i].kind))
             return kinds[i].actor == NULL || cx_str_is(item->actor, kinds[i].actor)
-                       ? kinds[i].take(f, item, err)
+                       ? kinds[i].feed_kind(f, item, err)
                        : CX_SUCCESS;
     return CX_SUCCESS;
 }
 
-static cx_status feed_some(feed *f, cx_tail *tail, bool *out_end, cx_err *err)
+static cx_status feed_frames(feed *f, cx_tail *tail, bool *out_end, cx_err *err)
 {
     cx_position at = f->at;
     *out_end = false;
@@ -332,7 +334,7 @@ static cx_status feed_some(feed *f, cx_tail *tail, bool *out_end, cx_err *err)
 }
 
 /* Where the index really is: another program may have fed it since it was asked. */
-static cx_status look_where(feed *f, bool *out_moved, cx_err *err)
+static cx_status reload_position(feed *f, bool *out_moved, cx_err *err)
 {
     cx_feed_position position;
     CX_TRY(cx_index_position(f->index, f->home_id, &position, err));
@@ -347,10 +349,10 @@ static cx_status feed_transaction(feed *f, cx_tail *tail, bool *out_end, bool *o
                                   cx_err *err)
 {
     CX_TRY(cx_index_begin(f->index, err));
-    cx_status status = look_where(f, out_moved, err);
+    cx_status status = reload_position(f, out_moved, err);
     cx_position before = f->at;
     if (!cx_failed(status) && !*out_moved)
-        status = feed_some(f, tail, out_end, err);
+        status = feed_frames(f, tail, out_end, err);
     if (!cx_failed(status) && !cx_position_before(before, f->at)) {
         cx_index_rollback(f->index); /* nothing new */
         return CX_SUCCESS;
@@ -465,7 +467,7 @@ static void wait_for_more(feed *f)
     }
 }
 
-static void sleep_stirred(cx_recorder *recorder, uint64_t milliseconds)
+static void sleep_until_notified(cx_recorder *recorder, uint64_t milliseconds)
 {
     const cx_io *io = cx_home_io(recorder->home);
     uint64_t end = io->monotonic_ns(io) + milliseconds * UINT64_C(1000000);
@@ -478,7 +480,7 @@ static void sleep_stirred(cx_recorder *recorder, uint64_t milliseconds)
 }
 
 /* Once an hour: summaries are made true, and rows that are too old go. */
-static cx_status upkeep(feed *f, uint64_t *last_ns, cx_err *err)
+static cx_status maintain_index(feed *f, uint64_t *last_ns, cx_err *err)
 {
     const cx_recorder *recorder = f->recorder;
     const cx_io *io = cx_home_io(recorder->home);
@@ -503,7 +505,7 @@ static void feed_until_failure(cx_recorder *recorder)
         status = feed_all(&f, &failure);
         if (cx_failed(status) || is_stopping(recorder))
             break;
-        status = upkeep(&f, &last_upkeep_ns, &failure);
+        status = maintain_index(&f, &last_upkeep_ns, &failure);
         if (!cx_failed(status))
             wait_for_more(&f);
     }
@@ -518,7 +520,7 @@ static void feed_thread(void *arg)
     while (!is_stopping(recorder)) {
         feed_until_failure(recorder);
         if (!is_stopping(recorder))
-            sleep_stirred(recorder, RETRY_MS);
+            sleep_until_notified(recorder, RETRY_MS);
     }
 }
 

@@ -51,7 +51,7 @@ const char *cx_take_status_name(cx_take_status status)
 
 /* --- judging (no lock) ------------------------------------------------------------------------ */
 
-static void reject(item *it, cx_trace_problem problem)
+static void reject_item(item *it, cx_trace_problem problem)
 {
     it->open = false;
     it->taken->status = CX_TAKE_REJECTED;
@@ -79,7 +79,7 @@ static bool agent_is_usable(cx_str agent)
     return true;
 }
 
-static cx_status name_actor(intake *in, item *it, cx_err *err)
+static cx_status choose_actor(intake *in, item *it, cx_err *err)
 {
     cx_str agent = cx_trace_agent(&it->trace);
     it->actor = cx_trace_actor(&it->trace, in->arena);
@@ -90,15 +90,16 @@ static cx_status name_actor(intake *in, item *it, cx_err *err)
                                      : agent_is_usable(key) && key.size + 4 <= CX_ACTOR_SIZE_MAX;
     /* A trace that nobody vouches for may name its key anyhow, and the record repeats it. */
     if (key.size > CX_TRUST_KEY_ID_BYTES_MAX || !cx_utf8_valid(key))
-        reject(it, (cx_trace_problem){CX_REASON_FIELD_TYPE, CX_STR("/signature_key_id"),
-                                      CX_STR("an id of a key is text of at most 256 bytes")});
+        reject_item(it, (cx_trace_problem){CX_REASON_FIELD_TYPE, CX_STR("/signature_key_id"),
+                                           CX_STR("an id of a key is text of at most 256 bytes")});
     else if (!usable)
-        reject(it, (cx_trace_problem){CX_REASON_FIELD_TYPE,
-                                      agent.data != NULL ? CX_STR("/agent_id_hash")
-                                                         : CX_STR("/signature_key_id"),
-                                      CX_STR("an id of an agent or key has 1 to 256 bytes,"
-                                             " without '/' and controls, and is none of trust,"
-                                             " batches, alerts, otel, sessions, key:.., run:..")});
+        reject_item(it,
+                    (cx_trace_problem){CX_REASON_FIELD_TYPE,
+                                       agent.data != NULL ? CX_STR("/agent_id_hash")
+                                                          : CX_STR("/signature_key_id"),
+                                       CX_STR("an id of an agent or key has 1 to 256 bytes,"
+                                              " without '/' and controls, and is none of trust,"
+                                              " batches, alerts, otel, sessions, key:.., run:..")});
     return CX_SUCCESS;
 }
 
@@ -112,7 +113,7 @@ static cx_status digest_signature(intake *in, item *it, cx_err *err)
 }
 
 /* Only the view of the level is kept; what was received is dropped (§2). */
-static cx_status strip(intake *in, item *it, cx_err *err)
+static cx_status redact_item(intake *in, item *it, cx_err *err)
 {
     const cx_trace_verdict *v = &it->taken->verdict;
     const cx_trace_lowering how = {.from = it->level,
@@ -143,21 +144,21 @@ static cx_status check_level(intake *in, item *it, bool *out_violates, cx_err *e
     return CX_SUCCESS;
 }
 
-static cx_status settle_level(intake *in, item *it, cx_err *err)
+static cx_status enforce_level(intake *in, item *it, cx_err *err)
 {
     bool violates = false;
     CX_TRY(check_level(in, it, &violates, err));
     if (!violates)
         return CX_SUCCESS;
     if (in->recorder->options.strip_level)
-        return strip(in, it, err);
-    reject(it, (cx_trace_problem){CX_REASON_LEVEL_VIOLATION, it->taken->verdict.paths[0],
-                                  CX_STR("the trace carries what its level does not allow")});
+        return redact_item(in, it, err);
+    reject_item(it, (cx_trace_problem){CX_REASON_LEVEL_VIOLATION, it->taken->verdict.paths[0],
+                                       CX_STR("the trace carries what its level does not allow")});
     return CX_SUCCESS;
 }
 
 /* What one trace is to be checked for. */
-static cx_trace_job job_of(const intake *in, item *it)
+static cx_trace_job verification_of(const intake *in, item *it)
 {
     const cx_recorder_options *options = &in->recorder->options;
     return (cx_trace_job){.trace = &it->trace,
@@ -183,7 +184,7 @@ static cx_status settle(intake *in, item *it, cx_err *err)
     cx_trace_reason reason = taken->verdict.problem.reason;
     if (reason == CX_REASON_KEY_UNKNOWN && options->keep_unknown) {
         taken->status = CX_TAKE_UNVERIFIED;
-        return settle_level(in, it, err);
+        return enforce_level(in, it, err);
     }
     if (taken->verdict.verdict != CX_HOLDS) {
         it->open = false;
@@ -191,27 +192,27 @@ static cx_status settle(intake *in, item *it, cx_err *err)
         return CX_SUCCESS;
     }
     taken->status = CX_TAKE_STORED;
-    return options->strip_level ? settle_level(in, it, err) : CX_SUCCESS;
+    return options->strip_level ? enforce_level(in, it, err) : CX_SUCCESS;
 }
 
 /* Judges those that are open, of that actor alone where one is given. */
-static cx_status judge(intake *in, const cx_str *actor, cx_err *err)
+static cx_status verify_items(intake *in, const cx_str *actor, cx_err *err)
 {
     cx_trace_job *jobs = CX_ARENA_ARRAY(in->arena, cx_trace_job, in->count + 1);
-    item **judged = CX_ARENA_ARRAY(in->arena, item *, in->count + 1);
+    item **verified_items = CX_ARENA_ARRAY(in->arena, item *, in->count + 1);
     size_t count = 0;
-    if (jobs == NULL || judged == NULL)
+    if (jobs == NULL || verified_items == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < in->count; i++) {
         item *it = &in->items[i];
         if (!it->open || (actor != NULL && !cx_str_eq(it->actor, *actor)))
             continue;
-        jobs[count] = job_of(in, it);
-        judged[count++] = it;
+        jobs[count] = verification_of(in, it);
+        verified_items[count++] = it;
     }
     CX_TRY(cx_trace_verify_many(jobs, count, &in->scratch, in->arena, err));
     for (size_t i = 0; i < count; i++)
-        CX_TRY(settle(in, judged[i], err));
+        CX_TRY(settle(in, verified_items[i], err));
     return CX_SUCCESS;
 }
 
@@ -232,7 +233,7 @@ static cx_status read_item(intake *in, item *it, cx_err *err)
     }
     it->level = cx_trace_level_of(&it->trace, it->event->level, in->batch->level);
     if (problem.reason != CX_REASON_NONE) {
-        reject(it, problem);
+        reject_item(it, problem);
         return CX_SUCCESS;
     }
     it->open = true;
@@ -254,17 +255,17 @@ static cx_status read_items(intake *in, cx_batch_problem *out_problem, cx_err *e
             cx_batch_unreadable(in->taken[i].verdict.problem.reason, out_problem))
             return CX_SUCCESS;
     }
-    CX_TRY(judge(in, NULL, err));
+    CX_TRY(verify_items(in, NULL, err));
     for (size_t i = 0; i < in->count; i++)
         if (in->items[i].open)
-            CX_TRY(name_actor(in, &in->items[i], err));
+            CX_TRY(choose_actor(in, &in->items[i], err));
     return CX_SUCCESS;
 }
 
 /* --- storing (in the actor's turn) ------------------------------------------------------------ */
 
-static cx_status there_already(cx_txn *txn, const item *it, cx_trace_record *out, bool *out_found,
-                               cx_err *err)
+static cx_status find_stored(cx_txn *txn, const item *it, cx_trace_record *out, bool *out_found,
+                             cx_err *err)
 {
     cx_trace_record_key name;
     cx_bytes value;
@@ -274,7 +275,8 @@ static cx_status there_already(cx_txn *txn, const item *it, cx_trace_record *out
 }
 
 /* The same signature under another id, in what is written or earlier in this turn (I2). */
-static cx_status is_replay(intake *in, cx_txn *txn, const item *it, bool *out, cx_err *err)
+static cx_status is_replayed_signature(intake *in, cx_txn *txn, const item *it, bool *out,
+                                       cx_err *err)
 {
     cx_trace_record_key name;
     cx_bytes value;
@@ -301,8 +303,8 @@ static cx_str capture_of(const intake *in, const item *it)
     return it->taken->verdict.verdict == CX_HOLDS ? CX_STR("signed") : names[in->capture];
 }
 
-static cx_status append(intake *in, cx_txn *txn, const item *it, cx_str kind, cx_bytes key,
-                        cx_err *err)
+static cx_status append_trace(intake *in, cx_txn *txn, const item *it, cx_str kind, cx_bytes key,
+                              cx_err *err)
 {
     const cx_trace_verdict *v = &it->taken->verdict;
     cx_trace_record record = {
@@ -345,7 +347,7 @@ static cx_status store_conflict(intake *in, cx_txn *txn, item *it, cx_err *err)
         CX_STR("another trace is stored under this id; both are kept, the first one counts")};
     CX_TRY(cx_txn_get(txn, key, &value, &found, err));
     if (!found)
-        return append(in, txn, it, CX_KIND_CONFLICT, key, err);
+        return append_trace(in, txn, it, CX_KIND_CONFLICT, key, err);
     cx_trace_record record;
     CX_TRY(cx_trace_record_decode(value, &record, err));
     it->taken->seq = record.seq;
@@ -357,7 +359,7 @@ static cx_status store_item(intake *in, cx_txn *txn, item *it, cx_err *err)
     cx_trace_record record;
     cx_trace_record_key name;
     bool found = false, replay = false;
-    CX_TRY(there_already(txn, it, &record, &found, err));
+    CX_TRY(find_stored(txn, it, &record, &found, err));
     it->taken->actor = it->actor;
     it->taken->has_entry = true;
     if (found && cx_digest_eq(&record.content, &it->taken->content)) {
@@ -365,33 +367,33 @@ static cx_status store_item(intake *in, cx_txn *txn, item *it, cx_err *err)
         it->taken->seq = record.seq;
         return CX_SUCCESS;
     }
-    CX_TRY(is_replay(in, txn, it, &replay, err));
+    CX_TRY(is_replayed_signature(in, txn, it, &replay, err));
     if (replay) {
         it->taken->has_entry = false;
-        reject(it, (cx_trace_problem){CX_REASON_SIGNATURE_REPLAYED, CX_STR("/signature"),
-                                      CX_STR("this signature came before, under another id")});
+        reject_item(it, (cx_trace_problem){CX_REASON_SIGNATURE_REPLAYED, CX_STR("/signature"),
+                                           CX_STR("this signature came before, under another id")});
         return CX_SUCCESS;
     }
     if (found)
         return store_conflict(in, txn, it, err);
-    return append(in, txn, it, CX_KIND_RECEIVED,
-                  cx_trace_record_name(&name, it->level, it->trace.trace_id), err);
+    return append_trace(in, txn, it, CX_KIND_RECEIVED,
+                        cx_trace_record_name(&name, it->level, it->trace.trace_id), err);
 }
 
 /* I1: nothing that was decided on an older store is written. */
-static cx_status judge_again(intake *in, cx_str actor, cx_err *err)
+static cx_status verify_again_if_trust_changed(intake *in, cx_str actor, cx_err *err)
 {
     uint64_t entries = 0;
     CX_TRY(cx_recorder_trust_entries(in->recorder->home, &entries, err));
     if (entries == in->view->entries)
         return CX_SUCCESS;
     cx_trust_view *newer;
-    CX_TRY(cx_recorder_trust_take(in->recorder, &newer, err));
+    CX_TRY(cx_recorder_trust_acquire(in->recorder, &newer, err));
     cx_trust_view *older = in->view;
     in->view = newer;
-    cx_status status = judge(in, &actor, err);
+    cx_status status = verify_items(in, &actor, err);
     in->view = older;
-    cx_recorder_trust_drop(in->recorder, newer);
+    cx_recorder_trust_release(in->recorder, newer);
     return status;
 }
 
@@ -402,7 +404,7 @@ static cx_status store_actor(intake *in, size_t first, cx_err *err)
     bool before = in->wrote;
     CX_TRY(cx_txn_begin(in->recorder->home, actor, &txn, err));
     in->wrote = false;
-    cx_status status = judge_again(in, actor, err);
+    cx_status status = verify_again_if_trust_changed(in, actor, err);
     for (size_t i = first; i < in->count && !cx_failed(status); i++) {
         item *it = &in->items[i];
         if (it->open && cx_str_eq(it->actor, actor)) {
@@ -479,7 +481,7 @@ static cx_status batch_json(const intake *in, const cx_intake *sums, cx_json *ou
 }
 
 /* A batch in which nothing was new is not worth an entry: sending it again changes nothing. */
-static bool batch_is_news(const intake *in)
+static bool batch_is_new(const intake *in)
 {
     for (size_t i = 0; i < in->count; i++)
         if (in->taken[i].status == CX_TAKE_REJECTED)
@@ -492,7 +494,7 @@ static cx_status store_batch(intake *in, const cx_intake *sums, cx_err *err)
     cx_txn *txn;
     cx_json value;
     uint64_t seq;
-    if (in->batch->batch_timestamp.data == NULL || !batch_is_news(in))
+    if (in->batch->batch_timestamp.data == NULL || !batch_is_new(in))
         return CX_SUCCESS;
     CX_TRY(batch_json(in, sums, &value, err));
     cx_buf_clear(&in->scratch);
@@ -511,7 +513,7 @@ static cx_status store_batch(intake *in, const cx_intake *sums, cx_err *err)
     return cx_txn_commit_later(txn, &in->last_commit, err);
 }
 
-static cx_status raise_conflicts(intake *in, cx_err *err)
+static cx_status raise_conflict_alerts(intake *in, cx_err *err)
 {
     for (size_t i = 0; i < in->count; i++) {
         const cx_taken *taken = &in->taken[i];
@@ -532,7 +534,7 @@ static cx_status raise_conflicts(intake *in, cx_err *err)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static void sum_up(const intake *in, cx_intake *out)
+static void count_results(const intake *in, cx_intake *out)
 {
     *out = (cx_intake){.events = in->taken, .received = in->count};
     for (size_t i = 0; i < in->count; i++)
@@ -540,13 +542,13 @@ static void sum_up(const intake *in, cx_intake *out)
     out->rejected = out->received - out->accepted;
 }
 
-static cx_status store_all(intake *in, cx_intake *out, cx_err *err)
+static cx_status store_items(intake *in, cx_intake *out, cx_err *err)
 {
     for (size_t i = 0; i < in->count; i++)
         if (in->items[i].open)
             CX_TRY(store_actor(in, i, err));
-    sum_up(in, out);
-    CX_TRY(raise_conflicts(in, err));
+    count_results(in, out);
+    CX_TRY(raise_conflict_alerts(in, err));
     CX_TRY(store_batch(in, out, err));
     out->changed = in->wrote;
     if (!in->wrote)
@@ -557,8 +559,8 @@ static cx_status store_all(intake *in, cx_intake *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take(cx_recorder *recorder, const cx_batch *batch, cx_capture capture,
-                      cx_arena *arena, cx_intake *out, cx_err *err)
+static cx_status take_batch_events(cx_recorder *recorder, const cx_batch *batch, cx_capture capture,
+                                   cx_arena *arena, cx_intake *out, cx_err *err)
 {
     intake in = {.recorder = recorder,
                  .arena = arena,
@@ -570,19 +572,19 @@ static cx_status take(cx_recorder *recorder, const cx_batch *batch, cx_capture c
     cx_batch_problem problem = {0};
     if (io->random(io, in.batch_id, sizeof in.batch_id) != 0)
         return cx_fail(err, CX_E_IO, "cannot read random bytes");
-    CX_TRY(cx_recorder_trust_take(recorder, &in.view, err));
+    CX_TRY(cx_recorder_trust_acquire(recorder, &in.view, err));
     cx_buf_init(&in.scratch, recorder->alloc);
     cx_trace_parser_init(&in.parser, recorder->alloc);
     cx_status status = read_items(&in, &problem, err);
     if (!cx_failed(status) && problem.http != 0)
         *out = (cx_intake){.problem = problem};
     else if (!cx_failed(status))
-        status = store_all(&in, out, err);
+        status = store_items(&in, out, err);
     for (size_t i = 0; i < in.count && in.taken != NULL; i++)
         in.taken[i].verdict.key = NULL; /* it goes with the view */
     cx_buf_done(&in.scratch);
     cx_json_parser_done(&in.parser);
-    cx_recorder_trust_drop(recorder, in.view);
+    cx_recorder_trust_release(recorder, in.view);
     return status;
 }
 
@@ -596,7 +598,7 @@ cx_status cx_recorder_take(cx_recorder *recorder, cx_bytes body, cx_capture capt
         *out = (cx_intake){.problem = problem};
         return CX_SUCCESS;
     }
-    return take(recorder, &batch, capture, arena, out, err);
+    return take_batch_events(recorder, &batch, capture, arena, out, err);
 }
 
 cx_status cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces, size_t count,
@@ -610,5 +612,5 @@ cx_status cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces,
         events[i] = (cx_event){.trace = traces[i], .level = CX_LEVEL_ABSENT};
     const cx_batch batch = {
         .events = events, .event_count = count, .level = batch_level, .consent_ns = CX_TIME_NONE};
-    return take(recorder, &batch, capture, arena, out, err);
+    return take_batch_events(recorder, &batch, capture, arena, out, err);
 }

@@ -4,12 +4,12 @@
 #include "crypto/api.h"
 #include "recorder/internal.h"
 
-static cx_json text(cx_str value)
+static cx_json add_text(cx_str value)
 {
     return value.data == NULL ? cx_json_make_null() : cx_json_make_str(value);
 }
 
-static cx_status put_hex(cx_json_list *list, cx_str name, const cx_digest *digest, cx_arena *arena,
+static cx_status add_hex(cx_json_list *list, cx_str name, const cx_digest *digest, cx_arena *arena,
                          cx_err *err)
 {
     char hex[64];
@@ -21,7 +21,7 @@ static cx_status put_hex(cx_json_list *list, cx_str name, const cx_digest *diges
     return CX_SUCCESS;
 }
 
-static cx_status put_texts(cx_json_list *list, cx_str name, const cx_str *items, size_t count,
+static cx_status add_texts(cx_json_list *list, cx_str name, const cx_str *items, size_t count,
                            cx_arena *arena, cx_err *err)
 {
     cx_json array;
@@ -33,7 +33,7 @@ static cx_status put_texts(cx_json_list *list, cx_str name, const cx_str *items,
     return CX_SUCCESS;
 }
 
-static cx_status put_entry(cx_json_list *list, const cx_taken *taken, cx_arena *arena, cx_err *err)
+static cx_status add_entry(cx_json_list *list, const cx_taken *taken, cx_arena *arena, cx_err *err)
 {
     cx_json entry;
     cx_json_list members = cx_json_list_begin(arena);
@@ -44,7 +44,7 @@ static cx_status put_entry(cx_json_list *list, const cx_taken *taken, cx_arena *
     return CX_SUCCESS;
 }
 
-static bool was_refused(const cx_taken *taken)
+static bool was_rejected(const cx_taken *taken)
 {
     return taken->status != CX_TAKE_STORED && taken->status != CX_TAKE_DUPLICATE;
 }
@@ -55,7 +55,7 @@ static cx_status event_json(const cx_taken *taken, size_t index, cx_arena *arena
     const cx_trace_verdict *v = &taken->verdict;
     cx_json_list list = cx_json_list_begin(arena);
     cx_json_list_put(&list, CX_STR("index"), cx_json_make_uint(arena, index));
-    cx_json_list_put(&list, CX_STR("trace_id"), text(taken->trace_id));
+    cx_json_list_put(&list, CX_STR("trace_id"), add_text(taken->trace_id));
     cx_json_list_put(&list, CX_STR("status"),
                      cx_json_make_str(cx_str_z(cx_take_status_name(taken->status))));
     if (v->form != CX_FORM_NONE) {
@@ -65,10 +65,10 @@ static cx_status event_json(const cx_taken *taken, size_t index, cx_arena *arena
                          cx_json_make_str(cx_str_z(cx_trace_numbers_name(v->numbers))));
     }
     if (taken->has_content)
-        CX_TRY(put_hex(&list, CX_STR("content_sha256"), &taken->content, arena, err));
+        CX_TRY(add_hex(&list, CX_STR("content_sha256"), &taken->content, arena, err));
     if (taken->has_entry)
-        CX_TRY(put_entry(&list, taken, arena, err));
-    if (was_refused(taken)) {
+        CX_TRY(add_entry(&list, taken, arena, err));
+    if (was_rejected(taken)) {
         cx_json_list_put(&list, CX_STR("reason"),
                          cx_json_make_str(cx_str_z(cx_trace_reason_name(v->problem.reason))));
         if (v->problem.path.data != NULL)
@@ -76,10 +76,10 @@ static cx_status event_json(const cx_taken *taken, size_t index, cx_arena *arena
         if (v->problem.detail.data != NULL)
             cx_json_list_put(&list, CX_STR("detail"), cx_json_make_str(v->problem.detail));
         if (v->problem.reason == CX_REASON_LEVEL_VIOLATION)
-            CX_TRY(put_texts(&list, CX_STR("paths"), v->paths, v->path_count, arena, err));
+            CX_TRY(add_texts(&list, CX_STR("paths"), v->paths, v->path_count, arena, err));
     }
     if (taken->stripped_count != 0)
-        CX_TRY(put_texts(&list, CX_STR("stripped"), taken->stripped, taken->stripped_count, arena,
+        CX_TRY(add_texts(&list, CX_STR("stripped"), taken->stripped, taken->stripped_count, arena,
                          err));
     return cx_json_list_end_object(&list, out, err);
 }
@@ -98,7 +98,7 @@ static cx_str old_error(const cx_taken *taken, cx_arena *arena)
     return cx_arena_printf(arena, "%.*s: %s", (int)id.size, id.data, cx_trace_reason_name(reason));
 }
 
-static cx_status put_rejected(cx_json_list *list, const cx_intake *intake, cx_arena *arena,
+static cx_status add_rejected(cx_json_list *list, const cx_intake *intake, cx_arena *arena,
                               cx_err *err)
 {
     cx_json ids, errors;
@@ -137,7 +137,7 @@ static cx_status intake_value(const cx_intake *intake, cx_arena *arena, cx_json 
     cx_json_list_put(&list, CX_STR("accepted"), cx_json_make_uint(arena, intake->accepted));
     cx_json_list_put(&list, CX_STR("rejected"), cx_json_make_uint(arena, intake->rejected));
     cx_json_list_put(&list, CX_STR("results"), results);
-    CX_TRY(put_rejected(&list, intake, arena, err));
+    CX_TRY(add_rejected(&list, intake, arena, err));
     return cx_json_list_end_object(&list, out, err);
 }
 

@@ -50,8 +50,8 @@ typedef struct cx_trust_view {
 } cx_trust_view;
 
 /* The newest view, kept until it is let go. */
-CX_RESULT cx_recorder_trust_take(cx_recorder *recorder, cx_trust_view **out, cx_err *err);
-void cx_recorder_trust_drop(cx_recorder *recorder, cx_trust_view *view);
+CX_RESULT cx_recorder_trust_acquire(cx_recorder *recorder, cx_trust_view **out, cx_err *err);
+void cx_recorder_trust_release(cx_recorder *recorder, cx_trust_view *view);
 /* Entries of the trust actor: another number than a view's means that it is old. */
 CX_RESULT cx_recorder_trust_entries(cx_home *home, uint64_t *out, cx_err *err);
 

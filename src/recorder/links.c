@@ -119,7 +119,8 @@ static cx_str name_of(cx_prov_kind kind, cx_str id, char storage[2 + CX_ACTOR_SI
     return cx_str_from(storage, size + used);
 }
 
-static cx_status chain(cx_links *links, unsigned side, cx_str name, uint32_t place, cx_err *err)
+static cx_status append_to_chain(cx_links *links, unsigned side, cx_str name, uint32_t place,
+                                 cx_err *err)
 {
     uint64_t *last = cx_map_find(&links->last[side], name);
     bool is_new;
@@ -139,7 +140,7 @@ static cx_status chain(cx_links *links, unsigned side, cx_str name, uint32_t pla
     return CX_SUCCESS;
 }
 
-static cx_status add(cx_links *links, const cx_link *link, cx_err *err)
+static cx_status add_link(cx_links *links, const cx_link *link, cx_err *err)
 {
     char name[2 + CX_ACTOR_SIZE_MAX + 64];
     if (links->slots.count > CX_LINKS_MAX)
@@ -154,12 +155,13 @@ static cx_status add(cx_links *links, const cx_link *link, cx_err *err)
     made->link.actor = cx_arena_copy_str(&links->arena, link->actor);
     if (made->link.from.data == NULL || made->link.to.data == NULL || made->link.actor.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(chain(links, 0, name_of(link->from_kind, link->from, name), place, err));
-    return chain(links, 1, name_of(link->to_kind, link->to, name), place, err);
+    CX_TRY(append_to_chain(links, 0, name_of(link->from_kind, link->from, name), place, err));
+    return append_to_chain(links, 1, name_of(link->to_kind, link->to, name), place, err);
 }
 
-static cx_status collect(const cx_links *links, unsigned side, cx_prov_kind kind, cx_str id,
-                         cx_arena *arena, const cx_link ***out, size_t *out_count, cx_err *err)
+static cx_status collect_links(const cx_links *links, unsigned side, cx_prov_kind kind, cx_str id,
+                               cx_arena *arena, const cx_link ***out, size_t *out_count,
+                               cx_err *err)
 {
     char name[2 + CX_ACTOR_SIZE_MAX + 64];
     const uint64_t *first = cx_map_find(&links->first[side], name_of(kind, id, name));
@@ -181,13 +183,13 @@ static cx_status collect(const cx_links *links, unsigned side, cx_prov_kind kind
 cx_status cx_links_from(const cx_links *links, cx_prov_kind kind, cx_str id, cx_arena *arena,
                         const cx_link ***out, size_t *out_count, cx_err *err)
 {
-    return collect(links, 0, kind, id, arena, out, out_count, err);
+    return collect_links(links, 0, kind, id, arena, out, out_count, err);
 }
 
 cx_status cx_links_to(const cx_links *links, cx_prov_kind kind, cx_str id, cx_arena *arena,
                       const cx_link ***out, size_t *out_count, cx_err *err)
 {
-    return collect(links, 1, kind, id, arena, out, out_count, err);
+    return collect_links(links, 1, kind, id, arena, out, out_count, err);
 }
 
 /* --- traces ----------------------------------------------------------------------------------- */
@@ -204,7 +206,7 @@ static bool is_made_id(cx_str id)
 }
 
 /* A link to `to` unless the same one is there already. */
-static cx_status mention(cx_links *links, cx_link *link, size_t *left, size_t from, cx_err *err)
+static cx_status add_mention(cx_links *links, cx_link *link, size_t *left, size_t from, cx_err *err)
 {
     for (size_t i = from; i < links->slots.count; i++) {
         const cx_link *before = &links->slots.items[i].link;
@@ -214,10 +216,10 @@ static cx_status mention(cx_links *links, cx_link *link, size_t *left, size_t fr
     if (*left == 0)
         return CX_SUCCESS;
     --*left;
-    return add(links, link, err);
+    return add_link(links, link, err);
 }
 
-static cx_status take_mentions(cx_links *links, cx_link *link, cx_str text, cx_err *err)
+static cx_status read_mentions(cx_links *links, cx_link *link, cx_str text, cx_err *err)
 {
     static const char run_word[] = "run_";
     const char *end = text.data + text.size, *at;
@@ -226,7 +228,7 @@ static cx_status take_mentions(cx_links *links, cx_link *link, cx_str text, cx_e
     link->relation = "mentions";
     link->ground = CX_LINK_INSIDE;
     while (cx_prov_next_uri(&rest, &link->to_kind, &link->to))
-        CX_TRY(mention(links, link, &left, from, err));
+        CX_TRY(add_mention(links, link, &left, from, err));
     at = text.data;
     while ((at = memmem(at, (size_t)(end - at), run_word, 4)) != NULL) {
         cx_str id = cx_str_from(at, CX_RUN_ID_SIZE - 1);
@@ -235,7 +237,7 @@ static cx_status take_mentions(cx_links *links, cx_link *link, cx_str text, cx_e
             continue;
         link->to_kind = CX_PROV_RUN;
         link->to = id;
-        CX_TRY(mention(links, link, &left, from, err));
+        CX_TRY(add_mention(links, link, &left, from, err));
     }
     return CX_SUCCESS;
 }
@@ -269,7 +271,7 @@ static cx_status wait_for_batch(cx_links *links, const cx_tail_item *item, cx_st
 }
 
 /* The key of the record, trace/<level>/<trace_id>, says the id. */
-static cx_status take_trace(cx_links *links, const cx_tail_item *item, cx_err *err)
+static cx_status link_trace(cx_links *links, const cx_tail_item *item, cx_err *err)
 {
     const cx_change *change = change_under(item, CX_STR("trace/"));
     cx_trace_record record;
@@ -281,10 +283,10 @@ static cx_status take_trace(cx_links *links, const cx_tail_item *item, cx_err *e
         .from_kind = CX_PROV_TRACE, .from = trace_id, .actor = item->actor, .seq = item->entry.seq};
     CX_TRY(wait_for_batch(links, item, trace_id, &record, err));
     return item->erased ? CX_SUCCESS /* I3 */
-                        : take_mentions(links, &link, cx_bytes_str(item->payload), err);
+                        : read_mentions(links, &link, cx_bytes_str(item->payload), err);
 }
 
-static cx_status take_batch(cx_links *links, const cx_tail_item *item, cx_arena *arena, cx_err *err)
+static cx_status link_batch(cx_links *links, const cx_tail_item *item, cx_arena *arena, cx_err *err)
 {
     cx_json batch;
     uint8_t id[CX_TRACE_BATCH_ID_SIZE];
@@ -312,7 +314,7 @@ static cx_status take_batch(cx_links *links, const cx_tail_item *item, cx_arena 
                               .actor = item->actor,
                               .seq = item->entry.seq};
         if (cx_run_id_valid(run))
-            CX_TRY(add(links, &link, err));
+            CX_TRY(add_link(links, &link, err));
     }
     links->waiting.count = kept;
     return CX_SUCCESS;
@@ -320,7 +322,7 @@ static cx_status take_batch(cx_links *links, const cx_tail_item *item, cx_arena 
 
 /* --- memories and runs ------------------------------------------------------------------------ */
 
-static cx_status take_memory(cx_links *links, const cx_tail_item *item, cx_arena *arena,
+static cx_status link_memory(cx_links *links, const cx_tail_item *item, cx_arena *arena,
                              cx_err *err)
 {
     const cx_change *change = change_under(item, CX_STR("mv/"));
@@ -341,12 +343,12 @@ static cx_status take_memory(cx_links *links, const cx_tail_item *item, cx_arena
     cx_status status = cx_buf_check(&uri, err);
     for (size_t i = 0; !cx_failed(status) && i < version.provenance.derived_count; i++)
         if (cx_prov_of_uri(version.provenance.derived_from[i], &link.to_kind, &link.to))
-            status = add(links, &link, err);
+            status = add_link(links, &link, err);
     cx_buf_done(&uri);
     return status;
 }
 
-static cx_status take_seal(cx_links *links, const cx_tail_item *item, cx_arena *arena, cx_err *err)
+static cx_status link_seal(cx_links *links, const cx_tail_item *item, cx_arena *arena, cx_err *err)
 {
     cx_json seal;
     if (item->erased ||
@@ -360,21 +362,22 @@ static cx_status take_seal(cx_links *links, const cx_tail_item *item, cx_arena *
                     .ground = CX_LINK_INSIDE,
                     .actor = item->actor,
                     .seq = item->entry.seq};
-    return cx_run_id_valid(link.from) && link.to.size >= 40 ? add(links, &link, err) : CX_SUCCESS;
+    return cx_run_id_valid(link.from) && link.to.size >= 40 ? add_link(links, &link, err)
+                                                            : CX_SUCCESS;
 }
 
-static cx_status take_frame(cx_links *links, const cx_tail_item *item, cx_arena *arena, cx_err *err)
+static cx_status link_frame(cx_links *links, const cx_tail_item *item, cx_arena *arena, cx_err *err)
 {
     if (!item->has_entry)
         return CX_SUCCESS;
     cx_str kind = item->entry.kind;
     if (cx_str_is(kind, "trace.received"))
-        return take_trace(links, item, err);
+        return link_trace(links, item, err);
     if (cx_str_is(kind, "trace.batch"))
-        return take_batch(links, item, arena, err);
+        return link_batch(links, item, arena, err);
     if (cx_str_is(kind, "write") || cx_str_is(kind, "update"))
-        return take_memory(links, item, arena, err);
-    return cx_str_is(kind, "run.seal") ? take_seal(links, item, arena, err) : CX_SUCCESS;
+        return link_memory(links, item, arena, err);
+    return cx_str_is(kind, "run.seal") ? link_seal(links, item, arena, err) : CX_SUCCESS;
 }
 
 /* --- the book --------------------------------------------------------------------------------- */
@@ -393,7 +396,7 @@ cx_status cx_links_refresh(cx_links *links, cx_err *err)
         if (end)
             break;
         cx_arena_mark mark = cx_arena_mark_now(&arena);
-        CX_TRY_GOTO(status, take_frame(links, &item, &arena, err));
+        CX_TRY_GOTO(status, link_frame(links, &item, &arena, err));
         links->at = item.behind;
         cx_arena_reset(&arena, mark);
     }

@@ -31,7 +31,7 @@ typedef struct key {
     size_t size;
 } key;
 
-static void add(key *k, const void *data, size_t size)
+static void add_key_part(key *k, const void *data, size_t size)
 {
     CX_ASSERT(size <= sizeof k->bytes - k->size);
     memcpy(k->bytes + k->size, data, size);
@@ -41,11 +41,11 @@ static void add(key *k, const void *data, size_t size)
 static key key_of(const char *prefix, const uint8_t *trace_id, const uint8_t *span_id)
 {
     key k = {.size = 0};
-    add(&k, prefix, strlen(prefix));
+    add_key_part(&k, prefix, strlen(prefix));
     if (trace_id != NULL)
-        add(&k, trace_id, CX_OTLP_INDEX_TRACE_SIZE);
+        add_key_part(&k, trace_id, CX_OTLP_INDEX_TRACE_SIZE);
     if (span_id != NULL)
-        add(&k, span_id, CX_OTLP_INDEX_SPAN_SIZE);
+        add_key_part(&k, span_id, CX_OTLP_INDEX_SPAN_SIZE);
     return k;
 }
 
@@ -54,7 +54,7 @@ static void add_number(key *k, uint64_t number)
     uint8_t bytes[8];
     for (unsigned i = 0; i < 8; i++)
         bytes[i] = (uint8_t)(number >> (56 - 8 * i));
-    add(k, bytes, sizeof bytes);
+    add_key_part(k, bytes, sizeof bytes);
 }
 
 static cx_bytes bytes_of(const key *k)
@@ -87,15 +87,15 @@ static cx_status read_place(cx_bytes bytes, place *out, cx_err *err)
 
 /* --- taking ----------------------------------------------------------------------------------- */
 
-typedef struct taking {
+typedef struct storing {
     const cx_otlp_delivery *what;
     cx_txn *txn;
     int64_t now_ns;
     cx_otlp_stored kept;
     cx_buf value;
-} taking;
+} storing;
 
-static cx_status is_there(taking *t, const key *k, place *out, bool *out_found, cx_err *err)
+static cx_status find_row(storing *t, const key *k, place *out, bool *out_found, cx_err *err)
 {
     cx_bytes value;
     CX_TRY(cx_txn_get(t->txn, bytes_of(k), &value, out_found, err));
@@ -103,7 +103,7 @@ static cx_status is_there(taking *t, const key *k, place *out, bool *out_found, 
 }
 
 /* The entry of the request, when the first thing of it is put (I2). */
-static cx_status need_entry(taking *t, cx_err *err)
+static cx_status append_entry_once(storing *t, cx_err *err)
 {
     if (t->kept.has_entry)
         return CX_SUCCESS;
@@ -117,10 +117,10 @@ static cx_status need_entry(taking *t, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status put(taking *t, const key *k, const cx_otlp_item *item, cx_err *err)
+static cx_status put_row(storing *t, const key *k, const cx_otlp_item *item, cx_err *err)
 {
     cx_cbor_fields fields;
-    CX_TRY(need_entry(t, err));
+    CX_TRY(append_entry_once(t, err));
     cx_buf_clear(&t->value);
     cx_cbor_fields_begin(&fields, &t->value);
     cx_codec_uint(&fields, 1, t->kept.seq);
@@ -133,21 +133,21 @@ static cx_status put(taking *t, const key *k, const cx_otlp_item *item, cx_err *
     return cx_txn_put(t->txn, bytes_of(k), cx_buf_bytes(&t->value), false, err);
 }
 
-static cx_status take_span(taking *t, const cx_otlp_item *item, cx_err *err)
+static cx_status store_span(storing *t, const cx_otlp_item *item, cx_err *err)
 {
     key k = key_of(SPAN_PREFIX, item->trace_id, item->span_id);
-    place there;
+    place known;
     bool found = false;
-    CX_TRY(is_there(t, &k, &there, &found, err));
+    CX_TRY(find_row(t, &k, &known, &found, err));
     if (!found) {
         t->kept.stored++;
-        return put(t, &k, item, err);
+        return put_row(t, &k, item, err);
     }
-    bool same = cx_digest_eq(&there.content, &item->content);
+    bool same = cx_digest_eq(&known.content, &item->content);
     if (!same) {
         k = key_of(CONFLICT_PREFIX, item->trace_id, item->span_id);
-        add(&k, item->content.bytes, sizeof item->content.bytes);
-        CX_TRY(is_there(t, &k, &there, &found, err));
+        add_key_part(&k, item->content.bytes, sizeof item->content.bytes);
+        CX_TRY(find_row(t, &k, &known, &found, err));
         same = found;
     }
     if (same) {
@@ -155,22 +155,22 @@ static cx_status take_span(taking *t, const cx_otlp_item *item, cx_err *err)
         return CX_SUCCESS;
     }
     t->kept.conflicts++;
-    return put(t, &k, item, err);
+    return put_row(t, &k, item, err);
 }
 
 /* A log record has no identity of its own: it is new when its request is. */
-static cx_status take_log(taking *t, const cx_otlp_item *item, cx_err *err)
+static cx_status store_log(storing *t, const cx_otlp_item *item, cx_err *err)
 {
     t->kept.stored++;
-    CX_TRY(need_entry(t, err));
+    CX_TRY(append_entry_once(t, err));
     if (item->trace_id == NULL)
         return CX_SUCCESS;
     key k = key_of(LOG_PREFIX, item->trace_id, NULL);
-    place there;
+    place known;
     bool found = false;
     add_number(&k, t->kept.seq);
-    CX_TRY(is_there(t, &k, &there, &found, err));
-    return found ? CX_SUCCESS : put(t, &k, NULL, err);
+    CX_TRY(find_row(t, &k, &known, &found, err));
+    return found ? CX_SUCCESS : put_row(t, &k, NULL, err);
 }
 
 static key request_key(const cx_otlp_delivery *what)
@@ -183,31 +183,31 @@ static key request_key(const cx_otlp_delivery *what)
     cx_sha256_add(&sha, "", 1);
     cx_sha256_add(&sha, what->request.data, what->request.size);
     cx_digest digest = cx_sha256_end(&sha);
-    add(&k, digest.bytes, sizeof digest.bytes);
+    add_key_part(&k, digest.bytes, sizeof digest.bytes);
     return k;
 }
 
 /* I1 */
-static cx_status take_all(taking *t, const key *request, cx_err *err)
+static cx_status store_records(storing *t, const key *request, cx_err *err)
 {
     const cx_otlp_delivery *what = t->what;
-    place there;
+    place known;
     bool found = false;
-    CX_TRY(is_there(t, request, &there, &found, err));
+    CX_TRY(find_row(t, request, &known, &found, err));
     if (found) {
         t->kept.duplicates = (uint32_t)what->item_count;
         return CX_SUCCESS;
     }
     for (size_t i = 0; i < what->item_count; i++)
-        CX_TRY(what->items[i].span_id == NULL ? take_log(t, &what->items[i], err)
-                                              : take_span(t, &what->items[i], err));
-    return t->kept.has_entry ? put(t, request, NULL, err) : CX_SUCCESS;
+        CX_TRY(what->items[i].span_id == NULL ? store_log(t, &what->items[i], err)
+                                              : store_span(t, &what->items[i], err));
+    return t->kept.has_entry ? put_row(t, request, NULL, err) : CX_SUCCESS;
 }
 
 cx_status cx_recorder_otlp_take(cx_recorder *recorder, const cx_otlp_delivery *delivery,
                                 cx_otlp_stored *out, cx_err *err)
 {
-    taking t = {.what = delivery, .now_ns = cx_recorder_now(recorder)};
+    storing t = {.what = delivery, .now_ns = cx_recorder_now(recorder)};
     uint64_t commit = 0;
     *out = (cx_otlp_stored){.stored = 0};
     if (delivery->item_count == 0)
@@ -215,7 +215,7 @@ cx_status cx_recorder_otlp_take(cx_recorder *recorder, const cx_otlp_delivery *d
     const key request = request_key(delivery);
     CX_TRY(cx_txn_begin(recorder->home, CX_STR(CX_OTLP_ACTOR), &t.txn, err));
     cx_buf_init(&t.value, recorder->alloc);
-    cx_status status = take_all(&t, &request, err);
+    cx_status status = store_records(&t, &request, err);
     cx_buf_done(&t.value);
     if (cx_failed(status) || !t.kept.has_entry)
         cx_txn_abort(t.txn);
@@ -283,7 +283,7 @@ static int by_number(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static void sort_and_unite(seqs *s)
+static void sort_and_deduplicate(seqs *s)
 {
     size_t kept = 0;
     if (s->count == 0)
@@ -315,7 +315,7 @@ cx_status cx_recorder_otlp_entries(cx_home *home, const uint8_t *trace_id, cx_ar
             .actor = CX_STR(CX_OTLP_ACTOR), .prefix = bytes_of(&k), .row = seq_row, .arg = &found};
         CX_TRY(cx_home_scan(home, &scan, err));
     }
-    sort_and_unite(&found);
+    sort_and_deduplicate(&found);
     *out = found.items;
     *out_count = found.count;
     return CX_SUCCESS;

@@ -7,23 +7,23 @@
 #include "memory/api.h"
 #include "recorder/internal.h"
 
-static cx_status derive(cx_derive *at, const cx_entry *entry, const cx_change *changes,
-                        size_t count, cx_err *err)
+static cx_status derive_rows(cx_derive *at, const cx_entry *entry, const cx_change *changes,
+                             size_t count, cx_err *err)
 {
     CX_TRY(cx_memory_deriver.derive(at, entry, changes, count, err));
     return cx_trace_deriver.derive(at, entry, changes, count, err);
 }
 
 /* What the memory room reads is held to its form by the ledger itself. */
-static cx_status check(const cx_entry *entry, const cx_change *changes, size_t count,
-                       cx_arena *arena, cx_err *err)
+static cx_status check_derived(const cx_entry *entry, const cx_change *changes, size_t count,
+                               cx_arena *arena, cx_err *err)
 {
     return cx_trace_deriver.check(entry, changes, count, arena, err);
 }
 
 /* The names of both with their versions: when one changes, the tables are made anew. */
 const cx_deriver cx_recorder_deriver = {
-    .name = "memory/1,trace/1", .derive = derive, .check = check};
+    .name = "memory/1,trace/1", .derive = derive_rows, .check = check_derived};
 
 int64_t cx_recorder_now(const cx_recorder *recorder)
 {
@@ -58,7 +58,7 @@ void cx_recorder_close(cx_recorder *recorder)
     if (recorder == NULL)
         return;
     cx_recorder_feed_end(recorder);
-    cx_recorder_trust_drop(recorder, recorder->view);
+    cx_recorder_trust_release(recorder, recorder->view);
     cx_lock_done(&recorder->lock);
     cx_alloc_free(recorder->alloc, recorder, sizeof *recorder);
 }

@@ -87,8 +87,8 @@ static cx_status apply_add(cx_trust_store *store, const cx_json *change,
     return CX_SUCCESS;
 }
 
-static cx_status apply(cx_trust_store *store, cx_bytes payload, const cx_trust_key **out_changed,
-                       cx_err *err)
+static cx_status apply_entry(cx_trust_store *store, cx_bytes payload,
+                             const cx_trust_key **out_changed, cx_err *err)
 {
     cx_json change;
     cx_str text = cx_arena_copy_str(&store->arena, cx_bytes_str(payload));
@@ -108,7 +108,7 @@ cx_status cx_trust_store_apply(cx_trust_store *store, cx_bytes payload,
 {
     cx_err failure = {0};
     *out_changed = NULL;
-    cx_status status = apply(store, payload, out_changed, &failure);
+    cx_status status = apply_entry(store, payload, out_changed, &failure);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     return CX_SUCCESS;
@@ -217,7 +217,7 @@ static void publish(cx_recorder *recorder, cx_trust_view *view)
         view_free(recorder, old);
 }
 
-cx_status cx_recorder_trust_take(cx_recorder *recorder, cx_trust_view **out, cx_err *err)
+cx_status cx_recorder_trust_acquire(cx_recorder *recorder, cx_trust_view **out, cx_err *err)
 {
     uint64_t entries = 0;
     CX_TRY(cx_recorder_trust_entries(recorder->home, &entries, err));
@@ -229,7 +229,7 @@ cx_status cx_recorder_trust_take(cx_recorder *recorder, cx_trust_view **out, cx_
     return CX_SUCCESS;
 }
 
-void cx_recorder_trust_drop(cx_recorder *recorder, cx_trust_view *view)
+void cx_recorder_trust_release(cx_recorder *recorder, cx_trust_view *view)
 {
     if (view == NULL)
         return;
@@ -244,9 +244,9 @@ cx_status cx_recorder_trust(cx_recorder *recorder, cx_arena *arena, cx_trust *ou
 {
     cx_trust_view *view;
     cx_trust copy = {NULL, 0};
-    CX_TRY(cx_recorder_trust_take(recorder, &view, err));
+    CX_TRY(cx_recorder_trust_acquire(recorder, &view, err));
     cx_status status = cx_trust_copy(&view->trust, arena, &copy, err);
-    cx_recorder_trust_drop(recorder, view);
+    cx_recorder_trust_release(recorder, view);
     if (!cx_failed(status))
         *out = copy;
     return status;
@@ -274,7 +274,7 @@ static cx_status begin_change(cx_recorder *recorder, cx_txn **out_turn, cx_trust
                               cx_err *err)
 {
     CX_TRY(cx_txn_begin(recorder->home, CX_ACTOR_TRUST, out_turn, err));
-    cx_status status = cx_recorder_trust_take(recorder, out_view, err);
+    cx_status status = cx_recorder_trust_acquire(recorder, out_view, err);
     if (cx_failed(status))
         cx_txn_abort(*out_turn);
     return status;
@@ -283,7 +283,7 @@ static cx_status begin_change(cx_recorder *recorder, cx_txn **out_turn, cx_trust
 static cx_status end_change(cx_recorder *recorder, cx_txn *txn, cx_trust_view *view, bool is_change,
                             cx_status status, cx_err *err)
 {
-    cx_recorder_trust_drop(recorder, view);
+    cx_recorder_trust_release(recorder, view);
     if (cx_failed(status) || !is_change) {
         cx_txn_abort(txn);
         return status;
@@ -293,7 +293,7 @@ static cx_status end_change(cx_recorder *recorder, cx_txn *txn, cx_trust_view *v
     return status;
 }
 
-static bool same_key(const cx_trust_key *a, const cx_trust_key *b)
+static bool is_same_key(const cx_trust_key *a, const cx_trust_key *b)
 {
     return memcmp(a->key.bytes, b->key.bytes, sizeof a->key.bytes) == 0;
 }
@@ -329,7 +329,7 @@ cx_status cx_recorder_key_add(cx_recorder *recorder, const cx_trust_key *key, bo
                             "the trust store holds %d keys, which is the limit", CX_TRUST_KEYS_MAX);
     else if (is_new)
         status = add_change(recorder, txn, key, err);
-    else if (!same_key(there, key))
+    else if (!is_same_key(there, key))
         status = cx_fail_at(err, CX_E_CONFLICT, "KeyConflict", CX_NO_OFFSET,
                             "the key id %.*s belongs to another key and is never bound anew;"
                             " rotate with a new id that replaces it",
@@ -340,7 +340,7 @@ cx_status cx_recorder_key_add(cx_recorder *recorder, const cx_trust_key *key, bo
     return status;
 }
 
-static void put_time(cx_json_list *list, cx_str name, int64_t ns, cx_arena *arena)
+static void add_time(cx_json_list *list, cx_str name, int64_t ns, cx_arena *arena)
 {
     char text[CX_TRACE_TIME_SIZE];
     if (ns == CX_TIME_NONE) {
@@ -381,8 +381,8 @@ cx_status cx_recorder_key_revoke(cx_recorder *recorder, cx_str key_id, cx_str re
         cx_json_list_put(&list, CX_STR("key_id"), cx_json_make_str(key_id));
         cx_json_list_put(&list, CX_STR("reason"), cx_json_make_str(reason));
         cx_json_list_put(&list, CX_STR("by"), cx_json_make_str(by));
-        put_time(&list, CX_STR("at"), at, arena);
-        put_time(&list, CX_STR("compromised_since"), compromised_since, arena);
+        add_time(&list, CX_STR("at"), at, arena);
+        add_time(&list, CX_STR("compromised_since"), compromised_since, arena);
         status = cx_json_list_end_object(&list, &change, err);
         if (!cx_failed(status))
             status = append_change(recorder, txn, &change, now, err);

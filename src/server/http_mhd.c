@@ -68,7 +68,7 @@ static cx_status load_library(mhd_library *out, cx_err *err)
 typedef enum phase {
     PHASE_HEADER, /* nothing, or a part of a header, is there */
     PHASE_BODY,
-    PHASE_WORK, /* ours; also the feed */
+    PHASE_HANDLER, /* ours; also the feed */
     PHASE_ANSWER
 } phase;
 
@@ -99,7 +99,7 @@ typedef enum step {
     STEP_NEW,     /* the first line is there */
     STEP_BODY,    /* headers were looked at; the body comes */
     STEP_DISCARD, /* it is answered already: the body goes nowhere */
-    STEP_WORK,    /* suspended */
+    STEP_HANDLER, /* suspended */
     STEP_DONE     /* answered */
 } step;
 
@@ -152,7 +152,7 @@ static void enter_phase(cx_http *http, struct MHD_Connection *handle, phase next
     cx_lock_leave(&http->lock);
 }
 
-static void add_connection(cx_http *http, struct MHD_Connection *handle, void **context)
+static void register_connection(cx_http *http, struct MHD_Connection *handle, void **context)
 {
     const union MHD_ConnectionInfo *info =
         http->mhd.MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -191,7 +191,7 @@ static void on_connection(void *arg, struct MHD_Connection *handle, void **conte
                           enum MHD_ConnectionNotificationCode code)
 {
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        add_connection(arg, handle, context);
+        register_connection(arg, handle, context);
     else
         remove_connection(arg, context);
 }
@@ -207,25 +207,25 @@ static uint64_t allowed_ms(const cx_http *http, phase which)
 }
 
 /* Under the lock.  A connection that is cut is seen as ended by its peer. */
-static void cut_slow(cx_http *http)
+static void closed_slow(cx_http *http)
 {
     uint64_t now = now_ns(http);
     for (connection *c = http->connections; c != NULL; c = c->next) {
-        if (c->phase == PHASE_WORK || (now - c->since_ns) / 1000000 < allowed_ms(http, c->phase))
+        if (c->phase == PHASE_HANDLER || (now - c->since_ns) / 1000000 < allowed_ms(http, c->phase))
             continue;
         cx_tcp_cut(c->socket);
-        c->phase = PHASE_WORK;
-        cx_counter_add(&http->service->metrics.cut_slow, 1);
+        c->phase = PHASE_HANDLER;
+        cx_counter_add(&http->service->metrics.closed_slow, 1);
     }
 }
 
-static void sweep(void *arg)
+static void run_sweeper(void *arg)
 {
     cx_http *http = arg;
     cx_lock_enter(&http->lock);
     while (!http->sweeping_ends) {
         cx_lock_wait_for(&http->lock, SWEEP_MS);
-        cut_slow(http);
+        closed_slow(http);
     }
     cx_lock_leave(&http->lock);
 }
@@ -261,7 +261,7 @@ static void *on_target(void *arg, const char *target, struct MHD_Connection *han
     return x;
 }
 
-static void give_back_body(exchange *x)
+static void release_body(exchange *x)
 {
     if (x->body_capacity == 0)
         return;
@@ -294,7 +294,7 @@ static void on_completed(void *arg, struct MHD_Connection *handle, void **contex
         cx_gauge_add(&http->in_flight, -1);
     }
     leave_sender(x);
-    give_back_body(x);
+    release_body(x);
     cx_call_done(&x->call);
     cx_alloc_free(http->alloc, x, x->size_bytes);
     *context = NULL;
@@ -306,20 +306,20 @@ static void on_completed(void *arg, struct MHD_Connection *handle, void **contex
 static void add_headers(exchange *x, struct MHD_Response *response)
 {
     const mhd_library *mhd = &x->http->mhd;
-    const cx_response *answer = &x->call.response;
-    (void)mhd->MHD_add_response_header(response, "Content-Type", answer->content_type);
+    const cx_response *reply = &x->call.response;
+    (void)mhd->MHD_add_response_header(response, "Content-Type", reply->content_type);
     (void)mhd->MHD_add_response_header(response, "Cache-Control",
-                                       answer->cache_control == NULL ? "no-store"
-                                                                     : answer->cache_control);
+                                       reply->cache_control == NULL ? "no-store"
+                                                                    : reply->cache_control);
     (void)mhd->MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    for (size_t i = 0; i < answer->header_count; i++)
-        (void)mhd->MHD_add_response_header(response, answer->headers[i].name,
-                                           answer->headers[i].value);
+    for (size_t i = 0; i < reply->header_count; i++)
+        (void)mhd->MHD_add_response_header(response, reply->headers[i].name,
+                                           reply->headers[i].value);
     if (x->close || atomic_load(&x->http->service->stopping))
         (void)mhd->MHD_add_response_header(response, "Connection", "close");
 }
 
-static enum MHD_Result queue(exchange *x, struct MHD_Response *response)
+static enum MHD_Result queue_response(exchange *x, struct MHD_Response *response)
 {
     const mhd_library *mhd = &x->http->mhd;
     if (response == NULL)
@@ -333,21 +333,21 @@ static enum MHD_Result queue(exchange *x, struct MHD_Response *response)
 }
 
 /* The body stays with the exchange, which outlives the sending of it. */
-static enum MHD_Result answer(exchange *x)
+static enum MHD_Result send_answer(exchange *x)
 {
     cx_buf *body = &x->call.response.body;
-    give_back_body(x);
+    release_body(x);
     enter_phase(x->http, x->connection, PHASE_ANSWER);
     /* Not even a problem could be written: nothing can be said. */
     if (body->failed)
         return MHD_NO;
-    return queue(x, x->http->mhd.MHD_create_response_from_buffer(body->size, body->data,
-                                                                 MHD_RESPMEM_PERSISTENT));
+    return queue_response(x, x->http->mhd.MHD_create_response_from_buffer(body->size, body->data,
+                                                                          MHD_RESPMEM_PERSISTENT));
 }
 
 /* --- bodies that come as they happen ---------------------------------------------------------- */
 
-static void rest_stream(void *arg)
+static void pause_stream(void *arg)
 {
     stream *s = arg;
     s->http->mhd.MHD_suspend_connection(s->connection);
@@ -364,9 +364,9 @@ static ssize_t read_stream(void *arg, uint64_t offset, char *data, size_t size)
     stream *s = arg;
     size_t got = 0;
     (void)offset;
-    switch (s->source->read(s->source, data, size, &got, rest_stream, s)) {
+    switch (s->source->read(s->source, data, size, &got, pause_stream, s)) {
     case CX_STREAM_BYTES: return (ssize_t)got;
-    case CX_STREAM_NOTHING: return 0;
+    case CX_STREAM_WAIT: return 0;
     default: return MHD_CONTENT_READER_END_OF_STREAM;
     }
 }
@@ -399,23 +399,23 @@ static enum MHD_Result answer_stream(exchange *x)
     stream *s = NULL;
     if (cx_failed(open_stream(x, &s, &err))) {
         cx_call_fail(&x->call, &err);
-        return answer(x);
+        return send_answer(x);
     }
     struct MHD_Response *response = x->http->mhd.MHD_create_response_from_callback(
         MHD_SIZE_UNKNOWN, 4096, read_stream, s, close_stream);
     if (response == NULL)
         close_stream(s);
-    enter_phase(x->http, x->connection, PHASE_WORK);
-    return queue(x, response);
+    enter_phase(x->http, x->connection, PHASE_HANDLER);
+    return queue_response(x, response);
 }
 
 /* --- working ---------------------------------------------------------------------------------- */
 
 /* M1, M2 */
-static void run_job(cx_pool_job *job, cx_worker *worker)
+static void run_pool_job(cx_pool_job *job, cx_worker *worker)
 {
     exchange *x = (exchange *)job;
-    cx_service_run(&x->call, worker);
+    cx_service_handle(&x->call, worker);
     leave_sender(x);
     x->step = STEP_DONE;
     x->http->mhd.MHD_resume_connection(x->connection);
@@ -431,49 +431,49 @@ static bool enter_sender(exchange *x)
     return atomic_fetch_add(&http->senders[x->sender], 1) < (http->options.intake_places + 1) / 2;
 }
 
-static enum MHD_Result refuse(exchange *x, unsigned status, const char *why)
+static enum MHD_Result answer_busy(exchange *x, unsigned status, const char *why)
 {
     cx_metrics *metrics = &x->http->service->metrics;
-    cx_counter_add(status == 429 ? &metrics->refused_slow : &metrics->refused_full, 1);
-    cx_service_refuse(&x->call, status, why);
-    return answer(x);
+    cx_counter_add(status == 429 ? &metrics->rejected_slow : &metrics->rejected_full, 1);
+    cx_service_reject_busy(&x->call, status, why);
+    return send_answer(x);
 }
 
-static enum MHD_Result give_to_pool(exchange *x)
+static enum MHD_Result submit_to_pool(exchange *x)
 {
     cx_http *http = x->http;
-    bool writes = x->call.route->where == CX_RUN_INTAKE;
+    bool writes = x->call.route->thread == CX_THREAD_WRITE;
     cx_pool *pool = writes ? http->intake : http->reads;
     if (writes && !enter_sender(x)) {
         leave_sender(x);
-        return refuse(x, 429, "too many requests with this token are under way");
+        return answer_busy(x, 429, "too many requests with this token are under way");
     }
     if (!cx_pool_reserve(pool)) {
         leave_sender(x);
-        return refuse(x, 503,
-                      atomic_load(&http->service->stopping)
-                          ? "the server is about to end; nothing of this one was stored"
-                          : "too many requests wait already; nothing of this one was stored");
+        return answer_busy(x, 503,
+                           atomic_load(&http->service->stopping)
+                               ? "the server is about to end; nothing of this one was stored"
+                               : "too many requests wait already; nothing of this one was stored");
     }
-    enter_phase(http, x->connection, PHASE_WORK);
-    x->step = STEP_WORK;
-    x->job.run = run_job;
+    enter_phase(http, x->connection, PHASE_HANDLER);
+    x->step = STEP_HANDLER;
+    x->job.run = run_pool_job;
     http->mhd.MHD_suspend_connection(x->connection);
-    cx_pool_put(pool, &x->job);
+    cx_pool_submit(pool, &x->job);
     return MHD_YES;
 }
 
-static enum MHD_Result work(exchange *x)
+static enum MHD_Result handle_request(exchange *x)
 {
     cx_call *call = &x->call;
     call->request.body = cx_bytes_from(x->body, x->body_size);
-    if (call->route->where != CX_RUN_HERE)
-        return give_to_pool(x);
+    if (call->route->thread != CX_THREAD_ANY)
+        return submit_to_pool(x);
     cx_worker worker;
     cx_worker_init(&worker, x->http->service);
-    cx_service_run(call, &worker);
+    cx_service_handle(call, &worker);
     cx_worker_done(&worker);
-    return call->response.stream != NULL ? answer_stream(x) : answer(x);
+    return call->response.stream != NULL ? answer_stream(x) : send_answer(x);
 }
 
 /* --- headers ---------------------------------------------------------------------------------- */
@@ -517,18 +517,18 @@ typedef struct framing {
 } framing;
 
 /* ASCII letters of `text` in either case; `lower` is in lower case. */
-static bool equals_nocase(const char *text, const char *lower)
+static bool equals_nocase(const char *text, const char *lower_ascii)
 {
-    for (; *lower != '\0'; text++, lower++) {
+    for (; *lower_ascii != '\0'; text++, lower_ascii++) {
         char c = *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text;
-        if (c != *lower)
+        if (c != *lower_ascii)
             return false;
     }
     return *text == '\0';
 }
 
-static enum MHD_Result look_at_framing(void *arg, enum MHD_ValueKind kind, const char *key,
-                                       const char *value)
+static enum MHD_Result check_framing(void *arg, enum MHD_ValueKind kind, const char *key,
+                                     const char *value)
 {
     framing *f = arg;
     (void)kind;
@@ -557,7 +557,7 @@ static enum MHD_Result look_at_framing(void *arg, enum MHD_ValueKind kind, const
     return MHD_YES;
 }
 
-static void take_headers(exchange *x, const char *method)
+static void read_headers(exchange *x, const char *method)
 {
     cx_request *request = &x->call.request;
     request->method = cx_str_z(method);
@@ -583,7 +583,7 @@ static uint64_t discard_max(const exchange *x)
     return 2 * (uint64_t)x->http->service->body_max;
 }
 
-static enum MHD_Result begin(exchange *x, const char *method)
+static enum MHD_Result begin_request(exchange *x, const char *method)
 {
     cx_http *http = x->http;
     cx_call *call = &x->call;
@@ -592,18 +592,17 @@ static enum MHD_Result begin(exchange *x, const char *method)
     cx_gauge_add(&http->service->metrics.in_flight, 1);
     cx_gauge_add(&http->in_flight, 1);
     enter_phase(http, x->connection, PHASE_BODY);
-    take_headers(x, method);
+    read_headers(x, method);
     (void)http->mhd.MHD_get_connection_values(x->connection, MHD_HEADER_KIND, count_header,
                                               &header_bytes);
     framing how = {NULL, NULL, 0, NULL};
-    (void)http->mhd.MHD_get_connection_values(x->connection, MHD_HEADER_KIND, look_at_framing,
-                                              &how);
+    (void)http->mhd.MHD_get_connection_values(x->connection, MHD_HEADER_KIND, check_framing, &how);
     if (how.fault != NULL) {
         const cx_problem problem = {
             .status = 400, .type = "invalid-request", .detail = cx_str_z(how.fault)};
         x->close = true;
         cx_call_problem(call, &problem);
-        return answer(x); /* what follows has no known end, so none of it is read */
+        return send_answer(x); /* what follows has no known end, so none of it is read */
     }
     if (header_bytes > HEADER_BYTES_MAX) {
         const cx_problem problem = {.status = 431,
@@ -618,14 +617,14 @@ static enum MHD_Result begin(exchange *x, const char *method)
     /* Whoever asks first, or would send far too much, is told before the body. */
     if (x->step == STEP_DISCARD &&
         (header(x, "Expect").data != NULL || call->request.length > discard_max(x)))
-        return answer(x);
+        return send_answer(x);
     return MHD_YES;
 }
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
 /* M4 */
-static bool make_room(exchange *x, size_t more)
+static bool reserve_body_space(exchange *x, size_t more)
 {
     cx_http *http = x->http;
     size_t needed = x->body_size + more, wanted = x->body_capacity * 2;
@@ -656,11 +655,11 @@ static bool make_room(exchange *x, size_t more)
 
 static void discard_from_now(exchange *x)
 {
-    give_back_body(x);
+    release_body(x);
     x->step = STEP_DISCARD;
 }
 
-static enum MHD_Result take_body(exchange *x, const char *data, size_t size)
+static enum MHD_Result receive_body(exchange *x, const char *data, size_t size)
 {
     cx_http *http = x->http;
     x->received += size;
@@ -671,10 +670,10 @@ static enum MHD_Result take_body(exchange *x, const char *data, size_t size)
     if (x->received > max) {
         cx_service_too_large(&x->call);
         discard_from_now(x);
-    } else if (!make_room(x, size)) {
-        cx_counter_add(&http->service->metrics.refused_full, 1);
-        cx_service_refuse(&x->call, 503,
-                          "too many bodies are under way; nothing of this one was stored");
+    } else if (!reserve_body_space(x, size)) {
+        cx_counter_add(&http->service->metrics.rejected_full, 1);
+        cx_service_reject_busy(&x->call, 503,
+                               "too many bodies are under way; nothing of this one was stored");
         discard_from_now(x);
     } else {
         memcpy(x->body + x->body_size, data, size);
@@ -695,22 +694,22 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *handle, cons
     if (x == NULL)
         return MHD_NO;
     if (x->step == STEP_NEW)
-        return begin(x, method);
+        return begin_request(x, method);
     if (*data_size != 0) {
-        enum MHD_Result result = take_body(x, data, *data_size);
+        enum MHD_Result result = receive_body(x, data, *data_size);
         *data_size = 0;
         return result;
     }
     switch (x->step) {
-    case STEP_BODY: return work(x);
+    case STEP_BODY: return handle_request(x);
     case STEP_DISCARD:
-    case STEP_DONE: return answer(x);
+    case STEP_DONE: return send_answer(x);
     default: return MHD_NO;
     }
 }
 
 /* Targets and queries are decoded by us, once. */
-static size_t keep_escapes(void *arg, struct MHD_Connection *handle, char *text)
+static size_t keep_target_escapes(void *arg, struct MHD_Connection *handle, char *text)
 {
     (void)arg;
     (void)handle;
@@ -746,7 +745,7 @@ static cx_status start_daemon(cx_http *http, cx_err *err)
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED,
         on_completed, (void *)http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, (void *)http,
         MHD_OPTION_URI_LOG_CALLBACK, on_target, (void *)http, MHD_OPTION_UNESCAPE_CALLBACK,
-        keep_escapes, (void *)http, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, tls,
+        keep_target_escapes, (void *)http, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, tls,
         MHD_OPTION_END);
     if (http->daemon == NULL)
         return cx_fail(err, CX_E_IO, "the HTTP server cannot be started%s",
@@ -755,7 +754,7 @@ static cx_status start_daemon(cx_http *http, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status start(cx_http *http, cx_err *err)
+static cx_status start_listening(cx_http *http, cx_err *err)
 {
     cx_metrics *metrics = &http->service->metrics;
     CX_TRY(load_library(&http->mhd, err));
@@ -763,7 +762,7 @@ static cx_status start(cx_http *http, cx_err *err)
                         &metrics->queued_intake, &http->intake, err));
     CX_TRY(cx_pool_open(http->service, http->options.read_threads, http->options.read_places,
                         &metrics->queued_reads, &http->reads, err));
-    if (!cx_thread_start(&http->sweeper, sweep, http))
+    if (!cx_thread_start(&http->sweeper, run_sweeper, http))
         return cx_fail(err, CX_E_BUSY, "a thread cannot be started");
     return start_daemon(http, err);
 }
@@ -779,7 +778,7 @@ cx_status cx_http_open(const cx_http_options *options, cx_http **out, cx_err *er
     http->service = options->service;
     http->alloc = options->service->alloc;
     cx_lock_init(&http->lock);
-    cx_status status = start(http, err);
+    cx_status status = start_listening(http, err);
     if (cx_failed(status))
         cx_http_close(http, 0);
     else
@@ -806,7 +805,7 @@ static void wait_for_answers(cx_http *http, uint32_t grace_ms)
 }
 
 /* Whoever is still sending has been told nothing, so nothing acknowledged is lost. */
-static void cut_all(cx_http *http)
+static void close_all_connections(cx_http *http)
 {
     cx_lock_enter(&http->lock);
     for (connection *c = http->connections; c != NULL; c = c->next)
@@ -840,7 +839,7 @@ void cx_http_close(cx_http *http, uint32_t grace_ms)
     cx_pool_join(http->reads);
     if (http->daemon != NULL) {
         wait_for_answers(http, grace_ms < 1000 ? grace_ms : 1000);
-        cut_all(http);
+        close_all_connections(http);
         http->mhd.MHD_stop_daemon(http->daemon); /* closes the socket */
     } else {
         cx_tcp_close(http->options.socket);

@@ -27,7 +27,7 @@ typedef struct cx_metrics {
     atomic_uint_fast64_t body_bytes;                              /* received */
     atomic_int_fast64_t connections, in_flight;                   /* now */
     atomic_int_fast64_t queued_intake, queued_reads, body_memory; /* now */
-    atomic_uint_fast64_t refused_full, refused_slow, cut_slow;
+    atomic_uint_fast64_t rejected_full, rejected_slow, closed_slow;
     atomic_int_fast64_t feed_readers;
     atomic_uint_fast64_t feed_events, feed_dropped;
 } cx_metrics;

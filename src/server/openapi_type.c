@@ -16,7 +16,7 @@ typedef struct reader {
 
 static void write_union(reader *r);
 
-static bool is_word(char c)
+static bool is_word_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -46,7 +46,7 @@ static cx_str read_word(reader *r)
 {
     skip_spaces(r);
     const char *start = r->at;
-    while (is_word(*r->at))
+    while (is_word_char(*r->at))
         r->at++;
     CX_ASSERT(r->at != start);
     return cx_str_from(start, (size_t)(r->at - start));
@@ -151,7 +151,7 @@ static void write_word(reader *r)
 }
 
 /* How many "[]" follow the type at `at`, which is one of a union. */
-static unsigned arrays_behind(const char *at)
+static unsigned array_depth_after(const char *at)
 {
     unsigned depth = 0, count = 0;
     for (; *at != 0; at++) {
@@ -173,7 +173,7 @@ static unsigned arrays_behind(const char *at)
 static void write_one(reader *r)
 {
     skip_spaces(r);
-    unsigned arrays = arrays_behind(r->at);
+    unsigned arrays = array_depth_after(r->at);
     for (unsigned i = 0; i < arrays; i++)
         cx_buf_add_z(r->out, "{\"type\":\"array\",\"items\":");
     if (accept_char(r, '{')) {

@@ -53,7 +53,7 @@ static bool is_same(cx_str origin, cx_str host)
     return false;
 }
 
-bool cx_origin_own_page(const cx_request *request)
+bool cx_origin_is_own_page(const cx_request *request)
 {
     bool reading = cx_str_is(request->method, "GET") || cx_str_is(request->method, "HEAD");
     cx_str site = request->fetch_site;

@@ -20,6 +20,6 @@ bool cx_origin_host(const cx_service *service, const cx_request *request);
  * (Sec-Fetch-Site).  Changing something: it also has the header X-Cortex-Page, which no form can
  * send, and says where it comes from (Origin, or Sec-Fetch-Site).
  */
-bool cx_origin_own_page(const cx_request *request);
+bool cx_origin_is_own_page(const cx_request *request);
 
 #endif

@@ -71,7 +71,7 @@ static void put_pair(cx_buf *out, uint64_t number, cx_str text)
 /* --- both ------------------------------------------------------------------------------------- */
 
 /* Cut between characters. */
-static cx_str shortened(cx_str text)
+static cx_str shorten_text(cx_str text)
 {
     if (text.size > MESSAGE_MAX) {
         text.size = MESSAGE_MAX;
@@ -97,7 +97,7 @@ static uint64_t code_of(unsigned http)
     }
 }
 
-static bool begin(cx_call *call, unsigned http)
+static bool begin_answer(cx_call *call, unsigned http)
 {
     bool protobuf = cx_otlp_encoding_of(call->request.content_type) == CX_OTLP_AS_PROTOBUF;
     call->response.stream = NULL;
@@ -109,8 +109,8 @@ static bool begin(cx_call *call, unsigned http)
 void cx_otlp_answer_status(cx_call *call, unsigned http, cx_str message)
 {
     cx_buf *out = &call->response.body;
-    message = shortened(message);
-    if (begin(call, http)) {
+    message = shorten_text(message);
+    if (begin_answer(call, http)) {
         put_pair(out, code_of(http), message);
         return;
     }
@@ -122,9 +122,9 @@ void cx_otlp_answer_status(cx_call *call, unsigned http, cx_str message)
 void cx_otlp_answer_outcome(cx_call *call, const cx_otlp_outcome *outcome)
 {
     cx_buf *out = &call->response.body;
-    cx_str message = shortened(outcome->message);
+    cx_str message = shorten_text(outcome->message);
     bool partial = outcome->rejected != 0 || message.size != 0;
-    if (begin(call, 200)) {
+    if (begin_answer(call, 200)) {
         if (!partial)
             return;
         cx_buf_add_byte(out, 0x0A);

@@ -29,7 +29,7 @@ void cx_param_describe(const cx_route_param *param, cx_buf *out)
     }
 }
 
-static void add_words(const char *words, cx_buf *out)
+static void add_enum_words(const char *words, cx_buf *out)
 {
     cx_buf_add_z(out, "\"enum\":[\"");
     for (const char *c = words; *c != 0; c++)
@@ -40,7 +40,7 @@ static void add_words(const char *words, cx_buf *out)
     cx_buf_add_z(out, "\"],\"type\":\"string\"");
 }
 
-static void add_one(const cx_route_param *param, cx_buf *out)
+static void add_schema_part(const cx_route_param *param, cx_buf *out)
 {
     switch (param->type) {
     case CX_PARAM_TEXT:
@@ -48,15 +48,15 @@ static void add_one(const cx_route_param *param, cx_buf *out)
                       (unsigned long long)(param->max == 0 ? TEXT_MAX_DEFAULT : param->max));
         break;
     case CX_PARAM_FLAG: cx_buf_add_z(out, "\"type\":\"boolean\""); break;
-    case CX_PARAM_TRI: add_words("true|false|any", out); break;
+    case CX_PARAM_TRI: add_enum_words("true|false|any", out); break;
     case CX_PARAM_TIME: cx_buf_add_z(out, "\"format\":\"date-time\",\"type\":\"string\""); break;
     case CX_PARAM_NUMBER: cx_buf_add_z(out, "\"type\":\"number\""); break;
     case CX_PARAM_COUNT:
         cx_buf_printf(out, "\"maximum\":%llu,\"minimum\":%llu,\"type\":\"integer\"",
                       (unsigned long long)param->max, (unsigned long long)param->min);
         break;
-    case CX_PARAM_LEVEL: add_words("generic|detailed|full_traces", out); break;
-    case CX_PARAM_CHOICE: add_words(param->choices, out); break;
+    case CX_PARAM_LEVEL: add_enum_words("generic|detailed|full_traces", out); break;
+    case CX_PARAM_CHOICE: add_enum_words(param->choices, out); break;
     case CX_PARAM_DIGEST:
         cx_buf_add_z(out, "\"pattern\":\"^[0-9a-f]{64}$\",\"type\":\"string\"");
         break;
@@ -67,7 +67,7 @@ void cx_param_schema(const cx_route_param *param, cx_buf *out)
 {
     if (param->many)
         cx_buf_add_z(out, "\"items\":{");
-    add_one(param, out);
+    add_schema_part(param, out);
     if (param->many)
         cx_buf_add_z(out, "},\"type\":\"array\"");
 }
@@ -185,7 +185,7 @@ static bool read_value(const cx_route_param *param, cx_str text, cx_param *out)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-static void refuse(cx_call *call, cx_str name, const char *reason)
+static void reject_parameter(cx_call *call, cx_str name, const char *reason)
 {
     cx_problem problem = {
         .status = 422,
@@ -197,18 +197,19 @@ static void refuse(cx_call *call, cx_str name, const char *reason)
     cx_call_problem(call, &problem);
 }
 
-static void refuse_value(cx_call *call, const cx_route_param *param)
+static void reject_value(cx_call *call, const cx_route_param *param)
 {
     cx_buf reason;
     cx_buf_init(&reason, call->service->alloc);
     cx_buf_add_z(&reason, "expected ");
     cx_param_describe(param, &reason);
     const char *text = cx_buf_z(&reason);
-    refuse(call, cx_str_z(param->name), text == NULL ? "another value was expected" : text);
+    reject_parameter(call, cx_str_z(param->name),
+                     text == NULL ? "another value was expected" : text);
     cx_buf_done(&reason);
 }
 
-static size_t find(const cx_route *route, cx_str name)
+static size_t find_parameter(const cx_route *route, cx_str name)
 {
     size_t i = 0;
     while (i < route->param_count && !cx_str_is(name, route->params[i].name) &&
@@ -217,22 +218,22 @@ static size_t find(const cx_route *route, cx_str name)
     return i;
 }
 
-static bool read_one(cx_call *call, const cx_target_param *given)
+static bool read_parameter(cx_call *call, const cx_target_param *given)
 {
     const cx_route *route = call->route;
-    size_t at = find(route, given->name);
+    size_t at = find_parameter(route, given->name);
     if (at == route->param_count) {
-        refuse(call, given->name, "there is no such parameter here");
+        reject_parameter(call, given->name, "there is no such parameter here");
         return false;
     }
     const cx_route_param *param = &route->params[at];
     cx_param *value = &call->values[at];
     if (value->given && !param->many) {
-        refuse(call, cx_str_z(param->name), "it was given more than once");
+        reject_parameter(call, cx_str_z(param->name), "it was given more than once");
         return false;
     }
     if (!read_value(param, given->value, value)) {
-        refuse_value(call, param);
+        reject_value(call, param);
         return false;
     }
     value->given = true;
@@ -245,11 +246,11 @@ bool cx_params_read(cx_call *call)
     const cx_route *route = call->route;
     CX_ASSERT(route->param_count <= CX_ROUTE_PARAMS_MAX);
     for (size_t i = 0; i < call->target.param_count; i++)
-        if (!read_one(call, &call->target.params[i]))
+        if (!read_parameter(call, &call->target.params[i]))
             return false;
     for (size_t i = 0; i < route->param_count; i++)
         if (route->params[i].required && !call->values[i].given) {
-            refuse(call, cx_str_z(route->params[i].name), "it must be given");
+            reject_parameter(call, cx_str_z(route->params[i].name), "it must be given");
             return false;
         }
     return true;
@@ -257,7 +258,7 @@ bool cx_params_read(cx_call *call)
 
 const cx_param *cx_call_param(const cx_call *call, const char *name)
 {
-    size_t at = find(call->route, cx_str_z(name));
+    size_t at = find_parameter(call->route, cx_str_z(name));
     CX_ASSERT(at < call->route->param_count);
     return &call->values[at];
 }

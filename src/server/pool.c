@@ -10,7 +10,7 @@ struct cx_pool {
     atomic_int_fast64_t *waiting;
     cx_lock lock;
     cx_pool_job *first, **last;
-    size_t taken, places; /* reserved or in the queue */
+    size_t reserved, capacity; /* reserved or in the queue */
     bool ending;
     unsigned thread_count;
     cx_thread threads[];
@@ -24,24 +24,24 @@ static size_t pool_size(unsigned threads)
 static cx_pool_job *next_job(cx_pool *pool)
 {
     cx_lock_enter(&pool->lock);
-    while (pool->first == NULL && !(pool->ending && pool->taken == 0))
+    while (pool->first == NULL && !(pool->ending && pool->reserved == 0))
         cx_lock_wait(&pool->lock);
     cx_pool_job *job = pool->first;
     if (job != NULL) {
         pool->first = job->next;
         if (pool->first == NULL)
             pool->last = &pool->first;
-        pool->taken--;
+        pool->reserved--;
         cx_gauge_add(pool->waiting, -1);
         /* The last one lets the others go. */
-        if (pool->ending && pool->taken == 0)
+        if (pool->ending && pool->reserved == 0)
             cx_lock_wake(&pool->lock);
     }
     cx_lock_leave(&pool->lock);
     return job;
 }
 
-static void work(void *arg)
+static void run_worker_thread(void *arg)
 {
     cx_pool *pool = arg;
     cx_worker worker;
@@ -51,7 +51,7 @@ static void work(void *arg)
     cx_worker_done(&worker);
 }
 
-cx_status cx_pool_open(cx_service *service, unsigned threads, size_t places,
+cx_status cx_pool_open(cx_service *service, unsigned threads, size_t capacity,
                        atomic_int_fast64_t *waiting, cx_pool **out, cx_err *err)
 {
     cx_pool *pool = cx_alloc_zeroed(service->alloc, 1, pool_size(threads));
@@ -60,11 +60,11 @@ cx_status cx_pool_open(cx_service *service, unsigned threads, size_t places,
     pool->service = service;
     pool->waiting = waiting;
     pool->last = &pool->first;
-    pool->places = places;
+    pool->capacity = capacity;
     pool->thread_count = threads;
     cx_lock_init(&pool->lock);
     for (unsigned i = 0; i < threads; i++)
-        if (!cx_thread_start(&pool->threads[i], work, pool)) {
+        if (!cx_thread_start(&pool->threads[i], run_worker_thread, pool)) {
             cx_pool_close(pool);
             return cx_fail(err, CX_E_BUSY, "only %u of %u threads can be started", i, threads);
         }
@@ -75,14 +75,14 @@ cx_status cx_pool_open(cx_service *service, unsigned threads, size_t places,
 bool cx_pool_reserve(cx_pool *pool)
 {
     cx_lock_enter(&pool->lock);
-    bool room = !pool->ending && pool->taken < pool->places;
-    if (room)
-        pool->taken++;
+    bool is_free = !pool->ending && pool->reserved < pool->capacity;
+    if (is_free)
+        pool->reserved++;
     cx_lock_leave(&pool->lock);
-    return room;
+    return is_free;
 }
 
-void cx_pool_put(cx_pool *pool, cx_pool_job *job)
+void cx_pool_submit(cx_pool *pool, cx_pool_job *job)
 {
     job->next = NULL;
     cx_gauge_add(pool->waiting, 1);

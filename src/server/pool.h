@@ -22,7 +22,7 @@ CX_RESULT cx_pool_open(cx_service *service, unsigned threads, size_t places,
                        atomic_int_fast64_t *waiting, cx_pool **out, cx_err *err);
 /* False when all places are taken, or the pool is about to end. */
 bool cx_pool_reserve(cx_pool *pool);
-void cx_pool_put(cx_pool *pool, cx_pool_job *job);
+void cx_pool_submit(cx_pool *pool, cx_pool_job *job);
 /* cx_pool_reserve says no from now on. */
 void cx_pool_end(cx_pool *pool);
 /* Ends it, runs what is in the queue, and joins the threads; others may still ask for places, and

@@ -151,7 +151,7 @@ void cx_call_problem(cx_call *call, const cx_problem *problem)
 
 /* --- errors as problems ----------------------------------------------------------------------- */
 
-static bool tagged(const cx_err *err, const char *tag)
+static bool map_error_tag(const cx_err *err, const char *tag)
 {
     return err->tag != NULL && strcmp(err->tag, tag) == 0;
 }
@@ -166,12 +166,12 @@ static bool is_about_the_request(const cx_err *err)
     case CX_E_CONFLICT:
     case CX_E_USAGE:
     case CX_E_LIMIT: return true;
-    case CX_E_FORMAT: return tagged(err, "BadCursor") || tagged(err, "BadURI");
+    case CX_E_FORMAT: return map_error_tag(err, "BadCursor") || map_error_tag(err, "BadURI");
     default: return false;
     }
 }
 
-static void choose(const cx_err *err, cx_problem *out)
+static void map_error(const cx_err *err, cx_problem *out)
 {
     out->detail = cx_str_z(err->message);
     switch (err->code) {
@@ -180,13 +180,13 @@ static void choose(const cx_err *err, cx_problem *out)
     case CX_E_EXISTS:
     case CX_E_CONFLICT:
         out->status = 409;
-        out->type = tagged(err, "KeyConflict") ? "key-conflict"
-                    : tagged(err, "Ambiguous") ? "ambiguous"
-                                               : "conflict";
+        out->type = map_error_tag(err, "KeyConflict") ? "key-conflict"
+                    : map_error_tag(err, "Ambiguous") ? "ambiguous"
+                                                      : "conflict";
         break;
     case CX_E_FORMAT:
         out->status = 422, out->type = "invalid-parameter";
-        out->parameter = tagged(err, "BadCursor") ? CX_STR("cursor") : CX_STR("uri");
+        out->parameter = map_error_tag(err, "BadCursor") ? CX_STR("cursor") : CX_STR("uri");
         break;
     default: out->status = 422, out->type = "invalid-request"; break;
     }
@@ -196,7 +196,7 @@ void cx_call_fail(cx_call *call, const cx_err *err)
 {
     cx_problem problem = {.status = 0};
     if (is_about_the_request(err)) {
-        choose(err, &problem);
+        map_error(err, &problem);
         cx_call_problem(call, &problem);
         return;
     }

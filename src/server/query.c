@@ -16,7 +16,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-bool cx_target_decode(cx_str text, bool plus, char *room, cx_str *out)
+bool cx_target_decode(cx_str text, bool plus, char *storage, cx_str *out)
 {
     size_t size = 0;
     for (size_t i = 0; i < text.size; i++) {
@@ -33,14 +33,14 @@ bool cx_target_decode(cx_str text, bool plus, char *room, cx_str *out)
         }
         if (c == 0)
             return false;
-        room[size++] = c; /* Q1 */
+        storage[size++] = c; /* Q1 */
     }
-    *out = cx_str_from(room, size);
+    *out = cx_str_from(storage, size);
     return cx_utf8_valid(*out);
 }
 
 /* What stands before the first `mark`; `*rest` is what stands behind it, data NULL = none. */
-static cx_str cut(cx_str text, char mark, cx_str *rest)
+static cx_str cut_at(cx_str text, char mark, cx_str *rest)
 {
     const char *at = text.size == 0 ? NULL : memchr(text.data, mark, text.size);
     *rest = (cx_str){NULL, 0};
@@ -72,59 +72,59 @@ static cx_str without_authority(cx_str text)
  * segment, and no path of ours has one.  Each segment has a slash behind it in the room (there was
  * one before it in the text), so that several of them in a row are one text.
  */
-static bool read_path(cx_str path, char **room, cx_target *out)
+static bool read_path(cx_str path, char **storage, cx_target *out)
 {
     while (path.data != NULL) {
-        cx_str rest, segment = cut(path, '/', &rest);
+        cx_str rest, segment = cut_at(path, '/', &rest);
         if (out->segment_count == CX_TARGET_SEGMENTS_MAX || segment.size == 0)
             return false;
         cx_str *slot = &out->segments[out->segment_count];
-        if (!cx_target_decode(segment, false, *room, slot))
+        if (!cx_target_decode(segment, false, *storage, slot))
             return false;
-        *room += slot->size;
-        *(*room)++ = '/';
+        *storage += slot->size;
+        *(*storage)++ = '/';
         out->segment_count++;
         path = rest;
     }
     return true;
 }
 
-static bool read_query(cx_str query, char *room, cx_target *out)
+static bool read_query(cx_str query, char *storage, cx_target *out)
 {
     while (query.data != NULL) {
-        cx_str rest, value, pair = cut(query, '&', &rest);
+        cx_str rest, value, pair = cut_at(query, '&', &rest);
         query = rest;
         if (pair.size == 0)
             continue;
         if (out->param_count == CX_TARGET_PARAMS_MAX)
             return false;
         cx_target_param *param = &out->params[out->param_count];
-        cx_str name = cut(pair, '=', &value);
-        if (!cx_target_decode(name, true, room, &param->name))
+        cx_str name = cut_at(pair, '=', &value);
+        if (!cx_target_decode(name, true, storage, &param->name))
             return false;
-        room += param->name.size;
+        storage += param->name.size;
         if (value.data == NULL)
             value = CX_STR("");
-        if (!cx_target_decode(value, true, room, &param->value))
+        if (!cx_target_decode(value, true, storage, &param->value))
             return false;
-        room += param->value.size;
+        storage += param->value.size;
         out->param_count++;
     }
     return true;
 }
 
-cx_target_fault cx_target_parse(cx_str text, char *room, cx_target *out)
+cx_target_fault cx_target_parse(cx_str text, char *storage, cx_target *out)
 {
     out->segment_count = out->param_count = 0;
     if (text.size > CX_TARGET_BYTES_MAX)
         return CX_TARGET_LONG;
     text = without_authority(text);
-    cx_str query, path = cut(text, '?', &query);
+    cx_str query, path = cut_at(text, '?', &query);
     if (path.size == 0 || path.data[0] != '/')
         return CX_TARGET_PATH;
     path = cx_str_from(path.data + 1, path.size - 1);
     /* "/" alone has no segment at all. */
-    if (path.size != 0 && !read_path(path, &room, out))
+    if (path.size != 0 && !read_path(path, &storage, out))
         return CX_TARGET_PATH;
-    return read_query(query, room, out) ? CX_TARGET_OK : CX_TARGET_QUERY;
+    return read_query(query, storage, out) ? CX_TARGET_OK : CX_TARGET_QUERY;
 }

@@ -38,10 +38,10 @@ typedef struct cx_target {
  * Takes `text` apart.  What is decoded is put into `room`, which holds at least `text.size` bytes
  * and must live as long as `out` is used.  With a fault in the query the path is there.
  */
-cx_target_fault cx_target_parse(cx_str text, char *room, cx_target *out);
+cx_target_fault cx_target_parse(cx_str text, char *storage, cx_target *out);
 
 /* Decodes %XX, and with `plus` also '+' as a space, into `room` (which may be where `text` is);
  * false when there is a wrong escape, when the result is not UTF-8 or holds U+0000. */
-bool cx_target_decode(cx_str text, bool plus, char *room, cx_str *out);
+bool cx_target_decode(cx_str text, bool plus, char *storage, cx_str *out);
 
 #endif

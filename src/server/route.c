@@ -207,7 +207,7 @@ static const cx_route_param snapshots_params[] = {
     {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose state."},
     {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = 1000, .help = "Default 100."},
 };
-static const cx_route_param thing_params[] = {
+static const cx_route_param object_params[] = {
     {.name = "id",
      .type = CX_PARAM_TEXT,
      .required = true,
@@ -225,7 +225,7 @@ static const cx_route_param feed_params[] = {
 
 /* --- routes ----------------------------------------------------------------------------------- */
 
-#define READING .scopes = CX_SCOPE_READ, .where = CX_RUN_READ
+#define READING .scopes = CX_SCOPE_READ, .thread = CX_THREAD_READ
 /* Contents, as they are: a token of a lower level must not see them. */
 #define READING_ALL READING, .full_level = true
 
@@ -233,7 +233,7 @@ const cx_route cx_routes[] = {
     {.method = "POST",
      .path = COVENANT "/events",
      .scopes = CX_SCOPE_WRITE,
-     .where = CX_RUN_INTAKE,
+     .thread = CX_THREAD_WRITE,
      .has_body = true,
      .answers = JSON,
      .request_type = "Batch",
@@ -271,7 +271,7 @@ const cx_route cx_routes[] = {
     {.method = "POST",
      .path = COVENANT "/check",
      .scopes = CX_SCOPE_READ,
-     .where = CX_RUN_READ,
+     .thread = CX_THREAD_READ,
      .has_body = true,
      .answers = JSON,
      .request_type = "any",
@@ -316,7 +316,7 @@ const cx_route cx_routes[] = {
     {.method = "POST",
      .path = COVENANT "/public-keys",
      .scopes = CX_SCOPE_KEYS,
-     .where = CX_RUN_INTAKE,
+     .thread = CX_THREAD_WRITE,
      .has_body = true,
      .answers = JSON,
      .request_type = "NewKey",
@@ -327,7 +327,7 @@ const cx_route cx_routes[] = {
     {.method = "GET",
      .path = COVENANT "/public-keys",
      .scopes = CX_SCOPE_READ | CX_SCOPE_KEYS,
-     .where = CX_RUN_READ,
+     .thread = CX_THREAD_READ,
      .answers = JSON,
      .response_type = "Keys",
      .codes = "200 503",
@@ -336,7 +336,7 @@ const cx_route cx_routes[] = {
     {.method = "POST",
      .path = COVENANT "/public-keys/{key_id}/revoke",
      .scopes = CX_SCOPE_KEYS,
-     .where = CX_RUN_INTAKE,
+     .thread = CX_THREAD_WRITE,
      .has_body = true,
      .answers = JSON,
      .request_type = "Revocation",
@@ -357,7 +357,7 @@ const cx_route cx_routes[] = {
     {.method = "POST",
      .path = COVENANT "/alerts/{alert_id}/acknowledge",
      .scopes = CX_SCOPE_KEYS,
-     .where = CX_RUN_INTAKE,
+     .thread = CX_THREAD_WRITE,
      .has_body = true,
      .body_optional = true,
      .answers = JSON,
@@ -369,7 +369,7 @@ const cx_route cx_routes[] = {
     {.method = "POST",
      .path = COVENANT "/alerts/{alert_id}/resolve",
      .scopes = CX_SCOPE_KEYS,
-     .where = CX_RUN_INTAKE,
+     .thread = CX_THREAD_WRITE,
      .has_body = true,
      .body_optional = true,
      .answers = JSON,
@@ -462,16 +462,16 @@ const cx_route cx_routes[] = {
     {.method = "GET",
      .path = "/api/v1/things",
      READING_ALL,
-     PARAMS(thing_params),
+     PARAMS(object_params),
      .answers = JSON,
      .response_type = "ThingAnswer",
      .codes = "200 404 503",
-     .handler = cx_api_thing,
+     .handler = cx_api_object,
      .summary = "Anything by its name, with what is linked to it"},
     {.method = "GET",
      .path = "/api/v1/why",
      READING_ALL,
-     PARAMS(thing_params),
+     PARAMS(object_params),
      .answers = JSON,
      .response_type = "ProvenanceAnswer",
      .codes = "200 404 503",
@@ -480,7 +480,7 @@ const cx_route cx_routes[] = {
     {.method = "GET",
      .path = "/api/v1/evidence",
      READING_ALL,
-     PARAMS(thing_params),
+     PARAMS(object_params),
      .answers = "application/vnd.cortex.evidence",
      .codes = "200 404 409 503",
      .handler = cx_api_evidence,
@@ -560,7 +560,7 @@ const cx_route cx_routes[] = {
     {.method = "GET",
      .path = "/api/v1/feed",
      .scopes = CX_SCOPE_READ,
-     .where = CX_RUN_HERE,
+     .thread = CX_THREAD_ANY,
      PARAMS(feed_params),
      .answers = "text/event-stream",
      .codes = "200 503",
@@ -572,7 +572,7 @@ const cx_route cx_routes[] = {
     {.method = "POST",
      .path = "/mcp",
      .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ,
-     .where = CX_RUN_READ,
+     .thread = CX_THREAD_READ,
      .has_body = true,
      .answers = JSON,
      .request_type = "any",
@@ -603,7 +603,7 @@ const cx_route cx_routes[] = {
      .path = "/v1/traces",
      .otlp = true,
      .scopes = CX_SCOPE_WRITE,
-     .where = CX_RUN_INTAKE,
+     .thread = CX_THREAD_WRITE,
      .has_body = true,
      .answers = JSON,
      .codes = "200 400 413 429 503",
@@ -613,7 +613,7 @@ const cx_route cx_routes[] = {
      .path = "/v1/logs",
      .otlp = true,
      .scopes = CX_SCOPE_WRITE,
-     .where = CX_RUN_INTAKE,
+     .thread = CX_THREAD_WRITE,
      .has_body = true,
      .answers = JSON,
      .codes = "200 400 413 429 503",
@@ -622,9 +622,9 @@ const cx_route cx_routes[] = {
 
     {.method = "GET",
      .path = "/healthz",
-     .homeless = true,
+     .without_ledger = true,
      .open = true,
-     .where = CX_RUN_HERE,
+     .thread = CX_THREAD_ANY,
      .answers = JSON,
      .response_type = "Health",
      .codes = "200",
@@ -632,9 +632,9 @@ const cx_route cx_routes[] = {
      .summary = "The process answers"},
     {.method = "GET",
      .path = "/readyz",
-     .homeless = true,
+     .without_ledger = true,
      .open = true,
-     .where = CX_RUN_HERE,
+     .thread = CX_THREAD_ANY,
      .answers = JSON,
      .response_type = "Ready",
      .codes = "200 503",
@@ -642,15 +642,15 @@ const cx_route cx_routes[] = {
      .summary = "Batches can be taken"},
     {.method = "GET",
      .path = "/metrics",
-     .where = CX_RUN_HERE,
+     .thread = CX_THREAD_ANY,
      .answers = "text/plain; version=0.0.4; charset=utf-8",
      .codes = "200",
      .handler = cx_api_metrics,
      .summary = "What the server counts, for Prometheus"},
     {.method = "GET",
      .path = "/openapi.json",
-     .homeless = true,
-     .where = CX_RUN_HERE,
+     .without_ledger = true,
+     .thread = CX_THREAD_ANY,
      .answers = JSON,
      .response_type = "any",
      .codes = "200",
@@ -688,14 +688,14 @@ static size_t parts_left(const char *pattern)
     return count;
 }
 
-static bool same_word(cx_str part, cx_str segment, size_t at)
+static bool segment_matches(cx_str part, cx_str segment, size_t at)
 {
     if (cx_str_eq(part, segment))
         return true;
     return at == 2 && cx_str_is(part, "covenant") && cx_str_is(segment, "accord");
 }
 
-static bool match(const cx_route *route, cx_call *call)
+static bool match_route(const cx_route *route, cx_call *call)
 {
     const cx_target *target = &call->target;
     const char *pattern = route->path;
@@ -704,7 +704,7 @@ static bool match(const cx_route *route, cx_call *call)
     for (cx_str part; (part = next_part(&pattern)).data != NULL;) {
         if (part.size == 0) /* "/" alone */
             break;
-        if (route->short_too && at == 1 && cx_str_is(part, "v1") &&
+        if (route->has_short_path && at == 1 && cx_str_is(part, "v1") &&
             (at == target->segment_count || !cx_str_is(target->segments[at], "v1")))
             continue;
         size_t left = target->segment_count - at, take = 1;
@@ -718,7 +718,7 @@ static bool match(const cx_route *route, cx_call *call)
         if (part.size != 0 && part.data[0] == '{')
             call->captures[call->capture_count++] =
                 cx_str_from(first.data, (size_t)(last.data + last.size - first.data));
-        else if (!same_word(part, first, at))
+        else if (!segment_matches(part, first, at))
             return false;
         at += take;
     }
@@ -737,7 +737,7 @@ cx_route_found cx_route_find(cx_call *call, char *allow, size_t allow_size)
     allow[0] = 0;
     for (size_t i = 0; i < cx_route_count; i++) {
         const cx_route *route = &cx_routes[i];
-        if (route->otlp != call->request.otlp || !match(route, call))
+        if (route->otlp != call->request.otlp || !match_route(route, call))
             continue;
         if (is_method(call->request.method, route->method)) {
             call->route = route;

@@ -2,8 +2,8 @@
  * route.h - what can be asked: one table, from which matching, checking and the OpenAPI document
  * come.
  *
- * What stands under /api/v1/covenant is under /api/v1/accord too, and what is `short_too` without
- * v1.
+ * What stands under /api/v1/covenant is under /api/v1/accord too, and what is `has_short_path`
+ * without v1.
  */
 #ifndef CX_SERVER_ROUTE_H
 #define CX_SERVER_ROUTE_H
@@ -46,7 +46,7 @@ cx_handler cx_api_runs, cx_api_run_start, cx_api_run, cx_api_run_events, cx_api_
 cx_handler cx_api_page, cx_api_page_file, cx_api_session_begin, cx_api_session, cx_api_session_end;
 cx_handler cx_api_memory_list, cx_api_memory_show;
 cx_handler cx_api_mcp;
-cx_handler cx_api_thing, cx_api_why, cx_api_evidence;
+cx_handler cx_api_object, cx_api_why, cx_api_evidence;
 cx_handler cx_api_view_list, cx_api_view_summary, cx_api_view_overview, cx_api_view_window,
     cx_api_view_node, cx_api_view_values, cx_api_view_writes, cx_api_view_compare, cx_api_view_heat,
     cx_api_around, cx_api_check, cx_api_fleet;

@@ -146,27 +146,27 @@ static const cx_route_param cx_inbox_params[] = {
     {.name = "cursor", .type = CX_PARAM_TEXT, .help = "next_cursor of the answer before."}};
 static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
 
-#define CX_INBOX(end, list, type, function, what)                                          \
-    {                                                                                      \
-        .method = "GET", .path = "/api/v1/inbox" end, .homeless = true,                    \
-        .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ, .where = CX_RUN_READ, PARAMS(list),   \
-        .answers = JSON, .response_type = (type), .codes = "200 503", .handler = function, \
-        .summary = what                                                                    \
+#define CX_INBOX(end, list, type, function, what)                                           \
+    {                                                                                       \
+        .method = "GET", .path = "/api/v1/inbox" end, .without_ledger = true,               \
+        .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ, .thread = CX_THREAD_READ, PARAMS(list), \
+        .answers = JSON, .response_type = (type), .codes = "200 503", .handler = function,  \
+        .summary = what                                                                     \
     }
 
-#define CX_VIEW(end, list, type, function, what)                                                 \
-    {                                                                                            \
-        .method = "GET", .path = "/api/v1/view/{branch...}/" end, .homeless = true, READING_ALL, \
-        PARAMS(list), .answers = JSON, .response_type = (type), .codes = "200 404 503",          \
-        .handler = function, .summary = what                                                     \
+#define CX_VIEW(end, list, type, function, what)                                          \
+    {                                                                                     \
+        .method = "GET", .path = "/api/v1/view/{branch...}/" end, .without_ledger = true, \
+        READING_ALL, PARAMS(list), .answers = JSON, .response_type = (type),              \
+        .codes = "200 404 503", .handler = function, .summary = what                      \
     }
 
 #define CX_ROUTES_OF_PAGE                                                                  \
     {.method = "GET",                                                                      \
      .path = "/",                                                                          \
      .open = true,                                                                         \
-     .homeless = true,                                                                     \
-     .where = CX_RUN_HERE,                                                                 \
+     .without_ledger = true,                                                               \
+     .thread = CX_THREAD_ANY,                                                               \
      .answers = "text/html; charset=utf-8",                                                \
      .codes = "200 304 404 421",                                                           \
      .handler = cx_api_page,                                                               \
@@ -174,16 +174,16 @@ static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
         {.method = "GET",                                                                  \
          .path = "/assets/{file}",                                                         \
          .open = true,                                                                     \
-         .homeless = true,                                                                 \
-         .where = CX_RUN_HERE,                                                             \
+         .without_ledger = true,                                                           \
+         .thread = CX_THREAD_ANY,                                                           \
          .answers = "text/javascript; charset=utf-8",                                      \
          .codes = "200 304 404 421",                                                       \
          .handler = cx_api_page_file,                                                      \
          .summary = "A file of the debugger; its name has its hash"},                      \
         {.method = "POST",                                                                 \
          .path = "/api/v1/session",                                                        \
-         .homeless = true,                                                                 \
-         .where = CX_RUN_HERE,                                                             \
+         .without_ledger = true,                                                           \
+         .thread = CX_THREAD_ANY,                                                           \
          .answers = JSON,                                                                  \
          .response_type = "Session",                                                       \
          .codes = "200",                                                                   \
@@ -191,8 +191,8 @@ static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
          .summary = "Turns the bearer token into a session, held by an HttpOnly cookie"},  \
         {.method = "GET",                                                                  \
          .path = "/api/v1/session",                                                        \
-         .homeless = true,                                                                 \
-         .where = CX_RUN_HERE,                                                             \
+         .without_ledger = true,                                                           \
+         .thread = CX_THREAD_ANY,                                                           \
          .answers = JSON,                                                                  \
          .response_type = "Session",                                                       \
          .codes = "200",                                                                   \
@@ -200,8 +200,8 @@ static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
          .summary = "Who asks, what the token may, and what is served here"},              \
         {.method = "DELETE",                                                               \
          .path = "/api/v1/session",                                                        \
-         .homeless = true,                                                                 \
-         .where = CX_RUN_HERE,                                                             \
+         .without_ledger = true,                                                           \
+         .thread = CX_THREAD_ANY,                                                           \
          .answers = JSON,                                                                  \
          .response_type = "Empty",                                                         \
          .codes = "200",                                                                   \
@@ -209,7 +209,7 @@ static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
          .summary = "Ends the session"},                                                   \
         {.method = "GET",                                                                  \
          .path = "/api/v1/view",                                                           \
-         .homeless = true,                                                                 \
+         .without_ledger = true,                                                           \
          READING_ALL,                                                                      \
          .answers = JSON,                                                                  \
          .response_type = "Histories",                                                     \

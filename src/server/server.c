@@ -10,7 +10,7 @@
 
 #define PEM_MAX ((size_t)1 << 20)
 /* Descriptors for the log, the databases and whatever else is open. */
-#define DESCRIPTORS_KEPT 256
+#define DESCRIPTORS_RESERVED 256
 /* The index follows on its own; at the end it is given this long to have everything. */
 #define FEED_WAIT_MS 5000
 
@@ -25,12 +25,12 @@ struct cx_server {
     int socket;       /* -1 = the HTTP room has it, or there is none */
 };
 
-static unsigned or_default(unsigned given, unsigned otherwise)
+static unsigned value_or_default(unsigned given, unsigned otherwise)
 {
     return given == 0 ? otherwise : given;
 }
 
-static unsigned between(unsigned value, unsigned min, unsigned max)
+static unsigned clamp(unsigned value, unsigned min, unsigned max)
 {
     return value < min ? min : value > max ? max : value;
 }
@@ -96,27 +96,27 @@ static cx_status choose_http(cx_server *server, cx_http_options *out, cx_err *er
 {
     const cx_server_options *options = &server->options;
     unsigned cores = cx_thread_cores();
-    unsigned connections = or_default(options->connections, 16384);
-    uint64_t descriptors = cx_tcp_descriptors((uint64_t)connections + DESCRIPTORS_KEPT);
-    if (descriptors < DESCRIPTORS_KEPT + 16)
+    unsigned connections = value_or_default(options->connections, 16384);
+    uint64_t descriptors = cx_tcp_descriptors((uint64_t)connections + DESCRIPTORS_RESERVED);
+    if (descriptors < DESCRIPTORS_RESERVED + 16)
         return cx_fail(err, CX_E_LIMIT, "only %llu descriptors are allowed; see ulimit -n",
                        (unsigned long long)descriptors);
-    if (connections > descriptors - DESCRIPTORS_KEPT)
-        connections = (unsigned)(descriptors - DESCRIPTORS_KEPT);
+    if (connections > descriptors - DESCRIPTORS_RESERVED)
+        connections = (unsigned)(descriptors - DESCRIPTORS_RESERVED);
     *out = (cx_http_options){
         .service = server->service,
         .tls_cert = options->tls_cert_path == NULL ? NULL : (const char *)server->cert.data,
         .tls_key = options->tls_cert_path == NULL ? NULL : (const char *)server->key.data,
-        .io_threads = or_default(options->io_threads, between(cores, 2, 4)),
-        .intake_threads = or_default(options->workers, between(cores * 4, 8, 64)),
-        .read_threads = or_default(options->readers, between(cores, 2, 8)),
+        .io_threads = value_or_default(options->io_threads, clamp(cores, 2, 4)),
+        .intake_threads = value_or_default(options->workers, clamp(cores * 4, 8, 64)),
+        .read_threads = value_or_default(options->readers, clamp(cores, 2, 8)),
         .connections = connections,
         .connections_per_address = options->connections_per_address,
-        .header_ms = or_default(options->header_ms, 30000),
-        .body_ms = or_default(options->body_ms, 120000),
-        .answer_ms = or_default(options->answer_ms, 300000),
+        .header_ms = value_or_default(options->header_ms, 30000),
+        .body_ms = value_or_default(options->body_ms, 120000),
+        .answer_ms = value_or_default(options->answer_ms, 300000),
         .body_memory = options->body_memory == 0 ? (size_t)256 << 20 : options->body_memory,
-        .intake_places = or_default(options->queue, 1024),
+        .intake_places = value_or_default(options->queue, 1024),
         .read_places = 1024,
     };
     return CX_SUCCESS;

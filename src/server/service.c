@@ -20,7 +20,7 @@
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static cx_status prepare(cx_service *service, cx_err *err)
+static cx_status init_service(cx_service *service, cx_err *err)
 {
     const cx_service_options *options = &service->options;
     (void)snprintf(service->cookie, sizeof service->cookie, "cortex_%u", (unsigned)options->port);
@@ -54,7 +54,7 @@ cx_status cx_service_open(const cx_service_options *options, cx_service **out, c
     service->body_max = options->body_max == 0 ? CX_SERVER_BODY_MAX_DEFAULT : options->body_max;
     service->started_ns = service->io->monotonic_ns(service->io);
     cx_arena_init(&service->arena, alloc, 0);
-    cx_status status = prepare(service, err);
+    cx_status status = init_service(service, err);
     if (cx_failed(status)) {
         cx_arena_done(&service->arena);
         cx_alloc_free(alloc, service, sizeof *service);
@@ -97,7 +97,8 @@ void cx_service_log(cx_service *service, const char *format, ...)
 
 /* --- beginning -------------------------------------------------------------------------------- */
 
-void cx_call_init(cx_call *call, cx_service *service, const cx_request *request, char *room)
+void cx_call_init(cx_call *call, cx_service *service, const cx_request *request,
+                  char *target_storage)
 {
     memset(call, 0, offsetof(cx_call, target));
     call->service = service;
@@ -111,7 +112,7 @@ void cx_call_init(cx_call *call, cx_service *service, const cx_request *request,
     call->by_session = false;
     memset(&call->response, 0, sizeof call->response);
     cx_buf_init(&call->response.body, service->alloc);
-    call->room = room;
+    call->target_storage = target_storage;
     call->began_ns = service->io->monotonic_ns(service->io);
     call->worker = NULL;
     call->arena = NULL;
@@ -122,14 +123,14 @@ void cx_call_done(cx_call *call)
     cx_buf_done(&call->response.body);
 }
 
-static void refuse(cx_call *call, unsigned status, const char *type, cx_str detail)
+static void answer_problem(cx_call *call, unsigned status, const char *type, cx_str detail)
 {
     const cx_problem problem = {.status = status, .type = type, .detail = detail};
     cx_call_problem(call, &problem);
 }
 
 /* Exporters are often set up for all signals at once; what they get stands in their logs. */
-static void refuse_path(cx_call *call)
+static void reject_path(cx_call *call)
 {
     cx_str said = CX_STR("no such endpoint");
     if (call->request.otlp)
@@ -138,13 +139,14 @@ static void refuse_path(cx_call *call)
                             "OTEL_METRICS_EXPORTER=none")
                    : CX_STR("only /v1/traces and /v1/logs are taken here");
     call->route = NULL;
-    refuse(call, 404, "not-found", said);
+    answer_problem(call, 404, "not-found", said);
 }
 
 static bool find_route(cx_call *call)
 {
     char allow[64];
-    cx_target_fault fault = cx_target_parse(call->request.target, call->room, &call->target);
+    cx_target_fault fault =
+        cx_target_parse(call->request.target, call->target_storage, &call->target);
     call->fault = fault;
     if (fault == CX_TARGET_LONG) {
         const cx_problem problem = {.status = 414,
@@ -158,14 +160,14 @@ static bool find_route(cx_call *call)
     if (fault != CX_TARGET_PATH)
         found = cx_route_find(call, allow, sizeof allow);
     if (found == CX_ROUTE_FOUND && call->service->options.file_path != NULL &&
-        !call->route->homeless)
+        !call->route->without_ledger)
         found = CX_ROUTE_NO_PATH;
     if (found == CX_ROUTE_NO_PATH) {
-        refuse_path(call);
+        reject_path(call);
         return false;
     }
     if (found == CX_ROUTE_NO_METHOD) {
-        refuse(call, 405, "method", CX_STR("method not allowed; see Allow"));
+        answer_problem(call, 405, "method", CX_STR("method not allowed; see Allow"));
         cx_call_header(call, "Allow", "%s", allow);
         return false;
     }
@@ -188,17 +190,19 @@ static cx_str bearer(cx_str header)
     return cx_str_from(header.data + at, header.size - at);
 }
 
-/* By the cookie of a session, when it comes from our own page; *out_asked = there was one. */
-static cx_status know_session(cx_call *call, bool *out_asked, bool *out_known, cx_err *err)
+/* By the cookie of a session, when it comes from our own page; *out_presented = there was one. */
+static cx_status authenticate_session(cx_call *call, bool *out_presented, bool *out_known,
+                                      cx_err *err)
 {
     cx_digest digest;
     cx_str cookie = cx_session_cookie(call->request.cookie, call->service->cookie);
-    *out_asked = cookie.data != NULL;
+    *out_presented = cookie.data != NULL;
     if (cookie.data == NULL || !cx_sessions_find(&call->service->sessions, cookie, &digest))
         return CX_SUCCESS;
-    if (!cx_origin_host(call->service, &call->request) || !cx_origin_own_page(&call->request)) {
-        refuse(call, 403, "forbidden",
-               CX_STR("a session counts only for requests of the page that this server gave out"));
+    if (!cx_origin_host(call->service, &call->request) || !cx_origin_is_own_page(&call->request)) {
+        answer_problem(
+            call, 403, "forbidden",
+            CX_STR("a session counts only for requests of the page that this server gave out"));
         return CX_SUCCESS;
     }
     call->by_session = true;
@@ -206,28 +210,28 @@ static cx_status know_session(cx_call *call, bool *out_asked, bool *out_known, c
                                        err);
 }
 
-static bool know_sender(cx_call *call)
+static bool authenticate_sender(cx_call *call)
 {
     cx_str text = bearer(call->request.authorization);
     bool known = false, asked = false;
     cx_err err;
     cx_status status = text.data != NULL ? cx_token_guard_check(&call->service->guard, text,
                                                                 &call->token, &known, &err)
-                                         : know_session(call, &asked, &known, &err);
+                                         : authenticate_session(call, &asked, &known, &err);
     if (call->response.status != 0)
         return false;
     if (cx_failed(status)) {
         cx_service_log(call->service, "tokens: %s", err.message);
-        refuse(call, 503, "unavailable", CX_STR("tokens cannot be read now"));
+        answer_problem(call, 503, "unavailable", CX_STR("tokens cannot be read now"));
         return false;
     }
     if (known)
         return true;
     memset(&call->token, 0, sizeof call->token);
-    refuse(call, 401, "unauthorized",
-           asked               ? CX_STR("this session is over; open the page with its token again")
-           : text.data == NULL ? CX_STR("expected the header Authorization: Bearer TOKEN")
-                               : CX_STR("this token is unknown, revoked or has expired"));
+    answer_problem(call, 401, "unauthorized",
+                   asked ? CX_STR("this session is over; open the page with its token again")
+                   : text.data == NULL ? CX_STR("expected the header Authorization: Bearer TOKEN")
+                                       : CX_STR("this token is unknown, revoked or has expired"));
     return false;
 }
 
@@ -241,15 +245,17 @@ static bool allow_sender(cx_call *call)
         for (unsigned scope = 1; scope <= CX_SCOPES_ALL; scope <<= 1)
             if (route->scopes & scope)
                 cx_buf_printf(&detail, " %s", cx_scope_name(scope).data);
-        refuse(call, 403, "forbidden",
-               detail.failed ? CX_STR("the token's scope is too small") : cx_buf_str(&detail));
+        answer_problem(call, 403, "forbidden",
+                       detail.failed ? CX_STR("the token's scope is too small")
+                                     : cx_buf_str(&detail));
         cx_buf_done(&detail);
         return false;
     }
     if (route->full_level && call->token.level != CX_LEVEL_FULL) {
-        refuse(call, 403, "forbidden",
-               CX_STR("this shows contents as they are, so it needs a token that may read the "
-                      "level full_traces"));
+        answer_problem(
+            call, 403, "forbidden",
+            CX_STR("this shows contents as they are, so it needs a token that may read the "
+                   "level full_traces"));
         return false;
     }
     return true;
@@ -262,7 +268,8 @@ static bool allow_levels(cx_call *call)
         if (call->route->params[i].type != CX_PARAM_LEVEL || !call->values[i].given ||
             call->values[i].level <= call->token.level)
             continue;
-        refuse(call, 403, "forbidden", CX_STR("the token may not read traces of that level"));
+        answer_problem(call, 403, "forbidden",
+                       CX_STR("the token may not read traces of that level"));
         return false;
     }
     return true;
@@ -287,10 +294,10 @@ static bool accept_export(cx_call *call)
     if (request->content_encoding.data != NULL &&
         !cx_str_is(request->content_encoding, "identity") &&
         !cx_str_is(request->content_encoding, "gzip"))
-        refuse(call, 415, "media-type", CX_STR("expected Content-Encoding: gzip, or none"));
+        answer_problem(call, 415, "media-type", CX_STR("expected Content-Encoding: gzip, or none"));
     else if (cx_otlp_encoding_of(request->content_type) == CX_OTLP_NEITHER)
-        refuse(call, 415, "media-type",
-               CX_STR("expected Content-Type: application/x-protobuf or application/json"));
+        answer_problem(call, 415, "media-type",
+                       CX_STR("expected Content-Type: application/x-protobuf or application/json"));
     else if (request->has_length && request->length > call->service->body_max)
         cx_service_too_large(call);
     return call->response.status == 0;
@@ -304,13 +311,13 @@ static bool accept_body(cx_call *call)
         return accept_export(call);
     if (request->content_encoding.data != NULL &&
         !cx_str_is(request->content_encoding, "identity")) {
-        refuse(call, 415, "media-type", CX_STR("compressed bodies are not taken"));
+        answer_problem(call, 415, "media-type", CX_STR("compressed bodies are not taken"));
         return false;
     }
     if (call->route->body_optional && empty)
         return true;
     if (!is_json_type(request->content_type)) {
-        refuse(call, 415, "media-type", CX_STR("expected Content-Type: application/json"));
+        answer_problem(call, 415, "media-type", CX_STR("expected Content-Type: application/json"));
         return false;
     }
     if (request->has_length && request->length > call->service->body_max) {
@@ -320,12 +327,13 @@ static bool accept_body(cx_call *call)
     return true;
 }
 
-static void begin_known(cx_call *call)
+static void begin_authenticated(cx_call *call)
 {
     /* A query that cannot be decoded is told only to those who may ask. */
     if (call->fault == CX_TARGET_QUERY) {
-        refuse(call, 422, "invalid-parameter",
-               CX_STR("the query is not text in UTF-8 with %XX escapes, or has too many parts"));
+        answer_problem(
+            call, 422, "invalid-parameter",
+            CX_STR("the query is not text in UTF-8 with %XX escapes, or has too many parts"));
         return;
     }
     if (!cx_params_read(call) || !allow_levels(call))
@@ -342,7 +350,8 @@ static bool is_exporter(cx_call *call)
         return false;
     if (call->request.origin.data == NULL)
         return true;
-    refuse(call, 403, "forbidden", CX_STR("a page in a browser needs a token to send spans"));
+    answer_problem(call, 403, "forbidden",
+                   CX_STR("a page in a browser needs a token to send spans"));
     return false;
 }
 
@@ -352,16 +361,16 @@ void cx_service_begin(cx_call *call)
         return;
     bool known = call->route->open || is_exporter(call);
     if (!known && call->response.status == 0)
-        known = know_sender(call) && allow_sender(call);
+        known = authenticate_sender(call) && allow_sender(call);
     if (known)
-        begin_known(call);
+        begin_authenticated(call);
 }
 
 void cx_service_begin_for(cx_call *call, const cx_token *token)
 {
     call->token = *token;
     if (find_route(call) && (call->route->open || allow_sender(call)))
-        begin_known(call);
+        begin_authenticated(call);
 }
 
 void cx_service_too_large(cx_call *call)
@@ -373,9 +382,9 @@ void cx_service_too_large(cx_call *call)
     cx_call_problem(call, &problem);
 }
 
-void cx_service_refuse(cx_call *call, unsigned status, const char *why)
+void cx_service_reject_busy(cx_call *call, unsigned status, const char *why)
 {
-    refuse(call, status, status == 429 ? "rate" : "unavailable", cx_str_z(why));
+    answer_problem(call, status, status == 429 ? "rate" : "unavailable", cx_str_z(why));
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -393,17 +402,17 @@ void cx_worker_done(cx_worker *worker)
 }
 
 /* A desk keeps its memory for the next call, but not what one large call took. */
-#define DESK_KEEPS_BYTES ((size_t)4 << 20)
+#define WORKER_ARENA_BYTES_MAX ((size_t)4 << 20)
 
-static void clear_desk(cx_worker *worker, cx_arena_mark empty)
+static void reset_worker_arena(cx_worker *worker, cx_arena_mark empty)
 {
-    if (worker->arena.total_bytes > DESK_KEEPS_BYTES)
+    if (worker->arena.total_bytes > WORKER_ARENA_BYTES_MAX)
         cx_arena_done(&worker->arena);
     else
         cx_arena_reset(&worker->arena, empty);
 }
 
-void cx_service_run(cx_call *call, cx_worker *worker)
+void cx_service_handle(cx_call *call, cx_worker *worker)
 {
     cx_err err = {0};
     cx_arena_mark empty = cx_arena_mark_now(&worker->arena);
@@ -420,7 +429,7 @@ void cx_service_run(cx_call *call, cx_worker *worker)
         cx_index_close(worker->index);
         worker->index = NULL;
     }
-    clear_desk(worker, empty);
+    reset_worker_arena(worker, empty);
     call->worker = NULL;
     call->arena = NULL;
 }
@@ -432,10 +441,10 @@ void cx_service_count(const cx_call *call)
     if (class >= CX_METRICS_CLASSES)
         class = 0;
     cx_counter_add(&metrics->requests[cx_route_index(call->route)][class], 1);
-    if (call->route == NULL || call->route->where == CX_RUN_HERE)
+    if (call->route == NULL || call->route->thread == CX_THREAD_ANY)
         return;
     uint64_t took = call->service->io->monotonic_ns(call->service->io) - call->began_ns;
-    cx_histogram_add(call->route->where == CX_RUN_INTAKE ? &metrics->intake : &metrics->reads,
+    cx_histogram_add(call->route->thread == CX_THREAD_WRITE ? &metrics->intake : &metrics->reads,
                      took);
 }
 
@@ -482,7 +491,7 @@ void cx_call_header(cx_call *call, const char *name, const char *format, ...)
     CX_ASSERT(size >= 0 && (size_t)size < sizeof header->value);
 }
 
-cx_str cx_call_who(cx_call *call)
+cx_str cx_call_principal(cx_call *call)
 {
     const cx_token *token = &call->token;
     return cx_arena_printf(call->arena, "token:%s", token->name[0] == 0 ? token->id : token->name);

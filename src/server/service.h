@@ -2,7 +2,7 @@
  * service.h - one request from its headers to its answer, without a network (trace.md §11).
  *
  *     cx_service_begin   headers are here: route, token, parameters; may be answered already
- *     cx_service_run     the body is here too: the handler answers
+ *     cx_service_handle     the body is here too: the handler answers
  *
  * http_mhd.c brings requests in and carries answers out; tests make requests up.  A handler works
  * for one call at a desk, which one thread has to itself.  What a handler returns as an error
@@ -68,7 +68,7 @@ struct cx_service {
     cx_runs *runs;      /* NULL = no repository */
     cx_view_cache *cache;
     uint64_t started_ns;
-    atomic_size_t otlp_work; /* bytes of OTLP requests being read */
+    atomic_size_t otlp_bytes_in_flight; /* bytes of OTLP requests being read */
     atomic_bool stopping;
     atomic_bool ledger_failed; /* a write failed: nothing can be taken until the next start */
 };
@@ -91,23 +91,23 @@ typedef struct cx_request {
     bool otlp_open; /* which takes requests without a token */
     bool has_length;
     uint64_t length; /* of the body, as declared */
-    cx_bytes body;   /* for cx_service_run */
+    cx_bytes body;   /* for cx_service_handle */
 } cx_request;
 
 /* --- bodies that come as they happen ---------------------------------------------------------- */
 
-typedef enum cx_stream_got {
+typedef enum cx_stream_result {
     CX_STREAM_BYTES,
-    CX_STREAM_NOTHING, /* `rest` was called, and the stream's `wake` will be */
-    CX_STREAM_OVER
-} cx_stream_got;
+    CX_STREAM_WAIT, /* `rest` was called, and the stream's `wake` will be */
+    CX_STREAM_END
+} cx_stream_result;
 
 typedef struct cx_stream cx_stream;
 struct cx_stream {
     /* At most `size` bytes.  `rest` is called with the source's lock held, so that no wake is
      * missed. */
-    cx_stream_got (*read)(cx_stream *self, char *data, size_t size, size_t *out_size,
-                          void (*rest)(void *arg), void *arg);
+    cx_stream_result (*read)(cx_stream *self, char *data, size_t size, size_t *out_size,
+                             void (*rest)(void *arg), void *arg);
     void (*leave)(cx_stream *self); /* frees it */
 };
 /* Makes the stream of an answered call.  `wake` is called by a thread of the source when a stream
@@ -129,7 +129,7 @@ typedef struct cx_response {
     size_t header_count;
     cx_buf body;
     cx_stream_open *stream; /* the body comes as it happens, from `after` on; NULL = it is `body` */
-    bool after_given;
+    bool has_after;
     cx_position after;
 } cx_response;
 
@@ -171,24 +171,24 @@ typedef struct cx_param {
     };
 } cx_param;
 
-typedef enum cx_route_where {
-    CX_RUN_HERE,  /* answers at once, on any thread */
-    CX_RUN_READ,  /* reads the index or the ledger */
-    CX_RUN_INTAKE /* waits for the disk */
-} cx_route_where;
+typedef enum cx_route_thread {
+    CX_THREAD_ANY,  /* answers at once, on any thread */
+    CX_THREAD_READ, /* reads the index or the ledger */
+    CX_THREAD_WRITE /* waits for the disk */
+} cx_route_thread;
 
 typedef cx_status cx_handler(cx_call *call, cx_err *err);
 
 typedef struct cx_route {
     const char *method;
-    const char *path; /* "/a/{name}/b"; "{name...}" takes one segment or more */
-    bool open;        /* needs no token */
-    bool homeless;    /* is there also where one file is shown, and no home */
-    bool otlp;        /* of the listener for OTLP; the others are not */
-    bool short_too;   /* "/api/v1/x" is "/api/x" too (run.md §21) */
-    unsigned scopes;  /* any of these; 0 = any token */
-    bool full_level;  /* shows contents as they are: reading needs the highest level */
-    cx_route_where where;
+    const char *path;    /* "/a/{name}/b"; "{name...}" takes one segment or more */
+    bool open;           /* needs no token */
+    bool without_ledger; /* is there also where one file is shown, and no home */
+    bool otlp;           /* of the listener for OTLP; the others are not */
+    bool has_short_path; /* "/api/v1/x" is "/api/x" too (run.md §21) */
+    unsigned scopes;     /* any of these; 0 = any token */
+    bool full_level;     /* shows contents as they are: reading needs the highest level */
+    cx_route_thread thread;
     bool has_body;
     bool body_optional;
     const cx_route_param *params;
@@ -215,7 +215,7 @@ struct cx_call {
     cx_token token;                       /* zeroed when the route is open */
     bool by_session;                      /* the token was not shown; its session was */
     cx_response response;
-    char *room; /* of the decoded target; the caller's */
+    char *target_storage; /* of the decoded target; the caller's */
     uint64_t began_ns;
     struct cx_worker *worker; /* while the handler runs */
     cx_arena *arena;          /* likewise: the desk's, empty */
@@ -226,7 +226,8 @@ struct cx_call {
  * as the call.  Afterwards either response.status is set, or the route is known and the body is to
  * be read.
  */
-void cx_call_init(cx_call *call, cx_service *service, const cx_request *request, char *room);
+void cx_call_init(cx_call *call, cx_service *service, const cx_request *request,
+                  char *target_storage);
 void cx_call_done(cx_call *call);
 void cx_service_begin(cx_call *call);
 /* The same for somebody whose token was checked already. */
@@ -234,7 +235,7 @@ void cx_service_begin_for(cx_call *call, const cx_token *token);
 /* The body is longer than it may be. */
 void cx_service_too_large(cx_call *call);
 /* The service cannot take it now: 429 when it is this sender's doing, else 503. */
-void cx_service_refuse(cx_call *call, unsigned status, const char *why);
+void cx_service_reject_busy(cx_call *call, unsigned status, const char *why);
 
 /* What one working thread has of its own. */
 typedef struct cx_worker {
@@ -245,7 +246,7 @@ typedef struct cx_worker {
 void cx_worker_init(cx_worker *worker, cx_service *service);
 void cx_worker_done(cx_worker *worker);
 /* Always answers. */
-void cx_service_run(cx_call *call, cx_worker *worker);
+void cx_service_handle(cx_call *call, cx_worker *worker);
 /* Counts the answer; once for each call, after it was sent or given up. */
 void cx_service_count(const cx_call *call);
 
@@ -267,7 +268,7 @@ void cx_call_answer(cx_call *call, unsigned status, const char *content_type);
 CX_RESULT cx_call_answer_json(cx_call *call, unsigned status, const cx_json *value, cx_err *err);
 void cx_call_header(cx_call *call, const char *name, const char *format, ...) CX_PRINTF(3, 4);
 /* Who the token belongs to, for what is recorded: "token:<name or id>"; in the arena. */
-cx_str cx_call_who(cx_call *call);
+cx_str cx_call_principal(cx_call *call);
 
 typedef struct cx_problem {
     unsigned status;

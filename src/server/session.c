@@ -26,16 +26,16 @@ void cx_sessions_done(cx_sessions *sessions)
 
 /* --- under the lock --------------------------------------------------------------------------- */
 
-static void drop(cx_sessions *sessions, size_t at)
+static void drop_session(cx_sessions *sessions, size_t at)
 {
     sessions->items[at] = sessions->items[--sessions->count];
 }
 
-static void drop_ended(cx_sessions *sessions, uint64_t now_ns)
+static void drop_expired(cx_sessions *sessions, uint64_t now_ns)
 {
     for (size_t i = sessions->count; i-- > 0;)
         if (sessions->items[i].ends_ns <= now_ns)
-            drop(sessions, i);
+            drop_session(sessions, i);
 }
 
 static void drop_least_used(cx_sessions *sessions)
@@ -44,11 +44,11 @@ static void drop_least_used(cx_sessions *sessions)
     for (size_t i = 1; i < sessions->count; i++)
         if (sessions->items[i].used_ns < sessions->items[least].used_ns)
             least = i;
-    drop(sessions, least);
+    drop_session(sessions, least);
 }
 
 /* N1; CX_SESSIONS_MAX when there is none. */
-static size_t find(const cx_sessions *sessions, cx_str text)
+static size_t find_session(const cx_sessions *sessions, cx_str text)
 {
     cx_digest id = cx_digest_of(cx_str_bytes(text));
     for (size_t i = 0; i < sessions->count; i++)
@@ -76,7 +76,7 @@ cx_status cx_sessions_begin(cx_sessions *sessions, const cx_digest *token,
         out_text[CX_SESSION_TEXT_SIZE] = 0;
         uint64_t now_ns = sessions->io->monotonic_ns(sessions->io);
         cx_lock_enter(&sessions->lock);
-        drop_ended(sessions, now_ns);
+        drop_expired(sessions, now_ns);
         if (sessions->count == CX_SESSIONS_MAX)
             drop_least_used(sessions);
         sessions->items[sessions->count++] =
@@ -94,7 +94,7 @@ bool cx_sessions_find(cx_sessions *sessions, cx_str text, cx_digest *out_token)
 {
     uint64_t now_ns = sessions->io->monotonic_ns(sessions->io);
     cx_lock_enter(&sessions->lock);
-    size_t at = find(sessions, text);
+    size_t at = find_session(sessions, text);
     bool found = at != CX_SESSIONS_MAX && now_ns < sessions->items[at].ends_ns;
     if (found) {
         sessions->items[at].used_ns = now_ns;
@@ -107,9 +107,9 @@ bool cx_sessions_find(cx_sessions *sessions, cx_str text, cx_digest *out_token)
 void cx_sessions_end(cx_sessions *sessions, cx_str text)
 {
     cx_lock_enter(&sessions->lock);
-    size_t at = find(sessions, text);
+    size_t at = find_session(sessions, text);
     if (at != CX_SESSIONS_MAX)
-        drop(sessions, at);
+        drop_session(sessions, at);
     cx_lock_leave(&sessions->lock);
 }
 

@@ -49,7 +49,7 @@ static cx_status bad_file(cx_err *err, const char *what, size_t index)
                       "tokens.json: token %zu: found no usable %s", index, what);
 }
 
-static bool take_text(const cx_json *object, const char *name, char *out, size_t size)
+static bool read_text(const cx_json *object, const char *name, char *out, size_t size)
 {
     cx_str text = cx_json_get_str(object, cx_str_z(name));
     if (text.data == NULL || text.size >= size)
@@ -59,7 +59,7 @@ static bool take_text(const cx_json *object, const char *name, char *out, size_t
     return true;
 }
 
-static bool take_time(const cx_json *object, const char *name, int64_t *out)
+static bool read_time(const cx_json *object, const char *name, int64_t *out)
 {
     const cx_json *value = cx_json_get(object, cx_str_z(name));
     bool naive;
@@ -69,7 +69,7 @@ static bool take_time(const cx_json *object, const char *name, int64_t *out)
     return value->type == CX_JSON_STRING && cx_trace_time_parse(cx_json_text(value), out, &naive);
 }
 
-static bool take_scopes(const cx_json *object, unsigned *out)
+static bool read_scopes(const cx_json *object, unsigned *out)
 {
     const cx_json *list = cx_json_get_typed(object, CX_STR("scopes"), CX_JSON_ARRAY);
     *out = 0;
@@ -83,20 +83,20 @@ static bool take_scopes(const cx_json *object, unsigned *out)
     return *out != 0;
 }
 
-static cx_status take_token(const cx_json *object, size_t index, cx_token *out, cx_err *err)
+static cx_status read_token(const cx_json *object, size_t index, cx_token *out, cx_err *err)
 {
     cx_str level = CX_JSON_GET_STR(object, "level"), digest = CX_JSON_GET_STR(object, "sha256");
     memset(out, 0, sizeof *out);
-    if (!take_text(object, "id", out->id, sizeof out->id))
+    if (!read_text(object, "id", out->id, sizeof out->id))
         return bad_file(err, "id", index);
-    if (!take_text(object, "name", out->name, sizeof out->name))
+    if (!read_text(object, "name", out->name, sizeof out->name))
         return bad_file(err, "name", index);
-    if (!take_scopes(object, &out->scopes))
+    if (!read_scopes(object, &out->scopes))
         return bad_file(err, "scopes", index);
     if (level.data == NULL || !cx_trace_level_parse(level, &out->level))
         return bad_file(err, "level", index);
-    if (!take_time(object, "created_at", &out->created_ns) ||
-        !take_time(object, "expires_at", &out->expires_ns))
+    if (!read_time(object, "created_at", &out->created_ns) ||
+        !read_time(object, "expires_at", &out->expires_ns))
         return bad_file(err, "time", index);
     return digest.data != NULL && cx_digest_parse(digest, &out->digest)
                ? CX_SUCCESS
@@ -117,7 +117,7 @@ static cx_status parse_tokens(cx_str text, cx_arena *arena, cx_tokens *out, cx_e
         return cx_fail_nomem(err);
     for (; tokens.count < list->count; tokens.count++)
         CX_TRY(
-            take_token(&list->items[tokens.count], tokens.count, &tokens.items[tokens.count], err));
+            read_token(&list->items[tokens.count], tokens.count, &tokens.items[tokens.count], err));
     *out = tokens;
     return CX_SUCCESS;
 }
@@ -157,12 +157,12 @@ cx_status cx_tokens_read(const cx_io *io, const char *home_path, cx_arena *arena
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static void put_text(cx_json_list *list, const char *name, cx_str text)
+static void add_text(cx_json_list *list, const char *name, cx_str text)
 {
     cx_json_list_put(list, cx_str_z(name), cx_json_make_str(text));
 }
 
-static cx_status put_time(cx_json_list *list, const char *name, int64_t ns, cx_err *err)
+static cx_status add_time(cx_json_list *list, const char *name, int64_t ns, cx_err *err)
 {
     char text[CX_TRACE_TIME_SIZE];
     if (ns == CX_TIME_NONE) {
@@ -173,7 +173,7 @@ static cx_status put_time(cx_json_list *list, const char *name, int64_t ns, cx_e
     cx_str kept = cx_arena_copy_str(list->arena, cx_str_z(text));
     if (kept.data == NULL)
         return cx_fail_nomem(err);
-    put_text(list, name, kept);
+    add_text(list, name, kept);
     return CX_SUCCESS;
 }
 
@@ -185,12 +185,12 @@ static cx_status begin_object(const cx_token *token, cx_json_list *list, cx_err 
         if (token->scopes & scope_names[i].scope)
             cx_json_list_add(&scopes, cx_json_make_str(scope_names[i].name));
     CX_TRY(cx_json_list_end_array(&scopes, &value, err));
-    put_text(list, "id", cx_str_z(token->id));
-    put_text(list, "name", cx_str_z(token->name));
-    put_text(list, "level", cx_str_z(cx_trace_level_name(token->level)));
+    add_text(list, "id", cx_str_z(token->id));
+    add_text(list, "name", cx_str_z(token->name));
+    add_text(list, "level", cx_str_z(cx_trace_level_name(token->level)));
     cx_json_list_put(list, CX_STR("scopes"), value);
-    CX_TRY(put_time(list, "created_at", token->created_ns, err));
-    return put_time(list, "expires_at", token->expires_ns, err);
+    CX_TRY(add_time(list, "created_at", token->created_ns, err));
+    return add_time(list, "expires_at", token->expires_ns, err);
 }
 
 cx_status cx_token_json(const cx_token *token, cx_arena *arena, cx_json *out, cx_err *err)
@@ -200,7 +200,7 @@ cx_status cx_token_json(const cx_token *token, cx_arena *arena, cx_json *out, cx
     return cx_json_list_end_object(&list, out, err);
 }
 
-static cx_status kept_json(const cx_token *token, cx_arena *arena, cx_json *out, cx_err *err)
+static cx_status token_json(const cx_token *token, cx_arena *arena, cx_json *out, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(arena);
     char *hex = CX_ARENA_ARRAY(arena, char, 64);
@@ -208,7 +208,7 @@ static cx_status kept_json(const cx_token *token, cx_arena *arena, cx_json *out,
         return cx_fail_nomem(err);
     cx_hex_encode(cx_bytes_from(token->digest.bytes, sizeof token->digest.bytes), hex);
     CX_TRY(begin_object(token, &list, err));
-    put_text(&list, "sha256", cx_str_from(hex, 64));
+    add_text(&list, "sha256", cx_str_from(hex, 64));
     return cx_json_list_end_object(&list, out, err);
 }
 
@@ -221,11 +221,11 @@ static cx_status write_tokens(const cx_io *io, const char *home_path, const cx_t
     if (path.data == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < tokens->count; i++) {
-        CX_TRY(kept_json(&tokens->items[i], arena, &value, err));
+        CX_TRY(token_json(&tokens->items[i], arena, &value, err));
         cx_json_list_add(&list, value);
     }
     CX_TRY(cx_json_list_end_array(&list, &value, err));
-    put_text(&root, "format", CX_STR(FORMAT));
+    add_text(&root, "format", CX_STR(FORMAT));
     cx_json_list_put(&root, CX_STR("tokens"), value);
     CX_TRY(cx_json_list_end_object(&root, &value, err));
     cx_buf text;
@@ -253,8 +253,8 @@ static void sleep_ms(uint32_t milliseconds)
 }
 
 /* Two programs that change the file at once would lose one of the changes. */
-static cx_status take_file_lock(const cx_io *io, const char *home_path, cx_arena *arena,
-                                cx_file *out, cx_err *err)
+static cx_status acquire_file_lock(const cx_io *io, const char *home_path, cx_arena *arena,
+                                   cx_file *out, cx_err *err)
 {
     cx_str path = file_path(home_path, "tokens.lock", arena);
     if (path.data == NULL)
@@ -272,14 +272,14 @@ static cx_status take_file_lock(const cx_io *io, const char *home_path, cx_arena
 
 typedef cx_status edit_tokens(void *arg, cx_tokens *tokens, cx_arena *arena, cx_err *err);
 
-static cx_status change(const cx_io *io, const char *home_path, edit_tokens *edit, void *arg,
-                        cx_err *err)
+static cx_status change_token_file(const cx_io *io, const char *home_path, edit_tokens *edit,
+                                   void *arg, cx_err *err)
 {
     cx_arena arena;
     cx_file lock;
     cx_tokens tokens;
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_status status = take_file_lock(io, home_path, &arena, &lock, err);
+    cx_status status = acquire_file_lock(io, home_path, &arena, &lock, err);
     if (!cx_failed(status)) {
         status = cx_tokens_read(io, home_path, &arena, &tokens, err);
         if (!cx_failed(status))
@@ -295,7 +295,7 @@ static cx_status change(const cx_io *io, const char *home_path, edit_tokens *edi
     return status;
 }
 
-static cx_status append_token(void *arg, cx_tokens *tokens, cx_arena *arena, cx_err *err)
+static cx_status add_token(void *arg, cx_tokens *tokens, cx_arena *arena, cx_err *err)
 {
     const cx_token *made = arg;
     for (size_t i = 0; i < tokens->count; i++)
@@ -357,7 +357,7 @@ cx_status cx_token_add(const cx_io *io, const char *home_path, const cx_token *w
         return cx_fail_os(err, -failed, "there is no randomness");
     make_id(random, made.id);
     made.created_ns = (int64_t)io->wall_ns(io);
-    CX_TRY(change(io, home_path, append_token, &made, err));
+    CX_TRY(change_token_file(io, home_path, add_token, &made, err));
     memcpy(out_text, text, sizeof text);
     *out = made;
     return CX_SUCCESS;
@@ -368,7 +368,7 @@ typedef struct removal {
     cx_token found;
 } removal;
 
-static cx_status remove_token(void *arg, cx_tokens *tokens, cx_arena *arena, cx_err *err)
+static cx_status revoke_token(void *arg, cx_tokens *tokens, cx_arena *arena, cx_err *err)
 {
     removal *wanted = arg;
     (void)arena;
@@ -390,7 +390,7 @@ cx_status cx_token_revoke(const cx_io *io, const char *home_path, cx_str which, 
                           cx_err *err)
 {
     removal wanted = {.which = which};
-    CX_TRY(change(io, home_path, remove_token, &wanted, err));
+    CX_TRY(change_token_file(io, home_path, revoke_token, &wanted, err));
     *out = wanted.found;
     return CX_SUCCESS;
 }
@@ -414,7 +414,7 @@ void cx_token_guard_done(cx_token_guard *guard)
 }
 
 /* Reads the file when it is another one than before. */
-static cx_status look_again(cx_token_guard *guard, cx_err *err)
+static cx_status reload_if_changed(cx_token_guard *guard, cx_err *err)
 {
     cx_arena *arena = &guard->arenas[1 - guard->using];
     cx_buf text;
@@ -440,7 +440,7 @@ static cx_status look_again(cx_token_guard *guard, cx_err *err)
 }
 
 /* T2 */
-static bool same(const cx_digest *a, const cx_digest *b)
+static bool is_same_file(const cx_digest *a, const cx_digest *b)
 {
     unsigned different = 0;
     for (size_t i = 0; i < sizeof a->bytes; i++)
@@ -472,11 +472,11 @@ cx_status cx_token_guard_check_digest(cx_token_guard *guard, const cx_digest *di
     cx_lock_enter(&guard->lock);
     if (!guard->only &&
         (!guard->known || now - guard->looked_ns >= CX_TOKENS_FRESH_MS * UINT64_C(1000000))) {
-        status = look_again(guard, err);
+        status = reload_if_changed(guard, err);
         guard->looked_ns = now;
     }
     for (size_t i = 0; !cx_failed(status) && i < guard->tokens.count; i++) {
-        bool found = same(digest, &guard->tokens.items[i].digest);
+        bool found = is_same_file(digest, &guard->tokens.items[i].digest);
         if (found)
             *out = guard->tokens.items[i];
         known |= found;

@@ -29,10 +29,11 @@ cx_status cx_api_readyz(cx_call *call, cx_err *err)
     cx_feed_status feed = {.running = false};
     (void)err;
     if (atomic_load(&service->stopping) || atomic_load(&service->ledger_failed)) {
-        cx_service_refuse(call, 503,
-                          atomic_load(&service->stopping)
-                              ? "the server is about to end"
-                              : "the ledger could not be written; the server must be started anew");
+        cx_service_reject_busy(
+            call, 503,
+            atomic_load(&service->stopping)
+                ? "the server is about to end"
+                : "the ledger could not be written; the server must be started anew");
         return CX_SUCCESS;
     }
     if (service->recorder != NULL)
@@ -157,11 +158,11 @@ cx_status cx_api_metrics(cx_call *call, cx_err *err)
     write_gauge(out, "cortex_http_body_memory_bytes", "Memory held by bodies.",
                 cx_gauge(&m->body_memory));
     write_counter(out, "cortex_http_refused_full_total", "Requests refused with 503: no room.",
-                  cx_counter(&m->refused_full));
+                  cx_counter(&m->rejected_full));
     write_counter(out, "cortex_http_refused_rate_total", "Requests refused with 429.",
-                  cx_counter(&m->refused_slow));
+                  cx_counter(&m->rejected_slow));
     write_counter(out, "cortex_http_cut_total", "Connections cut for being too slow.",
-                  cx_counter(&m->cut_slow));
+                  cx_counter(&m->closed_slow));
     write_gauge(out, "cortex_feed_readers", "Readers of the feed.", cx_gauge(&m->feed_readers));
     write_counter(out, "cortex_feed_events_total", "Events given to readers of the feed.",
                   cx_counter(&m->feed_events));
@@ -188,7 +189,7 @@ cx_status cx_api_feed(cx_call *call, cx_err *err)
     cx_str after = call->request.last_event_id;
     (void)err;
     if (call->service->feed == NULL) {
-        cx_service_refuse(call, 503, "there is no feed now");
+        cx_service_reject_busy(call, 503, "there is no feed now");
         return CX_SUCCESS;
     }
     if (after.data == NULL || after.size == 0)
@@ -204,7 +205,7 @@ cx_status cx_api_feed(cx_call *call, cx_err *err)
             cx_call_problem(call, &problem);
             return CX_SUCCESS;
         }
-        response->after_given = true;
+        response->has_after = true;
     }
     response->stream = cx_live_feed_stream;
     cx_call_answer(call, 200, "text/event-stream");

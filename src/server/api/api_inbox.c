@@ -10,7 +10,7 @@
 static const char *const facets_given[] = {"kind",  "verdict", "gate", "k_eff",
                                            "level", "agent",   "time"};
 
-static bool is_full(const cx_call *call)
+static bool is_page_full(const cx_call *call)
 {
     return (call->token.scopes & CX_SCOPE_READ) != 0 && call->token.level == CX_LEVEL_FULL;
 }
@@ -20,7 +20,7 @@ static bool read_query(cx_call *call, cx_inbox_query *out)
 {
     *out = (cx_inbox_query){.words = cx_call_text(call, "q"),
                             .traces = (call->token.scopes & CX_SCOPE_READ) != 0,
-                            .level = is_full(call) ? CX_LEVEL_FULL : call->token.level,
+                            .level = is_page_full(call) ? CX_LEVEL_FULL : call->token.level,
                             .limit = 100};
     if (call->service->recorder != NULL)
         out->now_ns = cx_recorder_now(call->service->recorder);
@@ -42,14 +42,15 @@ typedef cx_status inbox_answer(cx_recorder *recorder, cx_index *index, const cx_
                                const cx_inbox_object *objects, size_t count, cx_buf *out,
                                cx_err *err);
 
-static cx_status answer(cx_call *call, const cx_inbox_query *query, inbox_answer *make, cx_err *err)
+static cx_status answer_listing(cx_call *call, const cx_inbox_query *query, inbox_answer *make,
+                                cx_err *err)
 {
     const cx_inbox_object *objects;
     size_t count = 0;
     cx_index *index = NULL;
     if (call->service->recorder != NULL && query->traces)
         CX_TRY(cx_call_index(call, &index, err));
-    CX_TRY(cx_inbox_things(call, &objects, &count, err));
+    CX_TRY(cx_inbox_objects(call, &objects, &count, err));
     CX_TRY(make(call->service->recorder, index, query, objects, count, &call->response.body, err));
     cx_call_answer(call, 200, "application/json");
     return CX_SUCCESS;
@@ -64,12 +65,12 @@ cx_status cx_api_inbox(cx_call *call, cx_err *err)
     query.cursor = cx_call_text(call, "cursor");
     if (limit->given)
         query.limit = (uint32_t)limit->count;
-    return answer(call, &query, cx_recorder_inbox, err);
+    return answer_listing(call, &query, cx_recorder_inbox, err);
 }
 
 cx_status cx_api_inbox_facets(cx_call *call, cx_err *err)
 {
     cx_inbox_query query;
-    return read_query(call, &query) ? answer(call, &query, cx_recorder_inbox_facets, err)
+    return read_query(call, &query) ? answer_listing(call, &query, cx_recorder_inbox_facets, err)
                                     : CX_SUCCESS;
 }

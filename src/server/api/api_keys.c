@@ -6,7 +6,7 @@
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
-static cx_status refuse_body(cx_call *call, cx_str pointer, cx_str reason)
+static cx_status reject_body(cx_call *call, cx_str pointer, cx_str reason)
 {
     const cx_problem problem = {
         .status = 422,
@@ -20,22 +20,22 @@ static cx_status refuse_body(cx_call *call, cx_str pointer, cx_str reason)
 }
 
 /* An object with members of these names only; false when the call was answered. */
-static cx_status take_object(cx_call *call, const char *const *names, size_t count, cx_json *out,
-                             bool *out_good, cx_err *err)
+static cx_status read_body_object(cx_call *call, const char *const *names, size_t count,
+                                  cx_json *out, bool *out_good, cx_err *err)
 {
     CX_TRY(cx_call_json(call, out, out_good, err));
     if (!*out_good)
         return CX_SUCCESS;
     *out_good = false;
     if (out->type != CX_JSON_OBJECT)
-        return refuse_body(call, CX_STR(""), CX_STR("expected an object"));
+        return reject_body(call, CX_STR(""), CX_STR("expected an object"));
     for (uint32_t i = 0; i < out->count; i++) {
         cx_str name = cx_json_text(&out->members[i].name);
         size_t known = 0;
         while (known < count && !cx_str_is(name, names[known]))
             known++;
         if (known == count)
-            return refuse_body(call,
+            return reject_body(call,
                                cx_arena_printf(call->arena, "/%.*s", (int)name.size, name.data),
                                CX_STR("there is no such member here"));
     }
@@ -44,8 +44,8 @@ static cx_status take_object(cx_call *call, const char *const *names, size_t cou
 }
 
 /* Text or null; `*out` has NULL data when it is absent.  False when the call was answered. */
-static cx_status take_text(cx_call *call, const cx_json *object, const char *name, bool required,
-                           cx_str *out, bool *out_good)
+static cx_status read_text_member(cx_call *call, const cx_json *object, const char *name,
+                                  bool required, cx_str *out, bool *out_good)
 {
     const cx_json *value = cx_json_get(object, cx_str_z(name));
     *out = (cx_str){NULL, 0};
@@ -58,7 +58,7 @@ static cx_status take_text(cx_call *call, const cx_json *object, const char *nam
     }
     if (*out_good)
         return CX_SUCCESS;
-    return refuse_body(call, cx_arena_printf(call->arena, "/%s", name),
+    return reject_body(call, cx_arena_printf(call->arena, "/%s", name),
                        required ? CX_STR("expected text of 1 to 4096 bytes")
                                 : CX_STR("expected text of at most 4096 bytes, or null"));
 }
@@ -80,15 +80,15 @@ static cx_status as_trust_key(cx_call *call, const cx_json *body, cx_json *out, 
 }
 
 /* "/public_key: found ..": the member, as it is called here, and what is wrong with it. */
-static cx_status refuse_key(cx_call *call, const char *message)
+static cx_status reject_key(cx_call *call, const char *message)
 {
     const char *colon = message[0] == '/' ? strstr(message, ": ") : NULL;
     if (colon == NULL)
-        return refuse_body(call, CX_STR(""), cx_str_z(message));
+        return reject_body(call, CX_STR(""), cx_str_z(message));
     cx_str pointer = cx_str_from(message, (size_t)(colon - message));
     if (cx_str_is(pointer, "/public_key"))
         pointer = CX_STR("/public_key_base64");
-    return refuse_body(call, pointer, cx_str_z(colon + 2));
+    return reject_body(call, pointer, cx_str_z(colon + 2));
 }
 
 static cx_status answer_added(cx_call *call, const cx_trust_key *key, bool added, cx_err *err)
@@ -110,7 +110,7 @@ cx_status cx_api_key_add(cx_call *call, cx_err *err)
     cx_json body, value;
     cx_trust_key key;
     bool good, added;
-    CX_TRY(take_object(call, names, CX_COUNT_OF(names), &body, &good, err));
+    CX_TRY(read_body_object(call, names, CX_COUNT_OF(names), &body, &good, err));
     if (!good)
         return CX_SUCCESS;
     CX_TRY(as_trust_key(call, &body, &value, err));
@@ -118,9 +118,9 @@ cx_status cx_api_key_add(cx_call *call, cx_err *err)
     if (cx_failed(status)) {
         if (status.code != CX_E_FORMAT && status.code != CX_E_LIMIT && status.code != CX_E_USAGE)
             return status;
-        return refuse_key(call, err->message);
+        return reject_key(call, err->message);
     }
-    key.added_by = cx_call_who(call);
+    key.added_by = cx_call_principal(call);
     if (key.added_by.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_recorder_key_add(call->service->recorder, &key, &added, err));
@@ -141,17 +141,17 @@ cx_status cx_api_key_revoke(cx_call *call, cx_err *err)
     cx_str reason, since;
     int64_t since_ns = CX_TIME_NONE;
     bool good, naive;
-    CX_TRY(take_object(call, names, CX_COUNT_OF(names), &body, &good, err));
+    CX_TRY(read_body_object(call, names, CX_COUNT_OF(names), &body, &good, err));
     if (good)
-        CX_TRY(take_text(call, &body, "reason", true, &reason, &good));
+        CX_TRY(read_text_member(call, &body, "reason", true, &reason, &good));
     if (good)
-        CX_TRY(take_text(call, &body, "compromised_since", false, &since, &good));
+        CX_TRY(read_text_member(call, &body, "compromised_since", false, &since, &good));
     if (!good)
         return CX_SUCCESS;
     if (since.data != NULL && !cx_trace_time_parse(since, &since_ns, &naive))
-        return refuse_body(call, CX_STR("/compromised_since"),
+        return reject_body(call, CX_STR("/compromised_since"),
                            CX_STR("expected a time such as 2026-01-31T12:00:00Z"));
-    cx_str who = cx_call_who(call);
+    cx_str who = cx_call_principal(call);
     if (who.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_recorder_key_revoke(call->service->recorder, call->captures[0], reason, who, since_ns,
@@ -178,31 +178,31 @@ cx_status cx_api_alerts(cx_call *call, cx_err *err)
 }
 
 /* Who and why: {by?, notes?}, or no body at all. */
-static cx_status take_mark(cx_call *call, cx_str *out_by, cx_str *out_notes, bool *out_good,
-                           cx_err *err)
+static cx_status read_acknowledgement(cx_call *call, cx_str *out_by, cx_str *out_notes,
+                                      bool *out_good, cx_err *err)
 {
     static const char *const names[] = {"by", "notes"};
     cx_json body;
     *out_by = *out_notes = (cx_str){NULL, 0};
     *out_good = true;
     if (call->request.body.size != 0) {
-        CX_TRY(take_object(call, names, CX_COUNT_OF(names), &body, out_good, err));
+        CX_TRY(read_body_object(call, names, CX_COUNT_OF(names), &body, out_good, err));
         if (*out_good)
-            CX_TRY(take_text(call, &body, "by", false, out_by, out_good));
+            CX_TRY(read_text_member(call, &body, "by", false, out_by, out_good));
         if (*out_good)
-            CX_TRY(take_text(call, &body, "notes", false, out_notes, out_good));
+            CX_TRY(read_text_member(call, &body, "notes", false, out_notes, out_good));
     }
     if (out_by->data == NULL)
-        *out_by = cx_call_who(call);
+        *out_by = cx_call_principal(call);
     return out_by->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status mark_alert(cx_call *call, bool resolved, cx_err *err)
+static cx_status acknowledge_alert(cx_call *call, bool resolved, cx_err *err)
 {
     cx_str by, notes;
     cx_json value;
     bool good;
-    CX_TRY(take_mark(call, &by, &notes, &good, err));
+    CX_TRY(read_acknowledgement(call, &by, &notes, &good, err));
     if (!good)
         return CX_SUCCESS;
     CX_TRY(cx_recorder_alert_mark(call->service->recorder, call->captures[0], resolved, by, notes,
@@ -218,10 +218,10 @@ static cx_status mark_alert(cx_call *call, bool resolved, cx_err *err)
 
 cx_status cx_api_alert_acknowledge(cx_call *call, cx_err *err)
 {
-    return mark_alert(call, false, err);
+    return acknowledge_alert(call, false, err);
 }
 
 cx_status cx_api_alert_resolve(cx_call *call, cx_err *err)
 {
-    return mark_alert(call, true, err);
+    return acknowledge_alert(call, true, err);
 }

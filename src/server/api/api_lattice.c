@@ -14,7 +14,7 @@
 /* A history longer than this is not loaded for a request. */
 #define NODES_MAX 2000000
 /* Nor one that was received in more than that many bytes of foreign requests. */
-#define FOREIGN_BYTES_MAX ((size_t)256 << 20)
+#define EXTERNAL_BYTES_MAX ((size_t)256 << 20)
 
 typedef struct question {
     cx_call *call;
@@ -61,7 +61,7 @@ static cx_status find_agent(question *q, const char *param, cx_err *err)
 }
 
 /* AGENT=NUMBER */
-static cx_status take_priority(question *q, cx_str text, cx_agent_priority *out, cx_err *err)
+static cx_status parse_agent_priority(question *q, cx_str text, cx_agent_priority *out, cx_err *err)
 {
     cx_json number;
     size_t equals = text.size;
@@ -76,7 +76,7 @@ static cx_status take_priority(question *q, cx_str text, cx_agent_priority *out,
     return CX_SUCCESS;
 }
 
-static cx_status take_state_options(question *q, cx_err *err)
+static cx_status read_state_options(question *q, cx_err *err)
 {
     static const cx_merge_strategy strategies[] = {CX_MERGE_LWW, CX_MERGE_CONFIDENCE,
                                                    CX_MERGE_POLICY, CX_MERGE_MANUAL};
@@ -93,8 +93,8 @@ static cx_status take_state_options(question *q, cx_err *err)
     q->state_options.priorities = list;
     for (size_t i = 0; i < target->param_count; i++)
         if (cx_str_is(target->params[i].name, "priority"))
-            CX_TRY(take_priority(q, target->params[i].value,
-                                 &list[q->state_options.priority_count++], err));
+            CX_TRY(parse_agent_priority(q, target->params[i].value,
+                                        &list[q->state_options.priority_count++], err));
     return CX_SUCCESS;
 }
 
@@ -138,8 +138,8 @@ static cx_status run_question(question *q, const question_kind *kind, cx_err *er
         .max_nodes = NODES_MAX,
     };
     if (kind->states)
-        CX_TRY(take_state_options(q, err));
-    const cx_external_options external = {.branch = branch, .max_bytes = FOREIGN_BYTES_MAX};
+        CX_TRY(read_state_options(q, err));
+    const cx_external_options external = {.branch = branch, .max_bytes = EXTERNAL_BYTES_MAX};
     if (cx_str_starts(branch, CX_STR("run/")))
         CX_TRY(open_run(q, cx_str_from(branch.data + 4, branch.size - 4), &options, err));
     else if (cx_external_is(branch))
@@ -163,7 +163,7 @@ static cx_status run_question(question *q, const question_kind *kind, cx_err *er
     return kind->answer(q, err);
 }
 
-static cx_status ask(cx_call *call, const question_kind *kind, cx_err *err)
+static cx_status answer_question(cx_call *call, const question_kind *kind, cx_err *err)
 {
     question q = {.call = call, .answer = {.json = true}};
     cx_buf_init(&q.lines, call->service->alloc);
@@ -187,7 +187,7 @@ static cx_status answer_state(question *q, cx_err *err)
 cx_status cx_api_lattice_state(cx_call *call, cx_err *err)
 {
     static const question_kind kind = {.states = true, .node = true, .answer = answer_state};
-    return ask(call, &kind, err);
+    return answer_question(call, &kind, err);
 }
 
 static cx_status answer_why(question *q, cx_err *err)
@@ -201,7 +201,7 @@ static cx_status answer_why(question *q, cx_err *err)
 cx_status cx_api_lattice_why(cx_call *call, cx_err *err)
 {
     static const question_kind kind = {.states = true, .node = true, .answer = answer_why};
-    return ask(call, &kind, err);
+    return answer_question(call, &kind, err);
 }
 
 static cx_status answer_heatmap(question *q, cx_err *err)
@@ -212,7 +212,7 @@ static cx_status answer_heatmap(question *q, cx_err *err)
 cx_status cx_api_lattice_heatmap(cx_call *call, cx_err *err)
 {
     static const question_kind kind = {.answer = answer_heatmap};
-    return ask(call, &kind, err);
+    return answer_question(call, &kind, err);
 }
 
 static cx_status answer_compare(question *q, cx_err *err)
@@ -224,7 +224,7 @@ static cx_status answer_compare(question *q, cx_err *err)
 cx_status cx_api_lattice_compare(cx_call *call, cx_err *err)
 {
     static const question_kind kind = {.states = true, .agents = true, .answer = answer_compare};
-    return ask(call, &kind, err);
+    return answer_question(call, &kind, err);
 }
 
 static cx_status answer_heads(question *q, cx_err *err)
@@ -235,7 +235,7 @@ static cx_status answer_heads(question *q, cx_err *err)
 cx_status cx_api_lattice_heads(cx_call *call, cx_err *err)
 {
     static const question_kind kind = {.answer = answer_heads};
-    return ask(call, &kind, err);
+    return answer_question(call, &kind, err);
 }
 
 static cx_status answer_show(question *q, cx_err *err)
@@ -247,7 +247,7 @@ static cx_status answer_show(question *q, cx_err *err)
 cx_status cx_api_lattice_show(cx_call *call, cx_err *err)
 {
     static const question_kind kind = {.node = true, .answer = answer_show};
-    return ask(call, &kind, err);
+    return answer_question(call, &kind, err);
 }
 
 static cx_status answer_bisect(question *q, cx_err *err)
@@ -264,7 +264,7 @@ static cx_status answer_bisect(question *q, cx_err *err)
 cx_status cx_api_lattice_bisect(cx_call *call, cx_err *err)
 {
     static const question_kind kind = {.states = true, .node = true, .answer = answer_bisect};
-    return ask(call, &kind, err);
+    return answer_question(call, &kind, err);
 }
 
 static cx_status answer_render(question *q, cx_err *err)
@@ -296,7 +296,7 @@ static cx_status answer_render(question *q, cx_err *err)
 cx_status cx_api_lattice_render(cx_call *call, cx_err *err)
 {
     static const question_kind kind = {.answer = answer_render};
-    return ask(call, &kind, err);
+    return answer_question(call, &kind, err);
 }
 
 static cx_status answer_verify(question *q, cx_err *err)
@@ -317,5 +317,5 @@ static cx_status answer_verify(question *q, cx_err *err)
 cx_status cx_api_lattice_verify(cx_call *call, cx_err *err)
 {
     static const question_kind kind = {.answer = answer_verify};
-    return ask(call, &kind, err);
+    return answer_question(call, &kind, err);
 }

@@ -60,7 +60,7 @@ static bool origin_is_allowed(const cx_call *call)
            (is_this_machine(authority) || cx_str_eq(authority, request->host));
 }
 
-static void refuse(cx_call *call, unsigned status, int code, const char *why)
+static void answer_rpc_error(cx_call *call, unsigned status, int code, const char *why)
 {
     cx_buf_clear(&call->response.body);
     cx_mcpd_refuse(&call->response.body, code, why);
@@ -68,13 +68,14 @@ static void refuse(cx_call *call, unsigned status, int code, const char *why)
 }
 
 /* A message that is none has no id to answer to; the transport wants to hear of it too. */
-static bool is_refused(cx_str answer)
+static bool is_parse_error(cx_str answer)
 {
     return cx_str_starts(answer, CX_STR("{\"error\":")) &&
            cx_str_ends(answer, CX_STR(",\"id\":null,\"jsonrpc\":\"2.0\"}"));
 }
 
-static cx_status ask(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *out, cx_err *err)
+static cx_status get_for_tool(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *out,
+                              cx_err *err)
 {
     cx_call *call = arg;
     return cx_mcpd_ask(call->worker, &call->token, target, arena, out, err);
@@ -83,30 +84,30 @@ static cx_status ask(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *o
 cx_status cx_api_mcp(cx_call *call, cx_err *err)
 {
     cx_mcpd_session session = CX_MCPD_SESSION_INIT;
-    const cx_mcpd_host host = {call, ask};
+    const cx_mcpd_host host = {call, get_for_tool};
     cx_str message = cx_bytes_str(call->request.body);
     session.begun = true;
     if (!origin_is_allowed(call)) {
-        refuse(call, 403, CX_MCPD_INVALID, "this origin may not ask here");
+        answer_rpc_error(call, 403, CX_MCPD_INVALID, "this origin may not ask here");
         return CX_SUCCESS;
     }
     if (call->request.mcp_version.data != NULL &&
         !cx_mcpd_version_parse(call->request.mcp_version, &session.version)) {
-        refuse(call, 400, CX_MCPD_INVALID,
-               "MCP-Protocol-Version: expected 2024-11-05, 2025-03-26 or 2025-06-18");
+        answer_rpc_error(call, 400, CX_MCPD_INVALID,
+                         "MCP-Protocol-Version: expected 2024-11-05, 2025-03-26 or 2025-06-18");
         return CX_SUCCESS;
     }
     if (message.size > CX_MCPD_MESSAGE_MAX) {
-        refuse(call, 413, CX_MCPD_INVALID, "a message may have 1 MiB");
+        answer_rpc_error(call, 413, CX_MCPD_INVALID, "a message may have 1 MiB");
         return CX_SUCCESS;
     }
     CX_TRY(
         cx_mcpd_answer(&host, &session, message, call->service->alloc, &call->response.body, err));
     cx_str answer = cx_buf_str(&call->response.body);
     cx_call_answer(call,
-                   answer.size == 0     ? 202
-                   : is_refused(answer) ? 400
-                                        : 200,
+                   answer.size == 0         ? 202
+                   : is_parse_error(answer) ? 400
+                                            : 200,
                    "application/json");
     return CX_SUCCESS;
 }

@@ -22,22 +22,22 @@ typedef struct search {
     bool has_after;
     cx_id after; /* go on behind it */
     cx_json_list found;
-    size_t count, looked_at;
+    size_t count, examined;
     bool over;
 } search;
 
 /* --- what fits -------------------------------------------------------------------------------- */
 
-static char lower(char c)
+static char lower_ascii(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
 
-static bool holds_text(cx_str in, cx_str text)
+static bool contains_text(cx_str in, cx_str text)
 {
     for (size_t i = 0; text.size <= in.size && i <= in.size - text.size; i++) {
         size_t n = 0;
-        while (n < text.size && lower(in.data[i + n]) == lower(text.data[n]))
+        while (n < text.size && lower_ascii(in.data[i + n]) == lower_ascii(text.data[n]))
             n++;
         if (n == text.size)
             return true;
@@ -45,7 +45,7 @@ static bool holds_text(cx_str in, cx_str text)
     return false;
 }
 
-static bool has_tag(const cx_head *head, cx_str tag)
+static bool head_has_tag(const cx_head *head, cx_str tag)
 {
     for (size_t i = 0; i < head->tag_count; i++)
         if (cx_str_eq(head->tags[i], tag))
@@ -53,27 +53,27 @@ static bool has_tag(const cx_head *head, cx_str tag)
     return false;
 }
 
-static bool fits(const search *s, const cx_memory_view *view)
+static bool matches_search(const search *s, const cx_memory_view *view)
 {
     const cx_target *target = &s->call->target;
     if (view->expired && !s->all)
         return false;
     for (size_t i = 0; i < target->param_count; i++)
         if (cx_str_is(target->params[i].name, "tag") &&
-            !has_tag(&view->head, target->params[i].value))
+            !head_has_tag(&view->head, target->params[i].value))
             return false;
-    return s->text.data == NULL || holds_text(view->version.forms.brief, s->text) ||
-           holds_text(view->version.forms.medium, s->text);
+    return s->text.data == NULL || contains_text(view->version.forms.brief, s->text) ||
+           contains_text(view->version.forms.medium, s->text);
 }
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-static cx_status look_at(search *s, const cx_memory_view *view, cx_err *err)
+static cx_status search_view(search *s, const cx_memory_view *view, cx_err *err)
 {
     s->after = view->uri.id;
     s->has_after = true;
-    s->looked_at++;
-    if (!fits(s, view))
+    s->examined++;
+    if (!matches_search(s, view))
         return CX_SUCCESS;
     cx_json_list item = cx_json_list_begin(s->call->arena);
     CX_TRY(cx_view_memory(view, &item, err));
@@ -94,7 +94,7 @@ static cx_status read_page(search *s, cx_err *err)
             s->over = false;
             return CX_SUCCESS;
         }
-        CX_TRY(look_at(s, &views[i], err));
+        CX_TRY(search_view(s, &views[i], err));
     }
     return CX_SUCCESS;
 }
@@ -104,7 +104,7 @@ static cx_status answer_list(search *s, cx_err *err)
     cx_json_list answer = cx_json_list_begin(s->call->arena);
     cx_json value;
     s->found = cx_json_list_begin(s->call->arena);
-    while (!s->over && s->count < s->limit && s->looked_at < LOOKED_AT_MAX)
+    while (!s->over && s->count < s->limit && s->examined < LOOKED_AT_MAX)
         CX_TRY(read_page(s, err));
     cx_json_put_str(&answer, "actor", cx_call_text(s->call, "actor"));
     cx_json_put_uint(&answer, "count", s->count);
@@ -146,7 +146,7 @@ cx_status cx_api_memory_list(cx_call *call, cx_err *err)
 
 /* --- one memory ------------------------------------------------------------------------------- */
 
-static cx_status put_edges(cx_call *call, cx_memory *memory, const cx_id *id, bool to,
+static cx_status add_edges(cx_call *call, cx_memory *memory, const cx_id *id, bool to,
                            cx_json_list *answer, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(call->arena);
@@ -176,8 +176,8 @@ static cx_status answer_memory(cx_call *call, cx_memory *memory, cx_err *err)
         CX_TRY(cx_memory_resolve(memory, &uri, call->arena, &view, err));
     }
     CX_TRY(cx_view_memory(&view, &answer, err));
-    CX_TRY(put_edges(call, memory, &view.uri.id, false, &answer, err));
-    CX_TRY(put_edges(call, memory, &view.uri.id, true, &answer, err));
+    CX_TRY(add_edges(call, memory, &view.uri.id, false, &answer, err));
+    CX_TRY(add_edges(call, memory, &view.uri.id, true, &answer, err));
     CX_TRY(cx_json_list_end_object(&answer, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }

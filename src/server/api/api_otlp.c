@@ -12,43 +12,43 @@
 #include "server/route.h"
 
 /* Of requests being read at once, unpacked: each costs several times its size. */
-#define WORK_BYTES_MAX ((size_t)64 << 20)
+#define IN_FLIGHT_BYTES_MAX ((size_t)64 << 20)
 
 typedef struct export_call {
     cx_call *call;
     cx_otlp_signal signal;
     cx_buf unpacked;
     cx_bytes request;
-    size_t in_work; /* of WORK_BYTES_MAX */
+    size_t reserved_bytes; /* of IN_FLIGHT_BYTES_MAX */
     cx_otlp_request read;
     cx_otlp_item *items;
     size_t item_count;
     cx_otlp_fault fault; /* the first one */
 } export_call;
 
-static void refuse(export_call *x, unsigned http, cx_str message)
+static void reject_export(export_call *x, unsigned http, cx_str message)
 {
     const cx_problem problem = {.status = http, .type = "", .detail = message};
     cx_call_problem(x->call, &problem);
 }
 
 /* What the sender did wrong is answered and `*out_go` false; the rest is an error of ours. */
-static cx_status sort_failure(export_call *x, cx_status status, bool *out_go, cx_err *err)
+static cx_status answer_sender_fault(export_call *x, cx_status status, bool *out_go, cx_err *err)
 {
-    bool too_much =
+    bool is_too_large =
         status.code == CX_E_LIMIT && err->tag != NULL && strcmp(err->tag, "U_LIMIT") == 0;
     *out_go = !cx_failed(status);
     if (*out_go || status.code == CX_E_NOMEM)
         return status;
-    refuse(x,
-           too_much                          ? 413u
-           : status.code == CX_E_UNSUPPORTED ? 415u
-                                             : 400u,
-           cx_str_z(err->message));
+    reject_export(x,
+                  is_too_large                      ? 413u
+                  : status.code == CX_E_UNSUPPORTED ? 415u
+                                                    : 400u,
+                  cx_str_z(err->message));
     return CX_SUCCESS;
 }
 
-static cx_status unpack(export_call *x, bool *out_go, cx_err *err)
+static cx_status unpack_request(export_call *x, bool *out_go, cx_err *err)
 {
     cx_call *call = x->call;
     x->request = call->request.body;
@@ -57,20 +57,20 @@ static cx_status unpack(export_call *x, bool *out_go, cx_err *err)
         return CX_SUCCESS;
     cx_status status = cx_gzip_unpack(call->request.body, CX_OTLP_UNPACKED_MAX, &x->unpacked, err);
     x->request = cx_buf_bytes(&x->unpacked);
-    return sort_failure(x, status, out_go, err);
+    return answer_sender_fault(x, status, out_go, err);
 }
 
-static bool enter_work(export_call *x)
+static bool reserve_bytes(export_call *x)
 {
-    atomic_size_t *used = &x->call->service->otlp_work;
+    atomic_size_t *used = &x->call->service->otlp_bytes_in_flight;
     size_t size = x->request.size;
-    if (atomic_fetch_add(used, size) + size > WORK_BYTES_MAX) {
+    if (atomic_fetch_add(used, size) + size > IN_FLIGHT_BYTES_MAX) {
         (void)atomic_fetch_sub(used, size);
-        cx_counter_add(&x->call->service->metrics.refused_full, 1);
-        refuse(x, 503, CX_STR("too much is being taken in already; send it again"));
+        cx_counter_add(&x->call->service->metrics.rejected_full, 1);
+        reject_export(x, 503, CX_STR("too much is being taken in already; send it again"));
         return false;
     }
-    x->in_work = size;
+    x->reserved_bytes = size;
     return true;
 }
 
@@ -96,7 +96,7 @@ static cx_status choose_items(export_call *x, cx_err *err)
     return CX_SUCCESS;
 }
 
-static void count(export_call *x, const cx_otlp_stored *kept)
+static void count_outcome(export_call *x, const cx_otlp_stored *kept)
 {
     cx_metrics *metrics = &x->call->service->metrics;
     const uint64_t counts[CX_OTLP_RESULTS] = {kept->stored, kept->duplicates, kept->conflicts,
@@ -106,7 +106,7 @@ static void count(export_call *x, const cx_otlp_stored *kept)
     cx_counter_add(&metrics->otlp_bytes, x->request.size);
 }
 
-static cx_status answer(export_call *x, const cx_otlp_stored *kept, cx_err *err)
+static cx_status answer_export(export_call *x, const cx_otlp_stored *kept, cx_err *err)
 {
     cx_otlp_outcome outcome = {.is_logs = x->signal == CX_OTLP_LOGS,
                                .rejected = x->read.count - x->item_count};
@@ -125,7 +125,7 @@ static cx_status answer(export_call *x, const cx_otlp_stored *kept, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status keep(export_call *x, cx_err *err)
+static cx_status store_export(export_call *x, cx_err *err)
 {
     cx_service *service = x->call->service;
     cx_otlp_stored kept;
@@ -134,7 +134,7 @@ static cx_status keep(export_call *x, cx_err *err)
         .is_logs = x->signal == CX_OTLP_LOGS,
         .is_json = cx_otlp_encoding_of(x->call->request.content_type) == CX_OTLP_AS_JSON,
         .request = x->request,
-        .sender = x->call->token.id[0] == 0 ? CX_STR("open") : cx_call_who(x->call),
+        .sender = x->call->token.id[0] == 0 ? CX_STR("open") : cx_call_principal(x->call),
         .items = x->items,
         .item_count = x->item_count};
     if (delivery.sender.data == NULL)
@@ -145,38 +145,38 @@ static cx_status keep(export_call *x, cx_err *err)
             atomic_store(&service->ledger_failed, true);
         return status;
     }
-    count(x, &kept);
-    return answer(x, &kept, err);
+    count_outcome(x, &kept);
+    return answer_export(x, &kept, err);
 }
 
-static cx_status take(export_call *x, cx_err *err)
+static cx_status receive_export(export_call *x, cx_err *err)
 {
     bool go = false;
     bool is_json = cx_otlp_encoding_of(x->call->request.content_type) == CX_OTLP_AS_JSON;
-    CX_TRY(unpack(x, &go, err));
-    if (!go || !enter_work(x))
+    CX_TRY(unpack_request(x, &go, err));
+    if (!go || !reserve_bytes(x))
         return CX_SUCCESS;
     cx_status status = cx_otlp_scan(x->signal, is_json, x->request, x->call->arena, &x->read, err);
-    CX_TRY(sort_failure(x, status, &go, err));
-    return go ? keep(x, err) : CX_SUCCESS;
+    CX_TRY(answer_sender_fault(x, status, &go, err));
+    return go ? store_export(x, err) : CX_SUCCESS;
 }
 
-static cx_status export(cx_call *call, cx_otlp_signal signal, cx_err *err)
+static cx_status handle_export(cx_call *call, cx_otlp_signal signal, cx_err *err)
 {
     export_call x = {.call = call, .signal = signal};
     cx_buf_init(&x.unpacked, call->service->alloc);
-    cx_status status = take(&x, err);
-    (void)atomic_fetch_sub(&call->service->otlp_work, x.in_work);
+    cx_status status = receive_export(&x, err);
+    (void)atomic_fetch_sub(&call->service->otlp_bytes_in_flight, x.reserved_bytes);
     cx_buf_done(&x.unpacked);
     return status;
 }
 
 cx_status cx_api_otlp_traces(cx_call *call, cx_err *err)
 {
-    return export(call, CX_OTLP_TRACES, err);
+    return handle_export(call, CX_OTLP_TRACES, err);
 }
 
 cx_status cx_api_otlp_logs(cx_call *call, cx_err *err)
 {
-    return export(call, CX_OTLP_LOGS, err);
+    return handle_export(call, CX_OTLP_LOGS, err);
 }

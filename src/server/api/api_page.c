@@ -11,14 +11,14 @@
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static void refuse(cx_call *call, unsigned status, const char *type, cx_str detail)
+static void answer_problem(cx_call *call, unsigned status, const char *type, cx_str detail)
 {
     const cx_problem problem = {.status = status, .type = type, .detail = detail};
     cx_call_problem(call, &problem);
 }
 
 /* A page of ours is shown by itself, says nothing about where it was, and shares nothing. */
-static void add_guards(cx_call *call)
+static void add_security_headers(cx_call *call)
 {
     cx_call_header(call, "Content-Security-Policy", "%s", CX_PAGE_CSP);
     cx_call_header(call, "Referrer-Policy", "no-referrer");
@@ -39,7 +39,7 @@ static void answer_file(cx_call *call, const cx_page_file *file)
     const cx_page_body *body = coding == CX_PAGE_BROTLI ? &file->brotli
                                : coding == CX_PAGE_GZIP ? &file->gzip
                                                         : &file->plain;
-    add_guards(call);
+    add_security_headers(call);
     cx_call_header(call, "ETag", "\"%s\"", file->etag);
     cx_call_header(call, "Vary", "Accept-Encoding");
     call->response.cache_control =
@@ -54,49 +54,51 @@ static void answer_file(cx_call *call, const cx_page_file *file)
     cx_call_answer(call, 200, file->type);
 }
 
-static cx_status give_file(cx_call *call, cx_str name)
+static cx_status answer_page_file(cx_call *call, cx_str name)
 {
     if (!cx_origin_host(call->service, &call->request)) {
-        refuse(call, 421, "forbidden",
-               CX_STR("the Host header names another server; ask for this one by its address, or "
-                      "start it with --name"));
+        answer_problem(
+            call, 421, "forbidden",
+            CX_STR("the Host header names another server; ask for this one by its address, or "
+                   "start it with --name"));
         return CX_SUCCESS;
     }
     const cx_page_file *file = cx_page_find(name);
     if (file != NULL)
         answer_file(call, file);
     else if (!cx_page_is_there())
-        refuse(call, 404, "not-found",
-               CX_STR("this program was built without the page: install nodejs and npm, run 'npm "
-                      "ci' in web/, and build again with -DCORTEX_WEB=ON; /openapi.json says what "
-                      "else can be asked"));
+        answer_problem(
+            call, 404, "not-found",
+            CX_STR("this program was built without the page: install nodejs and npm, run 'npm "
+                   "ci' in web/, and build again with -DCORTEX_WEB=ON; /openapi.json says what "
+                   "else can be asked"));
     else
-        refuse(call, 404, "not-found", CX_STR("the page has no such file"));
+        answer_problem(call, 404, "not-found", CX_STR("the page has no such file"));
     return CX_SUCCESS;
 }
 
 cx_status cx_api_page(cx_call *call, cx_err *err)
 {
     (void)err;
-    return give_file(call, CX_STR(""));
+    return answer_page_file(call, CX_STR(""));
 }
 
 cx_status cx_api_page_file(cx_call *call, cx_err *err)
 {
     cx_str name = cx_arena_printf(call->arena, "assets/%.*s", (int)call->captures[0].size,
                                   call->captures[0].data);
-    return name.data == NULL ? cx_fail_nomem(err) : give_file(call, name);
+    return name.data == NULL ? cx_fail_nomem(err) : answer_page_file(call, name);
 }
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
-static void put_flag(cx_json_list *list, const char *name, bool value)
+static void add_flag(cx_json_list *list, const char *name, bool value)
 {
     cx_json_list_put(list, cx_str_z(name), cx_json_make_bool(value));
 }
 
 /* {"file","level","name","repo","scopes","traces","version"} */
-static cx_status answer_who(cx_call *call, cx_err *err)
+static cx_status answer_session(cx_call *call, cx_err *err)
 {
     const cx_service *service = call->service;
     cx_json_list list = cx_json_list_begin(call->arena), scopes = cx_json_list_begin(call->arena);
@@ -113,9 +115,9 @@ static cx_status answer_who(cx_call *call, cx_err *err)
     cx_json_list_put(
         &list, CX_STR("name"),
         cx_json_make_str(cx_str_z(call->token.name[0] == 0 ? call->token.id : call->token.name)));
-    put_flag(&list, "repo", service->runs != NULL);
+    add_flag(&list, "repo", service->runs != NULL);
     cx_json_list_put(&list, CX_STR("scopes"), value);
-    put_flag(&list, "traces", service->recorder != NULL);
+    add_flag(&list, "traces", service->recorder != NULL);
     cx_json_list_put(&list, CX_STR("version"), cx_json_make_str(cx_str_z(cx_version())));
     CX_TRY(cx_json_list_end_object(&list, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
@@ -131,19 +133,19 @@ cx_status cx_api_session_begin(cx_call *call, cx_err *err)
     char text[CX_SESSION_TEXT_SIZE + 1];
     /* A session is made of a token, not of another session: its time is not to be prolonged. */
     if (call->by_session) {
-        refuse(call, 401, "unauthorized",
-               CX_STR("expected the header Authorization: Bearer TOKEN"));
+        answer_problem(call, 401, "unauthorized",
+                       CX_STR("expected the header Authorization: Bearer TOKEN"));
         return CX_SUCCESS;
     }
     CX_TRY(cx_sessions_begin(&call->service->sessions, &call->token.digest, text, err));
     cx_call_header(call, "Set-Cookie", "%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s",
                    call->service->cookie, text, CX_SESSION_SECONDS, cookie_ends(call));
-    return answer_who(call, err);
+    return answer_session(call, err);
 }
 
 cx_status cx_api_session(cx_call *call, cx_err *err)
 {
-    return answer_who(call, err);
+    return answer_session(call, err);
 }
 
 cx_status cx_api_session_end(cx_call *call, cx_err *err)

@@ -14,22 +14,22 @@
 
 /* --- members ---------------------------------------------------------------------------------- */
 
-static void put(cx_json_list *list, const char *name, cx_json value)
+static void add_value(cx_json_list *list, const char *name, cx_json value)
 {
     cx_json_list_put(list, cx_str_z(name), value);
 }
 
-static void put_uint(cx_json_list *list, const char *name, uint64_t value)
+static void add_uint(cx_json_list *list, const char *name, uint64_t value)
 {
-    put(list, name, cx_json_make_uint(list->arena, value));
+    add_value(list, name, cx_json_make_uint(list->arena, value));
 }
 
-static void put_text(cx_json_list *list, const char *name, cx_str text)
+static void add_text(cx_json_list *list, const char *name, cx_str text)
 {
-    put(list, name, cx_json_make_str(text));
+    add_value(list, name, cx_json_make_str(text));
 }
 
-static void put_digest(cx_json_list *list, const char *name, const cx_digest *digest)
+static void add_digest(cx_json_list *list, const char *name, const cx_digest *digest)
 {
     char *hex = CX_ARENA_ARRAY(list->arena, char, 64);
     if (hex == NULL) {
@@ -37,7 +37,7 @@ static void put_digest(cx_json_list *list, const char *name, const cx_digest *di
         return;
     }
     cx_hex_encode(cx_bytes_from(digest->bytes, sizeof digest->bytes), hex);
-    put_text(list, name, cx_str_from(hex, 64));
+    add_text(list, name, cx_str_from(hex, 64));
 }
 
 /* P1 */
@@ -67,8 +67,8 @@ static cx_status answer_proof(cx_call *call, cx_bytes proof, cx_json_list *membe
     cx_base64_add(&text, proof, CX_BASE64);
     cx_status status = cx_buf_check(&text, err);
     if (!cx_failed(status)) {
-        put_text(members, "proof", cx_buf_str(&text));
-        put_uint(members, "bytes", proof.size);
+        add_text(members, "proof", cx_buf_str(&text));
+        add_uint(members, "bytes", proof.size);
         status = cx_json_list_end_object(members, &value, err);
     }
     if (!cx_failed(status))
@@ -92,11 +92,11 @@ static cx_status answer_entry(cx_call *call, cx_buf *bytes, cx_err *err)
     cx_inclusion_encode(&proof, bytes);
     CX_TRY(cx_buf_check(bytes, err));
     cx_digest leaf = cx_scheme_entry(proof.entry);
-    put_text(&list, "actor", actor);
-    put_digest(&list, "journal_root", &root);
-    put_uint(&list, "journal_size", proof.tree_size);
-    put_digest(&list, "leaf_hash", &leaf);
-    put_uint(&list, "seq", proof.index);
+    add_text(&list, "actor", actor);
+    add_digest(&list, "journal_root", &root);
+    add_uint(&list, "journal_size", proof.tree_size);
+    add_digest(&list, "leaf_hash", &leaf);
+    add_uint(&list, "seq", proof.index);
     return answer_proof(call, cx_buf_bytes(bytes), &list, err);
 }
 
@@ -111,17 +111,17 @@ static cx_status answer_consistency(cx_call *call, cx_buf *bytes, cx_err *err)
         cx_call_param(call, "to")->count, call->arena, &proof, &older, &newer, err));
     cx_consistency_encode(&proof, bytes);
     CX_TRY(cx_buf_check(bytes, err));
-    put_text(&list, "actor", actor);
-    put_uint(&list, "from", proof.size1);
-    put_digest(&list, "from_root", &older);
-    put_uint(&list, "to", proof.size2);
-    put_digest(&list, "to_root", &newer);
+    add_text(&list, "actor", actor);
+    add_uint(&list, "from", proof.size1);
+    add_digest(&list, "from_root", &older);
+    add_uint(&list, "to", proof.size2);
+    add_digest(&list, "to_root", &newer);
     return answer_proof(call, cx_buf_bytes(bytes), &list, err);
 }
 
-static cx_status with_buffer(cx_call *call,
-                             cx_status (*answer)(cx_call *call, cx_buf *bytes, cx_err *err),
-                             cx_err *err)
+static cx_status answer_with_buffer(cx_call *call,
+                                    cx_status (*answer)(cx_call *call, cx_buf *bytes, cx_err *err),
+                                    cx_err *err)
 {
     cx_buf bytes;
     cx_buf_init(&bytes, call->service->alloc);
@@ -132,26 +132,26 @@ static cx_status with_buffer(cx_call *call,
 
 cx_status cx_api_proof_entry(cx_call *call, cx_err *err)
 {
-    return with_buffer(call, answer_entry, err);
+    return answer_with_buffer(call, answer_entry, err);
 }
 
 cx_status cx_api_proof_consistency(cx_call *call, cx_err *err)
 {
-    return with_buffer(call, answer_consistency, err);
+    return answer_with_buffer(call, answer_consistency, err);
 }
 
 /* --- the state -------------------------------------------------------------------------------- */
 
-typedef struct asked {
+typedef struct proof_request {
     cx_uri *uris;
     cx_str *texts;            /* as asked */
     cx_pack_question *claims; /* once answered, in the order of the proof */
     size_t count;
     cx_proof_request request;
     uint64_t snapshot;
-} asked;
+} proof_request;
 
-static cx_status take_uris(cx_call *call, asked *a, cx_err *err)
+static cx_status read_uris(cx_call *call, proof_request *a, cx_err *err)
 {
     const cx_target *target = &call->target;
     cx_id *ids = CX_ARENA_ARRAY(call->arena, cx_id, target->param_count);
@@ -184,7 +184,8 @@ static cx_status take_uris(cx_call *call, asked *a, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status choose_snapshot(cx_call *call, cx_home *home, cx_str actor, asked *a, cx_err *err)
+static cx_status choose_snapshot(cx_call *call, cx_home *home, cx_str actor, proof_request *a,
+                                 cx_err *err)
 {
     const cx_param *at = cx_call_param(call, "at");
     const cx_manifest *manifests;
@@ -206,7 +207,7 @@ static const char *claim_name(cx_membership kind)
 }
 
 /* Each is there, or with absent=1 is not: else there is nothing to prove. */
-static cx_status put_claims(cx_call *call, asked *a, const cx_state_proof *proof,
+static cx_status add_claims(cx_call *call, proof_request *a, const cx_state_proof *proof,
                             cx_json_list *members, cx_err *err)
 {
     bool want_absent = cx_call_flag(call, "absent");
@@ -221,13 +222,13 @@ static cx_status put_claims(cx_call *call, asked *a, const cx_state_proof *proof
                               want_absent ? "there" : "not", (unsigned long long)a->snapshot);
         a->claims[i] = (cx_pack_question){uri, kind};
         cx_json_list item = cx_json_list_begin(call->arena);
-        put_text(&item, "claim", cx_str_z(claim_name(kind)));
-        put_text(&item, "uri", uri);
+        add_text(&item, "claim", cx_str_z(claim_name(kind)));
+        add_text(&item, "uri", uri);
         CX_TRY(cx_json_list_end_object(&item, &value, err));
         cx_json_list_add(&list, value);
     }
     CX_TRY(cx_json_list_end_array(&list, &value, err));
-    put(members, "claims", value);
+    add_value(members, "claims", value);
     return CX_SUCCESS;
 }
 
@@ -236,16 +237,16 @@ static cx_status answer_memory(cx_call *call, cx_buf *bytes, cx_err *err)
     cx_home *home = cx_recorder_home(call->service->recorder);
     cx_str actor = cx_call_text(call, "actor");
     cx_json_list list = cx_json_list_begin(call->arena);
-    asked a = {.count = 0};
+    proof_request a = {.count = 0};
     cx_state_proof proof;
     cx_manifest manifest;
-    CX_TRY(take_uris(call, &a, err));
+    CX_TRY(read_uris(call, &a, err));
     CX_TRY(choose_snapshot(call, home, actor, &a, err));
     if (cx_call_param(call, "at")->given)
         CX_TRY(cx_proof_at(home, actor, &a.request, a.snapshot, call->arena, &proof, err));
     else
         CX_TRY(cx_proof_now(home, actor, &a.request, a.snapshot, call->arena, &proof, err));
-    CX_TRY(put_claims(call, &a, &proof, &list, err));
+    CX_TRY(add_claims(call, &a, &proof, &list, err));
     CX_TRY(cx_manifest_decode(proof.manifest, &manifest, err));
     const cx_pack pack = {
         .scheme = manifest.scheme,
@@ -256,33 +257,33 @@ static cx_status answer_memory(cx_call *call, cx_buf *bytes, cx_err *err)
         .leaves = manifest.scheme == CX_SCHEME_MATRIX_1 ? proof.leaves : NULL,
     };
     CX_TRY(cx_pack_encode(&pack, bytes, err));
-    put_text(&list, "actor", actor);
-    put_digest(&list, "overall_root", &manifest.overall_root);
-    put_uint(&list, "snapshot", a.snapshot);
+    add_text(&list, "actor", actor);
+    add_digest(&list, "overall_root", &manifest.overall_root);
+    add_uint(&list, "snapshot", a.snapshot);
     return answer_proof(call, cx_buf_bytes(bytes), &list, err);
 }
 
 cx_status cx_api_proof_memory(cx_call *call, cx_err *err)
 {
-    return with_buffer(call, answer_memory, err);
+    return answer_with_buffer(call, answer_memory, err);
 }
 
 /* --- roots ------------------------------------------------------------------------------------ */
 
-static cx_status put_roots(cx_call *call, const cx_actor_info *actor, cx_json_list *list,
+static cx_status add_roots(cx_call *call, const cx_actor_info *actor, cx_json_list *list,
                            cx_err *err)
 {
     cx_json_list item = cx_json_list_begin(call->arena);
     cx_roots roots;
     cx_json value;
     CX_TRY(cx_home_roots(cx_recorder_home(call->service->recorder), actor->name, &roots, err));
-    put_text(&item, "actor", actor->name);
-    put_digest(&item, "edges_root", &roots.edges);
-    put_digest(&item, "journal_root", &roots.journal);
-    put_uint(&item, "journal_size", roots.journal_size);
-    put_digest(&item, "memories_root", &roots.memories);
-    put_digest(&item, "overall_root", &roots.overall);
-    put_text(&item, "scheme", cx_scheme_name(actor->scheme));
+    add_text(&item, "actor", actor->name);
+    add_digest(&item, "edges_root", &roots.edges);
+    add_digest(&item, "journal_root", &roots.journal);
+    add_uint(&item, "journal_size", roots.journal_size);
+    add_digest(&item, "memories_root", &roots.memories);
+    add_digest(&item, "overall_root", &roots.overall);
+    add_text(&item, "scheme", cx_scheme_name(actor->scheme));
     CX_TRY(cx_json_list_end_object(&item, &value, err));
     cx_json_list_add(list, value);
     return CX_SUCCESS;
@@ -304,33 +305,33 @@ cx_status cx_api_roots(cx_call *call, cx_err *err)
         CX_TRY(cx_home_actors(home, call->arena, &actors, &count, err));
     }
     for (size_t i = 0; i < count; i++)
-        CX_TRY(put_roots(call, &actors[i], &list, err));
+        CX_TRY(add_roots(call, &actors[i], &list, err));
     CX_TRY(cx_json_list_end_array(&list, &value, err));
-    put(&root, "actors", value);
-    put_text(&root, "scheme", cx_scheme_name(cx_home_scheme(home)));
+    add_value(&root, "actors", value);
+    add_text(&root, "scheme", cx_scheme_name(cx_home_scheme(home)));
     CX_TRY(cx_json_list_end_object(&root, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }
 
 /* --- snapshots -------------------------------------------------------------------------------- */
 
-static cx_status put_snapshot(cx_json_list *list, const cx_manifest *manifest, cx_err *err)
+static cx_status add_snapshot(cx_json_list *list, const cx_manifest *manifest, cx_err *err)
 {
     cx_json_list item = cx_json_list_begin(list->arena);
     cx_json value;
-    put_uint(&item, "snapshot", manifest->snapshot_seq);
-    put(&item, "created_ns", cx_json_make_int(list->arena, manifest->created_ns));
-    put_uint(&item, "journal_size", manifest->journal_size);
-    put_digest(&item, "journal_root", &manifest->journal_root);
-    put_digest(&item, "memories_root", &manifest->memories_root);
-    put_digest(&item, "edges_root", &manifest->edges_root);
-    put_digest(&item, "overall_root", &manifest->overall_root);
-    put_uint(&item, "live_memories", manifest->live_memories);
-    put_uint(&item, "edges", manifest->edge_count);
-    put_uint(&item, "tombstoned", manifest->tombstoned);
-    put_text(&item, "trigger", manifest->trigger);
-    put_text(&item, "signed_by", manifest->signed_by);
-    put(&item, "sealed", cx_json_make_bool(!manifest->signature.null));
+    add_uint(&item, "snapshot", manifest->snapshot_seq);
+    add_value(&item, "created_ns", cx_json_make_int(list->arena, manifest->created_ns));
+    add_uint(&item, "journal_size", manifest->journal_size);
+    add_digest(&item, "journal_root", &manifest->journal_root);
+    add_digest(&item, "memories_root", &manifest->memories_root);
+    add_digest(&item, "edges_root", &manifest->edges_root);
+    add_digest(&item, "overall_root", &manifest->overall_root);
+    add_uint(&item, "live_memories", manifest->live_memories);
+    add_uint(&item, "edges", manifest->edge_count);
+    add_uint(&item, "tombstoned", manifest->tombstoned);
+    add_text(&item, "trigger", manifest->trigger);
+    add_text(&item, "signed_by", manifest->signed_by);
+    add_value(&item, "sealed", cx_json_make_bool(!manifest->signature.null));
     CX_TRY(cx_json_list_end_object(&item, &value, err));
     cx_json_list_add(list, value);
     return CX_SUCCESS;
@@ -348,11 +349,11 @@ cx_status cx_api_snapshots(cx_call *call, cx_err *err)
     size_t count = 0, most = limit->given ? limit->count : 100;
     CX_TRY(cx_snapshot_list(home, actor, call->arena, &manifests, &count, err));
     for (size_t i = 0; i < count && i < most; i++)
-        CX_TRY(put_snapshot(&list, &manifests[count - 1 - i], err));
+        CX_TRY(add_snapshot(&list, &manifests[count - 1 - i], err));
     CX_TRY(cx_json_list_end_array(&list, &value, err));
-    put_text(&root, "actor", actor);
-    put_uint(&root, "count", count);
-    put(&root, "items", value);
+    add_text(&root, "actor", actor);
+    add_uint(&root, "count", count);
+    add_value(&root, "items", value);
     CX_TRY(cx_json_list_end_object(&root, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }
@@ -362,18 +363,18 @@ cx_status cx_api_snapshots(cx_call *call, cx_err *err)
 #define NOTE_BYTES_MAX 65536
 #define NOTES_MAX 1000
 
-typedef struct noting {
+typedef struct note_listing {
     cx_call *call;
     const char *folder;
     cx_json_list list;
     size_t count;
     cx_status status;
     cx_err *err;
-} noting;
+} note_listing;
 
 /* A file that is no note is left out: whoever signs next is told about it
  * (cli/ledger/checkpoint.c). */
-static cx_status put_note(noting *n, const char *name)
+static cx_status add_note(note_listing *n, const char *name)
 {
     cx_checkpoint checkpoint;
     cx_json value;
@@ -390,21 +391,21 @@ static cx_status put_note(noting *n, const char *name)
         cx_failed(cx_checkpoint_parse(cx_str_bytes(text), &checkpoint, NULL, NULL)))
         return CX_SUCCESS;
     cx_json_list item = cx_json_list_begin(n->call->arena);
-    put_text(&item, "origin", checkpoint.origin);
-    put_uint(&item, "size", checkpoint.size);
-    put_digest(&item, "root", &checkpoint.root);
-    put_text(&item, "note", text);
+    add_text(&item, "origin", checkpoint.origin);
+    add_uint(&item, "size", checkpoint.size);
+    add_digest(&item, "root", &checkpoint.root);
+    add_text(&item, "note", text);
     CX_TRY(cx_json_list_end_object(&item, &value, n->err));
     cx_json_list_add(&n->list, value);
     return CX_SUCCESS;
 }
 
-static bool take_note(void *arg, const char *name)
+static bool add_note_file(void *arg, const char *name)
 {
-    noting *n = arg;
+    note_listing *n = arg;
     if (!cx_str_starts(cx_str_z(name), CX_STR("checkpoint-")))
         return true;
-    n->status = put_note(n, name);
+    n->status = add_note(n, name);
     return !cx_failed(n->status) && ++n->count < NOTES_MAX;
 }
 
@@ -417,13 +418,13 @@ cx_status cx_api_checkpoints(cx_call *call, cx_err *err)
     cx_json value;
     if (folder.data == NULL)
         return cx_fail_nomem(err);
-    noting n = {call, folder.data, cx_json_list_begin(call->arena), 0, CX_SUCCESS, err};
-    int failed = service->io->list(service->io, folder.data, take_note, &n);
+    note_listing n = {call, folder.data, cx_json_list_begin(call->arena), 0, CX_SUCCESS, err};
+    int failed = service->io->list(service->io, folder.data, add_note_file, &n);
     CX_TRY(n.status);
     if (failed != 0 && failed != -ENOENT)
         return cx_fail_os(err, -failed, "the folder of keys");
     CX_TRY(cx_json_list_end_array(&n.list, &value, err));
-    put(&root, "items", value);
+    add_value(&root, "items", value);
     CX_TRY(cx_json_list_end_object(&root, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }

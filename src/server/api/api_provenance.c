@@ -12,15 +12,15 @@
 #include "server/route.h"
 #include "server/feed/runs.h"
 
-typedef struct story {
+typedef struct provenance_call {
     cx_sources sources;
     cx_run_store store;
     cx_git *git;
     const char *repo; /* NULL = none that may be looked into */
-} story;
+} provenance_call;
 
 /* S1 */
-static cx_status open_runs(cx_call *call, story *s, cx_err *err)
+static cx_status open_runs(cx_call *call, provenance_call *s, cx_err *err)
 {
     cx_runs *runs = call->service->runs;
     if (runs == NULL || (call->token.scopes & CX_SCOPE_RUN_READ) == 0)
@@ -35,21 +35,21 @@ static cx_status open_runs(cx_call *call, story *s, cx_err *err)
     return status.code == CX_E_NOT_FOUND ? CX_SUCCESS : status;
 }
 
-static cx_status open_story(cx_call *call, story *s, cx_err *err)
+static cx_status open_sources(cx_call *call, provenance_call *s, cx_err *err)
 {
     CX_TRY(cx_sources_open(cx_recorder_home(call->service->recorder), call->service->io,
                            call->service->alloc, &s->sources, err));
     return open_runs(call, s, err);
 }
 
-static void close_story(story *s)
+static void close_sources(provenance_call *s)
 {
     cx_sources_done(&s->sources);
     cx_git_close(s->git);
 }
 
 /* S3: "src/refund.py:2" */
-static bool is_line(cx_call *call, const story *s, cx_str text)
+static bool is_source_line(cx_call *call, const provenance_call *s, cx_str text)
 {
     size_t colon = text.size;
     cx_file folder;
@@ -69,13 +69,14 @@ static bool is_line(cx_call *call, const story *s, cx_str text)
 }
 
 /* Answers with the candidates when there are several: then *out_count is not 1. */
-static cx_status find(cx_call *call, story *s, cx_prov_object *out, size_t *out_count, cx_err *err)
+static cx_status find_object(cx_call *call, provenance_call *s, cx_prov_object *out,
+                             size_t *out_count, cx_err *err)
 {
     cx_str text = cx_call_text(call, "id");
     const cx_prov_object *objects;
     cx_json list;
     *out_count = 1;
-    if (is_line(call, s, text)) {
+    if (is_source_line(call, s, text)) {
         *out = (cx_prov_object){.kind = CX_PROV_LINE, .id = text, .matched = "line", .known = true};
         return CX_SUCCESS;
     }
@@ -90,37 +91,37 @@ static cx_status find(cx_call *call, story *s, cx_prov_object *out, size_t *out_
 typedef cx_status teller(const cx_sources *sources, const cx_prov_object *object, cx_arena *arena,
                          cx_json *out, cx_err *err);
 
-static cx_status tell(cx_call *call, teller *told, cx_err *err)
+static cx_status answer_with_object(cx_call *call, teller *told, cx_err *err)
 {
-    story s = {.repo = NULL};
+    provenance_call s = {.repo = NULL};
     cx_prov_object object;
     cx_json answer;
     size_t count = 0;
-    cx_status status = open_story(call, &s, err);
+    cx_status status = open_sources(call, &s, err);
     if (!cx_failed(status))
-        status = find(call, &s, &object, &count, err);
+        status = find_object(call, &s, &object, &count, err);
     if (!cx_failed(status) && count == 1)
         status = told(&s.sources, &object, call->arena, &answer, err);
     if (!cx_failed(status) && count == 1)
         status = cx_call_answer_json(call, 200, &answer, err);
-    close_story(&s);
+    close_sources(&s);
     return status;
 }
 
-cx_status cx_api_thing(cx_call *call, cx_err *err)
+cx_status cx_api_object(cx_call *call, cx_err *err)
 {
-    return tell(call, cx_prov_show, err);
+    return answer_with_object(call, cx_prov_show, err);
 }
 
 cx_status cx_api_why(cx_call *call, cx_err *err)
 {
-    return tell(call, cx_why_of, err);
+    return answer_with_object(call, cx_why_of, err);
 }
 
 /* --- evidence --------------------------------------------------------------------------------- */
 
-static cx_status make_evidence(cx_call *call, const story *s, const cx_prov_object *object,
-                               cx_err *err)
+static cx_status make_evidence(cx_call *call, const provenance_call *s,
+                               const cx_prov_object *object, cx_err *err)
 {
     const cx_io *io = call->service->io;
     const cx_evidence_options options = {.now_ns = (int64_t)io->wall_ns(io)};
@@ -134,14 +135,14 @@ static cx_status make_evidence(cx_call *call, const story *s, const cx_prov_obje
 
 cx_status cx_api_evidence(cx_call *call, cx_err *err)
 {
-    story s = {.repo = NULL};
+    provenance_call s = {.repo = NULL};
     cx_prov_object object;
     size_t count = 0;
-    cx_status status = open_story(call, &s, err);
+    cx_status status = open_sources(call, &s, err);
     if (!cx_failed(status))
-        status = find(call, &s, &object, &count, err);
+        status = find_object(call, &s, &object, &count, err);
     if (!cx_failed(status) && count == 1)
         status = make_evidence(call, &s, &object, err);
-    close_story(&s);
+    close_sources(&s);
     return status;
 }

@@ -20,7 +20,7 @@ typedef struct looking {
     cx_run_store store;
     cx_run_bundle *bundle;
     cx_run_projection projection;
-    bool told;
+    bool answer_from;
 } looking;
 
 cx_status cx_api_runs_of(cx_call *call, cx_runs **out, cx_err *err)
@@ -41,21 +41,21 @@ static cx_status open_run(looking *l, cx_err *err)
     return cx_run_view_open(&l->store, l->call->captures[0], &l->bundle, err);
 }
 
-static cx_status tell(looking *l, cx_err *err)
+static cx_status answer_from_run(looking *l, cx_err *err)
 {
-    l->told = true;
+    l->answer_from = true;
     return cx_run_view_projection(l->bundle, l->call->arena, &l->projection, err);
 }
 
 typedef cx_status answer_function(looking *l, cx_err *err);
 
-static cx_status look(cx_call *call, answer_function *answer, cx_err *err)
+static cx_status open_known_run(cx_call *call, answer_function *answer, cx_err *err)
 {
     looking l = {.call = call};
     cx_status status = open_run(&l, err);
     if (!cx_failed(status))
         status = answer(&l, err);
-    if (l.told)
+    if (l.answer_from)
         cx_run_projection_done(&l.projection, call->arena);
     cx_run_bundle_close(l.bundle);
     return status;
@@ -80,14 +80,14 @@ static cx_status answer_show(looking *l, cx_err *err)
 
 cx_status cx_api_run(cx_call *call, cx_err *err)
 {
-    return look(call, answer_show, err);
+    return open_known_run(call, answer_show, err);
 }
 
 static cx_status answer_events(looking *l, cx_err *err)
 {
     const cx_param *from = cx_call_param(l->call, "from"), *limit = cx_call_param(l->call, "limit");
     cx_json value;
-    CX_TRY(tell(l, err));
+    CX_TRY(answer_from_run(l, err));
     CX_TRY(cx_run_view_events(&l->projection, from->given ? from->count : 1,
                               limit->given ? (size_t)limit->count : 0, cx_call_flag(l->call, "raw"),
                               l->call->arena, &value, err));
@@ -96,33 +96,33 @@ static cx_status answer_events(looking *l, cx_err *err)
 
 cx_status cx_api_run_events(cx_call *call, cx_err *err)
 {
-    return look(call, answer_events, err);
+    return open_known_run(call, answer_events, err);
 }
 
 static cx_status answer_gates(looking *l, cx_err *err)
 {
     cx_json value;
-    CX_TRY(tell(l, err));
+    CX_TRY(answer_from_run(l, err));
     CX_TRY(cx_run_view_gates(&l->projection, l->call->arena, &value, err));
     return cx_call_answer_json(l->call, 200, &value, err);
 }
 
 cx_status cx_api_run_gates(cx_call *call, cx_err *err)
 {
-    return look(call, answer_gates, err);
+    return open_known_run(call, answer_gates, err);
 }
 
 static cx_status answer_timeline(looking *l, cx_err *err)
 {
     cx_json value;
-    CX_TRY(tell(l, err));
+    CX_TRY(answer_from_run(l, err));
     CX_TRY(cx_run_view_timeline(&l->projection, l->call->arena, &value, err));
     return cx_call_answer_json(l->call, 200, &value, err);
 }
 
 cx_status cx_api_run_timeline(cx_call *call, cx_err *err)
 {
-    return look(call, answer_timeline, err);
+    return open_known_run(call, answer_timeline, err);
 }
 
 static cx_status answer_verify(looking *l, cx_err *err)
@@ -140,7 +140,7 @@ static cx_status answer_verify(looking *l, cx_err *err)
 
 cx_status cx_api_run_verify(cx_call *call, cx_err *err)
 {
-    return look(call, answer_verify, err);
+    return open_known_run(call, answer_verify, err);
 }
 
 /* --- replay ----------------------------------------------------------------------------------- */
@@ -193,7 +193,7 @@ static cx_status answer_replay(looking *l, cx_err *err)
 
 cx_status cx_api_run_replay(cx_call *call, cx_err *err)
 {
-    return look(call, answer_replay, err);
+    return open_known_run(call, answer_replay, err);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -241,7 +241,7 @@ static cx_status answer_diff(looking *l, cx_err *err)
 
 cx_status cx_api_run_diff(cx_call *call, cx_err *err)
 {
-    return look(call, answer_diff, err);
+    return open_known_run(call, answer_diff, err);
 }
 
 static cx_status answer_names(looking *l, cx_err *err)
@@ -251,7 +251,7 @@ static cx_status answer_names(looking *l, cx_err *err)
 
 cx_status cx_api_run_diff_names(cx_call *call, cx_err *err)
 {
-    return look(call, answer_names, err);
+    return open_known_run(call, answer_names, err);
 }
 
 static cx_status answer_reports(looking *l, cx_err *err)
@@ -263,7 +263,7 @@ static cx_status answer_reports(looking *l, cx_err *err)
 
 cx_status cx_api_run_reports(cx_call *call, cx_err *err)
 {
-    return look(call, answer_reports, err);
+    return open_known_run(call, answer_reports, err);
 }
 
 static cx_status no_file(cx_err *err)
@@ -285,7 +285,7 @@ static cx_status answer_report(looking *l, cx_err *err)
 
 cx_status cx_api_run_report(cx_call *call, cx_err *err)
 {
-    return look(call, answer_report, err);
+    return open_known_run(call, answer_report, err);
 }
 
 static cx_status answer_artifacts(looking *l, cx_err *err)
@@ -297,7 +297,7 @@ static cx_status answer_artifacts(looking *l, cx_err *err)
 
 cx_status cx_api_run_artifacts(cx_call *call, cx_err *err)
 {
-    return look(call, answer_artifacts, err);
+    return open_known_run(call, answer_artifacts, err);
 }
 
 /* Any file of the bundle by its path; `artifacts/` may be left out. */
@@ -316,7 +316,7 @@ static cx_status answer_artifact(looking *l, cx_err *err)
 
 cx_status cx_api_run_artifact(cx_call *call, cx_err *err)
 {
-    return look(call, answer_artifact, err);
+    return open_known_run(call, answer_artifact, err);
 }
 
 /* --- live ------------------------------------------------------------------------------------- */
@@ -368,5 +368,5 @@ static cx_status answer_stream(looking *l, cx_err *err)
 
 cx_status cx_api_run_stream(cx_call *call, cx_err *err)
 {
-    return look(call, answer_stream, err);
+    return open_known_run(call, answer_stream, err);
 }

@@ -17,12 +17,12 @@
 #include "server/feed/runs.h"
 
 /* Without a runtime root there are no runs yet, which is no error: an empty list. */
-static cx_status open_store(cx_call *call, cx_runs **out_runs, cx_run_store *out, bool *out_there,
+static cx_status open_store(cx_call *call, cx_runs **out_runs, cx_run_store *out, bool *out_found,
                             cx_err *err)
 {
     CX_TRY(cx_api_runs_of(call, out_runs, err));
     cx_status status = cx_runs_store(*out_runs, out, err);
-    *out_there = !cx_failed(status);
+    *out_found = !cx_failed(status);
     return status.code == CX_E_NOT_FOUND ? CX_SUCCESS : status;
 }
 
@@ -39,7 +39,7 @@ static cx_status answer_nothing(cx_call *call, cx_err *err)
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-static cx_status is_sealed(void *ctx, cx_str run_id, bool *out, cx_err *err)
+static cx_status run_is_sealed(void *ctx, cx_str run_id, bool *out, cx_err *err)
 {
     return cx_run_index_sealed(ctx, run_id, out, err);
 }
@@ -62,7 +62,7 @@ cx_status cx_api_runs(cx_call *call, cx_err *err)
     if (query.cursor.data != NULL && !cx_run_id_valid(query.cursor))
         return cx_fail_at(err, CX_E_FORMAT, "BadCursor", CX_NO_OFFSET,
                           "cursor: expected `next` of the page before");
-    const cx_run_seals seals = {.ctx = cx_runs_index(runs), .sealed = is_sealed};
+    const cx_run_seals seals = {.ctx = cx_runs_index(runs), .sealed = run_is_sealed};
     CX_TRY(cx_run_view_list(&store, &seals, &query, call->arena, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }
@@ -196,7 +196,7 @@ static void close_policies(policies *p)
     cx_git_close(p->git);
 }
 
-static cx_status put_problems(const policies *p, cx_json_list *object, cx_err *err)
+static cx_status add_problems(const policies *p, cx_json_list *object, cx_err *err)
 {
     cx_json problems;
     CX_TRY(cx_run_findings_json(&p->findings, object->arena, &problems, err));
@@ -219,7 +219,7 @@ static cx_status answer_policies(cx_call *call, const policies *p, cx_err *err)
     }
     cx_json_put_array(&object, "items", &items);
     cx_json_put_bool(&object, "built_in", p->policy.built_in);
-    CX_TRY(put_problems(p, &object, err));
+    CX_TRY(add_problems(p, &object, err));
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }
@@ -247,7 +247,7 @@ static cx_status answer_agents(cx_call *call, const policies *p, cx_err *err)
     else
         cx_json_put(&object, "items", *agents);
     cx_json_put(&object, "role_contracts", roles == NULL ? cx_json_make_null() : *roles);
-    CX_TRY(put_problems(p, &object, err));
+    CX_TRY(add_problems(p, &object, err));
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }
@@ -277,7 +277,7 @@ static bool read_payload(const cx_json *envelope, cx_arena *arena, cx_run_approv
            !cx_failed(cx_run_approval_decode(cx_str_bytes(copy), arena, out, NULL));
 }
 
-static cx_status refuse_approval(cx_call *call, cx_str why)
+static cx_status reject_approval(cx_call *call, cx_str why)
 {
     const cx_problem problem = {
         .status = 422, .type = "invalid-request", .detail = why, .pointer = CX_STR("")};
@@ -286,7 +286,7 @@ static cx_status refuse_approval(cx_call *call, cx_str why)
 }
 
 /* Signature, key, time, shape: what does not depend on the run that will use it. */
-static cx_status judge_approval(cx_call *call, const cx_run_store *store, const policies *p,
+static cx_status check_approval(cx_call *call, const cx_run_store *store, const policies *p,
                                 const cx_run_approval *stated, cx_str *out_why, cx_err *err)
 {
     const cx_io *io = call->service->io;
@@ -310,7 +310,7 @@ static cx_status judge_approval(cx_call *call, const cx_run_store *store, const 
 }
 
 /* approvals/<sha256 of the envelope>.json: handing in the same one twice is handing it in once. */
-static cx_status keep_approval(cx_call *call, const cx_run_store *store, cx_json *out, cx_err *err)
+static cx_status store_approval(cx_call *call, const cx_run_store *store, cx_json *out, cx_err *err)
 {
     char hex[65];
     const cx_digest digest = cx_digest_of(call->request.body);
@@ -332,7 +332,8 @@ static cx_status keep_approval(cx_call *call, const cx_run_store *store, cx_json
     return cx_json_list_end_object(&object, out, err);
 }
 
-static cx_status take_approval(cx_call *call, const cx_run_store *store, policies *p, cx_err *err)
+static cx_status receive_approval(cx_call *call, const cx_run_store *store, policies *p,
+                                  cx_err *err)
 {
     cx_json envelope, kept;
     cx_run_approval stated = {.run_id = {NULL, 0}};
@@ -342,15 +343,15 @@ static cx_status take_approval(cx_call *call, const cx_run_store *store, policie
     if (!read)
         return CX_SUCCESS;
     if (!read_payload(&envelope, call->arena, &stated))
-        return refuse_approval(call, CX_STR("expected a DSSE envelope around an approval"));
+        return reject_approval(call, CX_STR("expected a DSSE envelope around an approval"));
     CX_TRY(load_policies(call, p, err));
     if (p->findings.refusing != 0)
-        return refuse_approval(call, CX_STR("the repository's policies cannot be read, so nobody "
+        return reject_approval(call, CX_STR("the repository's policies cannot be read, so nobody "
                                             "can approve; see GET /policies"));
-    CX_TRY(judge_approval(call, store, p, &stated, &why, err));
+    CX_TRY(check_approval(call, store, p, &stated, &why, err));
     if (why.data != NULL)
-        return refuse_approval(call, why);
-    CX_TRY(keep_approval(call, store, &kept, err));
+        return reject_approval(call, why);
+    CX_TRY(store_approval(call, store, &kept, err));
     cx_json_list answer = cx_json_list_begin(call->arena);
     cx_json value;
     cx_json_put_utf8(&answer, "approval_id", stated.approval_id);
@@ -368,17 +369,17 @@ cx_status cx_api_run_approve(cx_call *call, cx_err *err)
     bool there;
     CX_TRY(open_store(call, &runs, &store, &there, err));
     if (!there)
-        return refuse_approval(call, CX_STR("the repository has no runtime root yet: `cortex init` "
+        return reject_approval(call, CX_STR("the repository has no runtime root yet: `cortex init` "
                                             "in it makes one"));
     cx_run_findings_init(&p.findings, call->arena);
-    cx_status status = take_approval(call, &store, &p, err);
+    cx_status status = receive_approval(call, &store, &p, err);
     close_policies(&p);
     return status;
 }
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-static cx_status refuse_start(cx_call *call, const char *pointer, cx_str why)
+static cx_status reject_start(cx_call *call, const char *pointer, cx_str why)
 {
     const cx_problem problem = {
         .status = 422, .type = "invalid-request", .detail = why, .pointer = cx_str_z(pointer)};
@@ -386,7 +387,7 @@ static cx_status refuse_start(cx_call *call, const char *pointer, cx_str why)
     return CX_SUCCESS;
 }
 
-static bool is_word(cx_str text)
+static bool is_name(cx_str text)
 {
     for (size_t i = 0; i < text.size; i++) {
         char c = text.data[i];
@@ -398,32 +399,32 @@ static bool is_word(cx_str text)
 }
 
 /* The contract as bytes, or false when the call was answered. */
-static cx_status take_contract(cx_call *call, const cx_json *value, cx_buf *given, bool *out_good,
+static cx_status read_contract(cx_call *call, const cx_json *value, cx_buf *given, bool *out_good,
                                cx_err *err)
 {
     if (value->type != CX_JSON_OBJECT)
-        return refuse_start(call, "/contract", CX_STR("expected a task contract"));
+        return reject_start(call, "/contract", CX_STR("expected a task contract"));
     CX_TRY(cx_run_json_write(given, value, err));
     if (given->size > CX_RUN_CONTRACT_BYTES_MAX)
-        return refuse_start(call, "/contract", CX_STR("a contract may have 1 MiB at most"));
+        return reject_start(call, "/contract", CX_STR("a contract may have 1 MiB at most"));
     *out_good = true;
     return CX_SUCCESS;
 }
 
-static cx_status take_intent(cx_call *call, const cx_json *value, cx_buf *given, bool *out_good,
+static cx_status read_intent(cx_call *call, const cx_json *value, cx_buf *given, bool *out_good,
                              cx_err *err)
 {
     cx_str text = value->type == CX_JSON_STRING ? cx_json_text(value) : CX_STR("");
     if (text.size == 0)
-        return refuse_start(call, "/intent", CX_STR("expected a request in words"));
+        return reject_start(call, "/intent", CX_STR("expected a request in words"));
     if (text.size > CX_RUN_INTENT_BYTES_MAX)
-        return refuse_start(call, "/intent", CX_STR("a request may have 64 KiB at most"));
+        return reject_start(call, "/intent", CX_STR("a request may have 64 KiB at most"));
     cx_buf_add_str(given, text);
     *out_good = true;
     return cx_buf_check(given, err);
 }
 
-static cx_status check_members(cx_call *call, const cx_json *body, bool *out_good)
+static cx_status check_start_members(cx_call *call, const cx_json *body, bool *out_good)
 {
     static const char *const known[] = {"contract", "intent", "runner", "no_merge"};
     for (uint32_t i = 0; body->type == CX_JSON_OBJECT && i < body->count; i++) {
@@ -432,22 +433,23 @@ static cx_status check_members(cx_call *call, const cx_json *body, bool *out_goo
         while (at < CX_COUNT_OF(known) && !cx_str_is(name, known[at]))
             at++;
         if (at == CX_COUNT_OF(known))
-            return refuse_start(call, "",
+            return reject_start(call, "",
                                 CX_STR("expected contract or intent, runner and no_merge only"));
     }
     *out_good = true;
     return CX_SUCCESS;
 }
 
-static cx_status take_how(cx_call *call, const cx_json *body, cx_run_start *out, bool *out_good)
+static cx_status read_start_options(cx_call *call, const cx_json *body, cx_run_start *out,
+                                    bool *out_good)
 {
     const cx_json *runner = CX_JSON_GET(body, "runner");
     const cx_json *no_merge = CX_JSON_GET(body, "no_merge");
-    if (runner != NULL && (runner->type != CX_JSON_STRING || !is_word(cx_json_text(runner)) ||
+    if (runner != NULL && (runner->type != CX_JSON_STRING || !is_name(cx_json_text(runner)) ||
                            cx_str_is(cx_json_text(runner), "replay-script")))
-        return refuse_start(call, "/runner", CX_STR("expected the name of a configured runner"));
+        return reject_start(call, "/runner", CX_STR("expected the name of a configured runner"));
     if (no_merge != NULL && no_merge->type != CX_JSON_TRUE && no_merge->type != CX_JSON_FALSE)
-        return refuse_start(call, "/no_merge", CX_STR("expected true or false"));
+        return reject_start(call, "/no_merge", CX_STR("expected true or false"));
     out->runner = runner == NULL ? (cx_str){NULL, 0} : cx_json_text(runner);
     out->no_merge = no_merge != NULL && no_merge->type == CX_JSON_TRUE;
     *out_good = true;
@@ -466,23 +468,23 @@ static cx_status read_start(cx_call *call, cx_buf *given, cx_run_start *out, boo
     if (!good)
         return CX_SUCCESS;
     good = false;
-    CX_TRY(check_members(call, &body, &good));
+    CX_TRY(check_start_members(call, &body, &good));
     if (!good)
         return CX_SUCCESS;
     const cx_json *contract = CX_JSON_GET(&body, "contract"),
                   *intent = CX_JSON_GET(&body, "intent");
     if ((contract == NULL) == (intent == NULL))
-        return refuse_start(call, contract == NULL ? "/contract" : "/intent",
+        return reject_start(call, contract == NULL ? "/contract" : "/intent",
                             CX_STR("expected a task contract, or in its place a request (intent)"));
     good = false;
-    CX_TRY(take_how(call, &body, out, &good));
+    CX_TRY(read_start_options(call, &body, out, &good));
     if (!good)
         return CX_SUCCESS;
     out->is_intent = intent != NULL;
     if (intent != NULL)
-        CX_TRY(take_intent(call, intent, given, out_good, err));
+        CX_TRY(read_intent(call, intent, given, out_good, err));
     else
-        CX_TRY(take_contract(call, contract, given, out_good, err));
+        CX_TRY(read_contract(call, contract, given, out_good, err));
     out->contract = cx_buf_bytes(given);
     return CX_SUCCESS;
 }
@@ -496,7 +498,7 @@ static cx_status answer_started(cx_call *call, const cx_run_start *what,
         cx_str why = started->message.size == 0
                          ? CX_STR("no run was made; `cortex run` in the repository says why")
                          : started->message;
-        return refuse_start(call, what->is_intent ? "/intent" : "/contract", why);
+        return reject_start(call, what->is_intent ? "/intent" : "/contract", why);
     }
     cx_json_put_utf8(&object, "run_id", started->run_id);
     CX_TRY(cx_json_list_end_object(&object, &value, err));

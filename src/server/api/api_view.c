@@ -15,23 +15,23 @@
 /* A history of so many nodes can be read whole; a longer one is folded unless asked otherwise. */
 #define FOLD_FROM_NODES 600
 
-typedef struct viewing {
+typedef struct view_call {
     cx_call *call;
     cx_cached_view *view_item;
-    const cx_lattice_view *view;
+    const cx_lattice_view *answer_view;
     const cx_states *states;
     cx_node node;
-} viewing;
+} view_call;
 
-typedef cx_status view_answer(viewing *v, cx_err *err);
+typedef cx_status view_answer(view_call *v, cx_err *err);
 
-static cx_status prepare(viewing *v, bool node, cx_err *err)
+static cx_status open_view(view_call *v, bool node, cx_err *err)
 {
     const cx_param *fold = cx_call_param(v->call, "fold");
     bool folded = fold->given
                       ? fold->flag
                       : cx_lattice_count(cx_view_cache_lattice(v->view_item)) > FOLD_FROM_NODES;
-    CX_TRY(cx_view_cache_stage(v->view_item, folded, &v->view, err));
+    CX_TRY(cx_view_cache_view(v->view_item, folded, &v->answer_view, err));
     if (!node)
         return CX_SUCCESS;
     CX_TRY(cx_lattice_view_find(cx_view_cache_lattice(v->view_item), cx_call_text(v->call, "node"),
@@ -39,12 +39,12 @@ static cx_status prepare(viewing *v, bool node, cx_err *err)
     return cx_view_cache_states(v->view_item, &v->states, err);
 }
 
-static cx_status view(cx_call *call, bool node, view_answer *answer, cx_err *err)
+static cx_status answer_view(cx_call *call, bool node, view_answer *answer, cx_err *err)
 {
-    viewing v = {.call = call};
+    view_call v = {.call = call};
     cx_call_answer(call, 200, "application/json");
     CX_TRY(cx_view_cache_acquire(call->service->cache, call, &v.view_item, err));
-    cx_status status = prepare(&v, node, err);
+    cx_status status = open_view(&v, node, err);
     if (!cx_failed(status))
         status = answer(&v, err);
     cx_view_cache_release(call->service->cache, v.view_item);
@@ -57,81 +57,81 @@ static uint32_t count_of(const cx_call *call, const char *name)
     return param->given ? (uint32_t)param->count : 0;
 }
 
-static cx_lattice_view_range range_of(const viewing *v, const char *count)
+static cx_lattice_view_range range_of(const view_call *v, const char *count)
 {
     return (cx_lattice_view_range){.from = count_of(v->call, "from"),
                                    .to = count_of(v->call, "to"),
                                    .count = count_of(v->call, count)};
 }
 
-static cx_status answer_summary(viewing *v, cx_err *err)
+static cx_status answer_summary(view_call *v, cx_err *err)
 {
-    return cx_lattice_view_summary(&v->call->response.body, v->view, err);
+    return cx_lattice_view_summary(&v->call->response.body, v->answer_view, err);
 }
 
 cx_status cx_api_view_summary(cx_call *call, cx_err *err)
 {
-    return view(call, false, answer_summary, err);
+    return answer_view(call, false, answer_summary, err);
 }
 
-static cx_status answer_overview(viewing *v, cx_err *err)
+static cx_status answer_overview(view_call *v, cx_err *err)
 {
     const cx_lattice_view_range range = range_of(v, "bins");
-    return cx_lattice_view_overview(&v->call->response.body, v->view, &range, err);
+    return cx_lattice_view_overview(&v->call->response.body, v->answer_view, &range, err);
 }
 
 cx_status cx_api_view_overview(cx_call *call, cx_err *err)
 {
-    return view(call, false, answer_overview, err);
+    return answer_view(call, false, answer_overview, err);
 }
 
-static cx_status answer_window(viewing *v, cx_err *err)
+static cx_status answer_window(view_call *v, cx_err *err)
 {
     cx_lattice_view_range range = range_of(v, "max");
     range.labels = cx_call_flag(v->call, "labels");
-    return cx_lattice_view_window(&v->call->response.body, v->view, &range, err);
+    return cx_lattice_view_window(&v->call->response.body, v->answer_view, &range, err);
 }
 
 cx_status cx_api_view_window(cx_call *call, cx_err *err)
 {
-    return view(call, false, answer_window, err);
+    return answer_view(call, false, answer_window, err);
 }
 
-static cx_status answer_node(viewing *v, cx_err *err)
+static cx_status answer_node(view_call *v, cx_err *err)
 {
-    return cx_lattice_view_node(&v->call->response.body, v->view, v->states, v->node, err);
+    return cx_lattice_view_node(&v->call->response.body, v->answer_view, v->states, v->node, err);
 }
 
 cx_status cx_api_view_node(cx_call *call, cx_err *err)
 {
-    return view(call, true, answer_node, err);
+    return answer_view(call, true, answer_node, err);
 }
 
-static cx_status answer_values(viewing *v, cx_err *err)
+static cx_status answer_values(view_call *v, cx_err *err)
 {
     cx_str pointer = cx_call_text(v->call, "pointer");
     const cx_lattice_view_level level = {.pointer = pointer.data == NULL ? CX_STR("") : pointer,
                                          .after = cx_call_text(v->call, "after"),
                                          .count = count_of(v->call, "max")};
-    return cx_lattice_view_values(&v->call->response.body, v->view, v->states, v->node, &level,
-                                  err);
+    return cx_lattice_view_values(&v->call->response.body, v->answer_view, v->states, v->node,
+                                  &level, err);
 }
 
 cx_status cx_api_view_values(cx_call *call, cx_err *err)
 {
-    return view(call, true, answer_values, err);
+    return answer_view(call, true, answer_values, err);
 }
 
-static cx_status answer_writes(viewing *v, cx_err *err)
+static cx_status answer_writes(view_call *v, cx_err *err)
 {
-    return cx_lattice_view_writes(&v->call->response.body, v->view, v->states, v->node,
+    return cx_lattice_view_writes(&v->call->response.body, v->answer_view, v->states, v->node,
                                   cx_call_text(v->call, "section"), cx_call_text(v->call, "key"),
                                   err);
 }
 
 cx_status cx_api_view_writes(cx_call *call, cx_err *err)
 {
-    return view(call, true, answer_writes, err);
+    return answer_view(call, true, answer_writes, err);
 }
 
 /* --- the list --------------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ cx_status cx_api_view_list(cx_call *call, cx_err *err)
 /* --- compare ---------------------------------------------------------------------------------- */
 
 /* The id that a run writes into its own events. */
-static cx_str id_of(cx_str name)
+static cx_str run_id_of(cx_str name)
 {
     if (!cx_str_starts(name, CX_STR("run/")))
         return (cx_str){"", 0};
@@ -191,25 +191,25 @@ static cx_str id_of(cx_str name)
                        slash == NULL ? name.size - 4 : (size_t)(slash - name.data) - 4);
 }
 
-static cx_status find_side(const viewing *v, const char *param, cx_str name,
+static cx_status find_side(const view_call *v, const char *param, cx_str name,
                            cx_lattice_view_side *out, cx_err *err)
 {
     const cx_param *node = cx_call_param(v->call, param);
-    *out = (cx_lattice_view_side){v->view, v->states, CX_NODE_NONE, id_of(name)};
+    *out = (cx_lattice_view_side){v->answer_view, v->states, CX_NODE_NONE, run_id_of(name)};
     return node->given ? cx_lattice_view_find(cx_view_cache_lattice(v->view_item),
                                               cx_call_text(v->call, param), &out->node, err)
                        : CX_SUCCESS;
 }
 
 /* Of two histories `b` is about the other one. */
-static cx_status compare_with(const viewing *v, cx_cached_view *with, cx_err *err)
+static cx_status compare_with(const view_call *v, cx_cached_view *with, cx_err *err)
 {
     cx_str names[2] = {v->call->captures[0], cx_call_text(v->call, "with")};
-    viewing other = {.call = v->call, .view_item = with};
+    view_call other = {.call = v->call, .view_item = with};
     cx_lattice_view_side sides[2];
     const cx_lattice_view_range rows = {.from = count_of(v->call, "from"),
                                         .count = count_of(v->call, "max")};
-    CX_TRY(prepare(&other, false, err));
+    CX_TRY(open_view(&other, false, err));
     CX_TRY(cx_view_cache_states(with, &other.states, err));
     CX_TRY(find_side(v, "a", names[0], &sides[0], err));
     CX_TRY(find_side(&other, "b", names[1].data == NULL ? names[0] : names[1], &sides[1], err));
@@ -219,7 +219,7 @@ static cx_status compare_with(const viewing *v, cx_cached_view *with, cx_err *er
     return cx_lattice_view_compare(&v->call->response.body, sides, &rows, err);
 }
 
-static cx_status answer_compare(viewing *v, cx_err *err)
+static cx_status answer_compare(view_call *v, cx_err *err)
 {
     const cx_param *with = cx_call_param(v->call, "with");
     cx_view_cache *cache = v->call->service->cache;
@@ -240,10 +240,10 @@ static cx_status answer_compare(viewing *v, cx_err *err)
 
 cx_status cx_api_view_compare(cx_call *call, cx_err *err)
 {
-    return view(call, false, answer_compare, err);
+    return answer_view(call, false, answer_compare, err);
 }
 
-static cx_status answer_heat(viewing *v, cx_err *err)
+static cx_status answer_heat(view_call *v, cx_err *err)
 {
     const cx_param *layer = cx_call_param(v->call, "layer"), *axis = cx_call_param(v->call, "axis");
     const cx_param *from = cx_call_param(v->call, "from"), *to = cx_call_param(v->call, "to");
@@ -254,10 +254,10 @@ static cx_status answer_heat(viewing *v, cx_err *err)
         .to = to->given ? to->number : (double)NAN,
         .bins = count_of(v->call, "bins"),
     };
-    return cx_lattice_view_heat(&v->call->response.body, v->view, &asked, err);
+    return cx_lattice_view_heat(&v->call->response.body, v->answer_view, &asked, err);
 }
 
 cx_status cx_api_view_heat(cx_call *call, cx_err *err)
 {
-    return view(call, false, answer_heat, err);
+    return answer_view(call, false, answer_heat, err);
 }

@@ -35,7 +35,7 @@ typedef struct item {
     cx_str text;      /* canonical JSON */
 } item;
 
-typedef struct weaver {
+typedef struct builder {
     cx_home *home;
     const cx_external_options *wanted;
     bool by_trace, by_service;
@@ -49,7 +49,7 @@ typedef struct weaver {
     CX_VEC(head) list;
     CX_VEC(item) items;
     size_t bytes;
-} weaver;
+} builder;
 
 /* --- what is asked for ------------------------------------------------------------------------ */
 
@@ -59,7 +59,7 @@ bool cx_external_is(cx_str branch)
            cx_str_starts(branch, CX_STR(BRANCH "/"));
 }
 
-static cx_status read_branch(weaver *w, cx_err *err)
+static cx_status read_branch(builder *w, cx_err *err)
 {
     cx_str branch = w->wanted->branch;
     if (cx_str_is(branch, BRANCH))
@@ -81,7 +81,7 @@ static cx_status read_branch(weaver *w, cx_err *err)
     return CX_SUCCESS;
 }
 
-static bool is_wanted(const weaver *w, const cx_otlp_record *record)
+static bool is_wanted_entry(const builder *w, const cx_otlp_record *record)
 {
     if (record->fault != CX_OTLP_FINE)
         return false;
@@ -93,7 +93,7 @@ static bool is_wanted(const weaver *w, const cx_otlp_record *record)
 /* --- gathering -------------------------------------------------------------------------------- */
 
 /* The object less the lists of what is in it, in canonical form. */
-static cx_status text_without(weaver *w, const cx_json *object, const char *list,
+static cx_status text_without(builder *w, const cx_json *object, const char *list,
                               const char *old_list, cx_str *out, cx_err *err)
 {
     cx_json_list members = cx_json_list_begin(&w->scratch);
@@ -110,7 +110,8 @@ static cx_status text_without(weaver *w, const cx_json *object, const char *list
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status number_head(weaver *w, const head *wanted, bool is_scope, size_t *out, cx_err *err)
+static cx_status number_head(builder *w, const head *wanted, bool is_scope, size_t *out,
+                             cx_err *err)
 {
     uint64_t *number;
     bool is_new;
@@ -135,7 +136,7 @@ static cx_status number_head(weaver *w, const head *wanted, bool is_scope, size_
     return CX_SUCCESS;
 }
 
-static cx_status find_scope(weaver *w, const cx_otlp_record *record, cx_otlp_signal signal,
+static cx_status find_scope(builder *w, const cx_otlp_record *record, cx_otlp_signal signal,
                             size_t *out, cx_err *err)
 {
     head resource = {.signal = signal}, scope = {.signal = signal};
@@ -147,7 +148,7 @@ static cx_status find_scope(weaver *w, const cx_otlp_record *record, cx_otlp_sig
 }
 
 /* Logs without a time of their own have that of being observed. */
-static uint64_t start_of(const cx_json *record, cx_otlp_signal signal)
+static uint64_t start_time_of(const cx_json *record, cx_otlp_signal signal)
 {
     static const char *const names[2][2] = {{"startTimeUnixNano", "endTimeUnixNano"},
                                             {"timeUnixNano", "observedTimeUnixNano"}};
@@ -166,7 +167,7 @@ static uint64_t start_of(const cx_json *record, cx_otlp_signal signal)
 }
 
 /* F1 */
-static cx_status is_repeated(weaver *w, const item *it, const cx_digest *content, bool *out,
+static cx_status is_repeated(builder *w, const item *it, const cx_digest *content, bool *out,
                              cx_err *err)
 {
     uint8_t key[sizeof it->ids + sizeof content->bytes];
@@ -183,11 +184,12 @@ static cx_status is_repeated(weaver *w, const item *it, const cx_digest *content
     return cx_map_put(&w->seen, name, &value, &is_new, err);
 }
 
-static cx_status add_record(weaver *w, const cx_otlp_record *record, cx_otlp_signal signal,
+static cx_status add_record(builder *w, const cx_otlp_record *record, cx_otlp_signal signal,
                             cx_err *err)
 {
-    item it = {
-        .signal = signal, .start_ns = start_of(record->value, signal), .arrival = w->items.count};
+    item it = {.signal = signal,
+               .start_ns = start_time_of(record->value, signal),
+               .arrival = w->items.count};
     bool repeated = false;
     memcpy(it.ids, record->trace_id, sizeof record->trace_id);
     memcpy(it.ids + sizeof record->trace_id, record->span_id, sizeof record->span_id);
@@ -206,7 +208,7 @@ static cx_status add_record(weaver *w, const cx_otlp_record *record, cx_otlp_sig
     return CX_SUCCESS;
 }
 
-static cx_status add_entry(weaver *w, uint64_t seq, cx_err *err)
+static cx_status add_entry(builder *w, uint64_t seq, cx_err *err)
 {
     cx_entry_view entry;
     cx_otlp_request request;
@@ -222,12 +224,12 @@ static cx_status add_entry(weaver *w, uint64_t seq, cx_err *err)
     cx_otlp_signal signal = is_logs ? CX_OTLP_LOGS : CX_OTLP_TRACES;
     CX_TRY(cx_otlp_scan(signal, is_json, entry.payload, &w->scratch, &request, err));
     for (size_t i = 0; i < request.count; i++)
-        if (is_wanted(w, &request.records[i]))
+        if (is_wanted_entry(w, &request.records[i]))
             CX_TRY(add_record(w, &request.records[i], signal, err));
     return CX_SUCCESS;
 }
 
-static cx_status gather(weaver *w, cx_err *err)
+static cx_status gather_entries(builder *w, cx_err *err)
 {
     const uint64_t *seqs;
     size_t count;
@@ -281,7 +283,7 @@ static int by_heads(const void *left, const void *right)
 }
 
 /* Scopes in the order of their resource and their own text; items get the place of theirs. */
-static cx_status rank_scopes(weaver *w, const ranked **out, cx_err *err)
+static cx_status rank_scopes(builder *w, const ranked **out, cx_err *err)
 {
     ranked *ranks = CX_ARENA_ARRAY(&w->arena, ranked, w->list.count + 1);
     size_t *places = CX_ARENA_ARRAY(&w->arena, size_t, w->list.count + 1);
@@ -305,7 +307,7 @@ static void open_object(cx_buf *out, cx_str object, const char *list)
     cx_buf_printf(out, "%s\"%s\":[", object.size > 2 ? "," : "", list);
 }
 
-static void write_signal(weaver *w, const ranked *ranks, cx_otlp_signal signal, cx_buf *out)
+static void write_signal(builder *w, const ranked *ranks, cx_otlp_signal signal, cx_buf *out)
 {
     const item *before = NULL;
     cx_buf_printf(out, "\"%s\":[", cx_otlp_resources_name[signal]);
@@ -328,7 +330,7 @@ static void write_signal(weaver *w, const ranked *ranks, cx_otlp_signal signal, 
     cx_buf_add_z(out, before == NULL ? "]" : "]}]}]");
 }
 
-static cx_status write_document(weaver *w, cx_buf *out, cx_err *err)
+static cx_status write_document(builder *w, cx_buf *out, cx_err *err)
 {
     const ranked *ranks = NULL;
     CX_TRY(rank_scopes(w, &ranks, err));
@@ -350,13 +352,13 @@ static cx_status add_lines(void *arg, cx_bytes bytes, cx_err *err)
     return cx_buf_check(out, err);
 }
 
-static cx_status weave(weaver *w, cx_buf *out, cx_err *err)
+static cx_status build_lattice(builder *w, cx_buf *out, cx_err *err)
 {
     cx_import_options options = CX_IMPORT_OPTIONS_INIT;
     cx_str branch = w->wanted->branch;
     cx_buf document;
     CX_TRY(read_branch(w, err));
-    CX_TRY(gather(w, err));
+    CX_TRY(gather_entries(w, err));
     if (w->items.count == 0)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET,
                           "the home has no branch %.*s: nothing of it was received, or all of it "
@@ -375,7 +377,7 @@ static cx_status weave(weaver *w, cx_buf *out, cx_err *err)
 cx_status cx_external_lines(cx_home *home, const cx_external_options *wanted, cx_buf *out,
                             cx_err *err)
 {
-    weaver w = {.home = home, .wanted = wanted};
+    builder w = {.home = home, .wanted = wanted};
     if (cx_external_is_session(wanted->branch))
         return cx_external_session_lines(home, wanted, out, err);
     const cx_alloc *alloc = out->alloc;
@@ -386,7 +388,7 @@ cx_status cx_external_lines(cx_home *home, const cx_external_options *wanted, cx
     cx_buf_init(&w.text, alloc);
     cx_map_init(&w.heads, alloc, seed);
     cx_map_init(&w.seen, alloc, seed);
-    cx_status status = weave(&w, out, err);
+    cx_status status = build_lattice(&w, out, err);
     cx_vec_done(&w.list, alloc);
     cx_vec_done(&w.items, alloc);
     cx_map_done(&w.heads);

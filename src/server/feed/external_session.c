@@ -12,13 +12,13 @@
 #define PREFIX "session/"
 #define ENDING ".jsonl"
 
-typedef struct choosing {
+typedef struct session_choice {
     const cx_recorded_session *sessions;
     size_t count;
     cx_str name;
     const cx_recorded_session **files; /* the session itself first */
     size_t file_count;
-} choosing;
+} session_choice;
 
 bool cx_external_is_session(cx_str branch)
 {
@@ -45,7 +45,7 @@ static bool has_id(const cx_recorded_session *session, cx_str name)
 }
 
 /* Of several generations under one path the newest counts. */
-static bool is_newest(const choosing *c, const cx_recorded_session *session)
+static bool is_newest(const session_choice *c, const cx_recorded_session *session)
 {
     for (size_t i = 0; i < c->count; i++)
         if (cx_str_eq(c->sessions[i].path, session->path) &&
@@ -54,7 +54,7 @@ static bool is_newest(const choosing *c, const cx_recorded_session *session)
     return true;
 }
 
-static cx_status choose(choosing *c, cx_err *err)
+static cx_status choose_session(session_choice *c, cx_err *err)
 {
     int shown = (int)(c->name.size > 80 ? 80 : c->name.size);
     for (size_t i = 0; i < c->count && c->file_count == 0; i++)
@@ -88,7 +88,7 @@ static int by_path(const void *left, const void *right)
 }
 
 /* Claude Code keeps the files of a session's subagents in a folder of its name. */
-static void add_subagents(choosing *c)
+static void add_subagents(session_choice *c)
 {
     const cx_recorded_session *of = c->files[0];
     if (of->format != CX_SESSION_CLAUDE_CODE || !cx_str_ends(of->path, CX_STR(ENDING)))
@@ -111,8 +111,8 @@ static cx_status add_lines(void *arg, cx_bytes bytes, cx_err *err)
 }
 
 /* All bytes of the files, one behind the other, and where each begins. */
-static cx_status import_files(cx_home *home, const choosing *c, size_t max_bytes, cx_arena *arena,
-                              cx_buf *out, cx_err *err)
+static cx_status import_files(cx_home *home, const session_choice *c, size_t max_bytes,
+                              cx_arena *arena, cx_buf *out, cx_err *err)
 {
     cx_import_options options = CX_IMPORT_OPTIONS_INIT;
     cx_bytes *files = CX_ARENA_ARRAY(arena, cx_bytes, c->file_count);
@@ -148,15 +148,15 @@ cx_status cx_external_session_lines(cx_home *home, const cx_external_options *wa
 {
     cx_arena arena;
     size_t before = out->size;
-    choosing c = {.name = cx_str_from(wanted->branch.data + strlen(PREFIX),
-                                      wanted->branch.size - strlen(PREFIX))};
+    session_choice c = {.name = cx_str_from(wanted->branch.data + strlen(PREFIX),
+                                            wanted->branch.size - strlen(PREFIX))};
     cx_arena_init(&arena, out->alloc, 0);
     cx_status status = cx_recorder_sessions(home, &arena, &c.sessions, &c.count, err);
     if (!cx_failed(status) &&
         (c.files = CX_ARENA_ARRAY(&arena, const cx_recorded_session *, c.count + 1)) == NULL)
         status = cx_fail_nomem(err);
     if (!cx_failed(status))
-        status = choose(&c, err);
+        status = choose_session(&c, err);
     if (!cx_failed(status)) {
         add_subagents(&c);
         status = import_files(home, &c, wanted->max_bytes, &arena, out, err);

@@ -10,10 +10,10 @@
 #include "server/feed/external.h"
 #include "server/feed/runs.h"
 
-typedef struct gathering {
+typedef struct listing {
     cx_call *call;
     CX_VEC(cx_inbox_object) objects;
-} gathering;
+} listing;
 
 bool cx_view_has_traces(cx_str actor)
 {
@@ -26,7 +26,7 @@ bool cx_view_has_traces(cx_str actor)
     return actor.size >= 8;
 }
 
-static cx_inbox_object *add_thing(gathering *g, cx_inbox_kind kind, cx_str id)
+static cx_inbox_object *add_object(listing *g, cx_inbox_kind kind, cx_str id)
 {
     cx_inbox_object *object = cx_vec_push(&g->objects, g->call->service->alloc);
     if (object != NULL) {
@@ -38,11 +38,11 @@ static cx_inbox_object *add_thing(gathering *g, cx_inbox_kind kind, cx_str id)
 
 /* --- histories -------------------------------------------------------------------------------- */
 
-static cx_status add_history(gathering *g, cx_str name, cx_str agent, uint64_t entries,
+static cx_status add_history(listing *g, cx_str name, cx_str agent, uint64_t entries,
                              int64_t when_ns, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(g->call->arena);
-    cx_inbox_object *object = add_thing(g, CX_INBOX_HISTORY, name);
+    cx_inbox_object *object = add_object(g, CX_INBOX_HISTORY, name);
     if (object == NULL || name.data == NULL)
         return cx_fail_nomem(err);
     object->when_ns = when_ns;
@@ -66,7 +66,7 @@ static cx_status newest_of(cx_home *home, const cx_actor_info *actor, cx_arena *
     return status.code == CX_E_NOT_FOUND ? CX_SUCCESS : status;
 }
 
-static cx_status add_actor(gathering *g, cx_home *home, const cx_actor_info *actor, cx_err *err)
+static cx_status add_actor(listing *g, cx_home *home, const cx_actor_info *actor, cx_err *err)
 {
     bool external = cx_external_is(actor->name);
     int64_t when_ns;
@@ -78,7 +78,7 @@ static cx_status add_actor(gathering *g, cx_home *home, const cx_actor_info *act
     return add_history(g, name, external ? none : actor->name, actor->entry_count, when_ns, err);
 }
 
-static cx_status add_histories(gathering *g, cx_err *err)
+static cx_status add_histories(listing *g, cx_err *err)
 {
     const cx_service *service = g->call->service;
     const cx_actor_info *actors;
@@ -104,17 +104,17 @@ static cx_status is_sealed(void *ctx, cx_str run_id, bool *out, cx_err *err)
     return cx_run_index_sealed(ctx, run_id, out, err);
 }
 
-static cx_str some(const cx_json *object, const char *name)
+static cx_str text_or_none(const cx_json *object, const char *name)
 {
     cx_str text = cx_json_get_str(object, cx_str_z(name));
     return text.size == 0 ? (cx_str){NULL, 0} : text;
 }
 
-static cx_status add_run(gathering *g, const cx_json *run, cx_err *err)
+static cx_status add_run(listing *g, const cx_json *run, cx_err *err)
 {
     bool naive;
-    cx_str status = some(run, "status"), gate = some(run, "failed_gate");
-    cx_inbox_object *object = add_thing(g, CX_INBOX_RUN, cx_json_get_str(run, CX_STR("run_id")));
+    cx_str status = text_or_none(run, "status"), gate = text_or_none(run, "failed_gate");
+    cx_inbox_object *object = add_object(g, CX_INBOX_RUN, cx_json_get_str(run, CX_STR("run_id")));
     if (object == NULL)
         return cx_fail_nomem(err);
     bool merged = cx_str_is(status, "SUCCESS");
@@ -132,7 +132,7 @@ static cx_status add_run(gathering *g, const cx_json *run, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status add_page(gathering *g, const cx_json *page, cx_err *err)
+static cx_status add_page(listing *g, const cx_json *page, cx_err *err)
 {
     const cx_json *items = CX_JSON_GET(page, "items");
     for (uint32_t i = 0; items != NULL && i < items->count; i++)
@@ -140,7 +140,7 @@ static cx_status add_page(gathering *g, const cx_json *page, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status add_runs(gathering *g, cx_err *err)
+static cx_status add_runs(listing *g, cx_err *err)
 {
     cx_runs *runs = g->call->service->runs;
     cx_run_store store;
@@ -154,17 +154,17 @@ static cx_status add_runs(gathering *g, cx_err *err)
     for (size_t told = 0; told < CX_INBOX_RUNS_MAX; told += CX_RUN_PAGE_MAX) {
         CX_TRY(cx_run_view_list(&store, &seals, &query, g->call->arena, &page, err));
         CX_TRY(add_page(g, &page, err));
-        query.cursor = some(&page, "next");
+        query.cursor = text_or_none(&page, "next");
         if (query.cursor.data == NULL)
             break;
     }
     return CX_SUCCESS;
 }
 
-cx_status cx_inbox_things(cx_call *call, const cx_inbox_object **out, size_t *out_count,
-                          cx_err *err)
+cx_status cx_inbox_objects(cx_call *call, const cx_inbox_object **out, size_t *out_count,
+                           cx_err *err)
 {
-    gathering g = {.call = call};
+    listing g = {.call = call};
     cx_status status = CX_SUCCESS;
     if ((call->token.scopes & CX_SCOPE_READ) != 0 && call->token.level == CX_LEVEL_FULL)
         status = add_histories(&g, err);

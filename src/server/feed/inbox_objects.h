@@ -1,8 +1,8 @@
 /*
  * inbox_things.h - what stands in the inbox besides traces and alerts: histories and governed runs.
  */
-#ifndef CX_SERVER_INBOX_THINGS_H
-#define CX_SERVER_INBOX_THINGS_H
+#ifndef CX_SERVER_INBOX_OBJECTS_H
+#define CX_SERVER_INBOX_OBJECTS_H
 
 #include "stores/api.h"
 #include "server/service.h"
@@ -14,7 +14,7 @@
 bool cx_view_has_traces(cx_str actor);
 
 /* What the token of the call may see; memory from the call's arena. */
-CX_RESULT cx_inbox_things(cx_call *call, const cx_inbox_object **out, size_t *out_count,
-                          cx_err *err);
+CX_RESULT cx_inbox_objects(cx_call *call, const cx_inbox_object **out, size_t *out_count,
+                           cx_err *err);
 
 #endif

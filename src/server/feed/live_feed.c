@@ -12,7 +12,7 @@
 #include "crypto/api.h"
 #include "index/api.h"
 
-#define ROUND_FRAMES 256
+#define FRAMES_PER_ROUND 256
 #define IDLE_MS 100
 #define EVENT_BYTES_MAX 4096
 
@@ -20,13 +20,13 @@ struct cx_live_feed_reader {
     cx_live_feed_reader *next;
     char agent[CX_ACTOR_SIZE_MAX + 1]; /* empty = any */
     bool hints;                        /* events besides those of traces, too */
-    cx_position given;                 /* H2 */
+    cx_position delivered;             /* H2 */
     cx_tail *tail;                     /* until it has caught up; of the hub's thread */
     bool caught_up;
     /* Under the lock: */
     cx_buf buffer;
     size_t start; /* of what was not read yet */
-    bool resting, over, left;
+    bool is_waiting, has_ended, has_left;
     void (*wake)(void *arg);
     void *arg;
     uint64_t last_ns; /* something was put into the buffer */
@@ -121,7 +121,7 @@ static void write_event(cx_buf *out, const cx_tail_item *item, const subject *ab
 }
 
 /* A finding was made or marked; a run began (its first event) or was sealed.  NULL: neither. */
-static const char *name_of(const cx_tail_item *item)
+static const char *hint_name_of(const cx_tail_item *item)
 {
     cx_str kind = item->entry.kind;
     if (cx_str_is(kind, "trace.alert") || cx_str_is(kind, "trace.alert_ack"))
@@ -147,7 +147,7 @@ static bool make_event(cx_live_feed *feed, const cx_tail_item *item)
 {
     subject about;
     cx_trace_record record;
-    const char *name = item->has_entry ? name_of(item) : NULL;
+    const char *name = item->has_entry ? hint_name_of(item) : NULL;
     feed->event_is_hint = name != NULL;
     if (name != NULL)
         return write_hint(&feed->event, item, name);
@@ -168,26 +168,26 @@ static bool make_event(cx_live_feed *feed, const cx_tail_item *item)
 
 static void wake_reader(cx_live_feed_reader *reader)
 {
-    if (!reader->resting)
+    if (!reader->is_waiting)
         return;
-    reader->resting = false;
+    reader->is_waiting = false;
     reader->wake(reader->arg);
 }
 
 static void end_reader(cx_live_feed_reader *reader)
 {
-    reader->over = true;
+    reader->has_ended = true;
     wake_reader(reader);
 }
 
-static bool wants(const cx_live_feed *feed, const cx_live_feed_reader *reader, cx_str actor)
+static bool reader_wants(const cx_live_feed *feed, const cx_live_feed_reader *reader, cx_str actor)
 {
     return feed->event_is_hint ? reader->hints
                                : reader->agent[0] == 0 || cx_str_is(actor, reader->agent);
 }
 
 /* False when there was no room. */
-static bool put(cx_live_feed_reader *reader, cx_str text, uint64_t now)
+static bool buffer_event(cx_live_feed_reader *reader, cx_str text, uint64_t now)
 {
     if (reader->start == reader->buffer.size) {
         cx_buf_clear(&reader->buffer);
@@ -216,11 +216,11 @@ static void free_reader(cx_live_feed *feed, cx_live_feed_reader *reader)
 }
 
 /* Under the lock.  H1 */
-static void collect(cx_live_feed *feed)
+static void free_left_readers(cx_live_feed *feed)
 {
     for (cx_live_feed_reader **link = &feed->readers; *link != NULL;) {
         cx_live_feed_reader *reader = *link;
-        if (!reader->left) {
+        if (!reader->has_left) {
             link = &reader->next;
             continue;
         }
@@ -234,17 +234,19 @@ static void collect(cx_live_feed *feed)
 /* --- rounds ----------------------------------------------------------------------------------- */
 
 /* Room for an event whatever it is, so that catching up never drops anybody. */
-static bool has_room(cx_live_feed *feed, cx_live_feed_reader *reader)
+static bool has_space(cx_live_feed *feed, cx_live_feed_reader *reader)
 {
     cx_lock_enter(&feed->lock);
-    bool room = reader->buffer.size + 2 * (size_t)EVENT_BYTES_MAX < CX_LIVE_FEED_BUFFER_BYTES ||
-                reader->start == reader->buffer.size;
-    room &= !reader->over && !reader->left;
+    bool has_space_now =
+        reader->buffer.size + 2 * (size_t)EVENT_BYTES_MAX < CX_LIVE_FEED_BUFFER_BYTES ||
+        reader->start == reader->buffer.size;
+    has_space_now &= !reader->has_ended && !reader->has_left;
     cx_lock_leave(&feed->lock);
-    return room;
+    return has_space_now;
 }
 
-static void fail_reader(cx_live_feed *feed, cx_live_feed_reader *reader, const cx_err *err)
+static void end_reader_after_error(cx_live_feed *feed, cx_live_feed_reader *reader,
+                                   const cx_err *err)
 {
     cx_service_log(feed->service, "feed: %s", err->message);
     cx_lock_enter(&feed->lock);
@@ -253,30 +255,30 @@ static void fail_reader(cx_live_feed *feed, cx_live_feed_reader *reader, const c
 }
 
 /* Brings one reader nearer to now; true when there was something to do. */
-static bool catch_up(cx_live_feed *feed, cx_live_feed_reader *reader)
+static bool catch_up_reader(cx_live_feed *feed, cx_live_feed_reader *reader)
 {
     cx_err err;
     cx_tail_item item;
     bool end = false;
     cx_status status = CX_SUCCESS;
-    if (reader->tail == NULL && has_room(feed, reader))
-        status = cx_tail_begin(feed->home, reader->given, &reader->tail, &err);
-    for (unsigned i = 0; i < ROUND_FRAMES && !cx_failed(status); i++) {
-        if (!has_room(feed, reader))
+    if (reader->tail == NULL && has_space(feed, reader))
+        status = cx_tail_begin(feed->home, reader->delivered, &reader->tail, &err);
+    for (unsigned i = 0; i < FRAMES_PER_ROUND && !cx_failed(status); i++) {
+        if (!has_space(feed, reader))
             return false;
         status = cx_tail_next(reader->tail, &item, &end, &err);
         if (cx_failed(status) || end)
             break;
-        reader->given = item.behind;
-        if (!make_event(feed, &item) || !wants(feed, reader, item.actor))
+        reader->delivered = item.behind;
+        if (!make_event(feed, &item) || !reader_wants(feed, reader, item.actor))
             continue;
         cx_lock_enter(&feed->lock);
-        (void)put(reader, cx_buf_str(&feed->event), now_ns(feed));
+        (void)buffer_event(reader, cx_buf_str(&feed->event), now_ns(feed));
         cx_lock_leave(&feed->lock);
         cx_counter_add(&feed->service->metrics.feed_events, 1);
     }
     if (cx_failed(status)) {
-        fail_reader(feed, reader, &err);
+        end_reader_after_error(feed, reader, &err);
         return false;
     }
     if (end) {
@@ -290,17 +292,17 @@ static bool catch_up(cx_live_feed *feed, cx_live_feed_reader *reader)
 }
 
 /* An event for everybody who has caught up. */
-static void spread(cx_live_feed *feed, const cx_tail_item *item)
+static void deliver_event(cx_live_feed *feed, const cx_tail_item *item)
 {
     bool made = make_event(feed, item);
     cx_lock_enter(&feed->lock);
     for (cx_live_feed_reader *r = feed->readers; r != NULL; r = r->next) {
-        if (!r->caught_up || !cx_position_before(r->given, item->behind))
+        if (!r->caught_up || !cx_position_before(r->delivered, item->behind))
             continue;
-        r->given = item->behind;
-        if (!made || r->over || r->left || !wants(feed, r, item->actor))
+        r->delivered = item->behind;
+        if (!made || r->has_ended || r->has_left || !reader_wants(feed, r, item->actor))
             continue;
-        if (put(r, cx_buf_str(&feed->event), now_ns(feed))) {
+        if (buffer_event(r, cx_buf_str(&feed->event), now_ns(feed))) {
             cx_counter_add(&feed->service->metrics.feed_events, 1);
         } else {
             cx_counter_add(&feed->service->metrics.feed_dropped, 1);
@@ -311,27 +313,27 @@ static void spread(cx_live_feed *feed, const cx_tail_item *item)
 }
 
 /* The first reader that has caught up decides where the common tail begins. */
-static cx_status need_tail(cx_live_feed *feed, cx_err *err)
+static cx_status begin_shared_tail(cx_live_feed *feed, cx_err *err)
 {
     for (cx_live_feed_reader *r = feed->first; r != NULL && feed->tail == NULL; r = r->next)
         if (r->caught_up)
-            CX_TRY(cx_tail_begin(feed->home, r->given, &feed->tail, err));
+            CX_TRY(cx_tail_begin(feed->home, r->delivered, &feed->tail, err));
     return CX_SUCCESS;
 }
 
-static bool follow(cx_live_feed *feed)
+static bool follow_log(cx_live_feed *feed)
 {
     cx_err err;
     cx_tail_item item;
     bool end = false;
-    cx_status status = need_tail(feed, &err);
+    cx_status status = begin_shared_tail(feed, &err);
     if (!cx_failed(status) && feed->tail == NULL)
         return false;
-    for (unsigned i = 0; i < ROUND_FRAMES && !cx_failed(status); i++) {
+    for (unsigned i = 0; i < FRAMES_PER_ROUND && !cx_failed(status); i++) {
         status = cx_tail_next(feed->tail, &item, &end, &err);
         if (cx_failed(status) || end)
             break;
-        spread(feed, &item);
+        deliver_event(feed, &item);
     }
     if (!cx_failed(status))
         return !end;
@@ -340,36 +342,36 @@ static bool follow(cx_live_feed *feed)
     feed->tail = NULL;
     for (cx_live_feed_reader *r = feed->first; r != NULL; r = r->next)
         if (r->caught_up)
-            fail_reader(feed, r, &err);
+            end_reader_after_error(feed, r, &err);
     return false;
 }
 
 /* Under the lock. */
-static void beat(cx_live_feed *feed)
+static void send_keepalives(cx_live_feed *feed)
 {
     uint64_t now = now_ns(feed);
     for (cx_live_feed_reader *r = feed->readers; r != NULL; r = r->next)
-        if (!r->over && now - r->last_ns >= CX_LIVE_FEED_BEAT_MS * UINT64_C(1000000))
-            (void)put(r, CX_STR(":\n\n"), now);
+        if (!r->has_ended && now - r->last_ns >= CX_LIVE_FEED_KEEPALIVE_MS * UINT64_C(1000000))
+            (void)buffer_event(r, CX_STR(":\n\n"), now);
 }
 
-static bool round_of(cx_live_feed *feed)
+static bool serve_round(cx_live_feed *feed)
 {
     bool busy = false;
     for (cx_live_feed_reader *r = feed->first; r != NULL; r = r->next)
         if (!r->caught_up)
-            busy |= catch_up(feed, r);
-    return follow(feed) || busy;
+            busy |= catch_up_reader(feed, r);
+    return follow_log(feed) || busy;
 }
 
-static void work(void *arg)
+static void run_feed_thread(void *arg)
 {
     cx_live_feed *feed = arg;
     cx_lock_enter(&feed->lock);
     while (!feed->ending) {
         feed->woken = false;
-        collect(feed);
-        beat(feed);
+        free_left_readers(feed);
+        send_keepalives(feed);
         feed->first = feed->readers;
         bool none = feed->first == NULL;
         cx_lock_leave(&feed->lock);
@@ -377,10 +379,10 @@ static void work(void *arg)
             cx_tail_end(feed->tail);
             feed->tail = NULL;
         }
-        bool busy = !none && round_of(feed);
+        bool busy = !none && serve_round(feed);
         cx_lock_enter(&feed->lock);
         if (!busy && !feed->woken && !feed->ending)
-            cx_lock_wait_for(&feed->lock, none ? CX_LIVE_FEED_BEAT_MS : IDLE_MS);
+            cx_lock_wait_for(&feed->lock, none ? CX_LIVE_FEED_KEEPALIVE_MS : IDLE_MS);
     }
     cx_lock_leave(&feed->lock);
 }
@@ -396,7 +398,7 @@ cx_status cx_live_feed_open(cx_service *service, cx_live_feed **out, cx_err *err
     feed->home = cx_recorder_home(service->recorder);
     cx_buf_init(&feed->event, service->alloc);
     cx_lock_init(&feed->lock);
-    if (!cx_thread_start(&feed->thread, work, feed)) {
+    if (!cx_thread_start(&feed->thread, run_feed_thread, feed)) {
         cx_lock_done(&feed->lock);
         cx_alloc_free(service->alloc, feed, sizeof *feed);
         return cx_fail(err, CX_E_BUSY, "a thread for the feed cannot be started");
@@ -421,7 +423,7 @@ void cx_live_feed_close(cx_live_feed *feed)
         return;
     cx_live_feed_end(feed);
     cx_thread_join(&feed->thread);
-    collect(feed);
+    free_left_readers(feed);
     CX_ASSERT(feed->readers == NULL);
     cx_tail_end(feed->tail);
     cx_buf_done(&feed->event);
@@ -439,7 +441,8 @@ void cx_live_feed_wake(cx_live_feed *feed)
     cx_lock_leave(&feed->lock);
 }
 
-static cx_status admit(cx_live_feed *feed, const cx_position *after, cx_position *out, cx_err *err)
+static cx_status admit_reader(cx_live_feed *feed, const cx_position *after, cx_position *out,
+                              cx_err *err)
 {
     uint64_t durable = cx_home_durable(feed->home);
     if (feed->ending || feed->reader_count >= CX_LIVE_FEED_READERS_MAX)
@@ -468,10 +471,10 @@ cx_status cx_live_feed_join(cx_live_feed *feed, const cx_live_filter *filter,
     reader->last_ns = now_ns(feed);
     cx_buf_init(&reader->buffer, feed->service->alloc);
     cx_lock_enter(&feed->lock);
-    cx_status status = admit(feed, after, &reader->given, err);
+    cx_status status = admit_reader(feed, after, &reader->delivered, err);
     if (!cx_failed(status)) {
         /* The first bytes make the headers go out. */
-        (void)put(reader, CX_STR(":\n\n"), reader->last_ns);
+        (void)buffer_event(reader, CX_STR(":\n\n"), reader->last_ns);
         reader->next = feed->readers;
         feed->readers = reader;
         feed->reader_count++;
@@ -491,17 +494,18 @@ cx_status cx_live_feed_join(cx_live_feed *feed, const cx_live_filter *filter,
 void cx_live_feed_leave(cx_live_feed *feed, cx_live_feed_reader *reader)
 {
     cx_lock_enter(&feed->lock);
-    reader->left = true;
-    reader->resting = false;
+    reader->has_left = true;
+    reader->is_waiting = false;
     feed->woken = true;
     cx_lock_wake(&feed->lock);
     cx_lock_leave(&feed->lock);
 }
 
-cx_stream_got cx_live_feed_read(cx_live_feed *feed, cx_live_feed_reader *reader, char *data,
-                                size_t size, size_t *out_size, void (*rest)(void *arg), void *arg)
+cx_stream_result cx_live_feed_read(cx_live_feed *feed, cx_live_feed_reader *reader, char *data,
+                                   size_t size, size_t *out_size, void (*rest)(void *arg),
+                                   void *arg)
 {
-    cx_stream_got got = CX_STREAM_NOTHING;
+    cx_stream_result got = CX_STREAM_WAIT;
     cx_lock_enter(&feed->lock);
     size_t there = reader->buffer.size - reader->start;
     if (there != 0) {
@@ -514,10 +518,10 @@ cx_stream_got cx_live_feed_read(cx_live_feed *feed, cx_live_feed_reader *reader,
             feed->woken = true;
             cx_lock_wake(&feed->lock);
         }
-    } else if (reader->over) {
-        got = CX_STREAM_OVER;
+    } else if (reader->has_ended) {
+        got = CX_STREAM_END;
     } else {
-        reader->resting = true;
+        reader->is_waiting = true;
         rest(arg);
     }
     cx_lock_leave(&feed->lock);
@@ -526,22 +530,22 @@ cx_stream_got cx_live_feed_read(cx_live_feed *feed, cx_live_feed_reader *reader,
 
 /* --- as the body of a call -------------------------------------------------------------------- */
 
-typedef struct hub_stream {
+typedef struct feed_stream {
     cx_stream base;
     cx_live_feed *feed;
     cx_live_feed_reader *reader;
-} hub_stream;
+} feed_stream;
 
-static cx_stream_got read_hub_stream(cx_stream *self, char *data, size_t size, size_t *out_size,
-                                     void (*rest)(void *arg), void *arg)
+static cx_stream_result read_feed_stream(cx_stream *self, char *data, size_t size, size_t *out_size,
+                                         void (*rest)(void *arg), void *arg)
 {
-    hub_stream *s = (hub_stream *)self;
+    feed_stream *s = (feed_stream *)self;
     return cx_live_feed_read(s->feed, s->reader, data, size, out_size, rest, arg);
 }
 
-static void leave_hub_stream(cx_stream *self)
+static void leave_feed_stream(cx_stream *self)
 {
-    hub_stream *s = (hub_stream *)self;
+    feed_stream *s = (feed_stream *)self;
     const cx_alloc *alloc = s->feed->service->alloc;
     cx_live_feed_leave(s->feed, s->reader);
     cx_alloc_free(alloc, s, sizeof *s);
@@ -552,13 +556,13 @@ cx_status cx_live_feed_stream(cx_call *call, void (*wake)(void *arg), void *arg,
 {
     const cx_response *wanted = &call->response;
     cx_live_feed *feed = call->service->feed;
-    hub_stream *s = cx_alloc_new(call->service->alloc, sizeof *s);
+    feed_stream *s = cx_alloc_new(call->service->alloc, sizeof *s);
     if (s == NULL)
         return cx_fail_nomem(err);
-    *s = (hub_stream){.base = {read_hub_stream, leave_hub_stream}, .feed = feed};
+    *s = (feed_stream){.base = {read_feed_stream, leave_feed_stream}, .feed = feed};
     const cx_live_filter filter = {.agent = cx_call_text(call, "agent_id_hash"),
                                    .hints = cx_call_flag(call, "hints")};
-    cx_status status = cx_live_feed_join(feed, &filter, wanted->after_given ? &wanted->after : NULL,
+    cx_status status = cx_live_feed_join(feed, &filter, wanted->has_after ? &wanted->after : NULL,
                                          wake, arg, &s->reader, err);
     if (cx_failed(status))
         cx_alloc_free(call->service->alloc, s, sizeof *s);

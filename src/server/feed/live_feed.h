@@ -15,8 +15,8 @@
  *                              readers who asked for hints
  *     data: {"kind"}           of the entry: what it is about is to be asked for
  *
- * A comment line every CX_LIVE_FEED_BEAT_MS keeps the connection open and finds readers that have
- * gone.
+ * A comment line every CX_LIVE_FEED_KEEPALIVE_MS keeps the connection open and finds readers that
+ * have gone.
  */
 #ifndef CX_SERVER_LIVE_FEED_H
 #define CX_SERVER_LIVE_FEED_H
@@ -25,7 +25,7 @@
 
 #define CX_LIVE_FEED_READERS_MAX 256
 #define CX_LIVE_FEED_BUFFER_BYTES ((size_t)256 << 10)
-#define CX_LIVE_FEED_BEAT_MS 15000
+#define CX_LIVE_FEED_KEEPALIVE_MS 15000
 
 typedef struct cx_live_feed_reader cx_live_feed_reader;
 
@@ -54,8 +54,9 @@ CX_RESULT cx_live_feed_join(cx_live_feed *feed, const cx_live_filter *filter,
 void cx_live_feed_leave(cx_live_feed *feed, cx_live_feed_reader *reader);
 
 /* At most `size` bytes.  `rest` is called with the hub's lock held, so that no wake is missed. */
-cx_stream_got cx_live_feed_read(cx_live_feed *feed, cx_live_feed_reader *reader, char *data,
-                                size_t size, size_t *out_size, void (*rest)(void *arg), void *arg);
+cx_stream_result cx_live_feed_read(cx_live_feed *feed, cx_live_feed_reader *reader, char *data,
+                                   size_t size, size_t *out_size, void (*rest)(void *arg),
+                                   void *arg);
 
 /* "17.2"; false when it is none. */
 bool cx_live_feed_position_parse(cx_str text, cx_position *out);

@@ -19,7 +19,7 @@
 #include "bundle/api.h"
 #include "server/feed/runs.h"
 
-#define LOOK_MS 100
+#define POLL_MS 100
 #define BUFFER_MAX ((size_t)256 << 10) /* put ready for one reader; one event may go beyond it */
 #define READ_BYTES ((size_t)64 << 10)
 
@@ -76,7 +76,7 @@ static void end_tail(tail *t)
 }
 
 /* Under the lock. */
-static void put_event(tail *t, cx_str line, cx_str type)
+static void write_event(tail *t, cx_str line, cx_str type)
 {
     cx_buf_printf(&t->buffer, "id: %llu\nevent: ", (unsigned long long)t->index);
     /* A type is a word; whatever else stands there ends no line. */
@@ -90,7 +90,7 @@ static void put_event(tail *t, cx_str line, cx_str type)
     t->last_ns = now_ns(t->tails);
 }
 
-static void take_line(tail *t, cx_str line)
+static void queue_event_line(tail *t, cx_str line)
 {
     cx_run_tails *tails = t->tails;
     cx_run_event_read event;
@@ -100,7 +100,7 @@ static void take_line(tail *t, cx_str line)
     cx_str type = read ? event.type : CX_STR("unreadable");
     cx_lock_enter(&tails->lock);
     if (t->index > t->after)
-        put_event(t, line, type);
+        write_event(t, line, type);
     if (t->buffer.failed)
         end_tail(t);
     cx_lock_leave(&tails->lock);
@@ -123,7 +123,7 @@ static void read_more(tail *t)
     t->offset += (uint64_t)got;
     cx_str rest = cx_buf_str(&t->line), line;
     while (!t->finished && cx_run_next_line(&rest, &line))
-        take_line(t, line);
+        queue_event_line(t, line);
     if (rest.size != 0)
         memmove(t->line.data, rest.data, rest.size);
     t->line.size = rest.size;
@@ -131,7 +131,7 @@ static void read_more(tail *t)
         t->finished = true;
 }
 
-static size_t waiting(cx_run_tails *tails, tail *t)
+static size_t unread_bytes(cx_run_tails *tails, tail *t)
 {
     cx_lock_enter(&tails->lock);
     size_t size = t->buffer.size - t->start;
@@ -141,17 +141,17 @@ static size_t waiting(cx_run_tails *tails, tail *t)
     return size;
 }
 
-static void look_after(cx_run_tails *tails, tail *t)
+static void fill_buffer(cx_run_tails *tails, tail *t)
 {
     uint64_t before;
-    while (!t->finished && waiting(tails, t) < BUFFER_MAX) {
+    while (!t->finished && unread_bytes(tails, t) < BUFFER_MAX) {
         before = t->offset;
         read_more(t);
         if (t->offset == before)
             break;
     }
     cx_lock_enter(&tails->lock);
-    if (now_ns(tails) - t->last_ns > (uint64_t)CX_RUN_TAIL_BEAT_MS * 1000000 && !t->over) {
+    if (now_ns(tails) - t->last_ns > (uint64_t)CX_RUN_TAIL_KEEPALIVE_MS * 1000000 && !t->over) {
         cx_buf_add_z(&t->buffer, ":\n\n");
         t->last_ns = now_ns(tails);
     }
@@ -170,7 +170,7 @@ static void free_tail(cx_run_tails *tails, tail *t)
     cx_alloc_free(tails->alloc, t, sizeof *t);
 }
 
-static void sweep(cx_run_tails *tails)
+static void free_left_tails(cx_run_tails *tails)
 {
     tail *gone = NULL;
     cx_lock_enter(&tails->lock);
@@ -193,7 +193,7 @@ static void sweep(cx_run_tails *tails)
     }
 }
 
-static void follow(void *arg)
+static void run_tail_thread(void *arg)
 {
     cx_run_tails *tails = arg;
     for (bool closing = false; !closing;) {
@@ -201,23 +201,23 @@ static void follow(void *arg)
         if (!tails->closing && tails->first == NULL)
             cx_lock_wait(&tails->lock);
         else if (!tails->closing)
-            cx_lock_wait_for(&tails->lock, LOOK_MS);
+            cx_lock_wait_for(&tails->lock, POLL_MS);
         closing = tails->closing;
         tail *first = tails->first;
         cx_lock_leave(&tails->lock);
         for (tail *t = first; t != NULL; t = t->next)
-            look_after(tails, t);
-        sweep(tails);
+            fill_buffer(tails, t);
+        free_left_tails(tails);
     }
 }
 
 /* --- senders ---------------------------------------------------------------------------------- */
 
-static cx_stream_got read_tail(cx_stream *self, char *data, size_t size, size_t *out_size,
-                               void (*rest)(void *arg), void *arg)
+static cx_stream_result read_tail(cx_stream *self, char *data, size_t size, size_t *out_size,
+                                  void (*rest)(void *arg), void *arg)
 {
     tail *t = (tail *)self;
-    cx_stream_got got = CX_STREAM_NOTHING;
+    cx_stream_result got = CX_STREAM_WAIT;
     cx_lock_enter(&t->tails->lock);
     size_t there = t->buffer.failed ? 0 : t->buffer.size - t->start;
     if (there != 0) {
@@ -228,7 +228,7 @@ static cx_stream_got read_tail(cx_stream *self, char *data, size_t size, size_t 
         if (t->start == t->buffer.size)
             cx_lock_wake(&t->tails->lock); /* there is room again */
     } else if (t->over) {
-        got = CX_STREAM_OVER;
+        got = CX_STREAM_END;
     } else {
         t->resting = true;
         rest(arg);
@@ -309,7 +309,7 @@ cx_status cx_run_tails_open(const cx_io *io, const cx_alloc *alloc, cx_run_tails
     tails->alloc = alloc;
     cx_lock_init(&tails->lock);
     cx_arena_init(&tails->arena, alloc, 0);
-    if (!cx_thread_start(&tails->thread, follow, tails)) {
+    if (!cx_thread_start(&tails->thread, run_tail_thread, tails)) {
         cx_run_tails_close(tails);
         return cx_fail(err, CX_E_BUSY, "no thread could be started for live events");
     }

@@ -14,7 +14,7 @@
 #include "server/feed/run_tail.h"
 
 #define LINE_MAX_BYTES ((size_t)16 << 20)
-#define SAID_MAX ((size_t)64 << 10)
+#define LAST_LINE_MAX ((size_t)64 << 10)
 #define READ_WAIT_MS 1000
 #define END_WAIT_MS 20000 /* a run that is told to end writes its end first */
 #define ARGS_MAX 13
@@ -70,7 +70,7 @@ void cx_runs_end(cx_runs *runs)
 }
 
 /* R1: those that have ended and were told about; all of them when `wait`. */
-static void reap(cx_runs *runs, bool wait)
+static void join_ended_runs(cx_runs *runs, bool wait)
 {
     for (;;) {
         started *gone = NULL;
@@ -95,7 +95,7 @@ void cx_runs_close(cx_runs *runs)
     if (runs == NULL)
         return;
     cx_runs_end(runs);
-    reap(runs, true);
+    join_ended_runs(runs, true);
     cx_run_tails_close(runs->tails);
     cx_run_index_close(runs->index);
     cx_lock_done(&runs->lock);
@@ -126,14 +126,14 @@ cx_status cx_runs_tail(cx_runs *runs, cx_str run_id, uint64_t after, void (*wake
     return cx_run_tails_join(runs->tails, &store, run_id, after, wake, arg, out, err);
 }
 
-static const char *path_of(const started *s)
+static const char *input_path(const started *s)
 {
     return s->at_path + 1;
 }
 
 /* --- one started run -------------------------------------------------------------------------- */
 
-static void announce(started *s, cx_str run_id)
+static void set_run_id(started *s, cx_str run_id)
 {
     cx_lock_enter(&s->runs->lock);
     if (s->run_id[0] == 0 && cx_run_id_valid(run_id)) {
@@ -144,7 +144,7 @@ static void announce(started *s, cx_str run_id)
 }
 
 /* Every line that a run prints is JSON; the first one that names the run is enough. */
-static void take_line(started *s, cx_str line)
+static void read_output_line(started *s, cx_str line)
 {
     cx_arena arena;
     cx_json value;
@@ -152,7 +152,7 @@ static void take_line(started *s, cx_str line)
         return;
     cx_arena_init(&arena, s->runs->options.alloc, 0);
     if (!cx_failed(cx_run_json_read(line, 0, &arena, &value, NULL)))
-        announce(s, CX_JSON_GET_STR(&value, "run_id"));
+        set_run_id(s, CX_JSON_GET_STR(&value, "run_id"));
     cx_arena_done(&arena);
 }
 
@@ -167,12 +167,12 @@ static cx_status follow_child(started *s, cx_spawn_child *child, cx_err *err)
         if (cx_failed(status))
             return status;
         if (!end)
-            take_line(s, line);
+            read_output_line(s, line);
     }
     return CX_SUCCESS;
 }
 
-static cx_status run_child(started *s, cx_buf *said, int *out_exit, cx_err *err)
+static cx_status run_child(started *s, cx_buf *errors, int *out_exit, cx_err *err)
 {
     const cx_runs_options *o = &s->runs->options;
     const char *argv[ARGS_MAX + 1];
@@ -184,7 +184,7 @@ static cx_status run_child(started *s, cx_buf *said, int *out_exit, cx_err *err)
     argv[count++] = "run";
     if (s->is_intent)
         argv[count++] = "--intent";
-    argv[count++] = s->is_intent ? s->at_path : path_of(s);
+    argv[count++] = s->is_intent ? s->at_path : input_path(s);
     argv[count++] = "--home";
     argv[count++] = o->home_path;
     argv[count++] = "--json";
@@ -200,7 +200,7 @@ static cx_status run_child(started *s, cx_buf *said, int *out_exit, cx_err *err)
     how.envp = o->envp;
     how.cwd = o->repo;
     how.out.to = CX_SPAWN_OUT_LINES;
-    how.errout = cx_spawn_to_buf(said, SAID_MAX);
+    how.errout = cx_spawn_to_buf(errors, LAST_LINE_MAX);
     how.errout.limit_fails = false;
     how.grace_ms = END_WAIT_MS;
     CX_TRY(cx_spawn_open(&how, &child, err));
@@ -222,16 +222,16 @@ static cx_str last_line(cx_str text)
     return cx_str_from(text.data + start, text.size - start);
 }
 
-static void watch(void *arg)
+static void watch_child(void *arg)
 {
     started *s = arg;
-    cx_buf said;
+    cx_buf errors;
     cx_err err = {0};
     int code = 3;
-    cx_buf_init(&said, s->runs->options.alloc);
-    cx_status status = run_child(s, &said, &code, &err);
-    (void)s->runs->options.io->unlink(s->runs->options.io, path_of(s)); /* R1 */
-    cx_str line = cx_failed(status) ? cx_str_z(err.message) : last_line(cx_buf_str(&said));
+    cx_buf_init(&errors, s->runs->options.alloc);
+    cx_status status = run_child(s, &errors, &code, &err);
+    (void)s->runs->options.io->unlink(s->runs->options.io, input_path(s)); /* R1 */
+    cx_str line = cx_failed(status) ? cx_str_z(err.message) : last_line(cx_buf_str(&errors));
     cx_lock_enter(&s->runs->lock);
     s->ended = true;
     s->exit_code = code;
@@ -240,13 +240,13 @@ static void watch(void *arg)
                    line.size == 0 ? "" : line.data);
     cx_lock_wake(&s->runs->lock);
     cx_lock_leave(&s->runs->lock);
-    cx_buf_done(&said);
+    cx_buf_done(&errors);
 }
 
 /* --- starting --------------------------------------------------------------------------------- */
 
 /* What the run is given, in a file that goes away with it. */
-static cx_status write_given(cx_runs *runs, cx_bytes given, started *s, cx_err *err)
+static cx_status write_input_file(cx_runs *runs, cx_bytes given, started *s, cx_err *err)
 {
     const cx_runs_options *o = &runs->options;
     uint8_t random[12];
@@ -262,14 +262,14 @@ static cx_status write_given(cx_runs *runs, cx_bytes given, started *s, cx_err *
     for (size_t i = 0; i < sizeof random; i++)
         used += (size_t)snprintf(s->at_path + used, sizeof s->at_path - used, "%02x", random[i]);
     (void)snprintf(s->at_path + used, sizeof s->at_path - used, s->is_intent ? ".txt" : ".json");
-    return cx_run_write_file(o->io, path_of(s), given, err);
+    return cx_run_write_file(o->io, input_path(s), given, err);
 }
 
-static cx_status admit(cx_runs *runs, started *s, cx_err *err)
+static cx_status start_watching(cx_runs *runs, started *s, cx_err *err)
 {
     cx_lock_enter(&runs->lock);
     bool room = runs->count < CX_RUN_STARTED_MAX && !atomic_load(&runs->ending);
-    if (room && cx_thread_start(&s->thread, watch, s)) {
+    if (room && cx_thread_start(&s->thread, watch_child, s)) {
         s->next = runs->first;
         runs->first = s;
         runs->count++;
@@ -305,7 +305,7 @@ cx_status cx_runs_start(cx_runs *runs, const cx_run_start *what, cx_arena *arena
                         cx_run_started *out, cx_err *err)
 {
     const cx_runs_options *o = &runs->options;
-    reap(runs, false);
+    join_ended_runs(runs, false);
     if (o->program == NULL)
         return cx_fail(err, CX_E_UNSUPPORTED, "this server does not know its own program");
     started *s = cx_alloc_zeroed(o->alloc, 1, sizeof *s);
@@ -316,12 +316,12 @@ cx_status cx_runs_start(cx_runs *runs, const cx_run_start *what, cx_arena *arena
     s->no_merge = what->no_merge;
     if (what->runner.data != NULL && what->runner.size < sizeof s->runner)
         memcpy(s->runner, what->runner.data, what->runner.size);
-    cx_status status = write_given(runs, what->contract, s, err);
+    cx_status status = write_input_file(runs, what->contract, s, err);
     if (!cx_failed(status))
-        status = admit(runs, s, err);
+        status = start_watching(runs, s, err);
     if (cx_failed(status)) {
         if (s->at_path[0] != 0)
-            (void)o->io->unlink(o->io, path_of(s));
+            (void)o->io->unlink(o->io, input_path(s));
         cx_alloc_free(o->alloc, s, sizeof *s);
         return status;
     }

@@ -13,10 +13,10 @@
 #include "audit/api.h"
 #include "server/service.h"
 
-#define CX_RUN_TAILS_MAX 64        /* live readers at once */
-#define CX_RUN_TAIL_BEAT_MS 15000  /* §21: a comment line when nothing else was said */
-#define CX_RUN_STARTED_MAX 16      /* runs started here that go on at once */
-#define CX_RUN_START_WAIT_MS 60000 /* until a started run has an id */
+#define CX_RUN_TAILS_MAX 64            /* live readers at once */
+#define CX_RUN_TAIL_KEEPALIVE_MS 15000 /* §21: a comment line when nothing else was said */
+#define CX_RUN_STARTED_MAX 16          /* runs started here that go on at once */
+#define CX_RUN_START_WAIT_MS 60000     /* until a started run has an id */
 
 typedef struct cx_runs_options {
     const cx_alloc *alloc;

@@ -16,33 +16,33 @@
 #include "server/feed/runs.h"
 
 #define NAME_MAX_BYTES 300
-#define FOREIGN_BYTES_MAX ((size_t)256 << 20)
+#define EXTERNAL_BYTES_MAX ((size_t)256 << 20)
 #define SECOND_NS UINT64_C(1000000000)
 
 struct cx_cached_view {
     const cx_alloc *alloc;
     char name[NAME_MAX_BYTES + 1];
-    unsigned lent;
-    bool is_off; /* the shelf has a newer one, or no place */
+    unsigned references;
+    bool is_removed; /* the shelf has a newer one, or no place */
     uint64_t used;
     cx_lock lock; /* of what follows */
     bool is_open;
-    uint64_t version, opened_ns, rests_ns; /* see version_of */
+    uint64_t version, opened_ns, fresh_ns; /* see version_of */
     cx_buf lines;                          /* the lattice borrows from them */
     cx_lattice *lattice;
     const cx_lattice *shown; /* the lattice, or one that somebody else owns */
     cx_lattice_report *report;
     cx_states *states;
-    cx_lattice_view *stages[2]; /* without and with folds */
-    cx_arena arena;             /* of the snapshots */
-    cx_lattice_view_snapshot *held;
-    size_t held_count;
+    cx_lattice_view *views[2]; /* without and with folds */
+    cx_arena arena;            /* of the snapshots */
+    cx_lattice_view_snapshot *marks;
+    size_t mark_count;
 };
 
 struct cx_view_cache {
     const cx_alloc *alloc;
     cx_lock lock;
-    cx_cached_view *books[CX_VIEW_CACHE_ITEMS_MAX];
+    cx_cached_view *items[CX_VIEW_CACHE_ITEMS_MAX];
     size_t count;
     uint64_t uses;
 };
@@ -58,17 +58,17 @@ cx_status cx_view_cache_open(const cx_alloc *alloc, cx_view_cache **out, cx_err 
     return CX_SUCCESS;
 }
 
-static void free_book(cx_cached_view *view_item)
+static void free_item(cx_cached_view *item)
 {
-    cx_lattice_view_close(view_item->stages[0]);
-    cx_lattice_view_close(view_item->stages[1]);
-    cx_states_close(view_item->states);
-    cx_lattice_report_close(view_item->report);
-    cx_lattice_close(view_item->lattice);
-    cx_arena_done(&view_item->arena);
-    cx_buf_done(&view_item->lines);
-    cx_lock_done(&view_item->lock);
-    cx_alloc_free(view_item->alloc, view_item, sizeof *view_item);
+    cx_lattice_view_close(item->views[0]);
+    cx_lattice_view_close(item->views[1]);
+    cx_states_close(item->states);
+    cx_lattice_report_close(item->report);
+    cx_lattice_close(item->lattice);
+    cx_arena_done(&item->arena);
+    cx_buf_done(&item->lines);
+    cx_lock_done(&item->lock);
+    cx_alloc_free(item->alloc, item, sizeof *item);
 }
 
 void cx_view_cache_close(cx_view_cache *cache)
@@ -76,7 +76,7 @@ void cx_view_cache_close(cx_view_cache *cache)
     if (cache == NULL)
         return;
     for (size_t i = 0; i < cache->count; i++)
-        free_book(cache->books[i]);
+        free_item(cache->items[i]);
     cx_lock_done(&cache->lock);
     cx_alloc_free(cache->alloc, cache, sizeof *cache);
 }
@@ -84,7 +84,7 @@ void cx_view_cache_close(cx_view_cache *cache)
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* "<run_id>", or "<run_id>/<task id or governor>". */
-static cx_status open_run(cx_cached_view *view_item, cx_call *call, cx_str name,
+static cx_status open_run(cx_cached_view *item, cx_call *call, cx_str name,
                           const cx_lattice_options *options, cx_err *err)
 {
     const char *slash = memchr(name.data, '/', name.size);
@@ -101,81 +101,81 @@ static cx_status open_run(cx_cached_view *view_item, cx_call *call, cx_str name,
     cx_status status =
         cx_run_bundle_read(bundle, CX_STR("events.jsonl"), CX_RUN_EVENTS_BYTES_MAX, &events, err);
     if (!cx_failed(status))
-        status = cx_run_lattice(cx_bytes_str(events), branch, options, &view_item->lines,
-                                &view_item->lattice, err);
+        status = cx_run_lattice(cx_bytes_str(events), branch, options, &item->lines, &item->lattice,
+                                err);
     cx_run_bundle_close(bundle);
     return status;
 }
 
-static cx_status open_traces(cx_cached_view *view_item, cx_home *home,
-                             const cx_lattice_options *options, cx_err *err)
+static cx_status open_traces(cx_cached_view *item, cx_home *home, const cx_lattice_options *options,
+                             cx_err *err)
 {
-    cx_str name = cx_str_z(view_item->name);
+    cx_str name = cx_str_z(item->name);
     CX_TRY(cx_recorder_lattice(home, cx_str_is(name, "all") ? (cx_str){NULL, 0} : name, options,
-                               &view_item->lines, &view_item->lattice, err));
-    return cx_recorder_held(home, view_item->lattice, &view_item->arena, &view_item->held,
-                            &view_item->held_count, err);
+                               &item->lines, &item->lattice, err));
+    return cx_recorder_held(home, item->lattice, &item->arena, &item->marks, &item->mark_count,
+                            err);
 }
 
-static cx_status open_lattice(cx_cached_view *view_item, cx_call *call, cx_err *err)
+static cx_status open_lattice(cx_cached_view *item, cx_call *call, cx_err *err)
 {
     const cx_service *service = call->service;
-    cx_str name = cx_str_z(view_item->name);
-    const cx_lattice_options options = {.alloc = view_item->alloc,
+    cx_str name = cx_str_z(item->name);
+    const cx_lattice_options options = {.alloc = item->alloc,
                                         .threads = 1,
                                         .keep_deltas = true,
                                         .max_nodes = CX_CACHED_VIEW_NODES_MAX};
     if (service->options.only_lattice != NULL) {
-        view_item->shown = service->options.only_lattice;
+        item->shown = service->options.only_lattice;
         return CX_SUCCESS;
     }
-    const cx_external_options external = {.branch = name, .max_bytes = FOREIGN_BYTES_MAX};
+    const cx_external_options external = {.branch = name, .max_bytes = EXTERNAL_BYTES_MAX};
     if (cx_str_starts(name, CX_STR("run/")))
-        CX_TRY(open_run(view_item, call, cx_str_from(name.data + 4, name.size - 4), &options, err));
+        CX_TRY(open_run(item, call, cx_str_from(name.data + 4, name.size - 4), &options, err));
     else if (cx_external_is(name))
         CX_TRY(cx_external_lattice(cx_recorder_home(service->recorder), &external, &options,
-                                   &view_item->lines, &view_item->lattice, err));
+                                   &item->lines, &item->lattice, err));
     else
-        CX_TRY(open_traces(view_item, cx_recorder_home(service->recorder), &options, err));
-    view_item->shown = view_item->lattice;
+        CX_TRY(open_traces(item, cx_recorder_home(service->recorder), &options, err));
+    item->shown = item->lattice;
     return CX_SUCCESS;
 }
 
 /* Of a book that could not be opened, so that whoever waits for it begins with an empty one. */
-static void empty_book(cx_cached_view *view_item)
+static void reset_item(cx_cached_view *item)
 {
-    cx_lattice_report_close(view_item->report);
-    cx_lattice_close(view_item->lattice);
-    cx_arena_done(&view_item->arena);
-    cx_arena_init(&view_item->arena, view_item->alloc, 0);
-    cx_buf_clear(&view_item->lines);
-    view_item->report = NULL;
-    view_item->lattice = NULL;
-    view_item->shown = NULL;
-    view_item->held = NULL;
-    view_item->held_count = 0;
+    cx_lattice_report_close(item->report);
+    cx_lattice_close(item->lattice);
+    cx_arena_done(&item->arena);
+    cx_arena_init(&item->arena, item->alloc, 0);
+    cx_buf_clear(&item->lines);
+    item->report = NULL;
+    item->lattice = NULL;
+    item->shown = NULL;
+    item->marks = NULL;
+    item->mark_count = 0;
 }
 
 /* Under the book's lock. */
-static cx_status open_book(cx_cached_view *view_item, cx_call *call, uint64_t version, cx_err *err)
+static cx_status open_item(cx_cached_view *item, cx_call *call, uint64_t version, cx_err *err)
 {
     const cx_io *io = call->service->io;
     uint64_t began_ns = io->monotonic_ns(io);
-    if (view_item->is_open)
+    if (item->is_open)
         return CX_SUCCESS;
-    cx_status status = open_lattice(view_item, call, err);
+    cx_status status = open_lattice(item, call, err);
     if (!cx_failed(status))
-        status = cx_lattice_verify(view_item->shown, NULL, &view_item->report, err);
+        status = cx_lattice_verify(item->shown, NULL, &item->report, err);
     if (cx_failed(status)) {
-        empty_book(view_item);
+        reset_item(item);
         return status;
     }
-    view_item->opened_ns = io->monotonic_ns(io);
-    view_item->rests_ns = CX_VIEW_CACHE_REST * (view_item->opened_ns - began_ns);
-    if (view_item->rests_ns < SECOND_NS)
-        view_item->rests_ns = SECOND_NS;
-    view_item->version = version;
-    view_item->is_open = true;
+    item->opened_ns = io->monotonic_ns(io);
+    item->fresh_ns = CX_VIEW_CACHE_FRESH_FACTOR * (item->opened_ns - began_ns);
+    if (item->fresh_ns < SECOND_NS)
+        item->fresh_ns = SECOND_NS;
+    item->version = version;
+    item->is_open = true;
     return CX_SUCCESS;
 }
 
@@ -195,70 +195,70 @@ static uint64_t version_of(const cx_call *call, cx_str name)
     return feed.log_commits;
 }
 
-static void take_off(cx_view_cache *cache, size_t at)
+static void remove_item(cx_view_cache *cache, size_t at)
 {
-    cx_cached_view *view_item = cache->books[at];
-    cache->books[at] = cache->books[--cache->count];
-    view_item->is_off = true;
-    if (view_item->lent == 0)
-        free_book(view_item);
+    cx_cached_view *item = cache->items[at];
+    cache->items[at] = cache->items[--cache->count];
+    item->is_removed = true;
+    if (item->references == 0)
+        free_item(item);
 }
 
-static size_t least_used(const cx_view_cache *cache)
+static size_t least_recently_used(const cx_view_cache *cache)
 {
     size_t least = 0;
     for (size_t i = 1; i < cache->count; i++)
-        if (cache->books[i]->used < cache->books[least]->used)
+        if (cache->items[i]->used < cache->items[least]->used)
             least = i;
     return least;
 }
 
 /* A book that nobody reads does not change, so its size may be looked at without its lock. */
-static void make_room(cx_view_cache *cache)
+static void evict_items(cx_view_cache *cache)
 {
     uint64_t nodes = 0;
     for (size_t i = 0; i < cache->count; i++)
-        if (cache->books[i]->lent == 0 && cache->books[i]->shown != NULL)
-            nodes += cx_lattice_count(cache->books[i]->shown);
+        if (cache->items[i]->references == 0 && cache->items[i]->shown != NULL)
+            nodes += cx_lattice_count(cache->items[i]->shown);
     while (cache->count != 0 &&
            (cache->count == CX_VIEW_CACHE_ITEMS_MAX || nodes > CX_VIEW_CACHE_NODES_MAX)) {
-        size_t at = least_used(cache);
-        const cx_cached_view *view_item = cache->books[at];
-        if (view_item->lent == 0 && view_item->shown != NULL)
-            nodes -= cx_lattice_count(view_item->shown);
-        take_off(cache, at);
+        size_t at = least_recently_used(cache);
+        const cx_cached_view *item = cache->items[at];
+        if (item->references == 0 && item->shown != NULL)
+            nodes -= cx_lattice_count(item->shown);
+        remove_item(cache, at);
     }
 }
 
-static cx_cached_view *new_book(cx_view_cache *cache, cx_str name)
+static cx_cached_view *add_item(cx_view_cache *cache, cx_str name)
 {
-    cx_cached_view *view_item = cx_alloc_zeroed(cache->alloc, 1, sizeof *view_item);
-    if (view_item == NULL)
+    cx_cached_view *item = cx_alloc_zeroed(cache->alloc, 1, sizeof *item);
+    if (item == NULL)
         return NULL;
-    view_item->alloc = cache->alloc;
-    memcpy(view_item->name, name.data, name.size);
-    cx_buf_init(&view_item->lines, cache->alloc);
-    cx_arena_init(&view_item->arena, cache->alloc, 0);
-    cx_lock_init(&view_item->lock);
-    make_room(cache);
-    cache->books[cache->count++] = view_item;
-    return view_item;
+    item->alloc = cache->alloc;
+    memcpy(item->name, name.data, name.size);
+    cx_buf_init(&item->lines, cache->alloc);
+    cx_arena_init(&item->arena, cache->alloc, 0);
+    cx_lock_init(&item->lock);
+    evict_items(cache);
+    cache->items[cache->count++] = item;
+    return item;
 }
 
 /* Under the shelf's lock.  A book that was never opened, or could not be, is as good as new. */
-static cx_cached_view *find_book(cx_view_cache *cache, const cx_call *call, cx_str name,
+static cx_cached_view *find_item(cx_view_cache *cache, const cx_call *call, cx_str name,
                                  uint64_t version)
 {
     const cx_io *io = call->service->io;
     for (size_t i = 0; i < cache->count; i++) {
-        cx_cached_view *view_item = cache->books[i];
-        if (!cx_str_is(name, view_item->name))
+        cx_cached_view *item = cache->items[i];
+        if (!cx_str_is(name, item->name))
             continue;
-        bool is_old = view_item->lent == 0 && view_item->is_open && view_item->version != version &&
-                      io->monotonic_ns(io) - view_item->opened_ns >= view_item->rests_ns;
+        bool is_old = item->references == 0 && item->is_open && item->version != version &&
+                      io->monotonic_ns(io) - item->opened_ns >= item->fresh_ns;
         if (!is_old)
-            return view_item;
-        take_off(cache, i);
+            return item;
+        remove_item(cache, i);
         break;
     }
     return NULL;
@@ -283,84 +283,84 @@ cx_status cx_view_cache_acquire_named(cx_view_cache *cache, cx_call *call, cx_st
         return cx_fail(err, CX_E_DENIED, "this needs a token of scope run:read");
     uint64_t version = version_of(call, name);
     cx_lock_enter(&cache->lock);
-    cx_cached_view *view_item = find_book(cache, call, name, version);
-    if (view_item == NULL)
-        view_item = new_book(cache, name);
-    if (view_item != NULL) {
-        view_item->lent++;
-        view_item->used = ++cache->uses;
+    cx_cached_view *item = find_item(cache, call, name, version);
+    if (item == NULL)
+        item = add_item(cache, name);
+    if (item != NULL) {
+        item->references++;
+        item->used = ++cache->uses;
     }
     cx_lock_leave(&cache->lock);
-    if (view_item == NULL)
+    if (item == NULL)
         return cx_fail_nomem(err);
-    cx_lock_enter(&view_item->lock);
-    cx_status status = open_book(view_item, call, version, err);
-    cx_lock_leave(&view_item->lock);
+    cx_lock_enter(&item->lock);
+    cx_status status = open_item(item, call, version, err);
+    cx_lock_leave(&item->lock);
     if (cx_failed(status))
-        cx_view_cache_release(cache, view_item);
+        cx_view_cache_release(cache, item);
     else
-        *out = view_item;
+        *out = item;
     return status;
 }
 
-void cx_view_cache_release(cx_view_cache *cache, cx_cached_view *view_item)
+void cx_view_cache_release(cx_view_cache *cache, cx_cached_view *item)
 {
-    if (view_item == NULL)
+    if (item == NULL)
         return;
     cx_lock_enter(&cache->lock);
-    view_item->lent--;
+    item->references--;
     /* One that could not be opened is not kept: the next call finds out again. */
-    if (view_item->lent == 0 && !view_item->is_open && !view_item->is_off)
+    if (item->references == 0 && !item->is_open && !item->is_removed)
         for (size_t i = 0; i < cache->count; i++)
-            if (cache->books[i] == view_item) {
-                cache->books[i] = cache->books[--cache->count];
-                view_item->is_off = true;
+            if (cache->items[i] == item) {
+                cache->items[i] = cache->items[--cache->count];
+                item->is_removed = true;
             }
-    bool is_last = view_item->lent == 0 && view_item->is_off;
+    bool is_last = item->references == 0 && item->is_removed;
     cx_lock_leave(&cache->lock);
     if (is_last)
-        free_book(view_item);
+        free_item(item);
 }
 
 /* --- what is made of a book ------------------------------------------------------------------- */
 
-const cx_lattice *cx_view_cache_lattice(const cx_cached_view *view_item)
+const cx_lattice *cx_view_cache_lattice(const cx_cached_view *item)
 {
-    return view_item->shown;
+    return item->shown;
 }
 
-static cx_status make_stage(cx_cached_view *view_item, bool fold, cx_err *err)
+static cx_status make_view(cx_cached_view *item, bool fold, cx_err *err)
 {
     cx_lattice_view *view;
-    CX_TRY(cx_lattice_view_open(view_item->shown, view_item->report, fold, &view, err));
-    cx_status status = cx_lattice_view_hold(view, view_item->held, view_item->held_count, err);
+    CX_TRY(cx_lattice_view_open(item->shown, item->report, fold, &view, err));
+    cx_status status = cx_lattice_view_hold(view, item->marks, item->mark_count, err);
     if (cx_failed(status))
         cx_lattice_view_close(view);
     else
-        view_item->stages[fold] = view;
+        item->views[fold] = view;
     return status;
 }
 
-cx_status cx_view_cache_stage(cx_cached_view *view_item, bool fold, const cx_lattice_view **out,
-                              cx_err *err)
+cx_status cx_view_cache_view(cx_cached_view *item, bool fold, const cx_lattice_view **out,
+                             cx_err *err)
 {
     cx_status status = CX_SUCCESS;
-    cx_lock_enter(&view_item->lock);
-    if (view_item->stages[fold] == NULL)
-        status = make_stage(view_item, fold, err);
-    *out = view_item->stages[fold];
-    cx_lock_leave(&view_item->lock);
+    cx_lock_enter(&item->lock);
+    if (item->views[fold] == NULL)
+        status = make_view(item, fold, err);
+    *out = item->views[fold];
+    cx_lock_leave(&item->lock);
     return status;
 }
 
-cx_status cx_view_cache_states(cx_cached_view *view_item, const cx_states **out, cx_err *err)
+cx_status cx_view_cache_states(cx_cached_view *item, const cx_states **out, cx_err *err)
 {
     static const cx_state_options options = CX_STATE_OPTIONS_INIT;
     cx_status status = CX_SUCCESS;
-    cx_lock_enter(&view_item->lock);
-    if (view_item->states == NULL)
-        status = cx_states_open(view_item->shown, &options, &view_item->states, err);
-    *out = view_item->states;
-    cx_lock_leave(&view_item->lock);
+    cx_lock_enter(&item->lock);
+    if (item->states == NULL)
+        status = cx_states_open(item->shown, &options, &item->states, err);
+    *out = item->states;
+    cx_lock_leave(&item->lock);
     return status;
 }

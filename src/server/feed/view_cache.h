@@ -4,8 +4,8 @@
  * A name is what /api/v1/view/{branch} names: "all", "agent/..", "run/..", or "file" for the one
  * file of `cortex lattice view`.  A lattice is verified when it is opened; its states and its
  * pictures are made when somebody first asks for them.  What changes meanwhile is opened again,
- * but not more often than it can be afforded (CX_VIEW_CACHE_REST): a page looks at one version for
- * that long.  Thread-safe.
+ * but not more often than it can be afforded (CX_VIEW_CACHE_FRESH_FACTOR): a page looks at one
+ * version for that long.  Thread-safe.
  */
 #ifndef CX_SERVER_VIEW_CACHE_H
 #define CX_SERVER_VIEW_CACHE_H
@@ -19,7 +19,7 @@
 /* Of one lattice; a longer history is shown by `cortex lattice view` with the whole machine. */
 #define CX_CACHED_VIEW_NODES_MAX 2000000
 /* A version is good for at least a second, and for so many times as long as opening it took. */
-#define CX_VIEW_CACHE_REST 10
+#define CX_VIEW_CACHE_FRESH_FACTOR 10
 
 typedef struct cx_cached_view cx_cached_view;
 
@@ -37,8 +37,8 @@ void cx_view_cache_release(cx_view_cache *cache, cx_cached_view *view_item); /* 
 
 const cx_lattice *cx_view_cache_lattice(const cx_cached_view *view_item);
 /* Made by the first who asks; the others wait for it. */
-CX_RESULT cx_view_cache_stage(cx_cached_view *view_item, bool fold, const cx_lattice_view **out,
-                              cx_err *err);
+CX_RESULT cx_view_cache_view(cx_cached_view *view_item, bool fold, const cx_lattice_view **out,
+                             cx_err *err);
 CX_RESULT cx_view_cache_states(cx_cached_view *view_item, const cx_states **out, cx_err *err);
 
 #endif

@@ -172,7 +172,7 @@ typedef struct exchange {
     bool batched;
 } exchange;
 
-static cx_status carry_out(const exchange *x, cx_str name, cx_mcpd_call *call, cx_err *err)
+static cx_status call_method(const exchange *x, cx_str name, cx_mcpd_call *call, cx_err *err)
 {
     const struct method *method = find_method(name);
     if (cx_str_is(name, "initialize")) {
@@ -207,7 +207,7 @@ static cx_status answer_request(const exchange *x, cx_str name, const cx_json *i
         cx_mcpd_fault(&call, CX_MCPD_PARAMS, "params: found %s, expected an object",
                       cx_json_type_name(params));
     else
-        status = carry_out(x, name, &call, err);
+        status = call_method(x, name, &call, err);
     if (!cx_failed(status))
         status = cx_buf_check(&result, err);
     if (!cx_failed(status) && call.code != 0) {
@@ -289,7 +289,7 @@ static cx_status answer_batch(exchange *x, const cx_json *batch, cx_buf *out, cx
     return CX_SUCCESS;
 }
 
-static cx_status parse(cx_str message, cx_arena *arena, cx_json *out, cx_err *err)
+static cx_status parse_message(cx_str message, cx_arena *arena, cx_json *out, cx_err *err)
 {
     static const cx_json_limits limits = {
         .depth = CX_MCPD_DEPTH_MAX, .integer_digits = 64, .bytes = CX_MCPD_MESSAGE_MAX};
@@ -308,7 +308,7 @@ cx_status cx_mcpd_answer(const cx_mcpd_host *host, cx_mcpd_session *session, cx_
     cx_json value;
     cx_err why;
     cx_arena_init(&arena, alloc, 0);
-    cx_status status = parse(message, &arena, &value, &why);
+    cx_status status = parse_message(message, &arena, &value, &why);
     if (status.code == CX_E_NOMEM) {
         status = cx_fail_nomem(err);
     } else if (cx_failed(status)) {
@@ -327,7 +327,7 @@ cx_status cx_mcpd_answer(const cx_mcpd_host *host, cx_mcpd_session *session, cx_
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
-static cx_status keep_id(const cx_json *id, cx_arena *arena, cx_str *out, cx_err *err)
+static cx_status copy_id(const cx_json *id, cx_arena *arena, cx_str *out, cx_err *err)
 {
     cx_buf text;
     if (id == NULL || !is_id(id))
@@ -347,7 +347,7 @@ cx_status cx_mcpd_look(cx_str message, cx_arena *arena, cx_mcpd_look_at *out, cx
     cx_json value;
     cx_err why;
     *out = (cx_mcpd_look_at){.kind = CX_MCPD_QUICK};
-    cx_status status = parse(message, arena, &value, &why);
+    cx_status status = parse_message(message, arena, &value, &why);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     if (cx_failed(status))
@@ -364,11 +364,11 @@ cx_status cx_mcpd_look(cx_str message, cx_arena *arena, cx_mcpd_look_at *out, cx
         const cx_json *params = CX_JSON_GET(&value, "params");
         out->kind = CX_MCPD_CANCELLED;
         id = params == NULL ? NULL : CX_JSON_GET(params, "requestId");
-        return keep_id(id, arena, &out->id, err);
+        return copy_id(id, arena, &out->id, err);
     }
     const struct method *method = find_method(name);
     if (id == NULL || method == NULL || method->kind == CX_MCPD_QUICK)
         return CX_SUCCESS;
     out->kind = CX_MCPD_SLOW;
-    return keep_id(id, arena, &out->id, err);
+    return copy_id(id, arena, &out->id, err);
 }

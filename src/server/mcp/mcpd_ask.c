@@ -48,12 +48,12 @@ cx_str cx_mcpd_problem_text(const cx_mcpd_reply *reply, cx_arena *arena)
     return text.data == NULL ? CX_STR("out of memory") : text;
 }
 
-static cx_status carry(cx_call *call, const cx_token *token, cx_worker *worker, cx_arena *arena,
-                       cx_mcpd_reply *out, cx_err *err)
+static cx_status answer_get(cx_call *call, const cx_token *token, cx_worker *worker,
+                            cx_arena *arena, cx_mcpd_reply *out, cx_err *err)
 {
     cx_service_begin_for(call, token);
     if (call->response.status == 0)
-        cx_service_run(call, worker);
+        cx_service_handle(call, worker);
     out->status = call->response.status;
     out->body = cx_arena_copy_str(arena, cx_buf_str(&call->response.body));
     return out->body.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
@@ -74,7 +74,7 @@ cx_status cx_mcpd_ask(cx_worker *worker, const cx_token *token, cx_str target, c
     inner.index = worker->index;
     worker->index = NULL;
     cx_call_init(call, worker->service, &request, room);
-    cx_status status = carry(call, token, &inner, arena, out, err);
+    cx_status status = answer_get(call, token, &inner, arena, out, err);
     cx_call_done(call);
     worker->index = inner.index;
     inner.index = NULL;

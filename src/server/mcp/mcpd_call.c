@@ -24,8 +24,8 @@ typedef struct question {
     cx_str wrong;        /* data NULL = it can be asked */
 } question;
 
-static void refuse(question *q, const char *format, ...) CX_PRINTF(2, 3);
-static void refuse(question *q, const char *format, ...)
+static void reject_arguments(question *q, const char *format, ...) CX_PRINTF(2, 3);
+static void reject_arguments(question *q, const char *format, ...)
 {
     char text[1000];
     va_list args;
@@ -37,7 +37,7 @@ static void refuse(question *q, const char *format, ...)
         q->wrong = CX_STR("out of memory");
 }
 
-static bool is_captured(const cx_mcpd_way *w, cx_str name)
+static bool is_captured(const cx_mcpd_variant *w, cx_str name)
 {
     return (w->capture != NULL && cx_str_is(name, w->capture)) ||
            (w->capture2 != NULL && cx_str_is(name, w->capture2));
@@ -45,24 +45,24 @@ static bool is_captured(const cx_mcpd_way *w, cx_str name)
 
 static bool known_argument(const cx_mcpd_tool *t, cx_str name)
 {
-    for (size_t i = 0; i < t->way_count; i++)
-        if (cx_mcpd_way_knows(&t->ways[i], name))
+    for (size_t i = 0; i < t->variant_count; i++)
+        if (cx_mcpd_variant_knows(&t->variants[i], name))
             return true;
     return cx_mcpd_is_shown_arg(name);
 }
 
-static bool fits(const cx_mcpd_way *w, const cx_json *arguments)
+static bool variant_fits(const cx_mcpd_variant *w, const cx_json *arguments)
 {
     for (uint32_t i = 0; i < arguments->count; i++) {
         cx_str name = cx_json_text(&arguments->members[i].name);
-        if (!cx_mcpd_is_shown_arg(name) && !cx_mcpd_way_knows(w, name))
+        if (!cx_mcpd_is_shown_arg(name) && !cx_mcpd_variant_knows(w, name))
             return false;
     }
-    return cx_mcpd_way_lacks(w, arguments) == NULL;
+    return cx_mcpd_variant_lacks(w, arguments) == NULL;
 }
 
 /* What one argument is as text, in the arena; data NULL when it is of no type that has one. */
-static cx_str text_of(const question *q, const cx_json *value)
+static cx_str argument_text(const question *q, const cx_json *value)
 {
     (void)q;
     switch ((cx_json_type)value->type) {
@@ -80,10 +80,10 @@ static cx_str text_of(const question *q, const cx_json *value)
 
 static void add_query(question *q, bool *any, cx_str name, const cx_json *value)
 {
-    cx_str text = text_of(q, value);
+    cx_str text = argument_text(q, value);
     if (text.data == NULL) {
-        refuse(q, "%.*s: found %s, expected text, a number, true or false", (int)name.size,
-               name.data, cx_json_type_name(value));
+        reject_arguments(q, "%.*s: found %s, expected text, a number, true or false",
+                         (int)name.size, name.data, cx_json_type_name(value));
         return;
     }
     cx_buf_add_byte(&q->target, *any ? '&' : '?');
@@ -99,13 +99,14 @@ static void add_capture(question *q, const char *name, const char *otherwise)
     const cx_json *value = cx_json_get(q->arguments, cx_str_z(name));
     CX_ASSERT(value != NULL || otherwise != NULL); /* else the way would not have been taken */
     if (value != NULL && (value->type != CX_JSON_STRING || value->count == 0))
-        refuse(q, "%s: found %s, expected text that is not empty", name,
-               value->type == CX_JSON_STRING ? "an empty text" : cx_json_type_name(value));
+        reject_arguments(q, "%s: found %s, expected text that is not empty", name,
+                         value->type == CX_JSON_STRING ? "an empty text"
+                                                       : cx_json_type_name(value));
     else
         cx_mcpd_add_escaped(&q->target, value == NULL ? cx_str_z(otherwise) : cx_json_text(value));
 }
 
-static void add_path(question *q, const cx_mcpd_way *w)
+static void add_path(question *q, const cx_mcpd_variant *w)
 {
     bool second = false;
     for (const char *at = w->route; *at != 0;) {
@@ -120,7 +121,7 @@ static void add_path(question *q, const cx_mcpd_way *w)
     }
 }
 
-static void make_target(question *q, const cx_mcpd_way *w)
+static void make_target(question *q, const cx_mcpd_variant *w)
 {
     bool any = false;
     add_path(q, w);
@@ -138,11 +139,11 @@ static void make_target(question *q, const cx_mcpd_way *w)
             add_query(q, &any, name, &value->items[j]);
     }
     if (q->wrong.data == NULL && q->target.size > CX_TARGET_BYTES_MAX)
-        refuse(q, "the arguments are longer than they may be, %d bytes together",
-               CX_TARGET_BYTES_MAX);
+        reject_arguments(q, "the arguments are longer than they may be, %d bytes together",
+                         CX_TARGET_BYTES_MAX);
 }
 
-static void take_number(question *q, size_t which, uint64_t *out)
+static void read_number_argument(question *q, size_t which, uint64_t *out)
 {
     const cx_route_param *param = &cx_mcpd_shown_params[which];
     const cx_json *value = cx_json_get(q->arguments, cx_str_z(param->name));
@@ -152,17 +153,17 @@ static void take_number(question *q, size_t which, uint64_t *out)
     if (cx_json_uint64(value, &number) && number >= param->min && number <= param->max)
         *out = number;
     else
-        refuse(q, "%s: expected a whole number from %llu to %llu", param->name,
-               (unsigned long long)param->min, (unsigned long long)param->max);
+        reject_arguments(q, "%s: expected a whole number from %llu to %llu", param->name,
+                         (unsigned long long)param->min, (unsigned long long)param->max);
 }
 
 /* "run_id; agent_id_hash; branch, node": the needed arguments of each way. */
-static void refuse_ways(question *q)
+static void reject_variants(question *q)
 {
     cx_buf list;
     cx_buf_init(&list, q->call->arena->alloc);
-    for (size_t i = 0; i < q->tool->way_count; i++) {
-        const cx_mcpd_way *w = &q->tool->ways[i];
+    for (size_t i = 0; i < q->tool->variant_count; i++) {
+        const cx_mcpd_variant *w = &q->tool->variants[i];
         const cx_route *route = cx_mcpd_route_of(w);
         size_t count = 0;
         if (i != 0)
@@ -181,10 +182,11 @@ static void refuse_ways(question *q)
     if (text == NULL)
         q->wrong = CX_STR("out of memory");
     else
-        refuse(q,
-               "these arguments do not belong together; %s needs %s, and takes with them only what "
-               "its description names for that",
-               q->tool->name, text);
+        reject_arguments(
+            q,
+            "these arguments do not belong together; %s needs %s, and takes with them only what "
+            "its description names for that",
+            q->tool->name, text);
     cx_buf_done(&list);
 }
 
@@ -193,30 +195,31 @@ static void read_arguments(question *q)
     for (uint32_t i = 0; i < q->arguments->count; i++) {
         cx_str name = cx_json_text(&q->arguments->members[i].name);
         if (!known_argument(q->tool, name)) {
-            refuse(q, "%s has no argument '%.*s'; tools/list says which there are", q->tool->name,
-                   (int)(name.size < 80 ? name.size : 80), name.data);
+            reject_arguments(q, "%s has no argument '%.*s'; tools/list says which there are",
+                             q->tool->name, (int)(name.size < 80 ? name.size : 80), name.data);
             return;
         }
     }
-    take_number(q, 0, &q->from);
-    take_number(q, 1, &q->most);
-    for (size_t i = 0; i < q->tool->way_count && q->wrong.data == NULL; i++)
-        if (fits(&q->tool->ways[i], q->arguments)) {
-            make_target(q, &q->tool->ways[i]);
+    read_number_argument(q, 0, &q->from);
+    read_number_argument(q, 1, &q->most);
+    for (size_t i = 0; i < q->tool->variant_count && q->wrong.data == NULL; i++)
+        if (variant_fits(&q->tool->variants[i], q->arguments)) {
+            make_target(q, &q->tool->variants[i]);
             return;
         }
     if (q->wrong.data != NULL)
         return;
-    if (q->tool->way_count == 1)
-        refuse(q, "%s: it must be given", cx_mcpd_way_lacks(&q->tool->ways[0], q->arguments));
+    if (q->tool->variant_count == 1)
+        reject_arguments(q, "%s: it must be given",
+                         cx_mcpd_variant_lacks(&q->tool->variants[0], q->arguments));
     else
-        refuse_ways(q);
+        reject_variants(q);
 }
 
 /* --- tools/call: what is answered ------------------------------------------------------------- */
 
 /* M3 */
-static void answer_wrong(question *q, cx_str why)
+static void answer_tool_error(question *q, cx_str why)
 {
     cx_buf *out = q->call->result;
     cx_buf_add_z(out, "{\"content\":[{\"text\":");
@@ -224,7 +227,7 @@ static void answer_wrong(question *q, cx_str why)
     cx_buf_add_z(out, ",\"type\":\"text\"}],\"isError\":true}");
 }
 
-static bool inside_character(cx_str text, uint64_t at)
+static bool is_inside_character(cx_str text, uint64_t at)
 {
     return at < text.size && ((unsigned char)text.data[at] & 0xc0) == 0x80;
 }
@@ -271,16 +274,17 @@ static void answer_body(question *q, cx_str body)
     cx_buf *out = q->call->result;
     while (body.size != 0 && body.data[body.size - 1] == '\n')
         body.size--;
-    while (inside_character(body, q->from))
+    while (is_inside_character(body, q->from))
         q->from++;
     if (q->from != 0 && q->from >= body.size) {
-        refuse(q, "from_byte: the answer has %zu bytes; what was asked may have changed since",
-               body.size);
-        answer_wrong(q, q->wrong);
+        reject_arguments(
+            q, "from_byte: the answer has %zu bytes; what was asked may have changed since",
+            body.size);
+        answer_tool_error(q, q->wrong);
         return;
     }
     uint64_t end = body.size - q->from > q->most ? q->from + q->most : body.size;
-    while (end > q->from + 1 && inside_character(body, end))
+    while (end > q->from + 1 && is_inside_character(body, end))
         end--;
     cx_str part = cx_str_from(body.data + q->from, (size_t)(end - q->from));
     bool cut = part.size < body.size;
@@ -303,7 +307,7 @@ static void answer_body(question *q, cx_str body)
     cx_buf_add_byte(out, '}');
 }
 
-static cx_status ask(question *q, cx_err *err)
+static cx_status call_tool(question *q, cx_err *err)
 {
     cx_mcpd_reply reply = {.status = 0};
     cx_err why = {0};
@@ -313,11 +317,11 @@ static cx_status ask(question *q, cx_err *err)
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     if (cx_failed(status)) {
-        refuse(q, "%s%s%s", why.tag == NULL ? "" : why.tag, why.tag == NULL ? "" : ": ",
-               why.message);
-        answer_wrong(q, q->wrong);
+        reject_arguments(q, "%s%s%s", why.tag == NULL ? "" : why.tag, why.tag == NULL ? "" : ": ",
+                         why.message);
+        answer_tool_error(q, q->wrong);
     } else if (reply.status != 200) {
-        answer_wrong(q, cx_mcpd_problem_text(&reply, q->call->arena));
+        answer_tool_error(q, cx_mcpd_problem_text(&reply, q->call->arena));
     } else {
         answer_body(q, reply.body);
     }
@@ -351,9 +355,9 @@ cx_status cx_mcpd_tools_call(cx_mcpd_call *call, cx_err *err)
     read_arguments(&q);
     cx_status status = CX_SUCCESS;
     if (q.wrong.data != NULL)
-        answer_wrong(&q, q.wrong);
+        answer_tool_error(&q, q.wrong);
     else
-        status = ask(&q, err);
+        status = call_tool(&q, err);
     cx_buf_done(&q.target);
     return status;
 }

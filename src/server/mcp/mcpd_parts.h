@@ -43,18 +43,18 @@ cx_mcpd_method cx_mcpd_resources_list, cx_mcpd_templates_list, /* mcpd_guide.c *
 
 /* --- tools ------------------------------------------------------------------------------------ */
 
-typedef struct cx_mcpd_way {
+typedef struct cx_mcpd_variant {
     const char *route;     /* the path of a GET route */
     const char *capture;   /* the argument in its first braces; NULL = none */
     const char *capture2;  /* .. in its second */
     const char *otherwise; /* the first one's value when not given; NULL = it must be */
     const char *leave_out; /* a parameter of the route that is no argument; NULL = none */
-} cx_mcpd_way;
+} cx_mcpd_variant;
 
 typedef struct cx_mcpd_tool {
     const char *name, *title, *about;
-    const cx_mcpd_way *ways;
-    size_t way_count;
+    const cx_mcpd_variant *variants;
+    size_t variant_count;
 } cx_mcpd_tool;
 
 #define CX_MCPD_SHOWN_ARGS 2
@@ -63,11 +63,11 @@ extern const cx_route_param cx_mcpd_shown_params[CX_MCPD_SHOWN_ARGS];
 bool cx_mcpd_is_shown_arg(cx_str name);
 
 const cx_mcpd_tool *cx_mcpd_find_tool(cx_str name); /* NULL when there is none */
-const cx_route *cx_mcpd_route_of(const cx_mcpd_way *w);
+const cx_route *cx_mcpd_route_of(const cx_mcpd_variant *w);
 /* A parameter of the route that is an argument; NULL when there is none of that name. */
-const cx_route_param *cx_mcpd_param_of(const cx_mcpd_way *w, cx_str name);
-bool cx_mcpd_way_knows(const cx_mcpd_way *w, cx_str name);
+const cx_route_param *cx_mcpd_param_of(const cx_mcpd_variant *w, cx_str name);
+bool cx_mcpd_variant_knows(const cx_mcpd_variant *w, cx_str name);
 /* T1: an argument that must be given and is not; NULL when there is none. */
-const char *cx_mcpd_way_lacks(const cx_mcpd_way *w, const cx_json *arguments);
+const char *cx_mcpd_variant_lacks(const cx_mcpd_variant *w, const cx_json *arguments);
 
 #endif

@@ -2,9 +2,9 @@
  * mcpd_tools.c - the tools: each one or more GET routes, of which the arguments choose one.
  *
  *   T1  A tool's arguments are what its routes capture and take; the first route that
- * cx_mcpd_way_knows all given arguments, and whose needed ones are given, is asked. T2  Arguments
- * become one segment or one value of the target, all but unreserved characters as %XX: no argument
- * can name another route.
+ * cx_mcpd_variant_knows all given arguments, and whose needed ones are given, is asked. T2
+ * Arguments become one segment or one value of the target, all but unreserved characters as %XX: no
+ * argument can name another route.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,28 +15,30 @@
 
 #define LATTICE "/api/v1/lattice/{branch...}"
 #define TRACES "/api/v1/covenant/traces"
-#define WAYS(list) .ways = (list), .way_count = CX_COUNT_OF(list)
+#define WAYS(list) .variants = (list), .variant_count = CX_COUNT_OF(list)
 #define ARGS_MAX 32
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-static const cx_mcpd_way verify_ways[] = {
+static const cx_mcpd_variant verify_variants[] = {
     {"/api/v1/runs/{id}/verify", "run_id", NULL, NULL, NULL},
     {"/api/v1/covenant/chain/{agent_id_hash}", "agent_id_hash", NULL, NULL, NULL},
     {LATTICE "/verify", "branch", NULL, "all", NULL}};
-static const cx_mcpd_way why_ways[] = {{"/api/v1/why", NULL, NULL, NULL, NULL},
-                                       {LATTICE "/why", "branch", NULL, "all", NULL}};
-static const cx_mcpd_way state_ways[] = {{LATTICE "/state", "branch", NULL, "all", NULL}};
-static const cx_mcpd_way bisect_ways[] = {{LATTICE "/bisect", "branch", NULL, "all", NULL}};
-static const cx_mcpd_way heads_ways[] = {{LATTICE "/heads", "branch", NULL, "all", NULL}};
-static const cx_mcpd_way diff_ways[] = {{"/api/v1/runs/{id}/diff", "run_id", NULL, NULL, NULL},
-                                        {LATTICE "/compare", "branch", NULL, "all", NULL}};
-static const cx_mcpd_way search_ways[] = {{"/api/v1/memories", NULL, NULL, NULL, NULL},
-                                          {TRACES, NULL, NULL, NULL, NULL}};
-static const cx_mcpd_way prove_ways[] = {{"/api/v1/proofs/memory", NULL, NULL, NULL, "raw"},
-                                         {"/api/v1/proofs/entry", NULL, NULL, NULL, "raw"},
-                                         {"/api/v1/proofs/consistency", NULL, NULL, NULL, "raw"}};
-static const cx_mcpd_way show_ways[] = {
+static const cx_mcpd_variant why_variants[] = {{"/api/v1/why", NULL, NULL, NULL, NULL},
+                                               {LATTICE "/why", "branch", NULL, "all", NULL}};
+static const cx_mcpd_variant state_variants[] = {{LATTICE "/state", "branch", NULL, "all", NULL}};
+static const cx_mcpd_variant bisect_variants[] = {{LATTICE "/bisect", "branch", NULL, "all", NULL}};
+static const cx_mcpd_variant heads_variants[] = {{LATTICE "/heads", "branch", NULL, "all", NULL}};
+static const cx_mcpd_variant diff_variants[] = {
+    {"/api/v1/runs/{id}/diff", "run_id", NULL, NULL, NULL},
+    {LATTICE "/compare", "branch", NULL, "all", NULL}};
+static const cx_mcpd_variant search_variants[] = {{"/api/v1/memories", NULL, NULL, NULL, NULL},
+                                                  {TRACES, NULL, NULL, NULL, NULL}};
+static const cx_mcpd_variant prove_variants[] = {
+    {"/api/v1/proofs/memory", NULL, NULL, NULL, "raw"},
+    {"/api/v1/proofs/entry", NULL, NULL, NULL, "raw"},
+    {"/api/v1/proofs/consistency", NULL, NULL, NULL, "raw"}};
+static const cx_mcpd_variant show_variants[] = {
     {"/api/v1/things", NULL, NULL, NULL, NULL},
 
     {"/api/v1/runs/{id}/reports/{name}", "run_id", "report", NULL, NULL},
@@ -44,16 +46,17 @@ static const cx_mcpd_way show_ways[] = {
     {TRACES "/{trace_id}", "trace_id", NULL, NULL, "raw"},
     {"/api/v1/memories/{id}", "memory", NULL, NULL, NULL},
     {LATTICE "/show", "branch", NULL, "all", NULL}};
-static const cx_mcpd_way runs_ways[] = {{"/api/v1/runs", NULL, NULL, NULL, NULL}};
-static const cx_mcpd_way events_ways[] = {{"/api/v1/runs/{id}/events", "run_id", NULL, NULL, NULL}};
-static const cx_mcpd_way roots_ways[] = {{"/api/v1/roots", NULL, NULL, NULL, NULL}};
+static const cx_mcpd_variant runs_variants[] = {{"/api/v1/runs", NULL, NULL, NULL, NULL}};
+static const cx_mcpd_variant events_variants[] = {
+    {"/api/v1/runs/{id}/events", "run_id", NULL, NULL, NULL}};
+static const cx_mcpd_variant roots_variants[] = {{"/api/v1/roots", NULL, NULL, NULL, NULL}};
 
 static const cx_mcpd_tool tools[] = {
     {"verify", "Verify a history",
      "Checks whether recorded history holds: with run_id a governed run's sealed bundle, with "
      "agent_id_hash that agent's audit chain, else every hash, link and branch of a lattice branch "
      "(default all). The verdict is holds, broken or indeterminate, with each finding.",
-     WAYS(verify_ways)},
+     WAYS(verify_variants)},
     {"why", "Why a value is what it is",
      "With id (FILE:LINE, a commit, a run, a trace, a memory, ..): what it came from across "
      "modules: "
@@ -63,49 +66,49 @@ static const cx_mcpd_tool tools[] = {
      "memories behind it, each step with a verdict. With node and key: every recorded change that "
      "led "
      "to that value in an agent's memory or beliefs.",
-     WAYS(why_ways)},
+     WAYS(why_variants)},
     {"state", "What an agent knew",
      "What an agent knew and believed at a node of the lattice, after its own changes and merges.",
-     WAYS(state_ways)},
+     WAYS(state_variants)},
     {"diff", "How two things differ",
      "With run_id: the patch of a governed run. With a and b: where two agents' histories part and "
      "how their states differ.",
-     WAYS(diff_ways)},
+     WAYS(diff_variants)},
     {"search", "Find traces or memories",
      "With actor: that actor's memories, by text, type and tag. Without: signed traces, newest "
      "first, by agent, action, time, scores or words of the rationale. limit and cursor (or after) "
      "page.",
-     WAYS(search_ways)},
+     WAYS(search_variants)},
     {"prove", "Make a proof",
      "A proof that others can check offline with cortex-verify, as base64. With actor and uri: "
      "that "
      "memories or edges are (absent: are not) in a snapshot; with actor and seq: that an entry is "
      "in the journal; with actor, from and to: that the journal only grew.",
-     WAYS(prove_ways)},
+     WAYS(prove_variants)},
     {"show", "Show one thing",
      "One thing in full: with id anything by its id, hash, URI or root, with what is linked to it; "
      "or a "
      "governed run (run_id, or one of its reports with report), a signed trace (trace_id), a "
      "memory "
      "(actor and memory), a node of the lattice (node).",
-     WAYS(show_ways)},
+     WAYS(show_variants)},
     {"bisect", "Since when something is true",
      "The first node of an agent's history at which a predicate over its state holds, such as "
      "/memory/refund_limit>500.",
-     WAYS(bisect_ways)},
+     WAYS(bisect_variants)},
     {"heads", "Agents and their newest nodes",
      "Each agent of a lattice branch with its newest node: where questions begin. branch is "
      "agent/AGENT_ID_HASH for one agent's traces, run/RUN_ID for a governed run, default all "
      "recorded traces.",
-     WAYS(heads_ways)},
+     WAYS(heads_variants)},
     {"runs", "List governed runs",
-     "Governed runs of the repository, newest first, with state and result.", WAYS(runs_ways)},
+     "Governed runs of the repository, newest first, with state and result.", WAYS(runs_variants)},
     {"events", "Events of a governed run", "What happened in a governed run, step by step.",
-     WAYS(events_ways)},
+     WAYS(events_variants)},
     {"roots", "Roots of the ledger",
      "The actors of the ledger and the 32-byte roots that all of their entries, memories and edges "
      "come to.",
-     WAYS(roots_ways)},
+     WAYS(roots_variants)},
 };
 
 static const struct captured {
@@ -136,7 +139,7 @@ const cx_route_param cx_mcpd_shown_params[CX_MCPD_SHOWN_ARGS] = {
 
 /* --- routes ----------------------------------------------------------------------------------- */
 
-const cx_route *cx_mcpd_route_of(const cx_mcpd_way *w)
+const cx_route *cx_mcpd_route_of(const cx_mcpd_variant *w)
 {
     const cx_route *found = NULL;
     for (size_t i = 0; i < cx_route_count && found == NULL; i++)
@@ -146,17 +149,17 @@ const cx_route *cx_mcpd_route_of(const cx_mcpd_way *w)
     return found;
 }
 
-static bool is(cx_str name, const char *word)
+static bool is_named(cx_str name, const char *word)
 {
     return word != NULL && cx_str_is(name, word);
 }
 
 /* A parameter of the route that is an argument; NULL when there is none of that name. */
-const cx_route_param *cx_mcpd_param_of(const cx_mcpd_way *w, cx_str name)
+const cx_route_param *cx_mcpd_param_of(const cx_mcpd_variant *w, cx_str name)
 {
     const cx_route *route = cx_mcpd_route_of(w);
     for (size_t i = 0; i < route->param_count; i++)
-        if (cx_str_is(name, route->params[i].name) && !is(name, w->leave_out))
+        if (cx_str_is(name, route->params[i].name) && !is_named(name, w->leave_out))
             return &route->params[i];
     return NULL;
 }
@@ -167,13 +170,14 @@ bool cx_mcpd_is_shown_arg(cx_str name)
            cx_str_is(name, cx_mcpd_shown_params[1].name);
 }
 
-bool cx_mcpd_way_knows(const cx_mcpd_way *w, cx_str name)
+bool cx_mcpd_variant_knows(const cx_mcpd_variant *w, cx_str name)
 {
-    return is(name, w->capture) || is(name, w->capture2) || cx_mcpd_param_of(w, name) != NULL;
+    return is_named(name, w->capture) || is_named(name, w->capture2) ||
+           cx_mcpd_param_of(w, name) != NULL;
 }
 
 /* T1: an argument that must be given and is not; NULL when there is none. */
-const char *cx_mcpd_way_lacks(const cx_mcpd_way *w, const cx_json *arguments)
+const char *cx_mcpd_variant_lacks(const cx_mcpd_variant *w, const cx_json *arguments)
 {
     const cx_route *route = cx_mcpd_route_of(w);
     if (w->capture != NULL && w->otherwise == NULL &&
@@ -205,7 +209,7 @@ typedef struct schema {
 } schema;
 
 /* Begins an argument; false when another way of the tool had it. */
-static bool begin_arg(schema *s, const char *name, const char *help)
+static bool begin_argument(schema *s, const char *name, const char *help)
 {
     for (size_t i = 0; i < s->count; i++)
         if (strcmp(s->names[i], name) == 0)
@@ -229,13 +233,13 @@ static void add_captured(schema *s, const char *name)
     for (size_t i = 0; i < CX_COUNT_OF(captured); i++)
         if (strcmp(captured[i].name, name) == 0)
             help = captured[i].help;
-    if (begin_arg(s, name, help))
+    if (begin_argument(s, name, help))
         cx_buf_add_z(s->out, "\"minLength\":1,\"type\":\"string\"}");
 }
 
 static void add_param(schema *s, const cx_route_param *param)
 {
-    if (!begin_arg(s, param->name, param->help))
+    if (!begin_argument(s, param->name, param->help))
         return;
     cx_param_schema(param, s->out);
     cx_buf_add_byte(s->out, '}');
@@ -245,23 +249,23 @@ static void add_input_schema(const cx_mcpd_tool *t, cx_buf *out)
 {
     schema s = {.out = out};
     cx_buf_add_z(out, "{\"additionalProperties\":false,\"properties\":{");
-    for (size_t i = 0; i < t->way_count; i++) {
-        const cx_route *route = cx_mcpd_route_of(&t->ways[i]);
-        add_captured(&s, t->ways[i].capture);
-        add_captured(&s, t->ways[i].capture2);
+    for (size_t i = 0; i < t->variant_count; i++) {
+        const cx_route *route = cx_mcpd_route_of(&t->variants[i]);
+        add_captured(&s, t->variants[i].capture);
+        add_captured(&s, t->variants[i].capture2);
         for (size_t j = 0; j < route->param_count; j++)
-            if (cx_mcpd_param_of(&t->ways[i], cx_str_z(route->params[j].name)) != NULL)
+            if (cx_mcpd_param_of(&t->variants[i], cx_str_z(route->params[j].name)) != NULL)
                 add_param(&s, &route->params[j]);
     }
     for (size_t i = 0; i < CX_MCPD_SHOWN_ARGS; i++)
         add_param(&s, &cx_mcpd_shown_params[i]);
     cx_buf_add_z(out, "},\"required\":[");
     /* Where there are several ways, what is needed depends on the way, and the description says. */
-    const cx_mcpd_way *only = &t->ways[0];
+    const cx_mcpd_variant *only = &t->variants[0];
     size_t count = 0;
-    if (t->way_count == 1 && only->capture != NULL && only->otherwise == NULL)
+    if (t->variant_count == 1 && only->capture != NULL && only->otherwise == NULL)
         cx_buf_printf(out, "%s\"%s\"", count++ == 0 ? "" : ",", only->capture);
-    for (size_t i = 0; t->way_count == 1 && i < cx_mcpd_route_of(only)->param_count; i++)
+    for (size_t i = 0; t->variant_count == 1 && i < cx_mcpd_route_of(only)->param_count; i++)
         if (cx_mcpd_route_of(only)->params[i].required)
             cx_buf_printf(out, "%s\"%s\"", count++ == 0 ? "" : ",",
                           cx_mcpd_route_of(only)->params[i].name);

@@ -118,9 +118,9 @@ CX_TEST(chat_book_keeps_the_first_note)
     cx_arena_init(&keep, options.alloc, 0);
     cx_import_sink sink = {.options = &options, .keep = &keep};
     CHECK(cx_import_index_find(&index, CX_STR("a")) == NULL);
-    CHECK_STATUS(cx_import_index_put(&sink, &index, CX_STR("a"), CX_STR("one"), 1, &err), &err);
-    CHECK_STATUS(cx_import_index_put(&sink, &index, CX_STR("a"), CX_STR("two"), 2, &err), &err);
-    CHECK_STATUS(cx_import_index_put(&sink, &index, CX_STR(""), CX_STR("no"), 3, &err), &err);
+    CHECK_STATUS(cx_import_index_add(&sink, &index, CX_STR("a"), CX_STR("one"), 1, &err), &err);
+    CHECK_STATUS(cx_import_index_add(&sink, &index, CX_STR("a"), CX_STR("two"), 2, &err), &err);
+    CHECK_STATUS(cx_import_index_add(&sink, &index, CX_STR(""), CX_STR("no"), 3, &err), &err);
     const cx_import_note *note = cx_import_index_find(&index, CX_STR("a"));
     REQUIRE(note != NULL);
     CHECK_STR(note->text, "one");

@@ -88,7 +88,7 @@ static inline unsigned asking_ask(asking *a, const char *method, const char *tar
     cx_service_begin(&a->call);
     if (a->call.response.status == 0) {
         a->call.request.body = cx_str_bytes(body);
-        cx_service_run(&a->call, &a->worker);
+        cx_service_handle(&a->call, &a->worker);
     }
     cx_service_count(&a->call);
     return a->call.response.status;

@@ -64,11 +64,11 @@ static bool listen(listener *l, size_t events, bool *out_over)
     *out_over = false;
     for (unsigned tries = 0; tries < 200 && events_of(&l->heard) < events;) {
         size_t size;
-        cx_stream_got got =
+        cx_stream_result got =
             cx_live_feed_read(l->feed, l->reader, data, sizeof data, &size, rest, l);
         if (got == CX_STREAM_BYTES)
             cx_buf_add(&l->heard, data, size);
-        *out_over = got == CX_STREAM_OVER;
+        *out_over = got == CX_STREAM_END;
         if (*out_over)
             return true;
         cx_lock_enter(&l->lock);

@@ -43,14 +43,14 @@ CX_TEST(pool_runs_everything_and_says_when_it_is_full)
             continue;
         }
         jobs[put] = (work){{NULL, run}, &done, &gate};
-        cx_pool_put(pool, &jobs[put++].job);
+        cx_pool_submit(pool, &jobs[put++].job);
     }
     CHECK(put >= PLACES && put <= PLACES + 2 && refused == 20 - put);
     atomic_store(&gate, true);
     while (put < JOBS)
         if (cx_pool_reserve(pool)) {
             jobs[put] = (work){{NULL, run}, &done, NULL};
-            cx_pool_put(pool, &jobs[put++].job);
+            cx_pool_submit(pool, &jobs[put++].job);
         }
     cx_pool_end(pool);
     CHECK(!cx_pool_reserve(pool));
@@ -72,7 +72,7 @@ CX_TEST(pool_waits_at_its_end_for_a_place_that_was_reserved)
     CHECK(cx_pool_reserve(pool));
     cx_pool_end(pool);
     job = (work){{NULL, run}, &done, NULL};
-    cx_pool_put(pool, &job.job);
+    cx_pool_submit(pool, &job.job);
     cx_pool_close(pool);
     CHECK_INT(atomic_load(&done), 1);
     asking_done(&a);

@@ -161,7 +161,7 @@ CX_TEST(only_our_own_page_counts)
                                     .origin = text(cases[i].origin),
                                     .fetch_site = text(cases[i].site),
                                     .page_header = text(cases[i].header)};
-        CHECK(cx_origin_own_page(&request) == cases[i].own);
+        CHECK(cx_origin_is_own_page(&request) == cases[i].own);
     }
 }
 

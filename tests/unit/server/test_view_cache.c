@@ -72,7 +72,7 @@ static void borrow(void *arg)
         call.captures[0] = CX_STR("file");
         cx_buf_init(&out, cx_alloc_default());
         if (cx_failed(cx_view_cache_acquire(b->service->cache, &call, &view_item, &err)) ||
-            cx_failed(cx_view_cache_stage(view_item, i % 2 == 0, &shown, &err)) ||
+            cx_failed(cx_view_cache_view(view_item, i % 2 == 0, &shown, &err)) ||
             cx_failed(cx_view_cache_states(view_item, &states, &err)) ||
             cx_failed(cx_lattice_view_writes(&out, shown, states, 1, CX_STR("memory"), CX_STR("k"),
                                              &err)) ||

@@ -1,13 +1,13 @@
 /*
  * held.h - which snapshots were taken where in a lattice of recorded traces.
  */
-#ifndef CX_RECORDER_HELD_H
-#define CX_RECORDER_HELD_H
+#ifndef CX_RECORDER_SNAPSHOT_MARKS_H
+#define CX_RECORDER_SNAPSHOT_MARKS_H
 
 #include "ledger/api.h"
 #include "view/api.h"
 
-#define CX_HELD_MAX 10000 /* told of one lattice */
+#define CX_SNAPSHOT_MARKS_MAX 10000 /* told of one lattice */
 
 /*
  * For each branch agent/.. of a lattice that cx_recorder_lattice made of this home, or of an older

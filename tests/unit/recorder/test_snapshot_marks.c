@@ -3,7 +3,7 @@
  */
 #include "view/layout.h"
 #include "ledger/snapshot.h"
-#include "recorder/held.h"
+#include "recorder/snapshot_marks.h"
 #include "tests/support/recorder_fixture.h"
 
 typedef struct shown {

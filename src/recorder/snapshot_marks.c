@@ -5,49 +5,50 @@
  *       number - seq is the first one's number, and event.entry.seq never falls.  So the node is
  *       found by halving, at the cost of reading a few events again.
  */
-#include "recorder/held.h"
+#include "recorder/snapshot_marks.h"
 
 #include "crypto/api.h"
 #include "lattice/api.h"
 #include "ledger/api.h"
 
-typedef struct holding {
+typedef struct marking {
     cx_home *home;
     const cx_lattice *lattice;
     cx_arena *arena;
     cx_lattice_view_snapshot *list;
     size_t count;
-} holding;
+} marking;
 
 /* The entry that a node of a trace comes from; false when it does not say. */
-static cx_status entry_of(const holding *h, cx_node n, uint64_t *out, bool *out_says, cx_err *err)
+static cx_status source_entry_of(const marking *h, cx_node n, uint64_t *out, bool *out_known,
+                                 cx_err *err)
 {
     cx_arena scratch;
     cx_json source;
     cx_arena_init(&scratch, h->arena->alloc, 0);
     cx_status status = cx_lattice_source(h->lattice, n, &scratch, &source, err);
-    *out_says = false;
+    *out_known = false;
     if (!cx_failed(status)) {
         const cx_json *event = CX_JSON_GET(&source, "event");
         const cx_json *entry = event == NULL ? NULL : CX_JSON_GET(event, "entry");
         const cx_json *seq = entry == NULL ? NULL : CX_JSON_GET(entry, "seq");
-        *out_says = seq != NULL && cx_json_uint64(seq, out);
+        *out_known = seq != NULL && cx_json_uint64(seq, out);
     }
     cx_arena_done(&scratch);
     return status;
 }
 
 /* S1.  The last node first .. head whose entry is one of the first `entries`; CX_NODE_NONE. */
-static cx_status newest_in(const holding *h, cx_node first, cx_node head, uint64_t entries,
-                           cx_node *out, cx_err *err)
+static cx_status newest_node_in(const marking *h, cx_node first, cx_node head, uint64_t entries,
+                                cx_node *out, cx_err *err)
 {
     cx_node low = first, high = head + 1;
     while (low < high) {
         cx_node middle = low + (high - low) / 2;
         uint64_t entry = 0;
-        bool says;
-        CX_TRY(entry_of(h, middle, &entry, &says, err));
-        if (says && entry < entries)
+        bool is_known;
+        CX_TRY(source_entry_of(h, middle, &entry, &is_known, err));
+        if (is_known && entry < entries)
             low = middle + 1;
         else
             high = middle;
@@ -56,7 +57,8 @@ static cx_status newest_in(const holding *h, cx_node first, cx_node head, uint64
     return CX_SUCCESS;
 }
 
-static cx_status note(holding *h, const cx_manifest *manifest, cx_node node, cx_err *err)
+static cx_status add_snapshot_mark(marking *h, const cx_manifest *manifest, cx_node node,
+                                   cx_err *err)
 {
     char root[64];
     cx_hex_encode(cx_bytes_from(manifest->overall_root.bytes, 32), root);
@@ -75,7 +77,7 @@ static cx_status note(holding *h, const cx_manifest *manifest, cx_node node, cx_
     return CX_SUCCESS;
 }
 
-static cx_status add_actor(holding *h, cx_str actor, cx_arena *scratch, cx_err *err)
+static cx_status add_actor(marking *h, cx_str actor, cx_arena *scratch, cx_err *err)
 {
     const cx_manifest *manifests;
     cx_lattice_node_info info;
@@ -91,11 +93,11 @@ static cx_status add_actor(holding *h, cx_str actor, cx_arena *scratch, cx_err *
         return CX_SUCCESS;
     cx_node first = head - (cx_node)info.seq;
     CX_TRY(cx_snapshot_list(h->home, actor, scratch, &manifests, &count, err));
-    for (size_t i = 0; i < count && h->count < CX_HELD_MAX; i++) {
+    for (size_t i = 0; i < count && h->count < CX_SNAPSHOT_MARKS_MAX; i++) {
         cx_node node;
-        CX_TRY(newest_in(h, first, head, manifests[i].journal_size, &node, err));
+        CX_TRY(newest_node_in(h, first, head, manifests[i].journal_size, &node, err));
         if (node != CX_NODE_NONE)
-            CX_TRY(note(h, &manifests[i], node, err));
+            CX_TRY(add_snapshot_mark(h, &manifests[i], node, err));
     }
     return CX_SUCCESS;
 }
@@ -106,8 +108,8 @@ cx_status cx_recorder_held(cx_home *home, const cx_lattice *lattice, cx_arena *a
     const cx_actor_info *actors = NULL;
     size_t count = 0;
     cx_arena scratch;
-    holding h = {.home = home, .lattice = lattice, .arena = arena};
-    h.list = CX_ARENA_ARRAY(arena, cx_lattice_view_snapshot, CX_HELD_MAX);
+    marking h = {.home = home, .lattice = lattice, .arena = arena};
+    h.list = CX_ARENA_ARRAY(arena, cx_lattice_view_snapshot, CX_SNAPSHOT_MARKS_MAX);
     if (h.list == NULL)
         return cx_fail_nomem(err);
     cx_arena_init(&scratch, arena->alloc, 0);
