@@ -1,7 +1,7 @@
 /*
- * evidence - one file for outsiders: its data, its page, its checking.
+ * evidence - evidence files: their data, their page, their verification.
  *
- * Checks without a data directory; what goes into the file is collected by provenance.
+ * Verifies without a data directory; provenance collects the contents of a file.
  */
 #ifndef CX_EVIDENCE_API_H
 #define CX_EVIDENCE_API_H

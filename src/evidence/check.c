@@ -1,13 +1,13 @@
 /*
- * check.c - does an evidence file hold?
+ * check.c - verifies an evidence file.
  *
- *   V1  "holds" is said only when the page is what the data makes it, every entry stands in its
- *       journal, everything shown is what an entry commits to, and no signature that can be checked
- *       is wrong.
- *   V2  A key that was given must have signed every journal's checkpoint, or the verdict is
- *       indeterminate: a file is as good as its weakest journal.
- *   V3  Content that is not there makes the verdict indeterminate; its entry may still hold.
- *   V4  What remains unproven is put into words in `limits`.
+ *   V1  The verdict is "holds" only when the page is the function of the data, every entry is in
+ *       its journal, everything shown is what an entry commits to, and no signature that can be
+ *       checked is wrong.
+ *   V2  A given key must have signed every journal's checkpoint, or the verdict is indeterminate: a
+ *       file is as good as its weakest journal.
+ *   V3  Missing content makes the verdict indeterminate; its entry may still hold.
+ *   V4  `limits` lists what remains unproven.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,9 +25,9 @@ static cx_verdict make_worse(cx_verdict a, cx_verdict b)
     return a == CX_INDETERMINATE || b == CX_INDETERMINATE ? CX_INDETERMINATE : CX_HOLDS;
 }
 
-const char cx_evidence_limit_canonical[] = "what is shown of a decision are the bytes that were "
-                                           "signed; that they are the canonical form of "
-                                           "the trace received is computed by 'cortex verify' only";
+const char cx_evidence_limit_canonical[] =
+    "the bytes shown of a decision are the signed ones; only 'cortex verify' computes whether they "
+    "are the canonical form of the received trace";
 
 void cx_evidence_add(cx_evidence_result *out, const char *part, size_t number,
                      const cx_finding *finding)
@@ -123,7 +123,7 @@ static bool might_name_actor(cx_str origin, cx_str actor)
            memcmp(origin.data + 7, hex, sizeof hex) == 0;
 }
 
-/* *out_signed: by enough of the keys given. */
+/* *out_signed: by enough of the given keys. */
 static cx_status check_note(cx_evidence_checker *c, size_t number, bool *out_signed, cx_err *err)
 {
     const cx_evidence_journal *journal = &c->e->journals[number];
@@ -150,12 +150,12 @@ static cx_status check_note(cx_evidence_checker *c, size_t number, bool *out_sig
         might_name_actor(note.checkpoint.origin, journal->actor)) {
         cx_evidence_find(c, "journal", number, CX_INDETERMINATE, "WeakOrigin",
                          "the checkpoint names its journal by 16 digits of a hash, as version 0.1 "
-                         "did, which more names than one can have; have the file made anew");
+                         "did, which several names can share; create the file again");
         return CX_SUCCESS;
     }
     if (!names_actor(note.checkpoint.origin, journal->actor)) {
         cx_evidence_find(c, "journal", number, CX_BROKEN, "CheckpointMismatch",
-                         "the checkpoint is of a journal that is called otherwise");
+                         "the checkpoint names another journal");
         return CX_SUCCESS;
     }
     if (check.key_count == 0)
@@ -163,13 +163,13 @@ static cx_status check_note(cx_evidence_checker *c, size_t number, bool *out_sig
     CX_TRY(keys_for(c, note.checkpoint.origin, &check.keys, err));
     CX_TRY(cx_note_verify(journal->checkpoint, &check, c->arena->alloc, &note, &finding, err));
     *out_signed = finding.verdict == CX_HOLDS;
-    /* A note that none of the keys signed is no wrong note: V2 says what is missing. */
+    /* A note that no given key signed is not a wrong note: V2 reports it. */
     if (finding.verdict != CX_HOLDS && strcmp(finding.reason, "NotSigned") != 0)
         cx_evidence_add_finding(c, "journal", number, &finding);
     return CX_SUCCESS;
 }
 
-/* What the caller knows of a journal from elsewhere: a checkpoint file, or a root. */
+/* The caller's own knowledge of a journal: a checkpoint file, or a root. */
 static cx_status anchor_of(cx_evidence_checker *c, size_t number, bool *out_anchored, cx_err *err)
 {
     const cx_evidence_journal *journal = &c->e->journals[number];
@@ -234,7 +234,7 @@ static void check_payload(cx_evidence_checker *c, size_t number)
         c->payloads[number] = given->payload;
     else
         cx_evidence_find(c, "entry", number, CX_BROKEN, "PayloadMismatch",
-                         "the content shown is not what the entry commits to");
+                         "the content shown does not match the commitment of the entry");
 }
 
 static cx_status check_entry(cx_evidence_checker *c, size_t number, cx_err *err)
@@ -283,7 +283,7 @@ static bool is_key_given(const cx_evidence_checker *c, const cx_pubkey *key)
     return false;
 }
 
-/* The received trace carries the signature and the key's name as they are shown. */
+/* The received trace contains the signature and the key's name as they are shown. */
 static cx_status carries_entry(cx_evidence_checker *c, const cx_evidence_trace *trace, bool *out,
                                cx_err *err)
 {
@@ -297,8 +297,8 @@ static cx_status carries_entry(cx_evidence_checker *c, const cx_evidence_trace *
     cx_status status = cx_buf_check(&url, err);
     if (!cx_failed(status))
         status = cx_buf_check(&plain, err);
-    /* Standard base64 may have '/' escaped in JSON: then the first 40 characters cannot be told,
-     * and it is refused like one that is not there. */
+    /* Standard base64 may have '/' escaped in JSON: then the first 40 characters differ, and it
+     * is rejected like a missing one. */
     *out = (entry_contains(payload, cx_buf_str(&url)) ||
             entry_contains(payload, cx_buf_str(&plain))) &&
            entry_contains(payload, trace->key_id);
@@ -313,16 +313,16 @@ static cx_status check_trace(cx_evidence_checker *c, size_t number, cx_err *err)
     const cx_evidence_key *key = claimed_key(c->e, trace->key_id);
     bool same = false;
     if (!c->good[trace->entry])
-        return CX_SUCCESS; /* said already */
+        return CX_SUCCESS; /* reported already */
     if (!cx_str_is(c->entries[trace->entry].kind, "trace.received")) {
         cx_evidence_find(c, "trace", number, CX_BROKEN, "EntryMismatch",
-                         "its entry is no received trace");
+                         "its entry is not a received trace");
         return CX_SUCCESS;
     }
     CX_TRY(carries_entry(c, trace, &same, err));
     if (!same)
         cx_evidence_find(c, "trace", number, CX_BROKEN, "TraceMismatch",
-                         "the trace in the ledger does not carry this signature");
+                         "the trace in the ledger does not have this signature");
     if (key == NULL) {
         cx_evidence_find(c, "trace", number, CX_INDETERMINATE, "NoKey",
                          "the key that signed it is not in the file");
@@ -330,13 +330,13 @@ static cx_status check_trace(cx_evidence_checker *c, size_t number, cx_err *err)
     }
     if (!cx_ed25519_verify(&key->key, trace->canonical, &trace->signature))
         cx_evidence_find(c, "trace", number, CX_BROKEN, "SignatureInvalid",
-                         "the bytes shown were not signed by the key that is named");
+                         "the named key did not sign the bytes shown");
     else if (is_key_given(c, &key->key))
         c->out->traces_signed++;
     else
-        cx_evidence_limit(c, "whose key signed a decision is as the file says: give it with --key "
-                             "to have it compared");
-    cx_evidence_limit(c, "a signed decision is what the agent said about itself");
+        cx_evidence_limit(c, "the owner of the key that signed a decision is what the file states: "
+                             "give the key with --key to compare it");
+    cx_evidence_limit(c, "a signed decision is the agent's own statement");
     cx_evidence_limit(c, cx_evidence_limit_canonical);
     return CX_SUCCESS;
 }
@@ -377,8 +377,7 @@ static cx_status check_memory(cx_evidence_checker *c, size_t number, cx_err *err
         !cx_digest_eq(&hash, &version.hash))
         cx_evidence_find(c, "memory", number, CX_BROKEN, "VersionMismatch",
                          "the memory shown does not have the hash that was recorded");
-    cx_evidence_limit(c, "that what a memory says is true, and where it comes from, is what its "
-                         "writer said");
+    cx_evidence_limit(c, "the content and the origin of a memory are what its writer stated");
     return CX_SUCCESS;
 }
 
@@ -403,7 +402,7 @@ static cx_status seals_manifest(cx_evidence_checker *c, size_t number, const cx_
     return CX_SUCCESS;
 }
 
-/* The roots that the caller gives are of journals, not of packs: an overall root is. */
+/* Given roots are of journals, not of packs, which need an overall root. */
 static cx_status check_pack(cx_evidence_checker *c, size_t number, cx_err *err)
 {
     cx_check_options options = {.overall_root = c->options->overall_root,
@@ -415,7 +414,7 @@ static cx_status check_pack(cx_evidence_checker *c, size_t number, cx_err *err)
     cx_status status = cx_check_run(c->e->packs[number], &options, c->arena, &result, &found);
     CX_TRY(cx_finding_from(status, &found, "BadProof", &finding, err));
     if (finding.verdict == CX_HOLDS && result.kind != CX_CHECK_PACK)
-        cx_finding_set(&finding, CX_BROKEN, "BadProof", CX_FINDING_WHOLE, "it is no proof pack");
+        cx_finding_set(&finding, CX_BROKEN, "BadProof", CX_FINDING_WHOLE, "it is not a proof pack");
     else if (finding.verdict == CX_HOLDS)
         finding = result.finding;
     cx_evidence_add_finding(c, "proof", number, &finding);
@@ -426,10 +425,10 @@ static cx_status check_pack(cx_evidence_checker *c, size_t number, cx_err *err)
         CX_TRY(seals_manifest(c, i, &result.manifest, &sealed, err));
     if (!sealed && !result.manifest.signature.null)
         cx_evidence_find(c, "proof", number, CX_BROKEN, "SealMismatch",
-                         "its snapshot is signed, and no entry here sealed it so");
+                         "its snapshot is signed, but no entry in the file seals it");
     else if (!sealed && c->options->overall_root == NULL)
-        cx_evidence_limit(c, "a proof of state is borne by nothing but itself: no entry here seals "
-                             "its snapshot");
+        cx_evidence_limit(
+            c, "a proof of state has no anchor: no entry in the file seals its snapshot");
     return CX_SUCCESS;
 }
 
@@ -443,29 +442,28 @@ static void conclude_report(cx_evidence_checker *c)
     bool keys = c->options->key_count != 0;
     bool must_sign = c->options->require == CX_REQUIRE_SIGNED || (keys && out->traces_signed == 0);
     if (journals == 0)
-        cx_evidence_find(c, "journal", 0, CX_INDETERMINATE, "NoRoot", "it shows no journal at all");
+        cx_evidence_find(c, "journal", 0, CX_INDETERMINATE, "NoRoot", "it contains no journal");
     if (out->journals_signed < journals && (must_sign || (keys && out->journals_signed != 0)))
-        cx_evidence_find(c, "journal", 0, CX_INDETERMINATE, "NotSigned",
-                         keys ? "it agrees with itself, but the keys given have signed %zu of %zu "
-                                "journals"
-                              : "it agrees with itself, but no key was given (%zu of %zu journals)",
-                         out->journals_signed, journals);
-    else if (out->journals_anchored < journals && c->options->require == CX_REQUIRE_ANCHORED)
         cx_evidence_find(
-            c, "journal", 0, CX_INDETERMINATE, "NotAnchored",
-            "it agrees with itself, as anybody can make it do, but nothing given bears "
-            "out %zu of %zu journals; give --key with the key of their checkpoints",
-            journals - out->journals_anchored, journals);
+            c, "journal", 0, CX_INDETERMINATE, "NotSigned",
+            keys ? "it is consistent, but the given keys have signed %zu of %zu journals"
+                 : "it is consistent, but no key was given (%zu of %zu journals)",
+            out->journals_signed, journals);
+    else if (out->journals_anchored < journals && c->options->require == CX_REQUIRE_ANCHORED)
+        cx_evidence_find(c, "journal", 0, CX_INDETERMINATE, "NotAnchored",
+                         "it is consistent, which anyone can arrange, but %zu of %zu journals have "
+                         "no given anchor; give --key with the key of their checkpoints",
+                         journals - out->journals_anchored, journals);
     if (out->journals_anchored < journals)
-        cx_evidence_limit(c,
-                          "nobody vouches here for a journal that no given key has signed: anyone "
-                          "can make one that holds in itself");
+        cx_evidence_limit(c, "a journal that no given key has signed is not attested: anyone can "
+                             "create a consistent one");
     for (size_t i = 0; i < journals; i++)
         if (c->e->journals[i].checkpoint.size == 0)
-            cx_evidence_limit(c, "whose journal it is, is as the file says where nobody signed a "
-                                 "checkpoint");
-    cx_evidence_limit(c, "that nothing was left out is not proven: a file shows what its maker "
-                         "chose");
+            cx_evidence_limit(
+                c,
+                "where a journal has no signed checkpoint, its owner is only what the file states");
+    cx_evidence_limit(
+        c, "that nothing was left out is not proven: the creator of the file chose its content");
     cx_evidence_limit(c, "that what was recorded is true is not proven");
 }
 
@@ -501,7 +499,7 @@ static void check_subject(cx_evidence_checker *c)
             shown = shown || cx_str_eq(e->memories[i].uri, e->id);
     if (!shown)
         cx_evidence_find(c, "page", 0, CX_BROKEN, "SubjectMissing",
-                         "what it says it is about is not in it");
+                         "its subject is not in the file");
 }
 
 static cx_status check_parts(cx_evidence_checker *c, cx_err *err)

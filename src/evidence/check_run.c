@@ -1,6 +1,6 @@
 /*
- * check_run.c - the files of a run against the entry that sealed it (run.md §17): manifest, files,
- * chain of events, contract; and the commit that came of it.
+ * check_run.c - verifies the files of a run against the entry that sealed it (run.md §17):
+ * manifest, files, chain of events, contract; and the commit that the run made.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static void find_broken(cx_evidence_checker *c, const char *reason, const char *
     cx_evidence_find(c, "run", 0, CX_BROKEN, reason, "%s", message);
 }
 
-/* The entry's payload as an object of that type; false when it is none. */
+/* The entry's payload as an object of that type; false when it is not. */
 static bool read_payload(cx_evidence_checker *c, size_t number, const char *kind, cx_json *out)
 {
     return c->good[number] && cx_str_is(c->entries[number].kind, kind) &&
@@ -68,7 +68,7 @@ static void check_files(cx_evidence_checker *c, const cx_json *artifacts)
                              "file %zu is not in the manifest of the run", i);
         else if (!hash_is(file, CX_JSON_GET_STR(item, "sha256")))
             cx_evidence_find(c, "run", i, CX_BROKEN, "FileMismatch",
-                             "file %zu does not have the hash that the manifest gives it", i);
+                             "file %zu does not match its hash in the manifest", i);
     }
 }
 
@@ -142,7 +142,7 @@ static void check_event_entries(cx_evidence_checker *c, const links *chain, cx_s
                     cx_digest_eq(&hash, &chain->items[index - 1]);
         if (!fits)
             cx_evidence_find(c, "entry", i, CX_BROKEN, "ChainMismatch",
-                             "the event it recorded is not the one that is shown");
+                             "the recorded event is not the one shown");
     }
 }
 
@@ -173,8 +173,9 @@ static cx_status check_sealed(cx_evidence_checker *c, const sealed *seal, cx_err
     if (contract != NULL && !hash_is(contract, CX_JSON_GET_STR(&seal->payload, "contract_sha256")))
         find_broken(c, "SealMismatch", "the contract is not the one that was sealed");
     if (c->out->bundle_files_listed + 1 > c->e->file_count)
-        cx_evidence_limit(c, "not all files of the run are in here: its manifest lists them");
-    cx_evidence_limit(c, "that gates passed does not say that the change is good");
+        cx_evidence_limit(
+            c, "the evidence file does not contain all files of the run: the manifest lists them");
+    cx_evidence_limit(c, "passed gates do not prove that the change is good");
     if (events == NULL)
         return CX_SUCCESS;
     CX_TRY(chain_of(c, events->bytes, &chain, err));
@@ -190,7 +191,7 @@ cx_status cx_evidence_check_run(cx_evidence_checker *c, cx_err *err)
         return CX_SUCCESS;
     if (!find_seal(c, &seal)) {
         cx_evidence_find(c, "run", 0, CX_INDETERMINATE, "NotSealed",
-                         "it shows files of a run, and no entry that sealed them");
+                         "it contains files of a run, but no entry that sealed them");
         return CX_SUCCESS;
     }
     return check_sealed(c, &seal, err);

@@ -1,15 +1,15 @@
 /*
- * evidence.h - one file about one thing, for somebody who has nothing else: entries with their
- * proofs, what they say, and a page that a browser shows (docs/formats/evidence.md).
+ * evidence.h - one file about one object, for a recipient who has nothing else: entries with their
+ * proofs, their contents, and a page that a browser shows (docs/formats/evidence.md).
  *
  *     CX_TRY(cx_evidence_write(&evidence, &file, err));
  *     CX_TRY(cx_evidence_check(bytes, &options, arena, &result, err));
  *
- * The file is an HTML document.  Its data stands at its end in one inert block; everything before
- * is a function of that data.  Who checks a file makes the page again and compares every byte, so
- * that what is shown is what was checked, and nothing else can be in the file.
+ * The file is an HTML document.  Its data is at its end in one inert block; everything before it is
+ * a function of that data.  The verifier generates the page again and compares every byte, so that
+ * what is shown is what was verified, and the file can contain nothing else.
  *
- * No home, no network, no clock.  All functions are pure and thread-safe.
+ * No data directory, no network, no clock.  All functions are pure and thread-safe.
  */
 #ifndef CX_EVIDENCE_EVIDENCE_H
 #define CX_EVIDENCE_EVIDENCE_H
@@ -39,7 +39,7 @@ typedef struct cx_evidence_entry {
     size_t journal;      /* its place in `journals` */
     cx_bytes inclusion;  /* an inclusion proof with its entry */
     cx_bytes payload;    /* of a committed payload that is shown */
-    const uint8_t *salt; /* 32 bytes beside it; NULL = not shown, or erased */
+    const uint8_t *salt; /* 32 bytes next to it; NULL = not shown, or erased */
 } cx_evidence_entry;
 
 typedef struct cx_evidence_file { /* of the bundle of a run */
@@ -95,9 +95,9 @@ CX_RESULT cx_evidence_write(const cx_evidence *evidence, cx_buf *out, cx_err *er
 /* The first bytes of one. */
 bool cx_evidence_recognise(cx_bytes bytes);
 /*
- * What is wrong is a finding: "BadEvidence" (no such container), "NonCanonical" (the data), and
- * "PageMismatch" (a byte of the file is not what the data makes it; `offset` says which).  What is
- * put in *out borrows from the arena.
+ * Defects are findings: "BadEvidence" (not such a container), "NonCanonical" (the data), and
+ * "PageMismatch" (a byte of the file differs from the page of the data; `offset` is its position).
+ * *out borrows from the arena.
  */
 CX_RESULT cx_evidence_read(cx_bytes bytes, cx_arena *arena, cx_evidence *out, cx_finding *finding,
                            cx_err *err);
@@ -114,9 +114,9 @@ bool cx_evidence_is_commit(cx_bytes raw, cx_str id);
 /* --- checking it ------------------------------------------------------------------------------ */
 
 #define CX_EVIDENCE_LIMITS_MAX 16
-#define CX_EVIDENCE_FINDINGS_MAX 64 /* that are kept; the first broken one always is */
+#define CX_EVIDENCE_FINDINGS_MAX 64 /* that are stored; the first broken one always is */
 
-/* One thing that was found about a part. */
+/* One finding about a part. */
 typedef struct cx_evidence_finding {
     const char *part; /* "page", "journal", "entry", "run", "trace", "memory", "proof", "commit" */
     size_t number;    /* of the entry, trace, .. in its list */
@@ -129,8 +129,8 @@ typedef struct cx_evidence_result {
     cx_finding finding;                                     /* the worst; the verdict of the file */
     cx_evidence_finding findings[CX_EVIDENCE_FINDINGS_MAX]; /* all that do not hold */
     size_t finding_count;
-    size_t journals_signed, journals_anchored; /* by a key given; by anything given */
-    size_t traces_signed;                      /* by a key given */
+    size_t journals_signed, journals_anchored; /* by a given key; by any given anchor */
+    size_t traces_signed;                      /* by a given key */
     size_t entries_shown, bodies_missing;
     size_t bundle_files_listed;                 /* that the run's manifest names */
     const char *limits[CX_EVIDENCE_LIMITS_MAX]; /* what is not proven; static storage */
@@ -143,8 +143,8 @@ typedef struct cx_evidence_result {
  */
 CX_RESULT cx_evidence_check(cx_bytes bytes, const cx_check_options *options, cx_arena *arena,
                             cx_evidence_result *out, cx_err *err);
-/* The sentence that stands in `limits` until somebody who can read traces has computed the
- * canonical bytes again (provenance/evidence_make.h). */
+/* The sentence in `limits` until a caller that can read traces has computed the canonical bytes
+ * again (provenance/evidence_make.h). */
 extern const char cx_evidence_limit_canonical[];
 /* Adds what was found elsewhere; a verdict never gets better by it. */
 void cx_evidence_add(cx_evidence_result *result, const char *part, size_t number,

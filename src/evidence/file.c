@@ -1,7 +1,7 @@
 /*
- * file.c - the container: a page, and behind it the data that it was made from.
+ * file.c - the container: a page, followed by the data that it was made from.
  *
- *   E1  file = page(data) ‖ block(data).  A reader decodes the block, makes the file again, and
+ *   E1  file = page(data) ‖ block(data).  A reader decodes the block, generates the file again, and
  *       accepts no other bytes.
  *   E2  The block is base64 in lines of 76 characters inside a script element of a type that no
  *       browser runs.
@@ -105,10 +105,10 @@ static void compare_pages(cx_bytes file, cx_bytes made, cx_finding *finding)
         same++;
     if (same == file.size && same == made.size)
         return;
-    cx_finding_set(finding, CX_BROKEN, "PageMismatch", CX_FINDING_WHOLE,
-                   "byte %zu is not what the data makes it: the page was changed, or made by "
-                   "another version",
-                   same);
+    cx_finding_set(
+        finding, CX_BROKEN, "PageMismatch", CX_FINDING_WHOLE,
+        "byte %zu does not match the data: the page was changed, or created by another version",
+        same);
     finding->offset = same;
 }
 

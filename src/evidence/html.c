@@ -1,12 +1,12 @@
 /*
- * html.c - writing text from outside into a page.
+ * html.c - writes text from outside into a page.
  */
 #include "evidence/html.h"
 
 #include "base/api.h"
 #include "crypto/api.h"
 
-/* Not seen, or seen elsewhere than it stands. */
+/* Invisible, or shown at another position than its own. */
 static bool is_hidden(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x34f ||

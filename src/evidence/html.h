@@ -1,9 +1,9 @@
 /*
- * html.h - text from outside as HTML that does nothing.
+ * html.h - text from outside as inert HTML.
  *
- * Whatever the text is, what comes out has no markup of its own: the five characters that mean
- * something in HTML become references, and what would act on a reader without being seen (controls,
- * directional marks, zero-width characters, bytes that are no UTF-8) becomes a visible code.
+ * The output never contains markup of the text: the five characters with a meaning in HTML become
+ * references, and characters that affect a reader without being visible (controls, directional
+ * marks, zero-width characters, bytes that are not UTF-8) become a visible code.
  */
 #ifndef CX_EVIDENCE_HTML_H
 #define CX_EVIDENCE_HTML_H
@@ -13,7 +13,7 @@
 
 /* On one line: line ends and tabs are shown as codes, too. */
 void cx_html_text(cx_buf *out, cx_str text);
-/* Inside <pre>: line ends and tabs are kept. */
+/* Inside <pre>: line ends and tabs are preserved. */
 void cx_html_block(cx_buf *out, cx_str text);
 /* Lower-case hex. */
 void cx_html_hex(cx_buf *out, const void *bytes, size_t size);

@@ -1,5 +1,5 @@
 /*
- * internal.h - what the files that check evidence share.
+ * internal.h - shared by the files that verify evidence.
  */
 #ifndef CX_EVIDENCE_INTERNAL_H
 #define CX_EVIDENCE_INTERNAL_H
@@ -15,8 +15,8 @@ typedef struct cx_evidence_checker {
     cx_evidence_result *out;
     const cx_evidence *e;
     cx_entry *entries;  /* decoded; one an entry of the file */
-    cx_bytes *payloads; /* what each says; empty when it is not shown */
-    bool *good;         /* whether it stands in its journal */
+    cx_bytes *payloads; /* the payload of each; empty when it is not shown */
+    bool *good;         /* whether it is in its journal */
     bool no_memory;     /* then nothing that was found counts */
 } cx_evidence_checker;
 
@@ -27,7 +27,7 @@ static inline bool cx_evidence_ok(cx_evidence_checker *c, cx_status status)
     return !cx_failed(status);
 }
 
-/* What was found about a part; a finding that holds says nothing. */
+/* Adds a finding about a part; one that holds is not added. */
 void cx_evidence_add_finding(cx_evidence_checker *c, const char *part, size_t number,
                              const cx_finding *finding);
 void cx_evidence_find(cx_evidence_checker *c, const char *part, size_t number, cx_verdict verdict,

@@ -147,7 +147,7 @@ static cx_status check_counts(const cx_evidence *e, cx_err *err)
         e->memory_count > CX_EVIDENCE_PARTS_MAX || e->pack_count > CX_EVIDENCE_PARTS_MAX ||
         e->key_count > CX_EVIDENCE_PARTS_MAX)
         return cx_fail_at(err, CX_E_LIMIT, "EvidenceTooLarge", CX_NO_OFFSET,
-                          "there are more parts than an evidence file holds (%d journals, %d "
+                          "there are more parts than an evidence file may have (%d journals, %d "
                           "entries, %d files, %d of anything else)",
                           CX_EVIDENCE_JOURNALS_MAX, CX_EVIDENCE_ENTRIES_MAX, CX_EVIDENCE_FILES_MAX,
                           CX_EVIDENCE_PARTS_MAX);
@@ -218,7 +218,7 @@ static void read_journal(reader *r, cx_evidence_journal *out)
         case 0: out->actor = read_name(r); break;
         case 1:
             if (!cx_scheme_parse(cx_cbor_read_text(&r->cbor), &out->scheme) && cx_cbor_ok(&r->cbor))
-                cx_cbor_refuse(&r->cbor, members.key_offset, "found a scheme that is not known");
+                cx_cbor_refuse(&r->cbor, members.key_offset, "found an unknown scheme");
             break;
         case 2: out->point.size = cx_cbor_read_uint_max(&r->cbor, UINT64_MAX - 1); break;
         case 3: out->point.root = cx_cbor_read_digest(&r->cbor); break;
@@ -238,7 +238,7 @@ static const uint8_t *read_salt(reader *r)
     return cx_cbor_ok(&r->cbor) ? salt.data : NULL;
 }
 
-/* A committed payload may be of no bytes at all: the salt says that it is shown. */
+/* A committed payload may have zero bytes: the salt tells that it is shown. */
 static void read_entry(reader *r, cx_evidence_entry *out)
 {
     cx_cbor_members members = cx_cbor_read_members(&r->cbor);
@@ -247,7 +247,7 @@ static void read_entry(reader *r, cx_evidence_entry *out)
         case 0:
             out->journal = (size_t)cx_cbor_read_uint_max(&r->cbor, CX_EVIDENCE_JOURNALS_MAX);
             if (cx_cbor_ok(&r->cbor) && out->journal >= r->out.journal_count)
-                cx_cbor_refuse(&r->cbor, members.key_offset, "there is no such journal here");
+                cx_cbor_refuse(&r->cbor, members.key_offset, "no such journal in the file");
             break;
         case 1: out->inclusion = read_list(r, &members); break;
         case 2: out->payload = read_list(r, &members); break;
@@ -277,7 +277,7 @@ static size_t read_entry_number(reader *r, const cx_cbor_members *members)
 {
     uint64_t number = cx_cbor_read_uint(&r->cbor);
     if (cx_cbor_ok(&r->cbor) && number >= r->out.entry_count)
-        cx_cbor_refuse(&r->cbor, members->key_offset, "there is no such entry here");
+        cx_cbor_refuse(&r->cbor, members->key_offset, "no such entry in the file");
     return (size_t)number;
 }
 

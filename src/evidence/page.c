@@ -5,9 +5,9 @@
  *   P1  No clock, locale, address or hash seed reaches the page: the same data gives the same bytes
  *       on every machine.  A change here is a change of the format.
  *   P2  Every text from the data goes through cx_html_text or cx_html_block.
- *   P3  Nothing on the page runs or is fetched: no script, no link, no picture, and a policy that
+ *   P3  The page runs and fetches nothing: no script, no link, no picture, and a policy that
  *       forbids them.
- *   P4  What is shown is bounded; what is left out is said, and is in the data.
+ *   P4  The page is bounded; it says what was left out, which is in the data.
  */
 #include "cbor/api.h"
 #include "crypto/api.h"
@@ -108,8 +108,8 @@ static bool is_text(cx_bytes bytes)
     return true;
 }
 
-/* False for what is no JSON, or nested deeper than anything of ours; running out of memory must not
- * look like that (P1).  Indenting what is nested deeply would take memory without bound. */
+/* False for text that is not JSON, or nested deeper than any of ours; running out of memory must
+ * not look like that (P1).  Indenting deep nesting would take unbounded memory. */
 #define DEPTH_MAX 128
 static bool parse_json(page *p, cx_str text, cx_json *out)
 {
@@ -225,7 +225,7 @@ static void add_commit(page *p)
     add_block(p, cx_bytes_str(p->e->commit));
 }
 
-/* One component of a decision: what it is called, and what the agent said. */
+/* One component of a decision: its name, and the agent's data. */
 static void add_component(page *p, const cx_json *one)
 {
     cx_buf text;

@@ -1,5 +1,5 @@
 /*
- * report.c - what was found about an evidence file: lines for people, and one JSON object
+ * report.c - the result of verifying an evidence file: lines for users, and one JSON object
  * (docs/formats/evidence.md).
  */
 #include "base/api.h"
@@ -72,16 +72,16 @@ static void text_not_proven(const cx_evidence_result *r, cx_buf *out)
 {
     size_t journals = r->evidence.journal_count;
     if (r->journals_anchored == 0) {
-        cx_buf_add_z(out, " in itself only, resting on nothing given");
+        cx_buf_add_z(out, ", but has no given anchor");
         return;
     }
-    cx_buf_printf(out, ", resting on keys given, which signed %zu of %zu journals",
+    cx_buf_printf(out, ", anchored by given keys, which signed %zu of %zu journals",
                   r->journals_signed, journals);
     if (r->journals_anchored > r->journals_signed)
-        cx_buf_printf(out, ", and on roots given of %zu more",
+        cx_buf_printf(out, ", and by given roots of %zu more",
                       r->journals_anchored - r->journals_signed);
     if (r->evidence.trace_count != 0)
-        cx_buf_printf(out, "; keys given signed %zu of %zu decisions", r->traces_signed,
+        cx_buf_printf(out, "; given keys signed %zu of %zu decisions", r->traces_signed,
                       r->evidence.trace_count);
 }
 

@@ -1,12 +1,12 @@
 /*
- * chat.c - calls in messages, short names of sessions, and what earlier records said.
+ * chat.c - calls in messages, short names of sessions, and an index of earlier records.
  */
 #include "import/chat.h"
 
 #include <stdio.h>
 
 #define SHORT_CHARACTERS 8
-#define DECODE_DEPTH_MAX 1000 /* what is decoded stands deeper in the node than it was */
+#define DECODE_DEPTH_MAX 1000 /* decoded text is nested deeper in the node than it was */
 
 cx_str cx_import_scalar(const cx_json *value)
 {
@@ -84,7 +84,7 @@ void cx_import_tool_belief(cx_import_record *record, cx_str tool, bool ok)
     cx_import_belief(record, cx_str_from(name, tool.size + 3), cx_json_make_bool(ok));
 }
 
-/* --- what earlier records said ------------------------------------------------------------- */
+/* --- index of earlier records ----------------------------------------------------------------- */
 
 cx_status cx_import_index_add(cx_import_sink *sink, cx_import_index *index, cx_str key, cx_str text,
                               uint32_t record, cx_err *err)

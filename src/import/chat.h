@@ -1,6 +1,6 @@
 /*
- * chat.h - what the chat and session formats of this module share: calls in messages, short names,
- * and a book of what earlier records said.
+ * chat.h - shared by the chat and session formats: calls in messages, short names, and an index of
+ * earlier records.
  */
 #ifndef CX_IMPORT_CHAT_H
 #define CX_IMPORT_CHAT_H
@@ -23,15 +23,16 @@ uint32_t cx_import_chat_calls(cx_import_record *record, cx_str scope, const cx_j
 CX_RESULT cx_import_name_calls(cx_import_record *record, cx_err *err);
 
 /*
- * Decodes a string that holds JSON text, for the record's own use: false when the text is no JSON,
- * and when memory ran out, which cx_import_end then reports: the two never look alike at the end.
+ * Decodes a string that contains JSON text, for the record's own use: false when the text is not
+ * JSON, and when memory ran out, which cx_import_end then reports: the two are always
+ * distinguishable at the end.
  */
 bool cx_import_decode_for(cx_import_record *record, cx_str text, cx_json *out);
 
 /* beliefs.<tool>_ok; nothing when the tool is unknown (§1.12: no guessed states). */
 void cx_import_tool_belief(cx_import_record *record, cx_str tool, bool ok);
 
-/* --- what earlier records said ------------------------------------------------------------- */
+/* --- index of earlier records ----------------------------------------------------------------- */
 
 typedef struct cx_import_note {
     cx_str text;
@@ -54,7 +55,7 @@ void cx_import_index_done(cx_import_index *index, const cx_alloc *alloc);
 
 /*
  * The prefix and the first eight characters of an id, or the whole id (and ~2, ~3) where another id
- * of the same book has that name: who differs in the source must stay different (§1.10), and ids
+ * of the same index has that name: what differs in the source must stay different (§1.10), and ids
  * that start with a time agree in their first digits.
  */
 CX_RESULT cx_import_short_name(cx_import_sink *sink, cx_import_index *names, cx_str prefix,

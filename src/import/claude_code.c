@@ -1,10 +1,10 @@
 /*
- * claude_code.c - Claude Code sessions (§2.4): a line a message or an event of the harness, and
- * subagents in files of their own.
+ * claude_code.c - Claude Code sessions (§2.4): a line is a message or an event of the harness;
+ * subagents have files of their own.
  *
- * parentUuid makes the lines a tree, over all files.  What joins a subagent to its caller is said
- * in the caller's file only, by the line of the result and by progress lines; the edges are made
- * when all files have been read, so that their order does not matter.
+ * parentUuid makes the lines a tree, over all files.  Only the caller's file states what joins a
+ * subagent to it, in the line of the result and in progress lines; the edges are made when all
+ * files have been read, so that their order does not matter.
  */
 #include "import/chat.h"
 
@@ -137,7 +137,7 @@ static void read_common(line *l, cx_import_record *r)
     r->content = l->content;
 }
 
-/* An answer to a call, wherever its block stands. */
+/* An answer to a call, wherever its block is. */
 static void read_result(line *l, cx_import_record *r, const cx_json *block)
 {
     cx_str id = CX_JSON_GET_STR(block, "tool_use_id");
@@ -158,8 +158,8 @@ static void read_result(line *l, cx_import_record *r, const cx_json *block)
 }
 
 /*
- * What reaches an agent from outside is an injection.  A subagent's own lines are all its own, and
- * the first of them, the order it was given, is natural: its caller wrote it.
+ * Input of an agent from outside is an injection.  A subagent's own lines are all its own, and the
+ * first of them, its order, is natural: its caller wrote it.
  */
 static void read_user(line *l, cx_import_record *r)
 {
@@ -277,8 +277,8 @@ static cx_status remember_progress(line *l, cx_err *err)
 }
 
 /*
- * The line of a result whose toolUseResult names the subagent.  One that was launched to run on
- * beside its caller has answered nothing yet: its end did not go into this line.
+ * The line of a result whose toolUseResult names the subagent.  One that was launched in the
+ * background has answered nothing yet: its end is not part of this line.
  */
 static cx_status remember_result(line *l, uint32_t record, cx_err *err)
 {
@@ -398,8 +398,8 @@ static cx_status link_spawns(cx_import_sink *sink, cx_err *err)
 }
 
 /*
- * The line of the result has the subagent's last node as a parent.  A subagent that was taken up
- * again has several results: each has the last node before it.
+ * The line of the result has the subagent's last node as a parent.  A subagent that was resumed has
+ * several results: each has the last node before it.
  */
 static cx_status link_results(cx_import_sink *sink, cx_err *err)
 {
@@ -458,7 +458,7 @@ static int claude_detect(cx_bytes head, const cx_json *first)
 
 const cx_import_format cx_import_claude_code = {
     .info = {"claude-code", "Claude Code sessions",
-             "JSON lines with uuid and parentUuid; give subagents/*.jsonl along", true},
+             "JSON lines with uuid and parentUuid; add subagents/*.jsonl", true},
     .state_size = sizeof(claude_state),
     .line = claude_line,
     .finish = claude_finish,

@@ -1,9 +1,9 @@
 /*
- * codex.c - Codex rollouts (§2.5): a line an item, in an envelope of timestamp, type and payload;
- * older files have the bare items.
+ * codex.c - Codex rollouts (§2.5): a line is an item, in an envelope of timestamp, type and
+ * payload; older files have the bare items.
  *
- * Lines have no ids: each hangs on the one before it in its file, and outputs on their calls.
- * Events repeat what items say; both are nodes, only items set state.
+ * Lines have no ids: each has the previous line of its file as its parent, and outputs their calls.
+ * Events repeat the content of items; both are nodes, only items set state.
  */
 #include "import/chat.h"
 
@@ -139,7 +139,7 @@ static bool exit_in_text(cx_str text, bool *out_ok)
     return at != start;
 }
 
-/* How a call went, where its output says so; true with the answer. */
+/* The outcome of a call, where its output states it; true with the outcome. */
 static bool outcome_of(cx_import_record *r, const cx_json *output, bool *out_ok)
 {
     cx_json decoded;
@@ -242,8 +242,8 @@ static cx_str parent_thread(const cx_json *meta)
 }
 
 /*
- * Only the first meta of a file speaks of the file: those behind it were copied from the thread it
- * came from.
+ * Only the first meta of a file describes the file: later ones were copied from the thread it came
+ * from.
  */
 static cx_status read_meta(const item *it, cx_import_record *r, cx_err *err)
 {
@@ -326,7 +326,7 @@ static cx_status codex_line(cx_import_sink *sink, const cx_json *line, cx_err *e
         return cx_import_bad(sink, NULL, UINT64_MAX, err);
     if (it.payload != NULL)
         it.type = CX_JSON_GET_STR(it.payload, "type");
-    /* Which item or event it is, is said by the payload. */
+    /* The payload names the item or event. */
     if (it.type.size == 0 && (cx_str_is(type, "response_item") || cx_str_is(type, "event_msg")))
         return cx_import_bad(sink, NULL, UINT64_MAX, err);
 

@@ -1,9 +1,9 @@
 /*
  * core.c - an import from end to end: files in, pass one, order, pass two, summary.
  *
- * A line format is streamed twice and never held; a document, standard input and other streams are
- * held whole.  Between the passes a file must not change: every line read again is compared with a
- * hash of what was seen first.
+ * A line format is streamed twice and never stored; a document, standard input and other streams
+ * are loaded whole.  Between the passes a file must not change: every line that is read again is
+ * compared with the hash of the first pass.
  */
 #include "import/core.h"
 
@@ -133,7 +133,7 @@ static cx_status read_at(cx_import_core *core, source *from, uint64_t offset, ui
     return CX_SUCCESS;
 }
 
-/* Decides how a path is read; streams cannot be read twice and are kept. */
+/* Decides how a path is read; streams cannot be read twice and are loaded whole. */
 static cx_status prepare_path(cx_import_core *core, source *from, cx_err *err)
 {
     uint64_t size = 0;
@@ -239,7 +239,7 @@ static cx_status lines_of_memory(cx_import_core *core, source *from, cx_err *err
     return CX_SUCCESS;
 }
 
-/* Reads pieces behind what is left of the last one, and takes every line that is complete. */
+/* Reads blocks after the rest of the last one, and imports every complete line. */
 static cx_status lines_of_stream(cx_import_core *core, source *from, cx_buf *held, cx_err *err)
 {
     cx_sha256 sha;
@@ -310,7 +310,7 @@ static cx_status read_document(cx_import_core *core, source *from, cx_err *err)
     return core->format->document(&core->sink, document, err);
 }
 
-/* The line that starts at *at, moved behind it; false at the end. */
+/* The line that starts at *at, which moves past it; false at the end. */
 static bool next_filled_line(cx_bytes bytes, size_t *at, cx_str *out)
 {
     while (*at < bytes.size) {
@@ -336,8 +336,8 @@ static bool is_whole_object(cx_import_core *core, cx_str line)
 }
 
 /*
- * A family that comes both ways (§2.1): lines when there are two or more and one of the first two
- * is an object by itself, which no line of an indented document is.
+ * For a family with both forms (§2.1): lines when there are two or more and one of the first two is
+ * an object by itself, which no line of an indented document is.
  */
 static bool looks_like_lines(cx_import_core *core, cx_bytes bytes)
 {
@@ -350,7 +350,7 @@ static bool looks_like_lines(cx_import_core *core, cx_bytes bytes)
     return first.data[0] == '{' && is_whole_object(core, second);
 }
 
-/* Whether a streamed file is lines can be told from its head, if two lines are in it. */
+/* The form of a streamed file is decided from its head, if that contains two lines. */
 static cx_status choose_form(cx_import_core *core, source *from, cx_err *err)
 {
     const cx_import_format *format = core->format;
@@ -524,7 +524,7 @@ static cx_status import_sources(cx_import_core *core, const char *format, cx_imp
     if (core->format->finish != NULL)
         CX_TRY(core->format->finish(&core->sink, err));
     if (core->options.only.size != 0 && core->entries.count == 0)
-        return cx_fail(err, CX_E_USAGE, "no run is called '%.*s'",
+        return cx_fail(err, CX_E_USAGE, "no run has the name '%.*s'",
                        (int)(core->options.only.size > 80 ? 80 : core->options.only.size),
                        core->options.only.data);
     CX_TRY(cx_import_resolve(core, err));

@@ -1,10 +1,11 @@
 /*
- * core.h - the skeleton of an import: what is remembered of each record between the two passes.
+ * core.h - the skeleton of an import: the data of each record that stays in memory between the two
+ * passes.
  *
  * Pass one reads every file in order and lets the format describe the records (record.c).  Then
  * references are resolved and the output order is found (order.c).  Pass two writes the nodes in
- * that order and reads each line again for its raw value (emit.c), so that memory holds skeletons,
- * not text (§1.14).
+ * that order and reads each line again for its raw value (emit.c), so that memory contains
+ * skeletons, not text (§1.14).
  */
 #ifndef CX_IMPORT_CORE_H
 #define CX_IMPORT_CORE_H
@@ -29,7 +30,7 @@ enum {
     ENTRY_AGENTLESS = 1u << 8 /* no ancestor has an agent of its own */
 };
 
-/* One record.  Entries stand in order of (file, position in file), which ties of time go by. */
+/* One record.  Entries are in order of (file, position in file), which breaks ties of time. */
 typedef struct entry {
     const cx_json *raw;  /* in documents */
     uint64_t offset;     /* of the line */
@@ -91,7 +92,7 @@ typedef struct source {
     const char *path; /* NULL = memory */
     cx_file file;
     bool streamed; /* read by offset from `path`; else `bytes` is the whole */
-    cx_buf whole;  /* owns the bytes of a file kept whole */
+    cx_buf whole;  /* owns the bytes of a file loaded whole */
     cx_bytes bytes;
     bool lines; /* records are lines */
     uint64_t size;
@@ -158,7 +159,7 @@ CX_RESULT cx_import_agent_of(cx_import_core *core, cx_str source_name, uint32_t 
 /* A line that is no faithful JSON; `tag` is its U_ code. */
 CX_RESULT cx_import_bad_line(cx_import_core *core, const char *tag, cx_err *err);
 
-/* order.c: resolves references, settles agents, forks and times, fills order[]. */
+/* order.c: resolves references, decides agents, forks and times, fills order[]. */
 CX_RESULT cx_import_resolve(cx_import_core *core, cx_err *err);
 
 /* emit.c */

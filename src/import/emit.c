@@ -28,7 +28,7 @@ typedef struct draft {
     uint8_t fork;
 } draft;
 
-/* A parent is an entry, or a file node numbered behind all entries. */
+/* A parent is an entry, or a file node, numbered after all entries. */
 typedef struct emitter {
     cx_import_core *core;
     cx_import_write write;
@@ -86,7 +86,7 @@ static cx_status find_parents(emitter *out, const entry *e, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* The texts of the parents' ids, as they stand in the file. */
+/* The texts of the parents' ids, as written in the file. */
 static cx_status name_parents(emitter *out, cx_err *err)
 {
     const cx_alloc *alloc = out->core->alloc;
@@ -148,7 +148,7 @@ static size_t decimal_size(int64_t value)
     return size;
 }
 
-/* The event's canonical text is part of the pre-image (lattice.md §3.1), behind prev_hash. */
+/* The event's canonical text is part of the pre-image (lattice.md §3.1), after prev_hash. */
 static cx_str event_in_preimage(const emitter *out, int64_t seq, cx_str agent_name)
 {
     size_t behind = decimal_size(seq) + agent_name.size + sizeof VERSION - 1;
@@ -231,7 +231,7 @@ static cx_status write_node(emitter *out, draft *node, uint32_t number, cx_err *
     return flush(out, FLUSH_BYTES, err);
 }
 
-/* --- what a node says ---------------------------------------------------------------------- */
+/* --- contents of a node ----------------------------------------------------------------------- */
 
 /* t_ns / 10^9, correctly rounded: the decimal text is exact and is read once (§1.9). */
 static cx_json timestamp_of(cx_import_core *core, int64_t t_ns)
@@ -282,7 +282,7 @@ static void put_members(cx_json_list *list, const cx_json *object)
         cx_json_list_put(list, cx_json_text(&object->members[i].name), object->members[i].value);
 }
 
-/* The kept delta with memory.last.<agent> put in (§1.12). */
+/* The stored delta with memory.last.<agent> added (§1.12). */
 static cx_status complete_delta(cx_import_core *core, cx_str kept, const agent *branch,
                                 cx_str digest, cx_json *out, cx_err *err)
 {
@@ -395,7 +395,7 @@ static cx_status put_bad_text(cx_import_core *core, cx_json_list *event, cx_str 
     return status;
 }
 
-/* Records of one line mostly come out one after another: it is parsed once for all of them. */
+/* Records of one line are mostly written consecutively: it is parsed once for all of them. */
 static cx_status part_of_line(cx_import_core *core, const entry *e, const cx_json **out,
                               cx_err *err)
 {

@@ -18,7 +18,7 @@ static bool is_decimal(cx_str text)
     return true;
 }
 
-/* OTLP wraps a value in an object that names its type; 64-bit integers come as decimal text. */
+/* OTLP wraps a value in an object that names its type; 64-bit integers are decimal text. */
 static cx_json unwrap(const cx_json *value)
 {
     static const char *const types[] = {"stringValue", "boolValue",   "doubleValue",

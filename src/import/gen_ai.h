@@ -1,5 +1,5 @@
 /*
- * gen_ai.h - what spans say by the GenAI conventions, whichever way their attributes are written.
+ * gen_ai.h - the data of spans by the GenAI conventions, in either notation of attributes.
  */
 #ifndef CX_IMPORT_GEN_AI_H
 #define CX_IMPORT_GEN_AI_H

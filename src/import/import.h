@@ -1,5 +1,5 @@
 /*
- * import.h - the door of the room: foreign traces become lattice JSONL.
+ * import.h - public header of import: external traces become lattice JSONL.
  *
  *     cx_import_summary summary;
  *     cx_import_options options = CX_IMPORT_OPTIONS_INIT;
@@ -7,7 +7,7 @@
  *     cx_import_summary_text(&buf, &summary);
  *     cx_import_summary_done(&summary);
  *
- * Every source record becomes exactly one sealed node, bad ones included, behind one file node a
+ * Every source record becomes exactly one sealed node, bad ones included, after one file node a
  * file.  The rules are those of docs/formats/imports.md (§ numbers in this module are of that
  * page). The same files in the same order give the same bytes: no clock, path, locale or random
  * number reaches the output.  Thread-safe as long as the callbacks are.
@@ -24,7 +24,7 @@ typedef struct cx_import_format_info {
     bool lines;              /* a record a line, streamed; else one document a file */
 } cx_import_format_info;
 
-/* The formats, in the order of the help text; NULL behind the last. */
+/* The formats, in the order of the help text; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);
 
 /* The format a file most likely has, from its first bytes (64 KiB are plenty); NULL when none. */
@@ -55,7 +55,7 @@ typedef struct cx_import_options {
     const cx_alloc *alloc; /* NULL = cx_alloc_default() */
     bool plain_ids;        /* s<k> in output order in place of the hash */
     cx_str only;           /* tau-bench: "TASK.TRIAL"; empty = all */
-    size_t max_bytes;      /* of a file that is kept whole, and of a line; 0 = 4 GiB less 1 */
+    size_t max_bytes;      /* of a file that is loaded whole, and of a line; 0 = 4 GiB less 1 */
     uint64_t seed;         /* of hash maps; no output depends on it; 0 = the io's */
     /* Labels that must not enter the lattice (§2.8), a canonical JSON line a file; or NULL. */
     cx_import_write labels;
@@ -70,7 +70,7 @@ typedef struct cx_import_options {
         NULL, false, {NULL, 0}, 0, 0, NULL, NULL, NULL, NULL \
     }
 
-/* At most this many ids of open calls are kept; their count is exact. */
+/* At most this many ids of open calls are listed; their count is exact. */
 #define CX_IMPORT_OPEN_CALLS_LISTED 100
 
 typedef struct cx_import_file_summary {
@@ -103,7 +103,7 @@ typedef struct cx_import_summary {
     const cx_import_agent *agents; /* in order of first appearance in the output */
     size_t agent_count;
     const cx_import_open_call *open_calls;
-    size_t open_call_count; /* kept ones; total.issues[CX_ISSUE_OPEN_CALL] counts all */
+    size_t open_call_count; /* listed ones; total.issues[CX_ISSUE_OPEN_CALL] counts all */
     cx_arena arena;
     bool filled;
 } cx_import_summary;
@@ -115,11 +115,11 @@ CX_RESULT cx_import_summary_json(cx_buf *out, const cx_import_summary *summary, 
 CX_RESULT cx_import_summary_text(cx_buf *out, const cx_import_summary *summary, cx_err *err);
 
 /*
- * Imports files ("-" = standard input) and hands the lattice to `write`, in pieces.  A format of
- * "auto" is detected from the first file.  Bad records are no error: the output is complete and
- * summary->total.bad says how many.  Errors: CX_E_USAGE (unknown format, `only` elsewhere,
- * or nothing matches `only`), what `write` returned, and, where a document cannot be
- * read at all, the tags of cx_json_parse and U_SHAPE; files are named in the message.
+ * Imports files ("-" = standard input) and passes the lattice to `write`, in pieces.  A format of
+ * "auto" is detected from the first file.  Bad records are not errors: the output is complete and
+ * summary->total.bad is their number.  Errors: CX_E_USAGE (unknown format, `only` elsewhere, or
+ * nothing matches `only`), those that `write` returned, and, where a document cannot be read at
+ * all, the tags of cx_json_parse and U_SHAPE; the message names the file.
  */
 CX_RESULT cx_import_run(const cx_io *io, const char *format, const char *const *paths,
                         size_t path_count, const cx_import_options *options, cx_import_write write,

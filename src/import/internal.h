@@ -89,10 +89,10 @@ typedef struct cx_import_call_item {
  * of the event.
  */
 typedef struct cx_import_record {
-    cx_str agent; /* as the source gives it; §1.10 is applied by the core */
+    cx_str agent; /* as the source names it; the core applies §1.10 */
     cx_import_kind kind;
-    /* NULL in a line format = the line itself.  NULL in a document = no raw, for nodes that stand
-     * for no record.  In a document it is borrowed for the whole import: the document stays. */
+    /* NULL in a line format = the line itself.  NULL in a document = no raw, for nodes without a
+     * record.  In a document it is borrowed for the whole import: the document stays. */
     const cx_json *raw;
     uint32_t part;  /* line formats with several records a line: handed to format->part;
                        UINT32_MAX = the record is the line */
@@ -117,7 +117,7 @@ typedef struct cx_import_record {
     bool fork_always;    /* for later nodes too */
     bool fork_if_handed; /* fork only where the first reference's agent is another */
     bool inherit_agent;  /* agent of what the first reference names, `agent` when nothing does */
-    bool under_file;     /* a root: the file node is a parent beside the branch's predecessor */
+    bool under_file; /* a root: the file node is a parent in addition to the branch's predecessor */
 
     /* Filled through the helpers below. */
     CX_VEC(cx_import_key) refs;
@@ -125,7 +125,7 @@ typedef struct cx_import_record {
     CX_VEC(cx_import_call_item) calls;
     CX_VEC(cx_import_delta_item) fields;  /* of the event */
     CX_VEC(cx_import_delta_item) beliefs; /* values, without their wrapping */
-    CX_VEC(cx_import_delta_item) memory;  /* beside last and call */
+    CX_VEC(cx_import_delta_item) memory;  /* in addition to last and call */
     const cx_alloc *alloc;
     cx_arena *arena; /* the sink's */
     bool failed;
@@ -155,7 +155,7 @@ typedef struct cx_import_format {
     /* One line that parsed faithfully, of whatever type.  With both functions, a file that is one
      * JSON value is a document and any other is lines (§2.1). */
     cx_status (*line)(cx_import_sink *sink, const cx_json *value, cx_err *err);
-    /* Behind the last record of each file, and behind the last file; or NULL. */
+    /* After the last record of each file, and after the last file; or NULL. */
     cx_status (*file_end)(cx_import_sink *sink, cx_err *err);
     cx_status (*finish)(cx_import_sink *sink, cx_err *err);
     /* At the very end, also after an error, for what the state owns outside the arenas; or NULL. */
@@ -179,7 +179,7 @@ cx_import_record *cx_import_begin(cx_import_sink *sink);
 CX_RESULT cx_import_end(cx_import_sink *sink, uint32_t *out_record, cx_err *err);
 
 /*
- * A record that is none of the format: kind bad, agent importer, raw kept, unknown_type (§1.6).
+ * A record that is not of the format: kind bad, agent importer, raw stored, unknown_type (§1.6).
  * raw NULL in a line format = the line; index as in cx_import_record.
  */
 CX_RESULT cx_import_bad(cx_import_sink *sink, const cx_json *raw, uint64_t index, cx_err *err);
@@ -190,7 +190,8 @@ void cx_import_refer_record(cx_import_record *record, uint32_t parent, cx_import
 /* This record is what references to (space, id) mean; an empty id is ignored. */
 void cx_import_define(cx_import_record *record, char space, cx_str id, cx_import_define_rule rule);
 
-/* A derived field of the event; null values are left out, a name given twice keeps the first. */
+/* A derived field of the event; null values are left out, of a repeated name the first value
+ * counts. */
 void cx_import_field(cx_import_record *record, cx_str name, cx_json value);
 void cx_import_field_str(cx_import_record *record, cx_str name, cx_str text); /* not when empty */
 /* beliefs.<name> = {"value":value,"confidence":1.0} */
@@ -235,7 +236,7 @@ CX_RESULT cx_import_without(const cx_json *object, const char *const *names, cx_
 CX_RESULT cx_import_digest(const cx_json *value, const cx_alloc *alloc, char out[16], cx_err *err);
 
 /* ISO 8601 / RFC 3339 with any number of fraction digits and an offset (none = UTC), exactly;
- * digits behind the ninth must not be lost, so a text with such that are not 0 is refused. */
+ * digits after the ninth must not be lost, so a text with nonzero ones is rejected. */
 bool cx_import_time_iso(cx_str text, int64_t *out_ns);
 /* Sets has_time or time_bad from an ISO string; absent and null set nothing. */
 void cx_import_set_iso(cx_import_record *record, const cx_json *value);

@@ -49,7 +49,7 @@ static const cx_json *not_null(const cx_json *value)
     return value == NULL || value->type == CX_JSON_NULL ? NULL : value;
 }
 
-/* The nearest enclosing AGENT gives the name; itself included, and the trace last. */
+/* The name of the nearest enclosing AGENT; itself included, and the trace last. */
 static void set_agent(cx_import_record *r, const cx_json *observation, cx_str type, cx_str fallback)
 {
     cx_str name = CX_JSON_GET_STR(observation, "name");
@@ -63,7 +63,7 @@ static void set_agent(cx_import_record *r, const cx_json *observation, cx_str ty
     }
 }
 
-/* level ERROR denies what the observation claims; nothing else says that it went well. */
+/* level ERROR denies the claim of the observation; nothing else states success. */
 static cx_status read_level(cx_import_record *r, const cx_json *observation, cx_arena *arena,
                             cx_err *err)
 {
@@ -117,7 +117,7 @@ static cx_status import_observation(cx_import_sink *sink, const cx_json *observa
     return cx_import_end(sink, NULL, err);
 }
 
-/* raw_top: the document without the observations, wherever they stood. */
+/* raw_top: the document without the observations, in either place. */
 static cx_status add_document_rest(cx_import_sink *sink, const cx_json *document, bool inside,
                                    cx_err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * order.c - between the passes: references meet what they name, and the output order is found.
+ * order.c - between the passes: resolves references, and finds the output order.
  *
  * Invariants:
- *   I1  afterwards the edges that are left form no cycle (§1.5 parent_cycle);
- *   I2  every parent stands before its children in order[];
+ *   I1  afterwards the remaining edges form no cycle (§1.5 parent_cycle);
+ *   I2  every parent comes before its children in order[];
  *   I3  nothing here depends on a hash map's order or seed.
  */
 #include "import/core.h"
@@ -62,7 +62,7 @@ static void resolve(cx_import_core *core)
     }
 }
 
-/* One record on the path of the search below, and its next reference to look at. */
+/* One record on the path of the search below, and its next reference to follow. */
 typedef struct visit {
     uint32_t entry;
     uint32_t next;
@@ -130,9 +130,9 @@ static uint32_t first_parent(const cx_import_core *core, const entry *e)
 }
 
 /*
- * A record that inherits takes the agent of the nearest ancestor along first references that has
- * one of its own; without any it keeps its own name for it.  Every record is settled once: what a
- * walk learnt is written to all records it passed.
+ * A record that inherits has the agent of the nearest ancestor along first references that has one
+ * of its own; without any it uses its own name for it.  Every record is decided once: the result of
+ * a walk is written to all records it passed.
  */
 static cx_status inherit_agents(cx_import_core *core, cx_err *err)
 {
@@ -151,7 +151,7 @@ static cx_status inherit_agents(cx_import_core *core, cx_err *err)
             at = first_parent(core, &core->entries.items[at]);
         }
         const entry *from = at == CX_RECORD_NONE ? NULL : &core->entries.items[at];
-        /* A bad record is no ancestor anybody could have an agent from. */
+        /* No record inherits its agent from a bad record. */
         bool found = from != NULL && from->kind != CX_KIND_BAD && !(from->flags & ENTRY_AGENTLESS);
         for (size_t k = 0; k < path.count; k++) {
             entry *e = &core->entries.items[path.items[k]];
@@ -220,8 +220,8 @@ static void assume_times(cx_import_core *core)
     }
     for (size_t f = 0; f < core->sources.count && !core->format->no_time; f++)
         assume_times_of(core, &core->sources.items[f], least);
-    /* File nodes come first, one after another, and none may be later than what it holds, nor than
-     * any bad record, whose node follows them in the importer's branch. */
+    /* File nodes come first, consecutively, and none may be later than its records, nor than any
+     * bad record, whose node follows them in the importer's branch. */
     int64_t bound = INT64_MAX;
     for (size_t i = 0; i < core->entries.count; i++)
         if (core->entries.items[i].kind == CX_KIND_BAD && core->entries.items[i].t_ns < bound)
@@ -258,7 +258,7 @@ typedef struct heap {
     size_t count;
 } heap;
 
-/* Entries stand in order of (file, position), so their number breaks ties. */
+/* Entries are in order of (file, position), so their number breaks ties. */
 static bool is_before(const heap *h, uint32_t a, uint32_t b)
 {
     if (h->entries[a].t_ns != h->entries[b].t_ns)

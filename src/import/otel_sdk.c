@@ -1,11 +1,13 @@
 /*
- * otel_sdk.c - spans as an OpenTelemetry SDK prints them, any_agent's traces first (§2.2).
+ * otel_sdk.c - spans in the format that OpenTelemetry SDKs print, any_agent's traces included
+ * (§2.2).
  *
  *   {"spans":[{"name","context":{"trace_id","span_id"},"parent":{...}|null,"start_time",...}],
  *    "final_output":...}
  *
- * Ids are JSON integers of up to 128 bits: they are compared as decimal text and never pass through
- * a double.  Other exporters of the same shape write them as hex text, which is lower-cased.
+ * Ids are JSON integers of up to 128 bits: they are compared as decimal text and never converted to
+ * a double.  Other exporters of the same shape write them as hex text, which is converted to lower
+ * case.
  */
 #include "import/gen_ai.h"
 

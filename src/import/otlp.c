@@ -4,10 +4,10 @@
  *   {"resourceSpans":[{"resource":{"attributes":[KV]},
  *                      "scopeSpans":[{"scope":{...},"spans":[S, ...]}]}]}
  *
- * Log records stand likewise in resourceLogs, scopeLogs, logRecords; spans come first.
+ * Log records are likewise in resourceLogs, scopeLogs, logRecords; spans come first.
  *
- * Resource and scope stay on the file node: raw_top is the document less its records, and a node
- * says where it stood by two indexes, `resource` and `scope`.  Exporters repeat the same batch head
+ * Resource and scope are stored in the file node: raw_top is the document less its records, and a
+ * node refers to them by two indexes, `resource` and `scope`.  Exporters repeat the same batch head
  * line after line: of several batches raw_top is {"batches":[...]}, each different head once, and a
  * node's `batch` is an index into it.
  */
@@ -106,8 +106,8 @@ static bool is_zeros(cx_str text)
 }
 
 /*
- * One spelling for ids that are the same: lower-case hex.  A plain protobuf printer writes base64
- * in place of hex, which length and alphabet tell apart: 16 bytes are 32 digits or 24 characters.
+ * One spelling for equal ids: lower-case hex.  A plain protobuf printer writes base64 instead of
+ * hex, which length and alphabet distinguish: 16 bytes are 32 digits or 24 characters.
  */
 static void add_id(cx_buf *out, cx_str id, size_t byte_count, bool *is_base64)
 {
@@ -187,7 +187,7 @@ static void set_ids(cx_import_record *r, const cx_json *span, cx_str trace)
         cx_import_field_str(r, CX_STR("id_encoding"), CX_STR("base64"));
 }
 
-/* What is no object is kept as a bad record. */
+/* A record that is not an object is stored as a bad record. */
 static cx_status import_unknown(cx_import_sink *sink, cx_import_record *r, cx_err *err)
 {
     r->kind = CX_KIND_BAD;
@@ -263,7 +263,7 @@ static cx_import_kind log_kind(const cx_json *log, cx_str name)
     return CX_KIND_OBSERVE;
 }
 
-/* Zero is OTLP's way to say that a time is not known. */
+/* Zero means an unknown time in OTLP. */
 static void set_log_time(cx_import_record *r, const cx_json *log)
 {
     static const char *const names[] = {"timeUnixNano", "observedTimeUnixNano"};

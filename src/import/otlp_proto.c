@@ -1,10 +1,10 @@
 /*
- * otlp_proto.c - a table of the messages, and one reader that walks any of them.
+ * otlp_proto.c - a table of the messages, and one reader for all of them.
  *
  * Fields of a message may come in any order and repeated ones apart from each other, while JSON
- * wants each name once; so a message is walked once for each field that it was seen to have.
+ * requires each name once; so a message is walked once for each field that it contains.
  *
- * I1  A message is checked as a whole (tags, lengths) before anything of it is written.
+ * I1  A message is checked as a whole (tags, lengths) before any of it is written.
  * I2  Every field of the input is written exactly once: under its name, or under "_unknown".
  */
 #include "import/otlp_proto.h"
@@ -70,7 +70,7 @@ static uint64_t little_endian(const uint8_t *at, size_t size)
 static cx_status read_fixed(walk *w, message *m, size_t size, uint64_t *out)
 {
     if ((size_t)(m->end - m->at) < size)
-        return malformed(w, m->at, "a field that ends too soon");
+        return malformed(w, m->at, "a field is truncated");
     *out = little_endian(m->at, size);
     m->at += size;
     return CX_SUCCESS;
@@ -88,14 +88,14 @@ static cx_status read_field(walk *w, message *m, field *out)
     switch (out->wire) {
     case WIRE_VARINT:
         if (!read_varint(m, &out->value))
-            return malformed(w, m->at, "a number that does not end");
+            return malformed(w, m->at, "a number is truncated");
         return CX_SUCCESS;
     case WIRE_FIXED64: return read_fixed(w, m, 8, &out->value);
     case WIRE_FIXED32: return read_fixed(w, m, 4, &out->value);
     case WIRE_BYTES:
         start = m->at;
         if (!read_varint(m, &size) || size > (uint64_t)(m->end - m->at))
-            return malformed(w, start, "a length that leaves its message");
+            return malformed(w, start, "a length exceeds its message");
         out->bytes = cx_bytes_from(m->at, (size_t)size);
         m->at += size;
         return CX_SUCCESS;
@@ -204,8 +204,8 @@ SHAPE(resource_logs, false, ONE(1, "resource", resource), MANY(2, "scopeLogs", s
       PLAIN(3, TEXT, "schemaUrl"));
 SHAPE(logs_request, false, MANY(1, "resourceLogs", resource_logs));
 
-/* Whether a field is what its member says; flags and times are fixed on the wire, counts are not,
- * and a sender that mixes them up is understood where the value is the same. */
+/* Whether a field has the wire type of its member; flags and times are fixed on the wire, counts
+ * are not, and a sender that confuses them is accepted where the value is the same. */
 static bool field_matches(const member *m, const field *f)
 {
     switch (m->is) {
@@ -251,7 +251,7 @@ static void write_quoted_hex(walk *w, cx_bytes bytes)
     cx_buf_add_byte(w->out, '"');
 }
 
-/* Finite numbers as JSON has them; the others as text, which is what OTLP/JSON says. */
+/* Finite numbers as JSON numbers; the others as text, as OTLP/JSON requires. */
 static void write_real(walk *w, uint64_t bits)
 {
     double value;
@@ -375,7 +375,7 @@ static cx_status write_unknown_fields(walk *w, const shape *of, cx_bytes bytes, 
     while (scan.at < scan.end) {
         CX_TRY(read_field(w, &scan, &f));
         size_t index = find_member(of, &f);
-        /* The last of a single member stands under its name. */
+        /* The last occurrence of a single member is written under its name. */
         if (index < of->count && (of->members[index].repeated || --left->seen[index] == 0))
             continue;
         if (!first)

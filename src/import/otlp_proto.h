@@ -1,10 +1,10 @@
 /*
  * otlp_proto.h - OTLP in protobuf (opentelemetry/proto/{trace,logs,common,resource}/v1) becomes
- * OTLP in JSON, which is what importing reads.
+ * OTLP in JSON, which the import reads.
  *
- * Nothing is left out: fields that this version of the protocol does not know, or that come in
- * another wire type than they should, stand in `"_unknown":[{"field","wire","value"}]` of their
- * message, with varints as decimal text and everything else as hex.
+ * Nothing is left out: fields that this version of the protocol does not know, or that have another
+ * wire type than expected, are in `"_unknown":[{"field","wire","value"}]` of their message, with
+ * varints as decimal text and everything else as hex.
  */
 #ifndef CX_IMPORT_OTLP_PROTO_H
 #define CX_IMPORT_OTLP_PROTO_H
@@ -19,8 +19,8 @@ typedef enum cx_otlp_signal { CX_OTLP_TRACES, CX_OTLP_LOGS } cx_otlp_signal;
 /*
  * Appends one JSON document: {"resourceSpans":[..]} or {"resourceLogs":[..]}, one line, no '\n'.
  * `*out_records` (may be NULL) counts spans or log records.  CX_E_SYNTAX "U_PROTOBUF" with the byte
- * offset, CX_E_FORMAT "U_UTF8" for text that is none, CX_E_LIMIT "U_DEPTH", "U_LIMIT".  On an error
- * `out` is as it was.
+ * offset, CX_E_FORMAT "U_UTF8" for invalid text, CX_E_LIMIT "U_DEPTH", "U_LIMIT".  On an error
+ * `out` is unchanged.
  */
 CX_RESULT cx_otlp_json(cx_otlp_signal signal, cx_bytes request, cx_buf *out, uint64_t *out_records,
                        cx_err *err);

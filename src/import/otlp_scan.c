@@ -1,5 +1,5 @@
 /*
- * otlp_scan.c - one walk over a request, whichever way it is encoded: protobuf becomes the JSON of
+ * otlp_scan.c - one walk over a request in either encoding: protobuf becomes the JSON of
  * otlp_proto.h first.
  */
 #include "import/otlp_scan.h"
@@ -7,7 +7,7 @@
 #include "crypto/api.h"
 #include "import/gen_ai.h"
 
-/* As deep as a request may nest in protobuf, where a value takes up to three levels of JSON. */
+/* The depth limit of a request in protobuf, where a value takes up to three levels of JSON. */
 #define JSON_DEPTH_MAX 256
 
 const char *const cx_otlp_resources_name[2] = {"resourceSpans", "resourceLogs"};
@@ -154,7 +154,7 @@ static cx_status walk_document(scan *s, cx_err *err)
                           cx_json_type_name(&s->out->root), cx_otlp_resources_name[s->signal]);
     if (!cx_json_has_canonical(&s->out->root))
         return cx_fail_at(err, CX_E_FORMAT, "U_NUMBER", CX_NO_OFFSET,
-                          "a number of the request is beyond what a double can hold");
+                          "a number of the request exceeds the range of a double");
     CX_TRY(list_of(&s->out->root, cx_otlp_resources_name[s->signal], &resources, err));
     for (uint32_t i = 0; resources != NULL && i < resources->count; i++) {
         at.resource = &resources->items[i];

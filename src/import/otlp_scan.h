@@ -2,8 +2,8 @@
  * otlp_scan.h - an OTLP export request, in either encoding, record by record
  * (docs/formats/otlp.md).
  *
- * Whoever receives requests asks here what is in them, and whoever shows them later reads them the
- * same way: what was accepted once can always be read again.
+ * The receiver of requests and the later readers use the same code: a request that was accepted
+ * once can always be read again.
  */
 #ifndef CX_IMPORT_OTLP_SCAN_H
 #define CX_IMPORT_OTLP_SCAN_H
@@ -18,12 +18,12 @@
 
 typedef enum cx_otlp_fault {
     CX_OTLP_FINE,
-    CX_OTLP_NO_OBJECT, /* JSON: something else stands in its place */
+    CX_OTLP_NO_OBJECT, /* JSON: a value that is not an object */
     CX_OTLP_TRACE_ID,  /* of a span: not 16 bytes, or all zero */
     CX_OTLP_SPAN_ID    /* of a span: not 8 bytes, or all zero */
 } cx_otlp_fault;
 
-/* A span or log record.  A fault means that OTLP has no such record: it is not taken. */
+/* A span or log record.  A fault means that OTLP has no such record: it is not stored. */
 typedef struct cx_otlp_record {
     const cx_json *resource; /* the ResourceSpans or ResourceLogs it is in */
     const cx_json *scope;    /* the ScopeSpans or ScopeLogs */

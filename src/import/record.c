@@ -2,9 +2,9 @@
  * record.c - pass one: a described record becomes an entry of the skeleton.
  *
  * Invariants:
- *   I1  entries stand in order of (file, position in file), their refs likewise;
+ *   I1  entries are in order of (file, position in file), their refs likewise;
  *   I2  two agents that differ in the source have different final names (§1.10);
- *   I3  an entry keeps no text of its record but what was derived from it.
+ *   I3  an entry stores no text of its record except derived text.
  */
 #include "import/core.h"
 
@@ -106,7 +106,7 @@ void cx_import_memory(cx_import_record *record, cx_str name, cx_json value)
     PUT_ITEM(record, memory, name, value);
 }
 
-/* The scope's length first, so that no scope and id can be taken for others. */
+/* The scope's length first, so that different pairs of scope and id have different keys. */
 static cx_str call_key(cx_arena *arena, cx_str scope, cx_str call_id)
 {
     char length[24];
@@ -291,7 +291,7 @@ static void add_text(cx_json_list *list, const char *name, cx_str text)
         add_once(list, cx_str_z(name), cx_json_make_str(text));
 }
 
-/* Canonical text of a value, kept. */
+/* Stores the canonical text of a value. */
 static cx_status store_json(cx_import_core *core, const cx_json *value, const char **out,
                             uint32_t *out_size, cx_err *err)
 {
@@ -358,7 +358,7 @@ static cx_status add_digest(cx_import_core *core, cx_json_list *list, const char
     return CX_SUCCESS;
 }
 
-/* memory.call.<call_id>: an answer patches only what it knows (§1.12). */
+/* memory.call.<call_id>: an answer patches only the members that it knows (§1.12). */
 static cx_status call_value(cx_import_core *core, const cx_import_call_item *item, cx_json *out,
                             cx_err *err)
 {
@@ -568,8 +568,8 @@ static void set_flags(entry *e, const cx_import_record *r)
 }
 
 /*
- * In a document a number that overflows spoils the one record that holds it, not the whole
- * (§1.2): its text is kept as spelled.
+ * In a document a number that overflows affects only its record, not the whole (§1.2): its text is
+ * stored as spelled.
  */
 static cx_status bad_in_document(cx_import_core *core, const cx_json *raw, uint64_t index,
                                  cx_err *err)
@@ -659,7 +659,7 @@ cx_status cx_import_bad(cx_import_sink *sink, const cx_json *raw, uint64_t index
     return cx_import_end(sink, NULL, err);
 }
 
-/* A line that is no faithful JSON: only its place is kept, the text is read again (§1.6). */
+/* A line that is not faithful JSON: only its position is stored, the text is read again (§1.6). */
 cx_status cx_import_bad_line(cx_import_core *core, const char *tag, cx_err *err)
 {
     entry *e;
@@ -693,7 +693,7 @@ cx_status cx_import_top(cx_import_sink *sink, const cx_json *top, cx_err *err)
     CX_ASSERT(from->top.data == NULL);
     if (!cx_json_has_canonical(top))
         return cx_fail_at(err, CX_E_FORMAT, "U_NUMBER", CX_NO_OFFSET,
-                          "found a number that overflows, expected one that a double can hold");
+                          "found a number that overflows, expected one in the range of a double");
     CX_TRY(store_json(core, top, &text, &size, err));
     from->top = (cx_str){text, size};
     return CX_SUCCESS;

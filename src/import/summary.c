@@ -1,5 +1,5 @@
 /*
- * summary.c - what an import found, for programs and for people.
+ * summary.c - the result of an import, for programs and for users.
  */
 #include "import/core.h"
 
@@ -38,7 +38,7 @@ static cx_import_file_summary *collect_files(cx_import_core *core, cx_import_sum
     return files;
 }
 
-/* Calls nobody answered; the first of them with their ids. */
+/* Unanswered calls; the first of them with their ids. */
 static bool collect_calls(cx_import_core *core, cx_import_summary *out,
                           cx_import_file_summary *files)
 {
@@ -61,7 +61,7 @@ static bool collect_calls(cx_import_core *core, cx_import_summary *out,
     return kept != NULL;
 }
 
-/* In order of first appearance in the output; names that nobody turned out to have are left out. */
+/* In order of first appearance in the output; names that no agent has in the end are left out. */
 static bool collect_agents(cx_import_core *core, cx_import_summary *out)
 {
     size_t count = core->agents.count;

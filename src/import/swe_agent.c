@@ -3,8 +3,8 @@
  * only one of the two.
  *
  * With both, a step is attached to the assistant message that has the same action and thought, in
- * order.  A step without such a message becomes two nodes, the call and its result.  It stands
- * before the message of the next step that has one, else at the end.
+ * order.  A step without such a message becomes two nodes, the call and its result, before the
+ * message of the next step that has one, else at the end.
  */
 #include "import/chat.h"
 

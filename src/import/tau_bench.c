@@ -1,9 +1,9 @@
 /*
- * tau_bench.c - tau-bench runs (§2.7): an array of runs, each a chain of its own.
+ * tau_bench.c - tau-bench runs (§2.7): an array of runs, each a separate chain.
  *
- * A run is a node of agent run#TASK.TRIAL that holds the run without its messages, the messages,
- * and a closing node with the reward.  Agents carry the run's suffix, so that no chain runs from
- * one run into the next.
+ * A run is a node of agent run#TASK.TRIAL that contains the run without its messages, the messages,
+ * and a closing node with the reward.  Agents have the run's suffix, so that no chain continues
+ * from one run into the next.
  */
 #include "import/chat.h"
 
@@ -34,7 +34,7 @@ static cx_str run_name(cx_import_sink *sink, const cx_json *value)
     return cx_str_from(text, task.size + trial.size + 1);
 }
 
-/* A run met again, in another file say, is another run: 3.0, 3.0~2, 3.0~3. */
+/* A repeated run, for example in another file, is another run: 3.0, 3.0~2, 3.0~3. */
 static cx_status unique_suffix(run *self, cx_str name, cx_err *err)
 {
     tau_bench_state *state = self->sink->state;

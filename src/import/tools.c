@@ -1,5 +1,5 @@
 /*
- * tools.c - small things every format needs: exact times, digests, copies without some members.
+ * tools.c - helpers of all formats: exact times, digests, copies without some members.
  */
 #include "import/internal.h"
 
@@ -48,7 +48,7 @@ static bool parse_date(const char **at, const char *end, int64_t *out_days)
     return true;
 }
 
-/* Digits behind the point as nanoseconds; more than nine only when the others are zeros. */
+/* Digits after the point as nanoseconds; more than nine only when the others are zeros. */
 static bool parse_fraction(const char **at, const char *end, int64_t *out_ns)
 {
     int digits = 0;

@@ -2,8 +2,8 @@
  * who_when.c - Who&When failure chats (§2.8): one conversation of several agents a document, with
  * the step and the agent at fault as labels.
  *
- * The labels stay outside the lattice: whatever a method of attribution could read its answer from
- * is handed to the labels callback and to nothing else.
+ * The labels stay outside the lattice: data from which a method of attribution could read its
+ * answer is passed to the labels callback and to nothing else.
  */
 #include "import/chat.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_evidence.py - `cortex evidence` and its checking: one file for somebody who has nothing else."""
+"""test_evidence.py - `cortex evidence` and its checking: one file for a recipient who has nothing else."""
 import base64
 import hashlib
 import html.parser
@@ -83,7 +83,7 @@ def evidence_of_runs_commits_decisions_and_memories_verifies():
             loose = both(path, "--self-consistent")
             check(both(path, code=3)["reason"] == "NotAnchored")
             check(loose["verdict"] == "holds" and loose["about"]["kind"] == kind, loose)
-            check(any("nobody vouches" in text for text in loose["limits"]), loose["limits"])
+            check(any("is not attested" in text for text in loose["limits"]), loose["limits"])
             found = both(path, "--key", public, "--require", "signed")
             check(found["journals_signed"] == len(found["journals"]) > 0, found)
             text = page_of(path)
@@ -124,7 +124,7 @@ def refusals(story, key):
     patch.chmod(0o644)
     patch.write_bytes(before.replace(b"more", b"less"))
     done = repo.cortex("evidence", story.run, "-o", repo.base / "x", "--sign", key)
-    check(done.returncode == 1 and b"not what was sealed" in done.stderr, done.stderr)
+    check(done.returncode == 1 and b"does not match its seal" in done.stderr, done.stderr)
     check(not (repo.base / "x").exists())
     patch.write_bytes(before)
 
@@ -155,7 +155,7 @@ def tampering(path, public):
 
 @test
 def a_name_that_no_origin_can_hold_is_its_whole_hash():
-    """Decision 0014; and nobody signs a checkpoint under such a name by hand."""
+    """Decision 0014; and no checkpoint is signed under such a name by hand."""
     with Folder() as folder:
         repo = Repo(folder)
         key, public = new_key(repo)
