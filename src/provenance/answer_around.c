@@ -1,5 +1,6 @@
 /*
- * answer_around.c - what stands around a trace, and whether one that was never sent would verify.
+ * answer_around.c - the context of a trace, and whether a trace that was not submitted would
+ * verify.
  */
 #include "crypto/api.h"
 #include "recorder/api.h"
@@ -28,10 +29,10 @@ static cx_status find_index_row(around *a, cx_err *err)
     query.limit = 2;
     CX_TRY(cx_index_find(a->index, &query, a->arena, &a->row, &count, &more, err));
     if (count == 0)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoTrace", CX_NO_OFFSET, "there is no such trace");
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoTrace", CX_NO_OFFSET, "no such trace");
     if (count > 1)
         return cx_fail_at(err, CX_E_CONFLICT, "Ambiguous", CX_NO_OFFSET,
-                          "several agents have a trace %.*s: say which with agent_id_hash",
+                          "several agents have a trace %.*s: choose one with agent_id_hash",
                           (int)a->wanted->trace_id.size, a->wanted->trace_id.data);
     a->agent = cx_reply_cell(a->row, "agent_id_hash")->text;
     a->actor = cx_reply_cell(a->row, "ledger_actor")->text;
@@ -91,7 +92,7 @@ static cx_status add_batch(around *a, cx_json_list *list, cx_err *err)
     CX_TRY(batch_of(a, &id, err));
     cx_status status =
         id.data == NULL ? CX_SUCCESS : cx_index_batch(a->index, id, a->arena, &found, err);
-    if (id.data == NULL || status.code == CX_E_NOT_FOUND) { /* the index may be behind */
+    if (id.data == NULL || status.code == CX_E_NOT_FOUND) { /* the index may lag */
         cx_reply_put(list, "batch", cx_json_make_null());
         return CX_SUCCESS;
     }

@@ -1,5 +1,5 @@
 /*
- * provenance - what is this, where did it come from, on what does that rest.
+ * provenance - identifies objects, their origins, and the evidence for them.
  *
  * Objects of every kind by any name, references between them, why, and evidence files.
  */

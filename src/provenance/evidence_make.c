@@ -1,8 +1,8 @@
 /*
- * evidence_make.c - gathering evidence.
+ * evidence_make.c - collects evidence.
  *
- *   G1  All proofs of a journal are of one size: the one its checkpoint speaks of.
- *   G2  What is written has been checked as its reader will; what is broken is not written.
+ *   G1  All proofs of a journal are of one size: that of its checkpoint.
+ *   G2  A file is verified as its recipient will verify it; a broken one is not written.
  */
 #include "provenance/evidence_make.h"
 
@@ -13,7 +13,7 @@
 #include "provenance/object_parts.h"
 #include "audit/api.h"
 
-#define SNAPSHOTS_SEARCHED_MAX 50000 /* entries before a seal in which its events are looked for */
+#define SNAPSHOTS_SEARCHED_MAX 50000 /* entries before a seal among which its events are searched */
 
 typedef struct maker {
     const cx_sources *sources;
@@ -221,7 +221,7 @@ static cx_status add_signed(maker *m, const cx_recorded *recorded, size_t entry,
     cx_buf_done(&scratch);
     CX_TRY(status);
     if (!decoded || verdict.form == CX_FORM_NONE || verdict.key == NULL)
-        return CX_SUCCESS; /* not verified: its entry says what was received */
+        return CX_SUCCESS; /* not verified: its entry shows what was received */
     CX_TRY(canonical_bytes(m, trace, &verdict, &made.canonical, &found, err));
     if (!found)
         return CX_SUCCESS;
@@ -408,7 +408,7 @@ static cx_status add_files(maker *m, cx_run_bundle *bundle, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Entries of single events stand before the seal, with those of other runs between them. */
+/* Entries of single events come before the seal, interleaved with those of other runs. */
 static cx_status add_event_entries(maker *m, const cx_run_known *known, cx_str run_id, cx_err *err)
 {
     size_t left = known->witness.event_count, ignored;
@@ -438,11 +438,11 @@ static cx_status add_run(maker *m, cx_str run_id, bool *out_found, cx_err *err)
     cx_status status = CX_SUCCESS;
     *out_found = seen.bundle != NULL && seen.known.sealed;
     if (*out_found && seen.verdict.verdict == CX_BROKEN)
-        CX_TRY_GOTO(status,
-                    cx_fail_at(err, CX_E_CONFLICT, "RunBroken", CX_NO_OFFSET,
-                               "the bundle of %.*s is not what was sealed: 'cortex run verify' "
-                               "says where",
-                               CX_S(run_id)));
+        CX_TRY_GOTO(
+            status,
+            cx_fail_at(err, CX_E_CONFLICT, "RunBroken", CX_NO_OFFSET,
+                       "the bundle of %.*s does not match its seal: see 'cortex run verify'",
+                       CX_S(run_id)));
     if (*out_found) {
         CX_TRY_GOTO(status, add_entry(m, seen.known.actor, seen.known.seal_index, &ignored, err));
         CX_TRY_GOTO(status, add_event_entries(m, &seen.known, run_id, err));
@@ -455,7 +455,7 @@ done:
 
 /* --- what belongs to it ----------------------------------------------------------------------- */
 
-/* The decisions and memories that a thing is tied to, as many steps far as `depth` says. */
+/* Adds the decisions and memories that an object refers to, up to `depth` steps away. */
 static cx_status add_referenced(maker *m, const cx_prov_object *object, unsigned depth, cx_err *err)
 {
     cx_described described;
@@ -520,9 +520,8 @@ static cx_status gather_evidence(maker *m, const cx_prov_object *object, bool *o
     }
     if (!*out_found)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoEvidence", CX_NO_OFFSET,
-                          object->kind == CX_PROV_RUN
-                              ? "the run's bundle is not here, or nothing has sealed it"
-                              : "it is not in this home");
+                          object->kind == CX_PROV_RUN ? "the run's bundle is missing, or not sealed"
+                                                      : "it is not in this data directory");
     return add_referenced(
         m, &run, object->kind == CX_PROV_RUN || object->kind == CX_PROV_COMMIT ? 3 : 1, err);
 }
@@ -560,7 +559,7 @@ static cx_status check_made(maker *m, cx_bytes file, cx_evidence_result *out, cx
     if (out->finding.verdict != CX_BROKEN)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_CONFLICT, out->finding.reason, CX_NO_OFFSET,
-                      "no evidence can be made of what is here: %s", out->finding.message);
+                      "cannot make evidence: %s", out->finding.message);
 }
 
 cx_status cx_evidence_make(const cx_sources *sources, const cx_prov_object *object,
@@ -573,7 +572,7 @@ cx_status cx_evidence_make(const cx_sources *sources, const cx_prov_object *obje
     bool found = false;
     if (sources->home == NULL)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoHome", CX_NO_OFFSET,
-                          "evidence is of a home, and there is none");
+                          "evidence needs a data directory: give --home");
     CX_TRY(begin_pack(&m, err));
     if (object->kind == CX_PROV_MEMORY || object->kind == CX_PROV_TRACE)
         CX_TRY(cx_prov_locate(sources, &located, arena, &found, err));
@@ -620,7 +619,7 @@ cx_status cx_evidence_check_traces(cx_evidence_result *result, cx_arena *arena, 
         .reason = "CanonicalMismatch",
         .key_index = SIZE_MAX,
         .offset = CX_NO_OFFSET,
-        .message = "the bytes shown are no canonical form of the trace in its entry"};
+        .message = "the bytes shown are not a canonical form of the trace in its entry"};
     size_t kept = 0;
     bool same = true;
     for (size_t i = 0; i < result->evidence.trace_count; i++) {

@@ -1,11 +1,11 @@
 /*
- * evidence_make.h - gathering what one thing's evidence file holds (evidence/evidence.h): from a
- * home, its runs and the repository.
+ * evidence_make.h - collects the contents of an object's evidence file (evidence/evidence.h) from a
+ * data directory, its runs and the repository.
  *
  * A run brings its bundle, its entries, the decisions and memories that are linked with it; a
- * commit the run that made it; a decision the entry, the key's entry, and the memories it names; a
- * memory its entries, a proof of state from the newest snapshot that has it, and the decisions it
- * comes from.
+ * commit the run that made it; a decision its entry, the key's entry, and the memories it names; a
+ * memory its entries, a proof of state from the newest snapshot that contains it, and the decisions
+ * it comes from.
  */
 #ifndef CX_PROVENANCE_EVIDENCE_MAKE_H
 #define CX_PROVENANCE_EVIDENCE_MAKE_H
@@ -28,18 +28,19 @@ typedef struct cx_evidence_options {
 } cx_evidence_options;
 
 /*
- * Appends the file.  CX_E_NOT_FOUND "NoEvidence": the thing is not here, or there is nothing to
- * show for it; CX_E_CONFLICT with the finding's reason: what is here does not hold; CX_E_LIMIT.
- * The home must not be written to meanwhile by the caller.
+ * Appends the file.  CX_E_NOT_FOUND "NoEvidence": the object or its evidence is not available here;
+ * CX_E_CONFLICT with the finding's reason: the evidence does not hold; CX_E_LIMIT.  The caller must
+ * not write to the data directory meanwhile.
  */
 CX_RESULT cx_evidence_make(const cx_sources *sources, const cx_prov_object *object,
                            const cx_evidence_options *options, cx_arena *arena, cx_buf *out,
                            cx_evidence_result *out_result, cx_err *err);
 
 /*
- * What cortex-verify cannot do: that the bytes shown of each decision are a canonical form of the
- * trace in its entry.  Adds "CanonicalMismatch" (broken), or takes the sentence about it out of the
- * result's limits.  For results that were read; borrowed memory as in cx_evidence_check.
+ * The check that cortex-verify cannot do: that the bytes shown of each decision are a canonical
+ * form of the trace in its entry.  Adds "CanonicalMismatch" (broken), or removes the sentence about
+ * it from the result's limits.  For results that were read; borrows memory as cx_evidence_check
+ * does.
  */
 CX_RESULT cx_evidence_check_traces(cx_evidence_result *result, cx_arena *arena, cx_err *err);
 

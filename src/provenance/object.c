@@ -1,5 +1,5 @@
 /*
- * thing.c - saying what a thing is, and whether it is what it says.
+ * object.c - describes an object and verifies it.
  */
 #include "provenance/object.h"
 
@@ -35,7 +35,7 @@ void cx_sources_done(cx_sources *sources)
     memset(sources, 0, sizeof *sources);
 }
 
-/* --- where things are ------------------------------------------------------------------------- */
+/* --- locating objects ------------------------------------------------------------------------- */
 
 static cx_status locate_trace(const cx_sources *sources, cx_str actor, cx_prov_object *object,
                               cx_arena *arena, bool *out_found, cx_err *err)
@@ -142,9 +142,9 @@ static void set_entry_verdict(const cx_entry_view *entry, bool in, const cx_incl
                    : entry->payload_erased        ? CX_INDETERMINATE
                                                   : CX_HOLDS;
     if (!in)
-        out->by = CX_STR("the journal's tree does not hold it");
+        out->by = CX_STR("it is not in the journal's tree");
     else if (!payload_matches(entry))
-        out->by = CX_STR("its content is not what it committed to");
+        out->by = CX_STR("its content does not match its commitment");
     else
         out->by = CX_TEXTF(arena, "it is in the journal of %llu entries%s",
                            (unsigned long long)proof->tree_size,
@@ -235,7 +235,7 @@ static cx_status verify_memory(const cx_sources *sources, const cx_prov_object *
                    : version->erased                                       ? CX_INDETERMINATE
                                                                            : CX_HOLDS;
     if (out->verdict == CX_BROKEN)
-        out->by = CX_STR("its bytes are not those whose hash was written to the journal");
+        out->by = CX_STR("its bytes do not match the hash in the journal");
     else
         out->by = CX_TEXTF(arena, "%s entry %llu of %.*s",
                            version->erased ? "its content was erased; its hash is in"
@@ -314,7 +314,7 @@ static cx_status verify_trace(const cx_sources *sources, const cx_recorded *reco
                                   .forms = CX_FORMS_ALL,
                                   .any_level = true};
     if (record->is_view) {
-        out->by = CX_STR("a lowered view: the bytes that were signed are gone");
+        out->by = CX_STR("a redacted view: the signed bytes were not stored");
         return CX_SUCCESS;
     }
     cx_buf_init(&scratch, sources->alloc);
@@ -324,10 +324,10 @@ static cx_status verify_trace(const cx_sources *sources, const cx_recorded *reco
     cx_reply_z(facts, "signed", cx_trace_signed_name(verdict.covers));
     out->verdict = !payload_matches(&recorded->entry) ? CX_BROKEN : verdict.verdict;
     if (!payload_matches(&recorded->entry))
-        out->by = CX_STR("its bytes are not what its entry committed to");
+        out->by = CX_STR("its bytes do not match its entry's commitment");
     else if (out->verdict == CX_HOLDS)
         out->by =
-            CX_TEXTF(arena, "signed by key %.*s; its bytes are what entry %llu committed to",
+            CX_TEXTF(arena, "signed by key %.*s; its bytes match the commitment of entry %llu",
                      CX_S(recorded->trace.key_id), (unsigned long long)recorded->entry.entry.seq);
     else
         out->by =
@@ -429,9 +429,9 @@ static cx_status describe_snapshot(const cx_sources *sources, const cx_prov_obje
     bool holds = cx_digest_eq(&overall, &manifest.overall_root) &&
                  cx_digest_eq(&root, &manifest.journal_root);
     out->verdict = holds ? CX_HOLDS : CX_BROKEN;
-    out->by = holds ? CX_STR("its overall root is made of its roots, and its journal root is that "
-                             "of the journal at its size")
-                    : CX_STR("its roots are not those of the journal at its size");
+    out->by = holds ? CX_STR("its overall root matches its roots, and its journal root matches the "
+                             "journal at its size")
+                    : CX_STR("its roots do not match the journal at its size");
     return CX_SUCCESS;
 }
 
@@ -471,7 +471,7 @@ static cx_status describe_actor(const cx_sources *sources, const cx_prov_object 
     cx_reply_hex(&facts, "overall_root", roots.overall.bytes, 32);
     out->here = true;
     out->verdict = CX_HOLDS;
-    out->by = CX_STR("computed from the home; 'cortex verify --home' checks all of it");
+    out->by = CX_STR("computed from the data directory; 'cortex verify --home' verifies all of it");
     out->title = CX_TEXTF(arena, "actor %.*s: %llu entries", CX_S(info.name),
                           (unsigned long long)info.entry_count);
     return cx_json_list_end_object(&facts, &out->facts, err);
@@ -502,8 +502,8 @@ static cx_status describe_commit(const cx_sources *sources, const cx_prov_object
     out->here = true;
     out->title = cx_json_quoted(commit.subject, arena);
     out->verdict = commit.is_hash ? CX_HOLDS : CX_BROKEN;
-    out->by = commit.is_hash ? CX_STR("its bytes have its name: git's hash of them")
-                             : CX_STR("its bytes do not have the hash that is its name");
+    out->by = commit.is_hash ? CX_STR("its bytes match its git hash")
+                             : CX_STR("its bytes do not match its git hash");
     return CX_SUCCESS;
 }
 
@@ -544,7 +544,8 @@ static cx_status describe_key(const cx_sources *sources, const cx_prov_object *o
     out->verdict = CX_HOLDS;
     out->title = CX_TEXTF(arena, "key %.*s%s", CX_S(key->key_id),
                           key->revoked_at == CX_TIME_NONE ? "" : ", revoked");
-    out->by = CX_STR("it is in the trust store of this home; whose it is, is not proven by that");
+    out->by =
+        CX_STR("it is in the trust store of this data directory, which does not prove its owner");
     return CX_SUCCESS;
 }
 
@@ -559,8 +560,8 @@ static cx_status describe_node(const cx_sources *sources, const cx_prov_object *
     out->here = object->actor.size != 0;
     out->verdict = out->here ? CX_HOLDS : CX_INDETERMINATE;
     out->title = CX_TEXTF(arena, "lattice node of %.*s", CX_S(object->actor));
-    out->by = out->here ? CX_STR("made from what it stands for: the same bytes give the same hash")
-                        : CX_STR("no branch of this home or its runs has it");
+    out->by = out->here ? CX_STR("derived from recorded bytes: the same bytes give the same hash")
+                        : CX_STR("no branch of this data directory or its runs has it");
     return CX_SUCCESS;
 }
 
@@ -570,7 +571,7 @@ cx_status cx_prov_describe(const cx_sources *sources, const cx_prov_object *obje
     cx_json_list none = cx_json_list_begin(arena);
     *out = (cx_described){.title = object->id,
                           .verdict = CX_INDETERMINATE,
-                          .by = CX_STR("it is not here: only its name is known")};
+                          .by = CX_STR("not found here: only its name is known")};
     CX_TRY(cx_json_list_end_object(&none, &out->facts, err));
     switch (object->kind) {
     case CX_PROV_RUN: return cx_run_describe(sources, object->id, arena, out, err);

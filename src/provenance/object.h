@@ -1,14 +1,14 @@
 /*
- * thing.h - whatever has a name in a home, its runs or its repository: finding it by what somebody
- * has at hand, and saying what it is (issue: `cortex show`, `cortex why`; docs/formats/story.md).
+ * object.h - any object with a name in a data directory, its runs or its repository: finds it by
+ * any of its names, and describes and verifies it (`cortex show`, `cortex why`;
+ * docs/formats/story.md).
  *
- *     CX_TRY(cx_prov_objects_find(&sources, CX_STR("6e908976"), &arena, &things, &count, err));
- *     CX_TRY(cx_prov_show(&sources, &things[0], &arena, &json, err));
- *     CX_TRY(cx_why_of(&sources, &things[0], &arena, &json, err));
+ *     CX_TRY(cx_prov_objects_find(&sources, CX_STR("6e908976"), &arena, &objects, &count, err));
+ *     CX_TRY(cx_prov_show(&sources, &objects[0], &arena, &json, err));
+ *     CX_TRY(cx_why_of(&sources, &objects[0], &arena, &json, err));
  *
- * Nothing is written.  Each answer says what it rests on: a verdict with the words of the project,
- * and `by`, one sentence of what was checked.  `indeterminate` is said where something is only
- * stated, or is not here.
+ * Nothing is written.  Each answer states its ground: a verdict, and `by`, one sentence of what was
+ * checked.  The verdict is `indeterminate` where something is only stated, or not available here.
  */
 #ifndef CX_PROVENANCE_OBJECT_H
 #define CX_PROVENANCE_OBJECT_H
@@ -21,10 +21,10 @@
 #define CX_PROV_PREFIX_MIN 8   /* hex digits of a hash, or characters of an id */
 #define CX_PROV_OBJECTS_MAX 64 /* candidates that are listed */
 
-/* Where things are looked for; what is NULL is left out.  Borrowed. */
+/* Where objects are searched; members that are NULL are left out.  Borrowed. */
 typedef struct cx_sources {
     cx_home *home;
-    cx_recorder *recorder; /* over home, when there is one */
+    cx_recorder *recorder; /* over `home`, when there is one */
     cx_links *links;       /* likewise */
     cx_run_index *index;   /* likewise */
     const cx_run_store *store;
@@ -33,8 +33,8 @@ typedef struct cx_sources {
     const cx_alloc *alloc;
 } cx_sources;
 
-/* Opens what stands over `home` (may be NULL); the rest is the caller's to set.  To be ended with
- * cx_sources_done, before the home is closed. */
+/* Opens what is derived from `home` (may be NULL); the caller sets the rest.  End it with
+ * cx_sources_done, before the data directory is closed. */
 CX_RESULT cx_sources_open(cx_home *home, const cx_io *io, const cx_alloc *alloc, cx_sources *out,
                           cx_err *err);
 void cx_sources_done(cx_sources *sources); /* fine for a zeroed one */
@@ -44,20 +44,20 @@ typedef struct cx_prov_object {
     cx_str id;           /* as in links.h */
     cx_str actor;        /* entry, snapshot, journal, trace, memory: whose journal; else empty */
     uint64_t seq;        /* entry, trace: its number; snapshot: its number; journal: its size */
-    const char *matched; /* what was given: "id", "leaf_hash", "content_sha256", ..; static */
-    bool known;          /* false: named by somebody, not looked for yet */
+    const char *matched; /* which name matched: "id", "leaf_hash", "content_sha256", ..; static */
+    bool known;          /* false: only named by another object, not looked up yet */
 } cx_prov_object;
 
 /*
- * What `text` may mean, most certain first; none is CX_E_NOT_FOUND "NoThing", whose message says
- * where was looked.  Ids, URIs, ACTOR/SEQ, ACTOR@SNAPSHOT, RUN/EVENT and names of actors and keys
- * are exact; hashes and ids may be cut to CX_PROV_PREFIX_MIN characters, and then all that fit are
- * listed (at most CX_PROV_OBJECTS_MAX).  A hash reads the whole log.
+ * The objects that `text` may name, most certain first; none is CX_E_NOT_FOUND "NoThing", whose
+ * message lists the places searched.  Ids, URIs, ACTOR/SEQ, ACTOR@SNAPSHOT, RUN/EVENT and names of
+ * actors and keys are exact; hashes and ids may be shortened to CX_PROV_PREFIX_MIN characters, and
+ * then all that match are listed (at most CX_PROV_OBJECTS_MAX).  A hash reads the whole log.
  */
 CX_RESULT cx_prov_objects_find(const cx_sources *sources, cx_str text, cx_arena *arena,
                                const cx_prov_object **out, size_t *out_count, cx_err *err);
 
-/* What was found out about a thing. */
+/* The description of an object. */
 typedef struct cx_described {
     bool here; /* it was found; else only its name is known */
     cx_str title;
@@ -80,12 +80,12 @@ CX_RESULT cx_prov_objects_list(const cx_sources *sources, const cx_prov_object *
 #define CX_WHY_STEPS_MAX 400
 #define CX_WHY_DEPTH_MAX 12
 /*
- * {question, verdict, steps:[..], cut, not_proven:[..]}: from the thing to what it came from,
- * across modules. The verdict is the worst of the steps' and links'.
+ * {question, verdict, steps:[..], cut, not_proven:[..]}: from the object to its origins, across
+ * modules. The verdict is the worst of the steps' and links'.
  */
 CX_RESULT cx_why_of(const cx_sources *sources, const cx_prov_object *object, cx_arena *arena,
                     cx_json *out, cx_err *err);
-/* The same from several, asked as one question: the nodes of a lattice that made a value. */
+/* The same for several objects as one question: the nodes of a lattice that wrote a value. */
 CX_RESULT cx_why_of_many(const cx_sources *sources, const cx_prov_object *objects, size_t count,
                          cx_str question, cx_arena *arena, cx_json *out, cx_err *err);
 

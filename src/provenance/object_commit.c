@@ -1,12 +1,12 @@
 /*
- * thing_commit.c - commits and lines of the repository, as git has them.
+ * object_commit.c - commits and lines of the repository, read through git.
  */
 #include "evidence/api.h"
 #include "provenance/object_parts.h"
 
 #define COMMIT_BYTES_MAX ((size_t)4 << 20)
 
-/* One call; what it printed lives in the arena.  `*out_exit` other than 0: git said no. */
+/* One call of git; its output lives in the arena.  `*out_exit` is git's exit code. */
 static cx_status run_git(const cx_sources *sources, const char *const *args, cx_arena *arena,
                          cx_str *out, int *out_exit, cx_err *err)
 {
@@ -96,7 +96,8 @@ cx_status cx_commit_read(const cx_sources *sources, cx_str id, cx_arena *arena,
     if (name.data == NULL)
         return cx_fail_nomem(err);
     if (sources->git == NULL || !cx_oid_parse(id, &oid))
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoCommit", CX_NO_OFFSET, "there is no repository");
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoCommit", CX_NO_OFFSET,
+                          "no git repository is given");
     CX_TRY(run_git(sources, CX_GIT_ARGS("cat-file", "commit", name.data), arena, &out->raw, &code,
                    err));
     if (code != 0)
@@ -177,7 +178,7 @@ static void read_blame(cx_str printed, cx_blamed *out)
     }
 }
 
-/* What is not committed has no commit: zeros stand for it, as git prints them. */
+/* An uncommitted line has no commit: its id is zeros, as git prints it. */
 static cx_status forget_uncommitted(const cx_oid *now, cx_arena *arena, cx_blamed *out, cx_err *err)
 {
     char name[CX_OID_TEXT_SIZE];

@@ -1,9 +1,9 @@
 /*
- * thing_find.c - from what somebody has at hand to the thing it names.
+ * object_find.c - from a text to the objects it names.
  *
- *   F1  A name in full is looked up; only what is no such name is searched for in the log.
- *   F2  Of a hash, everything that fits is listed: that a short prefix means one thing today is no
- *       reason to guess.
+ *   F1  A complete name is looked up; only other texts are searched for in the log.
+ *   F2  All objects that match a hash are listed: that a short prefix is unique today is no reason
+ *       to guess.
  */
 #include "crypto/api.h"
 #include "ledger/api.h"
@@ -386,8 +386,7 @@ static cx_status search_roots(finder *f, cx_err *err)
 
 /* --- lattice nodes ---------------------------------------------------------------------------- */
 
-/* The id of a node is its hash, the last member of a line is not fixed: looked for as text
- * first. */
+/* The id of a node is its hash, and the order of members is not fixed: searched as text first. */
 static cx_status match_nodes(finder *f, cx_str lines, cx_str run, cx_err *err)
 {
     cx_str line;
@@ -527,12 +526,12 @@ static cx_status fail_not_found(const finder *f, cx_err *err)
 {
     const cx_sources *s = f->sources;
     if (f->text.size < CX_PROV_PREFIX_MIN)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoThing", CX_NO_OFFSET,
-                          "nothing is called '%.*s'; what is cut short needs at least %d "
-                          "characters",
-                          CX_S(f->text), CX_PROV_PREFIX_MIN);
+        return cx_fail_at(
+            err, CX_E_NOT_FOUND, "NoThing", CX_NO_OFFSET,
+            "no object is called '%.*s'; a shortened id or hash needs at least %d characters",
+            CX_S(f->text), CX_PROV_PREFIX_MIN);
     return cx_fail_at(err, CX_E_NOT_FOUND, "NoThing", CX_NO_OFFSET,
-                      "nothing is called '%.*s'; looked in %s, %s, %s", CX_S(f->text),
+                      "no object is called '%.*s'; searched in %s, %s, %s", CX_S(f->text),
                       s->home == NULL ? "no home" : "the home",
                       s->store == NULL ? "no runs" : "the runs",
                       s->git == NULL ? "no repository" : "the repository");

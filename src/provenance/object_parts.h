@@ -1,5 +1,5 @@
 /*
- * thing_parts.h - what the files about things share.
+ * object_parts.h - shared by the files about objects.
  */
 #ifndef CX_PROVENANCE_OBJECT_PARTS_H
 #define CX_PROVENANCE_OBJECT_PARTS_H
@@ -7,7 +7,7 @@
 #include "recorder/api.h"
 #include "provenance/object.h"
 
-/* A thing that a link or a URI names: the actor and number are looked up when it is described. */
+/* An object that a link or a URI names: actor and number are looked up when it is described. */
 static inline cx_prov_object cx_prov_named(cx_prov_kind kind, cx_str id)
 {
     return (cx_prov_object){.kind = kind, .id = id, .matched = "link"};
@@ -62,7 +62,7 @@ typedef struct cx_run_commit_event {
     cx_str event_type; /* MERGE_APPLIED, CANDIDATE_COMMITTED */
     uint64_t index;
 } cx_run_commit_event;
-/* The last event of the run that says it made this commit. */
+/* The last event of the run that reports having made this commit. */
 CX_RESULT cx_run_find_commit(const cx_run_inspection *seen, cx_str commit, cx_arena *arena,
                              cx_run_commit_event *out, cx_err *err);
 CX_RESULT cx_run_describe(const cx_sources *sources, cx_str run_id, cx_arena *arena,
@@ -72,7 +72,7 @@ CX_RESULT cx_run_event_describe(const cx_sources *sources, cx_str id, cx_arena *
 /* "RUN/INDEX" */
 bool cx_run_event_split(cx_str id, cx_str *out_run, uint64_t *out_index);
 
-/* --- ties (thing_ties.c) ---------------------------------------------------------------------- */
+/* --- references (object_refs.c) --------------------------------------------------------------- */
 
 typedef enum cx_ref_role {
     CX_REF_CAUSE,  /* `why` follows it */
@@ -80,7 +80,7 @@ typedef enum cx_ref_role {
     CX_REF_OTHER
 } cx_ref_role;
 
-/* One link of a thing, looked at from that thing, with what it rests on. */
+/* One reference of an object, in its direction, with its ground. */
 typedef struct cx_ref {
     const char *relation; /* static storage */
     cx_ref_role role;
@@ -88,18 +88,18 @@ typedef struct cx_ref {
     cx_verdict verdict; /* of the link alone */
     cx_str by;
 } cx_ref;
-/* At most CX_PROV_REFS_MAX; *out_cut says whether there were more. */
+/* At most CX_PROV_REFS_MAX; *out_cut: there were more. */
 #define CX_PROV_REFS_MAX 256
 CX_RESULT cx_prov_refs(const cx_sources *sources, const cx_prov_object *object,
                        const cx_described *described, cx_arena *arena, const cx_ref **out,
                        size_t *out_count, bool *out_cut, cx_err *err);
-/* The lattice nodes of a trace: hash of component i, data NULL when there is none. */
+/* The lattice nodes of a trace: hash of component i, data NULL when it has no node. */
 CX_RESULT cx_trace_nodes(const cx_sources *sources, cx_str actor, cx_str trace_id, cx_arena *arena,
                          cx_str **out, size_t *out_count, cx_err *err);
 /* What to type next about it; data NULL = nothing.  Names are made safe for a shell. */
 cx_str cx_prov_command(const cx_prov_object *object, cx_arena *arena);
 
-/* --- small things ----------------------------------------------------------------------------- */
+/* --- helpers ---------------------------------------------------------------------------------- */
 
 /* Text from printf in the arena; data NULL when out of memory. */
 #define CX_TEXTF(arena, ...) cx_arena_printf((arena), __VA_ARGS__)

@@ -1,10 +1,11 @@
 /*
- * thing_ties.c - the links of one thing, each with what it rests on.
+ * object_refs.c - the references of one object, each with its ground.
  *
- *   T1  A link holds when it stands in bytes that are hashed, signed or sealed with a thing that
- *       holds itself.  What is only stated beside a thing is indeterminate, however likely.
- *   T2  A link that names what it cannot be is broken: a commit that carries the trailers of a run
- *       which never made it.
+ *   T1  A reference holds when it is inside bytes that are hashed, signed or sealed with an object
+ *       that holds itself.  One that is only stated outside the object is indeterminate, however
+ *       likely.
+ *   T2  A reference that contradicts its target is broken: a commit that carries the trailers of a
+ *       run which never made it.
  */
 #include "crypto/api.h"
 #include "memory/api.h"
@@ -22,7 +23,7 @@ typedef struct refs {
     bool cut;
 } refs;
 
-/* Of two ties to the same thing in the same role the stronger one stays. */
+/* Of two references to the same object in the same role the stronger one stays. */
 static void add_ref(refs *t, cx_ref ref)
 {
     for (size_t i = 0; i < t->count; i++) {
@@ -69,7 +70,7 @@ static cx_status verify_made_by(refs *t, cx_str run_id, cx_str basis, cx_ref *re
     cx_status status = cx_run_find_commit(&seen, t->object->id, t->arena, &event, err);
     if (seen.bundle == NULL) {
         ref->verdict = CX_INDETERMINATE;
-        ref->by = CX_TEXTF(t->arena, "%.*s; the run's bundle is not here", CX_S(basis));
+        ref->by = CX_TEXTF(t->arena, "%.*s; the run's bundle is missing", CX_S(basis));
     } else if (seen.verdict.verdict != CX_HOLDS) {
         ref->verdict = seen.verdict.verdict;
         ref->by = CX_TEXTF(t->arena, "%.*s; the run's bundle %s", CX_S(basis),
@@ -80,11 +81,10 @@ static cx_status verify_made_by(refs *t, cx_str run_id, cx_str basis, cx_ref *re
                            (unsigned long long)event.index, CX_S(event.event_type));
     } else {
         ref->verdict = CX_BROKEN;
-        ref->by =
-            CX_TEXTF(t->arena,
-                     "%.*s, but no event of the sealed run names this commit: it was rewritten, "
-                     "or the words were copied",
-                     CX_S(basis));
+        ref->by = CX_TEXTF(t->arena,
+                           "%.*s, but no event of the sealed run names this commit: it was "
+                           "rewritten, or the trailers were copied",
+                           CX_S(basis));
     }
     cx_run_inspect_done(&seen);
     return status;
@@ -106,8 +106,8 @@ static cx_status commit_refs(refs *t, cx_err *err)
     const cx_json *facts = &t->described->facts;
     const cx_link **links;
     size_t count = 0;
-    CX_TRY(add_made_by(t, CX_JSON_GET_STR(facts, "run_id"),
-                       CX_STR("its message carries the trailers"), err));
+    CX_TRY(add_made_by(t, CX_JSON_GET_STR(facts, "run_id"), CX_STR("its message has the trailers"),
+                       err));
     CX_TRY(add_made_by(t, CX_JSON_GET_STR(facts, "note_run_id"),
                        CX_STR("its git note names the run"), err));
     if (t->sources->links == NULL)
@@ -123,14 +123,15 @@ static cx_status commit_refs(refs *t, cx_err *err)
         cx_run_inspect_done(&seen);
         CX_TRY(status);
         if (event.found)
-            CX_TRY(add_made_by(t, links[i]->from, CX_STR("the ledger's seal ends at it"), err));
+            CX_TRY(add_made_by(t, links[i]->from, CX_STR("the run's seal in the ledger names it"),
+                               err));
     }
     return CX_SUCCESS;
 }
 
 /* --- links of the ledger ---------------------------------------------------------------------- */
 
-/* What a link that the book found rests on, from the side of a thing that was judged. */
+/* The ground of a recorded link, seen from an object that was verified. */
 static void verify_link(refs *t, const cx_link *link, bool from_here, cx_ref *ref, cx_err *err,
                         cx_status *status)
 {
@@ -138,7 +139,7 @@ static void verify_link(refs *t, const cx_link *link, bool from_here, cx_ref *re
     cx_verdict source = t->described->verdict;
     if (link->ground == CX_LINK_STATED) {
         ref->verdict = CX_INDETERMINATE;
-        ref->by = CX_TEXTF(t->arena, "entry %llu of %.*s says so; the agent did not sign it",
+        ref->by = CX_TEXTF(t->arena, "entry %llu of %.*s states it; the agent did not sign it",
                            (unsigned long long)link->seq, CX_S(link->actor));
         return;
     }
@@ -148,12 +149,12 @@ static void verify_link(refs *t, const cx_link *link, bool from_here, cx_ref *re
         source = cx_failed(*status) ? CX_INDETERMINATE : other.verdict;
     }
     ref->verdict = source;
-    const char *where = link->from_kind == CX_PROV_TRACE ? "it stands in the bytes that were signed"
+    const char *where = link->from_kind == CX_PROV_TRACE ? "it is in the signed bytes"
                         : link->from_kind == CX_PROV_MEMORY
-                            ? "it stands in the memory's hashed bytes: its writer said so"
-                            : "it stands in the run's seal";
-    ref->by = source == CX_HOLDS ? cx_str_z(where)
-                                 : CX_STR("what says so does not hold itself, or is gone");
+                            ? "it is in the memory's hashed bytes: its writer stated it"
+                            : "it is in the run's seal";
+    ref->by =
+        source == CX_HOLDS ? cx_str_z(where) : CX_STR("its source does not hold, or is missing");
 }
 
 static cx_status add_link_refs(refs *t, bool from_here, cx_prov_kind other_kind, cx_ref_role role,
@@ -190,7 +191,7 @@ static cx_status add_link_refs(refs *t, bool from_here, cx_prov_kind other_kind,
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-/* A contract may name what it comes from: its bytes are sealed with the run. */
+/* A contract may name its origins: its bytes are sealed with the run. */
 static cx_status contract_refs(refs *t, cx_err *err)
 {
     cx_run_inspection seen;
@@ -208,9 +209,9 @@ static cx_status contract_refs(refs *t, cx_err *err)
                   .role = CX_REF_CAUSE,
                   .other = {.matched = "link"},
                   .verdict = t->described->verdict,
-                  .by = CX_STR("it stands in the contract, which is sealed with the run")};
+                  .by = CX_STR("it is in the contract, which is sealed with the run")};
     if (!object_holds(t))
-        ref.by = CX_STR("it stands in the contract; the run is not sealed, or does not hold");
+        ref.by = CX_STR("it is in the contract; the run is not sealed, or does not hold");
     while (cx_prov_next_uri(&text, &ref.other.kind, &ref.other.id))
         add_ref(t, ref);
     return CX_SUCCESS;
@@ -226,7 +227,7 @@ static cx_status run_refs(refs *t, cx_err *err)
     if (is_commit(final) && !cx_str_eq(final, baseline))
         add_ref(t, (cx_ref){"ended_at", CX_REF_OTHER, cx_prov_named(CX_PROV_COMMIT, final),
                             t->described->verdict,
-                            object_holds(t) ? CX_STR("it stands in the run's seal")
+                            object_holds(t) ? CX_STR("it is in the run's seal")
                                             : CX_STR("the run is not sealed, or does not hold")});
     return CX_SUCCESS;
 }
@@ -338,7 +339,7 @@ static void event_refs(refs *t)
                             t->described->verdict, t->described->by});
 }
 
-/* Calls `look` with each node of a branch until it returns false. */
+/* Calls `visit` with each node of a branch until it returns false. */
 static cx_status each_node(const cx_sources *sources, cx_str branch, cx_arena *arena,
                            bool (*visit)(void *arg, const cx_json *node), void *arg, cx_err *err)
 {
@@ -385,7 +386,7 @@ static cx_status node_refs(refs *t, cx_err *err)
         if (cx_run_id_valid(run))
             add_ref(t, (cx_ref){"stands_for_an_event_of", CX_REF_CAUSE,
                                 cx_prov_named(CX_PROV_RUN, run), CX_HOLDS,
-                                CX_STR("the node is made from a line of the run's events")});
+                                CX_STR("the node is derived from a line of the run's events")});
         return CX_SUCCESS;
     }
     if (!cx_str_starts(branch, CX_STR("agent/")) || t->sources->home == NULL)
@@ -394,7 +395,7 @@ static cx_status node_refs(refs *t, cx_err *err)
     if (visit.trace_id.size != 0)
         add_ref(t, (cx_ref){"stands_for_a_component_of", CX_REF_CAUSE,
                             cx_prov_named(CX_PROV_TRACE, visit.trace_id), CX_HOLDS,
-                            CX_STR("the node is made from the recorded trace")});
+                            CX_STR("the node is derived from the recorded trace")});
     return CX_SUCCESS;
 }
 

@@ -1,5 +1,5 @@
 /*
- * thing_run.c - governed runs and their events, as bundle and ledger have them.
+ * object_run.c - governed runs and their events, from bundle and ledger.
  */
 #include "crypto/api.h"
 #include "provenance/object_parts.h"
@@ -32,7 +32,7 @@ void cx_run_inspect_done(cx_run_inspection *seen)
     memset(seen, 0, sizeof *seen);
 }
 
-/* Calls `look` with each event until it returns false. */
+/* Calls `visit` with each event until it returns false. */
 static cx_status each_event(const cx_run_inspection *seen, cx_arena *arena,
                             bool (*visit)(void *arg, const cx_run_event_read *event), void *arg,
                             cx_err *err)
@@ -149,22 +149,21 @@ static void set_run_verdict(const cx_run_inspection *seen, cx_arena *arena, cx_d
 {
     if (seen->bundle == NULL) {
         out->verdict = CX_INDETERMINATE;
-        out->by = CX_STR("the ledger has its seal; the bundle is not here");
+        out->by = CX_STR("the ledger has its seal; the bundle is missing");
         return;
     }
     out->verdict = seen->verdict.verdict;
     unsigned long long files = seen->verdict.file_count, events = seen->verdict.event_count;
     if (out->verdict == CX_HOLDS)
         out->by =
-            CX_TEXTF(arena, "%llu files and %llu events are what entry %llu of %.*s sealed", files,
+            CX_TEXTF(arena, "%llu files and %llu events match the seal, entry %llu of %.*s", files,
                      events, (unsigned long long)seen->known.seal_index, CX_S(seen->known.actor));
     else if (out->verdict == CX_BROKEN)
-        out->by = CX_TEXTF(arena,
-                           "the bundle is not what was sealed: %zu findings, see 'cortex run "
-                           "verify'",
-                           seen->verdict.findings.refusing);
+        out->by = CX_TEXTF(
+            arena, "the bundle does not match its seal: %zu findings, see 'cortex run verify'",
+            seen->verdict.findings.refusing);
     else
-        out->by = CX_STR("no seal of it is known: 'cortex run verify' says what is there");
+        out->by = CX_STR("it has no seal in this ledger: see 'cortex run verify'");
 }
 
 static cx_status describe_seen(const cx_run_inspection *seen, cx_arena *arena, cx_described *out,
@@ -196,7 +195,7 @@ cx_status cx_run_describe(const cx_sources *sources, cx_str run_id, cx_arena *ar
     cx_run_inspection seen;
     CX_TRY(cx_run_inspect(sources, run_id, arena, &seen, err));
     if (seen.bundle == NULL && !seen.known.sealed) {
-        out->by = CX_STR("neither a bundle nor a seal of it is here");
+        out->by = CX_STR("it has neither a bundle nor a seal here");
         cx_run_inspect_done(&seen);
         return CX_SUCCESS;
     }
@@ -251,9 +250,9 @@ cx_status cx_run_event_describe(const cx_sources *sources, cx_str id, cx_arena *
     if (!cx_run_event_split(id, &run_id, &visit.wanted))
         return CX_SUCCESS;
     CX_TRY(cx_run_inspect(sources, run_id, arena, &seen, err));
-    out->by = CX_STR("the run's bundle is not here");
+    out->by = CX_STR("the run's bundle is missing");
     if (seen.bundle != NULL) {
-        out->by = CX_STR("the run has no event of that number");
+        out->by = CX_STR("the run has no event with this number");
         CX_TRY_GOTO(status, each_event(&seen, arena, match_index, &visit, err));
     }
     if (visit.found) {
@@ -263,7 +262,7 @@ cx_status cx_run_event_describe(const cx_sources *sources, cx_str id, cx_arena *
                               CX_S(run_id), CX_S(visit.event.type));
         out->verdict = seen.verdict.verdict;
         out->by = out->verdict == CX_HOLDS
-                      ? CX_STR("its line is in the chain of hashes that the run's seal ends")
+                      ? CX_STR("its line is in the hash chain that the run's seal ends")
                       : CX_STR("the run's bundle does not hold, or is not sealed");
     }
     status = CX_SUCCESS;

@@ -1,9 +1,9 @@
 /*
- * thing_show.c - one thing as JSON: what `cortex show`, the server and others print.
+ * object_show.c - one object as JSON, for `cortex show`, the server and other callers.
  */
 #include "provenance/object_parts.h"
 
-/* In single quotes unless it is only of characters that no shell knows; names are any text. */
+/* In single quotes unless all characters are safe in a shell; names are arbitrary text. */
 static cx_str shell_quoted(cx_str text, cx_arena *arena)
 {
     bool plain = text.size != 0;
@@ -51,12 +51,6 @@ cx_str cx_prov_command(const cx_prov_object *object, cx_arena *arena)
     return (cx_str){NULL, 0};
 }
 
-static bool has_evidence(cx_prov_kind kind)
-{
-    return kind == CX_PROV_RUN || kind == CX_PROV_TRACE || kind == CX_PROV_COMMIT ||
-           kind == CX_PROV_MEMORY;
-}
-
 static cx_status add_next(const cx_prov_object *object, cx_arena *arena, cx_json_list *out,
                           cx_err *err)
 {
@@ -65,10 +59,10 @@ static cx_status add_next(const cx_prov_object *object, cx_arena *arena, cx_json
     cx_str own = cx_prov_command(object, arena), id = shell_quoted(object->id, arena);
     if (own.data != NULL)
         cx_json_list_add(&list, cx_json_make_str(own));
-    if (has_evidence(object->kind) || object->kind == CX_PROV_EVENT ||
-        object->kind == CX_PROV_NODE || object->kind == CX_PROV_ENTRY)
+    const cx_prov_kind_info *kind = cx_prov_kind_info_of(object->kind);
+    if (kind->has_why)
         cx_json_list_add(&list, cx_json_make_str(CX_TEXTF(arena, "cortex why %.*s", CX_S(id))));
-    if (has_evidence(object->kind))
+    if (kind->has_evidence)
         cx_json_list_add(&list, cx_json_make_str(CX_TEXTF(
                                     arena, "cortex evidence %.*s -o evidence.cxe", CX_S(id))));
     CX_TRY(cx_json_list_end_array(&list, &value, err));

@@ -10,7 +10,7 @@
  *
  *   I1  A task's first node descends from the governor's newest node, which spawned it.
  *   I2  The governor's first node after a task's last one descends from that one too.
- *   I3  A branch is given with everything that it descends from, so that it verifies by itself.
+ *   I3  A branch is written with all its ancestors, so that it verifies by itself.
  */
 #include "provenance/run_lattice.h"
 
@@ -37,9 +37,9 @@ typedef struct weaver {
     cx_buf lines; /* all nodes, in order of events */
     size_t *ends; /* where each node's line ends */
     char (*hashes)[CX_NODE_HASH_SIZE];
-    branch *branches; /* 0 = the governor, then the tasks of the story */
+    branch *branches; /* 0 = the governor, then the tasks of the run */
     size_t branch_count;
-    size_t *parents; /* of each node, by node; `parent_end` says where a node's end */
+    size_t *parents; /* of each node, by node; those of a node end at its `parent_end` */
     size_t *parent_end;
     size_t parent_count, parent_capacity;
 } weaver;
@@ -94,7 +94,7 @@ static cx_status add_parent(weaver *w, size_t node, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Which nodes this one descends from; its own branch's newest comes first. */
+/* The parents of this node; the newest of its own branch comes first. */
 static cx_status choose_parents(weaver *w, const branch *own, size_t moment, cx_err *err)
 {
     branch *governor = &w->branches[0];
@@ -131,7 +131,7 @@ static cx_status write_node(weaver *w, branch *own, size_t moment, const cx_run_
                            .parents = parents,
                            .parent_count = count};
     if (!cx_trace_time_parse(event->ts, &ns, &naive) || naive) {
-        cx_status status = cx_fail(err, CX_E_FORMAT, "event %llu: its time is no RFC 3339 text",
+        cx_status status = cx_fail(err, CX_E_FORMAT, "event %llu: its time is not in RFC 3339 form",
                                    (unsigned long long)event->index);
         if (err != NULL)
             err->line = event->index;
@@ -203,7 +203,7 @@ static cx_status write_run(weaver *w, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* I3: what the newest node of a branch descends from, itself included.  Parents come first. */
+/* I3: the ancestors of the newest node of a branch, itself included.  Parents come first. */
 static cx_status write_descent(weaver *w, size_t newest, cx_buf *out, cx_err *err)
 {
     size_t count = w->projection.moments.count;

@@ -1,9 +1,9 @@
 /*
- * run_lattice.h - a governed run as a lattice (decision 0017, formats/run-lattice.md): one node
- * an event, one branch a task, and one for the governor.
+ * run_lattice.h - a governed run as a lattice (decision 0017, formats/run-lattice.md): one node an
+ * event, one branch a task, and one for the governor.
  *
- * Nodes are a function of the bytes of events.jsonl: whoever asks, whenever, gets the same hashes.
- * A run that is still going on has a lattice too, of what it did so far.
+ * Nodes are a function of the bytes of events.jsonl: the hashes are always the same.  A run in
+ * progress has a lattice too, of its events so far.
  */
 #ifndef CX_PROVENANCE_RUN_LATTICE_H
 #define CX_PROVENANCE_RUN_LATTICE_H

@@ -1,11 +1,11 @@
 /*
- * why.c - from a thing to what it came from, across modules: line, commit, run, contract and gates,
+ * why.c - from an object to its origins, across modules: line, commit, run, contract and gates,
  * decisions, memories, lattice nodes.
  *
- *   W1  Depth first, in the order of a thing's links; nothing is told twice.
- *   W2  What a thing led to (a memory written from a trace) is named, not followed.
- *   W3  The verdict is the worst of all steps and links.  So a chain with one link that is only
- *       stated is indeterminate, and says which.
+ *   W1  Depth first, in the order of an object's references; each object is listed once.
+ *   W2  The effects of an object (a memory written from a trace) are named, not followed.
+ *   W3  The verdict is the worst of all steps and references.  So a chain with one reference that
+ *       is only stated is indeterminate, and names it.
  */
 #include "provenance/object_parts.h"
 
@@ -52,7 +52,7 @@ static bool is_listed(const walk *w, const cx_prov_object *object)
     return false;
 }
 
-/* --- what stands inside a step ---------------------------------------------------------------- */
+/* --- contents of a step ----------------------------------------------------------------------- */
 
 static cx_status contract_step(walk *w, const cx_described *run, size_t from, unsigned depth,
                                cx_err *err)
@@ -114,12 +114,13 @@ static cx_status gates_step(walk *w, const cx_described *run, size_t from, unsig
     made->title = name_gates(gates, passed, rulings->count, w->arena);
     made->verdict = made->link_verdict = run->verdict;
     made->relation = "judged_by";
-    made->by = made->link_by =
-        run->verdict == CX_HOLDS ? CX_STR("the rulings are events of the sealed run") : run->by;
+    made->by = made->link_by = run->verdict == CX_HOLDS
+                                   ? CX_STR("the gate results are events of the sealed run")
+                                   : run->by;
     return cx_json_list_end_object(&facts, &made->facts, err);
 }
 
-/* The part of a component that says most in one line, for people. */
+/* The most informative part of a component in one line, for users. */
 static cx_str summary_of(const cx_json *data, cx_arena *arena)
 {
     static const char *const telling[] = {"action_rationale", "observation",
@@ -169,9 +170,8 @@ static cx_status component_steps(walk *w, const cx_prov_object *trace,
                      CX_S(CX_JSON_GET_STR(one, "event_type")), CX_S(summary_of(data, w->arena)));
         made->verdict = made->link_verdict = described->verdict;
         made->relation = "consists_of";
-        made->by = made->link_by = described->verdict == CX_HOLDS
-                                       ? CX_STR("it is among the bytes that were signed")
-                                       : described->by;
+        made->by = made->link_by =
+            described->verdict == CX_HOLDS ? CX_STR("it is in the signed bytes") : described->by;
         if (i < node_count && nodes[i].size != 0)
             made->next = CX_TEXTF(w->arena, "cortex lattice show @agent/%.*s %.*s",
                                   CX_S(trace->actor), CX_S(nodes[i]));
@@ -182,7 +182,7 @@ static cx_status component_steps(walk *w, const cx_prov_object *trace,
 
 /* --- walking ---------------------------------------------------------------------------------- */
 
-/* The facts of a step: what others tell in steps of their own is left out. */
+/* The facts of a step, without those that are steps of their own. */
 static cx_status facts_of(walk *w, const cx_described *described, cx_json *out, cx_err *err)
 {
     static const char *const elsewhere[] = {"components", "rulings", "gates"};
@@ -292,27 +292,29 @@ static cx_status add_step_json(const walk *w, size_t number, cx_json_list *list,
 static void add_limits(const walk *w, cx_json_list *list)
 {
     if (w->has_commit && !w->has_run)
-        cx_json_list_add(list, cx_json_make_str(CX_STR(
-                                   "no governed run is recorded for this commit: who wrote it is "
-                                   "what git was told")));
+        cx_json_list_add(list,
+                         cx_json_make_str(CX_STR("no governed run is recorded for this commit: its "
+                                                 "author is only what git states")));
     if (w->has_trace)
-        cx_json_list_add(list, cx_json_make_str(CX_STR(
-                                   "a signed trace is what the agent said about itself, not what "
-                                   "went on inside a model")));
+        cx_json_list_add(
+            list,
+            cx_json_make_str(CX_STR(
+                "a signed trace is the agent's own statement, not what happened inside a model")));
     if (w->has_run)
-        cx_json_list_add(list, cx_json_make_str(CX_STR(
-                                   "that gates passed does not say that the change is good")));
+        cx_json_list_add(
+            list, cx_json_make_str(CX_STR("passed gates do not prove that the change is good")));
     if (w->has_memory)
         cx_json_list_add(
-            list, cx_json_make_str(CX_STR("where a memory comes from is what its writer said")));
+            list, cx_json_make_str(CX_STR("the origin of a memory is what its writer stated")));
     if (w->stated)
-        cx_json_list_add(list, cx_json_make_str(CX_STR(
-                                   "links marked indeterminate are only stated: nobody signed or "
-                                   "sealed them")));
+        cx_json_list_add(
+            list,
+            cx_json_make_str(CX_STR(
+                "links marked indeterminate are only stated: they are neither signed nor sealed")));
     if (w->cut)
-        cx_json_list_add(list, cx_json_make_str(CX_STR("there is more than is told here")));
+        cx_json_list_add(list, cx_json_make_str(CX_STR("the chain is longer than shown here")));
     cx_json_list_add(
-        list, cx_json_make_str(CX_STR("that what is not recorded played no part is not proven")));
+        list, cx_json_make_str(CX_STR("it is not proven that nothing unrecorded played a part")));
 }
 
 static cx_status write_answer(const walk *w, cx_str question, cx_json *out, cx_err *err)

@@ -1,9 +1,9 @@
 /*
- * alerts.c - what the detectors find, kept in the ledger (trace.md §12).
+ * alerts.c - findings of the detectors, stored in the ledger (trace.md §12).
  *
  * An alert is an entry `trace.alert` of the actor `alerts`, whose payload is its JSON; the record
- * alert/<alert_id> beside it says that it was raised, so that finding it again writes nothing.  A
- * `trace.alert_ack` says that somebody has seen it, or that it is settled:
+ * alert/<alert_id> written with it marks it as raised, so that detecting it again writes nothing.
+ * A `trace.alert_ack` records that a user has acknowledged or resolved it:
  *
  *     {"alert_id":"..","by":"..","notes":"..","state":"acknowledged" or "resolved"}
  */
@@ -45,7 +45,7 @@ static cx_status append_alert(cx_recorder *recorder, cx_txn *txn, const cx_json 
     return status;
 }
 
-/* Those of `alerts` that were not raised before, in one turn. */
+/* Those of `alerts` that were not raised before, in one transaction. */
 static cx_status raise_alert(cx_recorder *recorder, const cx_json *alerts, size_t count,
                              uint64_t *out_new, uint64_t *out_commit, cx_err *err)
 {
@@ -127,10 +127,9 @@ static cx_status conflict_json(const cx_conflict_alert *alert, cx_arena *arena, 
     cx_json_list_put(&list, CX_STR("baseline"), cx_json_make_null());
     cx_json_list_put(&list, CX_STR("deviation"), cx_json_make_null());
     cx_json_list_put(&list, CX_STR("evidence_traces"), evidence);
-    cx_json_list_put(
-        &list, CX_STR("recommended_action"),
-        cx_json_make_str(CX_STR("Compare both records: the agent has signed two"
-                                " traces under one id, or somebody else has its key")));
+    cx_json_list_put(&list, CX_STR("recommended_action"),
+                     cx_json_make_str(CX_STR("Compare both records: the agent signed two traces "
+                                             "under one id, or another party has its key")));
     cx_json_list_put(&list, CX_STR("window_end"), cx_json_make_str(at_copy));
     cx_json_list_put(&list, CX_STR("inputs"), inputs);
     return cx_json_list_end_object(&list, out, err);
@@ -258,7 +257,7 @@ cx_status cx_recorder_detect(cx_recorder *recorder, cx_index *index, bool record
     return status;
 }
 
-/* --- seen and settled ------------------------------------------------------------------------- */
+/* --- acknowledged and resolved ---------------------------------------------------------------- */
 
 static cx_status append_acknowledgement(cx_recorder *recorder, cx_txn *txn, cx_str alert_id,
                                         bool resolved, cx_str by, cx_str notes, cx_err *err)
@@ -272,7 +271,7 @@ static cx_status append_acknowledgement(cx_recorder *recorder, cx_txn *txn, cx_s
     if (alert_id.size == ALERT_ID_SIZE)
         CX_TRY(cx_txn_get(txn, alert_key_of(&name, alert_id), &value, &found, err));
     if (!found)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoAlert", CX_NO_OFFSET, "there is no such alert");
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoAlert", CX_NO_OFFSET, "no such alert");
     cx_json_list list = cx_json_list_begin(cx_txn_arena(txn));
     cx_json_list_put(&list, CX_STR("alert_id"), cx_json_make_str(alert_id));
     cx_json_list_put(&list, CX_STR("by"), cx_json_make_str(by));

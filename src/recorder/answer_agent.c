@@ -1,5 +1,5 @@
 /*
- * answer_agent.c - what an agent's traces say together: audit chain, wakeups, capacity.
+ * answer_agent.c - answers about all traces of an agent: audit chain, wakeups, capacity.
  */
 #include "recorder/reply.h"
 
@@ -54,7 +54,7 @@ cx_status cx_recorder_answer_chain(cx_recorder *recorder, cx_index *index, cx_st
     return status;
 }
 
-/* A wakeup is a run of the five types; one that comes again begins the next. */
+/* A wakeup is a sequence of the five types; a repeated type begins the next. */
 #define WAKEUP_COUNT 5
 static const cx_str wakeup_types[WAKEUP_COUNT] = {
     CX_STR("VERIFY_IDENTITY"), CX_STR("VALIDATE_INTEGRITY"), CX_STR("EVALUATE_RESILIENCE"),

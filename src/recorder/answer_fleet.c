@@ -108,7 +108,8 @@ static const cx_score_row *rows_between(const agent_rows *r, int64_t from, int64
     return r->rows + first;
 }
 
-/* As GET /capacity would have answered at the end of that day; the chain is judged as it is now. */
+/* As GET /capacity would have answered at the end of that day; the chain is verified as it is
+ * now. */
 static cx_status capacity_components_of(const fleet *f, const agent_rows *r, unsigned day,
                                         mean *out, cx_err *err)
 {

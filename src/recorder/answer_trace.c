@@ -1,5 +1,5 @@
 /*
- * answer_trace.c - one trace with its verdict, its place in the ledger, and the proof of that.
+ * answer_trace.c - one trace with its verdict, its position in the ledger, and the proof of it.
  */
 #include "crypto/api.h"
 #include "ledger/api.h"
@@ -17,7 +17,7 @@ typedef struct place {
 static cx_status ambiguous(const cx_trace_wanted *wanted, cx_err *err)
 {
     return cx_fail_at(err, CX_E_CONFLICT, "Ambiguous", CX_NO_OFFSET,
-                      "several agents have a trace %.*s: say which with agent_id_hash",
+                      "several agents have a trace %.*s: choose one with agent_id_hash",
                       (int)wanted->trace_id.size, wanted->trace_id.data);
 }
 
@@ -43,7 +43,7 @@ static cx_status find_place(cx_index *index, const cx_trace_wanted *wanted, cx_a
     query.limit = 64;
     CX_TRY(cx_index_find(index, &query, arena, &rows, &count, &more, err));
     if (count == 0)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoTrace", CX_NO_OFFSET, "there is no such trace");
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoTrace", CX_NO_OFFSET, "no such trace");
     bool found = false;
     for (size_t i = 0; i < count; i++) {
         cx_trace_level level = CX_LEVEL_FULL;

@@ -1,6 +1,6 @@
 /*
- * answers.c - lists of traces, alerts and keys as JSON (trace.md §11): what the command line and
- * the server both print.
+ * answers.c - lists of traces, alerts and keys as JSON (trace.md §11), for the command line and the
+ * server.
  */
 #include "crypto/api.h"
 #include "recorder/reply.h"
@@ -156,7 +156,8 @@ cx_status cx_reply_trace_row(const cx_found_row *row, cx_trace_level level, cx_a
 
 /* --- cursors ---------------------------------------------------------------------------------- */
 
-/* time (8) ‖ id (8) ‖ the first 16 bytes of SHA-256 over a label, the home's id and those 16. */
+/* time (8) ‖ id (8) ‖ the first 16 bytes of SHA-256 over a label, the data directory's id and
+ * those 16. */
 #define CURSOR_SIZE 32
 
 static void cursor_tag(cx_recorder *recorder, const uint8_t place[16], uint8_t out[16])
@@ -220,8 +221,8 @@ cx_status cx_recorder_cursor_parse(cx_recorder *recorder, cx_str cursor, cx_trac
     cx_buf_done(&bytes);
     return good ? CX_SUCCESS
                 : cx_fail_at(err, CX_E_FORMAT, "BadCursor", CX_NO_OFFSET,
-                             "the cursor is none that this home gave out: leave it out to begin at"
-                             " the newest trace");
+                             "the cursor is not one of this data directory: omit it to start at "
+                             "the newest trace");
 }
 
 /* --- GET /traces ------------------------------------------------------------------------------ */

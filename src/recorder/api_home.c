@@ -1,6 +1,7 @@
 /*
- * api_home.c - the installed calls that open a home (cortex/journal.h).  They stand in this module,
- * and not in ledger/ like the others, because a home is opened with what all modules derive.
+ * api_home.c - the installed calls that open a data directory (cortex/journal.h).  They are in this
+ * module, and not in ledger/ like the others, because a data directory is opened with the derivers
+ * of all modules.
  */
 #include "base/api.h"
 #include "ledger/api.h"
@@ -26,8 +27,9 @@ static cx_home_options home_options(const cx_ledger_options *from)
 
 static cx_status need_path(const char *path, cx_err *err)
 {
-    return path == NULL || path[0] == 0 ? cx_api_refuse(err, "a home's path is needed")
-                                        : CX_SUCCESS;
+    return path == NULL || path[0] == 0
+               ? cx_api_refuse(err, "expected the path of a data directory")
+               : CX_SUCCESS;
 }
 
 cx_status cx_ledger_make(const char *path, const char *scheme, const cx_ledger_options *options,
@@ -154,7 +156,7 @@ cx_status cx_ledger_rebuild(const char *path, const cx_ledger_options *options,
     case CX_LEDGER_REBUILD: how = CX_REBUILD; break;
     case CX_LEDGER_REBUILD_REPLACE: how = CX_REBUILD_REPLACE; break;
     case CX_LEDGER_REBUILD_COMPARE: how = CX_REBUILD_VERIFY_ONLY; break;
-    default: return cx_api_refuse(err, "there is no such way to rebuild");
+    default: return cx_api_refuse(err, "unknown rebuild option");
     }
     CX_TRY(cx_home_rebuild(path, &home, how, &result, err));
     if (out != NULL)

@@ -1,13 +1,13 @@
 /*
- * batch.c - the body of POST /events (trace.md §11): the envelope strictly, each event on its own.
+ * batch.c - the body of POST /events (trace.md §11): the envelope strictly, each event separately.
  *
- * One bad event must not cost its neighbours, so the body is first taken apart by brackets and
- * quotes alone: the batch without what is in its events, then each event without its trace, are
- * read strictly, and each trace is read by cx_trace_read.  Together they see every byte.
+ * One bad event must not cause the rejection of others, so the body is first split by brackets and
+ * quotes alone: the batch without the contents of its events, then each event without its trace,
+ * are parsed strictly, and each trace is parsed by cx_trace_read.  Together they check every byte.
  *
- * What is no JSON at all anywhere makes the whole batch unreadable, since nobody can say then what
- * was meant; a duplicate member, a number that is not finite, or too much depth inside an event is
- * that event's alone.
+ * Text that is not JSON anywhere makes the whole batch unreadable, since its meaning is unknown; a
+ * duplicate member, a non-finite number, or excessive depth inside an event affects only that
+ * event.
  */
 #include "json/api.h"
 #include "recorder/internal.h"
@@ -57,8 +57,8 @@ bool cx_batch_unreadable(cx_trace_reason reason, cx_batch_problem *out_problem)
 /* --- text with one part left out -------------------------------------------------------------- */
 
 typedef struct trace_part {
-    cx_str part;       /* of the text; data NULL = there is none */
-    const char *stead; /* what stands in its place */
+    cx_str part;       /* of the text; data NULL = nothing to replace */
+    const char *stead; /* its replacement */
 } trace_part;
 
 /* The text with the part replaced, in the arena. */
@@ -92,7 +92,7 @@ static bool member_name_is(cx_str quoted, cx_str wanted, cx_arena *arena)
            cx_str_eq(cx_json_text(&name), wanted);
 }
 
-/* The last member of that name; that it is the only one is for the strict reader to say. */
+/* The last member of that name; the strict parser rejects duplicates. */
 static cx_str find_member(cx_str object, cx_str wanted, cx_arena *arena)
 {
     cx_json_span span;
@@ -137,10 +137,10 @@ static void read_event_members(const cx_json *value, cx_str trace, cx_event *out
     out->level = CX_LEVEL_ABSENT;
     if (type == NULL)
         event_problem(out, CX_REASON_MISSING_FIELD, CX_STR("/event_type"),
-                      CX_STR("an event says what it is: \"complete_trace\""));
+                      CX_STR("expected event_type \"complete_trace"));
     else if (type->type != CX_JSON_STRING || !cx_str_is(cx_json_text(type), "complete_trace"))
         event_problem(out, CX_REASON_FIELD_TYPE, CX_STR("/event_type"),
-                      CX_STR("only events of type \"complete_trace\" are known"));
+                      CX_STR("unknown event_type, expected \"complete_trace\""));
     else if (trace.data == NULL || CX_JSON_GET(value, "trace") == NULL)
         event_problem(out, CX_REASON_MISSING_FIELD, CX_STR("/trace"),
                       CX_STR("the event has no trace"));
@@ -148,7 +148,7 @@ static void read_event_members(const cx_json *value, cx_str trace, cx_event *out
              (level->type != CX_JSON_STRING ||
               !cx_trace_level_parse(cx_json_text(level), &out->level)))
         event_problem(out, CX_REASON_LEVEL_UNKNOWN, CX_STR("/trace_level"),
-                      CX_STR("a level is generic, detailed or full_traces"));
+                      CX_STR("expected the level generic, detailed or full_traces"));
 }
 
 static cx_status read_event(cx_json_parser *parser, cx_str text, cx_arena *arena, cx_event *out,
@@ -169,7 +169,7 @@ static cx_status read_event(cx_json_parser *parser, cx_str text, cx_arena *arena
         event_problem(out, reason_of(&failure), (cx_str){NULL, 0},
                       cx_arena_printf(arena, "the event cannot be read: %s", failure.message));
     else if (value.type != CX_JSON_OBJECT)
-        event_problem(out, CX_REASON_FIELD_TYPE, CX_STR(""), CX_STR("an event is an object"));
+        event_problem(out, CX_REASON_FIELD_TYPE, CX_STR(""), CX_STR("expected an object"));
     else if ((value.flags & (CX_JSON_OVERFLOW | CX_JSON_NONFINITE)) != 0)
         event_problem(out, CX_REASON_NUMBER_NOT_FINITE, (cx_str){NULL, 0},
                       CX_STR("a number of the event is not finite"));
@@ -193,7 +193,7 @@ static cx_status read_events(cx_json_parser *parser, cx_str list, cx_arena *aren
         return CX_SUCCESS;
     }
     if (count > CX_BATCH_EVENTS_MAX) {
-        INVALID(problem, "a batch holds at most 1000 events: send several", "/events");
+        INVALID(problem, "the batch has more than 1000 events: send several batches", "/events");
         return CX_SUCCESS;
     }
     cx_event *events = CX_ARENA_ARRAY(arena, cx_event, count + 1);
@@ -246,7 +246,7 @@ static bool read_envelope(const cx_json *root, cx_batch *out, cx_batch_problem *
     if (level != NULL && level->type != CX_JSON_NULL &&
         (level->type != CX_JSON_STRING ||
          !cx_trace_level_parse(cx_json_text(level), &out->level))) {
-        INVALID(problem, "trace_level is generic, detailed or full_traces", "/trace_level");
+        INVALID(problem, "trace_level must be generic, detailed or full_traces", "/trace_level");
         return false;
     }
     const cx_json *metadata = CX_JSON_GET(root, "correlation_metadata");
@@ -290,7 +290,7 @@ cx_status cx_batch_read(cx_bytes body, cx_arena *arena, cx_batch *out,
     *out = (cx_batch){.level = CX_LEVEL_ABSENT};
     *out_problem = (cx_batch_problem){0};
     if (body.size > CX_BATCH_BYTES_MAX) {
-        reject_batch(out_problem, 413, "too-large", CX_STR("a batch has at most 8388608 bytes"),
+        reject_batch(out_problem, 413, "too-large", CX_STR("the batch has more than 8388608 bytes"),
                      (cx_str){NULL, 0});
         return CX_SUCCESS;
     }

@@ -2,8 +2,7 @@
  * bridge.c - recorded traces as a lattice: one node a component, one branch an agent (trace.md §7,
  * decision 0017).
  *
- * Nodes are a function of the ledger: the same entries give the same hashes, whoever asks,
- * whenever.
+ * Nodes are a function of the ledger: the same entries always give the same hashes.
  *
  *     agent_id      agent/<agent_id_hash>, or agent/key:<key id>
  *     seq           counts the branch's nodes from 0
@@ -11,8 +10,8 @@
  *     event         {"__seal","component","component_index","entry","event_type","source",
  *                    "trace_id"}
  *     state_delta   {"memory":{<event_type>:<data>}}
- *     fork_type     injection where the conscience overrode an action, observation where it saw a
- *                   changed status or too deep a thought
+ *     fork_type     injection where the conscience overrode an action, observation where it
+ *                   detected a changed status or excessive depth of thought
  */
 #include "base/api.h"
 #include "lattice/api.h"
@@ -151,8 +150,8 @@ cx_status cx_recorder_lattice_lines(cx_home *home, cx_str branch, cx_buf *out, c
     cx_arena_done(&arena);
     if (!cx_failed(status) && out->size == before)
         status = cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET,
-                            branch.data == NULL ? "the home holds no recorded traces%.*s"
-                                                : "the home has no branch %.*s",
+                            branch.data == NULL ? "the data directory has no recorded traces%.*s"
+                                                : "the data directory has no branch %.*s",
                             (int)branch.size, branch.data == NULL ? "" : branch.data);
     return status;
 }

@@ -1,15 +1,16 @@
 /*
- * feed.c - what the ledger has, carried into an index, from where it stopped (trace.md §10).
+ * feed.c - feeds the ledger into an index, from the position where the last feed stopped
+ * (trace.md §10).
  *
- * F1  The index is a function of the log: a rebuild gives equal rows, in whatever steps it was fed.
- *     Verdicts are those of the record, judged again when the trust store changes (§4), with the
- *     store as it was at that place of the log.
- * F2  Rows and the position behind them are one transaction.  A feed that died goes on there.
- *     Two programs that feed one index see each other: inside the transaction the position is read
- *     again.
- * F3  A database that is away costs nothing but time: intake never waits for it.
- * F4  Kinds mean something in the journals that the recorder keeps, and nowhere else: what somebody
- *     writes under such a name elsewhere, or in another form, is not indexed and stops nothing.
+ * F1  The index is a function of the log: a rebuild gives equal rows, however the feed was divided.
+ *     Verdicts are those of the record, computed again when the trust store changes (§4), with the
+ *     store as it was at that position of the log.
+ * F2  Rows and the position after them are one transaction.  An interrupted feed continues there.
+ *     Two programs that feed one index notice each other: the position is read again inside the
+ *     transaction.
+ * F3  An unavailable database only delays the index: intake never waits for it.
+ * F4  Kinds are interpreted only in the journals that the recorder writes: an entry with such a
+ *     kind in another journal, or in another form, is not indexed and does not stop the feed.
  */
 #include "base/api.h"
 #include "crypto/api.h"
@@ -98,7 +99,7 @@ static cx_status feed_conflict(feed *f, const cx_tail_item *item, cx_err *err)
     return cx_index_put_conflict(f->index, &row, err);
 }
 
-/* --- judging again (§4) ----------------------------------------------------------------------- */
+/* --- verdicts computed again (§4) ------------------------------------------------------------- */
 
 static cx_status rejudge_row(feed *f, const cx_keyed_row *row, const cx_trust *trust, cx_err *err)
 {
@@ -108,7 +109,7 @@ static cx_status rejudge_row(feed *f, const cx_keyed_row *row, const cx_trust *t
     CX_TRY(cx_recorder_recorded(f->recorder->home, row->actor, row->seq, row->level, &f->arena,
                                 &recorded, err));
     if (recorded.erased || recorded.record.is_view) {
-        cx_arena_reset(&f->arena, mark); /* what was signed is gone: it stays as it was judged */
+        cx_arena_reset(&f->arena, mark); /* the signed bytes are erased: the verdict stays */
         return CX_SUCCESS;
     }
     const cx_trace_check check = {.trust = trust,
@@ -168,7 +169,7 @@ static cx_status rejudge_key(feed *f, const cx_trust_key *key, cx_err *err)
 static cx_status reach_entry(feed *f, uint64_t seq, cx_err *err)
 {
     const cx_trust_key *changed;
-    if (seq < f->index_otlp_entries) { /* the index was made anew meanwhile */
+    if (seq < f->index_otlp_entries) { /* the index was created again meanwhile */
         cx_trust_store_done(&f->store);
         cx_trust_store_init(&f->store, f->recorder->alloc);
         f->index_otlp_entries = 0;
@@ -286,7 +287,7 @@ static cx_status feed_mark(feed *f, const cx_tail_item *item, cx_err *err)
                                CX_JSON_GET_STR(&mark, "notes"), err);
 }
 
-/* What was erased goes from the index, too (decision 0023). */
+/* Erased content is removed from the index, too (decision 0023). */
 static cx_status feed_redact(feed *f, const cx_tail_item *item, cx_err *err)
 {
     cx_payload payload;
@@ -327,13 +328,14 @@ static cx_status feed_frames(feed *f, cx_tail *tail, bool *out_end, cx_err *err)
             break;
         CX_TRY(feed_item(f, &item, err));
         cx_arena_reset(&f->arena, mark);
+        CX_ASSERT(i == 0 || cx_position_before(at, item.behind)); /* F2: the position advances */
         at = item.behind;
     }
     f->at = at;
     return CX_SUCCESS;
 }
 
-/* Where the index really is: another program may have fed it since it was asked. */
+/* The index's actual position: another program may have fed it since it was read. */
 static cx_status reload_position(feed *f, bool *out_moved, cx_err *err)
 {
     cx_feed_position position;
@@ -344,7 +346,7 @@ static cx_status reload_position(feed *f, bool *out_moved, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* `*out_moved`: nothing was done, the tail has to begin anew at `f->at`. */
+/* `*out_moved`: nothing was done, the tail has to start again at `f->at`. */
 static cx_status feed_transaction(feed *f, cx_tail *tail, bool *out_end, bool *out_moved,
                                   cx_err *err)
 {
@@ -524,7 +526,8 @@ static void feed_thread(void *arg)
     }
 }
 
-/* A database that is away may come back; one that is somebody else's, or newer, will not change. */
+/* An unavailable database may come back; one of another data directory, or a newer one, will not
+ * change. */
 static cx_status check_index(cx_recorder *recorder, const char *where, cx_err *err)
 {
     feed f;
@@ -554,7 +557,7 @@ cx_status cx_recorder_feed_begin(cx_recorder *recorder, const char *where, cx_er
     cx_alloc_free(recorder->alloc, feeder->where, size);
     feeder->where = NULL;
     feeder->status.running = false;
-    return cx_fail(err, CX_E_LIMIT, "the thread that feeds the index cannot be started");
+    return cx_fail(err, CX_E_LIMIT, "cannot start the thread that feeds the index");
 }
 
 void cx_recorder_feed_end(cx_recorder *recorder)
@@ -596,8 +599,8 @@ cx_status cx_recorder_feed_wait(cx_recorder *recorder, unsigned timeout_ms, cx_e
     cx_lock_leave(&recorder->lock);
     return there ? CX_SUCCESS
                  : cx_fail_at(err, CX_E_TIMEOUT, "IndexBehind", CX_NO_OFFSET,
-                              "the index has not taken everything within %u ms; it follows by"
-                              " itself, ask again later",
+                              "the index has not caught up within %u ms; it continues in the "
+                              "background, try again later",
                               timeout_ms);
 }
 

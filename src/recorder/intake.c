@@ -1,11 +1,6 @@
 /*
- * intake.c - traces into the ledger: verified, told apart, appended exactly once (trace.md §4, §9).
- *
- * I1  Verifying needs no lock and is done before any turn.  What it was decided on, the trust
- *     store, is asked for again inside the turn: when it has changed, the events are judged anew.
- * I2  Whether a trace is there already is decided inside the turn, over what earlier turns have
- *     written, and over this turn's own events.
- * I3  Events of one actor share a turn, turns share a sync: the answer waits once, for the last.
+ * intake.c - receives traces: verifies, deduplicates, appends exactly once (trace.md §4, §9;
+ * invariants I1 to I5: recorder.h).
  */
 #include "recorder/recorder.h"
 
@@ -20,9 +15,9 @@ typedef struct item {
     cx_trace_level level;
     cx_str actor;
     cx_digest signature; /* of its bytes */
-    cx_bytes payload;    /* what is kept: the received bytes, or the view */
+    cx_bytes payload;    /* bytes to store: as received, or the redacted view */
     cx_taken *taken;
-    bool open; /* verified or to be kept: goes to the ledger */
+    bool open; /* verified, or to be stored unverified: goes to the ledger */
 } item;
 
 typedef struct intake {
@@ -46,10 +41,11 @@ const char *cx_take_status_name(cx_take_status status)
 {
     static const char *const names[] = {"stored", "duplicate", "unverified", "conflict",
                                         "rejected"};
+    CX_ASSERT((size_t)status < CX_COUNT_OF(names));
     return names[status];
 }
 
-/* --- judging (no lock) ------------------------------------------------------------------------ */
+/* --- verification (no lock) ------------------------------------------------------------------- */
 
 static void reject_item(item *it, cx_trace_problem problem)
 {
@@ -60,7 +56,7 @@ static void reject_item(item *it, cx_trace_problem problem)
     it->taken->verdict.problem = problem;
 }
 
-/* Names the ledger keeps for other things, and what no actor can be called (ledger.md §4.3). */
+/* Rejects names that the ledger reserves, and text that cannot name an actor (ledger.md §4.3). */
 static bool agent_is_usable(cx_str agent)
 {
     static const cx_str reserved[] = {CX_STR("trust"), CX_STR("batches"), CX_STR("alerts"),
@@ -88,18 +84,19 @@ static cx_status choose_actor(intake *in, item *it, cx_err *err)
     cx_str key = it->trace.key_id;
     bool usable = agent.data != NULL ? agent_is_usable(agent)
                                      : agent_is_usable(key) && key.size + 4 <= CX_ACTOR_SIZE_MAX;
-    /* A trace that nobody vouches for may name its key anyhow, and the record repeats it. */
+    /* An unverified trace may name its key in any form, and the record repeats it. */
     if (key.size > CX_TRUST_KEY_ID_BYTES_MAX || !cx_utf8_valid(key))
-        reject_item(it, (cx_trace_problem){CX_REASON_FIELD_TYPE, CX_STR("/signature_key_id"),
-                                           CX_STR("an id of a key is text of at most 256 bytes")});
+        reject_item(it,
+                    (cx_trace_problem){CX_REASON_FIELD_TYPE, CX_STR("/signature_key_id"),
+                                       CX_STR("expected a key id of at most 256 bytes of UTF-8")});
     else if (!usable)
         reject_item(it,
-                    (cx_trace_problem){CX_REASON_FIELD_TYPE,
-                                       agent.data != NULL ? CX_STR("/agent_id_hash")
-                                                          : CX_STR("/signature_key_id"),
-                                       CX_STR("an id of an agent or key has 1 to 256 bytes,"
-                                              " without '/' and controls, and is none of trust,"
-                                              " batches, alerts, otel, sessions, key:.., run:..")});
+                    (cx_trace_problem){
+                        CX_REASON_FIELD_TYPE,
+                        agent.data != NULL ? CX_STR("/agent_id_hash") : CX_STR("/signature_key_id"),
+                        CX_STR("expected an agent or key id of 1 to 256 bytes, without '/' and "
+                               "control characters, other than trust, batches, alerts, otel, "
+                               "sessions, key:.. and run:..")});
     return CX_SUCCESS;
 }
 
@@ -112,7 +109,7 @@ static cx_status digest_signature(intake *in, item *it, cx_err *err)
     return cx_buf_check(&in->scratch, err);
 }
 
-/* Only the view of the level is kept; what was received is dropped (§2). */
+/* Only the view of the level is stored; the rest of the received bytes is dropped (§2). */
 static cx_status redact_item(intake *in, item *it, cx_err *err)
 {
     const cx_trace_verdict *v = &it->taken->verdict;
@@ -135,7 +132,7 @@ static cx_status redact_item(intake *in, item *it, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* The level of what is kept although nobody vouches for it: its text must not slip in either. */
+/* Checks the level of a trace that is stored unverified: its texts must not exceed it either. */
 static cx_status check_level(intake *in, item *it, bool *out_violates, cx_err *err)
 {
     cx_trace_verdict *v = &it->taken->verdict;
@@ -153,11 +150,11 @@ static cx_status enforce_level(intake *in, item *it, cx_err *err)
     if (in->recorder->options.strip_level)
         return redact_item(in, it, err);
     reject_item(it, (cx_trace_problem){CX_REASON_LEVEL_VIOLATION, it->taken->verdict.paths[0],
-                                       CX_STR("the trace carries what its level does not allow")});
+                                       CX_STR("the trace contains more than its level allows")});
     return CX_SUCCESS;
 }
 
-/* What one trace is to be checked for. */
+/* The verification of one trace. */
 static cx_trace_job verification_of(const intake *in, item *it)
 {
     const cx_recorder_options *options = &in->recorder->options;
@@ -172,8 +169,8 @@ static cx_trace_job verification_of(const intake *in, item *it)
                           .out_content = &it->taken->content};
 }
 
-/* Verdict and content are there: what becomes of it. */
-static cx_status settle(intake *in, item *it, cx_err *err)
+/* Decides what becomes of an item from its verdict and the policies. */
+static cx_status decide_item(intake *in, item *it, cx_err *err)
 {
     const cx_recorder_options *options = &in->recorder->options;
     cx_taken *taken = it->taken;
@@ -195,7 +192,7 @@ static cx_status settle(intake *in, item *it, cx_err *err)
     return options->strip_level ? enforce_level(in, it, err) : CX_SUCCESS;
 }
 
-/* Judges those that are open, of that actor alone where one is given. */
+/* Verifies the open items; with `actor` only those of that actor. */
 static cx_status verify_items(intake *in, const cx_str *actor, cx_err *err)
 {
     cx_trace_job *jobs = CX_ARENA_ARRAY(in->arena, cx_trace_job, in->count + 1);
@@ -212,11 +209,11 @@ static cx_status verify_items(intake *in, const cx_str *actor, cx_err *err)
     }
     CX_TRY(cx_trace_verify_many(jobs, count, &in->scratch, in->arena, err));
     for (size_t i = 0; i < count; i++)
-        CX_TRY(settle(in, verified_items[i], err));
+        CX_TRY(decide_item(in, verified_items[i], err));
     return CX_SUCCESS;
 }
 
-/* Reads one; it is open when it can be judged. */
+/* Parses one item; it is open when it can be verified. */
 static cx_status read_item(intake *in, item *it, cx_err *err)
 {
     cx_trace_problem problem = it->event->problem;
@@ -226,7 +223,7 @@ static cx_status read_item(intake *in, item *it, cx_err *err)
             cx_trace_read_with(&in->parser, it->event->trace, in->arena, &it->trace, &found, err));
         it->taken->trace_id = it->trace.trace_id;
         it->taken->signing_key = it->trace.key_id;
-        /* What is no JSON at all says more than what is wrong around it. */
+        /* A syntax error in the trace is more specific than a problem of its envelope. */
         if (problem.reason == CX_REASON_NONE || found.reason == CX_REASON_INVALID_UTF8 ||
             found.reason == CX_REASON_MALFORMED_JSON)
             problem = found;
@@ -262,7 +259,7 @@ static cx_status read_items(intake *in, cx_batch_problem *out_problem, cx_err *e
     return CX_SUCCESS;
 }
 
-/* --- storing (in the actor's turn) ------------------------------------------------------------ */
+/* --- storing (in the actor's transaction) ----------------------------------------------------- */
 
 static cx_status find_stored(cx_txn *txn, const item *it, cx_trace_record *out, bool *out_found,
                              cx_err *err)
@@ -274,7 +271,7 @@ static cx_status find_stored(cx_txn *txn, const item *it, cx_trace_record *out, 
     return *out_found ? cx_trace_record_decode(value, out, err) : CX_SUCCESS;
 }
 
-/* The same signature under another id, in what is written or earlier in this turn (I2). */
+/* The same signature under another id, in the ledger or earlier in this transaction (I2). */
 static cx_status is_replayed_signature(intake *in, cx_txn *txn, const item *it, bool *out,
                                        cx_err *err)
 {
@@ -344,7 +341,7 @@ static cx_status store_conflict(intake *in, cx_txn *txn, item *it, cx_err *err)
     it->taken->status = CX_TAKE_CONFLICT;
     it->taken->verdict.problem = (cx_trace_problem){
         CX_REASON_TRACE_ID_CONFLICT, CX_STR("/trace_id"),
-        CX_STR("another trace is stored under this id; both are kept, the first one counts")};
+        CX_STR("another trace is stored under this id; both are stored, the first one counts")};
     CX_TRY(cx_txn_get(txn, key, &value, &found, err));
     if (!found)
         return append_trace(in, txn, it, CX_KIND_CONFLICT, key, err);
@@ -359,6 +356,8 @@ static cx_status store_item(intake *in, cx_txn *txn, item *it, cx_err *err)
     cx_trace_record record;
     cx_trace_record_key name;
     bool found = false, replay = false;
+    CX_ASSERT(it->open && it->actor.size != 0); /* I4 */
+    CX_ASSERT(it->taken->status == CX_TAKE_STORED || it->taken->status == CX_TAKE_UNVERIFIED);
     CX_TRY(find_stored(txn, it, &record, &found, err));
     it->taken->actor = it->actor;
     it->taken->has_entry = true;
@@ -370,8 +369,9 @@ static cx_status store_item(intake *in, cx_txn *txn, item *it, cx_err *err)
     CX_TRY(is_replayed_signature(in, txn, it, &replay, err));
     if (replay) {
         it->taken->has_entry = false;
-        reject_item(it, (cx_trace_problem){CX_REASON_SIGNATURE_REPLAYED, CX_STR("/signature"),
-                                           CX_STR("this signature came before, under another id")});
+        reject_item(
+            it, (cx_trace_problem){CX_REASON_SIGNATURE_REPLAYED, CX_STR("/signature"),
+                                   CX_STR("this signature was already received under another id")});
         return CX_SUCCESS;
     }
     if (found)
@@ -380,7 +380,7 @@ static cx_status store_item(intake *in, cx_txn *txn, item *it, cx_err *err)
                         cx_trace_record_name(&name, it->level, it->trace.trace_id), err);
 }
 
-/* I1: nothing that was decided on an older store is written. */
+/* I1: nothing that was decided with an older trust store is written. */
 static cx_status verify_again_if_trust_changed(intake *in, cx_str actor, cx_err *err)
 {
     uint64_t entries = 0;
@@ -437,7 +437,7 @@ static cx_status batch_reasons(const intake *in, cx_json *out, cx_err *err)
     return cx_json_list_end_object(&list, out, err);
 }
 
-/* Consent that comes after the batch, or times in the future, are findings (decision 0026). */
+/* Consent dated after the batch, or times in the future, are findings (decision 0026). */
 static cx_status batch_findings(const intake *in, cx_json *out, cx_err *err)
 {
     const cx_batch *batch = in->batch;
@@ -540,6 +540,8 @@ static void count_results(const intake *in, cx_intake *out)
     for (size_t i = 0; i < in->count; i++)
         out->accepted += in->taken[i].status <= CX_TAKE_UNVERIFIED;
     out->rejected = out->received - out->accepted;
+    for (size_t i = 0; i < in->count; i++) /* I5 */
+        CX_ASSERT(in->taken[i].has_entry == (in->taken[i].status != CX_TAKE_REJECTED));
 }
 
 static cx_status store_items(intake *in, cx_intake *out, cx_err *err)
@@ -547,12 +549,14 @@ static cx_status store_items(intake *in, cx_intake *out, cx_err *err)
     for (size_t i = 0; i < in->count; i++)
         if (in->items[i].open)
             CX_TRY(store_actor(in, i, err));
+    for (size_t i = 0; i < in->count; i++)
+        CX_ASSERT(!in->items[i].open); /* every item is decided */
     count_results(in, out);
     CX_TRY(raise_conflict_alerts(in, err));
     CX_TRY(store_batch(in, out, err));
     out->changed = in->wrote;
     if (!in->wrote)
-        /* What is said to be there already is on the disk before that is said. */
+        /* An item reported as a duplicate must be durable before the answer. */
         return out->received == 0 ? CX_SUCCESS : cx_home_sync(in->recorder->home, err);
     CX_TRY(cx_home_wait(in->recorder->home, in->last_commit, err));
     cx_recorder_notify(in->recorder);
@@ -581,7 +585,7 @@ static cx_status take_batch_events(cx_recorder *recorder, const cx_batch *batch,
     else if (!cx_failed(status))
         status = store_items(&in, out, err);
     for (size_t i = 0; i < in.count && in.taken != NULL; i++)
-        in.taken[i].verdict.key = NULL; /* it goes with the view */
+        in.taken[i].verdict.key = NULL; /* owned by the view */
     cx_buf_done(&in.scratch);
     cx_json_parser_done(&in.parser);
     cx_recorder_trust_release(recorder, in.view);

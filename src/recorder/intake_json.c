@@ -1,5 +1,5 @@
 /*
- * intake_json.c - what a batch is answered (trace.md §11), as one line of canonical JSON.
+ * intake_json.c - the answer to a batch (trace.md §11), as one line of canonical JSON.
  */
 #include "crypto/api.h"
 #include "recorder/internal.h"

@@ -1,5 +1,5 @@
 /*
- * internal.h - what the files of the recorder share.
+ * internal.h - shared by the files of the recorder.
  */
 #ifndef CX_RECORDER_INTERNAL_H
 #define CX_RECORDER_INTERNAL_H
@@ -32,11 +32,11 @@ typedef struct cx_trust_store {
 
 void cx_trust_store_init(cx_trust_store *store, const cx_alloc *alloc);
 void cx_trust_store_done(cx_trust_store *store);
-/* One trace.key entry: the key that was added or changed, borrowed until the next call; NULL when
- * the entry is no change.  CX_E_NOMEM, after which the book is good for nothing. */
+/* Applies one trace.key entry; returns the key that was added or changed, borrowed until the
+ * next call; NULL when the entry changes nothing.  After CX_E_NOMEM the store is unusable. */
 CX_RESULT cx_trust_store_apply(cx_trust_store *store, cx_bytes payload,
                                const cx_trust_key **out_changed, cx_err *err);
-/* All keys as a store; sorted by id, texts borrowed from the book. */
+/* All keys; sorted by id, texts borrowed from the store. */
 CX_RESULT cx_trust_store_store(const cx_trust_store *store, cx_arena *arena, cx_trust *out,
                                cx_err *err);
 
@@ -49,7 +49,7 @@ typedef struct cx_trust_view {
     unsigned users; /* under the recorder's lock; 0 = freed */
 } cx_trust_view;
 
-/* The newest view, kept until it is let go. */
+/* The newest view, valid until it is released. */
 CX_RESULT cx_recorder_trust_acquire(cx_recorder *recorder, cx_trust_view **out, cx_err *err);
 void cx_recorder_trust_release(cx_recorder *recorder, cx_trust_view *view);
 /* Entries of the trust actor: another number than a view's means that it is old. */
@@ -57,7 +57,7 @@ CX_RESULT cx_recorder_trust_entries(cx_home *home, uint64_t *out, cx_err *err);
 
 /* --- batch.c ---------------------------------------------------------------------------------- */
 
-/* One event as it stood in the batch. */
+/* One event as received in the batch. */
 typedef struct cx_event {
     cx_bytes trace; /* raw bytes of the trace object */
     cx_trace_level level;
@@ -95,7 +95,7 @@ CX_RESULT cx_recorder_recorded(cx_home *home, cx_str actor, uint64_t seq, cx_tra
 
 /* --- alerts.c --------------------------------------------------------------------------------- */
 
-/* Other bytes came under an id that is taken (trace.md §9). */
+/* Different bytes were received under an id that is in use (trace.md §9). */
 typedef struct cx_conflict_alert {
     cx_str agent, trace_id;
     cx_digest content;
@@ -107,7 +107,7 @@ CX_RESULT cx_recorder_raise_conflict(cx_recorder *recorder, const cx_conflict_al
 
 /* --- answers.c -------------------------------------------------------------------------------- */
 
-/* The chain of an agent as the index has it; a key's chain_profile stands in for `auto`. */
+/* The chain of an agent from the index; a key's chain_profile is used for `auto`. */
 CX_RESULT cx_recorder_chain(cx_recorder *recorder, cx_index *index, cx_str agent,
                             const cx_chain_options *options, cx_arena *arena, cx_chain_report *out,
                             cx_err *err);

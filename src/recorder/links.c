@@ -1,10 +1,10 @@
 /*
- * links.c - reading a log for links between traces, memories, runs and commits.
+ * links.c - reads a log for links between traces, memories, runs and commits.
  *
- *   I1  One pass in log order: a batch's entry stands behind the traces it brought, so that a trace
- *       waits in `pending` until its batch is read.
- *   I2  What cannot be read as ours says nothing; it is no error of the home's.
- *   I3  Erased content links to nothing.
+ *   I1  One pass in log order: a batch's entry comes after its traces, so that a trace waits in
+ *       `pending` until its batch is read.
+ *   I2  An entry that does not decode has no links; it is not an error of the data directory.
+ *   I3  Erased content has no links.
  */
 #include "recorder/links.h"
 
@@ -15,10 +15,10 @@
 #include "rules/api.h"
 #include "bundle/api.h"
 
-#define PENDING_MAX 65536 /* traces whose batch was not read yet; the oldest are let go */
+#define PENDING_MAX 65536 /* traces whose batch was not read yet; the oldest are dropped */
 
 typedef struct pending {
-    cx_str trace_id; /* in the book's arena */
+    cx_str trace_id; /* in the arena of the links */
     cx_str actor;
     uint64_t seq;
     uint8_t batch[CX_TRACE_BATCH_ID_SIZE];
@@ -40,28 +40,61 @@ struct cx_links {
     CX_VEC(pending) waiting;
 };
 
+#define URI_PREFIX(text)         \
+    {                            \
+        (text), sizeof(text) - 1 \
+    }
+
+static const cx_prov_kind_info kinds[CX_PROV_KIND_COUNT] = {
+    [CX_PROV_NONE] = {.name = "none"},
+    [CX_PROV_MEMORY] = {.name = "memory",
+                        .screen = "evidence",
+                        .has_why = true,
+                        .has_evidence = true},
+    [CX_PROV_EDGE] = {.name = "edge"},
+    [CX_PROV_TRACE] = {.name = "trace",
+                       .uri_prefix = URI_PREFIX("cortex://trace/"),
+                       .screen = "trace",
+                       .has_why = true,
+                       .has_evidence = true},
+    [CX_PROV_RUN] = {.name = "run",
+                     .uri_prefix = URI_PREFIX("cortex://run/"),
+                     .screen = "run",
+                     .has_why = true,
+                     .has_evidence = true},
+    [CX_PROV_EVENT] = {.name = "event", .screen = "run", .has_why = true},
+    [CX_PROV_COMMIT] = {.name = "commit", .has_why = true, .has_evidence = true},
+    [CX_PROV_ENTRY] = {.name = "entry", .screen = "evidence", .has_why = true},
+    [CX_PROV_SNAPSHOT] = {.name = "snapshot", .screen = "evidence"},
+    [CX_PROV_JOURNAL] = {.name = "journal", .screen = "evidence"},
+    [CX_PROV_NODE] = {.name = "node", .screen = "debugger", .has_why = true},
+    [CX_PROV_KEY] = {.name = "key"},
+    [CX_PROV_ACTOR] = {.name = "actor"},
+    [CX_PROV_LINE] = {.name = "line"},
+};
+
+const cx_prov_kind_info *cx_prov_kind_info_of(cx_prov_kind kind)
+{
+    CX_ASSERT(kind < CX_PROV_KIND_COUNT);
+    return &kinds[kind];
+}
+
 const char *cx_prov_kind_name(cx_prov_kind kind)
 {
-    static const char *const names[CX_PROV_KIND_COUNT] = {
-        "none",  "memory",   "edge",    "trace", "run", "event", "commit",
-        "entry", "snapshot", "journal", "node",  "key", "actor", "line"};
-    CX_ASSERT(kind < CX_PROV_KIND_COUNT);
-    return names[kind];
+    return cx_prov_kind_info_of(kind)->name;
 }
 
 bool cx_prov_of_uri(cx_str uri, cx_prov_kind *out_kind, cx_str *out_id)
 {
-    static const cx_str trace = {"cortex://trace/", 15}, run = {"cortex://run/", 13};
     cx_uri parsed;
-    if (cx_str_starts(uri, trace) && uri.size > trace.size) {
-        *out_kind = CX_PROV_TRACE;
-        *out_id = cx_str_from(uri.data + trace.size, uri.size - trace.size);
-        return out_id->size <= CX_TRACE_ID_BYTES_MAX;
-    }
-    if (cx_str_starts(uri, run)) {
-        *out_kind = CX_PROV_RUN;
-        *out_id = cx_str_from(uri.data + run.size, uri.size - run.size);
-        return cx_run_id_valid(*out_id);
+    for (unsigned kind = 0; kind < CX_PROV_KIND_COUNT; kind++) {
+        cx_str prefix = kinds[kind].uri_prefix;
+        if (prefix.data == NULL || !cx_str_starts(uri, prefix))
+            continue;
+        *out_kind = (cx_prov_kind)kind;
+        *out_id = cx_str_from(uri.data + prefix.size, uri.size - prefix.size);
+        return kind == CX_PROV_RUN ? cx_run_id_valid(*out_id)
+                                   : out_id->size != 0 && out_id->size <= CX_TRACE_ID_BYTES_MAX;
     }
     if (cx_failed(cx_uri_parse(uri, &parsed, NULL)))
         return false;
@@ -70,7 +103,7 @@ bool cx_prov_of_uri(cx_str uri, cx_prov_kind *out_kind, cx_str *out_id)
     return true;
 }
 
-/* What a URI inside a text may be made of. */
+/* The size of the URI at `at`. */
 static size_t uri_size(const char *at, const char *end)
 {
     const char *stop = at;
@@ -102,7 +135,7 @@ bool cx_prov_next_uri(cx_str *text, cx_prov_kind *out_kind, cx_str *out_id)
 
 /* --- the chains ------------------------------------------------------------------------------- */
 
-/* The name of a thing in the maps: a memory's without its version. */
+/* The key of an object in the maps: a memory's is without its version. */
 static cx_str name_of(cx_prov_kind kind, cx_str id, char storage[2 + CX_ACTOR_SIZE_MAX + 64])
 {
     cx_uri uri;
@@ -144,7 +177,7 @@ static cx_status add_link(cx_links *links, const cx_link *link, cx_err *err)
 {
     char name[2 + CX_ACTOR_SIZE_MAX + 64];
     if (links->slots.count > CX_LINKS_MAX)
-        return cx_fail(err, CX_E_LIMIT, "the home has more than %d links", CX_LINKS_MAX);
+        return cx_fail(err, CX_E_LIMIT, "the data directory has more than %d links", CX_LINKS_MAX);
     uint32_t place = (uint32_t)links->slots.count;
     slot *made = cx_vec_push(&links->slots, links->alloc);
     if (made == NULL)
@@ -270,7 +303,7 @@ static cx_status wait_for_batch(cx_links *links, const cx_tail_item *item, cx_st
                                                                    : CX_SUCCESS;
 }
 
-/* The key of the record, trace/<level>/<trace_id>, says the id. */
+/* The record's key, trace/<level>/<trace_id>, contains the id. */
 static cx_status link_trace(cx_links *links, const cx_tail_item *item, cx_err *err)
 {
     const cx_change *change = change_under(item, CX_STR("trace/"));
@@ -380,7 +413,7 @@ static cx_status link_frame(cx_links *links, const cx_tail_item *item, cx_arena 
     return cx_str_is(kind, "run.seal") ? link_seal(links, item, arena, err) : CX_SUCCESS;
 }
 
-/* --- the book --------------------------------------------------------------------------------- */
+/* --- public interface ------------------------------------------------------------------------- */
 
 cx_status cx_links_refresh(cx_links *links, cx_err *err)
 {

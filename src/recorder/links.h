@@ -1,5 +1,5 @@
 /*
- * links.h - what points to what across the modules of a data directory (decision 0022).
+ * links.h - references between objects of all modules of a data directory (decision 0022).
  *
  *     trace  -> run                  correlation_metadata.run_id of its batch, or the run's id
  *                                    inside the trace's own bytes
@@ -8,17 +8,17 @@
  *     memory -> memory, trace, run   derived_from of its provenance
  *     run    -> commit               final_commit of its seal
  *
- * The book is made by reading the log once; cx_links_refresh reads on from where it ended.  It
- * holds links, not things: what a link names need not exist.  Belongs to one thread at a time.
+ * Links are collected by reading the log once; cx_links_refresh continues from its end.  They are
+ * names, not objects: the target of a link need not exist.  Used by one thread at a time.
  */
 #ifndef CX_RECORDER_LINKS_H
 #define CX_RECORDER_LINKS_H
 
 #include "ledger/api.h"
 
-#define CX_LINKS_MAX 4000000 /* of one home; more is CX_E_LIMIT */
+#define CX_LINKS_MAX 4000000 /* of one data directory; more is CX_E_LIMIT */
 #define CX_LINKS_PER_ENTRY_MAX \
-    1024 /* texts of one trace that look like links; the rest is left out */
+    1024 /* texts of one trace that look like links; further ones are ignored */
 
 typedef enum cx_prov_kind {
     CX_PROV_NONE,
@@ -37,18 +37,31 @@ typedef enum cx_prov_kind {
     CX_PROV_LINE, /* FILE:LINE of a repository */
     CX_PROV_KIND_COUNT
 } cx_prov_kind;
-/* "memory", "trace", ..; static storage. */
+
+/* The one table of kinds (links.c): names in JSON and docs/formats/story.md, and what each kind
+ * offers.  Tests compare it with the type ObjectKind of the API, tools/check_docs.py with the
+ * document. */
+typedef struct cx_prov_kind_info {
+    const char *name;   /* "memory", "trace", .. */
+    cx_str uri_prefix;  /* "cortex://trace/"; data NULL = its URI is its id, or it has none */
+    const char *screen; /* of the web page that shows one; NULL = none does */
+    bool has_why;       /* `cortex why` answers for it */
+    bool has_evidence;  /* `cortex evidence` writes a file for it */
+} cx_prov_kind_info;
+/* Static storage. */
+const cx_prov_kind_info *cx_prov_kind_info_of(cx_prov_kind kind);
+/* Its name. */
 const char *cx_prov_kind_name(cx_prov_kind kind);
 
 /* What a link rests on. */
 typedef enum cx_link_ground {
-    CX_LINK_STATED, /* somebody said so beside the thing: a batch's metadata */
-    CX_LINK_INSIDE  /* it stands in the bytes that are hashed, signed or sealed with the thing */
+    CX_LINK_STATED, /* stated outside the object: in a batch's metadata */
+    CX_LINK_INSIDE  /* inside the bytes that are hashed, signed or sealed with the object */
 } cx_link_ground;
 
 typedef struct cx_link {
     cx_prov_kind from_kind, to_kind;
-    cx_str from, to;      /* ids as above; live as long as the book */
+    cx_str from, to;      /* ids as above; live as long as the cx_links */
     const char *relation; /* "performed_in", "mentions", "derived_from", "ended_at"; static */
     cx_link_ground ground;
     cx_str actor; /* where it is written */
@@ -57,13 +70,14 @@ typedef struct cx_link {
 
 typedef struct cx_links cx_links;
 
-/* Over an open home, which must outlive it; reads all of the log.  `alloc` NULL = default. */
+/* Over an open data directory, which must outlive it; reads all of the log.  `alloc` NULL =
+ * default. */
 CX_RESULT cx_links_open(cx_home *home, const cx_alloc *alloc, cx_links **out, cx_err *err);
 CX_RESULT cx_links_refresh(cx_links *links, cx_err *err);
 void cx_links_close(cx_links *links); /* NULL is fine */
 
-/* In log order; borrowed until the next refresh.  A memory is found by its id whatever its version:
- * give a whole URI, look at each link's own. */
+/* In log order; borrowed until the next refresh.  A memory is found by its id in any version:
+ * pass a whole URI, and compare with each link's own. */
 CX_RESULT cx_links_from(const cx_links *links, cx_prov_kind kind, cx_str id, cx_arena *arena,
                         const cx_link ***out, size_t *out_count, cx_err *err);
 CX_RESULT cx_links_to(const cx_links *links, cx_prov_kind kind, cx_str id, cx_arena *arena,
@@ -73,8 +87,8 @@ CX_RESULT cx_links_to(const cx_links *links, cx_prov_kind kind, cx_str id, cx_ar
  * id is borrowed from `uri`. */
 bool cx_prov_of_uri(cx_str uri, cx_prov_kind *out_kind, cx_str *out_id);
 
-/* The next such URI in a text that is not only of them (JSON, prose); `*text` then begins behind
- * it. One ends at a space, a quote, a bracket, .. and at a full stop that ends a sentence. */
+/* The next such URI in a text with other content (JSON, prose); `*text` then begins after it. A
+ * URI ends at a space, a quote, a bracket, .. and at a full stop that ends a sentence. */
 bool cx_prov_next_uri(cx_str *text, cx_prov_kind *out_kind, cx_str *out_id);
 
 #endif

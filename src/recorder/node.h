@@ -1,6 +1,6 @@
 /*
  * node.h - one recorded step as a node of a lattice: the line that lattice.md §2 describes, sealed
- * and hashed.  Bridges decide what a step means; bytes are made here.
+ * and hashed.  Bridges decide the meaning of a step; the bytes are made here.
  */
 #ifndef CX_RECORDER_NODE_H
 #define CX_RECORDER_NODE_H

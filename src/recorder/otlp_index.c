@@ -1,11 +1,11 @@
 /*
- * otlp_book.c - telling apart what is new, in one turn, and finding it again.
+ * otlp_index.c - separates new records from known ones, in one transaction, and finds them again.
  *
- *   I1  Whether a span is there already is decided inside the turn, over what earlier turns and
- *       this one have put.
- *   I2  A request in which nothing is new leaves no trace in the log; one in which anything is, is
- *       kept whole.
- *   I3  What is said to be there is on the disk before that is said.
+ *   I1  Whether a span is known is decided inside the transaction, over the rows of earlier
+ *       transactions and of this one.
+ *   I2  A request without new records writes nothing; a request with any new record is stored
+ *       whole.
+ *   I3  A record that is reported as known is durable before the answer.
  */
 #include "recorder/otlp_index.h"
 
@@ -102,7 +102,7 @@ static cx_status find_row(storing *t, const key *k, place *out, bool *out_found,
     return *out_found ? read_place(value, out, err) : CX_SUCCESS;
 }
 
-/* The entry of the request, when the first thing of it is put (I2). */
+/* Appends the request's entry, before its first row (I2). */
 static cx_status append_entry_once(storing *t, cx_err *err)
 {
     if (t->kept.has_entry)

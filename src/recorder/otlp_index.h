@@ -1,17 +1,19 @@
 /*
- * otlp_book.h - what OpenTelemetry exporters send, kept in the ledger exactly once
+ * otlp_index.h - requests of OpenTelemetry exporters, stored in the ledger exactly once
  * (docs/formats/otlp.md §3).
  *
- * Actor `otel`.  One entry a request that brought something new: its kind says signal and encoding,
- * its committed payload is the request as it was received (unpacked), its created_by who sent it.
- * Beside it stand records that tell what is there already:
+ * Actor `otel`.  One entry for each request with new records: its kind names signal and encoding,
+ * its committed payload is the request as received (unpacked), its created_by the sender.  Records
+ * next to it make known ones recognisable:
  *
- *     otlp/span/<trace id 16><span id 8>             first with these ids   {1 seq, 2 index, 3
- * content} otlp/conflict/<trace id 16><span id 8><32>     another content        {1 seq, 2 index, 3
- * content} otlp/log/<trace id 16><seq u64be>              has logs of the trace  {1 seq}
+ *     otlp/span/<trace id 16><span id 8>             first with these ids   {1 seq, 2 index,
+ *                                                                            3 content}
+ *     otlp/conflict/<trace id 16><span id 8><32>     another content        {1 seq, 2 index,
+ *                                                                            3 content}
+ *     otlp/log/<trace id 16><seq u64be>              has logs of the trace  {1 seq}
  *     otlp/request/<32>                              the same bytes before  {1 seq}
  *
- * What a request means is for the caller to say: this module does not read OTLP.  Thread-safe.
+ * The caller decodes requests: this module does not read OTLP.  Thread-safe.
  */
 #ifndef CX_RECORDER_OTLP_INDEX_H
 #define CX_RECORDER_OTLP_INDEX_H
@@ -22,7 +24,7 @@
 #define CX_OTLP_INDEX_TRACE_SIZE 16
 #define CX_OTLP_INDEX_SPAN_SIZE 8
 
-/* One span or log record that is to be kept. */
+/* One span or log record that is to be stored. */
 typedef struct cx_otlp_item {
     const uint8_t *trace_id; /* 16 bytes; of a log record NULL when it belongs to no trace */
     const uint8_t *span_id;  /* 8 bytes; NULL = a log record, which has no identity */
@@ -61,8 +63,8 @@ bool cx_recorder_otlp_kind(cx_str kind, bool *out_logs, bool *out_json);
 CX_RESULT cx_recorder_otlp_entries(cx_home *home, const uint8_t *trace_id, cx_arena *arena,
                                    const uint64_t **out, size_t *out_count, cx_err *err);
 
-/* Traces that spans were kept of, in the order of their ids; at most `limit`, from `after` on (NULL
- * = the first).  Erased ones too: their content is gone, their ids are not. */
+/* Traces with stored spans, in the order of their ids; at most `limit`, from `after` on (NULL =
+ * the first).  Erased ones too: their content is erased, their ids are not. */
 typedef struct cx_otlp_trace_row {
     uint8_t trace_id[CX_OTLP_INDEX_TRACE_SIZE];
     uint64_t spans, first_seq;

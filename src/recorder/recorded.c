@@ -1,16 +1,16 @@
 /*
- * recorded.c - a trace as the ledger has it: entry, record beside it, and the trace itself.
+ * recorded.c - reads a trace from the ledger: entry, record, and the trace itself.
  */
 #include "recorder/internal.h"
 
 static cx_status no_trace(cx_str actor, uint64_t seq, cx_err *err)
 {
     return cx_fail_at(err, CX_E_NOT_FOUND, "NoTrace", CX_NO_OFFSET,
-                      "entry %llu of %.*s is no received trace", (unsigned long long)seq,
+                      "entry %llu of %.*s is not a received trace", (unsigned long long)seq,
                       (int)actor.size, actor.data);
 }
 
-/* An erased trace does not say its id any more, which is in the key of its record. */
+/* An erased trace does not contain its id any more, but the key of its record does. */
 static cx_status find_record(cx_home *home, cx_str actor, cx_str trace_id, cx_trace_level level,
                              cx_arena *arena, cx_trace_record *out, cx_err *err)
 {
@@ -20,8 +20,7 @@ static cx_status find_record(cx_home *home, cx_str actor, cx_str trace_id, cx_tr
     CX_TRY(cx_home_get(home, actor, cx_trace_record_name(&name, level, trace_id), arena, &value,
                        &found, err));
     if (!found)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoTrace", CX_NO_OFFSET,
-                          "there is no record of that trace");
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoTrace", CX_NO_OFFSET, "the trace has no record");
     return cx_trace_record_decode(value, out, err);
 }
 

@@ -1,5 +1,5 @@
 /*
- * recorder.c - opening a recorder, and what every home is opened with.
+ * recorder.c - opens a recorder, and holds the derivers with which every data directory is opened.
  */
 #include "recorder/recorder.h"
 
@@ -14,14 +14,14 @@ static cx_status derive_rows(cx_derive *at, const cx_entry *entry, const cx_chan
     return cx_trace_deriver.derive(at, entry, changes, count, err);
 }
 
-/* What the memory room reads is held to its form by the ledger itself. */
+/* The ledger itself checks the form of records that the module memory reads. */
 static cx_status check_derived(const cx_entry *entry, const cx_change *changes, size_t count,
                                cx_arena *arena, cx_err *err)
 {
     return cx_trace_deriver.check(entry, changes, count, arena, err);
 }
 
-/* The names of both with their versions: when one changes, the tables are made anew. */
+/* The names of both with their versions: when one changes, the tables are rebuilt. */
 const cx_deriver cx_recorder_deriver = {
     .name = "memory/1,trace/1", .derive = derive_rows, .check = check_derived};
 

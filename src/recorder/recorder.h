@@ -1,16 +1,27 @@
 /*
- * recorder.h - traces come in, exactly once, and are searched: intake, trust, feed, answers, bridge
- * (trace.md §4, §9 - §12; decisions 0015 - 0017, 0027).
+ * recorder.h - receives traces exactly once and makes them searchable: intake, trust, feed,
+ * answers, bridge (trace.md §4, §9 - §12; decisions 0015 - 0017, 0027).
  *
- *     cx_recorder_take     a batch: verified, appended, on the disk; one result an event
- *     cx_recorder_feed_..  a thread carries what the ledger has into an index, and resumes
- *     cx_recorder_answer_..  JSON that the command line and the server both print
- *     cx_recorder_lattice  a branch of recorded traces as a lattice
+ *     cx_recorder_take       a batch: verified, appended, durable; one result an event
+ *     cx_recorder_feed_..    a thread feeds the ledger into an index, and resumes
+ *     cx_recorder_answer_..  JSON for the command line and the server
+ *     cx_recorder_lattice    a branch of recorded traces as a lattice
  *
  * Actors and kinds: traces under their agent (or "key:<id>"), `trace.received` with the received
  * bytes as committed payload, `trace.conflict` likewise; `batches`: `trace.batch`; `trust`:
  * `trace.key`; `alerts`: `trace.alert`, `trace.alert_ack`.  See docs/formats/trace.md for payloads
  * and records.  Thread-safe unless said otherwise.
+ *
+ * Invariants of the intake:
+ *
+ *   I1  Traces are verified before any transaction, without a lock.  If the trust store has changed
+ *       when the transaction begins, they are verified again with the new one.
+ *   I2  Whether a trace is recorded already is decided inside the transaction, over everything that
+ *       was written before and the events of this transaction.
+ *   I3  Events of one actor share a transaction, transactions share a sync: the caller waits once,
+ *       for the last, and everything accepted is durable when the call returns.
+ *   I4  An item is stored only when it is verified, or when the policy stores unverified ones.
+ *   I5  An event has an entry exactly when it is not rejected.
  */
 #ifndef CX_RECORDER_RECORDER_H
 #define CX_RECORDER_RECORDER_H
@@ -25,7 +36,7 @@
 #define CX_BATCH_BYTES_MAX (UINT32_C(8) << 20)
 #define CX_BATCH_EVENTS_MAX 1000
 
-/* What every home is opened with: what all modules derive, in one. */
+/* The derivers of all modules, combined: every data directory is opened with it. */
 extern const cx_deriver cx_recorder_deriver;
 
 typedef struct cx_recorder cx_recorder;
@@ -36,11 +47,11 @@ typedef struct cx_recorder_options {
     bool strip_level;      /* policy level = strip (§2) */
     unsigned forms;        /* CX_FORMS_ALL, or CX_FORM_BITs; 0 = all */
     unsigned index_days;   /* rows older than that leave the index of a feed; 0 = they stay */
-    int64_t (*now_ns)(void *arg); /* NULL = the home's clock */
+    int64_t (*now_ns)(void *arg); /* NULL = the data directory's clock */
     void *now_arg;
 } cx_recorder_options;
 
-/* Over an open home, which must outlive it. */
+/* Over an open data directory, which must outlive it. */
 CX_RESULT cx_recorder_open(cx_home *home, const cx_recorder_options *options, cx_recorder **out,
                            cx_err *err);
 void cx_recorder_close(cx_recorder *recorder); /* NULL is fine; ends the feed */
@@ -93,12 +104,12 @@ typedef struct cx_intake {
     bool changed; /* something was written */
 } cx_intake;
 
-/* The body of POST /events.  Returns when all that is accepted is on the disk.  Errors: the ledger
+/* The body of POST /events.  Returns when everything accepted is durable (I3).  Errors: the ledger
  * cannot be written (then nothing may be assumed). */
 CX_RESULT cx_recorder_take(cx_recorder *recorder, cx_bytes body, cx_capture capture,
                            cx_arena *arena, cx_intake *out, cx_err *err);
-/* Traces as they stand in files, which share the sync; one that is no JSON at all is rejected
- * alone. `batch_level` CX_LEVEL_ABSENT when nothing is known. */
+/* Traces as they are in files, which share one sync; one that is not JSON is rejected alone.
+ * `batch_level` CX_LEVEL_ABSENT when unknown. */
 CX_RESULT cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces, size_t count,
                                   cx_trace_level batch_level, cx_capture capture, cx_arena *arena,
                                   cx_intake *out, cx_err *err);
@@ -121,10 +132,11 @@ CX_RESULT cx_recorder_trust(cx_recorder *recorder, cx_arena *arena, cx_trust *ou
 
 /* --- the index -------------------------------------------------------------------------------- */
 
-/* Carries the ledger into the index at `where` (as cx_index_open) until nothing is left; the home
- * may be open for reading only.  For commands. */
+/* Feeds the ledger into the index at `where` (as cx_index_open) until it has caught up; the data
+ * directory may be open for reading only.  For commands. */
 CX_RESULT cx_recorder_feed_now(cx_recorder *recorder, const char *where, cx_err *err);
-/* The same by a thread, for servers: it goes on when a database comes back.  Once. */
+/* The same by a thread, for servers: it continues when a database becomes available again.
+ * Once. */
 CX_RESULT cx_recorder_feed_begin(cx_recorder *recorder, const char *where, cx_err *err);
 void cx_recorder_feed_end(cx_recorder *recorder);
 /* Waits until the index has all that is on the disk now; CX_E_TIMEOUT "IndexBehind". */
@@ -144,8 +156,8 @@ int64_t cx_recorder_now(const cx_recorder *recorder);
 
 /* --- answers: one line of canonical JSON each ------------------------------------------------- */
 
-/* Of GET /traces; `query` as given, the cursor already decoded.  `next_cursor` is authenticated by
- * a key of the home. */
+/* Of GET /traces; `query` as received, the cursor already decoded.  `next_cursor` is
+ * authenticated by a key of the data directory. */
 CX_RESULT cx_recorder_answer_traces(cx_recorder *recorder, cx_index *index,
                                     const cx_trace_query *query, cx_buf *out, cx_err *err);
 /* Reads an opaque cursor into the query; CX_E_FORMAT "BadCursor". */
@@ -158,14 +170,14 @@ typedef struct cx_trace_wanted {
     cx_trace_level level; /* highest that may be shown */
 } cx_trace_wanted;
 /* {"trace":..,"level","verdict":{..},"entry":{"actor","seq"},"proof":{..},"conflicts":[..]}; the
- * trace lowered when it is stored above `level`.  CX_E_NOT_FOUND "NoTrace". */
+ * trace is redacted when it is stored above `level`.  CX_E_NOT_FOUND "NoTrace". */
 CX_RESULT cx_recorder_answer_trace(cx_recorder *recorder, cx_index *index,
                                    const cx_trace_wanted *wanted, cx_buf *out, cx_err *err);
 /* {"agent_id_hash","batch":{"accepted","batch_id","correlation_metadata","received",
- * "rejected"}|null,"next":row|null,"nodes":[hash|null, ..],"previous":row|null,"row"}: what stands
- * around a trace (rows as GET /traces shows them): the agent's traces before and behind it, the
- * batch it came in, the nodes it became (by component; looked for in the agent's whole journal only
- * when `nodes`).  CX_E_NOT_FOUND "NoTrace". */
+ * "rejected"}|null,"next":row|null,"nodes":[hash|null, ..],"previous":row|null,"row"}: the
+ * context of a trace (rows as GET /traces shows them): the agent's traces before and after it,
+ * the batch it came in, its nodes (by component; searched in the agent's whole journal only when
+ * `nodes`).  CX_E_NOT_FOUND "NoTrace". */
 CX_RESULT cx_recorder_answer_around(cx_recorder *recorder, cx_index *index,
                                     const cx_trace_wanted *wanted, bool nodes, cx_buf *out,
                                     cx_err *err);

@@ -1,5 +1,5 @@
 /*
- * reply.c - pieces of answers.
+ * reply.c - helpers of the files that write answers.
  */
 #include "recorder/reply.h"
 

@@ -1,14 +1,14 @@
 /*
- * reply.h - making one line of canonical JSON: what the files of answers share.
+ * reply.h - writes one line of canonical JSON: shared by the files of answers.
  *
- * Putting never fails visibly: the list does when it is ended.
+ * Adding a member reports no error: ending the list does.
  */
 #ifndef CX_RECORDER_REPLY_H
 #define CX_RECORDER_REPLY_H
 
 #include "recorder/internal.h"
 
-/* One answer being made: values live in the arena, errors are kept for the end. */
+/* One answer being written: values live in the arena, errors are reported at the end. */
 typedef struct cx_reply {
     cx_arena arena;
     cx_err *err;
@@ -32,7 +32,7 @@ cx_status cx_reply_end_object(cx_json_list *outer, const char *name, cx_json_lis
                               cx_err *err);
 /* The cell of a column that there is. */
 const cx_cell *cx_reply_cell(const cx_found_row *row, const char *column);
-/* answers.c: a row as GET /traces shows it to somebody who may see `level`. */
+/* answers.c: a row as GET /traces shows it to a caller with `level`. */
 CX_RESULT cx_reply_trace_row(const cx_found_row *row, cx_trace_level level, cx_arena *arena,
                              cx_json *out, cx_err *err);
 

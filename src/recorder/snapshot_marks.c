@@ -1,9 +1,10 @@
 /*
- * held.c - from a snapshot's journal size to the node it was taken behind.
+ * snapshot_marks.c - maps a snapshot's journal size to the node after which it was taken.
  *
- *   S1  bridge.c writes a branch's nodes one after the other, in the order of their entries: node
- *       number - seq is the first one's number, and event.entry.seq never falls.  So the node is
- *       found by halving, at the cost of reading a few events again.
+ *   S1  bridge.c writes a branch's nodes consecutively, in the order of their entries: node number
+ *       - seq is the number of the first, and event.entry.seq never decreases.  So the node is
+ *         found
+ *       by binary search, at the cost of reading a few events again.
  */
 #include "recorder/snapshot_marks.h"
 
@@ -19,7 +20,7 @@ typedef struct marking {
     size_t count;
 } marking;
 
-/* The entry that a node of a trace comes from; false when it does not say. */
+/* The entry that a node of a trace comes from; false when the node does not name it. */
 static cx_status source_entry_of(const marking *h, cx_node n, uint64_t *out, bool *out_known,
                                  cx_err *err)
 {

@@ -6,10 +6,10 @@
  *     {"key":{..},"op":"add"}                                        a key as in cortex-trust-1
  *     {"at":"..","by":"..","compromised_since":null,"key_id":"..","op":"revoke","reason":".."}
  *
- * An entry of another form, which a raw call can write there, changes nothing: the ledger keeps it
- * for ever, and must not be made useless by it.  So does one whose payload was erased.
+ * An entry of another form, which a raw call can write there, changes nothing: the ledger stores it
+ * for ever, and must stay usable.  The same is true of one whose payload was erased.
  *
- * Views are immutable: a verification under way keeps the one it began with, and notices by the
+ * Views are immutable: a verification in progress uses the one it began with, and detects by the
  * number of entries that there is a newer one.
  */
 #include "base/api.h"
@@ -30,7 +30,7 @@ static cx_status time_member(const cx_json *object, cx_str name, int64_t *out, c
     if (value == NULL || value->type == CX_JSON_NULL)
         return CX_SUCCESS;
     if (value->type != CX_JSON_STRING || !cx_trace_time_parse(cx_json_text(value), out, &naive))
-        return bad_entry("has a time that is none", err);
+        return bad_entry("has an invalid time", err);
     return CX_SUCCESS;
 }
 
@@ -53,7 +53,7 @@ static cx_status apply_revoke(cx_trust_store *store, const cx_json *change,
 {
     const uint64_t *index = cx_map_find(&store->by_id, CX_JSON_GET_STR(change, "key_id"));
     if (index == NULL)
-        return bad_entry("revokes a key that is not there", err);
+        return bad_entry("revokes an unknown key", err);
     cx_trust_key *key = &store->keys.items[*index];
     int64_t at, since;
     CX_TRY(time_member(change, CX_STR("at"), &at, err));
@@ -77,7 +77,7 @@ static cx_status apply_add(cx_trust_store *store, const cx_json *change,
     CX_TRY(cx_trust_key_parse(value, CX_STR("/key"), &store->arena, &key, err));
     CX_TRY(cx_map_put(&store->by_id, key.key_id, &index, &is_new, err));
     if (!is_new)
-        return bad_entry("adds a key that is there: an id is never bound anew", err);
+        return bad_entry("adds an existing key: an id is never bound to another key", err);
     cx_trust_key *slot = cx_vec_push(&store->keys, store->alloc);
     if (slot == NULL)
         return cx_fail_nomem(err);
@@ -199,7 +199,7 @@ static cx_trust_view *newest(cx_recorder *recorder, uint64_t entries)
     return view;
 }
 
-/* Takes the place of the one before, which goes when its last user lets go. */
+/* Replaces the current view, which is freed when its last user releases it. */
 static void publish(cx_recorder *recorder, cx_trust_view *view)
 {
     cx_trust_view *old = NULL;
@@ -234,6 +234,7 @@ void cx_recorder_trust_release(cx_recorder *recorder, cx_trust_view *view)
     if (view == NULL)
         return;
     cx_lock_enter(&recorder->lock);
+    CX_ASSERT(view->users > 0);
     bool last = --view->users == 0;
     cx_lock_leave(&recorder->lock);
     if (last)
@@ -269,14 +270,14 @@ static cx_status append_change(cx_recorder *recorder, cx_txn *txn, const cx_json
     return status;
 }
 
-/* Inside the turn nobody else changes the store, so what it decides on stays true. */
-static cx_status begin_change(cx_recorder *recorder, cx_txn **out_turn, cx_trust_view **out_view,
+/* Inside the transaction no other thread changes the store, so the decision stays valid. */
+static cx_status begin_change(cx_recorder *recorder, cx_txn **out_txn, cx_trust_view **out_view,
                               cx_err *err)
 {
-    CX_TRY(cx_txn_begin(recorder->home, CX_ACTOR_TRUST, out_turn, err));
+    CX_TRY(cx_txn_begin(recorder->home, CX_ACTOR_TRUST, out_txn, err));
     cx_status status = cx_recorder_trust_acquire(recorder, out_view, err);
     if (cx_failed(status))
-        cx_txn_abort(*out_turn);
+        cx_txn_abort(*out_txn);
     return status;
 }
 
@@ -326,13 +327,13 @@ cx_status cx_recorder_key_add(cx_recorder *recorder, const cx_trust_key *key, bo
     bool is_new = there == NULL;
     if (is_new && view->trust.count >= CX_TRUST_KEYS_MAX)
         status = cx_fail_at(err, CX_E_LIMIT, "TooManyKeys", CX_NO_OFFSET,
-                            "the trust store holds %d keys, which is the limit", CX_TRUST_KEYS_MAX);
+                            "the trust store has reached its limit of %d keys", CX_TRUST_KEYS_MAX);
     else if (is_new)
         status = add_change(recorder, txn, key, err);
     else if (!is_same_key(there, key))
         status = cx_fail_at(err, CX_E_CONFLICT, "KeyConflict", CX_NO_OFFSET,
-                            "the key id %.*s belongs to another key and is never bound anew;"
-                            " rotate with a new id that replaces it",
+                            "the key id %.*s belongs to another key and cannot be reused; rotate "
+                            "with a new id that replaces it",
                             (int)key->key_id.size, key->key_id.data);
     status = end_change(recorder, txn, view, is_new, status, err);
     if (!cx_failed(status))
@@ -365,9 +366,8 @@ cx_status cx_recorder_key_revoke(cx_recorder *recorder, cx_str key_id, cx_str re
     const cx_trust_key *there = cx_trust_find(&view->trust, key_id);
     cx_status status = CX_SUCCESS;
     if (there == NULL)
-        status =
-            cx_fail_at(err, CX_E_NOT_FOUND, "NoKey", CX_NO_OFFSET,
-                       "there is no key %.*s in the trust store", (int)key_id.size, key_id.data);
+        status = cx_fail_at(err, CX_E_NOT_FOUND, "NoKey", CX_NO_OFFSET,
+                            "the trust store has no key %.*s", (int)key_id.size, key_id.data);
     /* Revoking twice keeps the first time, and can only widen what is compromised. */
     bool is_change =
         there != NULL &&

@@ -633,7 +633,7 @@ def keys_are_added_listed_revoked():
         assert p.ok(*add, public).startswith("there")
         padded = public.replace("-", "+").replace("_", "/") + "="
         assert p.ok(*add, padded).startswith("there")
-        p.expect(1, *add, other, out="conflict", err="never bound anew")
+        p.expect(1, *add, other, out="conflict", err="cannot be reused")
         key = p.json("key", "show", ALPHA_KEY)
         assert key["agents"] == [ALPHA] and key["added_by"] == "andrew" and key["revoked_at"] is None
         assert key["description"] == "first" and key["added_at"]

@@ -40,7 +40,7 @@ static int64_t count_of(const cx_json *answer)
     return value != NULL && cx_json_int64(value, &count) ? count : -1;
 }
 
-CX_TEST(feed_carries_and_resumes)
+CX_TEST(feed_indexes_and_resumes)
 {
     fixture s;
     maker m;
@@ -110,7 +110,7 @@ CX_TEST(feed_pages_without_gaps)
     fixture_done(&s);
 }
 
-CX_TEST(feed_judges_again)
+CX_TEST(feed_recomputes_verdicts)
 {
     static const cx_recorder_options keep = {.keep_unknown = true};
     fixture s;
@@ -197,7 +197,7 @@ CX_TEST(answers_one_trace)
     fixture_done(&s);
 }
 
-CX_TEST(answers_say_when_a_trace_is_ambiguous)
+CX_TEST(answers_report_ambiguous_traces)
 {
     fixture s;
     maker alpha, beta;
@@ -220,7 +220,7 @@ CX_TEST(answers_say_when_a_trace_is_ambiguous)
 }
 
 /* The index forgets what the ledger has erased (decision 0023), the branch goes on. */
-CX_TEST(feed_forgets_what_was_erased)
+CX_TEST(feed_removes_erased_content)
 {
     fixture s;
     maker m;

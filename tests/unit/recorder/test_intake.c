@@ -112,7 +112,7 @@ CX_TEST(intake_rejects_what_is_not_signed_by_a_known_key)
     fixture_done(&s);
 }
 
-CX_TEST(intake_refuses_a_revoked_key_at_once)
+CX_TEST(intake_rejects_a_revoked_key_at_once)
 {
     fixture s;
     maker m;
@@ -137,7 +137,7 @@ CX_TEST(intake_refuses_a_revoked_key_at_once)
     fixture_done(&s);
 }
 
-CX_TEST(intake_never_binds_a_key_anew)
+CX_TEST(intake_never_rebinds_a_key)
 {
     fixture s;
     maker alpha, beta;
@@ -156,7 +156,7 @@ CX_TEST(intake_never_binds_a_key_anew)
     fixture_done(&s);
 }
 
-CX_TEST(intake_keeps_the_unknown_apart_when_told_to)
+CX_TEST(intake_stores_unknown_keys_unverified_by_policy)
 {
     static const cx_recorder_options keep = {.keep_unknown = true};
     fixture s;
@@ -255,7 +255,7 @@ CX_TEST(intake_the_same_trace_at_two_levels_is_two_records)
     fixture_done(&s);
 }
 
-CX_TEST(intake_nobody_writes_into_anothers_journal)
+CX_TEST(intake_refuses_reserved_actors)
 {
     static const char *const names[] = {"trust", "batches", "alerts", "key:x", "run:0", "a/b", ""};
     static const cx_recorder_options keep = {.keep_unknown = true};

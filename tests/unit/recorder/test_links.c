@@ -19,7 +19,7 @@ static bool is_none(const char *uri)
     return !cx_prov_of_uri(cx_str_z(uri), &kind, &id);
 }
 
-CX_TEST(uris_name_things)
+CX_TEST(uris_name_objects)
 {
     CHECK(names("cortex://trace/trace-1", CX_PROV_TRACE, "trace-1"));
     CHECK(names("cortex://run/run_20260101_000000_aee408847d35e44e99430f0979c3357b", CX_PROV_RUN,
@@ -67,4 +67,18 @@ CX_TEST(every_kind_has_a_name)
 {
     for (int kind = CX_PROV_NONE; kind < CX_PROV_KIND_COUNT; kind++)
         CHECK(cx_prov_kind_name((cx_prov_kind)kind)[0] != 0);
+    for (int kind = CX_PROV_NONE; kind < CX_PROV_KIND_COUNT; kind++) {
+        cx_str prefix = cx_prov_kind_info_of((cx_prov_kind)kind)->uri_prefix;
+        cx_prov_kind found;
+        cx_str id;
+        if (prefix.data == NULL)
+            continue;
+        cx_buf uri;
+        cx_buf_init(&uri, cx_alloc_default());
+        cx_buf_add_str(&uri, prefix);
+        cx_buf_add_z(&uri, "run_20260101_000000_0123456789abcdef");
+        CHECK(cx_prov_of_uri(cx_buf_str(&uri), &found, &id) && (int)found == kind);
+        CHECK(!cx_prov_of_uri(prefix, &found, &id));
+        cx_buf_done(&uri);
+    }
 }

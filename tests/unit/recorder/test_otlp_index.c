@@ -37,7 +37,7 @@ static size_t entries(fixture *s, const uint8_t *trace)
     return count;
 }
 
-CX_TEST(otlp_book_takes_once)
+CX_TEST(otlp_index_stores_once)
 {
     fixture s;
     fixture_init(&s, "otlp-book", NULL);
@@ -66,7 +66,7 @@ CX_TEST(otlp_book_takes_once)
     fixture_done(&s);
 }
 
-CX_TEST(otlp_book_logs_are_told_apart_by_request)
+CX_TEST(otlp_index_logs_are_distinguished_by_request)
 {
     fixture s;
     fixture_init(&s, "otlp-logs", NULL);
@@ -78,7 +78,7 @@ CX_TEST(otlp_book_logs_are_told_apart_by_request)
     fixture_done(&s);
 }
 
-CX_TEST(otlp_book_lists_traces)
+CX_TEST(otlp_index_lists_traces)
 {
     fixture s;
     const cx_otlp_trace_row *rows;

@@ -47,7 +47,7 @@ static void send(fixture *s, maker *m, bool overridden)
     CHECK_INT(fixture_send(s, fixture_make(s, m, &wish), "generic"), CX_TAKE_STORED);
 }
 
-CX_TEST(snapshots_stand_behind_the_newest_event_they_hold)
+CX_TEST(snapshots_are_after_the_newest_event_they_contain)
 {
     fixture s;
     maker alpha, beta;
@@ -90,7 +90,7 @@ CX_TEST(snapshots_stand_behind_the_newest_event_they_hold)
     fixture_done(&s);
 }
 
-CX_TEST(dropped_snapshots_and_those_of_nobody_here_are_not_shown)
+CX_TEST(dropped_snapshots_and_those_of_other_actors_are_not_shown)
 {
     fixture s;
     maker alpha;
@@ -112,7 +112,7 @@ CX_TEST(dropped_snapshots_and_those_of_nobody_here_are_not_shown)
 }
 
 /* The lattice is of an older state of the home: what came since is behind its last node. */
-CX_TEST(snapshots_newer_than_the_lattice_stand_at_its_end)
+CX_TEST(snapshots_newer_than_the_lattice_are_at_its_end)
 {
     fixture s;
     maker alpha;
