@@ -97,7 +97,7 @@ function Page() {
     );
   return (
     <div class="page">
-      {/* biome-ignore lint/a11y/useValidAnchor: a link to a place on the page; addresses stand behind # */}
+      {/* biome-ignore lint/a11y/useValidAnchor: a link to a place on the page; addresses are after # */}
       <a
         class="skip"
         href="#main"

@@ -1,4 +1,5 @@
-// api.ts - asking the server: one function, one kind of error, and every question can be taken back.
+// api.ts - requests to the server: one function, one kind of error, and every request can be
+// aborted.
 
 import {signal} from '@preact/signals';
 import type {Problem} from './api-types';
@@ -35,7 +36,7 @@ export function target(path: string, query: Query = {}): string {
   return text ? `${path}?${text}` : path;
 }
 
-/** A name with slashes as a path: each part escaped, the slashes kept. */
+/** A name with slashes as a path: each part escaped, the slashes preserved. */
 export function segments(name: string): string {
   return name.split('/').map(encodeURIComponent).join('/');
 }
@@ -168,7 +169,7 @@ export async function getAsWritten(
   return (await send('GET', target(path, query), abort ? {signal: abort} : {}, true)) as string;
 }
 
-/** Sends a text as it is: somebody's JSON, of which no digit may change on the way. */
+/** Sends a text as is: JSON of the user, of which no digit may change. */
 export async function sendText<T>(path: string, text: string): Promise<T> {
   return (await send('POST', path, {
     headers: {'X-Cortex-Page': '1', 'Content-Type': 'application/json'},
@@ -189,7 +190,7 @@ export async function getFile(path: string, query: Query = {}): Promise<Blob> {
     throw unreachable();
   }
   if (!response.ok) await read(response);
-  // Several things may be called so: then the answer is a list of them.
+  // The name may be ambiguous: then the answer is a list of candidates.
   if (response.headers.get('Content-Type')?.includes('json'))
     throw new ApiError({
       type: 'about:blank',
@@ -215,7 +216,7 @@ export async function change<T>(
   return (await send(method, path, init)) as T;
 }
 
-/** Turns the token of the address into a session; the token is not kept. */
+/** Turns the token of the address into a session; the token is not stored. */
 export async function signIn(token: string): Promise<void> {
   await send('POST', '/api/v1/session', {
     headers: {Authorization: `Bearer ${token}`, 'X-Cortex-Page': '1'},

@@ -1,5 +1,5 @@
-// carried.ts - the data that a file carries with it, where there is no server to ask: the same
-// answers as of /api/v1/view, made from the nodes that are there (docs/formats/view.md).
+// carried.ts - the data embedded in a file, where there is no server: the answers of /api/v1/view,
+// computed from the nodes in the file (docs/formats/view.md).
 
 import type {
   NodeDetail,
@@ -130,11 +130,11 @@ export class Carried implements Answers {
 
   private window(from: number, to: number): Window {
     const {edges, nodes} = this.data.window;
-    const keep: number[] = [];
+    const columnIndexes: number[] = [];
     nodes.col.forEach((col, i) => {
-      if (col >= from && col < to) keep.push(i);
+      if (col >= from && col < to) columnIndexes.push(i);
     });
-    const pick = <T>(list: readonly T[]): T[] => keep.map((i) => list[i]!);
+    const pick = <T>(list: readonly T[]): T[] => columnIndexes.map((i) => list[i]!);
     const near: number[] = [];
     for (let i = 0; i < edges.length; i += 8)
       if (edges[i + 4]! >= from && edges[i + 1]! < to) near.push(...edges.slice(i, i + 8));

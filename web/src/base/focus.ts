@@ -1,5 +1,5 @@
-// focus.ts - the one focus: which moment (node), which agent, which value.  Every pane follows it,
-// whoever moves it; it lives in the address, so a link is a focus.
+// focus.ts - the focus: which event (node), which agent, which value. Every pane follows it, and
+// any pane can set it; it is part of the address, so a link has a focus.
 
 import {computed} from '@preact/signals';
 import type {StateSection as Section} from './api-types';

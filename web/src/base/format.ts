@@ -1,5 +1,5 @@
-// format.ts - numbers, times and hashes for people.  No locale decides anything: two people who
-// look at one record read the same text.
+// format.ts - numbers, times and hashes for display. Independent of the locale: all readers of a
+// record see the same text.
 
 export function count(value: number): string {
   return Math.trunc(value)

@@ -1,6 +1,5 @@
-// json.ts - canonical JSON as the server sends it, read without changing it: a number stays the
-// digits it was written with (a double would round 9007199254740993), a cut text is read as far as
-// it goes.
+// json.ts - canonical JSON from the server, read without changing it: a number keeps its digits (a
+// double would round 9007199254740993), a truncated text is read as far as it goes.
 
 export type Json =
   | {kind: 'string'; text: string}

@@ -1,4 +1,4 @@
-// keys.ts - the keyboard: what each key does stands in one list, which is also the help.
+// keys.ts - the keyboard: one list of keys and actions, which is also the help.
 
 import {signal} from '@preact/signals';
 

@@ -1,11 +1,11 @@
-// load.ts - an answer that is on its way, here, or has failed, as a signal.
+// load.ts - an answer as a signal: loading, loaded, or failed.
 
 import {type ReadonlySignal, signal} from '@preact/signals';
 import {useEffect, useMemo} from 'preact/hooks';
 import {type ApiError, get, getAsWritten, type Query} from './api';
 
 export interface Loaded<T> {
-  /** What came last, kept while something newer is on its way. */
+  /** The last answer, shown while a newer one is loading. */
   value: T | null;
   error: ApiError | Error | null;
   isLoading: boolean;
@@ -14,7 +14,7 @@ export interface Loaded<T> {
 export class Loader<T> {
   private readonly state = signal<Loaded<T>>({value: null, error: null, isLoading: false});
   private abort: AbortController | null = null;
-  private asked = '';
+  private loadedKey = '';
 
   constructor(
     private readonly fetch: (
@@ -29,25 +29,29 @@ export class Loader<T> {
   }
 
   /** Asks unless the same was asked last; whatever else is on its way is taken back. */
-  ask(path: string, query: Query = {}, keep = true): void {
+  load(path: string, query: Query = {}, keepValue = true): void {
     const key = path + JSON.stringify(query);
-    if (key === this.asked) return;
-    this.asked = key;
-    this.again(path, query, keep);
+    if (key === this.loadedKey) return;
+    this.loadedKey = key;
+    this.again(path, query, keepValue);
   }
 
-  again(path: string, query: Query = {}, keep = true): void {
+  again(path: string, query: Query = {}, keepValue = true): void {
     this.abort?.abort();
     const abort = new AbortController();
     this.abort = abort;
-    this.state.value = {value: keep ? this.state.value.value : null, error: null, isLoading: true};
+    this.state.value = {
+      value: keepValue ? this.state.value.value : null,
+      error: null,
+      isLoading: true,
+    };
     (this.fetch(path, query, abort.signal) as Promise<T>).then(
       (value) => {
         if (!abort.signal.aborted) this.state.value = {value, error: null, isLoading: false};
       },
       (error: unknown) => {
         if (abort.signal.aborted) return;
-        this.asked = '';
+        this.loadedKey = '';
         this.state.value = {value: null, error: error as Error, isLoading: false};
       },
     );
@@ -55,27 +59,27 @@ export class Loader<T> {
 
   stop(): void {
     this.abort?.abort();
-    this.asked = '';
+    this.loadedKey = '';
   }
 }
 
-/** The answer to a question, asked anew when it changes; a null path asks nothing. */
-export function useAnswer<T>(path: string | null, query: Query = {}, keep = true): Loaded<T> {
+/** The answer to a request, loaded again when the request changes; a null path loads nothing. */
+export function useAnswer<T>(path: string | null, query: Query = {}, keepValue = true): Loaded<T> {
   return useLoader<T>(
     useMemo(() => new Loader<T>(), []),
     path,
     query,
-    keep,
+    keepValue,
   );
 }
 
 /** The same as the text that came, for numbers that must keep their digits. */
-export function useText(path: string | null, query: Query = {}, keep = true): Loaded<string> {
+export function useText(path: string | null, query: Query = {}, keepValue = true): Loaded<string> {
   return useLoader<string>(
     useMemo(() => new Loader<string>(getAsWritten), []),
     path,
     query,
-    keep,
+    keepValue,
   );
 }
 
@@ -83,11 +87,11 @@ function useLoader<T>(
   loader: Loader<T>,
   path: string | null,
   query: Query,
-  keep: boolean,
+  keepValue: boolean,
 ): Loaded<T> {
   const key = path === null ? null : path + JSON.stringify(query);
   useEffect(() => {
-    if (path !== null) loader.ask(path, query, keep);
+    if (path !== null) loader.load(path, query, keepValue);
   }, [key]);
   useEffect(() => () => loader.stop(), []);
   const now = loader.signal.value;

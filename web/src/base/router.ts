@@ -1,9 +1,9 @@
-// router.ts - the address is the state: what is looked at can be sent to somebody as a link, and
-// the back button goes back.
+// router.ts - the address is the state: every view can be shared as a link, and the back button
+// works.
 //
 //   #/SCREEN/NAME?node=ID&key=memory.budget
 //
-// Everything stands behind '#', so the same addresses work in a file that is opened from a disk.
+// Everything is after '#', so the same addresses work in a file that is opened from a disk.
 
 import {computed, signal} from '@preact/signals';
 

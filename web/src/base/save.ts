@@ -1,4 +1,4 @@
-// save.ts - bytes that the person in front of the page keeps.
+// save.ts - saves bytes as a file of the user.
 
 export function saveAs(file: Blob, name: string): void {
   const url = URL.createObjectURL(file);

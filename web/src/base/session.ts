@@ -1,4 +1,4 @@
-// session.ts - who we are to the server, and what it has.
+// session.ts - the session: the token's rights, and what the server offers.
 
 import {signal} from '@preact/signals';
 import {get, isSignedOut, signIn} from './api';

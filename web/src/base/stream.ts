@@ -1,4 +1,4 @@
-// stream.ts - what is new, as it comes (server-sent events), with waiting between attempts.
+// stream.ts - server-sent events, with a delay between reconnects.
 
 import {isLive} from './api';
 
@@ -10,7 +10,7 @@ export interface Stream {
 export function follow(
   path: string,
   names: readonly string[],
-  take: (name: string, data: unknown, id: string, text: string) => void,
+  onEvent: (name: string, data: unknown, id: string, text: string) => void,
   state?: (up: boolean) => void,
 ): Stream {
   if (!isLive() || typeof EventSource === 'undefined') return {close() {}};
@@ -33,7 +33,7 @@ export function follow(
       source.addEventListener(name, (event) => {
         const message = event as MessageEvent<string>;
         try {
-          take(name, JSON.parse(message.data), message.lastEventId, message.data);
+          onEvent(name, JSON.parse(message.data), message.lastEventId, message.data);
         } catch {
           // A line that is no JSON is no event of ours.
         }

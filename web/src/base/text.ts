@@ -1,6 +1,6 @@
-// text.ts - text from a record, made safe to look at.
+// text.ts - recorded text, made safe to display.
 //
-// Everything recorded is somebody else's text.  It reaches the page as text nodes only; what would
+// All recorded text comes from others.  It reaches the page as text nodes only; what would
 // act rather than be read (controls, escapes of a terminal, marks that turn the reading direction
 // around, invisible letters) is shown as a small sign with its number instead.
 

@@ -1,4 +1,4 @@
-// theme.ts - light or dark: as the system is, until somebody chooses.
+// theme.ts - light or dark: the system's choice, until the user chooses.
 
 import {effect, signal} from '@preact/signals';
 

@@ -1,4 +1,4 @@
-// bytes.ts - bytes and their spellings; nothing here depends on a browser.
+// bytes.ts - bytes and their encodings; independent of a browser.
 
 export function fromHex(text: string): Uint8Array {
   if (text.length % 2 !== 0 || /[^0-9a-f]/.test(text)) throw new Error('expected lower-case hex');

@@ -1,5 +1,5 @@
-// cbor.ts - the strict reader of deterministic CBOR (ledger.md §2): one value has one spelling, and
-// whatever an encoder of ours would not write is refused with its offset.
+// cbor.ts - the strict reader of deterministic CBOR (ledger.md §2): one value has one encoding, and
+// input that our encoder would not write is rejected with its offset.
 
 import {concat} from './bytes';
 
@@ -54,11 +54,11 @@ class Reader {
     const least = [24, 0x100, 0x10000, 0x100000000][info - 24]!;
     if (value < least) throw new NotCanonical('a number that is not in its shortest form', start);
     this.at += width;
-    // Times in nanoseconds are beyond 2^53: they are kept as doubles, for showing only.
+    // Times in nanoseconds are beyond 2^53: they are stored as doubles, for display only.
     return value;
   }
 
-  take(size: number, start: number): Uint8Array {
+  readBytes(size: number, start: number): Uint8Array {
     this.need(size, start);
     this.at += size;
     return this.bytes.subarray(this.at - size, this.at);
@@ -66,7 +66,7 @@ class Reader {
 }
 
 function readText(reader: Reader, size: number, start: number): string {
-  const raw = reader.take(size, start);
+  const raw = reader.readBytes(size, start);
   try {
     return new TextDecoder('utf-8', {fatal: true, ignoreBOM: true}).decode(raw);
   } catch {
@@ -106,7 +106,7 @@ function readHalf(bits: number): number {
   );
 }
 
-/** Whether a half would have said the same. */
+/** Whether a half would have the same value. */
 function isHalf(value: number): boolean {
   const size = Math.abs(value);
   if (size === 0 || size === Infinity) return true;
@@ -119,7 +119,7 @@ function readSimple(reader: Reader, info: number, start: number): Cbor {
   if (info === 22) return null;
   const width = {25: 2, 26: 4, 27: 8}[info];
   if (width === undefined) throw new NotCanonical('a simple value', start);
-  const raw = reader.take(width, start);
+  const raw = reader.readBytes(width, start);
   const view = new DataView(raw.buffer, raw.byteOffset, width);
   if (width === 2) {
     const half = readHalf(view.getUint16(0));
@@ -136,7 +136,7 @@ function readSimple(reader: Reader, info: number, start: number): Cbor {
 function readValue(reader: Reader, depth: number): Cbor {
   const start = reader.at;
   if (depth > DEPTH_MAX) throw new NotCanonical('values nested too deeply', start);
-  const head = reader.take(1, start)[0]!;
+  const head = reader.readBytes(1, start)[0]!;
   const major = head >> 5,
     info = head & 31;
   if (major === 7) return readSimple(reader, info, start);
@@ -147,7 +147,7 @@ function readValue(reader: Reader, depth: number): Cbor {
     case 1:
       return -1 - value;
     case 2:
-      return reader.take(value, start);
+      return reader.readBytes(value, start);
     case 3:
       return readText(reader, value, start);
     case 4: {
@@ -174,7 +174,7 @@ export function decode(bytes: Uint8Array): Cbor {
 /** The members of a map with their spellings, so that some can be left out and the rest put together again. */
 export function splitMap(bytes: Uint8Array): {key: number | string; bytes: Uint8Array}[] {
   const reader = new Reader(bytes);
-  const head = reader.take(1, 0)[0]!;
+  const head = reader.readBytes(1, 0)[0]!;
   if (head >> 5 !== 5) throw new NotCanonical('not a map', 0);
   const count = reader.argument(head & 31, 0);
   const members = [];

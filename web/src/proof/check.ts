@@ -1,5 +1,6 @@
-// check.ts - what cortex-verify does, done again in the page: recognise a proof, recompute every hash of
-// it, and say what that proves and what it does not.  The reasons have the program's names (proof.md).
+// check.ts - cortex-verify's checks in the page: recognises a proof, recomputes every hash of it,
+// and states what that proves and what it does not. Reasons have the names of the program
+// (proof.md).
 
 import {ascii, concat, equal, toHex} from './bytes';
 import {
@@ -113,10 +114,10 @@ export function blank(kind: Report['kind']): Report {
   };
 }
 
-/** Runs a check; what it throws becomes the verdict, and what it found until then is kept. */
-export function judged(report: Report, work: () => void): Report {
+/** Runs a check; what it throws becomes the verdict, and the findings until then are preserved. */
+export function reported(report: Report, step: () => void): Report {
   try {
-    work();
+    step();
   } catch (error) {
     report.verdict = 'broken';
     report.anchors = [];
@@ -222,7 +223,7 @@ function schemeOfProof(value: Cbor): void {
 
 export function checkStateProof(proofBytes: Uint8Array, manifestBytes: Uint8Array): Report {
   const report = blank('multiproof');
-  return judged(report, () => {
+  return reported(report, () => {
     const value = decode(proofBytes);
     const manifest = readManifest(manifestBytes);
     report.manifest = manifest;
@@ -500,7 +501,7 @@ function checkConsistency(report: Report, map: Map<number | string, Cbor>, trust
     expectedIs: 'the newer journal root you gave',
   });
   if (!equal(grown.older, trust.olderRoot) || !equal(grown.newer, trust.journalRoot))
-    throw new Broken('RootMismatch', 'the path leads elsewhere');
+    throw new Broken('RootMismatch', 'the path leads to another root');
   report.anchors.push('journal_root');
   report.limits.push('That what was added is right: only that nothing was taken away or changed.');
 }
@@ -518,14 +519,14 @@ function checkNoteFile(report: Report, text: string, trust: Trust): void {
 export function checkFile(bytes: Uint8Array, trust: Trust = {}): Report {
   if (bytes.length > 0 && bytes[0]! >= 0x20 && bytes[0]! < 0x7f) {
     const note = blank('checkpoint');
-    judged(note, () =>
+    reported(note, () =>
       checkNoteFile(note, new TextDecoder('utf-8', {fatal: true}).decode(bytes), trust),
     );
     conclude(note);
     return note;
   }
   const report = blank('unknown');
-  judged(report, () => {
+  reported(report, () => {
     const map = asMap(decode(bytes), 'file');
     if (map.get(1) === 'cortex.proof') {
       report.kind = 'pack';

@@ -1,5 +1,5 @@
-// compact.ts - a proof of state that leaves out what its keys lead to themselves (ledger.md §8.3): the walk
-// from the root finds every key's siblings, those that are told and those that have to be computed.
+// compact.ts - a proof of state without the hashes that its keys determine (ledger.md §8.3): the
+// walk from the root finds every key's siblings, given ones and computed ones.
 
 import {bit, equal, toHex} from './bytes';
 import {Malformed} from './journal';
@@ -16,7 +16,7 @@ const DEPTH_MAX = 256;
 const ZEROS = new Uint8Array(32);
 
 /** What the proof tells of siblings, in the order of the walk. */
-class Told {
+class SiblingHashes {
   private place = 0;
   private at = 0;
 
@@ -75,7 +75,7 @@ export function expand(
   // No key, or a key twice: that is said by another name, and there is nothing to walk to.
   if (placed.length === 0 || new Set(placed.map(({key}) => toHex(key.key))).size !== placed.length)
     return;
-  const told = new Told(hashes, presence);
+  const reader = new SiblingHashes(hashes, presence);
   checkKeys(placed);
   const below = (from: number, to: number, depth: number): Uint8Array => {
     const first = placed[from]!;
@@ -87,12 +87,12 @@ export function expand(
     let middle = from;
     while (middle < to && bit(placed[middle]!.key.key, depth) === 0) middle++;
     // Only one side has keys: the other's hash stands before all that is below.
-    const beside = middle === from || middle === to ? told.next() : null;
-    const left = middle === from ? beside! : below(from, middle, depth + 1);
-    const right = middle === to ? beside! : below(middle, to, depth + 1);
+    const sibling = middle === from || middle === to ? reader.next() : null;
+    const left = middle === from ? sibling! : below(from, middle, depth + 1);
+    const right = middle === to ? sibling! : below(middle, to, depth + 1);
     for (let i = from; i < to; i++) placed[i]!.key.siblings[depth] = i < middle ? right : left;
     return scheme.node(left, right);
   };
   below(0, placed.length, 0);
-  told.end();
+  reader.end();
 }

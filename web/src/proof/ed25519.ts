@@ -1,7 +1,7 @@
-// ed25519.ts - checking Ed25519 signatures (RFC 8032 §5.1.7), by the rule that cortex-verify has: S below
-// the group's order, A canonical, neither A nor R of small order, no cofactor, R compared byte by byte.
-// Browsers disagree about the rest, and older ones have no Ed25519 at all.  Only public values are
-// handled, so nothing here needs to take constant time.
+// ed25519.ts - verifies Ed25519 signatures (RFC 8032 §5.1.7), by cortex-verify's rule: S below the
+// group's order, A canonical, neither A nor R of small order, no cofactor, R compared byte by byte.
+// Browsers disagree about the rest, and older ones have no Ed25519. All values are public, so
+// nothing here needs constant time.
 
 import {concat, equal} from './bytes';
 import {sha512} from './sha512';

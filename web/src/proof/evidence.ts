@@ -1,5 +1,6 @@
-// evidence.ts - an evidence file checked again, part by part, as cortex-verify does it (docs/formats/evidence.md); all but
-// one thing: that the page which the file shows is what its data makes takes the program that makes pages.
+// evidence.ts - verifies an evidence file part by part, as cortex-verify does
+// (docs/formats/evidence.md), with one exception: only the program can rebuild the page that the
+// file shows.
 
 import {ascii, concat, equal, toHex} from './bytes';
 import {asBytes, asMap, asNumber, decode, joinMap, splitMap, type Cbor} from './cbor';
@@ -8,7 +9,7 @@ import {
   Broken,
   checkFile,
   checkInclusion,
-  judged,
+  reported,
   readInclusion,
   type Chain,
   type Entry,
@@ -40,7 +41,7 @@ export interface EvidenceReport {
   message: string;
   evidence: Evidence | null;
   findings: Finding[];
-  /** By entry; null when it does not stand in its journal. */
+  /** By entry; null when it is not in its journal. */
   entries: (Entry | null)[];
   payloads: (Uint8Array | null)[];
   chains: Chain[];
@@ -83,7 +84,7 @@ export class Checker {
     this.payloads = evidence.entries.map(() => null);
   }
 
-  /** The first broken one is always kept. */
+  /** The first broken one is always stored. */
   find(
     part: Part,
     number: number,
@@ -103,7 +104,7 @@ export class Checker {
     if (!this.limits.includes(text)) this.limits.push(text);
   }
 
-  /** Whether an entry stands in its journal and is of that kind. */
+  /** Whether an entry is in its journal and is of that kind. */
   isGood(number: number, ...kinds: string[]): boolean {
     const entry = this.entries[number];
     return entry !== null && entry !== undefined && kinds.includes(entry.kind);
@@ -154,7 +155,7 @@ function isSigned(c: Checker, journal: Journal, number: number): boolean {
       number,
       'indeterminate',
       'WeakOrigin',
-      'the checkpoint names its journal by 16 digits of a hash, as version 0.1 did, which more names than one can have',
+      'the checkpoint names its journal by 16 digits of a hash, as version 0.1 did, which several names can share; create the file again',
     );
     return false;
   }
@@ -162,7 +163,7 @@ function isSigned(c: Checker, journal: Journal, number: number): boolean {
     note.size !== journal.size || !equal(note.root, journal.root)
       ? 'the checkpoint is of another journal, or of another moment'
       : !namesActor(note.origin, journal.actor)
-        ? 'the checkpoint is of a journal that is called otherwise'
+        ? 'the checkpoint names another journal'
         : null;
   if (mismatch) {
     c.find('journal', number, 'broken', 'CheckpointMismatch', mismatch);
@@ -191,8 +192,8 @@ function checkJournals(c: Checker): void {
 /* --- entries ------------------------------------------------------------------------------------ */
 
 /** What a check that throws would say, as a finding. */
-function tried(c: Checker, part: Part, number: number, work: () => void): boolean {
-  const report = judged(blank('unknown'), work);
+function addFindings(c: Checker, part: Part, number: number, step: () => void): boolean {
+  const report = reported(blank('unknown'), step);
   if (report.verdict === 'broken')
     c.find(part, number, 'broken', report.reason ?? 'NotRead', report.message);
   return report.verdict === 'holds';
@@ -237,7 +238,7 @@ function checkPayload(c: Checker, number: number, entry: Entry): void {
       number,
       'broken',
       'PayloadMismatch',
-      'the content shown is not what the entry commits to',
+      'the content shown does not match the commitment of the entry',
     );
 }
 
@@ -245,7 +246,7 @@ function checkEntry(c: Checker, number: number): void {
   const given = c.evidence.entries[number]!,
     journal = c.evidence.journals[given.journal]!;
   const report = blank('inclusion');
-  const good = tried(c, 'entry', number, () => {
+  const good = addFindings(c, 'entry', number, () => {
     const proof = readInclusion(decode(given.inclusion));
     if (proof.size !== journal.size)
       throw new Broken('SizeMismatch', 'the proof is of a journal of another size');
@@ -286,7 +287,7 @@ const base64 = (bytes: Uint8Array): string =>
 
 function checkDecision(c: Checker, number: number): void {
   const decision = c.evidence.decisions[number]!;
-  if (!c.entries[decision.entry]) return; // said already
+  if (!c.entries[decision.entry]) return; // reported already
   if (!c.isGood(decision.entry, 'trace.received'))
     return c.find('trace', number, 'broken', 'EntryMismatch', 'its entry is not a received trace');
   const payload = new TextDecoder().decode(c.payloads[decision.entry] ?? new Uint8Array(0));
@@ -298,7 +299,7 @@ function checkDecision(c: Checker, number: number): void {
       number,
       'broken',
       'TraceMismatch',
-      'the trace in the ledger does not carry this signature',
+      'the trace in the ledger does not have this signature',
     );
   const key = c.evidence.keys.find((one) => one.role === 'trace' && one.id === decision.keyId);
   if (!key)
@@ -315,16 +316,16 @@ function checkDecision(c: Checker, number: number): void {
       number,
       'broken',
       'SignatureInvalid',
-      'the bytes shown were not signed by the key that is named',
+      'the named key did not sign the bytes shown',
     );
   else if (c.trust.keys.some((one) => equal(one.key, key.key))) c.tracesSigned++;
   else
     c.limit(
-      'The owner of the key that signed a decision is what the file says: add that key on the left to compare it.',
+      'The owner of the key that signed a decision is what the file states: add that key on the left to compare it.',
     );
   c.limit('A signed decision is the agent\u2019s own statement.');
   c.limit(
-    'What is shown of a decision are the bytes that were signed; that they are the canonical form of the trace received is computed by cortex verify only.',
+    'The bytes shown of a decision are the signed ones; only cortex verify computes whether they are the canonical form of the received trace.',
   );
 }
 
@@ -439,7 +440,7 @@ function checkPack(c: Checker, number: number): void {
   const report = root ? checkFile(bytes, {overallRoot: root}) : first;
   c.proofs.push(report);
   c.chains.push(...report.chains);
-  // That nothing bears it is said as a limit here: what bears it is the seal, below.
+  // Its missing anchor is a limit here: the anchor is the seal, below.
   const isSound = report.verdict === 'holds' || report.reason === 'NotAnchored';
   if (isSound && report.kind !== 'pack')
     return c.find('proof', number, 'broken', 'BadProof', 'it is not a proof pack');
@@ -492,7 +493,7 @@ function conclude(c: Checker): void {
       'A journal that no trusted key has signed is not attested: anyone can create a consistent one.',
     );
   if (c.evidence.journals.some((one) => !one.checkpoint))
-    c.limit('Where a journal has no signed checkpoint, its owner is only what the file says.');
+    c.limit('Where a journal has no signed checkpoint, its owner is only what the file states.');
   c.limit('That nothing was left out is not proven: the creator of the file chose its content.');
   c.limit('That what was recorded is true is not proven.');
 }
@@ -523,7 +524,7 @@ function empty(reason: string, message: string): EvidenceReport {
 /** Checks the data of an evidence file, which readBlock has taken out of it. */
 export function checkEvidence(data: Uint8Array, trust: EvidenceTrust): EvidenceReport {
   let c!: Checker;
-  const read = judged(blank('unknown'), () => (c = new Checker(readEvidence(data), trust)));
+  const read = reported(blank('unknown'), () => (c = new Checker(readEvidence(data), trust)));
   if (read.verdict === 'broken')
     return empty(read.reason === 'NotRead' ? 'NonCanonical' : read.reason!, read.message);
   checkJournals(c);
@@ -573,7 +574,7 @@ export function checkEvidence(data: Uint8Array, trust: EvidenceTrust): EvidenceR
 /** The same for a whole file. */
 export function checkEvidenceFile(bytes: Uint8Array, trust: EvidenceTrust): EvidenceReport {
   let data!: Uint8Array;
-  const read = judged(blank('unknown'), () => (data = readBlock(bytes)));
+  const read = reported(blank('unknown'), () => (data = readBlock(bytes)));
   return read.verdict === 'broken'
     ? empty(read.reason ?? 'BadEvidence', read.message)
     : checkEvidence(data, trust);

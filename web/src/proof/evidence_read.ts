@@ -1,5 +1,5 @@
-// evidence_read.ts - what stands in an evidence file (docs/formats/evidence.md): the block at its end, and the data in
-// it.  Read as strictly as cortex-verify reads it.
+// evidence_read.ts - reads an evidence file (docs/formats/evidence.md): the block at its end, and
+// its data. As strict as cortex-verify.
 
 import {ascii, equal, fromBase64} from './bytes';
 import {asBytes, asList, asMap, asNumber, asText, decode, only, Wrong, type Cbor} from './cbor';
@@ -163,7 +163,7 @@ function list<T>(
 function readJournal(value: Cbor): Journal {
   const map = members(value, 'journal', [0, 1, 2, 3, 4]);
   const scheme = schemeNamed(asText(map.get(1), 'scheme'));
-  if (!scheme) throw new Wrong('journal: found a scheme that is not known');
+  if (!scheme) throw new Wrong('journal: found an unknown scheme');
   return {
     actor: name(map.get(0), 'actor'),
     scheme,

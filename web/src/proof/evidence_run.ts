@@ -1,5 +1,5 @@
-// evidence_run.ts - the files of a run against the entry that sealed it, and the commit that came of it (run.md §17,
-// docs/formats/evidence.md).
+// evidence_run.ts - the files of a run against the entry that sealed it, and the commit that the
+// run made (run.md §17, docs/formats/evidence.md).
 
 import {readJson} from '../base/json';
 import {ascii, concat, toHex} from './bytes';

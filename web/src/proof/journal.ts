@@ -43,9 +43,9 @@ export function foldInclusion(
     if (n === 1) return scheme.entryNode(leafHash);
     const k = half(n);
     if (used === 0) throw new Malformed('the path is too short');
-    const given = path[--used]!;
-    const left = m < k ? walk(m, k) : given;
-    const right = m < k ? given : walk(m - k, n - k);
+    const isGiven = path[--used]!;
+    const left = m < k ? walk(m, k) : isGiven;
+    const right = m < k ? isGiven : walk(m - k, n - k);
     const result = scheme.join(left, right, n === 2 * k);
     steps.push({left, right, result, ours: m < k ? 'left' : 'right'});
     return result;
@@ -77,7 +77,7 @@ export function foldConsistency(
   }
   const steps: Step[] = [];
   let used = path.length;
-  const take = (): Uint8Array => {
+  const nextHash = (): Uint8Array => {
     if (used === 0) throw new Malformed('the path is too short');
     return path[--used]!;
   };
@@ -91,21 +91,21 @@ export function foldConsistency(
     steps.push({left, right, result, ours});
     return result;
   };
-  const walk = (m: number, n: number, given: boolean): [Uint8Array, Uint8Array] => {
+  const walk = (m: number, n: number, isGiven: boolean): [Uint8Array, Uint8Array] => {
     if (m === n) {
-      const start = given ? olderRoot : take();
+      const start = isGiven ? olderRoot : nextHash();
       return [start, start];
     }
     const k = half(n);
-    const other = take();
+    const other = nextHash();
     if (m <= k) {
-      const [older, newer] = walk(m, k, given);
+      const [older, newer] = walk(m, k, isGiven);
       return [older, join(newer, other, n === 2 * k, 'left')];
     }
     const [older, newer] = walk(m - k, n - k, false);
     return [join(other, older, false, 'right'), join(other, newer, n === 2 * k, 'right')];
   };
-  const [older, newer] = walk(size1, size2, scheme.startGiven);
+  const [older, newer] = walk(size1, size2, scheme.isStartGiven);
   if (used !== 0) throw new Malformed('the path is too long');
   return {older: scheme.journalRoot(older, size1), newer: scheme.journalRoot(newer, size2), steps};
 }

@@ -31,7 +31,7 @@ export function readManifest(bytes: Uint8Array): Manifest {
   const schema = asNumber(map.get(0), 'schema');
   const scheme = schemeNamed(schema === 2 ? 'cortex-1' : schema === 1 ? 'matrix-1' : '');
   if (!scheme || (schema === 2) !== map.has(12) || (schema === 2 && map.get(12) !== 'cortex-1'))
-    throw new Wrong('manifest: its schema and its scheme do not fit');
+    throw new Wrong('manifest: its schema does not match its scheme');
   const roots = asMap(map.get(5), 'state roots');
   only(roots, 'state roots', ['edges', 'memories']);
   return {

@@ -11,7 +11,7 @@ export interface Scheme {
   journalRoot(acc: Uint8Array, size: number): Uint8Array;
   emptyJournal: Uint8Array;
   /** Whether a consistency proof leaves its start out (ledger.md §6). */
-  startGiven: boolean;
+  isStartGiven: boolean;
   memoryKey(id: Uint8Array): Uint8Array;
   edgeKey(source: Uint8Array, type: number, destination: Uint8Array): Uint8Array;
   value(record: Uint8Array): Uint8Array;
@@ -37,7 +37,7 @@ const cortex1: Scheme = {
   join: (left, right) => sha256(b1, left, right),
   journalRoot: (acc) => acc,
   emptyJournal: sha256(new Uint8Array(0)),
-  startGiven: true,
+  isStartGiven: true,
   memoryKey: (id) => sha256(ascii('m/'), id),
   edgeKey: (source, type, destination) => sha256(source, Uint8Array.of(type), destination),
   value: (record) => sha256(record),
@@ -67,7 +67,7 @@ const matrix1: Scheme = {
     sha256(domain(perfect ? 'snapshot.mmr.node' : 'snapshot.mmr.bag'), left, right),
   journalRoot: (acc, size) => sha256(domain('snapshot.mmr.root'), u64be(size), acc),
   emptyJournal: sha256(domain('snapshot.mmr.root'), u64be(0), ZEROS),
-  startGiven: false,
+  isStartGiven: false,
   memoryKey: (id) => sha256(domain('snapshot.smt.key.memories'), id),
   edgeKey: (source, type, destination) =>
     sha256(domain('snapshot.smt.key.edges'), source, Uint8Array.of(type), destination),

@@ -1,4 +1,4 @@
-// sha1.ts - SHA-1 (FIPS 180-4 §6.1), for names of git's commits only: it is broken for anything else.
+// sha1.ts - SHA-1 (FIPS 180-4 §6.1), for git commit ids only: it is broken for any other use.
 
 const rotate = (x: number, by: number): number => (x << by) | (x >>> (32 - by));
 

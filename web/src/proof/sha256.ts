@@ -1,5 +1,6 @@
-// sha256.ts - SHA-256 (FIPS 180-4).  The browser's own is asynchronous and is missing on pages that
-// came over plain HTTP from another machine; a proof is a few hundred hashes, so this is quick enough.
+// sha256.ts - SHA-256 (FIPS 180-4). The browser's own is asynchronous and missing on pages that
+// were loaded over plain HTTP from another machine; a proof has a few hundred hashes, so this is
+// fast enough.
 
 import {concat} from './bytes';
 

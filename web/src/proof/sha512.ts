@@ -1,4 +1,4 @@
-// sha512.ts - SHA-512 (FIPS 180-4) in big integers: slow, short, and only signatures need it.
+// sha512.ts - SHA-512 (FIPS 180-4) with big integers: slow and short; only signatures need it.
 
 const MASK = (1n << 64n) - 1n;
 

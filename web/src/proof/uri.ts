@@ -1,4 +1,4 @@
-// uri.ts - what a question of a proof is about (ledger.md §4): a memory at a version, or an edge.
+// uri.ts - the subject of a claim (ledger.md §4): a memory at a version, or an edge.
 
 import {asMap, asNumber, decode} from './cbor';
 import type {Scheme} from './scheme';

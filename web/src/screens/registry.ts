@@ -1,4 +1,4 @@
-// registry.ts - the screens: adding one is a folder here and a line in this list.
+// registry.ts - the table of screens: adding one takes a folder here and a line in this list.
 
 import type {ComponentType} from 'preact';
 import type {IconName} from '../ui/icon';

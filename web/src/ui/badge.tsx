@@ -1,4 +1,4 @@
-// badge.tsx - a verdict or a kind in one word: colour, shape and word say the same.
+// badge.tsx - a verdict or a kind in one word: colour, shape and word agree.
 
 import type {ComponentChildren} from 'preact';
 import {Icon, type IconName} from './icon';

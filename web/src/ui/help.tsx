@@ -1,4 +1,4 @@
-// help.tsx - every key and what it does, over the page.
+// help.tsx - all keys and their actions, as a dialog.
 
 import {useEffect, useRef} from 'preact/hooks';
 import {allCommands, helpIsOpen} from '../base/keys';

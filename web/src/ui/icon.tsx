@@ -1,4 +1,4 @@
-// icon.tsx - the few signs of the page; shapes differ, so colour is never the only difference.
+// icon.tsx - the icons of the page; shapes differ, so colour is never the only difference.
 
 const PATHS = {
   check: 'M3 8.5l3.2 3.2L13 4.8',

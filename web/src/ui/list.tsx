@@ -1,4 +1,4 @@
-// list.tsx - a list of which only the visible rows exist; arrow keys, Home, End, Enter.
+// list.tsx - a list that renders only its visible rows; arrow keys, Home, End, Enter.
 
 import type {ComponentChildren} from 'preact';
 import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';

@@ -1,4 +1,4 @@
-// sign_in.tsx - for those who come without a token, or whose session is over.
+// sign_in.tsx - shown without a token, or after the session has ended.
 
 import {useState} from 'preact/hooks';
 import {startSession} from '../base/session';

@@ -1,4 +1,4 @@
-// split.tsx - two panes and a bar between them that can be dragged, or moved by arrow keys.
+// split.tsx - two panes and a divider that can be dragged, or moved with the arrow keys.
 
 import type {ComponentChildren} from 'preact';
 import {useRef, useState} from 'preact/hooks';
@@ -13,7 +13,7 @@ interface Props {
   children: [ComponentChildren, ComponentChildren];
 }
 
-function kept(name: string, initial: number): number {
+function storedShare(name: string, initial: number): number {
   try {
     const value = Number(localStorage.getItem(`cortex-split-${name}`));
     return value > 0.05 && value < 0.95 ? value : initial;
@@ -24,7 +24,7 @@ function kept(name: string, initial: number): number {
 
 export function Split({direction, name, initial, least = 0.1, children}: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const [share, setShare] = useState(() => kept(name, initial));
+  const [share, setShare] = useState(() => storedShare(name, initial));
   const move = (next: number): void => {
     const value = Math.max(least, Math.min(1 - least, next));
     setShare(value);

@@ -1,4 +1,4 @@
-// states.tsx - nothing there, on its way, and gone wrong: three things a pane can say of itself.
+// states.tsx - the empty, loading and failed states of a pane.
 
 import type {ComponentChildren} from 'preact';
 import {ApiError} from '../base/api';
@@ -52,7 +52,7 @@ export function Failed({error, again}: {error: Error; again?: () => void}) {
   );
 }
 
-/** The usual three, then the thing itself. */
+/** The three states, then the content. */
 export function Answer<T>({
   of,
   what,

@@ -1,4 +1,4 @@
-// tabs.tsx - one of several panes, chosen by arrow keys or a click.
+// tabs.tsx - one of several panes, chosen with arrow keys or a click.
 
 import type {ComponentChildren} from 'preact';
 

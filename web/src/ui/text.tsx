@@ -1,4 +1,5 @@
-// text.tsx - recorded text as text nodes: signs for what would act, a cut with a way to the rest.
+// text.tsx - recorded text as text nodes: symbols for control characters, a truncated text with a
+// button for the rest.
 
 import {useState} from 'preact/hooks';
 import {count} from '../base/format';
@@ -6,12 +7,12 @@ import {pieces, plain, shorten} from '../base/text';
 
 interface Props {
   text: string;
-  /** Units shown before somebody asks for more. */
+  /** Units shown until the user expands the text. */
   most?: number;
   class?: string;
 }
 
-/** Text that nobody here wrote. */
+/** Text from a record. */
 export function Text({text, most = 2000, class: name}: Props) {
   const [limit, setLimit] = useState(most);
   const cut = shorten(text, limit);

@@ -1,4 +1,4 @@
-// toast.tsx - a short word about something that has happened; it goes by itself.
+// toast.tsx - a short notice that disappears by itself.
 
 import {signal} from '@preact/signals';
 

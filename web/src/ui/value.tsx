@@ -1,4 +1,4 @@
-// value.tsx - a recorded value: in one line, or as a tree whose branches open.
+// value.tsx - a recorded value: in one line, or as a tree with expandable branches.
 
 import {useMemo, useState} from 'preact/hooks';
 import type {Value as Sent} from '../base/api-types';

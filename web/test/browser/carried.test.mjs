@@ -1,4 +1,4 @@
-// carried.test.mjs - one file with page and data in it: the same views, with nothing to ask.
+// carried.test.mjs - one file with page and data: the same views, without a server.
 
 import assert from 'node:assert/strict';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';

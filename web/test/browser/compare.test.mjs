@@ -1,4 +1,4 @@
-// compare.test.mjs - where two agents parted, and where a history is hot.
+// compare.test.mjs - where two agents diverge, and the heatmap.
 
 import assert from 'node:assert/strict';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';

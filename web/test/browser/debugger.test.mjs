@@ -1,4 +1,4 @@
-// debugger.test.mjs - what people come for: who wrote this value, and can the record be trusted.
+// debugger.test.mjs - the main tasks: who wrote this value, and can the record be trusted.
 
 import assert from 'node:assert/strict';
 import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';

@@ -1,5 +1,5 @@
-// evidence.test.mjs - proofs recomputed in the page: they hold by what a person trusts, and a bit that is
-// turned over is seen.
+// evidence.test.mjs - proofs recomputed in the page: they hold with the user's trust anchors, and a
+// flipped bit is detected.
 
 import assert from 'node:assert/strict';
 import {createHash} from 'node:crypto';

@@ -1,4 +1,4 @@
-// fleet.test.mjs - what the detectors found, and saying that it was dealt with.
+// fleet.test.mjs - findings of the detectors, and resolving them.
 
 import assert from 'node:assert/strict';
 import {join} from 'node:path';

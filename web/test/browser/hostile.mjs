@@ -1,5 +1,5 @@
-// hostile.mjs - what has ever fooled a page, as names, keys, values, lines and file names; and
-// lattices, traces and a run that consist of it.
+// hostile.mjs - texts that have misled pages, as names, keys, values, lines and file names; and
+// lattices, traces and a run made of them.
 
 import {createHash, createPrivateKey, createPublicKey, sign} from 'node:crypto';
 import {appendFileSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';

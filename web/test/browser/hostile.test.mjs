@@ -1,5 +1,5 @@
-// hostile.test.mjs - every screen over records that want to be more than text: nothing of it runs,
-// no policy is broken, what acts is shown as a sign, and the page goes on answering.
+// hostile.test.mjs - every screen over hostile records: nothing runs, no policy is violated,
+// control characters are shown as symbols, and the page keeps responding.
 
 import assert from 'node:assert/strict';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';

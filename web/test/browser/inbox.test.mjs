@@ -88,7 +88,7 @@ export default {
 
     async 'an address that asks for nonsense is told what is wrong'(page, s, open) {
       await page.goto(s.url('/inbox?time=sometime'));
-      await page.getByText('a parameter that cannot be used').waitFor();
+      await page.getByText('an invalid parameter').waitFor();
       const others = open.complaints.filter((one) => !one.includes('status of 422'));
       open.complaints.splice(0, open.complaints.length, ...others);
     },

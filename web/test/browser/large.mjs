@@ -41,7 +41,7 @@ async function measure(browser, nodes) {
     let since = performance.now();
     const server = await viewFile(path);
     const {context, page} = await openPage(browser);
-    // The history is read and judged when it is first asked for.
+    // The history is read and verified on the first request.
     await page.goto(server.url + '&to=' + encodeURIComponent('/debugger/file?node=@agent-7'));
     await page.locator('.event-agent').waitFor();
     const opened = ms(since);

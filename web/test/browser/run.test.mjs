@@ -1,5 +1,5 @@
-// run.test.mjs - governed runs: what the gates said, what was changed, a run that goes on, and a
-// record that somebody has changed.
+// run.test.mjs - governed runs: gate results, changes, a run in progress, and a record that was
+// changed.
 
 import assert from 'node:assert/strict';
 import {appendFileSync, chmodSync, mkdirSync, writeFileSync} from 'node:fs';
@@ -116,8 +116,8 @@ export default {
       await broken.getByText('patch.diff', {exact: true}).first().waitFor();
       await page.getByRole('button', {name: 'record broken'}).click();
       await page.locator('#replay').click();
-      await page.locator('.told', {hasText: 'replay diverged'}).waitFor();
-      await page.locator('.told li', {hasText: 'patch.diff'}).first().waitFor();
+      await page.locator('.replay-result', {hasText: 'replay diverged'}).waitFor();
+      await page.locator('.replay-result li', {hasText: 'patch.diff'}).first().waitFor();
     },
 
     async 'replay compares with another run'(page, s) {
@@ -125,7 +125,7 @@ export default {
       await page.locator('.replay', {hasText: 'no seal for it'}).waitFor();
       await page.getByLabel('Compare with').selectOption(OUTSIDE);
       await page.locator('#replay').click();
-      await page.locator('.told', {hasText: 'First difference'}).waitFor();
+      await page.locator('.replay-result', {hasText: 'First difference'}).waitFor();
     },
 
     async 'a large patch: only what is in view is in the page'(page, s) {

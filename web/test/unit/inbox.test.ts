@@ -1,12 +1,12 @@
 import {describe, expect, it} from 'vitest';
 import {
   hrefOf,
-  isBehind,
+  isAfter,
   keyOf,
   renewed,
   seconds,
   textsOf,
-  told,
+  facetLabel,
   type Item,
 } from '../../src/screens/inbox/items';
 
@@ -72,17 +72,17 @@ describe('the inbox', () => {
     expect(renewed([], ['a'].map(trace), false)).toMatchObject({isWhole: true});
   });
 
-  it('knows which position is behind', () => {
-    expect(isBehind('10.0', '9.5')).toBe(true);
-    expect(isBehind('9.10', '9.9')).toBe(true);
-    expect(isBehind('9.9', '9.9')).toBe(false);
-    expect(isBehind('9.9', '9.10')).toBe(false);
+  it('compares positions', () => {
+    expect(isAfter('10.0', '9.5')).toBe(true);
+    expect(isAfter('9.10', '9.9')).toBe(true);
+    expect(isAfter('9.9', '9.9')).toBe(false);
+    expect(isAfter('9.9', '9.10')).toBe(false);
   });
 
-  it('tells values, whatever they are called', () => {
-    expect(told('k_eff', 'below_2')).toBe('below 2');
-    expect(told('gate', '__proto__')).toBe('__proto__');
-    expect(told('gate', 'constructor')).toBe('constructor');
+  it('labels facet values with any name', () => {
+    expect(facetLabel('k_eff', 'below_2')).toBe('below 2');
+    expect(facetLabel('gate', '__proto__')).toBe('__proto__');
+    expect(facetLabel('gate', 'constructor')).toBe('constructor');
     expect(textsOf(trace('x'))).toEqual(['trace', 'T \u00b7 x']);
     expect(seconds('2026-01-01T00:00:00.123456789Z')).toBe(1767225600.123);
     expect(seconds('never')).toBeNull();

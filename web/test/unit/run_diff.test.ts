@@ -4,7 +4,7 @@ import {describe, expect, test} from 'vitest';
 import {covers, outside, parseDiff, unquote} from '../../src/screens/run/diff';
 import {readEvent} from '../../src/screens/run/model';
 import {matching} from '../../src/screens/run/events';
-import {lookOf, rowsOf} from '../../src/screens/run/rail';
+import {stateOf, rowsOf} from '../../src/screens/run/rail';
 import {meaningOf, readViolation} from '../../src/screens/run/types';
 
 const PATCH = `diff --git a/src/app/helper.c b/src/app/helper.c
@@ -143,8 +143,8 @@ describe('the rail', () => {
       ['S0', 'S1', 'S2', 'S3'],
       ['S5', 'S2', 'FAIL'],
     ]);
-    expect(rows[0]!.map(lookOf)).toEqual(['passed', 'passed', 'passed', 'failed']);
-    expect(rows[1]!.map(lookOf)).toEqual(['passed', 'failed', 'failed']);
+    expect(rows[0]!.map(stateOf)).toEqual(['passed', 'passed', 'passed', 'failed']);
+    expect(rows[1]!.map(stateOf)).toEqual(['passed', 'failed', 'failed']);
     expect([rows[0]![1]!.first, rows[0]![1]!.last]).toEqual([7, 7]);
   });
 
@@ -152,7 +152,7 @@ describe('the rail', () => {
     expect(rowsOf([], 5)).toEqual([
       [{state: 'S0', from: 5, to: NaN, reason: null, next: null, first: 1, last: 0}],
     ]);
-    expect(lookOf(rowsOf([], 5)[0]![0]!)).toBe('now');
+    expect(stateOf(rowsOf([], 5)[0]![0]!)).toBe('now');
   });
 });
 

@@ -1,5 +1,5 @@
-// compare.tsx - two agents, heads or moments of one history, or two histories such as runs, aligned from where they
-// part.
+// compare.tsx - two agents, heads or events of one history, or two histories such as runs, aligned
+// from where they diverge.
 //
 //   #/compare/LATTICE?a=NODE&b=NODE&from=ROW            NODE: an id, a hash, #K, or @AGENT for its newest
 //   #/compare/LATTICE?with=OTHER[&a=NODE][&b=NODE]      without NODE all of a history, in its order
@@ -53,17 +53,17 @@ interface Names {
 
 function Opened({name, summary}: {name: string; summary: Summary}) {
   const other = route.value.query['with'];
-  const beside = useAnswer<Summary>(other ? `${pathOf(other)}/summary` : null, {}, false);
+  const otherAnswer = useAnswer<Summary>(other ? `${pathOf(other)}/summary` : null, {}, false);
   const two = other ? null : firstTwo(summary.lanes);
-  const {a: askedA, b: askedB} = route.value.query;
-  const a = askedA ?? two?.[0],
-    b = askedB ?? two?.[1];
-  const isAsked = other !== undefined || (a !== undefined && b !== undefined);
-  // A run is looked at beside other runs; two of its branches are compared when somebody asks for them.
+  const {a: chosenA, b: chosenB} = route.value.query;
+  const a = chosenA ?? two?.[0],
+    b = chosenB ?? two?.[1];
+  const isChosen = other !== undefined || (a !== undefined && b !== undefined);
+  // A run is compared with other runs by default; two of its branches on request.
   const isOpen =
-    runOf(name) !== null && !other && !askedA && !askedB && session.value?.repo === true;
+    runOf(name) !== null && !other && !chosenA && !chosenB && session.value?.repo === true;
   const from = Number(route.value.query['from'] ?? 0) || 0;
-  const of = useAnswer<Comparison>(isAsked && !isOpen ? `${pathOf(name)}/compare` : null, {
+  const of = useAnswer<Comparison>(isChosen && !isOpen ? `${pathOf(name)}/compare` : null, {
     a,
     b,
     with: other,
@@ -72,7 +72,7 @@ function Opened({name, summary}: {name: string; summary: Summary}) {
   });
   const names: Names = {a: name, b: other ?? name};
   useKeys(names, a, b, of.value);
-  const otherSummary = other ? beside.value : summary;
+  const otherSummary = other ? otherAnswer.value : summary;
   return (
     <>
       <header class="screen-head compare-head">
@@ -88,7 +88,7 @@ function Opened({name, summary}: {name: string; summary: Summary}) {
             type="button"
             title="Swap sides (x)"
             aria-label="Swap a and b"
-            disabled={!isAsked}
+            disabled={!isChosen}
             onClick={() => swap(names, a, b)}
           >
             {'\u21c4'}
@@ -107,20 +107,22 @@ function Opened({name, summary}: {name: string; summary: Summary}) {
         {!summary.verified && (
           <Badge tone="bad">{other ? 'a is invalid' : 'history is invalid'}</Badge>
         )}
-        {other && beside.value && !beside.value.verified && <Badge tone="bad">b is invalid</Badge>}
+        {other && otherAnswer.value && !otherAnswer.value.verified && (
+          <Badge tone="bad">b is invalid</Badge>
+        )}
       </header>
       <div class="compare-body">
         {isOpen ? (
           <OtherRuns name={name} two={two} />
-        ) : !isAsked ? (
+        ) : !isChosen ? (
           <Empty title="This history has only one agent">
             <p>
               Choose two events by id, choose another history above, or open{' '}
               <a href={linkTo('compare', 'all')}>all recorded traces</a>.
             </p>
           </Empty>
-        ) : beside.error ? (
-          <Failed error={beside.error} />
+        ) : otherAnswer.error ? (
+          <Failed error={otherAnswer.error} />
         ) : of.error ? (
           <Failed error={of.error} />
         ) : !of.value ? (
@@ -257,7 +259,7 @@ function Moment({name, node, words}: {name: string; node: NodeRef; words: string
   );
 }
 
-/** How the steps stand beside each other, in a sentence. */
+/** A summary of the alignment in a sentence. */
 function Account({of}: {of: Comparison}) {
   const {alike, only, same} = of.matched;
   if (of.counts[0] + of.counts[1] === 0) return <p>Both sides are the same event.</p>;

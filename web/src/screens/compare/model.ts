@@ -1,4 +1,4 @@
-// model.ts - two nodes side by side, as view/compare sends them, and how the steps are folded.  Pure.
+// model.ts - two nodes side by side, as view/compare returns them, and the folding of steps. Pure.
 
 import type {
   CompareSide as Side,
@@ -58,7 +58,7 @@ export function variance(diff: readonly Difference[]): {a: number; b: number; bo
   return counts;
 }
 
-/** The two that are compared when nobody has chosen: those who did most. */
+/** The two that are compared by default: those with most steps. */
 export function firstTwo(
   lanes: readonly {agent: string; nodes: number}[],
 ): [string, string] | null {

@@ -1,4 +1,4 @@
-// others.tsx - which other history stands beside this one: a run beside a run, an agent beside an agent.
+// others.tsx - candidates to compare with: other runs for a run, other agents for an agent.
 
 import type {Histories, RunItems} from '../../base/api-types';
 import {ago, shortAgent, shortId} from '../../base/format';
@@ -21,7 +21,7 @@ export function nameWords(name: string): string {
       : shortAgent(name);
 }
 
-/** Lists what could stand at the other side; the newest 50 runs, and histories that are recorded. */
+/** Lists candidates for the other side: the newest 50 runs, and recorded histories. */
 function useOthers(name: string): {name: string; words: string}[] {
   const isFile = session.value?.file !== null && session.value?.file !== undefined;
   const runs = useAnswer<RunItems>(session.value?.repo ? '/api/v1/runs' : null, {

@@ -1,4 +1,4 @@
-// debugger.tsx - a history as lanes, one moment in focus, and everything else following it.
+// debugger.tsx - a history as lanes, one event in focus, and panes that follow it.
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {isLive} from '../../base/api';

@@ -278,7 +278,7 @@ function drawCross(
   ctx.stroke();
 }
 
-/* Words stand under their node, as far as the next node of the lane leaves room. */
+/* Words are below their node, as far as the next node of the lane leaves space. */
 function drawLabels(
   ctx: CanvasRenderingContext2D,
   scene: Scene,
@@ -300,24 +300,24 @@ function drawLabels(
     const y = yOf(scene, nodes.lane[i]!);
     const x = xOf(scene, nodes.col[i]!);
     if (!text || y < RULER || x < -200 || x > scene.width) continue;
-    const room = Math.min((nextCol[i]! - nodes.col[i]!) * step - 8, 160);
-    if (room < 20) continue;
+    const space = Math.min((nextCol[i]! - nodes.col[i]!) * step - 8, 160);
+    if (space < 20) continue;
     ctx.fillStyle = nodes.n[i] === scene.focusNode ? p['text']! : p['text-2']!;
-    ctx.fillText(fitted(ctx, plain(text, 60), room), x - 4, y + 15);
+    ctx.fillText(fitted(ctx, plain(text, 60), space), x - 4, y + 15);
   }
 }
 
 export function fitted(
   ctx: {measureText(text: string): {width: number}},
   text: string,
-  room: number,
+  space: number,
 ): string {
-  if (ctx.measureText(text).width <= room) return text;
+  if (ctx.measureText(text).width <= space) return text;
   let low = 0;
   let high = text.length;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (ctx.measureText(text.slice(0, middle) + '\u2026').width <= room) low = middle;
+    if (ctx.measureText(text.slice(0, middle) + '\u2026').width <= space) low = middle;
     else high = middle - 1;
   }
   return low === 0 ? '' : text.slice(0, low) + '\u2026';

@@ -1,4 +1,4 @@
-// event.tsx - the node in focus: what happened, what it changed, where it comes from.
+// event.tsx - the node in focus: the event, its changes, its parents.
 
 import {isLive} from '../../base/api';
 import {focusKey, keyText} from '../../base/focus';

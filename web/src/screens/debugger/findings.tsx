@@ -1,4 +1,4 @@
-// findings.tsx - what does not hold, and what it means.
+// findings.tsx - findings of the verification, and what they mean.
 
 import {count, shortAgent} from '../../base/format';
 import {Badge} from '../../ui/badge';

@@ -1,4 +1,4 @@
-// lanes.tsx - the swimlanes: names at the left, the picture beside them, times above.
+// lanes.tsx - the lanes: names at the left, the drawing at the right, times above.
 
 import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {clock, shortAgent, time} from '../../base/format';
@@ -208,7 +208,7 @@ function usePointer(canvas: {current: HTMLCanvasElement | null}, scene: Scene, m
 
 /* --- times ------------------------------------------------------------------------------------ */
 
-/** A time every hundred pixels or so, of the node that stands there. */
+/** A time every hundred pixels or so, of the node at that position. */
 function Ruler({scene, model}: {scene: Scene; model: Model}) {
   const near = scene.near;
   const marks: {x: number; text: string}[] = [];

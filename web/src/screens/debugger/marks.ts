@@ -1,5 +1,5 @@
-// marks.ts - what stands out on the strip below the lanes: kinds, their signs, and going from one to
-// the next.  Pure but for drawing.
+// marks.ts - marks of the strip below the lanes: kinds, symbols, and navigation between them. Pure
+// except for drawing.
 
 export interface MarkKind {
   /** One of them, for people. */
@@ -117,7 +117,7 @@ export function counts(marks: readonly Mark[]): number[] {
   return many;
 }
 
-/** The nearest mark behind (or before) a place; marks of one column follow each other by node. */
+/** The nearest mark after (or before) a position; marks of one column follow each other by node. */
 export function nextMark(
   marks: readonly Mark[],
   at: {col: number; n: number} | null,
@@ -137,7 +137,7 @@ export function nextMark(
   return best;
 }
 
-/** The same, and behind the last one the first again: for the legend, where there is one button. */
+/** The same, and after the last one the first again: for the legend, which has one button. */
 export function roundMark(
   marks: readonly Mark[],
   at: {col: number; n: number} | null,

@@ -1,5 +1,5 @@
-// model.ts - what the debugger's panes share: the history, the part of it that is in view, the node
-// in focus, and the writes of the key in focus.  The focus itself is in the address (base/focus.ts).
+// model.ts - the state that the debugger's panes share: the history, the visible part, the node in
+// focus, and the writes of the key in focus. The focus itself is in the address (base/focus.ts).
 
 import {batch, computed, effect, signal} from '@preact/signals';
 import {segments} from '../../base/api';
@@ -26,10 +26,10 @@ export class Model {
 
   /** Quiet stretches folded: as the address says, else as the server chose. */
   readonly fold = computed(() => {
-    const asked = route.value.query['fold'];
-    return asked ? asked === '1' : (this.summary.signal.value.value?.fold ?? false);
+    const wanted = route.value.query['fold'];
+    return wanted ? wanted === '1' : (this.summary.signal.value.value?.fold ?? false);
   });
-  private readonly askedFold = computed(() => route.value.query['fold'] || undefined);
+  private readonly loadedFold = computed(() => route.value.query['fold'] || undefined);
   /** Columns in view; may reach beyond both ends. */
   readonly view = signal<{from: number; to: number}>({from: 0, to: 60});
   /** First lane in view, in pixels. */
@@ -59,15 +59,15 @@ export class Model {
     this.path = `/api/v1/view/${segments(name)}`;
     this.ends.push(
       effect(() => {
-        const fold = this.askedFold.value;
+        const fold = this.loadedFold.value;
         this.wasFitted = false;
-        this.summary.ask(`${this.path}/summary`, {fold});
-        this.whole.ask(`${this.path}/overview`, {fold, bins: 600});
+        this.summary.load(`${this.path}/summary`, {fold});
+        this.whole.load(`${this.path}/overview`, {fold, bins: 600});
       }),
       effect(() => this.fitOnce()),
-      effect(() => this.askView()),
-      effect(() => this.askNode()),
-      effect(() => this.askWrites()),
+      effect(() => this.loadView()),
+      effect(() => this.loadNode()),
+      effect(() => this.loadWrites()),
       effect(() => this.follow()),
     );
   }
@@ -79,7 +79,7 @@ export class Model {
   }
 
   get foldQuery(): string | undefined {
-    return this.askedFold.value;
+    return this.loadedFold.value;
   }
 
   private fitOnce(): void {
@@ -96,7 +96,7 @@ export class Model {
   }
 
   /** Asks for half a view more on both sides, and again only when the view leaves that. */
-  private askView(): void {
+  private loadView(): void {
     const {from, to} = this.view.value;
     const columns = this.columns.value;
     if (columns === 0) return;
@@ -105,14 +105,14 @@ export class Model {
     const first = Math.max(0, Math.floor(from / step - 1) * step);
     const last = Math.min(columns, Math.ceil(to / step + 1) * step);
     if (this.isClose.value)
-      this.near.ask(`${this.path}/window`, {
+      this.near.load(`${this.path}/window`, {
         fold: this.foldQuery,
         from: first,
         to: last,
         labels: span <= LABEL_COLUMNS ? 1 : undefined,
       });
     else
-      this.far.ask(`${this.path}/overview`, {
+      this.far.load(`${this.path}/overview`, {
         fold: this.foldQuery,
         from: first,
         to: last,
@@ -120,17 +120,17 @@ export class Model {
       });
   }
 
-  private askNode(): void {
+  private loadNode(): void {
     const node = focus.node.value;
-    if (node) this.node.ask(`${this.path}/node`, {node, fold: this.foldQuery});
+    if (node) this.node.load(`${this.path}/node`, {node, fold: this.foldQuery});
   }
 
-  private askWrites(): void {
+  private loadWrites(): void {
     const key = focus.key.value;
     const at = this.detail.value;
     if (!key || key.key === null || !at || (key.section !== 'memory' && key.section !== 'beliefs'))
       return;
-    this.writes.ask(`${this.path}/writes`, {
+    this.writes.load(`${this.path}/writes`, {
       node: '#' + at.n,
       section: key.section,
       key: key.key,

@@ -1,5 +1,5 @@
-// scrubber.tsx - the whole history as a strip: how much happened where, what stands out, what part
-// of it is in view; drag to move the moment.
+// scrubber.tsx - the whole history as a strip: density of events, marks, the visible part; dragging
+// moves the focus.
 
 import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {get} from '../../base/api';
@@ -99,7 +99,7 @@ export function Scrubber({model}: {model: Model}) {
   );
 }
 
-/** The node of the focused agent that stands at a column, or the last one before it. */
+/** The node of the focused agent at a column, or the last one before it. */
 async function nearest(model: Model, col: number, abort: AbortSignal): Promise<void> {
   const fold = model.foldQuery;
   try {
@@ -141,7 +141,7 @@ function drawDensity(
   ctx.fillRect(0, height - 14, width, 1);
 }
 
-/* Each kind has a shape of its own; kinds that often meet stand in rows of their own. */
+/* Each kind has its own shape; kinds that often coincide have their own rows. */
 function drawMarks(
   ctx: CanvasRenderingContext2D,
   marks: readonly Mark[],

@@ -1,5 +1,5 @@
-// state.tsx - what the agent knew at the moment in focus: a tree, one level at a time, with what
-// this event changed lit.
+// state.tsx - the agent's state at the event in focus: a tree, loaded level by level, with this
+// event's changes highlighted.
 
 import {signal} from '@preact/signals';
 import {useMemo, useState} from 'preact/hooks';

@@ -1,4 +1,5 @@
-// types.ts - what /api/v1/view answers (docs/formats/view.md), and what its numbers and codes mean.
+// types.ts - answers of /api/v1/view (docs/formats/view.md), and the meanings of their numbers and
+// codes.
 
 export type {
   NodeRef,
@@ -9,7 +10,7 @@ export type {
   ViewLevel as Level,
   ViewNode as NodeDetail,
   ViewOverview as Overview,
-  ViewSnapshot as Held,
+  ViewSnapshot as SnapshotMark,
   ViewSummary as Summary,
   ViewWindow as Window,
   ViewWrite as Write,

@@ -1,5 +1,5 @@
-// why.tsx - where a value comes from: every change of its key before the moment in focus, newest
-// first, each a click away; and the next one behind it.
+// why.tsx - the origin of a value: every change of its key before the event in focus, newest first,
+// each a link; and the next change after it.
 
 import {focus, focusKey, keyText} from '../../base/focus';
 import {clock, count, plural, shortAgent} from '../../base/format';

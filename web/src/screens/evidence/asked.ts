@@ -1,5 +1,5 @@
-// asked.ts - a proof that was fetched or handed in, and checking it again whenever trust changes or a bit is
-// turned over.
+// asked.ts - a proof from the server or a file, verified again when trust anchors change or a bit
+// is flipped.
 
 import type {ConsistencyProof, EntryProof, MemoryProof} from '../../base/api-types';
 import {equal, fromBase64, fromHex, toHex} from '../../proof/bytes';

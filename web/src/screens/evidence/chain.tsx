@@ -1,4 +1,4 @@
-// chain.tsx - a proof drawn hash by hash: at each step two hashes, one of them computed here, become one.
+// chain.tsx - a proof drawn hash by hash: each step combines two hashes, one of them computed here.
 
 import {useState} from 'preact/hooks';
 import {plural} from '../../base/format';

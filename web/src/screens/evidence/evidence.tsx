@@ -1,4 +1,4 @@
-// evidence.tsx - proofs, asked of this server or brought along, recomputed in the page and drawn.
+// evidence.tsx - proofs from this server or from a file, recomputed in the page and drawn.
 //
 //   #/evidence?actor=NAME&what=entry|state|growth|file|auditor&seq=N&uri=URI&at=SNAPSHOT&from=N&checkpoint=ORIGIN
 
@@ -293,7 +293,7 @@ function OwnFile() {
   );
 }
 
-/** Everything about one thing in one file, which cortex-verify checks and a browser shows. */
+/** An evidence file about one object, which cortex-verify checks and a browser shows. */
 function ForAuditor() {
   const id = route.value.query['id'] ?? '';
   const [state, setState] = useState<{busy: boolean; why: Error | null; made: string}>({

@@ -1,5 +1,5 @@
-// evidence_file.tsx - an evidence file that somebody brought: every part of it recomputed here, what it shows, and what
-// was not checked.
+// evidence_file.tsx - an evidence file of the user: every part recomputed here, its contents, and
+// what was not checked.
 
 import type {ComponentChildren} from 'preact';
 import {useEffect, useMemo, useState} from 'preact/hooks';
@@ -8,7 +8,7 @@ import {readJson} from '../../base/json';
 import {saveAs} from '../../base/save';
 import {toHex} from '../../proof/bytes';
 import {asMap, decode} from '../../proof/cbor';
-import {blank, judged, type Report} from '../../proof/check';
+import {blank, reported, type Report} from '../../proof/check';
 import {
   checkEvidence,
   checkEvidenceFile,
@@ -32,7 +32,7 @@ const SHOWN = 1 << 16;
 /** The data of the file, or null when there is none that could be read. */
 function dataOf(file: Proof): Uint8Array | null {
   let data: Uint8Array | null = null;
-  judged(blank('unknown'), () => (data = readBlock(file.bytes)));
+  reported(blank('unknown'), () => (data = readBlock(file.bytes)));
   return data;
 }
 
@@ -292,7 +292,7 @@ function Shown({bytes, name}: {bytes: Uint8Array; name: string}) {
   );
 }
 
-/** Opened when somebody asks: a file may hold thousands. */
+/** Opened on request: a file may contain thousands. */
 function Fold({title, children}: {title: ComponentChildren; children: () => ComponentChildren}) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -354,7 +354,7 @@ function MemoryShown({version}: {version: Uint8Array}) {
 
 function judgedMap(bytes: Uint8Array): ReturnType<typeof asMap> | null {
   let map: ReturnType<typeof asMap> | null = null;
-  judged(blank('unknown'), () => (map = asMap(decode(bytes), 'version')));
+  reported(blank('unknown'), () => (map = asMap(decode(bytes), 'version')));
   return map;
 }
 

@@ -1,4 +1,5 @@
-// report.tsx - the verdict of a proof, what it rests on, what it does not prove, and each chain of hashes.
+// report.tsx - the verdict of a proof, its trust anchors, what it does not prove, and each chain of
+// hashes.
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {bytes as size, plural, time} from '../../base/format';

@@ -1,4 +1,4 @@
-// side.tsx - whose record: its roots now, the snapshots that hold its past, checkpoints, and what is trusted.
+// side.tsx - the actor: its current roots, snapshots, checkpoints, and the trust anchors.
 
 import {useState} from 'preact/hooks';
 import {count, shortAgent, time} from '../../base/format';

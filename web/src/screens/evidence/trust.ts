@@ -1,5 +1,5 @@
-// trust.ts - what the person in front of the page trusts: verifier keys and roots that came to them by
-// another way than this server.  Kept in this browser only.
+// trust.ts - the user's trust anchors: verifier keys and roots obtained out of band. Stored in this
+// browser only.
 
 import {signal} from '@preact/signals';
 import {fromBase64, fromHex, toHex} from '../../proof/bytes';
@@ -36,7 +36,7 @@ export function trustOf(lines: readonly string[]): Trusted {
       else keys.push(read);
       good.push(line);
     } catch {
-      // What was kept by another version and says nothing any more is left out.
+      // Entries of another version that cannot be read are left out.
     }
   }
   return {keys, roots, lines: good};

@@ -1,4 +1,4 @@
-// types.ts - what the endpoints answer.
+// types.ts - answers of the endpoints.
 
 export type {
   ActorRoots as Actor,

@@ -1,4 +1,4 @@
-// alerts.tsx - what the detectors found, and saying that somebody has seen it or dealt with it.
+// alerts.tsx - findings of the detectors, and buttons that acknowledge or resolve them.
 
 import {useState} from 'preact/hooks';
 import {change} from '../../base/api';

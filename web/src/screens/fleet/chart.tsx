@@ -1,4 +1,4 @@
-// chart.tsx - one number of each agent over days.
+// chart.tsx - one value of each agent by day.
 
 import {useEffect, useRef} from 'preact/hooks';
 import uPlot from 'uplot';

@@ -1,5 +1,5 @@
-// fleet.tsx - all agents: what the detectors found, how independent and reliable they are over time, and which
-// audit chains have holes.
+// fleet.tsx - all agents: findings of the detectors, independence and reliability over time, and
+// gaps of audit chains.
 //
 //   #/fleet?agent=HASH&days=7|30|90&alerts=all&only=HASH
 
@@ -124,7 +124,7 @@ function LookUp() {
   );
 }
 
-/** What is not shown is said where it is missed. */
+/** Lists what is left out, next to the table. */
 function LeftOut({fleet}: {fleet: FleetData}) {
   const words = leftOut(fleet, DRAWN);
   return words.length === 0 ? null : (

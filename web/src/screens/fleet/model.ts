@@ -1,4 +1,5 @@
-// model.ts - the fleet as the server sends it (covenant/fleet, covenant/alerts), and what is made of it.  Pure.
+// model.ts - the fleet as the server returns it (covenant/fleet, covenant/alerts), and values
+// derived from it. Pure.
 
 import type {Alert, ChainCounts, Fleet, FleetAgent as Agent} from '../../base/api-types';
 import {plural} from '../../base/format';

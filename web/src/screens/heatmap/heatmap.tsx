@@ -1,4 +1,4 @@
-// heatmap.tsx - agents from top to bottom, time from left to right, and where it is hot.
+// heatmap.tsx - agents from top to bottom, time from left to right, intensity as colour.
 //
 //   #/heatmap/LATTICE?layer=divergence|time|cost|overrides&axis=order
 
@@ -38,8 +38,9 @@ export function Heatmap() {
   const layer = LAYERS.find((one) => one === route.value.query['layer']) ?? 'divergence';
   const axis = route.value.query['axis'] === 'order' ? 'order' : 'time';
   const [width, setWidth] = useState(0);
-  const room = Math.max(16, Math.min(240, Math.floor(width / 11)));
-  const bins = axis === 'order' ? Math.max(1, Math.min(room, summary.value?.nodes ?? room)) : room;
+  const mostBins = Math.max(16, Math.min(240, Math.floor(width / 11)));
+  const bins =
+    axis === 'order' ? Math.max(1, Math.min(mostBins, summary.value?.nodes ?? mostBins)) : mostBins;
   const of = useAnswer<HeatAnswer>(width > 0 && summary.value ? `${path}/heat` : null, {
     layer,
     axis,

@@ -1,4 +1,4 @@
-// model.ts - cells of a heatmap as view/heat sends them.  Pure.
+// model.ts - cells of a heatmap as view/heat returns them. Pure.
 
 import type {ViewHeat as HeatAnswer} from '../../base/api-types';
 import {duration, plural, trimmed} from '../../base/format';

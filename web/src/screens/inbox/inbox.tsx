@@ -1,5 +1,5 @@
-// inbox.tsx - everything that is recorded here, newest first: traces, runs, histories and findings, with
-// facets and search over all of it, and what is new as it comes.
+// inbox.tsx - everything recorded, newest first: traces, runs, histories and findings, with facets,
+// search, and live updates.
 //
 //   #/inbox?q=WORDS&kind=..&verdict=..&gate=..&k_eff=..&level=..&agent=..&time=..
 
@@ -12,7 +12,7 @@ import {Icon, type IconName} from '../../ui/icon';
 import {VirtualList} from '../../ui/list';
 import {Empty, Failed, Loading} from '../../ui/states';
 import {Line} from '../../ui/text';
-import {FACETS, hrefOf, keyOf, seconds, textsOf, told, type Facets, type Item} from './items';
+import {FACETS, hrefOf, keyOf, seconds, textsOf, facetLabel, type Facets, type Item} from './items';
 import {Recorded, type Chosen} from './recorded';
 
 const TYPING_MS = 200;
@@ -249,7 +249,7 @@ function Choice({facet, value, n, isOn}: {facet: string; value: string; n: numbe
       aria-pressed={isOn}
       onClick={() => adjust({[facet]: isOn ? null : value})}
     >
-      <Line text={told(facet, value)} most={40} />
+      <Line text={facetLabel(facet, value)} most={40} />
       <span class="choice-count">{count(n)}</span>
     </button>
   );

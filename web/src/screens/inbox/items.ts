@@ -1,5 +1,5 @@
-// items.ts - what the server answers about the inbox (docs/formats/view.md), and how its items and
-// the values of its facets are told.  Pure.
+// items.ts - the server's answers about the inbox (docs/formats/view.md), and labels of its items
+// and facet values. Pure.
 
 import type {InboxItem as Item} from '../../base/api-types';
 import {shortAgent} from '../../base/format';
@@ -9,7 +9,7 @@ import {MECHANISMS} from '../fleet/model';
 export type {InboxFacets as Facets, InboxPage as Page} from '../../base/api-types';
 export type {Item};
 
-/** In the order in which they stand. */
+/** In display order. */
 export const FACETS: readonly {id: string; title: string}[] = [
   {id: 'kind', title: 'Kind'},
   {id: 'verdict', title: 'Verdict'},
@@ -36,8 +36,8 @@ const WORDS: Record<string, string> = {
   '7d': 'Last week',
 };
 
-/** A facet's value for people; agents are shortened, days stand as they are. */
-export function told(facet: string, value: string): string {
+/** A facet's value for people; agents are shortened, days are unchanged. */
+export function facetLabel(facet: string, value: string): string {
   if (facet === 'agent') return shortAgent(value);
   return Object.hasOwn(WORDS, value) ? WORDS[value]! : value;
 }
@@ -46,7 +46,7 @@ export function keyOf(item: Item): string {
   return `${item.kind} ${item.agent ?? ''} ${item.id}`;
 }
 
-/** Seconds; null when nobody says when. */
+/** Seconds; null when the time is unknown. */
 export function seconds(text: string | null): number | null {
   const value = text ? Date.parse(text.replace(/(\.\d{3})\d+/, '$1')) : NaN;
   return Number.isFinite(value) ? value / 1000 : null;
@@ -96,8 +96,8 @@ export function textsOf(item: Item): [string, string] {
   }
 }
 
-/** "17.2" behind "17.1"? */
-export function isBehind(a: string, b: string): boolean {
+/** Whether a position is after another: "17.2" is after "17.1". */
+export function isAfter(a: string, b: string): boolean {
   const [left, right] = [a, b].map((text) => text.split('.').map(Number));
   return left![0]! !== right![0]! ? left![0]! > right![0]! : (left![1] ?? 0) > (right![1] ?? 0);
 }

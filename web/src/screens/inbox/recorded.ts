@@ -1,11 +1,11 @@
-// recorded.ts - the inbox as far as it was asked for: pages of the list, the counts of its facets,
-// and what comes in meanwhile.
+// recorded.ts - the loaded part of the inbox: pages of the list, counts of facets, and live
+// updates.
 
 import {signal} from '@preact/signals';
 import {get} from '../../base/api';
 import {may, session} from '../../base/session';
 import {follow, type Stream} from '../../base/stream';
-import {isBehind, keyOf, renewed, type Facets, type Item, type Page} from './items';
+import {isAfter, keyOf, renewed, type Facets, type Item, type Page} from './items';
 
 const PAGE = 200;
 /** Several traces of one batch are one look. */
@@ -21,7 +21,7 @@ export class Recorded {
   readonly isUp = signal(false);
   readonly hasMore = signal(false);
   private chosen: Chosen = {};
-  private asked = '';
+  private loadedKey = '';
   private cursor: string | null = null;
   private abort = new AbortController();
   private readonly stream: Stream | null;
@@ -51,8 +51,8 @@ export class Recorded {
   /** Shows what was chosen; the same again changes nothing. */
   show(chosen: Chosen): void {
     const key = JSON.stringify(Object.entries(chosen).sort());
-    if (key === this.asked) return;
-    this.asked = key;
+    if (key === this.loadedKey) return;
+    this.loadedKey = key;
     this.chosen = chosen;
     this.abort.abort();
     this.abort = new AbortController();
@@ -61,7 +61,7 @@ export class Recorded {
   }
 
   private heard(id: string): void {
-    if (id && (!this.wanted || isBehind(id, this.wanted))) this.wanted = id;
+    if (id && (!this.wanted || isAfter(id, this.wanted))) this.wanted = id;
     this.soon(GATHER_MS);
   }
 
@@ -82,17 +82,17 @@ export class Recorded {
         get<Facets>('/api/v1/inbox/facets', {...this.chosen}, abort),
       ]);
       if (abort.aborted) return;
-      this.take(page, anew);
+      this.showPage(page, anew);
       this.facets.value = facets;
       this.error.value = null;
-      // The index follows the ledger: what was told of may be a moment away.
-      if (this.wanted && page.index && isBehind(this.wanted, page.index)) this.soon(2 * GATHER_MS);
+      // The index lags the ledger: an announced record may appear a moment later.
+      if (this.wanted && page.index && isAfter(this.wanted, page.index)) this.soon(2 * GATHER_MS);
     } catch (error) {
       if (!abort.aborted) this.error.value = error as Error;
     }
   }
 
-  private take(page: Page, anew: boolean): void {
+  private showPage(page: Page, anew: boolean): void {
     const before = this.items.value;
     if (anew || !before) {
       this.items.value = page.items;

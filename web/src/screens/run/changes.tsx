@@ -1,5 +1,5 @@
-// changes.tsx - the patch: files, each inside or outside of what the contract allows, and the rows
-// that are in view.
+// changes.tsx - the patch: files, each inside or outside of the allowed paths, and the visible
+// rows.
 
 import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {getText} from '../../base/api';
@@ -68,7 +68,7 @@ export function ChangesPane({model}: {model: RunModel}) {
   }, [contract.value]);
   const judged = useMemo(
     () =>
-      judge(
+      pathsNote(
         patch.diff,
         allowed,
         gates?.verdicts.filter((one) => one.gate === 'diff').flatMap((one) => one.violations) ?? [],
@@ -101,7 +101,7 @@ export function ChangesPane({model}: {model: RunModel}) {
   );
 }
 
-function judge(
+function pathsNote(
   diff: Diff | null,
   allowed: readonly string[] | null,
   violations: readonly string[],

@@ -1,4 +1,4 @@
-// code.tsx - a line of a file: spaces and tabs as they are, what would act as signs.
+// code.tsx - a line of a file: spaces and tabs preserved, control characters as symbols.
 
 import {count} from '../../base/format';
 import {pieces, shorten} from '../../base/text';

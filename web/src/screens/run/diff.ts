@@ -1,5 +1,5 @@
-// diff.ts - a unified diff as git writes it, read into files and rows; and which paths a contract
-// allows (run.md 7).  Inside a hunk lines are counted, so a line that looks like a header is text.
+// diff.ts - parses a unified diff of git into files and rows, and matches paths against a contract
+// (run.md 7). Inside a hunk lines are counted, so a line that looks like a header is text.
 
 export type RowKind = 'file' | 'meta' | 'hunk' | 'add' | 'del' | 'same';
 
@@ -50,7 +50,7 @@ const ESCAPES: Readonly<Record<string, number>> = {
   '\\': 92,
 };
 
-/** A name between quotes as git writes it; `end` is behind the closing one. */
+/** A name between quotes as git writes it; `end` is after the closing one. */
 export function unquote(text: string, start = 0): {name: string; end: number} | null {
   if (text[start] !== '"') return null;
   const bytes: number[] = [];

@@ -1,4 +1,4 @@
-// events.tsx - everything that the run wrote down, as it comes.
+// events.tsx - all events of the run, live.
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {clock, count, time} from '../../base/format';

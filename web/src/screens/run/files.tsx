@@ -1,4 +1,4 @@
-// files.tsx - every file of the bundle with its hash, and what stands in it.
+// files.tsx - every file of the bundle with its hash and its content.
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {getText, segments} from '../../base/api';

@@ -1,4 +1,4 @@
-// gates.tsx - what each gate said, each time it was asked, and what that rests on.
+// gates.tsx - the results of each gate, by attempt, with their evidence.
 
 import {clock, count, plural} from '../../base/format';
 import {adjust} from '../../base/router';
@@ -17,7 +17,7 @@ interface Group {
   verdicts: Verdict[];
 }
 
-/** In the order of run.md 13; what is not named there comes behind. */
+/** In the order of run.md 13; gates that are not listed there come last. */
 export function groupsOf(gates: Gates): Group[] {
   const found = new Map<string, Verdict[]>();
   for (const one of gates.verdicts) found.set(one.gate, [...(found.get(one.gate) ?? []), one]);
@@ -91,54 +91,56 @@ function GateRow({group, model}: {group: Group; model: RunModel}) {
       </summary>
       <ol class="gate-times">
         {group.verdicts.map((one) => (
-          <Said key={one.index} said={one} model={model} />
+          <GateResult key={one.index} result={one} model={model} />
         ))}
       </ol>
     </details>
   );
 }
 
-function Said({said, model}: {said: Verdict; model: RunModel}) {
-  const event = model.events.value[said.index - 1];
-  const file = entry(REPORT_OF, said.gate);
+function GateResult({result, model}: {result: Verdict; model: RunModel}) {
+  const event = model.events.value[result.index - 1];
+  const file = entry(REPORT_OF, result.gate);
   const there =
     file !== undefined && model.files.signal.value.value?.items.some((one) => one.path === file);
   return (
-    <li class="said">
-      <p class="said-head">
-        <Badge tone={said.passed ? 'good' : 'bad'}>{said.passed ? 'passed' : 'rejected'}</Badge>
-        {said.attempt !== null && (
-          <span class="dim">{said.attempt === 0 ? 'first attempt' : `fix ${said.attempt}`}</span>
+    <li class="gate-result">
+      <p class="gate-result-head">
+        <Badge tone={result.passed ? 'good' : 'bad'}>{result.passed ? 'passed' : 'rejected'}</Badge>
+        {result.attempt !== null && (
+          <span class="dim">
+            {result.attempt === 0 ? 'first attempt' : `fix ${result.attempt}`}
+          </span>
         )}
-        <span class="dim">{clock(seconds(said.ts))}</span>
+        <span class="dim">{clock(seconds(result.ts))}</span>
         <button
           type="button"
           class="link"
-          onClick={() => adjust({tab: 'events', event: String(said.index), filter: null})}
-        >{`event ${count(said.index)}`}</button>
+          onClick={() => adjust({tab: 'events', event: String(result.index), filter: null})}
+        >{`event ${count(result.index)}`}</button>
         {there && (
           <button type="button" class="link" onClick={() => adjust({tab: 'files', file})}>
             {file}
           </button>
         )}
-        {said.gate === 'diff' && (
+        {result.gate === 'diff' && (
           <button type="button" class="link" onClick={() => adjust({tab: 'changes'})}>
             changes
           </button>
         )}
       </p>
-      {said.violations.length > 0 && (
-        <ul class="violations" aria-label={plural(said.violations.length, 'violation')}>
-          {said.violations.slice(0, 200).map((text, i) => (
+      {result.violations.length > 0 && (
+        <ul class="violations" aria-label={plural(result.violations.length, 'violation')}>
+          {result.violations.slice(0, 200).map((text, i) => (
             <Violation key={i} text={text} />
           ))}
-          {said.violations.length > 200 && (
-            <li class="dim">{`and ${count(said.violations.length - 200)} more`}</li>
+          {result.violations.length > 200 && (
+            <li class="dim">{`and ${count(result.violations.length - 200)} more`}</li>
           )}
         </ul>
       )}
-      {event && event.index === said.index && (
-        <div class="said-facts">
+      {event && event.index === result.index && (
+        <div class="gate-result-facts">
           <Value
             value={{cut: false, size: event.payload.length, text: event.payload}}
             hide={['violations']}

@@ -1,5 +1,4 @@
-// model.ts - one run: what is asked of the server, its events as far as they are here, and what
-// comes while it goes on.
+// model.ts - one run: its requests, the loaded events, and live updates.
 
 import type {RunEvents} from '../../base/api-types';
 import {batch, computed, signal} from '@preact/signals';
@@ -82,7 +81,7 @@ export class RunModel {
   private readonly abort = new AbortController();
 
   constructor(readonly id: string) {
-    this.ask();
+    this.load();
     this.verify();
     void this.readOn().then(() => this.followNew());
   }
@@ -91,7 +90,7 @@ export class RunModel {
     return `/api/v1/runs/${encodeURIComponent(this.id)}${rest}`;
   }
 
-  ask(): void {
+  load(): void {
     this.show.again(this.path());
     this.gates.again(this.path('/gates'));
     this.timeline.again(this.path('/timeline'));
@@ -172,12 +171,12 @@ export class RunModel {
     if (this.timer !== 0 || this.isClosed) return;
     this.timer = window.setTimeout(() => {
       this.timer = 0;
-      this.ask();
+      this.load();
       if (this.isOver) this.seeSealed(20);
     }, REFRESH_MS);
   }
 
-  /** The seal comes a little behind the last event. */
+  /** The seal comes shortly after the last event. */
   private seeSealed(tries: number): void {
     get<RunShown>(this.path(), {}, this.abort.signal).then(
       (shown) => {
@@ -189,7 +188,7 @@ export class RunModel {
           }, REFRESH_MS);
           if (tries % 5 !== 0) return;
         }
-        this.ask();
+        this.load();
         this.verify();
         this.ending.value++;
       },

@@ -1,4 +1,4 @@
-// rail.ts - the states that a run went through, as rows: one for each attempt.
+// rail.ts - the states of a run as rows, one for each attempt.
 
 import {seconds, type Transition} from './types';
 
@@ -46,9 +46,9 @@ export function rowsOf(states: readonly Transition[], created: number): Visit[][
   return rows;
 }
 
-export type Look = 'passed' | 'failed' | 'now' | 'done';
+export type VisitState = 'passed' | 'failed' | 'now' | 'done';
 
-export function lookOf(visit: Visit): Look {
+export function stateOf(visit: Visit): VisitState {
   if (visit.state === 'S6') return 'done';
   if (visit.state === 'FAIL') return 'failed';
   if (visit.next === null) return 'now';

@@ -1,27 +1,27 @@
-// rail_view.tsx - the state machine: a column a state, a row an attempt, the way through it.
+// rail_view.tsx - the state machine: a column a state, a row an attempt, and the path of the run.
 
 import {clock, duration, plural} from '../../base/format';
 import {plain} from '../../base/text';
 import {Icon, type IconName} from '../../ui/icon';
 import {Line} from '../../ui/text';
-import {lookOf, rowsOf, type Look, type Visit} from './rail';
+import {stateOf, rowsOf, type VisitState, type Visit} from './rail';
 import {entry, seconds, STATES, type RunShown, type Timeline} from './types';
 
 const COLUMNS = ['S0', 'S1', 'S2', 'S3', 'S4', 'S6'];
-const SIGNS: Readonly<Record<Look, IconName>> = {
+const SIGNS: Readonly<Record<VisitState, IconName>> = {
   passed: 'check',
   done: 'check',
   failed: 'cross',
   now: 'clock',
 };
-const WORDS: Readonly<Record<Look, string>> = {
+const WORDS: Readonly<Record<VisitState, string>> = {
   passed: 'passed',
   done: 'reached',
   failed: 'not passed',
   now: 'now',
 };
 
-/** Fix stands where the contract stood: it is the contract of the next attempt. */
+/** Fix takes the place of the contract: it is the contract of the next attempt. */
 function columnOf(visit: Visit): number {
   if (visit.state === 'S5') return 1;
   if (visit.state === 'FAIL') return COLUMNS.length;
@@ -68,7 +68,7 @@ export function Rail({
   );
 }
 
-/** What lies behind where the last attempt is or ended. */
+/** The states after the one where the last attempt is or ended. */
 function coming(row: readonly Visit[]): string[] {
   const last = row.at(-1)!;
   const from = last.state === 'FAIL' ? (row.at(-2) ?? last) : last;
@@ -77,38 +77,38 @@ function coming(row: readonly Visit[]): string[] {
 }
 
 function Stop({visit, fix, choose}: {visit: Visit; fix: number; choose: (visit: Visit) => void}) {
-  const look = lookOf(visit);
+  const visitState = stateOf(visit);
   const name =
     visit.state === 'S5' ? `Fix ${fix}` : (entry(STATES, visit.state) ?? plain(visit.state, 20));
   const took = visit.to - visit.from;
   return (
     <li
-      class={`stop stop-${look}`}
+      class={`stop stop-${visitState}`}
       style={{gridColumn: `${columnOf(visit)}${visit.state === 'S5' ? ' / span 2' : ''}`}}
     >
       <button
         type="button"
         onClick={() => choose(visit)}
-        aria-current={look === 'now' ? 'step' : undefined}
+        aria-current={visitState === 'now' ? 'step' : undefined}
         title={`Events ${visit.first} to ${visit.last || 'now'}`}
       >
         <span class="stop-name">
-          <Icon name={SIGNS[look]} label={WORDS[look]} />
+          <Icon name={SIGNS[visitState]} label={WORDS[visitState]} />
           {name}
           <span class="stop-time dim">
             {Number.isFinite(took) ? duration(took) : clock(visit.from)}
           </span>
         </span>
         <span class="stop-why">
-          <Line text={why(visit, look)} most={60} />
+          <Line text={why(visit, visitState)} most={60} />
         </span>
       </button>
     </li>
   );
 }
 
-function why(visit: Visit, look: Look): string {
-  if (look === 'now') return 'in progress';
+function why(visit: Visit, visitState: VisitState): string {
+  if (visitState === 'now') return 'in progress';
   if (visit.state === 'FAIL') return 'run ended here';
   if (visit.state === 'S6') return 'ready to merge';
   const reason = (visit.reason ?? '').replace(/_/g, ' ');

@@ -1,5 +1,5 @@
-// replay.tsx - whether the bundle says what happened: verification, telling the run again from its
-// events, comparing it with another one, and what doing it again gave.
+// replay.tsx - verification of the bundle, replay from its events, comparison with another run, and
+// the result of re-execution.
 
 import type {RunItems} from '../../base/api-types';
 import {useEffect, useState} from 'preact/hooks';
@@ -147,48 +147,48 @@ function Again({model}: {model: RunModel}) {
         </button>
       </div>
       <div role="status">
-        {got instanceof Error ? <Failed error={got} /> : got && <Told told={got} />}
+        {got instanceof Error ? <Failed error={got} /> : got && <ReplayResult replayed={got} />}
       </div>
     </section>
   );
 }
 
-function Told({told}: {told: Replayed}) {
+function ReplayResult({replayed}: {replayed: Replayed}) {
   const hashes = [
-    ...told.evidence_hashes.missing.map((path) => ['missing', path]),
-    ...told.evidence_hashes.mismatched.map((path) => ['changed', path]),
-    ...told.evidence_hashes.extra.map((path) => ['not listed', path]),
+    ...replayed.evidence_hashes.missing.map((path) => ['missing', path]),
+    ...replayed.evidence_hashes.mismatched.map((path) => ['changed', path]),
+    ...replayed.evidence_hashes.extra.map((path) => ['not listed', path]),
   ];
   return (
-    <div class="told">
+    <div class="replay-result">
       <p>
-        <Badge tone={told.status === 'ok' ? 'good' : 'bad'}>
-          {told.status === 'ok' ? 'replay matches' : 'replay diverged'}
+        <Badge tone={replayed.status === 'ok' ? 'good' : 'bad'}>
+          {replayed.status === 'ok' ? 'replay matches' : 'replay diverged'}
         </Badge>
-        {` ${plural(told.events_count, 'event')} read.`}
+        {` ${plural(replayed.events_count, 'event')} read.`}
       </p>
-      {told.first_divergence && (
+      {replayed.first_divergence && (
         <p>
           <strong>First difference: </strong>
           <button
             type="button"
             class="link"
             onClick={() =>
-              adjust({tab: 'events', event: String(told.first_divergence!.index), filter: null})
+              adjust({tab: 'events', event: String(replayed.first_divergence!.index), filter: null})
             }
-          >{`event ${told.first_divergence.index}`}</button>
-          {told.baseline_run_id && (
+          >{`event ${replayed.first_divergence.index}`}</button>
+          {replayed.baseline_run_id && (
             <>
               {' '}
               against{' '}
-              <a href={linkTo('run', told.baseline_run_id)}>
-                <Line text={told.baseline_run_id} most={60} />
+              <a href={linkTo('run', replayed.baseline_run_id)}>
+                <Line text={replayed.baseline_run_id} most={60} />
               </a>
             </>
           )}
         </p>
       )}
-      {told.first_divergence && <Value value={sent(told.first_divergence)} />}
+      {replayed.first_divergence && <Value value={sent(replayed.first_divergence)} />}
       {hashes.length > 0 && (
         <ul class="codes">
           {hashes.slice(0, 200).map(([word, path], i) => (
@@ -201,14 +201,14 @@ function Told({told}: {told: Replayed}) {
           ))}
         </ul>
       )}
-      {told.mismatches.length > 0 && (
+      {replayed.mismatches.length > 0 && (
         <>
           <h3>Differs from the stored run</h3>
-          <Value value={sent(told.mismatches)} />
+          <Value value={sent(replayed.mismatches)} />
         </>
       )}
       <ul class="reports">
-        {Object.entries(told.reports).map(([path, one]) => (
+        {Object.entries(replayed.reports).map(([path, one]) => (
           <li key={path}>
             <Badge tone={one.ok ? 'good' : 'bad'}>
               {one.ok ? 'schema valid' : 'schema invalid'}

@@ -1,5 +1,4 @@
-// run.tsx - a governed run: the way it took, what the gates said, what it changed, and whether the
-// record of it can be trusted.
+// run.tsx - a governed run: its path, gate results, changes, and whether its record can be trusted.
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {addCommands} from '../../base/keys';
@@ -34,7 +33,7 @@ function Opened({id}: {id: string}) {
   useEffect(() => () => model.close(), [model]);
   useKeys(model);
   const of = model.show.signal.value;
-  if (of.error) return <Failed error={of.error} again={() => model.ask()} />;
+  if (of.error) return <Failed error={of.error} again={() => model.load()} />;
   if (!of.value) return <Loading what="Opening the run" />;
   const timeline = model.timeline.signal.value.value;
   return (

@@ -1,4 +1,4 @@
-// types.ts - a governed run as the server tells it (run.md), and what its words mean.
+// types.ts - a governed run as the server returns it (run.md), and the meanings of its terms.
 
 import type {Tone} from '../../ui/badge';
 
@@ -48,7 +48,7 @@ export const GATES: readonly [string, string, string][] = [
   ['merge', 'Merge', 'main moved to exactly the checked commit'],
 ];
 
-/** The file of a bundle in which a gate's evidence stands. */
+/** The file of a bundle with a gate's evidence. */
 export const REPORT_OF: Readonly<Record<string, string>> = {
   contract: 'contract.json',
   policy: 'contract.json',
@@ -95,7 +95,7 @@ const RULES: Readonly<Record<string, string>> = {
   wide_path: 'a wide path, which needs an approval',
 };
 
-/** An entry of a table by a name that somebody else chose: "constructor" is none. */
+/** An entry of a table by an untrusted name: "constructor" is not one. */
 export function entry<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(table, key) ? table[key] : undefined;
 }

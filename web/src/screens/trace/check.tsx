@@ -1,4 +1,4 @@
-// check.tsx - a trace that somebody has, judged with the keys that are trusted here; nothing is recorded.
+// check.tsx - verifies a trace of the user with this server's trusted keys; records nothing.
 
 import type {TraceRows} from '../../base/api-types';
 import {useState} from 'preact/hooks';
@@ -41,7 +41,7 @@ export function CheckTrace() {
       (error: Error) => setState({error}),
     );
   };
-  const take = (file: File | undefined): void => {
+  const readFile = (file: File | undefined): void => {
     void file?.text().then((found) => {
       setText(found.slice(0, 20000));
       check(found);
@@ -59,7 +59,7 @@ export function CheckTrace() {
           onDragOver={(event) => event.preventDefault()}
           onDrop={(event) => {
             event.preventDefault();
-            take(event.dataTransfer?.files[0]);
+            readFile(event.dataTransfer?.files[0]);
           }}
         >
           <section class="trace-ask">
@@ -93,7 +93,7 @@ export function CheckTrace() {
                 <input
                   type="file"
                   accept=".json,application/json"
-                  onChange={(event) => take(event.currentTarget.files?.[0])}
+                  onChange={(event) => readFile(event.currentTarget.files?.[0])}
                 />
               </label>
             </div>

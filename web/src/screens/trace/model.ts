@@ -1,4 +1,4 @@
-// model.ts - what a trace says, taken out of its JSON without changing a digit.  Pure.
+// model.ts - the contents of a trace, read from its JSON without changing a digit. Pure.
 
 import type {Chain, ChainFinding} from '../../base/api-types';
 import {member, stringMember, type Json} from '../../base/json';
@@ -132,7 +132,7 @@ export const FORMS: Record<string, string> = {
   H: 'envelope by RFC 8785, stamped 3.0.0',
 };
 
-/** Why a trace is refused, for somebody who has not read trace.md. */
+/** Why a trace is rejected, for users who have not read trace.md. */
 export const REASONS: Record<string, string> = {
   invalid_utf8: 'It is not valid UTF-8.',
   malformed_json: 'It is not JSON.',

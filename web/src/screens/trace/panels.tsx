@@ -1,4 +1,5 @@
-// panels.tsx - beside the components: what is signed, independence, the audit chain, the ledger, what is around.
+// panels.tsx - panels next to the components: signature, independence, audit chain, ledger entry,
+// context.
 
 import type {ComponentChildren} from 'preact';
 import {useAnswer} from '../../base/load';
@@ -373,7 +374,7 @@ export function LedgerPanel({answer}: {answer: TraceAnswer}) {
             {conflicts.length === 1
               ? 'Another trace arrived'
               : `${conflicts.length} other traces arrived`}{' '}
-            with this id. The first one counts; later ones are kept as evidence.
+            with this id. The first one counts; later ones are stored as evidence.
           </p>
           <ul>
             {conflicts.map((one) => (

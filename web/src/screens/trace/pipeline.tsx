@@ -1,4 +1,4 @@
-// pipeline.tsx - the components of a trace, one after the other, with their scores.
+// pipeline.tsx - the components of a trace in order, with their scores.
 
 import type {ComponentChildren} from 'preact';
 import {duration} from '../../base/format';

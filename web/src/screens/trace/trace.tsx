@@ -1,7 +1,7 @@
-// trace.tsx - one signed decision: what it says, what of it is signed, and what is around it.
+// trace.tsx - one signed decision: its contents, the signature's coverage, and its context.
 //
 //   #/trace/ID?agent=HASH&part=N      a recorded trace
-//   #/trace                           checking a trace that somebody has
+//   #/trace                           verifies a trace of the user
 
 import {useEffect, useMemo} from 'preact/hooks';
 import {ApiError} from '../../base/api';

@@ -1,4 +1,4 @@
-// types.ts - what /api/v1/covenant answers (docs/formats/trace.md §11).
+// types.ts - answers of /api/v1/covenant (docs/formats/trace.md §11).
 
 export type {
   TraceAnswer,
