@@ -8,9 +8,10 @@ Every word in backquotes that looks like a name of the code or the tree is looke
 
 every file that ARCHITECTURE.md names in the paragraph of a module must be in that module, every test that
 docs/threat-model.md names in a column "test", or in a sentence as `some_test_name`, must exist, and every module of
-src/ must have its paragraph in ARCHITECTURE.md.  The detectors of src/analysis/detect.h, the kinds of
-src/ledger/kinds.h and the events and gates of src/bundle must be documented as they are, and the governor gives no
-reason that its gate does not have.  A placeholder has a capital word in it
+src/ must have its paragraph in ARCHITECTURE.md.  What one table of the code says, its page must say too: detectors
+(src/analysis/detect.h), kinds of entries (src/ledger/kinds.h), events and gates of runs (src/bundle), kinds of
+objects, tools of the MCP server, import formats; and the governor gives no reason that its gate does not have.  A
+placeholder has a capital word in it
 (cmd_NAME.c) and a pattern a star; a pattern must match something.
 
 Three lists of docs/formats/ are compared with the tables that the program uses: roles, scopes of approvals, and rows
@@ -171,6 +172,38 @@ def event_and_gate_tables():
     return wrong
 
 
+def first_cells(page, heading):
+    """Names in the first column of the table behind a heading."""
+    text = (ROOT / page).read_text().split(f'\n{heading}\n', 1)[1].split('\n#', 1)[0]
+    return [name for line in text.split('\n') if line.startswith('| `')
+            for name in re.findall(r'`([^`]+)`', line.split('|')[1])]
+
+
+def table_rows(source, pattern):
+    return re.findall(pattern, (ROOT / source).read_text())
+
+
+def tables():
+    """What a table of the code and its page name differently."""
+    kinds = [k for k in table_rows('src/recorder/links.c', r'\[CX_PROV_\w+\] = \{\s*\.name = "(\w+)"') if k != 'none']
+    rows = table_rows('src/server/mcp/mcpd_tools.c', r'(?s)cx_mcpd_tool tools\[\] = \{(.*?)\n\};')
+    tools = re.findall(r'\n    \{"(\w+)",', rows[0] if rows else '')
+    formats = [name for path in sorted((ROOT / 'src/import').glob('*.c'))
+               for name in re.findall(r'\.info = \{"([\w-]+)"', path.read_text())]
+    choices = re.search(r'"auto\|([\w|-]+)"', (ROOT / 'src/cli/lattice/cmd_import.c').read_text()).group(1).split('|')
+    page = (ROOT / 'docs/formats/imports.md').read_text()
+    for what, code, where, names in [
+            ('kind of objects', kinds, 'docs/formats/story.md', first_cells('docs/formats/story.md', '## Names of objects')),
+            ('MCP tool', tools, 'docs/mcp.md', first_cells('docs/mcp.md', '## Tools')),
+            ('import format', formats, 'docs/formats/imports.md', re.findall(r'\n### 2\.\d+ `([\w-]+)`', page)),
+            ('import format', formats, 'src/cli/lattice/cmd_import.c', choices)]:
+        if len(code) < 5:
+            yield f'{what}: the table in the code is not found'
+        # An edge has no name of its own: it is shown with its memories.
+        for name in sorted((set(code) ^ set(names)) - {'edge'}):
+            yield f'{where}: the {what} {name} is ' + ('missing' if name in code else 'not in the code')
+
+
 def main():
     files = tree()
     code = '\n'.join((ROOT / f).read_text(errors='replace') for f in files
@@ -196,6 +229,7 @@ def main():
     for module in sorted(p.name for p in (ROOT / 'src').iterdir() if p.is_dir()):
         if f'\n**{module}** ' not in text:
             wrong.append(f'ARCHITECTURE.md: nothing about the module {module}')
+    wrong += tables()
     print('\n'.join(wrong) if wrong else f'{len(PAGES)} pages, everything they name is there')
     sys.exit(1 if wrong else 0)
 

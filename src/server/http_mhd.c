@@ -1,15 +1,15 @@
 /*
- * http_mhd.c - between libmicrohttpd and the service.
+ * http_mhd.c - the adapter between libmicrohttpd and the service.
  *
- * A request is an *exchange*: made when its first line is there, freed when its answer is sent or
- * its connection gone.  libmicrohttpd calls us on its threads; a call that waits is suspended,
- * given to a pool, and resumed with its answer.
+ * A request is an *exchange*: created when its first line has arrived, freed when its answer has
+ * been sent or its connection has closed.  libmicrohttpd calls us on its threads; a call that waits
+ * is suspended, submitted to a pool, and resumed with its answer.
  *
- *   M1  A connection is suspended before its exchange is given away, and resumed once.
- *   M2  Nobody but the pool touches an exchange between the two.
- *   M3  A socket is cut only while its connection is in the list, which it leaves before the
- *       library closes it: a number that was given to another socket is never cut.
- *   M4  Memory for bodies is taken from one account; a body that does not fit is refused.
+ *   M1  A connection is suspended before its exchange is submitted, and resumed exactly once.
+ *   M2  Between the two only the pool's thread touches the exchange.
+ *   M3  A socket is shut down only while its connection is in the list, which it leaves before the
+ *       library closes it: a descriptor that was reused for another socket is never shut down.
+ *   M4  Memory for bodies comes from one budget; a body that does not fit is rejected.
  */
 #include "server/http_mhd.h"
 
@@ -57,7 +57,7 @@ static cx_status load_library(mhd_library *out, cx_err *err)
 {
     if (cx_failed(cx_library_load("libmicrohttpd.so.12", &out->library, NULL)))
         return cx_fail_at(err, CX_E_UNSUPPORTED, "LibraryMissing", CX_NO_OFFSET,
-                          "serving needs libmicrohttpd: install the package libmicrohttpd12");
+                          "cannot load libmicrohttpd: install the package libmicrohttpd12");
 #define LOAD(name) CX_TRY(cx_library_symbol(out->library, #name, &out->name, err));
     FUNCTIONS(LOAD)
     return CX_SUCCESS;
@@ -97,14 +97,14 @@ struct cx_http {
 
 typedef enum step {
     STEP_NEW,     /* the first line is there */
-    STEP_BODY,    /* headers were looked at; the body comes */
-    STEP_DISCARD, /* it is answered already: the body goes nowhere */
+    STEP_BODY,    /* headers were checked; the body follows */
+    STEP_DISCARD, /* answered already: the body is read and discarded */
     STEP_HANDLER, /* suspended */
     STEP_DONE     /* answered */
 } step;
 
 typedef struct exchange {
-    cx_pool_job job; /* first: the pool gives it back */
+    cx_pool_job job; /* first: the pool passes it back */
     cx_http *http;
     struct MHD_Connection *connection;
     cx_call call;
@@ -117,10 +117,10 @@ typedef struct exchange {
     size_t body_size, body_capacity;
     uint64_t received; /* of a body, also what was thrown away */
     size_t size_bytes; /* of this block */
-    char text[];       /* the target, and room for it decoded */
+    char text[];       /* the target, and space for it decoded */
 } exchange;
 
-/* A body that comes as it happens. */
+/* A streamed body. */
 typedef struct stream {
     cx_http *http;
     struct MHD_Connection *connection;
@@ -338,14 +338,14 @@ static enum MHD_Result send_answer(exchange *x)
     cx_buf *body = &x->call.response.body;
     release_body(x);
     enter_phase(x->http, x->connection, PHASE_ANSWER);
-    /* Not even a problem could be written: nothing can be said. */
+    /* The problem document itself could not be written: close without an answer. */
     if (body->failed)
         return MHD_NO;
     return queue_response(x, x->http->mhd.MHD_create_response_from_buffer(body->size, body->data,
                                                                           MHD_RESPMEM_PERSISTENT));
 }
 
-/* --- bodies that come as they happen ---------------------------------------------------------- */
+/* --- streamed bodies -------------------------------------------------------------------------- */
 
 static void pause_stream(void *arg)
 {
@@ -446,14 +446,16 @@ static enum MHD_Result submit_to_pool(exchange *x)
     cx_pool *pool = writes ? http->intake : http->reads;
     if (writes && !enter_sender(x)) {
         leave_sender(x);
-        return answer_busy(x, 429, "too many requests with this token are under way");
+        return answer_busy(x, 429,
+                           "too many requests with this token are in progress; wait for an answer");
     }
     if (!cx_pool_reserve(pool)) {
         leave_sender(x);
-        return answer_busy(x, 503,
-                           atomic_load(&http->service->stopping)
-                               ? "the server is about to end; nothing of this one was stored"
-                               : "too many requests wait already; nothing of this one was stored");
+        return answer_busy(
+            x, 503,
+            atomic_load(&http->service->stopping)
+                ? "the server is shutting down; nothing of this request was stored"
+                : "too many requests are waiting; nothing of this request was stored");
     }
     enter_phase(http, x->connection, PHASE_HANDLER);
     x->step = STEP_HANDLER;
@@ -507,8 +509,8 @@ static uint64_t length_of(cx_str text)
 }
 
 /*
- * How a message is framed must be beyond doubt (RFC 9112 §6.3): a proxy that reads it otherwise
- * than we do would let a second request hide in the body of the first.
+ * The framing of a message must be unambiguous (RFC 9112 §6.3): a proxy that parses it differently
+ * could let a second request hide in the body of the first.
  */
 typedef struct framing {
     const char *length, *coding; /* the first of each */
@@ -516,7 +518,7 @@ typedef struct framing {
     const char *fault;
 } framing;
 
-/* ASCII letters of `text` in either case; `lower` is in lower case. */
+/* Compares ASCII letters case-insensitively; `lower_ascii` is in lower case. */
 static bool equals_nocase(const char *text, const char *lower_ascii)
 {
     for (; *lower_ascii != '\0'; text++, lower_ascii++) {
@@ -547,7 +549,7 @@ static enum MHD_Result check_framing(void *arg, enum MHD_ValueKind kind, const c
         if (f->coding != NULL)
             f->fault = "the request has two Transfer-Encoding headers";
         else if (!equals_nocase(value, "chunked"))
-            f->fault = "Transfer-Encoding: expected chunked, the only one there is here";
+            f->fault = "Transfer-Encoding: expected chunked";
         f->coding = value;
     } else if (equals_nocase(key, "host") && ++f->hosts > 1) {
         f->fault = "the request has two Host headers";
@@ -607,14 +609,14 @@ static enum MHD_Result begin_request(exchange *x, const char *method)
     if (header_bytes > HEADER_BYTES_MAX) {
         const cx_problem problem = {.status = 431,
                                     .type = "too-large",
-                                    .detail = CX_STR("the header is longer than it may be"),
+                                    .detail = CX_STR("the request header is too long"),
                                     .max_bytes = HEADER_BYTES_MAX};
         cx_call_problem(call, &problem);
     } else {
         cx_service_begin(call);
     }
     x->step = call->response.status == 0 ? STEP_BODY : STEP_DISCARD;
-    /* Whoever asks first, or would send far too much, is told before the body. */
+    /* A client that sent Expect, or would send far too much, is answered before the body. */
     if (x->step == STEP_DISCARD &&
         (header(x, "Expect").data != NULL || call->request.length > discard_max(x)))
         return send_answer(x);
@@ -672,8 +674,9 @@ static enum MHD_Result receive_body(exchange *x, const char *data, size_t size)
         discard_from_now(x);
     } else if (!reserve_body_space(x, size)) {
         cx_counter_add(&http->service->metrics.rejected_full, 1);
-        cx_service_reject_busy(&x->call, 503,
-                               "too many bodies are under way; nothing of this one was stored");
+        cx_service_reject_busy(
+            &x->call, 503,
+            "too many request bodies are in progress; nothing of this request was stored");
         discard_from_now(x);
     } else {
         memcpy(x->body + x->body_size, data, size);
@@ -735,7 +738,7 @@ static cx_status start_daemon(cx_http *http, cx_err *err)
         if (http->mhd.MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
             return cx_fail(err, CX_E_UNSUPPORTED, "this libmicrohttpd was built without TLS");
     }
-    /* Own limits come first; this one ends what neither sends nor reads at all. */
+    /* Our own limits come first; this one ends connections that neither send nor read. */
     unsigned quiet_s = options->answer_ms / 1000 + 1;
     http->daemon = http->mhd.MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET, options->socket,
@@ -749,8 +752,9 @@ static cx_status start_daemon(cx_http *http, cx_err *err)
         MHD_OPTION_END);
     if (http->daemon == NULL)
         return cx_fail(err, CX_E_IO, "the HTTP server cannot be started%s",
-                       options->tls_cert == NULL ? ""
-                                                 : "; are certificate and key in PEM and a pair?");
+                       options->tls_cert == NULL
+                           ? ""
+                           : "; check that certificate and key are in PEM and belong together");
     return CX_SUCCESS;
 }
 
@@ -804,7 +808,7 @@ static void wait_for_answers(cx_http *http, uint32_t grace_ms)
         sleep_ms(http, 5);
 }
 
-/* Whoever is still sending has been told nothing, so nothing acknowledged is lost. */
+/* A client that is still sending has no answer yet, so nothing acknowledged is lost. */
 static void close_all_connections(cx_http *http)
 {
     cx_lock_enter(&http->lock);
@@ -815,7 +819,7 @@ static void close_all_connections(cx_http *http)
 
 static void stop_daemon(cx_http *http, uint32_t grace_ms)
 {
-    /* Nobody listens from now on; the number stays taken until the library closes it.  Its own
+    /* Stops accepting; the descriptor stays open until the library closes it.  Its own
      * MHD_quiesce_daemon (0.9.75) ends the process when one of its threads is quicker than it to
      * take the socket out of that thread's epoll set. */
     cx_tcp_stop_listening(http->options.socket);
@@ -833,8 +837,8 @@ void cx_http_close(cx_http *http, uint32_t grace_ms)
     atomic_store(&http->service->stopping, true);
     if (http->daemon != NULL)
         stop_daemon(http, grace_ms);
-    /* M1: after this nothing is suspended, and nothing will be: requests that come now, by
-     * connections that are there, are refused by the pools. */
+    /* M1: from here on nothing is or will be suspended: the pools reject requests that arrive on
+     * connections that are still open. */
     cx_pool_join(http->intake);
     cx_pool_join(http->reads);
     if (http->daemon != NULL) {

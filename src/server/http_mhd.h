@@ -5,9 +5,9 @@
  * program two milliseconds.  Nothing outside http_mhd.c knows it.
  *
  * A few threads do all sending and receiving; handlers run in two pools, one that waits for the
- * disk and one that reads.  Whoever is slow costs a descriptor and some kilobytes, and is cut when
- * a header or a body takes longer than it may.  What does not fit is refused before anything of it
- * was stored.
+ * disk and one that reads.  A slow client costs a descriptor and some kilobytes, and is
+ * disconnected when a header or a body exceeds its time limit.  A request over a limit is rejected
+ * before any of it is stored.
  */
 #ifndef CX_SERVER_HTTP_MHD_H
 #define CX_SERVER_HTTP_MHD_H
@@ -18,7 +18,7 @@ typedef struct cx_http cx_http;
 
 typedef struct cx_http_options {
     cx_service *service;
-    bool otlp;            /* the listener for OTLP: only what is its own can be asked */
+    bool otlp;            /* the listener for OTLP: serves only routes that are marked `otlp` */
     bool otlp_open;       /* .. without a token */
     int socket;           /* listening; the server's from now on, also when opening fails */
     const char *tls_cert; /* PEM text; NULL = no TLS */
@@ -37,8 +37,8 @@ typedef struct cx_http_options {
 
 CX_RESULT cx_http_open(const cx_http_options *options, cx_http **out, cx_err *err);
 /*
- * Takes no new connections; ends the feed; lets requests under way finish, for at most that long;
- * then closes everything.  What was being written by a handler is always finished.
+ * Accepts no new connections; ends the feed; lets requests in progress finish, for at most
+ * `grace_ms`; then closes everything.  A write that a handler has started is always completed.
  */
 void cx_http_close(cx_http *http, uint32_t grace_ms); /* NULL is fine */
 

@@ -1,5 +1,5 @@
 /*
- * openapi_type.c - the notation of types becomes JSON Schema.
+ * openapi_type.c - compiles the notation of types into JSON Schema.
  */
 #include "server/openapi_type.h"
 
@@ -54,7 +54,7 @@ static cx_str read_word(reader *r)
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-/* The names of the required members, of those that stand in the object at r->at. */
+/* The names of the required members of the object that starts at r->at. */
 static void write_required(const reader *r)
 {
     unsigned depth = 0;

@@ -1,8 +1,8 @@
 /*
- * openapi_types.c - the table of types: what bodies of requests and responses consist of.
+ * openapi_types.c - the table of types of request and response bodies.
  *
  * Tests check answers of a running server against these types, and a member that is missing here
- * fails them; the types of web/src/base/api-types.ts are generated from here.
+ * fails them; tools/api_types.py generates web/src/base/api-types.ts from them.
  */
 #include "server/openapi_type.h"
 
@@ -239,13 +239,15 @@ const cx_api_type cx_api_types[] = {
 
     /* --- objects and their provenance (docs/formats/story.md) -------------------------------- */
 
-    {"Thing", "{by: string, facts: any, here: boolean, id: string, kind: string, "
-              "links: ThingLink[], links_cut: boolean, matched: string, next: string[], "
+    {"ObjectKind", "'memory'|'edge'|'trace'|'run'|'event'|'commit'|'entry'|'snapshot'|'journal'|"
+                   "'node'|'key'|'actor'|'line'"},
+    {"Object", "{by: string, facts: any, here: boolean, id: string, kind: ObjectKind, "
+              "links: ObjectLink[], links_cut: boolean, matched: string, next: string[], "
               "title: string, verdict: CheckVerdict, where: {*: any}}"},
-    {"ThingLink",
-     "{by: string, id: string, kind: string, relation: string, verdict: CheckVerdict}"},
-    {"Candidates", "{candidates: {id: string, kind: string, matched: string, title: string}[]}"},
-    {"ThingAnswer", "Thing|Candidates"},
+    {"ObjectLink",
+     "{by: string, id: string, kind: ObjectKind, relation: string, verdict: CheckVerdict}"},
+    {"Candidates", "{candidates: {id: string, kind: ObjectKind, matched: string, title: string}[]}"},
+    {"ObjectAnswer", "Object|Candidates"},
     {"Provenance", "{cut: boolean, not_proven: string[], question: string, "
                    "steps: ProvenanceStep[], verdict: CheckVerdict}"},
     {"ProvenanceStep",

@@ -1,5 +1,5 @@
 /*
- * origin.c - Host, Origin and Sec-Fetch-Site.
+ * origin.c - checks of the headers Host, Origin and Sec-Fetch-Site.
  */
 #include "server/origin.h"
 

@@ -1,8 +1,8 @@
 /*
- * origin.h - whether a request comes from our own page, asked of what a browser says about it.
+ * origin.h - whether a request was made by our own page, decided from headers that browsers set.
  *
- * A bearer token cannot be sent by somebody else's page; a cookie is, by itself.  So these are
- * asked when a cookie is to count, and when the page is given out.
+ * A page of another site cannot send a bearer token, but the browser attaches a cookie by itself.
+ * So these checks apply when a cookie authenticates a request, and when the page is served.
  */
 #ifndef CX_SERVER_ORIGIN_H
 #define CX_SERVER_ORIGIN_H
@@ -10,15 +10,15 @@
 #include "server/service.h"
 
 /*
- * The Host header names us: an address in numbers, "localhost", or one of the service's names.  A
- * name that somebody else owns and lets point here (DNS rebinding) is none of these.  Over TLS the
- * certificate says so already.
+ * The Host header names this server: a numeric address, "localhost", or one of the service's names.
+ * A name that another party owns and resolves to this machine (DNS rebinding) is none of these.
+ * Over TLS the certificate decides already.
  */
 bool cx_origin_host(const cx_service *service, const cx_request *request);
 /*
- * A request that brings a cookie comes from our own page.  Reading: nobody else's page made it
- * (Sec-Fetch-Site).  Changing something: it also has the header X-Cortex-Page, which no form can
- * send, and says where it comes from (Origin, or Sec-Fetch-Site).
+ * A request that carries a cookie was made by our own page.  For a read: no other site's page made
+ * it (Sec-Fetch-Site).  For a change: it also has the header X-Cortex-Page, which no form can send,
+ * and names its origin (Origin, or Sec-Fetch-Site).
  */
 bool cx_origin_is_own_page(const cx_request *request);
 

@@ -1,5 +1,5 @@
 /*
- * otlp_answer.c - the three small messages an exporter may get.
+ * otlp_answer.c - encodes the three small messages that an exporter may receive.
  *
  *     Status                     1 code (varint), 2 message (text)
  *     Export..Response           1 partial_success

@@ -1,6 +1,6 @@
 /*
- * otlp_answer.h - what OTLP/HTTP answers: google.rpc.Status for failures and partial success, in
- * the encoding that was asked in (docs/formats/otlp.md §2).
+ * otlp_answer.h - answers of OTLP/HTTP: google.rpc.Status for failures and partial success, in the
+ * encoding of the request (docs/formats/otlp.md §2).
  */
 #ifndef CX_SERVER_OTLP_ANSWER_H
 #define CX_SERVER_OTLP_ANSWER_H
@@ -17,8 +17,8 @@ typedef enum cx_otlp_encoding {
 /* Of a Content-Type, parameters aside. */
 cx_otlp_encoding cx_otlp_encoding_of(cx_str content_type);
 
-/* A google.rpc.Status with the code that goes with the HTTP status; JSON when the request was in
- * neither encoding. */
+/* A google.rpc.Status with the code that corresponds to the HTTP status; JSON when the request
+ * had neither encoding. */
 void cx_otlp_answer_status(cx_call *call, unsigned http, cx_str message);
 
 typedef struct cx_otlp_outcome {

@@ -1,5 +1,5 @@
 /*
- * param.c - query parameters: known, once, and of their type.
+ * param.c - checks query parameters: known, not repeated, and of their type.
  */
 #include "server/param.h"
 
@@ -190,7 +190,7 @@ static void reject_parameter(cx_call *call, cx_str name, const char *reason)
     cx_problem problem = {
         .status = 422,
         .type = "invalid-parameter",
-        .detail = CX_STR("the query has a parameter that cannot be used"),
+        .detail = CX_STR("the query has an invalid parameter"),
         .parameter = name,
         .reason = cx_str_z(reason),
     };
@@ -204,8 +204,7 @@ static void reject_value(cx_call *call, const cx_route_param *param)
     cx_buf_add_z(&reason, "expected ");
     cx_param_describe(param, &reason);
     const char *text = cx_buf_z(&reason);
-    reject_parameter(call, cx_str_z(param->name),
-                     text == NULL ? "another value was expected" : text);
+    reject_parameter(call, cx_str_z(param->name), text == NULL ? "invalid value" : text);
     cx_buf_done(&reason);
 }
 
@@ -223,13 +222,13 @@ static bool read_parameter(cx_call *call, const cx_target_param *given)
     const cx_route *route = call->route;
     size_t at = find_parameter(route, given->name);
     if (at == route->param_count) {
-        reject_parameter(call, given->name, "there is no such parameter here");
+        reject_parameter(call, given->name, "unknown parameter");
         return false;
     }
     const cx_route_param *param = &route->params[at];
     cx_param *value = &call->values[at];
     if (value->given && !param->many) {
-        reject_parameter(call, cx_str_z(param->name), "it was given more than once");
+        reject_parameter(call, cx_str_z(param->name), "the parameter is given more than once");
         return false;
     }
     if (!read_value(param, given->value, value)) {
@@ -250,7 +249,7 @@ bool cx_params_read(cx_call *call)
             return false;
     for (size_t i = 0; i < route->param_count; i++)
         if (route->params[i].required && !call->values[i].given) {
-            reject_parameter(call, cx_str_z(route->params[i].name), "it must be given");
+            reject_parameter(call, cx_str_z(route->params[i].name), "the parameter is required");
             return false;
         }
     return true;

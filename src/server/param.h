@@ -1,5 +1,5 @@
 /*
- * param.h - query parameters against a route's table.
+ * param.h - query parameters, checked against a route's table.
  */
 #ifndef CX_SERVER_PARAM_H
 #define CX_SERVER_PARAM_H
@@ -8,7 +8,7 @@
 
 /* Fills call->values; false when the call was answered with a problem. */
 bool cx_params_read(cx_call *call);
-/* What a value must look like, for people: "true or false". */
+/* The expected form of a value, as shown to users: "true or false". */
 void cx_param_describe(const cx_route_param *param, cx_buf *out);
 /* The members of its JSON Schema, without the braces. */
 void cx_param_schema(const cx_route_param *param, cx_buf *out);

@@ -1,5 +1,5 @@
 /*
- * pool.c - working threads, each with a desk of its own.
+ * pool.c - worker threads, each with its own cx_worker.
  */
 #include "server/pool.h"
 
@@ -10,7 +10,7 @@ struct cx_pool {
     atomic_int_fast64_t *waiting;
     cx_lock lock;
     cx_pool_job *first, **last;
-    size_t reserved, capacity; /* reserved or in the queue */
+    size_t reserved, queued, capacity; /* `reserved` includes the queued ones */
     bool ending;
     unsigned thread_count;
     cx_thread threads[];
@@ -28,12 +28,14 @@ static cx_pool_job *next_job(cx_pool *pool)
         cx_lock_wait(&pool->lock);
     cx_pool_job *job = pool->first;
     if (job != NULL) {
+        CX_ASSERT(pool->queued > 0 && pool->queued <= pool->reserved); /* I2 */
+        pool->queued--;
         pool->first = job->next;
         if (pool->first == NULL)
             pool->last = &pool->first;
         pool->reserved--;
         cx_gauge_add(pool->waiting, -1);
-        /* The last one lets the others go. */
+        /* The last job releases the threads that still wait. */
         if (pool->ending && pool->reserved == 0)
             cx_lock_wake(&pool->lock);
     }
@@ -54,6 +56,7 @@ static void run_worker_thread(void *arg)
 cx_status cx_pool_open(cx_service *service, unsigned threads, size_t capacity,
                        atomic_int_fast64_t *waiting, cx_pool **out, cx_err *err)
 {
+    CX_ASSERT(threads > 0 && capacity > 0 && waiting != NULL);
     cx_pool *pool = cx_alloc_zeroed(service->alloc, 1, pool_size(threads));
     if (pool == NULL)
         return cx_fail_nomem(err);
@@ -84,9 +87,12 @@ bool cx_pool_reserve(cx_pool *pool)
 
 void cx_pool_submit(cx_pool *pool, cx_pool_job *job)
 {
+    CX_ASSERT(job->run != NULL);
     job->next = NULL;
     cx_gauge_add(pool->waiting, 1);
     cx_lock_enter(&pool->lock);
+    CX_ASSERT(pool->queued < pool->reserved); /* I2: the caller has a reservation */
+    pool->queued++;
     *pool->last = job;
     pool->last = &job->next;
     cx_lock_wake(&pool->lock);
@@ -115,6 +121,7 @@ void cx_pool_close(cx_pool *pool)
     if (pool == NULL)
         return;
     cx_pool_join(pool);
+    CX_ASSERT(pool->first == NULL && pool->reserved == 0); /* I1, I3 */
     cx_lock_done(&pool->lock);
     cx_alloc_free(pool->service->alloc, pool, pool_size(pool->thread_count));
 }

@@ -1,8 +1,13 @@
 /*
- * pool.h - a queue of calls that has an end, and the threads that work through it.
+ * pool.h - a bounded queue of jobs, and the threads that run them.  Thread-safe.
  *
- * A place is reserved before a call is put in, so that whoever puts it in can do what cannot be
- * undone between the two.
+ * A place is reserved before a job is submitted, so that the caller can do what cannot be undone
+ * between the two.
+ *
+ *   I1  Every submitted job runs exactly once, also after cx_pool_end.
+ *   I2  At most `capacity` places are reserved or queued; each submit uses one reservation.
+ *   I3  After cx_pool_end no reservation succeeds, and the threads end when every reservation has
+ *       been submitted and run.  So whoever reserves must submit.
  */
 #ifndef CX_SERVER_POOL_H
 #define CX_SERVER_POOL_H
@@ -17,18 +22,18 @@ typedef struct cx_pool_job {
     void (*run)(struct cx_pool_job *job, cx_worker *worker);
 } cx_pool_job;
 
-/* `waiting` counts what waits; borrowed. */
+/* `waiting` counts queued jobs; borrowed.  `threads` and `capacity` are at least 1. */
 CX_RESULT cx_pool_open(cx_service *service, unsigned threads, size_t places,
                        atomic_int_fast64_t *waiting, cx_pool **out, cx_err *err);
-/* False when all places are taken, or the pool is about to end. */
+/* False when all places are in use (I2), or after cx_pool_end (I3). */
 bool cx_pool_reserve(cx_pool *pool);
 void cx_pool_submit(cx_pool *pool, cx_pool_job *job);
-/* cx_pool_reserve says no from now on. */
+/* cx_pool_reserve returns false from now on. */
 void cx_pool_end(cx_pool *pool);
-/* Ends it, runs what is in the queue, and joins the threads; others may still ask for places, and
- * hear no.  NULL is fine. */
+/* Ends the pool, runs the queued jobs, and joins the threads; other threads may still call
+ * cx_pool_reserve, which returns false.  NULL is fine. */
 void cx_pool_join(cx_pool *pool);
-/* All that, and frees it: nobody asks any more.  NULL is fine. */
+/* The same, and frees the pool: no other thread may use it any more.  NULL is fine. */
 void cx_pool_close(cx_pool *pool);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * problem.c - answers that say what was wrong: application/problem+json (RFC 9457, trace.md §11).
+ * problem.c - error answers: application/problem+json (RFC 9457, trace.md §11).
  *
  *   P1  Text from outside is escaped to plain ASCII.
- *   P2  What went wrong inside is logged; the answer has a fixed sentence for it.
+ *   P2  Internal failures are logged; the answer has a fixed sentence for them.
  */
 #include <stdio.h>
 
@@ -15,25 +15,25 @@
 static const struct title {
     const char *type, *title;
 } titles[] = {
-    {"malformed-json", "The body is no JSON"},
-    {"duplicate-key", "A member name comes twice"},
+    {"malformed-json", "The body is not JSON"},
+    {"duplicate-key", "A member is repeated"},
     {"invalid-utf8", "The text is not UTF-8"},
     {"unauthorized", "A token is needed"},
     {"forbidden", "The token does not allow this"},
-    {"not-found", "There is no such thing"},
-    {"method", "Not a method of this path"},
-    {"media-type", "The body is of a type that is not taken"},
+    {"not-found", "Not found"},
+    {"method", "Method not allowed"},
+    {"media-type", "Unsupported media type"},
     {"key-conflict", "The key id belongs to another key"},
-    {"ambiguous", "The name means more than one thing"},
-    {"conflict", "It contradicts what is recorded"},
+    {"ambiguous", "The name is ambiguous"},
+    {"conflict", "Conflicts with what is recorded"},
     {"too-large", "The request is too large"},
-    {"invalid-batch", "The batch is not what it must be"},
-    {"invalid-parameter", "A parameter is not what it must be"},
-    {"invalid-request", "The request is not what it must be"},
+    {"invalid-batch", "Invalid batch"},
+    {"invalid-parameter", "Invalid parameter"},
+    {"invalid-request", "Invalid request"},
     {"rate", "Too many requests at once"},
     {"unavailable", "Not now"},
-    {"not-supported", "Not possible here"},
-    {"internal", "It could not be answered"},
+    {"not-supported", "Not supported here"},
+    {"internal", "Internal error"},
 };
 
 static const char *title_of(const char *type)
@@ -42,10 +42,11 @@ static const char *title_of(const char *type)
     while (i < CX_COUNT_OF(titles) && strcmp(titles[i].type, type) != 0)
         i++;
     /* What the recorder calls a batch's problem may be new here. */
-    return i < CX_COUNT_OF(titles) ? titles[i].title : "The request cannot be answered";
+    return i < CX_COUNT_OF(titles) ? titles[i].title : "Request failed";
 }
 
-/* What could begin markup becomes \u00XX too, for whoever shows an answer as it is. */
+/* Characters that could begin markup become \u00XX too, in case a client shows an answer as
+ * HTML. */
 static void escape_markup(cx_buf *out, size_t start)
 {
     size_t count = 0;
@@ -86,7 +87,7 @@ static void add_member(cx_buf *out, const char *name, cx_str text)
     add_text(out, text);
 }
 
-/* The path as it was asked for, without its query; bytes that are no plain ASCII as %XX. */
+/* The requested path without its query; bytes outside plain ASCII as %XX. */
 static void add_instance(cx_buf *out, cx_str target)
 {
     cx_buf_add_z(out, "\"instance\":\"");
@@ -138,6 +139,7 @@ static void write_problem(cx_call *call, const cx_problem *problem)
 
 void cx_call_problem(cx_call *call, const cx_problem *problem)
 {
+    CX_ASSERT(problem->status >= 400 && problem->status < 600 && problem->type != NULL);
     call->response.header_count = 0;
     if (call->request.otlp)
         cx_otlp_answer_status(call, problem->status, problem->detail);
@@ -156,7 +158,7 @@ static bool map_error_tag(const cx_err *err, const char *tag)
     return err->tag != NULL && strcmp(err->tag, tag) == 0;
 }
 
-/* Whether the message may be shown: the client asked for something that is not so. */
+/* Whether the message may be shown: the error is about the client's request. */
 static bool is_about_the_request(const cx_err *err)
 {
     switch (err->code) {
@@ -210,7 +212,8 @@ void cx_call_fail(cx_call *call, const cx_err *err)
     case CX_E_UNSUPPORTED:
         problem.status = 501;
         problem.type = "not-supported";
-        problem.detail = CX_STR("this server was built or set up without what this needs");
+        problem.detail =
+            CX_STR("this server was built or configured without a feature that this request needs");
         break;
     case CX_E_BUSY:
     case CX_E_TIMEOUT:
@@ -220,13 +223,13 @@ void cx_call_fail(cx_call *call, const cx_err *err)
     case CX_E_IO:
         problem.status = 503;
         problem.type = "unavailable";
-        problem.detail = CX_STR("something this answer needs cannot be reached now; the server's "
-                                "log says what");
+        problem.detail =
+            CX_STR("a resource that this answer needs is unavailable; see the server's log");
         break;
     default:
         problem.status = 500;
         problem.type = "internal";
-        problem.detail = CX_STR("what is kept could not be read; the server's log says more");
+        problem.detail = CX_STR("stored data could not be read; see the server's log");
         break;
     }
     cx_call_problem(call, &problem);

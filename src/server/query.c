@@ -1,7 +1,8 @@
 /*
  * query.c - path segments and query parameters.
  *
- *   Q1  what is written never passes what was read: decoding makes text shorter, never longer.
+ *   Q1  The write position never passes the read position: decoding shortens text, or keeps its
+ *       size.
  */
 #include "server/query.h"
 
@@ -39,7 +40,7 @@ bool cx_target_decode(cx_str text, bool plus, char *storage, cx_str *out)
     return cx_utf8_valid(*out);
 }
 
-/* What stands before the first `mark`; `*rest` is what stands behind it, data NULL = none. */
+/* The part before the first `mark`; `*rest` is the part after it, data NULL = no mark. */
 static cx_str cut_at(cx_str text, char mark, cx_str *rest)
 {
     const char *at = text.size == 0 ? NULL : memchr(text.data, mark, text.size);
@@ -68,9 +69,9 @@ static cx_str without_authority(cx_str text)
 }
 
 /*
- * `path` begins behind its first slash.  A slash at the end, or two in a row, make an empty
- * segment, and no path of ours has one.  Each segment has a slash behind it in the room (there was
- * one before it in the text), so that several of them in a row are one text.
+ * `path` begins after its first slash.  A trailing slash, or two in a row, make an empty segment,
+ * and no path of ours has one.  Each segment is followed by a slash in the storage (there was one
+ * before it in the text), so that several consecutive segments are one text.
  */
 static bool read_path(cx_str path, char **storage, cx_target *out)
 {

@@ -1,9 +1,9 @@
 /*
- * query.h - the target of a request, taken apart: path segments and query parameters, decoded
+ * query.h - parses the target of a request: path segments and query parameters, decoded
  * (RFC 3986 §3.3, §3.4; the query as application/x-www-form-urlencoded).
  *
- * Splitting comes before decoding, so that %2F is a letter of a segment and no separator, and
- * nothing is decoded twice.  Segments are names, never files: "." and ".." mean nothing here.
+ * Splitting comes before decoding, so that %2F is a character of a segment and not a separator, and
+ * nothing is decoded twice.  Segments are names, never files: "." and ".." have no meaning here.
  * Pure functions on bytes.
  */
 #ifndef CX_SERVER_QUERY_H
@@ -35,13 +35,13 @@ typedef struct cx_target {
 } cx_target;
 
 /*
- * Takes `text` apart.  What is decoded is put into `room`, which holds at least `text.size` bytes
- * and must live as long as `out` is used.  With a fault in the query the path is there.
+ * Parses `text`.  Decoded text is written to `storage`, which has at least `text.size` bytes and
+ * must live as long as `out` is used.  With a fault in the query the path is valid.
  */
 cx_target_fault cx_target_parse(cx_str text, char *storage, cx_target *out);
 
-/* Decodes %XX, and with `plus` also '+' as a space, into `room` (which may be where `text` is);
- * false when there is a wrong escape, when the result is not UTF-8 or holds U+0000. */
+/* Decodes %XX, and with `plus` also '+' as a space, into `storage` (which may overlap `text`);
+ * false for a wrong escape, and for a result that is not UTF-8 or contains U+0000. */
 bool cx_target_decode(cx_str text, bool plus, char *storage, cx_str *out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * route.c - the table of routes, and finding the one that is asked for.
+ * route.c - the table of routes, and the search for the one that a request names.
  */
 #include "server/route.h"
 
@@ -27,7 +27,7 @@ static const cx_route_param traces_params[] = {
     {.name = "agent_id_hash", .type = CX_PARAM_TEXT, .also = "agent_id", .help = "The agent."},
     TEXT("task_id", "The task."),
     TEXT("thought_id", "The thought."),
-    TEXT("selected_action", "SPEAK, TOOL, ..; upper case is not needed."),
+    TEXT("selected_action", "SPEAK, TOOL, ..; in any case."),
     TEXT("cognitive_state", "The agent's state."),
     TEXT("domain", "dsdma_domain."),
     TEXT("text", "All of these words in the action rationale."),
@@ -41,14 +41,14 @@ static const cx_route_param traces_params[] = {
     {.name = "max_plausibility", .type = CX_PARAM_NUMBER, .help = "csdma at most this."},
     {.name = "level", .type = CX_PARAM_LEVEL, .help = "Highest level shown; default generic."},
     {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = 1000, .help = "Default 100."},
-    {.name = "cursor", .type = CX_PARAM_TEXT, .help = "next_cursor of the answer before."},
+    {.name = "cursor", .type = CX_PARAM_TEXT, .help = "next_cursor of the previous answer."},
 };
 
 static const cx_route_param trace_params[] = {
     {.name = "agent_id_hash",
      .type = CX_PARAM_TEXT,
      .also = "agent_id",
-     .help = "Whose, when several agents have a trace of this id."},
+     .help = "The agent, when several agents have a trace with this id."},
     {.name = "level", .type = CX_PARAM_LEVEL, .help = "Highest level shown; default the token's."},
     FLAG("raw", "The bytes as they were received."),
 };
@@ -57,7 +57,7 @@ static const cx_route_param around_params[] = {
     {.name = "agent_id_hash",
      .type = CX_PARAM_TEXT,
      .also = "agent_id",
-     .help = "Whose, when several agents have a trace of this id."},
+     .help = "The agent, when several agents have a trace with this id."},
     FLAG("nodes", "With the nodes of its history: reads the agent's whole journal."),
 };
 
@@ -103,7 +103,7 @@ static const cx_route_param alerts_params[] = {
     }
 
 static const cx_route_param otel_params[] = {
-    TEXT("after", "next_after of the answer before."),
+    TEXT("after", "next_after of the previous answer."),
     {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = 1000, .help = "Default 100."},
 };
 
@@ -136,12 +136,12 @@ static const cx_route_param render_params[] = {
      .type = CX_PARAM_CHOICE,
      .choices = "json|svg|dot|text",
      .help = "Default json: the layout."},
-    FLAG("fold", "Quiet stretches of one agent become one row."),
+    FLAG("fold", "Quiet ranges of one agent become one row."),
     {.name = "first", .type = CX_PARAM_COUNT, .max = UINT32_MAX, .help = "First row."},
     {.name = "max", .type = CX_PARAM_COUNT, .min = 1, .max = 100000, .help = "Nodes at most."},
 };
 static const cx_route_param verify_params[] = {
-    FLAG("strict", "All four checks that are not made otherwise."),
+    FLAG("strict", "Also the four checks that are off by default."),
 };
 
 static const cx_route_param entry_params[] = {
@@ -155,8 +155,8 @@ static const cx_route_param entry_params[] = {
      .type = CX_PARAM_COUNT,
      .min = 1,
      .max = INT64_MAX,
-     .help = "In the journal of so many entries; default all."},
-    FLAG("raw", "The proof itself in place of JSON."),
+     .help = "In the journal of this many entries; default all."},
+    FLAG("raw", "The proof itself instead of JSON."),
 };
 static const cx_route_param consistency_params[] = {
     {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose journal."},
@@ -170,7 +170,7 @@ static const cx_route_param consistency_params[] = {
      .max = INT64_MAX,
      .required = true,
      .help = "The newer size."},
-    FLAG("raw", "The proof itself in place of JSON."),
+    FLAG("raw", "The proof itself instead of JSON."),
 };
 static const cx_route_param memory_params[] = {
     {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose memories."},
@@ -184,9 +184,9 @@ static const cx_route_param memory_params[] = {
      .max = INT64_MAX,
      .help = "As it was in this snapshot; default the newest, which must still be the present "
              "state."},
-    FLAG("absent", "Prove that none of them is there."),
-    FLAG("compact", "Leave out what follows from the rest; its reader must know schema 3."),
-    FLAG("raw", "The proof itself in place of JSON."),
+    FLAG("absent", "Prove that none of them is recorded."),
+    FLAG("compact", "Omit hashes that can be computed; the reader must support schema 3."),
+    FLAG("raw", "The proof itself instead of JSON."),
 };
 static const cx_route_param memories_params[] = {
     {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose memories."},
@@ -196,9 +196,9 @@ static const cx_route_param memories_params[] = {
      .help = "Only this type."},
     {.name = "tag", .type = CX_PARAM_TEXT, .many = true, .help = "With all of these tags."},
     TEXT("text", "This text in the memory's forms, in any case (of ASCII letters)."),
-    FLAG("all", "Dead and expired ones too."),
+    FLAG("all", "Deleted and expired ones too."),
     {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = 1000, .help = "Default 50."},
-    TEXT("after", "`next` of the answer before: go on behind this one."),
+    TEXT("after", "`next` of the previous answer: continue after it."),
 };
 static const cx_route_param memory_one_params[] = {
     {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose memory."},
@@ -212,21 +212,20 @@ static const cx_route_param object_params[] = {
      .type = CX_PARAM_TEXT,
      .required = true,
      .help = "FILE:LINE, a commit, run, RUN/EVENT, trace, memory, entry ACTOR/SEQ, hash, root or "
-             "URI; hashes and ids may be cut to 8 characters."},
+             "URI; hashes and ids may be shortened to 8 characters."},
 };
 static const cx_route_param roots_params[] = {TEXT("actor", "Only this actor's.")};
 
 static const cx_route_param feed_params[] = {
     TEXT("agent_id_hash", "Only this agent's traces."),
-    TEXT("after", "Where to go on, as the Last-Event-ID header; 0.0 = from the beginning."),
-    FLAG("hints",
-         "Also events `alert` and `run`: something of the kind is new, or was dealt with."),
+    TEXT("after", "Where to continue, as the Last-Event-ID header; 0.0 = from the beginning."),
+    FLAG("hints", "Also events `alert` and `run`: an alert or run is new or has changed."),
 };
 
 /* --- routes ----------------------------------------------------------------------------------- */
 
 #define READING .scopes = CX_SCOPE_READ, .thread = CX_THREAD_READ
-/* Contents, as they are: a token of a lower level must not see them. */
+/* Contents in full: a token of a lower level must not see them. */
 #define READING_ALL READING, .full_level = true
 
 const cx_route cx_routes[] = {
@@ -240,7 +239,7 @@ const cx_route cx_routes[] = {
      .response_type = "BatchResult",
      .codes = "200 400 413 429 503",
      .handler = cx_api_events,
-     .summary = "Takes a batch of traces; answered when all that is accepted is on the disk"},
+     .summary = "Record a batch of traces; a 200 response means that accepted traces are durable"},
     {.method = "GET",
      .path = COVENANT "/traces",
      READING,
@@ -249,7 +248,7 @@ const cx_route cx_routes[] = {
      .response_type = "TraceRows",
      .codes = "200 503",
      .handler = cx_api_traces,
-     .summary = "Finds traces that the index has, newest first"},
+     .summary = "Search traces in the index, newest first"},
     {.method = "GET",
      .path = COVENANT "/traces/{trace_id}",
      READING,
@@ -258,7 +257,7 @@ const cx_route cx_routes[] = {
      .response_type = "TraceAnswer|ReceivedTrace",
      .codes = "200 404 409 503",
      .handler = cx_api_trace,
-     .summary = "One trace with its verdict and its place in the ledger"},
+     .summary = "One trace with its verdict and its position in the ledger"},
     {.method = "GET",
      .path = COVENANT "/traces/{trace_id}/around",
      READING,
@@ -267,7 +266,7 @@ const cx_route cx_routes[] = {
      .response_type = "TraceAround",
      .codes = "200 404 409 503",
      .handler = cx_api_around,
-     .summary = "The agent's traces before and behind one, its batch, the nodes it became"},
+     .summary = "The agent's traces before and after one, its batch, its nodes"},
     {.method = "POST",
      .path = COVENANT "/check",
      .scopes = CX_SCOPE_READ,
@@ -304,7 +303,7 @@ const cx_route cx_routes[] = {
      .response_type = "Wakeup",
      .codes = "200 404 503",
      .handler = cx_api_wakeup,
-     .summary = "Which of an agent's five wakeup traces are there"},
+     .summary = "Which of an agent's five wakeup traces are recorded"},
     {.method = "GET",
      .path = COVENANT "/capacity/{agent_id_hash}",
      READING,
@@ -312,7 +311,7 @@ const cx_route cx_routes[] = {
      .response_type = "Capacity",
      .codes = "200 404 503",
      .handler = cx_api_capacity,
-     .summary = "An agent's capacity score, its factors and what went into them"},
+     .summary = "An agent's capacity score, its factors and their inputs"},
     {.method = "POST",
      .path = COVENANT "/public-keys",
      .scopes = CX_SCOPE_KEYS,
@@ -343,7 +342,7 @@ const cx_route cx_routes[] = {
      .response_type = "KeyStatus",
      .codes = "200 400 404 413 503",
      .handler = cx_api_key_revoke,
-     .summary = "From now on nothing of this key is accepted"},
+     .summary = "Revoke a key: its traces are rejected from now on"},
     {.method = "GET",
      .path = COVENANT "/alerts",
      READING,
@@ -353,7 +352,7 @@ const cx_route cx_routes[] = {
      .codes = "200 503",
      .handler = cx_api_alerts,
      .summary = "Alerts, newest first"},
-    /* An agent that may write must not be able to silence what is said about it. */
+    /* An agent with write access must not be able to silence alerts about itself. */
     {.method = "POST",
      .path = COVENANT "/alerts/{alert_id}/acknowledge",
      .scopes = CX_SCOPE_KEYS,
@@ -365,7 +364,7 @@ const cx_route cx_routes[] = {
      .response_type = "AlertStatus",
      .codes = "200 400 404 413 503",
      .handler = cx_api_alert_acknowledge,
-     .summary = "Somebody has seen the alert"},
+     .summary = "Acknowledge an alert"},
     {.method = "POST",
      .path = COVENANT "/alerts/{alert_id}/resolve",
      .scopes = CX_SCOPE_KEYS,
@@ -377,7 +376,7 @@ const cx_route cx_routes[] = {
      .response_type = "AlertStatus",
      .codes = "200 400 404 413 503",
      .handler = cx_api_alert_resolve,
-     .summary = "The alert's cause is dealt with"},
+     .summary = "Resolve an alert"},
 
     {.method = "GET",
      .path = LATTICE "/state",
@@ -404,7 +403,7 @@ const cx_route cx_routes[] = {
      .response_type = "LatticeHeatmap",
      .codes = "200 404 503",
      .handler = cx_api_lattice_heatmap,
-     .summary = "The nodes where histories part most"},
+     .summary = "The nodes where histories diverge most"},
     {.method = "GET",
      .path = LATTICE "/compare",
      READING_ALL,
@@ -413,7 +412,7 @@ const cx_route cx_routes[] = {
      .response_type = "LatticeCompare",
      .codes = "200 404 503",
      .handler = cx_api_lattice_compare,
-     .summary = "Where two agents part, and how they differ"},
+     .summary = "Where two agents diverge, and how they differ"},
     {.method = "GET",
      .path = LATTICE "/heads",
      READING_ALL,
@@ -439,7 +438,7 @@ const cx_route cx_routes[] = {
      .response_type = "LatticeBisect",
      .codes = "200 404 503",
      .handler = cx_api_lattice_bisect,
-     .summary = "The first node where something became true"},
+     .summary = "The first node where a predicate became true"},
     {.method = "GET",
      .path = LATTICE "/render",
      READING_ALL,
@@ -460,14 +459,14 @@ const cx_route cx_routes[] = {
      .summary = "Whether every hash, link and branch holds"},
 
     {.method = "GET",
-     .path = "/api/v1/things",
+     .path = "/api/v1/objects",
      READING_ALL,
      PARAMS(object_params),
      .answers = JSON,
-     .response_type = "ThingAnswer",
+     .response_type = "ObjectAnswer",
      .codes = "200 404 503",
      .handler = cx_api_object,
-     .summary = "Anything by its name, with what is linked to it"},
+     .summary = "Any object by its name, with its references"},
     {.method = "GET",
      .path = "/api/v1/why",
      READING_ALL,
@@ -484,7 +483,7 @@ const cx_route cx_routes[] = {
      .answers = "application/vnd.cortex.evidence",
      .codes = "200 404 409 503",
      .handler = cx_api_evidence,
-     .summary = "One file about a run, trace, commit or memory, for outsiders"},
+     .summary = "A self-contained evidence file about a run, trace, commit or memory"},
     {.method = "GET",
      .path = "/api/v1/memories",
      READING_ALL,
@@ -548,7 +547,7 @@ const cx_route cx_routes[] = {
      .response_type = "Snapshots",
      .codes = "200 404 503",
      .handler = cx_api_snapshots,
-     .summary = "The states of an actor that are held, newest first"},
+     .summary = "The snapshots of an actor, newest first"},
     {.method = "GET",
      .path = "/api/v1/checkpoints",
      READING,
@@ -556,7 +555,7 @@ const cx_route cx_routes[] = {
      .response_type = "Checkpoints",
      .codes = "200 503",
      .handler = cx_api_checkpoints,
-     .summary = "The checkpoint that was signed last under each origin"},
+     .summary = "The newest signed checkpoint of each origin"},
     {.method = "GET",
      .path = "/api/v1/feed",
      .scopes = CX_SCOPE_READ,
@@ -579,7 +578,7 @@ const cx_route cx_routes[] = {
      .response_type = "any",
      .codes = "200 202 400 413",
      .handler = cx_api_mcp,
-     .summary = "The Model Context Protocol: the questions of this table as tools"},
+     .summary = "The Model Context Protocol: the GET endpoints of this table as tools"},
 
     {.method = "GET",
      .path = "/api/v1/otel/traces",
@@ -629,7 +628,7 @@ const cx_route cx_routes[] = {
      .response_type = "Health",
      .codes = "200",
      .handler = cx_api_healthz,
-     .summary = "The process answers"},
+     .summary = "Liveness: the process answers"},
     {.method = "GET",
      .path = "/readyz",
      .without_ledger = true,
@@ -639,14 +638,14 @@ const cx_route cx_routes[] = {
      .response_type = "Ready",
      .codes = "200 503",
      .handler = cx_api_readyz,
-     .summary = "Batches can be taken"},
+     .summary = "Readiness: batches can be recorded"},
     {.method = "GET",
      .path = "/metrics",
      .thread = CX_THREAD_ANY,
      .answers = "text/plain; version=0.0.4; charset=utf-8",
      .codes = "200",
      .handler = cx_api_metrics,
-     .summary = "What the server counts, for Prometheus"},
+     .summary = "Metrics for Prometheus"},
     {.method = "GET",
      .path = "/openapi.json",
      .without_ledger = true,
@@ -668,12 +667,12 @@ size_t cx_route_index(const cx_route *route)
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-/* The next segment of a pattern; data NULL behind the last one. */
+/* The next segment of a pattern; data NULL after the last one. */
 static cx_str next_part(const char **pattern)
 {
     if (**pattern == 0)
         return (cx_str){NULL, 0};
-    const char *start = *pattern + 1; /* behind the slash */
+    const char *start = *pattern + 1; /* after the slash */
     const char *end = strchr(start, '/');
     size_t size = end == NULL ? strlen(start) : (size_t)(end - start);
     *pattern = start + size;
@@ -688,11 +687,19 @@ static size_t parts_left(const char *pattern)
     return count;
 }
 
+/* Other names of the segment after /api/v1/: one of other agents' servers, one of version 0.1. */
+static const struct {
+    const char *name, *also;
+} segment_aliases[] = {{"covenant", "accord"}, {"objects", "things"}};
+
 static bool segment_matches(cx_str part, cx_str segment, size_t at)
 {
     if (cx_str_eq(part, segment))
         return true;
-    return at == 2 && cx_str_is(part, "covenant") && cx_str_is(segment, "accord");
+    for (size_t i = 0; at == 2 && i < CX_COUNT_OF(segment_aliases); i++)
+        if (cx_str_is(part, segment_aliases[i].name) && cx_str_is(segment, segment_aliases[i].also))
+            return true;
+    return false;
 }
 
 static bool match_route(const cx_route *route, cx_call *call)

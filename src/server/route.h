@@ -1,9 +1,10 @@
 /*
- * route.h - what can be asked: one table, from which matching, checking and the OpenAPI document
- * come.
+ * route.h - the table of endpoints, from which matching, parameter checks, authorisation, counters
+ * and the OpenAPI document are derived.
  *
- * What stands under /api/v1/covenant is under /api/v1/accord too, and what is `has_short_path`
- * without v1.
+ * Some paths have a second name: /api/v1/covenant is /api/v1/accord too (CIRIS agents use both),
+ * /api/v1/objects is /api/v1/things (its name in version 0.1), and routes with `has_short_path` are
+ * served without v1.
  */
 #ifndef CX_SERVER_ROUTE_H
 #define CX_SERVER_ROUTE_H

@@ -1,6 +1,5 @@
 /*
- * route_page.h - the routes of the browser's page and of its sessions, a part of the table in
- * route.c.
+ * route_page.h - the routes of the web page and of its sessions, a part of the table in route.c.
  */
 #ifndef CX_SERVER_ROUTE_PAGE_H
 #define CX_SERVER_ROUTE_PAGE_H
@@ -12,13 +11,13 @@
 #define CX_VIEW_FOLD                                                          \
     {                                                                         \
         .name = "fold", .type = CX_PARAM_FLAG,                                \
-        .help = "Quiet stretches take one column; default in long histories." \
+        .help = "Quiet ranges become one column; default for long histories." \
     }
 #define CX_VIEW_RANGE                                                                     \
     {.name = "from", .type = CX_PARAM_COUNT, .max = UINT32_MAX, .help = "First column."}, \
     {                                                                                     \
         .name = "to", .type = CX_PARAM_COUNT, .max = UINT32_MAX,                          \
-        .help = "The column behind the last; default and 0: to the end."                  \
+        .help = "The column after the last; default and 0: to the end."                   \
     }
 #define CX_VIEW_NODE                                                                          \
     {                                                                                         \
@@ -34,7 +33,7 @@ static const cx_route_param cx_view_overview_params[] = {
      .type = CX_PARAM_COUNT,
      .min = 1,
      .max = CX_LATTICE_VIEW_BINS_MAX,
-     .help = "Into how many parts the columns are put; default 400."}};
+     .help = "Number of buckets for the columns; default 400."}};
 static const cx_route_param cx_view_window_params[] = {
     CX_VIEW_FOLD,
     CX_VIEW_RANGE,
@@ -43,7 +42,7 @@ static const cx_route_param cx_view_window_params[] = {
      .min = 1,
      .max = CX_LATTICE_VIEW_ROWS_MAX,
      .help = "Nodes at most."},
-    {.name = "labels", .type = CX_PARAM_FLAG, .help = "With what the events say they are."}};
+    {.name = "labels", .type = CX_PARAM_FLAG, .help = "With a description of each event."}};
 static const cx_route_param cx_view_node_params[] = {CX_VIEW_FOLD, CX_VIEW_NODE};
 static const cx_route_param cx_view_values_params[] = {
     CX_VIEW_FOLD,
@@ -52,7 +51,7 @@ static const cx_route_param cx_view_values_params[] = {
      .type = CX_PARAM_TEXT,
      .max = 4096,
      .help = "JSON pointer into the state; default its four sections."},
-    {.name = "after", .type = CX_PARAM_TEXT, .max = 4096, .help = "Go on behind this key."},
+    {.name = "after", .type = CX_PARAM_TEXT, .max = 4096, .help = "Continue after this key."},
     {.name = "max",
      .type = CX_PARAM_COUNT,
      .min = 1,
@@ -72,7 +71,8 @@ static const cx_route_param cx_view_compare_params[] = {
     CX_VIEW_FOLD,
     {.name = "a",
      .type = CX_PARAM_TEXT,
-     .help = "A node, as node= elsewhere; with another history, all of this one by default."},
+     .help =
+         "A node, as node= in other endpoints; with another history, all of this one by default."},
     {.name = "b",
      .type = CX_PARAM_TEXT,
      .help = "Another node, of the other history if there is one."},
@@ -91,17 +91,17 @@ static const cx_route_param cx_view_heat_params[] = {
     {.name = "layer",
      .type = CX_PARAM_CHOICE,
      .choices = "divergence|time|cost|overrides",
-     .help = "What is added up; default divergence."},
+     .help = "The quantity to sum; default divergence."},
     {.name = "axis", .type = CX_PARAM_CHOICE, .choices = "time|order", .help = "Default time."},
     {.name = "from",
      .type = CX_PARAM_NUMBER,
-     .help = "First place on the axis; default the first."},
-    {.name = "to", .type = CX_PARAM_NUMBER, .help = "Last place on the axis; default the last."},
+     .help = "First position on the axis; default the first."},
+    {.name = "to", .type = CX_PARAM_NUMBER, .help = "Last position on the axis; default the last."},
     {.name = "bins",
      .type = CX_PARAM_COUNT,
      .min = 1,
      .max = CX_LATTICE_VIEW_HEAT_BINS_MAX,
-     .help = "Into how many parts the axis is put; default 120."}};
+     .help = "Number of buckets for the axis; default 120."}};
 
 /* What can be chosen in the inbox. */
 #define CX_INBOX_PARAMS                                                                           \
@@ -125,7 +125,7 @@ static const cx_route_param cx_view_heat_params[] = {
         {.name = "level",                                                                         \
          .type = CX_PARAM_CHOICE,                                                                 \
          .choices = "generic|detailed|full_traces",                                               \
-         .help = "At which traces are kept."},                                                    \
+         .help = "Level at which traces are stored."},                                            \
         {.name = "agent", .type = CX_PARAM_TEXT, .help = "agent_id_hash."},                       \
         {.name = "time",                                                                          \
          .type = CX_PARAM_TEXT,                                                                   \
@@ -133,7 +133,7 @@ static const cx_route_param cx_view_heat_params[] = {
          .help = "1h, 24h or 7d, from the full hour before; or a day of UTC: 2026-01-31."},       \
     {                                                                                             \
         .name = "q", .type = CX_PARAM_TEXT, .max = CX_INBOX_WORDS_BYTES_MAX,                      \
-        .help = "Up to six words: beginnings of ids, actions and types, or, for a token of the "  \
+        .help = "Up to six words: prefixes of ids, actions and types, or, for a token of the "    \
                 "level full_traces, words of the rationale."                                      \
     }
 static const cx_route_param cx_inbox_params[] = {
@@ -143,15 +143,15 @@ static const cx_route_param cx_inbox_params[] = {
      .min = 1,
      .max = CX_INBOX_LIMIT_MAX,
      .help = "Default 100."},
-    {.name = "cursor", .type = CX_PARAM_TEXT, .help = "next_cursor of the answer before."}};
+    {.name = "cursor", .type = CX_PARAM_TEXT, .help = "next_cursor of the previous answer."}};
 static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
 
-#define CX_INBOX(end, list, type, function, what)                                           \
-    {                                                                                       \
-        .method = "GET", .path = "/api/v1/inbox" end, .without_ledger = true,               \
+#define CX_INBOX(end, list, type, function, what)                                            \
+    {                                                                                        \
+        .method = "GET", .path = "/api/v1/inbox" end, .without_ledger = true,                \
         .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ, .thread = CX_THREAD_READ, PARAMS(list), \
-        .answers = JSON, .response_type = (type), .codes = "200 503", .handler = function,  \
-        .summary = what                                                                     \
+        .answers = JSON, .response_type = (type), .codes = "200 503", .handler = function,   \
+        .summary = what                                                                      \
     }
 
 #define CX_VIEW(end, list, type, function, what)                                          \
@@ -161,80 +161,80 @@ static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
         .codes = "200 404 503", .handler = function, .summary = what                      \
     }
 
-#define CX_ROUTES_OF_PAGE                                                                  \
-    {.method = "GET",                                                                      \
-     .path = "/",                                                                          \
-     .open = true,                                                                         \
-     .without_ledger = true,                                                               \
+#define CX_ROUTES_OF_PAGE                                                                   \
+    {.method = "GET",                                                                       \
+     .path = "/",                                                                           \
+     .open = true,                                                                          \
+     .without_ledger = true,                                                                \
      .thread = CX_THREAD_ANY,                                                               \
-     .answers = "text/html; charset=utf-8",                                                \
-     .codes = "200 304 404 421",                                                           \
-     .handler = cx_api_page,                                                               \
-     .summary = "The debugger, for a browser"},                                            \
-        {.method = "GET",                                                                  \
-         .path = "/assets/{file}",                                                         \
-         .open = true,                                                                     \
-         .without_ledger = true,                                                           \
+     .answers = "text/html; charset=utf-8",                                                 \
+     .codes = "200 304 404 421",                                                            \
+     .handler = cx_api_page,                                                                \
+     .summary = "The web page"},                                                            \
+        {.method = "GET",                                                                   \
+         .path = "/assets/{file}",                                                          \
+         .open = true,                                                                      \
+         .without_ledger = true,                                                            \
          .thread = CX_THREAD_ANY,                                                           \
-         .answers = "text/javascript; charset=utf-8",                                      \
-         .codes = "200 304 404 421",                                                       \
-         .handler = cx_api_page_file,                                                      \
-         .summary = "A file of the debugger; its name has its hash"},                      \
-        {.method = "POST",                                                                 \
-         .path = "/api/v1/session",                                                        \
-         .without_ledger = true,                                                           \
+         .answers = "text/javascript; charset=utf-8",                                       \
+         .codes = "200 304 404 421",                                                        \
+         .handler = cx_api_page_file,                                                       \
+         .summary = "A file of the web page; its name contains its hash"},                  \
+        {.method = "POST",                                                                  \
+         .path = "/api/v1/session",                                                         \
+         .without_ledger = true,                                                            \
          .thread = CX_THREAD_ANY,                                                           \
-         .answers = JSON,                                                                  \
-         .response_type = "Session",                                                       \
-         .codes = "200",                                                                   \
-         .handler = cx_api_session_begin,                                                  \
-         .summary = "Turns the bearer token into a session, held by an HttpOnly cookie"},  \
-        {.method = "GET",                                                                  \
-         .path = "/api/v1/session",                                                        \
-         .without_ledger = true,                                                           \
+         .answers = JSON,                                                                   \
+         .response_type = "Session",                                                        \
+         .codes = "200",                                                                    \
+         .handler = cx_api_session_begin,                                                   \
+         .summary = "Create a session for the bearer token, stored in an HttpOnly cookie"}, \
+        {.method = "GET",                                                                   \
+         .path = "/api/v1/session",                                                         \
+         .without_ledger = true,                                                            \
          .thread = CX_THREAD_ANY,                                                           \
-         .answers = JSON,                                                                  \
-         .response_type = "Session",                                                       \
-         .codes = "200",                                                                   \
-         .handler = cx_api_session,                                                        \
-         .summary = "Who asks, what the token may, and what is served here"},              \
-        {.method = "DELETE",                                                               \
-         .path = "/api/v1/session",                                                        \
-         .without_ledger = true,                                                           \
+         .answers = JSON,                                                                   \
+         .response_type = "Session",                                                        \
+         .codes = "200",                                                                    \
+         .handler = cx_api_session,                                                         \
+         .summary = "The caller's token, its rights, and what this server offers"},         \
+        {.method = "DELETE",                                                                \
+         .path = "/api/v1/session",                                                         \
+         .without_ledger = true,                                                            \
          .thread = CX_THREAD_ANY,                                                           \
-         .answers = JSON,                                                                  \
-         .response_type = "Empty",                                                         \
-         .codes = "200",                                                                   \
-         .handler = cx_api_session_end,                                                    \
-         .summary = "Ends the session"},                                                   \
-        {.method = "GET",                                                                  \
-         .path = "/api/v1/view",                                                           \
-         .without_ledger = true,                                                           \
-         READING_ALL,                                                                      \
-         .answers = JSON,                                                                  \
-         .response_type = "Histories",                                                     \
-         .codes = "200 503",                                                               \
-         .handler = cx_api_view_list,                                                      \
-         .summary = "The histories that can be looked at"},                                \
-        CX_INBOX("", cx_inbox_params, "InboxPage", cx_api_inbox,                           \
-                 "Traces, histories, runs and alerts in one list, newest first"),          \
-        CX_INBOX("/facets", cx_inbox_facets_params, "InboxFacets", cx_api_inbox_facets,    \
-                 "How that list divides: how many there are of each value"),               \
-        CX_VIEW("summary", cx_view_params, "ViewSummary", cx_api_view_summary,             \
-                "A history's lanes, extent, verdict and findings"),                        \
-        CX_VIEW("overview", cx_view_overview_params, "ViewOverview", cx_api_view_overview, \
-                "A history from far away: what stands where, counted"),                    \
-        CX_VIEW("window", cx_view_window_params, "ViewWindow", cx_api_view_window,         \
-                "Nodes and edges between two columns"),                                    \
-        CX_VIEW("node", cx_view_node_params, "ViewNode", cx_api_view_node,                 \
-                "One node: event, changes, parents, children, findings"),                  \
-        CX_VIEW("values", cx_view_values_params, "ViewLevel", cx_api_view_values,          \
-                "One level of the state at a node"),                                       \
-        CX_VIEW("writes", cx_view_writes_params, "ViewWrites", cx_api_view_writes,         \
-                "The changes of a key before a node, and the next one behind it"),         \
-        CX_VIEW("compare", cx_view_compare_params, "ViewComparison", cx_api_view_compare,  \
-                "Two nodes side by side, from their common ancestor"),                     \
-        CX_VIEW("heat", cx_view_heat_params, "ViewHeat", cx_api_view_heat,                 \
-                "Where branches, time, cost or overrides gather: agents by time"),
+         .answers = JSON,                                                                   \
+         .response_type = "Empty",                                                          \
+         .codes = "200",                                                                    \
+         .handler = cx_api_session_end,                                                     \
+         .summary = "Ends the session"},                                                    \
+        {.method = "GET",                                                                   \
+         .path = "/api/v1/view",                                                            \
+         .without_ledger = true,                                                            \
+         READING_ALL,                                                                       \
+         .answers = JSON,                                                                   \
+         .response_type = "Histories",                                                      \
+         .codes = "200 503",                                                                \
+         .handler = cx_api_view_list,                                                       \
+         .summary = "The available histories"},                                             \
+        CX_INBOX("", cx_inbox_params, "InboxPage", cx_api_inbox,                            \
+                 "Traces, histories, runs and alerts in one list, newest first"),           \
+        CX_INBOX("/facets", cx_inbox_facets_params, "InboxFacets", cx_api_inbox_facets,     \
+                 "Counts of that list by value"),                                           \
+        CX_VIEW("summary", cx_view_params, "ViewSummary", cx_api_view_summary,              \
+                "A history's lanes, extent, verdict and findings"),                         \
+        CX_VIEW("overview", cx_view_overview_params, "ViewOverview", cx_api_view_overview,  \
+                "An overview of a history: counts by agent and column"),                    \
+        CX_VIEW("window", cx_view_window_params, "ViewWindow", cx_api_view_window,          \
+                "Nodes and edges between two columns"),                                     \
+        CX_VIEW("node", cx_view_node_params, "ViewNode", cx_api_view_node,                  \
+                "One node: event, changes, parents, children, findings"),                   \
+        CX_VIEW("values", cx_view_values_params, "ViewLevel", cx_api_view_values,           \
+                "One level of the state at a node"),                                        \
+        CX_VIEW("writes", cx_view_writes_params, "ViewWrites", cx_api_view_writes,          \
+                "The changes of a key before a node, and the next one after it"),           \
+        CX_VIEW("compare", cx_view_compare_params, "ViewComparison", cx_api_view_compare,   \
+                "Two nodes side by side, from their common ancestor"),                      \
+        CX_VIEW("heat", cx_view_heat_params, "ViewHeat", cx_api_view_heat,                  \
+                "Where branches, time, cost or overrides concentrate: agents by time"),
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * server.c - putting the parts together, and taking them apart in the right order.
+ * server.c - starts the parts of the server, and stops them in the right order.
  */
 #include "server/server.h"
 
@@ -11,7 +11,7 @@
 #define PEM_MAX ((size_t)1 << 20)
 /* Descriptors for the log, the databases and whatever else is open. */
 #define DESCRIPTORS_RESERVED 256
-/* The index follows on its own; at the end it is given this long to have everything. */
+/* The index follows the ledger asynchronously; at shutdown it has this long to catch up. */
 #define FEED_WAIT_MS 5000
 
 struct cx_server {
@@ -22,7 +22,7 @@ struct cx_server {
     cx_http *otlp; /* NULL = none */
     bool feeds;
     cx_buf cert, key; /* PEM text */
-    int socket;       /* -1 = the HTTP room has it, or there is none */
+    int socket;       /* -1 = owned by the HTTP listener, or not open */
 };
 
 static unsigned value_or_default(unsigned given, unsigned otherwise)
@@ -41,15 +41,15 @@ static cx_status check_reach(const cx_server_options *options, const cx_tcp_addr
     if (address->is_loopback || options->insecure || options->tls_cert_path != NULL)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_USAGE, "NotLoopback", CX_NO_OFFSET,
-                      "others can reach %s, and would send tokens in the clear; give a certificate "
-                      "and its key, or say that it is to be insecure",
+                      "%s is reachable by other machines, and tokens would be sent unencrypted; "
+                      "give a certificate and its key, or allow it with --insecure",
                       address->host);
 }
 
 static cx_status check_addresses(const cx_server_options *options, cx_err *err)
 {
     if ((options->tls_cert_path == NULL) != (options->tls_key_path == NULL))
-        return cx_fail(err, CX_E_USAGE, "a certificate needs its key, and a key its certificate");
+        return cx_fail(err, CX_E_USAGE, "certificate and key must be given together");
     CX_TRY(check_reach(options, &options->address, err));
     return options->otlp ? check_reach(options, &options->otlp_address, err) : CX_SUCCESS;
 }
@@ -99,7 +99,8 @@ static cx_status choose_http(cx_server *server, cx_http_options *out, cx_err *er
     unsigned connections = value_or_default(options->connections, 16384);
     uint64_t descriptors = cx_tcp_descriptors((uint64_t)connections + DESCRIPTORS_RESERVED);
     if (descriptors < DESCRIPTORS_RESERVED + 16)
-        return cx_fail(err, CX_E_LIMIT, "only %llu descriptors are allowed; see ulimit -n",
+        return cx_fail(err, CX_E_LIMIT,
+                       "the limit of %llu file descriptors is too low; raise it with ulimit -n",
                        (unsigned long long)descriptors);
     if (connections > descriptors - DESCRIPTORS_RESERVED)
         connections = (unsigned)(descriptors - DESCRIPTORS_RESERVED);
@@ -125,14 +126,14 @@ static cx_status choose_http(cx_server *server, cx_http_options *out, cx_err *er
 static cx_status open_listener(cx_http_options *http, cx_tcp_address *address, cx_http **out,
                                cx_err *err)
 {
-    /* On loopback everybody, a proxy too, has the same address. */
+    /* On loopback all clients, a proxy included, have the same address. */
     if (http->connections_per_address == 0 && !address->is_loopback)
         http->connections_per_address = 1024;
     return cx_http_open(http, out, err);
 }
 
-/* Its usual address may be taken by another collector: then there is no listener, unless it was
- * asked for. */
+/* Another collector may use the default address: then there is no OTLP listener, unless the user
+ * requested one. */
 static cx_status open_otlp(cx_server *server, cx_http_options http, cx_err *err)
 {
     cx_server_options *options = &server->options;
@@ -219,7 +220,7 @@ void cx_server_close(cx_server *server, uint32_t grace_ms)
         if (wait_ms != 0 &&
             cx_failed(cx_recorder_feed_wait(server->options.recorder, wait_ms, &err)))
             cx_service_log(server->service,
-                           "the index is behind the ledger (%s); it goes on at the next start",
+                           "the index lags the ledger (%s); it continues at the next start",
                            err.message);
         cx_recorder_feed_end(server->options.recorder);
     }

@@ -1,8 +1,8 @@
 /*
- * server.h - the door of the room: a home served over HTTP, from start to graceful end.
+ * server.h - serves a data directory over HTTP, from start to graceful shutdown.
  *
  *     cx_server_open    listens, feeds the index, answers
- *     cx_server_close   finishes what is under way, brings the index up to date as far as it can
+ *     cx_server_close   finishes requests in progress, brings the index up to date if time allows
  */
 #ifndef CX_SERVER_SERVER_H
 #define CX_SERVER_SERVER_H
@@ -18,18 +18,18 @@ typedef struct cx_server cx_server;
 typedef struct cx_server_options {
     const cx_alloc *alloc; /* NULL = default */
     const cx_io *io;       /* NULL = system */
-    cx_recorder *recorder; /* open, over an open home; outlives the server */
+    cx_recorder *recorder; /* open, over an open data directory; outlives the server */
     const char *home_path;
     const char *const *names; /* by which browsers may call it (cx_origin_host) */
     size_t name_count;
-    const char *file_path;          /* in place of recorder and home: shows this one file, */
+    const char *file_path; /* instead of recorder and data directory: serves this one file, */
     const cx_lattice *only_lattice; /* which was opened with keep_deltas and outlives the server */
     const cx_token *only_token;     /* then: what opens it */
     cx_runs *runs;           /* of a repository; outlives the server; NULL = none is served */
     const char *index_where; /* NULL = HOME/cirislens.db */
     cx_tcp_address address;
     bool otlp;        /* also a listener for OpenTelemetry exporters */
-    bool otlp_must;   /* it was asked for: not having its address is an error */
+    bool otlp_must;   /* the user requested it: an address in use is an error */
     bool otlp_tokens; /* it needs a token on loopback, too */
     cx_tcp_address otlp_address;
     const char *tls_cert_path, *tls_key_path; /* both or none */
@@ -47,9 +47,9 @@ typedef struct cx_server_options {
 
 /* CX_E_USAGE "NotLoopback": an address that others can reach needs TLS, or `insecure`. */
 CX_RESULT cx_server_open(const cx_server_options *options, cx_server **out, cx_err *err);
-/* With the port that was taken. */
+/* With the port that was chosen. */
 const cx_tcp_address *cx_server_address(const cx_server *server);
-/* Of the listener for OTLP; NULL = there is none. */
+/* Of the listener for OTLP; NULL = not listening. */
 const cx_tcp_address *cx_server_otlp_address(const cx_server *server);
 /* Requests under way have `grace_ms` to finish.  NULL is fine. */
 void cx_server_close(cx_server *server, uint32_t grace_ms);

@@ -1,9 +1,9 @@
 /*
- * service.c - the way of a call: route, method, token, parameters, body, handler, answer.
+ * service.c - the request lifecycle: route, method, token, parameters, body, handler, answer.
  *
- *   S1  Whoever has no token learns which paths there are (the document is public) and nothing
+ *   S1  A client without a token learns which paths exist (the document is public) and nothing
  *       else.
- *   S2  No scope and no level comes from the query: it can only ask for less than the token has.
+ *   S2  No scope and no level comes from the query: it can only request less than the token allows.
  */
 #include "server/service.h"
 
@@ -100,6 +100,7 @@ void cx_service_log(cx_service *service, const char *format, ...)
 void cx_call_init(cx_call *call, cx_service *service, const cx_request *request,
                   char *target_storage)
 {
+    CX_ASSERT(service != NULL && (target_storage != NULL || request->target.size == 0));
     memset(call, 0, offsetof(cx_call, target));
     call->service = service;
     call->request = *request;
@@ -129,15 +130,15 @@ static void answer_problem(cx_call *call, unsigned status, const char *type, cx_
     cx_call_problem(call, &problem);
 }
 
-/* Exporters are often set up for all signals at once; what they get stands in their logs. */
+/* Exporters are often configured for all signals at once; this text appears in their logs. */
 static void reject_path(cx_call *call)
 {
     cx_str said = CX_STR("no such endpoint");
     if (call->request.otlp)
         said = cx_str_starts(call->request.target, CX_STR("/v1/metrics"))
-                   ? CX_STR("metrics are not kept here: send them elsewhere, or set "
+                   ? CX_STR("metrics are not supported: send them elsewhere, or set "
                             "OTEL_METRICS_EXPORTER=none")
-                   : CX_STR("only /v1/traces and /v1/logs are taken here");
+                   : CX_STR("only /v1/traces and /v1/logs are supported here");
     call->route = NULL;
     answer_problem(call, 404, "not-found", said);
 }
@@ -151,7 +152,7 @@ static bool find_route(cx_call *call)
     if (fault == CX_TARGET_LONG) {
         const cx_problem problem = {.status = 414,
                                     .type = "too-large",
-                                    .detail = CX_STR("the request's target is too long"),
+                                    .detail = CX_STR("the request target is too long"),
                                     .max_bytes = CX_TARGET_BYTES_MAX};
         cx_call_problem(call, &problem);
         return false;
@@ -190,7 +191,8 @@ static cx_str bearer(cx_str header)
     return cx_str_from(header.data + at, header.size - at);
 }
 
-/* By the cookie of a session, when it comes from our own page; *out_presented = there was one. */
+/* Authenticates by a session cookie, if the request comes from our own page; *out_presented:
+ * there was a cookie. */
 static cx_status authenticate_session(cx_call *call, bool *out_presented, bool *out_known,
                                       cx_err *err)
 {
@@ -200,9 +202,8 @@ static cx_status authenticate_session(cx_call *call, bool *out_presented, bool *
     if (cookie.data == NULL || !cx_sessions_find(&call->service->sessions, cookie, &digest))
         return CX_SUCCESS;
     if (!cx_origin_host(call->service, &call->request) || !cx_origin_is_own_page(&call->request)) {
-        answer_problem(
-            call, 403, "forbidden",
-            CX_STR("a session counts only for requests of the page that this server gave out"));
+        answer_problem(call, 403, "forbidden",
+                       CX_STR("a session is valid only for requests from this server's own page"));
         return CX_SUCCESS;
     }
     call->by_session = true;
@@ -222,14 +223,15 @@ static bool authenticate_sender(cx_call *call)
         return false;
     if (cx_failed(status)) {
         cx_service_log(call->service, "tokens: %s", err.message);
-        answer_problem(call, 503, "unavailable", CX_STR("tokens cannot be read now"));
+        answer_problem(call, 503, "unavailable",
+                       CX_STR("the tokens cannot be read; see the server's log"));
         return false;
     }
     if (known)
         return true;
     memset(&call->token, 0, sizeof call->token);
     answer_problem(call, 401, "unauthorized",
-                   asked ? CX_STR("this session is over; open the page with its token again")
+                   asked ? CX_STR("this session has ended; open the page with its token again")
                    : text.data == NULL ? CX_STR("expected the header Authorization: Bearer TOKEN")
                                        : CX_STR("this token is unknown, revoked or has expired"));
     return false;
@@ -241,21 +243,19 @@ static bool allow_sender(cx_call *call)
     if (route->scopes != 0 && (route->scopes & call->token.scopes) == 0) {
         cx_buf detail;
         cx_buf_init(&detail, call->service->alloc);
-        cx_buf_add_z(&detail, "this needs a token of scope");
+        cx_buf_add_z(&detail, "this needs a token with the scope");
         for (unsigned scope = 1; scope <= CX_SCOPES_ALL; scope <<= 1)
             if (route->scopes & scope)
                 cx_buf_printf(&detail, " %s", cx_scope_name(scope).data);
         answer_problem(call, 403, "forbidden",
-                       detail.failed ? CX_STR("the token's scope is too small")
-                                     : cx_buf_str(&detail));
+                       detail.failed ? CX_STR("the token lacks a scope") : cx_buf_str(&detail));
         cx_buf_done(&detail);
         return false;
     }
     if (route->full_level && call->token.level != CX_LEVEL_FULL) {
         answer_problem(
             call, 403, "forbidden",
-            CX_STR("this shows contents as they are, so it needs a token that may read the "
-                   "level full_traces"));
+            CX_STR("this shows contents in full, so it needs a token with the level full_traces"));
         return false;
     }
     return true;
@@ -269,7 +269,7 @@ static bool allow_levels(cx_call *call)
             call->values[i].level <= call->token.level)
             continue;
         answer_problem(call, 403, "forbidden",
-                       CX_STR("the token may not read traces of that level"));
+                       CX_STR("the token may not read traces of this level"));
         return false;
     }
     return true;
@@ -311,7 +311,7 @@ static bool accept_body(cx_call *call)
         return accept_export(call);
     if (request->content_encoding.data != NULL &&
         !cx_str_is(request->content_encoding, "identity")) {
-        answer_problem(call, 415, "media-type", CX_STR("compressed bodies are not taken"));
+        answer_problem(call, 415, "media-type", CX_STR("compressed bodies are not supported"));
         return false;
     }
     if (call->route->body_optional && empty)
@@ -329,11 +329,11 @@ static bool accept_body(cx_call *call)
 
 static void begin_authenticated(cx_call *call)
 {
-    /* A query that cannot be decoded is told only to those who may ask. */
+    /* The fault of an undecodable query is shown to authenticated clients only. */
     if (call->fault == CX_TARGET_QUERY) {
         answer_problem(
             call, 422, "invalid-parameter",
-            CX_STR("the query is not text in UTF-8 with %XX escapes, or has too many parts"));
+            CX_STR("the query is not UTF-8 with %XX escapes, or has too many parameters"));
         return;
     }
     if (!cx_params_read(call) || !allow_levels(call))
@@ -342,21 +342,21 @@ static void begin_authenticated(cx_call *call)
         (void)accept_body(call);
 }
 
-/* Exporters send no token where none is needed; one that is sent must be good.  Browsers say with
- * every POST which page it is from, and no page may write here unasked. */
+/* Exporters send no token where none is needed; one that is sent must be valid.  Browsers state
+ * with every POST which page it is from, and no page may write here. */
 static bool is_exporter(cx_call *call)
 {
     if (!call->request.otlp_open || call->request.authorization.data != NULL)
         return false;
     if (call->request.origin.data == NULL)
         return true;
-    answer_problem(call, 403, "forbidden",
-                   CX_STR("a page in a browser needs a token to send spans"));
+    answer_problem(call, 403, "forbidden", CX_STR("a web page needs a token to send spans"));
     return false;
 }
 
 void cx_service_begin(cx_call *call)
 {
+    CX_ASSERT(call->route == NULL && call->response.status == 0); /* I1 */
     if (!find_route(call))
         return;
     bool known = call->route->open || is_exporter(call);
@@ -368,6 +368,7 @@ void cx_service_begin(cx_call *call)
 
 void cx_service_begin_for(cx_call *call, const cx_token *token)
 {
+    CX_ASSERT(call->route == NULL && call->response.status == 0); /* I1 */
     call->token = *token;
     if (find_route(call) && (call->route->open || allow_sender(call)))
         begin_authenticated(call);
@@ -377,13 +378,14 @@ void cx_service_too_large(cx_call *call)
 {
     const cx_problem problem = {.status = 413,
                                 .type = "too-large",
-                                .detail = CX_STR("the body is longer than it may be"),
+                                .detail = CX_STR("the body is too long"),
                                 .max_bytes = call->service->body_max};
     cx_call_problem(call, &problem);
 }
 
 void cx_service_reject_busy(cx_call *call, unsigned status, const char *why)
 {
+    CX_ASSERT(status == 429 || status == 503);
     answer_problem(call, status, status == 429 ? "rate" : "unavailable", cx_str_z(why));
 }
 
@@ -391,6 +393,7 @@ void cx_service_reject_busy(cx_call *call, unsigned status, const char *why)
 
 void cx_worker_init(cx_worker *worker, cx_service *service)
 {
+    CX_ASSERT(service != NULL);
     *worker = (cx_worker){.service = service};
     cx_arena_init(&worker->arena, service->alloc, 0);
 }
@@ -401,7 +404,7 @@ void cx_worker_done(cx_worker *worker)
     cx_arena_done(&worker->arena);
 }
 
-/* A desk keeps its memory for the next call, but not what one large call took. */
+/* A worker's arena keeps its memory for the next call, but not what one large call used. */
 #define WORKER_ARENA_BYTES_MAX ((size_t)4 << 20)
 
 static void reset_worker_arena(cx_worker *worker, cx_arena_mark empty)
@@ -415,6 +418,8 @@ static void reset_worker_arena(cx_worker *worker, cx_arena_mark empty)
 void cx_service_handle(cx_call *call, cx_worker *worker)
 {
     cx_err err = {0};
+    CX_ASSERT(call->route != NULL && call->response.status == 0);        /* I1 */
+    CX_ASSERT(call->worker == NULL && worker->service == call->service); /* I4 */
     cx_arena_mark empty = cx_arena_mark_now(&worker->arena);
     call->worker = worker;
     call->arena = &worker->arena;
@@ -423,7 +428,7 @@ void cx_service_handle(cx_call *call, cx_worker *worker)
         status = cx_buf_check(&call->response.body, &err);
     if (cx_failed(status))
         cx_call_fail(call, &err);
-    CX_ASSERT(call->response.status != 0);
+    CX_ASSERT(call->response.status != 0); /* I2 */
     /* The connection may be what failed, so the next call makes a new one. */
     if (cx_failed(status) && worker->index != NULL && call->response.status >= 500) {
         cx_index_close(worker->index);
@@ -436,6 +441,7 @@ void cx_service_handle(cx_call *call, cx_worker *worker)
 
 void cx_service_count(const cx_call *call)
 {
+    CX_ASSERT(call->worker == NULL); /* I1: not while it is handled */
     cx_metrics *metrics = &call->service->metrics;
     size_t class = call->response.status / 100;
     if (class >= CX_METRICS_CLASSES)
@@ -453,12 +459,14 @@ void cx_service_count(const cx_call *call)
 cx_status cx_call_index(cx_call *call, cx_index **out, cx_err *err)
 {
     cx_worker *worker = call->worker;
+    CX_ASSERT(worker != NULL);
     cx_status status = CX_SUCCESS;
     if (worker->index == NULL)
         status = cx_index_open(call->service->index_where, CX_INDEX_READ, &worker->index, err);
-    /* The feed has yet to make it: that is not about what was asked for. */
+    /* The feed has not created the index yet: this is not about the requested object. */
     if (status.code == CX_E_NOT_FOUND)
-        return cx_fail_at(err, CX_E_BUSY, "IndexNotThere", CX_NO_OFFSET, "there is no index yet");
+        return cx_fail_at(err, CX_E_BUSY, "IndexNotThere", CX_NO_OFFSET,
+                          "the index does not exist yet; try again");
     if (!cx_failed(status))
         *out = worker->index;
     return status;
@@ -466,6 +474,7 @@ cx_status cx_call_index(cx_call *call, cx_index **out, cx_err *err)
 
 void cx_call_answer(cx_call *call, unsigned status, const char *content_type)
 {
+    CX_ASSERT(status >= 200 && status < 600);
     call->response.status = status;
     call->response.content_type = content_type;
 }
@@ -494,6 +503,7 @@ void cx_call_header(cx_call *call, const char *name, const char *format, ...)
 cx_str cx_call_principal(cx_call *call)
 {
     const cx_token *token = &call->token;
+    CX_ASSERT(call->arena != NULL);
     return cx_arena_printf(call->arena, "token:%s", token->name[0] == 0 ? token->id : token->name);
 }
 
@@ -511,6 +521,7 @@ cx_status cx_call_json(cx_call *call, cx_json *out, bool *out_read, cx_err *err)
 {
     static const cx_json_limits limits = {.depth = 64, .integer_digits = 4300};
     cx_json_parser parser;
+    CX_ASSERT(call->route->has_body && call->arena != NULL);
     cx_json_parser_init(&parser, call->service->alloc, &limits);
     cx_status status =
         cx_json_parse(&parser, cx_bytes_str(call->request.body), call->arena, out, err);

@@ -1,12 +1,18 @@
 /*
  * service.h - one request from its headers to its answer, without a network (trace.md §11).
  *
- *     cx_service_begin   headers are here: route, token, parameters; may be answered already
- *     cx_service_handle     the body is here too: the handler answers
+ *     cx_service_begin    the headers have arrived: route, token, parameters; may answer already
+ *     cx_service_handle   the body has arrived too: the handler answers
  *
- * http_mhd.c brings requests in and carries answers out; tests make requests up.  A handler works
- * for one call at a desk, which one thread has to itself.  What a handler returns as an error
- * becomes a problem answer; nothing turns into text from inside the program.
+ * http_mhd.c brings requests in and sends answers; tests construct requests.  A handler runs for
+ * one call with one cx_worker, which belongs to one thread.  An error that a handler returns
+ * becomes a problem answer; internal texts are never sent.
+ *
+ *   I1  A call is begun once, and handled at most once: only when its route is known and begin has
+ *       not answered it.
+ *   I2  After cx_service_handle the call is answered, whatever the handler returned.
+ *   I3  A handler sees only parameters, scopes and levels that begin has checked against its route.
+ *   I4  A worker belongs to one thread, and handles one call at a time.
  */
 #ifndef CX_SERVER_SERVICE_H
 #define CX_SERVER_SERVICE_H
@@ -28,7 +34,7 @@ typedef struct cx_view_cache cx_view_cache; /* server/feed/view_cache.h */
 /* --- what is served --------------------------------------------------------------------------- */
 
 #define CX_SERVER_BODY_MAX_DEFAULT CX_BATCH_BYTES_MAX
-/* An OTLP request behind its Content-Encoding. */
+/* Limit of an OTLP request after its Content-Encoding is removed. */
 #define CX_OTLP_UNPACKED_MAX ((size_t)16 << 20)
 
 typedef struct cx_service_options {
@@ -36,10 +42,10 @@ typedef struct cx_service_options {
     const cx_io *io;       /* NULL = system */
     cx_recorder *recorder; /* open; NULL only where no handler that needs it is called */
     const char *home_path;
-    const char *index_where; /* as cx_index_open; NULL = the home's own file */
+    const char *index_where; /* as cx_index_open; NULL = the file in the data directory */
     size_t body_max;         /* bytes; 0 = CX_SERVER_BODY_MAX_DEFAULT */
     cx_runs *runs;           /* of a repository; outlives the service; NULL = none is served */
-    bool tls;                /* requests come through it */
+    bool tls;                /* requests arrive over TLS */
     uint16_t port; /* that is listened on: cookies of several servers of one host differ */
     const char *const *names; /* by which browsers may call it, besides addresses and localhost */
     size_t name_count;
@@ -47,7 +53,7 @@ typedef struct cx_service_options {
     const char *file_path;          /* its name for people; NULL = none */
     const cx_lattice *only_lattice; /* opened with keep_deltas; outlives the service */
     const cx_token *only_token;
-    /* Called with one line without its end, by any thread; NULL = nobody listens. */
+    /* Called with one line without its line end, from any thread; NULL = nothing is logged. */
     void (*log)(void *arg, const char *line);
     void *log_arg;
 } cx_service_options;
@@ -70,11 +76,11 @@ struct cx_service {
     uint64_t started_ns;
     atomic_size_t otlp_bytes_in_flight; /* bytes of OTLP requests being read */
     atomic_bool stopping;
-    atomic_bool ledger_failed; /* a write failed: nothing can be taken until the next start */
+    atomic_bool ledger_failed; /* a write failed: nothing can be recorded until the next start */
 };
 
 CX_RESULT cx_service_open(const cx_service_options *options, cx_service **out, cx_err *err);
-void cx_service_close(cx_service *service); /* NULL is fine; nobody may be at a desk */
+void cx_service_close(cx_service *service); /* NULL is fine; no call may be in progress */
 void cx_service_log(cx_service *service, const char *format, ...) CX_PRINTF(2, 3);
 
 /* --- a call ----------------------------------------------------------------------------------- */
@@ -88,13 +94,13 @@ typedef struct cx_request {
     cx_str origin, fetch_site, page_header;               /* likewise; X-Cortex-Page */
     cx_str mcp_version;                                   /* likewise */
     bool otlp;      /* came to the listener for OTLP (docs/formats/otlp.md) */
-    bool otlp_open; /* which takes requests without a token */
+    bool otlp_open; /* that listener accepts requests without a token */
     bool has_length;
     uint64_t length; /* of the body, as declared */
     cx_bytes body;   /* for cx_service_handle */
 } cx_request;
 
-/* --- bodies that come as they happen ---------------------------------------------------------- */
+/* --- streamed bodies -------------------------------------------------------------------------- */
 
 typedef enum cx_stream_result {
     CX_STREAM_BYTES,
@@ -104,8 +110,8 @@ typedef enum cx_stream_result {
 
 typedef struct cx_stream cx_stream;
 struct cx_stream {
-    /* At most `size` bytes.  `rest` is called with the source's lock held, so that no wake is
-     * missed. */
+    /* Reads at most `size` bytes.  `rest` is called with the source's lock held, so that no
+     * wake-up is missed. */
     cx_stream_result (*read)(cx_stream *self, char *data, size_t size, size_t *out_size,
                              void (*rest)(void *arg), void *arg);
     void (*leave)(cx_stream *self); /* frees it */
@@ -124,11 +130,11 @@ typedef struct cx_response_header {
 typedef struct cx_response {
     unsigned status; /* 0 = not answered yet */
     const char *content_type;
-    const char *cache_control; /* NULL = nobody keeps it */
+    const char *cache_control; /* NULL = not to be cached */
     cx_response_header headers[CX_RESPONSE_HEADERS_MAX];
     size_t header_count;
     cx_buf body;
-    cx_stream_open *stream; /* the body comes as it happens, from `after` on; NULL = it is `body` */
+    cx_stream_open *stream; /* streams the body, from `after` on; NULL = the body is `body` */
     bool has_after;
     cx_position after;
 } cx_response;
@@ -137,7 +143,7 @@ typedef enum cx_param_type {
     CX_PARAM_TEXT,
     CX_PARAM_FLAG,   /* 1 or true, 0 or false */
     CX_PARAM_TRI,    /* true, false, any */
-    CX_PARAM_TIME,   /* as trace.md §1; a '+' that became a space is taken for a '+' */
+    CX_PARAM_TIME,   /* as trace.md §1; a '+' that became a space is read as '+' */
     CX_PARAM_NUMBER, /* finite */
     CX_PARAM_COUNT,  /* min .. max */
     CX_PARAM_LEVEL,
@@ -153,7 +159,7 @@ typedef struct cx_route_param {
     uint64_t min, max; /* of COUNT; of TEXT: bytes, max 0 = 1024 */
     const char *also;  /* another name for it */
     bool required;
-    bool many; /* may come more than once; handlers walk call->target.params */
+    bool many; /* may be repeated; handlers walk call->target.params */
 } cx_route_param;
 
 typedef struct cx_param {
@@ -181,9 +187,9 @@ typedef cx_status cx_handler(cx_call *call, cx_err *err);
 
 typedef struct cx_route {
     const char *method;
-    const char *path;    /* "/a/{name}/b"; "{name...}" takes one segment or more */
+    const char *path;    /* "/a/{name}/b"; "{name...}" matches one segment or more */
     bool open;           /* needs no token */
-    bool without_ledger; /* is there also where one file is shown, and no home */
+    bool without_ledger; /* also served when only one file is shown, without a data directory */
     bool otlp;           /* of the listener for OTLP; the others are not */
     bool has_short_path; /* "/api/v1/x" is "/api/x" too (run.md §21) */
     unsigned scopes;     /* any of these; 0 = any token */
@@ -209,7 +215,7 @@ struct cx_call {
     cx_target target;
     cx_target_fault fault;
     const cx_route *route;
-    cx_str captures[CX_ROUTE_CAPTURES_MAX]; /* what the path's {names} stand for, in order */
+    cx_str captures[CX_ROUTE_CAPTURES_MAX]; /* values of the path's {names}, in order */
     size_t capture_count;
     cx_param values[CX_ROUTE_PARAMS_MAX]; /* in the order of the route's params */
     cx_token token;                       /* zeroed when the route is open */
@@ -218,26 +224,26 @@ struct cx_call {
     char *target_storage; /* of the decoded target; the caller's */
     uint64_t began_ns;
     struct cx_worker *worker; /* while the handler runs */
-    cx_arena *arena;          /* likewise: the desk's, empty */
+    cx_arena *arena;          /* likewise: the worker's, empty */
 };
 
 /*
- * `request` as far as the headers say; `room` holds request->target.size bytes; both live as long
- * as the call.  Afterwards either response.status is set, or the route is known and the body is to
- * be read.
+ * Initialises a call from the request's headers; `target_storage` has request->target.size bytes;
+ * both live as long as the call.  After cx_service_begin either response.status is set, or the
+ * route is known and the body is to be read.
  */
 void cx_call_init(cx_call *call, cx_service *service, const cx_request *request,
                   char *target_storage);
 void cx_call_done(cx_call *call);
 void cx_service_begin(cx_call *call);
-/* The same for somebody whose token was checked already. */
+/* The same for a caller whose token was checked already. */
 void cx_service_begin_for(cx_call *call, const cx_token *token);
 /* The body is longer than it may be. */
 void cx_service_too_large(cx_call *call);
-/* The service cannot take it now: 429 when it is this sender's doing, else 503. */
+/* The service is busy: 429 when this client exceeds its share, else 503. */
 void cx_service_reject_busy(cx_call *call, unsigned status, const char *why);
 
-/* What one working thread has of its own. */
+/* The state of one worker thread.  I4 */
 typedef struct cx_worker {
     cx_service *service;
     cx_arena arena;
@@ -245,22 +251,23 @@ typedef struct cx_worker {
 } cx_worker;
 void cx_worker_init(cx_worker *worker, cx_service *service);
 void cx_worker_done(cx_worker *worker);
-/* Always answers. */
+/* Answers the call.  I1, I2 */
 void cx_service_handle(cx_call *call, cx_worker *worker);
-/* Counts the answer; once for each call, after it was sent or given up. */
+/* Counts the answer; once for each call, after it was sent or abandoned. */
 void cx_service_count(const cx_call *call);
 
 /* --- for handlers ----------------------------------------------------------------------------- */
 
-/* A parameter of the route's table: asking for another is a bug. */
+/* A parameter of the route's table: requesting another one is a bug (asserted). */
 const cx_param *cx_call_param(const cx_call *call, const char *name);
-/* Its text, data NULL when it was not given. */
+/* Its text, data NULL when the request does not have it. */
 cx_str cx_call_text(const cx_call *call, const char *name);
-/* A flag that was given and is not 0. */
+/* A flag that is present and not 0. */
 bool cx_call_flag(const cx_call *call, const char *name);
-/* The desk's index, opened when it is not; one that failed is opened anew by the next call. */
+/* The worker's index, opened on demand; after a failure the next call opens it again. */
 CX_RESULT cx_call_index(cx_call *call, cx_index **out, cx_err *err);
-/* The body as JSON in the arena; `*out_read` false: it is none, and the call was answered so. */
+/* The body as JSON in the arena; `*out_read` false: the body is not JSON, and the call is
+ * answered. */
 CX_RESULT cx_call_json(cx_call *call, cx_json *out, bool *out_read, cx_err *err);
 /* Answers with what is in response.body. */
 void cx_call_answer(cx_call *call, unsigned status, const char *content_type);
@@ -272,7 +279,7 @@ cx_str cx_call_principal(cx_call *call);
 
 typedef struct cx_problem {
     unsigned status;
-    const char *type; /* behind urn:cortex:problem: */
+    const char *type; /* after urn:cortex:problem: */
     cx_str detail;    /* one sentence */
     cx_str pointer;   /* into the body; data NULL = none */
     cx_str parameter; /* of the query; data NULL = none */

@@ -1,7 +1,7 @@
 /*
- * session.c - beginning, finding and ending a browser's stay.
+ * session.c - creates, finds and ends browser sessions.
  *
- *   N1  A session is compared by digest, so how long that takes says nothing about its text.
+ *   N1  A session is looked up by digest, so the duration reveals nothing about its text.
  */
 #include "server/session.h"
 
@@ -47,7 +47,7 @@ static void drop_least_used(cx_sessions *sessions)
     drop_session(sessions, least);
 }
 
-/* N1; CX_SESSIONS_MAX when there is none. */
+/* N1; CX_SESSIONS_MAX when there is no such session. */
 static size_t find_session(const cx_sessions *sessions, cx_str text)
 {
     cx_digest id = cx_digest_of(cx_str_bytes(text));
@@ -66,7 +66,7 @@ cx_status cx_sessions_begin(cx_sessions *sessions, const cx_digest *token,
     cx_buf text;
     int failed = sessions->io->random(sessions->io, random, sizeof random);
     if (failed != 0)
-        return cx_fail_os(err, -failed, "there is no randomness");
+        return cx_fail_os(err, -failed, "cannot read random bytes");
     cx_buf_init(&text, cx_alloc_default());
     cx_base64_add(&text, cx_bytes_from(random, sizeof random), CX_BASE64_URL);
     cx_status status = cx_buf_check(&text, err);

@@ -1,10 +1,10 @@
 /*
- * session.h - a browser's stay: who has shown a token once is known by a cookie for a while.
+ * session.h - browser sessions: after a token was presented once, a cookie identifies the browser.
  *
- * A page must not keep a bearer token where a script could read it, so POST /api/v1/session turns
- * one into a session: 32 random bytes, given to the browser as an HttpOnly cookie, kept here as
- * their SHA-256 together with the digest of the token.  A session can never do more than its token
- * can at that moment: what was revoked or has expired ends its sessions too.  Sessions live in
+ * A page must not store a bearer token where a script could read it, so POST /api/v1/session turns
+ * one into a session: 32 random bytes, sent to the browser as an HttpOnly cookie, stored here as
+ * their SHA-256 together with the digest of the token.  A session never has more rights than its
+ * token at that moment: revocation and expiry of the token end its sessions too.  Sessions live in
  * memory and end with the process.
  */
 #ifndef CX_SERVER_SESSION_H
@@ -13,13 +13,13 @@
 #include "base/api.h"
 #include "crypto/api.h"
 
-#define CX_SESSIONS_MAX 256      /* the one that was used longest ago makes room */
+#define CX_SESSIONS_MAX 256      /* the least recently used one is evicted */
 #define CX_SESSION_SECONDS 43200 /* from its beginning: half a day */
 #define CX_SESSION_TEXT_SIZE 43  /* base64url of 32 bytes */
 
 typedef struct cx_session {
     cx_digest id;    /* SHA-256 of its text */
-    cx_digest token; /* digest of the token it stands for */
+    cx_digest token; /* digest of the token that it represents */
     uint64_t ends_ns, used_ns;
 } cx_session;
 

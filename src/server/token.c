@@ -1,8 +1,8 @@
 /*
- * token.c - making, keeping and checking bearer tokens.
+ * token.c - creates, stores and checks bearer tokens.
  *
- *   T1  The text of a token is in no file but the one its owner puts it into.
- *   T2  How long a check takes says nothing about the tokens there are but their number.
+ *   T1  The text of a token is in no file except where its owner stores it.
+ *   T2  The duration of a check reveals nothing about the tokens but their number.
  */
 #include "server/token.h"
 
@@ -127,7 +127,7 @@ static cx_str file_path(const char *home_path, const char *name, cx_arena *arena
     return cx_arena_printf(arena, "%s/%s", home_path, name);
 }
 
-/* The file's bytes; empty when there is none. */
+/* The file's bytes; empty when there is no file. */
 static cx_status read_file(const cx_io *io, const char *home_path, cx_arena *arena, cx_buf *out,
                            cx_err *err)
 {
@@ -267,7 +267,7 @@ static cx_status acquire_file_lock(const cx_io *io, const char *home_path, cx_ar
     if (failed == 0)
         return CX_SUCCESS;
     (void)io->close(io, *out);
-    return cx_fail(err, CX_E_BUSY, "%s is held by another program", path.data);
+    return cx_fail(err, CX_E_BUSY, "%s is locked by another process", path.data);
 }
 
 typedef cx_status edit_tokens(void *arg, cx_tokens *tokens, cx_arena *arena, cx_err *err);
@@ -289,7 +289,7 @@ static cx_status change_token_file(const cx_io *io, const char *home_path, edit_
         (void)io->close(io, lock);
     }
     cx_arena_done(&arena);
-    /* Until every server of the home has looked again. */
+    /* Wait until every server of the data directory has reloaded the file. */
     if (!cx_failed(status))
         sleep_ms(2 * CX_TOKENS_FRESH_MS);
     return status;
@@ -301,9 +301,10 @@ static cx_status add_token(void *arg, cx_tokens *tokens, cx_arena *arena, cx_err
     for (size_t i = 0; i < tokens->count; i++)
         if (made->name[0] != 0 && strcmp(tokens->items[i].name, made->name) == 0)
             return cx_fail_at(err, CX_E_EXISTS, "TokenExists", CX_NO_OFFSET,
-                              "there is a token of that name already: %s", tokens->items[i].id);
+                              "a token with this name exists: %s", tokens->items[i].id);
     if (tokens->count >= CX_TOKENS_MAX)
-        return cx_fail(err, CX_E_LIMIT, "there are %d tokens already", CX_TOKENS_MAX);
+        return cx_fail(err, CX_E_LIMIT, "the limit of %d tokens is reached: revoke one first",
+                       CX_TOKENS_MAX);
     cx_token *items = CX_ARENA_ARRAY(arena, cx_token, tokens->count + 1);
     if (items == NULL)
         return cx_fail_nomem(err);
@@ -330,7 +331,7 @@ cx_status cx_token_make_text(const cx_io *io, char out_text[CX_TOKEN_TEXT_SIZE +
     cx_buf text;
     int failed = io->random(io, random, sizeof random);
     if (failed != 0)
-        return cx_fail_os(err, -failed, "there is no randomness");
+        return cx_fail_os(err, -failed, "cannot read random bytes");
     cx_buf_init(&text, cx_alloc_default());
     cx_buf_add_z(&text, PREFIX);
     cx_base64_add(&text, cx_bytes_from(random, sizeof random), CX_BASE64_URL);
@@ -354,7 +355,7 @@ cx_status cx_token_add(const cx_io *io, const char *home_path, const cx_token *w
     CX_TRY(cx_token_make_text(io, text, &made.digest, err));
     int failed = io->random(io, random, sizeof random);
     if (failed != 0)
-        return cx_fail_os(err, -failed, "there is no randomness");
+        return cx_fail_os(err, -failed, "cannot read random bytes");
     make_id(random, made.id);
     made.created_ns = (int64_t)io->wall_ns(io);
     CX_TRY(change_token_file(io, home_path, add_token, &made, err));
@@ -382,8 +383,7 @@ static cx_status revoke_token(void *arg, cx_tokens *tokens, cx_arena *arena, cx_
         tokens->count--;
         return CX_SUCCESS;
     }
-    return cx_fail_at(err, CX_E_NOT_FOUND, "NoToken", CX_NO_OFFSET,
-                      "there is no token of that id or name");
+    return cx_fail_at(err, CX_E_NOT_FOUND, "NoToken", CX_NO_OFFSET, "no token has this id or name");
 }
 
 cx_status cx_token_revoke(const cx_io *io, const char *home_path, cx_str which, cx_token *out,
@@ -395,7 +395,7 @@ cx_status cx_token_revoke(const cx_io *io, const char *home_path, cx_str which, 
     return CX_SUCCESS;
 }
 
-/* --- at the door ------------------------------------------------------------------------------ */
+/* --- checking a request's token --------------------------------------------------------------- */
 
 void cx_token_guard_init(cx_token_guard *guard, const cx_io *io, const cx_alloc *alloc,
                          const char *home_path)

@@ -1,15 +1,15 @@
 /*
- * token.h - bearer tokens: who may ask what (trace.md §11).
+ * token.h - bearer tokens: which caller may do what (trace.md §11).
  *
- * A token is "cortex_" and 32 random bytes as base64url.  It is shown once and kept as its SHA-256
- * in HOME/tokens.json (mode 0600, replaced in one step):
+ * A token is "cortex_" and 32 random bytes as base64url.  It is shown once and stored as its
+ * SHA-256 in tokens.json of the data directory (mode 0600, replaced in one step):
  *
  *     {"format":"cortex-tokens-1","tokens":[{"created_at","expires_at","id","level","name",
  *      "scopes":["trace:read","trace:write"],"sha256"}]}
  *
- * A server looks at the file again before it answers, at most CX_TOKENS_FRESH_MS later than it was
- * changed: what was added works, and what was revoked is refused, without a restart.  A file that
- * cannot be read lets nobody in.
+ * A server reloads the file before it answers, at most CX_TOKENS_FRESH_MS after the file was
+ * changed: new tokens work and revoked ones are rejected without a restart.  When the file cannot
+ * be read, no token is accepted.
  */
 #ifndef CX_SERVER_TOKEN_H
 #define CX_SERVER_TOKEN_H
@@ -26,8 +26,8 @@ enum {
     CX_SCOPE_RUN_APPROVE = 32,
     CX_SCOPES_ALL = 63
 };
-/* "trace:write", "trace:read", "key:admin", "run:read", "run:start", "run:approve"; data NULL for a
- * bit that is none. */
+/* "trace:write", "trace:read", "key:admin", "run:read", "run:start", "run:approve"; data NULL
+ * for a bit without a scope. */
 cx_str cx_scope_name(unsigned scope);
 /* 0 = none of them. */
 unsigned cx_scope_parse(cx_str text);
@@ -53,31 +53,31 @@ typedef struct cx_tokens {
     size_t count;
 } cx_tokens;
 
-/* All tokens of a home, in the order they were made; none when there is no file. */
+/* All tokens of a data directory, in the order of creation; an empty list when there is no file. */
 CX_RESULT cx_tokens_read(const cx_io *io, const char *home_path, cx_arena *arena, cx_tokens *out,
                          cx_err *err);
 /*
- * Makes a token as `wanted` says (name, scopes, level, expires_ns) and keeps it.  `out_text` is the
- * only place where it is ever written in full; CX_E_EXISTS when the name is taken.  When this and
- * cx_token_revoke return, every server of the home has seen the change.
+ * Creates and stores a token with the name, scopes, level and expires_ns of `wanted`.  `out_text`
+ * is the only place where it is ever written in full; CX_E_EXISTS when the name is in use.  When
+ * this or cx_token_revoke returns, every server of the data directory has seen the change.
  */
 CX_RESULT cx_token_add(const cx_io *io, const char *home_path, const cx_token *wanted,
                        char out_text[CX_TOKEN_TEXT_SIZE + 1], cx_token *out, cx_err *err);
-/* By id or name; CX_E_NOT_FOUND "NoToken".  When it returns every server of the home has seen it.
- */
+/* By id or name; CX_E_NOT_FOUND "NoToken".  When it returns, every server of the data directory
+ * has seen it. */
 CX_RESULT cx_token_revoke(const cx_io *io, const char *home_path, cx_str which, cx_token *out,
                           cx_err *err);
 /* One token as an object for answers; never its digest. */
 CX_RESULT cx_token_json(const cx_token *token, cx_arena *arena, cx_json *out, cx_err *err);
 
-/* --- at the door ------------------------------------------------------------------------------ */
+/* --- checking a request's token --------------------------------------------------------------- */
 
 typedef struct cx_token_guard {
     const cx_io *io;
     const cx_alloc *alloc;
     const char *home_path; /* borrowed */
     cx_lock lock;
-    cx_arena arenas[2]; /* the tokens in use, and room for the next ones */
+    cx_arena arenas[2]; /* the tokens in use, and space for the next ones */
     unsigned using;
     cx_tokens tokens;
     cx_digest seen; /* of the file */
@@ -91,19 +91,19 @@ void cx_token_guard_init(cx_token_guard *guard, const cx_io *io, const cx_alloc 
                          const char *home_path);
 void cx_token_guard_done(cx_token_guard *guard);
 /*
- * The token whose text this is; false when there is none, or its time is over.  All tokens are
- * compared, each in constant time.  Errors: the file cannot be read.  Thread-safe.
+ * The token with this text; false when there is none, or it has expired.  All tokens are compared,
+ * each in constant time.  Errors: the file cannot be read.  Thread-safe.
  */
 CX_RESULT cx_token_guard_check(cx_token_guard *guard, cx_str text, cx_token *out, bool *out_known,
                                cx_err *err);
 /* The same by the SHA-256 of its text, which a session keeps. */
 CX_RESULT cx_token_guard_check_digest(cx_token_guard *guard, const cx_digest *digest, cx_token *out,
                                       bool *out_known, cx_err *err);
-/* The digest of one token that no file holds, in place of those of a home: for a server of one
- * file. */
+/* Accepts one token that no file stores, instead of those of a data directory: for a server of
+ * one file. */
 void cx_token_guard_only(cx_token_guard *guard, const cx_token *token);
 
-/* A token's text that nobody has seen yet: for cx_token_guard_only. */
+/* The text of a new token: for cx_token_guard_only. */
 CX_RESULT cx_token_make_text(const cx_io *io, char out_text[CX_TOKEN_TEXT_SIZE + 1],
                              cx_digest *out_digest, cx_err *err);
 

@@ -708,7 +708,7 @@ ROUTES = [("POST", API + "/events", "trace:write"), ("GET", API + "/traces", "tr
           ("GET", "/api/v1/proofs/memory?actor=x&uri=matrix%3A%2F%2Fcortex%2FFact%2F"
            "01HF7YAT000000000000000003%231", "full"),
           ("GET", "/api/v1/memories?actor=x", "full"), ("GET", "/api/v1/memories/x?actor=x", "full"),
-          ("POST", "/mcp", "trace:read"), ("GET", "/api/v1/things?id=x", "full"),
+          ("POST", "/mcp", "trace:read"), ("GET", "/api/v1/objects?id=x", "full"),
           ("GET", "/api/v1/why?id=x", "full"), ("GET", "/api/v1/evidence?id=x", "full"),
           ("GET", "/api/v1/snapshots?actor=x", "trace:read"), ("GET", "/api/v1/checkpoints", "trace:read"),
           ("GET", API + "/traces/x/around", "trace:read"), ("POST", API + "/check", "trace:read"),

@@ -206,13 +206,13 @@ def invalid_tool_calls_are_reported():
             for tool, arguments, words in (
                     ("why", {"node": "@x"}, "node and key"), ("why", {"id": "nothing-here"}, ""),
                     ("why", {"id": "../../etc/passwd:1"}, ""), ("show", {"id": "x" * 2000}, "id"),
-                    ("why", {"id": "x", "node": "@x", "key": "k"}, "do not belong together"),
+                    ("why", {"id": "x", "node": "@x", "key": "k"}, "cannot be combined"),
                     ("why", {"node": "@x", "key": "k"}, "no such node"),
                     ("state", {"node": 7, "branch": ""}, "branch"),
                     ("state", {"node": {"a": 1}}, "node: found object"),
                     ("state", {"node": "@x", "branch": "agent/none"}, "branch"),
                     ("verify", {"nonsense": 1}, "nonsense"),
-                    ("verify", {"run_id": "r", "strict": True}, "do not belong together"),
+                    ("verify", {"run_id": "r", "strict": True}, "cannot be combined"),
                     ("show", {}, "trace_id"),
                     ("show", {"run_id": "../../etc/passwd"}, "repo"),
                     ("search", {"limit": 0}, "limit"),
@@ -252,7 +252,7 @@ def long_answers_are_paged():
                 told = result["structuredContent"]
                 check(told["truncated"] is True and told["total_bytes"] == len(whole), told)
                 check("answer" not in told and len(told["part"]) <= 1000, told)
-                check("cut: bytes" in result["content"][1]["text"], result)
+                check("truncated: bytes" in result["content"][1]["text"], result)
                 parts.append(told["part"])
                 at = told.get("next_byte")
             check("".join(parts) == whole)

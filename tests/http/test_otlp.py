@@ -149,7 +149,7 @@ def other_types_paths_and_methods():
             check(json.loads(answer)["code"] == 3, answer)
         for type in (PROTO, JSON):
             said = r.refused(404, 12, b"", type=type, kind="metrics")
-            check("metrics are not kept" in said and "OTEL_METRICS_EXPORTER=none" in said, said)
+            check("metrics are not supported" in said and "OTEL_METRICS_EXPORTER=none" in said, said)
         check("/v1/traces" in r.refused(404, 12, b"", kind="profiles"), "it does not say what is taken")
         status, headers, _ = r.post(b"", method="OPTIONS", Origin="https://page.example",
                                     Access_Control_Request_Method="POST")
@@ -234,7 +234,7 @@ def changed_content_of_a_span_is_a_conflict():
         check(r.metric("traces", "conflict") == 1, "conflicts")
         _, _, answer = r.post(proto(Span(1, name="and again")))
         count, text = partial(answer, PROTO)
-        check(count == 0 and "other content" in text, answer)
+        check(count == 0 and "different content" in text, answer)
         check(r.nodes() == {"planner": 4}, r.nodes())
         newest = r.command("lattice", "show", "@otel/" + TRACE, "@planner", "--json")
         check("planner" in newest, newest)

@@ -1,8 +1,8 @@
 /*
  * api_events.c - POST /events: a batch of traces (trace.md §11).
  *
- * A batch that can be read is always answered with 200, whatever was found in it: senders send the
- * whole of it again after every other code.
+ * A readable batch is always answered with 200, whatever its events' verdicts: senders resend the
+ * whole batch after every other status.
  */
 #include "server/feed/live_feed.h"
 #include "server/route.h"

@@ -1,6 +1,6 @@
 /*
- * api_foreign.c - which traces came over OTLP, and which sessions were archived: the names of
- * branches that lattice questions take (foreign.h).
+ * api_external.c - lists traces received over OTLP and archived sessions: the names of branches
+ * that lattice questions accept (external.h).
  */
 #include "base/api.h"
 #include "crypto/api.h"

@@ -1,6 +1,6 @@
 /*
- * api_health.c - whether it lives, whether it can take batches, what it counts, what can be asked;
- * and the way into the feed.
+ * api_health.c - liveness, readiness, metrics, the OpenAPI document; and the start of the live
+ * feed.
  */
 #include "server/feed/live_feed.h"
 #include "server/route.h"
@@ -22,7 +22,7 @@ static const char *index_state(const cx_feed_status *feed)
     return feed->index_commits < feed->log_commits ? "behind" : "current";
 }
 
-/* Batches are taken also while the database of the index is away: the index catches up later. */
+/* Batches are accepted while the index's database is unavailable: the index catches up later. */
 cx_status cx_api_readyz(cx_call *call, cx_err *err)
 {
     cx_service *service = call->service;
@@ -32,8 +32,8 @@ cx_status cx_api_readyz(cx_call *call, cx_err *err)
         cx_service_reject_busy(
             call, 503,
             atomic_load(&service->stopping)
-                ? "the server is about to end"
-                : "the ledger could not be written; the server must be started anew");
+                ? "the server is shutting down; send the request again after its restart"
+                : "a write to the ledger failed; restart the server (its log has the cause)");
         return CX_SUCCESS;
     }
     if (service->recorder != NULL)
@@ -77,8 +77,7 @@ static void write_counter(cx_buf *out, const char *name, const char *help, uint6
 static void write_events(cx_buf *out, const cx_metrics *metrics)
 {
     char labels[64];
-    cx_metrics_head(out, "cortex_events_total", "counter",
-                    "Events of batches by what became of them.");
+    cx_metrics_head(out, "cortex_events_total", "counter", "Events of batches by outcome.");
     for (int i = CX_TAKE_STORED; i <= CX_TAKE_REJECTED; i++) {
         (void)snprintf(labels, sizeof labels, "status=\"%s\"",
                        cx_take_status_name((cx_take_status)i));
@@ -93,7 +92,7 @@ static void write_otlp(cx_buf *out, const cx_metrics *metrics)
                                                          "rejected"};
     char labels[64];
     cx_metrics_head(out, "cortex_otlp_records_total", "counter",
-                    "Spans and log records received over OTLP by what became of them.");
+                    "Spans and log records received over OTLP by outcome.");
     for (size_t s = 0; s < CX_COUNT_OF(signals); s++)
         for (size_t r = 0; r < CX_OTLP_RESULTS; r++) {
             (void)snprintf(labels, sizeof labels, "signal=\"%s\",result=\"%s\"", signals[s],
@@ -101,7 +100,7 @@ static void write_otlp(cx_buf *out, const cx_metrics *metrics)
             cx_metrics_value(out, "cortex_otlp_records_total", labels,
                              cx_counter(&metrics->otlp[s][r]));
         }
-    write_counter(out, "cortex_otlp_bytes_total", "Bytes of OTLP requests taken in, unpacked.",
+    write_counter(out, "cortex_otlp_bytes_total", "Bytes of accepted OTLP requests, decompressed.",
                   cx_counter(&metrics->otlp_bytes));
 }
 
@@ -111,9 +110,11 @@ static void write_feed(cx_buf *out, cx_recorder *recorder)
     if (recorder == NULL)
         return;
     cx_recorder_feed_get_status(recorder, &feed);
-    write_gauge(out, "cortex_log_commits", "Commits of the ledger on the disk.", feed.log_commits);
-    write_gauge(out, "cortex_index_commits", "Commits that the index has.", feed.index_commits);
-    write_gauge(out, "cortex_index_away", "1 while the index cannot be reached.", feed.away);
+    write_gauge(out, "cortex_log_commits", "Durable commits of the ledger.", feed.log_commits);
+    write_gauge(out, "cortex_index_commits", "Commits that the index contains.",
+                feed.index_commits);
+    write_gauge(out, "cortex_index_away", "1 while the index's database is unavailable.",
+                feed.away);
 }
 
 /* Resident pages, from the second number of statm. */
@@ -155,16 +156,17 @@ cx_status cx_api_metrics(cx_call *call, cx_err *err)
                 cx_gauge(&m->queued_intake));
     write_gauge(out, "cortex_http_queued_reads", "Reading requests that wait for a worker.",
                 cx_gauge(&m->queued_reads));
-    write_gauge(out, "cortex_http_body_memory_bytes", "Memory held by bodies.",
+    write_gauge(out, "cortex_http_body_memory_bytes", "Memory used by request bodies.",
                 cx_gauge(&m->body_memory));
-    write_counter(out, "cortex_http_refused_full_total", "Requests refused with 503: no room.",
+    write_counter(out, "cortex_http_refused_full_total", "Requests rejected with 503: server busy.",
                   cx_counter(&m->rejected_full));
-    write_counter(out, "cortex_http_refused_rate_total", "Requests refused with 429.",
+    write_counter(out, "cortex_http_refused_rate_total", "Requests rejected with 429.",
                   cx_counter(&m->rejected_slow));
-    write_counter(out, "cortex_http_cut_total", "Connections cut for being too slow.",
+    write_counter(out, "cortex_http_cut_total", "Connections closed for being too slow.",
                   cx_counter(&m->closed_slow));
-    write_gauge(out, "cortex_feed_readers", "Readers of the feed.", cx_gauge(&m->feed_readers));
-    write_counter(out, "cortex_feed_events_total", "Events given to readers of the feed.",
+    write_gauge(out, "cortex_feed_readers", "Readers of the live feed.",
+                cx_gauge(&m->feed_readers));
+    write_counter(out, "cortex_feed_events_total", "Events sent to readers of the live feed.",
                   cx_counter(&m->feed_events));
     write_counter(out, "cortex_feed_dropped_total", "Readers dropped for being too slow.",
                   cx_counter(&m->feed_dropped));
@@ -189,7 +191,7 @@ cx_status cx_api_feed(cx_call *call, cx_err *err)
     cx_str after = call->request.last_event_id;
     (void)err;
     if (call->service->feed == NULL) {
-        cx_service_reject_busy(call, 503, "there is no feed now");
+        cx_service_reject_busy(call, 503, "the live feed is not running");
         return CX_SUCCESS;
     }
     if (after.data == NULL || after.size == 0)
@@ -199,7 +201,7 @@ cx_status cx_api_feed(cx_call *call, cx_err *err)
             const cx_problem problem = {
                 .status = 422,
                 .type = "invalid-parameter",
-                .detail = CX_STR("the position to go on from is none of this feed's"),
+                .detail = CX_STR("the position to continue from is not one of this feed"),
                 .parameter = CX_STR("after"),
                 .reason = CX_STR("expected the id of an event, such as 17.2")};
             cx_call_problem(call, &problem);

@@ -1,8 +1,8 @@
 /*
  * api_inbox.c - GET /api/v1/inbox, ../facets: everything that is recorded, as one list.
  *
- * A token sees what its scopes and its level let it see elsewhere; what they do not is neither in
- * the list nor counted.
+ * A token sees what its scopes and its level let it see elsewhere; everything else is neither
+ * listed nor counted.
  */
 #include "server/feed/inbox_objects.h"
 #include "server/route.h"
@@ -30,7 +30,7 @@ static bool read_query(cx_call *call, cx_inbox_query *out)
         return true;
     const cx_problem problem = {.status = 422,
                                 .type = "invalid-parameter",
-                                .detail = CX_STR("the query has a parameter that cannot be used"),
+                                .detail = CX_STR("the query has an invalid parameter"),
                                 .parameter = CX_STR("time"),
                                 .reason =
                                     CX_STR("expected 1h, 24h, 7d or a day such as 2026-01-31")};

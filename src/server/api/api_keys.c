@@ -1,5 +1,5 @@
 /*
- * api_keys.c - public keys and alerts: what changes who is trusted, and what is looked at
+ * api_keys.c - public keys and alerts: changes to the trust store and to the state of alerts
  * (trace.md §4, §11).
  */
 #include "server/route.h"
@@ -11,7 +11,7 @@ static cx_status reject_body(cx_call *call, cx_str pointer, cx_str reason)
     const cx_problem problem = {
         .status = 422,
         .type = "invalid-request",
-        .detail = CX_STR("the body has a member that cannot be used"),
+        .detail = CX_STR("the body has an invalid member"),
         .pointer = pointer,
         .reason = reason,
     };
@@ -37,7 +37,7 @@ static cx_status read_body_object(cx_call *call, const char *const *names, size_
         if (known == count)
             return reject_body(call,
                                cx_arena_printf(call->arena, "/%.*s", (int)name.size, name.data),
-                               CX_STR("there is no such member here"));
+                               CX_STR("unknown member"));
     }
     *out_good = true;
     return CX_SUCCESS;

@@ -1,9 +1,9 @@
 /*
- * api_lattice.c - questions about recorded traces as a history, answered as `cortex lattice` with
- * --json answers (lattice.md §8).
+ * api_lattice.c - questions about recorded traces as a history, with the answers of
+ * `cortex lattice` --json (lattice.md §8).
  *
  * The branch is "agent/<agent_id_hash>", "all" for everything that is recorded, or one of
- * foreign.h.
+ * external.h.
  */
 #include "lattice/api.h"
 #include "provenance/api.h"
@@ -13,7 +13,7 @@
 
 /* A history longer than this is not loaded for a request. */
 #define NODES_MAX 2000000
-/* Nor one that was received in more than that many bytes of foreign requests. */
+/* Nor one that was received in more than that many bytes of external requests. */
 #define EXTERNAL_BYTES_MAX ((size_t)256 << 20)
 
 typedef struct question {
@@ -44,9 +44,9 @@ static cx_status find_node(question *q, cx_str name, cx_err *err)
     if (node != CX_NODE_NONE)
         cx_lattice_node(q->lattice, node, &info);
     if (node == CX_NODE_NONE || !info.in_graph)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoNode", CX_NO_OFFSET,
-                          "there is no such node; expected a node_id, a hash, or @AGENT for that "
-                          "agent's newest node");
+        return cx_fail_at(
+            err, CX_E_NOT_FOUND, "NoNode", CX_NO_OFFSET,
+            "no such node; expected a node_id, a hash, or @AGENT for that agent's newest node");
     q->targets[q->target_count++] = node;
     return CX_SUCCESS;
 }
@@ -113,7 +113,7 @@ static cx_status open_run(question *q, cx_str name, const cx_lattice_options *op
     cx_bytes events;
     /* Whoever may read traces only is not shown what runs did. */
     if ((q->call->token.scopes & CX_SCOPE_RUN_READ) == 0)
-        return cx_fail(err, CX_E_DENIED, "this needs a token of scope run:read");
+        return cx_fail(err, CX_E_DENIED, "this needs a token with the scope run:read");
     CX_TRY(cx_api_runs_of(q->call, &runs, err));
     CX_TRY(cx_runs_store(runs, &store, err));
     CX_TRY(cx_run_view_open(&store, cx_str_from(name.data, size), &bundle, err));

@@ -1,10 +1,11 @@
 /*
  * api_mcp.c - POST /mcp: the MCP server over streamable HTTP, without sessions and streams: each
- * message stands alone, and is answered as application/json.
+ * message is independent, and is answered as application/json.
  *
- *   H1  A browser that was led here by another site is refused: with an Origin, the Host must be a
- *       name of ours, and the Origin that Host or this machine ("Security Warning" of the
- * transport). H2  The rights are those of the token; what it may not read is refused by the route.
+ *   H1  A request that another site's page caused is rejected: with an Origin, the Host must be a
+ *       name of this server, and the Origin that Host or this machine ("Security Warning" of the
+ *       transport).
+ *   H2  The rights are those of the token; the route rejects what the token may not read.
  */
 #include "server/mcp/mcpd.h"
 #include "server/origin.h"
@@ -67,7 +68,7 @@ static void answer_rpc_error(cx_call *call, unsigned status, int code, const cha
     cx_call_answer(call, status, "application/json");
 }
 
-/* A message that is none has no id to answer to; the transport wants to hear of it too. */
+/* A message that does not parse has no id to answer; the transport needs to know of it too. */
 static bool is_parse_error(cx_str answer)
 {
     return cx_str_starts(answer, CX_STR("{\"error\":")) &&
@@ -88,7 +89,7 @@ cx_status cx_api_mcp(cx_call *call, cx_err *err)
     cx_str message = cx_bytes_str(call->request.body);
     session.begun = true;
     if (!origin_is_allowed(call)) {
-        answer_rpc_error(call, 403, CX_MCPD_INVALID, "this origin may not ask here");
+        answer_rpc_error(call, 403, CX_MCPD_INVALID, "requests from this origin are not allowed");
         return CX_SUCCESS;
     }
     if (call->request.mcp_version.data != NULL &&
@@ -98,7 +99,7 @@ cx_status cx_api_mcp(cx_call *call, cx_err *err)
         return CX_SUCCESS;
     }
     if (message.size > CX_MCPD_MESSAGE_MAX) {
-        answer_rpc_error(call, 413, CX_MCPD_INVALID, "a message may have 1 MiB");
+        answer_rpc_error(call, 413, CX_MCPD_INVALID, "the message is longer than 1 MiB");
         return CX_SUCCESS;
     }
     CX_TRY(

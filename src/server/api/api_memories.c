@@ -1,6 +1,6 @@
 /*
- * api_memories.c - an actor's memories: found by text, type and tag, in the order of their ids, and
- * one of them with its edges.  Memories and edges are as `cortex memory` shows them with --json.
+ * api_memories.c - an actor's memories: searched by text, type and tag, in the order of their ids,
+ * and one of them with its edges.  Memories and edges have the form of `cortex memory` --json.
  */
 #include "memory/api.h"
 #include "server/route.h"
@@ -9,8 +9,7 @@
 #define EDGES_MAX 1000
 #define PAGE 200 /* memories read at once */
 #define LOOKED_AT_MAX \
-    100000 /* memories that one question looks at; then it says where to go on \
-                              */
+    100000 /* memories that one request examines; the answer says where to continue */
 
 typedef struct search {
     cx_call *call;
@@ -20,7 +19,7 @@ typedef struct search {
     bool all;
     size_t limit;
     bool has_after;
-    cx_id after; /* go on behind it */
+    cx_id after; /* continue after it */
     cx_json_list found;
     size_t count, examined;
     bool over;
@@ -137,7 +136,7 @@ cx_status cx_api_memory_list(cx_call *call, cx_err *err)
                 .limit = limit->given ? (size_t)limit->count : LIMIT_DEFAULT,
                 .has_after = after.data != NULL};
     if (s.has_after && !cx_ulid_parse(after, &s.after))
-        return cx_fail(err, CX_E_USAGE, "after: expected the next of an answer, a ULID");
+        return cx_fail(err, CX_E_USAGE, "after: expected a ULID, the `next` of an earlier answer");
     CX_TRY(open_memory(call, &s.memory, err));
     cx_status status = answer_list(&s, err);
     cx_memory_close(s.memory);

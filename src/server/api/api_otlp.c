@@ -1,9 +1,9 @@
 /*
  * api_otlp.c - POST /v1/traces and /v1/logs of the OTLP listener (docs/formats/otlp.md).
  *
- *   O1  200 is answered when everything that was taken is on the disk.
- *   O2  What cannot be read is 400 and must not be sent again; what cannot be kept now is 503 or
- * 429 and must.
+ *   O1  A 200 response means that everything accepted is durable.
+ *   O2  An unreadable request is answered with 400 and must not be resent; a request that cannot be
+ *       stored now with 503 or 429, and must be.
  */
 #include "os/api.h"
 #include "import/api.h"
@@ -67,7 +67,8 @@ static bool reserve_bytes(export_call *x)
     if (atomic_fetch_add(used, size) + size > IN_FLIGHT_BYTES_MAX) {
         (void)atomic_fetch_sub(used, size);
         cx_counter_add(&x->call->service->metrics.rejected_full, 1);
-        reject_export(x, 503, CX_STR("too much is being taken in already; send it again"));
+        reject_export(x, 503,
+                      CX_STR("too many OTLP bytes are in progress; send the request again later"));
         return false;
     }
     x->reserved_bytes = size;
@@ -113,10 +114,10 @@ static cx_status answer_export(export_call *x, const cx_otlp_stored *kept, cx_er
     if (outcome.rejected != 0)
         outcome.message = cx_str_z(cx_otlp_fault_text(x->fault));
     else if (kept->conflicts != 0)
-        outcome.message = cx_arena_printf(
-            x->call->arena,
-            "spans that came before with other content: %u; both are kept, the first counts",
-            (unsigned)kept->conflicts);
+        outcome.message = cx_arena_printf(x->call->arena,
+                                          "spans received before with different content: %u; both "
+                                          "are stored, the first one counts",
+                                          (unsigned)kept->conflicts);
     else
         outcome.message = CX_STR("");
     if (outcome.message.data == NULL)

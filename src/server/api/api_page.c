@@ -1,5 +1,5 @@
 /*
- * api_page.c - the debugger's files, and the sessions of browsers that show it.
+ * api_page.c - the files of the web page, and the browser sessions that show it.
  */
 #include "server/origin.h"
 #include "server/page/page.h"
@@ -17,7 +17,7 @@ static void answer_problem(cx_call *call, unsigned status, const char *type, cx_
     cx_call_problem(call, &problem);
 }
 
-/* A page of ours is shown by itself, says nothing about where it was, and shares nothing. */
+/* The page is not framed, sends no referrer, and shares no resource with other origins. */
 static void add_security_headers(cx_call *call)
 {
     cx_call_header(call, "Content-Security-Policy", "%s", CX_PAGE_CSP);
@@ -57,10 +57,9 @@ static void answer_file(cx_call *call, const cx_page_file *file)
 static cx_status answer_page_file(cx_call *call, cx_str name)
 {
     if (!cx_origin_host(call->service, &call->request)) {
-        answer_problem(
-            call, 421, "forbidden",
-            CX_STR("the Host header names another server; ask for this one by its address, or "
-                   "start it with --name"));
+        answer_problem(call, 421, "forbidden",
+                       CX_STR("the Host header names another server; use this server's address, or "
+                              "start it with --name NAME"));
         return CX_SUCCESS;
     }
     const cx_page_file *file = cx_page_find(name);
@@ -69,9 +68,9 @@ static cx_status answer_page_file(cx_call *call, cx_str name)
     else if (!cx_page_is_there())
         answer_problem(
             call, 404, "not-found",
-            CX_STR("this program was built without the page: install nodejs and npm, run 'npm "
-                   "ci' in web/, and build again with -DCORTEX_WEB=ON; /openapi.json says what "
-                   "else can be asked"));
+            CX_STR(
+                "this program was built without the web page: install nodejs and npm, run 'npm ci' "
+                "in web/, and build again with -DCORTEX_WEB=ON; /openapi.json describes the API"));
     else
         answer_problem(call, 404, "not-found", CX_STR("the page has no such file"));
     return CX_SUCCESS;

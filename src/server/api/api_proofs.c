@@ -1,9 +1,9 @@
 /*
- * api_proofs.c - proofs and roots, answered as `cortex prove` and `cortex roots` with --json
- * answer; the proof itself comes as base64 in `proof`, or with raw=1 as it is.
- * Snapshots and checkpoints as they are kept.
+ * api_proofs.c - proofs and roots, with the answers of `cortex prove` and `cortex roots` --json;
+ * the proof itself is base64 in `proof`, or with raw=1 the bytes.  Snapshots and checkpoints as
+ * stored.
  *
- *   P1  What is handed out has been verified as its reader will.
+ *   P1  Every proof is verified as its recipient will verify it before it is sent.
  */
 #include <errno.h>
 
@@ -49,7 +49,7 @@ static cx_status check_made(cx_call *call, cx_bytes made, cx_err *err)
     if (result.finding.verdict != CX_BROKEN)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_CONFLICT, result.finding.reason, CX_NO_OFFSET,
-                      "no proof can be made of what was asked: %s", result.finding.message);
+                      "cannot make this proof: %s", result.finding.message);
 }
 
 /* `members` without `proof` and `bytes`. */
@@ -144,7 +144,7 @@ cx_status cx_api_proof_consistency(cx_call *call, cx_err *err)
 
 typedef struct proof_request {
     cx_uri *uris;
-    cx_str *texts;            /* as asked */
+    cx_str *texts;            /* as requested */
     cx_pack_question *claims; /* once answered, in the order of the proof */
     size_t count;
     cx_proof_request request;
@@ -167,7 +167,7 @@ static cx_status read_uris(cx_call *call, proof_request *a, cx_err *err)
         cx_uri *uri = &a->uris[a->count];
         CX_TRY(cx_uri_parse(target->params[i].value, uri, err));
         if (uri->is_edge != a->uris[0].is_edge)
-            return cx_fail(err, CX_E_USAGE, "one proof is about memories or about edges");
+            return cx_fail(err, CX_E_USAGE, "a proof covers either memories or edges, not both");
         ids[a->count] = uri->id;
         edges[a->count] = (cx_edge){.type = uri->type, .src = uri->id, .dst = uri->dst};
         a->texts[a->count++] = target->params[i].value;
@@ -196,7 +196,7 @@ static cx_status choose_snapshot(cx_call *call, cx_home *home, cx_str actor, pro
     CX_TRY(cx_snapshot_list(home, actor, call->arena, &manifests, &count, err));
     if (count == 0)
         return cx_fail_at(err, CX_E_NOT_FOUND, "SnapshotNotFound", CX_NO_OFFSET,
-                          "there is no snapshot to prove against");
+                          "the actor has no snapshot; make one with 'cortex snapshot make'");
     a->snapshot = manifests[count - 1].snapshot_seq;
     return CX_SUCCESS;
 }
@@ -372,7 +372,7 @@ typedef struct note_listing {
     cx_err *err;
 } note_listing;
 
-/* A file that is no note is left out: whoever signs next is told about it
+/* A file that is not a checkpoint note is left out: signing the next checkpoint reports it
  * (cli/ledger/checkpoint.c). */
 static cx_status add_note(note_listing *n, const char *name)
 {

@@ -1,11 +1,11 @@
 /*
- * api_story.c - anything by its name, and what it came from, answered as `cortex show` and `cortex
- * why` answer with --json (docs/formats/story.md), and the evidence file of it, unsigned.
+ * api_provenance.c - any object by its name, and its origins, with the answers of `cortex show` and
+ * `cortex why` --json (docs/formats/story.md), and its evidence file, unsigned.
  *
- *   S1  Runs and repository are looked into only for tokens that may read runs.
- *   S2  An evidence file is a page by its bytes: it goes out as something to keep, never to be
- *       shown under this server's name.
- *   S3  A line is of a regular file of the work tree, reached without a link.
+ *   S1  Runs and repository are read only for tokens that may read runs.
+ *   S2  An evidence file is an HTML page: it is sent as a download, never to be shown under this
+ *       server's origin.
+ *   S3  A line is of a regular file of the work tree, reached without following a link.
  */
 #include "os/api.h"
 #include "provenance/api.h"
@@ -16,7 +16,7 @@ typedef struct provenance_call {
     cx_sources sources;
     cx_run_store store;
     cx_git *git;
-    const char *repo; /* NULL = none that may be looked into */
+    const char *repo; /* NULL = no repository that may be read */
 } provenance_call;
 
 /* S1 */

@@ -1,9 +1,9 @@
 /*
- * api_runs.c - GET /runs/..: one run and what is in its bundle (run.md §21).
+ * api_runs.c - GET /runs/..: one run and the contents of its bundle (run.md §21).
  *
- *   A1  An id that cannot be one is a run that is not there; files are opened beneath the bundle
- * and no link is followed (audit/view.h, bundle/bundle.h). A2  Files are answered as they are
- * stored, with their SHA-256 as ETag.
+ *   A1  An id of invalid form is answered like a run that does not exist; files are opened beneath
+ *       the bundle and no link is followed (audit/view.h, bundle/bundle.h).
+ *   A2  Files are sent as stored, with their SHA-256 as ETag.
  */
 #include "crypto/api.h"
 #include "audit/api.h"
@@ -36,7 +36,7 @@ static cx_status open_run(looking *l, cx_err *err)
     CX_TRY(cx_api_runs_of(l->call, &l->runs, err));
     cx_status status = cx_runs_store(l->runs, &l->store, err);
     if (status.code == CX_E_NOT_FOUND)
-        return cx_fail(err, CX_E_NOT_FOUND, "there is no such run");
+        return cx_fail(err, CX_E_NOT_FOUND, "no such run");
     CX_TRY(status);
     return cx_run_view_open(&l->store, l->call->captures[0], &l->bundle, err);
 }
@@ -165,7 +165,7 @@ static cx_status read_against(looking *l, cx_run_bundle **out, bool *out_answere
         const cx_problem problem = {
             .status = 422,
             .type = "invalid-request",
-            .detail = CX_STR("expected nothing, {}, or {\"against\": the id of another run}"),
+            .detail = CX_STR("expected no body, {}, or {\"against\": the id of another run}"),
             .pointer = CX_STR("")};
         cx_call_problem(l->call, &problem);
         *out_answered = true;
@@ -354,7 +354,7 @@ static cx_status answer_stream(looking *l, cx_err *err)
         const cx_problem problem = {.status = 422,
                                     .type = "invalid-parameter",
                                     .detail =
-                                        CX_STR("the event to go on behind is none of a run's"),
+                                        CX_STR("the event to continue after is not one of a run"),
                                     .parameter = CX_STR("after"),
                                     .reason = CX_STR("expected the index of an event, such as 17")};
         cx_call_problem(call, &problem);

@@ -1,10 +1,10 @@
 /*
- * api_runs_repo.c - what is said about a repository's runs together: lists, contracts, locks, work
- * trees, policies, agents, approvals; and the two ways of changing something, by starting a run and
- * by handing in a signed approval (run.md §21, decision 0020).
+ * api_runs_repo.c - everything about the runs of a repository together: lists, contracts, locks,
+ * work trees, policies, agents, approvals; and the two changes that are possible, starting a run
+ * and submitting a signed approval (run.md §21, decision 0020).
  *
- * An approval is taken only when its signature is good, its key is an approver's and its time has
- * come and not passed; whether it lifts anything is decided by the run that uses it.
+ * An approval is accepted only when its signature verifies, its key is an approver's, and it is
+ * valid now; whether it lifts a finding is decided by the run that uses it.
  */
 #include "os/api.h"
 #include "crypto/api.h"
@@ -61,7 +61,7 @@ cx_status cx_api_runs(cx_call *call, cx_err *err)
         query.status = cx_str_z(statuses[status->choice]);
     if (query.cursor.data != NULL && !cx_run_id_valid(query.cursor))
         return cx_fail_at(err, CX_E_FORMAT, "BadCursor", CX_NO_OFFSET,
-                          "cursor: expected `next` of the page before");
+                          "cursor: expected `next` of the previous page");
     const cx_run_seals seals = {.ctx = cx_runs_index(runs), .sealed = run_is_sealed};
     CX_TRY(cx_run_view_list(&store, &seals, &query, call->arena, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
@@ -111,7 +111,7 @@ cx_status cx_api_run_contract(cx_call *call, cx_err *err)
     bool there;
     CX_TRY(open_store(call, &runs, &store, &there, err));
     if (!there)
-        return cx_fail(err, CX_E_NOT_FOUND, "no run has a task of that id");
+        return cx_fail(err, CX_E_NOT_FOUND, "no run has a task with this id");
     CX_TRY(cx_run_view_contract(&store, call->captures[0], call->arena, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }
@@ -172,7 +172,7 @@ typedef struct policies {
     cx_run_git_repo repo;
 } policies;
 
-/* Those of HEAD: what a run would be judged by that is started now. */
+/* Those of HEAD: the policies of a run that starts now. */
 static cx_status load_policies(cx_call *call, policies *out, cx_err *err)
 {
     cx_runs *runs;
@@ -264,7 +264,7 @@ cx_status cx_api_run_agents(cx_call *call, cx_err *err)
 
 /* --- approvals -------------------------------------------------------------------------------- */
 
-/* The payload of an envelope, as far as its shape says anything. */
+/* The payload of an envelope, if it has the expected form. */
 static bool read_payload(const cx_json *envelope, cx_arena *arena, cx_run_approval *out)
 {
     cx_buf payload;
@@ -303,7 +303,7 @@ static cx_status check_approval(cx_call *call, const cx_run_store *store, const 
     cx_status status = cx_run_approvals_add(&set, CX_STR("approval"), call->request.body, err);
     *out_why = cx_str_from(NULL, 0);
     if (!cx_failed(status) && set.list.count == 0)
-        *out_why = set.refused.list.count == 0 ? CX_STR("the approval is not good")
+        *out_why = set.refused.list.count == 0 ? CX_STR("the approval is not valid")
                                                : set.refused.list.items[0].message;
     cx_run_approvals_done(&set);
     return status;
@@ -346,8 +346,8 @@ static cx_status receive_approval(cx_call *call, const cx_run_store *store, poli
         return reject_approval(call, CX_STR("expected a DSSE envelope around an approval"));
     CX_TRY(load_policies(call, p, err));
     if (p->findings.refusing != 0)
-        return reject_approval(call, CX_STR("the repository's policies cannot be read, so nobody "
-                                            "can approve; see GET /policies"));
+        return reject_approval(call, CX_STR("the repository's policies cannot be read, so no "
+                                            "approval can be accepted; see GET /policies"));
     CX_TRY(check_approval(call, store, p, &stated, &why, err));
     if (why.data != NULL)
         return reject_approval(call, why);
@@ -369,8 +369,8 @@ cx_status cx_api_run_approve(cx_call *call, cx_err *err)
     bool there;
     CX_TRY(open_store(call, &runs, &store, &there, err));
     if (!there)
-        return reject_approval(call, CX_STR("the repository has no runtime root yet: `cortex init` "
-                                            "in it makes one"));
+        return reject_approval(
+            call, CX_STR("the repository has no runtime root yet: run `cortex init` in it"));
     cx_run_findings_init(&p.findings, call->arena);
     cx_status status = receive_approval(call, &store, &p, err);
     close_policies(&p);
@@ -406,7 +406,7 @@ static cx_status read_contract(cx_call *call, const cx_json *value, cx_buf *give
         return reject_start(call, "/contract", CX_STR("expected a task contract"));
     CX_TRY(cx_run_json_write(given, value, err));
     if (given->size > CX_RUN_CONTRACT_BYTES_MAX)
-        return reject_start(call, "/contract", CX_STR("a contract may have 1 MiB at most"));
+        return reject_start(call, "/contract", CX_STR("the contract is longer than 1 MiB"));
     *out_good = true;
     return CX_SUCCESS;
 }
@@ -416,9 +416,9 @@ static cx_status read_intent(cx_call *call, const cx_json *value, cx_buf *given,
 {
     cx_str text = value->type == CX_JSON_STRING ? cx_json_text(value) : CX_STR("");
     if (text.size == 0)
-        return reject_start(call, "/intent", CX_STR("expected a request in words"));
+        return reject_start(call, "/intent", CX_STR("expected a request as text"));
     if (text.size > CX_RUN_INTENT_BYTES_MAX)
-        return reject_start(call, "/intent", CX_STR("a request may have 64 KiB at most"));
+        return reject_start(call, "/intent", CX_STR("the request is longer than 64 KiB"));
     cx_buf_add_str(given, text);
     *out_good = true;
     return cx_buf_check(given, err);
@@ -475,7 +475,7 @@ static cx_status read_start(cx_call *call, cx_buf *given, cx_run_start *out, boo
                   *intent = CX_JSON_GET(&body, "intent");
     if ((contract == NULL) == (intent == NULL))
         return reject_start(call, contract == NULL ? "/contract" : "/intent",
-                            CX_STR("expected a task contract, or in its place a request (intent)"));
+                            CX_STR("expected a task contract, or a request (intent)"));
     good = false;
     CX_TRY(read_start_options(call, &body, out, &good));
     if (!good)
@@ -495,9 +495,10 @@ static cx_status answer_started(cx_call *call, const cx_run_start *what,
     cx_json value;
     cx_json_list object = cx_json_list_begin(call->arena);
     if (started->run_id.size == 0) {
-        cx_str why = started->message.size == 0
-                         ? CX_STR("no run was made; `cortex run` in the repository says why")
-                         : started->message;
+        cx_str why =
+            started->message.size == 0
+                ? CX_STR("no run was started; run `cortex run` in the repository to see the cause")
+                : started->message;
         return reject_start(call, what->is_intent ? "/intent" : "/contract", why);
     }
     cx_json_put_utf8(&object, "run_id", started->run_id);

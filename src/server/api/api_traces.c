@@ -1,8 +1,8 @@
 /*
- * api_traces.c - finding and reading traces, chains, wakeups, capacity (trace.md §11).
+ * api_traces.c - search and retrieval of traces, chains, wakeups, capacity (trace.md §11).
  *
- * What is found is what the index has: a trace that was just acknowledged may come a moment later
- * (the index follows the ledger; /metrics says how far behind it is).
+ * Searches read the index: a trace that was just acknowledged may appear a moment later (the index
+ * follows the ledger; /metrics shows its lag).
  */
 #include <math.h>
 
@@ -28,7 +28,7 @@ static double number_of(const cx_call *call, const char *name)
     return param->given ? param->number : (double)NAN;
 }
 
-/* As the index keeps it (§10): what stands behind the last dot, in upper case. */
+/* In the index's form (§10): the part after the last dot, in upper case. */
 static cx_status action_of(cx_call *call, cx_str *out, cx_err *err)
 {
     cx_str text = cx_call_text(call, "selected_action");
@@ -86,11 +86,11 @@ cx_status cx_api_traces(cx_call *call, cx_err *err)
     cx_index *index;
     cx_str cursor = cx_call_text(call, "cursor");
     CX_TRY(make_query(call, &query, err));
-    /* Whether words are there tells what a lower level hides. */
+    /* Whether words occur in a trace reveals content that a lower level hides. */
     if (query.text.data != NULL && call->token.level != CX_LEVEL_FULL)
-        return cx_fail(err, CX_E_DENIED,
-                       "text: searching in what traces say needs a token that may read the level "
-                       "full_traces");
+        return cx_fail(
+            err, CX_E_DENIED,
+            "text: searching the contents of traces needs a token with the level full_traces");
     if (cursor.data != NULL)
         CX_TRY(cx_recorder_cursor_parse(call->service->recorder, cursor, &query, err));
     CX_TRY(cx_call_index(call, &index, err));

@@ -1,8 +1,8 @@
 /*
- * api_view.c - what the page asks about a history: windows of its picture, one node, one level of a
- * state, the writes of a key (docs/formats/view.md).
+ * api_view.c - the page's questions about a history: windows of its drawing, one node, one level of
+ * a state, the writes of a key (docs/formats/view.md).
  *
- * Everything is answered from the shelf, so a question costs its answer and not the history.
+ * Everything is answered from the view cache, so a request costs its answer and not the history.
  */
 #include <math.h>
 
@@ -12,7 +12,8 @@
 #include "server/route.h"
 #include "server/feed/view_cache.h"
 
-/* A history of so many nodes can be read whole; a longer one is folded unless asked otherwise. */
+/* A history of at most so many nodes is readable as a whole; a longer one is folded unless
+ * requested otherwise. */
 #define FOLD_FROM_NODES 600
 
 typedef struct view_call {
@@ -213,7 +214,8 @@ static cx_status compare_with(const view_call *v, cx_cached_view *with, cx_err *
     CX_TRY(cx_view_cache_states(with, &other.states, err));
     CX_TRY(find_side(v, "a", names[0], &sides[0], err));
     CX_TRY(find_side(&other, "b", names[1].data == NULL ? names[0] : names[1], &sides[1], err));
-    /* One run's id is no difference between two; between two moments of one it says nothing. */
+    /* Between two runs their ids are not a difference; between two moments of one run the id
+     * says nothing. */
     if (cx_str_eq(sides[0].id, sides[1].id))
         sides[0].id = sides[1].id = (cx_str){"", 0};
     return cx_lattice_view_compare(&v->call->response.body, sides, &rows, err);
@@ -227,9 +229,9 @@ static cx_status answer_compare(view_call *v, cx_err *err)
     CX_TRY(cx_view_cache_states(v->view_item, &v->states, err));
     if (!with->given) {
         if (!cx_call_param(v->call, "a")->given || !cx_call_param(v->call, "b")->given)
-            return cx_fail(err, CX_E_USAGE,
-                           "two moments of one history are named by a= and b=; another history by "
-                           "with=");
+            return cx_fail(
+                err, CX_E_USAGE,
+                "name two events of one history with a= and b=, or another history with with=");
         return compare_with(v, v->view_item, err);
     }
     CX_TRY(cx_view_cache_acquire_named(cache, v->call, cx_call_text(v->call, "with"), &other, err));

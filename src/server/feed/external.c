@@ -1,11 +1,11 @@
 /*
- * foreign.c - from the requests that were received to one OTLP document, and by the importer to
- * nodes.
+ * external.c - assembles received OTLP requests into one OTLP document, which the importer turns
+ * into nodes.
  *
  *   F1  A span counts once: the first content under its ids, and every other content once more,
  *       which the importer labels duplicate_id.
- *   F2  Records are sorted by what they hold, and stand under their resource and scope as in the
- *       document that one exporter would have written of all of them; so arrival leaves no trace.
+ *   F2  Records are sorted by content, and placed under their resource and scope as in the document
+ *       that one exporter would have written of all of them; so the order of arrival has no effect.
  */
 #include "server/feed/external_internal.h"
 
@@ -51,7 +51,7 @@ typedef struct builder {
     size_t bytes;
 } builder;
 
-/* --- what is asked for ------------------------------------------------------------------------ */
+/* --- the requested branch --------------------------------------------------------------------- */
 
 bool cx_external_is(cx_str branch)
 {
@@ -159,7 +159,7 @@ static uint64_t start_time_of(const cx_json *record, cx_otlp_signal signal)
             continue;
         cx_json number = *value;
         if (number.type == CX_JSON_STRING)
-            number.type = CX_JSON_INT; /* decimal text, which is what the reader looks at */
+            number.type = CX_JSON_INT; /* decimal text, as the reader expects */
         if (cx_json_uint64(&number, &ns) && ns != 0)
             return ns;
     }
@@ -218,9 +218,10 @@ static cx_status add_entry(builder *w, uint64_t seq, cx_err *err)
         return CX_SUCCESS;
     w->bytes += entry.payload.size;
     if (w->wanted->max_bytes != 0 && w->bytes > w->wanted->max_bytes)
-        return cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", CX_NO_OFFSET,
-                          "the branch is in more than %zu bytes of requests: ask for one trace",
-                          w->wanted->max_bytes);
+        return cx_fail_at(
+            err, CX_E_LIMIT, "U_LIMIT", CX_NO_OFFSET,
+            "the branch has more than %zu bytes of requests: request a single trace, otel/TRACE_ID",
+            w->wanted->max_bytes);
     cx_otlp_signal signal = is_logs ? CX_OTLP_LOGS : CX_OTLP_TRACES;
     CX_TRY(cx_otlp_scan(signal, is_json, entry.payload, &w->scratch, &request, err));
     for (size_t i = 0; i < request.count; i++)
@@ -361,8 +362,8 @@ static cx_status build_lattice(builder *w, cx_buf *out, cx_err *err)
     CX_TRY(gather_entries(w, err));
     if (w->items.count == 0)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET,
-                          "the home has no branch %.*s: nothing of it was received, or all of it "
-                          "was erased",
+                          "the data directory has no branch %.*s: nothing of it was received, or "
+                          "all of it was erased",
                           (int)(branch.size > 80 ? 80 : branch.size), branch.data);
     options.alloc = w->arena.alloc;
     cx_buf_init(&document, w->arena.alloc);

@@ -1,9 +1,9 @@
 /*
- * foreign.h - what was received in foreign forms, as a lattice: `otel` branches
+ * external.h - data received in external formats, as a lattice: `otel` branches
  * (docs/formats/otlp.md §4), and archived sessions (docs/formats/sessions.md §4).
  *
- * It stands in this module because it needs the book of the recorder and the readers of the import
- * room, which do not know each other; the command line asks here, too.
+ * It is in this module because it needs both the recorder's index of OTLP requests and the readers
+ * of `import`, which do not know each other; the command line uses it too.
  */
 #ifndef CX_SERVER_EXTERNAL_H
 #define CX_SERVER_EXTERNAL_H
@@ -23,9 +23,9 @@ typedef struct cx_external_options {
 } cx_external_options;
 
 /*
- * Appends the nodes as JSON Lines: a function of the records that were taken and are not erased,
+ * Appends the nodes as JSON Lines: a function of the records that were accepted and are not erased,
  * and of nothing else, neither the order in which they came nor the requests they came in.
- * CX_E_NOT_FOUND "NoBranch", CX_E_USAGE for a branch that is named wrongly.
+ * CX_E_NOT_FOUND "NoBranch", CX_E_USAGE for a malformed branch name.
  */
 CX_RESULT cx_external_lines(cx_home *home, const cx_external_options *wanted, cx_buf *out,
                             cx_err *err);

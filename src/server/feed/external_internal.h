@@ -1,5 +1,5 @@
 /*
- * foreign_internal.h - the two kinds of branches of foreign.h.
+ * external_internal.h - the two kinds of branches of external.h.
  */
 #ifndef CX_SERVER_EXTERNAL_INTERNAL_H
 #define CX_SERVER_EXTERNAL_INTERNAL_H

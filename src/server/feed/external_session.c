@@ -1,5 +1,5 @@
 /*
- * foreign_session.c - an archived session, with its subagents, as a lattice.
+ * external_session.c - an archived session, with its subagents, as a lattice.
  */
 #include <stdlib.h>
 
@@ -66,15 +66,16 @@ static cx_status choose_session(session_choice *c, cx_err *err)
             continue;
         if (c->file_count != 0)
             return cx_fail_at(err, CX_E_CONFLICT, "Ambiguous", CX_NO_OFFSET,
-                              "several archived files are called %.*s; 'cortex watch --list' shows "
-                              "their ids, of which each means one",
+                              "several archived files have the name %.*s: use the id that 'cortex "
+                              "watch --list' shows",
                               shown, c->name.data);
         c->files[c->file_count++] = s;
     }
     if (c->file_count == 0)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET,
-                          "the home has no session %.*s; 'cortex watch --list' shows what there is",
-                          shown, c->name.data);
+        return cx_fail_at(
+            err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET,
+            "the data directory has no session %.*s; 'cortex watch --list' lists them", shown,
+            c->name.data);
     return CX_SUCCESS;
 }
 
@@ -110,7 +111,7 @@ static cx_status add_lines(void *arg, cx_bytes bytes, cx_err *err)
     return cx_buf_check(out, err);
 }
 
-/* All bytes of the files, one behind the other, and where each begins. */
+/* All bytes of the files, concatenated, and where each begins. */
 static cx_status import_files(cx_home *home, const session_choice *c, size_t max_bytes,
                               cx_arena *arena, cx_buf *out, cx_err *err)
 {

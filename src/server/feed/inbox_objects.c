@@ -1,7 +1,7 @@
 /*
- * inbox_things.c - histories and governed runs as things of the inbox.
+ * inbox_objects.c - histories and governed runs as objects of the inbox.
  *
- * A history's time is that of its newest entry, a run's that of its beginning.
+ * The time of a history is that of its newest entry, the time of a run that of its start.
  */
 #include "server/feed/inbox_objects.h"
 

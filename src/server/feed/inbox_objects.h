@@ -1,5 +1,6 @@
 /*
- * inbox_things.h - what stands in the inbox besides traces and alerts: histories and governed runs.
+ * inbox_objects.h - the objects of the inbox in addition to traces and alerts: histories and
+ * governed runs.
  */
 #ifndef CX_SERVER_INBOX_OBJECTS_H
 #define CX_SERVER_INBOX_OBJECTS_H

@@ -1,10 +1,5 @@
 /*
- * hub.c - following the log for those who listen.
- *
- *   H1  Only the hub's thread reads the log and frees readers; the lock guards what it shares with
- *       the threads that send: the lists, buffers and flags.
- *   H2  A reader has been given every event behind the position it began at, up to `given`, once
- *       and in order.
+ * live_feed.c - follows the log for the readers of the feed (invariants: live_feed.h).
  */
 #include "server/feed/live_feed.h"
 
@@ -20,8 +15,8 @@ struct cx_live_feed_reader {
     cx_live_feed_reader *next;
     char agent[CX_ACTOR_SIZE_MAX + 1]; /* empty = any */
     bool hints;                        /* events besides those of traces, too */
-    cx_position delivered;             /* H2 */
-    cx_tail *tail;                     /* until it has caught up; of the hub's thread */
+    cx_position delivered;             /* I2 */
+    cx_tail *tail;                     /* until it has caught up; used by the feed's thread only */
     bool caught_up;
     /* Under the lock: */
     cx_buf buffer;
@@ -38,7 +33,7 @@ struct cx_live_feed {
     cx_thread thread;
     cx_lock lock;
     cx_live_feed_reader
-        *readers; /* changed only by the thread; new ones come in front, under the lock */
+        *readers; /* changed only by the thread; new ones are prepended, under the lock */
     size_t reader_count;
     bool ending, woken;
     /* Of the thread: */
@@ -69,7 +64,7 @@ bool cx_live_feed_position_parse(cx_str text, cx_position *out)
     return part == 1 && digits != 0;
 }
 
-/* What a record's key says: <kind>/<level>/<trace_id>[/<32 bytes>]. */
+/* A parsed record key: <kind>/<level>/<trace_id>[/<32 bytes>]. */
 typedef struct subject {
     bool conflict;
     cx_trace_level level;
@@ -131,7 +126,7 @@ static const char *hint_name_of(const cx_tail_item *item)
     return first || cx_str_is(kind, "run.seal") ? "run" : NULL;
 }
 
-/* That there is something to ask for, and nothing of it: not every reader may see every kind. */
+/* A hint has no content, only that there is news: not every reader may see every kind. */
 static bool write_hint(cx_buf *out, const cx_tail_item *item, const char *name)
 {
     cx_buf_clear(out);
@@ -142,7 +137,7 @@ static bool write_hint(cx_buf *out, const cx_tail_item *item, const char *name)
     return !out->failed && out->size <= EVENT_BYTES_MAX;
 }
 
-/* Puts the frame's event into hub->event; false when it is of no interest. */
+/* Writes the frame's event to feed->event; false when the frame makes no event. */
 static bool make_event(cx_live_feed *feed, const cx_tail_item *item)
 {
     subject about;
@@ -186,9 +181,10 @@ static bool reader_wants(const cx_live_feed *feed, const cx_live_feed_reader *re
                                : reader->agent[0] == 0 || cx_str_is(actor, reader->agent);
 }
 
-/* False when there was no room. */
+/* False when the buffer is full. */
 static bool buffer_event(cx_live_feed_reader *reader, cx_str text, uint64_t now)
 {
+    CX_ASSERT(reader->start <= reader->buffer.size);
     if (reader->start == reader->buffer.size) {
         cx_buf_clear(&reader->buffer);
         reader->start = 0;
@@ -198,6 +194,7 @@ static bool buffer_event(cx_live_feed_reader *reader, cx_str text, uint64_t now)
     cx_buf_add_str(&reader->buffer, text);
     if (reader->buffer.failed)
         return false;
+    CX_ASSERT(reader->buffer.size <= CX_LIVE_FEED_BUFFER_BYTES); /* I3 */
     reader->last_ns = now;
     wake_reader(reader);
     return true;
@@ -215,7 +212,7 @@ static void free_reader(cx_live_feed *feed, cx_live_feed_reader *reader)
     cx_alloc_free(feed->service->alloc, reader, sizeof *reader);
 }
 
-/* Under the lock.  H1 */
+/* Under the lock.  I1 */
 static void free_left_readers(cx_live_feed *feed)
 {
     for (cx_live_feed_reader **link = &feed->readers; *link != NULL;) {
@@ -225,6 +222,7 @@ static void free_left_readers(cx_live_feed *feed)
             continue;
         }
         *link = reader->next;
+        CX_ASSERT(feed->reader_count > 0);
         feed->reader_count--;
         cx_gauge_add(&feed->service->metrics.feed_readers, -1);
         free_reader(feed, reader);
@@ -233,7 +231,7 @@ static void free_left_readers(cx_live_feed *feed)
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-/* Room for an event whatever it is, so that catching up never drops anybody. */
+/* Whether any event fits, so that catching up never drops a reader. */
 static bool has_space(cx_live_feed *feed, cx_live_feed_reader *reader)
 {
     cx_lock_enter(&feed->lock);
@@ -291,7 +289,7 @@ static bool catch_up_reader(cx_live_feed *feed, cx_live_feed_reader *reader)
     return !end;
 }
 
-/* An event for everybody who has caught up. */
+/* Delivers an event to all readers that have caught up. */
 static void deliver_event(cx_live_feed *feed, const cx_tail_item *item)
 {
     bool made = make_event(feed, item);
@@ -337,7 +335,7 @@ static bool follow_log(cx_live_feed *feed)
     }
     if (!cx_failed(status))
         return !end;
-    /* They can go on behind what cannot be read by coming back. */
+    /* A reader can continue after unreadable frames by reconnecting. */
     cx_tail_end(feed->tail);
     feed->tail = NULL;
     for (cx_live_feed_reader *r = feed->first; r != NULL; r = r->next)
@@ -387,10 +385,11 @@ static void run_feed_thread(void *arg)
     cx_lock_leave(&feed->lock);
 }
 
-/* --- the door --------------------------------------------------------------------------------- */
+/* --- public interface ------------------------------------------------------------------------- */
 
 cx_status cx_live_feed_open(cx_service *service, cx_live_feed **out, cx_err *err)
 {
+    CX_ASSERT(service->recorder != NULL);
     cx_live_feed *feed = cx_alloc_zeroed(service->alloc, 1, sizeof *feed);
     if (feed == NULL)
         return cx_fail_nomem(err);
@@ -401,7 +400,7 @@ cx_status cx_live_feed_open(cx_service *service, cx_live_feed **out, cx_err *err
     if (!cx_thread_start(&feed->thread, run_feed_thread, feed)) {
         cx_lock_done(&feed->lock);
         cx_alloc_free(service->alloc, feed, sizeof *feed);
-        return cx_fail(err, CX_E_BUSY, "a thread for the feed cannot be started");
+        return cx_fail(err, CX_E_BUSY, "cannot start the thread of the live feed");
     }
     *out = feed;
     return CX_SUCCESS;
@@ -424,7 +423,7 @@ void cx_live_feed_close(cx_live_feed *feed)
     cx_live_feed_end(feed);
     cx_thread_join(&feed->thread);
     free_left_readers(feed);
-    CX_ASSERT(feed->readers == NULL);
+    CX_ASSERT(feed->readers == NULL && feed->reader_count == 0); /* I4: all have left */
     cx_tail_end(feed->tail);
     cx_buf_done(&feed->event);
     cx_lock_done(&feed->lock);
@@ -446,7 +445,7 @@ static cx_status admit_reader(cx_live_feed *feed, const cx_position *after, cx_p
 {
     uint64_t durable = cx_home_durable(feed->home);
     if (feed->ending || feed->reader_count >= CX_LIVE_FEED_READERS_MAX)
-        return cx_fail(err, CX_E_BUSY, "there are too many readers of the feed");
+        return cx_fail(err, CX_E_BUSY, "too many readers of the live feed");
     if (after != NULL && after->commit > durable)
         return cx_fail(err, CX_E_USAGE, "the position is past the end of the ledger");
     *out = after == NULL ? (cx_position){durable, 0} : *after;
@@ -458,8 +457,9 @@ cx_status cx_live_feed_join(cx_live_feed *feed, const cx_live_filter *filter,
                             cx_live_feed_reader **out, cx_err *err)
 {
     cx_str agent = filter->agent;
+    CX_ASSERT(wake != NULL);
     if (agent.size > CX_ACTOR_SIZE_MAX)
-        return cx_fail(err, CX_E_USAGE, "no agent has a name that long");
+        return cx_fail(err, CX_E_USAGE, "the agent's name is too long");
     cx_live_feed_reader *reader = cx_alloc_zeroed(feed->service->alloc, 1, sizeof *reader);
     if (reader == NULL)
         return cx_fail_nomem(err);
@@ -494,6 +494,7 @@ cx_status cx_live_feed_join(cx_live_feed *feed, const cx_live_filter *filter,
 void cx_live_feed_leave(cx_live_feed *feed, cx_live_feed_reader *reader)
 {
     cx_lock_enter(&feed->lock);
+    CX_ASSERT(!reader->has_left); /* I4 */
     reader->has_left = true;
     reader->is_waiting = false;
     feed->woken = true;
@@ -507,13 +508,14 @@ cx_stream_result cx_live_feed_read(cx_live_feed *feed, cx_live_feed_reader *read
 {
     cx_stream_result got = CX_STREAM_WAIT;
     cx_lock_enter(&feed->lock);
-    size_t there = reader->buffer.size - reader->start;
-    if (there != 0) {
-        *out_size = there < size ? there : size;
+    CX_ASSERT(!reader->has_left && reader->start <= reader->buffer.size); /* I4 */
+    size_t unread = reader->buffer.size - reader->start;
+    if (unread != 0) {
+        *out_size = unread < size ? unread : size;
         memcpy(data, reader->buffer.data + reader->start, *out_size);
         reader->start += *out_size;
         got = CX_STREAM_BYTES;
-        /* Somebody who is catching up may have waited for room. */
+        /* A reader that is catching up may have waited for buffer space. */
         if (!reader->caught_up) {
             feed->woken = true;
             cx_lock_wake(&feed->lock);

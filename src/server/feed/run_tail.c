@@ -7,8 +7,8 @@
  *
  *   T1  Only the thread reads files and frees readers; the lock guards what it shares with the
  *       threads that send: the list, buffers and flags.
- *   T2  A reader gets every event behind `after`, once and in order.  A reader that is slow is read
- *       for later: its buffer has a limit, the file has none.
+ *   T2  A reader gets every event after `after`, once and in order.  For a slow reader, reading
+ *       pauses: its buffer has a limit, the file has none.
  */
 #include "server/feed/run_tail.h"
 
@@ -48,7 +48,7 @@ struct cx_run_tails {
     const cx_alloc *alloc;
     cx_thread thread;
     cx_lock lock;
-    tail *first; /* changed only by the thread; new ones come in front, under the lock */
+    tail *first; /* changed only by the thread; new ones are prepended, under the lock */
     size_t count;
     bool ending, closing;
     cx_arena arena; /* of the thread: one event */
@@ -79,11 +79,11 @@ static void end_tail(tail *t)
 static void write_event(tail *t, cx_str line, cx_str type)
 {
     cx_buf_printf(&t->buffer, "id: %llu\nevent: ", (unsigned long long)t->index);
-    /* A type is a word; whatever else stands there ends no line. */
+    /* A type is a word; other bytes must not end the line. */
     for (size_t i = 0; i < type.size; i++)
         cx_buf_add_byte(&t->buffer, (uint8_t)type.data[i] > 0x20 ? (uint8_t)type.data[i] : '_');
     cx_buf_add_z(&t->buffer, "\ndata: ");
-    for (size_t i = 0; i < line.size; i++) /* a carriage return would be a line's end too */
+    for (size_t i = 0; i < line.size; i++) /* a carriage return would also end the line */
         if (line.data[i] != '\r')
             cx_buf_add_byte(&t->buffer, (uint8_t)line.data[i]);
     cx_buf_add_z(&t->buffer, "\n\n");
@@ -108,7 +108,7 @@ static void queue_event_line(tail *t, cx_str line)
     cx_arena_reset(&tails->arena, mark);
 }
 
-/* What came since the last look, as far as there is room. */
+/* Reads what was appended since the last poll, as far as the buffer has space. */
 static void read_more(tail *t)
 {
     const cx_io *io = t->tails->io;
@@ -127,7 +127,8 @@ static void read_more(tail *t)
     if (rest.size != 0)
         memmove(t->line.data, rest.data, rest.size);
     t->line.size = rest.size;
-    if (rest.size > CX_RUN_EVENT_BYTES_MAX) /* no event: what follows cannot be told apart */
+    if (rest.size >
+        CX_RUN_EVENT_BYTES_MAX) /* not an event: the lines after it cannot be delimited */
         t->finished = true;
 }
 
@@ -226,7 +227,7 @@ static cx_stream_result read_tail(cx_stream *self, char *data, size_t size, size
         t->start += *out_size;
         got = CX_STREAM_BYTES;
         if (t->start == t->buffer.size)
-            cx_lock_wake(&t->tails->lock); /* there is room again */
+            cx_lock_wake(&t->tails->lock); /* there is space again */
     } else if (t->over) {
         got = CX_STREAM_END;
     } else {
@@ -294,7 +295,7 @@ cx_status cx_run_tails_join(cx_run_tails *tails, const cx_run_store *store, cx_s
     cx_lock_leave(&tails->lock);
     if (!room) {
         free_tail(tails, t);
-        return cx_fail(err, CX_E_BUSY, "there are too many live readers of runs");
+        return cx_fail(err, CX_E_BUSY, "too many live readers of runs");
     }
     *out = &t->base;
     return CX_SUCCESS;
@@ -311,7 +312,7 @@ cx_status cx_run_tails_open(const cx_io *io, const cx_alloc *alloc, cx_run_tails
     cx_arena_init(&tails->arena, alloc, 0);
     if (!cx_thread_start(&tails->thread, run_tail_thread, tails)) {
         cx_run_tails_close(tails);
-        return cx_fail(err, CX_E_BUSY, "no thread could be started for live events");
+        return cx_fail(err, CX_E_BUSY, "cannot start the thread of live events");
     }
     *out = tails;
     return CX_SUCCESS;

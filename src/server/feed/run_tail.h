@@ -1,5 +1,6 @@
 /*
- * run_tail.h - live tails of events: one thread reads the files, senders take what it put ready.
+ * run_tail.h - live tails of events: one thread reads the files, sending threads take the events
+ * that it has buffered.
  */
 #ifndef CX_SERVER_RUN_TAIL_H
 #define CX_SERVER_RUN_TAIL_H

@@ -1,9 +1,9 @@
 /*
- * runs.c - what the server keeps of a repository's runs, and the runs it starts (run.md §21).
+ * runs.c - the server's state about a repository's runs, and the runs that it starts (run.md §21).
  *
- *   R1  A started run is watched by a thread of its own until it has ended; what it is given (a
- *       file with a contract or a request) is removed then.
- *   R2  The lock guards the list, and of each started run what its caller waits for.
+ *   R1  Each started run has a thread that watches it until it has ended; its input (a file with a
+ *       contract or a request) is removed then.
+ *   R2  The lock guards the list, and the fields of each started run that its caller waits for.
  */
 #include "server/feed/runs.h"
 
@@ -16,7 +16,7 @@
 #define LINE_MAX_BYTES ((size_t)16 << 20)
 #define LAST_LINE_MAX ((size_t)64 << 10)
 #define READ_WAIT_MS 1000
-#define END_WAIT_MS 20000 /* a run that is told to end writes its end first */
+#define END_WAIT_MS 20000 /* a run that is told to stop writes its final events first */
 #define ARGS_MAX 13
 #define INCOMING "incoming" /* below the runtime root: contracts on their way to a run */
 
@@ -69,7 +69,7 @@ void cx_runs_end(cx_runs *runs)
     cx_run_tails_end(runs->tails);
 }
 
-/* R1: those that have ended and were told about; all of them when `wait`. */
+/* R1: those that have ended and whose caller was answered; all of them when `wait`. */
 static void join_ended_runs(cx_runs *runs, bool wait)
 {
     for (;;) {
@@ -245,7 +245,7 @@ static void watch_child(void *arg)
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-/* What the run is given, in a file that goes away with it. */
+/* The run's input, in a file that is removed when the run ends. */
 static cx_status write_input_file(cx_runs *runs, cx_bytes given, started *s, cx_err *err)
 {
     const cx_runs_options *o = &runs->options;
@@ -278,7 +278,7 @@ static cx_status start_watching(cx_runs *runs, started *s, cx_err *err)
     }
     cx_lock_leave(&runs->lock);
     return room ? CX_SUCCESS
-                : cx_fail(err, CX_E_BUSY, "%d runs that were started here go on already",
+                : cx_fail(err, CX_E_BUSY, "%d runs that this server started are still running",
                           CX_RUN_STARTED_MAX);
 }
 
@@ -298,7 +298,7 @@ static cx_status wait_for_id(started *s, cx_arena *arena, cx_run_started *out, c
     cx_lock_leave(&runs->lock);
     if (out->run_id.data == NULL || out->message.data == NULL)
         return cx_fail_nomem(err);
-    return late ? cx_fail(err, CX_E_TIMEOUT, "the run was started, and has no id yet") : CX_SUCCESS;
+    return late ? cx_fail(err, CX_E_TIMEOUT, "the run was started, but has no id yet") : CX_SUCCESS;
 }
 
 cx_status cx_runs_start(cx_runs *runs, const cx_run_start *what, cx_arena *arena,
@@ -307,7 +307,7 @@ cx_status cx_runs_start(cx_runs *runs, const cx_run_start *what, cx_arena *arena
     const cx_runs_options *o = &runs->options;
     join_ended_runs(runs, false);
     if (o->program == NULL)
-        return cx_fail(err, CX_E_UNSUPPORTED, "this server does not know its own program");
+        return cx_fail(err, CX_E_UNSUPPORTED, "the server cannot find its own executable");
     started *s = cx_alloc_zeroed(o->alloc, 1, sizeof *s);
     if (s == NULL)
         return cx_fail_nomem(err);

@@ -1,10 +1,5 @@
 /*
- * shelf.c - keeping opened lattices.
- *
- *   H1  A book is freed when nobody has it and it is no longer on the shelf, or when it has to make
- *       room; whoever has it keeps the version that was lent.
- *   H2  What is expensive (opening, states, pictures) happens under the lock of the book, never
- *       under that of the shelf: a slow book keeps nobody from another one.
+ * view_cache.c - opens, shares and evicts lattices (invariants: view_cache.h).
  */
 #include "server/feed/view_cache.h"
 
@@ -23,14 +18,14 @@ struct cx_cached_view {
     const cx_alloc *alloc;
     char name[NAME_MAX_BYTES + 1];
     unsigned references;
-    bool is_removed; /* the shelf has a newer one, or no place */
+    bool is_removed; /* the cache has a newer version, or evicted it */
     uint64_t used;
     cx_lock lock; /* of what follows */
     bool is_open;
     uint64_t version, opened_ns, fresh_ns; /* see version_of */
     cx_buf lines;                          /* the lattice borrows from them */
     cx_lattice *lattice;
-    const cx_lattice *shown; /* the lattice, or one that somebody else owns */
+    const cx_lattice *shown; /* the lattice, or one with another owner */
     cx_lattice_report *report;
     cx_states *states;
     cx_lattice_view *views[2]; /* without and with folds */
@@ -60,6 +55,7 @@ cx_status cx_view_cache_open(const cx_alloc *alloc, cx_view_cache **out, cx_err 
 
 static void free_item(cx_cached_view *item)
 {
+    CX_ASSERT(item->references == 0); /* I1 */
     cx_lattice_view_close(item->views[0]);
     cx_lattice_view_close(item->views[1]);
     cx_states_close(item->states);
@@ -141,7 +137,8 @@ static cx_status open_lattice(cx_cached_view *item, cx_call *call, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Of a book that could not be opened, so that whoever waits for it begins with an empty one. */
+/* Resets an item that could not be opened, so that the next waiting caller starts from an empty
+ * one. */
 static void reset_item(cx_cached_view *item)
 {
     cx_lattice_report_close(item->report);
@@ -156,7 +153,7 @@ static void reset_item(cx_cached_view *item)
     item->mark_count = 0;
 }
 
-/* Under the book's lock. */
+/* Under the item's lock. */
 static cx_status open_item(cx_cached_view *item, cx_call *call, uint64_t version, cx_err *err)
 {
     const cx_io *io = call->service->io;
@@ -179,7 +176,7 @@ static cx_status open_item(cx_cached_view *item, cx_call *call, uint64_t version
     return CX_SUCCESS;
 }
 
-/* --- what is on the shelf --------------------------------------------------------------------- */
+/* --- contents of the cache -------------------------------------------------------------------- */
 
 /* Something that is another number when what a name means may have changed. */
 static uint64_t version_of(const cx_call *call, cx_str name)
@@ -188,7 +185,7 @@ static uint64_t version_of(const cx_call *call, cx_str name)
     const cx_service *service = call->service;
     if (service->options.only_lattice != NULL)
         return 0;
-    /* A run grows event by event, and most of them soon end: it is looked at again each time. */
+    /* A run grows event by event, and most runs end soon: it is opened again each time. */
     if (cx_str_starts(name, CX_STR("run/")))
         return service->io->monotonic_ns(service->io);
     cx_recorder_feed_get_status(service->recorder, &feed);
@@ -213,7 +210,7 @@ static size_t least_recently_used(const cx_view_cache *cache)
     return least;
 }
 
-/* A book that nobody reads does not change, so its size may be looked at without its lock. */
+/* An item without references does not change, so its size is read without its lock. */
 static void evict_items(cx_view_cache *cache)
 {
     uint64_t nodes = 0;
@@ -236,16 +233,18 @@ static cx_cached_view *add_item(cx_view_cache *cache, cx_str name)
     if (item == NULL)
         return NULL;
     item->alloc = cache->alloc;
+    CX_ASSERT(name.size <= NAME_MAX_BYTES);
     memcpy(item->name, name.data, name.size);
     cx_buf_init(&item->lines, cache->alloc);
     cx_arena_init(&item->arena, cache->alloc, 0);
     cx_lock_init(&item->lock);
     evict_items(cache);
+    CX_ASSERT(cache->count < CX_VIEW_CACHE_ITEMS_MAX); /* I3 */
     cache->items[cache->count++] = item;
     return item;
 }
 
-/* Under the shelf's lock.  A book that was never opened, or could not be, is as good as new. */
+/* Under the cache's lock.  An item that was never opened, or could not be opened, counts as new. */
 static cx_cached_view *find_item(cx_view_cache *cache, const cx_call *call, cx_str name,
                                  uint64_t version)
 {
@@ -275,12 +274,11 @@ cx_status cx_view_cache_acquire_named(cx_view_cache *cache, cx_call *call, cx_st
 {
     bool only = call->service->options.only_lattice != NULL;
     if (name.size > NAME_MAX_BYTES || (only && !cx_str_is(name, "file")))
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET,
-                          "there is no such history here");
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET, "no such history");
     /* Whoever may read traces only is not shown what runs did. */
     if (!only && cx_str_starts(name, CX_STR("run/")) &&
         (call->token.scopes & CX_SCOPE_RUN_READ) == 0)
-        return cx_fail(err, CX_E_DENIED, "this needs a token of scope run:read");
+        return cx_fail(err, CX_E_DENIED, "this needs a token with the scope run:read");
     uint64_t version = version_of(call, name);
     cx_lock_enter(&cache->lock);
     cx_cached_view *item = find_item(cache, call, name, version);
@@ -308,8 +306,9 @@ void cx_view_cache_release(cx_view_cache *cache, cx_cached_view *item)
     if (item == NULL)
         return;
     cx_lock_enter(&cache->lock);
+    CX_ASSERT(item->references > 0); /* I1 */
     item->references--;
-    /* One that could not be opened is not kept: the next call finds out again. */
+    /* An item that could not be opened is not cached: the next call tries again. */
     if (item->references == 0 && !item->is_open && !item->is_removed)
         for (size_t i = 0; i < cache->count; i++)
             if (cache->items[i] == item) {
@@ -322,7 +321,7 @@ void cx_view_cache_release(cx_view_cache *cache, cx_cached_view *item)
         free_item(item);
 }
 
-/* --- what is made of a book ------------------------------------------------------------------- */
+/* --- views and states of an item -------------------------------------------------------------- */
 
 const cx_lattice *cx_view_cache_lattice(const cx_cached_view *item)
 {
@@ -346,6 +345,7 @@ cx_status cx_view_cache_view(cx_cached_view *item, bool fold, const cx_lattice_v
 {
     cx_status status = CX_SUCCESS;
     cx_lock_enter(&item->lock);
+    CX_ASSERT(item->is_open);
     if (item->views[fold] == NULL)
         status = make_view(item, fold, err);
     *out = item->views[fold];
@@ -358,6 +358,7 @@ cx_status cx_view_cache_states(cx_cached_view *item, const cx_states **out, cx_e
     static const cx_state_options options = CX_STATE_OPTIONS_INIT;
     cx_status status = CX_SUCCESS;
     cx_lock_enter(&item->lock);
+    CX_ASSERT(item->is_open);
     if (item->states == NULL)
         status = cx_states_open(item->shown, &options, &item->states, err);
     *out = item->states;

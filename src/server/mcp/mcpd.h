@@ -3,16 +3,16 @@
  * transport (spec revisions 2024-11-05, 2025-03-26, 2025-06-18).
  *
  *     cx_mcpd_answer   one message in, at most one out
- *     cx_mcpd_look     what a message asks, for whoever decides which thread answers it
+ *     cx_mcpd_look     what a message requests, for the caller that decides which thread answers it
  *
  * `cortex mcp` carries messages as lines of the standard streams, POST /mcp over HTTP.  A tool is a
  * view of GET routes (mcpd_tools.c): its arguments, their schema, its rights and its answer are
- * those of the route, so that the three ways to ask cannot disagree.
+ * those of the route, so that the command line, HTTP and MCP cannot disagree.
  *
- *   M1  Nothing here writes: only routes of method GET are ever asked.
- *   M2  Each answer is bounded (CX_MCPD_SHOWN_MAX), and one that is cut says so and how to go on.
- *   M3  What cannot be answered is the result of the tool, with isError; errors of the protocol are
- *       for messages that are none of it.
+ *   M1  Nothing here writes: only routes of method GET are called.
+ *   M2  Each answer is bounded (CX_MCPD_SHOWN_MAX); a truncated one says so and how to continue.
+ *   M3  A failed request is a result of the tool, with isError; errors of the protocol are for
+ *       messages that violate it.
  */
 #ifndef CX_SERVER_MCPD_H
 #define CX_SERVER_MCPD_H
@@ -22,7 +22,7 @@
 #define CX_MCPD_MESSAGE_MAX ((size_t)1 << 20) /* bytes of one message, or of one batch */
 #define CX_MCPD_DEPTH_MAX 64
 #define CX_MCPD_BATCH_MAX 64        /* messages in one batch */
-#define CX_MCPD_SHOWN_DEFAULT 40000 /* bytes of one answer when max_bytes does not say */
+#define CX_MCPD_SHOWN_DEFAULT 40000 /* bytes of one answer when max_bytes is absent */
 #define CX_MCPD_SHOWN_MIN 1000
 #define CX_MCPD_SHOWN_MAX 1000000
 
@@ -32,10 +32,10 @@ typedef enum cx_mcpd_version {
     CX_MCPD_2025_03_26,
     CX_MCPD_2025_06_18
 } cx_mcpd_version;
-/* False when it is none of them. */
+/* False for any other text. */
 bool cx_mcpd_version_parse(cx_str text, cx_mcpd_version *out);
 
-/* What a route said. */
+/* The answer of a route. */
 typedef struct cx_mcpd_reply {
     unsigned status; /* of HTTP */
     cx_str body;
@@ -44,13 +44,15 @@ typedef struct cx_mcpd_reply {
 
 typedef struct cx_mcpd_host {
     void *arg;
-    /* Answers GET `target`; texts live in the arena.  An error: it could not be asked at all. */
+    /* Answers GET `target`; texts live in the arena.  An error means that the request could not
+     * be made. */
     cx_status (*ask)(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *out, cx_err *err);
 } cx_mcpd_host;
 
 typedef struct cx_mcpd_session {
     cx_mcpd_version version;
-    bool begun; /* initialize was answered; HTTP, where each message stands alone, begins so */
+    bool
+        begun; /* initialize was answered; true from the start over HTTP, where each message is independent */
 } cx_mcpd_session;
 #define CX_MCPD_SESSION_INIT      \
     {                             \
@@ -58,8 +60,8 @@ typedef struct cx_mcpd_session {
     }
 
 /*
- * Appends the answer to `message` as one line without its end; nothing when none is due.  Whatever
- * the message is, only want of memory is an error.
+ * Appends the answer to `message` as one line without its line end; nothing when no answer is due.
+ * Whatever the message is, only lack of memory is an error.
  */
 CX_RESULT cx_mcpd_answer(const cx_mcpd_host *host, cx_mcpd_session *session, cx_str message,
                          const cx_alloc *alloc, cx_buf *out, cx_err *err);
@@ -68,8 +70,8 @@ void cx_mcpd_refuse(cx_buf *out, int code, const char *why);
 enum { CX_MCPD_PARSE = -32700, CX_MCPD_INVALID = -32600, CX_MCPD_BUSY = -32000 };
 
 typedef enum cx_mcpd_kind {
-    CX_MCPD_QUICK,    /* answered at once, from what the program knows */
-    CX_MCPD_SLOW,     /* may ask the ledger */
+    CX_MCPD_QUICK,    /* answered at once, from constants of the program */
+    CX_MCPD_SLOW,     /* may read the ledger */
     CX_MCPD_CANCELLED /* the request `id` is not wanted any more */
 } cx_mcpd_kind;
 typedef struct cx_mcpd_look_at {
@@ -80,7 +82,8 @@ typedef struct cx_mcpd_look_at {
 /* Anything that cannot be read is quick. */
 CX_RESULT cx_mcpd_look(cx_str message, cx_arena *arena, cx_mcpd_look_at *out, cx_err *err);
 
-/* What `ask` of a host is over a service: at `desk`, with the rights of `token`. */
+/* Implements `ask` of a host over a service: with the state of `worker` and the rights of
+ * `token`. */
 CX_RESULT cx_mcpd_ask(cx_worker *worker, const cx_token *token, cx_str target, cx_arena *arena,
                       cx_mcpd_reply *out, cx_err *err);
 

@@ -1,6 +1,6 @@
 /*
- * mcpd_ask.c - between a tool and a route: the target's spelling, the question itself, and what a
- * refusal says.
+ * mcpd_ask.c - between a tool and a route: encodes the target, makes the request, and extracts the
+ * text of a refusal.
  */
 #include <stdio.h>
 
@@ -24,7 +24,7 @@ void cx_mcpd_add_escaped(cx_buf *out, cx_str text)
     }
 }
 
-/* The detail, and of the first thing that is wrong its name and the reason. */
+/* The detail, and the name and reason of the first error. */
 cx_str cx_mcpd_problem_text(const cx_mcpd_reply *reply, cx_arena *arena)
 {
     cx_json problem;
@@ -41,7 +41,7 @@ cx_str cx_mcpd_problem_text(const cx_mcpd_reply *reply, cx_arena *arena)
             text = detail;
     }
     if (text.data == NULL)
-        text = cx_arena_printf(arena, "it could not be answered (status %u)", reply->status);
+        text = cx_arena_printf(arena, "the request failed (status %u)", reply->status);
     if (reply->log.data != NULL && text.data != NULL)
         text = cx_arena_printf(arena, "%.*s (%.*s)", (int)text.size, text.data,
                                (int)reply->log.size, reply->log.data);
@@ -68,8 +68,8 @@ cx_status cx_mcpd_ask(cx_worker *worker, const cx_token *token, cx_str target, c
     cx_worker inner;
     if (room == NULL || call == NULL)
         return cx_fail_nomem(err);
-    /* The desk that asks may be in the middle of a call: this one gets an arena of its own, and
-     * lends the index. */
+    /* The worker may be in the middle of a call: this one gets an arena of its own, and shares
+     * the index. */
     cx_worker_init(&inner, worker->service);
     inner.index = worker->index;
     worker->index = NULL;

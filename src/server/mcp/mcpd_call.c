@@ -1,11 +1,10 @@
 /*
- * mcpd_call.c - a tool is called: from its arguments to a route, from the route's answer to a
- * result.
+ * mcpd_call.c - calls a tool: from its arguments to a route, from the route's answer to a result.
  *
- *   T1  A tool's arguments are what its routes capture and take; the first route that knows all
- *       given arguments, and whose needed ones are given, is asked.
+ *   T1  A tool's arguments are the captures and parameters of its routes; the first route that
+ *       knows all given arguments, and whose required ones are given, is called.
  *   T2  Arguments become one segment or one value of the target, all but unreserved characters as
- *       %XX: no argument can name another route.
+ *       %XX: no argument can select another route.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@
 #include "base/api.h"
 #include "server/mcp/mcpd_parts.h"
 
-/* --- tools/call: what is asked ---------------------------------------------------------------- */
+/* --- tools/call: the request ------------------------------------------------------------------ */
 
 typedef struct question {
     cx_mcpd_call *call;
@@ -21,7 +20,7 @@ typedef struct question {
     const cx_json *arguments; /* an object */
     cx_buf target;
     uint64_t from, most; /* bytes of the answer */
-    cx_str wrong;        /* data NULL = it can be asked */
+    cx_str wrong;        /* data NULL = the request can be made */
 } question;
 
 static void reject_arguments(question *q, const char *format, ...) CX_PRINTF(2, 3);
@@ -97,7 +96,8 @@ static void add_query(question *q, bool *any, cx_str name, const cx_json *value)
 static void add_capture(question *q, const char *name, const char *otherwise)
 {
     const cx_json *value = cx_json_get(q->arguments, cx_str_z(name));
-    CX_ASSERT(value != NULL || otherwise != NULL); /* else the way would not have been taken */
+    CX_ASSERT(value != NULL ||
+              otherwise != NULL); /* else this variant would not have been chosen */
     if (value != NULL && (value->type != CX_JSON_STRING || value->count == 0))
         reject_arguments(q, "%s: found %s, expected text that is not empty", name,
                          value->type == CX_JSON_STRING ? "an empty text"
@@ -139,8 +139,7 @@ static void make_target(question *q, const cx_mcpd_variant *w)
             add_query(q, &any, name, &value->items[j]);
     }
     if (q->wrong.data == NULL && q->target.size > CX_TARGET_BYTES_MAX)
-        reject_arguments(q, "the arguments are longer than they may be, %d bytes together",
-                         CX_TARGET_BYTES_MAX);
+        reject_arguments(q, "the arguments are longer than %d bytes together", CX_TARGET_BYTES_MAX);
 }
 
 static void read_number_argument(question *q, size_t which, uint64_t *out)
@@ -176,17 +175,16 @@ static void reject_variants(question *q)
             if (route->params[j].required)
                 cx_buf_printf(&list, "%s%s", count++ == 0 ? "" : " and ", route->params[j].name);
         if (count == 0)
-            cx_buf_add_z(&list, "nothing that must be given");
+            cx_buf_add_z(&list, "no required argument");
     }
     const char *text = cx_buf_z(&list);
     if (text == NULL)
         q->wrong = CX_STR("out of memory");
     else
-        reject_arguments(
-            q,
-            "these arguments do not belong together; %s needs %s, and takes with them only what "
-            "its description names for that",
-            q->tool->name, text);
+        reject_arguments(q,
+                         "these arguments cannot be combined; %s needs %s, and accepts with them "
+                         "only the arguments that its description lists",
+                         q->tool->name, text);
     cx_buf_done(&list);
 }
 
@@ -195,8 +193,8 @@ static void read_arguments(question *q)
     for (uint32_t i = 0; i < q->arguments->count; i++) {
         cx_str name = cx_json_text(&q->arguments->members[i].name);
         if (!known_argument(q->tool, name)) {
-            reject_arguments(q, "%s has no argument '%.*s'; tools/list says which there are",
-                             q->tool->name, (int)(name.size < 80 ? name.size : 80), name.data);
+            reject_arguments(q, "%s has no argument '%.*s'; tools/list lists them", q->tool->name,
+                             (int)(name.size < 80 ? name.size : 80), name.data);
             return;
         }
     }
@@ -210,7 +208,7 @@ static void read_arguments(question *q)
     if (q->wrong.data != NULL)
         return;
     if (q->tool->variant_count == 1)
-        reject_arguments(q, "%s: it must be given",
+        reject_arguments(q, "%s: required, but missing",
                          cx_mcpd_variant_lacks(&q->tool->variants[0], q->arguments));
     else
         reject_variants(q);
@@ -232,8 +230,8 @@ static bool is_inside_character(cx_str text, uint64_t at)
     return at < text.size && ((unsigned char)text.data[at] & 0xc0) == 0x80;
 }
 
-/* JSON is written anew: what a report has between its members may be ends of lines, and a message
- * is one line.  False: it is none, or has no form of its own. */
+/* JSON is written again: a report may have line ends between its members, and a message is one
+ * line.  False: the body is not JSON, or has no canonical form. */
 static bool add_answer(const question *q, cx_str body)
 {
     cx_buf *out = q->call->result;
@@ -278,7 +276,7 @@ static void answer_body(question *q, cx_str body)
         q->from++;
     if (q->from != 0 && q->from >= body.size) {
         reject_arguments(
-            q, "from_byte: the answer has %zu bytes; what was asked may have changed since",
+            q, "from_byte: the answer has %zu bytes; it may have changed since the last call",
             body.size);
         answer_tool_error(q, q->wrong);
         return;
@@ -292,13 +290,13 @@ static void answer_body(question *q, cx_str body)
     cx_mcpd_add_text(out, part);
     cx_buf_add_z(out, ",\"type\":\"text\"}");
     if (cut) {
-        cx_buf_printf(out, ",{\"text\":\"[cut: bytes %llu to %llu of %zu are shown; ",
+        cx_buf_printf(out, ",{\"text\":\"[truncated: bytes %llu to %llu of %zu are shown; ",
                       (unsigned long long)q->from, (unsigned long long)(end - 1), body.size);
         if (end < body.size)
-            cx_buf_printf(out, "go on with from_byte=%llu, or narrow the question]",
+            cx_buf_printf(out, "continue with from_byte=%llu, or narrow the query]",
                           (unsigned long long)end);
         else
-            cx_buf_add_z(out, "this was the end]");
+            cx_buf_add_z(out, "this is the end]");
         cx_buf_add_z(out, "\",\"type\":\"text\"}");
     }
     cx_buf_add_z(out, "],\"isError\":false");
@@ -342,8 +340,7 @@ cx_status cx_mcpd_tools_call(cx_mcpd_call *call, cx_err *err)
     cx_str text = cx_json_text(name);
     const cx_mcpd_tool *t = cx_mcpd_find_tool(text);
     if (t == NULL)
-        cx_mcpd_fault(call, CX_MCPD_PARAMS,
-                      "there is no tool '%.*s'; tools/list says which there are",
+        cx_mcpd_fault(call, CX_MCPD_PARAMS, "no such tool '%.*s'; tools/list lists them",
                       (int)(text.size < 80 ? text.size : 80), text.data);
     else if (arguments->type != CX_JSON_OBJECT)
         cx_mcpd_fault(call, CX_MCPD_PARAMS, "arguments: found %s, expected an object",

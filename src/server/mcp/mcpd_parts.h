@@ -1,5 +1,5 @@
 /*
- * mcpd_parts.h - what the files of the MCP server share; no other file opens it.
+ * mcpd_parts.h - shared by the files of the MCP server, and included by no other.
  */
 #ifndef CX_SERVER_MCPD_PARTS_H
 #define CX_SERVER_MCPD_PARTS_H
@@ -33,7 +33,7 @@ void cx_mcpd_add_text(cx_buf *out, cx_str text);
 bool cx_mcpd_first_page(cx_mcpd_call *call);
 /* `text` as a part of a path or a query: all but unreserved characters as %XX. */
 void cx_mcpd_add_escaped(cx_buf *out, cx_str text);
-/* What a refused question says, from its problem document and log; in the arena. */
+/* The text of a refusal, from its problem document and log; in the arena. */
 cx_str cx_mcpd_problem_text(const cx_mcpd_reply *reply, cx_arena *arena);
 
 typedef cx_status cx_mcpd_method(cx_mcpd_call *call, cx_err *err);
@@ -47,7 +47,7 @@ typedef struct cx_mcpd_variant {
     const char *route;     /* the path of a GET route */
     const char *capture;   /* the argument in its first braces; NULL = none */
     const char *capture2;  /* .. in its second */
-    const char *otherwise; /* the first one's value when not given; NULL = it must be */
+    const char *otherwise; /* the first one's default; NULL = it is required */
     const char *leave_out; /* a parameter of the route that is no argument; NULL = none */
 } cx_mcpd_variant;
 
@@ -58,16 +58,16 @@ typedef struct cx_mcpd_tool {
 } cx_mcpd_tool;
 
 #define CX_MCPD_SHOWN_ARGS 2
-/* What every tool takes besides: from_byte and max_bytes. */
+/* Arguments of every tool: from_byte and max_bytes. */
 extern const cx_route_param cx_mcpd_shown_params[CX_MCPD_SHOWN_ARGS];
 bool cx_mcpd_is_shown_arg(cx_str name);
 
-const cx_mcpd_tool *cx_mcpd_find_tool(cx_str name); /* NULL when there is none */
+const cx_mcpd_tool *cx_mcpd_find_tool(cx_str name); /* NULL when there is no such tool */
 const cx_route *cx_mcpd_route_of(const cx_mcpd_variant *w);
-/* A parameter of the route that is an argument; NULL when there is none of that name. */
+/* A parameter of the route that is an argument; NULL when there is no such parameter. */
 const cx_route_param *cx_mcpd_param_of(const cx_mcpd_variant *w, cx_str name);
 bool cx_mcpd_variant_knows(const cx_mcpd_variant *w, cx_str name);
-/* T1: an argument that must be given and is not; NULL when there is none. */
+/* T1: a required argument that is missing; NULL when there is none. */
 const char *cx_mcpd_variant_lacks(const cx_mcpd_variant *w, const cx_json *arguments);
 
 #endif

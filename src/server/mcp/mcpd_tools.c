@@ -1,10 +1,14 @@
 /*
- * mcpd_tools.c - the tools: each one or more GET routes, of which the arguments choose one.
+ * mcpd_tools.c - the table of tools: each has one or more GET routes (variants), of which the
+ * arguments choose one.
  *
- *   T1  A tool's arguments are what its routes capture and take; the first route that
- * cx_mcpd_variant_knows all given arguments, and whose needed ones are given, is asked. T2
- * Arguments become one segment or one value of the target, all but unreserved characters as %XX: no
- * argument can name another route.
+ * Adding a tool touches two places: a row of `tools` here, and the row of docs/mcp.md that
+ * tools/check_docs.py compares with it.
+ *
+ *   T1  A tool's arguments are the captures and parameters of its routes; the first route that
+ *       knows all given arguments, and whose required ones are given, is called.
+ *   T2  Arguments become one segment or one value of the target, all but unreserved characters as
+ *       %XX: no argument can select another route.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +19,7 @@
 
 #define LATTICE "/api/v1/lattice/{branch...}"
 #define TRACES "/api/v1/covenant/traces"
-#define WAYS(list) .variants = (list), .variant_count = CX_COUNT_OF(list)
+#define VARIANTS(list) .variants = (list), .variant_count = CX_COUNT_OF(list)
 #define ARGS_MAX 32
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -39,7 +43,7 @@ static const cx_mcpd_variant prove_variants[] = {
     {"/api/v1/proofs/entry", NULL, NULL, NULL, "raw"},
     {"/api/v1/proofs/consistency", NULL, NULL, NULL, "raw"}};
 static const cx_mcpd_variant show_variants[] = {
-    {"/api/v1/things", NULL, NULL, NULL, NULL},
+    {"/api/v1/objects", NULL, NULL, NULL, NULL},
 
     {"/api/v1/runs/{id}/reports/{name}", "run_id", "report", NULL, NULL},
     {"/api/v1/runs/{id}", "run_id", NULL, NULL, NULL},
@@ -56,59 +60,54 @@ static const cx_mcpd_tool tools[] = {
      "Checks whether recorded history holds: with run_id a governed run's sealed bundle, with "
      "agent_id_hash that agent's audit chain, else every hash, link and branch of a lattice branch "
      "(default all). The verdict is holds, broken or indeterminate, with each finding.",
-     WAYS(verify_variants)},
-    {"why", "Why a value is what it is",
-     "With id (FILE:LINE, a commit, a run, a trace, a memory, ..): what it came from across "
-     "modules: "
-     "the "
-     "commit that wrote the line, the governed run, its contract and gates, the signed decisions "
-     "and "
-     "memories behind it, each step with a verdict. With node and key: every recorded change that "
-     "led "
-     "to that value in an agent's memory or beliefs.",
-     WAYS(why_variants)},
+     VARIANTS(verify_variants)},
+    {"why", "Trace a value to its origins",
+     "With id (FILE:LINE, a commit, a run, a trace, a memory, ..): what it came from: the commit "
+     "that wrote the line, the governed run, its contract and gates, the signed decisions and "
+     "memories it used, each step with a verdict. With node and key: every recorded change that "
+     "led to that value in an agent's memory or beliefs.",
+     VARIANTS(why_variants)},
     {"state", "What an agent knew",
      "What an agent knew and believed at a node of the lattice, after its own changes and merges.",
-     WAYS(state_variants)},
-    {"diff", "How two things differ",
-     "With run_id: the patch of a governed run. With a and b: where two agents' histories part and "
-     "how their states differ.",
-     WAYS(diff_variants)},
+     VARIANTS(state_variants)},
+    {"diff", "Compare two agents, or show a patch",
+     "With run_id: the patch of a governed run. With a and b: where two agents' histories diverge "
+     "and how their states differ.",
+     VARIANTS(diff_variants)},
     {"search", "Find traces or memories",
      "With actor: that actor's memories, by text, type and tag. Without: signed traces, newest "
      "first, by agent, action, time, scores or words of the rationale. limit and cursor (or after) "
      "page.",
-     WAYS(search_variants)},
+     VARIANTS(search_variants)},
     {"prove", "Make a proof",
      "A proof that others can check offline with cortex-verify, as base64. With actor and uri: "
      "that "
      "memories or edges are (absent: are not) in a snapshot; with actor and seq: that an entry is "
      "in the journal; with actor, from and to: that the journal only grew.",
-     WAYS(prove_variants)},
-    {"show", "Show one thing",
-     "One thing in full: with id anything by its id, hash, URI or root, with what is linked to it; "
-     "or a "
-     "governed run (run_id, or one of its reports with report), a signed trace (trace_id), a "
-     "memory "
-     "(actor and memory), a node of the lattice (node).",
-     WAYS(show_variants)},
-    {"bisect", "Since when something is true",
+     VARIANTS(prove_variants)},
+    {"show", "Show one object",
+     "One object in full: with id any object by its id, hash, URI or root, with its references; or "
+     "a governed run (run_id, or one of its reports with report), a signed trace (trace_id), a "
+     "memory (actor and memory), a node of the lattice (node).",
+     VARIANTS(show_variants)},
+    {"bisect", "Find when a condition became true",
      "The first node of an agent's history at which a predicate over its state holds, such as "
      "/memory/refund_limit>500.",
-     WAYS(bisect_variants)},
+     VARIANTS(bisect_variants)},
     {"heads", "Agents and their newest nodes",
-     "Each agent of a lattice branch with its newest node: where questions begin. branch is "
+     "Each agent of a lattice branch with its newest node: the start of most queries. branch is "
      "agent/AGENT_ID_HASH for one agent's traces, run/RUN_ID for a governed run, default all "
      "recorded traces.",
-     WAYS(heads_variants)},
+     VARIANTS(heads_variants)},
     {"runs", "List governed runs",
-     "Governed runs of the repository, newest first, with state and result.", WAYS(runs_variants)},
-    {"events", "Events of a governed run", "What happened in a governed run, step by step.",
-     WAYS(events_variants)},
+     "Governed runs of the repository, newest first, with state and result.",
+     VARIANTS(runs_variants)},
+    {"events", "Events of a governed run", "The events of a governed run, in order.",
+     VARIANTS(events_variants)},
     {"roots", "Roots of the ledger",
-     "The actors of the ledger and the 32-byte roots that all of their entries, memories and edges "
-     "come to.",
-     WAYS(roots_variants)},
+     "The actors of the ledger and the 32-byte root hashes over all of their entries, memories and "
+     "edges.",
+     VARIANTS(roots_variants)},
 };
 
 static const struct captured {
@@ -124,17 +123,17 @@ static const struct captured {
     {"report", "The name of a report of the run, such as gates.json."},
 };
 
-/* What every tool takes besides. */
+/* Arguments of every tool. */
 const cx_route_param cx_mcpd_shown_params[CX_MCPD_SHOWN_ARGS] = {
     {.name = "from_byte",
      .type = CX_PARAM_COUNT,
      .max = INT64_MAX,
-     .help = "Show the answer from this byte on: next_byte of an answer that was cut."},
+     .help = "Show the answer from this byte on: next_byte of a truncated answer."},
     {.name = "max_bytes",
      .type = CX_PARAM_COUNT,
      .min = CX_MCPD_SHOWN_MIN,
      .max = CX_MCPD_SHOWN_MAX,
-     .help = "Bytes of the answer that are shown at most; default 40000."},
+     .help = "Maximum bytes of the answer to show; default 40000."},
 };
 
 /* --- routes ----------------------------------------------------------------------------------- */
@@ -154,7 +153,7 @@ static bool is_named(cx_str name, const char *word)
     return word != NULL && cx_str_is(name, word);
 }
 
-/* A parameter of the route that is an argument; NULL when there is none of that name. */
+/* A parameter of the route that is an argument; NULL when there is no such parameter. */
 const cx_route_param *cx_mcpd_param_of(const cx_mcpd_variant *w, cx_str name)
 {
     const cx_route *route = cx_mcpd_route_of(w);
@@ -176,7 +175,7 @@ bool cx_mcpd_variant_knows(const cx_mcpd_variant *w, cx_str name)
            cx_mcpd_param_of(w, name) != NULL;
 }
 
-/* T1: an argument that must be given and is not; NULL when there is none. */
+/* T1: a required argument that is missing; NULL when there is none. */
 const char *cx_mcpd_variant_lacks(const cx_mcpd_variant *w, const cx_json *arguments)
 {
     const cx_route *route = cx_mcpd_route_of(w);
@@ -260,7 +259,8 @@ static void add_input_schema(const cx_mcpd_tool *t, cx_buf *out)
     for (size_t i = 0; i < CX_MCPD_SHOWN_ARGS; i++)
         add_param(&s, &cx_mcpd_shown_params[i]);
     cx_buf_add_z(out, "},\"required\":[");
-    /* Where there are several ways, what is needed depends on the way, and the description says. */
+    /* With several variants, the required arguments depend on the variant, and the description
+     * lists them. */
     const cx_mcpd_variant *only = &t->variants[0];
     size_t count = 0;
     if (t->variant_count == 1 && only->capture != NULL && only->otherwise == NULL)
@@ -274,11 +274,14 @@ static void add_input_schema(const cx_mcpd_tool *t, cx_buf *out)
 
 static const char output_schema[] =
     "{\"properties\":{\"answer\":{\"description\":\"The whole answer, when it is JSON and nothing "
-    "was cut.\"},\"from_byte\":{\"minimum\":0,\"type\":\"integer\"},\"next_byte\":{\"description\":"
-    "\"Where to go on when something was cut.\",\"minimum\":0,\"type\":\"integer\"},\"part\":{"
-    "\"description\":\"What is shown, when it is not in answer.\",\"type\":\"string\"},"
-    "\"total_bytes\":{\"minimum\":0,\"type\":\"integer\"},\"truncated\":{\"type\":\"boolean\"}},"
-    "\"required\":[\"from_byte\",\"total_bytes\",\"truncated\"],\"type\":\"object\"}";
+    "was "
+    "cut.\"},\"from_byte\":{\"minimum\":0,\"type\":\"integer\"},\"next_byte\":{\"description\":"
+    "\"Where to continue when the answer was "
+    "truncated.\",\"minimum\":0,\"type\":\"integer\"},\"part\":{\"description\":\"What is shown, "
+    "when it is not in "
+    "answer.\",\"type\":\"string\"},\"total_bytes\":{\"minimum\":0,\"type\":\"integer\"},"
+    "\"truncated\":{\"type\":\"boolean\"}},\"required\":[\"from_byte\",\"total_bytes\","
+    "\"truncated\"],\"type\":\"object\"}";
 
 static void add_tool(const cx_mcpd_tool *t, cx_mcpd_version version, cx_buf *out)
 {

@@ -1,5 +1,5 @@
 /*
- * page.c - finding a file of the page, and the coding it is sent in.
+ * page.c - finds a file of the web page, and chooses the coding it is sent in.
  */
 #include "server/page/page.h"
 

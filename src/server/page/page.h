@@ -1,8 +1,9 @@
 /*
- * page.h - the debugger's files, carried in the program (built from web/, see cmake/page.cmake).
+ * page.h - the files of the web page, embedded in the program (built from web/, see
+ * cmake/page.cmake).
  *
- * Each file is there as it is and compressed; its ETag is its SHA-256.  A file whose name has its
- * hash in it never changes and may be kept; the page itself is asked for anew each time.
+ * Each file is present as is and compressed; its ETag is its SHA-256.  A file with its hash in its
+ * name never changes and may be cached; the page itself is revalidated each time.
  */
 #ifndef CX_SERVER_PAGE_H
 #define CX_SERVER_PAGE_H
@@ -10,14 +11,14 @@
 #include "base/api.h"
 #include "server/page/page_table.h"
 
-/* What no script and no style of anybody else's can come through. */
+/* A policy that admits no script and no style of other origins. */
 #define CX_PAGE_CSP                                                                     \
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " \
     "object-src 'none'; require-trusted-types-for 'script'"
 
 /* False: the program was built without the page. */
 bool cx_page_is_there(void);
-/* By its path without the first slash, "" for the page itself; NULL when there is none. */
+/* By its path without the first slash, "" for the page itself; NULL when there is no such file. */
 const cx_page_file *cx_page_find(cx_str name);
 
 typedef enum cx_page_coding { CX_PAGE_PLAIN, CX_PAGE_GZIP, CX_PAGE_BROTLI } cx_page_coding;

@@ -1,5 +1,5 @@
 /*
- * page_table.h - between page.c and the table that web/build.mjs makes.
+ * page_table.h - between page.c and the table that web/build.mjs generates.
  */
 #ifndef CX_SERVER_PAGE_TABLE_H
 #define CX_SERVER_PAGE_TABLE_H
@@ -22,7 +22,7 @@ typedef struct cx_page_file {
 
 extern const cx_page_file cx_page_table[];
 extern const size_t cx_page_count; /* 0: built without the page */
-/* The page as one file, cut where its data goes: head, then a JSON text, then tail. */
+/* The page as one file, split where its data goes: head, then a JSON text, then tail. */
 extern const cx_page_body cx_page_single_head, cx_page_single_tail;
 
 #endif

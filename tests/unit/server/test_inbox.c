@@ -230,7 +230,7 @@ CX_TEST(inbox_pages_and_facets_agree)
     end(&s);
 }
 
-CX_TEST(inbox_refuses_what_it_cannot_use)
+CX_TEST(inbox_rejects_bad_queries)
 {
     static const struct {
         const char *query, *says;
@@ -244,7 +244,7 @@ CX_TEST(inbox_refuses_what_it_cannot_use)
                {"q=a&q=b", "more than once"},  {"q=a+b+c+d+e+f+g", "6 words"},
                {"cursor=", "cursor"},          {"cursor=AAAA", "cursor"},
                {"cursor=%00", "UTF-8"},        {"agent=%ff", "UTF-8"},
-               {"mood=1", "no such parameter"}};
+               {"mood=1", "unknown parameter"}};
     static inbox_stage s;
     static char target[4096];
     begin(&s, "inbox-bad");
@@ -300,7 +300,7 @@ CX_TEST(inbox_cursors_cannot_be_made_up)
 }
 
 /* What a token may not see is neither listed nor counted, nor found by its words. */
-CX_TEST(inbox_shows_what_the_token_may_see)
+CX_TEST(inbox_respects_scopes_and_levels)
 {
     static inbox_stage s;
     begin(&s, "inbox-tokens");

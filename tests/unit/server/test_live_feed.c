@@ -130,7 +130,7 @@ static void begin(asking *a, maker *m, const char *name, cx_live_feed **feed)
     CHECK_STATUS(cx_live_feed_open(a->service, feed, &a->fixture.err), &a->fixture.err);
 }
 
-CX_TEST(hub_tells_what_is_new)
+CX_TEST(live_feed_sends_new_events)
 {
     static asking a;
     maker m;
@@ -158,7 +158,7 @@ CX_TEST(hub_tells_what_is_new)
     asking_done(&a);
 }
 
-CX_TEST(hub_goes_on_where_a_reader_left)
+CX_TEST(live_feed_continues_after_a_position)
 {
     static asking a;
     maker m;
@@ -193,7 +193,7 @@ CX_TEST(hub_goes_on_where_a_reader_left)
     asking_done(&a);
 }
 
-CX_TEST(hub_drops_who_does_not_read)
+CX_TEST(live_feed_drops_readers_that_do_not_read)
 {
     static asking a;
     maker m;
@@ -218,7 +218,7 @@ CX_TEST(hub_drops_who_does_not_read)
     asking_done(&a);
 }
 
-CX_TEST(hub_positions)
+CX_TEST(live_feed_positions_parse)
 {
     static const char *const bad[] = {"",      ".",   "1",    "1.",   ".1",
                                       "1.2.3", "a.1", "-1.0", "1.1 ", "1234567890123456789.0"};

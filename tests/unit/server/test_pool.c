@@ -24,7 +24,7 @@ static void run(cx_pool_job *job, cx_worker *worker)
     (void)atomic_fetch_add(w->done, 1);
 }
 
-CX_TEST(pool_runs_everything_and_says_when_it_is_full)
+CX_TEST(pool_runs_every_job_and_reports_when_full)
 {
     enum { PLACES = 5, JOBS = 64 };
     static asking a;
@@ -60,7 +60,7 @@ CX_TEST(pool_runs_everything_and_says_when_it_is_full)
     asking_done(&a);
 }
 
-CX_TEST(pool_waits_at_its_end_for_a_place_that_was_reserved)
+CX_TEST(pool_join_waits_for_reservations)
 {
     static asking a;
     static work job;

@@ -35,7 +35,7 @@ CX_TEST(query_segments_in_a_row_are_one_text)
     CHECK_STR(cx_str_from(first.data, (size_t)(last.data + last.size - first.data)), "agent/a/bA");
 }
 
-CX_TEST(query_paths_that_are_none)
+CX_TEST(query_rejects_invalid_paths)
 {
     static const char *const bad[] = {"",           "a",    "*",    "//",      "/a//b", "/a/",
                                       "/%",         "/%4",  "/%zz", "/%00",    "/%ff",  "/%c0%ae",

@@ -150,6 +150,20 @@ CX_TEST(types_are_used)
     cx_buf_done(&text);
 }
 
+/* The table of kinds (recorder/links.c) and the API's type name the same kinds. */
+CX_TEST(object_kinds_are_those_of_the_table)
+{
+    cx_buf names;
+    cx_buf_init(&names, cx_alloc_default());
+    for (int kind = CX_PROV_NONE + 1; kind < CX_PROV_KIND_COUNT; kind++)
+        cx_buf_printf(&names, "%s'%s'", kind == CX_PROV_NONE + 1 ? "" : "|",
+                      cx_prov_kind_name((cx_prov_kind)kind));
+    const cx_api_type *type = cx_api_type_find(CX_STR("ObjectKind"));
+    REQUIRE(type != NULL);
+    CHECK(cx_str_is(cx_buf_str(&names), type->notation));
+    cx_buf_done(&names);
+}
+
 static size_t operations(const cx_json *paths)
 {
     size_t count = 0;

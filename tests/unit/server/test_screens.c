@@ -128,7 +128,7 @@ CX_TEST(screens_of_a_history)
     end(&s);
 }
 
-CX_TEST(screens_refuse_what_they_cannot_use)
+CX_TEST(screens_reject_bad_queries)
 {
     static const struct {
         const char *end;
@@ -195,7 +195,7 @@ CX_TEST(screens_of_an_empty_home)
     static screens s;
     asking_init(&s.a, "screens-empty");
     cx_arena_init(&s.arena, cx_alloc_default(), 0);
-    (void)ask(&s, FLEET, 503); /* there is no index yet */
+    (void)ask(&s, FLEET, 503); /* the index does not exist yet */
     feed(&s.a);
     for (size_t i = 0; i < CX_COUNT_OF(gone); i++)
         (void)ask(&s, gone[i], 404);

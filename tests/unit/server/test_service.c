@@ -101,7 +101,7 @@ CX_TEST(service_parameters)
                {"limit=1001", "from 1 to 1000"},
                {"limit=1x", "limit"},
                {"limit=1&limit=2", "more than once"},
-               {"x=1", "no such parameter"},
+               {"x=1", "unknown parameter"},
                {"verified=2", "true, false or any"},
                {"overridden=any", "true or false"},
                {"from=2026-13-01T00:00:00Z", "from"},
@@ -123,12 +123,12 @@ CX_TEST(service_parameters)
                          (int)a.call.response.body.size, (char *)a.call.response.body.data);
     }
     CHECK_INT(asking_get(&a, "/api/v1/proofs/entry?actor=x"), 422);
-    CHECK(asking_says(&a, "it must be given"));
+    CHECK(asking_says(&a, "the parameter is required"));
     asking_done(&a);
 }
 
 /* What was sent comes back as plain ASCII, cut where it is long, and is always JSON. */
-CX_TEST(service_problems_escape_what_was_sent)
+CX_TEST(service_problems_escape_input)
 {
     static asking a;
     static char target[3 * 2500 + 100];
@@ -165,7 +165,7 @@ static cx_str one_batch(asking *a, maker *m, maker_wish wish)
     return body;
 }
 
-CX_TEST(service_takes_and_finds_a_trace)
+CX_TEST(service_receives_and_finds_a_trace)
 {
     static asking a;
     maker m;
@@ -174,7 +174,7 @@ CX_TEST(service_takes_and_finds_a_trace)
     maker_wish wish = MAKER_WISH_INIT;
     wish.trace_id = "t/1";
     cx_str body = one_batch(&a, &m, wish);
-    CHECK_INT(asking_get(&a, TRACES), 503); /* there is no index yet */
+    CHECK_INT(asking_get(&a, TRACES), 503); /* the index does not exist yet */
     CHECK_INT(asking_ask(&a, "POST", EVENTS, body), 200);
     CHECK(asking_says(&a, "Unknown signer key"));
     fixture_trust(&a.fixture, &m);
@@ -199,7 +199,7 @@ CX_TEST(service_takes_and_finds_a_trace)
     asking_done(&a);
 }
 
-CX_TEST(service_says_when_it_cannot_take_anything)
+CX_TEST(service_reports_when_it_cannot_record)
 {
     static asking a;
     asking_init(&a, "service-ready");

@@ -49,7 +49,7 @@ CX_TEST(sessions_are_known_until_they_end)
     cx_sessions_done(&sessions);
 }
 
-CX_TEST(sessions_make_room_for_new_ones)
+CX_TEST(sessions_evict_the_least_recently_used)
 {
     static cx_sessions sessions;
     static char texts[CX_SESSIONS_MAX + 1][CX_SESSION_TEXT_SIZE + 1];

@@ -104,7 +104,7 @@ CX_TEST(token_text_is_in_no_file)
     place_done(&p);
 }
 
-CX_TEST(token_names_are_told_apart)
+CX_TEST(token_names_are_distinguished)
 {
     place p;
     char text[CX_TOKEN_TEXT_SIZE + 1];
@@ -129,7 +129,7 @@ CX_TEST(token_ends_with_its_time)
     place_done(&p);
 }
 
-CX_TEST(token_file_that_is_damaged_lets_nobody_in)
+CX_TEST(damaged_token_file_admits_no_token)
 {
     static const char *const damaged[] = {
         "{",

@@ -14,7 +14,7 @@ static void name_it(cx_call *call, asking *a, const char *name)
     call->capture_count = 1;
 }
 
-CX_TEST(shelf_says_what_it_cannot_open)
+CX_TEST(view_cache_reports_what_it_cannot_open)
 {
     asking a;
     cx_call call;
@@ -83,7 +83,7 @@ static void borrow(void *arg)
     }
 }
 
-CX_TEST(shelf_lends_to_many_at_once)
+CX_TEST(view_cache_shares_items_between_threads)
 {
     cx_err err;
     cx_lattice *lattice = NULL;

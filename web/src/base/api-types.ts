@@ -118,7 +118,7 @@ export interface BatchResult {
 }
 
 export interface Candidates {
-  candidates: {id: string; kind: string; matched: string; title: string}[];
+  candidates: {id: string; kind: ObjectKind; matched: string; title: string}[];
 }
 
 export interface Capacity {
@@ -579,6 +579,33 @@ export interface NodeRef {
   t: number | null;
 }
 
+export interface Object {
+  by: string;
+  facts: unknown;
+  here: boolean;
+  id: string;
+  kind: ObjectKind;
+  links: ObjectLink[];
+  links_cut: boolean;
+  matched: string;
+  next: string[];
+  title: string;
+  verdict: CheckVerdict;
+  where: Record<string, unknown>;
+}
+
+export type ObjectAnswer = Object | Candidates;
+
+export type ObjectKind = 'memory' | 'edge' | 'trace' | 'run' | 'event' | 'commit' | 'entry' | 'snapshot' | 'journal' | 'node' | 'key' | 'actor' | 'line';
+
+export interface ObjectLink {
+  by: string;
+  id: string;
+  kind: ObjectKind;
+  relation: string;
+  verdict: CheckVerdict;
+}
+
 export interface OtelTrace {
   first_seq: number;
   spans: number;
@@ -851,31 +878,6 @@ export interface Snapshots {
 }
 
 export type StateSection = 'memory' | 'beliefs' | 'goals' | 'context_stack';
-
-export interface Thing {
-  by: string;
-  facts: unknown;
-  here: boolean;
-  id: string;
-  kind: string;
-  links: ThingLink[];
-  links_cut: boolean;
-  matched: string;
-  next: string[];
-  title: string;
-  verdict: CheckVerdict;
-  where: Record<string, unknown>;
-}
-
-export type ThingAnswer = Thing | Candidates;
-
-export interface ThingLink {
-  by: string;
-  id: string;
-  kind: string;
-  relation: string;
-  verdict: CheckVerdict;
-}
 
 export interface TraceAnswer {
   conflicts: TraceConflict[];
