@@ -174,16 +174,16 @@ static cx_status anchor_of(cx_evidence_checker *c, size_t number, bool *out_anch
 {
     const cx_evidence_journal *journal = &c->e->journals[number];
     const cx_journal_point *given = c->options->journal;
-    cx_checkpoint kept;
+    cx_checkpoint stored;
     cx_err found;
     bool size_fits = false, root_fits = false;
     *out_anchored = false;
     if (c->options->checkpoint.size != 0) {
-        cx_status status = cx_checkpoint_parse(c->options->checkpoint, &kept, NULL, &found);
+        cx_status status = cx_checkpoint_parse(c->options->checkpoint, &stored, NULL, &found);
         if (cx_failed(status))
             return cx_fail(err, CX_E_USAGE, "option --checkpoint: %s", found.message);
-        size_fits = kept.size == journal->point.size;
-        root_fits = cx_digest_eq(&kept.root, &journal->point.root);
+        size_fits = stored.size == journal->point.size;
+        root_fits = cx_digest_eq(&stored.root, &journal->point.root);
     } else if (given != NULL) {
         size_fits = given->size == CX_JOURNAL_SIZE_UNKNOWN || given->size == journal->point.size;
         root_fits = cx_digest_eq(&given->root, &journal->point.root);

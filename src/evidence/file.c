@@ -117,10 +117,10 @@ static cx_status read_data(cx_bytes file, cx_bytes data, cx_arena *arena, cx_evi
 {
     cx_err found;
     cx_buf made;
-    cx_str kept = cx_arena_copy_str(arena, cx_bytes_str(data));
-    if (kept.data == NULL)
+    cx_str stored = cx_arena_copy_str(arena, cx_bytes_str(data));
+    if (stored.data == NULL)
         return cx_fail_nomem(err);
-    cx_status status = cx_evidence_decode(cx_str_bytes(kept), arena, out, &found);
+    cx_status status = cx_evidence_decode(cx_str_bytes(stored), arena, out, &found);
     CX_TRY(cx_finding_from(status, &found, "NonCanonical", finding, err));
     if (finding->verdict != CX_HOLDS)
         return CX_SUCCESS;

@@ -87,9 +87,9 @@ static void add_term_hex(page *p, const char *name, const void *bytes, size_t si
 /* P4 */
 static void add_block(page *p, cx_str text)
 {
-    size_t room = CX_EVIDENCE_SHOWN_ALL_MAX - p->shown;
+    size_t space = CX_EVIDENCE_SHOWN_ALL_MAX - p->shown;
     size_t size = text.size < CX_EVIDENCE_SHOWN_MAX ? text.size : CX_EVIDENCE_SHOWN_MAX;
-    size = size < room ? size : room;
+    size = size < space ? size : space;
     spend_budget(p, size);
     add_raw(p, "<pre>");
     cx_html_block(p->out, cx_str_from(text.data, size));

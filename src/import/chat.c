@@ -100,12 +100,12 @@ cx_status cx_import_index_add(cx_import_sink *sink, cx_import_index *index, cx_s
     if (cx_map_find(&index->index, key) != NULL)
         return CX_SUCCESS;
     cx_import_note *note = cx_vec_push(&index->notes, sink->options->alloc);
-    cx_str kept_key = cx_arena_copy_str(sink->keep, key);
-    cx_str kept_text = cx_arena_copy_str(sink->keep, text);
-    if (note == NULL || kept_key.data == NULL || kept_text.data == NULL)
+    cx_str stored_key = cx_arena_copy_str(sink->keep, key);
+    cx_str stored_text = cx_arena_copy_str(sink->keep, text);
+    if (note == NULL || stored_key.data == NULL || stored_text.data == NULL)
         return cx_fail_nomem(err);
-    *note = (cx_import_note){kept_text, record};
-    CX_TRY(cx_map_put(&index->index, kept_key, &value, &is_new, err));
+    *note = (cx_import_note){stored_text, record};
+    CX_TRY(cx_map_put(&index->index, stored_key, &value, &is_new, err));
     *value = index->notes.count - 1;
     return CX_SUCCESS;
 }

@@ -158,13 +158,13 @@ cx_status cx_import_reread(cx_import_core *core, const entry *e, cx_str *out, cx
     if (from->streamed) {
         size_t got = 0;
         cx_buf_clear(&core->text);
-        uint8_t *room = cx_buf_reserve(&core->text, (size_t)e->size + 1);
-        if (room == NULL)
+        uint8_t *space = cx_buf_reserve(&core->text, (size_t)e->size + 1);
+        if (space == NULL)
             return cx_fail_nomem(err);
-        CX_TRY(read_at(core, from, e->offset, room, e->size, &got, err));
+        CX_TRY(read_at(core, from, e->offset, space, e->size, &got, err));
         if (e->file >= OPEN_FILES_MAX)
             close_source(core, from);
-        *out = cx_str_from((const char *)room, got);
+        *out = cx_str_from((const char *)space, got);
     } else {
         *out = cx_str_from((const char *)from->bytes.data + e->offset, e->size);
     }
@@ -248,11 +248,11 @@ static cx_status lines_of_stream(cx_import_core *core, source *from, cx_buf *hel
     cx_sha256_init(&sha);
     for (bool last = false; !last;) {
         size_t got = 0;
-        uint8_t *room = cx_buf_reserve(held, CHUNK_BYTES);
-        if (room == NULL)
+        uint8_t *space = cx_buf_reserve(held, CHUNK_BYTES);
+        if (space == NULL)
             return cx_fail_nomem(err);
-        CX_TRY(read_at(core, from, start + held->size, room, CHUNK_BYTES, &got, err));
-        cx_sha256_add(&sha, room, got);
+        CX_TRY(read_at(core, from, start + held->size, space, CHUNK_BYTES, &got, err));
+        cx_sha256_add(&sha, space, got);
         cx_buf_advance(held, got);
         last = got < CHUNK_BYTES;
         size_t at = 0;
@@ -470,11 +470,11 @@ static cx_status detect_first(cx_import_core *core, const char **out_name, cx_er
     source *from = &core->sources.items[0];
     cx_bytes head = from->bytes;
     if (from->streamed) {
-        uint8_t *room = cx_arena_push(&core->keep, HEAD_BYTES, 1);
-        if (room == NULL)
+        uint8_t *space = cx_arena_push(&core->keep, HEAD_BYTES, 1);
+        if (space == NULL)
             return cx_fail_nomem(err);
-        head.data = room;
-        CX_TRY(read_at(core, from, 0, room, HEAD_BYTES, &head.size, err));
+        head.data = space;
+        CX_TRY(read_at(core, from, 0, space, HEAD_BYTES, &head.size, err));
         close_source(core, from);
     } else if (head.size > HEAD_BYTES) {
         head.size = HEAD_BYTES;

@@ -61,10 +61,10 @@ static cx_status add_parent(emitter *out, uint32_t node, cx_err *err)
         if (out->parents.items[i] == node)
             return CX_SUCCESS;
     }
-    uint32_t *room = cx_vec_push(&out->parents, out->core->alloc);
-    if (room == NULL)
+    uint32_t *space = cx_vec_push(&out->parents, out->core->alloc);
+    if (space == NULL)
         return cx_fail_nomem(err);
-    *room = node;
+    *space = node;
     return CX_SUCCESS;
 }
 
@@ -283,22 +283,22 @@ static void put_members(cx_json_list *list, const cx_json *object)
 }
 
 /* The stored delta with memory.last.<agent> added (§1.12). */
-static cx_status complete_delta(cx_import_core *core, cx_str kept, const agent *branch,
+static cx_status complete_delta(cx_import_core *core, cx_str stored, const agent *branch,
                                 cx_str digest, cx_json *out, cx_err *err)
 {
     cx_arena *arena = &core->scratch;
     cx_json old = {.type = CX_JSON_OBJECT}, value;
-    if (kept.size != 0)
-        CX_TRY(cx_json_parse(&core->parser, kept, arena, &old, err));
+    if (stored.size != 0)
+        CX_TRY(cx_json_parse(&core->parser, stored, arena, &old, err));
     cx_json_list last = cx_json_list_begin(arena), memory = last, delta = last;
     if (digest.data == NULL)
         return cx_fail_nomem(err);
     cx_json_list_put(&last, branch->name, cx_json_make_str(digest));
     CX_TRY(cx_json_list_end_object(&last, &value, err));
     cx_json_list_put(&memory, CX_STR("last"), value);
-    const cx_json *kept_memory = CX_JSON_GET(&old, "memory");
-    if (kept_memory != NULL)
-        put_members(&memory, kept_memory);
+    const cx_json *stored_memory = CX_JSON_GET(&old, "memory");
+    if (stored_memory != NULL)
+        put_members(&memory, stored_memory);
     CX_TRY(cx_json_list_end_object(&memory, &value, err));
     cx_json_list_put(&delta, CX_STR("memory"), value);
     for (uint32_t i = 0; i < old.count; i++) {
@@ -327,9 +327,9 @@ static cx_status file_delta(cx_import_core *core, uint32_t file, cx_json *out, c
     cx_buf_clear(&core->text);
     CX_TRY(cx_json_write(&core->text, &value, CX_JSON_PY_COMPACT, err));
     CX_TRY(cx_buf_check(&core->text, err));
-    cx_str kept = cx_arena_copy_str(arena, cx_buf_str(&core->text));
-    return complete_delta(core, kept, &core->agents.items[0], hex_text(core, from->sha256.bytes, 8),
-                          out, err);
+    cx_str stored = cx_arena_copy_str(arena, cx_buf_str(&core->text));
+    return complete_delta(core, stored, &core->agents.items[0],
+                          hex_text(core, from->sha256.bytes, 8), out, err);
 }
 
 static cx_status file_event(cx_import_core *core, uint32_t file, cx_json_list *event, cx_err *err)
@@ -404,10 +404,10 @@ static cx_status part_of_line(cx_import_core *core, const entry *e, const cx_jso
         core->has_part_line = false;
         CX_TRY(cx_import_reread(core, e, &line, err));
         cx_arena_reset(&core->line, (cx_arena_mark){0});
-        cx_str kept = cx_arena_copy_str(&core->line, line);
-        if (kept.data == NULL)
+        cx_str stored = cx_arena_copy_str(&core->line, line);
+        if (stored.data == NULL)
             return cx_fail_nomem(err);
-        CX_TRY(cx_json_parse(&core->parser, kept, &core->line, &core->part_line, err));
+        CX_TRY(cx_json_parse(&core->parser, stored, &core->line, &core->part_line, err));
         core->part_file = e->file;
         core->part_offset = e->offset;
         core->has_part_line = true;

@@ -74,13 +74,13 @@ cx_str cx_import_attribute_str(const cx_import_span *span, cx_str name)
 static const cx_json *first_attribute(const cx_import_span *span, const char *const *names)
 {
     for (; *names != NULL; names++) {
-        cx_json value, *kept;
+        cx_json value, *stored;
         if (!cx_import_attribute(span, cx_str_z(*names), &value))
             continue;
-        kept = CX_ARENA_NEW(span->arena, cx_json);
-        if (kept != NULL)
-            *kept = value;
-        return kept;
+        stored = CX_ARENA_NEW(span->arena, cx_json);
+        if (stored != NULL)
+            *stored = value;
+        return stored;
     }
     return NULL;
 }

@@ -421,7 +421,7 @@ static cx_status without_records(const cx_json *document, cx_arena *arena, cx_js
 static cx_status number_head(cx_import_sink *sink, const cx_json *batch, uint64_t *out, cx_err *err)
 {
     otlp_state *state = sink->state;
-    cx_json head, kept;
+    cx_json head, stored;
     cx_buf text;
     uint64_t *number = NULL;
     bool is_new = false;
@@ -440,8 +440,8 @@ static cx_status number_head(cx_import_sink *sink, const cx_json *batch, uint64_
         CX_TRY_GOTO(status, key.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS);
         CX_TRY_GOTO(status, cx_map_put(&state->heads, key, &number, &is_new, err));
         *number = state->list.count;
-        CX_TRY_GOTO(status, cx_json_copy(&head, sink->keep, &kept, err));
-        cx_json_list_add(&state->list, kept);
+        CX_TRY_GOTO(status, cx_json_copy(&head, sink->keep, &stored, err));
+        cx_json_list_add(&state->list, stored);
     }
     *out = *number;
 done:

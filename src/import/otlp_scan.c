@@ -21,7 +21,7 @@ typedef struct scan {
     cx_arena *arena;
     cx_otlp_request *out;
     cx_buf text;
-    size_t room;
+    size_t space;
 } scan;
 
 const char *cx_otlp_fault_text(cx_otlp_fault fault)
@@ -82,15 +82,15 @@ static cx_status add_record(scan *s, const cx_otlp_record *at, cx_err *err)
         return cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", CX_NO_OFFSET,
                           "a request has more than %d records: send smaller batches",
                           CX_OTLP_RECORDS_MAX);
-    if (out->count == s->room) {
-        size_t room = s->room == 0 ? 64 : s->room * 2;
-        cx_otlp_record *grown = CX_ARENA_ARRAY(s->arena, cx_otlp_record, room);
+    if (out->count == s->space) {
+        size_t space = s->space == 0 ? 64 : s->space * 2;
+        cx_otlp_record *grown = CX_ARENA_ARRAY(s->arena, cx_otlp_record, space);
         if (grown == NULL)
             return cx_fail_nomem(err);
         if (out->count != 0)
             memcpy(grown, out->records, out->count * sizeof *grown);
         out->records = grown;
-        s->room = room;
+        s->space = space;
     }
     cx_otlp_record *record = &out->records[out->count++];
     *record = *at;

@@ -300,11 +300,11 @@ static cx_status store_json(cx_import_core *core, const cx_json *value, const ch
     CX_TRY(cx_buf_check(&core->text, err));
     if (core->text.size > UINT32_MAX)
         return cx_fail(err, CX_E_LIMIT, "over 4 GiB derived from one record");
-    cx_str kept = cx_arena_copy_str(&core->keep, cx_buf_str(&core->text));
-    if (kept.data == NULL)
+    cx_str stored = cx_arena_copy_str(&core->keep, cx_buf_str(&core->text));
+    if (stored.data == NULL)
         return cx_fail_nomem(err);
-    *out = kept.data;
-    *out_size = (uint32_t)kept.size;
+    *out = stored.data;
+    *out_size = (uint32_t)stored.size;
     return CX_SUCCESS;
 }
 
@@ -351,10 +351,10 @@ static cx_status add_digest(cx_import_core *core, cx_json_list *list, const char
     if (value == NULL)
         return CX_SUCCESS;
     CX_TRY(cx_import_digest(value, core->alloc, hex, err));
-    cx_str kept = cx_arena_copy_str(&core->scratch, cx_str_from(hex, sizeof hex));
-    if (kept.data == NULL)
+    cx_str stored = cx_arena_copy_str(&core->scratch, cx_str_from(hex, sizeof hex));
+    if (stored.data == NULL)
         return cx_fail_nomem(err);
-    cx_json_list_put(list, cx_str_z(name), cx_json_make_str(kept));
+    cx_json_list_put(list, cx_str_z(name), cx_json_make_str(stored));
     return CX_SUCCESS;
 }
 

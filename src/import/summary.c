@@ -42,9 +42,9 @@ static cx_import_file_summary *collect_files(cx_import_core *core, cx_import_sum
 static bool collect_calls(cx_import_core *core, cx_import_summary *out,
                           cx_import_file_summary *files)
 {
-    cx_import_open_call *kept =
+    cx_import_open_call *stored =
         CX_ARENA_ARRAY(&out->arena, cx_import_open_call, CX_IMPORT_OPEN_CALLS_LISTED);
-    for (size_t i = 0; kept != NULL && i < core->calls.count; i++) {
+    for (size_t i = 0; stored != NULL && i < core->calls.count; i++) {
         const call *c = &core->calls.items[i];
         if (core->slots.items[c->slot].closed)
             continue;
@@ -55,10 +55,10 @@ static bool collect_calls(cx_import_core *core, cx_import_summary *out,
         cx_str tool = cx_arena_copy_str(&out->arena, c->tool);
         if (id.data == NULL || tool.data == NULL)
             return false;
-        kept[out->open_call_count++] = (cx_import_open_call){c->file, id, tool};
+        stored[out->open_call_count++] = (cx_import_open_call){c->file, id, tool};
     }
-    out->open_calls = kept;
-    return kept != NULL;
+    out->open_calls = stored;
+    return stored != NULL;
 }
 
 /* In order of first appearance in the output; names that no agent has in the end are left out. */

@@ -620,7 +620,7 @@ cx_status cx_evidence_check_traces(cx_evidence_result *result, cx_arena *arena, 
         .key_index = SIZE_MAX,
         .offset = CX_NO_OFFSET,
         .message = "the bytes shown are not a canonical form of the trace in its entry"};
-    size_t kept = 0;
+    size_t stored = 0;
     bool same = true;
     for (size_t i = 0; i < result->evidence.trace_count; i++) {
         CX_TRY(check_canonical(&result->evidence, i, arena, &same, err));
@@ -629,7 +629,7 @@ cx_status cx_evidence_check_traces(cx_evidence_result *result, cx_arena *arena, 
     }
     for (size_t i = 0; i < result->limit_count; i++)
         if (result->limits[i] != cx_evidence_limit_canonical)
-            result->limits[kept++] = result->limits[i];
-    result->limit_count = kept;
+            result->limits[stored++] = result->limits[i];
+    result->limit_count = stored;
     return CX_SUCCESS;
 }

@@ -256,11 +256,11 @@ static int compare_agents(const void *a, const void *b)
 /* Agents without a verified trace are none (cx_index_agents). */
 static void drop_unverified(fleet *f)
 {
-    size_t kept = 0;
+    size_t stored = 0;
     for (size_t i = 0; i < f->agents.count; i++)
         if (f->agents.items[i].verified != 0)
-            f->agents.items[kept++] = f->agents.items[i];
-    f->agents.count = kept;
+            f->agents.items[stored++] = f->agents.items[i];
+    f->agents.count = stored;
 }
 
 /* F1, F2 */

@@ -16,7 +16,7 @@ typedef struct item {
     cx_str actor;
     cx_digest signature; /* of its bytes */
     cx_bytes payload;    /* bytes to store: as received, or the redacted view */
-    cx_taken *taken;
+    cx_taken *outcome;
     bool open; /* verified, or to be stored unverified: goes to the ledger */
 } item;
 
@@ -31,7 +31,7 @@ typedef struct intake {
     uint8_t batch_id[CX_TRACE_BATCH_ID_SIZE];
     cx_trust_view *view;
     item *items;
-    cx_taken *taken;
+    cx_taken *outcome;
     size_t count;
     bool wrote;
     uint64_t last_commit;
@@ -50,10 +50,10 @@ const char *cx_take_status_name(cx_take_status status)
 static void reject_item(item *it, cx_trace_problem problem)
 {
     it->open = false;
-    it->taken->status = CX_TAKE_REJECTED;
-    it->taken->verdict.verdict =
+    it->outcome->status = CX_TAKE_REJECTED;
+    it->outcome->verdict.verdict =
         problem.reason == CX_REASON_KEY_UNKNOWN ? CX_INDETERMINATE : CX_BROKEN;
-    it->taken->verdict.problem = problem;
+    it->outcome->verdict.problem = problem;
 }
 
 /* Rejects names that the ledger reserves, and text that cannot name an actor (ledger.md §4.3). */
@@ -112,16 +112,16 @@ static cx_status digest_signature(intake *in, item *it, cx_err *err)
 /* Only the view of the level is stored; the rest of the received bytes is dropped (§2). */
 static cx_status redact_item(intake *in, item *it, cx_err *err)
 {
-    const cx_trace_verdict *v = &it->taken->verdict;
+    const cx_trace_verdict *v = &it->outcome->verdict;
     const cx_trace_lowering how = {.from = it->level,
                                    .to = it->level,
                                    .form = v->form,
                                    .canonical = v->canonical,
-                                   .content = it->taken->content,
+                                   .content = it->outcome->content,
                                    .has_canonical = v->form != CX_FORM_NONE};
     cx_json view;
-    CX_TRY(cx_trace_redact(&it->trace, &how, in->arena, &view, &it->taken->stripped,
-                           &it->taken->stripped_count, err));
+    CX_TRY(cx_trace_redact(&it->trace, &how, in->arena, &view, &it->outcome->stripped,
+                           &it->outcome->stripped_count, err));
     const cx_canon_style style = {.spaces = false};
     cx_buf_clear(&in->scratch);
     CX_TRY(cx_trace_canon_value(&view, &style, &in->scratch, err));
@@ -135,7 +135,7 @@ static cx_status redact_item(intake *in, item *it, cx_err *err)
 /* Checks the level of a trace that is stored unverified: its texts must not exceed it either. */
 static cx_status check_level(intake *in, item *it, bool *out_violates, cx_err *err)
 {
-    cx_trace_verdict *v = &it->taken->verdict;
+    cx_trace_verdict *v = &it->outcome->verdict;
     CX_TRY(cx_trace_violations(&it->trace, it->level, in->arena, &v->paths, &v->path_count, err));
     *out_violates = v->path_count != 0;
     return CX_SUCCESS;
@@ -149,7 +149,7 @@ static cx_status enforce_level(intake *in, item *it, cx_err *err)
         return CX_SUCCESS;
     if (in->recorder->options.strip_level)
         return redact_item(in, it, err);
-    reject_item(it, (cx_trace_problem){CX_REASON_LEVEL_VIOLATION, it->taken->verdict.paths[0],
+    reject_item(it, (cx_trace_problem){CX_REASON_LEVEL_VIOLATION, it->outcome->verdict.paths[0],
                                        CX_STR("the trace contains more than its level allows")});
     return CX_SUCCESS;
 }
@@ -165,30 +165,30 @@ static cx_trace_job verification_of(const intake *in, item *it)
                                     .batch_level = in->batch->level,
                                     .forms = options->forms,
                                     .any_level = options->strip_level},
-                          .out = &it->taken->verdict,
-                          .out_content = &it->taken->content};
+                          .out = &it->outcome->verdict,
+                          .out_content = &it->outcome->content};
 }
 
 /* Decides what becomes of an item from its verdict and the policies. */
 static cx_status decide_item(intake *in, item *it, cx_err *err)
 {
     const cx_recorder_options *options = &in->recorder->options;
-    cx_taken *taken = it->taken;
+    cx_taken *outcome = it->outcome;
     it->open = true;
     it->payload = it->event->trace;
-    taken->stripped_count = 0;
-    taken->has_content = true;
-    cx_trace_reason reason = taken->verdict.problem.reason;
+    outcome->stripped_count = 0;
+    outcome->has_content = true;
+    cx_trace_reason reason = outcome->verdict.problem.reason;
     if (reason == CX_REASON_KEY_UNKNOWN && options->keep_unknown) {
-        taken->status = CX_TAKE_UNVERIFIED;
+        outcome->status = CX_TAKE_UNVERIFIED;
         return enforce_level(in, it, err);
     }
-    if (taken->verdict.verdict != CX_HOLDS) {
+    if (outcome->verdict.verdict != CX_HOLDS) {
         it->open = false;
-        taken->status = CX_TAKE_REJECTED;
+        outcome->status = CX_TAKE_REJECTED;
         return CX_SUCCESS;
     }
-    taken->status = CX_TAKE_STORED;
+    outcome->status = CX_TAKE_STORED;
     return options->strip_level ? enforce_level(in, it, err) : CX_SUCCESS;
 }
 
@@ -221,8 +221,8 @@ static cx_status read_item(intake *in, item *it, cx_err *err)
         cx_trace_problem found;
         CX_TRY(
             cx_trace_read_with(&in->parser, it->event->trace, in->arena, &it->trace, &found, err));
-        it->taken->trace_id = it->trace.trace_id;
-        it->taken->signing_key = it->trace.key_id;
+        it->outcome->trace_id = it->trace.trace_id;
+        it->outcome->signing_key = it->trace.key_id;
         /* A syntax error in the trace is more specific than a problem of its envelope. */
         if (problem.reason == CX_REASON_NONE || found.reason == CX_REASON_INVALID_UTF8 ||
             found.reason == CX_REASON_MALFORMED_JSON)
@@ -240,16 +240,17 @@ static cx_status read_item(intake *in, item *it, cx_err *err)
 static cx_status read_items(intake *in, cx_batch_problem *out_problem, cx_err *err)
 {
     in->items = CX_ARENA_ARRAY(in->arena, item, in->count + 1);
-    in->taken = CX_ARENA_ARRAY(in->arena, cx_taken, in->count + 1);
-    if (in->items == NULL || in->taken == NULL)
+    in->outcome = CX_ARENA_ARRAY(in->arena, cx_taken, in->count + 1);
+    if (in->items == NULL || in->outcome == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < in->count; i++)
-        in->taken[i] = (cx_taken){.verdict = {.form = CX_FORM_NONE}};
+        in->outcome[i] = (cx_taken){.verdict = {.form = CX_FORM_NONE}};
     for (size_t i = 0; i < in->count; i++) {
-        in->items[i] = (item){.index = i, .event = &in->batch->events[i], .taken = &in->taken[i]};
+        in->items[i] =
+            (item){.index = i, .event = &in->batch->events[i], .outcome = &in->outcome[i]};
         CX_TRY(read_item(in, &in->items[i], err));
         if (in->batch->batch_timestamp.data != NULL &&
-            cx_batch_unreadable(in->taken[i].verdict.problem.reason, out_problem))
+            cx_batch_unreadable(in->outcome[i].verdict.problem.reason, out_problem))
             return CX_SUCCESS;
     }
     CX_TRY(verify_items(in, NULL, err));
@@ -286,9 +287,9 @@ static cx_status is_replayed_signature(intake *in, cx_txn *txn, const item *it, 
         return CX_SUCCESS;
     }
     for (const item *other = in->items; other < it && !*out; other++)
-        *out = other->taken->has_entry && other->level == it->level &&
-               (other->taken->status == CX_TAKE_STORED ||
-                other->taken->status == CX_TAKE_UNVERIFIED) &&
+        *out = other->outcome->has_entry && other->level == it->level &&
+               (other->outcome->status == CX_TAKE_STORED ||
+                other->outcome->status == CX_TAKE_UNVERIFIED) &&
                cx_digest_eq(&other->signature, &it->signature) &&
                !cx_str_eq(other->trace.trace_id, it->trace.trace_id);
     return CX_SUCCESS;
@@ -297,19 +298,19 @@ static cx_status is_replayed_signature(intake *in, cx_txn *txn, const item *it, 
 static cx_str capture_of(const intake *in, const item *it)
 {
     static const cx_str names[] = {CX_STR("imported"), CX_STR("authenticated"), CX_STR("open")};
-    return it->taken->verdict.verdict == CX_HOLDS ? CX_STR("signed") : names[in->capture];
+    return it->outcome->verdict.verdict == CX_HOLDS ? CX_STR("signed") : names[in->capture];
 }
 
 static cx_status append_trace(intake *in, cx_txn *txn, const item *it, cx_str kind, cx_bytes key,
                               cx_err *err)
 {
-    const cx_trace_verdict *v = &it->taken->verdict;
+    const cx_trace_verdict *v = &it->outcome->verdict;
     cx_trace_record record = {
         .level = it->level,
         .capture = capture_of(in, it),
         .received_ns = in->now_ns,
         .consent_ns = in->batch->consent_ns,
-        .content = it->taken->content,
+        .content = it->outcome->content,
         .signature = it->signature,
         .key_id = it->trace.key_id,
         .verified = v->verdict == CX_HOLDS,
@@ -317,13 +318,13 @@ static cx_status append_trace(intake *in, cx_txn *txn, const item *it, cx_str ki
         .form = v->form,
         .numbers = v->numbers,
         .canonical = v->canonical,
-        .is_view = it->taken->stripped_count != 0,
+        .is_view = it->outcome->stripped_count != 0,
     };
     memcpy(record.batch, in->batch_id, sizeof record.batch);
     const cx_entry_draft draft = {
         .kind = kind, .created_at_ns = in->now_ns, .payload = it->payload, .committed = true};
     CX_TRY(cx_txn_entry(txn, &draft, &record.seq, err));
-    it->taken->seq = record.seq;
+    it->outcome->seq = record.seq;
     cx_buf_clear(&in->scratch);
     cx_trace_record_encode(&record, &in->scratch);
     CX_TRY(cx_buf_check(&in->scratch, err));
@@ -336,10 +337,10 @@ static cx_status store_conflict(intake *in, cx_txn *txn, item *it, cx_err *err)
 {
     cx_trace_record_key name;
     cx_bytes value,
-        key = cx_trace_conflict_name(&name, it->level, it->trace.trace_id, &it->taken->content);
+        key = cx_trace_conflict_name(&name, it->level, it->trace.trace_id, &it->outcome->content);
     bool found = false;
-    it->taken->status = CX_TAKE_CONFLICT;
-    it->taken->verdict.problem = (cx_trace_problem){
+    it->outcome->status = CX_TAKE_CONFLICT;
+    it->outcome->verdict.problem = (cx_trace_problem){
         CX_REASON_TRACE_ID_CONFLICT, CX_STR("/trace_id"),
         CX_STR("another trace is stored under this id; both are stored, the first one counts")};
     CX_TRY(cx_txn_get(txn, key, &value, &found, err));
@@ -347,7 +348,7 @@ static cx_status store_conflict(intake *in, cx_txn *txn, item *it, cx_err *err)
         return append_trace(in, txn, it, CX_KIND_CONFLICT, key, err);
     cx_trace_record record;
     CX_TRY(cx_trace_record_decode(value, &record, err));
-    it->taken->seq = record.seq;
+    it->outcome->seq = record.seq;
     return CX_SUCCESS;
 }
 
@@ -357,18 +358,18 @@ static cx_status store_item(intake *in, cx_txn *txn, item *it, cx_err *err)
     cx_trace_record_key name;
     bool found = false, replay = false;
     CX_ASSERT(it->open && it->actor.size != 0); /* I4 */
-    CX_ASSERT(it->taken->status == CX_TAKE_STORED || it->taken->status == CX_TAKE_UNVERIFIED);
+    CX_ASSERT(it->outcome->status == CX_TAKE_STORED || it->outcome->status == CX_TAKE_UNVERIFIED);
     CX_TRY(find_stored(txn, it, &record, &found, err));
-    it->taken->actor = it->actor;
-    it->taken->has_entry = true;
-    if (found && cx_digest_eq(&record.content, &it->taken->content)) {
-        it->taken->status = CX_TAKE_DUPLICATE;
-        it->taken->seq = record.seq;
+    it->outcome->actor = it->actor;
+    it->outcome->has_entry = true;
+    if (found && cx_digest_eq(&record.content, &it->outcome->content)) {
+        it->outcome->status = CX_TAKE_DUPLICATE;
+        it->outcome->seq = record.seq;
         return CX_SUCCESS;
     }
     CX_TRY(is_replayed_signature(in, txn, it, &replay, err));
     if (replay) {
-        it->taken->has_entry = false;
+        it->outcome->has_entry = false;
         reject_item(
             it, (cx_trace_problem){CX_REASON_SIGNATURE_REPLAYED, CX_STR("/signature"),
                                    CX_STR("this signature was already received under another id")});
@@ -428,8 +429,8 @@ static cx_status batch_reasons(const intake *in, cx_json *out, cx_err *err)
     for (int reason = CX_REASON_INVALID_UTF8; reason <= CX_REASON_TRACE_ID_CONFLICT; reason++) {
         uint64_t count = 0;
         for (size_t i = 0; i < in->count; i++)
-            count += in->taken[i].status >= CX_TAKE_CONFLICT &&
-                     (int)in->taken[i].verdict.problem.reason == reason;
+            count += in->outcome[i].status >= CX_TAKE_CONFLICT &&
+                     (int)in->outcome[i].verdict.problem.reason == reason;
         if (count != 0)
             cx_json_list_put(&list, cx_str_z(cx_trace_reason_name((cx_trace_reason)reason)),
                              cx_json_make_uint(in->arena, count));
@@ -484,7 +485,7 @@ static cx_status batch_json(const intake *in, const cx_intake *sums, cx_json *ou
 static bool batch_is_new(const intake *in)
 {
     for (size_t i = 0; i < in->count; i++)
-        if (in->taken[i].status == CX_TAKE_REJECTED)
+        if (in->outcome[i].status == CX_TAKE_REJECTED)
             return true;
     return in->wrote;
 }
@@ -516,12 +517,12 @@ static cx_status store_batch(intake *in, const cx_intake *sums, cx_err *err)
 static cx_status raise_conflict_alerts(intake *in, cx_err *err)
 {
     for (size_t i = 0; i < in->count; i++) {
-        const cx_taken *taken = &in->taken[i];
-        if (taken->status != CX_TAKE_CONFLICT)
+        const cx_taken *outcome = &in->outcome[i];
+        if (outcome->status != CX_TAKE_CONFLICT)
             continue;
-        const cx_conflict_alert alert = {.agent = taken->actor,
-                                         .trace_id = taken->trace_id,
-                                         .content = taken->content,
+        const cx_conflict_alert alert = {.agent = outcome->actor,
+                                         .trace_id = outcome->trace_id,
+                                         .content = outcome->content,
                                          .at_ns = in->now_ns};
         bool raised = false;
         uint64_t commit = 0;
@@ -536,12 +537,12 @@ static cx_status raise_conflict_alerts(intake *in, cx_err *err)
 
 static void count_results(const intake *in, cx_intake *out)
 {
-    *out = (cx_intake){.events = in->taken, .received = in->count};
+    *out = (cx_intake){.events = in->outcome, .received = in->count};
     for (size_t i = 0; i < in->count; i++)
-        out->accepted += in->taken[i].status <= CX_TAKE_UNVERIFIED;
+        out->accepted += in->outcome[i].status <= CX_TAKE_UNVERIFIED;
     out->rejected = out->received - out->accepted;
     for (size_t i = 0; i < in->count; i++) /* I5 */
-        CX_ASSERT(in->taken[i].has_entry == (in->taken[i].status != CX_TAKE_REJECTED));
+        CX_ASSERT(in->outcome[i].has_entry == (in->outcome[i].status != CX_TAKE_REJECTED));
 }
 
 static cx_status store_items(intake *in, cx_intake *out, cx_err *err)
@@ -563,8 +564,8 @@ static cx_status store_items(intake *in, cx_intake *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take_batch_events(cx_recorder *recorder, const cx_batch *batch, cx_capture capture,
-                                   cx_arena *arena, cx_intake *out, cx_err *err)
+static cx_status receive_batch(cx_recorder *recorder, const cx_batch *batch, cx_capture capture,
+                               cx_arena *arena, cx_intake *out, cx_err *err)
 {
     intake in = {.recorder = recorder,
                  .arena = arena,
@@ -584,8 +585,8 @@ static cx_status take_batch_events(cx_recorder *recorder, const cx_batch *batch,
         *out = (cx_intake){.problem = problem};
     else if (!cx_failed(status))
         status = store_items(&in, out, err);
-    for (size_t i = 0; i < in.count && in.taken != NULL; i++)
-        in.taken[i].verdict.key = NULL; /* owned by the view */
+    for (size_t i = 0; i < in.count && in.outcome != NULL; i++)
+        in.outcome[i].verdict.key = NULL; /* owned by the view */
     cx_buf_done(&in.scratch);
     cx_json_parser_done(&in.parser);
     cx_recorder_trust_release(recorder, in.view);
@@ -602,7 +603,7 @@ cx_status cx_recorder_take(cx_recorder *recorder, cx_bytes body, cx_capture capt
         *out = (cx_intake){.problem = problem};
         return CX_SUCCESS;
     }
-    return take_batch_events(recorder, &batch, capture, arena, out, err);
+    return receive_batch(recorder, &batch, capture, arena, out, err);
 }
 
 cx_status cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces, size_t count,
@@ -616,5 +617,5 @@ cx_status cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces,
         events[i] = (cx_event){.trace = traces[i], .level = CX_LEVEL_ABSENT};
     const cx_batch batch = {
         .events = events, .event_count = count, .level = batch_level, .consent_ns = CX_TIME_NONE};
-    return take_batch_events(recorder, &batch, capture, arena, out, err);
+    return receive_batch(recorder, &batch, capture, arena, out, err);
 }

@@ -33,42 +33,43 @@ static cx_status add_texts(cx_json_list *list, cx_str name, const cx_str *items,
     return CX_SUCCESS;
 }
 
-static cx_status add_entry(cx_json_list *list, const cx_taken *taken, cx_arena *arena, cx_err *err)
+static cx_status add_entry(cx_json_list *list, const cx_taken *outcome, cx_arena *arena,
+                           cx_err *err)
 {
     cx_json entry;
     cx_json_list members = cx_json_list_begin(arena);
-    cx_json_list_put(&members, CX_STR("actor"), cx_json_make_str(taken->actor));
-    cx_json_list_put(&members, CX_STR("seq"), cx_json_make_uint(arena, taken->seq));
+    cx_json_list_put(&members, CX_STR("actor"), cx_json_make_str(outcome->actor));
+    cx_json_list_put(&members, CX_STR("seq"), cx_json_make_uint(arena, outcome->seq));
     CX_TRY(cx_json_list_end_object(&members, &entry, err));
     cx_json_list_put(list, CX_STR("entry"), entry);
     return CX_SUCCESS;
 }
 
-static bool was_rejected(const cx_taken *taken)
+static bool was_rejected(const cx_taken *outcome)
 {
-    return taken->status != CX_TAKE_STORED && taken->status != CX_TAKE_DUPLICATE;
+    return outcome->status != CX_TAKE_STORED && outcome->status != CX_TAKE_DUPLICATE;
 }
 
-static cx_status event_json(const cx_taken *taken, size_t index, cx_arena *arena, cx_json *out,
+static cx_status event_json(const cx_taken *outcome, size_t index, cx_arena *arena, cx_json *out,
                             cx_err *err)
 {
-    const cx_trace_verdict *v = &taken->verdict;
+    const cx_trace_verdict *v = &outcome->verdict;
     cx_json_list list = cx_json_list_begin(arena);
     cx_json_list_put(&list, CX_STR("index"), cx_json_make_uint(arena, index));
-    cx_json_list_put(&list, CX_STR("trace_id"), add_text(taken->trace_id));
+    cx_json_list_put(&list, CX_STR("trace_id"), add_text(outcome->trace_id));
     cx_json_list_put(&list, CX_STR("status"),
-                     cx_json_make_str(cx_str_z(cx_take_status_name(taken->status))));
+                     cx_json_make_str(cx_str_z(cx_take_status_name(outcome->status))));
     if (v->form != CX_FORM_NONE) {
         cx_json_list_put(&list, CX_STR("form"),
                          cx_json_make_str(cx_str_z(cx_trace_form_name(v->form))));
         cx_json_list_put(&list, CX_STR("numbers"),
                          cx_json_make_str(cx_str_z(cx_trace_numbers_name(v->numbers))));
     }
-    if (taken->has_content)
-        CX_TRY(add_hex(&list, CX_STR("content_sha256"), &taken->content, arena, err));
-    if (taken->has_entry)
-        CX_TRY(add_entry(&list, taken, arena, err));
-    if (was_rejected(taken)) {
+    if (outcome->has_content)
+        CX_TRY(add_hex(&list, CX_STR("content_sha256"), &outcome->content, arena, err));
+    if (outcome->has_entry)
+        CX_TRY(add_entry(&list, outcome, arena, err));
+    if (was_rejected(outcome)) {
         cx_json_list_put(&list, CX_STR("reason"),
                          cx_json_make_str(cx_str_z(cx_trace_reason_name(v->problem.reason))));
         if (v->problem.path.data != NULL)
@@ -78,20 +79,20 @@ static cx_status event_json(const cx_taken *taken, size_t index, cx_arena *arena
         if (v->problem.reason == CX_REASON_LEVEL_VIOLATION)
             CX_TRY(add_texts(&list, CX_STR("paths"), v->paths, v->path_count, arena, err));
     }
-    if (taken->stripped_count != 0)
-        CX_TRY(add_texts(&list, CX_STR("stripped"), taken->stripped, taken->stripped_count, arena,
-                         err));
+    if (outcome->stripped_count != 0)
+        CX_TRY(add_texts(&list, CX_STR("stripped"), outcome->stripped, outcome->stripped_count,
+                         arena, err));
     return cx_json_list_end_object(&list, out, err);
 }
 
 /* The sentences that senders of before know (§11). */
-static cx_str old_error(const cx_taken *taken, cx_arena *arena)
+static cx_str old_error(const cx_taken *outcome, cx_arena *arena)
 {
-    cx_trace_reason reason = taken->verdict.problem.reason;
-    cx_str id = taken->trace_id.data == NULL ? CX_STR("unknown") : taken->trace_id;
+    cx_trace_reason reason = outcome->verdict.problem.reason;
+    cx_str id = outcome->trace_id.data == NULL ? CX_STR("unknown") : outcome->trace_id;
     if (reason == CX_REASON_SIGNATURE_INVALID)
         return cx_arena_printf(arena, "%.*s: Invalid signature", (int)id.size, id.data);
-    cx_str key = taken->signing_key;
+    cx_str key = outcome->signing_key;
     if (reason == CX_REASON_KEY_UNKNOWN && key.data != NULL)
         return cx_arena_printf(arena, "%.*s: Unknown signer key: %.*s", (int)id.size, id.data,
                                (int)key.size, key.data);
@@ -104,14 +105,14 @@ static cx_status add_rejected(cx_json_list *list, const cx_intake *intake, cx_ar
     cx_json ids, errors;
     cx_json_list id_list = cx_json_list_begin(arena), error_list = cx_json_list_begin(arena);
     for (size_t i = 0; i < intake->received; i++) {
-        const cx_taken *taken = &intake->events[i];
-        if (taken->status < CX_TAKE_CONFLICT)
+        const cx_taken *outcome = &intake->events[i];
+        if (outcome->status < CX_TAKE_CONFLICT)
             continue;
-        cx_str sentence = old_error(taken, arena);
+        cx_str sentence = old_error(outcome, arena);
         if (sentence.data == NULL)
             return cx_fail_nomem(err);
-        if (taken->trace_id.data != NULL)
-            cx_json_list_add(&id_list, cx_json_make_str(taken->trace_id));
+        if (outcome->trace_id.data != NULL)
+            cx_json_list_add(&id_list, cx_json_make_str(outcome->trace_id));
         cx_json_list_add(&error_list, cx_json_make_str(sentence));
     }
     CX_TRY(cx_json_list_end_array(&id_list, &ids, err));

@@ -145,9 +145,9 @@ static cx_str name_of(cx_prov_kind kind, cx_str id, char storage[2 + CX_ACTOR_SI
         cx_ulid_format(&uri.id, storage + size);
         return cx_str_from(storage, size + CX_ULID_SIZE);
     }
-    size_t room = 2 + CX_ACTOR_SIZE_MAX + 64 - size;
+    size_t space = 2 + CX_ACTOR_SIZE_MAX + 64 - size;
     size_t used =
-        id.size < room ? id.size : room; /* ids are shorter: what is cut matches nothing */
+        id.size < space ? id.size : space; /* ids are shorter: what is cut matches nothing */
     memcpy(storage + size, id.data, used);
     return cx_str_from(storage, size + used);
 }
@@ -163,12 +163,12 @@ static cx_status append_to_chain(cx_links *links, unsigned side, cx_str name, ui
         *last = place;
         return CX_SUCCESS;
     }
-    cx_str kept = cx_arena_copy_str(&links->arena, name);
-    if (kept.data == NULL)
+    cx_str stored = cx_arena_copy_str(&links->arena, name);
+    if (stored.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_map_put(&links->first[side], kept, &last, &is_new, err));
+    CX_TRY(cx_map_put(&links->first[side], stored, &last, &is_new, err));
     *last = place;
-    CX_TRY(cx_map_put(&links->last[side], kept, &last, &is_new, err));
+    CX_TRY(cx_map_put(&links->last[side], stored, &last, &is_new, err));
     *last = place;
     return CX_SUCCESS;
 }
@@ -323,7 +323,7 @@ static cx_status link_batch(cx_links *links, const cx_tail_item *item, cx_arena 
 {
     cx_json batch;
     uint8_t id[CX_TRACE_BATCH_ID_SIZE];
-    size_t kept = 0;
+    size_t stored = 0;
     if (item->erased ||
         cx_failed(cx_json_parse_text(cx_bytes_str(item->payload), arena, &batch, NULL)))
         return CX_SUCCESS;
@@ -335,7 +335,7 @@ static cx_status link_batch(cx_links *links, const cx_tail_item *item, cx_arena 
     for (size_t i = 0; i < links->waiting.count; i++) {
         const pending *trace = &links->waiting.items[i];
         if (memcmp(trace->batch, id, sizeof id) != 0) {
-            links->waiting.items[kept++] = *trace;
+            links->waiting.items[stored++] = *trace;
             continue;
         }
         const cx_link link = {.from_kind = CX_PROV_TRACE,
@@ -349,7 +349,7 @@ static cx_status link_batch(cx_links *links, const cx_tail_item *item, cx_arena 
         if (cx_run_id_valid(run))
             CX_TRY(add_link(links, &link, err));
     }
-    links->waiting.count = kept;
+    links->waiting.count = stored;
     return CX_SUCCESS;
 }
 

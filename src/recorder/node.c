@@ -103,10 +103,10 @@ cx_status cx_node_write(cx_node_draft *draft, cx_arena *arena, cx_buf *preimage,
     CX_TRY(cx_lattice_seal_preimage(preimage, draft->fork, &draft->delta, &draft->timestamp, err));
     CX_TRY(cx_buf_check(preimage, err));
     hash_of(cx_buf_bytes(preimage), seal);
-    cx_str kept = cx_arena_copy_str(arena, cx_str_from(seal, sizeof seal));
-    if (kept.data == NULL)
+    cx_str stored = cx_arena_copy_str(arena, cx_str_from(seal, sizeof seal));
+    if (stored.data == NULL)
         return cx_fail_nomem(err);
-    cx_json_list_put(&draft->event, CX_STR("__seal"), cx_json_make_str(kept));
+    cx_json_list_put(&draft->event, CX_STR("__seal"), cx_json_make_str(stored));
     CX_TRY(cx_json_list_end_object(&draft->event, &event, err));
     const cx_lattice_fields fields = {.prev_hash = draft->prev_hash,
                                       .event = &event,

@@ -247,22 +247,22 @@ bool cx_recorder_otlp_kind(cx_str kind, bool *out_logs, bool *out_json)
 typedef struct seqs {
     cx_arena *arena;
     uint64_t *items;
-    size_t count, room;
+    size_t count, space;
 } seqs;
 
 static cx_status add_seq(seqs *s, uint64_t seq, cx_err *err)
 {
     if (s->count != 0 && s->items[s->count - 1] == seq)
         return CX_SUCCESS;
-    if (s->count == s->room) {
-        size_t room = s->room == 0 ? 64 : 2 * s->room;
-        uint64_t *grown = CX_ARENA_ARRAY(s->arena, uint64_t, room);
+    if (s->count == s->space) {
+        size_t space = s->space == 0 ? 64 : 2 * s->space;
+        uint64_t *grown = CX_ARENA_ARRAY(s->arena, uint64_t, space);
         if (grown == NULL)
             return cx_fail_nomem(err);
         if (s->count != 0)
             memcpy(grown, s->items, s->count * sizeof *grown);
         s->items = grown;
-        s->room = room;
+        s->space = space;
     }
     s->items[s->count++] = seq;
     return CX_SUCCESS;

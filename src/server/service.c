@@ -133,14 +133,14 @@ static void answer_problem(cx_call *call, unsigned status, const char *type, cx_
 /* Exporters are often configured for all signals at once; this text appears in their logs. */
 static void reject_path(cx_call *call)
 {
-    cx_str said = CX_STR("no such endpoint");
+    cx_str reason = CX_STR("no such endpoint");
     if (call->request.otlp)
-        said = cx_str_starts(call->request.target, CX_STR("/v1/metrics"))
-                   ? CX_STR("metrics are not supported: send them elsewhere, or set "
-                            "OTEL_METRICS_EXPORTER=none")
-                   : CX_STR("only /v1/traces and /v1/logs are supported here");
+        reason = cx_str_starts(call->request.target, CX_STR("/v1/metrics"))
+                     ? CX_STR("metrics are not supported: send them elsewhere, or set "
+                              "OTEL_METRICS_EXPORTER=none")
+                     : CX_STR("only /v1/traces and /v1/logs are supported here");
     call->route = NULL;
-    answer_problem(call, 404, "not-found", said);
+    answer_problem(call, 404, "not-found", reason);
 }
 
 static bool find_route(cx_call *call)

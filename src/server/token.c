@@ -170,10 +170,10 @@ static cx_status add_time(cx_json_list *list, const char *name, int64_t ns, cx_e
         return CX_SUCCESS;
     }
     cx_trace_time_write(ns, text);
-    cx_str kept = cx_arena_copy_str(list->arena, cx_str_z(text));
-    if (kept.data == NULL)
+    cx_str stored = cx_arena_copy_str(list->arena, cx_str_z(text));
+    if (stored.data == NULL)
         return cx_fail_nomem(err);
-    add_text(list, name, kept);
+    add_text(list, name, stored);
     return CX_SUCCESS;
 }
 

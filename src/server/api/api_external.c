@@ -16,10 +16,10 @@ static cx_status hex_of(cx_call *call, const uint8_t *id, size_t size, cx_json *
     char text[64];
     CX_ASSERT(2 * size <= sizeof text);
     cx_hex_encode(cx_bytes_from(id, size), text);
-    cx_str kept = cx_arena_copy_str(call->arena, cx_str_from(text, 2 * size));
-    if (kept.data == NULL)
+    cx_str stored = cx_arena_copy_str(call->arena, cx_str_from(text, 2 * size));
+    if (stored.data == NULL)
         return cx_fail_nomem(err);
-    *out = cx_json_make_str(kept);
+    *out = cx_json_make_str(stored);
     return CX_SUCCESS;
 }
 

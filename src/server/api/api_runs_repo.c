@@ -335,7 +335,7 @@ static cx_status store_approval(cx_call *call, const cx_run_store *store, cx_jso
 static cx_status receive_approval(cx_call *call, const cx_run_store *store, policies *p,
                                   cx_err *err)
 {
-    cx_json envelope, kept;
+    cx_json envelope, stored;
     cx_run_approval stated = {.run_id = {NULL, 0}};
     cx_str why;
     bool read;
@@ -351,12 +351,12 @@ static cx_status receive_approval(cx_call *call, const cx_run_store *store, poli
     CX_TRY(check_approval(call, store, p, &stated, &why, err));
     if (why.data != NULL)
         return reject_approval(call, why);
-    CX_TRY(store_approval(call, store, &kept, err));
+    CX_TRY(store_approval(call, store, &stored, err));
     cx_json_list answer = cx_json_list_begin(call->arena);
     cx_json value;
     cx_json_put_utf8(&answer, "approval_id", stated.approval_id);
-    for (uint32_t i = 0; i < kept.count; i++)
-        cx_json_list_put(&answer, cx_json_text(&kept.members[i].name), kept.members[i].value);
+    for (uint32_t i = 0; i < stored.count; i++)
+        cx_json_list_put(&answer, cx_json_text(&stored.members[i].name), stored.members[i].value);
     CX_TRY(cx_json_list_end_object(&answer, &value, err));
     return cx_call_answer_json(call, 201, &value, err);
 }

@@ -123,13 +123,13 @@ static cx_status number_head(builder *w, const head *wanted, bool is_scope, size
     if (name.data == NULL || w->text.failed)
         return cx_fail_nomem(err);
     if ((number = cx_map_find(&w->heads, cx_buf_str(&w->text))) == NULL) {
-        cx_str kept = cx_arena_copy_str(&w->arena, cx_buf_str(&w->text));
+        cx_str stored = cx_arena_copy_str(&w->arena, cx_buf_str(&w->text));
         head *added = cx_vec_push(&w->list, w->arena.alloc);
-        if (kept.data == NULL || added == NULL)
+        if (stored.data == NULL || added == NULL)
             return cx_fail_nomem(err);
-        CX_TRY(cx_map_put(&w->heads, kept, &number, &is_new, err));
+        CX_TRY(cx_map_put(&w->heads, stored, &number, &is_new, err));
         *added = *wanted;
-        added->text = cx_str_from(kept.data + name.size, kept.size - name.size);
+        added->text = cx_str_from(stored.data + name.size, stored.size - name.size);
         *number = w->list.count - 1;
     }
     *out = *number;
@@ -201,10 +201,10 @@ static cx_status add_record(builder *w, const cx_otlp_record *record, cx_otlp_si
     cx_buf_clear(&w->text);
     CX_TRY(cx_json_write(&w->text, record->value, CX_JSON_PY_COMPACT, err));
     it.text = cx_arena_copy_str(&w->arena, cx_buf_str(&w->text));
-    item *room = it.text.data == NULL ? NULL : cx_vec_push(&w->items, w->arena.alloc);
-    if (room == NULL)
+    item *space = it.text.data == NULL ? NULL : cx_vec_push(&w->items, w->arena.alloc);
+    if (space == NULL)
         return cx_fail_nomem(err);
-    *room = it;
+    *space = it;
     return CX_SUCCESS;
 }
 

@@ -112,10 +112,10 @@ static void queue_event_line(tail *t, cx_str line)
 static void read_more(tail *t)
 {
     const cx_io *io = t->tails->io;
-    uint8_t *room = cx_buf_reserve(&t->line, READ_BYTES);
-    int64_t got = room == NULL ? -1 : io->pread(io, t->file, room, READ_BYTES, t->offset);
+    uint8_t *space = cx_buf_reserve(&t->line, READ_BYTES);
+    int64_t got = space == NULL ? -1 : io->pread(io, t->file, space, READ_BYTES, t->offset);
     if (got <= 0) {
-        if (room == NULL)
+        if (space == NULL)
             t->finished = true;
         return;
     }
@@ -285,15 +285,15 @@ cx_status cx_run_tails_join(cx_run_tails *tails, const cx_run_store *store, cx_s
     cx_buf_init(&t->buffer, tails->alloc);
     cx_buf_add_z(&t->buffer, ":\n\n"); /* the first bytes make the headers go out */
     cx_lock_enter(&tails->lock);
-    bool room = !tails->ending && tails->count < CX_RUN_TAILS_MAX;
-    if (room) {
+    bool space = !tails->ending && tails->count < CX_RUN_TAILS_MAX;
+    if (space) {
         t->next = tails->first;
         tails->first = t;
         tails->count++;
         cx_lock_wake(&tails->lock);
     }
     cx_lock_leave(&tails->lock);
-    if (!room) {
+    if (!space) {
         free_tail(tails, t);
         return cx_fail(err, CX_E_BUSY, "too many live readers of runs");
     }

@@ -268,18 +268,18 @@ static cx_status write_input_file(cx_runs *runs, cx_bytes given, started *s, cx_
 static cx_status start_watching(cx_runs *runs, started *s, cx_err *err)
 {
     cx_lock_enter(&runs->lock);
-    bool room = runs->count < CX_RUN_STARTED_MAX && !atomic_load(&runs->ending);
-    if (room && cx_thread_start(&s->thread, watch_child, s)) {
+    bool space = runs->count < CX_RUN_STARTED_MAX && !atomic_load(&runs->ending);
+    if (space && cx_thread_start(&s->thread, watch_child, s)) {
         s->next = runs->first;
         runs->first = s;
         runs->count++;
     } else {
-        room = false;
+        space = false;
     }
     cx_lock_leave(&runs->lock);
-    return room ? CX_SUCCESS
-                : cx_fail(err, CX_E_BUSY, "%d runs that this server started are still running",
-                          CX_RUN_STARTED_MAX);
+    return space ? CX_SUCCESS
+                 : cx_fail(err, CX_E_BUSY, "%d runs that this server started are still running",
+                           CX_RUN_STARTED_MAX);
 }
 
 static cx_status wait_for_id(started *s, cx_arena *arena, cx_run_started *out, cx_err *err)
