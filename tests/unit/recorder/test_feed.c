@@ -40,6 +40,7 @@ static int64_t count_of(const cx_json *answer)
     return value != NULL && cx_json_int64(value, &count) ? count : -1;
 }
 
+/* F1, F2 */
 CX_TEST(feed_indexes_and_resumes)
 {
     fixture s;
@@ -110,6 +111,7 @@ CX_TEST(feed_pages_without_gaps)
     fixture_done(&s);
 }
 
+/* F1 */
 CX_TEST(feed_recomputes_verdicts)
 {
     static const cx_recorder_options keep = {.keep_unknown = true};

@@ -13,6 +13,7 @@ static maker_wish full(const char *rationale)
     return wish;
 }
 
+/* I2, I5 */
 CX_TEST(intake_stores_once)
 {
     fixture s;
@@ -39,6 +40,7 @@ CX_TEST(intake_stores_once)
     fixture_done(&s);
 }
 
+/* I2 */
 CX_TEST(intake_twice_in_one_batch_is_once)
 {
     fixture s;
@@ -89,6 +91,7 @@ CX_TEST(intake_keeps_conflicting_evidence)
     fixture_done(&s);
 }
 
+/* I4, I5 */
 CX_TEST(intake_rejects_what_is_not_signed_by_a_known_key)
 {
     fixture s;
@@ -156,6 +159,7 @@ CX_TEST(intake_never_rebinds_a_key)
     fixture_done(&s);
 }
 
+/* I4 */
 CX_TEST(intake_stores_unknown_keys_unverified_by_policy)
 {
     static const cx_recorder_options keep = {.keep_unknown = true};

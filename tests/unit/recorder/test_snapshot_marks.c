@@ -1,5 +1,6 @@
 /*
- * test_held.c - snapshots of a journal, found behind the nodes they were taken behind.
+ * test_snapshot_marks.c - snapshots of a journal, found after the nodes after which they were
+ * taken.
  */
 #include "view/layout.h"
 #include "ledger/snapshot.h"

@@ -130,6 +130,7 @@ static void begin(asking *a, maker *m, const char *name, cx_live_feed **feed)
     CHECK_STATUS(cx_live_feed_open(a->service, feed, &a->fixture.err), &a->fixture.err);
 }
 
+/* I2 */
 CX_TEST(live_feed_sends_new_events)
 {
     static asking a;
@@ -158,6 +159,7 @@ CX_TEST(live_feed_sends_new_events)
     asking_done(&a);
 }
 
+/* I2 */
 CX_TEST(live_feed_continues_after_a_position)
 {
     static asking a;
@@ -193,6 +195,7 @@ CX_TEST(live_feed_continues_after_a_position)
     asking_done(&a);
 }
 
+/* I3 */
 CX_TEST(live_feed_drops_readers_that_do_not_read)
 {
     static asking a;

@@ -1,4 +1,4 @@
-/* The pool: a queue with an end, and nothing in it is lost. */
+/* The pool: a bounded queue that loses no job. */
 #include "server/pool.h"
 
 #include "tests/unit/server/asking.h"
@@ -24,6 +24,7 @@ static void run(cx_pool_job *job, cx_worker *worker)
     (void)atomic_fetch_add(w->done, 1);
 }
 
+/* I1, I2 */
 CX_TEST(pool_runs_every_job_and_reports_when_full)
 {
     enum { PLACES = 5, JOBS = 64 };
@@ -60,6 +61,7 @@ CX_TEST(pool_runs_every_job_and_reports_when_full)
     asking_done(&a);
 }
 
+/* I3 */
 CX_TEST(pool_join_waits_for_reservations)
 {
     static asking a;

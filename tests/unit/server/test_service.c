@@ -29,7 +29,7 @@ CX_TEST(service_needs_a_token)
     asking_done(&a);
 }
 
-/* Each route with tokens of each kind. */
+/* Each route with tokens of each kind.  I3, S2 */
 CX_TEST(service_every_route_needs_its_scope)
 {
     static asking a;
@@ -54,6 +54,7 @@ CX_TEST(service_every_route_needs_its_scope)
     asking_done(&a);
 }
 
+/* I3, S2 */
 CX_TEST(service_levels_come_from_the_token)
 {
     static asking a;
@@ -93,6 +94,7 @@ CX_TEST(service_bodies)
     asking_done(&a);
 }
 
+/* I3 */
 CX_TEST(service_parameters)
 {
     static const struct {

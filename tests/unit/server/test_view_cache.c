@@ -83,6 +83,7 @@ static void borrow(void *arg)
     }
 }
 
+/* I1, I2 */
 CX_TEST(view_cache_shares_items_between_threads)
 {
     cx_err err;
