@@ -4,6 +4,7 @@
 #ifndef CX_CLI_CLI_H
 #define CX_CLI_CLI_H
 
+#include "cli/commands.h"
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "json/api.h"
@@ -77,127 +78,9 @@ cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char
 
 /* --- the commands -------------------------------------------------------------------------- */
 
-extern const cx_cli_command cx_cli_lattice_verify;
-extern const cx_cli_command cx_cli_lattice_state;
-extern const cx_cli_command cx_cli_lattice_why;
-extern const cx_cli_command cx_cli_lattice_heatmap;
-extern const cx_cli_command cx_cli_lattice_compare;
-extern const cx_cli_command cx_cli_lattice_heads;
-extern const cx_cli_command cx_cli_lattice_show;
-extern const cx_cli_command cx_cli_lattice_bisect;
-extern const cx_cli_command cx_cli_lattice_render;
-extern const cx_cli_command cx_cli_lattice_view;
-extern const cx_cli_command cx_cli_lattice_anchor;
-extern const cx_cli_command cx_cli_lattice_selftest;
-extern const cx_cli_command cx_cli_import;
-extern const cx_cli_command cx_cli_run_replay;
-extern const cx_cli_command cx_cli_run_chain;
-extern const cx_cli_command cx_cli_init;
-extern const cx_cli_command cx_cli_runner_add;
-extern const cx_cli_command cx_cli_runner_list;
-extern const cx_cli_command cx_cli_contract_new;
-extern const cx_cli_command cx_cli_contract_lint;
-extern const cx_cli_command cx_cli_contract_hash;
-extern const cx_cli_command cx_cli_contract_resolve;
-extern const cx_cli_command cx_cli_contract_explain;
-extern const cx_cli_command cx_cli_gate_policy;
-extern const cx_cli_command cx_cli_gate_command;
-extern const cx_cli_command cx_cli_gate_diff;
-extern const cx_cli_command cx_cli_hooks_install;
-extern const cx_cli_command cx_cli_hooks_remove;
-extern const cx_cli_command cx_cli_hooks_status;
-extern const cx_cli_command cx_cli_hook_pre_commit;
-extern const cx_cli_command cx_cli_hook_pre_push;
-extern const cx_cli_command cx_cli_worktrees_list;
-extern const cx_cli_command cx_cli_locks_list;
-extern const cx_cli_command cx_cli_locks_release;
-extern const cx_cli_command cx_cli_approve;
-extern const cx_cli_command cx_cli_approvals_list;
-extern const cx_cli_command cx_cli_run_list;
-extern const cx_cli_command cx_cli_run_show;
-extern const cx_cli_command cx_cli_run_events;
-extern const cx_cli_command cx_cli_run_diff;
-extern const cx_cli_command cx_cli_run_reports;
-extern const cx_cli_command cx_cli_run_verify;
-extern const cx_cli_command cx_cli_run_export;
-extern const cx_cli_command cx_cli_run_cleanup;
-extern const cx_cli_command cx_cli_run_attest;
-extern const cx_cli_command cx_cli_memory_write;
-extern const cx_cli_command cx_cli_memory_update;
-extern const cx_cli_command cx_cli_memory_tombstone;
-extern const cx_cli_command cx_cli_memory_link;
-extern const cx_cli_command cx_cli_memory_unlink;
-extern const cx_cli_command cx_cli_memory_get;
-extern const cx_cli_command cx_cli_memory_list;
-extern const cx_cli_command cx_cli_memory_find;
-extern const cx_cli_command cx_cli_memory_near;
-extern const cx_cli_command cx_cli_memory_context;
-extern const cx_cli_command cx_cli_memory_walk;
-extern const cx_cli_command cx_cli_memory_attest;
-extern const cx_cli_command cx_cli_memory_compact;
-extern const cx_cli_command cx_cli_memory_embed;
-extern const cx_cli_command cx_cli_append;
-extern const cx_cli_command cx_cli_apply;
-extern const cx_cli_command cx_cli_log;
-extern const cx_cli_command cx_cli_roots;
-extern const cx_cli_command cx_cli_snapshot_make;
-extern const cx_cli_command cx_cli_snapshot_list;
-extern const cx_cli_command cx_cli_snapshot_show;
-extern const cx_cli_command cx_cli_snapshot_seal;
-extern const cx_cli_command cx_cli_snapshot_drop;
-extern const cx_cli_command cx_cli_prove;
-extern const cx_cli_command cx_cli_checkpoint;
-extern const cx_cli_command cx_cli_export_tiles;
-extern const cx_cli_command cx_cli_export_receipt;
-extern const cx_cli_command cx_cli_export_tlog_proof;
-extern const cx_cli_command cx_cli_export_entry;
-extern const cx_cli_command cx_cli_scope_make;
-extern const cx_cli_command cx_cli_scope_check;
-extern const cx_cli_command cx_cli_erase;
-extern const cx_cli_command cx_cli_key_new;
-extern const cx_cli_command cx_cli_key_show;
-extern const cx_cli_command cx_cli_key_add;
-extern const cx_cli_command cx_cli_key_list;
-extern const cx_cli_command cx_cli_key_revoke;
-extern const cx_cli_command cx_cli_record;
-extern const cx_cli_command cx_cli_trace_verify;
-extern const cx_cli_command cx_cli_trace_query;
-extern const cx_cli_command cx_cli_trace_show;
-extern const cx_cli_command cx_cli_trace_chain;
-extern const cx_cli_command cx_cli_trace_idma;
-extern const cx_cli_command cx_cli_trace_wakeup;
-extern const cx_cli_command cx_cli_trace_canon;
-extern const cx_cli_command cx_cli_trace_redact;
-extern const cx_cli_command cx_cli_detect;
-extern const cx_cli_command cx_cli_capacity;
-extern const cx_cli_command cx_cli_alert_list;
-extern const cx_cli_command cx_cli_alert_ack;
-extern const cx_cli_command cx_cli_alert_resolve;
-extern const cx_cli_command cx_cli_tables_status;
-extern const cx_cli_command cx_cli_tables_rebuild;
-extern const cx_cli_command cx_cli_backup;
-extern const cx_cli_command cx_cli_verify;
-extern const cx_cli_command cx_cli_gate_schema;
-extern const cx_cli_command cx_cli_run;
-extern const cx_cli_command cx_cli_serve;
-extern const cx_cli_command cx_cli_watch;
-extern const cx_cli_command cx_cli_otel_traces;
-extern const cx_cli_command cx_cli_mcp;
-extern const cx_cli_command cx_cli_status;
-extern const cx_cli_command cx_cli_config;
-extern const cx_cli_command cx_cli_config_check;
-extern const cx_cli_command cx_cli_config_default;
-extern const cx_cli_command cx_cli_token_add;
-extern const cx_cli_command cx_cli_token_list;
-extern const cx_cli_command cx_cli_token_revoke;
-extern const cx_cli_command cx_cli_show;
-extern const cx_cli_command cx_cli_why;
-extern const cx_cli_command cx_cli_evidence;
-extern const cx_cli_command cx_cli_demo;
-extern const cx_cli_command cx_cli_doctor;
-extern const cx_cli_command cx_cli_version_command;
-extern const cx_cli_command cx_cli_completion;
-extern const cx_cli_command cx_cli_help;
+#define CX_CLI_DECLARE_COMMAND(name) extern const cx_cli_command cx_cli_##name;
+CX_CLI_COMMANDS(CX_CLI_DECLARE_COMMAND)
+#undef CX_CLI_DECLARE_COMMAND
 
 /* What `cortex verify` hands a lattice file to: the whole of `cortex lattice verify`. */
 int cx_cli_run_lattice_verify(cx_cli *cli, const cx_cli_args *args);
