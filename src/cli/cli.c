@@ -89,7 +89,7 @@ int cx_cli_misuse(const cx_cli_args *args, const char *message)
     return CX_EXIT_USAGE;
 }
 
-static int answer_with(cx_cli *cli, const cx_buf *answer, bool exact, int exit_code)
+static int write_answer(cx_cli *cli, const cx_buf *answer, bool exact, int exit_code)
 {
     cx_err err;
     if (cx_failed(cx_buf_check(answer, &err))) {
@@ -105,12 +105,12 @@ static int answer_with(cx_cli *cli, const cx_buf *answer, bool exact, int exit_c
 
 int cx_cli_answer(cx_cli *cli, cx_buf *answer, int exit_code)
 {
-    return answer_with(cli, answer, false, exit_code);
+    return write_answer(cli, answer, false, exit_code);
 }
 
 int cx_cli_answer_exact(cx_cli *cli, cx_buf *answer, int exit_code)
 {
-    return answer_with(cli, answer, true, exit_code);
+    return write_answer(cli, answer, true, exit_code);
 }
 
 static cx_lattice_options reading_options(cx_cli *cli, const cx_cli_args *args, cx_cli_keep keep,

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_completion(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {{"SHELL", CX_CLI_CHOICE, "bash|zsh|fish", false, false}};
 
@@ -24,10 +24,10 @@ const cx_cli_command cx_cli_completion = {
     .option_count = CX_COUNT_OF(options),
     .exits = "0 printed\n2 usage error\n3 the output could not be written",
     .example = "cortex completion bash",
-    .run = run,
+    .run = run_completion,
 };
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_completion(cx_cli *cli, const cx_cli_args *args)
 {
     static const struct {
         const char *shell;

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_help(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {{"COMMAND", CX_CLI_COMMAND, NULL, true, true}};
 
@@ -30,11 +30,11 @@ const cx_cli_command cx_cli_help = {
     .option_count = CX_COUNT_OF(options),
     .exits = "0 shown\n2 there is no such command\n3 the output could not be written",
     .example = "cortex help lattice verify",
-    .run = run,
+    .run = run_help,
 };
 
 /* All words as one text, for looking up what was meant. */
-static const char *joined(cx_cli *cli, const cx_cli_args *args)
+static const char *join_words(cx_cli *cli, const cx_cli_args *args)
 {
     cx_str text = cx_arena_printf(&cli->arena, "%s", args->operands[0]);
     for (size_t i = 1; i < args->operand_count && text.data != NULL; i++)
@@ -42,7 +42,7 @@ static const char *joined(cx_cli *cli, const cx_cli_args *args)
     return text.data == NULL ? "" : text.data;
 }
 
-static int explain(cx_cli *cli, const cx_cli_args *args, cx_buf *out)
+static int explain_command(cx_cli *cli, const cx_cli_args *args, cx_buf *out)
 {
     size_t used = 0;
     if (args->operand_count == 1 && strcmp(args->operands[0], "all") == 0) {
@@ -59,7 +59,7 @@ static int explain(cx_cli *cli, const cx_cli_args *args, cx_buf *out)
         cx_cli_write_overview(out, cli->commands, args->operands[0]);
         return CX_EXIT_HOLDS;
     }
-    const char *typed = joined(cli, args);
+    const char *typed = join_words(cli, args);
     const cx_cli_command *meant = cx_cli_suggest_command(cli->commands, typed);
     if (meant != NULL)
         cx_cli_complain("help: there is no command '%s'; did you mean '%s'?", typed, meant->name);
@@ -68,7 +68,7 @@ static int explain(cx_cli *cli, const cx_cli_args *args, cx_buf *out)
     return CX_EXIT_USAGE;
 }
 
-static int manual(cx_cli *cli, const cx_cli_args *args, cx_buf *out)
+static int write_manual(cx_cli *cli, const cx_cli_args *args, cx_buf *out)
 {
     if (args->operand_count == 0)
         cx_cli_write_man(out, cli->commands);
@@ -77,19 +77,19 @@ static int manual(cx_cli *cli, const cx_cli_args *args, cx_buf *out)
     return CX_EXIT_HOLDS;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_help(cx_cli *cli, const cx_cli_args *args)
 {
     int code = CX_EXIT_HOLDS;
     cx_buf out;
     cx_buf_init(&out, cli->alloc);
     if (cx_cli_has(args, "man"))
-        code = manual(cli, args, &out);
+        code = write_manual(cli, args, &out);
     else if (cx_cli_has(args, "json"))
         cx_cli_write_json(&out, cli->commands);
     else if (args->operand_count == 0)
         cx_cli_write_overview(&out, cli->commands, NULL);
     else
-        code = explain(cli, args, &out);
+        code = explain_command(cli, args, &out);
     code = cx_cli_answer(cli, &out, code);
     cx_buf_done(&out);
     return code;

@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "crypto/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_version(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("json", 0, "One line of canonical JSON instead of text."),
@@ -19,10 +19,10 @@ const cx_cli_command cx_cli_version_command = {
     .option_count = CX_COUNT_OF(options),
     .exits = "0 printed\n2 usage error\n3 the output could not be written",
     .example = "cortex version",
-    .run = run,
+    .run = run_version,
 };
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_version(cx_cli *cli, const cx_cli_args *args)
 {
     const char *kernel = cx_digest_kernel_name(cx_digest_chosen());
     cx_buf out;

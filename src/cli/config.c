@@ -151,9 +151,9 @@ typedef struct check {
     cx_err *err;
 } check;
 
-static cx_status refuse(const check *c, const cx_setting *s, const char *format, ...)
+static cx_status fail_setting(const check *c, const cx_setting *s, const char *format, ...)
     CX_PRINTF(3, 4);
-static cx_status refuse(const check *c, const cx_setting *s, const char *format, ...)
+static cx_status fail_setting(const check *c, const cx_setting *s, const char *format, ...)
 {
     char text[300];
     va_list args;
@@ -173,7 +173,7 @@ static const cx_config_key *key_of(const check *c, const cx_setting *s)
     return NULL;
 }
 
-static cx_status refuse_unknown(const check *c, const cx_setting *s)
+static cx_status fail_unknown_setting(const check *c, const cx_setting *s)
 {
     const char *names[KEYS_MAX], *meant;
     size_t count = 0;
@@ -188,22 +188,22 @@ static cx_status refuse_unknown(const check *c, const cx_setting *s)
         for (size_t i = 0; i < c->key_count; i++)
             names[count++] = c->keys[i].section;
         meant = cx_cli_suggest(names, count, section.data);
-        return refuse(c, s, "there is no section [%.40s]%s%s%s", section.data,
-                      meant == NULL ? "" : "; did you mean [", meant == NULL ? "" : meant,
-                      meant == NULL ? "" : "]?");
+        return fail_setting(c, s, "there is no section [%.40s]%s%s%s", section.data,
+                            meant == NULL ? "" : "; did you mean [", meant == NULL ? "" : meant,
+                            meant == NULL ? "" : "]?");
     }
     /* Right, and in the wrong place. */
     for (size_t i = 0; i < c->key_count; i++)
         if (cx_str_is(s->name, c->keys[i].option->name))
-            return refuse(c, s, "there is no setting '%s' here; it belongs %s%s%s", name.data,
-                          c->keys[i].section[0] == 0 ? "before the first section" : "into [",
-                          c->keys[i].section, c->keys[i].section[0] == 0 ? "" : "]");
+            return fail_setting(c, s, "there is no setting '%s' here; it belongs %s%s%s", name.data,
+                                c->keys[i].section[0] == 0 ? "before the first section" : "into [",
+                                c->keys[i].section, c->keys[i].section[0] == 0 ? "" : "]");
     meant = cx_cli_suggest(names, count, name.data);
     if (meant != NULL)
-        return refuse(c, s, "there is no setting '%.40s' here; did you mean '%s'?", name.data,
-                      meant);
-    return refuse(c, s, "there is no setting '%.40s' here; 'cortex config default' lists all",
-                  name.data);
+        return fail_setting(c, s, "there is no setting '%.40s' here; did you mean '%s'?", name.data,
+                            meant);
+    return fail_setting(c, s, "there is no setting '%.40s' here; 'cortex config default' lists all",
+                        name.data);
 }
 
 static cx_status check_kind(const check *c, const cx_setting *s, const cx_cli_option *option)
@@ -222,7 +222,8 @@ static cx_status check_kind(const check *c, const cx_setting *s, const cx_cli_op
                      : "a number of bytes, or a text such as \"64M\"";
     else if (s->kind != CX_SETTING_TEXT)
         wanted = "a text in quotes";
-    return wanted == NULL ? CX_SUCCESS : refuse(c, s, "%s: expected %s", option->name, wanted);
+    return wanted == NULL ? CX_SUCCESS
+                          : fail_setting(c, s, "%s: expected %s", option->name, wanted);
 }
 
 static cx_status check_setting(const check *c, const cx_setting *s)
@@ -230,13 +231,13 @@ static cx_status check_setting(const check *c, const cx_setting *s)
     const cx_config_key *key = key_of(c, s);
     cx_err why;
     if (key == NULL)
-        return refuse_unknown(c, s);
+        return fail_unknown_setting(c, s);
     if (c->where == CX_CONFIG_HOME && strcmp(key->option->name, "home") == 0)
-        return refuse(c, s, "home: the file of a home cannot name another one");
+        return fail_setting(c, s, "home: the file of a home cannot name another one");
     CX_TRY(check_kind(c, s, key->option));
     for (size_t i = 0; i < s->value_count && key->option->kind != CX_CLI_FLAG; i++)
         if (cx_failed(cx_cli_check_value(key->option, s->values[i], &why)))
-            return refuse(c, s, "%s", why.message);
+            return fail_setting(c, s, "%s", why.message);
     return CX_SUCCESS;
 }
 
@@ -258,7 +259,7 @@ static cx_status check_owner(const char *path, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status parse(check *c, cx_str text, cx_config_file *out)
+static cx_status parse_config_file(check *c, cx_str text, cx_config_file *out)
 {
     cx_err why;
     cx_status status = cx_settings_read(text, &c->cli->arena, &out->settings, &out->count, &why);
@@ -292,12 +293,12 @@ cx_status cx_config_read(cx_cli *cli, const char *path, cx_config_where where, c
         status = kept.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
     }
     if (!cx_failed(status))
-        status = parse(&c, kept, out);
+        status = parse_config_file(&c, kept, out);
     cx_buf_done(&text);
     return status;
 }
 
-static const char *variable(const char *name)
+static const char *environment_value(const char *name)
 {
     const char *value = getenv(name);
     return value == NULL || value[0] == 0 ? NULL : value;
@@ -322,8 +323,9 @@ static cx_status read_maybe(cx_cli *cli, cx_str path, cx_config_where where, cx_
 
 static cx_status read_own(cx_cli *cli, cx_config *out, cx_err *err)
 {
-    const char *named = variable("CORTEX_CONFIG"), *config = variable("XDG_CONFIG_HOME");
-    const char *home = variable("HOME");
+    const char *named = environment_value("CORTEX_CONFIG"),
+               *config = environment_value("XDG_CONFIG_HOME");
+    const char *home = environment_value("HOME");
     if (named != NULL) {
         cx_status status =
             cx_config_read(cli, named, CX_CONFIG_USER, &out->files[CX_CONFIG_USER], err);
@@ -364,10 +366,10 @@ const char *cx_config_common(const cx_config *config, const char *name)
 
 cx_status cx_config_load(cx_cli *cli, const char *home, cx_config *out, cx_err *err)
 {
-    const char *data = variable("XDG_DATA_HOME"), *user = variable("HOME");
+    const char *data = environment_value("XDG_DATA_HOME"), *user = environment_value("HOME");
     *out = (cx_config){.home = NULL};
     CX_TRY(read_own(cli, out, err));
-    out->home = home != NULL ? home : variable("CORTEX_HOME");
+    out->home = home != NULL ? home : environment_value("CORTEX_HOME");
     if (out->home == NULL)
         out->home = cx_config_common(out, "home");
     if (out->home == NULL && data != NULL && data[0] == '/')
@@ -382,22 +384,22 @@ cx_status cx_config_load(cx_cli *cli, const char *home, cx_config *out, cx_err *
 
 /* --- giving it to a command ------------------------------------------------------------------- */
 
-typedef struct giving {
+typedef struct applying {
     cx_cli *cli;
     cx_cli_args *args;
     const cx_config *config;
     cx_err *err;
-} giving;
+} applying;
 
-static cx_status give(giving *g, const cx_cli_option *option, const char *value)
+static cx_status apply_value(applying *g, const cx_cli_option *option, const char *value)
 {
-    return cx_cli_give(g->args, (size_t)(option - g->args->command->options), value, &g->cli->arena,
-                       g->err);
+    return cx_cli_add_option(g->args, (size_t)(option - g->args->command->options), value,
+                             &g->cli->arena, g->err);
 }
 
 /* The environment speaks like a command line; a flag there is true or false. */
-static cx_status give_variable(giving *g, const cx_cli_option *option, const char *name,
-                               const char *value)
+static cx_status apply_variable(applying *g, const cx_cli_option *option, const char *name,
+                                const char *value)
 {
     cx_err why;
     if (option->kind == CX_CLI_FLAG) {
@@ -405,24 +407,24 @@ static cx_status give_variable(giving *g, const cx_cli_option *option, const cha
         if (!yes && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
             return cx_fail(g->err, CX_E_USAGE, "$%s: found '%s', expected true or false", name,
                            value);
-        return yes ? give(g, option, NULL) : CX_SUCCESS;
+        return yes ? apply_value(g, option, NULL) : CX_SUCCESS;
     }
     if (cx_failed(cx_cli_check_value(option, value, &why)))
         return cx_fail(g->err, CX_E_USAGE, "$%s: %s", name, why.message);
-    return give(g, option, value);
+    return apply_value(g, option, value);
 }
 
-static cx_status give_setting(giving *g, const cx_cli_option *option, const cx_setting *s)
+static cx_status apply_setting(applying *g, const cx_cli_option *option, const cx_setting *s)
 {
     if (option->kind == CX_CLI_FLAG)
-        return strcmp(s->values[0], "true") == 0 ? give(g, option, NULL) : CX_SUCCESS;
+        return strcmp(s->values[0], "true") == 0 ? apply_value(g, option, NULL) : CX_SUCCESS;
     for (size_t i = 0; i < s->value_count; i++)
-        CX_TRY(give(g, option, s->values[i]));
+        CX_TRY(apply_value(g, option, s->values[i]));
     return CX_SUCCESS;
 }
 
 /* G1 */
-static cx_status give_key(giving *g, const cx_config_key *key)
+static cx_status apply_key(applying *g, const cx_config_key *key)
 {
     const cx_cli_option *option = option_of(g->args->command, key->option->name);
     const char *name = cx_config_variable(key, &g->cli->arena), *value;
@@ -430,13 +432,13 @@ static cx_status give_key(giving *g, const cx_config_key *key)
         return cx_fail_nomem(g->err);
     if (option == NULL || cx_cli_has(g->args, option->name) || option->kind != key->option->kind)
         return CX_SUCCESS;
-    value = variable(name);
+    value = environment_value(name);
     if (value != NULL)
-        return give_variable(g, option, name, value);
+        return apply_variable(g, option, name, value);
     for (size_t i = 0; i < CX_CONFIG_FILES; i++) {
         const cx_setting *s = cx_config_find(&g->config->files[i], key);
         if (s != NULL)
-            return give_setting(g, option, s);
+            return apply_setting(g, option, s);
     }
     return CX_SUCCESS;
 }
@@ -457,13 +459,13 @@ cx_status cx_config_apply(cx_cli *cli, cx_cli_args *args, cx_err *err)
     cx_config config;
     CX_TRY(cx_config_load(cli, home, &config, err));
     CX_TRY(cx_config_keys(cli->commands, &cli->arena, &keys, &count, err));
-    giving g = {cli, args, &config, err};
+    applying g = {cli, args, &config, err};
     cli->configured_home = cx_config_common(&config, "home");
     cli->configured_actor = cx_config_common(&config, "actor");
     for (size_t i = 0; i < count; i++)
         if (!is_asked_for(&keys[i]) &&
             (keys[i].section[0] == 0 || strcmp(keys[i].section, "limits") == 0 ||
              strcmp(keys[i].section, args->command->name) == 0))
-            CX_TRY(give_key(&g, &keys[i]));
+            CX_TRY(apply_key(&g, &keys[i]));
     return CX_SUCCESS;
 }

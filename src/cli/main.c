@@ -18,7 +18,7 @@ static const cx_cli_command *const table[] = {CX_CLI_COMMANDS(ADDRESS_OF_COMMAND
  * A descriptor 0, 1 or 2 that is closed would be given to the next file opened.  It gets one on
  * which reading (or writing) fails instead, so that lost output is noticed.
  */
-static void hold_standard_descriptors(const cx_io *io)
+static void reserve_standard_descriptors(const cx_io *io)
 {
     for (int file = 0; file <= 2; file++) {
         int copy = dup(file);
@@ -30,7 +30,7 @@ static void hold_standard_descriptors(const cx_io *io)
     }
 }
 
-static int say_unknown(cx_cli *cli, const char *const *words, size_t word_count)
+static int report_unknown_command(cx_cli *cli, const char *const *words, size_t word_count)
 {
     bool grouped = word_count > 1 && cx_cli_is_group(cli->commands, words[0]);
     cx_str typed = cx_arena_printf(&cli->arena, "%s%s%s", words[0], grouped ? " " : "",
@@ -147,7 +147,7 @@ static int run_words(cx_cli *cli, const char *const *words, size_t word_count)
     if (cx_cli_is_group(cli->commands, words[0]) &&
         (word_count == 1 || is_any(words[1], "--help", "-h")))
         return run_help(cli, words[0]);
-    return say_unknown(cli, words, word_count);
+    return report_unknown_command(cli, words, word_count);
 }
 
 int main(int argc, char **argv)
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
         return cx_sandbox_stage(argc - 2, argv + 2);
     if (argc == 2 && strcmp(argv[1], CX_AGENT_OPS) == 0)
         return cx_agent_ops_main();
-    hold_standard_descriptors(cx_io_system());
+    reserve_standard_descriptors(cx_io_system());
     /* A reader that went away is an error of writing, not the end of the process. */
     (void)signal(SIGPIPE, SIG_IGN);
     cx_cli cli = {

@@ -13,13 +13,13 @@
 
 enum { SUGGEST_LENGTH_MAX = 40 };
 
-static unsigned smaller(unsigned a, unsigned b)
+static unsigned smaller_of(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
 
 /* Edits (insert, delete, replace, swap neighbours) from a to b; UINT_MAX when either is long. */
-static unsigned distance(const char *a, const char *b)
+static unsigned edit_distance(const char *a, const char *b)
 {
     size_t a_size = strlen(a), b_size = strlen(b);
     if (a_size > SUGGEST_LENGTH_MAX || b_size > SUGGEST_LENGTH_MAX)
@@ -32,9 +32,9 @@ static unsigned distance(const char *a, const char *b)
         row[0] = i;
         for (unsigned j = 1; j <= b_size; j++) {
             unsigned replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
-            row[j] = smaller(replaced, smaller(above[j], row[j - 1]) + 1);
+            row[j] = smaller_of(replaced, smaller_of(above[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[j] = smaller(row[j], above2[j - 2] + 1);
+                row[j] = smaller_of(row[j], above2[j - 2] + 1);
         }
     }
     return rows[a_size % 3][b_size];
@@ -52,10 +52,10 @@ static const char *suggest_option(const cx_cli_command *command, const char *typ
     unsigned best_edits = UINT32_MAX;
     for (size_t i = 0; i < command->option_count; i++) {
         const char *name = command->options[i].name;
-        unsigned edits = distance(typed, name);
+        unsigned edits = edit_distance(typed, name);
         /* The beginning of a name is as good as one slip. */
         if (strlen(typed) >= 2 && strncmp(name, typed, strlen(typed)) == 0)
-            edits = smaller(edits, 1);
+            edits = smaller_of(edits, 1);
         if (edits < best_edits) {
             best_edits = edits;
             best = name;
@@ -69,7 +69,7 @@ const char *cx_cli_suggest(const char *const *names, size_t count, const char *t
     const char *best = NULL;
     unsigned best_edits = UINT32_MAX;
     for (size_t i = 0; i < count; i++) {
-        unsigned edits = distance(typed, names[i]);
+        unsigned edits = edit_distance(typed, names[i]);
         if (edits < best_edits) {
             best_edits = edits;
             best = names[i];
@@ -85,9 +85,9 @@ const cx_cli_command *cx_cli_suggest_command(cx_cli_commands commands, const cha
     for (size_t i = 0; i < commands.count; i++) {
         const char *name = commands.items[i]->name;
         const char *space = strchr(name, ' ');
-        unsigned edits = distance(text, name);
+        unsigned edits = edit_distance(text, name);
         if (space != NULL)
-            edits = smaller(edits, distance(text, space + 1));
+            edits = smaller_of(edits, edit_distance(text, space + 1));
         if (edits < best_edits) {
             best_edits = edits;
             best = commands.items[i];
@@ -244,7 +244,7 @@ static cx_status find_short(const cx_cli_command *command, char letter, size_t *
 }
 
 /* Takes the option's values: the attached one first, then the words behind it. */
-static cx_status take_values(scan *s, size_t index, const char *attached, cx_err *err)
+static cx_status read_values(scan *s, size_t index, const char *attached, cx_err *err)
 {
     const cx_cli_option *option = &s->command->options[index];
     cx_cli_given given = {index, {NULL, NULL}};
@@ -269,7 +269,7 @@ static cx_status parse_long(scan *s, const char *word, cx_err *err)
 {
     size_t size = strcspn(word, "="), index = 0;
     CX_TRY(find_long(s->command, word, size, &index, err));
-    return take_values(s, index, word[size] == '=' ? word + size + 1 : NULL, err);
+    return read_values(s, index, word[size] == '=' ? word + size + 1 : NULL, err);
 }
 
 /* "-o", "-oOUT" and flags in a row. */
@@ -279,8 +279,8 @@ static cx_status parse_short(scan *s, const char *letters, cx_err *err)
         size_t index = 0;
         CX_TRY(find_short(s->command, *at, &index, err));
         if (s->command->options[index].value_count != 0)
-            return take_values(s, index, at[1] != 0 ? at + 1 : NULL, err);
-        CX_TRY(take_values(s, index, NULL, err));
+            return read_values(s, index, at[1] != 0 ? at + 1 : NULL, err);
+        CX_TRY(read_values(s, index, NULL, err));
     }
     return CX_SUCCESS;
 }
@@ -340,8 +340,8 @@ cx_status cx_cli_parse(const cx_cli_command *command, const char *const *words, 
     return out->help ? CX_SUCCESS : check_operands(out, err);
 }
 
-cx_status cx_cli_give(cx_cli_args *args, size_t option, const char *value, cx_arena *arena,
-                      cx_err *err)
+cx_status cx_cli_add_option(cx_cli_args *args, size_t option, const char *value, cx_arena *arena,
+                            cx_err *err)
 {
     cx_cli_given *room = CX_ARENA_ARRAY(arena, cx_cli_given, args->given_count + 1);
     if (room == NULL)

@@ -117,8 +117,8 @@ CX_RESULT cx_cli_check_value(const cx_cli_option *option, const char *value, cx_
 /* Which of `names` was meant by what was typed; NULL when none is close. */
 const char *cx_cli_suggest(const char *const *names, size_t count, const char *typed);
 /* As if the option had been given behind what was; room for it is in the arena. */
-CX_RESULT cx_cli_give(cx_cli_args *args, size_t option, const char *value, cx_arena *arena,
-                      cx_err *err);
+CX_RESULT cx_cli_add_option(cx_cli_args *args, size_t option, const char *value, cx_arena *arena,
+                            cx_err *err);
 
 /* Whether `name` is in the command's table at all. */
 bool cx_cli_takes(const cx_cli_args *args, const char *name);

@@ -141,7 +141,7 @@ static void write_error(const cx_buf *text)
         (void)fwrite(text->data, 1, text->size, stderr);
 }
 
-static void say_line(const char *before, const char *format, va_list args)
+static void print_message(const char *before, const char *format, va_list args)
 {
     char line[2048];
     cx_buf text;
@@ -164,7 +164,7 @@ void cx_cli_complain(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say_line("cortex: ", format, args);
+    print_message("cortex: ", format, args);
     va_end(args);
 }
 
@@ -172,7 +172,7 @@ void cx_cli_remark(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say_line("", format, args);
+    print_message("", format, args);
     va_end(args);
 }
 
@@ -187,7 +187,7 @@ void cx_cli_remark_lines(cx_str text)
 
 /* --- files --------------------------------------------------------------------------------- */
 
-static void release(cx_cli_file *file)
+static void release_file(cx_cli_file *file)
 {
     cx_alloc_free(cx_alloc_default(), file->path, file->size);
     cx_alloc_free(cx_alloc_default(), file->temporary, file->size);
@@ -195,7 +195,7 @@ static void release(cx_cli_file *file)
 }
 
 /* Fills path (links followed, so that a link stays one) and temporary. */
-static cx_status name_files(cx_cli_file *file, const char *path, cx_err *err)
+static cx_status name_temporary_file(cx_cli_file *file, const char *path, cx_err *err)
 {
     char *real = realpath(path, NULL);
     const char *target = real == NULL ? path : real;
@@ -273,7 +273,7 @@ cx_status cx_cli_outside_homes(const cx_io *io, const char *path, cx_err *err)
 cx_status cx_cli_file_begin(cx_cli_file *file, const cx_io *io, const char *path, cx_err *err)
 {
     *file = (cx_cli_file){.io = io, .file = CX_FILE_NONE};
-    cx_status status = name_files(file, path, err);
+    cx_status status = name_temporary_file(file, path, err);
     if (!cx_failed(status))
         status = cx_cli_outside_homes(io, file->path, err);
     if (!cx_failed(status)) {
@@ -288,7 +288,7 @@ cx_status cx_cli_file_begin(cx_cli_file *file, const cx_io *io, const char *path
             status = cx_fail_os(err, -failed, "cannot write %s", path);
     }
     if (cx_failed(status))
-        release(file);
+        release_file(file);
     return status;
 }
 
@@ -314,7 +314,7 @@ cx_status cx_cli_file_commit(cx_cli_file *file, cx_err *err)
     if (failed != 0)
         cx_cli_file_abort(file);
     else
-        release(file);
+        release_file(file);
     return status;
 }
 
@@ -326,5 +326,5 @@ void cx_cli_file_abort(cx_cli_file *file)
         (void)file->io->close(file->io, file->file);
     if (file->temporary[0] != 0)
         (void)file->io->unlink(file->io, file->temporary);
-    release(file);
+    release_file(file);
 }

@@ -19,7 +19,7 @@ enum {
     SIGNER_TIMEOUT_S = 30
 };
 
-static cx_str trimmed(cx_str text)
+static cx_str trim_text(cx_str text)
 {
     while (text.size != 0 && strchr(" \t\r\n", text.data[text.size - 1]) != NULL)
         text.size--;
@@ -58,7 +58,7 @@ static bool parse_key(cx_str text, cx_vkey *out, uint8_t secret[64])
     cx_str name, id, seed_text;
     uint8_t key_id[4];
     cx_buf seed;
-    if (!split_key(trimmed(text), &name, &id, &seed_text) || !cx_checkpoint_origin_ok(name) ||
+    if (!split_key(trim_text(text), &name, &id, &seed_text) || !cx_checkpoint_origin_ok(name) ||
         !cx_hex_decode(id, key_id, sizeof key_id))
         return false;
     cx_buf_init(&seed, cx_alloc_default());
@@ -176,7 +176,7 @@ static bool parse_public(cx_str text, cx_vkey *out)
     return cx_hex_decode_any(text, out->key.bytes, sizeof out->key.bytes);
 }
 
-cx_status cx_cli_take_key(cx_cli *cli, const char *what, const char *value, cx_vkey *out,
+cx_status cx_cli_read_key(cx_cli *cli, const char *what, const char *value, cx_vkey *out,
                           cx_err *err)
 {
     cx_str text = cx_str_z(value);
@@ -188,7 +188,7 @@ cx_status cx_cli_take_key(cx_cli *cli, const char *what, const char *value, cx_v
         text = cx_arena_copy_str(&cli->arena, cx_buf_str(&bytes));
         cx_buf_done(&bytes);
         if (cx_failed(status) || text.data == NULL ||
-            (text.size != sizeof out->key.bytes && !parse_public(trimmed(text), out)))
+            (text.size != sizeof out->key.bytes && !parse_public(trim_text(text), out)))
             return cx_fail(err, CX_E_USAGE,
                            "%s: found no key in '%s', expected a verifier key (NAME+ID+BASE64), 64 "
                            "hex digits, or a file with one of them%s%s",
@@ -228,7 +228,7 @@ static cx_status open_signer(cx_cli *cli, const cx_cli_args *args, const char *o
     if (path != NULL)
         CX_TRY(read_key_file(cli, path, &vkey, out->secret, err));
     else
-        CX_TRY(cx_cli_take_key(cli, "option --signer-key", key, &vkey, err));
+        CX_TRY(cx_cli_read_key(cli, "option --signer-key", key, &vkey, err));
     out->name = vkey.name;
     out->key = vkey.key;
     return CX_SUCCESS;
@@ -274,7 +274,7 @@ static cx_status split_words(cx_cli *cli, const char *command, const char **argv
 /* 64 bytes as they are, in hex or in base64, white space behind the text forms allowed. */
 static bool parse_signature(cx_bytes answer, cx_signature *out)
 {
-    cx_str text = trimmed(cx_bytes_str(answer));
+    cx_str text = trim_text(cx_bytes_str(answer));
     if (answer.size == sizeof out->bytes) {
         memcpy(out->bytes, answer.data, sizeof out->bytes);
         return true;
@@ -303,8 +303,8 @@ static cx_str first_line(const cx_buf *said)
     return line;
 }
 
-static cx_status ask_command(cx_cli_signer *signer, cx_bytes message, cx_signature *out,
-                             cx_err *err)
+static cx_status sign_with_command(cx_cli_signer *signer, cx_bytes message, cx_signature *out,
+                                   cx_err *err)
 {
     const char *argv[SIGNER_WORDS_MAX + 1];
     cx_buf answer, said;
@@ -343,7 +343,7 @@ cx_status cx_cli_signer_sign(cx_cli_signer *signer, cx_bytes message, cx_signatu
                              cx_err *err)
 {
     if (signer->command != NULL)
-        CX_TRY(ask_command(signer, message, out, err));
+        CX_TRY(sign_with_command(signer, message, out, err));
     else
         (void)crypto_sign_detached(out->bytes, NULL, message.data, message.size, signer->secret);
     if (cx_ed25519_verify(&signer->key, message, out))

@@ -65,7 +65,7 @@ CX_RESULT cx_cli_key_read(cx_cli *cli, const char *path, cx_vkey *out, cx_err *e
 
 /* A public key as people give it: a verifier key, 64 hex digits (the name is then empty), or a file
  * with one of them or with 32 bytes.  Names live in the command's arena. */
-CX_RESULT cx_cli_take_key(cx_cli *cli, const char *what, const char *value, cx_vkey *out,
+CX_RESULT cx_cli_read_key(cx_cli *cli, const char *what, const char *value, cx_vkey *out,
                           cx_err *err);
 
 #endif

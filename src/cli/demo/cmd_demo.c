@@ -16,7 +16,7 @@
 #include "crypto/api.h"
 #include "lattice/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_demo(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT(
@@ -54,7 +54,7 @@ const cx_cli_command cx_cli_demo = {
         "2 usage error\n"
         "3 a part could not be played, and it was said which; or the output could not be written",
     .example = "cortex demo --dir ~/cortex-demo",
-    .run = run,
+    .run = run_demo,
 };
 
 static const char merge_expected[] =
@@ -95,21 +95,21 @@ typedef struct demo {
 
 /* --- showing and expecting ----------------------------------------------------------------- */
 
-static void caption(demo *d, const char *text)
+static void add_caption(demo *d, const char *text)
 {
     cx_buf_printf(&d->out, "%s\n# %s%s\n", d->colour ? "\033[1m" : "", text,
                   d->colour ? "\033[0m" : "");
 }
 
 /* The command line that would print what follows. */
-static void command(demo *d, const char *line)
+static void add_command_line(demo *d, const char *line)
 {
     cx_buf_printf(&d->out, "%s$ cortex %s%s\n", d->colour ? "\033[36m" : "", line,
                   d->colour ? "\033[0m" : "");
     d->step_start = d->out.size;
 }
 
-static void expect(demo *d, bool as_expected, const char *what)
+static void expect_step(demo *d, bool as_expected, const char *what)
 {
     if (as_expected)
         return;
@@ -136,18 +136,18 @@ static cx_str plain_output(const demo *d)
     return (cx_str){plain, size};
 }
 
-static bool said(const demo *d, const char *text)
+static bool step_printed(const demo *d, const char *text)
 {
     cx_str plain = plain_output(d);
     return plain.data != NULL && memmem(plain.data, plain.size, text, strlen(text)) != NULL;
 }
 
-static bool said_exactly(const demo *d, const char *text)
+static bool step_printed_exactly(const demo *d, const char *text)
 {
     return cx_str_is(plain_output(d), text);
 }
 
-static cx_answer_options answer_text(const demo *d)
+static cx_answer_options text_options(const demo *d)
 {
     return (cx_answer_options){.verified = true, .json = false, .colour = d->colour};
 }
@@ -162,13 +162,14 @@ static cx_status show_merge(demo *d, cx_err *err)
     cx_lattice *lattice = NULL;
     cx_lattice_report *report = NULL;
     cx_status status;
-    caption(d, "Four nodes, two agents that part and meet again: does the history hold?");
-    command(d, "lattice verify examples/merge.jsonl --compare agent_a agent_b");
+    add_caption(d, "Four nodes, two agents that part and meet again: does the history hold?");
+    add_command_line(d, "lattice verify examples/merge.jsonl --compare agent_a agent_b");
     CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_str_bytes(cx_str_z(cx_cli_demo_merge)), &reading,
                                               &lattice, err));
     CX_TRY_GOTO(status, cx_lattice_verify(lattice, NULL, &report, err));
     CX_TRY_GOTO(status, cx_lattice_report_text(&d->out, lattice, report, &text, err));
-    expect(d, said_exactly(d, merge_expected), "the report differs from the one it must be");
+    expect_step(d, step_printed_exactly(d, merge_expected),
+                "the report differs from the one it must be");
 done:
     cx_lattice_report_close(report);
     cx_lattice_close(lattice);
@@ -178,11 +179,11 @@ done:
 static cx_status show_selftest(demo *d, cx_err *err)
 {
     unsigned failed = 0;
-    caption(d, "Would it notice? One good history, four damaged ones, three schema versions.");
-    command(d, "lattice selftest");
+    add_caption(d, "Would it notice? One good history, four damaged ones, three schema versions.");
+    add_command_line(d, "lattice selftest");
     CX_TRY(cx_lattice_selftest(&d->out, &failed, err));
-    expect(d, failed == 0 && said_exactly(d, selftest_expected),
-           "the selftest differs from what it must print");
+    expect_step(d, failed == 0 && step_printed_exactly(d, selftest_expected),
+                "the selftest differs from what it must print");
     return CX_SUCCESS;
 }
 
@@ -200,12 +201,12 @@ static cx_status show_strict(demo *d, const cx_lattice *lattice, cx_err *err)
     static const cx_lattice_checks strict = {true, true, true, true, NULL};
     cx_lattice_report *report = NULL;
     cx_status status;
-    caption(d, "The incident: a customer asked for 4800.00, ten times the order, and an agent\n"
-               "# paid it. First: can the record be trusted?");
-    command(d, "lattice verify examples/incident.jsonl --strict");
+    add_caption(d, "The incident: a customer asked for 4800.00, ten times the order, and an agent\n"
+                   "# paid it. First: can the record be trusted?");
+    add_command_line(d, "lattice verify examples/incident.jsonl --strict");
     CX_TRY_GOTO(status, cx_lattice_verify(lattice, &strict, &report, err));
     CX_TRY_GOTO(status, show_verdict(d, lattice, report, err));
-    expect(d, cx_lattice_report_verdict(report) == CX_HOLDS, "the incident does not hold");
+    expect_step(d, cx_lattice_report_verdict(report) == CX_HOLDS, "the incident does not hold");
 done:
     cx_lattice_report_close(report);
     return status;
@@ -220,12 +221,13 @@ static cx_status show_graph(demo *d, const cx_lattice *lattice, cx_err *err)
                                  .max_nodes = 16};
     cx_lattice_report *report = NULL;
     cx_status status;
-    caption(d, "What happened around the payment, one lane an agent:");
-    command(d, "lattice render examples/incident.jsonl --first 10 --max 16");
+    add_caption(d, "What happened around the payment, one lane an agent:");
+    add_command_line(d, "lattice render examples/incident.jsonl --first 10 --max 16");
     CX_TRY_GOTO(status, cx_lattice_verify(lattice, NULL, &report, err));
     picture.report = report;
     CX_TRY_GOTO(status, cx_lattice_render(&d->out, lattice, &picture, err));
-    expect(d, said(d, "researcher") && said(d, "coder"), "the picture lacks its agents");
+    expect_step(d, step_printed(d, "researcher") && step_printed(d, "coder"),
+                "the picture lacks its agents");
 done:
     cx_lattice_report_close(report);
     return status;
@@ -233,24 +235,25 @@ done:
 
 static cx_status show_heatmap(demo *d, const cx_lattice *lattice, cx_err *err)
 {
-    const cx_answer_options text = answer_text(d);
-    caption(d, "Which nodes did most branches start from?");
-    command(d, "lattice heatmap examples/incident.jsonl");
+    const cx_answer_options text = text_options(d);
+    add_caption(d, "Which nodes did most branches start from?");
+    add_command_line(d, "lattice heatmap examples/incident.jsonl");
     CX_TRY(cx_lattice_answer_heatmap(&d->out, lattice, &text, err));
-    expect(d, said(d, " 4\n"), "no node has four children");
+    expect_step(d, step_printed(d, " 4\n"), "no node has four children");
     return CX_SUCCESS;
 }
 
 static cx_status show_why(demo *d, const cx_states *states, cx_node coder, cx_err *err)
 {
-    const cx_answer_options text = answer_text(d);
-    caption(d, "Why did the coder believe in a limit of 50000? Newest change first:");
-    command(d, "lattice why examples/incident.jsonl @coder refund_limit --section memory");
+    const cx_answer_options text = text_options(d);
+    add_caption(d, "Why did the coder believe in a limit of 50000? Newest change first:");
+    add_command_line(d, "lattice why examples/incident.jsonl @coder refund_limit --section memory");
     CX_TRY(cx_lattice_answer_why(&d->out, states, coder, CX_STR("refund_limit"), CX_STR("memory"),
                                  &text, err));
-    expect(d, said(d, "researcher#3 memory.refund_limit: - -> 50000 (delta)"),
-           "the planted page is not among the causes");
-    expect(d, said(d, "-> 50000 (merge)"), "the merge that brought it over is missing");
+    expect_step(d, step_printed(d, "researcher#3 memory.refund_limit: - -> 50000 (delta)"),
+                "the planted page is not among the causes");
+    expect_step(d, step_printed(d, "-> 50000 (merge)"),
+                "the merge that brought it over is missing");
     return CX_SUCCESS;
 }
 
@@ -269,32 +272,34 @@ static cx_str planted_id(const cx_lattice *lattice)
 static cx_status show_bisect(demo *d, const cx_lattice *lattice, const cx_states *states,
                              cx_node researcher, cx_err *err)
 {
-    const cx_answer_options text = answer_text(d);
+    const cx_answer_options text = text_options(d);
     cx_predicate predicate;
-    caption(d, "Which node said it first?");
-    command(d, "lattice bisect examples/incident.jsonl @researcher '/memory/refund_limit>=50000'");
+    add_caption(d, "Which node said it first?");
+    add_command_line(
+        d, "lattice bisect examples/incident.jsonl @researcher '/memory/refund_limit>=50000'");
     CX_TRY(
         cx_predicate_parse(CX_STR("/memory/refund_limit>=50000"), &d->cli->arena, &predicate, err));
     CX_TRY(cx_lattice_answer_bisect(&d->out, states, researcher, &predicate, &text, err));
     cx_str id = cx_arena_copy_str(&d->cli->arena, planted_id(lattice));
-    expect(d, id.data != NULL && said(d, id.data), "the planted node is not named");
+    expect_step(d, id.data != NULL && step_printed(d, id.data), "the planted node is not named");
     return CX_SUCCESS;
 }
 
 static cx_status show_compare(demo *d, const cx_states *states, cx_err *err)
 {
-    const cx_answer_options text = answer_text(d);
-    caption(d, "The reviewer read the real handbook. How far apart are the two?");
-    command(d, "lattice compare examples/incident.jsonl coder reviewer");
+    const cx_answer_options text = text_options(d);
+    add_caption(d, "The reviewer read the real handbook. How far apart are the two?");
+    add_command_line(d, "lattice compare examples/incident.jsonl coder reviewer");
     CX_TRY(cx_lattice_answer_compare(&d->out, states, CX_STR("coder"), CX_STR("reviewer"), &text,
                                      err));
-    expect(d, said(d, "refund_limit") && said(d, "50000") && said(d, "500"),
-           "the two limits are not shown");
+    expect_step(
+        d, step_printed(d, "refund_limit") && step_printed(d, "50000") && step_printed(d, "500"),
+        "the two limits are not shown");
     return CX_SUCCESS;
 }
 
 /* Asks the questions that need states. */
-static cx_status question(demo *d, const cx_lattice *lattice, cx_err *err)
+static cx_status show_questions(demo *d, const cx_lattice *lattice, cx_err *err)
 {
     cx_state_options merging = CX_STATE_OPTIONS_INIT;
     cx_states *states = NULL;
@@ -322,7 +327,7 @@ static cx_status show_incident(demo *d, cx_err *err)
     CX_TRY_GOTO(status, show_strict(d, lattice, err));
     CX_TRY_GOTO(status, show_graph(d, lattice, err));
     CX_TRY_GOTO(status, show_heatmap(d, lattice, err));
-    CX_TRY_GOTO(status, question(d, lattice, err));
+    CX_TRY_GOTO(status, show_questions(d, lattice, err));
 done:
     cx_lattice_close(lattice);
     return status;
@@ -331,7 +336,7 @@ done:
 /* --- part three: one byte ------------------------------------------------------------------ */
 
 /* A copy in which the amount of the payment is smaller by a digit; *out_line is where. */
-static cx_status forge(demo *d, cx_str *out, uint64_t *out_line, cx_err *err)
+static cx_status forge_payment(demo *d, cx_str *out, uint64_t *out_line, cx_err *err)
 {
     static const char honest[] = "\"amount\":4800.0";
     cx_str copy = cx_arena_copy_str(&d->cli->arena, cx_str_z(cx_cli_demo_incident));
@@ -354,15 +359,15 @@ static cx_status show_forgery(demo *d, cx_err *err)
     cx_status status;
     cx_str copy = {NULL, 0};
     uint64_t line = 0;
-    CX_TRY(forge(d, &copy, &line, err));
+    CX_TRY(forge_payment(d, &copy, &line, err));
     cx_str title = cx_arena_printf(&d->cli->arena,
                                    "Somebody makes the payment look smaller: 4800.0 becomes "
                                    "1800.0,\n# one byte in line %llu of a copy.",
                                    (unsigned long long)line);
     if (title.data == NULL)
         return cx_fail_nomem(err);
-    caption(d, title.data);
-    command(d, "lattice verify copy.jsonl --details");
+    add_caption(d, title.data);
+    add_command_line(d, "lattice verify copy.jsonl --details");
     CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_str_bytes(copy), &reading, &lattice, err));
     CX_TRY_GOTO(status, cx_lattice_verify(lattice, NULL, &report, err));
     CX_TRY_GOTO(status, show_verdict(d, lattice, report, err));
@@ -372,7 +377,7 @@ static cx_status show_forgery(demo *d, cx_err *err)
     cx_lattice_node_info info = {0};
     if (found)
         cx_lattice_node(lattice, errors[0].node, &info);
-    expect(d, found && info.line == line, "the forged node is not the one that is named");
+    expect_step(d, found && info.line == line, "the forged node is not the one that is named");
 done:
     cx_lattice_report_close(report);
     cx_lattice_close(lattice);
@@ -385,15 +390,15 @@ static cx_status show_all(demo *d, cx_err *err)
     CX_TRY(show_selftest(d, err));
     CX_TRY(show_incident(d, err));
     CX_TRY(show_forgery(d, err));
-    caption(d, d->surprises == 0
-                   ? "All of it was as expected. Try it: cortex help lattice; your own traces: "
-                     "cortex import --list"
-                   : "Not all of it was as expected: look for [UNEXPECTED].");
+    add_caption(d, d->surprises == 0
+                       ? "All of it was as expected. Try it: cortex help lattice; your own traces: "
+                         "cortex import --list"
+                       : "Not all of it was as expected: look for [UNEXPECTED].");
     return CX_SUCCESS;
 }
 
 /* In --dir, or in a new folder that nobody else has. */
-static int play_story(cx_cli *cli, const cx_cli_args *args)
+static int run_scenario(cx_cli *cli, const cx_cli_args *args)
 {
     const char *folder = cx_cli_value(args, "dir"), *base = getenv("TMPDIR");
     uint8_t random[6];
@@ -408,7 +413,7 @@ static int play_story(cx_cli *cli, const cx_cli_args *args)
     return path.data == NULL ? CX_EXIT_UNCHECKED : cx_cli_demo_scenario(cli, args, path.data);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_demo(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err;
     demo d = {.cli = cli, .colour = cx_cli_colour(&cli->out, cx_cli_value(args, "color"))};
@@ -420,5 +425,5 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     cx_buf_done(&d.out);
     if (code != CX_EXIT_HOLDS || cx_cli_has(args, "forensic"))
         return code;
-    return play_story(cli, args);
+    return run_scenario(cli, args);
 }

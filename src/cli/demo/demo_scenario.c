@@ -1,5 +1,5 @@
 /*
- * demo_story.c - the story of `cortex demo`, played by the program's own commands.
+ * demo_scenario.c - the story of `cortex demo`, played by the program's own commands.
  *
  * Every line behind a "$" is a command that was started, in DIR or DIR/shop, with CORTEX_HOME set
  * to DIR/home; its output is shown shortened, its exit code must be the one that is expected.  What
@@ -15,7 +15,7 @@
 #include "cli/demo/demo.h"
 #include "cli/ledger/ledger.h"
 
-typedef struct story {
+typedef struct scenario {
     cx_cli *cli;
     const char *folder; /* absolute */
     const char *shop;
@@ -27,12 +27,12 @@ typedef struct story {
     unsigned surprises;
     cx_str fact, trace, run, commit, public_key;
     cx_demo_agent researcher, planner, coder;
-} story;
+} scenario;
 
 /* --- saying ----------------------------------------------------------------------------------- */
 
-static void say(story *s, const char *format, ...) CX_PRINTF(2, 3);
-static void say(story *s, const char *format, ...)
+static void print_line(scenario *s, const char *format, ...) CX_PRINTF(2, 3);
+static void print_line(scenario *s, const char *format, ...)
 {
     va_list args;
     char text[2048];
@@ -43,21 +43,21 @@ static void say(story *s, const char *format, ...)
     cx_buf_add_z(&s->log, text);
 }
 
-static void chapter(story *s, const char *title)
+static void print_chapter(scenario *s, const char *title)
 {
-    say(s, "%s\n# %s%s\n", s->colour ? "\033[1m" : "", title, s->colour ? "\033[0m" : "");
+    print_line(s, "%s\n# %s%s\n", s->colour ? "\033[1m" : "", title, s->colour ? "\033[0m" : "");
 }
 
-static void expect(story *s, bool as_expected, const char *what)
+static void expect_step(scenario *s, bool as_expected, const char *what)
 {
     if (as_expected)
         return;
     s->surprises++;
-    say(s, "[UNEXPECTED] %s\n", what);
+    print_line(s, "[UNEXPECTED] %s\n", what);
 }
 
 /* The first lines of what a command printed, indented; folders of this machine are shortened. */
-static void show_output(story *s)
+static void show_output(scenario *s)
 {
     cx_str text = cx_buf_str(&s->last);
     size_t prefix = strlen(s->folder);
@@ -82,39 +82,39 @@ static void show_output(story *s)
         }
         const char *line = cx_buf_z(&safe);
         if (lines++ < s->lines && line != NULL)
-            say(s, "    %.150s%s\n", line, safe.size > 150 ? " .." : "");
+            print_line(s, "    %.150s%s\n", line, safe.size > 150 ? " .." : "");
         at += size + 1;
     }
     if (lines > s->lines)
-        say(s, "    .. and %u more lines, in demo.log\n", lines - s->lines);
+        print_line(s, "    .. and %u more lines, in demo.log\n", lines - s->lines);
     cx_buf_done(&safe);
 }
 
-static bool printed(const story *s, const char *text)
+static bool printed(const scenario *s, const char *text)
 {
     return s->last.size != 0 && memmem(s->last.data, s->last.size, text, strlen(text)) != NULL;
 }
 
 /* --- doing ------------------------------------------------------------------------------------ */
 
-static const char *variable(const char *name, const char *fallback)
+static const char *environment_value(const char *name, const char *fallback)
 {
     const char *value = getenv(name);
     return value == NULL ? fallback : value;
 }
 
 /* Starts a program where it belongs; *out_code -1 when it was ended by a signal. */
-static cx_status start(story *s, const char *cwd, const char *const *argv, int *out_code,
-                       cx_err *err)
+static cx_status start_program(scenario *s, const char *cwd, const char *const *argv, int *out_code,
+                               cx_err *err)
 {
     cx_arena *arena = &s->cli->arena;
     cx_str path = cx_arena_printf(arena, "PATH=%.*s", (int)s->path.size, s->path.data);
     cx_str home = cx_arena_printf(arena, "CORTEX_HOME=%s/home", s->folder);
-    cx_str house = cx_arena_printf(arena, "HOME=%s", s->folder);
-    cx_str temporary = cx_arena_printf(arena, "TMPDIR=%s", variable("TMPDIR", "/tmp"));
+    cx_str home_folder = cx_arena_printf(arena, "HOME=%s", s->folder);
+    cx_str temporary = cx_arena_printf(arena, "TMPDIR=%s", environment_value("TMPDIR", "/tmp"));
     const char *const envp[] = {path.data,
                                 home.data,
-                                house.data,
+                                home_folder.data,
                                 temporary.data,
                                 "CORTEX_ACTOR=desk",
                                 "LC_ALL=C.UTF-8",
@@ -128,7 +128,8 @@ static cx_status start(story *s, const char *cwd, const char *const *argv, int *
     const cx_proc_options options = {.argv = argv, .envp = envp, .cwd = cwd, .timeout_ms = 300000};
     cx_proc_result result;
     cx_buf complaints;
-    if (path.data == NULL || home.data == NULL || house.data == NULL || temporary.data == NULL)
+    if (path.data == NULL || home.data == NULL || home_folder.data == NULL ||
+        temporary.data == NULL)
         return cx_fail_nomem(err);
     cx_buf_init(&complaints, s->cli->alloc);
     cx_buf_clear(&s->last);
@@ -147,7 +148,8 @@ static cx_status start(story *s, const char *cwd, const char *const *argv, int *
 
 /* Runs a command line whose words are separated by single spaces and may be '..' quoted; shown as
  * it can be typed. */
-static cx_status do_in(story *s, const char *cwd, int wanted, bool shown, cx_str line, cx_err *err)
+static cx_status run_line(scenario *s, const char *cwd, int wanted, bool shown, cx_str line,
+                          cx_err *err)
 {
     const char *argv[WORDS_MAX + 1] = {NULL};
     size_t words = 0;
@@ -174,47 +176,47 @@ static cx_status do_in(story *s, const char *cwd, int wanted, bool shown, cx_str
     else if (strcmp(argv[0], "cortex-verify") == 0)
         argv[0] = s->verifier.data;
     if (shown)
-        say(s, "%s$ %.*s%s\n", s->colour ? "\033[36m" : "", (int)line.size, line.data,
-            s->colour ? "\033[0m" : "");
-    CX_TRY(start(s, cwd, argv, &code, err));
+        print_line(s, "%s$ %.*s%s\n", s->colour ? "\033[36m" : "", (int)line.size, line.data,
+                   s->colour ? "\033[0m" : "");
+    CX_TRY(start_program(s, cwd, argv, &code, err));
     if (shown)
         show_output(s);
     if (code == wanted || wanted == ANY_CODE)
         return CX_SUCCESS;
     s->surprises++;
-    say(s, "[UNEXPECTED] exit code %d, expected %d\n", code, wanted);
+    print_line(s, "[UNEXPECTED] exit code %d, expected %d\n", code, wanted);
     if (!shown) {
-        say(s, "  of: %.*s\n", (int)line.size, line.data);
+        print_line(s, "  of: %.*s\n", (int)line.size, line.data);
         show_output(s);
     }
     return CX_SUCCESS;
 }
 
-static cx_status run_shown(story *s, int wanted, cx_err *err, const char *format, ...)
+static cx_status run_shown(scenario *s, int wanted, cx_err *err, const char *format, ...)
     CX_PRINTF(4, 5);
-static cx_status run_shown(story *s, int wanted, cx_err *err, const char *format, ...)
+static cx_status run_shown(scenario *s, int wanted, cx_err *err, const char *format, ...)
 {
     va_list args;
     char text[4096];
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return do_in(s, s->shop, wanted, true, cx_str_z(text), err);
+    return run_line(s, s->shop, wanted, true, cx_str_z(text), err);
 }
 
-static cx_status run_quietly(story *s, int wanted, cx_err *err, const char *format, ...)
+static cx_status run_quietly(scenario *s, int wanted, cx_err *err, const char *format, ...)
     CX_PRINTF(4, 5);
-static cx_status run_quietly(story *s, int wanted, cx_err *err, const char *format, ...)
+static cx_status run_quietly(scenario *s, int wanted, cx_err *err, const char *format, ...)
 {
     va_list args;
     char text[4096];
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return do_in(s, s->shop, wanted, false, cx_str_z(text), err);
+    return run_line(s, s->shop, wanted, false, cx_str_z(text), err);
 }
 
-static cx_status write_file(story *s, const char *name, cx_str text, cx_err *err)
+static cx_status write_file(scenario *s, const char *name, cx_str text, cx_err *err)
 {
     cx_str path = cx_arena_printf(&s->cli->arena, "%s/%s", s->folder, name);
     return path.data == NULL ? cx_fail_nomem(err)
@@ -222,7 +224,7 @@ static cx_status write_file(story *s, const char *name, cx_str text, cx_err *err
 }
 
 /* The word behind `label` at the beginning of a line that was printed. */
-static cx_str word_behind(story *s, const char *label)
+static cx_str word_after(scenario *s, const char *label)
 {
     const char *at =
         s->last.size == 0 ? NULL : memmem(s->last.data, s->last.size, label, strlen(label));
@@ -235,13 +237,13 @@ static cx_str word_behind(story *s, const char *label)
     return cx_arena_copy_str(&s->cli->arena, cx_str_from(at, size));
 }
 
-static cx_str first_line(story *s)
+static cx_str first_line(scenario *s)
 {
-    return word_behind(s, "");
+    return word_after(s, "");
 }
 
 /* One byte of a copy: the first character of `needle` becomes another one. */
-static cx_status tamper(story *s, const char *name, const char *needle, cx_err *err)
+static cx_status tamper_file(scenario *s, const char *name, const char *needle, cx_err *err)
 {
     cx_str path = cx_arena_printf(&s->cli->arena, "%s/%s", s->folder, name);
     cx_buf bytes;
@@ -253,12 +255,12 @@ static cx_status tamper(story *s, const char *name, const char *needle, cx_err *
                       ? NULL
                       : memmem(bytes.data, bytes.size, needle, strlen(needle));
     if (at != NULL) {
-        say(s, "  %s, byte %zu: '%c' becomes '%c'\n", name, (size_t)(at - bytes.data), *at,
-            *at ^ 1);
+        print_line(s, "  %s, byte %zu: '%c' becomes '%c'\n", name, (size_t)(at - bytes.data), *at,
+                   *at ^ 1);
         *at ^= 1;
         status = cx_io_replace_file(s->cli->io, path.data, cx_buf_bytes(&bytes), err);
     } else if (!cx_failed(status)) {
-        expect(s, false, "there is nothing to tamper with");
+        expect_step(s, false, "there is nothing to tamper with");
     }
     cx_buf_done(&bytes);
     return status;
@@ -280,7 +282,7 @@ static const char fix_sh[] =
     "echo '{\"task_id\":\"refund_limit\",\"status\":\"SUCCESS\",\"summary\":\"capped\","
     "\"evidence_refs\":{},\"failure\":null}'\n";
 
-static cx_status set_up(story *s, cx_err *err)
+static cx_status create_shop(scenario *s, cx_err *err)
 {
     static const char *const folders[] = {"agents", "shop/src", "shop/tests", "shop/agents"};
     for (size_t i = 0; i < CX_COUNT_OF(folders); i++) {
@@ -295,14 +297,14 @@ static cx_status set_up(story *s, cx_err *err)
     CX_TRY(run_quietly(s, 0, err, "git init -q -b main ."));
     CX_TRY(run_quietly(s, 0, err, "git add -A"));
     CX_TRY(run_quietly(s, 0, err, "git commit -q -m 'a shop'"));
-    chapter(
+    print_chapter(
         s, "A home for what is recorded, and a repository with a bug: refund() pays what is asked");
     CX_TRY(run_shown(s, 0, err, "cortex init"));
     return run_shown(s, 0, err, "cortex key new ../auditor.key --name auditor");
 }
 
-static cx_status decide(story *s, cx_demo_agent *agent, const cx_demo_decision *decision,
-                        cx_str *out_id, cx_err *err)
+static cx_status record_decision(scenario *s, cx_demo_agent *agent,
+                                 const cx_demo_decision *decision, cx_str *out_id, cx_err *err)
 {
     cx_buf batch;
     cx_str name =
@@ -316,12 +318,13 @@ static cx_status decide(story *s, cx_demo_agent *agent, const cx_demo_decision *
     return run_shown(s, 0, err, "cortex record ../%s", name.data);
 }
 
-static cx_status play_agents(story *s, cx_err *err)
+static cx_status play_agents(scenario *s, cx_err *err)
 {
     cx_demo_agent agents[3];
     cx_buf trust;
     cx_str id;
-    chapter(s, "Three agents sign what they decide. Their keys are pinned: nobody else's count");
+    print_chapter(s,
+                  "Three agents sign what they decide. Their keys are pinned: nobody else's count");
     CX_TRY(cx_demo_agent_make(s->cli, s->folder, "researcher", &s->researcher, err));
     CX_TRY(cx_demo_agent_make(s->cli, s->folder, "planner", &s->planner, err));
     CX_TRY(cx_demo_agent_make(s->cli, s->folder, "coder", &s->coder, err));
@@ -337,7 +340,7 @@ static cx_status play_agents(story *s, cx_err *err)
                                     "The handbook, page 12: nobody gets back more than was paid",
                                     "The handbook is the rule; what the code does is not it",
                                     "wrote down the rule", NULL};
-    CX_TRY(decide(s, &s->researcher, &found, &id, err));
+    CX_TRY(record_decision(s, &s->researcher, &found, &id, err));
     CX_TRY(run_shown(s, 0, err,
                      "cortex memory write Fact '{\"statement\":\"nobody gets back more than was "
                      "paid\",\"subject\":\"refunds\",\"predicate\":\"rule\"}' --derived-from "
@@ -350,11 +353,11 @@ static cx_status play_agents(story *s, cx_err *err)
         return cx_fail_nomem(err);
     const cx_demo_decision plan = {"Ticket 4821 is open", "One function, one test", rationale.data,
                                    "asked for a fix", NULL};
-    return decide(s, &s->planner, &plan, &s->trace, err);
+    return record_decision(s, &s->planner, &plan, &s->trace, err);
 }
 
 /* Which commands tests may use is a policy of the repository. */
-static cx_status allow_tests(story *s, const char *name, cx_err *err)
+static cx_status allow_tests(scenario *s, const char *name, cx_err *err)
 {
     cx_str path = cx_arena_printf(&s->cli->arena, "%s/shop/policies/%s", s->folder, name);
     static const char rule[] = "\"allow\": [\n    [\"python3\", \"tests/\"],";
@@ -372,16 +375,16 @@ static cx_status allow_tests(story *s, const char *name, cx_err *err)
         cx_buf_add(&changed, text.data + before + 10, text.size - before - 10);
         status = cx_io_replace_file(s->cli->io, path.data, cx_buf_bytes(&changed), err);
     } else if (!cx_failed(status)) {
-        expect(s, false, "the policy has no list of commands");
+        expect_step(s, false, "the policy has no list of commands");
     }
     cx_buf_done(&text);
     cx_buf_done(&changed);
     return status;
 }
 
-static cx_status play_run(story *s, cx_err *err)
+static cx_status play_run(scenario *s, cx_err *err)
 {
-    chapter(s, "A governed run: a shell script as the agent, under a contract, in a sandbox");
+    print_chapter(s, "A governed run: a shell script as the agent, under a contract, in a sandbox");
     CX_TRY(run_shown(s, 0, err, "cortex runner add fixer --full --default sh agents/fix.sh"));
     CX_TRY(allow_tests(s, "command_allowlist.json", err));
     CX_TRY(allow_tests(s, "packs/low.json", err));
@@ -393,9 +396,9 @@ static cx_status play_run(story *s, cx_err *err)
                      "tests/test_refund.py' -o ../task.json",
                      (int)s->trace.size, s->trace.data));
     CX_TRY(run_shown(s, 0, err, "cortex run ../task.json"));
-    s->run = word_behind(s, "SUCCESS  ");
-    s->commit = word_behind(s, "commit    ");
-    expect(s, s->run.data != NULL && s->commit.data != NULL, "the run made no commit");
+    s->run = word_after(s, "SUCCESS  ");
+    s->commit = word_after(s, "commit    ");
+    expect_step(s, s->run.data != NULL && s->commit.data != NULL, "the run made no commit");
     if (s->run.data == NULL || s->commit.data == NULL)
         return CX_SUCCESS;
     CX_TRY(run_shown(s, 0, err, "git log --oneline -3"));
@@ -408,8 +411,8 @@ static cx_status play_run(story *s, cx_err *err)
                                   "The contract: src/refund.py only", rationale.data,
                                   "changed src/refund.py", s->run.data};
     cx_str id;
-    CX_TRY(decide(s, &s->coder, &did, &id, err));
-    chapter(s, "What is remembered names the decision and the run it comes from");
+    CX_TRY(record_decision(s, &s->coder, &did, &id, err));
+    print_chapter(s, "What is remembered names the decision and the run it comes from");
     return run_shown(s, 0, err,
                      "cortex memory write Event '{\"kind\":\"fix\",\"outcome\":\"success\","
                      "\"summary\":\"refunds are capped\"}' --derived-from cortex://trace/%.*s "
@@ -417,10 +420,10 @@ static cx_status play_run(story *s, cx_err *err)
                      (int)id.size, id.data, (int)s->run.size, s->run.data);
 }
 
-static cx_status play_proof(story *s, cx_err *err)
+static cx_status play_proof(scenario *s, cx_err *err)
 {
     bool ran = s->commit.data != NULL;
-    chapter(s, "A snapshot, a proof, and one file for an auditor, who has nothing but a key");
+    print_chapter(s, "A snapshot, a proof, and one file for an auditor, who has nothing but a key");
     CX_TRY(run_shown(s, 0, err, "cortex snapshot make --reason audit"));
     CX_TRY(run_shown(s, 0, err, "cortex snapshot seal 0 --sign ../auditor.key"));
     CX_TRY(run_shown(s, 0, err, "cortex prove %.*s --at 0 -o ../fact.proof", (int)s->fact.size,
@@ -435,28 +438,28 @@ static cx_status play_proof(story *s, cx_err *err)
                      "cortex-verify --key ../auditor.pub --require signed ../evidence.cxe");
 }
 
-static cx_status tamper_home(story *s, const char *what, const char *name, cx_err *err)
+static cx_status tamper_home(scenario *s, const char *what, const char *name, cx_err *err)
 {
-    say(s, "\n%s\n", what);
+    print_line(s, "\n%s\n", what);
     CX_TRY(run_quietly(s, 0, err, "rm -rf ../tampered/home"));
     CX_TRY(run_quietly(s, 0, err, "cp -r ../home ../tampered/home"));
-    CX_TRY(tamper(s, name, "nobody gets back", err));
+    CX_TRY(tamper_file(s, name, "nobody gets back", err));
     return run_shown(s, 1, err, "cortex verify --home ../tampered/home");
 }
 
-static cx_status play_tampering(story *s, cx_err *err)
+static cx_status play_tampering(scenario *s, cx_err *err)
 {
     cx_str run = s->run;
-    chapter(s, "One byte is changed in each place, always in a copy. It is found");
+    print_chapter(s, "One byte is changed in each place, always in a copy. It is found");
     CX_TRY(run_quietly(s, 0, err, "mkdir -p ../tampered"));
     CX_TRY(tamper_home(s, "In the log:", "tampered/home/log/000000.seg", err));
     CX_TRY(tamper_home(s, "In the database beside it:", "tampered/home/cortex.db", err));
-    say(s, "\nIn the proof:\n");
+    print_line(s, "\nIn the proof:\n");
     CX_TRY(run_quietly(s, 0, err, "cp ../fact.proof ../tampered/fact.proof"));
-    CX_TRY(tamper(s, "tampered/fact.proof", "nobody gets back", err));
+    CX_TRY(tamper_file(s, "tampered/fact.proof", "nobody gets back", err));
     CX_TRY(run_shown(s, 1, err, "cortex-verify ../tampered/fact.proof"));
     if (run.data != NULL) {
-        say(s, "\nIn the bundle of the run:\n");
+        print_line(s, "\nIn the bundle of the run:\n");
         CX_TRY(run_quietly(s, 0, err,
                            "cp -r .runtime-cache/cortexpilot/runs/%.*s ../tampered/bundle",
                            (int)run.size, run.data));
@@ -467,45 +470,46 @@ static cx_status play_tampering(story *s, cx_err *err)
             cx_arena_printf(&s->cli->arena, "tampered/%.*s/patch.diff", (int)run.size, run.data);
         if (patch.data == NULL)
             return cx_fail_nomem(err);
-        CX_TRY(tamper(s, patch.data, "min(paid", err));
+        CX_TRY(tamper_file(s, patch.data, "min(paid", err));
         CX_TRY(run_shown(s, 1, err, "cortex run verify ../tampered/%.*s", (int)run.size, run.data));
     }
-    say(s, "\nIn a signed decision, before it is recorded:\n");
+    print_line(s, "\nIn a signed decision, before it is recorded:\n");
     CX_TRY(run_quietly(s, 0, err, "cp ../agents/planner-0.json ../tampered/decision.json"));
-    CX_TRY(tamper(s, "tampered/decision.json", "it is to be capped", err));
+    CX_TRY(tamper_file(s, "tampered/decision.json", "it is to be capped", err));
     CX_TRY(run_shown(s, 1, err, "cortex record ../tampered/decision.json"));
-    say(s, "\nIn the page of the evidence:\n");
+    print_line(s, "\nIn the page of the evidence:\n");
     CX_TRY(run_quietly(s, 0, err, "cp ../evidence.cxe ../tampered/evidence.cxe"));
-    CX_TRY(tamper(s, "tampered/evidence.cxe", "nobody gets back", err));
+    CX_TRY(tamper_file(s, "tampered/evidence.cxe", "nobody gets back", err));
     CX_TRY(run_shown(s, 1, err, "cortex-verify --key ../auditor.pub ../tampered/evidence.cxe"));
-    say(s, "\nAnd what nobody touched holds:\n");
+    print_line(s, "\nAnd what nobody touched holds:\n");
     return run_shown(s, 0, err, "cortex verify --home ../home");
 }
 
-static cx_status play_why(story *s, cx_err *err)
+static cx_status play_why(scenario *s, cx_err *err)
 {
-    chapter(s, "Why did this line of code change?");
+    print_chapter(s, "Why did this line of code change?");
     s->lines = 80;
     if (s->run.data == NULL)
         return run_shown(s, 0, err, "cortex why %.*s", (int)s->trace.size, s->trace.data);
     CX_TRY(run_shown(s, 0, err, "cortex why src/refund.py:2"));
-    expect(s, printed(s, "decided_by: trace") && printed(s, "Ticket 4821"),
-           "the answer does not reach the decision and its observation");
+    expect_step(s, printed(s, "decided_by: trace") && printed(s, "Ticket 4821"),
+                "the answer does not reach the decision and its observation");
     return CX_SUCCESS;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static cx_status play(story *s, bool *out_sandbox, cx_err *err)
+static cx_status play_scenario(scenario *s, bool *out_sandbox, cx_err *err)
 {
-    CX_TRY(set_up(s, err));
+    CX_TRY(create_shop(s, err));
     CX_TRY(play_agents(s, err));
     CX_TRY(run_quietly(s, ANY_CODE, err, "cortex doctor --json"));
     *out_sandbox = printed(s, "\"name\":\"bwrap\",\"status\":\"ok\"");
     if (*out_sandbox)
         CX_TRY(play_run(s, err));
     else
-        say(s, "\n# No governed run: this machine has no sandbox for agents.\n"
+        print_line(
+            s, "\n# No governed run: this machine has no sandbox for agents.\n"
                "  'cortex doctor' says why; on Debian: apt install bubblewrap, and user namespaces "
                "must be allowed.\n");
     CX_TRY(play_proof(s, err));
@@ -513,23 +517,24 @@ static cx_status play(story *s, bool *out_sandbox, cx_err *err)
     return play_why(s, err);
 }
 
-static void look_around(story *s)
+static void print_next_steps(scenario *s)
 {
     bool ran = s->commit.data != NULL;
-    cx_str thing = ran ? s->commit : s->trace;
+    cx_str subject = ran ? s->commit : s->trace;
     cx_str asked = ran ? CX_STR("src/refund.py:2") : s->trace;
-    say(s,
+    print_line(
+        s,
         "\n# All of it is in %s. Go on there:\n"
         "  cd %s/shop && export CORTEX_HOME=%s/home\n"
         "  cortex show %.*s\n"
         "  cortex why %.*s\n"
         "  cortex lattice render @agent/%s\n"
         "  cortex serve --repo .      # all of it in a browser; evidence.cxe is a page by itself\n",
-        s->folder, s->folder, s->folder, (int)thing.size, thing.data, (int)asked.size, asked.data,
-        s->planner.id);
+        s->folder, s->folder, s->folder, (int)subject.size, subject.data, (int)asked.size,
+        asked.data, s->planner.id);
 }
 
-static cx_status find_programs(story *s, cx_err *err)
+static cx_status find_programs(scenario *s, cx_err *err)
 {
     cx_buf program;
     cx_buf_init(&program, s->cli->alloc);
@@ -552,7 +557,7 @@ static bool not_empty(void *arg, const char *name)
     return false;
 }
 
-static cx_status look_inside(story *s, bool *out_empty, cx_err *err)
+static cx_status check_folder_is_empty(scenario *s, bool *out_empty, cx_err *err)
 {
     cx_file folder;
     const cx_io *io = s->cli->io;
@@ -565,7 +570,7 @@ static cx_status look_inside(story *s, bool *out_empty, cx_err *err)
 }
 
 /* A folder of the story's own: never one in which something lies. */
-static cx_status take_folder(story *s, const char *folder, cx_err *err)
+static cx_status open_folder(scenario *s, const char *folder, cx_err *err)
 {
     cx_buf real;
     CX_TRY(cx_path_make_folders(folder, err));
@@ -580,7 +585,7 @@ static cx_status take_folder(story *s, const char *folder, cx_err *err)
     if (s->shop == NULL)
         return cx_fail_nomem(err);
     bool empty = true;
-    CX_TRY(look_inside(s, &empty, err));
+    CX_TRY(check_folder_is_empty(s, &empty, err));
     return empty ? CX_SUCCESS
                  : cx_fail(err, CX_E_USAGE, "%s is not empty; the demo needs a folder of its own",
                            folder);
@@ -589,19 +594,19 @@ static cx_status take_folder(story *s, const char *folder, cx_err *err)
 int cx_cli_demo_scenario(cx_cli *cli, const cx_cli_args *args, const char *folder)
 {
     cx_err err = {0};
-    story s = {.cli = cli,
-               .lines = CX_DEMO_LINES_SHOWN,
-               .colour = cx_cli_colour(&cli->out, cx_cli_value(args, "color"))};
+    scenario s = {.cli = cli,
+                  .lines = CX_DEMO_LINES_SHOWN,
+                  .colour = cx_cli_colour(&cli->out, cx_cli_value(args, "color"))};
     bool sandbox = true;
     cx_buf_init(&s.log, cli->alloc);
     cx_buf_init(&s.last, cli->alloc);
-    cx_status status = take_folder(&s, folder, &err);
+    cx_status status = open_folder(&s, folder, &err);
     if (!cx_failed(status))
         status = find_programs(&s, &err);
     if (!cx_failed(status))
-        status = play(&s, &sandbox, &err);
+        status = play_scenario(&s, &sandbox, &err);
     if (!cx_failed(status)) {
-        look_around(&s);
+        print_next_steps(&s);
         status = write_file(&s, "demo.log", cx_buf_str(&s.log), &err);
     }
     cx_buf_done(&s.log);

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "import/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_import(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {
     {"FORMAT", CX_CLI_CHOICE,
@@ -48,7 +48,7 @@ const cx_cli_command cx_cli_import = {
              "2 usage error, or an unknown format\n"
              "3 a file cannot be read, or the output could not be written",
     .example = "cortex import claude-code session.jsonl -o history.jsonl",
-    .run = run,
+    .run = run_import,
 };
 
 static int list_formats(cx_cli *cli, const cx_cli_args *args)
@@ -85,8 +85,8 @@ static cx_status write_stdout(void *arg, cx_bytes bytes, cx_err *err)
 }
 
 /* Counts on standard error; with --json and --output, JSON on standard output. */
-static cx_status tell(cx_cli *cli, const cx_import_summary *summary, bool json, bool to_file,
-                      cx_err *err)
+static cx_status print_summary(cx_cli *cli, const cx_import_summary *summary, bool json,
+                               bool to_file, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, cli->alloc);
@@ -120,7 +120,7 @@ static cx_status open_outputs(job *j, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status do_import(job *j, cx_err *err)
+static cx_status import_files(job *j, cx_err *err)
 {
     const char *only = cx_cli_value(j->args, "only");
     cx_cli_progress progress;
@@ -147,10 +147,10 @@ static cx_status do_import(job *j, cx_err *err)
         CX_TRY(cx_cli_file_commit(&j->labels, err));
     if (to_file)
         CX_TRY(cx_cli_file_commit(&j->lattice, err));
-    return tell(j->cli, &j->summary, cx_cli_has(j->args, "json"), to_file, err);
+    return print_summary(j->cli, &j->summary, cx_cli_has(j->args, "json"), to_file, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_import(cx_cli *cli, const cx_cli_args *args)
 {
     if (cx_cli_has(args, "list"))
         return list_formats(cli, args);
@@ -161,7 +161,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     job j = {.cli = cli, .args = args};
     int code;
     /* When standard output failed the end of the program says so. */
-    if (cx_failed(do_import(&j, &err)) && !cli->out.failed)
+    if (cx_failed(import_files(&j, &err)) && !cli->out.failed)
         code = cx_cli_fail(cli, args->operands[args->operand_count == 2], &err,
                            cx_cli_has(args, "json"));
     else

@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "lattice/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_lattice_anchor(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false}};
 
@@ -30,10 +30,10 @@ const cx_cli_command cx_cli_lattice_anchor = {
              "2 usage error\n"
              "3 unreadable, or the output could not be written",
     .example = "cortex lattice anchor history.jsonl > /safe/place/anchor.json",
-    .run = run,
+    .run = run_lattice_anchor,
 };
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_lattice_anchor(cx_cli *cli, const cx_cli_args *args)
 {
     int code;
     const char *path = args->operands[0];

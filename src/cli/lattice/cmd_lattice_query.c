@@ -108,7 +108,7 @@ typedef struct question {
     cx_status (*answer)(query *q, cx_err *err);
 } question;
 
-static cx_status verify(query *q, cx_err *err)
+static cx_status verify_lattice(query *q, cx_err *err)
 {
     cx_lattice_report *report = NULL;
     CX_TRY(cx_lattice_verify(q->lattice, NULL, &report, err));
@@ -117,9 +117,9 @@ static cx_status verify(query *q, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status ask(query *q, const question *asked, cx_err *err)
+static cx_status answer_question(query *q, const question *asked, cx_err *err)
 {
-    CX_TRY(verify(q, err));
+    CX_TRY(verify_lattice(q, err));
     if (asked->node)
         CX_TRY(find_node(q, q->args->operands[1], err));
     for (size_t i = 1; asked->agents && i <= 2; i++)
@@ -144,7 +144,7 @@ static int run_question(cx_cli *cli, const cx_cli_args *args, const question *as
     if (q.lattice == NULL)
         return code;
     cx_buf_init(&q.out, cli->alloc);
-    if (cx_failed(ask(&q, asked, &err))) {
+    if (cx_failed(answer_question(&q, asked, &err))) {
         code = cx_cli_fail(cli, q.path, &err, q.answer.json);
     } else {
         code = cx_cli_answer(cli, &q.out, q.answer.verified ? CX_EXIT_HOLDS : CX_EXIT_BROKEN);

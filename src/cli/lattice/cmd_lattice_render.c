@@ -10,7 +10,7 @@
 #include "recorder/api.h"
 #include "server/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_lattice_render(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false}};
 
@@ -49,7 +49,7 @@ const cx_cli_command cx_cli_lattice_render = {
              "2 usage error\n"
              "3 unreadable, or the output could not be written",
     .example = "cortex lattice render history.jsonl --svg -o history.svg",
-    .run = run,
+    .run = run_lattice_render,
 };
 
 /* False when more than one form is asked for. */
@@ -69,14 +69,14 @@ static bool choose_form(const cx_cli_args *args, cx_render_form *out)
     return true;
 }
 
-static uint32_t clamped(uint64_t value)
+static uint32_t clamp_number(uint64_t value)
 {
     return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-static cx_status draw(const cx_cli_args *args, const cx_lattice *lattice,
-                      const cx_lattice_report *report, cx_render_form form, cx_buf *out,
-                      cx_err *err)
+static cx_status draw_lattice(const cx_cli_args *args, const cx_lattice *lattice,
+                              const cx_lattice_report *report, cx_render_form form, cx_buf *out,
+                              cx_err *err)
 {
     bool to_stdout = cx_cli_value(args, "output") == NULL;
     const char *when = cx_cli_value(args, "color");
@@ -84,8 +84,8 @@ static cx_status draw(const cx_cli_args *args, const cx_lattice *lattice,
         .form = form,
         .colour = cx_cli_colour(&args->cli->out, when == NULL && !to_stdout ? "never" : when),
         .columns = to_stdout ? cx_cli_columns() : 0,
-        .max_nodes = clamped(cx_cli_number(args, "max", 0)),
-        .first = clamped(cx_cli_number(args, "first", 0)),
+        .max_nodes = clamp_number(cx_cli_number(args, "max", 0)),
+        .first = clamp_number(cx_cli_number(args, "first", 0)),
         .report = report,
         .ascii = cx_cli_has(args, "ascii"),
         .fold = cx_cli_has(args, "fold"),
@@ -95,7 +95,7 @@ static cx_status draw(const cx_cli_args *args, const cx_lattice *lattice,
 }
 
 /* Of recorded traces: which snapshots hold what is shown.  Everything else has none. */
-static cx_status hold_snapshots(cx_cli *cli, const cx_cli_args *args, const cx_lattice *lattice,
+static cx_status keep_snapshots(cx_cli *cli, const cx_cli_args *args, const cx_lattice *lattice,
                                 cx_lattice_view *view, cx_arena *arena, cx_err *err)
 {
     const char *path = args->operands[0];
@@ -123,8 +123,8 @@ static cx_status draw_page(cx_cli *cli, const cx_cli_args *args, const cx_lattic
     const char *path = args->operands[0], *name = strrchr(path, '/');
     const cx_lattice_view_part part = {
         .title = cx_json_shown(cx_str_z(name == NULL ? path : name + 1), &cli->arena),
-        .first = clamped(cx_cli_number(args, "first", 0)),
-        .count = clamped(cx_cli_number(args, "max", 0))};
+        .first = clamp_number(cx_cli_number(args, "first", 0)),
+        .count = clamp_number(cx_cli_number(args, "max", 0))};
     cx_lattice_view *view = NULL;
     cx_states *states = NULL;
     uint32_t nodes = 0;
@@ -139,7 +139,7 @@ static cx_status draw_page(cx_cli *cli, const cx_cli_args *args, const cx_lattic
     if (!cx_failed(status))
         status = cx_lattice_view_open(lattice, report, false, &view, err);
     if (!cx_failed(status))
-        status = hold_snapshots(cli, args, lattice, view, &arena, err);
+        status = keep_snapshots(cli, args, lattice, view, &arena, err);
     if (!cx_failed(status))
         status = cx_lattice_view_carry(out, view, states, &part, &nodes, err);
     cx_lattice_view_close(view);
@@ -181,7 +181,7 @@ static int draw_and_write(cx_cli *cli, const cx_cli_args *args, const cx_lattice
         if (cx_lattice_report_verdict(report) != CX_HOLDS)
             code = CX_EXIT_BROKEN;
         status = cx_cli_has(args, "html") ? draw_page(cli, args, lattice, report, &out, &err)
-                                          : draw(args, lattice, report, form, &out, &err);
+                                          : draw_lattice(args, lattice, report, form, &out, &err);
     }
     if (!cx_failed(status) && path != NULL && strcmp(path, "-") != 0) {
         about = path;
@@ -197,7 +197,7 @@ static int draw_and_write(cx_cli *cli, const cx_cli_args *args, const cx_lattice
     return code;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_lattice_render(cx_cli *cli, const cx_cli_args *args)
 {
     cx_render_form form;
     if (!choose_form(args, &form))

@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "lattice/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_lattice_selftest(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("json", 0, "One line, {\"failed\":N,\"ok\":BOOL}, instead of text."),
@@ -23,10 +23,10 @@ const cx_cli_command cx_cli_lattice_selftest = {
              "2 usage error\n"
              "3 the tests could not be run, or the output could not be written",
     .example = "cortex lattice selftest",
-    .run = run,
+    .run = run_lattice_selftest,
 };
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_lattice_selftest(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err;
     unsigned failed = 0;

@@ -14,7 +14,7 @@
 #include "lattice/api.h"
 #include "server/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_lattice_view(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false}};
 
@@ -39,7 +39,7 @@ const cx_cli_command cx_cli_lattice_view = {
              "2 usage error\n"
              "3 unreadable, the port is taken, or this program was built without the page",
     .example = "cortex lattice view history.jsonl",
-    .run = run,
+    .run = run_lattice_view,
 };
 
 typedef struct viewing {
@@ -95,7 +95,7 @@ static void open_browser(viewing *v, const char *url)
     (void)v;
 }
 
-static cx_status say_where(viewing *v, cx_err *err)
+static cx_status print_url(viewing *v, cx_err *err)
 {
     const cx_tcp_address *address = cx_server_address(v->server);
     cx_str url = cx_arena_printf(&v->cli->arena, "http://127.0.0.1:%u/#token=%s",
@@ -124,7 +124,7 @@ static cx_status say_where(viewing *v, cx_err *err)
     return status;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_lattice_view(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     viewing v = {.cli = cli, .args = args};
@@ -141,7 +141,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     (void)pthread_sigmask(SIG_BLOCK, &ends, &before);
     cx_status status = open_server(&v, lattice, &err);
     if (!cx_failed(status))
-        status = say_where(&v, &err);
+        status = print_url(&v, &err);
     if (cx_failed(status)) {
         code = cx_cli_fail(cli, args->operands[0], &err, cx_cli_has(args, "json"));
     } else {

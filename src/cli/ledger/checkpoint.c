@@ -30,7 +30,7 @@ static bool parse_text(cx_str text, cx_checkpoint *out)
     if (good) {
         memcpy(size, lines[1].data, lines[1].size);
         size[lines[1].size] = 0;
-        good = !cx_failed(cx_cli_take_number("size", size, &out->size, NULL));
+        good = !cx_failed(cx_cli_parse_number("size", size, &out->size, NULL));
         memcpy(out->root.bytes, root.data, sizeof out->root.bytes);
         out->origin = lines[0];
     }
@@ -38,10 +38,10 @@ static bool parse_text(cx_str text, cx_checkpoint *out)
     return good;
 }
 
-cx_status cx_cli_take_checkpoint(cx_cli *cli, const char *path, cx_cli_stored_checkpoint *out,
+cx_status cx_cli_read_checkpoint(cx_cli *cli, const char *path, cx_cli_stored_checkpoint *out,
                                  cx_err *err)
 {
-    CX_TRY(cx_cli_take_file(cli, path, &out->bytes, err));
+    CX_TRY(cx_cli_read_file(cli, path, &out->bytes, err));
     out->is_note = false;
     if (parse_text(cx_bytes_str(out->bytes), &out->checkpoint))
         return CX_SUCCESS;
@@ -54,7 +54,7 @@ cx_status cx_cli_take_checkpoint(cx_cli *cli, const char *path, cx_cli_stored_ch
                       "%s: %s; 'cortex checkpoint' writes such files", path, why.message);
 }
 
-cx_status cx_cli_take_origin(cx_cli_ledger *l, const cx_cli_signer *signer, cx_str *out,
+cx_status cx_cli_read_origin(cx_cli_ledger *l, const cx_cli_signer *signer, cx_str *out,
                              cx_err *err)
 {
     const char *given = cx_cli_value(l->args, "origin");
@@ -140,7 +140,7 @@ static cx_status check_last(cx_cli_ledger *l, const char *path, const cx_checkpo
 {
     cx_cli_stored_checkpoint last;
     cx_err why;
-    cx_status status = cx_cli_take_checkpoint(l->cli, path, &last, &why);
+    cx_status status = cx_cli_read_checkpoint(l->cli, path, &last, &why);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     if (cx_failed(status))

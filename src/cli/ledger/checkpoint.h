@@ -22,11 +22,11 @@ typedef struct cx_cli_stored_checkpoint {
     bool is_note;
 } cx_cli_stored_checkpoint;
 /* CX_E_FORMAT "BadNote". */
-CX_RESULT cx_cli_take_checkpoint(cx_cli *cli, const char *path, cx_cli_stored_checkpoint *out,
+CX_RESULT cx_cli_read_checkpoint(cx_cli *cli, const char *path, cx_cli_stored_checkpoint *out,
                                  cx_err *err);
 
 /* The origin that options and key (NULL = none) name, checked. */
-CX_RESULT cx_cli_take_origin(cx_cli_ledger *l, const cx_cli_signer *signer, cx_str *out,
+CX_RESULT cx_cli_read_origin(cx_cli_ledger *l, const cx_cli_signer *signer, cx_str *out,
                              cx_err *err);
 
 /* The actor's journal as it is now; CX_E_UNSUPPORTED "SchemeUnsupported". */

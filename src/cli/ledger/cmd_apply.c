@@ -16,10 +16,10 @@ typedef struct state {
     uint64_t refused;
 } state;
 
-static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status read_calls(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
-    return cx_cli_take_file(l->cli, l->args->operands[0], &s->text, err);
+    return cx_cli_read_file(l->cli, l->args->operands[0], &s->text, err);
 }
 
 /* The next line that is not blank; false behind the last. */
@@ -39,7 +39,7 @@ static bool next_line(state *s, cx_str *out)
     return false;
 }
 
-static void put_roots(cx_json_list *json, const cx_roots *roots)
+static void write_roots_json(cx_json_list *json, const cx_roots *roots)
 {
     cx_json_put_digest(json, "edges_root", &roots->edges);
     cx_json_put_digest(json, "journal_root", &roots->journal);
@@ -49,8 +49,8 @@ static void put_roots(cx_json_list *json, const cx_roots *roots)
 }
 
 /* Steps are shown as they are done: one line of JSON, or of text, each. */
-static cx_status show(cx_cli_ledger *l, const state *s, const cx_json *step,
-                      const cx_applied_step *done, cx_err *err)
+static cx_status print_step(cx_cli_ledger *l, const state *s, const cx_json *step,
+                            const cx_applied_step *done, cx_err *err)
 {
     cx_roots roots = {0};
     cx_err why;
@@ -94,7 +94,7 @@ static cx_status show(cx_cli_ledger *l, const state *s, const cx_json *step,
             cx_json_put_null(&json, "snapshot");
         cx_json_put_maybe(&json, "uri", done->has_uri ? done->uri : (cx_str){NULL, 0});
         if (has_roots)
-            put_roots(&json, &roots);
+            write_roots_json(&json, &roots);
         CX_TRY(cx_cli_end_json(&json, &l->out, err));
     }
     CX_TRY(cx_buf_check(&l->out, err));
@@ -126,10 +126,10 @@ static cx_status apply_line(cx_cli_ledger *l, state *s, cx_apply *apply, cx_str 
     if (cx_failed(status))
         return at_line(s, status, &why, err);
     s->refused += done.refused;
-    return show(l, s, &step, &done, err);
+    return print_step(l, s, &step, &done, err);
 }
 
-static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status apply_calls_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
     cx_apply *apply;
@@ -146,9 +146,9 @@ static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
     return status;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_apply(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, false, prepare, work};
+    static const cx_cli_job job = {CX_CLI_WRITE, false, read_calls, apply_calls_job};
     state s = {.line = 0};
     return cx_cli_run_job(cli, args, &job, &s);
 }
@@ -176,5 +176,5 @@ const cx_cli_command cx_cli_apply = {
              "2 usage error, or a line that is no step: those before it are done\n"
              "3 it could not be done: no home, held by another process, unreadable, full disk",
     .example = "cortex apply steps.jsonl --json",
-    .run = run,
+    .run = run_apply,
 };

@@ -13,7 +13,7 @@ typedef struct state {
     cx_cli_stored_checkpoint older;
 } state;
 
-static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status prepare_checkpoint(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
     const char *older = cx_cli_value(l->args, "consistency-from");
@@ -21,7 +21,7 @@ static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
     if (cx_cli_has(l->args, "proof") && older == NULL)
         return cx_fail(err, CX_E_USAGE, "--proof FILE needs --consistency-from OLD");
     if (older != NULL)
-        CX_TRY(cx_cli_take_checkpoint(l->cli, older, &s->older, err));
+        CX_TRY(cx_cli_read_checkpoint(l->cli, older, &s->older, err));
     if (!cx_cli_signer_wanted(l->args))
         return CX_SUCCESS;
     CX_TRY(cx_cli_signer_open(l->cli, l->args, &s->signer, err));
@@ -67,8 +67,8 @@ static cx_status check_older(cx_cli_ledger *l, const state *s, const cx_checkpoi
     return CX_SUCCESS;
 }
 
-static cx_status answer_json(cx_cli_ledger *l, const state *s, const cx_checkpoint *now,
-                             cx_str note, cx_err *err)
+static cx_status answer_checkpoint_json(cx_cli_ledger *l, const state *s, const cx_checkpoint *now,
+                                        cx_str note, cx_err *err)
 {
     cx_json_list json = cx_json_list_begin(l->arena);
     cx_json_put_str(&json, "actor", l->actor);
@@ -84,13 +84,13 @@ static cx_status answer_json(cx_cli_ledger *l, const state *s, const cx_checkpoi
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status checkpoint_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
     cx_checkpoint now;
     cx_str origin;
     cx_buf note;
-    CX_TRY(cx_cli_take_origin(l, s->has_signer ? &s->signer : NULL, &origin, err));
+    CX_TRY(cx_cli_read_origin(l, s->has_signer ? &s->signer : NULL, &origin, err));
     CX_TRY(cx_cli_checkpoint_now(l, origin, &now, err));
     CX_TRY(check_older(l, s, &now, err));
     cx_buf_init(&note, l->cli->alloc);
@@ -106,16 +106,16 @@ static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
     else if (!cx_failed(status) && !l->json)
         cx_cli_out_write_exact(&l->cli->out, cx_buf_bytes(&note));
     if (!cx_failed(status) && l->json)
-        status = answer_json(l, s, &now, cx_buf_str(&note), err);
+        status = answer_checkpoint_json(l, s, &now, cx_buf_str(&note), err);
     cx_buf_done(&note);
     return status;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_checkpoint(cx_cli *cli, const cx_cli_args *args)
 {
     /* Signing keeps what was signed: that is a write, and two must not sign at once. */
-    static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare, work};
-    static const cx_cli_job shows = {CX_CLI_READ, false, prepare, work};
+    static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare_checkpoint, checkpoint_job};
+    static const cx_cli_job shows = {CX_CLI_READ, false, prepare_checkpoint, checkpoint_job};
     state s = {.has_signer = false};
     int code = cx_cli_run_job(cli, args, cx_cli_signer_wanted(args) ? &signs : &shows, &s);
     cx_cli_signer_done(&s.signer);
@@ -149,5 +149,5 @@ const cx_cli_command cx_cli_checkpoint = {
              "2 usage error, no such actor, or not a cortex-1 journal\n"
              "3 it could not be made: no home, unreadable, the signer failed",
     .example = "cortex checkpoint --sign ~/keys/cortex.key -o checkpoint.txt",
-    .run = run,
+    .run = run_checkpoint,
 };

@@ -13,7 +13,7 @@ typedef struct state {
     cx_str by;
 } state;
 
-static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status prepare_erase(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
     const char *what = l->args->operands[0], *reason = cx_cli_value(l->args, "reason");
@@ -25,11 +25,11 @@ static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
     s->by = by == NULL ? l->actor : cx_str_z(by);
     /* A ULID may consist of digits alone, but then it has 26 of them. */
     s->entry = strlen(what) < CX_ULID_SIZE && strspn(what, "0123456789") == strlen(what);
-    return s->entry ? cx_cli_take_number("SEQ", what, &s->seq, err)
-                    : cx_cli_take_name(what, &s->name, err);
+    return s->entry ? cx_cli_parse_number("SEQ", what, &s->seq, err)
+                    : cx_cli_parse_name(what, &s->name, err);
 }
 
-static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status erase_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     const state *s = arg;
     cx_uri uri;
@@ -55,9 +55,9 @@ static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_erase(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare, work};
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_erase, erase_job};
     state s;
     return cx_cli_run_job(cli, args, &job, &s);
 }
@@ -82,5 +82,5 @@ const cx_cli_command cx_cli_erase = {
     .option_count = CX_COUNT_OF(options),
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex erase 01HF7YAT000000000000000003 --reason 'asked for by the person'",
-    .run = run,
+    .run = run_erase,
 };

@@ -16,7 +16,7 @@ typedef struct state {
     uint64_t older_size;
 } state;
 
-static cx_status take_signer(cx_cli_ledger *l, state *s, cx_err *err)
+static cx_status open_signer(cx_cli_ledger *l, state *s, cx_err *err)
 {
     CX_TRY(cx_cli_signer_open(l->cli, l->args, &s->signer, err));
     s->has_signer = true;
@@ -27,14 +27,14 @@ static cx_status take_signer(cx_cli_ledger *l, state *s, cx_err *err)
 static cx_status sign_now(cx_cli_ledger *l, state *s, cx_checkpoint *out, cx_buf *note, cx_err *err)
 {
     cx_str origin;
-    CX_TRY(cx_cli_take_origin(l, &s->signer, &origin, err));
+    CX_TRY(cx_cli_read_origin(l, &s->signer, &origin, err));
     CX_TRY(cx_cli_checkpoint_now(l, origin, out, err));
     return cx_cli_checkpoint_sign(l, out, &s->signer, note, err);
 }
 
 /* The file, and with --json what it is about. */
-static cx_status deliver(cx_cli_ledger *l, cx_buf *bytes, const char *format, uint64_t size,
-                         const cx_digest *root, cx_err *err)
+static cx_status write_export(cx_cli_ledger *l, cx_buf *bytes, const char *format, uint64_t size,
+                              const cx_digest *root, cx_err *err)
 {
     CX_TRY(cx_buf_check(bytes, err));
     CX_TRY(cx_cli_deliver(l->cli, l->args, cx_buf_bytes(bytes), err));
@@ -49,7 +49,7 @@ static cx_status deliver(cx_cli_ledger *l, cx_buf *bytes, const char *format, ui
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static int run_export(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job)
+static int run_export_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job)
 {
     state s = {.has_signer = false};
     if (cx_cli_has(args, "json") && !cx_cli_has(args, "output"))
@@ -72,10 +72,10 @@ static const cx_cli_operand seq_operand[] = {{"SEQ", CX_CLI_TEXT, NULL, false, f
 static cx_status prepare_entry(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
-    return cx_cli_take_number("SEQ", l->args->operands[0], &s->seq, err);
+    return cx_cli_parse_number("SEQ", l->args->operands[0], &s->seq, err);
 }
 
-static cx_status do_entry(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status export_entry_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     const state *s = arg;
     cx_entry_view view;
@@ -91,10 +91,10 @@ static cx_status do_entry(cx_cli_ledger *l, void *arg, cx_err *err)
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static int run_entry(cx_cli *cli, const cx_cli_args *args)
+static int run_export_entry(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, false, prepare_entry, do_entry};
-    return run_export(cli, args, &job);
+    static const cx_cli_job job = {CX_CLI_READ, false, prepare_entry, export_entry_job};
+    return run_export_job(cli, args, &job);
 }
 
 static const cx_cli_option entry_options[] = {CX_CLI_OPTION_OUTPUT("the entry"),
@@ -111,7 +111,7 @@ const cx_cli_command cx_cli_export_entry = {
     .option_count = CX_COUNT_OF(entry_options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex export entry 12 -o entry.bin",
-    .run = run_entry,
+    .run = run_export_entry,
 };
 
 /* --- tlog-proof ------------------------------------------------------------------------------- */
@@ -126,8 +126,8 @@ static cx_status prepare_tlog(cx_cli_ledger *l, void *arg, cx_err *err)
         return cx_fail(err, CX_E_USAGE,
                        "expected either --checkpoint NOTE, or --sign or --signer for a new one");
     if (path == NULL)
-        return take_signer(l, s, err);
-    CX_TRY(cx_cli_take_checkpoint(l->cli, path, &s->checkpoint, err));
+        return open_signer(l, s, err);
+    CX_TRY(cx_cli_read_checkpoint(l->cli, path, &s->checkpoint, err));
     if (!s->checkpoint.is_note)
         return cx_fail(err, CX_E_USAGE, "option --checkpoint: %s is not signed", path);
     return CX_SUCCESS;
@@ -151,10 +151,10 @@ static cx_status make_tlog(cx_cli_ledger *l, state *s, cx_buf *note, cx_buf *out
     CX_TRY(
         cx_proof_journal(l->home, l->actor, s->seq, at.size, false, l->arena, &proof, &root, err));
     cx_tlog_proof_encode(proof.index, proof.path, proof.path_count, cx_buf_bytes(note), out);
-    return deliver(l, out, "tlog-proof", at.size, &root, err);
+    return write_export(l, out, "tlog-proof", at.size, &root, err);
 }
 
-static cx_status do_tlog(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status export_tlog_proof_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     cx_buf note, out;
     cx_buf_init(&note, l->cli->alloc);
@@ -165,11 +165,11 @@ static cx_status do_tlog(cx_cli_ledger *l, void *arg, cx_err *err)
     return status;
 }
 
-static int run_tlog(cx_cli *cli, const cx_cli_args *args)
+static int run_export_tlog_proof(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare_tlog, do_tlog};
-    static const cx_cli_job reads = {CX_CLI_READ, false, prepare_tlog, do_tlog};
-    return run_export(cli, args, cx_cli_signer_wanted(args) ? &signs : &reads);
+    static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare_tlog, export_tlog_proof_job};
+    static const cx_cli_job reads = {CX_CLI_READ, false, prepare_tlog, export_tlog_proof_job};
+    return run_export_job(cli, args, cx_cli_signer_wanted(args) ? &signs : &reads);
 }
 
 static const cx_cli_option tlog_options[] = {
@@ -192,7 +192,7 @@ const cx_cli_command cx_cli_export_tlog_proof = {
     .option_count = CX_COUNT_OF(tlog_options),
     .exits = EXITS_EXPORT,
     .example = "cortex export tlog-proof 12 --sign ~/keys/cortex.key -o entry.tlog-proof",
-    .run = run_tlog,
+    .run = run_export_tlog_proof,
 };
 
 /* --- receipt ---------------------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ static cx_status prepare_receipt(cx_cli_ledger *l, void *arg, cx_err *err)
         return cx_fail(err, CX_E_USAGE, "expected either SEQ or --consistency-from SIZE");
     if (!s->consistency)
         CX_TRY(prepare_entry(l, arg, err));
-    return take_signer(l, s, err);
+    return open_signer(l, s, err);
 }
 
 static cx_status sign_root(state *s, const uint8_t key_id[4], const cx_digest *root,
@@ -243,10 +243,10 @@ static cx_status make_receipt(cx_cli_ledger *l, state *s, cx_buf *note, cx_buf *
         CX_TRY(cx_receipt_consistency(vkey.key_id, &consistency, &signature, out, err));
     else
         CX_TRY(cx_receipt_inclusion(vkey.key_id, &inclusion, &signature, out, err));
-    return deliver(l, out, "receipt", at.size, &root, err);
+    return write_export(l, out, "receipt", at.size, &root, err);
 }
 
-static cx_status do_receipt(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status export_receipt_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     cx_buf note, out;
     cx_buf_init(&note, l->cli->alloc);
@@ -257,10 +257,10 @@ static cx_status do_receipt(cx_cli_ledger *l, void *arg, cx_err *err)
     return status;
 }
 
-static int run_receipt(cx_cli *cli, const cx_cli_args *args)
+static int run_export_receipt(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_SIGN, false, prepare_receipt, do_receipt};
-    return run_export(cli, args, &job);
+    static const cx_cli_job job = {CX_CLI_SIGN, false, prepare_receipt, export_receipt_job};
+    return run_export_job(cli, args, &job);
 }
 
 static const cx_cli_operand maybe_seq[] = {{"SEQ", CX_CLI_TEXT, NULL, true, false}};
@@ -286,7 +286,7 @@ const cx_cli_command cx_cli_export_receipt = {
     .option_count = CX_COUNT_OF(receipt_options),
     .exits = EXITS_EXPORT,
     .example = "cortex export receipt 12 --sign ~/keys/cortex.key -o entry.receipt",
-    .run = run_receipt,
+    .run = run_export_receipt,
 };
 
 /* --- tiles ------------------------------------------------------------------------------------ */
@@ -366,7 +366,7 @@ static cx_status write_tiles(cx_cli_ledger *l, tiling *t, cx_err *err)
 static cx_status prepare_tiles(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
-    return cx_cli_signer_wanted(l->args) ? take_signer(l, s, err) : CX_SUCCESS;
+    return cx_cli_signer_wanted(l->args) ? open_signer(l, s, err) : CX_SUCCESS;
 }
 
 /* The checkpoint is written last: what it speaks of is there then. */
@@ -380,7 +380,7 @@ static cx_status write_log(cx_cli_ledger *l, state *s, cx_buf *note, cx_err *err
     if (within.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_cli_outside_homes(l->cli->io, within.data, err));
-    CX_TRY(cx_cli_take_origin(l, s->has_signer ? &s->signer : NULL, &origin, err));
+    CX_TRY(cx_cli_read_origin(l, s->has_signer ? &s->signer : NULL, &origin, err));
     CX_TRY(cx_cli_checkpoint_now(l, origin, &now, err));
     if (s->has_signer)
         CX_TRY(cx_cli_checkpoint_sign(l, &now, &s->signer, note, err));
@@ -410,7 +410,7 @@ static cx_status write_log(cx_cli_ledger *l, state *s, cx_buf *note, cx_err *err
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static cx_status do_tiles(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status export_tiles_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     cx_buf note;
     cx_buf_init(&note, l->cli->alloc);
@@ -419,10 +419,10 @@ static cx_status do_tiles(cx_cli_ledger *l, void *arg, cx_err *err)
     return status;
 }
 
-static int run_tiles(cx_cli *cli, const cx_cli_args *args)
+static int run_export_tiles(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare_tiles, do_tiles};
-    static const cx_cli_job reads = {CX_CLI_READ, false, prepare_tiles, do_tiles};
+    static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare_tiles, export_tiles_job};
+    static const cx_cli_job reads = {CX_CLI_READ, false, prepare_tiles, export_tiles_job};
     state s = {.has_signer = false};
     int code = cx_cli_run_job(cli, args, cx_cli_signer_wanted(args) ? &signs : &reads, &s);
     cx_cli_signer_done(&s.signer);
@@ -446,5 +446,5 @@ const cx_cli_command cx_cli_export_tiles = {
     .option_count = CX_COUNT_OF(tiles_options),
     .exits = EXITS_EXPORT,
     .example = "cortex export tiles /var/www/log --sign ~/keys/cortex.key",
-    .run = run_tiles,
+    .run = run_export_tiles,
 };

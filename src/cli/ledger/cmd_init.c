@@ -7,7 +7,7 @@
 #include "cli/run/init_repo.h"
 #include "cli/ledger/ledger.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_init(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {{"DIR", CX_CLI_FILE, NULL, true, false}};
 
@@ -41,7 +41,7 @@ const cx_cli_command cx_cli_init = {
     .exits = "0 made\n1 there is a home already, and no repository to prepare\n2 usage error\n3 it "
              "could not be made",
     .example = "cortex init ~/.local/share/cortex",
-    .run = run,
+    .run = run_init,
 };
 
 /* Makes the folders above `path` that are missing. */
@@ -67,8 +67,8 @@ static cx_status make_parents(cx_cli *cli, const char *path, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status make(cx_cli *cli, const cx_cli_args *args, const char **out_path,
-                      cx_scheme *out_scheme, cx_err *err)
+static cx_status make_home(cx_cli *cli, const cx_cli_args *args, const char **out_path,
+                           cx_scheme *out_scheme, cx_err *err)
 {
     const char *scheme = cx_cli_value(args, "scheme");
     if (args->operand_count == 1 && cx_cli_has(args, "home"))
@@ -101,7 +101,7 @@ typedef struct init_done {
     cx_cli_prepared repo;
 } init_done;
 
-static cx_status put_home(cx_cli *cli, const init_done *done, cx_str *out, cx_err *err)
+static cx_status write_home_json(cx_cli *cli, const init_done *done, cx_str *out, cx_err *err)
 {
     char *real = realpath(done->path, NULL);
     *out = cx_arena_copy_str(&cli->arena, cx_str_z(real == NULL ? done->path : real));
@@ -109,8 +109,8 @@ static cx_status put_home(cx_cli *cli, const init_done *done, cx_str *out, cx_er
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status answer_json(cx_cli *cli, const init_done *done, cx_str home, cx_buf *out,
-                             cx_err *err)
+static cx_status answer_init_json(cx_cli *cli, const init_done *done, cx_str home, cx_buf *out,
+                                  cx_err *err)
 {
     const cx_cli_prepared *repo = &done->repo;
     cx_json_list json = cx_json_list_begin(&cli->arena);
@@ -128,7 +128,7 @@ static cx_status answer_json(cx_cli *cli, const init_done *done, cx_str home, cx
     return cx_cli_end_json(&json, out, err);
 }
 
-static void answer_text(const init_done *done, cx_str home, cx_buf *out)
+static void answer_init_text(const init_done *done, cx_str home, cx_buf *out)
 {
     const cx_cli_prepared *repo = &done->repo;
     cx_buf_add_z(out, done->made ? "made " : "found the home ");
@@ -155,10 +155,11 @@ static void answer_text(const init_done *done, cx_str home, cx_buf *out)
 }
 
 /* Home first: what cannot be recorded need not be prepared. */
-static cx_status init(cx_cli *cli, const cx_cli_args *args, init_done *done, cx_err *err)
+static cx_status init_home_and_repository(cx_cli *cli, const cx_cli_args *args, init_done *done,
+                                          cx_err *err)
 {
     cx_err own = {0};
-    cx_status status = make(cli, args, &done->path, &done->scheme, &own);
+    cx_status status = make_home(cli, args, &done->path, &done->scheme, &own);
     done->made = !cx_failed(status);
     if (cx_failed(status) && status.code != CX_E_EXISTS) {
         *err = own;
@@ -177,20 +178,20 @@ static cx_status init(cx_cli *cli, const cx_cli_args *args, init_done *done, cx_
     return CX_SUCCESS;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_init(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     init_done done = {.path = "", .scheme = CX_SCHEME_CORTEX_1};
     cx_str home = CX_STR("");
     cx_buf out;
     cx_buf_init(&out, cli->alloc);
-    cx_status status = init(cli, args, &done, &err);
+    cx_status status = init_home_and_repository(cli, args, &done, &err);
     if (!cx_failed(status))
-        status = put_home(cli, &done, &home, &err);
+        status = write_home_json(cli, &done, &home, &err);
     if (!cx_failed(status) && cx_cli_has(args, "json"))
-        status = answer_json(cli, &done, home, &out, &err);
+        status = answer_init_json(cli, &done, home, &out, &err);
     else if (!cx_failed(status))
-        answer_text(&done, home, &out);
+        answer_init_text(&done, home, &out);
     int code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
                                  : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
     cx_cli_prepared_done(cli, &done.repo);

@@ -12,8 +12,8 @@
 #include "cli/signer.h"
 #include "cli/trace/trust.h"
 
-static int run_new(cx_cli *cli, const cx_cli_args *args);
-static int run_show(cx_cli *cli, const cx_cli_args *args);
+static int run_key_new(cx_cli *cli, const cx_cli_args *args);
+static int run_key_show(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false}};
 
@@ -40,7 +40,7 @@ const cx_cli_command cx_cli_key_new = {
     .exits = "0 made\n1 FILE exists\n2 usage error, or FILE is inside a home\n"
              "3 it could not be written",
     .example = "cortex key new ~/keys/cortex.key --name example.com/cortex",
-    .run = run_new,
+    .run = run_key_new,
 };
 
 const cx_cli_command cx_cli_key_show = {
@@ -59,11 +59,11 @@ const cx_cli_command cx_cli_key_show = {
              "3 FILE or the home could not be read",
     .example = "cortex key show ~/keys/cortex.key\n"
                "cortex key show agent-976dbe504763",
-    .run = run_show,
+    .run = run_key_show,
 };
 
-static cx_status answer(cx_cli *cli, const cx_cli_args *args, const char *path, const cx_vkey *vkey,
-                        cx_buf *out, cx_err *err)
+static cx_status answer_key(cx_cli *cli, const cx_cli_args *args, const char *path,
+                            const cx_vkey *vkey, cx_buf *out, cx_err *err)
 {
     if (!cx_cli_has(args, "json")) {
         cx_vkey_add(vkey, out);
@@ -85,7 +85,7 @@ static cx_status answer(cx_cli *cli, const cx_cli_args *args, const char *path, 
     return status;
 }
 
-static cx_status make(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx_err *err)
+static cx_status make_key(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx_err *err)
 {
     const char *path = args->operands[0], *given = cx_cli_value(args, "name"), *home;
     cx_str name, actor;
@@ -112,9 +112,9 @@ static cx_status make(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx_err
     return CX_SUCCESS;
 }
 
-static int run_with(cx_cli *cli, const cx_cli_args *args,
-                    cx_status (*work)(cx_cli *cli, const cx_cli_args *args, cx_vkey *out,
-                                      cx_err *err))
+static int run_key_job(cx_cli *cli, const cx_cli_args *args,
+                       cx_status (*work)(cx_cli *cli, const cx_cli_args *args, cx_vkey *out,
+                                         cx_err *err))
 {
     cx_err err = {0};
     cx_vkey vkey;
@@ -122,19 +122,19 @@ static int run_with(cx_cli *cli, const cx_cli_args *args,
     cx_buf_init(&out, cli->alloc);
     cx_status status = work(cli, args, &vkey, &err);
     if (!cx_failed(status))
-        status = answer(cli, args, args->operands[0], &vkey, &out, &err);
+        status = answer_key(cli, args, args->operands[0], &vkey, &out, &err);
     int code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
                                  : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
     cx_buf_done(&out);
     return code;
 }
 
-static int run_new(cx_cli *cli, const cx_cli_args *args)
+static int run_key_new(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_with(cli, args, make);
+    return run_key_job(cli, args, make_key);
 }
 
-static cx_status show(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx_err *err)
+static cx_status read_key(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx_err *err)
 {
     return cx_cli_key_read(cli, args->operands[0], out, err);
 }
@@ -149,11 +149,11 @@ static bool is_file(const cx_cli *cli, const char *path)
     return failed != -ENOENT;
 }
 
-static int run_show(cx_cli *cli, const cx_cli_args *args)
+static int run_key_show(cx_cli *cli, const cx_cli_args *args)
 {
     const char *what = args->operands[0];
     /* A path that is a mistake is better reported as a file than looked up as an id. */
     if (!is_file(cli, what) && strchr(what, '/') == NULL)
         return cx_cli_show_trusted_key(cli, args);
-    return run_with(cli, args, show);
+    return run_key_job(cli, args, read_key);
 }

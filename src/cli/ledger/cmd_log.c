@@ -24,7 +24,7 @@ static bool is_wanted(const state *s, cx_str kind)
 }
 
 /* One line on standard output, at once: a follower waits for it. */
-static cx_status show(cx_cli_ledger *l, const cx_entry_view *view, cx_err *err)
+static cx_status print_entry(cx_cli_ledger *l, const cx_entry_view *view, cx_err *err)
 {
     cx_buf_clear(&l->out);
     if (l->json) {
@@ -41,21 +41,21 @@ static cx_status show(cx_cli_ledger *l, const cx_entry_view *view, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status show_until(cx_cli_ledger *l, state *s, uint64_t end, cx_err *err)
+static cx_status print_entries_until(cx_cli_ledger *l, state *s, uint64_t end, cx_err *err)
 {
     for (; s->next < end && !l->cli->out.failed; s->next++) {
         cx_arena_mark mark = cx_arena_mark_now(l->arena);
         cx_entry_view view;
         CX_TRY(cx_home_entry(l->home, l->actor, s->next, l->arena, &view, err));
         if (is_wanted(s, view.entry.kind))
-            CX_TRY(show(l, &view, err));
+            CX_TRY(print_entry(l, &view, err));
         cx_arena_reset(l->arena, mark);
     }
     return CX_SUCCESS;
 }
 
 /* A home opened for reading shows what was there then: a follower opens it again and again. */
-static cx_status follow(cx_cli_ledger *l, state *s, cx_err *err)
+static cx_status follow_log(cx_cli_ledger *l, state *s, cx_err *err)
 {
     const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
     while (!l->cli->out.failed) {
@@ -66,12 +66,12 @@ static cx_status follow(cx_cli_ledger *l, state *s, cx_err *err)
         CX_TRY(cx_home_close(home, err));
         CX_TRY(cx_home_open(l->path, &options, &l->home, err));
         CX_TRY(cx_home_actor(l->home, l->actor, &actor, err));
-        CX_TRY(show_until(l, s, actor.entry_count, err));
+        CX_TRY(print_entries_until(l, s, actor.entry_count, err));
     }
     return CX_SUCCESS;
 }
 
-static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status log_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
     cx_actor_info actor;
@@ -86,13 +86,13 @@ static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
         s->next = cx_cli_number(l->args, "from", 0);
     else if (!cx_cli_has(l->args, "all") && actor.entry_count > last)
         s->next = actor.entry_count - last;
-    CX_TRY(show_until(l, s, actor.entry_count, err));
-    return cx_cli_has(l->args, "follow") ? follow(l, s, err) : CX_SUCCESS;
+    CX_TRY(print_entries_until(l, s, actor.entry_count, err));
+    return cx_cli_has(l->args, "follow") ? follow_log(l, s, err) : CX_SUCCESS;
 }
 
 static int run_log(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, false, NULL, work};
+    static const cx_cli_job job = {CX_CLI_READ, false, NULL, log_job};
     state s = {.kind = cx_cli_value(args, "kind")};
     if (cx_cli_has(args, "from") + cx_cli_has(args, "all") + cx_cli_has(args, "last") > 1)
         return cx_cli_misuse(args, "expected at most one of --last, --from, --all");
@@ -135,10 +135,10 @@ static cx_status prepare_append(cx_cli_ledger *l, void *arg, cx_err *err)
                        "KIND: found '%s', expected raw, or words of a-z, 0-9, _ with dots between "
                        "them such as note.deploy",
                        kind);
-    return cx_cli_take_text(l->cli, l->args->operands[1], arg, err);
+    return cx_cli_read_text(l->cli, l->args->operands[1], arg, err);
 }
 
-static cx_status do_append(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status log_append_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     const cx_bytes *payload = arg;
     const char *by = cx_cli_value(l->args, "by");
@@ -159,7 +159,7 @@ static cx_status do_append(cx_cli_ledger *l, void *arg, cx_err *err)
 
 static int run_append(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_append, do_append};
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_append, log_append_job};
     cx_bytes payload;
     return cx_cli_run_job(cli, args, &job, &payload);
 }

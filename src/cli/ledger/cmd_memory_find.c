@@ -4,20 +4,20 @@
  */
 #include <string.h>
 
-#include "cli/ledger/grant.h"
+#include "cli/ledger/read_scope.h"
 #include "cli/ledger/memory_view.h"
 
 enum { FIND_DEFAULT = 20, NEAR_DEFAULT = 10, FIND_MAX = 1000 };
 
 typedef struct find_state {
     cx_memory_find find;
-    cx_cli_grant grant;
+    cx_cli_scope scope;
     cx_cli_name from;
     bool near_memory; /* near the vector of `from`, not along its edges */
     uint8_t types[16];
 } find_state;
 
-static cx_status take_types(cx_cli_ledger *l, find_state *s, cx_err *err)
+static cx_status read_types(cx_cli_ledger *l, find_state *s, cx_err *err)
 {
     size_t count = 0;
     const cx_cli_given *given = NULL;
@@ -32,7 +32,7 @@ static cx_status take_types(cx_cli_ledger *l, find_state *s, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take_bounds(cx_cli_ledger *l, find_state *s, size_t limit_default, cx_err *err)
+static cx_status read_bounds(cx_cli_ledger *l, find_state *s, size_t limit_default, cx_err *err)
 {
     uint64_t limit = cx_cli_number(l->args, "limit", limit_default);
     if (limit == 0 || limit > FIND_MAX)
@@ -41,13 +41,13 @@ static cx_status take_bounds(cx_cli_ledger *l, find_state *s, size_t limit_defau
     s->find.limit = (size_t)limit;
     s->find.with_tombstoned = cx_cli_has(l->args, "all");
     s->find.with_expired = cx_cli_has(l->args, "expired");
-    return cx_cli_take_grant(l->cli, l->args, &s->grant, err);
+    return cx_cli_read_scope(l->cli, l->args, &s->scope, err);
 }
 
 /* --- find ------------------------------------------------------------------------------------- */
 
 /* FIELD OP VALUE; the longer operators first. */
-static cx_status take_where(cx_cli_ledger *l, const char *text, cx_memory_find *find, cx_err *err)
+static cx_status parse_where(cx_cli_ledger *l, const char *text, cx_memory_find *find, cx_err *err)
 {
     static const char *const ops[] = {"!=", "<=", ">=", "=", "<", ">", "~"};
     size_t size = strcspn(text, "!=<>~");
@@ -68,7 +68,8 @@ static cx_status take_where(cx_cli_ledger *l, const char *text, cx_memory_find *
                    text);
 }
 
-static cx_status take_frame(cx_cli_ledger *l, const char *text, cx_memory_find *find, cx_err *err)
+static cx_status parse_find_frame(cx_cli_ledger *l, const char *text, cx_memory_find *find,
+                                  cx_err *err)
 {
     const char *colon = strchr(text, ':');
     if (colon == NULL || colon[1] == 0)
@@ -78,8 +79,8 @@ static cx_status take_frame(cx_cli_ledger *l, const char *text, cx_memory_find *
     if (verb.data == NULL)
         return cx_fail_nomem(err);
     find->frame_ref = cx_str_z(colon + 1);
-    return cx_cli_take_word("option --frame, verb", verb.data, cx_verb_name, CX_VERB_MAX,
-                            &find->frame_verb, err);
+    return cx_cli_parse_word("option --frame, verb", verb.data, cx_verb_name, CX_VERB_MAX,
+                             &find->frame_verb, err);
 }
 
 static cx_status prepare_find(cx_cli_ledger *l, void *state, cx_err *err)
@@ -88,26 +89,26 @@ static cx_status prepare_find(cx_cli_ledger *l, void *state, cx_err *err)
     const char *frame = cx_cli_value(l->args, "frame"), *from = cx_cli_value(l->args, "from");
     const char *follow = cx_cli_value(l->args, "follow"), *where = cx_cli_value(l->args, "where");
     const char *late = cx_cli_value(l->args, "late");
-    CX_TRY(take_types(l, s, err));
-    CX_TRY(take_bounds(l, s, FIND_DEFAULT, err));
-    CX_TRY(cx_cli_take_all(l->cli, l->args, "tag", &s->find.tags, &s->find.tag_count, err));
+    CX_TRY(read_types(l, s, err));
+    CX_TRY(read_bounds(l, s, FIND_DEFAULT, err));
+    CX_TRY(cx_cli_all_values(l->cli, l->args, "tag", &s->find.tags, &s->find.tag_count, err));
     s->find.budget_tokens = cx_cli_number(l->args, "budget", 0);
     s->find.late_binding = late != NULL;
     if (late != NULL)
         s->find.predicate = cx_str_z(late);
     if (frame != NULL)
-        CX_TRY(take_frame(l, frame, &s->find, err));
+        CX_TRY(parse_find_frame(l, frame, &s->find, err));
     if (where != NULL)
-        CX_TRY(take_where(l, where, &s->find, err));
+        CX_TRY(parse_where(l, where, &s->find, err));
     if (from != NULL) {
-        CX_TRY(cx_cli_take_name(from, &s->from, err));
+        CX_TRY(cx_cli_parse_name(from, &s->from, err));
         s->find.from = &s->from.uri.id;
     }
     if (follow != NULL && from == NULL)
         return cx_fail(err, CX_E_USAGE, "--follow TYPE needs --from URI");
     if (follow != NULL)
-        CX_TRY(cx_cli_take_word("option --follow", follow, cx_uri_edge_type_name, CX_EDGE_TYPE_MAX,
-                                &s->find.follow, err));
+        CX_TRY(cx_cli_parse_word("option --follow", follow, cx_uri_edge_type_name, CX_EDGE_TYPE_MAX,
+                                 &s->find.follow, err));
     if (s->find.types.size == 0 && s->find.tag_count == 0 && frame == NULL && from == NULL)
         return cx_fail(err, CX_E_USAGE,
                        "expected at least one of --type, --tag, --frame, --from; 'cortex memory "
@@ -115,21 +116,21 @@ static cx_status prepare_find(cx_cli_ledger *l, void *state, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status do_find(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_find_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     find_state *s = state;
     const cx_memory_hit *hits;
     size_t count;
-    CX_TRY(cx_cli_grant_check(l, &s->grant, &s->find.scope, err));
+    CX_TRY(cx_cli_scope_open(l, &s->scope, &s->find.scope, err));
     CX_TRY(cx_memory_find_all(l->memory, &s->find, l->arena, &hits, &count, err));
     return cx_cli_hits_answer(l, hits, count, s->find.near != NULL, err);
 }
 
-static int run_find(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_find(cx_cli *cli, const cx_cli_args *args)
 {
     /* A late binding is journaled: that is a write. */
-    static const cx_cli_job plain = {CX_CLI_READ, true, prepare_find, do_find};
-    static const cx_cli_job late = {CX_CLI_WRITE, true, prepare_find, do_find};
+    static const cx_cli_job plain = {CX_CLI_READ, true, prepare_find, memory_find_job};
+    static const cx_cli_job late = {CX_CLI_WRITE, true, prepare_find, memory_find_job};
     find_state state = {.find = {.limit = 0}};
     return cx_cli_run_job(cli, args, cx_cli_has(args, "late") ? &late : &plain, &state);
 }
@@ -138,7 +139,7 @@ static int run_find(cx_cli *cli, const cx_cli_args *args)
 #define OPTIONS_FIND                                                                      \
     CX_CLI_OPT_MANY("type", 0, CX_CLI_CHOICE, TYPE_NAMES, "This type; may be repeated."), \
         CX_CLI_OPT_FLAG("all", 0, "Dead ones too."),                                      \
-        CX_CLI_OPT_FLAG("expired", 0, "Expired ones too."), CX_CLI_OPTIONS_GRANT
+        CX_CLI_OPT_FLAG("expired", 0, "Expired ones too."), CX_CLI_OPTIONS_SCOPE
 
 static const cx_cli_option find_options[] = {
     CX_CLI_OPT_MANY("tag", 0, CX_CLI_TEXT, "TAG", "With this tag; several: with all of them."),
@@ -166,7 +167,7 @@ const cx_cli_command cx_cli_memory_find = {
     .option_count = CX_COUNT_OF(find_options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex memory find --type Fact --tag weather --limit 5",
-    .run = run_find,
+    .run = run_memory_find,
 };
 
 /* --- near ------------------------------------------------------------------------------------- */
@@ -175,12 +176,12 @@ static cx_status prepare_near(cx_cli_ledger *l, void *state, cx_err *err)
 {
     find_state *s = state;
     const char *what = l->args->operands[0];
-    CX_TRY(take_types(l, s, err));
-    CX_TRY(take_bounds(l, s, NEAR_DEFAULT, err));
-    s->near_memory = !cx_failed(cx_cli_take_name(what, &s->from, NULL));
+    CX_TRY(read_types(l, s, err));
+    CX_TRY(read_bounds(l, s, NEAR_DEFAULT, err));
+    s->near_memory = !cx_failed(cx_cli_parse_name(what, &s->from, NULL));
     if (s->near_memory)
         return CX_SUCCESS;
-    return cx_cli_take_vector(l->cli, what, &s->find.near, &s->find.near_dim, err);
+    return cx_cli_read_vector(l->cli, what, &s->find.near, &s->find.near_dim, err);
 }
 
 /* The vector kept for a memory. */
@@ -203,17 +204,17 @@ static cx_status load_vector(cx_cli_ledger *l, find_state *s, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status do_near(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_near_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     find_state *s = state;
     if (s->near_memory)
         CX_TRY(load_vector(l, s, err));
-    return do_find(l, state, err);
+    return memory_find_job(l, state, err);
 }
 
-static int run_near(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_near(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, true, prepare_near, do_near};
+    static const cx_cli_job job = {CX_CLI_READ, true, prepare_near, memory_near_job};
     find_state state = {.find = {.limit = 0}};
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -236,5 +237,5 @@ const cx_cli_command cx_cli_memory_near = {
     .option_count = CX_COUNT_OF(near_options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex memory near '[0.1,0.7,0.2]' --limit 5",
-    .run = run_near,
+    .run = run_memory_near,
 };

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "cli/ledger/grant.h"
+#include "cli/ledger/read_scope.h"
 #include "cli/ledger/memory_view.h"
 #include "memory/api.h"
 
@@ -19,16 +19,16 @@ enum {
 
 typedef struct get_state {
     cx_cli_name name;
-    cx_cli_grant grant;
+    cx_cli_scope scope;
 } get_state;
 
 static cx_status prepare_get(cx_cli_ledger *l, void *state, cx_err *err)
 {
     get_state *s = state;
-    CX_TRY(cx_cli_take_name(l->args->operands[0], &s->name, err));
+    CX_TRY(cx_cli_parse_name(l->args->operands[0], &s->name, err));
     if (cx_cli_has(l->args, "scope") && s->name.latest)
         return cx_fail(err, CX_E_USAGE, "with --scope, expected the memory's whole URI");
-    return cx_cli_take_grant(l->cli, l->args, &s->grant, err);
+    return cx_cli_read_scope(l->cli, l->args, &s->scope, err);
 }
 
 static cx_status edges_of(cx_cli_ledger *l, const cx_id *id, bool to, cx_json_list *json,
@@ -53,12 +53,12 @@ static cx_status edges_of(cx_cli_ledger *l, const cx_id *id, bool to, cx_json_li
     return CX_SUCCESS;
 }
 
-static cx_status do_get(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_get_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     get_state *s = state;
     const cx_granted *granted;
     cx_memory_view view;
-    CX_TRY(cx_cli_grant_check(l, &s->grant, &granted, err));
+    CX_TRY(cx_cli_scope_open(l, &s->scope, &granted, err));
     if (granted != NULL)
         CX_TRY(cx_memory_resolve_scoped(l->memory, &s->name.uri, granted, l->arena, &view, err));
     else if (s->name.latest)
@@ -77,11 +77,11 @@ static cx_status do_get(cx_cli_ledger *l, void *state, cx_err *err)
     return l->json ? cx_cli_end_json(&json, &l->out, err) : CX_SUCCESS;
 }
 
-static int run_get(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_get(cx_cli *cli, const cx_cli_args *args)
 {
     /* Under a scope a read that is not allowed is journaled: that is a write. */
-    static const cx_cli_job plain = {CX_CLI_READ, true, prepare_get, do_get};
-    static const cx_cli_job scoped = {CX_CLI_WRITE, true, prepare_get, do_get};
+    static const cx_cli_job plain = {CX_CLI_READ, true, prepare_get, memory_get_job};
+    static const cx_cli_job scoped = {CX_CLI_WRITE, true, prepare_get, memory_get_job};
     get_state state;
     if (cx_cli_has(args, "scope") && cx_cli_has(args, "edges"))
         return cx_cli_misuse(args, "--edges cannot be read under a scope");
@@ -92,7 +92,7 @@ static const cx_cli_operand uri_operand[] = {{"URI", CX_CLI_TEXT, NULL, false, f
 
 static const cx_cli_option get_options[] = {
     CX_CLI_OPT_FLAG("edges", 0, "Also the edges from and to it, removed ones included."),
-    CX_CLI_OPTIONS_GRANT, CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPTIONS_SCOPE, CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_memory_get = {
     .name = "memory get",
@@ -105,7 +105,7 @@ const cx_cli_command cx_cli_memory_get = {
     .option_count = CX_COUNT_OF(get_options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex memory get 01HF7YAT000000000000000003 --edges",
-    .run = run_get,
+    .run = run_memory_get,
 };
 
 /* --- list ------------------------------------------------------------------------------------- */
@@ -133,7 +133,7 @@ static cx_status prepare_list(cx_cli_ledger *l, void *state, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status do_list(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_list_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     list_state *s = state;
     const cx_memory_view *views;
@@ -172,9 +172,9 @@ static cx_status do_list(cx_cli_ledger *l, void *state, cx_err *err)
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static int run_list(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_list(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, true, prepare_list, do_list};
+    static const cx_cli_job job = {CX_CLI_READ, true, prepare_list, memory_list_job};
     list_state state;
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -197,23 +197,23 @@ const cx_cli_command cx_cli_memory_list = {
     .option_count = CX_COUNT_OF(list_options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex memory list --type Goal",
-    .run = run_list,
+    .run = run_memory_list,
 };
 
 /* --- context ---------------------------------------------------------------------------------- */
 
 static cx_status prepare_context(cx_cli_ledger *l, void *state, cx_err *err)
 {
-    return cx_cli_take_grant(l->cli, l->args, state, err);
+    return cx_cli_read_scope(l->cli, l->args, state, err);
 }
 
-static cx_status do_context(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_context_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const cx_granted *granted;
     const cx_memory_hit *hits;
     size_t count;
     uint64_t budget = cx_cli_number(l->args, "budget", CONTEXT_DEFAULT);
-    CX_TRY(cx_cli_grant_check(l, state, &granted, err));
+    CX_TRY(cx_cli_scope_open(l, state, &granted, err));
     CX_TRY(cx_memory_context(l->memory, budget, granted, l->arena, &hits, &count, err));
     if (l->json)
         return cx_cli_hits_answer(l, hits, count, false, err);
@@ -224,17 +224,17 @@ static cx_status do_context(cx_cli_ledger *l, void *state, cx_err *err)
     return CX_SUCCESS;
 }
 
-static int run_context(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_context(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, true, prepare_context, do_context};
-    cx_cli_grant state;
+    static const cx_cli_job job = {CX_CLI_READ, true, prepare_context, memory_context_job};
+    cx_cli_scope state;
     return cx_cli_run_job(cli, args, &job, &state);
 }
 
 static const cx_cli_option context_options[] = {
     CX_CLI_OPT("budget", 0, CX_CLI_COUNT, "TOKENS",
                "How many tokens (a quarter of the bytes) the texts may take; default 4000."),
-    CX_CLI_OPTIONS_GRANT, CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPTIONS_SCOPE, CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_memory_context = {
     .name = "memory context",
@@ -245,7 +245,7 @@ const cx_cli_command cx_cli_memory_context = {
     .option_count = CX_COUNT_OF(context_options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex memory context --budget 2000",
-    .run = run_context,
+    .run = run_memory_context,
 };
 
 /* --- walk ------------------------------------------------------------------------------------- */
@@ -256,7 +256,7 @@ static cx_status prepare_walk(cx_cli_ledger *l, void *state, cx_err *err)
     if (depth > CX_WALK_DEPTH_MAX)
         return cx_fail(err, CX_E_USAGE, "option --depth: found %llu, expected at most %d",
                        (unsigned long long)depth, CX_WALK_DEPTH_MAX);
-    return cx_cli_take_name(l->args->operands[0], state, err);
+    return cx_cli_parse_name(l->args->operands[0], state, err);
 }
 
 static cx_status add_step(cx_cli_ledger *l, const cx_memory_step *step, cx_json_list *list,
@@ -288,7 +288,7 @@ static cx_status add_step(cx_cli_ledger *l, const cx_memory_step *step, cx_json_
     return CX_SUCCESS;
 }
 
-static cx_status do_walk(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_walk_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const cx_cli_name *name = state;
     const cx_memory_step *steps;
@@ -311,9 +311,9 @@ static cx_status do_walk(cx_cli_ledger *l, void *state, cx_err *err)
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static int run_walk(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_walk(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, true, prepare_walk, do_walk};
+    static const cx_cli_job job = {CX_CLI_READ, true, prepare_walk, memory_walk_job};
     cx_cli_name state;
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -333,5 +333,5 @@ const cx_cli_command cx_cli_memory_walk = {
     .option_count = CX_COUNT_OF(walk_options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex memory walk 01HF7YAT000000000000000003 --depth 2",
-    .run = run_walk,
+    .run = run_memory_walk,
 };

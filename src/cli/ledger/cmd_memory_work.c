@@ -12,8 +12,8 @@ static const char *value_or(const cx_cli_args *args, const char *option, const c
 }
 
 /* The URIs behind the first `skip` operands, or of a repeatable option. */
-static cx_status take_uris(cx_cli *cli, const char *const *texts, size_t count, const cx_uri **out,
-                           cx_err *err)
+static cx_status parse_uris(cx_cli *cli, const char *const *texts, size_t count, const cx_uri **out,
+                            cx_err *err)
 {
     cx_uri *uris = CX_ARENA_ARRAY(&cli->arena, cx_uri, count + 1);
     if (uris == NULL)
@@ -52,7 +52,7 @@ static cx_status prepare_attest(cx_cli_ledger *l, void *state, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status do_attest(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_attest_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const cx_memory_attest *attest = state;
     cx_weights_record now;
@@ -86,9 +86,9 @@ static cx_status do_attest(cx_cli_ledger *l, void *state, cx_err *err)
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static int run_attest(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_attest(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_attest, do_attest};
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_attest, memory_attest_job};
     cx_memory_attest state;
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -117,7 +117,7 @@ const cx_cli_command cx_cli_memory_attest = {
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex memory attest deploy-42 success "
                "'matrix://cortex/Fact/01HF7YAT000000000000000003#1'",
-    .run = run_attest,
+    .run = run_memory_attest,
 };
 
 /* --- compact ---------------------------------------------------------------------------------- */
@@ -137,9 +137,9 @@ static cx_status prepare_compact(cx_cli_ledger *l, void *state, cx_err *err)
     const cx_cli_given *given = NULL;
     while ((given = cx_cli_next(l->args, "load-bearing", given)) != NULL)
         bearing[compact->load_bearing_count++] = given->values[0];
-    CX_TRY(take_uris(l->cli, l->args->operands + 2, compact->in_context_count, &compact->in_context,
-                     err));
-    return take_uris(l->cli, bearing, compact->load_bearing_count, &compact->load_bearing, err);
+    CX_TRY(parse_uris(l->cli, l->args->operands + 2, compact->in_context_count,
+                      &compact->in_context, err));
+    return parse_uris(l->cli, bearing, compact->load_bearing_count, &compact->load_bearing, err);
 }
 
 static cx_status answer_compact_json(cx_cli_ledger *l, const cx_checkpoint_record *record,
@@ -161,7 +161,7 @@ static cx_status answer_compact_json(cx_cli_ledger *l, const cx_checkpoint_recor
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static cx_status do_compact(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_compact_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const cx_memory_compact *compact = state;
     cx_checkpoint_record record;
@@ -192,9 +192,9 @@ static cx_status do_compact(cx_cli_ledger *l, void *state, cx_err *err)
     return CX_SUCCESS;
 }
 
-static int run_compact(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_compact(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_compact, do_compact};
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_compact, memory_compact_job};
     cx_memory_compact state;
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -221,7 +221,7 @@ const cx_cli_command cx_cli_memory_compact = {
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex memory compact deploy-42 step-3 "
                "'matrix://cortex/Fact/01HF7YAT000000000000000003#1'",
-    .run = run_compact,
+    .run = run_memory_compact,
 };
 
 /* --- embed ------------------------------------------------------------------------------------ */
@@ -240,10 +240,10 @@ static cx_status prepare_embed(cx_cli_ledger *l, void *state, cx_err *err)
     if (s->model == NULL || s->model[0] == 0)
         return cx_fail(err, CX_E_USAGE, "expected --model NAME: which model made the vector");
     CX_TRY(cx_memory_uri_parse(cx_str_z(l->args->operands[0]), &s->uri, err));
-    return cx_cli_take_vector(l->cli, l->args->operands[1], &s->values, &s->dim, err);
+    return cx_cli_read_vector(l->cli, l->args->operands[1], &s->values, &s->dim, err);
 }
 
-static cx_status do_embed(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_embed_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const embed_state *s = state;
     CX_TRY(cx_memory_embed(l->memory, &s->uri.id, s->uri.version, cx_str_z(s->model), s->values,
@@ -261,9 +261,9 @@ static cx_status do_embed(cx_cli_ledger *l, void *state, cx_err *err)
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static int run_embed(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_embed(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_embed, do_embed};
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_embed, memory_embed_job};
     embed_state state;
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -288,5 +288,5 @@ const cx_cli_command cx_cli_memory_embed = {
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex memory embed 'matrix://cortex/Fact/01HF7YAT000000000000000003#1' "
                "@v.json --model m",
-    .run = run_embed,
+    .run = run_memory_embed,
 };

@@ -36,16 +36,16 @@ static cx_status prepare_write(cx_cli_ledger *l, void *state, cx_err *err)
     write_state *s = state;
     cx_memory_write *w = &s->write;
     const char *id = cx_cli_value(l->args, "id"), *scope = cx_cli_value(l->args, "actor-scope");
-    CX_TRY(cx_cli_take_word("TYPE", l->args->operands[0], cx_uri_type_name, CX_TYPE_MAX, &w->type,
-                            err));
-    CX_TRY(cx_cli_take_version(l->cli, l->args, &s->version, err));
-    CX_TRY(cx_cli_take_head(l->cli, l->args, &s->head, err));
+    CX_TRY(cx_cli_parse_word("TYPE", l->args->operands[0], cx_uri_type_name, CX_TYPE_MAX, &w->type,
+                             err));
+    CX_TRY(cx_cli_read_version(l->cli, l->args, &s->version, err));
+    CX_TRY(cx_cli_read_head(l->cli, l->args, &s->head, err));
     if (id != NULL && !cx_ulid_parse(cx_str_z(id), &s->id))
         return cx_fail(err, CX_E_USAGE, "option --id: found '%s', expected a ULID of 26 characters",
                        id);
     CX_TRY(cx_cli_read_data(
         l->cli, l->args, l->args->operand_count > 1 ? l->args->operands[1] : NULL, &s->data, err));
-    CX_TRY(cx_cli_take_data(l->cli, &s->data, w->type, &w->data, err));
+    CX_TRY(cx_cli_make_data(l->cli, &s->data, w->type, &w->data, err));
     w->id = id == NULL ? NULL : &s->id;
     w->actor_scope = scope == NULL ? (cx_str){NULL, 0} : cx_str_z(scope);
     w->visibility = s->head.visibility;
@@ -65,7 +65,7 @@ static cx_status prepare_write(cx_cli_ledger *l, void *state, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status do_write(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_write_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     write_state *s = state;
     cx_uri uri;
@@ -73,9 +73,9 @@ static cx_status do_write(cx_cli_ledger *l, void *state, cx_err *err)
     return answer_uri(l, &uri, err);
 }
 
-static int run_write(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_write(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_write, do_write};
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_write, memory_write_job};
     write_state state = {.write = {.type = 0}};
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -114,7 +114,7 @@ const cx_cli_command cx_cli_memory_write = {
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex memory write Fact @fact.json --tag weather\n"
                "cortex memory write Goal '{\"statement\":\"ship it\",\"status\":\"active\"}'",
-    .run = run_write,
+    .run = run_memory_write,
 };
 
 /* --- update ----------------------------------------------------------------------------------- */
@@ -158,7 +158,7 @@ static cx_status prepare_patch(cx_cli_ledger *l, update_state *s, cx_err *err)
         .visibility = s->head.visibility,
     };
     if (if_head != NULL) {
-        CX_TRY(cx_cli_take_digest("option --if-head", if_head, &s->if_head, err));
+        CX_TRY(cx_cli_parse_digest("option --if-head", if_head, &s->if_head, err));
         s->patch.if_head = &s->if_head;
     }
     return CX_SUCCESS;
@@ -173,9 +173,9 @@ static cx_status prepare_update(cx_cli_ledger *l, void *state, cx_err *err)
                                              "blind",   "data-cbor"};
     update_state *s = state;
     bool heads = has_any(l->args, of_head, CX_COUNT_OF(of_head));
-    CX_TRY(cx_cli_take_name(l->args->operands[0], &s->name, err));
-    CX_TRY(cx_cli_take_version(l->cli, l->args, &s->version, err));
-    CX_TRY(cx_cli_take_head(l->cli, l->args, &s->head, err));
+    CX_TRY(cx_cli_parse_name(l->args->operands[0], &s->name, err));
+    CX_TRY(cx_cli_read_version(l->cli, l->args, &s->version, err));
+    CX_TRY(cx_cli_read_head(l->cli, l->args, &s->head, err));
     const char *data = l->args->operand_count > 1 ? l->args->operands[1] : NULL;
     s->new_version = data != NULL || cx_cli_has(l->args, "data-cbor");
     if (s->new_version && heads)
@@ -193,7 +193,7 @@ static cx_status prepare_update(cx_cli_ledger *l, void *state, cx_err *err)
     return prepare_patch(l, s, err);
 }
 
-static cx_status do_update(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_update_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     update_state *s = state;
     cx_uri uri, now;
@@ -211,14 +211,14 @@ static cx_status do_update(cx_cli_ledger *l, void *state, cx_err *err)
         .forms = s->version.forms,
         .blind = s->version.blind,
     };
-    CX_TRY(cx_cli_take_data(l->cli, &s->data, uri.type, &update.data, err));
+    CX_TRY(cx_cli_make_data(l->cli, &s->data, uri.type, &update.data, err));
     CX_TRY(cx_memory_update_at(l->memory, &uri, &update, &now, err));
     return answer_uri(l, &now, err);
 }
 
-static int run_update(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_update(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_update, do_update};
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_update, memory_update_job};
     update_state state = {.new_version = false};
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -250,7 +250,7 @@ const cx_cli_command cx_cli_memory_update = {
     .exits = CX_CLI_EXITS_WRITE,
     .example =
         "cortex memory update 'matrix://cortex/Fact/01HF7YAT000000000000000003#1' @fact.json",
-    .run = run_update,
+    .run = run_memory_update,
 };
 
 /* --- tombstone -------------------------------------------------------------------------------- */
@@ -272,10 +272,10 @@ static cx_status prepare_tombstone(cx_cli_ledger *l, void *state, cx_err *err)
     name_state *s = state;
     s->reason = text_of(l->args, "reason", CX_STR(""));
     s->by = text_of(l->args, "by", l->actor);
-    return cx_cli_take_name(l->args->operands[0], &s->name, err);
+    return cx_cli_parse_name(l->args->operands[0], &s->name, err);
 }
 
-static cx_status do_tombstone(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_tombstone_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     name_state *s = state;
     cx_uri uri;
@@ -284,9 +284,9 @@ static cx_status do_tombstone(cx_cli_ledger *l, void *state, cx_err *err)
     return answer_uri(l, &uri, err);
 }
 
-static int run_tombstone(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_tombstone(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_tombstone, do_tombstone};
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_tombstone, memory_tombstone_job};
     name_state state;
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -310,7 +310,7 @@ const cx_cli_command cx_cli_memory_tombstone = {
     .option_count = CX_COUNT_OF(tombstone_options),
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex memory tombstone 01HF7YAT000000000000000003 --reason superseded",
-    .run = run_tombstone,
+    .run = run_memory_tombstone,
 };
 
 /* --- link, unlink ----------------------------------------------------------------------------- */
@@ -324,13 +324,13 @@ typedef struct link_state {
     cx_str by;
 } link_state;
 
-static cx_status take_edge(cx_cli_ledger *l, link_state *s, cx_err *err)
+static cx_status read_edge(cx_cli_ledger *l, link_state *s, cx_err *err)
 {
     cx_cli_name src, dst;
-    CX_TRY(cx_cli_take_name(l->args->operands[0], &src, err));
-    CX_TRY(cx_cli_take_word("TYPE", l->args->operands[1], cx_uri_edge_type_name, CX_EDGE_TYPE_MAX,
-                            &s->name.type, err));
-    CX_TRY(cx_cli_take_name(l->args->operands[2], &dst, err));
+    CX_TRY(cx_cli_parse_name(l->args->operands[0], &src, err));
+    CX_TRY(cx_cli_parse_word("TYPE", l->args->operands[1], cx_uri_edge_type_name, CX_EDGE_TYPE_MAX,
+                             &s->name.type, err));
+    CX_TRY(cx_cli_parse_name(l->args->operands[2], &dst, err));
     s->name.src = src.uri.id;
     s->name.dst = dst.uri.id;
     s->by = text_of(l->args, "by", l->actor);
@@ -341,18 +341,18 @@ static cx_status prepare_link(cx_cli_ledger *l, void *state, cx_err *err)
 {
     link_state *s = state;
     const char *weight = cx_cli_value(l->args, "weight"), *data = cx_cli_value(l->args, "data");
-    CX_TRY(take_edge(l, s, err));
+    CX_TRY(read_edge(l, s, err));
     s->blind = cx_cli_has(l->args, "blind");
     if (weight != NULL)
-        CX_TRY(cx_cli_take_float("option --weight", weight, &s->weight, err));
-    return data == NULL ? CX_SUCCESS : cx_cli_take_text(l->cli, data, &s->data, err);
+        CX_TRY(cx_cli_parse_float("option --weight", weight, &s->weight, err));
+    return data == NULL ? CX_SUCCESS : cx_cli_read_text(l->cli, data, &s->data, err);
 }
 
 static cx_status prepare_unlink(cx_cli_ledger *l, void *state, cx_err *err)
 {
     link_state *s = state;
     s->reason = text_of(l->args, "reason", CX_STR(""));
-    return take_edge(l, s, err);
+    return read_edge(l, s, err);
 }
 
 static cx_status answer_edge(cx_cli_ledger *l, const link_state *s, bool written, cx_err *err)
@@ -370,7 +370,7 @@ static cx_status answer_edge(cx_cli_ledger *l, const link_state *s, bool written
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static cx_status do_link(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_link_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     link_state *s = state;
     bool written;
@@ -379,7 +379,7 @@ static cx_status do_link(cx_cli_ledger *l, void *state, cx_err *err)
     return answer_edge(l, s, written, err);
 }
 
-static cx_status do_unlink(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status memory_unlink_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     link_state *s = state;
     bool written;
@@ -387,16 +387,16 @@ static cx_status do_unlink(cx_cli_ledger *l, void *state, cx_err *err)
     return answer_edge(l, s, written, err);
 }
 
-static int run_link(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_link(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_link, do_link};
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_link, memory_link_job};
     link_state state = {.weight = 0.0f};
     return cx_cli_run_job(cli, args, &job, &state);
 }
 
-static int run_unlink(cx_cli *cli, const cx_cli_args *args)
+static int run_memory_unlink(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_unlink, do_unlink};
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_unlink, memory_unlink_job};
     link_state state = {.weight = 0.0f};
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -432,7 +432,7 @@ const cx_cli_command cx_cli_memory_link = {
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex memory link 01HF7YAT000000000000000002 references "
                "01HF7YAT000000000000000001 --weight 0.5",
-    .run = run_link,
+    .run = run_memory_link,
 };
 
 const cx_cli_command cx_cli_memory_unlink = {
@@ -447,5 +447,5 @@ const cx_cli_command cx_cli_memory_unlink = {
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex memory unlink 01HF7YAT000000000000000002 references "
                "01HF7YAT000000000000000001",
-    .run = run_unlink,
+    .run = run_memory_unlink,
 };

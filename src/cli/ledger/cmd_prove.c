@@ -31,7 +31,7 @@ typedef struct state {
 
 /* --- what is asked ---------------------------------------------------------------------------- */
 
-static cx_status take_question(const char *text, question *out, cx_err *err)
+static cx_status parse_question(const char *text, question *out, cx_err *err)
 {
     *out = (question){.text = text};
     out->latest = cx_ulid_parse(cx_str_z(text), &out->uri.id);
@@ -62,7 +62,7 @@ static cx_status check_options(cx_cli_ledger *l, state *s, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status prepare_proof(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
     const cx_cli_args *args = l->args;
@@ -75,12 +75,12 @@ static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
     s->has_checkpoint = checkpoint != NULL;
     CX_TRY(check_options(l, s, err));
     if (checkpoint != NULL)
-        CX_TRY(cx_cli_take_checkpoint(l->cli, checkpoint, &s->checkpoint, err));
+        CX_TRY(cx_cli_read_checkpoint(l->cli, checkpoint, &s->checkpoint, err));
     s->questions = CX_ARENA_ARRAY(l->arena, question, args->operand_count + 1);
     if (s->questions == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < args->operand_count; i++)
-        CX_TRY(take_question(args->operands[i], &s->questions[s->count++], err));
+        CX_TRY(parse_question(args->operands[i], &s->questions[s->count++], err));
     return CX_SUCCESS;
 }
 
@@ -160,7 +160,7 @@ static cx_status choose_snapshot(cx_cli_ledger *l, state *s, cx_err *err)
         CX_TRY(cx_snapshot_make(l->home, l->actor, CX_STR("explicit"),
                                 (int64_t)l->cli->io->wall_ns(l->cli->io), l->arena, &made, err));
         s->snapshot = made.snapshot_seq;
-        return cx_cli_go_on_reading(l, err);
+        return cx_cli_keep_reading(l, err);
     }
     CX_TRY(cx_snapshot_list(l->home, l->actor, l->arena, &manifests, &count, err));
     if (count == 0)
@@ -435,16 +435,16 @@ static cx_status prove_entry(cx_cli_ledger *l, const state *s, cx_err *err)
     return status;
 }
 
-static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status prove_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
     return s->entry ? prove_entry(l, s, err) : prove_state(l, s, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_prove(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job reads = {CX_CLI_READ, true, prepare, work};
-    static const cx_cli_job makes = {CX_CLI_WRITE, true, prepare, work};
+    static const cx_cli_job reads = {CX_CLI_READ, true, prepare_proof, prove_job};
+    static const cx_cli_job makes = {CX_CLI_WRITE, true, prepare_proof, prove_job};
     state s = {.entry = false};
     return cx_cli_run_job(cli, args, cx_cli_has(args, "fresh") ? &makes : &reads, &s);
 }
@@ -486,5 +486,5 @@ const cx_cli_command cx_cli_prove = {
              "2 usage error, or something named that is not there\n"
              "3 it could not be proven: no home, unreadable, damaged",
     .example = "cortex prove --fresh 01HF7YAT000000000000000003 -o answer.proof",
-    .run = run,
+    .run = run_prove,
 };

@@ -35,7 +35,7 @@ static void add_roots(cx_cli_ledger *l, const cx_actor_info *actor, const cx_roo
     cx_json_add_object(list, &item);
 }
 
-static cx_status work(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status roots_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const cx_actor_info *actors;
     cx_actor_info one;
@@ -63,9 +63,9 @@ static cx_status work(cx_cli_ledger *l, void *state, cx_err *err)
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_roots(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, false, NULL, work};
+    static const cx_cli_job job = {CX_CLI_READ, false, NULL, roots_job};
     return cx_cli_run_job(cli, args, &job, NULL);
 }
 
@@ -84,5 +84,5 @@ const cx_cli_command cx_cli_roots = {
     .option_count = CX_COUNT_OF(options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex roots --json",
-    .run = run,
+    .run = run_roots,
 };

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "cli/ledger/grant.h"
+#include "cli/ledger/read_scope.h"
 #include "cli/ledger/memory_view.h"
 #include "cli/signer.h"
 #include "ledger/api.h"
@@ -20,7 +20,7 @@ typedef struct make_state {
     cx_id object;
 } make_state;
 
-static void take_types(const cx_cli_args *args, const char *option, uint8_t *types, cx_bytes *out)
+static void read_types(const cx_cli_args *args, const char *option, uint8_t *types, cx_bytes *out)
 {
     size_t count = 0;
     const cx_cli_given *given = NULL;
@@ -32,7 +32,7 @@ static void take_types(const cx_cli_args *args, const char *option, uint8_t *typ
     *out = cx_bytes_from(types, count);
 }
 
-static cx_status take_ids(cx_cli_ledger *l, const char *option, cx_selector *out, cx_err *err)
+static cx_status read_ids(cx_cli_ledger *l, const char *option, cx_selector *out, cx_err *err)
 {
     cx_id *ids = CX_ARENA_ARRAY(l->arena, cx_id, l->args->given_count + 1);
     if (ids == NULL)
@@ -40,19 +40,19 @@ static cx_status take_ids(cx_cli_ledger *l, const char *option, cx_selector *out
     const cx_cli_given *given = NULL;
     while ((given = cx_cli_next(l->args, option, given)) != NULL) {
         cx_cli_name name;
-        CX_TRY(cx_cli_take_name(given->values[0], &name, err));
+        CX_TRY(cx_cli_parse_name(given->values[0], &name, err));
         ids[out->id_count++] = name.uri.id;
     }
     out->ids = ids;
     return CX_SUCCESS;
 }
 
-static cx_status take_tags(cx_cli_ledger *l, const char *option, cx_selector *out, cx_err *err)
+static cx_status read_tags(cx_cli_ledger *l, const char *option, cx_selector *out, cx_err *err)
 {
-    return cx_cli_take_all(l->cli, l->args, option, &out->tags.items, &out->tags.count, err);
+    return cx_cli_all_values(l->cli, l->args, option, &out->tags.items, &out->tags.count, err);
 }
 
-static cx_status take_frame(cx_cli_ledger *l, make_state *s, cx_err *err)
+static cx_status read_frame(cx_cli_ledger *l, make_state *s, cx_err *err)
 {
     const char *text = cx_cli_value(l->args, "frame");
     if (text == NULL)
@@ -65,8 +65,8 @@ static cx_status take_frame(cx_cli_ledger *l, make_state *s, cx_err *err)
     if (verb.data == NULL)
         return cx_fail_nomem(err);
     cx_selector *include = &s->scope.include;
-    CX_TRY(cx_cli_take_word("option --frame, verb", verb.data, cx_verb_name, CX_VERB_MAX,
-                            &include->verb, err));
+    CX_TRY(cx_cli_parse_word("option --frame, verb", verb.data, cx_verb_name, CX_VERB_MAX,
+                             &include->verb, err));
     s->object = cx_obj_hash(cx_str_z(colon + 1));
     include->has_frame = true;
     include->objects = &s->object;
@@ -93,14 +93,14 @@ static cx_status prepare_make(cx_cli_ledger *l, void *arg, cx_err *err)
     s->at = cx_cli_has(l->args, "at");
     s->snapshot = cx_cli_number(l->args, "at", 0);
     if (expires != NULL)
-        CX_TRY(cx_cli_take_time("option --expires", expires, &scope->expires_at, err));
-    take_types(l->args, "type", s->include_types, &scope->include.types);
-    take_types(l->args, "not-type", s->exclude_types, &scope->exclude.types);
-    CX_TRY(take_tags(l, "tag", &scope->include, err));
-    CX_TRY(take_tags(l, "not-tag", &scope->exclude, err));
-    CX_TRY(take_ids(l, "id", &scope->include, err));
-    CX_TRY(take_ids(l, "not-id", &scope->exclude, err));
-    CX_TRY(take_frame(l, s, err));
+        CX_TRY(cx_cli_parse_time("option --expires", expires, &scope->expires_at, err));
+    read_types(l->args, "type", s->include_types, &scope->include.types);
+    read_types(l->args, "not-type", s->exclude_types, &scope->exclude.types);
+    CX_TRY(read_tags(l, "tag", &scope->include, err));
+    CX_TRY(read_tags(l, "not-tag", &scope->exclude, err));
+    CX_TRY(read_ids(l, "id", &scope->include, err));
+    CX_TRY(read_ids(l, "not-id", &scope->exclude, err));
+    CX_TRY(read_frame(l, s, err));
     if (cx_selector_is_empty(&scope->include))
         return cx_fail_at(err, CX_E_USAGE, "EmptyInclude", CX_NO_OFFSET,
                           "expected at least one of --type, --tag, --id, --frame: what may be "
@@ -178,7 +178,7 @@ static cx_status scope_json(cx_cli_ledger *l, const cx_scope *scope, cx_json_lis
     return CX_SUCCESS;
 }
 
-static cx_status do_make(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status scope_make_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     make_state *s = arg;
     cx_signature signature;
@@ -202,9 +202,9 @@ static cx_status do_make(cx_cli_ledger *l, void *arg, cx_err *err)
     return status;
 }
 
-static int run_make(cx_cli *cli, const cx_cli_args *args)
+static int run_scope_make(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, false, prepare_make, do_make};
+    static const cx_cli_job job = {CX_CLI_READ, false, prepare_make, scope_make_job};
     make_state state = {.at = false};
     if (cx_cli_has(args, "json") && !cx_cli_has(args, "output"))
         return cx_cli_misuse(args, "--json needs --output FILE for the scope itself");
@@ -247,7 +247,7 @@ const cx_cli_command cx_cli_scope_make = {
              "3 it could not be made: no home, unreadable, the signer failed",
     .example =
         "cortex scope make --to helper --tag public --sign ~/keys/cortex.key -o helper.scope",
-    .run = run_make,
+    .run = run_scope_make,
 };
 
 /* --- check ------------------------------------------------------------------------------------ */
@@ -263,11 +263,11 @@ static cx_status prepare_check(cx_cli_ledger *l, void *arg, cx_err *err)
     check_state *s = arg;
     const char *presenter = cx_cli_value(l->args, "presenter");
     s->presenter = presenter == NULL ? (cx_str){NULL, 0} : cx_str_z(presenter);
-    CX_TRY(cx_cli_take_keys(l->cli, l->args, &s->keys, err));
-    return cx_cli_take_file(l->cli, l->args->operands[0], &s->bytes, err);
+    CX_TRY(cx_cli_read_keys(l->cli, l->args, &s->keys, err));
+    return cx_cli_read_file(l->cli, l->args->operands[0], &s->bytes, err);
 }
 
-static cx_status do_check(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status scope_check_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     check_state *s = arg;
     cx_granted granted;
@@ -319,9 +319,9 @@ static cx_status do_check(cx_cli_ledger *l, void *arg, cx_err *err)
     return CX_SUCCESS;
 }
 
-static int run_check(cx_cli *cli, const cx_cli_args *args)
+static int run_scope_check(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, false, prepare_check, do_check};
+    static const cx_cli_job job = {CX_CLI_READ, false, prepare_check, scope_check_job};
     check_state state;
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -329,7 +329,7 @@ static int run_check(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_operand check_operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false}};
 
 static const cx_cli_option check_options[] = {
-    CX_CLI_OPTION_GRANT_KEY,
+    CX_CLI_OPTION_SCOPE_KEY,
     CX_CLI_OPT("presenter", 0, CX_CLI_TEXT, "AGENT", "Who shows it: must be the one it names."),
     CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
 
@@ -345,5 +345,5 @@ const cx_cli_command cx_cli_scope_check = {
     .exits = "0 it holds\n1 it does not\n2 usage error\n3 it could not be checked: no key, no "
              "home, unreadable",
     .example = "cortex scope check helper.scope --key andrew=andrew.pub",
-    .run = run_check,
+    .run = run_scope_check,
 };

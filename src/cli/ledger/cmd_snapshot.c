@@ -61,16 +61,16 @@ static int64_t now_ns(const cx_cli_ledger *l)
     return (int64_t)l->cli->io->wall_ns(l->cli->io);
 }
 
-static cx_status take_seq(cx_cli_ledger *l, uint64_t *out, cx_err *err)
+static cx_status read_snapshot_seq(cx_cli_ledger *l, uint64_t *out, cx_err *err)
 {
-    return cx_cli_take_number("SNAPSHOT", l->args->operands[0], out, err);
+    return cx_cli_parse_number("SNAPSHOT", l->args->operands[0], out, err);
 }
 
 static const cx_cli_operand seq_operand[] = {{"SNAPSHOT", CX_CLI_TEXT, NULL, false, false}};
 
 /* --- make ------------------------------------------------------------------------------------- */
 
-static cx_status do_make(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status snapshot_make_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const char *reason = cx_cli_value(l->args, "reason");
     cx_manifest manifest;
@@ -82,9 +82,9 @@ static cx_status do_make(cx_cli_ledger *l, void *state, cx_err *err)
     return answer_manifest(l, &manifest, err);
 }
 
-static int run_make(cx_cli *cli, const cx_cli_args *args)
+static int run_snapshot_make(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, false, NULL, do_make};
+    static const cx_cli_job job = {CX_CLI_WRITE, false, NULL, snapshot_make_job};
     return cx_cli_run_job(cli, args, &job, NULL);
 }
 
@@ -103,12 +103,12 @@ const cx_cli_command cx_cli_snapshot_make = {
     .option_count = CX_COUNT_OF(make_options),
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex snapshot --reason pre-compile",
-    .run = run_make,
+    .run = run_snapshot_make,
 };
 
 /* --- list ------------------------------------------------------------------------------------- */
 
-static cx_status do_list(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status snapshot_list_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const cx_manifest *manifests;
     size_t count;
@@ -134,9 +134,9 @@ static cx_status do_list(cx_cli_ledger *l, void *state, cx_err *err)
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static int run_list(cx_cli *cli, const cx_cli_args *args)
+static int run_snapshot_list(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, false, NULL, do_list};
+    static const cx_cli_job job = {CX_CLI_READ, false, NULL, snapshot_list_job};
     return cx_cli_run_job(cli, args, &job, NULL);
 }
 
@@ -150,7 +150,7 @@ const cx_cli_command cx_cli_snapshot_list = {
     .option_count = CX_COUNT_OF(list_options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex snapshot list",
-    .run = run_list,
+    .run = run_snapshot_list,
 };
 
 /* --- show ------------------------------------------------------------------------------------- */
@@ -168,11 +168,11 @@ static cx_status prepare_show(cx_cli_ledger *l, void *state, cx_err *err)
     s->by_root = root != NULL;
     if ((l->args->operand_count == 1) == s->by_root)
         return cx_fail(err, CX_E_USAGE, "expected either SNAPSHOT or --root HEX");
-    return s->by_root ? cx_cli_take_digest("option --root", root, &s->root, err)
-                      : take_seq(l, &s->seq, err);
+    return s->by_root ? cx_cli_parse_digest("option --root", root, &s->root, err)
+                      : read_snapshot_seq(l, &s->seq, err);
 }
 
-static cx_status do_show(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status snapshot_show_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const show_state *s = state;
     cx_manifest manifest;
@@ -186,9 +186,9 @@ static cx_status do_show(cx_cli_ledger *l, void *state, cx_err *err)
     return answer_manifest(l, &manifest, err);
 }
 
-static int run_show(cx_cli *cli, const cx_cli_args *args)
+static int run_snapshot_show(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, false, prepare_show, do_show};
+    static const cx_cli_job job = {CX_CLI_READ, false, prepare_show, snapshot_show_job};
     show_state state;
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -213,7 +213,7 @@ const cx_cli_command cx_cli_snapshot_show = {
     .option_count = CX_COUNT_OF(show_options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex snapshot show 0 -o manifest.bin",
-    .run = run_show,
+    .run = run_snapshot_show,
 };
 
 /* --- seal ------------------------------------------------------------------------------------- */
@@ -234,7 +234,7 @@ static cx_status prepare_seal(cx_cli_ledger *l, void *state, cx_err *err)
     const char *by = cx_cli_value(l->args, "signed-by");
     const char *signature = cx_cli_value(l->args, "signature");
     const char *key = cx_cli_value(l->args, "key");
-    CX_TRY(take_seq(l, &s->seq, err));
+    CX_TRY(read_snapshot_seq(l, &s->seq, err));
     s->only_bytes = cx_cli_has(l->args, "to-sign");
     if (s->only_bytes + (signature != NULL) + cx_cli_signer_wanted(l->args) != 1)
         return cx_fail(err, CX_E_USAGE,
@@ -244,7 +244,7 @@ static cx_status prepare_seal(cx_cli_ledger *l, void *state, cx_err *err)
         return cx_fail(err, CX_E_USAGE, "--signature and --key belong together");
     if (signature != NULL) {
         cx_vkey vkey;
-        CX_TRY(cx_cli_take_key(l->cli, "option --key", key, &vkey, err));
+        CX_TRY(cx_cli_read_key(l->cli, "option --key", key, &vkey, err));
         s->key = vkey.key;
         s->signed_by = vkey.name;
         if (!cx_hex_decode_any(cx_str_z(signature), s->signature.bytes, sizeof s->signature.bytes))
@@ -273,7 +273,7 @@ static cx_status sign_and_seal(cx_cli_ledger *l, seal_state *s, cx_bytes to_sign
     return answer_manifest(l, &manifest, err);
 }
 
-static cx_status do_seal(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status snapshot_seal_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     seal_state *s = state;
     cx_buf bytes;
@@ -288,10 +288,10 @@ static cx_status do_seal(cx_cli_ledger *l, void *state, cx_err *err)
     return status;
 }
 
-static int run_seal(cx_cli *cli, const cx_cli_args *args)
+static int run_snapshot_seal(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job seals = {CX_CLI_WRITE, false, prepare_seal, do_seal};
-    static const cx_cli_job shows = {CX_CLI_READ, false, prepare_seal, do_seal};
+    static const cx_cli_job seals = {CX_CLI_WRITE, false, prepare_seal, snapshot_seal_job};
+    static const cx_cli_job shows = {CX_CLI_READ, false, prepare_seal, snapshot_seal_job};
     seal_state state = {.seq = 0};
     int code = cx_cli_run_job(cli, args, cx_cli_has(args, "to-sign") ? &shows : &seals, &state);
     cx_cli_signer_done(&state.signer);
@@ -320,17 +320,17 @@ const cx_cli_command cx_cli_snapshot_seal = {
     .option_count = CX_COUNT_OF(seal_options),
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex snapshot seal 0 --sign ~/keys/cortex.key",
-    .run = run_seal,
+    .run = run_snapshot_seal,
 };
 
 /* --- drop ------------------------------------------------------------------------------------- */
 
 static cx_status prepare_drop(cx_cli_ledger *l, void *state, cx_err *err)
 {
-    return take_seq(l, state, err);
+    return read_snapshot_seq(l, state, err);
 }
 
-static cx_status do_drop(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status snapshot_drop_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const uint64_t *seq = state;
     CX_TRY(cx_snapshot_drop(l->home, l->actor, *seq, l->actor, now_ns(l), err));
@@ -344,9 +344,9 @@ static cx_status do_drop(cx_cli_ledger *l, void *state, cx_err *err)
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static int run_drop(cx_cli *cli, const cx_cli_args *args)
+static int run_snapshot_drop(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, false, prepare_drop, do_drop};
+    static const cx_cli_job job = {CX_CLI_WRITE, false, prepare_drop, snapshot_drop_job};
     uint64_t state;
     return cx_cli_run_job(cli, args, &job, &state);
 }
@@ -362,5 +362,5 @@ const cx_cli_command cx_cli_snapshot_drop = {
     .option_count = CX_COUNT_OF(list_options),
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex snapshot drop 0",
-    .run = run_drop,
+    .run = run_snapshot_drop,
 };

@@ -10,7 +10,7 @@
 
 /* --- status ----------------------------------------------------------------------------------- */
 
-static cx_status do_status(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status tables_status_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     cx_tables_status tables;
     const char *where;
@@ -18,7 +18,7 @@ static cx_status do_status(cx_cli_ledger *l, void *state, cx_err *err)
     (void)state;
     CX_TRY(cx_home_tables_status(l->home, &tables, err));
     CX_TRY(cx_cli_index_where(l, &where, err));
-    cx_cli_index_look(l->home, where, &index);
+    cx_cli_index_inspect(l->home, where, &index);
     /* Who names an index wants to know about that one. */
     if (!index.there && cx_cli_has(l->args, "db")) {
         *err = index.why_not;
@@ -29,21 +29,21 @@ static cx_status do_status(cx_cli_ledger *l, void *state, cx_err *err)
             &l->out, "log     %llu commits\ntables  %llu commits, %llu entries, %llu records\n",
             (unsigned long long)tables.log_commits, (unsigned long long)tables.table_commits,
             (unsigned long long)tables.entry_rows, (unsigned long long)tables.record_rows);
-        cx_cli_index_tell(&l->out, &index, &tables);
+        cx_cli_index_print(&l->out, &index, &tables);
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
     cx_json_put_uint(&json, "entries", tables.entry_rows);
-    cx_cli_index_put(&json, &index, &tables);
+    cx_cli_index_json(&json, &index, &tables);
     cx_json_put_uint(&json, "log_commits", tables.log_commits);
     cx_json_put_uint(&json, "records", tables.record_rows);
     cx_json_put_uint(&json, "table_commits", tables.table_commits);
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static int run_status(cx_cli *cli, const cx_cli_args *args)
+static int run_tables_status(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, false, NULL, do_status};
+    static const cx_cli_job job = {CX_CLI_READ, false, NULL, tables_status_job};
     return cx_cli_run_job(cli, args, &job, NULL);
 }
 
@@ -61,7 +61,7 @@ const cx_cli_command cx_cli_tables_status = {
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex tables status\n"
                "cortex tables status --db postgresql:///traces",
-    .run = run_status,
+    .run = run_tables_status,
 };
 
 /* --- rebuild ---------------------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ static cx_status empty_index(const char *where, cx_err *err)
     return status;
 }
 
-static cx_status look_again(const char *where, cx_index_status *out, cx_err *err)
+static cx_status reread_index_status(const char *where, cx_index_status *out, cx_err *err)
 {
     cx_index *index;
     CX_TRY(cx_index_open(where, CX_INDEX_READ, &index, err));
@@ -102,7 +102,7 @@ static cx_status rebuild_index(cx_cli_ledger *l, cx_index_status *out, cx_err *e
     CX_TRY_GOTO(status, cx_home_open(l->path, &options, &home, err));
     CX_TRY_GOTO(status, cx_recorder_open(home, NULL, &recorder, err));
     CX_TRY_GOTO(status, cx_recorder_feed_now(recorder, where, err));
-    CX_TRY_GOTO(status, look_again(where, out, err));
+    CX_TRY_GOTO(status, reread_index_status(where, out, err));
 done:
     cx_recorder_close(recorder);
     cx_status closed = cx_home_close(home, NULL);
@@ -124,7 +124,7 @@ static cx_status rebuild_tables(cx_cli_ledger *l, bool verify_only, cx_rebuild_r
     return status;
 }
 
-static void tell_rebuilt(cx_buf *out, const rebuilt *done, bool verify_only)
+static void print_rebuilt(cx_buf *out, const rebuilt *done, bool verify_only)
 {
     const cx_rebuild_result *tables = &done->tables;
     cx_buf_printf(out, "%s %llu entries and %llu records from %llu commits%s; the old tables %s\n",
@@ -139,7 +139,7 @@ static void tell_rebuilt(cx_buf *out, const rebuilt *done, bool verify_only)
                       (unsigned long long)done->index.alert_rows, done->index.engine);
 }
 
-static cx_status put_rebuilt(cx_arena *arena, const rebuilt *done, cx_buf *out, cx_err *err)
+static cx_status write_rebuilt_json(cx_arena *arena, const rebuilt *done, cx_buf *out, cx_err *err)
 {
     cx_json_list json = cx_json_list_begin(arena), list = cx_json_list_begin(arena);
     cx_json_put_bool(&json, "changed", done->tables.changed);
@@ -159,7 +159,7 @@ static cx_status put_rebuilt(cx_arena *arena, const rebuilt *done, cx_buf *out, 
     return cx_cli_end_json(&json, out, err);
 }
 
-static cx_status rebuild(cx_cli_ledger *l, cx_err *err)
+static cx_status rebuild_table_set(cx_cli_ledger *l, cx_err *err)
 {
     rebuilt done = {0};
     bool verify_only = cx_cli_has(l->args, "verify-only");
@@ -168,20 +168,20 @@ static cx_status rebuild(cx_cli_ledger *l, cx_err *err)
     if (!verify_only)
         CX_TRY(rebuild_index(l, &done.index, err));
     if (cx_cli_has(l->args, "json"))
-        return put_rebuilt(l->arena, &done, &l->out, err);
-    tell_rebuilt(&l->out, &done, verify_only);
+        return write_rebuilt_json(l->arena, &done, &l->out, err);
+    print_rebuilt(&l->out, &done, verify_only);
     return CX_SUCCESS;
 }
 
-static int run_rebuild(cx_cli *cli, const cx_cli_args *args)
+static int run_tables_rebuild(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     cx_cli_ledger l = {.cli = cli, .args = args, .arena = &cli->arena};
     if (cx_cli_has(args, "replace") && cx_cli_has(args, "verify-only"))
         return cx_cli_misuse(args, "expected either --replace or --verify-only");
     cx_buf_init(&l.out, cli->alloc);
-    int code = cx_failed(rebuild(&l, &err)) ? cx_cli_ledger_fail(cli, args, &err)
-                                            : cx_cli_answer(cli, &l.out, CX_EXIT_HOLDS);
+    int code = cx_failed(rebuild_table_set(&l, &err)) ? cx_cli_ledger_fail(cli, args, &err)
+                                                      : cx_cli_answer(cli, &l.out, CX_EXIT_HOLDS);
     cx_buf_done(&l.out);
     return code;
 }
@@ -204,12 +204,12 @@ const cx_cli_command cx_cli_tables_rebuild = {
              "3 it could not be done: no home, held by another process, damaged",
     .example = "cortex tables rebuild\n"
                "cortex tables rebuild --db postgresql:///traces",
-    .run = run_rebuild,
+    .run = run_tables_rebuild,
 };
 
 /* --- backup ----------------------------------------------------------------------------------- */
 
-static cx_status do_backup(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status tables_backup_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const char *to = l->args->operands[0];
     (void)state;
@@ -232,7 +232,7 @@ static cx_status do_backup(cx_cli_ledger *l, void *state, cx_err *err)
 
 static int run_backup(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_READ, false, NULL, do_backup};
+    static const cx_cli_job job = {CX_CLI_READ, false, NULL, tables_backup_job};
     return cx_cli_run_job(cli, args, &job, NULL);
 }
 

@@ -12,7 +12,7 @@
 
 enum { HEAD_SIZE = 1 << 16 };
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_verify(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, true, false}};
 
@@ -78,7 +78,7 @@ const cx_cli_command cx_cli_verify = {
     .example = "cortex verify answer.proof --key auditor.pub\n"
                "cortex verify --home ~/.local/share/cortex --checkpoint kept.note --key log.pub\n"
                "cortex verify history.jsonl",
-    .run = run,
+    .run = run_verify,
 };
 
 /* Keys every lattice node has and no foreign trace does; a quoted copy has backslashes. */
@@ -102,7 +102,7 @@ static size_t read_head(const cx_io *io, const char *path, uint8_t *head)
     return size;
 }
 
-static int refuse_foreign(cx_cli *cli, const cx_cli_args *args, const char *format)
+static int report_external_format(cx_cli *cli, const cx_cli_args *args, const char *format)
 {
     cx_err err;
     const char *path = args->operands[0];
@@ -136,7 +136,7 @@ static int verify_standard_input(cx_cli *cli, const cx_cli_args *args)
         cx_bytes head = {text.data, text.size < HEAD_SIZE ? text.size : HEAD_SIZE};
         const char *format = looks_like_lattice(head) ? NULL : cx_import_detect(head);
         cli->standard_input = &text;
-        code = format != NULL ? refuse_foreign(cli, args, format)
+        code = format != NULL ? report_external_format(cli, args, format)
                               : cx_cli_run_lattice_verify(cli, args);
         cli->standard_input = NULL;
     }
@@ -168,7 +168,7 @@ static bool is_home(cx_cli *cli, const char *path)
     return true;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_verify(cx_cli *cli, const cx_cli_args *args)
 {
     static uint8_t head[HEAD_SIZE];
     const char *home = cx_cli_value(args, "home");
@@ -188,6 +188,6 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     if (cx_evidence_recognise(seen) || (!looks_like_lattice(seen) && is_proof(seen)))
         return verify_proof_file(cli, args, path);
     const char *format = looks_like_lattice(seen) ? NULL : cx_import_detect(seen);
-    return format != NULL ? refuse_foreign(cli, args, format)
+    return format != NULL ? report_external_format(cli, args, format)
                           : cx_cli_run_lattice_verify(cli, args);
 }

@@ -50,13 +50,13 @@ static cx_status check_note(audit *a, const cx_checkpoint *checkpoint, cx_err *e
     return CX_SUCCESS;
 }
 
-static cx_status take_checkpoint(audit *a, cx_err *err)
+static cx_status read_checkpoint(audit *a, cx_err *err)
 {
     cx_cli_stored_checkpoint kept;
     const char *path = cx_cli_value(a->args, "checkpoint");
     if (path == NULL)
         return CX_SUCCESS;
-    CX_TRY(cx_cli_take_checkpoint(a->cli, path, &kept, err));
+    CX_TRY(cx_cli_read_checkpoint(a->cli, path, &kept, err));
     a->anchors[a->options.anchor_count++] =
         (cx_anchor_point){.size = kept.checkpoint.size, .journal_root = kept.checkpoint.root};
     if (kept.is_note && a->trust.key_count != 0)
@@ -64,9 +64,9 @@ static cx_status take_checkpoint(audit *a, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take_anchors(audit *a, cx_err *err)
+static cx_status read_anchors(audit *a, cx_err *err)
 {
-    CX_TRY(take_checkpoint(a, err));
+    CX_TRY(read_checkpoint(a, err));
     if (a->trust.journal != NULL) {
         if (a->trust.journal->size == CX_JOURNAL_SIZE_UNKNOWN)
             return cx_fail(err, CX_E_USAGE, "--root HEX needs --size N");
@@ -85,7 +85,7 @@ static cx_status take_anchors(audit *a, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status prepare(audit *a, cx_err *err)
+static cx_status prepare_audit(audit *a, cx_err *err)
 {
     static const char *const of_proofs[] = {"overall-root",    "from-root", "from-size",
                                             "from-checkpoint", "entry",     "leaf",
@@ -95,16 +95,16 @@ static cx_status prepare(audit *a, cx_err *err)
             return cx_fail(err, CX_E_USAGE, "option --%s is about a proof file, not about a home",
                            of_proofs[i]);
     const char *seal_key = cx_cli_value(a->args, "seal-key");
-    CX_TRY(cx_cli_take_trust(a->cli, a->args, &a->trust, err));
+    CX_TRY(cx_cli_read_trust(a->cli, a->args, &a->trust, err));
     if (a->trust.key_count != 0 && a->trust.checkpoint.size == 0)
         return cx_fail(err, CX_E_USAGE,
                        "option --key is of a checkpoint's signer: expected --checkpoint NOTE too "
                        "(--seal-key is of snapshots' signer)");
     if (seal_key != NULL) {
-        CX_TRY(cx_cli_take_key(a->cli, "option --seal-key", seal_key, &a->seal_key, err));
+        CX_TRY(cx_cli_read_key(a->cli, "option --seal-key", seal_key, &a->seal_key, err));
         a->options.seal_key = &a->seal_key.key;
     }
-    CX_TRY(take_anchors(a, err));
+    CX_TRY(read_anchors(a, err));
     if (cx_cli_has(a->args, "actor") ||
         (a->options.anchor_count != 0 && a->options.actor.size == 0))
         CX_TRY(cx_cli_actor_name(a->cli, a->args, &a->options.actor, err));
@@ -115,7 +115,7 @@ static cx_status prepare(audit *a, cx_err *err)
 
 /* --- the verdict ------------------------------------------------------------------------------ */
 
-static void judge(audit *a)
+static void set_verdict(audit *a)
 {
     a->verdict = cx_home_report_verdict(a->report);
     const cx_home_totals *totals = cx_home_report_totals(a->report);
@@ -222,7 +222,7 @@ static void write_text(audit *a)
         cx_buf_printf(out, "  note: %s\n", limits[i]);
 }
 
-static void put_actors(audit *a, cx_json_list *json)
+static void write_actors_json(audit *a, cx_json_list *json)
 {
     cx_json_list list = cx_json_list_begin(&a->cli->arena);
     for (size_t i = 0; i < cx_home_report_actor_count(a->report); i++) {
@@ -242,7 +242,7 @@ static void put_actors(audit *a, cx_json_list *json)
     cx_json_put_array(json, "actors", &list);
 }
 
-static void put_findings(audit *a, cx_json_list *json)
+static void write_findings_json(audit *a, cx_json_list *json)
 {
     cx_json_list list = cx_json_list_begin(&a->cli->arena);
     for (size_t i = 0; i < cx_home_report_count(a->report); i++) {
@@ -258,7 +258,7 @@ static void put_findings(audit *a, cx_json_list *json)
     cx_json_put_array(json, "findings", &list);
 }
 
-static void put_totals(audit *a, cx_json_list *json)
+static void write_totals_json(audit *a, cx_json_list *json)
 {
     const cx_home_totals *t = cx_home_report_totals(a->report);
     cx_json_list totals = cx_json_list_begin(&a->cli->arena);
@@ -285,30 +285,30 @@ static cx_status write_json(audit *a, cx_err *err)
     for (size_t i = 0; i < count; i++)
         texts[i] = cx_str_z(limits[i]);
     cx_json_list json = cx_json_list_begin(&a->cli->arena);
-    put_actors(a, &json);
+    write_actors_json(a, &json);
     cx_json_put_bool(&json, "anchored", t->anchored);
     cx_json_put_maybe(&json, "detail", a->detail);
-    put_findings(a, &json);
+    write_findings_json(a, &json);
     cx_json_put_str(&json, "home", cx_str_z(a->path));
     cx_json_put_strs(&json, "limits", texts, count);
     cx_json_put_maybe(&json, "reason", cx_str_z(a->reason == NULL ? "" : a->reason));
     cx_json_put_bool(&json, "signed", a->is_signed);
     cx_json_put_bool(&json, "tables_checked", t->tables_checked);
-    put_totals(a, &json);
+    write_totals_json(a, &json);
     cx_json_put_str(&json, "verdict", cx_str_z(cx_verdict_name(a->verdict)));
     return cx_cli_end_json(&json, &a->out, err);
 }
 
-static cx_status verify(audit *a, cx_err *err)
+static cx_status verify_log(audit *a, cx_err *err)
 {
     cx_cli_progress progress;
-    CX_TRY(prepare(a, err));
+    CX_TRY(prepare_audit(a, err));
     cx_cli_progress_init(&progress, a->cli->io, "verifying");
     a->options.home = cx_cli_home_options(a->cli, CX_CLI_READ, &progress);
     cx_status status = cx_home_verify(a->path, &a->options, &a->report, err);
     cx_cli_progress_end(&progress);
     CX_TRY(status);
-    judge(a);
+    set_verdict(a);
     if (a->json)
         return write_json(a, err);
     write_text(a);
@@ -321,7 +321,7 @@ int cx_cli_verify_home(cx_cli *cli, const cx_cli_args *args, const char *path)
     audit a = {.cli = cli, .args = args, .path = path, .json = cx_cli_has(args, "json")};
     cx_buf_init(&a.out, cli->alloc);
     int code;
-    if (cx_failed(verify(&a, &err)))
+    if (cx_failed(verify_log(&a, &err)))
         code = cx_cli_ledger_fail(cli, args, &err);
     else
         code = cx_cli_answer(cli, &a.out,

@@ -15,19 +15,19 @@ static int code_of(cx_verdict verdict)
                                   : CX_EXIT_UNCHECKED;
 }
 
-static cx_status take_file(cx_cli *cli, const cx_cli_args *args, const char *option, cx_bytes *out,
-                           cx_err *err)
+static cx_status read_option_file(cx_cli *cli, const cx_cli_args *args, const char *option,
+                                  cx_bytes *out, cx_err *err)
 {
     const char *path = cx_cli_value(args, option);
     if (path == NULL)
         return CX_SUCCESS;
-    CX_TRY(cx_cli_take_file(cli, path, out, err));
+    CX_TRY(cx_cli_read_file(cli, path, out, err));
     if (out->size == 0)
         return cx_fail(err, CX_E_USAGE, "option --%s: %s is empty", option, path);
     return CX_SUCCESS;
 }
 
-static cx_status take_digest(cx_cli *cli, const cx_cli_args *args, const char *option,
+static cx_status read_digest(cx_cli *cli, const cx_cli_args *args, const char *option,
                              const cx_digest **out, cx_err *err)
 {
     const char *text = cx_cli_value(args, option);
@@ -39,20 +39,21 @@ static cx_status take_digest(cx_cli *cli, const cx_cli_args *args, const char *o
     cx_str what = cx_arena_printf(&cli->arena, "option --%s", option);
     if (what.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_cli_take_digest(what.data, text, digest, err));
+    CX_TRY(cx_cli_parse_digest(what.data, text, digest, err));
     *out = digest;
     return CX_SUCCESS;
 }
 
 /* A root and its size: the size needs the root, the root is weaker without the size. */
-static cx_status take_point(cx_cli *cli, const cx_cli_args *args, const char *root_option,
-                            const char *size_option, const cx_journal_point **out, cx_err *err)
+static cx_status read_journal_point(cx_cli *cli, const cx_cli_args *args, const char *root_option,
+                                    const char *size_option, const cx_journal_point **out,
+                                    cx_err *err)
 {
     const cx_digest *root = NULL;
     cx_journal_point *point = CX_ARENA_NEW(&cli->arena, cx_journal_point);
     if (point == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(take_digest(cli, args, root_option, &root, err));
+    CX_TRY(read_digest(cli, args, root_option, &root, err));
     if (root == NULL && cx_cli_has(args, size_option))
         return cx_fail(err, CX_E_USAGE, "--%s N needs --%s HEX", size_option, root_option);
     if (root == NULL)
@@ -63,7 +64,7 @@ static cx_status take_point(cx_cli *cli, const cx_cli_args *args, const char *ro
     return CX_SUCCESS;
 }
 
-static cx_status take_keys(cx_cli *cli, const cx_cli_args *args, cx_check_options *out, cx_err *err)
+static cx_status read_keys(cx_cli *cli, const cx_cli_args *args, cx_check_options *out, cx_err *err)
 {
     cx_vkey *keys = CX_ARENA_ARRAY(&cli->arena, cx_vkey, args->given_count + 1);
     if (keys == NULL)
@@ -72,7 +73,7 @@ static cx_status take_keys(cx_cli *cli, const cx_cli_args *args, cx_check_option
     while ((given = cx_cli_next(args, "key", given)) != NULL) {
         if (out->key_count == CX_NOTE_KEYS_MAX)
             return cx_fail(err, CX_E_USAGE, "option --key: at most %d keys", CX_NOTE_KEYS_MAX);
-        CX_TRY(cx_cli_take_key(cli, "option --key", given->values[0], &keys[out->key_count], err));
+        CX_TRY(cx_cli_read_key(cli, "option --key", given->values[0], &keys[out->key_count], err));
         out->key_count++;
     }
     out->keys = keys;
@@ -82,7 +83,7 @@ static cx_status take_keys(cx_cli *cli, const cx_cli_args *args, cx_check_option
     return CX_SUCCESS;
 }
 
-cx_status cx_cli_take_trust(cx_cli *cli, const cx_cli_args *args, cx_check_options *out,
+cx_status cx_cli_read_trust(cx_cli *cli, const cx_cli_args *args, cx_check_options *out,
                             cx_err *err)
 {
     const char *require = cx_cli_value(args, "require");
@@ -90,15 +91,15 @@ cx_status cx_cli_take_trust(cx_cli *cli, const cx_cli_args *args, cx_check_optio
     memset(out, 0, sizeof *out);
     out->now_given = true;
     out->now_ns = (int64_t)cli->io->wall_ns(cli->io);
-    CX_TRY(take_keys(cli, args, out, err));
-    CX_TRY(take_digest(cli, args, "overall-root", &out->overall_root, err));
-    CX_TRY(take_digest(cli, args, "leaf", &out->leaf_hash, err));
-    CX_TRY(take_point(cli, args, "root", "size", &out->journal, err));
-    CX_TRY(take_point(cli, args, "from-root", "from-size", &out->older, err));
-    CX_TRY(take_file(cli, args, "checkpoint", &out->checkpoint, err));
-    CX_TRY(take_file(cli, args, "from-checkpoint", &out->older_checkpoint, err));
-    CX_TRY(take_file(cli, args, "manifest", &out->manifest, err));
-    CX_TRY(take_file(cli, args, "entry", &out->entry, err));
+    CX_TRY(read_keys(cli, args, out, err));
+    CX_TRY(read_digest(cli, args, "overall-root", &out->overall_root, err));
+    CX_TRY(read_digest(cli, args, "leaf", &out->leaf_hash, err));
+    CX_TRY(read_journal_point(cli, args, "root", "size", &out->journal, err));
+    CX_TRY(read_journal_point(cli, args, "from-root", "from-size", &out->older, err));
+    CX_TRY(read_option_file(cli, args, "checkpoint", &out->checkpoint, err));
+    CX_TRY(read_option_file(cli, args, "from-checkpoint", &out->older_checkpoint, err));
+    CX_TRY(read_option_file(cli, args, "manifest", &out->manifest, err));
+    CX_TRY(read_option_file(cli, args, "entry", &out->entry, err));
     if ((out->journal != NULL && out->checkpoint.size != 0) ||
         (out->older != NULL && out->older_checkpoint.size != 0))
         return cx_fail(err, CX_E_USAGE, "a journal is given by its root or by a checkpoint");
@@ -151,7 +152,7 @@ int cx_cli_verify_proof(cx_cli *cli, const cx_cli_args *args, const char *path, 
     cx_err err = {0};
     cx_check_options options;
     cx_check_result result;
-    if (cx_failed(cx_cli_take_trust(cli, args, &options, &err)))
+    if (cx_failed(cx_cli_read_trust(cli, args, &options, &err)))
         return cx_cli_ledger_fail(cli, args, &err);
     if (cx_evidence_recognise(bytes))
         return verify_evidence(cli, args, path, bytes, &options);

@@ -8,7 +8,7 @@
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void put_weights(cx_json_list *list, const char *name, const cx_weights *w)
+static void write_weights(cx_json_list *list, const char *name, const cx_weights *w)
 {
     cx_json_list inner = cx_json_list_begin(list->arena);
     cx_json_put_float(&inner, "access", w->a);
@@ -19,7 +19,7 @@ static void put_weights(cx_json_list *list, const char *name, const cx_weights *
     cx_json_put_object(list, name, &inner);
 }
 
-static void put_ids(cx_json_list *list, const char *name, const cx_id *ids, size_t count)
+static void write_ids(cx_json_list *list, const char *name, const cx_id *ids, size_t count)
 {
     cx_json_list inner = cx_json_list_begin(list->arena);
     for (size_t i = 0; i < count; i++) {
@@ -34,7 +34,7 @@ static void put_ids(cx_json_list *list, const char *name, const cx_id *ids, size
     cx_json_put_array(list, name, &inner);
 }
 
-static void put_edge(const cx_payload_edge *edge, bool removed, cx_json_list *out)
+static void write_edge(const cx_payload_edge *edge, bool removed, cx_json_list *out)
 {
     cx_json_put_id(out, "dst", &edge->dst);
     cx_json_put_id(out, "src", &edge->src);
@@ -47,7 +47,7 @@ static void put_edge(const cx_payload_edge *edge, bool removed, cx_json_list *ou
 }
 
 /* Kinds of memories. */
-static void put_memory_kinds(const cx_payload *p, cx_json_list *out)
+static void write_memory_kinds(const cx_payload *p, cx_json_list *out)
 {
     switch (p->kind) {
     case CX_ENTRY_WRITE:
@@ -58,8 +58,8 @@ static void put_memory_kinds(const cx_payload *p, cx_json_list *out)
         cx_json_put_digest(out, "version_hash", &p->as.write.version_hash);
         break;
     case CX_ENTRY_TOMBSTONE: cx_json_put_id(out, "id", &p->as.id); break;
-    case CX_ENTRY_ADD_EDGE: put_edge(&p->as.edge, false, out); break;
-    case CX_ENTRY_REMOVE_EDGE: put_edge(&p->as.edge, true, out); break;
+    case CX_ENTRY_ADD_EDGE: write_edge(&p->as.edge, false, out); break;
+    case CX_ENTRY_REMOVE_EDGE: write_edge(&p->as.edge, true, out); break;
     case CX_ENTRY_UPDATE_HEAD:
         cx_json_put_digest(out, "head_hash", &p->as.update_head.head_hash);
         cx_json_put_id(out, "id", &p->as.update_head.id);
@@ -84,7 +84,7 @@ static void put_memory_kinds(const cx_payload *p, cx_json_list *out)
 }
 
 /* Kinds of use: outcomes, compactions, searches, scopes. */
-static void put_use_kinds(const cx_payload *p, cx_json_list *out)
+static void write_use_kinds(const cx_payload *p, cx_json_list *out)
 {
     switch (p->kind) {
     case CX_ENTRY_COMPACT:
@@ -96,7 +96,7 @@ static void put_use_kinds(const cx_payload *p, cx_json_list *out)
         cx_json_put_str(out, "step", p->as.compact.step);
         break;
     case CX_ENTRY_ATTEST:
-        put_ids(out, "cited", p->as.attest.cited, p->as.attest.cited_count);
+        write_ids(out, "cited", p->as.attest.cited, p->as.attest.cited_count);
         cx_json_put_str(out, "intent", p->as.attest.intent);
         cx_json_put_str(out, "outcome",
                         p->as.attest.outcome == 0 ? CX_STR("success") : CX_STR("failure"));
@@ -105,13 +105,13 @@ static void put_use_kinds(const cx_payload *p, cx_json_list *out)
     case CX_ENTRY_LEARN_WEIGHTS:
         cx_json_put_float(out, "alpha", p->as.learn_weights.alpha);
         cx_json_put_bool(out, "decrement", p->as.learn_weights.decrement);
-        put_weights(out, "now", &p->as.learn_weights.now);
-        put_weights(out, "previous", &p->as.learn_weights.previous);
+        write_weights(out, "now", &p->as.learn_weights.now);
+        write_weights(out, "previous", &p->as.learn_weights.previous);
         cx_json_put_bool(out, "skipped", p->as.learn_weights.skipped);
         cx_json_put_uint(out, "source_seq", p->as.learn_weights.source_seq);
         break;
     case CX_ENTRY_FIND_LATE:
-        put_ids(out, "ids", p->as.find_late.ids, p->as.find_late.id_count);
+        write_ids(out, "ids", p->as.find_late.ids, p->as.find_late.id_count);
         cx_json_put_int(out, "limit", p->as.find_late.limit);
         cx_json_put_str(out, "predicate", p->as.find_late.predicate);
         cx_json_put_int(out, "result_count", p->as.find_late.result_count);
@@ -129,7 +129,7 @@ static void put_use_kinds(const cx_payload *p, cx_json_list *out)
 }
 
 /* Kinds of the ledger itself. */
-static void put_ledger_kinds(const cx_payload *p, cx_json_list *out)
+static void write_ledger_kinds(const cx_payload *p, cx_json_list *out)
 {
     switch (p->kind) {
     case CX_ENTRY_SEAL:
@@ -158,7 +158,7 @@ static bool is_opaque(cx_entry_kind kind)
            kind == CX_ENTRY_MIGRATION;
 }
 
-static cx_status put_payload(const cx_entry_view *view, cx_json_list *out, cx_err *err)
+static cx_status write_payload(const cx_entry_view *view, cx_json_list *out, cx_err *err)
 {
     cx_payload payload;
     cx_entry_kind kind = cx_entry_kind_of(view->entry.kind);
@@ -172,9 +172,9 @@ static cx_status put_payload(const cx_entry_view *view, cx_json_list *out, cx_er
     }
     CX_TRY(cx_payload_decode(kind, view->payload, out->arena, &payload, err));
     cx_json_list inner = cx_json_list_begin(out->arena);
-    put_memory_kinds(&payload, &inner);
-    put_use_kinds(&payload, &inner);
-    put_ledger_kinds(&payload, &inner);
+    write_memory_kinds(&payload, &inner);
+    write_use_kinds(&payload, &inner);
+    write_ledger_kinds(&payload, &inner);
     cx_json_put_object(out, "payload", &inner);
     return CX_SUCCESS;
 }
@@ -199,7 +199,7 @@ cx_status cx_cli_entry_json(const cx_entry_view *view, cx_json_list *out, cx_err
         cx_json_put_id(out, "subject", &view->subject);
     else
         cx_json_put_null(out, "subject");
-    return put_payload(view, out, err);
+    return write_payload(view, out, err);
 }
 
 /* --- text ------------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 
 /* --- where and who -------------------------------------------------------------------------- */
 
-static const char *variable(const char *name)
+static const char *environment_value(const char *name)
 {
     const char *value = getenv(name);
     return value == NULL || value[0] == 0 ? NULL : value;
@@ -23,9 +23,9 @@ static const char *variable(const char *name)
 cx_status cx_cli_home_path(cx_cli *cli, const cx_cli_args *args, const char **out, cx_err *err)
 {
     const char *given = cx_cli_value(args, "home");
-    const char *data = variable("XDG_DATA_HOME"), *home = variable("HOME");
+    const char *data = environment_value("XDG_DATA_HOME"), *home = environment_value("HOME");
     if (given == NULL)
-        given = variable("CORTEX_HOME");
+        given = environment_value("CORTEX_HOME");
     if (given == NULL)
         given = cli->configured_home;
     cx_str path;
@@ -54,7 +54,7 @@ cx_status cx_cli_actor_name(cx_cli *cli, const cx_cli_args *args, cx_str *out, c
     const char *from = "option --actor";
     if (name == NULL) {
         from = "$CORTEX_ACTOR";
-        name = variable("CORTEX_ACTOR");
+        name = environment_value("CORTEX_ACTOR");
     }
     if (name == NULL && cli->configured_actor != NULL) {
         from = "the configuration's actor";
@@ -62,7 +62,8 @@ cx_status cx_cli_actor_name(cx_cli *cli, const cx_cli_args *args, cx_str *out, c
     }
     if (name == NULL) {
         from = "$LOGNAME or $USER";
-        name = variable("LOGNAME") != NULL ? variable("LOGNAME") : variable("USER");
+        name = environment_value("LOGNAME") != NULL ? environment_value("LOGNAME")
+                                                    : environment_value("USER");
     }
     if (name == NULL)
         name = "local";
@@ -187,7 +188,7 @@ int cx_cli_ledger_fail(cx_cli *cli, const cx_cli_args *args, const cx_err *err)
 /* --- running ---------------------------------------------------------------------------------- */
 
 /* An actor nobody has heard of is mostly a wrong name: says which there are. */
-static void name_actors(cx_cli_ledger *l)
+static void list_actors(cx_cli_ledger *l)
 {
     const cx_actor_info *actors;
     size_t count;
@@ -239,7 +240,7 @@ static cx_status open_when_free(cx_cli_ledger *l, const cx_home_options *options
 }
 
 /* Two must not sign at once: each has to see what the other has signed. */
-static cx_status take_signing(cx_cli_ledger *l, cx_err *err)
+static cx_status open_signing_key(cx_cli_ledger *l, cx_err *err)
 {
     const cx_io *io = l->cli->io;
     uint64_t end = io->monotonic_ns(io) + LOCK_WAIT_MS * UINT64_C(1000000);
@@ -269,7 +270,7 @@ static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
     cx_cli_progress_end(&progress);
     CX_TRY(status);
     if (job->access == CX_CLI_SIGN)
-        CX_TRY(take_signing(l, err));
+        CX_TRY(open_signing_key(l, err));
     uint64_t torn = cx_home_torn_bytes(l->home);
     if (torn != 0 && job->access == CX_CLI_WRITE)
         cx_cli_complain("note: %llu bytes of a write that was never acknowledged were cut from the "
@@ -284,7 +285,7 @@ static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
     return CX_SUCCESS;
 }
 
-cx_status cx_cli_go_on_reading(cx_cli_ledger *l, cx_err *err)
+cx_status cx_cli_keep_reading(cx_cli_ledger *l, cx_err *err)
 {
     bool wants_memory = l->memory != NULL;
     if (!cx_home_is_remote(l->home))
@@ -321,7 +322,7 @@ int cx_cli_run_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job, 
     if (cx_failed(status)) {
         code = cx_cli_ledger_fail(cli, args, &err);
         if (l.home != NULL && err.tag != NULL && strcmp(err.tag, "NoActor") == 0)
-            name_actors(&l);
+            list_actors(&l);
     } else {
         code = cx_cli_answer(cli, &l.out, l.exit_code);
     }

@@ -73,7 +73,7 @@ int cx_cli_run_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job, 
  * then reads may need the files: from here on the home is one opened for reading.  Nothing happens
  * to a home that this process holds itself.
  */
-CX_RESULT cx_cli_go_on_reading(cx_cli_ledger *l, cx_err *err);
+CX_RESULT cx_cli_keep_reading(cx_cli_ledger *l, cx_err *err);
 
 /* Says what went wrong, with what to do where that is known; returns the exit code. */
 int cx_cli_ledger_fail(cx_cli *cli, const cx_cli_args *args, const cx_err *err);
@@ -92,34 +92,34 @@ CX_RESULT cx_cli_default_origin(cx_cli *cli, const char *home_path, cx_str actor
 /* --- arguments ------------------------------------------------------------------------------ */
 
 /* The text itself, the contents of FILE for "@FILE", standard input for "-"; in the arena. */
-CX_RESULT cx_cli_take_text(cx_cli *cli, const char *argument, cx_bytes *out, cx_err *err);
+CX_RESULT cx_cli_read_text(cx_cli *cli, const char *argument, cx_bytes *out, cx_err *err);
 /* A file's contents ("-" = standard input), in the arena. */
-CX_RESULT cx_cli_take_file(cx_cli *cli, const char *path, cx_bytes *out, cx_err *err);
-CX_RESULT cx_cli_take_json(cx_cli *cli, const char *what, const char *argument, cx_json *out,
+CX_RESULT cx_cli_read_file(cx_cli *cli, const char *path, cx_bytes *out, cx_err *err);
+CX_RESULT cx_cli_read_json(cx_cli *cli, const char *what, const char *argument, cx_json *out,
                            cx_err *err);
 /* 64 hex digits. */
-CX_RESULT cx_cli_take_digest(const char *what, const char *text, cx_digest *out, cx_err *err);
-CX_RESULT cx_cli_take_number(const char *what, const char *text, uint64_t *out, cx_err *err);
+CX_RESULT cx_cli_parse_digest(const char *what, const char *text, cx_digest *out, cx_err *err);
+CX_RESULT cx_cli_parse_number(const char *what, const char *text, uint64_t *out, cx_err *err);
 /* RFC 3339, or seconds since 1970. */
-CX_RESULT cx_cli_take_time(const char *what, const char *text, int64_t *out_seconds, cx_err *err);
+CX_RESULT cx_cli_parse_time(const char *what, const char *text, int64_t *out_seconds, cx_err *err);
 /* A finite number, as a float. */
-CX_RESULT cx_cli_take_float(const char *what, const char *text, float *out, cx_err *err);
+CX_RESULT cx_cli_parse_float(const char *what, const char *text, float *out, cx_err *err);
 /* Numbers as a JSON array, "@FILE" or "-". */
-CX_RESULT cx_cli_take_vector(cx_cli *cli, const char *argument, const float **out, size_t *out_dim,
+CX_RESULT cx_cli_read_vector(cx_cli *cli, const char *argument, const float **out, size_t *out_dim,
                              cx_err *err);
 /* A name in one of the vocabularies; the message lists them all. */
-CX_RESULT cx_cli_take_word(const char *what, const char *text, cx_str (*name)(uint8_t code),
-                           uint8_t max, uint8_t *out, cx_err *err);
+CX_RESULT cx_cli_parse_word(const char *what, const char *text, cx_str (*name)(uint8_t code),
+                            uint8_t max, uint8_t *out, cx_err *err);
 /* All values of a repeatable option, in order. */
-CX_RESULT cx_cli_take_all(cx_cli *cli, const cx_cli_args *args, const char *option,
-                          const cx_str **out, size_t *out_count, cx_err *err);
+CX_RESULT cx_cli_all_values(cx_cli *cli, const cx_cli_args *args, const char *option,
+                            const cx_str **out, size_t *out_count, cx_err *err);
 
 /* A memory as people name it: a URI, or a ULID alone for whatever is current. */
 typedef struct cx_cli_name {
     bool latest; /* only uri.id is set */
     cx_uri uri;
 } cx_cli_name;
-CX_RESULT cx_cli_take_name(const char *text, cx_cli_name *out, cx_err *err);
+CX_RESULT cx_cli_parse_name(const char *text, cx_cli_name *out, cx_err *err);
 /* The URI meant: looked up when it was a ULID. */
 CX_RESULT cx_cli_find_uri(cx_cli_ledger *l, const cx_cli_name *name, cx_uri *out, cx_err *err);
 

@@ -10,7 +10,7 @@
 #include "crypto/api.h"
 #include "memory/api.h"
 
-cx_status cx_cli_take_file(cx_cli *cli, const char *path, cx_bytes *out, cx_err *err)
+cx_status cx_cli_read_file(cx_cli *cli, const char *path, cx_bytes *out, cx_err *err)
 {
     cx_buf bytes;
     cx_buf_init(&bytes, cli->alloc);
@@ -25,22 +25,22 @@ cx_status cx_cli_take_file(cx_cli *cli, const char *path, cx_bytes *out, cx_err 
     return status;
 }
 
-cx_status cx_cli_take_text(cx_cli *cli, const char *argument, cx_bytes *out, cx_err *err)
+cx_status cx_cli_read_text(cx_cli *cli, const char *argument, cx_bytes *out, cx_err *err)
 {
     if (argument[0] == '@' && argument[1] != 0)
-        return cx_cli_take_file(cli, argument + 1, out, err);
+        return cx_cli_read_file(cli, argument + 1, out, err);
     if (strcmp(argument, "-") == 0)
-        return cx_cli_take_file(cli, argument, out, err);
+        return cx_cli_read_file(cli, argument, out, err);
     *out = cx_str_bytes(cx_str_z(argument));
     return CX_SUCCESS;
 }
 
-cx_status cx_cli_take_json(cx_cli *cli, const char *what, const char *argument, cx_json *out,
+cx_status cx_cli_read_json(cx_cli *cli, const char *what, const char *argument, cx_json *out,
                            cx_err *err)
 {
     cx_bytes text;
     cx_err why;
-    CX_TRY(cx_cli_take_text(cli, argument, &text, err));
+    CX_TRY(cx_cli_read_text(cli, argument, &text, err));
     if (!cx_failed(cx_json_parse_text(cx_bytes_str(text), &cli->arena, out, &why)))
         return CX_SUCCESS;
     if (why.code == CX_E_NOMEM)
@@ -50,14 +50,14 @@ cx_status cx_cli_take_json(cx_cli *cli, const char *what, const char *argument, 
                    (unsigned long long)(why.offset == CX_NO_OFFSET ? 0 : why.offset), why.message);
 }
 
-cx_status cx_cli_take_digest(const char *what, const char *text, cx_digest *out, cx_err *err)
+cx_status cx_cli_parse_digest(const char *what, const char *text, cx_digest *out, cx_err *err)
 {
     if (cx_hex_decode_any(cx_str_z(text), out->bytes, sizeof out->bytes))
         return CX_SUCCESS;
     return cx_fail(err, CX_E_USAGE, "%s: found '%s', expected 64 hex digits", what, text);
 }
 
-cx_status cx_cli_take_number(const char *what, const char *text, uint64_t *out, cx_err *err)
+cx_status cx_cli_parse_number(const char *what, const char *text, uint64_t *out, cx_err *err)
 {
     uint64_t value = 0;
     bool good = text[0] != 0;
@@ -72,12 +72,12 @@ cx_status cx_cli_take_number(const char *what, const char *text, uint64_t *out, 
     return CX_SUCCESS;
 }
 
-cx_status cx_cli_take_time(const char *what, const char *text, int64_t *out_seconds, cx_err *err)
+cx_status cx_cli_parse_time(const char *what, const char *text, int64_t *out_seconds, cx_err *err)
 {
     uint64_t seconds;
     if (cx_form_parse_time(cx_str_z(text), out_seconds))
         return CX_SUCCESS;
-    if (cx_failed(cx_cli_take_number(what, text, &seconds, NULL)) || seconds > INT64_MAX)
+    if (cx_failed(cx_cli_parse_number(what, text, &seconds, NULL)) || seconds > INT64_MAX)
         return cx_fail(err, CX_E_USAGE,
                        "%s: found '%s', expected a time such as 2026-01-31T12:00:00Z or seconds "
                        "since 1970",
@@ -95,7 +95,7 @@ static bool float_of(const cx_json *number, float *out)
     return isfinite(*out);
 }
 
-cx_status cx_cli_take_float(const char *what, const char *text, float *out, cx_err *err)
+cx_status cx_cli_parse_float(const char *what, const char *text, float *out, cx_err *err)
 {
     cx_arena scratch;
     cx_json number;
@@ -108,11 +108,11 @@ cx_status cx_cli_take_float(const char *what, const char *text, float *out, cx_e
     return cx_fail(err, CX_E_USAGE, "%s: found '%s', expected a number such as 0.5", what, text);
 }
 
-cx_status cx_cli_take_vector(cx_cli *cli, const char *argument, const float **out, size_t *out_dim,
+cx_status cx_cli_read_vector(cx_cli *cli, const char *argument, const float **out, size_t *out_dim,
                              cx_err *err)
 {
     cx_json list;
-    CX_TRY(cx_cli_take_json(cli, "VECTOR", argument, &list, err));
+    CX_TRY(cx_cli_read_json(cli, "VECTOR", argument, &list, err));
     if (list.type != CX_JSON_ARRAY || list.count == 0)
         return cx_fail(err, CX_E_USAGE, "VECTOR: found %s, expected an array of numbers",
                        list.type == CX_JSON_ARRAY ? "an empty array" : cx_json_type_name(&list));
@@ -128,8 +128,8 @@ cx_status cx_cli_take_vector(cx_cli *cli, const char *argument, const float **ou
     return CX_SUCCESS;
 }
 
-cx_status cx_cli_take_word(const char *what, const char *text, cx_str (*name)(uint8_t code),
-                           uint8_t max, uint8_t *out, cx_err *err)
+cx_status cx_cli_parse_word(const char *what, const char *text, cx_str (*name)(uint8_t code),
+                            uint8_t max, uint8_t *out, cx_err *err)
 {
     char list[240] = "";
     size_t used = 0;
@@ -150,8 +150,8 @@ cx_status cx_cli_take_word(const char *what, const char *text, cx_str (*name)(ui
     return cx_fail(err, CX_E_USAGE, "%s: found '%.40s', expected one of: %s", what, text, list);
 }
 
-cx_status cx_cli_take_all(cx_cli *cli, const cx_cli_args *args, const char *option,
-                          const cx_str **out, size_t *out_count, cx_err *err)
+cx_status cx_cli_all_values(cx_cli *cli, const cx_cli_args *args, const char *option,
+                            const cx_str **out, size_t *out_count, cx_err *err)
 {
     cx_str *list = CX_ARENA_ARRAY(&cli->arena, cx_str, args->given_count + 1);
     size_t count = 0;
@@ -167,7 +167,7 @@ cx_status cx_cli_take_all(cx_cli *cli, const cx_cli_args *args, const char *opti
 
 /* --- memories ------------------------------------------------------------------------------- */
 
-cx_status cx_cli_take_name(const char *text, cx_cli_name *out, cx_err *err)
+cx_status cx_cli_parse_name(const char *text, cx_cli_name *out, cx_err *err)
 {
     memset(out, 0, sizeof *out);
     if (cx_ulid_parse(cx_str_z(text), &out->uri.id)) {

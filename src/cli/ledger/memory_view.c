@@ -148,7 +148,7 @@ cx_status cx_cli_hits_answer(cx_cli_ledger *l, const cx_memory_hit *hits, size_t
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-cx_status cx_cli_take_version(cx_cli *cli, const cx_cli_args *args, cx_cli_version *out,
+cx_status cx_cli_read_version(cx_cli *cli, const cx_cli_args *args, cx_cli_version *out,
                               cx_err *err)
 {
     const char *source = cx_cli_value(args, "source"), *by = cx_cli_value(args, "by");
@@ -159,19 +159,19 @@ cx_status cx_cli_take_version(cx_cli *cli, const cx_cli_args *args, cx_cli_versi
     out->provenance.source = cx_str_z(source == NULL ? "user_input" : source);
     out->by = by == NULL ? (cx_str){NULL, 0} : cx_str_z(by);
     out->blind = cx_cli_has(args, "blind");
-    CX_TRY(cx_cli_take_all(cli, args, "derived-from", &out->provenance.derived_from,
-                           &out->provenance.derived_count, err));
-    CX_TRY(cx_cli_take_all(cli, args, "attestation", &out->provenance.attestations,
-                           &out->provenance.attestation_count, err));
+    CX_TRY(cx_cli_all_values(cli, args, "derived-from", &out->provenance.derived_from,
+                             &out->provenance.derived_count, err));
+    CX_TRY(cx_cli_all_values(cli, args, "attestation", &out->provenance.attestations,
+                             &out->provenance.attestation_count, err));
     if (confidence != NULL)
-        CX_TRY(cx_cli_take_float("option --confidence", confidence, &out->confidence, err));
+        CX_TRY(cx_cli_parse_float("option --confidence", confidence, &out->confidence, err));
     if (confidence != NULL && out->confidence == 0.0f)
         return cx_fail(err, CX_E_USAGE,
                        "option --confidence: found 0, expected more than 0 (the format reads 0 as "
                        "not given)");
     out->expires = expires != NULL;
     if (expires != NULL)
-        CX_TRY(cx_cli_take_time("option --expires", expires, &out->expires_at, err));
+        CX_TRY(cx_cli_parse_time("option --expires", expires, &out->expires_at, err));
     if ((brief == NULL) != (medium == NULL))
         return cx_fail(err, CX_E_USAGE, "--short and --medium belong together");
     if (brief != NULL) {
@@ -182,7 +182,7 @@ cx_status cx_cli_take_version(cx_cli *cli, const cx_cli_args *args, cx_cli_versi
 }
 
 /* VERB:KIND:REF */
-static cx_status take_frame(cx_cli *cli, const char *text, cx_frame *out, cx_err *err)
+static cx_status read_frame_argument(cx_cli *cli, const char *text, cx_frame *out, cx_err *err)
 {
     const char *first = strchr(text, ':');
     const char *second = first == NULL ? NULL : strchr(first + 1, ':');
@@ -196,15 +196,15 @@ static cx_status take_frame(cx_cli *cli, const char *text, cx_frame *out, cx_err
         cx_arena_copy_str(&cli->arena, cx_str_from(first + 1, (size_t)(second - first - 1)));
     if (verb.data == NULL || kind.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_cli_take_word("option --frame, verb", verb.data, cx_verb_name, CX_VERB_MAX,
-                            &out->verb, err));
-    CX_TRY(cx_cli_take_word("option --frame, kind", kind.data, cx_kind_name, CX_KIND_MAX,
-                            &out->kind, err));
+    CX_TRY(cx_cli_parse_word("option --frame, verb", verb.data, cx_verb_name, CX_VERB_MAX,
+                             &out->verb, err));
+    CX_TRY(cx_cli_parse_word("option --frame, kind", kind.data, cx_kind_name, CX_KIND_MAX,
+                             &out->kind, err));
     out->ref = cx_str_z(second + 1);
     return CX_SUCCESS;
 }
 
-cx_status cx_cli_take_head(cx_cli *cli, const cx_cli_args *args, cx_cli_head *out, cx_err *err)
+cx_status cx_cli_read_head(cx_cli *cli, const cx_cli_args *args, cx_cli_head *out, cx_err *err)
 {
     const char *visibility = cx_cli_value(args, "visibility");
     uint64_t importance = cx_cli_number(args, "importance", 0);
@@ -217,18 +217,18 @@ cx_status cx_cli_take_head(cx_cli *cli, const cx_cli_args *args, cx_cli_head *ou
                        (unsigned long long)importance, CX_IMPORTANCE_MAX);
     out->importance = (uint8_t)importance;
     out->visibility = visibility == NULL ? 0 : cx_visibility_code(cx_str_z(visibility));
-    CX_TRY(cx_cli_take_all(cli, args, "tag", &out->tags, &out->tag_count, err));
+    CX_TRY(cx_cli_all_values(cli, args, "tag", &out->tags, &out->tag_count, err));
     const cx_cli_given *given = NULL;
     while ((given = cx_cli_next(args, "frame", given)) != NULL)
-        CX_TRY(take_frame(cli, given->values[0], &frames[out->frame_count++], err));
+        CX_TRY(read_frame_argument(cli, given->values[0], &frames[out->frame_count++], err));
     out->frames = frames;
     return CX_SUCCESS;
 }
 
-static cx_status take_cbor(cx_cli *cli, const char *argument, cx_bytes *out, cx_err *err)
+static cx_status read_cbor_argument(cx_cli *cli, const char *argument, cx_bytes *out, cx_err *err)
 {
     size_t size = strlen(argument);
-    CX_TRY(cx_cli_take_text(cli, argument, out, err));
+    CX_TRY(cx_cli_read_text(cli, argument, out, err));
     if (out->data != (const uint8_t *)argument)
         return CX_SUCCESS;
     uint8_t *bytes = CX_ARENA_ARRAY(&cli->arena, uint8_t, size / 2 + 1);
@@ -259,8 +259,8 @@ cx_status cx_cli_read_data(cx_cli *cli, const cx_cli_args *args, const char *ope
     if (operand != NULL && cbor != NULL)
         return cx_fail(err, CX_E_USAGE, "expected either DATA or --data-cbor");
     out->is_cbor = cbor != NULL;
-    return cbor != NULL ? take_cbor(cli, cbor, &out->cbor, err)
-                        : cx_cli_take_json(cli, "DATA", operand, &out->json, err);
+    return cbor != NULL ? read_cbor_argument(cli, cbor, &out->cbor, err)
+                        : cx_cli_read_json(cli, "DATA", operand, &out->json, err);
 }
 
 static cx_status encode_data(cx_cli *cli, const cx_data *data, cx_bytes *out, cx_err *err)
@@ -277,7 +277,7 @@ static cx_status encode_data(cx_cli *cli, const cx_data *data, cx_bytes *out, cx
     return status;
 }
 
-cx_status cx_cli_take_data(cx_cli *cli, const cx_cli_data *given, uint8_t type, cx_bytes *out,
+cx_status cx_cli_make_data(cx_cli *cli, const cx_cli_data *given, uint8_t type, cx_bytes *out,
                            cx_err *err)
 {
     cx_err why;

@@ -63,7 +63,7 @@ typedef struct cx_cli_version {
     cx_str by;
     bool blind;
 } cx_cli_version;
-CX_RESULT cx_cli_take_version(cx_cli *cli, const cx_cli_args *args, cx_cli_version *out,
+CX_RESULT cx_cli_read_version(cx_cli *cli, const cx_cli_args *args, cx_cli_version *out,
                               cx_err *err);
 
 typedef struct cx_cli_head {
@@ -74,7 +74,7 @@ typedef struct cx_cli_head {
     uint8_t importance;
     uint8_t visibility; /* 0 = not given */
 } cx_cli_head;
-CX_RESULT cx_cli_take_head(cx_cli *cli, const cx_cli_args *args, cx_cli_head *out, cx_err *err);
+CX_RESULT cx_cli_read_head(cx_cli *cli, const cx_cli_args *args, cx_cli_head *out, cx_err *err);
 
 /* The data as it was given, read while nothing is locked; what it means needs the type. */
 typedef struct cx_cli_data {
@@ -86,7 +86,7 @@ typedef struct cx_cli_data {
 CX_RESULT cx_cli_read_data(cx_cli *cli, const cx_cli_args *args, const char *operand,
                            cx_cli_data *out, cx_err *err);
 /* As canonical CBOR in the arena, checked. */
-CX_RESULT cx_cli_take_data(cx_cli *cli, const cx_cli_data *given, uint8_t type, cx_bytes *out,
+CX_RESULT cx_cli_make_data(cx_cli *cli, const cx_cli_data *given, uint8_t type, cx_bytes *out,
                            cx_err *err);
 
 #endif

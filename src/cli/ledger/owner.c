@@ -1,5 +1,5 @@
 /*
- * holder.c - which process holds a home.
+ * owner.c - which process holds a home.
  */
 #include "cli/ledger/owner.h"
 

@@ -1,5 +1,5 @@
 /*
- * holder.h - which process holds a home, as far as files and /proc tell.
+ * owner.h - which process holds a home, as far as files and /proc tell.
  */
 #ifndef CX_CLI_OWNER_H
 #define CX_CLI_OWNER_H

@@ -10,7 +10,7 @@
 
 /* Takes what is trusted and asked from the command line into `out`; lives in the command's arena.
  */
-CX_RESULT cx_cli_take_trust(cx_cli *cli, const cx_cli_args *args, cx_check_options *out,
+CX_RESULT cx_cli_read_trust(cx_cli *cli, const cx_cli_args *args, cx_check_options *out,
                             cx_err *err);
 /* A proof file that was recognised; `bytes` is all of it. */
 int cx_cli_verify_proof(cx_cli *cli, const cx_cli_args *args, const char *path, cx_bytes bytes);

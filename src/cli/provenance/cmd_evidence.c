@@ -16,7 +16,7 @@ typedef struct state {
     cx_cli_ledger *l;
 } state;
 
-static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status prepare_evidence(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
     const char *path = cx_cli_value(l->args, "output");
@@ -45,8 +45,8 @@ static cx_status origin_of(cx_cli_ledger *l, cx_str actor, cx_str *out, cx_err *
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status sign(void *arg, cx_str actor, const cx_journal_point *point, cx_arena *arena,
-                      cx_bytes *out_note, cx_err *err)
+static cx_status sign_checkpoint(void *arg, cx_str actor, const cx_journal_point *point,
+                                 cx_arena *arena, cx_bytes *out_note, cx_err *err)
 {
     state *s = arg;
     cx_str before = s->l->actor, origin;
@@ -64,13 +64,13 @@ static cx_status sign(void *arg, cx_str actor, const cx_journal_point *point, cx
     return kept.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static const char *plural(size_t count, const char *one, const char *more)
+static const char *plural_of(size_t count, const char *one, const char *more)
 {
     return count == 1 ? one : more;
 }
 
-static cx_status answer(cx_cli_ledger *l, const cx_evidence_result *result, size_t size,
-                        cx_err *err)
+static cx_status answer_evidence(cx_cli_ledger *l, const cx_evidence_result *result, size_t size,
+                                 cx_err *err)
 {
     const char *path = cx_cli_value(l->args, "output");
     const cx_evidence *e = &result->evidence;
@@ -84,11 +84,11 @@ static cx_status answer(cx_cli_ledger *l, const cx_evidence_result *result, size
         cx_buf_printf(&l->out,
                       ": %zu entr%s of %zu journal%s (%zu signed), %zu file%s of a run, %zu signed "
                       "decision%s, %zu memor%s\n",
-                      e->entry_count, plural(e->entry_count, "y", "ies"), e->journal_count,
-                      plural(e->journal_count, "", "s"), is_signed, e->file_count,
-                      plural(e->file_count, "", "s"), e->trace_count,
-                      plural(e->trace_count, "", "s"), e->memory_count,
-                      plural(e->memory_count, "y", "ies"));
+                      e->entry_count, plural_of(e->entry_count, "y", "ies"), e->journal_count,
+                      plural_of(e->journal_count, "", "s"), is_signed, e->file_count,
+                      plural_of(e->file_count, "", "s"), e->trace_count,
+                      plural_of(e->trace_count, "", "s"), e->memory_count,
+                      plural_of(e->memory_count, "y", "ies"));
         if (result->bodies_missing != 0)
             cx_buf_printf(&l->out,
                           "%zu contents were erased: the verdict about it is "
@@ -115,7 +115,7 @@ static cx_status answer(cx_cli_ledger *l, const cx_evidence_result *result, size
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static cx_status make(cx_cli_ledger *l, state *s, cx_cli_session *session, cx_err *err)
+static cx_status make_evidence(cx_cli_ledger *l, state *s, cx_cli_session *session, cx_err *err)
 {
     cx_prov_object object;
     cx_json candidates = {0};
@@ -127,7 +127,7 @@ static cx_status make(cx_cli_ledger *l, state *s, cx_cli_session *session, cx_er
     CX_TRY(cx_cli_session_find(l->cli, session, l->args->operands[0], false, &object, &candidates,
                                err));
     if (s->has_signer) {
-        options.sign = sign;
+        options.sign = sign_checkpoint;
         options.sign_arg = s;
         options.signer = &s->signer.key;
         options.signer_name = s->signer.name.size == 0 ? CX_STR("signer") : s->signer.name;
@@ -138,24 +138,24 @@ static cx_status make(cx_cli_ledger *l, state *s, cx_cli_session *session, cx_er
     if (!cx_failed(status))
         status = cx_cli_deliver(l->cli, l->args, cx_buf_bytes(&file), err);
     if (!cx_failed(status))
-        status = answer(l, result, file.size, err);
+        status = answer_evidence(l, result, file.size, err);
     cx_buf_done(&file);
     return status;
 }
 
-static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status evidence_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     cx_cli_session session;
     CX_TRY(cx_cli_session_open_over(l->cli, l->args, l->home, &session, err));
-    cx_status status = make(l, arg, &session, err);
+    cx_status status = make_evidence(l, arg, &session, err);
     cx_cli_session_close(&session);
     return status;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_evidence(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare, work};
-    static const cx_cli_job shows = {CX_CLI_READ, false, prepare, work};
+    static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare_evidence, evidence_job};
+    static const cx_cli_job shows = {CX_CLI_READ, false, prepare_evidence, evidence_job};
     state s = {.has_signer = false};
     int code = cx_cli_run_job(cli, args, cx_cli_signer_wanted(args) ? &signs : &shows, &s);
     cx_cli_signer_done(&s.signer);
@@ -197,5 +197,5 @@ const cx_cli_command cx_cli_evidence = {
         "2 usage error, nothing is called so, several things are, or there is nothing to show\n"
         "3 it could not be made: no home, unreadable, the signer failed",
     .example = "cortex evidence 6e908976 --sign ~/keys/log.key -o commit.cxe",
-    .run = run,
+    .run = run_evidence,
 };

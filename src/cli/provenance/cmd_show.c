@@ -68,7 +68,7 @@ static void add_next(cx_buf *out, const cx_json *next)
     }
 }
 
-static void tell(cx_buf *out, const cx_json *shown, cx_arena *arena)
+static void print_object(cx_buf *out, const cx_json *shown, cx_arena *arena)
 {
     cx_str verdict = CX_JSON_GET_STR(shown, "verdict"), by = CX_JSON_GET_STR(shown, "by");
     const cx_json *where = CX_JSON_GET(shown, "where"), *facts = CX_JSON_GET(shown, "facts");
@@ -102,7 +102,7 @@ static int show_file(cx_cli *cli, const cx_cli_args *args, const char *path)
     cx_err err = {0};
     cx_bytes bytes;
     cx_buf out;
-    if (cx_failed(cx_cli_take_file(cli, path, &bytes, &err)))
+    if (cx_failed(cx_cli_read_file(cli, path, &bytes, &err)))
         return cx_cli_ledger_fail(cli, args, &err);
     cx_digest digest = cx_digest_of(bytes);
     const char *kind =
@@ -140,8 +140,8 @@ static bool is_file(const char *path)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static cx_status work(cx_cli *cli, const cx_cli_args *args, cx_cli_session *session, cx_buf *out,
-                      cx_json *list, int *code, cx_err *err)
+static cx_status show_objects(cx_cli *cli, const cx_cli_args *args, cx_cli_session *session,
+                              cx_buf *out, cx_json *list, int *code, cx_err *err)
 {
     cx_prov_object object;
     cx_json shown;
@@ -150,7 +150,7 @@ static cx_status work(cx_cli *cli, const cx_cli_args *args, cx_cli_session *sess
     *code =
         cx_str_is(CX_JSON_GET_STR(&shown, "verdict"), "broken") ? CX_EXIT_BROKEN : CX_EXIT_HOLDS;
     if (!cx_cli_has(args, "json")) {
-        tell(out, &shown, &cli->arena);
+        print_object(out, &shown, &cli->arena);
         return cx_buf_check(out, err);
     }
     CX_TRY(cx_json_write(out, &shown, CX_JSON_PY_COMPACT, err));
@@ -171,7 +171,7 @@ static void add_candidates(const cx_cli_args *args, const cx_json *list, cx_buf 
         cx_buf_add_byte(out, '\n');
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_show(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     cx_cli_session session = {0};
@@ -181,7 +181,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     cx_buf_init(&out, cli->alloc);
     cx_status status = cx_cli_session_open(cli, args, &session, &err);
     if (!cx_failed(status))
-        status = work(cli, args, &session, &out, &list, &code, &err);
+        status = show_objects(cli, args, &session, &out, &list, &code, &err);
     cx_cli_session_close(&session);
     if (status.code == CX_E_NOT_FOUND && err.tag != NULL && strcmp(err.tag, "NoThing") == 0 &&
         is_file(args->operands[0])) {
@@ -224,5 +224,5 @@ const cx_cli_command cx_cli_show = {
              "2 usage error, nothing is called so, or several things are\n"
              "3 it could not be looked for",
     .example = "cortex show 6e908976",
-    .run = run,
+    .run = run_show,
 };

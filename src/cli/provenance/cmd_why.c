@@ -19,7 +19,7 @@ static uint64_t number_of(const cx_json *object, const char *name)
     return value != NULL && cx_json_uint64(value, &number) ? number : 0;
 }
 
-static void indent(cx_buf *out, uint64_t depth)
+static void add_indent(cx_buf *out, uint64_t depth)
 {
     for (uint64_t i = 0; i < depth; i++)
         cx_buf_add_z(out, "  ");
@@ -46,7 +46,7 @@ static void add_step(cx_buf *out, const cx_json *step, bool colour)
     bool linked = link != NULL && link->type == CX_JSON_OBJECT;
     cx_str own = CX_JSON_GET_STR(step, "by");
     cx_str by = linked ? CX_JSON_GET_STR(link, "by") : own;
-    indent(out, depth);
+    add_indent(out, depth);
     if (linked) {
         cx_str relation = CX_JSON_GET_STR(link, "relation");
         cx_buf_printf(out, "%.*s: ", (int)relation.size, relation.data);
@@ -57,11 +57,11 @@ static void add_step(cx_buf *out, const cx_json *step, bool colour)
     cx_buf_add_byte(out, '\n');
     if (cx_str_is(kind, "component"))
         return;
-    indent(out, depth);
+    add_indent(out, depth);
     cx_buf_add_z(out, "    ");
     cx_cli_add_text(out, CX_JSON_GET_STR(step, "title"));
     cx_buf_add_byte(out, '\n');
-    indent(out, depth);
+    add_indent(out, depth);
     cx_buf_add_z(out, "    ");
     add_verdict(out, verdict, colour);
     cx_buf_add_z(out, ": ");
@@ -69,7 +69,7 @@ static void add_step(cx_buf *out, const cx_json *step, bool colour)
     cx_buf_add_byte(out, '\n');
     if (!linked || cx_str_eq(by, own))
         return;
-    indent(out, depth);
+    add_indent(out, depth);
     cx_buf_add_z(out, "    link ");
     add_verdict(out, CX_JSON_GET_STR(link, "verdict"), colour);
     cx_buf_add_z(out, ": ");
@@ -77,7 +77,7 @@ static void add_step(cx_buf *out, const cx_json *step, bool colour)
     cx_buf_add_byte(out, '\n');
 }
 
-static void tell(cx_buf *out, const cx_json *answer, bool colour)
+static void print_why(cx_buf *out, const cx_json *answer, bool colour)
 {
     const cx_json *steps = CX_JSON_GET(answer, "steps"),
                   *limits = CX_JSON_GET(answer, "not_proven");
@@ -119,8 +119,8 @@ static cx_status nodes_of(cx_cli *cli, cx_str answer, const char *branch, cx_pro
     return CX_SUCCESS;
 }
 
-static cx_status ask_lattice(cx_cli *cli, const cx_cli_args *args, const cx_lattice *lattice,
-                             cx_prov_object *out, size_t *out_count, cx_err *err)
+static cx_status ask_lattice_why(cx_cli *cli, const cx_cli_args *args, const cx_lattice *lattice,
+                                 cx_prov_object *out, size_t *out_count, cx_err *err)
 {
     const char *name = args->operands[1], *key = args->operands[2];
     const cx_answer_options json = {.verified = true, .json = true};
@@ -148,15 +148,15 @@ static cx_status ask_lattice(cx_cli *cli, const cx_cli_args *args, const cx_latt
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-typedef struct asking {
+typedef struct why_query {
     cx_prov_object objects[NODES_MAX];
     size_t count;
     cx_str question;
     cx_json candidates;
-} asking;
+} why_query;
 
-static cx_status work(cx_cli *cli, const cx_cli_args *args, cx_cli_session *session, asking *asked,
-                      cx_buf *out, int *code, cx_err *err)
+static cx_status find_causes(cx_cli *cli, const cx_cli_args *args, cx_cli_session *session,
+                             why_query *asked, cx_buf *out, int *code, cx_err *err)
 {
     cx_json answer;
     if (asked->count == 0) {
@@ -172,7 +172,7 @@ static cx_status work(cx_cli *cli, const cx_cli_args *args, cx_cli_session *sess
             : cx_str_is(verdict, "broken") ? CX_EXIT_BROKEN
                                            : CX_EXIT_UNCHECKED;
     if (!cx_cli_has(args, "json")) {
-        tell(out, &answer, cx_cli_colour(&args->cli->out, cx_cli_value(args, "color")));
+        print_why(out, &answer, cx_cli_colour(&args->cli->out, cx_cli_value(args, "color")));
         return cx_buf_check(out, err);
     }
     CX_TRY(cx_json_write(out, &answer, CX_JSON_PY_COMPACT, err));
@@ -181,14 +181,15 @@ static cx_status work(cx_cli *cli, const cx_cli_args *args, cx_cli_session *sess
 }
 
 /* With @BRANCH NODE KEY: the nodes that made the value; *out_exit is set when there are none. */
-static bool take_lattice(cx_cli *cli, const cx_cli_args *args, asking *asked, int *out_exit)
+static bool read_lattice_operand(cx_cli *cli, const cx_cli_args *args, why_query *asked,
+                                 int *out_exit)
 {
     cx_err err;
     cx_lattice *lattice =
         cx_cli_open_lattice(cli, args, args->operands[0], CX_CLI_KEEP_DELTAS, out_exit);
     if (lattice == NULL)
         return false;
-    cx_status status = ask_lattice(cli, args, lattice, asked->objects, &asked->count, &err);
+    cx_status status = ask_lattice_why(cli, args, lattice, asked->objects, &asked->count, &err);
     cx_lattice_close(lattice);
     asked->question = cx_arena_printf(&cli->arena, "%s %s %s", args->operands[0], args->operands[1],
                                       args->operands[2]);
@@ -199,7 +200,7 @@ static bool take_lattice(cx_cli *cli, const cx_cli_args *args, asking *asked, in
     return !cx_failed(status);
 }
 
-static int answer_for(cx_cli *cli, const cx_cli_args *args, asking *asked)
+static int answer_why(cx_cli *cli, const cx_cli_args *args, why_query *asked)
 {
     cx_err err = {0};
     cx_cli_session session = {0};
@@ -208,7 +209,7 @@ static int answer_for(cx_cli *cli, const cx_cli_args *args, asking *asked)
     cx_buf_init(&out, cli->alloc);
     cx_status status = cx_cli_session_open(cli, args, &session, &err);
     if (!cx_failed(status))
-        status = work(cli, args, &session, asked, &out, &code, &err);
+        status = find_causes(cli, args, &session, asked, &out, &code, &err);
     if (cx_failed(status)) {
         cx_buf_clear(&out);
         if (asked->candidates.type == CX_JSON_OBJECT && !cx_cli_has(args, "json"))
@@ -223,9 +224,9 @@ static int answer_for(cx_cli *cli, const cx_cli_args *args, asking *asked)
     return code;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_why(cx_cli *cli, const cx_cli_args *args)
 {
-    asking *asked = CX_ARENA_NEW(&cli->arena, asking);
+    why_query *asked = CX_ARENA_NEW(&cli->arena, why_query);
     int code = CX_EXIT_UNCHECKED;
     if (asked == NULL)
         return CX_EXIT_UNCHECKED;
@@ -233,9 +234,9 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     bool lattice = args->operands[0][0] == '@';
     if (lattice != (args->operand_count == 3) || args->operand_count == 2)
         return cx_cli_misuse(args, "expected one ID, or @BRANCH NODE KEY");
-    if (lattice && !take_lattice(cli, args, asked, &code))
+    if (lattice && !read_lattice_operand(cli, args, asked, &code))
         return code;
-    return answer_for(cli, args, asked);
+    return answer_why(cli, args, asked);
 }
 
 static const cx_cli_operand operands[] = {{"ID", CX_CLI_TEXT, NULL, false, false},
@@ -268,5 +269,5 @@ const cx_cli_command cx_cli_why = {
              "2 usage error, nothing is called so, or several things are\n"
              "3 one is only stated or not here, or it could not be answered",
     .example = "cortex why src/refund.py:2",
-    .run = run,
+    .run = run_why,
 };

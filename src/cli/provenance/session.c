@@ -1,5 +1,5 @@
 /*
- * story.c - opening home, runs and repository for the commands that walk between them.
+ * session.c - opening home, runs and repository for the commands that walk between them.
  */
 #include "cli/provenance/session.h"
 

@@ -1,5 +1,5 @@
 /*
- * story.h - what `show`, `why` and `evidence` share: the home, the runs and the repository that a
+ * session.h - what `show`, `why` and `evidence` share: the home, the runs and the repository that a
  * person stands in, as far as they are there.
  */
 #ifndef CX_CLI_SESSION_H

@@ -14,7 +14,7 @@
 #include "rules/api.h"
 
 static int run_approve(cx_cli *cli, const cx_cli_args *args);
-static int run_list(cx_cli *cli, const cx_cli_args *args);
+static int run_approvals_list(cx_cli *cli, const cx_cli_args *args);
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
 
@@ -69,13 +69,13 @@ const cx_cli_command cx_cli_approvals_list = {
     .option_count = CX_COUNT_OF(list_options),
     .exits = "0 listed\n2 usage error\n3 it could not be read",
     .example = "cortex approvals list --json",
-    .run = run_list,
+    .run = run_approvals_list,
 };
 
 /* --- approve ---------------------------------------------------------------------------------- */
 
 /* "90m", "24h", "7d", or a time; behind `now`. */
-static cx_status take_expiry(const char *text, int64_t now_ns, int64_t *out_ns, cx_err *err)
+static cx_status parse_expiry(const char *text, int64_t now_ns, int64_t *out_ns, cx_err *err)
 {
     static const struct {
         char unit;
@@ -123,8 +123,8 @@ static cx_status time_text(cx_cli *cli, int64_t ns, cx_str *out, cx_err *err)
 }
 
 /* Everything but who approves. */
-static cx_status take_approval(cx_cli *cli, const cx_cli_args *args, cx_run_approval *out,
-                               cx_err *err)
+static cx_status read_approval_options(cx_cli *cli, const cx_cli_args *args, cx_run_approval *out,
+                                       cx_err *err)
 {
     const char *contract = cx_cli_value(args, "contract"), *reason = cx_cli_value(args, "reason");
     const char *expires = cx_cli_value(args, "expires"), *run = cx_cli_value(args, "run");
@@ -135,13 +135,13 @@ static cx_status take_approval(cx_cli *cli, const cx_cli_args *args, cx_run_appr
     if (contract == NULL || reason == NULL || !cx_cli_has(args, "scope"))
         return cx_fail(err, CX_E_USAGE,
                        "expected --contract FILE, --scope SCOPE and --reason TEXT");
-    CX_TRY(cx_cli_take_file(cli, contract, &bytes, err));
+    CX_TRY(cx_cli_read_file(cli, contract, &bytes, err));
     CX_TRY(
         cx_run_json_read(cx_bytes_str(bytes), CX_RUN_CONTRACT_BYTES_MAX, &cli->arena, &json, err));
     if (CX_JSON_GET_STR(&json, "task_id").size == 0)
         return cx_fail(err, CX_E_USAGE, "%s is no task contract: it has no task_id", contract);
     out->contract_sha256 = cx_digest_of(bytes);
-    CX_TRY(cx_cli_take_all(cli, args, "scope", &scopes, &out->scopes.count, err));
+    CX_TRY(cx_cli_all_values(cli, args, "scope", &scopes, &out->scopes.count, err));
     out->scopes.items = scopes;
     for (size_t i = 0; i < out->scopes.count; i++) {
         if (!cx_run_scope_valid(scopes[i]))
@@ -157,7 +157,7 @@ static cx_status take_approval(cx_cli *cli, const cx_cli_args *args, cx_run_appr
     out->issued_ns = (int64_t)cli->io->wall_ns(cli->io) / 1000 * 1000;
     out->expires_ns = out->issued_ns + DAY_NS;
     if (expires != NULL)
-        CX_TRY(take_expiry(expires, out->issued_ns, &out->expires_ns, err));
+        CX_TRY(parse_expiry(expires, out->issued_ns, &out->expires_ns, err));
     CX_TRY(time_text(cli, out->issued_ns, &out->issued_at, err));
     CX_TRY(time_text(cli, out->expires_ns, &out->expires_at, err));
     CX_TRY(random_hex(cli, 8, "appr_", &out->approval_id, err));
@@ -165,8 +165,8 @@ static cx_status take_approval(cx_cli *cli, const cx_cli_args *args, cx_run_appr
 }
 
 /* What the policy calls the owner of the key. */
-static cx_status take_approver(cx_cli *cli, const cx_cli_place *place, const cx_pubkey *key,
-                               cx_run_approval *approval, cx_err *err)
+static cx_status set_approver(cx_cli *cli, const cx_cli_place *place, const cx_pubkey *key,
+                              cx_run_approval *approval, cx_err *err)
 {
     cx_run_findings findings;
     cx_run_policy policy;
@@ -200,7 +200,7 @@ static cx_status take_approver(cx_cli *cli, const cx_cli_place *place, const cx_
                       (int)policy.approvers_fault.size, policy.approvers_fault.data);
 }
 
-static cx_status sign(void *arg, cx_bytes message, cx_signature *out, cx_err *err)
+static cx_status sign_message(void *arg, cx_bytes message, cx_signature *out, cx_err *err)
 {
     return cx_cli_signer_sign(arg, message, out, err);
 }
@@ -238,7 +238,7 @@ static cx_status write_approval(cx_cli *cli, const cx_run_approval *approval, cx
     }
     if (!cx_failed(status))
         status = cx_run_dsse_write(CX_STR(CX_RUN_DSSE_APPROVAL), cx_buf_bytes(&payload),
-                                   &signer->key, sign, signer, &file, err);
+                                   &signer->key, sign_message, signer, &file, err);
     if (!cx_failed(status))
         status = cx_run_write_file(cli->io, path.data, cx_buf_bytes(&file), err);
     cx_buf_done(&payload);
@@ -265,16 +265,16 @@ static cx_status answer_approval(cx_cli *cli, const cx_cli_args *args,
     return cx_cli_end_json(&object, out, err);
 }
 
-static cx_status approve(cx_cli *cli, const cx_cli_args *args, cx_cli_place *place, cx_buf *out,
-                         cx_err *err)
+static cx_status make_approval(cx_cli *cli, const cx_cli_args *args, cx_cli_place *place,
+                               cx_buf *out, cx_err *err)
 {
     cx_run_approval approval;
     cx_cli_signer signer;
     cx_str path = {NULL, 0};
-    CX_TRY(take_approval(cli, args, &approval, err));
+    CX_TRY(read_approval_options(cli, args, &approval, err));
     CX_TRY(cx_cli_place_open(cli, args, place, err));
     CX_TRY(cx_cli_signer_open_key(cli, args, &signer, err));
-    cx_status status = take_approver(cli, place, &signer.key, &approval, err);
+    cx_status status = set_approver(cli, place, &signer.key, &approval, err);
     if (!cx_failed(status))
         status = where_to(cli, args, place, &approval, &path, err);
     if (!cx_failed(status))
@@ -285,9 +285,9 @@ static cx_status approve(cx_cli *cli, const cx_cli_args *args, cx_cli_place *pla
     return status;
 }
 
-static int run_with(cx_cli *cli, const cx_cli_args *args,
-                    cx_status (*work)(cx_cli *cli, const cx_cli_args *args, cx_cli_place *place,
-                                      cx_buf *out, cx_err *err))
+static int run_approval_job(cx_cli *cli, const cx_cli_args *args,
+                            cx_status (*work)(cx_cli *cli, const cx_cli_args *args,
+                                              cx_cli_place *place, cx_buf *out, cx_err *err))
 {
     cx_cli_place *place = CX_ARENA_NEW(&cli->arena, cx_cli_place);
     cx_err err = {0};
@@ -311,7 +311,7 @@ static int run_with(cx_cli *cli, const cx_cli_args *args,
 
 static int run_approve(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_with(cli, args, approve);
+    return run_approval_job(cli, args, make_approval);
 }
 
 /* --- approvals list --------------------------------------------------------------------------- */
@@ -324,7 +324,7 @@ typedef struct listing {
     bool failed;
 } listing;
 
-static bool take_name(void *arg, const char *name)
+static bool add_file_name(void *arg, const char *name)
 {
     listing *l = arg;
     if (name[0] == '.' || !cx_str_ends(cx_str_z(name), CX_STR(".json")))
@@ -342,8 +342,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /* One file: what it is, and why it would be refused. */
-static cx_status look(listing *l, cx_file folder, cx_str name, cx_run_approval *out,
-                      const char **out_why, cx_err *err)
+static cx_status read_approval(listing *l, cx_file folder, cx_str name, cx_run_approval *out,
+                               const char **out_why, cx_err *err)
 {
     cx_buf bytes;
     bool used = false;
@@ -414,7 +414,7 @@ static cx_status add_rows(listing *l, cx_json_list *items, cx_buf *out, cx_err *
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
-    status = cx_folder_list(folder, ".", take_name, l, err);
+    status = cx_folder_list(folder, ".", add_file_name, l, err);
     if (!cx_failed(status) && l->failed)
         status = cx_fail(err, CX_E_LIMIT, "%s has more than %d approvals; move old ones away",
                          path.data, CX_RUN_APPROVAL_FILES_MAX);
@@ -423,7 +423,7 @@ static cx_status add_rows(listing *l, cx_json_list *items, cx_buf *out, cx_err *
     for (size_t i = 0; i < l->names.count && !cx_failed(status); i++) {
         cx_run_approval approval;
         const char *why;
-        status = look(l, folder, l->names.items[i], &approval, &why, err);
+        status = read_approval(l, folder, l->names.items[i], &approval, &why, err);
         if (!cx_failed(status))
             status = add_row(l, l->names.items[i], &approval, why, items, out, err);
     }
@@ -431,8 +431,8 @@ static cx_status add_rows(listing *l, cx_json_list *items, cx_buf *out, cx_err *
     return status;
 }
 
-static cx_status list(cx_cli *cli, const cx_cli_args *args, cx_cli_place *place, cx_buf *out,
-                      cx_err *err)
+static cx_status list_approvals(cx_cli *cli, const cx_cli_args *args, cx_cli_place *place,
+                                cx_buf *out, cx_err *err)
 {
     bool json = cx_cli_has(args, "json");
     cx_json_list items = cx_json_list_begin(&cli->arena);
@@ -460,7 +460,7 @@ static cx_status list(cx_cli *cli, const cx_cli_args *args, cx_cli_place *place,
     return cx_cli_end_json(&object, out, err);
 }
 
-static int run_list(cx_cli *cli, const cx_cli_args *args)
+static int run_approvals_list(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_with(cli, args, list);
+    return run_approval_job(cli, args, list_approvals);
 }

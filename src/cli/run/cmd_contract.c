@@ -21,7 +21,7 @@ typedef struct contract_job {
     bool gate_judged; /* findings are those of the policy gate, with scopes */
 } contract_job;
 
-static cx_status take_bytes(contract_job *job, cx_err *err)
+static cx_status read_contract_bytes(contract_job *job, cx_err *err)
 {
     cx_buf *text = CX_ARENA_NEW(&job->cli->arena, cx_buf);
     if (text == NULL)
@@ -54,16 +54,16 @@ static void job_done(contract_job *job)
 }
 
 /* Reads the file and the repository; what is wrong with the contract is in the findings. */
-static cx_status check(contract_job *job, cx_err *err)
+static cx_status check_contract(contract_job *job, cx_err *err)
 {
-    CX_TRY(take_bytes(job, err));
+    CX_TRY(read_contract_bytes(job, err));
     CX_TRY(cx_cli_place_open(job->cli, job->args, &job->place, err));
     return cx_run_contract_check(job->bytes, &job->place.repo, &job->place.ground,
                                  &cx_run_contract_judges, &job->cli->arena, &job->findings,
                                  &job->contract, &job->policy, err);
 }
 
-static int answer_lint(contract_job *job, cx_err *err)
+static int answer_contract_lint(contract_job *job, cx_err *err)
 {
     cx_arena *arena = &job->cli->arena;
     cx_json_list object = cx_json_list_begin(arena);
@@ -85,14 +85,14 @@ static int answer_lint(contract_job *job, cx_err *err)
 
 /* --- contract lint ---------------------------------------------------------------------------- */
 
-static int run_lint(cx_cli *cli, const cx_cli_args *args)
+static int run_contract_lint(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     contract_job job;
     job_init(&job, cli, args);
-    int code = cx_failed(check(&job, &err))
+    int code = cx_failed(check_contract(&job, &err))
                    ? cx_cli_fail(cli, job.path, &err, cx_cli_gate_json(args))
-                   : answer_lint(&job, &err);
+                   : answer_contract_lint(&job, &err);
     job_done(&job);
     return code;
 }
@@ -116,16 +116,16 @@ const cx_cli_command cx_cli_contract_lint = {
     .exits = CX_CLI_EXITS_GATE,
     .example = "cortex contract lint task.json\n"
                "cortex contract lint task.json --format sarif -o lint.sarif",
-    .run = run_lint,
+    .run = run_contract_lint,
 };
 
 /* --- contract hash ---------------------------------------------------------------------------- */
 
-static cx_status hash(contract_job *job, cx_buf *out, cx_err *err)
+static cx_status hash_contract(contract_job *job, cx_buf *out, cx_err *err)
 {
     cx_json_list object = cx_json_list_begin(&job->cli->arena);
     cx_digest digest;
-    CX_TRY(take_bytes(job, err));
+    CX_TRY(read_contract_bytes(job, err));
     digest = cx_digest_of(cx_str_bytes(job->bytes));
     if (cx_cli_has(job->args, "legacy")) {
         cx_json contract;
@@ -142,14 +142,14 @@ static cx_status hash(contract_job *job, cx_buf *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static int run_hash(cx_cli *cli, const cx_cli_args *args)
+static int run_contract_hash(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     contract_job job;
     cx_buf out;
     job_init(&job, cli, args);
     cx_buf_init(&out, cli->alloc);
-    int code = cx_failed(hash(&job, &out, &err))
+    int code = cx_failed(hash_contract(&job, &out, &err))
                    ? cx_cli_fail(cli, job.path, &err, cx_cli_has(args, "json"))
                    : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
     cx_buf_done(&out);
@@ -174,7 +174,7 @@ const cx_cli_command cx_cli_contract_hash = {
     .option_count = CX_COUNT_OF(hash_options),
     .exits = "0 printed\n2 usage error\n3 the file could not be read",
     .example = "cortex contract hash task.json",
-    .run = run_hash,
+    .run = run_contract_hash,
 };
 
 /* --- contract resolve ------------------------------------------------------------------------- */
@@ -197,7 +197,7 @@ static cx_status write_resolved(contract_job *job, cx_buf *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static int answer_resolved(contract_job *job, cx_err *err)
+static int answer_resolved_contract(contract_job *job, cx_err *err)
 {
     cx_buf out;
     cx_buf_init(&out, job->cli->alloc);
@@ -208,16 +208,17 @@ static int answer_resolved(contract_job *job, cx_err *err)
     return code;
 }
 
-static int run_resolve(cx_cli *cli, const cx_cli_args *args)
+static int run_contract_resolve(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     contract_job job;
     job_init(&job, cli, args);
     int code;
-    if (cx_failed(check(&job, &err)))
+    if (cx_failed(check_contract(&job, &err)))
         code = cx_cli_fail(cli, job.path, &err, cx_cli_gate_json(args));
     else
-        code = job.findings.refusing != 0 ? answer_lint(&job, &err) : answer_resolved(&job, &err);
+        code = job.findings.refusing != 0 ? answer_contract_lint(&job, &err)
+                                          : answer_resolved_contract(&job, &err);
     job_done(&job);
     return code;
 }
@@ -234,16 +235,16 @@ const cx_cli_command cx_cli_contract_resolve = {
     .option_count = CX_COUNT_OF(lint_options),
     .exits = CX_CLI_EXITS_GATE,
     .example = "cortex contract resolve task.json",
-    .run = run_resolve,
+    .run = run_contract_resolve,
 };
 
 /* --- gate policy ------------------------------------------------------------------------------ */
 
 /* The policy gate over a contract that can be read; else what keeps it from being read. */
-static cx_status judge_policy(contract_job *job, cx_run_tree *tree, cx_err *err)
+static cx_status check_policy(contract_job *job, cx_run_tree *tree, cx_err *err)
 {
     cx_arena *arena = &job->cli->arena;
-    CX_TRY(take_bytes(job, err));
+    CX_TRY(read_contract_bytes(job, err));
     CX_TRY(cx_cli_place_open(job->cli, job->args, &job->place, err));
     CX_TRY(cx_run_contract_read(job->bytes, arena, &job->findings, &job->contract, err));
     if (job->findings.refusing != 0)
@@ -263,7 +264,7 @@ static cx_status judge_policy(contract_job *job, cx_run_tree *tree, cx_err *err)
 }
 
 /* The distinct rules of the refusing findings, and the approvals that would lift all of them. */
-static void put_rules(const contract_job *job, cx_json_list *object)
+static void write_rules_json(const contract_job *job, cx_json_list *object)
 {
     const cx_run_findings *findings = &job->findings;
     cx_json_list rules = cx_json_list_begin(object->arena),
@@ -293,7 +294,7 @@ static cx_status describe_policy(contract_job *job, cx_json *out, cx_err *err)
     cx_json violations;
     CX_TRY(cx_run_gate_violations(&job->findings, arena, &violations, err));
     cx_json_put_bool(&object, "allow", job->findings.refusing == 0);
-    put_rules(job, &object);
+    write_rules_json(job, &object);
     cx_json_list_put(&object, CX_STR("violations"), violations);
     cx_json_put_str(
         &object, "policy_pack",
@@ -302,7 +303,7 @@ static cx_status describe_policy(contract_job *job, cx_json *out, cx_err *err)
     return cx_json_list_end_object(&object, out, err);
 }
 
-static int run_policy(cx_cli *cli, const cx_cli_args *args)
+static int run_gate_policy(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     contract_job job;
@@ -310,7 +311,7 @@ static int run_policy(cx_cli *cli, const cx_cli_args *args)
     int code;
     job_init(&job, cli, args);
     cx_cli_gate_report report = {.gate = "policy", .subject = job.path, .findings = &job.findings};
-    if (cx_failed(judge_policy(&job, &tree, &err)) ||
+    if (cx_failed(check_policy(&job, &tree, &err)) ||
         cx_failed(describe_policy(&job, &report.json, &err))) {
         code = cx_cli_fail(cli, job.path, &err, cx_cli_gate_json(args));
     } else {
@@ -333,5 +334,5 @@ const cx_cli_command cx_cli_gate_policy = {
     .option_count = CX_COUNT_OF(lint_options),
     .exits = CX_CLI_EXITS_GATE,
     .example = "cortex gate policy task.json --json",
-    .run = run_policy,
+    .run = run_gate_policy,
 };

@@ -48,7 +48,7 @@ static void list_gates(const cx_json *dry, cx_json_list *list)
 }
 
 /* Asks what `cortex run` asks before an agent starts. */
-static cx_status ask_run(explain_job *job, const cx_cli_args *args, cx_bytes contract, cx_err *err)
+static cx_status plan_run(explain_job *job, const cx_cli_args *args, cx_bytes contract, cx_err *err)
 {
     cx_arena *arena = &job->cli->arena;
     cx_run_options options = {.alloc = job->cli->alloc,
@@ -72,11 +72,11 @@ static cx_status ask_run(explain_job *job, const cx_cli_args *args, cx_bytes con
     return CX_SUCCESS;
 }
 
-static cx_status look(explain_job *job, const cx_cli_args *args, cx_err *err)
+static cx_status explain_contract(explain_job *job, const cx_cli_args *args, cx_err *err)
 {
     cx_arena *arena = &job->cli->arena;
     cx_bytes bytes;
-    CX_TRY(cx_cli_take_file(job->cli, args->operands[0], &bytes, err));
+    CX_TRY(cx_cli_read_file(job->cli, args->operands[0], &bytes, err));
     CX_TRY(cx_cli_place_open(job->cli, args, &job->place, err));
     CX_TRY(cx_run_contract_check(cx_bytes_str(bytes), &job->place.repo, &job->place.ground,
                                  &cx_run_contract_judges, arena, &job->findings, &job->contract,
@@ -89,10 +89,10 @@ static cx_status look(explain_job *job, const cx_cli_args *args, cx_err *err)
                                     &job->tree, err));
     CX_TRY(cx_run_gate_policy(&job->policy, &job->contract, &job->tree, &job->place.ground, NULL,
                               &job->policy_findings, err));
-    return ask_run(job, args, bytes, err);
+    return plan_run(job, args, bytes, err);
 }
 
-static size_t covered(const explain_job *job, cx_str path)
+static size_t count_covered_files(const explain_job *job, cx_str path)
 {
     size_t count = 0;
     for (size_t i = 0; i < job->tree.count; i++)
@@ -100,7 +100,7 @@ static size_t covered(const explain_job *job, cx_str path)
     return count;
 }
 
-static void put_paths(explain_job *job, cx_json_list *object)
+static void write_paths_json(explain_job *job, cx_json_list *object)
 {
     cx_json_list list = cx_json_list_begin(object->arena);
     for (size_t i = 0; i < job->contract.allowed_paths.count; i++) {
@@ -109,13 +109,13 @@ static void put_paths(explain_job *job, cx_json_list *object)
         cx_json_put_str(&one, "path", path);
         cx_json_put_bool(&one, "valid", cx_run_path_lint(path, &job->place.ground) == NULL);
         cx_json_put_bool(&one, "wide", cx_run_path_wide(path, &job->tree));
-        cx_json_put_uint(&one, "files", covered(job, path));
+        cx_json_put_uint(&one, "files", count_covered_files(job, path));
         cx_json_add_object(&list, &one);
     }
     cx_json_put_array(object, "allowed_paths", &list);
 }
 
-static cx_status put_demand(cx_json_list *test, const cx_tests_demand *demand, cx_err *err)
+static cx_status write_demand_json(cx_json_list *test, const cx_tests_demand *demand, cx_err *err)
 {
     cx_json_list object = cx_json_list_begin(test->arena);
     cx_json value;
@@ -131,7 +131,7 @@ static cx_status put_demand(cx_json_list *test, const cx_tests_demand *demand, c
     return CX_SUCCESS;
 }
 
-static cx_status put_tests(explain_job *job, cx_json_list *object, cx_err *err)
+static cx_status write_tests_json(explain_job *job, cx_json_list *object, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(object->arena);
     for (size_t i = 0; i < job->contract.test_count; i++) {
@@ -140,14 +140,14 @@ static cx_status put_tests(explain_job *job, cx_json_list *object, cx_err *err)
         cx_json_put_str(&one, "name", test->name);
         cx_json_put_str(&one, "cmd", test->cmd);
         cx_json_put_bool(&one, "must_pass", test->must_pass);
-        CX_TRY(put_demand(&one, &test->report, err));
+        CX_TRY(write_demand_json(&one, &test->report, err));
         cx_json_add_object(&list, &one);
     }
     cx_json_put_array(object, "acceptance_tests", &list);
     return CX_SUCCESS;
 }
 
-static cx_status describe(explain_job *job, cx_json_list *object, cx_err *err)
+static cx_status write_explanation_json(explain_job *job, cx_json_list *object, cx_err *err)
 {
     cx_arena *arena = &job->cli->arena;
     const cx_contract *contract = &job->contract;
@@ -165,8 +165,8 @@ static cx_status describe(explain_job *job, cx_json_list *object, cx_err *err)
     cx_json_put_str(object, "policy_pack", cx_str_z(cx_run_pack_name(contract->pack)));
     cx_json_put_str(object, "policies",
                     job->policy.built_in ? CX_STR("built-in") : CX_STR("baseline"));
-    put_paths(job, object);
-    CX_TRY(put_tests(job, object, err));
+    write_paths_json(job, object);
+    CX_TRY(write_tests_json(job, object, err));
     cx_json_put_uint(object, "timeout_sec", contract->timeout_sec);
     cx_json_put_uint(object, "max_retries", contract->max_retries);
     cx_json_put_bool(object, "audit_only", contract->audit_only);
@@ -177,14 +177,14 @@ static cx_status describe(explain_job *job, cx_json_list *object, cx_err *err)
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-static void say(cx_buf *out, const char *label, cx_str text)
+static void print_field(cx_buf *out, const char *label, cx_str text)
 {
     cx_buf_printf(out, "%-12s ", label);
     cx_cli_add_text(out, text);
     cx_buf_add_byte(out, '\n');
 }
 
-static void say_findings(cx_buf *out, const char *label, const cx_run_findings *findings)
+static void print_findings(cx_buf *out, const char *label, const cx_run_findings *findings)
 {
     for (size_t i = 0; i < findings->list.count; i++) {
         const cx_run_finding *finding = &findings->list.items[i];
@@ -196,7 +196,7 @@ static void say_findings(cx_buf *out, const char *label, const cx_run_findings *
     }
 }
 
-static void say_demand(cx_buf *out, const cx_tests_demand *demand)
+static void print_demand(cx_buf *out, const cx_tests_demand *demand)
 {
     if (demand->format == CX_TESTS_NO_REPORT)
         return;
@@ -213,15 +213,15 @@ static void write_text(const explain_job *job, cx_buf *out)
 {
     const cx_contract *contract = &job->contract;
     const cx_run_role_row *row = &job->policy.roles[contract->assigned.role];
-    say(out, "task", contract->task_id);
-    say(out, "baseline",
-        contract->baseline_commit.size == 0 ? CX_STR("(does not resolve)")
-                                            : contract->baseline_commit);
+    print_field(out, "task", contract->task_id);
+    print_field(out, "baseline",
+                contract->baseline_commit.size == 0 ? CX_STR("(does not resolve)")
+                                                    : contract->baseline_commit);
     cx_buf_printf(out, "%-12s %s ", "agent", cx_run_role_name(contract->assigned.role));
     cx_cli_add_text(out, contract->assigned.agent_id);
     cx_buf_add_byte(out, '\n');
     if (row->purpose.data != NULL)
-        say(out, "purpose", row->purpose);
+        print_field(out, "purpose", row->purpose);
     cx_buf_printf(out, "%-12s filesystem %s, shell %s, network %s, pack %s\n", "may",
                   cx_run_filesystem_name(contract->filesystem), cx_run_shell_name(contract->shell),
                   cx_run_network_name(contract->network), cx_run_pack_name(contract->pack));
@@ -229,19 +229,19 @@ static void write_text(const explain_job *job, cx_buf *out)
         cx_str path = contract->allowed_paths.items[i];
         cx_buf_printf(out, "%-12s ", "may change");
         cx_cli_add_text(out, path);
-        cx_buf_printf(out, " (%zu files now%s)\n", covered(job, path),
+        cx_buf_printf(out, " (%zu files now%s)\n", count_covered_files(job, path),
                       cx_run_path_wide(path, &job->tree) ? ", wide: needs an approval" : "");
     }
     for (size_t i = 0; i < contract->test_count; i++) {
         cx_buf_printf(out, "%-12s ", contract->tests[i].must_pass ? "must pass" : "is run");
         cx_cli_add_text(out, contract->tests[i].cmd);
         cx_buf_add_byte(out, '\n');
-        say_demand(out, &contract->tests[i].report);
+        print_demand(out, &contract->tests[i].report);
     }
     cx_buf_printf(out, "%-12s %u s a command, %u more attempts\n", "has", contract->timeout_sec,
                   contract->max_retries);
-    say_findings(out, "contract", &job->findings);
-    say_findings(out, "policy", &job->policy_findings);
+    print_findings(out, "contract", &job->findings);
+    print_findings(out, "policy", &job->policy_findings);
     for (size_t i = 0; i < job->refusal_count; i++) {
         const cx_json *one = &job->refusals.items[i];
         cx_buf_printf(out, "%-12s ", "refused");
@@ -254,7 +254,7 @@ static void write_text(const explain_job *job, cx_buf *out)
         cx_buf_add_z(out, "a run would refuse nothing before its agent starts\n");
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_contract_explain(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     explain_job job = {.cli = cli};
@@ -262,10 +262,10 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     cx_buf_init(&out, cli->alloc);
     cx_run_findings_init(&job.findings, &cli->arena);
     cx_run_findings_init(&job.policy_findings, &cli->arena);
-    cx_status status = look(&job, args, &err);
+    cx_status status = explain_contract(&job, args, &err);
     if (!cx_failed(status) && cx_cli_has(args, "json")) {
         cx_json_list object = cx_json_list_begin(&cli->arena);
-        status = describe(&job, &object, &err);
+        status = write_explanation_json(&job, &object, &err);
         if (!cx_failed(status))
             status = cx_cli_end_json(&object, &out, &err);
     } else if (!cx_failed(status)) {
@@ -301,5 +301,5 @@ const cx_cli_command cx_cli_contract_explain = {
     .option_count = CX_COUNT_OF(options),
     .exits = "0 explained, whatever the result\n2 usage error\n3 it could not be read",
     .example = "cortex contract explain task.json",
-    .run = run,
+    .run = run_contract_explain,
 };

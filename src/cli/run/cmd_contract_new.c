@@ -16,14 +16,14 @@ typedef struct draft {
     cx_err *err;
 } draft;
 
-static cx_str option(const draft *d, const char *name, const char *fallback)
+static cx_str option_text(const draft *d, const char *name, const char *fallback)
 {
     const char *value = cx_cli_value(d->args, name);
     return cx_str_z(value == NULL ? fallback : value);
 }
 
-static cx_status put_agent(draft *d, cx_json_list *list, const char *name, const char *role,
-                           cx_str agent_id)
+static cx_status write_agent(draft *d, cx_json_list *list, const char *name, const char *role,
+                             cx_str agent_id)
 {
     cx_json_list agent = cx_json_list_begin(d->arena);
     cx_json_put_str(&agent, "role", cx_str_z(role));
@@ -33,7 +33,7 @@ static cx_status put_agent(draft *d, cx_json_list *list, const char *name, const
 }
 
 /* The spec, and the schema that the agent's reply is bound to (§6). */
-static cx_status put_inputs(draft *d, cx_json_list *list, cx_str spec)
+static cx_status write_inputs(draft *d, cx_json_list *list, cx_str spec)
 {
     cx_json_list inputs = cx_json_list_begin(d->arena), artifacts = cx_json_list_begin(d->arena),
                  schema = cx_json_list_begin(d->arena);
@@ -51,12 +51,12 @@ static cx_status put_inputs(draft *d, cx_json_list *list, cx_str spec)
     return CX_SUCCESS;
 }
 
-static cx_status put_tests(draft *d, cx_json_list *list)
+static cx_status write_tests(draft *d, cx_json_list *list)
 {
     cx_json_list tests = cx_json_list_begin(d->arena);
     const cx_str *commands;
     size_t count;
-    CX_TRY(cx_cli_take_all(d->cli, d->args, "test", &commands, &count, d->err));
+    CX_TRY(cx_cli_all_values(d->cli, d->args, "test", &commands, &count, d->err));
     for (size_t i = 0; i < count; i++) {
         cx_json_list test = cx_json_list_begin(d->arena);
         cx_json_put_str(&test, "name", cx_arena_printf(d->arena, "test-%zu", i + 1));
@@ -68,7 +68,7 @@ static cx_status put_tests(draft *d, cx_json_list *list)
     return CX_SUCCESS;
 }
 
-static cx_status put_permissions(draft *d, cx_json_list *list)
+static cx_status write_permissions(draft *d, cx_json_list *list)
 {
     cx_json_list permissions = cx_json_list_begin(d->arena), none = cx_json_list_begin(d->arena);
     static const cx_str tool = {"codex", 5};
@@ -82,7 +82,7 @@ static cx_status put_permissions(draft *d, cx_json_list *list)
     return CX_SUCCESS;
 }
 
-static cx_status put_rest(draft *d, cx_json_list *list)
+static cx_status write_other_members(draft *d, cx_json_list *list)
 {
     cx_json_list retry = cx_json_list_begin(d->arena), rollback = cx_json_list_begin(d->arena),
                  outputs = cx_json_list_begin(d->arena), links = cx_json_list_begin(d->arena),
@@ -93,7 +93,7 @@ static cx_status put_rest(draft *d, cx_json_list *list)
     cx_json_put_uint(&retry, "retry_backoff_sec", 0);
     cx_json_put_object(list, "timeout_retry", &retry);
     cx_json_put_str(&rollback, "strategy", CX_STR("git_reset_hard"));
-    cx_json_put_str(&rollback, "baseline_ref", option(d, "baseline", "HEAD"));
+    cx_json_put_str(&rollback, "baseline_ref", option_text(d, "baseline", "HEAD"));
     cx_json_put_object(list, "rollback", &rollback);
     cx_json_put_str(&patch, "name", CX_STR("patch.diff"));
     cx_json_put_str(&patch, "type", CX_STR("patch"));
@@ -108,7 +108,7 @@ static cx_status put_rest(draft *d, cx_json_list *list)
 }
 
 /* What no run would accept is not a contract to start from. */
-static cx_status accept(draft *d, const cx_json *contract)
+static cx_status check_contract(draft *d, const cx_json *contract)
 {
     const cx_schema *schema;
     cx_schema_check_options options = CX_SCHEMA_CHECK_INIT;
@@ -123,42 +123,42 @@ static cx_status accept(draft *d, const cx_json *contract)
                    first->message.data);
 }
 
-static cx_status make(draft *d, cx_buf *out)
+static cx_status make_contract(draft *d, cx_buf *out)
 {
     cx_json_list list = cx_json_list_begin(d->arena);
     cx_json contract;
     const cx_str *paths;
     size_t path_count;
     cx_bytes spec;
-    cx_str role_name = option(d, "role", "WORKER"), agent = option(d, "agent", "agent-1");
+    cx_str role_name = option_text(d, "role", "WORKER"), agent = option_text(d, "agent", "agent-1");
     cx_run_role role;
     if (!cx_run_role_parse(role_name, &role))
         return cx_fail(d->err, CX_E_USAGE,
                        "--role: expected PM, TECH_LEAD, WORKER, .., found '%.*s'",
                        role_name.size > 60 ? 60 : (int)role_name.size, role_name.data);
-    CX_TRY(cx_cli_take_text(d->cli, d->args->operands[0], &spec, d->err));
-    CX_TRY(cx_cli_take_all(d->cli, d->args, "path", &paths, &path_count, d->err));
+    CX_TRY(cx_cli_read_text(d->cli, d->args->operands[0], &spec, d->err));
+    CX_TRY(cx_cli_all_values(d->cli, d->args, "path", &paths, &path_count, d->err));
     if (path_count == 0 || cx_cli_value(d->args, "test") == NULL)
         return cx_fail(d->err, CX_E_USAGE,
                        "a contract needs at least one --path that may be changed and one --test "
                        "that decides");
-    cx_json_put_str(&list, "task_id", option(d, "id", "task_0001"));
+    cx_json_put_str(&list, "task_id", option_text(d, "id", "task_0001"));
     cx_json_put_str(&list, "task_type", CX_STR("IMPLEMENT"));
-    CX_TRY(put_agent(d, &list, "owner_agent", "TECH_LEAD", agent));
-    CX_TRY(put_agent(d, &list, "assigned_agent", cx_run_role_name(role), agent));
-    CX_TRY(put_inputs(d, &list, cx_bytes_str(spec)));
+    CX_TRY(write_agent(d, &list, "owner_agent", "TECH_LEAD", agent));
+    CX_TRY(write_agent(d, &list, "assigned_agent", cx_run_role_name(role), agent));
+    CX_TRY(write_inputs(d, &list, cx_bytes_str(spec)));
     cx_json_put_strs(&list, "allowed_paths", paths, path_count);
-    CX_TRY(put_tests(d, &list));
-    CX_TRY(put_permissions(d, &list));
-    CX_TRY(put_rest(d, &list));
+    CX_TRY(write_tests(d, &list));
+    CX_TRY(write_permissions(d, &list));
+    CX_TRY(write_other_members(d, &list));
     if (cx_cli_has(d->args, "json"))
         return cx_cli_end_json(&list, out, d->err);
     CX_TRY(cx_json_list_end_object(&list, &contract, d->err));
-    CX_TRY(accept(d, &contract));
+    CX_TRY(check_contract(d, &contract));
     return cx_run_json_write(out, &contract, d->err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_contract_new(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     cx_buf out;
@@ -168,7 +168,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     if (cx_cli_number(args, "timeout", 600) == 0)
         return cx_cli_misuse(args, "option --timeout: expected at least 1 second");
     cx_buf_init(&out, cli->alloc);
-    cx_status status = make(&d, &out);
+    cx_status status = make_contract(&d, &out);
     if (!cx_failed(status))
         status = cx_cli_deliver(cli, args, cx_buf_bytes(&out), &err);
     int code = cx_failed(status) ? cx_cli_fail(cli, "contract new", &err, cx_cli_has(args, "json"))
@@ -212,5 +212,5 @@ const cx_cli_command cx_cli_contract_new = {
     .exits = "0 printed\n2 usage error\n3 it could not be written",
     .example = "cortex contract new 'add() must add' -p src/calc.py -t 'python3 -m pytest -q' -o "
                "task.json",
-    .run = run,
+    .run = run_contract_new,
 };

@@ -13,7 +13,7 @@
 #include "contract/api.h"
 #include "agent/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_gate_command(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {{"COMMAND", CX_CLI_TEXT, NULL, false, false}};
 
@@ -49,7 +49,7 @@ const cx_cli_command cx_cli_gate_command = {
     .exits = CX_CLI_EXITS_GATE,
     .example = "cortex gate command 'pytest -q'\n"
                "cortex gate command 'bash scripts/test.sh' --pack medium --format sarif",
-    .run = run,
+    .run = run_gate_command,
 };
 
 typedef struct gate_job {
@@ -73,7 +73,7 @@ static bool is_granted(void *arg, cx_str scope)
 }
 
 /* The contract and its policies, or the policies of a commit. */
-static cx_status load(gate_job *job, cx_err *err)
+static cx_status load_rules(gate_job *job, cx_err *err)
 {
     const char *path = cx_cli_value(job->args, "contract");
     const char *baseline = cx_cli_value(job->args, "baseline");
@@ -81,7 +81,7 @@ static cx_status load(gate_job *job, cx_err *err)
     CX_TRY(cx_cli_place_open(job->cli, job->args, &job->place, err));
     if (path != NULL) {
         cx_bytes bytes;
-        CX_TRY(cx_cli_take_file(job->cli, path, &bytes, err));
+        CX_TRY(cx_cli_read_file(job->cli, path, &bytes, err));
         job->has_contract = true;
         return cx_run_contract_check(cx_bytes_str(bytes), &job->place.repo, &job->place.ground,
                                      &cx_run_contract_judges, arena, &job->findings, &job->contract,
@@ -118,7 +118,7 @@ static cx_status load_approvals(gate_job *job, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take_rules(gate_job *job, cx_run_command_rules *out, cx_err *err)
+static cx_status read_rules(gate_job *job, cx_run_command_rules *out, cx_err *err)
 {
     const char *pack = cx_cli_value(job->args, "pack");
     const cx_str *more;
@@ -126,7 +126,7 @@ static cx_status take_rules(gate_job *job, cx_run_command_rules *out, cx_err *er
     cx_run_words own = job->contract.forbidden_actions;
     cx_run_pack chosen = job->has_contract ? job->contract.pack : CX_PACK_NONE;
     bool known = true;
-    CX_TRY(cx_cli_take_all(job->cli, job->args, "forbid", &more, &more_count, err));
+    CX_TRY(cx_cli_all_values(job->cli, job->args, "forbid", &more, &more_count, err));
     cx_str *actions = CX_ARENA_ARRAY(&job->cli->arena, cx_str, own.count + more_count + 1);
     if (actions == NULL)
         return cx_fail_nomem(err);
@@ -143,7 +143,7 @@ static cx_status take_rules(gate_job *job, cx_run_command_rules *out, cx_err *er
     return CX_SUCCESS;
 }
 
-static cx_status judge(gate_job *job, cx_err *err)
+static cx_status check_command(gate_job *job, cx_err *err)
 {
     const char *network = cx_cli_value(job->args, "network");
     cx_str forbidden[] = {cx_str_z(job->place.worktree), cx_str_z(job->place.root)};
@@ -151,7 +151,7 @@ static cx_status judge(gate_job *job, cx_err *err)
     cx_run_script_ground scripts = {job->place.worktree, &job->place.repo, job->commit,
                                     job->cli->alloc};
     cx_run_command_rules rules;
-    CX_TRY(take_rules(job, &rules, err));
+    CX_TRY(read_rules(job, &rules, err));
     cx_str policy = CX_STR("deny");
     if (network != NULL)
         policy = cx_str_z(network);
@@ -171,7 +171,7 @@ static cx_status judge(gate_job *job, cx_err *err)
 }
 
 /* {allow, rule, argv, violations, executable} */
-static cx_status make_json(const gate_job *job, cx_json *out, cx_err *err)
+static cx_status make_gate_json(const gate_job *job, cx_json *out, cx_err *err)
 {
     cx_arena *arena = &job->cli->arena;
     cx_json_list object = cx_json_list_begin(arena);
@@ -197,13 +197,13 @@ static cx_status make_json(const gate_job *job, cx_json *out, cx_err *err)
 }
 
 /* A contract or policy that cannot be used rejects before the command is looked at. */
-static cx_status work(gate_job *job, cx_err *err)
+static cx_status gate_command_job(gate_job *job, cx_err *err)
 {
-    CX_TRY(load(job, err));
+    CX_TRY(load_rules(job, err));
     if (job->findings.refusing != 0)
         return CX_SUCCESS;
     CX_TRY(load_approvals(job, err));
-    CX_TRY(judge(job, err));
+    CX_TRY(check_command(job, err));
     for (size_t i = 0; i < job->approvals.refused.list.count; i++) {
         const cx_run_finding *finding = &job->approvals.refused.list.items[i];
         cx_run_inform(&job->findings, finding->rule, finding->where, finding->detail, "%.*s",
@@ -219,7 +219,7 @@ static cx_status work(gate_job *job, cx_err *err)
     return CX_SUCCESS;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_gate_command(cx_cli *cli, const cx_cli_args *args)
 {
     gate_job *job = CX_ARENA_NEW(&cli->arena, gate_job);
     cx_err err = {0};
@@ -232,9 +232,9 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     cx_run_approvals_init(&job->approvals, &job->context, &cli->arena);
     cx_cli_gate_report report = {
         .gate = "command", .findings = &job->findings, .text = cx_str_z(args->operands[0])};
-    cx_status status = work(job, &err);
+    cx_status status = gate_command_job(job, &err);
     if (!cx_failed(status))
-        status = make_json(job, &report.json, &err);
+        status = make_gate_json(job, &report.json, &err);
     report.allow = job->findings.refusing == 0;
     int code = cx_failed(status)
                    ? cx_cli_fail(cli, args->command->name, &err, cx_cli_gate_json(args))

@@ -10,7 +10,7 @@
 #include "contract/api.h"
 #include "candidate/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_gate_diff(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT("contract", 0, CX_CLI_FILE, "FILE",
@@ -39,7 +39,7 @@ const cx_cli_command cx_cli_gate_diff = {
     .exits = CX_CLI_EXITS_GATE,
     .example = "cortex gate diff --allow src/app/\n"
                "cortex gate diff --contract task.json --format sarif",
-    .run = run,
+    .run = run_gate_diff,
 };
 
 typedef struct gate_job {
@@ -54,10 +54,10 @@ typedef struct gate_job {
     bool judged;
 } gate_job;
 
-static cx_status take_contract(gate_job *job, const char *path, cx_err *err)
+static cx_status read_contract(gate_job *job, const char *path, cx_err *err)
 {
     cx_bytes bytes;
-    CX_TRY(cx_cli_take_file(job->cli, path, &bytes, err));
+    CX_TRY(cx_cli_read_file(job->cli, path, &bytes, err));
     CX_TRY(cx_run_contract_check(cx_bytes_str(bytes), &job->place.repo, &job->place.ground,
                                  &cx_run_contract_judges, &job->cli->arena, &job->lints,
                                  &job->contract, &job->policy, err));
@@ -68,7 +68,7 @@ static cx_status take_contract(gate_job *job, const char *path, cx_err *err)
 }
 
 /* The runtime root inside the work tree is the governor's, not the agent's. */
-static cx_status take_skip(gate_job *job, cx_err *err)
+static cx_status read_skipped_gates(gate_job *job, cx_err *err)
 {
     size_t size = strlen(job->place.worktree);
     const char *root = job->place.root;
@@ -78,13 +78,13 @@ static cx_status take_skip(gate_job *job, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status work(gate_job *job, cx_err *err)
+static cx_status gate_diff_job(gate_job *job, cx_err *err)
 {
     const char *contract = cx_cli_value(job->args, "contract");
     const char *baseline = cx_cli_value(job->args, "baseline");
     const cx_str *allowed;
     size_t count;
-    CX_TRY(cx_cli_take_all(job->cli, job->args, "allow", &allowed, &count, err));
+    CX_TRY(cx_cli_all_values(job->cli, job->args, "allow", &allowed, &count, err));
     if ((contract == NULL) == (count == 0))
         return cx_fail(err, CX_E_USAGE, "expected --contract, or --allow once or more");
     CX_TRY(cx_cli_place_open(job->cli, job->args, &job->place, err));
@@ -95,12 +95,12 @@ static cx_status work(gate_job *job, cx_err *err)
     job->diff.allowed_count = count;
     job->diff.index_only = cx_cli_has(job->args, "index");
     if (contract != NULL)
-        CX_TRY(take_contract(job, contract, err));
+        CX_TRY(read_contract(job, contract, err));
     if (job->lints.refusing != 0)
         return CX_SUCCESS;
     if (baseline != NULL)
         job->diff.baseline = cx_str_z(baseline);
-    CX_TRY(take_skip(job, err));
+    CX_TRY(read_skipped_gates(job, err));
     CX_TRY(cx_diff_judge(&job->diff, &job->cli->arena, &job->report, err));
     job->judged = true;
     return CX_SUCCESS;
@@ -118,7 +118,7 @@ static cx_status lints_json(gate_job *job, cx_json *out, cx_err *err)
     return cx_json_list_end_object(&object, out, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_gate_diff(cx_cli *cli, const cx_cli_args *args)
 {
     gate_job *job = CX_ARENA_NEW(&cli->arena, gate_job);
     cx_err err = {0};
@@ -129,7 +129,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     job->args = args;
     cx_run_findings_init(&job->lints, &cli->arena);
     cx_cli_gate_report report = {.gate = "diff"};
-    cx_status status = work(job, &err);
+    cx_status status = gate_diff_job(job, &err);
     if (!cx_failed(status))
         status = job->judged ? cx_diff_report_json(&job->report, &cli->arena, &report.json, &err)
                              : lints_json(job, &report.json, &err);

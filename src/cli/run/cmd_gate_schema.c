@@ -19,11 +19,11 @@ typedef struct chosen {
 static cx_status read_json(cx_cli *cli, const char *path, cx_json *out, cx_err *err)
 {
     cx_bytes bytes;
-    CX_TRY(cx_cli_take_file(cli, path, &bytes, err));
+    CX_TRY(cx_cli_read_file(cli, path, &bytes, err));
     return cx_run_json_read(cx_bytes_str(bytes), 0, &cli->arena, out, err);
 }
 
-static cx_status choose(cx_cli *cli, const cx_cli_args *args, chosen *out, cx_err *err)
+static cx_status choose_schema(cx_cli *cli, const cx_cli_args *args, chosen *out, cx_err *err)
 {
     const char *name = args->operands[0];
     const char *draft = cx_cli_value(args, "draft");
@@ -55,8 +55,8 @@ static cx_schema_format asked_format(const cx_cli_args *args)
 }
 
 /* {allow, schema, file, violations: [{rule, path, message, schema}], cut} */
-static cx_status make_json(cx_cli *cli, const cx_cli_args *args, const cx_schema_report *report,
-                           cx_json *out, cx_err *err)
+static cx_status make_gate_json(cx_cli *cli, const cx_cli_args *args,
+                                const cx_schema_report *report, cx_json *out, cx_err *err)
 {
     cx_json_list violations = cx_json_list_begin(&cli->arena);
     cx_json value;
@@ -80,8 +80,8 @@ static cx_status make_json(cx_cli *cli, const cx_cli_args *args, const cx_schema
     return cx_json_list_end_object(&all, out, err);
 }
 
-static cx_status judge(cx_cli *cli, const cx_cli_args *args, const cx_schema *schema,
-                       cx_run_findings *findings, cx_cli_gate_report *out, cx_err *err)
+static cx_status check_document(cx_cli *cli, const cx_cli_args *args, const cx_schema *schema,
+                                cx_run_findings *findings, cx_cli_gate_report *out, cx_err *err)
 {
     cx_schema_check_options how = CX_SCHEMA_CHECK_INIT;
     cx_schema_report report;
@@ -101,10 +101,10 @@ static cx_status judge(cx_cli *cli, const cx_cli_args *args, const cx_schema *sc
                                 .subject = args->operands[1],
                                 .allow = report.valid,
                                 .findings = findings};
-    return make_json(cli, args, &report, &out->json, err);
+    return make_gate_json(cli, args, &report, &out->json, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_gate_schema(cx_cli *cli, const cx_cli_args *args)
 {
     chosen schema = {NULL, NULL};
     cx_run_findings findings;
@@ -112,9 +112,9 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     cx_err err = {0};
     int code;
     cx_run_findings_init(&findings, &cli->arena);
-    if (cx_failed(choose(cli, args, &schema, &err)))
+    if (cx_failed(choose_schema(cli, args, &schema, &err)))
         code = cx_cli_fail(cli, args->operands[0], &err, cx_cli_gate_json(args));
-    else if (cx_failed(judge(cli, args, schema.schema, &findings, &report, &err)))
+    else if (cx_failed(check_document(cli, args, schema.schema, &findings, &report, &err)))
         code = cx_cli_fail(cli, args->operands[1], &err, cx_cli_gate_json(args));
     else
         code = cx_cli_gate_answer(cli, args, &report);
@@ -161,5 +161,5 @@ const cx_cli_command cx_cli_gate_schema = {
         "cortex gate schema task_contract.v1 contract.json\n"
         "cortex status --json >status.json; cortex gate schema status.v1 status.json\n"
         "cortex gate schema ./answer.schema.json answer.json --format junit --out schema.xml",
-    .run = run,
+    .run = run_gate_schema,
 };

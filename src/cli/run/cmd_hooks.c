@@ -13,8 +13,8 @@
 typedef cx_status hooks_action(const cx_git *git, const char *program, cx_arena *arena,
                                cx_hook out[CX_HOOK_COUNT], cx_err *err);
 
-static cx_status answer(cx_cli *cli, bool json, const cx_hook hooks[CX_HOOK_COUNT], cx_buf *out,
-                        cx_err *err)
+static cx_status answer_hooks(cx_cli *cli, bool json, const cx_hook hooks[CX_HOOK_COUNT],
+                              cx_buf *out, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(&cli->arena), root = cx_json_list_begin(&cli->arena);
     for (size_t i = 0; i < CX_HOOK_COUNT; i++) {
@@ -40,8 +40,8 @@ static cx_status answer(cx_cli *cli, bool json, const cx_hook hooks[CX_HOOK_COUN
     return cx_cli_end_json(&root, out, err);
 }
 
-static cx_status act(cx_cli *cli, const cx_cli_args *args, hooks_action *action, cx_buf *out,
-                     cx_err *err)
+static cx_status change_hooks(cx_cli *cli, const cx_cli_args *args, hooks_action *action,
+                              cx_buf *out, cx_err *err)
 {
     cx_cli_place place;
     cx_hook hooks[CX_HOOK_COUNT];
@@ -55,18 +55,18 @@ static cx_status act(cx_cli *cli, const cx_cli_args *args, hooks_action *action,
     if (!cx_failed(status))
         status = action(place.git, path, &cli->arena, hooks, err);
     if (!cx_failed(status))
-        status = answer(cli, cx_cli_has(args, "json"), hooks, out, err);
+        status = answer_hooks(cli, cx_cli_has(args, "json"), hooks, out, err);
     cx_buf_done(&program);
     cx_cli_place_close(&place);
     return status;
 }
 
-static int run_action(cx_cli *cli, const cx_cli_args *args, hooks_action *action)
+static int run_hooks_action(cx_cli *cli, const cx_cli_args *args, hooks_action *action)
 {
     cx_err err = {0};
     cx_buf out;
     cx_buf_init(&out, cli->alloc);
-    cx_status status = act(cli, args, action, &out, &err);
+    cx_status status = change_hooks(cli, args, action, &out, &err);
     int code = cx_failed(status)
                    ? cx_cli_fail(cli, args->command->name, &err, cx_cli_has(args, "json"))
                    : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
@@ -74,19 +74,19 @@ static int run_action(cx_cli *cli, const cx_cli_args *args, hooks_action *action
     return code;
 }
 
-static int run_install(cx_cli *cli, const cx_cli_args *args)
+static int run_hooks_install(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_action(cli, args, cx_hooks_install);
+    return run_hooks_action(cli, args, cx_hooks_install);
 }
 
-static int run_remove(cx_cli *cli, const cx_cli_args *args)
+static int run_hooks_remove(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_action(cli, args, cx_hooks_remove);
+    return run_hooks_action(cli, args, cx_hooks_remove);
 }
 
-static int run_status(cx_cli *cli, const cx_cli_args *args)
+static int run_hooks_status(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_action(cli, args, cx_hooks_status);
+    return run_hooks_action(cli, args, cx_hooks_status);
 }
 
 static const cx_cli_option hooks_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
@@ -106,7 +106,7 @@ const cx_cli_command cx_cli_hooks_install = {
     .option_count = CX_COUNT_OF(hooks_options),
     .exits = HOOKS_EXITS,
     .example = "cortex hooks install",
-    .run = run_install,
+    .run = run_hooks_install,
 };
 
 const cx_cli_command cx_cli_hooks_remove = {
@@ -118,7 +118,7 @@ const cx_cli_command cx_cli_hooks_remove = {
     .option_count = CX_COUNT_OF(hooks_options),
     .exits = HOOKS_EXITS,
     .example = "cortex hooks remove",
-    .run = run_remove,
+    .run = run_hooks_remove,
 };
 
 const cx_cli_command cx_cli_hooks_status = {
@@ -130,18 +130,18 @@ const cx_cli_command cx_cli_hooks_status = {
     .option_count = CX_COUNT_OF(hooks_options),
     .exits = HOOKS_EXITS,
     .example = "cortex hooks status --json",
-    .run = run_status,
+    .run = run_hooks_status,
 };
 
 /* --- the hooks themselves --------------------------------------------------------------------- */
 
 #define INPUT_BYTES_MAX ((size_t)1 << 20)
 
-typedef cx_status hook_judge(const cx_hook_options *options, cx_arena *arena,
+typedef cx_status hook_check(const cx_hook_options *options, cx_arena *arena,
                              cx_hook_judgement *out, cx_err *err);
 
-static cx_status judge(cx_cli *cli, const cx_cli_args *args, hook_judge *judge_hook, bool push,
-                       cx_hook_judgement *out, cx_err *err)
+static cx_status check_hook(cx_cli *cli, const cx_cli_args *args, hook_check *check_function,
+                            bool push, cx_hook_judgement *out, cx_err *err)
 {
     cx_cli_place place;
     cx_run_store store;
@@ -162,7 +162,7 @@ static cx_status judge(cx_cli *cli, const cx_cli_args *args, hook_judge *judge_h
                                      .store = &store,
                                      .index_file = index != NULL && index[0] != '\0' ? index : NULL,
                                      .input = cx_buf_str(&input)};
-    status = judge_hook(&options, &cli->arena, out, err);
+    status = check_function(&options, &cli->arena, out, err);
     cx_cli_place_close(&place);
     cx_buf_done(&input);
     return status;
@@ -180,7 +180,7 @@ static cx_status judgement_json(cx_cli *cli, const cx_hook_judgement *judgement,
 }
 
 /* With --json, on standard output; what cannot be told is not allowed. */
-static int tell(cx_cli *cli, const cx_hook_judgement *judgement, int code)
+static int report_judgement(cx_cli *cli, const cx_hook_judgement *judgement, int code)
 {
     cx_err err = {0};
     cx_buf out;
@@ -193,11 +193,12 @@ static int tell(cx_cli *cli, const cx_hook_judgement *judgement, int code)
 }
 
 /* One line a finding, on standard error, where git shows it: rule, path, reason. */
-static int run_hook(cx_cli *cli, const cx_cli_args *args, hook_judge *judge_hook, bool push)
+static int run_hook_gate(cx_cli *cli, const cx_cli_args *args, hook_check *check_function,
+                         bool push)
 {
     cx_hook_judgement judgement;
     cx_err err = {0};
-    if (cx_failed(judge(cli, args, judge_hook, push, &judgement, &err))) {
+    if (cx_failed(check_hook(cli, args, check_function, push, &judgement, &err))) {
         cx_cli_complain("%s: %s; nothing is allowed unseen", args->command->name, err.message);
         if (cx_cli_has(args, "json"))
             cx_cli_write_error_json(cli, &err);
@@ -212,19 +213,19 @@ static int run_hook(cx_cli *cli, const cx_cli_args *args, hook_judge *judge_hook
     }
     int code = judgement.findings.refusing == 0 ? CX_EXIT_HOLDS : CX_RUN_EXIT_REJECTED;
     if (cx_cli_has(args, "json"))
-        code = tell(cli, &judgement, code);
+        code = report_judgement(cli, &judgement, code);
     cx_run_findings_done(&judgement.findings);
     return code;
 }
 
-static int run_pre_commit(cx_cli *cli, const cx_cli_args *args)
+static int run_hook_pre_commit(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_hook(cli, args, cx_hook_pre_commit, false);
+    return run_hook_gate(cli, args, cx_hook_pre_commit, false);
 }
 
-static int run_pre_push(cx_cli *cli, const cx_cli_args *args)
+static int run_hook_pre_push(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_hook(cli, args, cx_hook_pre_push, true);
+    return run_hook_gate(cli, args, cx_hook_pre_push, true);
 }
 
 static const cx_cli_option hook_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
@@ -242,7 +243,7 @@ const cx_cli_command cx_cli_hook_pre_commit = {
     .option_count = CX_COUNT_OF(hook_options),
     .exits = HOOK_EXITS,
     .example = "cortex hook pre-commit",
-    .run = run_pre_commit,
+    .run = run_hook_pre_commit,
 };
 
 const cx_cli_command cx_cli_hook_pre_push = {
@@ -254,5 +255,5 @@ const cx_cli_command cx_cli_hook_pre_push = {
     .option_count = CX_COUNT_OF(hook_options),
     .exits = HOOK_EXITS,
     .example = "cortex hook pre-push < lines",
-    .run = run_pre_push,
+    .run = run_hook_pre_push,
 };

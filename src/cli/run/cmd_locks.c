@@ -19,7 +19,8 @@ typedef struct locking {
     bool json;
 } locking;
 
-static int work(cx_cli *cli, const cx_cli_args *args, cx_status (*job)(locking *, cx_err *))
+static int run_locks_job(cx_cli *cli, const cx_cli_args *args,
+                         cx_status (*job)(locking *, cx_err *))
 {
     locking l = {.cli = cli, .args = args, .json = cx_cli_has(args, "json")};
     cx_err err = {0};
@@ -44,8 +45,8 @@ static int work(cx_cli *cli, const cx_cli_args *args, cx_status (*job)(locking *
     return code;
 }
 
-static cx_status put_lock(locking *l, cx_json_list *object, const cx_run_lock *lock,
-                          cx_run_lock_reason reason)
+static cx_status write_lock_json(locking *l, cx_json_list *object, const cx_run_lock *lock,
+                                 cx_run_lock_reason reason)
 {
     (void)l;
     cx_json_put_str(object, "path", lock->path);
@@ -66,7 +67,7 @@ static cx_status put_lock(locking *l, cx_json_list *object, const cx_run_lock *l
 static const cx_cli_option list_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
                                              CX_CLI_OPTIONS_COMMON};
 
-static cx_status list(locking *l, cx_err *err)
+static cx_status list_locks(locking *l, cx_err *err)
 {
     cx_run_lock *locks;
     cx_run_lock_reason *reasons;
@@ -75,7 +76,7 @@ static cx_status list(locking *l, cx_err *err)
     CX_TRY(cx_run_lock_list(&l->store, &l->cli->arena, &locks, &reasons, &count, err));
     for (size_t i = 0; i < count; i++) {
         cx_json_list object = cx_json_list_begin(&l->cli->arena);
-        CX_TRY(put_lock(l, &object, &locks[i], reasons[i]));
+        CX_TRY(write_lock_json(l, &object, &locks[i], reasons[i]));
         cx_json_add_object(&items, &object);
         if (l->json)
             continue;
@@ -98,9 +99,9 @@ static cx_status list(locking *l, cx_err *err)
     return cx_cli_end_json(&object, &l->out, err);
 }
 
-static int run_list(cx_cli *cli, const cx_cli_args *args)
+static int run_locks_list(cx_cli *cli, const cx_cli_args *args)
 {
-    return work(cli, args, list);
+    return run_locks_job(cli, args, list_locks);
 }
 
 const cx_cli_command cx_cli_locks_list = {
@@ -113,7 +114,7 @@ const cx_cli_command cx_cli_locks_list = {
     .option_count = CX_COUNT_OF(list_options),
     .exits = "0 listed\n2 usage error\n3 it could not be read",
     .example = "cortex locks list --json",
-    .run = run_list,
+    .run = run_locks_list,
 };
 
 /* --- release ---------------------------------------------------------------------------------- */
@@ -185,7 +186,7 @@ static cx_status open_ledger(locking *l, noting *n, cx_err *err)
 static cx_status use_approval(locking *l, const cx_run_lock *lock, noting *n, cx_err *err);
 
 /* §13: a signed approval for exactly this path, used up by this. */
-static cx_status take_approval(locking *l, const cx_run_lock *lock, cx_err *err)
+static cx_status consume_approval(locking *l, const cx_run_lock *lock, cx_err *err)
 {
     noting n = {.run_id = lock->run_id};
     cx_status status = open_ledger(l, &n, err);
@@ -240,13 +241,13 @@ static cx_status use_approval(locking *l, const cx_run_lock *lock, noting *n, cx
     return status;
 }
 
-static cx_status answer_released(locking *l, const cx_run_lock *locks,
-                                 const cx_run_lock_reason *reasons, size_t count, cx_err *err)
+static cx_status answer_released_locks(locking *l, const cx_run_lock *locks,
+                                       const cx_run_lock_reason *reasons, size_t count, cx_err *err)
 {
     cx_json_list items = cx_json_list_begin(&l->cli->arena);
     for (size_t i = 0; i < count; i++) {
         cx_json_list object = cx_json_list_begin(&l->cli->arena);
-        CX_TRY(put_lock(l, &object, &locks[i], reasons[i]));
+        CX_TRY(write_lock_json(l, &object, &locks[i], reasons[i]));
         cx_json_add_object(&items, &object);
         if (!l->json) {
             cx_buf_add_z(&l->out, "Released ");
@@ -286,16 +287,16 @@ static cx_status release_one(locking *l, cx_str path, cx_err *err)
                                "the lock on %.*s cannot be read; remove the file "
                                "by hand when it is nobody's",
                                (int)normal.size, normal.data);
-            CX_TRY(take_approval(l, &locks[i], err));
+            CX_TRY(consume_approval(l, &locks[i], err));
         }
         CX_TRY(cx_run_lock_force(&l->store, path, &l->cli->arena, &released, err));
-        return answer_released(l, &released, &reasons[i], 1, err);
+        return answer_released_locks(l, &released, &reasons[i], 1, err);
     }
     return cx_fail(err, CX_E_NOT_FOUND, "no run holds a lock on %.*s", (int)normal.size,
                    normal.data);
 }
 
-static cx_status release(locking *l, cx_err *err)
+static cx_status release_locks(locking *l, cx_err *err)
 {
     cx_run_lock *locks;
     cx_run_lock_reason *reasons;
@@ -306,12 +307,12 @@ static cx_status release(locking *l, cx_err *err)
     if (!stale)
         return release_one(l, cx_str_z(l->args->operands[0]), err);
     CX_TRY(cx_run_lock_reclaim(&l->store, &l->cli->arena, &locks, &reasons, &count, err));
-    return answer_released(l, locks, reasons, count, err);
+    return answer_released_locks(l, locks, reasons, count, err);
 }
 
-static int run_release(cx_cli *cli, const cx_cli_args *args)
+static int run_locks_release(cx_cli *cli, const cx_cli_args *args)
 {
-    return work(cli, args, release);
+    return run_locks_job(cli, args, release_locks);
 }
 
 const cx_cli_command cx_cli_locks_release = {
@@ -329,5 +330,5 @@ const cx_cli_command cx_cli_locks_release = {
              "3 it could not be done, or there is no such lock\n"
              "4 refused: a run holds it, and there is no approval",
     .example = "cortex locks release --stale\ncortex locks release src/app --approval unlock.json",
-    .run = run_release,
+    .run = run_locks_release,
 };

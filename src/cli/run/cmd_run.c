@@ -33,7 +33,7 @@ static void on_event(void *arg, cx_str type, cx_str line)
 
 /* --- what is asked ---------------------------------------------------------------------------- */
 
-static cx_status take_options(running *r, cx_err *err)
+static cx_status read_run_options(running *r, cx_err *err)
 {
     const char *intent = cx_cli_value(r->args, "intent");
     cx_bytes request = {NULL, 0};
@@ -45,9 +45,9 @@ static cx_status take_options(running *r, cx_err *err)
             "option --dry-run: expected a CONTRACT; there is none before an agent has made "
             "it of the request");
     if (intent != NULL)
-        CX_TRY(cx_cli_take_text(r->cli, intent, &request, err));
+        CX_TRY(cx_cli_read_text(r->cli, intent, &request, err));
     else
-        CX_TRY(cx_cli_take_file(r->cli, r->args->operands[0], &r->contract, err));
+        CX_TRY(cx_cli_read_file(r->cli, r->args->operands[0], &r->contract, err));
     if (intent != NULL && request.size == 0)
         return cx_fail(err, CX_E_USAGE, "option --intent: expected a request, found nothing");
     CX_TRY(cx_cli_run_options(r->cli, r->args, &r->options, err));
@@ -60,7 +60,8 @@ static cx_status take_options(running *r, cx_err *err)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-static cx_status answer_json(const running *r, const cx_run_outcome *o, cx_buf *out, cx_err *err)
+static cx_status answer_run_json(const running *r, const cx_run_outcome *o, cx_buf *out,
+                                 cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(&r->cli->arena);
     cx_json_list seal = cx_json_list_begin(&r->cli->arena);
@@ -96,7 +97,7 @@ static void add_line(cx_buf *out, const char *name, cx_str text)
     cx_buf_add_byte(out, '\n');
 }
 
-static void answer_text(const cx_run_outcome *o, cx_buf *out)
+static void answer_run_text(const cx_run_outcome *o, cx_buf *out)
 {
     cx_cli_add_text(out, o->status);
     cx_buf_add_z(out, "  ");
@@ -120,15 +121,15 @@ static void answer_text(const cx_run_outcome *o, cx_buf *out)
         cx_buf_printf(out, "sealed    entry %llu\n", (unsigned long long)o->seal_index);
 }
 
-static cx_status answer(running *r, const cx_run_outcome *o, cx_err *err)
+static cx_status answer_run(running *r, const cx_run_outcome *o, cx_err *err)
 {
     cx_buf out;
     cx_status status = CX_SUCCESS;
     cx_buf_init(&out, r->cli->alloc);
     if (r->json)
-        status = answer_json(r, o, &out, err);
+        status = answer_run_json(r, o, &out, err);
     else
-        answer_text(o, &out);
+        answer_run_text(o, &out);
     if (!cx_failed(status))
         status = cx_buf_check(&out, err);
     if (!cx_failed(status))
@@ -139,7 +140,7 @@ static cx_status answer(running *r, const cx_run_outcome *o, cx_err *err)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-static cx_status run_dry(running *r, int *out_code, cx_err *err)
+static cx_status plan_task(running *r, int *out_code, cx_err *err)
 {
     cx_json verdict;
     cx_buf out;
@@ -158,19 +159,19 @@ static cx_status run_dry(running *r, int *out_code, cx_err *err)
     return status;
 }
 
-static cx_status run_all(running *r, int *out_code, cx_err *err)
+static cx_status run_task(running *r, int *out_code, cx_err *err)
 {
     cx_run_outcome outcome;
-    CX_TRY(take_options(r, err));
+    CX_TRY(read_run_options(r, err));
     if (cx_cli_has(r->args, "dry-run"))
-        return run_dry(r, out_code, err);
+        return plan_task(r, out_code, err);
     CX_TRY(cx_cli_run_ledger_begin(&r->ledger, r->cli, r->args, &r->options, err));
     CX_TRY(cx_run_execute(&r->options, &r->cli->arena, &outcome, err));
     *out_code = outcome.exit_code;
-    return answer(r, &outcome, err);
+    return answer_run(r, &outcome, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_run(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     int code = CX_EXIT_HOLDS;
@@ -179,7 +180,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
                  .json = cx_cli_has(args, "json"),
                  .follow = cx_cli_has(args, "follow")};
     r.live = !r.json && !r.follow && isatty(2) != 0;
-    cx_status status = run_all(&r, &code, &err);
+    cx_status status = run_task(&r, &code, &err);
     cx_cli_run_ledger_close(&r.ledger);
     if (cx_failed(status))
         return cx_cli_fail(cli, args->operand_count == 0 ? "run" : args->operands[0], &err, r.json);
@@ -230,5 +231,5 @@ const cx_cli_command cx_cli_run = {
              "4 a gate refused",
     .example = "cortex run contracts/fix-login.json --follow\n"
                "cortex run --intent 'Nobody gets back more than was paid'",
-    .run = run,
+    .run = run_run,
 };

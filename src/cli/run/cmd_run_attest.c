@@ -11,7 +11,7 @@
 #include "approval/api.h"
 #include "audit/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_run_attest(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {{"RUN|DIR", CX_CLI_FILE, NULL, false, false}};
 
@@ -48,7 +48,7 @@ const cx_cli_command cx_cli_run_attest = {
              "2 usage error\n3 it could not be done; with --check: no key was given that signed it",
     .example = "cortex run attest RUN --key ~/keys/ci.key -o run.dsse.json\n"
                "cortex run attest bundle/ --check run.dsse.json --trusted ci.pub",
-    .run = run,
+    .run = run_run_attest,
 };
 
 typedef struct attest_job {
@@ -106,7 +106,7 @@ static cx_status find_ledger(attest_job *job, cx_run_attest_ledger *out, cx_err 
     return status;
 }
 
-static cx_status sign(void *arg, cx_bytes message, cx_signature *out, cx_err *err)
+static cx_status sign_statement(void *arg, cx_bytes message, cx_signature *out, cx_err *err)
 {
     return cx_cli_signer_sign(arg, message, out, err);
 }
@@ -122,13 +122,13 @@ static cx_status make_envelope(attest_job *job, cx_cli_signer *signer, cx_buf *f
     cx_status status = cx_run_attest_payload(&statement, &payload, err);
     if (!cx_failed(status))
         status = cx_run_dsse_write(CX_STR(CX_RUN_DSSE_ATTESTATION), cx_buf_bytes(&payload),
-                                   &signer->key, sign, signer, file, err);
+                                   &signer->key, sign_statement, signer, file, err);
     cx_buf_done(&payload);
     return status;
 }
 
-static cx_status answer_made(attest_job *job, const cx_cli_signer *signer, const cx_buf *file,
-                             cx_err *err)
+static cx_status answer_attestation(attest_job *job, const cx_cli_signer *signer,
+                                    const cx_buf *file, cx_err *err)
 {
     const char *path = cx_cli_value(job->args, "output");
     cx_digest keyid = cx_run_dsse_keyid(&signer->key);
@@ -153,7 +153,7 @@ static cx_status answer_made(attest_job *job, const cx_cli_signer *signer, const
     return cx_cli_end_json(&object, &job->out, err);
 }
 
-static cx_status make(attest_job *job, cx_err *err)
+static cx_status make_attestation(attest_job *job, cx_err *err)
 {
     cx_cli_signer signer;
     cx_buf file;
@@ -168,14 +168,14 @@ static cx_status make(attest_job *job, cx_err *err)
     } else if (!cx_failed(status)) {
         status = make_envelope(job, &signer, &file, err);
         if (!cx_failed(status))
-            status = answer_made(job, &signer, &file, err);
+            status = answer_attestation(job, &signer, &file, err);
     }
     cx_buf_done(&file);
     cx_cli_signer_done(&signer);
     return status;
 }
 
-static cx_status take_keys(attest_job *job, cx_pubkey **out, size_t *out_count, cx_err *err)
+static cx_status read_keys(attest_job *job, cx_pubkey **out, size_t *out_count, cx_err *err)
 {
     const cx_cli_given *given = NULL;
     size_t count = 0;
@@ -187,20 +187,20 @@ static cx_status take_keys(attest_job *job, cx_pubkey **out, size_t *out_count, 
         return cx_fail_nomem(err);
     for (count = 0; (given = cx_cli_next(job->args, "trusted", given)) != NULL; count++) {
         cx_vkey vkey;
-        CX_TRY(cx_cli_take_key(job->cli, "option --trusted", given->values[0], &vkey, err));
+        CX_TRY(cx_cli_read_key(job->cli, "option --trusted", given->values[0], &vkey, err));
         (*out)[count] = vkey.key;
     }
     return CX_SUCCESS;
 }
 
-static cx_status check(attest_job *job, cx_err *err)
+static cx_status check_attestation(attest_job *job, cx_err *err)
 {
     cx_pubkey *keys;
     size_t key_count;
     cx_bytes envelope;
     cx_run_attest_verdict verdict;
-    CX_TRY(take_keys(job, &keys, &key_count, err));
-    CX_TRY(cx_cli_take_file(job->cli, cx_cli_value(job->args, "check"), &envelope, err));
+    CX_TRY(read_keys(job, &keys, &key_count, err));
+    CX_TRY(cx_cli_read_file(job->cli, cx_cli_value(job->args, "check"), &envelope, err));
     CX_TRY(open_bundle(job, err));
     CX_TRY(cx_run_attest_check(cx_bytes_str(envelope), job->bundle, keys, key_count, NULL,
                                &job->cli->arena, &verdict, err));
@@ -227,7 +227,7 @@ static cx_status check(attest_job *job, cx_err *err)
     return cx_cli_end_json(&object, &job->out, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_run_attest(cx_cli *cli, const cx_cli_args *args)
 {
     attest_job *job = CX_ARENA_NEW(&cli->arena, attest_job);
     cx_err err = {0};
@@ -238,7 +238,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     job->args = args;
     cx_buf_init(&job->out, cli->alloc);
     bool checks = cx_cli_has(args, "check");
-    cx_status status = checks ? check(job, &err) : make(job, &err);
+    cx_status status = checks ? check_attestation(job, &err) : make_attestation(job, &err);
     int code = cx_failed(status)
                    ? cx_cli_fail(cli, args->operands[0], &err, cx_cli_has(args, "json"))
                    : cx_cli_answer_exact(cli, &job->out, job->exit_code);

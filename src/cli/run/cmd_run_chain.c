@@ -44,7 +44,7 @@ static void on_news(void *arg, const cx_run_chain_news *news)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-static cx_status refuse(chaining *c, cx_err *err)
+static cx_status reject_chain(chaining *c, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(&c->cli->arena);
     cx_json errors;
@@ -82,7 +82,7 @@ static void add_step(cx_buf *out, const cx_json *step)
     cx_buf_add_byte(out, '\n');
 }
 
-static cx_status answer(chaining *c, const cx_run_chain_outcome *o, cx_err *err)
+static cx_status answer_chain(chaining *c, const cx_run_chain_outcome *o, cx_err *err)
 {
     const cx_json *steps = CX_JSON_GET(&o->manifest, "steps");
     c->code = o->exit_code;
@@ -105,7 +105,7 @@ static cx_status answer(chaining *c, const cx_run_chain_outcome *o, cx_err *err)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-static cx_status run_all(chaining *c, cx_err *err)
+static cx_status run_chain(chaining *c, cx_err *err)
 {
     const char *path = c->args->operands[0];
     cx_bytes bytes;
@@ -113,12 +113,12 @@ static cx_status run_all(chaining *c, cx_err *err)
     uint64_t parallel = cx_cli_number(c->args, "parallel", 0);
     if (parallel > 64)
         return cx_fail(err, CX_E_USAGE, "option --parallel: expected at most 64");
-    CX_TRY(cx_cli_take_file(c->cli, path, &bytes, err));
+    CX_TRY(cx_cli_read_file(c->cli, path, &bytes, err));
     CX_TRY(cx_run_chain_read(cx_bytes_str(bytes), folder_of(c, path), &c->cli->arena, &c->findings,
                              &c->chain, err));
     CX_TRY(cx_run_findings_check(&c->findings, err));
     if (c->findings.refusing != 0)
-        return refuse(c, err);
+        return reject_chain(c, err);
     CX_TRY(cx_cli_run_options(c->cli, c->args, &c->options.run, err));
     CX_TRY(cx_cli_run_store(c->cli, NULL, true, &c->store, err));
     CX_TRY(cx_cli_run_ledger_begin(&c->ledger, c->cli, c->args, &c->options.run, err));
@@ -127,17 +127,17 @@ static cx_status run_all(chaining *c, cx_err *err)
     c->options.news = on_news;
     c->options.news_arg = c;
     CX_TRY(cx_run_chain_execute(&c->chain, &c->options, &c->cli->arena, &outcome, err));
-    return answer(c, &outcome, err);
+    return answer_chain(c, &outcome, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_run_chain(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     chaining c = {.cli = cli, .args = args, .json = cx_cli_has(args, "json")};
     c.live = !c.json && isatty(2) != 0;
     cx_buf_init(&c.out, cli->alloc);
     cx_run_findings_init(&c.findings, &cli->arena);
-    cx_status status = run_all(&c, &err);
+    cx_status status = run_chain(&c, &err);
     cx_cli_run_ledger_close(&c.ledger);
     int code = cx_failed(status) ? cx_cli_fail(cli, args->operands[0], &err, c.json)
                                  : cx_cli_answer(cli, &c.out, c.code);
@@ -170,5 +170,5 @@ const cx_cli_command cx_cli_run_chain = {
              "3 a step could not be started, or the evidence could not be written\n"
              "4 the chain is not valid, or a gate refused a step",
     .example = "cortex run chain release.json --parallel 2",
-    .run = run,
+    .run = run_run_chain,
 };

@@ -12,7 +12,7 @@
 #include "governor/api.h"
 #include "git/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_run_cleanup(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("apply", 0, "Do it; without, only say what would be done."),
@@ -40,10 +40,10 @@ const cx_cli_command cx_cli_run_cleanup = {
              "2 usage error\n"
              "3 something could not be done",
     .example = "cortex run cleanup\ncortex run cleanup --apply --older 1h",
-    .run = run,
+    .run = run_run_cleanup,
 };
 
-typedef struct tidying {
+typedef struct cleanup_job {
     cx_cli *cli;
     const cx_cli_args *args;
     cx_run_store store;
@@ -51,9 +51,9 @@ typedef struct tidying {
     bool apply, stuck;
     cx_json_list items;
     cx_buf text;
-} tidying;
+} cleanup_job;
 
-static cx_status take_age(const char *text, uint64_t *out, cx_err *err)
+static cx_status parse_age(const char *text, uint64_t *out, cx_err *err)
 {
     static const char units[] = "smhd";
     static const uint64_t seconds[] = {1, 60, 3600, 86400};
@@ -75,7 +75,7 @@ static cx_status take_age(const char *text, uint64_t *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static void add_item(tidying *t, const char *kind, cx_str name, cx_str reason, bool done)
+static void add_item(cleanup_job *t, const char *kind, cx_str name, cx_str reason, bool done)
 {
     cx_json_list item = cx_json_list_begin(&t->cli->arena);
     cx_json_put_str(&item, "kind", cx_str_z(kind));
@@ -92,7 +92,7 @@ static void add_item(tidying *t, const char *kind, cx_str name, cx_str reason, b
 }
 
 /* Whether a run that this work tree belongs to may still want it. */
-static bool is_wanted(const tidying *t, cx_str run_id)
+static bool is_wanted(const cleanup_job *t, cx_str run_id)
 {
     cx_run_owner owner;
     return !cx_failed(cx_run_active_owner(&t->store, run_id, &t->cli->arena, &owner, NULL)) &&
@@ -100,7 +100,7 @@ static bool is_wanted(const tidying *t, cx_str run_id)
 }
 
 /* Work trees git knows of, below the runtime root. */
-static cx_status tidy_worktrees(tidying *t, const cx_git *git, cx_err *err)
+static cx_status tidy_worktrees(cleanup_job *t, const cx_git *git, cx_err *err)
 {
     cx_worktree_listed *list;
     size_t count;
@@ -130,7 +130,7 @@ static bool is_wanted_stray(void *arg, cx_str run_id)
 }
 
 /* Branches and git directories of runs that died while they made a work tree or took one away. */
-static cx_status tidy_strays(tidying *t, const cx_git *git, cx_err *err)
+static cx_status tidy_strays(cleanup_job *t, const cx_git *git, cx_err *err)
 {
     cx_worktree_stray *list;
     size_t count;
@@ -143,7 +143,7 @@ static cx_status tidy_strays(tidying *t, const cx_git *git, cx_err *err)
 }
 
 /* A checkout whose branch was moved by a run that died before it had followed. */
-static cx_status tidy_checkout(tidying *t, const cx_git *git, cx_err *err)
+static cx_status tidy_checkout(cleanup_job *t, const cx_git *git, cx_err *err)
 {
     cx_checkout_update begun;
     cx_file lock;
@@ -168,7 +168,7 @@ static cx_status tidy_checkout(tidying *t, const cx_git *git, cx_err *err)
 }
 
 /* What is left below worktrees/ when git has let go. */
-static cx_status tidy_folder(tidying *t, const cx_run_leftover *left, cx_err *err)
+static cx_status tidy_folder(cleanup_job *t, const cx_run_leftover *left, cx_err *err)
 {
     cx_facts facts;
     cx_str path = cx_run_store_path(&t->store, &t->cli->arena, "worktrees", left->name);
@@ -183,7 +183,7 @@ static cx_status tidy_folder(tidying *t, const cx_run_leftover *left, cx_err *er
 
 /* The journal of the repository's runs, when there is a home; a run ended without one stays
  * unsealed, which is said. */
-static cx_status open_ledger(tidying *t, const cx_git *git, cx_err *err)
+static cx_status open_ledger(cleanup_job *t, const cx_git *git, cx_err *err)
 {
     cx_oid root;
     cx_str actor;
@@ -204,7 +204,7 @@ static cx_status open_ledger(tidying *t, const cx_git *git, cx_err *err)
 static cx_status find_witness(void *ctx, cx_str run_id, cx_arena *arena, cx_run_witness *out,
                               cx_err *err)
 {
-    tidying *t = ctx;
+    cleanup_job *t = ctx;
     cx_run_index *index;
     cx_run_known *known = CX_ARENA_ARRAY(arena, cx_run_known, 1);
     if (known == NULL)
@@ -217,7 +217,7 @@ static cx_status find_witness(void *ctx, cx_str run_id, cx_arena *arena, cx_run_
     return status;
 }
 
-static cx_status tidy(tidying *t, cx_err *err)
+static cx_status clean_up_runs(cleanup_job *t, cx_err *err)
 {
     cx_git *git = NULL;
     const cx_run_witnesses witnesses = {t, find_witness};
@@ -225,7 +225,7 @@ static cx_status tidy(tidying *t, cx_err *err)
     cx_run_leftover *list = NULL;
     size_t count = 0;
     const char *repo = cx_cli_value(t->args, "repo");
-    CX_TRY(take_age(cx_cli_value(t->args, "older"), &how.older_sec, err));
+    CX_TRY(parse_age(cx_cli_value(t->args, "older"), &how.older_sec, err));
     CX_TRY(cx_cli_run_store(t->cli, repo, false, &t->store, err));
     cx_facts facts;
     if (cx_path_facts(t->store.root, true, &facts, NULL).code == CX_E_NOT_FOUND)
@@ -254,7 +254,7 @@ static cx_status tidy(tidying *t, cx_err *err)
     return status;
 }
 
-static cx_status answer(tidying *t, cx_buf *out, cx_err *err)
+static cx_status answer_cleanup(cleanup_job *t, cx_buf *out, cx_err *err)
 {
     if (!cx_cli_has(t->args, "json")) {
         cx_buf_add_str(out, cx_buf_str(&t->text));
@@ -270,18 +270,18 @@ static cx_status answer(tidying *t, cx_buf *out, cx_err *err)
     return cx_cli_end_json(&object, out, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_run_cleanup(cx_cli *cli, const cx_cli_args *args)
 {
-    tidying t = {.cli = cli, .args = args, .apply = cx_cli_has(args, "apply")};
+    cleanup_job t = {.cli = cli, .args = args, .apply = cx_cli_has(args, "apply")};
     cx_err err = {0};
     cx_buf out;
     t.items = cx_json_list_begin(&cli->arena);
     cx_buf_init(&t.text, cli->alloc);
     cx_buf_init(&out, cli->alloc);
-    cx_status status = tidy(&t, &err);
+    cx_status status = clean_up_runs(&t, &err);
     cx_cli_run_ledger_close(&t.ledger);
     if (!cx_failed(status))
-        status = answer(&t, &out, &err);
+        status = answer_cleanup(&t, &out, &err);
     int code = cx_failed(status)
                    ? cx_cli_run_fail(cli, args, &err)
                    : cx_cli_answer(cli, &out, t.stuck ? CX_EXIT_UNCHECKED : CX_EXIT_HOLDS);

@@ -8,16 +8,16 @@
 #include "cli/run/run_place.h"
 #include "cli/run/run_where.h"
 
-typedef struct looking {
+typedef struct read_job {
     cx_cli *cli;
     const cx_cli_args *args;
     cx_run_bundle *bundle;
     cx_buf out;
     bool json;
     bool exact; /* the answer is a file of the bundle, or lines of one */
-} looking;
+} read_job;
 
-static cx_status add_value(looking *l, const cx_json *value, cx_err *err)
+static cx_status add_value(read_job *l, const cx_json *value, cx_err *err)
 {
     CX_TRY(cx_json_write(&l->out, value, CX_JSON_PY_COMPACT, err));
     cx_buf_add_byte(&l->out, '\n');
@@ -25,16 +25,17 @@ static cx_status add_value(looking *l, const cx_json *value, cx_err *err)
 }
 
 /* Runs `work`, on the run that the first operand names when there is one. */
-static int look(cx_cli *cli, const cx_cli_args *args, cx_status (*work)(looking *, cx_err *))
+static int run_read_job(cx_cli *cli, const cx_cli_args *args,
+                        cx_status (*work)(read_job *, cx_err *))
 {
-    looking l = {.cli = cli, .args = args, .json = cx_cli_has(args, "json")};
+    read_job l = {.cli = cli, .args = args, .json = cx_cli_has(args, "json")};
     cx_err err = {0};
     cx_status status = CX_SUCCESS;
     int code;
     cx_buf_init(&l.out, cli->alloc);
     if (args->operand_count != 0)
         status =
-            cx_cli_run_look(cli, cx_cli_value(args, "repo"), args->operands[0], &l.bundle, &err);
+            cx_cli_run_find(cli, cx_cli_value(args, "repo"), args->operands[0], &l.bundle, &err);
     if (!cx_failed(status))
         status = work(&l, &err);
     if (cx_failed(status))
@@ -79,7 +80,7 @@ static void add_cell(cx_buf *out, const cx_json *item, const char *name, size_t 
     add_padded(out, text.data == NULL ? CX_STR("-") : text, width + 1);
 }
 
-static cx_status work_list(looking *l, cx_err *err)
+static cx_status run_list_job(read_job *l, cx_err *err)
 {
     const char *status = cx_cli_value(l->args, "status"), *cursor = cx_cli_value(l->args, "cursor");
     cx_run_list_query query = {.limit = (size_t)cx_cli_number(l->args, "limit", 0)};
@@ -116,9 +117,9 @@ static cx_status work_list(looking *l, cx_err *err)
     return cx_buf_check(&l->out, err);
 }
 
-static int run_list(cx_cli *cli, const cx_cli_args *args)
+static int run_run_list(cx_cli *cli, const cx_cli_args *args)
 {
-    return look(cli, args, work_list);
+    return run_read_job(cli, args, run_list_job);
 }
 
 const cx_cli_command cx_cli_run_list = {
@@ -133,7 +134,7 @@ const cx_cli_command cx_cli_run_list = {
     .option_count = CX_COUNT_OF(list_options),
     .exits = EXITS,
     .example = "cortex run list --status FAILURE",
-    .run = run_list,
+    .run = run_run_list,
 };
 
 /* --- run show --------------------------------------------------------------------------------- */
@@ -151,7 +152,7 @@ static void add_row(cx_buf *out, const char *label, cx_str text)
     cx_buf_add_byte(out, '\n');
 }
 
-static cx_status add_gates(looking *l, cx_err *err)
+static cx_status add_gates(read_job *l, cx_err *err)
 {
     cx_run_projection projection;
     cx_status status = cx_run_view_projection(l->bundle, &l->cli->arena, &projection, err);
@@ -206,7 +207,7 @@ static void add_test(cx_buf *out, const cx_json *command)
 
 /* Reports of tests; a bundle that has none, or one that cannot be read, has nothing to show
  * here. */
-static cx_status add_tests(looking *l, cx_err *err)
+static cx_status add_tests(read_job *l, cx_err *err)
 {
     cx_bytes bytes;
     cx_json report;
@@ -224,7 +225,7 @@ static cx_status add_tests(looking *l, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status work_show(looking *l, cx_err *err)
+static cx_status run_show_job(read_job *l, cx_err *err)
 {
     cx_run_known known;
     cx_json view;
@@ -249,9 +250,9 @@ static cx_status work_show(looking *l, cx_err *err)
     return add_tests(l, err);
 }
 
-static int run_show(cx_cli *cli, const cx_cli_args *args)
+static int run_run_show(cx_cli *cli, const cx_cli_args *args)
 {
-    return look(cli, args, work_show);
+    return run_read_job(cli, args, run_show_job);
 }
 
 const cx_cli_command cx_cli_run_show = {
@@ -267,7 +268,7 @@ const cx_cli_command cx_cli_run_show = {
     .option_count = CX_COUNT_OF(show_options),
     .exits = EXITS,
     .example = "cortex run show run_20260101_000000_aee408847d35e44e99430f0979c3357b",
-    .run = run_show,
+    .run = run_run_show,
 };
 
 /* --- run events ------------------------------------------------------------------------------- */
@@ -281,7 +282,7 @@ static const cx_cli_option events_options[] = {
     CX_CLI_OPTIONS_COMMON,
 };
 
-static cx_status work_events(looking *l, cx_err *err)
+static cx_status run_events_job(read_job *l, cx_err *err)
 {
     const char *type = cx_cli_value(l->args, "type");
     uint64_t from = cx_cli_number(l->args, "from", 1);
@@ -310,9 +311,9 @@ static cx_status work_events(looking *l, cx_err *err)
     return cx_failed(status) ? status : cx_buf_check(&l->out, err);
 }
 
-static int run_events(cx_cli *cli, const cx_cli_args *args)
+static int run_run_events(cx_cli *cli, const cx_cli_args *args)
 {
-    return look(cli, args, work_events);
+    return run_read_job(cli, args, run_events_job);
 }
 
 const cx_cli_command cx_cli_run_events = {
@@ -325,7 +326,7 @@ const cx_cli_command cx_cli_run_events = {
     .option_count = CX_COUNT_OF(events_options),
     .exits = EXITS,
     .example = "cortex run events bundle/ --type gate_failed --json",
-    .run = run_events,
+    .run = run_run_events,
 };
 
 /* --- run diff --------------------------------------------------------------------------------- */
@@ -339,7 +340,7 @@ static const cx_cli_option diff_options[] = {
 
 #define DIFF_BYTES_MAX ((size_t)256 << 20)
 
-static cx_status work_diff(looking *l, cx_err *err)
+static cx_status run_diff_job(read_job *l, cx_err *err)
 {
     bool names = cx_cli_has(l->args, "names");
     cx_bytes bytes;
@@ -367,9 +368,9 @@ static cx_status work_diff(looking *l, cx_err *err)
     return cx_cli_end_json(&object, &l->out, err);
 }
 
-static int run_diff(cx_cli *cli, const cx_cli_args *args)
+static int run_run_diff(cx_cli *cli, const cx_cli_args *args)
 {
-    return look(cli, args, work_diff);
+    return run_read_job(cli, args, run_diff_job);
 }
 
 const cx_cli_command cx_cli_run_diff = {
@@ -384,7 +385,7 @@ const cx_cli_command cx_cli_run_diff = {
     .option_count = CX_COUNT_OF(diff_options),
     .exits = EXITS,
     .example = "cortex run diff RUN | git apply --check",
-    .run = run_diff,
+    .run = run_run_diff,
 };
 
 /* --- run reports ------------------------------------------------------------------------------ */
@@ -397,7 +398,7 @@ static const cx_cli_operand reports_operands[] = {
 static const cx_cli_option reports_options[] = {CX_CLI_OPTION_JSON, CX_CLI_OPTION_REPO,
                                                 CX_CLI_OPTIONS_COMMON};
 
-static cx_status work_reports(looking *l, cx_err *err)
+static cx_status run_reports_job(read_job *l, cx_err *err)
 {
     cx_json files;
     cx_bytes bytes;
@@ -424,9 +425,9 @@ static cx_status work_reports(looking *l, cx_err *err)
     return cx_buf_check(&l->out, err);
 }
 
-static int run_reports(cx_cli *cli, const cx_cli_args *args)
+static int run_run_reports(cx_cli *cli, const cx_cli_args *args)
 {
-    return look(cli, args, work_reports);
+    return run_read_job(cli, args, run_reports_job);
 }
 
 const cx_cli_command cx_cli_run_reports = {
@@ -440,5 +441,5 @@ const cx_cli_command cx_cli_run_reports = {
     .option_count = CX_COUNT_OF(reports_options),
     .exits = EXITS,
     .example = "cortex run reports RUN test_report",
-    .run = run_reports,
+    .run = run_run_reports,
 };

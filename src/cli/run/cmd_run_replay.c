@@ -34,52 +34,52 @@ static cx_str text_at(const cx_json *value, const char *name)
 }
 
 /* The program's words, then what came from a bundle. */
-static void say_text(replaying *r, const char *before, cx_str text)
+static void print_text(replaying *r, const char *before, cx_str text)
 {
     cx_buf_add_z(&r->out, before);
     cx_cli_add_text(&r->out, text);
 }
 
-static void say_differences(replaying *r, const cx_json *report, const char *name)
+static void print_differences(replaying *r, const cx_json *report, const char *name)
 {
     const cx_json *list = cx_json_get_typed(report, cx_str_z(name), CX_JSON_ARRAY);
     for (uint32_t i = 0; list != NULL && i < list->count; i++) {
         cx_buf_printf(&r->out, "  %s", name);
-        say_text(r, "  ", text_at(&list->items[i], "key"));
+        print_text(r, "  ", text_at(&list->items[i], "key"));
         cx_buf_add_byte(&r->out, '\n');
     }
 }
 
-static void say_reexecution(replaying *r, const cx_json *report)
+static void print_reexecution(replaying *r, const cx_json *report)
 {
     cx_str run = text_at(report, "run_id"), status = text_at(report, "status");
     const cx_json *errors = cx_json_get_typed(report, CX_STR("errors"), CX_JSON_ARRAY);
-    say_text(r, "", run);
-    say_text(r, "  done again: ", status);
+    print_text(r, "", run);
+    print_text(r, "  done again: ", status);
     cx_buf_add_byte(&r->out, '\n');
-    say_differences(r, report, "hard_diffs");
-    say_differences(r, report, "soft_diffs");
+    print_differences(r, report, "hard_diffs");
+    print_differences(r, report, "soft_diffs");
     for (uint32_t i = 0; errors != NULL && i < errors->count; i++) {
-        say_text(r, "  error  ", cx_json_text(&errors->items[i]));
+        print_text(r, "  error  ", cx_json_text(&errors->items[i]));
         cx_buf_add_byte(&r->out, '\n');
     }
 }
 
-static cx_status say_rehydration(replaying *r, const cx_json *document, cx_err *err)
+static cx_status print_rehydration(replaying *r, const cx_json *document, cx_err *err)
 {
     cx_str run = text_at(document, "run_id"), status = text_at(document, "status");
     cx_str verdict = text_at(document, "verdict");
     const cx_json *states = cx_json_get_typed(document, CX_STR("states"), CX_JSON_ARRAY);
     const cx_json *divergence =
         cx_json_get_typed(document, CX_STR("first_divergence"), CX_JSON_OBJECT);
-    say_text(r, "", run);
-    say_text(r, "  told again: ", status);
-    say_text(r, "  (bundle: ", verdict);
+    print_text(r, "", run);
+    print_text(r, "  told again: ", status);
+    print_text(r, "  (bundle: ", verdict);
     cx_buf_add_z(&r->out, ")\n");
     for (uint32_t i = 0; states != NULL && i < states->count; i++) {
-        say_text(r, "  ", text_at(&states->items[i], "from"));
-        say_text(r, " -> ", text_at(&states->items[i], "to"));
-        say_text(r, "  ", text_at(&states->items[i], "reason"));
+        print_text(r, "  ", text_at(&states->items[i], "from"));
+        print_text(r, " -> ", text_at(&states->items[i], "to"));
+        print_text(r, "  ", text_at(&states->items[i], "reason"));
         cx_buf_add_byte(&r->out, '\n');
     }
     if (divergence == NULL)
@@ -89,7 +89,7 @@ static cx_status say_rehydration(replaying *r, const cx_json *document, cx_err *
     cx_buf_add_z(&r->out, "  differs first ");
     if (index != NULL && index->type == CX_JSON_INT)
         cx_buf_printf(&r->out, "at event %.*s ", (int)index->count, index->text);
-    say_text(r, "in ", field);
+    print_text(r, "in ", field);
     cx_buf_add_z(&r->out, ": expected ");
     CX_TRY(cx_json_write(&r->out, CX_JSON_GET(divergence, "expected"), CX_JSON_PY_COMPACT, err));
     cx_buf_add_z(&r->out, ", found ");
@@ -136,7 +136,7 @@ static cx_status check_out(replaying *r, const char *path, cx_err *err)
     return status;
 }
 
-static cx_status answer(replaying *r, const cx_json *document, bool reexecuted, cx_err *err)
+static cx_status answer_replay(replaying *r, const cx_json *document, bool reexecuted, cx_err *err)
 {
     const char *path = cx_cli_value(r->args, "out");
     if (path != NULL) {
@@ -152,9 +152,9 @@ static cx_status answer(replaying *r, const cx_json *document, bool reexecuted, 
         CX_TRY(cx_json_write(&r->out, document, CX_JSON_PY_COMPACT, err));
         cx_buf_add_byte(&r->out, '\n');
     } else if (reexecuted) {
-        say_reexecution(r, document);
+        print_reexecution(r, document);
     } else {
-        CX_TRY(say_rehydration(r, document, err));
+        CX_TRY(print_rehydration(r, document, err));
     }
     return cx_buf_check(&r->out, err);
 }
@@ -181,7 +181,7 @@ static cx_status find_witness(replaying *r, cx_run_known *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status rehydrate(replaying *r, cx_err *err)
+static cx_status rehydrate_run(replaying *r, cx_err *err)
 {
     cx_run_known known;
     cx_run_rehydration done;
@@ -193,7 +193,7 @@ static cx_status rehydrate(replaying *r, cx_err *err)
     CX_TRY(find_witness(r, &known, err));
     CX_TRY(cx_run_rehydrate(r->bundle, &known.witness, r->against, &r->cli->arena, &done, err));
     r->exit_code = done.exit_code;
-    return answer(r, &done.document, false, err);
+    return answer_replay(r, &done.document, false, err);
 }
 
 static cx_status real_path(replaying *r, const char *path, const char **out, cx_err *err)
@@ -209,7 +209,7 @@ static cx_status real_path(replaying *r, const char *path, const char **out, cx_
     return status;
 }
 
-static cx_status reexecute(replaying *r, cx_err *err)
+static cx_status reexecute_run(replaying *r, cx_err *err)
 {
     cx_run_store store;
     cx_json report;
@@ -224,19 +224,19 @@ static cx_status reexecute(replaying *r, cx_err *err)
     options.root = store.root;
     CX_TRY(real_path(r, "/proc/self/exe", &options.program, err));
     CX_TRY(cx_run_reexecute(r->bundle, &options, &r->cli->arena, &report, &r->exit_code, err));
-    return answer(r, &report, true, err);
+    return answer_replay(r, &report, true, err);
 }
 
-static cx_status work(replaying *r, cx_err *err)
+static cx_status replay_run(replaying *r, cx_err *err)
 {
     const char *out = cx_cli_value(r->args, "out");
     if (out != NULL)
         CX_TRY(check_out(r, out, err));
     CX_TRY(cx_cli_run_open(r->cli, repo_of(r), r->name, &r->bundle, err));
-    return cx_cli_has(r->args, "reexec") ? reexecute(r, err) : rehydrate(r, err);
+    return cx_cli_has(r->args, "reexec") ? reexecute_run(r, err) : rehydrate_run(r, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_run_replay(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     replaying r = {.cli = cli, .args = args, .name = args->operands[0]};
@@ -246,7 +246,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     if (cx_cli_has(args, "script") && !cx_cli_has(args, "reexec"))
         return cx_cli_misuse(args, "option --script: only with --reexec");
     cx_buf_init(&r.out, cli->alloc);
-    cx_status status = work(&r, &err);
+    cx_status status = replay_run(&r, &err);
     int code = cx_failed(status) ? cx_cli_fail(cli, r.name, &err, cx_cli_has(args, "json"))
                                  : cx_cli_answer(cli, &r.out, r.exit_code);
     cx_run_bundle_close(r.against);
@@ -300,5 +300,5 @@ const cx_cli_command cx_cli_run_replay = {
              "3 could not be checked: unsealed, no baseline commit, no sandbox\n"
              "5 it diverged",
     .example = "cortex run replay run_20260101_000000_aee408847d35e44e99430f0979c3357b --json",
-    .run = run,
+    .run = run_run_replay,
 };

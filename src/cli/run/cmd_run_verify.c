@@ -9,7 +9,7 @@
 
 /* --- run verify ------------------------------------------------------------------------------- */
 
-static int run_verify(cx_cli *cli, const cx_cli_args *args);
+static int run_run_verify(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {{"RUN|DIR|ARCHIVE", CX_CLI_FILE, NULL, false, false}};
 
@@ -38,10 +38,10 @@ const cx_cli_command cx_cli_run_verify = {
              "3 it could not be checked, or its seal is unknown",
     .example = "cortex run verify run_20260101_000000_aee408847d35e44e99430f0979c3357b\n"
                "cortex run verify bundle.tar.zst --seal seal.json --json",
-    .run = run_verify,
+    .run = run_run_verify,
 };
 
-static cx_status take_witness(cx_cli *cli, const cx_cli_args *args, cx_run_bundle *bundle,
+static cx_status read_witness(cx_cli *cli, const cx_cli_args *args, cx_run_bundle *bundle,
                               cx_json *seal, cx_run_known *known, cx_run_witness *out, cx_err *err)
 {
     const char *path = cx_cli_value(args, "seal");
@@ -52,7 +52,7 @@ static cx_status take_witness(cx_cli *cli, const cx_cli_args *args, cx_run_bundl
         *out = known->witness;
         return CX_SUCCESS;
     }
-    CX_TRY(cx_cli_take_file(cli, path, &bytes, err));
+    CX_TRY(cx_cli_read_file(cli, path, &bytes, err));
     CX_TRY(cx_run_json_read(cx_bytes_str(bytes), 0, &cli->arena, seal, err));
     if (seal->type != CX_JSON_OBJECT)
         return cx_fail(err, CX_E_FORMAT, "%s holds %s, expected the object of a seal", path,
@@ -81,8 +81,8 @@ static void add_text(cx_buf *out, const cx_run_verdict *verdict)
     }
 }
 
-static cx_status answer(cx_cli *cli, const cx_cli_args *args, const cx_run_verdict *verdict,
-                        cx_buf *out, cx_err *err)
+static cx_status answer_verdict(cx_cli *cli, const cx_cli_args *args, const cx_run_verdict *verdict,
+                                cx_buf *out, cx_err *err)
 {
     cx_json value;
     if (!cx_cli_has(args, "json")) {
@@ -95,7 +95,7 @@ static cx_status answer(cx_cli *cli, const cx_cli_args *args, const cx_run_verdi
     return cx_buf_check(out, err);
 }
 
-static int run_verify(cx_cli *cli, const cx_cli_args *args)
+static int run_run_verify(cx_cli *cli, const cx_cli_args *args)
 {
     cx_run_bundle *bundle = NULL;
     cx_run_known known;
@@ -109,12 +109,12 @@ static int run_verify(cx_cli *cli, const cx_cli_args *args)
     cx_status status =
         cx_cli_run_open(cli, cx_cli_value(args, "repo"), args->operands[0], &bundle, &err);
     if (!cx_failed(status))
-        status = take_witness(cli, args, bundle, &seal, &known, &witness, &err);
+        status = read_witness(cli, args, bundle, &seal, &known, &witness, &err);
     if (!cx_failed(status)) {
         status = cx_run_verify(bundle, &witness, &cli->arena, &verdict, &err);
         if (!cx_failed(status)) {
             code = cx_run_verdict_exit(&verdict);
-            status = answer(cli, args, &verdict, &out, &err);
+            status = answer_verdict(cli, args, &verdict, &out, &err);
             cx_run_findings_done(&verdict.findings);
         }
     }
@@ -126,7 +126,7 @@ static int run_verify(cx_cli *cli, const cx_cli_args *args)
 
 /* --- run export ------------------------------------------------------------------------------- */
 
-static int run_export(cx_cli *cli, const cx_cli_args *args);
+static int run_run_export(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand export_operands[] = {{"RUN|DIR", CX_CLI_FILE, NULL, false, false}};
 
@@ -146,7 +146,7 @@ const cx_cli_command cx_cli_run_export = {
     .option_count = CX_COUNT_OF(export_options),
     .exits = "0 written\n2 usage error\n3 it could not be written",
     .example = "cortex run export RUN --out run.tar.zst",
-    .run = run_export,
+    .run = run_run_export,
 };
 
 static cx_status export_to(cx_cli *cli, const cx_cli_args *args, const char *path, cx_buf *out,
@@ -155,7 +155,7 @@ static cx_status export_to(cx_cli *cli, const cx_cli_args *args, const char *pat
     cx_run_bundle *bundle;
     cx_buf archive;
     cx_cli_file file = {0};
-    CX_TRY(cx_cli_run_look(cli, cx_cli_value(args, "repo"), args->operands[0], &bundle, err));
+    CX_TRY(cx_cli_run_find(cli, cx_cli_value(args, "repo"), args->operands[0], &bundle, err));
     cx_buf_init(&archive, cli->alloc);
     cx_status status = cx_run_archive_write(bundle, &archive, err);
     if (!cx_failed(status))
@@ -182,7 +182,7 @@ static cx_status export_to(cx_cli *cli, const cx_cli_args *args, const char *pat
     return status;
 }
 
-static int run_export(cx_cli *cli, const cx_cli_args *args)
+static int run_run_export(cx_cli *cli, const cx_cli_args *args)
 {
     const char *path = cx_cli_value(args, "out");
     cx_err err = {0};

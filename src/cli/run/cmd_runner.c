@@ -40,7 +40,7 @@ static cx_status open_config(editing *e, cx_err *err)
     if (!cx_failed(status) && facts.kind != CX_FILE_REGULAR)
         return cx_fail(err, CX_E_FORMAT, "%s is no regular file", e->path);
     if (!cx_failed(status))
-        status = cx_cli_take_file(e->cli, e->path, &bytes, err);
+        status = cx_cli_read_file(e->cli, e->path, &bytes, err);
     if (status.code == CX_E_NOT_FOUND)
         return cx_fail(err, CX_E_NOT_FOUND, "%s is not there: 'cortex init' makes it", e->path);
     CX_TRY(status);
@@ -62,7 +62,8 @@ static cx_status with_member(editing *e, const cx_json *object, cx_str name, cx_
 }
 
 /* Sets document.<section>.<name>. */
-static cx_status set(editing *e, const char *section, cx_str name, cx_json value, cx_err *err)
+static cx_status set_config_member(editing *e, const char *section, cx_str name, cx_json value,
+                                   cx_err *err)
 {
     cx_json changed;
     const cx_json *old = cx_json_get(&e->document, cx_str_z(section));
@@ -86,7 +87,7 @@ static cx_status find_program(editing *e, cx_run_executable *out, cx_err *err)
         name, why);
 }
 
-static cx_status words(editing *e, size_t count, cx_json *out, cx_err *err)
+static cx_status make_word_list(editing *e, size_t count, cx_json *out, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(e->arena);
     for (size_t i = 0; i < count; i++)
@@ -98,7 +99,7 @@ static cx_status runner_json(editing *e, bool is_mcp, cx_json *out, cx_err *err)
 {
     cx_json_list runner = cx_json_list_begin(e->arena), tools = cx_json_list_begin(e->arena);
     cx_json argv;
-    CX_TRY(words(e, e->args->operand_count - 1, &argv, err));
+    CX_TRY(make_word_list(e, e->args->operand_count - 1, &argv, err));
     cx_json_put_str(&runner, "kind", is_mcp ? CX_STR("mcp") : CX_STR("exec"));
     cx_json_list_put(&runner, CX_STR("argv"), argv);
     /* The tool that contracts ask for when an agent works in its own sandbox. */
@@ -112,7 +113,7 @@ static cx_status integration_json(editing *e, const cx_run_executable *program, 
 {
     cx_json_list integration = cx_json_list_begin(e->arena);
     cx_json argv;
-    CX_TRY(words(e, 1, &argv, err));
+    CX_TRY(make_word_list(e, 1, &argv, err));
     cx_json_list_put(&integration, CX_STR("argv"), argv);
     cx_json_put_digest(&integration, "sha256", &program->sha256);
     return cx_json_list_end_object(&integration, out, err);
@@ -129,8 +130,8 @@ static bool is_name(cx_str name)
     return name.size != 0 && name.size <= 64 && strchr("._-", name.data[0]) == NULL;
 }
 
-static cx_status answer_added(editing *e, const cx_run_executable *program, bool diagnostic,
-                              cx_buf *out, cx_err *err)
+static cx_status answer_added_runner(editing *e, const cx_run_executable *program, bool diagnostic,
+                                     cx_buf *out, cx_err *err)
 {
     if (cx_cli_has(e->args, "json")) {
         cx_json_list root = cx_json_list_begin(e->arena);
@@ -152,7 +153,7 @@ static cx_status answer_added(editing *e, const cx_run_executable *program, bool
     return cx_buf_check(out, err);
 }
 
-static cx_status add(editing *e, cx_buf *out, cx_err *err)
+static cx_status add_runner(editing *e, cx_buf *out, cx_err *err)
 {
     cx_str name = cx_str_z(e->args->operands[0]);
     const char *kind = cx_cli_value(e->args, "kind");
@@ -171,15 +172,15 @@ static cx_status add(editing *e, cx_buf *out, cx_err *err)
     CX_TRY(open_config(e, err));
     CX_TRY(find_program(e, &program, err));
     CX_TRY(runner_json(e, is_mcp, &value, err));
-    CX_TRY(set(e, "runners", name, value, err));
+    CX_TRY(set_config_member(e, "runners", name, value, err));
     CX_TRY(integration_json(e, &program, &value, err));
-    CX_TRY(set(e, "integrations", name, value, err));
+    CX_TRY(set_config_member(e, "integrations", name, value, err));
     if (cx_cli_has(e->args, "default"))
-        CX_TRY(set(e, "runner", CX_STR("default"), cx_json_make_str(name), err));
+        CX_TRY(set_config_member(e, "runner", CX_STR("default"), cx_json_make_str(name), err));
     if (role != NULL)
-        CX_TRY(set(e, "roles", cx_str_z(role), cx_json_make_str(name), err));
+        CX_TRY(set_config_member(e, "roles", cx_str_z(role), cx_json_make_str(name), err));
     if (cx_cli_has(e->args, "full"))
-        CX_TRY(set(e, "runner", CX_STR("mcp_only"), cx_json_make_bool(false), err));
+        CX_TRY(set_config_member(e, "runner", CX_STR("mcp_only"), cx_json_make_bool(false), err));
     cx_buf_init(&text, e->cli->alloc);
     cx_status status = cx_run_json_write(&text, &e->document, err);
     if (!cx_failed(status))
@@ -188,7 +189,7 @@ static cx_status add(editing *e, cx_buf *out, cx_err *err)
         status = cx_io_replace_file(e->cli->io, e->path, cx_buf_bytes(&text), err);
     cx_buf_done(&text);
     CX_TRY(status);
-    return answer_added(e, &program, !is_mcp && checked.mcp_only, out, err);
+    return answer_added_runner(e, &program, !is_mcp && checked.mcp_only, out, err);
 }
 
 static cx_status list_json(editing *e, cx_buf *out, cx_err *err)
@@ -211,7 +212,7 @@ static cx_status list_json(editing *e, cx_buf *out, cx_err *err)
     return cx_cli_end_json(&root, out, err);
 }
 
-static cx_status list(editing *e, cx_buf *out, cx_err *err)
+static cx_status list_runners(editing *e, cx_buf *out, cx_err *err)
 {
     CX_TRY(open_config(e, err));
     if (cx_cli_has(e->args, "json"))
@@ -233,7 +234,8 @@ static cx_status list(editing *e, cx_buf *out, cx_err *err)
 
 typedef cx_status (*cx_editing_work)(editing *e, cx_buf *out, cx_err *err);
 
-static int run_work(cx_cli *cli, const cx_cli_args *args, const char *what, cx_editing_work work)
+static int run_editing_job(cx_cli *cli, const cx_cli_args *args, const char *what,
+                           cx_editing_work work)
 {
     cx_err err = {0};
     cx_buf out;
@@ -246,14 +248,14 @@ static int run_work(cx_cli *cli, const cx_cli_args *args, const char *what, cx_e
     return code;
 }
 
-static int run_add(cx_cli *cli, const cx_cli_args *args)
+static int run_runner_add(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_work(cli, args, "runner add", add);
+    return run_editing_job(cli, args, "runner add", add_runner);
 }
 
-static int run_list(cx_cli *cli, const cx_cli_args *args)
+static int run_runner_list(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_work(cli, args, "runner list", list);
+    return run_editing_job(cli, args, "runner list", list_runners);
 }
 
 static const cx_cli_operand add_operands[] = {{"NAME", CX_CLI_TEXT, NULL, false, false},
@@ -288,7 +290,7 @@ const cx_cli_command cx_cli_runner_add = {
     .option_count = CX_COUNT_OF(add_options),
     .exits = "0 written\n2 usage error, or no such program\n3 it could not be written",
     .example = "cortex runner add script --full --default sh scripts/agent.sh",
-    .run = run_add,
+    .run = run_runner_add,
 };
 
 const cx_cli_command cx_cli_runner_list = {
@@ -299,5 +301,5 @@ const cx_cli_command cx_cli_runner_list = {
     .option_count = CX_COUNT_OF(list_options),
     .exits = "0 shown\n2 usage error\n3 it could not be read",
     .example = "cortex runner list",
-    .run = run_list,
+    .run = run_runner_list,
 };

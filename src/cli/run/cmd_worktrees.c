@@ -5,7 +5,7 @@
 #include "cli/run/run_place.h"
 #include "git/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_worktrees_list(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_option options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
                                         CX_CLI_OPTIONS_COMMON};
@@ -19,7 +19,7 @@ const cx_cli_command cx_cli_worktrees_list = {
     .option_count = CX_COUNT_OF(options),
     .exits = "0 listed\n2 wrong usage\n3 it could not be read",
     .example = "cortex worktrees list --json",
-    .run = run,
+    .run = run_worktrees_list,
 };
 
 static cx_status add_item(cx_cli *cli, const cx_worktree_listed *item, cx_json_list *list,
@@ -59,7 +59,7 @@ static void add_line(cx_buf *out, const cx_worktree_listed *item)
     cx_buf_add_z(out, item->prunable ? "  (gone)\n" : "\n");
 }
 
-static cx_status list(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
+static cx_status list_worktrees(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
 {
     cx_cli_place place;
     cx_worktree_listed *items;
@@ -83,12 +83,12 @@ static cx_status list(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err 
     return status;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_worktrees_list(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     cx_buf out;
     cx_buf_init(&out, cli->alloc);
-    cx_status status = list(cli, args, &out, &err);
+    cx_status status = list_worktrees(cli, args, &out, &err);
     int code = cx_failed(status)
                    ? cx_cli_fail(cli, args->command->name, &err, cx_cli_has(args, "json"))
                    : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);

@@ -19,7 +19,7 @@ typedef struct preparing {
     cx_cli_prepared *out;
 } preparing;
 
-static cx_status note(preparing *p, cx_str path, bool policy, bool schema, cx_err *err)
+static cx_status record_file(preparing *p, cx_str path, bool policy, bool schema, cx_err *err)
 {
     cx_str kept = cx_arena_copy_str(&p->cli->arena, path);
     cx_str *slot = kept.data == NULL ? NULL : cx_vec_push(&p->out->created, p->cli->alloc);
@@ -73,7 +73,7 @@ static bool is_plain(cx_str name)
     return name.size != 0 && name.size <= 255;
 }
 
-static cx_str past(cx_str text, size_t size)
+static cx_str text_after(cx_str text, size_t size)
 {
     return (cx_str){text.data + size, text.size - size};
 }
@@ -92,13 +92,13 @@ static cx_status choose_main(preparing *p, cx_str *out, cx_err *err)
     for (size_t i = 0; i < CX_COUNT_OF(usual); i++) {
         cx_str name = cx_str_z(usual[i]);
         if (!cx_failed(cx_git_ref(p->place->git, name, &oid, NULL))) {
-            *out = past(name, heads.size);
+            *out = text_after(name, heads.size);
             return CX_SUCCESS;
         }
     }
     CX_TRY(cx_git_head_ref(p->place->git, &p->cli->arena, &ref, err));
-    if (cx_str_starts(ref, heads) && is_plain(past(ref, heads.size)))
-        *out = past(ref, heads.size);
+    if (cx_str_starts(ref, heads) && is_plain(text_after(ref, heads.size)))
+        *out = text_after(ref, heads.size);
     return CX_SUCCESS;
 }
 
@@ -144,8 +144,8 @@ static cx_status make_assets(preparing *p, cx_err *err)
             CX_TRY(with_main(p, &contents, err));
         CX_TRY(make_file(p, files[i].name, contents, &made, err));
         if (made)
-            CX_TRY(note(p, name, cx_str_starts(name, CX_STR("policies/")),
-                        cx_str_starts(name, CX_STR("schemas/")), err));
+            CX_TRY(record_file(p, name, cx_str_starts(name, CX_STR("policies/")),
+                               cx_str_starts(name, CX_STR("schemas/")), err));
     }
     return CX_SUCCESS;
 }
@@ -224,7 +224,7 @@ static cx_status ignore_root(preparing *p, cx_err *err)
     CX_TRY(is_root_ignored(p, &ignored, err));
     if (ignored) {
         p->out->gitignore = "added";
-        CX_TRY(note(p, CX_STR(".gitignore"), false, false, err));
+        CX_TRY(record_file(p, CX_STR(".gitignore"), false, false, err));
     }
     return CX_SUCCESS;
 }
@@ -239,7 +239,8 @@ static cx_status make_root(preparing *p, cx_err *err)
     CX_TRY(cx_run_store_open(&store, p->place->root, true, p->cli->io, p->cli->alloc, err));
     cx_str inside = p->place->ground.runtime_root;
     return there ? CX_SUCCESS
-                 : note(p, inside.size == 0 ? cx_str_z(p->place->root) : inside, false, false, err);
+                 : record_file(p, inside.size == 0 ? cx_str_z(p->place->root) : inside, false,
+                               false, err);
 }
 
 /* A folder of the repository that git ignores belongs to somebody's build, not to the project. */

@@ -110,7 +110,7 @@ static bool tag_is(const cx_err *err, const char *tag)
     return err->tag != NULL && strcmp(err->tag, tag) == 0;
 }
 
-static bool holder_ended(const cx_err *err)
+static bool owner_ended(const cx_err *err)
 {
     return tag_is(err, "HolderGone") || tag_is(err, "HolderEnds") || tag_is(err, "TurnTimedOut") ||
            tag_is(err, "AnswerLost");
@@ -124,7 +124,7 @@ static cx_status append_alone(cx_cli_run_ledger *l, const new_entry *entry, uint
     if (l->home == NULL) /* an earlier append could not get it back */
         CX_TRY(open_home(l, err));
     cx_status status = write_entry(l, entry, &seq, &asked, err);
-    for (int tries = 0; cx_failed(status) && tries < 3 && holder_ended(err); tries++) {
+    for (int tries = 0; cx_failed(status) && tries < 3 && owner_ended(err); tries++) {
         bool lost = asked && tag_is(err, "AnswerLost");
         close_home(l, NULL);
         CX_TRY(open_home(l, err));
@@ -141,8 +141,8 @@ static cx_status append_alone(cx_cli_run_ledger *l, const new_entry *entry, uint
     return CX_SUCCESS;
 }
 
-static cx_status append(void *ctx, const char *kind, cx_str run_id, cx_bytes payload,
-                        uint64_t *out_index, cx_err *err)
+static cx_status append_event(void *ctx, const char *kind, cx_str run_id, cx_bytes payload,
+                              uint64_t *out_index, cx_err *err)
 {
     cx_cli_run_ledger *l = ctx;
     (void)run_id;
@@ -193,7 +193,7 @@ cx_status cx_cli_run_ledger_open(cx_cli_run_ledger *l, cx_cli *cli, const cx_cli
     memset(l, 0, sizeof *l);
     l->cli = cli;
     l->actor = actor;
-    l->ledger = (cx_run_ledger){l, append, append_once};
+    l->ledger = (cx_run_ledger){l, append_event, append_once};
     cx_lock_init(&l->lock);
     l->has_lock = true;
     CX_TRY(cx_cli_home_path(cli, args, &l->path, err));

@@ -12,14 +12,14 @@
 #include "git/api.h"
 #include "bundle/api.h"
 
-static atomic_bool told_to_end;
+static atomic_bool end_requested;
 
 /* Whichever of the two came first: the same one again finds its default action (SA_RESETHAND) as
  * soon as this returns.  The other waits until then (sa_mask), or it could run first and be taken
  * for it. */
 static void on_signal(int number)
 {
-    if (atomic_exchange(&told_to_end, true))
+    if (atomic_exchange(&end_requested, true))
         (void)raise(number);
 }
 
@@ -39,7 +39,7 @@ static void catch_signals(void)
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-static cx_status take_approvals(cx_cli *cli, const cx_cli_args *args, cx_run_options *out,
+static cx_status read_approvals(cx_cli *cli, const cx_cli_args *args, cx_run_options *out,
                                 cx_err *err)
 {
     const cx_cli_given *given = NULL;
@@ -75,10 +75,10 @@ cx_status cx_cli_run_options(cx_cli *cli, const cx_cli_args *args, cx_run_option
         .no_merge = cx_cli_has(args, "no-merge"),
         .allow_degraded_sandbox = cx_cli_has(args, "allow-degraded-sandbox"),
         .approval_wait_s = (uint32_t)wait_s,
-        .cancel = &told_to_end,
+        .cancel = &end_requested,
         .fault_event = fault_of(getenv("CORTEX_RUN_FAULT")), /* tests of crashes */
     };
-    return take_approvals(cli, args, out, err);
+    return read_approvals(cli, args, out, err);
 }
 
 /* The journal is named after the repository (decision 0015). */

@@ -49,7 +49,7 @@ cx_status cx_cli_run_open(cx_cli *cli, const char *repo, const char *name, cx_ru
     return status;
 }
 
-cx_status cx_cli_run_look(cx_cli *cli, const char *repo, const char *name, cx_run_bundle **out,
+cx_status cx_cli_run_find(cx_cli *cli, const char *repo, const char *name, cx_run_bundle **out,
                           cx_err *err)
 {
     static const char *const signs[] = {"manifest.json", "events.jsonl", "contract.json"};
@@ -67,23 +67,23 @@ cx_status cx_cli_run_look(cx_cli *cli, const char *repo, const char *name, cx_ru
         name);
 }
 
-/* *out_home and *out_book are NULL when there is no home, and nobody asked for one. */
-static cx_status open_book(cx_cli *cli, const cx_cli_args *args, cx_home **out_home,
-                           cx_run_index **out_book, cx_err *err)
+/* *out_home and *out_index are NULL when there is no home, and nobody asked for one. */
+static cx_status open_run_index(cx_cli *cli, const cx_cli_args *args, cx_home **out_home,
+                                cx_run_index **out_index, cx_err *err)
 {
     const char *path;
     const cx_home_options reading = cx_cli_home_options(cli, CX_CLI_READ, NULL);
     *out_home = NULL;
-    *out_book = NULL;
+    *out_index = NULL;
     if (cx_failed(cx_cli_home_path(cli, args, &path, err)) || !is_there(path))
         return cx_cli_has(args, "home") ? cx_fail(err, CX_E_NOT_FOUND, "there is no home at %s",
                                                   cx_cli_value(args, "home"))
                                         : CX_SUCCESS; /* nobody knows anything */
     CX_TRY(cx_home_open(path, &reading, out_home, err));
-    return cx_run_index_open(*out_home, cli->alloc, out_book, err);
+    return cx_run_index_open(*out_home, cli->alloc, out_index, err);
 }
 
-static void close_book(cx_home *home, cx_run_index *index)
+static void close_run_index(cx_home *home, cx_run_index *index)
 {
     cx_run_index_close(index);
     cx_status closed = home == NULL ? CX_SUCCESS : cx_home_close(home, NULL);
@@ -100,11 +100,11 @@ cx_status cx_cli_run_page(cx_cli *cli, const cx_cli_args *args, const cx_run_sto
 {
     cx_home *home;
     cx_run_index *index;
-    cx_status status = open_book(cli, args, &home, &index, err);
+    cx_status status = open_run_index(cli, args, &home, &index, err);
     cx_run_seals seals = {.ctx = index, .sealed = index == NULL ? NULL : is_sealed};
     if (!cx_failed(status))
         status = cx_run_view_list(store, &seals, query, &cli->arena, out, err);
-    close_book(home, index);
+    close_run_index(home, index);
     return status;
 }
 
@@ -114,9 +114,9 @@ cx_status cx_cli_run_known(cx_cli *cli, const cx_cli_args *args, cx_str run_id, 
     cx_home *home;
     cx_run_index *index;
     memset(out, 0, sizeof *out);
-    cx_status status = open_book(cli, args, &home, &index, err);
+    cx_status status = open_run_index(cli, args, &home, &index, err);
     if (!cx_failed(status) && index != NULL)
         status = cx_run_index_find(index, run_id, &cli->arena, out, err);
-    close_book(home, index);
+    close_run_index(home, index);
     return status;
 }

@@ -18,7 +18,7 @@ CX_RESULT cx_cli_run_open(cx_cli *cli, const char *repo, const char *name, cx_ru
                           cx_err *err);
 /* The same, but CX_E_NOT_FOUND for what has neither manifest nor events nor contract: there is
  * nothing to look at.  (Verifying and replaying say by themselves what is missing.) */
-CX_RESULT cx_cli_run_look(cx_cli *cli, const char *repo, const char *name, cx_run_bundle **out,
+CX_RESULT cx_cli_run_find(cx_cli *cli, const char *repo, const char *name, cx_run_bundle **out,
                           cx_err *err);
 /* As cx_run_view_list, with what the home knows of seals; without a home no run is sealed. */
 CX_RESULT cx_cli_run_page(cx_cli *cli, const cx_cli_args *args, const cx_run_store *store,

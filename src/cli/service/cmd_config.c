@@ -41,7 +41,7 @@ static void add_setting(cx_buf *out, const cx_setting *s)
         cx_buf_add_byte(out, ']');
 }
 
-static cx_status keep(cx_cli *cli, cx_buf *text, cx_str *out, cx_err *err)
+static cx_status copy_text(cx_cli *cli, cx_buf *text, cx_str *out, cx_err *err)
 {
     cx_status status = cx_buf_check(text, err);
     if (!cx_failed(status)) {
@@ -66,7 +66,7 @@ static cx_status of_file(cx_cli *cli, const cx_config *config, const cx_config_k
             return cx_fail_nomem(err);
         cx_buf_init(&text, cli->alloc);
         add_setting(&text, s);
-        return keep(cli, &text, &out->value, err);
+        return copy_text(cli, &text, &out->value, err);
     }
     return CX_SUCCESS;
 }
@@ -92,7 +92,7 @@ static cx_status find_effective(cx_cli *cli, const cx_config *config, const cx_c
         add_quoted(&text, value);
     out->source = "environment";
     out->place = cx_str_z(name);
-    return keep(cli, &text, &out->value, err);
+    return copy_text(cli, &text, &out->value, err);
 }
 
 static cx_str key_name(cx_cli *cli, const cx_config_key *key)
@@ -101,7 +101,7 @@ static cx_str key_name(cx_cli *cli, const cx_config_key *key)
                            key->option->name);
 }
 
-static void put_files(const cx_config *config, cx_json_list *json)
+static void write_files_json(const cx_config *config, cx_json_list *json)
 {
     cx_json_list files = cx_json_list_begin(json->arena);
     for (size_t i = 0; i < CX_CONFIG_FILES; i++) {
@@ -117,7 +117,7 @@ static void put_files(const cx_config *config, cx_json_list *json)
     cx_json_put_array(json, "files", &files);
 }
 
-static void tell_files(const cx_config *config, cx_buf *out)
+static void print_files(const cx_config *config, cx_buf *out)
 {
     for (size_t i = 0; i < CX_CONFIG_FILES; i++) {
         if (config->files[i].path == NULL)
@@ -131,7 +131,7 @@ static void tell_files(const cx_config *config, cx_buf *out)
     }
 }
 
-static void tell_value(cx_cli *cli, const cx_config_key *key, const effective *is, cx_buf *out)
+static void print_value(cx_cli *cli, const cx_config_key *key, const effective *is, cx_buf *out)
 {
     cx_str name = key_name(cli, key);
     cx_buf_printf(out, "%-30.*s ", (int)name.size, name.data);
@@ -146,8 +146,8 @@ static void tell_value(cx_cli *cli, const cx_config_key *key, const effective *i
     cx_buf_add_byte(out, '\n');
 }
 
-static void put_value(cx_cli *cli, const cx_config_key *key, const effective *is,
-                      cx_json_list *values)
+static void write_value_json(cx_cli *cli, const cx_config_key *key, const effective *is,
+                             cx_json_list *values)
 {
     cx_json_list item = cx_json_list_begin(values->arena);
     cx_json_put_str(&item, "name", key_name(cli, key));
@@ -157,7 +157,7 @@ static void put_value(cx_cli *cli, const cx_config_key *key, const effective *is
     cx_json_add_object(values, &item);
 }
 
-static cx_status show(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
+static cx_status show_config(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
 {
     bool json = cx_cli_has(args, "json"), all = cx_cli_has(args, "all");
     cx_json_list values = cx_json_list_begin(&cli->arena), root = values;
@@ -168,24 +168,24 @@ static cx_status show(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err 
     CX_TRY(cx_config_load(cli, cx_cli_value(args, "home"), &config, err));
     CX_TRY(cx_config_keys(cli->commands, &cli->arena, &keys, &count, err));
     if (!json)
-        tell_files(&config, out);
+        print_files(&config, out);
     for (size_t i = 0; i < count; i++) {
         effective is;
         CX_TRY(find_effective(cli, &config, &keys[i], &is, err));
         if (json)
-            put_value(cli, &keys[i], &is, &values);
+            write_value_json(cli, &keys[i], &is, &values);
         else if (all || strcmp(is.source, "default") != 0 || is.value.data != NULL)
-            tell_value(cli, &keys[i], &is, out);
+            print_value(cli, &keys[i], &is, out);
     }
     if (!json)
         return CX_SUCCESS;
-    put_files(&config, &root);
+    write_files_json(&config, &root);
     cx_json_put_array(&root, "values", &values);
     return cx_cli_end_json(&root, out, err);
 }
 
-static int finish(cx_cli *cli, const cx_cli_args *args,
-                  cx_status (*work)(cx_cli *, const cx_cli_args *, cx_buf *, cx_err *))
+static int run_config_job(cx_cli *cli, const cx_cli_args *args,
+                          cx_status (*work)(cx_cli *, const cx_cli_args *, cx_buf *, cx_err *))
 {
     cx_err err = {0};
     cx_buf out;
@@ -199,9 +199,9 @@ static int finish(cx_cli *cli, const cx_cli_args *args,
     return code;
 }
 
-static int run_show(cx_cli *cli, const cx_cli_args *args)
+static int run_config(cx_cli *cli, const cx_cli_args *args)
 {
-    return finish(cli, args, show);
+    return run_config_job(cli, args, show_config);
 }
 
 static const cx_cli_option show_options[] = {
@@ -224,12 +224,12 @@ const cx_cli_command cx_cli_config = {
     .option_count = CX_COUNT_OF(show_options),
     .exits = "0 shown\n2 a file cannot be used, or usage error\n3 a file could not be read",
     .example = "cortex config --json",
-    .run = run_show,
+    .run = run_config,
 };
 
 /* --- check ------------------------------------------------------------------------------------ */
 
-static cx_status check(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
+static cx_status check_config(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
 {
     cx_config config = {.home = NULL};
     if (args->operand_count == 0) {
@@ -251,9 +251,9 @@ static cx_status check(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err
     return CX_SUCCESS;
 }
 
-static int run_check(cx_cli *cli, const cx_cli_args *args)
+static int run_config_check(cx_cli *cli, const cx_cli_args *args)
 {
-    return finish(cli, args, check);
+    return run_config_job(cli, args, check_config);
 }
 
 static const cx_cli_operand check_operands[] = {{"FILE", CX_CLI_FILE, NULL, true, false}};
@@ -270,7 +270,7 @@ const cx_cli_command cx_cli_config_check = {
     .option_count = CX_COUNT_OF(check_options),
     .exits = "0 they can be used\n2 one cannot, or usage error\n3 it could not be read",
     .example = "cortex config check ~/.config/cortex/config.toml",
-    .run = run_check,
+    .run = run_config_check,
 };
 
 /* --- default ---------------------------------------------------------------------------------- */
@@ -342,9 +342,9 @@ static cx_status print_default(cx_cli *cli, const cx_cli_args *args, cx_buf *out
     return CX_SUCCESS;
 }
 
-static int run_default(cx_cli *cli, const cx_cli_args *args)
+static int run_config_default(cx_cli *cli, const cx_cli_args *args)
 {
-    return finish(cli, args, print_default);
+    return run_config_job(cli, args, print_default);
 }
 
 static const cx_cli_option default_options[] = {CX_CLI_OPTIONS_COMMON};
@@ -358,5 +358,5 @@ const cx_cli_command cx_cli_config_default = {
     .option_count = CX_COUNT_OF(default_options),
     .exits = "0 printed\n2 usage error\n3 it could not be written",
     .example = "cortex config default > ~/.config/cortex/config.toml",
-    .run = run_default,
+    .run = run_config_default,
 };

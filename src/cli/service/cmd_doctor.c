@@ -17,7 +17,7 @@
 #include "crypto/api.h"
 #include "lattice/api.h"
 
-static int run(cx_cli *cli, const cx_cli_args *args);
+static int run_doctor(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("json", 0, "One line of canonical JSON instead of text."), CX_CLI_OPTION_REPO,
@@ -38,7 +38,7 @@ const cx_cli_command cx_cli_doctor = {
     .exits = "0 nothing failed\n2 usage error\n3 something failed, or the output could not be "
              "written",
     .example = "cortex doctor",
-    .run = run,
+    .run = run_doctor,
 };
 
 void cx_doctor_note(cx_doctor *d, const char *name, cx_doctor_status status, const char *fix,
@@ -162,7 +162,7 @@ static void check_lattice(cx_doctor *d)
 
 /* --- the machine --------------------------------------------------------------------------- */
 
-static void check_machine(cx_doctor *d)
+static void check_system(cx_doctor *d)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGESIZE);
@@ -287,14 +287,14 @@ static void write_text(const cx_doctor *d, bool colour, cx_buf *out)
     }
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_doctor(cx_cli *cli, const cx_cli_args *args)
 {
     cx_doctor d = {.cli = cli};
     check_sha256(&d);
     check_ed25519(&d);
     check_json(&d);
     check_lattice(&d);
-    check_machine(&d);
+    check_system(&d);
     check_limits(&d);
     check_temporary(&d);
     check_terminal(&d);

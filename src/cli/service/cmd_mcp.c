@@ -48,7 +48,7 @@ typedef struct serving {
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static void keep_line(void *arg, const char *line)
+static void keep_message(void *arg, const char *line)
 {
     serving *s = arg;
     (void)snprintf(s->said, sizeof s->said, "%s", line);
@@ -87,7 +87,7 @@ static cx_status open_all(serving *s, opened *o, cx_err *err)
         .home_path = s->home_path,
         .index_where = s->index_where,
         .runs = o->runs,
-        .log = keep_line,
+        .log = keep_message,
         .log_arg = s,
     };
     return cx_service_open(&service, &o->service, err);
@@ -102,7 +102,8 @@ static void close_all(opened *o)
     (void)closed; /* nothing was written */
 }
 
-static cx_status ask(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *out, cx_err *err)
+static cx_status request_endpoint(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *out,
+                                  cx_err *err)
 {
     serving *s = arg;
     opened o = {NULL, NULL, NULL, NULL};
@@ -123,7 +124,7 @@ static cx_status ask(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *o
 /* --- answering -------------------------------------------------------------------------------- */
 
 /* One line; under the lock. */
-static void say(serving *s, cx_buf *answer)
+static void write_message(serving *s, cx_buf *answer)
 {
     if (answer->size == 0)
         return;
@@ -134,7 +135,7 @@ static void say(serving *s, cx_buf *answer)
         cx_cli_out_write_exact(&s->cli->out, cx_buf_bytes(answer));
 }
 
-static void answer_now(serving *s, cx_mcpd_session *session, cx_str message)
+static void answer_message(serving *s, cx_mcpd_session *session, cx_str message)
 {
     cx_buf answer;
     cx_err err;
@@ -143,19 +144,19 @@ static void answer_now(serving *s, cx_mcpd_session *session, cx_str message)
         cx_cli_complain("mcp: %s: an answer is lost", err.message);
     else {
         cx_lock_enter(&s->lock);
-        say(s, &answer);
+        write_message(s, &answer);
         cx_lock_leave(&s->lock);
     }
     cx_buf_done(&answer);
 }
 
-static void refuse(serving *s, int code, const char *why)
+static void write_error(serving *s, int code, const char *why)
 {
     cx_buf answer;
     cx_buf_init(&answer, s->cli->alloc);
     cx_mcpd_refuse(&answer, code, why);
     cx_lock_enter(&s->lock);
-    say(s, &answer);
+    write_message(s, &answer);
     cx_lock_leave(&s->lock);
     cx_buf_done(&answer);
 }
@@ -167,7 +168,7 @@ static void free_job(job *j)
 }
 
 /* S2: the next job, NULL when all is done. */
-static job *take_job(serving *s)
+static job *next_job(serving *s)
 {
     cx_lock_enter(&s->lock);
     while (s->first == NULL && !s->ended)
@@ -181,10 +182,10 @@ static job *take_job(serving *s)
     return s->at_work;
 }
 
-static void work(void *arg)
+static void run_jobs(void *arg)
 {
     serving *s = arg;
-    for (job *j; (j = take_job(s)) != NULL; free_job(j)) {
+    for (job *j; (j = next_job(s)) != NULL; free_job(j)) {
         cx_buf answer;
         cx_err err;
         cx_buf_init(&answer, s->cli->alloc);
@@ -195,7 +196,7 @@ static void work(void *arg)
         if (cx_failed(status))
             cx_cli_complain("mcp: %s: an answer is lost", err.message);
         else if (!j->cancelled)
-            say(s, &answer);
+            write_message(s, &answer);
         s->at_work = NULL;
         cx_lock_leave(&s->lock);
         cx_buf_done(&answer);
@@ -204,7 +205,7 @@ static void work(void *arg)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static void cancel(serving *s, cx_str id)
+static void cancel_job(serving *s, cx_str id)
 {
     cx_lock_enter(&s->lock);
     if (s->at_work != NULL && id.size != 0 && cx_str_eq(s->at_work->id, id))
@@ -234,7 +235,7 @@ static job *make_job(serving *s, cx_str message, cx_str id)
     return j;
 }
 
-static void queue(serving *s, cx_str message, cx_str id)
+static void queue_job(serving *s, cx_str message, cx_str id)
 {
     job *j = make_job(s, message, id);
     bool full = false;
@@ -266,13 +267,13 @@ static void queue(serving *s, cx_str message, cx_str id)
     if (text.data != NULL)
         cx_buf_add_str(&answer, text);
     cx_lock_enter(&s->lock);
-    say(s, &answer);
+    write_message(s, &answer);
     cx_lock_leave(&s->lock);
     cx_buf_done(&answer);
     free_job(j);
 }
 
-static void take_line(serving *s, cx_str line)
+static void handle_line(serving *s, cx_str line)
 {
     cx_arena arena;
     cx_mcpd_look_at look;
@@ -285,16 +286,16 @@ static void take_line(serving *s, cx_str line)
     if (cx_failed(cx_mcpd_look(line, &arena, &look, &err)))
         cx_cli_complain("mcp: %s: a message is lost", err.message);
     else if (look.kind == CX_MCPD_CANCELLED)
-        cancel(s, look.id);
+        cancel_job(s, look.id);
     else if (look.kind == CX_MCPD_SLOW)
-        queue(s, line, look.id);
+        queue_job(s, line, look.id);
     else
-        answer_now(s, &s->session, line);
+        answer_message(s, &s->session, line);
     cx_arena_done(&arena);
 }
 
 /* Takes all whole lines of `input`; what is longer than a message may be is passed over. */
-static void take_lines(serving *s, cx_buf *input, bool *passing)
+static void handle_lines(serving *s, cx_buf *input, bool *passing)
 {
     size_t used = 0;
     const uint8_t *end;
@@ -302,9 +303,9 @@ static void take_lines(serving *s, cx_buf *input, bool *passing)
            (end = memchr(input->data + used, '\n', input->size - used)) != NULL) {
         size_t size = (size_t)(end - (input->data + used));
         if (!*passing && size > CX_MCPD_MESSAGE_MAX)
-            refuse(s, CX_MCPD_INVALID, "a message may have 1 MiB");
+            write_error(s, CX_MCPD_INVALID, "a message may have 1 MiB");
         else if (!*passing)
-            take_line(s, cx_str_from((const char *)input->data + used, size));
+            handle_line(s, cx_str_from((const char *)input->data + used, size));
         *passing = false;
         used += size + 1;
     }
@@ -313,7 +314,7 @@ static void take_lines(serving *s, cx_buf *input, bool *passing)
     if (input->size <= CX_MCPD_MESSAGE_MAX)
         return;
     if (!*passing)
-        refuse(s, CX_MCPD_INVALID, "a message may have 1 MiB");
+        write_error(s, CX_MCPD_INVALID, "a message may have 1 MiB");
     *passing = true;
     input->size = 0;
 }
@@ -347,13 +348,13 @@ static cx_status read_all(serving *s, cx_err *err)
         if (got <= 0)
             break;
         cx_buf_advance(&input, (size_t)got);
-        take_lines(s, &input, &passing);
+        handle_lines(s, &input, &passing);
         if (is_deaf(s))
             break;
     }
     /* The last line may lack its end. */
     if (!cx_failed(status) && !passing && input.size != 0)
-        take_line(s, cx_buf_str(&input));
+        handle_line(s, cx_buf_str(&input));
     cx_buf_done(&input);
     return status;
 }
@@ -378,7 +379,7 @@ static cx_status find_repo(serving *s, cx_err *err)
     return cx_run_store_root(s->repo, root, &s->cli->arena, &s->runtime_root, err);
 }
 
-static cx_status prepare(serving *s, cx_err *err)
+static cx_status prepare_server(serving *s, cx_err *err)
 {
     CX_TRY(cx_cli_home_path(s->cli, s->args, &s->home_path, err));
     s->index_where = cx_cli_value(s->args, "db");
@@ -386,23 +387,23 @@ static cx_status prepare(serving *s, cx_err *err)
                           .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ,
                           .level = cx_cli_level_option(s->args, "level", CX_LEVEL_FULL),
                           .expires_ns = CX_TIME_NONE};
-    s->host = (cx_mcpd_host){s, ask};
+    s->host = (cx_mcpd_host){s, request_endpoint};
     s->session = (cx_mcpd_session)CX_MCPD_SESSION_INIT;
     return find_repo(s, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_mcp(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     serving s = {.cli = cli, .args = args};
     cx_thread worker;
-    if (cx_failed(prepare(&s, &err)))
+    if (cx_failed(prepare_server(&s, &err)))
         return cx_cli_ledger_fail(cli, args, &err);
     if (isatty(CX_FILE_STDIN) == 1)
         cx_cli_complain("mcp: waiting for messages on standard input; an agent or editor starts "
                         "this, see 'cortex help mcp'");
     cx_lock_init(&s.lock);
-    if (!cx_thread_start(&worker, work, &s)) {
+    if (!cx_thread_start(&worker, run_jobs, &s)) {
         (void)cx_fail(&err, CX_E_IO, "no thread can be started");
         cx_lock_done(&s.lock);
         return cx_cli_ledger_fail(cli, args, &err);
@@ -441,5 +442,5 @@ const cx_cli_command cx_cli_mcp = {
     .option_count = CX_COUNT_OF(options),
     .exits = "0 standard input ended\n2 usage error\n3 it could not be read from, or written to",
     .example = "claude mcp add cortex -- cortex mcp --home ~/.local/share/cortex",
-    .run = run,
+    .run = run_mcp,
 };

@@ -39,7 +39,7 @@ static cx_status list_traces(cx_cli_ledger *l, void *state, cx_err *err)
     return CX_SUCCESS;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_otel_traces(cx_cli *cli, const cx_cli_args *args)
 {
     static const cx_cli_job job = {.access = CX_CLI_READ, .work = list_traces};
     return cx_cli_run_job(cli, args, &job, NULL);
@@ -60,5 +60,5 @@ const cx_cli_command cx_cli_otel_traces = {
     .option_count = CX_COUNT_OF(options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex otel traces",
-    .run = run,
+    .run = run_otel_traces,
 };

@@ -40,7 +40,7 @@ static void log_line(void *arg, const char *line)
     cx_cli_complain("%s", line);
 }
 
-static cx_status take_milliseconds(const cx_cli_args *args, const char *name, uint32_t *out,
+static cx_status read_milliseconds(const cx_cli_args *args, const char *name, uint32_t *out,
                                    cx_err *err)
 {
     uint64_t seconds = cx_cli_number(args, name, 0);
@@ -50,7 +50,7 @@ static cx_status take_milliseconds(const cx_cli_args *args, const char *name, ui
     return CX_SUCCESS;
 }
 
-static cx_status take_count(const cx_cli_args *args, const char *name, uint64_t max, unsigned *out,
+static cx_status read_count(const cx_cli_args *args, const char *name, uint64_t max, unsigned *out,
                             cx_err *err)
 {
     uint64_t count = cx_cli_number(args, name, 0);
@@ -61,7 +61,7 @@ static cx_status take_count(const cx_cli_args *args, const char *name, uint64_t 
     return CX_SUCCESS;
 }
 
-static cx_status take_names(serving *s, cx_server_options *options, cx_err *err)
+static cx_status read_host_names(serving *s, cx_server_options *options, cx_err *err)
 {
     const cx_cli_given *given = NULL;
     const char **names = CX_ARENA_ARRAY(&s->cli->arena, const char *, s->args->given_count + 1);
@@ -74,7 +74,7 @@ static cx_status take_names(serving *s, cx_server_options *options, cx_err *err)
 }
 
 /* Nobody asked for the usual address: when it is taken, the server goes on without. */
-static cx_status take_otlp(const cx_cli_args *args, cx_server_options *options, cx_err *err)
+static cx_status read_otlp_options(const cx_cli_args *args, cx_server_options *options, cx_err *err)
 {
     const char *where = cx_cli_value(args, "otlp");
     options->otlp = where == NULL || strcmp(where, "off") != 0;
@@ -86,7 +86,7 @@ static cx_status take_otlp(const cx_cli_args *args, cx_server_options *options, 
                                 err);
 }
 
-static cx_status take_options(serving *s, cx_server_options *out, cx_err *err)
+static cx_status read_server_options(serving *s, cx_server_options *out, cx_err *err)
 {
     const cx_cli_args *args = s->args;
     const char *listen = cx_cli_value(args, "listen");
@@ -103,25 +103,25 @@ static cx_status take_options(serving *s, cx_server_options *out, cx_err *err)
         .log = log_line,
     };
     CX_TRY(cx_tcp_address_parse(listen == NULL ? "127.0.0.1:8420" : listen, &options.address, err));
-    CX_TRY(take_otlp(args, &options, err));
+    CX_TRY(read_otlp_options(args, &options, err));
     if (options.body_max > CX_BATCH_BYTES_MAX)
         return cx_fail(err, CX_E_USAGE, "option --max-body: expected at most 8M");
-    CX_TRY(take_count(args, "workers", 256, &options.workers, err));
-    CX_TRY(take_count(args, "readers", 64, &options.readers, err));
-    CX_TRY(take_count(args, "io-threads", 64, &options.io_threads, err));
-    CX_TRY(take_count(args, "queue", 100000, &options.queue, err));
-    CX_TRY(take_count(args, "connections", 1000000, &options.connections, err));
-    CX_TRY(take_count(args, "connections-per-address", 1000000, &options.connections_per_address,
+    CX_TRY(read_count(args, "workers", 256, &options.workers, err));
+    CX_TRY(read_count(args, "readers", 64, &options.readers, err));
+    CX_TRY(read_count(args, "io-threads", 64, &options.io_threads, err));
+    CX_TRY(read_count(args, "queue", 100000, &options.queue, err));
+    CX_TRY(read_count(args, "connections", 1000000, &options.connections, err));
+    CX_TRY(read_count(args, "connections-per-address", 1000000, &options.connections_per_address,
                       err));
-    CX_TRY(take_milliseconds(args, "header-timeout", &options.header_ms, err));
-    CX_TRY(take_milliseconds(args, "body-timeout", &options.body_ms, err));
-    CX_TRY(take_milliseconds(args, "answer-timeout", &options.answer_ms, err));
-    CX_TRY(take_names(s, &options, err));
+    CX_TRY(read_milliseconds(args, "header-timeout", &options.header_ms, err));
+    CX_TRY(read_milliseconds(args, "body-timeout", &options.body_ms, err));
+    CX_TRY(read_milliseconds(args, "answer-timeout", &options.answer_ms, err));
+    CX_TRY(read_host_names(s, &options, err));
     *out = options;
     return CX_SUCCESS;
 }
 
-static bool chose(const cx_cli_args *args, const char *option, const char *word)
+static bool option_is(const cx_cli_args *args, const char *option, const char *word)
 {
     const char *value = cx_cli_value(args, option);
     return value != NULL && strcmp(value, word) == 0;
@@ -156,8 +156,8 @@ static cx_status open_recorder(serving *s, cx_err *err)
 {
     cx_recorder_options options = {
         .alloc = s->cli->alloc,
-        .keep_unknown = chose(s->args, "unknown-key", "keep"),
-        .strip_level = chose(s->args, "level-policy", "strip"),
+        .keep_unknown = option_is(s->args, "unknown-key", "keep"),
+        .strip_level = option_is(s->args, "level-policy", "strip"),
     };
     uint64_t days = cx_cli_number(s->args, "index-days", 0);
     options.index_days = days > INDEX_DAYS_MAX ? INDEX_DAYS_MAX : (unsigned)days;
@@ -252,7 +252,7 @@ static cx_status open_all(serving *s, cx_err *err)
 {
     cx_server_options options;
     CX_TRY(cx_cli_home_path(s->cli, s->args, &s->path, err));
-    CX_TRY(take_options(s, &options, err));
+    CX_TRY(read_server_options(s, &options, err));
     CX_TRY(open_recorder(s, err));
     CX_TRY(need_token(s, err));
     CX_TRY(open_runs(s, err));
@@ -270,7 +270,7 @@ static void add_url(const cx_tcp_address *address, bool tls, cx_buf *out)
 }
 
 /* The address that signs a browser in goes to a terminal, never to a log. */
-static void say_page(const serving *s, cx_str url, cx_buf *out)
+static void print_page_url(const serving *s, cx_str url, cx_buf *out)
 {
     if (!cx_page_is_there()) {
         cx_buf_add_z(out, "page   not in this program: it was built without (see README.md)\n");
@@ -290,7 +290,7 @@ static void add_otlp_url(const serving *s, cx_buf *out)
         add_url(address, cx_cli_has(s->args, "tls-cert") && !address->is_loopback, out);
 }
 
-static void say_where_text(const serving *s, cx_str url, cx_str otlp, cx_buf *out)
+static void print_urls_text(const serving *s, cx_str url, cx_str otlp, cx_buf *out)
 {
     cx_buf_printf(out, "cortex %s listens on %.*s\n", cx_version(), (int)url.size, url.data);
     cx_buf_add_z(out, "home   ");
@@ -300,7 +300,7 @@ static void say_where_text(const serving *s, cx_str url, cx_str otlp, cx_buf *ou
         cx_buf_printf(out, "otlp   OTEL_EXPORTER_OTLP_ENDPOINT=%.*s\n", (int)otlp.size, otlp.data);
     if (s->token_path == NULL) {
         cx_buf_add_z(out, "token  made with 'cortex token add'; 'cortex token list' shows them\n");
-        say_page(s, url, out);
+        print_page_url(s, url, out);
         return;
     }
     cx_buf_add_z(out, "token  in ");
@@ -313,10 +313,10 @@ static void say_where_text(const serving *s, cx_str url, cx_str otlp, cx_buf *ou
                   "')\" -H 'Content-Type: application/json' --data-binary @batch.json "
                   "%.*s/api/v1/covenant/events\n",
                   (int)url.size, url.data);
-    say_page(s, url, out);
+    print_page_url(s, url, out);
 }
 
-static cx_status say_where(const serving *s, cx_err *err)
+static cx_status print_urls(const serving *s, cx_err *err)
 {
     cx_buf out, url, otlp;
     cx_json_list json = cx_json_list_begin(&s->cli->arena);
@@ -336,7 +336,7 @@ static cx_status say_where(const serving *s, cx_err *err)
         cx_json_put_str(&json, "url", cx_buf_str(&url));
         status = cx_cli_end_json(&json, &out, err);
     } else if (!cx_failed(status)) {
-        say_where_text(s, cx_buf_str(&url), cx_buf_str(&otlp), &out);
+        print_urls_text(s, cx_buf_str(&url), cx_buf_str(&otlp), &out);
         status = cx_buf_check(&out, err);
     }
     if (!cx_failed(status))
@@ -378,7 +378,7 @@ static void close_all(serving *s, uint32_t grace_ms)
                         err.message);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_serve(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     serving s = {.cli = cli, .args = args};
@@ -388,7 +388,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     begin_signals(&ends, &before);
     cx_status status = open_all(&s, &err);
     if (!cx_failed(status))
-        status = say_where(&s, &err);
+        status = print_urls(&s, &err);
     int code = CX_EXIT_HOLDS;
     if (cx_failed(status)) {
         code = cx_cli_ledger_fail(cli, args, &err);
@@ -473,5 +473,5 @@ const cx_cli_command cx_cli_serve = {
              "2 usage error, or something named that is not there\n"
              "3 it could not serve: no home, held by another process, address in use",
     .example = "cortex serve --listen 127.0.0.1:8420",
-    .run = run,
+    .run = run_serve,
 };

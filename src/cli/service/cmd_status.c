@@ -32,14 +32,14 @@ typedef struct actor_line {
     cx_manifest snapshot; /* the newest */
 } actor_line;
 
-typedef struct standing {
+typedef struct status_job {
     cx_cli *cli;
     const cx_cli_args *args;
     const char *path;
     bool there;
     cx_facts facts;
     uint64_t log_bytes, segments, free_bytes, all_bytes;
-    bool has_room;
+    bool has_space;
     cx_cli_owner owner;
     size_t tokens;
     cx_err ledger_err; /* code CX_OK: what follows is known */
@@ -55,17 +55,17 @@ typedef struct standing {
     const char *worktree;
     cx_str *runs; /* going on */
     size_t run_count, dead_runs, locks, stale_locks, worktrees;
-} standing;
+} status_job;
 
 /* --- files ------------------------------------------------------------------------------------ */
 
 typedef struct names {
-    standing *s;
+    status_job *s;
     cx_str items[NAMES_MAX];
     size_t count;
 } names;
 
-static bool take_name(void *arg, const char *name)
+static bool add_file_name(void *arg, const char *name)
 {
     names *n = arg;
     n->items[n->count] = cx_arena_copy_str(&n->s->cli->arena, cx_str_z(name));
@@ -73,21 +73,21 @@ static bool take_name(void *arg, const char *name)
     return n->count < NAMES_MAX;
 }
 
-static names *list(standing *s, const char *folder)
+static names *list_folder(status_job *s, const char *folder)
 {
     names *n = CX_ARENA_NEW(&s->cli->arena, names);
     if (n == NULL)
         return NULL;
     n->s = s;
     n->count = 0;
-    (void)s->cli->io->list(s->cli->io, folder, take_name, n);
+    (void)s->cli->io->list(s->cli->io, folder, add_file_name, n);
     return n;
 }
 
-static void look_at_log(standing *s)
+static void read_log(status_job *s)
 {
     cx_str folder = cx_arena_printf(&s->cli->arena, "%s/log", s->path);
-    names *n = folder.data == NULL ? NULL : list(s, folder.data);
+    names *n = folder.data == NULL ? NULL : list_folder(s, folder.data);
     for (size_t i = 0; n != NULL && i < n->count; i++) {
         cx_str path = cx_arena_printf(&s->cli->arena, "%s/%s", folder.data, n->items[i].data);
         cx_facts facts;
@@ -99,17 +99,17 @@ static void look_at_log(standing *s)
     }
 }
 
-static void look_at_checkpoints(standing *s)
+static void read_checkpoints(status_job *s)
 {
     cx_str folder = cx_arena_printf(&s->cli->arena, "%s/keys", s->path);
-    names *n = folder.data == NULL ? NULL : list(s, folder.data);
+    names *n = folder.data == NULL ? NULL : list_folder(s, folder.data);
     size_t count = n == NULL ? 0 : n->count;
     s->checkpoints = CX_ARENA_ARRAY(&s->cli->arena, cx_cli_stored_checkpoint, count + 1);
     for (size_t i = 0; s->checkpoints != NULL && i < count; i++) {
         cx_str path = cx_arena_printf(&s->cli->arena, "%s/%s", folder.data, n->items[i].data);
         cx_err why;
         if (path.data != NULL && cx_str_starts(n->items[i], CX_STR("checkpoint-")) &&
-            !cx_failed(cx_cli_take_checkpoint(s->cli, path.data,
+            !cx_failed(cx_cli_read_checkpoint(s->cli, path.data,
                                               &s->checkpoints[s->checkpoint_count], &why)))
             s->checkpoint_count++;
     }
@@ -117,8 +117,7 @@ static void look_at_checkpoints(standing *s)
 
 /* --- the ledger ------------------------------------------------------------------------------- */
 
-static cx_status look_at_actor(standing *s, cx_home *home, actor_line *line, bool roots,
-                               cx_err *err)
+static cx_status read_actor(status_job *s, cx_home *home, actor_line *line, bool roots, cx_err *err)
 {
     const cx_manifest *manifests;
     size_t count;
@@ -135,7 +134,7 @@ static cx_status look_at_actor(standing *s, cx_home *home, actor_line *line, boo
     return CX_SUCCESS;
 }
 
-static cx_status look_at_actors(standing *s, cx_home *home, cx_err *err)
+static cx_status read_actors(status_job *s, cx_home *home, cx_err *err)
 {
     const cx_actor_info *infos;
     uint64_t entries = 0;
@@ -149,12 +148,12 @@ static cx_status look_at_actors(standing *s, cx_home *home, cx_err *err)
     for (size_t i = 0; i < s->actor_count; i++) {
         s->actors[i] = (actor_line){.info = infos[i]};
         s->actors[i].info.name = cx_arena_copy_str(&s->cli->arena, infos[i].name);
-        CX_TRY(look_at_actor(s, home, &s->actors[i], roots, err));
+        CX_TRY(read_actor(s, home, &s->actors[i], roots, err));
     }
     return CX_SUCCESS;
 }
 
-static cx_status look_at_home(standing *s, cx_home *home, cx_err *err)
+static cx_status read_home(status_job *s, cx_home *home, cx_err *err)
 {
     const char *where = cx_cli_value(s->args, "db");
     if (where == NULL)
@@ -163,17 +162,17 @@ static cx_status look_at_home(standing *s, cx_home *home, cx_err *err)
         return cx_fail_nomem(err);
     s->scheme = cx_home_scheme(home);
     CX_TRY(cx_home_tables_status(home, &s->tables, err));
-    cx_cli_index_look(home, where, &s->index);
-    return look_at_actors(s, home, err);
+    cx_cli_index_inspect(home, where, &s->index);
+    return read_actors(s, home, err);
 }
 
-static void look_at_ledger(standing *s)
+static void read_ledger(status_job *s)
 {
     const cx_home_options reading = cx_cli_home_options(s->cli, CX_CLI_READ, NULL);
     cx_home *home = NULL;
     cx_status status = cx_home_open(s->path, &reading, &home, &s->ledger_err);
     if (!cx_failed(status))
-        status = look_at_home(s, home, &s->ledger_err);
+        status = read_home(s, home, &s->ledger_err);
     if (!cx_failed(status))
         s->ledger_err.code = CX_OK;
     cx_status closed = cx_home_close(home, NULL);
@@ -182,7 +181,7 @@ static void look_at_ledger(standing *s)
 
 /* --- the repository --------------------------------------------------------------------------- */
 
-static void look_at_runs(standing *s, const cx_run_store *store)
+static void read_runs(status_job *s, const cx_run_store *store)
 {
     cx_run_lock *locks;
     cx_run_lock_reason *reasons;
@@ -207,7 +206,7 @@ static void look_at_runs(standing *s, const cx_run_store *store)
         s->stale_locks += cx_run_lock_stale(reasons[i]);
 }
 
-static void look_at_repository(standing *s)
+static void read_repository(status_job *s)
 {
     cx_cli_place place;
     cx_run_store store;
@@ -219,7 +218,7 @@ static void look_at_repository(standing *s)
         s->worktree = cx_arena_copy_str(&s->cli->arena, cx_str_z(place.worktree)).data;
         if (!cx_failed(
                 cx_run_store_open(&store, place.root, false, s->cli->io, s->cli->alloc, &err)))
-            look_at_runs(s, &store);
+            read_runs(s, &store);
         if (!cx_failed(
                 cx_run_worktree_list(place.git, place.root, &s->cli->arena, &items, &count, &err)))
             for (size_t i = 0; i < count; i++)
@@ -228,19 +227,20 @@ static void look_at_repository(standing *s)
     cx_cli_place_close(&place);
 }
 
-static cx_status look(standing *s, cx_err *err)
+static cx_status read_status(status_job *s, cx_err *err)
 {
     cx_tokens tokens;
     CX_TRY(cx_cli_home_path(s->cli, s->args, &s->path, err));
     s->there = !cx_failed(cx_path_facts(s->path, true, &s->facts, NULL));
-    s->has_room = s->there && !cx_failed(cx_path_room(s->path, &s->free_bytes, &s->all_bytes, err));
-    look_at_log(s);
+    s->has_space =
+        s->there && !cx_failed(cx_path_room(s->path, &s->free_bytes, &s->all_bytes, err));
+    read_log(s);
     cx_cli_owner_find(s->cli, s->path, &s->owner);
-    look_at_checkpoints(s);
+    read_checkpoints(s);
     if (!cx_failed(cx_tokens_read(s->cli->io, s->path, &s->cli->arena, &tokens, NULL)))
         s->tokens = tokens.count;
-    look_at_ledger(s);
-    look_at_repository(s);
+    read_ledger(s);
+    read_repository(s);
     return CX_SUCCESS;
 }
 
@@ -257,12 +257,12 @@ static void add_size(cx_buf *out, uint64_t bytes)
     cx_buf_printf(out, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
 }
 
-static bool is_private(const standing *s)
+static bool is_private(const status_job *s)
 {
     return (s->facts.mode & 077) == 0;
 }
 
-static void tell_ledger(const standing *s, cx_buf *out)
+static void print_ledger(const status_job *s, cx_buf *out)
 {
     if (s->ledger_err.code != CX_OK) {
         cx_buf_add_z(out, "ledger  cannot be read: ");
@@ -276,10 +276,10 @@ static void tell_ledger(const standing *s, cx_buf *out)
                   s->tables.log_commits, cx_scheme_name(s->scheme).data);
     cx_buf_printf(out, "tables  %" PRIu64 " commits, %" PRIu64 " behind\n", s->tables.table_commits,
                   s->tables.log_commits - s->tables.table_commits);
-    cx_cli_index_tell(out, &s->index, &s->tables);
+    cx_cli_index_print(out, &s->index, &s->tables);
 }
 
-static void tell_actors(const standing *s, cx_buf *out)
+static void print_actors(const status_job *s, cx_buf *out)
 {
     for (size_t i = 0; i < s->actor_count && i < ACTORS_SHOWN; i++) {
         const actor_line *line = &s->actors[i];
@@ -307,7 +307,7 @@ static void tell_actors(const standing *s, cx_buf *out)
     }
 }
 
-static void tell_holder(const standing *s, cx_buf *out)
+static void print_owner(const status_job *s, cx_buf *out)
 {
     if (!s->owner.held) {
         cx_buf_add_z(out, "holder  none: commands open the data directory themselves\n");
@@ -323,7 +323,7 @@ static void tell_holder(const standing *s, cx_buf *out)
                                       : "; it serves no socket, so others cannot write\n");
 }
 
-static void tell_repository(const standing *s, cx_buf *out)
+static void print_repository(const status_job *s, cx_buf *out)
 {
     if (!s->in_repository)
         return;
@@ -342,7 +342,7 @@ static void tell_repository(const standing *s, cx_buf *out)
                           "them up\n");
 }
 
-static void tell(const standing *s, cx_buf *out)
+static void print_status(const status_job *s, cx_buf *out)
 {
     cx_buf_add_z(out, "home    ");
     cx_cli_add_text(out, cx_str_z(s->path));
@@ -352,14 +352,14 @@ static void tell(const standing *s, cx_buf *out)
             is_private(s) || s->ledger_err.code != CX_OK ? "" : ": others may read it; chmod 700");
     else
         cx_buf_add_z(out, " (not there)\n");
-    tell_ledger(s, out);
-    tell_actors(s, out);
+    print_ledger(s, out);
+    print_actors(s, out);
     if (s->there)
-        tell_holder(s, out);
+        print_owner(s, out);
     if (s->tokens != 0)
         cx_buf_printf(out, "tokens  %zu\n", s->tokens);
-    tell_repository(s, out);
-    if (s->has_room) {
+    print_repository(s, out);
+    if (s->has_space) {
         cx_buf_add_z(out, "disk    ");
         add_size(out, s->free_bytes);
         cx_buf_add_z(out, " free of ");
@@ -370,7 +370,7 @@ static void tell(const standing *s, cx_buf *out)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void put_actors(const standing *s, cx_json_list *json)
+static void write_actors_json(const status_job *s, cx_json_list *json)
 {
     cx_json_list items = cx_json_list_begin(json->arena);
     for (size_t i = 0; i < s->actor_count; i++) {
@@ -400,7 +400,7 @@ static void put_actors(const standing *s, cx_json_list *json)
     cx_json_put_array(json, "actors", &items);
 }
 
-static void put_ledger(const standing *s, cx_json_list *json)
+static void write_ledger_json(const status_job *s, cx_json_list *json)
 {
     cx_json_list ledger = cx_json_list_begin(json->arena), kept = ledger;
     if (s->ledger_err.code != CX_OK) {
@@ -409,7 +409,7 @@ static void put_ledger(const standing *s, cx_json_list *json)
         return;
     }
     kept = cx_json_list_begin(json->arena);
-    put_actors(s, &ledger);
+    write_actors_json(s, &ledger);
     for (size_t i = 0; i < s->checkpoint_count; i++) {
         cx_json_list item = cx_json_list_begin(json->arena);
         cx_json_put_str(&item, "origin", s->checkpoints[i].checkpoint.origin);
@@ -420,7 +420,7 @@ static void put_ledger(const standing *s, cx_json_list *json)
     cx_json_put_array(&ledger, "checkpoints", &kept);
     cx_json_put_uint(&ledger, "commits", s->tables.log_commits);
     cx_json_put_uint(&ledger, "entries", s->entries);
-    cx_cli_index_put(&ledger, &s->index, &s->tables);
+    cx_cli_index_json(&ledger, &s->index, &s->tables);
     cx_json_put_uint(&ledger, "log_bytes", s->log_bytes);
     cx_json_put_str(&ledger, "scheme", cx_scheme_name(s->scheme));
     cx_json_put_uint(&ledger, "segments", s->segments);
@@ -428,7 +428,7 @@ static void put_ledger(const standing *s, cx_json_list *json)
     cx_json_put_object(json, "ledger", &ledger);
 }
 
-static void put_holder(const standing *s, cx_json_list *json)
+static void write_owner_json(const status_job *s, cx_json_list *json)
 {
     cx_json_list owner = cx_json_list_begin(json->arena);
     if (!s->owner.held) {
@@ -441,7 +441,7 @@ static void put_holder(const standing *s, cx_json_list *json)
     cx_json_put_object(json, "holder", &owner);
 }
 
-static void put_repository(const standing *s, cx_json_list *json)
+static void write_repository_json(const status_job *s, cx_json_list *json)
 {
     cx_json_list runs = cx_json_list_begin(json->arena);
     if (!s->in_repository) {
@@ -457,44 +457,44 @@ static void put_repository(const standing *s, cx_json_list *json)
     cx_json_put_object(json, "repository", &runs);
 }
 
-static cx_status put_all(const standing *s, cx_buf *out, cx_err *err)
+static cx_status write_status_json(const status_job *s, cx_buf *out, cx_err *err)
 {
     cx_json_list json = cx_json_list_begin(&s->cli->arena), home = json, disk = json;
     home = cx_json_list_begin(&s->cli->arena);
     disk = cx_json_list_begin(&s->cli->arena);
-    if (s->has_room) {
+    if (s->has_space) {
         cx_json_put_uint(&disk, "free_bytes", s->free_bytes);
         cx_json_put_uint(&disk, "total_bytes", s->all_bytes);
         cx_json_put_object(&json, "disk", &disk);
     } else {
         cx_json_put_null(&json, "disk");
     }
-    put_holder(s, &json);
+    write_owner_json(s, &json);
     cx_json_put_bool(&home, "encrypted", false);
     cx_json_put_bool(&home, "exists", s->there);
     cx_json_put_str(&home, "path", cx_str_z(s->path));
     cx_json_put_bool(&home, "private", s->there && is_private(s));
     cx_json_put_uint(&home, "tokens", s->tokens);
     cx_json_put_object(&json, "home", &home);
-    put_ledger(s, &json);
-    put_repository(s, &json);
+    write_ledger_json(s, &json);
+    write_repository_json(s, &json);
     cx_json_put_str(&json, "version", cx_str_z(cx_version()));
     return cx_cli_end_json(&json, out, err);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_status(cx_cli *cli, const cx_cli_args *args)
 {
-    standing s = {.cli = cli, .args = args};
+    status_job s = {.cli = cli, .args = args};
     cx_err err = {0};
     cx_buf out;
     cx_buf_init(&out, cli->alloc);
-    cx_status status = look(&s, &err);
+    cx_status status = read_status(&s, &err);
     if (!cx_failed(status) && cx_cli_has(args, "json"))
-        status = put_all(&s, &out, &err);
+        status = write_status_json(&s, &out, &err);
     else if (!cx_failed(status))
-        tell(&s, &out);
+        print_status(&s, &out);
     int code;
     if (cx_failed(status))
         code = cx_cli_ledger_fail(cli, args, &err);
@@ -525,5 +525,5 @@ const cx_cli_command cx_cli_status = {
     .option_count = CX_COUNT_OF(options),
     .exits = "0 shown\n2 usage error\n3 the ledger cannot be read, or there is none",
     .example = "cortex status --json",
-    .run = run,
+    .run = run_status,
 };

@@ -33,8 +33,8 @@ static cx_status need_home(tokens_job *job, cx_err *err)
     return CX_SUCCESS;
 }
 
-static int run_job(cx_cli *cli, const cx_cli_args *args,
-                   cx_status (*work)(tokens_job *job, cx_err *err))
+static int run_token_job(cx_cli *cli, const cx_cli_args *args,
+                         cx_status (*work)(tokens_job *job, cx_err *err))
 {
     cx_err err = {0};
     tokens_job job = {.cli = cli, .args = args, .json = cx_cli_has(args, "json")};
@@ -57,7 +57,7 @@ static cx_status add_line(tokens_job *job, const cx_json *value, cx_err *err)
 
 /* --- add -------------------------------------------------------------------------------------- */
 
-static cx_status take_scopes(const cx_cli_args *args, unsigned *out, cx_err *err)
+static cx_status read_scopes(const cx_cli_args *args, unsigned *out, cx_err *err)
 {
     const cx_cli_given *given = NULL;
     *out = 0;
@@ -79,7 +79,7 @@ static cx_status take_scopes(const cx_cli_args *args, unsigned *out, cx_err *err
     return CX_SUCCESS;
 }
 
-static cx_status take_wanted(tokens_job *job, cx_token *out, cx_err *err)
+static cx_status read_new_token(tokens_job *job, cx_token *out, cx_err *err)
 {
     const char *level = cx_cli_value(job->args, "level"), *name = cx_cli_value(job->args, "name");
     const char *expires = cx_cli_value(job->args, "expires");
@@ -87,7 +87,7 @@ static cx_status take_wanted(tokens_job *job, cx_token *out, cx_err *err)
     memset(out, 0, sizeof *out);
     out->level = CX_LEVEL_GENERIC;
     out->expires_ns = CX_TIME_NONE;
-    CX_TRY(take_scopes(job->args, &out->scopes, err));
+    CX_TRY(read_scopes(job->args, &out->scopes, err));
     if (level != NULL && !cx_trace_level_parse(cx_str_z(level), &out->level))
         return cx_fail(err, CX_E_USAGE, "option --level: found '%s'", level);
     if (level != NULL && (out->scopes & CX_SCOPE_READ) == 0)
@@ -104,12 +104,12 @@ static cx_status take_wanted(tokens_job *job, cx_token *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status add(tokens_job *job, cx_err *err)
+static cx_status add_token(tokens_job *job, cx_err *err)
 {
     char text[CX_TOKEN_TEXT_SIZE + 1];
     cx_token token;
     cx_json value, whole;
-    CX_TRY(take_wanted(job, &token, err));
+    CX_TRY(read_new_token(job, &token, err));
     CX_TRY(cx_token_add(job->cli->io, job->path, &token, text, &token, err));
     if (!job->json) {
         /* The token alone is the answer, so that it can be put where it is needed. */
@@ -126,9 +126,9 @@ static cx_status add(tokens_job *job, cx_err *err)
     return add_line(job, &whole, err);
 }
 
-static int run_add(cx_cli *cli, const cx_cli_args *args)
+static int run_token_add(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_job(cli, args, add);
+    return run_token_job(cli, args, add_token);
 }
 
 static const cx_cli_option add_options[] = {
@@ -152,7 +152,7 @@ const cx_cli_command cx_cli_token_add = {
     .option_count = CX_COUNT_OF(add_options),
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex token add --scope trace:write --name agent-7",
-    .run = run_add,
+    .run = run_token_add,
 };
 
 /* --- list ------------------------------------------------------------------------------------- */
@@ -176,7 +176,7 @@ static void list_one(tokens_job *job, const cx_token *token)
     cx_buf_add_byte(&job->out, '\n');
 }
 
-static cx_status list(tokens_job *job, cx_err *err)
+static cx_status list_tokens(tokens_job *job, cx_err *err)
 {
     cx_arena *arena = &job->cli->arena;
     cx_json_list items = cx_json_list_begin(arena), root = cx_json_list_begin(arena);
@@ -200,9 +200,9 @@ static cx_status list(tokens_job *job, cx_err *err)
     return cx_cli_end_json(&root, &job->out, err);
 }
 
-static int run_list(cx_cli *cli, const cx_cli_args *args)
+static int run_token_list(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_job(cli, args, list);
+    return run_token_job(cli, args, list_tokens);
 }
 
 static const cx_cli_option list_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON,
@@ -216,12 +216,12 @@ const cx_cli_command cx_cli_token_list = {
     .option_count = CX_COUNT_OF(list_options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex token list",
-    .run = run_list,
+    .run = run_token_list,
 };
 
 /* --- revoke ----------------------------------------------------------------------------------- */
 
-static cx_status revoke(tokens_job *job, cx_err *err)
+static cx_status revoke_token(tokens_job *job, cx_err *err)
 {
     cx_token token;
     cx_json value;
@@ -234,9 +234,9 @@ static cx_status revoke(tokens_job *job, cx_err *err)
     return add_line(job, &value, err);
 }
 
-static int run_revoke(cx_cli *cli, const cx_cli_args *args)
+static int run_token_revoke(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_job(cli, args, revoke);
+    return run_token_job(cli, args, revoke_token);
 }
 
 static const cx_cli_operand revoke_operands[] = {{"TOKEN", CX_CLI_TEXT, NULL, false, false}};
@@ -252,5 +252,5 @@ const cx_cli_command cx_cli_token_revoke = {
     .option_count = CX_COUNT_OF(list_options),
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex token revoke agent-7",
-    .run = run_revoke,
+    .run = run_token_revoke,
 };

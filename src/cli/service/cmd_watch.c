@@ -15,17 +15,17 @@
 #include "crypto/api.h"
 
 /* Changes of one moment are taken together. */
-#define SETTLE_MS 100
+#define QUIET_MS 100
 #define WAKE_MS 500
 #define RESCAN_S_DEFAULT 30
 #define RESCAN_BLIND_S 2
 
-static volatile sig_atomic_t told_to_end;
+static volatile sig_atomic_t end_requested;
 
 static void on_end(int number)
 {
     (void)number;
-    told_to_end = 1;
+    end_requested = 1;
 }
 
 /* A second one ends it at once: what was appended is on the disk. */
@@ -51,7 +51,7 @@ static cx_status real_path(cx_cli *cli, const char *path, const char **out, cx_e
     return status;
 }
 
-static const char *variable(const char *name)
+static const char *environment_value(const char *name)
 {
     const char *value = getenv(name);
     return value == NULL || value[0] == 0 ? NULL : value;
@@ -64,9 +64,9 @@ static cx_status usual_folders(cx_watch *w, const char **folders, cx_err *err)
         const char *variable, *otherwise, *below;
     } places[] = {{"CLAUDE_CONFIG_DIR", ".claude", "projects"},
                   {"CODEX_HOME", ".codex", "sessions"}};
-    const char *home = variable("HOME");
+    const char *home = environment_value("HOME");
     for (size_t i = 0; i < CX_COUNT_OF(places); i++) {
-        const char *given = variable(places[i].variable);
+        const char *given = environment_value(places[i].variable);
         cx_str path = {NULL, 0};
         if (given != NULL)
             path = cx_arena_printf(&w->cli->arena, "%s/%s", given, places[i].below);
@@ -130,7 +130,7 @@ static void on_change(void *arg, const char *folder, const char *name, bool is_f
     seeing *at = arg;
     at->rescan |= is_folder;
     if (!is_folder && !cx_failed(at->status))
-        at->status = cx_watch_see(at->w, folder, name, at->err);
+        at->status = cx_watch_add(at->w, folder, name, at->err);
 }
 
 static void sleep_ms(uint32_t milliseconds)
@@ -149,7 +149,7 @@ static cx_status wait_for_change(cx_watch *w, uint64_t until_ns, bool *out_resca
     const cx_io *io = w->cli->io;
     seeing at = {.w = w, .status = CX_SUCCESS, .err = err};
     *out_rescan = false;
-    while (!told_to_end && !*out_rescan && !cx_watch_any_dirty(w)) {
+    while (!end_requested && !*out_rescan && !cx_watch_any_dirty(w)) {
         bool lost = false;
         if (w->notify == NULL)
             sleep_ms(WAKE_MS);
@@ -158,8 +158,8 @@ static cx_status wait_for_change(cx_watch *w, uint64_t until_ns, bool *out_resca
         CX_TRY(at.status);
         *out_rescan = lost || at.rescan || io->monotonic_ns(io) >= until_ns;
     }
-    if (!told_to_end)
-        sleep_ms(SETTLE_MS);
+    if (!end_requested)
+        sleep_ms(QUIET_MS);
     return CX_SUCCESS;
 }
 
@@ -171,17 +171,17 @@ static bool is_passing(const cx_err *err)
             (strcmp(err->tag, "HolderGone") == 0 || strcmp(err->tag, "AnswerLost") == 0));
 }
 
-static cx_status go_on(cx_watch *w, uint64_t rescan_s, cx_err *err)
+static cx_status watch_changes(cx_watch *w, uint64_t rescan_s, cx_err *err)
 {
     const cx_io *io = w->cli->io;
     bool complained = false, rescan = false;
-    while (!told_to_end) {
+    while (!end_requested) {
         uint64_t seconds = w->notify == NULL ? RESCAN_BLIND_S : rescan_s;
         uint64_t until = io->monotonic_ns(io) + seconds * UINT64_C(1000000000);
         CX_TRY(wait_for_change(w, until, &rescan, err));
         if (rescan)
             CX_TRY(cx_watch_scan(w, err));
-        cx_status status = cx_watch_take(w, err);
+        cx_status status = cx_watch_archive(w, err);
         if (cx_failed(status) && !is_passing(err))
             return status;
         if (cx_failed(status) && !complained)
@@ -204,7 +204,7 @@ static void sum_up(cx_watch *w)
     w->counts.files = w->files.count;
 }
 
-static void tell(cx_watch *w)
+static void print_totals(cx_watch *w)
 {
     const cx_watch_counts *c = &w->counts;
     sum_up(w);
@@ -223,7 +223,7 @@ static void tell(cx_watch *w)
     cx_cli_out_write(&w->cli->out, cx_buf_str(&w->text));
 }
 
-static cx_status work(cx_watch *w, const cx_cli_args *args, cx_err *err)
+static cx_status watch_sessions(cx_watch *w, const cx_cli_args *args, cx_err *err)
 {
     bool once = cx_cli_has(args, "once");
     uint64_t rescan_s = cx_cli_number(args, "rescan", RESCAN_S_DEFAULT);
@@ -236,13 +236,13 @@ static cx_status work(cx_watch *w, const cx_cli_args *args, cx_err *err)
             "watch: note: the kernel does not say what changes; every file is looked at "
             "every few seconds");
     CX_TRY(cx_watch_scan(w, err));
-    CX_TRY(cx_watch_take(w, err));
-    return once ? CX_SUCCESS : go_on(w, rescan_s, err);
+    CX_TRY(cx_watch_archive(w, err));
+    return once ? CX_SUCCESS : watch_changes(w, rescan_s, err);
 }
 
 static cx_status list_sessions(cx_cli_ledger *l, void *state, cx_err *err);
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_watch(cx_cli *cli, const cx_cli_args *args)
 {
     static const cx_cli_job listing = {.access = CX_CLI_READ, .work = list_sessions};
     cx_err err = {0};
@@ -255,12 +255,12 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     cx_buf_init(&w.text, cli->alloc);
     cx_buf_init(&w.record, cli->alloc);
     begin_signals();
-    cx_status status = work(&w, args, &err);
+    cx_status status = watch_sessions(&w, args, &err);
     int code = CX_EXIT_HOLDS;
     if (cx_failed(status))
         code = cx_cli_ledger_fail(cli, args, &err);
     else
-        tell(&w);
+        print_totals(&w);
     if (code == CX_EXIT_HOLDS && cx_cli_has(args, "once") && w.counts.failed != 0)
         code = CX_EXIT_UNCHECKED;
     cx_notify_close(w.notify);
@@ -339,5 +339,5 @@ const cx_cli_command cx_cli_watch = {
              "2 usage error, or a DIR that is not there\n"
              "3 it could not go on: no home, full disk; with --once also: a file could not be read",
     .example = "cortex watch",
-    .run = run,
+    .run = run_watch,
 };

@@ -34,7 +34,7 @@ typedef struct exam {
     cx_cli_owner owner;
 } exam;
 
-static const char *text(exam *e, const char *format, const char *what)
+static const char *format_text(exam *e, const char *format, const char *what)
 {
     cx_str made = cx_arena_printf(&e->doctor->cli->arena, format, what);
     return made.data;
@@ -82,7 +82,7 @@ static void check_privacy(exam *e)
     if (cx_failed(cx_path_facts(e->path, true, &facts, NULL)))
         return;
     if ((facts.mode & 077) != 0)
-        cx_doctor_note(e->doctor, "home", CX_DOCTOR_WARN, text(e, "chmod 700 %s", e->path),
+        cx_doctor_note(e->doctor, "home", CX_DOCTOR_WARN, format_text(e, "chmod 700 %s", e->path),
                        "%s can be entered by others (mode %04o)", e->path, facts.mode);
     else if (facts.owner_id != cx_user_id())
         cx_doctor_note(e->doctor, "home", CX_DOCTOR_WARN, "use it as the user it belongs to",
@@ -149,7 +149,7 @@ static void check_tables(exam *e)
                    "%llu commits behind the log", (unsigned long long)lag);
     if (where == NULL)
         return;
-    cx_cli_index_look(e->home, set == NULL ? where : set, &index);
+    cx_cli_index_inspect(e->home, set == NULL ? where : set, &index);
     lag = cx_cli_index_lag(&index, &tables);
     if (!index.there && index.why_not.code == CX_E_NOT_FOUND)
         cx_doctor_note(e->doctor, "index", CX_DOCTOR_OK, NULL,
@@ -199,7 +199,7 @@ typedef struct signing {
     const char *bad;
 } signing;
 
-static bool look_at_signed(void *arg, const char *name)
+static bool check_signed_file(void *arg, const char *name)
 {
     signing *s = arg;
     cx_cli_stored_checkpoint kept;
@@ -208,7 +208,7 @@ static bool look_at_signed(void *arg, const char *name)
     if (strncmp(name, "checkpoint-", 11) != 0 || path.data == NULL)
         return true;
     s->count++;
-    if (cx_failed(cx_cli_take_checkpoint(s->e->doctor->cli, path.data, &kept, &err)))
+    if (cx_failed(cx_cli_read_checkpoint(s->e->doctor->cli, path.data, &kept, &err)))
         s->bad = path.data;
     return s->count < NAMES_MAX;
 }
@@ -219,7 +219,7 @@ static void check_signed(exam *e)
     cx_str folder = cx_arena_printf(&e->doctor->cli->arena, "%s/keys", e->path);
     if (folder.data == NULL)
         return;
-    (void)e->doctor->cli->io->list(e->doctor->cli->io, folder.data, look_at_signed, &s);
+    (void)e->doctor->cli->io->list(e->doctor->cli->io, folder.data, check_signed_file, &s);
     if (s.bad != NULL)
         cx_doctor_note(e->doctor, "checkpoints", CX_DOCTOR_FAIL,
                        "put back the file from a copy: without it nothing more is signed",
@@ -267,7 +267,7 @@ static void check_tokens(exam *e)
 
 /* --- serving ---------------------------------------------------------------------------------- */
 
-static void check_holder(exam *e)
+static void check_owner(exam *e)
 {
     cx_cli_owner_find(e->doctor->cli, e->path, &e->owner);
     if (!e->owner.held)
@@ -432,7 +432,7 @@ static void check_home(exam *e)
         check_trust(e);
         check_signed(e);
         check_tokens(e);
-        check_holder(e);
+        check_owner(e);
     }
     check_disk(e);
 }

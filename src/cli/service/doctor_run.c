@@ -35,7 +35,7 @@ typedef struct exam {
 } exam;
 
 /* What only runs need is a failure where runs are wanted. */
-static cx_doctor_status lacking(const exam *e)
+static cx_doctor_status missing_status(const exam *e)
 {
     return e->prepared ? CX_DOCTOR_FAIL : CX_DOCTOR_WARN;
 }
@@ -48,19 +48,19 @@ static void check_git(exam *e)
     cx_err err;
     const char *program = cx_git_program();
     if (program == NULL || cx_failed(cx_git_version(NULL, &version, &err)))
-        cx_doctor_note(e->doctor, "git", lacking(e), "install git 2.38 or newer", "%s",
+        cx_doctor_note(e->doctor, "git", missing_status(e), "install git 2.38 or newer", "%s",
                        program == NULL ? "no git of root in /usr/local/bin, /usr/bin, /bin"
                                        : err.message);
     else
-        cx_doctor_note(e->doctor, "git", version >= GIT_NEEDED ? CX_DOCTOR_OK : lacking(e),
+        cx_doctor_note(e->doctor, "git", version >= GIT_NEEDED ? CX_DOCTOR_OK : missing_status(e),
                        "install git 2.38 or newer", "%s is version %u.%u.%u%s", program,
                        version / 10000, version / 100 % 100, version % 100,
                        version >= GIT_NEEDED ? "" : ": runs need merge-tree --write-tree");
 }
 
 /* One line for a group of layers: the first that is missing says why. */
-static void note_layers(exam *e, const cx_sandbox *box, const char *name, unsigned layers,
-                        const char *have)
+static void report_layers(exam *e, const cx_sandbox *box, const char *name, unsigned layers,
+                          const char *have)
 {
     for (size_t i = 0; i < CX_SANDBOX_LAYER_COUNT; i++) {
         if ((layers & 1u << i) == 0 || (box->layers & 1u << i) != 0)
@@ -68,7 +68,7 @@ static void note_layers(exam *e, const cx_sandbox *box, const char *name, unsign
         bool required = (CX_SANDBOX_REQUIRED & 1u << i) != 0;
         cx_str fix =
             cx_arena_printf(&e->doctor->cli->arena, "%s", box->fix[i] == NULL ? "" : box->fix[i]);
-        cx_doctor_note(e->doctor, name, required ? lacking(e) : CX_DOCTOR_WARN,
+        cx_doctor_note(e->doctor, name, required ? missing_status(e) : CX_DOCTOR_WARN,
                        fix.size == 0 ? NULL : fix.data, "%s",
                        box->reason[i] == NULL ? "not there" : box->reason[i]);
         return;
@@ -82,19 +82,20 @@ static void check_sandbox(exam *e)
     const char *const hide[] = {e->place.root};
     cx_sandbox_options options = {.hide = hide, .hide_count = e->in_repository};
     if (cx_failed(cx_sandbox_open(&options, &e->box, &err))) {
-        cx_doctor_note(e->doctor, "sandbox", lacking(e), NULL, "it could not be tried: %s",
+        cx_doctor_note(e->doctor, "sandbox", missing_status(e), NULL, "it could not be tried: %s",
                        err.message);
         return;
     }
     const cx_sandbox *box = e->box;
     char landlock[64];
     (void)snprintf(landlock, sizeof landlock, "the kernel's ABI is %d", box->landlock_abi);
-    note_layers(e, box, "userns", CX_SANDBOX_USER | CX_SANDBOX_PID | CX_SANDBOX_NET,
-                "user, pid, ipc, uts and net namespaces can be made");
-    note_layers(e, box, "bwrap", CX_SANDBOX_FILES, "a program was run behind mounts of its own");
-    note_layers(e, box, "seccomp", CX_SANDBOX_SECCOMP, "system calls are filtered");
-    note_layers(e, box, "landlock", CX_SANDBOX_LANDLOCK, landlock);
-    note_layers(e, box, "cgroup", CX_SANDBOX_CGROUP, "memory or processes of a group are limited");
+    report_layers(e, box, "userns", CX_SANDBOX_USER | CX_SANDBOX_PID | CX_SANDBOX_NET,
+                  "user, pid, ipc, uts and net namespaces can be made");
+    report_layers(e, box, "bwrap", CX_SANDBOX_FILES, "a program was run behind mounts of its own");
+    report_layers(e, box, "seccomp", CX_SANDBOX_SECCOMP, "system calls are filtered");
+    report_layers(e, box, "landlock", CX_SANDBOX_LANDLOCK, landlock);
+    report_layers(e, box, "cgroup", CX_SANDBOX_CGROUP,
+                  "memory or processes of a group are limited");
 }
 
 /* --- the repository --------------------------------------------------------------------------- */
@@ -293,7 +294,7 @@ static cx_status never_granted(void *arg, const cx_runner_request *request, bool
     return CX_SUCCESS;
 }
 
-static cx_status not_kept(void *arg, cx_bytes line, cx_err *err)
+static cx_status discard_line(void *arg, cx_bytes line, cx_err *err)
 {
     (void)arg;
     (void)line;
@@ -316,7 +317,7 @@ static cx_status shake_hands(exam *e, const cx_run_runner_config *runner, cx_str
         .connect_ms = runner->connect_sec * 1000,
         .close_ms = runner->close_sec * 1000,
     };
-    const cx_runner_host host = {NULL, no_tool, never_granted, not_kept};
+    const cx_runner_host host = {NULL, no_tool, never_granted, discard_line};
     cx_sandbox_spec spec = CX_SANDBOX_SPEC_INIT;
     spec.worktree = e->place.worktree;
     spec.read_only = true;
@@ -346,7 +347,7 @@ static void check_handshake(exam *e, const cx_run_runner_config *runner, cx_str 
     if (runner->kind != CX_RUNNER_MCP || e->box == NULL || e->box->missing != 0)
         return;
     if (cx_failed(shake_hands(e, runner, program, &err)))
-        cx_doctor_note(e->doctor, "handshake", lacking(e),
+        cx_doctor_note(e->doctor, "handshake", missing_status(e),
                        "start the runner by hand and see what it says", "%s", err.message);
     else
         cx_doctor_note(e->doctor, "handshake", CX_DOCTOR_OK, NULL,

@@ -50,10 +50,10 @@ typedef struct cx_watch {
 /* watch_scan.c: finds the files below all folders; those that changed become dirty. */
 CX_RESULT cx_watch_scan(cx_watch *w, cx_err *err);
 /* One file, as its folder names it. */
-CX_RESULT cx_watch_see(cx_watch *w, const char *folder, const char *name, cx_err *err);
+CX_RESULT cx_watch_add(cx_watch *w, const char *folder, const char *name, cx_err *err);
 bool cx_watch_any_dirty(const cx_watch *w);
 
 /* watch_take.c: archives what is dirty; a file that cannot be read is complained of and left. */
-CX_RESULT cx_watch_take(cx_watch *w, cx_err *err);
+CX_RESULT cx_watch_archive(cx_watch *w, cx_err *err);
 
 #endif

@@ -23,7 +23,7 @@ bool cx_watch_any_dirty(const cx_watch *w)
     return false;
 }
 
-static cx_status take_facts(cx_watch *w, const char *path, const cx_facts *facts, cx_err *err)
+static cx_status record_facts(cx_watch *w, const char *path, const cx_facts *facts, cx_err *err)
 {
     uint64_t *place;
     bool is_new = false;
@@ -48,7 +48,7 @@ static cx_status take_facts(cx_watch *w, const char *path, const cx_facts *facts
     return CX_SUCCESS;
 }
 
-cx_status cx_watch_see(cx_watch *w, const char *folder, const char *name, cx_err *err)
+cx_status cx_watch_add(cx_watch *w, const char *folder, const char *name, cx_err *err)
 {
     cx_facts facts;
     if (!ends_with(name, ".jsonl"))
@@ -59,7 +59,7 @@ cx_status cx_watch_see(cx_watch *w, const char *folder, const char *name, cx_err
     if (path == NULL)
         return cx_fail_nomem(err);
     if (!cx_failed(cx_path_facts(path, false, &facts, NULL)) && facts.kind == CX_FILE_REGULAR)
-        return take_facts(w, path, &facts, err);
+        return record_facts(w, path, &facts, err);
     const uint64_t *place = cx_map_find(&w->by_path, cx_str_z(path));
     if (place != NULL) /* it went: what comes under this name is new */
         w->files.items[*place] = (cx_watch_file){.path = w->files.items[*place].path};
@@ -74,7 +74,7 @@ typedef struct walking {
 } walking;
 
 /* A folder that the kernel cannot follow is looked at again and again. */
-static void follow(cx_watch *w, const char *folder)
+static void watch_folder(cx_watch *w, const char *folder)
 {
     cx_err err;
     if (w->notify == NULL || !cx_failed(cx_notify_add(w->notify, folder, &err)) ||
@@ -85,7 +85,7 @@ static void follow(cx_watch *w, const char *folder)
     w->notify = NULL;
 }
 
-static cx_walk_step visit(void *arg, const cx_walk_entry *entry)
+static cx_walk_step visit_entry(void *arg, const cx_walk_entry *entry)
 {
     walking *at = arg;
     bool is_folder = entry->facts.kind == CX_FILE_FOLDER;
@@ -95,9 +95,9 @@ static cx_walk_step visit(void *arg, const cx_walk_entry *entry)
     if (path.data == NULL)
         at->status = cx_fail_nomem(at->err);
     else if (is_folder)
-        follow(at->w, path.data);
+        watch_folder(at->w, path.data);
     else
-        at->status = take_facts(at->w, path.data, &entry->facts, at->err);
+        at->status = record_facts(at->w, path.data, &entry->facts, at->err);
     return cx_failed(at->status) ? CX_WALK_STOP : CX_WALK_ON;
 }
 
@@ -107,9 +107,9 @@ static cx_status scan_folder(cx_watch *w, const char *folder, cx_err *err)
     walking at = {.w = w, .folder = folder, .status = CX_SUCCESS, .err = err};
     cx_file handle;
     cx_arena_mark mark = cx_arena_mark_now(&w->cli->arena);
-    follow(w, folder); /* first: what comes while it is walked is told */
+    watch_folder(w, folder); /* first: what comes while it is walked is told */
     CX_TRY(cx_folder_open(folder, &handle, err));
-    cx_status status = cx_folder_walk(handle, &limits, visit, &at, err);
+    cx_status status = cx_folder_walk(handle, &limits, visit_entry, &at, err);
     cx_folder_close(handle);
     cx_arena_reset(&w->cli->arena, mark);
     return cx_failed(at.status) ? at.status : status;

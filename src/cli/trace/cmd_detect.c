@@ -37,7 +37,7 @@ static bool is_true(const cx_json *object, const char *name)
     return value != NULL && value->type == CX_JSON_TRUE;
 }
 
-static void tell_alert(cx_buf *out, const cx_json *alert)
+static void print_alert(cx_buf *out, const cx_json *alert)
 {
     cx_cli_add_member(out, alert, "severity");
     cx_buf_add_z(out, ": ");
@@ -59,19 +59,19 @@ static void tell_alert(cx_buf *out, const cx_json *alert)
     cx_cli_add_line(out, "notes", alert, "notes");
 }
 
-static void tell_alerts(cx_buf *out, const cx_json *value)
+static void print_alerts(cx_buf *out, const cx_json *value)
 {
     const cx_json *alerts = CX_JSON_GET(value, "alerts");
     if (alerts == NULL || alerts->count == 0)
         cx_buf_add_z(out, "no alerts\n");
     for (uint32_t i = 0; alerts != NULL && i < alerts->count; i++)
-        tell_alert(out, &alerts->items[i]);
+        print_alert(out, &alerts->items[i]);
 }
 
-static void tell_detection(cx_buf *out, const cx_json *value)
+static void print_detection(cx_buf *out, const cx_json *value)
 {
     const cx_json *alerts = CX_JSON_GET(value, "alerts");
-    tell_alerts(out, value);
+    print_alerts(out, value);
     if (alerts == NULL || alerts->count == 0)
         return;
     cx_buf_printf(out, "%lu found, of which ", (unsigned long)alerts->count);
@@ -81,7 +81,7 @@ static void tell_detection(cx_buf *out, const cx_json *value)
 
 /* --- detect ----------------------------------------------------------------------------------- */
 
-static cx_status work_detect(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status detect_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     uint64_t found = 0;
     cx_buf answer;
@@ -94,15 +94,15 @@ static cx_status work_detect(cx_cli_traces *t, void *state, cx_err *err)
         return status;
     }
     t->l->exit_code = found == 0 ? CX_EXIT_HOLDS : CX_EXIT_BROKEN;
-    return cx_cli_retell(t->l, &answer, tell_detection, err);
+    return cx_cli_print_answer(t->l, &answer, print_detection, err);
 }
 
 static int run_detect(cx_cli *cli, const cx_cli_args *args)
 {
     static const cx_cli_trace_job reading = {
-        .access = CX_CLI_READ, .wants_index = true, .work = work_detect};
+        .access = CX_CLI_READ, .wants_index = true, .work = detect_job};
     static const cx_cli_trace_job recording = {
-        .access = CX_CLI_WRITE, .wants_index = true, .feeds_index = true, .work = work_detect};
+        .access = CX_CLI_WRITE, .wants_index = true, .feeds_index = true, .work = detect_job};
     return cx_cli_run_traces(cli, args, cx_cli_has(args, "no-record") ? &reading : &recording,
                              NULL);
 }
@@ -139,7 +139,7 @@ static void add_factor(cx_buf *out, const char *label, const cx_json *value, con
     cx_buf_printf(out, "%s\n", what);
 }
 
-static void tell_capacity(cx_buf *out, const cx_json *value)
+static void print_capacity(cx_buf *out, const cx_json *value)
 {
     const cx_json *n_eff = CX_JSON_GET(value, "n_eff");
     const cx_json *factors = CX_JSON_GET(value, "factors");
@@ -167,7 +167,7 @@ static void tell_capacity(cx_buf *out, const cx_json *value)
     add_factor(out, "N_eff", n_eff, "participation", "independent dimensions of its scores");
 }
 
-static cx_status work_capacity(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status capacity_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     cx_buf answer;
     (void)state;
@@ -178,13 +178,13 @@ static cx_status work_capacity(cx_cli_traces *t, void *state, cx_err *err)
         cx_buf_done(&answer);
         return status;
     }
-    return cx_cli_retell(t->l, &answer, tell_capacity, err);
+    return cx_cli_print_answer(t->l, &answer, print_capacity, err);
 }
 
 static int run_capacity(cx_cli *cli, const cx_cli_args *args)
 {
     static const cx_cli_trace_job job = {
-        .access = CX_CLI_READ, .wants_index = true, .work = work_capacity};
+        .access = CX_CLI_READ, .wants_index = true, .work = capacity_job};
     return cx_cli_run_traces(cli, args, &job, NULL);
 }
 
@@ -210,7 +210,7 @@ const cx_cli_command cx_cli_capacity = {
 
 /* --- alert list ------------------------------------------------------------------------------- */
 
-static cx_status work_list(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status alert_list_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     cx_buf answer;
     uint64_t limit = cx_cli_number(t->l->args, "limit", 100);
@@ -222,13 +222,13 @@ static cx_status work_list(cx_cli_traces *t, void *state, cx_err *err)
         cx_buf_done(&answer);
         return status;
     }
-    return cx_cli_retell(t->l, &answer, tell_alerts, err);
+    return cx_cli_print_answer(t->l, &answer, print_alerts, err);
 }
 
-static int run_list(cx_cli *cli, const cx_cli_args *args)
+static int run_alert_list(cx_cli *cli, const cx_cli_args *args)
 {
     static const cx_cli_trace_job job = {
-        .access = CX_CLI_READ, .wants_index = true, .work = work_list};
+        .access = CX_CLI_READ, .wants_index = true, .work = alert_list_job};
     uint64_t limit = cx_cli_number(args, "limit", 100);
     if (limit < 1 || limit > 1000)
         return cx_cli_misuse(args, "option --limit: expected 1 to 1000");
@@ -250,12 +250,12 @@ const cx_cli_command cx_cli_alert_list = {
     .option_count = CX_COUNT_OF(list_options),
     .exits = "0 answered\n" CX_CLI_EXITS_INDEX,
     .example = "cortex alert list --all",
-    .run = run_list,
+    .run = run_alert_list,
 };
 
 /* --- alert ack, alert resolve ----------------------------------------------------------------- */
 
-static cx_status mark(cx_cli_traces *t, bool resolved, cx_err *err)
+static cx_status mark_alert(cx_cli_traces *t, bool resolved, cx_err *err)
 {
     const char *notes = cx_cli_value(t->l->args, "notes");
     cx_str id = cx_str_z(t->l->args->operands[0]);
@@ -274,29 +274,29 @@ static cx_status mark(cx_cli_traces *t, bool resolved, cx_err *err)
     return cx_cli_end_json(&json, &t->l->out, err);
 }
 
-static cx_status work_ack(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status alert_ack_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     (void)state;
-    return mark(t, false, err);
+    return mark_alert(t, false, err);
 }
 
-static cx_status work_resolve(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status alert_resolve_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     (void)state;
-    return mark(t, true, err);
+    return mark_alert(t, true, err);
 }
 
-static int run_ack(cx_cli *cli, const cx_cli_args *args)
+static int run_alert_ack(cx_cli *cli, const cx_cli_args *args)
 {
     static const cx_cli_trace_job job = {
-        .access = CX_CLI_WRITE, .feeds_index = true, .work = work_ack};
+        .access = CX_CLI_WRITE, .feeds_index = true, .work = alert_ack_job};
     return cx_cli_run_traces(cli, args, &job, NULL);
 }
 
-static int run_resolve(cx_cli *cli, const cx_cli_args *args)
+static int run_alert_resolve(cx_cli *cli, const cx_cli_args *args)
 {
     static const cx_cli_trace_job job = {
-        .access = CX_CLI_WRITE, .feeds_index = true, .work = work_resolve};
+        .access = CX_CLI_WRITE, .feeds_index = true, .work = alert_resolve_job};
     const char *notes = cx_cli_value(args, "notes");
     if (notes == NULL || notes[0] == 0)
         return cx_cli_misuse(args, "expected --notes TEXT: what settled it is kept for good");
@@ -319,7 +319,7 @@ const cx_cli_command cx_cli_alert_ack = {
     .option_count = CX_COUNT_OF(mark_options),
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex alert ack 5f0c1d6c2e7a4b889d0e1f2a3b4c5d6e --notes 'looking into it'",
-    .run = run_ack,
+    .run = run_alert_ack,
 };
 
 const cx_cli_command cx_cli_alert_resolve = {
@@ -333,5 +333,5 @@ const cx_cli_command cx_cli_alert_resolve = {
     .option_count = CX_COUNT_OF(mark_options),
     .exits = CX_CLI_EXITS_WRITE,
     .example = "cortex alert resolve 5f0c1d6c2e7a4b889d0e1f2a3b4c5d6e --notes 'key rotated'",
-    .run = run_resolve,
+    .run = run_alert_resolve,
 };

@@ -38,13 +38,13 @@ typedef struct reading {
     cx_arena arena;         /* of one group */
     CX_VEC(cx_bytes) group; /* traces of lines that wait to be taken */
     size_t group_size;
-    CX_VEC(cx_taken) taken; /* with --json: all of the file, in the command's arena */
-    bool said_kind;
+    CX_VEC(cx_taken) outcome; /* with --json: all of the file, in the command's arena */
+    bool printed_kind;
 } reading;
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static cx_status fill(reading *r, cx_err *err)
+static cx_status fill_buffer(reading *r, cx_err *err)
 {
     const cx_io *io = r->t->l->cli->io;
     if (r->at != 0) {
@@ -65,7 +65,7 @@ static cx_status fill(reading *r, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_str rest(const reading *r)
+static cx_str unread_text(const reading *r)
 {
     return cx_str_from((const char *)r->text.data + r->at, r->text.size - r->at);
 }
@@ -75,7 +75,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static cx_str trimmed(cx_str text)
+static cx_str trim_text(cx_str text)
 {
     while (text.size != 0 && is_space(text.data[0]))
         text = cx_str_from(text.data + 1, text.size - 1);
@@ -92,16 +92,16 @@ static cx_status next_line(reading *r, cx_str *out, bool *out_there, cx_err *err
 {
     size_t seen = 0;
     for (;;) {
-        cx_str text = rest(r);
+        cx_str text = unread_text(r);
         const char *end =
             seen == text.size ? NULL : memchr(text.data + seen, '\n', text.size - seen);
         if (end == NULL && !r->ended && text.size < TEXT_BYTES_MAX) {
             seen = text.size;
-            CX_TRY(fill(r, err));
+            CX_TRY(fill_buffer(r, err));
             continue;
         }
         size_t size = end != NULL ? (size_t)(end - text.data) : text.size;
-        *out = trimmed(cx_str_from(text.data, size));
+        *out = trim_text(cx_str_from(text.data, size));
         *out_there = out->size != 0;
         r->at += end != NULL ? size + 1 : size;
         if (*out_there || (end == NULL && r->ended))
@@ -114,12 +114,12 @@ static cx_status next_line(reading *r, cx_str *out, bool *out_there, cx_err *err
 static cx_status skip_line(reading *r, cx_err *err)
 {
     for (;;) {
-        cx_str text = rest(r);
+        cx_str text = unread_text(r);
         const char *end = text.size == 0 ? NULL : memchr(text.data, '\n', text.size);
         r->at += end != NULL ? (size_t)(end - text.data) + 1 : text.size;
         if (end != NULL || r->ended)
             return CX_SUCCESS;
-        CX_TRY(fill(r, err));
+        CX_TRY(fill_buffer(r, err));
     }
 }
 
@@ -152,21 +152,21 @@ static bool is_batch(cx_str text)
 
 /* --- saying what became of them --------------------------------------------------------------- */
 
-static void say_kind(reading *r, const char *kind)
+static void print_kind(reading *r, const char *kind)
 {
-    if (r->said_kind || r->t->l->json)
+    if (r->printed_kind || r->t->l->json)
         return;
-    r->said_kind = true;
+    r->printed_kind = true;
     cx_cli_add_text(&r->t->l->out, cx_str_z(r->path));
     cx_buf_printf(&r->t->l->out, ": %s\n", kind);
 }
 
-static void add_foreign(cx_buf *out, cx_str text)
+static void add_external_text(cx_buf *out, cx_str text)
 {
     cx_cli_add_text(out, text.data == NULL ? CX_STR("(no id)") : text);
 }
 
-static void say_reason(cx_buf *out, const cx_trace_verdict *verdict)
+static void print_reason(cx_buf *out, const cx_trace_verdict *verdict)
 {
     const cx_trace_problem *problem = &verdict->problem;
     cx_buf_printf(out, "  %s", cx_trace_reason_name(problem->reason));
@@ -182,16 +182,16 @@ static void say_reason(cx_buf *out, const cx_trace_verdict *verdict)
     }
 }
 
-static void say_taken(cx_buf *out, const cx_taken *taken)
+static void print_event(cx_buf *out, const cx_taken *outcome)
 {
-    cx_buf_printf(out, "  %-10s ", cx_take_status_name(taken->status));
-    add_foreign(out, taken->trace_id);
-    if (taken->status == CX_TAKE_STORED)
-        cx_buf_printf(out, "  form %s", cx_trace_form_name(taken->verdict.form));
-    else if (taken->status != CX_TAKE_DUPLICATE)
-        say_reason(out, &taken->verdict);
-    if (taken->stripped_count != 0)
-        cx_buf_printf(out, "  %llu fields left out", (unsigned long long)taken->stripped_count);
+    cx_buf_printf(out, "  %-10s ", cx_take_status_name(outcome->status));
+    add_external_text(out, outcome->trace_id);
+    if (outcome->status == CX_TAKE_STORED)
+        cx_buf_printf(out, "  form %s", cx_trace_form_name(outcome->verdict.form));
+    else if (outcome->status != CX_TAKE_DUPLICATE)
+        print_reason(out, &outcome->verdict);
+    if (outcome->stripped_count != 0)
+        cx_buf_printf(out, "  %llu fields left out", (unsigned long long)outcome->stripped_count);
     cx_buf_add_byte(out, '\n');
 }
 
@@ -226,13 +226,13 @@ static bool copy_texts(cx_arena *arena, const cx_str **texts, size_t count)
 }
 
 /* For the answer about the whole file, which comes at its end. */
-static cx_status keep_taken(reading *r, const cx_taken *taken, cx_err *err)
+static cx_status add_event_json(reading *r, const cx_taken *outcome, cx_err *err)
 {
     cx_cli_ledger *l = r->t->l;
-    cx_taken *slot = cx_vec_push(&r->taken, l->cli->alloc);
+    cx_taken *slot = cx_vec_push(&r->outcome, l->cli->alloc);
     if (slot == NULL)
         return cx_fail_nomem(err);
-    *slot = *taken;
+    *slot = *outcome;
     cx_trace_verdict *verdict = &slot->verdict;
     bool good = copy_text(l->arena, &slot->trace_id) && copy_text(l->arena, &slot->signing_key) &&
                 copy_text(l->arena, &slot->actor) && copy_text(l->arena, &verdict->problem.path) &&
@@ -242,25 +242,25 @@ static cx_status keep_taken(reading *r, const cx_taken *taken, cx_err *err)
     return good ? CX_SUCCESS : cx_fail_nomem(err);
 }
 
-static cx_status note(reading *r, const cx_taken *taken, cx_err *err)
+static cx_status report_event(reading *r, const cx_taken *outcome, cx_err *err)
 {
     r->state->received++;
-    r->state->counts[taken->status]++;
+    r->state->counts[outcome->status]++;
     if (r->t->l->json)
-        return keep_taken(r, taken, err);
-    say_taken(&r->t->l->out, taken);
+        return add_event_json(r, outcome, err);
+    print_event(&r->t->l->out, outcome);
     return CX_SUCCESS;
 }
 
-static cx_status note_all(reading *r, const cx_intake *intake, cx_err *err)
+static cx_status report_intake(reading *r, const cx_intake *intake, cx_err *err)
 {
     for (size_t i = 0; i < intake->received; i++)
-        CX_TRY(note(r, &intake->events[i], err));
+        CX_TRY(report_event(r, &intake->events[i], err));
     return CX_SUCCESS;
 }
 
 /* What could not be read as JSON at all counts as one trace that was rejected. */
-static cx_status note_problem(reading *r, const cx_batch_problem *problem, cx_err *err)
+static cx_status report_problem(reading *r, const cx_batch_problem *problem, cx_err *err)
 {
     static const struct {
         const char *type;
@@ -269,41 +269,41 @@ static cx_status note_problem(reading *r, const cx_batch_problem *problem, cx_er
                    {"duplicate-key", CX_REASON_DUPLICATE_KEY},
                    {"too-large", CX_REASON_LIMIT_EXCEEDED},
                    {"invalid-batch", CX_REASON_FIELD_TYPE}};
-    cx_taken taken = {.status = CX_TAKE_REJECTED,
-                      .verdict = {.verdict = CX_BROKEN,
-                                  .problem = {.reason = CX_REASON_MALFORMED_JSON,
-                                              .path = problem->pointer,
-                                              .detail = problem->detail},
-                                  .form = CX_FORM_NONE}};
+    cx_taken outcome = {.status = CX_TAKE_REJECTED,
+                        .verdict = {.verdict = CX_BROKEN,
+                                    .problem = {.reason = CX_REASON_MALFORMED_JSON,
+                                                .path = problem->pointer,
+                                                .detail = problem->detail},
+                                    .form = CX_FORM_NONE}};
     for (size_t i = 0; i < CX_COUNT_OF(reasons); i++)
         if (strcmp(reasons[i].type, problem->type) == 0)
-            taken.verdict.problem.reason = reasons[i].reason;
-    return note(r, &taken, err);
+            outcome.verdict.problem.reason = reasons[i].reason;
+    return report_event(r, &outcome, err);
 }
 
 /* --- taking ----------------------------------------------------------------------------------- */
 
-static cx_status take_batch(reading *r, cx_str text, cx_err *err)
+static cx_status record_batch(reading *r, cx_str text, cx_err *err)
 {
     cx_intake intake;
     CX_TRY(cx_recorder_take(r->t->recorder, cx_str_bytes(text), CX_CAPTURE_IMPORTED, &r->arena,
                             &intake, err));
-    return intake.problem.http != 0 ? note_problem(r, &intake.problem, err)
-                                    : note_all(r, &intake, err);
+    return intake.problem.http != 0 ? report_problem(r, &intake.problem, err)
+                                    : report_intake(r, &intake, err);
 }
 
-static cx_status take_traces(reading *r, const cx_bytes *traces, size_t count, cx_err *err)
+static cx_status record_traces(reading *r, const cx_bytes *traces, size_t count, cx_err *err)
 {
     cx_intake intake;
     CX_TRY(cx_recorder_take_traces(r->t->recorder, traces, count, r->state->level,
                                    CX_CAPTURE_IMPORTED, &r->arena, &intake, err));
-    return note_all(r, &intake, err);
+    return report_intake(r, &intake, err);
 }
 
-static cx_status take_group(reading *r, cx_err *err)
+static cx_status record_group(reading *r, cx_err *err)
 {
     if (r->group.count != 0)
-        CX_TRY(take_traces(r, r->group.items, r->group.count, err));
+        CX_TRY(record_traces(r, r->group.items, r->group.count, err));
     r->group.count = 0;
     r->group_size = 0;
     cx_arena_done(&r->arena);
@@ -325,71 +325,71 @@ static cx_status add_to_group(reading *r, cx_str line, cx_err *err)
 /* Whether a line is there already: a group is not held back for what a pipe brings later. */
 static bool has_line(const reading *r)
 {
-    cx_str text = rest(r);
+    cx_str text = unread_text(r);
     return r->ended || (text.size != 0 && memchr(text.data, '\n', text.size) != NULL);
 }
 
-static cx_status take_line(reading *r, cx_str line, cx_err *err)
+static cx_status record_line(reading *r, cx_str line, cx_err *err)
 {
     bool long_line = line.size >= TEXT_BYTES_MAX;
     if (is_batch(line)) {
-        CX_TRY(take_group(r, err));
-        CX_TRY(take_batch(r, line, err));
-        CX_TRY(take_group(r, err));
+        CX_TRY(record_group(r, err));
+        CX_TRY(record_batch(r, line, err));
+        CX_TRY(record_group(r, err));
     } else {
         CX_TRY(add_to_group(r, line, err));
     }
     if (long_line)
         CX_TRY(skip_line(r, err));
     bool full = r->group.count >= GROUP_TRACES || r->group_size >= GROUP_BYTES;
-    return full || !has_line(r) ? take_group(r, err) : CX_SUCCESS;
+    return full || !has_line(r) ? record_group(r, err) : CX_SUCCESS;
 }
 
-static cx_status take_lines(reading *r, cx_str line, cx_err *err)
+static cx_status record_lines(reading *r, cx_str line, cx_err *err)
 {
     bool there = true;
-    say_kind(r, "JSON Lines");
+    print_kind(r, "JSON Lines");
     while (there) {
-        CX_TRY(take_line(r, line, err));
+        CX_TRY(record_line(r, line, err));
         CX_TRY(next_line(r, &line, &there, err));
     }
-    return take_group(r, err);
+    return record_group(r, err);
 }
 
 /* The whole text is one document. */
-static cx_status take_document(reading *r, cx_err *err)
+static cx_status record_document(reading *r, cx_err *err)
 {
-    while (!r->ended && rest(r).size < TEXT_BYTES_MAX)
-        CX_TRY(fill(r, err));
-    cx_str text = rest(r);
+    while (!r->ended && unread_text(r).size < TEXT_BYTES_MAX)
+        CX_TRY(fill_buffer(r, err));
+    cx_str text = unread_text(r);
     if (text.size > TEXT_BYTES_MAX)
         text.size = TEXT_BYTES_MAX;
-    if (is_batch(trimmed(text))) {
-        say_kind(r, "a batch");
-        CX_TRY(take_batch(r, text, err));
+    if (is_batch(trim_text(text))) {
+        print_kind(r, "a batch");
+        CX_TRY(record_batch(r, text, err));
     } else {
-        say_kind(r, "one trace");
-        cx_str trace = trimmed(text);
+        print_kind(r, "one trace");
+        cx_str trace = trim_text(text);
         const cx_bytes bytes = cx_str_bytes(trace);
-        CX_TRY(take_traces(r, &bytes, 1, err));
+        CX_TRY(record_traces(r, &bytes, 1, err));
     }
-    return take_group(r, err);
+    return record_group(r, err);
 }
 
 /* The first line in `text` that holds anything, and what is behind it. */
-static void split_line(cx_str text, cx_str *out_line, cx_str *out_behind)
+static void split_line(cx_str text, cx_str *out_line, cx_str *out_lag)
 {
     while (text.size != 0 && is_space(text.data[0]))
         text = cx_str_from(text.data + 1, text.size - 1);
     const char *end = text.size == 0 ? NULL : memchr(text.data, '\n', text.size);
     size_t size = end == NULL ? text.size : (size_t)(end - text.data);
-    *out_line = trimmed(cx_str_from(text.data, size));
-    *out_behind = cx_str_from(text.data + size, text.size - size);
+    *out_line = trim_text(cx_str_from(text.data, size));
+    *out_lag = cx_str_from(text.data + size, text.size - size);
 }
 
 /* Reads on until the first line is there and, where that costs no waiting, the beginning of the
  * next.  Nothing is used up. */
-static cx_status look_ahead(reading *r, cx_err *err)
+static cx_status detect_form(reading *r, cx_err *err)
 {
     const cx_io *io = r->t->l->cli->io;
     uint64_t size;
@@ -397,19 +397,19 @@ static cx_status look_ahead(reading *r, cx_err *err)
     if (io->size(io, r->file, &size, &regular) != 0)
         regular = false;
     for (;;) {
-        cx_str line, behind;
-        split_line(rest(r), &line, &behind);
-        bool enough = regular || !is_closed(line) ? trimmed(behind).size != 0 : behind.size != 0;
-        if (enough || r->ended || rest(r).size >= TEXT_BYTES_MAX)
+        cx_str line, lag;
+        split_line(unread_text(r), &line, &lag);
+        bool enough = regular || !is_closed(line) ? trim_text(lag).size != 0 : lag.size != 0;
+        if (enough || r->ended || unread_text(r).size >= TEXT_BYTES_MAX)
             return CX_SUCCESS;
-        CX_TRY(fill(r, err));
+        CX_TRY(fill_buffer(r, err));
     }
 }
 
-static cx_status take_whole_line(reading *r, cx_str line, cx_err *err)
+static cx_status record_complete_line(reading *r, cx_str line, cx_err *err)
 {
-    say_kind(r, is_batch(line) ? "a batch" : "one trace");
-    return take_document(r, err);
+    print_kind(r, is_batch(line) ? "a batch" : "one trace");
+    return record_document(r, err);
 }
 
 /*
@@ -417,24 +417,24 @@ static cx_status take_whole_line(reading *r, cx_str line, cx_err *err)
  * In a document the line behind an open brace begins with a name, so that another brace there means
  * lines, too, and one spoilt line is no more than that.
  */
-static cx_status take_file(reading *r, cx_err *err)
+static cx_status record_input_file(reading *r, cx_err *err)
 {
-    cx_str line, behind, next, unused;
+    cx_str line, lag, next, unused;
     bool there;
-    CX_TRY(look_ahead(r, err));
-    split_line(rest(r), &line, &behind);
-    split_line(behind, &next, &unused);
+    CX_TRY(detect_form(r, err));
+    split_line(unread_text(r), &line, &lag);
+    split_line(lag, &next, &unused);
     bool is_open = line.size != 0 && (line.data[0] == '{' || line.data[0] == '[');
     if (line.size == 0) {
-        say_kind(r, "nothing in it");
-        return take_group(r, err);
+        print_kind(r, "nothing in it");
+        return record_group(r, err);
     }
     if (is_closed(line) && next.size == 0 && r->ended)
-        return take_whole_line(r, line, err);
+        return record_complete_line(r, line, err);
     if (is_open && !is_closed(line) && (next.size == 0 || next.data[0] != '{'))
-        return take_document(r, err);
+        return record_document(r, err);
     CX_TRY(next_line(r, &line, &there, err));
-    return there ? take_lines(r, line, err) : CX_SUCCESS;
+    return there ? record_lines(r, line, err) : CX_SUCCESS;
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -455,9 +455,9 @@ static cx_status open_file(reading *r, cx_err *err)
 }
 
 /* With --json: what POST /events would have answered to all of the file. */
-static cx_status answer_file(reading *r, cx_err *err)
+static cx_status answer_record(reading *r, cx_err *err)
 {
-    cx_intake all = {.events = r->taken.items, .received = r->taken.count};
+    cx_intake all = {.events = r->outcome.items, .received = r->outcome.count};
     if (!r->t->l->json)
         return CX_SUCCESS;
     for (size_t i = 0; i < all.received; i++)
@@ -477,19 +477,19 @@ static cx_status record_file(cx_cli_traces *t, record_state *s, const char *path
     cx_arena_init(&r.arena, cli->alloc, 0);
     cx_status status = open_file(&r, err);
     if (!cx_failed(status))
-        status = take_file(&r, err);
+        status = record_input_file(&r, err);
     bool unreadable = cx_failed(status) && r.failed_reading;
     if (unreadable) {
         (void)cx_cli_fail(cli, path, err, t->l->json);
         s->unreadable = true;
         status = CX_SUCCESS;
     }
-    if (!cx_failed(status) && (!unreadable || r.taken.count != 0))
-        status = answer_file(&r, err);
+    if (!cx_failed(status) && (!unreadable || r.outcome.count != 0))
+        status = answer_record(&r, err);
     if (r.owned)
         (void)cli->io->close(cli->io, r.file);
     cx_vec_done(&r.group, cli->alloc);
-    cx_vec_done(&r.taken, cli->alloc);
+    cx_vec_done(&r.outcome, cli->alloc);
     cx_arena_done(&r.arena);
     cx_buf_done(&r.text);
     return status;
@@ -513,7 +513,7 @@ static void sum_up(cx_cli_traces *t, const record_state *s)
     cx_buf_add_byte(out, '\n');
 }
 
-static cx_status work(cx_cli_traces *t, void *arg, cx_err *err)
+static cx_status record_job(cx_cli_traces *t, void *arg, cx_err *err)
 {
     record_state *s = arg;
     const cx_cli_args *args = t->l->args;
@@ -529,20 +529,20 @@ static cx_status work(cx_cli_traces *t, void *arg, cx_err *err)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static bool chose(const cx_cli_args *args, const char *option, const char *word)
+static bool option_is(const cx_cli_args *args, const char *option, const char *word)
 {
     const char *value = cx_cli_value(args, option);
     return value != NULL && strcmp(value, word) == 0;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_record(cx_cli *cli, const cx_cli_args *args)
 {
     const cx_recorder_options policy = {
-        .keep_unknown = chose(args, "unknown-key", "keep"),
-        .strip_level = chose(args, "level-policy", "strip"),
+        .keep_unknown = option_is(args, "unknown-key", "keep"),
+        .strip_level = option_is(args, "level-policy", "strip"),
     };
     const cx_cli_trace_job job = {
-        .access = CX_CLI_WRITE, .feeds_index = true, .options = &policy, .work = work};
+        .access = CX_CLI_WRITE, .feeds_index = true, .options = &policy, .work = record_job};
     record_state s = {.level = cx_cli_level_option(args, "level", CX_LEVEL_ABSENT)};
     return cx_cli_run_traces(cli, args, &job, &s);
 }
@@ -585,5 +585,5 @@ const cx_cli_command cx_cli_record = {
              "disk",
     .example = "cortex record batch.json traces.jsonl\n"
                "tail -n +1 -F traces.jsonl | cortex record -",
-    .run = run,
+    .run = run_record,
 };

@@ -7,7 +7,7 @@
 #include "cli/trace/trace.h"
 #include "crypto/api.h"
 
-static cx_trace_bytes wanted(const cx_cli_args *args)
+static cx_trace_bytes wanted_form(const cx_cli_args *args)
 {
     const char *form = cx_cli_value(args, "form"), *numbers = cx_cli_value(args, "numbers");
     cx_trace_bytes which = {.form = CX_FORM_B,
@@ -24,7 +24,7 @@ static cx_status read_trace(cx_cli *cli, const char *path, cx_trace *out, cx_err
 {
     cx_bytes bytes;
     cx_trace_problem problem;
-    CX_TRY(cx_cli_take_file(cli, path, &bytes, err));
+    CX_TRY(cx_cli_read_file(cli, path, &bytes, err));
     CX_TRY(cx_trace_read(bytes, &cli->arena, out, &problem, err));
     if (problem.reason == CX_REASON_NONE || problem.reason == CX_REASON_COMPONENTS_MISSING)
         return CX_SUCCESS;
@@ -35,10 +35,10 @@ static cx_status read_trace(cx_cli *cli, const char *path, cx_trace *out, cx_err
                       problem.detail.data == NULL ? "" : problem.detail.data);
 }
 
-static cx_status answer(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
+static cx_status answer_canon(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
 {
     cx_trace trace;
-    const cx_trace_bytes which = wanted(args);
+    const cx_trace_bytes which = wanted_form(args);
     CX_TRY(read_trace(cli, args->operands[0], &trace, err));
     CX_TRY(cx_trace_canonical(&trace, &which, out, err));
     CX_TRY(cx_buf_check(out, err));
@@ -52,16 +52,16 @@ static cx_status answer(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_er
     return CX_SUCCESS;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_trace_canon(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     cx_buf out;
-    const cx_trace_bytes which = wanted(args);
+    const cx_trace_bytes which = wanted_form(args);
     if (which.form == CX_FORM_H && cx_cli_has(args, "numbers"))
         return cx_cli_misuse(args,
                              "form H spells numbers in a way of its own: leave out --numbers");
     cx_buf_init(&out, cli->alloc);
-    int code = cx_failed(answer(cli, args, &out, &err))
+    int code = cx_failed(answer_canon(cli, args, &out, &err))
                    ? cx_cli_ledger_fail(cli, args, &err)
                    : cx_cli_answer_exact(cli, &out, CX_EXIT_HOLDS);
     cx_buf_done(&out);
@@ -97,5 +97,5 @@ const cx_cli_command cx_cli_trace_canon = {
              "2 usage error\n"
              "3 FILE cannot be read or is no trace, or the trace has no such form",
     .example = "cortex trace canon --form E --level detailed trace.json | sha256sum",
-    .run = run,
+    .run = run_trace_canon,
 };

@@ -18,7 +18,7 @@ static cx_status read_options(const cx_cli_args *args, chain_state *s, cx_err *e
     if (genesis == NULL)
         return CX_SUCCESS;
     s->options.genesis = &s->genesis;
-    return cx_cli_take_digest("option --genesis", genesis, &s->genesis, err);
+    return cx_cli_parse_digest("option --genesis", genesis, &s->genesis, err);
 }
 
 static cx_status write_report(cx_cli *cli, const cx_cli_args *args, cx_str agent,
@@ -85,7 +85,7 @@ static cx_status check_file(cx_cli *cli, const cx_cli_args *args, const char *pa
     cx_json root;
     chain_state s;
     CX_TRY(read_options(args, &s, err));
-    CX_TRY(cx_cli_take_file(cli, path, &text, err));
+    CX_TRY(cx_cli_read_file(cli, path, &text, err));
     CX_TRY(cx_json_parse_text(cx_bytes_str(text), &cli->arena, &root, err));
     const cx_json *list = root.type == CX_JSON_ARRAY
                               ? &root
@@ -106,7 +106,7 @@ static cx_status check_file(cx_cli *cli, const cx_cli_args *args, const char *pa
     return cx_chain_check(entries, list->count, &s.options, &cli->arena, out, err);
 }
 
-static int run_file(cx_cli *cli, const cx_cli_args *args, const char *path)
+static int chain_file(cx_cli *cli, const cx_cli_args *args, const char *path)
 {
     cx_err err = {0};
     cx_buf out;
@@ -124,14 +124,14 @@ static int run_file(cx_cli *cli, const cx_cli_args *args, const char *path)
 
 /* --- of the home ------------------------------------------------------------------------------ */
 
-static cx_status prepare(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status prepare_chain(cx_cli_ledger *l, void *state, cx_err *err)
 {
     return read_options(l->args, state, err);
 }
 
 /* For people: checked again under the profile that the answer names. */
-static cx_status tell(cx_cli_traces *t, cx_str agent, const chain_state *s, const cx_buf *answer,
-                      cx_err *err)
+static cx_status print_chain(cx_cli_traces *t, cx_str agent, const chain_state *s,
+                             const cx_buf *answer, cx_err *err)
 {
     cx_json value;
     cx_chain_options options = s->options;
@@ -145,7 +145,7 @@ static cx_status tell(cx_cli_traces *t, cx_str agent, const chain_state *s, cons
     return write_report(t->l->cli, t->l->args, agent, &report, &t->l->out, err);
 }
 
-static cx_status work(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status chain_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     const chain_state *s = state;
     cx_str agent = cx_str_z(t->l->args->operands[0]);
@@ -157,21 +157,21 @@ static cx_status work(cx_cli_traces *t, void *state, cx_err *err)
     if (!cx_failed(status) && t->l->json)
         cx_buf_add_str(&t->l->out, cx_buf_str(&answer));
     else if (!cx_failed(status))
-        status = tell(t, agent, s, &answer, err);
+        status = print_chain(t, agent, s, &answer, err);
     cx_buf_done(&answer);
     t->l->exit_code = cx_cli_verdict_exit(verdict);
     return status;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_trace_chain(cx_cli *cli, const cx_cli_args *args)
 {
     static const cx_cli_trace_job job = {
-        .access = CX_CLI_READ, .wants_index = true, .prepare = prepare, .work = work};
+        .access = CX_CLI_READ, .wants_index = true, .prepare = prepare_chain, .work = chain_job};
     const char *file = cx_cli_value(args, "file");
     chain_state s;
     if ((file == NULL) == (args->operand_count == 0))
         return cx_cli_misuse(args, "expected either AGENT or --file FILE");
-    return file != NULL ? run_file(cli, args, file) : cx_cli_run_traces(cli, args, &job, &s);
+    return file != NULL ? chain_file(cli, args, file) : cx_cli_run_traces(cli, args, &job, &s);
 }
 
 static const cx_cli_operand operands[] = {{"AGENT", CX_CLI_TEXT, NULL, true, false}};
@@ -209,5 +209,5 @@ const cx_cli_command cx_cli_trace_chain = {
              "2 usage error\n"
              "3 indeterminate, or it could not be checked",
     .example = "cortex trace chain 976dbe5047633d39 --profile spec-1.0",
-    .run = run,
+    .run = run_trace_chain,
 };

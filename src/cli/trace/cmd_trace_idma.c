@@ -10,16 +10,17 @@
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static const cx_cell *cell(const cx_cell *cells, const char *column)
+static const cx_cell *find_cell(const cx_cell *cells, const char *column)
 {
     int at = cx_trace_column(column);
     CX_ASSERT(at >= 0);
     return &cells[at];
 }
 
-static void put_cell(cx_json_list *list, const char *name, const cx_cell *cells, const char *column)
+static void write_cell_json(cx_json_list *list, const char *name, const cx_cell *cells,
+                            const char *column)
 {
-    const cx_cell *from = cell(cells, column);
+    const cx_cell *from = find_cell(cells, column);
     int at = cx_trace_column(column);
     cx_json value = cx_json_make_null();
     if (!from->null && cx_trace_columns[at].type == CX_CELL_FLOAT)
@@ -34,7 +35,8 @@ static void put_cell(cx_json_list *list, const char *name, const cx_cell *cells,
 /* Whether the agent's own flag says what its k_eff does. */
 static const char *flag_check(const cx_cell *cells)
 {
-    const cx_cell *k = cell(cells, "idma_k_eff"), *flag = cell(cells, "idma_fragility_flag");
+    const cx_cell *k = find_cell(cells, "idma_k_eff"),
+                  *flag = find_cell(cells, "idma_fragility_flag");
     cx_idma_input input = {.has_k_eff = !k->null, .has_flag = !flag->null};
     cx_idma_result result;
     if (input.has_k_eff)
@@ -45,10 +47,10 @@ static const char *flag_check(const cx_cell *cells)
     return cx_idma_flag_name(result.flag);
 }
 
-static cx_status put_time(cx_json_list *list, const cx_cell *cells, cx_err *err)
+static cx_status write_time_json(cx_json_list *list, const cx_cell *cells, cx_err *err)
 {
     char text[CX_TRACE_TIME_SIZE];
-    cx_trace_time_write(cell(cells, "timestamp")->i, text);
+    cx_trace_time_write(find_cell(cells, "timestamp")->i, text);
     cx_str copy = cx_arena_copy_str(list->arena, cx_str_z(text));
     if (copy.data == NULL)
         return cx_fail_nomem(err);
@@ -59,22 +61,22 @@ static cx_status put_time(cx_json_list *list, const cx_cell *cells, cx_err *err)
 static cx_status row_json(const cx_cell *cells, cx_arena *arena, cx_json *out, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(arena);
-    put_cell(&list, "trace_id", cells, "trace_id");
-    CX_TRY(put_time(&list, cells, err));
-    put_cell(&list, "k_eff", cells, "idma_k_eff");
-    put_cell(&list, "correlation_risk", cells, "idma_correlation_risk");
-    put_cell(&list, "computed", cells, "idma_k_eff_computed");
-    put_cell(&list, "check", cells, "idma_check");
-    put_cell(&list, "phase", cells, "idma_phase");
-    put_cell(&list, "phase_computed", cells, "idma_phase_computed");
-    put_cell(&list, "fragility_flag", cells, "idma_fragility_flag");
+    write_cell_json(&list, "trace_id", cells, "trace_id");
+    CX_TRY(write_time_json(&list, cells, err));
+    write_cell_json(&list, "k_eff", cells, "idma_k_eff");
+    write_cell_json(&list, "correlation_risk", cells, "idma_correlation_risk");
+    write_cell_json(&list, "computed", cells, "idma_k_eff_computed");
+    write_cell_json(&list, "check", cells, "idma_check");
+    write_cell_json(&list, "phase", cells, "idma_phase");
+    write_cell_json(&list, "phase_computed", cells, "idma_phase_computed");
+    write_cell_json(&list, "fragility_flag", cells, "idma_fragility_flag");
     cx_json_put_str(&list, "flag", cx_str_z(flag_check(cells)));
     return cx_json_list_end_object(&list, out, err);
 }
 
 /* --- telling ---------------------------------------------------------------------------------- */
 
-static void tell_row(cx_buf *out, const cx_json *row)
+static void print_row(cx_buf *out, const cx_json *row)
 {
     cx_cli_add_column(out, row, "timestamp", 32);
     cx_cli_add_score(out, CX_JSON_GET(row, "k_eff"), 8);
@@ -86,7 +88,7 @@ static void tell_row(cx_buf *out, const cx_json *row)
     cx_buf_add_byte(out, '\n');
 }
 
-static void tell(cx_buf *out, const cx_json *value)
+static void print_idma(cx_buf *out, const cx_json *value)
 {
     const cx_json *rows = CX_JSON_GET(value, "traces");
     if (rows == NULL || rows->count == 0) {
@@ -98,10 +100,11 @@ static void tell(cx_buf *out, const cx_json *value)
     cx_buf_printf(out, "%-32s%-8s%-10s%-20s%-10s%-20s%s\n", "time", "k_eff", "computed", "check",
                   "phase", "fragility flag", "trace");
     for (uint32_t i = 0; i < rows->count; i++)
-        tell_row(out, &rows->items[i]);
+        print_row(out, &rows->items[i]);
 }
 
-static cx_status finish(cx_arena *arena, cx_str agent, cx_json_list *rows, cx_buf *out, cx_err *err)
+static cx_status finish_idma(cx_arena *arena, cx_str agent, cx_json_list *rows, cx_buf *out,
+                             cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(arena);
     cx_json_put_maybe(&list, "agent", agent);
@@ -131,10 +134,10 @@ static cx_status list_rows(cx_cli_traces *t, cx_buf *out, cx_err *err)
     }
     if (more && !t->l->json)
         cx_cli_complain("note: there are more than %lu; see --limit", (unsigned long)query.limit);
-    return finish(arena, query.agent, &list, out, err);
+    return finish_idma(arena, query.agent, &list, out, err);
 }
 
-static cx_status work(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status idma_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     cx_buf answer;
     (void)state;
@@ -144,20 +147,20 @@ static cx_status work(cx_cli_traces *t, void *state, cx_err *err)
         cx_buf_done(&answer);
         return status;
     }
-    return cx_cli_retell(t->l, &answer, tell, err);
+    return cx_cli_print_answer(t->l, &answer, print_idma, err);
 }
 
 /* --- of a file -------------------------------------------------------------------------------- */
 
-static cx_status judge_file(cx_cli *cli, const cx_cli_args *args, const char *path, cx_buf *out,
-                            cx_err *err)
+static cx_status check_trace_file(cx_cli *cli, const cx_cli_args *args, const char *path,
+                                  cx_buf *out, cx_err *err)
 {
     cx_bytes bytes;
     cx_trace trace;
     cx_trace_problem problem;
     cx_trace_row row;
     cx_json item;
-    CX_TRY(cx_cli_take_file(cli, path, &bytes, err));
+    CX_TRY(cx_cli_read_file(cli, path, &bytes, err));
     CX_TRY(cx_trace_read_stored(bytes, &cli->arena, &trace, &problem, err));
     if (problem.reason != CX_REASON_NONE)
         return cx_fail_at(err, CX_E_FORMAT, cx_trace_reason_name(problem.reason), CX_NO_OFFSET,
@@ -174,33 +177,33 @@ static cx_status judge_file(cx_cli *cli, const cx_cli_args *args, const char *pa
     CX_TRY(row_json(row.cells, &cli->arena, &item, err));
     cx_json_list list = cx_json_list_begin(&cli->arena);
     cx_json_list_add(&list, item);
-    return finish(&cli->arena, trace.agent_id_hash, &list, out, err);
+    return finish_idma(&cli->arena, trace.agent_id_hash, &list, out, err);
 }
 
-static cx_status answer_file(cx_cli *cli, const cx_cli_args *args, const char *path, cx_buf *out,
-                             cx_err *err)
+static cx_status answer_trace_file(cx_cli *cli, const cx_cli_args *args, const char *path,
+                                   cx_buf *out, cx_err *err)
 {
     cx_json value;
     cx_buf answer;
     cx_buf_init(&answer, cli->alloc);
-    cx_status status = judge_file(cli, args, path, &answer, err);
+    cx_status status = check_trace_file(cli, args, path, &answer, err);
     if (!cx_failed(status) && cx_cli_has(args, "json")) {
         cx_buf_add_str(out, cx_buf_str(&answer));
     } else if (!cx_failed(status)) {
         status = cx_json_parse_text(cx_buf_str(&answer), &cli->arena, &value, err);
         if (!cx_failed(status))
-            tell(out, &value);
+            print_idma(out, &value);
     }
     cx_buf_done(&answer);
     return status;
 }
 
-static int run_file(cx_cli *cli, const cx_cli_args *args, const char *path)
+static int idma_file(cx_cli *cli, const cx_cli_args *args, const char *path)
 {
     cx_err err = {0};
     cx_buf out;
     cx_buf_init(&out, cli->alloc);
-    int code = cx_failed(answer_file(cli, args, path, &out, &err))
+    int code = cx_failed(answer_trace_file(cli, args, path, &out, &err))
                    ? cx_cli_ledger_fail(cli, args, &err)
                    : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
     cx_buf_done(&out);
@@ -209,16 +212,17 @@ static int run_file(cx_cli *cli, const cx_cli_args *args, const char *path)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_trace_idma(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_trace_job job = {.access = CX_CLI_READ, .wants_index = true, .work = work};
+    static const cx_cli_trace_job job = {
+        .access = CX_CLI_READ, .wants_index = true, .work = idma_job};
     const char *file = cx_cli_value(args, "file");
     uint64_t limit = cx_cli_number(args, "limit", LIMIT_DEFAULT);
     if ((file == NULL) == (args->operand_count == 0))
         return cx_cli_misuse(args, "expected either AGENT or --file TRACE");
     if (limit < 1 || limit > LIMIT_MAX)
         return cx_cli_misuse(args, "option --limit: expected 1 to 1000");
-    return file != NULL ? run_file(cli, args, file) : cx_cli_run_traces(cli, args, &job, NULL);
+    return file != NULL ? idma_file(cli, args, file) : cx_cli_run_traces(cli, args, &job, NULL);
 }
 
 static const cx_cli_operand operands[] = {{"AGENT", CX_CLI_TEXT, NULL, true, false}};
@@ -246,5 +250,5 @@ const cx_cli_command cx_cli_trace_idma = {
     .option_count = CX_COUNT_OF(options),
     .exits = "0 answered\n" CX_CLI_EXITS_INDEX,
     .example = "cortex trace idma 976dbe5047633d39 --limit 20",
-    .run = run,
+    .run = run_trace_idma,
 };

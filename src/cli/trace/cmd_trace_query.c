@@ -85,7 +85,7 @@ static cx_status prepare_query(cx_cli_ledger *l, void *state, cx_err *err)
     return CX_SUCCESS;
 }
 
-static void tell_row(cx_buf *out, const cx_json *row)
+static void print_row(cx_buf *out, const cx_json *row)
 {
     const cx_json *scores = CX_JSON_GET(row, "scores"),
                   *conscience = CX_JSON_GET(row, "conscience");
@@ -105,7 +105,7 @@ static void tell_row(cx_buf *out, const cx_json *row)
     cx_buf_add_byte(out, '\n');
 }
 
-static void tell_query(cx_buf *out, const cx_json *value)
+static void print_query(cx_buf *out, const cx_json *value)
 {
     const cx_json *rows = CX_JSON_GET(value, "traces");
     cx_str cursor = CX_JSON_GET_STR(value, "next_cursor");
@@ -116,7 +116,7 @@ static void tell_query(cx_buf *out, const cx_json *value)
     cx_buf_printf(out, "%-32s%-18s%-15s%-7s%-7s%-8s%s\n", "time", "agent", "action", "csdma",
                   "dsdma", "k_eff", "trace");
     for (uint32_t i = 0; i < rows->count; i++)
-        tell_row(out, &rows->items[i]);
+        print_row(out, &rows->items[i]);
     if (cursor.data != NULL) {
         cx_buf_add_z(out, "there are more: --cursor ");
         cx_cli_add_text(out, cursor);
@@ -124,7 +124,7 @@ static void tell_query(cx_buf *out, const cx_json *value)
     }
 }
 
-static cx_status work_query(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status query_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     cx_trace_query *query = state;
     const char *cursor = cx_cli_value(t->l->args, "cursor");
@@ -139,13 +139,13 @@ static cx_status work_query(cx_cli_traces *t, void *state, cx_err *err)
         cx_buf_done(&answer);
         return status;
     }
-    return cx_cli_retell(t->l, &answer, tell_query, err);
+    return cx_cli_print_answer(t->l, &answer, print_query, err);
 }
 
-static int run_query(cx_cli *cli, const cx_cli_args *args)
+static int run_trace_query(cx_cli *cli, const cx_cli_args *args)
 {
     static const cx_cli_trace_job job = {
-        .access = CX_CLI_READ, .wants_index = true, .prepare = prepare_query, .work = work_query};
+        .access = CX_CLI_READ, .wants_index = true, .prepare = prepare_query, .work = query_job};
     cx_trace_query query;
     return cx_cli_run_traces(cli, args, &job, &query);
 }
@@ -188,12 +188,12 @@ const cx_cli_command cx_cli_trace_query = {
     .option_count = CX_COUNT_OF(query_options),
     .exits = "0 answered\n" CX_CLI_EXITS_INDEX,
     .example = "cortex trace query --agent 976dbe5047633d39 --fragility-flag true --limit 20",
-    .run = run_query,
+    .run = run_trace_query,
 };
 
 /* --- show ------------------------------------------------------------------------------------- */
 
-static cx_status tell_trace(cx_buf *out, const cx_json *value, cx_err *err)
+static cx_status print_trace(cx_buf *out, const cx_json *value, cx_err *err)
 {
     const cx_json *verdict = CX_JSON_GET(value, "verdict"), *entry = CX_JSON_GET(value, "entry");
     const cx_json *conflicts = CX_JSON_GET(value, "conflicts"),
@@ -226,8 +226,8 @@ static cx_status tell_trace(cx_buf *out, const cx_json *value, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status answer_show(cx_cli_traces *t, const cx_trace_wanted *wanted, cx_buf *answer,
-                             cx_err *err)
+static cx_status answer_trace_show(cx_cli_traces *t, const cx_trace_wanted *wanted, cx_buf *answer,
+                                   cx_err *err)
 {
     cx_json value;
     if (cx_cli_has(t->l->args, "raw"))
@@ -236,10 +236,10 @@ static cx_status answer_show(cx_cli_traces *t, const cx_trace_wanted *wanted, cx
         return cx_recorder_answer_trace(t->recorder, t->index, wanted, &t->l->out, err);
     CX_TRY(cx_recorder_answer_trace(t->recorder, t->index, wanted, answer, err));
     CX_TRY(cx_json_parse_text(cx_buf_str(answer), t->l->arena, &value, err));
-    return tell_trace(&t->l->out, &value, err);
+    return print_trace(&t->l->out, &value, err);
 }
 
-static cx_status work_show(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status trace_show_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     const cx_cli_args *args = t->l->args;
     const cx_trace_wanted wanted = {.trace_id = cx_str_z(args->operands[0]),
@@ -248,15 +248,15 @@ static cx_status work_show(cx_cli_traces *t, void *state, cx_err *err)
     cx_buf answer;
     (void)state;
     cx_buf_init(&answer, t->l->cli->alloc);
-    cx_status status = answer_show(t, &wanted, &answer, err);
+    cx_status status = answer_trace_show(t, &wanted, &answer, err);
     cx_buf_done(&answer);
     return status;
 }
 
-static int run_show(cx_cli *cli, const cx_cli_args *args)
+static int run_trace_show(cx_cli *cli, const cx_cli_args *args)
 {
     static const cx_cli_trace_job job = {
-        .access = CX_CLI_READ, .wants_index = true, .work = work_show};
+        .access = CX_CLI_READ, .wants_index = true, .work = trace_show_job};
     return cx_cli_run_traces(cli, args, &job, NULL);
 }
 
@@ -287,5 +287,5 @@ const cx_cli_command cx_cli_trace_show = {
              "1 several agents have such a trace, or its bytes are of a higher "
              "level\n" CX_CLI_EXITS_INDEX,
     .example = "cortex trace show trace-th_std_e8b4cb43-297-20260101042000 --level generic",
-    .run = run_show,
+    .run = run_trace_show,
 };

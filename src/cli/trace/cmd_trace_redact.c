@@ -5,8 +5,8 @@
 #include "cli/trace/trace.h"
 
 /* When a store is given and the signature holds, the view says which form verified. */
-static cx_status name_form(cx_cli *cli, const cx_cli_args *args, const cx_trace *trace,
-                           cx_trace_lowering *how, cx_err *err)
+static cx_status choose_form(cx_cli *cli, const cx_cli_args *args, const cx_trace *trace,
+                             cx_trace_lowering *how, cx_err *err)
 {
     const char *path = cx_cli_value(args, "trust");
     cx_trust trust;
@@ -14,7 +14,7 @@ static cx_status name_form(cx_cli *cli, const cx_cli_args *args, const cx_trace 
     cx_buf scratch;
     if (path == NULL || trace->signature.data == NULL)
         return CX_SUCCESS;
-    CX_TRY(cx_cli_take_trust_store(cli, path, &trust, err));
+    CX_TRY(cx_cli_read_trust_store(cli, path, &trust, err));
     const cx_trace_check check = {.trust = &trust,
                                   .event_level = CX_LEVEL_ABSENT,
                                   .batch_level = how->from,
@@ -37,7 +37,7 @@ static cx_status name_form(cx_cli *cli, const cx_cli_args *args, const cx_trace 
     return CX_SUCCESS;
 }
 
-static cx_status answer(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
+static cx_status answer_redact(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
 {
     static const cx_canon_style as_received = {.spaces = false};
     cx_bytes bytes;
@@ -46,7 +46,7 @@ static cx_status answer(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_er
     cx_json view;
     const cx_str *removed;
     size_t removed_count;
-    CX_TRY(cx_cli_take_file(cli, args->operands[0], &bytes, err));
+    CX_TRY(cx_cli_read_file(cli, args->operands[0], &bytes, err));
     CX_TRY(cx_trace_read_stored(bytes, &cli->arena, &trace, &problem, err));
     if (problem.reason != CX_REASON_NONE)
         return cx_fail_at(err, CX_E_FORMAT, cx_trace_reason_name(problem.reason), CX_NO_OFFSET,
@@ -58,21 +58,21 @@ static cx_status answer(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_er
         .to = cx_cli_level_option(args, "to", CX_LEVEL_GENERIC),
         .form = CX_FORM_NONE};
     CX_TRY(cx_trace_content_digest(&trace, &how.content, err));
-    CX_TRY(name_form(cli, args, &trace, &how, err));
+    CX_TRY(choose_form(cli, args, &trace, &how, err));
     CX_TRY(cx_trace_redact(&trace, &how, &cli->arena, &view, &removed, &removed_count, err));
     CX_TRY(cx_trace_canon_value(&view, &as_received, out, err));
     cx_buf_add_byte(out, '\n');
     return CX_SUCCESS;
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_trace_redact(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     cx_buf out;
     if (!cx_cli_has(args, "to"))
         return cx_cli_misuse(args, "expected --to LEVEL: generic, detailed or full_traces");
     cx_buf_init(&out, cli->alloc);
-    int code = cx_failed(answer(cli, args, &out, &err))
+    int code = cx_failed(answer_redact(cli, args, &out, &err))
                    ? cx_cli_ledger_fail(cli, args, &err)
                    : cx_cli_answer_exact(cli, &out, CX_EXIT_HOLDS);
     cx_buf_done(&out);
@@ -110,5 +110,5 @@ const cx_cli_command cx_cli_trace_redact = {
              "2 usage error, or the level is above that of the trace\n"
              "3 FILE cannot be read or is no trace, or does not verify with --trust",
     .example = "cortex trace lower --to generic trace.json",
-    .run = run,
+    .run = run_trace_redact,
 };

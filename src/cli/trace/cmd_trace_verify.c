@@ -21,11 +21,11 @@ static cx_status read_arguments(cx_cli *cli, const cx_cli_args *args, verify_sta
                        forms);
     CX_TRY(cx_cli_time_option(args, "at", (int64_t)cli->io->wall_ns(cli->io), &s->at_ns, err));
     s->level = cx_cli_level_option(args, "level", CX_LEVEL_ABSENT);
-    return cx_cli_take_file(cli, args->operands[0], &s->bytes, err);
+    return cx_cli_read_file(cli, args->operands[0], &s->bytes, err);
 }
 
-static cx_status judge(cx_arena *arena, const verify_state *s, cx_trace *out_trace,
-                       cx_trace_verdict *out, cx_err *err)
+static cx_status verify_trace(cx_arena *arena, const verify_state *s, cx_trace *out_trace,
+                              cx_trace_verdict *out, cx_err *err)
 {
     cx_buf scratch;
     cx_trace_problem problem;
@@ -46,12 +46,12 @@ static cx_status judge(cx_arena *arena, const verify_state *s, cx_trace *out_tra
     return status;
 }
 
-static cx_status answer(cx_cli *cli, const cx_cli_args *args, const verify_state *s, cx_buf *out,
-                        int *out_exit, cx_err *err)
+static cx_status answer_verify(cx_cli *cli, const cx_cli_args *args, const verify_state *s,
+                               cx_buf *out, int *out_exit, cx_err *err)
 {
     cx_trace trace;
     cx_trace_verdict verdict;
-    CX_TRY(judge(&cli->arena, s, &trace, &verdict, err));
+    CX_TRY(verify_trace(&cli->arena, s, &trace, &verdict, err));
     *out_exit = cx_cli_verdict_exit(verdict.verdict);
     if (cx_cli_has(args, "json"))
         return cx_trace_verdict_json(out, &trace, &verdict, err);
@@ -66,11 +66,11 @@ static cx_status with_file(cx_cli *cli, const cx_cli_args *args, cx_buf *out, in
 {
     verify_state s;
     CX_TRY(read_arguments(cli, args, &s, err));
-    CX_TRY(cx_cli_take_trust_store(cli, cx_cli_value(args, "trust"), &s.trust, err));
-    return answer(cli, args, &s, out, out_exit, err);
+    CX_TRY(cx_cli_read_trust_store(cli, cx_cli_value(args, "trust"), &s.trust, err));
+    return answer_verify(cli, args, &s, out, out_exit, err);
 }
 
-static int run_with_file(cx_cli *cli, const cx_cli_args *args)
+static int verify_with_file(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
     cx_buf out;
@@ -84,23 +84,24 @@ static int run_with_file(cx_cli *cli, const cx_cli_args *args)
 
 /* --- with that of the home -------------------------------------------------------------------- */
 
-static cx_status prepare(cx_cli_ledger *l, void *state, cx_err *err)
+static cx_status prepare_verify(cx_cli_ledger *l, void *state, cx_err *err)
 {
     return read_arguments(l->cli, l->args, state, err);
 }
 
-static cx_status work(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status trace_verify_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     verify_state *s = state;
     CX_TRY(cx_recorder_trust(t->recorder, t->l->arena, &s->trust, err));
-    return answer(t->l->cli, t->l->args, s, &t->l->out, &t->l->exit_code, err);
+    return answer_verify(t->l->cli, t->l->args, s, &t->l->out, &t->l->exit_code, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_trace_verify(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_trace_job job = {.access = CX_CLI_READ, .prepare = prepare, .work = work};
+    static const cx_cli_trace_job job = {
+        .access = CX_CLI_READ, .prepare = prepare_verify, .work = trace_verify_job};
     verify_state s;
-    return cx_cli_value(args, "trust") != NULL ? run_with_file(cli, args)
+    return cx_cli_value(args, "trust") != NULL ? verify_with_file(cli, args)
                                                : cx_cli_run_traces(cli, args, &job, &s);
 }
 
@@ -143,5 +144,5 @@ const cx_cli_command cx_cli_trace_verify = {
              "2 usage error\n"
              "3 indeterminate (the key is unknown), or it could not be checked",
     .example = "cortex trace verify --trust keys.json --at 2026-01-12T00:00:00Z trace.json",
-    .run = run,
+    .run = run_trace_verify,
 };

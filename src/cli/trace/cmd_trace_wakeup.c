@@ -4,7 +4,7 @@
  */
 #include "cli/trace/trace.h"
 
-static void tell_wakeup(cx_buf *out, const cx_json *wakeup)
+static void print_wakeup(cx_buf *out, const cx_json *wakeup)
 {
     const cx_json *types = CX_JSON_GET(wakeup, "types");
     const cx_json *complete = CX_JSON_GET(wakeup, "complete");
@@ -25,7 +25,7 @@ static void tell_wakeup(cx_buf *out, const cx_json *wakeup)
     }
 }
 
-static void tell(cx_buf *out, const cx_json *value)
+static void print_wakeups(cx_buf *out, const cx_json *value)
 {
     const cx_json *wakeups = CX_JSON_GET(value, "wakeups");
     if (wakeups == NULL || wakeups->count == 0) {
@@ -35,10 +35,10 @@ static void tell(cx_buf *out, const cx_json *value)
         return;
     }
     for (uint32_t i = 0; i < wakeups->count; i++)
-        tell_wakeup(out, &wakeups->items[i]);
+        print_wakeup(out, &wakeups->items[i]);
 }
 
-static cx_status work(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status wakeup_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     bool complete = false;
     cx_buf answer;
@@ -51,12 +51,13 @@ static cx_status work(cx_cli_traces *t, void *state, cx_err *err)
         return status;
     }
     t->l->exit_code = complete ? CX_EXIT_HOLDS : CX_EXIT_BROKEN;
-    return cx_cli_retell(t->l, &answer, tell, err);
+    return cx_cli_print_answer(t->l, &answer, print_wakeups, err);
 }
 
-static int run(cx_cli *cli, const cx_cli_args *args)
+static int run_trace_wakeup(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_trace_job job = {.access = CX_CLI_READ, .wants_index = true, .work = work};
+    static const cx_cli_trace_job job = {
+        .access = CX_CLI_READ, .wants_index = true, .work = wakeup_job};
     return cx_cli_run_traces(cli, args, &job, NULL);
 }
 
@@ -77,5 +78,5 @@ const cx_cli_command cx_cli_trace_wakeup = {
     .exits = "0 every wakeup is complete\n"
              "1 one is not, or there is none\n" CX_CLI_EXITS_INDEX,
     .example = "cortex trace wakeup 976dbe5047633d39",
-    .run = run,
+    .run = run_trace_wakeup,
 };

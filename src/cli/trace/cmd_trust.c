@@ -20,13 +20,13 @@ static cx_status agents_json(cx_cli *cli, const cx_cli_args *args, cx_json_list 
 {
     const cx_str *agents;
     size_t count;
-    CX_TRY(cx_cli_take_all(cli, args, "agent", &agents, &count, err));
+    CX_TRY(cx_cli_all_values(cli, args, "agent", &agents, &count, err));
     cx_json_put_strs(list, "agents", agents, count);
     return CX_SUCCESS;
 }
 
-static void put_option(cx_json_list *list, const cx_cli_args *args, const char *member,
-                       const char *option)
+static void write_option_json(cx_json_list *list, const cx_cli_args *args, const char *member,
+                              const char *option)
 {
     const char *text = cx_cli_value(args, option);
     if (text != NULL)
@@ -39,15 +39,15 @@ static cx_status key_of_options(cx_cli *cli, const cx_cli_args *args, cx_trust_k
 {
     cx_json value;
     cx_json_list list = cx_json_list_begin(&cli->arena);
-    put_option(&list, args, "key_id", "id");
+    write_option_json(&list, args, "key_id", "id");
     cx_json_put_str(&list, "algorithm", CX_STR("ed25519"));
-    put_option(&list, args, "public_key", "public-key");
+    write_option_json(&list, args, "public_key", "public-key");
     CX_TRY(agents_json(cli, args, &list, err));
-    put_option(&list, args, "not_before", "not-before");
-    put_option(&list, args, "not_after", "not-after");
-    put_option(&list, args, "replaces", "replaces");
-    put_option(&list, args, "chain_profile", "chain-profile");
-    put_option(&list, args, "description", "description");
+    write_option_json(&list, args, "not_before", "not-before");
+    write_option_json(&list, args, "not_after", "not-after");
+    write_option_json(&list, args, "replaces", "replaces");
+    write_option_json(&list, args, "chain_profile", "chain-profile");
+    write_option_json(&list, args, "description", "description");
     CX_TRY(cx_json_list_end_object(&list, &value, err));
     if (!cx_failed(cx_trust_key_parse(&value, CX_STR(""), &cli->arena, out, err)))
         return CX_SUCCESS;
@@ -66,7 +66,7 @@ static cx_status prepare_add(cx_cli_ledger *l, void *state, cx_err *err)
         for (size_t i = 0; i < CX_COUNT_OF(of_one); i++)
             if (cx_cli_has(args, of_one[i]))
                 return cx_fail(err, CX_E_USAGE, "expected either FILE or --%s", of_one[i]);
-        return cx_cli_take_trust_store(l->cli, args->operands[0], &s->keys, err);
+        return cx_cli_read_trust_store(l->cli, args->operands[0], &s->keys, err);
     }
     if (!cx_cli_has(args, "id") || !cx_cli_has(args, "public-key"))
         return cx_fail(err, CX_E_USAGE, "expected FILE, or --id ID with --public-key BASE64");
@@ -78,7 +78,7 @@ static cx_status prepare_add(cx_cli_ledger *l, void *state, cx_err *err)
     return CX_SUCCESS;
 }
 
-static void say_added(cx_cli_ledger *l, cx_json_list *list, cx_str key_id, const char *state)
+static void report_added_key(cx_cli_ledger *l, cx_json_list *list, cx_str key_id, const char *state)
 {
     cx_json_list item = cx_json_list_begin(l->arena);
     if (!l->json) {
@@ -99,18 +99,18 @@ static cx_status add_key(cx_cli_traces *t, const cx_trust_key *given, cx_json_li
     key.added_by = t->l->actor;
     cx_status status = cx_recorder_key_add(t->recorder, &key, &is_new, err);
     if (!cx_failed(status)) {
-        say_added(t->l, list, key.key_id, is_new ? "added" : "there");
+        report_added_key(t->l, list, key.key_id, is_new ? "added" : "there");
         return CX_SUCCESS;
     }
     if (status.code != CX_E_CONFLICT)
         return status;
     cx_cli_complain("%s", err->message);
     t->l->exit_code = CX_EXIT_BROKEN;
-    say_added(t->l, list, key.key_id, "conflict");
+    report_added_key(t->l, list, key.key_id, "conflict");
     return CX_SUCCESS;
 }
 
-static cx_status work_add(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status add_keys_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     const add_state *s = state;
     cx_json_list list = cx_json_list_begin(t->l->arena), json = cx_json_list_begin(t->l->arena);
@@ -122,10 +122,10 @@ static cx_status work_add(cx_cli_traces *t, void *state, cx_err *err)
     return cx_cli_end_json(&json, &t->l->out, err);
 }
 
-static int run_add(cx_cli *cli, const cx_cli_args *args)
+static int run_key_add(cx_cli *cli, const cx_cli_args *args)
 {
     static const cx_cli_trace_job job = {
-        .access = CX_CLI_WRITE, .feeds_index = true, .prepare = prepare_add, .work = work_add};
+        .access = CX_CLI_WRITE, .feeds_index = true, .prepare = prepare_add, .work = add_keys_job};
     add_state s = {0};
     return cx_cli_run_traces(cli, args, &job, &s);
 }
@@ -169,7 +169,7 @@ const cx_cli_command cx_cli_key_add = {
     .example = "cortex key add keys.json\n"
                "cortex key add --id agent-976dbe504763 \\\n"
                "    --public-key LxJNYuOCOAYdSPXfsMTLJq62nw8MP6ZjEzKttkQgSUM",
-    .run = run_add,
+    .run = run_key_add,
 };
 
 /* --- list and show ---------------------------------------------------------------------------- */
@@ -190,7 +190,7 @@ static bool has_text(const cx_json *object, const char *name)
     return cx_json_get_str(object, cx_str_z(name)).data != NULL;
 }
 
-static void tell_key_line(cx_buf *out, const cx_json *key)
+static void print_key_line(cx_buf *out, const cx_json *key)
 {
     cx_cli_add_column(out, key, "key_id", 24);
     cx_buf_add_byte(out, ' ');
@@ -208,16 +208,16 @@ static void tell_key_line(cx_buf *out, const cx_json *key)
     cx_buf_add_byte(out, '\n');
 }
 
-static void tell_keys(cx_buf *out, const cx_json *value)
+static void print_keys(cx_buf *out, const cx_json *value)
 {
     const cx_json *keys = CX_JSON_GET(value, "keys");
     if (keys == NULL || keys->count == 0)
         cx_buf_add_z(out, "no keys: every trace is of an unknown key ('cortex key add')\n");
     for (uint32_t i = 0; keys != NULL && i < keys->count; i++)
-        tell_key_line(out, &keys->items[i]);
+        print_key_line(out, &keys->items[i]);
 }
 
-static cx_status work_list(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status list_keys_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     cx_buf answer;
     (void)state;
@@ -227,12 +227,12 @@ static cx_status work_list(cx_cli_traces *t, void *state, cx_err *err)
         cx_buf_done(&answer);
         return status;
     }
-    return cx_cli_retell(t->l, &answer, tell_keys, err);
+    return cx_cli_print_answer(t->l, &answer, print_keys, err);
 }
 
-static int run_list(cx_cli *cli, const cx_cli_args *args)
+static int run_key_list(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_trace_job job = {.access = CX_CLI_READ, .work = work_list};
+    static const cx_cli_trace_job job = {.access = CX_CLI_READ, .work = list_keys_job};
     return cx_cli_run_traces(cli, args, &job, NULL);
 }
 
@@ -250,10 +250,10 @@ const cx_cli_command cx_cli_key_list = {
     .option_count = CX_COUNT_OF(list_options),
     .exits = CX_CLI_EXITS_READ,
     .example = "cortex key list --json > keys.json",
-    .run = run_list,
+    .run = run_key_list,
 };
 
-static void tell_key(cx_buf *out, const cx_json *key)
+static void print_key(cx_buf *out, const cx_json *key)
 {
     static const char *const members[] = {"public_key",        "not_before",    "not_after",
                                           "replaces",          "revoked_at",    "revoked_reason",
@@ -273,7 +273,7 @@ static void tell_key(cx_buf *out, const cx_json *key)
     }
 }
 
-static cx_status work_show(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status show_key_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     cx_trust trust;
     cx_json value;
@@ -287,7 +287,7 @@ static cx_status work_show(cx_cli_traces *t, void *state, cx_err *err)
                           id.data);
     CX_TRY(cx_trust_key_json(key, t->l->arena, &value, err));
     if (!t->l->json) {
-        tell_key(&t->l->out, &value);
+        print_key(&t->l->out, &value);
         return CX_SUCCESS;
     }
     CX_TRY(cx_json_write(&t->l->out, &value, CX_JSON_PY_COMPACT, err));
@@ -297,7 +297,7 @@ static cx_status work_show(cx_cli_traces *t, void *state, cx_err *err)
 
 int cx_cli_show_trusted_key(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_trace_job job = {.access = CX_CLI_READ, .work = work_show};
+    static const cx_cli_trace_job job = {.access = CX_CLI_READ, .work = show_key_job};
     return cx_cli_run_traces(cli, args, &job, NULL);
 }
 
@@ -318,7 +318,7 @@ static cx_status prepare_revoke(cx_cli_ledger *l, void *state, cx_err *err)
     return cx_cli_time_option(l->args, "compromised-since", CX_TIME_NONE, &s->since_ns, err);
 }
 
-static cx_status work_revoke(cx_cli_traces *t, void *state, cx_err *err)
+static cx_status revoke_key_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     const revoke_state *s = state;
     cx_str id = cx_str_z(t->l->args->operands[0]);
@@ -335,12 +335,12 @@ static cx_status work_revoke(cx_cli_traces *t, void *state, cx_err *err)
     return cx_cli_end_json(&json, &t->l->out, err);
 }
 
-static int run_revoke(cx_cli *cli, const cx_cli_args *args)
+static int run_key_revoke(cx_cli *cli, const cx_cli_args *args)
 {
     static const cx_cli_trace_job job = {.access = CX_CLI_WRITE,
                                          .feeds_index = true,
                                          .prepare = prepare_revoke,
-                                         .work = work_revoke};
+                                         .work = revoke_key_job};
     revoke_state s;
     return cx_cli_run_traces(cli, args, &job, &s);
 }
@@ -367,5 +367,5 @@ const cx_cli_command cx_cli_key_revoke = {
     .exits = CX_CLI_EXITS_WRITE,
     .example =
         "cortex key revoke agent-976dbe504763 --reason stolen --compromised-since 1768003200",
-    .run = run_revoke,
+    .run = run_key_revoke,
 };

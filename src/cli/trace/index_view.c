@@ -3,7 +3,7 @@
  */
 #include "cli/trace/index_view.h"
 
-void cx_cli_index_look(cx_home *home, const char *where, cx_cli_index_view *out)
+void cx_cli_index_inspect(cx_home *home, const char *where, cx_cli_index_view *out)
 {
     cx_index *index;
     *out = (cx_cli_index_view){.where = where};
@@ -20,7 +20,7 @@ uint64_t cx_cli_index_lag(const cx_cli_index_view *view, const cx_tables_status 
     return done < tables->log_commits ? tables->log_commits - done : 0;
 }
 
-void cx_cli_index_tell(cx_buf *out, const cx_cli_index_view *view, const cx_tables_status *tables)
+void cx_cli_index_print(cx_buf *out, const cx_cli_index_view *view, const cx_tables_status *tables)
 {
     const cx_index_status *status = &view->status;
     if (!view->there) {
@@ -41,8 +41,8 @@ void cx_cli_index_tell(cx_buf *out, const cx_cli_index_view *view, const cx_tabl
                   view->ours ? "" : ", of another home");
 }
 
-void cx_cli_index_put(cx_json_list *json, const cx_cli_index_view *view,
-                      const cx_tables_status *tables)
+void cx_cli_index_json(cx_json_list *json, const cx_cli_index_view *view,
+                       const cx_tables_status *tables)
 {
     const cx_index_status *status = &view->status;
     if (!view->there) {

@@ -14,13 +14,13 @@ typedef struct cx_cli_index_view {
     cx_err why_not; /* when it is not there */
 } cx_cli_index_view;
 
-void cx_cli_index_look(cx_home *home, const char *where, cx_cli_index_view *out);
+void cx_cli_index_inspect(cx_home *home, const char *where, cx_cli_index_view *out);
 /* Commits of the log that it does not have. */
 uint64_t cx_cli_index_lag(const cx_cli_index_view *view, const cx_tables_status *tables);
 /* One line, "index   12 commits, .." */
-void cx_cli_index_tell(cx_buf *out, const cx_cli_index_view *view, const cx_tables_status *tables);
+void cx_cli_index_print(cx_buf *out, const cx_cli_index_view *view, const cx_tables_status *tables);
 /* The member "index": an object, or null when it is not there. */
-void cx_cli_index_put(cx_json_list *json, const cx_cli_index_view *view,
-                      const cx_tables_status *tables);
+void cx_cli_index_json(cx_json_list *json, const cx_cli_index_view *view,
+                       const cx_tables_status *tables);
 
 #endif

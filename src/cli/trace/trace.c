@@ -26,7 +26,7 @@ cx_status cx_cli_index_where(cx_cli_ledger *l, const char **out, cx_err *err)
 }
 
 /* Beside the process that holds the home. */
-static cx_status feed_beside(cx_cli_ledger *l, const char *where, cx_err *err)
+static cx_status feed_index_elsewhere(cx_cli_ledger *l, const char *where, cx_err *err)
 {
     const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
     cx_home *home = NULL;
@@ -71,7 +71,7 @@ static cx_status check_owner(cx_cli_ledger *l, const char *where, cx_err *err)
 cx_status cx_cli_feed(cx_cli_ledger *l, cx_recorder *recorder, const char *where, cx_err *err)
 {
     CX_TRY(check_owner(l, where, err));
-    return cx_home_is_remote(l->home) ? feed_beside(l, where, err)
+    return cx_home_is_remote(l->home) ? feed_index_elsewhere(l, where, err)
                                       : cx_recorder_feed_now(recorder, where, err);
 }
 
@@ -81,7 +81,7 @@ static bool may_be_read(const cx_err *failure)
     return failure->code == CX_E_DENIED || failure->code == CX_E_BUSY || failure->code == CX_E_IO;
 }
 
-static void say_behind(cx_cli_traces *t, const cx_err *failure)
+static void report_index_lag(cx_cli_traces *t, const cx_err *failure)
 {
     cx_index_status status;
     cx_feed_status feed;
@@ -129,7 +129,7 @@ static cx_status open_index(cx_cli_traces *t, cx_err *err)
     }
     CX_TRY(opened);
     if (cx_failed(fed))
-        say_behind(t, &failure);
+        report_index_lag(t, &failure);
     return CX_SUCCESS;
 }
 
@@ -140,13 +140,13 @@ typedef struct running {
     void *state;
 } running;
 
-static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status prepare_traces(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     const running *r = arg;
     return r->job->prepare == NULL ? CX_SUCCESS : r->job->prepare(l, r->state, err);
 }
 
-static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
+static cx_status traces_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     const running *r = arg;
     cx_cli_traces t = {.l = l};
@@ -171,20 +171,20 @@ done:
 int cx_cli_run_traces(cx_cli *cli, const cx_cli_args *args, const cx_cli_trace_job *job,
                       void *state)
 {
-    const cx_cli_job steps = {job->access, false, prepare, work};
+    const cx_cli_job steps = {job->access, false, prepare_traces, traces_job};
     running r = {job, state};
     return cx_cli_run_job(cli, args, &steps, &r);
 }
 
 /* --- arguments ------------------------------------------------------------------------------ */
 
-cx_status cx_cli_take_trace_time(const char *what, const char *text, int64_t *out_ns, cx_err *err)
+cx_status cx_cli_parse_trace_time(const char *what, const char *text, int64_t *out_ns, cx_err *err)
 {
     bool naive;
     int64_t seconds;
     if (cx_trace_time_parse(cx_str_z(text), out_ns, &naive))
         return CX_SUCCESS;
-    CX_TRY(cx_cli_take_time(what, text, &seconds, err));
+    CX_TRY(cx_cli_parse_time(what, text, &seconds, err));
     if (seconds < 0 || seconds > INT64_MAX / 1000000000)
         return cx_fail(err, CX_E_USAGE, "%s: found '%s', expected a time from 1970 to 2262", what,
                        text);
@@ -201,7 +201,7 @@ cx_status cx_cli_time_option(const cx_cli_args *args, const char *name, int64_t 
     if (text == NULL)
         return CX_SUCCESS;
     (void)snprintf(what, sizeof what, "option --%s", name);
-    return cx_cli_take_trace_time(what, text, out_ns, err);
+    return cx_cli_parse_trace_time(what, text, out_ns, err);
 }
 
 cx_trace_level cx_cli_level_option(const cx_cli_args *args, const char *name,
@@ -223,17 +223,17 @@ cx_chain_profile cx_cli_profile_option(const cx_cli_args *args, const char *name
     return profile;
 }
 
-cx_status cx_cli_take_trust_store(cx_cli *cli, const char *path, cx_trust *out, cx_err *err)
+cx_status cx_cli_read_trust_store(cx_cli *cli, const char *path, cx_trust *out, cx_err *err)
 {
     cx_bytes text;
-    CX_TRY(cx_cli_take_file(cli, path, &text, err));
+    CX_TRY(cx_cli_read_file(cli, path, &text, err));
     return cx_trust_parse(cx_bytes_str(text), &cli->arena, out, err);
 }
 
 /* --- answers -------------------------------------------------------------------------------- */
 
-static cx_status retell(cx_cli_ledger *l, const cx_buf *answer,
-                        void (*tell)(cx_buf *out, const cx_json *value), cx_err *err)
+static cx_status print_answer(cx_cli_ledger *l, const cx_buf *answer,
+                              void (*tell)(cx_buf *out, const cx_json *value), cx_err *err)
 {
     cx_json value;
     CX_TRY(cx_buf_check(answer, err));
@@ -246,10 +246,10 @@ static cx_status retell(cx_cli_ledger *l, const cx_buf *answer,
     return CX_SUCCESS;
 }
 
-cx_status cx_cli_retell(cx_cli_ledger *l, cx_buf *answer,
-                        void (*tell)(cx_buf *out, const cx_json *value), cx_err *err)
+cx_status cx_cli_print_answer(cx_cli_ledger *l, cx_buf *answer,
+                              void (*tell)(cx_buf *out, const cx_json *value), cx_err *err)
 {
-    cx_status status = retell(l, answer, tell, err);
+    cx_status status = print_answer(l, answer, tell, err);
     cx_buf_done(answer);
     return status;
 }
@@ -266,7 +266,7 @@ static void add_value(cx_buf *out, const cx_json *value)
         cx_buf_printf(out, "(%s)", cx_json_type_name(value));
 }
 
-static void pad(cx_buf *out, size_t from, unsigned width)
+static void pad_column(cx_buf *out, size_t from, unsigned width)
 {
     size_t shown = 0;
     for (size_t i = from; i < out->size; i++)
@@ -284,7 +284,7 @@ void cx_cli_add_column(cx_buf *out, const cx_json *object, const char *name, uns
 {
     size_t from = out->size;
     cx_cli_add_member(out, object, name);
-    pad(out, from, width);
+    pad_column(out, from, width);
 }
 
 void cx_cli_add_score(cx_buf *out, const cx_json *value, unsigned width)
@@ -295,7 +295,7 @@ void cx_cli_add_score(cx_buf *out, const cx_json *value, unsigned width)
         cx_buf_printf(out, "%.3f", number);
     else
         cx_buf_add_byte(out, '-');
-    pad(out, from, width);
+    pad_column(out, from, width);
 }
 
 void cx_cli_add_line(cx_buf *out, const char *label, const cx_json *object, const char *name)

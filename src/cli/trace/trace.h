@@ -58,7 +58,7 @@ CX_RESULT cx_cli_index_where(cx_cli_ledger *l, const char **out, cx_err *err);
 /* --- arguments ------------------------------------------------------------------------------ */
 
 /* As traces spell times (trace.md §1), or seconds since 1970. */
-CX_RESULT cx_cli_take_trace_time(const char *what, const char *text, int64_t *out_ns, cx_err *err);
+CX_RESULT cx_cli_parse_trace_time(const char *what, const char *text, int64_t *out_ns, cx_err *err);
 /* An option of that kind; `fallback` when it was not given. */
 CX_RESULT cx_cli_time_option(const cx_cli_args *args, const char *name, int64_t fallback,
                              int64_t *out_ns, cx_err *err);
@@ -68,7 +68,7 @@ cx_trace_level cx_cli_level_option(const cx_cli_args *args, const char *name,
 /* Of CX_CLI_PROFILES. */
 cx_chain_profile cx_cli_profile_option(const cx_cli_args *args, const char *name);
 /* A trust store file; memory from the arena. */
-CX_RESULT cx_cli_take_trust_store(cx_cli *cli, const char *path, cx_trust *out, cx_err *err);
+CX_RESULT cx_cli_read_trust_store(cx_cli *cli, const char *path, cx_trust *out, cx_err *err);
 
 /* --- answers -------------------------------------------------------------------------------- */
 
@@ -76,8 +76,8 @@ CX_RESULT cx_cli_take_trust_store(cx_cli *cli, const char *path, cx_trust *out, 
  * Ends an answer of the recorder, one line of JSON: as it is with --json, else told to people by
  * `tell`.  The buffer is let go.
  */
-CX_RESULT cx_cli_retell(cx_cli_ledger *l, cx_buf *answer,
-                        void (*tell)(cx_buf *out, const cx_json *value), cx_err *err);
+CX_RESULT cx_cli_print_answer(cx_cli_ledger *l, cx_buf *answer,
+                              void (*tell)(cx_buf *out, const cx_json *value), cx_err *err);
 
 /* A member for people: text made safe, numbers as spelled, null and absent as "-". */
 void cx_cli_add_member(cx_buf *out, const cx_json *object, const char *name);

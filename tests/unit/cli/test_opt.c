@@ -242,12 +242,12 @@ CX_TEST(opt_suggests_the_closest_command)
 
 CX_TEST(opt_distance_counts_edits)
 {
-    CHECK_INT(distance("", ""), 0);
-    CHECK_INT(distance("abc", ""), 3);
-    CHECK_INT(distance("kitten", "sitting"), 3);
-    CHECK_INT(distance("ab", "ba"), 1);
-    CHECK_INT(distance("strict", "stritc"), 1);
-    CHECK_INT(distance("a", "b"), 1);
+    CHECK_INT(edit_distance("", ""), 0);
+    CHECK_INT(edit_distance("abc", ""), 3);
+    CHECK_INT(edit_distance("kitten", "sitting"), 3);
+    CHECK_INT(edit_distance("ab", "ba"), 1);
+    CHECK_INT(edit_distance("strict", "stritc"), 1);
+    CHECK_INT(edit_distance("a", "b"), 1);
 }
 
 CX_TEST(opt_refuses_text_that_is_not_utf8)

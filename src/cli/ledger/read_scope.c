@@ -1,14 +1,14 @@
 /*
- * grant.c - reading under a scope.
+ * read_scope.c - reading under a scope.
  */
-#include "cli/ledger/grant.h"
+#include "cli/ledger/read_scope.h"
 
 #include <string.h>
 
 #include "cli/signer.h"
 #include "ledger/api.h"
 
-cx_status cx_cli_take_keys(cx_cli *cli, const cx_cli_args *args, cx_cli_keys *out, cx_err *err)
+cx_status cx_cli_read_keys(cx_cli *cli, const cx_cli_args *args, cx_cli_keys *out, cx_err *err)
 {
     cx_str *agents = CX_ARENA_ARRAY(&cli->arena, cx_str, args->given_count + 1);
     cx_pubkey *keys = CX_ARENA_ARRAY(&cli->arena, cx_pubkey, args->given_count + 1);
@@ -22,20 +22,20 @@ cx_status cx_cli_take_keys(cx_cli *cli, const cx_cli_args *args, cx_cli_keys *ou
         if (equals == NULL || equals == given->values[0])
             return cx_fail(err, CX_E_USAGE, "option --key: found '%s', expected AGENT=KEY",
                            given->values[0]);
-        CX_TRY(cx_cli_take_key(cli, "option --key", equals + 1, &vkey, err));
+        CX_TRY(cx_cli_read_key(cli, "option --key", equals + 1, &vkey, err));
         agents[out->count] = cx_str_from(given->values[0], (size_t)(equals - given->values[0]));
         keys[out->count++] = vkey.key;
     }
     return CX_SUCCESS;
 }
 
-cx_status cx_cli_take_grant(cx_cli *cli, const cx_cli_args *args, cx_cli_grant *out, cx_err *err)
+cx_status cx_cli_read_scope(cx_cli *cli, const cx_cli_args *args, cx_cli_scope *out, cx_err *err)
 {
     const char *path = cx_cli_value(args, "scope");
     memset(out, 0, sizeof *out);
     out->given = path != NULL;
-    CX_TRY(cx_cli_take_keys(cli, args, &out->keys, err));
-    return path == NULL ? CX_SUCCESS : cx_cli_take_file(cli, path, &out->bytes, err);
+    CX_TRY(cx_cli_read_keys(cli, args, &out->keys, err));
+    return path == NULL ? CX_SUCCESS : cx_cli_read_file(cli, path, &out->bytes, err);
 }
 
 static cx_status find_key(void *arg, cx_str agent, cx_pubkey *out, bool *out_found, cx_err *err)
@@ -85,18 +85,18 @@ cx_status cx_cli_check_scope(cx_cli_ledger *l, cx_bytes scope, const cx_cli_keys
     return cx_scope_verify(scope, &check, l->arena, out, out_finding, err);
 }
 
-cx_status cx_cli_grant_check(cx_cli_ledger *l, cx_cli_grant *grant, const cx_granted **out,
-                             cx_err *err)
+cx_status cx_cli_scope_open(cx_cli_ledger *l, cx_cli_scope *scope, const cx_granted **out,
+                            cx_err *err)
 {
     cx_finding finding;
     *out = NULL;
-    if (!grant->given)
+    if (!scope->given)
         return CX_SUCCESS;
-    CX_TRY(cx_cli_check_scope(l, grant->bytes, &grant->keys, (cx_str){NULL, 0}, &grant->granted,
+    CX_TRY(cx_cli_check_scope(l, scope->bytes, &scope->keys, (cx_str){NULL, 0}, &scope->granted,
                               &finding, err));
     if (finding.verdict != CX_HOLDS)
         return cx_fail_at(err, CX_E_DENIED, finding.reason, finding.offset,
                           "the scope does not hold: %s", finding.message);
-    *out = &grant->granted;
+    *out = &scope->granted;
     return CX_SUCCESS;
 }

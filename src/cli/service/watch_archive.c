@@ -1,5 +1,5 @@
 /*
- * watch_take.c - from a file that changed to pieces in the ledger.
+ * watch_archive.c - from a file that changed to pieces in the ledger.
  *
  *   W1  Only whole lines are taken: what stands behind the last line feed waits for its end.
  *   W2  A file goes on where the ledger says, when its first and last bytes taken are still there;
@@ -21,7 +21,7 @@
 #define STALE_MAX 100
 
 /* One file being taken. */
-typedef struct taking {
+typedef struct archiving {
     cx_watch *w;
     cx_watch_file *of;
     cx_file file;
@@ -29,7 +29,7 @@ typedef struct taking {
     uint64_t end;             /* behind its last line feed */
     cx_recorded_session base; /* what it is appended to */
     cx_buf bytes;             /* of one turn */
-} taking;
+} archiving;
 
 /* --- the home --------------------------------------------------------------------------------- */
 
@@ -61,7 +61,7 @@ static cx_status read_sessions(cx_watch *w, cx_err *err)
 }
 
 /* What was just written, without asking for everything again. */
-static cx_status remember(cx_watch *w, const cx_recorded_session *session, cx_err *err)
+static cx_status remember_session(cx_watch *w, const cx_recorded_session *session, cx_err *err)
 {
     cx_recorded_session *room = NULL;
     for (size_t i = 0; i < w->sessions.count && room == NULL; i++)
@@ -96,7 +96,8 @@ static cx_status close_home(cx_watch *w, cx_err *err)
 
 /* --- knowing a file again (W2) ---------------------------------------------------------------- */
 
-static cx_status digest_at(taking *t, uint64_t offset, uint64_t size, cx_digest *out, cx_err *err)
+static cx_status digest_at(archiving *t, uint64_t offset, uint64_t size, cx_digest *out,
+                           cx_err *err)
 {
     uint8_t bytes[CX_SESSION_MARK_SIZE];
     size_t got = 0;
@@ -107,7 +108,7 @@ static cx_status digest_at(taking *t, uint64_t offset, uint64_t size, cx_digest 
     return CX_SUCCESS;
 }
 
-static cx_status goes_on(taking *t, const cx_recorded_session *session, bool *out, cx_err *err)
+static cx_status goes_on(archiving *t, const cx_recorded_session *session, bool *out, cx_err *err)
 {
     cx_digest head, tail;
     *out = false;
@@ -148,7 +149,7 @@ static const cx_recorded_session *session_that_moved(const cx_watch *w, const cx
 }
 
 /* By its first lines, or else by where it lies; false when it is no session. */
-static cx_status find_format(taking *t, cx_recorded_session_format *out, bool *out_known,
+static cx_status find_format(archiving *t, cx_recorded_session_format *out, bool *out_known,
                              cx_err *err)
 {
     uint8_t *head = cx_arena_push(&t->w->cli->arena, 65536, 1);
@@ -167,7 +168,7 @@ static cx_status find_format(taking *t, cx_recorded_session_format *out, bool *o
     return CX_SUCCESS;
 }
 
-static cx_status find_base(taking *t, bool *out_known, cx_err *err)
+static cx_status find_base(archiving *t, bool *out_known, cx_err *err)
 {
     cx_str path = cx_str_z(t->of->path);
     const cx_recorded_session *here = session_of_path(t->w, path);
@@ -190,7 +191,7 @@ static cx_status find_base(taking *t, bool *out_known, cx_err *err)
 /* --- taking ----------------------------------------------------------------------------------- */
 
 /* W1 */
-static cx_status find_end(taking *t, uint64_t from, cx_err *err)
+static cx_status find_end(archiving *t, uint64_t from, cx_err *err)
 {
     uint8_t bytes[4096];
     uint64_t at = t->size;
@@ -210,7 +211,7 @@ static cx_status find_end(taking *t, uint64_t from, cx_err *err)
 }
 
 /* Pieces end behind a line where they can. */
-static size_t cut(cx_bytes left)
+static size_t cut_at_line(cx_bytes left)
 {
     if (left.size <= CX_SESSION_PIECE_MAX)
         return left.size;
@@ -220,22 +221,22 @@ static size_t cut(cx_bytes left)
     return CX_SESSION_PIECE_MAX;
 }
 
-static void mark_ends(taking *t, cx_recorded_session *after, cx_bytes taken)
+static void mark_ends(archiving *t, cx_recorded_session *after, cx_bytes archived)
 {
-    size_t tail = taken.size < CX_SESSION_MARK_SIZE ? taken.size : CX_SESSION_MARK_SIZE;
+    size_t tail = archived.size < CX_SESSION_MARK_SIZE ? archived.size : CX_SESSION_MARK_SIZE;
     if (after->head_size == 0) {
         after->head_size = tail;
-        after->head = cx_digest_of(cx_bytes_from(taken.data, tail));
+        after->head = cx_digest_of(cx_bytes_from(archived.data, tail));
     }
     after->tail_size = tail;
-    after->tail = cx_digest_of(cx_bytes_from(taken.data + taken.size - tail, tail));
+    after->tail = cx_digest_of(cx_bytes_from(archived.data + archived.size - tail, tail));
     after->path = cx_str_z(t->of->path);
     after->device = t->of->device;
     after->inode = t->of->inode;
 }
 
-static void say_taken(taking *t, const cx_recorded_session *after, uint64_t bytes, uint64_t lines,
-                      uint64_t seq)
+static void report_archived(archiving *t, const cx_recorded_session *after, uint64_t bytes,
+                            uint64_t lines, uint64_t seq)
 {
     cx_watch *w = t->w;
     char id[2 * CX_SESSION_ID_SIZE];
@@ -260,7 +261,7 @@ static void say_taken(taking *t, const cx_recorded_session *after, uint64_t byte
 }
 
 /* Up to PIECES_A_TURN pieces from where the base ends. */
-static cx_status take_some(taking *t, bool *out_stale, cx_err *err)
+static cx_status archive_part(archiving *t, bool *out_stale, cx_err *err)
 {
     cx_watch *w = t->w;
     cx_bytes pieces[PIECES_A_TURN];
@@ -279,7 +280,7 @@ static cx_status take_some(taking *t, bool *out_stale, cx_err *err)
     size_t used = 0;
     while (used < got && step.piece_count < PIECES_A_TURN) {
         cx_bytes piece = cx_bytes_from(room + used, got - used);
-        piece.size = cut(piece);
+        piece.size = cut_at_line(piece);
         pieces[step.piece_count++] = piece;
         used += piece.size;
     }
@@ -293,16 +294,16 @@ static cx_status take_some(taking *t, bool *out_stale, cx_err *err)
     w->counts.pieces += step.piece_count;
     w->counts.bytes += used;
     w->counts.lines += lines;
-    say_taken(t, &after, used, lines, seq);
+    report_archived(t, &after, used, lines, seq);
     t->base = after;
     cx_str record = cx_arena_copy_str(&w->sessions_arena, cx_buf_str(&w->record));
     if (record.data == NULL)
         return cx_fail_nomem(err);
     t->base.record = cx_str_bytes(record);
-    return remember(w, &t->base, err);
+    return remember_session(w, &t->base, err);
 }
 
-static cx_status take_open(taking *t, cx_err *err)
+static cx_status archive_open_file(archiving *t, cx_err *err)
 {
     cx_watch *w = t->w;
     bool known = false, stale = false, some = false;
@@ -313,7 +314,7 @@ static cx_status take_open(taking *t, cx_err *err)
     CX_TRY(find_end(t, t->base.offset, err));
     t->of->waiting = t->size - t->end;
     for (int tries = 0; t->base.offset < t->end;) {
-        CX_TRY(take_some(t, &stale, err));
+        CX_TRY(archive_part(t, &stale, err));
         some |= !stale;
         if (!stale)
             continue;
@@ -327,10 +328,10 @@ static cx_status take_open(taking *t, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take_file(cx_watch *w, cx_watch_file *of, cx_err *err)
+static cx_status archive_file(cx_watch *w, cx_watch_file *of, cx_err *err)
 {
     const cx_io *io = w->cli->io;
-    taking t = {.w = w, .of = of, .file = CX_FILE_NONE};
+    archiving t = {.w = w, .of = of, .file = CX_FILE_NONE};
     cx_facts facts;
     int failure = io->open(io, of->path, CX_IO_READ | CX_IO_NO_FOLLOW, &t.file);
     if (failure == -ENOENT) { /* it went, perhaps to another name */
@@ -346,7 +347,7 @@ static cx_status take_file(cx_watch *w, cx_watch_file *of, cx_err *err)
         of->device = facts.device;
         of->inode = facts.inode;
         t.size = facts.size_bytes;
-        status = take_open(&t, err);
+        status = archive_open_file(&t, err);
     }
     cx_arena_reset(&w->cli->arena, mark);
     cx_buf_done(&t.bytes);
@@ -361,7 +362,7 @@ static bool is_of_the_file(const cx_watch_file *file, const cx_err *err)
            strstr(err->message, file->path) != NULL;
 }
 
-cx_status cx_watch_take(cx_watch *w, cx_err *err)
+cx_status cx_watch_archive(cx_watch *w, cx_err *err)
 {
     cx_status status = CX_SUCCESS;
     cx_err closing;
@@ -372,7 +373,7 @@ cx_status cx_watch_take(cx_watch *w, cx_err *err)
         cx_watch_file *file = &w->files.items[i];
         if (!file->dirty)
             continue;
-        status = take_file(w, file, err);
+        status = archive_file(w, file, err);
         if (cx_failed(status) && !is_of_the_file(file, err))
             break;
         file->dirty = false;
