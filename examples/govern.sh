@@ -87,7 +87,7 @@ say "The evidence"
 show cortex run verify "$run"
 show cortex run replay "$run" --reexec
 show cortex lattice why "@run/$run" "@run/$run/refund_limit" state
-show cortex run export "$run" --out "$folder/refund.cxr"
+show cortex run export "$run" --output "$folder/refund.cxr"
 
 say "An agent that changes the test in place of the bug"
 git revert --no-edit HEAD >/dev/null

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """make_man.py CORTEX FOLDER   writes all manual pages that are made from something else
-make_man.py --update CORTEX    puts `cortex help --man` into docs/man/cortex.1, and a row for each command
-                               that docs/commands.md lacks below that of its predecessor
+make_man.py --update CORTEX    brings docs/man/cortex.1 and docs/commands.md up to date
+make_man.py --check CORTEX     fails when --update would change one of them
 
   section 1  cortex-WORD.1 for each first word of a command, as the program prints them
   section 3  cortex_NAME.3 from the comments of include/cortex/NAME.h, and a link for each function
   section 5  cortex-NAME.5 from docs/formats/NAME.md
   section 8  cortex-serve.8 from docs/operating.md
 
-What docs/man holds is written by hand and is not touched (but for --update).
+The rest of docs/man is written by hand.  --update replaces the section COMMANDS of cortex(1).  In
+docs/commands.md it adds a row for each command that has none, and removes rows of commands that no
+longer exist; other rows keep their text, which may say more than the program does.
 """
 import json
 import pathlib
@@ -340,48 +342,89 @@ def make(program, folder):
                                  from_markdown(ROOT / 'docs/operating.md') + others))
 
 
-def first_row(name, text):
-    """The end of the first row of docs/commands.md about a command, or None."""
-    found = re.search(rf'^\| `cortex {name}(?: [^a-z`][^`]*)?`[^\n]*\n', text, re.M)
-    return found and found.end()
+# Where docs/commands.md lists the commands of a job when no row has the same first word.
+SECTIONS = {
+    'Start': 'Operate and configure',
+    'Record and prove': 'Record and prove',
+    'Receive signed traces': 'Receive signed traces',
+    'Debug a history': 'Debug a session',
+    'Govern an agent': 'Govern a coding agent',
+    'Serve and archive': 'Operate and configure',
+}
 
 
-def with_new_rows(text, commands):
-    """docs/commands.md with a row for each command: rows are written by hand later, or stay as they are."""
-    named = set()
-    for line in text.split('\n'):
-        for words in (row.split() for row in re.findall(r'`cortex ([^`]+)`', line)):
-            named |= {words[0], ' '.join(words[:2])}
-    previous = None
-    for command in commands:
-        if command['name'] not in named:
-            operands = ''.join(' ' + ('[{}]' if one['optional'] else '{}').format(
-                one['name'] + ('…' if one['many'] else '')) for one in command['operands'])
-            purpose = command['purpose'][:1].upper() + command['purpose'][1:]
-            at = previous and first_row(previous, text)
-            if not at:
-                sys.exit(f'make_man.py: docs/commands.md: write a row for {command["name"]}; '
-                         f'{previous} has none to put it below')
-            text = text[:at] + f'| `cortex {command["name"]}{operands}` | {purpose} |\n' + text[at:]
-        previous = command['name']
-    return text
-
-
-def update(program):
-    reference = ROOT / 'docs/commands.md'
-    commands = json.loads(ask(program, 'help', '--json'))['commands']
-    reference.write_text(with_new_rows(reference.read_text(), commands))
-    path = ROOT / 'docs/man/cortex.1'
-    text = path.read_text()
+def manual(program):
+    text = (ROOT / 'docs/man/cortex.1').read_text()
     start = text.index('.SH COMMANDS\n')
     end = text.index('\n.SH ', start + 1) + 1
-    path.write_text(text[:start] + ask(program, 'help', '--man') + text[end:])
+    return text[:start] + ask(program, 'help', '--man') + text[end:]
+
+
+def commands_of(line, names):
+    """The commands that a line of docs/commands.md names, and whether it names one that does not exist."""
+    found, unknown = [], False
+    for text in re.findall(r'`cortex ([^`]+)`', line):
+        words = text.split()
+        name = next((name for name in (' '.join(words[:2]), words[0]) if name in names), None)
+        found += [name] if name else []
+        unknown = unknown or name is None
+    return found, unknown
+
+
+def row_of(command):
+    operands = ' '.join(('[{}]' if operand['optional'] else '{}').format(
+        operand['name'] + ('…' if operand['many'] else '')) for operand in command['operands'])
+    purpose = command['purpose']
+    return f"| `cortex {' '.join((command['name'], operands)).strip()}` | {purpose[0].upper()}{purpose[1:]} |"
+
+
+def place_of(command, lines, names):
+    """After the last row with the same first word, else at the end of the last table of the job's section."""
+    word, place, inside, end = command['name'].split()[0], None, False, None
+    for number, line in enumerate(lines):
+        if line.startswith('## '):
+            inside = line == '## ' + SECTIONS.get(command['job'], '')
+        if line.startswith('|'):
+            if any(name.split()[0] == word for name in commands_of(line, names)[0]):
+                place = number + 1
+            if inside:
+                end = number + 1
+    return place or end
+
+
+def reference(program):
+    commands = json.loads(ask(program, 'help', '--json'))['commands']
+    names = {command['name'] for command in commands}
+    text = (ROOT / 'docs/commands.md').read_text()
+    lines = [line for line in text.split('\n') if not (line.startswith('|') and commands_of(line, names)[1])]
+    have = {name for line in lines for name in commands_of(line, names)[0]}
+    for command in commands:
+        if command['name'] not in have:
+            place = place_of(command, lines, names)
+            if place is None:
+                sys.exit(f"docs/commands.md has no section for the job of `{command['name']}`; see jobs in "
+                         'src/cli/describe.c and SECTIONS in tools/make_man.py')
+            lines.insert(place, row_of(command))
+    return '\n'.join(lines)
+
+
+def update(program, check):
+    stale = False
+    for name, wanted in (('docs/man/cortex.1', manual(program)), ('docs/commands.md', reference(program))):
+        if (ROOT / name).read_text() == wanted:
+            continue
+        stale = True
+        if check:
+            print(f'{name} is stale; tools/make_man.py --update {program} rewrites it')
+        else:
+            (ROOT / name).write_text(wanted)
+    return 1 if check and stale else 0
 
 
 def main():
     words = sys.argv[1:]
-    if len(words) == 2 and words[0] == '--update':
-        update(words[1])
+    if len(words) == 2 and words[0] in ('--update', '--check'):
+        sys.exit(update(words[1], words[0] == '--check'))
     elif len(words) == 2 and not words[0].startswith('-'):
         make(words[0], pathlib.Path(words[1]))
     else:

@@ -56,15 +56,14 @@ int cx_cli_answer_exact(cx_cli *cli, cx_buf *answer, int exit_code);
                    "Refuse input longer than SIZE (U_LIMIT); K, M, G are understood; default: " \
                    "no limit.")
 /* .. and takes @BRANCH in place of a file. */
-#define CX_CLI_OPTIONS_READING                                                                  \
-    CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR",                                                   \
-               "In place of FILE, @BRANCH (such as @agent/976dbe5047633d39) means that branch " \
-               "of the traces recorded in this home, and @ alone all of them; @otel/TRACE_ID "  \
-               "a trace that OpenTelemetry exporters sent, @otel all of those; @session/NAME "  \
-               "a session file that 'cortex watch' archived; @run/RUN_ID, or "                  \
-               "@run/RUN_ID/TASK, a governed run of the repository that this is started in, "   \
-               "and a folder the bundle of one; default "                                       \
-               "$CORTEX_HOME, else $XDG_DATA_HOME/cortex, else ~/.local/share/cortex."),        \
+#define CX_CLI_OPTIONS_READING                                                                     \
+    CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR",                                                      \
+               "In place of FILE, @BRANCH (such as @agent/976dbe5047633d39) names that branch of " \
+               "the traces in this data directory, and @ all branches. @otel/TRACE_ID is a trace " \
+               "sent by an OpenTelemetry exporter, @otel all of those. @session/NAME is a "        \
+               "session file archived by 'cortex watch'. @run/RUN_ID or @run/RUN_ID/TASK is a "    \
+               "governed run of the current repository. A folder is read as the bundle of a run. " \
+               "Default:  $CORTEX_HOME, else $XDG_DATA_HOME/cortex, else ~/.local/share/cortex."), \
         CX_CLI_OPTIONS_LIMITS
 
 typedef enum cx_cli_keep { CX_CLI_KEEP_NOTHING, CX_CLI_KEEP_DELTAS, CX_CLI_KEEP_SEALS } cx_cli_keep;
@@ -86,27 +85,26 @@ CX_CLI_COMMANDS(CX_CLI_DECLARE_COMMAND)
 int cx_cli_run_lattice_verify(cx_cli *cli, const cx_cli_args *args);
 
 /* Options both commands take. */
-#define CX_CLI_OPTIONS_VERIFY                                                                  \
-    CX_CLI_OPT_FLAG("content-ids", 0, "Every node_id must be the node's hash (E_ID)."),        \
-        CX_CLI_OPT_FLAG("require-seals", 0,                                                    \
-                        "Every node must seal its state delta, time and fork type "            \
-                        "(E_SEAL_MISSING)."),                                                  \
-        CX_CLI_OPT_FLAG("strict-time", 0, "No node may be earlier than a parent (E_TIME)."),   \
-        CX_CLI_OPT_FLAG("strict", 0,                                                           \
-                        "All three above, and nothing ambiguous in what is hashed "            \
-                        "(E_AMBIGUOUS)."),                                                     \
-        CX_CLI_OPT_MANY("head", 0, CX_CLI_TEXT, "AGENT=HASH|@FILE",                            \
-                        "AGENT=HASH: this agent's newest node must have this hash; may be "    \
-                        "repeated. @FILE: the whole anchor kept in FILE must hold (see "       \
-                        "'cortex lattice anchor'). The two kinds cannot be mixed."),           \
-        {"compare",                                                                            \
-         0,                                                                                    \
-         CX_CLI_TEXT,                                                                          \
-         "A B",                                                                                \
-         "Also show where the histories of agents A and B part (text output).",                \
-         2,                                                                                    \
-         false},                                                                               \
-        CX_CLI_OPT_FLAG("details", 0, "Say what was found and expected behind each finding."), \
+#define CX_CLI_OPTIONS_VERIFY                                                                     \
+    CX_CLI_OPT_FLAG("content-ids", 0, "Every node_id must be the node's hash (E_ID)."),           \
+        CX_CLI_OPT_FLAG("require-seals", 0,                                                       \
+                        "Every node must seal its state delta, time and fork type "               \
+                        "(E_SEAL_MISSING)."),                                                     \
+        CX_CLI_OPT_FLAG("strict-time", 0, "No node may be earlier than a parent (E_TIME)."),      \
+        CX_CLI_OPT_FLAG("strict", 0,                                                              \
+                        "All three above, and no ambiguous hash input (E_AMBIGUOUS)."),           \
+        CX_CLI_OPT_MANY("head", 0, CX_CLI_TEXT, "AGENT=HASH|@FILE",                               \
+                        "AGENT=HASH: this agent's newest node must have this hash; may be "       \
+                        "repeated. @FILE: the anchor in FILE must hold (see 'cortex lattice "     \
+                        "anchor'). The two kinds cannot be mixed."),                              \
+        {"compare",                                                                               \
+         0,                                                                                       \
+         CX_CLI_TEXT,                                                                             \
+         "A B",                                                                                   \
+         "Also show where the histories of agents A and B part (text output).",                   \
+         2,                                                                                       \
+         false},                                                                                  \
+        CX_CLI_OPT_FLAG("details", 0, "Show the expected and the actual value of each finding."), \
         CX_CLI_OPT_FLAG("json", 0, "One line of canonical JSON instead of text.")
 
 #endif

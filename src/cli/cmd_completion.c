@@ -34,7 +34,9 @@ static int run_completion(cx_cli *cli, const cx_cli_args *args)
         void (*write)(cx_buf *out, cx_cli_commands commands);
     } writers[] = {
         {"bash", cx_cli_write_bash}, {"zsh", cx_cli_write_zsh}, {"fish", cx_cli_write_fish}};
+    const char *shells[CX_COUNT_OF(writers)];
     for (size_t i = 0; i < CX_COUNT_OF(writers); i++) {
+        shells[i] = writers[i].shell;
         if (strcmp(writers[i].shell, args->operands[0]) != 0)
             continue;
         cx_buf out;
@@ -44,5 +46,10 @@ static int run_completion(cx_cli *cli, const cx_cli_args *args)
         cx_buf_done(&out);
         return code;
     }
-    return cx_cli_misuse(args, "expected one of bash, zsh and fish");
+    const char *meant = cx_cli_suggest(shells, CX_COUNT_OF(shells), args->operands[0]);
+    cx_str message = cx_arena_printf(&cli->arena, "SHELL: expected one of bash, zsh and fish%s%s%s",
+                                     meant == NULL ? "" : "; did you mean '",
+                                     meant == NULL ? "" : meant, meant == NULL ? "" : "'?");
+    return cx_cli_misuse(args, message.data == NULL ? "SHELL: expected one of bash, zsh and fish"
+                                                    : message.data);
 }

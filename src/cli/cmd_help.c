@@ -10,10 +10,9 @@ static int run_help(cx_cli *cli, const cx_cli_args *args);
 static const cx_cli_operand operands[] = {{"COMMAND", CX_CLI_COMMAND, NULL, true, true}};
 
 static const cx_cli_option options[] = {
-    CX_CLI_OPT_FLAG(
-        "man", 0,
-        "The COMMANDS section of cortex(1), for those who build it; with the first word of a "
-        "command, the page of its own: cortex-run(1)."),
+    CX_CLI_OPT_FLAG("man", 0,
+                    "Print the COMMANDS section of cortex(1) as man(7) source; with the first word "
+                    "of a command, its own page, such as cortex-run(1)."),
     CX_CLI_OPT_FLAG("json", 0, "All commands and their options as one line of JSON."),
     CX_CLI_OPTIONS_COMMON};
 

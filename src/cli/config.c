@@ -233,7 +233,8 @@ static cx_status check_setting(const check *c, const cx_setting *s)
     if (key == NULL)
         return fail_unknown_setting(c, s);
     if (c->where == CX_CONFIG_HOME && strcmp(key->option->name, "home") == 0)
-        return fail_setting(c, s, "home: the file of a home cannot name another one");
+        return fail_setting(
+            c, s, "home: the file in a data directory cannot name another data directory");
     CX_TRY(check_kind(c, s, key->option));
     for (size_t i = 0; i < s->value_count && key->option->kind != CX_CLI_FLAG; i++)
         if (cx_failed(cx_cli_check_value(key->option, s->values[i], &why)))
@@ -253,8 +254,8 @@ static cx_status check_owner(const char *path, cx_err *err)
     if (facts.kind == CX_FILE_REGULAR &&
         ((facts.mode & 022) != 0 || (facts.owner_id != 0 && facts.owner_id != cx_user_id())))
         return cx_fail_at(err, CX_E_USAGE, "Config", CX_NO_OFFSET,
-                          "%s can be changed by others, so it is not read; make it yours, chmod "
-                          "go-w",
+                          "%s is not read, because other users can change it; own the file and run "
+                          "chmod go-w on it",
                           path);
     return CX_SUCCESS;
 }

@@ -142,11 +142,16 @@ static void add_command_list(cx_buf *out, cx_cli_commands commands, const char *
     }
 }
 
-/* The jobs by which `cortex help all` groups commands: the first words of their names. */
+/*
+ * The jobs by which `cortex help all` groups commands: the first words of their names.  A command
+ * whose first word is new is added here; test_cli.py finds one that is missing.
+ */
 typedef struct job {
     const char *title;
     const char *words; /* " WORD WORD " */
 } job;
+
+#define JOB_GOVERN "Govern an agent"
 
 static const job jobs[] = {
     {"Start", " demo init status doctor config completion version help "},
@@ -155,7 +160,7 @@ static const job jobs[] = {
      "scope erase tables backup evidence "},
     {"Receive signed traces", " record trace detect capacity alert "},
     {"Debug a history", " import lattice show why "},
-    {"Govern an agent", " run contract runner gate approve approvals hooks hook worktrees locks "},
+    {JOB_GOVERN, " run contract runner gate approve approvals hooks hook worktrees locks "},
     {"Serve and archive", " serve watch otel mcp token "},
 };
 
@@ -172,17 +177,26 @@ static bool is_job_of(const job *j, const char *name)
     return false;
 }
 
+static const char *job_title(const cx_cli_command *command)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(jobs); i++)
+        if (is_job_of(&jobs[i], command->name))
+            return jobs[i].title;
+    return NULL;
+}
+
+bool cx_cli_is_governed(const cx_cli_command *command)
+{
+    const char *title = job_title(command);
+    return title != NULL && strcmp(title, JOB_GOVERN) == 0;
+}
+
 static void add_exit_status(cx_buf *out)
 {
-    cx_buf_add_z(out,
-                 "\nExit status:\n"
-                 "  0  it holds, or it is done\n"
-                 "  1  it was checked and is broken\n"
-                 "  2  usage: the command was not understood, or names something that does not "
-                 "exist\n"
-                 "  3  it could not be checked, or the output could not be written\n"
-                 "  4  a gate rejected it\n"
-                 "  5  re-execution diverged\n");
+    cx_buf_add_z(out, "\nExit status:\n\n  0  holds, or done\n  1  checked, and broken\n  2  usage "
+                      "error: unknown command or option, or something named does not exist\n  3  "
+                      "could not be checked, or the output could not be written\n  4  rejected by "
+                      "a gate\n  5  re-execution diverged\n");
 }
 
 static void add_usage(cx_buf *out, const char *group)
@@ -245,6 +259,8 @@ void cx_cli_write_json(cx_buf *out, cx_cli_commands commands)
     for (size_t i = 0; i < commands.count; i++) {
         const cx_cli_command *command = commands.items[i];
         cx_buf_add_z(out, i == 0 ? "{" : ",{");
+        add_json_text(out, "job", job_title(command));
+        cx_buf_add_byte(out, ',');
         add_json_text(out, "name", command->name);
         cx_buf_add_z(out, ",\"operands\":[");
         for (size_t j = 0; j < command->operand_count; j++) {

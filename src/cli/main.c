@@ -59,18 +59,6 @@ static bool is_any(const char *word, const char *a, const char *b)
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
-/* The commands of run.md §20. */
-static bool is_governed(const cx_cli_command *command)
-{
-    static const char *const first[] = {"run",  "contract", "gate",      "runner", "hooks",
-                                        "hook", "approve",  "approvals", "locks",  "worktrees"};
-    size_t size = strcspn(command->name, " ");
-    for (size_t i = 0; i < CX_COUNT_OF(first); i++)
-        if (strlen(first[i]) == size && strncmp(command->name, first[i], size) == 0)
-            return true;
-    return false;
-}
-
 /* Words that could not be read as options may still ask for an answer in JSON. */
 static bool asks_for_json(const char *const *words, size_t word_count)
 {
@@ -81,8 +69,7 @@ static bool asks_for_json(const char *const *words, size_t word_count)
     return false;
 }
 
-/* Those that tell about the configuration, or about the program alone, work with a wrong one
- * too. */
+/* Commands about the configuration or the program itself must work with a broken configuration. */
 static bool reads_config(const cx_cli_command *command)
 {
     static const char *const none[] = {"config", "help",       "version",
@@ -107,7 +94,7 @@ static int run_command(cx_cli *cli, const cx_cli_command *command, const char *c
 {
     cx_cli_args args;
     cx_err err;
-    cli->governed = is_governed(command);
+    cli->governed = cx_cli_is_governed(command);
     if (cx_failed(cx_cli_parse(command, words, word_count, &cli->arena, &args, &err))) {
         args = (cx_cli_args){.command = command};
         if (asks_for_json(words, word_count))

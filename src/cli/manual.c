@@ -15,67 +15,60 @@ typedef struct group {
 
 static const group groups[] = {
     {"alert", "what detectors found in recorded traces",
-     "An alert is a reason to look, made by 'cortex detect'. It is open until somebody says that "
-     "it has been "
-     "seen, and settled when somebody says how it ended; both are entries of the ledger."},
+     "An alert is a finding of 'cortex detect'. It is open until it is acknowledged and then "
+     "resolved; both are entries of the ledger."},
     {"approvals", "approvals of governed runs",
      "An approval is a signed statement that one run of one contract may do what its policies "
      "would refuse. "
      "'cortex approve' makes one; it counts once."},
     {"contract", "task contracts",
-     "A contract says what a governed run is for: which paths may change, which commands may run, "
-     "which tests "
-     "decide. These commands start one, check it and say what it would allow; nothing is run."},
-    {"export", "entries and proofs in the forms of others",
-     "What is in a home, written as files that programs without Cortex read."},
-    {"gate", "one judgement of a governed run, alone",
-     "Each gate that a run would have to pass can be asked by itself: in scripts, hooks and CI."},
-    {"hook", "what git's hooks ask",
-     "Called by the hooks that 'cortex hooks install' puts into a repository; of no use by hand."},
-    {"hooks", "git hooks that ask the gates",
-     "Hooks make git ask the gates before it commits and pushes. They are put beside hooks that "
-     "are there "
-     "already and can be taken away again."},
+     "A contract defines a governed run: which paths may change, which commands may run, which "
+     "tests decide. These commands write one, check it and show what it would allow; nothing is "
+     "run."},
+    {"export", "entries and proofs in standard formats",
+     "These commands write entries and proofs of a data directory as files that programs without "
+     "Cortex can read."},
+    {"gate", "single gates of a governed run",
+     "Each gate of a run can be called by itself: in scripts, hooks and CI."},
+    {"hook", "checks that the git hooks call",
+     "Called by the hooks that 'cortex hooks install' writes; not meant to be called by hand."},
+    {"hooks", "git hooks that call the gates",
+     "With these hooks, git calls the gates before it commits and pushes. Existing hooks are kept "
+     "and still run, and the hooks can be removed again."},
     {"key", "keys of agents, and keys to sign with",
-     "A key that is registered makes the signatures of an agent count. Keys to sign checkpoints "
-     "with stay in "
-     "files of their own; Cortex never keeps them in a home."},
+     "Signatures of an agent are trusted once its key is registered. Keys that sign checkpoints "
+     "stay in files of their own, never in a data directory."},
     {"lattice", "questions about the histories of agents",
      "A lattice is a history of steps linked by hash, of one agent or of many that branch off and "
-     "merge. FILE "
-     "is a lattice, or @BRANCH of a home for traces and runs that were recorded there."},
-    {"locks", "which run holds which paths",
+     "merge. FILE is a lattice, or @BRANCH for traces and runs recorded in the data directory."},
+    {"locks", "locks of runs on paths",
      "Two runs never change the same paths at once: each holds locks on the paths that its "
      "contract allows."},
     {"memory", "what agents know",
      "Memories are typed, versioned and linked by edges; every write is an entry of the ledger, so "
-     "that each "
-     "one can be proven and explained. Commands write them, find them, and say how good they "
-     "were."},
+     "that each one can be proven and explained. These commands write memories, find them, and "
+     "record how useful they were."},
     {"run", "governed runs of agents",
      "A run lets an agent change a git repository under a contract: in a work tree and a sandbox "
-     "of its own, "
-     "judged by gates, merged when it passes all of them. What happened is a sealed bundle that "
-     "can be "
-     "verified, explained and done again. 'cortex run CONTRACT' starts one; the others look at "
-     "what was run."},
+     "of its own, judged by gates, merged when it passes all of them. The result is a sealed "
+     "bundle that can be verified, explained and re-executed. 'cortex run CONTRACT' starts a run; "
+     "the other commands inspect finished runs."},
     {"runner", "programs that are agents of a repository",
-     "A runner is how an agent is started and talked with. They are part of the repository's "
-     "configuration, "
-     "and runs read them from the baseline commit."},
-    {"scope", "letting another agent read some memories",
-     "A scope is a signed grant: which memories, for whom, until when."},
+     "A runner defines how an agent is started and how Cortex communicates with it. Runners are "
+     "part of the repository's configuration, and runs read them from the baseline commit."},
+    {"scope", "access of other agents to memories",
+     "A scope is signed and says which agent may read which memories until when."},
     {"snapshot", "states that can be proven later",
      "A snapshot holds the state of all actors at one moment, under one root of 32 bytes."},
     {"tables", "the databases derived from the log",
-     "Tables follow the log and answer questions. They can be deleted and rebuilt at any time."},
-    {"token", "who may talk to the server",
-     "A token lets a program call 'cortex serve' over HTTP. It is shown once; the home keeps its "
-     "hash."},
+     "Tables are derived from the log and answer queries. They can be deleted and rebuilt at any "
+     "time."},
+    {"token", "API tokens of the server",
+     "A token lets a program call 'cortex serve' over HTTP. It is shown once; the data directory "
+     "stores only its hash."},
     {"trace", "decisions that agents signed",
-     "A trace is what an agent saw, how it judged and what it did, signed by its key. These "
-     "commands check "
-     "single traces and ask the ones that were recorded."},
+     "A trace is one decision of an agent with its observation, rationale and action, signed by "
+     "the agent's key. These commands check single traces and search recorded ones."},
     {"worktrees", "work trees of governed runs",
      "Each run works in a git work tree of its own, apart from yours."},
 };

@@ -4,6 +4,7 @@
  * Nothing is guessed: an unknown option, a missing value or an operand too many is a usage error
  * (exit 2) whose message names what was expected and the closest thing there is.
  */
+#include "cli/former_names.h"
 #include "cli/opt.h"
 #include "base/api.h"
 
@@ -96,6 +97,41 @@ const cx_cli_command *cx_cli_suggest_command(cx_cli_commands commands, const cha
     return is_close(best_edits, text) ? best : NULL;
 }
 
+/* The closest word of "one|two|three", to `size`; NULL when none is close. */
+static const char *suggest_choice(const char *choices, const char *typed, size_t *out_size)
+{
+    const char *best = NULL;
+    unsigned best_edits = UINT32_MAX;
+    for (const char *at = choices; *at != 0;) {
+        char word[SUGGEST_LENGTH_MAX + 1];
+        size_t size = strcspn(at, "|");
+        if (size < sizeof word) {
+            memcpy(word, at, size);
+            word[size] = 0;
+            unsigned edits = edit_distance(typed, word);
+            if (edits < best_edits) {
+                best_edits = edits;
+                best = at;
+                *out_size = size;
+            }
+        }
+        at += size + (at[size] == '|');
+    }
+    return is_close(best_edits, typed) ? best : NULL;
+}
+
+/* --- former names -------------------------------------------------------------------------- */
+
+typedef struct former_name {
+    const char *old, *now;
+} former_name;
+
+#define FORMER_NAME(old, now) {(old), (now)},
+#define NO_NAME(old, now)
+
+static const former_name former_commands[] = {CX_CLI_FORMER_NAMES(FORMER_NAME, NO_NAME)};
+static const former_name former_options[] = {CX_CLI_FORMER_NAMES(NO_NAME, FORMER_NAME)};
+
 /* --- commands ------------------------------------------------------------------------------ */
 
 /* How many of the words spell `name`; 0 when they do not spell all of it. */
@@ -121,6 +157,15 @@ const cx_cli_command *cx_cli_find_command(cx_cli_commands commands, const char *
         if (used != 0) {
             *out_used = used;
             return commands.items[i];
+        }
+    }
+    for (size_t i = 0; i < CX_COUNT_OF(former_commands); i++) {
+        size_t used = words_of_name(former_commands[i].old, words, word_count);
+        for (size_t j = 0; j < commands.count && used != 0; j++) {
+            if (strcmp(commands.items[j]->name, former_commands[i].now) == 0) {
+                *out_used = used;
+                return commands.items[j];
+            }
         }
     }
     return NULL;
@@ -176,12 +221,19 @@ static bool parse_number(const char *text, bool units, uint64_t *out)
 cx_status cx_cli_check_value(const cx_cli_option *option, const char *value, cx_err *err)
 {
     uint64_t number;
+    const char *meant;
+    size_t size = 0;
     switch (option->kind) {
     case CX_CLI_CHOICE:
-        if (!is_choice(option->value, value))
-            return cx_fail(err, CX_E_USAGE, "option --%s: found '%s', expected one of %s",
-                           option->name, value, option->value);
-        break;
+        if (is_choice(option->value, value))
+            break;
+        meant = suggest_choice(option->value, value, &size);
+        if (meant != NULL)
+            return cx_fail(err, CX_E_USAGE,
+                           "option --%s: found '%s', expected one of %s; did you mean '%.*s'?",
+                           option->name, value, option->value, (int)size, meant);
+        return cx_fail(err, CX_E_USAGE, "option --%s: found '%s', expected one of %s", option->name,
+                       value, option->value);
     case CX_CLI_COUNT:
     case CX_CLI_SIZE:
         if (!parse_number(value, option->kind == CX_CLI_SIZE, &number))
@@ -211,20 +263,33 @@ typedef struct scan {
     cx_cli_args *args;
 } scan;
 
-static cx_status find_long(const cx_cli_command *command, const char *name, size_t size,
-                           size_t *out, cx_err *err)
+static bool find_option(const cx_cli_command *command, const char *name, size_t size, size_t *out)
 {
     for (size_t i = 0; i < command->option_count; i++) {
         const char *known = command->options[i].name;
         if (strlen(known) == size && memcmp(known, name, size) == 0) {
             *out = i;
-            return CX_SUCCESS;
+            return true;
         }
     }
+    return false;
+}
+
+static cx_status find_long(const cx_cli_command *command, const char *name, size_t size,
+                           size_t *out, cx_err *err)
+{
+    if (find_option(command, name, size, out))
+        return CX_SUCCESS;
+    for (size_t i = 0; i < CX_COUNT_OF(former_options); i++) {
+        const former_name *former = &former_options[i];
+        if (strlen(former->old) == size && memcmp(former->old, name, size) == 0 &&
+            find_option(command, former->now, strlen(former->now), out))
+            return CX_SUCCESS;
+    }
     char typed[SUGGEST_LENGTH_MAX + 2];
-    size_t kept = size < sizeof typed - 1 ? size : sizeof typed - 1;
-    memcpy(typed, name, kept);
-    typed[kept] = 0;
+    size_t length = size < sizeof typed - 1 ? size : sizeof typed - 1;
+    memcpy(typed, name, length);
+    typed[length] = 0;
     const char *meant = suggest_option(command, typed);
     if (meant != NULL)
         return cx_fail(err, CX_E_USAGE, "unknown option '--%.*s'; did you mean '--%s'?", (int)size,

@@ -142,6 +142,8 @@ void cx_cli_write_help(cx_buf *out, const cx_cli_command *command);
 void cx_cli_write_overview(cx_buf *out, cx_cli_commands commands, const char *group);
 /* All commands, grouped by job. */
 void cx_cli_write_all(cx_buf *out, cx_cli_commands commands);
+/* Whether the command is about governed runs: its errors carry a "message" (run.md §20). */
+bool cx_cli_is_governed(const cx_cli_command *command);
 /* The tables as one line of JSON, for programs. */
 void cx_cli_write_json(cx_buf *out, cx_cli_commands commands);
 

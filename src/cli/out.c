@@ -263,8 +263,7 @@ cx_status cx_cli_outside_homes(const cx_io *io, const char *path, cx_err *err)
         *end = 0;
         if (is_home(io, real))
             return cx_fail_at(err, CX_E_USAGE, "InsideHome", CX_NO_OFFSET,
-                              "%s is inside the home %s, whose files are its own and are seen by "
-                              "all who read it; choose a place outside of it",
+                              "%s is inside the data directory %s; choose a path outside of it",
                               path, real);
     }
     return CX_SUCCESS;

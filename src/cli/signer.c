@@ -349,5 +349,5 @@ cx_status cx_cli_signer_sign(cx_cli_signer *signer, cx_bytes message, cx_signatu
     if (cx_ed25519_verify(&signer->key, message, out))
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_DENIED, "BadSignature", CX_NO_OFFSET,
-                      "the signature that came back is not one of the key given");
+                      "the signer's answer is not a valid signature of the given key");
 }

@@ -80,7 +80,7 @@ def status_answers_match_their_schema_for_each_data_directory():
         try:
             check(server.stdout.readline())
             got = place.fits("status", place.cortex("status", "--json"))
-            check(got["holder"]["pid"] == server.pid, got)
+            check(got["owner"]["pid"] == server.pid, got)
         finally:
             server.terminate()
             server.communicate()

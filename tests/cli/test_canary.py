@@ -46,7 +46,7 @@ def reads(story, keep):
         "hooks status": [[]], "hook pre-commit": [[]], "worktrees list": [[]], "locks list": [[]],
         "approvals list": [[]], "run list": [[]], "run show": [[run_id]], "run events": [[run_id]],
         "run diff": [[run_id]], "run reports": [[run_id]], "run verify": [[run_id]],
-        "run export": [[run_id, "--out", keep.parent / "exported"]], "run cleanup": [[]],
+        "run export": [[run_id, "--output", keep.parent / "exported"]], "run cleanup": [[]],
         "run replay": [[run_id]], "status": [[]], "doctor": [[]],
     }
     for name, calls in table.items():

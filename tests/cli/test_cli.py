@@ -97,6 +97,38 @@ def unknown_commands_and_options_are_usage_errors_with_suggestions():
 
 
 @test
+def wrong_values_are_answered_with_the_nearest_one():
+    expect(run("gate", "schema", "a", "b", "--draft", "2020"), 2, err="expected one of 2020-12|07")
+    expect(run("lattice", "state", MERGE, "n2", "--strategy", "polcy"), 2, err="did you mean 'policy'?")
+    expect(run("completion", "bsh"), 2, err="did you mean 'bash'?")
+    expect(run("memory", "write", "Fct", "{}", cwd="/", env={"CORTEX_HOME": "/nonexistent"}), 2, err="did you mean 'Fact'?")
+
+
+@test
+def former_names_are_accepted_quietly():
+    table = (ROOT / "src/cli/former_names.h").read_text()
+    renamed = re.findall(r'\b(COMMAND|OPTION)\("([^"]+)", "([^"]+)"\)', table)
+    assert len(renamed) == table.count('("') and renamed
+    everything = b"".join(run(*words).stdout for words in (
+        ("help", "all"), ("help", "--json"), ("help", "--man"), ("completion", "bash")))
+    by_name = {command["name"]: command for command in commands()}
+    for kind, old, now in renamed:
+        if kind == "COMMAND":
+            assert now in by_name and old not in by_name and old.encode() not in everything, old
+            done = expect(run(*old.split(), "--help"), 0)
+            assert done.stdout == run(*now.split(), "--help").stdout and done.stderr == b"", old
+            continue
+        having = [(name, option) for name, command in by_name.items()
+                  for option in command["options"] if option["name"] == now]
+        assert having, now
+        for name, option in having:
+            assert all(other["name"] != old for other in by_name[name]["options"]), (name, old)
+            value = [] if option["value"] is None else ["1"]
+            done = expect(run(*name.split(), f"--{old}", *value, "--help"), 0)
+            assert done.stdout == run("help", *name.split()).stdout and done.stderr == b"", (name, old)
+
+
+@test
 def missing_operands_name_what_was_expected():
     expect(run("lattice", "verify"), 2, err="expected FILE, for example: cortex lattice verify")
     expect(run("lattice", "why", MERGE, "n2"), 2, err="expected KEY, for example:")

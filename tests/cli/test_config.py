@@ -185,7 +185,7 @@ def an_invalid_configuration_stops_commands_that_use_it():
         place.write('actor = "a"\n')
         place.user.chmod(0o666)
         done = place.run("roots")
-        check(done.returncode == 2 and b"changed by others" in done.stderr, done.stderr)
+        check(done.returncode == 2 and b"other users can change it" in done.stderr, done.stderr)
         place.user.unlink()
         place.user.mkdir()
         check(place.run("roots").returncode == 2)

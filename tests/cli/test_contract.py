@@ -90,7 +90,7 @@ def answers_as_sarif_and_junit():
         check(sarif["version"] == "2.1.0")
         found = [r["ruleId"] for r in sarif["runs"][0]["results"]]
         check(any("K02" in rule for rule in found), found)
-        ask(repo, 4, "contract", "lint", path, "--format", "junit", "--out", repo.base / "out.xml")
+        ask(repo, 4, "contract", "lint", path, "--format", "junit", "--output", repo.base / "out.xml")
         tree = xml.dom.minidom.parse(str(repo.base / "out.xml"))
         check(tree.getElementsByTagName("failure"))
 

@@ -34,7 +34,7 @@ def a_contract_leads_to_a_run_with_evidence():
         run_id = answer["run_id"]
         says("run", "verify", run_id)
         archive, envelope = repo.base / "run.tar.zst", repo.base / "attestation.json"
-        says("run", "export", run_id, "--out", archive)
+        says("run", "export", run_id, "--output", archive)
         says("run", "verify", archive)
         says("run", "replay", run_id)
         says("run", "replay", run_id, "--reexec")
@@ -75,7 +75,7 @@ def a_request_leads_to_a_merged_commit():
         check("FIX_LOOP_TRIGGERED" in types(events), types(events))
         check("plan_split" in [p["reason"] for p in payloads(events, "STATE_TRANSITION")])
         run_id, archive = answer["run_id"], repo.base / "run.tar.zst"
-        for args in (("run", "verify", run_id), ("run", "export", run_id, "--out", archive),
+        for args in (("run", "verify", run_id), ("run", "export", run_id, "--output", archive),
                      ("run", "verify", archive), ("run", "replay", run_id),
                      ("run", "replay", run_id, "--reexec")):
             told = repo.cortex(*args)

@@ -211,7 +211,7 @@ def doctor_passes_for_a_healthy_data_directory():
     with Home() as home:
         code, checks = home.doctor()
         check(code == 0, checks)
-        for name in ("config", "home", "log", "tables", "index", "keys", "checkpoints", "tokens", "holder",
+        for name in ("config", "home", "log", "tables", "index", "keys", "checkpoints", "tokens", "owner",
                      "clock", "mcp", "ledger"):
             check(checks[name]["status"] == "ok", checks[name])
         for name in ("disk", "http", "postgresql", "listen", "otlp"):

@@ -48,7 +48,7 @@ def the_answer_as_sarif_and_junit():
         sarif = json.loads(done.stdout)
         check(done.returncode == 4 and sarif["version"] == "2.1.0", done)
         check(sarif["runs"][0]["results"][0]["ruleId"] == "type", sarif)
-        done = gate(folder, {"type": "null"}, 1, "--format", "junit", "--out", folder / "out.xml")
+        done = gate(folder, {"type": "null"}, 1, "--format", "junit", "--output", folder / "out.xml")
         check(done.returncode == 4 and done.stdout == b"", done)
         check(list(xml.parse(folder / "out.xml").getroot().iter("failure")), "no failure in JUnit")
 

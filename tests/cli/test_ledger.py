@@ -90,7 +90,7 @@ def init_creates_a_data_directory_once():
         done = p.json("init", p.folder / "a/b/c", "--scheme", "matrix-1", "--segment-size", "64K")
         assert done == {"home": os.path.realpath(p.folder / "a/b/c"), "scheme": "matrix-1"}
         assert sorted(x.name for x in (p.folder / "a/b/c").iterdir()) == ["keys", "log"]
-        p.expect(1, "init", p.folder / "a/b/c", err="there is a home")
+        p.expect(1, "init", p.folder / "a/b/c", err="exists already")
         p.expect(2, "init", p.folder / "x", "--home", p.folder / "y", err="expected either")
         p.expect(2, "init", p.folder / "x", "--scheme", "cortex-2", err="cortex-1")
         p.expect(3, "init", "/proc/nothing/here", err="init: ")
@@ -142,7 +142,7 @@ def errors_say_what_to_do_next():
     with Place() as p:
         uri = p.write()
         key, public = p.key()
-        p.expect(1, "key", "new", key, err="never written over")
+        p.expect(1, "key", "new", key, err="never overwritten")
         p.ok("backup", p.folder / "copy")
         p.expect(1, "backup", p.folder / "copy", err="not there yet")
         note = p.folder / "note"
@@ -1165,7 +1165,7 @@ def a_cut_journal_is_found_with_a_checkpoint():
         other = p.key("example.com/log", "other.key")[1]
         p.expect(1, "verify", p.home, "--checkpoint", "note", "--key", other)
         p.expect(2, "verify", p.home, "--key", vkey, err="--checkpoint NOTE")
-        p.expect(2, "verify", p.home, "--absent", err="about a proof file")
+        p.expect(2, "verify", p.home, "--absent", err="applies to a proof file")
         p.expect(2, "verify", err="expected FILE or --home DIR")
         p.expect(2, "verify", p.home, "--home", p.home, err="either")
         p.expect(2, "verify", p.home, "--size", "3", err="--root")

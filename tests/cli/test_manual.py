@@ -63,6 +63,36 @@ def the_command_reference_names_each_command_and_option_that_is_there():
 
 
 @test
+def the_manual_and_the_command_reference_are_up_to_date():
+    done = run(sys.executable, ROOT / "tools/make_man.py", "--check", BIN)
+    check(done.returncode == 0, done.stdout.decode())
+
+
+@test
+def the_command_reference_gets_a_row_for_a_new_command_and_loses_that_of_an_old_one():
+    with Folder() as folder:
+        tree = pathlib.Path(folder) / "tree"
+        for name in ("tools", "docs/man"):
+            (tree / name).mkdir(parents=True)
+        shutil.copy(ROOT / "tools/make_man.py", tree / "tools")
+        shutil.copy(ROOT / "docs/man/cortex.1", tree / "docs/man")
+        text = (ROOT / "docs/commands.md").read_text()
+        lines = text.split("\n")
+        row = next(line for line in lines if line.startswith("| `cortex key list`"))
+        (tree / "docs/commands.md").write_text(
+            text.replace(row, "| `cortex frobnicate FILE` | Frobnicate a file |"))
+        tool = tree / "tools/make_man.py"
+        done = run(sys.executable, tool, "--check", BIN)
+        check(done.returncode == 1 and b"docs/commands.md is stale" in done.stdout, done)
+        check(run(sys.executable, tool, "--update", BIN).returncode == 0)
+        check(run(sys.executable, tool, "--check", BIN).returncode == 0)
+        made = (tree / "docs/commands.md").read_text()
+        check("frobnicate" not in made and "| `cortex key list` | List the keys" in made, "wrong rows")
+        keys = [line for line in made.split("\n") if line.startswith("| `cortex key ")]
+        check(keys == [line for line in made.split("\n") if "`cortex key " in line], keys)
+
+
+@test
 def usage_errors_are_reported_in_json():
     asked = 0
     for command in COMMANDS:

@@ -216,7 +216,7 @@ def patches_are_compared_too():
         check(told["first_divergence"]["index"] is None, told["first_divergence"])
 
 
-# --- --out --------------------------------------------------------------------------------------------
+# --- --output --------------------------------------------------------------------------------------------
 
 @test
 def nothing_is_written_into_a_bundle():
@@ -228,12 +228,12 @@ def nothing_is_written_into_a_bundle():
         link.symlink_to(bundle / "reports")
         for out in (bundle / "report.json", bundle / "reports/new.json", link / "new.json",
                     bundle / "manifest.json"):
-            done = repo.cortex("run", "replay", bundle, "--out", out, "--json")
+            done = repo.cortex("run", "replay", bundle, "--output", out, "--json")
             check(done.returncode == 2, out, done.returncode, done.stderr)
             check(b"inside a bundle" in done.stderr, done.stderr)
         check(contents(bundle) == before, "the bundle was changed")
         out = repo.base / "report.json"
-        done, told = replay(repo, bundle, "--out", out)
+        done, told = replay(repo, bundle, "--output", out)
         check(json.loads(out.read_text()) == told, "another document")
 
 
@@ -368,10 +368,10 @@ def the_report_is_written_outside_only():
         repo = Repo(folder)
         bundle = place(repo, "wide_path")
         out = repo.base / "reexec.json"
-        done, report = replay(repo, bundle, "--reexec", "--out", out)
+        done, report = replay(repo, bundle, "--reexec", "--output", out)
         check(done.returncode == 0, done.returncode, report)
         check(json.loads(out.read_text()) == report, "another report")
-        done = repo.cortex("run", "replay", bundle, "--reexec", "--out", bundle / "r.json")
+        done = repo.cortex("run", "replay", bundle, "--reexec", "--output", bundle / "r.json")
         check(done.returncode == 2, done.returncode)
 
 

@@ -85,10 +85,10 @@ def an_archive_is_the_bundle():
         path = place(folder)
         seal = GOLDEN / "success" / "seal.json"
         files = [folder / "a.tar.zst", folder / "b.tar.zst"]
-        check(cortex("run", "export", path, "--out", files[0]).returncode == 0)
+        check(cortex("run", "export", path, "--output", files[0]).returncode == 0)
         for name in path.rglob("*"):  # neither times nor modes count
             os.utime(name, (1, 1))
-        done = cortex("run", "export", path, "--out", files[1], "--json")
+        done = cortex("run", "export", path, "--output", files[1], "--json")
         check(done.returncode == 0 and answer(done)["files"] == 33, done)
         check(files[0].read_bytes() == files[1].read_bytes(), "two archives of one bundle differ")
         check(cortex("run", "verify", files[0], "--seal", seal).returncode == 0)
@@ -114,7 +114,7 @@ def folders_that_are_not_bundles_are_not_shown():
     with Folder() as folder:
         empty = folder / "empty"
         empty.mkdir()
-        for words in (["show"], ["reports"], ["events"], ["diff"], ["export", "--out", folder / "x"]):
+        for words in (["show"], ["reports"], ["events"], ["diff"], ["export", "--output", folder / "x"]):
             for more in ([], ["--json"]):
                 done = cortex("run", words[0], empty, *words[1:], *more)
                 check(done.returncode == 3 and b"no bundle of a run" in done.stderr, words, done)
@@ -122,7 +122,7 @@ def folders_that_are_not_bundles_are_not_shown():
         # A damaged one is shown, and exported for others to look at.
         (empty / "contract.json").write_text("{}")
         check(cortex("run", "show", empty, "--json").returncode == 0)
-        check(cortex("run", "export", empty, "--out", folder / "x").returncode == 0)
+        check(cortex("run", "export", empty, "--output", folder / "x").returncode == 0)
 
 
 @test
@@ -130,7 +130,7 @@ def a_bundle_with_a_link_is_not_exported():
     with Folder() as folder:
         path = place(folder)
         (path / "artifacts" / "link").symlink_to("/etc/passwd")
-        done = cortex("run", "export", path, "--out", folder / "x")
+        done = cortex("run", "export", path, "--output", folder / "x")
         check(done.returncode == 3 and not (folder / "x").exists(), done)
         check("bundle_special_file" in answer(cortex("run", "verify", path, "--json"))["codes"])
 
@@ -155,7 +155,7 @@ def views_show_the_recorded_events_and_reports():
         check(some.stdout.splitlines() == lines.splitlines()[2:4], some)
         patch = cortex("run", "diff", RUN, cwd=repo.path).stdout
         check(patch == (GOLDEN / "success/bundle/patch.diff").read_bytes())
-        names = answer(cortex("run", "diff", RUN, "--names", "--json", cwd=repo.path))
+        names = answer(cortex("run", "diff", RUN, "--name-only", "--json", cwd=repo.path))
         check(names["names"] == ["src/app/helper.c", "src/app/main.c"], names)
         digest = hashlib.sha256(patch).hexdigest()
         check(answer(cortex("run", "diff", RUN, "--json", cwd=repo.path))["sha256"] == digest)
@@ -251,7 +251,7 @@ def cleanup_changes_nothing_without_apply():
         check(tree(repo.root) == before, "a dry cleanup changed something")
         home = folder / "home"
         check(run(BIN, "init", "--home", home, env=clean_env(), cwd=folder).returncode == 0)
-        young = cortex("run", "cleanup", "--apply", "--older", "1h", "--home", home, "--json",
+        young = cortex("run", "cleanup", "--apply", "--older-than", "1h", "--home", home, "--json",
                        cwd=repo.path)
         check(not bundle.joinpath("manifest.json").exists(), young)
         done = cortex("run", "cleanup", "--apply", "--home", home, "--json", cwd=repo.path)
@@ -263,7 +263,7 @@ def cleanup_changes_nothing_without_apply():
         check(verdict.returncode == 0, verdict)
         again = cortex("run", "cleanup", "--apply", "--home", home, "--json", cwd=repo.path)
         check(answer(again)["items"] == [], again)
-        check(cortex("run", "cleanup", "--older", "soon", cwd=repo.path).returncode == 2)
+        check(cortex("run", "cleanup", "--older-than", "soon", cwd=repo.path).returncode == 2)
 
 
 @test

@@ -41,7 +41,7 @@ def status_shows_the_state_of_the_data_directory():
     with Place() as place:
         empty = place.status()
         check(empty["ledger"]["entries"] == 0 and empty["ledger"]["actors"] == [], empty)
-        check(empty["repository"] is None and empty["holder"] is None, empty)
+        check(empty["repository"] is None and empty["owner"] is None, empty)
         place.cortex("memory", "write", "Fact", FACT)
         place.cortex("memory", "write", "Fact", FACT, "--actor", "bob")
         place.cortex("snapshot", "make", "--reason", "x")
@@ -65,7 +65,7 @@ def status_shows_the_state_of_the_data_directory():
         check(got["home"]["private"] and got["disk"]["free_bytes"] <= got["disk"]["total_bytes"], got)
         text = place.cortex("status")
         for word in ("home ", "ledger ", "tables ", "index ", "actor   ann", "signed  example.com/log",
-                     "holder  none", "disk "):
+                     "owner   none", "disk "):
             check(word in text, word, text)
 
 
@@ -77,13 +77,13 @@ def status_names_the_writer_process_and_works_while_it_runs():
         try:
             check(server.stdout.readline())
             got = place.status()
-            check(got["holder"]["pid"] == server.pid and got["holder"]["serves_socket"], got)
-            check(got["holder"]["command"].endswith(" serve"), got)
+            check(got["owner"]["pid"] == server.pid and got["owner"]["serves_socket"], got)
+            check(got["owner"]["command"].endswith(" serve"), got)
             check(got["home"]["tokens"] == 1, got)
         finally:
             server.send_signal(signal.SIGTERM)
             server.communicate(timeout=60)
-        check(place.status()["holder"] is None)
+        check(place.status()["owner"] is None)
 
 
 @test

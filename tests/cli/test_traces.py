@@ -865,7 +865,7 @@ def the_index_can_be_chosen():
         p.ok("init", "second", "--segment-size", "256K")
         for words in (["trace", "query"], ["trace", "wakeup", "x"]):
             p.expect(3, *words, "--home", "second", "--db", other, err="OtherHome")
-        p.expect(0, "key", "add", TRUST, "--home", "second", "--db", other, err="another home")
+        p.expect(0, "key", "add", TRUST, "--home", "second", "--db", other, err="another data directory")
         status = p.json("tables", "status", "--home", "second", "--db", other)["index"]
         assert status["ours"] is False and status["traces"] == 2 and status["lag"] > 0
         assert p.json("trace", "query", "--db", other)["count"] == 2
@@ -895,7 +895,7 @@ def an_index_that_cannot_be_written_is_read():
             for path in [p.folder, p.home, *p.home.rglob("*")]:
                 path.chmod(0o755 if path.is_dir() else 0o644)
         assert done.returncode == 0 and json.loads(done.stdout)["count"] == 2, done
-        assert b"behind by 1 commits" in done.stderr, done
+        assert b"lags by 1 commits" in done.stderr, done
 
 
 @test

@@ -19,40 +19,31 @@
 static int run_demo(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_option options[] = {
-    CX_CLI_OPT(
-        "dir", 0, CX_CLI_FILE, "DIR",
-        "Play the story in DIR, which must be empty or not there; default: a new folder below "
-        "$TMPDIR or /tmp."),
-    CX_CLI_OPT_FLAG("forensic", 0, "Only the built-in incident: nothing is written, nothing left."),
+    CX_CLI_OPT("dir", 0, CX_CLI_FILE, "DIR",
+               "Run the demo in DIR, which must be empty or not exist; default: a new folder below "
+               "$TMPDIR or /tmp."),
+    CX_CLI_OPT_FLAG("forensic", 0, "Show only the built-in incident; nothing is written."),
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_demo = {
     .name = "demo",
-    .purpose = "run the whole story on real engines and keep its folder",
+    .purpose = "record, govern, prove and tamper in a sample project",
     .about =
         "Three agents sign what they decide; a governed run changes a small repository; memories "
-        "name "
-        "the decision and the run they come from; a snapshot is sealed, and one evidence file is "
-        "made "
-        "for an auditor. One byte is changed in each place and found: log, database, proof, "
-        "bundle, "
-        "decision, page. Then the question: why did this line of code change? Every line behind $ "
-        "was "
-        "run as it stands and can be typed; everything is left in DIR for a look. Without a "
-        "sandbox "
-        "for agents (see 'cortex doctor') the governed run is left out, and the exit code is 3.\n\n"
-        "First, and with --forensic alone: a small history and the selftest are verified, then an "
-        "invented incident, in which a planted page raises a refund limit and an agent pays ten "
-        "times "
-        "too much, is drawn, questioned and tampered with. It also lies in "
-        "examples/incident.jsonl.",
+        "name the decision and the run they come from; a snapshot is sealed, and one evidence file "
+        "is made for an auditor. Then one byte is changed in the log, the database, the proof, the "
+        "bundle, a decision and the evidence page, and each change is detected. Finally 'cortex "
+        "why' traces a line of code to its origins. Every line after $ is a command that was run "
+        "and can be typed again; all files stay in DIR. Without a sandbox for agents (see 'cortex "
+        "doctor') the governed run is skipped, and the exit code is 3.\n\nThe first part, which "
+        "--forensic shows alone, verifies a small history and runs the selftest. It then draws, "
+        "queries and tampers with an invented incident: a planted page raises a refund limit, and "
+        "an agent pays ten times too much. The same history is in examples/incident.jsonl.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits =
-        "0 everything was as expected\n"
-        "1 something was not; the output says what\n"
-        "2 usage error\n"
-        "3 a part could not be played, and it was said which; or the output could not be written",
+        "0 everything was as expected\n1 something was not; the output says what\n2 usage error\n3 "
+        "a part was skipped, which the output names, or the output could not be written",
     .example = "cortex demo --dir ~/cortex-demo",
     .run = run_demo,
 };
@@ -162,7 +153,7 @@ static cx_status show_merge(demo *d, cx_err *err)
     cx_lattice *lattice = NULL;
     cx_lattice_report *report = NULL;
     cx_status status;
-    add_caption(d, "Four nodes, two agents that part and meet again: does the history hold?");
+    add_caption(d, "Four nodes, two agents that branch and merge: does the history hold?");
     add_command_line(d, "lattice verify examples/merge.jsonl --compare agent_a agent_b");
     CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_str_bytes(cx_str_z(cx_cli_demo_merge)), &reading,
                                               &lattice, err));
@@ -274,7 +265,7 @@ static cx_status show_bisect(demo *d, const cx_lattice *lattice, const cx_states
 {
     const cx_answer_options text = text_options(d);
     cx_predicate predicate;
-    add_caption(d, "Which node said it first?");
+    add_caption(d, "Which node introduced the value?");
     add_command_line(
         d, "lattice bisect examples/incident.jsonl @researcher '/memory/refund_limit>=50000'");
     CX_TRY(
@@ -361,7 +352,7 @@ static cx_status show_forgery(demo *d, cx_err *err)
     uint64_t line = 0;
     CX_TRY(forge_payment(d, &copy, &line, err));
     cx_str title = cx_arena_printf(&d->cli->arena,
-                                   "Somebody makes the payment look smaller: 4800.0 becomes "
+                                   "An attacker makes the payment look smaller: 4800.0 becomes "
                                    "1800.0,\n# one byte in line %llu of a copy.",
                                    (unsigned long long)line);
     if (title.data == NULL)

@@ -297,8 +297,7 @@ static cx_status create_shop(scenario *s, cx_err *err)
     CX_TRY(run_quietly(s, 0, err, "git init -q -b main ."));
     CX_TRY(run_quietly(s, 0, err, "git add -A"));
     CX_TRY(run_quietly(s, 0, err, "git commit -q -m 'a shop'"));
-    print_chapter(
-        s, "A home for what is recorded, and a repository with a bug: refund() pays what is asked");
+    print_chapter(s, "A data directory, and a repository with a bug: refund() pays any amount");
     CX_TRY(run_shown(s, 0, err, "cortex init"));
     return run_shown(s, 0, err, "cortex key new ../auditor.key --name auditor");
 }
@@ -323,8 +322,7 @@ static cx_status play_agents(scenario *s, cx_err *err)
     cx_demo_agent agents[3];
     cx_buf trust;
     cx_str id;
-    print_chapter(s,
-                  "Three agents sign what they decide. Their keys are pinned: nobody else's count");
+    print_chapter(s, "Three agents sign their decisions. Only their registered keys are trusted");
     CX_TRY(cx_demo_agent_make(s->cli, s->folder, "researcher", &s->researcher, err));
     CX_TRY(cx_demo_agent_make(s->cli, s->folder, "planner", &s->planner, err));
     CX_TRY(cx_demo_agent_make(s->cli, s->folder, "coder", &s->coder, err));
@@ -412,7 +410,7 @@ static cx_status play_run(scenario *s, cx_err *err)
                                   "changed src/refund.py", s->run.data};
     cx_str id;
     CX_TRY(record_decision(s, &s->coder, &did, &id, err));
-    print_chapter(s, "What is remembered names the decision and the run it comes from");
+    print_chapter(s, "A memory names the decision and the run that it comes from");
     return run_shown(s, 0, err,
                      "cortex memory write Event '{\"kind\":\"fix\",\"outcome\":\"success\","
                      "\"summary\":\"refunds are capped\"}' --derived-from cortex://trace/%.*s "
@@ -423,7 +421,7 @@ static cx_status play_run(scenario *s, cx_err *err)
 static cx_status play_proof(scenario *s, cx_err *err)
 {
     bool ran = s->commit.data != NULL;
-    print_chapter(s, "A snapshot, a proof, and one file for an auditor, who has nothing but a key");
+    print_chapter(s, "A snapshot, a proof, and one file that an auditor checks with a public key");
     CX_TRY(run_shown(s, 0, err, "cortex snapshot make --reason audit"));
     CX_TRY(run_shown(s, 0, err, "cortex snapshot seal 0 --sign ../auditor.key"));
     CX_TRY(run_shown(s, 0, err, "cortex prove %.*s --at 0 -o ../fact.proof", (int)s->fact.size,
@@ -453,7 +451,7 @@ static cx_status play_tampering(scenario *s, cx_err *err)
     print_chapter(s, "One byte is changed in each place, always in a copy. It is found");
     CX_TRY(run_quietly(s, 0, err, "mkdir -p ../tampered"));
     CX_TRY(tamper_home(s, "In the log:", "tampered/home/log/000000.seg", err));
-    CX_TRY(tamper_home(s, "In the database beside it:", "tampered/home/cortex.db", err));
+    CX_TRY(tamper_home(s, "In the database:", "tampered/home/cortex.db", err));
     print_line(s, "\nIn the proof:\n");
     CX_TRY(run_quietly(s, 0, err, "cp ../fact.proof ../tampered/fact.proof"));
     CX_TRY(tamper_file(s, "tampered/fact.proof", "nobody gets back", err));
@@ -481,7 +479,7 @@ static cx_status play_tampering(scenario *s, cx_err *err)
     CX_TRY(run_quietly(s, 0, err, "cp ../evidence.cxe ../tampered/evidence.cxe"));
     CX_TRY(tamper_file(s, "tampered/evidence.cxe", "nobody gets back", err));
     CX_TRY(run_shown(s, 1, err, "cortex-verify --key ../auditor.pub ../tampered/evidence.cxe"));
-    print_line(s, "\nAnd what nobody touched holds:\n");
+    print_line(s, "\nThe original data directory still holds:\n");
     return run_shown(s, 0, err, "cortex verify --home ../home");
 }
 
@@ -508,10 +506,9 @@ static cx_status play_scenario(scenario *s, bool *out_sandbox, cx_err *err)
     if (*out_sandbox)
         CX_TRY(play_run(s, err));
     else
-        print_line(
-            s, "\n# No governed run: this machine has no sandbox for agents.\n"
-               "  'cortex doctor' says why; on Debian: apt install bubblewrap, and user namespaces "
-               "must be allowed.\n");
+        print_line(s, "\n# The governed run is skipped: this machine has no sandbox for agents.\n  "
+                      "'cortex doctor' explains why. On Debian: apt install bubblewrap, and user "
+                      "namespaces must be allowed.\n");
     CX_TRY(play_proof(s, err));
     CX_TRY(play_tampering(s, err));
     return play_why(s, err);
@@ -524,12 +521,9 @@ static void print_next_steps(scenario *s)
     cx_str asked = ran ? CX_STR("src/refund.py:2") : s->trace;
     print_line(
         s,
-        "\n# All of it is in %s. Go on there:\n"
-        "  cd %s/shop && export CORTEX_HOME=%s/home\n"
-        "  cortex show %.*s\n"
-        "  cortex why %.*s\n"
-        "  cortex lattice render @agent/%s\n"
-        "  cortex serve --repo .      # all of it in a browser; evidence.cxe is a page by itself\n",
+        "\n# All files are in %s. Continue there:\n  cd %s/shop && export CORTEX_HOME=%s/home\n  "
+        "cortex show %.*s\n  cortex why %.*s\n  cortex lattice render @agent/%s\n  cortex serve "
+        "--repo .      # everything in a browser; evidence.cxe is a page of its own\n",
         s->folder, s->folder, s->folder, (int)subject.size, subject.data, (int)asked.size,
         asked.data, s->planner.id);
 }

@@ -17,13 +17,12 @@ static const cx_cli_operand operands[] = {
 static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("list", 0, "List the formats and do nothing else."),
     CX_CLI_OPT("output", 'o', CX_CLI_FILE, "OUT",
-               "Write the lattice to OUT, which appears only when all of it is there; default: "
-               "standard output."),
+               "Write the lattice to OUT, atomically; default: standard output."),
     CX_CLI_OPT_FLAG("plain-ids", 0,
                     "Name nodes s0, s1, ... in place of their hashes (--strict then fails)."),
     CX_CLI_OPT("only", 0, CX_CLI_TEXT, "TASK.TRIAL", "tau-bench: import this one run."),
     CX_CLI_OPT("labels-out", 0, CX_CLI_FILE, "FILE",
-               "who-when: write the labels, which must not enter the lattice, to FILE."),
+               "who-when: write the labels to FILE; the lattice never contains them."),
     CX_CLI_OPT("max-bytes", 0, CX_CLI_SIZE, "SIZE",
                "Refuse a document, and count as bad a line, longer than SIZE."),
     CX_CLI_OPT_FLAG("json", 0,
@@ -34,11 +33,11 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_import = {
     .name = "import",
     .purpose = "convert another tool's trace into a lattice",
-    .about =
-        "Reads traces of FORMAT and writes a sealed lattice, one node a source record plus one a "
-        "file; nothing is dropped, and records that cannot be read become nodes that say so. The "
-        "same files in the same order give the same bytes. Counts go to standard error.\n\n"
-        "FORMAT auto looks at the first FILE. Give a session and its subagents' files together.",
+    .about = "Reads traces of FORMAT and writes a sealed lattice, one node for each source record "
+             "and one for each file. Nothing is dropped: an unreadable record becomes a node that "
+             "reports it. The same files in the same order give the same bytes. Counts go to "
+             "standard error.\n\nFORMAT auto detects the format from the first FILE. Pass a "
+             "session together with the files of its subagents.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,

@@ -15,12 +15,10 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_lattice_anchor = {
     .name = "lattice anchor",
     .purpose = "print an anchor that later reveals truncation or replacement",
-    .about =
-        "Prints one line of JSON: every agent's newest hash, the number of nodes, and a root over "
-        "all of them. Keep it where whoever writes the history cannot write; 'cortex lattice "
-        "verify FILE --head @ANCHOR' compares later.\n\n"
-        "The anchor says what the file holds now, true or not: a history that does not verify is "
-        "anchored too, with exit 1.",
+    .about = "Prints one line of JSON: every agent's newest hash, the number of nodes, and a root "
+             "over all of them. Keep it where the writer of the history cannot change it; 'cortex "
+             "lattice verify FILE --head @ANCHOR' compares later.\n\nThe anchor describes the file "
+             "as it is: a history that does not verify is anchored too, with exit code 1.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
@@ -53,7 +51,7 @@ static int run_lattice_anchor(cx_cli *cli, const cx_cli_args *args)
         bool holds = cx_lattice_report_verdict(report) == CX_HOLDS;
         code = cx_cli_answer(cli, &out, holds ? CX_EXIT_HOLDS : CX_EXIT_BROKEN);
         if (!holds)
-            cx_cli_complain("%s does not hold; 'cortex lattice verify' says why", path);
+            cx_cli_complain("%s does not hold; 'cortex lattice verify' shows the findings", path);
     }
     cx_buf_done(&out);
     cx_lattice_report_close(report);

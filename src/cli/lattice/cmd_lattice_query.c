@@ -149,7 +149,7 @@ static int run_question(cx_cli *cli, const cx_cli_args *args, const question *as
     } else {
         code = cx_cli_answer(cli, &q.out, q.answer.verified ? CX_EXIT_HOLDS : CX_EXIT_BROKEN);
         if (!q.answer.verified && !q.answer.json)
-            cx_cli_complain("%s does not hold; 'cortex lattice verify' says why", q.path);
+            cx_cli_complain("%s does not hold; 'cortex lattice verify' shows the findings", q.path);
     }
     cx_buf_done(&q.out);
     cx_states_close(q.states);
@@ -164,21 +164,20 @@ static const cx_cli_operand file_node[] = {{"FILE", CX_CLI_FILE, NULL, false, fa
                                            {"NODE", CX_CLI_TEXT, NULL, false, false}};
 
 #define OPTION_JSON CX_CLI_OPT_FLAG("json", 0, "One line of canonical JSON instead of text.")
-#define OPTIONS_STATE                                                                          \
-    CX_CLI_OPT("strategy", 0, CX_CLI_CHOICE, "lww|confidence|policy|manual",                   \
-               "How competing values merge where the node does not say itself; default lww."), \
-        CX_CLI_OPT("base", 0, CX_CLI_CHOICE, "lca|none",                                       \
-                   "Merge against the best common ancestors (lca, the default) or two-way "    \
-                   "(none)."),                                                                 \
-        CX_CLI_OPT_MANY("priority", 0, CX_CLI_TEXT, "AGENT=NUMBER",                            \
-                        "Priority of an agent for --strategy policy; others have 0. May be "   \
+#define OPTIONS_STATE                                                                        \
+    CX_CLI_OPT("strategy", 0, CX_CLI_CHOICE, "lww|confidence|policy|manual",                 \
+               "How competing values merge where the node names no strategy; default lww."), \
+        CX_CLI_OPT("base", 0, CX_CLI_CHOICE, "lca|none",                                     \
+                   "Merge against the best common ancestors (lca, the default) or two-way "  \
+                   "(none)."),                                                               \
+        CX_CLI_OPT_MANY("priority", 0, CX_CLI_TEXT, "AGENT=NUMBER",                          \
+                        "Priority of an agent for --strategy policy; others have 0. May be " \
                         "repeated.")
 
-#define EXITS                                                          \
-    "0 answered, and the lattice holds\n"                              \
-    "1 answered, but the lattice does not hold (\"verified\":false)\n" \
-    "2 usage error, or an unknown node or agent\n"                     \
-    "3 unreadable, or a cycle is in the way of the answer"
+#define EXITS                                                                                     \
+    "0 answered, and the lattice holds\n1 answered, but the lattice does not hold "               \
+    "(\"verified\":false)\n2 usage error, or an unknown node or agent\n3 unreadable, or a cycle " \
+    "prevents an answer"
 
 #define COMMAND(symbol, words, what, text, operand_list, option_list, sample, function) \
     const cx_cli_command symbol = {                                                     \
@@ -242,8 +241,8 @@ static const cx_cli_option why_options[] = {
 
 COMMAND(cx_cli_lattice_why, "lattice why", "list every change that led to a value",
         "Lists, newest first, each node before NODE (and NODE itself) that changed KEY, a "
-        "top-level key of memory or beliefs: who, from what, to what, and whether by its own "
-        "doing (delta) or because branches met (merge). It shows recorded changes, not causes.",
+        "top-level key of memory or beliefs: the agent, the old and the new value, and whether the "
+        "node changed it (delta) or a merge did (merge). It shows recorded changes, not causes.",
         why_operands, why_options, "cortex lattice why history.jsonl @coder refund_limit", run_why);
 
 /* heatmap */
@@ -308,8 +307,8 @@ static int run_heads(cx_cli *cli, const cx_cli_args *args)
 }
 
 COMMAND(cx_cli_lattice_heads, "lattice heads", "list each agent's newest node",
-        "Lists every agent with its newest node: the names that @AGENT stands for elsewhere.",
-        file_only, plain_options, "cortex lattice heads history.jsonl", run_heads);
+        "Lists every agent with its newest node, which other commands accept as @AGENT.", file_only,
+        plain_options, "cortex lattice heads history.jsonl", run_heads);
 
 /* show */
 
@@ -355,9 +354,9 @@ static const cx_cli_operand bisect_operands[] = {{"FILE", CX_CLI_FILE, NULL, fal
 COMMAND(cx_cli_lattice_bisect, "lattice bisect",
         "find the first node where a condition became true",
         "Walks the line from the start to NODE and names the first node whose state makes the "
-        "predicate true, and each later node where that changes.\n\n"
-        "PREDICATE is a JSON pointer into the state, alone (it is there) or followed by =VALUE, "
-        "!=VALUE, <N, <=N, >N, >=N, or ~TEXT (the string holds TEXT). VALUE is JSON, or plain "
-        "text when it is no JSON. Quote it for the shell.",
+        "predicate true, and each later node where that changes.\n\nPREDICATE is a JSON pointer "
+        "into the state, alone (the member exists) or followed by =VALUE, !=VALUE, <N, <=N, >N, "
+        ">=N, or ~TEXT (the string contains TEXT). VALUE is JSON, or plain text if it is not valid "
+        "JSON. Quote it for the shell.",
         bisect_operands, compare_options,
         "cortex lattice bisect history.jsonl @coder '/memory/refund_limit>=50000'", run_bisect);

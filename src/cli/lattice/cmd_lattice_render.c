@@ -18,18 +18,17 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("ascii", 0, "Text for a terminal, with nothing beyond ASCII in it."),
     CX_CLI_OPT_FLAG("svg", 0, "A picture for a browser."),
     CX_CLI_OPT_FLAG("dot", 0, "For Graphviz."),
-    CX_CLI_OPT_FLAG(
-        "html", 0,
-        "The debugger with its data, in one file: for people who have nothing installed."),
-    CX_CLI_OPT_FLAG("layout-json", 0, "Where every node lies, for programs that draw."),
+    CX_CLI_OPT_FLAG("html", 0,
+                    "Write the debugger with its data as one HTML file that any browser opens."),
+    CX_CLI_OPT_FLAG("layout-json", 0,
+                    "Write the position of every node as JSON, for programs that draw."),
     CX_CLI_OPT_FLAG("fold", 0, "Quiet stretches of one agent become one row."),
-    CX_CLI_OPT_FLAG("no-labels", 0, "Leave out what nodes say; faster on long histories."),
-    CX_CLI_OPT("output", 'o', CX_CLI_FILE, "OUT",
-               "Write to OUT, which appears only when all of it is there."),
+    CX_CLI_OPT_FLAG("no-labels", 0, "Leave out the text of nodes; faster on long histories."),
+    CX_CLI_OPT("output", 'o', CX_CLI_FILE, "OUT", "Write to OUT, atomically."),
     CX_CLI_OPT("first", 0, CX_CLI_COUNT, "N", "Begin at row N of the topological order, from 0."),
     CX_CLI_OPT("max", 0, CX_CLI_COUNT, "N",
                "Draw at most N nodes; default 200 on a terminal, else all."),
-    CX_CLI_OPT_FLAG("json", 0, "Errors as JSON too; the same as --layout-json otherwise."),
+    CX_CLI_OPT_FLAG("json", 0, "The same as --layout-json, with errors as JSON too."),
     CX_CLI_OPTIONS_READING,
     CX_CLI_OPTIONS_COMMON};
 
@@ -147,8 +146,8 @@ static cx_status draw_page(cx_cli *cli, const cx_cli_args *args, const cx_lattic
     cx_arena_done(&arena);
     CX_TRY(status);
     if (nodes < cx_lattice_count(lattice))
-        cx_cli_complain("note: the file holds %lu of %lu events, from row %lu on; --first and "
-                        "--max choose others",
+        cx_cli_complain("note: the file holds %lu of %lu events, starting at row %lu; --first and "
+                        "--max select others",
                         (unsigned long)nodes, (unsigned long)cx_lattice_count(lattice),
                         (unsigned long)part.first);
     cx_buf_add(out, cx_page_single_tail.data, cx_page_single_tail.size);

@@ -14,13 +14,12 @@ static const cx_cli_option options[] = {CX_CLI_OPTIONS_VERIFY, CX_CLI_OPTIONS_RE
 const cx_cli_command cx_cli_lattice_verify = {
     .name = "lattice verify",
     .purpose = "verify every hash, link and branch of a history",
-    .about =
-        "Reads a lattice (JSONL, a JSON array, or an object with \"nodes\"; \"-\" is standard "
-        "input), recomputes every hash and checks that each branch is numbered without gaps, "
-        "linked to what came before, and names its predecessor among its parents. All failures "
-        "are reported, with the node each one is about. The Evidence line says what the verdict "
-        "rests on; a verdict without an anchor says nothing about nodes cut off at the end.\n\n"
-        "A branch that is valid itself but descends from a damaged node is shown as tainted.",
+    .about = "Reads a lattice (JSONL, a JSON array, or an object with \"nodes\"; \"-\" is standard "
+             "input), recomputes every hash and checks that each branch is numbered without gaps, "
+             "linked by hash, and names its predecessor among its parents. All failures are "
+             "reported with their nodes. The Evidence line shows what the verdict rests on. "
+             "Without an anchor, the verdict does not cover nodes truncated from the end.\n\nA "
+             "valid branch that descends from a damaged node is shown as tainted.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,

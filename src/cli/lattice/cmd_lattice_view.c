@@ -20,8 +20,8 @@ static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, fal
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT("port", 0, CX_CLI_COUNT, "N", "Where to listen on 127.0.0.1; default 0, any free."),
-    CX_CLI_OPT_FLAG("no-browser", 0, "Only say the address."),
-    CX_CLI_OPT_FLAG("json", 0, "Say the address as one line of JSON."), CX_CLI_OPTIONS_READING,
+    CX_CLI_OPT_FLAG("no-browser", 0, "Print the address; do not open a browser."),
+    CX_CLI_OPT_FLAG("json", 0, "Print the address as one line of JSON."), CX_CLI_OPTIONS_READING,
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_lattice_view = {
@@ -29,15 +29,14 @@ const cx_cli_command cx_cli_lattice_view = {
     .purpose = "open a history in the browser",
     .about = "Opens the debugger for one history: lanes of agents, every event, the state at any "
              "moment, and for each value the chain of changes that made it. The page is served on "
-             "127.0.0.1 until an interrupt; its address holds a key that nobody else has. The file "
-             "is read once, at the start.",
+             "127.0.0.1 until an interrupt; its address contains a secret key. The file is read "
+             "once, at the start.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 it was told to end\n"
-             "2 usage error\n"
-             "3 unreadable, the port is taken, or this program was built without the page",
+    .exits = "0 stopped by an interrupt\n2 usage error\n3 unreadable, the port is in use, or this "
+             "program was built without the page",
     .example = "cortex lattice view history.jsonl",
     .run = run_lattice_view,
 };

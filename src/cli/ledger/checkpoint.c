@@ -78,7 +78,7 @@ cx_status cx_cli_read_origin(cx_cli_ledger *l, const cx_cli_signer *signer, cx_s
     if (cx_origin_reserved(*out))
         return cx_fail(err, CX_E_USAGE,
                        "a log cannot be called '%.*s': names that begin with " CX_ORIGIN_HASHED
-                       " are for journals whose actor's name no log can have",
+                       " are for journals whose actor name is not valid as a log name",
                        (int)out->size, out->data);
     return CX_SUCCESS;
 }

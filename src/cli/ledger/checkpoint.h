@@ -10,10 +10,10 @@
 #include "cli/ledger/ledger.h"
 #include "cli/signer.h"
 
-#define CX_CLI_OPTION_ORIGIN                                                                   \
-    CX_CLI_OPT("origin", 0, CX_CLI_TEXT, "NAME",                                               \
-               "What the log is called; default the signing key's name, else the name of the " \
-               "home's folder, '/', the actor.")
+#define CX_CLI_OPTION_ORIGIN                                                                     \
+    CX_CLI_OPT("origin", 0, CX_CLI_TEXT, "NAME",                                                 \
+               "The name of the log; default the signing key's name, else the name of the data " \
+               "directory's folder, '/', the actor.")
 
 /* A checkpoint as people keep it: a signed note, or the three lines alone. */
 typedef struct cx_cli_stored_checkpoint {

@@ -162,19 +162,18 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_apply = {
     .name = "apply",
     .purpose = "run calls from a file and show the roots after each",
-    .about =
-        "Reads one JSON object a line (\"-\" is standard input): op, the call's members beside "
-        "it or in args, and now_ns for the clock. Ops are write, update, update_head, "
-        "tombstone, add_edge, remove_edge, embed, compact, attest, raw, redact, "
-        "redact_memory, snapshot, drop_snapshot. With the ids and times that the steps carry, "
-        "every implementation comes to the same roots.",
+    .about = "Reads one JSON object a line (\"-\" is standard input): op, the call's members next "
+             "to it or in args, and now_ns for the clock. Ops are write, update, update_head, "
+             "tombstone, add_edge, remove_edge, embed, compact, attest, raw, redact, "
+             "redact_memory, snapshot, drop_snapshot. With the ids and times in the steps, every "
+             "implementation computes the same roots.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 all done\n1 all done, but some were refused\n"
-             "2 usage error, or a line that is no step: those before it are done\n"
-             "3 it could not be done: no home, held by another process, unreadable, full disk",
+    .exits = "0 all done\n1 all done, but some calls were rejected\n2 usage error, or a line is "
+             "not a valid step: the steps before it are done\n3 could not be done: no data "
+             "directory, owned by another process, unreadable, full disk",
     .example = "cortex apply steps.jsonl --json",
     .run = run_apply,
 };

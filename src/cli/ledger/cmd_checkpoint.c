@@ -126,7 +126,7 @@ static const cx_cli_option options[] = {
     CX_CLI_OPTIONS_SIGNER,
     CX_CLI_OPTION_ORIGIN,
     CX_CLI_OPT("consistency-from", 0, CX_CLI_FILE, "OLD",
-               "A checkpoint kept from earlier: the journal must follow from it."),
+               "An earlier checkpoint, which the journal must extend."),
     CX_CLI_OPT("proof", 0, CX_CLI_FILE, "FILE",
                "Write the consistency proof from OLD to FILE, for 'cortex-verify'."),
     CX_CLI_OPTION_OUTPUT("the checkpoint"),
@@ -137,17 +137,15 @@ const cx_cli_command cx_cli_checkpoint = {
     .name = "checkpoint",
     .purpose = "write a signed statement about the journal, for others to keep",
     .about =
-        "Prints origin, size and root of the actor's journal as a C2SP checkpoint; with --sign "
-        "or --signer as a signed note. Whoever keeps one can later show with 'cortex verify "
-        "--home DIR --checkpoint NOTE' whether the journal was cut or rewritten.\n\n"
-        "A checkpoint that does not follow from the one signed last under its origin is not "
-        "signed.",
+        "Prints origin, size and root of the actor's journal as a C2SP checkpoint; with --sign or "
+        "--signer as a signed note. With a stored checkpoint, 'cortex verify --home DIR "
+        "--checkpoint NOTE' later shows whether the journal was truncated or rewritten.\n\nA "
+        "checkpoint that does not extend the one last signed under its origin is not signed.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 printed\n"
-             "1 the journal does not follow from OLD, or from the checkpoint signed last\n"
-             "2 usage error, no such actor, or not a cortex-1 journal\n"
-             "3 it could not be made: no home, unreadable, the signer failed",
+    .exits = "0 printed\n1 the journal does not extend OLD, or the checkpoint signed last\n2 usage "
+             "error, no such actor, or not a cortex-1 journal\n3 could not be made: no data "
+             "directory, unreadable, the signer failed",
     .example = "cortex checkpoint --sign ~/keys/cortex.key -o checkpoint.txt",
     .run = run_checkpoint,
 };

@@ -19,8 +19,9 @@ static cx_status prepare_erase(cx_cli_ledger *l, void *arg, cx_err *err)
     const char *what = l->args->operands[0], *reason = cx_cli_value(l->args, "reason");
     const char *by = cx_cli_value(l->args, "by");
     if (reason == NULL || reason[0] == 0)
-        return cx_fail(err, CX_E_USAGE,
-                       "expected --reason TEXT: what is erased is gone for good, and why is kept");
+        return cx_fail(
+            err, CX_E_USAGE,
+            "expected --reason TEXT: erasure cannot be undone, and the reason is recorded");
     s->reason = cx_str_z(reason);
     s->by = by == NULL ? l->actor : cx_str_z(by);
     /* A ULID may consist of digits alone, but then it has 26 of them. */
@@ -66,16 +67,16 @@ static const cx_cli_operand operands[] = {{"SEQ|URI", CX_CLI_TEXT, NULL, false, 
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT("reason", 0, CX_CLI_TEXT, "TEXT", "Why; needed, and recorded for good."),
-    CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "Who; default the actor."), CX_CLI_OPTIONS_LEDGER,
-    CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "The author; default the actor."),
+    CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_erase = {
     .name = "erase",
     .purpose = "destroy content; proofs and roots still hold",
     .about = "SEQ: overwrites the committed payload of that entry. URI or ULID: overwrites every "
-             "version of that memory, and marks it as dead. What was there cannot be read from any "
-             "file of the home any more; that it was there, who erased it and why stays. Backups, "
-             "and copies that others have, are not reached.",
+             "version of that memory and marks it as dead. The content can no longer be read from "
+             "any file of the data directory. The fact that it existed, who erased it and why stay "
+             "recorded. Backups and copies elsewhere are not changed.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,

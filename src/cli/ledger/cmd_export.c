@@ -53,7 +53,7 @@ static int run_export_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job
 {
     state s = {.has_signer = false};
     if (cx_cli_has(args, "json") && !cx_cli_has(args, "output"))
-        return cx_cli_misuse(args, "--json needs --output FILE for what is exported");
+        return cx_cli_misuse(args, "--json needs --output FILE for the exported data");
     int code = cx_cli_run_job(cli, args, job, &s);
     cx_cli_signer_done(&s.signer);
     return code;
@@ -61,11 +61,10 @@ static int run_export_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job
 
 static const cx_cli_operand seq_operand[] = {{"SEQ", CX_CLI_TEXT, NULL, false, false}};
 
-#define EXITS_EXPORT                                                                \
-    "0 written\n"                                                                   \
-    "1 the journal does not follow from the checkpoint given, or signed last\n"     \
-    "2 usage error, something named that is not there, or not a cortex-1 journal\n" \
-    "3 it could not be written: no home, unreadable, the signer failed"
+#define EXITS_EXPORT                                                                            \
+    "0 written\n1 the journal does not extend the given checkpoint, or the one signed last\n2 " \
+    "usage error, something named does not exist, or not a cortex-1 journal\n3 could not be "   \
+    "written: no data directory, unreadable, the signer failed"
 
 /* --- entry ------------------------------------------------------------------------------------ */
 
@@ -438,8 +437,8 @@ const cx_cli_command cx_cli_export_tiles = {
     .name = "export tiles",
     .purpose = "export the journal as static tiles for a web server",
     .about = "Writes the journal's tree as c2sp.org/tlog-tiles below DIR, and with --sign or "
-             "--signer the signed checkpoint beside them. Log entries are leaf hashes, so that "
-             "nothing of the content is given away.",
+             "--signer the signed checkpoint next to them. Log entries are leaf hashes, so no "
+             "content is published.",
     .operands = tiles_operands,
     .operand_count = CX_COUNT_OF(tiles_operands),
     .options = tiles_options,

@@ -13,13 +13,13 @@ static const cx_cli_operand operands[] = {{"DIR", CX_CLI_FILE, NULL, true, false
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT("scheme", 0, CX_CLI_CHOICE, "cortex-1|matrix-1",
-               "How the home commits to what it holds: cortex-1 (the default) is what "
+               "The commitment scheme of the data directory: cortex-1 (the default) is what "
                "transparency-log tools read; matrix-1 is byte for byte that of the older system. "
-               "It never changes."),
+               "It cannot be changed later."),
     CX_CLI_OPT("segment-size", 0, CX_CLI_SIZE, "SIZE",
-               "Size of the log's first file, 64K at least; default 64M. The room is taken at "
-               "once."),
-    CX_CLI_OPT_FLAG("no-repo", 0, "Leave the git repository alone that this is run in."),
+               "Size of the log's first file, 64K at least; default 64M. The space is allocated "
+               "immediately."),
+    CX_CLI_OPT_FLAG("no-repo", 0, "Do not prepare the current git repository."),
     CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};
@@ -27,19 +27,19 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_init = {
     .name = "init",
     .purpose = "create a data directory, where everything is recorded",
-    .about = "Makes the folder DIR (or the one --home and the environment name) with an empty log. "
-             "From then on 'cortex memory write' and the others record there, each actor in a "
-             "journal of its own, and 'cortex roots' shows its root hashes.\n\n"
-             "Inside of a git repository it also makes what governed runs need: the runtime root "
+    .about = "Creates the data directory DIR (or the one that --home or the environment names) "
+             "with an empty log. 'cortex memory write' and other commands then record there, each "
+             "actor in its own journal, and 'cortex roots' shows the root hashes.\n\nInside a git "
+             "repository it also creates what governed runs need: the runtime root "
              "(.runtime-cache/cortexpilot, or $CORTEXPILOT_RUNTIME_ROOT), its line in .gitignore, "
-             "and the files of policies/ and schemas/ to commit. A file that is there already is "
-             "never changed, and a home that is there already is used.",
+             "and the files of policies/ and schemas/ to commit. Existing files are never changed, "
+             "and an existing data directory is used.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 made\n1 there is a home already, and no repository to prepare\n2 usage error\n3 it "
-             "could not be made",
+    .exits = "0 created\n1 the data directory exists, and there is no repository to prepare\n2 "
+             "usage error\n3 could not be created",
     .example = "cortex init ~/.local/share/cortex",
     .run = run_init,
 };
@@ -87,10 +87,10 @@ static cx_status make_home(cx_cli *cli, const cx_cli_args *args, const char **ou
     cx_status status = cx_home_create(*out_path, *out_scheme, &home, err);
     if (status.code != CX_E_EXISTS)
         return status;
-    return cx_fail(err, CX_E_EXISTS,
-                   "there is a home at %s already, and nothing was changed; 'cortex status' shows "
-                   "it",
-                   *out_path);
+    return cx_fail(
+        err, CX_E_EXISTS,
+        "the data directory %s exists already, and nothing was changed; 'cortex status' shows it",
+        *out_path);
 }
 
 /* What one init did. */
@@ -131,7 +131,7 @@ static cx_status answer_init_json(cx_cli *cli, const init_done *done, cx_str hom
 static void answer_init_text(const init_done *done, cx_str home, cx_buf *out)
 {
     const cx_cli_prepared *repo = &done->repo;
-    cx_buf_add_z(out, done->made ? "made " : "found the home ");
+    cx_buf_add_z(out, done->made ? "made " : "found the data directory ");
     cx_cli_add_text(out, home);
     if (done->made)
         cx_buf_printf(out, " (%.*s)", (int)cx_scheme_name(done->scheme).size,

@@ -20,7 +20,7 @@ static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, fal
 static const cx_cli_option new_options[] = {
     CX_CLI_OPT("name", 0, CX_CLI_TEXT, "NAME",
                "The key's name, without spaces and '+'. For checkpoints it is the log's origin; "
-               "default: the name of the home's folder, '/', the actor."),
+               "default: the name of the data directory's folder, '/', the actor."),
     CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
 
 static const cx_cli_operand show_operands[] = {{"FILE|ID", CX_CLI_FILE, NULL, false, false}};
@@ -31,14 +31,15 @@ static const cx_cli_option show_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_J
 const cx_cli_command cx_cli_key_new = {
     .name = "key new",
     .purpose = "create a signing key",
-    .about = "Writes a new Ed25519 signing key to FILE, readable by you only, and prints the "
-             "verifier key to hand to others. FILE must not exist, and must not be inside a home.",
+    .about =
+        "Writes a new Ed25519 signing key to FILE, readable by you only, and prints the verifier "
+        "key to hand to others. FILE must not exist and must not be inside a data directory.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = new_options,
     .option_count = CX_COUNT_OF(new_options),
-    .exits = "0 made\n1 FILE exists\n2 usage error, or FILE is inside a home\n"
-             "3 it could not be written",
+    .exits = "0 created\n1 FILE exists\n2 usage error, or FILE is inside a data directory\n3 could "
+             "not be written",
     .example = "cortex key new ~/keys/cortex.key --name example.com/cortex",
     .run = run_key_new,
 };
@@ -46,17 +47,15 @@ const cx_cli_command cx_cli_key_new = {
 const cx_cli_command cx_cli_key_show = {
     .name = "key show",
     .purpose = "show a public key",
-    .about =
-        "When there is such a file: prints the verifier key of the signing key in it, which is "
-        "what 'cortex verify --key' and 'cortex-verify --key' take. The secret is not shown. "
-        "Otherwise shows the key with that id in the home's trust store (see 'cortex key "
-        "add').",
+    .about = "For an existing file: prints the verifier key of its signing key, which 'cortex "
+             "verify --key' and 'cortex-verify --key' accept. The secret is not shown. Otherwise "
+             "shows the key with that id in the trust store (see 'cortex key add').",
     .operands = show_operands,
     .operand_count = CX_COUNT_OF(show_operands),
     .options = show_options,
     .option_count = CX_COUNT_OF(show_options),
-    .exits = "0 shown\n2 usage error, FILE holds no key, or there is neither\n"
-             "3 FILE or the home could not be read",
+    .exits = "0 shown\n2 usage error, FILE holds no key, or neither file nor key exists\n3 FILE or "
+             "the data directory could not be read",
     .example = "cortex key show ~/keys/cortex.key\n"
                "cortex key show agent-976dbe504763",
     .run = run_key_show,
@@ -106,7 +105,7 @@ static cx_status make_key(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx
     cx_status made = cx_cli_key_make(cli, path, name, &key, err);
     if (made.code == CX_E_EXISTS)
         return cx_fail(err, CX_E_EXISTS,
-                       "%s exists, and a key is never written over; choose another name", path);
+                       "%s exists, and keys are never overwritten; choose another name", path);
     CX_TRY(made);
     cx_vkey_make(name, CX_VKEY_NOTE, &key, out);
     return CX_SUCCESS;

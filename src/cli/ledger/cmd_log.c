@@ -106,7 +106,7 @@ static const cx_cli_option log_options[] = {
     CX_CLI_OPT("kind", 0, CX_CLI_TEXT, "KIND",
                "Only entries of this kind, or of the kinds below it ('trace' shows trace.received "
                "and the others)."),
-    CX_CLI_OPT_FLAG("follow", 'f', "Then go on with what is written, until stopped."),
+    CX_CLI_OPT_FLAG("follow", 'f', "Then show new entries as they are written, until interrupted."),
     CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_ACTOR,
     CX_CLI_OPT_FLAG("json", 0, "One JSON object a line, one line an entry."),
@@ -115,8 +115,8 @@ static const cx_cli_option log_options[] = {
 const cx_cli_command cx_cli_log = {
     .name = "log",
     .purpose = "show the journal, entry by entry",
-    .about = "Shows the actor's entries in order: number, time, kind, who, and what about. Nothing "
-             "is ever changed or taken out; content that was erased is said to be so.",
+    .about = "Shows the actor's entries in order: number, time, kind, author and subject. Entries "
+             "are never changed or removed; erased content is marked as erased.",
     .options = log_options,
     .option_count = CX_COUNT_OF(log_options),
     .exits = CX_CLI_EXITS_READ,
@@ -169,9 +169,9 @@ static const cx_cli_operand append_operands[] = {{"KIND", CX_CLI_TEXT, NULL, fal
 
 static const cx_cli_option append_options[] = {
     CX_CLI_OPT_FLAG("committed", 0,
-                    "The journal holds only a salted hash of the payload, which stands beside it "
-                    "and can be destroyed with 'cortex erase SEQ'."),
-    CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "Who writes; default the actor."),
+                    "The journal contains only a salted hash of the payload. The payload is stored "
+                    "separately and can be destroyed with 'cortex erase SEQ'."),
+    CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "The author; default the actor."),
     CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_append = {

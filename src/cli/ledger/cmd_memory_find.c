@@ -147,22 +147,23 @@ static const cx_cli_option find_options[] = {
     CX_CLI_OPT("from", 0, CX_CLI_TEXT, "URI", "One live edge away from this memory."),
     CX_CLI_OPT("follow", 0, CX_CLI_TEXT, "TYPE", "Only along edges of this type (with --from)."),
     CX_CLI_OPT("where", 0, CX_CLI_TEXT, "FIELD=VALUE",
-               "Whose data says so; != < <= > >= and ~ (contains) work too. Quote it for the "
-               "shell."),
+               "Only memories with this field in their data; != < <= > >= and ~ (contains) work "
+               "too. Quote it for the shell."),
     OPTIONS_FIND,
     CX_CLI_OPT("limit", 0, CX_CLI_COUNT, "N", "At most N, up to 1000; default 20."),
     CX_CLI_OPT("budget", 0, CX_CLI_COUNT, "TOKENS",
                "Stop before the texts take more tokens than this."),
     CX_CLI_OPT("late", 0, CX_CLI_TEXT, "PREDICATE",
-               "Bind late: what was found, and for which predicate, is journaled."),
+               "Record in the journal what was found, and for which predicate (late binding)."),
     CX_CLI_OPTIONS_LEDGER,
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_memory_find = {
     .name = "memory find",
     .purpose = "find memories by type, tag, frame or edge",
-    .about = "Lists what fits all that is asked, most salient first, then by id; dead and expired "
-             "memories are left out. At least one of --type, --tag, --frame, --from is needed.",
+    .about =
+        "Lists the memories that match all filters, most salient first, then by id; dead and "
+        "expired memories are left out. At least one of --type, --tag, --frame, --from is needed.",
     .options = find_options,
     .option_count = CX_COUNT_OF(find_options),
     .exits = CX_CLI_EXITS_READ,
@@ -229,8 +230,8 @@ const cx_cli_command cx_cli_memory_near = {
     .name = "memory near",
     .purpose = "find memories with the nearest vectors",
     .about = "Searches all vectors of that many numbers exactly, by cosine, and lists the nearest "
-             "first. VECTOR is a JSON array of numbers, @FILE, or - for standard input; a "
-             "memory's URI or ULID stands for its own vector.",
+             "first. VECTOR is a JSON array of numbers, @FILE, or - for standard input; the URI or "
+             "ULID of a memory means the vector of that memory.",
     .operands = near_operands,
     .operand_count = CX_COUNT_OF(near_operands),
     .options = near_options,

@@ -97,8 +97,8 @@ static const cx_cli_option get_options[] = {
 const cx_cli_command cx_cli_memory_get = {
     .name = "memory get",
     .purpose = "show one memory",
-    .about = "Shows the memory at exactly the version that URI names; a ULID alone is the current "
-             "version. Dead and expired memories are shown, and said to be so.",
+    .about = "Shows the memory at exactly the version that URI names; a ULID means the current "
+             "version. Dead and expired memories are shown and marked.",
     .operands = uri_operand,
     .operand_count = CX_COUNT_OF(uri_operand),
     .options = get_options,
@@ -185,7 +185,7 @@ static const cx_cli_option list_options[] = {
     CX_CLI_OPT("type", 0, CX_CLI_CHOICE, TYPE_NAMES, "Only this type."),
     CX_CLI_OPT_FLAG("all", 0, "Dead ones too."),
     CX_CLI_OPT("limit", 0, CX_CLI_COUNT, "N", "At most N, up to 1000; default 100."),
-    CX_CLI_OPT("after", 0, CX_CLI_TEXT, "ULID", "Go on behind this id."),
+    CX_CLI_OPT("after", 0, CX_CLI_TEXT, "ULID", "Continue after this id."),
     CX_CLI_OPTIONS_LEDGER,
     CX_CLI_OPTIONS_COMMON};
 
@@ -239,8 +239,8 @@ static const cx_cli_option context_options[] = {
 const cx_cli_command cx_cli_memory_context = {
     .name = "memory context",
     .purpose = "print memories as context for a model",
-    .about = "Prints, within a budget, who the actor is, hard constraints, active goals, then "
-             "facts by salience, one text a line.",
+    .about = "Prints, within a budget, the identity of the actor, hard constraints, active goals, "
+             "then facts by salience, one text a line.",
     .options = context_options,
     .option_count = CX_COUNT_OF(context_options),
     .exits = CX_CLI_EXITS_READ,
@@ -302,7 +302,7 @@ static cx_status memory_walk_job(cx_cli_ledger *l, void *state, cx_err *err)
         CX_TRY(add_step(l, &steps[i], &list, err));
     if (!l->json) {
         if (cut)
-            cx_buf_add_z(&l->out, "cut here: there is more behind the bounds\n");
+            cx_buf_add_z(&l->out, "truncated here: the limits were reached\n");
         return CX_SUCCESS;
     }
     cx_json_put_str(&json, "actor", l->actor);

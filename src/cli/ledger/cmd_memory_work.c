@@ -99,9 +99,10 @@ static const cx_cli_operand attest_operands[] = {
     {"URI", CX_CLI_TEXT, NULL, false, true}};
 
 static const cx_cli_option attest_options[] = {
-    CX_CLI_OPT("reason", 0, CX_CLI_TEXT, "TEXT",
-               "Why it failed; factual_error and wrong_assumption count against what was cited."),
-    CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "Who says so; default the actor."),
+    CX_CLI_OPT(
+        "reason", 0, CX_CLI_TEXT, "TEXT",
+        "Why it failed; factual_error and wrong_assumption count against the cited memories."),
+    CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "The author; default the actor."),
     CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_memory_attest = {
@@ -204,16 +205,18 @@ static const cx_cli_operand compact_operands[] = {{"INTENT", CX_CLI_TEXT, NULL, 
                                                   {"URI", CX_CLI_TEXT, NULL, false, true}};
 
 static const cx_cli_option compact_options[] = {
-    CX_CLI_OPT_MANY("load-bearing", 0, CX_CLI_TEXT, "URI", "Must be kept whole; may be repeated."),
+    CX_CLI_OPT_MANY("load-bearing", 0, CX_CLI_TEXT, "URI",
+                    "A memory to keep whole; may be repeated."),
     CX_CLI_OPT("budget", 0, CX_CLI_COUNT, "TOKENS", "For all texts together; default 4000."),
     CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_memory_compact = {
     .name = "memory compact",
-    .purpose = "shorten a context and record what was in it",
-    .about = "Of the memories in context, keeps whole what bears the load: --load-bearing, "
-             "identities, hard constraints, active goals. The others become one line each, the "
-             "dead are dropped. The result is journaled under INTENT and STEP.",
+    .purpose = "shorten a context and record its memories",
+    .about =
+        "Of the memories in context, keeps the load-bearing ones whole: those of --load-bearing, "
+        "identities, hard constraints, active goals. The others become one line each, and dead "
+        "memories are dropped. The result is recorded in the journal under INTENT and STEP.",
     .operands = compact_operands,
     .operand_count = CX_COUNT_OF(compact_operands),
     .options = compact_options,
@@ -278,9 +281,9 @@ static const cx_cli_option embed_options[] = {
 const cx_cli_command cx_cli_memory_embed = {
     .name = "memory embed",
     .purpose = "store the vector of a memory",
-    .about = "Keeps a vector that a model made from the memory's text, for 'cortex memory near'. "
-             "URI must name the current version. VECTOR is a JSON array of numbers, @FILE, or - "
-             "for standard input.",
+    .about = "Stores a vector that a model computed from the memory's text, for 'cortex memory "
+             "near'. URI must name the current version. VECTOR is a JSON array of numbers, @FILE, "
+             "or - for standard input.",
     .operands = embed_operands,
     .operand_count = CX_COUNT_OF(embed_operands),
     .options = embed_options,

@@ -90,7 +90,7 @@ static const cx_cli_option write_options[] = {
     CX_CLI_OPTIONS_VERSION,
     CX_CLI_OPTION_DATA_CBOR,
     CX_CLI_OPT("id", 0, CX_CLI_TEXT, "ULID", "The memory's id; default a new one."),
-    CX_CLI_OPT("actor-scope", 0, CX_CLI_TEXT, "TEXT", "Whom it belongs to; default the actor."),
+    CX_CLI_OPT("actor-scope", 0, CX_CLI_TEXT, "TEXT", "The owner; default the actor."),
     CX_CLI_OPT_FLAG("pinned", 0, "Salience never below 0.7."),
     CX_CLI_OPTIONS_LEDGER,
     CX_CLI_OPTIONS_COMMON};
@@ -143,8 +143,7 @@ static cx_status prepare_patch(cx_cli_ledger *l, update_state *s, cx_err *err)
     bool no_tags = cx_cli_has(l->args, "no-tags"), no_frames = cx_cli_has(l->args, "no-frames");
     if ((no_tags && s->head.tag_count != 0) || (no_frames && s->head.frame_count != 0))
         return cx_fail(err, CX_E_USAGE,
-                       "--no-tags and --no-frames leave none; --tag and --frame "
-                       "say which");
+                       "--no-tags excludes --tag, and --no-frames excludes --frame");
     s->patch = (cx_head_patch){
         .set_tags = no_tags || s->head.tag_count != 0,
         .set_frames = no_frames || s->head.frame_count != 0,
@@ -240,9 +239,9 @@ static const cx_cli_option update_options[] = {
 const cx_cli_command cx_cli_memory_update = {
     .name = "memory update",
     .purpose = "write a new version of a memory, or change its tags",
-    .about = "With DATA, writes a new version; URI must name the current one, so that no change "
-             "of somebody else is lost. A ULID in place of URI takes whatever is current. Without "
-             "DATA, changes tags, frames, importance or visibility and leaves the version.",
+    .about = "With DATA, writes a new version. URI must name the current version, so that no "
+             "concurrent change is lost; a ULID means any current version. Without DATA, changes "
+             "tags, frames, importance or visibility and leaves the version.",
     .operands = update_operands,
     .operand_count = CX_COUNT_OF(update_operands),
     .options = update_options,
@@ -294,7 +293,7 @@ static int run_memory_tombstone(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_operand uri_operand[] = {{"URI", CX_CLI_TEXT, NULL, false, false}};
 
 #define OPTION_REASON CX_CLI_OPT("reason", 0, CX_CLI_TEXT, "TEXT", "Why; recorded.")
-#define OPTION_BY CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "Who; default the actor.")
+#define OPTION_BY CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "The author; default the actor.")
 
 static const cx_cli_option tombstone_options[] = {OPTION_REASON, OPTION_BY, CX_CLI_OPTIONS_LEDGER,
                                                   CX_CLI_OPTIONS_COMMON};
@@ -411,7 +410,7 @@ static const cx_cli_operand edge_operands[] = {
 
 static const cx_cli_option link_options[] = {
     CX_CLI_OPT("weight", 0, CX_CLI_TEXT, "X", "A number; default 0."),
-    CX_CLI_OPT("data", 0, CX_CLI_TEXT, "TEXT|@FILE|-", "Bytes kept with the edge."),
+    CX_CLI_OPT("data", 0, CX_CLI_TEXT, "TEXT|@FILE|-", "Data to store with the edge."),
     CX_CLI_OPT_FLAG("blind", 0, "Add a random salt (see 'memory write')."),
     OPTION_BY,
     CX_CLI_OPTIONS_LEDGER,
@@ -424,7 +423,7 @@ const cx_cli_command cx_cli_memory_link = {
     .name = "memory link",
     .purpose = "record how two memories are related",
     .about = "Adds an edge of TYPE from SRC to DST, each a URI or a ULID; both must exist. Prints "
-             "the edge's URI. An edge that is there already is left as it is.",
+             "the edge's URI. An existing edge is left unchanged.",
     .operands = edge_operands,
     .operand_count = CX_COUNT_OF(edge_operands),
     .options = link_options,

@@ -110,7 +110,7 @@ static cx_status expand_edges(cx_cli_ledger *l, state *s, cx_err *err)
     }
     if (all.count == 0)
         CX_TRY_GOTO(status, cx_fail_at(err, CX_E_NOT_FOUND, "EmptyProof", CX_NO_OFFSET,
-                                       "there are no edges from what was asked"));
+                                       "the memories named have no edges; leave out --edges"));
     s->questions = CX_ARENA_ARRAY(l->arena, question, all.count);
     if (s->questions == NULL)
         CX_TRY_GOTO(status, cx_fail_nomem(err));
@@ -268,11 +268,11 @@ static cx_status add_seal(cx_cli_ledger *l, const state *s, const cx_manifest *m
     uint64_t size = s->has_checkpoint ? s->checkpoint.checkpoint.size : actor.entry_count;
     CX_TRY(find_seal(l, manifest, size, &seq, &found, err));
     if (!found && s->has_checkpoint)
-        return cx_fail_at(err, CX_E_CONFLICT, "NotSealed", CX_NO_OFFSET,
-                          "the first %llu entries hold no seal of snapshot %llu, so the checkpoint "
-                          "says nothing about it; 'cortex snapshot seal' it, then make a new "
-                          "checkpoint",
-                          (unsigned long long)size, (unsigned long long)s->snapshot);
+        return cx_fail_at(
+            err, CX_E_CONFLICT, "NotSealed", CX_NO_OFFSET,
+            "the first %llu entries contain no seal of snapshot %llu, so the checkpoint does not "
+            "cover it; 'cortex snapshot seal' it, then make a new checkpoint",
+            (unsigned long long)size, (unsigned long long)s->snapshot);
     if (!found)
         return CX_SUCCESS;
     CX_TRY(cx_proof_journal(l->home, l->actor, seq, size, true, l->arena, &inclusion, &root, err));
@@ -297,7 +297,7 @@ static cx_status check_made(cx_cli_ledger *l, cx_bytes made, cx_err *err)
     if (result.finding.verdict != CX_BROKEN)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_CONFLICT, result.finding.reason, CX_NO_OFFSET,
-                      "no proof can be made of what was asked: %s", result.finding.message);
+                      "cannot make a proof: %s", result.finding.message);
 }
 
 static cx_status answer_pack(cx_cli_ledger *l, const state *s, const cx_pack *pack, size_t size,
@@ -452,7 +452,7 @@ static int run_prove(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_operand operands[] = {{"URI", CX_CLI_TEXT, NULL, true, true}};
 
 static const cx_cli_option options[] = {
-    CX_CLI_OPT_FLAG("absent", 0, "Prove that none of them is there."),
+    CX_CLI_OPT_FLAG("absent", 0, "Prove that none of them is recorded."),
     CX_CLI_OPT_FLAG("compact", 0,
                     "Leave out of the proof what follows from the rest of it: of many URIs it is "
                     "about a quarter shorter. Its reader must know schema 3."),
@@ -481,10 +481,9 @@ const cx_cli_command cx_cli_prove = {
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 proven\n"
-             "1 it is not so, or the state has moved on since the snapshot\n"
-             "2 usage error, or something named that is not there\n"
-             "3 it could not be proven: no home, unreadable, damaged",
+    .exits = "0 proven\n1 not so, or the state has changed since the snapshot\n2 usage error, or "
+             "something named does not exist\n3 could not be proven: no data directory, "
+             "unreadable, damaged",
     .example = "cortex prove --fresh 01HF7YAT000000000000000003 -o answer.proof",
     .run = run_prove,
 };

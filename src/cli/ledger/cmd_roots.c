@@ -78,8 +78,8 @@ const cx_cli_command cx_cli_roots = {
     .name = "roots",
     .purpose = "show the root hashes",
     .about = "Shows, for each actor, the root of the journal, of the memories and of the edges, "
-             "and the overall root that commits to all three. Whoever keeps an overall root can "
-             "later tell whether anything before it was changed.",
+             "and the overall root that commits to all three. A stored overall root later shows "
+             "whether any earlier entry was changed.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = CX_CLI_EXITS_READ,

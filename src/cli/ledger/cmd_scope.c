@@ -81,7 +81,7 @@ static cx_status prepare_make(cx_cli_ledger *l, void *arg, cx_err *err)
     const char *to = cx_cli_value(l->args, "to"), *by = cx_cli_value(l->args, "granted-by");
     const char *expires = cx_cli_value(l->args, "expires");
     if (to == NULL || to[0] == 0)
-        return cx_fail(err, CX_E_USAGE, "expected --to AGENT: who may read");
+        return cx_fail(err, CX_E_USAGE, "expected --to AGENT: the agent that may read");
     *scope = (cx_scope){.schema = CX_SCOPE_SCHEMA,
                         .actor = l->actor,
                         .granted_by = by == NULL ? l->actor : cx_str_z(by),
@@ -216,9 +216,9 @@ static int run_scope_make(cx_cli *cli, const cx_cli_args *args)
 #define TYPE_NAMES "Identity|Fact|Preference|Belief|Event|Goal|Constraint|Capability|Pattern"
 
 static const cx_cli_option make_options[] = {
-    CX_CLI_OPT("to", 0, CX_CLI_TEXT, "AGENT", "Who may read; needed."),
+    CX_CLI_OPT("to", 0, CX_CLI_TEXT, "AGENT", "The agent that may read; required."),
     CX_CLI_OPT("granted-by", 0, CX_CLI_TEXT, "AGENT",
-               "Who lets them, whose key signs; default the actor."),
+               "The grantor, whose key signs; default the actor."),
     CX_CLI_OPT("at", 0, CX_CLI_COUNT, "SNAPSHOT", "The snapshot they see; default the newest."),
     CX_CLI_OPT_MANY("type", 0, CX_CLI_CHOICE, TYPE_NAMES, "All of this type; may be repeated."),
     CX_CLI_OPT_MANY("tag", 0, CX_CLI_TEXT, "TAG", "All with this tag; may be repeated."),
@@ -238,13 +238,13 @@ static const cx_cli_option make_options[] = {
 const cx_cli_command cx_cli_scope_make = {
     .name = "scope make",
     .purpose = "grant another agent access to some memories",
-    .about = "Writes a signed scope: who may read which of the actor's memories, as they are in "
-             "one snapshot. 'memory get', 'find' and 'context' take it with --scope.",
+    .about = "Writes a signed scope: which agent may read which of the actor's memories, as of one "
+             "snapshot. 'memory get', 'find' and 'context' accept it as --scope.",
     .options = make_options,
     .option_count = CX_COUNT_OF(make_options),
-    .exits = "0 made\n1 the signature is not one of the key given\n"
-             "2 usage error, or something named that is not there\n"
-             "3 it could not be made: no home, unreadable, the signer failed",
+    .exits = "0 written\n1 the signature was not made by the given key\n2 usage error, or "
+             "something named does not exist\n3 could not be written: no data directory, "
+             "unreadable, the signer failed",
     .example =
         "cortex scope make --to helper --tag public --sign ~/keys/cortex.key -o helper.scope",
     .run = run_scope_make,
@@ -330,20 +330,21 @@ static const cx_cli_operand check_operands[] = {{"FILE", CX_CLI_FILE, NULL, fals
 
 static const cx_cli_option check_options[] = {
     CX_CLI_OPTION_SCOPE_KEY,
-    CX_CLI_OPT("presenter", 0, CX_CLI_TEXT, "AGENT", "Who shows it: must be the one it names."),
+    CX_CLI_OPT("presenter", 0, CX_CLI_TEXT, "AGENT",
+               "The agent that presents the scope: it must be the one that the scope names."),
     CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_scope_check = {
     .name = "scope check",
     .purpose = "verify a scope",
-    .about = "Checks a scope's signature, time, snapshot and proof against the home. The key of "
-             "its grantor must be given.",
+    .about = "Checks a scope's signature, time, snapshot and proof against the home. --key must "
+             "give the key of its grantor.",
     .operands = check_operands,
     .operand_count = CX_COUNT_OF(check_operands),
     .options = check_options,
     .option_count = CX_COUNT_OF(check_options),
-    .exits = "0 it holds\n1 it does not\n2 usage error\n3 it could not be checked: no key, no "
-             "home, unreadable",
+    .exits = "0 holds\n1 does not hold\n2 usage error\n3 could not be checked: no key, no data "
+             "directory, unreadable",
     .example = "cortex scope check helper.scope --key andrew=andrew.pub",
     .run = run_scope_check,
 };

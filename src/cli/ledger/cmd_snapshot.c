@@ -96,9 +96,9 @@ static const cx_cli_option make_options[] = {
 const cx_cli_command cx_cli_snapshot_make = {
     .name = "snapshot make",
     .purpose = "take a snapshot, so that its state can be proven later",
-    .about = "Makes a manifest of the actor's roots as they are, numbered from 0, and keeps what "
-             "is needed to prove that state until the snapshot is dropped. 'cortex snapshot' "
-             "alone is the same.",
+    .about = "Records a manifest of the actor's present roots, numbered from 0, and keeps what is "
+             "needed to prove that state until the snapshot is dropped. 'cortex snapshot' is short "
+             "for it.",
     .options = make_options,
     .option_count = CX_COUNT_OF(make_options),
     .exits = CX_CLI_EXITS_WRITE,
@@ -144,7 +144,7 @@ static const cx_cli_option list_options[] = {CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIO
 
 const cx_cli_command cx_cli_snapshot_list = {
     .name = "snapshot list",
-    .purpose = "list the snapshots that are kept",
+    .purpose = "list the snapshots",
     .about = "Lists number, time, overall root and reason of each retained snapshot.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
@@ -304,7 +304,7 @@ static const cx_cli_option seal_options[] = {
     CX_CLI_OPTION_OUTPUT("the bytes to sign"),
     CX_CLI_OPT("signature", 0, CX_CLI_TEXT, "HEX", "A signature made elsewhere, with --key."),
     CX_CLI_OPT("key", 0, CX_CLI_TEXT, "KEY", "The public key of --signature."),
-    CX_CLI_OPT("signed-by", 0, CX_CLI_TEXT, "NAME", "Who signs; default the key's name."),
+    CX_CLI_OPT("signed-by", 0, CX_CLI_TEXT, "NAME", "The signer's name; default the key's name."),
     CX_CLI_OPTIONS_LEDGER,
     CX_CLI_OPTIONS_COMMON};
 
@@ -354,8 +354,8 @@ static int run_snapshot_drop(cx_cli *cli, const cx_cli_args *args)
 const cx_cli_command cx_cli_snapshot_drop = {
     .name = "snapshot drop",
     .purpose = "drop a snapshot",
-    .about = "The state it held can no longer be proven from this home; proofs made before still "
-             "verify. That it was dropped is journaled.",
+    .about = "The state of the snapshot can no longer be proven from this data directory; earlier "
+             "proofs still verify. The removal is recorded in the journal.",
     .operands = seq_operand,
     .operand_count = CX_COUNT_OF(seq_operand),
     .options = list_options,

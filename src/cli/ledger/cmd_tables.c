@@ -52,10 +52,9 @@ static const cx_cli_option status_options[] = {CX_CLI_OPTIONS_TRACES, CX_CLI_OPT
 const cx_cli_command cx_cli_tables_status = {
     .name = "tables status",
     .purpose = "show how far the tables have caught up with the log",
-    .about =
-        "The log is the only truth. The tables in cortex.db and the trace index (cirislens.db, "
-        "or the database that --db names) are made from it, and can be deleted at any time. "
-        "The index follows when something asks it: being behind means nothing is wrong.",
+    .about = "The log is the only source of truth. The tables in cortex.db and the trace index "
+             "(cirislens.db, or the database that --db names) are derived from it and can be "
+             "deleted at any time. The index catches up when it is queried: a lag is not an error.",
     .options = status_options,
     .option_count = CX_COUNT_OF(status_options),
     .exits = CX_CLI_EXITS_READ,
@@ -133,7 +132,7 @@ static void print_rebuilt(cx_buf *out, const rebuilt *done, bool verify_only)
                   tables->resumed ? " (took up an earlier run)" : "",
                   tables->changed ? "were absent or different" : "were the same");
     if (done->index.engine != NULL)
-        cx_buf_printf(out, "made the index anew: %llu traces, %llu unverified, %llu alerts (%s)\n",
+        cx_buf_printf(out, "rebuilt the index: %llu traces, %llu unverified, %llu alerts (%s)\n",
                       (unsigned long long)done->index.trace_rows,
                       (unsigned long long)done->index.unverified_rows,
                       (unsigned long long)done->index.alert_rows, done->index.engine);
@@ -187,21 +186,22 @@ static int run_tables_rebuild(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_option rebuild_options[] = {
-    CX_CLI_OPT_FLAG("replace", 0, "Take the new tables even where the old ones say otherwise."),
-    CX_CLI_OPT_FLAG("verify-only", 0, "Compare only; write nothing, and leave the index alone."),
+    CX_CLI_OPT_FLAG("replace", 0, "Use the new tables even where they contradict the old ones."),
+    CX_CLI_OPT_FLAG("verify-only", 0,
+                    "Compare only; write nothing, and leave the index unchanged."),
     CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_tables_rebuild = {
     .name = "tables rebuild",
     .purpose = "rebuild the tables from the log",
-    .about = "Derives all tables from the log beside the old ones, compares them with the "
-             "manifests and with the old ones, and puts them in their place. A run that was "
-             "interrupted is taken up again; until the end the old tables stay. Then the trace "
-             "index is emptied and filled anew: in the home, or where --db says.",
+    .about = "Derives new tables from the log next to the old ones, compares them with the "
+             "manifests and the old tables, and then replaces the old tables. An interrupted "
+             "rebuild is resumed; until the end the old tables stay in use. Then the trace index "
+             "(in the data directory, or where --db says) is emptied and rebuilt.",
     .options = rebuild_options,
     .option_count = CX_COUNT_OF(rebuild_options),
-    .exits = "0 done\n1 the old tables say otherwise: they stay\n2 usage error\n"
-             "3 it could not be done: no home, held by another process, damaged",
+    .exits = "0 done\n1 the old tables contradict the log and were not replaced\n2 usage error\n3 "
+             "could not be done: no data directory, owned by another process, damaged",
     .example = "cortex tables rebuild\n"
                "cortex tables rebuild --db postgresql:///traces",
     .run = run_tables_rebuild,
@@ -244,15 +244,15 @@ static const cx_cli_option backup_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION
 const cx_cli_command cx_cli_backup = {
     .name = "backup",
     .purpose = "copy a data directory while it is in use",
-    .about = "Copies everything acknowledged so far to the new folder DIR, which is a home of its "
-             "own right. Others may go on writing meanwhile. 'cortex verify --home DIR' checks the "
-             "copy.",
+    .about = "Copies everything acknowledged so far to the new folder DIR, which is then a "
+             "complete data directory. Writers can continue meanwhile. 'cortex verify --home DIR' "
+             "checks the copy.",
     .operands = backup_operands,
     .operand_count = CX_COUNT_OF(backup_operands),
     .options = backup_options,
     .option_count = CX_COUNT_OF(backup_options),
-    .exits = "0 copied\n1 DIR exists\n2 usage error\n"
-             "3 it could not be copied: no home, unreadable, full disk",
+    .exits = "0 copied\n1 DIR exists\n2 usage error\n3 could not be copied: no data directory, "
+             "unreadable, full disk",
     .example = "cortex backup /mnt/backup/cortex-2026-11-21",
     .run = run_backup,
 };

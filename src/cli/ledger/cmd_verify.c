@@ -21,24 +21,25 @@ static const cx_cli_option options[] = {
                     "A public key that is trusted: a verifier key, 64 hex digits, or a file with "
                     "one of them. May be repeated."),
     CX_CLI_OPT("seal-key", 0, CX_CLI_TEXT, "KEY",
-               "A home: the public key that signed its snapshots."),
+               "With --home: the public key that signed the snapshots."),
     CX_CLI_OPT("checkpoint", 0, CX_CLI_FILE, "NOTE",
-               "A checkpoint kept elsewhere: the journal must follow from it."),
+               "A checkpoint stored elsewhere, which the journal must extend."),
     CX_CLI_OPT("cosigners", 0, CX_CLI_COUNT, "N", "It must be cosigned by N of the keys."),
     CX_CLI_OPT(
         "require", 0, CX_CLI_CHOICE, "anchored|signed",
-        "anchored, the default for files: something given must bear it out; signed: a key given "
-        "must have signed it. Otherwise the verdict is indeterminate."),
+        "anchored, the default for files: a given key, checkpoint or root must confirm it; signed: "
+        "a given key must have signed it. Without that the verdict is indeterminate."),
     CX_CLI_OPT_FLAG("self-consistent", 0,
                     "A file: that it agrees with itself is enough. Anybody can make such a file."),
     CX_CLI_OPT("manifest", 0, CX_CLI_FILE, "FILE",
-               "A home: a manifest kept elsewhere. A state proof that comes alone: its manifest."),
+               "With --home: a manifest stored elsewhere. For a state proof without a container: "
+               "its manifest."),
     CX_CLI_OPT("root", 0, CX_CLI_TEXT, "HEX", "The root of the journal, or of the newer one."),
     CX_CLI_OPT("size", 0, CX_CLI_COUNT, "N", "How many entries that journal has."),
     CX_CLI_OPT("actor", 0, CX_CLI_TEXT, "NAME",
-               "A home: only this actor, whose checkpoint or root is given; default all, or with "
-               "a checkpoint the actor as everywhere."),
-    CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR", "Verify this home, in place of FILE."),
+               "With --home: verify only this actor, whose checkpoint or root is given; default "
+               "all actors, or with a checkpoint the default actor."),
+    CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR", "Verify this data directory, in place of FILE."),
     CX_CLI_OPT("overall-root", 0, CX_CLI_TEXT, "HEX", "A proof: the overall root of its manifest."),
     CX_CLI_OPT("from-root", 0, CX_CLI_TEXT, "HEX",
                "A consistency proof: the root of the older journal."),
@@ -59,22 +60,20 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_verify = {
     .name = "verify",
     .purpose = "recognise a file and verify it",
-    .about = "Looks at the first bytes of FILE (\"-\" is standard input). Proofs, manifests, "
-             "checkpoints and receipts are checked as by 'cortex-verify', against what the options "
-             "say is trusted. A lattice is verified as by 'cortex lattice verify', with the same "
-             "options. A trace of another tool has no hashes to check: it is named, together with "
-             "the import that makes it a lattice.\n\n"
-             "With --home DIR everything recorded there is checked from the first byte, and "
-             "nothing is written. Only a checkpoint, manifest or root kept elsewhere can show that "
-             "the end of a journal was not truncated, and its history not rewritten.",
+    .about =
+        "Looks at the first bytes of FILE (\"-\" is standard input). Proofs, manifests, "
+        "checkpoints and receipts are checked as by 'cortex-verify', against the keys, roots and "
+        "checkpoints that the options give. A lattice is verified as by 'cortex lattice verify', "
+        "with the same options. A trace of another tool has no hashes to check: the answer names "
+        "the import that converts it to a lattice.\n\nWith --home DIR everything recorded there is "
+        "checked from the first byte, and nothing is written. Only a checkpoint, manifest or root "
+        "stored elsewhere can show that a journal was not truncated or rewritten.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 it holds\n"
-             "1 it does not hold\n"
-             "2 usage error\n"
-             "3 it could not be checked, or what is needed for an answer is missing",
+    .exits = "0 holds\n1 does not hold\n2 usage error\n3 could not be checked, or a key, root or "
+             "checkpoint is missing",
     .example = "cortex verify answer.proof --key auditor.pub\n"
                "cortex verify --home ~/.local/share/cortex --checkpoint kept.note --key log.pub\n"
                "cortex verify history.jsonl",

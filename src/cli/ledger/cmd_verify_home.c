@@ -92,7 +92,8 @@ static cx_status prepare_audit(audit *a, cx_err *err)
                                             "namespace",       "members",   "absent"};
     for (size_t i = 0; i < CX_COUNT_OF(of_proofs); i++)
         if (cx_cli_has(a->args, of_proofs[i]))
-            return cx_fail(err, CX_E_USAGE, "option --%s is about a proof file, not about a home",
+            return cx_fail(err, CX_E_USAGE,
+                           "option --%s applies to a proof file, not to a data directory",
                            of_proofs[i]);
     const char *seal_key = cx_cli_value(a->args, "seal-key");
     CX_TRY(cx_cli_read_trust(a->cli, a->args, &a->trust, err));
@@ -125,13 +126,13 @@ static void set_verdict(audit *a)
         a->detail = cx_str_z(a->note.message);
     } else if (a->verdict == CX_INDETERMINATE && a->options.require_anchored && !totals->anchored) {
         a->reason = "NotAnchored";
-        a->detail = CX_STR("nothing from outside the home says how long the journal was; give "
-                           "--checkpoint, --manifest, or --root and --size");
+        a->detail = CX_STR("no checkpoint from outside the data directory shows how long the "
+                           "journal was; give --checkpoint, --manifest, or --root and --size");
     } else if (a->verdict == CX_HOLDS && !a->is_signed &&
                (a->trust.require == CX_REQUIRE_SIGNED || a->trust.key_count != 0)) {
         a->verdict = CX_INDETERMINATE;
         a->reason = "NotSigned";
-        a->detail = CX_STR("no checkpoint signed by a key given bears it out; give --checkpoint "
+        a->detail = CX_STR("no checkpoint signed by a given key confirms it; give --checkpoint "
                            "with a signed note, and --key KEY");
     }
 }
@@ -145,7 +146,7 @@ static size_t list_limits(const audit *a, const char *out[4])
         out[count++] = "without a checkpoint or manifest from outside, it cannot be seen whether "
                        "the end was truncated or the history rewritten";
     if (a->options.seal_key == NULL && totals->manifests != 0)
-        out[count++] = "seals' signatures were not checked: no --seal-key was given";
+        out[count++] = "signatures of seals were not checked; give --seal-key";
     if (!totals->tables_checked)
         out[count++] = "the tables were not checked; they are made from the log";
     return count;
@@ -164,7 +165,7 @@ static void write_totals(const cx_home_totals *t, cx_buf *out)
         (unsigned long long)t->edges, (unsigned long long)t->manifests,
         (unsigned long long)t->commits);
     if (t->erased != 0)
-        cx_buf_printf(out, "  erased contents %llu, each by an entry that says so\n",
+        cx_buf_printf(out, "  erased contents %llu, each recorded by an entry\n",
                       (unsigned long long)t->erased);
     if (t->torn_bytes != 0)
         cx_buf_printf(out, "  %llu bytes of an unfinished write at the end: nothing acknowledged\n",

@@ -102,9 +102,9 @@ cx_status cx_cli_read_trust(cx_cli *cli, const cx_cli_args *args, cx_check_optio
     CX_TRY(read_option_file(cli, args, "entry", &out->entry, err));
     if ((out->journal != NULL && out->checkpoint.size != 0) ||
         (out->older != NULL && out->older_checkpoint.size != 0))
-        return cx_fail(err, CX_E_USAGE, "a journal is given by its root or by a checkpoint");
+        return cx_fail(err, CX_E_USAGE, "expected either a root or a checkpoint, not both");
     if (cx_cli_has(args, "members") && cx_cli_has(args, "absent"))
-        return cx_fail(err, CX_E_USAGE, "--members and --absent cannot both be asked");
+        return cx_fail(err, CX_E_USAGE, "expected either --members or --absent, not both");
     out->expect = cx_cli_has(args, "members")  ? CX_EXPECT_MEMBERS
                   : cx_cli_has(args, "absent") ? CX_EXPECT_ABSENT
                                                : CX_EXPECT_ANY;
@@ -115,7 +115,7 @@ cx_status cx_cli_read_trust(cx_cli *cli, const cx_cli_args *args, cx_check_optio
     if (require != NULL)
         out->require = strcmp(require, "signed") == 0 ? CX_REQUIRE_SIGNED : CX_REQUIRE_ANCHORED;
     if (cx_cli_has(args, "self-consistent") && require != NULL)
-        return cx_fail(err, CX_E_USAGE, "--self-consistent and --require cannot both be asked");
+        return cx_fail(err, CX_E_USAGE, "expected either --self-consistent or --require, not both");
     if (cx_cli_has(args, "self-consistent"))
         out->require = CX_REQUIRE_SELF_CONSISTENT;
     return CX_SUCCESS;

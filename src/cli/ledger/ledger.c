@@ -118,23 +118,23 @@ static const struct advice {
     const char *tag, *text;
 } advices[] = {
     {"Locked", "wait until it ends; commands that read work meanwhile"},
-    {"AnswerLost", "'cortex log' shows whether it is there; look before you do it again"},
+    {"AnswerLost", "'cortex log' shows whether it was recorded; check that before you repeat it"},
     {"HolderGone", "nothing was changed; try again"},
     {"VersionConflict",
      "another writer changed it first: read it with 'cortex memory get' and try again"},
     {"HeadConflict",
      "another writer changed it first: read it with 'cortex memory get' and try again"},
-    {"AlreadyExists", "'cortex memory update' makes a new version of what is there"},
+    {"AlreadyExists", "'cortex memory update' writes a new version of an existing memory"},
     {"ManifestRootMismatch", "make a new snapshot with 'cortex snapshot', or prove the state as it "
                              "was with --at SNAPSHOT"},
-    {"SnapshotNotFound", "'cortex snapshot list' shows what there is; 'cortex snapshot' makes one"},
+    {"SnapshotNotFound", "'cortex snapshot list' lists the snapshots; 'cortex snapshot' takes one"},
     {"NotCommitted", "only payloads written as committed can be erased; see 'cortex append'"},
-    {"RootMismatch", "'cortex verify --home' says what differs; 'cortex tables rebuild --replace' "
-                     "takes the log's word"},
-    {"LogDamaged", "'cortex verify --home' says where; do not write before a copy is made"},
+    {"RootMismatch", "'cortex verify --home' shows the differences; 'cortex tables rebuild "
+                     "--replace' restores the tables from the log"},
+    {"LogDamaged", "'cortex verify --home' shows where; make a copy before you write"},
     {"RateLimited", "try again in a second"},
-    {"UnknownAgent", "--key AGENT=KEY gives the key of who granted it"},
-    {"NoKeyResolver", "--key AGENT=KEY gives the key of who granted it"},
+    {"UnknownAgent", "--key AGENT=KEY gives the key of the grantor"},
+    {"NoKeyResolver", "--key AGENT=KEY gives the key of the grantor"},
     {"SchemeUnsupported", "the transparency-log formats exist for cortex-1 only"},
 };
 
@@ -256,8 +256,10 @@ static cx_status open_signing_key(cx_cli_ledger *l, cx_err *err)
         failed = io->lock(io, l->signing);
     } while (failed == -EAGAIN && pause_until(io, end));
     if (failed == -EAGAIN)
-        return cx_fail_at(err, CX_E_BUSY, "Locked", CX_NO_OFFSET,
-                          "another command is signing for the home %s", l->path);
+        return cx_fail_at(
+            err, CX_E_BUSY, "Locked", CX_NO_OFFSET,
+            "another command is signing for the data directory %s; try again when it has finished",
+            l->path);
     return failed == 0 ? CX_SUCCESS : cx_fail_os(err, -failed, "cannot lock %s", path.data);
 }
 
@@ -273,9 +275,9 @@ static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
         CX_TRY(open_signing_key(l, err));
     uint64_t torn = cx_home_torn_bytes(l->home);
     if (torn != 0 && job->access == CX_CLI_WRITE)
-        cx_cli_complain("note: %llu bytes of a write that was never acknowledged were cut from the "
-                        "end of the log",
-                        (unsigned long long)torn);
+        cx_cli_complain(
+            "note: removed %llu bytes of an unacknowledged write from the end of the log",
+            (unsigned long long)torn);
     /* Who only reads means an actor that is there. */
     cx_actor_info actor;
     if (job->wants_memory && job->access != CX_CLI_WRITE)

@@ -16,13 +16,14 @@
 /* Longest argument read from a file or standard input. */
 #define CX_CLI_ARGUMENT_MAX ((size_t)64 << 20)
 
-#define CX_CLI_OPTION_HOME                                                         \
-    CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR",                                      \
-               "The home; default $CORTEX_HOME, else $XDG_DATA_HOME/cortex, else " \
+#define CX_CLI_OPTION_HOME                                                                   \
+    CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR",                                                \
+               "The data directory; default $CORTEX_HOME, else $XDG_DATA_HOME/cortex, else " \
                "~/.local/share/cortex.")
-#define CX_CLI_OPTION_ACTOR                     \
-    CX_CLI_OPT("actor", 0, CX_CLI_TEXT, "NAME", \
-               "Whose journal; default $CORTEX_ACTOR, else $LOGNAME or $USER, else \"local\".")
+#define CX_CLI_OPTION_ACTOR                                                                      \
+    CX_CLI_OPT("actor", 0, CX_CLI_TEXT, "NAME",                                                  \
+               "The actor whose journal to use; default $CORTEX_ACTOR, else $LOGNAME or $USER, " \
+               "else \"local\".")
 #define CX_CLI_OPTION_JSON CX_CLI_OPT_FLAG("json", 0, "One line of JSON instead of text.")
 /* What every command over one actor's journal takes. */
 #define CX_CLI_OPTIONS_LEDGER CX_CLI_OPTION_HOME, CX_CLI_OPTION_ACTOR, CX_CLI_OPTION_JSON
@@ -30,16 +31,13 @@
     CX_CLI_OPT("output", 'o', CX_CLI_FILE, "FILE", \
                "Write " what " to FILE; default standard output.")
 
-#define CX_CLI_EXITS_WRITE                                              \
-    "0 done, and on the disk\n"                                         \
-    "1 refused because of what the ledger holds: nothing was changed\n" \
-    "2 usage error, or something named that is not there\n"             \
-    "3 it could not be done: no home, held by another process, unreadable, full disk"
-#define CX_CLI_EXITS_READ                                   \
-    "0 answered\n"                                          \
-    "1 not allowed to the reader\n"                         \
-    "2 usage error, or something named that is not there\n" \
-    "3 it could not be answered: no home, unreadable, damaged"
+#define CX_CLI_EXITS_WRITE                                                                        \
+    "0 done and durable\n1 rejected because of what the ledger contains: nothing was changed\n2 " \
+    "usage error, or something named does not exist\n3 could not be done: no data directory, "    \
+    "owned by another process, unreadable, full disk"
+#define CX_CLI_EXITS_READ                                                                         \
+    "0 answered\n1 the reader is not allowed to read it\n2 usage error, or something named does " \
+    "not exist\n3 could not be answered: no data directory, unreadable, damaged"
 
 /* CX_CLI_SIGN reads, and signs what it has read: one such command at a time. */
 typedef enum cx_cli_access { CX_CLI_READ, CX_CLI_WRITE, CX_CLI_SIGN } cx_cli_access;
@@ -85,7 +83,8 @@ CX_RESULT cx_cli_home_path(cx_cli *cli, const cx_cli_args *args, const char **ou
 CX_RESULT cx_cli_actor_name(cx_cli *cli, const cx_cli_args *args, cx_str *out, cx_err *err);
 /* The options every command opens a home with; `progress` may be NULL. */
 cx_home_options cx_cli_home_options(cx_cli *cli, cx_cli_access access, cx_cli_progress *progress);
-/* "<name of the home's folder>/<actor>": what a log is called when nobody said otherwise. */
+/* "<name of the data directory's folder>/<actor>": what a log is called when nobody said
+ * otherwise. */
 CX_RESULT cx_cli_default_origin(cx_cli *cli, const char *home_path, cx_str actor, cx_str *out,
                                 cx_err *err);
 

@@ -132,9 +132,11 @@ cx_status cx_cli_parse_word(const char *what, const char *text, cx_str (*name)(u
                             uint8_t max, uint8_t *out, cx_err *err)
 {
     char list[240] = "";
+    const char *names[UINT8_MAX];
     size_t used = 0;
     for (uint8_t code = 1; code <= max; code++) {
         cx_str word = name(code);
+        names[code - 1] = word.data; /* the names are literals: they end with 0 */
         if (cx_str_is(word, text)) {
             *out = code;
             return CX_SUCCESS;
@@ -147,6 +149,11 @@ cx_status cx_cli_parse_word(const char *what, const char *text, cx_str (*name)(u
         }
     }
     list[used] = 0;
+    const char *meant = cx_cli_suggest(names, max, text);
+    if (meant != NULL)
+        return cx_fail(err, CX_E_USAGE,
+                       "%s: found '%.40s', expected one of: %s; did you mean '%s'?", what, text,
+                       list, meant);
     return cx_fail(err, CX_E_USAGE, "%s: found '%.40s', expected one of: %s", what, text, list);
 }
 

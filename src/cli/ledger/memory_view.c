@@ -166,9 +166,9 @@ cx_status cx_cli_read_version(cx_cli *cli, const cx_cli_args *args, cx_cli_versi
     if (confidence != NULL)
         CX_TRY(cx_cli_parse_float("option --confidence", confidence, &out->confidence, err));
     if (confidence != NULL && out->confidence == 0.0f)
-        return cx_fail(err, CX_E_USAGE,
-                       "option --confidence: found 0, expected more than 0 (the format reads 0 as "
-                       "not given)");
+        return cx_fail(
+            err, CX_E_USAGE,
+            "option --confidence: found 0, expected more than 0 (in the format, 0 means absent)");
     out->expires = expires != NULL;
     if (expires != NULL)
         CX_TRY(cx_cli_parse_time("option --expires", expires, &out->expires_at, err));

@@ -25,33 +25,33 @@ CX_RESULT cx_cli_hits_answer(cx_cli_ledger *l, const cx_memory_hit *hits, size_t
                "The data as canonical CBOR in place of DATA: hex, or bytes in a file or on " \
                "standard input.")
 /* What a version carries besides its data. */
-#define CX_CLI_OPTIONS_VERSION                                                                    \
-    CX_CLI_OPT("source", 0, CX_CLI_CHOICE, "user_input|derived|observed|imported",                \
-               "Where it comes from; default user_input."),                                       \
-        CX_CLI_OPT_MANY("derived-from", 0, CX_CLI_TEXT, "URI",                                    \
-                        "What it was derived from; a memory's URI must exist. May be repeated."), \
-        CX_CLI_OPT_MANY("attestation", 0, CX_CLI_TEXT, "TEXT",                                    \
-                        "Who vouches for it. May be repeated."),                                  \
-        CX_CLI_OPT("confidence", 0, CX_CLI_TEXT, "X", "0 to 1; default 1."),                      \
-        CX_CLI_OPT("expires", 0, CX_CLI_TEXT, "TIME",                                             \
-                   "Left out of find and context from then on: RFC 3339, or seconds since "       \
-                   "1970."),                                                                      \
-        CX_CLI_OPT("short", 0, CX_CLI_TEXT, "TEXT",                                               \
-                   "Your own short form, with --medium; default: made from the data."),           \
-        CX_CLI_OPT("medium", 0, CX_CLI_TEXT, "TEXT", "Your own medium form, with --short."),      \
-        CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "Who writes; default the actor."),               \
-        CX_CLI_OPT_FLAG("blind", 0,                                                               \
-                        "Add a random salt, so that a short text cannot be guessed from its "     \
+#define CX_CLI_OPTIONS_VERSION                                                                \
+    CX_CLI_OPT("source", 0, CX_CLI_CHOICE, "user_input|derived|observed|imported",            \
+               "Where it comes from; default user_input."),                                   \
+        CX_CLI_OPT_MANY("derived-from", 0, CX_CLI_TEXT, "URI",                                \
+                        "The source; the URI of a memory must exist. May be repeated."),      \
+        CX_CLI_OPT_MANY("attestation", 0, CX_CLI_TEXT, "TEXT",                                \
+                        "Who attests it. May be repeated."),                                  \
+        CX_CLI_OPT("confidence", 0, CX_CLI_TEXT, "X", "0 to 1; default 1."),                  \
+        CX_CLI_OPT("expires", 0, CX_CLI_TEXT, "TIME",                                         \
+                   "Left out of find and context from then on: RFC 3339, or seconds since "   \
+                   "1970."),                                                                  \
+        CX_CLI_OPT("short", 0, CX_CLI_TEXT, "TEXT",                                           \
+                   "Your own short form, with --medium; default: made from the data."),       \
+        CX_CLI_OPT("medium", 0, CX_CLI_TEXT, "TEXT", "Your own medium form, with --short."),  \
+        CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "The author; default the actor."),           \
+        CX_CLI_OPT_FLAG("blind", 0,                                                           \
+                        "Add a random salt, so that a short text cannot be guessed from its " \
                         "hash after it was erased.")
 /* What a Head carries. */
-#define CX_CLI_OPTIONS_HEAD                                                                   \
-    CX_CLI_OPT_MANY("tag", 0, CX_CLI_TEXT, "TAG", "A tag; may be repeated, up to 16."),       \
-        CX_CLI_OPT_MANY("frame", 0, CX_CLI_TEXT, "VERB:KIND:REF",                             \
-                        "What it is about, such as acquire:service:gpu; may be repeated, up " \
-                        "to 16."),                                                            \
-        CX_CLI_OPT("importance", 0, CX_CLI_COUNT, "N", "0 to 10; default 0."),                \
-        CX_CLI_OPT("visibility", 0, CX_CLI_CHOICE, "private|scoped|actor_public",             \
-                   "Who may be let see it; default private.")
+#define CX_CLI_OPTIONS_HEAD                                                                \
+    CX_CLI_OPT_MANY("tag", 0, CX_CLI_TEXT, "TAG", "A tag; may be repeated, up to 16."),    \
+        CX_CLI_OPT_MANY(                                                                   \
+            "frame", 0, CX_CLI_TEXT, "VERB:KIND:REF",                                      \
+            "The subject, such as acquire:service:gpu; may be repeated, up to 16 times."), \
+        CX_CLI_OPT("importance", 0, CX_CLI_COUNT, "N", "0 to 10; default 0."),             \
+        CX_CLI_OPT("visibility", 0, CX_CLI_CHOICE, "private|scoped|actor_public",          \
+                   "Who may read it; default private.")
 
 typedef struct cx_cli_version {
     cx_provenance provenance;

@@ -10,10 +10,10 @@
     CX_CLI_OPT_MANY("key", 0, CX_CLI_TEXT, "AGENT=KEY",                                     \
                     "The public key of an agent: a verifier key, 64 hex digits or a file. " \
                     "May be repeated.")
-#define CX_CLI_OPTIONS_SCOPE                                                                    \
-    CX_CLI_OPT("scope", 0, CX_CLI_FILE, "FILE",                                                 \
-               "Read as the one this scope was granted to ('cortex scope make'): only what it " \
-               "allows, as it was in its snapshot."),                                           \
+#define CX_CLI_OPTIONS_SCOPE                                                                   \
+    CX_CLI_OPT("scope", 0, CX_CLI_FILE, "FILE",                                                \
+               "Read as the agent that this scope was granted to ('cortex scope make'): only " \
+               "what it allows, as of its snapshot."),                                         \
         CX_CLI_OPTION_SCOPE_KEY
 
 typedef struct cx_cli_keys {

@@ -175,27 +175,21 @@ static const cx_cli_option options[] = {CX_CLI_OPTIONS_SIGNER,
 const cx_cli_command cx_cli_evidence = {
     .name = "evidence",
     .purpose = "write one file about a run, decision, commit or memory for outsiders",
-    .about =
-        "ID is a run, a trace, a commit or a memory, by any name that 'cortex show' understands. "
-        "The "
-        "file holds its entries with their proofs, the bundle of the run, the decisions as they "
-        "were "
-        "signed, the memories, and with --sign a signed checkpoint of each journal (of scheme "
-        "cortex-1). It is an HTML "
-        "document that any browser shows, without scripts and without a network; 'cortex-verify' "
-        "checks it with nothing else at hand, makes the page again from the data and compares "
-        "every "
-        "byte. What was erased stays erased: the verdict then is indeterminate.\n\n"
-        "Whoever receives it should get your public key in another way: 'cortex key show KEYFILE'.",
+    .about = "ID is a run, a trace, a commit or a memory, by any name that 'cortex show' "
+             "understands. The file contains its entries with their proofs, the bundle of the run, "
+             "the signed decisions, the memories, and with --sign a signed checkpoint of each "
+             "journal (of scheme cortex-1). It is an HTML document that any browser shows without "
+             "scripts and without a network. 'cortex-verify' checks it offline: it builds the page "
+             "again from the data and compares every byte. Erased content stays erased; the "
+             "verdict is then indeterminate.\n\nGive the recipient your public key by another "
+             "channel: 'cortex key show KEYFILE'.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits =
-        "0 written\n"
-        "1 what is here does not hold: nothing was written\n"
-        "2 usage error, nothing is called so, several things are, or there is nothing to show\n"
-        "3 it could not be made: no home, unreadable, the signer failed",
+    .exits = "0 written\n1 the recorded data does not hold: nothing was written\n2 usage error, ID "
+             "is unknown or ambiguous, or has no evidence\n3 could not be written: no data "
+             "directory, unreadable, the signer failed",
     .example = "cortex evidence 6e908976 --sign ~/keys/log.key -o commit.cxe",
     .run = run_evidence,
 };

@@ -74,7 +74,7 @@ static void print_object(cx_buf *out, const cx_json *shown, cx_arena *arena)
     const cx_json *where = CX_JSON_GET(shown, "where"), *facts = CX_JSON_GET(shown, "facts");
     cx_str kind = CX_JSON_GET_STR(shown, "kind");
     cx_str label = cx_arena_copy_str(arena, kind);
-    add_row(out, label.data == NULL ? "thing" : label.data, CX_JSON_GET_STR(shown, "id"));
+    add_row(out, label.data == NULL ? "object" : label.data, CX_JSON_GET_STR(shown, "id"));
     add_row(out, "what", CX_JSON_GET_STR(shown, "title"));
     cx_buf_printf(out, "%-10s %.*s: ", "verdict", (int)verdict.size, verdict.data);
     cx_cli_add_text(out, by);
@@ -208,21 +208,18 @@ static const cx_cli_option options[] = {CX_CLI_OPTIONS_SESSION, CX_CLI_OPTION_JS
 
 const cx_cli_command cx_cli_show = {
     .name = "show",
-    .purpose = "show anything by its id, hash, URI or root",
-    .about =
-        "Finds memories, traces, runs, events, commits, entries (ACTOR/SEQ), snapshots "
-        "(ACTOR@N), journals, lattice nodes, keys, actors, lines (FILE:LINE) and proof files, and "
-        "says what they are, whether they are what was recorded, what is linked with them and "
-        "on what each link rests, and what to type next. Hashes and ids may be cut to 8 "
-        "characters: when several things fit, they are listed.",
+    .purpose = "show any object by its id, hash, URI or root",
+    .about = "Finds memories, traces, runs, events, commits, entries (ACTOR/SEQ), snapshots "
+             "(ACTOR@N), journals, lattice nodes, keys, actors, lines (FILE:LINE) and proof files. "
+             "Shows what each is, whether it is what was recorded, its references with the "
+             "evidence for each, and commands to continue with. Hashes and ids may be shortened to "
+             "8 characters: when several objects match, they are listed.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 shown\n"
-             "1 shown, and it is not what was recorded\n"
-             "2 usage error, nothing is called so, or several things are\n"
-             "3 it could not be looked for",
+    .exits = "0 shown\n1 shown, and it differs from what was recorded\n2 usage error, or ID is "
+             "unknown or ambiguous\n3 could not be searched",
     .example = "cortex show 6e908976",
     .run = run_show,
 };

@@ -248,26 +248,20 @@ static const cx_cli_option options[] = {CX_CLI_OPTIONS_SESSION, CX_CLI_OPTIONS_L
 const cx_cli_command cx_cli_why = {
     .name = "why",
     .purpose = "trace a line, commit, run, decision or memory to its origins",
-    .about =
-        "ID is a line of a file (FILE:LINE), a commit, a run, an event (RUN/N), a trace, a memory, "
-        "a "
-        "URI (matrix://.., cortex://trace/ID, cortex://run/ID), an entry (ACTOR/SEQ) or a lattice "
-        "node; or @BRANCH NODE KEY asks who made a value of a lattice what it is. The answer walks "
-        "across modules: the commit that wrote the line, the governed run that made the commit, "
-        "its "
-        "contract and gates, the signed decisions behind it, the memories they read and wrote. "
-        "Each "
-        "step and each link has a verdict and says what it rests on: `indeterminate` is what is "
-        "only "
-        "stated. 'cortex lattice why' answers within one lattice.",
+    .about = "ID is a line of a file (FILE:LINE), a commit, a run, an event (RUN/N), a trace, a "
+             "memory, a URI (matrix://.., cortex://trace/ID, cortex://run/ID), an entry "
+             "(ACTOR/SEQ) or a lattice node; or @BRANCH NODE KEY asks for the origin of a value in "
+             "a lattice. The answer goes from the line to the commit that wrote it, the governed "
+             "run that made the commit, its contract and gates, the signed decisions that led to "
+             "it, and the memories that they read and wrote. Each step and each link has a verdict "
+             "and names its evidence: `indeterminate` means that it is only stated. 'cortex "
+             "lattice why' answers within one lattice.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 every step and every link holds\n"
-             "1 one is broken\n"
-             "2 usage error, nothing is called so, or several things are\n"
-             "3 one is only stated or not here, or it could not be answered",
+    .exits = "0 every step and every link holds\n1 one is broken\n2 usage error, or ID is unknown "
+             "or ambiguous\n3 one is only stated or not available, or could not be answered",
     .example = "cortex why src/refund.py:2",
     .run = run_why,
 };

@@ -118,7 +118,7 @@ cx_status cx_cli_session_find(cx_cli *cli, cx_cli_session *session, const char *
         return CX_SUCCESS;
     CX_TRY(cx_prov_objects_list(&session->sources, objects, count, &cli->arena, out_list, err));
     return cx_fail_at(err, CX_E_CONFLICT, "Ambiguous", CX_NO_OFFSET,
-                      "'%s' may mean %zu things; give more of it", text, count);
+                      "'%s' matches %zu objects; give more characters of it", text, count);
 }
 
 void cx_cli_session_candidates(cx_buf *out, const cx_json *list)

@@ -29,7 +29,7 @@ static const cx_cli_option approve_options[] = {
                "When it ends: a span such as 90m, 24h or 7d, or a time such as "
                "2026-01-31T12:00:00Z; default 24h."),
     CX_CLI_OPT("run", 0, CX_CLI_TEXT, "RUN", "Only for the run with this id."),
-    CX_CLI_OPT("out", 'o', CX_CLI_FILE, "FILE",
+    CX_CLI_OPT("output", 'o', CX_CLI_FILE, "FILE",
                "Write it to FILE instead of the runtime root; hand it over with 'cortex run "
                "--approval FILE'."),
     CX_CLI_OPTION_REPO,
@@ -39,12 +39,11 @@ static const cx_cli_option approve_options[] = {
 const cx_cli_command cx_cli_approve = {
     .name = "approve",
     .purpose = "sign an approval for one run of a contract",
-    .about =
-        "Signs that one run of this contract may do what its scopes name, once, until it expires. "
-        "The key must be one of policies/approvers.json, whose digest the repository's "
-        "configuration pins; both are read from the commit HEAD. The key never leaves this "
-        "command.\n\nAn approval is for exactly these bytes of the contract; it is used up by the "
-        "first run that needs it.",
+    .about = "Signs that one run of this contract may do what its scopes name, once, until it "
+             "expires. The key must be one of policies/approvers.json, whose digest the "
+             "repository's configuration pins; both are read from the commit HEAD. The key never "
+             "leaves this command.\n\nAn approval is valid for exactly these bytes of the "
+             "contract; the first run that needs it uses it up.",
     .options = approve_options,
     .option_count = CX_COUNT_OF(approve_options),
     .exits = "0 signed and written\n2 usage error\n3 it could not be signed or written\n"
@@ -64,10 +63,10 @@ const cx_cli_command cx_cli_approvals_list = {
     .name = "approvals list",
     .purpose = "list approvals and whether they can still be used",
     .about = "Shows each approval in the runtime root: usable, used, or why it would be refused. "
-             "Whether it fits a contract is a run's to say.",
+             "Whether it matches a contract is decided by the run.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
-    .exits = "0 listed\n2 usage error\n3 it could not be read",
+    .exits = "0 listed\n2 usage error\n3 could not be read",
     .example = "cortex approvals list --json",
     .run = run_approvals_list,
 };
@@ -208,7 +207,7 @@ static cx_status sign_message(void *arg, cx_bytes message, cx_signature *out, cx
 static cx_status where_to(cx_cli *cli, const cx_cli_args *args, const cx_cli_place *place,
                           const cx_run_approval *approval, cx_str *out, cx_err *err)
 {
-    const char *given = cx_cli_value(args, "out");
+    const char *given = cx_cli_value(args, "output");
     if (given != NULL) {
         *out = cx_str_z(given);
         return CX_SUCCESS;

@@ -107,8 +107,8 @@ const cx_cli_command cx_cli_contract_lint = {
     .purpose = "report everything that is wrong with a task contract",
     .about = "Checks CONTRACT as a run would before it starts anything: its schema, then the lints "
              "K02 to K15, against the repository's commit that the contract names as its baseline "
-             "and the policies of that commit. All lints are judged; each finding names a place in "
-             "the file and what to do.",
+             "and the policies of that commit. All lints are evaluated; each finding names a place "
+             "in the file and what to do.",
     .operands = contract_operand,
     .operand_count = CX_COUNT_OF(contract_operand),
     .options = lint_options,
@@ -326,8 +326,8 @@ const cx_cli_command cx_cli_gate_policy = {
     .name = "gate policy",
     .purpose = "check whether a contract exceeds its agent's rights",
     .about = "Compares what CONTRACT asks for with the registry's row of its agent, and its paths "
-             "with what is protected or wide, by the policies of the contract's baseline. No "
-             "approval is looked for: the answer names the scopes that one would need.",
+             "with what is protected or wide, by the policies of the contract's baseline. "
+             "Approvals are not considered: the answer names the scopes that one would need.",
     .operands = contract_operand,
     .operand_count = CX_COUNT_OF(contract_operand),
     .options = lint_options,

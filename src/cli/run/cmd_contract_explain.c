@@ -83,7 +83,7 @@ static cx_status explain_contract(explain_job *job, const cx_cli_args *args, cx_
                                  &job->policy, err));
     if (cx_run_findings_have(&job->findings, "K01"))
         return cx_fail(err, CX_E_FORMAT,
-                       "this is not a task contract; 'cortex contract lint' says what is wrong");
+                       "this is not a task contract; 'cortex contract lint' lists the errors");
     if (job->contract.baseline_commit.size != 0)
         CX_TRY(job->place.repo.list(job->place.repo.arg, job->contract.baseline_commit, arena,
                                     &job->tree, err));
@@ -290,16 +290,15 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_contract_explain = {
     .name = "contract explain",
     .purpose = "show what a run of a contract would be allowed to do",
-    .about =
-        "Says in words what CONTRACT comes to by the policies of its baseline: who works, with "
-        "which rights, on which paths and how many files these have now, what must pass, and "
-        "what a run would refuse. It judges nothing by itself: 'contract lint' and 'gate "
-        "policy' have exit codes for that.",
+    .about = "Explains what CONTRACT means under the policies of its baseline: the agent, its "
+             "rights, the paths and how many files they contain now, the tests that must pass, and "
+             "what a run would reject. It decides nothing: 'contract lint' and 'gate policy' have "
+             "exit codes for that.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 explained, whatever the result\n2 usage error\n3 it could not be read",
+    .exits = "0 explained, whatever the result\n2 usage error\n3 could not be read",
     .example = "cortex contract explain task.json",
     .run = run_contract_explain,
 };

@@ -185,7 +185,7 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT_MANY("test", 't', CX_CLI_TEXT, "COMMAND",
                     "Must pass; no shell, and on the allowlist; repeatable."),
     CX_CLI_OPT("id", 0, CX_CLI_TEXT, "TASK", "The task's id, 8 bytes at least; default task_0001."),
-    CX_CLI_OPT("role", 0, CX_CLI_TEXT, "ROLE", "Who works; default WORKER."),
+    CX_CLI_OPT("role", 0, CX_CLI_TEXT, "ROLE", "The role of the agent; default WORKER."),
     CX_CLI_OPT("agent", 0, CX_CLI_TEXT, "ID",
                "As in policies/agent_registry.json; default agent-1."),
     CX_CLI_OPT("baseline", 0, CX_CLI_TEXT, "REF", "Where the work starts; default HEAD."),
@@ -200,16 +200,15 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_contract_new = {
     .name = "contract new",
     .purpose = "write a new task contract",
-    .about =
-        "Prints a contract for one task: SPEC says what is to be done ('@FILE' or '-' reads it), "
-        "the paths are all that may be changed, the tests decide. Everything else is as narrow "
-        "as it can be: no network, no shell beyond the sandbox. Edit it, then 'cortex contract "
-        "lint' says what is still wrong and 'cortex run' carries it out.",
+    .about = "Prints a contract for one task: SPEC describes the task ('@FILE' or '-' reads it), "
+             "--path names the only paths that may change, and --test names the tests that decide. "
+             "Everything else is as narrow as possible: no network, no shell outside the sandbox. "
+             "Edit it, check it with 'cortex contract lint', and run it with 'cortex run'.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 printed\n2 usage error\n3 it could not be written",
+    .exits = "0 printed\n2 usage error\n3 could not be written",
     .example = "cortex contract new 'add() must add' -p src/calc.py -t 'python3 -m pytest -q' -o "
                "task.json",
     .run = run_contract_new,

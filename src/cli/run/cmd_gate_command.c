@@ -19,17 +19,17 @@ static const cx_cli_operand operands[] = {{"COMMAND", CX_CLI_TEXT, NULL, false, 
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT("contract", 0, CX_CLI_FILE, "FILE",
-               "Judge by this contract: its pack, forbidden actions and network policy."),
+               "Apply this contract: its pack, forbidden actions and network policy."),
     CX_CLI_OPT_MANY("approval", 0, CX_CLI_FILE, "FILE",
-                    "A signed approval for that contract, beside those in the runtime root; it is "
-                    "not used up."),
+                    "A signed approval for that contract, in addition to those in the runtime "
+                    "root; it is not used up."),
     CX_CLI_OPT("pack", 0, CX_CLI_CHOICE, "low|medium|high",
                "The policy pack; default: none, which is the repository's command allowlist."),
     CX_CLI_OPT("network", 0, CX_CLI_TEXT, "POLICY", "deny, on-request or allow; default deny."),
     CX_CLI_OPT_MANY("forbid", 0, CX_CLI_TEXT, "ACTION",
                     "An action that is forbidden besides those of the policy."),
     CX_CLI_OPT("baseline", 0, CX_CLI_TEXT, "REF",
-               "The commit whose policies and scripts count; default the contract's, else HEAD."),
+               "The commit whose policies and scripts apply; default the contract's, else HEAD."),
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTIONS_GATE,
     CX_CLI_OPTIONS_COMMON};
@@ -38,10 +38,10 @@ const cx_cli_command cx_cli_gate_command = {
     .name = "gate command",
     .purpose = "check a command by the rules of a run, without running it",
     .about =
-        "Lexes COMMAND exactly, without a shell, and judges its words by the rows C01 to C16: "
-        "forbidden actions, network, wrappers, interpreters, git, the allowlist of the policy "
-        "pack, scripts beside the baseline's, arguments that leave the worktree, and the program "
-        "itself, which must come from a trusted folder. Nothing is executed.",
+        "Splits COMMAND into tokens exactly, without a shell, and checks them by the rules C01 to "
+        "C16: forbidden actions, network, wrappers, interpreters, git, the allowlist of the policy "
+        "pack, scripts that differ from the baseline, arguments that leave the work tree, and the "
+        "program itself, which must be in a trusted folder. Nothing is executed.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,

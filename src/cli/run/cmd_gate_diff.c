@@ -14,12 +14,12 @@ static int run_gate_diff(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT("contract", 0, CX_CLI_FILE, "FILE",
-               "Judge by this contract: its baseline, allowed paths and binary outputs."),
+               "Apply this contract: its baseline, allowed paths and binary outputs."),
     CX_CLI_OPT_MANY("allow", 0, CX_CLI_TEXT, "PATH",
                     "A path that may change, as in allowed_paths; instead of --contract."),
     CX_CLI_OPT("baseline", 0, CX_CLI_TEXT, "REF",
                "The commit to compare with; default the contract's, else HEAD."),
-    CX_CLI_OPT_FLAG("index", 0, "Judge the index and the commits alone, not the files on disk."),
+    CX_CLI_OPT_FLAG("index", 0, "Check only the index and the commits, not the files on disk."),
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTIONS_GATE,
     CX_CLI_OPTIONS_COMMON};
@@ -27,13 +27,12 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_gate_diff = {
     .name = "gate diff",
     .purpose = "check the changes in a work tree by the rules of a run",
-    .about =
-        "Compares every commit since the baseline, HEAD, the index and the files on disk with the "
-        "baseline, by contents and without filters, attributes or flags, and judges what changed "
-        "by the rules D01 to D15. Files that git ignores count as changes too.\n\n"
-        "A run also compares with a snapshot from before the agent started, so that it finds what "
-        "changed in the repository itself (D02, D03) and leaves out what was there already; here "
-        "the baseline alone stands for it.",
+    .about = "Compares every commit since the baseline, HEAD, the index and the files on disk with "
+             "the baseline, by contents and without filters, attributes or flags, and checks the "
+             "changes by the rules D01 to D15. Files that git ignores count as changes too.\n\nA "
+             "run also compares with a snapshot taken before the agent started. It thereby finds "
+             "changes of the repository itself (D02, D03) and ignores older changes; this command "
+             "compares with the baseline only.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = CX_CLI_EXITS_GATE,

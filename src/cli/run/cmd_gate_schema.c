@@ -141,17 +141,13 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_gate_schema = {
     .name = "gate schema",
     .purpose = "validate a JSON file against a JSON Schema",
-    .about =
-        "SCHEMA is a file with a schema of draft 2020-12 or draft-07, or the name of one that the "
-        "program carries: task_contract.v1, run_manifest.v1 and the others of a run, and those of "
-        "what commands answer with --json: show.v1, why.v1, status.v1, doctor.v1, config.v1, "
-        "roots.v1, runs.v1, alerts.v1, evidence_verdict.v1, error.v1. A file of such a name is "
-        "given as ./NAME.\n\n"
-        "Each place that does not match is named by its JSON pointer, with the keyword that asks "
-        "and "
-        "where in the schema it stands. A schema that is loaded strictly, as here without "
-        "--lenient, "
-        "has no unknown keywords and refers to nothing outside of itself.",
+    .about = "SCHEMA is a file with a schema of draft 2020-12 or draft-07, or the name of a "
+             "built-in schema: task_contract.v1, run_manifest.v1 and the others of a run, and "
+             "those of the commands' answers with --json: show.v1, why.v1, status.v1, doctor.v1, "
+             "config.v1, roots.v1, runs.v1, alerts.v1, evidence_verdict.v1, error.v1. Write ./NAME "
+             "for a file of such a name.\n\nEach mismatch is reported with its JSON pointer, the "
+             "keyword that failed and its place in the schema. Without --lenient, the schema must "
+             "not have unknown keywords or references outside itself.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
@@ -160,6 +156,6 @@ const cx_cli_command cx_cli_gate_schema = {
     .example =
         "cortex gate schema task_contract.v1 contract.json\n"
         "cortex status --json >status.json; cortex gate schema status.v1 status.json\n"
-        "cortex gate schema ./answer.schema.json answer.json --format junit --out schema.xml",
+        "cortex gate schema ./answer.schema.json answer.json --format junit --output schema.xml",
     .run = run_gate_schema,
 };

@@ -92,16 +92,14 @@ static int run_hooks_status(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_option hooks_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
                                               CX_CLI_OPTIONS_COMMON};
 
-#define HOOKS_EXITS "0 done\n2 wrong usage\n3 it could not be done"
+#define HOOKS_EXITS "0 done\n2 wrong usage\n3 could not be done"
 
 const cx_cli_command cx_cli_hooks_install = {
     .name = "hooks install",
     .purpose = "install git hooks that check commits and pushes",
-    .about =
-        "Installs pre-commit and pre-push scripts that ask 'cortex hook'. A hook that is there "
-        "already is kept as NAME.before-cortex and runs after ours has allowed. In a "
-        "repository with these hooks nobody commits or pushes outside of an active run: "
-        "without a contract they reject.",
+    .about = "Installs pre-commit and pre-push scripts that call 'cortex hook'. An existing hook "
+             "is kept as NAME.before-cortex and runs after the Cortex hook has allowed. In a "
+             "repository with these hooks, commits and pushes outside an active run are rejected.",
     .options = hooks_options,
     .option_count = CX_COUNT_OF(hooks_options),
     .exits = HOOKS_EXITS,
@@ -112,8 +110,8 @@ const cx_cli_command cx_cli_hooks_install = {
 const cx_cli_command cx_cli_hooks_remove = {
     .name = "hooks remove",
     .purpose = "remove the git hooks",
-    .about = "Removes the scripts that 'hooks install' wrote and puts back what was there before. "
-             "Other hooks stay as they are.",
+    .about = "Removes the scripts that 'hooks install' wrote and restores the hooks from before. "
+             "Other hooks are not changed.",
     .options = hooks_options,
     .option_count = CX_COUNT_OF(hooks_options),
     .exits = HOOKS_EXITS,
@@ -124,8 +122,8 @@ const cx_cli_command cx_cli_hooks_remove = {
 const cx_cli_command cx_cli_hooks_status = {
     .name = "hooks status",
     .purpose = "show which git hooks are installed",
-    .about = "Tells of each hook whether it is absent, installed, outdated (ours, but of another "
-             "program or version), or foreign.",
+    .about = "Shows for each hook whether it is absent, installed, outdated (written by another "
+             "program or version of Cortex), or foreign (not written by Cortex).",
     .options = hooks_options,
     .option_count = CX_COUNT_OF(hooks_options),
     .exits = HOOKS_EXITS,
@@ -231,14 +229,14 @@ static int run_hook_pre_push(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_option hook_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
                                              CX_CLI_OPTIONS_COMMON};
 
-#define HOOK_EXITS "0 allowed\n2 wrong usage\n4 rejected, also when it cannot be judged"
+#define HOOK_EXITS "0 allowed\n2 usage error\n4 rejected, also when the check fails"
 
 const cx_cli_command cx_cli_hook_pre_commit = {
     .name = "hook pre-commit",
     .purpose = "run the check of the pre-commit hook",
-    .about = "Finds the contract of the active run that this work tree's branch belongs to and "
-             "judges the index beside its baseline by the diff gate. No contract, or more than "
-             "one, rejects. The message names rule and path.",
+    .about = "Finds the contract of the active run that this work tree's branch belongs to, and "
+             "checks the index against its baseline by the diff gate. Without a contract, or with "
+             "more than one, the commit is rejected. The message names rule and path.",
     .options = hook_options,
     .option_count = CX_COUNT_OF(hook_options),
     .exits = HOOK_EXITS,
@@ -249,8 +247,8 @@ const cx_cli_command cx_cli_hook_pre_commit = {
 const cx_cli_command cx_cli_hook_pre_push = {
     .name = "hook pre-push",
     .purpose = "run the check of the pre-push hook",
-    .about = "Reads the lines that git gives to a pre-push hook and judges every commit that would "
-             "be pushed. Deleting a branch and pushing what is no fast-forward reject.",
+    .about = "Reads the lines that git passes to a pre-push hook and checks every commit to be "
+             "pushed. Deleting a branch and pushes that are no fast-forward are rejected.",
     .options = hook_options,
     .option_count = CX_COUNT_OF(hook_options),
     .exits = HOOK_EXITS,

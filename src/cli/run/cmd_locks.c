@@ -106,13 +106,13 @@ static int run_locks_list(cx_cli *cli, const cx_cli_args *args)
 
 const cx_cli_command cx_cli_locks_list = {
     .name = "locks list",
-    .purpose = "list locked paths and the runs that hold them",
-    .about = "Each lock with its holder. Stale are locks of runs that have ended or whose process "
-             "is dead, and of other hosts when their lease ran out; a lock whose process lives is "
-             "never stale, at most overdue.",
+    .purpose = "list locked paths and the runs that own the locks",
+    .about = "Shows each lock with its owner. A lock is stale when its run has ended, its process "
+             "is dead, or its lease on another host has expired; a lock of a live process is never "
+             "stale, at most overdue.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
-    .exits = "0 listed\n2 usage error\n3 it could not be read",
+    .exits = "0 listed\n2 usage error\n3 could not be read",
     .example = "cortex locks list --json",
     .run = run_locks_list,
 };
@@ -123,10 +123,9 @@ static const cx_cli_operand release_operands[] = {{"PATH", CX_CLI_TEXT, NULL, tr
 
 static const cx_cli_option release_options[] = {
     CX_CLI_OPT_FLAG("stale", 0, "Release every stale lock."),
-    CX_CLI_OPT_MANY(
-        "approval", 0, CX_CLI_FILE, "FILE",
-        "A signed approval with the scope unlock:PATH, for the contract of the run that "
-        "holds the lock."),
+    CX_CLI_OPT_MANY("approval", 0, CX_CLI_FILE, "FILE",
+                    "A signed approval with the scope unlock:PATH, for the contract of the run "
+                    "that owns the lock."),
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_JSON,
@@ -283,10 +282,10 @@ static cx_status release_one(locking *l, cx_str path, cx_err *err)
             continue;
         if (!cx_run_lock_stale(reasons[i])) {
             if (locks[i].run_id.size == 0)
-                return cx_fail(err, CX_E_FORMAT,
-                               "the lock on %.*s cannot be read; remove the file "
-                               "by hand when it is nobody's",
-                               (int)normal.size, normal.data);
+                return cx_fail(
+                    err, CX_E_FORMAT,
+                    "the lock on %.*s cannot be read; remove the file by hand if no run owns it",
+                    (int)normal.size, normal.data);
             CX_TRY(consume_approval(l, &locks[i], err));
         }
         CX_TRY(cx_run_lock_force(&l->store, path, &l->cli->arena, &released, err));
@@ -325,10 +324,8 @@ const cx_cli_command cx_cli_locks_release = {
     .operand_count = CX_COUNT_OF(release_operands),
     .options = release_options,
     .option_count = CX_COUNT_OF(release_options),
-    .exits = "0 released\n"
-             "2 usage error\n"
-             "3 it could not be done, or there is no such lock\n"
-             "4 refused: a run holds it, and there is no approval",
+    .exits = "0 released\n2 usage error\n3 could not be done, or there is no such lock\n4 "
+             "rejected: a run owns the lock, and there is no approval",
     .example = "cortex locks release --stale\ncortex locks release src/app --approval unlock.json",
     .run = run_locks_release,
 };

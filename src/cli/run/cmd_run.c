@@ -193,43 +193,36 @@ static const cx_cli_operand operands[] = {{"CONTRACT", CX_CLI_FILE, NULL, true, 
 
 static const cx_cli_option options[] = {
     CX_CLI_OPTION_HOME,
-    CX_CLI_OPT("intent", 0, CX_CLI_TEXT, "REQUEST|@FILE|-",
-               "What is wanted, in place of a CONTRACT: the runner of the role PM in "
-               "policies/cortex.json makes one, unless --runner or --script say who does."),
+    CX_CLI_OPT(
+        "intent", 0, CX_CLI_TEXT, "REQUEST|@FILE|-",
+        "A request in plain words, in place of a CONTRACT: the runner of the role PM in "
+        "policies/cortex.json writes the contract, unless --runner or --script name another."),
     CX_CLI_OPTIONS_RUN,
     CX_CLI_OPT_FLAG("follow", 0, "Print each event as a line of JSON when it is written."),
-    CX_CLI_OPT_FLAG("dry-run", 0,
-                    "Judge all that can be judged before an agent starts, and write "
-                    "nothing."),
+    CX_CLI_OPT_FLAG("dry-run", 0, "Run only the checks that precede the agent, and write nothing."),
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_run = {
     .name = "run",
     .purpose = "run a task contract under its gates and record the evidence",
-    .about =
-        "Lets an agent work on the contract in a worktree of its own, inside a sandbox, and judges "
-        "everything it did: paths, commands, review, tests. Only what passes every gate is merged. "
-        "Whatever happens, the run leaves a bundle of evidence that is sealed in the home's "
-        "ledger; "
-        "'cortex run verify' checks it.\n\n"
-        "With --intent an agent writes the contract first, on a read-only checkout of HEAD: its "
-        "whole "
-        "reply must be one task contract, which is then judged as any other. It is configured by "
-        "'cortex runner add NAME ...' and \"roles\": {\"PM\": \"NAME\"} in "
-        "policies/cortex.json.\n\n"
-        "A run that is refused leaves the repository as it was. An interrupt ends the run in "
-        "order: "
-        "a bundle with status FAILURE, locks and worktrees given back.",
+    .about = "Lets an agent work on the contract in its own work tree, inside a sandbox, and "
+             "checks everything it did: paths, commands, review, tests. Only changes that pass "
+             "every gate are merged. Every run leaves a bundle of evidence that is sealed in the "
+             "ledger; 'cortex run verify' checks it.\n\nWith --intent an agent writes the contract "
+             "first, on a read-only checkout of HEAD: its whole reply must be one task contract, "
+             "which is then checked like any other. It is configured by 'cortex runner add NAME "
+             "...' and \"roles\": {\"PM\": \"NAME\"} in policies/cortex.json.\n\nA rejected run "
+             "leaves the repository unchanged. An interrupt ends the run cleanly: the bundle has "
+             "status FAILURE, and locks and work trees are released.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 every gate passed, and the result is merged unless told otherwise\n"
-             "2 usage error\n"
-             "3 the run could not be started, or its evidence could not be written\n"
-             "4 a gate refused",
-    .example = "cortex run contracts/fix-login.json --follow\n"
-               "cortex run --intent 'Nobody gets back more than was paid'",
+    .exits =
+        "0 every gate passed, and the result is merged (unless --no-merge)\n2 usage error\n3 the "
+        "run could not be started, or its evidence could not be written\n4 a gate rejected",
+    .example = "cortex run contracts/fix-login.json --follow\ncortex run --intent 'Never refund "
+               "more than was paid'",
     .run = run_run,
 };

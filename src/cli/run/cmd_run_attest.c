@@ -31,21 +31,19 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_run_attest = {
     .name = "run attest",
     .purpose = "sign a statement about a finished run, or verify one",
-    .about =
-        "Makes an in-toto Statement v1 about a run's commit, patch and manifest - contract, "
-        "gates, tests, events, sandbox, approvals - from the files of its bundle, and signs it "
-        "as a DSSE envelope. When the home's ledger has the run's seal, the statement says where: "
-        "journal, index, size and root. A bundle that is broken, or not the one that was sealed, "
-        "is not attested.\n\nWith --check, verifies "
-        "an envelope: its signature over the received bytes, then every field beside the "
-        "bundle.",
+    .about = "Makes an in-toto Statement v1 about a run's commit, patch and manifest - contract, "
+             "gates, tests, events, sandbox, approvals - from the files of its bundle, and signs "
+             "it as a DSSE envelope. When the ledger has the run's seal, the statement names its "
+             "place: journal, index, size and root. A broken bundle, or one that differs from the "
+             "sealed bundle, is not attested.\n\nWith --check, verifies an envelope: its signature "
+             "over the received bytes, then every field against the bundle.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 signed; with --check: it holds\n"
-             "1 the bundle is broken; with --check: it does not hold\n"
-             "2 usage error\n3 it could not be done; with --check: no key was given that signed it",
+    .exits =
+        "0 signed; with --check: it holds\n1 the bundle is broken; with --check: it does not "
+        "hold\n2 usage error\n3 could not be done; with --check: no key was given that signed it",
     .example = "cortex run attest RUN --key ~/keys/ci.key -o run.dsse.json\n"
                "cortex run attest bundle/ --check run.dsse.json --trusted ci.pub",
     .run = run_run_attest,

@@ -156,12 +156,12 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_run_chain = {
     .name = "run chain",
     .purpose = "run several contracts in the order of their dependencies",
-    .about =
-        "FILE names the steps: {\"version\":\"v1\",\"chain_id\",\"steps\":[{\"name\",\"contract\","
-        "\"depends_on\":[]}]}, a contract being a file beside FILE or the contract itself. Steps "
-        "that wait for nothing run beside each other; each is a governed run of its own. What "
-        "depends on a step that did not succeed is skipped. What happened stands in the chain's "
-        "manifest, below the runtime root.",
+    .about = "FILE names the steps: "
+             "{\"version\":\"v1\",\"chain_id\",\"steps\":[{\"name\",\"contract\",\"depends_on\":[]}"
+             "]}, where contract is a path relative to FILE or the contract itself. Steps without "
+             "unfinished dependencies run in parallel; each is a governed run of its own. Steps "
+             "that depend on a failed step are skipped. The results are in the chain's manifest, "
+             "below the runtime root.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,

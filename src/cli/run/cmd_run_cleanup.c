@@ -15,9 +15,9 @@
 static int run_run_cleanup(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_option options[] = {
-    CX_CLI_OPT_FLAG("apply", 0, "Do it; without, only say what would be done."),
-    CX_CLI_OPT("older", 0, CX_CLI_TEXT, "AGE",
-               "Leave alone what is younger: a number and s, m, h or d behind it."),
+    CX_CLI_OPT_FLAG("apply", 0, "Make the changes; without it, only show them."),
+    CX_CLI_OPT("older-than", 0, CX_CLI_TEXT, "AGE",
+               "Ignore anything younger than AGE: a number followed by s, m, h or d."),
     CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTION_REPO,
@@ -26,20 +26,16 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_run_cleanup = {
     .name = "run cleanup",
     .purpose = "end runs whose process died and remove what they left",
-    .about =
-        "Looks for runs without an end whose process is dead, stale locks, work trees, branches "
-        "and temporary files of runs that are over. With --apply such a run is ended: its events "
-        "are "
-        "repaired where the crash cut them, what is missing is filled with what the events say, "
-        "and it is sealed as FAILURE, never as anything else. Finished bundles are not changed; "
-        "one whose process died between its manifest and its seal is sealed when it agrees with "
-        "the ledger. A checkout of the main branch that a merge left behind follows.",
+    .about = "Finds unfinished runs whose process died, stale locks, and work trees, branches and "
+             "temporary files of ended runs. With --apply such a run is ended: a truncated last "
+             "event is repaired, missing files are derived from the events, and the run is sealed "
+             "as FAILURE, never as anything else. Finished bundles are not changed; a bundle whose "
+             "process died between manifest and seal is sealed when it agrees with the ledger. A "
+             "checkout of the main branch that a merge did not update is updated.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 nothing to do, or said, or done\n"
-             "2 usage error\n"
-             "3 something could not be done",
-    .example = "cortex run cleanup\ncortex run cleanup --apply --older 1h",
+    .exits = "0 nothing to do, shown, or done\n2 usage error\n3 something could not be done",
+    .example = "cortex run cleanup\ncortex run cleanup --apply --older-than 1h",
     .run = run_run_cleanup,
 };
 
@@ -70,7 +66,7 @@ static cx_status parse_age(const char *text, uint64_t *out, cx_err *err)
     }
     if (unit == NULL)
         return cx_fail(err, CX_E_USAGE,
-                       "option --older: found '%s', expected a number and s, m, h or d", text);
+                       "option --older-than: found '%s', expected a number and s, m, h or d", text);
     *out = value * seconds[unit - units];
     return CX_SUCCESS;
 }
@@ -193,7 +189,8 @@ static cx_status open_ledger(cleanup_job *t, const cx_git *git, cx_err *err)
     CX_TRY(cx_cli_run_actor(text, &t->cli->arena, &actor, err));
     cx_status status = cx_cli_run_ledger_open(&t->ledger, t->cli, t->args, actor, err);
     if (status.code == CX_E_NOT_FOUND && !cx_cli_has(t->args, "home")) {
-        cx_cli_complain("run cleanup: there is no home; runs that are ended stay unsealed");
+        cx_cli_complain("run cleanup: there is no data directory, so the runs are ended without a "
+                        "seal; 'cortex init' creates one");
         memset(&t->ledger, 0, sizeof t->ledger);
         return CX_SUCCESS;
     }
@@ -225,7 +222,7 @@ static cx_status clean_up_runs(cleanup_job *t, cx_err *err)
     cx_run_leftover *list = NULL;
     size_t count = 0;
     const char *repo = cx_cli_value(t->args, "repo");
-    CX_TRY(parse_age(cx_cli_value(t->args, "older"), &how.older_sec, err));
+    CX_TRY(parse_age(cx_cli_value(t->args, "older-than"), &how.older_sec, err));
     CX_TRY(cx_cli_run_store(t->cli, repo, false, &t->store, err));
     cx_facts facts;
     if (cx_path_facts(t->store.root, true, &facts, NULL).code == CX_E_NOT_FOUND)

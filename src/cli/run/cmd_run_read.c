@@ -52,14 +52,15 @@ static int run_read_job(cx_cli *cli, const cx_cli_args *args,
     {                                              \
         "RUN|DIR", CX_CLI_FILE, NULL, false, false \
     }
-#define EXITS "0 answered\n2 usage error\n3 it could not be answered: no such run, unreadable"
+#define EXITS "0 answered\n2 usage error\n3 could not be answered: no such run, unreadable"
 
 /* --- run list --------------------------------------------------------------------------------- */
 
 static const cx_cli_option list_options[] = {
     CX_CLI_OPT("status", 0, CX_CLI_CHOICE, "RUNNING|SUCCESS|FAILURE", "Only runs that ended so."),
     CX_CLI_OPT("limit", 'n', CX_CLI_COUNT, "N", "At most N runs; default 50, at most 1000."),
-    CX_CLI_OPT("cursor", 0, CX_CLI_TEXT, "ID", "Go on behind this run: `next` of the page before."),
+    CX_CLI_OPT("cursor", 0, CX_CLI_TEXT, "ID",
+               "Continue after this run: `next` of the previous page."),
     CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTION_REPO,
@@ -125,11 +126,10 @@ static int run_run_list(cx_cli *cli, const cx_cli_args *args)
 const cx_cli_command cx_cli_run_list = {
     .name = "run list",
     .purpose = "list the runs of this repository, newest first",
-    .about =
-        "Lists bundles below the runtime root ($CORTEXPILOT_RUNTIME_ROOT, else "
-        ".runtime-cache/cortexpilot of the repository). A run without a manifest is shown as "
-        "RUNNING; `cortex run cleanup` ends those whose process is gone. `sealed` says whether "
-        "the home's ledger has a seal of the run; `cortex run verify` says whether it holds.",
+    .about = "Lists bundles below the runtime root ($CORTEXPILOT_RUNTIME_ROOT, else "
+             ".runtime-cache/cortexpilot of the repository). A run without a manifest is shown as "
+             "RUNNING; `cortex run cleanup` ends those whose process died. `sealed` shows whether "
+             "the ledger has a seal of the run; `cortex run verify` checks it.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
     .exits = EXITS,
@@ -258,10 +258,9 @@ static int run_run_show(cx_cli *cli, const cx_cli_args *args)
 const cx_cli_command cx_cli_run_show = {
     .name = "run show",
     .purpose = "show one run: request, result, gates",
-    .about =
-        "Takes a run id of this repository, or the folder or archive of a bundle. With --json: "
-        "the manifest, with `sealed`, `verdict`, `state` and the read models added. What a "
-        "view shows of a contract has no authority: execution_authority names what has.",
+    .about = "RUN is a run id of this repository, or the folder or archive of a bundle. With "
+             "--json: the manifest with `sealed`, `verdict`, `state` and the read models added. "
+             "The read models have no authority: execution_authority names what has.",
     .operands = run_operands,
     .operand_count = CX_COUNT_OF(run_operands),
     .options = show_options,
@@ -332,7 +331,7 @@ const cx_cli_command cx_cli_run_events = {
 /* --- run diff --------------------------------------------------------------------------------- */
 
 static const cx_cli_option diff_options[] = {
-    CX_CLI_OPT_FLAG("names", 0, "Only the paths that changed, one a line."),
+    CX_CLI_OPT_FLAG("name-only", 0, "Only the paths that changed, one a line."),
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTIONS_COMMON,
@@ -342,7 +341,7 @@ static const cx_cli_option diff_options[] = {
 
 static cx_status run_diff_job(read_job *l, cx_err *err)
 {
-    bool names = cx_cli_has(l->args, "names");
+    bool names = cx_cli_has(l->args, "name-only");
     cx_bytes bytes;
     cx_str path = names ? CX_STR("diff_name_only.txt") : CX_STR("patch.diff");
     CX_TRY(cx_run_bundle_read(l->bundle, path, DIFF_BYTES_MAX, &bytes, err));
@@ -376,9 +375,8 @@ static int run_run_diff(cx_cli *cli, const cx_cli_args *args)
 const cx_cli_command cx_cli_run_diff = {
     .name = "run diff",
     .purpose = "show the patch of a run",
-    .about = "Prints patch.diff of the bundle, byte for byte: it can be given to `git apply`. On a "
-             "terminal, which a patch could act on, controls and what turns text around are shown "
-             "instead, as \\u001b.",
+    .about = "Prints patch.diff of the bundle, byte for byte, as input for `git apply`. On a "
+             "terminal, control characters and text direction marks are escaped, as \\u001b.",
     .operands = run_operands,
     .operand_count = CX_COUNT_OF(run_operands),
     .options = diff_options,

@@ -73,7 +73,7 @@ static cx_status print_rehydration(replaying *r, const cx_json *document, cx_err
     const cx_json *divergence =
         cx_json_get_typed(document, CX_STR("first_divergence"), CX_JSON_OBJECT);
     print_text(r, "", run);
-    print_text(r, "  told again: ", status);
+    print_text(r, "  replayed: ", status);
     print_text(r, "  (bundle: ", verdict);
     cx_buf_add_z(&r->out, ")\n");
     for (uint32_t i = 0; states != NULL && i < states->count; i++) {
@@ -98,7 +98,7 @@ static cx_status print_rehydration(replaying *r, const cx_json *document, cx_err
     return CX_SUCCESS;
 }
 
-/* --- --out ------------------------------------------------------------------------------------ */
+/* --- --output --------------------------------------------------------------------------------- */
 
 /* The folder that holds the file, with every link resolved. */
 static cx_status folder_of(replaying *r, const char *path, cx_buf *out, cx_err *err)
@@ -124,9 +124,9 @@ static cx_status check_out(replaying *r, const char *path, cx_err *err)
         if (manifest.data == NULL)
             status = cx_fail_nomem(err);
         else if (!cx_failed(cx_path_facts(manifest.data, false, &facts, NULL)))
-            status = cx_fail(err, CX_E_USAGE,
-                             "option --out: %s is inside a bundle, and nothing is written into one",
-                             path);
+            status = cx_fail(
+                err, CX_E_USAGE,
+                "option --output: %s is inside a bundle, and nothing is written into one", path);
         while (folder.size > 1 && folder.data[folder.size - 1] != '/')
             folder.size--;
         if (folder.size > 1)
@@ -138,7 +138,7 @@ static cx_status check_out(replaying *r, const char *path, cx_err *err)
 
 static cx_status answer_replay(replaying *r, const cx_json *document, bool reexecuted, cx_err *err)
 {
-    const char *path = cx_cli_value(r->args, "out");
+    const char *path = cx_cli_value(r->args, "output");
     if (path != NULL) {
         cx_buf text;
         cx_buf_init(&text, r->cli->alloc);
@@ -229,7 +229,7 @@ static cx_status reexecute_run(replaying *r, cx_err *err)
 
 static cx_status replay_run(replaying *r, cx_err *err)
 {
-    const char *out = cx_cli_value(r->args, "out");
+    const char *out = cx_cli_value(r->args, "output");
     if (out != NULL)
         CX_TRY(check_out(r, out, err));
     CX_TRY(cx_cli_run_open(r->cli, repo_of(r), r->name, &r->bundle, err));
@@ -264,16 +264,15 @@ static const cx_cli_option options[] = {
                "Compare with that run: the first place where this one went another way."),
     CX_CLI_OPT("baseline", 0, CX_CLI_TEXT, "RUN2", "The same."),
     CX_CLI_OPT_FLAG("reexec", 0,
-                    "Do it again: a new work tree at the recorded baseline, the stored patch "
-                    "applied, everything computed and tested anew in the sandbox."),
+                    "Re-execute the run: a new work tree at the recorded baseline, the stored "
+                    "patch applied, and everything computed and tested again in the sandbox."),
     CX_CLI_OPT("script", 0, CX_CLI_FILE, "FILE",
                "With --reexec: also run the agent again from this replay script."),
     CX_CLI_OPTION_REPO,
     CX_CLI_OPT_FLAG("allow-degraded-sandbox", 0,
-                    "With --reexec: go on where a layer of the sandbox is not to be had."),
-    CX_CLI_OPT("seal", 0, CX_CLI_FILE, "FILE",
-               "The seal, where the home's ledger does not have it."),
-    CX_CLI_OPT("out", 'o', CX_CLI_FILE, "FILE", "Also write the document there."),
+                    "With --reexec: continue even if a layer of the sandbox is unavailable."),
+    CX_CLI_OPT("seal", 0, CX_CLI_FILE, "FILE", "The seal, if the ledger does not have it."),
+    CX_CLI_OPT("output", 'o', CX_CLI_FILE, "FILE", "Also write the document there."),
     CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};
@@ -281,24 +280,21 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_run_replay = {
     .name = "run replay",
     .purpose = "replay a run from its events, compare it, or re-execute it",
-    .about =
-        "RUN is the id of a run of this repository, or the folder or archive of a bundle.\n\n"
-        "Verifies the bundle, tells its states, verdicts and timeline again from its events alone, "
-        "and holds the result against what manifest and reports say. With --against two runs are "
-        "compared, event by event, then in their patches and reports; what differs by nature (ids, "
-        "times, commits) is passed over.\n\n"
-        "With --reexec the run is done again and the outcome is a reexec_report: hard differences "
-        "(patch, names, tree, verdicts, exit codes of tests) make it fail, soft ones (logs, "
-        "durations) are listed. Nothing is ever written into a bundle.",
+    .about = "RUN is the id of a run of this repository, or the folder or archive of a "
+             "bundle.\n\nVerifies the bundle, rebuilds its states, verdicts and timeline from its "
+             "events alone, and compares the result with its manifest and reports. With --against "
+             "two runs are compared event by event, then by their patches and reports; ids, times "
+             "and commits, which always differ, are ignored.\n\nWith --reexec the run is executed "
+             "again and the result is a reexec_report: hard differences (patch, names, tree, "
+             "verdicts, exit codes of tests) make it fail, soft ones (logs, durations) are listed. "
+             "Nothing is ever written into a bundle.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 it is what it says it is, and does not differ\n"
-             "1 the bundle is broken, or says other things than its events\n"
-             "2 usage error\n"
-             "3 could not be checked: unsealed, no baseline commit, no sandbox\n"
-             "5 it diverged",
+    .exits = "0 consistent, and no difference was found\n1 the bundle is broken, or contradicts "
+             "its events\n2 usage error\n3 could not be checked: unsealed, no baseline commit, no "
+             "sandbox\n5 it diverged",
     .example = "cortex run replay run_20260101_000000_aee408847d35e44e99430f0979c3357b --json",
     .run = run_run_replay,
 };

@@ -15,27 +15,24 @@ static const cx_cli_operand operands[] = {{"RUN|DIR|ARCHIVE", CX_CLI_FILE, NULL,
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT("seal", 0, CX_CLI_FILE, "FILE",
-               "The run's seal as JSON, instead of asking the home's ledger."),
+               "The run's seal as JSON, instead of the one in the ledger."),
     CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON, CX_CLI_OPTION_REPO, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_run_verify = {
     .name = "run verify",
     .purpose = "verify the bundle of a run",
-    .about =
-        "Checks the bundle of a run - by its id, its folder, or an archive made by `run export`: "
-        "every file against the manifest, the events against their chain and against the order "
-        "in which a run can happen, contract and reports against their schemas and against each "
-        "other, and the manifest against the seal in the ledger. Nothing is written.\n\n"
-        "Without a seal the answer is at best `indeterminate`: whoever made the bundle could "
-        "have made it anew. No option turns that into `holds`.",
+    .about = "Checks the bundle of a run - by its id, its folder, or an archive made by `run "
+             "export`: every file against the manifest, the events against their chain and the "
+             "possible order of states, contract and reports against their schemas and each other, "
+             "and the manifest against the seal in the ledger. Nothing is written.\n\nWithout a "
+             "seal the answer is at best `indeterminate`: the author of the bundle could have "
+             "rewritten all of it. No option turns that into `holds`.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 it holds, and the seal agrees\n"
-             "1 it is broken: the codes say where\n"
-             "2 usage error\n"
-             "3 it could not be checked, or its seal is unknown",
+    .exits = "0 holds, and the seal matches\n1 broken: the codes name the places\n2 usage error\n3 "
+             "could not be checked, or its seal is unknown",
     .example = "cortex run verify run_20260101_000000_aee408847d35e44e99430f0979c3357b\n"
                "cortex run verify bundle.tar.zst --seal seal.json --json",
     .run = run_run_verify,
@@ -55,7 +52,7 @@ static cx_status read_witness(cx_cli *cli, const cx_cli_args *args, cx_run_bundl
     CX_TRY(cx_cli_read_file(cli, path, &bytes, err));
     CX_TRY(cx_run_json_read(cx_bytes_str(bytes), 0, &cli->arena, seal, err));
     if (seal->type != CX_JSON_OBJECT)
-        return cx_fail(err, CX_E_FORMAT, "%s holds %s, expected the object of a seal", path,
+        return cx_fail(err, CX_E_FORMAT, "%s contains %s, expected a seal as a JSON object", path,
                        cx_json_type_name(seal));
     out->seal = seal;
     return CX_SUCCESS;
@@ -131,7 +128,7 @@ static int run_run_export(cx_cli *cli, const cx_cli_args *args);
 static const cx_cli_operand export_operands[] = {{"RUN|DIR", CX_CLI_FILE, NULL, false, false}};
 
 static const cx_cli_option export_options[] = {
-    CX_CLI_OPT("out", 'o', CX_CLI_FILE, "FILE", "Write the archive to FILE; required."),
+    CX_CLI_OPT("output", 'o', CX_CLI_FILE, "FILE", "Write the archive to FILE; required."),
     CX_CLI_OPTION_JSON, CX_CLI_OPTION_REPO, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_run_export = {
@@ -144,8 +141,8 @@ const cx_cli_command cx_cli_run_export = {
     .operand_count = CX_COUNT_OF(export_operands),
     .options = export_options,
     .option_count = CX_COUNT_OF(export_options),
-    .exits = "0 written\n2 usage error\n3 it could not be written",
-    .example = "cortex run export RUN --out run.tar.zst",
+    .exits = "0 written\n2 usage error\n3 could not be written",
+    .example = "cortex run export RUN --output run.tar.zst",
     .run = run_run_export,
 };
 
@@ -184,11 +181,11 @@ static cx_status export_to(cx_cli *cli, const cx_cli_args *args, const char *pat
 
 static int run_run_export(cx_cli *cli, const cx_cli_args *args)
 {
-    const char *path = cx_cli_value(args, "out");
+    const char *path = cx_cli_value(args, "output");
     cx_err err = {0};
     cx_buf out;
     if (path == NULL)
-        return cx_cli_misuse(args, "expected --out FILE");
+        return cx_cli_misuse(args, "expected --output FILE: where to write the archive");
     cx_buf_init(&out, cli->alloc);
     cx_status status = export_to(cli, args, path, &out, &err);
     int code = cx_failed(status) ? cx_cli_run_fail(cli, args, &err)

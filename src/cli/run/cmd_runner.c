@@ -264,7 +264,7 @@ static const cx_cli_operand add_operands[] = {{"NAME", CX_CLI_TEXT, NULL, false,
 static const cx_cli_option add_options[] = {
     CX_CLI_OPT("kind", 0, CX_CLI_CHOICE, "exec|mcp",
                "exec: a command that reads the prompt and prints its reply; mcp: a server."),
-    CX_CLI_OPT_FLAG("default", 0, "Use it where nothing else is said."),
+    CX_CLI_OPT_FLAG("default", 0, "Make it the default runner."),
     CX_CLI_OPT("role", 0, CX_CLI_CHOICE, "PM|TECH_LEAD|WORKER|REVIEWER",
                "Use it for agents of that role: PM makes contracts of requests (run --intent)."),
     CX_CLI_OPT_FLAG("full", 0,
@@ -280,15 +280,15 @@ const cx_cli_command cx_cli_runner_add = {
     .name = "runner add",
     .purpose = "register a program as an agent of this repository",
     .about = "Writes how the agent NAME is started into policies/cortex.json, and pins the program "
-             "by its SHA-256: when it changes, runs refuse it until it is added again. PROGRAM is "
-             "looked for in the trusted folders only; what follows it are its arguments, in which "
-             "{cwd}, {schema}, {thread} and {output} stand for themselves (put '--' before words "
-             "that begin with a dash).",
+             "by its SHA-256: when it changes, runs reject it until it is added again. PROGRAM is "
+             "searched in the trusted folders only; the words after it are its arguments, which "
+             "may contain the placeholders {cwd}, {schema}, {thread} and {output} (put '--' before "
+             "words that begin with a dash).",
     .operands = add_operands,
     .operand_count = CX_COUNT_OF(add_operands),
     .options = add_options,
     .option_count = CX_COUNT_OF(add_options),
-    .exits = "0 written\n2 usage error, or no such program\n3 it could not be written",
+    .exits = "0 written\n2 usage error, or no such program\n3 could not be written",
     .example = "cortex runner add script --full --default sh scripts/agent.sh",
     .run = run_runner_add,
 };
@@ -299,7 +299,7 @@ const cx_cli_command cx_cli_runner_list = {
     .about = "Shows the runners of policies/cortex.json as it is in the work tree.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
-    .exits = "0 shown\n2 usage error\n3 it could not be read",
+    .exits = "0 shown\n2 usage error\n3 could not be read",
     .example = "cortex runner list",
     .run = run_runner_list,
 };

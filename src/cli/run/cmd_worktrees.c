@@ -17,7 +17,7 @@ const cx_cli_command cx_cli_worktrees_list = {
              "that are over.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 listed\n2 wrong usage\n3 it could not be read",
+    .exits = "0 listed\n2 wrong usage\n3 could not be read",
     .example = "cortex worktrees list --json",
     .run = run_worktrees_list,
 };

@@ -267,7 +267,7 @@ static cx_status write_file(cx_cli *cli, const char *path, const cx_buf *out, cx
 
 int cx_cli_gate_answer(cx_cli *cli, const cx_cli_args *args, const cx_cli_gate_report *report)
 {
-    const char *form = form_of(args), *path = cx_cli_value(args, "out");
+    const char *form = form_of(args), *path = cx_cli_value(args, "output");
     cx_buf out;
     cx_err err;
     if (form == NULL)

@@ -12,14 +12,11 @@
     CX_CLI_OPT("format", 0, CX_CLI_CHOICE, "text|json|sarif|junit", \
                "How to answer; default text."),                     \
         CX_CLI_OPT_FLAG("json", 0, "The same as --format json."),   \
-        CX_CLI_OPT("out", 'o', CX_CLI_FILE, "FILE",                 \
+        CX_CLI_OPT("output", 'o', CX_CLI_FILE, "FILE",              \
                    "Write the answer to this file instead of standard output.")
 
-#define CX_CLI_EXITS_GATE        \
-    "0 the gate allows it\n"     \
-    "2 wrong usage\n"            \
-    "3 it could not be judged\n" \
-    "4 the gate rejects it"
+#define CX_CLI_EXITS_GATE \
+    "0 the gate allows it\n2 usage error\n3 could not be checked\n4 the gate rejects it"
 
 typedef struct cx_cli_gate_report {
     const char *gate;    /* "command", "diff", "policy", "contract", "schema" */

@@ -7,23 +7,24 @@
 #include "cli/run/run_ledger.h"
 #include "governor/api.h"
 
-#define CX_CLI_OPTIONS_RUN                                                                         \
-    CX_CLI_OPT("runner", 0, CX_CLI_TEXT, "NAME",                                                   \
-               "Who does the work: a runner of policies/cortex.json by its name, or mcp, exec, "   \
-               "replay-script; default what the contract or the configuration says."),             \
-        CX_CLI_OPT("script", 0, CX_CLI_FILE, "FILE",                                               \
-                   "The script of replay-script, which it selects."),                              \
-        CX_CLI_OPT_FLAG("no-merge", 0, "Stop when all gates have passed; the candidate is kept."), \
-        CX_CLI_OPT_MANY("approval", 0, CX_CLI_FILE, "FILE",                                        \
-                        "A signed approval for this run, beside those in the runtime root."),      \
-        CX_CLI_OPT(                                                                                \
-            "approval-wait", 0, CX_CLI_COUNT, "SECONDS",                                           \
-            "How long to wait for an approval; default as configured, which is not at all."),      \
-        CX_CLI_OPT_FLAG("diagnostic", 0,                                                           \
-                        "Let an exec runner work although runner.mcp_only is true: recorded, and " \
-                        "never merged."),                                                          \
-        CX_CLI_OPT_FLAG("allow-degraded-sandbox", 0,                                               \
-                        "Go on without a layer of the sandbox when an approval says so.")
+#define CX_CLI_OPTIONS_RUN                                                                    \
+    CX_CLI_OPT("runner", 0, CX_CLI_TEXT, "NAME",                                              \
+               "The runner: its name in policies/cortex.json, or mcp, exec, replay-script; "  \
+               "default as in the contract or the configuration."),                           \
+        CX_CLI_OPT("script", 0, CX_CLI_FILE, "FILE",                                          \
+                   "The script of replay-script, which it selects."),                         \
+        CX_CLI_OPT_FLAG("no-merge", 0,                                                        \
+                        "Stop when all gates have passed, and keep the candidate."),          \
+        CX_CLI_OPT_MANY(                                                                      \
+            "approval", 0, CX_CLI_FILE, "FILE",                                               \
+            "A signed approval for this run, in addition to those in the runtime root."),     \
+        CX_CLI_OPT("approval-wait", 0, CX_CLI_COUNT, "SECONDS",                               \
+                   "How long to wait for an approval; default as configured, else no wait."), \
+        CX_CLI_OPT_FLAG("diagnostic", 0,                                                      \
+                        "Allow an exec runner although runner.mcp_only is true; this is "     \
+                        "recorded, and the result is never merged."),                         \
+        CX_CLI_OPT_FLAG("allow-degraded-sandbox", 0,                                          \
+                        "Continue without a layer of the sandbox if an approval allows it.")
 
 /* Reads CX_CLI_OPTIONS_RUN; the contract, and who is told of events, are the caller's. */
 CX_RESULT cx_cli_run_options(cx_cli *cli, const cx_cli_args *args, cx_run_options *out,

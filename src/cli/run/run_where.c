@@ -76,9 +76,11 @@ static cx_status open_run_index(cx_cli *cli, const cx_cli_args *args, cx_home **
     *out_home = NULL;
     *out_index = NULL;
     if (cx_failed(cx_cli_home_path(cli, args, &path, err)) || !is_there(path))
-        return cx_cli_has(args, "home") ? cx_fail(err, CX_E_NOT_FOUND, "there is no home at %s",
-                                                  cx_cli_value(args, "home"))
-                                        : CX_SUCCESS; /* nobody knows anything */
+        return cx_cli_has(args, "home")
+                   ? cx_fail(err, CX_E_NOT_FOUND,
+                             "there is no data directory at %s; 'cortex init' creates one",
+                             cx_cli_value(args, "home"))
+                   : CX_SUCCESS; /* nobody knows anything */
     CX_TRY(cx_home_open(path, &reading, out_home, err));
     return cx_run_index_open(*out_home, cli->alloc, out_index, err);
 }

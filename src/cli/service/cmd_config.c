@@ -205,21 +205,20 @@ static int run_config(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_option show_options[] = {
-    CX_CLI_OPT_FLAG("all", 0, "In text also what is not set and has no fixed default."),
+    CX_CLI_OPT_FLAG("all", 0, "Also show settings that are not set and have no fixed default."),
     CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_config = {
     .name = "config",
     .purpose = "show settings and where each comes from",
-    .about =
-        "Shows the configuration files that were looked for and every setting with its effective "
-        "value and its place. A flag wins over the environment, that over HOME/config.toml, that "
-        "over your own file ($XDG_CONFIG_HOME/cortex/config.toml, ~/.config/cortex/config.toml), "
-        "that over /etc/cortex/config.toml, that over the default; $CORTEX_CONFIG names a file in "
-        "place of the last two. Settings are the options of commands: workers in section [serve] "
-        "is 'cortex serve --workers', and $CORTEX_SERVE_WORKERS the same in the environment.\n\n"
-        "'cortex config default' prints a file with all of them, 'cortex config check' tries one. "
-        "What runs may do in a repository is not set here but in its policies/.",
+    .about = "Shows the configuration files and every setting with its effective value and where "
+             "it comes from. In order of precedence: option, environment, HOME/config.toml, your "
+             "own file ($XDG_CONFIG_HOME/cortex/config.toml, ~/.config/cortex/config.toml), "
+             "/etc/cortex/config.toml, default; $CORTEX_CONFIG names a file in place of the last "
+             "two. Settings are the options of commands: workers in section [serve] is 'cortex "
+             "serve --workers', and $CORTEX_SERVE_WORKERS the same in the environment.\n\n'cortex "
+             "config default' prints a file with all of them, 'cortex config check' checks one. "
+             "The rules for runs in a repository are not set here but in its policies/.",
     .options = show_options,
     .option_count = CX_COUNT_OF(show_options),
     .exits = "0 shown\n2 a file cannot be used, or usage error\n3 a file could not be read",
@@ -262,13 +261,13 @@ static const cx_cli_option check_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTIONS
 const cx_cli_command cx_cli_config_check = {
     .name = "config check",
     .purpose = "check configuration files",
-    .about = "Reads FILE, or all files that commands read, and says what is wrong and where: a "
-             "setting there is not, a value of another kind, a file that others may change.",
+    .about = "Reads FILE, or all configuration files, and reports each error with its line: an "
+             "unknown setting, a value of the wrong type, a file that other users can change.",
     .operands = check_operands,
     .operand_count = CX_COUNT_OF(check_operands),
     .options = check_options,
     .option_count = CX_COUNT_OF(check_options),
-    .exits = "0 they can be used\n2 one cannot, or usage error\n3 it could not be read",
+    .exits = "0 they can be used\n2 one cannot, or usage error\n3 could not be read",
     .example = "cortex config check ~/.config/cortex/config.toml",
     .run = run_config_check,
 };
@@ -321,10 +320,9 @@ static cx_status print_default(cx_cli *cli, const cx_cli_args *args, cx_buf *out
     (void)args;
     CX_TRY(cx_config_keys(cli->commands, &cli->arena, &keys, &count, err));
     cx_buf_add_z(out, "# Configuration of cortex: $XDG_CONFIG_HOME/cortex/config.toml, "
-                      "/etc/cortex/config.toml or HOME/config.toml.\n"
-                      "# Everything here is a comment: take the '#' away from what you set.\n"
-                      "# Where there is no default the value is an example; 'cortex config' shows "
-                      "what counts.\n");
+                      "/etc/cortex/config.toml or HOME/config.toml.\n# All settings are commented "
+                      "out: remove the '#' of those that you set.\n# A setting without a default "
+                      "shows an example; 'cortex config' shows the effective values.\n");
     for (size_t i = 0; i < count; i++) {
         const char *value = cx_config_default(&keys[i]);
         if (strcmp(section, keys[i].section) != 0)
@@ -352,11 +350,11 @@ static const cx_cli_option default_options[] = {CX_CLI_OPTIONS_COMMON};
 const cx_cli_command cx_cli_config_default = {
     .name = "config default",
     .purpose = "print a configuration file with every setting",
-    .about = "Prints a file that sets nothing: each setting with what it is for and its default, "
-             "or an example where the default depends on the machine.",
+    .about = "Prints a file with every setting commented out: its purpose and its default, or an "
+             "example where the default depends on the machine.",
     .options = default_options,
     .option_count = CX_COUNT_OF(default_options),
-    .exits = "0 printed\n2 usage error\n3 it could not be written",
+    .exits = "0 printed\n2 usage error\n3 could not be written",
     .example = "cortex config default > ~/.config/cortex/config.toml",
     .run = run_config_default,
 };

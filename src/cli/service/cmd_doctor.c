@@ -26,13 +26,13 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_doctor = {
     .name = "doctor",
     .purpose = "check this machine and its dependencies",
-    .about = "Tries the SHA-256 kernels, Ed25519 and canonical JSON on known answers, verifies the "
-             "built-in histories, and looks at processor, memory, stack, descriptors, temporary "
-             "folder and terminal; at the configuration and the home with its log, tables, index, "
-             "keys, tokens and holder, the disk and the clock, and what serving needs: libraries, "
-             "ports, MCP; then at what governed runs need: git, the layers of the sandbox, and, "
-             "inside of a repository, its runtime root, policies, schemas, hooks and runner. Each "
-             "line is ok, warn or fail, with what to do.",
+    .about = "Tests the SHA-256 kernels, Ed25519 and canonical JSON with known answers, and "
+             "verifies the built-in histories. Checks processor, memory, stack, descriptors, "
+             "temporary folder and terminal; the configuration; the data directory with its log, "
+             "tables, index, keys, tokens and owner; disk and clock; what the server needs: "
+             "libraries, ports, MCP; and what governed runs need: git, the layers of the sandbox, "
+             "and, inside a repository, its runtime root, policies, schemas, hooks and runner. "
+             "Each line is ok, warn or fail, with what to do.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = "0 nothing failed\n2 usage error\n3 something failed, or the output could not be "
@@ -156,7 +156,7 @@ static void check_lattice(cx_doctor *d)
                        "%u selftests failed; see 'cortex lattice selftest'", failed);
     else
         cx_doctor_note(d, "lattice", CX_DOCTOR_OK, NULL,
-                       "the built-in good and bad histories are told apart");
+                       "the built-in good histories verify, and the damaged ones do not");
     cx_buf_done(&out);
 }
 

@@ -257,9 +257,8 @@ static void queue_job(serving *s, cx_str message, cx_str id)
     if (!full)
         return;
     cx_str text = cx_arena_printf(&j->arena,
-                                  "{\"error\":{\"code\":%d,\"message\":\"%d requests wait already; "
-                                  "ask again when they are answered\"},\"id\":%.*s,\"jsonrpc\":"
-                                  "\"2.0\"}",
+                                  "{\"error\":{\"code\":%d,\"message\":\"%d requests are waiting "
+                                  "already; try again later\"},\"id\":%.*s,\"jsonrpc\":\"2.0\"}",
                                   CX_MCPD_BUSY, WAITING_MAX, id.size == 0 ? 4 : (int)id.size,
                                   id.size == 0 ? "null" : id.data);
     cx_buf answer;
@@ -420,9 +419,9 @@ static int run_mcp(cx_cli *cli, const cx_cli_args *args)
 
 static const cx_cli_option options[] = {
     CX_CLI_OPTION_HOME, CX_CLI_OPTION_DB,
-    CX_CLI_OPT("repo", 0, CX_CLI_FILE, "DIR",
-               "The git repository whose governed runs are shown; default: the one this is "
-               "started in, if any."),
+    CX_CLI_OPT(
+        "repo", 0, CX_CLI_FILE, "DIR",
+        "The git repository whose governed runs are shown; default: the current one, if any."),
     CX_CLI_OPT("level", 0, CX_CLI_CHOICE, CX_CLI_LEVELS,
                "The highest level of traces that may be read; below full_traces (the default) "
                "states, memories and proofs, which show contents as they are, are refused."),
@@ -431,16 +430,16 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_mcp = {
     .name = "mcp",
     .purpose = "answer agents and editors over the Model Context Protocol",
-    .about = "Speaks MCP (2024-11-05, 2025-03-26, 2025-06-18) over standard input and output; an "
-             "agent or editor starts it. The tools verify, why, state, diff, search, prove, show, "
-             "bisect, heads, runs, events and roots only read: the home is opened for reading, "
-             "also while a server or a run holds it, and nothing is ever written. Long answers "
-             "are cut, and say how to go on.\n\n"
-             "A server started with 'cortex serve' answers the same at POST /mcp. docs/mcp.md has "
-             "the configuration of common clients.",
+    .about =
+        "Speaks MCP (2024-11-05, 2025-03-26, 2025-06-18) over standard input and output; an agent "
+        "or editor starts it. The tools verify, why, state, diff, search, prove, show, bisect, "
+        "heads, runs, events and roots only read: the data directory is opened for reading, also "
+        "while a server or a run owns it, and nothing is ever written. Long answers are truncated "
+        "and say how to continue.\n\nA server started with 'cortex serve' answers the same at POST "
+        "/mcp. docs/mcp.md has the configuration of common clients.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 standard input ended\n2 usage error\n3 it could not be read from, or written to",
+    .exits = "0 standard input ended\n2 usage error\n3 could not be read from, or written to",
     .example = "claude mcp add cortex -- cortex mcp --home ~/.local/share/cortex",
     .run = run_mcp,
 };

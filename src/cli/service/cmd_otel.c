@@ -46,16 +46,17 @@ static int run_otel_traces(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_option options[] = {
-    CX_CLI_OPTION_HOME, CX_CLI_OPT("after", 0, CX_CLI_TEXT, "TRACE_ID", "Go on behind this one."),
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPT("after", 0, CX_CLI_TEXT, "TRACE_ID", "Continue after this trace."),
     CX_CLI_OPT("limit", 0, CX_CLI_COUNT, "N", "At most N; default 1000."), CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_otel_traces = {
     .name = "otel traces",
     .purpose = "list the traces that OpenTelemetry exporters sent",
-    .about = "Shows every trace that 'cortex serve' received over OTLP, in the order of their ids: "
-             "the number of the first entry that holds a span of it ('cortex log --actor otel'), "
-             "how many spans, its id. 'cortex lattice .. @otel/TRACE_ID' asks about one.",
+    .about = "Lists every trace that 'cortex serve' received over OTLP, ordered by id: the number "
+             "of its first entry ('cortex log --actor otel'), the number of its spans, its id. "
+             "Other commands accept one as @otel/TRACE_ID: 'cortex lattice render @otel/TRACE_ID'.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = CX_CLI_EXITS_READ,

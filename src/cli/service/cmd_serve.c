@@ -406,12 +406,11 @@ static int run_serve(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_option options[] = {
     CX_CLI_OPTION_HOME,
     CX_CLI_OPT("listen", 0, CX_CLI_TEXT, "ADDR:PORT",
-               "Where to listen; default 127.0.0.1:8420. Port 0 takes any that is free. An address "
-               "that others can reach needs TLS, or --insecure."),
+               "Where to listen; default 127.0.0.1:8420. Port 0 selects a free port. An address "
+               "other than loopback needs TLS, or --insecure."),
     CX_CLI_OPT("otlp", 0, CX_CLI_TEXT, "ADDR:PORT|off",
                "Where OpenTelemetry exporters send spans and logs by OTLP/HTTP; default "
-               "127.0.0.1:4318, and without it when somebody else has that. On loopback no token "
-               "is needed."),
+               "127.0.0.1:4318, or off if that port is in use. On loopback no token is needed."),
     CX_CLI_OPT_FLAG("otlp-tokens", 0, "OTLP needs a token of scope trace:write on loopback, too."),
     CX_CLI_OPT(
         "repo", 0, CX_CLI_FILE, "DIR",
@@ -431,8 +430,8 @@ static const cx_cli_option options[] = {
                "Traces signed by a key that is not registered: reject them (the default), or keep "
                "them as unverified until it is."),
     CX_CLI_OPT("level-policy", 0, CX_CLI_CHOICE, "reject|strip",
-               "Traces that hold more than their level allows: reject them (the default), or keep "
-               "what is allowed."),
+               "What to do with traces that contain more than their level allows: reject them (the "
+               "default), or store only what is allowed."),
     CX_CLI_OPT("forms", 0, CX_CLI_TEXT, "LETTERS",
                "Canonical forms that are tried, such as B,H; default all."),
     CX_CLI_OPT("workers", 0, CX_CLI_COUNT, "N", "Threads that verify and write; default 4 a core."),
@@ -453,25 +452,24 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("answer-timeout", 0, CX_CLI_COUNT, "SECONDS",
                "For reading a whole answer; default 300."),
     CX_CLI_OPT("grace", 0, CX_CLI_COUNT, "SECONDS",
-               "For requests under way when it is told to end; default 15."),
-    CX_CLI_OPT_FLAG("json", 0, "Say where it listens as one line of JSON."),
+               "How long running requests may take after a stop signal; default 15."),
+    CX_CLI_OPT_FLAG("json", 0, "Print the addresses as one line of JSON."),
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_serve = {
     .name = "serve",
     .purpose = "run the server: receive traces and answer queries over HTTP",
-    .about = "Serves the home: agents send their signed traces, every one is checked, and who sees "
-             "the answer 200 has it on the disk. Questions about traces, agents, proofs and "
-             "histories are answered as the commands answer with --json. /openapi.json describes "
-             "everything that can be asked.\n\n"
-             "Everything but /healthz and /readyz needs a token (see 'cortex token'); the first "
-             "start makes one and says where it is. SIGTERM or an interrupt ends it: requests "
-             "under way are finished first. A second one ends it at once.",
+    .about =
+        "Serves the data directory. Agents send signed traces, and each is verified; a 200 "
+        "response means that the trace is durable. Queries about traces, agents, proofs and "
+        "histories are answered like the commands with --json. /openapi.json describes all "
+        "endpoints.\n\nAll endpoints but /healthz and /readyz need a token (see 'cortex token'); "
+        "the first start creates one and prints its path. SIGTERM or an interrupt stops the server "
+        "after running requests are finished; a second one stops it immediately.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 it was told to end, and did\n"
-             "2 usage error, or something named that is not there\n"
-             "3 it could not serve: no home, held by another process, address in use",
+    .exits = "0 stopped by a signal\n2 usage error, or something named does not exist\n3 could not "
+             "serve: no data directory, owned by another process, address in use",
     .example = "cortex serve --listen 127.0.0.1:8420",
     .run = run_serve,
 };

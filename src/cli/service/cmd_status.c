@@ -310,10 +310,10 @@ static void print_actors(const status_job *s, cx_buf *out)
 static void print_owner(const status_job *s, cx_buf *out)
 {
     if (!s->owner.held) {
-        cx_buf_add_z(out, "holder  none: commands open the data directory themselves\n");
+        cx_buf_add_z(out, "owner   none: commands open the data directory themselves\n");
         return;
     }
-    cx_buf_printf(out, "holder  process %s", s->owner.pid[0] == 0 ? "?" : s->owner.pid);
+    cx_buf_printf(out, "owner   process %s", s->owner.pid[0] == 0 ? "?" : s->owner.pid);
     if (s->owner.command.size != 0) {
         cx_buf_add_z(out, " (");
         cx_cli_add_text(out, s->owner.command);
@@ -328,7 +328,7 @@ static void print_repository(const status_job *s, cx_buf *out)
     if (!s->in_repository)
         return;
     cx_buf_add_z(out, "runs    ");
-    cx_buf_printf(out, "%zu going on, %zu left behind, %zu locks (%zu stale), %zu work trees in ",
+    cx_buf_printf(out, "%zu running, %zu unfinished, %zu locks (%zu stale), %zu work trees in ",
                   s->run_count, s->dead_runs, s->locks, s->stale_locks, s->worktrees);
     cx_cli_add_text(out, cx_str_z(s->worktree == NULL ? "" : s->worktree));
     cx_buf_add_byte(out, '\n');
@@ -432,13 +432,13 @@ static void write_owner_json(const status_job *s, cx_json_list *json)
 {
     cx_json_list owner = cx_json_list_begin(json->arena);
     if (!s->owner.held) {
-        cx_json_put_null(json, "holder");
+        cx_json_put_null(json, "owner");
         return;
     }
     cx_json_put_maybe(&owner, "command", s->owner.command);
     cx_json_put_uint(&owner, "pid", strtoull(s->owner.pid, NULL, 10));
     cx_json_put_bool(&owner, "serves_socket", s->owner.socket);
-    cx_json_put_object(json, "holder", &owner);
+    cx_json_put_object(json, "owner", &owner);
 }
 
 static void write_repository_json(const status_job *s, cx_json_list *json)
@@ -509,18 +509,18 @@ static const cx_cli_option options[] = {
     CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_DB,
     CX_CLI_OPTION_REPO,
-    CX_CLI_OPT_FLAG("roots", 0, "Compute the roots of a large ledger too, which takes a while."),
+    CX_CLI_OPT_FLAG("roots", 0, "Compute the roots of a large ledger too, which may take long."),
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_status = {
     .name = "status",
     .purpose = "show the state of ledger, roots, tables, writer, runs and disk",
-    .about = "Shows the home and its size, each actor with its overall root and newest snapshot, "
-             "the checkpoint signed last, how far tables and index have followed the log, which "
-             "process holds the home, and in a git repository the governed runs that go on, with "
-             "locks and work trees. It only reads, also while a server or a run holds the home; "
-             "'cortex verify' judges what it shows, 'cortex doctor' the machine.",
+    .about = "Shows the data directory and its size, each actor with its overall root and newest "
+             "snapshot, the checkpoint signed last, the lag of tables and index, the process that "
+             "owns the data directory, and in a git repository the active governed runs with locks "
+             "and work trees. It only reads, also while a server or a run owns the data directory. "
+             "'cortex verify' checks the data, 'cortex doctor' the machine.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = "0 shown\n2 usage error\n3 the ledger cannot be read, or there is none",

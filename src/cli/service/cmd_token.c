@@ -28,7 +28,7 @@ static cx_status need_home(tokens_job *job, cx_err *err)
         return cx_fail_nomem(err);
     if (io->open(io, log.data, CX_IO_READ | CX_IO_DIRECTORY, &folder) != 0)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoHome", CX_NO_OFFSET,
-                          "there is no home in %s; 'cortex init' makes one", job->path);
+                          "there is no data directory at %s; 'cortex init' creates one", job->path);
     (void)io->close(io, folder);
     return CX_SUCCESS;
 }
@@ -137,8 +137,8 @@ static const cx_cli_option add_options[] = {
                     "What it allows; may be repeated."),
     CX_CLI_OPT("level", 0, CX_CLI_CHOICE, "generic|detailed|full_traces",
                "With trace:read: the highest level it may see; default generic."),
-    CX_CLI_OPT("name", 0, CX_CLI_TEXT, "NAME", "What it is called in lists and records."),
-    CX_CLI_OPT("expires", 0, CX_CLI_TEXT, "TIME", "When it ends; default never."),
+    CX_CLI_OPT("name", 0, CX_CLI_TEXT, "NAME", "The token's name in lists and records."),
+    CX_CLI_OPT("expires", 0, CX_CLI_TEXT, "TIME", "When the token expires; default never."),
     CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};
@@ -146,8 +146,8 @@ static const cx_cli_option add_options[] = {
 const cx_cli_command cx_cli_token_add = {
     .name = "token add",
     .purpose = "create an API token",
-    .about = "Makes a token and prints it once; the home keeps only its SHA-256. A running server "
-             "knows it at once.",
+    .about = "Creates a token and prints it once; the data directory stores only its SHA-256. A "
+             "running server accepts it immediately.",
     .options = add_options,
     .option_count = CX_COUNT_OF(add_options),
     .exits = CX_CLI_EXITS_WRITE,

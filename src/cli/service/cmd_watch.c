@@ -81,10 +81,9 @@ static cx_status usual_folders(cx_watch *w, const char **folders, cx_err *err)
             w->folder_count++;
     }
     if (w->folder_count == 0)
-        return cx_fail(
-            err, CX_E_NOT_FOUND,
-            "neither ~/.claude/projects nor ~/.codex/sessions is there; name the DIR that "
-            "holds session files");
+        return cx_fail(err, CX_E_NOT_FOUND,
+                       "neither ~/.claude/projects nor ~/.codex/sessions exists; name the DIR with "
+                       "the session files");
     return CX_SUCCESS;
 }
 
@@ -101,15 +100,13 @@ static cx_status find_folders(cx_watch *w, const cx_cli_args *args, cx_err *err)
         cx_status status = real_path(w->cli, args->operands[i], &folders[i], err);
         if (status.code == CX_E_NOT_FOUND)
             return cx_fail(err, CX_E_USAGE,
-                           "%s is not there; expected the folder that holds session "
-                           "files",
+                           "%s does not exist; expected the folder with the session files",
                            args->operands[i]);
         CX_TRY(status);
         CX_TRY(cx_path_facts(folders[i], true, &facts, err));
         if (facts.kind != CX_FILE_FOLDER)
             return cx_fail(err, CX_E_USAGE,
-                           "%s is no folder; expected the one that holds session "
-                           "files",
+                           "%s is not a folder; expected the folder with the session files",
                            args->operands[i]);
         w->folder_count++;
     }
@@ -185,7 +182,7 @@ static cx_status watch_changes(cx_watch *w, uint64_t rescan_s, cx_err *err)
         if (cx_failed(status) && !is_passing(err))
             return status;
         if (cx_failed(status) && !complained)
-            cx_cli_complain("watch: waiting for the home: %s", err->message);
+            cx_cli_complain("watch: waiting for the data directory: %s", err->message);
         complained = cx_failed(status);
         if (cx_failed(status))
             sleep_ms(WAKE_MS);
@@ -233,8 +230,7 @@ static cx_status watch_sessions(cx_watch *w, const cx_cli_args *args, cx_err *er
     CX_TRY(find_folders(w, args, err));
     if (!once && cx_failed(cx_notify_open(w->cli->alloc, &w->notify, NULL)))
         cx_cli_complain(
-            "watch: note: the kernel does not say what changes; every file is looked at "
-            "every few seconds");
+            "watch: note: file watching is unavailable; every file is checked every few seconds");
     CX_TRY(cx_watch_scan(w, err));
     CX_TRY(cx_watch_archive(w, err));
     return once ? CX_SUCCESS : watch_changes(w, rescan_s, err);
@@ -311,33 +307,31 @@ static const cx_cli_operand operands[] = {{"DIR", CX_CLI_FILE, NULL, true, true}
 
 static const cx_cli_option options[] = {
     CX_CLI_OPTION_HOME,
-    CX_CLI_OPT_FLAG("once", 0, "Archive what is there, and end."),
-    CX_CLI_OPT_FLAG("list", 0, "Show which sessions the home has, and do nothing else."),
+    CX_CLI_OPT_FLAG("once", 0, "Archive the existing files, then exit."),
+    CX_CLI_OPT_FLAG("list", 0, "List the archived sessions, then exit."),
     CX_CLI_OPT("rescan", 0, CX_CLI_COUNT, "SECONDS",
-               "How often everything is looked at besides what the kernel reports; default 30."),
+               "How often all files are checked in addition to file watching; default 30."),
     CX_CLI_OPT_FLAG("json", 0, "One line of JSON for each step, and one at the end."),
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_watch = {
     .name = "watch",
     .purpose = "archive session files of coding agents as they are written",
-    .about =
-        "Follows the session files of Claude Code (~/.claude/projects) and Codex "
-        "(~/.codex/sessions), or those below each DIR, and appends every line that is complete to "
-        "the home's ledger, each byte once: after a restart, a kill or a rename it goes on where "
-        "the ledger says. A file that was truncated or rewritten is another session. "
-        "'cortex lattice .. @session/NAME' asks about one, NAME being the file's without its "
-        "ending.\n\n"
-        "The home is held only while something is appended; while a server holds it, what is "
-        "appended goes through the server. Session files may hold secrets: the ledger then holds "
-        "them, too, until they are erased ('cortex erase').",
+    .about = "Watches the session files of Claude Code (~/.claude/projects) and Codex "
+             "(~/.codex/sessions), or those below each DIR, and appends every complete line to the "
+             "ledger, each byte once: after a restart, a kill or a rename it continues where the "
+             "ledger ends. A truncated or rewritten file counts as another session. Other commands "
+             "accept a session as @session/NAME, the file's name without its extension: 'cortex "
+             "lattice render @session/NAME'.\n\nThe data directory is owned only while something "
+             "is appended; while a server owns it, the server appends. Session files may contain "
+             "secrets, which are then in the ledger until they are erased ('cortex erase').",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 everything was archived, or it was told to end\n"
-             "2 usage error, or a DIR that is not there\n"
-             "3 it could not go on: no home, full disk; with --once also: a file could not be read",
+    .exits = "0 everything was archived, or stopped by a signal\n2 usage error, or a DIR does not "
+             "exist\n3 could not continue: no data directory, full disk; with --once also: a file "
+             "could not be read",
     .example = "cortex watch",
     .run = run_watch,
 };

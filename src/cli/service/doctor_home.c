@@ -50,7 +50,7 @@ static void check_config(exam *e)
         cx_config_load(e->doctor->cli, cx_cli_value(e->args, "home"), &e->config, &err);
     if (cx_failed(status)) {
         cx_doctor_note(e->doctor, "config", CX_DOCTOR_FAIL,
-                       "mend the file; 'cortex config check' reads it again", "%s", err.message);
+                       "fix the file; 'cortex config check' checks it again", "%s", err.message);
         return;
     }
     e->has_config = true;
@@ -58,7 +58,7 @@ static void check_config(exam *e)
         files += e->config.files[i].there;
         settings += e->config.files[i].count;
     }
-    cx_doctor_note(e->doctor, "config", CX_DOCTOR_OK, NULL, "%zu files set %zu things", files,
+    cx_doctor_note(e->doctor, "config", CX_DOCTOR_OK, NULL, "%zu files with %zu settings", files,
                    settings);
 }
 
@@ -88,7 +88,8 @@ static void check_privacy(exam *e)
         cx_doctor_note(e->doctor, "home", CX_DOCTOR_WARN, "use it as the user it belongs to",
                        "%s belongs to another user", e->path);
     else
-        cx_doctor_note(e->doctor, "home", CX_DOCTOR_OK, NULL, "%s is yours alone", e->path);
+        cx_doctor_note(e->doctor, "home", CX_DOCTOR_OK, NULL, "%s is readable by you only",
+                       e->path);
 }
 
 static bool open_home(exam *e)
@@ -103,7 +104,7 @@ static bool open_home(exam *e)
         cx_doctor_note(e->doctor, "home", CX_DOCTOR_WARN, "cortex init", "%s", err.message);
     else
         cx_doctor_note(e->doctor, "log", CX_DOCTOR_FAIL,
-                       "'cortex verify --home' says where; make a copy before anything writes",
+                       "'cortex verify --home' shows where; make a copy before anything writes",
                        "%s", err.message);
     return false;
 }
@@ -122,8 +123,8 @@ static void check_log(exam *e)
         entries += actors[i].entry_count;
     if (torn != 0)
         cx_doctor_note(e->doctor, "log", CX_DOCTOR_WARN,
-                       "nothing: the next write cuts them; they were never acknowledged",
-                       "%llu bytes of an unfinished write stand at its end",
+                       "nothing: they were never acknowledged, and the next write removes them",
+                       "%llu bytes of an unfinished write are at its end",
                        (unsigned long long)torn);
     else
         cx_doctor_note(e->doctor, "log", CX_DOCTOR_OK, NULL,
@@ -146,25 +147,25 @@ static void check_tables(exam *e)
     uint64_t lag = tables.log_commits - tables.table_commits;
     cx_doctor_note(e->doctor, "tables", lag == 0 ? CX_DOCTOR_OK : CX_DOCTOR_WARN,
                    "nothing: the next command that writes brings them up to date",
-                   "%llu commits behind the log", (unsigned long long)lag);
+                   "%llu commits not yet flushed from the log", (unsigned long long)lag);
     if (where == NULL)
         return;
     cx_cli_index_inspect(e->home, set == NULL ? where : set, &index);
     lag = cx_cli_index_lag(&index, &tables);
     if (!index.there && index.why_not.code == CX_E_NOT_FOUND)
         cx_doctor_note(e->doctor, "index", CX_DOCTOR_OK, NULL,
-                       "none yet: it is made when something asks it");
+                       "none yet: it is created by the first query");
     else if (!index.there)
         cx_doctor_note(e->doctor, "index", CX_DOCTOR_FAIL,
-                       "see that the database runs and lets you in; 'cortex tables rebuild' makes "
-                       "a broken one anew",
+                       "check that the database runs and accepts your login; 'cortex tables "
+                       "rebuild' rebuilds a broken index",
                        "%s", index.why_not.message);
     else if (!index.ours)
         cx_doctor_note(e->doctor, "index", CX_DOCTOR_FAIL, "name another database with --db",
-                       "it belongs to another home");
+                       "it belongs to another data directory");
     else
         cx_doctor_note(e->doctor, "index", CX_DOCTOR_OK, NULL,
-                       "%s, %llu traces, %llu commits behind", index.status.engine,
+                       "%s, %llu traces, lag of %llu commits", index.status.engine,
                        (unsigned long long)index.status.trace_rows, (unsigned long long)lag);
 }
 
@@ -227,7 +228,7 @@ static void check_signed(exam *e)
     else
         cx_doctor_note(e->doctor, "checkpoints", CX_DOCTOR_OK, NULL,
                        "%zu origins were signed for%s", s.count,
-                       s.count == 0 ? "; a checkpoint kept elsewhere shows what is cut off" : "");
+                       s.count == 0 ? "; a checkpoint stored elsewhere reveals truncation" : "");
 }
 
 static bool is_private_file(exam *e, const char *name, bool *out_there)
@@ -250,7 +251,7 @@ static void check_tokens(exam *e)
     if (cx_failed(
             cx_tokens_read(e->doctor->cli->io, e->path, &e->doctor->cli->arena, &tokens, &err))) {
         cx_doctor_note(e->doctor, "tokens", CX_DOCTOR_FAIL,
-                       "put back HOME/tokens.json, or remove it and make new tokens",
+                       "restore HOME/tokens.json, or remove it and create new tokens",
                        "all requests are refused: %s", err.message);
         return;
     }
@@ -258,7 +259,7 @@ static void check_tokens(exam *e)
         over += tokens.items[i].expires_ns != CX_TIME_NONE && tokens.items[i].expires_ns <= now;
     if (!closed)
         cx_doctor_note(e->doctor, "tokens", CX_DOCTOR_FAIL,
-                       "chmod 600 HOME/token HOME/tokens.json, then make new tokens",
+                       "chmod 600 HOME/token HOME/tokens.json, then create new tokens",
                        "others can read a file of tokens");
     else
         cx_doctor_note(e->doctor, "tokens", CX_DOCTOR_OK, NULL, "%zu, of which %zu have expired",
@@ -271,17 +272,18 @@ static void check_owner(exam *e)
 {
     cx_cli_owner_find(e->doctor->cli, e->path, &e->owner);
     if (!e->owner.held)
-        cx_doctor_note(e->doctor, "holder", CX_DOCTOR_OK, NULL,
+        cx_doctor_note(e->doctor, "owner", CX_DOCTOR_OK, NULL,
                        "no writer process: commands open the data directory themselves");
     else if (e->owner.socket)
-        cx_doctor_note(e->doctor, "holder", CX_DOCTOR_OK, NULL,
-                       "process %s (%.*s) holds the home; others write through its socket",
+        cx_doctor_note(e->doctor, "owner", CX_DOCTOR_OK, NULL,
+                       "process %s (%.*s) owns the data directory; others write through its socket",
                        e->owner.pid, (int)e->owner.command.size,
                        e->owner.command.data == NULL ? "" : e->owner.command.data);
     else
-        cx_doctor_note(e->doctor, "holder", CX_DOCTOR_WARN, "wait until it is done, or end it",
-                       "process %s holds the home and serves no socket: others cannot write",
-                       e->owner.pid);
+        cx_doctor_note(
+            e->doctor, "owner", CX_DOCTOR_WARN, "wait until it ends, or stop it",
+            "process %s owns the data directory and serves no socket: others cannot write",
+            e->owner.pid);
 }
 
 static void check_library(exam *e, const char *name, const char *file, const char *fix,
@@ -318,7 +320,7 @@ static void check_port(exam *e, const char *name, const char *setting, const cha
     bool ours = status.code == CX_E_BUSY && e->owner.held && e->owner.socket;
     cx_doctor_note(e->doctor, name, ours ? CX_DOCTOR_OK : CX_DOCTOR_WARN,
                    "stop the program that uses it, or choose another address in section [serve]",
-                   "%s%s", err.message, ours ? " (the home is being served)" : "");
+                   "%s%s", err.message, ours ? " (the data directory is being served)" : "");
 }
 
 /* --- the machine ------------------------------------------------------------------------------ */
@@ -329,13 +331,13 @@ static void check_disk(exam *e)
     cx_err err;
     if (cx_failed(cx_path_room(e->path, &room, &all, &err)))
         return;
-    cx_doctor_note(e->doctor, "disk",
-                   room < DISK_FULL_BYTES  ? CX_DOCTOR_FAIL
-                   : room < DISK_LOW_BYTES ? CX_DOCTOR_WARN
-                                           : CX_DOCTOR_OK,
-                   "free space, or move the home: writes are refused before the disk is full",
-                   "%llu MiB free of %llu", (unsigned long long)(room >> 20),
-                   (unsigned long long)(all >> 20));
+    cx_doctor_note(
+        e->doctor, "disk",
+        room < DISK_FULL_BYTES  ? CX_DOCTOR_FAIL
+        : room < DISK_LOW_BYTES ? CX_DOCTOR_WARN
+                                : CX_DOCTOR_OK,
+        "free space, or move the data directory: writes are rejected before the disk is full",
+        "%llu MiB free of %llu", (unsigned long long)(room >> 20), (unsigned long long)(all >> 20));
 }
 
 /* The time of the newest entry of all actors; 0 = there is none. */

@@ -91,7 +91,8 @@ static void check_sandbox(exam *e)
     (void)snprintf(landlock, sizeof landlock, "the kernel's ABI is %d", box->landlock_abi);
     report_layers(e, box, "userns", CX_SANDBOX_USER | CX_SANDBOX_PID | CX_SANDBOX_NET,
                   "user, pid, ipc, uts and net namespaces can be made");
-    report_layers(e, box, "bwrap", CX_SANDBOX_FILES, "a program was run behind mounts of its own");
+    report_layers(e, box, "bwrap", CX_SANDBOX_FILES,
+                  "a program was run in its own mount namespace");
     report_layers(e, box, "seccomp", CX_SANDBOX_SECCOMP, "system calls are filtered");
     report_layers(e, box, "landlock", CX_SANDBOX_LANDLOCK, landlock);
     report_layers(e, box, "cgroup", CX_SANDBOX_CGROUP,
@@ -240,7 +241,7 @@ static void check_schemas(exam *e)
             "%.*s: %.*s", (int)findings.list.items[0].where.size, findings.list.items[0].where.data,
             (int)findings.list.items[0].message.size, findings.list.items[0].message.data);
     else
-        cx_doctor_note(e->doctor, "schemas", CX_DOCTOR_OK, NULL, "%s are as the registry says",
+        cx_doctor_note(e->doctor, "schemas", CX_DOCTOR_OK, NULL, "%s match the registry",
                        has_own ? "those of the repository" : "those of the program");
     cx_run_findings_done(&findings);
 }
@@ -348,7 +349,7 @@ static void check_handshake(exam *e, const cx_run_runner_config *runner, cx_str 
         return;
     if (cx_failed(shake_hands(e, runner, program, &err)))
         cx_doctor_note(e->doctor, "handshake", missing_status(e),
-                       "start the runner by hand and see what it says", "%s", err.message);
+                       "start the runner by hand and read its output", "%s", err.message);
     else
         cx_doctor_note(e->doctor, "handshake", CX_DOCTOR_OK, NULL,
                        "%.*s answers in the sandbox and has the tool it is called by",
@@ -425,10 +426,10 @@ static void check_ledger(exam *e)
     if (cx_failed(cx_cli_home_path(cli, e->args, &path, &err)) ||
         cx_failed(cx_home_open(path, &reading, &home, &err))) {
         cx_doctor_note(e->doctor, "ledger", CX_DOCTOR_WARN, "cortex init",
-                       "runs need a home, which seals them: %s", err.message);
+                       "runs need a data directory, which seals them: %s", err.message);
         return;
     }
-    cx_doctor_note(e->doctor, "ledger", CX_DOCTOR_OK, NULL, "%s takes events and seals", path);
+    cx_doctor_note(e->doctor, "ledger", CX_DOCTOR_OK, NULL, "%s accepts events and seals", path);
     (void)cx_home_close(home, NULL).code; /* nothing was written */
 }
 

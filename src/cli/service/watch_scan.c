@@ -80,7 +80,7 @@ static void watch_folder(cx_watch *w, const char *folder)
     if (w->notify == NULL || !cx_failed(cx_notify_add(w->notify, folder, &err)) ||
         err.code == CX_E_NOT_FOUND)
         return;
-    cx_cli_complain("watch: note: %s; every file is looked at every few seconds", err.message);
+    cx_cli_complain("watch: note: %s; every file is checked every few seconds", err.message);
     cx_notify_close(w->notify);
     w->notify = NULL;
 }

@@ -76,7 +76,7 @@ static void print_detection(cx_buf *out, const cx_json *value)
         return;
     cx_buf_printf(out, "%lu found, of which ", (unsigned long)alerts->count);
     cx_cli_add_member(out, value, "new");
-    cx_buf_add_z(out, " recorded anew\n");
+    cx_buf_add_z(out, " newly recorded\n");
 }
 
 /* --- detect ----------------------------------------------------------------------------------- */
@@ -108,18 +108,17 @@ static int run_detect(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_option detect_options[] = {
-    CX_CLI_OPT_FLAG("no-record", 0, "Say what is found, and record nothing."),
+    CX_CLI_OPT_FLAG("no-record", 0, "Show the findings without recording them."),
     CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_detect = {
     .name = "detect",
     .purpose = "find drift, divergence and gaps in recorded traces",
-    .about =
-        "Runs the five detectors over verified traces: an agent whose scores differ from those of "
-        "the others in its domain; one that decides differently with scores that scatter; a broken "
-        "audit chain; a daily mean that moved; a conscience that overrides more often than that of "
-        "others. Each alert names its inputs and some traces as evidence. It is recorded once a "
-        "day, however often this runs; 'cortex alert list' shows what is open.",
+    .about = "Runs the five detectors over verified traces. They find: an agent whose scores "
+             "differ from the others in its domain; inconsistent decisions with scattered scores; "
+             "a broken audit chain; a shifted daily mean; a conscience that overrides more often "
+             "than others. Each alert names its inputs and some traces as evidence. It is recorded "
+             "once a day, however often this runs; 'cortex alert list' shows what is open.",
     .options = detect_options,
     .option_count = CX_COUNT_OF(detect_options),
     .exits = "0 nothing found\n"
@@ -299,20 +298,20 @@ static int run_alert_resolve(cx_cli *cli, const cx_cli_args *args)
         .access = CX_CLI_WRITE, .feeds_index = true, .work = alert_resolve_job};
     const char *notes = cx_cli_value(args, "notes");
     if (notes == NULL || notes[0] == 0)
-        return cx_cli_misuse(args, "expected --notes TEXT: what settled it is kept for good");
+        return cx_cli_misuse(args, "expected --notes TEXT: the resolution is recorded permanently");
     return cx_cli_run_traces(cli, args, &job, NULL);
 }
 
 static const cx_cli_operand mark_operands[] = {{"ID", CX_CLI_TEXT, NULL, false, false}};
 
 static const cx_cli_option mark_options[] = {
-    CX_CLI_OPT("notes", 0, CX_CLI_TEXT, "TEXT", "What was found or done; recorded for good."),
+    CX_CLI_OPT("notes", 0, CX_CLI_TEXT, "TEXT", "What was found or done; recorded permanently."),
     CX_CLI_OPTION_BY, CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_alert_ack = {
     .name = "alert ack",
     .purpose = "acknowledge an alert",
-    .about = "Records who has seen the alert, and when. It stays open.",
+    .about = "Records who acknowledged the alert, and when. The alert stays open.",
     .operands = mark_operands,
     .operand_count = CX_COUNT_OF(mark_operands),
     .options = mark_options,
@@ -325,8 +324,7 @@ const cx_cli_command cx_cli_alert_ack = {
 const cx_cli_command cx_cli_alert_resolve = {
     .name = "alert resolve",
     .purpose = "resolve an alert",
-    .about = "Records who settled the alert, when, and how. 'cortex alert list' leaves it out from "
-             "then on.",
+    .about = "Records who resolved the alert, when, and how. 'cortex alert list' then omits it.",
     .operands = mark_operands,
     .operand_count = CX_COUNT_OF(mark_operands),
     .options = mark_options,

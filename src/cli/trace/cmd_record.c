@@ -551,14 +551,13 @@ static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, tru
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT("level", 0, CX_CLI_CHOICE, CX_CLI_LEVELS,
-               "The level of traces that do not say theirs and stand in no batch; default "
-               "generic."),
+               "The level of traces that name none and are not in a batch; default generic."),
     CX_CLI_OPT("unknown-key", 0, CX_CLI_CHOICE, "reject|keep",
                "What to do with a trace whose key is not registered: reject it (the default), or "
-               "keep it unverified, out of all scores, until its key is."),
+               "store it unverified and outside all scores until its key is registered."),
     CX_CLI_OPT("level-policy", 0, CX_CLI_CHOICE, "reject|strip",
                "What to do with a trace that carries more than its level allows: reject it (the "
-               "default), or check its signature and store what is left when that is removed."),
+               "default), or check its signature and store it without the excess."),
     CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_record = {
@@ -566,23 +565,20 @@ const cx_cli_command cx_cli_record = {
     .purpose = "record signed traces from files",
     .about =
         "Each FILE (\"-\" is standard input) is a batch as 'POST /events' takes it, one trace, or "
-        "JSON Lines of traces or batches; which of them is found out and said. Every trace is "
-        "checked as one that comes over HTTP: canonical bytes, signature, key, level. What is "
-        "accepted is on the disk when its line is printed, and is there once, however often it is "
-        "recorded.\n\n"
-        "A trace is stored, duplicate (there already), unverified (kept although its key is "
-        "unknown), conflict (other bytes under an id that is taken: kept as evidence), or rejected "
-        "with a reason and the place of it. Keys are registered with 'cortex key add'. With --json "
-        "one line a file: what 'POST /events' answers.",
+        "JSON Lines of traces or batches; the kind is detected and printed. Every trace is checked "
+        "like one received over HTTP: canonical bytes, signature, key, level. An accepted trace is "
+        "durable when its line is printed, and is stored once however often it is recorded.\n\nA "
+        "trace is stored, duplicate (recorded before), unverified (stored although its key is "
+        "unknown), conflict (other bytes under an existing id: stored as evidence), or rejected "
+        "with a reason and its place. Keys are registered with 'cortex key add'. With --json it "
+        "prints one line for each file, as 'POST /events' answers.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 all were accepted: stored, duplicate or unverified\n"
-             "1 something was rejected, or is in conflict with what is stored\n"
-             "2 usage error\n"
-             "3 something could not be read or written: no home, held by another process, full "
-             "disk",
+    .exits = "0 all were accepted: stored, duplicate or unverified\n1 something was rejected, or "
+             "is in conflict with what is stored\n2 usage error\n3 something could not be read or "
+             "written: no data directory, owned by another process, full disk",
     .example = "cortex record batch.json traces.jsonl\n"
                "tail -n +1 -F traces.jsonl | cortex record -",
     .run = run_record,

@@ -76,7 +76,7 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("numbers", 0, CX_CLI_CHOICE, "received|python",
                "Numbers as they are spelled in FILE (the default), or as Python spells them."),
     CX_CLI_OPT("level", 0, CX_CLI_CHOICE, CX_CLI_LEVELS,
-               "Form E: the level of the batch, for a trace that does not say its own."),
+               "Form E: the level of the batch, for a trace that does not name its own."),
     CX_CLI_OPT_FLAG("sha256", 0,
                     "Print the SHA-256 of the bytes and how many they are, not the bytes."),
     CX_CLI_OPT_FLAG("json", 0, "Errors as JSON; the bytes are what they are."),
@@ -85,10 +85,9 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_trace_canon = {
     .name = "trace canon",
     .purpose = "write the bytes that a signature covers",
-    .about =
-        "Writes the canonical bytes of the trace in FILE (\"-\" is standard input) to standard "
-        "output, exactly: no newline, nothing else. For comparing with what a sender signs. A "
-        "trace that lacks components can be looked at, too.",
+    .about = "Writes the canonical bytes of the trace in FILE (\"-\" is standard input) to "
+             "standard output, exactly: no newline, nothing else. Use it to compare with the bytes "
+             "that a sender signs. Incomplete traces are accepted too.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,

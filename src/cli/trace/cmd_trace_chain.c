@@ -178,9 +178,9 @@ static const cx_cli_operand operands[] = {{"AGENT", CX_CLI_TEXT, NULL, true, fal
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT("profile", 0, CX_CLI_CHOICE, CX_CLI_PROFILES,
-               "spec-1.0: every hash is recomputed and linked. agent: numbers alone, for agents "
-               "whose entries hash more than a trace says. auto (the default): what the agent's "
-               "key says, else spec-1.0 when at least one link recomputes."),
+               "spec-1.0: every hash is recomputed and linked. agent: only the sequence numbers, "
+               "for agents whose entries hash more than a trace contains. auto (the default): the "
+               "profile of the agent's key, else spec-1.0 if at least one link recomputes."),
     CX_CLI_OPT("genesis", 0, CX_CLI_TEXT, "HEX",
                "The hash before the first entry; default none. The first entry is then always "
                "checked."),
@@ -194,20 +194,17 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_trace_chain = {
     .name = "trace chain",
     .purpose = "check the audit chain of an agent",
-    .about =
-        "Goes through the audit entries of the agent's stored, verified traces in the order of "
-        "their numbers; the order in which they came does not matter. What is wrong is named "
-        "with both records: a gap, a number used twice (duplicate or fork), time that runs "
-        "backwards, a hash that is not the one recomputed. Where nothing can be recomputed "
-        "the verdict is indeterminate, and gaps raise no alarm.",
+    .about = "Checks the audit entries of the agent's stored, verified traces in the order of "
+             "their numbers, whatever the order of arrival. Each finding names both records: a "
+             "gap, a number used twice (duplicate or fork), time that runs backwards, a hash that "
+             "differs from the recomputed one. If nothing can be recomputed, the verdict is "
+             "indeterminate, and gaps are not findings.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 the chain holds\n"
-             "1 it is broken\n"
-             "2 usage error\n"
-             "3 indeterminate, or it could not be checked",
+    .exits = "0 the chain holds\n1 it is broken\n2 usage error\n3 indeterminate, or could not be "
+             "checked",
     .example = "cortex trace chain 976dbe5047633d39 --profile spec-1.0",
     .run = run_trace_chain,
 };

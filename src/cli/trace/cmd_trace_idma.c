@@ -230,7 +230,7 @@ static const cx_cli_operand operands[] = {{"AGENT", CX_CLI_TEXT, NULL, true, fal
 static const cx_cli_option options[] = {
     CX_CLI_OPT("limit", 0, CX_CLI_COUNT, "N", "At most N traces, newest first; default 100."),
     CX_CLI_OPT("file", 0, CX_CLI_FILE, "TRACE",
-               "Judge the trace in this file in place of recorded ones."),
+               "Check the trace in this file in place of recorded ones."),
     CX_CLI_OPT_FLAG("established", 0,
                     "With --file: the agent had a k_eff of 2.0 or 30 verified traces before."),
     CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
@@ -238,12 +238,12 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_trace_idma = {
     .name = "trace idma",
     .purpose = "recompute how many independent sources decisions had",
-    .about = "Recomputes k_eff = k / (1 + rho (k - 1)) from the sources a verified trace of AGENT "
-             "lists and its correlation risk, and compares it with the k_eff it claims: "
-             "consistent, mismatch, input_out_of_range, or indeterminate where an input is missing "
-             "(as at level generic). The phase (healthy, fragile, emerging, nascent) follows from "
-             "the claimed k_eff and from what the agent had before. These are findings, never "
-             "reasons to reject a trace.",
+    .about =
+        "Recomputes k_eff = k / (1 + rho (k - 1)) from the sources a verified trace of AGENT lists "
+        "and its correlation risk, and compares it with the k_eff it claims: consistent, mismatch, "
+        "input_out_of_range, or indeterminate where an input is missing (as at level generic). The "
+        "phase (healthy, fragile, emerging, nascent) follows from the claimed k_eff and the "
+        "agent's earlier phases. These are findings, never reasons to reject a trace.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,

@@ -132,7 +132,8 @@ static cx_status query_job(cx_cli_traces *t, void *state, cx_err *err)
     if (cursor != NULL &&
         cx_failed(cx_recorder_cursor_parse(t->recorder, cx_str_z(cursor), query, err)))
         return cx_fail_at(err, CX_E_USAGE, "BadCursor", CX_NO_OFFSET,
-                          "option --cursor: it is none that this home gave out");
+                          "option --cursor: found a cursor that is not from this data directory; "
+                          "expected `next` of an earlier answer");
     cx_buf_init(&answer, t->l->cli->alloc);
     cx_status status = cx_recorder_answer_traces(t->recorder, t->index, query, &answer, err);
     if (cx_failed(status)) {
@@ -165,7 +166,7 @@ static const cx_cli_option query_options[] = {
     CX_CLI_OPT("to", 0, CX_CLI_TEXT, "TIME", "Before this time."),
     CX_CLI_OPT("verified", 0, CX_CLI_CHOICE, "true|false|any",
                "With a verified signature (true, the default), without one, or both."),
-    OPTION_BOOLEAN("conscience-passed", "Where the conscience said so."),
+    OPTION_BOOLEAN("conscience-passed", "Only traces whose conscience check has this result."),
     OPTION_BOOLEAN("overridden", "Where the conscience overrode the action, or did not."),
     OPTION_BOOLEAN("fragility-flag", "Where the agent called its reasoning fragile, or did not."),
     CX_CLI_OPT("min-plausibility", 0, CX_CLI_TEXT, "NUMBER",
@@ -174,16 +175,17 @@ static const cx_cli_option query_options[] = {
     CX_CLI_OPT("level", 0, CX_CLI_CHOICE, CX_CLI_LEVELS,
                "Show no more than this level allows; default generic."),
     CX_CLI_OPT("limit", 0, CX_CLI_COUNT, "N", "At most N, 1 to 1000; default 100."),
-    CX_CLI_OPT("cursor", 0, CX_CLI_TEXT, "CURSOR", "Go on behind an earlier answer."),
+    CX_CLI_OPT("cursor", 0, CX_CLI_TEXT, "CURSOR", "Continue after an earlier answer."),
     CX_CLI_OPTIONS_TRACES,
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_trace_query = {
     .name = "trace query",
     .purpose = "search recorded traces",
-    .about = "Lists recorded traces, newest first, with their scores. Filters add up; what is not "
-             "verified is left out unless asked for. With --json the answer is that of 'GET "
-             "/traces'. The same rows can be asked in SQL: table covenant_traces of the index.",
+    .about = "Lists recorded traces, newest first, with their scores. A trace must match all "
+             "filters; unverified traces are omitted unless --verified says otherwise. With --json "
+             "the answer is that of 'GET /traces'. The same rows can be queried in SQL: table "
+             "covenant_traces of the index.",
     .options = query_options,
     .option_count = CX_COUNT_OF(query_options),
     .exits = "0 answered\n" CX_CLI_EXITS_INDEX,
@@ -266,19 +268,18 @@ static const cx_cli_option show_options[] = {
     CX_CLI_OPT("agent", 0, CX_CLI_TEXT, "HASH",
                "Of this agent_id_hash; needed when several agents use the id."),
     CX_CLI_OPT("level", 0, CX_CLI_CHOICE, CX_CLI_LEVELS,
-               "Show no more than this level allows; default what is stored."),
+               "Show no more than this level allows; default the stored level."),
     CX_CLI_OPT_FLAG("raw", 0, "The received bytes, exactly, and nothing else."),
     CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_trace_show = {
     .name = "trace show",
     .purpose = "show a recorded trace with its verdict and proof",
-    .about =
-        "Shows the trace, judged with the keys as they are now, where it stands in the ledger, "
-        "the proof that it does, and what came later under the same id. Below the stored "
-        "level a view is shown, as by 'cortex trace lower'. With --raw come the received bytes, "
-        "which verify anywhere: 'cortex trace show ID --raw | cortex trace verify - --level "
-        "LEVEL', with the level that this command shows.",
+    .about = "Shows the trace, its verdict with the present keys, its place in the ledger with an "
+             "inclusion proof, and later traces with the same id. Below the stored level it shows "
+             "a redacted view, as 'cortex trace redact' does. --raw prints the received bytes, "
+             "which verify anywhere: 'cortex trace show ID --raw | cortex trace verify - --level "
+             "LEVEL', with the level that this command shows.",
     .operands = show_operands,
     .operand_count = CX_COUNT_OF(show_operands),
     .options = show_options,

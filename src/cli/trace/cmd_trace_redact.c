@@ -1,5 +1,5 @@
 /*
- * cmd_trace_redact.c - `cortex trace lower`: a trace as it may be shown at a lower level (trace.md
+ * cmd_trace_redact.c - `cortex trace redact`: a trace as it may be shown at a lower level (trace.md
  * §2).
  */
 #include "cli/trace/trace.h"
@@ -30,7 +30,7 @@ static cx_status choose_form(cx_cli *cli, const cx_cli_args *args, const cx_trac
     if (verdict.verdict != CX_HOLDS)
         return cx_fail_at(err, CX_E_FORMAT, cx_trace_reason_name(verdict.problem.reason),
                           CX_NO_OFFSET,
-                          "the trace does not verify; leave out --trust to lower it unverified");
+                          "the trace does not verify; leave out --trust to redact it unverified");
     how->form = verdict.form;
     how->canonical = verdict.canonical;
     how->has_canonical = true;
@@ -85,23 +85,23 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("to", 0, CX_CLI_CHOICE, CX_CLI_LEVELS,
                "The level wanted; needed, and not above that of the trace."),
     CX_CLI_OPT("level", 0, CX_CLI_CHOICE, CX_CLI_LEVELS,
-               "The level of the batch it came in, for a trace that does not say its own; default "
+               "The level of the batch it came in, for a trace that does not name its own; default "
                "generic."),
     CX_CLI_OPT("trust", 0, CX_CLI_FILE, "STORE",
                "Check the signature first, with these keys, so that the view can name the form "
                "and digest that verified."),
     CX_CLI_OPT("at", 0, CX_CLI_TEXT, "TIME",
-               "With --trust: judge as if the trace was received then; default now."),
+               "With --trust: verify as if the trace had been received then; default now."),
     CX_CLI_OPT_FLAG("json", 0, "Errors as JSON, too; a view always is."),
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_trace_redact = {
-    .name = "trace lower",
+    .name = "trace redact",
     .purpose = "redact a trace to a lower level",
-    .about = "Prints the view of the trace in FILE (\"-\" is standard input) at a lower level, one "
-             "line of JSON: what that level does not allow is removed, and so are the signatures, "
-             "for a view never claims to be signed. Its member \"derived\" says what it was made "
-             "from and what was removed. A view can be lowered further.",
+    .about = "Prints the trace in FILE (\"-\" is standard input) redacted to a lower level, as one "
+             "line of JSON. Members that the level does not allow are removed. The signatures are "
+             "removed too, because a redacted view is not what was signed. Its member \"derived\" "
+             "names the source and what was removed. A redacted view can be redacted further.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
@@ -109,6 +109,6 @@ const cx_cli_command cx_cli_trace_redact = {
     .exits = "0 printed\n"
              "2 usage error, or the level is above that of the trace\n"
              "3 FILE cannot be read or is no trace, or does not verify with --trust",
-    .example = "cortex trace lower --to generic trace.json",
+    .example = "cortex trace redact --to generic trace.json",
     .run = run_trace_redact,
 };

@@ -110,14 +110,14 @@ static int run_trace_verify(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false}};
 
 static const cx_cli_option options[] = {
-    CX_CLI_OPT("trust", 0, CX_CLI_FILE, "STORE",
-               "The keys that are trusted, a file of format cortex-trust-1; default those of the "
-               "home."),
+    CX_CLI_OPT(
+        "trust", 0, CX_CLI_FILE, "STORE",
+        "The trusted keys, a file of format cortex-trust-1; default those of the data directory."),
     CX_CLI_OPT("at", 0, CX_CLI_TEXT, "TIME",
-               "Judge as if the trace was received then, which decides about revoked keys; default "
-               "now."),
+               "Verify as if the trace had been received then, which matters for revoked keys; "
+               "default now."),
     CX_CLI_OPT("level", 0, CX_CLI_CHOICE, CX_CLI_LEVELS,
-               "The level of the batch it came in, for a trace that does not say its own; default "
+               "The level of the batch it came in, for a trace that does not name its own; default "
                "generic."),
     CX_CLI_OPT("forms", 0, CX_CLI_TEXT, "A,B..",
                "Accept these canonical forms only; default all, A to H."),
@@ -128,21 +128,18 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_trace_verify = {
     .name = "trace verify",
     .purpose = "verify one trace: form, signature, key, level",
-    .about = "Reads the trace in FILE (\"-\" is standard input), finds the canonical form its "
-             "signature was made over, and says whether a trusted key made it, which one, what the "
-             "signature covers, and whether the trace carries more than its level allows. Nothing "
-             "is recorded. In forms B to E the ids and times of the envelope are not signed, and "
-             "the answer says so.\n\n"
-             "A key that is not in the store makes the verdict indeterminate: nothing is known "
-             "against the trace, and nothing for it.",
+    .about =
+        "Reads the trace in FILE (\"-\" is standard input), finds the canonical form that its "
+        "signature covers, and shows whether a trusted key made it, which key, what the signature "
+        "covers, and whether the trace contains more than its level allows. Nothing is recorded. "
+        "In forms B to E the ids and times of the envelope are not signed, which the answer "
+        "notes.\n\nWith a key that is not in the store the verdict is indeterminate.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 it holds\n"
-             "1 it is broken; the reason and its place are named\n"
-             "2 usage error\n"
-             "3 indeterminate (the key is unknown), or it could not be checked",
+    .exits = "0 holds\n1 broken; the reason and its place are named\n2 usage error\n3 "
+             "indeterminate (the key is unknown), or could not be checked",
     .example = "cortex trace verify --trust keys.json --at 2026-01-12T00:00:00Z trace.json",
     .run = run_trace_verify,
 };

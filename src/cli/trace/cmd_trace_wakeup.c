@@ -68,9 +68,10 @@ static const cx_cli_option options[] = {CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_CO
 const cx_cli_command cx_cli_trace_wakeup = {
     .name = "trace wakeup",
     .purpose = "check an agent's wakeup sequence",
-    .about = "Shows, for each wakeup of AGENT, which of VERIFY_IDENTITY, VALIDATE_INTEGRITY, "
-             "EVALUATE_RESILIENCE, ACCEPT_INCOMPLETENESS and EXPRESS_GRATITUDE are there, missing, "
-             "unverified, or failed. The type of a trace comes from its task_id, never from text.",
+    .about =
+        "Shows, for each wakeup of AGENT, which of VERIFY_IDENTITY, VALIDATE_INTEGRITY, "
+        "EVALUATE_RESILIENCE, ACCEPT_INCOMPLETENESS and EXPRESS_GRATITUDE are present, missing, "
+        "unverified, or failed. The type of a trace comes from its task_id, never from text.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,

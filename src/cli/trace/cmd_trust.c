@@ -138,12 +138,13 @@ static const cx_cli_option add_options[] = {
                "The 32 bytes of the Ed25519 public key, in base64 or base64url."),
     CX_CLI_OPT_MANY("agent", 0, CX_CLI_TEXT, "HASH",
                     "The agent_id_hash it may sign for; may be repeated; default any agent."),
-    CX_CLI_OPT("not-before", 0, CX_CLI_TEXT, "TIME", "Not valid for what is signed before."),
-    CX_CLI_OPT("not-after", 0, CX_CLI_TEXT, "TIME", "Not valid for what is signed then or later."),
+    CX_CLI_OPT("not-before", 0, CX_CLI_TEXT, "TIME", "Not valid for traces signed before TIME."),
+    CX_CLI_OPT("not-after", 0, CX_CLI_TEXT, "TIME",
+               "Not valid for traces signed at TIME or later."),
     CX_CLI_OPT("replaces", 0, CX_CLI_TEXT, "ID", "The key that this one is the next of."),
     CX_CLI_OPT("chain-profile", 0, CX_CLI_CHOICE, "spec-1.0|agent",
                "How the audit chains of its agents are checked; default found out."),
-    CX_CLI_OPT("description", 0, CX_CLI_TEXT, "TEXT", "What it is, for people."),
+    CX_CLI_OPT("description", 0, CX_CLI_TEXT, "TEXT", "A description for people."),
     CX_CLI_OPTION_BY,
     CX_CLI_OPTIONS_TRACES,
     CX_CLI_OPTIONS_COMMON};
@@ -151,21 +152,19 @@ static const cx_cli_option add_options[] = {
 const cx_cli_command cx_cli_key_add = {
     .name = "key add",
     .purpose = "trust a key for signed traces",
-    .about =
-        "Adds all keys of FILE, a trust store of format cortex-trust-1, or the one that --id and "
-        "--public-key name. The store is part of the ledger: who added a key and when stays. A key "
-        "is valid for traces signed from --not-before until --not-after. Traces kept unverified "
-        "because their key was unknown are judged again.\n\n"
-        "A key id is never bound to another key. To rotate, add the new key under an id of its own "
-        "with --replaces; traces of before keep verifying with the old one.",
+    .about = "Adds all keys of FILE, a trust store of format cortex-trust-1, or the one that --id "
+             "and --public-key name. The store is part of the ledger, which records who added a "
+             "key and when. A key is valid for traces signed from --not-before until --not-after. "
+             "Traces stored unverified because their key was unknown are verified again.\n\nA key "
+             "id is never bound to another key. To rotate, add the new key under a new id with "
+             "--replaces; older traces still verify with the old key.",
     .operands = add_operands,
     .operand_count = CX_COUNT_OF(add_operands),
     .options = add_options,
     .option_count = CX_COUNT_OF(add_options),
-    .exits = "0 added, or there already\n"
-             "1 an id is bound to another key: that one was not added\n"
-             "2 usage error\n"
-             "3 it could not be done: no home, FILE is no trust store, full disk",
+    .exits =
+        "0 added, or present already\n1 an id is bound to another key: that key was not added\n2 "
+        "usage error\n3 could not be done: no data directory, FILE is not a trust store, full disk",
     .example = "cortex key add keys.json\n"
                "cortex key add --id agent-976dbe504763 \\\n"
                "    --public-key LxJNYuOCOAYdSPXfsMTLJq62nw8MP6ZjEzKttkQgSUM",
@@ -242,10 +241,9 @@ static const cx_cli_option list_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_J
 const cx_cli_command cx_cli_key_list = {
     .name = "key list",
     .purpose = "list the keys that are trusted for signed traces",
-    .about =
-        "Lists the trust store of the home: each key's id, state, agents and time of validity. "
-        "With --json it is a file of format cortex-trust-1, which 'cortex key add' and "
-        "'cortex trace verify --trust' take.",
+    .about = "Lists the trust store: each key's id, state, agents and time of validity. With "
+             "--json the output is a file of format cortex-trust-1, which 'cortex key add' and "
+             "'cortex trace verify --trust' accept.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
     .exits = CX_CLI_EXITS_READ,
@@ -313,7 +311,8 @@ static cx_status prepare_revoke(cx_cli_ledger *l, void *state, cx_err *err)
     revoke_state *s = state;
     const char *reason = cx_cli_value(l->args, "reason");
     if (reason == NULL || reason[0] == 0)
-        return cx_fail(err, CX_E_USAGE, "expected --reason TEXT: why is kept for good");
+        return cx_fail(err, CX_E_USAGE,
+                       "expected --reason TEXT: the reason is recorded permanently");
     s->reason = cx_str_z(reason);
     return cx_cli_time_option(l->args, "compromised-since", CX_TIME_NONE, &s->since_ns, err);
 }
@@ -350,16 +349,17 @@ static const cx_cli_operand revoke_operands[] = {{"ID", CX_CLI_TEXT, NULL, false
 static const cx_cli_option revoke_options[] = {
     CX_CLI_OPT("reason", 0, CX_CLI_TEXT, "TEXT", "Why; needed, and recorded for good."),
     CX_CLI_OPT("compromised-since", 0, CX_CLI_TEXT, "TIME",
-               "Somebody else may have had it since then: what was signed at or after that time is "
-               "judged again, and broken."),
+               "The key may have been stolen at that time: traces signed at or after it are "
+               "verified again, and broken."),
     CX_CLI_OPTION_BY, CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_key_revoke = {
     .name = "key revoke",
     .purpose = "revoke a key for signed traces",
-    .about = "From now on nothing signed with that key is accepted, however old it claims to be. "
-             "Traces received before keep their verdict, unless --compromised-since reaches them. "
-             "Revoking again keeps the first time and can only reach further back.",
+    .about = "From now on no trace signed with that key is accepted, however old it claims to be. "
+             "Traces received before keep their verdict, unless they are at or after "
+             "--compromised-since. Revoking again keeps the first time; --compromised-since can "
+             "only move back.",
     .operands = revoke_operands,
     .operand_count = CX_COUNT_OF(revoke_operands),
     .options = revoke_options,

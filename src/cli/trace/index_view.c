@@ -26,19 +26,19 @@ void cx_cli_index_print(cx_buf *out, const cx_cli_index_view *view, const cx_tab
     if (!view->there) {
         bool absent = view->why_not.code == CX_E_NOT_FOUND;
         cx_buf_add_z(out, "index   none");
-        cx_buf_add_z(out, absent ? " yet: it is made when something asks it" : ": ");
+        cx_buf_add_z(out, absent ? " yet: it is created by the first query" : ": ");
         if (!absent)
             cx_cli_add_text(out, cx_str_z(view->why_not.message));
         cx_buf_add_byte(out, '\n');
         return;
     }
     cx_buf_printf(
-        out, "index   %llu commits, %llu behind; %llu traces, %llu unverified, %llu alerts",
+        out, "index   %llu commits, lag %llu; %llu traces, %llu unverified, %llu alerts",
         (unsigned long long)status->position.commit,
         (unsigned long long)cx_cli_index_lag(view, tables), (unsigned long long)status->trace_rows,
         (unsigned long long)status->unverified_rows, (unsigned long long)status->alert_rows);
     cx_buf_printf(out, " (%s, version %u%s)\n", status->engine, status->schema_version,
-                  view->ours ? "" : ", of another home");
+                  view->ours ? "" : ", of another data directory");
 }
 
 void cx_cli_index_json(cx_json_list *json, const cx_cli_index_view *view,

@@ -64,8 +64,8 @@ static cx_status check_owner(cx_cli_ledger *l, const char *where, cx_err *err)
     cx_index_close(index);
     return ours ? CX_SUCCESS
                 : cx_fail_at(err, CX_E_FORMAT, "OtherHome", CX_NO_OFFSET,
-                             "this index is of another home; 'cortex tables rebuild --db' takes it "
-                             "for this one");
+                             "this index belongs to another data directory; 'cortex tables rebuild "
+                             "--db' rebuilds it for this one");
 }
 
 cx_status cx_cli_feed(cx_cli_ledger *l, cx_recorder *recorder, const char *where, cx_err *err)
@@ -90,8 +90,7 @@ static void report_index_lag(cx_cli_traces *t, const cx_err *failure)
         return;
     cx_recorder_feed_get_status(t->recorder, &feed);
     if (status.position.commit < feed.log_commits)
-        cx_cli_complain("note: the index is behind by %llu commits and could not be brought up to "
-                        "date: %s",
+        cx_cli_complain("note: the index lags by %llu commits and could not catch up: %s",
                         (unsigned long long)(feed.log_commits - status.position.commit),
                         failure->message);
 }

@@ -15,15 +15,15 @@
     CX_CLI_OPT("db", 0, CX_CLI_TEXT, "WHERE", \
                "The index: a file, or postgresql://..; default cirislens.db in the home.")
 /* Who changes something: `actor` of the job. */
-#define CX_CLI_OPTION_BY                                                                         \
-    CX_CLI_OPT("actor", 0, CX_CLI_TEXT, "NAME",                                                  \
-               "Who does it, which is recorded; default $CORTEX_ACTOR, else $LOGNAME or $USER, " \
-               "else \"local\".")
+#define CX_CLI_OPTION_BY                 \
+    CX_CLI_OPT(                          \
+        "actor", 0, CX_CLI_TEXT, "NAME", \
+        "The actor to record; default $CORTEX_ACTOR, else $LOGNAME or $USER, else \"local\".")
 #define CX_CLI_OPTIONS_TRACES CX_CLI_OPTION_HOME, CX_CLI_OPTION_DB, CX_CLI_OPTION_JSON
 
-#define CX_CLI_EXITS_INDEX                                  \
-    "2 usage error, or something named that is not there\n" \
-    "3 it could not be answered: no home, no index, unreadable, damaged"
+#define CX_CLI_EXITS_INDEX                                                                \
+    "2 usage error, or something named does not exist\n3 could not be answered: no data " \
+    "directory, no index, unreadable, damaged"
 
 typedef struct cx_cli_traces {
     cx_cli_ledger *l;
