@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the example histories: examples/incident.jsonl, examples/merge.jsonl, src/cli/demo/demo_data.c.
+"""Writes the example histories: examples/incident.jsonl and examples/merge.jsonl.
 
 Only the hashing rules of docs/formats/lattice.md are used (§3.1, §3.2, §5.1), so the files are also
 a second opinion on them.  The incident is invented.  The same bytes come out every time; with
@@ -205,31 +205,10 @@ def incident_lines():
 # --- writing ----------------------------------------------------------------------------------------
 
 
-def c_string(name, text):
-    """A C string in pieces of one source line each; a piece never ends inside an escape."""
-    out = [f"const char {name}[] ="]
-    for line in text.splitlines(keepends=True):
-        pieces, piece = [], ""
-        for char in line:
-            escaped = {"\n": "\\n", '"': '\\"', "\\": "\\\\"}.get(char, char)
-            if len(piece) + len(escaped) > 92:
-                pieces.append(piece)
-                piece = ""
-            piece += escaped
-        out += [f'    "{p}"' for p in pieces + [piece]]
-    return "\n".join(out) + ";\n"
-
-
 def main():
     merge = "\n".join(merge_lines()) + "\n"
     incident = "\n".join(incident_lines()) + "\n"
-    source = (
-        "/*\n * demo_data.c - the histories `cortex demo` shows, from tools/make_example.py: edit"
-        " that.\n */\n#include \"cli/demo/demo_data.h\"\n\n/* clang-format off */\n"
-        + c_string("cx_cli_demo_merge", merge) + "\n"
-        + c_string("cx_cli_demo_incident", incident))
-    files = {"examples/merge.jsonl": merge, "examples/incident.jsonl": incident,
-             "src/cli/demo/demo_data.c": source}
+    files = {"examples/merge.jsonl": merge, "examples/incident.jsonl": incident}
     stale = [name for name, text in files.items()
              if not (ROOT / name).exists() or (ROOT / name).read_text() != text]
     if sys.argv[1:] == ["--check"]:

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 
-from kit import BIN, Folder, sibling, check, main, run, skip, test
+from kit import BIN, TESTS, Folder, beside, check, main, run, skip, test
 from run_kit import clean_env
 
 
@@ -78,6 +78,25 @@ def the_forensic_part_leaves_nothing():
     with Folder() as folder:
         demo(folder, "--forensic", code=0)
         check(os.listdir(folder) == [])
+
+
+@test
+def without_its_files_the_demo_names_the_missing_one():
+    with Folder() as folder:
+        (folder / "bin").mkdir()
+        shutil.copy(BIN, folder / "bin/cortex")
+        done = run(folder / "bin/cortex", "demo", "--forensic", cwd=folder, env=clean_env())
+        check(done.returncode == 3 and b"share/cortex/demo/merge.jsonl" in done.stderr, done)
+        check(b"install the package" in done.stderr and b"UNEXPECTED" not in done.stdout, done)
+        files = folder / "share/cortex/demo"
+        files.mkdir(parents=True)
+        for name in ("merge.jsonl", "incident.jsonl"):
+            shutil.copy(TESTS.parent / "examples" / name, files)
+        done = run(folder / "bin/cortex", "demo", "--forensic", cwd=folder, env=clean_env())
+        check(done.returncode == 0, done)
+        (files / "incident.jsonl").write_bytes((files / "incident.jsonl").read_bytes().replace(b"4800.0", b"4801.0"))
+        done = run(folder / "bin/cortex", "demo", "--forensic", cwd=folder, env=clean_env())
+        check(done.returncode in (1, 3), done)
 
 
 main()

@@ -1,10 +1,10 @@
 /*
- * cmd_demo.c - `cortex demo`: the whole story in a folder, and the forensic part on two built-in
- * histories.
+ * cmd_demo.c - `cortex demo`: first the forensic part on two recorded histories, then a scenario in
+ * a folder (demo_scenario.c).
  *
- * Of the forensic part: first the two printouts that every copy of this program must give to the
- * letter, then an incident from the question to the node that answers it.  Every step checks what
- * it shows: exit 0 means that all of it was as expected.  Nothing is read from or written to the
+ * The forensic part begins with two printouts that every copy of this program must reproduce
+ * exactly. An incident follows, from the question to the node that answers it.  Every step checks
+ * what it shows: exit code 0 means that all of it was as expected.  This part writes nothing to the
  * disk.
  */
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 
 #include "cli/cli.h"
 #include "cli/demo/demo.h"
-#include "cli/demo/demo_data.h"
 #include "crypto/api.h"
 #include "lattice/api.h"
 
@@ -79,7 +78,8 @@ static const char selftest_expected[] =
 typedef struct demo {
     cx_cli *cli;
     cx_buf out;
-    size_t step_start; /* where the output of the running step begins */
+    cx_buf merge, incident; /* the histories, as their files are */
+    size_t step_start;      /* where the output of the running step begins */
     unsigned surprises;
     bool colour;
 } demo;
@@ -143,7 +143,7 @@ static cx_answer_options text_options(const demo *d)
     return (cx_answer_options){.verified = true, .json = false, .colour = d->colour};
 }
 
-/* --- part one: to the letter --------------------------------------------------------------- */
+/* --- part one: fixed printouts --------------------------------------------------------------- */
 
 static cx_status show_merge(demo *d, cx_err *err)
 {
@@ -155,8 +155,7 @@ static cx_status show_merge(demo *d, cx_err *err)
     cx_status status;
     add_caption(d, "Four nodes, two agents that branch and merge: does the history hold?");
     add_command_line(d, "lattice verify examples/merge.jsonl --compare agent_a agent_b");
-    CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_str_bytes(cx_str_z(cx_cli_demo_merge)), &reading,
-                                              &lattice, err));
+    CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_buf_bytes(&d->merge), &reading, &lattice, err));
     CX_TRY_GOTO(status, cx_lattice_verify(lattice, NULL, &report, err));
     CX_TRY_GOTO(status, cx_lattice_report_text(&d->out, lattice, report, &text, err));
     expect_step(d, step_printed_exactly(d, merge_expected),
@@ -289,7 +288,7 @@ static cx_status show_compare(demo *d, const cx_states *states, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Asks the questions that need states. */
+/* Shows the answers that need states. */
 static cx_status show_questions(demo *d, const cx_lattice *lattice, cx_err *err)
 {
     cx_state_options merging = CX_STATE_OPTIONS_INIT;
@@ -297,7 +296,9 @@ static cx_status show_questions(demo *d, const cx_lattice *lattice, cx_err *err)
     cx_status status;
     cx_node coder = cx_lattice_find(lattice, CX_STR("@coder"));
     cx_node researcher = cx_lattice_find(lattice, CX_STR("@researcher"));
-    CX_ASSERT(coder != CX_NODE_NONE && researcher != CX_NODE_NONE);
+    if (coder == CX_NODE_NONE || researcher == CX_NODE_NONE)
+        return cx_fail(err, CX_E_FORMAT,
+                       CX_DEMO_INCIDENT ": expected the agents coder and researcher");
     CX_TRY(cx_states_open(lattice, &merging, &states, err));
     CX_TRY_GOTO(status, show_why(d, states, coder, err));
     CX_TRY_GOTO(status, show_bisect(d, lattice, states, researcher, err));
@@ -313,8 +314,7 @@ static cx_status show_incident(demo *d, cx_err *err)
     reading.keep_deltas = true;
     cx_lattice *lattice = NULL;
     cx_status status;
-    CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_str_bytes(cx_str_z(cx_cli_demo_incident)),
-                                              &reading, &lattice, err));
+    CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_buf_bytes(&d->incident), &reading, &lattice, err));
     CX_TRY_GOTO(status, show_strict(d, lattice, err));
     CX_TRY_GOTO(status, show_graph(d, lattice, err));
     CX_TRY_GOTO(status, show_heatmap(d, lattice, err));
@@ -330,11 +330,12 @@ done:
 static cx_status forge_payment(demo *d, cx_str *out, uint64_t *out_line, cx_err *err)
 {
     static const char honest[] = "\"amount\":4800.0";
-    cx_str copy = cx_arena_copy_str(&d->cli->arena, cx_str_z(cx_cli_demo_incident));
+    cx_str copy = cx_arena_copy_str(&d->cli->arena, cx_buf_str(&d->incident));
     if (copy.data == NULL)
         return cx_fail_nomem(err);
     char *at = strstr((char *)(uintptr_t)copy.data, honest);
-    CX_ASSERT(at != NULL);
+    if (at == NULL)
+        return cx_fail(err, CX_E_FORMAT, CX_DEMO_INCIDENT ": expected %s", honest);
     at[sizeof honest - 1 - strlen("4800.0")] = '1';
     uint64_t column;
     cx_json_locate(copy, (size_t)(at - copy.data), out_line, &column);
@@ -377,6 +378,8 @@ done:
 
 static cx_status show_all(demo *d, cx_err *err)
 {
+    CX_TRY(cx_demo_read(d->cli, CX_DEMO_MERGE, &d->merge, err));
+    CX_TRY(cx_demo_read(d->cli, CX_DEMO_INCIDENT, &d->incident, err));
     CX_TRY(show_merge(d, err));
     CX_TRY(show_selftest(d, err));
     CX_TRY(show_incident(d, err));
@@ -388,7 +391,7 @@ static cx_status show_all(demo *d, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* In --dir, or in a new folder that nobody else has. */
+/* In --dir, or in a new folder with a random name. */
 static int run_scenario(cx_cli *cli, const cx_cli_args *args)
 {
     const char *folder = cx_cli_value(args, "dir"), *base = getenv("TMPDIR");
@@ -409,11 +412,15 @@ static int run_demo(cx_cli *cli, const cx_cli_args *args)
     cx_err err;
     demo d = {.cli = cli, .colour = cx_cli_colour(&cli->out, cx_cli_value(args, "color"))};
     cx_buf_init(&d.out, cli->alloc);
+    cx_buf_init(&d.merge, cli->alloc);
+    cx_buf_init(&d.incident, cli->alloc);
     cx_status status = show_all(&d, &err);
     int code = cx_cli_answer(cli, &d.out, d.surprises == 0 ? CX_EXIT_HOLDS : CX_EXIT_BROKEN);
     if (cx_failed(status))
         code = cx_cli_fail(cli, "demo", &err, false);
     cx_buf_done(&d.out);
+    cx_buf_done(&d.merge);
+    cx_buf_done(&d.incident);
     if (code != CX_EXIT_HOLDS || cx_cli_has(args, "forensic"))
         return code;
     return run_scenario(cli, args);

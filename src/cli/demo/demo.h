@@ -1,23 +1,29 @@
 /*
- * demo.h - the two halves of `cortex demo`: a built-in incident, and a story played by the
- * program's own commands in a folder.
+ * demo.h - the two parts of `cortex demo`: a recorded incident, and a scenario that the program's
+ * own commands act out in a folder.
  */
 #ifndef CX_CLI_DEMO_H
 #define CX_CLI_DEMO_H
 
 #include "cli/cli.h"
 
-/* Cap on what a command of the story prints on the screen; all of it is in DIR/demo.log. */
+/* At most so many lines of a command's output are shown; all of them are in DIR/demo.log. */
 #define CX_DEMO_LINES_SHOWN 14
 
+#define CX_DEMO_MERGE "merge.jsonl"       /* the four nodes of lattice.md §7.1 */
+#define CX_DEMO_INCIDENT "incident.jsonl" /* an invented incident: a planted page raises a limit */
+
+/* Reads a file of the demo, of at most 1 MiB (demo_files.c). */
+CX_RESULT cx_demo_read(cx_cli *cli, const char *name, cx_buf *out, cx_err *err);
+
 /*
- * Plays the story in `folder`, which must be empty or not there.  The exit code: 0 all was as
- * expected, 1 something was not, 2 the folder is not empty, 3 a part could not be played, and it
- * was said which and what to install.
+ * Runs the scenario in `folder`, which must be empty or not exist.  Returns the exit code: 0 all
+ * was as expected, 1 something was not, 2 the folder is not empty, 3 a part was skipped, which the
+ * output names.
  */
 int cx_cli_demo_scenario(cx_cli *cli, const cx_cli_args *args, const char *folder);
 
-/* --- what an agent of the story signs (demo_agents.c) ----------------------------------------- */
+/* --- what an agent of the scenario signs (demo_agents.c) -------------------------------------- */
 
 typedef struct cx_demo_agent {
     const char *name;   /* "researcher" */

@@ -89,7 +89,7 @@ static void add_components(cx_buf *out, const cx_demo_decision *d, int64_t at)
                   "\"execution_success\":true");
 }
 
-/* Zero bytes stand where the signature will: it is not among what is signed. */
+/* The signature is zero bytes here: it is not part of the signed bytes. */
 static void add_trace(cx_buf *out, const cx_demo_agent *agent, const cx_demo_decision *d, cx_str id,
                       int64_t at, const cx_signature *signature)
 {

@@ -1,9 +1,9 @@
 /*
- * demo_scenario.c - the story of `cortex demo`, played by the program's own commands.
+ * demo_scenario.c - the scenario of `cortex demo`, acted out by the program's own commands.
  *
- * Every line behind a "$" is a command that was started, in DIR or DIR/shop, with CORTEX_HOME set
- * to DIR/home; its output is shown shortened, its exit code must be the one that is expected.  What
- * was printed in full is in DIR/demo.log.
+ * Every line after a "$" is a command that was run in DIR or DIR/shop with CORTEX_HOME set to
+ * DIR/home.  Its output is shown shortened, and its exit code must be the expected one.  The whole
+ * output is in DIR/demo.log.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ typedef struct scenario {
     cx_demo_agent researcher, planner, coder;
 } scenario;
 
-/* --- saying ----------------------------------------------------------------------------------- */
+/* --- printing --------------------------------------------------------------------------------- */
 
 static void print_line(scenario *s, const char *format, ...) CX_PRINTF(2, 3);
 static void print_line(scenario *s, const char *format, ...)
@@ -95,7 +95,7 @@ static bool printed(const scenario *s, const char *text)
     return s->last.size != 0 && memmem(s->last.data, s->last.size, text, strlen(text)) != NULL;
 }
 
-/* --- doing ------------------------------------------------------------------------------------ */
+/* --- running commands ------------------------------------------------------------------------- */
 
 static const char *environment_value(const char *name, const char *fallback)
 {
@@ -103,7 +103,7 @@ static const char *environment_value(const char *name, const char *fallback)
     return value == NULL ? fallback : value;
 }
 
-/* Starts a program where it belongs; *out_code -1 when it was ended by a signal. */
+/* Runs a program in `cwd`; *out_code is -1 when a signal ended it. */
 static cx_status start_program(scenario *s, const char *cwd, const char *const *argv, int *out_code,
                                cx_err *err)
 {
@@ -144,7 +144,7 @@ static cx_status start_program(scenario *s, const char *cwd, const char *const *
 }
 
 #define WORDS_MAX 24
-#define ANY_CODE (-2) /* what is wanted of a command whose words are read */
+#define ANY_CODE (-2) /* expected of a command whose output is read */
 
 /* Runs a command line whose words are separated by single spaces and may be '..' quoted; shown as
  * it can be typed. */
@@ -170,7 +170,7 @@ static cx_status run_line(scenario *s, const char *cwd, int wanted, bool shown, 
         if (stop == '\'' && *at == ' ')
             at++;
     }
-    CX_ASSERT(words > 0); /* the story's own lines: none is empty */
+    CX_ASSERT(words > 0); /* the scenario's own lines: none is empty */
     if (strcmp(argv[0], "cortex") == 0)
         argv[0] = s->program.data;
     else if (strcmp(argv[0], "cortex-verify") == 0)
@@ -223,7 +223,7 @@ static cx_status write_file(scenario *s, const char *name, cx_str text, cx_err *
                              : cx_io_replace_file(s->cli->io, path.data, cx_str_bytes(text), err);
 }
 
-/* The word behind `label` at the beginning of a line that was printed. */
+/* The word after the first `label` in the last output. */
 static cx_str word_after(scenario *s, const char *label)
 {
     const char *at =
@@ -563,7 +563,7 @@ static cx_status check_folder_is_empty(scenario *s, bool *out_empty, cx_err *err
     return status;
 }
 
-/* A folder of the story's own: never one in which something lies. */
+/* Creates DIR; a folder that is not empty is rejected. */
 static cx_status open_folder(scenario *s, const char *folder, cx_err *err)
 {
     cx_buf real;
