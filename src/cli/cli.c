@@ -154,7 +154,7 @@ static cx_status open_run(cx_cli *cli, const char *name, const cx_lattice_option
     return status;
 }
 
-/* The same of a bundle that lies anywhere. */
+/* The same for a bundle at any path. */
 static cx_status open_bundle(cx_cli *cli, const char *path, const cx_lattice_options *options,
                              cx_lattice **out, cx_err *err)
 {
@@ -181,7 +181,7 @@ static bool is_bundle(const char *path, cx_arena *arena)
            facts.kind == CX_FILE_REGULAR;
 }
 
-/* Only reads: a home that another process writes to is as good. */
+/* Only reads, so another process may own the data directory. */
 static cx_status open_recorded(cx_cli *cli, const cx_cli_args *args, const char *branch,
                                const cx_lattice_options *options, cx_lattice **out, cx_err *err)
 {

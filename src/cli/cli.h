@@ -1,5 +1,5 @@
 /*
- * cli.h - what the commands share: the running program, opening a lattice, saying what went wrong.
+ * cli.h - what the commands share: the running program, opening a lattice, reporting errors.
  */
 #ifndef CX_CLI_CLI_H
 #define CX_CLI_CLI_H
@@ -26,10 +26,10 @@ typedef struct cx_cli {
     bool governed; /* the command is about governed runs: errors carry a "message" (run.md §20) */
 } cx_cli;
 
-/* --- saying things ------------------------------------------------------------------------- */
+/* --- messages ----------------------------------------------------------------------------- */
 
 /*
- * Says that `path` could not be checked (lattice.md §1.3) and returns the exit code: 2 for
+ * Reports that `path` could not be checked (lattice.md §1.3) and returns the exit code: 2 for
  * CX_E_USAGE, else 3.  With json, also one line on standard output.
  */
 int cx_cli_fail(cx_cli *cli, const char *path, const cx_err *err, bool json);
@@ -55,7 +55,7 @@ int cx_cli_answer_exact(cx_cli *cli, cx_buf *answer, int exit_code);
         CX_CLI_OPT("max-bytes", 0, CX_CLI_SIZE, "SIZE",                                         \
                    "Refuse input longer than SIZE (U_LIMIT); K, M, G are understood; default: " \
                    "no limit.")
-/* .. and takes @BRANCH in place of a file. */
+/* The same for commands that accept @BRANCH in place of a file. */
 #define CX_CLI_OPTIONS_READING                                                                     \
     CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR",                                                      \
                "In place of FILE, @BRANCH (such as @agent/976dbe5047633d39) names that branch of " \
@@ -69,8 +69,8 @@ int cx_cli_answer_exact(cx_cli *cli, cx_buf *answer, int exit_code);
 typedef enum cx_cli_keep { CX_CLI_KEEP_NOTHING, CX_CLI_KEEP_DELTAS, CX_CLI_KEEP_SEALS } cx_cli_keep;
 
 /*
- * Opens the lattice at `path` as the reading options say; "@BRANCH" and "@" are recorded traces. On
- * failure complains, *out_exit is set.
+ * Opens the lattice at `path` with the reading options; "@BRANCH" and "@" are recorded traces.
+ * On failure prints a message and sets *out_exit.
  */
 cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char *path,
                                 cx_cli_keep keep, int *out_exit);
@@ -84,7 +84,7 @@ CX_CLI_COMMANDS(CX_CLI_DECLARE_COMMAND)
 /* What `cortex verify` hands a lattice file to: the whole of `cortex lattice verify`. */
 int cx_cli_run_lattice_verify(cx_cli *cli, const cx_cli_args *args);
 
-/* Options both commands take. */
+/* Options of both commands. */
 #define CX_CLI_OPTIONS_VERIFY                                                                     \
     CX_CLI_OPT_FLAG("content-ids", 0, "Every node_id must be the node's hash (E_ID)."),           \
         CX_CLI_OPT_FLAG("require-seals", 0,                                                       \

@@ -1,9 +1,9 @@
 /*
  * complete.c - completion for bash, zsh and fish, written from the tables.
  *
- * The bash script holds the words after each command and the words after each option; zsh loads the
- * same script through its bashcompinit, so that there is one logic to get right.  fish has a
- * declarative language of its own.
+ * The bash script lists the words after each command and after each option. zsh loads the same
+ * script through its bashcompinit, so there is one logic to maintain. fish has a declarative
+ * language of its own.
  */
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void add_command_words(cx_buf *out, cx_cli_commands commands, const char 
             continue;
         const char *word = name + skip;
         size_t size = strcspn(word, " ");
-        /* Commands of a group stand together in the table. */
+        /* Commands of a group are adjacent in the table. */
         if (size == last_size && memcmp(word, last, size) == 0)
             continue;
         cx_buf_add_byte(out, ' ');
@@ -145,7 +145,7 @@ void cx_cli_write_bash(cx_buf *out, cx_cli_commands commands)
 
 /*
  * Loaded by zsh itself, as the file _cortex in a folder of $fpath, this is the body of the function
- * _cortex, and what was asked for first has still to be answered.
+ * _cortex, and the first request is still to be answered.
  */
 void cx_cli_write_zsh(cx_buf *out, cx_cli_commands commands)
 {

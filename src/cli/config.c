@@ -16,7 +16,7 @@
 
 /* --- what can be set -------------------------------------------------------------------------- */
 
-/* Options with these names are the same thing in every command that has them. */
+/* Options with these names mean the same in every command that has them. */
 static const struct shared {
     const char *section, *name;
 } shared[] = {
@@ -29,13 +29,13 @@ static const struct shared {
     {"limits", "max-bytes"},
 };
 
-/* Commands that have a section of their own: those that run for long, or take what comes in. */
+/* Commands with a section of their own: those that run long or receive data. */
 static const char *const sections[] = {"serve", "record", "watch", "mcp", "import"};
 
-/* Never set in a file: what an answer looks like is for who asks. */
+/* Never set in a file: the caller chooses the form of an answer. */
 static const char *const never[] = {"help", "json", "output"};
 
-/* As the help says; tests hold the two together. */
+/* As in the help; a test compares the two. */
 static const struct preset {
     const char *section, *name, *value;
 } presets[] = {
@@ -314,8 +314,8 @@ static cx_status read_maybe(cx_cli *cli, cx_str path, cx_config_where where, cx_
     if (path.data == NULL)
         return cx_fail_nomem(err);
     out->files[where].path = path.data;
-    /* Where we cannot even look there is nothing for us: a home that is none, a folder of somebody
-     * else, a service that is kept out of the homes of people. */
+    /* A file that cannot be reached is treated as absent: the folder belongs to another user, or a
+ * service may not read the data directory folders of users. */
     if (cx_failed(cx_path_facts(path.data, true, &facts, &own)) &&
         (own.code == CX_E_NOT_FOUND || own.os_errno == ENOTDIR || own.os_errno == EACCES))
         return CX_SUCCESS;
@@ -444,8 +444,9 @@ static cx_status apply_key(applying *g, const cx_config_key *key)
     return CX_SUCCESS;
 }
 
-/* --home and --actor mean something else in some commands (the home to verify, a filter), so these
- * two are there for whoever asks which home, or who (ledger.h), behind the environment. */
+/* --home and --actor have another meaning in some commands (the data directory to verify, a
+ * filter). ledger.h uses these two after the environment to find the data directory and the
+ * actor. */
 static bool is_asked_for(const cx_config_key *key)
 {
     return key->section[0] == 0 &&

@@ -1,15 +1,17 @@
 /*
  * config.h - the configuration: settings files in place of options (docs/configuration.md).
  *
- * A setting is an option of a command under another name, so what there is to set follows from the
+ * A setting is an option of a command under another name, so the settings follow from the
  * commands' tables: `[serve] workers = 8` is `cortex serve --workers 8`.
  *
- *   G1  A flag wins over the environment, that over the files, these over the default.  Of the
- * files the nearest wins: HOME/config.toml, then the user's, then the system's; $CORTEX_CONFIG
- * names one in place of the last two. G2  What cannot be understood stops every command that could
- * act on it: a setting nobody reads is a mistake that nobody sees. G3  A file that others may
- * change is not read.  A repository has no say: what its runs may do is in policies/ of the
- * baseline, and where evidence goes is nobody's to choose but the user's.
+ *   G1  In order of precedence: option, environment, files, default.  Of the files the nearest
+ *       takes precedence: HOME/config.toml, then the user's, then the system's; $CORTEX_CONFIG
+ *       names one in place of the last two.
+ *   G2  An error in a file stops every command that could act on it: an ignored setting is a
+ *       mistake that stays unnoticed.
+ *   G3  A file that other users can change is not read.  A repository cannot configure Cortex: the
+ *       rules for its runs are in policies/ of the baseline, and only the user chooses where
+ *       evidence is stored.
  */
 #ifndef CX_CLI_CONFIG_H
 #define CX_CLI_CONFIG_H
@@ -33,10 +35,10 @@ typedef struct cx_config_file {
 
 typedef struct cx_config {
     cx_config_file files[CX_CONFIG_FILES];
-    const char *home; /* the home that was meant when HOME/config.toml was looked for */
+    const char *home; /* the data directory whose config.toml was searched */
 } cx_config;
 
-/* One thing that can be set. */
+/* One setting. */
 typedef struct cx_config_key {
     const char *section; /* "" = for all commands that have the option */
     const cx_cli_option *option;
@@ -46,7 +48,7 @@ CX_RESULT cx_config_keys(cx_cli_commands commands, cx_arena *arena, const cx_con
                          size_t *out_count, cx_err *err);
 /* Its name in the environment, "CORTEX_SERVE_WORKERS"; in the arena. */
 const char *cx_config_variable(const cx_config_key *key, cx_arena *arena);
-/* What it is when nothing says otherwise, as a file spells it; NULL = nothing, or it depends. */
+/* The default as a file spells it; NULL = none, or it depends on the machine. */
 const char *cx_config_default(const cx_config_key *key);
 
 /* The setting of a file for a key; NULL when there is none. */
@@ -59,7 +61,7 @@ const char *cx_config_common(const cx_config *config, const char *name);
  * where. */
 CX_RESULT cx_config_read(cx_cli *cli, const char *path, cx_config_where where, cx_config_file *out,
                          cx_err *err);
-/* All of them.  `home`: what --home says, or NULL. */
+/* All of them. `home` is the value of --home, or NULL. */
 CX_RESULT cx_config_load(cx_cli *cli, const char *home, cx_config *out, cx_err *err);
 /* G1: gives the command what neither it nor the environment has been given. */
 CX_RESULT cx_config_apply(cx_cli *cli, cx_cli_args *args, cx_err *err);

@@ -49,7 +49,7 @@ static void add_paragraphs(cx_buf *out, const char *text)
     }
 }
 
-/* Each line behind two spaces; longer ones are wrapped under their fourth column. */
+/* Each line after two spaces; longer ones are wrapped under their fourth column. */
 static void add_lines(cx_buf *out, const char *text, bool wrap)
 {
     while (*text != 0) {

@@ -59,7 +59,7 @@ static bool is_any(const char *word, const char *a, const char *b)
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
-/* Words that could not be read as options may still ask for an answer in JSON. */
+/* A command line that cannot be parsed may still request an answer in JSON. */
 static bool asks_for_json(const char *const *words, size_t word_count)
 {
     for (size_t i = 0; i < word_count && strcmp(words[i], "--") != 0; i++)
@@ -139,7 +139,7 @@ static int run_words(cx_cli *cli, const char *const *words, size_t word_count)
 
 int main(int argc, char **argv)
 {
-    /* Not commands for people: this program, started once more for a sandbox, and inside it. */
+    /* Internal commands: this program starts itself again for a sandbox, and inside it. */
     if (argc > 1 && strcmp(argv[1], CX_SANDBOX_STAGE) == 0)
         return cx_sandbox_stage(argc - 2, argv + 2);
     if (argc == 2 && strcmp(argv[1], CX_AGENT_OPS) == 0)

@@ -2,7 +2,7 @@
  * opt.c - reading a command line by a command's table.
  *
  * Nothing is guessed: an unknown option, a missing value or an operand too many is a usage error
- * (exit 2) whose message names what was expected and the closest thing there is.
+ * (exit 2) whose message names what was expected and the closest valid word.
  */
 #include "cli/former_names.h"
 #include "cli/opt.h"
@@ -308,7 +308,7 @@ static cx_status find_short(const cx_cli_command *command, char letter, size_t *
     return cx_fail(err, CX_E_USAGE, "unknown option '-%c'", letter);
 }
 
-/* Takes the option's values: the attached one first, then the words behind it. */
+/* Reads the option's values: the attached one first, then the words after it. */
 static cx_status read_values(scan *s, size_t index, const char *attached, cx_err *err)
 {
     const cx_cli_option *option = &s->command->options[index];

@@ -1,7 +1,7 @@
 /*
- * opt.h - one table a command: what it takes, what it is for, how it ends.
+ * opt.h - one table for each command: its operands and options, its purpose, its exit codes.
  *
- * The table is the only place where an option is written down.  Parsing (opt.c), help and the
+ * The table is the only place that defines an option.  Parsing (opt.c), help and the
  * manual (describe.c) and completion for three shells (complete.c) all read it, so they cannot
  * disagree.
  */
@@ -14,11 +14,11 @@ struct cx_cli;
 typedef struct cx_cli_args cx_cli_args;
 
 typedef enum cx_cli_kind {
-    CX_CLI_FLAG,   /* takes no value */
+    CX_CLI_FLAG,   /* has no value */
     CX_CLI_TEXT,   /* UTF-8 */
     CX_CLI_FILE,   /* a path; shells complete it */
     CX_CLI_COUNT,  /* decimal, fits 64 bits */
-    CX_CLI_SIZE,   /* a count of bytes, K M G behind it for powers of 1024 */
+    CX_CLI_SIZE,   /* a count of bytes, with K M G as powers of 1024 */
     CX_CLI_CHOICE, /* one of the words of `value`, which reads "one|two|three" */
     CX_CLI_COMMAND /* the words of a command; only as an operand */
 } cx_cli_kind;
@@ -49,7 +49,7 @@ typedef struct cx_cli_option {
 typedef struct cx_cli_operand {
     const char *name; /* "FILE" */
     cx_cli_kind kind;
-    const char *choices; /* of CX_CLI_CHOICE, else NULL; help names them, commands judge them */
+    const char *choices; /* of CX_CLI_CHOICE, else NULL; help names them, commands check them */
     bool optional;
     bool many; /* one or more (optional: none or more); the last operand only */
 } cx_cli_operand;
@@ -76,7 +76,7 @@ typedef struct cx_cli_command {
 
 typedef struct cx_cli_given {
     size_t option;         /* index in the command's table */
-    const char *values[2]; /* NULL where it takes none */
+    const char *values[2]; /* NULL where it has none */
 } cx_cli_given;
 
 struct cx_cli_args {
@@ -95,32 +95,32 @@ typedef struct cx_cli_commands {
 } cx_cli_commands;
 
 /*
- * Finds the command that `words` begin with.  NULL when there is none; *out_used is how many words
- * its name takes.
+ * Finds the command that `words` begin with.  NULL when there is none; *out_used is the number
+ * of words of its name.
  */
 const cx_cli_command *cx_cli_find_command(cx_cli_commands commands, const char *const *words,
                                           size_t word_count, size_t *out_used);
-/* True when some command's name begins with this word and has another behind it. */
+/* True when some command's name begins with this word and has another after it. */
 bool cx_cli_is_group(cx_cli_commands commands, const char *word);
 /* The command whose name (or second word) is closest to `text`, NULL when none is close. */
 const cx_cli_command *cx_cli_suggest_command(cx_cli_commands commands, const char *text);
 
 /*
  * Reads what follows a command's name.  Options may stand anywhere, `--` ends them, `-` alone is an
- * operand.  CX_E_USAGE with a message that says what was expected, and what was probably meant.
+ * operand.  CX_E_USAGE with a message that names what was expected and the closest valid word.
  */
 CX_RESULT cx_cli_parse(const cx_cli_command *command, const char *const *words, size_t word_count,
                        cx_arena *arena, cx_cli_args *out, cx_err *err);
 
-/* Whether `value` is one for the option: CX_E_USAGE says what was expected. */
+/* Checks `value` for the option; CX_E_USAGE names what was expected. */
 CX_RESULT cx_cli_check_value(const cx_cli_option *option, const char *value, cx_err *err);
 /* Which of `names` was meant by what was typed; NULL when none is close. */
 const char *cx_cli_suggest(const char *const *names, size_t count, const char *typed);
-/* As if the option had been given behind what was; room for it is in the arena. */
+/* Adds an option after those that were given; its memory is in the arena. */
 CX_RESULT cx_cli_add_option(cx_cli_args *args, size_t option, const char *value, cx_arena *arena,
                             cx_err *err);
 
-/* Whether `name` is in the command's table at all. */
+/* Whether `name` is in the command's table. */
 bool cx_cli_takes(const cx_cli_args *args, const char *name);
 /* `name` must be in the command's table: asking for another is a bug. */
 bool cx_cli_has(const cx_cli_args *args, const char *name);
@@ -128,7 +128,7 @@ bool cx_cli_has(const cx_cli_args *args, const char *name);
 const char *cx_cli_value(const cx_cli_args *args, const char *name);
 /* Of CX_CLI_COUNT and CX_CLI_SIZE; `fallback` when not given. */
 uint64_t cx_cli_number(const cx_cli_args *args, const char *name, uint64_t fallback);
-/* The use of `name` behind `previous` (NULL = the first), or NULL. */
+/* The use of `name` after `previous` (NULL = the first), or NULL. */
 const cx_cli_given *cx_cli_next(const cx_cli_args *args, const char *name,
                                 const cx_cli_given *previous);
 

@@ -215,8 +215,8 @@ static cx_status name_temporary_file(cx_cli_file *file, const char *path, cx_err
 }
 
 /*
- * Opens what is there already when it is no regular file, and leaves file->file at none when there
- * is nothing or a regular file, which must be writable: a rename would not ask.
+ * Opens an existing object that is not a regular file. Otherwise leaves file->file at none; an
+ * existing regular file must be writable, which a rename would not check.
  */
 static int open_special(cx_cli_file *file)
 {
@@ -251,8 +251,8 @@ cx_status cx_cli_outside_homes(const cx_io *io, const char *path, cx_err *err)
     char folder[PATH_MAX], real[PATH_MAX];
     int size = snprintf(folder, sizeof folder, "%s%s", *path == '/' ? "" : "./", path);
     if (size < 0 || (size_t)size >= sizeof folder)
-        return CX_SUCCESS; /* too long a name: opening it will say so */
-    /* The nearest folder above it that is there. */
+        return CX_SUCCESS; /* the name is too long: opening it reports that */
+    /* The nearest existing folder above it. */
     do {
         char *slash = strrchr(folder, '/');
         if (slash == folder)

@@ -1,9 +1,9 @@
 /*
- * out.h - where a command's words go: standard output, a file, and progress on a terminal.
+ * out.h - where a command's output goes: standard output, a file, and progress on a terminal.
  *
- * Output that could not be written in full is exit 3 (lattice.md §4.3), whatever was found: a
- * report cut short by a full disk must not look like a report.  So every write is checked, the
- * first failure is kept, and the program asks for it once, at its end.
+ * Output that could not be written in full is exit code 3 (lattice.md §4.3), whatever was found:
+ * a report truncated by a full disk must not look complete. So every write is checked, the first
+ * failure is stored, and the program checks for it once, at its end.
  */
 #ifndef CX_CLI_OUT_H
 #define CX_CLI_OUT_H
@@ -11,8 +11,8 @@
 #include "base/api.h"
 
 /*
- * Nothing that acts on a terminal leaves through here (base/shown.h).  What came from outside is
- * shown where it is put into a text (cx_cli_add_text); these functions look at all of it once more.
+ * No control sequence leaves through here (base/shown.h). Text from outside is escaped where it
+ * is added (cx_cli_add_text); these functions check all output once more.
  */
 typedef struct cx_cli_out {
     const cx_io *io;
@@ -48,8 +48,8 @@ void cx_cli_remark(const char *format, ...) CX_PRINTF(1, 2);
 void cx_cli_remark_lines(cx_str text);
 
 /*
- * A file that replaces another in one step when all of it is there; until then it does not exist
- * under its name.  What is no regular file (a pipe, /dev/full) is written to directly.
+ * A file that atomically replaces another when it is complete; until then it does not exist
+ * under its name. An object that is no regular file (a pipe, /dev/full) is written to directly.
  */
 typedef struct cx_cli_file {
     const cx_io *io;
@@ -59,13 +59,14 @@ typedef struct cx_cli_file {
     size_t size;     /* of both blocks */
 } cx_cli_file;
 
-/* A folder above `path` is a home (its log has a first segment); says so as "InsideHome". */
+/* Whether a folder above `path` is a data directory (its log has a first segment): fails with
+ * "InsideHome". */
 CX_RESULT cx_cli_outside_homes(const cx_io *io, const char *path, cx_err *err);
-/* Also "InsideHome": a home's files are its own. */
+/* Also "InsideHome": no file is written into a data directory. */
 CX_RESULT cx_cli_file_begin(cx_cli_file *file, const cx_io *io, const char *path, cx_err *err);
 /* Fits cx_import_write; `arg` is the cx_cli_file. */
 CX_RESULT cx_cli_file_write(void *arg, cx_bytes bytes, cx_err *err);
-/* Makes it appear, or on any failure leaves nothing behind. */
+/* Renames it into place; on any failure it leaves nothing. */
 CX_RESULT cx_cli_file_commit(cx_cli_file *file, cx_err *err);
 /* After a failure elsewhere; fine after commit and for a zeroed one. */
 void cx_cli_file_abort(cx_cli_file *file);

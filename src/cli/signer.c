@@ -144,7 +144,7 @@ cx_status cx_cli_key_make(cx_cli *cli, const char *path, cx_str name, cx_pubkey 
     cx_vkey_make(name, CX_VKEY_NOTE, out, &vkey);
     cx_buf_init(&line, cli->alloc);
     cx_status status = CX_SUCCESS;
-    /* Room for all of it at once: growing would leave copies of the seed behind. */
+    /* Allocated at full size: growing would leave copies of the seed in memory. */
     if (cx_buf_reserve(&line, name.size + 128) == NULL)
         status = cx_fail_nomem(err);
     cx_buf_add_z(&line, KEY_PREFIX);
@@ -209,7 +209,7 @@ bool cx_cli_signer_wanted(const cx_cli_args *args)
     return cx_cli_has(args, "sign") || cx_cli_has(args, "signer");
 }
 
-/* `option` names the one that takes a key file. */
+/* `option` is the one whose value is a key file. */
 static cx_status open_signer(cx_cli *cli, const cx_cli_args *args, const char *option,
                              cx_cli_signer *out, cx_err *err)
 {
@@ -271,7 +271,7 @@ static cx_status split_words(cx_cli *cli, const char *command, const char **argv
     return CX_SUCCESS;
 }
 
-/* 64 bytes as they are, in hex or in base64, white space behind the text forms allowed. */
+/* 64 bytes, raw or in hex or base64; trailing white space is allowed in the text forms. */
 static bool parse_signature(cx_bytes answer, cx_signature *out)
 {
     cx_str text = trim_text(cx_bytes_str(answer));
@@ -291,7 +291,7 @@ static bool parse_signature(cx_bytes answer, cx_signature *out)
     return good;
 }
 
-/* The first line a program said on standard error, for a message. */
+/* The first line of a program's standard error, for a message. */
 static cx_str first_line(const cx_buf *said)
 {
     cx_str line = cx_buf_str(said);

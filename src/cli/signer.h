@@ -1,8 +1,8 @@
 /*
- * signer.h - the one place that signs: with a key file, or by asking another program.
+ * signer.h - the only code that signs: with a key file, or by running another program.
  *
- * The library never signs; commands take bytes from it and bring signatures back.  Whatever signed,
- * the signature is checked with the public key before it is used.
+ * The library never signs; commands take bytes from it and bring signatures back.  Every
+ * signature is verified with the public key before it is used.
  *
  * A key file is one line in the form that transparency-log tools read,
  * PRIVATE+KEY+name+hex(keyid)+base64(01 ‖ seed), readable by its owner only.
@@ -43,7 +43,7 @@ typedef struct cx_cli_signer {
     uint8_t secret[64];
 } cx_cli_signer;
 
-/* Whether the options ask for a signature. */
+/* Whether the options request a signature. */
 bool cx_cli_signer_wanted(const cx_cli_args *args);
 /* Names live in the command's arena. */
 CX_RESULT cx_cli_signer_open(cx_cli *cli, const cx_cli_args *args, cx_cli_signer *out, cx_err *err);

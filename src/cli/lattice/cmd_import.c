@@ -1,5 +1,5 @@
 /*
- * cmd_import.c - `cortex import`: foreign traces onto the lattice (imports.md).
+ * cmd_import.c - `cortex import`: converts traces of other tools to lattices (imports.md).
  */
 #include <stdio.h>
 #include <string.h>
@@ -159,7 +159,7 @@ static int run_import(cx_cli *cli, const cx_cli_args *args)
     cx_err err;
     job j = {.cli = cli, .args = args};
     int code;
-    /* When standard output failed the end of the program says so. */
+    /* A failure of standard output is reported at the end of the program. */
     if (cx_failed(import_files(&j, &err)) && !cli->out.failed)
         code = cx_cli_fail(cli, args->operands[args->operand_count == 2], &err,
                            cx_cli_has(args, "json"));

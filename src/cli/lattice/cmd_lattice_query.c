@@ -2,8 +2,8 @@
  * cmd_lattice_query.c - questions about a history: state why heatmap compare heads show bisect
  * (lattice.md §8).
  *
- * All run the same way: open, verify, find what is asked about, build the states the answer needs,
- * answer.  The exit code says what verification said (0 holds, 1 does not), because an answer from
+ * All run the same way: open, verify, find the operands, build the states that the answer needs,
+ * answer. The exit code is that of the verification (0 holds, 1 does not), because an answer from
  * a damaged history is an answer about a damaged history.
  */
 #include <string.h>
@@ -102,7 +102,7 @@ static cx_status read_state_options(query *q, cx_err *err)
 /* --- the run of a question ----------------------------------------------------------------- */
 
 typedef struct question {
-    bool states; /* needs the states of its targets and takes the state options */
+    bool states; /* needs the states of its targets and has the state options */
     bool node;   /* its second operand is a node */
     bool agents; /* its second and third operands are agents */
     cx_status (*answer)(query *q, cx_err *err);

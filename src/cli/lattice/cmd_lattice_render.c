@@ -51,7 +51,7 @@ const cx_cli_command cx_cli_lattice_render = {
     .run = run_lattice_render,
 };
 
-/* False when more than one form is asked for. */
+/* False when more than one form is given. */
 static bool choose_form(const cx_cli_args *args, cx_render_form *out)
 {
     bool json = cx_cli_has(args, "layout-json");
@@ -93,7 +93,7 @@ static cx_status draw_lattice(const cx_cli_args *args, const cx_lattice *lattice
     return cx_lattice_render(out, lattice, &picture, err);
 }
 
-/* Of recorded traces: which snapshots hold what is shown.  Everything else has none. */
+/* For recorded traces: the snapshots that contain the shown nodes. Other sources have none. */
 static cx_status keep_snapshots(cx_cli *cli, const cx_cli_args *args, const cx_lattice *lattice,
                                 cx_lattice_view *view, cx_arena *arena, cx_err *err)
 {

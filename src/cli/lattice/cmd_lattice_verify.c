@@ -1,5 +1,5 @@
 /*
- * cmd_lattice_verify.c - `cortex lattice verify`: does this history hold? (lattice.md §4, §5)
+ * cmd_lattice_verify.c - `cortex lattice verify`: verifies a history (lattice.md §4, §5).
  */
 #include <string.h>
 
@@ -88,7 +88,7 @@ static cx_status collect_heads(cx_cli *cli, const cx_cli_args *args, cx_lattice_
     return CX_SUCCESS;
 }
 
-/* The answer in the shape asked for. */
+/* The answer in the requested form. */
 static cx_status write_report(const cx_cli_args *args, const cx_lattice *lattice,
                               const cx_lattice_report *report, cx_buf *out, cx_err *err)
 {

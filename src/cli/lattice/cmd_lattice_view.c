@@ -1,8 +1,7 @@
 /*
- * cmd_lattice_view.c - `cortex lattice view`: one history in the browser, with no home.
- *
- * The file is read once; what is shown is what it held then.  The server listens on loopback only,
- * and is opened by a token that is made for it and kept nowhere.
+ * cmd_lattice_view.c - `cortex lattice view`: one history in the browser, without a data
+ * directory. The file is read once. The server listens on loopback only and accepts a token that
+ * is generated for it and stored nowhere.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -82,7 +81,7 @@ static cx_status open_server(viewing *v, const cx_lattice *lattice, cx_err *err)
     return cx_server_open(&wanted, &v->server, err);
 }
 
-/* Whoever has a screen has one of these; where there is none the address is enough. */
+/* A desktop has one of these; without one, printing the address is enough. */
 static void open_browser(viewing *v, const char *url)
 {
     const char *const argv[] = {"xdg-open", url, NULL};

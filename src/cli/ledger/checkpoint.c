@@ -122,8 +122,8 @@ cx_status cx_cli_check_follows(cx_cli_ledger *l, const cx_checkpoint *older,
 
 /* --- signing ---------------------------------------------------------------------------------- */
 
-/* HOME/keys/checkpoint-<32 hex digits of the origin's hash>: two actors that sign under one origin
- * meet there, and the second is refused. */
+/* HOME/keys/checkpoint-<32 hex digits of the origin's hash>: two actors that sign under one
+ * origin share this file, and the second is rejected. */
 static cx_status last_path(cx_cli_ledger *l, cx_str origin, const char **out, cx_err *err)
 {
     char hex[33] = "";
@@ -175,7 +175,7 @@ cx_status cx_cli_checkpoint_sign(cx_cli_ledger *l, const cx_checkpoint *now, cx_
     size_t start = out->size;
     cx_checkpoint_note(now, &vkey, &signature, out);
     CX_TRY(cx_buf_check(out, err));
-    /* Kept before it is handed out. */
+    /* Stored before it is handed out. */
     return cx_io_replace_file(l->cli->io, path, cx_bytes_from(out->data + start, out->size - start),
                               err);
 }

@@ -1,8 +1,8 @@
 /*
- * checkpoint.h - signed statements about a journal: what all that sign one share.
+ * checkpoint.h - signed checkpoints of a journal, shared by all commands that sign one.
  *
- *   S1  Nothing is signed under an origin that does not follow from the checkpoint signed last
- *       under it, which is kept in the home's keys/ folder.
+ *   S1  A checkpoint is signed only if it extends the one last signed under its origin, which is
+ *       stored in the keys/ folder of the data directory.
  */
 #ifndef CX_CLI_CHECKPOINT_H
 #define CX_CLI_CHECKPOINT_H
@@ -34,7 +34,7 @@ CX_RESULT cx_cli_checkpoint_now(cx_cli_ledger *l, cx_str origin, cx_checkpoint *
 /* CX_E_CONFLICT "Truncated" or "Forked" when the journal does not follow from `older`. */
 CX_RESULT cx_cli_check_follows(cx_cli_ledger *l, const cx_checkpoint *older,
                                const cx_checkpoint *now, cx_consistency *out_proof, cx_err *err);
-/* The signed note, appended.  S1; the home must be open for writing. */
+/* Appends the signed note (S1); the data directory must be open for writing. */
 CX_RESULT cx_cli_checkpoint_sign(cx_cli_ledger *l, const cx_checkpoint *now, cx_cli_signer *signer,
                                  cx_buf *out, cx_err *err);
 

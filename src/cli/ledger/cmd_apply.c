@@ -22,7 +22,7 @@ static cx_status read_calls(cx_cli_ledger *l, void *arg, cx_err *err)
     return cx_cli_read_file(l->cli, l->args->operands[0], &s->text, err);
 }
 
-/* The next line that is not blank; false behind the last. */
+/* The next line that is not blank; false after the last. */
 static bool next_line(state *s, cx_str *out)
 {
     while (s->text.size != 0) {
@@ -103,7 +103,7 @@ static cx_status print_step(cx_cli_ledger *l, const state *s, const cx_json *ste
     return CX_SUCCESS;
 }
 
-/* What is wrong with a line says which. */
+/* Errors of a line name the line. */
 static cx_status at_line(const state *s, cx_status status, const cx_err *why, cx_err *err)
 {
     if (!cx_failed(status) || why->code == CX_E_NOMEM) {

@@ -1,5 +1,5 @@
 /*
- * cmd_checkpoint.c - `cortex checkpoint`: a statement about the journal for somebody to keep.
+ * cmd_checkpoint.c - `cortex checkpoint`: a checkpoint of the journal, to be stored elsewhere.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * cmd_erase.c - `cortex erase`: destroying content while every proof still holds.
+ * cmd_erase.c - `cortex erase`: destroys content; every proof still holds.
  */
 #include <string.h>
 

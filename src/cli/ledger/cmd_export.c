@@ -23,7 +23,7 @@ static cx_status open_signer(cx_cli_ledger *l, state *s, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* A checkpoint of the journal as it is, signed and kept (checkpoint.h S1). */
+/* A checkpoint of the present journal, signed and stored (checkpoint.h S1). */
 static cx_status sign_now(cx_cli_ledger *l, state *s, cx_checkpoint *out, cx_buf *note, cx_err *err)
 {
     cx_str origin;
@@ -302,7 +302,7 @@ static cx_status write_below(cx_cli_ledger *l, const char *folder, cx_str name, 
     memcpy(text, path.data, path.size + 1);
     for (char *at = text + strlen(folder); (at = strchr(at + 1, '/')) != NULL;) {
         *at = 0;
-        (void)io->mkdir(io, text); /* what is wrong with it is said when the file is written */
+        (void)io->mkdir(io, text); /* errors are reported when the file is written */
         *at = '/';
     }
     cx_cli_file file;
@@ -368,7 +368,7 @@ static cx_status prepare_tiles(cx_cli_ledger *l, void *arg, cx_err *err)
     return cx_cli_signer_wanted(l->args) ? open_signer(l, s, err) : CX_SUCCESS;
 }
 
-/* The checkpoint is written last: what it speaks of is there then. */
+/* The checkpoint is written last, when everything that it covers exists. */
 static cx_status write_log(cx_cli_ledger *l, state *s, cx_buf *note, cx_err *err)
 {
     cx_trees trees;
@@ -385,7 +385,7 @@ static cx_status write_log(cx_cli_ledger *l, state *s, cx_buf *note, cx_err *err
         CX_TRY(cx_cli_checkpoint_sign(l, &now, &s->signer, note, err));
     t.size = now.size;
     int failed = l->cli->io->mkdir(l->cli->io, t.folder);
-    (void)failed; /* there already, or said when the first file is written */
+    (void)failed; /* exists already, or the error is reported when the first file is written */
     CX_TRY(cx_home_trees_begin(l->home, l->actor, &trees, err));
     cx_status status = write_tiles(l, &t, err);
     cx_home_trees_end(l->home);

@@ -1,5 +1,5 @@
 /*
- * cmd_init.c - `cortex init`: making a home, and inside of a git repository what runs need there.
+ * cmd_init.c - `cortex init`: creates a data directory, and inside a git repository what runs need.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -95,9 +95,9 @@ static cx_status make_home(cx_cli *cli, const cx_cli_args *args, const char **ou
 
 /* What one init did. */
 typedef struct init_done {
-    const char *path; /* of the home */
+    const char *path; /* of the data directory */
     cx_scheme scheme;
-    bool made; /* false: there was a home already, which is fine inside of a repository */
+    bool made; /* false: the data directory exists already, which is no error inside a repository */
     cx_cli_prepared repo;
 } init_done;
 
@@ -154,7 +154,7 @@ static void answer_init_text(const init_done *done, cx_str home, cx_buf *out)
         cx_buf_add_z(out, "commit policies/ and schemas/: runs read them from the baseline\n");
 }
 
-/* Home first: what cannot be recorded need not be prepared. */
+/* The data directory first: without it there is no use in preparing the repository. */
 static cx_status init_home_and_repository(cx_cli *cli, const cx_cli_args *args, init_done *done,
                                           cx_err *err)
 {
@@ -167,7 +167,7 @@ static cx_status init_home_and_repository(cx_cli *cli, const cx_cli_args *args, 
     }
     if (!cx_cli_has(args, "no-repo")) {
         cx_status prepared = cx_cli_prepare_repo(cli, &done->repo, err);
-        if (prepared.code == CX_E_EXISTS) /* something in the way, not a home that is there */
+        if (prepared.code == CX_E_EXISTS) /* another object is at that path, not a data directory */
             return (cx_status){err->code = CX_E_IO};
         CX_TRY(prepared);
     }

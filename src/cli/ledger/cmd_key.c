@@ -1,9 +1,9 @@
 /*
- * cmd_key.c - `cortex key new` and `show`: signing keys, which live outside the home.  Keys of
- * others that are trusted are cmd_trust.c.
+ * cmd_key.c - `cortex key new` and `show`: signing keys, which are stored outside the data
+ * directory. For trusted keys of agents see cmd_trust.c.
  *
- * K1  A secret is never written inside a home: who can read what is recorded must not be able to
- *     sign for it.
+ * K1  A secret is never written inside a data directory: a reader of the records must not be
+ *     able to sign for them.
  */
 #include <errno.h>
 #include <string.h>
@@ -138,7 +138,7 @@ static cx_status read_key(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx
     return cx_cli_key_read(cli, args->operands[0], out, err);
 }
 
-/* Also true for what is there and may not be read: that is then said. */
+/* Also true for an existing file that cannot be read: the error is reported later. */
 static bool is_file(const cx_cli *cli, const char *path)
 {
     cx_file file;
@@ -151,7 +151,7 @@ static bool is_file(const cx_cli *cli, const char *path)
 static int run_key_show(cx_cli *cli, const cx_cli_args *args)
 {
     const char *what = args->operands[0];
-    /* A path that is a mistake is better reported as a file than looked up as an id. */
+    /* A mistyped path is better reported as a file than searched as an id. */
     if (!is_file(cli, what) && strchr(what, '/') == NULL)
         return cx_cli_show_trusted_key(cli, args);
     return run_key_job(cli, args, read_key);

@@ -54,7 +54,7 @@ static cx_status print_entries_until(cx_cli_ledger *l, state *s, uint64_t end, c
     return CX_SUCCESS;
 }
 
-/* A home opened for reading shows what was there then: a follower opens it again and again. */
+/* A data directory opened for reading is a snapshot, so following opens it repeatedly. */
 static cx_status follow_log(cx_cli_ledger *l, state *s, cx_err *err)
 {
     const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);

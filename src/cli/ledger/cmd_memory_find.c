@@ -185,7 +185,7 @@ static cx_status prepare_near(cx_cli_ledger *l, void *state, cx_err *err)
     return cx_cli_read_vector(l->cli, what, &s->find.near, &s->find.near_dim, err);
 }
 
-/* The vector kept for a memory. */
+/* The vector stored for a memory. */
 static cx_status load_vector(cx_cli_ledger *l, find_state *s, cx_err *err)
 {
     uint8_t key[9 + 16] = "vec/meta/";

@@ -11,7 +11,7 @@ static const char *value_or(const cx_cli_args *args, const char *option, const c
     return value == NULL ? fallback : value;
 }
 
-/* The URIs behind the first `skip` operands, or of a repeatable option. */
+/* The URIs after the first `skip` operands, or of a repeatable option. */
 static cx_status parse_uris(cx_cli *cli, const char *const *texts, size_t count, const cx_uri **out,
                             cx_err *err)
 {

@@ -1,8 +1,8 @@
 /*
- * cmd_prove.c - `cortex prove`: a file that shows somebody without the home that something was, or
- * was not, in it.
+ * cmd_prove.c - `cortex prove`: writes a file that proves to an outsider that an object is, or
+ * is not, recorded.
  *
- *   P1  What is written has been verified as its reader will.
+ *   P1  Every file is verified before it is written, as its reader will verify it.
  */
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ typedef struct state {
     bool has_checkpoint;
 } state;
 
-/* --- what is asked ---------------------------------------------------------------------------- */
+/* --- the question ----------------------------------------------------------------------------- */
 
 static cx_status parse_question(const char *text, question *out, cx_err *err)
 {
@@ -84,7 +84,7 @@ static cx_status prepare_proof(cx_cli_ledger *l, void *arg, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* With --edges: all edges from the memories asked, in place of them. */
+/* With --edges: all edges from the named memories, in place of the memories. */
 static cx_status expand_edges(cx_cli_ledger *l, state *s, cx_err *err)
 {
     CX_VEC(question) all = {0};
@@ -228,7 +228,7 @@ static cx_status make_claims(cx_cli_ledger *l, state *s, const cx_state_proof *p
     return CX_SUCCESS;
 }
 
-/* The seal entry of a sealed manifest stands behind the journal that the manifest speaks of. */
+/* The seal entry of a sealed manifest comes after the journal entries that the manifest covers. */
 static cx_status find_seal(cx_cli_ledger *l, const cx_manifest *manifest, uint64_t journal_size,
                            uint64_t *out_seq, bool *out_found, cx_err *err)
 {

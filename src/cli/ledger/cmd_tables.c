@@ -1,7 +1,7 @@
 /*
- * cmd_tables.c - `cortex tables status`, `tables rebuild`, and `backup`: looking after a home.
- *
- * There are two kinds of tables, both made from the log: those of the ledger, and the trace index,
+ * cmd_tables.c - `cortex tables status`, `tables rebuild`, and `backup`: maintenance of a data
+ * directory. There are two kinds of tables, both derived from the log: those of the ledger, and
+ * the trace index,
  * which may be another program's database.
  */
 #include "cli/trace/index_view.h"

@@ -1,8 +1,7 @@
 /*
- * cmd_verify.c - `cortex verify`: what is this, and does it hold?
- *
- * Recognises a proof file, a home, or a lattice, and hands it to who can check it.  A foreign trace
- * cannot be checked as it is, and the message says which import turns it into something that can.
+ * cmd_verify.c - `cortex verify`: identifies a file and verifies it. Recognises a proof file, a
+ * data directory, or a lattice, and calls its checker. A trace of another tool cannot be
+ * checked, and the message names the import that converts it.
  */
 #include <string.h>
 
@@ -80,7 +79,8 @@ const cx_cli_command cx_cli_verify = {
     .run = run_verify,
 };
 
-/* Keys every lattice node has and no foreign trace does; a quoted copy has backslashes. */
+/* Keys that every lattice node has and no trace of another tool does; a quoted copy has
+ * backslashes. */
 static bool looks_like_lattice(cx_bytes head)
 {
     static const char id[] = "\"node_id\"", prev[] = "\"prev_hash\"";
@@ -88,7 +88,7 @@ static bool looks_like_lattice(cx_bytes head)
                               memmem(head.data, head.size, prev, sizeof prev - 1) != NULL);
 }
 
-/* Reads the first bytes; a file that cannot be opened is left to the room that will say so. */
+/* Reads the first bytes; a file that cannot be opened is left to the checker, which reports it. */
 static size_t read_head(const cx_io *io, const char *path, uint8_t *head)
 {
     cx_file file;

@@ -1,8 +1,7 @@
 /*
- * cmd_verify_home.c - `cortex verify --home DIR`: everything that is recorded, from the first byte.
- *
- * Nothing is written.  A checkpoint, manifest or root kept elsewhere shows what a home alone
- * cannot: that its end was not cut and its past not told anew.
+ * cmd_verify_home.c - `cortex verify --home DIR`: verifies everything recorded, from the first
+ * byte. Nothing is written. Only a checkpoint, manifest or root stored elsewhere shows that the
+ * journal was not truncated and not rewritten.
  */
 #include <string.h>
 
@@ -32,7 +31,7 @@ typedef struct audit {
 
 /* --- what is trusted -------------------------------------------------------------------------- */
 
-/* Keys without a name stand for the origin's. */
+/* Keys without a name are those of the origin. */
 static cx_status check_note(audit *a, const cx_checkpoint *checkpoint, cx_err *err)
 {
     cx_vkey *keys = CX_ARENA_ARRAY(&a->cli->arena, cx_vkey, a->trust.key_count + 1);
@@ -137,7 +136,7 @@ static void set_verdict(audit *a)
     }
 }
 
-/* What "holds" does not say. */
+/* What the verdict "holds" does not cover. */
 static size_t list_limits(const audit *a, const char *out[4])
 {
     const cx_home_totals *totals = cx_home_report_totals(a->report);

@@ -83,7 +83,7 @@ static void write_memory_kinds(const cx_payload *p, cx_json_list *out)
     }
 }
 
-/* Kinds of use: outcomes, compactions, searches, scopes. */
+/* Records of use: outcomes, compactions, searches, scopes. */
 static void write_use_kinds(const cx_payload *p, cx_json_list *out)
 {
     switch (p->kind) {

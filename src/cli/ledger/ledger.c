@@ -1,6 +1,6 @@
 /*
- * ledger.c - running a command over a home: which one, whose, opening it, closing it, saying what
- * went wrong.
+ * ledger.c - runs a command on a data directory: finds it and the actor, opens it, closes it,
+ * reports errors.
  */
 #include "cli/ledger/ledger.h"
 
@@ -147,8 +147,8 @@ static const char *advice_for(const char *tag)
 }
 
 /*
- * 1: the ledger was asked and says no.  2: the call makes no sense as it was written, or names what
- * is not there.  3: nothing can be said.
+ * 1: the ledger rejects the call. 2: the call is invalid, or names something that does not
+ * exist. 3: no answer is possible.
  */
 static int exit_code_of(const cx_err *err)
 {
@@ -187,7 +187,7 @@ int cx_cli_ledger_fail(cx_cli *cli, const cx_cli_args *args, const cx_err *err)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* An actor nobody has heard of is mostly a wrong name: says which there are. */
+/* An unknown actor is usually a mistyped name: lists the existing ones. */
 static void list_actors(cx_cli_ledger *l)
 {
     const cx_actor_info *actors;
@@ -210,7 +210,8 @@ static void list_actors(cx_cli_ledger *l)
     cx_buf_done(&line);
 }
 
-/* Commands hold a home for moments: one that finds it taken waits a little before it says so. */
+/* Commands own a data directory only briefly, so a command that finds it locked waits before it
+ * fails. */
 #define LOCK_WAIT_MS 5000
 #define LOCK_POLL_MS 20
 
@@ -278,7 +279,7 @@ static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
         cx_cli_complain(
             "note: removed %llu bytes of an unacknowledged write from the end of the log",
             (unsigned long long)torn);
-    /* Who only reads means an actor that is there. */
+    /* A reading command needs an existing actor. */
     cx_actor_info actor;
     if (job->wants_memory && job->access != CX_CLI_WRITE)
         CX_TRY(cx_home_actor(l->home, l->actor, &actor, err));
@@ -329,7 +330,8 @@ int cx_cli_run_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job, 
         code = cx_cli_answer(cli, &l.out, l.exit_code);
     }
     cx_memory_close(l.memory);
-    /* What was acknowledged is in the log; tables that could not follow are made anew next time. */
+    /* What was acknowledged is in the log; tables that could not be flushed are rebuilt next
+     * time. */
     if (cx_failed(cx_home_close(l.home, &close_err)))
         cx_cli_complain("%s: note: the tables could not be brought up to date (%s); the log has "
                         "everything",

@@ -1,10 +1,10 @@
 /*
- * ledger.h - what the commands of the ledger share: which home, whose journal, opening it, reading
- * arguments, answering.
+ * ledger.h - what the commands of the ledger share: finding and opening the data directory, the
+ * actor, reading arguments, answering.
  *
- * A command is a job of two steps.  `prepare` reads arguments and files while nothing is open, so
- * that a mistake is found before anything is locked; `work` has the home.  Both may leave an answer
- * in `out` and an exit code; what they return is said on standard error.
+ * A command is a job of two steps.  `prepare` reads arguments and files before anything is
+ * locked, so that mistakes are found early; `work` has the open data directory. Both may leave
+ * an answer in `out` and an exit code; errors that they return are printed to standard error.
  */
 #ifndef CX_CLI_LEDGER_H
 #define CX_CLI_LEDGER_H
@@ -25,7 +25,7 @@
                "The actor whose journal to use; default $CORTEX_ACTOR, else $LOGNAME or $USER, " \
                "else \"local\".")
 #define CX_CLI_OPTION_JSON CX_CLI_OPT_FLAG("json", 0, "One line of JSON instead of text.")
-/* What every command over one actor's journal takes. */
+/* Options of every command on one actor's journal. */
 #define CX_CLI_OPTIONS_LEDGER CX_CLI_OPTION_HOME, CX_CLI_OPTION_ACTOR, CX_CLI_OPTION_JSON
 #define CX_CLI_OPTION_OUTPUT(what)                 \
     CX_CLI_OPT("output", 'o', CX_CLI_FILE, "FILE", \
@@ -47,8 +47,8 @@ typedef struct cx_cli_ledger {
     const cx_cli_args *args;
     cx_arena *arena; /* the command's */
     bool json;
-    const char *path;  /* of the home */
-    cx_str actor;      /* empty when the command takes none */
+    const char *path;  /* of the data directory */
+    cx_str actor;      /* empty when the command has none */
     cx_home *home;     /* NULL while preparing */
     cx_memory *memory; /* of the actor; NULL unless the job wants it */
     cx_file signing;   /* who has it locked signs; CX_FILE_NONE */
@@ -67,24 +67,23 @@ typedef struct cx_cli_job {
 int cx_cli_run_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job, void *state);
 
 /*
- * A command that writes works through the process that holds the home, when there is one.  What it
- * then reads may need the files: from here on the home is one opened for reading.  Nothing happens
- * to a home that this process holds itself.
+ * A command that writes goes through the process that owns the data directory, if there is one.
+ * What it then reads may need the files: from here on the data directory is open for reading.
+ * Does nothing when this process is the owner.
  */
 CX_RESULT cx_cli_keep_reading(cx_cli_ledger *l, cx_err *err);
 
-/* Says what went wrong, with what to do where that is known; returns the exit code. */
+/* Reports an error, with what to do where that is known; returns the exit code. */
 int cx_cli_ledger_fail(cx_cli *cli, const cx_cli_args *args, const cx_err *err);
 
 /* --- where and who -------------------------------------------------------------------------- */
 
-/* The home that the options and the environment name; text in the arena. */
+/* The data directory that the options and the environment name; text in the arena. */
 CX_RESULT cx_cli_home_path(cx_cli *cli, const cx_cli_args *args, const char **out, cx_err *err);
 CX_RESULT cx_cli_actor_name(cx_cli *cli, const cx_cli_args *args, cx_str *out, cx_err *err);
-/* The options every command opens a home with; `progress` may be NULL. */
+/* The options with which every command opens a data directory; `progress` may be NULL. */
 cx_home_options cx_cli_home_options(cx_cli *cli, cx_cli_access access, cx_cli_progress *progress);
-/* "<name of the data directory's folder>/<actor>": what a log is called when nobody said
- * otherwise. */
+/* "<name of the data directory's folder>/<actor>": the default name of a log. */
 CX_RESULT cx_cli_default_origin(cx_cli *cli, const char *home_path, cx_str actor, cx_str *out,
                                 cx_err *err);
 
@@ -119,7 +118,7 @@ typedef struct cx_cli_name {
     cx_uri uri;
 } cx_cli_name;
 CX_RESULT cx_cli_parse_name(const char *text, cx_cli_name *out, cx_err *err);
-/* The URI meant: looked up when it was a ULID. */
+/* The URI of a name: looked up when it is a ULID. */
 CX_RESULT cx_cli_find_uri(cx_cli_ledger *l, const cx_cli_name *name, cx_uri *out, cx_err *err);
 
 /* --- answers -------------------------------------------------------------------------------- */
@@ -127,7 +126,7 @@ CX_RESULT cx_cli_find_uri(cx_cli_ledger *l, const cx_cli_name *name, cx_uri *out
 /* The whole object as one line into `out`. */
 CX_RESULT cx_cli_end_json(cx_json_list *list, cx_buf *out, cx_err *err);
 
-/* Text from outside, as it may stand on a terminal: cx_shown_add. */
+/* Adds text from outside, escaped for a terminal: cx_shown_add. */
 void cx_cli_add_text(cx_buf *out, cx_str text);
 /* Text that may not be UTF-8, as cx_json_put_str writes it. */
 cx_json cx_cli_json_str(cx_json_list *list, cx_str text);
@@ -139,8 +138,8 @@ void cx_cli_add_time(cx_buf *out, int64_t seconds);
 /* Seconds of a time in nanoseconds, towards the past. */
 int64_t cx_cli_seconds(int64_t ns);
 
-/* Fails when --output names a new file that cannot be made: asked before something is written to
- * the home for its sake. */
+/* Fails when --output names a file that cannot be created: checked before anything is written to
+ * the data directory for it. */
 CX_RESULT cx_cli_can_deliver(cx_cli *cli, const cx_cli_args *args, cx_err *err);
 /* Bytes to --output, or to standard output when that is not given. */
 CX_RESULT cx_cli_deliver(cx_cli *cli, const cx_cli_args *args, cx_bytes bytes, cx_err *err);

@@ -1,7 +1,7 @@
 /*
  * ledger_args.c - arguments of the ledger's commands: files, JSON, numbers, times, names.
  *
- * Whatever is wrong is CX_E_USAGE and says what was found and what was expected.
+ * Every error is CX_E_USAGE and names what was found and what was expected.
  */
 #include <math.h>
 #include <string.h>

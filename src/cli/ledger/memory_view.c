@@ -240,7 +240,7 @@ static cx_status read_cbor_argument(cx_cli *cli, const char *argument, cx_bytes 
     return CX_SUCCESS;
 }
 
-/* What is wrong with an argument is a usage error here, whatever the room calls it. */
+/* An error about an argument is a usage error here, whatever code the module gave it. */
 static cx_status as_usage(cx_status status, const char *what, const cx_err *why, cx_err *err)
 {
     if (!cx_failed(status))

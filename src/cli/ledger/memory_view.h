@@ -9,12 +9,12 @@
 
 /* One line: URI and the short form. */
 void cx_cli_memory_line(const cx_memory_view *view, cx_buf *out);
-/* Everything, for people. */
+/* All of it, as text. */
 CX_RESULT cx_cli_memory_text(const cx_memory_view *view, cx_arena *arena, cx_buf *out, cx_err *err);
 
 void cx_cli_edge_line(const cx_edge *edge, cx_buf *out);
 
-/* Hits of find, near and context, each behind its salience, or its similarity. */
+/* Hits of find, near and context, each after its salience or similarity. */
 CX_RESULT cx_cli_hits_answer(cx_cli_ledger *l, const cx_memory_hit *hits, size_t count,
                              bool similarity, cx_err *err);
 

@@ -1,5 +1,5 @@
 /*
- * owner.c - which process holds a home.
+ * owner.c - which process owns a data directory.
  */
 #include "cli/ledger/owner.h"
 
@@ -30,7 +30,7 @@ static cx_str command_of(cx_cli *cli, const char *pid)
     return kept;
 }
 
-/* The lock file begins with the number of whoever took it last (docs/formats/log.md). */
+/* The lock file begins with the process id of its last owner (docs/formats/log.md). */
 void cx_cli_owner_find(cx_cli *cli, const char *home_path, cx_cli_owner *out)
 {
     const cx_io *io = cli->io;

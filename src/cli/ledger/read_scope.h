@@ -33,7 +33,7 @@ typedef struct cx_cli_scope {
 CX_RESULT cx_cli_read_keys(cx_cli *cli, const cx_cli_args *args, cx_cli_keys *out, cx_err *err);
 /* Reads --scope and --key, before anything is open. */
 CX_RESULT cx_cli_read_scope(cx_cli *cli, const cx_cli_args *args, cx_cli_scope *out, cx_err *err);
-/* Checks a scope against the actor's snapshots and the keys; `presenter` empty = nobody asked. */
+/* Checks a scope against the actor's snapshots and the keys; `presenter` empty = not checked. */
 CX_RESULT cx_cli_check_scope(cx_cli_ledger *l, cx_bytes scope, const cx_cli_keys *keys,
                              cx_str presenter, cx_granted *out, cx_finding *out_finding,
                              cx_err *err);

@@ -1,6 +1,6 @@
 /*
- * verify_parts.h - the three things `cortex verify` can check besides lattices: proof files, homes,
- * and what both are given to trust.
+ * verify_parts.h - what `cortex verify` checks besides lattices: proof files, data directories,
+ * and the trusted keys of both.
  */
 #ifndef CX_CLI_VERIFY_PARTS_H
 #define CX_CLI_VERIFY_PARTS_H
@@ -8,13 +8,14 @@
 #include "cli/ledger/checkpoint.h"
 #include "proof/api.h"
 
-/* Takes what is trusted and asked from the command line into `out`; lives in the command's arena.
+/* Reads the trusted keys and the questions of the command line into `out`; lives in the
+ * command's arena.
  */
 CX_RESULT cx_cli_read_trust(cx_cli *cli, const cx_cli_args *args, cx_check_options *out,
                             cx_err *err);
 /* A proof file that was recognised; `bytes` is all of it. */
 int cx_cli_verify_proof(cx_cli *cli, const cx_cli_args *args, const char *path, cx_bytes bytes);
-/* A home. */
+/* A data directory. */
 int cx_cli_verify_home(cx_cli *cli, const cx_cli_args *args, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * cmd_evidence.c - `cortex evidence`: one file about one thing, for somebody who has nothing else
+ * cmd_evidence.c - `cortex evidence`: one self-contained file about an object, for an auditor
  * (docs/formats/evidence.md).
  */
 #include <string.h>
@@ -33,7 +33,7 @@ static cx_status prepare_evidence(cx_cli_ledger *l, void *arg, cx_err *err)
     return s->has_signer ? cx_cli_signer_open(l->cli, l->args, &s->signer, err) : CX_SUCCESS;
 }
 
-/* What a journal is called: a name that no other journal of the home signs under. */
+/* The origin of a journal: no other journal of the data directory signs under it. */
 static cx_status origin_of(cx_cli_ledger *l, cx_str actor, cx_str *out, cx_err *err)
 {
     char hashed[CX_ORIGIN_HASHED_SIZE];
@@ -54,7 +54,7 @@ static cx_status sign_checkpoint(void *arg, cx_str actor, const cx_journal_point
     CX_TRY(origin_of(s->l, actor, &origin, err));
     const cx_checkpoint now = {.origin = origin, .size = point->size, .root = point->root};
     cx_buf_init(&note, s->l->cli->alloc);
-    s->l->actor = actor; /* whose journal it follows from is looked up there */
+    s->l->actor = actor; /* used to find the checkpoint that it extends */
     cx_status status = cx_cli_checkpoint_sign(s->l, &now, &s->signer, &note, err);
     s->l->actor = before;
     cx_str kept = cx_arena_copy_str(arena, cx_buf_str(&note));

@@ -1,5 +1,5 @@
 /*
- * cmd_show.c - `cortex show`: what is this? (docs/formats/story.md)
+ * cmd_show.c - `cortex show`: identifies an object (docs/formats/story.md).
  */
 #include <string.h>
 
@@ -158,7 +158,7 @@ static cx_status show_objects(cx_cli *cli, const cx_cli_args *args, cx_cli_sessi
     return cx_buf_check(out, err);
 }
 
-/* Several things fit: they are the answer, and the question has to be asked again. */
+/* Several objects match: the answer lists them, and the exit code is 2. */
 static void add_candidates(const cx_cli_args *args, const cx_json *list, cx_buf *out)
 {
     cx_err ignored;

@@ -1,5 +1,5 @@
 /*
- * cmd_why.c - `cortex why`: from a line of code, or anything else, to what it came from
+ * cmd_why.c - `cortex why`: from a line of code, or any other object, to its origins
  * (docs/formats/story.md).
  */
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define NODES_MAX 64 /* that changed a value and are followed */
 
-/* --- for people ------------------------------------------------------------------------------- */
+/* --- as text -------------------------------------------------------------------------------- */
 
 static uint64_t number_of(const cx_json *object, const char *name)
 {
@@ -98,7 +98,7 @@ static void print_why(cx_buf *out, const cx_json *answer, bool colour)
 
 /* --- a value of a lattice --------------------------------------------------------------------- */
 
-/* The nodes of an answer of `lattice why`, each as a thing of the branch it stands in. */
+/* The nodes of an answer of `lattice why`, each as an object of its branch. */
 static cx_status nodes_of(cx_cli *cli, cx_str answer, const char *branch, cx_prov_object *out,
                           size_t *out_count, cx_err *err)
 {

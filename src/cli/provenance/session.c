@@ -1,5 +1,6 @@
 /*
- * session.c - opening home, runs and repository for the commands that walk between them.
+ * session.c - opens data directory, runs and repository for the commands that follow references
+ * between them.
  */
 #include "cli/provenance/session.h"
 

@@ -73,7 +73,7 @@ const cx_cli_command cx_cli_approvals_list = {
 
 /* --- approve ---------------------------------------------------------------------------------- */
 
-/* "90m", "24h", "7d", or a time; behind `now`. */
+/* "90m", "24h", "7d", or a time; after `now`. */
 static cx_status parse_expiry(const char *text, int64_t now_ns, int64_t *out_ns, cx_err *err)
 {
     static const struct {
@@ -445,7 +445,7 @@ static cx_status list_approvals(cx_cli *cli, const cx_cli_args *args, cx_cli_pla
     cx_status status = CX_SUCCESS;
     if (commit.size != 0)
         status = cx_run_policy_load(&place->repo, commit, &cli->arena, &findings, &policy, err);
-    /* Without policies nobody can approve anything, which is then each file's reason. */
+    /* Without policies no approval is valid, which is then the reason for each file. */
     bool there = commit.size != 0 && findings.refusing == 0;
     listing l = {.cli = cli, .place = place, .policy = there ? &policy : NULL};
     if (!cx_failed(status))

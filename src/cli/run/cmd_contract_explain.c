@@ -47,7 +47,7 @@ static void list_gates(const cx_json *dry, cx_json_list *list)
     }
 }
 
-/* Asks what `cortex run` asks before an agent starts. */
+/* Makes the checks that `cortex run` makes before an agent starts. */
 static cx_status plan_run(explain_job *job, const cx_cli_args *args, cx_bytes contract, cx_err *err)
 {
     cx_arena *arena = &job->cli->arena;

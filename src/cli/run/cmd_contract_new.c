@@ -1,6 +1,5 @@
 /*
- * cmd_contract_new.c - `cortex contract new`: a contract to start from, as narrow as what was
- * asked.
+ * cmd_contract_new.c - `cortex contract new`: writes a contract that is as narrow as its options.
  */
 #include "cli/ledger/ledger.h"
 #include "crypto/api.h"

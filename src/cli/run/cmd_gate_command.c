@@ -1,7 +1,6 @@
 /*
- * cmd_gate_command.c - `cortex gate command`: would this command be run? (run.md §8)
- *
- * Nothing is executed, and approvals are looked at without being used up.
+ * cmd_gate_command.c - `cortex gate command`: checks a command (run.md §8). Nothing is executed,
+ * and approvals are read without being used up.
  */
 #include <string.h>
 #include <unistd.h>
@@ -196,7 +195,7 @@ static cx_status make_gate_json(const gate_job *job, cx_json *out, cx_err *err)
     return cx_json_list_end_object(&object, out, err);
 }
 
-/* A contract or policy that cannot be used rejects before the command is looked at. */
+/* An unusable contract or policy rejects before the command is checked. */
 static cx_status gate_command_job(gate_job *job, cx_err *err)
 {
     CX_TRY(load_rules(job, err));

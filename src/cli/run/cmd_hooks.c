@@ -177,7 +177,7 @@ static cx_status judgement_json(cx_cli *cli, const cx_hook_judgement *judgement,
     return cx_cli_end_json(&root, out, err);
 }
 
-/* With --json, on standard output; what cannot be told is not allowed. */
+/* With --json, on standard output; what cannot be reported is not allowed. */
 static int report_judgement(cx_cli *cli, const cx_hook_judgement *judgement, int code)
 {
     cx_err err = {0};

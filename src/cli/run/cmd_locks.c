@@ -132,7 +132,7 @@ static const cx_cli_option release_options[] = {
     CX_CLI_OPTIONS_COMMON,
 };
 
-/* The digest of the contract that the holder runs by. */
+/* The digest of the contract of the run that owns the lock. */
 static cx_status contract_of(locking *l, cx_str run_id, cx_digest *out, cx_err *err)
 {
     cx_run_bundle *bundle;
@@ -159,7 +159,7 @@ static cx_status record_nonce(void *arg, const cx_run_approval *approval, bool *
     return cx_run_approval_record(ledger, n->run_id, approval, out_first, err);
 }
 
-/* The journal of the repository's runs.  Where there is no home, no run has recorded anything. */
+/* The journal of the repository's runs.  Without a data directory no run has recorded anything. */
 static cx_status open_ledger(locking *l, noting *n, cx_err *err)
 {
     cx_git_options how = CX_GIT_OPTIONS_INIT;

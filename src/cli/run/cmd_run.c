@@ -31,7 +31,7 @@ static void on_event(void *arg, cx_str type, cx_str line)
     }
 }
 
-/* --- what is asked ---------------------------------------------------------------------------- */
+/* --- the question ----------------------------------------------------------------------------- */
 
 static cx_status read_run_options(running *r, cx_err *err)
 {

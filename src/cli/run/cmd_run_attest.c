@@ -53,7 +53,7 @@ typedef struct attest_job {
     cx_cli *cli;
     const cx_cli_args *args;
     cx_run_bundle *bundle;
-    cx_run_known known; /* what the home's ledger says of the run */
+    cx_run_known known; /* what the ledger knows of the run */
     cx_buf out;
     int exit_code;
 } attest_job;
@@ -64,7 +64,7 @@ static cx_status open_bundle(attest_job *job, cx_err *err)
                            &job->bundle, err);
 }
 
-/* What is not true is not signed.  *out_broken: a line about it was said. */
+/* A false statement is not signed. *out_broken: a message about it was printed. */
 static cx_status check_bundle(attest_job *job, bool *out_broken, cx_err *err)
 {
     cx_run_verdict verdict;
@@ -82,7 +82,7 @@ static cx_status check_bundle(attest_job *job, bool *out_broken, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Where the seal stands, as the home says now; all empty without one. */
+/* The place of the seal in the ledger; all empty without one. */
 static cx_status find_ledger(attest_job *job, cx_run_attest_ledger *out, cx_err *err)
 {
     const char *path;

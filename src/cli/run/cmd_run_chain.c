@@ -22,7 +22,7 @@ typedef struct chaining {
     int code;
 } chaining;
 
-/* The folder of the chain's file: contracts that it names lie there. */
+/* The folder of the chain's file: contracts that it names are relative to it. */
 static const char *folder_of(chaining *c, const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -1,5 +1,6 @@
 /*
- * cmd_run_cleanup.c - `cortex run cleanup`: what died runs left behind (run.md §20, §23).
+ * cmd_run_cleanup.c - `cortex run cleanup`: ends runs whose process died, and removes what they
+ * left (run.md §20, §23).
  */
 #include <string.h>
 
@@ -177,8 +178,8 @@ static cx_status tidy_folder(cleanup_job *t, const cx_run_leftover *left, cx_err
     return CX_SUCCESS;
 }
 
-/* The journal of the repository's runs, when there is a home; a run ended without one stays
- * unsealed, which is said. */
+/* The journal of the repository's runs, when there is a data directory; a run ended without one
+ * stays unsealed, which is reported. */
 static cx_status open_ledger(cleanup_job *t, const cx_git *git, cx_err *err)
 {
     cx_oid root;
@@ -197,7 +198,7 @@ static cx_status open_ledger(cleanup_job *t, const cx_git *git, cx_err *err)
     return status;
 }
 
-/* The book is opened each time: an append may have had to open the home anew. */
+/* The index is opened each time: an append may have reopened the data directory. */
 static cx_status find_witness(void *ctx, cx_str run_id, cx_arena *arena, cx_run_witness *out,
                               cx_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * cmd_run_replay.c - `cortex run replay`: a finished run told again from its events, compared with
- * another, or done again (run.md §18, §20).
+ * cmd_run_replay.c - `cortex run replay`: replays a finished run from its events, compares it
+ * with another, or re-executes it (run.md §18, §20).
  */
 #include <stdio.h>
 #include <string.h>
@@ -100,7 +100,7 @@ static cx_status print_rehydration(replaying *r, const cx_json *document, cx_err
 
 /* --- --output --------------------------------------------------------------------------------- */
 
-/* The folder that holds the file, with every link resolved. */
+/* The folder of the file, with every link resolved. */
 static cx_status folder_of(replaying *r, const char *path, cx_buf *out, cx_err *err)
 {
     const char *slash = strrchr(path, '/');
@@ -161,7 +161,7 @@ static cx_status answer_replay(replaying *r, const cx_json *document, bool reexe
 
 /* --- working ---------------------------------------------------------------------------------- */
 
-/* The seal of --seal, else what the home's ledger knows. */
+/* The seal of --seal, else the one in the ledger. */
 static cx_status find_witness(replaying *r, cx_run_known *out, cx_err *err)
 {
     const char *path = cx_cli_value(r->args, "seal");

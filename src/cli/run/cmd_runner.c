@@ -1,8 +1,7 @@
 /*
- * cmd_runner.c - `cortex runner add|list`: which agents a repository has, in policies/cortex.json.
- *
- * Adding one writes the two members that a run asks for: how it is started, and which program that
- * is, by its digest (run.md §13 integrated).
+ * cmd_runner.c - `cortex runner add|list`: the agents of a repository, in policies/cortex.json.
+ * Adding one writes the two members that a run reads: how it is started, and the digest of its
+ * program (run.md §13 integrated).
  */
 #include "cli/ledger/ledger.h"
 #include "cli/run/run_place.h"
@@ -102,7 +101,7 @@ static cx_status runner_json(editing *e, bool is_mcp, cx_json *out, cx_err *err)
     CX_TRY(make_word_list(e, e->args->operand_count - 1, &argv, err));
     cx_json_put_str(&runner, "kind", is_mcp ? CX_STR("mcp") : CX_STR("exec"));
     cx_json_list_put(&runner, CX_STR("argv"), argv);
-    /* The tool that contracts ask for when an agent works in its own sandbox. */
+    /* The tool that contracts name when an agent works in its own sandbox. */
     cx_json_list_add(&tools, cx_json_make_str(CX_STR("codex")));
     cx_json_put_array(&runner, "provides", &tools);
     return cx_json_list_end_object(&runner, out, err);

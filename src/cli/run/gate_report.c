@@ -172,7 +172,7 @@ static void add_xml(cx_buf *out, cx_str text)
         else if (*data == '"')
             cx_buf_add_z(out, "&quot;");
         else if (read == 3 && data[0] == 0xEF && data[1] == 0xBF && data[2] >= 0xBE)
-            cx_buf_add_byte(out, '?'); /* U+FFFE, U+FFFF: XML has no way to say them */
+            cx_buf_add_byte(out, '?'); /* U+FFFE, U+FFFF: XML cannot represent them */
         else
             cx_buf_add(out, data, read);
         at += read;
@@ -215,7 +215,7 @@ static void write_junit(cx_buf *out, const cx_cli_gate_report *report)
 
 /* --- answering -------------------------------------------------------------------------------- */
 
-/* The form asked for; NULL when it is none. */
+/* The requested form; NULL when it is unknown. */
 static const char *form_of(const cx_cli_args *args)
 {
     static const char *const forms[] = {"text", "json", "sarif", "junit"};

@@ -1,5 +1,5 @@
 /*
- * gate_report.h - how every `gate` command and `contract lint` answer: text for people, JSON, SARIF
+ * gate_report.h - how every `gate` command and `contract lint` answer: text, JSON, SARIF
  * 2.1.0 for code scanning, JUnit XML for test reports.  Exit 0 allowed, 4 rejected.
  */
 #ifndef CX_CLI_GATE_REPORT_H
@@ -29,9 +29,9 @@ typedef struct cx_cli_gate_report {
     cx_str text; /* shown before the findings when answering in text; may be empty */
 } cx_cli_gate_report;
 
-/* Writes the answer as the options say; returns the exit code. */
+/* Writes the answer in the form of the options; returns the exit code. */
 int cx_cli_gate_answer(cx_cli *cli, const cx_cli_args *args, const cx_cli_gate_report *report);
-/* Whether errors are to be told as JSON too. */
+/* Whether errors are written as JSON too. */
 bool cx_cli_gate_json(const cx_cli_args *args);
 
 #endif

@@ -152,7 +152,7 @@ static cx_status make_assets(preparing *p, cx_err *err)
 
 /* --- .gitignore ------------------------------------------------------------------------------- */
 
-/* Appends one line; false when the file cannot take it. */
+/* Appends one line; false when the file cannot be written. */
 static cx_status append_line(preparing *p, cx_str line, bool *out_done, cx_err *err)
 {
     static const char path[] = ".gitignore";
@@ -188,7 +188,7 @@ static cx_status append_line(preparing *p, cx_str line, bool *out_done, cx_err *
     return status;
 }
 
-/* Whether git ignores what will lie in the runtime root. */
+/* Whether git ignores the contents of the runtime root. */
 static cx_status is_root_ignored(preparing *p, bool *out, cx_err *err)
 {
     cx_str inside = p->place->ground.runtime_root;
@@ -243,7 +243,7 @@ static cx_status make_root(preparing *p, cx_err *err)
                                false, err);
 }
 
-/* A folder of the repository that git ignores belongs to somebody's build, not to the project. */
+/* A folder that git ignores is a build folder, not part of the project. */
 static cx_status is_own_folder(cx_cli *cli, const cx_cli_place *place, bool *out, cx_err *err)
 {
     cx_buf here;

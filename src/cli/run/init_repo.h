@@ -16,9 +16,9 @@ typedef struct cx_cli_prepared {
 } cx_cli_prepared;
 
 /*
- * Makes the runtime root, an entry in .gitignore and the files of policies/ and schemas/, as far as
- * they are not there: nothing is ever overwritten.  A folder that git ignores (a build folder) is
- * not taken for the project's.
+ * Makes the runtime root, an entry in .gitignore and the files of policies/ and schemas/, as far
+ * as they do not exist: nothing is ever overwritten. A folder that git ignores (a build folder)
+ * is rejected.
  */
 CX_RESULT cx_cli_prepare_repo(cx_cli *cli, cx_cli_prepared *out, cx_err *err);
 void cx_cli_prepared_done(cx_cli *cli, cx_cli_prepared *prepared);

@@ -1,6 +1,6 @@
 /*
- * run_fail.h - how commands about runs say what went wrong: what is not there could not be checked
- * (run.md §20), so that it is exit 3, where commands about a ledger call it a usage error.
+ * run_fail.h - errors of commands about runs: an object that does not exist could not be checked
+ * (run.md §20), which is exit code 3, where commands about a ledger report a usage error.
  */
 #ifndef CX_CLI_RUN_FAIL_H
 #define CX_CLI_RUN_FAIL_H

@@ -1,15 +1,14 @@
 /*
- * run_ledger.c - entries of a run, each durable before the run goes on.
- *
- * An entry is never written twice: when an answer of the holder is lost, the journal is asked
- * whether the entry with the number we were given has our bytes.
+ * run_ledger.c - entries of a run, each durable before the run continues. An entry is never
+ * written twice: when an answer of the owner is lost, the journal shows whether the entry with
+ * the expected number has our bytes.
  */
 #include "cli/run/run_ledger.h"
 
 #include "base/api.h"
 #include "cli/ledger/ledger.h"
 
-/* A holder that ends gives the home free in moments. */
+/* An owner that ends releases the data directory quickly. */
 #define WAIT_MS 30000
 #define POLL_MS 20
 
@@ -89,7 +88,7 @@ static cx_status write_entry(cx_cli_run_ledger *l, const new_entry *entry, uint6
     return cx_txn_commit(txn, err);
 }
 
-/* Whether the entry of that number is there and is ours. */
+/* Whether the entry with that number exists and is ours. */
 static cx_status is_there(cx_cli_run_ledger *l, uint64_t seq, const new_entry *entry, bool *out,
                           cx_err *err)
 {

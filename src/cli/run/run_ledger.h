@@ -1,10 +1,8 @@
 /*
- * run_ledger.h - where a run's events and its seal go: the journal of the repository's runs in the
- * home (decisions 0008, 0015).
- *
- * While a run goes on it either holds the home and serves its socket, so that other commands go on,
- * or works through the process that holds it.  When that process ends in the middle, the run takes
- * the home itself.
+ * run_ledger.h - where a run's events and its seal go: the journal of the repository's runs in
+ * the data directory (decisions 0008, 0015). An active run either owns the data directory and
+ * serves its socket, so that other commands can continue, or writes through the owner. When that
+ * process ends, the run becomes the owner itself.
  */
 #ifndef CX_CLI_RUN_LEDGER_H
 #define CX_CLI_RUN_LEDGER_H
@@ -20,18 +18,20 @@ typedef struct cx_cli_run_ledger {
     const char *path;
     cx_str actor;
     cx_home *home;
-    cx_remote *remote; /* our own serving, when we hold the home */
-    cx_lock lock;      /* one append at a time: another one may have to open the home anew */
+    cx_remote *remote; /* our own socket server, when we own the data directory */
+    cx_lock lock;      /* one append at a time: one may reopen the data directory */
     bool has_lock;
 } cx_cli_run_ledger;
 
 /* "run:" and the first 16 hex digits of the repository's root commit. */
 CX_RESULT cx_cli_run_actor(const char *root_commit, cx_arena *arena, cx_str *out, cx_err *err);
 
-/* `actor` is borrowed.  Fails as opening a home does: CX_E_NOT_FOUND "NoHome", CX_E_BUSY. */
+/* `actor` is borrowed.  Fails as opening a data directory does: CX_E_NOT_FOUND "NoHome",
+ * CX_E_BUSY. */
 CX_RESULT cx_cli_run_ledger_open(cx_cli_run_ledger *ledger, cx_cli *cli, const cx_cli_args *args,
                                  cx_str actor, cx_err *err);
-/* What was appended is in the log; tables that could not follow are made anew next time.  Fine for
+/* What was appended is in the log; tables that could not be flushed are rebuilt next time.  Fine
+ * for
  * a zeroed one. */
 void cx_cli_run_ledger_close(cx_cli_run_ledger *ledger);
 

@@ -1,5 +1,5 @@
 /*
- * run_place.h - what commands about runs share: which repository, and where its runs are kept.
+ * run_place.h - what commands about runs share: which repository, and where its runs are stored.
  */
 #ifndef CX_CLI_RUN_PLACE_H
 #define CX_CLI_RUN_PLACE_H
@@ -15,7 +15,7 @@
 typedef struct cx_cli_place {
     cx_git *git;
     const char *worktree; /* absolute */
-    const char *root;     /* the runtime root (R2), whether it is there or not */
+    const char *root;     /* the runtime root (R2), which need not exist */
     cx_run_ground ground;
     cx_run_git_repo git_repo;
     cx_run_repo repo; /* over git_repo */

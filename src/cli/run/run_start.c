@@ -15,8 +15,8 @@
 static atomic_bool end_requested;
 
 /* Whichever of the two came first: the same one again finds its default action (SA_RESETHAND) as
- * soon as this returns.  The other waits until then (sa_mask), or it could run first and be taken
- * for it. */
+ * soon as this returns.  The other is blocked until then (sa_mask); otherwise it could be
+ * delivered first. */
 static void on_signal(int number)
 {
     if (atomic_exchange(&end_requested, true))

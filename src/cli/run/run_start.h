@@ -26,13 +26,13 @@
         CX_CLI_OPT_FLAG("allow-degraded-sandbox", 0,                                          \
                         "Continue without a layer of the sandbox if an approval allows it.")
 
-/* Reads CX_CLI_OPTIONS_RUN; the contract, and who is told of events, are the caller's. */
+/* Reads CX_CLI_OPTIONS_RUN; the contract and the receiver of events are the caller's. */
 CX_RESULT cx_cli_run_options(cx_cli *cli, const cx_cli_args *args, cx_run_options *out,
                              cx_err *err);
 
 /*
- * Opens the home for the journal of this repository's runs, and from then on takes SIGINT and
- * SIGTERM as the wish to end in order (the second one ends the process).  Close with
+ * Opens the data directory for the journal of this repository's runs. From then on SIGINT and
+ * SIGTERM request a clean end (a second one ends the process).  Close with
  * cx_cli_run_ledger_close.
  */
 CX_RESULT cx_cli_run_ledger_begin(cx_cli_run_ledger *ledger, cx_cli *cli, const cx_cli_args *args,

@@ -67,7 +67,7 @@ cx_status cx_cli_run_find(cx_cli *cli, const char *repo, const char *name, cx_ru
         name);
 }
 
-/* *out_home and *out_index are NULL when there is no home, and nobody asked for one. */
+/* *out_home and *out_index are NULL when there is no data directory and none was named. */
 static cx_status open_run_index(cx_cli *cli, const cx_cli_args *args, cx_home **out_home,
                                 cx_run_index **out_index, cx_err *err)
 {
@@ -80,7 +80,7 @@ static cx_status open_run_index(cx_cli *cli, const cx_cli_args *args, cx_home **
                    ? cx_fail(err, CX_E_NOT_FOUND,
                              "there is no data directory at %s; 'cortex init' creates one",
                              cx_cli_value(args, "home"))
-                   : CX_SUCCESS; /* nobody knows anything */
+                   : CX_SUCCESS; /* no seals are known */
     CX_TRY(cx_home_open(path, &reading, out_home, err));
     return cx_run_index_open(*out_home, cli->alloc, out_index, err);
 }

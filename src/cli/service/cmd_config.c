@@ -289,7 +289,7 @@ static void add_comment(cx_buf *out, const char *text)
     }
 }
 
-/* Something that stands for the value, where there is no default. */
+/* A placeholder, where there is no default. */
 static void add_example(cx_buf *out, const cx_cli_option *option)
 {
     switch (option->kind) {

@@ -2,10 +2,10 @@
  * cmd_mcp.c - `cortex mcp`: the ledger as an MCP server over the standard streams, for agents and
  * editors that start it.
  *
- *   S1  The home is opened for reading, anew for each question: it works while others write, shows
- *       what they wrote, and holds nothing between questions.
- *   S2  One thread reads, and answers what needs no ledger at once; another asks the ledger.  A
- *       request that is cancelled before it was answered is not answered.
+ *   S1  The data directory is opened for reading for each request: this works while others
+ *       write, shows what they wrote, and keeps no lock between requests.
+ *   S2  One thread reads, and answers requests that need no ledger; another queries the ledger.
+ *       A request that is cancelled before its answer gets none.
  *   S3  Standard output carries messages and nothing else.
  */
 #include <errno.h>
@@ -293,7 +293,7 @@ static void handle_line(serving *s, cx_str line)
     cx_arena_done(&arena);
 }
 
-/* Takes all whole lines of `input`; what is longer than a message may be is passed over. */
+/* Handles all complete lines of `input`; a line that is too long is skipped. */
 static void handle_lines(serving *s, cx_buf *input, bool *passing)
 {
     size_t used = 0;
@@ -318,7 +318,7 @@ static void handle_lines(serving *s, cx_buf *input, bool *passing)
     input->size = 0;
 }
 
-/* Nobody reads the answers any more. */
+/* The reader of the answers is gone. */
 static bool is_deaf(serving *s)
 {
     cx_lock_enter(&s->lock);

@@ -1,5 +1,5 @@
 /*
- * cmd_serve.c - `cortex serve`: a home over HTTP, until it is told to end.
+ * cmd_serve.c - `cortex serve`: serves a data directory over HTTP until a signal.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -21,18 +21,18 @@
 typedef struct serving {
     cx_cli *cli;
     const cx_cli_args *args;
-    const char *path; /* of the home, as given */
+    const char *path; /* of the data directory, as given */
     cx_home *home;
     cx_remote *remote;
     cx_recorder *recorder;
     cx_runs *runs; /* NULL = no --repo */
     cx_server *server;
-    const char *token_path; /* HOME/token; NULL = somebody else keeps the tokens */
-    cx_str token_text;      /* what stands in it; only for a person at a terminal */
+    const char *token_path; /* HOME/token; NULL = tokens are managed elsewhere */
+    cx_str token_text;      /* its contents; shown only on a terminal */
     bool first_token;       /* made by this start */
 } serving;
 
-/* --- what is asked ---------------------------------------------------------------------------- */
+/* --- the question ----------------------------------------------------------------------------- */
 
 static void log_line(void *arg, const char *line)
 {
@@ -73,7 +73,7 @@ static cx_status read_host_names(serving *s, cx_server_options *options, cx_err 
     return CX_SUCCESS;
 }
 
-/* Nobody asked for the usual address: when it is taken, the server goes on without. */
+/* The default address was not requested: when it is in use, the server runs without it. */
 static cx_status read_otlp_options(const cx_cli_args *args, cx_server_options *options, cx_err *err)
 {
     const char *where = cx_cli_value(args, "otlp");
@@ -129,7 +129,7 @@ static bool option_is(const cx_cli_args *args, const char *option, const char *w
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Commands hold a home for moments. */
+/* Commands own a data directory only briefly. */
 static cx_status open_home(serving *s, cx_err *err)
 {
     cx_cli_progress progress;
@@ -244,7 +244,7 @@ static cx_status open_runs(serving *s, cx_err *err)
                              &options.runtime_root, err));
     CX_TRY(real_path(s, s->path, &options.home_path, err));
     if (cx_failed(real_path(s, "/proc/self/exe", &options.program, NULL)))
-        options.program = NULL; /* nothing can be started then, and that is said when it is asked */
+        options.program = NULL; /* no run can be started then, which the endpoint reports */
     return cx_runs_open(&options, &s->runs, err);
 }
 

@@ -1,9 +1,8 @@
 /*
- * cmd_status.c - `cortex status`: where the home stands, in one look: ledger, roots, tables, who
- * holds it, runs that go on, room on the disk.
- *
- * Nothing is changed and nobody is waited for longer than a reader always waits.  A part that
- * cannot be learnt is said to be so; only when the ledger itself cannot be read is the exit code 3.
+ * cmd_status.c - `cortex status`: the state of the data directory: ledger, roots, tables, owner,
+ * active runs, disk space. Nothing is changed, and it waits no longer than any reader. A part
+ * that cannot be read is reported as unknown; only when the ledger cannot be read is the exit
+ * code 3.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@
 #include "git/api.h"
 #include "server/api.h"
 
-/* Up to so many entries roots are computed unasked: the trees of more take noticeable time. */
+/* Up to this many entries, roots are computed without --roots; more take noticeable time. */
 #define ROOTS_UNASKED_MAX 20000
 #define ACTORS_SHOWN 12
 #define NAMES_MAX 4096

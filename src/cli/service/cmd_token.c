@@ -17,7 +17,7 @@ typedef struct tokens_job {
     cx_buf out;
 } tokens_job;
 
-/* The file stands in the home's folder; the home itself is not opened, for a server may hold it. */
+/* The file is in the data directory, which is not opened itself: a server may own it. */
 static cx_status need_home(tokens_job *job, cx_err *err)
 {
     const cx_io *io = job->cli->io;

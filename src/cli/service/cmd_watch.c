@@ -1,8 +1,7 @@
 /*
- * cmd_watch.c - `cortex watch`: session files of coding agents into the ledger as they are written.
- *
- * The home is held only while something is appended, so that servers and other commands come and go
- * as they like.
+ * cmd_watch.c - `cortex watch`: archives session files of coding agents in the ledger as they
+ * are written. The data directory is owned only while something is appended, so that servers and
+ * other commands can start at any time.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +13,7 @@
 #include "cli/service/watch.h"
 #include "crypto/api.h"
 
-/* Changes of one moment are taken together. */
+/* Changes in quick succession are handled together. */
 #define QUIET_MS 100
 #define WAKE_MS 500
 #define RESCAN_S_DEFAULT 30
@@ -57,7 +56,7 @@ static const char *environment_value(const char *name)
     return value == NULL || value[0] == 0 ? NULL : value;
 }
 
-/* Where the programs keep their sessions; those that are there. */
+/* The existing session folders of known programs. */
 static cx_status usual_folders(cx_watch *w, const char **folders, cx_err *err)
 {
     static const struct {
@@ -140,7 +139,7 @@ static void sleep_ms(uint32_t milliseconds)
     cx_lock_done(&pause);
 }
 
-/* Until something changed, it is time to look at everything again, or it is told to end. */
+/* Waits for a change, the next full scan, or a stop signal. */
 static cx_status wait_for_change(cx_watch *w, uint64_t until_ns, bool *out_rescan, cx_err *err)
 {
     const cx_io *io = w->cli->io;
@@ -160,7 +159,7 @@ static cx_status wait_for_change(cx_watch *w, uint64_t until_ns, bool *out_resca
     return CX_SUCCESS;
 }
 
-/* A home that cannot be had now is waited for: nothing is lost, the files are there. */
+/* A data directory that is locked is waited for: nothing is lost, the files remain. */
 static bool is_passing(const cx_err *err)
 {
     return err->code == CX_E_BUSY || err->code == CX_E_TIMEOUT ||

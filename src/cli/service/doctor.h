@@ -25,7 +25,7 @@ typedef struct cx_doctor {
 void cx_doctor_note(cx_doctor *d, const char *name, cx_doctor_status status, const char *fix,
                     const char *format, ...) CX_PRINTF(5, 6);
 
-/* doctor_home.c: the home, its configuration, and serving it. */
+/* doctor_home.c: the data directory, its configuration, and what serving needs. */
 void cx_doctor_check_home(cx_doctor *d, const cx_cli_args *args);
 /* doctor_run.c: what governed runs need (run.md §20).  Inside of a repository that is prepared for
  * runs what is missing fails; elsewhere it is a warning. */

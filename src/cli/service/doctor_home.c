@@ -1,9 +1,8 @@
 /*
- * doctor_home.c - whether the home is well and can be served: configuration, log, tables, index,
- * keys, tokens, holder, ports, libraries, disk, clock, and the ways in for other programs.
- *
- * Looks only; ports are taken for a moment and let go.  That there is no home is no failure, nor is
- * a port that the home's own server has.
+ * doctor_home.c - checks the data directory and what serving it needs: configuration, log,
+ * tables, index, keys, tokens, owner, ports, libraries, disk, clock, and the interfaces for
+ * other programs. Nothing is changed; ports are bound briefly and released. A missing data
+ * directory is no failure, nor is a port in use by its own server.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@
 typedef struct exam {
     cx_doctor *doctor;
     const cx_cli_args *args;
-    const char *path; /* of the home */
+    const char *path; /* of the data directory */
     cx_home *home;    /* NULL = it could not be opened */
     cx_config config;
     bool has_config;
@@ -74,7 +73,7 @@ static const char *serve_setting(const exam *e, const char *name)
     return NULL;
 }
 
-/* --- the home --------------------------------------------------------------------------------- */
+/* --- the data directory ----------------------------------------------------------------------- */
 
 static void check_privacy(exam *e)
 {
@@ -192,7 +191,7 @@ static void check_trust(exam *e)
     cx_recorder_close(recorder);
 }
 
-/* --- what was signed, and who may ask --------------------------------------------------------- */
+/* --- signed checkpoints and API tokens -------------------------------------------------------- */
 
 typedef struct signing {
     exam *e;

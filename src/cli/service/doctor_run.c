@@ -1,8 +1,8 @@
 /*
- * doctor_run.c - whether runs can be governed here (run.md §20): git, the sandbox, and in a
+ * doctor_run.c - checks what governed runs need (run.md §20): git, the sandbox, and in a
  * repository its runtime root, policies, schemas, trusted folders, runner, hooks and ledger.
  *
- * Everything is tried the way a run would do it, and nothing is left behind.
+ * Everything is tested the way a run uses it, and nothing is left on the disk.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ typedef struct exam {
     const cx_cli_args *args;
     cx_cli_place place;
     bool in_repository;
-    bool prepared; /* the runtime root is there: runs are wanted */
+    bool prepared; /* the runtime root exists: runs are expected */
     cx_run_policy policy;
     bool has_policy;
     cx_sandbox *box; /* NULL = it could not be tried */
@@ -58,7 +58,7 @@ static void check_git(exam *e)
                        version >= GIT_NEEDED ? "" : ": runs need merge-tree --write-tree");
 }
 
-/* One line for a group of layers: the first that is missing says why. */
+/* One line for a group of layers; the first missing one gives the reason. */
 static void report_layers(exam *e, const cx_sandbox *box, const char *name, unsigned layers,
                           const char *have)
 {
@@ -262,7 +262,7 @@ static void check_trusted(exam *e)
         cx_facts facts;
         cx_str path = cx_arena_copy_str(&e->doctor->cli->arena, list[i]);
         if (path.data == NULL || cx_failed(cx_path_facts(path.data, true, &facts, NULL)))
-            continue; /* nothing is taken from where nothing is */
+            continue; /* nothing to copy */
         if (facts.kind == CX_FILE_FOLDER && (facts.mode & 022) == 0 &&
             (facts.owner_id == 0 || facts.owner_id == uid))
             continue;

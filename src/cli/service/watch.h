@@ -1,5 +1,5 @@
 /*
- * watch.h - session files of coding agents, found, looked at, and archived as they grow
+ * watch.h - finds session files of coding agents and archives them as they grow
  * (docs/formats/sessions.md).
  */
 #ifndef CX_CLI_WATCH_H
@@ -12,7 +12,7 @@
 #include "stores/api.h"
 
 typedef struct cx_watch_counts {
-    uint64_t files, sessions; /* looked at; with something new */
+    uint64_t files, sessions; /* checked; with new data */
     uint64_t pieces, bytes, lines;
     uint64_t unknown; /* files that are no sessions */
     uint64_t waiting; /* bytes of lines without an end */
@@ -22,7 +22,7 @@ typedef struct cx_watch_counts {
 /* A file that was seen. */
 typedef struct cx_watch_file {
     const char *path; /* in the watch's arena */
-    bool dirty;       /* to be looked at */
+    bool dirty;       /* to be checked */
     bool unknown;     /* no session, as long as it has no more than `size` bytes */
     bool complained;
     uint64_t waiting; /* bytes of a line without an end */
@@ -36,7 +36,7 @@ typedef struct cx_watch {
     bool json;
     const char *const *folders; /* real paths */
     size_t folder_count;
-    cx_notify *notify; /* NULL = the kernel does not say: everything is looked at again and again */
+    cx_notify *notify; /* NULL = file watching is unavailable: every scan checks all files */
     cx_arena arena;
     cx_map by_path; /* path -> place in files */
     CX_VEC(cx_watch_file) files;

@@ -1,9 +1,9 @@
 /*
- * watch_archive.c - from a file that changed to pieces in the ledger.
+ * watch_archive.c - archives changed files as pieces in the ledger.
  *
- *   W1  Only whole lines are taken: what stands behind the last line feed waits for its end.
- *   W2  A file goes on where the ledger says, when its first and last bytes taken are still there;
- *       else it is another session.
+ *   W1  Only complete lines are archived: text after the last line feed waits for its end.
+ *   W2  A file continues where the ledger ends, if the first and last archived bytes are
+ *       unchanged; else it is another session.
  */
 #include "cli/service/watch.h"
 
@@ -20,18 +20,18 @@
 #define POLL_MS 20
 #define STALE_MAX 100
 
-/* One file being taken. */
+/* One file being archived. */
 typedef struct archiving {
     cx_watch *w;
     cx_watch_file *of;
     cx_file file;
     uint64_t size;            /* of the file, as it was opened */
-    uint64_t end;             /* behind its last line feed */
+    uint64_t end;             /* after its last line feed */
     cx_recorded_session base; /* what it is appended to */
     cx_buf bytes;             /* of one turn */
 } archiving;
 
-/* --- the home --------------------------------------------------------------------------------- */
+/* --- the data directory ----------------------------------------------------------------------- */
 
 static void pause_shortly(void)
 {
@@ -73,7 +73,7 @@ static cx_status remember_session(cx_watch *w, const cx_recorded_session *sessio
     return CX_SUCCESS;
 }
 
-/* Others hold a home for moments, or serve it. */
+/* Others own the data directory briefly, or serve it. */
 static cx_status open_home(cx_watch *w, cx_err *err)
 {
     const cx_io *io = w->cli->io;
@@ -131,7 +131,7 @@ static const cx_recorded_session *session_of_path(const cx_watch *w, cx_str path
     return found;
 }
 
-/* A file that was called otherwise, and is not there any more under that name. */
+/* A file that was renamed and no longer exists under its old name. */
 static const cx_recorded_session *session_that_moved(const cx_watch *w, const cx_watch_file *file)
 {
     for (size_t i = 0; i < w->sessions.count; i++) {
@@ -148,7 +148,7 @@ static const cx_recorded_session *session_that_moved(const cx_watch *w, const cx
     return NULL;
 }
 
-/* By its first lines, or else by where it lies; false when it is no session. */
+/* By its first lines, or else by its path; false when it is no session. */
 static cx_status find_format(archiving *t, cx_recorded_session_format *out, bool *out_known,
                              cx_err *err)
 {
@@ -210,7 +210,7 @@ static cx_status find_end(archiving *t, uint64_t from, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Pieces end behind a line where they can. */
+/* Pieces end after a line where possible. */
 static size_t cut_at_line(cx_bytes left)
 {
     if (left.size <= CX_SESSION_PIECE_MAX)
@@ -383,7 +383,7 @@ cx_status cx_watch_archive(cx_watch *w, cx_err *err)
                 cx_cli_complain("watch: %s", err->message);
             status = CX_SUCCESS;
             file->complained = true;
-            file->modified_ns = 0; /* it is looked at again by the next scan */
+            file->modified_ns = 0; /* the next scan checks it again */
         }
     }
     cx_status closed = close_home(w, &closing);

@@ -1,7 +1,6 @@
 /*
- * watch_scan.c - which files there are, and which of them changed since they were last looked at.
- *
- * Links are not followed.  What the kernel reports only says where to look.
+ * watch_scan.c - finds the files, and which of them changed since the last scan. Links are not
+ * followed. Notifications of the kernel only name the folders to scan.
  */
 #include "cli/service/watch.h"
 
@@ -73,7 +72,7 @@ typedef struct walking {
     cx_err *err;
 } walking;
 
-/* A folder that the kernel cannot follow is looked at again and again. */
+/* A folder that the kernel cannot watch is checked by every scan. */
 static void watch_folder(cx_watch *w, const char *folder)
 {
     cx_err err;
@@ -107,7 +106,7 @@ static cx_status scan_folder(cx_watch *w, const char *folder, cx_err *err)
     walking at = {.w = w, .folder = folder, .status = CX_SUCCESS, .err = err};
     cx_file handle;
     cx_arena_mark mark = cx_arena_mark_now(&w->cli->arena);
-    watch_folder(w, folder); /* first: what comes while it is walked is told */
+    watch_folder(w, folder); /* first: changes during the walk are reported */
     CX_TRY(cx_folder_open(folder, &handle, err));
     cx_status status = cx_folder_walk(handle, &limits, visit_entry, &at, err);
     cx_folder_close(handle);

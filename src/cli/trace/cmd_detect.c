@@ -1,5 +1,5 @@
 /*
- * cmd_detect.c - `cortex detect`, `capacity` and `alert`: what a fleet's traces say together
+ * cmd_detect.c - `cortex detect`, `capacity` and `alert`: analyses of the traces of many agents
  * (trace.md §12).
  */
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
  * cmd_record.c - `cortex record`: signed traces from files into the ledger (trace.md §9, §11).
  *
- * A file is a batch as POST /events takes it, one trace, or JSON Lines of either; which, its first
- * line tells.  Lines are taken as they come, so that the end of a pipe need not be waited for, and
- * one bad line costs no other.
+ * A file is a batch as POST /events accepts it, one trace, or JSON Lines of either; its first
+ * line decides. Lines are recorded as they arrive, without waiting for the end of a pipe, and a
+ * bad line does not affect others.
  */
 #include <string.h>
 
@@ -36,7 +36,7 @@ typedef struct reading {
     cx_buf text; /* what was read; used up to `at` */
     size_t at;
     cx_arena arena;         /* of one group */
-    CX_VEC(cx_bytes) group; /* traces of lines that wait to be taken */
+    CX_VEC(cx_bytes) group; /* traces of lines that wait to be recorded */
     size_t group_size;
     CX_VEC(cx_taken) outcome; /* with --json: all of the file, in the command's arena */
     bool printed_kind;
@@ -55,7 +55,7 @@ static cx_status fill_buffer(reading *r, cx_err *err)
     uint8_t *room = cx_buf_reserve(&r->text, CHUNK_BYTES);
     if (room == NULL)
         return cx_fail_nomem(err);
-    /* One call: what a pipe has now is taken now. */
+    /* One call: whatever a pipe has now is read now. */
     int64_t got = io->read(io, r->file, room, CHUNK_BYTES);
     r->failed_reading = got < 0;
     if (got < 0)
@@ -85,8 +85,8 @@ static cx_str trim_text(cx_str text)
 }
 
 /*
- * The next line that holds anything, without its end; *out_there is false behind the last.  Of a
- * line that is too long its beginning, which is then refused for its length; the rest is skipped.
+ * The next line that is not empty, without its end; *out_there is false after the last. Of a
+ * line that is too long, its beginning, which is then rejected for its length; the rest is skipped.
  */
 static cx_status next_line(reading *r, cx_str *out, bool *out_there, cx_err *err)
 {
@@ -110,7 +110,7 @@ static cx_status next_line(reading *r, cx_str *out, bool *out_there, cx_err *err
     }
 }
 
-/* Behind a line that was too long to be read to its end. */
+/* After a line that was too long to be read to its end. */
 static cx_status skip_line(reading *r, cx_err *err)
 {
     for (;;) {
@@ -150,7 +150,7 @@ static bool is_batch(cx_str text)
     return found;
 }
 
-/* --- saying what became of them --------------------------------------------------------------- */
+/* --- reporting the outcome ------------------------------------------------------------------- */
 
 static void print_kind(reading *r, const char *kind)
 {
@@ -259,7 +259,7 @@ static cx_status report_intake(reading *r, const cx_intake *intake, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* What could not be read as JSON at all counts as one trace that was rejected. */
+/* Input that is not JSON counts as one rejected trace. */
 static cx_status report_problem(reading *r, const cx_batch_problem *problem, cx_err *err)
 {
     static const struct {
@@ -322,7 +322,7 @@ static cx_status add_to_group(reading *r, cx_str line, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Whether a line is there already: a group is not held back for what a pipe brings later. */
+/* Whether a line has arrived: a group does not wait for later data of a pipe. */
 static bool has_line(const reading *r)
 {
     cx_str text = unread_text(r);
@@ -376,7 +376,7 @@ static cx_status record_document(reading *r, cx_err *err)
     return record_group(r, err);
 }
 
-/* The first line in `text` that holds anything, and what is behind it. */
+/* The first line in `text` that is not empty, and the text after it. */
 static void split_line(cx_str text, cx_str *out_line, cx_str *out_lag)
 {
     while (text.size != 0 && is_space(text.data[0]))
@@ -387,8 +387,8 @@ static void split_line(cx_str text, cx_str *out_line, cx_str *out_lag)
     *out_lag = cx_str_from(text.data + size, text.size - size);
 }
 
-/* Reads on until the first line is there and, where that costs no waiting, the beginning of the
- * next.  Nothing is used up. */
+/* Reads until the first line is complete and, if that needs no waiting, the beginning of the
+ * next. Nothing is consumed. */
 static cx_status detect_form(reading *r, cx_err *err)
 {
     const cx_io *io = r->t->l->cli->io;
@@ -413,9 +413,9 @@ static cx_status record_complete_line(reading *r, cx_str line, cx_err *err)
 }
 
 /*
- * The first line tells.  When it is a value of its own and more follows, the file is one of lines.
- * In a document the line behind an open brace begins with a name, so that another brace there means
- * lines, too, and one spoilt line is no more than that.
+ * The first line decides. When it is a complete value and more follows, the file is JSON Lines.
+ * In a document the line after an open brace begins with a name; another brace there means JSON
+ * Lines with one damaged line.
  */
 static cx_status record_input_file(reading *r, cx_err *err)
 {
@@ -467,8 +467,8 @@ static cx_status answer_record(reading *r, cx_err *err)
     return flush_text(r, err);
 }
 
-/* Only the ledger's failures come out of this: of a file that cannot be read that is said, and the
- * next one is taken. */
+/* Fails only with errors of the ledger: an unreadable file is reported, and the next one is
+ * read. */
 static cx_status record_file(cx_cli_traces *t, record_state *s, const char *path, cx_err *err)
 {
     cx_cli *cli = t->l->cli;

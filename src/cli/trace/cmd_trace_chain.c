@@ -1,5 +1,5 @@
 /*
- * cmd_trace_chain.c - `cortex trace chain`: does an agent's audit chain hold? (trace.md §5)
+ * cmd_trace_chain.c - `cortex trace chain`: checks an agent's audit chain (trace.md §5).
  */
 #include <string.h>
 
@@ -61,7 +61,7 @@ static cx_status read_entry(const cx_json *item, uint32_t index, cx_chain_entry 
     return CX_SUCCESS;
 }
 
-/* What stands in the file beside its entries is used where no option says otherwise. */
+/* Other members of the file are used where no option is given. */
 static cx_status read_file_options(const cx_json *root, const cx_cli_args *args, chain_state *s,
                                    cx_err *err)
 {
@@ -122,14 +122,14 @@ static int chain_file(cx_cli *cli, const cx_cli_args *args, const char *path)
     return code;
 }
 
-/* --- of the home ------------------------------------------------------------------------------ */
+/* --- recorded ones ---------------------------------------------------------------------------- */
 
 static cx_status prepare_chain(cx_cli_ledger *l, void *state, cx_err *err)
 {
     return read_options(l->args, state, err);
 }
 
-/* For people: checked again under the profile that the answer names. */
+/* For text: checked again under the profile that the answer names. */
 static cx_status print_chain(cx_cli_traces *t, cx_str agent, const chain_state *s,
                              const cx_buf *answer, cx_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * cmd_trace_idma.c - `cortex trace idma`: how many independent sources decisions rested on, as the
- * agent says and as recomputed (trace.md §6).
+ * cmd_trace_idma.c - `cortex trace idma`: the number of independent sources of decisions,
+ * claimed and recomputed (trace.md §6).
  */
 #include "cli/trace/trace.h"
 #include "analysis/api.h"
@@ -32,7 +32,7 @@ static void write_cell_json(cx_json_list *list, const char *name, const cx_cell 
     cx_json_list_put(list, cx_str_z(name), value);
 }
 
-/* Whether the agent's own flag says what its k_eff does. */
+/* Whether the agent's own flag matches its k_eff. */
 static const char *flag_check(const cx_cell *cells)
 {
     const cx_cell *k = find_cell(cells, "idma_k_eff"),
@@ -113,7 +113,7 @@ static cx_status finish_idma(cx_arena *arena, cx_str agent, cx_json_list *rows, 
     return cx_cli_end_json(&list, out, err);
 }
 
-/* --- of the home ------------------------------------------------------------------------------ */
+/* --- recorded ones ---------------------------------------------------------------------------- */
 
 static cx_status list_rows(cx_cli_traces *t, cx_buf *out, cx_err *err)
 {

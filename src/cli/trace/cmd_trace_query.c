@@ -38,7 +38,7 @@ static cx_status number_option(cx_cli *cli, const cx_cli_args *args, const char 
                    text);
 }
 
-/* As the index keeps it (§10): what stands behind the last dot, in upper case. */
+/* As the index stores it (§10): the part after the last dot, in upper case. */
 static cx_status action_option(cx_cli *cli, const cx_cli_args *args, cx_str *out, cx_err *err)
 {
     const char *text = cx_cli_value(args, "selected-action");

@@ -4,7 +4,7 @@
  */
 #include "cli/trace/trace.h"
 
-/* When a store is given and the signature holds, the view says which form verified. */
+/* When a store is given and the signature holds, the view names the form that verified. */
 static cx_status choose_form(cx_cli *cli, const cx_cli_args *args, const cx_trace *trace,
                              cx_trace_lowering *how, cx_err *err)
 {

@@ -82,7 +82,7 @@ static int verify_with_file(cx_cli *cli, const cx_cli_args *args)
     return code;
 }
 
-/* --- with that of the home -------------------------------------------------------------------- */
+/* --- with the recorded keys ------------------------------------------------------------------- */
 
 static cx_status prepare_verify(cx_cli_ledger *l, void *state, cx_err *err)
 {

@@ -1,8 +1,7 @@
 /*
- * cmd_trust.c - `cortex key add`, `list`, `revoke`: whose signatures count (trace.md §4).
- *
- * The trust store is part of the ledger: every change is an entry, and nothing is ever taken out. A
- * key id is bound once; who rotates takes a new id that replaces the old one.
+ * cmd_trust.c - `cortex key add`, `list`, `revoke`: the trust store (trace.md §4). It is part of
+ * the ledger: every change is an entry, and nothing is ever removed. A key id is bound once; a
+ * rotation adds a new id that replaces the old one.
  */
 #include <stdio.h>
 #include <string.h>

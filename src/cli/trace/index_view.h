@@ -1,6 +1,5 @@
 /*
- * index_view.h - how far the trace index has followed the ledger, asked without making or changing
- * anything.
+ * index_view.h - the lag of the trace index, read without creating or changing anything.
  */
 #ifndef CX_CLI_INDEX_VIEW_H
 #define CX_CLI_INDEX_VIEW_H
@@ -9,7 +8,7 @@
 
 typedef struct cx_cli_index_view {
     const char *where;
-    bool there, ours; /* ours: it is of this home */
+    bool there, ours; /* ours: it belongs to this data directory */
     cx_index_status status;
     cx_err why_not; /* when it is not there */
 } cx_cli_index_view;

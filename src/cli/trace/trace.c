@@ -1,9 +1,9 @@
 /*
  * trace.c - what the commands over recorded traces share.
  *
- * The index is derived and may be behind: a command that asks it first carries what the ledger has
- * into it.  Where it cannot be written - a home of somebody else, another program that is at it -
- * what is there is used, and that it is behind is said.
+ * The index is derived and may lag: a command that queries it first brings it up to date with
+ * the ledger. Where it cannot be written (the data directory belongs to another user, or another
+ * program is writing) the index is used as it is, and the lag is reported.
  */
 #include "cli/trace/trace.h"
 
@@ -25,7 +25,7 @@ cx_status cx_cli_index_where(cx_cli_ledger *l, const char **out, cx_err *err)
     return *out == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-/* Beside the process that holds the home. */
+/* While another process owns the data directory. */
 static cx_status feed_index_elsewhere(cx_cli_ledger *l, const char *where, cx_err *err)
 {
     const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
@@ -54,12 +54,12 @@ bool cx_cli_index_is_ours(cx_home *home, cx_index *index)
            status.position.commit == 0 || position.commit != 0;
 }
 
-/* Feeding empties an index of another home: that must be asked for by its name. */
+/* Feeding would empty the index of another data directory, which needs an explicit --db. */
 static cx_status check_owner(cx_cli_ledger *l, const char *where, cx_err *err)
 {
     cx_index *index;
     if (cx_failed(cx_index_open(where, CX_INDEX_READ, &index, NULL)))
-        return CX_SUCCESS; /* there is none, or feeding says what is wrong */
+        return CX_SUCCESS; /* there is none, or feeding reports the error */
     bool ours = cx_cli_index_is_ours(l->home, index);
     cx_index_close(index);
     return ours ? CX_SUCCESS
@@ -95,7 +95,7 @@ static void report_index_lag(cx_cli_traces *t, const cx_err *failure)
                         failure->message);
 }
 
-/* When it has all that the log has there is nothing to write, and nobody to wait for. */
+/* When the index is up to date there is nothing to write and no lock to wait for. */
 static bool is_current(cx_cli_traces *t)
 {
     uint8_t home_id[16];
@@ -155,7 +155,7 @@ static cx_status traces_job(cx_cli_ledger *l, void *arg, cx_err *err)
     if (r->job->wants_index)
         CX_TRY_GOTO(status, open_index(&t, err));
     CX_TRY_GOTO(status, r->job->work(&t, r->state, err));
-    /* What was done is in the ledger; the index follows now or when it is next asked. */
+    /* The result is in the ledger; the index catches up now or at the next query. */
     cx_err failure = {0};
     if (r->job->feeds_index && cx_failed(cx_cli_feed(l, t.recorder, t.where, &failure)))
         cx_cli_complain("%s: note: the index could not be brought up to date (%s); the ledger has "

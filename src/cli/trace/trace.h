@@ -1,6 +1,6 @@
 /*
- * trace.h - what the commands over recorded traces share: a recorder over the home, its index
- * brought up to date, traces and times as arguments, answers as JSON or retold as text.
+ * trace.h - what the commands over recorded traces share: a recorder on the data directory, its
+ * index brought up to date, traces and times as arguments, answers as JSON or text.
  */
 #ifndef CX_CLI_TRACE_H
 #define CX_CLI_TRACE_H
@@ -46,11 +46,11 @@ int cx_cli_run_traces(cx_cli *cli, const cx_cli_args *args, const cx_cli_trace_j
                       void *state);
 
 /*
- * Carries what the ledger has into the index at `where`.  When another process holds the home, it
- * is read beside that one.  CX_E_FORMAT "OtherHome": nothing was changed.
+ * Brings the index at `where` up to date with the ledger. When another process owns the data
+ * directory, it is only read.  CX_E_FORMAT "OtherHome": nothing was changed.
  */
 CX_RESULT cx_cli_feed(cx_cli_ledger *l, cx_recorder *recorder, const char *where, cx_err *err);
-/* Whether the index holds traces of this home, or none at all. */
+/* Whether the index contains traces of this data directory, or none. */
 bool cx_cli_index_is_ours(cx_home *home, cx_index *index);
 /* Where the index of this command is; text in the arena. */
 CX_RESULT cx_cli_index_where(cx_cli_ledger *l, const char **out, cx_err *err);
@@ -73,17 +73,17 @@ CX_RESULT cx_cli_read_trust_store(cx_cli *cli, const char *path, cx_trust *out, 
 /* --- answers -------------------------------------------------------------------------------- */
 
 /*
- * Ends an answer of the recorder, one line of JSON: as it is with --json, else told to people by
- * `tell`.  The buffer is let go.
+ * Ends an answer of the recorder, one line of JSON: as it is with --json, else as text by
+ * `tell`. The buffer is released.
  */
 CX_RESULT cx_cli_print_answer(cx_cli_ledger *l, cx_buf *answer,
                               void (*tell)(cx_buf *out, const cx_json *value), cx_err *err);
 
-/* A member for people: text made safe, numbers as spelled, null and absent as "-". */
+/* A member as text: strings escaped, numbers as spelled, null and absent as "-". */
 void cx_cli_add_member(cx_buf *out, const cx_json *object, const char *name);
 /* The same in a column: padded with spaces to `width` characters, never cut. */
 void cx_cli_add_column(cx_buf *out, const cx_json *object, const char *name, unsigned width);
-/* A number with three digits behind the point, "-" when there is none; padded likewise. */
+/* A number with three digits after the point, "-" when there is none; padded likewise. */
 void cx_cli_add_score(cx_buf *out, const cx_json *value, unsigned width);
 /* "  label      value\n", nothing when the member is absent or null. */
 void cx_cli_add_line(cx_buf *out, const char *label, const cx_json *object, const char *name);

@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 
-/* Shows the key of the home's trust store that the first operand names. */
+/* Shows the key of the trust store that the first operand names. */
 int cx_cli_show_trusted_key(cx_cli *cli, const cx_cli_args *args);
 
 #endif
