@@ -12,7 +12,7 @@
 
 /*
  * No control sequence leaves through here (base/shown.h). Text from outside is escaped where it
- * is added (cx_cli_add_text); these functions check all output once more.
+ * is added (cx_shown_add); these functions check all output once more.
  */
 typedef struct cx_cli_out {
     const cx_io *io;

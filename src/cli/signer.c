@@ -138,7 +138,7 @@ cx_status cx_cli_key_make(cx_cli *cli, const char *path, cx_str name, cx_pubkey 
     cx_buf line;
     int failed = cli->io->random(cli->io, seed + 1, SEED_SIZE);
     if (failed != 0)
-        return cx_fail_os(err, -failed, "there is no randomness for a key");
+        return cx_fail_os(err, -failed, "cannot read random bytes for a key");
     int made = crypto_sign_seed_keypair(out->bytes, secret, seed + 1);
     CX_ASSERT(made == 0);
     cx_vkey_make(name, CX_VKEY_NOTE, out, &vkey);
@@ -224,7 +224,7 @@ static cx_status open_signer(cx_cli *cli, const cx_cli_args *args, const char *o
     if ((path == NULL) == (out->command == NULL))
         return cx_fail(err, CX_E_USAGE, "expected either --%s KEYFILE or --signer COMMAND", option);
     if ((key != NULL) != (out->command != NULL))
-        return cx_fail(err, CX_E_USAGE, "--signer and --signer-key belong together");
+        return cx_fail(err, CX_E_USAGE, "expected both --signer and --signer-key, or neither");
     if (path != NULL)
         CX_TRY(read_key_file(cli, path, &vkey, out->secret, err));
     else

@@ -144,7 +144,7 @@ def errors_say_what_to_do_next():
         key, public = p.key()
         p.expect(1, "key", "new", key, err="never overwritten")
         p.ok("backup", p.folder / "copy")
-        p.expect(1, "backup", p.folder / "copy", err="not there yet")
+        p.expect(1, "backup", p.folder / "copy", err="that does not exist")
         note = p.folder / "note"
         note.write_text("none")
         p.expect(3, "checkpoint", "--consistency-from", note, err=f"{note}: ")
@@ -327,7 +327,7 @@ def update_is_compare_and_set():
         p.ok("memory", "update", uri, "--no-tags")
         assert p.json("memory", "get", ulid(uri))["tags"] == []
         p.expect(2, "memory", "update", uri, err="expected DATA")
-        p.expect(2, "memory", "update", uri, FACT, "--tag", "x", err="two updates")
+        p.expect(2, "memory", "update", uri, FACT, "--tag", "x", err="use two commands")
         p.expect(2, "memory", "update", uri, "--no-tags", "--tag", "x")
         p.refused(2, "NotFound", "memory", "update", ABSENT, FACT)
         p.expect(2, "memory", "update", at_version(uri, 3), '{"topic":"x"}')
@@ -725,7 +725,7 @@ def keys_are_created_outside_the_data_directory():
             p.expect(2, "key", "new", inside, env={"CORTEX_HOME": str(p.folder / "x")}, err="InsideHome")
         assert p.bytes_of_home() == before
         for name in ("a b", "a+b", ""):
-            p.expect(2, "key", "new", p.folder / "k2", "--name", name, err="cannot be called")
+            p.expect(2, "key", "new", p.folder / "k2", "--name", name, err="is not valid")
         p.expect(3, "key", "new", p.folder / "no/where/k", err="cannot write")
         assert p.ok("key", "new", p.folder / "k3").startswith("home/andrew+")
         (p.folder / "bad").write_text("PRIVATE+KEY+x+00000000+" + base64.b64encode(b"\1" * 33).decode())
@@ -771,7 +771,7 @@ def other_programs_can_sign():
         p.expect(3, *ask, "--signer", f"{signer} slow", "--signer-timeout", "1", err="did not answer")
         assert time.monotonic() - start < 10
         p.expect(3, *ask, "--signer", "/no/such/program")
-        p.expect(2, "checkpoint", "--signer", f"{signer} raw", err="belong together")
+        p.expect(2, "checkpoint", "--signer", f"{signer} raw", err="or neither")
         p.expect(2, "checkpoint", "--sign", key, "--signer", "x", "--signer-key", vkey, err="either")
 
 
@@ -804,7 +804,7 @@ def checkpoints_are_signed_notes_that_never_contradict():
         p.verify_elsewhere(0, "--key", vkey, "--from-checkpoint", p.folder / "old", "--checkpoint",
                            p.folder / "new", p.folder / "cons")
         p.expect(2, "checkpoint", "--proof", "x", err="needs --consistency-from")
-        p.expect(2, "checkpoint", "--sign", key, "--origin", "other", err="called as its key is")
+        p.expect(2, "checkpoint", "--sign", key, "--origin", "other", err="the name of the signing key")
         # The past of the home is swapped for a shorter one; what was signed stays.
         kept = [f for f in (p.home / "keys").iterdir()]
         assert len(kept) == 1 and kept[0].read_text() == (p.folder / "new").read_text()
@@ -822,7 +822,7 @@ def checkpoints_are_signed_notes_that_never_contradict():
         p.write(FACT, "Fact", "--actor", "bob")
         p.expect(1, "checkpoint", "--sign", key, "--actor", "bob")
         kept[0].write_text("damaged")
-        p.expect(3, "checkpoint", "--sign", key, err="nothing more is signed")
+        p.expect(3, "checkpoint", "--sign", key, err="nothing is signed")
 
 
 @test

@@ -138,7 +138,7 @@ def a_fifo_is_refused_without_waiting():
             (p.path / name).unlink()
             os.mkfifo(p.path / name)
         done = p.cortex("runner", "list", code=3)
-        check(b"no regular file" in done.stderr, done.stderr)
+        check(b"not a regular file" in done.stderr, done.stderr)
         p.cortex("runner", "add", "x", "git", code=3)
         out = json.loads(p.cortex("init", "--json").stdout)
         check(out["gitignore"] == "refused", out)

@@ -117,7 +117,7 @@ def folders_that_are_not_bundles_are_not_shown():
         for words in (["show"], ["reports"], ["events"], ["diff"], ["export", "--output", folder / "x"]):
             for more in ([], ["--json"]):
                 done = cortex("run", words[0], empty, *words[1:], *more)
-                check(done.returncode == 3 and b"no bundle of a run" in done.stderr, words, done)
+                check(done.returncode == 3 and b"not the bundle of a run" in done.stderr, words, done)
         check(not (folder / "x").exists(), "an archive of nothing")
         # A damaged one is shown, and exported for others to look at.
         (empty / "contract.json").write_text("{}")

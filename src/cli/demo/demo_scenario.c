@@ -77,7 +77,7 @@ static void show_output(scenario *s)
             size_t run = i;
             while (run < at + size && (run == i || text.data[run] != s->folder[0]))
                 run++;
-            cx_cli_add_text(&safe, cx_str_from(text.data + i, run - i));
+            cx_shown_add(&safe, cx_str_from(text.data + i, run - i));
             i = run;
         }
         const char *line = cx_buf_z(&safe);

@@ -49,7 +49,7 @@ static cx_status find_agent(query *q, const char *name, cx_err *err)
         return cx_fail_nomem(err);
     cx_node node = cx_lattice_find(q->lattice, head);
     if (node == CX_NODE_NONE)
-        return cx_fail(err, CX_E_USAGE, "found no agent '%s' ('cortex lattice heads' lists them)",
+        return cx_fail(err, CX_E_USAGE, "found no agent '%s'; 'cortex lattice heads' lists them",
                        name);
     q->targets[q->target_count++] = node;
     return CX_SUCCESS;

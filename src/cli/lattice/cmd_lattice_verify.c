@@ -100,7 +100,10 @@ static cx_status write_report(const cx_cli_args *args, const cx_lattice *lattice
         for (uint32_t agent = 0; agent < cx_lattice_agent_count(lattice) && !known; agent++)
             known = cx_str_eq(cx_lattice_agent_name(lattice, agent), pair[i]);
         if (!known)
-            return cx_fail(err, CX_E_USAGE, "no agent is called '%s'", compare->values[i]);
+            return cx_fail(
+                err, CX_E_USAGE,
+                "option --compare: found no agent '%s'; 'cortex lattice heads' lists them",
+                compare->values[i]);
     }
     if (cx_cli_has(args, "json"))
         return cx_lattice_report_json(out, lattice, report, err);

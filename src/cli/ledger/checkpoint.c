@@ -61,8 +61,7 @@ cx_status cx_cli_read_origin(cx_cli_ledger *l, const cx_cli_signer *signer, cx_s
     cx_str key_name = signer == NULL ? (cx_str){NULL, 0} : signer->name;
     if (given != NULL && key_name.size != 0 && !cx_str_is(key_name, given))
         return cx_fail(err, CX_E_USAGE,
-                       "option --origin: found '%s', but the key is called '%.*s', and a log is "
-                       "called as its key is",
+                       "option --origin: found '%s', expected '%.*s', the name of the signing key",
                        given, (int)key_name.size, key_name.data);
     if (given != NULL)
         *out = cx_str_z(given);
@@ -71,13 +70,13 @@ cx_status cx_cli_read_origin(cx_cli_ledger *l, const cx_cli_signer *signer, cx_s
     else
         CX_TRY(cx_cli_default_origin(l->cli, l->path, l->actor, out, err));
     if (!cx_checkpoint_origin_ok(*out))
-        return cx_fail(err, CX_E_USAGE,
-                       "a log cannot be called '%.*s': expected text without spaces and '+' (see "
-                       "--origin)",
-                       (int)out->size, out->data);
+        return cx_fail(
+            err, CX_E_USAGE,
+            "the origin '%.*s' is not valid; expected text without spaces and '+' (see --origin)",
+            (int)out->size, out->data);
     if (cx_origin_reserved(*out))
         return cx_fail(err, CX_E_USAGE,
-                       "a log cannot be called '%.*s': names that begin with " CX_ORIGIN_HASHED
+                       "the origin '%.*s' is not valid: names that begin with " CX_ORIGIN_HASHED
                        " are for journals whose actor name is not valid as a log name",
                        (int)out->size, out->data);
     return CX_SUCCESS;
@@ -106,15 +105,15 @@ cx_status cx_cli_check_follows(cx_cli_ledger *l, const cx_checkpoint *older,
     cx_digest before, after;
     if (older->size > now->size)
         return cx_fail_at(err, CX_E_CONFLICT, "Truncated", CX_NO_OFFSET,
-                          "the journal has %llu entries; the older checkpoint speaks of %llu",
+                          "the journal has %llu entries, and the older checkpoint covers %llu",
                           (unsigned long long)now->size, (unsigned long long)older->size);
     CX_TRY(cx_proof_consistency(l->home, l->actor, older->size, now->size, l->arena, &proof,
                                 &before, &after, err));
     if (!cx_digest_eq(&before, &older->root) || !cx_digest_eq(&after, &now->root))
-        return cx_fail_at(err, CX_E_CONFLICT, "Forked", CX_NO_OFFSET,
-                          "the first %llu entries are not those that the older checkpoint was made "
-                          "of",
-                          (unsigned long long)older->size);
+        return cx_fail_at(
+            err, CX_E_CONFLICT, "Forked", CX_NO_OFFSET,
+            "the first %llu entries differ from those that the older checkpoint covers",
+            (unsigned long long)older->size);
     if (out_proof != NULL)
         *out_proof = proof;
     return CX_SUCCESS;
@@ -144,14 +143,14 @@ static cx_status check_last(cx_cli_ledger *l, const char *path, const cx_checkpo
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     if (cx_failed(status))
-        return cx_fail_at(err, CX_E_FORMAT, "BadNote", CX_NO_OFFSET,
-                          "the checkpoint signed last, %s, cannot be read, so that nothing more is "
-                          "signed: %s",
-                          path, why.message);
+        return cx_fail_at(
+            err, CX_E_FORMAT, "BadNote", CX_NO_OFFSET,
+            "nothing is signed, because the checkpoint signed last, %s, cannot be read: %s", path,
+            why.message);
     if (!cx_failed(cx_cli_check_follows(l, &last.checkpoint, now, NULL, &why)))
         return CX_SUCCESS;
     return cx_fail_at(err, why.code, why.tag, CX_NO_OFFSET,
-                      "not signed, as it does not follow from the checkpoint signed last (%s): %s",
+                      "not signed, because it does not extend the checkpoint signed last (%s): %s",
                       path, why.message);
 }
 

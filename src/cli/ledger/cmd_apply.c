@@ -66,14 +66,14 @@ static cx_status print_step(cx_cli_ledger *l, const state *s, const cx_json *ste
         if (has_roots)
             cx_cli_add_digest(&l->out, &roots.overall);
         cx_buf_add_z(&l->out, "  ");
-        cx_cli_add_text(&l->out, CX_JSON_GET_STR(step, "op"));
+        cx_shown_add(&l->out, CX_JSON_GET_STR(step, "op"));
         if (done->refused) {
             cx_buf_printf(&l->out,
                           "  refused: %s: ", done->reason.tag == NULL ? "" : done->reason.tag);
-            cx_cli_add_text(&l->out, cx_str_z(done->reason.message));
+            cx_shown_add(&l->out, cx_str_z(done->reason.message));
         } else if (done->has_uri) {
             cx_buf_add_z(&l->out, "  ");
-            cx_cli_add_text(&l->out, done->uri);
+            cx_shown_add(&l->out, done->uri);
         }
         cx_buf_add_byte(&l->out, '\n');
     } else {

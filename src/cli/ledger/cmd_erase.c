@@ -45,7 +45,7 @@ static cx_status erase_job(cx_cli_ledger *l, void *arg, cx_err *err)
         CX_TRY(cx_cli_find_uri(l, &s->name, &uri, err));
         CX_TRY(cx_memory_redact_memory(l->memory, &uri, s->reason, s->by, err));
         cx_buf_add_z(&l->out, "erased all versions of ");
-        cx_cli_add_uri(&l->out, &uri);
+        cx_uri_add(&uri, &l->out);
         cx_buf_add_byte(&l->out, '\n');
         cx_json_put_null(&json, "erased_entry");
         cx_json_put_uri(&json, "erased_memory", &uri);

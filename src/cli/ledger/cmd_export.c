@@ -395,7 +395,7 @@ static cx_status write_log(cx_cli_ledger *l, state *s, cx_buf *note, cx_err *err
     if (!l->json) {
         cx_buf_printf(&l->out, "%llu tiles of %llu entries%s in ", (unsigned long long)t.count,
                       (unsigned long long)now.size, s->has_signer ? " and their checkpoint" : "");
-        cx_cli_add_text(&l->out, cx_str_z(t.folder));
+        cx_shown_add(&l->out, cx_str_z(t.folder));
         cx_buf_add_byte(&l->out, '\n');
         return CX_SUCCESS;
     }

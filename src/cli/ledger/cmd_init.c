@@ -59,7 +59,7 @@ static cx_status make_parents(cx_cli *cli, const char *path, cx_err *err)
         int failed = cli->io->mkdir(cli->io, text);
         cx_file folder;
         if (failed != 0 && cli->io->open(cli->io, text, CX_IO_READ | CX_IO_DIRECTORY, &folder) != 0)
-            return cx_fail_os(err, -failed, "cannot make the folder %s", text);
+            return cx_fail_os(err, -failed, "cannot create the folder %s", text);
         if (failed != 0)
             (void)cli->io->close(cli->io, folder);
         *at = '/';
@@ -79,7 +79,8 @@ static cx_status make_home(cx_cli *cli, const cx_cli_args *args, const char **ou
         CX_TRY(cx_cli_home_path(cli, args, out_path, err));
     *out_scheme = CX_SCHEME_CORTEX_1;
     if (scheme != NULL && !cx_scheme_parse(cx_str_z(scheme), out_scheme))
-        return cx_fail(err, CX_E_USAGE, "option --scheme: there is no scheme '%s'", scheme);
+        return cx_fail(err, CX_E_USAGE,
+                       "option --scheme: found '%s', expected cortex-1 or matrix-1", scheme);
     cx_home_options home = cx_cli_home_options(cli, CX_CLI_WRITE, NULL);
     home.segment_bytes = cx_cli_number(args, "segment-size", 0);
     CX_TRY(cx_cli_outside_homes(cli->io, *out_path, err));
@@ -132,7 +133,7 @@ static void answer_init_text(const init_done *done, cx_str home, cx_buf *out)
 {
     const cx_cli_prepared *repo = &done->repo;
     cx_buf_add_z(out, done->made ? "made " : "found the data directory ");
-    cx_cli_add_text(out, home);
+    cx_shown_add(out, home);
     if (done->made)
         cx_buf_printf(out, " (%.*s)", (int)cx_scheme_name(done->scheme).size,
                       cx_scheme_name(done->scheme).data);
@@ -140,11 +141,11 @@ static void answer_init_text(const init_done *done, cx_str home, cx_buf *out)
     if (!repo->prepared)
         return;
     cx_buf_add_z(out, "runs are kept in ");
-    cx_cli_add_text(out, cx_str_z(repo->root));
+    cx_shown_add(out, cx_str_z(repo->root));
     cx_buf_add_byte(out, '\n');
     for (size_t i = 0; i < repo->created.count; i++) {
         cx_buf_add_z(out, "made ");
-        cx_cli_add_text(out, repo->created.items[i]);
+        cx_shown_add(out, repo->created.items[i]);
         cx_buf_add_byte(out, '\n');
     }
     if (strcmp(repo->gitignore, "refused") == 0)

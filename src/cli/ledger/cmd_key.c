@@ -97,10 +97,10 @@ static cx_status make_key(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx
         CX_TRY(cx_cli_default_origin(cli, home, actor, &name, err));
     }
     if (!cx_checkpoint_origin_ok(name))
-        return cx_fail(err, CX_E_USAGE,
-                       "a key cannot be called '%.*s': expected text without spaces and '+' (see "
-                       "--name)",
-                       (int)name.size, name.data);
+        return cx_fail(
+            err, CX_E_USAGE,
+            "the key name '%.*s' is not valid; expected text without spaces and '+' (see --name)",
+            (int)name.size, name.data);
     CX_TRY(cx_cli_outside_homes(cli->io, path, err)); /* K1 */
     cx_status made = cx_cli_key_make(cli, path, name, &key, err);
     if (made.code == CX_E_EXISTS)

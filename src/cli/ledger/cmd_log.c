@@ -80,7 +80,7 @@ static cx_status log_job(cx_cli_ledger *l, void *arg, cx_err *err)
     if (s->kind != NULL && !cx_entry_kind_ok(cx_str_z(s->kind)))
         return cx_fail(err, CX_E_USAGE,
                        "option --kind: found '%s', expected a kind such as write or "
-                       "trace.received, or what comes before its dot",
+                       "trace.received, or the part before its dot",
                        s->kind);
     if (cx_cli_has(l->args, "from"))
         s->next = cx_cli_number(l->args, "from", 0);
@@ -132,8 +132,8 @@ static cx_status prepare_append(cx_cli_ledger *l, void *arg, cx_err *err)
     if (!cx_entry_kind_ok(cx_str_z(kind)) ||
         (strcmp(kind, "raw") != 0 && strchr(kind, '.') == NULL))
         return cx_fail(err, CX_E_USAGE,
-                       "KIND: found '%s', expected raw, or words of a-z, 0-9, _ with dots between "
-                       "them such as note.deploy",
+                       "KIND: found '%s', expected raw, or words of a-z, 0-9 and _ separated by "
+                       "dots, such as note.deploy",
                        kind);
     return cx_cli_read_text(l->cli, l->args->operands[1], arg, err);
 }

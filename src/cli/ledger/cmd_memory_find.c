@@ -197,7 +197,7 @@ static cx_status load_vector(cx_cli_ledger *l, find_state *s, cx_err *err)
                        err));
     if (!found)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NotFound", CX_NO_OFFSET,
-                          "%s has no vector; 'cortex memory embed' gives it one",
+                          "%s has no vector; 'cortex memory embed' stores one",
                           l->args->operands[0]);
     CX_TRY(cx_vector_decode(value, l->arena, &vector, err));
     s->find.near = vector.values;

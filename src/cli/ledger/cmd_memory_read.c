@@ -84,7 +84,7 @@ static int run_memory_get(cx_cli *cli, const cx_cli_args *args)
     static const cx_cli_job scoped = {CX_CLI_WRITE, true, prepare_get, memory_get_job};
     get_state state;
     if (cx_cli_has(args, "scope") && cx_cli_has(args, "edges"))
-        return cx_cli_misuse(args, "--edges cannot be read under a scope");
+        return cx_cli_misuse(args, "option --edges: not available with --scope");
     return cx_cli_run_job(cli, args, cx_cli_has(args, "scope") ? &scoped : &plain, &state);
 }
 
@@ -218,7 +218,7 @@ static cx_status memory_context_job(cx_cli_ledger *l, void *state, cx_err *err)
     if (l->json)
         return cx_cli_hits_answer(l, hits, count, false, err);
     for (size_t i = 0; i < count; i++) {
-        cx_cli_add_text(&l->out, hits[i].view.head.forms.medium);
+        cx_shown_add(&l->out, hits[i].view.head.forms.medium);
         cx_buf_add_byte(&l->out, '\n');
     }
     return CX_SUCCESS;

@@ -176,18 +176,18 @@ static cx_status memory_compact_job(cx_cli_ledger *l, void *state, cx_err *err)
         return cx_fail_nomem(err);
     if (l->json)
         return answer_compact_json(l, &record, uri, err);
-    cx_cli_add_text(&l->out, uri);
+    cx_shown_add(&l->out, uri);
     cx_buf_add_byte(&l->out, '\n');
     for (size_t i = 0; i < record.kept_count; i++) {
         cx_buf_add_z(&l->out, "kept       ");
-        cx_cli_add_text(&l->out, record.kept[i]);
+        cx_shown_add(&l->out, record.kept[i]);
         cx_buf_add_byte(&l->out, '\n');
     }
     for (size_t i = 0; i < record.compacted_count; i++) {
         cx_buf_add_z(&l->out, "compacted  ");
-        cx_cli_add_text(&l->out, record.compacted[i].uri);
+        cx_shown_add(&l->out, record.compacted[i].uri);
         cx_buf_add_z(&l->out, "  ");
-        cx_cli_add_text(&l->out, record.compacted[i].brief);
+        cx_shown_add(&l->out, record.compacted[i].brief);
         cx_buf_add_byte(&l->out, '\n');
     }
     return CX_SUCCESS;
@@ -241,7 +241,8 @@ static cx_status prepare_embed(cx_cli_ledger *l, void *state, cx_err *err)
     embed_state *s = state;
     s->model = cx_cli_value(l->args, "model");
     if (s->model == NULL || s->model[0] == 0)
-        return cx_fail(err, CX_E_USAGE, "expected --model NAME: which model made the vector");
+        return cx_fail(err, CX_E_USAGE,
+                       "expected --model NAME: the model that computed the vector");
     CX_TRY(cx_memory_uri_parse(cx_str_z(l->args->operands[0]), &s->uri, err));
     return cx_cli_read_vector(l->cli, l->args->operands[1], &s->values, &s->dim, err);
 }
@@ -252,7 +253,7 @@ static cx_status memory_embed_job(cx_cli_ledger *l, void *state, cx_err *err)
     CX_TRY(cx_memory_embed(l->memory, &s->uri.id, s->uri.version, cx_str_z(s->model), s->values,
                            s->dim, err));
     if (!l->json) {
-        cx_cli_add_uri(&l->out, &s->uri);
+        cx_uri_add(&s->uri, &l->out);
         cx_buf_add_byte(&l->out, '\n');
         return CX_SUCCESS;
     }

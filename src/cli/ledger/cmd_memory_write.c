@@ -9,7 +9,7 @@
 static cx_status answer_uri(cx_cli_ledger *l, const cx_uri *uri, cx_err *err)
 {
     if (!l->json) {
-        cx_cli_add_uri(&l->out, uri);
+        cx_uri_add(uri, &l->out);
         cx_buf_add_byte(&l->out, '\n');
         return CX_SUCCESS;
     }
@@ -179,8 +179,8 @@ static cx_status prepare_update(cx_cli_ledger *l, void *state, cx_err *err)
     s->new_version = data != NULL || cx_cli_has(l->args, "data-cbor");
     if (s->new_version && heads)
         return cx_fail(err, CX_E_USAGE,
-                       "new DATA makes a version, --tag and the like change the head: these are "
-                       "two updates");
+                       "expected either DATA (a new version) or --tag and the like (a changed "
+                       "head); use two commands for both");
     if (!s->new_version && has_any(l->args, of_version, CX_COUNT_OF(of_version)))
         return cx_fail(err, CX_E_USAGE, "expected DATA: JSON, @FILE or - (standard input)");
     if (!s->new_version && !heads)
@@ -358,7 +358,7 @@ static cx_status answer_edge(cx_cli_ledger *l, const link_state *s, bool written
 {
     cx_uri uri = {.is_edge = true, .type = s->name.type, .id = s->name.src, .dst = s->name.dst};
     if (!l->json) {
-        cx_cli_add_uri(&l->out, &uri);
+        cx_uri_add(&uri, &l->out);
         cx_buf_add_z(&l->out, written ? "\n" : "  (it was so already; nothing written)\n");
         return CX_SUCCESS;
     }

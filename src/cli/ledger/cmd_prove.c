@@ -47,8 +47,8 @@ static cx_status check_options(cx_cli_ledger *l, state *s, cx_err *err)
         (cx_cli_has(args, "absent") || cx_cli_has(args, "compact") || cx_cli_has(args, "edges") ||
          cx_cli_has(args, "at") || cx_cli_has(args, "fresh") || s->has_checkpoint))
         return cx_fail(err, CX_E_USAGE,
-                       "--absent, --compact, --edges, --at, --fresh and --checkpoint are about "
-                       "URIs, not about an entry");
+                       "--absent, --compact, --edges, --at, --fresh and --checkpoint apply to "
+                       "URIs, not to --entry");
     if (!s->entry && cx_cli_has(args, "size"))
         return cx_fail(err, CX_E_USAGE, "--size N needs --entry SEQ");
     if (s->at && cx_cli_has(args, "fresh"))
@@ -58,7 +58,7 @@ static cx_status check_options(cx_cli_ledger *l, state *s, cx_err *err)
     if (to_stdout && l->json)
         return cx_fail(err, CX_E_USAGE, "--json needs --output FILE for the proof itself");
     if (to_stdout && isatty(STDOUT_FILENO) == 1)
-        return cx_fail(err, CX_E_USAGE, "expected --output FILE: a proof is not text");
+        return cx_fail(err, CX_E_USAGE, "expected --output FILE: a proof is binary");
     return CX_SUCCESS;
 }
 
@@ -132,7 +132,7 @@ static cx_status make_request(cx_cli_ledger *l, const state *s, cx_proof_request
         const cx_uri *uri = &s->questions[i].uri;
         if (uri->is_edge != are_edges)
             return cx_fail(err, CX_E_USAGE,
-                           "one proof is about memories or about edges; make two for both");
+                           "a proof covers either memories or edges; make two proofs");
         ids[i] = uri->id;
         edges[i] = (cx_edge){.type = uri->type, .src = uri->id, .dst = uri->dst};
     }
@@ -165,7 +165,7 @@ static cx_status choose_snapshot(cx_cli_ledger *l, state *s, cx_err *err)
     CX_TRY(cx_snapshot_list(l->home, l->actor, l->arena, &manifests, &count, err));
     if (count == 0)
         return cx_fail_at(err, CX_E_NOT_FOUND, "SnapshotNotFound", CX_NO_OFFSET,
-                          "there is no snapshot to prove against; --fresh makes one");
+                          "there is no snapshot to prove against; --fresh takes one");
     s->snapshot = manifests[count - 1].snapshot_seq;
     return CX_SUCCESS;
 }
@@ -185,7 +185,7 @@ static cx_status complete_uri(cx_cli_ledger *l, question *q, cx_bytes leaf, cx_m
     }
     if (kind == CX_ABSENT)
         return cx_fail(err, CX_E_USAGE,
-                       "%s is not there; to prove that, give a whole URI, such as "
+                       "%s is not recorded; to prove that, give a whole URI, such as "
                        "matrix://cortex/Fact/%s#1",
                        q->text, q->text);
     cx_memory_view view;
@@ -316,7 +316,7 @@ static cx_status answer_pack(cx_cli_ledger *l, const state *s, const cx_pack *pa
     if (!l->json) {
         if (path == NULL || strcmp(path, "-") == 0)
             return CX_SUCCESS;
-        cx_cli_add_text(&l->out, cx_str_z(path));
+        cx_shown_add(&l->out, cx_str_z(path));
         cx_buf_printf(&l->out, ": %s of %zu %s in snapshot %llu, overall root ",
                       cx_cli_has(l->args, "absent") ? "absence" : "presence", pack->question_count,
                       s->questions[0].uri.is_edge
@@ -397,7 +397,7 @@ static cx_status answer_entry(cx_cli_ledger *l, const cx_inclusion *proof, const
     if (!l->json) {
         if (path == NULL || strcmp(path, "-") == 0)
             return CX_SUCCESS;
-        cx_cli_add_text(&l->out, cx_str_z(path));
+        cx_shown_add(&l->out, cx_str_z(path));
         cx_buf_printf(&l->out, ": entry %llu of %llu, journal root ",
                       (unsigned long long)proof->index, (unsigned long long)proof->tree_size);
         cx_cli_add_digest(&l->out, root);

@@ -15,7 +15,7 @@ static void add_roots(cx_cli_ledger *l, const cx_actor_info *actor, const cx_roo
                 {"overall", &roots->overall}};
     cx_json_list item = cx_json_list_begin(l->arena);
     if (!l->json) {
-        cx_cli_add_text(&l->out, actor->name);
+        cx_shown_add(&l->out, actor->name);
         cx_buf_printf(&l->out, " (%s, %llu entries)\n", cx_scheme_name(actor->scheme).data,
                       (unsigned long long)roots->journal_size);
         for (size_t i = 0; i < CX_COUNT_OF(rows); i++) {

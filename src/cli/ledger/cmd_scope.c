@@ -121,7 +121,7 @@ static cx_status choose_snapshot(cx_cli_ledger *l, make_state *s, cx_err *err)
     CX_TRY(cx_snapshot_list(l->home, l->actor, l->arena, &manifests, &count, err));
     if (count == 0)
         return cx_fail_at(err, CX_E_NOT_FOUND, "SnapshotNotFound", CX_NO_OFFSET,
-                          "a scope is over a snapshot, and there is none");
+                          "there is no snapshot; a scope needs one: 'cortex snapshot' takes it");
     s->snapshot = manifests[count - 1].snapshot_seq;
     s->scope.snapshot_hash = manifests[count - 1].overall_root;
     return CX_SUCCESS;
@@ -288,31 +288,31 @@ static cx_status scope_check_job(cx_cli_ledger *l, void *arg, cx_err *err)
         cx_json_put_str(&json, "verdict", cx_str_z(verdict));
         return cx_cli_end_json(&json, &l->out, err);
     }
-    cx_cli_add_text(&l->out, cx_str_z(l->args->operands[0]));
+    cx_shown_add(&l->out, cx_str_z(l->args->operands[0]));
     cx_buf_printf(&l->out, ": %s", verdict);
     if (finding.reason != NULL) {
         cx_buf_printf(&l->out, " %s: ", finding.reason);
-        cx_cli_add_text(&l->out, cx_str_z(finding.message));
+        cx_shown_add(&l->out, cx_str_z(finding.message));
     }
     cx_buf_add_byte(&l->out, '\n');
     if (readable && finding.reason != NULL &&
         (strcmp(finding.reason, "UnknownAgent") == 0 ||
          strcmp(finding.reason, "NoKeyResolver") == 0)) {
         cx_buf_add_z(&l->out, "  give the key with --key ");
-        cx_cli_add_text(&l->out, scope.granted_by);
+        cx_shown_add(&l->out, scope.granted_by);
         cx_buf_add_z(&l->out, "=KEY\n");
     }
     if (readable) {
         cx_buf_add_z(&l->out, "  ");
-        cx_cli_add_text(&l->out, scope.granted_by);
+        cx_shown_add(&l->out, scope.granted_by);
         cx_buf_add_z(&l->out, " lets ");
-        cx_cli_add_text(&l->out, scope.granted_to);
+        cx_shown_add(&l->out, scope.granted_to);
         cx_buf_add_z(&l->out,
                      scope.writable ? " read and change memories of " : " read memories of ");
-        cx_cli_add_text(&l->out, scope.actor);
+        cx_shown_add(&l->out, scope.actor);
         if (scope.expires) {
             cx_buf_add_z(&l->out, " until ");
-            cx_cli_add_time(&l->out, scope.expires_at);
+            cx_form_time(scope.expires_at, &l->out);
         }
         cx_buf_add_byte(&l->out, '\n');
     }

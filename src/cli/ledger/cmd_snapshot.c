@@ -37,11 +37,11 @@ static void manifest_json(const cx_manifest *m, cx_json_list *out)
 static void manifest_line(const cx_manifest *m, cx_buf *out)
 {
     cx_buf_printf(out, "%llu  ", (unsigned long long)m->snapshot_seq);
-    cx_cli_add_time(out, cx_cli_seconds(m->created_ns));
+    cx_form_time(cx_cli_seconds(m->created_ns), out);
     cx_buf_add_z(out, "  ");
     cx_cli_add_digest(out, &m->overall_root);
     cx_buf_add_z(out, m->signature.null ? "  " : "  sealed  ");
-    cx_cli_add_text(out, m->trigger);
+    cx_shown_add(out, m->trigger);
     cx_buf_add_byte(out, '\n');
 }
 
@@ -241,7 +241,7 @@ static cx_status prepare_seal(cx_cli_ledger *l, void *state, cx_err *err)
                        "expected one of --sign KEYFILE, --signer COMMAND, --signature HEX, "
                        "--to-sign");
     if ((signature != NULL) != (key != NULL))
-        return cx_fail(err, CX_E_USAGE, "--signature and --key belong together");
+        return cx_fail(err, CX_E_USAGE, "expected both --signature and --key, or neither");
     if (signature != NULL) {
         cx_vkey vkey;
         CX_TRY(cx_cli_read_key(l->cli, "option --key", key, &vkey, err));

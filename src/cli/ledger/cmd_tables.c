@@ -216,11 +216,11 @@ static cx_status tables_backup_job(cx_cli_ledger *l, void *state, cx_err *err)
     CX_TRY(cx_cli_outside_homes(l->cli->io, to, err));
     cx_status copied = cx_home_backup(l->home, to, err);
     if (copied.code == CX_E_EXISTS)
-        return cx_fail(err, CX_E_EXISTS, "%s exists; expected a folder that is not there yet", to);
+        return cx_fail(err, CX_E_EXISTS, "%s exists; expected a folder that does not exist", to);
     CX_TRY(copied);
     if (!l->json) {
         cx_buf_add_z(&l->out, "copied to ");
-        cx_cli_add_text(&l->out, cx_str_z(to));
+        cx_shown_add(&l->out, cx_str_z(to));
         cx_buf_add_byte(&l->out, '\n');
         return CX_SUCCESS;
     }

@@ -98,8 +98,8 @@ static cx_status prepare_audit(audit *a, cx_err *err)
     CX_TRY(cx_cli_read_trust(a->cli, a->args, &a->trust, err));
     if (a->trust.key_count != 0 && a->trust.checkpoint.size == 0)
         return cx_fail(err, CX_E_USAGE,
-                       "option --key is of a checkpoint's signer: expected --checkpoint NOTE too "
-                       "(--seal-key is of snapshots' signer)");
+                       "option --key is for checkpoints: expected --checkpoint NOTE too "
+                       "(--seal-key is for snapshots)");
     if (seal_key != NULL) {
         CX_TRY(cx_cli_read_key(a->cli, "option --seal-key", seal_key, &a->seal_key, err));
         a->options.seal_key = &a->seal_key.key;
@@ -178,7 +178,7 @@ static void write_actors(const cx_home_report *report, cx_buf *out)
         cx_roots roots;
         cx_home_report_actor(report, i, &actor, &roots);
         cx_buf_add_z(out, "  ");
-        cx_cli_add_text(out, actor.name);
+        cx_shown_add(out, actor.name);
         cx_buf_add_z(out, "  overall root ");
         cx_cli_add_digest(out, &roots.overall);
         cx_buf_add_byte(out, '\n');
@@ -192,11 +192,11 @@ static void write_findings(const cx_home_report *report, cx_buf *out)
     for (size_t i = 0; i < count; i++) {
         const cx_home_finding *f = cx_home_report_finding(report, i);
         cx_buf_printf(out, "  %s %s: ", f->check, f->reason);
-        cx_cli_add_text(out, f->actor);
+        cx_shown_add(out, f->actor);
         cx_buf_add_z(out, f->actor.size == 0 ? "" : ", ");
-        cx_cli_add_text(out, f->where);
+        cx_shown_add(out, f->where);
         cx_buf_add_z(out, f->where.size == 0 ? "" : ": ");
-        cx_cli_add_text(out, f->message);
+        cx_shown_add(out, f->message);
         cx_buf_add_byte(out, '\n');
     }
     if (t->findings > count)
@@ -207,11 +207,11 @@ static void write_text(audit *a)
 {
     const char *limits[4];
     cx_buf *out = &a->out;
-    cx_cli_add_text(out, cx_str_z(a->path));
+    cx_shown_add(out, cx_str_z(a->path));
     cx_buf_printf(out, ": %s", cx_verdict_name(a->verdict));
     if (a->reason != NULL) {
         cx_buf_printf(out, " %s: ", a->reason);
-        cx_cli_add_text(out, a->detail);
+        cx_shown_add(out, a->detail);
     }
     cx_buf_add_byte(out, '\n');
     write_totals(cx_home_report_totals(a->report), out);

@@ -231,7 +231,7 @@ static void add_gist(const cx_payload *p, cx_buf *out)
     case CX_ENTRY_UPDATE: {
         cx_uri uri = {
             .type = p->as.write.type, .id = p->as.write.id, .version = p->as.write.version};
-        cx_cli_add_uri(out, &uri);
+        cx_uri_add(&uri, out);
         break;
     }
     case CX_ENTRY_TOMBSTONE: add_id(out, &p->as.id); break;
@@ -242,16 +242,16 @@ static void add_gist(const cx_payload *p, cx_buf *out)
     case CX_ENTRY_REDACT_MEMORY: add_id(out, &p->as.redact_memory.id); break;
     case CX_ENTRY_SCOPE_VIOLATION: add_id(out, &p->as.scope_violation.id); break;
     case CX_ENTRY_COMPACT:
-        cx_cli_add_text(out, p->as.compact.intent);
+        cx_shown_add(out, p->as.compact.intent);
         cx_buf_add_byte(out, '/');
-        cx_cli_add_text(out, p->as.compact.step);
+        cx_shown_add(out, p->as.compact.step);
         break;
     case CX_ENTRY_ATTEST:
-        cx_cli_add_text(out, p->as.attest.intent);
+        cx_shown_add(out, p->as.attest.intent);
         cx_buf_add_z(out, p->as.attest.outcome == 0 ? " success" : " failure");
         break;
     case CX_ENTRY_LEARN_WEIGHTS: add_number(out, "from", p->as.learn_weights.source_seq); break;
-    case CX_ENTRY_FIND_LATE: cx_cli_add_text(out, p->as.find_late.predicate); break;
+    case CX_ENTRY_FIND_LATE: cx_shown_add(out, p->as.find_late.predicate); break;
     case CX_ENTRY_SEAL: add_number(out, "snapshot", p->as.seal.snapshot_seq); break;
     case CX_ENTRY_DROP_SNAPSHOT:
         add_number(out, "snapshot", p->as.drop_snapshot.snapshot_seq);
@@ -268,11 +268,11 @@ cx_status cx_cli_entry_line(const cx_entry_view *view, cx_arena *arena, cx_buf *
     cx_payload payload;
     cx_str by = cx_bytes_str(entry->created_by);
     cx_buf_printf(out, "%llu  ", (unsigned long long)entry->seq);
-    cx_cli_add_time(out, cx_cli_seconds(entry->created_at_ns));
+    cx_form_time(cx_cli_seconds(entry->created_at_ns), out);
     cx_buf_add_z(out, "  ");
-    cx_cli_add_text(out, entry->kind);
+    cx_shown_add(out, entry->kind);
     cx_buf_add_z(out, "  ");
-    cx_cli_add_text(out, by.size != 0 && cx_utf8_valid(by) ? by : CX_STR("-"));
+    cx_shown_add(out, by.size != 0 && cx_utf8_valid(by) ? by : CX_STR("-"));
     cx_buf_add_z(out, "  ");
     if (view->payload_erased)
         cx_buf_add_z(out, "(erased)");

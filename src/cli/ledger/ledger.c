@@ -333,9 +333,9 @@ int cx_cli_run_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job, 
     /* What was acknowledged is in the log; tables that could not be flushed are rebuilt next
      * time. */
     if (cx_failed(cx_home_close(l.home, &close_err)))
-        cx_cli_complain("%s: note: the tables could not be brought up to date (%s); the log has "
-                        "everything",
-                        args->command->name, close_err.message);
+        cx_cli_complain(
+            "%s: note: the tables could not be brought up to date (%s); the log is complete",
+            args->command->name, close_err.message);
     if (l.signing != CX_FILE_NONE)
         (void)cli->io->close(cli->io, l.signing);
     cx_buf_done(&l.out);

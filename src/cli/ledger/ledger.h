@@ -126,15 +126,11 @@ CX_RESULT cx_cli_find_uri(cx_cli_ledger *l, const cx_cli_name *name, cx_uri *out
 /* The whole object as one line into `out`. */
 CX_RESULT cx_cli_end_json(cx_json_list *list, cx_buf *out, cx_err *err);
 
-/* Adds text from outside, escaped for a terminal: cx_shown_add. */
-void cx_cli_add_text(cx_buf *out, cx_str text);
 /* Text that may not be UTF-8, as cx_json_put_str writes it. */
 cx_json cx_cli_json_str(cx_json_list *list, cx_str text);
 /* The same, written. */
 void cx_cli_add_json_text(cx_buf *out, cx_str text);
-void cx_cli_add_uri(cx_buf *out, const cx_uri *uri);
 void cx_cli_add_digest(cx_buf *out, const cx_digest *digest);
-void cx_cli_add_time(cx_buf *out, int64_t seconds);
 /* Seconds of a time in nanoseconds, towards the past. */
 int64_t cx_cli_seconds(int64_t ns);
 

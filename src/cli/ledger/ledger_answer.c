@@ -45,24 +45,9 @@ void cx_cli_add_json_text(cx_buf *out, cx_str text)
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-void cx_cli_add_text(cx_buf *out, cx_str text)
-{
-    cx_shown_add(out, text);
-}
-
-void cx_cli_add_uri(cx_buf *out, const cx_uri *uri)
-{
-    cx_uri_add(uri, out);
-}
-
 void cx_cli_add_digest(cx_buf *out, const cx_digest *digest)
 {
     cx_hex_add(out, cx_bytes_from(digest->bytes, sizeof digest->bytes));
-}
-
-void cx_cli_add_time(cx_buf *out, int64_t seconds)
-{
-    cx_form_time(seconds, out);
 }
 
 int64_t cx_cli_seconds(int64_t ns)

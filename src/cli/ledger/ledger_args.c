@@ -121,7 +121,7 @@ cx_status cx_cli_read_vector(cx_cli *cli, const char *argument, const float **ou
         return cx_fail_nomem(err);
     for (uint32_t i = 0; i < list.count; i++)
         if (!float_of(&list.items[i], &values[i]))
-            return cx_fail(err, CX_E_USAGE, "VECTOR: item %lu is no finite number",
+            return cx_fail(err, CX_E_USAGE, "VECTOR: item %lu is not a finite number",
                            (unsigned long)i);
     *out = values;
     *out_dim = list.count;

@@ -12,9 +12,9 @@
 
 void cx_cli_memory_line(const cx_memory_view *view, cx_buf *out)
 {
-    cx_cli_add_uri(out, &view->uri);
+    cx_uri_add(&view->uri, out);
     cx_buf_add_z(out, view->head.tombstoned ? "  [dead] " : "  ");
-    cx_cli_add_text(out, view->head.forms.brief);
+    cx_shown_add(out, view->head.forms.brief);
     cx_buf_add_byte(out, '\n');
 }
 
@@ -23,14 +23,14 @@ static void add_field(cx_buf *out, const char *name, cx_str value)
     if (value.size == 0)
         return;
     cx_buf_printf(out, "  %-12s ", name);
-    cx_cli_add_text(out, value);
+    cx_shown_add(out, value);
     cx_buf_add_byte(out, '\n');
 }
 
 static void add_time_field(cx_buf *out, const char *name, int64_t seconds, const char *behind)
 {
     cx_buf_printf(out, "  %-12s ", name);
-    cx_cli_add_time(out, seconds);
+    cx_form_time(seconds, out);
     cx_buf_printf(out, "%s\n", behind);
 }
 
@@ -55,12 +55,12 @@ static void add_head_fields(const cx_head *head, cx_buf *out)
         cx_buf_printf(out, "  %-12s %s:%s:", i == 0 ? "frames" : "",
                       cx_verb_name(head->frames[i].verb).data,
                       cx_kind_name(head->frames[i].kind).data);
-        cx_cli_add_text(out, head->frames[i].ref);
+        cx_shown_add(out, head->frames[i].ref);
         cx_buf_add_byte(out, '\n');
     }
     if (head->embedded) {
         cx_buf_printf(out, "  %-12s %llu numbers by ", "embedding", (unsigned long long)head->dim);
-        cx_cli_add_text(out, head->model);
+        cx_shown_add(out, head->model);
         cx_buf_add_z(out, head->stale ? " (stale)\n" : "\n");
     }
 }
@@ -68,7 +68,7 @@ static void add_head_fields(const cx_head *head, cx_buf *out)
 cx_status cx_cli_memory_text(const cx_memory_view *view, cx_arena *arena, cx_buf *out, cx_err *err)
 {
     const cx_version_record *version = &view->version;
-    cx_cli_add_uri(out, &view->uri);
+    cx_uri_add(&view->uri, out);
     cx_buf_add_byte(out, '\n');
     if (version->erased) {
         cx_buf_add_z(out, "  the content of this version was erased\n");
@@ -110,7 +110,7 @@ void cx_cli_edge_line(const cx_edge *edge, cx_buf *out)
         cx_buf_printf(out, " %g", (double)edge->weight);
     if (edge->tombstoned) {
         cx_buf_add_z(out, "  [removed] ");
-        cx_cli_add_text(out, edge->reason);
+        cx_shown_add(out, edge->reason);
     }
     cx_buf_add_byte(out, '\n');
 }

@@ -80,7 +80,7 @@ static cx_status answer_evidence(cx_cli_ledger *l, const cx_evidence_result *res
     if (!l->json) {
         if (path == NULL || strcmp(path, "-") == 0)
             return CX_SUCCESS;
-        cx_cli_add_text(&l->out, cx_str_z(path));
+        cx_shown_add(&l->out, cx_str_z(path));
         cx_buf_printf(&l->out,
                       ": %zu entr%s of %zu journal%s (%zu signed), %zu file%s of a run, %zu signed "
                       "decision%s, %zu memor%s\n",
@@ -96,7 +96,7 @@ static cx_status answer_evidence(cx_cli_ledger *l, const cx_evidence_result *res
                           result->bodies_missing);
         cx_buf_printf(&l->out, "a browser shows it; 'cortex-verify%s ",
                       is_signed != 0 ? " --key KEY" : "");
-        cx_cli_add_text(&l->out, cx_str_z(path));
+        cx_shown_add(&l->out, cx_str_z(path));
         cx_buf_add_z(&l->out, "' checks it\n");
         return cx_buf_check(&l->out, err);
     }

@@ -15,7 +15,7 @@ static void add_row(cx_buf *out, const char *label, cx_str text)
     if (text.size == 0)
         return;
     cx_buf_printf(out, "%-10s ", label);
-    cx_cli_add_text(out, text);
+    cx_shown_add(out, text);
     cx_buf_add_byte(out, '\n');
 }
 
@@ -36,7 +36,7 @@ static void add_fact(cx_buf *out, const cx_json_member *member, cx_arena *arena)
         cx_buf_clear(&text);
     cx_buf_printf(out, "  %-20.*s ", (int)name.size, name.data);
     bool cut = text.size > VALUE_SHOWN_MAX;
-    cx_cli_add_text(out, cx_str_from((const char *)text.data, cut ? VALUE_SHOWN_MAX : text.size));
+    cx_shown_add(out, cx_str_from((const char *)text.data, cut ? VALUE_SHOWN_MAX : text.size));
     cx_buf_add_z(out, cut ? " ..\n" : "\n");
     cx_buf_done(&text);
 }
@@ -52,9 +52,9 @@ static void add_links(cx_buf *out, const cx_json *links)
         cx_str verdict = CX_JSON_GET_STR(one, "verdict");
         cx_buf_printf(out, "  %-16.*s %-8.*s ", (int)relation.size, relation.data, (int)kind.size,
                       kind.data);
-        cx_cli_add_text(out, CX_JSON_GET_STR(one, "id"));
+        cx_shown_add(out, CX_JSON_GET_STR(one, "id"));
         cx_buf_printf(out, "\n  %-16s %.*s: ", "", (int)verdict.size, verdict.data);
-        cx_cli_add_text(out, CX_JSON_GET_STR(one, "by"));
+        cx_shown_add(out, CX_JSON_GET_STR(one, "by"));
         cx_buf_add_byte(out, '\n');
     }
 }
@@ -63,7 +63,7 @@ static void add_next(cx_buf *out, const cx_json *next)
 {
     for (uint32_t i = 0; next != NULL && i < next->count; i++) {
         cx_buf_add_z(out, i == 0 ? "next       " : "           ");
-        cx_cli_add_text(out, cx_json_text(&next->items[i]));
+        cx_shown_add(out, cx_json_text(&next->items[i]));
         cx_buf_add_byte(out, '\n');
     }
 }
@@ -77,7 +77,7 @@ static void print_object(cx_buf *out, const cx_json *shown, cx_arena *arena)
     add_row(out, label.data == NULL ? "object" : label.data, CX_JSON_GET_STR(shown, "id"));
     add_row(out, "what", CX_JSON_GET_STR(shown, "title"));
     cx_buf_printf(out, "%-10s %.*s: ", "verdict", (int)verdict.size, verdict.data);
-    cx_cli_add_text(out, by);
+    cx_shown_add(out, by);
     cx_buf_add_byte(out, '\n');
     cx_str matched = CX_JSON_GET_STR(shown, "matched");
     if (matched.data != NULL && !cx_str_is(matched, "id"))
@@ -124,7 +124,7 @@ static int show_file(cx_cli *cli, const cx_cli_args *args, const char *path)
                       "sha256");
         cx_cli_add_digest(&out, &digest);
         cx_buf_printf(&out, "\n%-10s cortex verify ", "next");
-        cx_cli_add_text(&out, cx_str_z(path));
+        cx_shown_add(&out, cx_str_z(path));
         cx_buf_add_byte(&out, '\n');
     }
     int code = cx_cli_answer(cli, &out, CX_EXIT_HOLDS);

@@ -53,19 +53,19 @@ static void add_step(cx_buf *out, const cx_json *step, bool colour)
     }
     cx_str name = cx_json_get_str(step, cx_str_z(cx_str_is(kind, "component") ? "title" : "id"));
     cx_buf_printf(out, "%.*s%s", (int)kind.size, kind.data, name.size == 0 ? "" : " ");
-    cx_cli_add_text(out, name);
+    cx_shown_add(out, name);
     cx_buf_add_byte(out, '\n');
     if (cx_str_is(kind, "component"))
         return;
     add_indent(out, depth);
     cx_buf_add_z(out, "    ");
-    cx_cli_add_text(out, CX_JSON_GET_STR(step, "title"));
+    cx_shown_add(out, CX_JSON_GET_STR(step, "title"));
     cx_buf_add_byte(out, '\n');
     add_indent(out, depth);
     cx_buf_add_z(out, "    ");
     add_verdict(out, verdict, colour);
     cx_buf_add_z(out, ": ");
-    cx_cli_add_text(out, own);
+    cx_shown_add(out, own);
     cx_buf_add_byte(out, '\n');
     if (!linked || cx_str_eq(by, own))
         return;
@@ -73,7 +73,7 @@ static void add_step(cx_buf *out, const cx_json *step, bool colour)
     cx_buf_add_z(out, "    link ");
     add_verdict(out, CX_JSON_GET_STR(link, "verdict"), colour);
     cx_buf_add_z(out, ": ");
-    cx_cli_add_text(out, by);
+    cx_shown_add(out, by);
     cx_buf_add_byte(out, '\n');
 }
 
@@ -82,7 +82,7 @@ static void print_why(cx_buf *out, const cx_json *answer, bool colour)
     const cx_json *steps = CX_JSON_GET(answer, "steps"),
                   *limits = CX_JSON_GET(answer, "not_proven");
     cx_buf_add_z(out, "Why ");
-    cx_cli_add_text(out, CX_JSON_GET_STR(answer, "question"));
+    cx_shown_add(out, CX_JSON_GET_STR(answer, "question"));
     cx_buf_add_z(out, "?\n");
     for (uint32_t i = 0; steps != NULL && i < steps->count; i++)
         add_step(out, &steps->items[i], colour);
@@ -91,7 +91,7 @@ static void print_why(cx_buf *out, const cx_json *answer, bool colour)
     cx_buf_add_byte(out, '\n');
     for (uint32_t i = 0; limits != NULL && i < limits->count; i++) {
         cx_buf_add_z(out, "not proven: ");
-        cx_cli_add_text(out, cx_json_text(&limits->items[i]));
+        cx_shown_add(out, cx_json_text(&limits->items[i]));
         cx_buf_add_byte(out, '\n');
     }
 }

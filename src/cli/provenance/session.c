@@ -90,8 +90,9 @@ static cx_status line_of(cx_cli *cli, const cx_cli_session *session, const char 
     const char *colon = strrchr(text, ':'), *top;
     cx_str file = cx_arena_copy_str(&cli->arena, cx_str_from(text, (size_t)(colon - text)));
     if (session->git == NULL)
-        return cx_fail(err, CX_E_USAGE, "'%s' is a line of a file, and this is no git repository",
-                       text);
+        return cx_fail(
+            err, CX_E_USAGE,
+            "'%s' names a line of a file, but the current folder is not in a git repository", text);
     top = cx_git_worktree(session->git);
     char *real = file.data == NULL ? NULL : realpath(file.data, NULL);
     size_t size = strlen(top);
@@ -129,7 +130,7 @@ void cx_cli_session_candidates(cx_buf *out, const cx_json *list)
         const cx_json *item = &items->items[i];
         cx_str kind = CX_JSON_GET_STR(item, "kind"), matched = CX_JSON_GET_STR(item, "matched");
         cx_buf_printf(out, "%-9.*s ", (int)kind.size, kind.data);
-        cx_cli_add_text(out, CX_JSON_GET_STR(item, "id"));
+        cx_shown_add(out, CX_JSON_GET_STR(item, "id"));
         cx_buf_printf(out, "  (by its %.*s)\n", (int)matched.size, matched.data);
     }
 }

@@ -83,8 +83,9 @@ static cx_status parse_expiry(const char *text, int64_t now_ns, int64_t *out_ns,
     int64_t number = 0;
     size_t digits = 0;
     if (cx_run_time_parse(cx_str_z(text), out_ns)) {
-        return *out_ns > now_ns ? CX_SUCCESS
-                                : cx_fail(err, CX_E_USAGE, "option --expires: %s is over", text);
+        return *out_ns > now_ns
+                   ? CX_SUCCESS
+                   : cx_fail(err, CX_E_USAGE, "option --expires: %s is in the past", text);
     }
     while (text[digits] >= '0' && text[digits] <= '9' && digits < 7)
         number = number * 10 + (text[digits++] - '0');
@@ -107,7 +108,7 @@ static cx_status random_hex(cx_cli *cli, size_t size, const char *prefix, cx_str
     char hex[2 * sizeof bytes];
     int failed = cli->io->random(cli->io, bytes, size);
     if (failed != 0)
-        return cx_fail_os(err, -failed, "there is no randomness");
+        return cx_fail_os(err, -failed, "cannot read random bytes");
     cx_hex_encode(cx_bytes_from(bytes, size), hex);
     *out = cx_arena_printf(&cli->arena, "%s%.*s", prefix, (int)(2 * size), hex);
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
@@ -138,14 +139,14 @@ static cx_status read_approval_options(cx_cli *cli, const cx_cli_args *args, cx_
     CX_TRY(
         cx_run_json_read(cx_bytes_str(bytes), CX_RUN_CONTRACT_BYTES_MAX, &cli->arena, &json, err));
     if (CX_JSON_GET_STR(&json, "task_id").size == 0)
-        return cx_fail(err, CX_E_USAGE, "%s is no task contract: it has no task_id", contract);
+        return cx_fail(err, CX_E_USAGE, "%s is not a task contract: it has no task_id", contract);
     out->contract_sha256 = cx_digest_of(bytes);
     CX_TRY(cx_cli_all_values(cli, args, "scope", &scopes, &out->scopes.count, err));
     out->scopes.items = scopes;
     for (size_t i = 0; i < out->scopes.count; i++) {
         if (!cx_run_scope_valid(scopes[i]))
             return cx_fail(err, CX_E_USAGE,
-                           "option --scope: '%.*s' is no scope; expected wide_path:PATH, "
+                           "option --scope: found '%.*s', expected wide_path:PATH, "
                            "permission:FIELD=VALUE, network, sampling, script:PATH, unlock:PATH, "
                            "override_file:PATH or sandbox_degraded",
                            (int)scopes[i].size, scopes[i].data);
@@ -191,12 +192,12 @@ static cx_status set_approver(cx_cli *cli, const cx_cli_place *place, const cx_p
             return CX_SUCCESS;
         }
     }
-    return cx_fail_at(err, CX_E_DENIED, "NotAnApprover", CX_NO_OFFSET,
-                      "the key is none of the policy's approvers%s%.*s; put it into "
-                      "policies/approvers.json, its digest into policies/cortex.json, and commit "
-                      "both",
-                      policy.approvers_fault.size != 0 ? ": " : "",
-                      (int)policy.approvers_fault.size, policy.approvers_fault.data);
+    return cx_fail_at(
+        err, CX_E_DENIED, "NotAnApprover", CX_NO_OFFSET,
+        "the key is not one of the approvers%s%.*s; put it into policies/approvers.json, its "
+        "digest into policies/cortex.json, and commit both",
+        policy.approvers_fault.size != 0 ? ": " : "", (int)policy.approvers_fault.size,
+        policy.approvers_fault.data);
 }
 
 static cx_status sign_message(void *arg, cx_bytes message, cx_signature *out, cx_err *err)
@@ -250,7 +251,7 @@ static cx_status answer_approval(cx_cli *cli, const cx_cli_args *args,
                                  cx_err *err)
 {
     if (!cx_cli_has(args, "json")) {
-        cx_cli_add_text(out, path);
+        cx_shown_add(out, path);
         cx_buf_add_byte(out, '\n');
         return CX_SUCCESS;
     }
@@ -373,16 +374,16 @@ static cx_status add_row(listing *l, cx_str name, const cx_run_approval *approva
     cx_arena *arena = &l->cli->arena;
     if (items == NULL) {
         cx_buf_printf(out, "%-8s ", state);
-        cx_cli_add_text(out, name);
+        cx_shown_add(out, name);
         for (size_t i = 0; i < approval->scopes.count; i++) {
             cx_buf_add_z(out, i == 0 ? "  " : ",");
-            cx_cli_add_text(out, approval->scopes.items[i]);
+            cx_shown_add(out, approval->scopes.items[i]);
         }
         if (approval->approval_id.size != 0) {
             cx_buf_add_z(out, "  ");
-            cx_cli_add_text(out, approval->approver);
+            cx_shown_add(out, approval->approver);
             cx_buf_add_z(out, " until ");
-            cx_cli_add_text(out, approval->expires_at);
+            cx_shown_add(out, approval->expires_at);
         }
         cx_buf_printf(out, "%s%s\n", why == NULL || used ? "" : "  ",
                       why == NULL || used ? "" : why);

@@ -180,7 +180,7 @@ static cx_status write_explanation_json(explain_job *job, cx_json_list *object, 
 static void print_field(cx_buf *out, const char *label, cx_str text)
 {
     cx_buf_printf(out, "%-12s ", label);
-    cx_cli_add_text(out, text);
+    cx_shown_add(out, text);
     cx_buf_add_byte(out, '\n');
 }
 
@@ -189,9 +189,9 @@ static void print_findings(cx_buf *out, const char *label, const cx_run_findings
     for (size_t i = 0; i < findings->list.count; i++) {
         const cx_run_finding *finding = &findings->list.items[i];
         cx_buf_printf(out, "%-12s %s%s ", label, finding->rule, finding->informs ? " (note)" : "");
-        cx_cli_add_text(out, finding->where);
+        cx_shown_add(out, finding->where);
         cx_buf_add_z(out, ": ");
-        cx_cli_add_text(out, finding->message);
+        cx_shown_add(out, finding->message);
         cx_buf_add_byte(out, '\n');
     }
 }
@@ -201,7 +201,7 @@ static void print_demand(cx_buf *out, const cx_tests_demand *demand)
     if (demand->format == CX_TESTS_NO_REPORT)
         return;
     cx_buf_printf(out, "%-12s its %s report, ", "", cx_tests_format_name(demand->format));
-    cx_cli_add_text(out, demand->path.data == NULL ? CX_STR("the standard output") : demand->path);
+    cx_shown_add(out, demand->path.data == NULL ? CX_STR("the standard output") : demand->path);
     cx_buf_printf(out, ", must name at least %u tests that ran, and none that failed",
                   demand->min_tests);
     if (demand->same_as_baseline)
@@ -218,7 +218,7 @@ static void write_text(const explain_job *job, cx_buf *out)
                 contract->baseline_commit.size == 0 ? CX_STR("(does not resolve)")
                                                     : contract->baseline_commit);
     cx_buf_printf(out, "%-12s %s ", "agent", cx_run_role_name(contract->assigned.role));
-    cx_cli_add_text(out, contract->assigned.agent_id);
+    cx_shown_add(out, contract->assigned.agent_id);
     cx_buf_add_byte(out, '\n');
     if (row->purpose.data != NULL)
         print_field(out, "purpose", row->purpose);
@@ -228,13 +228,13 @@ static void write_text(const explain_job *job, cx_buf *out)
     for (size_t i = 0; i < contract->allowed_paths.count; i++) {
         cx_str path = contract->allowed_paths.items[i];
         cx_buf_printf(out, "%-12s ", "may change");
-        cx_cli_add_text(out, path);
+        cx_shown_add(out, path);
         cx_buf_printf(out, " (%zu files now%s)\n", count_covered_files(job, path),
                       cx_run_path_wide(path, &job->tree) ? ", wide: needs an approval" : "");
     }
     for (size_t i = 0; i < contract->test_count; i++) {
         cx_buf_printf(out, "%-12s ", contract->tests[i].must_pass ? "must pass" : "is run");
-        cx_cli_add_text(out, contract->tests[i].cmd);
+        cx_shown_add(out, contract->tests[i].cmd);
         cx_buf_add_byte(out, '\n');
         print_demand(out, &contract->tests[i].report);
     }
@@ -245,9 +245,9 @@ static void write_text(const explain_job *job, cx_buf *out)
     for (size_t i = 0; i < job->refusal_count; i++) {
         const cx_json *one = &job->refusals.items[i];
         cx_buf_printf(out, "%-12s ", "refused");
-        cx_cli_add_text(out, cx_json_text(cx_json_get(one, CX_STR("gate"))));
+        cx_shown_add(out, cx_json_text(cx_json_get(one, CX_STR("gate"))));
         cx_buf_add_z(out, ": ");
-        cx_cli_add_text(out, cx_json_text(cx_json_get(one, CX_STR("reason"))));
+        cx_shown_add(out, cx_json_text(cx_json_get(one, CX_STR("reason"))));
         cx_buf_add_byte(out, '\n');
     }
     if (job->findings.refusing + job->policy_findings.refusing + job->refusal_count == 0)

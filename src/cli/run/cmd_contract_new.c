@@ -117,7 +117,7 @@ static cx_status check_contract(draft *d, const cx_json *contract)
     if (report.error_count == 0)
         return CX_SUCCESS;
     const cx_schema_error *first = &report.errors[0];
-    return cx_fail(d->err, CX_E_USAGE, "no run would take this contract: %.*s: %.*s",
+    return cx_fail(d->err, CX_E_USAGE, "a run would reject this contract: %.*s: %.*s",
                    (int)first->instance.size, first->instance.data, (int)first->message.size,
                    first->message.data);
 }
@@ -133,13 +133,14 @@ static cx_status make_contract(draft *d, cx_buf *out)
     cx_run_role role;
     if (!cx_run_role_parse(role_name, &role))
         return cx_fail(d->err, CX_E_USAGE,
-                       "--role: expected PM, TECH_LEAD, WORKER, .., found '%.*s'",
+                       "option --role: found '%.*s', expected PM, TECH_LEAD, WORKER or another "
+                       "role of the policies",
                        role_name.size > 60 ? 60 : (int)role_name.size, role_name.data);
     CX_TRY(cx_cli_read_text(d->cli, d->args->operands[0], &spec, d->err));
     CX_TRY(cx_cli_all_values(d->cli, d->args, "path", &paths, &path_count, d->err));
     if (path_count == 0 || cx_cli_value(d->args, "test") == NULL)
         return cx_fail(d->err, CX_E_USAGE,
-                       "a contract needs at least one --path that may be changed and one --test "
+                       "expected at least one --path PATH that may change and one --test COMMAND "
                        "that decides");
     cx_json_put_str(&list, "task_id", option_text(d, "id", "task_0001"));
     cx_json_put_str(&list, "task_type", CX_STR("IMPLEMENT"));

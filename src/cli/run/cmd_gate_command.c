@@ -89,7 +89,8 @@ static cx_status load_rules(gate_job *job, cx_err *err)
     cx_str ref = baseline == NULL ? CX_STR("HEAD") : cx_str_z(baseline);
     CX_TRY(job->place.repo.resolve(job->place.repo.arg, ref, arena, &job->commit, err));
     if (job->commit.size == 0)
-        return cx_fail(err, CX_E_USAGE, "option --baseline: '%s' names no commit of the repository",
+        return cx_fail(err, CX_E_USAGE,
+                       "option --baseline: found '%s', expected a commit of the repository",
                        ref.data);
     return cx_run_policy_load(&job->place.repo, job->commit, arena, &job->findings, &job->policy,
                               err);
@@ -100,9 +101,7 @@ static cx_status load_approvals(gate_job *job, cx_err *err)
     const cx_cli_given *given = NULL;
     if (!job->has_contract) {
         return cx_cli_has(job->args, "approval")
-                   ? cx_fail(err, CX_E_USAGE,
-                             "option --approval: an approval is for a contract; "
-                             "give it with --contract")
+                   ? cx_fail(err, CX_E_USAGE, "option --approval: expected --contract FILE too")
                    : CX_SUCCESS;
     }
     job->commit = job->contract.baseline_commit;

@@ -85,7 +85,7 @@ static cx_status gate_diff_job(gate_job *job, cx_err *err)
     size_t count;
     CX_TRY(cx_cli_all_values(job->cli, job->args, "allow", &allowed, &count, err));
     if ((contract == NULL) == (count == 0))
-        return cx_fail(err, CX_E_USAGE, "expected --contract, or --allow once or more");
+        return cx_fail(err, CX_E_USAGE, "expected --contract FILE, or at least one --allow PATH");
     CX_TRY(cx_cli_place_open(job->cli, job->args, &job->place, err));
     job->diff.git = job->place.git;
     job->diff.ground = &job->place.ground;

@@ -23,7 +23,7 @@ static cx_status answer_hooks(cx_cli *cli, bool json, const cx_hook hooks[CX_HOO
         cx_json value;
         if (!json) {
             cx_buf_printf(out, "%-10s %-9s ", hook->name, cx_hook_state_name(hook->state));
-            cx_cli_add_text(out, cx_str_z(hook->path));
+            cx_shown_add(out, cx_str_z(hook->path));
             cx_buf_add_z(out, hook->chained ? " (the one from before runs after it)\n" : "\n");
             continue;
         }
@@ -197,7 +197,8 @@ static int run_hook_gate(cx_cli *cli, const cx_cli_args *args, hook_check *check
     cx_hook_judgement judgement;
     cx_err err = {0};
     if (cx_failed(check_hook(cli, args, check_function, push, &judgement, &err))) {
-        cx_cli_complain("%s: %s; nothing is allowed unseen", args->command->name, err.message);
+        cx_cli_complain("%s: %s; rejected, because it could not be checked", args->command->name,
+                        err.message);
         if (cx_cli_has(args, "json"))
             cx_cli_write_error_json(cli, &err);
         return CX_RUN_EXIT_REJECTED;

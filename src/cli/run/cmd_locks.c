@@ -80,10 +80,9 @@ static cx_status list_locks(locking *l, cx_err *err)
         cx_json_add_object(&items, &object);
         if (l->json)
             continue;
-        cx_cli_add_text(&l->out, locks[i].path);
+        cx_shown_add(&l->out, locks[i].path);
         cx_buf_add_z(&l->out, "  ");
-        cx_cli_add_text(&l->out,
-                        locks[i].run_id.size == 0 ? CX_STR("(unreadable)") : locks[i].run_id);
+        cx_shown_add(&l->out, locks[i].run_id.size == 0 ? CX_STR("(unreadable)") : locks[i].run_id);
         cx_buf_printf(&l->out, "  pid %llu  %s%s\n", (unsigned long long)locks[i].owner.pid,
                       cx_run_lock_stale(reasons[i]) ? "stale: " : "",
                       reasons[i] == CX_RUN_LOCK_HELD ? "held"
@@ -222,7 +221,7 @@ static cx_status use_approval(locking *l, const cx_run_lock *lock, noting *n, cx
         status =
             cx_run_policy_load(&l->place.repo, commit, &l->cli->arena, &findings, &policy, err);
     if (!cx_failed(status) && findings.refusing != 0)
-        status = cx_fail(err, CX_E_DENIED, "the repository's policies cannot be read");
+        status = cx_fail(err, CX_E_DENIED, "the policies of the repository cannot be read");
     cx_run_findings_done(&findings);
     CX_TRY(status);
     cx_run_approvals_init(&set, &context, &l->cli->arena);
@@ -233,7 +232,8 @@ static cx_status use_approval(locking *l, const cx_run_lock *lock, noting *n, cx
         status = cx_run_approvals_use(&set, scope, &used, err);
     if (!cx_failed(status) && used == NULL)
         status = cx_fail(err, CX_E_DENIED,
-                         "%.*s is held by run %.*s; releasing it needs a signed approval '%s'",
+                         "%.*s is locked by run %.*s; to release it, sign an approval with the "
+                         "scope '%s' ('cortex approve')",
                          (int)lock->path.size, lock->path.data, (int)lock->run_id.size,
                          lock->run_id.data, scope.data);
     cx_run_approvals_done(&set);
@@ -250,7 +250,7 @@ static cx_status answer_released_locks(locking *l, const cx_run_lock *locks,
         cx_json_add_object(&items, &object);
         if (!l->json) {
             cx_buf_add_z(&l->out, "Released ");
-            cx_cli_add_text(&l->out, locks[i].path);
+            cx_shown_add(&l->out, locks[i].path);
             cx_buf_add_byte(&l->out, '\n');
         }
     }
@@ -273,7 +273,7 @@ static cx_status release_one(locking *l, cx_str path, cx_err *err)
     cx_digest key;
     cx_status found = cx_run_lock_name(path, &l->cli->arena, &normal, &key, err);
     if (found.code == CX_E_FORMAT)
-        return cx_fail(err, CX_E_USAGE, "'%.*s' is no path that can be locked", (int)path.size,
+        return cx_fail(err, CX_E_USAGE, "'%.*s' is not a path that can be locked", (int)path.size,
                        path.data);
     CX_TRY(found);
     CX_TRY(cx_run_lock_list(&l->store, &l->cli->arena, &locks, &reasons, &count, err));
@@ -291,8 +291,9 @@ static cx_status release_one(locking *l, cx_str path, cx_err *err)
         CX_TRY(cx_run_lock_force(&l->store, path, &l->cli->arena, &released, err));
         return answer_released_locks(l, &released, &reasons[i], 1, err);
     }
-    return cx_fail(err, CX_E_NOT_FOUND, "no run holds a lock on %.*s", (int)normal.size,
-                   normal.data);
+    return cx_fail(err, CX_E_NOT_FOUND,
+                   "no run has a lock on %.*s; 'cortex locks list' lists the locks",
+                   (int)normal.size, normal.data);
 }
 
 static cx_status release_locks(locking *l, cx_err *err)

@@ -40,16 +40,15 @@ static cx_status read_run_options(running *r, cx_err *err)
     if ((intent != NULL) == (r->args->operand_count != 0))
         return cx_fail(err, CX_E_USAGE, "expected a CONTRACT, or --intent REQUEST in place of it");
     if (intent != NULL && cx_cli_has(r->args, "dry-run"))
-        return cx_fail(
-            err, CX_E_USAGE,
-            "option --dry-run: expected a CONTRACT; there is none before an agent has made "
-            "it of the request");
+        return cx_fail(err, CX_E_USAGE,
+                       "option --dry-run: expected a CONTRACT; with --intent an agent would have "
+                       "to write it first");
     if (intent != NULL)
         CX_TRY(cx_cli_read_text(r->cli, intent, &request, err));
     else
         CX_TRY(cx_cli_read_file(r->cli, r->args->operands[0], &r->contract, err));
     if (intent != NULL && request.size == 0)
-        return cx_fail(err, CX_E_USAGE, "option --intent: expected a request, found nothing");
+        return cx_fail(err, CX_E_USAGE, "option --intent: found an empty request");
     CX_TRY(cx_cli_run_options(r->cli, r->args, &r->options, err));
     r->options.contract = r->contract;
     r->options.intent = cx_bytes_str(request);
@@ -93,21 +92,21 @@ static void add_line(cx_buf *out, const char *name, cx_str text)
     if (text.size == 0)
         return;
     cx_buf_printf(out, "%-9s ", name);
-    cx_cli_add_text(out, text);
+    cx_shown_add(out, text);
     cx_buf_add_byte(out, '\n');
 }
 
 static void answer_run_text(const cx_run_outcome *o, cx_buf *out)
 {
-    cx_cli_add_text(out, o->status);
+    cx_shown_add(out, o->status);
     cx_buf_add_z(out, "  ");
-    cx_cli_add_text(out, o->run_id);
+    cx_shown_add(out, o->run_id);
     cx_buf_add_byte(out, '\n');
     if (o->failed_gate.size != 0) {
         cx_buf_add_z(out, "gate      ");
-        cx_cli_add_text(out, o->failed_gate);
+        cx_shown_add(out, o->failed_gate);
         cx_buf_add_z(out, ": ");
-        cx_cli_add_text(out, o->reason);
+        cx_shown_add(out, o->reason);
         cx_buf_add_byte(out, '\n');
     }
     for (uint32_t i = 0; i < o->violations.count; i++)

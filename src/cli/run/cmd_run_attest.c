@@ -209,7 +209,7 @@ static cx_status check_attestation(attest_job *job, cx_err *err)
         cx_buf_printf(&job->out, "%s%s%s%s", word, verdict.reason == NULL ? "" : ": ",
                       verdict.reason == NULL ? "" : verdict.reason,
                       verdict.where.size == 0 ? "" : " ");
-        cx_cli_add_text(&job->out, verdict.where);
+        cx_shown_add(&job->out, verdict.where);
         cx_buf_add_byte(&job->out, '\n');
         return CX_SUCCESS;
     }

@@ -59,9 +59,9 @@ static cx_status reject_chain(chaining *c, cx_err *err)
     for (size_t i = 0; i < c->findings.list.count; i++) {
         const cx_run_finding *finding = &c->findings.list.items[i];
         cx_buf_printf(&c->out, "  %s ", finding->rule);
-        cx_cli_add_text(&c->out, finding->where);
+        cx_shown_add(&c->out, finding->where);
         cx_buf_add_z(&c->out, ": ");
-        cx_cli_add_text(&c->out, finding->message);
+        cx_shown_add(&c->out, finding->message);
         cx_buf_add_byte(&c->out, '\n');
     }
     return CX_SUCCESS;
@@ -76,7 +76,7 @@ static void add_step(cx_buf *out, const cx_json *step)
             cx_buf_printf(out, "  %-8.*s", (int)text.size, text.data);
         else if (text.size != 0) {
             cx_buf_add_z(out, "  ");
-            cx_cli_add_text(out, text);
+            cx_shown_add(out, text);
         }
     }
     cx_buf_add_byte(out, '\n');
@@ -91,14 +91,14 @@ static cx_status answer_chain(chaining *c, const cx_run_chain_outcome *o, cx_err
         cx_buf_add_byte(&c->out, '\n');
         return CX_SUCCESS;
     }
-    cx_cli_add_text(&c->out, CX_JSON_GET_STR(&o->manifest, "status"));
+    cx_shown_add(&c->out, CX_JSON_GET_STR(&o->manifest, "status"));
     cx_buf_add_z(&c->out, "  ");
-    cx_cli_add_text(&c->out, o->chain_run_id);
+    cx_shown_add(&c->out, o->chain_run_id);
     cx_buf_add_byte(&c->out, '\n');
     for (uint32_t i = 0; i < steps->count; i++)
         add_step(&c->out, &steps->items[i]);
     cx_buf_add_z(&c->out, "manifest  ");
-    cx_cli_add_text(&c->out, o->manifest_path);
+    cx_shown_add(&c->out, o->manifest_path);
     cx_buf_add_byte(&c->out, '\n');
     return CX_SUCCESS;
 }

@@ -81,9 +81,9 @@ static void add_item(cleanup_job *t, const char *kind, cx_str name, cx_str reaso
     cx_json_put_bool(&item, "done", done);
     t->stuck |= t->apply && !done;
     cx_buf_printf(&t->text, "%-8s ", kind);
-    cx_cli_add_text(&t->text, name);
+    cx_shown_add(&t->text, name);
     cx_buf_add_z(&t->text, "  ");
-    cx_cli_add_text(&t->text, reason);
+    cx_shown_add(&t->text, reason);
     cx_buf_add_z(&t->text, done ? "  done\n" : t->apply ? "  NOT DONE\n" : "\n");
     cx_json_add_object(&t->items, &item);
 }

@@ -70,7 +70,7 @@ static const cx_cli_option list_options[] = {
 static void add_padded(cx_buf *out, cx_str text, size_t width)
 {
     size_t start = out->size;
-    cx_cli_add_text(out, text);
+    cx_shown_add(out, text);
     for (size_t i = out->size - start; i < width; i++)
         cx_buf_add_byte(out, ' ');
 }
@@ -104,7 +104,7 @@ static cx_status run_list_job(read_job *l, cx_err *err)
         add_cell(&l->out, item, "status", 7);
         add_cell(&l->out, item, "created_at", 27);
         add_cell(&l->out, item, "failed_gate", 14); /* "output_schema" */
-        cx_cli_add_text(&l->out, CX_JSON_GET_STR(item, "task_id"));
+        cx_shown_add(&l->out, CX_JSON_GET_STR(item, "task_id"));
         cx_buf_add_byte(&l->out, '\n');
     }
     if (items == NULL || items->count == 0)
@@ -112,7 +112,7 @@ static cx_status run_list_job(read_job *l, cx_err *err)
     cx_str next = CX_JSON_GET_STR(&page, "next");
     if (next.data != NULL) {
         cx_buf_add_z(&l->out, "More: --cursor ");
-        cx_cli_add_text(&l->out, next);
+        cx_shown_add(&l->out, next);
         cx_buf_add_byte(&l->out, '\n');
     }
     return cx_buf_check(&l->out, err);
@@ -148,7 +148,7 @@ static void add_row(cx_buf *out, const char *label, cx_str text)
     if (text.size == 0)
         return;
     cx_buf_printf(out, "%-10s ", label);
-    cx_cli_add_text(out, text);
+    cx_shown_add(out, text);
     cx_buf_add_byte(out, '\n');
 }
 
@@ -167,9 +167,9 @@ static cx_status add_gates(read_job *l, cx_err *err)
     }
     if (!cx_failed(status) && projection.failed_gate.size != 0) {
         cx_buf_add_z(&l->out, "failed at  ");
-        cx_cli_add_text(&l->out, projection.failed_gate);
+        cx_shown_add(&l->out, projection.failed_gate);
         cx_buf_add_z(&l->out, ": ");
-        cx_cli_add_text(&l->out, projection.reason);
+        cx_shown_add(&l->out, projection.reason);
         cx_buf_add_byte(&l->out, '\n');
     }
     cx_run_projection_done(&projection, &l->cli->arena);
@@ -185,7 +185,7 @@ static void add_test(cx_buf *out, const cx_json *command)
     if (report == NULL)
         return;
     cx_buf_printf(out, "%-12s ", "report");
-    cx_cli_add_text(out, CX_JSON_GET_STR(command, "name"));
+    cx_shown_add(out, CX_JSON_GET_STR(command, "name"));
     for (size_t i = 0; i < CX_COUNT_OF(counts); i++) {
         const cx_json *count = cx_json_get(report, cx_str_z(counts[i]));
         if (count == NULL || !cx_json_is_number(count))
@@ -196,11 +196,11 @@ static void add_test(cx_buf *out, const cx_json *command)
         between = ", ";
     }
     cx_buf_add_z(out, " (");
-    cx_cli_add_text(out, CX_JSON_GET_STR(report, "format"));
+    cx_shown_add(out, CX_JSON_GET_STR(report, "format"));
     cx_buf_add_z(out, ")");
     if (CX_JSON_GET(report, "problem") != NULL) {
         cx_buf_add_z(out, ": ");
-        cx_cli_add_text(out, CX_JSON_GET_STR(report, "problem"));
+        cx_shown_add(out, CX_JSON_GET_STR(report, "problem"));
     }
     cx_buf_add_byte(out, '\n');
 }
@@ -298,11 +298,11 @@ static cx_status run_events_job(read_job *l, cx_err *err)
             cx_buf_add_str(&l->out, moment->line);
         } else {
             cx_buf_printf(&l->out, "%5llu  ", (unsigned long long)moment->index);
-            cx_cli_add_text(&l->out, moment->ts);
+            cx_shown_add(&l->out, moment->ts);
             cx_buf_add_z(&l->out, "  ");
             add_padded(&l->out, moment->level, 6);
             cx_buf_add_byte(&l->out, ' ');
-            cx_cli_add_text(&l->out, moment->type);
+            cx_shown_add(&l->out, moment->type);
         }
         cx_buf_add_byte(&l->out, '\n');
     }
@@ -417,7 +417,7 @@ static cx_status run_reports_job(read_job *l, cx_err *err)
     const cx_json *items = CX_JSON_GET(&files, "items");
     for (uint32_t i = 0; items != NULL && i < items->count; i++) {
         add_cell(&l->out, &items->items[i], "name", 24);
-        cx_cli_add_text(&l->out, CX_JSON_GET_STR(&items->items[i], "sha256"));
+        cx_shown_add(&l->out, CX_JSON_GET_STR(&items->items[i], "sha256"));
         cx_buf_add_byte(&l->out, '\n');
     }
     return cx_buf_check(&l->out, err);

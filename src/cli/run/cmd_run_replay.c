@@ -20,11 +20,6 @@ typedef struct replaying {
     int exit_code;
 } replaying;
 
-static const char *repo_of(const replaying *r)
-{
-    return cx_cli_value(r->args, "repo");
-}
-
 /* --- the answer ------------------------------------------------------------------------------- */
 
 static cx_str text_at(const cx_json *value, const char *name)
@@ -37,7 +32,7 @@ static cx_str text_at(const cx_json *value, const char *name)
 static void print_text(replaying *r, const char *before, cx_str text)
 {
     cx_buf_add_z(&r->out, before);
-    cx_cli_add_text(&r->out, text);
+    cx_shown_add(&r->out, text);
 }
 
 static void print_differences(replaying *r, const cx_json *report, const char *name)
@@ -124,9 +119,9 @@ static cx_status check_out(replaying *r, const char *path, cx_err *err)
         if (manifest.data == NULL)
             status = cx_fail_nomem(err);
         else if (!cx_failed(cx_path_facts(manifest.data, false, &facts, NULL)))
-            status = cx_fail(
-                err, CX_E_USAGE,
-                "option --output: %s is inside a bundle, and nothing is written into one", path);
+            status = cx_fail(err, CX_E_USAGE,
+                             "option --output: %s is inside a bundle; choose a path outside of it",
+                             path);
         while (folder.size > 1 && folder.data[folder.size - 1] != '/')
             folder.size--;
         if (folder.size > 1)
@@ -189,7 +184,7 @@ static cx_status rehydrate_run(replaying *r, cx_err *err)
     if (against == NULL)
         against = cx_cli_value(r->args, "baseline");
     if (against != NULL)
-        CX_TRY(cx_cli_run_open(r->cli, repo_of(r), against, &r->against, err));
+        CX_TRY(cx_cli_run_open(r->cli, cx_cli_value(r->args, "repo"), against, &r->against, err));
     CX_TRY(find_witness(r, &known, err));
     CX_TRY(cx_run_rehydrate(r->bundle, &known.witness, r->against, &r->cli->arena, &done, err));
     r->exit_code = done.exit_code;
@@ -213,7 +208,7 @@ static cx_status reexecute_run(replaying *r, cx_err *err)
 {
     cx_run_store store;
     cx_json report;
-    const char *repo = repo_of(r);
+    const char *repo = cx_cli_value(r->args, "repo");
     cx_run_reexec_options options = {.io = r->cli->io,
                                      .alloc = r->cli->alloc,
                                      .repo = repo == NULL ? "." : repo,
@@ -232,7 +227,7 @@ static cx_status replay_run(replaying *r, cx_err *err)
     const char *out = cx_cli_value(r->args, "output");
     if (out != NULL)
         CX_TRY(check_out(r, out, err));
-    CX_TRY(cx_cli_run_open(r->cli, repo_of(r), r->name, &r->bundle, err));
+    CX_TRY(cx_cli_run_open(r->cli, cx_cli_value(r->args, "repo"), r->name, &r->bundle, err));
     return cx_cli_has(r->args, "reexec") ? reexecute_run(r, err) : rehydrate_run(r, err);
 }
 
@@ -241,8 +236,7 @@ static int run_run_replay(cx_cli *cli, const cx_cli_args *args)
     cx_err err = {0};
     replaying r = {.cli = cli, .args = args, .name = args->operands[0]};
     if (cx_cli_has(args, "reexec") && (cx_cli_has(args, "against") || cx_cli_has(args, "baseline")))
-        return cx_cli_misuse(args, "--reexec does a run again, --against compares with another; "
-                                   "expected one of them");
+        return cx_cli_misuse(args, "expected either --reexec or --against");
     if (cx_cli_has(args, "script") && !cx_cli_has(args, "reexec"))
         return cx_cli_misuse(args, "option --script: only with --reexec");
     cx_buf_init(&r.out, cli->alloc);

@@ -61,7 +61,7 @@ static cx_status read_witness(cx_cli *cli, const cx_cli_args *args, cx_run_bundl
 static void add_text(cx_buf *out, const cx_run_verdict *verdict)
 {
     cx_buf_add_z(out, "run       ");
-    cx_cli_add_text(out, verdict->run_id);
+    cx_shown_add(out, verdict->run_id);
     cx_buf_printf(out, "\nverdict   %s", cx_verdict_name(verdict->verdict));
     if (verdict->verdict == CX_INDETERMINATE)
         cx_buf_add_z(out, " (unsealed: no ledger here knows this run)");
@@ -71,9 +71,9 @@ static void add_text(cx_buf *out, const cx_run_verdict *verdict)
     for (size_t i = 0; i < verdict->findings.list.count; i++) {
         const cx_run_finding *finding = &verdict->findings.list.items[i];
         cx_buf_printf(out, "  %-22s ", finding->rule);
-        cx_cli_add_text(out, finding->where);
+        cx_shown_add(out, finding->where);
         cx_buf_add_z(out, ": ");
-        cx_cli_add_text(out, finding->message);
+        cx_shown_add(out, finding->message);
         cx_buf_add_byte(out, '\n');
     }
 }

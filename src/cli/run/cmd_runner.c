@@ -37,11 +37,11 @@ static cx_status open_config(editing *e, cx_err *err)
     cx_facts facts;
     status = cx_path_facts(e->path, true, &facts, err);
     if (!cx_failed(status) && facts.kind != CX_FILE_REGULAR)
-        return cx_fail(err, CX_E_FORMAT, "%s is no regular file", e->path);
+        return cx_fail(err, CX_E_FORMAT, "%s is not a regular file", e->path);
     if (!cx_failed(status))
         status = cx_cli_read_file(e->cli, e->path, &bytes, err);
     if (status.code == CX_E_NOT_FOUND)
-        return cx_fail(err, CX_E_NOT_FOUND, "%s is not there: 'cortex init' makes it", e->path);
+        return cx_fail(err, CX_E_NOT_FOUND, "%s does not exist; 'cortex init' creates it", e->path);
     CX_TRY(status);
     CX_TRY(cx_run_json_read(cx_bytes_str(bytes), 0, e->arena, &e->document, err));
     return cx_run_config_read(cx_bytes_str(bytes), e->arena, &e->config, err);
@@ -141,9 +141,9 @@ static cx_status answer_added_runner(editing *e, const cx_run_executable *progra
         cx_json_put_bool(&root, "diagnostic_only", diagnostic);
         return cx_cli_end_json(&root, out, err);
     }
-    cx_cli_add_text(out, cx_str_z(e->path));
+    cx_shown_add(out, cx_str_z(e->path));
     cx_buf_printf(out, ": runner %s starts ", e->args->operands[0]); /* letters, digits, . _ - */
-    cx_cli_add_text(out, program->path);
+    cx_shown_add(out, program->path);
     cx_buf_add_byte(out, '\n');
     if (diagnostic)
         cx_buf_add_z(out, "runner.mcp_only is true: its runs need --diagnostic and never merge; "
@@ -219,11 +219,11 @@ static cx_status list_runners(editing *e, cx_buf *out, cx_err *err)
     for (size_t i = 0; i < e->config.runner_count; i++) {
         const cx_run_runner_config *runner = &e->config.runners[i];
         const cx_run_integration *pinned = cx_run_config_integration(&e->config, runner->name);
-        cx_cli_add_text(out, runner->name);
+        cx_shown_add(out, runner->name);
         cx_buf_add_z(out, runner->kind == CX_RUNNER_MCP ? "  mcp " : "  exec");
         for (size_t k = 0; k < runner->argv.count; k++) {
             cx_buf_add_byte(out, ' ');
-            cx_cli_add_text(out, runner->argv.items[k]);
+            cx_shown_add(out, runner->argv.items[k]);
         }
         cx_buf_add_z(out, cx_str_eq(runner->name, e->config.default_runner) ? "  (default)" : "");
         cx_buf_add_z(out, pinned == NULL ? "  (not integrated: no run can use it)\n" : "\n");

@@ -47,14 +47,14 @@ static void add_line(cx_buf *out, const cx_worktree_listed *item)
     char head[CX_OID_TEXT_SIZE];
     cx_oid_text(&item->head, head);
     cx_buf_printf(out, "%.12s  ", head);
-    cx_cli_add_text(out, item->path);
+    cx_shown_add(out, item->path);
     if (item->branch.size != 0) {
         cx_buf_add_z(out, "  ");
-        cx_cli_add_text(out, item->branch);
+        cx_shown_add(out, item->branch);
     }
     if (item->ours) {
         cx_buf_add_z(out, "  of run ");
-        cx_cli_add_text(out, item->run_id);
+        cx_shown_add(out, item->run_id);
     }
     cx_buf_add_z(out, item->prunable ? "  (gone)\n" : "\n");
 }

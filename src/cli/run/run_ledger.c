@@ -52,7 +52,7 @@ static void close_home(cx_cli_run_ledger *l, const char *complaint)
     cx_home_serve_end(l->remote);
     l->remote = NULL;
     if (l->home != NULL && cx_failed(cx_home_close(l->home, &err)) && complaint != NULL)
-        cx_cli_complain("%s (%s); the log has everything", complaint, err.message);
+        cx_cli_complain("%s (%s); the log is complete", complaint, err.message);
     l->home = NULL;
 }
 
@@ -163,7 +163,7 @@ static cx_status is_first(cx_cli_run_ledger *l, const cx_id *subject, uint64_t s
     cx_status status =
         cx_home_entries_about(l->home, l->actor, subject, &arena, &seqs, &count, err);
     if (!cx_failed(status) && count == 0)
-        status = cx_fail(err, CX_E_IO, "the ledger does not know the entry just written");
+        status = cx_fail(err, CX_E_IO, "the entry just written is not in the ledger");
     *out = !cx_failed(status) && seqs[0] == seq;
     cx_arena_done(&arena);
     return status;

@@ -60,11 +60,10 @@ cx_status cx_cli_run_find(cx_cli *cli, const char *repo, const char *name, cx_ru
     }
     cx_run_bundle_close(*out);
     *out = NULL;
-    return cx_fail(
-        err, CX_E_NOT_FOUND,
-        "%s is no bundle of a run: expected manifest.json, events.jsonl or contract.json "
-        "in it; 'cortex run list' lists the runs",
-        name);
+    return cx_fail(err, CX_E_NOT_FOUND,
+                   "%s is not the bundle of a run: expected manifest.json, events.jsonl or "
+                   "contract.json in it; 'cortex run list' lists the runs",
+                   name);
 }
 
 /* *out_home and *out_index are NULL when there is no data directory and none was named. */

@@ -123,7 +123,7 @@ static void print_files(const cx_config *config, cx_buf *out)
         if (config->files[i].path == NULL)
             continue;
         cx_buf_printf(out, "# %-6s ", where_names[i]);
-        cx_cli_add_text(out, cx_str_z(config->files[i].path));
+        cx_shown_add(out, cx_str_z(config->files[i].path));
         if (config->files[i].there)
             cx_buf_printf(out, ", %zu settings\n", config->files[i].count);
         else
@@ -138,10 +138,10 @@ static void print_value(cx_cli *cli, const cx_config_key *key, const effective *
     if (is->value.data == NULL)
         cx_buf_add_z(out, "-");
     else
-        cx_cli_add_text(out, is->value);
+        cx_shown_add(out, is->value);
     if (strcmp(is->source, "default") != 0) {
         cx_buf_add_z(out, "  # ");
-        cx_cli_add_text(out, is->place);
+        cx_shown_add(out, is->place);
     }
     cx_buf_add_byte(out, '\n');
 }
@@ -242,7 +242,7 @@ static cx_status check_config(cx_cli *cli, const cx_cli_args *args, cx_buf *out,
         if (!config.files[i].there)
             continue;
         found++;
-        cx_cli_add_text(out, cx_str_z(config.files[i].path));
+        cx_shown_add(out, cx_str_z(config.files[i].path));
         cx_buf_printf(out, ": ok, %zu settings\n", config.files[i].count);
     }
     if (found == 0)

@@ -149,7 +149,7 @@ static void check_lattice(cx_doctor *d)
     unsigned failed = 0;
     cx_buf_init(&out, d->cli->alloc);
     if (cx_failed(cx_lattice_selftest(&out, &failed, &err)))
-        cx_doctor_note(d, "lattice", CX_DOCTOR_FAIL, NULL, "the selftest could not be run: %s",
+        cx_doctor_note(d, "lattice", CX_DOCTOR_FAIL, NULL, "the selftest failed to run: %s",
                        err.message);
     else if (failed != 0)
         cx_doctor_note(d, "lattice", CX_DOCTOR_FAIL, NULL,

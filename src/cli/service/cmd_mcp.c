@@ -130,7 +130,7 @@ static void write_message(serving *s, cx_buf *answer)
         return;
     cx_buf_add_byte(answer, '\n');
     if (answer->failed)
-        cx_cli_complain("mcp: out of memory: an answer is lost");
+        cx_cli_complain("mcp: out of memory: an answer was not sent");
     else
         cx_cli_out_write_exact(&s->cli->out, cx_buf_bytes(answer));
 }
@@ -141,7 +141,7 @@ static void answer_message(serving *s, cx_mcpd_session *session, cx_str message)
     cx_err err;
     cx_buf_init(&answer, s->cli->alloc);
     if (cx_failed(cx_mcpd_answer(&s->host, session, message, s->cli->alloc, &answer, &err)))
-        cx_cli_complain("mcp: %s: an answer is lost", err.message);
+        cx_cli_complain("mcp: %s: an answer was not sent", err.message);
     else {
         cx_lock_enter(&s->lock);
         write_message(s, &answer);
@@ -194,7 +194,7 @@ static void run_jobs(void *arg)
                                                          s->cli->alloc, &answer, &err);
         cx_lock_enter(&s->lock);
         if (cx_failed(status))
-            cx_cli_complain("mcp: %s: an answer is lost", err.message);
+            cx_cli_complain("mcp: %s: an answer was not sent", err.message);
         else if (!j->cancelled)
             write_message(s, &answer);
         s->at_work = NULL;
@@ -240,7 +240,7 @@ static void queue_job(serving *s, cx_str message, cx_str id)
     job *j = make_job(s, message, id);
     bool full = false;
     if (j == NULL) {
-        cx_cli_complain("mcp: out of memory: a request is not answered");
+        cx_cli_complain("mcp: out of memory: a request gets no answer");
         return;
     }
     cx_lock_enter(&s->lock);
@@ -283,7 +283,7 @@ static void handle_line(serving *s, cx_str line)
         return;
     cx_arena_init(&arena, s->cli->alloc, 0);
     if (cx_failed(cx_mcpd_look(line, &arena, &look, &err)))
-        cx_cli_complain("mcp: %s: a message is lost", err.message);
+        cx_cli_complain("mcp: %s: a message was dropped", err.message);
     else if (look.kind == CX_MCPD_CANCELLED)
         cancel_job(s, look.id);
     else if (look.kind == CX_MCPD_SLOW)
@@ -403,7 +403,7 @@ static int run_mcp(cx_cli *cli, const cx_cli_args *args)
                         "this, see 'cortex help mcp'");
     cx_lock_init(&s.lock);
     if (!cx_thread_start(&worker, run_jobs, &s)) {
-        (void)cx_fail(&err, CX_E_IO, "no thread can be started");
+        (void)cx_fail(&err, CX_E_IO, "cannot start a thread");
         cx_lock_done(&s.lock);
         return cx_cli_ledger_fail(cli, args, &err);
     }

@@ -294,7 +294,7 @@ static void print_urls_text(const serving *s, cx_str url, cx_str otlp, cx_buf *o
 {
     cx_buf_printf(out, "cortex %s listens on %.*s\n", cx_version(), (int)url.size, url.data);
     cx_buf_add_z(out, "home   ");
-    cx_cli_add_text(out, cx_str_z(s->path));
+    cx_shown_add(out, cx_str_z(s->path));
     cx_buf_add_byte(out, '\n');
     if (otlp.size != 0)
         cx_buf_printf(out, "otlp   OTEL_EXPORTER_OTLP_ENDPOINT=%.*s\n", (int)otlp.size, otlp.data);
@@ -304,11 +304,11 @@ static void print_urls_text(const serving *s, cx_str url, cx_str otlp, cx_buf *o
         return;
     }
     cx_buf_add_z(out, "token  in ");
-    cx_cli_add_text(out, cx_str_z(s->token_path));
+    cx_shown_add(out, cx_str_z(s->token_path));
     cx_buf_printf(out, "%s\n", s->first_token ? " (made now: may write, and read everything)" : "");
     cx_buf_printf(out, "try    curl -sS%s -H \"Authorization: Bearer $(cat '",
                   cx_cli_has(s->args, "tls-cert") ? " --cacert CERT" : "");
-    cx_cli_add_text(out, cx_str_z(s->token_path));
+    cx_shown_add(out, cx_str_z(s->token_path));
     cx_buf_printf(out,
                   "')\" -H 'Content-Type: application/json' --data-binary @batch.json "
                   "%.*s/api/v1/covenant/events\n",
@@ -373,9 +373,9 @@ static void close_all(serving *s, uint32_t grace_ms)
     cx_home_serve_end(s->remote);
     cx_recorder_close(s->recorder);
     if (cx_failed(cx_home_close(s->home, &err)))
-        cx_cli_complain("serve: note: the tables could not be brought up to date (%s); the log has "
-                        "everything",
-                        err.message);
+        cx_cli_complain(
+            "serve: note: the tables could not be brought up to date (%s); the log is complete",
+            err.message);
 }
 
 static int run_serve(cx_cli *cli, const cx_cli_args *args)
@@ -395,7 +395,7 @@ static int run_serve(cx_cli *cli, const cx_cli_args *args)
         grace_ms = 0;
     } else {
         wait_for_end(&ends, &before);
-        cx_cli_complain("serve: ending; requests under way are finished");
+        cx_cli_complain("serve: stopping after the running requests");
     }
     close_all(&s, grace_ms);
     return code;

@@ -265,7 +265,7 @@ static void print_ledger(const status_job *s, cx_buf *out)
 {
     if (s->ledger_err.code != CX_OK) {
         cx_buf_add_z(out, "ledger  cannot be read: ");
-        cx_cli_add_text(out, cx_str_z(s->ledger_err.message));
+        cx_shown_add(out, cx_str_z(s->ledger_err.message));
         cx_buf_add_byte(out, '\n');
         return;
     }
@@ -283,7 +283,7 @@ static void print_actors(const status_job *s, cx_buf *out)
     for (size_t i = 0; i < s->actor_count && i < ACTORS_SHOWN; i++) {
         const actor_line *line = &s->actors[i];
         cx_buf_add_z(out, "actor   ");
-        cx_cli_add_text(out, line->info.name);
+        cx_shown_add(out, line->info.name);
         cx_buf_printf(out, "  %" PRIu64 " entries", line->info.entry_count);
         if (line->has_roots) {
             cx_buf_add_z(out, "  root ");
@@ -291,7 +291,7 @@ static void print_actors(const status_job *s, cx_buf *out)
         }
         if (line->has_snapshot) {
             cx_buf_printf(out, "  snapshot %" PRIu64 " of ", line->snapshot.snapshot_seq);
-            cx_cli_add_time(out, cx_cli_seconds(line->snapshot.created_ns));
+            cx_form_time(cx_cli_seconds(line->snapshot.created_ns), out);
         }
         cx_buf_add_byte(out, '\n');
     }
@@ -301,7 +301,7 @@ static void print_actors(const status_job *s, cx_buf *out)
         cx_buf_add_z(out, "        roots are computed with --roots, or 'cortex roots'\n");
     for (size_t i = 0; i < s->checkpoint_count; i++) {
         cx_buf_add_z(out, "signed  ");
-        cx_cli_add_text(out, s->checkpoints[i].checkpoint.origin);
+        cx_shown_add(out, s->checkpoints[i].checkpoint.origin);
         cx_buf_printf(out, " at %" PRIu64 " entries\n", s->checkpoints[i].checkpoint.size);
     }
 }
@@ -315,7 +315,7 @@ static void print_owner(const status_job *s, cx_buf *out)
     cx_buf_printf(out, "owner   process %s", s->owner.pid[0] == 0 ? "?" : s->owner.pid);
     if (s->owner.command.size != 0) {
         cx_buf_add_z(out, " (");
-        cx_cli_add_text(out, s->owner.command);
+        cx_shown_add(out, s->owner.command);
         cx_buf_add_byte(out, ')');
     }
     cx_buf_add_z(out, s->owner.socket ? "; others write through its socket\n"
@@ -329,11 +329,11 @@ static void print_repository(const status_job *s, cx_buf *out)
     cx_buf_add_z(out, "runs    ");
     cx_buf_printf(out, "%zu running, %zu unfinished, %zu locks (%zu stale), %zu work trees in ",
                   s->run_count, s->dead_runs, s->locks, s->stale_locks, s->worktrees);
-    cx_cli_add_text(out, cx_str_z(s->worktree == NULL ? "" : s->worktree));
+    cx_shown_add(out, cx_str_z(s->worktree == NULL ? "" : s->worktree));
     cx_buf_add_byte(out, '\n');
     for (size_t i = 0; i < s->run_count; i++) {
         cx_buf_add_z(out, "        ");
-        cx_cli_add_text(out, s->runs[i]);
+        cx_shown_add(out, s->runs[i]);
         cx_buf_add_byte(out, '\n');
     }
     if (s->dead_runs != 0 || s->stale_locks != 0)
@@ -344,7 +344,7 @@ static void print_repository(const status_job *s, cx_buf *out)
 static void print_status(const status_job *s, cx_buf *out)
 {
     cx_buf_add_z(out, "home    ");
-    cx_cli_add_text(out, cx_str_z(s->path));
+    cx_shown_add(out, cx_str_z(s->path));
     if (s->there)
         cx_buf_printf(
             out, " (mode %04o%s)\n", s->facts.mode,

@@ -91,7 +91,7 @@ static cx_status read_new_token(tokens_job *job, cx_token *out, cx_err *err)
     if (level != NULL && !cx_trace_level_parse(cx_str_z(level), &out->level))
         return cx_fail(err, CX_E_USAGE, "option --level: found '%s'", level);
     if (level != NULL && (out->scopes & CX_SCOPE_READ) == 0)
-        return cx_fail(err, CX_E_USAGE, "--level is about reading: it needs --scope trace:read");
+        return cx_fail(err, CX_E_USAGE, "option --level: needs --scope trace:read");
     if (name != NULL && strlen(name) > CX_TOKEN_NAME_MAX)
         return cx_fail(err, CX_E_USAGE, "option --name: expected at most %d bytes",
                        CX_TOKEN_NAME_MAX);
@@ -114,7 +114,7 @@ static cx_status add_token(tokens_job *job, cx_err *err)
     if (!job->json) {
         /* The token alone is the answer, so that it can be put where it is needed. */
         cx_buf_printf(&job->out, "%s\n", text);
-        cx_cli_complain("token %s; it is shown this once", token.id);
+        cx_cli_complain("token %s; it is shown only once", token.id);
         return CX_SUCCESS;
     }
     CX_TRY(cx_token_json(&token, &job->cli->arena, &value, err));
@@ -172,7 +172,7 @@ static void list_one(tokens_job *job, const cx_token *token)
         if (token->expires_ns <= (int64_t)job->cli->io->wall_ns(job->cli->io))
             cx_buf_add_z(&job->out, "(over) ");
     }
-    cx_cli_add_text(&job->out, cx_str_z(token->name));
+    cx_shown_add(&job->out, cx_str_z(token->name));
     cx_buf_add_byte(&job->out, '\n');
 }
 

@@ -285,7 +285,7 @@ static void list_one(const cx_recorded_session *s, bool json, cx_buf *out)
     }
     cx_buf_printf(out, "%.*s  %-11s  %10llu bytes  ", (int)sizeof id, id,
                   cx_recorded_session_format_name(s->format), (unsigned long long)s->offset);
-    cx_cli_add_text(out, s->path);
+    cx_shown_add(out, s->path);
     if (s->generation != 0)
         cx_buf_printf(out, "  (generation %llu)", (unsigned long long)s->generation);
     cx_buf_add_byte(out, '\n');

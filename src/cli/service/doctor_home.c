@@ -82,9 +82,9 @@ static void check_privacy(exam *e)
         return;
     if ((facts.mode & 077) != 0)
         cx_doctor_note(e->doctor, "home", CX_DOCTOR_WARN, format_text(e, "chmod 700 %s", e->path),
-                       "%s can be entered by others (mode %04o)", e->path, facts.mode);
+                       "%s can be opened by other users (mode %04o)", e->path, facts.mode);
     else if (facts.owner_id != cx_user_id())
-        cx_doctor_note(e->doctor, "home", CX_DOCTOR_WARN, "use it as the user it belongs to",
+        cx_doctor_note(e->doctor, "home", CX_DOCTOR_WARN, "use it as its owner",
                        "%s belongs to another user", e->path);
     else
         cx_doctor_note(e->doctor, "home", CX_DOCTOR_OK, NULL, "%s is readable by you only",
@@ -183,10 +183,10 @@ static void check_trust(exam *e)
     } else {
         for (size_t i = 0; i < trust.count; i++)
             revoked += trust.keys[i].revoked_at != CX_TIME_NONE;
-        cx_doctor_note(
-            e->doctor, "keys", CX_DOCTOR_OK, NULL,
-            "%zu public keys may sign traces, %zu are revoked%s", trust.count - revoked, revoked,
-            trust.count == 0 ? "; without one every trace is rejected (cortex key add)" : "");
+        cx_doctor_note(e->doctor, "keys", CX_DOCTOR_OK, NULL,
+                       "%zu public keys for traces, %zu revoked%s", trust.count - revoked, revoked,
+                       trust.count == 0 ? "; without one every trace is rejected (cortex key add)"
+                                        : "");
     }
     cx_recorder_close(recorder);
 }
@@ -222,11 +222,11 @@ static void check_signed(exam *e)
     (void)e->doctor->cli->io->list(e->doctor->cli->io, folder.data, check_signed_file, &s);
     if (s.bad != NULL)
         cx_doctor_note(e->doctor, "checkpoints", CX_DOCTOR_FAIL,
-                       "put back the file from a copy: without it nothing more is signed",
+                       "restore the file from a copy: without it nothing is signed",
                        "%s cannot be read", s.bad);
     else
         cx_doctor_note(e->doctor, "checkpoints", CX_DOCTOR_OK, NULL,
-                       "%zu origins were signed for%s", s.count,
+                       "%zu origins with a signed checkpoint%s", s.count,
                        s.count == 0 ? "; a checkpoint stored elsewhere reveals truncation" : "");
 }
 
@@ -251,7 +251,7 @@ static void check_tokens(exam *e)
             cx_tokens_read(e->doctor->cli->io, e->path, &e->doctor->cli->arena, &tokens, &err))) {
         cx_doctor_note(e->doctor, "tokens", CX_DOCTOR_FAIL,
                        "restore HOME/tokens.json, or remove it and create new tokens",
-                       "all requests are refused: %s", err.message);
+                       "all requests are rejected: %s", err.message);
         return;
     }
     for (size_t i = 0; i < tokens.count; i++)
@@ -259,7 +259,7 @@ static void check_tokens(exam *e)
     if (!closed)
         cx_doctor_note(e->doctor, "tokens", CX_DOCTOR_FAIL,
                        "chmod 600 HOME/token HOME/tokens.json, then create new tokens",
-                       "others can read a file of tokens");
+                       "other users can read a token file");
     else
         cx_doctor_note(e->doctor, "tokens", CX_DOCTOR_OK, NULL, "%zu, of which %zu have expired",
                        tokens.count, over);
@@ -291,9 +291,9 @@ static void check_library(exam *e, const char *name, const char *file, const cha
     cx_library *library = NULL;
     cx_err err;
     if (cx_failed(cx_library_load(file, &library, &err)))
-        cx_doctor_note(e->doctor, name, CX_DOCTOR_WARN, fix, "%s is not there: %s", file, what);
+        cx_doctor_note(e->doctor, name, CX_DOCTOR_WARN, fix, "%s is missing: %s", file, what);
     else
-        cx_doctor_note(e->doctor, name, CX_DOCTOR_OK, NULL, "%s is there", file);
+        cx_doctor_note(e->doctor, name, CX_DOCTOR_OK, NULL, "%s is present", file);
     cx_library_close(library);
 }
 
@@ -304,7 +304,7 @@ static void check_port(exam *e, const char *name, const char *setting, const cha
     cx_err err;
     int socket;
     if (set != NULL && strcmp(set, "off") == 0) {
-        cx_doctor_note(e->doctor, name, CX_DOCTOR_OK, NULL, "it is switched off");
+        cx_doctor_note(e->doctor, name, CX_DOCTOR_OK, NULL, "switched off");
         return;
     }
     cx_status status = cx_tcp_address_parse(set == NULL ? fallback : set, &address, &err);
@@ -364,7 +364,7 @@ static void check_clock(exam *e)
     int64_t ahead = cx_cli_seconds(newest_entry(e)) - now;
     if (now < CLOCK_EARLIEST_S)
         cx_doctor_note(e->doctor, "clock", CX_DOCTOR_FAIL, "set it; see timedatectl",
-                       "it is before this program was made");
+                       "it is earlier than the build of this program");
     else if (ahead > CLOCK_AHEAD_S)
         cx_doctor_note(e->doctor, "clock", CX_DOCTOR_WARN, "set it; see timedatectl",
                        "the newest entry is %lld seconds in the future: it is slow, or was fast",
@@ -411,7 +411,8 @@ static void check_mcp(exam *e)
         cx_doctor_note(e->doctor, "mcp", CX_DOCTOR_OK, NULL, "it greets, and has %u tools",
                        (unsigned)tools->count);
     else
-        cx_doctor_note(e->doctor, "mcp", CX_DOCTOR_FAIL, NULL, "it does not answer as it must");
+        cx_doctor_note(e->doctor, "mcp", CX_DOCTOR_FAIL, NULL,
+                       "it does not answer as the protocol requires");
     cx_buf_done(&out);
 }
 

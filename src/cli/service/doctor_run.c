@@ -82,7 +82,7 @@ static void check_sandbox(exam *e)
     const char *const hide[] = {e->place.root};
     cx_sandbox_options options = {.hide = hide, .hide_count = e->in_repository};
     if (cx_failed(cx_sandbox_open(&options, &e->box, &err))) {
-        cx_doctor_note(e->doctor, "sandbox", missing_status(e), NULL, "it could not be tried: %s",
+        cx_doctor_note(e->doctor, "sandbox", missing_status(e), NULL, "the test failed to run: %s",
                        err.message);
         return;
     }
@@ -150,7 +150,7 @@ static void check_root(exam *e)
     cx_err err;
     if (!is_there(e->place.root)) {
         cx_doctor_note(e->doctor, "runtime-root", CX_DOCTOR_WARN, "cortex init",
-                       "%s is not there yet", e->place.root);
+                       "%s does not exist yet", e->place.root);
         return;
     }
     if (!ignored && (probe.data == NULL ||
@@ -165,7 +165,7 @@ static void check_root(exam *e)
     else {
         cx_doctor_note(e->doctor, "runtime-root", CX_DOCTOR_OK, NULL, "%s is %s", e->place.root,
                        inside.size == 0 ? "outside of the work tree" : "ignored by git");
-        cx_doctor_note(e->doctor, "fsync", CX_DOCTOR_OK, NULL, "files and folders reach the disk");
+        cx_doctor_note(e->doctor, "fsync", CX_DOCTOR_OK, NULL, "files and folders can be synced");
     }
 }
 
@@ -189,7 +189,7 @@ static void check_policies(exam *e)
         else if (!e->has_policy)
             cx_doctor_note(
                 e->doctor, "policies", CX_DOCTOR_FAIL,
-                "repair the file and commit it; 'cortex init' writes missing ones", "%.*s: %.*s",
+                "fix the file and commit it; 'cortex init' writes missing ones", "%.*s: %.*s",
                 (int)findings.list.items[0].where.size, findings.list.items[0].where.data,
                 (int)findings.list.items[0].message.size, findings.list.items[0].message.data);
         else
@@ -237,7 +237,7 @@ static void check_schemas(exam *e)
         cx_doctor_note(e->doctor, "schemas", CX_DOCTOR_FAIL, NULL, "%s", err.message);
     else if (findings.refusing != 0)
         cx_doctor_note(
-            e->doctor, "schemas", CX_DOCTOR_FAIL, "take back the change: git checkout -- schemas",
+            e->doctor, "schemas", CX_DOCTOR_FAIL, "undo the change: git checkout -- schemas",
             "%.*s: %.*s", (int)findings.list.items[0].where.size, findings.list.items[0].where.data,
             (int)findings.list.items[0].message.size, findings.list.items[0].message.data);
     else
@@ -268,11 +268,11 @@ static void check_trusted(exam *e)
             continue;
         cx_doctor_note(e->doctor, "trusted-dirs", CX_DOCTOR_FAIL,
                        "make it owned and writable by root only, or take it out of trusted_dirs",
-                       "%s can be changed by others than root", path.data);
+                       "%s can be changed by users other than root", path.data);
         return;
     }
     cx_doctor_note(e->doctor, "trusted-dirs", CX_DOCTOR_OK, NULL,
-                   "programs come from %zu folders that only root changes", count);
+                   "programs come from %zu folders that only root can change", count);
 }
 
 /* --- the runner ------------------------------------------------------------------------------- */

@@ -254,7 +254,7 @@ static void report_archived(archiving *t, const cx_recorded_session *after, uint
     } else {
         cx_buf_printf(&w->text, "%.*s  +%llu lines, %llu bytes  ", (int)sizeof id, id,
                       (unsigned long long)lines, (unsigned long long)bytes);
-        cx_cli_add_text(&w->text, cx_str_z(t->of->path));
+        cx_shown_add(&w->text, cx_str_z(t->of->path));
         cx_buf_add_byte(&w->text, '\n');
     }
     cx_cli_out_write(&w->cli->out, cx_buf_str(&w->text));
@@ -319,7 +319,7 @@ static cx_status archive_open_file(archiving *t, cx_err *err)
         if (!stale)
             continue;
         if (++tries == STALE_MAX)
-            return cx_fail(err, CX_E_CONFLICT, "another program archives %s, too", t->of->path);
+            return cx_fail(err, CX_E_CONFLICT, "another program archives %s too", t->of->path);
         CX_TRY(read_sessions(w, err));
         CX_TRY(find_base(t, &known, err));
         CX_TRY(find_end(t, t->base.offset, err));
@@ -388,8 +388,8 @@ cx_status cx_watch_archive(cx_watch *w, cx_err *err)
     }
     cx_status closed = close_home(w, &closing);
     if (cx_failed(closed))
-        cx_cli_complain("watch: note: the tables could not be brought up to date (%s); the log has "
-                        "everything",
-                        closing.message);
+        cx_cli_complain(
+            "watch: note: the tables could not be brought up to date (%s); the log is complete",
+            closing.message);
     return status;
 }

@@ -16,7 +16,7 @@ static void add_evidence(cx_buf *out, const cx_json *traces)
     for (uint32_t i = 0; i < traces->count; i++) {
         if (i != 0)
             cx_buf_add_z(out, ", ");
-        cx_cli_add_text(out, cx_json_text(&traces->items[i]));
+        cx_shown_add(out, cx_json_text(&traces->items[i]));
     }
     cx_buf_add_byte(out, '\n');
 }
@@ -263,7 +263,7 @@ static cx_status mark_alert(cx_cli_traces *t, bool resolved, cx_err *err)
                                   cx_str_z(notes == NULL ? "" : notes), err));
     if (!t->l->json) {
         cx_buf_printf(&t->l->out, "%s ", word);
-        cx_cli_add_text(&t->l->out, id);
+        cx_shown_add(&t->l->out, id);
         cx_buf_add_byte(&t->l->out, '\n');
         return CX_SUCCESS;
     }

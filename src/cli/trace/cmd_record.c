@@ -157,13 +157,13 @@ static void print_kind(reading *r, const char *kind)
     if (r->printed_kind || r->t->l->json)
         return;
     r->printed_kind = true;
-    cx_cli_add_text(&r->t->l->out, cx_str_z(r->path));
+    cx_shown_add(&r->t->l->out, cx_str_z(r->path));
     cx_buf_printf(&r->t->l->out, ": %s\n", kind);
 }
 
 static void add_external_text(cx_buf *out, cx_str text)
 {
-    cx_cli_add_text(out, text.data == NULL ? CX_STR("(no id)") : text);
+    cx_shown_add(out, text.data == NULL ? CX_STR("(no id)") : text);
 }
 
 static void print_reason(cx_buf *out, const cx_trace_verdict *verdict)
@@ -172,13 +172,13 @@ static void print_reason(cx_buf *out, const cx_trace_verdict *verdict)
     cx_buf_printf(out, "  %s", cx_trace_reason_name(problem->reason));
     if (problem->path.size != 0) {
         cx_buf_add_byte(out, ' ');
-        cx_cli_add_text(out, problem->path);
+        cx_shown_add(out, problem->path);
     }
     if (verdict->path_count > 1)
         cx_buf_printf(out, " and %llu more", (unsigned long long)(verdict->path_count - 1));
     if (problem->detail.size != 0) {
         cx_buf_add_z(out, ": ");
-        cx_cli_add_text(out, problem->detail);
+        cx_shown_add(out, problem->detail);
     }
 }
 

@@ -29,7 +29,7 @@ static cx_status read_trace(cx_cli *cli, const char *path, cx_trace *out, cx_err
     if (problem.reason == CX_REASON_NONE || problem.reason == CX_REASON_COMPONENTS_MISSING)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_FORMAT, cx_trace_reason_name(problem.reason), CX_NO_OFFSET,
-                      "%s is no trace: %.*s%s%.*s", path, (int)problem.path.size,
+                      "%s is not a trace: %.*s%s%.*s", path, (int)problem.path.size,
                       problem.path.data == NULL ? "" : problem.path.data,
                       problem.path.size == 0 ? "" : ": ", (int)problem.detail.size,
                       problem.detail.data == NULL ? "" : problem.detail.data);
@@ -59,7 +59,7 @@ static int run_trace_canon(cx_cli *cli, const cx_cli_args *args)
     const cx_trace_bytes which = wanted_form(args);
     if (which.form == CX_FORM_H && cx_cli_has(args, "numbers"))
         return cx_cli_misuse(args,
-                             "form H spells numbers in a way of its own: leave out --numbers");
+                             "option --numbers: not with form H, which has its own number format");
     cx_buf_init(&out, cli->alloc);
     int code = cx_failed(answer_canon(cli, args, &out, &err))
                    ? cx_cli_ledger_fail(cli, args, &err)

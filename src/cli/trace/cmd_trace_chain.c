@@ -75,7 +75,7 @@ static cx_status read_file_options(const cx_json *root, const cx_cli_args *args,
     return cx_digest_parse(hex, &s->genesis)
                ? CX_SUCCESS
                : cx_fail_at(err, CX_E_FORMAT, "BadChain", CX_NO_OFFSET,
-                            "\"genesis\" is no hash of 64 hex digits");
+                            "\"genesis\": expected a hash of 64 hex digits");
 }
 
 static cx_status check_file(cx_cli *cli, const cx_cli_args *args, const char *path,

@@ -164,7 +164,7 @@ static cx_status check_trace_file(cx_cli *cli, const cx_cli_args *args, const ch
     CX_TRY(cx_trace_read_stored(bytes, &cli->arena, &trace, &problem, err));
     if (problem.reason != CX_REASON_NONE)
         return cx_fail_at(err, CX_E_FORMAT, cx_trace_reason_name(problem.reason), CX_NO_OFFSET,
-                          "%s is no trace: %.*s", path, (int)problem.detail.size,
+                          "%s is not a trace: %.*s", path, (int)problem.detail.size,
                           problem.detail.data == NULL ? "" : problem.detail.data);
     const cx_trace_facts facts = {.level =
                                       cx_trace_level_of(&trace, CX_LEVEL_ABSENT, CX_LEVEL_ABSENT),

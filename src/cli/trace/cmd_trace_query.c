@@ -119,7 +119,7 @@ static void print_query(cx_buf *out, const cx_json *value)
         print_row(out, &rows->items[i]);
     if (cursor.data != NULL) {
         cx_buf_add_z(out, "there are more: --cursor ");
-        cx_cli_add_text(out, cursor);
+        cx_shown_add(out, cursor);
         cx_buf_add_byte(out, '\n');
     }
 }

@@ -50,7 +50,7 @@ static cx_status answer_redact(cx_cli *cli, const cx_cli_args *args, cx_buf *out
     CX_TRY(cx_trace_read_stored(bytes, &cli->arena, &trace, &problem, err));
     if (problem.reason != CX_REASON_NONE)
         return cx_fail_at(err, CX_E_FORMAT, cx_trace_reason_name(problem.reason), CX_NO_OFFSET,
-                          "%s is no trace: %.*s", args->operands[0], (int)problem.detail.size,
+                          "%s is not a trace: %.*s", args->operands[0], (int)problem.detail.size,
                           problem.detail.data == NULL ? "" : problem.detail.data);
     cx_trace_lowering how = {
         .from = cx_trace_level_of(&trace, CX_LEVEL_ABSENT,

@@ -16,7 +16,7 @@ static void print_wakeup(cx_buf *out, const cx_json *wakeup)
         const cx_json *type = &types->members[i].value;
         cx_buf_add_z(out, "  ");
         cx_cli_add_column(out, type, "state", 11);
-        cx_cli_add_text(out, cx_json_text(&types->members[i].name));
+        cx_shown_add(out, cx_json_text(&types->members[i].name));
         if (CX_JSON_GET_STR(type, "trace_id").data != NULL) {
             cx_buf_add_z(out, "  ");
             cx_cli_add_member(out, type, "trace_id");

@@ -82,7 +82,7 @@ static void report_added_key(cx_cli_ledger *l, cx_json_list *list, cx_str key_id
     cx_json_list item = cx_json_list_begin(l->arena);
     if (!l->json) {
         cx_buf_printf(&l->out, "%-9s ", state);
-        cx_cli_add_text(&l->out, key_id);
+        cx_shown_add(&l->out, key_id);
         cx_buf_add_byte(&l->out, '\n');
     }
     cx_json_put_str(&item, "key_id", key_id);
@@ -179,7 +179,7 @@ static void add_agents(cx_buf *out, const cx_json *agents)
     for (uint32_t i = 0; agents != NULL && i < agents->count; i++) {
         if (i != 0)
             cx_buf_add_z(out, ", ");
-        cx_cli_add_text(out, cx_json_text(&agents->items[i]));
+        cx_shown_add(out, cx_json_text(&agents->items[i]));
     }
 }
 
@@ -323,7 +323,7 @@ static cx_status revoke_key_job(cx_cli_traces *t, void *state, cx_err *err)
     CX_TRY(cx_recorder_key_revoke(t->recorder, id, s->reason, t->l->actor, s->since_ns, err));
     if (!t->l->json) {
         cx_buf_add_z(&t->l->out, "revoked ");
-        cx_cli_add_text(&t->l->out, id);
+        cx_shown_add(&t->l->out, id);
         cx_buf_add_byte(&t->l->out, '\n');
         return CX_SUCCESS;
     }

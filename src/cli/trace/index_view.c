@@ -28,7 +28,7 @@ void cx_cli_index_print(cx_buf *out, const cx_cli_index_view *view, const cx_tab
         cx_buf_add_z(out, "index   none");
         cx_buf_add_z(out, absent ? " yet: it is created by the first query" : ": ");
         if (!absent)
-            cx_cli_add_text(out, cx_str_z(view->why_not.message));
+            cx_shown_add(out, cx_str_z(view->why_not.message));
         cx_buf_add_byte(out, '\n');
         return;
     }

@@ -158,9 +158,9 @@ static cx_status traces_job(cx_cli_ledger *l, void *arg, cx_err *err)
     /* The result is in the ledger; the index catches up now or at the next query. */
     cx_err failure = {0};
     if (r->job->feeds_index && cx_failed(cx_cli_feed(l, t.recorder, t.where, &failure)))
-        cx_cli_complain("%s: note: the index could not be brought up to date (%s); the ledger has "
-                        "everything",
-                        l->args->command->name, failure.message);
+        cx_cli_complain(
+            "%s: note: the index could not be brought up to date (%s); the ledger is complete",
+            l->args->command->name, failure.message);
 done:
     cx_index_close(t.index);
     cx_recorder_close(t.recorder);
@@ -260,7 +260,7 @@ static void add_value(cx_buf *out, const cx_json *value)
     else if (value->type == CX_JSON_TRUE || value->type == CX_JSON_FALSE)
         cx_buf_add_z(out, value->type == CX_JSON_TRUE ? "true" : "false");
     else if (value->type == CX_JSON_STRING || cx_json_is_number(value))
-        cx_cli_add_text(out, cx_json_text(value));
+        cx_shown_add(out, cx_json_text(value));
     else
         cx_buf_printf(out, "(%s)", cx_json_type_name(value));
 }
