@@ -337,8 +337,8 @@ static const cx_cli_option check_options[] = {
 const cx_cli_command cx_cli_scope_check = {
     .name = "scope check",
     .purpose = "verify a scope",
-    .about = "Checks a scope's signature, time, snapshot and proof against the home. --key must "
-             "give the key of its grantor.",
+    .about = "Checks a scope's signature, time, snapshot and proof against the data directory. "
+             "--key must give the key of its grantor.",
     .operands = check_operands,
     .operand_count = CX_COUNT_OF(check_operands),
     .options = check_options,

@@ -11,9 +11,10 @@
 #define CX_CLI_LEVELS "generic|detailed|full_traces"
 #define CX_CLI_PROFILES "auto|spec-1.0|agent"
 
-#define CX_CLI_OPTION_DB                      \
-    CX_CLI_OPT("db", 0, CX_CLI_TEXT, "WHERE", \
-               "The index: a file, or postgresql://..; default cirislens.db in the home.")
+#define CX_CLI_OPTION_DB               \
+    CX_CLI_OPT(                        \
+        "db", 0, CX_CLI_TEXT, "WHERE", \
+        "The index: a file, or postgresql://..; default cirislens.db in the data directory.")
 /* Who changes something: `actor` of the job. */
 #define CX_CLI_OPTION_BY                 \
     CX_CLI_OPT(                          \
