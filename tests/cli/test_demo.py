@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 
-from kit import BIN, TESTS, Folder, beside, check, main, run, skip, test
+from kit import BIN, TESTS, Folder, sibling, check, main, run, skip, test
 from run_kit import clean_env
 
 

@@ -1364,7 +1364,7 @@ def the_recipient_of_a_scope_can_check_it():
             assert not any("--manifest" in limit for limit in it["limits"]), it
             it = found(0, "--overall-root", root, scope)
             assert it["anchors"] == ["overall_root"] and not it["signed"], it
-            assert any("who made it" in limit for limit in it["limits"]), it
+            assert any("author is not proven" in limit for limit in it["limits"]), it
             for reason, code, args in [
                     ("NotAnchored", 3, ()), ("NotSigned", 3, ("--require", "signed")),
                     ("SignatureInvalid", 1, ("--key", base64.b64decode(other.split("+", 2)[2])[1:].hex())),
