@@ -25,6 +25,7 @@ extern "C" {
 #endif
 
 typedef struct cx_lattice cx_lattice;
+typedef struct cx_ledger cx_ledger; /* of <cortex/journal.h> */
 
 /* A node's index in the file, from 0; unusable nodes have one too (§4). */
 typedef uint32_t cx_node;
@@ -263,6 +264,85 @@ CX_API CX_MUST_USE cx_status cx_states_open(const cx_lattice *lattice,
                                             const cx_state_options *options, cx_states **out,
                                             cx_err *err);
 CX_API void cx_states_close(cx_states *states); /* NULL is accepted */
+
+/* --- recording (docs/formats/steps.md) ----------------------------------------------------- */
+
+/*
+ * What an agent did.  Cortex makes of it a node of the agent's history: number, previous hash, seal
+ * and hash, stored in the agent's journal.  Texts are terminated UTF-8.
+ */
+typedef struct cx_step_draft {
+    const char *agent;       /* needed; 1 to 200 bytes without controls */
+    const char *event;       /* a JSON object; NULL = {} */
+    const char *state_delta; /* a JSON object with the sections of §6; NULL = {} */
+    /* Hashes of nodes (6 digits or more), "AGENT#SEQ", "@AGENT" for that agent's newest node.
+     * Without one of the agent's own, its newest node is a parent as well. */
+    const char *const *parents;
+    size_t parent_count;
+    /* The agent's newest node as the caller knows it, 64 digits; "" = it has no steps; NULL = any.
+     */
+    const char *head;
+    bool fork;             /* may go on from a node that is not the newest */
+    const char *fork_type; /* "natural", "observation", "injection"; NULL = none, of a fork natural
+                            */
+    const char *key;       /* the sender's; the same step is taken once; NULL = none */
+    double timestamp;      /* seconds since 1970; 0 = now */
+    const char *key_id;    /* of the key that signed cx_step_to_sign's bytes; NULL = unsigned */
+    cx_signature signature;
+} cx_step_draft;
+
+#define CX_STEP_DRAFT_INIT                                           \
+    {                                                                \
+        NULL, NULL, NULL, NULL, 0, NULL, false, NULL, NULL, 0, NULL, \
+        {                                                            \
+            {                                                        \
+                0                                                    \
+            }                                                        \
+        }                                                            \
+    }
+
+typedef struct cx_step_node {
+    char hash[65]; /* of the node, which is its node_id; terminated */
+    int64_t seq;
+    uint64_t entry; /* in the agent's journal */
+    bool duplicate; /* the key was there with the same step: this is its node */
+} cx_step_node;
+
+/*
+ * Returns when the node is on the disk.  CX_E_CONFLICT "HeadMoved", "NotTheHead" (cx_step_head says
+ * what the newest node is now), "KeyReused"; CX_E_FORMAT "BadStep"; CX_E_NOT_FOUND "NoParent";
+ * CX_E_DENIED "BadSignature".
+ */
+CX_API CX_RESULT cx_step_append(cx_ledger *ledger, const cx_step_draft *draft, cx_step_node *out,
+                                cx_err *err);
+/*
+ * Many at once, as JSON Lines of the format's steps.  *out_results: a line of JSON for each, in
+ * order; *out_failed: how many were not taken (after one, those of the same agent are not).
+ */
+CX_API CX_RESULT cx_steps_append(cx_ledger *ledger, cx_bytes lines, cx_owned *out_results,
+                                 size_t *out_failed, cx_err *err);
+/* The agent's newest node.  CX_E_NOT_FOUND "NoSteps". */
+CX_API CX_RESULT cx_step_head(cx_ledger *ledger, const char *agent, cx_step_node *out, cx_err *err);
+/* The bytes to sign with Ed25519, outside of this library; key_id and signature are not read. */
+CX_API CX_RESULT cx_step_to_sign(const cx_step_draft *draft, cx_owned *out, cx_err *err);
+
+typedef struct cx_steps_sealed {
+    uint64_t stored, duplicates, agents;
+} cx_steps_sealed;
+/*
+ * Stores a whole lattice (opened with keep_deltas), sealed: CX_E_FORMAT "NotVerified" when it does
+ * not hold, CX_E_CONFLICT "AgentExists".  The same lattice again is no more than duplicates.
+ */
+CX_API CX_RESULT cx_steps_seal(cx_ledger *ledger, const cx_lattice *lattice, cx_steps_sealed *out,
+                               cx_err *err);
+
+/*
+ * What is recorded, as a lattice: "agent/NAME" is that agent's steps and traces and what they came
+ * from, NULL all agents'.  It does not change when more is recorded.  CX_E_NOT_FOUND "NoBranch".
+ */
+CX_API CX_RESULT cx_lattice_open_ledger(cx_ledger *ledger, const char *branch,
+                                        const cx_lattice_options *options, cx_lattice **out,
+                                        cx_err *err);
 
 #ifdef __cplusplus
 }

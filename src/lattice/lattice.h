@@ -21,6 +21,10 @@ CX_RESULT cx_lattice_open_io(const cx_io *io, const char *path, const cx_lattice
 CX_RESULT cx_lattice_source(const cx_lattice *lattice, cx_node node, cx_arena *arena, cx_json *out,
                             cx_err *err);
 
+/* The lattice was opened over the bytes of `lines`: from here on they are its own, and `lines` is
+ * empty. */
+void cx_lattice_keep_bytes(cx_lattice *lattice, cx_buf *lines);
+
 /* --- hashing, for writers (§3, §5.1) -------------------------------------------------------- */
 
 typedef struct cx_lattice_fields {

@@ -12,5 +12,6 @@
 #include "recorder/otlp_index.h"
 #include "recorder/recorder.h"
 #include "recorder/reply.h"
+#include "recorder/step.h"
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * bridge.c - recorded traces as a lattice: one node a component, one branch an agent (trace.md §7,
- * decision 0017).
+ * decision 0017); recorded steps (step.h) are nodes already.
  *
  * Nodes are a function of the ledger: the same entries always give the same hashes.
  *
@@ -17,6 +17,7 @@
 #include "lattice/api.h"
 #include "recorder/internal.h"
 #include "recorder/node.h"
+#include "recorder/step.h"
 
 typedef struct bridge {
     cx_home *home;
@@ -98,6 +99,11 @@ static cx_status add_entry(bridge *b, uint64_t seq, cx_err *err)
     cx_trace trace;
     cx_trace_problem problem;
     CX_TRY(cx_home_entry(b->home, b->actor, seq, &b->arena, &entry, err));
+    if (cx_str_eq(entry.entry.kind, CX_KIND_NODE) && !entry.payload_erased) {
+        cx_buf_add(b->out, entry.payload.data, entry.payload.size);
+        cx_buf_add_byte(b->out, '\n');
+        return cx_buf_check(b->out, err);
+    }
     if (!cx_str_eq(entry.entry.kind, CX_KIND_RECEIVED) || entry.payload_erased)
         return CX_SUCCESS;
     CX_TRY(cx_trace_read_stored(entry.payload, &b->arena, &trace, &problem, err));
@@ -127,12 +133,19 @@ static cx_status add_branches(bridge *b, cx_str branch, cx_arena *arena, cx_err 
 {
     const cx_actor_info *actors;
     size_t count = 0;
+    bool one = branch.data != NULL;
+    cx_str agent = {NULL, 0}, actor = {NULL, 0};
+    if (one && cx_str_starts(branch, CX_STR("agent/")))
+        agent = cx_str_from(branch.data + 6, branch.size - 6);
+    CX_TRY(cx_step_actor(agent, arena, &actor, err));
     CX_TRY(cx_home_actors(b->home, arena, &actors, &count, err));
-    for (size_t i = 0; i < count; i++)
-        if (branch.data == NULL ||
-            (cx_str_starts(branch, CX_STR("agent/")) &&
-             cx_str_eq(actors[i].name, cx_str_from(branch.data + 6, branch.size - 6))))
-            CX_TRY(add_branch(b, &actors[i], err));
+    for (size_t i = 0; i < count; i++) {
+        if (one && !cx_str_eq(actors[i].name, agent) && !cx_str_eq(actors[i].name, actor))
+            continue;
+        CX_TRY(add_branch(b, &actors[i], err));
+        if (one)
+            CX_TRY(cx_recorder_steps_follow(b->home, actors[i].name, b->out, err));
+    }
     return CX_SUCCESS;
 }
 
@@ -150,7 +163,7 @@ cx_status cx_recorder_lattice_lines(cx_home *home, cx_str branch, cx_buf *out, c
     cx_arena_done(&arena);
     if (!cx_failed(status) && out->size == before)
         status = cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET,
-                            branch.data == NULL ? "the data directory has no recorded traces%.*s"
+                            branch.data == NULL ? "the data directory has no recorded traces or steps%.*s"
                                                 : "the data directory has no branch %.*s",
                             (int)branch.size, branch.data == NULL ? "" : branch.data);
     return status;
