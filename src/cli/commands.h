@@ -71,6 +71,8 @@
     X(alert_ack)           \
     X(alert_resolve)       \
     X(import)              \
+    X(lattice_append)      \
+    X(lattice_import)      \
     X(lattice_verify)      \
     X(lattice_state)       \
     X(lattice_why)         \

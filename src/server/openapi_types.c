@@ -40,6 +40,21 @@ const cx_api_type cx_api_types[] = {
      "status: 'stored'|'duplicate'|'conflict'|'unverified'|'rejected', stripped?: string[], "
      "trace_id: string|null}"},
     {"EntryRef", "{actor: string, seq: integer}"},
+    {"Steps", "{steps: Step[], key?: string}"},
+    {"Step",
+     "{agent: string, event?: any, state_delta?: StepDelta, parents?: (string|StepSent)[], "
+     "head?: string|null, fork?: boolean, fork_type?: 'natural'|'observation'|'injection', "
+     "timestamp?: number, key?: string, signature?: StepSignature}"},
+    {"StepDelta", "{memory?: any, beliefs?: any, goals?: any[], context_stack?: any[]}"},
+    {"StepSent", "{agent?: string, key: string}"},
+    {"StepSignature", "{key_id: string, signature: string}"},
+    {"StepsResult", "{accepted: integer, duplicates: integer, received: integer, "
+                    "results: StepResult[], status: 'ok'|'partial'}"},
+    {"StepResult",
+     "{agent: string|null, detail?: string, entry?: integer, hash?: string, "
+     "head?: StepHead|null, node_id?: string, reason?: string, seq?: integer, "
+     "status: 'stored'|'duplicate'|'conflict'|'rejected'|'skipped'}"},
+    {"StepHead", "{hash: string, seq: integer}"},
     {"TraceRow",
      "{action_success: boolean|null, agent_id_hash: string, "
      "audit: {hash: string|null, seq: integer|null}, canonical_form: string|null, "

@@ -219,7 +219,7 @@ static const cx_route_param roots_params[] = {TEXT("actor", "Only this actor's."
 static const cx_route_param feed_params[] = {
     TEXT("agent_id_hash", "Only this agent's traces."),
     TEXT("after", "Where to continue, as the Last-Event-ID header; 0.0 = from the beginning."),
-    FLAG("hints", "Also events `alert` and `run`: an alert or run is new or has changed."),
+    FLAG("hints", "Also events `alert`, `run` and `step`: one is new or has changed."),
 };
 
 /* --- routes ----------------------------------------------------------------------------------- */
@@ -378,6 +378,17 @@ const cx_route cx_routes[] = {
      .handler = cx_api_alert_resolve,
      .summary = "Resolve an alert"},
 
+    {.method = "POST",
+     .path = "/api/v1/steps",
+     .scopes = CX_SCOPE_WRITE,
+     .thread = CX_THREAD_WRITE,
+     .has_body = true,
+     .answers = JSON,
+     .request_type = "Steps",
+     .response_type = "StepsResult",
+     .codes = "200 400 403 409 413 422 429 503",
+     .handler = cx_api_steps,
+     .summary = "Record steps of agents; the answer means they are durable"},
     {.method = "GET",
      .path = LATTICE "/state",
      READING_ALL,

@@ -167,7 +167,11 @@ cx_status cx_api_view_list(cx_call *call, cx_err *err)
                               &count, err));
         for (size_t i = 0; i < count && told < CX_VIEW_HISTORIES_MAX; i++) {
             bool external = cx_external_is(actors[i].name);
-            if (!external && !cx_view_has_traces(actors[i].name))
+            bool is_history = external;
+            if (!external)
+                CX_TRY(cx_view_is_history(cx_recorder_home(call->service->recorder), actors[i].name,
+                                          &is_history, err));
+            if (!is_history)
                 continue;
             CX_TRY(add_history(call, &list, external ? "" : "agent/", actors[i].name,
                                actors[i].entry_count, err));

@@ -7,6 +7,7 @@
 
 #include "base/api.h"
 #include "ledger/api.h"
+#include "recorder/api.h"
 #include "server/feed/external.h"
 #include "server/feed/runs.h"
 
@@ -15,7 +16,7 @@ typedef struct listing {
     CX_VEC(cx_inbox_object) objects;
 } listing;
 
-bool cx_view_has_traces(cx_str actor)
+static bool is_name_of_traces(cx_str actor)
 {
     if (cx_str_starts(actor, CX_STR("key:")))
         return true;
@@ -24,6 +25,12 @@ bool cx_view_has_traces(cx_str actor)
             !(actor.data[i] >= 'a' && actor.data[i] <= 'f'))
             return false;
     return actor.size >= 8;
+}
+
+cx_status cx_view_is_history(cx_home *home, cx_str actor, bool *out, cx_err *err)
+{
+    *out = is_name_of_traces(actor);
+    return *out ? CX_SUCCESS : cx_recorder_has_steps(home, actor, out, err);
 }
 
 static cx_inbox_object *add_object(listing *g, cx_inbox_kind kind, cx_str id)
@@ -89,7 +96,10 @@ static cx_status add_histories(listing *g, cx_err *err)
     cx_home *home = cx_recorder_home(service->recorder);
     CX_TRY(cx_home_actors(home, g->call->arena, &actors, &count, err));
     for (size_t i = 0; i < count && told < CX_VIEW_HISTORIES_MAX; i++) {
-        if (!cx_external_is(actors[i].name) && !cx_view_has_traces(actors[i].name))
+        bool is_history = cx_external_is(actors[i].name);
+        if (!is_history)
+            CX_TRY(cx_view_is_history(home, actors[i].name, &is_history, err));
+        if (!is_history)
             continue;
         CX_TRY(add_actor(g, home, &actors[i], err));
         told++;

@@ -115,12 +115,15 @@ static void write_event(cx_buf *out, const cx_tail_item *item, const subject *ab
     cx_buf_printf(out, ",\"verified\":%s}\n\n", record->verified ? "true" : "false");
 }
 
-/* A finding was made or marked; a run began (its first event) or was sealed.  NULL: neither. */
+/* An alert was raised or acknowledged; a step was recorded; a run began (its first event) or was
+ * sealed. NULL: none of these. */
 static const char *hint_name_of(const cx_tail_item *item)
 {
     cx_str kind = item->entry.kind;
     if (cx_str_is(kind, "trace.alert") || cx_str_is(kind, "trace.alert_ack"))
         return "alert";
+    if (cx_str_is(kind, "lattice.node"))
+        return "step";
     bool first = cx_str_is(kind, "run.event") && item->payload.size != 0 &&
                  memmem(item->payload.data, item->payload.size, "\"index\":1,", 10) != NULL;
     return first || cx_str_is(kind, "run.seal") ? "run" : NULL;
