@@ -89,6 +89,13 @@ CX_API cx_str cx_lattice_agent_name(const cx_lattice *lattice, uint32_t agent);
  * hash (§3.4, §8).  CX_NODE_NONE when not found.
  */
 CX_API cx_node cx_lattice_find(const cx_lattice *lattice, cx_str name);
+/*
+ * The same, and all else that reports and pictures write: the first four or more characters of an
+ * id or hash, "AGENT#SEQ", "#K" for the K-th node of the file, "@agent/AGENT".  CX_E_NOT_FOUND
+ * "NoNode", CX_E_CONFLICT "Ambiguous".
+ */
+CX_API CX_MUST_USE cx_status cx_lattice_resolve(const cx_lattice *lattice, cx_str name,
+                                                cx_node *out, cx_err *err);
 
 typedef struct cx_lattice_node_info {
     cx_str id;    /* as written; NULL data when the node has no usable one ("#K" in reports) */

@@ -7,6 +7,7 @@
 #define CX_LATTICE_ANSWER_H
 
 #include "lattice/internal.h"
+#include "lattice/state.h"
 
 /* A name for users: what would act on a terminal (controls, directional marks) is escaped. */
 void cx_answer_name(cx_buf *out, cx_str name);
@@ -24,5 +25,29 @@ void cx_answer_heading(cx_buf *out, const cx_answer_options *options, const char
 
 /* Appends canonical JSON again, indented for users. */
 CX_RESULT cx_answer_pretty(cx_buf *out, cx_str canonical, const cx_alloc *alloc, cx_err *err);
+
+/* --- why_path.c: keys below the top level ----------------------------------------------------- */
+
+#define WHY_TOKENS_MAX 64
+
+/* What is asked about in one section. */
+typedef struct why_path {
+    bool is_asked;
+    cx_str pointer;                /* RFC 6901, the section first */
+    cx_str tokens[WHY_TOKENS_MAX]; /* behind the section, as canonical JSON spells them */
+    size_t token_count;
+} why_path;
+
+/* One for each section, in the arena.  *out_is_path false: the key is no path.  CX_E_USAGE. */
+CX_RESULT cx_why_path_parse(cx_str key, cx_str section, cx_arena *arena, why_path **out,
+                            bool *out_is_path, cx_err *err);
+/* The canonical text of what the path names in a state; false: out of memory. */
+bool cx_why_path_text(const why_path *path, const state *s, tree_work *work, cx_buf *out,
+                      bool *out_there);
+/* Whether a delta sets what the path names, or something around it. */
+bool cx_why_path_in_delta(const why_path *path, state_section section, cx_str delta);
+/* CX_E_NOT_FOUND "NoKey", with the keys of the state after the node that are spelled most alike. */
+CX_RESULT cx_why_no_key(const cx_states *states, cx_node which, cx_str key, cx_str section,
+                        cx_arena *arena, cx_err *err);
 
 #endif

@@ -315,17 +315,20 @@ static cx_status prepare_comparison(comparison *c, cx_err *err)
     const cx_lattice *lattice = c->states->lattice;
     for (size_t side = 0; side < 2; side++) {
         state ignored;
-        CX_TRY(find_head(lattice, c->agents[side], &c->heads[side], err));
         CX_TRY(cx_states_get(c->states, c->heads[side], false, &ignored, err));
     }
     CX_TRY(cx_lattice_lineage(lattice, c->heads[0], c->heads[1], &c->arena, &c->lineage, err));
     return cx_lattice_common(lattice, c->heads, 2, &c->arena, &c->causal, &c->causal_count, err);
 }
 
-cx_status cx_lattice_answer_compare(cx_buf *out, const cx_states *states, cx_str agent_a,
-                                    cx_str agent_b, const cx_answer_options *options, cx_err *err)
+static cx_status answer_heads(cx_buf *out, const cx_states *states, const cx_str agents[2],
+                              const cx_node nodes[2], const cx_answer_options *options, cx_err *err)
 {
-    comparison c = {.states = states, .options = options, .out = out, .agents = {agent_a, agent_b}};
+    comparison c = {.states = states,
+                    .options = options,
+                    .out = out,
+                    .agents = {agents[0], agents[1]},
+                    .heads = {nodes[0], nodes[1]}};
     cx_arena_init(&c.arena, states->alloc, 0);
     cx_tree_work_init(&c.work, states->alloc);
     cx_status status;
@@ -336,4 +339,23 @@ done:
     cx_tree_work_done(&c.work);
     cx_arena_done(&c.arena);
     return status;
+}
+
+cx_status cx_lattice_answer_compare(cx_buf *out, const cx_states *states, cx_str agent_a,
+                                    cx_str agent_b, const cx_answer_options *options, cx_err *err)
+{
+    cx_node heads[2];
+    const cx_str agents[2] = {agent_a, agent_b};
+    for (size_t side = 0; side < 2; side++)
+        CX_TRY(find_head(states->lattice, agents[side], &heads[side], err));
+    return answer_heads(out, states, agents, heads, options, err);
+}
+
+cx_status cx_lattice_answer_compare_nodes(cx_buf *out, const cx_states *states,
+                                          const cx_node nodes[2], const cx_answer_options *options,
+                                          cx_err *err)
+{
+    const cx_str agents[2] = {cx_lattice_agent_label(states->lattice, nodes[0]),
+                              cx_lattice_agent_label(states->lattice, nodes[1])};
+    return answer_heads(out, states, agents, nodes, options, err);
 }

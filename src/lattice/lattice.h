@@ -76,6 +76,19 @@ CX_RESULT cx_states_open_for(const cx_lattice *lattice, const cx_state_options *
                              const cx_node *targets, size_t target_count, cx_states **out,
                              cx_err *err);
 
+/* The role of an agent, where its nodes do not say it. */
+typedef struct cx_agent_role {
+    cx_str agent, role;
+} cx_agent_role;
+/*
+ * In options->priorities those of "role:ROLE" are replaced by those of the agents that have the
+ * role: by `roles`, else by `agent_role` in the event of their newest node.  An agent's own
+ * priority stays.  The new list lives in the arena.
+ */
+CX_RESULT cx_lattice_resolve_roles(const cx_lattice *lattice, const cx_agent_role *roles,
+                                   size_t role_count, cx_arena *arena, cx_state_options *options,
+                                   cx_err *err);
+
 /* Appends the canonical JSON of the state after (or, inherited, before the own delta of) a node. */
 CX_RESULT cx_states_write(const cx_states *states, cx_node node, bool inherited, cx_buf *out,
                           cx_err *err);
@@ -89,17 +102,26 @@ typedef struct cx_answer_options {
     bool verified;
     bool json; /* else text for users */
     bool colour;
+    bool allow_absent; /* why: no changes are an answer, too */
 } cx_answer_options;
 
 CX_RESULT cx_lattice_answer_state(cx_buf *out, const cx_states *states, cx_node node,
                                   bool inherited, const cx_answer_options *options, cx_err *err);
-/* section: "memory", "beliefs", or empty for both. */
+/*
+ * section: "memory", "beliefs", or empty for both.  key: a top-level key, "memory.order.limit", or
+ * a JSON pointer into the state.  CX_E_NOT_FOUND "NoKey" when it was never there; the message names
+ * the nearest keys.
+ */
 CX_RESULT cx_lattice_answer_why(cx_buf *out, const cx_states *states, cx_node node, cx_str key,
                                 cx_str section, const cx_answer_options *options, cx_err *err);
 CX_RESULT cx_lattice_answer_heatmap(cx_buf *out, const cx_lattice *lattice,
                                     const cx_answer_options *options, cx_err *err);
 CX_RESULT cx_lattice_answer_compare(cx_buf *out, const cx_states *states, cx_str agent_a,
                                     cx_str agent_b, const cx_answer_options *options, cx_err *err);
+/* Of two nodes. */
+CX_RESULT cx_lattice_answer_compare_nodes(cx_buf *out, const cx_states *states,
+                                          const cx_node nodes[2], const cx_answer_options *options,
+                                          cx_err *err);
 CX_RESULT cx_lattice_answer_heads(cx_buf *out, const cx_lattice *lattice,
                                   const cx_answer_options *options, cx_err *err);
 CX_RESULT cx_lattice_answer_show(cx_buf *out, const cx_lattice *lattice, cx_node node,

@@ -8,6 +8,9 @@
  * differs from the one after the lineage parent; `via` is `delta` when the node's own delta names
  * the key in that section, else `merge`.  States share structure, so where a section did not change
  * its pointer says so and nothing is looked up.
+ *
+ * K is a top-level key; or, when that was never there, memory.order.limit or a JSON pointer, which
+ * why_path.c takes apart.  For these a change is one of the text of what the pointer names.
  */
 #include "lattice/ancestors.h"
 #include "lattice/answer.h"
@@ -20,6 +23,8 @@ typedef struct why_query {
     bool in_section[SECTION_COUNT];
     const cx_answer_options *options;
     tree_work work;
+    const why_path *paths; /* one a section, in place of the key */
+    cx_buf texts[2];       /* before, after */
     cx_buf *out;
     size_t change_count;
 } why_query;
@@ -35,7 +40,7 @@ static bool change_json(why_query *query, cx_node which, state_section section, 
 {
     const cx_lattice *lattice = query->states->lattice;
     cx_buf *out = query->out;
-    cx_buf_add_z(out, query->change_count == 0 ? "{\"agent\":" : ",{\"agent\":");
+    cx_buf_add_z(out, query->change_count == 1 ? "{\"agent\":" : ",{\"agent\":");
     cx_answer_str(out, cx_lattice_agent_label(lattice, which));
     bool ok = value_is_absent(new_value) || write_value(query, ",\"new\":", new_value);
     cx_buf_add_z(out, ",\"node\":");
@@ -57,15 +62,29 @@ static bool change_text(why_query *query, cx_node which, state_section section, 
     cx_buf_add_byte(out, ' ');
     cx_answer_name(out, cx_lattice_agent_label(lattice, which));
     cx_buf_printf(out, "#%lld ", (long long)node_at(lattice, which)->seq);
-    cx_buf_add_str(out, cx_state_section_name(section));
-    cx_buf_add_byte(out, '.');
-    cx_answer_name(out, query->key);
+    if (query->paths != NULL) {
+        cx_answer_name(out, query->paths[section].pointer);
+    } else {
+        cx_buf_add_str(out, cx_state_section_name(section));
+        cx_buf_add_byte(out, '.');
+        cx_answer_name(out, query->key);
+    }
     bool ok = write_value(query, ": ",
                           value_is_absent(old_value) ? value_of_text(CX_STR("-")) : old_value);
     ok = ok && write_value(query, " -> ",
                            value_is_absent(new_value) ? value_of_text(CX_STR("-")) : new_value);
     cx_buf_printf(out, " (%s)\n", via);
     return ok;
+}
+
+static bool report_change(why_query *query, cx_node which, state_section section,
+                          cx_value old_value, cx_value new_value, const char *via)
+{
+    query->change_count++;
+    if (query->change_count == 1 && query->options->json)
+        cx_buf_add_z(query->out, "{\"changes\":[");
+    return query->options->json ? change_json(query, which, section, old_value, new_value, via)
+                                : change_text(query, which, section, old_value, new_value, via);
 }
 
 /* Reports a section of a node when the key's value changed there. */
@@ -83,10 +102,34 @@ static bool compare_section(why_query *query, cx_node which, state_section secti
         return true;
     cx_str delta = query->states->lattice->deltas.items[which];
     const char *via = cx_delta_names(delta, section, query->spelled) ? "delta" : "merge";
-    bool ok = query->options->json ? change_json(query, which, section, old_value, new_value, via)
-                                   : change_text(query, which, section, old_value, new_value, via);
-    query->change_count++;
-    return ok;
+    return report_change(query, which, section, old_value, new_value, via);
+}
+
+/* The same of what a path names: by its text, for it may be inside an array. */
+static bool compare_path(why_query *query, cx_node which, state_section section,
+                         const state *before, const state *after)
+{
+    const why_path *path = &query->paths[section];
+    cx_value values[2] = {VALUE_ABSENT, VALUE_ABSENT};
+    if (!path->is_asked || value_is_same(cx_state_section_value(before, section),
+                                         cx_state_section_value(after, section)))
+        return true;
+    for (size_t i = 0; i < 2; i++) {
+        bool there;
+        if (!cx_why_path_text(path, i == 0 ? before : after, &query->work, &query->texts[i],
+                              &there))
+            return false;
+        if (there)
+            values[i] = value_of_text(cx_buf_str(&query->texts[i]));
+    }
+    if (value_is_absent(values[0]) && value_is_absent(values[1]))
+        return true;
+    if (value_is_same(values[0], values[1]))
+        return true;
+    const char *via =
+        cx_why_path_in_delta(path, section, query->states->lattice->deltas.items[which]) ? "delta"
+                                                                                         : "merge";
+    return report_change(query, which, section, values[0], values[1], via);
 }
 
 static bool visit_node(why_query *query, cx_node which)
@@ -95,6 +138,13 @@ static bool visit_node(why_query *query, cx_node which)
     cx_node lineage = node_at(states->lattice, which)->lineage;
     const state *after = cx_states_at(states, which);
     state before = lineage == CX_NODE_NONE ? cx_state_empty() : *cx_states_at(states, lineage);
+    static const state_section order[SECTION_COUNT] = {SECTION_MEMORY, SECTION_BELIEFS,
+                                                       SECTION_GOALS, SECTION_CONTEXT_STACK};
+    for (size_t i = 0; query->paths != NULL && i < SECTION_COUNT; i++)
+        if (!compare_path(query, which, order[i], &before, after))
+            return false;
+    if (query->paths != NULL)
+        return true;
     return (!query->in_section[SECTION_MEMORY] ||
             compare_section(query, which, SECTION_MEMORY, before.memory, after->memory)) &&
            (!query->in_section[SECTION_BELIEFS] ||
@@ -119,11 +169,33 @@ static cx_status visit_history(why_query *query, cx_node which, cx_err *err)
     return ok ? CX_SUCCESS : cx_fail_nomem(err);
 }
 
-static cx_status answer_why(why_query *query, cx_node which, cx_err *err)
+/* By the key itself; when that was never there, by what it says as a path. */
+static cx_status visit_for_key(why_query *query, cx_node which, cx_str section, cx_arena *arena,
+                              cx_err *err)
 {
+    why_path *paths;
+    bool is_path;
+    CX_TRY(visit_history(query, which, err));
+    if (query->change_count != 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_why_path_parse(query->key, section, arena, &paths, &is_path, err));
+    if (is_path) {
+        query->paths = paths;
+        CX_TRY(visit_history(query, which, err));
+    }
+    if (query->change_count != 0)
+        return CX_SUCCESS;
+    if (!query->options->allow_absent)
+        return cx_why_no_key(query->states, which, query->key, section, arena, err);
     if (query->options->json)
         cx_buf_add_z(query->out, "{\"changes\":[");
-    CX_TRY(visit_history(query, which, err));
+    return CX_SUCCESS;
+}
+
+static cx_status answer_why(why_query *query, cx_node which, cx_str section, cx_arena *arena,
+                        cx_err *err)
+{
+    CX_TRY(visit_for_key(query, which, section, arena, err));
     if (query->options->json) {
         cx_buf_add_z(query->out, "],\"key\":");
         cx_answer_str(query->out, query->key);
@@ -147,15 +219,22 @@ cx_status cx_lattice_answer_why(cx_buf *out, const cx_states *states, cx_node wh
                        (int)(section.size > 80 ? 80 : section.size), section.data);
     CX_TRY(cx_states_get(states, which, false, &target, err));
     cx_buf spelled;
+    cx_arena arena;
+    cx_arena_init(&arena, states->alloc, 0);
     cx_buf_init(&spelled, states->alloc);
+    cx_buf_init(&query.texts[0], states->alloc);
+    cx_buf_init(&query.texts[1], states->alloc);
     cx_tree_work_init(&query.work, states->alloc);
     cx_answer_str(&spelled, key);
     cx_status status = cx_buf_check(&spelled, err);
     if (!cx_failed(status)) {
         query.spelled = cx_str_from((const char *)spelled.data + 1, spelled.size - 2);
-        status = answer_why(&query, which, err);
+        status = answer_why(&query, which, section, &arena, err);
     }
     cx_tree_work_done(&query.work);
+    cx_buf_done(&query.texts[0]);
+    cx_buf_done(&query.texts[1]);
     cx_buf_done(&spelled);
+    cx_arena_done(&arena);
     return status;
 }

@@ -92,14 +92,18 @@ static const cx_route_param alerts_params[] = {
      .choices = "lww|confidence|policy|manual",                                                   \
      .help = "How competing values merge; default lww."},                                         \
         {.name = "base", .type = CX_PARAM_CHOICE, .choices = "lca|none", .help = "Default lca."}, \
+        {.name = "priority",                                                                      \
+         .type = CX_PARAM_TEXT,                                                                   \
+         .many = true,                                                                            \
+         .help = "AGENT=NUMBER or role:ROLE=NUMBER, for strategy policy."},                       \
     {                                                                                             \
-        .name = "priority", .type = CX_PARAM_TEXT, .many = true,                                  \
-        .help = "AGENT=NUMBER, for strategy policy."                                              \
+        .name = "role", .type = CX_PARAM_TEXT, .many = true,                                      \
+        .help = "AGENT=ROLE; default: agent_role in the event of the agent's newest node."        \
     }
-#define NODE_PARAM                                                           \
-    {                                                                        \
-        .name = "node", .type = CX_PARAM_TEXT, .required = true,             \
-        .help = "A node_id, a hash, or @AGENT for that agent's newest node." \
+#define NODE_PARAM                                                                          \
+    {                                                                                       \
+        .name = "node", .type = CX_PARAM_TEXT, .required = true,                            \
+        .help = "A node_id, a hash, its first digits, AGENT#SEQ, or @AGENT for the newest." \
     }
 
 static const cx_route_param otel_params[] = {
@@ -109,19 +113,20 @@ static const cx_route_param otel_params[] = {
 
 static const cx_route_param state_params[] = {
     NODE_PARAM, FLAG("inherited", "The state before the node's own changes."), STATE_PARAMS};
-static const cx_route_param why_params[] = {NODE_PARAM,
-                                            {.name = "key",
-                                             .type = CX_PARAM_TEXT,
-                                             .required = true,
-                                             .help = "A top-level key of memory or beliefs."},
-                                            {.name = "section",
-                                             .type = CX_PARAM_CHOICE,
-                                             .choices = "memory|beliefs",
-                                             .help = "Default both."},
-                                            STATE_PARAMS};
+static const cx_route_param why_params[] = {
+    NODE_PARAM,
+    {.name = "key",
+     .type = CX_PARAM_TEXT,
+     .required = true,
+     .help = "A key of memory or beliefs, memory.a.b, or a pointer."},
+    {.name = "section",
+     .type = CX_PARAM_CHOICE,
+     .choices = "memory|beliefs",
+     .help = "Default both."},
+    STATE_PARAMS};
 static const cx_route_param compare_params[] = {
-    {.name = "a", .type = CX_PARAM_TEXT, .required = true, .help = "An agent."},
-    {.name = "b", .type = CX_PARAM_TEXT, .required = true, .help = "Another agent."},
+    {.name = "a", .type = CX_PARAM_TEXT, .required = true, .help = "An agent or a node."},
+    {.name = "b", .type = CX_PARAM_TEXT, .required = true, .help = "Another one."},
     STATE_PARAMS};
 static const cx_route_param show_params[] = {NODE_PARAM};
 static const cx_route_param bisect_params[] = {
@@ -386,7 +391,7 @@ const cx_route cx_routes[] = {
      .answers = JSON,
      .request_type = "Steps",
      .response_type = "StepsResult",
-     .codes = "200 400 403 409 413 422 429 503",
+     .codes = "200 400 409 413 429 503",
      .handler = cx_api_steps,
      .summary = "Record steps of agents; the answer means they are durable"},
     {.method = "GET",

@@ -120,21 +120,7 @@ void cx_lattice_view_put_node(cx_buf *out, const cx_lattice_view *view, cx_node 
 
 cx_status cx_lattice_view_find(const cx_lattice *lattice, cx_str name, cx_node *out, cx_err *err)
 {
-    cx_node found = cx_lattice_find(lattice, name);
-    if (found == CX_NODE_NONE && name.size > 1 && name.size < 12 && name.data[0] == '#') {
-        uint64_t number = 0;
-        size_t at = 1;
-        for (; at < name.size && name.data[at] >= '0' && name.data[at] <= '9'; at++)
-            number = number * 10 + (uint64_t)(name.data[at] - '0');
-        if (at == name.size && number < lattice->nodes.count)
-            found = (cx_node)number;
-    }
-    if (found == CX_NODE_NONE)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoNode", CX_NO_OFFSET,
-                          "no such node; expected a node_id, a hash, #K for the K-th node "
-                          "of the file, or @AGENT for that agent's newest node");
-    *out = found;
-    return CX_SUCCESS;
+    return cx_lattice_resolve(lattice, name, out, err);
 }
 
 cx_status cx_lattice_view_need_place(const cx_lattice *lattice, cx_node n, cx_err *err)

@@ -217,6 +217,63 @@ def what_was_said_to_be_stored_survives_a_kill():
         p.ok("verify", "--home", p.home)
 
 
+# --- names and keys --------------------------------------------------------------------------------
+
+@test
+def every_question_takes_what_render_prints():
+    merge = EXAMPLES / "merge.jsonl"
+    with Place() as p:
+        p.ok("lattice", "import", "--seal", merge)
+        head = p.json("lattice", "heads", "@agent/agent_a")["heads"]
+        head = [h for h in head if h["agent"] == "agent_a"][0]
+        shown = p.ok("lattice", "render", "@agent/agent_a")
+        check(head["hash"][:10] in shown and "agent_a#2" in shown, shown)
+        for name in (head["hash"][:10], "agent_a#2", "@agent/agent_a", "@agent_a"):
+            check(p.json("lattice", "state", "@agent/agent_a", name)["node"] == head["node"], name)
+            check(p.json("lattice", "show", "@agent/agent_a", name)["node"]["hash"] == head["hash"])
+            check(p.json("lattice", "bisect", "@agent/agent_a", name, "/memory/x=3")["holds_at_end"])
+            p.json("lattice", "why", "@agent/agent_a", name, "x")
+        check(p.json("lattice", "show", merge, "#1")["node"]["node_id"] == "n1_a")
+        both = p.json("lattice", "compare", merge, "n1_a", "@agent_b")
+        check(both["agents"] == ["agent_a", "agent_b"], both)
+        check(both["heads"] == ["n1_a", "n1_b"] and both["lca"] == "n0", both)
+        check(p.json("lattice", "compare", merge, "agent_a", "agent_b")["heads"] == ["n2", "n1_b"])
+        p.expect(2, "lattice", "compare", merge, "agent_a", "agent_c", err="no agent and no node")
+        p.expect(2, "lattice", "state", merge, "agent_a#9", err="AGENT#SEQ")
+
+
+@test
+def why_takes_nested_keys_and_says_when_there_was_none():
+    merge = EXAMPLES / "merge.jsonl"
+    with Place() as p:
+        by_name = p.json("lattice", "why", merge, "@agent_a", "beliefs.safe.confidence")["changes"]
+        by_pointer = p.json("lattice", "why", merge, "@agent_a", "/beliefs/safe/confidence")["changes"]
+        check(by_name == by_pointer and by_name[-1]["new"] == 0.5, by_name)
+        p.expect(2, "lattice", "why", merge, "@agent_a", "safe.confidense", err="nearest: safe.confidence")
+        p.expect(2, "lattice", "why", merge, "@agent_a", "tsk", err="nearest: ")
+        p.expect(2, "lattice", "why", merge, "@agent_a", "zzzzzzzz", err="never there")
+
+
+@test
+def policy_merges_take_roles():
+    with Place() as p:
+        for agent, role, value in (("a", "lead", 1), ("b", "helper", 2)):
+            p.ok("lattice", "append", "--agent", agent, "--set", f"x={value}", "--event",
+                 json.dumps({"agent_role": role}))
+        p.ok("lattice", "append", "--agent", "c", "--parent", "@a", "--parent", "@b",
+             "--event", '{"merge_strategy":"policy"}')
+
+        def x(*options):
+            state = p.json("lattice", "state", "@agent/c", "@c", *options)
+            return state["state"]["memory"]["x"]
+
+        check(x("--priority", "role:lead=5", "--priority", "role:helper=1") == 1)
+        check(x("--priority", "role:lead=1", "--priority", "role:helper=5") == 2)
+        check(x("--priority", "role:lead=1", "--priority", "role:helper=5", "--priority", "a=9") == 1)
+        check(x("--priority", "role:boss=9", "--role", "a=boss") == 1)
+        p.expect(2, "lattice", "state", "@agent/c", "@c", "--role", "a", err="AGENT=ROLE")
+
+
 # --- lattices of others ---------------------------------------------------------------------------
 
 @test

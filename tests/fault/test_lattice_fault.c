@@ -23,7 +23,7 @@ typedef struct job {
 
 static cx_status ask_states(const cx_lattice *lattice, cx_buf *out, cx_err *err)
 {
-    static const cx_answer_options json = {.json = true};
+    static const cx_answer_options json = {.json = true, .allow_absent = true};
     cx_state_options options = CX_STATE_OPTIONS_INIT;
     cx_states *states = NULL;
     cx_status status = cx_states_open(lattice, &options, &states, err);

@@ -271,7 +271,7 @@ static cx_status answer_pair(graph *g, const cx_json *question, cx_json *out, cx
 /* {"target","key"}: the changes as `expect`. */
 static cx_status answer_changes(graph *g, const cx_json *question, cx_json *out, cx_err *err)
 {
-    cx_answer_options options = {.verified = g->holds, .json = true};
+    cx_answer_options options = {.verified = g->holds, .json = true, .allow_absent = true};
     cx_str target, key;
     cx_json answer;
     const cx_json *changes;

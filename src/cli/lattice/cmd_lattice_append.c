@@ -333,9 +333,9 @@ const cx_cli_command cx_cli_lattice_append = {
         "Makes of each step a node of its agent's history: numbered, linked to what it follows, "
         "sealed, hashed, stored. Prints the node's id, which is its hash, and its number. "
         "@agent/NAME then names the history for all lattice commands.\n\n"
-        "One step by options, or a file of JSON Lines: {\"agent\",\"event\",\"state_delta\","
-        "\"parents\",\"head\",\"fork\",\"fork_type\",\"timestamp\",\"key\",\"signature\"}, of "
-        "which only agent is needed. When another process holds the data directory, it is asked "
+        "One step by options, or a file of JSON Lines: objects with the members agent, event, "
+        "state_delta, parents, head, fork, fork_type, timestamp, key and signature, of which only "
+        "agent is needed. When another process holds the data directory, it is asked "
         "to store them.\n\n"
         "Two writers of one agent never follow the same node unless one asks for a fork: the later "
         "one is told what the newest node is.",

@@ -19,6 +19,8 @@ typedef struct query {
     cx_lattice *lattice;
     cx_states *states;
     cx_state_options state_options;
+    cx_agent_role *roles;
+    size_t role_count;
     cx_answer_options answer;
     cx_buf out;
     cx_node targets[2];
@@ -27,37 +29,46 @@ typedef struct query {
 
 /* --- finding what is meant ----------------------------------------------------------------- */
 
-static cx_status find_node(query *q, const char *name, cx_err *err)
+static cx_status take_node(query *q, cx_node node, const char *name, cx_err *err)
 {
-    cx_node node = cx_lattice_find(q->lattice, cx_str_z(name));
     cx_lattice_node_info info;
-    if (node != CX_NODE_NONE)
-        cx_lattice_node(q->lattice, node, &info);
-    if (node == CX_NODE_NONE || !info.in_graph)
+    cx_lattice_node(q->lattice, node, &info);
+    if (!info.in_graph)
         return cx_fail(err, CX_E_USAGE,
-                       "found no node '%s', expected a node_id, a hash, or @AGENT for that "
-                       "agent's newest node ('cortex lattice heads' lists them)",
-                       name);
+                       "node '%s' is unusable or repeated, and stands in no history", name);
     q->targets[q->target_count++] = node;
     return CX_SUCCESS;
 }
 
-static cx_status find_agent(query *q, const char *name, cx_err *err)
+static cx_status find_node(query *q, const char *name, cx_err *err)
 {
+    cx_node node;
+    cx_status status = cx_lattice_resolve(q->lattice, cx_str_z(name), &node, err);
+    if (cx_failed(status)) {
+        err->code = CX_E_USAGE;
+        return (cx_status){CX_E_USAGE};
+    }
+    return take_node(q, node, name, err);
+}
+
+/* An agent, for its newest node, or a node. */
+static cx_status find_side(query *q, const char *name, cx_err *err)
+{
+    cx_node node;
     cx_str head = cx_arena_printf(&q->cli->arena, "@%s", name);
     if (head.data == NULL)
         return cx_fail_nomem(err);
-    cx_node node = cx_lattice_find(q->lattice, head);
-    if (node == CX_NODE_NONE)
-        return cx_fail(err, CX_E_USAGE, "found no agent '%s'; 'cortex lattice heads' lists them",
+    if (cx_failed(cx_lattice_resolve(q->lattice, head, &node, NULL)) &&
+        cx_failed(cx_lattice_resolve(q->lattice, cx_str_z(name), &node, NULL)))
+        return cx_fail(err, CX_E_USAGE,
+                       "found no agent and no node '%s' ('cortex lattice heads' lists the agents)",
                        name);
-    q->targets[q->target_count++] = node;
-    return CX_SUCCESS;
+    return take_node(q, node, name, err);
 }
 
 /* --- state options ------------------------------------------------------------------------- */
 
-/* AGENT=NUMBER; the locale is never set, so the decimal point is a point. */
+/* NAME=NUMBER; the locale is never set, so the decimal point is a point. */
 static cx_status parse_priority(const char *text, cx_arena *arena, cx_agent_priority *out,
                                 cx_err *err)
 {
@@ -69,7 +80,18 @@ static cx_status parse_priority(const char *text, cx_arena *arena, cx_agent_prio
         out->agent = cx_str_from(text, (size_t)(equals - text));
         return CX_SUCCESS;
     }
-    return cx_fail(err, CX_E_USAGE, "option --priority: found '%s', expected AGENT=NUMBER", text);
+    return cx_fail(err, CX_E_USAGE,
+                   "option --priority: found '%s', expected AGENT=NUMBER or role:ROLE=NUMBER",
+                   text);
+}
+
+static cx_status parse_role(const char *text, cx_agent_role *out, cx_err *err)
+{
+    const char *equals = strrchr(text, '=');
+    if (equals == NULL || equals == text || equals[1] == 0)
+        return cx_fail(err, CX_E_USAGE, "option --role: found '%s', expected AGENT=ROLE", text);
+    *out = (cx_agent_role){cx_str_from(text, (size_t)(equals - text)), cx_str_z(equals + 1)};
+    return CX_SUCCESS;
 }
 
 static cx_merge_strategy strategy_named(const char *name)
@@ -96,7 +118,19 @@ static cx_status read_state_options(query *q, cx_err *err)
         CX_TRY(parse_priority(given->values[0], &q->cli->arena,
                               &list[q->state_options.priority_count++], err));
     q->state_options.priorities = list;
+    q->roles = CX_ARENA_ARRAY(&q->cli->arena, cx_agent_role, args->given_count + 1);
+    if (q->roles == NULL)
+        return cx_fail_nomem(err);
+    while ((given = cx_cli_next(args, "role", given)) != NULL)
+        CX_TRY(parse_role(given->values[0], &q->roles[q->role_count++], err));
     return CX_SUCCESS;
+}
+
+/* Priorities of roles become those of the agents that have them. */
+static cx_status resolve_roles(query *q, cx_err *err)
+{
+    return cx_lattice_resolve_roles(q->lattice, q->roles, q->role_count, &q->cli->arena,
+                                    &q->state_options, err);
 }
 
 /* --- the run of a question ----------------------------------------------------------------- */
@@ -104,7 +138,7 @@ static cx_status read_state_options(query *q, cx_err *err)
 typedef struct question {
     bool states; /* needs the states of its targets and has the state options */
     bool node;   /* its second operand is a node */
-    bool agents; /* its second and third operands are agents */
+    bool sides;  /* its second and third operands are agents or nodes */
     cx_status (*answer)(query *q, cx_err *err);
 } question;
 
@@ -122,8 +156,10 @@ static cx_status answer_question(query *q, const question *asked, cx_err *err)
     CX_TRY(verify_lattice(q, err));
     if (asked->node)
         CX_TRY(find_node(q, q->args->operands[1], err));
-    for (size_t i = 1; asked->agents && i <= 2; i++)
-        CX_TRY(find_agent(q, q->args->operands[i], err));
+    for (size_t i = 1; asked->sides && i <= 2; i++)
+        CX_TRY(find_side(q, q->args->operands[i], err));
+    if (asked->states)
+        CX_TRY(resolve_roles(q, err));
     if (asked->states)
         CX_TRY(cx_states_open_for(q->lattice, &q->state_options, q->targets, q->target_count,
                                   &q->states, err));
@@ -164,15 +200,18 @@ static const cx_cli_operand file_node[] = {{"FILE", CX_CLI_FILE, NULL, false, fa
                                            {"NODE", CX_CLI_TEXT, NULL, false, false}};
 
 #define OPTION_JSON CX_CLI_OPT_FLAG("json", 0, "One line of canonical JSON instead of text.")
-#define OPTIONS_STATE                                                                        \
-    CX_CLI_OPT("strategy", 0, CX_CLI_CHOICE, "lww|confidence|policy|manual",                 \
-               "How competing values merge where the node names no strategy; default lww."), \
-        CX_CLI_OPT("base", 0, CX_CLI_CHOICE, "lca|none",                                     \
-                   "Merge against the best common ancestors (lca, the default) or two-way "  \
-                   "(none)."),                                                               \
-        CX_CLI_OPT_MANY("priority", 0, CX_CLI_TEXT, "AGENT=NUMBER",                          \
-                        "Priority of an agent for --strategy policy; others have 0. May be " \
-                        "repeated.")
+#define OPTIONS_STATE                                                                           \
+    CX_CLI_OPT("strategy", 0, CX_CLI_CHOICE, "lww|confidence|policy|manual",                    \
+               "How competing values merge where the node names no strategy; default lww."),  \
+        CX_CLI_OPT("base", 0, CX_CLI_CHOICE, "lca|none",                                        \
+                   "Merge against the best common ancestors (lca, the default) or two-way "     \
+                   "(none)."),                                                                  \
+        CX_CLI_OPT_MANY("priority", 0, CX_CLI_TEXT, "NAME=NUMBER",                              \
+                        "Priority of an agent, or of role:ROLE, for --strategy policy; others " \
+                        "have 0. May be repeated."),                                            \
+        CX_CLI_OPT_MANY("role", 0, CX_CLI_TEXT, "AGENT=ROLE",                                   \
+                        "The role of an agent; default: agent_role in the event of its newest " \
+                        "node. May be repeated.")
 
 #define EXITS                                                                                     \
     "0 answered, and the lattice holds\n1 answered, but the lattice does not hold "               \
@@ -213,8 +252,9 @@ static const cx_cli_option state_options[] = {
 
 COMMAND(cx_cli_lattice_state, "lattice state", "show what an agent knew at a node",
         "Rebuilds memory, beliefs, goals and context at NODE from everything before it, merging "
-        "branches where they meet. NODE is a node_id, a hash, or @AGENT for that agent's newest "
-        "node. Merges that could not be decided (strategy manual) are listed as conflicts.",
+        "branches where they meet. NODE is a node_id, a hash, the first digits of one, AGENT#SEQ, "
+        "or @AGENT for that agent's newest node. Merges that could not be decided (strategy "
+        "manual) are listed as conflicts.",
         file_node, state_options, "cortex lattice state history.jsonl @coder", run_state);
 
 /* why */
@@ -222,8 +262,13 @@ COMMAND(cx_cli_lattice_state, "lattice state", "show what an agent knew at a nod
 static cx_status answer_why(query *q, cx_err *err)
 {
     const char *section = cx_cli_value(q->args, "section");
-    return cx_lattice_answer_why(&q->out, q->states, q->targets[0], cx_str_z(q->args->operands[2]),
-                                 cx_str_z(section == NULL ? "" : section), &q->answer, err);
+    cx_status status =
+        cx_lattice_answer_why(&q->out, q->states, q->targets[0], cx_str_z(q->args->operands[2]),
+                              cx_str_z(section == NULL ? "" : section), &q->answer, err);
+    if (status.code != CX_E_NOT_FOUND)
+        return status;
+    err->code = CX_E_USAGE;
+    return (cx_status){CX_E_USAGE};
 }
 
 static int run_why(cx_cli *cli, const cx_cli_args *args)
@@ -240,9 +285,12 @@ static const cx_cli_option why_options[] = {
     OPTIONS_STATE, OPTION_JSON, CX_CLI_OPTIONS_READING, CX_CLI_OPTIONS_COMMON};
 
 COMMAND(cx_cli_lattice_why, "lattice why", "list every change that led to a value",
-        "Lists, newest first, each node before NODE (and NODE itself) that changed KEY, a "
-        "top-level key of memory or beliefs: the agent, the old and the new value, and whether the "
-        "node changed it (delta) or a merge did (merge). It shows recorded changes, not causes.",
+        "Lists, newest first, each node before NODE (and NODE itself) that changed KEY: who, from "
+        "what, to what, and whether by its own doing (delta) or because branches met (merge). It "
+        "shows recorded changes, not causes.\n\n"
+        "KEY is a key of memory or beliefs (limit), of an object in it (memory.order.limit), or a "
+        "JSON pointer (/memory/order/limit). A key that never was there is an error that names "
+        "the nearest ones.",
         why_operands, why_options, "cortex lattice why history.jsonl @coder refund_limit", run_why);
 
 /* heatmap */
@@ -270,26 +318,26 @@ COMMAND(cx_cli_lattice_heatmap, "lattice heatmap", "rank the nodes where histori
 
 static cx_status answer_compare(query *q, cx_err *err)
 {
-    return cx_lattice_answer_compare(&q->out, q->states, cx_str_z(q->args->operands[1]),
-                                     cx_str_z(q->args->operands[2]), &q->answer, err);
+    return cx_lattice_answer_compare_nodes(&q->out, q->states, q->targets, &q->answer, err);
 }
 
 static int run_compare(cx_cli *cli, const cx_cli_args *args)
 {
-    static const question asked = {.states = true, .agents = true, .answer = answer_compare};
+    static const question asked = {.states = true, .sides = true, .answer = answer_compare};
     return run_question(cli, args, &asked);
 }
 
 static const cx_cli_operand compare_operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false},
-                                                  {"AGENT_A", CX_CLI_TEXT, NULL, false, false},
-                                                  {"AGENT_B", CX_CLI_TEXT, NULL, false, false}};
+                                                  {"A", CX_CLI_TEXT, NULL, false, false},
+                                                  {"B", CX_CLI_TEXT, NULL, false, false}};
 static const cx_cli_option compare_options[] = {OPTIONS_STATE, OPTION_JSON, CX_CLI_OPTIONS_READING,
                                                 CX_CLI_OPTIONS_COMMON};
 
 COMMAND(cx_cli_lattice_compare, "lattice compare",
         "show where two agents diverge and how they differ",
-        "Shows the last node both agents' lines share, what each did since, the best common "
-        "ancestors of both newest nodes through all parents, and where their states differ.",
+        "Shows the last node both lines share, what each did since, the best common ancestors of "
+        "both through all parents, and where the states differ. A and B are agents, for their "
+        "newest nodes, or nodes.",
         compare_operands, compare_options, "cortex lattice compare history.jsonl coder reviewer",
         run_compare);
 
@@ -325,7 +373,8 @@ static int run_show(cx_cli *cli, const cx_cli_args *args)
 
 COMMAND(cx_cli_lattice_show, "lattice show", "show one node in full",
         "Shows a node as it was recorded, with its resolved parents and its children. NODE is a "
-        "node_id, a hash, or @AGENT for that agent's newest node.",
+        "node_id, a hash, the first digits of one, AGENT#SEQ, or @AGENT for that agent's newest "
+        "node.",
         file_node, plain_options, "cortex lattice show history.jsonl @planner", run_show);
 
 /* bisect */

@@ -125,10 +125,10 @@ static cx_status ask_lattice_why(cx_cli *cli, const cx_cli_args *args, const cx_
     const char *name = args->operands[1], *key = args->operands[2];
     const cx_answer_options json = {.verified = true, .json = true};
     const cx_state_options merging = CX_STATE_OPTIONS_INIT;
-    cx_node node = cx_lattice_find(lattice, cx_str_z(name));
+    cx_node node;
     cx_states *states = NULL;
     cx_buf answer;
-    if (node == CX_NODE_NONE)
+    if (cx_failed(cx_lattice_resolve(lattice, cx_str_z(name), &node, NULL)))
         return cx_fail(err, CX_E_USAGE,
                        "found no node '%s' ('cortex lattice heads %s' lists the newest)", name,
                        args->operands[0]);

@@ -23,6 +23,8 @@ typedef struct question {
     cx_lattice_report *report;
     cx_states *states;
     cx_state_options state_options;
+    cx_agent_role *roles;
+    size_t role_count;
     cx_answer_options answer;
     cx_node targets[2];
     size_t target_count;
@@ -31,7 +33,7 @@ typedef struct question {
 typedef struct question_kind {
     bool states;
     bool node;
-    bool agents;
+    bool sides;
     cx_status (*answer)(question *q, cx_err *err);
 } question_kind;
 
@@ -39,25 +41,27 @@ typedef struct question_kind {
 
 static cx_status find_node(question *q, cx_str name, cx_err *err)
 {
-    cx_node node = cx_lattice_find(q->lattice, name);
+    cx_node node;
     cx_lattice_node_info info;
-    if (node != CX_NODE_NONE)
-        cx_lattice_node(q->lattice, node, &info);
-    if (node == CX_NODE_NONE || !info.in_graph)
-        return cx_fail_at(
-            err, CX_E_NOT_FOUND, "NoNode", CX_NO_OFFSET,
-            "no such node; expected a node_id, a hash, or @AGENT for that agent's newest node");
+    CX_TRY(cx_lattice_resolve(q->lattice, name, &node, err));
+    cx_lattice_node(q->lattice, node, &info);
+    if (!info.in_graph)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoNode", CX_NO_OFFSET,
+                          "this node is unusable or repeated, and is in no history");
     q->targets[q->target_count++] = node;
     return CX_SUCCESS;
 }
 
-static cx_status find_agent(question *q, const char *param, cx_err *err)
+/* An agent, for its newest node, or a node. */
+static cx_status find_side(question *q, const char *param, cx_err *err)
 {
     cx_str name = cx_call_text(q->call, param);
     cx_str head = cx_arena_printf(q->call->arena, "@%.*s", (int)name.size, name.data);
+    cx_node node;
     if (head.data == NULL)
         return cx_fail_nomem(err);
-    return find_node(q, head, err);
+    bool is_agent = !cx_failed(cx_lattice_resolve(q->lattice, head, &node, NULL));
+    return find_node(q, is_agent ? head : name, err);
 }
 
 /* AGENT=NUMBER */
@@ -76,6 +80,19 @@ static cx_status parse_agent_priority(question *q, cx_str text, cx_agent_priorit
     return CX_SUCCESS;
 }
 
+/* AGENT=ROLE */
+static cx_status parse_agent_role(cx_str text, cx_agent_role *out, cx_err *err)
+{
+    size_t equals = text.size;
+    while (equals > 0 && text.data[equals - 1] != '=')
+        equals--;
+    if (equals < 2 || equals == text.size)
+        return cx_fail(err, CX_E_USAGE, "role: expected AGENT=ROLE");
+    *out = (cx_agent_role){cx_str_from(text.data, equals - 1),
+                           cx_str_from(text.data + equals, text.size - equals)};
+    return CX_SUCCESS;
+}
+
 static cx_status read_state_options(question *q, cx_err *err)
 {
     static const cx_merge_strategy strategies[] = {CX_MERGE_LWW, CX_MERGE_CONFIDENCE,
@@ -91,10 +108,15 @@ static cx_status read_state_options(question *q, cx_err *err)
     if (list == NULL)
         return cx_fail_nomem(err);
     q->state_options.priorities = list;
+    q->roles = CX_ARENA_ARRAY(q->call->arena, cx_agent_role, target->param_count + 1);
+    if (q->roles == NULL)
+        return cx_fail_nomem(err);
     for (size_t i = 0; i < target->param_count; i++)
         if (cx_str_is(target->params[i].name, "priority"))
             CX_TRY(parse_agent_priority(q, target->params[i].value,
-                                        &list[q->state_options.priority_count++], err));
+                                 &list[q->state_options.priority_count++], err));
+        else if (cx_str_is(target->params[i].name, "role"))
+            CX_TRY(parse_agent_role(target->params[i].value, &q->roles[q->role_count++], err));
     return CX_SUCCESS;
 }
 
@@ -153,10 +175,13 @@ static cx_status run_question(question *q, const question_kind *kind, cx_err *er
     q->answer.verified = cx_lattice_report_verdict(q->report) == CX_HOLDS;
     if (kind->node)
         CX_TRY(find_node(q, cx_call_text(call, "node"), err));
-    if (kind->agents) {
-        CX_TRY(find_agent(q, "a", err));
-        CX_TRY(find_agent(q, "b", err));
+    if (kind->sides) {
+        CX_TRY(find_side(q, "a", err));
+        CX_TRY(find_side(q, "b", err));
     }
+    if (kind->states)
+        CX_TRY(cx_lattice_resolve_roles(q->lattice, q->roles, q->role_count, call->arena,
+                                        &q->state_options, err));
     if (kind->states)
         CX_TRY(cx_states_open_for(q->lattice, &q->state_options, q->targets, q->target_count,
                                   &q->states, err));
@@ -217,13 +242,13 @@ cx_status cx_api_lattice_heatmap(cx_call *call, cx_err *err)
 
 static cx_status answer_compare(question *q, cx_err *err)
 {
-    return cx_lattice_answer_compare(&q->call->response.body, q->states, cx_call_text(q->call, "a"),
-                                     cx_call_text(q->call, "b"), &q->answer, err);
+    return cx_lattice_answer_compare_nodes(&q->call->response.body, q->states, q->targets,
+                                           &q->answer, err);
 }
 
 cx_status cx_api_lattice_compare(cx_call *call, cx_err *err)
 {
-    static const question_kind kind = {.states = true, .agents = true, .answer = answer_compare};
+    static const question_kind kind = {.states = true, .sides = true, .answer = answer_compare};
     return answer_question(call, &kind, err);
 }
 

@@ -1,0 +1,184 @@
+/*
+ * name.c - the node that a name means: all that reports, pictures and people write (lattice.md §8).
+ *
+ *   @AGENT, @agent/AGENT   the agent's newest node
+ *   node_id, hash          of one node, whole
+ *   AGENT#SEQ              the agent's node of that number
+ *   #K                     the K-th node of the file, as nodes without an id are called
+ *   the beginning          of an id or hash, four characters or more
+ *
+ * And what role:ROLE means among priorities (lattice.md §7): every agent that has the role.
+ */
+#include "lattice/internal.h"
+
+#define PREFIX_MIN 4
+
+typedef struct name_search {
+    const cx_lattice *lattice;
+    cx_str name;
+    cx_node first;
+    cx_node second; /* another one: the name is ambiguous */
+} name_search;
+
+static void add_match(name_search *s, cx_node n)
+{
+    if (s->first == CX_NODE_NONE || s->first == n)
+        s->first = n;
+    else
+        s->second = n;
+}
+
+static cx_node head_of_recorded(const cx_lattice *lattice, cx_str name)
+{
+    if (!cx_str_starts(name, CX_STR("@agent/")))
+        return CX_NODE_NONE;
+    uint32_t found = cx_lattice_find_agent(lattice, cx_str_from(name.data + 7, name.size - 7));
+    return found == NO_AGENT ? CX_NODE_NONE : cx_lattice_head_of(lattice, found);
+}
+
+/* Digits behind the last '#'; false when there are none. */
+static bool number_of(cx_str name, size_t *out_at, uint64_t *out)
+{
+    size_t at = name.size;
+    uint64_t number = 0;
+    while (at > 0 && name.data[at - 1] != '#')
+        at--;
+    if (at == 0 || at == name.size || name.size - at > 18)
+        return false;
+    for (size_t i = at; i < name.size; i++) {
+        if (name.data[i] < '0' || name.data[i] > '9')
+            return false;
+        number = 10 * number + (uint64_t)(name.data[i] - '0');
+    }
+    *out_at = at - 1;
+    *out = number;
+    return true;
+}
+
+static void find_number(name_search *s)
+{
+    const cx_lattice *lattice = s->lattice;
+    size_t at;
+    uint64_t number;
+    if (!number_of(s->name, &at, &number))
+        return;
+    if (at == 0) {
+        if (number < lattice->nodes.count)
+            add_match(s, (cx_node)number);
+        return;
+    }
+    cx_str name = cx_str_from(s->name.data, at);
+    if (name.data[0] == '@')
+        name = cx_str_from(name.data + 1, name.size - 1);
+    uint32_t index = cx_lattice_find_agent(lattice, name);
+    if (index == NO_AGENT && cx_str_starts(name, CX_STR("agent/")))
+        index = cx_lattice_find_agent(lattice, cx_str_from(name.data + 6, name.size - 6));
+    if (index == NO_AGENT)
+        return;
+    const agent *of = &lattice->agents.items[index];
+    for (uint32_t i = 0; i < of->count; i++)
+        if (node_at(lattice, lattice->branch_nodes[of->first + i])->seq == (int64_t)number)
+            add_match(s, lattice->branch_nodes[of->first + i]);
+}
+
+static void find_beginning(name_search *s)
+{
+    const cx_lattice *lattice = s->lattice;
+    char scratch[64];
+    if (s->name.size < PREFIX_MIN || s->name.data[0] == '@')
+        return;
+    for (cx_node n = 0; n < lattice->nodes.count && s->second == CX_NODE_NONE; n++) {
+        const node *at = node_at(lattice, n);
+        if (in_graph(at) && (cx_str_starts(node_id(at), s->name) ||
+                             cx_str_starts(cx_lattice_hash_text(lattice, n, scratch), s->name)))
+            add_match(s, n);
+    }
+}
+
+cx_status cx_lattice_resolve(const cx_lattice *lattice, cx_str name, cx_node *out, cx_err *err)
+{
+    name_search s = {lattice, name, cx_lattice_find(lattice, name), CX_NODE_NONE};
+    int shown = (int)shortened(name, 120).size;
+    char one[16], other[16];
+    if (s.first == CX_NODE_NONE)
+        s.first = head_of_recorded(lattice, name);
+    if (s.first == CX_NODE_NONE)
+        find_number(&s);
+    if (s.first == CX_NODE_NONE)
+        find_beginning(&s);
+    if (s.first == CX_NODE_NONE)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoNode", CX_NO_OFFSET,
+                          "found no node '%.*s', expected a node_id, a hash, the first digits of "
+                          "one, AGENT#SEQ, or @AGENT for that agent's newest node",
+                          shown, name.data);
+    if (s.second != CX_NODE_NONE) {
+        cx_str a = cx_lattice_label(lattice, s.first, one);
+        cx_str b = cx_lattice_label(lattice, s.second, other);
+        return cx_fail_at(err, CX_E_CONFLICT, "Ambiguous", CX_NO_OFFSET,
+                          "'%.*s' is more than one node: %.*s and %.*s, for example", shown,
+                          name.data, (int)shortened(a, 64).size, a.data, (int)shortened(b, 64).size,
+                          b.data);
+    }
+    *out = s.first;
+    return CX_SUCCESS;
+}
+
+/* --- roles ------------------------------------------------------------------------------------ */
+
+#define ROLE "role:"
+
+static cx_str role_of(const cx_lattice *lattice, uint32_t which, const cx_agent_role *roles,
+                      size_t role_count, cx_arena *arena)
+{
+    cx_json source;
+    cx_str none = {NULL, 0}, name = lattice->agents.items[which].name;
+    for (size_t i = 0; i < role_count; i++)
+        if (cx_str_eq(roles[i].agent, name))
+            return roles[i].role;
+    cx_node head = cx_lattice_head_of(lattice, which);
+    if (head == CX_NODE_NONE || cx_failed(cx_lattice_source(lattice, head, arena, &source, NULL)))
+        return none;
+    const cx_json *event = CX_JSON_GET(&source, "event");
+    return event == NULL ? none : CX_JSON_GET_STR(event, "agent_role");
+}
+
+static const cx_agent_priority *find_priority(const cx_state_options *options, cx_str name)
+{
+    for (size_t i = options->priority_count; i-- > 0;)
+        if (cx_str_eq(options->priorities[i].agent, name))
+            return &options->priorities[i];
+    return NULL;
+}
+
+cx_status cx_lattice_resolve_roles(const cx_lattice *lattice, const cx_agent_role *roles,
+                                   size_t role_count, cx_arena *arena, cx_state_options *options,
+                                   cx_err *err)
+{
+    size_t count = 0, of_roles = 0;
+    for (size_t i = 0; i < options->priority_count; i++)
+        of_roles += cx_str_starts(options->priorities[i].agent, CX_STR(ROLE));
+    if (of_roles == 0)
+        return CX_SUCCESS;
+    cx_agent_priority *list = CX_ARENA_ARRAY(arena, cx_agent_priority,
+                                             options->priority_count + lattice->agents.count + 1);
+    if (list == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < options->priority_count; i++)
+        list[count++] = options->priorities[i];
+    for (uint32_t i = 0; i < lattice->agents.count; i++) {
+        cx_str name = lattice->agents.items[i].name;
+        if (find_priority(options, name) != NULL)
+            continue;
+        cx_str role = role_of(lattice, i, roles, role_count, arena);
+        cx_str key =
+            cx_arena_printf(arena, ROLE "%.*s", (int)role.size, role.data == NULL ? "" : role.data);
+        if (key.data == NULL)
+            return cx_fail_nomem(err);
+        const cx_agent_priority *found = role.data == NULL ? NULL : find_priority(options, key);
+        if (found != NULL)
+            list[count++] = (cx_agent_priority){name, found->priority};
+    }
+    options->priorities = list;
+    options->priority_count = count;
+    return CX_SUCCESS;
+}
