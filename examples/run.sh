@@ -3,7 +3,7 @@
 # what it said.
 set -euo pipefail
 [ $# -eq 2 ] || {
-    echo "usage: examples/run.sh journal|memory|proof PROGRAM" >&2
+    echo "usage: examples/run.sh journal|memory|proof|steps PROGRAM" >&2
     exit 2
 }
 name=$1
@@ -25,6 +25,16 @@ journal)
     says "recorded: 1003 entries, root "
     says "entry 2, user.told: (erased)"
     says "verified: holds; 1004 entries, anchored"
+    ;;
+steps)
+    "$program" "$work/home" | tee "$work/out"
+    says "conflict: the head is desk#1 by now"
+    says "limit: 50000"
+    says '"new":50000'
+    says '"holds_at_end":true'
+    says '"section":"memory"}'
+    says 'merged: {"beliefs":{},"context_stack":[],"goals":[],"memory":{"order":{"limit":{"__conflict":true'
+    says "nearest: memory.order.limit"
     ;;
 memory)
     "$program" "$work/home" | tee "$work/out"

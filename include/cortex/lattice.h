@@ -272,6 +272,65 @@ CX_API CX_MUST_USE cx_status cx_states_open(const cx_lattice *lattice,
                                             cx_err *err);
 CX_API void cx_states_close(cx_states *states); /* NULL is accepted */
 
+/* --- questions (§8) ------------------------------------------------------------------------ */
+
+/*
+ * Each answers with one line of canonical JSON, the same as `cortex lattice .. --json` prints, and
+ * gives it away (cx_owned_done).  All but heatmap, heads and show need a lattice opened with
+ * keep_deltas (else CX_E_USAGE).  Nodes must be in the graph; CX_E_FORMAT when a cycle is in the
+ * way of one.
+ */
+typedef struct cx_question {
+    cx_state_options states;         /* how merges are made */
+    const cx_lattice_report *report; /* for `verified`; NULL = it is verified for the answer */
+} cx_question;
+
+#define CX_QUESTION_INIT            \
+    {                               \
+        CX_STATE_OPTIONS_INIT, NULL \
+    }
+
+/* What the agent knew after the node, or (inherited) before its own changes.  `question` may be
+ * NULL, as in all that follow. */
+CX_API CX_MUST_USE cx_status cx_lattice_ask_state(const cx_lattice *lattice, cx_node node,
+                                                  bool inherited, const cx_question *question,
+                                                  cx_owned *out, cx_err *err);
+/* One value of that state, by JSON pointer ("/memory/limit").  CX_E_NOT_FOUND when it is not there.
+ */
+CX_API CX_MUST_USE cx_status cx_lattice_ask_value(const cx_lattice *lattice, cx_node node,
+                                                  const char *pointer, const cx_question *question,
+                                                  cx_owned *out, cx_err *err);
+/* Every change of a key: "limit", "memory.order.limit", "/memory/order/limit".  CX_E_NOT_FOUND
+ * "NoKey" names the nearest keys. */
+CX_API CX_MUST_USE cx_status cx_lattice_ask_why(const cx_lattice *lattice, cx_node node,
+                                                const char *key, const cx_question *question,
+                                                cx_owned *out, cx_err *err);
+/* Where two nodes diverge, and how the states after them differ. */
+CX_API CX_MUST_USE cx_status cx_lattice_ask_compare(const cx_lattice *lattice, cx_node a, cx_node b,
+                                                    const cx_question *question, cx_owned *out,
+                                                    cx_err *err);
+/* The first node of the line up to `node` at which a statement ("/memory/limit>500") is true. */
+CX_API CX_MUST_USE cx_status cx_lattice_ask_bisect(const cx_lattice *lattice, cx_node node,
+                                                   const char *predicate,
+                                                   const cx_question *question, cx_owned *out,
+                                                   cx_err *err);
+/* The state that a node with these parents (one or more) would inherit (§7). */
+CX_API CX_MUST_USE cx_status cx_lattice_ask_merge(const cx_lattice *lattice, const cx_node *nodes,
+                                                  size_t node_count, const cx_question *question,
+                                                  cx_owned *out, cx_err *err);
+/* The nodes with more than one child. */
+CX_API CX_MUST_USE cx_status cx_lattice_ask_heatmap(const cx_lattice *lattice,
+                                                    const cx_question *question, cx_owned *out,
+                                                    cx_err *err);
+/* Each agent's newest node. */
+CX_API CX_MUST_USE cx_status cx_lattice_ask_heads(const cx_lattice *lattice,
+                                                  const cx_question *question, cx_owned *out,
+                                                  cx_err *err);
+/* The node as it is written, with parents and children. */
+CX_API CX_MUST_USE cx_status cx_lattice_ask_show(const cx_lattice *lattice, cx_node node,
+                                                 const cx_question *question, cx_owned *out,
+                                                 cx_err *err);
+
 /* --- recording (docs/formats/steps.md) ----------------------------------------------------- */
 
 /*
