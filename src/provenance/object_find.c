@@ -386,7 +386,16 @@ static cx_status search_roots(finder *f, cx_err *err)
 
 /* --- lattice nodes ---------------------------------------------------------------------------- */
 
-/* The id of a node is its hash, and the order of members is not fixed: searched as text first. */
+/* The branch as a command takes it: nodes of traces have it, a recorded step is its agent's. */
+static cx_str branch_of(finder *f, const cx_json *node)
+{
+    cx_str agent = CX_JSON_GET_STR(node, "agent_id");
+    return cx_str_starts(agent, CX_STR("agent/")) ? agent
+                                                  : CX_TEXTF(f->arena, "agent/%.*s", CX_S(agent));
+}
+
+/* The id of a node is its hash, the last member of a line is not fixed: looked for as text
+ * first. */
 static cx_status match_nodes(finder *f, cx_str lines, cx_str run, cx_err *err)
 {
     cx_str line;
@@ -397,13 +406,12 @@ static cx_status match_nodes(finder *f, cx_str lines, cx_str run, cx_err *err)
         CX_TRY(cx_json_parse_text(line, f->arena, &node, err));
         cx_str hash = CX_JSON_GET_STR(&node, "hash");
         if (cx_str_starts(hash, f->text))
-            CX_TRY(add_found(
-                f,
-                (cx_prov_object){.kind = CX_PROV_NODE,
-                                 .id = hash,
-                                 .actor = run.size != 0 ? run : CX_JSON_GET_STR(&node, "agent_id"),
-                                 .matched = "node_hash"},
-                err));
+            CX_TRY(add_found(f,
+                       (cx_prov_object){.kind = CX_PROV_NODE,
+                                        .id = hash,
+                                        .actor = run.size != 0 ? run : branch_of(f, &node),
+                                        .matched = "node_hash"},
+                       err));
     }
     return CX_SUCCESS;
 }
