@@ -59,6 +59,7 @@ def a_step_can_be_asked_about_at_once():
         check([change["new"] for change in why] == [900, 500], why)
         check(p.json("lattice", "heads", "@")["heads"][0]["agent"] == "desk")
         p.ok("lattice", "render", "@agent/desk")
+        p.expect(0, "show", first["hash"][:12], out="cortex lattice show @agent/desk")
         p.ok("verify", "--home", p.home)
 
 
