@@ -34,7 +34,7 @@ CX_RESULT cx_answer_pretty(cx_buf *out, cx_str canonical, const cx_alloc *alloc,
 typedef struct why_path {
     bool is_asked;
     cx_str pointer;                /* RFC 6901, the section first */
-    cx_str tokens[WHY_TOKENS_MAX]; /* behind the section, as canonical JSON spells them */
+    cx_str tokens[WHY_TOKENS_MAX]; /* after the section, as canonical JSON spells them */
     size_t token_count;
 } why_path;
 

@@ -36,7 +36,7 @@ static cx_node head_of_recorded(const cx_lattice *lattice, cx_str name)
     return found == NO_AGENT ? CX_NODE_NONE : cx_lattice_head_of(lattice, found);
 }
 
-/* Digits behind the last '#'; false when there are none. */
+/* Digits after the last '#'; false when there are none. */
 static bool number_of(cx_str name, size_t *out_at, uint64_t *out)
 {
     size_t at = name.size;

@@ -171,7 +171,7 @@ static cx_status visit_history(why_query *query, cx_node which, cx_err *err)
 
 /* By the key itself; when that was never there, by what it says as a path. */
 static cx_status visit_for_key(why_query *query, cx_node which, cx_str section, cx_arena *arena,
-                              cx_err *err)
+                               cx_err *err)
 {
     why_path *paths;
     bool is_path;
@@ -193,7 +193,7 @@ static cx_status visit_for_key(why_query *query, cx_node which, cx_str section, 
 }
 
 static cx_status answer_why(why_query *query, cx_node which, cx_str section, cx_arena *arena,
-                        cx_err *err)
+                            cx_err *err)
 {
     CX_TRY(visit_for_key(query, which, section, arena, err));
     if (query->options->json) {

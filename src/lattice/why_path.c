@@ -94,8 +94,8 @@ static cx_status make_pointer(why_path *path, state_section section, cx_str text
     return failed ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-/* The text behind "memory." or "memory"; data NULL when it begins otherwise. */
-static bool behind_section(cx_str text, state_section section, char between, cx_str *out)
+/* The text after "memory." or "memory"; data NULL when it starts differently. */
+static bool after_section(cx_str text, state_section section, char between, cx_str *out)
 {
     cx_str name = cx_state_section_name(section);
     if (!cx_str_starts(text, name) || (text.size > name.size && text.data[name.size] != between))
@@ -119,7 +119,7 @@ cx_status cx_why_path_parse(cx_str key, cx_str section, cx_arena *arena, why_pat
     *out_is_path = false;
     for (state_section at = 0; at < SECTION_COUNT; at++) {
         cx_str inner;
-        if (!behind_section(text, at, between, &inner))
+        if (!after_section(text, at, between, &inner))
             continue;
         named = true;
         CX_TRY(make_pointer(&paths[at], at, inner, inner.data == NULL ? '/' : between, arena, err));

@@ -407,11 +407,11 @@ static cx_status match_nodes(finder *f, cx_str lines, cx_str run, cx_err *err)
         cx_str hash = CX_JSON_GET_STR(&node, "hash");
         if (cx_str_starts(hash, f->text))
             CX_TRY(add_found(f,
-                       (cx_prov_object){.kind = CX_PROV_NODE,
-                                        .id = hash,
-                                        .actor = run.size != 0 ? run : branch_of(f, &node),
-                                        .matched = "node_hash"},
-                       err));
+                             (cx_prov_object){.kind = CX_PROV_NODE,
+                                              .id = hash,
+                                              .actor = run.size != 0 ? run : branch_of(f, &node),
+                                              .matched = "node_hash"},
+                             err));
     }
     return CX_SUCCESS;
 }

@@ -163,8 +163,9 @@ cx_status cx_recorder_lattice_lines(cx_home *home, cx_str branch, cx_buf *out, c
     cx_arena_done(&arena);
     if (!cx_failed(status) && out->size == before)
         status = cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET,
-                            branch.data == NULL ? "the data directory has no recorded traces or steps%.*s"
-                                                : "the data directory has no branch %.*s",
+                            branch.data == NULL
+                                ? "the data directory has no recorded traces or steps%.*s"
+                                : "the data directory has no branch %.*s",
                             (int)branch.size, branch.data == NULL ? "" : branch.data);
     return status;
 }

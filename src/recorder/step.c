@@ -112,8 +112,8 @@ static bool is_of_step(cx_status status)
            status.code == CX_E_DENIED;
 }
 
-static cx_status settle_problem(step_taking *t, step_item *it, cx_status status,
-                                const cx_err *problem, cx_err *err)
+static cx_status resolve_problem(step_taking *t, step_item *it, cx_status status,
+                                 const cx_err *problem, cx_err *err)
 {
     if (t->broken || !is_of_step(status) ||
         (problem->tag != NULL && strcmp(problem->tag, "LogDamaged") == 0)) {
@@ -619,7 +619,7 @@ static cx_status take_step(step_taking *t, const cx_step *step, cx_step_taken *t
         return cx_fail_nomem(err);
     *it = (step_item){.step = step, .taken = taken};
     cx_status status = place_step(t, it, &problem);
-    return cx_failed(status) ? settle_problem(t, it, status, &problem, err) : CX_SUCCESS;
+    return cx_failed(status) ? resolve_problem(t, it, status, &problem, err) : CX_SUCCESS;
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
@@ -633,7 +633,7 @@ static cx_status take_all(step_taking *t, const cx_step *steps, size_t count, cx
         cx_arena_reset(&t->arena, mark);
     }
     CX_TRY(end_turn(t, err));
-    /* S4: duplicates may have been written by somebody who has not seen them on the disk. */
+    /* S4: duplicates may have been written by another process whose write is not durable yet. */
     return t->wrote_any ? cx_home_wait(t->home, t->last_commit, err) : cx_home_sync(t->home, err);
 }
 

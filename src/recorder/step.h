@@ -7,7 +7,7 @@
  *     cx_recorder_steps_seal  a whole lattice of others, sealed
  *
  * A node is the committed payload of an entry of kind `lattice.node` in the journal of its agent.
- * Beside it stand records:
+ * Next to it stand records:
  *
  *     step/head        the agent's newest node   {1 seq, 2 hash, 3 entry, 4 time, 5 latest, 6
  *                      count}

@@ -1,5 +1,5 @@
 /*
- * step_record.c - records beside steps: bytes, and finding nodes by them.
+ * step_record.c - records next to steps: bytes, and finding nodes by them.
  */
 #include "recorder/step_record.h"
 

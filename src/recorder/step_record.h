@@ -1,5 +1,5 @@
 /*
- * step_record.h - the records beside steps, as bytes (step.h).
+ * step_record.h - the records next to steps, as bytes (step.h).
  */
 #ifndef CX_RECORDER_STEP_RECORD_H
 #define CX_RECORDER_STEP_RECORD_H

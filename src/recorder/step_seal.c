@@ -546,7 +546,7 @@ static cx_status store_node(sealing *s, cx_txn *txn, cx_node n, uint64_t agent, 
         .payload = cx_bytes_from(s->lines.data + node->line, node->line_size - 1),
         .committed = true};
     CX_TRY(cx_step_txn_get(txn, cx_str_bytes(CX_STEP_HEAD_KEY), &head, &has_head, err));
-    if ((has_head ? head.count : 0) != s->expected[agent]) /* somebody else wrote meanwhile */
+    if ((has_head ? head.count : 0) != s->expected[agent]) /* another process wrote meanwhile */
         return other_steps(info.agent, 1, err);
     s->expected[agent]++;
     CX_TRY(cx_txn_entry(txn, &draft, &node->entry, err));

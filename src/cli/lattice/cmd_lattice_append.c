@@ -237,7 +237,7 @@ static bool has_failed(const append_state *s)
            0;
 }
 
-/* Stops behind the group in which a step was not taken: what follows may rest on it. */
+/* Stops after the group in which a step was not taken: what follows may rest on it. */
 static cx_status take_lines(cx_cli_ledger *l, append_state *s, cx_err *err)
 {
     while (!has_failed(s)) {
@@ -263,7 +263,7 @@ static cx_status take_lines(cx_cli_ledger *l, append_state *s, cx_err *err)
     if (s->at < s->text.size || !s->ended)
         cx_cli_complain(
             "lattice append: stopped reading after line %llu; send what follows again when "
-            "this is settled (steps with a key are taken once)",
+            "this is final (steps with a key are taken once)",
             (unsigned long long)s->line);
     return CX_SUCCESS;
 }

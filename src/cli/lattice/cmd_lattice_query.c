@@ -202,7 +202,7 @@ static const cx_cli_operand file_node[] = {{"FILE", CX_CLI_FILE, NULL, false, fa
 #define OPTION_JSON CX_CLI_OPT_FLAG("json", 0, "One line of canonical JSON instead of text.")
 #define OPTIONS_STATE                                                                           \
     CX_CLI_OPT("strategy", 0, CX_CLI_CHOICE, "lww|confidence|policy|manual",                    \
-               "How competing values merge where the node names no strategy; default lww."),  \
+               "How competing values merge where the node names no strategy; default lww."),    \
         CX_CLI_OPT("base", 0, CX_CLI_CHOICE, "lca|none",                                        \
                    "Merge against the best common ancestors (lca, the default) or two-way "     \
                    "(none)."),                                                                  \

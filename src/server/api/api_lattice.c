@@ -114,7 +114,7 @@ static cx_status read_state_options(question *q, cx_err *err)
     for (size_t i = 0; i < target->param_count; i++)
         if (cx_str_is(target->params[i].name, "priority"))
             CX_TRY(parse_agent_priority(q, target->params[i].value,
-                                 &list[q->state_options.priority_count++], err));
+                                        &list[q->state_options.priority_count++], err));
         else if (cx_str_is(target->params[i].name, "role"))
             CX_TRY(parse_agent_role(target->params[i].value, &q->roles[q->role_count++], err));
     return CX_SUCCESS;

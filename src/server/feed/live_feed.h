@@ -12,7 +12,8 @@
  *     data: {"agent_id_hash","canonical_form","content_sha256","entry":{"actor","seq"},
  *            "received_at","trace_id","trace_level","verified"}
  *
- *     event: alert             an alert was raised or acknowledged; "step": one was recorded; "run":
+ *     event: alert             an alert was raised or acknowledged; "step": one was recorded;
+ *     "run":
  *                              a run began or was sealed; for readers that requested hints
  *     data: {"kind"}           of the entry, and no content: request the object itself
  *

@@ -385,7 +385,8 @@ static cx_status seal_text(fixture *s, cx_str text, bool dry, cx_steps_sealed *o
     return status;
 }
 
-/* The same nodes with labels for ids and an event member more: hashes that have to be made anew. */
+/* The same nodes with labels for ids and an event member more: hashes that have to be
+ * recomputed. */
 static void write_unsealed(fixture *s, cx_str text, cx_buf *out)
 {
     char ids[8][64], hashes[8][65];

@@ -879,6 +879,66 @@ export interface Snapshots {
 
 export type StateSection = 'memory' | 'beliefs' | 'goals' | 'context_stack';
 
+export interface Step {
+  agent: string;
+  event?: unknown;
+  state_delta?: StepDelta;
+  parents?: (string | StepSent)[];
+  head?: string | null;
+  fork?: boolean;
+  fork_type?: 'natural' | 'observation' | 'injection';
+  timestamp?: number;
+  key?: string;
+  signature?: StepSignature;
+}
+
+export interface StepDelta {
+  memory?: unknown;
+  beliefs?: unknown;
+  goals?: unknown[];
+  context_stack?: unknown[];
+}
+
+export interface StepHead {
+  hash: string;
+  seq: number;
+}
+
+export interface StepResult {
+  agent: string | null;
+  detail?: string;
+  entry?: number;
+  hash?: string;
+  head?: StepHead | null;
+  node_id?: string;
+  reason?: string;
+  seq?: number;
+  status: 'stored' | 'duplicate' | 'conflict' | 'rejected' | 'skipped';
+}
+
+export interface StepSent {
+  agent?: string;
+  key: string;
+}
+
+export interface StepSignature {
+  key_id: string;
+  signature: string;
+}
+
+export interface Steps {
+  steps: Step[];
+  key?: string;
+}
+
+export interface StepsResult {
+  accepted: number;
+  duplicates: number;
+  received: number;
+  results: StepResult[];
+  status: 'ok' | 'partial';
+}
+
 export interface TraceAnswer {
   conflicts: TraceConflict[];
   entry: TraceEntry;
