@@ -12,7 +12,6 @@ import check_commits  # noqa: E402
 import check_format  # noqa: E402
 import check_names  # noqa: E402
 import check_prose  # noqa: E402
-import make_man  # noqa: E402
 import module_table  # noqa: E402
 import quarantine  # noqa: E402
 import sum_results  # noqa: E402
@@ -132,19 +131,6 @@ def exempt_files_may_explain_a_retired_word():
     words = [word for word in check_prose.retired() if word[0] == "covenant"]
     equal([what for what, _, _ in check_prose.findings(glossary, words)], [])
     equal(found("The covenant.\n"), {"covenant": 1})
-
-
-# --- make_man.py ------------------------------------------------------------------------------
-
-
-@test
-def a_new_command_gets_a_row_below_its_predecessor():
-    page = "| `cortex a b X` | A |\n| `cortex c` | C |\n"
-    commands = [{"name": name, "operands": operands, "purpose": "do it"} for name, operands in (
-        ("a b", []), ("new", [{"name": "FILE", "optional": True, "many": True}]), ("c", []))]
-    equal(make_man.with_new_rows(page, commands),
-          "| `cortex a b X` | A |\n| `cortex new [FILE…]` | Do it |\n| `cortex c` | C |\n")
-    equal(make_man.with_new_rows(page, commands[::2]), page)
 
 
 # --- module_table.py --------------------------------------------------------------------------
