@@ -1,6 +1,6 @@
 /*
- * runner.h - the interface of runners: an agent behind MCP, a program, or a replayed script (run.md
- * §16).  The governor uses all of them through this interface.
+ * runner.h - the interface of runners: an agent that speaks MCP, a program, or a replayed script
+ * (run.md §16).  The governor uses all of them through this interface.
  *
  * A runner starts what it needs inside the sandbox it is given, passes the prompt, and returns the
  * reply as bytes.  Requests of the agent meanwhile (approvals) go to the host, which is the

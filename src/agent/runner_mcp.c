@@ -1,5 +1,5 @@
 /*
- * runner_mcp.c - an agent behind an MCP server that the governor starts in the sandbox (run.md
+ * runner_mcp.c - an agent run by an MCP server that the governor starts in the sandbox (run.md
  * §16): the tools `codex` and `codex-reply`, whose arguments are set only here.
  */
 #include "agent/mcp_agent.h"
