@@ -20,7 +20,7 @@ typedef struct cx_chain_entry {
     cx_str timestamp; /* of the component, verbatim */
     int64_t timestamp_ns;
     cx_str trace_id;
-    uint64_t arrival; /* order of arrival, for ties */
+    uint64_t arrival; /* order of arrival, decides between equal times */
 } cx_chain_entry;
 
 typedef enum cx_chain_kind {
