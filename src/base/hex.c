@@ -2,7 +2,7 @@
  * hex.c - hex, base64 and base64url (RFC 4648), by tables.
  *
  * Decoders accept exactly what an encoder writes, so that two texts never mean the same bytes: no
- * white space, no foreign characters, no bits after the last byte (RFC 4648 §3.5).  They look at
+ * white space, no other characters, no bits after the last byte (RFC 4648 §3.5).  They look at
  * the whole text before they write the first byte.
  */
 #include "base/hex.h"

@@ -25,9 +25,9 @@ typedef enum cx_base64_kind {
 } cx_base64_kind;
 
 void cx_base64_add(cx_buf *out, cx_bytes bytes, cx_base64_kind kind);
-/* Appends; false (nothing appended) on a foreign character, wrong padding, or bits that are not 0
- * after the last byte: what the encoder would not write is refused.  When memory runs out the
- * answer is still about the text; the buffer has failed. */
+/* Appends; false (nothing appended) on a character outside the alphabet, wrong padding, or bits
+ * that are not 0 after the last byte: what the encoder would not write is refused.  When memory
+ * runs out the answer is still about the text; the buffer has failed. */
 bool cx_base64_decode(cx_str text, cx_base64_kind kind, cx_buf *out);
 /* URL alphabet with optional padding, as senders vary; other rules the same. */
 bool cx_base64_decode_any(cx_str text, cx_buf *out);
