@@ -29,7 +29,7 @@ typedef struct cx_run_ledger {
     cx_status (*append)(void *ctx, const char *kind, cx_str run_id, cx_bytes payload,
                         uint64_t *out_index, cx_err *err);
     /* The same for what counts once: *out_first is false when the journal has an earlier entry
-     * about `subject`, whoever wrote it.  Appending comes first, so of two at once one is told
+     * about `subject`, of any writer.  Appending comes first, so of two at once one is told
      * so. */
     cx_status (*append_once)(void *ctx, const char *kind, const cx_digest *subject,
                              cx_bytes payload, bool *out_first, cx_err *err);

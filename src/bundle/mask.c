@@ -151,7 +151,7 @@ static size_t password_at(cx_str text, size_t at)
     return end < text.size && text.data[end] == '@' ? end - at : 0;
 }
 
-/* A private key in PEM: all of it, or what there is of it. */
+/* A private key in PEM: all of it, or the part that is there. */
 static size_t pem_at(cx_str text, size_t at)
 {
     static const char begin[] = "-----BEGIN ", kind[] = "PRIVATE KEY-----";

@@ -2,9 +2,9 @@
  * report.h - the documents of a run (§2, §17), made from what the governor observed.
  *
  * The machine fills the facts; each cx_run_report_* makes one document that is valid under its
- * schema.  Zeroed facts are honest: a gate that was never reached is {passed:false, ["not run"]}, a
- * review that did not happen is BLOCKED, tests that did not run are SKIPPED, a task no one started
- * is SKIPPED.  Nothing here turns a missing fact into a pass.
+ * schema.  Zeroed facts claim nothing: a gate that was never reached is {passed:false, ["not
+ * run"]}, a review that did not happen is BLOCKED, tests that did not run are SKIPPED, a task no
+ * one started is SKIPPED.  Nothing here turns a missing fact into a pass.
  *
  * All text is borrowed until the document is written; documents live in `arena`.  Errors are
  * CX_E_NOMEM alone.  Text that comes from an agent is to be masked (§1 R7) by the caller.
