@@ -319,7 +319,7 @@ static bool below_closed(const disk *d, cx_str path)
     return false;
 }
 
-/* A bare repository is one too: git goes into it when it stands in it. */
+/* A bare repository is one too: git enters it when it is the current directory. */
 static bool is_bare_repository(const cx_snapshot *after, const cx_snap_file *head)
 {
     char path[CX_PATH_BYTES_MAX + 16];
