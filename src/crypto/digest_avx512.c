@@ -2,7 +2,7 @@
  * digest_avx512.c - SHA-256 of sixteen messages at once, one 32-bit lane each.
  *
  * A vector holds the same word of sixteen messages, so the rounds are those of FIPS 180-4 §6.2.2
- * read as they stand.  Only two things are particular: rows of bytes become vectors by transposing
+ * read as they stand.  Only two steps are special: rows of bytes become vectors by transposing
  * (rows in, words out), and every three-operand bit function is one VPTERNLOGD.
  *
  * The kernel is written in the compilers' generic vectors, with one intrinsic.  A test compiles

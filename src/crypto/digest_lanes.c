@@ -115,7 +115,7 @@ static void advance_lanes(filling *f)
             some = i;
         }
     }
-    /* A lane without work repeats the work of another; nobody looks at its state. */
+    /* A lane without work repeats the work of another; its state is not read. */
     for (size_t i = 0; i < f->kernel->lane_count; i++)
         data[i] = f->lanes[f->lanes[i].running ? i : some].data;
     f->kernel->compress(f->states, data, step);

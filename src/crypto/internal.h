@@ -1,7 +1,7 @@
 /*
  * internal.h - shared by the SHA kernels; private to this module.
  *
- * A kernel does two things: it advances states over whole 64-byte blocks, and it hashes rows of
+ * A kernel has two functions: it advances states over whole 64-byte blocks, and it hashes rows of
  * 64-byte messages.  Padding, bookkeeping and choice are in digest.c.
  */
 #ifndef CX_CRYPTO_INTERNAL_H
