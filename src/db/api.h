@@ -1,5 +1,5 @@
 /*
- * db - the databases of derived tables: SQLite and PostgreSQL behind one interface.
+ * db - the databases of derived tables: SQLite and PostgreSQL through one interface.
  *
  * Knows nothing of the ledger: what is in a database can be made again from the log.
  */

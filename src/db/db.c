@@ -150,7 +150,7 @@ static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
     if (mode == CX_DB_SCRATCH)
         return cx_db_run(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;", err);
     if (mode == CX_DB_ALONE) {
-        /* Exclusive: the index of the write-ahead log is made in memory, not in a file beside it.
+        /* Exclusive: the index of the write-ahead log is made in memory, not in a file next to it.
          */
         (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         return cx_db_run(db, "PRAGMA locking_mode=EXCLUSIVE; PRAGMA query_only=ON;", err);

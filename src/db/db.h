@@ -2,7 +2,7 @@
  * db.h - the database of derived tables: SQL in, rows out.
  *
  * A thin, safe face on SQLite: one file, statements prepared once, errors as cx_err.  Nothing in it
- * is the truth: whoever uses it must be able to fill it again.  A connection belongs to one thread
+ * is the truth: its user must be able to fill it again.  A connection belongs to one thread
  * at a time.  SQLite keeps to its write-ahead log, so readers of other processes see whole
  * transactions and never wait for the writer.
  */
@@ -45,7 +45,8 @@ void cx_db_rollback(cx_db *db); /* no transaction: nothing happens */
 CX_RESULT cx_db_prepare(cx_db *db, const char *sql, cx_db_statement **out, cx_err *err);
 void cx_db_finish(cx_db_statement *statement);
 
-/* Parameters count from 1 and stay bound until bound anew; bytes must live until the next reset. */
+/* Parameters count from 1 and stay bound until bound again; bytes must live until the next
+ * reset. */
 void cx_db_bind_int(cx_db_statement *statement, int index, int64_t value);
 void cx_db_bind_double(cx_db_statement *statement, int index, double value);
 void cx_db_bind_bytes(cx_db_statement *statement, int index, cx_bytes value);

@@ -13,7 +13,7 @@
 #include "db/pg_internal.h"
 #include "db/pg_value.h"
 
-/* Statements differ by the filters they use; when there are more they are prepared anew. */
+/* Statements differ by the filters they use; when there are more they are prepared again. */
 #define STATEMENTS_MAX 256
 /* Outcomes that may wait: the server keeps them in its send buffer, libpq in memory. */
 #define QUEUED_MAX 1000
@@ -490,7 +490,7 @@ static cx_status not_built_error(cx_err *err)
                    "this program was built without PostgreSQL (package libpq-dev)");
 }
 
-/* Nobody has a connection here, so nothing but opening can be called. */
+/* No caller has a connection here, so nothing but opening can be called. */
 cx_status cx_pg_open(const char *url, const cx_pg_options *options, cx_pg **out, cx_err *err)
 {
     (void)url;

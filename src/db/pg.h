@@ -66,7 +66,7 @@ CX_RESULT cx_pg_open(const char *url, const cx_pg_options *options, cx_pg **out,
 void cx_pg_close(cx_pg *pg);
 /* Whether the connection is known to be broken. */
 bool cx_pg_is_away(const cx_pg *pg);
-/* Connects anew after the server was away: the session starts afresh. */
+/* Connects again after a lost connection; the session's state starts empty. */
 CX_RESULT cx_pg_reconnect(cx_pg *pg, cx_err *err);
 
 /* --- statements ------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ CX_RESULT cx_pg_queue(cx_pg *pg, const char *sql, const cx_pg_value *values, siz
                       cx_err *err);
 CX_RESULT cx_pg_drain(cx_pg *pg, cx_err *err);
 
-/* Forgets the prepared statements, as after tables were made anew. */
+/* Forgets the prepared statements, as after tables were rebuilt. */
 CX_RESULT cx_pg_forget(cx_pg *pg, cx_err *err);
 
 /* --- rows in bulk ----------------------------------------------------------------------------- */
