@@ -87,7 +87,7 @@ static cx_status run_state(cx_governor_task *t, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* §14: the transition to FAIL is the last thing written but RUN_FINISHED, so what the task holds is
+/* §14: the transition to FAIL is the last event before RUN_FINISHED, so what the task holds is
  * released before. */
 static cx_status end_task(cx_governor_task *t, cx_err *err)
 {
@@ -142,7 +142,7 @@ void cx_governor_leave(cx_governor *g)
 {
     if (!g->shared)
         return;
-    CX_ASSERT(g->inside); /* I6: whoever leaves has entered */
+    CX_ASSERT(g->inside); /* I6: a thread that leaves has entered */
     g->inside = false;
     cx_lock_leave(&g->lock);
 }

@@ -146,7 +146,7 @@ static cx_status fail_tasks(ending *e)
     return count != 0 ? CX_SUCCESS : fail_task(e, e->task_id, -1, CX_STR("S0"));
 }
 
-/* --- filling ---------------------------------------------------------------------------------- */
+/* --- missing files ---------------------------------------------------------------------------- */
 
 static cx_status path_of(ending *e, const char *format, cx_str *out)
 {

@@ -1,6 +1,6 @@
 /*
- * state_end.c - the end of a run: every file that a bundle has, honest where there is nothing to
- * say; RUN_FINISHED, hashes, manifest, seal, note (run.md §17 "order of the end").
+ * state_end.c - the end of a run: every file that a bundle has, also where there is nothing to
+ * report; RUN_FINISHED, hashes, manifest, seal, note (run.md §17 "order of the end").
  */
 #include "crypto/api.h"
 #include "governor/state_internal.h"

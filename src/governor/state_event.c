@@ -159,7 +159,7 @@ static cx_status copy_texts(cx_arena *arena, const cx_texts *from, cx_texts *out
     return CX_SUCCESS;
 }
 
-/* Where `folder` stands in text at or after *at, as a whole path or the start of one. */
+/* Where `folder` occurs in text at or after *at, as a whole path or the start of one. */
 static bool find_folder(cx_str text, cx_str folder, size_t *at)
 {
     for (size_t i = *at; folder.size > 1 && i + folder.size <= text.size; i++) {

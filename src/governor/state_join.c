@@ -6,7 +6,7 @@
  *       anything is joined, in their order, each judged against what was joined before.
  *   I2  The join is a candidate as any other: judged, reviewed, tested, and merged at once or not
  *       at all.
- *   I3  While threads work, whoever holds the governor's lock has all of the governor.
+ *   I3  While threads work, the thread that holds the governor's lock owns all of its state.
  */
 #include "governor/state_internal.h"
 #include "candidate/api.h"

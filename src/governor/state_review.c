@@ -2,7 +2,7 @@
  * state_review.c - S3: the review, and proof that it changed nothing (run.md §10).
  *
  * Without a runner for the role REVIEWER the review is a list of checks made here, and says so.  An
- * agent that fails as a reviewer is BLOCKED; the checks never stand in for it.
+ * agent that fails as a reviewer is BLOCKED; the checks never replace it.
  */
 #include "candidate/api.h"
 #include "governor/state_internal.h"
