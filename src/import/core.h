@@ -30,7 +30,8 @@ enum {
     ENTRY_AGENTLESS = 1u << 8 /* no ancestor has an agent of its own */
 };
 
-/* One record.  Entries are in order of (file, position in file), which breaks ties of time. */
+/* One record.  Entries are in order of (file, position in file), which decides between equal
+ * times. */
 typedef struct entry {
     const cx_json *raw;  /* in documents */
     uint64_t offset;     /* of the line */

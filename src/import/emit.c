@@ -3,7 +3,7 @@
  *
  * Invariants:
  *   I1  a node is written after all its parents, so their hashes are known (order.c I2);
- *   I2  fields stand in order of their names, without white space, as lattice.md §3.2 says;
+ *   I2  fields are in order of their names, without white space, as lattice.md §3.2 says;
  *   I3  nothing but the files' bytes and the options reaches the output (§1.13).
  */
 #include "import/core.h"

@@ -258,7 +258,7 @@ typedef struct heap {
     size_t count;
 } heap;
 
-/* Entries are in order of (file, position), so their number breaks ties. */
+/* Entries are in order of (file, position), so their number decides between equal times. */
 static bool is_before(const heap *h, uint32_t a, uint32_t b)
 {
     if (h->entries[a].t_ns != h->entries[b].t_ns)
