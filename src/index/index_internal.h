@@ -216,7 +216,7 @@ typedef struct cx_index_driver {
      * quotes where `quotes_words` says so. */
     const char *words_condition;
     bool quotes_words;
-    /* The same for words in a row: what stands before, between and behind the words of the value.
+    /* The same for words in a row: the text before, between and after the words of the value.
      * Whole ones: of a beginning, SQLite would gather all rows for each row that is asked. */
     const char *phrase_condition;
     const char *phrase_parts[3];

@@ -176,7 +176,7 @@ static cx_status find_old(cx_pg_index *own_index, old_rows *out, cx_err *err)
                      values, 2, types, CX_COUNT_OF(types), collect_old_row, out, NULL, err);
 }
 
-/* --- settling --------------------------------------------------------------------------------- */
+/* --- pending changes -------------------------------------------------------------------------- */
 
 static cx_status queue_delete(cx_pg_index *own_index, const cx_pg_pending *row,
                               const cx_row_key *key, cx_err *err)

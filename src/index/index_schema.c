@@ -1,7 +1,7 @@
 /*
  * index_schema.c - the parts of the schema that both databases share (trace.md §10).
  *
- * SQL is written once with the type letters of §10 behind an '@'; columns of covenant_traces come
+ * SQL is written once with the type letters of §10 after an '@'; columns of covenant_traces come
  * from columns.c.  docs/sql.md describes every table for users.
  */
 #include "index/index_internal.h"
