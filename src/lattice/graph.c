@@ -2,7 +2,7 @@
  * graph.c - makes a graph of what was read: parents resolved, order, cycles, children, branches.
  *
  * Everything is a pass over arrays; nothing recurses, whatever the shape of the input.  Files
- * written as things happened are in (timestamp, node_id) order with parents before children, and
+ * written as events happened are in (timestamp, node_id) order with parents before children, and
  * then the sort and the priority queue have nothing to do.
  */
 #include "lattice/record.h"

@@ -7,8 +7,8 @@
  *
  *   P1  all parents are the same there: that is the result (they compete together or not at all);
  *   P2  all bases are the same there: parents that are the same as the base have no say, since
- *       they compete at a key only when nobody does, and then all have the base's value.  If only
- *       one other parent is left, or all others are the same, that is the result.
+ *       they compete at a key only when no parent does, and then all have the base's value.  If
+ *       only one other parent is left, or all others are the same, that is the result.
  *
  * P2 is right for one base only: with different bases a parent equal to one of them keeps its say
  * where none of the others competes.  For the same reason objects under one base are merged

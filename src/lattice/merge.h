@@ -1,5 +1,5 @@
 /*
- * merge.h - merging the values several parents have for one thing (lattice.md §7).
+ * merge.h - merging the values several parents have for one key (lattice.md §7).
  */
 #ifndef CX_LATTICE_MERGE_H
 #define CX_LATTICE_MERGE_H

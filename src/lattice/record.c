@@ -1,7 +1,7 @@
 /*
  * record.c - one JSON object becomes one node of the skeleton.
  *
- * What the object is judged by stands in §2 (fields), §3 (hash) and §5.1 (seal) of
+ * The rules for the object are in §2 (fields), §3 (hash) and §5.1 (seal) of
  * docs/formats/lattice.md.  One walk over the members finds all fields.
  */
 #include "lattice/record.h"
@@ -107,7 +107,7 @@ static const char *type_or_missing(const cx_json *value)
     return value == NULL ? "nothing" : cx_json_type_name(value);
 }
 
-/* NULL, or the first thing that makes the record unusable (§4 E_SCHEMA), with what was found. */
+/* NULL, or the first member that makes the record unusable (§4 E_SCHEMA), with what was found. */
 static const char *unusable_field(const record_fields *f, const cx_json **out_found)
 {
     *out_found = f->node_id;

@@ -119,7 +119,7 @@ cx_status cx_lattice_report_json(cx_buf *out, const cx_lattice *lattice,
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-/* A name as it stands in the printout: quotes and backslashes escaped, the rest as cx_shown_add. */
+/* A name as the printout has it: quotes and backslashes escaped, the rest as cx_shown_add. */
 static void text_quoted(cx_buf *out, cx_str text, char quote)
 {
     size_t done = 0;

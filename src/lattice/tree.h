@@ -122,7 +122,7 @@ typedef struct tree_name {
 
 /*
  * Where trees grow.  Before a change, and never within one, `stamp` is raised.  With a scratch
- * arena a change makes its nodes there, and what is to outlive the change is settled at its end.
+ * arena a change makes its nodes there, and what is to outlive the change is placed at its end.
  */
 typedef struct cx_forest {
     cx_arena *arena;
@@ -184,7 +184,7 @@ bool cx_tree_make(cx_forest *forest, const tree *like, cx_value v, const tree *l
 
 /*
  * Moves what this change made of the tree out of scratch, with small trees in one piece.  Values
- * that are maps have been settled before.  False: out of memory.
+ * that are maps have been placed before.  False: out of memory.
  */
 bool cx_tree_place(cx_forest *forest, tree_work *work, const tree **root);
 

@@ -3,10 +3,10 @@
  *
  * A change makes nodes in scratch, in the order it came upon them.  Of these the ones that are part
  * of the result are copied to where they stay.  A tree of up to TREE_BLOCK keys becomes a block:
- * its nodes next to each other in the order of their keys, whoever made them.  Above blocks only
- * the nodes of this change move, and after the topmost one goes a directory of where all nodes lie.
- * Whoever reads a state finds there what to send for, all of it at once, and does not wait for one
- * node to learn where the next one is.
+ * its nodes next to each other in the order of their keys, whichever change made them.  Above
+ * blocks only the nodes of this change move, and after the topmost one goes a directory of where
+ * all nodes lie. A reader of a state finds there all addresses to prefetch at once, and does not
+ * wait for one node to learn where the next one is.
  *
  * Invariants:
  *   I1  a placed node is never written to again: no change has stamp 0;
@@ -89,7 +89,7 @@ typedef struct run_list {
 } run_list;
 
 /* Nodes next to each other, after those that are there; false when there are too many.  A
- * node that is still in scratch is beside none of those that are not: chunks of arenas begin
+ * node that is still in scratch is next to none of those that are not: chunks of arenas begin
  * with a header. */
 static bool add_run(run_list *list, const tree *first, size_t count)
 {

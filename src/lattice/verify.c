@@ -502,8 +502,8 @@ static void weigh_evidence(verification *j)
     }
 }
 
-/* A node that was left out leaves its id in doubt: children name parents by id, and nobody can say
- * which of the two theirs is. */
+/* A node that was left out leaves its id in doubt: children name parents by id, and which of the
+ * two is meant cannot be known. */
 static void suspect_namesakes(verification *j)
 {
     for (size_t i = 0; i < j->report->errors.count; i++) {
