@@ -232,7 +232,7 @@ CX_RESULT cx_home_plan_erasure(cx_derive *at, const cx_entry *entry, const cx_le
                                cx_err *err);
 CX_RESULT cx_home_finish_all_erasures(cx_home *home, cx_err *err);
 
-/* --- rebuild.c: what an interrupted run left; only whoever holds the lock may ask ------------- */
+/* --- rebuild.c: what an interrupted run left; only for the owner of the lock ------------------ */
 
 void cx_home_remove_new_tables(const cx_io *io, const char *path);
 

@@ -12,7 +12,7 @@
  *     meta(name, value)       identity of the tables; position = commit, frames
  *     actor(id, name, ...)    one row for each actor, with its counters
  *     entry(actor, seq, ...)  each entry's place in the log, and its leaf hash
- *     record(actor, key, value)  records and derived rows by logical key (ledger.md §5); behind the
+ *     record(actor, key, value)  records and derived rows by logical key (ledger.md §5); after the
  *                             value its checksum, 4 bytes
  */
 #include "base/api.h"

@@ -3,7 +3,7 @@
  *
  * Changes are collected in a *memtable* (cx_generation); a flush writes it to the database in one
  * transaction, together with the log position up to which the tables are then true.  A point read
- * looks in the active memtable (`filling`), then in the one being flushed, then in the database.
+ * looks in the active memtable, then in the one being flushed, then in the database.
  *
  * The store has no lock: the caller holds the data directory's lock around every call but
  * cx_store_write_generation, whose memtable does not change any more.
