@@ -22,7 +22,7 @@
 #define AHEAD_FROM_BYTES (UINT64_C(4) << 20)
 #define AHEAD_SHARE 16
 /* Of a log that grows fast so many full segments stay in the system's memory; more would only push
- * out what other programs need, and each new page would have to be found anew. */
+ * out what other programs need, and each new page would have to be allocated again. */
 #define SEGMENTS_CACHED 4
 /* A buffer that grew beyond this for one large group is given back. */
 enum { BUFFER_RETAINED_BYTES = 8 << 20 };
@@ -141,7 +141,7 @@ static void enter_segment(cx_log *log, const cx_log_header *header, cx_file file
 }
 
 /* Outside the lock, with busy set (I1).  *out_fatal: it went wrong where the segment may be there
- * already or not, so that nobody can say where the log ends. */
+ * already or not, so that the end of the log is not known. */
 static cx_status make_next(cx_log *log, uint64_t need, cx_log_header *header, cx_file *file,
                            bool *out_fatal, cx_err *err)
 {
@@ -159,7 +159,7 @@ static cx_status make_next(cx_log *log, uint64_t need, cx_log_header *header, cx
     return status;
 }
 
-/* With the lock held, which is left meanwhile; nothing pending, nobody busy (I3). */
+/* With the lock held, which is left meanwhile; nothing pending, no thread busy (I3). */
 static cx_status next_segment(cx_log *log, uint64_t need, cx_err *err)
 {
     cx_err why = {0};
@@ -210,7 +210,7 @@ static void close_group(cx_log *log)
     log->next_commit++;
 }
 
-/* With the lock held, which is left meanwhile; something pending, nobody busy, nothing begun. */
+/* With the lock held, which is left meanwhile; something pending, no thread busy, nothing begun. */
 static void begin_group(cx_log *log, bool start_sync)
 {
     char path[CX_LOG_PATH_SIZE];
@@ -241,7 +241,7 @@ static cx_status sync_group(const cx_log *log, cx_err *err)
     return cx_fail_os(err, -failed, "cannot sync %s", path);
 }
 
-/* With the lock held, which is left meanwhile; nobody busy. */
+/* With the lock held, which is left meanwhile; no thread busy. */
 static void finish_group(cx_log *log)
 {
     cx_err why = {0};
@@ -268,7 +268,7 @@ static void finish_group(cx_log *log)
     }
 }
 
-/* With the lock held, which is left meanwhile; something pending or begun, nobody busy. */
+/* With the lock held, which is left meanwhile; something pending or begun, no thread busy. */
 static void lead_group(cx_log *log)
 {
     if (!log->begun)
@@ -288,8 +288,8 @@ void cx_log_start(cx_log *log)
     cx_lock_leave(&log->lock);
 }
 
-/* With the lock held, which is left meanwhile; begun, nobody busy.  Where this fails, opening the
- * log again finds the group or not. */
+/* With the lock held, which is left meanwhile; begun, no thread busy.  Where this fails, opening
+ * the log again finds the group or not. */
 static void discard_group(cx_log *log)
 {
     char path[CX_LOG_PATH_SIZE];

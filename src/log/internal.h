@@ -75,7 +75,7 @@ typedef enum cx_log_erasable {
     CX_LOG_LIVE,
     CX_LOG_ERASED,
     CX_LOG_HALF_ERASED, /* it was said that it is to be erased, and bytes are left */
-    CX_LOG_SPOILT       /* as nobody writes it: torn or damaged */
+    CX_LOG_SPOILT       /* as no writer leaves it: torn or damaged */
 } cx_log_erasable;
 
 void cx_log_header_encode(const cx_log_header *header, uint8_t out[CX_LOG_HEADER_SIZE]);
@@ -88,7 +88,7 @@ cx_digest cx_log_end_digest(const cx_log_header *header, uint64_t end_offset,
 /* Begins every checksum in a segment, so that bytes of another home or segment never pass. */
 uint32_t cx_log_seed(const uint8_t home_id[CX_LOG_ID_SIZE], uint32_t segment);
 
-/* Where the head of a frame's erasable part stands in it. */
+/* Where the head of a frame's erasable part is in it. */
 uint64_t cx_log_erasable_at(uint64_t guarded_size);
 /* What replaces that head in an erased frame. */
 void cx_log_erased_head(uint8_t out[CX_LOG_ERASABLE_HEAD_SIZE]);
@@ -138,7 +138,7 @@ struct cx_log {
     uint64_t segment_bytes;
 
     cx_lock lock;   /* guards what follows, up to files */
-    bool busy;      /* somebody writes a group or goes on to the next segment */
+    bool busy;      /* a thread writes a group or goes on to the next segment */
     bool switching; /* the latter */
     bool poisoned;
     cx_err poison;
@@ -155,7 +155,7 @@ struct cx_log {
     uint32_t pending_crc; /* over the heads of its frames */
     cx_buf pending;
     cx_buf writing; /* the other buffer: the group that is being written */
-    bool begun;     /* .. all of it with its mark, but nobody syncs it yet */
+    bool begun;     /* .. all of it with its mark, but no thread syncs it yet */
     cx_log_spare spare;
 
     cx_lock files_lock; /* guards what follows */
@@ -196,7 +196,7 @@ uint64_t cx_log_lock_count(const cx_log *log);
 void cx_log_lock_publish(const cx_log *log, uint64_t count);
 /*
  * When read-only: commits below *out_required must be there; those from *out_limit on are not to be
- * shown yet (UINT64_MAX: nobody writes).
+ * shown yet (UINT64_MAX: there is no writer).
  */
 CX_RESULT cx_log_lock_inspect(cx_log *log, uint64_t *out_required, uint64_t *out_limit,
                               cx_err *err);
@@ -210,7 +210,7 @@ typedef struct cx_log_group {
     uint64_t end; /* after the mark */
     cx_log_mark mark;
     uint8_t mark_bytes[CX_LOG_MARK_SIZE];
-    bool spoilt; /* an erasable part is as nobody writes it: torn, when this is the last group */
+    bool spoilt; /* an erasable part is as no writer leaves it: torn, when this is the last group */
 } cx_log_group;
 
 /* A piece of a segment file in memory. */

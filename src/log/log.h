@@ -71,7 +71,7 @@ CX_RESULT cx_log_open(const char *folder, const cx_log_options *options, cx_log 
 /* Waits for nothing: what has not been waited for may be lost.  NULL is accepted. */
 void cx_log_close(cx_log *log);
 
-/* Sixteen random bytes made by cx_log_create; they stand in each segment's header. */
+/* Sixteen random bytes made by cx_log_create; each segment's header has them. */
 void cx_log_home_id(const cx_log *log, uint8_t out[16]);
 
 /*
@@ -88,9 +88,9 @@ CX_RESULT cx_log_submit(cx_log *log, const cx_log_frame *frames, size_t count,
  */
 void cx_log_start(cx_log *log);
 /*
- * For who cannot go on with what it submitted: whatever is not on the disk yet, and that nobody is
- * syncing, is never acknowledged.  What was started is overwritten with zeros and synced, so that
- * it is not found again; then the log is "Poisoned" because of `cause`.
+ * For who cannot go on with what it submitted: whatever is not on the disk yet, and that no thread
+ * is syncing, is never acknowledged.  What was started is overwritten with zeros and synced, so
+ * that it is not found again; then the log is "Poisoned" because of `cause`.
  */
 void cx_log_give_up(cx_log *log, const cx_err *cause);
 /* Returns when that commit is on the disk. */

@@ -288,7 +288,7 @@ static cx_status open_writer(cx_log *log, cx_log_window *window, cx_log_opened *
     tail found;
     CX_TRY(cx_log_segment_count(log, &opened->segment_count, err));
     CX_TRY(cx_log_lock_acquire(log, err));
-    /* Counted again: only now nobody adds segments. */
+    /* Counted again: only now no writer adds segments. */
     CX_TRY(cx_log_segment_count(log, &opened->segment_count, err));
     CX_TRY(cx_log_window_open(window, opened->segment_count - 1, err));
     log->head = window->header;

@@ -236,7 +236,7 @@ static cx_status write_erased(const cx_log *log, cx_file file, const char *path,
 
 /*
  * Through a descriptor of its own: the system tells each opening of a file once that its data did
- * not reach the disk, and the news must not be taken from whoever syncs commits.
+ * not reach the disk, and the news must not be taken from the thread that syncs commits.
  */
 static cx_status erase_bytes(cx_log *log, uint32_t segment, uint64_t from, uint64_t to,
                              bool *out_touched, cx_err *err)

@@ -2,7 +2,7 @@
  * scan.c - reading the commits of a log in order, across segments, across damage, and after a
  * living writer (docs/formats/log.md §5).
  *
- * At a place where no whole group begins there is one of three things: the end of the log, the end
+ * At a place where no whole group begins there is one of three cases: the end of the log, the end
  * of a segment that has a successor, or damage.  In the writing process the durable count tells; so
  * it does for a reader of a data directory with a living writer.  Without one a reader looks
  * whether anything whole lies after.
@@ -232,7 +232,7 @@ static cx_status scan_limits(cx_log_scan *scan, uint64_t *out_required, uint64_t
     return CX_SUCCESS;
 }
 
-/* Nobody writes: anything whole after `offset` says that this is damage. */
+/* There is no writer: anything whole after `offset` says that this is damage. */
 static cx_status later_commit_exists(cx_log_scan *scan, bool *out, cx_err *err)
 {
     cx_log_found after;
@@ -295,8 +295,8 @@ static cx_status find_group_past_damage(cx_log_scan *scan, cx_log_group *group, 
 }
 
 /*
- * A group whose erasable parts are torn is no group when it is the last one: nobody vouches for it,
- * and nothing lies after.
+ * A group whose erasable parts are torn is no group when it is the last one: nothing acknowledges
+ * it, and nothing follows it.
  */
 static cx_status is_torn(cx_log_scan *scan, const cx_log_group *group, uint64_t required, bool *out,
                          cx_err *err)
@@ -336,7 +336,8 @@ static cx_status find_group(cx_log_scan *scan, cx_log_group *group, bool *out_fo
             if (!*out_found)
                 CX_TRY(no_group(scan, required, limit, &again, err));
         }
-        /* Nobody wrote when it was asked, but perhaps since: then this may not be durable yet. */
+        /* There was no writer when this was checked, but perhaps since: then this may not be
+         * durable yet. */
         if (*out_found && scan->log->read_only)
             CX_TRY(scan_limits(scan, &required, &limit, err));
         bool torn = false;

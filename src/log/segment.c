@@ -284,7 +284,7 @@ cx_status cx_log_lock_inspect(cx_log *log, uint64_t *out_required, uint64_t *out
     cx_lock_leave(&log->files_lock);
     *out_required = 0;
     *out_limit = UINT64_MAX;
-    if (failed == -ENOENT) /* nobody ever wrote here: a copy */
+    if (failed == -ENOENT) /* never written to: a copy */
         return CX_SUCCESS;
     if (failed != 0)
         return cx_fail_os(err, -failed, "cannot open %s", path);
