@@ -1,5 +1,5 @@
 /*
- * view.h - memories and edges as JSON: the same members every time, for whoever shows them.
+ * view.h - memories and edges as JSON: the same members for every caller.
  *
  * Putting never fails visibly: the list does when it is ended.
  */
