@@ -132,7 +132,7 @@ uint32_t cx_user_id(void);
 /* --- flock ----------------------------------------------------------------------------------- */
 
 /* Takes the exclusive flock(2) of a file, which is created when absent (0600); held until
- * cx_flock_release or the end of the process.  CX_E_BUSY when another holder keeps it for longer
+ * cx_flock_release or the end of the process.  CX_E_BUSY when another owner keeps it for longer
  * than `wait_ms`; 0 = do not wait. */
 CX_RESULT cx_flock_take(const char *path, uint64_t wait_ms, cx_file *out, cx_err *err);
 void cx_flock_release(cx_file file); /* CX_FILE_NONE is accepted */
