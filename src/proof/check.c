@@ -210,7 +210,7 @@ static const cx_digest *find_leaf(checker *c, cx_digest *storage)
 
 /*
  * Named keys are for manifests that name them; bare keys for all.  A signature that none of the
- * keys for it made is broken: whoever gives a key says that it counts.
+ * keys for it made is broken: a key that is given counts.
  */
 static cx_status check_manifest_signature(checker *c, cx_err *err)
 {

@@ -68,7 +68,7 @@ typedef struct cx_check_options {
 enum {
     CX_CHECK_BY_OVERALL_ROOT = 1,
     CX_CHECK_BY_MANIFEST_SIGNATURE = 2,
-    CX_CHECK_BY_SEAL = 4, /* the manifest's seal stands in a trusted journal */
+    CX_CHECK_BY_SEAL = 4, /* the manifest's seal is in a trusted journal */
     CX_CHECK_BY_ROOT = 8, /* a journal root given by the caller */
     CX_CHECK_BY_CHECKPOINT = 16,
     CX_CHECK_BY_RECEIPT = 32,

@@ -6,7 +6,7 @@
  *          null, h'<signature>' ])
  *
  * What is signed is ["Signature1", protected, h'', root]: the root is the detached payload, so that
- * whoever checks has to come to the same root by the path.
+ * a verifier has to compute the same root from the path.
  */
 #include "cbor/api.h"
 #include "proof/export.h"

@@ -121,7 +121,7 @@ void cx_tile_path(int level, uint64_t index, unsigned width, cx_buf *out)
         cx_buf_printf(out, ".p/%u", width);
 }
 
-/* How many of `available` things the tile at `index` holds. */
+/* How many of `available` hashes or entries the tile at `index` holds. */
 static cx_status tile_width(cx_scheme scheme, uint64_t available, uint64_t index, unsigned *out,
                             cx_err *err)
 {

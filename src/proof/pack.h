@@ -2,9 +2,9 @@
  * pack.h - the proof pack: everything a state proof needs, in one file (docs/formats/proof.md).
  *
  * What was asked and what is claimed, the MultiProof, its manifest, and, when there are any, the
- * records that matrix-1 leaves beside its proofs and the manifest's seal in the journal.  A pack is
- * what `cortex prove` writes and `cortex-verify` reads.  It proves nothing that its parts do not
- * prove, and trusts nothing: keys and roots come from whoever checks.
+ * records that matrix-1 keeps apart from its proofs and the manifest's seal in the journal.  A pack
+ * is what `cortex prove` writes and `cortex-verify` reads.  It proves nothing that its parts do not
+ * prove, and trusts nothing: keys and roots come from the verifier.
  */
 #ifndef CX_PROOF_PACK_H
 #define CX_PROOF_PACK_H

@@ -51,7 +51,7 @@ typedef struct cx_multiproof {
 } cx_multiproof;
 
 /*
- * cortex-1: §8.1 with a pool, or compact, §8.3; matrix-1: §8.2 (the leaves travel beside it).
+ * cortex-1: §8.1 with a pool, or compact, §8.3; matrix-1: §8.2 (the leaves are passed with it).
  * CX_E_USAGE with tag "InvalidArgument" for a key asked twice and, when compact, for keys that do
  * not ascend and paths that contradict; "EmptyProof" for no key; CX_E_LIMIT for too many;
  * CX_E_UNSUPPORTED "SchemeUnsupported" for a compact one of matrix-1.  On any error `out` is as it
@@ -65,8 +65,8 @@ CX_RESULT cx_multiproof_decode(cx_bytes bytes, cx_arena *arena, cx_multiproof *o
 typedef struct cx_multiproof_check {
     cx_namespace name_space; /* the caller expects it */
     bool require_members;    /* an absent key is then broken "NotMember" */
-    const cx_bytes *leaves;  /* matrix-1: records beside the proof, one a key (empty = not shown) */
-    size_t leaf_count;       /* 0, or as many as there are keys */
+    const cx_bytes *leaves; /* matrix-1: records next to the proof, one a key (empty = not shown) */
+    size_t leaf_count;      /* 0, or as many as there are keys */
     const cx_digest *state_root; /* what the root is compared with when there is no manifest */
 } cx_multiproof_check;
 
@@ -107,7 +107,7 @@ CX_RESULT cx_consistency_decode(cx_bytes bytes, cx_arena *arena, cx_consistency 
 
 /*
  * A journal as its reader knows it.  The size matters: a cortex-1 root does not hold it, so that
- * without it a proof can be told again for another size that has a path of the same shape.
+ * without it a proof can be restated for another size that has a path of the same shape.
  */
 #define CX_JOURNAL_SIZE_UNKNOWN UINT64_MAX
 typedef struct cx_journal_point {

@@ -3,8 +3,8 @@
  *
  * All keys go up together, deepest first, and keys that come to the same node go on as one, so that
  * every distinct node is hashed once and in lanes.  The least key below a node stands for it.  Two
- * keys that tell their siblings themselves (schemas 1 and 2) may go on as one only if they tell the
- * same story: the node of each is what the other names as sibling, and all siblings above are
+ * keys that tell their siblings themselves (schemas 1 and 2) may go on as one only if they agree:
+ * the node of each is what the other names as sibling, and all siblings above are
  * equal.  In schema 3 they have nothing to say about it: what one leads to is the other's sibling.
  *
  *   F1  Two paths end in one place, or neither ends on the other's way; else they contradict.

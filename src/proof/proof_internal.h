@@ -11,7 +11,7 @@
 /* The three containers, by their schema numbers. */
 typedef enum cx_proof_form {
     CX_FORM_PLAIN = 1,  /* matrix-1: every sibling of every key */
-    CX_FORM_POOLED = 2, /* cortex-1: numbers of siblings that stand in a pool once */
+    CX_FORM_POOLED = 2, /* cortex-1: numbers of siblings that a pool has once */
     CX_FORM_COMPACT = 3 /* cortex-1: only siblings that do not follow from the keys */
 } cx_proof_form;
 
@@ -95,8 +95,8 @@ CX_RESULT cx_compact_check_form(cx_raw_proof *proof, cx_trail *trails, cx_arena 
 /*
  * Folds all paths together, level by level from the deepest, in lanes: every distinct node is
  * hashed once.  nodes[t] is the node at the end of trail t at first, and the highest one that it
- * stands for at last; nodes[0] is the root.  lefts[t] (may be NULL) becomes the node beside the
- * highest of t, to its left.  False in *out_agree when two keys contradict each other; *out_against
+ * stands for at last; nodes[0] is the root.  lefts[t] (may be NULL) becomes the left neighbour of
+ * the highest node of t.  False in *out_agree when two keys contradict each other; *out_against
  * is then the greater of them, SIZE_MAX when it is not known.
  */
 CX_RESULT cx_raw_proof_fold(const cx_raw_proof *proof, cx_scheme scheme, cx_trail *trails,

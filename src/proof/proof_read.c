@@ -250,7 +250,7 @@ static bool none_is_zero(const cx_raw_proof *proof, cx_finding *out)
 
 /* No two pool entries alike (P1): a table of their numbers from 1, open addressing; it is sparse,
  * since a slot that is taken costs more than many that are not.  Hashes are seeded with an address,
- * so that whoever writes a proof cannot aim at collisions. */
+ * so that the author of a proof cannot aim at collisions. */
 static cx_status check_pool(const cx_raw_proof *proof, cx_arena *arena, cx_finding *out,
                             cx_err *err)
 {

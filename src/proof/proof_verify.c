@@ -1,7 +1,7 @@
 /*
  * proof_verify.c - does a MultiProof hold against a manifest? (ledger.md §8.1)
  *
- * The steps stand in the order of that list and the first that fails is the verdict; each is done
+ * The steps are in the order of that list and the first that fails is the verdict; each is done
  * for all keys before the next.
  *
  * Folding is proof_fold.c.  When two keys that tell all their siblings contradict each other, one
@@ -137,7 +137,7 @@ static cx_status check_leaf(verifier *v, size_t at, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* matrix-1: the records travel beside the proof. */
+/* matrix-1: the records are passed with the proof. */
 static void attach_leaves(verifier *v)
 {
     const cx_multiproof_check *check = v->check;

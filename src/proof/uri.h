@@ -1,5 +1,5 @@
 /*
- * uri.h - names of memories and edges as text, and ULIDs (ledger.md §4.3).  One thing, one
+ * uri.h - names of memories and edges as text, and ULIDs (ledger.md §4.3).  One name, one
  * spelling: whatever else is "BadURI".
  *
  *     matrix://cortex/<Type>/<ULID>#<version>        a memory at a version
