@@ -10,7 +10,7 @@
  * Actors and kinds: traces under their agent (or "key:<id>"), `trace.received` with the received
  * bytes as committed payload, `trace.conflict` likewise; `batches`: `trace.batch`; `trust`:
  * `trace.key`; `alerts`: `trace.alert`, `trace.alert_ack`.  See docs/formats/trace.md for payloads
- * and records.  Thread-safe unless said otherwise.
+ * and records.  Thread-safe unless a function says it is not.
  *
  * Invariants of the intake:
  *
