@@ -55,7 +55,7 @@ static cx_status load_library(pcre2_library *out, cx_err *err)
 static cx_status get_library(const pcre2_library **out, cx_err *err)
 {
     static pcre2_library library;
-    static _Atomic int state; /* 0 = not loaded, 1 = somebody loads, 2 = loaded */
+    static _Atomic int state; /* 0 = not loaded, 1 = a thread loads, 2 = loaded */
     if (atomic_load_explicit(&state, memory_order_acquire) != 2) {
         pcre2_library mine;
         CX_TRY(load_library(&mine, err));
@@ -71,7 +71,7 @@ static cx_status get_library(const pcre2_library **out, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- memory: PCRE2 frees without a size, so that stands in front ------------------------------ */
+/* --- memory: PCRE2 frees without a size, so the size comes first ------------------------------ */
 
 #define PREFIX 16
 

@@ -14,7 +14,7 @@
  *
  * That an instance does not match is a report, never an error.  Errors say that there is no answer:
  * the schema is none (CX_E_FORMAT), needs what is not here (CX_E_NOT_FOUND, CX_E_UNSUPPORTED), or a
- * limit was passed (CX_E_LIMIT).  Whoever guards something refuses on both.
+ * limit was passed (CX_E_LIMIT).  A caller that guards something refuses on both.
  */
 #ifndef CX_SCHEMA_SCHEMA_H
 #define CX_SCHEMA_SCHEMA_H

@@ -157,7 +157,7 @@ SCHEMA_APART static bool check_names(schema_checker *c, const schema_node *node,
     return holds;
 }
 
-/* Both sides are sorted: one walk; who is missing is looked for only when somebody is. */
+/* Both sides are sorted: one walk; the missing name is looked for only when one is missing. */
 static bool check_required(schema_checker *c, const schema_node *node, const schema_test *test,
                            const schema_visit *v)
 {
@@ -398,8 +398,8 @@ static bool check_tests(schema_checker *c, const schema_node *node, const schema
     return holds;
 }
 
-/* `unevaluated*` asks about what the other keywords of the same schema looked at, wherever else
- * somebody asks too. */
+/* `unevaluated*` asks about what the other keywords of the same schema looked at, also where
+ * another check asks. */
 SCHEMA_APART static bool check_noted(schema_checker *c, const schema_node *node,
                                      const schema_visit *v)
 {

@@ -6,8 +6,9 @@
  *       error (c->stop), and nothing is reported.
  *   S2  Inside `not`, `if`, `contains` and the alternatives of anyOf and oneOf nothing is reported:
  *       there c->quiet is above 0, and the first miss ends the node.
- *   S3  Which members and items were looked at (for unevaluated*) is noted only where somebody will
- *       ask; notes of a schema that did not match are thrown away where somebody could still ask.
+ *   S3  Which members and items were looked at (for unevaluated*) is noted only where a later
+ *       check asks; notes of a schema that did not match are thrown away where a later check could
+ *       still ask.
  *   S4  Every node entered counts against the depth, every test and comparison against the steps.
  */
 #ifndef CX_SCHEMA_SCHEMA_CHECKER_H
@@ -58,7 +59,7 @@ typedef struct schema_visit {
     const cx_json *value;
     const schema_place *at;
     const schema_scope *scope;
-    schema_notes *notes; /* NULL: nobody asks */
+    schema_notes *notes; /* NULL: no check asks */
 } schema_visit;
 
 /* --- schema_report.c: each returns false, so that a test can end with it ---------------------- */

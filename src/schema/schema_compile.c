@@ -415,7 +415,7 @@ cx_status schema_compile_node(schema_loader *loader, schema_node *node)
     const cx_json *object = node->source;
     if (object->type != CX_JSON_OBJECT)
         return CX_SUCCESS;
-    /* draft-07: whatever stands beside "$ref" means nothing. */
+    /* draft-07: the other members next to "$ref" mean nothing. */
     bool only_ref = node->resource->dialect == DIALECT_07 && CX_JSON_GET(object, "$ref") != NULL;
     for (uint32_t i = 0; i < object->count; i++) {
         cx_str name = cx_json_text(&object->members[i].name);

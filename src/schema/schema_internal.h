@@ -121,7 +121,7 @@ typedef struct schema_dependency {
 struct schema_test {
     uint8_t kind; /* schema_kind */
     uint32_t count;
-    const char *keyword; /* as it stands in the schema; static */
+    const char *keyword; /* as the schema has it; static */
     const cx_json *value;
     union {
         unsigned types;

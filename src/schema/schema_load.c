@@ -397,7 +397,7 @@ static cx_status scan_id(schema_loader *loader, schema_node *node, bool is_root)
         is_07 = cx_str_ends(without_empty_fragment(says), CX_STR("/draft-07/schema"));
     if (value != NULL && value->type != CX_JSON_STRING && loader->options->strict)
         return schema_refuse(loader, node, CX_E_FORMAT, "has an \"$id\" that is no string");
-    /* draft-07 ignores what stands beside a "$ref". */
+    /* draft-07 ignores the members next to a "$ref". */
     if (value != NULL && value->type == CX_JSON_STRING &&
         !(is_07 && CX_JSON_GET(node->source, "$ref") != NULL)) {
         id = cx_json_text(value);
@@ -532,7 +532,7 @@ static cx_status unresolved_error(const schema_loader *loader, const schema_node
                          (int)(reference.size > 120 ? 120 : reference.size), reference.data);
 }
 
-/* From a resource's root along a JSON pointer; values of keywords nobody knows may be schemas too.
+/* From a resource's root along a JSON pointer; values of unknown keywords may be schemas too.
  */
 static cx_status resolve_pointer(schema_loader *loader, const schema_node *from, schema_node *root,
                                  cx_str pointer, cx_str reference, schema_node **out)

@@ -15,7 +15,7 @@ enum {
                 BIT(CX_JSON_DOUBLE) | BIT(CX_JSON_STRING) | BIT(CX_JSON_ARRAY) | BIT(CX_JSON_OBJECT)
 };
 
-/* A word to compare with: its size and both ends settle most cases. */
+/* A word to compare with: its size and both ends decide most cases. */
 typedef struct quick_word {
     cx_str text;
     uint64_t head, tail;
