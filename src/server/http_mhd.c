@@ -63,7 +63,7 @@ static cx_status load_library(mhd_library *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- what there is ---------------------------------------------------------------------------- */
+/* --- state ------------------------------------------------------------------------------------ */
 
 typedef enum phase {
     PHASE_HEADER, /* nothing, or a part of a header, is there */
@@ -421,7 +421,7 @@ static void run_pool_job(cx_pool_job *job, cx_worker *worker)
     x->http->mhd.MHD_resume_connection(x->connection);
 }
 
-/* Nobody may have more than half of the places, so that one sender cannot keep out the others. */
+/* No sender may have more than half of the places, so that one cannot keep out the others. */
 static bool enter_sender(exchange *x)
 {
     cx_http *http = x->http;

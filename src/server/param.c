@@ -92,7 +92,7 @@ static bool read_tri(cx_str text, int8_t *out)
     return true;
 }
 
-/* Whoever writes an offset into a query by hand forgets that a plus is a space there. */
+/* In an offset that was typed into a query the plus is often unescaped, which makes it a space. */
 static bool read_time(cx_str text, int64_t *out)
 {
     char copy[64];

@@ -7,7 +7,7 @@
  *   I1  Every submitted job runs exactly once, also after cx_pool_end.
  *   I2  At most `capacity` places are reserved or queued; each submit uses one reservation.
  *   I3  After cx_pool_end no reservation succeeds, and the threads end when every reservation has
- *       been submitted and run.  So whoever reserves must submit.
+ *       been submitted and run.  So a caller that reserves must submit.
  */
 #ifndef CX_SERVER_POOL_H
 #define CX_SERVER_POOL_H

@@ -133,7 +133,7 @@ static cx_status open_run(question *q, cx_str name, const cx_lattice_options *op
     cx_run_store store;
     cx_run_bundle *bundle = NULL;
     cx_bytes events;
-    /* Whoever may read traces only is not shown what runs did. */
+    /* A token that may only read traces is not shown what runs did. */
     if ((q->call->token.scopes & CX_SCOPE_RUN_READ) == 0)
         return cx_fail(err, CX_E_DENIED, "this needs a token with the scope run:read");
     CX_TRY(cx_api_runs_of(q->call, &runs, err));

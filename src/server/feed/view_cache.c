@@ -275,7 +275,7 @@ cx_status cx_view_cache_acquire_named(cx_view_cache *cache, cx_call *call, cx_st
     bool only = call->service->options.only_lattice != NULL;
     if (name.size > NAME_MAX_BYTES || (only && !cx_str_is(name, "file")))
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET, "no such history");
-    /* Whoever may read traces only is not shown what runs did. */
+    /* A token that may only read traces is not shown what runs did. */
     if (!only && cx_str_starts(name, CX_STR("run/")) &&
         (call->token.scopes & CX_SCOPE_RUN_READ) == 0)
         return cx_fail(err, CX_E_DENIED, "this needs a token with the scope run:read");
