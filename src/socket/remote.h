@@ -12,7 +12,7 @@
  *
  * Nothing is done twice: when the answer to a commit or an erasure is lost, the call fails with
  * CX_E_IO "AnswerLost", and whether it was done is not known.  With CX_E_IO "HolderGone" and the
- * holder's notices (CX_E_BUSY "HolderEnds", CX_E_TIMEOUT "TurnTimedOut") nothing was done.
+ * writer's notices (CX_E_BUSY "HolderEnds", CX_E_TIMEOUT "TurnTimedOut") nothing was done.
  */
 #ifndef CX_SOCKET_REMOTE_H
 #define CX_SOCKET_REMOTE_H

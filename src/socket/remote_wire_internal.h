@@ -9,7 +9,7 @@
 
 #define BIT(member) (UINT32_C(1) << (member))
 
-/* Which members a message has, beside the first two of every one. */
+/* Which members a message has, apart from the first two of every one. */
 typedef struct members {
     uint32_t required;
     uint32_t optional;
@@ -23,7 +23,7 @@ static inline bool is_in_range(const members *known, uint64_t seen)
            (rest & ~(known->required | known->optional)) == 0;
 }
 
-/* The members that stand in both maps under one number are told apart by the bit. */
+/* The members that both maps have under one number are told apart by the bit. */
 static inline bool takes(const members *known, unsigned member)
 {
     return ((known->required | known->optional) & BIT(member)) != 0;
