@@ -44,7 +44,7 @@ cx_digest cx_scheme_smt_node(cx_scheme scheme, const cx_digest *left, const cx_d
 void cx_scheme_smt_nodes(cx_scheme scheme, const cx_digest *pairs, cx_digest *out, size_t count);
 /*
  * Branches with one empty side: the subtrees stand at `depth`, all on side `side` (0 = left), and
- * the empty ones beside them.  The same as smt_nodes, and cheaper.  `out` may be `hashes`.
+ * the empty ones are their siblings.  The same as smt_nodes, and cheaper.  `out` may be `hashes`.
  */
 void cx_scheme_smt_one_sided(cx_scheme scheme, unsigned depth, unsigned side,
                              const cx_digest *hashes, cx_digest *out, size_t count);

@@ -31,7 +31,7 @@ enum { SMT_DEPTH = 256, SMT_GROUP = 64 };
 typedef struct smt_branch {
     uint32_t child[2];
     uint16_t bit;
-    uint8_t stale; /* bit s: the value of side s must be hashed anew */
+    uint8_t stale; /* bit s: the value of side s must be hashed again */
 } smt_branch;
 
 /* One cache line each: key and value of a leaf, left and right of a branch. */
@@ -67,7 +67,7 @@ typedef struct smt_leaf_task {
 /* What one thread lists and hashes. */
 typedef struct smt_hasher {
     cx_smt *smt;
-    bool helps; /* with pieces of a level that somebody else has listed */
+    bool helps; /* with pieces of a level that another thread has listed */
     CX_VEC(smt_task) tasks;
     CX_VEC(smt_leaf_task) leaf_tasks;
     uint64_t hash_count;
@@ -118,7 +118,8 @@ bool cx_smt_grow(cx_smt *smt, uint64_t leaf_count);
 /* Numbers of new leaves and branches, room being there. */
 uint32_t cx_smt_add_leaf(cx_smt *smt, const cx_digest *key, const cx_digest *value);
 uint32_t cx_smt_add_branch(cx_smt *smt, unsigned bit);
-/* A new leaf, beside all that hangs at `link`, from which its key differs first at `bit`: I1, I2.
+/* A new leaf, the sibling of all that hangs at `link`, from which its key differs first at `bit`:
+ * I1, I2.
  */
 void cx_smt_hang_leaf(cx_smt *smt, uint32_t *link, unsigned bit, const cx_digest *key,
                       const cx_digest *value);

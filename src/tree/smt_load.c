@@ -45,7 +45,7 @@ static void distribute_items(const item *from, item *to, size_t count, unsigned 
         to[starts[from[i].head >> shift & (DIGIT_COUNT - 1)]++] = from[i];
 }
 
-/* False when it would take long, as with keys that somebody chose: sorted only in part then. */
+/* False when it would take long, as with keys that an attacker chose: sorted only in part then. */
 static bool sort_by_insertion(item *items, size_t count)
 {
     size_t moves = 0, moves_max = 16 * count;
