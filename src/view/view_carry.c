@@ -67,7 +67,7 @@ static cx_status put_bases(cx_buf *out, const cx_lattice_view *view, const cx_st
     return status;
 }
 
-/* What could begin markup becomes \u003c: in JSON it stands in strings only. */
+/* What could begin markup becomes \u003c: in JSON it occurs in strings only. */
 static cx_status hide_markup(cx_buf *out, size_t start, cx_err *err)
 {
     size_t count = 0;
