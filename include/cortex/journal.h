@@ -71,8 +71,8 @@ CX_API CX_RESULT cx_ledger_make(const char *path, const char *scheme,
  */
 CX_API CX_RESULT cx_ledger_open(const char *path, const cx_ledger_options *options, cx_ledger **out,
                                 cx_err *err);
-/* NULL is accepted.  The object is freed even when this fails; then the tables lag behind the log,
- * and the next opening brings them up to date. */
+/* NULL is accepted.  The object is freed even when this fails; then the tables are older than the
+ * log, and the next opening brings them up to date. */
 CX_API CX_RESULT cx_ledger_close(cx_ledger *ledger, cx_err *err);
 
 /* The scheme of new actors, "cortex-1" or "matrix-1"; static storage. */
