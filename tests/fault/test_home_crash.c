@@ -22,7 +22,7 @@ typedef enum act {
     ACT_WRITE,    /* memory `id` says `number` */
     ACT_RAW,      /* entry `seq` has the payload of `number` */
     ACT_REDACT,   /* entry `seq` has none any more */
-    ACT_ATTEST,   /* `seq` and the one behind it */
+    ACT_ATTEST,   /* `seq` and the one after it */
     ACT_SNAPSHOT, /* number `seq`, with overall root `root` */
     ACT_DROP,
     ACT_EDGE
@@ -379,7 +379,7 @@ static bool check_ack(watcher *w, cx_memory *const *memories, const ack *a)
     return false;
 }
 
-/* An attest is followed by its learn_weights, also where nobody was told so. */
+/* An attest is followed by its learn_weights, also where no call had returned. */
 static bool check_pairs(watcher *w, cx_str actor)
 {
     cx_actor_info info;
@@ -524,7 +524,7 @@ CX_TEST(home_killed_at_any_moment_keeps_what_it_promised)
     cx_alloc_free(cx_alloc_default(), w, sizeof *w);
 }
 
-/* --- killed while it makes the tables anew ---------------------------------------------------- */
+/* --- killed while it rebuilds the tables ------------------------------------------------------ */
 
 static void fill_much(kit *k, unsigned count)
 {

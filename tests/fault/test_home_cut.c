@@ -1,6 +1,6 @@
 /*
  * test_home_cut.c - a journal that was cut by its last commits together with its tables, and one
- * whose past was rewritten: each home is whole in itself, and only what somebody kept elsewhere, a
+ * whose past was rewritten: each home is whole in itself, and only what was kept elsewhere, a
  * size and a root, tells (ledger.md §11, §14.23).
  */
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void step(kit *k, cx_uri *uris, unsigned i, const char *said)
     CHECK_STATUS(kit_write(k->memory, text, &uris[i], &k->err), &k->err);
 }
 
-/* A copy of the home as it was after each step: what is left when the commits behind are cut. */
+/* A copy of the home as it was after each step: what is left when the commits after it are cut. */
 static bool history_init(history *h, const char *name)
 {
     if (!kit_init(&h->k, name, CX_SCHEME_CORTEX_1))
@@ -142,7 +142,7 @@ CX_TEST(home_cut_but_not_everywhere)
     cx_alloc_free(cx_alloc_default(), h, sizeof *h);
 }
 
-/* From one copy on, other things were said: Forked at every size behind that, and before it not. */
+/* From one copy on, the records differ: Forked at every size after that, and before it not. */
 CX_TEST(home_rewritten)
 {
     history *h = cx_alloc_zeroed(cx_alloc_default(), 1, sizeof *h);

@@ -111,7 +111,7 @@ static cx_status act(world *w, cx_uri *last)
     return CX_SUCCESS;
 }
 
-/* What the disk holds, as files beside the tables, so that all of the home can be verified. */
+/* What the disk holds, as files next to the tables, so that all of the home can be verified. */
 static void bring_out(void *arg, const char *path, cx_buf *contents)
 {
     const world *w = arg;
@@ -211,7 +211,7 @@ CX_TEST(home_sync_fails)
     w->d.sync_fails = true;
     CHECK(kit_write(w->memory, "lost", &other, &w->err).code == CX_E_IO);
     w->d.sync_fails = false;
-    /* It works again, but nobody knows what the disk has: nothing is acknowledged any more. */
+    /* It works again, but what the disk has is not known: nothing is acknowledged any more. */
     CHECK(kit_write(w->memory, "not written", &other, &w->err).code == CX_E_IO);
     CHECK(w->err.tag != NULL && strcmp(w->err.tag, "Poisoned") == 0);
     CHECK(cx_home_roots(w->home, KIT_ACTOR, &roots, &w->err).code == CX_E_IO);

@@ -11,7 +11,7 @@
 typedef struct meanwhile {
     cx_io io;
     kit *writer;
-    unsigned asked; /* how often it was asked whether somebody writes: last before the tables */
+    unsigned asked; /* how often it was asked for a writer: last before the tables */
     unsigned write_at;
 } meanwhile;
 

@@ -1,5 +1,5 @@
 /*
- * test_home_open.c - who may open a home, and what looking at it leaves behind: a second writer is
+ * test_home_open.c - who may open a home, and what looking at it leaves there: a second writer is
  * told who has it, a home that cannot be written to can be read and checked, and checking changes
  * no byte, also of what a killed writer left.
  */
@@ -31,7 +31,7 @@ static bool refused_busy(const char *path)
            cx_home_rebuild(path, &options, CX_REBUILD, &result, &other).code == CX_E_BUSY;
 }
 
-/* What a second process sees of a home that somebody writes to. */
+/* What a second process sees of a home that has a writer. */
 static int look_from_beside(const char *path)
 {
     cx_home_options options = kit_options();

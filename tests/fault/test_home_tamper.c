@@ -1,7 +1,7 @@
 /*
  * test_home_tamper.c - a small home with every kind of record, and one byte of it changed, or a
  * file of it cut or removed: verification never says "holds" about anything but what was written,
- * whoever opens it never gets another root, another record or a proof of something else, and a
+ * opening it never gives another root, another record or a proof of something else, and a
  * damaged database never damages the log.  CORTEX_TAMPER=all tries every byte; else some hundreds
  * are changed, the same ones on every machine.
  */
@@ -129,7 +129,7 @@ static uint8_t changed(const subject *s, size_t at)
     return s->contents.data[at] ^ masks[at % sizeof masks];
 }
 
-/* Behind the last byte that is not zero: nothing was written there. */
+/* After the last byte that is not zero: nothing was written there. */
 static size_t used_size(const subject *s)
 {
     size_t size = s->contents.size;
@@ -243,7 +243,7 @@ CX_TEST(home_every_byte_of_the_log)
     subject_done(&s);
 }
 
-/* Nobody reads the zeros behind the end; in the last segment they may be a torn write. */
+/* The zeros after the end are not read; in the last segment they may be a torn write. */
 CX_TEST(home_bytes_behind_the_end_of_the_log)
 {
     subject s;
@@ -361,7 +361,7 @@ CX_TEST(home_empty_database)
     subject_done(&s);
 }
 
-/* --- whoever opens it ------------------------------------------------------------------------- */
+/* --- opening a changed home ------------------------------------------------------------------- */
 
 static bool same_bytes(cx_bytes a, const cx_buf *b)
 {

@@ -148,7 +148,7 @@ static void pause_ms(uint64_t ms)
     (void)nanosleep(&time, NULL);
 }
 
-/* Until a ticket lies behind the one that says that the child is ready; for two minutes. */
+/* Until a ticket lies after the one that says that the child is ready; for two minutes. */
 static bool has_promised(int pipe_end)
 {
     int bytes = 0;

@@ -1,6 +1,6 @@
 /*
  * test_log_flip.c - every byte of a small log flipped, one at a time: reading it reports damage, or
- * the byte is one that nobody reads.  Contents that were not written are never given out.
+ * the byte is one that is never read.  Contents that were not written are never given out.
  */
 #include "log/log.h"
 
@@ -95,9 +95,9 @@ static outcome try_log(const cx_io *io, bool read_only)
     return out;
 }
 
-/* Where bytes are that somebody must read, and the like. */
+/* Where bytes are that must be read, and the like. */
 typedef struct map {
-    uint64_t ends[2]; /* behind the last mark of each segment */
+    uint64_t ends[2]; /* after the last mark of each segment */
     cx_log_place large;
     uint64_t last_at; /* where the last commit begins */
 } map;

@@ -249,7 +249,7 @@ static const cx_json *model_apply(model *m, const cx_json *old, const cx_json *d
 
 static void random_value(cx_buf *out, uint64_t *random, unsigned depth, bool in_delta);
 
-/* Few keys and few values, so that things meet. */
+/* Few keys and few values, so that they collide. */
 static void random_object(cx_buf *out, uint64_t *random, unsigned depth, bool in_delta)
 {
     static const char *const keys[] = {"a", "b", "c", "d", "e\\n", "\\u00e9", "zz", "zzz"};

@@ -115,7 +115,7 @@ static void check_path(const model *m, const cx_smt_path *path, const cx_digest 
     }
 }
 
-/* Changes one thing about a path that must change what it folds to. */
+/* Changes one part of a path that must change what it folds to. */
 static void check_fold_is_tight(cx_scheme scheme, const cx_smt_path *path, const cx_digest *root,
                                 uint64_t *seed)
 {
@@ -279,7 +279,7 @@ static void check_now(history *h)
     }
     for (; count < 24 && h->m.count != 0; count++) {
         keys[count] = h->m.pairs[cx_test_random(&h->seed) % h->m.count].key;
-        /* An absent key beside one that is there. */
+        /* An absent key next to one that is there. */
         if (cx_test_random(&h->seed) % 2 == 0) {
             unsigned bit = (unsigned)(cx_test_random(&h->seed) % 256);
             keys[count].bytes[bit / 8] ^= (uint8_t)(0x80u >> bit % 8);
@@ -363,8 +363,8 @@ CX_TEST(smt_loading_equals_putting)
     }
 }
 
-/* Large enough to be hashed in pieces.  Random keys, and keys that somebody chose to be near one
- * another, which must not make loading slow, or wrong. */
+/* Large enough to be hashed in pieces.  Random keys, and keys chosen to be near one another
+ * , which must not make loading slow, or wrong. */
 static void check_large_tree(bool near)
 {
     enum { COUNT = 20000 };

@@ -348,8 +348,8 @@ CX_TEST(tamper_line_twice_is_found)
     cx_buf_done(&text);
 }
 
-/* Without an anchor a prefix-closed copy is a lattice (§10): dropping nodes nobody names holds, and
- * dropping any other does not; with the anchor neither does. */
+/* Without an anchor a prefix-closed copy is a lattice (§10): dropping nodes that no node names
+ * holds, and dropping any other does not; with the anchor neither does. */
 CX_TEST(tamper_newest_nodes_can_be_cut_off_only_without_an_anchor)
 {
     cx_buf text;

@@ -333,7 +333,7 @@ static void run_tables(runner *r, const cx_json *index)
     }
 }
 
-/* A list of cases nobody answers must not look like one that was. */
+/* A list of cases without an answering function must not look answered. */
 static void report_unknown(runner *r, const cx_json *index)
 {
     for (uint32_t i = 0; i < index->count; i++) {

@@ -333,7 +333,7 @@ static const part parts[] = {{"verify", answer_verify, false},
                              {"compare", answer_compare, true},
                              {"backtrack", answer_backtrack, true}};
 
-/* With --got all is told that can be; else what there is something to compare with. */
+/* With --got everything is printed; else only what has an expected value. */
 static bool is_wanted(const graph *g, cx_str name, bool asks)
 {
     return (g->r->got_only && !asks) || cx_json_get(g->asked, name) != NULL;

@@ -23,7 +23,7 @@ runner_ledger_table runner_ledger_codecs, runner_ledger_trees, runner_ledger_sto
     runner_ledger_rest, runner_ledger_smt, runner_ledger_keys, runner_ledger_scope,
     runner_ledger_salience, runner_ledger_fields;
 
-/* Proofs about the journal of a story whose calls are not here: only read and written again. */
+/* Proofs about the journal of a scenario whose calls are not here: only read and written again. */
 void runner_containers(runner *r);
 
 /* One case of the file at hand, the one at `pointer`; none when nothing is there. */

@@ -385,7 +385,7 @@ static cx_status commitment_expect(runner *r, const cx_json *item, cx_json *out,
     return runner_string(r, text, out, err);
 }
 
-/* salt and payload as they are kept beside the entry. */
+/* salt and payload as they are kept next to the entry. */
 static void run_pay_record(runner *r)
 {
     cx_bytes salt, payload;
@@ -400,7 +400,7 @@ static void run_pay_record(runner *r)
     cx_buf_done(&record);
 }
 
-/* The seal's entry made anew: what it says follows from the signed manifest. */
+/* The seal's entry made again: what it says follows from the signed manifest. */
 static CX_RESULT make_seal(runner *r, const cx_json *item, cx_buf *out, cx_err *err)
 {
     cx_bytes manifest_bytes, entry_bytes, key;

@@ -24,14 +24,14 @@ typedef struct labelled {
     const char *label;
 } labelled;
 
-/* The number behind `name=` of the label, or `otherwise`. */
+/* The number after `name=` of the label, or `otherwise`. */
 static uint64_t number_in(const char *label, const char *name, uint64_t otherwise)
 {
     const char *at = strstr(label, name);
     return at == NULL ? otherwise : strtoull(at + strlen(name), NULL, 10);
 }
 
-/* The text between quotes behind `name=`. */
+/* The text between quotes after `name=`. */
 static cx_str quoted_in(const char *label, const char *name)
 {
     const char *at = strstr(label, name);
@@ -49,7 +49,7 @@ static uint64_t bracketed(const char *label)
     return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
 }
 
-/* The text behind "<lp " for the nth time. */
+/* The text after "<lp " for the nth time. */
 static cx_str prefixed_text(const char *label, unsigned nth)
 {
     const char *at = label;
@@ -269,7 +269,7 @@ static void run_uri_parts(runner *r)
 
 /* --- mmr.json: positions ---------------------------------------------------------------------- */
 
-/* Nodes by position: leaves and, behind each, the nodes it completes. */
+/* Nodes by position: leaves and, after each, the nodes it completes. */
 static void nodes_upto(size_t positions, cx_digest *out)
 {
     unsigned heights[64];

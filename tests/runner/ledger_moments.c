@@ -195,7 +195,7 @@ static cx_status memories_proof(runner *r, runner_moment *m, const cx_json *item
     return proof_json(r, &proof, out, err);
 }
 
-/* Id n of a story (see the vectors' README). */
+/* Id n of a scenario (see the vectors' README). */
 static cx_id numbered_id(uint64_t number)
 {
     cx_id id = {{0}};
@@ -233,7 +233,7 @@ static cx_status edges_proof(runner *r, runner_moment *m, const cx_json *item, c
     return proof_json(r, &proof, out, err);
 }
 
-/* The edges of the story that a container of the file is about: it tells only their keys. */
+/* The edges of the scenario that a container of the file is about: it tells only their keys. */
 typedef struct edge_search {
     cx_arena *arena;
     const cx_multiproof *asked;
@@ -284,7 +284,7 @@ static cx_status edges_container(runner *r, runner_moment *m, const cx_json *ite
     return runner_hex(r, proof.bytes, out, err);
 }
 
-/* --- behind the last step: drift, history, erasure -------------------------------------------- */
+/* --- after the last step: drift, history, erasure --------------------------------------------- */
 
 static cx_status after_drift(runner *r, runner_moment *m, const cx_json *item, cx_json *out,
                              cx_err *err)
@@ -474,7 +474,7 @@ static cx_status last_manifest(runner *r, runner_moment *m, const cx_json *item,
     return runner_hex(r, bytes, out, err);
 }
 
-/* Of sixteen dimensions, as the story says. */
+/* Of sixteen dimensions, as the scenario says. */
 static cx_status model(runner *r, runner_moment *m, const cx_json *item, cx_json *out, cx_err *err)
 {
     char name[CX_EMBEDDER_MODEL_SIZE];

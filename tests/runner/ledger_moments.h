@@ -28,13 +28,13 @@ CX_RESULT runner_row(runner *r, runner_moment *moment, const cx_json *item, cx_j
 CX_RESULT runner_rebuilt(runner *r, runner_moment *moment, const cx_json *item, cx_json *out,
                          cx_err *err);
 
-/* Behind a step that made a snapshot. */
+/* After a step that made a snapshot. */
 void runner_moment_snapshot(runner *r, runner_moment *moment);
-/* Behind each step of scenario.json: what its arguments tell of the entry it wrote. */
+/* After each step of scenario.json: what its arguments tell of the entry it wrote. */
 void runner_moment_step(runner *r, runner_moment *moment, size_t index);
 /* Point `index` of scenario_embed.json. */
 void runner_moment_point(runner *r, runner_moment *moment, size_t index);
-/* Behind the last step. */
+/* After the last step. */
 void runner_moment_end(runner *r, runner_moment *moment);
 
 #endif

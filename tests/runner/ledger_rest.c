@@ -89,7 +89,7 @@ static CX_RESULT check_note(const exporter *by, cx_bytes note, cx_err *err)
                : cx_fail(err, CX_E_FORMAT, "the checkpoint does not hold: %s", finding.reason);
 }
 
-/* The key's text, and the checkpoint signed anew: Ed25519 gives the same bytes. */
+/* The key's text, and the checkpoint signed again: Ed25519 gives the same bytes. */
 static cx_status export_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
     exporter by;

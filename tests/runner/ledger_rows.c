@@ -32,7 +32,7 @@ static CX_RESULT tree_node(runner *r, runner_moment *m, uint64_t position, cx_js
     cx_digest node = {{0}};
     CX_TRY(cx_home_trees_begin(m->home, m->actor, &trees, err));
     uint64_t size = cx_mmr_size(trees.journal), leaf = 0;
-    /* The newest leaf at or before it; what lies behind are the nodes that leaf completes. */
+    /* The newest leaf at or before it; what follows are the nodes that leaf completes. */
     while (leaf + 1 < size && cx_mmr_leaf_position(leaf + 1) <= position)
         leaf++;
     uint64_t height = position - cx_mmr_leaf_position(leaf);
@@ -110,7 +110,7 @@ static CX_RESULT bumps(runner *r, runner_moment *m, uint64_t entries, uint64_t *
     return CX_SUCCESS;
 }
 
-/* The overall root of a copy whose tables were made anew. */
+/* The overall root of a copy whose tables were rebuilt. */
 static CX_RESULT root_of_rebuilt_copy(runner_moment *m, cx_digest *out, cx_err *err)
 {
     const cx_home_options options = {

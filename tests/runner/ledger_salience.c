@@ -34,7 +34,7 @@ static bool begins(const char *text, const char *word)
     return strncmp(text, word, strlen(word)) == 0;
 }
 
-/* The number behind a mark of the operation's name. */
+/* The number after a mark of the operation's name. */
 static int64_t behind(const char *op, char mark)
 {
     const char *at = strchr(op, mark);
@@ -265,7 +265,7 @@ static CX_RESULT put_vectors(runner *r, const cx_json *item, cx_str text, cx_jso
     return CX_SUCCESS;
 }
 
-/* The record beside: vertex, version and time are its own, the rest follows from the text. */
+/* The record next to it: vertex, version and time are its own, the rest follows from the text. */
 static CX_RESULT put_record(runner *r, const cx_json *item, cx_str text, cx_json_list *object,
                             cx_err *err)
 {

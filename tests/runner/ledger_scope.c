@@ -39,7 +39,7 @@ static cx_bytes copied(runner *r, const cx_buf *bytes)
 
 /*
  * The unsigned scope of a case without bytes: that of the first case that has them, but including
- * exactly the ids that a MultiProof beside it is about.  The label says "namespace 'edges'" where
+ * exactly the ids that a MultiProof next to it is about.  The label says "namespace 'edges'" where
  * that is a proof in the tree of edges, which has none: absent everywhere, and yet a proof that
  * folds to a root of the manifest.
  */

@@ -1,5 +1,5 @@
 /*
- * ledger_smt.c - state trees: roots behind each step, the nodes that the original stored, proofs.
+ * ledger_smt.c - state trees: roots after each step, the nodes that the original stored, proofs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ static CX_RESULT step_value(runner *r, const cx_json *step, cx_digest *out, cx_e
     return CX_SUCCESS;
 }
 
-/* The tree as it is behind step `until` (UINT64_MAX: all steps that are numbered up to it). */
+/* The tree as it is after step `until` (UINT64_MAX: all steps that are numbered up to it). */
 static CX_RESULT tree_after(runner *r, uint64_t until, cx_smt **out, cx_err *err)
 {
     const cx_json *steps;
@@ -142,7 +142,7 @@ done:
     return status;
 }
 
-/* What would be stored behind that step. */
+/* What would be stored after that step. */
 static CX_RESULT put_stored(runner *r, cx_json_list *object, uint64_t until, cx_err *err)
 {
     const cx_json *steps;
@@ -315,7 +315,7 @@ static cx_status fold_got(runner *r, const cx_json *item, cx_json *out, cx_err *
 
 RUNNER_EXPECTS(fold_expect, "root")
 
-/* Proofs that do not say behind which step they belong are about trees the file does not tell: a
+/* Proofs that do not say after which step they belong are about trees the file does not tell: a
  * member's is folded, of an absent key there is nothing to start from. */
 static void run_smt_proofs(runner *r)
 {

@@ -1,6 +1,6 @@
 /*
  * ledger_stories.c - scenarios through the real calls on a real home, verdicts on proofs.  What the
- * files tell of certain moments of a story is answered in ledger_moments.c.
+ * files tell of certain moments of a scenario is answered in ledger_moments.c.
  */
 #include <stdio.h>
 
@@ -103,7 +103,7 @@ static CX_RESULT put_last_entry(runner *r, fixture *s, cx_str actor, uint64_t si
     return CX_SUCCESS;
 }
 
-/* What a step leaves behind. */
+/* The state after a step. */
 static cx_status step_answer(runner *r, fixture *s, cx_str actor, const scenario_step *step,
                              cx_json *out, cx_err *err)
 {
@@ -147,7 +147,7 @@ static cx_status step_expected(runner *r, const cx_json *item, const scenario_st
     return cx_json_list_end_object(&object, out, err);
 }
 
-/* The story being told, for the answers of its steps in order. */
+/* The scenario being run, for the answers of its steps in order. */
 static struct telling {
     fixture fixture;
     scenario story;
@@ -187,7 +187,7 @@ static cx_status read_beside(runner *r, cx_str name, cx_json *out, cx_err *err)
     return path.data == NULL ? cx_fail_nomem(err) : runner_read_json(r, path, out, err);
 }
 
-/* cortex-1 files hold only roots: the calls are those of the matrix-1 file beside them. */
+/* cortex-1 files hold only roots: the calls are those of the matrix-1 file next to them. */
 static cx_status load(runner *r, load_story *story, cx_str name, const cx_json *file, cx_err *err)
 {
     if (runner_file.scheme == CX_SCHEME_MATRIX_1)
@@ -215,7 +215,7 @@ static void note_moment(runner *r, runner_moment *moment)
         runner_moment_point(r, moment, step->point);
 }
 
-/* `list`: where the file has an item for each step; NULL: nobody asks about the steps. */
+/* `list`: where the file has an item for each step; NULL: the steps have no answers. */
 static void tell(runner *r, load_story *story, const char *list, cx_str name, const cx_json *file)
 {
     static const runner_kind kind = {"", told_got, told_expect};
@@ -251,7 +251,7 @@ static void tell(runner *r, load_story *story, const char *list, cx_str name, co
     fixture_close(&telling.fixture, r);
 }
 
-/* Proofs about the journal that scenario.json beside this file leaves. */
+/* Proofs about the journal that scenario.json next to this file leaves. */
 static void tell_beside(runner *r)
 {
     cx_json file;

@@ -153,7 +153,7 @@ done:
     cx_arena_reset(&r->arena, mark);
 }
 
-/* A file of cases that nobody answers must not look like one that was. */
+/* A file of cases without an answering function must not look answered. */
 static bool report_unknown(void *arg, const char *name)
 {
     runner *r = arg;

@@ -12,8 +12,8 @@
 
 typedef struct run_theme {
     const char *file;
-    /* Answers one case without looking at its `expected`; r->root is the whole file.  NULL: nobody
-     * answers this file, which is said. */
+    /* Answers one case without looking at its `expected`; r->root is the whole file.  NULL: no
+     * function answers this file, which is reported. */
     runner_answer got;
     runner_answer expect; /* NULL: the case's member `expected` */
     runner_agrees agrees; /* NULL: `got` must equal what is expected */

@@ -17,7 +17,7 @@ cx_status run_report_schema_got(runner *r, const cx_json *item, cx_json *out, cx
 
 /*
  * The repository that the cases of policies and contracts mean: registry, skills, tools and schemas
- * are those of the folder upstream/ beside the cases where there is one, all else is what the
+ * are those of the folder upstream/ next to the cases where there is one, all else is what the
  * program carries; every name of a commit resolves.  run_contract.c
  */
 cx_run_repo run_case_repo(runner *r);

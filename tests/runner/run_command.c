@@ -1,5 +1,5 @@
 /*
- * run_command.c - command_gate.json and trivial_command.json: each command beside a worktree of the
+ * run_command.c - command_gate.json and trivial_command.json: each command with a worktree of the
  * files that the cases name, and a trusted folder of programs that do nothing.
  */
 #include <stdlib.h>

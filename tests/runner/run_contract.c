@@ -60,7 +60,7 @@ static cx_status read_file(void *arg, cx_str commit, cx_str path, size_t limit_b
         *out = cx_str_bytes(text);
         return CX_SUCCESS;
     }
-    /* A schema that is not here is looked for in the program, by whoever needs it. */
+    /* A schema that is not here is looked for in the program, by the caller. */
     if (cx_str_starts(path, CX_STR("schemas/")) || !cx_run_asset(name.data, out))
         *out_kind = CX_BLOB_NONE;
     return CX_SUCCESS;

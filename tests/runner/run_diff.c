@@ -1,6 +1,6 @@
 /*
  * run_diff.c - the diff gate and the reviewer's isolation (run.md §9, §10) on real repositories,
- * made anew for each case.
+ * made again for each case.
  */
 #include <stdio.h>
 
@@ -125,7 +125,7 @@ cx_status run_isolation_got(runner *r, const cx_json *item, cx_json *out, cx_err
 
 /* --- attacks.json ----------------------------------------------------------------------------- */
 
-/* The work tree of a task beside the user's checkout, as a run has it. */
+/* The work tree of a task next to the user's checkout, as a run has it. */
 typedef struct attack {
     repo_kit user, agent;
     cx_worktree tree;

@@ -161,7 +161,7 @@ void runner_skip(runner *r, cx_str id, const char *why)
     (void)fprintf(to, ": %s\n", why);
 }
 
-/* One line for whoever compares. */
+/* One line for the comparing program. */
 static cx_status print_got(runner *r, cx_str id, const cx_json *got, cx_err *err)
 {
     cx_json line;

@@ -3,7 +3,7 @@
  *
  * A suite is a list of kinds; a kind is a list of cases somewhere in the folder, a function that
  * answers one case and one that says what is expected.  Answering must not look at what is
- * expected: with --got the answers are all there is, and somebody else compares them.  Both are
+ * expected: with --got the answers are all there is, and another program compares them.  Both are
  * JSON values, so that one comparison serves every module.
  *
  * The contract towards the outside is in tests/vectors/README.md.

@@ -68,7 +68,7 @@ static cx_status fixture_close(fixture *s, cx_status status, cx_err *err)
     return status;
 }
 
-/* A valid batch without events, with spaces behind it. */
+/* A valid batch without events, with spaces after it. */
 static cx_status padded_body(runner *r, const cx_json *make, cx_bytes *out, cx_err *err)
 {
     static const char batch[] = "{\"events\":[],\"batch_timestamp\":\"2026-01-12T00:00:00Z\","

@@ -476,7 +476,7 @@ void disk_done(disk *d)
 static void crash_file(disk *d, inode *node, size_t piece)
 {
     uint64_t end = node->synced.size;
-    /* How far the file reaches is one more thing that may be old or new. */
+    /* How far the file reaches is one more state that may be old or new. */
     if (node->now.size > end && (cx_test_random(&d->random) & 1) != 0)
         end = node->now.size;
     for (uint64_t at = 0; at < end; at += piece) {

@@ -25,7 +25,7 @@ typedef struct node_spec {
     const char *fork;    /* null */
     const char *version; /* hashed with 2.0.0, and not written */
     const char *hash;    /* written in place of the right one */
-    const char *extra;   /* JSON members, comma first, behind the others */
+    const char *extra;   /* JSON members, comma first, after the others */
     bool sealed;
 } node_spec;
 

@@ -17,7 +17,7 @@ void log_model_done(log_model *m)
     cx_buf_done(&m->scratch);
 }
 
-/* The bytes of a frame, guarded and erasable, behind what scratch holds. */
+/* The bytes of a frame, guarded and erasable, after what scratch holds. */
 static void make_bytes(cx_buf *scratch, const model_frame *f)
 {
     uint64_t state = f->seed;

@@ -1,5 +1,5 @@
 /*
- * log_model.h - what a log must hold, kept beside it in tests.
+ * log_model.h - what a log must hold, kept next to it in tests.
  */
 #ifndef CX_TESTS_LOG_MODEL_H
 #define CX_TESTS_LOG_MODEL_H

@@ -1,6 +1,6 @@
 /*
- * remote_kit.h - what the tests of homes held elsewhere share: a holder with its clients in one
- * process, and a client that speaks by hand.
+ * remote_kit.h - what the tests of homes with another writer share: a writer with its clients in
+ * one process, and a client that speaks by hand.
  */
 #ifndef CX_TESTS_REMOTE_KIT_H
 #define CX_TESTS_REMOTE_KIT_H

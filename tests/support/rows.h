@@ -21,7 +21,7 @@ typedef struct rows_spec {
     const char *action, *domain, *rationale;
     int64_t audit_seq; /* -1 = null */
     bool overridden, verified;
-    const char *action_extra; /* more members of ACTION_RESULT, each behind a comma */
+    const char *action_extra; /* more members of ACTION_RESULT, each after a comma */
     uint64_t seq;
 } rows_spec;
 

@@ -17,7 +17,7 @@ typedef struct maker {
     cx_str actor;
     const cx_json *edge, *removed; /* args of the last add_edge and remove_edge that have an edge */
     bool after_snapshot;
-    int64_t clock_ns; /* behind the step before */
+    int64_t clock_ns; /* after the step before */
 } maker;
 
 static void begin(maker *m, const char *op)
@@ -208,7 +208,7 @@ static void read_roots(const cx_json *row, scenario_step *out)
     out->edges = CX_JSON_GET_STR(row, "edges_root");
 }
 
-/* What was asked behind a snapshot read the clock as well. */
+/* What was asked after a snapshot read the clock as well. */
 static unsigned idle_reads(const maker *m, const scenario_step *step)
 {
     int64_t ticks = (step->clock_ns - m->clock_ns) / SCENARIO_TICK_NS;
@@ -360,7 +360,7 @@ cx_status scenario_large(const cx_json *file, const cx_json *other, scenario_giv
 /* What the four points of the file say in words. */
 static const struct embed_step {
     const char *json;
-    int point; /* of the file, reached behind this step; -1 = none */
+    int point; /* of the file, reached after this step; -1 = none */
 } embed_steps[] = {
     {"{\"op\":\"write\",\"type\":\"Fact\",\"data\":{\"statement\":\"e0\",\"subject\":\"s\","
      "\"predicate\":\"p\"}}",

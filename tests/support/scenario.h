@@ -12,7 +12,7 @@
 
 typedef enum scenario_given {
     SCENARIO_GENERATED, /* ids and times come from generators */
-    SCENARIO_WRITTEN    /* .. stand in the steps */
+    SCENARIO_WRITTEN    /* .. are in the steps */
 } scenario_given;
 
 typedef struct scenario_step {
@@ -20,7 +20,7 @@ typedef struct scenario_step {
     cx_json step;        /* for cx_apply_step */
     unsigned idle_reads; /* of the clock, before it */
     bool is_snapshot;
-    bool at_point; /* the file tells of point number `point`, reached behind this step */
+    bool at_point; /* the file tells of point number `point`, reached after this step */
     size_t point;
     bool refused; /* Tombstoned */
     bool has_clock;

@@ -68,7 +68,7 @@ static cx_status write_buf(work *w, cx_str name, cx_buf *text)
     return status;
 }
 
-/* Argument i of the operation, behind its name. */
+/* Argument i of the operation, after its name. */
 static cx_str word(const work *w, uint32_t i)
 {
     if (w->op->count <= i + 1 || w->op->items[i + 1].type != CX_JSON_STRING)

@@ -77,7 +77,7 @@ static inline cx_trace_reason kit_read(kit *k, cx_str text)
     return k->problem.reason;
 }
 
-/* The digest made beside the verdict is the one made alone. */
+/* The digest made with the verdict is the one made alone. */
 static inline void kit_check_content(kit *k, const cx_digest *content)
 {
     cx_digest alone;

@@ -31,7 +31,7 @@ static inline cx_value leaf_value(unsigned leaf)
     return value_of_text(cx_str_z(leaf_texts[leaf - 1]));
 }
 
-/* The key with the leaf right behind it, as in the text of a delta. */
+/* The key with the leaf right after it, as in the text of a delta. */
 static inline cx_str member_of(unsigned k, unsigned leaf)
 {
     char *text = member_texts[k][leaf - 1];
@@ -85,7 +85,7 @@ static inline void begin_change(cx_forest *forest)
         cx_arena_reset(forest->scratch, (cx_arena_mark){0});
 }
 
-/* `"key":value` as one text: the name in it, and the value behind it. */
+/* `"key":value` as one text: the name in it, and the value after it. */
 static inline bool set_member(cx_forest *forest, const tree **root, cx_str text, size_t key_size)
 {
     tree_name name = {cx_str_from(text.data + 1, key_size), false};

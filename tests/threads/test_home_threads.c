@@ -1,7 +1,7 @@
 /*
  * test_home_threads.c - many threads on one home: no change is lost, compare-and-set lets one
- * through, snapshots are numbered without gaps and show one moment, and readers are right beside
- * writers (ledger.md §14.1 to 3).  ThreadSanitizer runs this program.
+ * through, snapshots are numbered without gaps and show one moment, and readers are right while
+ * others write (ledger.md §14.1 to 3).  ThreadSanitizer runs this program.
  */
 #include "base/alloc.h"
 #include "base/thread.h"
@@ -231,7 +231,7 @@ CX_TEST(home_tombstone_among_changes)
     crowd_close(c);
 }
 
-/* --- snapshots beside writers ----------------------------------------------------------------- */
+/* --- snapshots during writes ------------------------------------------------------------------ */
 
 static void snapshot_once(void *arg, unsigned index)
 {
@@ -271,7 +271,7 @@ CX_TEST(home_snapshots_at_once)
     crowd_close(c);
 }
 
-/* --- readers beside writers ------------------------------------------------------------------- */
+/* --- readers during writes -------------------------------------------------------------------- */
 
 enum { WRITERS = 4, READERS = 4, WRITES = 60 };
 
@@ -467,7 +467,7 @@ CX_TEST(home_trees_from_many_rows)
     kit_done(&k);
 }
 
-/* One allocation after the other fails, on either side: an error, and nothing stays behind. */
+/* One allocation after the other fails, on either side: an error, and nothing is left. */
 CX_TEST(home_trees_from_many_rows_without_memory)
 {
     kit k;

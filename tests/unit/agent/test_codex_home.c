@@ -147,7 +147,7 @@ CX_TEST(codex_config_refuses_what_it_cannot_read)
     done(&f);
 }
 
-/* `count` times `each` behind "a = ", and the status. */
+/* `count` times `each` after "a = ", and the status. */
 static cx_code repeated(const char *each, size_t count)
 {
     filtered f;

@@ -1,6 +1,6 @@
 /*
  * test_mcp.c - the client's side of MCP (run.md §16) against a table of lines: what is sent, what
- * is answered, and how each thing that a server can do wrong ends.
+ * is answered, and how each error of a server ends.
  */
 #include "agent/mcp.h"
 
@@ -11,7 +11,7 @@
 typedef struct table {
     const char *const *lines; /* ends with NULL */
     size_t next;
-    cx_status at_end; /* what reading says behind the last line; CX_OK: the stream's end */
+    cx_status at_end; /* what reading says after the last line; CX_OK: the stream's end */
     cx_buf sent;      /* all that came, with line feeds */
     cx_buf raw;       /* as evidence: '>' and '<' are not told apart */
     unsigned notified, asked;
@@ -178,7 +178,7 @@ CX_TEST(mcp_connects_and_calls)
     REQUIRE(result.structured != NULL);
     CHECK_STR(CX_JSON_GET_STR(result.structured, "threadId"), "t");
     CHECK_INT(s.table.notified, 1);
-    CHECK_INT(s.table.asked, 1); /* ping is nobody's business */
+    CHECK_INT(s.table.asked, 1); /* ping is not reported */
     CHECK(has_sent(&s, "{\"id\":\"p\",\"jsonrpc\":\"2.0\",\"result\":{}}\n"));
     CHECK(has_sent(&s, "{\"error\":{\"code\":-32601,"));
     CHECK_STATUS(

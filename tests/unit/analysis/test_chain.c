@@ -373,7 +373,7 @@ CX_TEST(chain_empty_is_indeterminate)
     links_done(&l);
 }
 
-/* --- agents that hash other things ------------------------------------------------------------ */
+/* --- agents that hash other fields ------------------------------------------------------------ */
 
 /* §14.18: deployed agents number what is not in the trace, too. */
 CX_TEST(chain_gap_of_an_agent_is_no_alarm)

@@ -182,7 +182,7 @@ CX_TEST(cross_agent_domains_and_metrics)
         s.rows[i].dsdma = s.rows[i].csdma;
     }
     static const char *const agents[] = {"b", "c", "d", "a"};
-    for (size_t i = 0; i < CX_COUNT_OF(agents); i++) /* without a domain: nobody stands out */
+    for (size_t i = 0; i < CX_COUNT_OF(agents); i++) /* without a domain: no agent stands out */
         add_scores(&s, agents[i], 10, i % 2 == 0 ? 0.4 : 0.6);
     CHECK_INT(scores_detect(&s, cx_detect_cross_agent), 2);
     REQUIRE(s.alerts.count == 2);
@@ -294,7 +294,7 @@ CX_TEST(intra_agent_groups_are_of_a_type)
     REQUIRE(scores_detect(&s, cx_detect_intra_agent) == 2);
     CHECK_STR(s.alerts.items[0].metric, "csdma:VERIFY_IDENTITY");
     CHECK_STR(s.alerts.items[1].metric, "csdma:other");
-    for (size_t i = 0; i < 12; i++) /* a type of each action: nobody wavers */
+    for (size_t i = 0; i < 12; i++) /* a type of each action: no agent wavers */
         s.rows[i].trace_type = s.rows[i].selected_action;
     CHECK_INT(scores_detect(&s, cx_detect_intra_agent), 0);
     scores_done(&s);

@@ -1,5 +1,5 @@
 /*
- * test_n_eff.c - how many independent things scores measure (trace.md §12), where the answer is
+ * test_n_eff.c - how many independent quantities scores measure (trace.md §12), where the answer is
  * known beforehand.
  */
 #include "tests/support/scores.h"
@@ -65,7 +65,7 @@ CX_TEST(n_eff_of_one_thing_told_many_times_is_one)
     add_orthogonal(&s);
     for (unsigned i = 0; i < 32; i++) {
         cx_score_row *row = &s.rows[i];
-        row->k_eff = 7 - 3 * row->csdma; /* the other way round is the same thing */
+        row->k_eff = 7 - 3 * row->csdma; /* sign and scale make no difference */
         row->dsdma = row->coherence = row->csdma * 100;
         row->entropy_passed = row->csdma > 0.5 ? CX_TRUE : CX_FALSE;
     }

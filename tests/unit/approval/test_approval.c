@@ -1,6 +1,6 @@
 /*
  * test_approval.c - envelopes, approvals and attestations (run.md §13, §22): what is signed holds,
- * and each thing that can be wrong with it is found.
+ * and each possible defect of it is found.
  */
 #include "approval/approval.h"
 
@@ -357,7 +357,7 @@ CX_TEST(approval_folder)
     a.approval_id = CX_STR("appr-2");
     put_file("c.json", sealed(&a, &alice)); /* the nonce of a.json */
     a.contract_sha256 = other_contract;
-    put_file("d.json", sealed(&a, &alice)); /* for somebody else: passed over */
+    put_file("d.json", sealed(&a, &alice)); /* for another subject: passed over */
     put_file("e.json", cx_str_bytes(CX_STR("x")));
     put_file(".f.json", cx_str_bytes(CX_STR("x")));
     put_file("g.txt", cx_str_bytes(CX_STR("x")));
@@ -670,7 +670,7 @@ CX_TEST(attest_fields)
         CHECK_STR(cx_str_z(verdict.reason == NULL ? "" : verdict.reason), rows[i].reason);
         CHECK_STR(verdict.where, rows[i].where);
     }
-    /* A place in a ledger that nobody here can look up is not compared, only its shape. */
+    /* A place in a ledger that cannot be looked up here is not compared, only its shape. */
     cx_run_attest_verdict verdict = check_changed(
         bundle, cx_buf_str(&payload), "\"ledger\":null",
         "\"ledger\":{\"index\":3,\"origin\":\"x\",\"root\":\"" KEYID "\",\"size\":4}", &alice);

@@ -268,7 +268,7 @@ CX_TEST(verify_asks_the_ledger_for_every_event)
     CHECK_STATUS(judge(copy.folder, &witness, &arena, &verdict, &err), &err);
     CHECK(cx_run_findings_have(&verdict.findings, "ledger_entry_missing"));
     cx_run_findings_done(&verdict.findings);
-    /* The ledger saw the events and no end: somebody took the seal, or there never was one. */
+    /* The ledger saw the events and no end: the seal was removed, or there never was one. */
     witness.event_count = 36;
     witness.seal = NULL;
     CHECK_STATUS(judge(copy.folder, &witness, &arena, &verdict, &err), &err);

@@ -1,5 +1,5 @@
 /*
- * test_civil.c - every day of 1,200 years beside a calendar that is walked day by day.
+ * test_civil.c - every day of 1,200 years compared with a calendar that is walked day by day.
  */
 #include "base/civil.h"
 

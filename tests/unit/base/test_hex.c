@@ -149,7 +149,7 @@ static const base64_case base64_cases[] = {
     {"Zg===", false, false, false},
     {"Zg==Zg==", false, false, false},
     {"Zg==\n", false, false, false},
-    {"Zh==", false, false, false}, /* bits behind the last byte */
+    {"Zh==", false, false, false}, /* bits after the last byte */
     {"Zh", false, false, false},
     {"Zv", false, false, false},
     {"Zm8=", true, false, true},

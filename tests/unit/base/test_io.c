@@ -175,7 +175,7 @@ CX_TEST(io_replace_leaves_the_old_file_when_anything_fails)
         CHECK_STR(cx_buf_str(&read), "old");
         cx_buf_done(&read);
     }
-    /* Without randomness the temporary name is known: nothing is left beside the file. */
+    /* Without randomness the temporary name is known: nothing is left next to the file. */
     static const unsigned later[] = {FAULT_WRITE, FAULT_SYNC, FAULT_RENAME};
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
         fault_io files;
@@ -290,7 +290,7 @@ CX_TEST(io_lock_keeps_a_second_opening_out)
     CHECK_INT(io->locked(io, reader, &locked), 0);
     CHECK(locked);
     CHECK_INT(io->locked(io, first, &locked), 0);
-    CHECK(!locked); /* not by somebody else */
+    CHECK(!locked); /* not by another process */
     /* Closing another opening does not end it, as a lock of the process would. */
     CHECK_INT(io->close(io, second), 0);
     CHECK_INT(io->locked(io, reader, &locked), 0);

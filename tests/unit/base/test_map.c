@@ -80,8 +80,8 @@ CX_TEST(map_keys_of_every_length_differ_in_every_byte)
     }
 }
 
-/* One factor of a product that is zero would hide the other: the constants are known to everybody,
- * the seed is not. */
+/* One factor of a product that is zero would hide the other: the constants are public, the seed
+ * is not. */
 CX_TEST(map_hashes_cannot_be_aimed_at)
 {
     static const uint64_t constants[] = {0x9e3779b97f4a7c15u, 0xd1b54a32d192ed03u};

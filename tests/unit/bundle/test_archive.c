@@ -238,7 +238,7 @@ CX_TEST(archive_of_somebody_else_is_refused)
         cut.size = size;
         CHECK(!opens(&cut));
     }
-    /* A file twice, files out of order, something behind the end. */
+    /* A file twice, files out of order, something after the end. */
     cx_buf_clear(&changed);
     cx_buf_add(&changed, tar.data, 1024);
     cx_buf_add(&changed, tar.data, tar.size);

@@ -265,7 +265,7 @@ CX_TEST(cleanup_says_first_and_does_only_when_told)
     CHECK_INT(fclose(file), 0);
     cx_run_cleanup_options options = {.store = &kit.store, .ledger = &kit.ledger};
     CHECK_STATUS(cx_run_cleanup(&options, &kit.arena, &list, &count, &kit.err), &kit.err);
-    REQUIRE(count == 1); /* the file is too young to be nobody's */
+    REQUIRE(count == 1); /* the file is too young to count as abandoned */
     CHECK_INT(list[0].kind, CX_RUN_LEFTOVER_RUN);
     CHECK(!list[0].done);
     CHECK_INT(run_kit_read(&kit, BUNDLE "/manifest.json").size, 0);

@@ -163,7 +163,7 @@ CX_TEST(mask_each_shape_has_its_least_length)
         (void)snprintf(text, sizeof text, "(%s%s%.*s%cz", shapes[i].first, shapes[i].second,
                        least - 1, rest, shapes[i].outside);
         CHECK_STR(masked(&b, text), text);
-        /* Within a word it is none; behind an underscore it is. */
+        /* Within a word it is none; after an underscore it is. */
         (void)snprintf(text, sizeof text, "x%s%s%.*s", shapes[i].first, shapes[i].second, least,
                        rest);
         CHECK_STR(masked(&b, text), text);

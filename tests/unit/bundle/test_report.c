@@ -309,7 +309,7 @@ CX_TEST(facts_of_golden_runs_give_golden_documents)
         check_scenario(scenarios[i]);
 }
 
-/* --- honest stubs ---------------------------------------------------------------------------- */
+/* --- reports without facts ------------------------------------------------------------------- */
 
 static cx_run_task_facts bare_facts(void)
 {

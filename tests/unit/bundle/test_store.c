@@ -82,7 +82,7 @@ CX_TEST(owner_of_this_process_lives_and_others_are_told_apart)
     CHECK_STATUS(cx_run_owner_self(&arena, &self, &err), &err);
     CHECK_INT(cx_run_owner_look(&self), CX_RUN_OWNER_ALIVE);
     other = self;
-    other.start_time++; /* the number was given to somebody else */
+    other.start_time++; /* the number was given to another process */
     CHECK_INT(cx_run_owner_look(&other), CX_RUN_OWNER_DEAD);
     other = self;
     other.boot_id = CX_STR("00000000-0000-0000-0000-000000000000");

@@ -124,7 +124,7 @@ CX_TEST(diff_references_of_others_are_told_and_not_refused)
     REQUIRE(f.report.findings.list.count == 1);
     CHECK(f.report.findings.list.items[0].informs);
     cx_diff_report_done(&f.report);
-    /* The task branch and the repository's own files are nobody else's. */
+    /* Others may not change the task branch and the repository's own files, shared or not. */
     CHECK_STATUS(repo_git(&f.kit, &f.err, "config", "core.fsmonitor", "/bin/true"), &f.err);
     CHECK_RULES(f, "D02");
     end(&f);

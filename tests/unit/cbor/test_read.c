@@ -190,7 +190,7 @@ CX_TEST(cbor_read_refuses_every_truncation)
         cx_err err = {0};
         CHECK_STATUS(cx_cbor_check(hex_item_bytes(&item), &err), &err);
         for (size_t size = 0; size < item.size; size++) {
-            cx_buf exact; /* its own allocation, so that a sanitizer sees a read behind the end */
+            cx_buf exact; /* its own allocation, so that a sanitizer sees a read past the end */
             cx_buf_init(&exact, cx_alloc_default());
             cx_buf_add(&exact, item.bytes, size);
             CHECK_INT(cx_cbor_check(cx_buf_bytes(&exact), &err).code, CX_E_FORMAT);
@@ -254,7 +254,7 @@ CX_TEST(cbor_read_all_half_floats)
     cx_buf_done(&out);
 }
 
-/* Random bytes behind the heads of floats: accepted ones are what the writer writes. */
+/* Random bytes after the heads of floats: accepted ones are what the writer writes. */
 CX_TEST(cbor_read_random_float_bytes)
 {
     uint64_t random = cx_test_seed();
@@ -368,7 +368,7 @@ typedef enum want {
     WANT_F64,
     WANT_ARRAY, /* at most 2 items, which are taken */
     WANT_MAP,   /* at most 1 pair */
-    WANT_TAG,   /* and the item behind it */
+    WANT_TAG,   /* and the item after it */
     WANT_ANY
 } want;
 

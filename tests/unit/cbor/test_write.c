@@ -184,7 +184,7 @@ CX_TEST(cbor_write_times)
     cx_buf_done(&out);
 }
 
-/* --- floats beside a naive rule -------------------------------------------------------------- */
+/* --- floats compared with a naive rule -------------------------------------------------------- */
 
 #define HALF_COUNT 0x7c00 /* finite halves without sign */
 
@@ -269,7 +269,7 @@ CX_TEST(cbor_write_random_floats_as_a_naive_rule_says)
     cx_buf_done(&out);
 }
 
-/* Every half, and the floats right beside it, which are no halves. */
+/* Every half, and the floats right next to it, which are no halves. */
 CX_TEST(cbor_write_every_half_and_its_neighbours)
 {
     static double halves[HALF_COUNT];

@@ -54,7 +54,7 @@ CX_TEST(complete_zsh_has_the_bash_script)
     cx_cli_write_bash(&bash, commands);
     cx_cli_write_zsh(&zsh, commands);
     CHECK(has(&zsh, "bashcompinit\n"));
-    /* Behind a first line of its own, which is a comment, the bash script is in it as it is. */
+    /* After a first line of its own, which is a comment, the bash script is in it as it is. */
     const uint8_t *script = memchr(bash.data, '\n', bash.size);
     size_t size = bash.size - (size_t)(script - bash.data);
     CHECK(memmem(zsh.data, zsh.size, script, size) != NULL);

@@ -222,7 +222,7 @@ CX_TEST(command_forbidden_actions)
         {"echo rm x -r y -F", "C07"},
         {"echo rm -r", "ok"},
         {"echo rm --rf", "ok"},
-        {"echo -rf rm", "ok"}, /* options are looked for behind the first word */
+        {"echo -rf rm", "ok"}, /* options are looked for after the first word */
         {"echo \" RM \" -RF", "C07"},
         {"echo x/rm -rf", "C07"},
         {"echo x/rm/ -rf", "C07"},

@@ -348,7 +348,7 @@ CX_TEST(k04_editions)
             it.text = replaced(&it.arena, it.text, as_reviewer[i].from, as_reviewer[i].to);
             REQUIRE(it.text != NULL);
         }
-        /* What stood behind the digest goes. */
+        /* What followed the digest goes. */
         char *cut = strstr(it.text, ",\"cut\":"), *rest = strstr(it.text, "},\"required_outputs\"");
         REQUIRE(cut != NULL && rest != NULL && cut < rest);
         memmove(cut, rest, strlen(rest) + 1);

@@ -1,5 +1,5 @@
 /*
- * test_crc32c.c - the values of RFC 3720 §B.4, and every kernel beside a bit-by-bit model.
+ * test_crc32c.c - the values of RFC 3720 §B.4, and every kernel compared with a bit-by-bit model.
  */
 #include "crypto/crc32c.h"
 

@@ -340,11 +340,12 @@ CX_TEST(digest_pairs_by_emulated_sixteen_lanes)
         check_pairs(emulated_pairs, NULL, count);
 }
 
-/* --- moulds -------------------------------------------------------------------------------- */
+/* --- message templates ------------------------------------------------------------------------ */
 
 enum { MOULDED_MOST = 50 };
 
-/* Any of the shapes a mould may have: at most two blocks from the one in which own bytes begin. */
+/* Any of the shapes a template may have: at most two blocks from the one in which own bytes
+ * begin. */
 static void check_mould(const uint8_t *data, size_t before_size, size_t own_size,
                         size_t behind_size)
 {

@@ -396,7 +396,7 @@ CX_TEST(ed25519_many_is_item_by_item)
         if (i % 3 == 1)
             items[i].signature.bytes[i % 64] ^= 1;
         if (i % 15 == 2)
-            messages[i][size] ^= 1; /* behind the message: changes nothing */
+            messages[i][size] ^= 1; /* after the message: changes nothing */
         if (i % 15 == 5)
             items[i].key.bytes[i % 32] ^= 4;
     }

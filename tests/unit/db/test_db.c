@@ -98,7 +98,7 @@ CX_TEST(db_read_without_locks_stays_as_it_is)
     place p;
     REQUIRE(place_init(&p));
     read_while_written(&p, CX_DB_IMMUTABLE, 'a', false);
-    /* The same with a log that somebody left, twice: now it is being read, too. */
+    /* The same with a log that another process left, twice: now it is being read, too. */
     read_while_written(&p, CX_DB_ALONE, 'b', false);
     read_while_written(&p, CX_DB_ALONE, 'b', true);
     overwrite(&p, false);

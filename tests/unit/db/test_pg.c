@@ -263,7 +263,7 @@ CX_TEST(many_statements_in_one_go)
     CHECK_STATUS(cx_pg_commit(pg, &err), &err);
     CHECK_ASK("SELECT count(*), CAST(min(i) AS bigint) FROM n", NULL, 0,
               ((const cx_pg_type[]){CX_PG_INT, CX_PG_INT}), 2, "2250|1\n");
-    /* The first failure is told; nothing behind it was done. */
+    /* The first failure is told; nothing after it was done. */
     CHECK_STATUS(cx_pg_begin(pg, &err), &err);
     for (int64_t i = -3; i < 3; i++) {
         cx_pg_value value = {.type = CX_PG_INT, .i = i};
@@ -352,7 +352,7 @@ CX_TEST(a_server_that_cannot_be_reached_is_away)
     cx_pg *pg;
     cx_pg_options options = CX_PG_OPTIONS_INIT;
     options.connect_timeout_s = 2;
-    /* Port 1 of this machine: nobody listens there. */
+    /* Port 1 of this machine: no server listens there. */
     cx_status status = cx_pg_open("postgresql://u:hunter2@127.0.0.1:1/x", &options, &pg, &err);
     if (status.code == CX_E_UNSUPPORTED) {
         CHECK(strstr(err.message, "libpq") != NULL);

@@ -74,7 +74,7 @@ static cx_verdict verdict_of(const sample *s, cx_bytes file, const char **out_re
     return verdict;
 }
 
-/* Written with its page, as somebody who forges would. */
+/* Written with its page, as a forger would. */
 static cx_verdict verdict_of_forged(const sample *s, const cx_evidence *forged)
 {
     cx_buf file;
@@ -272,7 +272,7 @@ CX_TEST(a_page_is_bounded_whatever_is_in_it)
     free(text);
 }
 
-/* The first journal with a checkpoint of `origin` that nobody signed: what its name is worth. */
+/* The first journal with a checkpoint of `origin` that has no signature: what its name is worth. */
 static cx_verdict verdict_of_origin(sample *s, const char *origin, const char **out_reason)
 {
     static const cx_signature nobody = {{1}};

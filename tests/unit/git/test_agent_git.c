@@ -121,7 +121,7 @@ CX_TEST(index_damaged_anywhere_is_read_or_refused)
     CHECK_STATUS(repo_git(&kit, &err, "update-index", "--index-version", "4"), &err);
     CHECK_STATUS(read_file(&kit, ".git/index", &file, &err), &err);
     for (size_t size = 0; size < file.size; size++) {
-        /* A copy of that size: the sanitizers see what is read behind it. */
+        /* A copy of that size: the sanitizers see what is read past it. */
         uint8_t *part = cx_alloc_default()->resize(NULL, NULL, 0, size + 1);
         REQUIRE(part != NULL);
         memcpy(part, file.data, size);
@@ -209,7 +209,7 @@ CX_TEST(objects_of_a_folder_come_into_the_repository)
     CHECK_STATUS(cx_git_blob(kit.git, &oid, 100, &back, &err), &err);
     CHECK_STR(cx_buf_str(&back), "made by an agent\n");
 
-    /* A FIFO with the name of an object is no object, and nobody waits for it. */
+    /* A FIFO with the name of an object is no object, and reading it does not block. */
     cx_file within;
     CHECK_STATUS(cx_folder_open(folder, &within, &err), &err);
     cx_oid_text(&oid, name);

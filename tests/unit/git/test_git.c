@@ -186,7 +186,7 @@ CX_TEST(git_blames_lines_without_reading_the_work_tree)
     blame_as(&kit, "two", "99999999999999999999999999999999999999999999999999999999999999999",
              none);
     blame_as(&kit, odd, "2", "2");
-    /* Line ends as other systems have them, alone, and beside a change. */
+    /* Line ends as other systems have them, alone, and next to a change. */
     CHECK_STATUS(repo_write(&kit, "two", CX_STR("one\r\ntwo\r\n"), &err), &err);
     blame_as(&kit, "two", "2", "2");
     CHECK_STATUS(repo_write(&kit, "two", CX_STR("zero\none\ntwo\nend"), &err), &err);

@@ -11,7 +11,7 @@
 
 #define RUN CX_STR("run_20260101_000000_00000000000000000000000000000000")
 
-/* A repository with one commit, a runtime root beside it, and the work tree of a task. */
+/* A repository with one commit, a runtime root next to it, and the work tree of a task. */
 typedef struct fixture {
     repo_kit kit;
     char root[FOLDER_PATH_SIZE];
@@ -604,7 +604,7 @@ CX_TEST(merge_is_refused_for_each_reason)
     CHECK_STR(plan.reason, "checked_out_dirty");
     CHECK_STATUS(repo_git(&f.kit, &f.err, "checkout", "-q", "--", "README.md"), &f.err);
 
-    /* Somebody else is faster, between plan and apply. */
+    /* Another process is faster, between plan and apply. */
     CHECK_STATUS(cx_run_merge_plan(&options, &f.kit.arena, &plan, &f.err), &f.err);
     CHECK_INT(plan.kind, CX_MERGE_FAST_FORWARD);
     CHECK_STATUS(repo_write(&f.kit, "src/app/main.c", CX_STR("int main;\nint theirs;\n"), &f.err),

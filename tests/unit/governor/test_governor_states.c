@@ -306,7 +306,7 @@ CX_TEST(governor_what_cannot_be_evaluated_is_refused)
 
 /* --- the verifier of bundles ------------------------------------------------------------------ */
 
-/* How often the verifier finds fault with the states of a story of these transitions. */
+/* How often the verifier finds fault with the states of a projection of these transitions. */
 static unsigned faults_of(cx_run_transition *transitions, size_t count)
 {
     cx_arena arena;

@@ -8,7 +8,7 @@ typedef struct failing_once {
     cx_alloc alloc;
     size_t calls;
     size_t fail_at;
-    bool for_good; /* and all behind it */
+    bool for_good; /* and all after it */
     size_t held_bytes;
 } failing_once;
 

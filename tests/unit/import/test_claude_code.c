@@ -251,7 +251,8 @@ CX_TEST(claude_progress_names_the_spawning_call)
     imported_done(&in);
 }
 
-/* A subagent that runs on beside its caller has not gone into the line that says it started. */
+/* A subagent that runs on in parallel to its caller has not gone into the line that says it
+ * started. */
 CX_TEST(claude_launched_subagents_do_not_merge)
 {
     imported in;

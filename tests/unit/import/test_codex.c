@@ -239,7 +239,7 @@ CX_TEST(codex_damaged_lines)
     CHECK_INT(issue_count(&in, CX_ISSUE_TIME_REGRESSED), 1);
     size_t output = node_with(&in, "kind", "tool_result");
     CHECK(node_has_parent(&in, output, node_with(&in, "kind", "act")));
-    CHECK(in.time_errors != 0); /* a strict verdict says so, honestly */
+    CHECK(in.time_errors != 0); /* a strict verdict reports it */
     imported_done(&in);
 }
 

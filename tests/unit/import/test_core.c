@@ -111,7 +111,7 @@ CX_TEST(core_file_node_says_what_was_read)
     CHECK(node_has_parent(&in, 1, 0));
     CHECK_STR(node_text(&in, 0, "/state_delta/memory/run/format"), "otlp");
     CHECK_STR(node_text(&in, 1, "/state_delta/memory/run/file"), "1");
-    CHECK_STR(node_text(&in, 0, "/timestamp"), "7e-09"); /* not later than anything behind it */
+    CHECK_STR(node_text(&in, 0, "/timestamp"), "7e-09"); /* not later than anything after it */
     CHECK_STR(node_text(&in, 0, "/prev_hash"),
               "0000000000000000000000000000000000000000000000000000000000000000");
     CHECK_STR(node_text(&in, 2, "/event/at/file"), "1"); /* by time, over the files */
@@ -402,7 +402,7 @@ CX_TEST(core_summary_in_both_shapes)
 typedef struct failing_alloc {
     cx_alloc alloc;
     size_t calls;
-    size_t fail_at; /* this call and all behind it fail */
+    size_t fail_at; /* this call and all after it fail */
     size_t held_bytes;
 } failing_alloc;
 

@@ -21,8 +21,8 @@ static unsigned number_of(const imported *in, size_t node, const char *pointer)
 }
 
 /*
- * The naive reference: whoever has no parent left to wait for, and of those the least by (time,
- * position), comes next.  Cycles are avoided by only naming parents of smaller `rank`.
+ * The naive reference: the node that has no parent left to wait for, and of those the least by
+ * (time, position), comes next.  Cycles are avoided by only naming parents of smaller `rank`.
  */
 static void naive_order(const int *parents, const unsigned *times, unsigned count, unsigned *out)
 {

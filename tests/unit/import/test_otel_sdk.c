@@ -87,7 +87,7 @@ static void check_any_agent(const char *name, uint64_t spans)
     CHECK_INT(in.time_errors, 0);
     for (unsigned i = 0; i < CX_ISSUE_COUNT; i++)
         CHECK_INT(in.summary.total.issues[i], 0);
-    /* The root is listed last and comes out first; everybody else is its child. */
+    /* The root is listed last and comes out first; all others are its children. */
     CHECK_STR(node_text(&in, 1, "/event/operation"), "invoke_agent");
     CHECK_STR(node_text(&in, 1, "/event/src_parent"), "(absent)");
     for (size_t i = 2; i < in.count; i++)

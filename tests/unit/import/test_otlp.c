@@ -77,7 +77,7 @@ CX_TEST(otlp_a_parent_that_starts_later_stays_first_and_is_labelled)
     CHECK_STR(node_text(&in, 1, "/event/src_id"), A);
     CHECK(node_has_issue(&in, 2, "parent_after_child"));
     CHECK(!node_has_issue(&in, 1, "parent_after_child"));
-    CHECK_INT(in.time_errors, 1); /* strict verification says so, honestly */
+    CHECK_INT(in.time_errors, 1); /* strict verification reports it */
     imported_done(&in);
 }
 
@@ -171,7 +171,7 @@ CX_TEST(otlp_handing_over_is_a_natural_fork)
         &in, "otlp",
         DOC(SPAN(A, "", "1", AGENT("boss") "," OP("invoke_agent")) "," SPAN(
             B, A, "2", AGENT("worker") "," OP("invoke_agent")) "," SPAN(C, B, "3", OP("chat"))));
-    CHECK_STR(node_text(&in, 1, "/fork_type"), "null"); /* nobody handed over to the first */
+    CHECK_STR(node_text(&in, 1, "/fork_type"), "null"); /* no agent handed over to the first */
     CHECK_STR(node_text(&in, 2, "/fork_type"), "natural");
     CHECK_STR(node_text(&in, 3, "/fork_type"), "null");
     CHECK_STR(node_text(&in, 3, "/agent_id"), "worker");

@@ -185,7 +185,7 @@ CX_TEST(swe_demonstrations_are_injected)
             "ru"
             "e") "," SAYS("user", "the issue") "," ACTS("ls", "t") "," SAYS("user", "o") "]}");
     CHECK_STR(node_text(&in, 2, "/fork_type"), "injection");
-    CHECK_STR(node_text(&in, 3, "/agent_id"), "task"); /* no answer: nobody has acted yet */
+    CHECK_STR(node_text(&in, 3, "/agent_id"), "task"); /* no answer: no agent has acted yet */
     CHECK_STR(node_text(&in, 4, "/fork_type"), "null");
     CHECK_STR(node_text(&in, 5, "/agent_id"), "environment");
     imported_done(&in);

@@ -189,7 +189,7 @@ BOTH(tables_of_a_newer_program_are_refused)
     CHECK(cx_index_open(where, CX_INDEX_READ, &other, &err).code == CX_E_FORMAT);
 #ifdef CX_WITH_PG
     if (pg) {
-        /* Made right again for the tests behind this one. */
+        /* Made right again for the tests after this one. */
         cx_pg *connection;
         cx_pg_options options = CX_PG_OPTIONS_INIT;
         CHECK_STATUS(cx_pg_open(where, &options, &connection, &err), &err);
@@ -642,7 +642,7 @@ BOTH(the_chain_gets_what_was_hashed_verbatim_in_order_of_arrival)
     (void)pg;
 }
 
-/* --- the tables beside ------------------------------------------------------------------------ */
+/* --- side tables ------------------------------------------------------------------------------ */
 
 BOTH(keys_batches_and_conflicts_are_kept_and_put_again)
 {
@@ -1010,7 +1010,8 @@ BOTH(the_queries_of_the_seed_run)
     cx_index_close(index);
     if (pg)
         return;
-    /* Whoever opens the file finds the table, the view and the words by their plain names. */
+    /* A program that opens the file finds the table, the view and the words by their plain
+     * names. */
     cx_err err = {0};
     cx_db *db;
     cx_db_statement *statement;

@@ -1,5 +1,5 @@
 /*
- * Recoding beside parsing and writing: what it takes comes out the same, what it declines it
+ * Recoding compared with parsing and writing: what it takes comes out the same, what it declines it
  * declines without a word, and it never looks or writes further than it may.
  */
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 typedef struct fixture {
     cx_json_recoder recoder;
-    char *text; /* with an LF and the slack behind it, and not a byte more */
+    char *text; /* with an LF and the slack after it, and not a byte more */
     size_t size;
     uint8_t *room;
     size_t written;

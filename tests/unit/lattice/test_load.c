@@ -368,7 +368,7 @@ CX_TEST(load_forms_at_the_edge_of_the_first_look)
     cx_buf_init(&text, cx_alloc_default());
     cx_buf_add_z(&text, "{\"nodes\":[" NODE0 "]}");
     add_spaces(&text, 2 * MIB, '\n');
-    COUNT(cx_buf_str(&text), 1); /* nothing but blank behind it */
+    COUNT(cx_buf_str(&text), 1); /* nothing but blank after it */
     cx_buf_add_z(&text, NODE1);
     COUNT(cx_buf_str(&text), 1); /* so the first was a header */
     cx_buf_done(&text);

@@ -138,7 +138,8 @@ CX_TEST(merge_table)
         /* Emptied on both sides it is still there. */
         {"[{\"k\":{\"a\":1,\"b\":2}}]", "[{\"k\":{\"a\":1}},{\"k\":{\"b\":2}}]", CX_MERGE_LWW,
          "{\"k\":{}}"},
-        /* Confidence: negative loses to missing, ties go to the last, big numbers count 0. */
+        /* Confidence: negative loses to missing, equal values go to the last, big numbers count
+         * 0. */
         {"[{}]", "[{\"k\":{\"confidence\":-1}},{\"k\":1}]", CX_MERGE_CONFIDENCE, "{\"k\":1}"},
         {"[{}]", "[{\"k\":1},{\"k\":{\"confidence\":-1}}]", CX_MERGE_CONFIDENCE, "{\"k\":1}"},
         {"[{}]", "[{\"k\":{\"a\":1,\"confidence\":1}},{\"k\":{\"a\":2,\"confidence\":1.0}}]",

@@ -1,5 +1,5 @@
 /*
- * Scanning beside the general way: a line that is scanned adds to the batch exactly what its
+ * Scanning compared with the general way: a line that is scanned adds to the batch exactly what its
  * values would have added, and a line that is declined adds nothing.
  */
 #include <stdlib.h>

@@ -346,7 +346,7 @@ CX_TEST(verify_taint_spreads_to_descendants_only)
     cx_buf_done(&text);
 }
 
-/* Which of two nodes of one id a child means, nobody can say. */
+/* Which of two nodes of one id a child means cannot be known. */
 CX_TEST(verify_taint_comes_from_repeated_ids)
 {
     cx_buf text;

@@ -408,7 +408,7 @@ CX_TEST(api_verify_reports_on_a_home)
     CHECK(totals.anchored);
     cx_ledger_report_close(report);
 
-    /* Three entries were there once, says somebody. */
+    /* The caller says that three entries were there once. */
     anchor = (cx_ledger_anchor){3, manifest.state.journal_root, {NULL, 0}};
     CHECK_STATUS(cx_ledger_verify(f->path, &options, &report, &f->err), &f->err);
     CHECK_INT(cx_ledger_report_verdict(report), CX_BROKEN);
@@ -857,7 +857,7 @@ CX_TEST(api_sealed_pack_is_trusted_through_a_checkpoint)
     trust.require = CX_PROOF_REQUIRE_SIGNED;
     CHECK_INT(verdict_of(f, &proof, &trust, ""), CX_HOLDS);
     CHECK_INT(verdict_of(f, &note, &trust, ""), CX_HOLDS);
-    uint8_t *digit = memchr(note.data, '\n', note.size); /* the size stands behind the origin */
+    uint8_t *digit = memchr(note.data, '\n', note.size); /* the size follows the origin */
     REQUIRE(digit != NULL);
     digit[1]++;
     CHECK_INT(verdict_of(f, &note, &trust, "SignatureInvalid"), CX_BROKEN);

@@ -188,7 +188,7 @@ static void put_one(cx_store *store, uint32_t number, const char *value)
     CHECK_STATUS(cx_store_put(store, &row, &err), &err);
 }
 
-/* A view is opened before a flush, used after it, and left behind by nobody. */
+/* A view is opened before a flush, used after it, and always closed. */
 CX_TEST(store_views_see_what_a_flush_has_brought_meanwhile)
 {
     char folder[FOLDER_PATH_SIZE];
@@ -216,7 +216,7 @@ CX_TEST(store_views_see_what_a_flush_has_brought_meanwhile)
     CHECK(reads(&store, &arena, 1, "new") && reads(&store, &arena, 2, "more"));
     cx_store_view_end(&store);
     CHECK(store.view == CX_VIEW_NONE);
-    /* Writing all pages anew needs the database alone. */
+    /* Writing all pages again needs the database alone. */
     CHECK_STATUS(cx_store_scrub(&store, &err), &err);
     CHECK(reads(&store, &arena, 2, "more"));
     cx_store_close(&store);

@@ -50,7 +50,7 @@ CX_TEST(commit_is_one_group_for_all_who_submitted)
         log_model_ack(&m, commit);
     }
     CHECK(log_model_check(&m, log, 3, true));
-    /* What nobody waited for is not on the disk, and may be lost. */
+    /* What no call waited for is not on the disk, and may be lost. */
     CHECK_STATUS(log_model_submit(&m, log, sizes, 1, &commit, &err), &err);
     cx_log_close(log);
     log_model_lose(&m, 3);
@@ -476,7 +476,7 @@ CX_TEST(commit_is_refused_after_a_failed_write_or_sync)
         CHECK_INT(cx_log_wait(log, commit, &err).code, CX_E_IO);
         CHECK_STR(cx_str_z(err.tag), "Poisoned");
         CHECK_INT(err.os_errno, EIO);
-        /* The disk works again, but nobody knows what it holds. */
+        /* The disk works again, but what it holds is not known. */
         CHECK_INT(log_model_submit(&m, log, sizes, 1, &later, &err).code, CX_E_IO);
         CHECK_STR(cx_str_z(err.tag), "Poisoned");
         CHECK_INT(cx_log_wait(log, commit, &err).code, CX_E_IO);

@@ -205,7 +205,7 @@ CX_TEST(open_cuts_a_torn_group)
         cx_log *log;
         change(&p, "000000.seg", 0, segment.data, segment.size);
         change(&p, "000000.seg", (off_t)cut, zeros, (size_t)(end - cut));
-        change(&p, "lock", 24, zeros, 12); /* nobody vouches for the third commit */
+        change(&p, "lock", 24, zeros, 12); /* nothing acknowledges the third commit */
         REQUIRE(!cx_failed(cx_log_open(p.folder, &small, &log, &opened, &err)));
         CHECK_INT(opened.commit_count, 2);
         uint64_t used = cut - start; /* words of eight that are not zero */

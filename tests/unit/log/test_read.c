@@ -171,7 +171,7 @@ CX_TEST(erase_of_zeros_is_still_erased)
     folder_remove(folder);
 }
 
-/* Half erased is neither: it is said, and erasing again mends it. */
+/* Half erased is neither: it is reported, and erasing again completes it. */
 CX_TEST(erase_cut_short_is_reported_and_finished)
 {
     char folder[FOLDER_PATH_SIZE];
@@ -187,7 +187,7 @@ CX_TEST(erase_cut_short_is_reported_and_finished)
     CHECK_STATUS(cx_log_submit(log, &frame, 1, &place, &commit, &err), &err);
     CHECK_STATUS(cx_log_wait(log, commit, &err), &err);
     files.torn = true;
-    files.fail_at = atomic_load(&files.calls) + 2; /* behind the head */
+    files.fail_at = atomic_load(&files.calls) + 2; /* after the head */
     CHECK_INT(cx_log_erase(log, place, &err).code, CX_E_IO);
     CHECK(!anywhere(folder, "first-se") && anywhere(folder, "third"));
     CHECK_INT(cx_log_submit(log, &frame, 1, NULL, &commit, &err).code, CX_E_IO);

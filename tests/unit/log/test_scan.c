@@ -1,5 +1,5 @@
 /*
- * test_scan.c - reading in order: from any commit, behind a living writer, and across damage.
+ * test_scan.c - reading in order: from any commit, while a writer appends, and across damage.
  */
 #include "log/internal.h"
 

@@ -205,7 +205,7 @@ CX_TEST(redact_memory_destroys_every_copy)
         check_gone(&kit, &uri.id);
         cx_memory_key tomb = cx_memory_key_of("tomb/", &uri.id);
         CHECK_STR(cx_bytes_str(calls_record(&kit, &tomb)), dead ? "earlier" : "asked to");
-        /* Its siblings and root did not change; its value hash stands in for the leaf. */
+        /* Its siblings and root did not change; its value hash replaces the leaf. */
         CHECK_STATUS(
             cx_proof_at(kit.home, CX_STR("andrew"), &request, 0, &kit.arena, &now, &kit.err),
             &kit.err);

@@ -1,7 +1,7 @@
 /*
  * test_calls_scenario.c - the recorded scenarios through our calls: every root, entry, id, record
  * and reading of the clock is that of the original run, under both schemes; what is derived is the
- * same after it was made anew.
+ * same after a rebuild.
  */
 #include "ledger/snapshot.h"
 #include "memory/apply.h"
@@ -272,7 +272,7 @@ CX_TEST(scenario_embed_under_both_schemes)
     }
 }
 
-/* --- made anew -------------------------------------------------------------------------------- */
+/* --- rebuilt ---------------------------------------------------------------------------------- */
 
 static void dump_all(calls *kit, cx_buf *out)
 {

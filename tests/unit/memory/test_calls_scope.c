@@ -240,7 +240,7 @@ CX_TEST(scoped_find_follows_edges_of_then)
     CHECK_STATUS(cx_memory_add_edge(kit->memory, &first, CX_STR(""), 0, (cx_bytes){NULL, 0}, false,
                                     &written, &kit->err),
                  &kit->err);
-    /* One that was removed before the snapshot and added again behind it. */
+    /* One that was removed before the snapshot and added again after it. */
     const cx_edge_name back = {fixture_id(1), 4, fixture_id(3)};
     CHECK_STATUS(cx_memory_add_edge(kit->memory, &back, CX_STR(""), 0, (cx_bytes){NULL, 0}, false,
                                     &written, &kit->err),

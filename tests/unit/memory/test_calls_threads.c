@@ -212,7 +212,7 @@ CX_TEST(calls_of_all_kinds_lose_nothing)
     calls_done(&m.kit);
 }
 
-/* Readers beside writers see whole memories. */
+/* Readers see whole memories while others write. */
 typedef struct mixed_reading {
     crowd c;
     atomic_bool over;

@@ -25,7 +25,7 @@ CX_TEST(data_vectors_decode_and_encode)
             cx_data_encode(&data, &kit.buf);
             if (!fixture_same(cx_buf_bytes(&kit.buf), bytes))
                 cx_test_fail(__FILE__, __LINE__, "data %u changes when encoded again", i);
-            /* The last one is the zero value: readable, but nobody may write it. */
+            /* The last one is the zero value: readable, but it may not be written. */
             CHECK((cx_data_check(&data, &kit.err).code == CX_OK) == (i != cases->count - 1));
         }
     }

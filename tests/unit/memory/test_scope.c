@@ -461,7 +461,7 @@ static void check_terms(cx_scheme scheme)
     CHECK_VERDICT(&w, world_sign(&w, &scope), &check, "EmptyInclude");
     scope.include.types = types;
     CHECK_VERDICT(&w, world_sign(&w, &scope), &check, "ScopeExpired");
-    CHECK(w.snapshot_calls == 1); /* nobody is asked about a scope that has failed */
+    CHECK(w.snapshot_calls == 1); /* a scope that has failed asks no one */
     scope.expires = false;
     CHECK_VERDICT(&w, world_sign(&w, &scope), &check, "holds");
     world_done(&w);
@@ -541,7 +541,7 @@ CX_TEST(scope_snapshots)
     cx_scope_check check = question_of(&w);
     scope.snapshot_hash.bytes[0] ^= 1;
     CHECK_VERDICT(&w, world_sign(&w, &scope), &check, "SnapshotUnresolved");
-    /* Whoever is asked may be wrong: the manifest is held against the root .. */
+    /* The answer may be wrong: the manifest is held against the root .. */
     w.lying = true;
     CHECK_VERDICT(&w, world_sign(&w, &scope), &check, "SnapshotUnresolved");
     scope.snapshot_hash = w.root;

@@ -1,6 +1,6 @@
 /*
  * test_folder_walk.c - walking by several threads: everything once, whatever shape the tree has,
- * limits that hold for all of them together, and ends that leave nobody waiting.
+ * limits that hold for all of them together, and ends that leave no thread waiting.
  */
 #include "os/folder.h"
 
@@ -151,7 +151,8 @@ CX_TEST(folder_walk_many_sees_each_once)
     end(&f);
 }
 
-/* A limit is that of all threads together, and what one finds is told, whoever finds it. */
+/* A limit is that of all threads together, and what one finds is told, whichever thread finds
+ * it. */
 CX_TEST(folder_walk_many_keeps_its_limits)
 {
     static sights s;
@@ -235,7 +236,7 @@ CX_TEST(folder_walk_many_follows_no_link)
     end(&f);
 }
 
-/* A folder that became a link after it was met: whoever goes there fails, and nothing is seen
+/* A folder that became a link after it was met: a walk into it fails, and nothing is seen
  * in its place. */
 typedef struct swap {
     cx_file folder;

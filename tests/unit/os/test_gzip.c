@@ -86,7 +86,7 @@ CX_TEST(zlib_there_and_back)
         CHECK(size == 0 || memcmp(out.data, plain, size) == 0);
         if (size != 0)
             CHECK_INT(cx_zlib_unpack(cx_buf_bytes(&packed), size - 1, &out, &err).code, CX_E_LIMIT);
-        /* One stream and nothing behind it; gzip is another thing. */
+        /* One stream and nothing after it; gzip is another format. */
         cx_buf_add_byte(&packed, 0);
         CHECK_INT(cx_zlib_unpack(cx_buf_bytes(&packed), size, &out, &err).code, CX_E_SYNTAX);
     }

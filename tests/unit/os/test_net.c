@@ -124,7 +124,7 @@ CX_TEST(net_waiting_has_an_end)
     CHECK_INT(size, 99);
     CHECK_STATUS(cx_net_write(p.client, "ab", 2, 20, &p.err), &p.err);
     CHECK_INT(cx_net_read(p.server, got, 4, 20, &size, &p.err).code, CX_E_TIMEOUT);
-    /* Nobody reads: at some time there is no room. */
+    /* Without a reader: at some time there is no room. */
     static char block[1 << 20];
     cx_status status = CX_SUCCESS;
     for (int i = 0; i < 64 && !cx_failed(status); i++)

@@ -51,7 +51,7 @@ static bool is_alive(const cx_buf *out)
         char path[64], state[256] = {0};
         (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
         int file = open(path, O_RDONLY | O_CLOEXEC);
-        if (file >= 0) { /* nobody may be there to reap it: a zombie is dead */
+        if (file >= 0) { /* perhaps no process reaps it: a zombie is dead */
             ssize_t got = read(file, state, sizeof state - 1);
             close(file);
             const char *behind = got > 0 ? strrchr(state, ')') : NULL;

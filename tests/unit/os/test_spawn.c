@@ -64,7 +64,7 @@ static bool is_gone(cx_str text)
             close(file);
         const char *behind = got > 0 ? strrchr(state, ')') : NULL;
         if (behind != NULL && (behind[2] == 'Z' || behind[2] == 'X'))
-            return true; /* nobody may be there to reap it */
+            return true; /* perhaps no process reaps it */
         (void)usleep(20000);
     }
     return false;

@@ -239,7 +239,7 @@ CX_TEST(pack_anchors)
     cx_check_options none = {.require = CX_REQUIRE_SELF_CONSISTENT};
     EXPECT_HOLDS(none, f.bytes, 0);
     cx_check_result result = run(&f, f.bytes, &none);
-    CHECK(result.limit_count >= 2); /* nobody vouches, and the seal's journal is not anchored */
+    CHECK(result.limit_count >= 2); /* nothing vouches, and the seal's journal is not anchored */
     CHECK(!result.is_signed);
     CHECK_INT(result.proof.items[0].kind, CX_MEMBER);
     CHECK_INT(result.proof.items[3].kind, CX_ABSENT);
@@ -268,7 +268,7 @@ CX_TEST(pack_anchors)
     EXPECT_HOLDS(by_bare, f.bytes, CX_CHECK_BY_MANIFEST_SIGNATURE);
     bare.key = signer_number(7).key;
     EXPECT(by_bare, f.bytes, CX_BROKEN, "SignatureInvalid");
-    /* A key of somebody else: nothing it could have signed, and that is said. */
+    /* A key of another signer: nothing it could have signed, and that is said. */
     cx_vkey carol;
     cx_vkey_make(CX_STR("carol"), CX_VKEY_NOTE, &bare.key, &carol);
     cx_check_options by_carol = {.keys = &carol, .key_count = 1};

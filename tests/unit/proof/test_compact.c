@@ -364,8 +364,8 @@ CX_TEST(compact_encoding_refuses)
 }
 
 /*
- * Of a proof of members nothing can be changed.  With absent keys in it a flipped bit can make an
- * honest proof about another absent key; whoever asks compares the keys (test_proof.c).
+ * Of a proof of members nothing can be changed.  With absent keys in it a flipped bit can make a
+ * valid proof about another absent key; the caller compares the keys (test_proof.c).
  */
 static void flip_every_bit(cx_bytes bytes, bool has_absent, size_t step)
 {

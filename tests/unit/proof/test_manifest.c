@@ -143,7 +143,7 @@ CX_TEST(manifest_roots_by_scheme)
 
 CX_TEST(manifest_roots_are_in_one_order)
 {
-    /* The map of the roots sits behind a0..04; its two names are swapped here. */
+    /* The map of the roots follows a0..04; its two names are swapped here. */
     const cx_manifest manifest = sample(CX_SCHEME_CORTEX_1);
     cx_buf out, swapped;
     cx_buf_init(&out, cx_alloc_default());

@@ -157,7 +157,7 @@ CX_TEST(proof_matrix_1_scenario)
     vectors_close(&v);
 }
 
-/* matrix-1: records beside the proof are held against the hashes in it. */
+/* matrix-1: records next to the proof are held against the hashes in it. */
 CX_TEST(proof_matrix_1_leaves)
 {
     vectors v, heads;
@@ -547,8 +547,8 @@ CX_TEST(proof_many_keys)
 /* --- every bit -------------------------------------------------------------------------------- */
 
 /*
- * Where a flipped proof still holds it is an honest proof about another key: a key that is absent
- * may be exchanged for another absent one.  Whoever asks compares the keys, which is what
+ * Where a flipped proof still holds it is a valid proof about another key: a key that is absent
+ * may be exchanged for another absent one.  The caller compares the keys, which is what
  * cx_pack_verify does (test_check.c flips every bit of a pack, where nothing holds).
  */
 static void flip_proof(cx_bytes proof, cx_bytes manifest, cx_arena *arena, size_t step)
@@ -704,7 +704,7 @@ static bool journal_open(journal_vectors *j, cx_scheme scheme)
     return j->inclusion != NULL && j->consistency != NULL;
 }
 
-/* The root at a smaller size, from the steps of the scenario or beside the proof. */
+/* The root at a smaller size, from the steps of the scenario or next to the proof. */
 static cx_digest older_root(journal_vectors *j, const cx_json *vector)
 {
     const cx_json *steps = CX_JSON_GET(&j->v.root, "steps");

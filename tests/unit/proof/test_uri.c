@@ -1,5 +1,5 @@
 /*
- * test_uri.c - names of memories and edges: one thing, one spelling.
+ * test_uri.c - names of memories and edges: one name, one spelling.
  */
 #include "proof/uri.h"
 

@@ -15,7 +15,7 @@ static bool has_limit(const cx_evidence_result *result)
     return false;
 }
 
-/* The file as it is, or with one letter of the recorded trace changed behind its checks. */
+/* The file as it is, or with one letter of the recorded trace changed without its checks. */
 static void try_file(bool changed)
 {
     static const cx_check_options nothing = {.require = CX_REQUIRE_SELF_CONSISTENT};

@@ -100,7 +100,7 @@ CX_TEST(intake_rejects_what_is_not_signed_by_a_known_key)
     maker_init(&known, "alpha");
     maker_init(&stranger, "stranger");
     cx_str trace = fixture_make(&s, &known, &generic);
-    /* An empty trust store knows nobody (§14.9). */
+    /* An empty trust store knows no key (§14.9). */
     CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_REJECTED);
     CHECK(s.took.events[0].verdict.problem.reason == CX_REASON_KEY_UNKNOWN);
     CHECK(s.took.events[0].verdict.verdict == CX_INDETERMINATE);

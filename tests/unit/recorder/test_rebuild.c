@@ -1,6 +1,6 @@
 /*
- * test_rebuild.c - the index is a function of the ledger: a story of traces, keys and erasures that
- * was fed in random steps gives the rows that feeding all of it at once gives (trace.md §10).
+ * test_rebuild.c - the index is a function of the ledger: a history of traces, keys and erasures
+ * that was fed in random steps gives the rows that feeding all of it at once gives (trace.md §10).
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ typedef struct story {
     bool registered[AGENTS];
     cx_str sent[SENT_MAX];
     unsigned sent_count;
-    const char *index; /* fed as the story goes */
+    const char *index; /* fed as the history goes */
 } story;
 
 static uint64_t roll(story *t, uint64_t sides)
@@ -120,7 +120,7 @@ static cx_str some_journal(story *t)
     return which == AGENTS ? CX_STR("batches") : cx_str_z(t->agents[which].agent);
 }
 
-/* What somebody writes by hand under our names means nothing, and stops nothing. */
+/* What is written by hand under our names means nothing, and stops nothing. */
 static void write_by_hand(story *t)
 {
     static const char *const kinds[] = {"trace.key",   "trace.received", "trace.conflict",

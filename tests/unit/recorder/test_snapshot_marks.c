@@ -112,7 +112,7 @@ CX_TEST(dropped_snapshots_and_those_of_other_actors_are_not_shown)
     fixture_done(&s);
 }
 
-/* The lattice is of an older state of the home: what came since is behind its last node. */
+/* The lattice is of an older state of the home: what came since is after its last node. */
 CX_TEST(snapshots_newer_than_the_lattice_are_at_its_end)
 {
     fixture s;

@@ -1,5 +1,5 @@
 /*
- * Paths of contracts (run.md §7): the lint's rules, what an entry covers, what nobody may touch.
+ * Paths of contracts (run.md §7): the lint's rules, what an entry covers, what no task may touch.
  */
 #include "rules/path.h"
 #include "tests/test.h"

@@ -230,7 +230,7 @@ static void change_value(change *c, cx_json *value)
             compare(c);
             cx_arena_reset(c->arena, mark);
         }
-        /* '~' is behind every name there is. */
+        /* '~' sorts after every name there is. */
         memcpy(members, kept.members, kept.count * sizeof *members);
         members[kept.count] = (cx_json_member){cx_json_make_str(CX_STR("~")), cx_json_make_null()};
         value->count = kept.count + 1;

@@ -95,7 +95,7 @@ CX_TEST(pattern_escapes_are_those_of_the_standard)
     check(__LINE__, "^a{,5}$", "a{,5}", 1);
     check(__LINE__, "^a{2}b{1,}c{0,1}$", "aabbb", 1);
     check(__LINE__, "^#x$", "#x", 1);
-    /* Of PCRE2, or of nobody. */
+    /* Of PCRE2, or of no engine. */
     static const char *const none[] = {"\\a",       "\\Z",
                                        "\\A",       "\\Qx\\E",
                                        "\\K",       "\\R",

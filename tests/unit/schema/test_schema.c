@@ -144,7 +144,7 @@ CX_TEST(schemas_of_draft_07)
          {"{'a':1,'b':1}", "{'d':1}"}},
         {"{'dependencies':{'a':[]}}", {"{'a':1}"}, {NULL}},
         {"{'dependencies':{'a':true,'b':false}}", {"{'a':1}", "{}"}, {"{'b':1}"}},
-        /* Beside "$ref" nothing counts. */
+        /* Next to "$ref" nothing counts. */
         {"{'properties':{'a':{'$ref':'#/definitions/s','maxLength':1}},'definitions':{'s':"
          "{'type':'string'}}}",
          {"{'a':'long'}"},
@@ -161,7 +161,7 @@ CX_TEST(schemas_of_draft_07)
          "'integer'}}}}}",
          {"1"},
          {"'a'"}},
-        /* An "$id" beside "$ref" is not one. */
+        /* An "$id" next to "$ref" is not one. */
         {"{'$id':'http://x.test/a/base/','definitions':{'foo':{'$id':'http://x.test/a/foo.json',"
          "'type':'string'},'base_foo':{'$id':'foo.json','type':'number'}},'allOf':[{'$id':"
          "'http://x.test/a/','$ref':'foo.json'}]}",
@@ -511,7 +511,7 @@ CX_TEST(other_documents_come_from_the_caller_alone)
     options.find_arg = &asked;
     options.base_uri = CX_STR("http://x.test/a/main.json");
     CHECK(cx_schema_compile(&options, &document, &schema, &err).code == CX_E_FORMAT);
-    CHECK_INT(asked, 0); /* strict: nobody is asked */
+    CHECK_INT(asked, 0); /* strict: `find` is not called */
     options.strict = false;
     CHECK_STATUS(cx_schema_compile(&options, &document, &schema, &err), &err);
     CHECK_INT(asked, 1);

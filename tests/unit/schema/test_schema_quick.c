@@ -1,7 +1,7 @@
 /*
  * The quick walk and the other one: the same answers for the same number of steps.
  *
- * A "format" that nobody knows costs one step, asks nothing, and is more than the quick walk
+ * A "format" that is unknown costs one step, asks nothing, and is more than the quick walk
  * understands: so each schema here is checked both ways.
  */
 #include "schema/schema_quick.h"

@@ -148,7 +148,7 @@ static void run_folder(suite *s, const char *relative, const char *const *withou
             run_file(s, path);
     }
     (void)closedir(files);
-    /* Nobody is served by a folder that lost its files. */
+    /* A folder that lost its files must not pass. */
     CHECK(s->passed >= 50);
 }
 

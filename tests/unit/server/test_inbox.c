@@ -328,7 +328,7 @@ CX_TEST(inbox_respects_scopes_and_levels)
     end(&s);
 }
 
-/* Findings are in the list, with whether somebody has dealt with them. */
+/* Findings are in the list, with whether they have been dealt with. */
 CX_TEST(inbox_has_alerts)
 {
     static inbox_stage s;
@@ -396,7 +396,7 @@ CX_TEST(inbox_facets_under_writing)
     begin(&s, "inbox-writing");
     send(&s, &s.alpha, 5, "at first");
     feed(&s.a);
-    /* A desk and a call of its own; the home is the writer's. */
+    /* A worker context and a call of its own; the home is the writer's. */
     reader.service = s.a.service;
     cx_worker_init(&reader.worker, s.a.service);
     memcpy(reader.secret, s.a.secret, sizeof reader.secret);

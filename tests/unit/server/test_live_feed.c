@@ -174,7 +174,7 @@ CX_TEST(live_feed_continues_after_a_position)
     CHECK_STATUS(join(&first, feed, "", &start, &a.fixture.err), &a.fixture.err);
     CHECK(listen(&first, 20, &over) && !over);
     for (unsigned at = 0; at < 20; at++) {
-        /* What is behind it of the first twenty, and one more from each turn before. */
+        /* What follows it of the first twenty, and one more from each turn before. */
         cx_position after = position_of(&first, at);
         CHECK_STATUS(join(&second, feed, "", &after, &a.fixture.err), &a.fixture.err);
         CHECK(listen(&second, 19, &over) && !over);

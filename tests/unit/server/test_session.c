@@ -65,7 +65,7 @@ CX_TEST(sessions_evict_the_least_recently_used)
     clock_ns++;
     CHECK(cx_sessions_find(&sessions, cx_str_z(texts[0]), &found));
     CHECK_STATUS(cx_sessions_begin(&sessions, &token, texts[CX_SESSIONS_MAX], &err), &err);
-    /* The one that nobody used for longest is gone, not the one that is oldest. */
+    /* The least recently used one is gone, not the one that is oldest. */
     CHECK(cx_sessions_find(&sessions, cx_str_z(texts[0]), &found));
     CHECK(!cx_sessions_find(&sessions, cx_str_z(texts[1]), &found));
     CHECK(cx_sessions_find(&sessions, cx_str_z(texts[CX_SESSIONS_MAX]), &found));

@@ -1,8 +1,8 @@
 /*
- * test_remote.c - a home that another process holds: joining it, turns that end with whoever began
- * them, and nothing done twice.
+ * test_remote.c - a home that another process holds: joining it, transactions that end with the
+ * client that began them, and nothing done twice.
  *
- * Holder and client are of one process here (tests/cli/test_writer.py has two); what they say to
+ * Writer and client are of one process here (tests/cli/test_writer.py has two); what they say to
  * each other is the same.
  */
 #include "tests/support/remote_kit.h"
@@ -40,7 +40,7 @@ CX_TEST(remote_without_asking_for_it_a_held_home_is_locked)
     h->remote = NULL;
     CHECK(access(h->socket, F_OK) != 0);
     CHECK_FAILS(cx_home_open(h->path, &either, &home, &h->err), h->err, CX_E_BUSY, "Locked");
-    /* Nobody holds it: it is opened as ever. */
+    /* It has no writer: it is opened as ever. */
     CHECK_STATUS(cx_home_close(h->home, &h->err), &h->err);
     CHECK_STATUS(cx_home_open(h->path, &either, &h->home, &h->err), &h->err);
     CHECK(h->home != NULL && !cx_home_is_remote(h->home));
@@ -225,7 +225,7 @@ CX_TEST(remote_a_client_that_dies_inside_a_turn_blocks_nobody)
     REQUIRE(raw_begin(&r, "al"));
     raw_close(&r);
     CHECK_STATUS(append(h->home, "al", "here", &h->err), &h->err);
-    /* .. also while the holder waits for the rest of what it was sending. */
+    /* .. also while the writer waits for the rest of what it was sending. */
     REQUIRE(raw_hello(&r, h));
     REQUIRE(raw_begin(&r, "al"));
     CHECK(raw_send(&r, "\0\0\1\0half", 8));
@@ -252,7 +252,7 @@ CX_TEST(remote_a_client_that_keeps_silent_inside_a_turn_loses_it)
     /* The connection is over, and says so. */
     CHECK_FAILS(append(home, "al", "again", &h->err), h->err, CX_E_IO, "HolderGone");
     leave(home);
-    /* Outside a turn silence is nobody's business. */
+    /* Outside a transaction silence has no timeout. */
     home = join(h);
     const struct timespec nap = {0, 2 * SHORT_MS * 1000000L};
     (void)nanosleep(&nap, NULL);
@@ -319,9 +319,9 @@ CX_TEST(remote_ending_lets_turns_under_way_end)
     release(h);
 }
 
-/* --- holders that go away --------------------------------------------------------------------- */
+/* --- writers that go away --------------------------------------------------------------------- */
 
-/* A holder that answers by hand, and hangs up where it is told to. */
+/* A writer that answers by hand, and hangs up where it is told to. */
 typedef struct impostor {
     cx_listener listener;
     unsigned version;

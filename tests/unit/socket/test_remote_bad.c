@@ -1,13 +1,13 @@
 /*
  * test_remote_bad.c - messages that are none, calls out of place and frames that would not hold:
- * refused, and the holder is as well as before.
+ * refused, and the writer serves as before.
  */
 #include "tests/support/fault.h"
 #include "tests/support/remote_kit.h"
 
 /* --- messages that are none ------------------------------------------------------------------- */
 
-/* The holder is as well as before. */
+/* The writer serves as before. */
 static void still_serves(held *h)
 {
     cx_home *home = join(h);
@@ -337,7 +337,8 @@ CX_TEST(remote_a_holder_without_memory_says_so_or_hangs_up)
         fired = atomic_load(&memory.fired) != 0;
         if (!fired)
             CHECK_STATUS(status, &h->err);
-        /* The tables may lag behind then: they are brought up to date at the next opening. */
+        /* The tables may be older than the log then: they are brought up to date at the next
+         * opening. */
         cx_status closed = cx_home_close(h->home, NULL);
         CHECK(fired || !cx_failed(closed));
         CHECK_INT(atomic_load(&memory.live_bytes), 0);

@@ -1,5 +1,5 @@
 /*
- * test_remote_wire.c - the messages between a home's holder and its clients, as bytes.
+ * test_remote_wire.c - the messages between a home's writer and its clients, as bytes.
  */
 #include "socket/remote_wire.h"
 

@@ -12,7 +12,7 @@ static cx_recorded_session fresh(const char *path)
     return session;
 }
 
-/* Appends text in pieces of three bytes; what is there then stands in *session. */
+/* Appends text in pieces of three bytes; what is there then is in *session. */
 static bool append(fixture *s, cx_recorded_session *session, const char *text)
 {
     cx_bytes pieces[16];

@@ -148,7 +148,7 @@ CX_TEST(canon_other_members_of_a_component_are_not_signed)
     kit_done(&k);
 }
 
-/* §3: under E the trace's level comes first (§14.7), null when nobody says one. */
+/* §3: under E the trace's level comes first (§14.7), null when no level is given. */
 CX_TEST(canon_level_of_form_e)
 {
     static const struct {

@@ -290,7 +290,8 @@ CX_TEST(read_names_in_both_directions)
     CHECK_INT(bits, CX_FORM_BIT(CX_FORM_A) | CX_FORM_BIT(CX_FORM_B) | CX_FORM_BIT(CX_FORM_H));
 }
 
-/* §1, decision 0015: absent or unknown is nobody; §14.24: a wakeup is told by the task id alone. */
+/* §1, decision 0015: absent or unknown is no agent; §14.24: a wakeup is told by the task id
+ * alone. */
 CX_TEST(read_who_and_what)
 {
     cx_trace trace = {.key_id = CX_STR("agent-1")};

@@ -117,7 +117,7 @@ CX_TEST(verify_keys_in_time)
     kit_done(&k);
 }
 
-/* A bound key signs for its agents; nobody in particular is none of them. */
+/* A bound key signs for its agents; a trace without an agent is of none of them. */
 CX_TEST(verify_agents_of_a_key)
 {
     const cx_str agents[] = {CX_STR("a"), CX_STR("b")};
@@ -311,7 +311,7 @@ static void check_same_verdict(const char *name, const cx_trace_verdict *got,
                      cx_trace_reason_name(want->problem.reason));
 }
 
-/* Whatever stands beside it, a trace is judged as it is alone. */
+/* Whatever is next to it, a trace is judged as it is alone. */
 CX_TEST(verify_many_is_one_by_one)
 {
     enum { ROUNDS = 2, ALL = ROUNDS * CROWD };

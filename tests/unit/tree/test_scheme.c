@@ -8,7 +8,7 @@
 
 #define MATRIX "matrix.cortex.snapshot."
 
-/* H of some texts one behind the other. */
+/* H of some texts one after the other. */
 static cx_digest joined(const cx_str *parts, size_t count)
 {
     uint8_t data[512];

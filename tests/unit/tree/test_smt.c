@@ -93,7 +93,7 @@ static void check_proof(cx_smt *smt, cx_scheme scheme, const cx_json *expected)
     cx_arena_done(&arena);
 }
 
-/* Proofs that belong behind that step; returns how many. */
+/* Proofs that belong after that step; returns how many. */
 static unsigned check_proofs_after(cx_smt *smt, cx_scheme scheme, const cx_json *proofs,
                                    uint64_t step)
 {

@@ -5,7 +5,7 @@
 #include "view/align.h"
 #include "view/view.h"
 
-/* A history of one agent from letters: an upper-case letter is a kind of event, the digit behind it
+/* A history of one agent from letters: an upper-case letter is a kind of event, the digit after it
  * what it found.  "A1B1" = two events. */
 static void spell(fixture *f, const char *who, const char *steps)
 {
@@ -92,7 +92,7 @@ CX_TEST(a_step_left_out_moves_nothing_that_follows)
     check_rows("A1B1", "A1X1", "A=A B- -X");
     check_rows("A1", "", "A-");
     check_rows("", "B1C1", "-B -C");
-    /* A try that failed twice beside one that failed once. */
+    /* A try that failed twice against one that failed once. */
     check_rows("A1T2F1T2F1T1Z1", "A1T2F1T1Z1", "A=A T=T F=F T- F- T=T Z=Z");
 }
 
@@ -324,7 +324,7 @@ CX_TEST(two_agents_from_their_common_ancestor)
     all = compare(&s, side_of(&s, "@a", ""), side_of(&s, "@a", ""), (cx_lattice_view_range){0});
     CHECK(contains(all, "\"first\":null,"));
     CHECK(contains(all, "\"rows\":0,\"steps\":[]"));
-    /* All of it beside one branch of it: what both begin with has the same hash. */
+    /* All of it against one branch of it: what both begin with has the same hash. */
     all = compare(&s, side_of(&s, NULL, ""), side_of(&s, "a0", ""), (cx_lattice_view_range){0});
     CHECK(contains(all, "\"common\":{\"agent\":\"a\""));
     CHECK(contains(all, "\"counts\":[4,0]"));

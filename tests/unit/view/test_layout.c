@@ -93,7 +93,7 @@ CX_TEST(layout_tells_the_types_of_edges)
     unsigned seen[4] = {0};
     for (uint32_t i = 0; i < l.rows[4].edge_count; i++)
         seen[edge_into(&l, 4, i)->type]++;
-    /* prev_hash names nobody here, so the lineage parent is the first in time: a0. */
+    /* prev_hash names no node here, so the lineage parent is the first in time: a0. */
     CHECK_INT(seen[LAYOUT_LINEAGE], 1);
     CHECK_INT(seen[LAYOUT_MERGE], 3);
     CHECK(l.rows[4].marks & LAYOUT_IS_MERGE);

@@ -1,5 +1,5 @@
 /*
- * test_view_marks.c - what stands out of a history: overrides and snapshots beside findings, forks
+ * test_view_marks.c - what stands out of a history: overrides and snapshots next to findings, forks
  * and merges.
  */
 #include "tests/support/lattice_fixture.h"
