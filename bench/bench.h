@@ -3,7 +3,7 @@
  *
  * A *side* is a piece of work that is done again and again; the sides of one comparison take turns,
  * so that a busy machine slows all of them.  Rates are units of work a second of wall time; the CPU
- * time beside it shows whether somebody else had the core.
+ * time next to it shows whether another process had the core.
  *
  *     ID what: ours X, reference Y, ratio Z [MIN..MAX] (target T): ok
  *

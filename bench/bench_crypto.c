@@ -84,7 +84,7 @@ static void bench_nodes(void)
     free(n.out);
 }
 
-/* --- nodes behind a prefix ----------------------------------------------------------------- */
+/* --- nodes after a prefix ------------------------------------------------------------------ */
 
 typedef struct moulded {
     nodes n;
@@ -97,7 +97,7 @@ static void hash_moulded(void *arg)
     cx_digest_moulded(&m->template, m->n.pairs, m->n.out, NODE_COUNT);
 }
 
-/* Nodes of RFC 6962 (65 bytes) and of the original system (98) beside bare ones (64). */
+/* Nodes of RFC 6962 (65 bytes) and of the original system (98) against bare ones (64). */
 static void bench_prefixed(const char *what, size_t prefix_size)
 {
     static const uint8_t prefix[64];

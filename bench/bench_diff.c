@@ -1,6 +1,6 @@
 /*
- * bench_diff.c - R1: the diff gate on a repository of 10,000 files, beside the git processes that
- * it starts (the very calls, seen and made again), and beside `git diff` + `git status`.
+ * bench_diff.c - R1: the diff gate on a repository of 10,000 files, against the git processes that
+ * it starts (the very calls, seen and made again), and against `git diff` + `git status`.
  *
  * bench_diff [FILES]    default 10000; the repository is made in $TMPDIR and removed afterwards
  */

@@ -303,7 +303,7 @@ static void check_sqlite(int code, sqlite3 *handle)
     }
 }
 
-/* The same statement; every column is fetched, as whoever makes an answer of them must. */
+/* The same statement; every column is fetched, as a caller that makes an answer of them must. */
 static void find_bare(void *arg)
 {
     finder *f = arg;

@@ -1,5 +1,5 @@
 /*
- * bench_ledger.c - appending to a home, beside the bare disk (rows G1, G8).
+ * bench_ledger.c - appending to a home, against the bare disk (rows G1, G8).
  *
  *     bench_ledger [FOLDER [SECONDS]]   on the file system of FOLDER (.), SECONDS a row of G1 (5)
  *
@@ -7,9 +7,9 @@
  *     journal's tree and the roots, rows on their way to the tables) / pwrite and fdatasync of the
  *     same bytes into a file filled before; both take turns of a few milliseconds.
  * G8  bytes of log and tables / bytes recorded.  Segments count up to their last byte that is not
- *     zero: what lies behind the log's end is room that the next commits use.  Beside it, for
- *     information: that room, and all that the process had written, as the kernel counts it (large
- *     pages of its cache as a whole).
+ *     zero: what lies after the log's end is room that the next commits use.  Next to it,
+ *     for information: that room, and all that the process had written, as the kernel counts it
+ *     (large pages of its cache as a whole).
  */
 #include <dirent.h>
 #include <fcntl.h>

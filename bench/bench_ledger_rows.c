@@ -1,5 +1,5 @@
 /*
- * bench_ledger_rows.c - durable appends beside databases that hold Merkle nodes as rows (row G2).
+ * bench_ledger_rows.c - durable appends against databases that hold Merkle nodes as rows (row G2).
  *
  *     bench_ledger_rows [FOLDER [SECONDS]]   on the file system of FOLDER (.), SECONDS a row (5)
  *

@@ -1,5 +1,5 @@
 /*
- * bench_ledger_tables.c - a home of many memories: opening it, and making its tables anew (rows G5,
+ * bench_ledger_tables.c - a home of many memories: opening it, and rebuilding its tables (rows G5,
  * G6).
  *
  *     bench_ledger_tables [FOLDER [RECORDS]]   on the file system of FOLDER (.), with RECORDS

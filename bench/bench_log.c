@@ -1,6 +1,6 @@
 /*
  * bench_log.c - row G1, the log's part: durable appends of 4 KiB frames, 1, 16 and 256 a commit,
- * beside a bare pwrite and fdatasync of as many bytes into a file that was filled with zeros
+ * against a bare pwrite and fdatasync of as many bytes into a file that was filled with zeros
  * before.
  *
  *     bench_log [FOLDER [SECONDS]]     on the file system of FOLDER (.), SECONDS a row (6)

@@ -1,7 +1,7 @@
 /*
  * bench_program.c - P1: starting the program.
  *
- * bench_program CORTEX    path of the cortex program, default the one built beside this one
+ * bench_program CORTEX    path of the cortex program, default the one built next to this one
  */
 #include "os/proc.h"
 #include "bench/bench.h"

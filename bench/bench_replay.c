@@ -31,7 +31,7 @@ static void must(cx_status status, const cx_err *err)
 }
 
 typedef struct stage {
-    char folder[256]; /* of the bundle: its run's id behind a temporary folder */
+    char folder[256]; /* of the bundle: its run's id after a temporary folder */
     char base[200];
     const char *argv[FILES_MAX + 3]; /* sha256sum and every file */
     size_t file_count;

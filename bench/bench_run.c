@@ -1,7 +1,7 @@
 /*
- * bench_run.c - R3: a whole scripted run beside its bare parts; and what two of its steps cost.
+ * bench_run.c - R3: a whole scripted run against its bare parts; and what two of its steps cost.
  *
- * bench_run [CORTEX]    default the one built beside this one; works in $TMPDIR, and cleans up
+ * bench_run [CORTEX]    default the one built next to this one; works in $TMPDIR, and cleans up
  *
  * The bare parts were read off one run of the golden scenario `success` with a home:
  *
@@ -444,7 +444,7 @@ int main(int argc, char **argv)
     run_env(&run, envp);
     start((const char *const[]){cortex, "init", "--home", run.home, NULL}, run.base, envp);
     foresee(&bare);
-    /* The repository is put back between turns, which is nobody's work; the first turn warms up. */
+    /* The repository is put back between turns, which is not measured; the first turn warms up. */
     for (size_t turn = 0; turn <= BENCH_TURNS; turn++)
         for (size_t side = 0; side < 2; side++) {
             place *p = side == 0 ? &run : &bare;

@@ -152,7 +152,7 @@ static const bare_call bare_calls[] = {
               "@fresh"),
     {.what = BARE_END}};
 
-/* bubblewrap before, what it shows of /etc read-only, and behind; the folders of the repository and
+/* bubblewrap before, what it shows of /etc read-only, and after; the folders of the repository and
  * the command follow. */
 /* clang-format off */
 static const char *const bare_box_first[] = {

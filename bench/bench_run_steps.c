@@ -236,7 +236,7 @@ static void bare_seal(const char *folder)
              name);
 }
 
-/* A sync pays for what others left in the file system's journal: not while somebody is measured. */
+/* A sync pays for what others left in the file system's journal: not while a side is measured. */
 static double settled(void)
 {
     need(cx_io_replace_file(cx_io_system(), cx_arena_printf(&arena, "%s/settled", base).data,

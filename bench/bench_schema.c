@@ -1,5 +1,5 @@
 /*
- * bench_schema.c - row R2: checking contracts against their schema, beside ajv.
+ * bench_schema.c - row R2: checking contracts against their schema, compared with ajv.
  *
  * Both have the schema compiled and the documents parsed; ajv runs in node, warm, in turns with
  * ours. Node and ajv are found through $CORTEX_PEERS (scripts/fetch-peers.sh); without them the row

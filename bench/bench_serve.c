@@ -1,5 +1,5 @@
 /*
- * bench_serve.c - rows T2 and T5: traces that come over HTTP, beside the same intake in process.
+ * bench_serve.c - rows T2 and T5: traces that come over HTTP, against the same intake in process.
  *
  *   T2  durable ingest of signed 10 KB traces in batches of 16, by several senders at once: a
  *       server in a process of its own, asked over loopback / cx_recorder_take by as many threads

@@ -5,7 +5,7 @@
  * and the leaf: commitment to the received bytes, entry, its hash; in batches of 16, as they come
  * over HTTP.  The reference, on one core, is
  * libsodium's verification of the same canonical bytes and nothing else.  What ours takes on one
- * core is printed beside it, piece by piece.
+ * core is printed next to it, piece by piece.
  */
 #include <sodium.h>
 

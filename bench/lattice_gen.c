@@ -86,7 +86,7 @@ static cx_status flush(generator *g, size_t at_least, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Writes one node whose event stands in g->event; updates the hash in `to`. */
+/* Writes one node whose event is in g->event; updates the hash in `to`. */
 static cx_status write_node(generator *g, const char *id, const char *agent, int64_t seq,
                             uint32_t time, const char *delta, const char *prev,
                             const cx_str *parents, size_t parent_count, const char *fork_type,

@@ -49,7 +49,7 @@ typedef struct bench_commits {
 } bench_commits;
 
 /* Turns of a few milliseconds, each side first every other time; a ratio is of two neighbours.
- * Beside it the CPU time of this thread: what else it took, the disk did. */
+ * Next to it the CPU time of this thread: what else it took, the disk did. */
 void bench_compare_commits(const bench_commits *what);
 
 /* A row of times, where less is better: ours / theirs is at most `target`.  Sorts both. */
