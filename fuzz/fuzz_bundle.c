@@ -1,5 +1,5 @@
 /*
- * fuzz_bundle.c - any bytes as the files of a bundle: "NAME\nSIZE\nbytes" one behind the other,
+ * fuzz_bundle.c - any bytes as the files of a bundle: "NAME\nSIZE\nbytes" one after the other,
  * read as an archive of one folder.  Verifying never fails but for memory and limits, finds the
  * same twice, and never says that something holds which no seal covers.  Also as a patch, as a list
  * of names, as events, and as a lock.

@@ -1,5 +1,5 @@
 /*
- * fuzz_contract.c - any bytes as a task contract, or behind a 'c' as policies/cortex.json, behind a
+ * fuzz_contract.c - any bytes as a task contract, or after a 'c' as policies/cortex.json, after a
  * 'p' as one of the policy files: what is accepted resolves to a contract that is accepted.
  */
 #include <string.h>
@@ -52,7 +52,7 @@ static void check_policies(cx_bytes bytes, cx_arena *arena)
         FUZZ_CHECK(
             !cx_failed(cx_run_policy_load(&repo, CX_STR("0123456789012345678901234567890123456789"),
                                           arena, &findings, &policy, &err)));
-        FUZZ_CHECK(policy.approver_count == 0); /* nobody pinned these bytes */
+        FUZZ_CHECK(policy.approver_count == 0); /* these bytes are not pinned */
         cx_run_findings_done(&findings);
     }
 }

@@ -1,5 +1,5 @@
 /*
- * fuzz_import.c - any bytes as a foreign trace.
+ * fuzz_import.c - any bytes as an external trace.
  *
  * CX_FUZZ_FORMAT names the format; without it the first byte chooses.  Whatever is accepted gives a
  * lattice that holds strictly, but for times the source itself has in the wrong order, and the

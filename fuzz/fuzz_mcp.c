@@ -1,6 +1,6 @@
 /*
  * fuzz_mcp.c - any bytes as what an MCP server says: the session ends in one of its ways, nothing
- * is sent behind its end, every line that is sent is one message, and answers go only to requests.
+ * is sent after its end, every line that is sent is one message, and answers go only to requests.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * fuzz_remote.c - any bytes as a request to the holder of a home, or as an answer to the call that
+ * fuzz_remote.c - any bytes as a request to the writer of a home, or as an answer to the call that
  * the first byte names: what decodes encodes to the same bytes.
  */
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * fuzz_schema.c - any JSON as a schema, and any JSON behind it as what it is to check: it ends, the
+ * fuzz_schema.c - any JSON as a schema, and any JSON after it as what it is to check: it ends, the
  * verdict does not depend on whether errors are wanted, errors point at places that are there, and
  * what is loaded strictly means the same when loaded leniently.
  */

@@ -1,6 +1,6 @@
 /*
  * fuzz_scope.c - any bytes as a scope, and as the data of a memory of each type: what decodes has
- * one spelling, and no scope that nobody signed holds.
+ * one spelling, and no scope without a signature holds.
  */
 #include <string.h>
 

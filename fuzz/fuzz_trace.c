@@ -1,7 +1,7 @@
 /*
  * fuzz_trace.c - any bytes as a trace, as a trust store, and as text taken apart by brackets.
  *
- * Nobody holds a key that signs these bytes, so nothing ever holds; what is read keeps its
+ * No key signs these bytes, so nothing ever holds; what is read keeps its
  * promises: canonical text is JSON, stripping twice is stripping once, views keep their level, and
  * lowering in two steps is lowering in one.
  */
