@@ -86,28 +86,28 @@ static void bench_nodes(void)
 
 /* --- nodes after a prefix ------------------------------------------------------------------ */
 
-typedef struct moulded {
+typedef struct templated {
     nodes n;
     cx_digest_template template;
-} moulded;
+} templated;
 
-static void hash_moulded(void *arg)
+static void hash_templated(void *arg)
 {
-    moulded *m = arg;
-    cx_digest_moulded(&m->template, m->n.pairs, m->n.out, NODE_COUNT);
+    templated *m = arg;
+    cx_digest_template_many(&m->template, m->n.pairs, m->n.out, NODE_COUNT);
 }
 
 /* Nodes of RFC 6962 (65 bytes) and of the original system (98) against bare ones (64). */
 static void bench_prefixed(const char *what, size_t prefix_size)
 {
     static const uint8_t prefix[64];
-    moulded m = {
+    templated m = {
         .n = {malloc(NODE_COUNT * 64), malloc(NODE_COUNT * sizeof(cx_digest)), cx_digest_chosen()}};
     CX_ASSERT(m.n.pairs != NULL && m.n.out != NULL);
     memset(m.n.pairs, 'x', NODE_COUNT * 64);
     cx_digest_template_init(&m.template, cx_bytes_from(prefix, prefix_size), 64,
                             cx_bytes_from(NULL, 0));
-    side ours = {"cx_digest_moulded", hash_moulded, &m};
+    side ours = {"cx_digest_template_many", hash_templated, &m};
     side theirs = {"cx_digest_pairs", hash_nodes, &m.n};
     compare("C1i", what, &ours, &theirs, NODE_COUNT, "nodes/s", 0);
     free(m.n.pairs);

@@ -456,7 +456,7 @@ static void bench_inbox(const char *path, size_t row_count)
 
 static bool bench_find(size_t row_count, const char *folder)
 {
-    char path[512], beside[520];
+    char path[512], side_file[520];
     cx_err err = {0};
     cx_index *index;
     (void)snprintf(path, sizeof path, "%s/bench-index-%ld", folder, (long)getpid());
@@ -470,8 +470,8 @@ static bool bench_find(size_t row_count, const char *folder)
     bench_inbox(path, row_count);
     static const char *const endings[] = {"", "-wal", "-shm"};
     for (size_t i = 0; i < 3; i++) {
-        (void)snprintf(beside, sizeof beside, "%s%s", path, endings[i]);
-        (void)remove(beside);
+        (void)snprintf(side_file, sizeof side_file, "%s%s", path, endings[i]);
+        (void)remove(side_file);
     }
     return ok;
 }

@@ -158,7 +158,7 @@ static void measure_bytes(void)
     uint64_t before = written_bytes(), used, room;
     for (int i = 0; i < COMMITS; i++)
         home_commit(&a);
-    bench_must(cx_home_settle(a.home, &bench_err));
+    bench_must(cx_home_flush(a.home, &bench_err));
     uint64_t written = written_bytes() - before;
     bench_must(cx_home_close(a.home, &bench_err));
     measure_log("bytes/log", &used, &room);

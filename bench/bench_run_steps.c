@@ -237,7 +237,7 @@ static void bare_seal(const char *folder)
 }
 
 /* A sync pays for what others left in the file system's journal: not while a side is measured. */
-static double settled(void)
+static double time_after_sync(void)
 {
     need(cx_io_replace_file(cx_io_system(), cx_arena_printf(&arena, "%s/settled", base).data,
                             cx_str_bytes(CX_STR("x")), &err),
@@ -253,10 +253,10 @@ static void measure_seal(void)
     for (size_t turn = 0; turn <= BENCH_TURNS; turn++) {
         size_t at = turn == 0 ? 0 : turn - 1; /* the first one warms up */
         cx_run *run = begin(), *peer = begin();
-        double before = settled();
+        double before = time_after_sync();
         seal(run);
         seconds[0][at] = bench_seconds(CLOCK_MONOTONIC) - before;
-        before = settled();
+        before = time_after_sync();
         bare_seal(cx_run_folder(peer));
         seconds[1][at] = bench_seconds(CLOCK_MONOTONIC) - before;
         cx_run_end(run);

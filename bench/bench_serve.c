@@ -51,17 +51,17 @@ static void make_batches(void)
         maker_init(&makers[i], name);
     }
     for (size_t i = 0; i < BATCHES; i++) {
-        maker_wish wish = MAKER_WISH_INIT;
+        maker_options trace_options = MAKER_OPTIONS_INIT;
         cx_buf trace;
-        wish.level = "full_traces";
-        wish.rationale = "the request was checked against policy";
-        wish.padding_bytes = 6800;
+        trace_options.level = "full_traces";
+        trace_options.rationale = "the request was checked against policy";
+        trace_options.padding_bytes = 6800;
         cx_buf_init(&trace, cx_alloc_default());
         cx_buf_init(&batches[i], cx_alloc_default());
         maker_batch_begin(&batches[i]);
         for (size_t j = 0; j < BATCH_TRACES; j++) {
             cx_buf_clear(&trace);
-            maker_trace(&makers[i % AGENTS], &wish, &trace);
+            maker_trace(&makers[i % AGENTS], &trace_options, &trace);
             maker_batch_add(&batches[i], cx_buf_str(&trace));
         }
         maker_batch_end(&batches[i], "full_traces");

@@ -205,21 +205,21 @@ static void make_traces(traces *all)
 typedef enum depth { READ, CANONICAL, VERIFY, CONTENT, LEAF } depth;
 
 /* What one thread keeps between traces. */
-typedef struct desk {
+typedef struct worker {
     cx_json_parser parser;
     cx_arena arena;
     cx_buf scratch;
     cx_digest last; /* so that nothing is optimised away */
-} desk;
+} worker;
 
 typedef struct job {
     const traces *all;
-    desk desks[TEAM_MAX];
+    worker workers[TEAM_MAX];
     unsigned team;
     depth depth;
 } job;
 
-static void add_leaf(const traces *all, unsigned i, const cx_trace *trace, desk *d)
+static void add_leaf(const traces *all, unsigned i, const cx_trace *trace, worker *d)
 {
     static const uint8_t salt[32] = {1};
     cx_bytes received = cx_buf_bytes(&all->received[i]);
@@ -234,7 +234,7 @@ static void add_leaf(const traces *all, unsigned i, const cx_trace *trace, desk 
     d->last = cx_scheme_entry(cx_buf_bytes(&d->scratch));
 }
 
-static void read_one(const job *j, unsigned i, desk *d, cx_trace *trace)
+static void read_one(const job *j, unsigned i, worker *d, cx_trace *trace)
 {
     const cx_trace_bytes form = {.form = CX_FORM_B, .batch_level = CX_LEVEL_ABSENT};
     cx_trace_problem problem;
@@ -247,7 +247,7 @@ static void read_one(const job *j, unsigned i, desk *d, cx_trace *trace)
     }
 }
 
-static void verify_batch(const job *j, const cx_trace *batch, unsigned count, desk *d)
+static void verify_batch(const job *j, const cx_trace *batch, unsigned count, worker *d)
 {
     const cx_trace_check check = {.trust = &j->all->trust,
                                   .received_ns = INT64_C(1800000000000000000),
@@ -267,7 +267,7 @@ static void verify_batch(const job *j, const cx_trace *batch, unsigned count, de
         d->last = contents[count - 1];
 }
 
-static void take_batch(const job *j, unsigned first, unsigned count, desk *d)
+static void take_batch(const job *j, unsigned first, unsigned count, worker *d)
 {
     cx_trace batch[BATCH];
     cx_arena_mark mark = cx_arena_mark_now(&d->arena);
@@ -284,7 +284,7 @@ static void take_share(void *arg, unsigned index)
 {
     job *j = arg;
     for (unsigned i = index * BATCH; i < TRACE_COUNT; i += j->team * BATCH)
-        take_batch(j, i, TRACE_COUNT - i < BATCH ? TRACE_COUNT - i : BATCH, &j->desks[index]);
+        take_batch(j, i, TRACE_COUNT - i < BATCH ? TRACE_COUNT - i : BATCH, &j->workers[index]);
 }
 
 static void take_all(void *arg)
@@ -297,18 +297,18 @@ static void job_init(job *j, const traces *all, unsigned team, depth how)
 {
     *j = (job){.all = all, .team = team, .depth = how};
     for (unsigned i = 0; i < team; i++) {
-        cx_trace_parser_init(&j->desks[i].parser, cx_alloc_default());
-        cx_arena_init(&j->desks[i].arena, cx_alloc_default(), 0);
-        cx_buf_init(&j->desks[i].scratch, cx_alloc_default());
+        cx_trace_parser_init(&j->workers[i].parser, cx_alloc_default());
+        cx_arena_init(&j->workers[i].arena, cx_alloc_default(), 0);
+        cx_buf_init(&j->workers[i].scratch, cx_alloc_default());
     }
 }
 
 static void job_done(job *j)
 {
     for (unsigned i = 0; i < j->team; i++) {
-        cx_json_parser_done(&j->desks[i].parser);
-        cx_arena_done(&j->desks[i].arena);
-        cx_buf_done(&j->desks[i].scratch);
+        cx_json_parser_done(&j->workers[i].parser);
+        cx_arena_done(&j->workers[i].arena);
+        cx_buf_done(&j->workers[i].scratch);
     }
 }
 

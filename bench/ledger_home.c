@@ -168,7 +168,7 @@ typedef struct side {
     double cpu; /* of this thread, in all turns */
 } side;
 
-static void take_turn(side *s, size_t txn, void (*work)(void *), const bench_commits *what)
+static void measure_side(side *s, size_t txn, void (*work)(void *), const bench_commits *what)
 {
     double wall = bench_seconds(CLOCK_MONOTONIC), cpu = bench_seconds(CLOCK_THREAD_CPUTIME_ID);
     for (size_t i = 0; i < what->times; i++)
@@ -199,10 +199,10 @@ void bench_compare_commits(const bench_commits *what)
     double end = bench_seconds(CLOCK_MONOTONIC) + what->seconds;
     while (txns < TURNS_MAX && bench_seconds(CLOCK_MONOTONIC) < end) {
         if (txns % 2 == 0)
-            take_turn(&theirs, txns, what->theirs, what);
-        take_turn(&ours, txns, what->ours, what);
+            measure_side(&theirs, txns, what->theirs, what);
+        measure_side(&ours, txns, what->ours, what);
         if (txns % 2 != 0)
-            take_turn(&theirs, txns, what->theirs, what);
+            measure_side(&theirs, txns, what->theirs, what);
         ratios[txns] = theirs.seconds[txns] / ours.seconds[txns];
         txns++;
     }

@@ -39,15 +39,15 @@ static bool inside(cx_str part, const char *room, size_t size)
 
 static void check_parts(const cx_target *target, const char *room, size_t size, bool with_query)
 {
-    const char *behind = room;
+    const char *end = room;
     FUZZ_CHECK(target->segment_count <= CX_TARGET_SEGMENTS_MAX);
     FUZZ_CHECK(target->param_count <= CX_TARGET_PARAMS_MAX);
     for (size_t i = 0; i < target->segment_count; i++) {
         cx_str part = target->segments[i];
         FUZZ_CHECK(part.size != 0 && inside(part, room, size) && cx_utf8_valid(part));
-        FUZZ_CHECK(part.data >= behind);
-        behind = part.data + part.size;
-        FUZZ_CHECK(behind < room + size && *behind == '/');
+        FUZZ_CHECK(part.data >= end);
+        end = part.data + part.size;
+        FUZZ_CHECK(end < room + size && *end == '/');
     }
     for (size_t i = 0; with_query && i < target->param_count; i++) {
         const cx_target_param *param = &target->params[i];

@@ -11,17 +11,17 @@
 #include "json/span.h"
 #include "trace/trace.h"
 
-typedef struct desk {
+typedef struct context {
     cx_arena arena;
     cx_buf scratch, first, second;
-} desk;
+} context;
 
 static bool same(const cx_buf *a, const cx_buf *b)
 {
     return cx_str_eq(cx_buf_str(a), cx_buf_str(b));
 }
 
-static cx_str kept(desk *d, const cx_buf *text)
+static cx_str kept(context *d, const cx_buf *text)
 {
     cx_str copy = cx_arena_copy_str(&d->arena, cx_buf_str(text));
     FUZZ_CHECK(copy.data != NULL);
@@ -29,7 +29,7 @@ static cx_str kept(desk *d, const cx_buf *text)
 }
 
 /* Each style of writing is read back and written as itself. */
-static void check_canon(desk *d, const cx_json *value)
+static void check_canon(context *d, const cx_json *value)
 {
     for (unsigned i = 0; i < 8; i++) {
         const cx_canon_style style = {(i & 1) != 0, (i & 2) != 0, (i & 4) != 0};
@@ -49,7 +49,7 @@ static void check_canon(desk *d, const cx_json *value)
     }
 }
 
-static void check_forms(desk *d, const cx_trace *trace)
+static void check_forms(context *d, const cx_trace *trace)
 {
     static const char starts[] = "0[[[{{{{";
     for (cx_trace_bytes which = {.form = CX_FORM_A}; which.form <= CX_FORM_H; which.form++) {
@@ -64,7 +64,7 @@ static void check_forms(desk *d, const cx_trace *trace)
     }
 }
 
-static void view(desk *d, const cx_trace *trace, cx_trace_level from, cx_trace_level to,
+static void view(context *d, const cx_trace *trace, cx_trace_level from, cx_trace_level to,
                  cx_buf *out)
 {
     static const cx_canon_style compact = {.spaces = false};
@@ -79,7 +79,7 @@ static void view(desk *d, const cx_trace *trace, cx_trace_level from, cx_trace_l
     FUZZ_CHECK(!cx_failed(cx_trace_canon_value(&value, &compact, out, NULL)));
 }
 
-static void check_views(desk *d, const cx_trace *trace)
+static void check_views(context *d, const cx_trace *trace)
 {
     cx_trace lowered;
     cx_trace_problem problem;
@@ -100,7 +100,7 @@ static void check_views(desk *d, const cx_trace *trace)
     FUZZ_CHECK(same(&d->first, &d->second));
 }
 
-static void check_trace(desk *d, cx_bytes bytes)
+static void check_trace(context *d, cx_bytes bytes)
 {
     static const cx_str ids[] = {{"k", 1}};
     const cx_trust_key key = {.key_id = ids[0],
@@ -134,7 +134,7 @@ static void check_trace(desk *d, cx_bytes bytes)
 }
 
 /* What is JSON as a whole has parts that are, and the other way round. */
-static void check_spans(desk *d, cx_str text)
+static void check_spans(context *d, cx_str text)
 {
     cx_json whole, part;
     cx_json_span span;
@@ -160,7 +160,7 @@ static void check_spans(desk *d, cx_str text)
         FUZZ_CHECK(count != 0);
 }
 
-static void check_trust(desk *d, cx_str text)
+static void check_trust(context *d, cx_str text)
 {
     cx_trust trust, copy;
     if (cx_failed(cx_trust_parse(text, &d->arena, &trust, NULL)))
@@ -179,7 +179,7 @@ static void check_trust(desk *d, cx_str text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    desk d;
+    context d;
     cx_arena_init(&d.arena, cx_alloc_default(), 0);
     cx_buf_init(&d.scratch, cx_alloc_default());
     cx_buf_init(&d.first, cx_alloc_default());

@@ -39,7 +39,7 @@ for room in "${rooms[@]}"; do
     [[ " ${all[*]} " == *" $room "* ]] || { echo "foreign.sh: $room is none of: ${all[*]}" >&2; exit 2; }
     [ "$room" = vectors ] || targets+=("test_$room")
 done
-targets+=(cortex cortex-vectors cortex-holder cortex-box cortex-agents cortex-mcp)
+targets+=(cortex cortex-vectors cortex-writer cortex-box cortex-agents cortex-mcp)
 
 # What fails under qemu's user mode because of qemu, not because of the machine that it plays: ROOM/TEST, why.
 emulated='

@@ -61,7 +61,7 @@ static int print_trust(char **names, int count)
 }
 
 typedef struct order {
-    maker_wish wish;
+    maker_options trace_options;
     unsigned long first, forget, every;
     bool wakeup;
 } order;
@@ -78,17 +78,17 @@ static bool take_option(const char *word, order *o)
     if ((value = value_of(word, "first")) != NULL)
         o->first = strtoul(value, NULL, 10);
     else if ((value = value_of(word, "level")) != NULL)
-        o->wish.level = value;
+        o->trace_options.level = value;
     else if ((value = value_of(word, "task")) != NULL)
-        o->wish.task = value;
+        o->trace_options.task = value;
     else if ((value = value_of(word, "padding")) != NULL)
-        o->wish.padding_bytes = strtoul(value, NULL, 10);
+        o->trace_options.padding_bytes = strtoul(value, NULL, 10);
     else if ((value = value_of(word, "csdma")) != NULL)
-        o->wish.csdma = strtod(value, NULL);
+        o->trace_options.csdma = strtod(value, NULL);
     else if ((value = value_of(word, "action")) != NULL)
-        o->wish.action = value;
+        o->trace_options.action = value;
     else if ((value = value_of(word, "rationale")) != NULL)
-        o->wish.rationale = value;
+        o->trace_options.rationale = value;
     else if ((value = value_of(word, "every")) != NULL)
         o->every = strtoul(value, NULL, 10);
     else if ((value = value_of(word, "forget")) != NULL)
@@ -105,18 +105,18 @@ static void make_one(maker *m, const order *o, unsigned long number, cx_buf *out
     static const char *const wakeups[] = {"VERIFY_IDENTITY_", "VALIDATE_INTEGRITY_",
                                           "EVALUATE_RESILIENCE_", "ACCEPT_INCOMPLETENESS_",
                                           "EXPRESS_GRATITUDE_"};
-    maker_wish wish = o->wish;
-    wish.at_ns = MAKER_START_NS + (int64_t)(number * o->every) * INT64_C(1000000000);
+    maker_options trace_options = o->trace_options;
+    trace_options.at_ns = MAKER_START_NS + (int64_t)(number * o->every) * INT64_C(1000000000);
     if (o->wakeup && number < CX_COUNT_OF(wakeups))
-        wish.task = wakeups[number];
+        trace_options.task = wakeups[number];
     if (o->forget != 0 && number == o->forget)
         m->previous[0] = 0;
-    maker_trace(m, &wish, out);
+    maker_trace(m, &trace_options, out);
 }
 
 static int print_batch(char **words, int count)
 {
-    order o = {.wish = MAKER_WISH_INIT, .every = 60};
+    order o = {.trace_options = MAKER_OPTIONS_INIT, .every = 60};
     maker m;
     cx_buf out, trace;
     int at = 0;
@@ -135,7 +135,7 @@ static int print_batch(char **words, int count)
         if (i >= o.first)
             maker_batch_add(&out, cx_buf_str(&trace));
     }
-    maker_batch_end(&out, o.wish.level);
+    maker_batch_end(&out, o.trace_options.level);
     cx_buf_add_byte(&out, '\n');
     cx_buf_done(&trace);
     return finish(&out);

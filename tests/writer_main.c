@@ -1,10 +1,10 @@
 /*
- * writer_main.c - cortex-holder HOME [TURN_MS]: holds a home and serves it until standard input
+ * writer_main.c - cortex-writer HOME [TURN_MS]: holds a home and serves it until standard input
  * ends, for tests that run the program against it.
  *
  * Says "ready" when it serves.  A line on standard input is done and answered by "done":
  *
- *     append TEXT   an entry of the actor `holder`
+ *     append TEXT   an entry of its actor
  *     turn          begins a turn of that actor ..
  *     give          .. and gives it up
  *     stop          stops serving, and goes on holding
@@ -16,15 +16,15 @@
 #include "socket/remote.h"
 #include "recorder/recorder.h"
 
-typedef struct holder {
+typedef struct writer {
     cx_home *home;
     cx_remote *remote;
     cx_remote_options options;
     cx_txn *txn;
     cx_err err;
-} holder;
+} writer;
 
-static cx_status append(holder *h, const char *text)
+static cx_status append(writer *h, const char *text)
 {
     const cx_entry_draft draft = {
         .kind = CX_STR("test.said"), .created_at_ns = 1, .payload = cx_str_bytes(cx_str_z(text))};
@@ -38,7 +38,7 @@ static cx_status append(holder *h, const char *text)
     return cx_txn_commit(txn, &h->err);
 }
 
-static cx_status obey(holder *h, const char *line)
+static cx_status obey(writer *h, const char *line)
 {
     if (strncmp(line, "append ", 7) == 0)
         return append(h, line + 7);
@@ -59,7 +59,7 @@ static cx_status obey(holder *h, const char *line)
     return cx_fail(&h->err, CX_E_USAGE, "no such order: %s", line);
 }
 
-static cx_status work(holder *h, const char *path)
+static cx_status work(writer *h, const char *path)
 {
     const cx_home_options options = {.derivers = &cx_recorder_deriver, .deriver_count = 1};
     char line[4096];
@@ -76,19 +76,19 @@ static cx_status work(holder *h, const char *path)
 
 int main(int argc, char **argv)
 {
-    holder h = {.home = NULL};
+    writer h = {.home = NULL};
     if (argc < 2 || argc > 3) {
-        (void)fprintf(stderr, "cortex-holder HOME [TURN_MS]\n");
+        (void)fprintf(stderr, "cortex-writer HOME [TURN_MS]\n");
         return 2;
     }
     if (argc == 3)
-        h.options.turn_timeout_ms = (uint32_t)strtoul(argv[2], NULL, 10);
+        h.options.txn_timeout_ms = (uint32_t)strtoul(argv[2], NULL, 10);
     cx_status status = work(&h, argv[1]);
     cx_txn_abort(h.txn);
     cx_home_serve_end(h.remote);
     if (!cx_failed(status))
         status = cx_home_close(h.home, &h.err);
     if (cx_failed(status))
-        (void)fprintf(stderr, "cortex-holder: %s\n", h.err.message);
+        (void)fprintf(stderr, "cortex-writer: %s\n", h.err.message);
     return cx_failed(status) ? 3 : 0;
 }

@@ -41,10 +41,10 @@ typedef struct cx_ledger cx_ledger;
 /* --- the data directory (§5) ----------------------------------------------------------------- */
 
 typedef struct cx_ledger_options {
-    const cx_alloc *alloc;      /* NULL = cx_alloc_default(); must be thread-safe */
-    bool read_only;             /* sees what the writer commits; never changes a byte */
-    uint64_t segment_bytes;     /* size of the log's segment files; 0 = default */
-    uint32_t settle_timeout_ms; /* how long a search waits for the tables to catch up with the log;
+    const cx_alloc *alloc;     /* NULL = cx_alloc_default(); must be thread-safe */
+    bool read_only;            /* sees what the writer commits; never changes a byte */
+    uint64_t segment_bytes;    /* size of the log's segment files; 0 = default */
+    uint32_t flush_timeout_ms; /* how long a search waits for the tables to catch up with the log;
                                     0 = 30,000 */
     /* Called from time to time while tables are brought up to date; `what` is static storage. */
     void (*progress)(void *arg, const char *what, uint64_t done, uint64_t total);

@@ -133,19 +133,19 @@ static bool same_hash(const cx_chain_entry *a, const cx_chain_entry *b)
  * duplicate of the same audit entry, or a fork. */
 static cx_status check_twin(checking *c, step now, size_t which, cx_err *err)
 {
-    const cx_chain_entry *other = c->entries[which], *beside = c->entries[now.first];
+    const cx_chain_entry *other = c->entries[which], *earlier = c->entries[now.first];
     bool told_twice = false;
     for (size_t i = now.first; i < which && i < now.first + COMPARED_MAX && !told_twice; i++) {
         told_twice = same_hash(c->entries[i], other);
         if (told_twice)
-            beside = c->entries[i];
+            earlier = c->entries[i];
     }
-    if (cx_str_eq(beside->trace_id, other->trace_id) &&
-        (told_twice || !beside->has_hash || !other->has_hash))
+    if (cx_str_eq(earlier->trace_id, other->trace_id) &&
+        (told_twice || !earlier->has_hash || !other->has_hash))
         return CX_SUCCESS; /* the same trace at a higher or lower level */
     const cx_chain_finding finding = {.kind = told_twice ? CX_CHAIN_DUPLICATE : CX_CHAIN_FORK,
                                       .seq = other->seq,
-                                      .trace_id = beside->trace_id,
+                                      .trace_id = earlier->trace_id,
                                       .other_id = other->trace_id};
     return add_finding(c, &finding, err);
 }

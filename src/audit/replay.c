@@ -17,8 +17,8 @@
 typedef struct replay {
     cx_run_bundle *bundle, *against;
     cx_arena *arena;
-    cx_run_projection projection, other_story;
-    bool has_projection, has_other_story;
+    cx_run_projection projection, other_projection;
+    bool has_projection, has_other_projection;
     cx_run_verdict verdict;
     cx_json_list mismatches; /* {field, expected, actual} */
     size_t mismatch_count;
@@ -306,14 +306,15 @@ static cx_status compare(replay *r, cx_err *err)
     if (r->against == NULL)
         return CX_SUCCESS;
     compare_params(r);
-    CX_TRY(read_projection(r->against, r->arena, &r->other_story, &r->has_other_story, err));
-    if (!r->has_other_story)
+    CX_TRY(
+        read_projection(r->against, r->arena, &r->other_projection, &r->has_other_projection, err));
+    if (!r->has_other_projection)
         return cx_fail(err, CX_E_FORMAT,
                        "the events of the run to compare with cannot be read; 'cortex run verify' "
                        "says what is wrong with it");
     if (!r->has_projection)
         return CX_SUCCESS; /* broken already */
-    return cx_run_compare(r->against, &r->other_story, r->bundle, &r->projection, r->arena,
+    return cx_run_compare(r->against, &r->other_projection, r->bundle, &r->projection, r->arena,
                           &r->divergence, err);
 }
 
@@ -337,7 +338,7 @@ static cx_status write_document(replay *r, cx_run_rehydration *out, cx_err *err)
         cx_json_put(&object, "baseline_run_id", cx_json_make_null());
     else
         cx_json_put_utf8(&object, "baseline_run_id",
-                         cx_arena_copy_str(r->arena, r->other_story.run_id));
+                         cx_arena_copy_str(r->arena, r->other_projection.run_id));
     cx_json_put_z(&object, "status", out->exit_code == 0 || out->exit_code == 3 ? "ok" : "fail");
     CX_TRY(put_verdict(r, &object, err));
     CX_TRY(put_projection(r, &object, err));
@@ -356,7 +357,7 @@ cx_status cx_run_rehydrate(cx_run_bundle *bundle, const cx_run_witness *witness,
     CX_ASSERT(bundle != NULL && arena != NULL && out != NULL);
     replay r = {.bundle = bundle, .against = against, .arena = arena};
     r.mismatches = cx_json_list_begin(arena);
-    cx_run_projection_init(&r.other_story);
+    cx_run_projection_init(&r.other_projection);
     cx_status status = cx_run_verify(bundle, witness, arena, &r.verdict, err);
     if (cx_failed(status))
         return status;
@@ -366,7 +367,7 @@ cx_status cx_run_rehydrate(cx_run_bundle *bundle, const cx_run_witness *witness,
     status = write_document(&r, out, err);
 done:
     cx_run_projection_done(&r.projection, arena);
-    cx_run_projection_done(&r.other_story, arena);
+    cx_run_projection_done(&r.other_projection, arena);
     cx_run_findings_done(&r.verdict.findings);
     return status;
 }

@@ -241,10 +241,10 @@ cx_status cx_run_verify(cx_run_bundle *bundle, const cx_run_witness *witness, cx
                         cx_run_verdict *out, cx_err *err)
 {
     CX_ASSERT(bundle != NULL && arena != NULL && out != NULL);
-    static const cx_run_witness nobody;
+    static const cx_run_witness no_witness;
     cx_run_verification v = {
         .bundle = bundle,
-        .witness = witness != NULL ? witness : &nobody,
+        .witness = witness != NULL ? witness : &no_witness,
         .arena = arena,
         .out = out,
         .err = err,

@@ -405,7 +405,7 @@ cx_status cx_run_archive_list(cx_run_bundle *bundle, cx_err *err)
         status = fail_member(err, r.at, "the archive does not end as 'run export' ends it");
         goto done;
     }
-    CX_TRY_GOTO(status, cx_run_bundle_settle(bundle, err));
+    CX_TRY_GOTO(status, cx_run_bundle_sort(bundle, err));
     for (size_t i = 0; i < contents.count; i++)
         bundle->contents[i] = (cx_run_contents){.bytes = contents.items[i], .loaded = true};
 done:

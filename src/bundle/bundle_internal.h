@@ -29,7 +29,7 @@ cx_run_bundle *cx_run_bundle_make(const cx_io *io, const cx_alloc *alloc);
 /* Relative, no component that is empty, "." or "..", no control characters, within the limits. */
 bool cx_run_bundle_path_fits(cx_str path);
 /* Sorts the entries and makes room for their contents. */
-CX_RESULT cx_run_bundle_settle(cx_run_bundle *bundle, cx_err *err);
+CX_RESULT cx_run_bundle_sort(cx_run_bundle *bundle, cx_err *err);
 /* Lists what the unpacked archive (ustar) holds; see docs/formats/run-archive.md. */
 CX_RESULT cx_run_archive_list(cx_run_bundle *bundle, cx_err *err);
 /* Decompresses into `out`. */

@@ -48,7 +48,7 @@ static int by_path(const void *a, const void *b)
     return cx_str_cmp(((const cx_run_entry *)a)->path, ((const cx_run_entry *)b)->path);
 }
 
-cx_status cx_run_bundle_settle(cx_run_bundle *bundle, cx_err *err)
+cx_status cx_run_bundle_sort(cx_run_bundle *bundle, cx_err *err)
 {
     CX_ASSERT(bundle != NULL);
     size_t count = bundle->entries.count;
@@ -98,7 +98,7 @@ static cx_status list_folder(cx_run_bundle *bundle, const char *path, cx_err *er
     if (bundle->name.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_folder_walk(bundle->folder, &limits, add_entry, &w, err));
-    return w.failed ? cx_fail_nomem(err) : cx_run_bundle_settle(bundle, err);
+    return w.failed ? cx_fail_nomem(err) : cx_run_bundle_sort(bundle, err);
 }
 
 static cx_status read_archive(cx_run_bundle *bundle, cx_bytes archive, cx_err *err)

@@ -183,9 +183,9 @@ static cx_status gather_views(cx_diff_job *job, cx_snapshot **after, bool *out_f
                                      .repository_only = options->index_only};
     listing l = {.job = job};
     cx_thread thread;
-    bool beside = cx_thread_start(&thread, list_baseline, &l);
+    bool started = cx_thread_start(&thread, list_baseline, &l);
     cx_status status = cx_snapshot_take(job->git, &how, after, err);
-    if (beside)
+    if (started)
         cx_thread_join(&thread);
     else
         list_baseline(&l);

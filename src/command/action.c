@@ -119,14 +119,14 @@ static bool has_option(const cx_run_argv *argv, size_t from, cx_str action_token
 
 static bool action_matches_argv(const cx_run_argv *action, const cx_run_argv *argv)
 {
-    size_t next = 0, behind_first = 0;
+    size_t next = 0, after_first = 0;
     bool first = true;
     for (size_t i = 0; i < action->count; i++) {
         cx_str action_token = cx_run_token_trim(action->items[i]);
         if (action_token.size == 0)
             continue;
         if (cx_run_token_is_option(action_token)) {
-            if (!has_option(argv, behind_first, action_token))
+            if (!has_option(argv, after_first, action_token))
                 return false;
         } else {
             /* Greedy: the earliest match leaves the most tokens for the rest, so no backtracking is
@@ -136,7 +136,7 @@ static bool action_matches_argv(const cx_run_argv *action, const cx_run_argv *ar
             if (next++ == argv->count)
                 return false;
             if (first)
-                behind_first = next;
+                after_first = next;
         }
         first = false;
     }

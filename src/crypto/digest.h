@@ -69,8 +69,8 @@ void cx_digest_template_init(cx_digest_template *template, cx_bytes before, size
 
 /* out[i] = SHA-256 of the message whose own bytes are at own + own_size*i.  With own_size >= 32,
  * `out` may overlay `own` from its start. */
-void cx_digest_moulded(const cx_digest_template *template, const uint8_t *own, cx_digest *out,
-                       size_t count);
+void cx_digest_template_many(const cx_digest_template *template, const uint8_t *own, cx_digest *out,
+                             size_t count);
 
 /* Whether this machine can run a kernel; the one chosen; the same work on a named one (tests and
  * benchmarks).  Not to be called for a kernel that is absent. */
@@ -83,8 +83,8 @@ void cx_digest_many_with(cx_digest_kernel kernel, const cx_bytes *messages, cx_d
                          size_t count);
 void cx_digest_many_pieces_with(cx_digest_kernel kernel, const cx_digest_pieces *messages,
                                 cx_digest *out, size_t count);
-void cx_digest_moulded_with(cx_digest_kernel kernel, const cx_digest_template *template,
-                            const uint8_t *own, cx_digest *out, size_t count);
+void cx_digest_template_many_with(cx_digest_kernel kernel, const cx_digest_template *template,
+                                  const uint8_t *own, cx_digest *out, size_t count);
 cx_digest cx_digest_of_with(cx_digest_kernel kernel, cx_bytes message);
 
 #endif

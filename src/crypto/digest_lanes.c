@@ -20,7 +20,7 @@ typedef struct lane {
     uint8_t tail[CX_DIGEST_TAIL_SIZE_MAX];
 } lane;
 
-typedef struct filling {
+typedef struct lane_feed {
     const cx_digest_lanes *kernel;
     const cx_digest_messages *messages;
     cx_digest *out;
@@ -28,9 +28,9 @@ typedef struct filling {
     size_t running_count;
     lane lanes[CX_DIGEST_LANES_MAX];
     uint32_t states[8 * CX_DIGEST_LANES_MAX];
-} filling;
+} lane_feed;
 
-static uint32_t *lane_state(filling *f, size_t index)
+static uint32_t *lane_state(lane_feed *f, size_t index)
 {
     return f->states + index * f->kernel->lane_stride;
 }
@@ -83,7 +83,7 @@ static void cut_message(lane *l, const cx_digest_pieces *message)
 }
 
 /* Gives a lane the next message, or stops it when there is none. */
-static void refill_lane(filling *f, size_t index)
+static void refill_lane(lane_feed *f, size_t index)
 {
     lane *l = &f->lanes[index];
     l->running = f->next < f->messages->count;
@@ -97,7 +97,7 @@ static void refill_lane(filling *f, size_t index)
     f->running_count++;
 }
 
-static void finish_lane(filling *f, size_t index)
+static void finish_lane(lane_feed *f, size_t index)
 {
     f->out[f->lanes[index].message] =
         cx_digest_of_state(lane_state(f, index), f->kernel->word_stride);
@@ -105,7 +105,7 @@ static void finish_lane(filling *f, size_t index)
 }
 
 /* All lanes over as many blocks as the one with the fewest has left. */
-static void advance_lanes(filling *f)
+static void advance_lanes(lane_feed *f)
 {
     const uint8_t *data[CX_DIGEST_LANES_MAX];
     size_t step = SIZE_MAX, some = 0;
@@ -133,7 +133,7 @@ static void advance_lanes(filling *f)
 }
 
 /* The last messages, too few to be worth a wide kernel. */
-static void finish_alone(filling *f, size_t index)
+static void finish_alone(lane_feed *f, size_t index)
 {
     lane *l = &f->lanes[index];
     uint32_t state[8];
@@ -149,7 +149,7 @@ void cx_digest_lanes_many(const cx_digest_lanes *lanes, const cx_digest_messages
                           cx_digest *out)
 {
     CX_ASSERT(lanes->lane_count <= CX_DIGEST_LANES_MAX && lanes->worth_count >= 1);
-    filling f;
+    lane_feed f;
     f.kernel = lanes;
     f.messages = messages;
     f.out = out;

@@ -102,8 +102,8 @@ static void with_lanes(const cx_digest_template *template, bool wide, bool narro
 
 #endif
 
-void cx_digest_moulded_with(cx_digest_kernel kernel, const cx_digest_template *template,
-                            const uint8_t *own, cx_digest *out, size_t count)
+void cx_digest_template_many_with(cx_digest_kernel kernel, const cx_digest_template *template,
+                                  const uint8_t *own, cx_digest *out, size_t count)
 {
     CX_ASSERT(cx_digest_has(kernel));
     if (count == 0)
@@ -123,8 +123,8 @@ void cx_digest_moulded_with(cx_digest_kernel kernel, const cx_digest_template *t
     with_openssl(template, own, out, count);
 }
 
-void cx_digest_moulded(const cx_digest_template *template, const uint8_t *own, cx_digest *out,
-                       size_t count)
+void cx_digest_template_many(const cx_digest_template *template, const uint8_t *own, cx_digest *out,
+                             size_t count)
 {
-    cx_digest_moulded_with(cx_digest_chosen(), template, own, out, count);
+    cx_digest_template_many_with(cx_digest_chosen(), template, own, out, count);
 }

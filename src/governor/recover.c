@@ -68,7 +68,7 @@ static cx_status read_object(ending *e, cx_str path, cx_json *out)
     return CX_SUCCESS;
 }
 
-static cx_status read_story(ending *e)
+static cx_status read_events(ending *e)
 {
     cx_str events;
     CX_TRY(read_text(e, CX_STR("events.jsonl"), &events));
@@ -573,10 +573,10 @@ static cx_status end_dead_run(ending *e, cx_run_sealed *out)
     CX_TRY(read_run_contract(e));
     if (cx_run_event_count(e->run) == 0)
         CX_TRY(write_run_created(e));
-    CX_TRY(read_story(e));
+    CX_TRY(read_events(e));
     CX_TRY(release_locks(e));
     CX_TRY(fail_tasks(e));
-    CX_TRY(read_story(e));
+    CX_TRY(read_events(e));
     CX_TRY(fill_files(e));
     CX_TRY(make_facts(e));
     CX_TRY(write_documents(e));

@@ -151,10 +151,10 @@ static size_t decimal_size(int64_t value)
 /* The event's canonical text is part of the pre-image (lattice.md §3.1), after prev_hash. */
 static cx_str event_in_preimage(const emitter *out, int64_t seq, cx_str agent_name)
 {
-    size_t behind = decimal_size(seq) + agent_name.size + sizeof VERSION - 1;
+    size_t after_size = decimal_size(seq) + agent_name.size + sizeof VERSION - 1;
     for (size_t i = 0; i < out->names.count; i++)
-        behind += out->names.items[i].size + (i != 0);
-    return cx_str_from((const char *)out->preimage.data + 64, out->preimage.size - 64 - behind);
+        after_size += out->names.items[i].size + (i != 0);
+    return cx_str_from((const char *)out->preimage.data + 64, out->preimage.size - 64 - after_size);
 }
 
 static void write_line(emitter *out, const draft *node, cx_str id, cx_str prev, cx_str hash,

@@ -164,7 +164,7 @@ typedef struct cx_conflict_row {
 /* The payload of an entry was erased: deletes all rows and texts of that entry. */
 CX_RESULT cx_index_forget(cx_index *index, cx_str actor, uint64_t seq, cx_err *err);
 /* An agent's traces were verified again: recomputes the phases of the later ones (§6). */
-CX_RESULT cx_index_settle_phases(cx_index *index, cx_str agent, cx_err *err);
+CX_RESULT cx_index_update_phases(cx_index *index, cx_str agent, cx_err *err);
 CX_RESULT cx_index_put_conflict(cx_index *index, const cx_conflict_row *row, cx_err *err);
 /* `alert`: the object of cx_alert_json. */
 CX_RESULT cx_index_put_alert(cx_index *index, const cx_json *alert, int64_t at_ns, cx_err *err);

@@ -95,7 +95,7 @@ static cx_status write_phases(cx_index *index, cx_str agent, const phases *p, cx
     return CX_SUCCESS;
 }
 
-cx_status cx_index_settle_phases(cx_index *index, cx_str agent, cx_err *err)
+cx_status cx_index_update_phases(cx_index *index, cx_str agent, cx_err *err)
 {
     CX_ASSERT(index->in_transaction);
     /* If old rows of an agent were dropped, whether they had established it is unknown. */
@@ -168,5 +168,5 @@ cx_status cx_index_forget(cx_index *index, cx_str actor, uint64_t seq, cx_err *e
         return CX_SUCCESS;
     CX_TRY(cx_index_remove(index, actor, cx_str_from(lost.trace_id, lost.trace_id_size), lost.level,
                            err));
-    return cx_index_settle_phases(index, actor, err);
+    return cx_index_update_phases(index, actor, err);
 }

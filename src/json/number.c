@@ -227,18 +227,18 @@ static size_t collect_digits(const decimal *number, char *out_digits, size_t cap
                              int64_t *out_exponent, bool *out_cut)
 {
     size_t count = 0;
-    bool behind_point = false;
+    bool after_point = false;
     *out_exponent = number->written_exponent;
     *out_cut = false;
     for (const char *at = number->start; at < number->end; at++) {
         if (*at == '.') {
-            behind_point = true;
+            after_point = true;
         } else if (count < capacity) {
             if (count != 0 || *at != '0')
                 out_digits[count++] = *at;
-            *out_exponent -= behind_point;
+            *out_exponent -= after_point;
         } else {
-            *out_exponent += !behind_point;
+            *out_exponent += !after_point;
             *out_cut |= *at != '0';
         }
     }

@@ -449,7 +449,7 @@ before_value:
         at = recode_simple(r, at, value);
         if (CX_UNLIKELY(at == NULL))
             return NULL;
-        goto behind_value;
+        goto after_value;
     }
     if (CX_UNLIKELY(!open_container(r, at)))
         return NULL;
@@ -465,7 +465,7 @@ before_name:
         return NULL;
     goto before_value;
 
-behind_value:
+after_value:
     if (r->depth == 0)
         return at;
     if (CX_UNLIKELY(!add_value(r, *value, start)))
@@ -485,7 +485,7 @@ at_close:
                     !close_container(r, at, value)))
         return NULL;
     at++;
-    goto behind_value;
+    goto after_value;
 }
 
 const char *cx_json_recode(cx_json_recoder *recoder, const char *at, const char *lf, uint8_t *to,

@@ -129,12 +129,11 @@ const cx_json **cx_lattice_field_slot(record_fields *f, cx_str name);
 /*
  * scan.c: adds the record of an ordinary line, straight from its text, which starts at `at` in
  * b->input.  There is an LF at `last_lf`, CX_JSON_RECODE_SLACK bytes of the input after it.
- * *out_behind is the start of the next line, or NULL when the line is not ordinary: nothing was
+ * *out_next is the start of the next line, or NULL when the line is not ordinary: nothing was
  * added then.
  */
 CX_RESULT cx_lattice_batch_scan(batch *b, const char *at, const char *last_lf, cx_str version,
-                                uint64_t offset, uint64_t line, const char **out_behind,
-                                cx_err *err);
+                                uint64_t offset, uint64_t line, const char **out_next, cx_err *err);
 /* The last LF with so much after it, NULL when there is none. */
 const char *cx_lattice_scan_limit(cx_str input);
 

@@ -246,10 +246,9 @@ static void clear_record(record *r)
 }
 
 cx_status cx_lattice_batch_scan(batch *b, const char *at, const char *last_lf, cx_str version,
-                                uint64_t offset, uint64_t line, const char **out_behind,
-                                cx_err *err)
+                                uint64_t offset, uint64_t line, const char **out_next, cx_err *err)
 {
-    *out_behind = NULL;
+    *out_next = NULL;
     size_t left = (size_t)(last_lf - at) + 1;
     if (left > MOST_BYTES)
         return CX_SUCCESS;
@@ -271,6 +270,6 @@ cx_status cx_lattice_batch_scan(batch *b, const char *at, const char *last_lf, c
     const char *after = scan_line(&s, at);
     if (after == NULL || !complete_head(&s))
         return CX_SUCCESS;
-    *out_behind = after;
+    *out_next = after;
     return cx_lattice_batch_add_record(b, &s.r, version, offset, line, err);
 }

@@ -370,9 +370,9 @@ static cx_status check_nodes_and_branches(verification *j)
     branch_check_init(&first, j, 0, parted);
     branch_check_init(&rest, j, parted, lattice->agents.count);
     cx_thread helper = {0};
-    bool beside = many && cx_thread_start(&helper, check_branches, &first);
+    bool started = many && cx_thread_start(&helper, check_branches, &first);
     cx_status status = check_nodes(j);
-    if (!beside && !cx_failed(status))
+    if (!started && !cx_failed(status))
         check_branches(&first);
     if (!cx_failed(status))
         check_branches(&rest);

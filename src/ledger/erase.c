@@ -179,12 +179,12 @@ cx_status cx_home_erase(cx_home *home, cx_str actor, cx_err *err)
         return cx_remote_erase(home, actor, err);
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
-    cx_status status = cx_home_take_txn(home, err);
+    cx_status status = cx_home_lock_txn(home, err);
     if (!cx_failed(status)) {
         status = cx_home_need_actor(home, actor, &found, err);
         if (!cx_failed(status))
             status = finish_actor(home, found, err);
-        cx_home_give_txn(home);
+        cx_home_unlock_txn(home);
     }
     cx_lock_leave(&home->lock);
     return status;

@@ -128,7 +128,7 @@ static cx_status flush_until(cx_home *home, cx_position wanted, cx_err *err)
         return CX_SUCCESS; /* a reader's view was complete when it was opened */
     if (!home->flusher.started)
         return nothing_to_flush(home) ? CX_SUCCESS : cx_home_flush_now(home, err);
-    uint64_t limit_ms = home->options.settle_timeout_ms;
+    uint64_t limit_ms = home->options.flush_timeout_ms;
     uint64_t end = home->io->monotonic_ns(home->io) + limit_ms * UINT64_C(1000000);
     while (cx_store_memtable_rows(&home->store) != 0 || home->store.flushing != NULL) {
         if (home->apply_failed)

@@ -22,7 +22,7 @@
 
 /* Increment when the tables' layout or the rows that apply.c derives change. */
 #define TABLES_FORMAT "cortex-tables/1"
-#define SETTLE_TIMEOUT_MS 30000
+#define FLUSH_TIMEOUT_MS 30000
 /* Rows written in one transaction while catching up. */
 #define CATCH_UP_ROWS 65536
 /* How long a reader waits for the tables of a live writer before it derives its own. */
@@ -429,8 +429,8 @@ static cx_home *home_new(const char *path, const cx_home_options *options)
     home->alloc = alloc;
     home->io = io_of(options);
     home->options = *options;
-    if (home->options.settle_timeout_ms == 0)
-        home->options.settle_timeout_ms = SETTLE_TIMEOUT_MS;
+    if (home->options.flush_timeout_ms == 0)
+        home->options.flush_timeout_ms = FLUSH_TIMEOUT_MS;
     home->read_only = options->read_only;
     home->last_commit = UINT64_MAX;
     home->path = join_path(alloc, path, "");

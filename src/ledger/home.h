@@ -84,7 +84,7 @@ typedef struct cx_home_options {
     uint64_t segment_bytes; /* of the log; 0 = default */
     const cx_deriver *derivers;
     size_t deriver_count;
-    uint32_t settle_timeout_ms; /* how long a scan waits for the flush; 0 = 30,000 */
+    uint32_t flush_timeout_ms; /* how long a scan waits for the flush; 0 = 30,000 */
     /* how long to wait for an answer of the writer process; 0 = 120,000 */
     uint32_t answer_timeout_ms;
     /* Called while tables are brought up to date; may be NULL. */
@@ -248,7 +248,7 @@ typedef struct cx_tail_item {
     bool erased;      /* its committed payload was destroyed */
     const cx_change *changes;
     size_t change_count;
-    cx_position behind; /* position after this frame, for cx_tail_begin */
+    cx_position position_after; /* position after this frame, for cx_tail_begin */
 } cx_tail_item;
 
 typedef struct cx_tail cx_tail;
@@ -303,7 +303,7 @@ typedef struct cx_tables_status {
 } cx_tables_status;
 CX_RESULT cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *err);
 /* Waits until everything committed so far is flushed to the tables. */
-CX_RESULT cx_home_settle(cx_home *home, cx_err *err);
+CX_RESULT cx_home_flush(cx_home *home, cx_err *err);
 
 /* Makes a copy that is a complete data directory; writers are not stopped. */
 CX_RESULT cx_home_backup(cx_home *home, const char *to_path, cx_err *err);

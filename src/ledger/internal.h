@@ -149,8 +149,8 @@ CX_RESULT cx_txn_complete(cx_txn *txn, cx_err *err);
 /* Number of changes that an actor's first frame starts with, which create the actor. */
 #define CX_TXN_BIRTH_CHANGES 2
 
-CX_RESULT cx_home_take_txn(cx_home *home, cx_err *err); /* with the lock held, also afterwards */
-void cx_home_give_txn(cx_home *home);
+CX_RESULT cx_home_lock_txn(cx_home *home, cx_err *err); /* with the lock held, also afterwards */
+void cx_home_unlock_txn(cx_home *home);
 
 /* --- remote_client.c: the same calls of a home that another process holds --------------------- */
 
@@ -158,7 +158,7 @@ void cx_home_give_txn(cx_home *home);
 CX_RESULT cx_remote_join(cx_home *home, cx_err *err);
 void cx_remote_leave(cx_home *home);
 /* CX_E_BUSY "Remote": the call needs direct access to the files. */
-CX_RESULT cx_remote_refuse(const cx_home *home, const char *what, cx_err *err);
+CX_RESULT cx_remote_unsupported(const cx_home *home, const char *what, cx_err *err);
 
 CX_RESULT cx_remote_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_err *err);
 CX_RESULT cx_remote_actors(cx_home *home, cx_arena *arena, const cx_actor_info **out,
@@ -176,26 +176,26 @@ CX_RESULT cx_remote_entries_about(cx_home *home, cx_str actor, const cx_id *subj
                                   cx_err *err);
 CX_RESULT cx_remote_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err);
 CX_RESULT cx_remote_tables_status(cx_home *home, cx_tables_status *out, cx_err *err);
-CX_RESULT cx_remote_settle(cx_home *home, cx_err *err);
+CX_RESULT cx_remote_flush(cx_home *home, cx_err *err);
 CX_RESULT cx_remote_sync(cx_home *home, cx_err *err);
 CX_RESULT cx_remote_erase(cx_home *home, cx_str actor, cx_err *err);
 void cx_remote_home_id(const cx_home *home, uint8_t out[16]);
 
 /* The transaction's arena, home and name are set; the caller owns the transaction of this process.
  */
-CX_RESULT cx_remote_turn_begin(cx_txn *txn, cx_str actor, const cx_scheme *scheme, cx_err *err);
-CX_RESULT cx_remote_turn_get(cx_txn *txn, cx_bytes key, bool common, cx_bytes *out_value,
-                             bool *out_found, cx_err *err);
-CX_RESULT cx_remote_turn_roots(cx_txn *txn, cx_roots *out, cx_err *err);
+CX_RESULT cx_remote_txn_begin(cx_txn *txn, cx_str actor, const cx_scheme *scheme, cx_err *err);
+CX_RESULT cx_remote_txn_get(cx_txn *txn, cx_bytes key, bool common, cx_bytes *out_value,
+                            bool *out_found, cx_err *err);
+CX_RESULT cx_remote_txn_roots(cx_txn *txn, cx_roots *out, cx_err *err);
 /* Ends the writer process' transaction, not the one of this process. */
-CX_RESULT cx_remote_turn_commit(cx_txn *txn, uint64_t *out_commit, cx_err *err);
-void cx_remote_turn_abort(cx_txn *txn);
+CX_RESULT cx_remote_txn_commit(cx_txn *txn, uint64_t *out_commit, cx_err *err);
+void cx_remote_txn_abort(cx_txn *txn);
 
 /* --- remote_check.c -------------------------------------------------------------------------- */
 
 /* CX_E_FORMAT "BadFrame" unless the frames that another process put into its transaction can be
  * applied: a log with a frame that cannot be applied would never open again. */
-CX_RESULT cx_remote_check_turn(cx_txn *txn, cx_err *err);
+CX_RESULT cx_remote_check_txn(cx_txn *txn, cx_err *err);
 
 /* Waits until everything applied is durable, before it is shown to a caller.  A reader's view
  * always is. */

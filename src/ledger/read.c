@@ -300,10 +300,10 @@ cx_status cx_home_entries_about(cx_home *home, cx_str actor, const cx_id *subjec
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-cx_status cx_home_settle(cx_home *home, cx_err *err)
+cx_status cx_home_flush(cx_home *home, cx_err *err)
 {
     if (home->remote != NULL)
-        return cx_remote_settle(home, err);
+        return cx_remote_flush(home, err);
     cx_lock_enter(&home->lock);
     cx_status status = cx_home_flush_wait_locked(home, err);
     cx_lock_leave(&home->lock);
@@ -327,7 +327,7 @@ cx_status cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *er
 cx_status cx_home_backup(cx_home *home, const char *to_path, cx_err *err)
 {
     if (home->remote != NULL)
-        return cx_remote_refuse(home, "a backup", err);
+        return cx_remote_unsupported(home, "a backup", err);
     int failed = home->io->mkdir(home->io, to_path);
     if (failed != 0)
         return cx_fail_os(err, -failed, "making the folder %s", to_path);

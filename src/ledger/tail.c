@@ -28,9 +28,9 @@ void cx_home_id(const cx_home *home, uint8_t out[16])
 
 uint64_t cx_home_durable(cx_home *home)
 {
-    cx_tables_status holder = {0};
+    cx_tables_status writer = {0};
     if (home->remote != NULL)
-        return cx_failed(cx_remote_tables_status(home, &holder, NULL)) ? 0 : holder.log_commits;
+        return cx_failed(cx_remote_tables_status(home, &writer, NULL)) ? 0 : writer.log_commits;
     return cx_log_durable(home->log);
 }
 
@@ -38,7 +38,7 @@ cx_status cx_tail_begin(cx_home *home, cx_position from, cx_tail **out, cx_err *
 {
     CX_ASSERT(home != NULL && out != NULL);
     if (home->remote != NULL)
-        return cx_remote_refuse(home, "following the log", err);
+        return cx_remote_unsupported(home, "following the log", err);
     uint64_t durable = cx_log_durable(home->log);
     if (from.commit > durable)
         return cx_fail_at(err, CX_E_FORMAT, "LogCut", CX_NO_OFFSET,
@@ -106,9 +106,9 @@ cx_status cx_tail_next(cx_tail *tail, cx_tail_item *out, bool *out_end, cx_err *
         found.erased = found.entry.committed && frame.erased;
     }
     tail->next++;
-    found.behind = (cx_position){tail->commit.number, tail->next};
+    found.position_after = (cx_position){tail->commit.number, tail->next};
     if (tail->next == tail->commit.count)
-        found.behind = (cx_position){tail->commit.number + 1, 0};
+        found.position_after = (cx_position){tail->commit.number + 1, 0};
     *out = found;
     return CX_SUCCESS;
 }

@@ -145,19 +145,19 @@ cx_status cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err)
 cx_status cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err)
 {
     if (home->remote != NULL)
-        return cx_remote_refuse(home, "a proof", err);
+        return cx_remote_unsupported(home, "a proof", err);
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     bool rotation = false;
     cx_status status = CX_SUCCESS;
-    CX_TRY_GOTO(status, cx_home_take_txn(home, err));
+    CX_TRY_GOTO(status, cx_home_lock_txn(home, err));
     rotation = true;
     CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
     CX_TRY_GOTO(status, cx_home_need_trees(home, found, err));
     *out = found->trees;
 done:
     if (cx_failed(status) && rotation)
-        cx_home_give_txn(home);
+        cx_home_unlock_txn(home);
     cx_lock_leave(&home->lock);
     return status;
 }
@@ -165,7 +165,7 @@ done:
 void cx_home_trees_end(cx_home *home)
 {
     cx_lock_enter(&home->lock);
-    cx_home_give_txn(home);
+    cx_home_unlock_txn(home);
     cx_lock_leave(&home->lock);
 }
 
@@ -178,14 +178,14 @@ cx_status cx_home_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err)
     bool rotation = false;
     cx_roots roots;
     cx_status status = CX_SUCCESS;
-    CX_TRY_GOTO(status, cx_home_take_txn(home, err));
+    CX_TRY_GOTO(status, cx_home_lock_txn(home, err));
     rotation = true;
     CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
     CX_TRY_GOTO(status, cx_home_need_trees(home, found, err));
     CX_TRY_GOTO(status, cx_actor_roots(found, &roots, err));
 done:
     if (rotation)
-        cx_home_give_txn(home);
+        cx_home_unlock_txn(home);
     cx_lock_leave(&home->lock);
     /* What is returned must be durable. */
     if (!cx_failed(status))

@@ -26,7 +26,7 @@ cx_status cx_home_check_alive(const cx_home *home, cx_err *err)
     return CX_SUCCESS;
 }
 
-cx_status cx_home_take_txn(cx_home *home, cx_err *err)
+cx_status cx_home_lock_txn(cx_home *home, cx_err *err)
 {
     while (home->txn_active) {
         home->txn_waiters++;
@@ -38,7 +38,7 @@ cx_status cx_home_take_txn(cx_home *home, cx_err *err)
     return CX_SUCCESS;
 }
 
-void cx_home_give_txn(cx_home *home)
+void cx_home_unlock_txn(cx_home *home)
 {
     CX_ASSERT(home->txn_active);
     home->txn_active = false;
@@ -54,7 +54,7 @@ static void release_txn(cx_txn *txn)
         cx_arena_done(&txn->arena);
     cx_arena_reset(&txn->arena, (cx_arena_mark){0});
     home->txn_arena = txn->arena;
-    cx_home_give_txn(home);
+    cx_home_unlock_txn(home);
 }
 
 /* 1..256 bytes of UTF-8 without '/', NUL or other controls (§4.3). */
@@ -74,7 +74,7 @@ static cx_status acquire_txn(cx_txn *txn, cx_str actor, cx_scheme scheme, cx_err
 {
     cx_home *home = txn->home;
     cx_lock_enter(&home->lock);
-    cx_status status = cx_home_take_txn(home, err);
+    cx_status status = cx_home_lock_txn(home, err);
     if (!cx_failed(status))
         txn->arena = home->txn_arena;
     if (!cx_failed(status) && home->remote == NULL) {
@@ -90,7 +90,7 @@ static cx_status acquire_txn(cx_txn *txn, cx_str actor, cx_scheme scheme, cx_err
     cx_lock_leave(&home->lock);
     if (cx_failed(status) || home->remote == NULL)
         return status;
-    status = cx_remote_turn_begin(txn, actor, &scheme, err);
+    status = cx_remote_txn_begin(txn, actor, &scheme, err);
     if (cx_failed(status)) {
         cx_lock_enter(&home->lock);
         release_txn(txn);
@@ -150,7 +150,7 @@ void cx_txn_abort(cx_txn *txn)
     if (txn == NULL)
         return;
     if (txn->home->remote != NULL)
-        cx_remote_turn_abort(txn);
+        cx_remote_txn_abort(txn);
     end_txn(txn);
 }
 
@@ -198,7 +198,7 @@ cx_status cx_txn_get(cx_txn *txn, cx_bytes key, cx_bytes *out_value, bool *out_f
     }
     *out_found = false;
     if (txn->home->remote != NULL)
-        return cx_remote_turn_get(txn, key, false, out_value, out_found, err);
+        return cx_remote_txn_get(txn, key, false, out_value, out_found, err);
     if (txn->actor == NULL)
         return CX_SUCCESS;
     cx_lock_enter(&txn->home->lock);
@@ -213,7 +213,7 @@ cx_status cx_txn_get_common(cx_txn *txn, cx_bytes key, cx_bytes *out_value, bool
 {
     *out_found = false;
     if (txn->home->remote != NULL)
-        return cx_remote_turn_get(txn, key, true, out_value, out_found, err);
+        return cx_remote_txn_get(txn, key, true, out_value, out_found, err);
     cx_lock_enter(&txn->home->lock);
     cx_status status = cx_store_get(&txn->home->store, CX_ACTOR_HOME, key, &txn->arena, out_value,
                                     out_found, NULL, err);
@@ -225,7 +225,7 @@ cx_status cx_txn_roots(cx_txn *txn, cx_roots *out, cx_err *err)
 {
     cx_scheme scheme = txn->info.scheme;
     if (txn->home->remote != NULL && !txn->is_new)
-        return cx_remote_turn_roots(txn, out, err);
+        return cx_remote_txn_roots(txn, out, err);
     if (txn->actor == NULL) {
         *out = (cx_roots){.journal = cx_scheme_journal_root(scheme, 0, NULL),
                           .edges = cx_scheme_smt_empty(scheme, 0),
@@ -349,7 +349,7 @@ static cx_status commit(cx_txn *txn, bool wait_follows, uint64_t *out_commit, cx
     size_t count = txn->frames.count;
     CX_ASSERT(count != 0);
     if (txn->home->remote != NULL) {
-        cx_status answered = cx_remote_turn_commit(txn, out_commit, err);
+        cx_status answered = cx_remote_txn_commit(txn, out_commit, err);
         end_txn(txn);
         return answered;
     }

@@ -19,7 +19,7 @@ static cx_home_options home_options(const cx_ledger_options *from)
         .segment_bytes = options->segment_bytes,
         .derivers = &cx_recorder_deriver,
         .deriver_count = 1,
-        .settle_timeout_ms = options->settle_timeout_ms,
+        .flush_timeout_ms = options->flush_timeout_ms,
         .progress = options->progress,
         .progress_arg = options->progress_arg,
     };

@@ -70,14 +70,14 @@ static cx_status replace_part(cx_str text, const trace_part *what, cx_arena *are
         return CX_SUCCESS;
     }
     size_t before = (size_t)(what->part.data - text.data);
-    size_t behind = text.size - before - what->part.size, stead = strlen(what->stead);
-    char *made = cx_arena_push(arena, before + stead + behind + 1, 1);
+    size_t after = text.size - before - what->part.size, stead = strlen(what->stead);
+    char *made = cx_arena_push(arena, before + stead + after + 1, 1);
     if (made == NULL)
         return cx_fail_nomem(err);
     memcpy(made, text.data, before);
     memcpy(made + before, what->stead, stead);
-    memcpy(made + before + stead, what->part.data + what->part.size, behind);
-    *out = cx_str_from(made, before + stead + behind);
+    memcpy(made + before + stead, what->part.data + what->part.size, after);
+    *out = cx_str_from(made, before + stead + after);
     return CX_SUCCESS;
 }
 

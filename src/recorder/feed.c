@@ -146,7 +146,7 @@ static cx_status recompute_agent_phases(feed *f, const cx_keyed_row *rows, size_
         bool is_new = false;
         status = cx_map_put(&seen, rows[i].agent, &slot, &is_new, err);
         if (!cx_failed(status) && is_new)
-            status = cx_index_settle_phases(f->index, rows[i].agent, err);
+            status = cx_index_update_phases(f->index, rows[i].agent, err);
     }
     cx_map_done(&seen);
     return status;
@@ -328,8 +328,9 @@ static cx_status feed_frames(feed *f, cx_tail *tail, bool *out_end, cx_err *err)
             break;
         CX_TRY(feed_item(f, &item, err));
         cx_arena_reset(&f->arena, mark);
-        CX_ASSERT(i == 0 || cx_position_before(at, item.behind)); /* F2: the position advances */
-        at = item.behind;
+        CX_ASSERT(i == 0 ||
+                  cx_position_before(at, item.position_after)); /* F2: the position advances */
+        at = item.position_after;
     }
     f->at = at;
     return CX_SUCCESS;

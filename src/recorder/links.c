@@ -430,7 +430,7 @@ cx_status cx_links_refresh(cx_links *links, cx_err *err)
             break;
         cx_arena_mark mark = cx_arena_mark_now(&arena);
         CX_TRY_GOTO(status, link_frame(links, &item, &arena, err));
-        links->at = item.behind;
+        links->at = item.position_after;
         cx_arena_reset(&arena, mark);
     }
 done:

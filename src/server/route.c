@@ -732,8 +732,8 @@ static bool match_route(const cx_route *route, cx_call *call)
             continue;
         size_t left = target->segment_count - at, take = 1;
         if (cx_str_ends(part, CX_STR("...}"))) {
-            size_t behind = parts_left(pattern);
-            take = left > behind ? left - behind : 0;
+            size_t after_count = parts_left(pattern);
+            take = left > after_count ? left - after_count : 0;
         }
         if (take == 0 || take > left)
             return false;

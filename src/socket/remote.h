@@ -28,8 +28,8 @@
 typedef struct cx_remote cx_remote;
 
 typedef struct cx_remote_options {
-    unsigned clients_max;     /* at once; 0 = CX_REMOTE_CLIENTS_MAX */
-    uint32_t turn_timeout_ms; /* 0 = CX_REMOTE_TXN_MS */
+    unsigned clients_max;    /* at once; 0 = CX_REMOTE_CLIENTS_MAX */
+    uint32_t txn_timeout_ms; /* 0 = CX_REMOTE_TXN_MS */
 } cx_remote_options;
 
 /*

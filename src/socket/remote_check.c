@@ -123,7 +123,7 @@ static cx_status check_frame(cx_txn *txn, const cx_ledger_frame *frame, size_t f
     return check_above(txn->home, has_entry ? &entry : NULL, frame, &txn->arena, err);
 }
 
-cx_status cx_remote_check_turn(cx_txn *txn, cx_err *err)
+cx_status cx_remote_check_txn(cx_txn *txn, cx_err *err)
 {
     CX_TRY(cx_txn_complete(txn, err));
     for (size_t i = 0; i < txn->frames.count; i++) {

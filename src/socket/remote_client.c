@@ -49,7 +49,7 @@ void cx_remote_home_id(const cx_home *home, uint8_t out[16])
     memcpy(out, home->remote->home_id, sizeof home->remote->home_id);
 }
 
-cx_status cx_remote_refuse(const cx_home *home, const char *what, cx_err *err)
+cx_status cx_remote_unsupported(const cx_home *home, const char *what, cx_err *err)
 {
     return cx_fail_at(err, CX_E_BUSY, "Remote", CX_NO_OFFSET,
                       "%s needs the files of the data directory, which writer process %llu has "
@@ -560,12 +560,12 @@ static cx_status request_in_txn(cx_home *home, cx_remote_request *request, cx_re
                                 cx_err *err)
 {
     cx_lock_enter(&home->lock);
-    cx_status status = cx_home_take_txn(home, err);
+    cx_status status = cx_home_lock_txn(home, err);
     cx_lock_leave(&home->lock);
     CX_TRY(status);
     status = request_small(home, request, out, err);
     cx_lock_enter(&home->lock);
-    cx_home_give_txn(home);
+    cx_home_unlock_txn(home);
     cx_lock_leave(&home->lock);
     return status;
 }
@@ -595,7 +595,7 @@ cx_status cx_remote_tables_status(cx_home *home, cx_tables_status *out, cx_err *
     return CX_SUCCESS;
 }
 
-cx_status cx_remote_settle(cx_home *home, cx_err *err)
+cx_status cx_remote_flush(cx_home *home, cx_err *err)
 {
     cx_remote_request request = {.op = CX_REMOTE_FLUSH};
     cx_remote_answer answer;
@@ -611,7 +611,7 @@ cx_status cx_remote_sync(cx_home *home, cx_err *err)
 
 /* --- transactions ----------------------------------------------------------------------------- */
 
-cx_status cx_remote_turn_begin(cx_txn *txn, cx_str actor, const cx_scheme *scheme, cx_err *err)
+cx_status cx_remote_txn_begin(cx_txn *txn, cx_str actor, const cx_scheme *scheme, cx_err *err)
 {
     cx_remote_request request = {.op = CX_REMOTE_TXN_BEGIN,
                                  .actor = cx_str_bytes(actor),
@@ -626,8 +626,8 @@ cx_status cx_remote_turn_begin(cx_txn *txn, cx_str actor, const cx_scheme *schem
     return CX_SUCCESS;
 }
 
-cx_status cx_remote_turn_get(cx_txn *txn, cx_bytes key, bool common, cx_bytes *out_value,
-                             bool *out_found, cx_err *err)
+cx_status cx_remote_txn_get(cx_txn *txn, cx_bytes key, bool common, cx_bytes *out_value,
+                            bool *out_found, cx_err *err)
 {
     cx_remote_request request = {.op = CX_REMOTE_TXN_GET, .key = key, .common = common};
     cx_remote_answer answer;
@@ -639,7 +639,7 @@ cx_status cx_remote_turn_get(cx_txn *txn, cx_bytes key, bool common, cx_bytes *o
     return CX_SUCCESS;
 }
 
-cx_status cx_remote_turn_roots(cx_txn *txn, cx_roots *out, cx_err *err)
+cx_status cx_remote_txn_roots(cx_txn *txn, cx_roots *out, cx_err *err)
 {
     cx_remote_request request = {.op = CX_REMOTE_TXN_ROOTS};
     cx_remote_answer answer;
@@ -699,17 +699,17 @@ static cx_status send_commit(cx_txn *txn, uint64_t *out_commit, cx_err *err)
     return CX_SUCCESS;
 }
 
-cx_status cx_remote_turn_commit(cx_txn *txn, uint64_t *out_commit, cx_err *err)
+cx_status cx_remote_txn_commit(cx_txn *txn, uint64_t *out_commit, cx_err *err)
 {
     cx_status status = send_commit(txn, out_commit, err);
     /* A transaction that was not sent stands open at the writer process; one that was has ended
      * there. */
     if (cx_failed(status))
-        cx_remote_turn_abort(txn);
+        cx_remote_txn_abort(txn);
     return status;
 }
 
-void cx_remote_turn_abort(cx_txn *txn)
+void cx_remote_txn_abort(cx_txn *txn)
 {
     cx_remote_request request = {.op = CX_REMOTE_TXN_ABORT};
     cx_remote_answer answer;

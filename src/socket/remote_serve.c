@@ -270,7 +270,7 @@ static cx_status do_commit(connection *c, const cx_remote_request *request, cx_r
     for (size_t i = 0; i < request->frame_count && !cx_failed(status); i++)
         status = put_frame(txn, &request->frames[i], err);
     if (!cx_failed(status))
-        status = cx_remote_check_turn(txn, err);
+        status = cx_remote_check_txn(txn, err);
     if (cx_failed(status)) {
         cx_txn_abort(txn);
         return status;
@@ -316,7 +316,7 @@ static cx_status perform_request(connection *c, const cx_remote_request *request
     case CX_REMOTE_ABOUT: return do_about(c, request, out, err);
     case CX_REMOTE_ROOTS: return cx_home_roots(home, actor, &out->roots, err);
     case CX_REMOTE_TABLES: return cx_home_tables_status(home, &out->tables, err);
-    case CX_REMOTE_FLUSH: return cx_home_settle(home, err);
+    case CX_REMOTE_FLUSH: return cx_home_flush(home, err);
     case CX_REMOTE_SYNC: return cx_home_sync(home, err);
     case CX_REMOTE_ERASE: return cx_home_erase(home, actor, err);
     case CX_REMOTE_TXN_BEGIN: return do_begin(c, request, out, err);
@@ -345,8 +345,8 @@ static bool send_answer(connection *c, const cx_remote_answer *answer, cx_remote
         return false;
     for (unsigned i = 0; i < 4; i++)
         c->out.data[i] = (uint8_t)((c->out.size - 4) >> (8 * (3 - i)));
-    return !cx_failed(cx_net_write(c->socket, c->out.data, c->out.size,
-                                   c->remote->options.turn_timeout_ms, NULL));
+    return !cx_failed(
+        cx_net_write(c->socket, c->out.data, c->out.size, c->remote->options.txn_timeout_ms, NULL));
 }
 
 /* The last word on a connection: about what came before it was read, or about none (S3). */
@@ -387,7 +387,7 @@ static cx_status read_body(connection *c, size_t size, cx_err *err)
         uint8_t *room = cx_buf_reserve(&c->in, want);
         if (room == NULL)
             return cx_fail_nomem(err);
-        CX_TRY(cx_net_read(c->socket, room, want, c->remote->options.turn_timeout_ms, &got, err));
+        CX_TRY(cx_net_read(c->socket, room, want, c->remote->options.txn_timeout_ms, &got, err));
         cx_buf_advance(&c->in, got);
         if (got < want)
             return cx_fail_at(err, CX_E_FORMAT, "BadMessage", CX_NO_OFFSET,
@@ -400,8 +400,7 @@ static cx_status read_request(connection *c, cx_remote_request *out, bool *out_e
 {
     uint8_t head[4];
     size_t got = 0;
-    CX_TRY(
-        cx_net_read(c->socket, head, sizeof head, c->remote->options.turn_timeout_ms, &got, err));
+    CX_TRY(cx_net_read(c->socket, head, sizeof head, c->remote->options.txn_timeout_ms, &got, err));
     *out_end = got == 0;
     if (*out_end)
         return CX_SUCCESS;
@@ -419,7 +418,7 @@ static bool await_request(connection *c)
     cx_err why;
     bool in_txn = c->txn != NULL;
     bool timed = in_txn || !c->greeted;
-    uint32_t limit_ms = timed ? c->remote->options.turn_timeout_ms : CX_NET_FOREVER;
+    uint32_t limit_ms = timed ? c->remote->options.txn_timeout_ms : CX_NET_FOREVER;
     switch (cx_net_wait(c->socket, in_txn ? NULL : &c->remote->listener, limit_ms)) {
     case CX_NET_READY: return true;
     case CX_NET_STOPPED: (void)writer_is_stopping(&why); break;
@@ -475,7 +474,7 @@ static bool serve_request(connection *c)
 static bool greet_client(connection *c)
 {
     uint8_t ours[CX_REMOTE_GREETING_SIZE], theirs[CX_REMOTE_GREETING_SIZE];
-    uint32_t limit_ms = c->remote->options.turn_timeout_ms;
+    uint32_t limit_ms = c->remote->options.txn_timeout_ms;
     unsigned version = 0;
     size_t got = 0;
     cx_remote_greeting(ours);
@@ -666,8 +665,8 @@ cx_status cx_home_serve_begin(cx_home *home, const cx_remote_options *options, c
         remote->options = *options;
     if (remote->options.clients_max == 0)
         remote->options.clients_max = CX_REMOTE_CLIENTS_MAX;
-    if (remote->options.turn_timeout_ms == 0)
-        remote->options.turn_timeout_ms = CX_REMOTE_TXN_MS;
+    if (remote->options.txn_timeout_ms == 0)
+        remote->options.txn_timeout_ms = CX_REMOTE_TXN_MS;
     remote->listener = (cx_listener){CX_SOCKET_NONE, CX_SOCKET_NONE};
     cx_buf_init(&remote->path, home->alloc);
     cx_lock_init(&remote->lock);

@@ -56,7 +56,7 @@ static void make_matrix_empties(void)
     empty[DEPTH_MAX] = cx_digest_of(cx_str_bytes(CX_STR(MATRIX_TREE "smt.empty.v1")));
     for (size_t depth = DEPTH_MAX; depth > 0; depth--) {
         cx_digest pair[2] = {empty[depth], empty[depth]};
-        cx_digest_moulded(&m->smt_node, pair[0].bytes, &empty[depth - 1], 1);
+        cx_digest_template_many(&m->smt_node, pair[0].bytes, &empty[depth - 1], 1);
         memcpy(before + sizeof prefix - 1, empty[depth].bytes, sizeof(cx_digest));
         cx_digest_template_init(&table.left_empty[depth], cx_bytes_from(before, sizeof before), 32,
                                 cx_bytes_from(NULL, 0));
@@ -84,7 +84,7 @@ static cx_digest pair_of(const cx_digest_template *template, const cx_digest *le
                          const cx_digest *right)
 {
     cx_digest pair[2] = {*left, *right}, out;
-    cx_digest_moulded(template, pair[0].bytes, &out, 1);
+    cx_digest_template_many(template, pair[0].bytes, &out, 1);
     return out;
 }
 
@@ -142,7 +142,7 @@ void cx_scheme_level0_many(cx_scheme scheme, const cx_digest *leaf_hashes, cx_di
     if (scheme == CX_SCHEME_MATRIX_1)
         memmove(out, leaf_hashes, count * sizeof *out);
     else
-        cx_digest_moulded(&templates_of(scheme)->level0, leaf_hashes->bytes, out, count);
+        cx_digest_template_many(&templates_of(scheme)->level0, leaf_hashes->bytes, out, count);
 }
 
 cx_digest cx_scheme_node(cx_scheme scheme, const cx_digest *left, const cx_digest *right)
@@ -158,7 +158,7 @@ cx_digest cx_scheme_bag(cx_scheme scheme, const cx_digest *left, const cx_digest
 void cx_scheme_nodes(cx_scheme scheme, const cx_digest *pairs, cx_digest *out, size_t count)
 {
     if (count != 0)
-        cx_digest_moulded(&templates_of(scheme)->node, pairs->bytes, out, count);
+        cx_digest_template_many(&templates_of(scheme)->node, pairs->bytes, out, count);
 }
 
 cx_digest cx_scheme_journal_root(cx_scheme scheme, uint64_t leaf_count, const cx_digest *acc)
@@ -212,7 +212,7 @@ void cx_scheme_smt_leaves(cx_scheme scheme, const cx_digest *key_values, cx_dige
                           size_t count)
 {
     if (count != 0)
-        cx_digest_moulded(&templates_of(scheme)->smt_leaf, key_values->bytes, out, count);
+        cx_digest_template_many(&templates_of(scheme)->smt_leaf, key_values->bytes, out, count);
 }
 
 cx_digest cx_scheme_smt_node(cx_scheme scheme, const cx_digest *left, const cx_digest *right)
@@ -223,7 +223,7 @@ cx_digest cx_scheme_smt_node(cx_scheme scheme, const cx_digest *left, const cx_d
 void cx_scheme_smt_nodes(cx_scheme scheme, const cx_digest *pairs, cx_digest *out, size_t count)
 {
     if (count != 0)
-        cx_digest_moulded(&templates_of(scheme)->smt_node, pairs->bytes, out, count);
+        cx_digest_template_many(&templates_of(scheme)->smt_node, pairs->bytes, out, count);
 }
 
 cx_digest cx_scheme_smt_empty(cx_scheme scheme, unsigned depth)
@@ -242,7 +242,7 @@ void cx_scheme_smt_one_sided(cx_scheme scheme, unsigned depth, unsigned side,
     if (count == 0)
         return;
     if (scheme == CX_SCHEME_MATRIX_1 && side == 1) {
-        cx_digest_moulded(&table.left_empty[depth], hashes->bytes, out, count);
+        cx_digest_template_many(&table.left_empty[depth], hashes->bytes, out, count);
         return;
     }
     for (size_t done = 0; done < count; done += GROUP) {
@@ -252,7 +252,7 @@ void cx_scheme_smt_one_sided(cx_scheme scheme, unsigned depth, unsigned side,
             pairs[2 * i + side] = hashes[done + i];
             pairs[2 * i + (1 - side)] = table.empty[scheme][depth];
         }
-        cx_digest_moulded(&m->smt_node, pairs->bytes, out + done, some);
+        cx_digest_template_many(&m->smt_node, pairs->bytes, out + done, some);
     }
 }
 

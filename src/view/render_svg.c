@@ -20,8 +20,8 @@
 #define CODE_COLUMNS 8 /* space for most names of findings */
 #define WIDTH_MIN 760
 /* Distance from a lane of the long edges along it: above its nodes, or below their ids. */
-#define BESIDE_ABOVE 20
-#define BESIDE_BELOW 31
+#define CORRIDOR_ABOVE 20
+#define CORRIDOR_BELOW 31
 
 static const char style[] =
     "<style>\n"
@@ -248,7 +248,7 @@ static void add_curve(svg *s, long long x1, long long y1, long long x2, long lon
                       x2 - bend, y2, x2, y2);
         return;
     }
-    long long corridor = y1 < y2 ? y2 - BESIDE_ABOVE : y2 + BESIDE_BELOW;
+    long long corridor = y1 < y2 ? y2 - CORRIDOR_ABOVE : y2 + CORRIDOR_BELOW;
     long long direction = x1 + step, leave = x2 - step * 3 / 4;
     cx_buf_printf(s->out,
                   "M%lld %lldC%lld %lld %lld %lld %lld %lldL%lld %lldC%lld %lld %lld %lld"

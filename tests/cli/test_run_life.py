@@ -234,10 +234,10 @@ def holder_dies_at(event_type, argv):
 
 @sandboxed
 def a_run_survives_the_death_of_the_writer_process():
-    if not os.path.exists(sibling("cortex-holder")):
-        skip("there is no cortex-holder")
+    if not os.path.exists(sibling("cortex-writer")):
+        skip("there is no cortex-writer")
     for event_type in ("RUN_CREATED", "RUNNER_STARTED", "TEST_RESULT"):
-        holder_dies_at(event_type, lambda repo: [sibling("cortex-holder"), repo.home])
+        holder_dies_at(event_type, lambda repo: [sibling("cortex-writer"), repo.home])
 
 
 @sandboxed

@@ -2,7 +2,7 @@
 """Commands that write while another process holds the home: through its socket, with the same
 answers as without it.
 
-    test_holder.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN; cortex-holder lies beside it
+    test_holder.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN; cortex-writer lies beside it
 
 Closes with `N passed, N failed, N skipped`.
 """
@@ -17,13 +17,13 @@ import time
 import kit
 from kit import BIN, sibling, main, need_program, test
 
-HOLDER = sibling("cortex-holder")
+HOLDER = sibling("cortex-writer")
 FACT = '{"statement":"sky is blue","subject":"sky","predicate":"is"}'
 GREY = '{"statement":"sky is grey","subject":"sky","predicate":"is"}'
 
 
 class Holder:
-    """cortex-holder over a home; gone at the end of the with block, if not before."""
+    """cortex-writer over a home; gone at the end of the with block, if not before."""
 
     def __init__(self, home, turn_ms=None):
         more = [] if turn_ms is None else [str(turn_ms)]

@@ -45,7 +45,7 @@ static cx_status use(work *w, cx_home *home, cx_memory *memory, cx_arena *arena,
     CX_TRY(prove(home, &uri.id, manifest.snapshot_seq, arena, err));
     CX_TRY(cx_memory_redact(memory, seq, CX_STR("asked"), CX_STR("me"), err));
     w->acknowledged++;
-    return cx_home_settle(home, err);
+    return cx_home_flush(home, err);
 }
 
 static cx_status work_in_home(work *w, cx_err *err)

@@ -166,8 +166,8 @@ static bool lose_power(uint64_t seed)
         w->d.off_at = w->d.calls + 1 + cx_test_random(&w->seed) % 120;
         while (!cx_failed(act(w, &last)))
             ;
-        bool settled = !cx_failed(world_close(w));
-        (void)settled;
+        bool is_closed = !cx_failed(world_close(w));
+        (void)is_closed;
         disk_crash(&w->d, 512);
         if (cx_test_random(&w->seed) % 2 == 0)
             kit_remove_tables(w->path);
@@ -270,7 +270,7 @@ CX_TEST(home_database_without_room)
     struct rlimit before, small;
     cx_uri uri;
     CHECK_STATUS(kit_write(w->memory, "before", &uri, &w->err), &w->err);
-    CHECK_STATUS(cx_home_settle(w->home, &w->err), &w->err);
+    CHECK_STATUS(cx_home_flush(w->home, &w->err), &w->err);
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
     REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
     small = before;
@@ -282,7 +282,7 @@ CX_TEST(home_database_without_room)
         if (!cx_failed(status))
             remember(w, &uri);
     }
-    CHECK(cx_failed(cx_home_settle(w->home, &w->err)));
+    CHECK(cx_failed(cx_home_flush(w->home, &w->err)));
     CHECK(all_there(w));
     CHECK(cx_failed(world_close(w)));
     REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);

@@ -56,7 +56,7 @@ CX_TEST(home_meanwhile_a_verification_that_is_overtaken_finds_no_cut)
     if (!kit_init(&k, "meanwhile", CX_SCHEME_CORTEX_1))
         return;
     kit_fill(&k);
-    CHECK_STATUS(cx_home_settle(k.home, &k.err), &k.err);
+    CHECK_STATUS(cx_home_flush(k.home, &k.err), &k.err);
     meanwhile later = {.writer = &k};
     CHECK(verified(&later, 0));
     CHECK(later.asked > 0);

@@ -32,7 +32,7 @@ static bool refused_busy(const char *path)
 }
 
 /* What a second process sees of a home that has a writer. */
-static int look_from_beside(const char *path)
+static int look_from_second_process(const char *path)
 {
     cx_home_options options = kit_options();
     cx_home *home;
@@ -57,7 +57,7 @@ CX_TEST(home_second_process)
     kit_fill(&k);
     pid_t pid = fork();
     if (pid == 0)
-        _exit(look_from_beside(k.path));
+        _exit(look_from_second_process(k.path));
     CHECK(waitpid(pid, &status, 0) == pid);
     CHECK_INT(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
     /* Nothing of it is in the way of the first one. */
@@ -111,7 +111,7 @@ CX_TEST(home_looking_changes_no_byte)
 }
 
 /* Writes, waits for the tables, and is killed: its write-ahead log stays. */
-static void leave_wal(kit *k, bool settled)
+static void leave_wal(kit *k, bool flushed)
 {
     int ends[2], status;
     char byte = 0;
@@ -120,7 +120,7 @@ static void leave_wal(kit *k, bool settled)
     if (pid == 0) {
         cx_uri uri;
         bool good = kit_open(k) && !cx_failed(kit_write(k->memory, "in the wal", &uri, &k->err)) &&
-                    (!settled || !cx_failed(cx_home_settle(k->home, &k->err)));
+                    (!flushed || !cx_failed(cx_home_flush(k->home, &k->err)));
         if (!good || write(ends[1], &byte, 1) != 1)
             _exit(1);
         (void)pause();

@@ -244,7 +244,7 @@ CX_TEST(home_every_byte_of_the_log)
 }
 
 /* The zeros after the end are not read; in the last segment they may be a torn write. */
-CX_TEST(home_bytes_behind_the_end_of_the_log)
+CX_TEST(home_bytes_after_the_end_of_the_log)
 {
     subject s;
     char path[FOLDER_PATH_SIZE + 32];

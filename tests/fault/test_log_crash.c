@@ -33,7 +33,7 @@ static size_t pick_size(world *w)
                                 : 1 + pick(w, 3000));
 }
 
-static void check_zeros_behind(world *w, const cx_log_opened *opened)
+static void check_zeros_after(world *w, const cx_log_opened *opened)
 {
     char path[40];
     uint64_t end = 4096; /* log.md §2.1 */
@@ -103,7 +103,7 @@ static cx_log *reopen(world *w)
     log_model_lose(&w->m, opened.commit_count);
     if (opened.commit_count > w->m.acked)
         log_model_ack(&w->m, opened.commit_count - 1);
-    check_zeros_behind(w, &opened);
+    check_zeros_after(w, &opened);
     if (!log_model_check(&w->m, log, opened.commit_count, pick(w, 4) == 0)) {
         cx_log_close(log);
         return NULL;

@@ -77,7 +77,7 @@ static void erase(job *j, cx_log *log, size_t which)
 }
 
 /* What was being written when the log was closed may be there or not. */
-static void settle(job *j, const cx_log_opened *opened)
+static void reconcile_model(job *j, const cx_log_opened *opened)
 {
     CHECK(opened->commit_count == j->m.acked || opened->commit_count == j->m.acked + 1);
     log_model_lose(&j->m, opened->commit_count);
@@ -98,7 +98,7 @@ static void run(job *j)
         cx_log_opened opened;
         if (!done(j, cx_log_open("log", &options, &log, &opened, &j->err)))
             return;
-        settle(j, &opened);
+        reconcile_model(j, &opened);
         (void)write_some(j, log, 9);
         erase(j, log, 1);
         look(j, log);
@@ -124,7 +124,7 @@ static void check_folder(job *j, const char *folder)
         cx_test_fail(__FILE__, __LINE__, "%s does not open: %s", folder, err.message);
         return;
     }
-    settle(j, &opened);
+    reconcile_model(j, &opened);
     CHECK(log_model_check(&j->m, log, opened.commit_count, true));
     CHECK(write_some(j, log, 1));
     cx_log_close(log);

@@ -23,9 +23,9 @@ static const char *const names[] = {
 };
 
 static runner_ledger_table *const tables[] = {
-    runner_ledger_codecs, runner_ledger_fields,  runner_ledger_trees,
-    runner_ledger_smt,    runner_ledger_keys,    runner_ledger_rest,
-    runner_ledger_scope,  runner_ledger_stories, runner_ledger_salience};
+    runner_ledger_codecs, runner_ledger_fields,    runner_ledger_trees,
+    runner_ledger_smt,    runner_ledger_keys,      runner_ledger_rest,
+    runner_ledger_scope,  runner_ledger_scenarios, runner_ledger_salience};
 
 static void run_file(runner *r, const char *folder, const char *name, cx_scheme scheme)
 {

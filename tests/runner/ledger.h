@@ -19,7 +19,7 @@ extern runner_ledger_file runner_file;
 typedef void runner_ledger_table(runner *r, cx_str name);
 
 /* Each answers the files it knows by name and leaves the others alone. */
-runner_ledger_table runner_ledger_codecs, runner_ledger_trees, runner_ledger_stories,
+runner_ledger_table runner_ledger_codecs, runner_ledger_trees, runner_ledger_scenarios,
     runner_ledger_rest, runner_ledger_smt, runner_ledger_keys, runner_ledger_scope,
     runner_ledger_salience, runner_ledger_fields;
 

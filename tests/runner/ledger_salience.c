@@ -35,7 +35,7 @@ static bool begins(const char *text, const char *word)
 }
 
 /* The number after a mark of the operation's name. */
-static int64_t behind(const char *op, char mark)
+static int64_t number_after(const char *op, char mark)
 {
     const char *at = strchr(op, mark);
     return at == NULL ? 0 : strtoll(at + 1, NULL, 10);
@@ -44,8 +44,8 @@ static int64_t behind(const char *op, char mark)
 static bool bump(const char *op, cx_salience *salience)
 {
     const cx_weights weights = cx_weights_start();
-    int64_t now = START_NS + behind(op, '+') * HOUR_NS;
-    uint8_t importance = (uint8_t)behind(op, '(');
+    int64_t now = START_NS + number_after(op, '+') * HOUR_NS;
+    uint8_t importance = (uint8_t)number_after(op, '(');
     if (begins(op, "NewForWrite"))
         *salience = cx_salience_on_write(importance, false, &weights, now);
     else if (begins(op, "BumpForAccess"))

@@ -393,8 +393,8 @@ static int disk_lock(const cx_io *io, cx_file file)
 static int disk_locked(const cx_io *io, cx_file file, bool *out_locked)
 {
     disk_state *s = enter(io);
-    int holder = s->inodes[s->openings[file].inode].locked_by;
-    *out_locked = holder >= 0 && holder != file;
+    int owner = s->inodes[s->openings[file].inode].locked_by;
+    *out_locked = owner >= 0 && owner != file;
     return leave(s, 0);
 }
 

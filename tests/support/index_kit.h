@@ -41,14 +41,14 @@ static inline const char *kit_place(bool pg)
 
 static inline void kit_remove(const char *where, bool pg)
 {
-    char beside[FOLDER_PATH_SIZE + 32];
+    char side_file[FOLDER_PATH_SIZE + 32];
     if (pg)
         return;
     (void)remove(where);
-    (void)snprintf(beside, sizeof beside, "%s-wal", where);
-    (void)remove(beside);
-    (void)snprintf(beside, sizeof beside, "%s-shm", where);
-    (void)remove(beside);
+    (void)snprintf(side_file, sizeof side_file, "%s-wal", where);
+    (void)remove(side_file);
+    (void)snprintf(side_file, sizeof side_file, "%s-shm", where);
+    (void)remove(side_file);
 }
 
 /* An empty index, open for writing; NULL with a failed check. */

@@ -105,11 +105,11 @@ static inline int fixture_send(fixture *s, cx_str trace, const char *level)
     return s->took.received == 1 ? (int)s->took.events[0].status : -1;
 }
 
-static inline cx_str fixture_make(fixture *s, maker *m, const maker_wish *wish)
+static inline cx_str fixture_make(fixture *s, maker *m, const maker_options *trace_options)
 {
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());
-    maker_trace(m, wish, &text);
+    maker_trace(m, trace_options, &text);
     cx_str copy = cx_arena_copy_str(&s->arena, cx_buf_str(&text));
     cx_buf_done(&text);
     return copy;
@@ -121,9 +121,9 @@ static inline cx_str fixture_replace(fixture *s, cx_str text, const char *from, 
     const char *at = memmem(text.data, text.size, from, strlen(from));
     if (at == NULL)
         return (cx_str){NULL, 0};
-    size_t before = (size_t)(at - text.data), behind = before + strlen(from);
+    size_t before = (size_t)(at - text.data), after = before + strlen(from);
     return cx_arena_printf(&s->arena, "%.*s%s%.*s", (int)before, text.data, to,
-                           (int)(text.size - behind), text.data + behind);
+                           (int)(text.size - after), text.data + after);
 }
 
 static inline uint64_t fixture_entries(fixture *s, cx_str actor)

@@ -67,7 +67,7 @@ static inline cx_home_options options_of(bool client)
 
 static inline bool serve(held *h, uint32_t turn_ms, unsigned clients)
 {
-    const cx_remote_options options = {.turn_timeout_ms = turn_ms, .clients_max = clients};
+    const cx_remote_options options = {.txn_timeout_ms = turn_ms, .clients_max = clients};
     CHECK_STATUS(cx_home_serve_begin(h->home, &options, &h->remote, &h->err), &h->err);
     return h->remote != NULL;
 }

@@ -80,69 +80,69 @@ static void end_component(cx_buf *out, const char *event, int64_t ns)
     cx_buf_add_z(out, "\"}");
 }
 
-static bool says(const maker_wish *wish, const char *level)
+static bool says(const maker_options *options, const char *level)
 {
-    return strcmp(wish->level, level) == 0;
+    return strcmp(options->level, level) == 0;
 }
 
-static void add_reasoning(const maker_wish *wish, cx_buf *out)
+static void add_reasoning(const maker_options *options, cx_buf *out)
 {
-    if (!says(wish, "full_traces") || wish->padding_bytes == 0)
+    if (!says(options, "full_traces") || options->padding_bytes == 0)
         return;
     cx_buf_add_z(out, ", \"reasoning\": \"");
-    for (size_t i = 0; i < wish->padding_bytes; i += 26)
+    for (size_t i = 0; i < options->padding_bytes; i += 26)
         cx_buf_add_z(out, "The thought is plausible. ");
     cx_buf_add_byte(out, '"');
 }
 
-static void add_dma(const maker_wish *wish, cx_buf *out)
+static void add_dma(const maker_options *options, cx_buf *out)
 {
     begin_component(out, "rationale");
     cx_buf_add_z(out, "\"csdma\": {\"plausibility_score\": ");
-    add_number(out, wish->csdma);
-    add_reasoning(wish, out);
+    add_number(out, options->csdma);
+    add_reasoning(options, out);
     cx_buf_add_z(out, "}, \"dsdma\": {");
-    if (!says(wish, "generic"))
-        cx_buf_printf(out, "\"domain\": \"%s\", ", wish->domain);
+    if (!says(options, "generic"))
+        cx_buf_printf(out, "\"domain\": \"%s\", ", options->domain);
     cx_buf_add_z(out, "\"domain_alignment\": ");
-    add_number(out, wish->dsdma);
+    add_number(out, options->dsdma);
     cx_buf_add_z(out, "}, \"idma\": {\"correlation_risk\": 0.2, \"fragility_flag\": true, "
                       "\"k_eff\": ");
-    add_number(out, wish->k_eff != 0 ? wish->k_eff : 1.6666666666666667);
-    if (!says(wish, "generic"))
+    add_number(out, options->k_eff != 0 ? options->k_eff : 1.6666666666666667);
+    if (!says(options, "generic"))
         cx_buf_add_z(out, ", \"phase\": \"fragile\", \"sources_identified\": [\"a\", \"b\"]");
     cx_buf_add_z(out, "}");
 }
 
-static void add_action(maker *m, const maker_wish *wish, int64_t ns, cx_buf *out)
+static void add_action(maker *m, const maker_options *options, int64_t ns, cx_buf *out)
 {
     cx_buf text;
     char low[32] = {0};
-    for (size_t i = 0; wish->action[i] != 0 && i < sizeof low - 1; i++)
-        low[i] = (char)(wish->action[i] | 0x20);
+    for (size_t i = 0; options->action[i] != 0 && i < sizeof low - 1; i++)
+        low[i] = (char)(options->action[i] | 0x20);
     cx_buf_init(&text, cx_alloc_default());
     cx_buf_add_z(&text, m->previous);
-    if (!says(wish, "generic"))
+    if (!says(options, "generic"))
         cx_buf_add_z(&text, low);
-    cx_buf_add_z(&text, wish->success ? "true" : "false");
+    cx_buf_add_z(&text, options->success ? "true" : "false");
     add_time(&text, ns);
     const cx_digest hash = cx_digest_of(cx_buf_bytes(&text));
     cx_buf_done(&text);
     cx_hex_encode(cx_bytes_from(hash.bytes, 32), m->previous);
     m->previous[64] = 0;
     begin_component(out, "action");
-    if (!says(wish, "generic"))
+    if (!says(options, "generic"))
         cx_buf_printf(out, "\"action_executed\": \"%s\", ", low);
     cx_buf_printf(out,
                   "\"audit_entry_hash\": \"%s\", \"audit_sequence_number\": %llu, "
                   "\"cost_cents\": 0.87379, ",
                   m->previous, (unsigned long long)m->count + 1);
-    add_flag(out, "execution_success", wish->success);
+    add_flag(out, "execution_success", options->success);
     cx_buf_add_z(out, ", \"tokens_total\": 87379");
     end_component(out, "ACTION_RESULT", ns);
 }
 
-static void add_components(maker *m, const maker_wish *wish, int64_t at, cx_buf *out)
+static void add_components(maker *m, const maker_options *options, int64_t at, cx_buf *out)
 {
     cx_buf_add_byte(out, '[');
     begin_component(out, "observation");
@@ -151,50 +151,50 @@ static void add_components(maker *m, const maker_wish *wish, int64_t at, cx_buf 
     begin_component(out, "context");
     cx_buf_add_z(out, "\"cognitive_state\": \"WORK\"");
     end_component(out, "SNAPSHOT_AND_CONTEXT", at + STEP_NS);
-    add_dma(wish, out);
+    add_dma(options, out);
     end_component(out, "DMA_RESULTS", at + 2 * STEP_NS);
     begin_component(out, "rationale");
-    if (says(wish, "full_traces") && wish->rationale != NULL)
-        cx_buf_printf(out, "\"action_rationale\": \"%s\", ", wish->rationale);
-    cx_buf_printf(out, "\"selected_action\": \"HandlerActionType.%s\"", wish->action);
+    if (says(options, "full_traces") && options->rationale != NULL)
+        cx_buf_printf(out, "\"action_rationale\": \"%s\", ", options->rationale);
+    cx_buf_printf(out, "\"selected_action\": \"HandlerActionType.%s\"", options->action);
     end_component(out, "ASPDMA_RESULT", at + 3 * STEP_NS);
     begin_component(out, "conscience");
-    add_flag(out, "action_was_overridden", wish->overridden);
+    add_flag(out, "action_was_overridden", options->overridden);
     cx_buf_add_z(out, ", ");
-    add_flag(out, "conscience_passed", wish->passed);
+    add_flag(out, "conscience_passed", options->passed);
     cx_buf_add_z(out, ", \"epistemic_data\": {\"coherence_level\": ");
-    add_number(out, wish->coherence);
+    add_number(out, options->coherence);
     cx_buf_add_z(out, ", \"entropy_level\": ");
-    add_number(out, wish->entropy);
+    add_number(out, options->entropy);
     cx_buf_add_z(out, "}");
     end_component(out, "CONSCIENCE_RESULT", at + 4 * STEP_NS);
-    add_action(m, wish, at + 5 * STEP_NS, out);
+    add_action(m, options, at + 5 * STEP_NS, out);
     cx_buf_add_byte(out, ']');
 }
 
-void maker_trace(maker *m, const maker_wish *wish, cx_buf *out)
+void maker_trace(maker *m, const maker_options *options, cx_buf *out)
 {
     cx_buf signed_bytes, signature_text;
     uint8_t signature[64];
-    int64_t at =
-        wish->at_ns != 0 ? wish->at_ns : MAKER_START_NS + (int64_t)m->count * INT64_C(60000000000);
+    int64_t at = options->at_ns != 0 ? options->at_ns
+                                     : MAKER_START_NS + (int64_t)m->count * INT64_C(60000000000);
     cx_buf_init(&signed_bytes, cx_alloc_default());
     cx_buf_init(&signature_text, cx_alloc_default());
-    add_components(m, wish, at, &signed_bytes);
+    add_components(m, options, at, &signed_bytes);
     (void)crypto_sign_detached(signature, NULL, signed_bytes.data, signed_bytes.size, m->secret);
     cx_base64_add(&signature_text, cx_bytes_from(signature, 64), CX_BASE64_URL);
     cx_buf_add_z(out, "{\"trace_id\": \"");
-    if (wish->trace_id != NULL)
-        cx_buf_add_z(out, wish->trace_id);
+    if (options->trace_id != NULL)
+        cx_buf_add_z(out, options->trace_id);
     else
         cx_buf_printf(out, "trace-%s-%06llu", m->agent, (unsigned long long)m->count);
     cx_buf_printf(out, "\", \"thought_id\": \"th-%llu\", \"task_id\": \"%s%llu\", ",
-                  (unsigned long long)m->count, wish->task, (unsigned long long)m->count);
+                  (unsigned long long)m->count, options->task, (unsigned long long)m->count);
     cx_buf_printf(out, "\"agent_id_hash\": \"%s\", \"started_at\": \"", m->agent);
     add_time(out, at);
     cx_buf_add_z(out, "\", \"completed_at\": \"");
     add_time(out, at + 6 * STEP_NS);
-    cx_buf_printf(out, "\", \"trace_level\": \"%s\", \"components\": ", wish->level);
+    cx_buf_printf(out, "\", \"trace_level\": \"%s\", \"components\": ", options->level);
     cx_buf_add_str(out, cx_buf_str(&signed_bytes));
     cx_buf_add_z(out, ", \"signature\": \"");
     cx_buf_add_str(out, cx_buf_str(&signature_text));

@@ -3,7 +3,7 @@
  *
  *     maker m;
  *     maker_init(&m, "alpha");
- *     maker_trace(&m, &(maker_wish)MAKER_WISH_INIT, &text);     one trace of form B
+ *     maker_trace(&m, &(maker_options)MAKER_OPTIONS_INIT, &text);     one trace of form B
  *
  * The signed bytes are written here by hand, in the spelling of form B, so that nothing of what is
  * tested helps in making its input.  Each trace of a maker follows the one before in its audit
@@ -24,7 +24,7 @@ typedef struct maker {
     char previous[65]; /* audit hash of the last one; "" before the first */
 } maker;
 
-typedef struct maker_wish {
+typedef struct maker_options {
     int64_t at_ns;         /* of the first component */
     const char *level;     /* "generic", .. */
     const char *task;      /* prefix of the task's id */
@@ -36,9 +36,9 @@ typedef struct maker_wish {
     bool success, overridden, passed;
     size_t padding_bytes; /* of reasoning text, in full_traces */
     const char *trace_id; /* NULL = made from the count */
-} maker_wish;
+} maker_options;
 #define MAKER_START_NS INT64_C(1767241200000000000) /* 2026-01-01T04:20:00Z */
-#define MAKER_WISH_INIT                                                                          \
+#define MAKER_OPTIONS_INIT                                                                       \
     {                                                                                            \
         .at_ns = 0, .level = "generic", .task = "TASK_", .action = "SPEAK", .domain = "general", \
         .csdma = 0.9, .dsdma = 0.8, .coherence = 1.0, .entropy = 0.1, .success = true,           \
@@ -48,7 +48,7 @@ typedef struct maker_wish {
 /* The key is that of the seed SHA-256("cortex test key " ‖ name). */
 void maker_init(maker *m, const char *name);
 /* Appends one trace; with at_ns 0 it is a minute after the one before. */
-void maker_trace(maker *m, const maker_wish *wish, cx_buf *out);
+void maker_trace(maker *m, const maker_options *options, cx_buf *out);
 /* The key as a trust store has it: for its own agent alone, valid from 2025-12-01 on. */
 cx_trust_key maker_key(const maker *m);
 

@@ -360,7 +360,7 @@ static void read_or_write(void *arg, unsigned index)
     } while (atomic_load(&c->writers_left) != 0);
 }
 
-CX_TEST(home_readers_beside_writers)
+CX_TEST(home_readers_during_writes)
 {
     crowd *c = crowd_open("readers");
     REQUIRE(c != NULL);
@@ -423,8 +423,8 @@ static void change_tables(const kit *k, const char *sql)
     cx_db_close(db);
 }
 
-#define LAST_OF(prefix, behind) \
-    "(SELECT max(key) FROM record WHERE key >= x'" prefix "' AND key < x'" behind "')"
+#define LAST_OF(prefix, next) \
+    "(SELECT max(key) FROM record WHERE key >= x'" prefix "' AND key < x'" next "')"
 
 /* What two threads build is what was written, and rows that are not are noticed. */
 CX_TEST(home_trees_from_many_rows)

@@ -46,9 +46,9 @@ def appended(folder, env, text="hello"):
 @test
 def unreadable_tables_are_not_reported_as_damaged():
     """Beside a living writer SQLite needs a file of its own to read, which it cannot make here."""
-    holder = sibling("cortex-holder")
+    holder = sibling("cortex-writer")
     if not os.path.exists(holder):
-        skip("there is no cortex-holder")
+        skip("there is no cortex-writer")
     with Folder() as folder:
         made(folder)
         with subprocess.Popen([holder, str(folder / "disk/home")], stdin=subprocess.PIPE,

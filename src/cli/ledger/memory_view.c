@@ -27,11 +27,11 @@ static void add_field(cx_buf *out, const char *name, cx_str value)
     cx_buf_add_byte(out, '\n');
 }
 
-static void add_time_field(cx_buf *out, const char *name, int64_t seconds, const char *behind)
+static void add_time_field(cx_buf *out, const char *name, int64_t seconds, const char *after)
 {
     cx_buf_printf(out, "  %-12s ", name);
     cx_form_time(seconds, out);
-    cx_buf_printf(out, "%s\n", behind);
+    cx_buf_printf(out, "%s\n", after);
 }
 
 static void add_list_field(cx_buf *out, const char *name, const cx_str *texts, size_t count)

@@ -145,21 +145,21 @@ static cx_status tidy_checkout(cleanup_job *t, const cx_git *git, cx_err *err)
     cx_checkout_update begun;
     cx_file lock;
     cx_err why = {0};
-    bool behind = false;
+    bool is_stale = false;
     const char *followed;
     CX_TRY(cx_run_worktrees_lock(git, 0, &lock, err));
-    cx_status status = cx_run_find_update(git, &t->cli->arena, &begun, &behind, &why);
+    cx_status status = cx_run_find_update(git, &t->cli->arena, &begun, &is_stale, &why);
     bool begins = status.code != CX_E_NOT_FOUND;
     if (!cx_failed(status) && t->apply)
         status = cx_run_resume_update(git, t->store.root, &t->cli->arena, &followed, &why);
     cx_flock_release(lock);
-    if (!begins || (!cx_failed(status) && !behind))
+    if (!begins || (!cx_failed(status) && !is_stale))
         return CX_SUCCESS;
     cx_str reason = cx_failed(status) ? cx_arena_copy_str(&t->cli->arena, cx_str_z(why.message))
                                       : CX_STR("branch_moved");
     if (reason.data == NULL)
         return cx_fail_nomem(err);
-    add_item(t, "checkout", behind ? begun.ref : CX_STR("cortex-follow"), reason,
+    add_item(t, "checkout", is_stale ? begun.ref : CX_STR("cortex-follow"), reason,
              t->apply && !cx_failed(status));
     return CX_SUCCESS;
 }

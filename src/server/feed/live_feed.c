@@ -101,8 +101,9 @@ static void write_event(cx_buf *out, const cx_tail_item *item, const subject *ab
     char time[CX_TRACE_TIME_SIZE];
     cx_trace_time_write(record->received_ns, time);
     cx_buf_clear(out);
-    cx_buf_printf(out, "id: %llu.%llu\nevent: %s\ndata: {", (unsigned long long)item->behind.commit,
-                  (unsigned long long)item->behind.frames, about->conflict ? "conflict" : "trace");
+    cx_buf_printf(
+        out, "id: %llu.%llu\nevent: %s\ndata: {", (unsigned long long)item->position_after.commit,
+        (unsigned long long)item->position_after.frames, about->conflict ? "conflict" : "trace");
     write_text(out, "\"agent_id_hash\":", item->actor);
     write_text(out, ",\"canonical_form\":", cx_str_z(cx_trace_form_name(record->form)));
     cx_buf_add_z(out, ",\"content_sha256\":\"");
@@ -133,8 +134,9 @@ static const char *hint_name_of(const cx_tail_item *item)
 static bool write_hint(cx_buf *out, const cx_tail_item *item, const char *name)
 {
     cx_buf_clear(out);
-    cx_buf_printf(out, "id: %llu.%llu\nevent: %s\n", (unsigned long long)item->behind.commit,
-                  (unsigned long long)item->behind.frames, name);
+    cx_buf_printf(out, "id: %llu.%llu\nevent: %s\n",
+                  (unsigned long long)item->position_after.commit,
+                  (unsigned long long)item->position_after.frames, name);
     write_text(out, "data: {\"kind\":", item->entry.kind);
     cx_buf_add_z(out, "}\n\n");
     return !out->failed && out->size <= EVENT_BYTES_MAX;
@@ -270,7 +272,7 @@ static bool catch_up_reader(cx_live_feed *feed, cx_live_feed_reader *reader)
         status = cx_tail_next(reader->tail, &item, &end, &err);
         if (cx_failed(status) || end)
             break;
-        reader->delivered = item.behind;
+        reader->delivered = item.position_after;
         if (!make_event(feed, &item) || !reader_wants(feed, reader, item.actor))
             continue;
         cx_lock_enter(&feed->lock);
@@ -298,9 +300,9 @@ static void deliver_event(cx_live_feed *feed, const cx_tail_item *item)
     bool made = make_event(feed, item);
     cx_lock_enter(&feed->lock);
     for (cx_live_feed_reader *r = feed->readers; r != NULL; r = r->next) {
-        if (!r->caught_up || !cx_position_before(r->delivered, item->behind))
+        if (!r->caught_up || !cx_position_before(r->delivered, item->position_after))
             continue;
-        r->delivered = item->behind;
+        r->delivered = item->position_after;
         if (!made || r->has_ended || r->has_left || !reader_wants(feed, r, item->actor))
             continue;
         if (buffer_event(r, cx_buf_str(&feed->event), now_ns(feed))) {

@@ -275,9 +275,9 @@ static cx_status answer_batch(exchange *x, const cx_json *batch, cx_buf *out, cx
         size_t before = out->size;
         if (before != start + 1)
             cx_buf_add_byte(out, ',');
-        size_t behind = out->size;
+        size_t answer_at = out->size;
         CX_TRY(answer_one(x, &batch->items[i], out, err));
-        if (out->size == behind)
+        if (out->size == answer_at)
             out->size = before;
     }
     if (out->size == start + 1)

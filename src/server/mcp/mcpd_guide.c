@@ -34,7 +34,7 @@ static const struct resource {
 static const struct template
 {
     const char *prefix, *name, *variable, *about;
-    const char *route, *behind;
+    const char *route, *after;
 }
 templates[] = {
     {"cortex://run/", "run", "run_id", "A governed run: its manifest and state", "/api/v1/runs/",
@@ -131,7 +131,7 @@ static cx_status read_template(cx_mcpd_call *call, const struct template *t, cx_
     cx_buf_init(&target, call->arena->alloc);
     cx_buf_add_z(&target, t->route);
     cx_mcpd_add_escaped(&target, cx_str_from(uri.data + size, uri.size - size));
-    cx_buf_add_z(&target, t->behind);
+    cx_buf_add_z(&target, t->after);
     cx_status status = cx_buf_check(&target, err);
     if (!cx_failed(status))
         status = read_route(call, uri, cx_buf_str(&target), err);

@@ -139,7 +139,7 @@ static cx_status start(fixture *s)
     return s->runner->start(s->runner, &s->host, &s->turn, &s->err);
 }
 
-static cx_status take_turn(fixture *s)
+static cx_status send_turn(fixture *s)
 {
     return s->runner->turn(s->runner, &s->host, &s->turn, &s->reply, &s->err);
 }
@@ -148,7 +148,7 @@ static cx_status take_turn(fixture *s)
 static cx_runner_end one_turn(fixture *s)
 {
     CHECK_STATUS(start(s), &s->err);
-    CHECK_STATUS(take_turn(s), &s->err);
+    CHECK_STATUS(send_turn(s), &s->err);
     CHECK((s->reply.end == CX_RUNNER_OK) == (s->reply.message.size == 0));
     return s->reply.end;
 }
@@ -193,14 +193,14 @@ CX_TEST(runner_mcp_two_turns_of_one_thread)
     CHECK_STR(cx_buf_str(&file), "hi");
     cx_buf_done(&file);
     s.turn.thread_id = CX_STR("t-7");
-    CHECK_STATUS(take_turn(&s), &s.err);
+    CHECK_STATUS(send_turn(&s), &s.err);
     CHECK_INT(s.reply.end, CX_RUNNER_OK);
     CHECK_STATUS(cx_json_parse_text(cx_bytes_str(s.reply.body), &s.arena, &said, &s.err), &s.err);
     CHECK_STR(CX_JSON_GET_STR(&said, "tool"), "codex-reply");
     CHECK_STR(CX_JSON_GET_STR(&said, "threadId"), "t-7");
     CHECK_INT(said.count, 3); /* tool, prompt, threadId: nothing else can be said again */
     /* No turn is left in the script. */
-    CHECK_STATUS(take_turn(&s), &s.err);
+    CHECK_STATUS(send_turn(&s), &s.err);
     CHECK_INT(s.reply.end, CX_RUNNER_FAILED);
     end(&s);
 }
@@ -228,7 +228,7 @@ CX_TEST(runner_mcp_denied_shell)
     CHECK(CX_JSON_GET(sent, "features.shell_tool")->type == CX_JSON_FALSE);
     CHECK(CX_JSON_GET(sent, "x") != NULL);
     /* One that uses a shell all the same has left the contract. */
-    CHECK_STATUS(take_turn(&s), &s.err);
+    CHECK_STATUS(send_turn(&s), &s.err);
     CHECK_INT(s.reply.end, CX_RUNNER_VIOLATED);
     end(&s);
 }
@@ -263,7 +263,7 @@ CX_TEST(runner_mcp_approvals)
         return;
     s.seen.deny_outright = true;
     CHECK_STATUS(start(&s), &s.err);
-    CHECK(take_turn(&s).code == CX_E_DENIED);
+    CHECK(send_turn(&s).code == CX_E_DENIED);
     end(&s);
 }
 
@@ -360,7 +360,7 @@ CX_TEST(runner_mcp_cancelled)
         return;
     CHECK_STATUS(start(&s), &s.err);
     atomic_store(&s.cancel, true);
-    CHECK_STATUS(take_turn(&s), &s.err);
+    CHECK_STATUS(send_turn(&s), &s.err);
     CHECK_INT(s.reply.end, CX_RUNNER_CANCELLED);
     end(&s);
 }

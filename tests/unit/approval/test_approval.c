@@ -619,11 +619,11 @@ static cx_run_attest_verdict check_changed(cx_run_bundle *bundle, cx_str payload
     CHECK(found != NULL);
     if (found == NULL)
         return verdict;
-    size_t before = (size_t)(found - payload.data), behind = before + strlen(from);
+    size_t before = (size_t)(found - payload.data), after = before + strlen(from);
     cx_buf_init(&changed, cx_alloc_default());
     cx_buf_add(&changed, payload.data, before);
     cx_buf_add_z(&changed, to);
-    cx_buf_add(&changed, payload.data + behind, payload.size - behind);
+    cx_buf_add(&changed, payload.data + after, payload.size - after);
     cx_bytes file = seal_payload(cx_buf_bytes(&changed), CX_RUN_DSSE_ATTESTATION, signer);
     CHECK_STATUS(cx_run_attest_check(cx_bytes_str(file), bundle, &signer->key, 1, NULL, &arena,
                                      &verdict, &err),

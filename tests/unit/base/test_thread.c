@@ -82,7 +82,7 @@ static void note(void *arg)
     cx_lock_leave(&all->lock);
 }
 
-CX_TEST(thread_started_runs_beside_and_is_joined_once)
+CX_TEST(thread_started_runs_in_parallel_and_is_joined_once)
 {
     relay all = {.turn = 0};
     cx_thread thread = {0};

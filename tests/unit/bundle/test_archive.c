@@ -190,7 +190,7 @@ static void resum(uint8_t *header)
     header[155] = ' ';
 }
 
-CX_TEST(archive_of_somebody_else_is_refused)
+CX_TEST(archive_of_another_program_is_refused)
 {
     run_kit kit;
     cx_buf tar, changed;

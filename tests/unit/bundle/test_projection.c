@@ -54,7 +54,7 @@ static bool passes(const fixture *s, unsigned gate)
     return cx_run_projection_passed(&s->projection, gate);
 }
 
-CX_TEST(story_of_golden_runs)
+CX_TEST(projection_of_golden_runs)
 {
     static const struct {
         const char *scenario, *state, *gate;

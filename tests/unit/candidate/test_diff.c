@@ -198,7 +198,7 @@ CX_TEST(diff_trailing_dots_are_another_name_and_case_is_not)
 }
 
 /* A commit that the repository does not have, or an index that names one, is no text. */
-CX_TEST(diff_contents_that_nobody_has_are_refused)
+CX_TEST(diff_contents_that_are_missing_are_refused)
 {
     WITH(f, "diff-missing")
     CHECK_STATUS(repo_git(&f.kit, &f.err, "update-index", "--add", "--info-only", "--cacheinfo",

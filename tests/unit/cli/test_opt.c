@@ -70,7 +70,7 @@ static bool message_has(const parsed *p, const char *part)
     return strstr(p->err.message, part) != NULL;
 }
 
-CX_TEST(opt_takes_options_before_and_behind_operands)
+CX_TEST(opt_takes_options_before_and_after_operands)
 {
     parsed p;
     parse(&p, &sample, WORDS("--strict", "a", "--threads", "4", "b", "-o", "out"));
@@ -88,7 +88,7 @@ CX_TEST(opt_takes_options_before_and_behind_operands)
     cx_arena_done(&p.arena);
 }
 
-CX_TEST(opt_takes_values_behind_equals_and_letters)
+CX_TEST(opt_takes_values_after_equals_and_letters)
 {
     parsed p;
     parse(&p, &sample, WORDS("-qoout", "a", "--head=x=1", "--head", "y=2", "--max-bytes=3K"));

@@ -397,7 +397,7 @@ static const char *judge(const char *text, const char *granted, cx_run_executabl
 
 #define CHECK_JUDGED(text, granted, rule) CHECK_STR(cx_str_z(judge(text, granted, NULL)), rule)
 
-CX_TEST(command_scripts_beside_the_baseline)
+CX_TEST(command_scripts_against_the_baseline)
 {
     cx_arena_init(&arena, cx_alloc_default(), 0);
     folder_fresh(place, "command-scripts");

@@ -342,37 +342,37 @@ CX_TEST(digest_pairs_by_emulated_sixteen_lanes)
 
 /* --- message templates ------------------------------------------------------------------------ */
 
-enum { MOULDED_MOST = 50 };
+enum { TEMPLATED_MOST = 50 };
 
 /* Any of the shapes a template may have: at most two blocks from the one in which own bytes
  * begin. */
-static void check_mould(const uint8_t *data, size_t before_size, size_t own_size,
-                        size_t behind_size)
+static void check_template(const uint8_t *data, size_t before_size, size_t own_size,
+                           size_t after_size)
 {
     static const size_t counts[] = {0,  1,  2,  3,  5,  6,  7,  15,
-                                    16, 17, 21, 22, 31, 32, 33, MOULDED_MOST};
-    uint8_t own[MOULDED_MOST * 64], message[192];
-    cx_digest expected[MOULDED_MOST], got[MOULDED_MOST + 1], untouched;
+                                    16, 17, 21, 22, 31, 32, 33, TEMPLATED_MOST};
+    uint8_t own[TEMPLATED_MOST * 64], message[192];
+    cx_digest expected[TEMPLATED_MOST], got[TEMPLATED_MOST + 1], untouched;
     cx_digest_template template;
     memset(&untouched, 0x5a, sizeof untouched);
     memcpy(own, data + 200, sizeof own);
     memcpy(message, data, before_size);
-    memcpy(message + before_size + own_size, data + 100, behind_size);
-    for (size_t i = 0; i < MOULDED_MOST; i++) {
+    memcpy(message + before_size + own_size, data + 100, after_size);
+    for (size_t i = 0; i < TEMPLATED_MOST; i++) {
         memcpy(message + before_size, own + i * own_size, own_size);
-        expected[i] = expected_of(cx_bytes_from(message, before_size + own_size + behind_size));
+        expected[i] = expected_of(cx_bytes_from(message, before_size + own_size + after_size));
     }
     cx_digest_template_init(&template, cx_bytes_from(before_size == 0 ? NULL : data, before_size),
-                            own_size, cx_bytes_from(data + 100, behind_size));
+                            own_size, cx_bytes_from(data + 100, after_size));
     for (size_t k = 0; k <= CX_COUNT_OF(kernels); k++) {
         if (k < CX_COUNT_OF(kernels) && !cx_digest_has(kernels[k]))
             continue;
         for (size_t c = 0; c < CX_COUNT_OF(counts); c++) {
             memset(got, 0x5a, sizeof got);
             if (k < CX_COUNT_OF(kernels))
-                cx_digest_moulded_with(kernels[k], &template, own, got, counts[c]);
+                cx_digest_template_many_with(kernels[k], &template, own, got, counts[c]);
             else
-                cx_digest_moulded(&template, own, got, counts[c]);
+                cx_digest_template_many(&template, own, got, counts[c]);
             CHECK(memcmp(got, expected, counts[c] * sizeof *got) == 0);
             CHECK(cx_digest_eq(&got[counts[c]], &untouched));
         }
@@ -381,24 +381,24 @@ static void check_mould(const uint8_t *data, size_t before_size, size_t own_size
         /* Over its own input. */
         uint8_t both[sizeof own];
         memcpy(both, own, sizeof own);
-        cx_digest_moulded_with(k < CX_COUNT_OF(kernels) ? kernels[k] : cx_digest_chosen(),
-                               &template, both, (cx_digest *)(void *)both, MOULDED_MOST);
+        cx_digest_template_many_with(k < CX_COUNT_OF(kernels) ? kernels[k] : cx_digest_chosen(),
+                                     &template, both, (cx_digest *)(void *)both, TEMPLATED_MOST);
         CHECK(memcmp(both, expected, sizeof expected) == 0);
     }
 }
 
-CX_TEST(digest_moulded_by_every_kernel)
+CX_TEST(digest_templates_by_every_kernel)
 {
     uint64_t seed = cx_test_seed();
-    uint8_t *data = random_bytes(200 + MOULDED_MOST * 64, &seed);
+    uint8_t *data = random_bytes(200 + TEMPLATED_MOST * 64, &seed);
     REQUIRE(data != NULL);
     unsigned shape_count = 0;
     for (size_t before = 0; before <= 70; before++) {
         for (size_t own = 1; own <= 64; own += own == 1 ? 30 : own == 31 || own == 63 ? 1 : 31) {
-            for (size_t behind = 0; behind <= 33; behind += 11) {
-                if ((before + own + behind + 9 + 63) / 64 - before / 64 > 2)
+            for (size_t after = 0; after <= 33; after += 11) {
+                if ((before + own + after + 9 + 63) / 64 - before / 64 > 2)
                     continue;
-                check_mould(data, before, own, behind);
+                check_template(data, before, own, after);
                 shape_count++;
             }
         }

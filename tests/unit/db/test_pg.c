@@ -278,7 +278,7 @@ CX_TEST(many_statements_in_one_go)
     cx_pg_close(pg);
 }
 
-CX_TEST(statements_are_prepared_once_and_more_than_fit_are_prepared_anew)
+CX_TEST(statements_are_prepared_once_and_more_than_fit_are_prepared_again)
 {
     CONNECT(pg);
     char sql[64];

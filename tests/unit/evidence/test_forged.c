@@ -275,7 +275,7 @@ CX_TEST(a_page_is_bounded_whatever_is_in_it)
 /* The first journal with a checkpoint of `origin` that has no signature: what its name is worth. */
 static cx_verdict verdict_of_origin(sample *s, const char *origin, const char **out_reason)
 {
-    static const cx_signature nobody = {{1}};
+    static const cx_signature unknown_signature = {{1}};
     cx_evidence forged = s->evidence;
     cx_evidence_journal journals[8];
     cx_buf note, file;
@@ -289,7 +289,7 @@ static cx_verdict verdict_of_origin(sample *s, const char *origin, const char **
     const cx_checkpoint checkpoint = {
         .origin = cx_str_z(origin), .size = journals[0].point.size, .root = journals[0].point.root};
     cx_vkey_make(checkpoint.origin, CX_VKEY_NOTE, &s->key.key, &vkey);
-    cx_checkpoint_note(&checkpoint, &vkey, &nobody, &note);
+    cx_checkpoint_note(&checkpoint, &vkey, &unknown_signature, &note);
     journals[0].checkpoint = cx_buf_bytes(&note);
     forged.journals = journals;
     s->options = (cx_check_options){.require = CX_REQUIRE_SELF_CONSISTENT};

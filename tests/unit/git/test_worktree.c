@@ -394,7 +394,7 @@ static void roll(fixture *f, cx_rollback_strategy strategy, cx_rollback_report *
 }
 
 /* Sentence 32: untracked files go too. */
-CX_TEST(rollback_reset_hard_leaves_nothing_behind)
+CX_TEST(rollback_reset_hard_leaves_nothing)
 {
     WITH(f, "wt-reset")
     cx_rollback_report report;

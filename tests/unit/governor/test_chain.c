@@ -104,7 +104,7 @@ CX_TEST(chain_names_become_places)
     read_done(&r);
 }
 
-CX_TEST(chain_takes_contracts_from_files_beside_it)
+CX_TEST(chain_takes_contracts_from_files_next_to_it)
 {
     char folder[FOLDER_PATH_SIZE], path[FOLDER_PATH_SIZE + 16];
     reading r;

@@ -84,7 +84,7 @@ CX_TEST(claude_result_without_its_call)
     imported_done(&in);
 }
 
-CX_TEST(claude_result_beside_text_is_the_users)
+CX_TEST(claude_result_next_to_text_is_the_users)
 {
     imported in;
     import_text(&in, "claude-code",

@@ -245,14 +245,14 @@ CX_TEST(nesting_is_limited_to_1024_brackets)
     kit_done(&kit);
 }
 
-static cx_code parse_digits(fixture *kit, size_t digits, const char *before, const char *behind)
+static cx_code parse_digits(fixture *kit, size_t digits, const char *before, const char *after)
 {
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());
     cx_buf_add_z(&text, before);
     for (size_t i = 0; i < digits; i++)
         cx_buf_add_byte(&text, (uint8_t)('1' + i % 9));
-    cx_buf_add_z(&text, behind);
+    cx_buf_add_z(&text, after);
     cx_code code = parse_exact(kit, cx_buf_str(&text));
     cx_buf_done(&text);
     return code;
@@ -307,7 +307,7 @@ CX_TEST(bytes_are_limited_on_request)
     kit_done(&kit);
 }
 
-CX_TEST(a_prefix_stops_behind_its_value)
+CX_TEST(a_prefix_stops_after_its_value)
 {
     static const struct {
         const char *text;

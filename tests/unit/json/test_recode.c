@@ -41,9 +41,9 @@ static void kit_done(fixture *kit)
 static bool takes(fixture *kit, bool checks_only)
 {
     const char *lf = kit->text + kit->size;
-    const char *behind =
+    const char *after =
         cx_json_recode(&kit->recoder, kit->text, lf, checks_only ? NULL : kit->room, &kit->written);
-    return behind != NULL && cx_json_recode_blanks(behind) == lf;
+    return after != NULL && cx_json_recode_blanks(after) == lf;
 }
 
 static cx_str written(const fixture *kit)

@@ -64,7 +64,7 @@ CX_TEST(compare_with_itself_and_with_a_stranger)
     fixture_done(&f);
 }
 
-CX_TEST(compare_behind_a_cycle_is_refused)
+CX_TEST(compare_after_a_cycle_is_refused)
 {
     fixture f;
     fixture_init(&f);

@@ -46,13 +46,13 @@ static void kit_done(fixture *kit)
 
 static bool scan(fixture *kit)
 {
-    const char *behind = NULL;
+    const char *next = NULL;
     cx_err err;
     CHECK_STATUS(cx_lattice_batch_scan(&kit->scanned, kit->input, kit->input + kit->size,
-                                       CX_STR("2.0.0"), 10, 3, &behind, &err),
+                                       CX_STR("2.0.0"), 10, 3, &next, &err),
                  &err);
-    CHECK(behind == NULL || behind == kit->input + kit->size + 1);
-    return behind != NULL;
+    CHECK(next == NULL || next == kit->input + kit->size + 1);
+    return next != NULL;
 }
 
 static bool parse(fixture *kit)
@@ -252,7 +252,7 @@ CX_TEST(scan_follows_lines_that_change)
     cx_buf_done(&text);
 }
 
-CX_TEST(scan_needs_a_line_end_with_slack_behind_it)
+CX_TEST(scan_needs_a_line_end_with_slack_after_it)
 {
     char text[CX_JSON_RECODE_SLACK + 2];
     memset(text, ' ', sizeof text);

@@ -67,7 +67,7 @@ CX_TEST(state_lists_are_replaced_whole)
     fixture_done(&f);
 }
 
-CX_TEST(state_behind_a_cycle_is_refused)
+CX_TEST(state_after_a_cycle_is_refused)
 {
     fixture f;
     fixture_init(&f);

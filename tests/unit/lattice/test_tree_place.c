@@ -135,7 +135,7 @@ static void placed_check(placed_run *run, unsigned *out_kinds)
     cx_buf_done(&expected);
 }
 
-CX_TEST(tree_settled_versions_lie_in_blocks)
+CX_TEST(tree_placed_versions_lie_in_blocks)
 {
     static placed_run run;
     unsigned kinds[16] = {0};
@@ -169,7 +169,7 @@ static void *far_resize(void *ctx, void *block, size_t old_size_bytes, size_t ne
     return at;
 }
 
-CX_TEST(tree_settled_versions_far_apart)
+CX_TEST(tree_placed_versions_far_apart)
 {
     static placed_run run;
     unsigned kinds[16] = {0};
@@ -191,7 +191,7 @@ CX_TEST(tree_settled_versions_far_apart)
     CHECK(munmap(far.base, FAR_APART + FAR_ROOM) == 0);
 }
 
-CX_TEST(tree_maps_within_settled_maps_are_written)
+CX_TEST(tree_maps_within_placed_maps_are_written)
 {
     static placed_run run;
     uint64_t random = cx_test_seed();

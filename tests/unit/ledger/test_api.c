@@ -432,7 +432,7 @@ CX_TEST(api_verify_reports_on_a_home)
     end(f);
 }
 
-CX_TEST(api_rebuild_makes_the_tables_anew)
+CX_TEST(api_rebuild_makes_the_tables_again)
 {
     fixture fixture_, *f = &fixture_;
     REQUIRE(begin(f, NULL));

@@ -229,7 +229,7 @@ CX_TEST(open_cuts_a_torn_group)
     drop(&p);
 }
 
-CX_TEST(open_refuses_damage_with_commits_behind)
+CX_TEST(open_refuses_damage_with_commits_after_it)
 {
     place p;
     cx_log_opened opened;

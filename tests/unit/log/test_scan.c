@@ -171,7 +171,7 @@ static void count(place *p, cx_log *log, unsigned *out_whole, unsigned *out_dama
         cx_log_scan_end(scan);
 }
 
-CX_TEST(scan_reports_damage_and_goes_on_behind_it)
+CX_TEST(scan_reports_damage_and_goes_on_after_it)
 {
     place p;
     cx_err err;

@@ -79,7 +79,7 @@ CX_TEST(redact_destroys_the_payload)
                      &kit.err);
         uint8_t salt[32];
         memcpy(salt, entry.salt, sizeof salt);
-        CHECK_STATUS(cx_home_settle(kit.home, &kit.err), &kit.err);
+        CHECK_STATUS(cx_home_flush(kit.home, &kit.err), &kit.err);
         CHECK(file_holds(kit.path, SECRET, strlen(SECRET)));
         CHECK(file_holds(kit.path, salt, sizeof salt));
         CHECK_STATUS(cx_proof_journal(kit.home, CX_STR("andrew"), seq, 3, true, &kit.arena, &before,
@@ -190,7 +190,7 @@ CX_TEST(redact_memory_destroys_every_copy)
             CHECK_STATUS(
                 cx_memory_tombstone(kit.memory, &uri, CX_STR("earlier"), CX_STR(""), &kit.err),
                 &kit.err);
-        CHECK_STATUS(cx_home_settle(kit.home, &kit.err), &kit.err);
+        CHECK_STATUS(cx_home_flush(kit.home, &kit.err), &kit.err);
         CHECK(file_holds(kit.path, SECRET, strlen(SECRET)));
         wrong.version = 3;
         CHECK_REFUSED(&kit, redact_memory(&kit, &wrong), "NotFound");

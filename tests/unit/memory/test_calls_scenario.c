@@ -67,16 +67,16 @@ static void run_step(calls *kit, cx_apply *apply, size_t number, const scenario_
 }
 
 /* Steps from..to (not included). */
-static void run_steps(calls *kit, const scenario *story, scenario_given given, size_t from,
+static void run_steps(calls *kit, const scenario *recorded, scenario_given given, size_t from,
                       size_t to)
 {
     cx_apply *apply = NULL;
     cx_memory_options options = {0};
     if (given == SCENARIO_GENERATED)
         options = calls_options(kit);
-    REQUIRE(!cx_failed(cx_apply_open(kit->home, story->actor, &options, &apply, &kit->err)));
+    REQUIRE(!cx_failed(cx_apply_open(kit->home, recorded->actor, &options, &apply, &kit->err)));
     for (size_t i = from; i < to; i++) {
-        const scenario_step *step = &story->steps[i];
+        const scenario_step *step = &recorded->steps[i];
         for (unsigned n = 0; n < step->idle_reads && given == SCENARIO_GENERATED; n++)
             (void)calls_now(kit);
         if (!step->runs)
@@ -97,7 +97,7 @@ static void replay(const char *name, const char *actor, load_scenario *load, cx_
     calls kit;
     fixture files;
     cx_json file, other;
-    scenario story;
+    scenario recorded;
     char path[128];
     fixture_init(&files);
     (void)snprintf(path, sizeof path, "vectors/ledger/matrix-1/%s.json", name);
@@ -106,10 +106,10 @@ static void replay(const char *name, const char *actor, load_scenario *load, cx_
     good = good && (scheme == CX_SCHEME_MATRIX_1 || fixture_load(&files, path, &other));
     if (good && calls_init(&kit, "scenario", actor, scheme)) {
         CHECK_STATUS(load(&file, scheme == CX_SCHEME_MATRIX_1 ? NULL : &other, given, &files.arena,
-                          &story, &kit.err),
+                          &recorded, &kit.err),
                      &kit.err);
-        CHECK(story.count > 20);
-        run_steps(&kit, &story, given, 0, story.count);
+        CHECK(recorded.count > 20);
+        run_steps(&kit, &recorded, given, 0, recorded.count);
         calls_done(&kit);
     }
     fixture_done(&files);
@@ -230,14 +230,15 @@ CX_TEST(scenario_leaves_the_records_of_the_original)
     calls kit;
     fixture files;
     cx_json file;
-    scenario story;
+    scenario recorded;
     fixture_init(&files);
     if (fixture_load(&files, "vectors/ledger/matrix-1/scenario.json", &file) &&
         calls_init(&kit, "records", "andrew", CX_SCHEME_MATRIX_1)) {
-        CHECK_STATUS(scenario_main(&file, NULL, SCENARIO_GENERATED, &files.arena, &story, &kit.err),
-                     &kit.err);
+        CHECK_STATUS(
+            scenario_main(&file, NULL, SCENARIO_GENERATED, &files.arena, &recorded, &kit.err),
+            &kit.err);
         /* The dump was taken before the last step. */
-        run_steps(&kit, &story, SCENARIO_GENERATED, 0, story.count - 1);
+        run_steps(&kit, &recorded, SCENARIO_GENERATED, 0, recorded.count - 1);
         compare_dump(&kit, &files,
                      CX_JSON_GET(&file, "keyspace_dump_before_rebuild_excluding_smt"));
         calls_done(&kit);
@@ -251,18 +252,18 @@ CX_TEST(scenario_embed_under_both_schemes)
         calls kit;
         fixture files;
         cx_json file;
-        scenario story;
+        scenario recorded;
         fixture_init(&files);
         if (fixture_load(&files, "vectors/ledger/matrix-1/scenario_embed.json", &file) &&
             calls_init(&kit, "embed", "emb", (cx_scheme)scheme)) {
-            CHECK_STATUS(scenario_embed(&file, &files.arena, &story, &kit.err), &kit.err);
-            for (size_t i = 0; i < story.count && scheme == CX_SCHEME_CORTEX_1; i++)
-                story.steps[i].overall = (cx_str){NULL, 0}; /* told for matrix-1 only */
-            run_steps(&kit, &story, SCENARIO_GENERATED, 0, story.count);
+            CHECK_STATUS(scenario_embed(&file, &files.arena, &recorded, &kit.err), &kit.err);
+            for (size_t i = 0; i < recorded.count && scheme == CX_SCHEME_CORTEX_1; i++)
+                recorded.steps[i].overall = (cx_str){NULL, 0}; /* told for matrix-1 only */
+            run_steps(&kit, &recorded, SCENARIO_GENERATED, 0, recorded.count);
             if (scheme == CX_SCHEME_MATRIX_1) {
                 cx_manifest manifest;
-                CHECK_STATUS(cx_snapshot_make(kit.home, story.actor, CX_STR("x"), calls_now(&kit),
-                                              &kit.arena, &manifest, &kit.err),
+                CHECK_STATUS(cx_snapshot_make(kit.home, recorded.actor, CX_STR("x"),
+                                              calls_now(&kit), &kit.arena, &manifest, &kit.err),
                              &kit.err);
                 compare_dump(&kit, &files, CX_JSON_GET(&file, "keyspace_excluding_smt"));
             }
@@ -282,12 +283,12 @@ static void dump_all(calls *kit, cx_buf *out)
         calls_dump(kit, prefixes[i], out);
 }
 
-CX_TEST(scenario_rows_are_the_same_when_made_anew)
+CX_TEST(scenario_rows_are_the_same_after_a_rebuild)
 {
     calls kit;
     fixture files;
     cx_json file;
-    scenario story;
+    scenario recorded;
     cx_buf before, after;
     cx_buf_init(&before, cx_alloc_default());
     cx_buf_init(&after, cx_alloc_default());
@@ -295,11 +296,12 @@ CX_TEST(scenario_rows_are_the_same_when_made_anew)
     if (fixture_load(&files, "vectors/ledger/matrix-1/scenario.json", &file) &&
         calls_init(&kit, "anew", "andrew", CX_SCHEME_CORTEX_1)) {
         char database[FOLDER_PATH_SIZE + 16];
-        CHECK_STATUS(scenario_main(&file, NULL, SCENARIO_GENERATED, &files.arena, &story, &kit.err),
-                     &kit.err);
-        for (size_t i = 0; i < story.count; i++) /* its roots are those of the other scheme */
-            story.steps[i].overall = (cx_str){NULL, 0};
-        run_steps(&kit, &story, SCENARIO_GENERATED, 0, story.count);
+        CHECK_STATUS(
+            scenario_main(&file, NULL, SCENARIO_GENERATED, &files.arena, &recorded, &kit.err),
+            &kit.err);
+        for (size_t i = 0; i < recorded.count; i++) /* its roots are those of the other scheme */
+            recorded.steps[i].overall = (cx_str){NULL, 0};
+        run_steps(&kit, &recorded, SCENARIO_GENERATED, 0, recorded.count);
         dump_all(&kit, &before);
         cx_digest root = calls_root(&kit);
         calls_shut(&kit);

@@ -35,8 +35,8 @@ CX_TEST(embed_touches_nothing_but_the_reference)
     CHECK_REFUSED(&kit, embed(&kit, &a.id, 1, "m", 4), "DimMismatch");
     CHECK_REFUSED(&kit, embed(&kit, &a.id, 1, "", 3), "InvalidArgument");
     CHECK_REFUSED(&kit, embed(&kit, &a.id, 1, "m", 0), "InvalidArgument");
-    const cx_id nobody = fixture_id(9);
-    CHECK_REFUSED(&kit, embed(&kit, &nobody, 1, "m", 3), "NotFound");
+    const cx_id unknown = fixture_id(9);
+    CHECK_REFUSED(&kit, embed(&kit, &unknown, 1, "m", 3), "NotFound");
     const cx_memory_update update = {.data = calls_fact(&kit, "a2")};
     CHECK_STATUS(cx_memory_update_at(kit.memory, &a, &update, &next, &kit.err), &kit.err);
     CHECK_REFUSED(&kit, embed(&kit, &a.id, 1, "m", 3), "StaleVersion");

@@ -305,7 +305,7 @@ static cx_str fixed2(cx_buf *out, float value)
     return cx_buf_str(out);
 }
 
-CX_TEST(two_digits_behind_the_point)
+CX_TEST(two_digits_after_the_point)
 {
     cx_buf out;
     cx_buf_init(&out, cx_alloc_default());

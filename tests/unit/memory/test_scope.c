@@ -712,7 +712,7 @@ CX_TEST(scope_strict_bytes)
 {
     /* { .., 3: selector, .., 11: null } with what is tried in the place of the selector. */
     static const struct {
-        const char *selector, *behind, *why;
+        const char *selector, *after, *why;
         bool good;
     } cases[] = {
         {"a101420203", "", "types", true},
@@ -745,7 +745,7 @@ CX_TEST(scope_strict_bytes)
         cx_buf_printf(&hex,
                       "%s0001016161025820%064d03%s%s06f6086162096163"
                       "0bf6",
-                      cases[i].behind[0] != 0 ? "a9" : "a8", 0, cases[i].selector, cases[i].behind);
+                      cases[i].after[0] != 0 ? "a9" : "a8", 0, cases[i].selector, cases[i].after);
         cx_bytes bytes = fixture_hex(&kit, cx_buf_str(&hex));
         cx_status status = cx_scope_decode(bytes, &kit.arena, &scope, &kit.err);
         if ((status.code == CX_OK) != cases[i].good)

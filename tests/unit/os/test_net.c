@@ -93,10 +93,10 @@ CX_TEST(net_only_this_user_may_connect)
 
 CX_TEST(net_a_peer_is_the_same_user_or_refused)
 {
-    const cx_net_peer somebody = {.user = 1000, .process = 7}, root = {.user = 0, .process = 7};
-    CHECK(cx_net_peer_ok(&somebody, 1000));
-    CHECK(!cx_net_peer_ok(&somebody, 1001));
-    CHECK(!cx_net_peer_ok(&somebody, 0));
+    const cx_net_peer user = {.user = 1000, .process = 7}, root = {.user = 0, .process = 7};
+    CHECK(cx_net_peer_ok(&user, 1000));
+    CHECK(!cx_net_peer_ok(&user, 1001));
+    CHECK(!cx_net_peer_ok(&user, 0));
     CHECK(!cx_net_peer_ok(&root, 1000));
     CHECK(cx_net_peer_ok(&root, 0));
 }

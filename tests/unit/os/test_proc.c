@@ -54,8 +54,9 @@ static bool is_alive(const cx_buf *out)
         if (file >= 0) { /* perhaps no process reaps it: a zombie is dead */
             ssize_t got = read(file, state, sizeof state - 1);
             close(file);
-            const char *behind = got > 0 ? strrchr(state, ')') : NULL;
-            if (behind != NULL && behind[1] == ' ' && (behind[2] == 'Z' || behind[2] == 'X'))
+            const char *after_name = got > 0 ? strrchr(state, ')') : NULL;
+            if (after_name != NULL && after_name[1] == ' ' &&
+                (after_name[2] == 'Z' || after_name[2] == 'X'))
                 return false;
         }
         (void)usleep(20000);

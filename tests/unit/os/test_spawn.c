@@ -62,8 +62,8 @@ static bool is_gone(cx_str text)
         ssize_t got = file < 0 ? 0 : read(file, state, sizeof state - 1);
         if (file >= 0)
             close(file);
-        const char *behind = got > 0 ? strrchr(state, ')') : NULL;
-        if (behind != NULL && (behind[2] == 'Z' || behind[2] == 'X'))
+        const char *after_name = got > 0 ? strrchr(state, ')') : NULL;
+        if (after_name != NULL && (after_name[2] == 'Z' || after_name[2] == 'X'))
             return true; /* perhaps no process reaps it */
         (void)usleep(20000);
     }
@@ -132,7 +132,7 @@ CX_TEST(spawn_joins_the_streams_and_changes_the_folder)
     drop(&o);
 }
 
-CX_TEST(spawn_feeds_input_that_nobody_reads_or_everybody_reads)
+CX_TEST(spawn_feeds_input_with_no_reader_or_many)
 {
     size_t size = 3 << 20;
     uint8_t *data = malloc(size);
@@ -490,7 +490,7 @@ CX_TEST(spawn_waits_for_a_program_that_ends_others)
     (void)close(control[1]);
 }
 
-CX_TEST(spawn_says_when_nobody_reads)
+CX_TEST(spawn_says_when_there_is_no_reader)
 {
     cx_spawn_child *child = NULL;
     cx_err err;

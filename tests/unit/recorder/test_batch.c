@@ -62,14 +62,14 @@ CX_TEST(batch_events_are_on_their_own)
 {
     fixture s;
     maker m;
-    static const maker_wish wish = MAKER_WISH_INIT;
+    static const maker_options trace_options = MAKER_OPTIONS_INIT;
     fixture_init(&s, "batch", NULL);
     maker_init(&m, "alpha");
     fixture_trust(&s, &m);
-    cx_str trace = fixture_make(&s, &m, &wish);
-    cx_str doubled = fixture_replace(&s, fixture_make(&s, &m, &wish), "{\"trace_id\"",
+    cx_str trace = fixture_make(&s, &m, &trace_options);
+    cx_str doubled = fixture_replace(&s, fixture_make(&s, &m, &trace_options), "{\"trace_id\"",
                                      "{\"x\":1,\"x\":2,\"trace_id\"");
-    cx_str not_finite = fixture_replace(&s, fixture_make(&s, &m, &wish), "0.9", "NaN");
+    cx_str not_finite = fixture_replace(&s, fixture_make(&s, &m, &trace_options), "0.9", "NaN");
     cx_str body = cx_arena_printf(
         &s.arena,
         "{\"events\":[{\"event_type\":\"complete_trace\",\"trace\":%s},"

@@ -45,7 +45,7 @@ CX_TEST(feed_indexes_and_resumes)
 {
     fixture s;
     maker m;
-    static const maker_wish wish = MAKER_WISH_INIT;
+    static const maker_options trace_options = MAKER_OPTIONS_INIT;
     cx_trace_query query = CX_TRACE_QUERY_INIT;
     fixture_init(&s, "feed", NULL);
     maker_init(&m, "alpha");
@@ -54,7 +54,8 @@ CX_TEST(feed_indexes_and_resumes)
     cx_json none = ask(&s, &query);
     CHECK_INT(count_of(&none), 0);
     for (int64_t i = 1; i <= 5; i++) {
-        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
+                  CX_TAKE_STORED);
         feed(&s);
         feed(&s); /* nothing new */
         cx_json some = ask(&s, &query);
@@ -77,13 +78,14 @@ CX_TEST(feed_pages_without_gaps)
 {
     fixture s;
     maker m;
-    static const maker_wish wish = MAKER_WISH_INIT;
+    static const maker_options trace_options = MAKER_OPTIONS_INIT;
     cx_trace_query query = CX_TRACE_QUERY_INIT;
     fixture_init(&s, "feed", NULL);
     maker_init(&m, "alpha");
     fixture_trust(&s, &m);
     for (unsigned i = 0; i < 23; i++)
-        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
+                  CX_TAKE_STORED);
     feed(&s);
     query.limit = 5;
     unsigned seen = 0, pages = 0;
@@ -101,7 +103,8 @@ CX_TEST(feed_pages_without_gaps)
         if (more)
             CHECK_STATUS(cx_recorder_cursor_parse(s.recorder, cursor, &query, &s.err), &s.err);
         /* What comes in meanwhile is newer than what is left. */
-        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
+                  CX_TAKE_STORED);
         feed(&s);
     }
     CHECK_INT(seen, 23);
@@ -117,11 +120,12 @@ CX_TEST(feed_recomputes_verdicts)
     static const cx_recorder_options keep = {.keep_unknown = true};
     fixture s;
     maker m;
-    static const maker_wish wish = MAKER_WISH_INIT;
+    static const maker_options trace_options = MAKER_OPTIONS_INIT;
     cx_trace_query query = CX_TRACE_QUERY_INIT;
     fixture_init(&s, "feed", &keep);
     maker_init(&m, "alpha");
-    CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &wish), "generic"), CX_TAKE_UNVERIFIED);
+    CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
+              CX_TAKE_UNVERIFIED);
     feed(&s);
     cx_json before = ask(&s, &query);
     CHECK_INT(count_of(&before), 0); /* nothing unverified by default */
@@ -164,14 +168,14 @@ CX_TEST(answers_one_trace)
     fixture s;
     maker m;
     cx_buf raw;
-    maker_wish wish = MAKER_WISH_INIT;
+    maker_options trace_options = MAKER_OPTIONS_INIT;
     fixture_init(&s, "feed", NULL);
     maker_init(&m, "alpha");
     fixture_trust(&s, &m);
-    wish.level = "full_traces";
-    wish.rationale = "because it was asked";
-    wish.trace_id = "trace-one";
-    cx_str trace = fixture_make(&s, &m, &wish);
+    trace_options.level = "full_traces";
+    trace_options.rationale = "because it was asked";
+    trace_options.trace_id = "trace-one";
+    cx_str trace = fixture_make(&s, &m, &trace_options);
     CHECK_INT(fixture_send(&s, trace, "full_traces"), CX_TAKE_STORED);
     feed(&s);
     cx_trace_wanted wanted = {.trace_id = CX_STR("trace-one"), .level = CX_LEVEL_FULL};
@@ -203,15 +207,16 @@ CX_TEST(answers_report_ambiguous_traces)
 {
     fixture s;
     maker alpha, beta;
-    maker_wish wish = MAKER_WISH_INIT;
+    maker_options trace_options = MAKER_OPTIONS_INIT;
     fixture_init(&s, "feed", NULL);
     maker_init(&alpha, "alpha");
     maker_init(&beta, "beta");
     fixture_trust(&s, &alpha);
     fixture_trust(&s, &beta);
-    wish.trace_id = "trace-one";
-    CHECK_INT(fixture_send(&s, fixture_make(&s, &alpha, &wish), "generic"), CX_TAKE_STORED);
-    CHECK_INT(fixture_send(&s, fixture_make(&s, &beta, &wish), "generic"), CX_TAKE_STORED);
+    trace_options.trace_id = "trace-one";
+    CHECK_INT(fixture_send(&s, fixture_make(&s, &alpha, &trace_options), "generic"),
+              CX_TAKE_STORED);
+    CHECK_INT(fixture_send(&s, fixture_make(&s, &beta, &trace_options), "generic"), CX_TAKE_STORED);
     feed(&s);
     cx_trace_wanted wanted = {.trace_id = CX_STR("trace-one"), .level = CX_LEVEL_FULL};
     (void)trace_answer(&s, &wanted, CX_E_CONFLICT);
@@ -227,13 +232,14 @@ CX_TEST(feed_removes_erased_content)
     fixture s;
     maker m;
     cx_memory *memory;
-    static const maker_wish wish = MAKER_WISH_INIT;
+    static const maker_options trace_options = MAKER_OPTIONS_INIT;
     cx_trace_query query = CX_TRACE_QUERY_INIT;
     fixture_init(&s, "feed", NULL);
     maker_init(&m, "alpha");
     fixture_trust(&s, &m);
     for (unsigned i = 0; i < 3; i++)
-        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
+                  CX_TAKE_STORED);
     feed(&s);
     CHECK_STATUS(cx_memory_open(s.home, cx_str_z(m.agent), NULL, &memory, &s.err), &s.err);
     CHECK_STATUS(cx_memory_redact(memory, 1, CX_STR("asked"), CX_STR("me"), &s.err), &s.err);
@@ -249,7 +255,7 @@ CX_TEST(feed_by_a_thread)
     fixture s;
     maker m;
     cx_feed_status status;
-    static const maker_wish wish = MAKER_WISH_INIT;
+    static const maker_options trace_options = MAKER_OPTIONS_INIT;
     cx_trace_query query = CX_TRACE_QUERY_INIT;
     fixture_init(&s, "feed", NULL);
     maker_init(&m, "alpha");
@@ -257,7 +263,8 @@ CX_TEST(feed_by_a_thread)
     const char *path = cx_recorder_index_path(s.path, &s.arena);
     CHECK_STATUS(cx_recorder_feed_begin(s.recorder, path, &s.err), &s.err);
     for (unsigned i = 0; i < 20; i++)
-        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
+                  CX_TAKE_STORED);
     CHECK_STATUS(cx_recorder_feed_wait(s.recorder, 30000, &s.err), &s.err);
     cx_json all = ask(&s, &query);
     CHECK_INT(count_of(&all), 20);
@@ -274,7 +281,7 @@ CX_TEST(branches_of_traces_hold)
     cx_buf lines, again, answer;
     cx_lattice *lattice;
     cx_lattice_report *report;
-    maker_wish wish = MAKER_WISH_INIT;
+    maker_options trace_options = MAKER_OPTIONS_INIT;
     cx_lattice_options options = CX_LATTICE_OPTIONS_INIT;
     fixture_init(&s, "bridge", NULL);
     maker_init(&alpha, "alpha");
@@ -282,9 +289,11 @@ CX_TEST(branches_of_traces_hold)
     fixture_trust(&s, &alpha);
     fixture_trust(&s, &beta);
     for (unsigned i = 0; i < 4; i++) {
-        wish.overridden = i == 2;
-        CHECK_INT(fixture_send(&s, fixture_make(&s, &alpha, &wish), "generic"), CX_TAKE_STORED);
-        CHECK_INT(fixture_send(&s, fixture_make(&s, &beta, &wish), "generic"), CX_TAKE_STORED);
+        trace_options.overridden = i == 2;
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &alpha, &trace_options), "generic"),
+                  CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &beta, &trace_options), "generic"),
+                  CX_TAKE_STORED);
     }
     options.keep_deltas = true;
     cx_buf_init(&lines, cx_alloc_default());

@@ -3,14 +3,14 @@
  */
 #include "tests/support/recorder_fixture.h"
 
-static const maker_wish generic = MAKER_WISH_INIT;
+static const maker_options generic = MAKER_OPTIONS_INIT;
 
-static maker_wish full(const char *rationale)
+static maker_options full(const char *rationale)
 {
-    maker_wish wish = MAKER_WISH_INIT;
-    wish.level = "full_traces";
-    wish.rationale = rationale;
-    return wish;
+    maker_options trace_options = MAKER_OPTIONS_INIT;
+    trace_options.level = "full_traces";
+    trace_options.rationale = rationale;
+    return trace_options;
 }
 
 /* I2, I5 */
@@ -73,7 +73,7 @@ CX_TEST(intake_keeps_conflicting_evidence)
 {
     fixture s;
     maker m;
-    maker_wish same = MAKER_WISH_INIT;
+    maker_options same = MAKER_OPTIONS_INIT;
     fixture_init(&s, "intake", NULL);
     maker_init(&m, "alpha");
     fixture_trust(&s, &m);
@@ -173,8 +173,8 @@ CX_TEST(intake_stores_unknown_keys_unverified_by_policy)
     CHECK(s.took.events[0].verdict.verdict == CX_INDETERMINATE);
     CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_DUPLICATE);
     /* Its text must not slip in below its level either. */
-    maker_wish wish = full("words");
-    cx_str loud = fixture_make(&s, &m, &wish);
+    maker_options trace_options = full("words");
+    cx_str loud = fixture_make(&s, &m, &trace_options);
     CHECK_INT(
         fixture_send(&s, fixture_replace(&s, loud, "\"full_traces\"", "\"generic\""), "generic"),
         CX_TAKE_REJECTED);
@@ -207,10 +207,10 @@ CX_TEST(intake_strips_what_the_level_does_not_allow)
     fixture_init(&s, "intake", &strip);
     maker_init(&m, "alpha");
     fixture_trust(&s, &m);
-    maker_wish wish = full("a secret reason");
+    maker_options trace_options = full("a secret reason");
     /* Form B does not sign the level. */
     cx_str trace =
-        fixture_replace(&s, fixture_make(&s, &m, &wish), "\"full_traces\"", "\"generic\"");
+        fixture_replace(&s, fixture_make(&s, &m, &trace_options), "\"full_traces\"", "\"generic\"");
     CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_STORED);
     CHECK(s.took.events[0].stripped_count >= 1);
     CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_DUPLICATE);
@@ -229,9 +229,9 @@ CX_TEST(intake_rejected_text_is_nowhere)
     fixture_init(&s, "intake", NULL);
     maker_init(&m, "alpha");
     fixture_trust(&s, &m);
-    maker_wish wish = full("a secret reason");
+    maker_options trace_options = full("a secret reason");
     cx_str trace =
-        fixture_replace(&s, fixture_make(&s, &m, &wish), "\"full_traces\"", "\"generic\"");
+        fixture_replace(&s, fixture_make(&s, &m, &trace_options), "\"full_traces\"", "\"generic\"");
     CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_REJECTED);
     cx_buf_init(&answer, cx_alloc_default());
     CHECK_STATUS(cx_intake_json(&answer, &s.took, &s.err), &s.err);

@@ -12,7 +12,7 @@
 
 enum { AGENTS = 3, SENT_MAX = 400 };
 
-typedef struct story {
+typedef struct history_test {
     fixture s;
     uint64_t dice;
     maker agents[AGENTS];
@@ -20,9 +20,9 @@ typedef struct story {
     cx_str sent[SENT_MAX];
     unsigned sent_count;
     const char *index; /* fed as the history goes */
-} story;
+} history_test;
 
-static uint64_t roll(story *t, uint64_t sides)
+static uint64_t roll(history_test *t, uint64_t sides)
 {
     return cx_test_random(&t->dice) % sides;
 }
@@ -31,7 +31,7 @@ static const char *const levels[] = {"generic", "detailed", "full_traces"};
 
 /* --- what happens ----------------------------------------------------------------------------- */
 
-static void send(story *t, cx_str trace)
+static void send(history_test *t, cx_str trace)
 {
     int status = fixture_send(&t->s, trace, levels[0]);
     CHECK(status >= CX_TAKE_STORED && status <= CX_TAKE_REJECTED);
@@ -39,24 +39,24 @@ static void send(story *t, cx_str trace)
         t->sent[t->sent_count++] = trace;
 }
 
-static void send_new(story *t)
+static void send_new(history_test *t)
 {
     char same[32];
-    maker_wish wish = MAKER_WISH_INIT;
+    maker_options trace_options = MAKER_OPTIONS_INIT;
     maker *m = &t->agents[roll(t, AGENTS)];
-    wish.level = levels[roll(t, 3)];
-    wish.rationale = "words of a reason";
-    wish.k_eff = roll(t, 4) == 0 ? 2.5 : roll(t, 4) == 0 ? 1.0 : 0;
-    wish.overridden = roll(t, 5) == 0;
-    wish.success = roll(t, 5) != 0;
+    trace_options.level = levels[roll(t, 3)];
+    trace_options.rationale = "words of a reason";
+    trace_options.k_eff = roll(t, 4) == 0 ? 2.5 : roll(t, 4) == 0 ? 1.0 : 0;
+    trace_options.overridden = roll(t, 5) == 0;
+    trace_options.success = roll(t, 5) != 0;
     (void)snprintf(same, sizeof same, "trace-of-all-%llu", (unsigned long long)roll(t, 6));
     if (roll(t, 5) == 0)
-        wish.trace_id = same; /* so that conflicts come */
-    send(t, fixture_make(&t->s, m, &wish));
+        trace_options.trace_id = same; /* so that conflicts come */
+    send(t, fixture_make(&t->s, m, &trace_options));
 }
 
 /* Form B does not sign the level, nor the id. */
-static void send_again(story *t)
+static void send_again(history_test *t)
 {
     if (t->sent_count == 0)
         return;
@@ -68,7 +68,7 @@ static void send_again(story *t)
     send(t, other.data == NULL ? trace : other);
 }
 
-static void change_key(story *t)
+static void change_key(history_test *t)
 {
     fixture *s = &t->s;
     unsigned agent = (unsigned)roll(t, AGENTS);
@@ -87,7 +87,7 @@ static void change_key(story *t)
                      &s->err);
 }
 
-static void in_journal(story *t, cx_str actor, cx_str kind, bool raw)
+static void in_journal(history_test *t, cx_str actor, cx_str kind, bool raw)
 {
     fixture *s = &t->s;
     cx_memory *memory;
@@ -114,14 +114,14 @@ static void in_journal(story *t, cx_str actor, cx_str kind, bool raw)
     cx_memory_close(memory);
 }
 
-static cx_str some_journal(story *t)
+static cx_str some_journal(history_test *t)
 {
     uint64_t which = roll(t, AGENTS + 1);
     return which == AGENTS ? CX_STR("batches") : cx_str_z(t->agents[which].agent);
 }
 
 /* What is written by hand under our names means nothing, and stops nothing. */
-static void write_by_hand(story *t)
+static void write_by_hand(history_test *t)
 {
     static const char *const kinds[] = {"trace.key",   "trace.received", "trace.conflict",
                                         "trace.batch", "trace.alert",    "trace.alert_ack"};
@@ -130,13 +130,13 @@ static void write_by_hand(story *t)
     in_journal(t, actor, cx_str_z(kinds[roll(t, CX_COUNT_OF(kinds))]), true);
 }
 
-static void feed_into(story *t, const char *index)
+static void feed_into(history_test *t, const char *index)
 {
     fixture *s = &t->s;
     CHECK_STATUS(cx_recorder_feed_now(s->recorder, index, &s->err), &s->err);
 }
 
-static void happen(story *t)
+static void happen(history_test *t)
 {
     uint64_t what = roll(t, 100);
     t->s.now_ns += INT64_C(1000000000);
@@ -158,7 +158,7 @@ static void happen(story *t)
 
 /* --- both indexes ----------------------------------------------------------------------------- */
 
-static void dump(story *t, const char *where, cx_buf *out)
+static void dump(history_test *t, const char *where, cx_buf *out)
 {
     cx_index *index = NULL;
     fixture *s = &t->s;
@@ -185,7 +185,7 @@ static void say_difference(cx_str a, cx_str b)
            (int)(b_end - line), b.data + line);
 }
 
-static bool same_rows(story *t)
+static bool same_rows(history_test *t)
 {
     cx_buf stepwise, at_once;
     const char *other = cx_arena_printf(&t->s.arena, "%s/other.db", t->s.path).data;
@@ -208,7 +208,7 @@ static bool tell(uint64_t seed, unsigned length)
 {
     static const cx_recorder_options keep = {.keep_unknown = true};
     static const char *const names[AGENTS] = {"alpha", "beta", "gamma"};
-    story *t = calloc(1, sizeof *t);
+    history_test *t = calloc(1, sizeof *t);
     CX_ASSERT(t != NULL);
     t->dice = seed;
     fixture_init(&t->s, "rebuild", &keep);
@@ -230,10 +230,10 @@ static bool tell(uint64_t seed, unsigned length)
 CX_TEST(rebuild_gives_equal_rows)
 {
     const char *given = getenv("CORTEX_STORIES");
-    uint64_t stories = given != NULL ? strtoull(given, NULL, 10) : 3;
-    for (uint64_t i = 0; i < stories; i++)
+    uint64_t histories = given != NULL ? strtoull(given, NULL, 10) : 3;
+    for (uint64_t i = 0; i < histories; i++)
         if (!tell(cx_test_seed() * 1000 + i, 120)) {
-            cx_test_fail(__FILE__, __LINE__, "story %llu of seed %llu", (unsigned long long)i,
+            cx_test_fail(__FILE__, __LINE__, "history %llu of seed %llu", (unsigned long long)i,
                          (unsigned long long)cx_test_seed());
             break;
         }

@@ -43,9 +43,9 @@ static void snapshot(fixture *s, const char *actor)
 
 static void send(fixture *s, maker *m, bool overridden)
 {
-    maker_wish wish = MAKER_WISH_INIT;
-    wish.overridden = overridden;
-    CHECK_INT(fixture_send(s, fixture_make(s, m, &wish), "generic"), CX_TAKE_STORED);
+    maker_options trace_options = MAKER_OPTIONS_INIT;
+    trace_options.overridden = overridden;
+    CHECK_INT(fixture_send(s, fixture_make(s, m, &trace_options), "generic"), CX_TAKE_STORED);
 }
 
 CX_TEST(snapshots_are_after_the_newest_event_they_contain)

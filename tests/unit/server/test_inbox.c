@@ -30,13 +30,13 @@ static void send(inbox_stage *s, maker *m, unsigned count, const char *rationale
     cx_buf_init(&batch, cx_alloc_default());
     maker_batch_begin(&batch);
     for (unsigned i = 0; i < count; i++) {
-        maker_wish wish = MAKER_WISH_INIT;
-        wish.level = "full_traces";
-        wish.overridden = i % 3 == 0;
-        wish.passed = i % 2 == 0;
-        wish.k_eff = i % 5 == 0 ? 1.5 : 3.0;
-        wish.rationale = i % 4 == 0 ? rationale : "nothing of note";
-        maker_batch_add(&batch, fixture_make(&s->a.fixture, m, &wish));
+        maker_options trace_options = MAKER_OPTIONS_INIT;
+        trace_options.level = "full_traces";
+        trace_options.overridden = i % 3 == 0;
+        trace_options.passed = i % 2 == 0;
+        trace_options.k_eff = i % 5 == 0 ? 1.5 : 3.0;
+        trace_options.rationale = i % 4 == 0 ? rationale : "nothing of note";
+        maker_batch_add(&batch, fixture_make(&s->a.fixture, m, &trace_options));
     }
     maker_batch_end(&batch, "full_traces");
     fixture_take(&s->a.fixture, cx_arena_copy_str(&s->a.fixture.arena, cx_buf_str(&batch)));

@@ -87,10 +87,10 @@ static void store(asking *a, maker *m, unsigned from, unsigned to)
     cx_buf_init(&batch, cx_alloc_default());
     maker_batch_begin(&batch);
     for (unsigned i = from; i < to; i++) {
-        maker_wish filter = MAKER_WISH_INIT;
+        maker_options trace_options = MAKER_OPTIONS_INIT;
         (void)snprintf(id, sizeof id, "hub-%u", i);
-        filter.trace_id = id;
-        maker_batch_add(&batch, fixture_make(&a->fixture, m, &filter));
+        trace_options.trace_id = id;
+        maker_batch_add(&batch, fixture_make(&a->fixture, m, &trace_options));
     }
     maker_batch_end(&batch, "generic");
     fixture_take(&a->fixture, cx_arena_copy_str(&a->fixture.arena, cx_buf_str(&batch)));

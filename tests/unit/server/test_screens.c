@@ -44,13 +44,13 @@ static void record(screens *s, maker *m, unsigned count, int64_t first_ns, int64
     cx_buf_init(&batch, cx_alloc_default());
     maker_batch_begin(&batch);
     for (unsigned i = 0; i < count; i++) {
-        maker_wish wish = MAKER_WISH_INIT;
+        maker_options trace_options = MAKER_OPTIONS_INIT;
         (void)snprintf(id, sizeof id, "s-%.8s-%u", m->agent, i);
-        wish.trace_id = id;
-        wish.level = "full_traces";
-        wish.rationale = "because";
-        wish.at_ns = first_ns + (int64_t)i * step_ns;
-        maker_batch_add(&batch, fixture_make(&s->a.fixture, m, &wish));
+        trace_options.trace_id = id;
+        trace_options.level = "full_traces";
+        trace_options.rationale = "because";
+        trace_options.at_ns = first_ns + (int64_t)i * step_ns;
+        maker_batch_add(&batch, fixture_make(&s->a.fixture, m, &trace_options));
     }
     maker_batch_end(&batch, "full_traces");
     fixture_take(&s->a.fixture, cx_arena_copy_str(&s->a.fixture.arena, cx_buf_str(&batch)));
@@ -313,8 +313,8 @@ CX_TEST(screens_fleet_has_every_day)
     (void)snprintf(target, sizeof target, FLEET "?days=10&agent=%s", many[7].agent);
     const cx_json single = ask(&s, target, 200);
     CHECK_INT(length(&single, "agents"), 1);
-    const cx_json nobody = ask(&s, FLEET "?agent=%3Cscript%3E", 200);
-    CHECK_INT(length(&nobody, "agents"), 0);
+    const cx_json no_agent = ask(&s, FLEET "?agent=%3Cscript%3E", 200);
+    CHECK_INT(length(&no_agent, "agents"), 0);
     end(&s);
 }
 
@@ -358,8 +358,8 @@ CX_TEST(screens_fleet_counts_what_it_leaves_out)
         maker_init(&many[i], name);
         fixture_trust(&s.a.fixture, &many[i]);
         for (unsigned k = 0; k < (i < 3 ? 1u : 2u); k++) { /* three have fewer than the others */
-            maker_wish wish = MAKER_WISH_INIT;
-            maker_batch_add(&batch, fixture_make(&s.a.fixture, &many[i], &wish));
+            maker_options trace_options = MAKER_OPTIONS_INIT;
+            maker_batch_add(&batch, fixture_make(&s.a.fixture, &many[i], &trace_options));
         }
     }
     maker_batch_end(&batch, "generic");

@@ -154,14 +154,14 @@ CX_TEST(service_problems_escape_input)
     asking_done(&a);
 }
 
-static cx_str one_batch(asking *a, maker *m, maker_wish wish)
+static cx_str one_batch(asking *a, maker *m, maker_options trace_options)
 {
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());
-    cx_str trace = fixture_make(&a->fixture, m, &wish);
+    cx_str trace = fixture_make(&a->fixture, m, &trace_options);
     maker_batch_begin(&text);
     maker_batch_add(&text, trace);
-    maker_batch_end(&text, wish.level);
+    maker_batch_end(&text, trace_options.level);
     cx_str body = cx_arena_copy_str(&a->fixture.arena, cx_buf_str(&text));
     cx_buf_done(&text);
     return body;
@@ -173,9 +173,9 @@ CX_TEST(service_receives_and_finds_a_trace)
     maker m;
     asking_init(&a, "service-traces");
     maker_init(&m, "alpha");
-    maker_wish wish = MAKER_WISH_INIT;
-    wish.trace_id = "t/1";
-    cx_str body = one_batch(&a, &m, wish);
+    maker_options trace_options = MAKER_OPTIONS_INIT;
+    trace_options.trace_id = "t/1";
+    cx_str body = one_batch(&a, &m, trace_options);
     CHECK_INT(asking_get(&a, TRACES), 503); /* the index does not exist yet */
     CHECK_INT(asking_ask(&a, "POST", EVENTS, body), 200);
     CHECK(asking_says(&a, "Unknown signer key"));

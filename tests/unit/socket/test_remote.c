@@ -215,7 +215,7 @@ CX_TEST(remote_writers_take_turns)
 
 /* --- clients that go away --------------------------------------------------------------------- */
 
-CX_TEST(remote_a_client_that_dies_inside_a_turn_blocks_nobody)
+CX_TEST(remote_a_client_that_dies_inside_a_txn_blocks_no_one)
 {
     held owner, *h = &owner;
     raw r;

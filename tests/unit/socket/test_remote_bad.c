@@ -29,7 +29,7 @@ static void expect_notice(raw *r, const char *tag, int line)
 
 CX_TEST(remote_what_is_no_greeting_is_hung_up_on)
 {
-    held holder, *h = &holder;
+    held writer, *h = &writer;
     static const char *const greetings[] = {"cxhome\0\2", "GET / HT", "cxhomf\0\1"};
     REQUIRE(hold(h, "remote-greeting"));
     for (size_t i = 0; i < CX_COUNT_OF(greetings); i++) {
@@ -49,7 +49,7 @@ CX_TEST(remote_what_is_no_greeting_is_hung_up_on)
 
 CX_TEST(remote_what_is_no_message_ends_the_connection)
 {
-    held holder, *h = &holder;
+    held writer, *h = &writer;
     static const struct {
         const char *bytes;
         size_t size;
@@ -84,7 +84,7 @@ CX_TEST(remote_what_is_no_message_ends_the_connection)
 
 CX_TEST(remote_random_messages_do_no_harm)
 {
-    held holder, *h = &holder;
+    held writer, *h = &writer;
     uint64_t seed = cx_test_seed();
     REQUIRE(hold(h, "remote-random"));
     for (int round = 0; round < 60; round++) {
@@ -106,7 +106,7 @@ CX_TEST(remote_random_messages_do_no_harm)
 
 CX_TEST(remote_calls_have_their_place)
 {
-    held holder, *h = &holder;
+    held writer, *h = &writer;
     raw r;
     cx_remote_answer answer;
     const cx_remote_request hello = {.op = CX_REMOTE_HELLO};
@@ -154,7 +154,7 @@ CX_TEST(remote_calls_have_their_place)
 /* A frame that could not be applied would stay in the log for good. */
 CX_TEST(remote_frames_that_would_not_hold_are_refused)
 {
-    held holder, *h = &holder;
+    held writer, *h = &writer;
     cx_home *home = NULL;
     const cx_bytes junk = cx_str_bytes(CX_STR("junk"));
     static const struct {
@@ -245,7 +245,7 @@ static cx_status append_kind(cx_home *home, cx_str kind, cx_err *err)
 /* A room above says what it can derive from. */
 CX_TEST(remote_frames_that_no_room_can_derive_from_are_refused)
 {
-    held holder, *h = &holder;
+    held writer, *h = &writer;
     cx_home *home = NULL;
     const cx_deriver strict = {
         .name = "strict/1", .derive = derive_strictly, .check = check_strictly};
@@ -293,7 +293,7 @@ done:
 
 CX_TEST(remote_a_client_without_memory_fails_and_leaks_nothing)
 {
-    held holder, *h = &holder;
+    held writer, *h = &writer;
     fault_alloc memory;
     cx_status status = {CX_E_NOMEM};
     uint64_t n = 0;
@@ -314,12 +314,12 @@ CX_TEST(remote_a_client_without_memory_fails_and_leaks_nothing)
     release(h);
 }
 
-CX_TEST(remote_a_holder_without_memory_says_so_or_hangs_up)
+CX_TEST(remote_a_writer_without_memory_says_so_or_hangs_up)
 {
     uint64_t n = 0;
     bool fired = true;
     while (fired && n < 400) {
-        held holder, *h = &holder;
+        held writer, *h = &writer;
         fault_alloc memory;
         cx_home_options options = options_of(false);
         fault_alloc_init(&memory, FAULT_NEVER, false);
@@ -327,7 +327,7 @@ CX_TEST(remote_a_holder_without_memory_says_so_or_hangs_up)
         CHECK_STATUS(cx_home_close(h->home, &h->err), &h->err);
         options.alloc = &memory.alloc;
         CHECK_STATUS(cx_home_open(h->path, &options, &h->home, &h->err), &h->err);
-        CHECK_STATUS(cx_home_settle(h->home, &h->err), &h->err);
+        CHECK_STATUS(cx_home_flush(h->home, &h->err), &h->err);
         n += n < 24 ? 1 : 4;
         memory.fail_at = atomic_load(&memory.calls) + n;
         cx_status status = cx_home_serve_begin(h->home, NULL, &h->remote, &h->err);

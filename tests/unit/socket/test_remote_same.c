@@ -156,7 +156,7 @@ static void say_roots(kit *k, cx_buf *out)
     add_status(out, cx_txn_roots(txn, &roots, &err), &err);
     add_roots(out, &roots);
     cx_txn_abort(txn);
-    add_status(out, cx_home_settle(k->home, &err), &err);
+    add_status(out, cx_home_flush(k->home, &err), &err);
     add_status(out, cx_home_sync(k->home, &err), &err);
     add_status(out, cx_home_tables_status(k->home, &tables, &err), &err);
     cx_buf_printf(out, "%llu %llu %llu %llu %llu", (unsigned long long)tables.log_commits,
@@ -328,14 +328,14 @@ static void say_entries(kit *k, cx_buf *out)
     const uint64_t *seqs = NULL;
     size_t count = 7;
     cx_err err = {0};
-    const cx_id nobody = {{1, 2, 3}};
+    const cx_id unknown_id = {{1, 2, 3}};
     CHECK_STATUS(cx_home_actor(k->home, KIT_ACTOR, &info, &err), &err);
     CHECK(info.entry_count > 20);
     for (uint64_t seq = 0; seq <= info.entry_count; seq++)
         say_entry(k, seq, out);
-    add_status(out,
-               cx_home_entries_about(k->home, KIT_ACTOR, &nobody, &k->arena, &seqs, &count, &err),
-               &err);
+    add_status(
+        out, cx_home_entries_about(k->home, KIT_ACTOR, &unknown_id, &k->arena, &seqs, &count, &err),
+        &err);
     cx_buf_printf(out, "%zu", count);
 }
 
@@ -478,7 +478,7 @@ CX_TEST(remote_the_tables_come_out_the_same)
 
 CX_TEST(remote_what_needs_the_files_says_who_has_them)
 {
-    held holder, *h = &holder;
+    held writer, *h = &writer;
     cx_trees trees;
     cx_tail *tail;
     char text[32];
@@ -500,7 +500,7 @@ CX_TEST(remote_what_needs_the_files_says_who_has_them)
 /* Pages, and an answer of many megabytes. */
 CX_TEST(remote_large_things_pass)
 {
-    held holder, *h = &holder;
+    held writer, *h = &writer;
     cx_txn *txn = NULL;
     cx_entry_view view;
     REQUIRE(hold_unserved(h, "remote-large") && serve(h, SLOW_TURN_MS, 0));
@@ -544,7 +544,7 @@ CX_TEST(remote_large_things_pass)
 
 CX_TEST(remote_a_turn_that_is_too_large_is_refused_before_it_is_sent)
 {
-    held holder, *h = &holder;
+    held writer, *h = &writer;
     cx_txn *txn = NULL;
     REQUIRE(hold_unserved(h, "remote-too-large") && serve(h, SLOW_TURN_MS, 0));
     cx_home *home = join(h);

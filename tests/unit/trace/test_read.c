@@ -178,14 +178,14 @@ CX_TEST(read_what_is_no_json)
 }
 
 static cx_str repeated(kit *k, const char *before, const char *what, size_t times,
-                       const char *behind)
+                       const char *after)
 {
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());
     cx_buf_add_z(&text, before);
     for (size_t i = 0; i < times; i++)
         cx_buf_add_z(&text, what);
-    cx_buf_add_z(&text, behind);
+    cx_buf_add_z(&text, after);
     cx_str copy = cx_arena_copy_str(&k->arena, cx_buf_str(&text));
     cx_buf_done(&text);
     return copy;

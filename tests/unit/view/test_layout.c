@@ -317,7 +317,7 @@ CX_TEST(layout_windows_and_folds_keep_the_invariants)
     cx_buf_done(&text);
 }
 
-CX_TEST(layout_window_behind_the_end_is_empty)
+CX_TEST(layout_window_after_the_end_is_empty)
 {
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());

@@ -1,6 +1,6 @@
 /*
- * ledger_stories.c - scenarios through the real calls on a real home, verdicts on proofs.  What the
- * files tell of certain moments of a scenario is answered in ledger_moments.c.
+ * ledger_scenarios.c - scenarios through the real calls on a real home, verdicts on proofs.  What
+ * the files tell of certain moments of a scenario is answered in ledger_moments.c.
  */
 #include <stdio.h>
 
@@ -150,24 +150,24 @@ static cx_status step_expected(runner *r, const cx_json *item, const scenario_st
 /* The scenario being run, for the answers of its steps in order. */
 static struct telling {
     fixture fixture;
-    scenario story;
+    scenario recorded;
     size_t next;
 } telling;
 
 static cx_status told_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
     (void)item;
-    return step_answer(r, &telling.fixture, telling.story.actor, &telling.story.steps[telling.next],
-                       out, err);
+    return step_answer(r, &telling.fixture, telling.recorded.actor,
+                       &telling.recorded.steps[telling.next], out, err);
 }
 
 static cx_status told_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
-    return step_expected(r, item, &telling.story.steps[telling.next], out, err);
+    return step_expected(r, item, &telling.recorded.steps[telling.next], out, err);
 }
 
-typedef cx_status load_story(const cx_json *file, const cx_json *other, scenario_given given,
-                             cx_arena *arena, scenario *out, cx_err *err);
+typedef cx_status load_scenario(const cx_json *file, const cx_json *other, scenario_given given,
+                                cx_arena *arena, scenario *out, cx_err *err);
 
 static cx_status load_embed(const cx_json *file, const cx_json *other, scenario_given given,
                             cx_arena *arena, scenario *out, cx_err *err)
@@ -178,7 +178,7 @@ static cx_status load_embed(const cx_json *file, const cx_json *other, scenario_
 }
 
 /* Another file of the folder that the file at hand lies in. */
-static cx_status read_beside(runner *r, cx_str name, cx_json *out, cx_err *err)
+static cx_status read_sibling_file(runner *r, cx_str name, cx_json *out, cx_err *err)
 {
     const char *slash = strrchr(runner_file.path, '/');
     int size = slash == NULL ? 0 : (int)(slash - runner_file.path) + 1;
@@ -188,26 +188,27 @@ static cx_status read_beside(runner *r, cx_str name, cx_json *out, cx_err *err)
 }
 
 /* cortex-1 files hold only roots: the calls are those of the matrix-1 file next to them. */
-static cx_status load(runner *r, load_story *story, cx_str name, const cx_json *file, cx_err *err)
+static cx_status load(runner *r, load_scenario *scenario_of, cx_str name, const cx_json *file,
+                      cx_err *err)
 {
     if (runner_file.scheme == CX_SCHEME_MATRIX_1)
-        return story(file, NULL, SCENARIO_GENERATED, &r->arena, &telling.story, err);
+        return scenario_of(file, NULL, SCENARIO_GENERATED, &r->arena, &telling.recorded, err);
     static const char *const places[] = {"matrix-1", "../matrix-1"};
     cx_json calls;
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < CX_COUNT_OF(places); i++) {
-        cx_str beside = cx_arena_printf(&r->arena, "%s/%.*s", places[i], (int)name.size, name.data);
-        status = runner_read_json(r, beside, &calls, err);
+        cx_str path = cx_arena_printf(&r->arena, "%s/%.*s", places[i], (int)name.size, name.data);
+        status = runner_read_json(r, path, &calls, err);
         if (status.code != CX_E_NOT_FOUND)
             break;
     }
     CX_TRY(status);
-    return story(&calls, file, SCENARIO_GENERATED, &r->arena, &telling.story, err);
+    return scenario_of(&calls, file, SCENARIO_GENERATED, &r->arena, &telling.recorded, err);
 }
 
 static void note_moment(runner *r, runner_moment *moment)
 {
-    const scenario_step *step = &telling.story.steps[telling.next];
+    const scenario_step *step = &telling.recorded.steps[telling.next];
     runner_moment_step(r, moment, telling.next);
     if (step->is_snapshot)
         runner_moment_snapshot(r, moment);
@@ -216,25 +217,26 @@ static void note_moment(runner *r, runner_moment *moment)
 }
 
 /* `list`: where the file has an item for each step; NULL: the steps have no answers. */
-static void tell(runner *r, load_story *story, const char *list, cx_str name, const cx_json *file)
+static void tell(runner *r, load_scenario *scenario_of, const char *list, cx_str name,
+                 const cx_json *file)
 {
     static const runner_kind kind = {"", told_got, told_expect};
     cx_err err = {0};
-    cx_status status = load(r, story, name, file, &err);
+    cx_status status = load(r, scenario_of, name, file, &err);
     if (status.code == CX_E_NOT_FOUND) {
         runner_skip(r, name, "the calls stand in matrix-1/, which is not here");
         runner_containers(r);
         return;
     }
     if (!cx_failed(status))
-        status = fixture_open(&telling.fixture, telling.story.actor, &err);
-    runner_moment moment = {.actor = telling.story.actor,
-                            .calls = &telling.story.file,
+        status = fixture_open(&telling.fixture, telling.recorded.actor, &err);
+    runner_moment moment = {.actor = telling.recorded.actor,
+                            .calls = &telling.recorded.file,
                             .apply = telling.fixture.apply,
                             .home = telling.fixture.home,
                             .now_ns = fixture_now,
                             .now_arg = &telling.fixture};
-    for (telling.next = 0; !cx_failed(status) && telling.next < telling.story.count;
+    for (telling.next = 0; !cx_failed(status) && telling.next < telling.recorded.count;
          telling.next++) {
         cx_json ignored;
         if (list != NULL)
@@ -252,11 +254,11 @@ static void tell(runner *r, load_story *story, const char *list, cx_str name, co
 }
 
 /* Proofs about the journal that scenario.json next to this file leaves. */
-static void tell_beside(runner *r)
+static void tell_sibling_file(runner *r)
 {
     cx_json file;
     cx_err err = {0};
-    cx_status status = read_beside(r, CX_STR("scenario.json"), &file, &err);
+    cx_status status = read_sibling_file(r, CX_STR("scenario.json"), &file, &err);
     if (status.code == CX_E_NOT_FOUND)
         runner_containers(r);
     else if (cx_failed(status))
@@ -329,7 +331,7 @@ static cx_status compact_expect(runner *r, const cx_json *item, cx_json *out, cx
     return runner_string(r, reason.size == 0 ? CX_STR("holds") : reason, out, err);
 }
 
-void runner_ledger_stories(runner *r, cx_str name)
+void runner_ledger_scenarios(runner *r, cx_str name)
 {
     static const runner_kind proofs = {"/cases", proof_got, proof_expect};
     static const runner_kind compact[] = {{"/whole", compact_got, compact_expect},
@@ -343,7 +345,7 @@ void runner_ledger_stories(runner *r, cx_str name)
     else if (cx_str_is(name, "scenario_embed.json"))
         tell(r, load_embed, "/journal", name, root);
     else if (cx_str_is(name, "journal_proofs.json"))
-        tell_beside(r);
+        tell_sibling_file(r);
     else if (cx_str_is(name, "proof_verdicts.json"))
         runner_run_list(r, &proofs, runner_file.path, root);
     else if (cx_str_is(name, "compact_proofs.json"))
