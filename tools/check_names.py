@@ -28,7 +28,7 @@ class Rule:
 
     def __init__(self, where, pattern, better):
         self.where = where
-        self.word = re.sub(r'\(\?!.*?\)|\w\?', '', pattern.split('|')[0])
+        self.word = re.sub(r'\(\?<?!.*?\)|\w\?', '', pattern.split('|')[0])
         self.better = better
         spaced = pattern.replace(' ', r'[\s*]+')
         self.pattern = re.compile(rf'(?<![a-z0-9])(?:{pattern})(?![a-z0-9])' if where == 'name'
