@@ -190,13 +190,13 @@ def tables():
     tools = re.findall(r'\n    \{"(\w+)",', rows[0] if rows else '')
     formats = [name for path in sorted((ROOT / 'src/import').glob('*.c'))
                for name in re.findall(r'\.info = \{"([\w-]+)"', path.read_text())]
-    choices = re.search(r'"auto\|([\w|-]+)"', (ROOT / 'src/cli/lattice/cmd_import.c').read_text()).group(1).split('|')
+    listed = re.findall(r'\n    X\(\w+, "([\w-]+)"\)', (ROOT / 'src/import/import.h').read_text())
     page = (ROOT / 'docs/formats/imports.md').read_text()
     for what, code, where, names in [
             ('kind of objects', kinds, 'docs/formats/story.md', first_cells('docs/formats/story.md', '## Names of objects')),
             ('MCP tool', tools, 'docs/mcp.md', first_cells('docs/mcp.md', '## Tools')),
             ('import format', formats, 'docs/formats/imports.md', re.findall(r'\n### 2\.\d+ `([\w-]+)`', page)),
-            ('import format', formats, 'src/cli/lattice/cmd_import.c', choices)]:
+            ('import format', formats, 'src/import/import.h', listed)]:
         if len(code) < 5:
             yield f'{what}: the table in the code is not found'
         # An edge has no name of its own: it is shown with its memories.

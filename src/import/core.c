@@ -16,10 +16,8 @@
 #define HEAD_BYTES 65536
 #define PROGRESS_EVERY ((uint64_t)1 << 22)
 
-static const cx_import_format *const formats[] = {
-    &cx_import_otlp,  &cx_import_otel_sdk,  &cx_import_langfuse,  &cx_import_claude_code,
-    &cx_import_codex, &cx_import_swe_agent, &cx_import_tau_bench, &cx_import_who_when,
-};
+#define FORMAT(name, text) &cx_import_##name,
+static const cx_import_format *const formats[] = {CX_IMPORT_FORMATS(FORMAT)};
 #define FORMAT_COUNT CX_COUNT_OF(formats)
 
 /* --- formats ------------------------------------------------------------------------------- */

@@ -24,7 +24,22 @@ typedef struct cx_import_format_info {
     bool lines;              /* a record a line, streamed; else one document a file */
 } cx_import_format_info;
 
-/* The formats, in the order of the help text; NULL after the last. */
+/*
+ * The list of all formats, in the order of the help text: the one place that names a new one.
+ * X(NAME, text) stands for `const cx_import_format cx_import_NAME` of NAME.c, whose info.name is
+ * `text`.
+ */
+#define CX_IMPORT_FORMATS(X)      \
+    X(otlp, "otlp")               \
+    X(otel_sdk, "otel-sdk")       \
+    X(langfuse, "langfuse")       \
+    X(claude_code, "claude-code") \
+    X(codex, "codex")             \
+    X(swe_agent, "swe-agent")     \
+    X(tau_bench, "tau-bench")     \
+    X(who_when, "who-when")
+
+/* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);
 
 /* The format a file most likely has, from its first bytes (64 KiB are plenty); NULL when none. */

@@ -167,9 +167,9 @@ typedef struct cx_import_format {
     int (*detect)(cx_bytes head, const cx_json *first);
 } cx_import_format;
 
-extern const cx_import_format cx_import_otlp, cx_import_otel_sdk, cx_import_langfuse,
-    cx_import_claude_code, cx_import_codex, cx_import_swe_agent, cx_import_tau_bench,
-    cx_import_who_when;
+#define CX_IMPORT_DECLARE(name, text) extern const cx_import_format cx_import_##name;
+CX_IMPORT_FORMATS(CX_IMPORT_DECLARE)
+#undef CX_IMPORT_DECLARE
 
 /* --- describing a record ------------------------------------------------------------------- */
 

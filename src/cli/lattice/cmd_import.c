@@ -9,9 +9,9 @@
 
 static int run_import(cx_cli *cli, const cx_cli_args *args);
 
+#define OR_FORMAT(name, text) "|" text
 static const cx_cli_operand operands[] = {
-    {"FORMAT", CX_CLI_CHOICE,
-     "auto|otlp|otel-sdk|langfuse|claude-code|codex|swe-agent|tau-bench|who-when", true, false},
+    {"FORMAT", CX_CLI_CHOICE, "auto" CX_IMPORT_FORMATS(OR_FORMAT), true, false},
     {"FILE", CX_CLI_FILE, NULL, true, true}};
 
 static const cx_cli_option options[] = {

@@ -196,6 +196,19 @@ CX_TEST(core_formats_are_found_by_their_bytes)
     CHECK(cx_import_detect(cx_str_bytes(CX_STR("plain text"))) == NULL);
 }
 
+/* The names in the list, which the command line offers, are those of the formats. */
+CX_TEST(core_formats_have_the_names_of_the_list)
+{
+#define NAME_OF(name, text) text,
+    static const char *const names[] = {CX_IMPORT_FORMATS(NAME_OF)};
+#undef NAME_OF
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
+        REQUIRE(cx_import_format_at(i) != NULL);
+        CHECK_STR(cx_str_z(cx_import_format_at(i)->name), names[i]);
+    }
+    CHECK(cx_import_format_at(CX_COUNT_OF(names)) == NULL);
+}
+
 /* --- files --------------------------------------------------------------------------------- */
 
 /* The system's files, with what a test wants to happen to them. */
