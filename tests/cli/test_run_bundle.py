@@ -167,6 +167,24 @@ def views_show_the_recorded_events_and_reports():
 
 
 @test
+def show_names_the_violations_of_a_refused_run():
+    with Folder() as folder:
+        shown = {s: cortex("run", "show", place(folder, s)).stdout.decode().splitlines()
+                 for s in ("success", "out_of_scope", "tool_gate", "wide_path", "tests_fail")}
+        told = {s: [line for line in lines if line.startswith("violation")]
+                for s, lines in shown.items()}
+        check(told == {
+            "success": [],
+            "out_of_scope": ["violation   D07 README.md: a path outside allowed_paths was changed"],
+            "tool_gate": ["violation   C14 scripts/test.sh"],
+            "wide_path": ["violation   wide_path src/"],
+            "tests_fail": []}, told)
+        lines = shown["out_of_scope"]
+        where = lines.index("failed at  diff: outside_allowed_paths")
+        check(lines[where + 1] == told["out_of_scope"][0], lines)
+
+
+@test
 def a_contract_named_like_a_command_is_given_with_its_folder():
     with Folder() as folder:
         (folder / "list").write_text("no contract")

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "candidate/api.h"
 #include "cli/ledger/ledger.h"
 #include "cli/run/run_fail.h"
 #include "cli/run/run_place.h"
@@ -152,6 +153,55 @@ static void add_row(cx_buf *out, const char *label, cx_str text)
     cx_buf_add_byte(out, '\n');
 }
 
+/* "D07 README.md: a path outside allowed_paths was changed" */
+static void add_violation(cx_buf *out, cx_str violation)
+{
+    char rule[4] = "";
+    const char *message = NULL;
+    for (size_t i = 0; i < violation.size && i < sizeof rule - 1; i++)
+        rule[i] = violation.data[i];
+    if (violation.size <= 3 || violation.data[3] == ' ')
+        message = cx_diff_rule_text(rule);
+    cx_buf_add_z(out, "violation   ");
+    cx_shown_add(out, violation);
+    if (message != NULL)
+        cx_buf_printf(out, ": %s", message);
+    cx_buf_add_byte(out, '\n');
+}
+
+/* The violations that the event of a moment names; NULL when it has none. */
+static cx_status read_violations(read_job *l, const cx_run_moment *moment, const cx_json **out,
+                                 cx_err *err)
+{
+    cx_json event;
+    CX_TRY(cx_run_json_read(moment->line, 0, &l->cli->arena, &event, err));
+    const cx_json *payload = cx_json_get_typed(&event, CX_STR("payload"), CX_JSON_OBJECT);
+    *out = payload == NULL ? NULL : cx_json_get_typed(payload, CX_STR("violations"), CX_JSON_ARRAY);
+    return CX_SUCCESS;
+}
+
+/* Those of the last gate_failed, or of the policy_violation that its task recorded with it. */
+static cx_status add_violations(read_job *l, const cx_run_projection *projection, cx_err *err)
+{
+    const cx_json *violations = NULL;
+    const cx_run_moment *failed = NULL;
+    for (size_t i = projection->moments.count; i-- > 0 && violations == NULL;) {
+        const cx_run_moment *moment = &projection->moments.items[i];
+        if (moment->kind == CX_RUN_EVENT_GATE_FAILED && failed != NULL)
+            break;
+        if (moment->kind == CX_RUN_EVENT_GATE_FAILED)
+            failed = moment;
+        else if (failed == NULL || moment->kind != CX_RUN_EVENT_POLICY_VIOLATION ||
+                 !cx_str_eq(moment->task_id, failed->task_id))
+            continue;
+        CX_TRY(read_violations(l, moment, &violations, err));
+    }
+    for (uint32_t i = 0; violations != NULL && i < violations->count; i++)
+        if (violations->items[i].type == CX_JSON_STRING)
+            add_violation(&l->out, cx_json_text(&violations->items[i]));
+    return CX_SUCCESS;
+}
+
 static cx_status add_gates(read_job *l, cx_err *err)
 {
     cx_run_projection projection;
@@ -171,6 +221,7 @@ static cx_status add_gates(read_job *l, cx_err *err)
         cx_buf_add_z(&l->out, ": ");
         cx_shown_add(&l->out, projection.reason);
         cx_buf_add_byte(&l->out, '\n');
+        status = add_violations(l, &projection, err);
     }
     cx_run_projection_done(&projection, &l->cli->arena);
     return status;
