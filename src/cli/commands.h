@@ -46,6 +46,9 @@
     X(key_add)             \
     X(key_list)            \
     X(key_revoke)          \
+    X(key_pending)         \
+    X(key_approve)         \
+    X(key_reject)          \
     X(export_entry)        \
     X(export_receipt)      \
     X(export_tlog_proof)   \

@@ -38,6 +38,13 @@ cx_bytes cx_trace_record_name(cx_trace_record_key *out, cx_trace_level level, cx
     return cx_bytes_from(out->bytes, out->size);
 }
 
+cx_bytes cx_trace_connectivity_name(cx_trace_record_key *out, cx_trace_level level, cx_str trace_id)
+{
+    key_begin(out, CX_STR("connectivity/"), level);
+    key_add(out, cx_str_bytes(trace_id));
+    return cx_bytes_from(out->bytes, out->size);
+}
+
 cx_bytes cx_trace_conflict_name(cx_trace_record_key *out, cx_trace_level level, cx_str trace_id,
                                 const cx_digest *content)
 {

@@ -5,7 +5,8 @@
  * The entry `trace.received` has the received bytes; the record, in the same frame, has everything
  * else.  Its key is trace/<level>/<trace_id> with level g, d or f, so that it also shows whether a
  * trace was recorded before (trace.md §9).  Conflicting evidence is under
- * conflict/<level>/<trace_id>/<content digest>.
+ * conflict/<level>/<trace_id>/<content digest>, a connectivity event under
+ * connectivity/<level>/<trace_id>.
  */
 #ifndef CX_INDEX_RECORD_H
 #define CX_INDEX_RECORD_H
@@ -33,7 +34,7 @@ typedef struct cx_trace_record {
     bool is_view;        /* the payload is a redacted view: the signed bytes are not stored */
 } cx_trace_record;
 
-#define CX_TRACE_RECORD_KEY_MAX (9 + 2 + CX_TRACE_ID_BYTES_MAX + 1 + 32)
+#define CX_TRACE_RECORD_KEY_MAX (13 + 2 + CX_TRACE_ID_BYTES_MAX + 1 + 32)
 typedef struct cx_trace_record_key {
     uint8_t bytes[CX_TRACE_RECORD_KEY_MAX];
     size_t size;
@@ -42,6 +43,8 @@ typedef struct cx_trace_record_key {
 cx_bytes cx_trace_record_name(cx_trace_record_key *out, cx_trace_level level, cx_str trace_id);
 cx_bytes cx_trace_conflict_name(cx_trace_record_key *out, cx_trace_level level, cx_str trace_id,
                                 const cx_digest *content);
+cx_bytes cx_trace_connectivity_name(cx_trace_record_key *out, cx_trace_level level,
+                                    cx_str trace_id);
 /* The common row that shows whether a signature was seen at a level; its value is the trace's id.
  */
 cx_bytes cx_trace_signature_name(cx_trace_record_key *out, cx_trace_level level,

@@ -20,6 +20,8 @@
     X(CX_KIND_TRACE_CONFLICT, "trace.conflict", "recorder/intake", "recorder/feed")                \
     X(CX_KIND_TRACE_BATCH, "trace.batch", "recorder/intake", "recorder/feed, recorder/links")      \
     X(CX_KIND_TRACE_KEY, "trace.key", "recorder", "recorder/feed")                                 \
+    X(CX_KIND_TRACE_KEY_REJECTED, "trace.key_rejected", "recorder/open", "cli")                    \
+    X(CX_KIND_TRACE_CONNECTIVITY, "trace.connectivity", "recorder/intake", "cli")                  \
     X(CX_KIND_TRACE_ALERT, "trace.alert", "recorder/alerts", "recorder/feed, server/feed")         \
     X(CX_KIND_TRACE_ALERT_ACK, "trace.alert_ack", "recorder/alerts", "recorder/feed, server/feed") \
     X(CX_KIND_RUN_EVENT, "run.event", "bundle/events", "stores, evidence, provenance")             \

@@ -150,6 +150,32 @@ void cx_tcp_cut(int socket)
     (void)shutdown(socket, SHUT_RDWR);
 }
 
+bool cx_tcp_network(const void *sockaddr, char out[CX_TCP_NETWORK_SIZE])
+{
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    sa_family_t family;
+    memcpy(&family, (const char *)sockaddr + offsetof(struct sockaddr, sa_family), sizeof family);
+    out[0] = '\0';
+    if (family == AF_INET6) {
+        memcpy(&v6, sockaddr, sizeof v6);
+        bool loopback = IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+        if (!IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+            memset(v6.sin6_addr.s6_addr + 8, 0, 8);
+            (void)inet_ntop(AF_INET6, loopback ? &in6addr_loopback : &v6.sin6_addr, out,
+                            CX_TCP_NETWORK_SIZE);
+            return loopback;
+        }
+        memcpy(&v4.sin_addr, v6.sin6_addr.s6_addr + 12, sizeof v4.sin_addr);
+    } else if (family == AF_INET) {
+        memcpy(&v4, sockaddr, sizeof v4);
+    } else {
+        return false;
+    }
+    (void)inet_ntop(AF_INET, &v4.sin_addr, out, CX_TCP_NETWORK_SIZE);
+    return ntohl(v4.sin_addr.s_addr) >> 24 == 127;
+}
+
 uint64_t cx_tcp_descriptors(uint64_t wanted)
 {
     struct rlimit limit;

@@ -25,6 +25,12 @@ void cx_tcp_stop_listening(int socket);
 /* Shuts down both directions of a connection that its owner will close. */
 void cx_tcp_cut(int socket);
 
+/* The network of a peer, from its struct sockaddr: its IPv4 address, or the first 64 bits of its
+ * IPv6 address, which one customer can vary beyond.  True when it is this machine; empty when it is
+ * of another family. */
+#define CX_TCP_NETWORK_SIZE 48
+bool cx_tcp_network(const void *sockaddr, char out[CX_TCP_NETWORK_SIZE]);
+
 /* Raises the soft limit of open descriptors towards `wanted`, as far as the hard limit allows;
  * returns the limit now in force. */
 uint64_t cx_tcp_descriptors(uint64_t wanted);

@@ -135,12 +135,16 @@ static void read_event_members(const cx_json *value, cx_str trace, cx_event *out
     const cx_json *type = CX_JSON_GET(value, "event_type");
     const cx_json *level = CX_JSON_GET(value, "trace_level");
     out->level = CX_LEVEL_ABSENT;
+    out->connectivity = type != NULL && type->type == CX_JSON_STRING &&
+                        cx_str_starts(cx_json_text(type), CX_STR("connectivity_"));
     if (type == NULL)
         event_problem(out, CX_REASON_MISSING_FIELD, CX_STR("/event_type"),
                       CX_STR("expected event_type \"complete_trace"));
-    else if (type->type != CX_JSON_STRING || !cx_str_is(cx_json_text(type), "complete_trace"))
+    else if (!out->connectivity &&
+             (type->type != CX_JSON_STRING || !cx_str_is(cx_json_text(type), "complete_trace")))
         event_problem(out, CX_REASON_FIELD_TYPE, CX_STR("/event_type"),
-                      CX_STR("unknown event_type, expected \"complete_trace\""));
+                      CX_STR("unknown event_type, expected \"complete_trace\" or one that begins "
+                             "with \"connectivity_\""));
     else if (trace.data == NULL || CX_JSON_GET(value, "trace") == NULL)
         event_problem(out, CX_REASON_MISSING_FIELD, CX_STR("/trace"),
                       CX_STR("the event has no trace"));

@@ -4,20 +4,28 @@
  */
 #include "recorder/recorder.h"
 
+#include <stdlib.h>
+
 #include "base/api.h"
 #include "crypto/api.h"
 #include "recorder/internal.h"
+#include "recorder/pending.h"
+
+/* A connectivity event says little, and no level applies to it. */
+#define CONNECTIVITY_BYTES_MAX ((size_t)16 << 10)
 
 typedef struct item {
     size_t index;
     const cx_event *event;
     cx_trace trace;
+    cx_trace_level event_level; /* the event's, or what an open sender's trace contains */
     cx_trace_level level;
     cx_str actor;
     cx_digest signature; /* of its bytes */
     cx_bytes payload;    /* bytes to store: as received, or the redacted view */
     cx_taken *outcome;
-    bool open; /* verified, or to be stored unverified: goes to the ledger */
+    bool open;    /* verified, or to be stored unverified: goes to the ledger */
+    bool waiting; /* signed by a pending key: goes to the queue */
 } item;
 
 typedef struct intake {
@@ -27,6 +35,9 @@ typedef struct intake {
     cx_json_parser parser;
     const cx_batch *batch;
     cx_capture capture;
+    const cx_open_sender *sender; /* NULL = the sender has a token, or is this machine's user */
+    cx_trust pending;             /* of an open sender, once a key is unknown */
+    bool pending_is_read;
     int64_t now_ns;
     uint8_t batch_id[CX_TRACE_BATCH_ID_SIZE];
     cx_trust_view *view;
@@ -39,8 +50,8 @@ typedef struct intake {
 
 const char *cx_take_status_name(cx_take_status status)
 {
-    static const char *const names[] = {"stored", "duplicate", "unverified", "conflict",
-                                        "rejected"};
+    static const char *const names[] = {"stored",   "duplicate", "unverified",
+                                        "conflict", "rejected",  "pending"};
     CX_ASSERT((size_t)status < CX_COUNT_OF(names));
     return names[status];
 }
@@ -49,7 +60,7 @@ const char *cx_take_status_name(cx_take_status status)
 
 static void reject_item(item *it, cx_trace_problem problem)
 {
-    it->open = false;
+    it->open = it->waiting = false;
     it->outcome->status = CX_TAKE_REJECTED;
     it->outcome->verdict.verdict =
         problem.reason == CX_REASON_KEY_UNKNOWN ? CX_INDETERMINATE : CX_BROKEN;
@@ -161,12 +172,44 @@ static cx_trace_job verification_of(const intake *in, item *it)
     return (cx_trace_job){.trace = &it->trace,
                           .check = {.trust = &in->view->trust,
                                     .received_ns = in->now_ns,
-                                    .event_level = it->event->level,
+                                    .event_level = it->event_level,
                                     .batch_level = in->batch->level,
                                     .forms = options->forms,
-                                    .any_level = options->strip_level},
+                                    .any_level = options->strip_level || it->event->connectivity},
                           .out = &it->outcome->verdict,
                           .out_content = &it->outcome->content};
+}
+
+/* Of an unknown key: judged with the keys that wait for a decision (§4.6).  A trace that exceeds
+ * its level does not wait, whatever the policy: it is rejected here and not when the key is
+ * approved. */
+static cx_status queue_item(intake *in, item *it, cx_err *err)
+{
+    cx_taken *outcome = it->outcome;
+    cx_trace_verdict found;
+    if (!in->pending_is_read)
+        CX_TRY(cx_pending_trust(in->recorder->pending, in->arena, &in->pending, err));
+    in->pending_is_read = true;
+    it->open = false;
+    outcome->status = CX_TAKE_REJECTED;
+    if (cx_trust_find(&in->pending, it->trace.key_id) == NULL) {
+        outcome->verdict.problem.detail = CX_STR(
+            "the key is neither registered nor does it wait for a decision: register it with POST "
+            "/public-keys first");
+        return CX_SUCCESS;
+    }
+    cx_trace_check check = verification_of(in, it).check;
+    check.trust = &in->pending;
+    check.any_level = it->event->connectivity;
+    CX_TRY(cx_trace_verify(&it->trace, &check, &in->scratch, in->arena, &found, err));
+    found.key = NULL;
+    if (found.verdict == CX_HOLDS) {
+        it->waiting = true;
+        outcome->status = CX_TAKE_PENDING;
+        return CX_SUCCESS;
+    }
+    outcome->verdict = found;
+    return CX_SUCCESS;
 }
 
 /* Decides what becomes of an item from its verdict and the policies. */
@@ -179,7 +222,9 @@ static cx_status decide_item(intake *in, item *it, cx_err *err)
     outcome->stripped_count = 0;
     outcome->has_content = true;
     cx_trace_reason reason = outcome->verdict.problem.reason;
-    if (reason == CX_REASON_KEY_UNKNOWN && options->keep_unknown) {
+    if (reason == CX_REASON_KEY_UNKNOWN && in->sender != NULL)
+        return queue_item(in, it, err);
+    if (reason == CX_REASON_KEY_UNKNOWN && options->keep_unknown && !it->event->connectivity) {
         outcome->status = CX_TAKE_UNVERIFIED;
         return enforce_level(in, it, err);
     }
@@ -189,7 +234,8 @@ static cx_status decide_item(intake *in, item *it, cx_err *err)
         return CX_SUCCESS;
     }
     outcome->status = CX_TAKE_STORED;
-    return options->strip_level ? enforce_level(in, it, err) : CX_SUCCESS;
+    return options->strip_level && !it->event->connectivity ? enforce_level(in, it, err)
+                                                            : CX_SUCCESS;
 }
 
 /* Verifies the open items; with `actor` only those of that actor. */
@@ -213,6 +259,36 @@ static cx_status verify_items(intake *in, const cx_str *actor, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* A connectivity event is a signed trace that has components of that type only. */
+static void check_connectivity(const item *it, cx_trace_problem *problem)
+{
+    if (problem->reason == CX_REASON_COMPONENTS_MISSING && it->trace.component_count != 0)
+        *problem = (cx_trace_problem){.reason = CX_REASON_NONE};
+    if (problem->reason != CX_REASON_NONE)
+        return;
+    for (uint32_t i = 0; i < it->trace.component_count; i++)
+        if (!cx_str_is(it->trace.components[i].component_type, "connectivity"))
+            *problem = (cx_trace_problem){
+                CX_REASON_COMPONENT_TYPE_MISMATCH, CX_STR("/components"),
+                CX_STR("a connectivity event has components of type connectivity only")};
+    if (it->event->trace.size > CONNECTIVITY_BYTES_MAX)
+        *problem = (cx_trace_problem){CX_REASON_LIMIT_EXCEEDED, CX_STR(""),
+                                      CX_STR("a connectivity event has at most 16 KiB")};
+}
+
+/* No level is stated: that of spec 1.0's own example is what it contains. */
+static cx_status find_level(intake *in, item *it, cx_err *err)
+{
+    const cx_str *paths;
+    size_t count = 1;
+    for (int level = CX_LEVEL_GENERIC; level <= CX_LEVEL_FULL && count != 0; level++) {
+        it->event_level = (cx_trace_level)level;
+        CX_TRY(cx_trace_violations(&it->trace, it->event_level, in->arena, &paths, &count, err));
+    }
+    it->level = it->event_level;
+    return CX_SUCCESS;
+}
+
 /* Parses one item; it is open when it can be verified. */
 static cx_status read_item(intake *in, item *it, cx_err *err)
 {
@@ -228,12 +304,18 @@ static cx_status read_item(intake *in, item *it, cx_err *err)
             found.reason == CX_REASON_MALFORMED_JSON)
             problem = found;
     }
-    it->level = cx_trace_level_of(&it->trace, it->event->level, in->batch->level);
+    it->event_level = it->event->level;
+    it->level = cx_trace_level_of(&it->trace, it->event_level, in->batch->level);
+    if (it->event->connectivity)
+        check_connectivity(it, &problem);
     if (problem.reason != CX_REASON_NONE) {
         reject_item(it, problem);
         return CX_SUCCESS;
     }
     it->open = true;
+    if (in->sender != NULL && it->trace.level == CX_LEVEL_ABSENT &&
+        it->event_level == CX_LEVEL_ABSENT && in->batch->level == CX_LEVEL_ABSENT)
+        CX_TRY(find_level(in, it, err));
     return digest_signature(in, it, err);
 }
 
@@ -255,8 +337,103 @@ static cx_status read_items(intake *in, cx_batch_problem *out_problem, cx_err *e
     }
     CX_TRY(verify_items(in, NULL, err));
     for (size_t i = 0; i < in->count; i++)
-        if (in->items[i].open)
+        if (in->items[i].open || in->items[i].waiting)
             CX_TRY(choose_actor(in, &in->items[i], err));
+    return CX_SUCCESS;
+}
+
+/* --- the queue and the rates of open senders -------------------------------------------------- */
+
+static bool is_accepted(const item *it)
+{
+    return it->open || it->waiting;
+}
+
+/* Asks once for each key; only for what it signed, so that no one uses up another's rate. */
+static bool is_admitted(const intake *in)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        const item *it = &in->items[i];
+        size_t events = 0;
+        if (!is_accepted(it))
+            continue;
+        for (size_t j = 0; j < in->count; j++) {
+            if (!is_accepted(&in->items[j]) ||
+                !cx_str_eq(in->items[j].trace.key_id, it->trace.key_id))
+                continue;
+            if (j < i)
+                break;
+            events++;
+        }
+        if (events != 0 && !in->sender->admit(in->sender->arg, it->trace.key_id, events))
+            return false;
+    }
+    return true;
+}
+
+static int compare_waiting(const void *a, const void *b)
+{
+    const item *x = *(const item *const *)a, *y = *(const item *const *)b;
+    int order = cx_str_cmp(x->trace.key_id, y->trace.key_id);
+    return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* Those that wait, in the order of keys and arrival. */
+static cx_status list_waiting(const intake *in, cx_pending_event **out, size_t *out_count,
+                              cx_err *err)
+{
+    const item **waiting = CX_ARENA_ARRAY(in->arena, const item *, in->count + 1);
+    cx_pending_event *events = CX_ARENA_ARRAY(in->arena, cx_pending_event, in->count + 1);
+    size_t count = 0;
+    if (waiting == NULL || events == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < in->count; i++)
+        if (in->items[i].waiting)
+            waiting[count++] = &in->items[i];
+    if (count > 1)
+        qsort(waiting, count, sizeof *waiting, compare_waiting);
+    for (size_t i = 0; i < count; i++)
+        events[i] = (cx_pending_event){.key_id = waiting[i]->trace.key_id,
+                                       .content = waiting[i]->outcome->content,
+                                       .level = waiting[i]->event_level,
+                                       .connectivity = waiting[i]->event->connectivity,
+                                       .trace = waiting[i]->event->trace};
+    *out = events;
+    *out_count = count;
+    return CX_SUCCESS;
+}
+
+/* Before anything else is stored, so that a full queue refuses the batch as a whole. */
+static cx_status queue_items(intake *in, cx_batch_problem *out_problem, cx_err *err)
+{
+    cx_pending_event *events = NULL;
+    size_t count = 0;
+    cx_err failure = {0};
+    if (!is_admitted(in)) {
+        *out_problem = (cx_batch_problem){
+            429, "rate",
+            CX_STR("this key sends more events than its rate; nothing of this batch was stored"),
+            (cx_str){NULL, 0}};
+        return CX_SUCCESS;
+    }
+    CX_TRY(list_waiting(in, &events, &count, err));
+    if (count == 0)
+        return CX_SUCCESS;
+    cx_status status = cx_pending_add_events(in->recorder->pending, in->batch, events, count,
+                                             in->now_ns, &failure);
+    if (!cx_failed(status))
+        return status;
+    bool decided = failure.tag != NULL && strcmp(failure.tag, "KeyDecided") == 0;
+    if (status.code != CX_E_LIMIT && !decided) {
+        *err = failure;
+        return status;
+    }
+    cx_str detail = cx_arena_printf(in->arena, "%s", failure.message);
+    if (detail.data == NULL)
+        return cx_fail_nomem(err);
+    *out_problem = status.code == CX_E_LIMIT
+                       ? (cx_batch_problem){429, "pending-full", detail, (cx_str){NULL, 0}}
+                       : (cx_batch_problem){503, "unavailable", detail, (cx_str){NULL, 0}};
     return CX_SUCCESS;
 }
 
@@ -308,7 +485,7 @@ static cx_status append_trace(intake *in, cx_txn *txn, const item *it, cx_str ki
     cx_trace_record record = {
         .level = it->level,
         .capture = capture_of(in, it),
-        .received_ns = in->now_ns,
+        .received_ns = in->batch->received_ns != 0 ? in->batch->received_ns : in->now_ns,
         .consent_ns = in->batch->consent_ns,
         .content = it->outcome->content,
         .signature = it->signature,
@@ -352,6 +529,31 @@ static cx_status store_conflict(intake *in, cx_txn *txn, item *it, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* Apart from traces: no lattice, no score and no table contains it. */
+static cx_status store_connectivity(intake *in, cx_txn *txn, item *it, cx_err *err)
+{
+    cx_trace_record record;
+    cx_trace_record_key name;
+    cx_bytes value, key = cx_trace_connectivity_name(&name, it->level, it->trace.trace_id);
+    bool found = false;
+    CX_TRY(cx_txn_get(txn, key, &value, &found, err));
+    it->outcome->actor = it->actor;
+    it->outcome->has_entry = true;
+    if (!found)
+        return append_trace(in, txn, it, CX_KIND_CONNECTIVITY, key, err);
+    CX_TRY(cx_trace_record_decode(value, &record, err));
+    if (cx_digest_eq(&record.content, &it->outcome->content)) {
+        it->outcome->status = CX_TAKE_DUPLICATE;
+        it->outcome->seq = record.seq;
+        return CX_SUCCESS;
+    }
+    it->outcome->has_entry = false;
+    reject_item(it,
+                (cx_trace_problem){CX_REASON_TRACE_ID_CONFLICT, CX_STR("/trace_id"),
+                                   CX_STR("another connectivity event is stored under this id")});
+    return CX_SUCCESS;
+}
+
 static cx_status store_item(intake *in, cx_txn *txn, item *it, cx_err *err)
 {
     cx_trace_record record;
@@ -359,6 +561,8 @@ static cx_status store_item(intake *in, cx_txn *txn, item *it, cx_err *err)
     bool found = false, replay = false;
     CX_ASSERT(it->open && it->actor.size != 0); /* I4 */
     CX_ASSERT(it->outcome->status == CX_TAKE_STORED || it->outcome->status == CX_TAKE_UNVERIFIED);
+    if (it->event->connectivity)
+        return store_connectivity(in, txn, it, err);
     CX_TRY(find_stored(txn, it, &record, &found, err));
     it->outcome->actor = it->actor;
     it->outcome->has_entry = true;
@@ -429,7 +633,8 @@ static cx_status batch_reasons(const intake *in, cx_json *out, cx_err *err)
     for (int reason = CX_REASON_INVALID_UTF8; reason <= CX_REASON_TRACE_ID_CONFLICT; reason++) {
         uint64_t count = 0;
         for (size_t i = 0; i < in->count; i++)
-            count += in->outcome[i].status >= CX_TAKE_CONFLICT &&
+            count += (in->outcome[i].status == CX_TAKE_CONFLICT ||
+                      in->outcome[i].status == CX_TAKE_REJECTED) &&
                      (int)in->outcome[i].verdict.problem.reason == reason;
         if (count != 0)
             cx_json_list_put(&list, cx_str_z(cx_trace_reason_name((cx_trace_reason)reason)),
@@ -473,17 +678,22 @@ static cx_status batch_json(const intake *in, const cx_intake *sums, cx_json *ou
                          cx_json_make_str(cx_str_z(cx_trace_level_name(batch->level))));
     if (batch->correlation_metadata != NULL)
         cx_json_list_put(&list, CX_STR("correlation_metadata"), *batch->correlation_metadata);
-    cx_json_list_put(&list, CX_STR("received"), cx_json_make_uint(in->arena, sums->received));
-    cx_json_list_put(&list, CX_STR("accepted"), cx_json_make_uint(in->arena, sums->accepted));
+    cx_json_list_put(&list, CX_STR("received"),
+                     cx_json_make_uint(in->arena, sums->received - sums->pending));
+    cx_json_list_put(&list, CX_STR("accepted"),
+                     cx_json_make_uint(in->arena, sums->accepted - sums->pending));
     cx_json_list_put(&list, CX_STR("rejected"), cx_json_make_uint(in->arena, sums->rejected));
     cx_json_list_put(&list, CX_STR("reasons"), reasons);
     cx_json_list_put(&list, CX_STR("findings"), findings);
     return cx_json_list_end_object(&list, out, err);
 }
 
-/* A batch in which nothing was new is not worth an entry: sending it again changes nothing. */
+/* A batch in which nothing was new is not worth an entry: sending it again changes nothing.  Nor is
+ * one of an open sender of which nothing was stored: strangers must not make the ledger grow. */
 static bool batch_is_new(const intake *in)
 {
+    if (in->sender != NULL)
+        return in->wrote;
     for (size_t i = 0; i < in->count; i++)
         if (in->outcome[i].status == CX_TAKE_REJECTED)
             return true;
@@ -538,11 +748,14 @@ static cx_status raise_conflict_alerts(intake *in, cx_err *err)
 static void count_results(const intake *in, cx_intake *out)
 {
     *out = (cx_intake){.events = in->outcome, .received = in->count};
-    for (size_t i = 0; i < in->count; i++)
-        out->accepted += in->outcome[i].status <= CX_TAKE_UNVERIFIED;
+    for (size_t i = 0; i < in->count; i++) {
+        out->pending += in->outcome[i].status == CX_TAKE_PENDING;
+        out->accepted +=
+            in->outcome[i].status <= CX_TAKE_UNVERIFIED || in->outcome[i].status == CX_TAKE_PENDING;
+    }
     out->rejected = out->received - out->accepted;
     for (size_t i = 0; i < in->count; i++) /* I5 */
-        CX_ASSERT(in->outcome[i].has_entry == (in->outcome[i].status != CX_TAKE_REJECTED));
+        CX_ASSERT(in->outcome[i].has_entry == (in->outcome[i].status < CX_TAKE_REJECTED));
 }
 
 static cx_status store_items(intake *in, cx_intake *out, cx_err *err)
@@ -564,13 +777,15 @@ static cx_status store_items(intake *in, cx_intake *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status receive_batch(cx_recorder *recorder, const cx_batch *batch, cx_capture capture,
-                               cx_arena *arena, cx_intake *out, cx_err *err)
+cx_status cx_recorder_receive(cx_recorder *recorder, const cx_batch *batch, cx_capture capture,
+                              const cx_open_sender *sender, cx_arena *arena, cx_intake *out,
+                              cx_err *err)
 {
     intake in = {.recorder = recorder,
                  .arena = arena,
                  .batch = batch,
                  .capture = capture,
+                 .sender = sender,
                  .count = batch->event_count,
                  .now_ns = cx_recorder_now(recorder)};
     const cx_io *io = cx_home_io(recorder->home);
@@ -581,6 +796,8 @@ static cx_status receive_batch(cx_recorder *recorder, const cx_batch *batch, cx_
     cx_buf_init(&in.scratch, recorder->alloc);
     cx_trace_parser_init(&in.parser, recorder->alloc);
     cx_status status = read_items(&in, &problem, err);
+    if (!cx_failed(status) && problem.http == 0 && sender != NULL)
+        status = queue_items(&in, &problem, err);
     if (!cx_failed(status) && problem.http != 0)
         *out = (cx_intake){.problem = problem};
     else if (!cx_failed(status))
@@ -593,8 +810,9 @@ static cx_status receive_batch(cx_recorder *recorder, const cx_batch *batch, cx_
     return status;
 }
 
-cx_status cx_recorder_take(cx_recorder *recorder, cx_bytes body, cx_capture capture,
-                           cx_arena *arena, cx_intake *out, cx_err *err)
+static cx_status receive_body(cx_recorder *recorder, cx_bytes body, cx_capture capture,
+                              const cx_open_sender *sender, cx_arena *arena, cx_intake *out,
+                              cx_err *err)
 {
     cx_batch batch;
     cx_batch_problem problem;
@@ -603,7 +821,19 @@ cx_status cx_recorder_take(cx_recorder *recorder, cx_bytes body, cx_capture capt
         *out = (cx_intake){.problem = problem};
         return CX_SUCCESS;
     }
-    return receive_batch(recorder, &batch, capture, arena, out, err);
+    return cx_recorder_receive(recorder, &batch, capture, sender, arena, out, err);
+}
+
+cx_status cx_recorder_take(cx_recorder *recorder, cx_bytes body, cx_capture capture,
+                           cx_arena *arena, cx_intake *out, cx_err *err)
+{
+    return receive_body(recorder, body, capture, NULL, arena, out, err);
+}
+
+cx_status cx_recorder_take_open(cx_recorder *recorder, cx_bytes body, const cx_open_sender *sender,
+                                cx_arena *arena, cx_intake *out, cx_err *err)
+{
+    return receive_body(recorder, body, CX_CAPTURE_OPEN, sender, arena, out, err);
 }
 
 cx_status cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces, size_t count,
@@ -617,5 +847,5 @@ cx_status cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces,
         events[i] = (cx_event){.trace = traces[i], .level = CX_LEVEL_ABSENT};
     const cx_batch batch = {
         .events = events, .event_count = count, .level = batch_level, .consent_ns = CX_TIME_NONE};
-    return receive_batch(recorder, &batch, capture, arena, out, err);
+    return cx_recorder_receive(recorder, &batch, capture, NULL, arena, out, err);
 }

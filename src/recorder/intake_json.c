@@ -47,7 +47,8 @@ static cx_status add_entry(cx_json_list *list, const cx_taken *outcome, cx_arena
 
 static bool was_rejected(const cx_taken *outcome)
 {
-    return outcome->status != CX_TAKE_STORED && outcome->status != CX_TAKE_DUPLICATE;
+    return outcome->status != CX_TAKE_STORED && outcome->status != CX_TAKE_DUPLICATE &&
+           outcome->status != CX_TAKE_PENDING;
 }
 
 static cx_status event_json(const cx_taken *outcome, size_t index, cx_arena *arena, cx_json *out,
@@ -106,7 +107,7 @@ static cx_status add_rejected(cx_json_list *list, const cx_intake *intake, cx_ar
     cx_json_list id_list = cx_json_list_begin(arena), error_list = cx_json_list_begin(arena);
     for (size_t i = 0; i < intake->received; i++) {
         const cx_taken *outcome = &intake->events[i];
-        if (outcome->status < CX_TAKE_CONFLICT)
+        if (outcome->status != CX_TAKE_CONFLICT && outcome->status != CX_TAKE_REJECTED)
             continue;
         cx_str sentence = old_error(outcome, arena);
         if (sentence.data == NULL)
@@ -137,6 +138,8 @@ static cx_status intake_value(const cx_intake *intake, cx_arena *arena, cx_json 
     cx_json_list_put(&list, CX_STR("received"), cx_json_make_uint(arena, intake->received));
     cx_json_list_put(&list, CX_STR("accepted"), cx_json_make_uint(arena, intake->accepted));
     cx_json_list_put(&list, CX_STR("rejected"), cx_json_make_uint(arena, intake->rejected));
+    if (intake->pending != 0)
+        cx_json_list_put(&list, CX_STR("pending"), cx_json_make_uint(arena, intake->pending));
     cx_json_list_put(&list, CX_STR("results"), results);
     CX_TRY(add_rejected(&list, intake, arena, err));
     return cx_json_list_end_object(&list, out, err);

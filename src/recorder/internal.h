@@ -17,6 +17,8 @@
 #define CX_KIND_CONFLICT CX_STR("trace.conflict")
 #define CX_KIND_BATCH CX_STR("trace.batch")
 #define CX_KIND_KEY CX_STR("trace.key")
+#define CX_KIND_CONNECTIVITY CX_STR("trace.connectivity")
+#define CX_KIND_KEY_REJECTED CX_STR("trace.key_rejected")
 #define CX_KIND_ALERT CX_STR("trace.alert")
 #define CX_KIND_ALERT_ACK CX_STR("trace.alert_ack")
 
@@ -61,6 +63,7 @@ CX_RESULT cx_recorder_trust_entries(cx_home *home, uint64_t *out, cx_err *err);
 typedef struct cx_event {
     cx_bytes trace; /* raw bytes of the trace object */
     cx_trace_level level;
+    bool connectivity;        /* event_type "connectivity_.." (§11) */
     cx_trace_problem problem; /* of the event itself; path relative to the trace or event */
 } cx_event;
 
@@ -71,6 +74,7 @@ typedef struct cx_batch {
     cx_str batch_timestamp, consent_timestamp; /* verbatim */
     cx_trace_level level;                      /* CX_LEVEL_ABSENT */
     const cx_json *correlation_metadata;       /* NULL = absent */
+    int64_t received_ns;                       /* when it had to wait; 0 = now */
 } cx_batch;
 
 /* A problem means that the batch as a whole is refused.  Memory from the arena, bytes from the
@@ -79,6 +83,13 @@ CX_RESULT cx_batch_read(cx_bytes body, cx_arena *arena, cx_batch *out,
                         cx_batch_problem *out_problem, cx_err *err);
 /* The problem that the whole batch has when one of its events is no JSON at all. */
 bool cx_batch_unreadable(cx_trace_reason reason, cx_batch_problem *out_problem);
+
+/* --- intake.c --------------------------------------------------------------------------------- */
+
+/* What cx_recorder_take does with a batch that was read. */
+CX_RESULT cx_recorder_receive(cx_recorder *recorder, const cx_batch *batch, cx_capture capture,
+                              const cx_open_sender *sender, cx_arena *arena, cx_intake *out,
+                              cx_err *err);
 
 /* --- recorded.c ------------------------------------------------------------------------------- */
 
@@ -129,6 +140,7 @@ struct cx_recorder {
     cx_recorder_options options;
     cx_lock lock;
     cx_trust_view *view; /* NULL = not read yet */
+    struct cx_pending *pending;
     cx_feeder feeder;
 };
 

@@ -6,6 +6,7 @@
 #include "base/api.h"
 #include "memory/api.h"
 #include "recorder/internal.h"
+#include "recorder/pending.h"
 
 static cx_status derive_rows(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                              size_t count, cx_err *err)
@@ -49,8 +50,12 @@ cx_status cx_recorder_open(cx_home *home, const cx_recorder_options *options, cx
     if (recorder->options.forms == 0)
         recorder->options.forms = CX_FORMS_ALL;
     cx_lock_init(&recorder->lock);
-    *out = recorder;
-    return CX_SUCCESS;
+    cx_status status = cx_pending_new(alloc, cx_home_path(home), &recorder->pending, err);
+    if (cx_failed(status))
+        cx_recorder_close(recorder);
+    else
+        *out = recorder;
+    return status;
 }
 
 void cx_recorder_close(cx_recorder *recorder)
@@ -59,6 +64,7 @@ void cx_recorder_close(cx_recorder *recorder)
         return;
     cx_recorder_feed_end(recorder);
     cx_recorder_trust_release(recorder, recorder->view);
+    cx_pending_free(recorder->pending);
     cx_lock_done(&recorder->lock);
     cx_alloc_free(recorder->alloc, recorder, sizeof *recorder);
 }

@@ -21,7 +21,7 @@
  *   I3  Events of one actor share a transaction, transactions share a sync: the caller waits once,
  *       for the last, and everything accepted is durable when the call returns.
  *   I4  An item is stored only when it is verified, or when the policy stores unverified ones.
- *   I5  An event has an entry exactly when it is not rejected.
+ *   I5  An event has an entry exactly when it is neither rejected nor pending.
  */
 #ifndef CX_RECORDER_RECORDER_H
 #define CX_RECORDER_RECORDER_H
@@ -35,6 +35,7 @@
 
 #define CX_BATCH_BYTES_MAX (UINT32_C(8) << 20)
 #define CX_BATCH_EVENTS_MAX 1000
+#define CX_TAKE_STATUSES 6
 
 /* The derivers of all modules, combined: every data directory is opened with it. */
 extern const cx_deriver cx_recorder_deriver;
@@ -71,7 +72,8 @@ typedef enum cx_take_status {
     CX_TAKE_DUPLICATE,
     CX_TAKE_UNVERIFIED,
     CX_TAKE_CONFLICT,
-    CX_TAKE_REJECTED
+    CX_TAKE_REJECTED,
+    CX_TAKE_PENDING /* accepted, and waits until its key is approved (§4.6) */
 } cx_take_status;
 const char *cx_take_status_name(cx_take_status status);
 
@@ -101,7 +103,8 @@ typedef struct cx_intake {
     cx_batch_problem problem;
     const cx_taken *events;
     size_t received, accepted, rejected;
-    bool changed; /* something was written */
+    size_t pending; /* of those accepted: they wait, and nothing else counts them */
+    bool changed;   /* something was written */
 } cx_intake;
 
 /* The body of POST /events.  Returns when everything accepted is durable (I3).  Errors: the ledger
@@ -113,6 +116,17 @@ CX_RESULT cx_recorder_take(cx_recorder *recorder, cx_bytes body, cx_capture capt
 CX_RESULT cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces, size_t count,
                                   cx_trace_level batch_level, cx_capture capture, cx_arena *arena,
                                   cx_intake *out, cx_err *err);
+
+/* A sender without a token: only what a registered or a pending key signed is accepted. */
+typedef struct cx_open_sender {
+    /* Whether so many more events of this key are admitted now; they carry its signature. */
+    bool (*admit)(void *arg, cx_str key_id, size_t events);
+    void *arg;
+} cx_open_sender;
+/* The same as cx_recorder_take for such a sender.  A problem with code 429 means that a limit was
+ * reached and that nothing was stored. */
+CX_RESULT cx_recorder_take_open(cx_recorder *recorder, cx_bytes body, const cx_open_sender *sender,
+                                cx_arena *arena, cx_intake *out, cx_err *err);
 /* "ok", "partial", "rejected" */
 const char *cx_intake_status(const cx_intake *intake);
 /* The answer of §11, one line. */
@@ -129,6 +143,45 @@ CX_RESULT cx_recorder_key_revoke(cx_recorder *recorder, cx_str key_id, cx_str re
                                  int64_t compromised_since, cx_err *err);
 /* The store as it is now, copied into the arena. */
 CX_RESULT cx_recorder_trust(cx_recorder *recorder, cx_arena *arena, cx_trust *out, cx_err *err);
+
+/* --- keys that register themselves (§4.6) ----------------------------------------------------- */
+
+typedef struct cx_pending_sums {
+    uint64_t keys, events, bytes;
+} cx_pending_sums;
+
+typedef struct cx_registration {
+    const cx_trust_key *key; /* id, key and description count */
+    cx_str address;          /* where it came from, for people and for the limit of one address */
+    bool loopback;           /* that limit does not apply */
+} cx_registration;
+typedef enum cx_registered {
+    CX_REGISTERED_TRUSTED, /* the same key is in the trust store */
+    CX_REGISTERED_PENDING,
+    CX_REGISTERED_PENDING_BEFORE
+} cx_registered;
+/* CX_E_CONFLICT "KeyConflict", CX_E_DENIED "KeyRejected", CX_E_LIMIT "PendingFull". */
+CX_RESULT cx_recorder_register(cx_recorder *recorder, const cx_registration *registration,
+                               cx_registered *out, cx_err *err);
+
+typedef struct cx_approval_of_key {
+    cx_str key_id, by;
+    const cx_str *agents; /* that it may sign for; none = any */
+    size_t agent_count;
+} cx_approval_of_key;
+typedef struct cx_key_decided {
+    uint64_t events, accepted, rejected; /* of what waited */
+    uint64_t bytes;                      /* of a rejected key: what was discarded */
+} cx_key_decided;
+/* Moves a pending key to the trust store, and records what waited in the order of arrival.  Can be
+ * repeated after a failure.  CX_E_NOT_FOUND "NoPendingKey". */
+CX_RESULT cx_recorder_key_approve(cx_recorder *recorder, const cx_approval_of_key *approval,
+                                  cx_key_decided *out, cx_err *err);
+/* Discards the key and what waited; the ledger records that, and how much it was. */
+CX_RESULT cx_recorder_key_reject(cx_recorder *recorder, cx_str key_id, cx_str by, cx_str reason,
+                                 cx_key_decided *out, cx_err *err);
+CX_RESULT cx_recorder_answer_pending(cx_recorder *recorder, cx_buf *out, cx_err *err);
+CX_RESULT cx_recorder_pending_counts(cx_recorder *recorder, cx_pending_sums *out, cx_err *err);
 
 /* --- the index -------------------------------------------------------------------------------- */
 

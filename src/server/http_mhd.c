@@ -559,10 +559,20 @@ static enum MHD_Result check_framing(void *arg, enum MHD_ValueKind kind, const c
     return MHD_YES;
 }
 
+static void read_address(exchange *x)
+{
+    const union MHD_ConnectionInfo *info =
+        x->http->mhd.MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    cx_request *request = &x->call.request;
+    if (info != NULL && info->client_addr != NULL)
+        request->loopback = cx_tcp_network(info->client_addr, request->address);
+}
+
 static void read_headers(exchange *x, const char *method)
 {
     cx_request *request = &x->call.request;
     request->method = cx_str_z(method);
+    read_address(x);
     request->authorization = header(x, "Authorization");
     request->content_type = header(x, "Content-Type");
     request->content_encoding = header(x, "Content-Encoding");

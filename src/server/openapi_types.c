@@ -32,12 +32,12 @@ const cx_api_type cx_api_types[] = {
     {"Batch", "{events: any[], batch_timestamp?: string, consent_timestamp?: string, "
               "trace_level?: string, correlation_metadata?: any, *: any}"},
     {"BatchResult",
-     "{accepted: integer, errors: string[], received: integer, rejected: integer, "
+     "{accepted: integer, errors: string[], pending?: integer, received: integer, rejected: integer, "
      "rejected_traces: string[], results: EventResult[], status: 'ok'|'partial'|'rejected'}"},
     {"EventResult",
      "{content_sha256?: string, detail?: string, entry?: EntryRef, form?: string, index: integer, "
-     "numbers?: string, path?: string, reason?: string, "
-     "status: 'stored'|'duplicate'|'conflict'|'unverified'|'rejected', stripped?: string[], "
+     "numbers?: string, path?: string, paths?: string[], reason?: string, "
+     "status: 'stored'|'duplicate'|'conflict'|'unverified'|'rejected'|'pending', stripped?: string[], "
      "trace_id: string|null}"},
     {"EntryRef", "{actor: string, seq: integer}"},
     {"Steps", "{steps: Step[], key?: string}"},
@@ -123,7 +123,7 @@ const cx_api_type cx_api_types[] = {
     {"NewKey",
      "{key_id: string, public_key_base64: string, agents?: string[], not_before?: string|null, "
      "not_after?: string|null, replaces?: string|null, chain_profile?: string|null, "
-     "description?: string|null}"},
+     "algorithm?: string, description?: string|null}"},
     {"Key",
      "{added_at: string, added_by: string, agents: string[], algorithm: string, "
      "chain_profile?: string, description?: string, key_id: string, not_after: string|null, "

@@ -31,6 +31,7 @@ static const struct title {
     {"invalid-parameter", "Invalid parameter"},
     {"invalid-request", "Invalid request"},
     {"rate", "Too many requests at once"},
+    {"pending-full", "Too much waits for a decision"},
     {"unavailable", "Not now"},
     {"not-supported", "Not supported here"},
     {"internal", "Internal error"},
@@ -179,6 +180,10 @@ static void map_error(const cx_err *err, cx_problem *out)
     switch (err->code) {
     case CX_E_NOT_FOUND: out->status = 404, out->type = "not-found"; break;
     case CX_E_DENIED: out->status = 403, out->type = "forbidden"; break;
+    case CX_E_LIMIT:
+        out->status = map_error_tag(err, "PendingFull") ? 429 : 422;
+        out->type = out->status == 429 ? "pending-full" : "invalid-request";
+        break;
     case CX_E_EXISTS:
     case CX_E_CONFLICT:
         out->status = 409;

@@ -33,14 +33,16 @@ typedef struct cx_server_options {
     bool otlp_tokens; /* it needs a token on loopback, too */
     cx_tcp_address otlp_address;
     const char *tls_cert_path, *tls_key_path; /* both or none */
-    bool insecure;                            /* any address, without TLS */
-    unsigned io_threads, workers, readers;    /* 0 = chosen */
-    unsigned connections;                     /* 0 = 16384 */
-    unsigned connections_per_address;         /* 0 = 1024, on loopback no limit */
-    uint32_t header_ms, body_ms, answer_ms;   /* 0 = 30 s, 120 s, 300 s */
-    size_t body_max;                          /* 0 = 8 MiB */
-    size_t body_memory;                       /* 0 = 256 MiB */
-    uint32_t queue;                           /* writing requests that may wait; 0 = 1024 */
+    bool open_signed;                         /* signed traces need no token (cx_service_options) */
+    unsigned open_requests, open_events;
+    bool insecure;                          /* any address, without TLS */
+    unsigned io_threads, workers, readers;  /* 0 = chosen */
+    unsigned connections;                   /* 0 = 16384 */
+    unsigned connections_per_address;       /* 0 = 1024, on loopback no limit */
+    uint32_t header_ms, body_ms, answer_ms; /* 0 = 30 s, 120 s, 300 s */
+    size_t body_max;                        /* 0 = 8 MiB */
+    size_t body_memory;                     /* 0 = 256 MiB */
+    uint32_t queue;                         /* writing requests that may wait; 0 = 1024 */
     void (*log)(void *arg, const char *line);
     void *log_arg;
 } cx_server_options;

@@ -30,6 +30,13 @@ static cx_status init_service(cx_service *service, cx_err *err)
     if (home.data == NULL)
         return cx_fail_nomem(err);
     cx_token_guard_init(&service->guard, service->io, service->alloc, home.data);
+    double requests =
+        options->open_requests == 0 ? CX_OPEN_REQUESTS_DEFAULT : options->open_requests;
+    double events = options->open_events == 0 ? CX_OPEN_EVENTS_DEFAULT : options->open_events;
+    cx_sender_rate_init(&service->open_addresses, cx_io_seed(service->io), requests, requests);
+    /* A whole batch of one key always fits. */
+    cx_sender_rate_init(&service->open_keys, cx_io_seed(service->io), events,
+                        events < CX_BATCH_EVENTS_MAX ? CX_BATCH_EVENTS_MAX : events);
     if (options->only_token != NULL)
         cx_token_guard_only(&service->guard, options->only_token);
     service->index_where = options->index_where;
@@ -70,6 +77,8 @@ void cx_service_close(cx_service *service)
         return;
     cx_live_feed_close(service->feed);
     cx_view_cache_close(service->cache);
+    cx_sender_rate_done(&service->open_addresses);
+    cx_sender_rate_done(&service->open_keys);
     cx_token_guard_done(&service->guard);
     cx_sessions_done(&service->sessions);
     cx_arena_done(&service->arena);
@@ -110,7 +119,7 @@ void cx_call_init(cx_call *call, cx_service *service, const cx_request *request,
     call->capture_count = 0;
     memset(call->values, 0, sizeof call->values);
     memset(&call->token, 0, sizeof call->token);
-    call->by_session = false;
+    call->by_session = call->by_signature = false;
     memset(&call->response, 0, sizeof call->response);
     cx_buf_init(&call->response.body, service->alloc);
     call->target_storage = target_storage;
@@ -354,12 +363,37 @@ static bool is_exporter(cx_call *call)
     return false;
 }
 
+/* Agents that sign what they send and have no token (trace.md §4.6).  One that is shown must be
+ * valid, and no page may write here. */
+static bool is_signer(cx_call *call)
+{
+    const cx_request *request = &call->request;
+    cx_service *service = call->service;
+    if (!service->options.open_signed || !call->route->open_signed ||
+        request->authorization.data != NULL || request->cookie.data != NULL)
+        return false;
+    if (request->origin.data != NULL) {
+        answer_problem(call, 403, "forbidden", CX_STR("a web page needs a token to send traces"));
+        return false;
+    }
+    if (!cx_sender_rate_take(&service->open_addresses, cx_str_z(request->address), 1,
+                             call->began_ns)) {
+        cx_counter_add(&service->metrics.rejected_slow, 1);
+        answer_problem(call, 429, "rate",
+                       CX_STR("this address sends more requests without a token than its rate; "
+                              "nothing of this request was stored"));
+        return false;
+    }
+    call->by_signature = true;
+    return true;
+}
+
 void cx_service_begin(cx_call *call)
 {
     CX_ASSERT(call->route == NULL && call->response.status == 0); /* I1 */
     if (!find_route(call))
         return;
-    bool known = call->route->open || is_exporter(call);
+    bool known = call->route->open || is_exporter(call) || is_signer(call);
     if (!known && call->response.status == 0)
         known = authenticate_sender(call) && allow_sender(call);
     if (known)

@@ -22,6 +22,7 @@
 #include "recorder/api.h"
 #include "server/metrics.h"
 #include "server/query.h"
+#include "server/sender_rate.h"
 #include "server/session.h"
 #include "server/token.h"
 
@@ -34,6 +35,8 @@ typedef struct cx_view_cache cx_view_cache; /* server/feed/view_cache.h */
 /* --- what is served --------------------------------------------------------------------------- */
 
 #define CX_SERVER_BODY_MAX_DEFAULT CX_BATCH_BYTES_MAX
+#define CX_OPEN_REQUESTS_DEFAULT 600
+#define CX_OPEN_EVENTS_DEFAULT 600
 /* Limit of an OTLP request after its Content-Encoding is removed. */
 #define CX_OTLP_UNPACKED_MAX ((size_t)16 << 20)
 
@@ -46,7 +49,11 @@ typedef struct cx_service_options {
     size_t body_max;         /* bytes; 0 = CX_SERVER_BODY_MAX_DEFAULT */
     cx_runs *runs;           /* of a repository; outlives the service; NULL = none is served */
     bool tls;                /* requests arrive over TLS */
-    uint16_t port; /* that is listened on: cookies of several servers of one host differ */
+    /* Signed traces and registrations of keys need no token (trace.md §4.6). */
+    bool open_signed;
+    unsigned open_requests; /* of one address in a minute; 0 = CX_OPEN_REQUESTS_DEFAULT */
+    unsigned open_events;   /* of one key in a minute; 0 = CX_OPEN_EVENTS_DEFAULT */
+    uint16_t port;          /* that is listened on: cookies of several servers of one host differ */
     const char *const *names; /* by which browsers may call it, besides addresses and localhost */
     size_t name_count;
     /* Without a recorder: the one file that is shown, and the one token that opens it. */
@@ -73,6 +80,7 @@ struct cx_service {
     cx_live_feed *feed; /* NULL = no feed */
     cx_runs *runs;      /* NULL = no repository */
     cx_view_cache *cache;
+    cx_sender_rate open_addresses, open_keys; /* of senders without a token */
     uint64_t started_ns;
     atomic_size_t otlp_bytes_in_flight; /* bytes of OTLP requests being read */
     atomic_bool stopping;
@@ -93,8 +101,10 @@ typedef struct cx_request {
     cx_str accept_encoding, cookie, host;                 /* likewise */
     cx_str origin, fetch_site, page_header;               /* likewise; X-Cortex-Page */
     cx_str mcp_version;                                   /* likewise */
-    bool otlp;      /* came to the listener for OTLP (docs/formats/otlp.md) */
-    bool otlp_open; /* that listener accepts requests without a token */
+    char address[48]; /* of the client, for people; empty = not known */
+    bool loopback;    /* it is this machine */
+    bool otlp;        /* came to the listener for OTLP (docs/formats/otlp.md) */
+    bool otlp_open;   /* that listener accepts requests without a token */
     bool has_length;
     uint64_t length; /* of the body, as declared */
     cx_bytes body;   /* for cx_service_handle */
@@ -189,6 +199,7 @@ typedef struct cx_route {
     const char *method;
     const char *path;    /* "/a/{name}/b"; "{name...}" matches one segment or more */
     bool open;           /* needs no token */
+    bool open_signed;    /* needs none where the server takes signed traces without one */
     bool without_ledger; /* also served when only one file is shown, without a data directory */
     bool otlp;           /* of the listener for OTLP; the others are not */
     bool has_short_path; /* "/api/v1/x" is "/api/x" too (run.md §21) */
@@ -219,7 +230,8 @@ struct cx_call {
     size_t capture_count;
     cx_param values[CX_ROUTE_PARAMS_MAX]; /* in the order of the route's params */
     cx_token token;                       /* zeroed when the route is open */
-    bool by_session;                      /* the token was not shown; its session was */
+    bool by_signature; /* no token was shown: only what is signed counts (open_signed) */
+    bool by_session;   /* the token was not shown; its session was */
     cx_response response;
     char *target_storage; /* of the decoded target; the caller's */
     uint64_t began_ns;

@@ -98,6 +98,7 @@ static cx_status read_server_options(serving *s, cx_server_options *out, cx_err 
         .tls_cert_path = cx_cli_value(args, "tls-cert"),
         .tls_key_path = cx_cli_value(args, "tls-key"),
         .insecure = cx_cli_has(args, "insecure"),
+        .open_signed = cx_cli_has(args, "open-signed"),
         .body_max = (size_t)cx_cli_number(args, "max-body", 0),
         .body_memory = (size_t)cx_cli_number(args, "body-memory", 0),
         .log = log_line,
@@ -113,6 +114,8 @@ static cx_status read_server_options(serving *s, cx_server_options *out, cx_err 
     CX_TRY(read_count(args, "connections", 1000000, &options.connections, err));
     CX_TRY(read_count(args, "connections-per-address", 1000000, &options.connections_per_address,
                       err));
+    CX_TRY(read_count(args, "open-requests", 1000000, &options.open_requests, err));
+    CX_TRY(read_count(args, "open-events", 1000000, &options.open_events, err));
     CX_TRY(read_milliseconds(args, "header-timeout", &options.header_ms, err));
     CX_TRY(read_milliseconds(args, "body-timeout", &options.body_ms, err));
     CX_TRY(read_milliseconds(args, "answer-timeout", &options.answer_ms, err));
@@ -429,6 +432,16 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("unknown-key", 0, CX_CLI_CHOICE, "reject|keep",
                "Traces signed by a key that is not registered: reject them (the default), or keep "
                "them as unverified until it is."),
+    CX_CLI_OPT_FLAG("open-signed", 0,
+                    "Signed traces need no token, as CIRIS agents send them. A key that registers "
+                    "itself waits, and with it what it signed, until 'cortex key approve' or "
+                    "'cortex key reject' decides."),
+    CX_CLI_OPT("open-requests", 0, CX_CLI_COUNT, "N",
+               "Requests a minute without a token from one address; default 600. More are "
+               "answered with 429."),
+    CX_CLI_OPT("open-events", 0, CX_CLI_COUNT, "N",
+               "Events a minute of one key without a token; default 600, and always a batch of "
+               "1000. More are answered with 429."),
     CX_CLI_OPT("level-policy", 0, CX_CLI_CHOICE, "reject|strip",
                "What to do with traces that contain more than their level allows: reject them (the "
                "default), or store only what is allowed."),

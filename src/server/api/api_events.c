@@ -30,12 +30,34 @@ static void count_events(cx_metrics *metrics, const cx_intake *intake)
             cx_counter_add(&metrics->events[i], counts[i]);
 }
 
+/* The rate of one key, whatever addresses its events come from. */
+static bool admit_key(void *arg, cx_str key_id, size_t events)
+{
+    cx_call *call = arg;
+    cx_service *service = call->service;
+    bool admitted =
+        cx_sender_rate_take(&service->open_keys, key_id, (double)events, call->began_ns);
+    if (!admitted)
+        cx_counter_add(&service->metrics.rejected_slow, 1);
+    return admitted;
+}
+
+static cx_status take_batch(cx_call *call, cx_intake *out, cx_err *err)
+{
+    cx_recorder *recorder = call->service->recorder;
+    const cx_open_sender sender = {admit_key, call};
+    if (call->by_signature)
+        return cx_recorder_take_open(recorder, call->request.body, &sender, call->arena, out, err);
+    return cx_recorder_take(recorder, call->request.body, CX_CAPTURE_AUTHENTICATED, call->arena,
+                            out, err);
+}
+
 cx_status cx_api_events(cx_call *call, cx_err *err)
 {
     cx_service *service = call->service;
     cx_intake intake = {.problem = {.http = 0}};
-    cx_status status = cx_recorder_take(service->recorder, call->request.body,
-                                        CX_CAPTURE_AUTHENTICATED, call->arena, &intake, err);
+    CX_ASSERT(CX_METRICS_EVENTS == CX_TAKE_STATUSES);
+    cx_status status = take_batch(call, &intake, err);
     if (cx_failed(status)) {
         if (status.code == CX_E_IO)
             atomic_store(&service->ledger_failed, true);

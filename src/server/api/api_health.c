@@ -78,7 +78,7 @@ static void write_events(cx_buf *out, const cx_metrics *metrics)
 {
     char labels[64];
     cx_metrics_head(out, "cortex_events_total", "counter", "Events of batches by outcome.");
-    for (int i = CX_TAKE_STORED; i <= CX_TAKE_REJECTED; i++) {
+    for (int i = CX_TAKE_STORED; i < CX_TAKE_STATUSES; i++) {
         (void)snprintf(labels, sizeof labels, "status=\"%s\"",
                        cx_take_status_name((cx_take_status)i));
         cx_metrics_value(out, "cortex_events_total", labels, cx_counter(&metrics->events[i]));
@@ -117,6 +117,16 @@ static void write_feed(cx_buf *out, cx_recorder *recorder)
                 feed.away);
 }
 
+static void write_pending(cx_buf *out, cx_recorder *recorder)
+{
+    cx_pending_sums sums;
+    cx_err err;
+    if (recorder == NULL || cx_failed(cx_recorder_pending_counts(recorder, &sums, &err)))
+        return;
+    write_gauge(out, "cortex_pending_keys", "Keys that wait for a decision.", sums.keys);
+    write_gauge(out, "cortex_pending_events", "Events that wait with their key.", sums.events);
+}
+
 /* Resident pages, from the second number of statm. */
 static void write_memory(cx_buf *out, const cx_io *io, const cx_alloc *alloc)
 {
@@ -146,6 +156,7 @@ cx_status cx_api_metrics(cx_call *call, cx_err *err)
     cx_histogram_write(out, "cortex_http_request_seconds", "pool=\"intake\"", &m->intake);
     cx_histogram_write(out, "cortex_http_request_seconds", "pool=\"read\"", &m->reads);
     write_events(out, m);
+    write_pending(out, call->service->recorder);
     write_otlp(out, m);
     write_counter(out, "cortex_http_body_bytes_total", "Bytes of bodies received.",
                   cx_counter(&m->body_bytes));

@@ -43,6 +43,16 @@ static cx_status read_body_object(cx_call *call, const char *const *names, size_
     return CX_SUCCESS;
 }
 
+/* The same with members of any name. */
+static cx_status read_any_object(cx_call *call, cx_json *out, bool *out_good, cx_err *err)
+{
+    CX_TRY(cx_call_json(call, out, out_good, err));
+    if (!*out_good || out->type == CX_JSON_OBJECT)
+        return CX_SUCCESS;
+    *out_good = false;
+    return reject_body(call, CX_STR(""), CX_STR("expected an object"));
+}
+
 /* Text or null; `*out` has NULL data when it is absent.  False when the call was answered. */
 static cx_status read_text_member(cx_call *call, const cx_json *object, const char *name,
                                   bool required, cx_str *out, bool *out_good)
@@ -65,12 +75,35 @@ static cx_status read_text_member(cx_call *call, const cx_json *object, const ch
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
+/* Agents state the algorithm in what they register. */
+static bool is_algorithm(const cx_json *body)
+{
+    static const char expected[] = "ed25519";
+    const cx_json *value = CX_JSON_GET(body, "algorithm");
+    if (value == NULL)
+        return true;
+    cx_str text = value->type == CX_JSON_STRING ? cx_json_text(value) : CX_STR("");
+    bool same = text.size == sizeof expected - 1;
+    for (size_t i = 0; same && i < text.size; i++)
+        same = (text.data[i] | 0x20) == expected[i];
+    return same;
+}
+
+/* Of a key that registers itself: everything else is for those who approve it to state. */
+static bool may_state(cx_str name)
+{
+    return cx_str_is(name, "key_id") || cx_str_is(name, "public_key_base64") ||
+           cx_str_is(name, "description");
+}
+
 /* As the trust store spells it. */
 static cx_status as_trust_key(cx_call *call, const cx_json *body, cx_json *out, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(call->arena);
     for (uint32_t i = 0; i < body->count; i++) {
         cx_str name = cx_json_text(&body->members[i].name);
+        if (cx_str_is(name, "algorithm") || (call->by_signature && !may_state(name)))
+            continue;
         if (cx_str_is(name, "public_key_base64"))
             name = CX_STR("public_key");
         cx_json_list_put(&list, name, body->members[i].value);
@@ -91,6 +124,28 @@ static cx_status reject_key(cx_call *call, const char *message)
     return reject_body(call, pointer, cx_str_z(colon + 2));
 }
 
+/* Status 200, as senders take every other one for a failure. */
+static cx_status register_key(cx_call *call, const cx_trust_key *key, cx_err *err)
+{
+    const cx_registration registration = {
+        .key = key, .address = cx_str_z(call->request.address), .loopback = call->request.loopback};
+    cx_registered found;
+    cx_json value;
+    CX_TRY(cx_recorder_register(call->service->recorder, &registration, &found, err));
+    if (found == CX_REGISTERED_PENDING)
+        cx_service_log(call->service,
+                       "the key %.*s registered itself from %s and waits for a decision: 'cortex "
+                       "key pending'",
+                       (int)key->key_id.size, key->key_id.data, call->request.address);
+    cx_json_list list = cx_json_list_begin(call->arena);
+    cx_json_list_put(&list, CX_STR("key_id"), cx_json_make_str(key->key_id));
+    cx_json_list_put(
+        &list, CX_STR("status"),
+        cx_json_make_str(found == CX_REGISTERED_TRUSTED ? CX_STR("exists") : CX_STR("pending")));
+    CX_TRY(cx_json_list_end_object(&list, &value, err));
+    return cx_call_answer_json(call, 200, &value, err);
+}
+
 static cx_status answer_added(cx_call *call, const cx_trust_key *key, bool added, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(call->arena);
@@ -106,13 +161,18 @@ cx_status cx_api_key_add(cx_call *call, cx_err *err)
 {
     static const char *const names[] = {"key_id",        "public_key_base64", "agents",
                                         "not_before",    "not_after",         "replaces",
-                                        "chain_profile", "description"};
+                                        "chain_profile", "description",       "algorithm"};
     cx_json body, value;
     cx_trust_key key;
     bool good, added;
-    CX_TRY(read_body_object(call, names, CX_COUNT_OF(names), &body, &good, err));
+    if (call->by_signature)
+        CX_TRY(read_any_object(call, &body, &good, err));
+    else
+        CX_TRY(read_body_object(call, names, CX_COUNT_OF(names), &body, &good, err));
     if (!good)
         return CX_SUCCESS;
+    if (!is_algorithm(&body))
+        return reject_body(call, CX_STR("/algorithm"), CX_STR("expected ed25519"));
     CX_TRY(as_trust_key(call, &body, &value, err));
     cx_status status = cx_trust_key_parse(&value, CX_STR(""), call->arena, &key, err);
     if (cx_failed(status)) {
@@ -120,6 +180,8 @@ cx_status cx_api_key_add(cx_call *call, cx_err *err)
             return status;
         return reject_key(call, err->message);
     }
+    if (call->by_signature)
+        return register_key(call, &key, err);
     key.added_by = cx_call_principal(call);
     if (key.added_by.data == NULL)
         return cx_fail_nomem(err);

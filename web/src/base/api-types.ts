@@ -110,6 +110,7 @@ export interface Batch {
 export interface BatchResult {
   accepted: number;
   errors: string[];
+  pending?: number;
   received: number;
   rejected: number;
   rejected_traces: string[];
@@ -281,8 +282,9 @@ export interface EventResult {
   index: number;
   numbers?: string;
   path?: string;
+  paths?: string[];
   reason?: string;
-  status: 'stored' | 'duplicate' | 'conflict' | 'unverified' | 'rejected';
+  status: 'stored' | 'duplicate' | 'conflict' | 'unverified' | 'rejected' | 'pending';
   stripped?: string[];
   trace_id: string | null;
 }
@@ -566,6 +568,7 @@ export interface NewKey {
   not_after?: string | null;
   replaces?: string | null;
   chain_profile?: string | null;
+  algorithm?: string;
   description?: string | null;
 }
 
