@@ -56,6 +56,9 @@ typedef struct cx_chain_report {
 typedef struct cx_chain_options {
     cx_chain_profile profile;
     const cx_digest *genesis; /* previous hash of entry 0 or 1; NULL = empty string */
+    /* The level of a trace left out the action: the ten actions of spec 1.0 are tried.  A hash that
+     * one of them gives is a link like any other; otherwise the link is unchecked. */
+    bool infer_actions;
 } cx_chain_options;
 
 /* hash of entry n from the text of the previous one (64 hex digits, or empty). */

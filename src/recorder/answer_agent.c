@@ -32,6 +32,7 @@ cx_status cx_recorder_chain(cx_recorder *recorder, cx_index *index, cx_str agent
     const cx_chain_entry *entries;
     size_t count = 0;
     cx_chain_options used = *options;
+    used.infer_actions = true;
     if (used.profile == CX_CHAIN_AUTO)
         CX_TRY(read_profile(recorder, agent, &used.profile, err));
     CX_TRY(cx_index_chain(index, agent, arena, &entries, &count, err));

@@ -4,6 +4,7 @@
 The requests are those of the agent's adapter, in its order.  Closes with
 `N passed, N failed, N skipped`.
 """
+import hashlib
 import http.client
 import json
 import os
@@ -244,6 +245,48 @@ def the_example_of_the_specification_is_accepted():
         # With a token nothing changes: generic is meant.
         found = s.post(again)
         assert found["results"][0]["reason"] == "level_violation", found
+        s.stop()
+
+
+def chained(agent, count):
+    """Traces of the level generic whose audit entries form a chain of spec 1.0."""
+    actions = ["speak", "ponder", "tool", "task_complete"]
+    made, previous = [], ""
+    for i in range(count):
+        trace = agent.trace("link-%d" % (i + 1), second=i)
+        action = trace["components"][5]
+        text = previous + actions[i % 4] + "true" + action["timestamp"]
+        previous = hashlib.sha256(text.encode()).hexdigest()
+        action["data"]["audit_entry_hash"] = previous
+        trace["signature"] = url64(agent.key.sign(
+            json.dumps(trace["components"], sort_keys=True).encode()))
+        made.append(trace)
+    return made
+
+
+@test
+def a_missing_entry_is_found_at_the_lowest_level():
+    """No trace states its action, and no option is given."""
+    with open_server() as s:
+        adapter = Adapter(s, "datum-10")
+        s.register(adapter.agent)
+        traces = chained(adapter.agent, 8)
+        left_out = traces.pop(4)
+        assert adapter.events(batch(*traces)).json()["accepted"] == 7
+        s.wait_for(lambda: len(s.traces()) == 7)
+        chain = s.get(API + "/chain/datum-10").json()
+        assert (chain["verdict"], chain["profile"]) == ("broken", "spec-1.0"), chain
+        assert [f["kind"] for f in chain["findings"]] == ["gap", "unchecked"], chain
+        assert chain["findings"][0]["seq"] == 4 and chain["findings"][0]["missing"] == 1, chain
+        shown = s.command("trace", "chain", "datum-10", expect=1)
+        assert "1 missing before 6" in shown, shown
+        found = json.loads(s.command("detect", "--json", expect=1))
+        assert "hash_chain" in json.dumps(found), found
+        # The entry was only late: with it the chain is whole.
+        assert adapter.events(batch(left_out)).json()["accepted"] == 1
+        s.wait_for(lambda: len(s.traces()) == 8)
+        chain = s.get(API + "/chain/datum-10").json()
+        assert (chain["verdict"], chain["findings"]) == ("holds", []), chain
         s.stop()
 
 

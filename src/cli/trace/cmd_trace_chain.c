@@ -135,6 +135,7 @@ static cx_status print_chain(cx_cli_traces *t, cx_str agent, const chain_state *
 {
     cx_json value;
     cx_chain_options options = s->options;
+    options.infer_actions = true; /* as the answer's check */
     const cx_chain_entry *entries;
     size_t count;
     cx_chain_report report;

@@ -352,6 +352,52 @@ CX_TEST(chain_without_actions_is_indeterminate)
     }
 }
 
+/* Traces of the level generic have no action_executed. */
+CX_TEST(chain_without_actions_recomputes_with_those_of_the_specification)
+{
+    static const char *const all[] = {"speak", "task_complete", "ponder",   "tool",   "observe",
+                                      "defer", "reject",        "memorize", "recall", "forget"};
+    links l;
+    links_init(&l);
+    l.options = (cx_chain_options){.profile = CX_CHAIN_AUTO, .infer_actions = true};
+    for (size_t i = 0; i < CX_COUNT_OF(all); i++) {
+        cx_chain_entry *entry = add(&l, (int64_t)i + 1, "t", NULL);
+        entry->trace_id = cx_arena_printf(&l.arena, "t%zu", i);
+        entry->action = cx_str_z(all[i]);
+        entry->success = i % 3 != 0;
+        link_to(entry, i == 0 ? NULL : &l.entries[i - 1].hash);
+    }
+    for (size_t i = 0; i < l.count; i++)
+        l.entries[i].action = (cx_str){NULL, 0};
+    check(&l);
+    CHECK(l.report.verdict == CX_HOLDS && l.report.profile == CX_CHAIN_SPEC_1_0);
+    CHECK(l.report.finding_count == 0);
+
+    /* One is missing: the gap is named, and so is that what follows it has no predecessor. */
+    memmove(&l.entries[4], &l.entries[5], 5 * sizeof l.entries[0]);
+    l.count--;
+    check(&l);
+    CHECK(l.report.verdict == CX_BROKEN && l.report.profile == CX_CHAIN_SPEC_1_0);
+    CHECK(l.report.finding_count == 2);
+    CHECK(l.report.findings[0].kind == CX_CHAIN_GAP && l.report.findings[0].seq == 4);
+    CHECK(l.report.findings[0].missing == 1 && l.report.findings[0].next == 6);
+    CHECK(l.report.findings[1].kind == CX_CHAIN_UNCHECKED && l.report.findings[1].seq == 6);
+
+    /* An action that is none of them is no proof of anything. */
+    l.count = 4;
+    l.entries[2].success = !l.entries[2].success;
+    check(&l);
+    CHECK(l.report.verdict == CX_INDETERMINATE && l.report.profile == CX_CHAIN_SPEC_1_0);
+    CHECK(l.report.finding_count == 1 && l.report.findings[0].kind == CX_CHAIN_UNCHECKED);
+    CHECK(l.report.findings[0].seq == 3);
+
+    /* Without that, as in a file of entries, nothing is tried. */
+    l.options.infer_actions = false;
+    check(&l);
+    CHECK(l.report.verdict == CX_INDETERMINATE && l.report.profile == CX_CHAIN_AGENT);
+    links_done(&l);
+}
+
 CX_TEST(chain_empty_action_is_an_action)
 {
     links l;
