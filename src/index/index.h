@@ -179,7 +179,7 @@ CX_RESULT cx_index_clear(cx_index *index, cx_err *err);
 CX_RESULT cx_index_retain(cx_index *index, int64_t older_than_ns, uint64_t *out_dropped,
                           cx_err *err);
 
-/* Updates covenant_traces_hourly for the hours in which rows came or changed; counts the hours.
+/* Updates covenant_agent_hours for the hours in which rows came or changed; counts the hours.
  * Call it periodically, for example each hour; does nothing in SQLite (a view) and TimescaleDB (its
  * own policy). */
 CX_RESULT cx_index_refresh(cx_index *index, uint64_t *out_hours, cx_err *err);

@@ -237,7 +237,7 @@ cx_status cx_index_pg_open(cx_index *index, const char *url, cx_err *err);
 /* Puts rows one by one; PostgreSQL has its own way. */
 cx_status cx_index_put_one(cx_index *index, const cx_trace_row *row, cx_err *err);
 
-#define CX_INDEX_VERSION 3
+#define CX_INDEX_VERSION 4
 #define CX_INDEX_FEW_IDS 5000
 #define CX_INDEX_SOME_IDS 50000
 
@@ -354,10 +354,13 @@ void cx_schema_add_columns(cx_buf *sql, cx_dialect dialect);
 /* The side tables. */
 void cx_schema_add_tables(cx_buf *sql, cx_dialect dialect);
 void cx_schema_add_indexes(cx_buf *sql, cx_dialect dialect);
-/* SELECT of covenant_traces_hourly without its grouping; `bucket` is the hour of a row. */
+/* SELECT of covenant_agent_hours without its grouping; `bucket` is the hour of a row. */
 void cx_schema_add_hourly(cx_buf *sql, const char *bucket, const char *table);
 #define CX_SCHEMA_HOURLY_GROUPS " GROUP BY 1, 2, 3, 4"
 /* Names of the tables of the index, for dropping; the last is NULL. */
 extern const char *const cx_schema_tables[];
+/* The names of spec 1.0: columns of batches, and views, which are dropped before the tables. */
+void cx_schema_add_names(cx_buf *sql, cx_dialect dialect);
+extern const char *const cx_schema_views[];
 
 #endif

@@ -263,12 +263,11 @@ static cx_status refresh_summaries(cx_index *index, uint64_t *out, cx_err *err)
     if (pg_index_of(index)->timescale)
         return CX_SUCCESS;
     /* Rows before the last retention were dropped; only their summaries are left. */
-    CX_TRY(change_rows(index,
-                       "DELETE FROM cirislens.covenant_traces_hourly_stale WHERE bucket < $1",
+    CX_TRY(change_rows(index, "DELETE FROM cirislens.covenant_agent_hours_stale WHERE bucket < $1",
                        &kept, 1, NULL, err));
     CX_TRY(change_rows(index,
-                       "DELETE FROM cirislens.covenant_traces_hourly WHERE bucket IN"
-                       " (SELECT bucket FROM cirislens.covenant_traces_hourly_stale)",
+                       "DELETE FROM cirislens.covenant_agent_hours WHERE bucket IN"
+                       " (SELECT bucket FROM cirislens.covenant_agent_hours_stale)",
                        NULL, 0, NULL, err));
     cx_buf_init(&sql, cx_alloc_default());
     cx_index_pg_refresh_sql(&sql);
@@ -278,7 +277,7 @@ static cx_status refresh_summaries(cx_index *index, uint64_t *out, cx_err *err)
     cx_buf_done(&sql);
     if (cx_failed(status))
         return status;
-    return change_rows(index, "DELETE FROM cirislens.covenant_traces_hourly_stale", NULL, 0, out,
+    return change_rows(index, "DELETE FROM cirislens.covenant_agent_hours_stale", NULL, 0, out,
                        err);
 }
 
@@ -329,7 +328,7 @@ static cx_status retain_rows(cx_index *index, int64_t *before_ns, uint64_t *out,
                        1, &rest, err));
     *out += rest;
     before.i = *before_ns > SUMMARY_MORE_NS ? *before_ns - SUMMARY_MORE_NS : 0;
-    return change_rows(index, "DELETE FROM cirislens.covenant_traces_hourly WHERE bucket < $1",
+    return change_rows(index, "DELETE FROM cirislens.covenant_agent_hours WHERE bucket < $1",
                        &before, 1, NULL, err);
 }
 

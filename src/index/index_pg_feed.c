@@ -372,7 +372,7 @@ static cx_status mark_hours_stale(cx_pg_index *own_index, const int64_t *hours, 
     if (count == 0)
         return CX_SUCCESS;
     return cx_pg_ask(own_index->pg,
-                     "INSERT INTO cirislens.covenant_traces_hourly_stale (bucket)"
+                     "INSERT INTO cirislens.covenant_agent_hours_stale (bucket)"
                      " SELECT unnest($1) ON CONFLICT DO NOTHING",
                      &value, 1, NULL, 0, NULL, NULL, NULL, err);
 }

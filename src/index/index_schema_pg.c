@@ -1,9 +1,9 @@
 /*
  * index_schema_pg.c - the tables of the index in PostgreSQL (trace.md §10).
  *
- * With TimescaleDB covenant_traces is a hypertable and covenant_traces_hourly a continuous
+ * With TimescaleDB covenant_traces is a hypertable and covenant_agent_hours a continuous
  * aggregate, with policies for compression, retention and refresh.  Without it covenant_traces has
- * a partition for each day and one for the rest, and covenant_traces_hourly is a table that
+ * a partition for each day and one for the rest, and covenant_agent_hours is a table that
  * cx_index_refresh updates.  The kind of covenant_traces shows which of the two was chosen.
  */
 #ifdef CX_WITH_PG
@@ -111,20 +111,41 @@ static cx_status make_facets(cx_index *index, cx_err *err)
     return index->engine->run(index, facets, err);
 }
 
+/* Dashboards made for the SQL of spec 1.0 read covenant_traces_hourly: the name is theirs, and the
+ * summaries of agents, which were called so, get another one. */
+static cx_status make_names(cx_index *index, cx_err *err)
+{
+    cx_buf sql;
+    cx_buf_init(&sql, cx_alloc_default());
+    if (cx_index_pg_is_timescale(index))
+        cx_buf_add_z(&sql, "ALTER MATERIALIZED VIEW cirislens.covenant_traces_hourly"
+                           " RENAME TO covenant_agent_hours;\n");
+    else
+        cx_buf_add_z(&sql, "ALTER TABLE cirislens.covenant_traces_hourly"
+                           " RENAME TO covenant_agent_hours;\n"
+                           "ALTER TABLE cirislens.covenant_traces_hourly_stale"
+                           " RENAME TO covenant_agent_hours_stale;\n");
+    cx_schema_add_names(&sql, CX_DIALECT_PG);
+    return run_schema_sql(index, &sql, err);
+}
+
 const cx_index_migration cx_index_pg_migrations[CX_INDEX_VERSION] = {
     {"traces", make_traces},
     {"hourly summaries", make_hourly},
     {"facets", make_facets},
+    {"names of spec 1.0", make_names},
 };
 
 cx_status cx_index_pg_drop(cx_index *index, cx_err *err)
 {
     cx_buf sql;
     cx_buf_init(&sql, cx_alloc_default());
+    for (size_t i = 0; cx_schema_views[i] != NULL; i++)
+        cx_buf_printf(&sql, "DROP VIEW IF EXISTS cirislens.%s;", cx_schema_views[i]);
     cx_buf_add_z(&sql, cx_index_pg_is_timescale(index)
-                           ? "DROP MATERIALIZED VIEW IF EXISTS cirislens.covenant_traces_hourly;"
-                           : "DROP TABLE IF EXISTS cirislens.covenant_traces_hourly;");
-    cx_buf_add_z(&sql, "DROP TABLE IF EXISTS cirislens.covenant_traces_hourly_stale;");
+                           ? "DROP MATERIALIZED VIEW IF EXISTS cirislens.covenant_agent_hours;"
+                           : "DROP TABLE IF EXISTS cirislens.covenant_agent_hours;");
+    cx_buf_add_z(&sql, "DROP TABLE IF EXISTS cirislens.covenant_agent_hours_stale;");
     for (size_t i = 0; cx_schema_tables[i] != NULL; i++)
         cx_buf_printf(&sql, "DROP TABLE IF EXISTS cirislens.%s;", cx_schema_tables[i]);
     return run_schema_sql(index, &sql, err);
@@ -132,8 +153,8 @@ cx_status cx_index_pg_drop(cx_index *index, cx_err *err)
 
 void cx_index_pg_refresh_sql(cx_buf *sql)
 {
-    cx_buf_add_z(sql, "INSERT INTO cirislens.covenant_traces_hourly SELECT h.*"
-                      " FROM cirislens.covenant_traces_hourly_stale s CROSS JOIN LATERAL (\n");
+    cx_buf_add_z(sql, "INSERT INTO cirislens.covenant_agent_hours SELECT h.*"
+                      " FROM cirislens.covenant_agent_hours_stale s CROSS JOIN LATERAL (\n");
     cx_schema_add_hourly(sql, "s.bucket", "cirislens.covenant_traces");
     cx_buf_add_z(sql, " AND timestamp >= s.bucket AND timestamp < s.bucket + INTERVAL '1 hour'"
                       " GROUP BY 2, 3, 4) h");

@@ -116,17 +116,34 @@ static cx_status make_facets(cx_index *index, cx_err *err)
     return run_schema_sql(index, &sql, err);
 }
 
+/* See index_schema_pg.c. */
+static cx_status make_names(cx_index *index, cx_err *err)
+{
+    cx_buf sql;
+    cx_buf_init(&sql, cx_alloc_default());
+    cx_buf_add_z(&sql, "DROP VIEW cirislens.covenant_traces_hourly;\n"
+                       "CREATE VIEW cirislens.covenant_agent_hours AS ");
+    cx_schema_add_hourly(&sql, "substr(timestamp, 1, 13) || ':00:00.000000000Z'",
+                         "covenant_traces");
+    cx_buf_add_z(&sql, CX_SCHEMA_HOURLY_GROUPS ";\n");
+    cx_schema_add_names(&sql, CX_DIALECT_SQLITE);
+    return run_schema_sql(index, &sql, err);
+}
+
 const cx_index_migration cx_index_sqlite_migrations[CX_INDEX_VERSION] = {
     {"traces", make_traces},
     {"hourly summaries", make_hourly},
     {"facets", make_facets},
+    {"names of spec 1.0", make_names},
 };
 
 cx_status cx_index_sqlite_drop(cx_index *index, cx_err *err)
 {
     cx_buf sql;
     cx_buf_init(&sql, cx_alloc_default());
-    cx_buf_add_z(&sql, "DROP VIEW IF EXISTS cirislens.covenant_traces_hourly;"
+    for (size_t i = 0; cx_schema_views[i] != NULL; i++)
+        cx_buf_printf(&sql, "DROP VIEW IF EXISTS cirislens.%s;", cx_schema_views[i]);
+    cx_buf_add_z(&sql, "DROP VIEW IF EXISTS cirislens.covenant_agent_hours;"
                        "DROP TABLE IF EXISTS cirislens.covenant_traces_text;"
                        "DROP TABLE IF EXISTS cirislens.covenant_traces_facets;");
     for (size_t i = 0; cx_schema_tables[i] != NULL; i++)

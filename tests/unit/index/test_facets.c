@@ -259,7 +259,22 @@ CX_TEST(sqlite_facets_of_an_older_index)
                                     "DROP TRIGGER cirislens.covenant_traces_facets_delete;"
                                     "DROP TABLE cirislens.covenant_traces_facets;"
                                     "DROP INDEX cirislens.covenant_traces_by_trace;"
-                                    "DELETE FROM cirislens.cortex_index_versions WHERE version = 3",
+                                    "DROP VIEW cirislens.covenant_traces_hourly;"
+                                    "DROP VIEW cirislens.covenant_trace_metrics;"
+                                    "DROP VIEW cirislens.covenant_traces_fragile_day;"
+                                    "ALTER TABLE cirislens.covenant_trace_batches"
+                                    " DROP COLUMN traces_received;"
+                                    "ALTER TABLE cirislens.covenant_trace_batches"
+                                    " DROP COLUMN traces_accepted;"
+                                    "ALTER TABLE cirislens.covenant_trace_batches"
+                                    " DROP COLUMN traces_rejected;"
+                                    "ALTER TABLE cirislens.covenant_trace_batches"
+                                    " DROP COLUMN rejection_reasons;"
+                                    "ALTER TABLE cirislens.covenant_trace_batches"
+                                    " DROP COLUMN source_ip;"
+                                    "DROP VIEW cirislens.covenant_agent_hours;"
+                                    "CREATE VIEW cirislens.covenant_traces_hourly AS SELECT 1;"
+                                    "DELETE FROM cirislens.cortex_index_versions WHERE version > 2",
                                     &err),
                  &err);
     cx_index_close(index);

@@ -703,6 +703,17 @@ BOTH(keys_batches_and_conflicts_are_kept_and_put_again)
                                 " rejected_count = 1 AND trace_level IS NULL"
                                 " AND findings IS NULL"),
               1);
+    CHECK_INT(kit_number(index, "SELECT count(*) FROM cirislens.covenant_trace_batches WHERE"
+                                " traces_rejected = 1 AND traces_received = received_count"
+                                " AND traces_accepted = accepted_count"
+                                " AND rejection_reasons = reasons AND source_ip IS NULL"),
+              1);
+    CHECK_INT(kit_number(index, "SELECT count(*) FROM cirislens.covenant_trace_metrics WHERE"
+                                " traces_received_total >= traces_accepted_total"
+                                " AND traces_rejected_invalid_sig >= 0"
+                                " AND traces_rejected_unknown_key >= 0"
+                                " AND traces_rejected_invalid_json >= 0"),
+              kit_number(index, "SELECT count(*) FROM cirislens.covenant_trace_metrics"));
     if (pg) /* §14.26: an array is an array, and JSON is JSON */
         CHECK_INT(kit_number(index, "SELECT count(*) FROM cirislens.covenant_public_keys k,"
                                     " cirislens.covenant_trace_batches b WHERE"
@@ -1019,7 +1030,7 @@ BOTH(the_queries_of_the_seed_run)
     CHECK_STATUS(cx_db_open(where, CX_DB_READ, &db, &err), &err);
     CHECK_STATUS(cx_db_prepare(db,
                                "SELECT (SELECT count(*) FROM covenant_traces) +"
-                               " (SELECT sum(traces) FROM covenant_traces_hourly) +"
+                               " (SELECT sum(traces) FROM covenant_agent_hours) +"
                                " (SELECT count(*) FROM covenant_traces_text"
                                " WHERE covenant_traces_text MATCH 'quick')",
                                &statement, &err),
@@ -1085,7 +1096,7 @@ BOTH(the_page_about_sql_tells_the_truth)
         }
         at = end + 3;
     }
-    CHECK_INT(blocks, 6);
+    CHECK_INT(blocks, 7);
     cx_buf_done(&page);
     cx_index_close(index);
 }
@@ -1105,24 +1116,65 @@ BOTH(summaries_of_hours_follow_what_came_and_changed)
     CHECK_STATUS(cx_index_refresh(index, &hours, &err), &err);
     CHECK_INT(hours, pg ? 2 : 0);
     CHECK_INT(kit_number(index, "SELECT CAST(sum(traces) AS bigint) FROM"
-                                " cirislens.covenant_traces_hourly"),
+                                " cirislens.covenant_agent_hours"),
               6);
     CHECK_INT(kit_number(index, "SELECT CAST(sum(overrides) AS bigint) FROM"
-                                " cirislens.covenant_traces_hourly WHERE agent_id_hash ="
+                                " cirislens.covenant_agent_hours WHERE agent_id_hash ="
                                 " 'agent-b' AND conscience_rate = 0 AND entropy_rate IS NULL"),
               1);
-    CHECK_INT(kit_number(index, "SELECT count(*) FROM cirislens.covenant_traces_hourly WHERE"
+    CHECK_INT(kit_number(index, "SELECT count(*) FROM cirislens.covenant_agent_hours WHERE"
                                 " avg_csdma IS NULL AND tokens_total = 100 AND traces = 1"),
               1);
-    CHECK_INT(kit_number(index, "SELECT count(*) FROM cirislens.covenant_traces_hourly WHERE"
+    CHECK_INT(kit_number(index, "SELECT count(*) FROM cirislens.covenant_agent_hours WHERE"
                                 " trace_type = 'VERIFY_IDENTITY' AND avg_csdma = 0.125"
                                 " AND min_csdma = 0.125 AND success_rate = 1"),
               1);
+    /* The names of spec 1.0: every column of its summaries, and rates of what is not NULL. */
+    CHECK_INT(kit_number(index,
+                         "SELECT count(*) FROM (SELECT hour, trace_count, unique_agents,"
+                         " verify_identity_count, validate_integrity_count,"
+                         " evaluate_resilience_count, accept_incompleteness_count,"
+                         " express_gratitude_count, avg_csdma_plausibility,"
+                         " min_csdma_plausibility, avg_dsdma_alignment, min_dsdma_alignment,"
+                         " avg_entropy_level, avg_coherence_level, conscience_pass_rate,"
+                         " entropy_pass_rate, coherence_pass_rate, optimization_veto_pass_rate,"
+                         " epistemic_humility_pass_rate, overrides_count, speak_count,"
+                         " defer_count, ponder_count, task_complete_count, total_tokens,"
+                         " total_cost_cents, total_llm_calls, avg_processing_ms,"
+                         " max_processing_ms FROM cirislens.covenant_traces_hourly) AS hours"),
+              2);
+    CHECK_INT(kit_number(index, "SELECT CAST(sum(trace_count) AS bigint) FROM"
+                                " cirislens.covenant_traces_hourly"),
+              6);
+    CHECK_INT(kit_number(index, "SELECT CAST(sum(overrides_count) AS bigint) FROM"
+                                " cirislens.covenant_traces_hourly"),
+              1);
+    CHECK_INT(kit_number(index, "SELECT CAST(sum(verify_identity_count) AS bigint) FROM"
+                                " cirislens.covenant_traces_hourly"),
+              kit_number(index, "SELECT count(*) FROM cirislens.covenant_traces WHERE trace_type"
+                                " = 'VERIFY_IDENTITY' AND signature_verified = TRUE"
+                                " AND primary_row = TRUE"));
+    CHECK_INT(kit_number(index, "SELECT CAST(1000 * min(min_csdma_plausibility) AS bigint) FROM"
+                                " cirislens.covenant_traces_hourly"),
+              kit_number(index, "SELECT CAST(1000 * min(csdma_plausibility_score) AS bigint) FROM"
+                                " cirislens.covenant_traces WHERE signature_verified = TRUE"
+                                " AND primary_row = TRUE"));
+    CHECK_INT(kit_number(index, "SELECT CAST(sum(traces_verify_identity + traces_other"
+                                " + traces_validate_integrity + traces_evaluate_resilience"
+                                " + traces_accept_incompleteness + traces_express_gratitude)"
+                                " AS bigint) FROM cirislens.covenant_trace_metrics"),
+              6);
+    CHECK_INT(kit_number(index, "SELECT count(*) FROM cirislens.covenant_traces_fragile_day WHERE"
+                                " trace_id IS NULL OR idma_k_eff IS NULL"),
+              0);
     rejudge(index, CX_LEVEL_GENERIC, false);
     CHECK_STATUS(cx_index_refresh(index, &hours, &err), &err);
     CHECK_INT(hours, pg ? 1 : 0);
-    CHECK_INT(kit_number(index, "SELECT CAST(sum(traces) AS bigint) FROM"
+    CHECK_INT(kit_number(index, "SELECT CAST(sum(trace_count) AS bigint) FROM"
                                 " cirislens.covenant_traces_hourly"),
+              5);
+    CHECK_INT(kit_number(index, "SELECT CAST(sum(traces) AS bigint) FROM"
+                                " cirislens.covenant_agent_hours"),
               5);
     CHECK_STATUS(cx_index_refresh(index, &hours, &err), &err);
     CHECK_INT(hours, 0);
