@@ -53,8 +53,8 @@ static cx_status put_learning(cx_memory_call *call, uint64_t source_seq, int del
                                         .decrement = delta < 0,
                                         .previous = *weights,
                                         .now = *weights};
-    learn->skipped = delta == 0 ||
-                     !cx_weights_learn(weights, list->factors, list->count, delta < 0, &learn->now);
+    /* Without praise or blame (delta 0) the weights move towards the profile, as with praise. */
+    learn->skipped = !cx_weights_learn(weights, list->factors, list->count, delta < 0, &learn->now);
     *out_learned = !learn->skipped;
     return cx_memory_put_entry(call, &payload, by, NULL, NULL, err);
 }

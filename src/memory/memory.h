@@ -160,7 +160,7 @@ typedef struct cx_memory_attested {
     size_t used;  /* of the cited memories */
     bool learned; /* the weights changed */
 } cx_memory_attested;
-/* An outcome with delta 0 (§10.1) does not change the weights.  `out` may be NULL. */
+/* Weights change unless nothing usable is cited (§10.1), whatever delta is.  `out` may be NULL. */
 CX_RESULT cx_memory_attest_outcome(cx_memory *memory, const cx_memory_attest *attest,
                                    cx_memory_attested *out, cx_err *err);
 
