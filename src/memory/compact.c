@@ -77,6 +77,16 @@ static cx_status add_compacted(compaction *c, cx_str uri, const cx_memory_view *
     return CX_SUCCESS;
 }
 
+/* Of what is in the context, whether something is left; load-bearing memories alone are no
+ * context. */
+static cx_status check_context_alive(const compaction *c, cx_err *err)
+{
+    if (c->kept.count + c->compacted.count != 0)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_USAGE, "EmptyInContext", CX_NO_OFFSET,
+                      "in_context is empty: each of its %zu memories is tombstoned", c->seen.count);
+}
+
 static cx_status classify_memory(compaction *c, const cx_memory_compact *compact, const cx_uri *uri,
                                  cx_err *err)
 {
@@ -132,6 +142,7 @@ static cx_status classify_context(compaction *c, const cx_memory_compact *compac
 {
     for (size_t i = 0; i < compact->in_context_count; i++)
         CX_TRY(classify_memory(c, compact, &compact->in_context[i], err));
+    CX_TRY(check_context_alive(c, err));
     for (size_t i = 0; i < compact->load_bearing_count; i++)
         CX_TRY(classify_memory(c, compact, &compact->load_bearing[i], err));
     if (c->tokens > record->budget)
@@ -190,7 +201,7 @@ static cx_status check_compact(const cx_memory_compact *compact, cx_err *err)
 {
     if (compact->in_context_count == 0)
         return cx_fail_at(err, CX_E_USAGE, "EmptyInContext", CX_NO_OFFSET,
-                          "the context has no memories to compact");
+                          "in_context is empty: there are no memories to compact");
     if (compact->intent.size == 0)
         return cx_fail_at(err, CX_E_USAGE, "EmptyIntent", CX_NO_OFFSET,
                           "a compaction needs an intent");

@@ -11,17 +11,6 @@
 
 /* --- what is empty --------------------------------------------------------------------------- */
 
-static bool group_is_empty(const cx_data_group *group, const void *value)
-{
-    for (size_t i = 0; i < group->count; i++) {
-        const cx_data_field *field = &group->fields[i];
-        if (field->rule != CX_FIELD_OPTIONAL ||
-            !cx_field_is_empty(field, cx_field_at(field, value)))
-            return false;
-    }
-    return true;
-}
-
 bool cx_field_is_empty(const cx_data_field *field, const void *at)
 {
     switch ((cx_field_kind)field->kind) {
@@ -32,10 +21,10 @@ bool cx_field_is_empty(const cx_data_field *field, const void *at)
     case CX_FIELD_BLOBS: return ((const cx_blobs *)at)->count == 0;
     case CX_FIELD_TIME: return !((const cx_maybe_time *)at)->is_set;
     case CX_FIELD_STRENGTH: return false; /* never optional */
-    case CX_FIELD_INT:
-    case CX_FIELD_DURATION: return *(const int64_t *)at == 0;
+    case CX_FIELD_INT: return *(const int64_t *)at == 0;
+    case CX_FIELD_DURATION: return !((const cx_maybe_duration *)at)->is_set;
     case CX_FIELD_BOOL: return !*(const bool *)at;
-    case CX_FIELD_GROUP: return !*(const bool *)at || group_is_empty(field->group, at);
+    case CX_FIELD_GROUP: return !*(const bool *)at;
     case CX_FIELD_GROUPS: return cx_field_list(at).count == 0;
     }
     return true;
@@ -85,8 +74,8 @@ static void encode_field(const cx_data_field *field, const void *at, cx_buf *out
     case CX_FIELD_MAYBE_BYTES: encode_maybe_bytes(at, out); break;
     case CX_FIELD_TIME: encode_time(at, out); break;
     case CX_FIELD_STRENGTH: cx_cbor_f32(out, *(const float *)at); break;
-    case CX_FIELD_INT:
-    case CX_FIELD_DURATION: cx_cbor_int(out, *(const int64_t *)at); break;
+    case CX_FIELD_INT: cx_cbor_int(out, *(const int64_t *)at); break;
+    case CX_FIELD_DURATION: cx_cbor_int(out, ((const cx_maybe_duration *)at)->ns); break;
     case CX_FIELD_BOOL: cx_cbor_bool(out, *(const bool *)at); break;
     case CX_FIELD_GROUP: encode_group(field->group, at, NULL, out); break;
     case CX_FIELD_TEXTS:
@@ -187,8 +176,11 @@ static void decode_field(decoder *d, const cx_data_field *field, void *at)
     case CX_FIELD_MAYBE_BYTES: *(cx_maybe_bytes *)at = decode_maybe_bytes(d); break;
     case CX_FIELD_TIME: *(cx_maybe_time *)at = decode_time(d, field); break;
     case CX_FIELD_STRENGTH: *(float *)at = cx_cbor_read_f32(reader); break;
-    case CX_FIELD_INT:
-    case CX_FIELD_DURATION: *(int64_t *)at = cx_cbor_read_int(reader); break;
+    case CX_FIELD_INT: *(int64_t *)at = cx_cbor_read_int(reader); break;
+    case CX_FIELD_DURATION:
+        *(cx_maybe_duration *)at =
+            (cx_maybe_duration){.is_set = true, .ns = cx_cbor_read_int(reader)};
+        break;
     case CX_FIELD_BOOL: *(bool *)at = cx_cbor_read_bool(reader); break;
     case CX_FIELD_GROUP:
         *(bool *)at = true;

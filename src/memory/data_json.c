@@ -70,11 +70,12 @@ static bool read_time(const cx_json *json, cx_maybe_time *out)
     return json->type == CX_JSON_STRING && cx_form_parse_time(cx_json_text(json), &out->s);
 }
 
-static bool read_duration(const cx_json *json, int64_t *out)
+static bool read_duration(const cx_json *json, cx_maybe_duration *out)
 {
+    out->is_set = true;
     if (json->type == CX_JSON_INT)
-        return cx_json_int64(json, out);
-    return json->type == CX_JSON_STRING && cx_form_parse_duration(cx_json_text(json), out);
+        return cx_json_int64(json, &out->ns);
+    return json->type == CX_JSON_STRING && cx_form_parse_duration(cx_json_text(json), &out->ns);
 }
 
 static bool read_strength(const cx_json *json, float *out)
@@ -180,9 +181,7 @@ static cx_status read_field(const reading *r, const cx_data_group *group,
         break;
     case CX_FIELD_GROUP:
         CX_TRY(read_group(r, field->group, json, at, NULL));
-        /* A group whose optional members are all unset counts as absent. */
         *(bool *)at = true;
-        *(bool *)at = !cx_field_is_empty(field, at);
         break;
     case CX_FIELD_TEXTS:
     case CX_FIELD_BLOBS:
@@ -402,7 +401,9 @@ static cx_status write_field(const cx_data_field *field, const void *at, cx_aren
     }
     case CX_FIELD_STRENGTH: *out = write_float(arena, *(const float *)at); break;
     case CX_FIELD_INT: *out = cx_json_make_int(arena, *(const int64_t *)at); break;
-    case CX_FIELD_DURATION: *out = write_duration(arena, *(const int64_t *)at); break;
+    case CX_FIELD_DURATION:
+        *out = write_duration(arena, ((const cx_maybe_duration *)at)->ns);
+        break;
     case CX_FIELD_BOOL: *out = cx_json_make_bool(*(const bool *)at); break;
     case CX_FIELD_GROUP: return write_group(field->group, at, NULL, arena, out, err);
     case CX_FIELD_TEXTS:
@@ -461,8 +462,8 @@ bool cx_data_member_text(const cx_data *data, cx_str name, cx_buf *out)
         cx_buf_add(out, text, cx_number_write_py(shortest_double(value), text));
         return true;
     }
-    case CX_FIELD_INT:
-    case CX_FIELD_DURATION: cx_buf_add_i64(out, *(const int64_t *)at); return true;
+    case CX_FIELD_INT: cx_buf_add_i64(out, *(const int64_t *)at); return true;
+    case CX_FIELD_DURATION: cx_buf_add_i64(out, ((const cx_maybe_duration *)at)->ns); return true;
     case CX_FIELD_BOOL: cx_buf_add_z(out, *(const bool *)at ? "true" : "false"); return true;
     case CX_FIELD_BYTES:
     case CX_FIELD_MAYBE_BYTES:

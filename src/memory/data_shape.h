@@ -16,10 +16,10 @@ typedef enum cx_field_kind {
     CX_FIELD_TIME,        /* cx_maybe_time: seconds; null if the member is mandatory */
     CX_FIELD_STRENGTH,    /* float */
     CX_FIELD_INT,         /* int64_t */
-    CX_FIELD_DURATION,    /* int64_t nanoseconds */
+    CX_FIELD_DURATION,    /* cx_maybe_duration: nanoseconds; zero is not empty */
     CX_FIELD_BOOL,        /* bool */
-    CX_FIELD_GROUP,       /* a struct that begins with bool is_set */
-    CX_FIELD_GROUPS       /* a cx_data_list of structs */
+    CX_FIELD_GROUP, /* a struct that begins with bool is_set; set without members is not empty */
+    CX_FIELD_GROUPS /* a cx_data_list of structs */
 } cx_field_kind;
 
 typedef enum cx_field_rule {

@@ -444,9 +444,9 @@ static void parts_identity(parts *p, const cx_data_identity *identity)
 
 static void parts_event(parts *p, const cx_data_event *event)
 {
-    if (event->duration_ns != 0) {
+    if (event->duration.is_set) {
         part_begin(p, "duration=");
-        cx_form_duration(event->duration_ns, p->out);
+        cx_form_duration(event->duration.ns, p->out);
     }
     part_count(p, "artifacts=", event->artifacts.count);
     part_text(p, "intent=", event->intent_ref);

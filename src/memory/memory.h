@@ -141,8 +141,8 @@ typedef struct cx_memory_compact {
 } cx_memory_compact;
 /*
  * Keeps load_bearing and, of in_context, Identity, hard Constraint and active Goal; in the order of
- * in_context, then those that only load_bearing names.  Tombstoned memories are dropped, duplicates
- * count once.  The record lives in the arena.
+ * in_context, then those that only load_bearing names.  Tombstoned memories are dropped (refused
+ * when in_context names no others), duplicates count once.  The record lives in the arena.
  */
 CX_RESULT cx_memory_compact_context(cx_memory *memory, const cx_memory_compact *compact,
                                     cx_arena *arena, cx_checkpoint_record *out, cx_err *err);

@@ -132,7 +132,7 @@ static const cx_data_field event_fields[] = {
     MEMBER(cx_data_event, 3, counterparty, TEXT, OPTIONAL),
     MEMBER(cx_data_event, 4, outcome, TEXT, NEEDED),
     MEMBER_OF(cx_data_event, 5, "cost", cost, GROUP, OPTIONAL, &cost_group, NULL),
-    MEMBER_OF(cx_data_event, 6, "duration", duration_ns, DURATION, OPTIONAL, NULL, NULL),
+    MEMBER(cx_data_event, 6, duration, DURATION, OPTIONAL),
     MEMBER(cx_data_event, 7, artifacts, TEXTS, OPTIONAL),
     MEMBER(cx_data_event, 8, summary, TEXT, OPTIONAL)};
 

@@ -77,6 +77,12 @@ typedef struct cx_maybe_time {
     int64_t s;
 } cx_maybe_time;
 
+/* A duration that may be left out.  One of zero is a duration. */
+typedef struct cx_maybe_duration {
+    bool is_set;
+    int64_t ns;
+} cx_maybe_duration;
+
 typedef struct cx_data_identity {
     cx_str name;
     cx_str did;
@@ -122,7 +128,7 @@ typedef struct cx_data_event {
     cx_str counterparty;
     cx_str outcome;
     cx_cost cost;
-    int64_t duration_ns;
+    cx_maybe_duration duration;
     cx_strs artifacts;
     cx_str summary;
 } cx_data_event;

@@ -98,6 +98,13 @@ CX_TEST(compact_keeps_what_must_stay)
     CHECK(record.compacted[1].salience > 0.2f && record.compacted[1].salience < 0.3f);
     cx_memory_key key = cx_memory_key_checkpoint(CX_STR("i"), CX_STR("s"));
     CHECK(calls_record(&kit, &key).size != 0);
+    what.in_context = &all[6]; /* dead; what bears load is no context */
+    what.in_context_count = 1;
+    const uint64_t entries = calls_entries(&kit);
+    CHECK_REFUSED(&kit, compact(&kit, &what, &record), "EmptyInContext");
+    CHECK_INT(calls_entries(&kit), entries);
+    what.in_context = all;
+    what.in_context_count = 8;
     what.budget = 5;
     CHECK(cx_failed(compact(&kit, &what, &record)));
     CHECK_STR(fixture_tag(&kit.err), "BudgetUnreachable");

@@ -63,7 +63,13 @@ static const json_case cases[] = {
      "ac0001016473686970021a6553f1000381616304667061757365640581616706656275696c640781a3016773657"
      "2766963650261720341010881a4016662756467657402f503617304410209a201613103030af50b6177"},
     {6, "{\"statement\":\"ship\",\"status\":\"active\",\"budget\":{}}",
+     "a400010164736869700466616374697665"
+     "09a0"},
+    {6, "{\"statement\":\"ship\",\"status\":\"active\",\"budget\":null}",
      "a300010164736869700466616374697665"},
+    {5, "{\"kind\":\"k\",\"outcome\":\"o\",\"duration\":\"0s\"}", "a4000101616b04616f0600"},
+    {5, "{\"kind\":\"k\",\"outcome\":\"o\",\"duration\":0}", "a4000101616b04616f0600"},
+    {5, "{\"kind\":\"k\",\"outcome\":\"o\",\"duration\":null}", "a3000101616b04616f"},
     {7,
      "{\"statement\":\"no PII\",\"polarity\":\"dont\",\"trigger\":\"t\",\"strength\":\"hard\","
      "\"source\":\"user_declared\"}",
@@ -201,7 +207,7 @@ CX_TEST(data_shown)
               "{\"name\":\"A\",\"public_keys\":[null,\"\",{\"base64\":\"AQI=\"}]}");
     data = (cx_data){.type = CX_TYPE_EVENT,
                      .schema = 3,
-                     .as.event = {.kind = CX_STR("k"), .duration_ns = INT64_MIN}};
+                     .as.event = {.kind = CX_STR("k"), .duration = {true, INT64_MIN}}};
     CHECK_STR(shown(&kit, &data), "{\"duration\":\"-2562047h47m16.854775808s\",\"kind\":\"k\","
                                   "\"outcome\":\"\",\"schema\":3}");
     data = (cx_data){.type = CX_TYPE_GOAL, .schema = 1, .as.goal = {.status = CX_STR("s")}};
@@ -275,5 +281,7 @@ CX_TEST(data_members_as_text)
     CHECK(member_is(&kit, &pattern, "coverage", "-3"));
     cx_data event = {.type = CX_TYPE_EVENT, .schema = 1, .as.event = {.kind = CX_STR("k")}};
     CHECK(member_is(&kit, &event, "duration", NULL));
+    event.as.event.duration.is_set = true;
+    CHECK(member_is(&kit, &event, "duration", "0"));
     fixture_done(&kit);
 }

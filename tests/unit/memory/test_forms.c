@@ -355,10 +355,13 @@ CX_TEST(forms_without_optional_parts)
     cx_data event = {
         .type = CX_TYPE_EVENT,
         .schema = 1,
-        .as.event = {.kind = CX_STR("k"), .outcome = CX_STR("o"), .duration_ns = -1500000000}};
+        .as.event = {.kind = CX_STR("k"), .outcome = CX_STR("o"), .duration = {true, -1500000000}}};
     CHECK_STATUS(cx_forms_render(&event, &kit.arena, &forms, &kit.err), &kit.err);
     CHECK_STR(forms.brief, "o k");
     CHECK_STR(forms.medium, "o k \xe2\x80\x94 duration=-1.5s");
+    event.as.event.duration.ns = 0;
+    CHECK_STATUS(cx_forms_render(&event, &kit.arena, &forms, &kit.err), &kit.err);
+    CHECK_STR(forms.medium, "o k \xe2\x80\x94 duration=0s");
     cx_data belief = {.type = CX_TYPE_BELIEF,
                       .schema = 1,
                       .as.belief = {.statement = CX_STR("s"), .stance = CX_STR("t")}};
