@@ -19,7 +19,7 @@ static const char *const names[] = {
     "journal_proofs.json", "smt.json",     "journal.json",      "codec.json",
     "keys_uri.json",       "entries.json", "d11_seed.json",     "export.json",
     "proof_verdicts.json", "scope.json",   "scenario.json",     "scenario_embed.json",
-    "compact_proofs.json",
+    "compact_proofs.json", "calls.json",
 };
 
 static runner_ledger_table *const tables[] = {

@@ -267,6 +267,64 @@ static void tell_sibling_file(runner *r)
         tell(r, scenario_main, NULL, CX_STR("scenario.json"), &file);
 }
 
+/* --- single calls ----------------------------------------------------------------------------- */
+
+static const char *const root_names[] = {"journal_root", "memories_root", "edges_root",
+                                         "overall_root"};
+
+static cx_str calls_actor;
+
+/* The refusal's name (null: done) and the roots after the call. */
+static cx_status call_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
+{
+    fixture *s = &telling.fixture;
+    const cx_json *step = cx_json_get(item, CX_STR("step"));
+    cx_applied_step done = {0};
+    cx_roots roots;
+    if (step == NULL)
+        return cx_fail(err, CX_E_FORMAT, "the case has no step");
+    CX_TRY(cx_apply_step(s->apply, step, &r->arena, &done, err));
+    CX_TRY(roots_now(s->home, calls_actor, &roots, err));
+    cx_json_list object = cx_json_list_begin(&r->arena);
+    cx_json refused = cx_json_make_null();
+    if (done.refused)
+        CX_TRY(runner_string(r, cx_str_z(done.reason.tag), &refused, err));
+    cx_json_list_put(&object, CX_STR("refused"), refused);
+    runner_put_uint(r, &object, "journal_size", roots.journal_size);
+    const cx_digest *digests[] = {&roots.journal, &roots.memories, &roots.edges, &roots.overall};
+    for (size_t i = 0; i < CX_COUNT_OF(root_names); i++)
+        CX_TRY(runner_put_digest(r, &object, root_names[i], digests[i], err));
+    return cx_json_list_end_object(&object, out, err);
+}
+
+static cx_status call_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
+{
+    static const char *const others[] = {"refused", "journal_size"};
+    cx_json_list object = cx_json_list_begin(&r->arena);
+    for (size_t i = 0; i < CX_COUNT_OF(others) + CX_COUNT_OF(root_names); i++) {
+        const char *name =
+            i < CX_COUNT_OF(others) ? others[i] : root_names[i - CX_COUNT_OF(others)];
+        const cx_json *value = cx_json_get(item, cx_str_z(name));
+        if (value == NULL)
+            return cx_fail(err, CX_E_FORMAT, "the case has no %s", name);
+        cx_json_list_put(&object, cx_str_z(name), *value);
+    }
+    return cx_json_list_end_object(&object, out, err);
+}
+
+/* Calls in order on one empty ledger; each has its own id and time. */
+static void run_calls(runner *r, cx_str name, const cx_json *file)
+{
+    static const runner_kind calls = {"/calls", call_got, call_expect};
+    cx_err err = {0};
+    calls_actor = cx_json_get_str(file, CX_STR("actor"));
+    if (cx_failed(fixture_open(&telling.fixture, calls_actor, &err)))
+        runner_fail(r, name, err.message);
+    else
+        runner_run_list(r, &calls, runner_file.path, file);
+    fixture_close(&telling.fixture, r);
+}
+
 /* --- verdicts --------------------------------------------------------------------------------- */
 
 static CX_RESULT verdict_text(runner *r, const cx_finding *finding, bool absent, cx_json *out,
@@ -346,6 +404,8 @@ void runner_ledger_scenarios(runner *r, cx_str name)
         tell(r, load_embed, "/journal", name, root);
     else if (cx_str_is(name, "journal_proofs.json"))
         tell_sibling_file(r);
+    else if (cx_str_is(name, "calls.json"))
+        run_calls(r, name, root);
     else if (cx_str_is(name, "proof_verdicts.json"))
         runner_run_list(r, &proofs, runner_file.path, root);
     else if (cx_str_is(name, "compact_proofs.json"))

@@ -48,23 +48,35 @@ static void write_roots_json(cx_json_list *json, const cx_roots *roots)
     cx_json_put_digest(json, "overall_root", &roots->overall);
 }
 
+/* Those of an actor that has written nothing are the roots of empty trees. */
+static cx_status read_roots(cx_cli_ledger *l, cx_roots *out, cx_err *err)
+{
+    cx_err why = {0};
+    cx_status status = cx_home_roots(l->home, l->actor, out, &why);
+    if (!cx_failed(status))
+        return status;
+    if (status.code != CX_E_NOT_FOUND) {
+        *err = why;
+        return status;
+    }
+    const cx_scheme scheme = cx_home_scheme(l->home);
+    *out = (cx_roots){.journal = cx_scheme_journal_root(scheme, 0, NULL),
+                      .edges = cx_scheme_smt_empty(scheme, 0),
+                      .memories = cx_scheme_smt_empty(scheme, 0)};
+    out->overall = cx_scheme_overall(scheme, &out->journal, &out->edges, &out->memories);
+    return CX_SUCCESS;
+}
+
 /* Steps are shown as they are done: one line of JSON, or of text, each. */
 static cx_status print_step(cx_cli_ledger *l, const state *s, const cx_json *step,
                             const cx_applied_step *done, cx_err *err)
 {
-    cx_roots roots = {0};
-    cx_err why;
-    cx_status status = cx_home_roots(l->home, l->actor, &roots, &why);
-    bool has_roots = !cx_failed(status);
-    if (cx_failed(status) && status.code != CX_E_NOT_FOUND) {
-        *err = why;
-        return status;
-    }
+    cx_roots roots;
+    CX_TRY(read_roots(l, &roots, err));
     cx_buf_clear(&l->out);
     if (!l->json) {
         cx_buf_printf(&l->out, "%llu  ", (unsigned long long)s->line);
-        if (has_roots)
-            cx_cli_add_digest(&l->out, &roots.overall);
+        cx_cli_add_digest(&l->out, &roots.overall);
         cx_buf_add_z(&l->out, "  ");
         cx_shown_add(&l->out, CX_JSON_GET_STR(step, "op"));
         if (done->refused) {
@@ -93,8 +105,7 @@ static cx_status print_step(cx_cli_ledger *l, const state *s, const cx_json *ste
         else
             cx_json_put_null(&json, "snapshot");
         cx_json_put_maybe(&json, "uri", done->has_uri ? done->uri : (cx_str){NULL, 0});
-        if (has_roots)
-            write_roots_json(&json, &roots);
+        write_roots_json(&json, &roots);
         CX_TRY(cx_cli_end_json(&json, &l->out, err));
     }
     CX_TRY(cx_buf_check(&l->out, err));
