@@ -38,8 +38,9 @@ static cx_status find_signer(const cx_run_policy *policy, const cx_run_dsse *env
         memcpy(key.bytes, approver->key, sizeof key.bytes);
         cx_digest keyid = cx_run_dsse_keyid(&key);
         for (size_t k = 0; k < envelope->signature_count; k++)
-            named = named || cx_digest_eq(&envelope->signatures[k].keyid, &keyid);
-        if (!named)
+            named = named || (envelope->signatures[k].has_keyid &&
+                              cx_digest_eq(&envelope->signatures[k].keyid, &keyid));
+        if (!named) /* approvals are ours alone, and always name their key */
             continue;
         CX_TRY(cx_run_dsse_verify(envelope, &key, alloc, &good, err));
         if (good) {

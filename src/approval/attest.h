@@ -29,6 +29,12 @@ CX_RESULT cx_run_attest_read(cx_run_bundle *bundle, const cx_run_attest_ledger *
 /* Appends the bytes that are signed. */
 CX_RESULT cx_run_attest_payload(const cx_json *statement, cx_buf *out, cx_err *err);
 
+typedef struct cx_run_attest_signature {
+    cx_str keyid;      /* as the envelope has it; empty = none */
+    const char *state; /* "valid", "invalid", "unknown_key" or "unusable"; static storage */
+    const char *why;   /* of "unusable", else NULL */
+} cx_run_attest_signature;
+
 typedef struct cx_run_attest_verdict {
     bool holds;
     const char *reason; /* NULL, or "envelope_invalid", "payload_type", "payload_not_canonical",
@@ -36,10 +42,13 @@ typedef struct cx_run_attest_verdict {
     cx_str where;       /* JSON pointer of the first field that differs */
     cx_str message;     /* one sentence */
     cx_digest keyid;    /* of the key that signed, when the signature is valid */
+    const cx_run_attest_signature *signatures; /* of the envelope, in its order */
+    size_t signature_count;
 } cx_run_attest_verdict;
 
 /*
- * Checks an envelope's bytes against the bundle.  One of `keys` must have signed; with no keys at
+ * Checks an envelope's bytes against the bundle.  One of `keys` must have signed, next to whatever
+ * others signed; with no keys at
  * all only the fields are compared and the verdict cannot hold ("key_unknown").  `ledger` NULL: the
  * statement's member `ledger` is not compared.
  */

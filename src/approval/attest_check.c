@@ -118,22 +118,45 @@ static bool ledger_has_shape(const cx_json *statement)
 
 /* --- the check -------------------------------------------------------------------------------- */
 
-static cx_status check_signature(const cx_run_dsse *envelope, const cx_pubkey *keys,
-                                 size_t key_count, cx_arena *arena, cx_run_attest_verdict *out,
-                                 cx_err *err)
+/* What is known of each signature; sets a verdict when none is of one of the keys. */
+static cx_status check_signatures(const cx_run_dsse *envelope, const cx_pubkey *keys,
+                                  size_t key_count, cx_arena *arena, cx_run_attest_verdict *out,
+                                  cx_err *err)
 {
-    bool named = false;
+    size_t count = envelope->signature_count;
+    bool named = false, signed_by_any = false;
+    cx_run_attest_signature *list = CX_ARENA_ARRAY(arena, cx_run_attest_signature, count);
+    if (list == NULL)
+        return cx_fail_nomem(err);
+    for (size_t k = 0; k < count; k++) {
+        const cx_run_dsse_signature *item = &envelope->signatures[k];
+        list[k] =
+            (cx_run_attest_signature){.keyid = item->keyid_text,
+                                      .state = item->unusable != NULL ? "unusable" : "unknown_key",
+                                      .why = item->unusable};
+    }
     for (size_t i = 0; i < key_count; i++) {
         cx_digest keyid = cx_run_dsse_keyid(&keys[i]);
-        bool good;
-        for (size_t k = 0; k < envelope->signature_count; k++)
-            named = named || cx_digest_eq(&keyid, &envelope->signatures[k].keyid);
-        CX_TRY(cx_run_dsse_verify(envelope, &keys[i], arena->alloc, &good, err));
-        if (good) {
-            out->keyid = keyid;
-            return CX_SUCCESS;
+        bool valid[CX_RUN_DSSE_SIGNATURES_MAX] = {false};
+        CX_TRY(cx_run_dsse_verify_each(envelope, &keys[i], arena->alloc, valid, err));
+        for (size_t k = 0; k < count; k++) {
+            const cx_run_dsse_signature *item = &envelope->signatures[k];
+            bool names_it = item->has_keyid && cx_digest_eq(&keyid, &item->keyid);
+            named = named || names_it;
+            if (valid[k]) {
+                list[k].state = "valid";
+                if (!signed_by_any)
+                    out->keyid = keyid;
+                signed_by_any = true;
+            } else if (names_it && item->unusable == NULL) {
+                list[k].state = "invalid";
+            }
         }
     }
+    out->signatures = list;
+    out->signature_count = count;
+    if (signed_by_any)
+        return CX_SUCCESS;
     return set_verdict(out, named ? "signature" : "key_unknown", arena,
                        named ? CX_STR("the signature is invalid")
                              : CX_STR("none of the keys given has signed it"),
@@ -184,7 +207,7 @@ cx_status cx_run_attest_check(cx_str text, cx_run_bundle *bundle, const cx_pubke
         *out = verdict;
         return CX_SUCCESS;
     }
-    CX_TRY(check_signature(&envelope, keys, key_count, arena, &verdict, err));
+    CX_TRY(check_signatures(&envelope, keys, key_count, arena, &verdict, err));
     bool no_keys = key_count == 0; /* then the fields are still compared */
     if (verdict.reason == NULL || no_keys) {
         cx_run_attest_verdict fields = {0};
@@ -206,6 +229,8 @@ cx_status cx_run_attest_check(cx_str text, cx_run_bundle *bundle, const cx_pubke
             }
         }
         fields.keyid = verdict.keyid;
+        fields.signatures = verdict.signatures;
+        fields.signature_count = verdict.signature_count;
         if (fields.reason != NULL)
             verdict = fields;
     }

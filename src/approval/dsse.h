@@ -4,12 +4,15 @@
  *
  *     {"payloadType", "payload": base64, "signatures": [{"keyid", "sig": base64}]}
  *
- * keyid = hex SHA-256 of the 32 bytes of the public key.
+ * keyid = hex SHA-256 of the 32 bytes of the public key, in what we write.  Others may leave it out
+ * or write it in a form of their own: it is a hint, and each signature is tried with each key.
  *
  *   D1  The received bytes are verified: the payload is decoded once, and the pre-authentication
  *       encoding is made of those bytes, never of a re-encoded form.
- *   D2  Reading is strict: these members and no others, base64 as an encoder writes it, key ids in
- *       lower-case hex and each once.
+ *   D2  Reading is strict where the signed bytes are concerned: payload type and payload each once,
+ *       base64 as an encoder writes it.  Other members are ignored, as DSSE demands.
+ *   D3  A signature that cannot be used (another algorithm, no text) is listed with the reason; it
+ *       neither helps nor harms the others.
  */
 #ifndef CX_APPROVAL_DSSE_H
 #define CX_APPROVAL_DSSE_H
@@ -23,14 +26,17 @@
 #define CX_RUN_DSSE_APPROVAL "application/vnd.cortex.approval+json"
 
 typedef struct cx_run_dsse_signature {
+    cx_str keyid_text; /* as given; empty = none */
+    bool has_keyid;    /* it is one of ours: 64 lower-case hex digits */
     cx_digest keyid;
+    const char *unusable; /* why it cannot be one of an Ed25519 key; NULL = it can */
     cx_signature signature;
 } cx_run_dsse_signature;
 
 typedef struct cx_run_dsse {
     cx_str payload_type;
     cx_bytes payload;
-    const cx_run_dsse_signature *signatures; /* at least one, keyids distinct */
+    const cx_run_dsse_signature *signatures; /* at least one */
     size_t signature_count;
 } cx_run_dsse;
 
@@ -41,6 +47,9 @@ CX_RESULT cx_run_dsse_read(cx_str text, cx_arena *arena, cx_run_dsse *out, cx_er
 void cx_run_dsse_pae(cx_str payload_type, cx_bytes payload, cx_buf *out);
 cx_digest cx_run_dsse_keyid(const cx_pubkey *key);
 
+/* Sets valid[i] where signature i is one of `key`, whatever its keyid says; leaves the others. */
+CX_RESULT cx_run_dsse_verify_each(const cx_run_dsse *envelope, const cx_pubkey *key,
+                                  const cx_alloc *alloc, bool *valid, cx_err *err);
 /* Whether `key` signed the envelope. */
 CX_RESULT cx_run_dsse_verify(const cx_run_dsse *envelope, const cx_pubkey *key,
                              const cx_alloc *alloc, bool *out_good, cx_err *err);

@@ -249,6 +249,30 @@ def a_run_is_attested_and_checked():
         cortex("run", "attest", bundle, "--key", key)
         cortex("run", "attest", bundle, code=2)
         cortex("run", "attest", folder / "nowhere", "--key", key, code=3)
+        # Others sign, too, in forms of their own; what cannot be used is listed.
+        envelope = json.loads(out.read_text())
+        own = envelope["signatures"]
+        strange = [{"sig": own[0]["sig"][:-4]}, {"keyid": "SHA256:x", "sig": "AA==", "cert": "c"}]
+        both = folder / "both.dsse.json"
+        both.write_text(json.dumps({**envelope, "signatures": strange[:1] + own + strange[1:]}))
+        answer = json.loads(cortex("run", "attest", bundle, "--check", both, "--trusted", public,
+                                   "--json"))
+        check(answer["verdict"] == "holds", answer)
+        check([item["state"] for item in answer["signatures"]] == ["unusable", "valid", "unusable"]
+              and answer["signatures"][2]["keyid"] == "SHA256:x", answer)
+        text = cortex("run", "attest", bundle, "--check", both, "--trusted", public)
+        check("SHA256:x: cannot be used" in text, text)
+        both.write_text(json.dumps({**envelope, "signatures": strange}))
+        answer = json.loads(cortex("run", "attest", bundle, "--check", both, "--trusted", public,
+                                   "--json", code=3))
+        check(answer["reason"] == "key_unknown", answer)
+        # An envelope that is none says why.
+        both.write_text(json.dumps({**envelope, "payload": "?"}))
+        answer = json.loads(cortex("run", "attest", bundle, "--check", both, "--trusted", public,
+                                   "--json", code=1))
+        check(answer["reason"] == "envelope_invalid" and "payload" in answer["message"], answer)
+        text = cortex("run", "attest", bundle, "--check", both, "--trusted", public, code=1)
+        check("envelope_invalid: envelope: 'payload' is not base64" in text, text)
         # A patch that changed: the statement is not of it, and no new one is made.
         os.chmod(bundle, 0o755)
         os.chmod(bundle / "patch.diff", 0o644)

@@ -191,6 +191,42 @@ static cx_status read_keys(attest_job *job, cx_pubkey **out, size_t *out_count, 
     return CX_SUCCESS;
 }
 
+/* Those that are not of a trusted key, so that a reader sees who else signed. */
+static void print_other_signatures(attest_job *job, const cx_run_attest_verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->signature_count; i++) {
+        const cx_run_attest_signature *item = &verdict->signatures[i];
+        if (strcmp(item->state, "valid") == 0)
+            continue;
+        cx_buf_printf(&job->out, "  signature %zu, key ", i + 1);
+        cx_shown_add(&job->out, item->keyid.size == 0 ? CX_STR("not named") : item->keyid);
+        cx_buf_printf(&job->out, ": %s%s%s\n",
+                      strcmp(item->state, "invalid") == 0       ? "invalid"
+                      : strcmp(item->state, "unknown_key") == 0 ? "not one of a trusted key"
+                                                                : "cannot be used",
+                      item->why == NULL ? "" : ": ", item->why == NULL ? "" : item->why);
+    }
+}
+
+static cx_status put_signatures(attest_job *job, cx_json_list *object,
+                                const cx_run_attest_verdict *verdict, cx_err *err)
+{
+    cx_json_list list = cx_json_list_begin(&job->cli->arena);
+    cx_json value;
+    for (size_t i = 0; i < verdict->signature_count; i++) {
+        const cx_run_attest_signature *item = &verdict->signatures[i];
+        cx_json_list one = cx_json_list_begin(&job->cli->arena);
+        cx_json_put_maybe(&one, "keyid", item->keyid);
+        cx_json_put_str(&one, "state", cx_str_z(item->state));
+        cx_json_put_maybe(&one, "why", item->why == NULL ? (cx_str){NULL, 0} : cx_str_z(item->why));
+        CX_TRY(cx_json_list_end_object(&one, &value, err));
+        cx_json_list_add(&list, value);
+    }
+    CX_TRY(cx_json_list_end_array(&list, &value, err));
+    cx_json_list_put(object, CX_STR("signatures"), value);
+    return CX_SUCCESS;
+}
+
 static cx_status check_attestation(attest_job *job, cx_err *err)
 {
     cx_pubkey *keys;
@@ -210,14 +246,21 @@ static cx_status check_attestation(attest_job *job, cx_err *err)
                       verdict.reason == NULL ? "" : verdict.reason,
                       verdict.where.size == 0 ? "" : " ");
         cx_shown_add(&job->out, verdict.where);
+        if (verdict.message.size != 0) {
+            cx_buf_add_z(&job->out, ": ");
+            cx_shown_add(&job->out, verdict.message);
+        }
         cx_buf_add_byte(&job->out, '\n');
+        print_other_signatures(job, &verdict);
         return CX_SUCCESS;
     }
     cx_json_list object = cx_json_list_begin(&job->cli->arena);
     cx_json_put_str(&object, "verdict", cx_str_z(word));
     cx_json_put_maybe(&object, "reason",
                       verdict.reason == NULL ? (cx_str){NULL, 0} : cx_str_z(verdict.reason));
+    cx_json_put_maybe(&object, "message", verdict.message);
     cx_json_put_maybe(&object, "path", verdict.where);
+    CX_TRY(put_signatures(job, &object, &verdict, err));
     if (verdict.holds)
         cx_json_put_digest(&object, "keyid", &verdict.keyid);
     else

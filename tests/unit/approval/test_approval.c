@@ -515,16 +515,21 @@ CX_TEST(dsse_refusals)
         {"{\"payload\":\"YQ==\",\"signatures\":[" SIGNATURE "]}", CX_E_FORMAT},
         {"{\"payloadType\":\"t\",\"payload\":\"YQ==\",\"signatures\":[]}", CX_E_FORMAT},
         {"{\"payloadType\":\"t\",\"payload\":\"YQ==\",\"signatures\":{}}", CX_E_FORMAT},
-        {"{\"payloadType\":\"t\",\"payload\":\"YQ==\",\"signatures\":[" SIGNATURE "],\"x\":1}",
+        {"{\"payloadType\":\"t\",\"payload\":\"YQ==\",\"signatures\":[" SIGNATURE ",1]}",
          CX_E_FORMAT},
+        /* What others add is read over (D2), what they sign in other ways is listed (D3). */
+        {"{\"payloadType\":\"t\",\"payload\":\"YQ==\",\"signatures\":[" SIGNATURE "],\"x\":1}",
+         CX_OK},
         {"{\"payloadType\":\"t\",\"payload\":\"YQ==\",\"signatures\":[" SIGNATURE "," SIGNATURE
          "]}",
-         CX_E_FORMAT},
-        {"{\"payloadType\":\"t\",\"payload\":\"YQ==\",\"signatures\":[{\"sig\":\"" SIG "\"}]}",
-         CX_E_FORMAT},
+         CX_OK},
+        {"{\"payloadType\":\"t\",\"payload\":\"YQ==\",\"signatures\":[{\"sig\":\"" SIG
+         "\",\"cert\":\"c\"}]}",
+         CX_OK},
         {"{\"payloadType\":\"t\",\"payload\":\"YQ==\",\"signatures\":[{\"keyid\":\"" KEYID
          "\",\"sig\":\"YQ==\"}]}",
-         CX_E_FORMAT},
+         CX_OK},
+        {"{\"payloadType\":\"t\",\"payload\":\"YQ==\",\"signatures\":[{}]}", CX_OK},
         {"{\"payloadType\":\"t\",\"payload\":\"YQ==\",\"payload\":\"YQ==\",\"signatures\":"
          "[" SIGNATURE "]}",
          CX_E_FORMAT},
@@ -539,6 +544,75 @@ CX_TEST(dsse_refusals)
             cx_test_fail(__FILE__, __LINE__, "row %zu is %d", i, (int)status.code);
     }
     cx_arena_done(&arena);
+}
+
+/* The envelope with the signatures of others put before and after its own. */
+static cx_str with_signatures(cx_str text, const char *before, const char *after)
+{
+    const char *list = memmem(text.data, text.size, "[", 1);
+    const char *end =
+        list == NULL ? NULL : memmem(list, (size_t)(text.data + text.size - list), "]", 1);
+    CHECK(end != NULL);
+    if (end == NULL)
+        return text;
+    return cx_arena_printf(&arena, "%.*s%s%.*s%s%s", (int)(list + 1 - text.data), text.data, before,
+                           (int)(end - list - 1), list + 1, after, end);
+}
+
+/* D3: ours counts next to signatures of any other kind, and each is listed. */
+CX_TEST(dsse_next_to_others)
+{
+    static const struct {
+        const char *before, *after;
+    } rows[] = {
+        {"", ""},
+        {"{\"sig\":\"" SIG "\"},", ""},
+        {"", ",{\"keyid\":\"\",\"sig\":\"" SIG "\"}"},
+        {"{\"keyid\":\"SHA256:abc\",\"sig\":\"" SIG "\",\"cert\":{\"a\":[1]}},", ""},
+        {"", ",{\"keyid\":7,\"sig\":\"MEUCIQ_-\"},{\"sig\":3},{}"},
+        {SIGNATURE "," SIGNATURE ",", "," SIGNATURE},
+    };
+    begin("dsse-others");
+    for (size_t i = 0; i < CX_COUNT_OF(rows); i++) {
+        cx_run_dsse envelope;
+        bool good = false, other = true;
+        cx_bytes file = seal_payload(cx_str_bytes(CX_STR("x")), "t", &alice);
+        cx_str text = with_signatures(cx_bytes_str(file), rows[i].before, rows[i].after);
+        CHECK_STATUS(cx_run_dsse_read(text, &arena, &envelope, &err), &err);
+        CHECK_STATUS(cx_run_dsse_verify(&envelope, &alice.key, cx_alloc_default(), &good, &err),
+                     &err);
+        CHECK_STATUS(cx_run_dsse_verify(&envelope, &mallory.key, cx_alloc_default(), &other, &err),
+                     &err);
+        CHECK(good && !other);
+        size_t unusable = 0;
+        for (size_t k = 0; k < envelope.signature_count; k++)
+            unusable += envelope.signatures[k].unusable != NULL;
+        CHECK_INT(unusable, i == 4 ? 3 : 0);
+    }
+    end();
+}
+
+/* The keyid is a hint: with none, or one in another form, the signature is as good. */
+CX_TEST(dsse_keyid_is_a_hint)
+{
+    begin("dsse-hint");
+    cx_bytes file = seal_payload(cx_str_bytes(CX_STR("x")), "t", &alice);
+    cx_str text = cx_bytes_str(file);
+    const char *keyid = memmem(text.data, text.size, "\"keyid\": \"", 10);
+    REQUIRE(keyid != NULL);
+    size_t at = (size_t)(keyid - text.data) + 10;
+    const char *const others[] = {"", "ci@example.org", KEYID};
+    for (size_t i = 0; i < CX_COUNT_OF(others); i++) {
+        cx_run_dsse envelope;
+        bool good = false;
+        cx_str changed =
+            cx_arena_printf(&arena, "%.*s%s%s", (int)at, text.data, others[i], text.data + at + 64);
+        CHECK_STATUS(cx_run_dsse_read(changed, &arena, &envelope, &err), &err);
+        CHECK_STATUS(cx_run_dsse_verify(&envelope, &alice.key, cx_alloc_default(), &good, &err),
+                     &err);
+        CHECK(good);
+    }
+    end();
 }
 
 CX_TEST(dsse_signer_that_lies)
