@@ -409,6 +409,213 @@ static cx_status write_message(walk *w, const shape *of, cx_bytes bytes, unsigne
     return CX_SUCCESS;
 }
 
+/* --- the meaning of JSON ---------------------------------------------------------------------- */
+
+/*
+ * I3  Values that a protobuf reader takes for the same become the same JSON: what is a default is
+ *     left out, except inside AnyValue, where it says which member is set.
+ */
+typedef struct meaning {
+    cx_arena *arena;
+    cx_err *err;
+} meaning;
+
+static cx_status meaning_of_message(meaning *m, const shape *of, const cx_json *value,
+                                    cx_json *out);
+
+/* A whole number, as JSON has it or as text; false when it is neither or exceeds 64 bits. */
+static bool read_whole(const cx_json *value, bool *out_negative, uint64_t *out)
+{
+    int64_t below = 0;
+    double real = 0;
+    *out_negative = false;
+    if (value->type == CX_JSON_STRING) {
+        cx_str text = cx_json_text(value);
+        size_t i = text.size != 0 && text.data[0] == '-';
+        uint64_t number = 0;
+        *out_negative = i == 1;
+        if (i == text.size)
+            return false;
+        for (; i < text.size; i++) {
+            unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
+            if (digit > 9 || number > (UINT64_MAX - digit) / 10)
+                return false;
+            number = number * 10 + digit;
+        }
+        *out = number;
+        return !*out_negative || number <= UINT64_C(1) << 63;
+    }
+    if (cx_json_uint64(value, out))
+        return true;
+    if (cx_json_int64(value, &below)) {
+        *out_negative = true;
+        *out = (uint64_t)0 - (uint64_t)below;
+        return true;
+    }
+    if (value->type != CX_JSON_DOUBLE || !cx_json_double(value, &real) ||
+        real < -9007199254740992.0 || real > 9007199254740992.0 || (double)(int64_t)real != real)
+        return false;
+    below = (int64_t)real;
+    *out_negative = below < 0;
+    *out = below < 0 ? (uint64_t)-below : (uint64_t)below;
+    return true;
+}
+
+/* The names that JSON may have for numbers of an enumeration. */
+static bool read_enum_name(const cx_json *value, uint64_t *out)
+{
+    static const struct {
+        const char *name;
+        uint64_t number;
+    } names[] = {
+        {"SPAN_KIND_UNSPECIFIED", 0}, {"SPAN_KIND_INTERNAL", 1}, {"SPAN_KIND_SERVER", 2},
+        {"SPAN_KIND_CLIENT", 3},      {"SPAN_KIND_PRODUCER", 4}, {"SPAN_KIND_CONSUMER", 5},
+        {"STATUS_CODE_UNSET", 0},     {"STATUS_CODE_OK", 1},     {"STATUS_CODE_ERROR", 2},
+    };
+    for (size_t i = 0; value->type == CX_JSON_STRING && i < CX_COUNT_OF(names); i++)
+        if (cx_str_is(cx_json_text(value), names[i].name)) {
+            *out = names[i].number;
+            return true;
+        }
+    return false;
+}
+
+static cx_status make_text(meaning *m, cx_str text, cx_json *out)
+{
+    if (text.data == NULL)
+        return cx_fail_nomem(m->err);
+    *out = cx_json_make_str(text);
+    return CX_SUCCESS;
+}
+
+static cx_status meaning_of_whole(meaning *m, const cx_json *value, cx_json *out, bool *out_default)
+{
+    bool negative = false;
+    uint64_t number = 0;
+    if (!read_enum_name(value, &number) && !read_whole(value, &negative, &number))
+        return CX_SUCCESS;
+    *out_default = number == 0;
+    return make_text(m,
+                     cx_arena_printf(m->arena, "%s%llu", negative && number != 0 ? "-" : "",
+                                     (unsigned long long)number),
+                     out);
+}
+
+/* Text that says bytes: hex in either case or base64 for ids, base64 in either form for the
+ * rest. */
+static cx_status meaning_of_bytes(meaning *m, bool is_id, const cx_json *value, cx_json *out,
+                                  bool *out_default)
+{
+    if (value->type != CX_JSON_STRING)
+        return CX_SUCCESS;
+    cx_str text = cx_json_text(value);
+    *out_default = text.size == 0;
+    cx_buf bytes, shown;
+    cx_buf_init(&bytes, m->arena->alloc);
+    cx_buf_init(&shown, m->arena->alloc);
+    uint8_t id[16];
+    bool good = false;
+    if (is_id && text.size % 2 == 0 && text.size <= 2 * sizeof id &&
+        cx_hex_decode_any(text, id, text.size / 2)) {
+        cx_buf_add(&bytes, id, text.size / 2);
+        good = true;
+    } else {
+        good = cx_base64_decode_either(text, &bytes) &&
+               (!is_id || bytes.size == 8 || bytes.size == sizeof id);
+    }
+    if (good && is_id)
+        cx_hex_add(&shown, cx_buf_bytes(&bytes));
+    else if (good)
+        cx_base64_add(&shown, cx_buf_bytes(&bytes), CX_BASE64);
+    cx_status status = cx_buf_check(&bytes, m->err);
+    if (!cx_failed(status))
+        status = cx_buf_check(&shown, m->err);
+    if (!cx_failed(status) && good)
+        status = make_text(m, cx_arena_copy_str(m->arena, cx_buf_str(&shown)), out);
+    cx_buf_done(&bytes);
+    cx_buf_done(&shown);
+    return status;
+}
+
+static cx_status meaning_of_value(meaning *m, const member *as, const cx_json *value, cx_json *out,
+                                  bool *out_default)
+{
+    double real = 0;
+    *out = *value;
+    *out_default = false;
+    switch (as->is) {
+    case TEXT:
+        *out_default = value->type == CX_JSON_STRING && cx_json_text(value).size == 0;
+        return CX_SUCCESS;
+    case HEX:
+    case BASE64: return meaning_of_bytes(m, as->is == HEX, value, out, out_default);
+    case NUMBER:
+    case COUNT:
+    case SIGNED: return meaning_of_whole(m, value, out, out_default);
+    case REAL:
+        if (cx_json_double(value, &real)) {
+            *out = cx_json_make_double(m->arena, real);
+            *out_default = real == 0;
+        }
+        return CX_SUCCESS;
+    case FLAG: *out_default = value->type == CX_JSON_FALSE; return CX_SUCCESS;
+    case MESSAGE:
+        if (value->type == CX_JSON_OBJECT) {
+            CX_TRY(meaning_of_message(m, as->of, value, out));
+            *out_default = out->count == 0;
+        }
+        return CX_SUCCESS;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status meaning_of_member(meaning *m, const member *as, const cx_json *value, cx_json *out,
+                                   bool *out_default)
+{
+    bool ignored;
+    if (!as->repeated || value->type != CX_JSON_ARRAY)
+        return meaning_of_value(m, as, value, out, out_default);
+    cx_json_list list = cx_json_list_begin(m->arena);
+    for (uint32_t i = 0; i < value->count; i++) {
+        cx_json item;
+        CX_TRY(meaning_of_value(m, as, &value->items[i], &item, &ignored));
+        cx_json_list_add(&list, item);
+    }
+    *out_default = value->count == 0;
+    return cx_json_list_end_array(&list, out, m->err);
+}
+
+/* Members that the message does not have stay as they are. */
+static cx_status meaning_of_message(meaning *m, const shape *of, const cx_json *value, cx_json *out)
+{
+    cx_json_list object = cx_json_list_begin(m->arena);
+    for (uint32_t i = 0; i < value->count; i++) {
+        cx_str name = cx_json_text(&value->members[i].name);
+        cx_json item = value->members[i].value;
+        bool is_default = false;
+        if (item.type == CX_JSON_NULL)
+            continue;
+        for (size_t k = 0; k < of->count; k++)
+            if (cx_str_is(name, of->members[k].name)) {
+                CX_TRY(meaning_of_member(m, &of->members[k], &value->members[i].value, &item,
+                                         &is_default));
+                break;
+            }
+        if (!is_default || of == &any_value)
+            cx_json_list_put(&object, name, item);
+    }
+    return cx_json_list_end_object(&object, out, m->err);
+}
+
+cx_status cx_otlp_meaning(cx_otlp_signal signal, const cx_json *record, cx_arena *arena,
+                          cx_json *out, cx_err *err)
+{
+    meaning m = {arena, err};
+    return meaning_of_message(&m, signal == CX_OTLP_TRACES ? &span : &log_record, record, out);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
 cx_status cx_otlp_json(cx_otlp_signal signal, cx_bytes request, cx_buf *out, uint64_t *out_records,
                        cx_err *err)
 {

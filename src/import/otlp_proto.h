@@ -10,6 +10,7 @@
 #define CX_IMPORT_OTLP_PROTO_H
 
 #include "base/api.h"
+#include "json/api.h"
 
 #define CX_OTLP_DEPTH_MAX 64                         /* messages in messages */
 #define CX_OTLP_JSON_BYTES_MAX (UINT64_C(256) << 20) /* of the JSON made */
@@ -24,5 +25,13 @@ typedef enum cx_otlp_signal { CX_OTLP_TRACES, CX_OTLP_LOGS } cx_otlp_signal;
  */
 CX_RESULT cx_otlp_json(cx_otlp_signal signal, cx_bytes request, cx_buf *out, uint64_t *out_records,
                        cx_err *err);
+
+/*
+ * A span or log record in one form for all that mean the same: numbers of 64 bits as text, ids as
+ * lower-case hex, enumerations as numbers, defaults, nulls and empty lists left out.  What the
+ * protocol does not know stays as it is.  The value borrows from `record` and lives in the arena.
+ */
+CX_RESULT cx_otlp_meaning(cx_otlp_signal signal, const cx_json *record, cx_arena *arena,
+                          cx_json *out, cx_err *err);
 
 #endif

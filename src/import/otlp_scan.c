@@ -69,10 +69,16 @@ static cx_status read_id(scan *s, const cx_json *record, const char *name, uint8
 
 static cx_status digest_record(scan *s, cx_otlp_record *record, cx_err *err)
 {
+    cx_arena_mark mark = cx_arena_mark_now(s->arena);
+    cx_json meaning;
     cx_buf_clear(&s->text);
-    CX_TRY(cx_json_write(&s->text, record->value, CX_JSON_PY_COMPACT, err));
-    record->content = cx_digest_of(cx_buf_bytes(&s->text));
-    return CX_SUCCESS;
+    cx_status status = cx_otlp_meaning(s->signal, record->value, s->arena, &meaning, err);
+    if (!cx_failed(status))
+        status = cx_json_write(&s->text, &meaning, CX_JSON_PY_COMPACT, err);
+    if (!cx_failed(status))
+        record->content = cx_digest_of(cx_buf_bytes(&s->text));
+    cx_arena_reset(s->arena, mark);
+    return status;
 }
 
 static cx_status add_record(scan *s, const cx_otlp_record *at, cx_err *err)

@@ -30,7 +30,7 @@ typedef struct cx_otlp_record {
     const cx_json *value;
     uint8_t trace_id[CX_OTLP_TRACE_ID_SIZE]; /* zeros = none, which a log record may have */
     uint8_t span_id[CX_OTLP_SPAN_ID_SIZE];
-    cx_digest content; /* SHA-256 of its canonical JSON */
+    cx_digest content; /* SHA-256 of the canonical JSON of its meaning (cx_otlp_meaning) */
     cx_otlp_fault fault;
 } cx_otlp_record;
 

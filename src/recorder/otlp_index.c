@@ -133,6 +133,20 @@ static cx_status put_row(storing *t, const key *k, const cx_otlp_item *item, cx_
     return cx_txn_put(t->txn, bytes_of(k), cx_buf_bytes(&t->value), false, err);
 }
 
+/* Rows of earlier versions have the hash of the span's JSON as it was spelt. */
+static cx_status is_same_content(storing *t, const place *known, const cx_otlp_item *item,
+                                 bool *out, cx_err *err)
+{
+    *out = cx_digest_eq(&known->content, &item->content);
+    if (*out || item->value == NULL)
+        return CX_SUCCESS;
+    cx_buf_clear(&t->value);
+    CX_TRY(cx_json_write(&t->value, item->value, CX_JSON_PY_COMPACT, err));
+    const cx_digest spelt = cx_digest_of(cx_buf_bytes(&t->value));
+    *out = cx_digest_eq(&known->content, &spelt);
+    return CX_SUCCESS;
+}
+
 static cx_status store_span(storing *t, const cx_otlp_item *item, cx_err *err)
 {
     key k = key_of(SPAN_PREFIX, item->trace_id, item->span_id);
@@ -143,7 +157,8 @@ static cx_status store_span(storing *t, const cx_otlp_item *item, cx_err *err)
         t->kept.stored++;
         return put_row(t, &k, item, err);
     }
-    bool same = cx_digest_eq(&known.content, &item->content);
+    bool same = false;
+    CX_TRY(is_same_content(t, &known, item, &same, err));
     if (!same) {
         k = key_of(CONFLICT_PREFIX, item->trace_id, item->span_id);
         add_key_part(&k, item->content.bytes, sizeof item->content.bytes);

@@ -29,7 +29,8 @@ typedef struct cx_otlp_item {
     const uint8_t *trace_id; /* 16 bytes; of a log record NULL when it belongs to no trace */
     const uint8_t *span_id;  /* 8 bytes; NULL = a log record, which has no identity */
     cx_digest content;
-    uint32_t index; /* in the request, rejected ones counted */
+    const cx_json *value; /* as received, for rows of earlier versions; may be NULL */
+    uint32_t index;       /* in the request, rejected ones counted */
 } cx_otlp_item;
 
 typedef struct cx_otlp_delivery {

@@ -225,6 +225,23 @@ def retries_change_nothing():
 
 
 @test
+def one_span_in_both_encodings_is_one():
+    with Receiver() as r:
+        span = Span(1, count=7, ratio=1.0, fine=False, note="")
+        r.taken(proto(span))
+        r.taken(document(span), type=JSON)
+        loose = json.loads(document(span))
+        for one in loose["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+            one.update(events=[], links=None, flags=0, kind=one.get("kind", 0))
+            for attribute in one["attributes"]:
+                if "intValue" in attribute["value"]:
+                    attribute["value"]["intValue"] = int(attribute["value"]["intValue"])
+        r.taken(json.dumps(loose).encode(), type=JSON)
+        check(r.metric("traces", "stored") == 1 and r.metric("traces", "conflict") == 0)
+        check(r.metric("traces", "duplicate") == 2 and len(r.entries()) == 1, r.entries())
+
+
+@test
 def changed_content_of_a_span_is_a_conflict():
     with Receiver() as r:
         r.taken(proto(Span(1)))

@@ -92,6 +92,7 @@ static cx_status choose_items(export_call *x, cx_err *err)
             (cx_otlp_item){.trace_id = traced ? record->trace_id : NULL,
                            .span_id = x->signal == CX_OTLP_TRACES ? record->span_id : NULL,
                            .content = record->content,
+                           .value = record->value,
                            .index = (uint32_t)i};
     }
     return CX_SUCCESS;

@@ -64,6 +64,65 @@ CX_TEST(otlp_scan_content)
     cx_arena_done(&arena);
 }
 
+static cx_digest content_of(cx_arena *arena, const char *more)
+{
+    cx_otlp_request request = {.count = 0};
+    cx_err err;
+    cx_str text =
+        cx_arena_printf(arena,
+                        "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{\"traceId\":\"" T
+                        "\",\"spanId\":\"" S "\"%s%s}]}]}]}",
+                        more[0] == 0 ? "" : ",", more);
+    CHECK_STATUS(scan(arena, CX_OTLP_TRACES, true, text, &request, &err), &err);
+    CHECK_INT(request.count, 1);
+    return request.count == 1 ? request.records[0].content : (cx_digest){{0}};
+}
+
+#define ATTRIBUTE(value) "\"attributes\":[{\"key\":\"k\",\"value\":{" value "}}]"
+
+/* What a protobuf reader takes for the same is the same content; what it tells apart is not. */
+CX_TEST(otlp_scan_meaning)
+{
+    static const struct {
+        const char *one, *other;
+        bool same;
+    } rows[] = {
+        {ATTRIBUTE("\"intValue\":1"), ATTRIBUTE("\"intValue\":\"1\""), true},
+        {ATTRIBUTE("\"intValue\":-7"), ATTRIBUTE("\"intValue\":\"-7\""), true},
+        {ATTRIBUTE("\"intValue\":\"007\""), ATTRIBUTE("\"intValue\":7.0"), true},
+        {ATTRIBUTE("\"intValue\":9007199254740993"), ATTRIBUTE("\"intValue\":\"9007199254740993\""),
+         true},
+        {ATTRIBUTE("\"doubleValue\":1"), ATTRIBUTE("\"doubleValue\":1.0"), true},
+        {ATTRIBUTE("\"bytesValue\":\"_-8=\""), ATTRIBUTE("\"bytesValue\":\"/+8=\""), true},
+        {ATTRIBUTE("\"arrayValue\":{}"), ATTRIBUTE("\"arrayValue\":{\"values\":[]}"), true},
+        {"\"kind\":2", "\"kind\":\"SPAN_KIND_SERVER\"", true},
+        {"\"status\":{\"code\":\"STATUS_CODE_ERROR\"}", "\"status\":{\"code\":2}", true},
+        {"", "\"attributes\":[],\"events\":[],\"links\":null,\"kind\":0,\"status\":{}", true},
+        {"", "\"traceState\":\"\",\"parentSpanId\":\"\",\"flags\":0", true},
+        {"\"startTimeUnixNano\":5", "\"startTimeUnixNano\":\"5\"", true},
+        {"\"parentSpanId\":\"00F067AA0BA902B7\"", "\"parentSpanId\":\"00f067aa0ba902b7\"", true},
+        {"\"parentSpanId\":\"APBnqgupArc=\"", "\"parentSpanId\":\"00f067aa0ba902b7\"", true},
+        {ATTRIBUTE("\"intValue\":1"), ATTRIBUTE("\"doubleValue\":1"), false},
+        {ATTRIBUTE("\"intValue\":0"), ATTRIBUTE(""), false},
+        {ATTRIBUTE("\"stringValue\":\"\""), ATTRIBUTE(""), false},
+        {ATTRIBUTE("\"stringValue\":\"1\""), ATTRIBUTE("\"intValue\":\"1\""), false},
+        {ATTRIBUTE("\"intValue\":\"18446744073709551616\""), ATTRIBUTE("\"intValue\":0"), false},
+        {"\"kind\":1", "\"kind\":2", false},
+        {"\"name\":\"a\"", "\"name\":\"A\"", false},
+        {"\"x\":1", "\"x\":\"1\"", false},
+        {"\"x\":0", "", false},
+    };
+    cx_arena arena;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    for (size_t i = 0; i < CX_COUNT_OF(rows); i++) {
+        const cx_digest one = content_of(&arena, rows[i].one);
+        const cx_digest other = content_of(&arena, rows[i].other);
+        if (cx_digest_eq(&one, &other) != rows[i].same)
+            cx_test_fail(__FILE__, __LINE__, "row %zu: %s, %s", i, rows[i].one, rows[i].other);
+    }
+    cx_arena_done(&arena);
+}
+
 CX_TEST(otlp_scan_refuses)
 {
     static const struct {

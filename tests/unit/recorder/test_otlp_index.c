@@ -66,6 +66,23 @@ CX_TEST(otlp_index_stores_once)
     fixture_done(&s);
 }
 
+/* A row of an earlier version has the hash of the JSON as it was spelt. */
+CX_TEST(otlp_index_knows_rows_of_earlier_versions)
+{
+    fixture s;
+    cx_json value = cx_json_make_str(CX_STR("span"));
+    fixture_init(&s, "otlp-earlier", NULL);
+    cx_otlp_item item = item_of(trace_a, span_1, "\"span\"");
+    CHECK_INT(take(&s, "r1", false, &item, 1).stored, 1);
+    item = item_of(trace_a, span_1, "by meaning");
+    item.value = &value;
+    cx_otlp_stored again = take(&s, "r2", false, &item, 1);
+    CHECK(again.duplicates == 1 && again.conflicts == 0 && !again.has_entry);
+    value = cx_json_make_str(CX_STR("other"));
+    CHECK_INT(take(&s, "r3", false, &item, 1).conflicts, 1);
+    fixture_done(&s);
+}
+
 CX_TEST(otlp_index_logs_are_distinguished_by_request)
 {
     fixture s;
