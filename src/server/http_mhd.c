@@ -585,6 +585,8 @@ static void read_headers(exchange *x, const char *method)
     request->fetch_site = header(x, "Sec-Fetch-Site");
     request->page_header = header(x, "X-Cortex-Page");
     request->mcp_version = header(x, "MCP-Protocol-Version");
+    request->mcp_method = header(x, "Mcp-Method");
+    request->mcp_name = header(x, "Mcp-Name");
     request->has_length = header(x, "Transfer-Encoding").data == NULL;
     request->length = request->has_length ? length_of(header(x, "Content-Length")) : 0;
 }

@@ -100,7 +100,7 @@ typedef struct cx_request {
     cx_str last_event_id, if_none_match;                  /* likewise */
     cx_str accept_encoding, cookie, host;                 /* likewise */
     cx_str origin, fetch_site, page_header;               /* likewise; X-Cortex-Page */
-    cx_str mcp_version;                                   /* likewise */
+    cx_str mcp_version, mcp_method, mcp_name;             /* likewise */
     char address[48]; /* of the client, for people; empty = not known */
     bool loopback;    /* it is this machine */
     bool otlp;        /* came to the listener for OTLP (docs/formats/otlp.md) */

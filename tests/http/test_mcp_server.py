@@ -25,7 +25,8 @@ TRACES = TESTS.parent / "examples" / "traces"
 WAIT_S = 120
 TOOLS = {"verify", "why", "state", "diff", "search", "prove", "show", "bisect", "heads", "runs",
          "events", "roots"}
-VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18")
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+STATELESS = "2026-07-28"
 
 
 def cortex(home, *words):
@@ -129,14 +130,70 @@ def every_protocol_revision_gets_its_own_fields():
                     check(set(schema["required"]) <= set(schema["properties"]), tool)
                     check(all("type" in p and p["description"] for p in schema["properties"].values()), tool)
                     check(("annotations" in tool) == (version != "2024-11-05"), tool)
-                    check(("outputSchema" in tool) == (version == "2025-06-18"), tool)
+                    check(("outputSchema" in tool) == (version >= "2025-06-18"), tool)
                     if "annotations" in tool:
                         check(tool["annotations"]["readOnlyHint"] is True, tool)
                 result = client.call("roots")
-                check(("structuredContent" in result) == (version == "2025-06-18"), result)
+                check(("structuredContent" in result) == (version >= "2025-06-18"), result)
                 check(json.loads(result["content"][0]["text"])["actors"], result)
-        with Client(home, version="2099-01-01") as client:
-            check(client.info["protocolVersion"] == "2025-06-18", client.info)
+        for version in ("2099-01-01", STATELESS):
+            with Client(home, version=version) as client:
+                check(client.info["protocolVersion"] == "2025-11-25", client.info)
+
+
+def stateless(**params):
+    return {**params, "_meta": {"io.modelcontextprotocol/protocolVersion": STATELESS,
+                                "io.modelcontextprotocol/clientCapabilities": {}}}
+
+
+@test
+def stateless_requests_need_no_beginning():
+    with Folder() as folder:
+        home = make_home(folder)
+        with Client(home, begin=False) as client:
+            found = client.ask("server/discover", **stateless())["result"]
+            check(found["supportedVersions"] == [STATELESS] and found["resultType"] == "complete"
+                  and found["ttlMs"] > 0 and found["cacheScope"] == "public", found)
+            check(set(found["capabilities"]) == {"tools", "resources", "prompts"}, found)
+            check(found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "cortex", found)
+            check(client.ask("server/discover")["result"]["supportedVersions"] == [STATELESS])
+            for name in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
+                got = client.ask(name, **stateless())["result"]
+                check(got["resultType"] == "complete" and got["ttlMs"] > 0, name, got)
+            got = client.ask("tools/call", **stateless(name="roots", arguments={}))["result"]
+            check(got["resultType"] == "complete" and got["structuredContent"], got)
+            got = client.ask("resources/read", **stateless(uri="cortex://roots"))["result"]
+            check(got["ttlMs"] == 0 and got["cacheScope"] == "private", got)
+            check(client.ask("ping", **stateless())["error"]["code"] == -32601)
+            check(client.ask("initialize", **stateless())["error"]["code"] == -32601)
+            check(client.ask("tools/list")["error"]["code"] == -32600, "no revision, no initialize")
+            wrong = client.ask("tools/list", _meta={"io.modelcontextprotocol/protocolVersion": "2030-01-01"})
+            check(wrong["error"]["code"] == -32022 and
+                  wrong["error"]["data"]["supported"] == [STATELESS], wrong)
+            # An earlier client over the same connection.
+            check(client.ask("initialize", protocolVersion="2025-11-25")["result"])
+            check("resultType" not in client.ask("tools/list")["result"])
+
+
+@test
+def stateless_headers_repeat_the_request():
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": stateless(name="roots", arguments={})}
+    right = {"MCP_Protocol_Version": STATELESS, "Mcp_Method": "tools/call", "Mcp_Name": "roots"}
+    with Folder() as folder:
+        home = make_home(folder)
+        with Http(home) as server:
+            status, got = server.post(call, **right)
+            check(status == 200 and got["result"]["resultType"] == "complete", status, got)
+            check(server.post(call, **{**right, "Mcp_Name": "=?base64?cm9vdHM=?="})[0] == 200)
+            for name, value in (("MCP_Protocol_Version", "2025-11-25"), ("Mcp_Method", "tools/list"),
+                                ("Mcp_Name", "runs"), ("Mcp_Name", "=?base64?AA==?=")):
+                status, got = server.post(call, **{**right, name: value})
+                check(status == 400 and got["error"]["code"] == -32020, name, status, got)
+            bare = {**call, "params": {"name": "roots", "arguments": {}}}
+            status, got = server.post(bare, **right)
+            check(status == 400 and got["error"]["code"] == -32020, status, got)
+            check(server.post(bare, MCP_Protocol_Version="2025-11-25")[0] == 200)
 
 
 @test

@@ -431,8 +431,10 @@ const cx_cli_command cx_cli_mcp = {
     .name = "mcp",
     .purpose = "answer agents and editors over the Model Context Protocol",
     .about =
-        "Speaks MCP (2024-11-05, 2025-03-26, 2025-06-18) over standard input and output; an agent "
-        "or editor starts it. The tools verify, why, state, diff, search, prove, show, bisect, "
+        "Speaks MCP (2024-11-05 to 2025-11-25, and the stateless 2026-07-28) over standard input "
+        "and "
+        "output; an agent or editor starts it. The tools verify, why, state, diff, search, prove, "
+        "show, bisect, "
         "heads, runs, events and roots only read: the data directory is opened for reading, also "
         "while a server or a run owns it, and nothing is ever written. Long answers are truncated "
         "and say how to continue.\n\nA server started with 'cortex serve' answers the same at POST "

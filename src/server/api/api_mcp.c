@@ -68,11 +68,14 @@ static void answer_rpc_error(cx_call *call, unsigned status, int code, const cha
     cx_call_answer(call, status, "application/json");
 }
 
-/* A message that does not parse has no id to answer; the transport needs to know of it too. */
+/* A message that does not parse has no id to answer, and a stateless request whose headers or
+ * revision are wrong was not made: the transport needs to know of them too. */
 static bool is_parse_error(cx_str answer)
 {
-    return cx_str_starts(answer, CX_STR("{\"error\":")) &&
-           cx_str_ends(answer, CX_STR(",\"id\":null,\"jsonrpc\":\"2.0\"}"));
+    return cx_str_starts(answer, CX_STR("{\"error\":{\"code\":-32020,")) ||
+           cx_str_starts(answer, CX_STR("{\"error\":{\"code\":-32022,")) ||
+           (cx_str_starts(answer, CX_STR("{\"error\":")) &&
+            cx_str_ends(answer, CX_STR(",\"id\":null,\"jsonrpc\":\"2.0\"}")));
 }
 
 static cx_status get_for_tool(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *out,
@@ -88,6 +91,10 @@ cx_status cx_api_mcp(cx_call *call, cx_err *err)
     const cx_mcpd_host host = {call, get_for_tool};
     cx_str message = cx_bytes_str(call->request.body);
     session.begun = true;
+    session.is_http = true;
+    session.http_version = call->request.mcp_version;
+    session.http_method = call->request.mcp_method;
+    session.http_name = call->request.mcp_name;
     if (!origin_is_allowed(call)) {
         answer_rpc_error(call, 403, CX_MCPD_INVALID, "requests from this origin are not allowed");
         return CX_SUCCESS;
@@ -95,7 +102,8 @@ cx_status cx_api_mcp(cx_call *call, cx_err *err)
     if (call->request.mcp_version.data != NULL &&
         !cx_mcpd_version_parse(call->request.mcp_version, &session.version)) {
         answer_rpc_error(call, 400, CX_MCPD_INVALID,
-                         "MCP-Protocol-Version: expected 2024-11-05, 2025-03-26 or 2025-06-18");
+                         "MCP-Protocol-Version: expected 2024-11-05, 2025-03-26, 2025-06-18, "
+                         "2025-11-25 or 2026-07-28");
         return CX_SUCCESS;
     }
     if (message.size > CX_MCPD_MESSAGE_MAX) {

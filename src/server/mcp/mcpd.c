@@ -10,7 +10,12 @@
 #include "base/api.h"
 #include "server/mcp/mcpd_parts.h"
 
-static const char *const versions[] = {"2024-11-05", "2025-03-26", "2025-06-18"};
+static const char *const versions[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25",
+                                       "2026-07-28"};
+
+#define META_VERSION "io.modelcontextprotocol/protocolVersion"
+/* How long lists that are constants of the program may be kept. */
+#define LIST_TTL_MS 3600000
 
 bool cx_mcpd_version_parse(cx_str text, cx_mcpd_version *out)
 {
@@ -75,6 +80,8 @@ static void add_error(cx_buf *out, const cx_json *id, int code, cx_str why)
 {
     cx_buf_printf(out, "{\"error\":{\"code\":%d,\"message\":", code);
     cx_mcpd_add_text(out, why);
+    if (code == CX_MCPD_VERSION_UNKNOWN)
+        cx_buf_printf(out, ",\"data\":{\"supported\":[\"%s\"]}", versions[CX_MCPD_2026_07_28]);
     cx_buf_add_z(out, "},\"id\":");
     if (id == NULL)
         cx_buf_add_z(out, "null");
@@ -108,16 +115,18 @@ static cx_status initialize(cx_mcpd_call *call, cx_mcpd_session *session, cx_err
         call->params == NULL
             ? NULL
             : cx_json_get_typed(call->params, CX_STR("protocolVersion"), CX_JSON_STRING);
-    cx_mcpd_version version = CX_MCPD_2025_06_18;
+    cx_mcpd_version version = CX_MCPD_2025_11_25;
     (void)err;
     if (asked == NULL) {
         cx_mcpd_fault(call, CX_MCPD_PARAMS,
                       "initialize: expected params.protocolVersion, such as \"%s\"",
-                      versions[CX_MCPD_2025_06_18]);
+                      versions[CX_MCPD_2025_11_25]);
         return CX_SUCCESS;
     }
-    /* A revision we do not know is answered with our newest: the client decides. */
-    (void)cx_mcpd_version_parse(cx_json_text(asked), &version);
+    /* A revision without initialize, or one that we do not know, is answered with our newest that
+     * has it: the client decides. */
+    if (!cx_mcpd_version_parse(cx_json_text(asked), &version) || version > CX_MCPD_2025_11_25)
+        version = CX_MCPD_2025_11_25;
     session->version = version;
     session->begun = true;
     cx_buf_add_z(call->result, "{\"capabilities\":{\"prompts\":{},\"resources\":{},\"tools\":{}},"
@@ -128,6 +137,20 @@ static cx_status initialize(cx_mcpd_call *call, cx_mcpd_session *session, cx_err
     if (version >= CX_MCPD_2025_06_18)
         cx_buf_add_z(call->result, "\"title\":\"Cortex ledger (read-only)\",");
     cx_buf_printf(call->result, "\"version\":\"%s\"}}", cx_version());
+    return CX_SUCCESS;
+}
+
+static cx_status discover(cx_mcpd_call *call, cx_err *err)
+{
+    (void)err;
+    cx_buf_printf(call->result,
+                  "{\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"cortex\","
+                  "\"title\":\"Cortex ledger (read-only)\",\"version\":\"%s\"}},"
+                  "\"capabilities\":{\"prompts\":{},\"resources\":{},\"tools\":{}},"
+                  "\"instructions\":",
+                  cx_version());
+    cx_mcpd_add_text(call->result, CX_STR(instructions));
+    cx_buf_printf(call->result, ",\"supportedVersions\":[\"%s\"]}", versions[CX_MCPD_2026_07_28]);
     return CX_SUCCESS;
 }
 
@@ -144,6 +167,7 @@ static const struct method {
     cx_mcpd_method *run;
 } methods[] = {
     {"ping", CX_MCPD_QUICK, ping},
+    {"server/discover", CX_MCPD_QUICK, discover},
     {"tools/list", CX_MCPD_QUICK, cx_mcpd_tools_list},
     {"tools/call", CX_MCPD_SLOW, cx_mcpd_tools_call},
     {"resources/list", CX_MCPD_QUICK, cx_mcpd_resources_list},
@@ -170,9 +194,101 @@ typedef struct exchange {
     bool batched;
 } exchange;
 
+/* --- stateless requests (2026-07-28) ---------------------------------------------------------- */
+
+/* A header's text: plain, or =?base64?..?= for what is not plain ASCII. */
+static bool header_equals(cx_str header, cx_str text, cx_arena *arena)
+{
+    static const cx_str start = {"=?base64?", 9}, end = {"?=", 2};
+    if (header.size < start.size + end.size || !cx_str_starts(header, start) ||
+        !cx_str_ends(header, end))
+        return cx_str_eq(header, text);
+    cx_buf bytes;
+    cx_buf_init(&bytes, arena->alloc);
+    bool same =
+        cx_base64_decode(cx_str_from(header.data + start.size, header.size - start.size - end.size),
+                         CX_BASE64, &bytes) &&
+        !bytes.failed && cx_str_eq(cx_buf_str(&bytes), text);
+    cx_buf_done(&bytes);
+    return same;
+}
+
+/* Headers decide what proxies do with a request, so they must say what the request says. */
+static bool check_headers(const cx_mcpd_session *session, cx_str method, cx_mcpd_call *call)
+{
+    if (!session->is_http)
+        return true;
+    cx_str named = CX_JSON_GET_STR(call->params, "name");
+    if (named.data == NULL)
+        named = CX_JSON_GET_STR(call->params, "uri");
+    const char *wrong =
+        !cx_str_is(session->http_version, versions[CX_MCPD_2026_07_28]) ? "MCP-Protocol-Version"
+        : !cx_str_eq(session->http_method, method)                      ? "Mcp-Method"
+        : named.data != NULL && !header_equals(session->http_name, named, call->arena) ? "Mcp-Name"
+                                                                                       : NULL;
+    if (wrong == NULL)
+        return true;
+    cx_mcpd_fault(call, CX_MCPD_HEADER_MISMATCH, "%s: the header must repeat what the request says",
+                  wrong);
+    return false;
+}
+
+/* Sets the revision that the request names; false: it is refused. */
+static bool read_request_version(const exchange *x, cx_str method, cx_mcpd_call *call)
+{
+    const cx_json *meta = call->params == NULL ? NULL : CX_JSON_GET(call->params, "_meta");
+    cx_str named = meta == NULL ? (cx_str){NULL, 0} : cx_json_get_str(meta, CX_STR(META_VERSION));
+    bool by_header = x->session->is_http && x->session->version == CX_MCPD_2026_07_28;
+    if (named.data == NULL && !by_header)
+        return true;
+    if (named.data == NULL) {
+        cx_mcpd_fault(call, CX_MCPD_HEADER_MISMATCH,
+                      "params._meta: expected \"" META_VERSION "\", as the header says");
+        return false;
+    }
+    cx_mcpd_version version;
+    if (!cx_mcpd_version_parse(named, &version) ||
+        (version != CX_MCPD_2026_07_28 && !x->session->begun)) {
+        cx_mcpd_fault(call, CX_MCPD_VERSION_UNKNOWN,
+                      "revision %.*s: expected %s, or initialize with an earlier one",
+                      (int)(named.size < 40 ? named.size : 40), named.data,
+                      versions[CX_MCPD_2026_07_28]);
+        return false;
+    }
+    if (version != CX_MCPD_2026_07_28)
+        return true;
+    call->version = version;
+    return check_headers(x->session, method, call);
+}
+
+/* What each result of a stateless request says about itself. */
+static void mark_result(cx_str method, const cx_mcpd_call *call, cx_buf *out)
+{
+    cx_str result = cx_buf_str(call->result);
+    bool constant = cx_str_ends(method, CX_STR("/list")) || cx_str_is(method, "server/discover");
+    bool cached = constant || cx_str_is(method, "resources/read");
+    cx_buf_add_byte(out, '{');
+    if (cached)
+        cx_buf_printf(out, "\"cacheScope\":\"%s\",\"ttlMs\":%d,", constant ? "public" : "private",
+                      constant ? LIST_TTL_MS : 0);
+    cx_buf_add_z(out, "\"resultType\":\"complete\"");
+    if (result.size > 2)
+        cx_buf_add_byte(out, ',');
+    cx_buf_add(out, result.data + 1, result.size - 1);
+}
+
 static cx_status call_method(const exchange *x, cx_str name, cx_mcpd_call *call, cx_err *err)
 {
     const struct method *method = find_method(name);
+    if (!read_request_version(x, name, call))
+        return CX_SUCCESS;
+    if (call->version == CX_MCPD_2026_07_28 && !x->batched) {
+        if (method != NULL && method->run != ping)
+            return method->run(call, err);
+        cx_mcpd_fault(call, CX_MCPD_NO_METHOD, "unknown method '%.*s' in 2026-07-28",
+                      (int)(name.size < 80 ? name.size : 80), name.data);
+        return CX_SUCCESS;
+    }
     if (cx_str_is(name, "initialize")) {
         if (!x->batched)
             return initialize(call, x->session, err);
@@ -180,7 +296,7 @@ static cx_status call_method(const exchange *x, cx_str name, cx_mcpd_call *call,
     } else if (method == NULL) {
         cx_mcpd_fault(call, CX_MCPD_NO_METHOD, "unknown method '%.*s'",
                       (int)(name.size < 80 ? name.size : 80), name.data);
-    } else if (!x->session->begun && method->run != ping) {
+    } else if (!x->session->begun && method->run != ping && method->run != discover) {
         cx_mcpd_fault(call, CX_MCPD_INVALID, "expected initialize first");
     } else {
         return method->run(call, err);
@@ -217,7 +333,10 @@ static cx_status answer_request(const exchange *x, cx_str name, const cx_json *i
         else
             cx_json_write_number(out, id, CX_JSON_PY_COMPACT);
         cx_buf_add_z(out, ",\"jsonrpc\":\"2.0\",\"result\":");
-        cx_buf_add_str(out, cx_buf_str(&result));
+        if (call.version == CX_MCPD_2026_07_28 || cx_str_is(name, "server/discover"))
+            mark_result(name, &call, out);
+        else
+            cx_buf_add_str(out, cx_buf_str(&result));
         cx_buf_add_byte(out, '}');
     }
     cx_buf_done(&result);

@@ -1,6 +1,6 @@
 /*
  * mcpd.h - the ledger for agents and editors: a server of the Model Context Protocol, without its
- * transport (spec revisions 2024-11-05, 2025-03-26, 2025-06-18).
+ * transport (spec revisions 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28).
  *
  *     cx_mcpd_answer   one message in, at most one out
  *     cx_mcpd_look     what a message requests, for the caller that decides which thread answers it
@@ -8,6 +8,10 @@
  * `cortex mcp` carries messages as lines of the standard streams, POST /mcp over HTTP.  A tool is a
  * view of GET routes (mcpd_tools.c): its arguments, their schema, its rights and its answer are
  * those of the route, so that the command line, HTTP and MCP cannot disagree.
+ *
+ * Since 2026-07-28 there is no handshake: a request says its revision in `_meta`, and
+ * `server/discover` what the server can do.  Both kinds of client are answered, also over one
+ * connection.
  *
  *   M1  Nothing here writes: only routes of method GET are called.
  *   M2  Each answer is bounded (CX_MCPD_SHOWN_MAX); a truncated one says so and how to continue.
@@ -30,7 +34,9 @@
 typedef enum cx_mcpd_version {
     CX_MCPD_2024_11_05,
     CX_MCPD_2025_03_26,
-    CX_MCPD_2025_06_18
+    CX_MCPD_2025_06_18,
+    CX_MCPD_2025_11_25, /* the last that begins with initialize */
+    CX_MCPD_2026_07_28  /* stateless */
 } cx_mcpd_version;
 /* False for any other text. */
 bool cx_mcpd_version_parse(cx_str text, cx_mcpd_version *out);
@@ -53,10 +59,13 @@ typedef struct cx_mcpd_session {
     cx_mcpd_version version;
     bool
         begun; /* initialize was answered; true from the start over HTTP, where each message is independent */
+    /* Over HTTP the headers of a stateless request repeat what is in it; data NULL = absent. */
+    bool is_http;
+    cx_str http_version, http_method, http_name;
 } cx_mcpd_session;
-#define CX_MCPD_SESSION_INIT      \
-    {                             \
-        CX_MCPD_2025_03_26, false \
+#define CX_MCPD_SESSION_INIT          \
+    {                                 \
+        .version = CX_MCPD_2025_03_26 \
     }
 
 /*
