@@ -8,6 +8,7 @@
 
 #include "tree/mmr.h"
 #include "tree/scheme.h"
+#include "tree/slots.h"
 #include "tree/smt.h"
 
 #endif
