@@ -10,6 +10,7 @@
 #include "proof/codec.h"
 #include "proof/entry.h"
 #include "proof/export.h"
+#include "proof/home_root.h"
 #include "proof/proof.h"
 #include "proof/record.h"
 #include "proof/scope.h"
