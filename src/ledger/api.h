@@ -8,6 +8,7 @@
 
 #include "ledger/handle.h"
 #include "ledger/home.h"
+#include "ledger/home_root.h"
 #include "ledger/kinds.h"
 #include "ledger/snapshot.h"
 #include "ledger/verify.h"

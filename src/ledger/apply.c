@@ -466,6 +466,7 @@ cx_status cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_ap
     }
     cx_derive at = {home, actor, arena, where->commit, frame, decoded};
     actor->dirty = true;
+    actor->overall_known = false;
     if (decoded != NULL)
         CX_TRY(apply_entry(&at, frame, decoded, where, err));
     return apply_changes(&at, err);

@@ -11,6 +11,7 @@
 #include "base/api.h"
 #include "ledger/frame.h"
 #include "ledger/home.h"
+#include "ledger/home_root.h"
 #include "ledger/store.h"
 
 #define CX_ACTOR_HOME 0 /* the data directory itself, and the rows that actors share */
@@ -27,6 +28,8 @@ typedef struct cx_actor {
     bool has_trees;
     cx_trees trees;
     CX_VEC(cx_smt_pair) pending[2]; /* not yet in the tree of memories [0], of edges [1] */
+    bool overall_known;             /* `overall` is of the actor as it is now (home_root.c) */
+    cx_digest overall;
 } cx_actor;
 
 /* The connection to the writer process (socket/remote_client.c). */
@@ -149,6 +152,10 @@ CX_RESULT cx_txn_complete(cx_txn *txn, cx_err *err);
 /* Number of changes that an actor's first frame starts with, which create the actor. */
 #define CX_TXN_BIRTH_CHANGES 2
 
+/* cx_txn_begin_as for a name that cx_home_root_reserved refuses to all others. */
+CX_RESULT cx_txn_begin_reserved(cx_home *home, cx_str actor, cx_scheme scheme, cx_txn **out,
+                                cx_err *err);
+
 CX_RESULT cx_home_lock_txn(cx_home *home, cx_err *err); /* with the lock held, also afterwards */
 void cx_home_unlock_txn(cx_home *home);
 
@@ -179,6 +186,7 @@ CX_RESULT cx_remote_tables_status(cx_home *home, cx_tables_status *out, cx_err *
 CX_RESULT cx_remote_flush(cx_home *home, cx_err *err);
 CX_RESULT cx_remote_sync(cx_home *home, cx_err *err);
 CX_RESULT cx_remote_erase(cx_home *home, cx_str actor, cx_err *err);
+CX_RESULT cx_remote_record_home_root(cx_home *home, int64_t now_ns, cx_err *err);
 void cx_remote_home_id(const cx_home *home, uint8_t out[16]);
 
 /* The transaction's arena, home and name are set; the caller owns the transaction of this process.
@@ -271,14 +279,50 @@ CX_RESULT cx_store_compare(cx_store *left, cx_store *right, size_t max,
                                                cx_bytes key, const char *how, cx_err *err),
                            void *arg, cx_err *err);
 
+/* --- home_root.c ------------------------------------------------------------------------------ */
+
+/* Whether only home_root.c writes under this name. */
+bool cx_home_root_reserved(cx_str actor);
+
+#define CX_HOME_LEAF_KEY_SIZE 16
+/* leaf/<u64be position>, in `out`. */
+cx_bytes cx_home_leaf_key(uint64_t position, uint8_t out[CX_HOME_LEAF_KEY_SIZE]);
+
+/* Is shown each leaf in order; `changed`: since the leaves were computed last. */
+typedef struct cx_home_leaf_visit {
+    cx_status (*leaf)(void *arg, uint64_t position, const cx_home_leaf *leaf, bool changed,
+                      cx_err *err);
+    void *arg;
+} cx_home_leaf_visit;
+/*
+ * The leaves of this moment into `slots`, which is empty or holds those of the last call: only what
+ * has changed is hashed.  Needs the transaction and the lock; `visit` may be NULL.
+ */
+CX_RESULT cx_home_leaves_refresh(cx_home *home, cx_slots *slots, const cx_home_leaf_visit *visit,
+                                 cx_home_root *out, cx_err *err);
+
+/* --- home_root_check.c: recorded home roots against the log ----------------------------------- */
+
+typedef struct cx_home_root_check cx_home_root_check;
+typedef struct cx_check_sink cx_check_sink;
+
+CX_RESULT cx_home_root_check_open(cx_home *home, const cx_check_sink *sink,
+                                  cx_home_root_check **out, cx_err *err);
+void cx_home_root_check_close(cx_home_root_check *check); /* NULL is fine */
+/* After the frame has been applied: an entry of home:root against the state at its position. */
+CX_RESULT cx_home_root_check_frame(cx_home_root_check *check, const cx_ledger_frame *frame,
+                                   cx_arena *arena, cx_err *err);
+/* The last entry that was checked; false = none. */
+bool cx_home_root_check_last(const cx_home_root_check *check, cx_home_root_entry *out);
+
 /* --- check_frame.c: an entry against the records of its frame -------------------------------- */
 
 /* Receives findings one by one. */
-typedef struct cx_check_sink {
+struct cx_check_sink {
     cx_status (*found)(void *arg, const char *check, const char *reason, cx_str actor,
                        const char *where, const char *message, cx_err *err);
     void *arg;
-} cx_check_sink;
+};
 
 CX_RESULT cx_home_check_frame(const cx_ledger_frame *frame, cx_scheme scheme, cx_arena *arena,
                               const cx_check_sink *sink, cx_err *err);

@@ -27,7 +27,8 @@
     X(CX_KIND_RUN_EVENT, "run.event", "bundle/events", "stores, evidence, provenance")             \
     X(CX_KIND_RUN_SEAL, "run.seal", "bundle/seal", "stores, evidence, provenance")                 \
     X(CX_KIND_SESSION_CLAUDE_CODE, "session.claude_code", "stores", "stores")                      \
-    X(CX_KIND_SESSION_CODEX, "session.codex", "stores", "stores")
+    X(CX_KIND_SESSION_CODEX, "session.codex", "stores", "stores")                                  \
+    X(CX_KIND_HOME_ROOT, "home.root", "ledger/home_root", "ledger, evidence")
 
 typedef enum cx_dotted_kind {
 #define CX_KIND_CONSTANT(id, name, writer, readers) id,

@@ -101,6 +101,16 @@ static cx_status acquire_txn(cx_txn *txn, cx_str actor, cx_scheme scheme, cx_err
 
 cx_status cx_txn_begin_as(cx_home *home, cx_str actor, cx_scheme scheme, cx_txn **out, cx_err *err)
 {
+    if (cx_home_root_reserved(actor))
+        return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
+                          "the name \"" CX_HOME_ROOT_ACTOR "\" is reserved for the journal of home "
+                          "roots; choose another actor");
+    return cx_txn_begin_reserved(home, actor, scheme, out, err);
+}
+
+cx_status cx_txn_begin_reserved(cx_home *home, cx_str actor, cx_scheme scheme, cx_txn **out,
+                                cx_err *err)
+{
     CX_ASSERT(home != NULL && out != NULL);
     if (home->read_only)
         return cx_fail(err, CX_E_DENIED, "the data directory was opened for reading only");

@@ -47,6 +47,7 @@ typedef struct verifier {
     cx_arena arena;
     cx_check_sink sink;
     CX_VEC(erased_mark) erased;
+    cx_home_root_check *home_roots;
     bool damaged; /* the log is damaged: later frames cannot be derived */
 } verifier;
 
@@ -198,6 +199,7 @@ static cx_status check_commit(verifier *check, const cx_log_commit *commit, cx_e
             CX_TRY(cx_frame_decode(&commit->items[i].frame, cx_frame_erased(&commit->items[i]),
                                    &check->arena, &frame, err));
             CX_TRY(cx_home_check_manifests(home, &frame, &check->arena, &check->sink, err));
+            CX_TRY(cx_home_root_check_frame(check->home_roots, &frame, &check->arena, err));
         }
         cx_arena_reset(&check->arena, mark);
     }
@@ -554,26 +556,27 @@ static cx_status check_stored_manifest(verifier *check, cx_actor *actor,
     char where[64];
     (void)snprintf(where, sizeof where, "snapshot %llu", (unsigned long long)seq);
     return report_finding(
-        check, "anchor", "Forked", check->options->actor, where,
+        check, "anchor", "Forked", actor->info.name, where,
         "the snapshot of that number has another overall root than the manifest that was"
         " kept: the past was rewritten",
         err);
 }
 
-static cx_status check_anchor(verifier *check, cx_actor *actor, const cx_anchor_point *anchor,
-                              cx_err *err)
+static cx_status check_anchor(verifier *check, const cx_anchor_point *anchor, cx_err *err)
 {
+    cx_str name = anchor->actor.size != 0 ? anchor->actor : check->options->actor;
+    cx_actor *actor = cx_home_find_actor(check->home, name);
     char where[64];
     (void)snprintf(where, sizeof where, "size %llu", (unsigned long long)anchor->size);
     if (actor == NULL || actor->info.entry_count < anchor->size)
-        return report_finding(check, "anchor", "Truncated", check->options->actor, where,
+        return report_finding(check, "anchor", "Truncated", name, where,
                               "the journal is shorter than it was: entries were cut off", err);
     cx_digest root;
     CX_TRY(cx_home_need_trees(check->home, actor, err));
     CX_TRY(cx_mmr_root(actor->trees.journal, anchor->size, &root, err));
     if (!cx_digest_eq(&root, &anchor->journal_root))
         return report_finding(
-            check, "anchor", "Forked", check->options->actor, where,
+            check, "anchor", "Forked", name, where,
             "the journal's root at that size is another one: the past was rewritten", err);
     check->report->totals.anchored = true;
     return anchor->manifest == NULL ? CX_SUCCESS : check_stored_manifest(check, actor, anchor, err);
@@ -582,11 +585,8 @@ static cx_status check_anchor(verifier *check, cx_actor *actor, const cx_anchor_
 static cx_status check_anchors(verifier *check, cx_err *err)
 {
     const cx_home_verify_options *options = check->options;
-    if (options->anchor_count == 0)
-        return CX_SUCCESS;
-    cx_actor *actor = cx_home_find_actor(check->home, options->actor);
     for (size_t i = 0; i < options->anchor_count; i++)
-        CX_TRY(check_anchor(check, actor, &options->anchors[i], err));
+        CX_TRY(check_anchor(check, &options->anchors[i], err));
     return CX_SUCCESS;
 }
 
@@ -605,6 +605,15 @@ static cx_status store_roots(verifier *check, cx_actor *actor, cx_err *err)
         return cx_fail_nomem(err);
     CX_TRY(cx_home_need_trees(check->home, actor, err));
     return cx_actor_roots(actor, roots, err);
+}
+
+static void count_home_root(verifier *check)
+{
+    cx_home_totals *totals = &check->report->totals;
+    totals->has_home_root = cx_home_root_check_last(check->home_roots, &totals->home_root);
+    for (size_t i = 1; i < check->home->actor_count; i++)
+        if (!cx_home_root_reserved(check->home->actors[i]->info.name))
+            totals->recorded += check->home->actors[i]->info.entry_count;
 }
 
 static cx_status check_actors(verifier *check, cx_err *err)
@@ -632,6 +641,7 @@ static cx_status verify_all(verifier *check, cx_err *err)
     if (cx_store_memtable_rows(&check->home->store) != 0)
         CX_TRY(cx_home_flush_now(check->home, err));
     CX_TRY(report_unexplained_erasures(check, err));
+    count_home_root(check);
     CX_TRY(check_actors(check, err));
     CX_TRY(check_tables(check, err));
     return check_anchors(check, err);
@@ -653,8 +663,10 @@ cx_status cx_home_verify(const char *path, const cx_home_verify_options *options
 {
     CX_ASSERT(path != NULL);
     const cx_alloc *alloc = options->home.alloc != NULL ? options->home.alloc : cx_alloc_default();
-    if (options->anchor_count != 0 && options->actor.size == 0)
-        return cx_fail(err, CX_E_USAGE, "an anchor is about one actor's journal: name the actor");
+    for (size_t i = 0; i < options->anchor_count; i++)
+        if (options->anchors[i].actor.size == 0 && options->actor.size == 0)
+            return cx_fail(err, CX_E_USAGE,
+                           "an anchor is about one actor's journal: name the actor");
     cx_home_report *report = cx_alloc_zeroed(alloc, 1, sizeof *report);
     if (report == NULL)
         return cx_fail_nomem(err);
@@ -665,11 +677,14 @@ cx_status cx_home_verify(const char *path, const cx_home_verify_options *options
     cx_arena_init(&check.arena, alloc, 0);
     cx_status status = cx_home_open_derived(path, NULL, false, &options->home, &check.home, err);
     if (!cx_failed(status))
+        status = cx_home_root_check_open(check.home, &check.sink, &check.home_roots, err);
+    if (!cx_failed(status))
         status = verify_all(&check, err);
     if (!cx_failed(status))
         decide_verdict(&check);
     if (check.home != NULL)
         cx_vec_done(&check.erased, check.home->alloc);
+    cx_home_root_check_close(check.home_roots);
     cx_home_close_derived(check.home);
     cx_arena_done(&check.arena);
     if (cx_failed(status))

@@ -9,6 +9,7 @@
 #define CX_LEDGER_VERIFY_H
 
 #include "ledger/home.h"
+#include "ledger/home_root.h"
 #include "proof/api.h"
 
 /* An external anchor: a checkpoint's size and root, or a manifest, stored elsewhere. */
@@ -16,12 +17,13 @@ typedef struct cx_anchor_point {
     uint64_t size;
     cx_digest journal_root;
     const cx_manifest *manifest; /* NULL = only size and root */
+    cx_str actor;                /* whose journal; empty = that of the options */
 } cx_anchor_point;
 
 typedef struct cx_home_verify_options {
     cx_home_options home;           /* read_only is implied */
     cx_str actor;                   /* empty = all */
-    const cx_anchor_point *anchors; /* anchors of `actor`, which must then be set */
+    const cx_anchor_point *anchors; /* of `actor`, unless they name another one */
     size_t anchor_count;
     bool require_anchored; /* indeterminate unless an anchor holds */
     const cx_pubkey
@@ -31,7 +33,7 @@ typedef struct cx_home_verify_options {
 
 typedef struct cx_home_finding {
     const char *check; /* "log", "entry", "journal", "version", "head", "edge", "state", "manifest",
-                          "seal", "payload", "counter", "table", "anchor" */
+                          "seal", "payload", "counter", "table", "anchor", "home" */
     const char *reason; /* "LogDamaged", "Truncated", "Forked", ... */
     cx_str actor;
     cx_str where;   /* "seq 12", "m/<hex>", a segment and offset */
@@ -54,6 +56,9 @@ typedef struct cx_home_totals {
     cx_str tables_note;
     uint64_t half_erased; /* of `erased`: bytes remain because a crash interrupted the erasure */
     uint64_t torn_bytes;  /* an incomplete group at the end, left by a crash; never acknowledged */
+    uint64_t recorded;    /* entries of all actors but home:root */
+    bool has_home_root;
+    cx_home_root_entry home_root; /* the last one; it covers home_root.root.entries of `recorded` */
 } cx_home_totals;
 const cx_home_totals *cx_home_report_totals(const cx_home_report *report);
 /* Roots of each actor as derived from the log. */

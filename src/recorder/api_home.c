@@ -95,7 +95,9 @@ static cx_status read_anchors(const cx_ledger_verify_options *options, cx_arena 
         if (manifest == NULL)
             return cx_fail_nomem(err);
         CX_TRY(cx_manifest_decode(anchor->manifest, manifest, err));
-        points[i] = (cx_anchor_point){manifest->journal_size, manifest->journal_root, manifest};
+        points[i] = (cx_anchor_point){.size = manifest->journal_size,
+                                      .journal_root = manifest->journal_root,
+                                      .manifest = manifest};
     }
     *out = points;
     return CX_SUCCESS;

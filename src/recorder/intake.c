@@ -76,7 +76,8 @@ static bool agent_is_usable(cx_str agent)
         if (cx_str_eq(agent, reserved[i]))
             return false;
     if (agent.size == 0 || agent.size > CX_ACTOR_SIZE_MAX || !cx_utf8_valid(agent) ||
-        cx_str_starts(agent, CX_STR("key:")) || cx_str_starts(agent, CX_STR("run:")))
+        cx_str_starts(agent, CX_STR("key:")) || cx_str_starts(agent, CX_STR("run:")) ||
+        cx_str_starts(agent, CX_STR("home:")))
         return false;
     for (size_t i = 0; i < agent.size; i++) {
         uint8_t c = (uint8_t)agent.data[i];

@@ -76,7 +76,7 @@ static cx_status answer_lost(const cx_remote_client *client, const char *why, cx
 
 static bool is_writing(cx_remote_op op)
 {
-    return op == CX_REMOTE_TXN_COMMIT || op == CX_REMOTE_ERASE;
+    return op == CX_REMOTE_TXN_COMMIT || op == CX_REMOTE_ERASE || op == CX_REMOTE_HOME_ROOT;
 }
 
 /* Exactly so many bytes; a peer that has ended is an error. */
@@ -582,6 +582,14 @@ cx_status cx_remote_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *er
 cx_status cx_remote_erase(cx_home *home, cx_str actor, cx_err *err)
 {
     cx_remote_request request = {.op = CX_REMOTE_ERASE, .actor = cx_str_bytes(actor)};
+    cx_remote_answer answer;
+    return request_in_txn(home, &request, &answer, err);
+}
+
+cx_status cx_remote_record_home_root(cx_home *home, int64_t now_ns, cx_err *err)
+{
+    cx_remote_request request = {.op = CX_REMOTE_HOME_ROOT,
+                                 .seq = now_ns < 0 ? 0 : (uint64_t)now_ns};
     cx_remote_answer answer;
     return request_in_txn(home, &request, &answer, err);
 }

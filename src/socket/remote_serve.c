@@ -283,7 +283,8 @@ static cx_status do_commit(connection *c, const cx_remote_request *request, cx_r
 
 static cx_status check_place(const connection *c, cx_remote_op op, cx_err *err)
 {
-    bool waits = op == CX_REMOTE_TXN_BEGIN || op == CX_REMOTE_ROOTS || op == CX_REMOTE_ERASE;
+    bool waits = op == CX_REMOTE_TXN_BEGIN || op == CX_REMOTE_ROOTS || op == CX_REMOTE_ERASE ||
+                 op == CX_REMOTE_HOME_ROOT;
     bool needs = op == CX_REMOTE_TXN_GET || op == CX_REMOTE_TXN_ROOTS || op == CX_REMOTE_TXN_COMMIT;
     if (c->greeted == (op == CX_REMOTE_HELLO))
         return cx_fail_at(err, CX_E_USAGE, "BadMessage", CX_NO_OFFSET,
@@ -297,6 +298,16 @@ static cx_status check_place(const connection *c, cx_remote_op op, cx_err *err)
                           "call %d needs a transaction, which this connection has not begun",
                           (int)op);
     return CX_SUCCESS;
+}
+
+static cx_status do_home_root(connection *c, const cx_remote_request *request, cx_err *err)
+{
+    cx_home_root_entry entry;
+    if (request->seq > INT64_MAX)
+        return cx_fail_at(err, CX_E_USAGE, "BadMessage", CX_NO_OFFSET,
+                          "found the time %llu, expected nanoseconds since 1970, below 2^63",
+                          (unsigned long long)request->seq);
+    return cx_home_root_record(c->remote->home, (int64_t)request->seq, &entry, err);
 }
 
 static cx_status perform_request(connection *c, const cx_remote_request *request,
@@ -329,6 +340,7 @@ static cx_status perform_request(connection *c, const cx_remote_request *request
         cx_txn_abort(c->txn);
         c->txn = NULL;
         return CX_SUCCESS;
+    case CX_REMOTE_HOME_ROOT: return do_home_root(c, request, err);
     case CX_REMOTE_OP_END: break;
     }
     return cx_fail_at(err, CX_E_USAGE, "BadMessage", CX_NO_OFFSET, "no call %d", request->op);
@@ -363,7 +375,7 @@ static bool answer_request(connection *c, cx_remote_answer *answer, cx_remote_op
     if (send_answer(c, answer, op))
         return true;
     bool too_long = !c->out.failed && c->out.size > 4 && c->out.size - 4 > CX_REMOTE_MESSAGE_MAX;
-    bool wrote = op == CX_REMOTE_TXN_COMMIT || op == CX_REMOTE_ERASE;
+    bool wrote = op == CX_REMOTE_TXN_COMMIT || op == CX_REMOTE_ERASE || op == CX_REMOTE_HOME_ROOT;
     if (wrote || (!too_long && !c->out.failed))
         return false;
     *answer = (cx_remote_answer){.number = answer->number, .failed = true};

@@ -42,6 +42,7 @@ static const members of_request[CX_REMOTE_OP_END] = {
     [CX_REMOTE_TXN_BEGIN] = {BIT(ACTOR), BIT(SCHEME)},
     [CX_REMOTE_TXN_GET] = {BIT(KEY), BIT(FLAGS)},
     [CX_REMOTE_TXN_COMMIT] = {BIT(FRAMES), 0},
+    [CX_REMOTE_HOME_ROOT] = {BIT(SEQ), 0},
 };
 
 /* --- frames of a transaction ------------------------------------------------------------------ */

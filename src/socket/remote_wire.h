@@ -40,6 +40,7 @@ typedef enum cx_remote_op {
     CX_REMOTE_TXN_ROOTS = 16,
     CX_REMOTE_TXN_COMMIT = 17,
     CX_REMOTE_TXN_ABORT = 18,
+    CX_REMOTE_HOME_ROOT = 19,
     CX_REMOTE_OP_END
 } cx_remote_op;
 
@@ -57,7 +58,9 @@ typedef struct cx_remote_request {
     cx_remote_op op;
     cx_bytes actor; /* as given; the writer process checks that it is a valid name */
     cx_bytes key;
-    uint64_t seq; /* of an entry or snapshot; the first number, or actor, of a page */
+    /* of an entry or snapshot; the first number, or actor, of a page; of a home root its time, in
+     * nanoseconds since 1970 */
+    uint64_t seq;
     cx_id subject;
     cx_bytes prefix;
     cx_bytes from;
