@@ -11,12 +11,15 @@ typedef struct state {
     bool has_signer;
     bool has_older;
     cx_cli_stored_checkpoint older;
+    cx_home_root_entry home_root; /* --all */
 } state;
 
 static cx_status prepare_checkpoint(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
     const char *older = cx_cli_value(l->args, "consistency-from");
+    if (cx_cli_has(l->args, "all"))
+        l->actor = CX_STR(CX_HOME_ROOT_ACTOR);
     s->has_older = older != NULL;
     if (cx_cli_has(l->args, "proof") && older == NULL)
         return cx_fail(err, CX_E_USAGE, "--proof FILE needs --consistency-from OLD");
@@ -70,13 +73,19 @@ static cx_status check_older(cx_cli_ledger *l, const state *s, const cx_checkpoi
 static cx_status answer_checkpoint_json(cx_cli_ledger *l, const state *s, const cx_checkpoint *now,
                                         cx_str note, cx_err *err)
 {
-    cx_json_list json = cx_json_list_begin(l->arena);
+    cx_json_list json = cx_json_list_begin(l->arena), home_root = cx_json_list_begin(l->arena);
+    cx_json_put_uint(&home_root, "actors", s->home_root.root.actors);
+    cx_json_put_uint(&home_root, "entries", s->home_root.root.entries);
+    cx_json_put_digest(&home_root, "root", &s->home_root.root.root);
+    cx_json_put_uint(&home_root, "seq", s->home_root.seq);
     cx_json_put_str(&json, "actor", l->actor);
     cx_json_put_str(&json, "checkpoint", note);
     if (s->has_older)
         cx_json_put_uint(&json, "consistent_from", s->older.checkpoint.size);
     else
         cx_json_put_null(&json, "consistent_from");
+    if (cx_cli_has(l->args, "all"))
+        cx_json_put_object(&json, "home_root", &home_root);
     cx_json_put_str(&json, "origin", now->origin);
     cx_json_put_digest(&json, "root", &now->root);
     cx_json_put_bool(&json, "signed", s->has_signer);
@@ -111,18 +120,37 @@ static cx_status checkpoint_job(cx_cli_ledger *l, void *arg, cx_err *err)
     return status;
 }
 
+/* --all: the root over all actors goes into its journal first. */
+static cx_status record_job(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    state *s = arg;
+    const cx_io *io = l->cli->io;
+    return cx_home_root_record(l->home, (int64_t)io->wall_ns(io), &s->home_root, err);
+}
+
 static int run_checkpoint(cx_cli *cli, const cx_cli_args *args)
 {
+    static const cx_cli_job records = {CX_CLI_WRITE, false, NULL, record_job};
     /* Signing keeps what was signed: that is a write, and two must not sign at once. */
     static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare_checkpoint, checkpoint_job};
     static const cx_cli_job shows = {CX_CLI_READ, false, prepare_checkpoint, checkpoint_job};
     state s = {.has_signer = false};
-    int code = cx_cli_run_job(cli, args, cx_cli_signer_wanted(args) ? &signs : &shows, &s);
+    int code = CX_EXIT_HOLDS;
+    if (cx_cli_has(args, "all") && cx_cli_has(args, "actor"))
+        return cx_cli_misuse(args, "expected either --all or --actor NAME");
+    if (cx_cli_has(args, "all"))
+        code = cx_cli_run_job(cli, args, &records, &s);
+    if (code != CX_EXIT_HOLDS)
+        return code;
+    code = cx_cli_run_job(cli, args, cx_cli_signer_wanted(args) ? &signs : &shows, &s);
     cx_cli_signer_done(&s.signer);
     return code;
 }
 
 static const cx_cli_option options[] = {
+    CX_CLI_OPT_FLAG("all", 0,
+                    "Record the home root, one root over all actors, and make a checkpoint of the "
+                    "journal of home roots: it stands for the whole data directory."),
     CX_CLI_OPTIONS_SIGNER,
     CX_CLI_OPTION_ORIGIN,
     CX_CLI_OPT("consistency-from", 0, CX_CLI_FILE, "OLD",
@@ -139,7 +167,9 @@ const cx_cli_command cx_cli_checkpoint = {
     .about =
         "Prints origin, size and root of the actor's journal as a C2SP checkpoint; with --sign or "
         "--signer as a signed note. With a stored checkpoint, 'cortex verify --home DIR "
-        "--checkpoint NOTE' later shows whether the journal was truncated or rewritten.\n\nA "
+        "--checkpoint NOTE' later shows whether the journal was truncated or rewritten.\n\nWith "
+        "--all the checkpoint is of the journal " CX_HOME_ROOT_ACTOR ", in which the root over all "
+        "actors is recorded first: it later also shows a journal that was removed.\n\nA "
         "checkpoint that does not extend the one last signed under its origin is not signed.",
     .options = options,
     .option_count = CX_COUNT_OF(options),

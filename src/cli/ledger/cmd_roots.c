@@ -35,6 +35,46 @@ static void add_roots(cx_cli_ledger *l, const cx_actor_info *actor, const cx_roo
     cx_json_add_object(list, &item);
 }
 
+/* Of all actors together: now, and as it was recorded last. */
+static cx_status add_home_root(cx_cli_ledger *l, cx_json_list *json, cx_err *err)
+{
+    cx_home_root now;
+    cx_home_root_entry last;
+    bool found = false;
+    cx_json_list recorded = cx_json_list_begin(l->arena), root = cx_json_list_begin(l->arena);
+    CX_TRY(cx_home_root_now(l->home, &now, err));
+    CX_TRY(cx_home_root_last(l->home, &last, &found, err));
+    if (!l->json) {
+        cx_buf_printf(&l->out, "home root (%llu actors, %llu entries)\n  now       ",
+                      (unsigned long long)now.actors, (unsigned long long)now.entries);
+        cx_cli_add_digest(&l->out, &now.root);
+        cx_buf_add_z(&l->out, found ? "\n  recorded  "
+                                    : "\n  not recorded yet; see 'cortex "
+                                      "checkpoint --all'\n");
+        if (found) {
+            cx_cli_add_digest(&l->out, &last.root.root);
+            cx_buf_printf(&l->out, " (%llu actors, %llu entries)\n",
+                          (unsigned long long)last.root.actors,
+                          (unsigned long long)last.root.entries);
+        }
+        return CX_SUCCESS;
+    }
+    cx_json_put_uint(&root, "actors", now.actors);
+    cx_json_put_uint(&root, "entries", now.entries);
+    if (found) {
+        cx_json_put_uint(&recorded, "actors", last.root.actors);
+        cx_json_put_uint(&recorded, "entries", last.root.entries);
+        cx_json_put_digest(&recorded, "root", &last.root.root);
+        cx_json_put_uint(&recorded, "seq", last.seq);
+        cx_json_put_object(&root, "recorded", &recorded);
+    } else {
+        cx_json_put_null(&root, "recorded");
+    }
+    cx_json_put_digest(&root, "root", &now.root);
+    cx_json_put_object(json, "home_root", &root);
+    return CX_SUCCESS;
+}
+
 static cx_status roots_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const cx_actor_info *actors;
@@ -53,6 +93,8 @@ static cx_status roots_job(cx_cli_ledger *l, void *state, cx_err *err)
         CX_TRY(cx_home_roots(l->home, actors[i].name, &roots, err));
         add_roots(l, &actors[i], &roots, &list);
     }
+    if (!cx_cli_has(l->args, "actor") && count != 0)
+        CX_TRY(add_home_root(l, &json, err));
     if (!l->json) {
         if (count == 0)
             cx_buf_add_z(&l->out, "nothing is recorded yet\n");
@@ -77,9 +119,11 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_roots = {
     .name = "roots",
     .purpose = "show the root hashes",
-    .about = "Shows, for each actor, the root of the journal, of the memories and of the edges, "
-             "and the overall root that commits to all three. A stored overall root later shows "
-             "whether any earlier entry was changed.",
+    .about =
+        "Shows, for each actor, the root of the journal, of the memories and of the edges, "
+        "and the overall root that commits to all three. A stored overall root later shows "
+        "whether any earlier entry was changed. Without --actor also the home root, one root over "
+        "all actors, now and as 'cortex checkpoint --all' recorded it last.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = CX_CLI_EXITS_READ,

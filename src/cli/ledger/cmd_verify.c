@@ -23,6 +23,9 @@ static const cx_cli_option options[] = {
                "With --home: the public key that signed the snapshots."),
     CX_CLI_OPT("checkpoint", 0, CX_CLI_FILE, "NOTE",
                "A checkpoint stored elsewhere, which the journal must extend."),
+    CX_CLI_OPT_FLAG("all", 0,
+                    "With --home: NOTE is of the whole data directory, made by 'cortex checkpoint "
+                    "--all'. Known by itself when its origin ends in /" CX_HOME_ROOT_ACTOR "."),
     CX_CLI_OPT("cosigners", 0, CX_CLI_COUNT, "N", "It must be cosigned by N of the keys."),
     CX_CLI_OPT(
         "require", 0, CX_CLI_CHOICE, "anchored|signed",

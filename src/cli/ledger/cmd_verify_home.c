@@ -8,7 +8,7 @@
 #include "cli/ledger/verify_parts.h"
 #include "ledger/api.h"
 
-enum { ANCHORS_MAX = 3 };
+enum { ANCHORS_MAX = 3, LIMITS_MAX = 5 };
 
 typedef struct audit {
     cx_cli *cli;
@@ -49,15 +49,29 @@ static cx_status check_note(audit *a, const cx_checkpoint *checkpoint, cx_err *e
     return CX_SUCCESS;
 }
 
+/* A checkpoint of the whole data directory: said so, or known by the default origin. */
+static bool is_of_home(const audit *a, cx_str origin)
+{
+    static const char suffix[] = "/" CX_HOME_ROOT_ACTOR;
+    const size_t size = sizeof suffix - 1;
+    return cx_cli_has(a->args, "all") ||
+           (origin.size > size && memcmp(origin.data + origin.size - size, suffix, size) == 0);
+}
+
 static cx_status read_checkpoint(audit *a, cx_err *err)
 {
     cx_cli_stored_checkpoint kept;
     const char *path = cx_cli_value(a->args, "checkpoint");
     if (path == NULL)
-        return CX_SUCCESS;
+        return cx_cli_has(a->args, "all") ? cx_fail(err, CX_E_USAGE,
+                                                    "--all says what a checkpoint is of: expected "
+                                                    "--checkpoint NOTE too")
+                                          : CX_SUCCESS;
     CX_TRY(cx_cli_read_checkpoint(a->cli, path, &kept, err));
-    a->anchors[a->options.anchor_count++] =
-        (cx_anchor_point){.size = kept.checkpoint.size, .journal_root = kept.checkpoint.root};
+    cx_anchor_point *anchor = &a->anchors[a->options.anchor_count++];
+    *anchor = (cx_anchor_point){.size = kept.checkpoint.size, .journal_root = kept.checkpoint.root};
+    if (is_of_home(a, kept.checkpoint.origin))
+        anchor->actor = CX_STR(CX_HOME_ROOT_ACTOR);
     if (kept.is_note && a->trust.key_count != 0)
         CX_TRY(check_note(a, &kept.checkpoint, err));
     return CX_SUCCESS;
@@ -105,8 +119,10 @@ static cx_status prepare_audit(audit *a, cx_err *err)
         a->options.seal_key = &a->seal_key.key;
     }
     CX_TRY(read_anchors(a, err));
-    if (cx_cli_has(a->args, "actor") ||
-        (a->options.anchor_count != 0 && a->options.actor.size == 0))
+    bool needs_actor = false;
+    for (size_t i = 0; i < a->options.anchor_count; i++)
+        needs_actor = needs_actor || a->anchors[i].actor.size == 0;
+    if (cx_cli_has(a->args, "actor") || (needs_actor && a->options.actor.size == 0))
         CX_TRY(cx_cli_actor_name(a->cli, a->args, &a->options.actor, err));
     a->options.anchors = a->anchors;
     a->options.require_anchored = cx_cli_has(a->args, "require");
@@ -137,13 +153,20 @@ static void set_verdict(audit *a)
 }
 
 /* What the verdict "holds" does not cover. */
-static size_t list_limits(const audit *a, const char *out[4])
+static size_t list_limits(const audit *a, const char *out[LIMITS_MAX])
 {
     const cx_home_totals *totals = cx_home_report_totals(a->report);
     size_t count = 0;
     if (!totals->anchored)
         out[count++] = "without a checkpoint or manifest from outside, it cannot be seen whether "
                        "the end was truncated or the history rewritten";
+    if (!totals->has_home_root)
+        out[count++] =
+            "no home root is recorded, so a journal that was removed as a whole would not "
+            "be seen; record one with 'cortex checkpoint --all'";
+    else if (totals->recorded > totals->home_root.root.entries)
+        out[count++] = "the home root recorded last does not cover the newest entries; record one "
+                       "with 'cortex checkpoint --all'";
     if (a->options.seal_key == NULL && totals->manifests != 0)
         out[count++] = "signatures of seals were not checked; give --seal-key";
     if (!totals->tables_checked)
@@ -163,6 +186,11 @@ static void write_totals(const cx_home_totals *t, cx_buf *out)
         (unsigned long long)t->memories, (unsigned long long)t->versions,
         (unsigned long long)t->edges, (unsigned long long)t->manifests,
         (unsigned long long)t->commits);
+    if (t->has_home_root)
+        cx_buf_printf(
+            out, "  home root %llu covers %llu actors and %llu of %llu entries\n",
+            (unsigned long long)t->home_root.seq, (unsigned long long)t->home_root.root.actors,
+            (unsigned long long)t->home_root.root.entries, (unsigned long long)t->recorded);
     if (t->erased != 0)
         cx_buf_printf(out, "  erased contents %llu, each recorded by an entry\n",
                       (unsigned long long)t->erased);
@@ -205,7 +233,7 @@ static void write_findings(const cx_home_report *report, cx_buf *out)
 
 static void write_text(audit *a)
 {
-    const char *limits[4];
+    const char *limits[LIMITS_MAX];
     cx_buf *out = &a->out;
     cx_shown_add(out, cx_str_z(a->path));
     cx_buf_printf(out, ": %s", cx_verdict_name(a->verdict));
@@ -276,11 +304,27 @@ static void write_totals_json(audit *a, cx_json_list *json)
     cx_json_put_object(json, "totals", &totals);
 }
 
+static void write_home_root_json(audit *a, cx_json_list *json)
+{
+    const cx_home_totals *t = cx_home_report_totals(a->report);
+    cx_json_list root = cx_json_list_begin(&a->cli->arena);
+    if (!t->has_home_root) {
+        cx_json_put_null(json, "home_root");
+        return;
+    }
+    cx_json_put_uint(&root, "actors", t->home_root.root.actors);
+    cx_json_put_uint(&root, "covered", t->home_root.root.entries);
+    cx_json_put_uint(&root, "recorded", t->recorded);
+    cx_json_put_digest(&root, "root", &t->home_root.root.root);
+    cx_json_put_uint(&root, "seq", t->home_root.seq);
+    cx_json_put_object(json, "home_root", &root);
+}
+
 static cx_status write_json(audit *a, cx_err *err)
 {
     const cx_home_totals *t = cx_home_report_totals(a->report);
-    const char *limits[4];
-    cx_str texts[4];
+    const char *limits[LIMITS_MAX];
+    cx_str texts[LIMITS_MAX];
     size_t count = list_limits(a, limits);
     for (size_t i = 0; i < count; i++)
         texts[i] = cx_str_z(limits[i]);
@@ -290,6 +334,7 @@ static cx_status write_json(audit *a, cx_err *err)
     cx_json_put_maybe(&json, "detail", a->detail);
     write_findings_json(a, &json);
     cx_json_put_str(&json, "home", cx_str_z(a->path));
+    write_home_root_json(a, &json);
     cx_json_put_strs(&json, "limits", texts, count);
     cx_json_put_maybe(&json, "reason", cx_str_z(a->reason == NULL ? "" : a->reason));
     cx_json_put_bool(&json, "signed", a->is_signed);
