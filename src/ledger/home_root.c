@@ -357,8 +357,8 @@ static cx_status copy_inclusion(const cx_inclusion *inclusion, cx_arena *arena, 
     return status;
 }
 
-static cx_status prove_leaf(leaf_search *search, const cx_home_root_entry *last, cx_home_proof *out,
-                            cx_err *err)
+static cx_status prove_leaf(leaf_search *search, const cx_home_root_entry *last, uint64_t size,
+                            cx_home_proof *out, cx_digest *out_root, cx_err *err)
 {
     const cx_scan scan = {.actor = CX_STR(CX_HOME_ROOT_ACTOR),
                           .prefix = cx_str_bytes(CX_STR(LEAF_PREFIX)),
@@ -377,8 +377,8 @@ static cx_status prove_leaf(leaf_search *search, const cx_home_root_entry *last,
             "the actor \"%.*s\" is not in the home root recorded last; record a newer "
             "one with 'cortex checkpoint --all'",
             (int)(search->actor.size < 80 ? search->actor.size : 80), search->actor.data);
-    CX_TRY(cx_proof_journal(search->home, CX_STR(CX_HOME_ROOT_ACTOR), last->seq, 0, true,
-                            search->arena, &inclusion, &root, err));
+    CX_TRY(cx_proof_journal(search->home, CX_STR(CX_HOME_ROOT_ACTOR), last->seq, size, true,
+                            search->arena, &inclusion, out_root, err));
     cx_slots_inclusion(search->slots, search->position, &path);
     cx_digest *hashes = CX_ARENA_ARRAY(search->arena, cx_digest, path.count + 1);
     if (hashes == NULL)
@@ -389,8 +389,8 @@ static cx_status prove_leaf(leaf_search *search, const cx_home_root_entry *last,
     return copy_inclusion(&inclusion, search->arena, &out->inclusion, err);
 }
 
-cx_status cx_home_root_prove(cx_home *home, cx_str actor, cx_arena *arena, cx_home_proof *out,
-                             cx_err *err)
+cx_status cx_home_root_prove(cx_home *home, cx_str actor, uint64_t size, cx_arena *arena,
+                             cx_home_proof *out, cx_digest *out_root, cx_err *err)
 {
     cx_home_root_entry last;
     bool found = false;
@@ -400,9 +400,14 @@ cx_status cx_home_root_prove(cx_home *home, cx_str actor, cx_arena *arena, cx_ho
     if (!found)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoHomeRoot", CX_NO_OFFSET,
                           "no home root is recorded; record one with 'cortex checkpoint --all'");
+    if (size != 0 && size <= last.seq)
+        return cx_fail_at(err, CX_E_CONFLICT, "NotCovered", CX_NO_OFFSET,
+                          "the first %llu home roots do not contain the newest one; make a new "
+                          "checkpoint with 'cortex checkpoint --all'",
+                          (unsigned long long)size);
     leaf_search search = {.home = home, .actor = actor, .arena = arena, .count = last.root.actors};
     CX_TRY(cx_slots_open(home->alloc, &search.slots, err));
-    cx_status status = prove_leaf(&search, &last, out, err);
+    cx_status status = prove_leaf(&search, &last, size, out, out_root, err);
     cx_slots_close(search.slots);
     return status;
 }

@@ -27,9 +27,13 @@ CX_RESULT cx_home_root_last(cx_home *home, cx_home_root_entry *out, bool *out_fo
 /* Records the home root of this moment, unless the last entry already records the same one; *out is
  * the last entry in either case.  CX_E_NOT_FOUND "NoActor" while nothing is recorded. */
 CX_RESULT cx_home_root_record(cx_home *home, int64_t now_ns, cx_home_root_entry *out, cx_err *err);
-/* That the actor's leaf is in the home root recorded last; without a checkpoint.  Memory from the
- * arena.  CX_E_NOT_FOUND "NoHomeRoot", or "NoActor" for one that is not in it. */
-CX_RESULT cx_home_root_prove(cx_home *home, cx_str actor, cx_arena *arena, cx_home_proof *out,
-                             cx_err *err);
+/*
+ * That the actor's leaf is in the home root recorded last, in the journal home:root of `size`
+ * entries (0 = all of them); without a checkpoint.  *out_root is the root of that journal.  Memory
+ * from the arena.  CX_E_NOT_FOUND "NoHomeRoot", or "NoActor" for one that is not in it;
+ * CX_E_CONFLICT "NotCovered" when that journal ends before the home root.
+ */
+CX_RESULT cx_home_root_prove(cx_home *home, cx_str actor, uint64_t size, cx_arena *arena,
+                             cx_home_proof *out, cx_digest *out_root, cx_err *err);
 
 #endif

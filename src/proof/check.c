@@ -27,7 +27,7 @@ const char *cx_check_kind_name(cx_check_kind kind)
 {
     static const char *const names[] = {"unknown",   "pack",        "multiproof", "manifest",
                                         "inclusion", "consistency", "checkpoint", "tlog_proof",
-                                        "receipt",   "scope"};
+                                        "receipt",   "scope",       "home"};
     return names[kind];
 }
 
@@ -79,6 +79,8 @@ static cx_check_kind recognise_map(cx_bytes bytes)
         return CX_CHECK_UNKNOWN;
     if (cx_str_is(name, CX_PACK_MAGIC))
         return CX_CHECK_PACK;
+    if (cx_str_is(name, CX_HOME_PROOF_MAGIC))
+        return CX_CHECK_HOME;
     if (types[2] == CX_CBOR_BYTES && types[3] == CX_CBOR_MAP)
         return CX_CHECK_SCOPE;
     if (types[2] == CX_CBOR_BYTES && types[3] == CX_CBOR_ARRAY)
@@ -758,6 +760,70 @@ static cx_status check_scope(checker *c, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* --- home proofs ------------------------------------------------------------------------------ */
+
+/* The journal of home roots as the proof's own checkpoint gives it. */
+static cx_status read_home_note(checker *c, const cx_home_proof *proof, cx_journal_point *journal,
+                                cx_err *err)
+{
+    cx_finding found;
+    CX_TRY(check_note(c, proof->checkpoint, &c->out->note, &found, err));
+    c->out->has_note = found.reason == NULL || strcmp(found.reason, "BadNote") != 0;
+    if (found.verdict == CX_HOLDS) {
+        *journal = point_of(&c->out->note);
+        c->out->is_signed = c->options->key_count != 0;
+        c->out->anchors |= c->out->is_signed ? CX_CHECK_BY_CHECKPOINT : 0;
+    } else if (strcmp(found.reason, "NotSigned") != 0) {
+        c->out->finding = found;
+        c->out->finding.offset = CX_NO_OFFSET; /* it counts from the note */
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status check_home_journal(checker *c, const cx_home_proof *proof,
+                                    const cx_journal_point *led, cx_err *err)
+{
+    cx_journal_point journal = *led;
+    bool given;
+    CX_TRY(find_journal(c, &journal, &given, err));
+    if (check_holds(c) && !given && proof->checkpoint.size != 0)
+        CX_TRY(read_home_note(c, proof, &journal, err));
+    if (!check_holds(c))
+        return CX_SUCCESS;
+    CX_TRY(cx_inclusion_verify(proof->inclusion, NULL, &journal, c->arena, &c->out->finding, err));
+    c->out->finding.offset = CX_NO_OFFSET; /* it counts from the inclusion proof */
+    return CX_SUCCESS;
+}
+
+static cx_status check_home(checker *c, cx_err *err)
+{
+    cx_home_proof proof;
+    cx_journal_point led;
+    cx_err found;
+    cx_status status = cx_home_proof_decode(c->bytes, c->arena, &proof, &found);
+    CX_TRY(cx_finding_from(status, &found, "NonCanonical", &c->out->finding, err));
+    if (!check_holds(c))
+        return CX_SUCCESS;
+    CX_TRY(cx_home_proof_verify(&proof, NULL, c->arena, &c->out->home_leaf, &c->out->home_root,
+                                &led, &c->out->finding, err));
+    if (!check_holds(c)) {
+        c->out->finding.offset = CX_NO_OFFSET; /* it counts from a part of the proof */
+        return CX_SUCCESS;
+    }
+    c->out->has_home = c->out->has_scheme = c->out->has_journal = true;
+    c->out->scheme = c->out->home_leaf.scheme;
+    c->out->journal = led;
+    if (c->options->overall_root != NULL &&
+        !cx_digest_eq(c->options->overall_root, &c->out->home_leaf.overall))
+        set_broken(c, "AnchorMismatch",
+                   "the actor's overall root in the home root is not the one given");
+    if (check_holds(c))
+        CX_TRY(check_home_journal(c, &proof, &led, err));
+    if (check_holds(c))
+        add_limit(c, "what the actor recorded after this home root");
+    return CX_SUCCESS;
+}
+
 /* --- the verdict ----------------------------------------------------------------------------- */
 
 static bool is_about_state(cx_check_kind kind)
@@ -784,7 +850,8 @@ static void conclude_check(checker *c)
     if (!check_holds(c))
         return;
     cover_manifest(c);
-    bool key_unused = options->key_count != 0 && is_about_state(out->kind) && !out->is_signed;
+    bool key_unused = options->key_count != 0 && !out->is_signed &&
+                      (is_about_state(out->kind) || out->kind == CX_CHECK_HOME);
     if (key_unused || (options->require == CX_REQUIRE_SIGNED && !out->is_signed))
         set_indeterminate(c, "NotSigned",
                           options->key_count == 0
@@ -813,11 +880,13 @@ static cx_status check_kind(checker *c, cx_err *err)
     case CX_CHECK_TLOG_PROOF: return check_tlog_proof(c, err);
     case CX_CHECK_RECEIPT: return check_receipt(c, err);
     case CX_CHECK_SCOPE: return check_scope(c, err);
+    case CX_CHECK_HOME: return check_home(c, err);
     case CX_CHECK_UNKNOWN: break;
     }
     set_indeterminate(
         c, "NotRecognised",
-        "neither proof pack, proof, manifest, checkpoint, tlog-proof, receipt nor scope; "
+        "neither proof pack, proof, manifest, checkpoint, tlog-proof, receipt, scope nor home "
+        "proof; "
         "check lattice files and data directories with 'cortex verify'");
     return CX_SUCCESS;
 }

@@ -9,6 +9,7 @@
 #define CX_PROOF_CHECK_H
 
 #include "proof/export.h"
+#include "proof/home_root.h"
 #include "proof/pack.h"
 #include "proof/scope.h"
 
@@ -22,7 +23,8 @@ typedef enum cx_check_kind {
     CX_CHECK_CHECKPOINT,
     CX_CHECK_TLOG_PROOF,
     CX_CHECK_RECEIPT,
-    CX_CHECK_SCOPE
+    CX_CHECK_SCOPE,
+    CX_CHECK_HOME
 } cx_check_kind;
 
 /* "pack", "tlog_proof", ..., "unknown"; static storage. */
@@ -97,6 +99,9 @@ typedef struct cx_check_result {
      * who signed it: borne out by a signature, a seal, or the caller.  Else it is what the file
      * says. */
     bool manifest_covered, signer_covered;
+    bool has_home; /* of a home proof: the leaf, and the home root that it is in */
+    cx_home_leaf home_leaf;
+    cx_home_root home_root;
     bool has_scope;
     cx_scope scope;                          /* of a scope file */
     const char *limits[CX_CHECK_LIMITS_MAX]; /* what is not proven; static storage */

@@ -56,7 +56,8 @@ static const char *kind_text(cx_check_kind kind)
 {
     static const char *const names[] = {
         "unknown file",      "proof pack",        "state proof", "manifest",     "inclusion proof",
-        "consistency proof", "signed checkpoint", "tlog-proof",  "COSE receipt", "scope"};
+        "consistency proof", "signed checkpoint", "tlog-proof",  "COSE receipt", "scope",
+        "home proof"};
     return names[kind];
 }
 
@@ -100,6 +101,15 @@ static void text_scope(const cx_check_result *r, cx_buf *out)
         cx_buf_printf(out, "; ends at %" PRId64 " seconds since 1970", scope->expires_at);
 }
 
+static void text_home(const cx_check_result *r, cx_buf *out)
+{
+    cx_buf_add_z(out, ", ");
+    cx_check_write_safe(out, r->home_leaf.actor);
+    cx_buf_printf(out,
+                  " at %" PRIu64 " entries is one of %" PRIu64 " actors with %" PRIu64 " entries",
+                  r->home_leaf.size, r->home_root.actors, r->home_root.entries);
+}
+
 static void text_summary(const cx_check_result *r, cx_buf *out)
 {
     cx_buf_printf(out, "  %s", kind_text(r->kind));
@@ -110,6 +120,8 @@ static void text_summary(const cx_check_result *r, cx_buf *out)
                       (int)r->proof.name_space.size, r->proof.name_space.data);
     if (r->has_scope)
         text_scope(r, out);
+    if (r->has_home)
+        text_home(r, out);
     if (r->has_manifest && r->manifest_covered)
         text_manifest(r, ", ", out);
     text_journal(r, out);
@@ -140,6 +152,13 @@ static void text_roots(const cx_check_result *r, cx_buf *out)
     if (r->has_manifest) {
         cx_buf_add_z(out, "  overall root  ");
         add_hex(out, &r->manifest.overall_root);
+        cx_buf_add_byte(out, '\n');
+    }
+    if (r->has_home) {
+        cx_buf_add_z(out, "  overall root  ");
+        add_hex(out, &r->home_leaf.overall);
+        cx_buf_add_z(out, "\n  home root     ");
+        add_hex(out, &r->home_root.root);
         cx_buf_add_byte(out, '\n');
     }
     if (r->has_journal) {
@@ -346,6 +365,25 @@ static void json_scope(cx_buf *out, const cx_check_result *r)
     cx_buf_printf(out, ",\"writable\":%s}", scope->writable ? "true" : "false");
 }
 
+/* Only of a home proof. */
+static void json_home(cx_buf *out, const cx_check_result *r)
+{
+    if (r->kind != CX_CHECK_HOME)
+        return;
+    if (!r->has_home || r->finding.verdict == CX_BROKEN) {
+        cx_buf_add_z(out, ",\"home\":null");
+        return;
+    }
+    cx_buf_add_z(out, ",\"home\":{\"actor\":");
+    json_text(out, r->home_leaf.actor);
+    cx_buf_printf(out, ",\"actors\":%" PRIu64 ",\"entries\":%" PRIu64 ",\"home_root\":",
+                  r->home_root.actors, r->home_root.entries);
+    json_hex(out, &r->home_root.root);
+    cx_buf_add_z(out, ",\"overall_root\":");
+    json_hex(out, &r->home_leaf.overall);
+    cx_buf_printf(out, ",\"size\":%" PRIu64 "}", r->home_leaf.size);
+}
+
 static void json_rest(cx_buf *out, const cx_check_result *r)
 {
     const cx_finding *finding = &r->finding;
@@ -379,6 +417,7 @@ void cx_check_write_json(const cx_check_result *r, cx_str file, cx_buf *out)
     json_note(out, r);
     cx_buf_add_byte(out, ',');
     json_file(out, file);
+    json_home(out, r);
     if (r->has_index)
         cx_buf_printf(out, ",\"index\":%" PRIu64 ",\"journal\":", r->index);
     else

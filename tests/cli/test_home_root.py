@@ -5,10 +5,13 @@
 
 Closes with `N passed, N failed, N skipped`.
 """
+import json
 import shutil
 
 import kit
-from kit import main, test
+from kit import main, sibling, test
+
+VERIFY = sibling("cortex-verify")
 
 FACT = '{"statement":"sky is blue","subject":"sky","predicate":"is"}'
 
@@ -20,6 +23,14 @@ class Place(kit.Place):
     def key(self, name="example.com/home"):
         path = self.folder / f"{name.replace('/', '-')}.key"
         return path, self.ok("key", "new", path, "--name", name)
+
+    def verifier(self, *args):
+        return self.run(*args, program=VERIFY)
+
+    def offline(self, code, *args):
+        done = self.verifier("--json", *args)
+        assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
+        return json.loads(done.stdout)
 
     def findings(self, *args, code=1):
         done = self.json("verify", "--home", *args, code=code)
@@ -111,6 +122,57 @@ def no_one_writes_under_the_reserved_name():
         p.expect(2, "memory", "write", "Fact", FACT, "--actor", "home:root", err="reserved")
         p.expect(2, "snapshot", "--actor", "home:root", err="reserved")
         assert "home.root" in p.ok("log", "--actor", "home:root")
+
+
+@test
+def an_outsider_checks_that_an_actor_is_in_it():
+    with Place() as p:
+        p.write("ann")
+        p.expect(2, "prove", "--in-home", "--actor", "ann", "-o", "x", err="NoHomeRoot")
+        for actor in ("bob", "cleo", "dora", "eve"):
+            p.write(actor)
+        key, vkey = p.key()
+        p.ok("checkpoint", "--all", "--sign", key, "-o", "note")
+        overall = p.json("roots", "--actor", "cleo")["actors"][0]["overall_root"]
+        made = p.json("prove", "--in-home", "--actor", "cleo", "--checkpoint", "note", "-o", "cleo")
+        assert made["overall_root"] == overall and made["position"] == 2 and made["checkpoint"], made
+        done = p.offline(0, "--key", vkey, "cleo")
+        assert done["kind"] == "home" and done["signed"] and done["anchors"] == ["checkpoint"], done
+        assert done["home"]["actor"] == "cleo" and done["home"]["actors"] == 5, done
+        assert done["home"]["overall_root"] == overall, done
+        assert p.offline(0, "--key", vkey, "--overall-root", overall, "cleo")["verdict"] == "holds"
+        assert p.offline(1, "--key", vkey, "--overall-root", "0" * 64, "cleo")["reason"] == "AnchorMismatch"
+        assert p.offline(3, "cleo")["reason"] == "NotAnchored"
+        other = p.key("example.com/other")[1]
+        assert p.offline(3, "--key", other, "cleo")["reason"] == "NotSigned"
+        # Without its checkpoint it rests on the one that the reader has.
+        p.ok("prove", "--in-home", "--actor", "bob", "-o", "bob")
+        assert p.offline(3, "--key", vkey, "bob")["reason"] == "NotSigned"
+        assert p.offline(0, "--key", vkey, "--checkpoint", "note", "bob")["home"]["actor"] == "bob"
+        p.ok("verify", "bob", "--key", vkey, "--checkpoint", "note")
+        whole = (p.folder / "cleo").read_bytes()
+        for at in range(0, len(whole), 7):
+            (p.folder / "bad").write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1:])
+            code = p.verifier("--key", vkey, "bad").returncode
+            assert code in (1, 3), (at, code)
+
+
+@test
+def proofs_of_an_actor_and_their_mistakes():
+    with Place() as p:
+        p.write("ann")
+        p.ok("checkpoint", "--all", "-o", "early")
+        p.write("bob")
+        p.expect(2, "prove", "--in-home", "--actor", "bob", "-o", "x", err="is not in the home root")
+        p.ok("checkpoint", "--all")
+        p.expect(1, "prove", "--in-home", "--actor", "bob", "--checkpoint", "early", "-o", "x",
+                 err="NotCovered")
+        p.write("bob", "sea")
+        p.ok("checkpoint", "--actor", "bob", "-o", "other")
+        p.expect(1, "prove", "--in-home", "--actor", "bob", "--checkpoint", "other", "-o", "x",
+                 err="Forked")
+        p.expect(2, "prove", "--in-home", "--fresh", "-o", "x", err="--fresh does not apply")
+        p.expect(2, "prove", "--in-home", "matrix://x", "-o", "x", err="expected no URI")
 
 
 main()

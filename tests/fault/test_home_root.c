@@ -209,10 +209,13 @@ CX_TEST(home_root_proves_each_actor)
         cx_home_proof proof;
         cx_home_leaf leaf = {.size = 0};
         cx_roots roots;
+        cx_digest root;
         cx_buf bytes;
-        CHECK_STATUS(cx_home_root_prove(f.home, cx_str_z(names[i]), &f.arena, &proof, &f.err),
-                     &f.err);
+        CHECK_STATUS(
+            cx_home_root_prove(f.home, cx_str_z(names[i]), 0, &f.arena, &proof, &root, &f.err),
+            &f.err);
         CHECK_STATUS(cx_home_roots(f.home, cx_str_z(names[i]), &roots, &f.err), &f.err);
+        CHECK(cx_digest_eq(&root, &journal.root));
         cx_buf_init(&bytes, cx_alloc_default());
         cx_home_proof_encode(&proof, &bytes);
         CHECK(check_proof(&f, cx_buf_bytes(&bytes), &journal, &leaf).verdict == CX_HOLDS);
@@ -229,11 +232,16 @@ CX_TEST(home_root_proves_each_actor)
         cx_buf_done(&bytes);
     }
     cx_home_proof none;
-    CHECK(cx_home_root_prove(f.home, CX_STR("dora"), &f.arena, &none, &f.err).code ==
+    cx_digest none_root;
+    CHECK(cx_home_root_prove(f.home, CX_STR("dora"), 0, &f.arena, &none, &none_root, &f.err).code ==
           CX_E_NOT_FOUND);
+    CHECK(cx_home_root_prove(f.home, CX_STR("ann"), 1, &f.arena, &none, &none_root, &f.err).code ==
+          CX_E_CONFLICT);
     /* Newer entries do not disturb the proof under the root recorded last. */
     add(&f, names[0], "three");
-    CHECK_STATUS(cx_home_root_prove(f.home, cx_str_z(names[0]), &f.arena, &none, &f.err), &f.err);
+    CHECK_STATUS(
+        cx_home_root_prove(f.home, cx_str_z(names[0]), 0, &f.arena, &none, &none_root, &f.err),
+        &f.err);
     fixture_done(&f);
 }
 

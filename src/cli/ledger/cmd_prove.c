@@ -18,7 +18,8 @@ typedef struct question {
 } question;
 
 typedef struct state {
-    bool entry; /* of the journal, in place of URIs */
+    bool entry;   /* of the journal, in place of URIs */
+    bool in_home; /* the actor's leaf in the home root, in place of URIs */
     uint64_t seq;
     uint64_t size; /* 0 = now */
     bool at;
@@ -38,11 +39,36 @@ static cx_status parse_question(const char *text, question *out, cx_err *err)
     return out->latest ? CX_SUCCESS : cx_uri_parse(cx_str_z(text), &out->uri, err);
 }
 
+static cx_status check_output(cx_cli_ledger *l, cx_err *err)
+{
+    const char *path = cx_cli_value(l->args, "output");
+    bool to_stdout = path == NULL || strcmp(path, "-") == 0;
+    if (to_stdout && l->json)
+        return cx_fail(err, CX_E_USAGE, "--json needs --output FILE for the proof itself");
+    if (to_stdout && isatty(STDOUT_FILENO) == 1)
+        return cx_fail(err, CX_E_USAGE, "expected --output FILE: a proof is binary");
+    return CX_SUCCESS;
+}
+
+static cx_status check_in_home(cx_cli_ledger *l, cx_err *err)
+{
+    static const char *const others[] = {"absent", "at",    "compact", "edges",
+                                         "entry",  "fresh", "size"};
+    if (l->args->operand_count != 0)
+        return cx_fail(err, CX_E_USAGE, "--in-home is about the actor: expected no URI");
+    for (size_t i = 0; i < CX_COUNT_OF(others); i++)
+        if (cx_cli_has(l->args, others[i]))
+            return cx_fail(err, CX_E_USAGE, "--%s does not apply to --in-home", others[i]);
+    return check_output(l, err);
+}
+
 static cx_status check_options(cx_cli_ledger *l, state *s, cx_err *err)
 {
     const cx_cli_args *args = l->args;
+    if (s->in_home)
+        return check_in_home(l, err);
     if (s->entry == (args->operand_count != 0))
-        return cx_fail(err, CX_E_USAGE, "expected URI..., or --entry SEQ");
+        return cx_fail(err, CX_E_USAGE, "expected URI..., --entry SEQ or --in-home");
     if (s->entry &&
         (cx_cli_has(args, "absent") || cx_cli_has(args, "compact") || cx_cli_has(args, "edges") ||
          cx_cli_has(args, "at") || cx_cli_has(args, "fresh") || s->has_checkpoint))
@@ -53,13 +79,7 @@ static cx_status check_options(cx_cli_ledger *l, state *s, cx_err *err)
         return cx_fail(err, CX_E_USAGE, "--size N needs --entry SEQ");
     if (s->at && cx_cli_has(args, "fresh"))
         return cx_fail(err, CX_E_USAGE, "expected either --at SNAPSHOT or --fresh");
-    const char *path = cx_cli_value(args, "output");
-    bool to_stdout = path == NULL || strcmp(path, "-") == 0;
-    if (to_stdout && l->json)
-        return cx_fail(err, CX_E_USAGE, "--json needs --output FILE for the proof itself");
-    if (to_stdout && isatty(STDOUT_FILENO) == 1)
-        return cx_fail(err, CX_E_USAGE, "expected --output FILE: a proof is binary");
-    return CX_SUCCESS;
+    return check_output(l, err);
 }
 
 static cx_status prepare_proof(cx_cli_ledger *l, void *arg, cx_err *err)
@@ -68,6 +88,7 @@ static cx_status prepare_proof(cx_cli_ledger *l, void *arg, cx_err *err)
     const cx_cli_args *args = l->args;
     const char *checkpoint = cx_cli_value(args, "checkpoint");
     s->entry = cx_cli_has(args, "entry");
+    s->in_home = cx_cli_has(args, "in-home");
     s->seq = cx_cli_number(args, "entry", 0);
     s->size = cx_cli_number(args, "size", 0);
     s->at = cx_cli_has(args, "at");
@@ -435,9 +456,69 @@ static cx_status prove_entry(cx_cli_ledger *l, const state *s, cx_err *err)
     return status;
 }
 
+/* --- an actor in the home root ---------------------------------------------------------------- */
+
+static cx_status answer_home(cx_cli_ledger *l, const cx_home_proof *proof, size_t size, cx_err *err)
+{
+    const char *path = cx_cli_value(l->args, "output");
+    cx_home_leaf leaf;
+    CX_TRY(cx_home_leaf_decode(proof->leaf, &leaf, err));
+    if (!l->json) {
+        if (path == NULL || strcmp(path, "-") == 0)
+            return CX_SUCCESS;
+        cx_shown_add(&l->out, cx_str_z(path));
+        cx_buf_add_z(&l->out, ": ");
+        cx_shown_add(&l->out, leaf.actor);
+        cx_buf_printf(&l->out, " at %llu entries in the home root, overall root ",
+                      (unsigned long long)leaf.size);
+        cx_cli_add_digest(&l->out, &leaf.overall);
+        cx_buf_add_byte(&l->out, '\n');
+        return CX_SUCCESS;
+    }
+    cx_json_list json = cx_json_list_begin(l->arena);
+    cx_json_put_str(&json, "actor", leaf.actor);
+    cx_json_put_uint(&json, "bytes", size);
+    cx_json_put_bool(&json, "checkpoint", proof->checkpoint.size != 0);
+    cx_json_put_str(&json, "file", cx_str_z(path));
+    cx_json_put_digest(&json, "overall_root", &leaf.overall);
+    cx_json_put_uint(&json, "position", proof->index);
+    cx_json_put_uint(&json, "size", leaf.size);
+    return cx_cli_end_json(&json, &l->out, err);
+}
+
+static cx_status prove_home(cx_cli_ledger *l, const state *s, cx_err *err)
+{
+    cx_home_proof proof;
+    cx_digest root;
+    cx_buf bytes;
+    const cx_checkpoint *note = s->has_checkpoint ? &s->checkpoint.checkpoint : NULL;
+    CX_TRY(cx_home_root_prove(l->home, l->actor, note == NULL ? 0 : note->size, l->arena, &proof,
+                              &root, err));
+    if (note != NULL && !cx_digest_eq(&root, &note->root))
+        return cx_fail_at(err, CX_E_CONFLICT, "Forked", CX_NO_OFFSET,
+                          "the first %llu home roots are not those of the checkpoint; expected "
+                          "one made by 'cortex checkpoint --all'",
+                          (unsigned long long)note->size);
+    if (note != NULL && s->checkpoint.is_note)
+        proof.checkpoint = s->checkpoint.bytes;
+    cx_buf_init(&bytes, l->cli->alloc);
+    cx_home_proof_encode(&proof, &bytes);
+    cx_status status = cx_buf_check(&bytes, err);
+    if (!cx_failed(status))
+        status = check_made(l, cx_buf_bytes(&bytes), err);
+    if (!cx_failed(status))
+        status = cx_cli_deliver(l->cli, l->args, cx_buf_bytes(&bytes), err);
+    if (!cx_failed(status))
+        status = answer_home(l, &proof, bytes.size, err);
+    cx_buf_done(&bytes);
+    return status;
+}
+
 static cx_status prove_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
+    if (s->in_home)
+        return prove_home(l, s, err);
     return s->entry ? prove_entry(l, s, err) : prove_state(l, s, err);
 }
 
@@ -466,6 +547,9 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("entry", 0, CX_CLI_COUNT, "SEQ", "Prove that this entry is in the journal."),
     CX_CLI_OPT("size", 0, CX_CLI_COUNT, "N",
                "With --entry: in the journal of the first N entries; default all."),
+    CX_CLI_OPT_FLAG("in-home", 0,
+                    "Prove that the actor's overall root is in the home root recorded last "
+                    "('cortex checkpoint --all'); with --checkpoint in the journal of that note."),
     CX_CLI_OPTION_OUTPUT("the proof"),
     CX_CLI_OPTIONS_LEDGER,
     CX_CLI_OPTIONS_COMMON};
@@ -473,10 +557,13 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_prove = {
     .name = "prove",
     .purpose = "export an offline proof",
-    .about = "Writes one file that proves, against a snapshot, that the memories or edges named "
-             "are recorded as they are, or with --absent that they are not. 'cortex-verify FILE' "
-             "checks it anywhere; it rests on the overall root or the signature that its reader "
-             "trusts. URI is a memory's, a ULID, or an edge's as 'cortex memory link' prints it.",
+    .about =
+        "Writes one file that proves, against a snapshot, that the memories or edges named "
+        "are recorded as they are, or with --absent that they are not. 'cortex-verify FILE' "
+        "checks it anywhere; it rests on the overall root or the signature that its reader "
+        "trusts. URI is a memory's, a ULID, or an edge's as 'cortex memory link' prints it. With "
+        "--in-home the file proves instead what the actor's ledger came to in the root over "
+        "all actors.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
