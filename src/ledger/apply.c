@@ -469,5 +469,7 @@ cx_status cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_ap
     actor->overall_known = false;
     if (decoded != NULL)
         CX_TRY(apply_entry(&at, frame, decoded, where, err));
+    if (decoded != NULL && cx_home_root_reserved(frame->actor))
+        cx_home_root_note_applied(home, decoded);
     return apply_changes(&at, err);
 }

@@ -513,11 +513,14 @@ cx_status cx_home_open(const char *path, const cx_home_options *options, cx_home
     if (home->remote == NULL)
         status = home->read_only ? open_to_read(home, err) : open_tables_to_write(home, err);
 done:
-    if (cx_failed(status))
+    if (cx_failed(status)) {
         home_free(home);
-    else
-        *out = home;
-    return status;
+        return status;
+    }
+    if (home->remote == NULL && !home->read_only)
+        cx_home_root_load_status(home);
+    *out = home;
+    return CX_SUCCESS;
 }
 
 static cx_status open_derived_tables(cx_home *home, const char *db_path, cx_err *err)

@@ -151,6 +151,38 @@ cx_status cx_home_root_last(cx_home *home, cx_home_root_entry *out, bool *out_fo
     return status;
 }
 
+static void set_status(cx_home *home, const cx_home_root_entry *last)
+{
+    home->home_roots = last->seq + 1;
+    home->home_root_entries = last->root.entries;
+    home->home_root_seconds =
+        last->created_ns < 0 ? 0 : (uint64_t)last->created_ns / UINT64_C(1000000000);
+}
+
+void cx_home_root_note_applied(cx_home *home, const cx_entry *entry)
+{
+    cx_home_root_entry last = {.seq = entry->seq, .created_ns = entry->created_at_ns};
+    if (cx_kinds_is(entry->kind, CX_KIND_HOME_ROOT) &&
+        !cx_failed(cx_home_root_decode(entry->payload, &last.root, NULL)))
+        set_status(home, &last);
+}
+
+/* A data directory opens also when its last home root cannot be read: verification reports that. */
+void cx_home_root_load_status(cx_home *home)
+{
+    cx_home_root_entry last;
+    bool found = false;
+    if (!cx_failed(cx_home_root_last(home, &last, &found, NULL)) && found)
+        set_status(home, &last);
+}
+
+void cx_home_root_get_status(const cx_home *home, cx_home_root_status *out)
+{
+    *out = (cx_home_root_status){.roots = home->home_roots,
+                                 .entries = home->home_root_entries,
+                                 .created_seconds = home->home_root_seconds};
+}
+
 /* --- recording -------------------------------------------------------------------------------- */
 
 /* The leaves of this moment, encoded one after another in the transaction's arena. */

@@ -24,6 +24,15 @@ typedef struct cx_home_root_entry {
 CX_RESULT cx_home_root_now(cx_home *home, cx_home_root *out, cx_err *err);
 /* The one recorded last; *out_found: there is one. */
 CX_RESULT cx_home_root_last(cx_home *home, cx_home_root_entry *out, bool *out_found, cx_err *err);
+/* What metrics show of it, without a lock and without reading anything: zeros before the first one.
+ * Only of a data directory that this process has open for writing. */
+typedef struct cx_home_root_status {
+    uint64_t roots;           /* recorded */
+    uint64_t entries;         /* covered by the last one */
+    uint64_t created_seconds; /* of the last one, since 1970 */
+} cx_home_root_status;
+void cx_home_root_get_status(const cx_home *home, cx_home_root_status *out);
+
 /* Records the home root of this moment, unless the last entry already records the same one; *out is
  * the last entry in either case.  CX_E_NOT_FOUND "NoActor" while nothing is recorded. */
 CX_RESULT cx_home_root_record(cx_home *home, int64_t now_ns, cx_home_root_entry *out, cx_err *err);

@@ -71,6 +71,9 @@ struct cx_home {
     cx_position applied;  /* position up to which frames are applied in memory */
     uint64_t last_commit; /* of the log; UINT64_MAX = none by this process */
 
+    /* of the home root recorded last, for cx_home_root_get_status */
+    _Atomic uint64_t home_roots, home_root_entries, home_root_seconds;
+
     /* trees are maintained from the first entry on: for verification and rebuild */
     bool trees_from_start;
 
@@ -283,6 +286,10 @@ CX_RESULT cx_store_compare(cx_store *left, cx_store *right, size_t max,
 
 /* Whether only home_root.c writes under this name. */
 bool cx_home_root_reserved(cx_str actor);
+/* An entry of home:root has been applied. */
+void cx_home_root_note_applied(cx_home *home, const cx_entry *entry);
+/* The status of a data directory that has just been opened. */
+void cx_home_root_load_status(cx_home *home);
 
 #define CX_HOME_LEAF_KEY_SIZE 16
 /* leaf/<u64be position>, in `out`. */

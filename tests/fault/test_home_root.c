@@ -161,6 +161,9 @@ CX_TEST(home_root_is_the_tree_over_the_actors)
         CHECK(same(&now, &expected));
         CHECK_STATUS(cx_home_root_last(f.home, &last, &found, &f.err), &f.err);
         CHECK(found && last.seq == 1 && same(&last.root, &expected));
+        cx_home_root_status status;
+        cx_home_root_get_status(f.home, &status);
+        CHECK(read_only || (status.roots == 2 && status.entries == 4));
         fixture_close(&f);
     }
     (void)CHECK_HOLDS(f.path, true, NULL);

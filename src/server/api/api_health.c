@@ -127,6 +127,19 @@ static void write_pending(cx_buf *out, cx_recorder *recorder)
     write_gauge(out, "cortex_pending_events", "Events that wait with their key.", sums.events);
 }
 
+static void write_home_root(cx_buf *out, cx_recorder *recorder)
+{
+    cx_home_root_status status;
+    if (recorder == NULL)
+        return;
+    cx_home_root_get_status(cx_recorder_home(recorder), &status);
+    write_gauge(out, "cortex_home_roots", "Home roots recorded.", status.roots);
+    write_gauge(out, "cortex_home_root_entries", "Entries that the last home root covers.",
+                status.entries);
+    write_gauge(out, "cortex_home_root_time_seconds",
+                "Time of the last home root, since 1970; 0 = none.", status.created_seconds);
+}
+
 /* Resident pages, from the second number of statm. */
 static void write_memory(cx_buf *out, const cx_io *io, const cx_alloc *alloc)
 {
@@ -182,6 +195,7 @@ cx_status cx_api_metrics(cx_call *call, cx_err *err)
     write_counter(out, "cortex_feed_dropped_total", "Readers dropped for being too slow.",
                   cx_counter(&m->feed_dropped));
     write_feed(out, call->service->recorder);
+    write_home_root(out, call->service->recorder);
     write_memory(out, call->service->io, call->service->alloc);
     cx_call_answer(call, 200, "text/plain; version=0.0.4; charset=utf-8");
     return CX_SUCCESS;
