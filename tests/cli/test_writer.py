@@ -321,4 +321,22 @@ def two_processes_do_not_sign_at_once():
 
 
 need_program(HOLDER)
+@test
+def the_home_root_is_recorded_by_the_owner():
+    """checkpoint --all while another process owns the data directory: the owner records, once."""
+    with Place() as p:
+        p.ok("memory", "write", "Fact", FACT, "--actor", "ann")
+        with Holder(p.home):
+            p.ok("memory", "write", "Fact", FACT, "--actor", "bob")
+            made = p.json("checkpoint", "--all", "-o", "note")
+            assert made["size"] == 1 and made["home_root"]["entries"] == 2, made
+            assert p.json("checkpoint", "--all")["size"] == 1
+            p.ok("memory", "write", "Fact", GREY, "--actor", "ann")
+            assert p.json("checkpoint", "--all")["home_root"]["seq"] == 1
+            p.expect(2, "memory", "write", "Fact", FACT, "--actor", "home:root", err="reserved")
+        done = p.json("verify", "--home", p.home, "--checkpoint", "note")
+        assert done["verdict"] == "holds" and done["anchored"], done
+        assert done["home_root"]["covered"] == 3, done
+
+
 main()
