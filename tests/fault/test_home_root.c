@@ -5,6 +5,7 @@
  */
 #include "base/api.h"
 #include "ledger/internal.h"
+#include "tests/support/fault.h"
 #include "tests/support/home_kit.h"
 #include "tests/test.h"
 
@@ -415,4 +416,61 @@ CX_TEST(home_root_journal_with_something_else_is_broken)
         check_found(f.path, NULL, "HomeRootMalformed", CX_HOME_ROOT_ACTOR);
         fixture_done(&f);
     }
+}
+
+/* --- memory that runs out --------------------------------------------------------------------- */
+
+/* Opens, records, proves and closes; whether all of it succeeded. */
+static bool record_with(const fixture *f, const cx_alloc *alloc)
+{
+    cx_home_options options = kit_options();
+    cx_home_root_entry entry;
+    cx_home_proof proof;
+    cx_digest root;
+    cx_home *home;
+    cx_arena arena;
+    options.alloc = alloc;
+    if (cx_failed(cx_home_open(f->path, &options, &home, NULL)))
+        return false;
+    cx_arena_init(&arena, alloc, 0);
+    bool good = !cx_failed(cx_home_root_record(home, 300, &entry, NULL)) &&
+                !cx_failed(cx_home_root_prove(home, CX_STR("bob"), 0, &arena, &proof, &root, NULL));
+    cx_arena_done(&arena);
+    return !cx_failed(cx_home_close(home, NULL)) && good;
+}
+
+static bool verify_with(const fixture *f, const cx_alloc *alloc)
+{
+    cx_home_verify_options options = {.home = kit_options()};
+    cx_home_report *report = NULL;
+    options.home.alloc = alloc;
+    bool good = !cx_failed(cx_home_verify(f->path, &options, &report, NULL));
+    CHECK(!good || cx_home_report_verdict(report) == CX_HOLDS);
+    cx_home_report_close(report);
+    return good;
+}
+
+CX_TEST(home_root_survives_failing_memory)
+{
+    fixture f;
+    REQUIRE(fill(&f, "home_root_memory"));
+    fixture_close(&f);
+    for (int verifies = 0; verifies < 2; verifies++)
+        for (uint64_t fail_at = 1;; fail_at++) {
+            fault_alloc memory;
+            if (!verifies) { /* something to record */
+                REQUIRE(fixture_open(&f, false));
+                add(&f, names[fail_at % ACTORS], "again");
+                fixture_close(&f);
+            }
+            fault_alloc_init(&memory, fail_at, false);
+            bool good = verifies ? verify_with(&f, &memory.alloc) : record_with(&f, &memory.alloc);
+            bool fired = atomic_load(&memory.fired) != 0;
+            CHECK(good || fired);
+            CHECK_INT(atomic_load(&memory.live_bytes), 0);
+            if (!fired)
+                break;
+        }
+    (void)CHECK_HOLDS(f.path, true, NULL);
+    fixture_done(&f);
 }
