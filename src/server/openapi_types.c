@@ -287,7 +287,10 @@ const cx_api_type cx_api_types[] = {
     {"ActorRoots",
      "{actor: string, edges_root: string, journal_root: string, journal_size: integer, "
      "memories_root: string, overall_root: string, scheme: SchemeName}"},
-    {"Roots", "{actors: ActorRoots[], scheme: SchemeName}"},
+    {"HomeRoot", "{actors: integer, entries: integer, root: string, seq: integer}"},
+    {"HomeRootNow",
+     "{actors: integer, entries: integer, recorded: HomeRoot|null, root: string}"},
+    {"Roots", "{actors: ActorRoots[], home_root?: HomeRootNow, scheme: SchemeName}"},
     {"Snapshot",
      "{created_ns: integer, edges: integer, edges_root: string, journal_root: string, "
      "journal_size: integer, live_memories: integer, memories_root: string, "

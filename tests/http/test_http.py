@@ -1369,6 +1369,25 @@ def other_commands_work_while_the_server_runs():
 
 
 @test
+def roots_of_all_actors_show_the_home_root():
+    """It is recorded by the server when a command asks for it, and what was not recorded is seen."""
+    with Server() as s:
+        s.command("append", "note.x", "hello", "--actor", "andrew")
+        now = s.get("/api/v1/roots").json()["home_root"]
+        assert now["recorded"] is None and now["actors"] >= 1, now
+        s.command("checkpoint", "--all")
+        now = s.get("/api/v1/roots").json()["home_root"]
+        assert now["recorded"]["root"] == now["root"] and now["recorded"]["seq"] == 0, now
+        text = s.get("/metrics").body.decode()
+        assert "cortex_home_roots 1\n" in text, text
+        s.command("append", "note.x", "again", "--actor", "andrew")
+        now = s.get("/api/v1/roots").json()["home_root"]
+        assert now["recorded"]["entries"] == now["entries"] - 1, now
+        assert "home_root" not in s.get("/api/v1/roots?actor=andrew").json()
+        s.stop()
+
+
+@test
 def usage_is_checked():
     with tempfile.TemporaryDirectory() as folder:
         home = folder + "/home"

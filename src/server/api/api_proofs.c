@@ -289,6 +289,33 @@ static cx_status add_roots(cx_call *call, const cx_actor_info *actor, cx_json_li
     return CX_SUCCESS;
 }
 
+/* Of all actors together: now, and as it was recorded last. */
+static cx_status add_home_root(cx_call *call, cx_json_list *out, cx_err *err)
+{
+    cx_home *home = cx_recorder_home(call->service->recorder);
+    cx_json_list now = cx_json_list_begin(call->arena), last = cx_json_list_begin(call->arena);
+    cx_home_root root;
+    cx_home_root_entry recorded;
+    cx_json value = cx_json_make_null();
+    bool found = false;
+    CX_TRY(cx_home_root_now(home, &root, err));
+    CX_TRY(cx_home_root_last(home, &recorded, &found, err));
+    if (found) {
+        add_uint(&last, "actors", recorded.root.actors);
+        add_uint(&last, "entries", recorded.root.entries);
+        add_digest(&last, "root", &recorded.root.root);
+        add_uint(&last, "seq", recorded.seq);
+        CX_TRY(cx_json_list_end_object(&last, &value, err));
+    }
+    add_uint(&now, "actors", root.actors);
+    add_uint(&now, "entries", root.entries);
+    add_value(&now, "recorded", value);
+    add_digest(&now, "root", &root.root);
+    CX_TRY(cx_json_list_end_object(&now, &value, err));
+    add_value(out, "home_root", value);
+    return CX_SUCCESS;
+}
+
 cx_status cx_api_roots(cx_call *call, cx_err *err)
 {
     cx_home *home = cx_recorder_home(call->service->recorder);
@@ -308,6 +335,8 @@ cx_status cx_api_roots(cx_call *call, cx_err *err)
         CX_TRY(add_roots(call, &actors[i], &list, err));
     CX_TRY(cx_json_list_end_array(&list, &value, err));
     add_value(&root, "actors", value);
+    if (name.data == NULL)
+        CX_TRY(add_home_root(call, &root, err));
     add_text(&root, "scheme", cx_scheme_name(cx_home_scheme(home)));
     CX_TRY(cx_json_list_end_object(&root, &value, err));
     return cx_call_answer_json(call, 200, &value, err);

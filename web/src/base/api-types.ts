@@ -338,6 +338,20 @@ export interface History {
   name: string;
 }
 
+export interface HomeRoot {
+  actors: number;
+  entries: number;
+  root: string;
+  seq: number;
+}
+
+export interface HomeRootNow {
+  actors: number;
+  entries: number;
+  recorded: HomeRoot | null;
+  root: string;
+}
+
 export interface IdmaRow {
   check: string | null;
   fragility_flag: boolean | null;
@@ -691,6 +705,7 @@ export interface Revocation {
 
 export interface Roots {
   actors: ActorRoots[];
+  home_root?: HomeRootNow;
   scheme: SchemeName;
 }
 
