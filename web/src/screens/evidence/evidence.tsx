@@ -17,7 +17,7 @@ import {isEvidence} from '../../proof/evidence';
 import {EvidenceFileView} from './evidence_file';
 import {ReportView} from './report';
 import {Side} from './side';
-import type {Actor, Checkpoints, Memories, Roots} from './types';
+import type {Actor, Checkpoints, HomeRootNow, Memories, Roots} from './types';
 
 const FILE_BYTES_MAX = 64 << 20;
 
@@ -363,7 +363,25 @@ function ForAuditor() {
   );
 }
 
-function Opened({actors}: {actors: readonly Actor[]}) {
+/** What the root over all actors covers; only a checkpoint stored elsewhere makes it count. */
+function HomeRootLine({of}: {of: HomeRootNow}) {
+  const last = of.recorded;
+  if (last === null) {
+    return (
+      <span class="dim">
+        No home root recorded: <code>cortex checkpoint --all</code>
+      </span>
+    );
+  }
+  return (
+    <span class="dim" title={`home root ${last.root}`}>
+      Home root <code>{last.root.slice(0, 16)}</code> covers {last.entries} of {of.entries} entries
+      of {last.actors} actors
+    </span>
+  );
+}
+
+function Opened({actors, homeRoot}: {actors: readonly Actor[]; homeRoot?: HomeRootNow}) {
   const {actor: name, what = 'entry', checkpoint} = route.value.query;
   const actor = actors.find((one) => one.actor === name) ?? actors[0] ?? null;
   const checkpoints = useAnswer<Checkpoints>(checkpoint ? '/api/v1/checkpoints' : null);
@@ -376,6 +394,7 @@ function Opened({actors}: {actors: readonly Actor[]}) {
       <header class="screen-head">
         <h1>Evidence</h1>
         <span class="dim">Proofs, recomputed here</span>
+        {homeRoot !== undefined && homeRoot.actors > 0 && <HomeRootLine of={homeRoot} />}
       </header>
       <div class="evidence">
         <Split direction="row" name="record and proof" initial={0.27}>
@@ -414,7 +433,7 @@ export function Evidence() {
   const of = useAnswer<Roots>('/api/v1/roots');
   return (
     <Answer of={of} what="Roots">
-      {(roots) => <Opened actors={roots.actors} />}
+      {(roots) => <Opened actors={roots.actors} homeRoot={roots.home_root} />}
     </Answer>
   );
 }

@@ -3,6 +3,7 @@
 export type {
   ActorRoots as Actor,
   Checkpoints,
+  HomeRootNow,
   Memories,
   Roots,
   Snapshots,
