@@ -134,7 +134,7 @@ typedef struct cx_proof_summary {
     const char *reason; /* "RootMismatch", ..: stable; NULL when it holds.  Static storage */
     cx_str message;     /* what was expected and found; empty when it holds */
     const char *kind;   /* pack multiproof manifest inclusion consistency checkpoint tlog_proof
-                           receipt scope unknown */
+                           receipt scope home unknown */
     const char *scheme; /* NULL when the file does not name one */
     bool anchored;      /* something the reader trusts confirms it */
     bool is_signed;     /* a trusted key signed it, directly or through the journal */

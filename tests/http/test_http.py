@@ -1388,6 +1388,20 @@ def roots_of_all_actors_show_the_home_root():
 
 
 @test
+def the_server_records_the_home_root_on_a_schedule():
+    with Server("--home-root-every", "1") as s:
+        s.command("append", "note.x", "hello", "--actor", "andrew")
+        end = time.monotonic() + 30
+        while (now := s.get("/api/v1/roots").json()["home_root"])["recorded"] is None:
+            assert time.monotonic() < end, "no home root was recorded"
+            time.sleep(0.1)
+        assert now["recorded"]["root"] == now["root"], now
+        s.stop()
+        done = json.loads(s.command("verify", "--json"))
+        assert done["home_root"]["covered"] == done["home_root"]["recorded"], done
+
+
+@test
 def usage_is_checked():
     with tempfile.TemporaryDirectory() as folder:
         home = folder + "/home"

@@ -1,6 +1,7 @@
 /*
  * cmd_serve.c - `cortex serve`: serves a data directory over HTTP until a signal.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -359,11 +360,26 @@ static void begin_signals(sigset_t *ends, sigset_t *before)
     (void)pthread_sigmask(SIG_BLOCK, ends, before);
 }
 
-static void wait_for_end(const sigset_t *ends, const sigset_t *before)
+/* A failure is reported and tried again at the next time: the server goes on. */
+static void record_home_root(const serving *s)
 {
-    int got;
-    while (sigwait(ends, &got) != 0)
-        continue;
+    cx_err err = {0};
+    cx_home_root_entry entry;
+    cx_status status =
+        cx_home_root_record(s->home, (int64_t)s->cli->io->wall_ns(s->cli->io), &entry, &err);
+    if (cx_failed(status) && status.code != CX_E_NOT_FOUND)
+        cx_cli_complain("serve: the home root could not be recorded: %s", err.message);
+}
+
+/* Meanwhile this thread records the home root every `every_ms`; 0 = never. */
+static void wait_for_end(const serving *s, uint32_t every_ms, const sigset_t *ends,
+                         const sigset_t *before)
+{
+    const struct timespec every = {.tv_sec = every_ms / 1000};
+    int got = -1;
+    while (every_ms == 0 ? sigwait(ends, &got) != 0 : (got = sigtimedwait(ends, NULL, &every)) < 0)
+        if (every_ms != 0 && errno == EAGAIN)
+            record_home_root(s);
     /* A second one ends it at once: what was acknowledged is on the disk. */
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
@@ -389,7 +405,10 @@ static int run_serve(cx_cli *cli, const cx_cli_args *args)
     uint32_t grace_ms = (uint32_t)(cx_cli_number(args, "grace", GRACE_S_DEFAULT) % 86400) * 1000;
     cx_alloc_return_large();
     begin_signals(&ends, &before);
-    cx_status status = open_all(&s, &err);
+    uint32_t every_ms = 0;
+    cx_status status = read_milliseconds(args, "home-root-every", &every_ms, &err);
+    if (!cx_failed(status))
+        status = open_all(&s, &err);
     if (!cx_failed(status))
         status = print_urls(&s, &err);
     int code = CX_EXIT_HOLDS;
@@ -397,7 +416,7 @@ static int run_serve(cx_cli *cli, const cx_cli_args *args)
         code = cx_cli_ledger_fail(cli, args, &err);
         grace_ms = 0;
     } else {
-        wait_for_end(&ends, &before);
+        wait_for_end(&s, every_ms, &ends, &before);
         cx_cli_complain("serve: stopping after the running requests");
     }
     close_all(&s, grace_ms);
@@ -429,6 +448,9 @@ static const cx_cli_option options[] = {
                "The index: a file, or postgresql://...; default HOME/cirislens.db."),
     CX_CLI_OPT("index-days", 0, CX_CLI_COUNT, "N",
                "Traces older than N days leave the index, not the ledger; default: they stay."),
+    CX_CLI_OPT("home-root-every", 0, CX_CLI_COUNT, "SECONDS",
+               "Record the home root, one root over all actors, this often when something has "
+               "changed; 1 to 86400, default never. 'cortex checkpoint --all' signs it."),
     CX_CLI_OPT("unknown-key", 0, CX_CLI_CHOICE, "reject|keep",
                "Traces signed by a key that is not registered: reject them (the default), or keep "
                "them as unverified until it is."),
