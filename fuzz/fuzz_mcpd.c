@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cx_str rest = {(const char *)data, size};
     cx_mcpd_session session = CX_MCPD_SESSION_INIT;
-    const cx_mcpd_host host = {&rest, ask};
+    const cx_mcpd_host host = {.arg = &rest, .ask = ask};
     session.version = size % 2 == 0 ? CX_MCPD_2025_06_18 : CX_MCPD_2025_03_26;
     session.begun = true;
     while (rest.size != 0) {

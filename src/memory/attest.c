@@ -81,6 +81,8 @@ static cx_status attest_body(cx_memory_call *call, const cx_memory_attest *attes
                                               .cited_count = list.count}};
     CX_TRY(cx_memory_put_entry(call, &payload, by, NULL, &out->seq, err));
     out->used = list.count;
+    if (call->memory->options.request != NULL)
+        call->memory->options.request->used = list.count;
     return put_learning(call, out->seq, delta, &weights.weights, &list, by, &out->learned, err);
 }
 

@@ -13,6 +13,7 @@
  * time).
  */
 #include "base/api.h"
+#include "json/api.h"
 #include "memory/internal.h"
 
 typedef struct placed_tag {
@@ -460,6 +461,22 @@ static cx_status derive_entry(cx_derive *at, const cx_entry *entry, cx_entry_kin
     return count_vertex(at, &payload.as.embed, err);
 }
 
+/* A payload that request.c would not have written derives nothing. */
+static cx_status derive_request(cx_derive *at, const cx_entry *entry, cx_err *err)
+{
+    cx_memory_key key;
+    cx_json value;
+    cx_digest request;
+    if (cx_failed(
+            cx_json_parse_text(cx_bytes_str(entry->payload), cx_derive_arena(at), &value, NULL)) ||
+        value.type != CX_JSON_OBJECT ||
+        !cx_digest_parse(CX_JSON_GET_STR(&value, "request"), &request))
+        return CX_SUCCESS;
+    cx_memory_key_begin(&key, CX_MEMORY_REQUEST_KEY);
+    cx_memory_key_add(&key, request.bytes, sizeof request.bytes);
+    return cx_derive_put(at, cx_memory_key_bytes(&key), entry->payload, err);
+}
+
 static cx_status derive_frame(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                               size_t count, cx_err *err)
 {
@@ -467,6 +484,8 @@ static cx_status derive_frame(cx_derive *at, const cx_entry *entry, const cx_cha
         return CX_SUCCESS;
     const cx_entry_kind kind = cx_entry_kind_of(entry->kind);
     CX_TRY(derive_entry(at, entry, kind, err));
+    if (cx_kinds_is(entry->kind, CX_KIND_MEMORY_REQUEST))
+        CX_TRY(derive_request(at, entry, err));
     for (size_t i = 0; i < count; i++)
         CX_TRY(derive_change(at, entry, kind, &changes[i], err));
     return CX_SUCCESS;

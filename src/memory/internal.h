@@ -112,6 +112,8 @@ typedef struct cx_memory_call {
     cx_txn *txn;
     cx_arena *arena; /* the transaction's arena */
     bool wrote;      /* an entry was begun */
+    bool requested;  /* .. or that of its request alone */
+    uint64_t seq;    /* of the first one */
     bool keep;       /* .. that is committed even if the call is refused */
     bool has_now;
     int64_t now; /* nanoseconds; see cx_memory_call_now */
@@ -126,6 +128,11 @@ CX_RESULT cx_memory_begin(cx_memory *memory, cx_memory_call *out, cx_err *err);
 CX_RESULT cx_memory_end(cx_memory_call *call, cx_status status, cx_err *err);
 /* Reads the clock the first time. */
 int64_t cx_memory_call_now(cx_memory_call *call);
+
+/* For cx_memory_request (request.c): whether it was carried out before, and that it is now. */
+CX_RESULT cx_memory_request_begin(cx_memory_call *call, cx_err *err);
+CX_RESULT cx_memory_request_end(cx_memory_call *call, cx_err *err);
+#define CX_MEMORY_REQUEST_KEY "idx/request/" /* .. and the hash of sender and key: the payload */
 
 /* Begins the call's entry.  `subject` NULL: the entry is not about one memory. */
 CX_RESULT cx_memory_put_entry(cx_memory_call *call, const cx_payload *payload, cx_str by,

@@ -334,13 +334,20 @@ cx_status cx_memory_begin(cx_memory *memory, cx_memory_call *out, cx_err *err)
                             .txn = txn,
                             .arena = arena};
     cx_buf_init(&out->buf, memory->alloc);
-    return CX_SUCCESS;
+    cx_status status = cx_memory_request_begin(out, err);
+    if (cx_failed(status)) {
+        cx_buf_done(&out->buf);
+        cx_txn_abort(txn);
+    }
+    return status;
 }
 
 cx_status cx_memory_end(cx_memory_call *call, cx_status status, cx_err *err)
 {
+    if (!cx_failed(status))
+        status = cx_memory_request_end(call, err);
     cx_buf_done(&call->buf);
-    if (!call->wrote || (cx_failed(status) && !call->keep)) {
+    if ((!call->wrote && !call->requested) || (cx_failed(status) && !call->keep)) {
         cx_txn_abort(call->txn);
         return status;
     }
@@ -370,8 +377,13 @@ cx_status cx_memory_put_entry(cx_memory_call *call, const cx_payload *payload, c
         .payload = cx_buf_bytes(&call->buf),
         .subject = subject,
     };
-    CX_TRY(cx_txn_entry(call->txn, &draft, out_seq, err));
+    uint64_t seq;
+    CX_TRY(cx_txn_entry(call->txn, &draft, &seq, err));
+    if (!call->wrote)
+        call->seq = seq;
     call->wrote = true;
+    if (out_seq != NULL)
+        *out_seq = seq;
     return CX_SUCCESS;
 }
 

@@ -36,6 +36,26 @@ extern const cx_deriver cx_memory_deriver;
 
 typedef struct cx_memory cx_memory;
 
+/*
+ * A call that its sender names by a key of its own is carried out once: the entry `memory.request`,
+ * in the same commit, keeps the key's hash and the result.  The same key and content again fail
+ * with CX_E_EXISTS "Repeated", which sets `repeated` and the result of the first time; the same key
+ * with other content fails with CX_E_CONFLICT "KeyReused".
+ */
+#define CX_REQUEST_KEY_SIZE_MAX 256
+typedef struct cx_memory_request {
+    cx_str sender; /* keys of different senders are different keys */
+    cx_str key;    /* empty = none: only the result is filled in */
+    cx_digest content;
+    /* The result: */
+    bool repeated;
+    bool wrote; /* entries: the first one is `seq` */
+    uint64_t seq;
+    bool has_uri; /* of a memory that was written */
+    cx_uri uri;
+    uint64_t used; /* memories that an attestation cites */
+} cx_memory_request;
+
 typedef struct cx_memory_options {
     const cx_alloc *alloc; /* NULL = default */
     /* NULL = the wall clock of the home's cx_io.  Called inside the transaction, and by readers. */
@@ -45,6 +65,8 @@ typedef struct cx_memory_options {
     void *new_id_arg;
     bool has_scheme; /* a new actor is created with `scheme`, not the data directory's */
     cx_scheme scheme;
+    /* What the one call that writes through this object is carried out for; NULL = none */
+    cx_memory_request *request;
 } cx_memory_options;
 
 /* Opens an actor's memories in a data directory, which must outlive it.  The actor may be new;

@@ -89,6 +89,11 @@ static cx_status put_version(cx_memory_call *call, cx_entry_kind kind, cx_head *
     CX_TRY(cx_memory_put_version(call, &version, true, err));
     CX_TRY(cx_memory_put_head(call, head, true, err));
     *out_uri = (cx_uri){.type = head->type, .id = head->id, .version = head->current_version};
+    cx_memory_request *request = call->memory->options.request;
+    if (request != NULL) {
+        request->has_uri = true;
+        request->uri = *out_uri;
+    }
     return CX_SUCCESS;
 }
 

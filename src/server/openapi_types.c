@@ -276,6 +276,29 @@ const cx_api_type cx_api_types[] = {
     {"Memory", "{forms: {short: string, *: any}, uri: string, *: any}"},
     {"Memories", "{actor: string, count: integer, memories: Memory[], next: string|null}"},
     {"MemoryAnswer", "{*: any}"},
+    {"NewMemory",
+     "{type: string, data?: any, data_cbor?: string, key?: string, id?: string, "
+     "actor_scope?: string, visibility?: string, importance?: integer, tags?: string[], "
+     "frames?: MemoryFrame[], provenance?: any, confidence?: number, expires_at?: string|integer, "
+     "forms?: MemoryForms, blind?: boolean, pinned?: boolean}"},
+    {"MemoryFrame", "{verb: string, kind: string, ref: string}"},
+    {"MemoryForms", "{short: string, medium: string}"},
+    {"MemoryUpdate",
+     "{uri: string, data?: any, data_cbor?: string, key?: string, provenance?: any, "
+     "confidence?: number, expires_at?: string|integer, forms?: MemoryForms, blind?: boolean}"},
+    {"MemoryLabels",
+     "{uri: string, key?: string, tags?: string[], frames?: MemoryFrame[], importance?: integer, "
+     "visibility?: string, if_head?: string}"},
+    {"MemoryEnd", "{uri: string, key?: string, reason?: string}"},
+    {"NewEdge",
+     "{src: string, type: string, dst: string, key?: string, weight?: number, data?: string, "
+     "blind?: boolean}"},
+    {"EdgeEnd", "{src: string, type: string, dst: string, key?: string, reason?: string}"},
+    {"NewAttestation",
+     "{intent: string, outcome: 'success'|'failure', cited: string[], key?: string, "
+     "reason?: string}"},
+    {"MemoryWritten",
+     "{duplicate: boolean, entry: integer|null, uri: string|null, used: integer}"},
     {"EntryProof", "{actor: string, bytes: integer, journal_root: string, journal_size: integer, "
                    "leaf_hash: string, proof: string, seq: integer}"},
     {"ConsistencyProof", "{actor: string, bytes: integer, from: integer, from_root: string, "

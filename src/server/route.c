@@ -232,6 +232,10 @@ static const cx_route_param feed_params[] = {
 #define READING .scopes = CX_SCOPE_READ, .thread = CX_THREAD_READ
 /* Contents in full: a token of a lower level must not see them. */
 #define READING_ALL READING, .full_level = true
+#define ACTORS "/api/v1/actors/{actor}"
+#define WRITING_MEMORY                                                                             \
+    .scopes = CX_SCOPE_MEMORY_WRITE, .thread = CX_THREAD_WRITE, .has_body = true, .answers = JSON, \
+    .response_type = "MemoryWritten"
 
 const cx_route cx_routes[] = {
     {.method = "POST",
@@ -521,6 +525,56 @@ const cx_route cx_routes[] = {
      .codes = "200 404 503",
      .handler = cx_api_memory_show,
      .summary = "One memory, by URI or ULID, with its edges"},
+
+    {.method = "POST",
+     .path = ACTORS "/memories",
+     WRITING_MEMORY,
+     .request_type = "NewMemory",
+     .codes = "200 201 400 404 409 413 503",
+     .handler = cx_api_memory_write,
+     .summary = "Writes a memory, once for each key"},
+    {.method = "POST",
+     .path = ACTORS "/memories/update",
+     WRITING_MEMORY,
+     .request_type = "MemoryUpdate",
+     .codes = "200 400 404 409 413 503",
+     .handler = cx_api_memory_update,
+     .summary = "Writes the next version of a memory, if the given one is current"},
+    {.method = "POST",
+     .path = ACTORS "/memories/labels",
+     WRITING_MEMORY,
+     .request_type = "MemoryLabels",
+     .codes = "200 400 404 409 413 503",
+     .handler = cx_api_memory_labels,
+     .summary = "Sets a memory's tags, frames, importance or visibility"},
+    {.method = "POST",
+     .path = ACTORS "/memories/tombstone",
+     WRITING_MEMORY,
+     .request_type = "MemoryEnd",
+     .codes = "200 400 404 409 413 503",
+     .handler = cx_api_memory_tombstone,
+     .summary = "Ends a memory; its content stays until it is erased"},
+    {.method = "POST",
+     .path = ACTORS "/edges",
+     WRITING_MEMORY,
+     .request_type = "NewEdge",
+     .codes = "200 400 404 409 413 503",
+     .handler = cx_api_edge_add,
+     .summary = "Adds an edge between two memories"},
+    {.method = "POST",
+     .path = ACTORS "/edges/remove",
+     WRITING_MEMORY,
+     .request_type = "EdgeEnd",
+     .codes = "200 400 404 409 413 503",
+     .handler = cx_api_edge_remove,
+     .summary = "Removes an edge"},
+    {.method = "POST",
+     .path = ACTORS "/attestations",
+     WRITING_MEMORY,
+     .request_type = "NewAttestation",
+     .codes = "200 400 404 409 413 429 503",
+     .handler = cx_api_memory_attest,
+     .summary = "Records an outcome and the memories that it rested on"},
 
     {.method = "GET",
      .path = "/api/v1/proofs/entry",

@@ -46,6 +46,8 @@ cx_handler cx_api_runs, cx_api_run_start, cx_api_run, cx_api_run_events, cx_api_
     cx_api_run_approvals, cx_api_run_approve;
 cx_handler cx_api_page, cx_api_page_file, cx_api_session_begin, cx_api_session, cx_api_session_end;
 cx_handler cx_api_memory_list, cx_api_memory_show;
+cx_handler cx_api_memory_write, cx_api_memory_update, cx_api_memory_labels, cx_api_memory_tombstone,
+    cx_api_edge_add, cx_api_edge_remove, cx_api_memory_attest;
 cx_handler cx_api_mcp;
 cx_handler cx_api_object, cx_api_why, cx_api_evidence;
 cx_handler cx_api_view_list, cx_api_view_summary, cx_api_view_overview, cx_api_view_window,

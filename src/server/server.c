@@ -78,6 +78,7 @@ static cx_status open_service(cx_server *server, cx_err *err)
         .open_requests = options->open_requests,
         .open_events = options->open_events,
         .port = options->address.port,
+        .mcp_writes = options->mcp_writes,
         .names = options->names,
         .name_count = options->name_count,
         .file_path = options->file_path,

@@ -20,9 +20,13 @@ static const struct scope_name {
     unsigned scope;
     cx_str name;
 } scope_names[] = {
-    {CX_SCOPE_WRITE, {"trace:write", 11}},  {CX_SCOPE_READ, {"trace:read", 10}},
-    {CX_SCOPE_KEYS, {"key:admin", 9}},      {CX_SCOPE_RUN_READ, {"run:read", 8}},
-    {CX_SCOPE_RUN_START, {"run:start", 9}}, {CX_SCOPE_RUN_APPROVE, {"run:approve", 11}},
+    {CX_SCOPE_WRITE, {"trace:write", 11}},
+    {CX_SCOPE_READ, {"trace:read", 10}},
+    {CX_SCOPE_KEYS, {"key:admin", 9}},
+    {CX_SCOPE_RUN_READ, {"run:read", 8}},
+    {CX_SCOPE_RUN_START, {"run:start", 9}},
+    {CX_SCOPE_RUN_APPROVE, {"run:approve", 11}},
+    {CX_SCOPE_MEMORY_WRITE, {"memory:write", 12}},
 };
 
 cx_str cx_scope_name(unsigned scope)

@@ -24,10 +24,11 @@ enum {
     CX_SCOPE_RUN_READ = 8,
     CX_SCOPE_RUN_START = 16,
     CX_SCOPE_RUN_APPROVE = 32,
-    CX_SCOPES_ALL = 63
+    CX_SCOPE_MEMORY_WRITE = 64,
+    CX_SCOPES_ALL = 127
 };
-/* "trace:write", "trace:read", "key:admin", "run:read", "run:start", "run:approve"; data NULL
- * for a bit without a scope. */
+/* "trace:write", "trace:read", "key:admin", "run:read", "run:start", "run:approve",
+ * "memory:write"; data NULL for a bit without a scope. */
 cx_str cx_scope_name(unsigned scope);
 /* 0 = none of them. */
 unsigned cx_scope_parse(cx_str text);

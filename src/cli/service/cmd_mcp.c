@@ -7,6 +7,8 @@
  *   S2  One thread reads, and answers requests that need no ledger; another queries the ledger.
  *       A request that is cancelled before its answer gets none.
  *   S3  Standard output carries messages and nothing else.
+ *   S4  With --memory-writes a tool that writes opens the data directory for writing, or uses the
+ *       process that owns it, for that one request.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -73,9 +75,9 @@ static cx_status open_runs(serving *s, opened *o, cx_err *err)
 }
 
 /* S1 */
-static cx_status open_all(serving *s, opened *o, cx_err *err)
+static cx_status open_all(serving *s, cx_cli_access access, opened *o, cx_err *err)
 {
-    const cx_home_options reading = cx_cli_home_options(s->cli, CX_CLI_READ, NULL);
+    const cx_home_options reading = cx_cli_home_options(s->cli, access, NULL);
     const cx_recorder_options recorder = {.alloc = s->cli->alloc};
     CX_TRY(cx_home_open(s->home_path, &reading, &o->home, err));
     CX_TRY(cx_recorder_open(o->home, &recorder, &o->recorder, err));
@@ -102,23 +104,36 @@ static void close_all(opened *o)
     (void)closed; /* nothing was written */
 }
 
-static cx_status request_endpoint(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *out,
-                                  cx_err *err)
+/* S1, S4: GET when `body` is NULL. */
+static cx_status request_endpoint(serving *s, cx_str target, const cx_str *body, cx_arena *arena,
+                                  cx_mcpd_reply *out, cx_err *err)
 {
-    serving *s = arg;
     opened o = {NULL, NULL, NULL, NULL};
     cx_worker worker;
     s->said[0] = 0;
-    cx_status status = open_all(s, &o, err);
+    cx_status status = open_all(s, body == NULL ? CX_CLI_READ : CX_CLI_WRITE, &o, err);
     if (!cx_failed(status)) {
         cx_worker_init(&worker, o.service);
-        status = cx_mcpd_ask(&worker, &s->token, target, arena, out, err);
+        status = body == NULL ? cx_mcpd_ask(&worker, &s->token, target, arena, out, err)
+                              : cx_mcpd_post(&worker, &s->token, target, *body, arena, out, err);
         cx_worker_done(&worker);
     }
     if (!cx_failed(status) && out->status >= 500 && s->said[0] != 0)
         out->log = cx_arena_copy_str(arena, cx_str_z(s->said));
     close_all(&o);
     return status;
+}
+
+static cx_status get_endpoint(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *out,
+                              cx_err *err)
+{
+    return request_endpoint(arg, target, NULL, arena, out, err);
+}
+
+static cx_status post_endpoint(void *arg, cx_str target, cx_str body, cx_arena *arena,
+                               cx_mcpd_reply *out, cx_err *err)
+{
+    return request_endpoint(arg, target, &body, arena, out, err);
 }
 
 /* --- answering -------------------------------------------------------------------------------- */
@@ -386,7 +401,12 @@ static cx_status prepare_server(serving *s, cx_err *err)
                           .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ,
                           .level = cx_cli_level_option(s->args, "level", CX_LEVEL_FULL),
                           .expires_ns = CX_TIME_NONE};
-    s->host = (cx_mcpd_host){s, request_endpoint};
+    if (cx_cli_has(s->args, "memory-writes"))
+        s->token.scopes |= CX_SCOPE_MEMORY_WRITE;
+    s->host = (cx_mcpd_host){.arg = s,
+                             .ask = get_endpoint,
+                             .post = post_endpoint,
+                             .writes = cx_cli_has(s->args, "memory-writes")};
     s->session = (cx_mcpd_session)CX_MCPD_SESSION_INIT;
     return find_repo(s, err);
 }
@@ -418,13 +438,17 @@ static int run_mcp(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_option options[] = {
-    CX_CLI_OPTION_HOME, CX_CLI_OPTION_DB,
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPTION_DB,
     CX_CLI_OPT(
         "repo", 0, CX_CLI_FILE, "DIR",
         "The git repository whose governed runs are shown; default: the current one, if any."),
     CX_CLI_OPT("level", 0, CX_CLI_CHOICE, CX_CLI_LEVELS,
                "The highest level of traces that may be read; below full_traces (the default) "
                "states, memories and proofs, which show contents as they are, are refused."),
+    CX_CLI_OPT_FLAG("memory-writes", 0,
+                    "Offer the tools that write memories, too: memory_write, memory_update, "
+                    "memory_tombstone, memory_edge, memory_attest."),
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_mcp = {
@@ -436,7 +460,9 @@ const cx_cli_command cx_cli_mcp = {
         "output; an agent or editor starts it. The tools verify, why, state, diff, search, prove, "
         "show, bisect, "
         "heads, runs, events and roots only read: the data directory is opened for reading, also "
-        "while a server or a run owns it, and nothing is ever written. Long answers are truncated "
+        "while a server or a run owns it, and nothing is written. With --memory-writes there are "
+        "also "
+        "tools that write memories. Long answers are truncated "
         "and say how to continue.\n\nA server started with 'cortex serve' answers the same at POST "
         "/mcp. docs/mcp.md has the configuration of common clients.",
     .options = options,

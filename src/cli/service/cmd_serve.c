@@ -100,6 +100,7 @@ static cx_status read_server_options(serving *s, cx_server_options *out, cx_err 
         .tls_key_path = cx_cli_value(args, "tls-key"),
         .insecure = cx_cli_has(args, "insecure"),
         .open_signed = cx_cli_has(args, "open-signed"),
+        .mcp_writes = cx_cli_has(args, "mcp-writes"),
         .body_max = (size_t)cx_cli_number(args, "max-body", 0),
         .body_memory = (size_t)cx_cli_number(args, "body-memory", 0),
         .log = log_line,
@@ -440,6 +441,8 @@ static const cx_cli_option options[] = {
         "that may."),
     CX_CLI_OPT("tls-cert", 0, CX_CLI_FILE, "FILE", "Certificate chain in PEM."),
     CX_CLI_OPT("tls-key", 0, CX_CLI_FILE, "FILE", "Its private key in PEM."),
+    CX_CLI_OPT_FLAG("mcp-writes", 0,
+                    "Offer tokens of scope memory:write the MCP tools that write memories."),
     CX_CLI_OPT_FLAG("insecure", 0, "Listen on any address without TLS."),
     CX_CLI_OPT_MANY("name", 0, CX_CLI_TEXT, "NAME",
                     "A name by which browsers may call this server, besides addresses and "

@@ -391,7 +391,7 @@ static void check_mcp(exam *e)
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":"
         "{\"protocolVersion\":\"2025-06-18\"}}";
     static const char list[] = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}";
-    const cx_mcpd_host host = {NULL, never_asked};
+    const cx_mcpd_host host = {.arg = NULL, .ask = never_asked};
     cx_mcpd_session session = CX_MCPD_SESSION_INIT;
     cx_json answer;
     cx_buf out;

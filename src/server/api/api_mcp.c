@@ -85,10 +85,21 @@ static cx_status get_for_tool(void *arg, cx_str target, cx_arena *arena, cx_mcpd
     return cx_mcpd_ask(call->worker, &call->token, target, arena, out, err);
 }
 
+static cx_status post_for_tool(void *arg, cx_str target, cx_str body, cx_arena *arena,
+                               cx_mcpd_reply *out, cx_err *err)
+{
+    cx_call *call = arg;
+    return cx_mcpd_post(call->worker, &call->token, target, body, arena, out, err);
+}
+
 cx_status cx_api_mcp(cx_call *call, cx_err *err)
 {
     cx_mcpd_session session = CX_MCPD_SESSION_INIT;
-    const cx_mcpd_host host = {call, get_for_tool};
+    const cx_mcpd_host host = {.arg = call,
+                               .ask = get_for_tool,
+                               .post = post_for_tool,
+                               .writes = call->service->options.mcp_writes &&
+                                         (call->token.scopes & CX_SCOPE_MEMORY_WRITE) != 0};
     cx_str message = cx_bytes_str(call->request.body);
     session.begun = true;
     session.is_http = true;

@@ -13,7 +13,8 @@
  * `server/discover` what the server can do.  Both kinds of client are answered, also over one
  * connection.
  *
- *   M1  Nothing here writes: only routes of method GET are called.
+ *   M1  Without `writes` only routes of method GET are called; with it also those of
+ *       mcpd_write.c, which write memories.
  *   M2  Each answer is bounded (CX_MCPD_SHOWN_MAX); a truncated one says so and how to continue.
  *   M3  A failed request is a result of the tool, with isError; errors of the protocol are for
  *       messages that violate it.
@@ -53,6 +54,10 @@ typedef struct cx_mcpd_host {
     /* Answers GET `target`; texts live in the arena.  An error means that the request could not
      * be made. */
     cx_status (*ask)(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *out, cx_err *err);
+    bool writes; /* offer the tools that write memories; then `post` is not NULL */
+    /* The same for POST, with a JSON body. */
+    cx_status (*post)(void *arg, cx_str target, cx_str body, cx_arena *arena, cx_mcpd_reply *out,
+                      cx_err *err);
 } cx_mcpd_host;
 
 typedef struct cx_mcpd_session {
@@ -95,5 +100,8 @@ CX_RESULT cx_mcpd_look(cx_str message, cx_arena *arena, cx_mcpd_look_at *out, cx
  * `token`. */
 CX_RESULT cx_mcpd_ask(cx_worker *worker, const cx_token *token, cx_str target, cx_arena *arena,
                       cx_mcpd_reply *out, cx_err *err);
+/* .. and `post`. */
+CX_RESULT cx_mcpd_post(cx_worker *worker, const cx_token *token, cx_str target, cx_str body,
+                       cx_arena *arena, cx_mcpd_reply *out, cx_err *err);
 
 #endif

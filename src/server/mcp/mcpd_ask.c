@@ -48,8 +48,8 @@ cx_str cx_mcpd_problem_text(const cx_mcpd_reply *reply, cx_arena *arena)
     return text.data == NULL ? CX_STR("out of memory") : text;
 }
 
-static cx_status answer_get(cx_call *call, const cx_token *token, cx_worker *worker,
-                            cx_arena *arena, cx_mcpd_reply *out, cx_err *err)
+static cx_status answer_request(cx_call *call, const cx_token *token, cx_worker *worker,
+                                cx_arena *arena, cx_mcpd_reply *out, cx_err *err)
 {
     cx_service_begin_for(call, token);
     if (call->response.status == 0)
@@ -59,11 +59,10 @@ static cx_status answer_get(cx_call *call, const cx_token *token, cx_worker *wor
     return out->body.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-cx_status cx_mcpd_ask(cx_worker *worker, const cx_token *token, cx_str target, cx_arena *arena,
-                      cx_mcpd_reply *out, cx_err *err)
+static cx_status make_request(cx_worker *worker, const cx_token *token, const cx_request *request,
+                              cx_arena *arena, cx_mcpd_reply *out, cx_err *err)
 {
-    const cx_request request = {.method = CX_STR("GET"), .target = target, .has_length = true};
-    char *room = CX_ARENA_ARRAY(arena, char, target.size + 1);
+    char *room = CX_ARENA_ARRAY(arena, char, request->target.size + 1);
     cx_call *call = CX_ARENA_NEW(arena, cx_call);
     cx_worker inner;
     if (room == NULL || call == NULL)
@@ -73,11 +72,30 @@ cx_status cx_mcpd_ask(cx_worker *worker, const cx_token *token, cx_str target, c
     cx_worker_init(&inner, worker->service);
     inner.index = worker->index;
     worker->index = NULL;
-    cx_call_init(call, worker->service, &request, room);
-    cx_status status = answer_get(call, token, &inner, arena, out, err);
+    cx_call_init(call, worker->service, request, room);
+    cx_status status = answer_request(call, token, &inner, arena, out, err);
     cx_call_done(call);
     worker->index = inner.index;
     inner.index = NULL;
     cx_worker_done(&inner);
     return status;
+}
+
+cx_status cx_mcpd_ask(cx_worker *worker, const cx_token *token, cx_str target, cx_arena *arena,
+                      cx_mcpd_reply *out, cx_err *err)
+{
+    const cx_request request = {.method = CX_STR("GET"), .target = target, .has_length = true};
+    return make_request(worker, token, &request, arena, out, err);
+}
+
+cx_status cx_mcpd_post(cx_worker *worker, const cx_token *token, cx_str target, cx_str body,
+                       cx_arena *arena, cx_mcpd_reply *out, cx_err *err)
+{
+    const cx_request request = {.method = CX_STR("POST"),
+                                .target = target,
+                                .content_type = CX_STR("application/json"),
+                                .has_length = true,
+                                .length = body.size,
+                                .body = cx_str_bytes(body)};
+    return make_request(worker, token, &request, arena, out, err);
 }

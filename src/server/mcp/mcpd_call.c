@@ -305,6 +305,23 @@ static void answer_body(question *q, cx_str body)
     cx_buf_add_byte(out, '}');
 }
 
+static cx_status answer_reply(question *q, cx_status status, const cx_mcpd_reply *reply,
+                              const cx_err *why, cx_err *err)
+{
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    if (cx_failed(status)) {
+        reject_arguments(q, "%s%s%s", why->tag == NULL ? "" : why->tag,
+                         why->tag == NULL ? "" : ": ", why->message);
+        answer_tool_error(q, q->wrong);
+    } else if (reply->status >= 300) {
+        answer_tool_error(q, cx_mcpd_problem_text(reply, q->call->arena));
+    } else {
+        answer_body(q, reply->body);
+    }
+    return CX_SUCCESS;
+}
+
 static cx_status call_tool(question *q, cx_err *err)
 {
     cx_mcpd_reply reply = {.status = 0};
@@ -312,17 +329,18 @@ static cx_status call_tool(question *q, cx_err *err)
     CX_TRY(cx_buf_check(&q->target, err));
     cx_status status = q->call->host->ask(q->call->host->arg, cx_buf_str(&q->target),
                                           q->call->arena, &reply, &why);
-    if (status.code == CX_E_NOMEM)
-        return cx_fail_nomem(err);
-    if (cx_failed(status)) {
-        reject_arguments(q, "%s%s%s", why.tag == NULL ? "" : why.tag, why.tag == NULL ? "" : ": ",
-                         why.message);
-        answer_tool_error(q, q->wrong);
-    } else if (reply.status != 200) {
-        answer_tool_error(q, cx_mcpd_problem_text(&reply, q->call->arena));
-    } else {
-        answer_body(q, reply.body);
-    }
+    return answer_reply(q, status, &reply, &why, err);
+}
+
+static cx_status call_write_tool(question *q, const cx_mcpd_write_tool *tool, cx_err *err)
+{
+    cx_mcpd_reply reply = {.status = 0};
+    cx_err why = {0};
+    cx_status status =
+        cx_mcpd_call_write_tool(q->call, tool, q->arguments, &reply, &q->wrong, &why);
+    if (q->wrong.data == NULL)
+        return answer_reply(q, status, &reply, &why, err);
+    answer_tool_error(q, q->wrong);
     return CX_SUCCESS;
 }
 
@@ -339,7 +357,9 @@ cx_status cx_mcpd_tools_call(cx_mcpd_call *call, cx_err *err)
         arguments = &none;
     cx_str text = cx_json_text(name);
     const cx_mcpd_tool *t = cx_mcpd_find_tool(text);
-    if (t == NULL)
+    const cx_mcpd_write_tool *write =
+        call->host->writes && t == NULL ? cx_mcpd_find_write_tool(text) : NULL;
+    if (t == NULL && write == NULL)
         cx_mcpd_fault(call, CX_MCPD_PARAMS, "no such tool '%.*s'; tools/list lists them",
                       (int)(text.size < 80 ? text.size : 80), text.data);
     else if (arguments->type != CX_JSON_OBJECT)
@@ -348,6 +368,8 @@ cx_status cx_mcpd_tools_call(cx_mcpd_call *call, cx_err *err)
     if (call->code != 0)
         return CX_SUCCESS;
     question q = {.call = call, .tool = t, .arguments = arguments, .most = CX_MCPD_SHOWN_DEFAULT};
+    if (write != NULL)
+        return call_write_tool(&q, write, err);
     cx_buf_init(&q.target, call->arena->alloc);
     read_arguments(&q);
     cx_status status = CX_SUCCESS;

@@ -64,6 +64,18 @@ typedef struct cx_mcpd_tool {
 extern const cx_route_param cx_mcpd_shown_params[CX_MCPD_SHOWN_ARGS];
 bool cx_mcpd_is_shown_arg(cx_str name);
 
+/* --- tools that write (mcpd_write.c) ---------------------------------------------------------- */
+
+typedef struct cx_mcpd_write_tool cx_mcpd_write_tool;
+const cx_mcpd_write_tool *cx_mcpd_find_write_tool(cx_str name); /* NULL: there is no such tool */
+/* The descriptions of all of them, each after a comma. */
+void cx_mcpd_add_write_tools(cx_mcpd_version version, cx_buf *out);
+/* *out_wrong: why the request cannot be made; data NULL = it was made. */
+CX_RESULT cx_mcpd_call_write_tool(cx_mcpd_call *call, const cx_mcpd_write_tool *tool,
+                                  const cx_json *arguments, cx_mcpd_reply *out, cx_str *out_wrong,
+                                  cx_err *err);
+extern const char cx_mcpd_output_schema[];
+
 const cx_mcpd_tool *cx_mcpd_find_tool(cx_str name); /* NULL when there is no such tool */
 const cx_route *cx_mcpd_route_of(const cx_mcpd_variant *w);
 /* A parameter of the route that is an argument; NULL when there is no such parameter. */

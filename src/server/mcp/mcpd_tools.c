@@ -272,7 +272,7 @@ static void add_input_schema(const cx_mcpd_tool *t, cx_buf *out)
     cx_buf_add_z(out, "],\"type\":\"object\"}");
 }
 
-static const char output_schema[] =
+const char cx_mcpd_output_schema[] =
     "{\"properties\":{\"answer\":{\"description\":\"The whole answer, when it is JSON and nothing "
     "was "
     "cut.\"},\"from_byte\":{\"minimum\":0,\"type\":\"integer\"},\"next_byte\":{\"description\":"
@@ -298,7 +298,7 @@ static void add_tool(const cx_mcpd_tool *t, cx_mcpd_version version, cx_buf *out
     add_input_schema(t, out);
     cx_buf_printf(out, ",\"name\":\"%s\"", t->name);
     if (version >= CX_MCPD_2025_06_18) {
-        cx_buf_printf(out, ",\"outputSchema\":%s,\"title\":", output_schema);
+        cx_buf_printf(out, ",\"outputSchema\":%s,\"title\":", cx_mcpd_output_schema);
         cx_json_write_str(out, cx_str_z(t->title), CX_JSON_PY_COMPACT);
     }
     cx_buf_add_byte(out, '}');
@@ -315,6 +315,8 @@ cx_status cx_mcpd_tools_list(cx_mcpd_call *call, cx_err *err)
             cx_buf_add_byte(call->result, ',');
         add_tool(&tools[i], call->version, call->result);
     }
+    if (call->host->writes)
+        cx_mcpd_add_write_tools(call->version, call->result);
     cx_buf_add_z(call->result, "]}");
     return CX_SUCCESS;
 }

@@ -251,6 +251,14 @@ export interface Contracts {
   next?: null;
 }
 
+export interface EdgeEnd {
+  src: string;
+  type: string;
+  dst: string;
+  key?: string;
+  reason?: string;
+}
+
 export type Empty = Record<string, never>;
 
 export interface EntryProof {
@@ -565,6 +573,33 @@ export interface Memory {
 
 export type MemoryAnswer = Record<string, unknown>;
 
+export interface MemoryEnd {
+  uri: string;
+  key?: string;
+  reason?: string;
+}
+
+export interface MemoryForms {
+  short: string;
+  medium: string;
+}
+
+export interface MemoryFrame {
+  verb: string;
+  kind: string;
+  ref: string;
+}
+
+export interface MemoryLabels {
+  uri: string;
+  key?: string;
+  tags?: string[];
+  frames?: MemoryFrame[];
+  importance?: number;
+  visibility?: string;
+  if_head?: string;
+}
+
 export interface MemoryProof {
   actor: string;
   bytes: number;
@@ -572,6 +607,43 @@ export interface MemoryProof {
   overall_root: string;
   proof: string;
   snapshot: number;
+}
+
+export interface MemoryUpdate {
+  uri: string;
+  data?: unknown;
+  data_cbor?: string;
+  key?: string;
+  provenance?: unknown;
+  confidence?: number;
+  expires_at?: string | number;
+  forms?: MemoryForms;
+  blind?: boolean;
+}
+
+export interface MemoryWritten {
+  duplicate: boolean;
+  entry: number | null;
+  uri: string | null;
+  used: number;
+}
+
+export interface NewAttestation {
+  intent: string;
+  outcome: 'success' | 'failure';
+  cited: string[];
+  key?: string;
+  reason?: string;
+}
+
+export interface NewEdge {
+  src: string;
+  type: string;
+  dst: string;
+  key?: string;
+  weight?: number;
+  data?: string;
+  blind?: boolean;
 }
 
 export interface NewKey {
@@ -584,6 +656,25 @@ export interface NewKey {
   chain_profile?: string | null;
   algorithm?: string;
   description?: string | null;
+}
+
+export interface NewMemory {
+  type: string;
+  data?: unknown;
+  data_cbor?: string;
+  key?: string;
+  id?: string;
+  actor_scope?: string;
+  visibility?: string;
+  importance?: number;
+  tags?: string[];
+  frames?: MemoryFrame[];
+  provenance?: unknown;
+  confidence?: number;
+  expires_at?: string | number;
+  forms?: MemoryForms;
+  blind?: boolean;
+  pinned?: boolean;
 }
 
 export interface NodeRef {
