@@ -243,6 +243,31 @@ CX_API CX_RESULT cx_ledger_snapshot_seal(cx_ledger *ledger, const char *actor, u
 CX_API CX_RESULT cx_ledger_snapshot_drop(cx_ledger *ledger, const char *actor, uint64_t snapshot,
                                          const char *by, cx_err *err);
 
+/* --- seeds of compilations (§9.2) ------------------------------------------------------------- */
+
+#define CX_LEDGER_SEED_SIZE 65 /* 64 hex digits and a terminator */
+
+typedef struct cx_ledger_seed_input {
+    const char *intent_id;  /* a ULID; with scheme matrix-1 any text */
+    const char *mtx_digest; /* 64 lower-case hex digits; with scheme matrix-1 any text */
+    const char *model_id;
+    bool at;           /* over the state of `snapshot`; else over the present state */
+    uint64_t snapshot; /* when `at` */
+} cx_ledger_seed_input;
+
+#define CX_LEDGER_SEED_INPUT_INIT  \
+    {                              \
+        NULL, NULL, NULL, false, 0 \
+    }
+
+/* The D11 seed: one hash of the intent, the actor, its overall root, the digest of the method and
+ * the model.  `out_root` (the overall root that it was made over) may be NULL.  CX_E_USAGE
+ * "InvalidArgument"; CX_E_NOT_FOUND "NoActor", "SnapshotNotFound". */
+CX_API CX_RESULT cx_ledger_seed(cx_ledger *ledger, const char *actor,
+                                const cx_ledger_seed_input *input,
+                                char out_seed[CX_LEDGER_SEED_SIZE], cx_digest *out_root,
+                                cx_err *err);
+
 /* --- verifying a data directory (§10.2, §11) -------------------------------------------------- */
 
 /*

@@ -33,6 +33,7 @@
     X(apply)               \
     X(log)                 \
     X(roots)               \
+    X(seed)                \
     X(snapshot_make)       \
     X(snapshot_list)       \
     X(snapshot_show)       \

@@ -156,7 +156,7 @@ typedef struct job {
 static const job jobs[] = {
     {"Start", " demo init status doctor config completion version help "},
     {"Record and prove",
-     " memory append apply log roots snapshot prove verify checkpoint key export "
+     " memory append apply log roots seed snapshot prove verify checkpoint key export "
      "scope erase tables backup evidence "},
     {"Receive signed traces", " record trace detect capacity alert "},
     {"Debug a history", " import lattice show why "},

@@ -10,6 +10,7 @@
 #include "ledger/home.h"
 #include "ledger/home_root.h"
 #include "ledger/kinds.h"
+#include "ledger/seeds.h"
 #include "ledger/snapshot.h"
 #include "ledger/verify.h"
 

@@ -488,6 +488,8 @@ static cx_status apply_update_head(step *s, cx_err *reason)
         reject_member(r, "if_head", "a hash as 64 hex digits");
     patch.if_head = hash.data != NULL ? &if_head : NULL;
     patch.by = read_text(r, "by");
+    if (s->apply->options.request != NULL)
+        patch.scope = s->apply->options.request->scope;
     CX_TRY(reject_unread_members(r));
     return cx_memory_update_head(s->memory, &uri, &patch, reason);
 }

@@ -44,6 +44,10 @@ typedef struct cx_memory cx_memory;
  */
 #define CX_REQUEST_KEY_SIZE_MAX 256
 typedef struct cx_memory_request {
+    /* The scope that the call is made under, and its hash, which the entry names; NULL = none.
+     * Only labels can be changed under a scope. */
+    const cx_granted *scope;
+    cx_digest grant;
     cx_str sender; /* keys of different senders are different keys */
     cx_str key;    /* empty = none: only the result is filled in */
     cx_digest content;

@@ -2,10 +2,12 @@
  * request.c - a call that its sender names by a key is carried out once (memory.h,
  * docs/formats/ledger.md §10.4).
  *
- *     memory.request  {"content","entry","request","uri","used"}
+ *     memory.request  {"content","entry","grant","request","uri","used"}
  *
  *   R1  The entry is in the commit of the call: both are there, or neither.
  *   R2  A call that was refused leaves no such entry, so that it can be sent again.
+ *   R3  What is written under a scope has such an entry, with a key or without, which names the
+ *       scope by its hash.
  */
 #include "crypto/api.h"
 #include "json/api.h"
@@ -92,7 +94,14 @@ static void write_payload(const cx_memory_request *request, cx_buf *out)
         cx_buf_printf(out, ",\"entry\":%llu,", (unsigned long long)request->seq);
     else
         cx_buf_add_z(out, ",\"entry\":null,");
-    add_hex(out, "request", &hash);
+    if (request->scope != NULL) {
+        add_hex(out, "grant", &request->grant);
+        cx_buf_add_byte(out, ',');
+    }
+    if (request->key.size != 0)
+        add_hex(out, "request", &hash);
+    else
+        cx_buf_add_z(out, "\"request\":null");
     cx_buf_add_z(out, ",\"uri\":");
     if (request->has_uri) {
         cx_buf_add_byte(out, '"');
@@ -104,7 +113,7 @@ static void write_payload(const cx_memory_request *request, cx_buf *out)
     cx_buf_printf(out, ",\"used\":%llu}", (unsigned long long)request->used);
 }
 
-/* R1, R2 */
+/* R1, R2, R3 */
 cx_status cx_memory_request_end(cx_memory_call *call, cx_err *err)
 {
     cx_memory_request *request = call->memory->options.request;
@@ -112,7 +121,7 @@ cx_status cx_memory_request_end(cx_memory_call *call, cx_err *err)
         return CX_SUCCESS;
     request->wrote = call->wrote;
     request->seq = call->seq;
-    if (request->key.size == 0)
+    if (request->key.size == 0 && request->scope == NULL)
         return CX_SUCCESS;
     cx_buf_clear(&call->buf);
     write_payload(request, &call->buf);

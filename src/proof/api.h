@@ -14,6 +14,7 @@
 #include "proof/proof.h"
 #include "proof/record.h"
 #include "proof/scope.h"
+#include "proof/seed.h"
 #include "proof/uri.h"
 
 #endif

@@ -297,6 +297,18 @@ const cx_api_type cx_api_types[] = {
     {"NewAttestation",
      "{intent: string, outcome: 'success'|'failure', cited: string[], key?: string, "
      "reason?: string}"},
+    {"Seed",
+     "{actor: string, overall_root: string, scheme: string, seed: string, "
+     "snapshot: integer|null}"},
+    {"ScopeShown", "{scope: string}"},
+    {"ScopeVerdict",
+     "{actor: string, detail: string, expires_at: string|null, granted_by: string, "
+     "granted_to: string, reason: string|null, verdict: string, writable: boolean}"},
+    {"ScopeRead", "{scope: string, uri: string}"},
+    {"ScopeFind", "{scope: string, types?: string[], tags?: string[], limit?: integer}"},
+    {"ScopeLabels",
+     "{scope: string, uri: string, key?: string, tags?: string[], frames?: MemoryFrame[], "
+     "importance?: integer, visibility?: string, if_head?: string}"},
     {"MemoryWritten",
      "{duplicate: boolean, entry: integer|null, uri: string|null, used: integer}"},
     {"EntryProof", "{actor: string, bytes: integer, journal_root: string, journal_size: integer, "

@@ -9,6 +9,7 @@
 #ifndef CX_SERVER_ROUTE_H
 #define CX_SERVER_ROUTE_H
 
+#include "proof/api.h"
 #include "server/service.h"
 
 extern const cx_route cx_routes[];
@@ -37,7 +38,7 @@ cx_handler cx_api_lattice_state, cx_api_lattice_why, cx_api_lattice_heatmap, cx_
     cx_api_lattice_heads, cx_api_lattice_show, cx_api_lattice_bisect, cx_api_lattice_render,
     cx_api_lattice_verify;
 cx_handler cx_api_proof_entry, cx_api_proof_consistency, cx_api_proof_memory, cx_api_roots;
-cx_handler cx_api_snapshots, cx_api_checkpoints;
+cx_handler cx_api_snapshots, cx_api_checkpoints, cx_api_seed;
 cx_handler cx_api_runs, cx_api_run_start, cx_api_run, cx_api_run_events, cx_api_run_stream,
     cx_api_run_reports, cx_api_run_report, cx_api_run_diff, cx_api_run_diff_names,
     cx_api_run_artifacts, cx_api_run_artifact, cx_api_run_gates, cx_api_run_timeline,
@@ -48,6 +49,10 @@ cx_handler cx_api_page, cx_api_page_file, cx_api_session_begin, cx_api_session, 
 cx_handler cx_api_memory_list, cx_api_memory_show;
 cx_handler cx_api_memory_write, cx_api_memory_update, cx_api_memory_labels, cx_api_memory_tombstone,
     cx_api_edge_add, cx_api_edge_remove, cx_api_memory_attest;
+cx_handler cx_api_scope_check, cx_api_scope_read, cx_api_scope_find, cx_api_scope_labels;
+/* Labels a memory as the grantee of a scope; `grant` is the hash of the scope's bytes. */
+CX_RESULT cx_api_write_labels_under(cx_call *call, const cx_json *body, const cx_granted *scope,
+                                    const cx_digest *grant, cx_err *err);
 cx_handler cx_api_mcp;
 cx_handler cx_api_object, cx_api_why, cx_api_evidence;
 cx_handler cx_api_view_list, cx_api_view_summary, cx_api_view_overview, cx_api_view_window,

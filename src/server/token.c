@@ -27,6 +27,7 @@ static const struct scope_name {
     {CX_SCOPE_RUN_START, {"run:start", 9}},
     {CX_SCOPE_RUN_APPROVE, {"run:approve", 11}},
     {CX_SCOPE_MEMORY_WRITE, {"memory:write", 12}},
+    {CX_SCOPE_MEMORY_SCOPED, {"memory:scoped", 13}},
 };
 
 cx_str cx_scope_name(unsigned scope)

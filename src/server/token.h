@@ -25,10 +25,11 @@ enum {
     CX_SCOPE_RUN_START = 16,
     CX_SCOPE_RUN_APPROVE = 32,
     CX_SCOPE_MEMORY_WRITE = 64,
-    CX_SCOPES_ALL = 127
+    CX_SCOPE_MEMORY_SCOPED = 128, /* only what the scopes that it presents allow */
+    CX_SCOPES_ALL = 255
 };
 /* "trace:write", "trace:read", "key:admin", "run:read", "run:start", "run:approve",
- * "memory:write"; data NULL for a bit without a scope. */
+ * "memory:write", "memory:scoped"; data NULL for a bit without a scope. */
 cx_str cx_scope_name(unsigned scope);
 /* 0 = none of them. */
 unsigned cx_scope_parse(cx_str text);

@@ -1390,6 +1390,39 @@ def the_recipient_of_a_scope_can_check_it():
             assert json.loads(line)["verdict"] != "holds", line
 
 
+@test
+def a_seed_names_what_a_compilation_depends_on():
+    intent, mtx, model = "01HF7YAT000000000000000003", "ab" * 32, "m-7"
+    with Place() as p:
+        p.write(FACT)
+        ask = ["seed", "--intent", intent, "--mtx", mtx, "--model", model]
+        made = p.json(*ask)
+        root = p.json("roots", "--actor", "andrew")["actors"][0]["overall_root"]
+        parts = [intent.encode(), b"andrew", bytes.fromhex(root), bytes.fromhex(mtx),
+                 hashlib.sha256(model.encode()).digest()]
+        wanted = hashlib.sha256(b"".join(parts)).hexdigest()
+        assert made == {"actor": "andrew", "overall_root": root, "scheme": "cortex-1", "seed": wanted,
+                        "snapshot": None}, made
+        assert p.ok(*ask) == wanted
+        p.ok("snapshot", "make", "--reason", "pre-compile")
+        assert p.json(*ask) == {**made, "snapshot": 0}, "the snapshot has that root"
+        p.write(GREY)
+        later = p.json(*ask)
+        assert later["seed"] != wanted and later["snapshot"] is None, later
+        assert p.json(*ask, "--at", "0") == {**made, "snapshot": 0}
+        for other in (["--model", "m-8"], ["--mtx", "cd" * 32], ["--intent", intent[:-1] + "4"]):
+            changed = list(ask)
+            changed[changed.index(other[0]) + 1] = other[1]
+            assert p.ok(*changed, "--at", "0") != wanted, other
+        for missing in ("--intent", "--mtx", "--model"):
+            at = ask.index(missing)
+            p.expect(2, *ask[:at], *ask[at + 2:], err=missing)
+        p.refused(2, "InvalidArgument", "seed", "--intent", "i", "--mtx", mtx, "--model", model)
+        p.refused(2, "InvalidArgument", "seed", "--intent", intent, "--mtx", "ab", "--model", model)
+        p.refused(2, "SnapshotNotFound", *ask, "--at", "7")
+        p.refused(2, "NoActor", *ask, "--actor", "nobody")
+
+
 # --- all commands -------------------------------------------------------------------------------------
 
 

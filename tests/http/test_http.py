@@ -554,9 +554,11 @@ ROUTES = [("POST", API + "/events", "trace:write"), ("GET", API + "/traces", "tr
           *[("POST", "/api/v1/actors/x/" + what, "memory:write")
             for what in ["memories", "memories/update", "memories/labels", "memories/tombstone", "edges",
                          "edges/remove", "attestations"]],
+          *[("POST", "/api/v1/scopes/" + what, "memory:scoped") for what in ["check", "read", "find", "labels"]],
           ("POST", "/mcp", "trace:read"), ("GET", "/api/v1/objects?id=x", "full"),
           ("GET", "/api/v1/why?id=x", "full"), ("GET", "/api/v1/evidence?id=x", "full"),
-          ("GET", "/api/v1/snapshots?actor=x", "trace:read"), ("GET", "/api/v1/checkpoints", "trace:read"),
+          ("GET", "/api/v1/snapshots?actor=x", "trace:read"),
+          ("GET", "/api/v1/seed?actor=x&intent=x&mtx=x&model=x", "trace:read"), ("GET", "/api/v1/checkpoints", "trace:read"),
           ("GET", API + "/traces/x/around", "trace:read"), ("POST", API + "/check", "trace:read"),
           ("GET", "/api/v1/inbox", "trace:read run:read"), ("GET", "/api/v1/inbox/facets", "trace:read run:read"),
           ("GET", API + "/fleet", "trace:read"), ("GET", "/api/v1/otel/traces", "full"),
@@ -569,6 +571,7 @@ ROUTES = [("POST", API + "/events", "trace:write"), ("GET", API + "/traces", "tr
 def every_route_requires_its_scope(s):
     tokens = {"trace:write": s.add_token("trace:write"), "trace:read": s.add_token("trace:read"),
               "key:admin": s.add_token("key:admin"), "memory:write": s.add_token("memory:write"),
+              "memory:scoped": s.add_token("memory:scoped"),
               "full": s.add_token("trace:read", level="full_traces")}
     for method, path, wanted in ROUTES:
         body = {} if method == "POST" else None

@@ -24,7 +24,7 @@ ENV = {k: v for k, v in os.environ.items()
 TRACES = TESTS.parent / "examples" / "traces"
 WAIT_S = 120
 TOOLS = {"verify", "why", "state", "diff", "search", "prove", "show", "bisect", "heads", "runs",
-         "events", "roots"}
+         "events", "roots", "seed"}
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"
 

@@ -166,6 +166,23 @@ def what_is_wrong_is_refused_and_changes_nothing():
         check("ann" not in json.dumps(roots), roots)
 
 
+@test
+def a_seed_over_http_and_mcp_is_that_of_the_command():
+    with World() as s:
+        s.write("memories", FACT, 201)
+        query = {"actor": "ann", "intent": "01HF7YAT000000000000000003", "mtx": "ab" * 32, "model": "m-7"}
+        told = json.loads(s.command("seed", "--actor", "ann", "--intent", query["intent"], "--mtx", query["mtx"],
+                                    "--model", "m-7", "--json"))
+        path = "/api/v1/seed?" + "&".join(f"{name}={value}" for name, value in query.items())
+        check(s.get(path).json() == told, told)
+        got = rpc(s, s.reader, "tools/call", name="seed", arguments=query)["result"]
+        check(json.loads(got["content"][0]["text"]) == told, got)
+        s.problem(404, "not-found", "GET", path + "&at=9")
+        s.problem(404, "not-found", "GET", path.replace("ann", "nobody"))
+        s.problem(422, "invalid-request", "GET", path.replace("ab" * 32, "ab"))
+        s.problem(422, "invalid-parameter", "GET", "/api/v1/seed?actor=ann")
+
+
 # --- MCP ----------------------------------------------------------------------------------------------
 
 WRITERS = {"memory_write", "memory_update", "memory_tombstone", "memory_edge", "memory_attest"}

@@ -13,6 +13,7 @@
 
 typedef struct write_call {
     cx_call *call;
+    cx_str actor;
     const char *op;
     const char *by; /* the member of the step that says who wrote */
     cx_json step;
@@ -73,16 +74,17 @@ static cx_status make_step(write_call *w, const cx_json *body, cx_err *err)
     cx_buf text;
     for (uint32_t i = 0; i < body->count; i++) {
         cx_str name = cx_json_text(&body->members[i].name);
-        if (!cx_str_is(name, "key"))
+        if (!cx_str_is(name, "key") && !(w->request.scope != NULL && cx_str_is(name, "scope")))
             cx_json_list_put(&args, name, body->members[i].value);
     }
-    cx_json_put_str(&args, w->by, w->request.sender);
+    if (w->by != NULL) /* under a scope it is the agent that the scope was granted to */
+        cx_json_put_str(&args, w->by, w->request.sender);
     CX_TRY(cx_json_list_end_object(&args, &value, err));
     cx_json_list_put(&step, CX_STR("args"), value);
     cx_json_put_z(&step, "op", w->op);
     CX_TRY(cx_json_list_end_object(&step, &w->step, err));
     cx_buf_init(&text, w->call->service->alloc);
-    cx_buf_add_str(&text, w->call->captures[0]);
+    cx_buf_add_str(&text, w->actor);
     cx_buf_add_byte(&text, '\n');
     cx_status status = cx_json_write(&text, &w->step, CX_JSON_PY_COMPACT, err);
     if (!cx_failed(status))
@@ -145,7 +147,7 @@ static cx_status apply_step(write_call *w, cx_err *err)
     cx_home *home = cx_recorder_home(call->service->recorder);
     cx_apply *apply;
     cx_applied_step applied;
-    CX_TRY(cx_apply_open(home, call->captures[0], &options, &apply, err));
+    CX_TRY(cx_apply_open(home, w->actor, &options, &apply, err));
     cx_status status = cx_apply_step(apply, &w->step, call->arena, &applied, err);
     cx_apply_close(apply);
     if (status.code == CX_E_IO)
@@ -158,20 +160,35 @@ static cx_status apply_step(write_call *w, cx_err *err)
     return (cx_status){applied.reason.code};
 }
 
+static cx_status write_body(write_call *w, const cx_json *body, cx_err *err)
+{
+    if (!check_body(w, body))
+        return CX_SUCCESS;
+    w->request.sender = cx_call_principal(w->call);
+    if (w->request.sender.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(make_step(w, body, err));
+    return apply_step(w, err);
+}
+
 static cx_status write_memory(cx_call *call, const char *op, const char *by, cx_err *err)
 {
-    write_call w = {.call = call, .op = op, .by = by};
+    write_call w = {.call = call, .actor = call->captures[0], .op = op, .by = by};
     cx_json body;
     bool read;
-    CX_TRY(check_actor(call->captures[0], err));
+    CX_TRY(check_actor(w.actor, err));
     CX_TRY(cx_call_json(call, &body, &read, err));
-    if (!read || !check_body(&w, &body))
-        return CX_SUCCESS;
-    w.request.sender = cx_call_principal(call);
-    if (w.request.sender.data == NULL)
-        return cx_fail_nomem(err);
-    CX_TRY(make_step(&w, &body, err));
-    return apply_step(&w, err);
+    return read ? write_body(&w, &body, err) : CX_SUCCESS;
+}
+
+cx_status cx_api_write_labels_under(cx_call *call, const cx_json *body, const cx_granted *scope,
+                                    const cx_digest *grant, cx_err *err)
+{
+    write_call w = {.call = call,
+                    .actor = scope->scope.actor,
+                    .op = "update_head",
+                    .request = {.scope = scope, .grant = *grant}};
+    return write_body(&w, body, err);
 }
 
 cx_status cx_api_memory_write(cx_call *call, cx_err *err)

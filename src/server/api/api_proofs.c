@@ -387,6 +387,37 @@ cx_status cx_api_snapshots(cx_call *call, cx_err *err)
     return cx_call_answer_json(call, 200, &value, err);
 }
 
+/* --- seeds ------------------------------------------------------------------------------------ */
+
+/* With the members of `cortex seed` --json. */
+cx_status cx_api_seed(cx_call *call, cx_err *err)
+{
+    const cx_param *at = cx_call_param(call, "at");
+    const cx_seed_question question = {.intent_id = cx_call_text(call, "intent"),
+                                       .mtx_digest = cx_call_text(call, "mtx"),
+                                       .model_id = cx_call_text(call, "model"),
+                                       .at = at->given,
+                                       .snapshot = at->given ? at->count : 0};
+    cx_json_list list = cx_json_list_begin(call->arena);
+    cx_seed_answer answer;
+    cx_json value;
+    CX_TRY(cx_seed_over(cx_recorder_home(call->service->recorder), cx_call_text(call, "actor"),
+                        &question, call->arena, &answer, err));
+    cx_str seed = cx_arena_copy_str(call->arena, cx_str_from(answer.seed, sizeof answer.seed));
+    if (seed.data == NULL)
+        return cx_fail_nomem(err);
+    add_text(&list, "actor", cx_call_text(call, "actor"));
+    add_digest(&list, "overall_root", &answer.overall_root);
+    add_text(&list, "scheme", cx_scheme_name(answer.scheme));
+    add_text(&list, "seed", seed);
+    if (answer.has_snapshot)
+        add_uint(&list, "snapshot", answer.snapshot);
+    else
+        cx_json_put_null(&list, "snapshot");
+    CX_TRY(cx_json_list_end_object(&list, &value, err));
+    return cx_call_answer_json(call, 200, &value, err);
+}
+
 /* --- checkpoints ------------------------------------------------------------------------------ */
 
 #define NOTE_BYTES_MAX 65536

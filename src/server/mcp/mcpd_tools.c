@@ -55,6 +55,8 @@ static const cx_mcpd_variant events_variants[] = {
     {"/api/v1/runs/{id}/events", "run_id", NULL, NULL, NULL}};
 static const cx_mcpd_variant roots_variants[] = {{"/api/v1/roots", NULL, NULL, NULL, NULL}};
 
+static const cx_mcpd_variant seed_variants[] = {{"/api/v1/seed", NULL, NULL, NULL, NULL}};
+
 static const cx_mcpd_tool tools[] = {
     {"verify", "Verify a history",
      "Checks whether recorded history holds: with run_id a governed run's sealed bundle, with "
@@ -108,6 +110,10 @@ static const cx_mcpd_tool tools[] = {
      "The actors of the ledger and the 32-byte root hashes over all of their entries, memories and "
      "edges.",
      VARIANTS(roots_variants)},
+    {"seed", "Seed of a compilation",
+     "The D11 seed: one hash of an intent, an actor, its overall root, a method's digest and a "
+     "model. The same inputs over the same state give the same seed.",
+     VARIANTS(seed_variants)},
 };
 
 static const struct captured {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "proof/api.h"
 #include "tests/support/fault.h"
 #include "tests/support/folder.h"
 #include "tests/test.h"
@@ -339,6 +340,49 @@ static void seal_snapshot(fixture *f, uint64_t snapshot)
     cx_ledger_seal seal = {"auditor", f->key, sign_bytes(f, &to_sign), NULL};
     cx_owned_done(&to_sign);
     CHECK_STATUS(cx_ledger_snapshot_seal(f->ledger, "andrew", snapshot, &seal, &f->err), &f->err);
+}
+
+CX_TEST(api_seeds_follow_from_the_state)
+{
+    fixture fixture_, *f = &fixture_;
+    REQUIRE(begin(f, NULL));
+    char digits[65] = "", seed[CX_LEDGER_SEED_SIZE] = "", again[CX_LEDGER_SEED_SIZE] = "";
+    char wanted[CX_SEED_SIZE];
+    cx_ledger_manifest manifest = {0};
+    cx_digest root, older;
+    for (size_t i = 0; i < 64; i++)
+        digits[i] = 'a';
+    cx_ledger_seed_input input = CX_LEDGER_SEED_INPUT_INIT;
+    input.intent_id = "01HF7YAT000000000000000003";
+    input.mtx_digest = digits;
+    CHECK_FAILS(cx_ledger_seed(f->ledger, "andrew", &input, seed, NULL, &f->err), CX_E_USAGE,
+                "InvalidArgument");
+    input.model_id = "m-7";
+    CHECK_FAILS(cx_ledger_seed(f->ledger, "andrew", &input, seed, NULL, &f->err), CX_E_NOT_FOUND,
+                "NoActor");
+    append(f, "andrew", "one", false);
+    CHECK_STATUS(cx_ledger_seed(f->ledger, "andrew", &input, seed, &older, &f->err), &f->err);
+    const cx_seed_input inner = {.intent_id = cx_str_z(input.intent_id),
+                                 .actor = CX_STR("andrew"),
+                                 .overall_root = &older,
+                                 .mtx_digest = cx_str_z(digits),
+                                 .model_id = CX_STR("m-7")};
+    CHECK_STATUS(cx_seed_make(CX_SCHEME_CORTEX_1, &inner, wanted, &f->err), &f->err);
+    CHECK(memcmp(seed, wanted, CX_SEED_SIZE) == 0 && seed[CX_SEED_SIZE] == 0);
+    CHECK_STATUS(cx_ledger_snapshot_make(f->ledger, "andrew", "pre-compile", &manifest, &f->err),
+                 &f->err);
+    CHECK(cx_digest_eq(&manifest.state.overall_root, &older));
+    cx_ledger_manifest_done(&manifest);
+    append(f, "andrew", "two", false);
+    CHECK_STATUS(cx_ledger_seed(f->ledger, "andrew", &input, again, &root, &f->err), &f->err);
+    CHECK(strcmp(seed, again) != 0 && !cx_digest_eq(&root, &older));
+    input.at = true;
+    CHECK_STATUS(cx_ledger_seed(f->ledger, "andrew", &input, again, &root, &f->err), &f->err);
+    CHECK(strcmp(seed, again) == 0 && cx_digest_eq(&root, &older));
+    input.snapshot = 7;
+    CHECK_FAILS(cx_ledger_seed(f->ledger, "andrew", &input, again, NULL, &f->err), CX_E_NOT_FOUND,
+                "SnapshotNotFound");
+    end(f);
 }
 
 CX_TEST(api_seals_take_good_signatures_only)

@@ -943,6 +943,44 @@ export interface RunVerify {
 
 export type SchemeName = 'cortex-1' | 'matrix-1';
 
+export interface ScopeFind {
+  scope: string;
+  types?: string[];
+  tags?: string[];
+  limit?: number;
+}
+
+export interface ScopeLabels {
+  scope: string;
+  uri: string;
+  key?: string;
+  tags?: string[];
+  frames?: MemoryFrame[];
+  importance?: number;
+  visibility?: string;
+  if_head?: string;
+}
+
+export interface ScopeRead {
+  scope: string;
+  uri: string;
+}
+
+export interface ScopeShown {
+  scope: string;
+}
+
+export interface ScopeVerdict {
+  actor: string;
+  detail: string;
+  expires_at: string | null;
+  granted_by: string;
+  granted_to: string;
+  reason: string | null;
+  verdict: string;
+  writable: boolean;
+}
+
 export interface Scores {
   coherence_level: number | null;
   correlation_risk: number | null;
@@ -953,6 +991,14 @@ export interface Scores {
 }
 
 export type Section = 'memory' | 'beliefs';
+
+export interface Seed {
+  actor: string;
+  overall_root: string;
+  scheme: string;
+  seed: string;
+  snapshot: number | null;
+}
 
 export interface Session {
   file: string | null;

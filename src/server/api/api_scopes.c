@@ -1,0 +1,291 @@
+/*
+ * api_scopes.c - POST /api/v1/scopes/..: an agent presents a scope that was granted to it
+ * (ledger.md §10.3), and reads, searches or labels what the scope allows.
+ *
+ *   G1  A scope counts when its grantor's key is registered, of that id or for that agent, and is
+ *       neither revoked nor out of its time; and when its grantee is the name of the token.
+ *   G2  What the scope does not allow is refused and journaled (memory/scoped.c).
+ *   G3  The journal is that of the scope's actor; nothing in the request chooses another.
+ */
+#include "crypto/api.h"
+#include "ledger/api.h"
+#include "memory/api.h"
+#include "recorder/api.h"
+#include "server/route.h"
+
+#define FIND_LIMIT_DEFAULT 50
+
+typedef struct scope_call {
+    cx_call *call;
+    cx_json body;
+    cx_bytes bytes; /* of the scope */
+    cx_scope scope;
+    cx_trust trust;
+    int64_t now_ns;
+    cx_granted granted;
+    cx_finding finding;
+} scope_call;
+
+static void refuse_member(cx_call *call, const char *pointer, const char *why)
+{
+    const cx_problem problem = {.status = 422,
+                                .type = "invalid-request",
+                                .detail = cx_str_z(why),
+                                .pointer = cx_str_z(pointer)};
+    cx_call_problem(call, &problem);
+}
+
+/* --- the scope -------------------------------------------------------------------------------- */
+
+static bool key_counts(const cx_trust_key *key, cx_str agent, int64_t now_ns)
+{
+    bool is_agent = cx_str_eq(key->key_id, agent);
+    for (size_t i = 0; i < key->agent_count; i++)
+        is_agent = is_agent || cx_str_eq(key->agents[i], agent);
+    return is_agent && key->revoked_at == CX_TIME_NONE &&
+           (key->not_before == CX_TIME_NONE || key->not_before <= now_ns) &&
+           (key->not_after == CX_TIME_NONE || now_ns < key->not_after);
+}
+
+/* G1.  The key of that id comes first; one that is bound to the agent is taken else. */
+static cx_status find_key(void *arg, cx_str agent, cx_pubkey *out, bool *out_found, cx_err *err)
+{
+    const scope_call *s = arg;
+    const cx_trust_key *named = cx_trust_find(&s->trust, agent);
+    (void)err;
+    *out_found = named != NULL && key_counts(named, agent, s->now_ns);
+    if (*out_found)
+        *out = named->key;
+    for (size_t i = 0; named == NULL && i < s->trust.count && !*out_found; i++) {
+        *out_found = key_counts(&s->trust.keys[i], agent, s->now_ns);
+        if (*out_found)
+            *out = s->trust.keys[i].key;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status find_snapshot(void *arg, const cx_digest *overall_root, cx_bytes *out_manifest,
+                               bool *out_found, cx_err *err)
+{
+    scope_call *s = arg;
+    cx_manifest manifest;
+    cx_err why;
+    cx_status status =
+        cx_snapshot_by_root(cx_recorder_home(s->call->service->recorder), s->scope.actor,
+                            overall_root, s->call->arena, &manifest, out_manifest, &why);
+    *out_found = !cx_failed(status);
+    if (!cx_failed(status) || status.code == CX_E_NOT_FOUND)
+        return CX_SUCCESS;
+    if (err != NULL)
+        *err = why;
+    return status;
+}
+
+/* The member `scope`, as base64; false: the call was answered. */
+static cx_status read_scope(scope_call *s, bool *out_read, cx_err *err)
+{
+    cx_call *call = s->call;
+    cx_buf bytes;
+    CX_TRY(cx_call_json(call, &s->body, out_read, err));
+    if (!*out_read)
+        return CX_SUCCESS;
+    cx_str text =
+        s->body.type == CX_JSON_OBJECT ? CX_JSON_GET_STR(&s->body, "scope") : (cx_str){NULL, 0};
+    cx_buf_init(&bytes, call->service->alloc);
+    *out_read = text.size != 0 && cx_base64_decode(text, CX_BASE64, &bytes);
+    cx_str kept = cx_arena_copy_str(call->arena, cx_buf_str(&bytes));
+    bool failed = bytes.failed || kept.data == NULL;
+    cx_buf_done(&bytes);
+    if (failed)
+        return cx_fail_nomem(err);
+    s->bytes = cx_str_bytes(kept);
+    if (!*out_read)
+        refuse_member(call, "/scope",
+                      "expected the bytes of a scope ('cortex scope make') as base64");
+    return CX_SUCCESS;
+}
+
+static cx_status verify_scope(scope_call *s, cx_err *err)
+{
+    cx_call *call = s->call;
+    const cx_io *io = call->service->io;
+    s->now_ns = (int64_t)io->wall_ns(io);
+    CX_TRY(cx_recorder_trust(call->service->recorder, call->arena, &s->trust, err));
+    if (cx_failed(cx_scope_decode(s->bytes, call->arena, &s->scope, NULL)))
+        s->scope = (cx_scope){.actor = CX_STR("")}; /* G3: which the verification says */
+    const cx_scope_check check = {
+        .actor = s->scope.actor,
+        .now_ns = s->now_ns,
+        .key = find_key,
+        .key_arg = s,
+        .snapshot = find_snapshot,
+        .snapshot_arg = s,
+        .has_presenter = true,
+        .presenter = cx_str_z(call->token.name),
+    };
+    return cx_scope_verify(s->bytes, &check, call->arena, &s->granted, &s->finding, err);
+}
+
+typedef cx_status scoped_answer(scope_call *s, cx_memory *memory, cx_err *err);
+
+static cx_status answer_under_scope(cx_call *call, scoped_answer *answer, cx_err *err)
+{
+    scope_call s = {.call = call};
+    cx_memory *memory = NULL;
+    bool read;
+    CX_TRY(read_scope(&s, &read, err));
+    if (!read)
+        return CX_SUCCESS;
+    CX_TRY(verify_scope(&s, err));
+    if (s.finding.verdict != CX_HOLDS)
+        return cx_fail_at(err, CX_E_DENIED, s.finding.reason, CX_NO_OFFSET,
+                          "the scope does not hold: %s: %s", s.finding.reason, s.finding.message);
+    CX_TRY(cx_memory_open(cx_recorder_home(call->service->recorder), s.scope.actor, NULL, &memory,
+                          err));
+    cx_status status = answer(&s, memory, err);
+    cx_memory_close(memory);
+    return status;
+}
+
+/* --- check ------------------------------------------------------------------------------------ */
+
+cx_status cx_api_scope_check(cx_call *call, cx_err *err)
+{
+    scope_call s = {.call = call};
+    cx_json_list answer = cx_json_list_begin(call->arena);
+    cx_json value;
+    bool read;
+    CX_TRY(read_scope(&s, &read, err));
+    if (!read)
+        return CX_SUCCESS;
+    CX_TRY(verify_scope(&s, err));
+    cx_json_put_str(&answer, "actor", s.scope.actor);
+    cx_json_put_str(&answer, "detail", cx_str_z(s.finding.message));
+    cx_json_put_time(&answer, "expires_at", s.scope.expires, s.scope.expires_at);
+    cx_json_put_str(&answer, "granted_by", s.scope.granted_by);
+    cx_json_put_str(&answer, "granted_to", s.scope.granted_to);
+    if (s.finding.reason == NULL)
+        cx_json_put_null(&answer, "reason");
+    else
+        cx_json_put_z(&answer, "reason", s.finding.reason);
+    cx_json_put_z(&answer, "verdict", cx_verdict_name(s.finding.verdict));
+    cx_json_put_bool(&answer, "writable", s.scope.writable);
+    CX_TRY(cx_json_list_end_object(&answer, &value, err));
+    return cx_call_answer_json(call, 200, &value, err);
+}
+
+/* --- read ------------------------------------------------------------------------------------- */
+
+static cx_status answer_read(scope_call *s, cx_memory *memory, cx_err *err)
+{
+    cx_str text = CX_JSON_GET_STR(&s->body, "uri");
+    cx_json_list answer = cx_json_list_begin(s->call->arena);
+    cx_memory_view view;
+    cx_json value;
+    cx_uri uri;
+    if (text.data == NULL || s->body.count != 2) {
+        refuse_member(s->call, "/uri", "expected scope and uri, the memory to read");
+        return CX_SUCCESS;
+    }
+    CX_TRY(cx_memory_uri_parse(text, &uri, err));
+    CX_TRY(cx_memory_resolve_scoped(memory, &uri, &s->granted, s->call->arena, &view, err));
+    CX_TRY(cx_view_memory(&view, &answer, err));
+    CX_TRY(cx_json_list_end_object(&answer, &value, err));
+    return cx_call_answer_json(s->call, 200, &value, err);
+}
+
+cx_status cx_api_scope_read(cx_call *call, cx_err *err)
+{
+    return answer_under_scope(call, answer_read, err);
+}
+
+/* --- find ------------------------------------------------------------------------------------- */
+
+/* NULL, or the member that is wrong. */
+static const char *read_query(scope_call *s, cx_memory_find *find)
+{
+    cx_arena *arena = s->call->arena;
+    const cx_json *types = CX_JSON_GET(&s->body, "types"), *tags = CX_JSON_GET(&s->body, "tags");
+    const cx_json *limit = CX_JSON_GET(&s->body, "limit");
+    size_t count = 1;
+    uint64_t most = FIND_LIMIT_DEFAULT;
+    count += types != NULL;
+    count += tags != NULL;
+    count += limit != NULL;
+    if (s->body.count != count)
+        return "";
+    if (limit != NULL && (!cx_json_uint64(limit, &most) || most == 0 || most > CX_FIND_LIMIT_MAX))
+        return "/limit";
+    find->limit = (size_t)most;
+    if ((types != NULL && types->type != CX_JSON_ARRAY) || (types == NULL && tags == NULL))
+        return "/types";
+    uint8_t *codes = CX_ARENA_ARRAY(arena, uint8_t, types == NULL ? 1 : types->count + 1);
+    cx_str *texts = CX_ARENA_ARRAY(arena, cx_str, tags == NULL ? 1 : tags->count + 1);
+    for (uint32_t i = 0; types != NULL && codes != NULL && i < types->count; i++) {
+        codes[i] = types->items[i].type == CX_JSON_STRING
+                       ? cx_uri_type_code(cx_json_text(&types->items[i]))
+                       : 0;
+        if (codes[i] == 0)
+            return "/types";
+    }
+    if (tags != NULL && tags->type != CX_JSON_ARRAY)
+        return "/tags";
+    for (uint32_t i = 0; tags != NULL && texts != NULL && i < tags->count; i++) {
+        if (tags->items[i].type != CX_JSON_STRING)
+            return "/tags";
+        texts[i] = cx_json_text(&tags->items[i]);
+    }
+    if (codes == NULL || texts == NULL)
+        return "";
+    find->types = cx_bytes_from(codes, types == NULL ? 0 : types->count);
+    find->tags = texts;
+    find->tag_count = tags == NULL ? 0 : tags->count;
+    return NULL;
+}
+
+static cx_status answer_find(scope_call *s, cx_memory *memory, cx_err *err)
+{
+    cx_json_list answer = cx_json_list_begin(s->call->arena);
+    cx_json_list hits = cx_json_list_begin(s->call->arena);
+    cx_memory_find find = {.scope = &s->granted, .budget_tokens = s->scope.budget_tokens};
+    const cx_memory_hit *found;
+    size_t count;
+    cx_json value;
+    const char *wrong = read_query(s, &find);
+    if (wrong != NULL) {
+        refuse_member(s->call, wrong,
+                      "expected scope, types (names) or tags (texts), and limit (1 to 1000)");
+        return CX_SUCCESS;
+    }
+    CX_TRY(cx_memory_find_all(memory, &find, s->call->arena, &found, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        cx_json_list hit = cx_json_list_begin(s->call->arena);
+        CX_TRY(cx_view_memory(&found[i].view, &hit, err));
+        cx_json_add_object(&hits, &hit);
+    }
+    cx_json_put_str(&answer, "actor", s->scope.actor);
+    cx_json_put_uint(&answer, "count", count);
+    cx_json_put_array(&answer, "memories", &hits);
+    cx_json_put_null(&answer, "next");
+    CX_TRY(cx_json_list_end_object(&answer, &value, err));
+    return cx_call_answer_json(s->call, 200, &value, err);
+}
+
+cx_status cx_api_scope_find(cx_call *call, cx_err *err)
+{
+    return answer_under_scope(call, answer_find, err);
+}
+
+/* --- labels ----------------------------------------------------------------------------------- */
+
+static cx_status answer_labels(scope_call *s, cx_memory *memory, cx_err *err)
+{
+    const cx_digest grant = cx_digest_of(s->bytes);
+    (void)memory;
+    return cx_api_write_labels_under(s->call, &s->body, &s->granted, &grant, err);
+}
+
+cx_status cx_api_scope_labels(cx_call *call, cx_err *err)
+{
+    return answer_under_scope(call, answer_labels, err);
+}
