@@ -128,7 +128,7 @@ CX_TEST(remote_other_derivers_are_refused)
 {
     held owner, *h = &owner;
     cx_home *home = NULL;
-    const cx_deriver other = {.name = "memory/2", .derive = derive_nothing};
+    const cx_deriver other = {.name = "memory/0", .derive = derive_nothing};
     cx_home_options options = options_of(true);
     options.derivers = &other;
     REQUIRE(hold(h, "remote-derivers"));
