@@ -67,8 +67,7 @@ static cx_status attest_body(cx_memory_call *call, const cx_memory_attest *attes
                       .factors = CX_ARENA_ARRAY(call->arena, cx_factors, attest->cited_count)};
     if (list.ids == NULL || list.factors == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_rate_limit_take(call->memory->attests, cx_memory_actor(call->memory), attest->intent,
-                              cx_memory_call_now(call), err));
+    CX_TRY(cx_memory_rate_check(call, 'a', CX_RATE_ATTEST, CX_STR(""), attest->intent, err));
     cx_weights_record weights;
     CX_TRY(cx_memory_weights_at(&call->from, &weights, err));
     for (size_t i = 0; i < attest->cited_count; i++)

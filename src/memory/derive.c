@@ -1,6 +1,6 @@
 /*
  * derive.c - the rows that this module derives from entries and records (ledger.md §5): e/to/,
- * idx/, salience/, meta/salience_weights, meta/embed_*.
+ * idx/ (with words, requests and rate limits), salience/, meta/salience_weights, meta/embed_*.
  *
  * D1  Rows are a function of the log alone: the same frames give the same rows, live or rebuilt.
  *     Times in keys are the entry's nanoseconds.
@@ -15,6 +15,7 @@
 #include "base/api.h"
 #include "json/api.h"
 #include "memory/internal.h"
+#include "memory/words.h"
 
 typedef struct placed_tag {
     uint8_t hash[8];
@@ -393,9 +394,112 @@ static cx_status count_vertex(cx_derive *at, const cx_payload_embed *embed, cx_e
     return found ? CX_SUCCESS : put_number(at, cx_memory_key_bytes(&key), embed->dim, err);
 }
 
+/* --- words (ledger.md §10.5) ------------------------------------------------------------------ */
+
+static cx_status put_word_row(cx_derive *at, cx_str word, const cx_id *id, bool there, cx_err *err)
+{
+    const cx_bytes empty = {NULL, 0};
+    const uint8_t end = 0;
+    cx_memory_key key;
+    cx_memory_key_begin(&key, CX_MEMORY_WORD_KEY);
+    cx_memory_key_add(&key, word.data, word.size);
+    cx_memory_key_add(&key, &end, 1);
+    cx_memory_key_add(&key, id->bytes, sizeof id->bytes);
+    return there ? cx_derive_put(at, cx_memory_key_bytes(&key), empty, err)
+                 : cx_derive_remove(at, cx_memory_key_bytes(&key), err);
+}
+
+/* The memory's words as the tables have them: each after a byte with its size. */
+static cx_status get_words(cx_derive *at, const cx_id *id, cx_words *out, cx_err *err)
+{
+    cx_memory_key key = cx_memory_key_of(CX_MEMORY_WORDS_KEY, id);
+    cx_bytes value;
+    bool found = false;
+    CX_TRY(cx_derive_get(at, cx_memory_key_bytes(&key), &value, &found, err));
+    cx_reader reader = cx_reader_over(value);
+    if (!found)
+        return CX_SUCCESS;
+    out->items = CX_ARENA_ARRAY(out->arena, cx_str, value.size / 2 + 1);
+    if (out->items == NULL)
+        return cx_fail_nomem(err);
+    for (size_t used = 0; used < value.size;) {
+        cx_bytes word = cx_reader_take(&reader, cx_reader_u8(&reader));
+        used += 1 + word.size;
+        if (word.size == 0 || word.size > CX_WORD_SIZE_MAX)
+            return fail_damaged_row(err);
+        out->items[out->count++] = cx_bytes_str(word);
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status put_words(cx_derive *at, const cx_id *id, const cx_words *words, cx_err *err)
+{
+    cx_memory_key key = cx_memory_key_of(CX_MEMORY_WORDS_KEY, id);
+    cx_buf value;
+    if (words->count == 0)
+        return cx_derive_remove(at, cx_memory_key_bytes(&key), err);
+    cx_buf_init(&value, cx_derive_arena(at)->alloc);
+    for (size_t i = 0; i < words->count; i++) {
+        cx_buf_add_byte(&value, (uint8_t)words->items[i].size);
+        cx_buf_add_str(&value, words->items[i]);
+    }
+    cx_status status = cx_buf_check(&value, err);
+    if (!cx_failed(status))
+        status = cx_derive_put(at, cx_memory_key_bytes(&key), cx_buf_bytes(&value), err);
+    cx_buf_done(&value);
+    return status;
+}
+
+static cx_status replace_words(cx_derive *at, const cx_id *id, const cx_words *now, cx_err *err)
+{
+    cx_words before = {.arena = cx_derive_arena(at)};
+    CX_TRY(get_words(at, id, &before, err));
+    if (before.count == 0 && now->count == 0)
+        return CX_SUCCESS;
+    for (size_t i = 0; i < before.count; i++)
+        if (!cx_words_has(now, before.items[i], false))
+            CX_TRY(put_word_row(at, before.items[i], id, false, err));
+    for (size_t i = 0; i < now->count; i++)
+        if (!cx_words_has(&before, now->items[i], false))
+            CX_TRY(put_word_row(at, now->items[i], id, true, err));
+    return put_words(at, id, now, err);
+}
+
+static cx_status index_version(cx_derive *at, const cx_change *change, cx_err *err)
+{
+    cx_words words = {.arena = cx_derive_arena(at)};
+    cx_version_record version;
+    CX_TRY(cx_version_decode(change->value, words.arena, &version, err));
+    if (version.erased)
+        return CX_SUCCESS;
+    CX_TRY(cx_memory_version_words(&version, &words, err));
+    if (words.count > CX_WORDS_MAX)
+        words.count = CX_WORDS_MAX;
+    return replace_words(at, &version.id, &words, err);
+}
+
+/* --- rate limits ------------------------------------------------------------------------------ */
+
+static cx_status take_from_bucket(cx_derive *at, const cx_entry *entry, char letter, cx_rate rate,
+                                  cx_str first, cx_str second, cx_err *err)
+{
+    cx_memory_key key = cx_memory_key_rate(letter, first, second);
+    cx_bucket bucket = {.used = false};
+    uint8_t bytes[CX_BUCKET_SIZE];
+    cx_bytes value;
+    bool found = false;
+    CX_TRY(cx_derive_get(at, cx_memory_key_bytes(&key), &value, &found, err));
+    if (found && !cx_bucket_decode(value, rate, &bucket))
+        return fail_damaged_row(err);
+    (void)cx_bucket_take(&bucket, rate, entry->created_at_ns);
+    cx_bucket_encode(&bucket, bytes);
+    return cx_derive_put(at, cx_memory_key_bytes(&key), cx_bytes_from(bytes, sizeof bytes), err);
+}
+
 /* --- the whole ------------------------------------------------------------------------------- */
 
 #define HEAD_KEY_SIZE (2 + 16)
+#define VERSION_KEY_SIZE (3 + 16 + 3 + 8)
 #define EDGE_KEY_SIZE (7 + 16 + 1 + 16)
 
 static bool key_is(const cx_change *change, const char *prefix, size_t size)
@@ -422,6 +526,9 @@ static cx_status derive_head(cx_derive *at, const cx_entry *entry, cx_entry_kind
                              const cx_head *head, cx_err *err)
 {
     bool redacted = kind == CX_ENTRY_REDACT_MEMORY;
+    const cx_words none = {.arena = cx_derive_arena(at)};
+    if (redacted)
+        CX_TRY(replace_words(at, &head->id, &none, err));
     CX_TRY(index_head(at, entry, head, redacted, err));
     switch (kind) {
     case CX_ENTRY_WRITE: return salience_of_write(at, entry, head, err);
@@ -441,6 +548,8 @@ static cx_status derive_change(cx_derive *at, const cx_entry *entry, cx_entry_ki
 {
     if (key_is(change, "e/from/", EDGE_KEY_SIZE))
         return mirror_edge(at, change, err);
+    if (key_is(change, "mv/", VERSION_KEY_SIZE) && !change->removed && !change->erased)
+        return index_version(at, change, err);
     if (!key_is(change, "m/", HEAD_KEY_SIZE) || change->removed || change->erased)
         return CX_SUCCESS;
     cx_head head;
@@ -451,11 +560,19 @@ static cx_status derive_change(cx_derive *at, const cx_entry *entry, cx_entry_ki
 static cx_status derive_entry(cx_derive *at, const cx_entry *entry, cx_entry_kind kind, cx_err *err)
 {
     cx_payload payload;
-    if (kind != CX_ENTRY_ATTEST && kind != CX_ENTRY_LEARN_WEIGHTS && kind != CX_ENTRY_EMBED)
+    if (kind != CX_ENTRY_ATTEST && kind != CX_ENTRY_LEARN_WEIGHTS && kind != CX_ENTRY_EMBED &&
+        kind != CX_ENTRY_SCOPE_VIOLATION)
         return CX_SUCCESS;
     CX_TRY(cx_payload_decode(kind, entry->payload, cx_derive_arena(at), &payload, err));
-    if (kind == CX_ENTRY_ATTEST)
+    if (kind == CX_ENTRY_SCOPE_VIOLATION)
+        return take_from_bucket(at, entry, 'v', CX_RATE_VIOLATION,
+                                payload.as.scope_violation.granted_to,
+                                payload.as.scope_violation.granted_by, err);
+    if (kind == CX_ENTRY_ATTEST) {
+        CX_TRY(take_from_bucket(at, entry, 'a', CX_RATE_ATTEST, CX_STR(""),
+                                payload.as.attest.intent, err));
         return salience_of_attest(at, entry, &payload.as.attest, err);
+    }
     if (kind == CX_ENTRY_LEARN_WEIGHTS)
         return derive_weights(at, entry, &payload.as.learn_weights, err);
     return count_vertex(at, &payload.as.embed, err);
@@ -491,4 +608,4 @@ static cx_status derive_frame(cx_derive *at, const cx_entry *entry, const cx_cha
     return CX_SUCCESS;
 }
 
-const cx_deriver cx_memory_deriver = {.name = "memory/1", .derive = derive_frame};
+const cx_deriver cx_memory_deriver = {.name = "memory/2", .derive = derive_frame};

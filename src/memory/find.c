@@ -1,8 +1,8 @@
 /*
- * find.c - Find (ledger.md §10): memories by type, tag, frame, edge, similarity and member, most
- * salient first.
+ * find.c - Find (ledger.md §10): memories by type, tag, frame, edge, words, similarity and member,
+ * most salient first.
  *
- * F1  A Find is bounded: by the index it scans (type, tag, edge, vector) and by the number of
+ * F1  A Find is bounded: by the index it scans (type, tag, edge, word, vector) and by the number of
  *     results.
  * F2  Under a scope every record read is the pinned snapshot's; the indexes, which are current,
  *     only supply candidates, and never too few.
@@ -28,6 +28,7 @@ typedef struct finder {
     cx_arena scratch;
     cx_memory_source from; /* into the scratch arena */
     cx_weights weights;
+    cx_words_query query; /* of find->text */
     CX_VEC(candidate) list;
 } finder;
 
@@ -49,8 +50,9 @@ static bool op_is_known(cx_str op)
 
 static cx_status check_find(const cx_memory_find *find, cx_err *err)
 {
-    if (find->types.size == 0 && find->tag_count == 0 && find->from == NULL && find->near == NULL)
-        return fail_invalid(err, "a find needs at least one of type, tag, from, near");
+    if (find->types.size == 0 && find->tag_count == 0 && find->from == NULL && find->near == NULL &&
+        find->text.size == 0)
+        return fail_invalid(err, "a find needs at least one of type, tag, text, from, near");
     if (find->limit == 0 && find->budget_tokens == 0)
         return fail_invalid(err, "a find needs a limit or a budget of tokens");
     if (find->limit > CX_FIND_LIMIT_MAX)
@@ -71,6 +73,7 @@ static cx_status check_find(const cx_memory_find *find, cx_err *err)
                             "expected one of = != < <= > >= contains between member and value");
     if (find->near != NULL)
         CX_TRY(cx_near_check(find->near, find->near_dim, err));
+    CX_TRY(cx_memory_check_text(find->text, "the text", 0, CX_REASON_SIZE_MAX, err));
     CX_TRY(cx_memory_check_text(find->predicate, "the predicate", 0, CX_REASON_SIZE_MAX, err));
     return cx_memory_check_tags(find->tags, find->tag_count, err);
 }
@@ -155,6 +158,17 @@ static cx_status follow_edges(finder *f, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* Memories with one of the words; the others are looked for when a memory is read. */
+static cx_status scan_word(finder *f, cx_err *err)
+{
+    const size_t best = cx_words_query_best(&f->query);
+    cx_str word = f->query.words[best];
+    uint8_t key[CX_WORD_SIZE_MAX + 1];
+    memcpy(key, word.data, word.size);
+    key[word.size] = 0;
+    return scan_keys(f, CX_MEMORY_WORD_KEY, key, word.size + (f->query.prefix[best] ? 0 : 1), err);
+}
+
 static cx_status name_candidates(finder *f, cx_err *err)
 {
     const cx_memory_find *find = f->find;
@@ -163,6 +177,8 @@ static cx_status name_candidates(finder *f, cx_err *err)
     if (find->near != NULL)
         return cx_memory_scan(f->memory, cx_str_bytes(CX_STR("vec/meta/")), (cx_bytes){NULL, 0},
                               collect_vector, f, err);
+    if (find->text.size != 0 && find->scope == NULL)
+        return scan_word(f, err);
     if (find->tag_count != 0 && find->scope == NULL) {
         uint8_t hash[8];
         cx_tag_hash(find->tags[0], hash);
@@ -291,6 +307,42 @@ static cx_status member_fits(finder *f, const cx_memory_view *view, bool *out, c
     return status;
 }
 
+cx_status cx_memory_version_words(const cx_version_record *version, cx_words *words, cx_err *err)
+{
+    cx_data data;
+    cx_err why;
+    cx_buf text;
+    if (version->erased)
+        return CX_SUCCESS;
+    CX_TRY(cx_words_add(words, version->forms.brief, err));
+    CX_TRY(cx_words_add(words, version->forms.medium, err));
+    cx_status status =
+        cx_data_decode(version->type, version->data.bytes, words->arena, &data, &why);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    if (!cx_failed(status)) { /* data that cannot be read has no words */
+        cx_buf_init(&text, words->arena->alloc);
+        cx_forms_full(&data, &text);
+        status = cx_buf_check(&text, err);
+        if (!cx_failed(status))
+            status = cx_words_add(words, cx_buf_str(&text), err);
+        cx_buf_done(&text);
+        CX_TRY(status);
+    }
+    cx_words_unite(words);
+    return CX_SUCCESS;
+}
+
+static cx_status words_fit(finder *f, const cx_memory_view *view, bool *out, cx_err *err)
+{
+    cx_words words = {.arena = &f->scratch};
+    if (f->find->text.size == 0 || !*out)
+        return CX_SUCCESS;
+    CX_TRY(cx_memory_version_words(&view->version, &words, err));
+    *out = cx_words_match(&f->query, &words);
+    return CX_SUCCESS;
+}
+
 /* --- ranking and showing --------------------------------------------------------------------- */
 
 static cx_status salience_now(finder *f, const cx_head *head, float *out, cx_err *err)
@@ -375,6 +427,7 @@ static cx_status make_hit(finder *f, const candidate *c, cx_memory_hit *out, boo
     if (hit.view.expired && !f->find->with_expired)
         return CX_SUCCESS;
     CX_TRY(member_fits(f, &hit.view, out_fits, err));
+    CX_TRY(words_fit(f, &hit.view, out_fits, err));
     if (*out_fits && f->find->near != NULL)
         CX_TRY(similarity_to_vector(f, &head.head, &hit.similarity, out_fits, err));
     if (*out_fits)
@@ -407,6 +460,8 @@ static cx_status run_find(finder *f, cx_err *err)
     cx_weights_record weights;
     CX_TRY(cx_memory_weights_at(&f->from, &weights, err));
     f->weights = weights.weights;
+    if (f->find->text.size != 0)
+        CX_TRY(cx_words_query_parse(f->find->text, &f->scratch, &f->query, err));
     CX_TRY(name_candidates(f, err));
     drop_duplicates(f);
     CX_TRY(rank_all(f, err));

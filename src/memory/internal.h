@@ -8,13 +8,12 @@
 #include "base/api.h"
 #include "memory/forms.h"
 #include "memory/memory.h"
+#include "memory/words.h"
 
 struct cx_memory {
     const cx_alloc *alloc;
     cx_home *home;
     cx_memory_options options;
-    cx_rate_limit *attests; /* both are used only inside write transactions */
-    cx_rate_limit *violations;
     size_t actor_size;
     char actor[CX_ACTOR_SIZE_MAX];
 };
@@ -48,6 +47,10 @@ cx_memory_key cx_memory_key_version(const cx_id *id, uint64_t version);
 /* e/from/<src><type><dst>, or e/to/<dst><type><src>. */
 cx_memory_key cx_memory_key_edge(const cx_edge_name *name, bool to);
 cx_memory_key cx_memory_key_checkpoint(cx_str intent, cx_str step);
+/* The bucket of a rate limit: letter 'a' for attestations of an intent ("", intent), 'v' for
+ * violations (granted_to, granted_by). */
+#define CX_MEMORY_RATE_KEY "idx/rate/"
+cx_memory_key cx_memory_key_rate(char letter, cx_str first, cx_str second);
 uint64_t cx_memory_get_u64(const uint8_t *data);
 void cx_memory_put_u64(uint8_t *out, uint64_t value);
 
@@ -129,6 +132,9 @@ CX_RESULT cx_memory_end(cx_memory_call *call, cx_status status, cx_err *err);
 /* Reads the clock the first time. */
 int64_t cx_memory_call_now(cx_memory_call *call);
 
+/* CX_E_DENIED "RateLimited" when the bucket is empty. */
+CX_RESULT cx_memory_rate_check(cx_memory_call *call, char letter, cx_rate rate, cx_str first,
+                               cx_str second, cx_err *err);
 /* For cx_memory_request (request.c): whether it was carried out before, and that it is now. */
 CX_RESULT cx_memory_request_begin(cx_memory_call *call, cx_err *err);
 CX_RESULT cx_memory_request_end(cx_memory_call *call, cx_err *err);
@@ -183,6 +189,12 @@ CX_RESULT cx_memory_hits_add(cx_memory_hits *hits, const cx_memory_hit *hit, cx_
 CX_RESULT cx_memory_hits_copy(const cx_memory_hits *hits, cx_arena *arena,
                               const cx_memory_hit **out, size_t *out_count, cx_err *err);
 void cx_memory_hits_done(cx_memory_hits *hits);
+
+/* idx/word/<word>00<id>: empty; idx/words/<id>: the words of that memory (derive.c). */
+#define CX_MEMORY_WORD_KEY "idx/word/"
+#define CX_MEMORY_WORDS_KEY "idx/words/"
+/* The words of a version's data and forms, united; of an erased one none. */
+CX_RESULT cx_memory_version_words(const cx_version_record *version, cx_words *words, cx_err *err);
 
 /* --- checking what callers hand in ----------------------------------------------------------- */
 

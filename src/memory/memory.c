@@ -28,14 +28,6 @@ cx_status cx_memory_open(cx_home *home, cx_str actor, const cx_memory_options *o
     memory->options = *options;
     memory->actor_size = actor.size;
     memcpy(memory->actor, actor.data, actor.size);
-    uint64_t seed = cx_io_seed(cx_home_io(home));
-    cx_status status = cx_rate_limit_open(alloc, CX_RATE_ATTEST, seed, &memory->attests, err);
-    if (!cx_failed(status))
-        status = cx_rate_limit_open(alloc, CX_RATE_VIOLATION, seed, &memory->violations, err);
-    if (cx_failed(status)) {
-        cx_memory_close(memory);
-        return status;
-    }
     *out = memory;
     return CX_SUCCESS;
 }
@@ -44,8 +36,6 @@ void cx_memory_close(cx_memory *memory)
 {
     if (memory == NULL)
         return;
-    cx_rate_limit_close(memory->attests);
-    cx_rate_limit_close(memory->violations);
     cx_alloc_free(memory->alloc, memory, sizeof *memory);
 }
 
@@ -128,6 +118,16 @@ cx_memory_key cx_memory_key_edge(const cx_edge_name *name, bool to)
     cx_memory_key key = cx_memory_key_of(to ? "e/to/" : "e/from/", first);
     cx_memory_key_add(&key, &name->type, 1);
     cx_memory_key_add(&key, second->bytes, sizeof second->bytes);
+    return key;
+}
+
+cx_memory_key cx_memory_key_rate(char letter, cx_str first, cx_str second)
+{
+    const cx_digest name = cx_rate_name(first, second);
+    cx_memory_key key;
+    cx_memory_key_begin(&key, CX_MEMORY_RATE_KEY);
+    cx_memory_key_add(&key, &letter, 1);
+    cx_memory_key_add(&key, name.bytes, sizeof name.bytes);
     return key;
 }
 
@@ -362,6 +362,23 @@ int64_t cx_memory_call_now(cx_memory_call *call)
         call->has_now = true;
     }
     return call->now;
+}
+
+/* The bucket as it is before this call; derive.c takes from it when the entry is committed. */
+cx_status cx_memory_rate_check(cx_memory_call *call, char letter, cx_rate rate, cx_str first,
+                               cx_str second, cx_err *err)
+{
+    cx_bucket bucket = {.used = false};
+    cx_memory_key key = cx_memory_key_rate(letter, first, second);
+    cx_bytes value;
+    bool found = false;
+    CX_TRY(cx_memory_fetch(&call->from, cx_memory_key_bytes(&key), &value, &found, err));
+    if (found && !cx_bucket_decode(value, rate, &bucket))
+        return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                          "the row of a rate limit is damaged; run 'cortex tables rebuild'");
+    if (cx_bucket_take(&bucket, rate, cx_memory_call_now(call)))
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_DENIED, "RateLimited", CX_NO_OFFSET, "too many in a short time");
 }
 
 cx_status cx_memory_put_entry(cx_memory_call *call, const cx_payload *payload, cx_str by,

@@ -74,7 +74,7 @@ typedef struct cx_memory_options {
 } cx_memory_options;
 
 /* Opens an actor's memories in a data directory, which must outlive it.  The actor may be new;
- * `options` may be NULL.  Rate limits apply to this object. */
+ * `options` may be NULL. */
 CX_RESULT cx_memory_open(cx_home *home, cx_str actor, const cx_memory_options *options,
                          cx_memory **out, cx_err *err);
 void cx_memory_close(cx_memory *memory); /* NULL is fine */
@@ -230,8 +230,10 @@ CX_RESULT cx_memory_edges(cx_memory *memory, const cx_id *id, bool to, uint8_t t
                           bool with_removed, size_t limit, cx_arena *arena,
                           const cx_edge_view **out, size_t *out_count, cx_err *err);
 
-/* Find must be bounded: at least one of types, tags, from, near; and a limit or a budget. */
+/* Find must be bounded: at least one of types, tags, text, from, near; and a limit or a budget. */
 typedef struct cx_memory_find {
+    cx_str
+        text; /* all of its words are in the memory; "word*": one that begins with it (words.h) */
     cx_bytes types;     /* one byte for each type */
     const cx_str *tags; /* all of them */
     size_t tag_count;

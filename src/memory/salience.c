@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "base/api.h"
+#include "crypto/api.h"
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
@@ -232,151 +233,34 @@ bool cx_bucket_is_full(const cx_bucket *bucket, cx_rate rate, int64_t now_ns)
     return bucket_level_at(bucket, rate, now_ns) == rate.burst * NANO;
 }
 
-typedef struct named_bucket {
-    cx_str name;
-    cx_bucket bucket;
-} named_bucket;
-
-/* Sweeping copies the buckets that are not full into a new set. */
-typedef struct bucket_names {
-    cx_arena arena;
-    cx_map map; /* name -> index */
-    CX_VEC(named_bucket) buckets;
-} bucket_names;
-
-struct cx_rate_limit {
-    const cx_alloc *alloc;
-    cx_rate rate;
-    uint64_t seed;
-    bucket_names kept;
-    size_t sweep_at;  /* number of names from which sweeping pays */
-    int64_t swept_ns; /* when it was last done */
-};
-
-#define SWEEP_MIN 64
-#define SWEEP_PAUSE_NS \
-    100000000 /* minimum time between sweeps, so that a query stays cheap when all names are in use */
-
-static void names_init(bucket_names *names, const cx_alloc *alloc, uint64_t seed)
+void cx_bucket_encode(const cx_bucket *bucket, uint8_t out[CX_BUCKET_SIZE])
 {
-    memset(names, 0, sizeof *names);
-    cx_arena_init(&names->arena, alloc, 0);
-    cx_map_init(&names->map, alloc, seed);
+    cx_writer writer = cx_writer_over(out, CX_BUCKET_SIZE);
+    cx_writer_uint(&writer, bucket->level_nano, 8);
+    cx_writer_uint(&writer, (uint64_t)bucket->at_ns, 8);
+    CX_ASSERT(cx_writer_ok(&writer));
 }
 
-static void names_done(bucket_names *names, const cx_alloc *alloc)
+bool cx_bucket_decode(cx_bytes bytes, cx_rate rate, cx_bucket *out)
 {
-    cx_vec_done(&names->buckets, alloc);
-    cx_map_done(&names->map);
-    cx_arena_done(&names->arena);
+    cx_reader reader = cx_reader_over(bytes);
+    if (bytes.size != CX_BUCKET_SIZE)
+        return false;
+    *out = (cx_bucket){.used = true};
+    out->level_nano = cx_reader_u64(&reader);
+    out->at_ns = (int64_t)cx_reader_u64(&reader);
+    return out->level_nano <= rate.burst * NANO;
 }
 
-static cx_status names_add(bucket_names *names, const cx_alloc *alloc, cx_str name,
-                           named_bucket **out, cx_err *err)
+cx_digest cx_rate_name(cx_str first, cx_str second)
 {
-    uint64_t *index;
-    bool is_new;
-    if (!cx_vec_reserve(&names->buckets, names->buckets.count + 1, alloc))
-        return cx_fail_nomem(err);
-    cx_str copy = cx_arena_copy_str(&names->arena, name);
-    if (copy.data == NULL)
-        return cx_fail_nomem(err);
-    CX_TRY(cx_map_put(&names->map, copy, &index, &is_new, err));
-    CX_ASSERT(is_new);
-    *index = names->buckets.count;
-    *out = &names->buckets.items[names->buckets.count++];
-    **out = (named_bucket){.name = copy};
-    return CX_SUCCESS;
-}
-
-/* Drops the buckets that are full again. */
-static cx_status drop_full_buckets(cx_rate_limit *limit, int64_t now_ns, cx_err *err)
-{
-    bucket_names next;
-    names_init(&next, limit->alloc, limit->seed);
-    for (size_t i = 0; i < limit->kept.buckets.count; i++) {
-        const named_bucket *old = &limit->kept.buckets.items[i];
-        named_bucket *copy;
-        if (cx_bucket_is_full(&old->bucket, limit->rate, now_ns))
-            continue;
-        cx_status status = names_add(&next, limit->alloc, old->name, &copy, err);
-        if (cx_failed(status)) {
-            names_done(&next, limit->alloc);
-            return status;
-        }
-        copy->bucket = old->bucket;
-    }
-    names_done(&limit->kept, limit->alloc);
-    limit->kept = next;
-    limit->swept_ns = now_ns;
-    limit->sweep_at = next.buckets.count * 2 > SWEEP_MIN ? next.buckets.count * 2 : SWEEP_MIN;
-    return CX_SUCCESS;
-}
-
-cx_status cx_rate_limit_open(const cx_alloc *alloc, cx_rate rate, uint64_t seed,
-                             cx_rate_limit **out, cx_err *err)
-{
-    cx_rate_limit *limit = cx_alloc_zeroed(alloc, 1, sizeof *limit);
-    if (limit == NULL)
-        return cx_fail_nomem(err);
-    limit->alloc = alloc;
-    limit->rate = rate;
-    limit->seed = seed;
-    limit->sweep_at = SWEEP_MIN;
-    names_init(&limit->kept, alloc, seed);
-    *out = limit;
-    return CX_SUCCESS;
-}
-
-void cx_rate_limit_close(cx_rate_limit *limit)
-{
-    if (limit == NULL)
-        return;
-    names_done(&limit->kept, limit->alloc);
-    cx_alloc_free(limit->alloc, limit, sizeof *limit);
-}
-
-static cx_status rate_limited(cx_err *err)
-{
-    return cx_fail_at(err, CX_E_DENIED, "RateLimited", CX_NO_OFFSET, "too many in a short time");
-}
-
-static cx_status find_bucket(cx_rate_limit *limit, cx_str name, int64_t now_ns, cx_bucket **out,
-                             cx_err *err)
-{
-    named_bucket *added;
-    const uint64_t *index = cx_map_find(&limit->kept.map, name);
-    if (index != NULL) {
-        *out = &limit->kept.buckets.items[*index].bucket;
-        return CX_SUCCESS;
-    }
-    bool is_full = limit->kept.buckets.count >= CX_RATE_NAMES_MAX &&
-                   elapsed_ns(limit->swept_ns, now_ns) >= SWEEP_PAUSE_NS;
-    if (is_full || (limit->kept.buckets.count >= limit->sweep_at &&
-                    limit->kept.buckets.count < CX_RATE_NAMES_MAX))
-        CX_TRY(drop_full_buckets(limit, now_ns, err));
-    if (limit->kept.buckets.count >= CX_RATE_NAMES_MAX)
-        return rate_limited(err);
-    CX_TRY(names_add(&limit->kept, limit->alloc, name, &added, err));
-    *out = &added->bucket;
-    return CX_SUCCESS;
-}
-
-cx_status cx_rate_limit_take(cx_rate_limit *limit, cx_str first, cx_str second, int64_t now_ns,
-                             cx_err *err)
-{
-    cx_bucket *bucket = NULL;
-    cx_buf name;
-    cx_buf_init(&name, limit->alloc);
-    cx_buf_add_u64(&name, first.size); /* separates the two parts of the name */
-    cx_buf_add_byte(&name, ':');
-    cx_buf_add_str(&name, first);
-    cx_buf_add_str(&name, second);
-    cx_status status = cx_buf_check(&name, err);
-    if (!cx_failed(status))
-        status = find_bucket(limit, cx_buf_str(&name), now_ns, &bucket, err);
-    cx_buf_done(&name);
-    if (cx_failed(status))
-        return status;
-    return cx_bucket_take(bucket, limit->rate, now_ns) ? CX_SUCCESS : rate_limited(err);
+    uint8_t size[8];
+    cx_writer writer = cx_writer_over(size, sizeof size);
+    cx_sha256 hash;
+    cx_writer_uint(&writer, first.size, 8); /* separates the two parts of the name */
+    cx_sha256_init(&hash);
+    cx_sha256_add(&hash, size, sizeof size);
+    cx_sha256_add(&hash, first.data, first.size);
+    cx_sha256_add(&hash, second.data, second.size);
+    return cx_sha256_end(&hash);
 }

@@ -74,16 +74,16 @@ bool cx_bucket_take(cx_bucket *bucket, cx_rate rate, int64_t now_ns);
 /* The bucket is full: it can be dropped. */
 bool cx_bucket_is_full(const cx_bucket *bucket, cx_rate rate, int64_t now_ns);
 
-/* Buckets by name; full ones are dropped.  Not thread-safe. */
-#define CX_RATE_NAMES_MAX 65536
-typedef struct cx_rate_limit cx_rate_limit;
-
-CX_RESULT cx_rate_limit_open(const cx_alloc *alloc, cx_rate rate, uint64_t seed,
-                             cx_rate_limit **out, cx_err *err);
-void cx_rate_limit_close(cx_rate_limit *limit);
-/* CX_E_DENIED "RateLimited"; also when more names than the maximum are limited at once.  The two
- * parts of the name are distinct: ("a", "bc") is not ("ab", "c"). */
-CX_RESULT cx_rate_limit_take(cx_rate_limit *limit, cx_str first, cx_str second, int64_t now_ns,
-                             cx_err *err);
+/*
+ * Buckets are rows that follow from the entries they count (derive.c), so that all processes share
+ * them and a restart changes nothing: 8 bytes of level, 8 bytes of time.  Their key is
+ * CX_MEMORY_RATE_KEY, a letter for the rate, and the hash of their two names: ("a", "bc") is not
+ * ("ab", "c").
+ */
+#define CX_BUCKET_SIZE 16
+void cx_bucket_encode(const cx_bucket *bucket, uint8_t out[CX_BUCKET_SIZE]);
+/* False: these bytes are no bucket of that rate. */
+bool cx_bucket_decode(cx_bytes bytes, cx_rate rate, cx_bucket *out);
+cx_digest cx_rate_name(cx_str first, cx_str second);
 
 #endif

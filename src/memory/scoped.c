@@ -31,8 +31,8 @@ cx_status cx_memory_violation(cx_memory_call *call, const cx_granted *scope, con
 {
     const cx_scope *granted = &scope->scope;
     cx_err limited;
-    cx_status status = cx_rate_limit_take(call->memory->violations, granted->granted_to,
-                                          granted->granted_by, cx_memory_call_now(call), &limited);
+    cx_status status = cx_memory_rate_check(call, 'v', CX_RATE_VIOLATION, granted->granted_to,
+                                            granted->granted_by, &limited);
     if (status.code == CX_E_DENIED)
         return fail_denied(reason, err);
     if (cx_failed(status)) {

@@ -305,7 +305,7 @@ const cx_api_type cx_api_types[] = {
      "{actor: string, detail: string, expires_at: string|null, granted_by: string, "
      "granted_to: string, reason: string|null, verdict: string, writable: boolean}"},
     {"ScopeRead", "{scope: string, uri: string}"},
-    {"ScopeFind", "{scope: string, types?: string[], tags?: string[], limit?: integer}"},
+    {"ScopeFind", "{scope: string, types?: string[], tags?: string[], words?: string, limit?: integer}"},
     {"ScopeLabels",
      "{scope: string, uri: string, key?: string, tags?: string[], frames?: MemoryFrame[], "
      "importance?: integer, visibility?: string, if_head?: string}"},

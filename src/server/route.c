@@ -201,6 +201,8 @@ static const cx_route_param memories_params[] = {
      .help = "Only this type."},
     {.name = "tag", .type = CX_PARAM_TEXT, .many = true, .help = "With all of these tags."},
     TEXT("text", "This text in the memory's forms, in any case (of ASCII letters)."),
+    TEXT("words", "Full-text: all of these words, in any case; WORD* is any that begins with it. "
+                  "Most salient first, in one page."),
     FLAG("all", "Deleted and expired ones too."),
     {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = 1000, .help = "Default 50."},
     TEXT("after", "`next` of the previous answer: continue after it."),

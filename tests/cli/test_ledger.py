@@ -1390,6 +1390,72 @@ def the_recipient_of_a_scope_can_check_it():
             assert json.loads(line)["verdict"] != "holds", line
 
 
+def strings_of(path, text):
+    return sum(part.read_bytes().count(text.encode()) for part in pathlib.Path(path).glob("cortex.db*"))
+
+
+@test
+def memories_are_found_by_their_words():
+    def fact(text):
+        return json.dumps({"statement": text, "subject": "s", "predicate": "p"})
+
+    with Place() as p:
+        uris = [p.write(fact(text), "Fact", *more) for text, *more in (
+            ("The refund limit is 500", "--tag", "money"), ("A limit of memory",), ("Refunds are slow",),
+            ("\u00c4rger mit \u00dcbersicht",), ("zebraword once",))]
+
+        def found(*args):
+            return [m["uri"] for m in p.json("memory", "find", "--text", *args)["memories"]]
+
+        assert sorted(found("LIMIT")) == sorted(uris[:2])
+        assert found("limit refund") == [uris[0]] and found("limit nothing") == []
+        assert sorted(found("refund*")) == sorted([uris[0], uris[2]])
+        assert found("refun") == [] and found("\u00e4RGER") == [uris[3]]
+        assert found("limit", "--tag", "money") == [uris[0]] and found("limit", "--type", "Goal") == []
+        assert found("limit", "--limit", "1", "--type", "Fact")[0] in uris[:2]
+        # Words of the version that is current.
+        later = p.ok("memory", "update", uris[1], fact("A bound of memory"))
+        assert found("limit") == [uris[0]] and found("bound") == [later]
+        # The index is made again, the same.
+        p.ok("tables", "rebuild")
+        assert found("limit") == [uris[0]] and found("bound") == [later]
+        # The end of a memory hides it; erased content leaves the index.
+        p.ok("memory", "tombstone", uris[2])
+        assert found("refunds") == [] and found("refunds", "--all")[0].split("#")[0] == uris[2].split("#")[0]
+        p.ok("tables", "rebuild")
+        assert strings_of(p.home, "zebraword") > 0
+        p.ok("erase", uris[4], "--reason", "asked for")
+        assert found("zebraword", "--all") == []
+        assert strings_of(p.home, "zebraword") == 0
+        p.ok("tables", "rebuild")
+        assert found("zebraword", "--all") == [] and strings_of(p.home, "zebraword") == 0
+        p.ok("verify", "--home", p.home)
+        p.expect(2, "memory", "find", "--text", "", err="--text")
+        p.refused(2, "InvalidArgument", "memory", "find", "--text", "?!")
+        p.refused(2, "InvalidArgument", "memory", "find", "--text", "w " * 33)
+
+
+@test
+def rate_limits_count_in_the_ledger():
+    """Each command is a process of its own; the clock is that of the steps."""
+    with Place() as p:
+        uri = p.write(FACT)
+        now = 4_000_000_000_000_000_000
+
+        def attest(at, intent="i"):
+            step = {"op": "attest", "now_ns": at, "intent": intent, "outcome": "success", "cited": [uri]}
+            (p.folder / "steps").write_text(json.dumps(step) + "\n")
+            done = p.run("apply", "steps", "--json")
+            return b"RateLimited" not in done.stdout + done.stderr
+
+        assert [attest(now) for _ in range(6)] == [True] * 5 + [False]
+        assert attest(now, "other"), "each intent has its own"
+        p.ok("tables", "rebuild")
+        assert not attest(now) and attest(now + 1_000_000_000) and not attest(now + 1_000_000_000)
+        assert [attest(now + 9_000_000_000) for _ in range(6)] == [True] * 5 + [False]
+        p.ok("verify", "--home", p.home)
+
+
 @test
 def a_seed_names_what_a_compilation_depends_on():
     intent, mtx, model = "01HF7YAT000000000000000003", "ab" * 32, "m-7"

@@ -3,7 +3,7 @@
  * then on, until nothing fires: the right code, no leak, and no answer that is not one.
  */
 #include "memory/forms.h"
-#include "memory/salience.h"
+#include "memory/words.h"
 #include "proof/scope.h"
 #include "tests/support/fault.h"
 #include "tests/unit/memory/fixture.h"
@@ -68,25 +68,32 @@ CX_TEST(memory_data_without_memory)
     fixture_done(&kit);
 }
 
-static cx_status limit_many(const cx_alloc *alloc, void *arg, cx_err *err)
+static cx_status split_text(const cx_alloc *alloc, void *arg, cx_err *err)
 {
-    cx_rate_limit *limit;
+    const cx_str *text = arg;
+    cx_arena arena;
     cx_status status;
-    (void)arg;
-    CX_TRY(cx_rate_limit_open(alloc, CX_RATE_ATTEST, 1, &limit, err));
-    for (uint32_t i = 0; i < 200; i++) {
-        cx_str name = cx_str_from((const char *)&i, sizeof i);
-        CX_TRY_GOTO(status,
-                    cx_rate_limit_take(limit, CX_STR("a"), name, (int64_t)i * 10000000, err));
-    }
+    cx_words_query query;
+    cx_arena_init(&arena, alloc, 0);
+    cx_words words = {.arena = &arena};
+    CX_TRY_GOTO(status, cx_words_add(&words, *text, err));
+    CX_TRY_GOTO(status, cx_words_query_parse(CX_STR("w7 w30*"), &arena, &query, err));
+    cx_words_unite(&words);
+    CHECK_INT(words.count, 4000);
+    CHECK(cx_words_match(&query, &words));
 done:
-    cx_rate_limit_close(limit);
+    cx_arena_done(&arena);
     return status;
 }
 
-CX_TEST(memory_rate_limit_without_memory)
+CX_TEST(memory_words_without_memory)
 {
-    with_failing_memory(limit_many, NULL);
+    static char space[4000 * 6];
+    size_t used = 0;
+    for (unsigned i = 0; i < 4000; i++)
+        used += (size_t)snprintf(space + used, sizeof space - used, "w%u ", i);
+    cx_str text = cx_str_from(space, used);
+    with_failing_memory(split_text, &text);
 }
 
 typedef struct scope_case {

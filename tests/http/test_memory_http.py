@@ -167,6 +167,26 @@ def what_is_wrong_is_refused_and_changes_nothing():
 
 
 @test
+def memories_are_found_by_words():
+    with World() as s:
+        made = s.write("memories", {**FACT, "tags": ["money"]}, 201)["uri"]
+        s.write("memories", {"type": "Fact", "data": {**FACT["data"], "statement": "no such thing"}}, 201)
+
+        def found(query):
+            answer = s.ask("GET", "/api/v1/memories?actor=ann&" + query, token=s.reader)
+            check(answer.status == 200, answer.status, answer.body)
+            return [m["uri"] for m in answer.json()["memories"]]
+
+        check(found("words=LIMIT") == [made] and found("words=lim*+500") == [made])
+        check(found("words=lim") == [] and found("words=limit&tag=none") == [])
+        check(found("words=limit&tag=money&type=Fact") == [made])
+        got = rpc(s, s.reader, "tools/call", name="search", arguments={"actor": "ann", "words": "limit"})
+        check(made in got["result"]["content"][0]["text"], got)
+        for wrong in ("words=%3F", "words=limit&text=x", "words=limit&after=01HF7YAT000000000000000003"):
+            s.problem(422, "invalid-request", "GET", "/api/v1/memories?actor=ann&" + wrong, token=s.reader)
+
+
+@test
 def a_seed_over_http_and_mcp_is_that_of_the_command():
     with World() as s:
         s.write("memories", FACT, 201)

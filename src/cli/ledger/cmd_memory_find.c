@@ -46,6 +46,17 @@ static cx_status read_bounds(cx_cli_ledger *l, find_state *s, size_t limit_defau
 
 /* --- find ------------------------------------------------------------------------------------- */
 
+static cx_status read_text(cx_cli_ledger *l, find_state *s, cx_err *err)
+{
+    const char *text = cx_cli_value(l->args, "text");
+    if (text == NULL)
+        return CX_SUCCESS;
+    if (text[0] == 0)
+        return cx_fail(err, CX_E_USAGE, "option --text: expected words");
+    s->find.text = cx_str_z(text);
+    return CX_SUCCESS;
+}
+
 /* FIELD OP VALUE; the longer operators first. */
 static cx_status parse_where(cx_cli_ledger *l, const char *text, cx_memory_find *find, cx_err *err)
 {
@@ -91,6 +102,7 @@ static cx_status prepare_find(cx_cli_ledger *l, void *state, cx_err *err)
     const char *late = cx_cli_value(l->args, "late");
     CX_TRY(read_types(l, s, err));
     CX_TRY(read_bounds(l, s, FIND_DEFAULT, err));
+    CX_TRY(read_text(l, s, err));
     CX_TRY(cx_cli_all_values(l->cli, l->args, "tag", &s->find.tags, &s->find.tag_count, err));
     s->find.budget_tokens = cx_cli_number(l->args, "budget", 0);
     s->find.late_binding = late != NULL;
@@ -109,10 +121,12 @@ static cx_status prepare_find(cx_cli_ledger *l, void *state, cx_err *err)
     if (follow != NULL)
         CX_TRY(cx_cli_parse_word("option --follow", follow, cx_uri_edge_type_name, CX_EDGE_TYPE_MAX,
                                  &s->find.follow, err));
-    if (s->find.types.size == 0 && s->find.tag_count == 0 && frame == NULL && from == NULL)
-        return cx_fail(err, CX_E_USAGE,
-                       "expected at least one of --type, --tag, --frame, --from; 'cortex memory "
-                       "list' lists all");
+    if (s->find.types.size == 0 && s->find.tag_count == 0 && s->find.text.size == 0 &&
+        frame == NULL && from == NULL)
+        return cx_fail(
+            err, CX_E_USAGE,
+            "expected at least one of --type, --tag, --text, --frame, --from; 'cortex memory "
+            "list' lists all");
     return CX_SUCCESS;
 }
 
@@ -136,9 +150,11 @@ static int run_memory_find(cx_cli *cli, const cx_cli_args *args)
 }
 
 #define TYPE_NAMES "Identity|Fact|Preference|Belief|Event|Goal|Constraint|Capability|Pattern"
-#define OPTIONS_FIND                                                                      \
-    CX_CLI_OPT_MANY("type", 0, CX_CLI_CHOICE, TYPE_NAMES, "This type; may be repeated."), \
-        CX_CLI_OPT_FLAG("all", 0, "Dead ones too."),                                      \
+#define OPTIONS_FIND                                                                           \
+    CX_CLI_OPT_MANY("type", 0, CX_CLI_CHOICE, TYPE_NAMES, "This type; may be repeated."),      \
+        CX_CLI_OPT("text", 0, CX_CLI_TEXT, "WORDS",                                            \
+                   "With all of these words, in any case; WORD* is any that begins with it."), \
+        CX_CLI_OPT_FLAG("all", 0, "Dead ones too."),                                           \
         CX_CLI_OPT_FLAG("expired", 0, "Expired ones too."), CX_CLI_OPTIONS_SCOPE
 
 static const cx_cli_option find_options[] = {
@@ -160,10 +176,11 @@ static const cx_cli_option find_options[] = {
 
 const cx_cli_command cx_cli_memory_find = {
     .name = "memory find",
-    .purpose = "find memories by type, tag, frame or edge",
+    .purpose = "find memories by words, type, tag, frame or edge",
     .about =
         "Lists the memories that match all filters, most salient first, then by id; dead and "
-        "expired memories are left out. At least one of --type, --tag, --frame, --from is needed.",
+        "expired memories are left out. At least one of --type, --tag, --text, --frame, --from is "
+        "needed.",
     .options = find_options,
     .option_count = CX_COUNT_OF(find_options),
     .exits = CX_CLI_EXITS_READ,
@@ -179,6 +196,7 @@ static cx_status prepare_near(cx_cli_ledger *l, void *state, cx_err *err)
     const char *what = l->args->operands[0];
     CX_TRY(read_types(l, s, err));
     CX_TRY(read_bounds(l, s, NEAR_DEFAULT, err));
+    CX_TRY(read_text(l, s, err));
     s->near_memory = !cx_failed(cx_cli_parse_name(what, &s->from, NULL));
     if (s->near_memory)
         return CX_SUCCESS;

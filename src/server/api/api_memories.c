@@ -125,8 +125,43 @@ static cx_status open_memory(cx_call *call, cx_memory **out, cx_err *err)
     return cx_memory_open(home, actor, NULL, out, err);
 }
 
+/* Full-text: by the index of words, most salient first, in one page. */
+static cx_status answer_words(search *s, cx_str words, cx_err *err)
+{
+    cx_call *call = s->call;
+    cx_json_list answer = cx_json_list_begin(call->arena);
+    cx_memory_find find = {.text = words,
+                           .limit = s->limit,
+                           .types = cx_bytes_from(&s->type, s->type == 0 ? 0 : 1),
+                           .with_tombstoned = s->all,
+                           .with_expired = s->all};
+    cx_str *tags = CX_ARENA_ARRAY(call->arena, cx_str, call->target.param_count + 1);
+    const cx_memory_hit *hits;
+    cx_json value;
+    if (tags == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < call->target.param_count; i++)
+        if (cx_str_is(call->target.params[i].name, "tag"))
+            tags[find.tag_count++] = call->target.params[i].value;
+    find.tags = tags;
+    CX_TRY(cx_memory_find_all(s->memory, &find, call->arena, &hits, &s->count, err));
+    s->found = cx_json_list_begin(call->arena);
+    for (size_t i = 0; i < s->count; i++) {
+        cx_json_list item = cx_json_list_begin(call->arena);
+        CX_TRY(cx_view_memory(&hits[i].view, &item, err));
+        cx_json_add_object(&s->found, &item);
+    }
+    cx_json_put_str(&answer, "actor", cx_call_text(call, "actor"));
+    cx_json_put_uint(&answer, "count", s->count);
+    cx_json_put_array(&answer, "memories", &s->found);
+    cx_json_put_null(&answer, "next");
+    CX_TRY(cx_json_list_end_object(&answer, &value, err));
+    return cx_call_answer_json(call, 200, &value, err);
+}
+
 cx_status cx_api_memory_list(cx_call *call, cx_err *err)
 {
+    cx_str words = cx_call_text(call, "words");
     const cx_param *limit = cx_call_param(call, "limit");
     cx_str type = cx_call_text(call, "type"), after = cx_call_text(call, "after");
     search s = {.call = call,
@@ -137,8 +172,10 @@ cx_status cx_api_memory_list(cx_call *call, cx_err *err)
                 .has_after = after.data != NULL};
     if (s.has_after && !cx_ulid_parse(after, &s.after))
         return cx_fail(err, CX_E_USAGE, "after: expected a ULID, the `next` of an earlier answer");
+    if (words.size != 0 && (s.has_after || s.text.data != NULL))
+        return cx_fail(err, CX_E_USAGE, "words: cannot be combined with text or after");
     CX_TRY(open_memory(call, &s.memory, err));
-    cx_status status = answer_list(&s, err);
+    cx_status status = words.size != 0 ? answer_words(&s, words, err) : answer_list(&s, err);
     cx_memory_close(s.memory);
     return status;
 }

@@ -206,18 +206,24 @@ static const char *read_query(scope_call *s, cx_memory_find *find)
 {
     cx_arena *arena = s->call->arena;
     const cx_json *types = CX_JSON_GET(&s->body, "types"), *tags = CX_JSON_GET(&s->body, "tags");
-    const cx_json *limit = CX_JSON_GET(&s->body, "limit");
+    const cx_json *limit = CX_JSON_GET(&s->body, "limit"), *words = CX_JSON_GET(&s->body, "words");
     size_t count = 1;
     uint64_t most = FIND_LIMIT_DEFAULT;
     count += types != NULL;
     count += tags != NULL;
     count += limit != NULL;
+    count += words != NULL;
     if (s->body.count != count)
         return "";
     if (limit != NULL && (!cx_json_uint64(limit, &most) || most == 0 || most > CX_FIND_LIMIT_MAX))
         return "/limit";
     find->limit = (size_t)most;
-    if ((types != NULL && types->type != CX_JSON_ARRAY) || (types == NULL && tags == NULL))
+    if (words != NULL && (words->type != CX_JSON_STRING || words->count == 0))
+        return "/words";
+    if (words != NULL)
+        find->text = cx_json_text(words);
+    if ((types != NULL && types->type != CX_JSON_ARRAY) ||
+        (types == NULL && tags == NULL && words == NULL))
         return "/types";
     uint8_t *codes = CX_ARENA_ARRAY(arena, uint8_t, types == NULL ? 1 : types->count + 1);
     cx_str *texts = CX_ARENA_ARRAY(arena, cx_str, tags == NULL ? 1 : tags->count + 1);
@@ -253,8 +259,10 @@ static cx_status answer_find(scope_call *s, cx_memory *memory, cx_err *err)
     cx_json value;
     const char *wrong = read_query(s, &find);
     if (wrong != NULL) {
-        refuse_member(s->call, wrong,
-                      "expected scope, types (names) or tags (texts), and limit (1 to 1000)");
+        refuse_member(
+            s->call, wrong,
+            "expected scope, types (names), tags (texts) or words (text), and limit (1 to "
+            "1000)");
         return CX_SUCCESS;
     }
     CX_TRY(cx_memory_find_all(memory, &find, s->call->arena, &found, &count, err));

@@ -77,7 +77,8 @@ static const cx_mcpd_tool tools[] = {
      "and how their states differ.",
      VARIANTS(diff_variants)},
     {"search", "Find traces or memories",
-     "With actor: that actor's memories, by text, type and tag. Without: signed traces, newest "
+     "With actor: that actor's memories, by words (full-text), text, type and tag. Without: signed "
+     "traces, newest "
      "first, by agent, action, time, scores or words of the rationale. limit and cursor (or after) "
      "page.",
      VARIANTS(search_variants)},

@@ -228,6 +228,33 @@ CX_TEST(attest_refuses)
     calls_done(&kit);
 }
 
+CX_TEST(attest_limits_are_shared_and_outlive_the_process)
+{
+    WITH_HOME(kit, "attest-shared");
+    cx_uri uri = calls_write_fact(&kit, "a");
+    cx_str cited = calls_uri(&kit, &uri);
+    cx_memory_attest what = attest_of(&cited, 1);
+    cx_memory_options options = calls_options(&kit);
+    cx_memory *first = kit.memory, *second;
+    kit.tick = 1000;
+    CHECK_STATUS(cx_memory_open(kit.home, CX_STR("andrew"), &options, &second, &kit.err), &kit.err);
+    for (int i = 0; i < 5; i++) {
+        kit.memory = i % 2 == 0 ? first : second;
+        CHECK_STATUS(attest(&kit, &what, NULL), &kit.err);
+    }
+    kit.memory = first;
+    CHECK(cx_failed(attest(&kit, &what, NULL)));
+    CHECK_STR(fixture_tag(&kit.err), "RateLimited");
+    cx_memory_close(second);
+    calls_shut(&kit);
+    REQUIRE(calls_open(&kit, "andrew"));
+    CHECK(cx_failed(attest(&kit, &what, NULL)));
+    CHECK_STR(fixture_tag(&kit.err), "RateLimited");
+    kit.tick = 1000000000;
+    CHECK_STATUS(attest(&kit, &what, NULL), &kit.err);
+    calls_done(&kit);
+}
+
 /* --- Raw -------------------------------------------------------------------------------------- */
 
 CX_TEST(raw_takes_kinds_of_others_only)

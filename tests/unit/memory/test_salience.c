@@ -233,45 +233,21 @@ CX_TEST(bucket_never_gives_more_than_its_rate)
     CHECK(given + 20 >= (uint64_t)now / (SECOND / 10) * 9 / 10 || given > 15000);
 }
 
-CX_TEST(limits_by_name)
+CX_TEST(buckets_as_rows)
 {
-    cx_rate_limit *limit;
-    cx_err err;
-    CHECK_STATUS(cx_rate_limit_open(cx_alloc_default(), CX_RATE_ATTEST, 1, &limit, &err), &err);
-    for (int i = 0; i < 5; i++)
-        CHECK_STATUS(cx_rate_limit_take(limit, CX_STR("a"), CX_STR("bc"), T0, &err), &err);
-    CHECK_INT(cx_rate_limit_take(limit, CX_STR("a"), CX_STR("bc"), T0, &err).code, CX_E_DENIED);
-    CHECK_STR(fixture_tag(&err), "RateLimited");
-    CHECK_STATUS(cx_rate_limit_take(limit, CX_STR("ab"), CX_STR("c"), T0, &err), &err);
-    CHECK_STATUS(cx_rate_limit_take(limit, CX_STR("1:a"), CX_STR("bc"), T0, &err), &err);
-    /* Thousands of other names, whose buckets fill again, do not make it forget this one. */
-    for (int i = 0; i < 5000; i++) {
-        char name[32];
-        int size = snprintf(name, sizeof name, "n%d", i);
-        CHECK_STATUS(cx_rate_limit_take(limit, CX_STR("x"), cx_str_from(name, (size_t)size),
-                                        T0 + i * 100, &err),
-                     &err);
-    }
-    CHECK_INT(cx_rate_limit_take(limit, CX_STR("a"), CX_STR("bc"), T0 + SECOND / 2, &err).code,
-              CX_E_DENIED);
-    CHECK_STATUS(cx_rate_limit_take(limit, CX_STR("a"), CX_STR("bc"), T0 + SECOND, &err), &err);
-    cx_rate_limit_close(limit);
-    cx_rate_limit_close(NULL);
-}
-
-CX_TEST(limits_keep_a_bounded_number_of_names)
-{
-    cx_rate_limit *limit;
-    cx_err err = {0};
-    uint32_t refused_at = 0;
-    CHECK_STATUS(cx_rate_limit_open(cx_alloc_default(), CX_RATE_ATTEST, 1, &limit, &err), &err);
-    for (uint32_t i = 0; i <= CX_RATE_NAMES_MAX && refused_at == 0; i++)
-        if (cx_failed(cx_rate_limit_take(limit, CX_STR("a"),
-                                         cx_str_from((const char *)&i, sizeof i), T0, &err)))
-            refused_at = i;
-    CHECK_INT(refused_at, CX_RATE_NAMES_MAX);
-    CHECK_STR(fixture_tag(&err), "RateLimited");
-    /* When they have filled again there is room. */
-    CHECK_STATUS(cx_rate_limit_take(limit, CX_STR("b"), CX_STR(""), T0 + 2 * SECOND, &err), &err);
-    cx_rate_limit_close(limit);
+    cx_bucket bucket = {0}, read;
+    uint8_t bytes[CX_BUCKET_SIZE + 1] = {0};
+    for (int i = 0; i < 3; i++)
+        CHECK(cx_bucket_take(&bucket, CX_RATE_ATTEST, T0));
+    cx_bucket_encode(&bucket, bytes);
+    CHECK(cx_bucket_decode(cx_bytes_from(bytes, CX_BUCKET_SIZE), CX_RATE_ATTEST, &read));
+    CHECK(read.used && read.at_ns == T0 && read.level_nano == bucket.level_nano);
+    for (size_t size = 0; size <= sizeof bytes; size++)
+        CHECK(size == CX_BUCKET_SIZE ||
+              !cx_bucket_decode(cx_bytes_from(bytes, size), CX_RATE_ATTEST, &read));
+    bytes[0] = 0xff; /* more than the burst */
+    CHECK(!cx_bucket_decode(cx_bytes_from(bytes, CX_BUCKET_SIZE), CX_RATE_ATTEST, &read));
+    cx_digest a = cx_rate_name(CX_STR("a"), CX_STR("bc"));
+    cx_digest b = cx_rate_name(CX_STR("ab"), CX_STR("c"));
+    CHECK(!cx_digest_eq(&a, &b));
 }

@@ -947,6 +947,7 @@ export interface ScopeFind {
   scope: string;
   types?: string[];
   tags?: string[];
+  words?: string;
   limit?: number;
 }
 
