@@ -27,6 +27,9 @@ static const struct shared {
     {"limits", "threads"},
     {"limits", "max-depth"},
     {"limits", "max-bytes"},
+    {"memory", "embedder"},
+    {"memory", "embedder-model"},
+    {"memory", "embedder-timeout"},
 };
 
 /* Commands with a section of their own: those that run long or receive data. */
@@ -238,6 +241,11 @@ static cx_status check_setting(const check *c, const cx_setting *s)
     if (c->where == CX_CONFIG_HOME && strcmp(key->option->name, "home") == 0)
         return fail_setting(
             c, s, "home: the file in a data directory cannot name another data directory");
+    if (c->where == CX_CONFIG_HOME && strcmp(key->option->name, "embedder") == 0)
+        return fail_setting(
+            c, s,
+            "embedder: the file in a data directory cannot name a program: a copy of "
+            "one must not choose what runs");
     CX_TRY(check_kind(c, s, key->option));
     for (size_t i = 0; i < s->value_count && key->option->kind != CX_CLI_FLAG; i++)
         if (cx_failed(cx_cli_check_value(key->option, s->values[i], &why)))
@@ -470,6 +478,7 @@ cx_status cx_config_apply(cx_cli *cli, cx_cli_args *args, cx_err *err)
     for (size_t i = 0; i < count; i++)
         if (!is_asked_for(&keys[i]) &&
             (keys[i].section[0] == 0 || strcmp(keys[i].section, "limits") == 0 ||
+             strcmp(keys[i].section, "memory") == 0 ||
              strcmp(keys[i].section, args->command->name) == 0))
             CX_TRY(apply_key(&g, &keys[i]));
     return CX_SUCCESS;

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "cli/ledger/embedder_program.h"
 #include "cli/ledger/read_scope.h"
 #include "cli/ledger/memory_view.h"
 
@@ -200,6 +201,13 @@ static cx_status prepare_near(cx_cli_ledger *l, void *state, cx_err *err)
     s->near_memory = !cx_failed(cx_cli_parse_name(what, &s->from, NULL));
     if (s->near_memory)
         return CX_SUCCESS;
+    if (cx_cli_embedder_given(l->args) && strchr("[@-", what[0]) == NULL) {
+        cx_cli_embedding made;
+        CX_TRY(cx_cli_embedder_run(l->cli, l->args, cx_str_z(what), &made, err));
+        s->find.near = made.values;
+        s->find.near_dim = made.dim;
+        return CX_SUCCESS;
+    }
     return cx_cli_read_vector(l->cli, what, &s->find.near, &s->find.near_dim, err);
 }
 
@@ -241,7 +249,8 @@ static int run_memory_near(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_operand near_operands[] = {{"VECTOR", CX_CLI_TEXT, NULL, false, false}};
 
 static const cx_cli_option near_options[] = {
-    OPTIONS_FIND, CX_CLI_OPT("limit", 0, CX_CLI_COUNT, "N", "At most N, up to 1000; default 10."),
+    OPTIONS_FIND, CX_CLI_OPTIONS_EMBEDDER,
+    CX_CLI_OPT("limit", 0, CX_CLI_COUNT, "N", "At most N, up to 1000; default 10."),
     CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_memory_near = {
@@ -249,7 +258,8 @@ const cx_cli_command cx_cli_memory_near = {
     .purpose = "find memories with the nearest vectors",
     .about = "Searches all vectors of that many numbers exactly, by cosine, and lists the nearest "
              "first. VECTOR is a JSON array of numbers, @FILE, or - for standard input; the URI or "
-             "ULID of a memory means the vector of that memory.",
+             "ULID of a memory means the vector of that memory. With --embedder any other text is "
+             "embedded first.",
     .operands = near_operands,
     .operand_count = CX_COUNT_OF(near_operands),
     .options = near_options,

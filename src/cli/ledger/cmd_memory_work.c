@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "cli/ledger/embedder_program.h"
 #include "cli/ledger/memory_view.h"
 
 static const char *value_or(const cx_cli_args *args, const char *option, const char *fallback)
@@ -231,27 +232,64 @@ const cx_cli_command cx_cli_memory_compact = {
 
 typedef struct embed_state {
     cx_uri uri;
-    const char *model;
-    const float *values;
+    cx_str model;
+    const float *values; /* NULL = the embedder computes them */
     size_t dim;
 } embed_state;
 
 static cx_status prepare_embed(cx_cli_ledger *l, void *state, cx_err *err)
 {
     embed_state *s = state;
-    s->model = cx_cli_value(l->args, "model");
-    if (s->model == NULL || s->model[0] == 0)
+    const char *model = cx_cli_value(l->args, "model");
+    bool given = l->args->operand_count > 1;
+    *s = (embed_state){.model = model == NULL ? CX_STR("") : cx_str_z(model)};
+    if (!given && !cx_cli_embedder_given(l->args))
+        return cx_fail(err, CX_E_USAGE,
+                       "expected VECTOR, or --embedder COMMAND: the program that computes it");
+    if (given && s->model.size == 0)
         return cx_fail(err, CX_E_USAGE,
                        "expected --model NAME: the model that computed the vector");
     CX_TRY(cx_memory_uri_parse(cx_str_z(l->args->operands[0]), &s->uri, err));
-    return cx_cli_read_vector(l->cli, l->args->operands[1], &s->values, &s->dim, err);
+    return given ? cx_cli_read_vector(l->cli, l->args->operands[1], &s->values, &s->dim, err)
+                 : CX_SUCCESS;
+}
+
+/* The vector of the version's full form. */
+static cx_status compute_vector(cx_cli_ledger *l, embed_state *s, cx_err *err)
+{
+    cx_memory_view view;
+    cx_cli_embedding made;
+    cx_data data;
+    cx_buf text;
+    CX_TRY(cx_memory_resolve(l->memory, &s->uri, l->arena, &view, err));
+    if (view.version.erased)
+        return cx_fail_at(err, CX_E_CONFLICT, "Tombstoned", CX_NO_OFFSET,
+                          "the memory was erased: there is no text to embed");
+    CX_TRY(cx_data_decode(view.head.type, view.version.data.bytes, l->arena, &data, err));
+    cx_buf_init(&text, l->cli->alloc);
+    cx_forms_full(&data, &text);
+    cx_status status = cx_buf_check(&text, err);
+    if (!cx_failed(status))
+        status = cx_cli_embedder_run(l->cli, l->args, cx_buf_str(&text), &made, err);
+    cx_buf_done(&text);
+    CX_TRY(status);
+    s->values = made.values;
+    s->dim = made.dim;
+    if (s->model.size == 0)
+        s->model = made.model;
+    if (s->model.size == 0)
+        return cx_fail(err, CX_E_USAGE,
+                       "the embedder names no model: expected --model or --embedder-model");
+    return CX_SUCCESS;
 }
 
 static cx_status memory_embed_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
-    const embed_state *s = state;
-    CX_TRY(cx_memory_embed(l->memory, &s->uri.id, s->uri.version, cx_str_z(s->model), s->values,
-                           s->dim, err));
+    embed_state *s = state;
+    if (s->values == NULL)
+        CX_TRY(compute_vector(l, s, err));
+    CX_TRY(
+        cx_memory_embed(l->memory, &s->uri.id, s->uri.version, s->model, s->values, s->dim, err));
     if (!l->json) {
         cx_uri_add(&s->uri, &l->out);
         cx_buf_add_byte(&l->out, '\n');
@@ -260,7 +298,7 @@ static cx_status memory_embed_job(cx_cli_ledger *l, void *state, cx_err *err)
     cx_json_list json = cx_json_list_begin(l->arena);
     cx_json_put_str(&json, "actor", l->actor);
     cx_json_put_uint(&json, "dim", s->dim);
-    cx_json_put_str(&json, "model", cx_str_z(s->model));
+    cx_json_put_str(&json, "model", s->model);
     cx_json_put_uri(&json, "uri", &s->uri);
     return cx_cli_end_json(&json, &l->out, err);
 }
@@ -273,18 +311,22 @@ static int run_memory_embed(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_operand embed_operands[] = {{"URI", CX_CLI_TEXT, NULL, false, false},
-                                                {"VECTOR", CX_CLI_TEXT, NULL, false, false}};
+                                                {"VECTOR", CX_CLI_TEXT, NULL, true, false}};
 
 static const cx_cli_option embed_options[] = {
-    CX_CLI_OPT("model", 0, CX_CLI_TEXT, "NAME", "The model that made the vector; needed."),
-    CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPT("model", 0, CX_CLI_TEXT, "NAME",
+               "The model that made the vector; needed with VECTOR."),
+    CX_CLI_OPTIONS_EMBEDDER, CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_memory_embed = {
     .name = "memory embed",
     .purpose = "store the vector of a memory",
-    .about = "Stores a vector that a model computed from the memory's text, for 'cortex memory "
-             "near'. URI must name the current version. VECTOR is a JSON array of numbers, @FILE, "
-             "or - for standard input.",
+    .about =
+        "Stores a vector that a model computed from the memory's text, for 'cortex memory "
+        "near'. URI must name the current version. VECTOR is a JSON array of numbers, @FILE, "
+        "or - for standard input. Without VECTOR the program of --embedder computes it: it gets "
+        "{\"input\":TEXT,\"model\":NAME} on standard input and answers the array, or what "
+        "Ollama and OpenAI-compatible servers answer.",
     .operands = embed_operands,
     .operand_count = CX_COUNT_OF(embed_operands),
     .options = embed_options,
