@@ -53,8 +53,8 @@ typedef struct cx_service_options {
     bool open_signed;
     unsigned open_requests; /* of one address in a minute; 0 = CX_OPEN_REQUESTS_DEFAULT */
     unsigned open_events;   /* of one key in a minute; 0 = CX_OPEN_EVENTS_DEFAULT */
-    bool mcp_writes;         /* offer tokens of scope memory:write the MCP tools that write */
-    uint16_t port; /* that is listened on: cookies of several servers of one host differ */
+    bool mcp_writes;        /* offer tokens of scope memory:write the MCP tools that write */
+    uint16_t port;          /* that is listened on: cookies of several servers of one host differ */
     const char *const *names; /* by which browsers may call it, besides addresses and localhost */
     size_t name_count;
     /* Without a recorder: the one file that is shown, and the one token that opens it. */

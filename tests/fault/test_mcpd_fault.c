@@ -38,7 +38,9 @@ static cx_status ask(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *o
 static cx_status answer(const char *message, const cx_alloc *alloc, cx_buf *out, cx_err *err)
 {
     const cx_mcpd_host host = {.arg = NULL, .ask = ask};
-    cx_mcpd_session session = {message[0] == '[' ? CX_MCPD_2025_03_26 : CX_MCPD_2025_06_18, true};
+    cx_mcpd_session session = CX_MCPD_SESSION_INIT;
+    session.version = message[0] == '[' ? CX_MCPD_2025_03_26 : CX_MCPD_2025_06_18;
+    session.begun = true;
     return cx_mcpd_answer(&host, &session, cx_str_z(message), alloc, out, err);
 }
 

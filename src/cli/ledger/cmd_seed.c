@@ -70,8 +70,6 @@ const cx_cli_command cx_cli_seed = {
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = CX_CLI_EXITS_READ,
-    .example =
-        "cortex seed --intent 01HF7YAT000000000000000003 --mtx \"$(sha256sum <plan.mtx | cut "
-        "-c1-64)\" --model m-7",
+    .example = "cortex seed --intent 01HF7YAT000000000000000003 --mtx \"$DIGEST\" --model m-7",
     .run = run_seed,
 };

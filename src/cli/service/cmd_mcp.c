@@ -456,7 +456,8 @@ const cx_cli_command cx_cli_mcp = {
     .purpose = "answer agents and editors over the Model Context Protocol",
     .about =
         "Speaks MCP (2024-11-05 to 2025-11-25, and the stateless 2026-07-28) over standard "
-        "input and output; an agent or editor starts it. The tools verify, why, state, diff, search, prove, show, bisect, "
+        "input and output; an agent or editor starts it. The tools verify, why, state, diff, "
+        "search, prove, show, bisect, "
         "heads, runs, events, roots and seed only read: the data directory is opened for reading, "
         "also "
         "while a server or a run owns it, and nothing is written. With --memory-writes there are "
