@@ -680,10 +680,12 @@ static enum MHD_Result receive_body(exchange *x, const char *data, size_t size)
     cx_counter_add(&http->service->metrics.body_bytes, size);
     if (x->step == STEP_DISCARD)
         return x->received > discard_max(x) ? MHD_NO : MHD_YES;
-    size_t max = x->call.route->has_body ? http->service->body_max : 0;
-    if (x->received > max) {
+    const bool ignored = !x->call.route->has_body;
+    if (x->received > (ignored ? CX_BODY_IGNORED_MAX : http->service->body_max)) {
         cx_service_too_large(&x->call);
         discard_from_now(x);
+    } else if (ignored) {
+        return MHD_YES;
     } else if (!reserve_body_space(x, size)) {
         cx_counter_add(&http->service->metrics.rejected_full, 1);
         cx_service_reject_busy(

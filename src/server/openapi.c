@@ -106,7 +106,10 @@ static void add_answers(cx_buf *out, const cx_route *route)
         cx_buf_add_byte(out, ',');
         add_code(out, "415", route);
     }
-    cx_buf_add_byte(out, '}');
+    /* What any request may get: another method or host, a full server, a failure. */
+    cx_buf_add_z(out, ",\"default\":{\"content\":");
+    add_content(out, "application/problem+json", "Problem");
+    cx_buf_add_z(out, ",\"description\":\"another problem\"}}");
 }
 
 static void add_scopes(cx_buf *out, const cx_route *route)
@@ -210,7 +213,8 @@ cx_status cx_route_openapi(cx_buf *out, cx_err *err)
                   "\"scheme\":\"bearer\"}},\"schemas\":{",
                   cx_version());
     add_types(out);
-    cx_buf_add_z(out, "}},\"paths\":{");
+    cx_buf_add_z(out, "}},\"servers\":[{\"url\":\"/\",\"description\":"
+                      "\"the server that gave this document\"}],\"paths\":{");
     for (size_t i = 0; i < cx_route_count; i++) {
         if (cx_routes[i].otlp || !is_first(i))
             continue;

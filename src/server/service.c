@@ -339,13 +339,13 @@ static bool accept_body(cx_call *call)
 static void begin_authenticated(cx_call *call)
 {
     /* The fault of an undecodable query is shown to authenticated clients only. */
-    if (call->fault == CX_TARGET_QUERY) {
+    if (call->fault == CX_TARGET_QUERY && !call->route->any_query) {
         answer_problem(
             call, 422, "invalid-parameter",
             CX_STR("the query is not UTF-8 with %XX escapes, or has too many parameters"));
         return;
     }
-    if (!cx_params_read(call) || !allow_levels(call))
+    if ((!call->route->any_query && !cx_params_read(call)) || !allow_levels(call))
         return;
     if (call->route->has_body)
         (void)accept_body(call);
@@ -413,7 +413,9 @@ void cx_service_too_large(cx_call *call)
     const cx_problem problem = {.status = 413,
                                 .type = "too-large",
                                 .detail = CX_STR("the body is too long"),
-                                .max_bytes = call->service->body_max};
+                                .max_bytes = call->route != NULL && !call->route->has_body
+                                                 ? CX_BODY_IGNORED_MAX
+                                                 : call->service->body_max};
     cx_call_problem(call, &problem);
 }
 

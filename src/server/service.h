@@ -208,6 +208,7 @@ typedef struct cx_route {
     bool full_level;     /* shows contents as they are: reading needs the highest level */
     cx_route_thread thread;
     bool has_body;
+    bool any_query; /* parameters are not looked at: probes and browsers add their own */
     bool body_optional;
     const cx_route_param *params;
     size_t param_count;
@@ -253,6 +254,8 @@ void cx_service_begin(cx_call *call);
 void cx_service_begin_for(cx_call *call, const cx_token *token);
 /* The body is longer than it may be. */
 void cx_service_too_large(cx_call *call);
+/* Bytes of a body that are ignored where a route has none: many clients send {} with each POST. */
+#define CX_BODY_IGNORED_MAX 1024
 /* The service is busy: 429 when this client exceeds its share, else 503. */
 void cx_service_reject_busy(cx_call *call, unsigned status, const char *why);
 

@@ -85,7 +85,8 @@ def schema_of(method, target, status, media):
         operation = item.get(method.lower())
         if not known.match(path) or operation is None:
             continue
-        content = operation["responses"].get(str(status), {}).get("content", {})
+        content = (operation["responses"].get(str(status)) or
+                   operation["responses"]["default"]).get("content", {})
         return content.get(media, {}).get("schema")
     return None
 

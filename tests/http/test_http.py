@@ -790,6 +790,32 @@ def disconnected_feed_readers_are_released(s):
 
 
 @shared
+def probes_may_have_any_query(s):
+    for path in ("/healthz?probe=1", "/healthz?%zz", "/readyz?x=1&x=2"):
+        assert s.ask("GET", path).status == 200, path
+    assert s.ask("GET", "/openapi.json?x=1").status == 422
+
+
+@shared
+def a_body_where_none_is_wanted_is_ignored(s):
+    path = "/api/v1/session"
+    for body in (b"{}", b"x" * 1024):
+        assert s.ask("DELETE", path, body=body).status != 413, body
+    answer = s.problem(413, "too-large", "DELETE", path, body=b"x" * 1025)
+    assert answer.json()["max_bytes"] == 1024, answer.json()
+
+
+@shared
+def the_document_names_server_and_problems(s):
+    document = s.ask("GET", "/openapi.json").json()
+    assert document["servers"][0]["url"] == "/", document["servers"]
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            content = operation["responses"]["default"]["content"]
+            assert set(content) == {"application/problem+json"}, (path, method)
+
+
+@shared
 def oversized_bodies_are_refused(s):
     path = API + "/events"
     for body in [b" " * (8 * 1024 * 1024 + 1), b"x" * (15 * 1024 * 1024)]:
