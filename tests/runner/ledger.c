@@ -292,3 +292,17 @@ cx_digest runner_numbered(const char *name, uint64_t number)
     int size = snprintf(text, sizeof text, "%s%llu", name, (unsigned long long)number);
     return cx_digest_of(cx_bytes_from(text, (size_t)size));
 }
+
+cx_digest runner_ruled(const char *rule, const char *otherwise, uint64_t number)
+{
+    char name[40];
+    cx_str text = cx_json_get_str(runner_file.root, cx_str_z(rule));
+    const char *from = text.size == 0 ? NULL : memchr(text.data, '\'', text.size);
+    const char *to =
+        from == NULL ? NULL : memchr(from + 1, '\'', (size_t)(text.data + text.size - from) - 1);
+    if (to == NULL || (size_t)(to - from) > sizeof name)
+        return runner_numbered(otherwise, number);
+    memcpy(name, from + 1, (size_t)(to - from) - 1);
+    name[to - from - 1] = 0;
+    return runner_numbered(name, number);
+}

@@ -70,6 +70,9 @@ CX_RESULT runner_digest_of(runner *r, const cx_json *object, const char *name, c
 CX_RESULT runner_id_of(runner *r, const cx_json *object, const char *name, cx_id *out, cx_err *err);
 /* The leaves and names that the vectors make: SHA-256 of `name` and a decimal number. */
 cx_digest runner_numbered(const char *name, uint64_t number);
+/* The same with the name that the file's member `rule` has in quotes ('name' || decimal i), if
+ * any. */
+cx_digest runner_ruled(const char *rule, const char *otherwise, uint64_t number);
 
 /* The siblings of a path that are not those of an empty tree: [{"hash", "index"}]. */
 CX_RESULT runner_non_default(runner *r, const cx_smt_path *path, cx_json *out, cx_err *err);

@@ -275,7 +275,7 @@ static void nodes_upto(size_t positions, cx_digest *out)
     unsigned heights[64];
     size_t last[64], depth = 0, at = 0;
     for (uint64_t leaf = 0; at < positions; leaf++) {
-        out[at] = runner_numbered("matrix-mmr-leaf-", leaf);
+        out[at] = runner_ruled("leaf_rule", "matrix-mmr-leaf-", leaf);
         heights[depth] = 0;
         last[depth++] = at++;
         while (at < positions && depth > 1 && heights[depth - 1] == heights[depth - 2]) {
@@ -326,7 +326,7 @@ static void run_mmr(runner *r)
     runner_value_hex(r, "/leafcount_key", cx_str_bytes(CX_STR("accum/mmr/leafcount")));
     for (uint32_t i = 0; leaves != NULL && i < leaves->count; i++) {
         char pointer[64];
-        cx_digest leaf = runner_numbered("matrix-mmr-leaf-", i);
+        cx_digest leaf = runner_ruled("leaf_rule", "matrix-mmr-leaf-", i);
         (void)snprintf(pointer, sizeof pointer, "/first_leaves/%u", i);
         runner_value_digest(r, pointer, &leaf);
     }

@@ -111,11 +111,16 @@ static cx_digest digest_of_nodes(const stored_tree *tree)
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-static CX_RESULT step_value(runner *r, const cx_json *step, cx_digest *out, cx_err *err)
+/* An empty value removes its key; what is absent has a value of zeros (ledger.md §7). */
+static CX_RESULT step_value(runner *r, const cx_json *step, cx_digest *out, bool *out_removes,
+                            cx_err *err)
 {
     cx_bytes value;
     CX_TRY(runner_bytes(r, step, "value", &value, err));
-    *out = cx_scheme_value(runner_file.scheme, value);
+    *out_removes = value.size == 0;
+    memset(out, 0, sizeof *out);
+    if (!*out_removes)
+        *out = cx_scheme_value(runner_file.scheme, value);
     return CX_SUCCESS;
 }
 
@@ -133,13 +138,28 @@ static CX_RESULT tree_after(runner *r, uint64_t until, cx_smt **out, cx_err *err
         if (number > until)
             break;
         CX_TRY_GOTO(status, runner_digest_of(r, &steps->items[i], "key_hash", &key, err));
-        CX_TRY_GOTO(status, step_value(r, &steps->items[i], &value, err));
-        CX_TRY_GOTO(status, cx_smt_put(*out, &key, &value, err));
+        bool removes = false, was;
+        CX_TRY_GOTO(status, step_value(r, &steps->items[i], &value, &removes, err));
+        if (removes)
+            CX_TRY_GOTO(status, cx_smt_remove(*out, &key, &was, err));
+        else
+            CX_TRY_GOTO(status, cx_smt_put(*out, &key, &value, err));
     }
 done:
     if (cx_failed(status))
         cx_smt_close(*out);
     return status;
+}
+
+/* Drops the pairs with the key of pairs[count]; the new count. */
+static size_t remove_pair(cx_smt_pair *pairs, size_t count)
+{
+    const cx_digest key = pairs[count].key;
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!cx_digest_eq(&pairs[i].key, &key))
+            pairs[left++] = pairs[i];
+    return left;
 }
 
 /* What would be stored after that step. */
@@ -158,7 +178,9 @@ static CX_RESULT put_stored(runner *r, cx_json_list *object, uint64_t until, cx_
         if (number > until)
             break;
         CX_TRY(runner_digest_of(r, &steps->items[i], "key_hash", &pairs[count].key, err));
-        CX_TRY(step_value(r, &steps->items[i], &pairs[count++].value, err));
+        bool removes = false;
+        CX_TRY(step_value(r, &steps->items[i], &pairs[count].value, &removes, err));
+        count = removes ? remove_pair(pairs, count) : count + 1;
     }
     CX_TRY(store(r, pairs, count, &tree, err));
     if (runner_file.scheme == CX_SCHEME_CORTEX_1) {
@@ -182,7 +204,8 @@ static cx_status smt_step_got(runner *r, const cx_json *item, cx_json *out, cx_e
     cx_status status = cx_smt_root(smt, &root, err);
     cx_smt_close(smt);
     CX_TRY(status);
-    CX_TRY(step_value(r, item, &value_hash, err));
+    bool removes;
+    CX_TRY(step_value(r, item, &value_hash, &removes, err));
     cx_json_list object = cx_json_list_begin(&r->arena);
     CX_TRY(runner_digest(r, &root, &value, err));
     cx_json_list_put(&object, CX_STR("root"), value);
@@ -333,8 +356,8 @@ static void run_smt_proofs(runner *r)
 static void edge_pair(uint64_t i, cx_smt_pair *out)
 {
     char text[32];
-    cx_digest src = runner_numbered("matrix-smt-id-", i);
-    cx_digest dst = runner_numbered("matrix-smt-id-", i + 1);
+    cx_digest src = runner_ruled("id_rule", "matrix-smt-id-", i);
+    cx_digest dst = runner_ruled("id_rule", "matrix-smt-id-", i + 1);
     int size = snprintf(text, sizeof text, "edge-%llu", (unsigned long long)i);
     out->key = cx_scheme_edge_key(runner_file.scheme, src.bytes, (uint8_t)(1 + i % 14), dst.bytes);
     out->value = cx_scheme_value(runner_file.scheme, cx_bytes_from(text, (size_t)size));

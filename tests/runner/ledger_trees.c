@@ -13,7 +13,7 @@ static CX_RESULT grow(uint64_t size, cx_mmr **out, cx_err *err)
     CX_TRY(cx_mmr_open(runner_file.scheme, cx_alloc_default(), out, err));
     cx_status status = CX_SUCCESS;
     for (uint64_t i = 0; i < size && !cx_failed(status); i++) {
-        cx_digest leaf = runner_numbered("matrix-mmr-leaf-", i);
+        cx_digest leaf = runner_ruled("leaf_rule", "matrix-mmr-leaf-", i);
         status = cx_mmr_append(*out, &leaf, 1, err);
     }
     if (cx_failed(status))

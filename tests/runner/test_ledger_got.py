@@ -375,4 +375,43 @@ def main():
 
 
 main()
+
+# --- headers and removals -------------------------------------------------------------------------
+# A file of another maker has names of its own in its rules, and an empty value removes its key.
+
+sys.path.insert(0, str(original.parent.parent / 'diff'))
+import memory_model as model  # noqa: E402
+
+for scheme in ('cortex-1', 'matrix-1'):
+    with tempfile.TemporaryDirectory() as place:
+        own, states = model.Scheme(scheme), {}
+        folder = pathlib.Path(place) / scheme
+        folder.mkdir()
+        rule = "leaf_hash i = SHA256('others-' || decimal i)"
+        (folder / 'journal_tree.json').write_text(json.dumps(
+            {'scheme': scheme, 'leaf_rule': rule, 'roots': [{'n': n} for n in range(6)]}))
+        steps = []
+        for number, (name, value) in enumerate(
+                [('a', b'1'), ('b', b'2'), ('a', b''), ('c', b'3'), ('b', b''), ('c', b''),
+                 ('c', b''), ('a', b'4')], 1):
+            key = hashlib.sha256(name.encode()).digest()
+            states.pop(key, None)
+            if value:
+                states[key] = own.value(value)
+            steps.append({'step': number, 'key_hash': key.hex(), 'value': value.hex(),
+                          'want': own.smt(list(states.items())).hex()})
+        (folder / 'smt.json').write_text(json.dumps({'steps': steps}))
+        done = subprocess.run([program, 'ledger', str(folder), '--got'], capture_output=True,
+                              text=True, check=False)
+        lines = {line['id']: line['got'] for line in map(json.loads, done.stdout.splitlines())}
+        for n in range(6):
+            want = own.journal([hashlib.sha256(f'others-{i}'.encode()).digest() for i in range(n)])
+            found = next((got for name, got in lines.items()
+                          if name.endswith(f'journal_tree.json#/roots/{n}')), {})
+            check(f'{scheme}: leaf_rule, {n} leaves', found.get('root') == want.hex(), found)
+        for i, step in enumerate(steps):
+            found = next((got for name, got in lines.items()
+                          if name.endswith(f'smt.json#/steps/{i}')), {})
+            check(f'{scheme}: removals, step {i + 1}', found.get('root') == step['want'], found)
+
 finish_counted()
