@@ -368,14 +368,14 @@ static cx_status check_multiproof(checker *c, cx_err *err)
 
 /* --- proof packs ----------------------------------------------------------------------------- */
 
-/* The pack's own checkpoint.  One that no key given has signed is worth nothing, but no lie. */
-static cx_status read_pack_note(checker *c, const cx_pack *pack, bool *out_signed, cx_err *err)
+/* The file's own checkpoint.  One that no key given has signed is worth nothing, but no lie. */
+static cx_status read_own_note(checker *c, cx_bytes checkpoint, bool *out_signed, cx_err *err)
 {
     cx_finding finding;
     *out_signed = false;
-    if (pack->checkpoint.size == 0)
+    if (checkpoint.size == 0)
         return CX_SUCCESS;
-    CX_TRY(check_note(c, pack->checkpoint, &c->out->note, &finding, err));
+    CX_TRY(check_note(c, checkpoint, &c->out->note, &finding, err));
     c->out->has_note = finding.reason == NULL || strcmp(finding.reason, "BadNote") != 0;
     if (finding.verdict == CX_HOLDS) {
         *out_signed = c->options->key_count != 0;
@@ -458,7 +458,7 @@ static cx_status check_pack_parts(checker *c, const cx_pack *pack, cx_err *err)
     if (check_holds(c))
         CX_TRY(anchor_manifest(c, err));
     if (check_holds(c))
-        CX_TRY(read_pack_note(c, pack, &note_signed, err));
+        CX_TRY(read_own_note(c, pack->checkpoint, &note_signed, err));
     if (check_holds(c))
         compare_note(c);
     if (!check_holds(c))
@@ -762,64 +762,48 @@ static cx_status check_scope(checker *c, cx_err *err)
 
 /* --- home proofs ------------------------------------------------------------------------------ */
 
-/* The journal of home roots as the proof's own checkpoint gives it. */
-static cx_status read_home_note(checker *c, const cx_home_proof *proof, cx_journal_point *journal,
-                                cx_err *err)
+/* The journal of home roots as the caller trusts it, else as the proof's own checkpoint gives
+ * it. */
+static cx_status find_home_journal(checker *c, cx_bytes checkpoint, cx_journal_point *out,
+                                   bool *out_given, cx_err *err)
 {
-    cx_finding found;
-    CX_TRY(check_note(c, proof->checkpoint, &c->out->note, &found, err));
-    c->out->has_note = found.reason == NULL || strcmp(found.reason, "BadNote") != 0;
-    if (found.verdict == CX_HOLDS) {
-        *journal = point_of(&c->out->note);
-        c->out->is_signed = c->options->key_count != 0;
-        c->out->anchors |= c->out->is_signed ? CX_CHECK_BY_CHECKPOINT : 0;
-    } else if (strcmp(found.reason, "NotSigned") != 0) {
-        c->out->finding = found;
-        c->out->finding.offset = CX_NO_OFFSET; /* it counts from the note */
-    }
-    return CX_SUCCESS;
-}
-
-static cx_status check_home_journal(checker *c, const cx_home_proof *proof,
-                                    const cx_journal_point *led, cx_err *err)
-{
-    cx_journal_point journal = *led;
-    bool given;
-    CX_TRY(find_journal(c, &journal, &given, err));
-    if (check_holds(c) && !given && proof->checkpoint.size != 0)
-        CX_TRY(read_home_note(c, proof, &journal, err));
-    if (!check_holds(c))
+    bool is_signed = false;
+    CX_TRY(find_journal(c, out, out_given, err));
+    if (!check_holds(c) || *out_given)
         return CX_SUCCESS;
-    CX_TRY(cx_inclusion_verify(proof->inclusion, NULL, &journal, c->arena, &c->out->finding, err));
-    c->out->finding.offset = CX_NO_OFFSET; /* it counts from the inclusion proof */
+    CX_TRY(read_own_note(c, checkpoint, &is_signed, err));
+    *out_given = c->out->has_note;
+    *out = point_of(&c->out->note);
+    c->out->is_signed = is_signed;
+    c->out->anchors |= is_signed ? CX_CHECK_BY_CHECKPOINT : 0;
     return CX_SUCCESS;
 }
 
 static cx_status check_home(checker *c, cx_err *err)
 {
     cx_home_proof proof;
-    cx_journal_point led;
+    cx_journal_point journal;
     cx_err found;
+    cx_check_result *out = c->out;
+    bool given = false;
     cx_status status = cx_home_proof_decode(c->bytes, c->arena, &proof, &found);
-    CX_TRY(cx_finding_from(status, &found, "NonCanonical", &c->out->finding, err));
+    CX_TRY(cx_finding_from(status, &found, "NonCanonical", &out->finding, err));
+    if (check_holds(c))
+        CX_TRY(find_home_journal(c, proof.checkpoint, &journal, &given, err));
     if (!check_holds(c))
         return CX_SUCCESS;
-    CX_TRY(cx_home_proof_verify(&proof, NULL, c->arena, &c->out->home_leaf, &c->out->home_root,
-                                &led, &c->out->finding, err));
-    if (!check_holds(c)) {
-        c->out->finding.offset = CX_NO_OFFSET; /* it counts from a part of the proof */
+    CX_TRY(cx_home_proof_verify(&proof, given ? &journal : NULL, c->arena, &out->home_leaf,
+                                &out->home_root, &out->journal, &out->finding, err));
+    out->finding.offset = CX_NO_OFFSET; /* it counts from a part of the proof */
+    if (!check_holds(c))
         return CX_SUCCESS;
-    }
-    c->out->has_home = c->out->has_scheme = c->out->has_journal = true;
-    c->out->scheme = c->out->home_leaf.scheme;
-    c->out->journal = led;
+    out->has_home = out->has_scheme = out->has_journal = true;
+    out->scheme = out->home_leaf.scheme;
     if (c->options->overall_root != NULL &&
-        !cx_digest_eq(c->options->overall_root, &c->out->home_leaf.overall))
+        !cx_digest_eq(c->options->overall_root, &out->home_leaf.overall))
         set_broken(c, "AnchorMismatch",
                    "the actor's overall root in the home root is not the one given");
-    if (check_holds(c))
-        CX_TRY(check_home_journal(c, &proof, &led, err));
-    if (check_holds(c))
+    else
         add_limit(c, "what the actor recorded after this home root");
     return CX_SUCCESS;
 }

@@ -9,19 +9,11 @@
 #include "proof/home_root.h"
 
 #include "base/api.h"
-#include "cbor/api.h"
+#include "proof/codec.h"
 #include "proof/entry.h"
 #include "proof/proof_internal.h"
 
 enum { ACTOR_MAX = 256 };
-
-static void read_schema(cx_cbor_reader *reader, const cx_cbor_members *members)
-{
-    uint64_t schema = cx_cbor_read_uint(reader);
-    if (cx_cbor_ok(reader) && schema != 1)
-        cx_cbor_refuse(reader, members->key_offset, "found schema %llu, expected 1",
-                       (unsigned long long)schema);
-}
 
 /* --- leaves ----------------------------------------------------------------------------------- */
 
@@ -42,33 +34,33 @@ void cx_home_leaf_encode(const cx_home_leaf *leaf, cx_buf *out)
     cx_cbor_fields_end(&fields);
 }
 
+static void read_scheme(cx_decoder *decoder, cx_scheme *out)
+{
+    if (!cx_scheme_parse(cx_cbor_read_text(&decoder->reader), out) && cx_cbor_ok(&decoder->reader))
+        cx_cbor_refuse(&decoder->reader, decoder->members.key_offset,
+                       "found a scheme that is not known");
+}
+
 cx_status cx_home_leaf_decode(cx_bytes bytes, cx_home_leaf *out, cx_err *err)
 {
-    cx_cbor_reader reader;
+    cx_decoder decoder;
     cx_home_leaf leaf = {.size = 0};
-    cx_cbor_begin(&reader, bytes, "home leaf");
-    cx_cbor_members members = cx_cbor_read_members(&reader);
-    while (cx_cbor_next_member(&reader, &members)) {
-        switch (members.key) {
-        case 0: read_schema(&reader, &members); break;
+    cx_decoder_begin(&decoder, bytes, "home leaf", NULL);
+    while (cx_decoder_next(&decoder)) {
+        switch (decoder.members.key) {
+        case 0: cx_decode_schema(&decoder, 1); break;
         case 1:
-            leaf.actor = cx_cbor_read_text(&reader);
-            if (cx_cbor_ok(&reader) && (leaf.actor.size == 0 || leaf.actor.size > ACTOR_MAX))
-                cx_cbor_refuse(&reader, members.key_offset,
-                               "found a name of %zu bytes, expected 1 to %d", leaf.actor.size,
-                               ACTOR_MAX);
+            leaf.actor = cx_decode_text_max(&decoder, ACTOR_MAX);
+            if (leaf.actor.size == 0 && cx_cbor_ok(&decoder.reader))
+                cx_cbor_refuse_empty(&decoder.reader, &decoder.members);
             break;
-        case 2:
-            if (!cx_scheme_parse(cx_cbor_read_text(&reader), &leaf.scheme) && cx_cbor_ok(&reader))
-                cx_cbor_refuse(&reader, members.key_offset, "found a scheme that is not known");
-            break;
-        case 3: leaf.size = cx_cbor_read_uint(&reader); break;
-        case 4: leaf.overall = cx_cbor_read_digest(&reader); break;
-        default: cx_cbor_refuse_member(&reader, &members);
+        case 2: read_scheme(&decoder, &leaf.scheme); break;
+        case 3: leaf.size = cx_cbor_read_uint(&decoder.reader); break;
+        case 4: leaf.overall = cx_cbor_read_digest(&decoder.reader); break;
+        default: cx_cbor_refuse_member(&decoder.reader, &decoder.members);
         }
     }
-    cx_cbor_require(&reader, &members, 0x1f);
-    CX_TRY(cx_cbor_end(&reader, err));
+    CX_TRY(cx_decoder_end(&decoder, 0x1f, err));
     *out = leaf;
     return CX_SUCCESS;
 }
@@ -102,21 +94,19 @@ void cx_home_root_encode(const cx_home_root *root, cx_buf *out)
 
 cx_status cx_home_root_decode(cx_bytes payload, cx_home_root *out, cx_err *err)
 {
-    cx_cbor_reader reader;
+    cx_decoder decoder;
     cx_home_root root = {.actors = 0};
-    cx_cbor_begin(&reader, payload, "home root");
-    cx_cbor_members members = cx_cbor_read_members(&reader);
-    while (cx_cbor_next_member(&reader, &members)) {
-        switch (members.key) {
-        case 0: read_schema(&reader, &members); break;
-        case 1: root.actors = cx_cbor_read_uint(&reader); break;
-        case 2: root.root = cx_cbor_read_digest(&reader); break;
-        case 3: root.entries = cx_cbor_read_uint(&reader); break;
-        default: cx_cbor_refuse_member(&reader, &members);
+    cx_decoder_begin(&decoder, payload, "home root", NULL);
+    while (cx_decoder_next(&decoder)) {
+        switch (decoder.members.key) {
+        case 0: cx_decode_schema(&decoder, 1); break;
+        case 1: root.actors = cx_cbor_read_uint(&decoder.reader); break;
+        case 2: root.root = cx_cbor_read_digest(&decoder.reader); break;
+        case 3: root.entries = cx_cbor_read_uint(&decoder.reader); break;
+        default: cx_cbor_refuse_member(&decoder.reader, &decoder.members);
         }
     }
-    cx_cbor_require(&reader, &members, 0xf);
-    CX_TRY(cx_cbor_end(&reader, err));
+    CX_TRY(cx_decoder_end(&decoder, 0xf, err));
     *out = root;
     return CX_SUCCESS;
 }
@@ -148,14 +138,15 @@ void cx_home_proof_encode(const cx_home_proof *proof, cx_buf *out)
     cx_cbor_fields_end(&fields);
 }
 
-static void read_proof_member(cx_cbor_reader *reader, const cx_cbor_members *members,
-                              cx_digest *path, cx_home_proof *out)
+static void read_proof_member(cx_decoder *decoder, cx_digest *path, cx_home_proof *out)
 {
-    switch (members->key) {
-    case 0: read_schema(reader, members); break;
+    cx_cbor_reader *reader = &decoder->reader;
+    switch (decoder->members.key) {
+    case 0: cx_decode_schema(decoder, 1); break;
     case 1:
         if (!cx_str_is(cx_cbor_read_text(reader), CX_HOME_PROOF_MAGIC) && cx_cbor_ok(reader))
-            cx_cbor_refuse(reader, members->key_offset, "expected \"" CX_HOME_PROOF_MAGIC "\"");
+            cx_cbor_refuse(reader, decoder->members.key_offset,
+                           "expected \"" CX_HOME_PROOF_MAGIC "\"");
         break;
     case 2: out->leaf = cx_cbor_read_bytes(reader); break;
     case 3: out->index = cx_cbor_read_uint(reader); break;
@@ -165,28 +156,22 @@ static void read_proof_member(cx_cbor_reader *reader, const cx_cbor_members *mem
             path[i] = cx_cbor_read_digest(reader);
         break;
     case 5: out->inclusion = cx_cbor_read_bytes(reader); break;
-    case 6:
-        out->checkpoint = cx_cbor_read_bytes(reader);
-        if (out->checkpoint.size == 0 && cx_cbor_ok(reader))
-            cx_cbor_refuse_empty(reader, members);
-        break;
-    default: cx_cbor_refuse_member(reader, members);
+    case 6: out->checkpoint = cx_decode_bytes_o(decoder); break;
+    default: cx_cbor_refuse_member(reader, &decoder->members);
     }
 }
 
 cx_status cx_home_proof_decode(cx_bytes bytes, cx_arena *arena, cx_home_proof *out, cx_err *err)
 {
-    cx_cbor_reader reader;
+    cx_decoder decoder;
     cx_digest *path = CX_ARENA_ARRAY(arena, cx_digest, CX_INCLUSION_PATH_MAX);
     if (path == NULL)
         return cx_fail_nomem(err);
     cx_home_proof proof = {.path = path};
-    cx_cbor_begin(&reader, bytes, "home proof");
-    cx_cbor_members members = cx_cbor_read_members(&reader);
-    while (cx_cbor_next_member(&reader, &members))
-        read_proof_member(&reader, &members, path, &proof);
-    cx_cbor_require(&reader, &members, 0x3f);
-    CX_TRY(cx_cbor_end(&reader, err));
+    cx_decoder_begin(&decoder, bytes, "home proof", arena);
+    while (cx_decoder_next(&decoder))
+        read_proof_member(&decoder, path, &proof);
+    CX_TRY(cx_decoder_end(&decoder, 0x3f, err));
     *out = proof;
     return CX_SUCCESS;
 }
