@@ -63,10 +63,25 @@ CX_RESULT cx_run_view_open(const cx_run_store *store, cx_str run_id, cx_run_bund
 CX_RESULT cx_run_view_projection(cx_run_bundle *bundle, cx_arena *arena, cx_run_projection *out,
                                  cx_err *err);
 
-/* manifest + {sealed, verdict, codes, state, role_binding_read_model, workflow_case_read_model}; of
- * a run that is going on, or ended without a manifest, what its events say. */
+/* manifest + {sealed, verdict, codes, state, role_binding_read_model, workflow_case_read_model,
+ * failed_tests}; of a run that is going on, or ended without a manifest, what its events say. */
 CX_RESULT cx_run_view_show(cx_run_bundle *bundle, const cx_run_witness *witness, cx_arena *arena,
                            cx_json *out, cx_err *err);
+
+#define CX_RUN_FAILED_TESTS_MAX 16
+#define CX_RUN_OUTPUT_END_BYTES 4096
+#define CX_RUN_OUTPUT_END_LINES 40
+
+/*
+ * Commands that failed in the last attempt of each task, at most CX_RUN_FAILED_TESTS_MAX, with the
+ * end of what they printed: [{task_id, name, exit_code, problem?, stdout, stderr}], where an output
+ * is {path, bytes, cut, text}.  `text` is masked as events are (§1 R7) and has U+FFFD in place of
+ * bytes that are not UTF-8; other characters are those of the program, and are escaped where they
+ * are shown.  Empty when no test failed; a report or log that is missing or damaged is
+ * verification's finding.
+ */
+CX_RESULT cx_run_view_failed_tests(cx_run_bundle *bundle, cx_arena *arena, cx_json *out,
+                                   cx_err *err);
 /* {items, next}: events from index `from` (from 1), as values with their index, or with `raw` as
  * {index, raw: the line}. */
 CX_RESULT cx_run_view_events(const cx_run_projection *projection, uint64_t from, size_t limit,

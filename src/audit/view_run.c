@@ -110,7 +110,7 @@ static cx_status write_show(cx_run_bundle *bundle, const cx_run_projection *proj
                             const cx_run_verdict *verdict, cx_arena *arena, cx_json *out,
                             cx_err *err)
 {
-    cx_json manifest, binding;
+    cx_json manifest, binding, failed;
     bool bound;
     cx_json_list object = cx_json_list_begin(arena);
     cx_status status = cx_run_bundle_json(bundle, CX_STR("manifest.json"), &manifest, err);
@@ -121,7 +121,7 @@ static cx_status write_show(cx_run_bundle *bundle, const cx_run_projection *proj
         cx_str name = cx_json_text(&manifest.members[i].name);
         if (!cx_str_is(name, "sealed") && !cx_str_is(name, "verdict") &&
             !cx_str_is(name, "codes") && !cx_str_is(name, "state") &&
-            !cx_str_is(name, "role_binding_read_model") &&
+            !cx_str_is(name, "role_binding_read_model") && !cx_str_is(name, "failed_tests") &&
             !cx_str_is(name, "workflow_case_read_model")) /* a damaged one claims nothing */
             cx_json_list_put(&object, name, manifest.members[i].value);
     }
@@ -132,6 +132,8 @@ static cx_status write_show(cx_run_bundle *bundle, const cx_run_projection *proj
     CX_TRY(find_binding(bundle, has ? &manifest : NULL, arena, &binding, &bound, err));
     cx_json_put(&object, "role_binding_read_model", bound ? binding : cx_json_make_null());
     put_case(&object, projection, bound ? &binding : NULL);
+    CX_TRY(cx_run_view_failed_tests(bundle, arena, &failed, err));
+    cx_json_put(&object, "failed_tests", failed);
     return cx_json_list_end_object(&object, out, err);
 }
 

@@ -127,6 +127,10 @@ const cx_run_entry *cx_run_bundle_find(const cx_run_bundle *bundle, cx_str path)
 /* The whole file, read once and kept; CX_E_NOT_FOUND, CX_E_LIMIT, CX_E_FORMAT (no regular file). */
 CX_RESULT cx_run_bundle_read(cx_run_bundle *bundle, cx_str path, size_t limit_bytes, cx_bytes *out,
                              cx_err *err);
+/* The last `most` bytes of a file of any size, or all of a shorter one; `out_size` is that of the
+ * whole file.  The bytes live in `arena`.  Errors as above. */
+CX_RESULT cx_run_bundle_read_end(cx_run_bundle *bundle, cx_str path, size_t most, cx_arena *arena,
+                                 cx_bytes *out, uint64_t *out_size, cx_err *err);
 /* Strictly read JSON (R5); lives as long as the bundle. */
 CX_RESULT cx_run_bundle_json(cx_run_bundle *bundle, cx_str path, cx_json *out, cx_err *err);
 /* Of any size, without keeping it. */

@@ -345,12 +345,17 @@ const cx_api_type cx_api_types[] = {
     {"RunStarted", "{run_id: string}"},
     /* The members of the run's manifest as it is stored, and what the server adds. */
     {"Run",
-     "{codes: string[], created_at?: string|null, failure_reason?: string, "
-     "finished_at?: string|null, policy_pack?: string, "
+     "{codes: string[], created_at?: string|null, failed_tests: FailedTest[], "
+     "failure_reason?: string, finished_at?: string|null, policy_pack?: string, "
      "repo?: {baseline_ref?: string, final_ref?: string, *: any}, run_id: string, "
      "runner?: {name?: string, *: any}, sealed: boolean, state: string|null, status: string, "
      "task_id?: string|null, trace?: {trace_id?: string, *: any}, user_request?: string, "
      "verdict: string, *: any}"},
+    /* A test command that failed, with the end of what it printed. */
+    {"FailedTest",
+     "{exit_code: integer|null, name: string, problem?: string, stderr?: OutputEnd, "
+     "stdout?: OutputEnd, task_id: string}"},
+    {"OutputEnd", "{bytes: integer, cut: boolean, path: string, text: string}"},
     {"RunEvents", "{items: RunEvent[], next: integer|null}"},
     /* The members of the event, or its line as it is stored with raw=true. */
     {"RunEvent", "{index: integer, raw?: string, *: any}"},

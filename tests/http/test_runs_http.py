@@ -191,6 +191,17 @@ def a_run_is_its_manifest_and_where_it_stands():
 
 
 @test
+def a_failed_test_is_shown_with_the_end_of_its_output():
+    with Folder() as folder, served(folder) as server:
+        name = golden("tests_fail", "bundle/manifest.json")["run_id"]
+        tests = server.get("/runs/" + name)["failed_tests"]
+        check([(t["name"], t["exit_code"]) for t in tests] == [("unit", 1)], tests)
+        log = (GOLDEN / "tests_fail/bundle" / tests[0]["stdout"]["path"]).read_text()
+        check(tests[0]["stdout"]["text"] == log and tests[0]["stdout"]["cut"] is False, tests)
+        check(server.get("/runs/" + SUCCESS)["failed_tests"] == [])
+
+
+@test
 def invalid_run_ids_are_not_found():
     with Folder() as folder, served(folder) as server:
         (server.repo.root / "runs" / "link").symlink_to(server.repo.root / "runs" / SUCCESS)

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "audit/api.h"
+#include "bundle/api.h"
 #include "cli/ledger/ledger.h"
+#include "cli/run/failed_tests.h"
 #include "cli/run/run_start.h"
 
 typedef struct running {
@@ -59,8 +62,22 @@ static cx_status read_run_options(running *r, cx_err *err)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-static cx_status answer_run_json(const running *r, const cx_run_outcome *o, cx_buf *out,
-                                 cx_err *err)
+/* Of a run that failed: what its tests printed last. */
+static cx_status find_failed_tests(const running *r, const cx_run_outcome *o, cx_json *out,
+                                   cx_err *err)
+{
+    cx_run_bundle *bundle;
+    cx_json_list none = cx_json_list_begin(&r->cli->arena);
+    if (o->failed_gate.size == 0 || o->bundle.size == 0)
+        return cx_json_list_end_array(&none, out, err);
+    CX_TRY(cx_run_bundle_open(r->cli->io, r->cli->alloc, o->bundle.data, &bundle, err));
+    cx_status status = cx_run_view_failed_tests(bundle, &r->cli->arena, out, err);
+    cx_run_bundle_close(bundle);
+    return status;
+}
+
+static cx_status answer_run_json(const running *r, const cx_run_outcome *o, const cx_json *failed,
+                                 cx_buf *out, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(&r->cli->arena);
     cx_json_list seal = cx_json_list_begin(&r->cli->arena);
@@ -71,6 +88,7 @@ static cx_status answer_run_json(const running *r, const cx_run_outcome *o, cx_b
     cx_json_put_maybe(&list, "reason", o->reason);
     cx_json_put_maybe(&list, "hint", o->hint);
     cx_json_list_put(&list, CX_STR("violations"), o->violations);
+    cx_json_list_put(&list, CX_STR("failed_tests"), *failed);
     cx_json_put_uint(&list, "attempts", o->attempts);
     cx_json_put_maybe(&list, "baseline_commit", o->baseline_commit);
     cx_json_put_maybe(&list, "final_commit", o->final_commit);
@@ -96,7 +114,7 @@ static void add_line(cx_buf *out, const char *name, cx_str text)
     cx_buf_add_byte(out, '\n');
 }
 
-static void answer_run_text(const cx_run_outcome *o, cx_buf *out)
+static void answer_run_text(const cx_run_outcome *o, const cx_json *failed, cx_buf *out)
 {
     cx_shown_add(out, o->status);
     cx_buf_add_z(out, "  ");
@@ -113,6 +131,7 @@ static void answer_run_text(const cx_run_outcome *o, cx_buf *out)
         add_line(out, i == 0 ? "because" : "", cx_json_text(&o->violations.items[i]));
     if (o->violations.count != 1 || !cx_str_eq(cx_json_text(&o->violations.items[0]), o->hint))
         add_line(out, "hint", o->hint);
+    cx_cli_add_failed_tests(out, failed);
     add_line(out, "merged", o->merged);
     add_line(out, "commit", o->final_commit);
     add_line(out, "bundle", o->bundle);
@@ -123,12 +142,14 @@ static void answer_run_text(const cx_run_outcome *o, cx_buf *out)
 static cx_status answer_run(running *r, const cx_run_outcome *o, cx_err *err)
 {
     cx_buf out;
+    cx_json failed;
     cx_status status = CX_SUCCESS;
+    CX_TRY(find_failed_tests(r, o, &failed, err));
     cx_buf_init(&out, r->cli->alloc);
     if (r->json)
-        status = answer_run_json(r, o, &out, err);
+        status = answer_run_json(r, o, &failed, &out, err);
     else
-        answer_run_text(o, &out);
+        answer_run_text(o, &failed, &out);
     if (!cx_failed(status))
         status = cx_buf_check(&out, err);
     if (!cx_failed(status))

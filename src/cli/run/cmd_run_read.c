@@ -5,6 +5,7 @@
 
 #include "candidate/api.h"
 #include "cli/ledger/ledger.h"
+#include "cli/run/failed_tests.h"
 #include "cli/run/run_fail.h"
 #include "cli/run/run_place.h"
 #include "cli/run/run_where.h"
@@ -298,7 +299,11 @@ static cx_status run_show_job(read_job *l, cx_err *err)
         add_row(&l->out, "final", CX_JSON_GET_STR(repo, "final_ref"));
     }
     CX_TRY(add_gates(l, err));
-    return add_tests(l, err);
+    CX_TRY(add_tests(l, err));
+    const cx_json *failed = CX_JSON_GET(&view, "failed_tests");
+    if (failed != NULL)
+        cx_cli_add_failed_tests(&l->out, failed);
+    return cx_buf_check(&l->out, err);
 }
 
 static int run_run_show(cx_cli *cli, const cx_cli_args *args)
@@ -309,8 +314,9 @@ static int run_run_show(cx_cli *cli, const cx_cli_args *args)
 const cx_cli_command cx_cli_run_show = {
     .name = "run show",
     .purpose = "show one run: request, result, gates",
-    .about = "RUN is a run id of this repository, or the folder or archive of a bundle. With "
-             "--json: the manifest with `sealed`, `verdict`, `state` and the read models added. "
+    .about = "RUN is a run id of this repository, or the folder or archive of a bundle. Of tests "
+             "that failed, the end of their output is shown. With --json: the manifest with "
+             "`sealed`, `verdict`, `state` and the read models added. "
              "The read models have no authority: execution_authority names what has.",
     .operands = run_operands,
     .operand_count = CX_COUNT_OF(run_operands),

@@ -297,6 +297,15 @@ export interface EventResult {
   trace_id: string | null;
 }
 
+export interface FailedTest {
+  exit_code: number | null;
+  name: string;
+  problem?: string;
+  stderr?: OutputEnd;
+  stdout?: OutputEnd;
+  task_id: string;
+}
+
 export interface Fleet {
   agents: FleetAgent[];
   capacity_step: number;
@@ -725,6 +734,13 @@ export interface OtelTraces {
   traces: OtelTrace[];
 }
 
+export interface OutputEnd {
+  bytes: number;
+  cut: boolean;
+  path: string;
+  text: string;
+}
+
 export interface Policies {
   built_in: boolean;
   commit: string;
@@ -803,6 +819,7 @@ export interface Roots {
 export interface Run {
   codes: string[];
   created_at?: string | null;
+  failed_tests: FailedTest[];
   failure_reason?: string;
   finished_at?: string | null;
   policy_pack?: string;

@@ -8,7 +8,8 @@ import {Answer, Empty} from '../../ui/states';
 import {Text} from '../../ui/text';
 import {Value} from '../../ui/value';
 import type {RunModel} from './model';
-import {entry, GATES, readViolation, REPORT_OF, seconds, type Gates, type Verdict} from './types';
+import {entry, GATES, readViolation, REPORT_OF, seconds} from './types';
+import type {Gates, OutputEnd, Verdict} from './types';
 
 interface Group {
   gate: string;
@@ -139,6 +140,7 @@ function GateResult({result, model}: {result: Verdict; model: RunModel}) {
           )}
         </ul>
       )}
+      {result.gate === 'tests' && !result.passed && <FailedTests model={model} result={result} />}
       {event && event.index === result.index && (
         <div class="gate-result-facts">
           <Value
@@ -148,6 +150,57 @@ function GateResult({result, model}: {result: Verdict; model: RunModel}) {
         </div>
       )}
     </li>
+  );
+}
+
+/** The record keeps what the last attempt of a task printed. */
+function FailedTests({model, result}: {model: RunModel; result: Verdict}) {
+  const later = model.gates.signal.value.value?.verdicts.some(
+    (one) => one.gate === 'tests' && one.index > result.index && one.task_id === result.task_id,
+  );
+  const tests = model.show.signal.value.value?.failed_tests ?? [];
+  if (later || tests.length === 0) return null;
+  return (
+    <ul class="failed-tests">
+      {tests
+        .filter((one) => result.task_id === null || one.task_id === result.task_id)
+        .map((one, i) => (
+          <li key={i}>
+            <Text text={one.name} most={80} />
+            <span class="dim">{one.exit_code === null ? '' : ` exit code ${one.exit_code}`}</span>
+            {one.problem && (
+              <p>
+                <Text text={one.problem} most={400} />
+              </p>
+            )}
+            {(['stdout', 'stderr'] as const).map((name) => (
+              <Output key={name} name={name} end={one[name]} />
+            ))}
+          </li>
+        ))}
+    </ul>
+  );
+}
+
+function Output({name, end}: {name: string; end: OutputEnd | undefined}) {
+  if (!end || end.text === '') return null;
+  const title = `${end.cut ? 'end of ' : ''}${name}, ${count(end.bytes)} bytes`;
+  return (
+    <figure>
+      <figcaption class="dim">
+        {`${title} `}
+        <button type="button" class="link" onClick={() => adjust({tab: 'files', file: end.path})}>
+          {end.path}
+        </button>
+      </figcaption>
+      <pre>
+        {end.text.split('\n').map((line, i) => (
+          <div key={i}>
+            <Text text={line} most={4096} />
+          </div>
+        ))}
+      </pre>
+    </figure>
   );
 }
 

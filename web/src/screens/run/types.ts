@@ -4,6 +4,7 @@ import type {Tone} from '../../ui/badge';
 
 export type {
   GateVerdict as Verdict,
+  OutputEnd,
   Run as RunShown,
   RunFile as FileItem,
   RunGates as Gates,
