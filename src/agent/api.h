@@ -2,7 +2,7 @@
  * agent - starts agents and communicates with them: programs, MCP, replay scripts, prompts.
  *
  * An agent is trusted with nothing; its answers are data.  Numbered invariants: mcp.h, runner.h,
- * codex_home.h.
+ * session.h, codex_home.h.
  */
 #ifndef CX_AGENT_API_H
 #define CX_AGENT_API_H
@@ -12,5 +12,6 @@
 #include "agent/prompt.h"
 #include "agent/runner.h"
 #include "agent/script.h"
+#include "agent/session.h"
 
 #endif

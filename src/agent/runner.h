@@ -21,6 +21,7 @@
 
 #include <stdatomic.h>
 
+#include "agent/session.h"
 #include "base/api.h"
 #include "rules/api.h"
 
@@ -66,7 +67,11 @@ typedef struct cx_runner_host {
     cx_status (*ask)(void *arg, const cx_runner_request *request, bool *out_granted, cx_err *err);
     /* One raw line of the session, in either direction, without '\n': codex/<task>/events.jsonl. */
     cx_status (*raw)(void *arg, cx_bytes line, cx_err *err);
+    /* A message, call or result of the conversation, for transcript.md; may be NULL. */
+    cx_status (*item)(void *arg, const cx_session_item *item, cx_err *err);
 } cx_runner_host;
+
+#define CX_RUNNER_TOOLS_MAX 10000 /* tool calls of one turn */
 
 /*
  * One turn. The governor assembles the prompt from three parts, each under its own heading:
@@ -112,7 +117,8 @@ typedef struct cx_runner_reply {
     cx_str message; /* why, when not OK: one sentence */
     cx_bytes body;  /* the agent's final reply, unchanged: the output gate checks it (§6) */
     cx_str thread_id;
-    cx_str summary; /* one line for the transcript; may be empty */
+    cx_str summary;         /* one line for the transcript; may be empty */
+    const cx_json *session; /* cx_session_counts_json; NULL: it printed no known records */
 } cx_runner_reply;
 
 typedef struct cx_runner cx_runner;

@@ -1,7 +1,8 @@
 /*
  * runner_exec.c - an agent that is a program: started once a turn, prompt on standard input, reply
- * as the last line of standard output that is a JSON object, or in the file that {output} names
- * (run.md §16).
+ * in the file that {output} names, else what its session calls the result (session.h), else the
+ * last line of standard output that is a JSON object (run.md §16).  Lines are read while it works:
+ * tool calls become events at once.
  *
  * Whole tokens of the template are replaced: {cwd} the work tree, {schema} the schema's file,
  * {output} a file in the scratch folder, {thread} the thread to continue ({thread} and an option
@@ -64,12 +65,15 @@ static cx_status expand_argv(exec_runner *x, const cx_runner_turn *turn, const c
 /* --- its output ------------------------------------------------------------------------------- */
 
 typedef struct agent_output {
+    exec_runner *runner;
+    const cx_runner_host *host;
+    const cx_runner_turn *turn;
+    cx_session session;
     cx_str last;   /* the last line that is a JSON object; in the turn's arena */
     cx_str thread; /* the first "thread_id" or "session_id" */
 } agent_output;
 
-static cx_status read_output_line(const cx_runner_turn *turn, cx_str line, agent_output *h,
-                                  cx_err *err)
+static cx_status read_output_object(agent_output *h, cx_str line, cx_err *err)
 {
     cx_arena scratch;
     cx_json value;
@@ -78,15 +82,15 @@ static cx_status read_output_line(const cx_runner_turn *turn, cx_str line, agent
         at++;
     if (at == line.size || line.data[at] != '{')
         return CX_SUCCESS;
-    cx_arena_init(&scratch, turn->arena->alloc, 0);
+    cx_arena_init(&scratch, h->turn->arena->alloc, 0);
     cx_status status = CX_SUCCESS;
     if (!cx_failed(cx_run_json_read(line, LINE_BYTES_MAX, &scratch, &value, NULL))) {
         cx_str thread = CX_JSON_GET_STR(&value, "thread_id");
         if (thread.size == 0)
             thread = CX_JSON_GET_STR(&value, "session_id");
-        h->last = cx_arena_copy_str(turn->arena, line);
+        h->last = cx_arena_copy_str(h->turn->arena, line);
         if (h->thread.size == 0 && thread.size != 0)
-            h->thread = cx_arena_copy_str(turn->arena, thread);
+            h->thread = cx_arena_copy_str(h->turn->arena, thread);
         if (h->last.data == NULL)
             status = cx_fail_nomem(err);
     }
@@ -94,19 +98,59 @@ static cx_status read_output_line(const cx_runner_turn *turn, cx_str line, agent
     return status;
 }
 
-static cx_status read_output_lines(const cx_runner_host *host, const cx_runner_turn *turn,
-                                   cx_str output_text, agent_output *h, cx_err *err)
+/* A tool call is an event before the agent's next line is read; a shell that the contract denies
+ * ends the turn (§5). */
+static cx_status on_session_item(void *arg, const cx_session_item *item, cx_err *err)
 {
-    while (output_text.size != 0) {
-        const char *end = memchr(output_text.data, '\n', output_text.size);
-        size_t size = end == NULL ? output_text.size : (size_t)(end - output_text.data);
-        cx_str line = {output_text.data, size};
-        CX_TRY(host->raw(host->arg, cx_str_bytes(line), err));
-        CX_TRY(read_output_line(turn, line, h, err));
-        size += end != NULL;
-        output_text = (cx_str){output_text.data + size, output_text.size - size};
-    }
+    agent_output *h = arg;
+    cx_arena scratch;
+    cx_json payload;
+    if (h->host->item != NULL)
+        CX_TRY(h->host->item(h->host->arg, item, err));
+    if (item->kind != CX_SESSION_CALL)
+        return CX_SUCCESS;
+    if (h->session.counts.calls > CX_RUNNER_TOOLS_MAX)
+        return cx_fail_at(err, CX_E_LIMIT, "TooManyTools", CX_NO_OFFSET,
+                          "the agent used more than %d tools in one turn", CX_RUNNER_TOOLS_MAX);
+    cx_arena_init(&scratch, h->runner->alloc, 0);
+    cx_status status = cx_session_call_json(item, &scratch, &payload, err);
+    if (!cx_failed(status))
+        status = h->host->tool(h->host->arg, &payload, err);
+    cx_arena_done(&scratch);
+    CX_TRY(status);
+    if (item->shell && !h->turn->shell_tool)
+        return cx_fail_at(err, CX_E_DENIED, "ShellDenied", CX_NO_OFFSET,
+                          "the agent ran a command; tool_permissions.shell is deny");
     return CX_SUCCESS;
+}
+
+static cx_status read_output_line(agent_output *h, cx_str line, cx_err *err)
+{
+    bool is_record;
+    CX_TRY(h->host->raw(h->host->arg, cx_str_bytes(line), err));
+    CX_TRY(cx_session_read(&h->session, line, on_session_item, h, &is_record, err));
+    if (is_record) {
+        h->last = (cx_str){NULL, 0}; /* what the session calls its reply is newer */
+        return CX_SUCCESS;
+    }
+    return read_output_object(h, line, err);
+}
+
+/* Until the end of its output, or its timeout or cancellation, which cx_sandbox_end reports. */
+static cx_status read_output(agent_output *h, cx_sandbox_child *child, cx_err *err)
+{
+    for (;;) {
+        cx_str line;
+        bool end;
+        cx_status status = cx_spawn_read_line(cx_sandbox_process(child), LINE_BYTES_MAX,
+                                              CX_SPAWN_FOREVER, &line, &end, err);
+        if (status.code == CX_E_TIMEOUT)
+            return CX_SUCCESS;
+        CX_TRY(status);
+        if (end)
+            return CX_SUCCESS;
+        CX_TRY(read_output_line(h, line, err));
+    }
 }
 
 /* The agent wrote the file, so no component of its path may be a link. */
@@ -154,21 +198,62 @@ static void classify_exit(const cx_runner_turn *turn, const cx_sandbox_result *r
     }
 }
 
-static cx_status make_exec_reply(const cx_runner_turn *turn, const agent_output *h, bool from_file,
-                                 cx_runner_reply *out, cx_err *err)
+static cx_status set_session_reply(agent_output *h, cx_bytes *out, cx_err *err)
 {
-    bool has_reply = h->last.size != 0;
+    cx_str copy = cx_arena_copy_str(h->turn->arena, cx_buf_str(&h->session.reply));
+    *out = cx_str_bytes(copy);
+    return copy.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status make_exec_reply(agent_output *h, bool from_file, cx_runner_reply *out, cx_err *err)
+{
+    const cx_runner_turn *turn = h->turn;
+    bool has_session = h->session.reply.size != 0 && !h->session.reply_failed;
+    bool has_reply = h->last.size != 0 || has_session;
     if (from_file)
         CX_TRY(read_output_file(turn, &out->body, &has_reply, err));
-    else
+    else if (h->last.size != 0)
         out->body = cx_str_bytes(h->last);
-    out->thread_id = h->thread;
-    if (!has_reply) {
+    else if (has_session)
+        CX_TRY(set_session_reply(h, &out->body, err));
+    if (h->session.failure.size != 0) {
+        cx_str why = cx_buf_str(&h->session.failure);
+        out->end = CX_RUNNER_FAILED;
+        out->message = cx_arena_printf(turn->arena, "the agent reports that it failed: %.*s",
+                                       why.size < 400 ? (int)why.size : 400, why.data);
+    } else if (!has_reply) {
         out->end = CX_RUNNER_FAILED;
         out->message = from_file ? CX_STR("the agent wrote no {output} file")
                                  : CX_STR("the agent printed no line that is a JSON object");
     }
     return CX_SUCCESS;
+}
+
+/* What is known of the session also when the turn has failed. */
+static cx_status set_session_facts(agent_output *h, cx_runner_reply *out, cx_err *err)
+{
+    cx_str thread = h->thread.size != 0 ? h->thread : cx_buf_str(&h->session.thread);
+    cx_json *counts = CX_ARENA_NEW(h->turn->arena, cx_json);
+    out->thread_id = cx_arena_copy_str(h->turn->arena, thread);
+    if (counts == NULL || (thread.size != 0 && out->thread_id.data == NULL))
+        return cx_fail_nomem(err);
+    if (h->session.format == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_session_counts_json(&h->session, h->turn->arena, counts, err));
+    out->session = counts;
+    return CX_SUCCESS;
+}
+
+static cx_status run_program(agent_output *h, cx_sandbox_spec *spec, cx_sandbox_result *result,
+                             cx_err *err)
+{
+    cx_sandbox_child *child;
+    cx_err unused;
+    CX_TRY(cx_sandbox_start(h->turn->box, spec, &child, err));
+    cx_status status = read_output(h, child, err);
+    cx_status ended = cx_sandbox_end(child, cx_failed(status) ? 0 : h->turn->timeout_ms, result,
+                                     cx_failed(status) ? &unused : err);
+    return cx_failed(status) ? status : ended;
 }
 
 static cx_status run_exec_turn(cx_runner *self, const cx_runner_host *host,
@@ -177,8 +262,8 @@ static cx_status run_exec_turn(cx_runner *self, const cx_runner_host *host,
     exec_runner *x = (exec_runner *)self;
     cx_sandbox_spec spec = *turn->sandbox;
     cx_sandbox_result result;
-    agent_output h = {{NULL, 0}, {NULL, 0}};
-    cx_buf output_text, error_text;
+    agent_output h = {.runner = x, .host = host, .turn = turn};
+    cx_buf error_text;
     bool from_file;
     cx_str output = cx_arena_printf(turn->arena, "%s/output.json", turn->scratch);
     memset(out, 0, sizeof *out);
@@ -186,24 +271,25 @@ static cx_status run_exec_turn(cx_runner *self, const cx_runner_host *host,
         return cx_fail_nomem(err);
     (void)x->io->unlink(x->io, output.data); /* the file of the previous turn */
     CX_TRY(expand_argv(x, turn, output.data, &spec.argv, &from_file, err));
-    cx_buf_init(&output_text, x->alloc);
     cx_buf_init(&error_text, x->alloc);
+    cx_session_init(&h.session, x->alloc);
     spec.path = turn->program;
     spec.in = CX_SPAWN_IN_BYTES;
     spec.input = (cx_bytes){(const uint8_t *)turn->prompt, turn->prompt_size};
-    spec.out = cx_spawn_to_buf(&output_text, CX_RUN_OUTPUT_BYTES_MAX);
+    spec.out = (cx_spawn_output){.to = CX_SPAWN_OUT_LINES, .file = CX_FILE_NONE};
+    spec.out.limit_bytes = 2 * LINE_BYTES_MAX; /* that were not read yet */
     spec.errout = cx_spawn_to_buf(&error_text, STDERR_BYTES_MAX);
     spec.errout.limit_fails = false;
     spec.timeout_ms = turn->timeout_ms;
-    cx_status status = cx_sandbox_run(turn->box, &spec, &result, err);
+    spec.cancel = turn->cancel;
+    cx_status status = run_program(&h, &spec, &result, err);
     if (!cx_failed(status))
-        status = read_output_lines(host, turn, cx_buf_str(&output_text), &h, err);
-    if (!cx_failed(status)) {
         classify_exit(turn, &result, cx_buf_str(&error_text), out);
-        if (out->end == CX_RUNNER_OK)
-            status = make_exec_reply(turn, &h, from_file, out, err);
-    }
-    cx_buf_done(&output_text);
+    if (!cx_failed(status))
+        status = set_session_facts(&h, out, err);
+    if (!cx_failed(status) && out->end == CX_RUNNER_OK)
+        status = make_exec_reply(&h, from_file, out, err);
+    cx_session_done(&h.session);
     cx_buf_done(&error_text);
     return status;
 }

@@ -14,7 +14,6 @@ enum {
     CONNECT_MS = 20000,
     CLOSE_MS = 5000,
     TURNS_MAX = 12, /* the first, ten retries, and time to end */
-    TOOLS_PER_TURN_MAX = 10000,
     ERRORS_BYTES_MAX = 64 << 10
 };
 
@@ -32,6 +31,7 @@ typedef struct mcp_runner {
     const cx_runner_host *host;
     const cx_runner_turn *turn;
     cx_buf thread; /* as named by notifications */
+    cx_session session;
     uint32_t tools_used;
     bool used_shell; /* although the shell is denied */
 } mcp_runner;
@@ -92,6 +92,13 @@ static cx_status on_request(void *arg, cx_str method, const cx_json *params, cx_
     return cx_mcp_make_answer(&request, granted, arena, out, err);
 }
 
+/* Tool calls are events already (cx_mcp_read_tool). */
+static cx_status on_session_item(void *arg, const cx_session_item *item, cx_err *err)
+{
+    mcp_runner *m = arg;
+    return m->host->item == NULL ? CX_SUCCESS : m->host->item(m->host->arg, item, err);
+}
+
 static cx_status on_notified(void *arg, cx_str method, const cx_json *params, cx_err *err)
 {
     mcp_runner *m = arg;
@@ -108,14 +115,16 @@ static cx_status on_notified(void *arg, cx_str method, const cx_json *params, cx
     cx_status status =
         cx_mcp_read_tool(method, params, &scratch, &is_tool, &is_shell, &payload, err);
     if (!cx_failed(status) && is_tool) {
-        if (++m->tools_used > TOOLS_PER_TURN_MAX)
+        if (++m->tools_used > CX_RUNNER_TOOLS_MAX)
             status =
                 cx_fail_at(err, CX_E_LIMIT, "TooManyTools", CX_NO_OFFSET,
-                           "the agent used more than %d tools in one turn", TOOLS_PER_TURN_MAX);
+                           "the agent used more than %d tools in one turn", CX_RUNNER_TOOLS_MAX);
         else
             status = m->host->tool(m->host->arg, &payload, err);
         m->used_shell = m->used_shell || (is_shell && !m->turn->shell_tool);
     }
+    if (!cx_failed(status) && params != NULL && cx_str_is(method, "codex/event"))
+        status = cx_session_read_value(&m->session, params, on_session_item, m, err);
     cx_arena_done(&scratch);
     return status;
 }
@@ -388,6 +397,7 @@ static void stop_mcp(cx_runner *self)
     }
     cx_buf_done(&m->error_text);
     cx_buf_done(&m->thread);
+    cx_session_done(&m->session);
     cx_arena_done(&m->arena);
     cx_alloc_free(m->alloc, m, sizeof *m);
 }
@@ -406,6 +416,7 @@ cx_status cx_runner_mcp_open(const cx_runner_settings *settings, const cx_alloc 
     cx_arena_init(&m->arena, alloc, 0);
     cx_buf_init(&m->error_text, alloc);
     cx_buf_init(&m->thread, alloc);
+    cx_session_init(&m->session, alloc);
     m->base = (cx_runner){.name = CX_STR(CX_RUNNER_NAME_MCP),
                           .tools = tools_needed,
                           .tool_count = CX_COUNT_OF(tools_needed),

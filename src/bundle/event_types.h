@@ -43,7 +43,7 @@
     X(SANDBOX_DEGRADED, "SANDBOX_DEGRADED", "W", "the layers that are on, and those missing")   \
     X(RUNNER_SELECTED, "RUNNER_SELECTED", "I", "codex_home? diagnostic? profile? role? runner") \
     X(RUNNER_STARTED, "RUNNER_STARTED", "I", "approval_policy? cwd sandbox thread_id")          \
-    X(RUNNER_FINISHED, "RUNNER_FINISHED", "IE", "exit message?")                                \
+    X(RUNNER_FINISHED, "RUNNER_FINISHED", "IE", "exit message? session?")                       \
     X(TOOL_INVOCATION, "TOOL_INVOCATION", "I", "tool, and what the runner says of the call")    \
     X(OUTPUT_SCHEMA_ENFORCED, "OUTPUT_SCHEMA_ENFORCED", "I", "passed schema")                   \
     X(TASK_RESULT_RECORDED, "TASK_RESULT_RECORDED", "I", "status")                              \

@@ -129,6 +129,8 @@ typedef struct cx_task_agent {
     bool has_reply;
     cx_json reply;
     cx_buf transcript;
+    bool transcript_listed; /* its last line is one of a list, not of a block */
+    bool transcript_cut;
     cx_buf session; /* codex/<task>/events.jsonl */
     uint32_t turns;
     bool network_on;
@@ -372,6 +374,9 @@ void cx_governor_settings_from(const cx_governor *g, const cx_run_runner_config 
                                cx_runner_settings *out);
 bool cx_governor_is_diagnostic(const cx_governor *g);
 cx_runner_host cx_task_host(cx_governor_task *t);
+/* state_transcript.c: one item of the conversation, for transcript.md; `task` is a
+ * cx_governor_task. */
+cx_status cx_task_add_transcript(void *task, const cx_session_item *item, cx_err *err);
 void cx_task_stop_runner(cx_governor_task *t);
 
 cx_governor_step cx_state_contract; /* S0: state_prepare.c */

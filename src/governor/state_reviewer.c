@@ -272,7 +272,7 @@ static cx_status make_home(reviewer *r, cx_err *err)
 static cx_status run_reviewer(reviewer *r, cx_err *err)
 {
     cx_governor_task *t = r->t;
-    cx_runner_reply reply = {CX_RUNNER_FAILED, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
+    cx_runner_reply reply = {.end = CX_RUNNER_FAILED};
     cx_err why;
     cx_status status = open_runner(r, &why);
     if (!cx_failed(status))

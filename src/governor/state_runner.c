@@ -211,7 +211,8 @@ static cx_status on_raw_output(void *arg, cx_bytes line, cx_err *err)
 
 cx_runner_host cx_task_host(cx_governor_task *t)
 {
-    return (cx_runner_host){t, on_tool_call, on_approval_request, on_raw_output};
+    return (cx_runner_host){t, on_tool_call, on_approval_request, on_raw_output,
+                            cx_task_add_transcript};
 }
 
 void cx_task_stop_runner(cx_governor_task *t)

@@ -108,6 +108,8 @@ static cx_status write_runner_finished(cx_governor_task *t, const cx_runner_repl
     cx_json_put_z(&payload, "exit", end_name(reply->end));
     if (!good)
         cx_json_put_quoted(&payload, "message", reply->message);
+    if (reply->session != NULL)
+        cx_json_put(&payload, "session", *reply->session);
     return cx_task_event(t, good ? CX_RUN_INFO : CX_RUN_ERROR, CX_RUN_EVENT_RUNNER_FINISHED,
                          &payload, err);
 }
@@ -221,6 +223,9 @@ static cx_status check_reply(cx_governor_task *t, cx_bytes body, cx_texts *fault
 
 static cx_status add_transcript(cx_governor_task *t, cx_err *err)
 {
+    if (t->agent.transcript.size != 0 && !t->agent.transcript_listed)
+        cx_buf_add_byte(&t->agent.transcript, '\n');
+    t->agent.transcript_listed = true;
     cx_buf_printf(&t->agent.transcript, "- turn %u: ", t->attempt);
     for (size_t i = 0; i < t->agent.summary.size && i < SUMMARY_BYTES_MAX; i++)
         cx_buf_add_byte(&t->agent.transcript, (uint8_t)t->agent.summary.data[i] < 0x20

@@ -318,7 +318,7 @@ static cx_status shake_hands(exam *e, const cx_run_runner_config *runner, cx_str
         .connect_ms = runner->connect_sec * 1000,
         .close_ms = runner->close_sec * 1000,
     };
-    const cx_runner_host host = {NULL, no_tool, never_granted, discard_line};
+    const cx_runner_host host = {NULL, no_tool, never_granted, discard_line, NULL};
     cx_sandbox_spec spec = CX_SANDBOX_SPEC_INIT;
     spec.worktree = e->place.worktree;
     spec.read_only = true;

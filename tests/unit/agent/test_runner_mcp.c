@@ -101,7 +101,7 @@ static bool begin(fixture *s, const char *name, const char *script)
                                        .argv_count = 3,
                                        .connect_ms = 120000,
                                        .close_ms = 5000};
-    s->host = (cx_runner_host){&s->seen, on_tool, on_ask, on_raw};
+    s->host = (cx_runner_host){&s->seen, on_tool, on_ask, on_raw, NULL};
     s->turn = (cx_runner_turn){.task_id = CX_STR("task"),
                                .run_id = CX_STR("run"),
                                .prompt = "do it",
