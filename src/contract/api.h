@@ -7,6 +7,7 @@
 #ifndef CX_CONTRACT_API_H
 #define CX_CONTRACT_API_H
 
+#include "contract/agents.h"
 #include "contract/config.h"
 #include "contract/contract.h"
 #include "contract/contract_command.h"

@@ -93,6 +93,11 @@ cx_status cx_governor_choose_runner(cx_governor *g, cx_err *err)
     if (options->script != NULL)
         return cx_fail(err, CX_E_USAGE, "option --script: only for the runner replay-script");
     g->runner_config = find_named(&g->policy.config, name);
+    if (g->runner_config == NULL && cx_agent_preset_find(name) != NULL)
+        return cx_fail(err, CX_E_USAGE,
+                       "agent '%.*s' is built in, but policies/cortex.json of the baseline does "
+                       "not pin its program: run 'cortex runner add %.*s' and commit the file",
+                       (int)name.size, name.data, (int)name.size, name.data);
     if (g->runner_config == NULL && options->runner != NULL)
         return cx_fail(err, CX_E_USAGE,
                        "runner '%s' is not in policies/cortex.json of the baseline; add it to "

@@ -13,6 +13,7 @@
 #define CONFIG_NAME "policies/cortex.json"
 
 typedef struct editing {
+    const cx_agent_preset *preset; /* NULL: the words of the call are the argv */
     cx_cli *cli;
     const cx_cli_args *args;
     cx_arena *arena;
@@ -72,13 +73,19 @@ static cx_status set_config_member(editing *e, const char *section, cx_str name,
 
 static cx_status find_program(editing *e, cx_run_executable *out, cx_err *err)
 {
-    const char *why = NULL, *name = e->args->operands[1];
+    const char *why = NULL, *name = e->preset != NULL ? e->preset->name : e->args->operands[1];
     cx_run_trust trust = {.folders = e->config.trusted_dirs.items,
                           .folder_count = e->config.trusted_dirs.count,
                           .owner_uid = e->config.has_trusted_uid ? e->config.trusted_uid : 0};
     CX_TRY(cx_run_trusted_find(&trust, cx_str_z(name), e->arena, out, &why, err));
     if (why == NULL)
         return CX_SUCCESS;
+    if (e->preset != NULL)
+        return cx_fail(
+            err, CX_E_USAGE,
+            "%s cannot be used: %s. 'cortex doctor' says where it is installed, and what "
+            "to add to trusted_dirs, trusted_uid and read_only of " CONFIG_NAME,
+            e->preset->title, why);
     return cx_fail(
         err, CX_E_USAGE,
         "'%s' cannot be a runner: %s. Name a program of the trusted folders; a script of "
@@ -90,7 +97,9 @@ static cx_status make_word_list(editing *e, size_t count, cx_json *out, cx_err *
 {
     cx_json_list list = cx_json_list_begin(e->arena);
     for (size_t i = 0; i < count; i++)
-        cx_json_list_add(&list, cx_json_make_str(cx_str_z(e->args->operands[1 + i])));
+        cx_json_list_add(&list,
+                         cx_json_make_str(cx_str_z(e->preset != NULL ? e->preset->argv[i]
+                                                                     : e->args->operands[1 + i])));
     return cx_json_list_end_array(&list, out, err);
 }
 
@@ -98,9 +107,19 @@ static cx_status runner_json(editing *e, bool is_mcp, cx_json *out, cx_err *err)
 {
     cx_json_list runner = cx_json_list_begin(e->arena), tools = cx_json_list_begin(e->arena);
     cx_json argv;
-    CX_TRY(make_word_list(e, e->args->operand_count - 1, &argv, err));
+    size_t words = 0;
+    while (e->preset != NULL && e->preset->argv[words] != NULL)
+        words++;
+    CX_TRY(make_word_list(e, e->preset != NULL ? words : e->args->operand_count - 1, &argv, err));
     cx_json_put_str(&runner, "kind", is_mcp ? CX_STR("mcp") : CX_STR("exec"));
     cx_json_list_put(&runner, CX_STR("argv"), argv);
+    if (e->preset != NULL) {
+        cx_json_list env = cx_json_list_begin(e->arena);
+        for (size_t i = 0; e->preset->env[i] != NULL; i++)
+            cx_json_list_add(&env, cx_json_make_str(cx_str_z(e->preset->env[i])));
+        cx_json_put_array(&runner, "env", &env);
+        cx_json_put_bool(&runner, "network", true);
+    }
     /* The tool that contracts name when an agent works in its own sandbox. */
     cx_json_list_add(&tools, cx_json_make_str(CX_STR("codex")));
     cx_json_put_array(&runner, "provides", &tools);
@@ -148,6 +167,17 @@ static cx_status answer_added_runner(editing *e, const cx_run_executable *progra
     if (diagnostic)
         cx_buf_add_z(out, "runner.mcp_only is true: its runs need --diagnostic and never merge; "
                           "'--full' makes them full runs\n");
+    if (cx_cli_has(e->args, "full"))
+        cx_buf_add_z(out, "runner.mcp_only is now false: programs that are no MCP servers do full "
+                          "runs. The governor cannot answer what such an agent asks for, and sees "
+                          "its tool calls only as it prints them; every manifest records this "
+                          "(runner.mcp_only false). Sandbox and gates are the same\n");
+    if (e->preset != NULL)
+        cx_buf_printf(out,
+                      "it needs the network (tool_permissions.network \"allow\" in the "
+                      "contract, and the role's row or an approval) and a login in the "
+                      "environment: %s\n",
+                      e->preset->login[0]);
     cx_buf_add_z(out, "commit " CONFIG_NAME ": runs read it from the baseline\n");
     return cx_buf_check(out, err);
 }
@@ -162,6 +192,11 @@ static cx_status add_runner(editing *e, cx_buf *out, cx_err *err)
     cx_json value;
     cx_run_config checked;
     cx_buf text;
+    if (e->args->operand_count == 1)
+        e->preset = cx_agent_preset_find(name);
+    if (e->args->operand_count == 1 && (e->preset == NULL || is_mcp))
+        return cx_fail(err, CX_E_USAGE,
+                       "expected PROGRAM: only claude, codex and gemini are built in, as exec");
     if (!is_name(name))
         return cx_fail(
             err, CX_E_USAGE,
@@ -258,7 +293,7 @@ static int run_runner_list(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_operand add_operands[] = {{"NAME", CX_CLI_TEXT, NULL, false, false},
-                                              {"PROGRAM", CX_CLI_TEXT, NULL, false, true}};
+                                              {"PROGRAM", CX_CLI_TEXT, NULL, true, true}};
 
 static const cx_cli_option add_options[] = {
     CX_CLI_OPT("kind", 0, CX_CLI_CHOICE, "exec|mcp",
@@ -282,13 +317,15 @@ const cx_cli_command cx_cli_runner_add = {
              "by its SHA-256: when it changes, runs reject it until it is added again. PROGRAM is "
              "searched in the trusted folders only; the words after it are its arguments, which "
              "may contain the placeholders {cwd}, {schema}, {thread} and {output} (put '--' before "
-             "words that begin with a dash).",
+             "words that begin with a dash). For claude, codex and gemini, arguments, environment "
+             "and network are known: leave out PROGRAM. 'cortex doctor' says what they still "
+             "need.",
     .operands = add_operands,
     .operand_count = CX_COUNT_OF(add_operands),
     .options = add_options,
     .option_count = CX_COUNT_OF(add_options),
     .exits = "0 written\n2 usage error, or no such program\n3 could not be written",
-    .example = "cortex runner add script --full --default sh scripts/agent.sh",
+    .example = "cortex runner add claude --default\ncortex runner add script sh scripts/agent.sh",
     .run = run_runner_add,
 };
 

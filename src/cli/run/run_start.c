@@ -64,12 +64,16 @@ cx_status cx_cli_run_options(cx_cli *cli, const cx_cli_args *args, cx_run_option
     uint64_t wait_s = cx_cli_number(args, "approval-wait", 0);
     if (wait_s > 86400)
         return cx_fail(err, CX_E_USAGE, "option --approval-wait: expected at most 86400 seconds");
+    const char *agent = cx_cli_value(args, "agent"), *runner = cx_cli_value(args, "runner");
+    if (agent != NULL && (runner != NULL || cx_cli_value(args, "script") != NULL))
+        return cx_fail(err, CX_E_USAGE,
+                       "option --agent: it selects the runner; leave out --runner and --script");
     *out = (cx_run_options){
         .alloc = cli->alloc,
         .io = cli->io,
         .runtime_root = getenv(CX_RUN_ROOT_ENV),
         .codex_base_home = getenv(CX_CODEX_BASE_HOME_ENV),
-        .runner = cx_cli_value(args, "runner"),
+        .runner = agent != NULL ? agent : runner,
         .script = cx_cli_value(args, "script"),
         .diagnostic = cx_cli_has(args, "diagnostic"),
         .no_merge = cx_cli_has(args, "no-merge"),

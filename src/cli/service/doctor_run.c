@@ -394,6 +394,103 @@ static void check_runner(exam *e)
         check_handshake(e, runner, program);
 }
 
+/* --- agents that are built in ----------------------------------------------------------------- */
+
+/* The file of the program in PATH; data NULL when there is none. */
+static cx_str find_in_path(cx_arena *arena, const char *name)
+{
+    const char *at = getenv("PATH");
+    while (at != NULL && *at != 0) {
+        size_t size = strcspn(at, ":");
+        cx_facts facts;
+        cx_str path = cx_arena_printf(arena, "%.*s/%s", (int)(size > 4096 ? 4096 : size), at, name);
+        if (size != 0 && *at == '/' && path.data != NULL &&
+            !cx_failed(cx_path_facts(path.data, true, &facts, NULL)) &&
+            facts.kind == CX_FILE_REGULAR && (facts.mode & 0111) != 0)
+            return path;
+        at += size + (at[size] == ':');
+    }
+    return (cx_str){NULL, 0};
+}
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && *value != 0;
+}
+
+/* Whether its login reaches the sandbox, which has neither the user's HOME nor other variables. */
+static bool is_logged_in(const cx_agent_preset *preset)
+{
+    for (size_t i = 0; preset->login[i] != NULL; i++)
+        if (is_set(preset->login[i]))
+            return true;
+    return preset->codex_home && is_set(CX_CODEX_BASE_HOME_ENV);
+}
+
+static void check_login(exam *e, const cx_agent_preset *preset, const char *line)
+{
+    cx_arena *arena = &e->doctor->cli->arena;
+    const char *home = getenv("HOME");
+    cx_str file = cx_arena_printf(arena, "%s/%s", home == NULL ? "" : home, preset->login_file);
+    cx_str fix = cx_arena_printf(
+        arena, preset->codex_home ? "set %s, or %s to a folder with its login" : "set %s%.0s",
+        preset->login[0], CX_CODEX_BASE_HOME_ENV);
+    bool has_file = file.data != NULL && is_there(file.data);
+    if (is_logged_in(preset))
+        cx_doctor_note(e->doctor, line, CX_DOCTOR_OK, NULL,
+                       "%s is pinned, its login reaches the sandbox; trust: %s", preset->title,
+                       preset->trust);
+    else
+        cx_doctor_note(e->doctor, line, CX_DOCTOR_WARN, fix.data,
+                       "%s is pinned, but has no login%s", preset->title,
+                       has_file ? ": the one in its folder below HOME is not visible in a sandbox"
+                                : "");
+}
+
+static void check_agent(exam *e, const cx_agent_preset *preset)
+{
+    cx_arena *arena = &e->doctor->cli->arena;
+    const cx_run_config *config = &e->policy.config;
+    cx_str name = cx_str_z(preset->name), path = find_in_path(arena, preset->name);
+    cx_str line = cx_arena_printf(arena, "agent-%s", preset->name);
+    bool configured = cx_run_config_runner(config, name) != NULL;
+    const cx_run_trust trust = {.folders = config->trusted_dirs.items,
+                                .folder_count = config->trusted_dirs.count,
+                                .owner_uid = config->has_trusted_uid ? config->trusted_uid : 0};
+    cx_run_executable found = {0};
+    const char *why = NULL;
+    cx_err err;
+    if (line.data == NULL || (path.data == NULL && !configured))
+        return;
+    if (cx_failed(cx_run_trusted_find(&trust, name, arena, &found, &why, &err)))
+        why = err.message;
+    if (why != NULL) {
+        cx_str kept = cx_arena_copy_str(arena, cx_str_z(why));
+        cx_str fix = cx_arena_printf(
+            arena,
+            "in policies/cortex.json add its folder to trusted_dirs, the folder of its package to "
+            "read_only, and trusted_uid when it is not root's; then 'cortex runner add %s'",
+            preset->name);
+        cx_doctor_note(e->doctor, line.data, CX_DOCTOR_WARN, fix.data, "%s is %s; %s",
+                       preset->title, path.data == NULL ? "not in PATH" : path.data,
+                       kept.data == NULL ? "" : kept.data);
+    } else if (!configured) {
+        cx_str fix = cx_arena_printf(arena, "cortex runner add %s", preset->name);
+        cx_doctor_note(e->doctor, line.data, CX_DOCTOR_OK, NULL,
+                       "%s is installed; '%s' makes it an agent of this repository", preset->title,
+                       fix.data == NULL ? "" : fix.data);
+    } else {
+        check_login(e, preset, line.data);
+    }
+}
+
+static void check_agents(exam *e)
+{
+    for (size_t i = 0; e->has_policy && i < cx_agent_preset_count; i++)
+        check_agent(e, &cx_agent_presets[i]);
+}
+
 static void check_hooks(exam *e)
 {
     static const char *const names[] = {"pre-commit", "pre-push"};
@@ -447,6 +544,7 @@ void cx_doctor_check_runs(cx_doctor *doctor, const cx_cli_args *args)
     check_trusted(&e);
     if (e.in_repository) {
         check_runner(&e);
+        check_agents(&e);
         check_hooks(&e);
     }
     check_ledger(&e);
