@@ -137,6 +137,8 @@ static cx_status run_tests(cx_reexec *x, const cx_oid *candidate, cx_run_test_fa
         .test_count = x->contract.test_count,
         .timeout_sec = x->contract.timeout_sec,
         .output_bytes = x->policy.config.limits.output_bytes,
+        .dependencies = x->policy.config.test_dependencies.items,
+        .dependency_count = x->policy.config.test_dependencies.count,
         .judge = &judge,
         .box = x->box,
         .may_miss = x->options->allow_degraded_sandbox ? x->box->missing : 0,

@@ -8,6 +8,7 @@
  *       before the command ran.
  */
 #include "candidate/tests_gate.h"
+#include "candidate/test_dependencies.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ typedef struct job {
     const char *prefix;      /* of the evidence of a command */
     cx_tests_left *baseline; /* one a test; NULL = the baseline was not run */
     cx_worktree worktree;
+    cx_test_dependencies dependencies;
     cx_run_git_repo git_repo;
     cx_run_repo repo;
     cx_run_script_ground ground;
@@ -206,6 +208,9 @@ static cx_status execute_command(const job *j, const cx_run_command_verdict *ver
     spec.executable = opened; /* I1 */
     spec.worktree = j->worktree.path;
     spec.git = &git;
+    spec.binds = j->dependencies.binds;
+    spec.bind_count = j->dependencies.bind_count;
+    spec.env = j->dependencies.env;
     spec.run_id = cx_arena_copy_str(j->arena, j->options->run_id).data;
     spec.task_id = cx_arena_copy_str(j->arena, j->options->task_id).data;
     spec.may_miss = j->options->may_miss;
@@ -494,10 +499,22 @@ static void prepare_command_gate(job *j)
     j->judge.script_arg = &j->ground;
 }
 
+static cx_status link_dependencies(job *j, cx_err *err)
+{
+    const cx_run_tests_options *options = j->options;
+    const char *root = cx_git_main_worktree(options->git);
+    if (options->dependency_count == 0)
+        return CX_SUCCESS;
+    return cx_test_dependencies_link(options->dependencies, options->dependency_count,
+                                     root != NULL ? root : cx_git_worktree(options->git),
+                                     j->worktree.path, j->arena, &j->dependencies, err);
+}
+
 static cx_status run_all_tests(job *j, cx_err *err)
 {
     size_t reached = 0;
     prepare_command_gate(j);
+    CX_TRY(link_dependencies(j, err));
     CX_TRY(begin_evidence(j, err));
     while (reached < j->options->test_count && !j->over) {
         CX_TRY(run_test(j, reached, &j->options->tests[reached], err));
@@ -569,7 +586,7 @@ static cx_status run_baseline(const cx_run_tests_options *options, cx_arena *are
     const cx_worktree_options where = checkout_of(options, commit);
     CX_TRY(cx_run_worktree_add(options->git, &where, arena, &j.worktree, err));
     prepare_command_gate(&j);
-    cx_status status = CX_SUCCESS;
+    cx_status status = link_dependencies(&j, err);
     for (size_t i = 0; i < count && !cx_failed(status); i++)
         status = run_test_at_baseline(&j, i, &options->tests[i], err);
     status = drop_checkout(&j, &j.worktree, &where, status, err);

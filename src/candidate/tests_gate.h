@@ -61,6 +61,8 @@ typedef struct cx_run_tests_options {
     const char *folder;        /* of the evidence in the bundle; NULL = "tests" */
     uint32_t attempt;          /* > 0: what an earlier one left goes to <folder>/attempt_<n-1>/ */
     const cx_run_tests_host *host; /* NULL = none */
+    const cx_str *dependencies;    /* installed packages (test_dependencies.h) */
+    size_t dependency_count;
 } cx_run_tests_options;
 
 /* Facts for cx_run_report_tests, in the arena.  Failing tests, refused commands and timeouts are

@@ -1,8 +1,8 @@
 /*
  * agents.c - the table of agents.h.
  *
- * Each agent's own sandbox and approvals are off: the sandbox of the run encloses it, and nobody is
- * there to approve.  Their sessions are printed in the forms that agent/session.h reads.
+ * Each agent's own sandbox and approvals are off: the sandbox of the run encloses it, and there is
+ * no person who could approve.  Their sessions are printed in the forms that agent/session.h reads.
  */
 #include "contract/agents.h"
 

@@ -306,12 +306,20 @@ static bool is_branch_name(cx_str name)
            !cx_str_starts(name, CX_STR("refs/")) && !cx_str_eq(name, CX_STR("HEAD"));
 }
 
+/* Paths of the repository, as those of a contract. */
+static void check_paths(cx_decoder *decoder, cx_run_words words, const char *where)
+{
+    for (size_t i = 0; i < words.count; i++)
+        if (cx_run_path_lint(words.items[i], NULL) != NULL)
+            cx_decode_fault(decoder, where, "paths of the repository, such as \"node_modules\"");
+}
+
 static void read_config_members(cx_decoder *decoder, const cx_json *root, cx_run_config *out)
 {
-    static const char *const names[] = {"version",      "runner",       "runners",     "roles",
-                                        "integrations", "trusted_dirs", "trusted_uid", "env",
-                                        "read_only",    "approvers",    "main_branch", "mcp",
-                                        "limits"};
+    static const char *const names[] = {"version",      "runner",           "runners",     "roles",
+                                        "integrations", "trusted_dirs",     "trusted_uid", "env",
+                                        "read_only",    "approvers",        "main_branch", "mcp",
+                                        "limits",       "test_dependencies"};
     static const char *const mcp_names[] = {"concurrency"};
     cx_decode_object(decoder, root, "", names, CX_COUNT_OF(names));
     cx_decode_version(decoder, root);
@@ -326,6 +334,8 @@ static void read_config_members(cx_decoder *decoder, const cx_json *root, cx_run
     check_names(decoder, out->env, "env");
     cx_decode_words(decoder, root, "read_only", &out->read_only);
     check_absolute(decoder, out->read_only, "read_only");
+    cx_decode_words(decoder, root, "test_dependencies", &out->test_dependencies);
+    check_paths(decoder, out->test_dependencies, "test_dependencies");
     cx_decode_str(decoder, root, "main_branch", &out->main_branch);
     if (!decoder->failed && !is_branch_name(out->main_branch))
         cx_decode_fault(decoder, "main_branch", "the name of a branch, such as \"main\"");

@@ -70,12 +70,13 @@ typedef struct cx_run_config {
     cx_run_words trusted_dirs; /* absolute; /usr/local/bin /usr/bin /bin */
     bool has_trusted_uid;      /* besides root */
     uint32_t trusted_uid;
-    cx_run_words env;        /* R4: names passed to every process */
-    cx_run_words read_only;  /* absolute paths that sandboxes also see, read-only */
-    cx_str approvers_path;   /* relative to the repository */
-    cx_str approvers_sha256; /* lower-case hex; empty: no approvals are possible */
-    cx_str main_branch;      /* "main" */
-    cx_str mcp_concurrency;  /* data NULL: absent */
+    cx_run_words env;               /* R4: names passed to every process */
+    cx_run_words read_only;         /* absolute paths that sandboxes also see, read-only */
+    cx_run_words test_dependencies; /* folders of the main checkout that tests see, read-only */
+    cx_str approvers_path;          /* relative to the repository */
+    cx_str approvers_sha256;        /* lower-case hex; empty: no approvals are possible */
+    cx_str main_branch;             /* "main" */
+    cx_str mcp_concurrency;         /* data NULL: absent */
     cx_run_config_limits limits;
 } cx_run_config;
 

@@ -117,6 +117,8 @@ static cx_status run_tests(testing *s, const test_run *what, cx_run_test_facts *
         .test_count = t->contract.test_count,
         .timeout_sec = t->contract.timeout_sec,
         .output_bytes = g->policy.config.limits.output_bytes,
+        .dependencies = g->policy.config.test_dependencies.items,
+        .dependency_count = g->policy.config.test_dependencies.count,
         .judge = &judge,
         .box = g->sandbox,
         .may_miss = g->degraded ? g->sandbox->missing : 0,
