@@ -64,7 +64,7 @@
       "runner_not_configured mcp_only shell_denied failed timeout cancelled violation "           \
       "agent_gave_up")                                                                            \
     X(OUTPUT_SCHEMA, "output_schema", OUTPUT_SCHEMA_ENFORCED, "passed", "", "S2",                 \
-      "the agent's reply matches the bound schema", "reply_not_valid")                            \
+      "the agent's reply matches the bound schema", "reply_not_valid evidence_incomplete")        \
     X(CANDIDATE, "candidate", UNKNOWN, "", "", "S2", "the candidate could be committed", "")      \
     X(DIFF, "diff", DIFF_GATE_RESULT, "passed", "", "S2, S3, S4, S6",                             \
       "what changed keeps to the rules D01 to D15 (§9)",                                          \

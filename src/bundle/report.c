@@ -200,6 +200,67 @@ static cx_str bundle_id(cx_arena *arena, cx_str run_id)
                            size == 0 ? "0" : "");
 }
 
+/* Copies those members of `from` that have the type. */
+static void copy_members(cx_json_list *to, const cx_json *from, const char *const *names,
+                         size_t count, cx_json_type type)
+{
+    for (size_t i = 0; i < count; i++) {
+        const cx_json *value = cx_json_get_typed(from, cx_str_z(names[i]), type);
+        if (value != NULL)
+            cx_json_list_put(to, cx_str_z(names[i]), *value);
+    }
+}
+
+static void add_source(cx_json_list *sources, const cx_json *given)
+{
+    static const char *const texts[] = {"source_id", "retrieved_at",   "url",
+                                        "publisher", "content_sha256", "notes"};
+    cx_json_list one = cx_json_list_begin(sources->arena);
+    cx_str kind = CX_JSON_GET_STR(given, "kind"), title = CX_JSON_GET_STR(given, "title");
+    copy_members(&one, given, texts, CX_COUNT_OF(texts), CX_JSON_STRING);
+    cx_run_part_put_or(&one, "kind", kind, "webpage");
+    cx_run_part_put_or(&one, "title", title.size != 0 ? title : CX_JSON_GET_STR(given, "url"),
+                       "(none)");
+    cx_json_add_object(sources, &one);
+}
+
+/* The agent's word that a claim is verified is not a verification (I3). */
+static void add_claim(cx_json_list *claims, const cx_json *given)
+{
+    static const char *const texts[] = {"claim_id", "text", "verification_notes", "risk_if_wrong"};
+    static const char *const arrays[] = {"supporting_source_ids", "contradicting_source_ids"};
+    cx_json_list one = cx_json_list_begin(claims->arena);
+    cx_str status = CX_JSON_GET_STR(given, "status");
+    const cx_json *confidence = CX_JSON_GET(given, "confidence");
+    copy_members(&one, given, texts, CX_COUNT_OF(texts), CX_JSON_STRING);
+    copy_members(&one, given, arrays, CX_COUNT_OF(arrays), CX_JSON_ARRAY);
+    cx_json_put_utf8(&one, "status",
+                     status.size == 0 || cx_str_is(status, "VERIFIED") ? CX_STR("UNVERIFIED")
+                                                                       : status);
+    cx_json_put(&one, "confidence",
+                confidence != NULL ? *confidence : cx_json_make_int(claims->arena, 0));
+    cx_json_add_object(claims, &one);
+}
+
+static void add_evidence(const cx_run_task_facts *facts, cx_json_list *sources,
+                         cx_json_list *claims, cx_json_list *limitations)
+{
+    const cx_json *given[2] = {NULL, NULL};
+    if (facts->evidence != NULL) {
+        given[0] = cx_json_get_typed(facts->evidence, CX_STR("sources"), CX_JSON_ARRAY);
+        given[1] = cx_json_get_typed(facts->evidence, CX_STR("claims"), CX_JSON_ARRAY);
+        cx_json_list_add(limitations,
+                         cx_json_make_str(CX_STR("sources, digests and claims are as the agent "
+                                                 "reported them; nothing was fetched again")));
+    }
+    for (uint32_t i = 0; given[0] != NULL && i < given[0]->count; i++)
+        add_source(sources, &given[0]->items[i]);
+    for (uint32_t i = 0; given[1] != NULL && i < given[1]->count; i++)
+        add_claim(claims, &given[1]->items[i]);
+    if (facts->evidence_note.size != 0)
+        cx_json_list_add(limitations, cx_json_make_str(facts->evidence_note));
+}
+
 cx_status cx_run_report_evidence_bundle(const cx_run_task_facts *facts, cx_arena *arena,
                                         cx_json *out, cx_err *err)
 {
@@ -207,6 +268,7 @@ cx_status cx_run_report_evidence_bundle(const cx_run_task_facts *facts, cx_arena
     cx_json_list object = cx_json_list_begin(arena);
     cx_json_list by = cx_json_list_begin(arena), query = cx_json_list_begin(arena);
     cx_json_list sources = cx_json_list_begin(arena), source = cx_json_list_begin(arena);
+    cx_json_list claims = cx_json_list_begin(arena), limitations = cx_json_list_begin(arena);
     cx_str baseline = facts->baseline_commit.size == 0 ? CX_STR("none") : facts->baseline_commit;
     cx_str title =
         cx_arena_printf(arena, "baseline commit %.*s", (int)baseline.size, baseline.data);
@@ -226,9 +288,10 @@ cx_status cx_run_report_evidence_bundle(const cx_run_task_facts *facts, cx_arena
     cx_json_put_utf8(&source, "title", title);
     cx_json_put_utf8(&source, "retrieved_at", facts->created_at);
     cx_json_add_object(&sources, &source);
+    add_evidence(facts, &sources, &claims, &limitations);
     cx_json_put_array(&object, "sources", &sources);
-    cx_json_put_utf8_strs(&object, "claims", NULL, 0);
-    cx_json_put_utf8_strs(&object, "limitations", NULL, 0);
+    cx_json_put_array(&object, "claims", &claims);
+    cx_json_put_array(&object, "limitations", &limitations);
     return cx_json_list_end_object(&object, out, err);
 }
 

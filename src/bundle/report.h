@@ -101,6 +101,8 @@ typedef struct cx_run_task_facts {
     const cx_str *changed; /* the paths of diff_name_only.txt */
     size_t changed_count;
     cx_str notes;
+    const cx_json *evidence; /* sources and claims as the agent gave them; NULL = none */
+    cx_str evidence_note;    /* why its evidence was left out; empty: it was not */
 } cx_run_task_facts;
 
 /* reports/task_result.json */
@@ -109,7 +111,10 @@ CX_RESULT cx_run_report_task_result(const cx_run_task_facts *facts, cx_arena *ar
 /* reports/work_report.json */
 CX_RESULT cx_run_report_work_report(const cx_run_task_facts *facts, cx_arena *arena, cx_json *out,
                                     cx_err *err);
-/* reports/evidence_bundle.json: source 0 is the baseline commit. */
+#define CX_RUN_EVIDENCE_MAX 1000 /* sources, and claims, of one reply */
+
+/* reports/evidence_bundle.json: source 0 is the baseline commit, then the agent's sources and
+ * claims.  What it calls verified is UNVERIFIED here, and what was not checked is a limitation. */
 CX_RESULT cx_run_report_evidence_bundle(const cx_run_task_facts *facts, cx_arena *arena,
                                         cx_json *out, cx_err *err);
 /* reports/evidence_report.json: {"status": ok|fail, "missing"}. */

@@ -162,6 +162,8 @@ static cx_status task_facts(cx_governor_task *t, cx_run_task_facts *out, cx_err 
         .changed = t->candidate.changed.items,
         .changed_count = t->candidate.changed.count,
         .notes = g->notes,
+        .evidence = t->agent.has_reply ? t->agent.evidence : NULL,
+        .evidence_note = t->agent.evidence_note,
     };
     if (out->finished_at.data == NULL)
         return cx_fail_nomem(err);

@@ -128,6 +128,8 @@ typedef struct cx_task_agent {
     cx_str summary;           /* its own words (I3) */
     bool has_reply;
     cx_json reply;
+    const cx_json *evidence; /* of the reply, when it is complete (state_evidence.c) */
+    cx_str evidence_note;    /* why it was left out */
     cx_buf transcript;
     bool transcript_listed; /* its last line is one of a list, not of a block */
     bool transcript_cut;
@@ -374,6 +376,8 @@ void cx_governor_settings_from(const cx_governor *g, const cx_run_runner_config 
                                cx_runner_settings *out);
 bool cx_governor_is_diagnostic(const cx_governor *g);
 cx_runner_host cx_task_host(cx_governor_task *t);
+/* state_evidence.c: after the reply has passed its schema. */
+CX_RESULT cx_task_check_evidence(cx_governor_task *t, cx_err *err);
 /* state_transcript.c: one item of the conversation, for transcript.md; `task` is a
  * cx_governor_task. */
 cx_status cx_task_add_transcript(void *task, const cx_session_item *item, cx_err *err);

@@ -244,6 +244,9 @@ static cx_status gate_output(cx_governor_task *t, cx_bytes body, cx_err *err)
         return cx_task_refuse(t, CX_GATE_OUTPUT_SCHEMA, "reply_not_valid", false, &faults, err);
     CX_TRY(cx_run_mask_json(&t->governor->mask, &t->agent.reply, &t->arena, &t->agent.reply,
                             err)); /* R7 */
+    CX_TRY(cx_task_check_evidence(t, err));
+    if (t->refused)
+        return CX_SUCCESS;
     t->agent.has_reply = true;
     t->agent.summary = CX_JSON_GET_STR(&t->agent.reply, "summary");
     CX_TRY(add_transcript(t, err));
