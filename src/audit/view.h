@@ -86,6 +86,10 @@ CX_RESULT cx_run_view_failed_tests(cx_run_bundle *bundle, cx_arena *arena, cx_js
  * {index, raw: the line}. */
 CX_RESULT cx_run_view_events(const cx_run_projection *projection, uint64_t from, size_t limit,
                              bool raw, cx_arena *arena, cx_json *out, cx_err *err);
+/* An OTLP/JSON ExportTraceServiceRequest under the run's trace id: the run, each visit of a state,
+ * each tool call, at most 20,000 spans; gates are events of the run's span. */
+CX_RESULT cx_run_view_spans(const cx_run_projection *run, cx_arena *arena, cx_json *out,
+                            cx_err *err);
 /* {run_id, gates{}, verdicts[]} */
 CX_RESULT cx_run_view_gates(const cx_run_projection *projection, cx_arena *arena, cx_json *out,
                             cx_err *err);

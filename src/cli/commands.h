@@ -119,6 +119,7 @@
     X(run_export)          \
     X(run_cleanup)         \
     X(run_attest)          \
+    X(run_spans)           \
     X(run_replay)          \
     X(run_chain)           \
     X(run)                 \

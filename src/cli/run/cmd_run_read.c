@@ -1,5 +1,5 @@
 /*
- * cmd_run_read.c - `cortex run list|show|events|diff|reports`: looking at runs (run.md §20, §21).
+ * cmd_run_read.c - `cortex run list|show|events|diff|reports|spans`: looking at runs (run.md §20, §21).
  */
 #include <string.h>
 
@@ -497,4 +497,53 @@ const cx_cli_command cx_cli_run_reports = {
     .exits = EXITS,
     .example = "cortex run reports RUN test_report",
     .run = run_run_reports,
+};
+
+/* --- run spans -------------------------------------------------------------------------------- */
+
+static const cx_cli_option spans_options[] = {
+    CX_CLI_OPT("output", 'o', CX_CLI_FILE, "FILE", "Write to this file instead."),
+    CX_CLI_OPT_FLAG("json", 0, "The output is JSON in any case; this makes errors JSON, too."),
+    CX_CLI_OPTION_REPO,
+    CX_CLI_OPTIONS_COMMON,
+};
+
+static cx_status run_spans_job(read_job *l, cx_err *err)
+{
+    const char *path = cx_cli_value(l->args, "output");
+    cx_run_projection projection;
+    cx_json spans;
+    l->exact = true;
+    cx_status status = cx_run_view_projection(l->bundle, &l->cli->arena, &projection, err);
+    if (!cx_failed(status))
+        status = cx_run_view_spans(&projection, &l->cli->arena, &spans, err);
+    cx_run_projection_done(&projection, &l->cli->arena);
+    CX_TRY(status);
+    CX_TRY(add_value(l, &spans, err));
+    if (path == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_io_replace_file(l->cli->io, path, cx_buf_bytes(&l->out), err));
+    cx_buf_clear(&l->out);
+    return CX_SUCCESS;
+}
+
+static int run_run_spans(cx_cli *cli, const cx_cli_args *args)
+{
+    return run_read_job(cli, args, run_spans_job);
+}
+
+const cx_cli_command cx_cli_run_spans = {
+    .name = "run spans",
+    .purpose = "export a run as OpenTelemetry spans",
+    .about = "Prints OTLP/JSON, one export request, under the run's trace id: a span for the run, "
+             "for each state of each task and for each tool call; gates are events of the run's "
+             "span. Span ids depend on the run only, so that sending it twice is no second run.",
+    .operands = run_operands,
+    .operand_count = CX_COUNT_OF(run_operands),
+    .options = spans_options,
+    .option_count = CX_COUNT_OF(spans_options),
+    .exits = EXITS,
+    .example = "cortex run spans RUN | curl -sS -H 'Content-Type: application/json' --data-binary "
+               "@- http://127.0.0.1:4318/v1/traces",
+    .run = run_run_spans,
 };
