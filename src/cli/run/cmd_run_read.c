@@ -1,5 +1,6 @@
 /*
- * cmd_run_read.c - `cortex run list|show|events|diff|reports|spans`: looking at runs (run.md §20, §21).
+ * cmd_run_read.c - `cortex run list|show|events|diff|reports|spans`: looking at runs (run.md §20,
+ * §21).
  */
 #include <string.h>
 
