@@ -9,8 +9,8 @@ import os
 import pathlib
 
 from agent_records import claude, codex, gemini
-from kit import Folder, check, main
-from run_kit import approve, contract, fails_at, payloads, reply, sandboxed, with_policies
+from kit import Folder, check, main, test
+from run_kit import Repo, approve, contract, fails_at, payloads, reply, sandboxed, with_policies
 
 WORK = "echo '/* by %s */' >> src/app/main.c\n"
 STUBS = {
@@ -75,6 +75,25 @@ def a_built_in_agent_works_by_its_name():
             check(manifest["runner"] == {"name": "exec", "profile": name, "mcp_only": False},
                   manifest["runner"])
             check(repo.verify(answer).returncode == 0)
+
+
+@sandboxed
+def the_weaker_plane_is_said():
+    with Folder() as folder:
+        repo, key = prepared(folder, "claude")
+        value = contract(tool_permissions__network="allow")
+        approve(repo, key, value, "permission:network=allow")
+        done = repo.cortex("run", repo.keep("contract.json", value), "--agent", "claude",
+                           env={"ANTHROPIC_API_KEY": "the-login"})
+        check(done.returncode == 0 and b"plane     exec (claude), no MCP" in done.stdout, done)
+
+
+@test
+def init_says_that_mcp_is_the_default():
+    with Folder() as folder:
+        repo = Repo(folder)
+        done = repo.cortex("init")
+        check(done.returncode == 0 and b"runner.mcp_only is true" in done.stdout, done)
 
 
 @sandboxed

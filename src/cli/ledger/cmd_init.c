@@ -152,7 +152,9 @@ static void answer_init_text(const init_done *done, cx_str home, cx_buf *out)
         cx_buf_add_z(out, "git does not ignore the runtime root, and .gitignore could not be "
                           "changed: add .runtime-cache/ to it\n");
     if (repo->policies.count != 0)
-        cx_buf_add_z(out, "commit policies/ and schemas/: runs read them from the baseline\n");
+        cx_buf_add_z(out, "commit policies/ and schemas/: runs read them from the baseline\n"
+                          "runner.mcp_only is true: only agents that speak MCP do runs that merge; "
+                          "'cortex runner add --full' gives that up, and every manifest says so\n");
 }
 
 /* The data directory first: without it there is no use in preparing the repository. */

@@ -62,18 +62,40 @@ static cx_status read_run_options(running *r, cx_err *err)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* Of a run that failed: what its tests printed last. */
-static cx_status find_failed_tests(const running *r, const cx_run_outcome *o, cx_json *out,
+/* What the answer takes from the bundle. */
+typedef struct bundle_facts {
+    cx_run_bundle *bundle; /* open while its text is used; NULL = none */
+    cx_json failed_tests;  /* of a run that failed: what its tests printed last */
+    cx_str plane;          /* "exec": its agent was no MCP server; else empty */
+    cx_str profile;
+} bundle_facts;
+
+/* As the manifest records it (`runner`). */
+static cx_status read_plane(const running *r, cx_run_bundle *bundle, bundle_facts *out, cx_err *err)
+{
+    cx_json manifest;
+    CX_TRY(cx_run_bundle_json(bundle, CX_STR("manifest.json"), &manifest, err));
+    const cx_json *runner = cx_json_get_typed(&manifest, CX_STR("runner"), CX_JSON_OBJECT);
+    if (runner == NULL || !cx_str_is(CX_JSON_GET_STR(runner, "name"), "exec"))
+        return CX_SUCCESS;
+    cx_str profile = CX_JSON_GET_STR(runner, "profile");
+    out->plane = CX_STR("exec");
+    out->profile = profile.size == 0 ? CX_STR("") : cx_arena_copy_str(&r->cli->arena, profile);
+    return out->profile.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status read_bundle_facts(const running *r, const cx_run_outcome *o, bundle_facts *out,
                                    cx_err *err)
 {
-    cx_run_bundle *bundle;
     cx_json_list none = cx_json_list_begin(&r->cli->arena);
-    if (o->failed_gate.size == 0 || o->bundle.size == 0)
-        return cx_json_list_end_array(&none, out, err);
-    CX_TRY(cx_run_bundle_open(r->cli->io, r->cli->alloc, o->bundle.data, &bundle, err));
-    cx_status status = cx_run_view_failed_tests(bundle, &r->cli->arena, out, err);
-    cx_run_bundle_close(bundle);
-    return status;
+    CX_TRY(cx_json_list_end_array(&none, &out->failed_tests, err));
+    if (o->bundle.size == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_run_bundle_open(r->cli->io, r->cli->alloc, o->bundle.data, &out->bundle, err));
+    CX_TRY(read_plane(r, out->bundle, out, err));
+    if (o->failed_gate.size == 0)
+        return CX_SUCCESS;
+    return cx_run_view_failed_tests(out->bundle, &r->cli->arena, &out->failed_tests, err);
 }
 
 static cx_status answer_run_json(const running *r, const cx_run_outcome *o, const cx_json *failed,
@@ -114,7 +136,7 @@ static void add_line(cx_buf *out, const char *name, cx_str text)
     cx_buf_add_byte(out, '\n');
 }
 
-static void answer_run_text(const cx_run_outcome *o, const cx_json *failed, cx_buf *out)
+static void answer_run_text(const cx_run_outcome *o, const bundle_facts *facts, cx_buf *out)
 {
     cx_shown_add(out, o->status);
     cx_buf_add_z(out, "  ");
@@ -131,7 +153,14 @@ static void answer_run_text(const cx_run_outcome *o, const cx_json *failed, cx_b
         add_line(out, i == 0 ? "because" : "", cx_json_text(&o->violations.items[i]));
     if (o->violations.count != 1 || !cx_str_eq(cx_json_text(&o->violations.items[0]), o->hint))
         add_line(out, "hint", o->hint);
-    cx_cli_add_failed_tests(out, failed);
+    cx_cli_add_failed_tests(out, &facts->failed_tests);
+    if (facts->plane.size != 0) {
+        cx_buf_add_z(out, "plane     ");
+        cx_shown_add(out, facts->plane);
+        cx_buf_add_z(out, " (");
+        cx_shown_add(out, facts->profile);
+        cx_buf_add_z(out, "), no MCP: its tool calls are known as it printed them\n");
+    }
     add_line(out, "merged", o->merged);
     add_line(out, "commit", o->final_commit);
     add_line(out, "bundle", o->bundle);
@@ -142,18 +171,18 @@ static void answer_run_text(const cx_run_outcome *o, const cx_json *failed, cx_b
 static cx_status answer_run(running *r, const cx_run_outcome *o, cx_err *err)
 {
     cx_buf out;
-    cx_json failed;
-    cx_status status = CX_SUCCESS;
-    CX_TRY(find_failed_tests(r, o, &failed, err));
+    bundle_facts facts = {.bundle = NULL};
     cx_buf_init(&out, r->cli->alloc);
-    if (r->json)
-        status = answer_run_json(r, o, &failed, &out, err);
-    else
-        answer_run_text(o, &failed, &out);
+    cx_status status = read_bundle_facts(r, o, &facts, err);
+    if (!cx_failed(status) && r->json)
+        status = answer_run_json(r, o, &facts.failed_tests, &out, err);
+    else if (!cx_failed(status))
+        answer_run_text(o, &facts, &out);
     if (!cx_failed(status))
         status = cx_buf_check(&out, err);
     if (!cx_failed(status))
         cx_cli_out_write(&r->cli->out, cx_buf_str(&out));
+    cx_run_bundle_close(facts.bundle);
     cx_buf_done(&out);
     return status;
 }
