@@ -221,16 +221,17 @@ static cx_status read_assistant(line *l, cx_import_record *r, cx_err *err)
     return cx_import_name_calls(r, err);
 }
 
+/* Lines that the program itself writes: what it keeps, and what happened. */
+static const char *const state_types[] = {"file-history-snapshot", "summary", NULL};
+static const char *const event_types[] = {"progress", "system", "queue-operation", NULL};
+
 static void read_harness(line *l, cx_import_record *r, cx_str type)
 {
-    static const char *const events[] = {"progress", "system", "queue-operation"};
-    bool known = cx_str_is(type, "file-history-snapshot") || cx_str_is(type, "summary");
+    bool is_state = cx_import_is_one_of(type, state_types);
     r->agent = CX_STR("harness");
-    r->kind = known ? CX_KIND_STATE : CX_KIND_OBSERVE;
+    r->kind = is_state ? CX_KIND_STATE : CX_KIND_OBSERVE;
     r->fork = CX_IMPORT_FORK_OBSERVATION;
-    for (size_t i = 0; i < CX_COUNT_OF(events); i++)
-        known = known || cx_str_is(type, events[i]);
-    if (!known)
+    if (!is_state && !cx_import_is_one_of(type, event_types))
         r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE;
     if (cx_str_is(CX_JSON_GET_STR(l->value, "subtype"), "compact_boundary")) {
         r->kind = CX_KIND_STATE;
@@ -438,17 +439,26 @@ static void claude_done(cx_import_sink *sink)
     cx_vec_done(&state->results, alloc);
 }
 
-static int claude_detect(cx_bytes head, const cx_json *first)
+/* Qwen Code's records have the same ids, but Gemini's messages. */
+static int claude_detect(cx_bytes head, const cx_json *record)
 {
     static const char *const members[] = {"uuid",      "sessionId", "parentUuid",
                                           "messageId", "leafUuid",  "isSidechain"};
     static const char session[] = "\"sessionId\"", parent[] = "\"parentUuid\"";
-    if (first != NULL && first->type == CX_JSON_OBJECT) {
-        bool typed = CX_JSON_GET_STR(first, "type").size != 0;
-        for (size_t i = 0; typed && i < CX_COUNT_OF(members); i++) {
-            if (cx_json_get(first, cx_str_z(members[i])) != NULL)
-                return 85;
-        }
+    if (record != NULL) {
+        cx_str type = CX_JSON_GET_STR(record, "type");
+        bool turn = cx_str_is(type, "user") || cx_str_is(type, "assistant");
+        size_t found = 0;
+        if (record->type != CX_JSON_OBJECT || type.size == 0)
+            return 0;
+        if (cx_import_has_parts(record) || CX_JSON_GET(record, "systemPayload") != NULL)
+            return -1;
+        for (size_t i = 0; i < CX_COUNT_OF(members); i++)
+            found += cx_json_get(record, cx_str_z(members[i])) != NULL;
+        if (turn || cx_import_is_one_of(type, state_types) ||
+            cx_import_is_one_of(type, event_types))
+            return found != 0 ? 85 : 0;
+        return found >= 2 ? 60 : 0;
     }
     bool found = head.size != 0 &&
                  memmem(head.data, head.size, session, sizeof session - 1) != NULL &&

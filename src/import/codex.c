@@ -283,6 +283,10 @@ static bool is_old_meta(const cx_json *line)
            (CX_JSON_GET(line, "instructions") != NULL || CX_JSON_GET(line, "git") != NULL);
 }
 
+/* The types of lines around an item or event. */
+static const char *const envelopes[] = {"session_meta", "turn_context", "response_item",
+                                        "event_msg",    "compacted",    NULL};
+
 static cx_status read_rollout_line(item *it, cx_import_record *r, const cx_json *line, cx_str type,
                                    cx_err *err)
 {
@@ -346,16 +350,40 @@ static void codex_done(cx_import_sink *sink)
     cx_import_index_done(&state->names, sink->options->alloc);
 }
 
-static int codex_detect(cx_bytes head, const cx_json *first)
+static bool has_array(const cx_json *record, const char *name)
+{
+    return cx_json_get_typed(record, cx_str_z(name), CX_JSON_ARRAY) != NULL;
+}
+
+/* A bare item has the members of its type; other programs use the same types with other members. */
+static bool is_bare_item(const cx_json *record, cx_str type)
+{
+    bool has_call = CX_JSON_GET(record, "call_id") != NULL;
+    if (CX_JSON_GET(record, "message") != NULL || CX_JSON_GET(record, "sessionID") != NULL)
+        return false;
+    if (cx_str_is(type, "message"))
+        return CX_JSON_GET_STR(record, "role").size != 0 && has_array(record, "content");
+    if (cx_str_is(type, "reasoning"))
+        return has_array(record, "summary") || CX_JSON_GET(record, "encrypted_content") != NULL;
+    if (cx_str_is(type, "function_call") || cx_str_is(type, "custom_tool_call"))
+        return CX_JSON_GET_STR(record, "name").size != 0 && has_call;
+    if (cx_str_is(type, "local_shell_call") || cx_str_is(type, "web_search_call"))
+        return CX_JSON_GET(record, "action") != NULL;
+    return is_item_type(type) && has_call;
+}
+
+static int codex_detect(cx_bytes head, const cx_json *record)
 {
     static const char meta[] = "\"session_meta\"", item_name[] = "\"response_item\"";
-    if (first != NULL) {
-        cx_str type = CX_JSON_GET_STR(first, "type");
+    if (record != NULL) {
+        if (record->type != CX_JSON_OBJECT)
+            return 0;
+        cx_str type = CX_JSON_GET_STR(record, "type");
         if (type.size == 0)
-            return is_old_meta(first) ? 60 : 0;
-        if (cx_json_get_typed(first, CX_STR("payload"), CX_JSON_OBJECT) != NULL)
-            return 90;
-        return is_item_type(type) ? 55 : 0;
+            return is_old_meta(record) ? 60 : 0;
+        if (cx_json_get_typed(record, CX_STR("payload"), CX_JSON_OBJECT) != NULL)
+            return cx_import_is_one_of(type, envelopes) ? 90 : 0;
+        return is_bare_item(record, type) ? 55 : 0;
     }
     bool found =
         head.size != 0 && (memmem(head.data, head.size, meta, sizeof meta - 1) != NULL ||

@@ -13,12 +13,12 @@
 
 #define CHUNK_BYTES ((size_t)1 << 20)
 #define BYTES_MAX ((size_t)UINT32_MAX)
-#define HEAD_BYTES 65536
 #define PROGRESS_EVERY ((uint64_t)1 << 22)
 
 #define FORMAT(name, text) &cx_import_##name,
 static const cx_import_format *const formats[] = {CX_IMPORT_FORMATS(FORMAT)};
 #define FORMAT_COUNT CX_COUNT_OF(formats)
+_Static_assert(FORMAT_COUNT <= CX_IMPORT_FORMATS_MAX, "detect.c has a place for each");
 
 /* --- formats ------------------------------------------------------------------------------- */
 
@@ -36,30 +36,9 @@ static const cx_import_format *find_format(cx_str name)
     return NULL;
 }
 
-const char *cx_import_detect(cx_bytes head)
+const cx_import_format *cx_import_format_nth(size_t index)
 {
-    cx_arena arena;
-    cx_json first;
-    size_t used;
-    const char *best = NULL;
-    int confidence = 0;
-    cx_json_parser parser;
-    const cx_json_limits limits = {RECORD_DEPTH_MAX, 4300, 0, false};
-    cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_json_parser_init(&parser, cx_alloc_default(), &limits);
-    bool complete = !cx_failed(
-        cx_json_parse_prefix(&parser, cx_bytes_str(head), true, &arena, &first, &used, NULL));
-    for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        int says =
-            formats[i]->detect == NULL ? 0 : formats[i]->detect(head, complete ? &first : NULL);
-        if (says > confidence) {
-            confidence = says;
-            best = formats[i]->info.name;
-        }
-    }
-    cx_json_parser_done(&parser);
-    cx_arena_done(&arena);
-    return best;
+    return index < FORMAT_COUNT ? formats[index] : NULL;
 }
 
 /* --- files --------------------------------------------------------------------------------- */
@@ -466,23 +445,24 @@ static void core_init(cx_import_core *core, const cx_import_options *options)
 static cx_status detect_first(cx_import_core *core, const char **out_name, cx_err *err)
 {
     source *from = &core->sources.items[0];
-    cx_bytes head = from->bytes;
+    cx_import_guessed guessed = {0};
     if (from->streamed) {
-        uint8_t *space = cx_arena_push(&core->keep, HEAD_BYTES, 1);
-        if (space == NULL)
-            return cx_fail_nomem(err);
-        head.data = space;
-        CX_TRY(read_at(core, from, 0, space, HEAD_BYTES, &head.size, err));
+        cx_buf head;
+        cx_buf_init(&head, core->alloc);
+        cx_status status = open_source(core, from, err);
+        if (!cx_failed(status))
+            status =
+                cx_import_read_head(core->io, from->file, from->path, limit_of(core), &head, err);
+        if (!cx_failed(status))
+            cx_import_guess(cx_buf_bytes(&head), &guessed);
+        cx_buf_done(&head);
         close_source(core, from);
-    } else if (head.size > HEAD_BYTES) {
-        head.size = HEAD_BYTES;
+        CX_TRY(status);
+    } else {
+        cx_import_guess(from->bytes, &guessed);
     }
-    *out_name = cx_import_detect(head);
-    if (*out_name == NULL)
-        return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
-                          "found no trace of a known format, expected one of `cortex import "
-                          "--list`; name the format");
-    return CX_SUCCESS;
+    *out_name = guessed.format;
+    return guessed.format == NULL ? cx_import_fail_unknown(&guessed, err) : CX_SUCCESS;
 }
 
 static cx_status choose_format(cx_import_core *core, const char *name, cx_err *err)

@@ -42,8 +42,38 @@ typedef struct cx_import_format_info {
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);
 
-/* The format a file most likely has, from its first bytes (64 KiB are plenty); NULL when none. */
+/* A program whose files can be recognised, but have no importer. */
+typedef struct cx_import_other {
+    const char *name;        /* "qwen-code" */
+    const char *description; /* "a Qwen Code session" */
+    const char *advice;      /* how to get its history in */
+} cx_import_other;
+
+/* What a file is, by its first records; static storage. */
+typedef struct cx_import_guessed {
+    const char *format;           /* to import it with; NULL = none */
+    const cx_import_other *other; /* NULL = none; set only without a format */
+    const char *nearest;          /* the format that shares most member names; NULL = none */
+    bool is_lattice;              /* nodes of ours, perhaps damaged */
+    bool is_json;                 /* a record at least was JSON */
+} cx_import_guessed;
+
+/*
+ * Judges the first records of a file.  `head` has at least the first record whole, as
+ * cx_import_read_head reads it; more is better.
+ */
+void cx_import_guess(cx_bytes head, cx_import_guessed *out);
+/* The format alone; NULL when there is none. */
 const char *cx_import_detect(cx_bytes head);
+/* U_SHAPE with what was found instead of a known format, and what to do. */
+CX_RESULT cx_import_fail_unknown(const cx_import_guessed *guessed, cx_err *err);
+
+/*
+ * Appends the start of a file, from its first byte: as much as judging it takes, at least the first
+ * record, however long.  `max_bytes` as in cx_import_options.
+ */
+CX_RESULT cx_import_read_head(const cx_io *io, cx_file file, const char *path, size_t max_bytes,
+                              cx_buf *out, cx_err *err);
 
 /* What may be wrong with a record and never stops an import (§1.5). */
 typedef enum cx_import_issue {

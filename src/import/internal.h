@@ -162,14 +162,23 @@ typedef struct cx_import_format {
     void (*done)(cx_import_sink *sink);
     /* The record numbered `part` inside a line; NULL = the line is the record. */
     const cx_json *(*part)(const cx_json *line, uint32_t part);
-    /* Confidence 0..100 that bytes starting like `head` are of this format.  `first` is the first
-     * value in it when that is complete, else NULL. */
-    int (*detect)(cx_bytes head, const cx_json *first);
+    /* Confidence 0..100 that `record`, one of the first of a file, is of this format; negative: no
+     * file of this format has such a record.  NULL: none could be read, `head` is all there is. */
+    int (*detect)(cx_bytes head, const cx_json *record);
 } cx_import_format;
 
 #define CX_IMPORT_DECLARE(name, text) extern const cx_import_format cx_import_##name;
 CX_IMPORT_FORMATS(CX_IMPORT_DECLARE)
 #undef CX_IMPORT_DECLARE
+
+#define CX_IMPORT_FORMATS_MAX 16
+/* The formats in the order of the help text; NULL after the last. */
+const cx_import_format *cx_import_format_nth(size_t index);
+
+/* Gemini's form of a message, {"message":{"role","parts":[...]}}, which Qwen Code writes too. */
+bool cx_import_has_parts(const cx_json *record);
+/* Whether the name is in a list that ends with NULL. */
+bool cx_import_is_one_of(cx_str name, const char *const *names);
 
 /* --- describing a record ------------------------------------------------------------------- */
 

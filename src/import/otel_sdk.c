@@ -134,10 +134,13 @@ static cx_status otel_sdk_document(cx_import_sink *sink, const cx_json *document
 
 static int otel_sdk_detect(cx_bytes head, const cx_json *first)
 {
-    static const char name[] = "\"span_id\"";
+    static const char name[] = "\"span_id\"", list[] = "\"spans\"";
     if (first != NULL)
         return cx_json_get_typed(first, CX_STR("spans"), CX_JSON_ARRAY) != NULL ? 80 : 0;
-    return head.size != 0 && memmem(head.data, head.size, name, sizeof name - 1) != NULL ? 60 : 0;
+    return head.size != 0 && memmem(head.data, head.size, name, sizeof name - 1) != NULL &&
+                   memmem(head.data, head.size, list, sizeof list - 1) != NULL
+               ? 60
+               : 0;
 }
 
 const cx_import_format cx_import_otel_sdk = {

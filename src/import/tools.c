@@ -194,7 +194,7 @@ cx_status cx_import_digest(const cx_json *value, const cx_alloc *alloc, char out
     return CX_SUCCESS;
 }
 
-static bool is_one_of(cx_str name, const char *const *names)
+bool cx_import_is_one_of(cx_str name, const char *const *names)
 {
     for (; *names != NULL; names++) {
         if (cx_str_is(name, *names))
@@ -213,7 +213,7 @@ cx_status cx_import_without(const cx_json *object, const char *const *names, cx_
     cx_json_list list = cx_json_list_begin(arena);
     for (uint32_t i = 0; i < object->count; i++) {
         const cx_json_member *member = &object->members[i];
-        if (!is_one_of(cx_json_text(&member->name), names))
+        if (!cx_import_is_one_of(cx_json_text(&member->name), names))
             cx_json_list_put(&list, cx_json_text(&member->name), member->value);
     }
     return cx_json_list_end_object(&list, out, err);
@@ -223,4 +223,10 @@ cx_status cx_import_shape(cx_err *err, const char *expected)
 {
     return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
                       "found a document of another shape, expected %s", expected);
+}
+
+bool cx_import_has_parts(const cx_json *record)
+{
+    const cx_json *message = cx_json_get_typed(record, CX_STR("message"), CX_JSON_OBJECT);
+    return message != NULL && cx_json_get_typed(message, CX_STR("parts"), CX_JSON_ARRAY) != NULL;
 }

@@ -187,6 +187,10 @@ CX_TEST(core_formats_are_found_by_their_bytes)
         {LINE("01", "1", "a"), "otlp"},
         {"{\"spans\":[],\"final_output\":1}", "otel-sdk"},
         {"{\"trace\":{},\"observations\":[]}", "langfuse"},
+        {"{\"type\":\"user\",\"uuid\":\"a\",\"message\":{\"content\":\"x\"}}", "claude-code"},
+        {"{\"type\":\"us\n{\"type\":\"user\",\"uuid\":\"a\"}", "claude-code"},
+        {"{\"type\":\"message\",\"role\":\"user\",\"content\":[]}", "codex"},
+        {"{\"timestamp\":\"t\",\"type\":\"session_meta\",\"payload\":{}}", "codex"},
     };
     for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
         const char *found = cx_import_detect(cx_str_bytes(cx_str_z(cases[i].text)));
@@ -207,6 +211,36 @@ CX_TEST(core_formats_have_the_names_of_the_list)
         CHECK_STR(cx_str_z(cx_import_format_at(i)->name), names[i]);
     }
     CHECK(cx_import_format_at(CX_COUNT_OF(names)) == NULL);
+}
+
+/* One record that no file of a format has outweighs those that look like it. */
+CX_TEST(core_evidence_against_a_format_is_believed)
+{
+    static const struct {
+        const char *text, *other;
+    } cases[] = {
+        {"{\"type\":\"user\",\"uuid\":\"a\",\"sessionId\":\"s\",\"parentUuid\":null}\n"
+         "{\"type\":\"assistant\",\"uuid\":\"b\",\"message\":{\"parts\":[]}}",
+         "qwen-code"},
+        {"{\"type\":\"message\",\"id\":\"m\",\"message\":{\"role\":\"user\",\"content\":[]}}",
+         "droid"},
+        {"{\"type\":\"reasoning\",\"sessionID\":\"s\",\"messageID\":\"m\"}", "opencode"},
+        {"[{\"context\":{\"span_id\":\"s\"},\"span_kind\":\"LLM\"}]", "phoenix"},
+        {"{\"sessionId\":\"s\",\"projectHash\":\"p\",\"messages\":[]}", "gemini-cli"},
+    };
+    cx_err err;
+    for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
+        cx_import_guessed guessed;
+        cx_import_guess(cx_str_bytes(cx_str_z(cases[i].text)), &guessed);
+        CHECK(guessed.format == NULL && guessed.is_json && !guessed.is_lattice);
+        CHECK(guessed.other != NULL && strcmp(guessed.other->name, cases[i].other) == 0);
+        CHECK_INT(cx_import_fail_unknown(&guessed, &err).code, CX_E_FORMAT);
+    }
+    cx_import_guessed lattice;
+    cx_import_guess(cx_str_bytes(CX_STR("{\"agent\":\"a\",\"node_id\":\"n\"}")), &lattice);
+    CHECK(lattice.is_lattice && lattice.format == NULL);
+    cx_import_guess(cx_str_bytes(CX_STR("2026-01-01 a log line\n")), &lattice);
+    CHECK(!lattice.is_lattice && !lattice.is_json);
 }
 
 /* --- files --------------------------------------------------------------------------------- */

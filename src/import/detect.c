@@ -1,0 +1,309 @@
+/*
+ * detect.c - recognises the format of a file by its first records.
+ *
+ *   D1  A record is judged whole: a first line of any length is read to its end.
+ *   D2  Each record of a format is evidence for it, and some shapes are evidence against it; one
+ *       record against a format outweighs all that are for it.
+ *   D3  Text that only mentions a format's names counts where the first record cannot be read and
+ *       no other one is evidence.
+ */
+#include "import/internal.h"
+
+#define STEP_BYTES ((size_t)64 << 10)
+#define RECORDS_MAX 16
+#define RECORDS_WANTED 4 /* without any evidence, this many records end the search */
+#define LINES_MAX 64     /* tried; broken ones count too */
+#define DEPTH_MAX 1022
+
+/* What the first records say. */
+typedef struct evidence {
+    int confidence[CX_IMPORT_FORMATS_MAX]; /* of each format; negative = against */
+    const cx_import_other *other;
+    bool is_lattice;
+    bool first_is_complete;
+    unsigned records;       /* complete objects and lists of them */
+    size_t nearest_members; /* how many known member names the nearest format shares */
+    const char *nearest;
+    bool wants_more; /* the text ended within a record */
+} evidence;
+
+/* --- programs whose files have no importer -------------------------------------------------- */
+
+static bool has_str(const cx_json *object, const char *name)
+{
+    const cx_json *value = cx_json_get(object, cx_str_z(name));
+    return value != NULL && value->type == CX_JSON_STRING;
+}
+
+static bool has(const cx_json *object, const char *name)
+{
+    return cx_json_get(object, cx_str_z(name)) != NULL;
+}
+
+static bool is_qwen_code(const cx_json *record)
+{
+    return cx_import_has_parts(record) && (has(record, "uuid") || has(record, "sessionId"));
+}
+
+static bool is_droid(const cx_json *record)
+{
+    cx_str type = CX_JSON_GET_STR(record, "type");
+    if (cx_str_is(type, "session_start"))
+        return has_str(record, "id") && (has(record, "owner") || has(record, "cwd"));
+    return cx_str_is(type, "message") && has_str(record, "id") && !has(record, "sessionId") &&
+           cx_json_get_typed(record, CX_STR("message"), CX_JSON_OBJECT) != NULL;
+}
+
+static bool is_opencode(const cx_json *record)
+{
+    return has_str(record, "sessionID") &&
+           (has_str(record, "messageID") || has_str(record, "role"));
+}
+
+static bool is_gemini_cli(const cx_json *record)
+{
+    return has_str(record, "sessionId") && has_str(record, "projectHash");
+}
+
+/* The members of a span as Phoenix exports it, in a table's columns or as an object. */
+static bool is_phoenix_span(const cx_json *span)
+{
+    if (has(span, "context.span_id") || has(span, "context.trace_id"))
+        return true;
+    const cx_json *context = cx_json_get_typed(span, CX_STR("context"), CX_JSON_OBJECT);
+    return context != NULL && has(context, "span_id") && has(span, "span_kind");
+}
+
+static bool is_phoenix(const cx_json *record)
+{
+    const cx_json *data = record;
+    if (record->type == CX_JSON_OBJECT) {
+        if (is_phoenix_span(record))
+            return true;
+        data = cx_json_get_typed(record, CX_STR("data"), CX_JSON_ARRAY);
+    }
+    return data != NULL && data->type == CX_JSON_ARRAY && data->count != 0 &&
+           data->items[0].type == CX_JSON_OBJECT && is_phoenix_span(&data->items[0]);
+}
+
+static const struct {
+    cx_import_other info;
+    bool (*is)(const cx_json *record);
+} others[] = {
+    {{"qwen-code", "a Qwen Code session",
+      "let Qwen Code send OpenTelemetry to `cortex serve`, or import that as otlp"},
+     is_qwen_code},
+    {{"droid", "a Droid session",
+      "let Droid send OpenTelemetry to `cortex serve`, or import that as otlp"},
+     is_droid},
+    {{"opencode", "a part of an OpenCode session", "convert the session to lattice nodes"},
+     is_opencode},
+    {{"gemini-cli", "a Gemini CLI session",
+      "let Gemini CLI send OpenTelemetry to `cortex serve`, or import that as otlp"},
+     is_gemini_cli},
+    {{"phoenix", "a Phoenix span export",
+      "send the same spans as OTLP to `cortex serve`, or import them as otlp"},
+     is_phoenix},
+};
+
+/* --- the nearest format ---------------------------------------------------------------------- */
+
+static const struct {
+    const char *format;
+    const char *members[8];
+} shapes[] = {
+    {"lattice",
+     {"node_id", "prev_hash", "agent", "parents", "event", "state_delta", "seq", "fork_type"}},
+    {"otlp", {"resourceSpans", "resourceLogs", "scopeSpans", "resource"}},
+    {"otel-sdk", {"spans", "final_output", "trace_id", "span_id", "context", "start_time"}},
+    {"langfuse", {"trace", "observations", "traceId", "parentObservationId", "startTime"}},
+    {"claude-code",
+     {"type", "uuid", "parentUuid", "sessionId", "message", "timestamp", "isSidechain", "cwd"}},
+    {"codex", {"type", "payload", "timestamp", "call_id", "arguments"}},
+    {"swe-agent", {"trajectory", "history", "info", "environment"}},
+    {"tau-bench", {"task_id", "trial", "reward", "traj", "info"}},
+    {"who-when", {"history", "question", "mistake_agent", "mistake_step", "is_correct"}},
+};
+
+static void find_nearest(evidence *found, const cx_json *record)
+{
+    if (record->type == CX_JSON_ARRAY && record->count != 0)
+        record = &record->items[0];
+    if (record->type != CX_JSON_OBJECT)
+        return;
+    for (size_t i = 0; i < CX_COUNT_OF(shapes); i++) {
+        size_t shared = 0;
+        for (size_t j = 0; j < CX_COUNT_OF(shapes[i].members) && shapes[i].members[j] != NULL; j++)
+            shared += has(record, shapes[i].members[j]);
+        if (shared > found->nearest_members) {
+            found->nearest_members = shared;
+            found->nearest = shapes[i].format;
+        }
+    }
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+/* A node, even one that lacks some members; a list of nodes. */
+static bool is_lattice(const cx_json *record)
+{
+    if (record->type == CX_JSON_ARRAY)
+        return record->count == 0 ||
+               (record->items[0].type == CX_JSON_OBJECT && is_lattice(&record->items[0]));
+    if (record->type != CX_JSON_OBJECT)
+        return false;
+    return has(record, "node_id") || has(record, "prev_hash") ||
+           (has(record, "agent") && (has(record, "parents") || has(record, "state_delta"))) ||
+           cx_json_get_typed(record, CX_STR("nodes"), CX_JSON_ARRAY) != NULL;
+}
+
+/* D2 */
+static void judge_record(evidence *found, cx_bytes head, const cx_json *record)
+{
+    const cx_import_format *format;
+    found->records++;
+    found->is_lattice |= is_lattice(record);
+    for (size_t i = 0; (format = cx_import_format_nth(i)) != NULL; i++) {
+        bool fits = format->detect != NULL && (format->line != NULL || found->records == 1);
+        int says = fits ? format->detect(head, record) : 0;
+        int *so_far = &found->confidence[i];
+        if (says < 0 || (*so_far >= 0 && says > *so_far))
+            *so_far = says;
+    }
+    for (size_t i = 0; i < CX_COUNT_OF(others) && found->other == NULL; i++)
+        if (others[i].is(record))
+            found->other = &others[i].info;
+    find_nearest(found, record);
+}
+
+static bool is_conclusive(const evidence *found)
+{
+    for (size_t i = 0; i < CX_IMPORT_FORMATS_MAX; i++)
+        if (found->confidence[i] > 0)
+            return true;
+    return found->is_lattice || found->other != NULL || found->records >= RECORDS_WANTED;
+}
+
+/* An object or a list of objects: scalars are what a text log looks like. */
+static bool is_record(const cx_json *value)
+{
+    return value->type == CX_JSON_OBJECT ||
+           (value->type == CX_JSON_ARRAY &&
+            (value->count == 0 || value->items[0].type == CX_JSON_OBJECT));
+}
+
+/* Reads records from the start of the text; a line that is not JSON is skipped. */
+static void judge_records(evidence *found, cx_bytes head, bool is_whole)
+{
+    const cx_json_limits limits = {DEPTH_MAX, 4300, 0, false};
+    const char *data = (const char *)head.data;
+    cx_json_parser parser;
+    cx_arena arena;
+    size_t at = 0;
+    cx_json_parser_init(&parser, cx_alloc_default(), &limits);
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    *found = (evidence){0};
+    for (unsigned lines = 0; at < head.size && lines < LINES_MAX && found->records < RECORDS_MAX;
+         lines++) {
+        cx_json record;
+        size_t used = 0;
+        cx_arena_mark mark = cx_arena_mark_now(&arena);
+        cx_status status = cx_json_parse_prefix(&parser, cx_str_from(data + at, head.size - at),
+                                                is_whole, &arena, &record, &used, NULL);
+        if (!cx_failed(status)) {
+            found->first_is_complete |= lines == 0;
+            if (is_record(&record))
+                judge_record(found, head, &record);
+        } else {
+            const char *end = memchr(data + at, '\n', head.size - at);
+            found->wants_more = status.code == CX_E_MORE && !is_whole;
+            used = end == NULL ? head.size - at : (size_t)(end - (data + at)) + 1;
+        }
+        cx_arena_reset(&arena, mark);
+        if (found->wants_more)
+            break;
+        at += used;
+    }
+    cx_json_parser_done(&parser);
+    cx_arena_done(&arena);
+}
+
+/* --- the answer ------------------------------------------------------------------------------ */
+
+void cx_import_guess(cx_bytes head, cx_import_guessed *out)
+{
+    static const char id[] = "\"node_id\"", prev[] = "\"prev_hash\"";
+    const cx_import_format *format;
+    evidence found;
+    int best = 0;
+    judge_records(&found, head, true);
+    *out = (cx_import_guessed){
+        .is_json = found.records != 0, .is_lattice = found.is_lattice, .nearest = found.nearest};
+    for (size_t i = 0; (format = cx_import_format_nth(i)) != NULL; i++) {
+        if (found.confidence[i] > best) {
+            best = found.confidence[i];
+            out->format = format->info.name;
+        }
+    }
+    bool by_text = !found.first_is_complete && best == 0 && !found.is_lattice && head.size != 0;
+    for (size_t i = 0; by_text && (format = cx_import_format_nth(i)) != NULL; i++) { /* D3 */
+        int says =
+            format->detect == NULL || found.confidence[i] < 0 ? 0 : format->detect(head, NULL);
+        if (says > best) {
+            best = says;
+            out->format = format->info.name;
+        }
+    }
+    if (by_text)
+        out->is_lattice = memmem(head.data, head.size, id, sizeof id - 1) != NULL ||
+                          memmem(head.data, head.size, prev, sizeof prev - 1) != NULL;
+    if (out->format == NULL)
+        out->other = found.other;
+}
+
+const char *cx_import_detect(cx_bytes head)
+{
+    cx_import_guessed guessed;
+    cx_import_guess(head, &guessed);
+    return guessed.format;
+}
+
+cx_status cx_import_fail_unknown(const cx_import_guessed *guessed, cx_err *err)
+{
+    if (guessed->other != NULL)
+        return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
+                          "found %s, which no importer reads, expected one of `cortex import "
+                          "--list`; %s",
+                          guessed->other->description, guessed->other->advice);
+    if (guessed->nearest != NULL)
+        return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
+                          "found records of no known format (the nearest is %s), expected one of "
+                          "`cortex import --list`; name the format",
+                          guessed->nearest);
+    return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
+                      "found no trace of a known format, expected one of `cortex import --list`; "
+                      "name the format");
+}
+
+/* D1 */
+cx_status cx_import_read_head(const cx_io *io, cx_file file, const char *path, size_t max_bytes,
+                              cx_buf *out, cx_err *err)
+{
+    size_t limit = max_bytes == 0 || max_bytes > UINT32_MAX ? UINT32_MAX : max_bytes;
+    size_t step = STEP_BYTES;
+    for (;;) {
+        evidence found;
+        size_t got = 0, room = limit - out->size < step ? limit - out->size : step;
+        uint8_t *space = cx_buf_reserve(out, room);
+        if (space == NULL)
+            return cx_fail_nomem(err);
+        CX_TRY(cx_io_read_at(io, file, path, space, room, out->size, &got, err));
+        cx_buf_advance(out, got);
+        if (got < room || out->size == limit)
+            return CX_SUCCESS;
+        judge_records(&found, cx_buf_bytes(out), false);
+        if (!found.wants_more || is_conclusive(&found))
+            return CX_SUCCESS;
+        step = 3 * out->size; /* each turn quadruples the text: no byte is judged many times */
+    }
+}
