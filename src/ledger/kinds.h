@@ -28,6 +28,7 @@
     X(CX_KIND_RUN_SEAL, "run.seal", "bundle/seal", "stores, evidence, provenance")                 \
     X(CX_KIND_SESSION_CLAUDE_CODE, "session.claude_code", "stores", "stores")                      \
     X(CX_KIND_SESSION_CODEX, "session.codex", "stores", "stores")                                  \
+    X(CX_KIND_SESSION_UNREAD, "session.unread", "stores", "stores")                                \
     X(CX_KIND_HOME_ROOT, "home.root", "ledger/home_root", "ledger, evidence")                      \
     X(CX_KIND_MEMORY_REQUEST, "memory.request", "memory/request", "memory")
 

@@ -15,11 +15,12 @@
 #define PIECE_PREFIX "session/piece/"
 #define REQUIRED (UINT64_C(0x3FE))
 
-static const cx_dotted_kind kinds[] = {CX_KIND_SESSION_CLAUDE_CODE, CX_KIND_SESSION_CODEX};
+static const cx_dotted_kind kinds[] = {CX_KIND_SESSION_CLAUDE_CODE, CX_KIND_SESSION_CODEX,
+                                       CX_KIND_SESSION_UNREAD};
 
 const char *cx_recorded_session_format_name(cx_recorded_session_format format)
 {
-    static const char *const names[] = {"claude-code", "codex"};
+    static const char *const names[] = {"claude-code", "codex", "unread"};
     return names[format];
 }
 
@@ -93,7 +94,7 @@ static cx_status decode_session(cx_bytes bytes, cx_recorded_session *out, cx_err
         cx_cbor_reader *r = &d.reader;
         switch (d.members.key) {
         case 1:
-            out->format = (cx_recorded_session_format)cx_cbor_read_uint_max(r, CX_SESSION_CODEX);
+            out->format = (cx_recorded_session_format)cx_cbor_read_uint_max(r, CX_SESSION_UNREAD);
             break;
         case 2: out->generation = cx_cbor_read_uint(r); break;
         case 3: out->offset = cx_cbor_read_uint(r); break;

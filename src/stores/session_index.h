@@ -25,9 +25,10 @@
 
 typedef enum cx_recorded_session_format {
     CX_SESSION_CLAUDE_CODE,
-    CX_SESSION_CODEX
+    CX_SESSION_CODEX,
+    CX_SESSION_UNREAD /* of no known format: only its bytes are archived */
 } cx_recorded_session_format;
-/* "claude-code", "codex": the names of the module import. */
+/* "claude-code", "codex": the names of the module import; "unread". */
 const char *cx_recorded_session_format_name(cx_recorded_session_format format);
 
 /* A file from its first byte.  A file that was truncated or rewritten is a new session: the next

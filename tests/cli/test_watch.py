@@ -122,9 +122,9 @@ def existing_session_files_are_archived_once():
         (p.root / "empty.jsonl").write_bytes(b"")
         (p.root / "link.jsonl").symlink_to(p.root / "a" / "s1.jsonl")
         total, steps = p.once()
-        check(total["sessions"] == 2 and total["lines"] == 25, total)
-        check(total["unknown"] == 2 and total["waiting_bytes"] == 11, total)
-        check({step["format"] for step in steps} == {"claude-code", "codex"}, steps)
+        check(total["sessions"] == 3 and total["lines"] == 26, total)
+        check(total["unknown"] == 1 and total["waiting_bytes"] == 11, total)
+        check({step["format"] for step in steps} == {"claude-code", "codex", "unread"}, steps)
         check(p.archived("s1.jsonl") == lines)
         again, steps = p.once()
         check(again["bytes"] == 0 and not steps, again)
@@ -295,6 +295,55 @@ def sessions_are_archived_through_a_server():
         p.await_bytes("s1.jsonl", b"".join(map(line, range(20))))
         watcher.send_signal(signal.SIGTERM)
         check(watcher.wait(PATIENCE_S) == 0)
+
+
+@test
+def a_session_that_begins_with_a_pasted_file_is_recognised():
+    """The first line is longer than any fixed head; what it says of itself comes at its end."""
+    for size in (70_000, 3_000_000):
+        with Place() as p:
+            long = json.dumps({"message": {"role": "user", "content": "x" * size}, "type": "user",
+                               "uuid": "u0", "parentUuid": None, "sessionId": "s1",
+                               "timestamp": "2026-11-01T10:00:00.000Z"}).encode() + b"\n"
+            path = p.root / "s1.jsonl"
+            path.write_bytes(long + line(1))
+            total, steps = p.once()
+            check(total["unknown"] == 0 and {s["format"] for s in steps} == {"claude-code"}, steps)
+            check(p.archived("s1.jsonl") == path.read_bytes())
+            p.command("lattice", "verify", "@session/s1")
+            for args in (["import", "auto", path], ["verify", path]):
+                done = run(BIN, *args, env=ENV)
+                check(b"claude-code" in done.stderr or done.returncode == 0, args, done.stderr)
+            check(run(BIN, "verify", path, env=ENV).returncode == 3)
+
+
+@test
+def a_file_of_no_known_format_is_archived_as_bytes_and_shown():
+    with Place() as p:
+        other = p.root / "other.jsonl"
+        other.write_bytes(b'{"x":1}\nnot even JSON\n')
+        qwen = p.root / "qwen.jsonl"
+        qwen.write_bytes(json.dumps({"uuid": "a", "parentUuid": None, "sessionId": "q",
+                                     "type": "user", "message": {
+                                         "role": "user", "parts": [{"text": "hi"}]}}).encode()
+                         + b"\n")
+        done = run(BIN, "watch", "--once", p.root, "--home", p.home, env=ENV)
+        check(done.returncode == 0, done.stderr)
+        check(b"other.jsonl is of no known format: archived as bytes" in done.stderr, done.stderr)
+        check(b"qwen.jsonl is a Qwen Code session" in done.stderr, done.stderr)
+        check(p.archived("other.jsonl") == other.read_bytes())
+        check(p.archived("qwen.jsonl") == qwen.read_bytes())
+        check("2 of them unread" in p.command("status"))
+        ledger = json.loads(p.command("status", "--json"))["ledger"]
+        check(ledger["unread_files"] == 2 and ledger["session_files"] == 2, ledger)
+        done = run(BIN, "lattice", "verify", "@session/other", "--home", p.home, env=ENV)
+        check(done.returncode == 3 and b"no known format" in done.stderr, done.stderr)
+        with other.open("ab") as file:
+            file.write(b"".join(map(line, range(4))))
+        _, steps = p.once()
+        check(steps[0]["format"] == "claude-code", steps)
+        check(p.archived("other.jsonl") == other.read_bytes())
+        check("1 of them unread" in p.command("status"))
 
 
 @test

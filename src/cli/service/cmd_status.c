@@ -15,6 +15,7 @@
 #include "cli/run/run_place.h"
 #include "cli/trace/trace.h"
 #include "ledger/api.h"
+#include "stores/api.h"
 #include "approval/api.h"
 #include "git/api.h"
 #include "server/api.h"
@@ -48,6 +49,7 @@ typedef struct status_job {
     cx_scheme scheme;
     cx_tables_status tables;
     cx_cli_index_view index;
+    size_t sessions, unread; /* archived files; those of no known format */
     cx_cli_stored_checkpoint *checkpoints;
     size_t checkpoint_count;
     bool in_repository;
@@ -152,6 +154,15 @@ static cx_status read_actors(status_job *s, cx_home *home, cx_err *err)
     return CX_SUCCESS;
 }
 
+static cx_status read_sessions(status_job *s, cx_home *home, cx_err *err)
+{
+    const cx_recorded_session *found;
+    CX_TRY(cx_recorder_sessions(home, &s->cli->arena, &found, &s->sessions, err));
+    for (size_t i = 0; i < s->sessions; i++)
+        s->unread += found[i].format == CX_SESSION_UNREAD;
+    return CX_SUCCESS;
+}
+
 static cx_status read_home(status_job *s, cx_home *home, cx_err *err)
 {
     const char *where = cx_cli_value(s->args, "db");
@@ -162,6 +173,7 @@ static cx_status read_home(status_job *s, cx_home *home, cx_err *err)
     s->scheme = cx_home_scheme(home);
     CX_TRY(cx_home_tables_status(home, &s->tables, err));
     cx_cli_index_inspect(home, where, &s->index);
+    CX_TRY(read_sessions(s, home, err));
     return read_actors(s, home, err);
 }
 
@@ -276,6 +288,14 @@ static void print_ledger(const status_job *s, cx_buf *out)
     cx_buf_printf(out, "tables  %" PRIu64 " commits, %" PRIu64 " behind\n", s->tables.table_commits,
                   s->tables.log_commits - s->tables.table_commits);
     cx_cli_index_print(out, &s->index, &s->tables);
+    if (s->sessions != 0)
+        cx_buf_printf(out, "watched %zu session files%s", s->sessions,
+                      s->unread == 0 ? "\n" : ", ");
+    if (s->unread != 0)
+        cx_buf_printf(out,
+                      "%zu of them unread: of no known format, archived as bytes; 'cortex "
+                      "watch --list' names them\n",
+                      s->unread);
 }
 
 static void print_actors(const status_job *s, cx_buf *out)
@@ -423,7 +443,9 @@ static void write_ledger_json(const status_job *s, cx_json_list *json)
     cx_json_put_uint(&ledger, "log_bytes", s->log_bytes);
     cx_json_put_str(&ledger, "scheme", cx_scheme_name(s->scheme));
     cx_json_put_uint(&ledger, "segments", s->segments);
+    cx_json_put_uint(&ledger, "session_files", s->sessions);
     cx_json_put_uint(&ledger, "table_commits", s->tables.table_commits);
+    cx_json_put_uint(&ledger, "unread_files", s->unread);
     cx_json_put_object(json, "ledger", &ledger);
 }
 

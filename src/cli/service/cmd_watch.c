@@ -206,12 +206,13 @@ static void print_totals(cx_watch *w)
     sum_up(w);
     cx_buf_clear(&w->text);
     cx_buf_printf(&w->text,
-                  w->json ? "{\"bytes\":%llu,\"failed\":%llu,\"files\":%llu,\"lines\":%llu,"
-                            "\"pieces\":%llu,\"sessions\":%llu,\"unknown\":%llu,"
-                            "\"waiting_bytes\":%llu}\n"
-                          : "archived %llu bytes; %llu files could not be read, %llu seen; %llu "
-                            "lines in %llu pieces of %llu sessions; %llu files are no sessions, "
-                            "%llu bytes wait for the end of their line\n",
+                  w->json
+                      ? "{\"bytes\":%llu,\"failed\":%llu,\"files\":%llu,\"lines\":%llu,"
+                        "\"pieces\":%llu,\"sessions\":%llu,\"unknown\":%llu,"
+                        "\"waiting_bytes\":%llu}\n"
+                      : "archived %llu bytes; %llu files could not be read, %llu seen; %llu "
+                        "lines in %llu pieces of %llu sessions; %llu files are of no known format, "
+                        "%llu bytes wait for the end of their line\n",
                   (unsigned long long)c->bytes, (unsigned long long)c->failed,
                   (unsigned long long)c->files, (unsigned long long)c->lines,
                   (unsigned long long)c->pieces, (unsigned long long)c->sessions,
@@ -319,7 +320,9 @@ const cx_cli_command cx_cli_watch = {
     .about = "Watches the session files of Claude Code (~/.claude/projects) and Codex "
              "(~/.codex/sessions), or those below each DIR, and appends every complete line to the "
              "ledger, each byte once: after a restart, a kill or a rename it continues where the "
-             "ledger ends. A truncated or rewritten file counts as another session. Other commands "
+             "ledger ends. A truncated or rewritten file counts as another session. A file of no "
+             "known format is "
+             "archived as bytes and shown as unread. Other commands "
              "accept a session as @session/NAME, the file's name without its extension: 'cortex "
              "lattice render @session/NAME'.\n\nThe data directory is owned only while something "
              "is appended; while a server owns it, the server appends. Session files may contain "

@@ -14,7 +14,7 @@
 typedef struct cx_watch_counts {
     uint64_t files, sessions; /* checked; with new data */
     uint64_t pieces, bytes, lines;
-    uint64_t unknown; /* files that are no sessions */
+    uint64_t unknown; /* files of no known format: archived as bytes */
     uint64_t waiting; /* bytes of lines without an end */
     uint64_t failed;  /* files that could not be read */
 } cx_watch_counts;
@@ -23,7 +23,8 @@ typedef struct cx_watch_counts {
 typedef struct cx_watch_file {
     const char *path; /* in the watch's arena */
     bool dirty;       /* to be checked */
-    bool unknown;     /* no session, as long as it has no more than `size` bytes */
+    bool unknown;     /* of no known format, so far */
+    bool reported_unread;
     bool complained;
     uint64_t waiting; /* bytes of a line without an end */
     uint64_t device, inode, size;

@@ -29,6 +29,7 @@ typedef struct archiving {
     uint64_t end;             /* after its last line feed */
     cx_recorded_session base; /* what it is appended to */
     cx_buf bytes;             /* of one turn */
+    const char *other;        /* what wrote it, if that is known and has no importer; or NULL */
 } archiving;
 
 /* --- the data directory ----------------------------------------------------------------------- */
@@ -148,44 +149,49 @@ static const cx_recorded_session *session_that_moved(const cx_watch *w, const cx
     return NULL;
 }
 
-/* By its first lines, or else by its path; false when it is no session. */
-static cx_status find_format(archiving *t, cx_recorded_session_format *out, bool *out_known,
-                             cx_err *err)
+/* By its first records, or else by its path; CX_SESSION_UNREAD when neither says anything. */
+static cx_status find_format(archiving *t, cx_recorded_session_format *out, cx_err *err)
 {
-    uint8_t *head = cx_arena_push(&t->w->cli->arena, 65536, 1);
-    size_t got = 0;
-    if (head == NULL)
-        return cx_fail_nomem(err);
-    CX_TRY(cx_io_read_at(t->w->cli->io, t->file, t->of->path, head, 65536, 0, &got, err));
-    const char *format = cx_import_detect(cx_bytes_from(head, got));
-    if (format == NULL && strstr(t->of->path, "/.codex/") != NULL)
+    cx_import_guessed guessed = {0};
+    cx_buf head;
+    cx_buf_init(&head, t->w->cli->alloc);
+    cx_status status = cx_import_read_head(t->w->cli->io, t->file, t->of->path, 0, &head, err);
+    if (!cx_failed(status))
+        cx_import_guess(cx_buf_bytes(&head), &guessed);
+    cx_buf_done(&head);
+    CX_TRY(status);
+    const char *format = guessed.format;
+    if (format == NULL && guessed.other == NULL && strstr(t->of->path, "/.codex/") != NULL)
         format = "codex";
-    if (format == NULL && strstr(t->of->path, "/.claude/") != NULL)
+    if (format == NULL && guessed.other == NULL && strstr(t->of->path, "/.claude/") != NULL)
         format = "claude-code";
-    *out =
-        format != NULL && strcmp(format, "codex") == 0 ? CX_SESSION_CODEX : CX_SESSION_CLAUDE_CODE;
-    *out_known = format != NULL && strcmp(format, cx_recorded_session_format_name(*out)) == 0;
+    t->other = guessed.other != NULL ? guessed.other->description : NULL;
+    *out = CX_SESSION_UNREAD;
+    if (format != NULL && strcmp(format, "codex") == 0)
+        *out = CX_SESSION_CODEX;
+    if (format != NULL && strcmp(format, "claude-code") == 0)
+        *out = CX_SESSION_CLAUDE_CODE;
     return CX_SUCCESS;
 }
 
-static cx_status find_base(archiving *t, bool *out_known, cx_err *err)
+static cx_status find_base(archiving *t, cx_err *err)
 {
     cx_str path = cx_str_z(t->of->path);
     const cx_recorded_session *here = session_of_path(t->w, path);
     const cx_recorded_session *moved = here == NULL ? session_that_moved(t->w, t->of) : NULL;
     const cx_recorded_session *base = here != NULL ? here : moved;
     bool same = false;
-    *out_known = true;
     if (base != NULL)
         CX_TRY(goes_on(t, base, &same, err));
-    if (same) {
+    if (same) { /* one that could not be read may say more by now */
         t->base = *base;
-        return CX_SUCCESS;
+        return t->base.format != CX_SESSION_UNREAD ? CX_SUCCESS
+                                                   : find_format(t, &t->base.format, err);
     }
     t->base =
         (cx_recorded_session){.path = path, .generation = here == NULL ? 0 : here->generation + 1};
     cx_recorded_session_name(&t->base);
-    return find_format(t, &t->base.format, out_known, err);
+    return find_format(t, &t->base.format, err);
 }
 
 /* --- taking ----------------------------------------------------------------------------------- */
@@ -303,16 +309,26 @@ static cx_status archive_part(archiving *t, bool *out_stale, cx_err *err)
     return remember_session(w, &t->base, err);
 }
 
+/* Once for a file and process: its bytes are archived, and that is all. */
+static void report_unread(archiving *t)
+{
+    cx_watch_file *of = t->of;
+    of->unknown = t->base.format == CX_SESSION_UNREAD && t->end != 0;
+    if (!of->unknown || of->reported_unread)
+        return;
+    of->reported_unread = true;
+    cx_cli_complain("watch: %s is %s: archived as bytes, without a history", of->path,
+                    t->other != NULL ? t->other : "of no known format");
+}
+
 static cx_status archive_open_file(archiving *t, cx_err *err)
 {
     cx_watch *w = t->w;
-    bool known = false, stale = false, some = false;
-    CX_TRY(find_base(t, &known, err));
-    t->of->unknown = !known;
-    if (!known)
-        return CX_SUCCESS;
+    bool stale = false, some = false;
+    CX_TRY(find_base(t, err));
     CX_TRY(find_end(t, t->base.offset, err));
     t->of->waiting = t->size - t->end;
+    report_unread(t);
     for (int tries = 0; t->base.offset < t->end;) {
         CX_TRY(archive_part(t, &stale, err));
         some |= !stale;
@@ -321,7 +337,7 @@ static cx_status archive_open_file(archiving *t, cx_err *err)
         if (++tries == STALE_MAX)
             return cx_fail(err, CX_E_CONFLICT, "another program archives %s too", t->of->path);
         CX_TRY(read_sessions(w, err));
-        CX_TRY(find_base(t, &known, err));
+        CX_TRY(find_base(t, err));
         CX_TRY(find_end(t, t->base.offset, err));
     }
     w->counts.sessions += some;

@@ -158,6 +158,11 @@ cx_status cx_external_session_lines(cx_home *home, const cx_external_options *wa
         status = cx_fail_nomem(err);
     if (!cx_failed(status))
         status = choose_session(&c, err);
+    if (!cx_failed(status) && c.files[0]->format == CX_SESSION_UNREAD)
+        status = cx_fail_at(err, CX_E_FORMAT, "Unread", CX_NO_OFFSET,
+                            "session %.*s is of no known format: its bytes are archived ('cortex "
+                            "log --actor sessions'), but there is no history to show",
+                            (int)(c.name.size > 80 ? 80 : c.name.size), c.name.data);
     if (!cx_failed(status)) {
         add_subagents(&c);
         status = import_files(home, &c, wanted->max_bytes, &arena, out, err);
