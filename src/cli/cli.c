@@ -9,6 +9,7 @@
 #include "os/api.h"
 #include "cli/ledger/ledger.h"
 #include "cli/run/run_where.h"
+#include "import/api.h"
 #include "recorder/api.h"
 #include "provenance/api.h"
 #include "server/api.h"
@@ -201,6 +202,107 @@ static cx_status open_recorded(cx_cli *cli, const cx_cli_args *args, const char 
     return status;
 }
 
+static bool is_about_shape(const cx_err *err)
+{
+    return err->tag != NULL &&
+           (strcmp(err->tag, "U_SHAPE") == 0 || strcmp(err->tag, "U_EMPTY") == 0);
+}
+
+/*
+ * JSON that is neither a lattice nor of a format with an importer.  What is not even faithful JSON
+ * is reported as that.
+ */
+static cx_status fail_external(const cx_import_guessed *guessed, cx_status opened,
+                               cx_lattice **lattice, cx_err *err)
+{
+    if (cx_failed(opened) && !is_about_shape(err))
+        return opened;
+    if (!cx_failed(opened))
+        cx_lattice_close(*lattice);
+    *lattice = NULL;
+    if (guessed->other != NULL)
+        return cx_fail_at(err, CX_E_UNSUPPORTED, "U_FOREIGN", 0,
+                          "found %s, expected a lattice; no importer reads it: %s",
+                          guessed->other->description, guessed->other->advice);
+    return cx_fail_at(err, CX_E_UNSUPPORTED, "U_FOREIGN", 0,
+                      "found JSON of no known format%s%s, expected a lattice or a format of "
+                      "'cortex import --list'",
+                      guessed->nearest == NULL ? "" : "; the nearest is ",
+                      guessed->nearest == NULL ? "" : guessed->nearest);
+}
+
+static cx_status add_nodes(void *arg, cx_bytes bytes, cx_err *err)
+{
+    cx_buf *out = arg;
+    cx_buf_add(out, bytes.data, bytes.size);
+    return cx_buf_check(out, err);
+}
+
+/* Imports a trace of another tool, for this command alone. `bytes` NULL: the file at the path. */
+static cx_status open_imported(cx_cli *cli, const char *path, const cx_bytes *bytes,
+                               const char *format, const cx_lattice_options *options,
+                               cx_lattice **out, cx_err *err)
+{
+    cx_import_options importing = CX_IMPORT_OPTIONS_INIT;
+    importing.alloc = cli->alloc;
+    importing.max_bytes = options->max_bytes > SIZE_MAX ? SIZE_MAX : (size_t)options->max_bytes;
+    cx_buf_clear(&cli->recorded);
+    CX_TRY(bytes != NULL ? cx_import_run_bytes(format, bytes, 1, &importing, add_nodes,
+                                               &cli->recorded, NULL, err)
+                         : cx_import_run(cli->io, format, &path, 1, &importing, add_nodes,
+                                         &cli->recorded, NULL, err));
+    cx_cli_remark("note: %s is a %s trace, imported for this answer; it has no hashes of its own. "
+                  "'cortex import %s %s -o FILE' keeps the lattice",
+                  path, format, format, path);
+    return cx_lattice_open_bytes(cx_buf_bytes(&cli->recorded), options, out, err);
+}
+
+/* Of text in memory. */
+static cx_status open_text(cx_cli *cli, const char *path, cx_bytes text,
+                           const cx_lattice_options *options, cx_lattice **out, cx_err *err)
+{
+    cx_import_guessed guessed;
+    cx_import_guess(text, &guessed);
+    if (guessed.format != NULL && !guessed.is_lattice)
+        return open_imported(cli, path, &text, guessed.format, options, out, err);
+    cx_status status = cx_lattice_open_bytes(text, options, out, err);
+    return guessed.is_json && !guessed.is_lattice ? fail_external(&guessed, status, out, err)
+                                                  : status;
+}
+
+/* Standard input is needed twice: to see what it is, and to read it. */
+static cx_status open_piped(cx_cli *cli, const cx_lattice_options *options, cx_lattice **out,
+                            cx_err *err)
+{
+    uint64_t limit = options->max_bytes;
+    cx_buf_clear(&cli->piped);
+    CX_TRY(cx_io_read_file(cli->io, "-", limit == 0 || limit > SIZE_MAX ? SIZE_MAX : (size_t)limit,
+                           &cli->piped, err));
+    return open_text(cli, "-", cx_buf_bytes(&cli->piped), options, out, err);
+}
+
+static cx_status open_file(cx_cli *cli, const char *path, const cx_lattice_options *options,
+                           cx_lattice **out, cx_err *err)
+{
+    cx_import_guessed guessed = {0};
+    cx_file file;
+    cx_buf head;
+    cx_facts facts;
+    if (cx_failed(cx_path_facts(path, true, &facts, NULL)) || facts.kind != CX_FILE_REGULAR ||
+        cli->io->open(cli->io, path, CX_IO_READ, &file) != 0)
+        return cx_lattice_open(path, options, out, err); /* a stream, or nothing to read */
+    cx_buf_init(&head, cli->alloc);
+    if (!cx_failed(cx_import_read_head(cli->io, file, path, 0, &head, NULL)))
+        cx_import_guess(cx_buf_bytes(&head), &guessed);
+    cx_buf_done(&head);
+    (void)cli->io->close(cli->io, file);
+    if (guessed.format != NULL && !guessed.is_lattice)
+        return open_imported(cli, path, NULL, guessed.format, options, out, err);
+    cx_status status = cx_lattice_open(path, options, out, err);
+    return guessed.is_json && !guessed.is_lattice ? fail_external(&guessed, status, out, err)
+                                                  : status;
+}
+
 cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char *path,
                                 cx_cli_keep keep, int *out_exit)
 {
@@ -216,11 +318,13 @@ cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char
     else if (path[0] == '@')
         status = open_recorded(cli, args, path + 1, &options, &lattice, &err);
     else if (in_memory)
-        status = cx_lattice_open_bytes(cx_buf_bytes(cli->standard_input), &options, &lattice, &err);
+        status = open_text(cli, path, cx_buf_bytes(cli->standard_input), &options, &lattice, &err);
+    else if (strcmp(path, "-") == 0)
+        status = open_piped(cli, &options, &lattice, &err);
     else if (is_bundle(path, &cli->arena))
         status = open_bundle(cli, path, &options, &lattice, &err);
     else
-        status = cx_lattice_open(path, &options, &lattice, &err);
+        status = open_file(cli, path, &options, &lattice, &err);
     cx_cli_progress_end(&progress);
     if (cx_failed(status))
         *out_exit = path[0] == '@' ? cx_cli_ledger_fail(cli, args, &err)

@@ -22,6 +22,7 @@ typedef struct cx_cli {
     cx_cli_commands commands;
     const cx_buf *standard_input; /* NULL, or all of it, read already */
     cx_buf recorded;              /* nodes of recorded traces, which a lattice borrows from */
+    cx_buf piped;                 /* standard input, likewise */
     const char *configured_home, *configured_actor; /* by files (config.h); NULL = not */
     bool governed; /* the command is about governed runs: errors carry a "message" (run.md §20) */
 } cx_cli;

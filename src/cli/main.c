@@ -154,6 +154,7 @@ int main(int argc, char **argv)
     };
     cx_arena_init(&cli.arena, cli.alloc, 0);
     cx_buf_init(&cli.recorded, cli.alloc);
+    cx_buf_init(&cli.piped, cli.alloc);
     cx_cli_out_init(&cli.out, cli.io);
     int code =
         argc < 1 ? CX_EXIT_USAGE : run_words(&cli, (const char *const *)argv + 1, (size_t)argc - 1);
@@ -163,6 +164,7 @@ int main(int argc, char **argv)
         code = CX_EXIT_UNCHECKED;
     }
     cx_buf_done(&cli.recorded);
+    cx_buf_done(&cli.piped);
     cx_arena_done(&cli.arena);
     return code;
 }

@@ -271,6 +271,80 @@ def verify_names_foreign_traces():
         assert expect(run("verify", example), 0).stdout == run("lattice", "verify", example).stdout
 
 
+FOREIGN = {
+    "qwen.jsonl": (b'{"uuid":"a","parentUuid":null,"sessionId":"s","timestamp":'
+                   b'"2026-01-01T00:00:00Z","type":"user","cwd":"/","version":"0.5",'
+                   b'"message":{"role":"user","parts":[{"text":"hi"}]}}\n'
+                   b'{"uuid":"b","parentUuid":"a","sessionId":"s","type":"system",'
+                   b'"subtype":"ui_telemetry","systemPayload":{}}\n', b"a Qwen Code session"),
+    "droid.jsonl": (b'{"type":"session_start","id":"s","title":"t","owner":"o","version":2,'
+                    b'"cwd":"/"}\n{"type":"message","id":"m","timestamp":"2026-01-01T00:00:00Z",'
+                    b'"message":{"role":"user","content":[{"type":"text","text":"hi"}]}}\n',
+                    b"a Droid session"),
+    "droid-cut.jsonl": (b'{"type":"message","id":"m","parentId":"l","timestamp":'
+                        b'"2026-01-01T00:00:00Z","message":{"role":"assistant","content":[]}}\n',
+                        b"a Droid session"),
+    "part.json": (b'{"id":"prt_1","sessionID":"ses_1","messageID":"msg_1","type":"reasoning",'
+                  b'"text":"hm","time":{"start":1,"end":2}}', b"a part of an OpenCode session"),
+    "phoenix.json": (json.dumps({"data": [{"id": "1", "name": "chat", "context": {
+        "trace_id": "a" * 32, "span_id": "b" * 16}, "span_kind": "LLM", "parent_id": None}],
+        "next_cursor": None}).encode(), b"a Phoenix span export"),
+    "phoenix.jsonl": (b'{"name":"chat","span_kind":"LLM","context.span_id":"b","context.trace_id":'
+                      b'"a"}\n', b"a Phoenix span export"),
+    "log.jsonl": (b'{"level":"info","msg":"started","trace_id":"1","timestamp":"now"}\n', b"nearest"),
+    "events.json": (b'{"name":"x"}', b"no known format"),
+}
+
+
+@test
+def files_of_other_programs_are_not_taken_for_known_ones():
+    with Folder() as folder:
+        for name, (content, words) in FOREIGN.items():
+            path = folder / name
+            path.write_bytes(content)
+            for args in (["verify", path], ["lattice", "verify", path], ["lattice", "heads", path],
+                         ["import", "auto", path]):
+                done = run(*map(str, args))
+                if args[0] != "import":
+                    expect_refused(done, "U_FOREIGN")
+                else:
+                    expect(done, 3)
+                wanted = b"no trace of" if (args[0], words) == ("import", b"no known format") else words
+                assert wanted in done.stderr, (args, done.stderr)
+                for word in (b"INVALID", b"E_", b"roken"):
+                    assert word not in done.stdout, (args, done.stdout)
+            done = run("lattice", "verify", "-", input=content)
+            expect_refused(done, "U_FOREIGN")
+
+
+@test
+def lattice_commands_import_foreign_traces_by_themselves():
+    trace = {"trace": {"id": "t", "name": "n"}, "observations": [
+        {"id": "o", "traceId": "t", "type": "SPAN", "startTime": "2025-01-01T00:00:00.000Z"}]}
+    with Folder() as folder:
+        path = folder / "trace.json"
+        path.write_text(json.dumps(trace, indent=1))
+        lattice = folder / "lattice.jsonl"
+        expect(run("import", "langfuse", str(path), "-o", str(lattice)), 0)
+        for question in (["verify"], ["heads", "--json"]):
+            wanted = expect(run("lattice", question[0], str(lattice), *question[1:]), 0).stdout
+            done = expect(run("lattice", question[0], str(path), *question[1:]), 0)
+            assert done.stdout == wanted, (question, done.stdout)
+            assert b"imported for this answer" in done.stderr, done.stderr
+            piped = run("lattice", question[0], "-", *question[1:], input=path.read_bytes())
+            assert expect(piped, 0).stdout == wanted
+        # `view` opens its lattice first; without the page it says so afterwards.
+        viewer = subprocess.Popen([BIN, "lattice", "view", str(path), "--json"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            first = json.loads(viewer.stdout.readline())
+        finally:
+            viewer.terminate()
+            _, errors = viewer.communicate(timeout=30)
+        assert "url" in first or "built without the page" in first["error"]["detail"], first
+        assert b"imported for this answer" in errors, errors
+
+
 # --- questions --------------------------------------------------------------------------------------
 
 

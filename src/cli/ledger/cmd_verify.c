@@ -9,8 +9,6 @@
 #include "evidence/api.h"
 #include "import/api.h"
 
-enum { HEAD_SIZE = 1 << 16 };
-
 static int run_verify(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, true, false}};
@@ -82,26 +80,15 @@ const cx_cli_command cx_cli_verify = {
     .run = run_verify,
 };
 
-/* Keys that every lattice node has and no trace of another tool does; a quoted copy has
- * backslashes. */
-static bool looks_like_lattice(cx_bytes head)
-{
-    static const char id[] = "\"node_id\"", prev[] = "\"prev_hash\"";
-    return head.size != 0 && (memmem(head.data, head.size, id, sizeof id - 1) != NULL ||
-                              memmem(head.data, head.size, prev, sizeof prev - 1) != NULL);
-}
-
-/* Reads the first bytes; a file that cannot be opened is left to the checker, which reports it. */
-static size_t read_head(const cx_io *io, const char *path, uint8_t *head)
+/* Reads the first record; a file that cannot be opened is left to the checker, which reports it. */
+static void read_head(const cx_io *io, const char *path, cx_buf *head)
 {
     cx_file file;
-    size_t size = 0;
     if (io->open(io, path, CX_IO_READ, &file) != 0)
-        return 0;
-    if (cx_failed(cx_io_read_some(io, file, path, head, HEAD_SIZE, &size, NULL)))
-        size = 0;
+        return;
+    if (cx_failed(cx_import_read_head(io, file, path, 0, head, NULL)))
+        cx_buf_clear(head);
     (void)io->close(io, file);
-    return size;
 }
 
 static int report_external_format(cx_cli *cli, const cx_cli_args *args, const char *format)
@@ -113,6 +100,14 @@ static int report_external_format(cx_cli *cli, const cx_cli_args *args, const ch
                      "-o history.jsonl",
                      format, format, path);
     return cx_cli_fail(cli, path, &err, cx_cli_has(args, "json"));
+}
+
+/* A lattice is verified; of a trace of another tool the answer says how to import it. */
+static int verify_records(cx_cli *cli, const cx_cli_args *args, const cx_import_guessed *guessed)
+{
+    return guessed->format != NULL && !guessed->is_lattice
+               ? report_external_format(cli, args, guessed->format)
+               : cx_cli_run_lattice_verify(cli, args);
 }
 
 /* What 'cortex-verify' checks, seen from its first bytes. */
@@ -135,11 +130,10 @@ static int verify_standard_input(cx_cli *cli, const cx_cli_args *args)
     } else if (is_proof(cx_buf_bytes(&text))) {
         code = cx_cli_verify_proof(cli, args, "-", cx_buf_bytes(&text));
     } else {
-        cx_bytes head = {text.data, text.size < HEAD_SIZE ? text.size : HEAD_SIZE};
-        const char *format = looks_like_lattice(head) ? NULL : cx_import_detect(head);
+        cx_import_guessed guessed;
+        cx_import_guess(cx_buf_bytes(&text), &guessed);
         cli->standard_input = &text;
-        code = format != NULL ? report_external_format(cli, args, format)
-                              : cx_cli_run_lattice_verify(cli, args);
+        code = verify_records(cli, args, &guessed);
         cli->standard_input = NULL;
     }
     cx_buf_done(&text);
@@ -172,7 +166,6 @@ static bool is_home(cx_cli *cli, const char *path)
 
 static int run_verify(cx_cli *cli, const cx_cli_args *args)
 {
-    static uint8_t head[HEAD_SIZE];
     const char *home = cx_cli_value(args, "home");
     if ((home == NULL) == (args->operand_count == 0))
         return cx_cli_misuse(args, home == NULL
@@ -186,10 +179,13 @@ static int run_verify(cx_cli *cli, const cx_cli_args *args)
         return verify_standard_input(cli, args);
     if (is_home(cli, path))
         return cx_cli_verify_home(cli, args, path);
-    cx_bytes seen = {head, read_head(cli->io, path, head)};
-    if (cx_evidence_recognise(seen) || (!looks_like_lattice(seen) && is_proof(seen)))
-        return verify_proof_file(cli, args, path);
-    const char *format = looks_like_lattice(seen) ? NULL : cx_import_detect(seen);
-    return format != NULL ? report_external_format(cli, args, format)
-                          : cx_cli_run_lattice_verify(cli, args);
+    cx_import_guessed guessed;
+    cx_buf head;
+    cx_buf_init(&head, cli->alloc);
+    read_head(cli->io, path, &head);
+    cx_import_guess(cx_buf_bytes(&head), &guessed);
+    bool proof = cx_evidence_recognise(cx_buf_bytes(&head)) ||
+                 (!guessed.is_lattice && is_proof(cx_buf_bytes(&head)));
+    cx_buf_done(&head);
+    return proof ? verify_proof_file(cli, args, path) : verify_records(cli, args, &guessed);
 }
