@@ -222,8 +222,41 @@ static cx_status read_assistant(line *l, cx_import_record *r, cx_err *err)
 }
 
 /* Lines that the program itself writes: what it keeps, and what happened. */
-static const char *const state_types[] = {"file-history-snapshot", "summary", NULL};
-static const char *const event_types[] = {"progress", "system", "queue-operation", NULL};
+static const char *const state_types[] = {"file-history-snapshot", "summary",        "ai-title",
+                                          "last-prompt",           "worktree-state", NULL};
+static const char *const event_types[] = {"progress",   "system", "queue-operation",
+                                          "attachment", "mode",   "permission-mode",
+                                          "pr-link",    NULL};
+
+/* Lines about the session, without a message: what they say is one member. */
+static const struct {
+    const char *type, *content;
+    cx_import_kind kind;
+} notes[] = {
+    {"attachment", "attachment", CX_KIND_OBSERVE},         {"mode", "mode", CX_KIND_CONFIG},
+    {"permission-mode", "permissionMode", CX_KIND_CONFIG}, {"ai-title", "aiTitle", CX_KIND_STATE},
+    {"last-prompt", "lastPrompt", CX_KIND_STATE},          {"pr-link", "prUrl", CX_KIND_OBSERVE},
+    {"worktree-state", "worktreeSession", CX_KIND_STATE},
+};
+
+/* Title, prompt, mode and the like are the session's; what is attached has a type of its own. */
+static void read_note(line *l, cx_import_record *r, cx_str type)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(notes); i++) {
+        if (!cx_str_is(type, notes[i].type))
+            continue;
+        const cx_json *content =
+            cx_import_not_null(cx_json_get(l->value, cx_str_z(notes[i].content)));
+        r->kind = notes[i].kind;
+        if (content == NULL)
+            return;
+        r->content = content;
+        cx_import_field_str(r, CX_STR("note"),
+                            content->type == CX_JSON_STRING && r->kind == CX_KIND_CONFIG
+                                ? cx_json_text(content)
+                                : CX_JSON_GET_STR(content, "type"));
+    }
+}
 
 static void read_harness(line *l, cx_import_record *r, cx_str type)
 {
@@ -233,6 +266,7 @@ static void read_harness(line *l, cx_import_record *r, cx_str type)
     r->fork = CX_IMPORT_FORK_OBSERVATION;
     if (!is_state && !cx_import_is_one_of(type, event_types))
         r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE;
+    read_note(l, r, type);
     if (cx_str_is(CX_JSON_GET_STR(l->value, "subtype"), "compact_boundary")) {
         r->kind = CX_KIND_STATE;
         r->fork = CX_IMPORT_FORK_INJECTION;

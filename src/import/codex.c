@@ -106,10 +106,11 @@ static cx_status read_call(const item *it, cx_import_record *r, const char *args
     r->content = args;
     if (cx_str_is(r->tool, "update_plan"))
         read_plan(r, args);
-    if (cx_str_is(it->type, "web_search_call")) {
-        /* The search runs at the model's side: no line answers it. */
+    if (cx_str_is(it->type, "web_search_call") || cx_str_is(it->type, "image_generation_call")) {
+        /* It runs at the model's side: no line answers it. */
         cx_import_call_done(r, it->state->scope, r->call_id, r->tool, args,
-                            !cx_str_is(r->status, "failed"), NULL);
+                            !cx_str_is(r->status, "failed"),
+                            cx_import_not_null(CX_JSON_GET(it->payload, "result")));
         return CX_SUCCESS;
     }
     cx_import_call(r, it->state->scope, r->call_id, r->tool, args);
@@ -169,7 +170,9 @@ static bool outcome_of(cx_import_record *r, const cx_json *output, bool *out_ok)
 
 static void read_output(const item *it, cx_import_record *r)
 {
-    const cx_json *output = cx_import_not_null(CX_JSON_GET(it->payload, "output"));
+    const cx_json *output = cx_import_not_null(cx_str_is(it->type, "tool_search_output")
+                                                   ? CX_JSON_GET(it->payload, "tools")
+                                                   : CX_JSON_GET(it->payload, "output"));
     bool ok = true, known = outcome_of(r, output, &ok);
     r->call_id = cx_import_scalar(CX_JSON_GET(it->payload, "call_id"));
     const cx_import_note *call =
@@ -190,15 +193,41 @@ static void read_output(const item *it, cx_import_record *r)
 
 static bool is_item_type(cx_str type)
 {
-    static const char *const types[] = {"message",          "reasoning",
-                                        "function_call",    "function_call_output",
-                                        "custom_tool_call", "custom_tool_call_output",
-                                        "local_shell_call", "web_search_call"};
-    for (size_t i = 0; i < CX_COUNT_OF(types); i++) {
-        if (cx_str_is(type, types[i]))
-            return true;
-    }
-    return false;
+    static const char *const types[] = {"message",
+                                        "reasoning",
+                                        "function_call",
+                                        "function_call_output",
+                                        "custom_tool_call",
+                                        "local_shell_call",
+                                        "web_search_call",
+                                        "custom_tool_call_output",
+                                        "tool_search_call",
+                                        "agent_message",
+                                        "image_generation_call",
+                                        "tool_search_output",
+                                        "ghost_snapshot",
+                                        NULL};
+    return cx_import_is_one_of(type, types);
+}
+
+/* What another agent of the run sent to this thread. */
+static void read_agent_message(const item *it, cx_import_record *r)
+{
+    cx_str author = CX_JSON_GET_STR(it->payload, "author");
+    r->agent = author.size != 0 ? author : it->state->agent;
+    r->kind = CX_KIND_MESSAGE;
+    r->fork = CX_IMPORT_FORK_NATURAL;
+    r->content = cx_import_not_null(CX_JSON_GET(it->payload, "content"));
+    cx_import_field_str(r, CX_STR("recipient"), CX_JSON_GET_STR(it->payload, "recipient"));
+}
+
+/* A commit of the work tree that undo returns to; the program makes it. */
+static void read_ghost_snapshot(const item *it, cx_import_record *r)
+{
+    r->kind = CX_KIND_STATE;
+    r->content = cx_import_not_null(CX_JSON_GET(it->payload, "ghost_commit"));
+    if (r->content != NULL)
+        cx_import_field_str(r, CX_STR("commit"), CX_JSON_GET_STR(r->content, "id"));
 }
 
 static cx_status read_item(const item *it, cx_import_record *r, cx_err *err)
@@ -218,6 +247,14 @@ static cx_status read_item(const item *it, cx_import_record *r, cx_err *err)
         return read_call(it, r, "action", "local_shell", err);
     } else if (cx_str_is(it->type, "web_search_call")) {
         return read_call(it, r, "action", "web_search", err);
+    } else if (cx_str_is(it->type, "image_generation_call")) {
+        return read_call(it, r, "revised_prompt", "image_generation", err);
+    } else if (cx_str_is(it->type, "tool_search_call")) {
+        return read_call(it, r, "arguments", "tool_search", err);
+    } else if (cx_str_is(it->type, "agent_message")) {
+        read_agent_message(it, r);
+    } else if (cx_str_is(it->type, "ghost_snapshot")) {
+        read_ghost_snapshot(it, r);
     } else if (is_item_type(it->type)) {
         read_output(it, r);
     } else {
@@ -263,6 +300,37 @@ static cx_status read_meta(const item *it, cx_import_record *r, cx_err *err)
                                 &it->state->agent, err);
 }
 
+/*
+ * An item of the turn that has ended.  Commands and calls repeat response items under their call
+ * id, so they are described here, and only those set state.
+ */
+static void read_completed(const item *it, cx_import_record *r)
+{
+    const cx_json *done = cx_json_get_typed(it->payload, CX_STR("item"), CX_JSON_OBJECT);
+    if (done == NULL) {
+        r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE;
+        return;
+    }
+    cx_str type = CX_JSON_GET_STR(done, "type"), status = CX_JSON_GET_STR(done, "status");
+    const cx_json *code = CX_JSON_GET(done, "exit_code");
+    bool failed = cx_str_is(status, "failed") || cx_str_is(status, "declined") ||
+                  (code != NULL && cx_json_is_number(code) && !is_zero(code));
+    bool command = cx_str_is(type, "CommandExecution"), mcp = cx_str_is(type, "McpToolCall");
+    r->content = done;
+    cx_import_field_str(r, CX_STR("item"), type);
+    if (command || mcp) {
+        r->tool = command ? CX_STR("shell") : CX_JSON_GET_STR(done, "tool");
+        r->call_id = CX_JSON_GET_STR(done, "id");
+        r->status = failed                           ? CX_STR("error")
+                    : cx_str_is(status, "completed") ? CX_STR("ok")
+                                                     : status;
+        cx_import_field_str(r, CX_STR("server"), CX_JSON_GET_STR(done, "server"));
+    } else if (cx_str_is(type, "SubAgentActivity")) {
+        r->status = CX_JSON_GET_STR(done, "kind");
+        cx_import_field_str(r, CX_STR("thread"), CX_JSON_GET_STR(done, "agent_thread_id"));
+    }
+}
+
 static void read_event_line(const item *it, cx_import_record *r)
 {
     bool failed = cx_str_is(it->type, "error") || cx_str_is(it->type, "stream_error") ||
@@ -270,6 +338,8 @@ static void read_event_line(const item *it, cx_import_record *r)
     r->kind = failed ? CX_KIND_ERROR : CX_KIND_OBSERVE;
     if (it->type.size == 0)
         r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE;
+    if (cx_str_is(it->type, "item_completed"))
+        read_completed(it, r);
     if (cx_str_is(it->type, "token_count")) {
         const cx_json *usage = cx_json_pointer(it->payload, CX_STR("/info/last_token_usage"));
         r->usage = usage != NULL && usage->type == CX_JSON_OBJECT ? usage : NULL;
@@ -284,8 +354,8 @@ static bool is_old_meta(const cx_json *line)
 }
 
 /* The types of lines around an item or event. */
-static const char *const envelopes[] = {"session_meta", "turn_context", "response_item",
-                                        "event_msg",    "compacted",    NULL};
+static const char *const envelopes[] = {
+    "session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state", NULL};
 
 static cx_status read_rollout_line(item *it, cx_import_record *r, const cx_json *line, cx_str type,
                                    cx_err *err)
@@ -303,6 +373,8 @@ static cx_status read_rollout_line(item *it, cx_import_record *r, const cx_json 
     } else if (cx_str_is(type, "turn_context")) {
         r->kind = CX_KIND_CONFIG;
         r->model = it->payload == NULL ? r->model : CX_JSON_GET_STR(it->payload, "model");
+    } else if (cx_str_is(type, "world_state")) {
+        r->kind = CX_KIND_STATE; /* what the model is told of its surroundings */
     } else if (cx_str_is(type, "compacted")) {
         r->kind = CX_KIND_STATE;
         r->fork = CX_IMPORT_FORK_INJECTION;

@@ -425,3 +425,37 @@ CX_TEST(claude_sessions)
     check_session("data/claude_code/tool_heavy.jsonl", 39, 5, 3, 0);
     check_session("data/claude_code/subagents/agent-acompact-70d8e7.jsonl", 15, 2, 0, 14);
 }
+
+CX_TEST(claude_lines_about_the_session)
+{
+    static const struct {
+        const char *line, *kind, *note;
+    } cases[] = {
+        {"\"type\":\"mode\",\"mode\":\"normal\"", "config", "normal"},
+        {"\"type\":\"permission-mode\",\"permissionMode\":\"plan\"", "config", "plan"},
+        {"\"type\":\"ai-title\",\"aiTitle\":\"Fix\"", "state", NULL},
+        {"\"type\":\"last-prompt\",\"lastPrompt\":\"abc\"", "state", NULL},
+        {"\"type\":\"worktree-state\",\"worktreeSession\":null", "state", NULL},
+        {"\"type\":\"pr-link\",\"prNumber\":7,\"prUrl\":\"https://x/7\"", "observe", NULL},
+        {"\"type\":\"attachment\",\"uuid\":\"a\",\"parentUuid\":null,"
+         "\"attachment\":{\"type\":\"hook_success\",\"content\":\"ok\"}",
+         "observe", "hook_success"},
+    };
+    for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
+        imported in;
+        char text[512];
+        (void)snprintf(text, sizeof text, "{%s,\"sessionId\":\"s1\"}\n", cases[i].line);
+        import_text(&in, "claude-code", text);
+        CHECK_INT(in.count, 2);
+        CHECK_INT(issue_count(&in, CX_ISSUE_UNKNOWN_TYPE), 0);
+        CHECK_STR(node_text(&in, 1, "/agent_id"), "harness");
+        CHECK_STR(node_text(&in, 1, "/event/kind"), cases[i].kind);
+        if (cases[i].note != NULL)
+            CHECK_STR(node_text(&in, 1, "/event/note"), cases[i].note);
+        else
+            CHECK(node_get(&in, 1, "/event/note") == NULL);
+        if (i == 3) /* the content is the prompt, not the line: SHA-256 of "abc" */
+            CHECK_STR(node_text(&in, 1, "/state_delta/memory/last/harness"), "ba7816bf8f01cfea");
+        imported_done(&in);
+    }
+}

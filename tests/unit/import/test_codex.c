@@ -252,3 +252,67 @@ CX_TEST(codex_an_output_before_its_call)
     CHECK_INT(issue_count(&in, CX_ISSUE_OPEN_CALL), 0);
     imported_done(&in);
 }
+
+CX_TEST(codex_newer_items)
+{
+    imported in;
+    import_text(
+        &in, "codex",
+        LINE("01", "world_state", "\"full\":true,\"state\":{}") ITEM(
+            "02",
+            "\"type\":\"tool_search_call\",\"call_id\":\"s1\",\"arguments\":{\"query\":\"q\"}")
+            ITEM("03", "\"type\":\"tool_search_output\",\"call_id\":\"s1\",\"tools\":[]") ITEM(
+                "04", "\"type\":\"agent_message\",\"author\":\"/root/b\",\"recipient\":\"/root\","
+                      "\"content\":[]")
+                ITEM("05", "\"type\":\"ghost_snapshot\",\"ghost_commit\":{\"id\":\"c0ffee\"}")
+                    ITEM("06", "\"type\":\"image_generation_call\",\"id\":\"g1\",\"status\":"
+                               "\"completed\",\"revised_prompt\":\"a cat\",\"result\":\"AA==\""));
+    static const char *const agents[] = {"harness", "codex",   "tools",
+                                         "/root/b", "harness", "codex"};
+    static const char *const kinds[] = {"state", "act", "tool_result", "message", "state", "act"};
+    CHECK_INT(in.count, 7);
+    for (size_t i = 0; i < CX_COUNT_OF(agents) && i + 1 < in.count; i++) {
+        CHECK_STR(node_text(&in, i + 1, "/agent_id"), agents[i]);
+        CHECK_STR(node_text(&in, i + 1, "/event/kind"), kinds[i]);
+    }
+    CHECK_INT(issue_count(&in, CX_ISSUE_UNKNOWN_TYPE), 0);
+    CHECK_INT(issue_count(&in, CX_ISSUE_OPEN_CALL), 0);
+    CHECK_STR(node_text(&in, 2, "/event/tool"), "tool_search");
+    CHECK(node_has_parent(&in, 3, 2));
+    CHECK_STR(node_text(&in, 3, "/event/tool"), "tool_search");
+    CHECK_STR(node_text(&in, 4, "/event/recipient"), "/root");
+    CHECK_STR(node_text(&in, 5, "/event/commit"), "c0ffee");
+    CHECK_STR(node_text(&in, 6, "/state_delta/memory/call/g1/status"), "ok");
+    imported_done(&in);
+}
+
+CX_TEST(codex_completed_items)
+{
+#define DONE(second, item) LINE(second, "event_msg", "\"type\":\"item_completed\",\"item\":" item)
+    imported in;
+    import_text(&in, "codex",
+                DONE("01", "{\"type\":\"CommandExecution\",\"id\":\"c1\",\"status\":\"completed\","
+                           "\"exit_code\":0}")
+                    DONE("02", "{\"type\":\"CommandExecution\",\"id\":\"c2\",\"status\":"
+                               "\"completed\",\"exit_code\":2}")
+                        DONE("03", "{\"type\":\"McpToolCall\",\"id\":\"c3\",\"server\":\"db\","
+                                   "\"tool\":\"query\",\"status\":\"failed\"}")
+                            DONE("04", "{\"type\":\"SubAgentActivity\",\"id\":\"c4\",\"kind\":"
+                                       "\"started\",\"agent_thread_id\":\"0199\"}")
+                                DONE("05", "7"));
+    static const char *const status[] = {"ok", "error", "error", "started"};
+    CHECK_INT(in.count, 6);
+    for (size_t i = 0; i < CX_COUNT_OF(status) && i + 1 < in.count; i++) {
+        CHECK_STR(node_text(&in, i + 1, "/event/status"), status[i]);
+        CHECK_STR(node_text(&in, i + 1, "/event/kind"), "observe");
+        CHECK(node_get(&in, i + 1, "/state_delta/memory/call") == NULL);
+    }
+    CHECK_STR(node_text(&in, 1, "/event/tool"), "shell");
+    CHECK_STR(node_text(&in, 1, "/event/call_id"), "c1");
+    CHECK_STR(node_text(&in, 3, "/event/tool"), "query");
+    CHECK_STR(node_text(&in, 3, "/event/server"), "db");
+    CHECK_STR(node_text(&in, 4, "/event/thread"), "0199");
+    CHECK(node_has_issue(&in, 5, "unknown_type"));
+    imported_done(&in);
+#undef DONE
+}
