@@ -113,7 +113,7 @@ static const struct {
     const char *members[8];
 } shapes[] = {
     {"lattice",
-     {"node_id", "prev_hash", "agent", "parents", "event", "state_delta", "seq", "fork_type"}},
+     {"node_id", "prev_hash", "agent_id", "parents", "event", "state_delta", "seq", "fork_type"}},
     {"otlp", {"resourceSpans", "resourceLogs", "scopeSpans", "resource"}},
     {"otel-sdk", {"spans", "final_output", "trace_id", "span_id", "context", "start_time"}},
     {"langfuse", {"trace", "observations", "traceId", "parentObservationId", "startTime"}},
@@ -144,17 +144,22 @@ static void find_nearest(evidence *found, const cx_json *record)
 
 /* --- records --------------------------------------------------------------------------------- */
 
-/* A node, even one that lacks some members; a list of nodes. */
+/* A node, even one that lacks some members, or the header before them. */
+static bool is_node(const cx_json *record)
+{
+    return has(record, "node_id") || has(record, "prev_hash") || has(record, "state_delta") ||
+           has(record, "schema_version") || (has(record, "agent_id") && has(record, "event"));
+}
+
+/* Nodes, or a list of them. */
 static bool is_lattice(const cx_json *record)
 {
-    if (record->type == CX_JSON_ARRAY)
-        return record->count == 0 ||
-               (record->items[0].type == CX_JSON_OBJECT && is_lattice(&record->items[0]));
-    if (record->type != CX_JSON_OBJECT)
-        return false;
-    return has(record, "node_id") || has(record, "prev_hash") ||
-           (has(record, "agent") && (has(record, "parents") || has(record, "state_delta"))) ||
-           cx_json_get_typed(record, CX_STR("nodes"), CX_JSON_ARRAY) != NULL;
+    if (record->type == CX_JSON_OBJECT)
+        return is_node(record) || cx_json_get_typed(record, CX_STR("nodes"), CX_JSON_ARRAY) != NULL;
+    bool found = record->count == 0;
+    for (uint32_t i = 0; i < record->count && i < RECORDS_MAX && !found; i++)
+        found = is_node(&record->items[i]);
+    return found;
 }
 
 /* D2 */
