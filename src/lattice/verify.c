@@ -137,8 +137,10 @@ static cx_status check_node(verification *j, cx_node n, const node *item)
 static cx_status check_nodes(verification *j)
 {
     uint32_t sealed = 0, bad_seals = 0, count = 0;
+    bool unsealed = false;
     for (cx_node n = 0; n < j->lattice->nodes.count; n++) {
         const node *item = node_at(j->lattice, n);
+        unsealed |= (item->flags & NODE_HAS_SEAL) == 0; /* or it was not checked: unusable */
         if (!in_graph(item))
             continue;
         count++;
@@ -148,10 +150,10 @@ static cx_status check_nodes(verification *j)
         CX_TRY(check_node(j, n, item));
     }
     j->report->evidence.content_ids &= count != 0;
-    j->report->evidence.seals = bad_seals != 0    ? CX_SEALS_BAD
-                                : sealed == 0     ? CX_SEALS_NONE
-                                : sealed == count ? CX_SEALS_ALL
-                                                  : CX_SEALS_SOME;
+    j->report->evidence.seals = bad_seals != 0 ? CX_SEALS_BAD
+                                : sealed == 0  ? CX_SEALS_NONE
+                                : unsealed     ? CX_SEALS_SOME
+                                               : CX_SEALS_ALL;
     return CX_SUCCESS;
 }
 

@@ -271,6 +271,20 @@ def verify_names_foreign_traces():
         assert expect(run("verify", example), 0).stdout == run("lattice", "verify", example).stdout
 
 
+@test
+def seals_are_not_all_beside_an_unusable_node():
+    trace = {"trace": {"id": "t", "name": "n"}, "observations": [
+        {"id": "o", "traceId": "t", "type": "SPAN", "startTime": "2025-01-01T00:00:00.000Z"}]}
+    with Folder() as folder:
+        path, lattice = folder / "trace.json", folder / "lattice.jsonl"
+        path.write_text(json.dumps(trace))
+        expect(run("import", "langfuse", str(path), "-o", str(lattice)), 0)
+        expect(run("lattice", "verify", str(lattice)), 0, "seals=all")
+        with lattice.open("ab") as file:
+            file.write(b'{"node_id":"bad","agent_id":"b","event":{}}\n')
+        expect(run("lattice", "verify", str(lattice)), 1, "seals=some")
+
+
 FOREIGN = {
     "qwen.jsonl": (b'{"uuid":"a","parentUuid":null,"sessionId":"s","timestamp":'
                    b'"2026-01-01T00:00:00Z","type":"user","cwd":"/","version":"0.5",'

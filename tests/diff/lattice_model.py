@@ -127,6 +127,7 @@ class Lattice:
     def __init__(self, records, default="2.0.0"):
         self.records, self.errors, self.doubted = records, [], set()
         self.ids, self.hashes, self.nodes = {}, {}, []
+        self.unsealed = False  # a record that was left out has no seal that was checked
         for k, record in enumerate(records):
             self._add(k, record, default)
         for node in self.nodes:
@@ -144,6 +145,7 @@ class Lattice:
         label = record["node_id"] if is_text(record.get("node_id")) else f"#{k}"
         agent = record["agent_id"] if is_text(record.get("agent_id")) else "?"
         if not is_usable(record, default) or record["node_id"] in self.ids:
+            self.unsealed |= not is_usable(record, default) or "__seal" not in record["event"]
             code = "E_DUP_ID" if is_usable(record, default) else "E_SCHEMA"
             self.errors.append((code, label, agent))
             self.doubted.add(label)
@@ -304,7 +306,7 @@ def verify(records, default, options, anchor):
             "monotonic": codes.isdisjoint({"E_SEQ_GAP", "E_SEQ_DUP"}),
             "containment": "E_CONTAIN" not in codes, "structure": codes.isdisjoint(STRUCTURE),
             "seals": ("bad" if "E_SEAL" in codes else "none" if not any(sealed)
-                      else "all" if all(sealed) else "some"),
+                      else "all" if all(sealed) and not lattice.unsealed else "some"),
             "ids": "content" if sealed and all(n.id == n.hash for n in lattice.nodes) else "labels",
             "time": "regressed" if late else "ordered", "anchor": anchored}}
 
