@@ -87,9 +87,10 @@ const cx_cli_command *cx_cli_suggest_command(cx_cli_commands commands, const cha
         const char *name = commands.items[i]->name;
         const char *space = strchr(name, ' ');
         unsigned edits = edit_distance(text, name);
-        if (space != NULL)
+        if (space != NULL) /* a command that is one word is meant before a group's */
             edits = smaller_of(edits, edit_distance(text, space + 1));
-        if (edits < best_edits) {
+        if (edits < best_edits || (edits == best_edits && space == NULL && best != NULL &&
+                                   strchr(best->name, ' ') != NULL)) {
             best_edits = edits;
             best = commands.items[i];
         }

@@ -168,6 +168,14 @@ cx_status cx_cli_key_make(cx_cli *cli, const char *path, cx_str name, cx_pubkey 
 
 /* --- public keys ------------------------------------------------------------------------------ */
 
+/* A verifier key by its shape: its error is told, since it may be one letter. */
+static bool looks_like_vkey(cx_str text)
+{
+    const char *plus = text.size == 0 ? NULL : memchr(text.data, '+', text.size);
+    size_t name_size = plus == NULL ? 0 : (size_t)(plus - text.data);
+    return plus != NULL && text.size > name_size + 10 && plus[9] == '+';
+}
+
 static bool parse_public(cx_str text, cx_vkey *out)
 {
     if (!cx_failed(cx_vkey_parse(text, out, NULL)))
@@ -183,6 +191,8 @@ cx_status cx_cli_read_key(cx_cli *cli, const char *what, const char *value, cx_v
     if (!parse_public(text, out)) {
         cx_buf bytes;
         cx_err why;
+        if (looks_like_vkey(text) && cx_failed(cx_vkey_parse(text, out, &why)))
+            return cx_fail(err, CX_E_USAGE, "%s: %s", what, why.message);
         cx_buf_init(&bytes, cli->alloc);
         cx_status status = cx_io_read_file(cli->io, value, KEY_FILE_MAX, &bytes, &why);
         text = cx_arena_copy_str(&cli->arena, cx_buf_str(&bytes));
@@ -199,7 +209,13 @@ cx_status cx_cli_read_key(cx_cli *cli, const char *what, const char *value, cx_v
             memcpy(out->key.bytes, text.data, sizeof out->key.bytes);
         }
     }
-    return CX_SUCCESS;
+    for (size_t i = 0; i < sizeof out->key.bytes; i++)
+        if (out->key.bytes[i] != 0)
+            return CX_SUCCESS;
+    return cx_fail(err, CX_E_USAGE,
+                   "%s: found a key of zeros, which is no Ed25519 key; expected the one that the "
+                   "signer's key file or program shows",
+                   what);
 }
 
 /* --- signing ---------------------------------------------------------------------------------- */

@@ -184,7 +184,7 @@ cx_status cx_vkey_parse(cx_str text, cx_vkey *out, cx_err *err)
     memcpy(key.bytes, bytes + 1, sizeof key.bytes);
     cx_vkey_make(name, bytes[0], &key, &made);
     if (memcmp(made.key_id, id, sizeof id) != 0)
-        return bad_key(err, "its key id is not that of its name and key");
+        return bad_key(err, "its key id, a checksum, does not fit: a character of it was changed");
     *out = made;
     return CX_SUCCESS;
 }

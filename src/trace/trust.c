@@ -52,6 +52,14 @@ static cx_status read_time(const parsing *p, const char *name, int64_t *out)
     return CX_SUCCESS;
 }
 
+static bool is_zero(cx_bytes bytes)
+{
+    for (size_t i = 0; i < bytes.size; i++)
+        if (bytes.data[i] != 0)
+            return false;
+    return true;
+}
+
 static cx_status read_public_key(const parsing *p, cx_pubkey *out)
 {
     const cx_json *value = CX_JSON_GET(p->object, "public_key");
@@ -68,6 +76,8 @@ static cx_status read_public_key(const parsing *p, cx_pubkey *out)
                             "%.*s/public_key: found %zu bytes, expected the 32 of an Ed25519 key",
                             (int)(p->pointer.size > 80 ? 80 : p->pointer.size), p->pointer.data,
                             bytes.size);
+    else if (!cx_failed(status) && is_zero(cx_buf_bytes(&bytes)))
+        status = fail_bad_member(p, "BadTrust", "public_key", "an Ed25519 key, not 32 zero bytes");
     else if (!cx_failed(status))
         memcpy(out->bytes, bytes.data, sizeof out->bytes);
     cx_buf_done(&bytes);

@@ -53,6 +53,61 @@ def error_of(done):
 
 
 @test
+def a_typo_or_a_missing_place_is_said():
+    with Folder() as folder:
+        p = Place(folder)
+        p.cortex("init", "--no-repo")
+        check(b"did you mean 'status'?" in p.cortex("staus", code=2).stderr)
+        check(b"does not exist" in p.cortex("mcp", "--home", "/nonexistent", code=2).stderr)
+        check(b"no trace of agent 'nope'" in p.cortex("capacity", "nope", code=2).stderr)
+
+
+@test
+def keys_of_zeros_and_keys_with_a_typo_are_refused():
+    with Folder() as folder:
+        p = Place(folder)
+        p.cortex("init", "--no-repo")
+        key = "log.example+a8b2ee13+AZcnS5Z0Jh0xVq4eX1t5x2cJm3yqM5pNq4cBzXW1pq0A"
+        for bad, words in (("0" * 64, b"a key of zeros"), (key, b"a checksum, does not fit")):
+            done = p.cortex("verify", "--home", p.env["CORTEX_HOME"], "--seal-key", bad, code=2)
+            check(words in done.stderr, bad, done.stderr)
+        done = p.cortex("key", "add", "--id", "k", "--public-key", "A" * 43, code=2)
+        check(b"not 32 zero bytes" in done.stderr, done.stderr)
+
+
+@test
+def a_token_is_good_for_days():
+    with Folder() as folder:
+        p = Place(folder)
+        p.cortex("init", "--no-repo")
+        for text, code in (("30d", 0), ("12h", 0), ("4w", 0), ("0d", 2), ("30", 2), ("d", 2),
+                           ("99999999999999999999d", 2), ("3y", 2), ("2099-01-31T12:00:00Z", 0)):
+            done = p.cortex("token", "add", "--scope", "trace:read", "--expires", text, code=code)
+            check(code == 0 or b"30d, 12h" in done.stderr, text, done.stderr)
+        shown = p.cortex("token", "list").stdout.decode()
+        soon = [line for line in shown.splitlines() if "2099" not in line]
+        check(len(soon) == 3 and "expired" not in shown, shown)
+
+
+@test
+def log_without_an_actor_shows_the_newest_of_all():
+    with Folder() as folder:
+        p = Place(folder)
+        p.env.pop("CORTEX_ACTOR", None)
+        p.cortex("init", "--no-repo")
+        check(p.cortex("log").stdout == b"")
+        for actor, text in (("one", "a"), ("two", "b"), ("one", "c")):
+            p.cortex("append", "note.x", text, "--actor", actor)
+        entries = [json.loads(line) for line in p.cortex("log", "--json").stdout.splitlines()]
+        check([(e["actor"], e["payload"]) for e in entries]
+              == [("one", "a"), ("two", "b"), ("one", "c")], entries)
+        last = p.cortex("log", "-n", "2").stdout.decode().splitlines()
+        check([line.split()[0] for line in last] == ["two", "one"], last)
+        only = p.cortex("log", "--actor", "two", "--json").stdout.splitlines()
+        check(len(only) == 1, only)
+
+
+@test
 def usage_errors_of_new_commands_are_json():
     with Folder() as folder:
         p = Place(folder)

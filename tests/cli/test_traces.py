@@ -736,7 +736,7 @@ def capacity_counts_recent_traces():
         assert got["n_eff"]["rows"] == 30
         said = p.ok("capacity", ALPHA)
         assert f"capacity of {ALPHA}: {got['score']:.3f}" in said and "I_int" in said, said
-        p.expect(0, "capacity", "nobody", out="insufficient")
+        p.expect(2, "capacity", "nobody", err="no trace of agent 'nobody'")
 
 
 @test

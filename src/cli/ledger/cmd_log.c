@@ -1,6 +1,7 @@
 /*
  * cmd_log.c - `cortex log`: the journal as it was written; `cortex append`: an entry of one's own.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@ enum { LAST_DEFAULT = 20, FOLLOW_PAUSE_US = 500000 };
 typedef struct state {
     uint64_t next; /* the entry to show next */
     const char *kind;
+    bool names_actors; /* entries of several are shown */
 } state;
 
 /* --kind write, or --kind trace for all kinds that begin with "trace." */
@@ -24,7 +26,8 @@ static bool is_wanted(const state *s, cx_str kind)
 }
 
 /* One line on standard output, at once: a follower waits for it. */
-static cx_status print_entry(cx_cli_ledger *l, const cx_entry_view *view, cx_err *err)
+static cx_status print_entry(cx_cli_ledger *l, const state *s, const cx_entry_view *view,
+                             cx_err *err)
 {
     cx_buf_clear(&l->out);
     if (l->json) {
@@ -33,6 +36,10 @@ static cx_status print_entry(cx_cli_ledger *l, const cx_entry_view *view, cx_err
         CX_TRY(cx_cli_entry_json(view, &json, err));
         CX_TRY(cx_cli_end_json(&json, &l->out, err));
     } else {
+        if (s->names_actors) {
+            cx_shown_add(&l->out, l->actor);
+            cx_buf_add_z(&l->out, "  ");
+        }
         CX_TRY(cx_cli_entry_line(view, l->arena, &l->out, err));
     }
     CX_TRY(cx_buf_check(&l->out, err));
@@ -48,7 +55,7 @@ static cx_status print_entries_until(cx_cli_ledger *l, state *s, uint64_t end, c
         cx_entry_view view;
         CX_TRY(cx_home_entry(l->home, l->actor, s->next, l->arena, &view, err));
         if (is_wanted(s, view.entry.kind))
-            CX_TRY(print_entry(l, &view, err));
+            CX_TRY(print_entry(l, s, &view, err));
         cx_arena_reset(l->arena, mark);
     }
     return CX_SUCCESS;
@@ -71,17 +78,88 @@ static cx_status follow_log(cx_cli_ledger *l, state *s, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* --- all actors ------------------------------------------------------------------------------- */
+
+typedef struct newest {
+    cx_str actor;
+    uint64_t seq;
+    int64_t at_ns;
+} newest;
+
+static int by_time(const void *left, const void *right)
+{
+    const newest *a = left, *b = right;
+    if (a->at_ns != b->at_ns)
+        return a->at_ns < b->at_ns ? -1 : 1;
+    if (!cx_str_eq(a->actor, b->actor))
+        return cx_str_cmp(a->actor, b->actor);
+    return (a->seq > b->seq) - (a->seq < b->seq);
+}
+
+/* The last `wanted` entries of the kind in one actor's journal. */
+static cx_status collect_newest(cx_cli_ledger *l, const state *s, const cx_actor_info *info,
+                                size_t wanted, newest *out, size_t *count, cx_err *err)
+{
+    size_t first = *count;
+    for (uint64_t seq = info->entry_count; seq > 0 && *count - first < wanted; seq--) {
+        cx_arena_mark mark = cx_arena_mark_now(l->arena);
+        cx_entry_view view;
+        CX_TRY(cx_home_entry(l->home, info->name, seq - 1, l->arena, &view, err));
+        if (is_wanted(s, view.entry.kind))
+            out[(*count)++] = (newest){info->name, seq - 1, view.entry.created_at_ns};
+        cx_arena_reset(l->arena, mark);
+    }
+    return CX_SUCCESS;
+}
+
+/* The newest entries of the data directory, of all journals, in order of time. */
+static cx_status print_newest(cx_cli_ledger *l, state *s, size_t last, cx_err *err)
+{
+    const cx_actor_info *infos;
+    size_t actor_count, count = 0, room = 0;
+    CX_TRY(cx_home_actors(l->home, l->arena, &infos, &actor_count, err));
+    for (size_t i = 0; i < actor_count; i++)
+        room += infos[i].entry_count < last ? (size_t)infos[i].entry_count : last;
+    newest *items = CX_ARENA_ARRAY(l->arena, newest, room + 1);
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < actor_count; i++)
+        CX_TRY(collect_newest(l, s, &infos[i], last, items, &count, err));
+    qsort(items, count, sizeof *items, by_time);
+    s->names_actors = actor_count > 1;
+    for (size_t i = count > last ? count - last : 0; i < count && !l->cli->out.failed; i++) {
+        cx_arena_mark mark = cx_arena_mark_now(l->arena);
+        cx_entry_view view;
+        l->actor = items[i].actor;
+        CX_TRY(cx_home_entry(l->home, l->actor, items[i].seq, l->arena, &view, err));
+        CX_TRY(print_entry(l, s, &view, err));
+        cx_arena_reset(l->arena, mark);
+    }
+    return CX_SUCCESS;
+}
+
+/* No actor was named, and the question is not about places in one journal. */
+static bool is_about_all(cx_cli_ledger *l)
+{
+    const char *named = getenv("CORTEX_ACTOR");
+    return !cx_cli_has(l->args, "actor") && (named == NULL || named[0] == 0) &&
+           l->cli->configured_actor == NULL && !cx_cli_has(l->args, "from") &&
+           !cx_cli_has(l->args, "all") && !cx_cli_has(l->args, "follow");
+}
+
 static cx_status log_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     state *s = arg;
     cx_actor_info actor;
     uint64_t last = cx_cli_number(l->args, "last", LAST_DEFAULT);
-    CX_TRY(cx_home_actor(l->home, l->actor, &actor, err));
     if (s->kind != NULL && !cx_entry_kind_ok(cx_str_z(s->kind)))
         return cx_fail(err, CX_E_USAGE,
                        "option --kind: found '%s', expected a kind such as write or "
                        "trace.received, or the part before its dot",
                        s->kind);
+    if (is_about_all(l))
+        return print_newest(l, s, last > SIZE_MAX ? SIZE_MAX : (size_t)last, err);
+    CX_TRY(cx_home_actor(l->home, l->actor, &actor, err));
     if (cx_cli_has(l->args, "from"))
         s->next = cx_cli_number(l->args, "from", 0);
     else if (!cx_cli_has(l->args, "all") && actor.entry_count > last)
@@ -115,8 +193,9 @@ static const cx_cli_option log_options[] = {
 const cx_cli_command cx_cli_log = {
     .name = "log",
     .purpose = "show the journal, entry by entry",
-    .about = "Shows the actor's entries in order: number, time, kind, author and subject. Entries "
-             "are never changed or removed; erased content is marked as erased.",
+    .about = "Shows the actor's entries in order: number, time, kind, author and subject. Without "
+             "an actor, the newest entries of the data directory, whichever actor's, in order of "
+             "time. Entries are never changed or removed; erased content is marked as erased.",
     .options = log_options,
     .option_count = CX_COUNT_OF(log_options),
     .exits = CX_CLI_EXITS_READ,

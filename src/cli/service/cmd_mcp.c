@@ -396,6 +396,12 @@ static cx_status find_repo(serving *s, cx_err *err)
 static cx_status prepare_server(serving *s, cx_err *err)
 {
     CX_TRY(cx_cli_home_path(s->cli, s->args, &s->home_path, err));
+    cx_facts facts;
+    if (cx_cli_has(s->args, "home") && cx_failed(cx_path_facts(s->home_path, true, &facts, NULL)))
+        return cx_fail_at(err, CX_E_USAGE, "NoHome", CX_NO_OFFSET,
+                          "option --home: %s does not exist; 'cortex init --home %s' makes a data "
+                          "directory",
+                          s->home_path, s->home_path);
     s->index_where = cx_cli_value(s->args, "db");
     s->token = (cx_token){.name = "mcp",
                           .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ,
@@ -417,7 +423,7 @@ static int run_mcp(cx_cli *cli, const cx_cli_args *args)
     serving s = {.cli = cli, .args = args};
     cx_thread worker;
     if (cx_failed(prepare_server(&s, &err)))
-        return cx_cli_ledger_fail(cli, args, &err);
+        return cx_cli_fail(cli, "mcp", &err, false);
     if (isatty(CX_FILE_STDIN) == 1)
         cx_cli_complain("mcp: waiting for messages on standard input; an agent or editor starts "
                         "this, see 'cortex help mcp'");
@@ -425,7 +431,7 @@ static int run_mcp(cx_cli *cli, const cx_cli_args *args)
     if (!cx_thread_start(&worker, run_jobs, &s)) {
         (void)cx_fail(&err, CX_E_IO, "cannot start a thread");
         cx_lock_done(&s.lock);
-        return cx_cli_ledger_fail(cli, args, &err);
+        return cx_cli_fail(cli, "mcp", &err, false);
     }
     cx_status status = read_all(&s, &err);
     cx_lock_enter(&s.lock);
@@ -434,7 +440,7 @@ static int run_mcp(cx_cli *cli, const cx_cli_args *args)
     cx_lock_leave(&s.lock);
     cx_thread_join(&worker);
     cx_lock_done(&s.lock);
-    return cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err) : CX_EXIT_HOLDS;
+    return cx_failed(status) ? cx_cli_fail(cli, "mcp", &err, false) : CX_EXIT_HOLDS;
 }
 
 static const cx_cli_option options[] = {

@@ -78,6 +78,28 @@ static cx_status read_scopes(const cx_cli_args *args, unsigned *out, cx_err *err
     return CX_SUCCESS;
 }
 
+/* "30d" from now on; at most a hundred years. */
+static bool parse_age(const cx_io *io, const char *text, int64_t *out_ns)
+{
+    static const struct {
+        char unit;
+        int64_t seconds;
+    } units[] = {{'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 604800}};
+    const int64_t seconds_max = INT64_C(100) * 366 * 86400;
+    int64_t count = 0;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9' && count < seconds_max; at++)
+        count = 10 * count + (*at - '0');
+    for (size_t i = 0; i < CX_COUNT_OF(units); i++) {
+        if (at == text || *at != units[i].unit || at[1] != 0 || count == 0 ||
+            count > seconds_max / units[i].seconds)
+            continue;
+        *out_ns = (int64_t)io->wall_ns(io) + count * units[i].seconds * INT64_C(1000000000);
+        return true;
+    }
+    return false;
+}
+
 static cx_status read_new_token(tokens_job *job, cx_token *out, cx_err *err)
 {
     const char *level = cx_cli_value(job->args, "level"), *name = cx_cli_value(job->args, "name");
@@ -96,9 +118,11 @@ static cx_status read_new_token(tokens_job *job, cx_token *out, cx_err *err)
                        CX_TOKEN_NAME_MAX);
     if (name != NULL)
         (void)snprintf(out->name, sizeof out->name, "%s", name);
-    if (expires != NULL && !cx_trace_time_parse(cx_str_z(expires), &out->expires_ns, &naive))
+    if (expires != NULL && !parse_age(job->cli->io, expires, &out->expires_ns) &&
+        !cx_trace_time_parse(cx_str_z(expires), &out->expires_ns, &naive))
         return cx_fail(err, CX_E_USAGE,
-                       "option --expires: found '%s', expected a time such as 2027-01-31T12:00:00Z",
+                       "option --expires: found '%s', expected a time such as "
+                       "2027-01-31T12:00:00Z, or how long it is good for: 30d, 12h, 90m, 4w",
                        expires);
     return CX_SUCCESS;
 }
@@ -138,7 +162,9 @@ static const cx_cli_option add_options[] = {
     CX_CLI_OPT("level", 0, CX_CLI_CHOICE, "generic|detailed|full_traces",
                "With trace:read: the highest level it may see; default generic."),
     CX_CLI_OPT("name", 0, CX_CLI_TEXT, "NAME", "The token's name in lists and records."),
-    CX_CLI_OPT("expires", 0, CX_CLI_TEXT, "TIME", "When the token expires; default never."),
+    CX_CLI_OPT("expires", 0, CX_CLI_TEXT, "TIME",
+               "When the token expires: a time, or how long it is good for, such as 30d (also m, "
+               "h, w); default never."),
     CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};

@@ -166,10 +166,27 @@ static void print_capacity(cx_buf *out, const cx_json *value)
     add_factor(out, "N_eff", n_eff, "participation", "independent dimensions of its scores");
 }
 
+/* An agent without any trace is more likely a wrong name. */
+static cx_status check_agent(cx_cli_traces *t, const char *agent, cx_err *err)
+{
+    const cx_str *agents;
+    size_t count;
+    CX_TRY(cx_index_agents(t->index, t->l->arena, &agents, &count, err));
+    for (size_t i = 0; i < count; i++)
+        if (cx_str_is(agents[i], agent))
+            return CX_SUCCESS;
+    return cx_fail_at(
+        err, CX_E_NOT_FOUND, "NoAgent", CX_NO_OFFSET,
+        "no trace of agent '%.80s' is recorded; expected the agent_id_hash of one, as "
+        "'cortex trace query' shows it",
+        agent);
+}
+
 static cx_status capacity_job(cx_cli_traces *t, void *state, cx_err *err)
 {
     cx_buf answer;
     (void)state;
+    CX_TRY(check_agent(t, t->l->args->operands[0], err));
     cx_buf_init(&answer, t->l->cli->alloc);
     cx_status status = cx_recorder_answer_capacity(t->recorder, t->index,
                                                    cx_str_z(t->l->args->operands[0]), &answer, err);
