@@ -76,6 +76,16 @@ def keys_of_zeros_and_keys_with_a_typo_are_refused():
 
 
 @test
+def hooks_install_says_how_to_undo_it():
+    with Folder() as folder:
+        p = Place(folder)
+        done = p.cortex("hooks", "install")
+        check(b"'cortex hooks remove' undoes this" in done.stderr, done.stderr)
+        p.cortex("hooks", "remove")
+        check(not (p.path / ".git/hooks/pre-commit").exists())
+
+
+@test
 def a_token_is_good_for_days():
     with Folder() as folder:
         p = Place(folder)

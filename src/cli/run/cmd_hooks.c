@@ -76,7 +76,10 @@ static int run_hooks_action(cx_cli *cli, const cx_cli_args *args, hooks_action *
 
 static int run_hooks_install(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_hooks_action(cli, args, cx_hooks_install);
+    int code = run_hooks_action(cli, args, cx_hooks_install);
+    if (code == CX_EXIT_HOLDS)
+        cx_cli_remark("'cortex hooks remove' undoes this and restores the hooks from before");
+    return code;
 }
 
 static int run_hooks_remove(cx_cli *cli, const cx_cli_args *args)
