@@ -76,7 +76,7 @@ static void gate(void *arg)
     cx_arena arena;
     cx_diff_report report;
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    need(cx_diff_judge(&w->options, &arena, &report, &err), "gate");
+    need(cx_diff_gate_run(&w->options, &arena, &report, &err), "gate");
     if (!report.passed) {
         fprintf(stderr, "bench_diff: the gate rejects\n");
         exit(1);
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
     how.seen = note;
     how.seen_arg = &w.made;
     need(cx_git_open(path, &how, NULL, &w.git, &err), path);
-    need(cx_snapshot_take(w.git, NULL, &w.before, &err), "snapshot");
+    need(cx_snapshot_read(w.git, NULL, &w.before, &err), "snapshot");
     w.options.git = w.git;
     w.options.snapshot = w.before;
     w.options.baseline = CX_STR("HEAD");

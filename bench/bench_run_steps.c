@@ -72,8 +72,8 @@ static void judge(void *arg)
     cx_arena_init(&own, cx_alloc_default(), 0);
     cx_run_findings_init(&findings, &own);
     cx_run_repo repo = cx_run_git_repo_init(&answers, git, &own);
-    need(cx_run_contract_check(contract_text, &repo, NULL, &cx_run_contract_judges, &own, &findings,
-                               &contract, &policy, &err),
+    need(cx_run_contract_check(contract_text, &repo, NULL, &cx_run_contract_command_checks, &own,
+                               &findings, &contract, &policy, &err),
          "contract");
     if (findings.refusing != 0) {
         fprintf(stderr, "bench_run_steps: the contract is refused: %.*s\n",

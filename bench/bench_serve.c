@@ -2,9 +2,9 @@
  * bench_serve.c - rows T2 and T5: traces that come over HTTP, against the same intake in process.
  *
  *   T2  durable ingest of signed 10 KB traces in batches of 16, by several senders at once: a
- *       server in a process of its own, asked over loopback / cx_recorder_take by as many threads
- *       as the server has workers.  Both on all cores, both with a feed that fills a SQLite index;
- *       new homes each turn.  The senders' cost is part of the HTTP side.
+ *       server in a process of its own, asked over loopback / cx_recorder_receive by as many
+ *       threads as the server has workers.  Both on all cores, both with a feed that fills a SQLite
+ *       index; new homes each turn.  The senders' cost is part of the HTTP side.
  *   T5  resident memory of that server before the first request, and after the load of each turn.
  */
 #include <netinet/in.h>
@@ -130,8 +130,8 @@ static void take_some(void *arg, unsigned index)
     cx_arena_mark empty = cx_arena_mark_now(&arena);
     for (size_t at; (at = atomic_fetch_add(&t->next, 1)) < BATCHES;) {
         cx_intake intake;
-        must(cx_recorder_take(t->recorder, cx_buf_bytes(&batches[at]), CX_CAPTURE_AUTHENTICATED,
-                              &arena, &intake, &err),
+        must(cx_recorder_receive(t->recorder, cx_buf_bytes(&batches[at]), CX_CAPTURE_AUTHENTICATED,
+                                 &arena, &intake, &err),
              &err);
         require(intake.accepted == BATCH_TRACES, "a batch was not taken in process");
         cx_buf_clear(&answer);

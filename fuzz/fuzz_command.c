@@ -63,7 +63,7 @@ static void check_gate(cx_str action, cx_str text)
     for (size_t i = 0; i < 3; i++) {
         const cx_run_command_options options = {
             .rules = &rules, .network_policy = cx_str_z(networks[i]), .lint = true};
-        FUZZ_CHECK(!cx_failed(cx_run_command_judge(&options, text, &arena, &verdict, &err)));
+        FUZZ_CHECK(!cx_failed(cx_run_command_check(&options, text, &arena, &verdict, &err)));
         FUZZ_CHECK(verdict.rule != NULL && verdict.allow == (verdict.reason.size == 0));
         if (!verdict.allow)
             continue;

@@ -69,16 +69,16 @@ static void check_contract(cx_bytes bytes, cx_arena *arena)
     cx_buf_init(&out, cx_alloc_default());
     cx_run_findings_init(&findings, arena);
     cx_run_findings_init(&again, arena);
-    FUZZ_CHECK(
-        !cx_failed(cx_run_contract_check(cx_bytes_str(bytes), &repo, NULL, &cx_run_contract_judges,
-                                         arena, &findings, &contract, &policy, &err)));
+    FUZZ_CHECK(!cx_failed(cx_run_contract_check(cx_bytes_str(bytes), &repo, NULL,
+                                                &cx_run_contract_command_checks, arena, &findings,
+                                                &contract, &policy, &err)));
     if (findings.refusing == 0) {
         FUZZ_CHECK(contract.output_schema != NULL && contract.baseline_commit.size != 0);
         FUZZ_CHECK(cx_run_task_id_ok(contract.task_id));
         FUZZ_CHECK(!cx_failed(cx_run_contract_resolve(&contract, &policy, arena, &out, &err)));
-        FUZZ_CHECK(
-            !cx_failed(cx_run_contract_check(cx_buf_str(&out), &repo, NULL, &cx_run_contract_judges,
-                                             arena, &again, &resolved, &policy, &err)));
+        FUZZ_CHECK(!cx_failed(cx_run_contract_check(cx_buf_str(&out), &repo, NULL,
+                                                    &cx_run_contract_command_checks, arena, &again,
+                                                    &resolved, &policy, &err)));
         FUZZ_CHECK(again.refusing == 0);
     }
     cx_run_findings_done(&findings);

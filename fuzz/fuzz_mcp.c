@@ -50,10 +50,10 @@ static cx_status on_request(void *arg, cx_str method, const cx_json *params, cx_
 {
     feed *f = arg;
     cx_runner_request request;
-    cx_mcp_asks asks;
+    cx_mcp_request_class asks;
     f->requests++;
     CX_TRY(cx_mcp_read_request(method, params, arena, &asks, &request, err));
-    if (asks == CX_MCP_ASKS_OTHER)
+    if (asks == CX_MCP_REQUEST_UNSUPPORTED)
         return CX_SUCCESS;
     return cx_mcp_make_answer(&request, f->requests % 2 == 0, arena, out, err);
 }

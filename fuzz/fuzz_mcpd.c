@@ -49,11 +49,11 @@ static void take(const cx_mcpd_host *host, cx_mcpd_session *session, cx_str line
 {
     cx_buf answer;
     cx_arena arena;
-    cx_mcpd_look_at look;
+    cx_mcpd_inspected look;
     cx_err err;
     cx_buf_init(&answer, cx_alloc_default());
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    FUZZ_CHECK(!cx_failed(cx_mcpd_look(line, &arena, &look, &err)));
+    FUZZ_CHECK(!cx_failed(cx_mcpd_inspect(line, &arena, &look, &err)));
     FUZZ_CHECK(!cx_failed(cx_mcpd_answer(host, session, line, cx_alloc_default(), &answer, &err)));
     check_answer(&answer);
     cx_arena_done(&arena);

@@ -20,7 +20,7 @@ static void check_scope(cx_bytes bytes, cx_arena *arena, cx_buf *out)
 {
     cx_scope scope;
     cx_err err;
-    cx_granted granted;
+    cx_scope_use granted;
     cx_finding finding;
     if (cx_failed(cx_scope_decode(bytes, arena, &scope, &err)))
         return;

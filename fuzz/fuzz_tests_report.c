@@ -10,7 +10,7 @@
 
 static void check_report(const cx_tests_report *report, cx_arena *arena)
 {
-    const cx_tests_lost *lost;
+    const cx_tests_regression *lost;
     size_t count, states[3] = {0};
     cx_err err;
     for (size_t i = 0; i < report->count; i++) {
@@ -21,7 +21,7 @@ static void check_report(const cx_tests_report *report, cx_arena *arena)
     FUZZ_CHECK(states[CX_TEST_PASSED] == report->passed);
     FUZZ_CHECK(states[CX_TEST_FAILED] == report->failed);
     FUZZ_CHECK(states[CX_TEST_SKIPPED] == report->skipped);
-    FUZZ_CHECK(!cx_failed(cx_tests_report_lost(report, report, arena, &lost, &count, &err)));
+    FUZZ_CHECK(!cx_failed(cx_tests_report_regressions(report, report, arena, &lost, &count, &err)));
     FUZZ_CHECK(count == 0);
 }
 

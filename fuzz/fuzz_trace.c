@@ -68,7 +68,7 @@ static void view(context *d, const cx_trace *trace, cx_trace_level from, cx_trac
                  cx_buf *out)
 {
     static const cx_canon_style compact = {.spaces = false};
-    const cx_trace_lowering how = {.from = from, .to = to, .form = CX_FORM_NONE};
+    const cx_trace_redaction how = {.from = from, .to = to, .form = CX_FORM_NONE};
     const cx_str *removed;
     size_t count;
     cx_json value;

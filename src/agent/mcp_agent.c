@@ -93,12 +93,12 @@ static cx_str request_kind(cx_str method, const cx_json *params)
 }
 
 cx_status cx_mcp_read_request(cx_str method, const cx_json *params, cx_arena *arena,
-                              cx_mcp_asks *out_asks, cx_runner_request *out, cx_err *err)
+                              cx_mcp_request_class *out_asks, cx_runner_request *out, cx_err *err)
 {
     memset(out, 0, sizeof *out);
     out->kind = request_kind(method, params);
     out->details = params;
-    *out_asks = out->kind.size == 0 ? CX_MCP_ASKS_OTHER : CX_MCP_ASKS_APPROVAL;
+    *out_asks = out->kind.size == 0 ? CX_MCP_REQUEST_UNSUPPORTED : CX_MCP_REQUEST_APPROVAL;
     if (params == NULL || params->type != CX_JSON_OBJECT)
         return CX_SUCCESS;
     const cx_json *command = CX_JSON_GET(params, "codex_command");

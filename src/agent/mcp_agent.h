@@ -8,14 +8,14 @@
 #include "agent/mcp.h"
 #include "agent/runner.h"
 
-typedef enum cx_mcp_asks {
-    CX_MCP_ASKS_OTHER,   /* not supported: answered with -32601 */
-    CX_MCP_ASKS_APPROVAL /* the host decides, also about sampling */
-} cx_mcp_asks;
+typedef enum cx_mcp_request_class {
+    CX_MCP_REQUEST_UNSUPPORTED, /* not supported: answered with -32601 */
+    CX_MCP_REQUEST_APPROVAL     /* the host decides, also about sampling */
+} cx_mcp_request_class;
 
 /* Classifies a request of the server; sets `out` for those that the host decides. */
 CX_RESULT cx_mcp_read_request(cx_str method, const cx_json *params, cx_arena *arena,
-                              cx_mcp_asks *out_asks, cx_runner_request *out, cx_err *err);
+                              cx_mcp_request_class *out_asks, cx_runner_request *out, cx_err *err);
 /* The answer, in all forms that servers look for. */
 CX_RESULT cx_mcp_make_answer(const cx_runner_request *request, bool granted, cx_arena *arena,
                              cx_mcp_answer *out, cx_err *err);

@@ -83,10 +83,10 @@ static cx_status on_request(void *arg, cx_str method, const cx_json *params, cx_
 {
     mcp_runner *m = arg;
     cx_runner_request request;
-    cx_mcp_asks asks;
+    cx_mcp_request_class asks;
     bool granted = false;
     CX_TRY(cx_mcp_read_request(method, params, arena, &asks, &request, err));
-    if (asks == CX_MCP_ASKS_OTHER)
+    if (asks == CX_MCP_REQUEST_UNSUPPORTED)
         return CX_SUCCESS; /* `out` is a rejection by default */
     CX_TRY(m->host->ask(m->host->arg, &request, &granted, err));
     return cx_mcp_make_answer(&request, granted, arena, out, err);

@@ -78,7 +78,7 @@ static cx_status walk_path(path_walk *w, cx_str path, cx_run_script *out, cx_err
     return CX_SUCCESS;
 }
 
-static cx_status compare_with_baseline(const cx_run_script_ground *ground, path_walk *w,
+static cx_status compare_with_baseline(const cx_run_script_context *ground, path_walk *w,
                                        cx_str plain, cx_run_script *out, cx_err *err)
 {
     cx_arena arena;
@@ -109,7 +109,7 @@ cx_status cx_run_script_compare(void *ground_arg, cx_str path, cx_str plain, cx_
                                 cx_err *err)
 {
     CX_ASSERT(ground_arg != NULL);
-    const cx_run_script_ground *ground = ground_arg;
+    const cx_run_script_context *ground = ground_arg;
     path_walk *w = cx_alloc_zeroed(ground->alloc, 1, sizeof *w);
     if (w == NULL)
         return cx_fail_nomem(err);

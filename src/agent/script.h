@@ -10,14 +10,14 @@
 
 #define CX_RUN_SCRIPT_BYTES_MAX (UINT32_C(16) << 20)
 
-typedef struct cx_run_script_ground {
+typedef struct cx_run_script_context {
     const char *worktree; /* absolute */
     const cx_run_repo *repo;
     cx_str commit; /* the baseline's full id */
     const cx_alloc *alloc;
-} cx_run_script_ground;
+} cx_run_script_context;
 
-/* A cx_run_compare_script; `ground` is a cx_run_script_ground. A script over the limit counts as
+/* A cx_run_compare_script; `ground` is a cx_run_script_context. A script over the limit counts as
  * different. */
 cx_status cx_run_script_compare(void *ground, cx_str path, cx_str plain, cx_run_script *out,
                                 cx_err *err);

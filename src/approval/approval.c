@@ -205,8 +205,8 @@ static cx_status add_envelope(cx_run_approvals *set, cx_str name, cx_bytes file,
             why = "it was used before";
     }
     if (why != NULL) {
-        cx_run_refuse(&set->refused, NO_APPROVAL, name, approval.approval_id,
-                      "the approval cannot be used: %s", why);
+        cx_run_findings_reject(&set->refused, NO_APPROVAL, name, approval.approval_id,
+                               "the approval cannot be used: %s", why);
         return CX_SUCCESS;
     }
     cx_run_approval *slot = cx_vec_push(&set->list, set->arena->alloc);
@@ -270,8 +270,8 @@ static cx_status add_file_in(cx_run_approvals *set, cx_file folder, cx_str name,
     if (status.code == CX_E_NOMEM || bytes.failed) {
         status = cx_fail_nomem(err);
     } else if (cx_failed(status)) {
-        cx_run_refuse(&set->refused, NO_APPROVAL, name, CX_STR(""), "it cannot be read: %s",
-                      why.message);
+        cx_run_findings_reject(&set->refused, NO_APPROVAL, name, CX_STR(""),
+                               "it cannot be read: %s", why.message);
         status = CX_SUCCESS;
     } else {
         status = add_envelope(set, name, cx_buf_bytes(&bytes), true, err);
@@ -314,7 +314,7 @@ const cx_run_approval *cx_run_approvals_find(const cx_run_approvals *set, cx_str
     for (size_t i = 0; i < set->list.count; i++) {
         const cx_run_approval *approval = &set->list.items[i];
         /* One that was used stays valid for its run (A2); an unused one may have expired since. */
-        if (cx_run_words_have(approval->scopes, scope) &&
+        if (cx_str_list_has(approval->scopes, scope) &&
             (approval->used || approval->expires_ns > context_now(set->context)))
             return approval;
     }
@@ -366,7 +366,7 @@ static cx_status record_nonce(cx_run_approvals *set, const cx_run_approval *appr
         return cx_fail_nomem(err);
     CX_TRY(cx_path_make_folders(folder.data, err));
     int failed = io->open(io, path.data,
-                          CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE | CX_IO_NO_FOLLOW, &file);
+                          CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE | CX_IO_NO_LINKS, &file);
     *out_recorded = failed == 0;
     if (failed == -EEXIST)
         return CX_SUCCESS;
@@ -404,26 +404,27 @@ cx_status cx_run_approvals_use(cx_run_approvals *set, cx_str scope,
             CX_TRY(record_nonce(set, approval, &recorded, err));
         if (recorded) {
             approval->used = true;
-            CX_ASSERT(cx_run_words_have(approval->scopes, scope));
+            CX_ASSERT(cx_str_list_has(approval->scopes, scope));
             *out_used = approval;
             return CX_SUCCESS;
         }
-        cx_run_refuse(&set->refused, NO_APPROVAL, approval->approval_id, approval->approval_id,
-                      "the approval cannot be used: it was used before");
+        cx_run_findings_reject(&set->refused, NO_APPROVAL, approval->approval_id,
+                               approval->approval_id,
+                               "the approval cannot be used: it was used before");
         remove_approval(set, index);
     }
     return CX_SUCCESS;
 }
 
-bool cx_run_approvals_granted(void *set_arg, cx_str scope)
+bool cx_run_approvals_approve(void *set_arg, cx_str scope)
 {
     cx_run_approvals *set = set_arg;
     const cx_run_approval *used = NULL;
     cx_err err;
     cx_status status = cx_run_approvals_use(set, scope, &used, &err);
     if (cx_failed(status)) {
-        cx_run_refuse(&set->refused, NO_APPROVAL, scope, CX_STR(""),
-                      "it could not be recorded, so it allows nothing: %s", err.message);
+        cx_run_findings_reject(&set->refused, NO_APPROVAL, scope, CX_STR(""),
+                               "it could not be recorded, so it allows nothing: %s", err.message);
         return false;
     }
     return used != NULL;

@@ -36,7 +36,7 @@ typedef struct cx_run_approval {
     cx_str approval_id;
     cx_str run_id; /* the run it is for; data NULL = any run of the contract */
     cx_digest contract_sha256;
-    cx_run_words scopes;
+    cx_str_list scopes;
     cx_str reason;
     cx_str approver;
     cx_str issued_at, expires_at;
@@ -126,7 +126,7 @@ CX_RESULT cx_run_approvals_use(cx_run_approvals *set, cx_str scope,
                                const cx_run_approval **out_used, cx_err *err);
 /* The same as a callback for gates.h and command.h; `set` is a cx_run_approvals. A use that could
  * not be recorded is not approved, and set->refused says why. */
-bool cx_run_approvals_granted(void *set, cx_str scope);
+bool cx_run_approvals_approve(void *set, cx_str scope);
 
 /* {approval_id, scopes, sha256} (attestation), and with `full` also run_id, contract_sha256,
  * reason, approver, issued_at, expires_at (events, listings).  Never the nonce. */
@@ -135,7 +135,7 @@ CX_RESULT cx_run_approval_json(const cx_run_approval *approval, bool full, cx_ar
 
 /* payload of HUMAN_APPROVAL_REQUIRED: {reason:[scope names], scopes, contract_sha256, timeout_sec,
  * actions:[..], verify_steps:[..]}. */
-CX_RESULT cx_run_approval_wanted_json(cx_run_words scopes, const cx_digest *contract_sha256,
+CX_RESULT cx_run_approval_wanted_json(cx_str_list scopes, const cx_digest *contract_sha256,
                                       uint64_t timeout_sec, cx_arena *arena, cx_json *out,
                                       cx_err *err);
 

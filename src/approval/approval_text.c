@@ -97,7 +97,7 @@ static cx_status read_text(const cx_json *root, const char *name, cx_arena *aren
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status read_scopes(const cx_json *list, cx_arena *arena, cx_run_words *out, cx_err *err)
+static cx_status read_scopes(const cx_json *list, cx_arena *arena, cx_str_list *out, cx_err *err)
 {
     if (list == NULL || list->type != CX_JSON_ARRAY || list->count == 0 ||
         list->count > CX_RUN_APPROVAL_SCOPES_MAX)
@@ -118,7 +118,7 @@ static cx_status read_scopes(const cx_json *list, cx_arena *arena, cx_run_words 
         if (items[i].data == NULL)
             return cx_fail_nomem(err);
     }
-    *out = (cx_run_words){items, list->count};
+    *out = (cx_str_list){items, list->count};
     return CX_SUCCESS;
 }
 
@@ -198,7 +198,7 @@ static void put_digest(cx_json_list *object, const char *name, const cx_digest *
         put_str(object, name, text);
 }
 
-static cx_status put_words(cx_json_list *object, const char *name, cx_run_words words, cx_err *err)
+static cx_status put_words(cx_json_list *object, const char *name, cx_str_list words, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(object->arena);
     cx_json value;
@@ -260,7 +260,7 @@ static cx_str scope_name(cx_str scope)
     return colon == NULL ? scope : cx_str_from(scope.data, (size_t)(colon - scope.data));
 }
 
-cx_status cx_run_approval_wanted_json(cx_run_words wanted, const cx_digest *contract_sha256,
+cx_status cx_run_approval_wanted_json(cx_str_list wanted, const cx_digest *contract_sha256,
                                       uint64_t timeout_sec, cx_arena *arena, cx_json *out,
                                       cx_err *err)
 {
@@ -279,7 +279,7 @@ cx_status cx_run_approval_wanted_json(cx_run_words wanted, const cx_digest *cont
     cx_buf_add_z(&action, "cortex approve --contract CONTRACT");
     for (size_t i = 0; i < wanted.count; i++) {
         cx_str name = scope_name(wanted.items[i]);
-        if (!cx_run_words_have((cx_run_words){names, count}, name))
+        if (!cx_str_list_has((cx_str_list){names, count}, name))
             names[count++] = name;
         cx_buf_printf(&action, " --scope '%.*s'", (int)wanted.items[i].size, wanted.items[i].data);
     }
@@ -290,11 +290,11 @@ cx_status cx_run_approval_wanted_json(cx_run_words wanted, const cx_digest *cont
     CX_TRY(status);
     if (how.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(put_words(&object, "reason", (cx_run_words){names, count}, err));
+    CX_TRY(put_words(&object, "reason", (cx_str_list){names, count}, err));
     CX_TRY(put_words(&object, "scopes", wanted, err));
     put_digest(&object, "contract_sha256", contract_sha256);
     cx_json_list_put(&object, CX_STR("timeout_sec"), cx_json_make_uint(arena, timeout_sec));
-    CX_TRY(put_words(&object, "actions", (cx_run_words){&how, 1}, err));
-    CX_TRY(put_words(&object, "verify_steps", (cx_run_words){steps, CX_COUNT_OF(steps)}, err));
+    CX_TRY(put_words(&object, "actions", (cx_str_list){&how, 1}, err));
+    CX_TRY(put_words(&object, "verify_steps", (cx_str_list){steps, CX_COUNT_OF(steps)}, err));
     return cx_json_list_end_object(&object, out, err);
 }

@@ -42,18 +42,18 @@ void cx_run_lock_file_name(const cx_digest *key, char out[CX_RUN_LOCK_NAME_SIZE]
 
 /* --- stale ------------------------------------------------------------------------------------ */
 
-cx_run_lock_reason cx_run_lock_judge(bool finished, cx_run_owner_state owner, uint64_t age_sec,
-                                     uint64_t ttl_sec)
+cx_run_lock_reason cx_run_lock_classify(bool finished, cx_run_owner_state owner, uint64_t age_sec,
+                                        uint64_t ttl_sec)
 {
     bool expired = ttl_sec > 0 && age_sec > ttl_sec;
     if (finished)
         return CX_RUN_LOCK_RUN_FINISHED;
     switch (owner) {
     case CX_RUN_OWNER_DEAD: return CX_RUN_LOCK_OWNER_DEAD;
-    case CX_RUN_OWNER_ELSEWHERE: return expired ? CX_RUN_LOCK_LEASE_EXPIRED : CX_RUN_LOCK_HELD;
+    case CX_RUN_OWNER_ELSEWHERE: return expired ? CX_RUN_LOCK_LEASE_EXPIRED : CX_RUN_LOCK_VALID;
     case CX_RUN_OWNER_ALIVE: break;
     }
-    return expired ? CX_RUN_LOCK_OVERDUE : CX_RUN_LOCK_HELD;
+    return expired ? CX_RUN_LOCK_OVERDUE : CX_RUN_LOCK_VALID;
 }
 
 bool cx_run_lock_stale(cx_run_lock_reason reason)
@@ -192,7 +192,7 @@ cx_status cx_run_locks_open(cx_run_locks *locks, const cx_run_store *store, bool
         return cx_fail_nomem(err);
     CX_TRY_GOTO(status, cx_folder_open(folder.data, &locks->folder, err));
     if (change)
-        CX_TRY_GOTO(status, cx_flock_take(mutex.data, MUTEX_WAIT_MS, &locks->mutex, err));
+        CX_TRY_GOTO(status, cx_flock_acquire(mutex.data, MUTEX_WAIT_MS, &locks->mutex, err));
     status = read_locks(locks, err);
 done:
     if (cx_failed(status))
@@ -237,13 +237,13 @@ cx_run_lock_reason cx_run_locks_classify(const cx_run_locks *locks, const cx_run
 {
     int64_t renewed, now = (int64_t)locks->store->io->wall_ns(locks->store->io);
     if (lock->run_id.size == 0)
-        return CX_RUN_LOCK_HELD;
+        return CX_RUN_LOCK_VALID;
     /* A malformed time counts as not expired. */
     uint64_t age = 0;
     if (cx_run_time_parse(lock->renewed_at, &renewed) && now > renewed)
         age = (uint64_t)(now - renewed) / 1000000000;
-    return cx_run_lock_judge(is_run_finished(locks, lock->run_id), cx_run_owner_look(&lock->owner),
-                             age, lock->ttl_sec);
+    return cx_run_lock_classify(is_run_finished(locks, lock->run_id),
+                                cx_run_owner_state_of(&lock->owner), age, lock->ttl_sec);
 }
 
 cx_status cx_run_locks_remove(cx_run_locks *locks, const cx_run_lock *lock, cx_err *err)

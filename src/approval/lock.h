@@ -34,7 +34,7 @@ CX_RESULT cx_run_lock_name(cx_str path, cx_arena *arena, cx_str *out_normalized,
 /* --- stale ------------------------------------------------------------------------------------ */
 
 typedef enum cx_run_lock_reason {
-    CX_RUN_LOCK_HELD,         /* not stale */
+    CX_RUN_LOCK_VALID,        /* not stale */
     CX_RUN_LOCK_OVERDUE,      /* not stale, worth reporting */
     CX_RUN_LOCK_RUN_FINISHED, /* the rest is stale */
     CX_RUN_LOCK_OWNER_DEAD,
@@ -42,8 +42,8 @@ typedef enum cx_run_lock_reason {
 } cx_run_lock_reason;
 
 /* Classifies a lock by the table of §11. `finished`: the run's status is SUCCESS or FAILURE. */
-cx_run_lock_reason cx_run_lock_judge(bool finished, cx_run_owner_state owner, uint64_t age_sec,
-                                     uint64_t ttl_sec);
+cx_run_lock_reason cx_run_lock_classify(bool finished, cx_run_owner_state owner, uint64_t age_sec,
+                                        uint64_t ttl_sec);
 bool cx_run_lock_stale(cx_run_lock_reason reason);
 /* "", "overdue", "run_finished", "owner_dead", "lease_expired". */
 const char *cx_run_lock_reason_name(cx_run_lock_reason reason);
@@ -85,7 +85,7 @@ CX_RESULT cx_run_lock_renew(const cx_run_store *store, cx_str run_id, size_t exp
  * Renews the locks of a run every ttl/3 in its own thread, from start to stop. When renewing fails
  * `lost` is set: the run must end.
  */
-typedef struct cx_run_lock_keeper {
+typedef struct cx_run_lock_renewer {
     cx_run_store store;
     char run_id[CX_RUN_ID_BYTES_MAX + 1];
     size_t expected;
@@ -93,18 +93,18 @@ typedef struct cx_run_lock_keeper {
     cx_thread thread;
     cx_lock lock;
     bool stopping, lost, started;
-} cx_run_lock_keeper;
+} cx_run_lock_renewer;
 
-CX_RESULT cx_run_lock_keep(cx_run_lock_keeper *keeper, const cx_run_store *store, cx_str run_id,
-                           size_t expected, uint64_t ttl_sec, cx_err *err);
+CX_RESULT cx_run_lock_renewer_start(cx_run_lock_renewer *keeper, const cx_run_store *store,
+                                    cx_str run_id, size_t expected, uint64_t ttl_sec, cx_err *err);
 /* Change the number of expected locks: call _more after acquiring locks, and _fewer before
  * releasing some. */
-void cx_run_lock_keep_more(cx_run_lock_keeper *keeper, size_t count);
-void cx_run_lock_keep_fewer(cx_run_lock_keeper *keeper, size_t count);
+void cx_run_lock_renewer_expect_more(cx_run_lock_renewer *keeper, size_t count);
+void cx_run_lock_renewer_expect_fewer(cx_run_lock_renewer *keeper, size_t count);
 /* Whether all renewals so far worked. */
-bool cx_run_lock_held(cx_run_lock_keeper *keeper);
+bool cx_run_lock_renewer_ok(cx_run_lock_renewer *keeper);
 /* Ends the thread; a keeper that was zeroed and never started is fine. */
-void cx_run_lock_keep_end(cx_run_lock_keeper *keeper);
+void cx_run_lock_renewer_stop(cx_run_lock_renewer *keeper);
 
 /* --- listing, and removing by force ----------------------------------------------------------- */
 

@@ -256,7 +256,7 @@ cx_status cx_run_lock_renew(const cx_run_store *store, cx_str run_id, size_t exp
 
 static void renew_periodically(void *arg)
 {
-    cx_run_lock_keeper *keeper = arg;
+    cx_run_lock_renewer *keeper = arg;
     const cx_io *io = keeper->store.io;
     uint64_t every = keeper->ttl_sec * UINT64_C(1000000000) / 3;
     uint64_t next = io->monotonic_ns(io) + every;
@@ -277,8 +277,8 @@ static void renew_periodically(void *arg)
     cx_lock_leave(&keeper->lock);
 }
 
-cx_status cx_run_lock_keep(cx_run_lock_keeper *keeper, const cx_run_store *store, cx_str run_id,
-                           size_t expected, uint64_t ttl_sec, cx_err *err)
+cx_status cx_run_lock_renewer_start(cx_run_lock_renewer *keeper, const cx_run_store *store,
+                                    cx_str run_id, size_t expected, uint64_t ttl_sec, cx_err *err)
 {
     if (!cx_run_id_valid(run_id))
         return cx_fail(err, CX_E_USAGE, "'%.*s' is not a run id", (int)run_id.size, run_id.data);
@@ -296,7 +296,7 @@ cx_status cx_run_lock_keep(cx_run_lock_keeper *keeper, const cx_run_store *store
     return CX_SUCCESS;
 }
 
-void cx_run_lock_keep_more(cx_run_lock_keeper *keeper, size_t count)
+void cx_run_lock_renewer_expect_more(cx_run_lock_renewer *keeper, size_t count)
 {
     if (!keeper->started)
         return;
@@ -305,7 +305,7 @@ void cx_run_lock_keep_more(cx_run_lock_keeper *keeper, size_t count)
     cx_lock_leave(&keeper->lock);
 }
 
-void cx_run_lock_keep_fewer(cx_run_lock_keeper *keeper, size_t count)
+void cx_run_lock_renewer_expect_fewer(cx_run_lock_renewer *keeper, size_t count)
 {
     if (!keeper->started)
         return;
@@ -315,7 +315,7 @@ void cx_run_lock_keep_fewer(cx_run_lock_keeper *keeper, size_t count)
     cx_lock_leave(&keeper->lock);
 }
 
-bool cx_run_lock_held(cx_run_lock_keeper *keeper)
+bool cx_run_lock_renewer_ok(cx_run_lock_renewer *keeper)
 {
     if (!keeper->started)
         return true;
@@ -325,7 +325,7 @@ bool cx_run_lock_held(cx_run_lock_keeper *keeper)
     return kept;
 }
 
-void cx_run_lock_keep_end(cx_run_lock_keeper *keeper)
+void cx_run_lock_renewer_stop(cx_run_lock_renewer *keeper)
 {
     if (!keeper->started)
         return;

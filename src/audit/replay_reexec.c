@@ -192,7 +192,7 @@ static cx_status open_repository(cx_reexec *x, cx_err *err)
     cx_err why = {0};
     CX_TRY(cx_git_open(x->options->repo, NULL, x->options->alloc, &x->git, err));
     x->repo = cx_run_git_repo_init(&x->git_repo, x->git, x->arena);
-    x->ground = cx_run_ground_of(cx_git_worktree(x->git), x->options->root);
+    x->ground = cx_run_path_context_of(cx_git_worktree(x->git), x->options->root);
     cx_status status = CX_SUCCESS;
     if (!cx_oid_parse(x->baseline_text, &x->baseline) ||
         x->baseline.size != cx_git_oid_size(x->git))
@@ -208,7 +208,7 @@ static cx_status open_repository(cx_reexec *x, cx_err *err)
     return x->baseline_text.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static const char *const *as_z(cx_reexec *x, cx_run_words words)
+static const char *const *as_z(cx_reexec *x, cx_str_list words)
 {
     const char **items = CX_ARENA_ARRAY(x->arena, const char *, words.count + 1);
     for (size_t i = 0; items != NULL && i < words.count; i++) {
@@ -293,7 +293,7 @@ cx_status cx_reexec_run_diff_gate(cx_reexec *x, const cx_worktree *tree, const c
         options.max_paths = x->policy.config.limits.changed_paths;
         options.max_bytes = x->policy.config.limits.changed_bytes;
     }
-    return cx_diff_judge(&options, x->arena, out, err);
+    return cx_diff_gate_run(&options, x->arena, out, err);
 }
 
 /* X4: whether the recorded refusal is one that a patch carries. */
@@ -446,7 +446,7 @@ static cx_status repeat_in_worktree(cx_reexec *x, const cx_worktree *tree, cx_by
 {
     cx_snapshot *before = NULL;
     bool clean;
-    CX_TRY(cx_snapshot_take(tree->git, NULL, &before, err));
+    CX_TRY(cx_snapshot_read(tree->git, NULL, &before, err));
     cx_status status = apply_patch(x, tree, patch, &clean, err);
     if (!cx_failed(status) && clean)
         status = repeat_diff_gate(x, tree, before, patch, out_candidate, err);

@@ -28,7 +28,7 @@ typedef struct cx_reexec {
     cx_git *git;
     cx_run_git_repo git_repo;
     cx_run_repo repo;
-    cx_run_ground ground;
+    cx_run_path_context ground;
     cx_oid baseline;
     char new_id[CX_RUN_ID_SIZE]; /* names the new work tree */
     cx_sandbox *box;             /* NULL = not needed so far */
@@ -49,7 +49,7 @@ void cx_reexec_error(cx_reexec *x, const char *format, ...) CX_PRINTF(2, 3);
 cx_json cx_reexec_text(cx_reexec *x, cx_str text);
 /* The sandbox, opened when it is first needed; false: an error was noted. */
 bool cx_reexec_sandbox(cx_reexec *x);
-/* cx_run_granted of the recorded approvals; `arg` is the cx_reexec. */
+/* cx_run_scope_is_approved of the recorded approvals; `arg` is the cx_reexec. */
 bool cx_reexec_granted(void *arg, cx_str scope);
 
 /* Judges what is in a work tree against the baseline, as the diff gate does. */

@@ -291,7 +291,7 @@ static cx_status agent_in_worktree(cx_reexec *x, const cx_json *script, cx_bytes
                                        .suffix = CX_STR(".agent"),
                                        .commit = x->baseline};
     CX_TRY(cx_run_worktree_add(x->git, &where, x->arena, &tree, err));
-    cx_status status = cx_snapshot_take(tree.git, NULL, &before, err);
+    cx_status status = cx_snapshot_read(tree.git, NULL, &before, err);
     if (!cx_failed(status))
         status = run_script_turns(x, &tree, script, err);
     if (!cx_failed(status))

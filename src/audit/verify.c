@@ -32,7 +32,8 @@ void cx_run_verify_add_finding(cx_run_verification *v, cx_run_code code, cx_str 
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    cx_run_refuse(&v->out->findings, cx_run_code_names[code], path, CX_STR(""), "%s", message);
+    cx_run_findings_reject(&v->out->findings, cx_run_code_names[code], path, CX_STR(""), "%s",
+                           message);
 }
 
 cx_status cx_run_verify_bytes(cx_run_verification *v, cx_str path, size_t limit_bytes,

@@ -31,7 +31,7 @@ static inline size_t cx_reader_left(const cx_reader *reader)
 }
 
 /* `size` bytes, borrowed; empty and failed when fewer are left. */
-static inline cx_bytes cx_reader_take(cx_reader *reader, size_t size)
+static inline cx_bytes cx_reader_bytes(cx_reader *reader, size_t size)
 {
     if (reader->failed || size > cx_reader_left(reader)) {
         reader->failed = true;
@@ -47,7 +47,7 @@ static inline cx_bytes cx_reader_take(cx_reader *reader, size_t size)
 static inline uint64_t cx_reader_uint(cx_reader *reader, size_t width)
 {
     CX_ASSERT(width >= 1 && width <= 8);
-    cx_bytes bytes = cx_reader_take(reader, width);
+    cx_bytes bytes = cx_reader_bytes(reader, width);
     uint64_t value = 0;
     for (size_t i = 0; i < bytes.size; i++)
         value = value << 8 | bytes.data[i];

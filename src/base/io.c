@@ -27,7 +27,7 @@ static int system_open(const cx_io *io, const char *path, unsigned flags, cx_fil
     mode |= flags & CX_IO_TRUNCATE ? O_TRUNC : 0;
     mode |= flags & CX_IO_APPEND ? O_APPEND : 0;
     mode |= flags & CX_IO_DIRECTORY ? O_DIRECTORY : 0;
-    mode |= flags & CX_IO_NO_FOLLOW ? O_NOFOLLOW : 0;
+    mode |= flags & CX_IO_NO_LINKS ? O_NOFOLLOW : 0;
     int file;
     do {
         file = open(path, mode, flags & CX_IO_PUBLIC ? 0666 : 0600);

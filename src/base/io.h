@@ -23,7 +23,7 @@ enum {
     CX_IO_TRUNCATE = 16,
     CX_IO_PUBLIC = 32, /* with CREATE: mode 0666 less the umask */
     CX_IO_DIRECTORY = 64,
-    CX_IO_NO_FOLLOW = 128,
+    CX_IO_NO_LINKS = 128,
     CX_IO_APPEND = 256 /* with WRITE: each write goes to the end */
 };
 

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-cx_status cx_owned_take(cx_buf *from, cx_owned *out, cx_err *err)
+cx_status cx_owned_from_buf(cx_buf *from, cx_owned *out, cx_err *err)
 {
     if (cx_buf_z(from) == NULL) {
         cx_buf_done(from);

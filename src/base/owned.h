@@ -8,6 +8,6 @@
 
 /* Moves the buffer's bytes to *out; the buffer is empty afterwards, also on failure
  * (CX_E_NOMEM). */
-CX_RESULT cx_owned_take(cx_buf *from, cx_owned *out, cx_err *err);
+CX_RESULT cx_owned_from_buf(cx_buf *from, cx_owned *out, cx_err *err);
 
 #endif

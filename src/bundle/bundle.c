@@ -217,7 +217,7 @@ cx_status cx_run_resume(const cx_run_begin_options *options, cx_run **out,
         goto done;
     }
     status = cx_run_active_owner(options->store, run->options.run_id, &run->arena, &owner, err);
-    if (!cx_failed(status) && cx_run_owner_look(&owner) != CX_RUN_OWNER_DEAD) {
+    if (!cx_failed(status) && cx_run_owner_state_of(&owner) != CX_RUN_OWNER_DEAD) {
         status =
             cx_fail(err, CX_E_BUSY, "run %s belongs to process %llu on %s, which has not ended",
                     run->options.run_id.data, (unsigned long long)owner.pid, owner.host.data);

@@ -30,7 +30,7 @@ static cx_status open_log_file(cx_run_events *log, const char *name, cx_file *ou
         return cx_fail_nomem(err);
     int failed =
         io->open(io, path.data,
-                 CX_IO_READ | CX_IO_WRITE | CX_IO_APPEND | CX_IO_CREATE | CX_IO_NO_FOLLOW, out);
+                 CX_IO_READ | CX_IO_WRITE | CX_IO_APPEND | CX_IO_CREATE | CX_IO_NO_LINKS, out);
     if (failed != 0) {
         *out = CX_FILE_NONE;
         return cx_fail_os(err, -failed, "%s", path.data);
@@ -64,7 +64,7 @@ cx_status cx_run_events_open_files(const cx_run_events_options *options, uint32_
     CX_TRY_GOTO(status, copy_option_text(log, &log->options.trace_id, err));
     log->options.folder = folder.data;
     log->options.lock_path = lock_path.data;
-    CX_TRY_GOTO(status, cx_flock_take(lock_path.data, wait_ms, &log->locked, err));
+    CX_TRY_GOTO(status, cx_flock_acquire(lock_path.data, wait_ms, &log->locked, err));
     CX_TRY_GOTO(status, open_log_file(log, CX_RUN_EVENTS_NAME, &log->file, err));
     CX_TRY_GOTO(status, open_log_file(log, CX_RUN_CHAIN_NAME, &log->chain, err));
     status = cx_io_sync_folder(options->io, folder.data, err);

@@ -14,7 +14,8 @@
 const char *const cx_run_gate_names[CX_RUN_GATE_COUNT] = {"diff_gate", "policy_gate", "review_gate",
                                                           "tests_gate"};
 
-bool cx_run_judgement_read(cx_run_event_type type, const cx_json *payload, cx_run_judgement *out)
+bool cx_run_gate_verdict_read(cx_run_event_type type, const cx_json *payload,
+                              cx_run_gate_verdict *out)
 {
     cx_gate_id gate = cx_gate_of_event(type);
     const cx_gate_row *row = cx_gate_row_of(gate);
@@ -24,7 +25,7 @@ bool cx_run_judgement_read(cx_run_event_type type, const cx_json *payload, cx_ru
     cx_str member = cx_str_z(row->member);
     bool passed = row->good[0] == '\0' ? cx_json_get_typed(payload, member, CX_JSON_TRUE) != NULL
                                        : cx_str_is(cx_json_get_str(payload, member), row->good);
-    *out = (cx_run_judgement){.id = gate, .gate = row->name, .passed = passed};
+    *out = (cx_run_gate_verdict){.id = gate, .gate = row->name, .passed = passed};
     return true;
 }
 
@@ -129,7 +130,7 @@ static void set_gate(cx_run_projection_task *task, unsigned gate, bool passed)
 }
 
 /* What a ruling means for the four gates of its task. */
-static void apply_ruling(cx_run_projection_task *task, const cx_run_judgement *judgement)
+static void apply_ruling(cx_run_projection_task *task, const cx_run_gate_verdict *judgement)
 {
     if (judgement->id == CX_GATE_POLICY)
         set_gate(task, CX_RUN_GATE_POLICY, judgement->passed);
@@ -161,7 +162,8 @@ static cx_str violation_text(reader *r, const cx_json *item)
     return text;
 }
 
-static void add_ruling(reader *r, cx_run_projection_task *task, const cx_run_judgement *judgement)
+static void add_ruling(reader *r, cx_run_projection_task *task,
+                       const cx_run_gate_verdict *judgement)
 {
     cx_run_ruling *slot = cx_vec_push(&r->projection->rulings, r->keep->alloc);
     const cx_json *list = cx_json_get_typed(&r->event.payload, CX_STR("violations"), CX_JSON_ARRAY);
@@ -210,13 +212,13 @@ static void apply_event(reader *r)
     cx_run_projection *projection = r->projection;
     cx_run_event_type kind = r->event.kind;
     cx_run_projection_task *task = task_of(r);
-    cx_run_judgement judgement;
+    cx_run_gate_verdict judgement;
     if (task != NULL) {
         task->last = r->moment;
         if (r->event.has_attempt)
             task->attempt = r->event.attempt;
     }
-    if (cx_run_judgement_read(kind, &r->event.payload, &judgement)) {
+    if (cx_run_gate_verdict_read(kind, &r->event.payload, &judgement)) {
         add_ruling(r, task, &judgement);
     } else if (kind == CX_RUN_EVENT_STATE_TRANSITION) {
         add_transition(r, task);

@@ -22,14 +22,15 @@ enum {
 extern const char *const cx_run_gate_names[CX_RUN_GATE_COUNT]; /* "diff_gate", .. */
 
 /* What one event says about a gate. */
-typedef struct cx_run_judgement {
+typedef struct cx_run_gate_verdict {
     cx_gate_id id;
     const char *gate; /* its name; static storage */
     bool passed;
-} cx_run_judgement;
+} cx_run_gate_verdict;
 
 /* False when an event of this type is no gate's verdict. */
-bool cx_run_judgement_read(cx_run_event_type type, const cx_json *payload, cx_run_judgement *out);
+bool cx_run_gate_verdict_read(cx_run_event_type type, const cx_json *payload,
+                              cx_run_gate_verdict *out);
 
 /* One event, without its payload.  Text lives in the arena. */
 typedef struct cx_run_moment {
@@ -48,7 +49,7 @@ typedef struct cx_run_transition {
 
 typedef struct cx_run_ruling {
     size_t moment;
-    cx_run_judgement judgement;
+    cx_run_gate_verdict judgement;
     const cx_str *violations; /* "D07 README.md", .. */
     size_t violation_count;
 } cx_run_ruling;

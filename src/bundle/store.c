@@ -289,7 +289,7 @@ cx_status cx_run_owner_self(cx_arena *arena, cx_run_owner *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-cx_run_owner_state cx_run_owner_look(const cx_run_owner *owner)
+cx_run_owner_state cx_run_owner_state_of(const cx_run_owner *owner)
 {
     cx_run_owner self;
     uint64_t start;

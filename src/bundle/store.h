@@ -70,7 +70,7 @@ typedef enum cx_run_owner_state {
 
 /* This process. */
 CX_RESULT cx_run_owner_self(cx_arena *arena, cx_run_owner *out, cx_err *err);
-cx_run_owner_state cx_run_owner_look(const cx_run_owner *owner);
+cx_run_owner_state cx_run_owner_state_of(const cx_run_owner *owner);
 
 /*
  * active/runs/<run_id>/: owner.json {run_id, task_id, pid, start_time, boot_id, host, since}, and

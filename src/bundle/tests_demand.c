@@ -15,17 +15,17 @@
 enum { NAMES_SAID = 5, NAMES_KEPT = 100, NAMES_KEPT_BYTES = 65536 };
 
 typedef struct judging {
-    const cx_tests_demand *demand;
-    const cx_tests_left *made, *baseline;
+    const cx_tests_requirement *demand;
+    const cx_tests_leftover *made, *baseline;
     cx_arena *arena;
-    const cx_tests_lost *lost;
+    const cx_tests_regression *lost;
     size_t lost_count;
     cx_buf problem;
     cx_err *err;
 } judging;
 
-cx_status cx_tests_left_read(const cx_tests_demand *demand, cx_str text, cx_str root,
-                             cx_arena *arena, cx_tests_left *out, cx_err *err)
+cx_status cx_tests_leftover_read(const cx_tests_requirement *demand, cx_str text, cx_str root,
+                                 cx_arena *arena, cx_tests_leftover *out, cx_err *err)
 {
     CX_ASSERT(arena != NULL && out != NULL);
     cx_err why = {0};
@@ -85,7 +85,7 @@ static void describe_not_run(judging *j, const char *of, cx_str trouble)
 /* I1, in the order in which it is worth knowing. */
 static void find_problem(judging *j)
 {
-    const cx_tests_left *made = j->made;
+    const cx_tests_leftover *made = j->made;
     if (made->trouble.data != NULL)
         describe_not_run(j, "", made->trouble);
     else if (made->report.failed != 0)
@@ -104,7 +104,7 @@ static void find_problem(judging *j)
 
 /* --- as JSON ---------------------------------------------------------------------------------- */
 
-static void put_counts(cx_json_list *object, const cx_tests_left *left)
+static void put_counts(cx_json_list *object, const cx_tests_leftover *left)
 {
     if (left->trouble.data != NULL)
         return;
@@ -134,7 +134,7 @@ static cx_status put_lost(judging *j, cx_json_list *object)
 static cx_status make_json(judging *j, cx_tests_verdict *out)
 {
     cx_json_list object = cx_json_list_begin(j->arena), baseline = cx_json_list_begin(j->arena);
-    const cx_tests_demand *demand = j->demand;
+    const cx_tests_requirement *demand = j->demand;
     cx_json_put_z(&object, "format", cx_tests_format_name(demand->format));
     cx_run_part_put_given(&object, "path", demand->path);
     cx_json_put_uint(&object, "min_tests", demand->min_tests);
@@ -157,8 +157,8 @@ static cx_status check_demand(judging *j, cx_tests_verdict *out)
     bool both =
         j->made->trouble.data == NULL && j->baseline != NULL && j->baseline->trouble.data == NULL;
     if (both)
-        CX_TRY(cx_tests_report_lost(&j->baseline->report, &j->made->report, j->arena, &j->lost,
-                                    &j->lost_count, j->err));
+        CX_TRY(cx_tests_report_regressions(&j->baseline->report, &j->made->report, j->arena,
+                                           &j->lost, &j->lost_count, j->err));
     find_problem(j);
     CX_TRY(cx_buf_check(&j->problem, j->err));
     out->problem = cx_arena_copy_str(j->arena, cx_buf_str(&j->problem));
@@ -168,9 +168,10 @@ static cx_status check_demand(judging *j, cx_tests_verdict *out)
     return make_json(j, out);
 }
 
-cx_status cx_tests_judge(const cx_tests_demand *demand, const cx_tests_left *made,
-                         const cx_tests_left *baseline, cx_arena *arena, cx_tests_verdict *out,
-                         cx_err *err)
+cx_status cx_tests_check_requirement(const cx_tests_requirement *demand,
+                                     const cx_tests_leftover *made,
+                                     const cx_tests_leftover *baseline, cx_arena *arena,
+                                     cx_tests_verdict *out, cx_err *err)
 {
     CX_ASSERT(arena != NULL && out != NULL);
     judging j = {.demand = demand,

@@ -216,7 +216,7 @@ cx_status cx_git_commit_tree(const cx_git *git, const cx_commit_facts *facts, cx
                                NULL};
     cx_git_call call = {
         .args = args, .input = cx_str_bytes(facts->message), .env = env, .bare = true};
-    return cx_git_ask_oid(git, &call, out, err);
+    return cx_git_call_oid(git, &call, out, err);
 }
 
 static cx_status move_branch(const cx_git *git, cx_str branch, const cx_oid *to, cx_err *err)

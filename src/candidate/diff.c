@@ -57,9 +57,9 @@ static cx_status find_baseline(cx_diff_job *job, bool *out_found, cx_err *err)
     cx_status status = cx_git_resolve(job->git, ref, &job->baseline, &why);
     *out_found = !cx_failed(status);
     if (status.code == CX_E_NOT_FOUND) {
-        cx_run_refuse(job->findings, "D01", (cx_str){ref.data, ref.size > 200 ? 200 : ref.size},
-                      CX_STR("repository"), "the baseline does not name one commit: %s",
-                      why.message);
+        cx_run_findings_reject(
+            job->findings, "D01", (cx_str){ref.data, ref.size > 200 ? 200 : ref.size},
+            CX_STR("repository"), "the baseline does not name one commit: %s", why.message);
         return CX_SUCCESS;
     }
     if (cx_failed(status) && err != NULL)
@@ -112,13 +112,13 @@ static bool check_amount(cx_diff_job *job, const cx_diff_report *report)
     uint64_t paths = options->max_paths != 0 ? options->max_paths : CX_DIFF_PATHS_MAX;
     uint64_t bytes = options->max_bytes != 0 ? options->max_bytes : CX_DIFF_BYTES_MAX;
     if (report->path_count > paths)
-        cx_run_refuse(job->findings, "D15", CX_STR(""), CX_STR("disk"),
-                      "%zu paths changed, more than %llu", report->path_count,
-                      (unsigned long long)paths);
+        cx_run_findings_reject(job->findings, "D15", CX_STR(""), CX_STR("disk"),
+                               "%zu paths changed, more than %llu", report->path_count,
+                               (unsigned long long)paths);
     if (job->new_bytes > bytes)
-        cx_run_refuse(job->findings, "D15", CX_STR(""), CX_STR("disk"),
-                      "there are %llu bytes of new content, more than %llu",
-                      (unsigned long long)job->new_bytes, (unsigned long long)bytes);
+        cx_run_findings_reject(job->findings, "D15", CX_STR(""), CX_STR("disk"),
+                               "there are %llu bytes of new content, more than %llu",
+                               (unsigned long long)job->new_bytes, (unsigned long long)bytes);
     return !cx_run_findings_have(job->findings, "D15");
 }
 
@@ -136,8 +136,8 @@ static cx_status name_tree(cx_diff_job *job, cx_diff_report *out, cx_err *err)
     }
     const cx_oid *expected = job->options->expected_tree;
     if (expected != NULL && expected->size != 0 && !cx_oid_eq(expected, &out->tree))
-        cx_run_refuse(job->findings, "D00", CX_STR(""), CX_STR("disk"),
-                      "the candidate's tree is not the one that was judged first");
+        cx_run_findings_reject(job->findings, "D00", CX_STR(""), CX_STR("disk"),
+                               "the candidate's tree is not the one that was judged first");
     return CX_SUCCESS;
 }
 
@@ -184,7 +184,7 @@ static cx_status gather_views(cx_diff_job *job, cx_snapshot **after, bool *out_f
     listing l = {.job = job};
     cx_thread thread;
     bool started = cx_thread_start(&thread, list_baseline, &l);
-    cx_status status = cx_snapshot_take(job->git, &how, after, err);
+    cx_status status = cx_snapshot_read(job->git, &how, after, err);
     if (started)
         cx_thread_join(&thread);
     else
@@ -269,8 +269,8 @@ static cx_status job_end(cx_diff_job *job, cx_status status, cx_diff_report *out
     return status;
 }
 
-cx_status cx_diff_judge(const cx_diff_options *options, cx_arena *arena, cx_diff_report *out,
-                        cx_err *err)
+cx_status cx_diff_gate_run(const cx_diff_options *options, cx_arena *arena, cx_diff_report *out,
+                           cx_err *err)
 {
     CX_ASSERT(options != NULL && arena != NULL && out != NULL);
     cx_diff_job job;
@@ -307,8 +307,9 @@ static cx_status check_commit_range(cx_diff_job *job, const cx_oid *from, const 
     return moderate ? cx_diff_check_copies(job, err) : CX_SUCCESS;
 }
 
-cx_status cx_diff_judge_commits(const cx_diff_options *options, const cx_oid *from,
-                                const cx_oid *to, cx_arena *arena, cx_diff_report *out, cx_err *err)
+cx_status cx_diff_gate_run_commits(const cx_diff_options *options, const cx_oid *from,
+                                   const cx_oid *to, cx_arena *arena, cx_diff_report *out,
+                                   cx_err *err)
 {
     CX_ASSERT(options != NULL && arena != NULL && out != NULL);
     cx_diff_job job;

@@ -2,10 +2,10 @@
  * diff.h - the diff gate: everything that changed since the baseline, in four views, judged by the
  * rules D01..D15 (run.md §9).
  *
- *     CX_TRY(cx_snapshot_take(git, NULL, &before, err));        right after checkout
+ *     CX_TRY(cx_snapshot_read(git, NULL, &before, err));        right after checkout
  *     ... the agent ...
  *     options.snapshot = before; ..
- *     CX_TRY(cx_diff_judge(&options, &arena, &report, err));    report.passed, report.findings
+ *     CX_TRY(cx_diff_gate_run(&options, &arena, &report, err));    report.passed, report.findings
  *     CX_TRY(cx_run_candidate_patch(git, &report, &patch, &names, err));   candidate.h, also when
  *                                                               refused: it is the evidence
  *
@@ -33,10 +33,10 @@ typedef struct cx_diff_options {
     size_t allowed_count;
     const cx_str *binary_ok; /* paths that may be binary (D12) */
     size_t binary_ok_count;
-    const cx_run_ground *ground; /* where the runtime root lies; NULL = outside */
-    const char *skip;            /* see cx_snapshot_options */
-    uint64_t max_paths;          /* D15; 0 = CX_DIFF_PATHS_MAX */
-    uint64_t max_bytes;          /* D15; 0 = CX_DIFF_BYTES_MAX */
+    const cx_run_path_context *ground; /* where the runtime root lies; NULL = outside */
+    const char *skip;                  /* see cx_snapshot_options */
+    uint64_t max_paths;                /* D15; 0 = CX_DIFF_PATHS_MAX */
+    uint64_t max_bytes;                /* D15; 0 = CX_DIFF_BYTES_MAX */
     cx_diff_phase phase;
     const cx_oid
         *expected_tree;     /* a re-check: another candidate tree is a violation ("D00"); NULL */
@@ -79,15 +79,15 @@ typedef struct cx_diff_report {
 } cx_diff_report;
 
 /* Everything of the report but the list of findings lives in the arena. */
-CX_RESULT cx_diff_judge(const cx_diff_options *options, cx_arena *arena, cx_diff_report *out,
-                        cx_err *err);
+CX_RESULT cx_diff_gate_run(const cx_diff_options *options, cx_arena *arena, cx_diff_report *out,
+                           cx_err *err);
 void cx_diff_report_done(cx_diff_report *report);
 
 /* The commits `from`..`to` each against its parents, without a work tree: hook pre-push. `from` of
  * size 0 is not possible. */
-CX_RESULT cx_diff_judge_commits(const cx_diff_options *options, const cx_oid *from,
-                                const cx_oid *to, cx_arena *arena, cx_diff_report *out,
-                                cx_err *err);
+CX_RESULT cx_diff_gate_run_commits(const cx_diff_options *options, const cx_oid *from,
+                                   const cx_oid *to, cx_arena *arena, cx_diff_report *out,
+                                   cx_err *err);
 
 /* {"allow","rules"[],"violations"[{rule,path,view,message}],"baseline","tree","changed"[],"phase"}:
  * `gate diff --json` and the DIFF_GATE_RESULT event. */

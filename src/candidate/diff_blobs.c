@@ -186,9 +186,9 @@ static cx_status load_blobs(cx_diff_job *job, const wanted *w, cx_err *err)
     cx_buf text;
     CX_TRY(total_size(job, w, &total, err));
     if (total >= CONTENTS_BYTES_MAX) {
-        cx_run_refuse(job->findings, "D15", CX_STR(""), CX_STR("head"),
-                      "the contents that changed are more than %llu bytes",
-                      (unsigned long long)CONTENTS_BYTES_MAX);
+        cx_run_findings_reject(job->findings, "D15", CX_STR(""), CX_STR("head"),
+                               "the contents that changed are more than %llu bytes",
+                               (unsigned long long)CONTENTS_BYTES_MAX);
         return CX_SUCCESS;
     }
     cx_buf_init(&text, job->arena->alloc);

@@ -16,7 +16,7 @@ static void add_finding(cx_diff_job *job, const char *rule, cx_str where, cx_str
                         const char *message)
 {
     if (job->findings->list.count < REFUSED_MAX)
-        cx_run_refuse(job->findings, rule, where, view, "%s", message);
+        cx_run_findings_reject(job->findings, rule, where, view, "%s", message);
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -71,8 +71,8 @@ static void check_modes(cx_diff_job *job, const cx_diff_view *view, const cx_dif
         add_finding(job, "D11", change->path, view->name, "the mode is neither 100644 nor 100755");
     if (cx_mode_is_file(mode) && cx_mode_is_file(change->old_mode) && mode != change->old_mode &&
         cx_str_is(view->name, "disk"))
-        cx_run_inform(job->findings, "D11", change->path, view->name, "mode %06o became %06o",
-                      change->old_mode, mode);
+        cx_run_findings_inform(job->findings, "D11", change->path, view->name,
+                               "mode %06o became %06o", change->old_mode, mode);
 }
 
 static void check_change(cx_diff_job *job, const cx_diff_view *view, const cx_diff_change *change)
@@ -216,9 +216,9 @@ static void add_copy_finding(cx_diff_job *job, const cx_diff_change *change, cx_
                              cx_str source, unsigned score)
 {
     if (job->findings->list.count < REFUSED_MAX)
-        cx_run_refuse(job->findings, "D13", change->path, view,
-                      "the new file is %u %% that of %.*s, which is outside allowed_paths", score,
-                      (int)(source.size > 120 ? 120 : source.size), source.data);
+        cx_run_findings_reject(job->findings, "D13", change->path, view,
+                               "the new file is %u %% that of %.*s, which is outside allowed_paths",
+                               score, (int)(source.size > 120 ? 120 : source.size), source.data);
 }
 
 /* Names of the contents of files outside, and where they are. */
@@ -401,8 +401,8 @@ static void add_repository_finding(cx_diff_job *job, const char *rule, cx_str na
                                    const char *message)
 {
     if (others)
-        cx_run_inform(job->findings, rule, name, CX_STR("repository"),
-                      "%s, by another process: the agent cannot write there", message);
+        cx_run_findings_inform(job->findings, rule, name, CX_STR("repository"),
+                               "%s, by another process: the agent cannot write there", message);
     else
         add_finding(job, rule, name, CX_STR("repository"), message);
 }

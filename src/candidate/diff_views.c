@@ -92,8 +92,8 @@ cx_status cx_diff_view_commits(cx_diff_job *job, const cx_oid *from, const cx_oi
     for (size_t i = 0; i < ids.size; i++)
         count += ids.data[i] == '\n';
     if (!cx_failed(status) && count > COMMITS_MAX)
-        cx_run_refuse(job->findings, "D15", CX_STR(""), CX_STR("head"),
-                      "there are more than %d commits since the baseline", COMMITS_MAX);
+        cx_run_findings_reject(job->findings, "D15", CX_STR(""), CX_STR("head"),
+                               "there are more than %d commits since the baseline", COMMITS_MAX);
     if (!cx_failed(status) && count != 0) {
         cx_git_call call = {.args = CX_GIT_ARGS("diff-tree", "--stdin", "-r", "-m", "--root", "-z",
                                                 "--raw", "--no-abbrev", "--no-renames"),
@@ -269,13 +269,14 @@ static void check_file(disk *d, const cx_snap_file *was, const cx_snap_file *now
         (d->job->before != NULL ? was == NULL || was->facts.link_count < now->facts.link_count
                                 : changed);
     if (linked)
-        cx_run_refuse(findings, "D08", now->path, CX_STR("disk"),
-                      "the file has %llu names; write a copy of its own in its place",
-                      (unsigned long long)now->facts.link_count);
+        cx_run_findings_reject(findings, "D08", now->path, CX_STR("disk"),
+                               "the file has %llu names; write a copy of its own in its place",
+                               (unsigned long long)now->facts.link_count);
     if (special != 0 && (was == NULL || (was->facts.mode & 07000) != special))
-        cx_run_refuse(findings, "D11", now->path, CX_STR("disk"),
-                      "the file has mode %04o; set-uid, set-gid and sticky bits are refused",
-                      now->facts.mode);
+        cx_run_findings_reject(
+            findings, "D11", now->path, CX_STR("disk"),
+            "the file has mode %04o; set-uid, set-gid and sticky bits are refused",
+            now->facts.mode);
 }
 
 static cx_status is_present(disk *d, const cx_git_entry *old, const cx_snap_file *now, cx_err *err)
@@ -304,8 +305,8 @@ static bool is_comparable(disk *d, const cx_snap_file *file)
     const cx_snap_file *was =
         d->job->before == NULL ? NULL : cx_snapshot_find(d->job->before, file->path);
     if (was == NULL || was->facts.kind != CX_FILE_SPECIAL)
-        cx_run_refuse(findings, "D08", file->path, CX_STR("disk"),
-                      "it is a FIFO, a socket or a device; only files may be made");
+        cx_run_findings_reject(findings, "D08", file->path, CX_STR("disk"),
+                               "it is a FIFO, a socket or a device; only files may be made");
     return false;
 }
 
@@ -358,11 +359,12 @@ static cx_status check_nested_repository(disk *d, const cx_snap_file *file, bool
             return cx_fail_nomem(err);
         *slot = file->path;
         *out_closed = true;
-        cx_run_refuse(findings, "D05", file->path, CX_STR("disk"),
-                      "it is, or looks like, a git repository inside this one; remove it");
+        cx_run_findings_reject(findings, "D05", file->path, CX_STR("disk"),
+                               "it is, or looks like, a git repository inside this one; remove it");
     } else if (!known && head && is_bare_repository(d->job->after, file)) {
-        cx_run_refuse(findings, "D05", (cx_str){file->path.data, file->path.size - 5},
-                      CX_STR("disk"), "it is a bare git repository inside this one; remove it");
+        cx_run_findings_reject(findings, "D05", (cx_str){file->path.data, file->path.size - 5},
+                               CX_STR("disk"),
+                               "it is a bare git repository inside this one; remove it");
     }
     return CX_SUCCESS;
 }

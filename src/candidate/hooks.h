@@ -41,11 +41,11 @@ CX_RESULT cx_hooks_remove(const cx_git *git, const char *program, cx_arena *aren
  * What a hook judges by: the contract of the one active run that the work tree's branch belongs to.
  * Findings "hook_contract" say why there is none; a rejection, no error.
  */
-typedef struct cx_hook_judgement {
+typedef struct cx_hook_verdict {
     cx_run_findings findings;
     cx_str run_id;
     cx_str branch;
-} cx_hook_judgement;
+} cx_hook_verdict;
 
 typedef struct cx_hook_options {
     const cx_git *git;
@@ -55,9 +55,9 @@ typedef struct cx_hook_options {
 } cx_hook_options;
 
 /* Findings list: call cx_run_findings_done.  Text lives in the arena. */
-CX_RESULT cx_hook_pre_commit(const cx_hook_options *options, cx_arena *arena,
-                             cx_hook_judgement *out, cx_err *err);
-CX_RESULT cx_hook_pre_push(const cx_hook_options *options, cx_arena *arena, cx_hook_judgement *out,
+CX_RESULT cx_hook_pre_commit(const cx_hook_options *options, cx_arena *arena, cx_hook_verdict *out,
+                             cx_err *err);
+CX_RESULT cx_hook_pre_push(const cx_hook_options *options, cx_arena *arena, cx_hook_verdict *out,
                            cx_err *err);
 
 #endif

@@ -15,7 +15,7 @@
 typedef struct hook_check {
     const cx_hook_options *options;
     cx_arena *arena;
-    cx_hook_judgement *out;
+    cx_hook_verdict *out;
     cx_contract contract;
     cx_diff_options diff;
     bool found;
@@ -23,7 +23,8 @@ typedef struct hook_check {
 
 static void add_rejection(hook_check *check, cx_str where, const char *message)
 {
-    cx_run_refuse(&check->out->findings, "hook_contract", where, CX_STR(""), "%s", message);
+    cx_run_findings_reject(&check->out->findings, "hook_contract", where, CX_STR(""), "%s",
+                           message);
 }
 
 /* --- the contract ----------------------------------------------------------------------------- */
@@ -56,8 +57,8 @@ static cx_status read_contract(hook_check *check, cx_str run_id, cx_err *err)
         stored = cx_arena_copy_str(check->arena, cx_buf_str(&text));
     cx_buf_done(&text);
     if (cx_failed(status)) {
-        cx_run_refuse(&check->out->findings, "hook_contract", path, CX_STR(""),
-                      "the contract of the run cannot be read: %s", why.message);
+        cx_run_findings_reject(&check->out->findings, "hook_contract", path, CX_STR(""),
+                               "the contract of the run cannot be read: %s", why.message);
         return CX_SUCCESS;
     }
     if (stored.data == NULL)
@@ -100,7 +101,7 @@ static cx_status find_contract(hook_check *check, cx_err *err)
 }
 
 static cx_status begin_judgement(hook_check *check, const cx_hook_options *options, cx_arena *arena,
-                                 cx_hook_judgement *out, cx_err *err)
+                                 cx_hook_verdict *out, cx_err *err)
 {
     memset(check, 0, sizeof *check);
     memset(out, 0, sizeof *out);
@@ -123,8 +124,9 @@ static void move_findings(hook_check *check, cx_diff_report *report)
     for (size_t i = 0; i < report->findings.list.count; i++) {
         const cx_run_finding *finding = &report->findings.list.items[i];
         if (!finding->informs)
-            cx_run_refuse(&check->out->findings, finding->rule, finding->where, finding->detail,
-                          "%.*s", (int)finding->message.size, finding->message.data);
+            cx_run_findings_reject(&check->out->findings, finding->rule, finding->where,
+                                   finding->detail, "%.*s", (int)finding->message.size,
+                                   finding->message.data);
     }
     check->out->findings.failed |= report->findings.failed;
     cx_diff_report_done(report);
@@ -145,13 +147,13 @@ static cx_status check_index(hook_check *check, cx_err *err)
 {
     cx_diff_report report;
     check->diff.index_only = true;
-    CX_TRY(cx_diff_judge(&check->diff, check->arena, &report, err));
+    CX_TRY(cx_diff_gate_run(&check->diff, check->arena, &report, err));
     move_findings(check, &report);
     return CX_SUCCESS;
 }
 
-cx_status cx_hook_pre_commit(const cx_hook_options *options, cx_arena *arena,
-                             cx_hook_judgement *out, cx_err *err)
+cx_status cx_hook_pre_commit(const cx_hook_options *options, cx_arena *arena, cx_hook_verdict *out,
+                             cx_err *err)
 {
     CX_ASSERT(options != NULL && arena != NULL && out != NULL);
     hook_check check;
@@ -165,7 +167,7 @@ cx_status cx_hook_pre_commit(const cx_hook_options *options, cx_arena *arena,
 
 static void add_push_rejection(hook_check *check, cx_str ref, const char *message)
 {
-    cx_run_refuse(&check->out->findings, "hook_push", ref, CX_STR(""), "%s", message);
+    cx_run_findings_reject(&check->out->findings, "hook_push", ref, CX_STR(""), "%s", message);
 }
 
 static cx_status check_range(hook_check *check, cx_str ref, const cx_oid *local,
@@ -190,7 +192,7 @@ static cx_status check_range(hook_check *check, cx_str ref, const cx_oid *local,
             *err = why;
         return status;
     }
-    CX_TRY(cx_diff_judge_commits(&check->diff, &from, local, check->arena, &report, err));
+    CX_TRY(cx_diff_gate_run_commits(&check->diff, &from, local, check->arena, &report, err));
     move_findings(check, &report);
     return CX_SUCCESS;
 }
@@ -239,7 +241,7 @@ static cx_status check_push_lines(hook_check *check, cx_err *err)
     return CX_SUCCESS;
 }
 
-cx_status cx_hook_pre_push(const cx_hook_options *options, cx_arena *arena, cx_hook_judgement *out,
+cx_status cx_hook_pre_push(const cx_hook_options *options, cx_arena *arena, cx_hook_verdict *out,
                            cx_err *err)
 {
     CX_ASSERT(options != NULL && arena != NULL && out != NULL);

@@ -15,7 +15,7 @@ typedef struct comparison {
 static void add_difference(const comparison *c, cx_str where, const char *kind, const char *what)
 {
     if (c->findings->list.count < FINDINGS_MAX)
-        cx_run_refuse(c->findings, RULE, where, cx_str_z(kind), "%s", what);
+        cx_run_findings_reject(c->findings, RULE, where, cx_str_z(kind), "%s", what);
 }
 
 static void add_shared_difference(const comparison *c, cx_str where, const char *kind,
@@ -24,7 +24,8 @@ static void add_shared_difference(const comparison *c, cx_str where, const char 
     if (!c->shared)
         add_difference(c, where, kind, what);
     else if (c->findings->list.count < FINDINGS_MAX)
-        cx_run_inform(c->findings, RULE, where, cx_str_z(kind), "%s, by another process", what);
+        cx_run_findings_inform(c->findings, RULE, where, cx_str_z(kind), "%s, by another process",
+                               what);
 }
 
 static const char *kind_of(const cx_snap_file *file)

@@ -35,7 +35,7 @@ static cx_status refuse_plan(cx_merge_plan *out, const char *reason, cx_str deta
 static cx_status is_dirty(const cx_git *checkout, bool *out, cx_err *err)
 {
     cx_buf text;
-    CX_TRY(cx_run_refresh_index(checkout, err));
+    CX_TRY(cx_checkout_refresh_index(checkout, err));
     cx_buf_init(&text, cx_alloc_default());
     cx_git_call call = {.args = CX_GIT_ARGS("status", "--porcelain=v2", "-z",
                                             "--untracked-files=no", "--ignore-submodules=none")};
@@ -86,7 +86,7 @@ static cx_status find_checkout(const cx_merge_options *o, cx_arena *arena, cx_me
     cx_git *found = NULL;
     if (o->own_checkout != NULL)
         return check_checkout(o, o->own_checkout, arena, out, err);
-    CX_TRY(cx_run_update_checkout(o->git, o->runtime_root, o->main_ref, arena, &found, err));
+    CX_TRY(cx_checkout_update_target(o->git, o->runtime_root, o->main_ref, arena, &found, err));
     if (found == NULL)
         return CX_SUCCESS;
     cx_status status = check_checkout(o, found, arena, out, err);
@@ -204,7 +204,7 @@ cx_status cx_run_merge_plan(const cx_merge_options *options, cx_arena *arena, cx
     CX_TRY(cx_run_worktrees_lock(o.git, 0, &lock, err)); /* I3 */
     /* I4; what cannot follow is found in the way below. */
     const char *followed;
-    cx_status status = cx_run_resume_update(o.git, o.runtime_root, arena, &followed, NULL);
+    cx_status status = cx_checkout_update_resume(o.git, o.runtime_root, arena, &followed, NULL);
     if (status.code == CX_E_NOMEM)
         status = cx_fail_nomem(err);
     else
@@ -236,11 +236,11 @@ static void update_checkout(const cx_merge_options *o, cx_merge_plan *plan, bool
     const cx_git_checkout where = {.path = plan->checkout, .git_dir = plan->checkout_git_dir};
     cx_status status = cx_git_open_checkout(o->git, &where, &checkout, &why);
     if (!cx_failed(status)) {
-        status = cx_run_update(checkout, &plan->old, &plan->commit, &why);
+        status = cx_checkout_update_apply(checkout, &plan->old, &plan->commit, &why);
         cx_git_close(checkout);
     }
     if (!cx_failed(status) && lasting)
-        status = cx_run_end_update(o->git, &why);
+        status = cx_checkout_update_end(o->git, &why);
     if (cx_failed(status))
         plan->detail = cx_arena_printf(arena,
                                        "%s moved, but its checkout did not follow: %s; 'cortex run "
@@ -254,13 +254,14 @@ static cx_status apply_locked(const cx_merge_options *options, cx_merge_plan *pl
     const cx_checkout_update what = {options->main_ref, plan->old, plan->commit};
     bool lasting = plan->checkout != NULL && options->own_checkout == NULL;
     if (lasting)
-        CX_TRY(cx_run_begin_update(options->git, &what, err)); /* I4 */
+        CX_TRY(cx_checkout_update_begin(options->git, &what, err)); /* I4 */
     cx_status status = move_ref(options, plan, arena, err);
     bool moved = !cx_failed(status) && plan->kind != CX_MERGE_REFUSED;
     if (moved && plan->checkout != NULL)
         update_checkout(options, plan, lasting, arena);
     if (!moved && lasting)
-        (void)cx_failed(cx_run_end_update(options->git, NULL)); /* left, it would be passed over */
+        (void)cx_failed(
+            cx_checkout_update_end(options->git, NULL)); /* left, it would be passed over */
     return status;
 }
 

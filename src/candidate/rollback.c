@@ -78,7 +78,7 @@ static cx_status verify_restored(const cx_rollback_options *o, const cx_oid *hea
 {
     cx_snapshot *after;
     cx_run_findings findings;
-    CX_TRY(cx_snapshot_take(o->git, NULL, &after, err));
+    CX_TRY(cx_snapshot_read(o->git, NULL, &after, err));
     cx_run_findings_init(&findings, arena);
     /* Others may have moved references meanwhile; what the agent did to them is reported by the
      * gate.

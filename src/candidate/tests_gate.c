@@ -29,13 +29,13 @@ typedef struct job {
     cx_arena *arena;
     const char *folder;
     uint64_t output_bytes;
-    const char *prefix;      /* of the evidence of a command */
-    cx_tests_left *baseline; /* one a test; NULL = the baseline was not run */
+    const char *prefix;          /* of the evidence of a command */
+    cx_tests_leftover *baseline; /* one a test; NULL = the baseline was not run */
     cx_worktree worktree;
     cx_test_dependencies dependencies;
     cx_run_git_repo git_repo;
     cx_run_repo repo;
-    cx_run_script_ground ground;
+    cx_run_script_context ground;
     cx_run_command_options judge;
     cx_run_test_facts *facts;
     CX_VEC(cx_run_command_facts) ran;
@@ -227,7 +227,7 @@ static cx_status check_test_command(job *j, const cx_run_test *test, cx_run_comm
                                     cx_err *err)
 {
     *out = (cx_run_command_verdict){0};
-    CX_TRY(cx_run_command_judge(&j->judge, test->cmd, j->arena, out, err));
+    CX_TRY(cx_run_command_check(&j->judge, test->cmd, j->arena, out, err));
     const cx_run_tests_host *host = j->options->host;
     return host != NULL && host->judged != NULL ? host->judged(host->arg, test, out, err)
                                                 : CX_SUCCESS;
@@ -268,15 +268,16 @@ static bool has_report(const cx_run_test *test)
     return test->report.format != CX_TESTS_NO_REPORT;
 }
 
-static cx_status set_report_trouble(const job *j, cx_tests_left *left, const char *why, cx_err *err)
+static cx_status set_report_trouble(const job *j, cx_tests_leftover *left, const char *why,
+                                    cx_err *err)
 {
     left->trouble = cx_arena_copy_str(j->arena, cx_str_z(why));
     return left->trouble.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
 /* I3: what is there before the command runs is not its report. */
-static cx_status run_baseline_reports(const job *j, const cx_run_test *test, cx_tests_left *left,
-                                      cx_err *err)
+static cx_status run_baseline_reports(const job *j, const cx_run_test *test,
+                                      cx_tests_leftover *left, cx_err *err)
 {
     cx_facts facts;
     cx_file folder = CX_FILE_NONE;
@@ -297,7 +298,7 @@ static cx_status run_baseline_reports(const job *j, const cx_run_test *test, cx_
 
 /* Only a regular file is read, and no link on the way to it is followed. */
 static cx_status read_report_file(const job *j, const cx_run_test *test, cx_buf *out,
-                                  cx_tests_left *left, cx_err *err)
+                                  cx_tests_leftover *left, cx_err *err)
 {
     cx_file folder = CX_FILE_NONE;
     cx_err why = {0};
@@ -332,7 +333,7 @@ static cx_status store_report(const job *j, size_t index, cx_str text, bool take
 }
 
 static cx_status read_left_file(const job *j, size_t index, const cx_run_test *test, cx_buf *text,
-                                cx_run_command_facts *facts, cx_tests_left *left, cx_err *err)
+                                cx_run_command_facts *facts, cx_tests_leftover *left, cx_err *err)
 {
     CX_TRY(read_report_file(j, test, text, left, err));
     return store_report(j, index, cx_buf_str(text), left->trouble.data == NULL, &facts->report_ref,
@@ -341,8 +342,8 @@ static cx_status read_left_file(const job *j, size_t index, const cx_run_test *t
 
 /* `said`: what the command wrote to its standard output. */
 static cx_status read_left_report(const job *j, size_t index, const cx_run_test *test,
-                                  cx_str printed, cx_run_command_facts *facts, cx_tests_left *left,
-                                  cx_err *err)
+                                  cx_str printed, cx_run_command_facts *facts,
+                                  cx_tests_leftover *left, cx_err *err)
 {
     cx_buf text;
     cx_status status = CX_SUCCESS;
@@ -354,21 +355,21 @@ static cx_status read_left_report(const job *j, size_t index, const cx_run_test 
     if (is_file)
         status = read_left_file(j, index, test, &text, facts, left, err);
     if (!cx_failed(status) && left->trouble.data == NULL)
-        status = cx_tests_left_read(&test->report, is_file ? cx_buf_str(&text) : printed,
-                                    cx_str_z(j->worktree.path), j->arena, left, err);
+        status = cx_tests_leftover_read(&test->report, is_file ? cx_buf_str(&text) : printed,
+                                        cx_str_z(j->worktree.path), j->arena, left, err);
     cx_buf_done(&text);
     return status;
 }
 
 static cx_status check_report(const job *j, size_t index, const cx_run_test *test,
-                              const cx_tests_left *left, cx_run_command_facts *facts,
+                              const cx_tests_leftover *left, cx_run_command_facts *facts,
                               cx_tests_verdict *out, cx_err *err)
 {
     cx_json *json = CX_ARENA_NEW(j->arena, cx_json);
     if (json == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_tests_judge(&test->report, left, j->baseline == NULL ? NULL : &j->baseline[index],
-                          j->arena, out, err));
+    CX_TRY(cx_tests_check_requirement(
+        &test->report, left, j->baseline == NULL ? NULL : &j->baseline[index], j->arena, out, err));
     *json = out->json;
     facts->report = json;
     facts->report_refused = !out->holds;
@@ -379,7 +380,7 @@ static cx_status check_report(const job *j, size_t index, const cx_run_test *tes
 
 static cx_status run_command(job *j, size_t index, const cx_run_test *test,
                              const cx_run_command_verdict *verdict, cx_run_command_facts *facts,
-                             cx_tests_left *left, cx_err *err)
+                             cx_tests_leftover *left, cx_err *err)
 {
     cx_str paths[2] = {command_path(j, index, "stdout.log"), command_path(j, index, "stderr.log")};
     cx_file streams[2] = {CX_FILE_NONE, CX_FILE_NONE};
@@ -412,7 +413,7 @@ done:
 static cx_status run_test(job *j, size_t index, const cx_run_test *test, cx_err *err)
 {
     cx_run_command_verdict verdict;
-    cx_tests_left left = {0};
+    cx_tests_leftover left = {0};
     cx_tests_verdict report = {0};
     CX_TRY(check_test_command(j, test, &verdict, err));
     if (!verdict.allow)
@@ -441,8 +442,8 @@ static cx_status run_test_at_baseline(job *j, size_t index, const cx_run_test *t
 {
     cx_run_command_verdict verdict = {0};
     cx_run_command_facts facts = {.name = test->name};
-    cx_tests_left *left = &j->baseline[index];
-    CX_TRY(cx_run_command_judge(&j->judge, test->cmd, j->arena, &verdict, err));
+    cx_tests_leftover *left = &j->baseline[index];
+    CX_TRY(cx_run_command_check(&j->judge, test->cmd, j->arena, &verdict, err));
     if (verdict.allow)
         return run_command(j, index, test, &verdict, &facts, left, err);
     left->exit_code = EXIT_NOT_EXECUTABLE;
@@ -486,7 +487,7 @@ static void prepare_command_gate(job *j)
 {
     const cx_run_tests_options *options = j->options;
     j->repo = cx_run_git_repo_init(&j->git_repo, options->git, j->arena);
-    j->ground = (cx_run_script_ground){
+    j->ground = (cx_run_script_context){
         .worktree = j->worktree.path,
         .repo = &j->repo,
         .commit = options->baseline,
@@ -565,7 +566,7 @@ static cx_status drop_checkout(const job *j, cx_worktree *worktree,
 /* The commands up to the last whose report is compared: one may build what the next one tests.  In
  * a checkout at the same place as the candidate's will be, so that paths in names are the same. */
 static cx_status run_baseline(const cx_run_tests_options *options, cx_arena *arena,
-                              cx_tests_left **out, cx_err *err)
+                              cx_tests_leftover **out, cx_err *err)
 {
     size_t count = 0;
     cx_oid commit;
@@ -578,7 +579,7 @@ static cx_status run_baseline(const cx_run_tests_options *options, cx_arena *are
     if (count == 0)
         return CX_SUCCESS;
     j.prefix = "baseline";
-    j.baseline = CX_ARENA_ARRAY(arena, cx_tests_left, options->test_count);
+    j.baseline = CX_ARENA_ARRAY(arena, cx_tests_leftover, options->test_count);
     if (j.baseline == NULL)
         return cx_fail_nomem(err);
     memset(j.baseline, 0, options->test_count * sizeof *j.baseline);

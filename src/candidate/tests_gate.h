@@ -26,7 +26,7 @@ typedef struct cx_run_test {
     cx_str name;
     cx_str cmd;
     bool must_pass;
-    cx_tests_demand report;
+    cx_tests_requirement report;
 } cx_run_test;
 
 /* Callbacks by which the governor writes events; functions may be NULL, an error stops the

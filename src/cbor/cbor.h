@@ -75,7 +75,7 @@ static inline bool cx_cbor_ok(const cx_cbor_reader *reader)
     return reader->status.code == CX_OK;
 }
 /* Makes the reader fail at `offset` (an item's start) with a message of the caller. */
-void cx_cbor_refuse(cx_cbor_reader *reader, size_t offset, const char *format, ...) CX_PRINTF(3, 4);
+void cx_cbor_reject(cx_cbor_reader *reader, size_t offset, const char *format, ...) CX_PRINTF(3, 4);
 
 typedef enum cx_cbor_type {
     CX_CBOR_UINT = 0,
@@ -92,7 +92,7 @@ typedef enum cx_cbor_type {
 /* The type of the next item, which is not consumed. */
 cx_cbor_type cx_cbor_peek(const cx_cbor_reader *reader);
 /* Consumes a null when it is the next item; else returns false and consumes nothing. */
-bool cx_cbor_take_null(cx_cbor_reader *reader);
+bool cx_cbor_skip_null(cx_cbor_reader *reader);
 
 uint64_t cx_cbor_read_uint(cx_cbor_reader *reader);
 /* Rejects values above `max`. */
@@ -129,7 +129,7 @@ cx_bytes cx_cbor_read_any(cx_cbor_reader *reader);
  *     while (cx_cbor_next_member(&reader, &members))
  *         switch (members.key) {
  *         case 1: seq = cx_cbor_read_uint(&reader); break;
- *         default: cx_cbor_refuse_member(&reader, &members);
+ *         default: cx_cbor_reject_member(&reader, &members);
  *         }
  *     cx_cbor_require(&reader, &members, 1u << 1 | 1u << 2);
  */
@@ -144,9 +144,9 @@ typedef struct cx_cbor_members {
 cx_cbor_members cx_cbor_read_members(cx_cbor_reader *reader);
 bool cx_cbor_next_member(cx_cbor_reader *reader, cx_cbor_members *members);
 /* An unknown field. */
-void cx_cbor_refuse_member(cx_cbor_reader *reader, const cx_cbor_members *members);
+void cx_cbor_reject_member(cx_cbor_reader *reader, const cx_cbor_members *members);
 /* An omittable field that is there though its value is empty. */
-void cx_cbor_refuse_empty(cx_cbor_reader *reader, const cx_cbor_members *members);
+void cx_cbor_reject_empty(cx_cbor_reader *reader, const cx_cbor_members *members);
 /* Refuses the map when a key of `mask` (bit k for key k) was not there. */
 void cx_cbor_require(cx_cbor_reader *reader, const cx_cbor_members *members, uint64_t mask);
 

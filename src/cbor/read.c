@@ -13,7 +13,7 @@ void cx_cbor_begin(cx_cbor_reader *reader, cx_bytes bytes, const char *what)
     *reader = (cx_cbor_reader){.data = bytes.data, .size = bytes.size, .what = what};
 }
 
-void cx_cbor_refuse(cx_cbor_reader *reader, size_t offset, const char *format, ...)
+void cx_cbor_reject(cx_cbor_reader *reader, size_t offset, const char *format, ...)
 {
     char message[CX_ERR_MESSAGE_SIZE];
     va_list args;
@@ -29,7 +29,7 @@ void cx_cbor_refuse(cx_cbor_reader *reader, size_t offset, const char *format, .
 cx_status cx_cbor_end(cx_cbor_reader *reader, cx_err *err)
 {
     if (cx_cbor_ok(reader) && reader->offset != reader->size)
-        cx_cbor_refuse(reader, reader->offset, "%zu bytes after the end",
+        cx_cbor_reject(reader, reader->offset, "%zu bytes after the end",
                        reader->size - reader->offset);
     if (!cx_cbor_ok(reader) && err != NULL)
         *err = reader->err;
@@ -63,26 +63,26 @@ static bool read_head(cx_cbor_reader *reader, item_head *out)
     if (!cx_cbor_ok(reader))
         return false;
     if (at >= reader->size) {
-        cx_cbor_refuse(reader, at, "the bytes end where an item should begin");
+        cx_cbor_reject(reader, at, "the bytes end where an item should begin");
         return false;
     }
     *out = (item_head){.offset = at,
                        .type = (cx_cbor_type)(reader->data[at] >> 5),
                        .info = reader->data[at] & 31u};
     if (out->info > 27) {
-        cx_cbor_refuse(reader, at, "an indefinite or reserved length");
+        cx_cbor_reject(reader, at, "an indefinite or reserved length");
         return false;
     }
     unsigned width = out->info < 24 ? 0 : 1u << (out->info - 24);
     if (reader->size - at - 1 < width) {
-        cx_cbor_refuse(reader, at, "the bytes end inside an item");
+        cx_cbor_reject(reader, at, "the bytes end inside an item");
         return false;
     }
     out->argument = width == 0 ? out->info : 0;
     for (unsigned i = 0; i < width; i++)
         out->argument = out->argument << 8 | reader->data[at + 1 + i];
     if (out->type != CX_CBOR_SIMPLE && too_long(out->argument, width)) {
-        cx_cbor_refuse(reader, at, "a number or length that is longer than it needs to be");
+        cx_cbor_reject(reader, at, "a number or length that is longer than it needs to be");
         return false;
     }
     reader->offset = at + 1 + width;
@@ -109,7 +109,7 @@ static bool read_head_of_type(cx_cbor_reader *reader, cx_cbor_type type, item_he
         return false;
     if (out->type == type)
         return true;
-    cx_cbor_refuse(reader, out->offset, "%s where %s is expected", type_name(out->type),
+    cx_cbor_reject(reader, out->offset, "%s where %s is expected", type_name(out->type),
                    type_name(type));
     return false;
 }
@@ -121,7 +121,7 @@ cx_cbor_type cx_cbor_peek(const cx_cbor_reader *reader)
     return (cx_cbor_type)(reader->data[reader->offset] >> 5);
 }
 
-bool cx_cbor_take_null(cx_cbor_reader *reader)
+bool cx_cbor_skip_null(cx_cbor_reader *reader)
 {
     if (!cx_cbor_ok(reader) || reader->offset >= reader->size ||
         reader->data[reader->offset] != 0xf6)
@@ -163,7 +163,7 @@ uint64_t cx_cbor_read_uint_max(cx_cbor_reader *reader, uint64_t max)
     if (!read_head_of_type(reader, CX_CBOR_UINT, &head))
         return 0;
     if (head.argument > max) {
-        cx_cbor_refuse(reader, head.offset, "%llu is more than the allowed %llu",
+        cx_cbor_reject(reader, head.offset, "%llu is more than the allowed %llu",
                        (unsigned long long)head.argument, (unsigned long long)max);
         return 0;
     }
@@ -176,12 +176,12 @@ int64_t cx_cbor_read_int(cx_cbor_reader *reader)
     if (!read_head(reader, &head))
         return 0;
     if (head.type != CX_CBOR_UINT && head.type != CX_CBOR_NEGATIVE) {
-        cx_cbor_refuse(reader, head.offset, "%s where an integer is expected",
+        cx_cbor_reject(reader, head.offset, "%s where an integer is expected",
                        type_name(head.type));
         return 0;
     }
     if (head.argument > INT64_MAX) {
-        cx_cbor_refuse(reader, head.offset, "an integer of more than 64 bits with its sign");
+        cx_cbor_reject(reader, head.offset, "an integer of more than 64 bits with its sign");
         return 0;
     }
     return head.type == CX_CBOR_UINT ? (int64_t)head.argument : -1 - (int64_t)head.argument;
@@ -228,7 +228,7 @@ static bool check_float(cx_cbor_reader *reader, const item_head *head, double va
     size_t size = reader->offset - head->offset;
     if (shortest.size == size && memcmp(room, reader->data + head->offset, size) == 0)
         return true;
-    cx_cbor_refuse(reader, head->offset, "a float that is not in its shortest form");
+    cx_cbor_reject(reader, head->offset, "a float that is not in its shortest form");
     return false;
 }
 
@@ -238,7 +238,7 @@ double cx_cbor_read_f64(cx_cbor_reader *reader)
     if (!read_head_of_type(reader, CX_CBOR_SIMPLE, &head))
         return 0;
     if (head.info < 25) {
-        cx_cbor_refuse(reader, head.offset, "a simple value where a float is expected");
+        cx_cbor_reject(reader, head.offset, "a simple value where a float is expected");
         return 0;
     }
     double value = float_value(&head);
@@ -250,7 +250,7 @@ float cx_cbor_read_f32(cx_cbor_reader *reader)
     size_t at = reader->offset;
     double value = cx_cbor_read_f64(reader);
     if (cx_cbor_ok(reader) && value == value && (double)(float)value != value) {
-        cx_cbor_refuse(reader, at, "a float of 64 bits where 32 are allowed");
+        cx_cbor_reject(reader, at, "a float of 64 bits where 32 are allowed");
         return 0;
     }
     return (float)value;
@@ -262,7 +262,7 @@ bool cx_cbor_read_bool(cx_cbor_reader *reader)
     if (!read_head_of_type(reader, CX_CBOR_SIMPLE, &head))
         return false;
     if (head.info != 20 && head.info != 21)
-        cx_cbor_refuse(reader, head.offset, "something else where true or false is expected");
+        cx_cbor_reject(reader, head.offset, "something else where true or false is expected");
     return head.info == 21;
 }
 
@@ -271,7 +271,7 @@ bool cx_cbor_read_bool(cx_cbor_reader *reader)
 static cx_bytes read_string_bytes(cx_cbor_reader *reader, const item_head *head)
 {
     if (head->argument > reader->size - reader->offset) {
-        cx_cbor_refuse(reader, head->offset, "a string longer than the bytes that are left");
+        cx_cbor_reject(reader, head->offset, "a string longer than the bytes that are left");
         return (cx_bytes){NULL, 0};
     }
     cx_bytes bytes = {reader->data + reader->offset, (size_t)head->argument};
@@ -293,7 +293,7 @@ bool cx_cbor_read_exactly(cx_cbor_reader *reader, void *out, size_t size)
     if (!cx_cbor_ok(reader))
         return false;
     if (bytes.size != size) {
-        cx_cbor_refuse(reader, at, "%zu bytes where %zu are expected", bytes.size, size);
+        cx_cbor_reject(reader, at, "%zu bytes where %zu are expected", bytes.size, size);
         return false;
     }
     memcpy(out, bytes.data, size);
@@ -320,7 +320,7 @@ cx_str cx_cbor_read_text(cx_cbor_reader *reader)
         return (cx_str){NULL, 0};
     cx_str text = cx_bytes_str(read_string_bytes(reader, &head));
     if (cx_cbor_ok(reader) && !cx_utf8_valid(text)) {
-        cx_cbor_refuse(reader, head.offset, "a text that is not valid UTF-8");
+        cx_cbor_reject(reader, head.offset, "a text that is not valid UTF-8");
         return (cx_str){NULL, 0};
     }
     return text;
@@ -335,11 +335,11 @@ static size_t read_array_count(cx_cbor_reader *reader, cx_cbor_type type, size_t
     if (!read_head_of_type(reader, type, &head))
         return 0;
     if (head.argument > (reader->size - reader->offset) / bytes_each) {
-        cx_cbor_refuse(reader, head.offset, "more items than the bytes that are left can hold");
+        cx_cbor_reject(reader, head.offset, "more items than the bytes that are left can hold");
         return 0;
     }
     if (head.argument > max) {
-        cx_cbor_refuse(reader, head.offset, "%llu items; at most %zu are allowed",
+        cx_cbor_reject(reader, head.offset, "%llu items; at most %zu are allowed",
                        (unsigned long long)head.argument, max);
         return 0;
     }
@@ -380,27 +380,27 @@ bool cx_cbor_next_member(cx_cbor_reader *reader, cx_cbor_members *members)
     if (!cx_cbor_ok(reader))
         return false;
     if (members->seen != 0 && members->key <= before) {
-        cx_cbor_refuse(reader, members->key_offset, "field %llu out of order or twice",
+        cx_cbor_reject(reader, members->key_offset, "field %llu out of order or twice",
                        (unsigned long long)members->key);
         return false;
     }
     if (members->key > 63) {
-        cx_cbor_refuse_member(reader, members);
+        cx_cbor_reject_member(reader, members);
         return false;
     }
     members->seen |= UINT64_C(1) << members->key;
     return true;
 }
 
-void cx_cbor_refuse_member(cx_cbor_reader *reader, const cx_cbor_members *members)
+void cx_cbor_reject_member(cx_cbor_reader *reader, const cx_cbor_members *members)
 {
-    cx_cbor_refuse(reader, members->key_offset, "unknown field %llu",
+    cx_cbor_reject(reader, members->key_offset, "unknown field %llu",
                    (unsigned long long)members->key);
 }
 
-void cx_cbor_refuse_empty(cx_cbor_reader *reader, const cx_cbor_members *members)
+void cx_cbor_reject_empty(cx_cbor_reader *reader, const cx_cbor_members *members)
 {
-    cx_cbor_refuse(reader, members->key_offset, "field %llu is empty and should be left out",
+    cx_cbor_reject(reader, members->key_offset, "field %llu is empty and should be left out",
                    (unsigned long long)members->key);
 }
 
@@ -409,7 +409,7 @@ void cx_cbor_require(cx_cbor_reader *reader, const cx_cbor_members *members, uin
     uint64_t missing = mask & ~members->seen;
     for (unsigned key = 0; missing != 0 && key < 64; key++)
         if ((missing >> key & 1) != 0) {
-            cx_cbor_refuse(reader, members->offset, "required field %u is missing", key);
+            cx_cbor_reject(reader, members->offset, "required field %u is missing", key);
             return;
         }
 }
@@ -487,7 +487,7 @@ static void check_map(cx_cbor_reader *reader, size_t count, unsigned depth)
             return;
         cx_str key = cx_str_from((const char *)reader->data + at, reader->offset - at);
         if (i != 0 && cx_str_cmp(before, key) >= 0) {
-            cx_cbor_refuse(reader, at, "a map's key out of order or twice");
+            cx_cbor_reject(reader, at, "a map's key out of order or twice");
             return;
         }
         before = key;
@@ -503,7 +503,7 @@ static void check_simple(cx_cbor_reader *reader)
         return;
     }
     if (info < 20 || info > 22)
-        cx_cbor_refuse(reader, reader->offset, "a simple value other than false, true and null");
+        cx_cbor_reject(reader, reader->offset, "a simple value other than false, true and null");
     else
         reader->offset++;
 }
@@ -513,7 +513,7 @@ static void check_item(cx_cbor_reader *reader, unsigned depth)
     size_t at = reader->offset;
     cx_cbor_type type = cx_cbor_peek(reader);
     if (depth == 0 && (type == CX_CBOR_ARRAY || type == CX_CBOR_MAP)) {
-        cx_cbor_refuse(reader, at, "nested deeper than %d", CX_CBOR_DEPTH_MAX);
+        cx_cbor_reject(reader, at, "nested deeper than %d", CX_CBOR_DEPTH_MAX);
         return;
     }
     switch (type) {
@@ -537,7 +537,7 @@ static void check_item(cx_cbor_reader *reader, unsigned depth)
         break;
     }
     case CX_CBOR_SIMPLE: check_simple(reader); break;
-    case CX_CBOR_TAG: cx_cbor_refuse(reader, at, "a tag"); break;
+    case CX_CBOR_TAG: cx_cbor_reject(reader, at, "a tag"); break;
     case CX_CBOR_NONE: {
         item_head head;
         (void)read_head(reader, &head);

@@ -140,8 +140,8 @@ static int run_words(cx_cli *cli, const char *const *words, size_t word_count)
 int main(int argc, char **argv)
 {
     /* Internal commands: this program starts itself again for a sandbox, and inside it. */
-    if (argc > 1 && strcmp(argv[1], CX_SANDBOX_STAGE) == 0)
-        return cx_sandbox_stage(argc - 2, argv + 2);
+    if (argc > 1 && strcmp(argv[1], CX_SANDBOX_LAUNCHER) == 0)
+        return cx_sandbox_launcher_main(argc - 2, argv + 2);
     if (argc == 2 && strcmp(argv[1], CX_AGENT_OPS) == 0)
         return cx_agent_ops_main();
     reserve_standard_descriptors(cx_io_system());

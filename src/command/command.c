@@ -462,7 +462,7 @@ static const struct {
     {"C16", not_trusted},
 };
 
-cx_status cx_run_argv_judge(const cx_run_command_options *options, const cx_run_argv *argv,
+cx_status cx_run_argv_check(const cx_run_command_options *options, const cx_run_argv *argv,
                             cx_arena *arena, cx_run_command_verdict *out, cx_err *err)
 {
     CX_ASSERT(options != NULL);
@@ -487,13 +487,13 @@ cx_status cx_run_argv_judge(const cx_run_command_options *options, const cx_run_
     return CX_SUCCESS;
 }
 
-cx_status cx_run_command_judge(const cx_run_command_options *options, cx_str text, cx_arena *arena,
+cx_status cx_run_command_check(const cx_run_command_options *options, cx_str text, cx_arena *arena,
                                cx_run_command_verdict *out, cx_err *err)
 {
     cx_run_lexed lexed;
     CX_TRY(cx_run_lex(text, arena, &lexed, err));
     if (lexed.rule == NULL)
-        return cx_run_argv_judge(options, &lexed.argv, arena, out, err);
+        return cx_run_argv_check(options, &lexed.argv, arena, out, err);
     memset(out, 0, sizeof *out);
     out->rule = lexed.rule;
     out->reason = cx_arena_printf(arena, "found %s at byte %zu; the command is run without a shell",

@@ -40,9 +40,9 @@ typedef enum cx_run_script {
  * relative, without '.', '..', '//'. */
 typedef cx_status (*cx_run_compare_script)(void *arg, cx_str path, cx_str plain, cx_run_script *out,
                                            cx_err *err);
-/* Whether an approval (§13) has `scope`: "script:scripts/test.sh". cx_run_approvals_granted
+/* Whether an approval (§13) has `scope`: "script:scripts/test.sh". cx_run_approvals_approve
  * implements it. */
-typedef bool cx_run_scope_granted(void *arg, cx_str scope);
+typedef bool cx_run_scope_approved(void *arg, cx_str scope);
 
 /* Where programs may come from (C16). */
 typedef struct cx_run_trust {
@@ -63,7 +63,7 @@ typedef struct cx_run_command_options {
     const char *worktree; /* absolute: where repo scripts are executed from */
     cx_run_compare_script script;
     void *script_arg;
-    cx_run_scope_granted *granted; /* NULL = no approvals */
+    cx_run_scope_approved *granted; /* NULL = no approvals */
     void *granted_arg;
     const cx_run_trust *trust;
 } cx_run_command_options;
@@ -100,10 +100,10 @@ bool cx_run_option_refused(cx_str program, cx_str sub, cx_str token);
 
 /* Checks the text of a command. A rejection is a verdict; errors are lack of memory and unreadable
  * files (callers treat them as rejections too, R1). */
-CX_RESULT cx_run_command_judge(const cx_run_command_options *options, cx_str text, cx_arena *arena,
+CX_RESULT cx_run_command_check(const cx_run_command_options *options, cx_str text, cx_arena *arena,
                                cx_run_command_verdict *out, cx_err *err);
 /* The same for an argv that needs no lexing (a runner's): rows C03 .. C16. */
-CX_RESULT cx_run_argv_judge(const cx_run_command_options *options, const cx_run_argv *argv,
+CX_RESULT cx_run_argv_check(const cx_run_command_options *options, const cx_run_argv *argv,
                             cx_arena *arena, cx_run_command_verdict *out, cx_err *err);
 
 /*

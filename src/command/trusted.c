@@ -100,7 +100,7 @@ static cx_status check_executable(const cx_run_trust *trust, cx_str path, cx_run
     const cx_io *io = cx_io_system();
     cx_file file;
     cx_facts facts;
-    if (io->open(io, path.data, CX_IO_READ | CX_IO_NO_FOLLOW, &file) != 0) {
+    if (io->open(io, path.data, CX_IO_READ | CX_IO_NO_LINKS, &file) != 0) {
         *out_why = "it cannot be read";
         return CX_SUCCESS;
     }

@@ -26,7 +26,7 @@ static const cx_run_runner_config default_runners[] = {{
 
 enum { RUNNERS_MAX = 64, LIST_MAX = 1024 };
 
-bool cx_run_words_have(cx_run_words words, cx_str text)
+bool cx_str_list_has(cx_str_list words, cx_str text)
 {
     CX_ASSERT(words.count == 0 || words.items != NULL);
     for (size_t i = 0; i < words.count; i++)
@@ -76,7 +76,7 @@ static bool is_absolute(cx_str path)
     return true;
 }
 
-static void check_absolute(cx_decoder *decoder, cx_run_words words, const char *where)
+static void check_absolute(cx_decoder *decoder, cx_str_list words, const char *where)
 {
     for (size_t i = 0; i < words.count; i++)
         if (!is_absolute(words.items[i]))
@@ -85,7 +85,7 @@ static void check_absolute(cx_decoder *decoder, cx_run_words words, const char *
 }
 
 /* `[A-Za-z_][A-Za-z0-9_]*`: names of environment variables. */
-static void check_names(cx_decoder *decoder, cx_run_words words, const char *where)
+static void check_names(cx_decoder *decoder, cx_str_list words, const char *where)
 {
     for (size_t i = 0; i < words.count; i++)
         for (size_t k = 0; k < words.items[i].size; k++) {
@@ -110,7 +110,7 @@ static void check_sha256(cx_decoder *decoder, cx_str text, const char *where)
         cx_decode_fault(decoder, where, "64 lower-case hexadecimal digits");
 }
 
-static void check_argv(cx_decoder *decoder, cx_run_words argv, const char *where)
+static void check_argv(cx_decoder *decoder, cx_str_list argv, const char *where)
 {
     if (argv.count == 0)
         cx_decode_fault(decoder, where, "a program and its arguments");
@@ -307,7 +307,7 @@ static bool is_branch_name(cx_str name)
 }
 
 /* Paths of the repository, as those of a contract. */
-static void check_paths(cx_decoder *decoder, cx_run_words words, const char *where)
+static void check_paths(cx_decoder *decoder, cx_str_list words, const char *where)
 {
     for (size_t i = 0; i < words.count; i++)
         if (cx_run_path_lint(words.items[i], NULL) != NULL)

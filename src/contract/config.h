@@ -13,12 +13,12 @@
 
 #include "contract/role.h"
 
-typedef struct cx_run_words {
+typedef struct cx_str_list {
     const cx_str *items;
     size_t count;
-} cx_run_words;
+} cx_str_list;
 
-bool cx_run_words_have(cx_run_words words, cx_str word); /* byte-exact */
+bool cx_str_list_has(cx_str_list words, cx_str word); /* byte-exact */
 
 typedef enum cx_run_runner_kind { CX_RUNNER_MCP, CX_RUNNER_EXEC } cx_run_runner_kind;
 
@@ -26,21 +26,21 @@ typedef enum cx_run_runner_kind { CX_RUNNER_MCP, CX_RUNNER_EXEC } cx_run_runner_
 typedef struct cx_run_runner_config {
     cx_str name;
     cx_run_runner_kind kind;
-    cx_run_words
-        argv; /* of the server, or the template for exec: {cwd} {schema} {thread} {output} */
-    cx_run_words env;      /* names passed on in addition to those of R4 */
-    cx_str model;          /* empty: not sent */
-    bool needs_network;    /* the agent talks to a service (§13 network) */
-    cx_run_words provides; /* MCP tools that the runner includes and that need no other server */
-    const cx_json *sent;   /* mcp: `config` of the codex tool; NULL when absent */
-    uint32_t connect_sec;  /* default 20 */
-    uint32_t close_sec;    /* default 5 */
+    cx_str_list
+        argv;        /* of the server, or the template for exec: {cwd} {schema} {thread} {output} */
+    cx_str_list env; /* names passed on in addition to those of R4 */
+    cx_str model;    /* empty: not sent */
+    bool needs_network;   /* the agent talks to a service (§13 network) */
+    cx_str_list provides; /* MCP tools that the runner includes and that need no other server */
+    const cx_json *sent;  /* mcp: `config` of the codex tool; NULL when absent */
+    uint32_t connect_sec; /* default 20 */
+    uint32_t close_sec;   /* default 5 */
 } cx_run_runner_config;
 
 /* One member of `integrations`: a tool and the program that implements it (§13 integrated). */
 typedef struct cx_run_integration {
     cx_str tool;
-    cx_run_words argv;
+    cx_str_list argv;
     cx_str sha256;  /* of the executable, lower-case hex; may be empty when version is not */
     cx_str version; /* what `argv[0] --version` prints on its first line */
 } cx_run_integration;
@@ -67,16 +67,16 @@ typedef struct cx_run_config {
     cx_str role_runners[CX_ROLE_COUNT]; /* roles.PM = "planner"; empty: the default runner */
     const cx_run_integration *integrations;
     size_t integration_count;
-    cx_run_words trusted_dirs; /* absolute; /usr/local/bin /usr/bin /bin */
-    bool has_trusted_uid;      /* besides root */
+    cx_str_list trusted_dirs; /* absolute; /usr/local/bin /usr/bin /bin */
+    bool has_trusted_uid;     /* besides root */
     uint32_t trusted_uid;
-    cx_run_words env;               /* R4: names passed to every process */
-    cx_run_words read_only;         /* absolute paths that sandboxes also see, read-only */
-    cx_run_words test_dependencies; /* folders of the main checkout that tests see, read-only */
-    cx_str approvers_path;          /* relative to the repository */
-    cx_str approvers_sha256;        /* lower-case hex; empty: no approvals are possible */
-    cx_str main_branch;             /* "main" */
-    cx_str mcp_concurrency;         /* data NULL: absent */
+    cx_str_list env;               /* R4: names passed to every process */
+    cx_str_list read_only;         /* absolute paths that sandboxes also see, read-only */
+    cx_str_list test_dependencies; /* folders of the main checkout that tests see, read-only */
+    cx_str approvers_path;         /* relative to the repository */
+    cx_str approvers_sha256;       /* lower-case hex; empty: no approvals are possible */
+    cx_str main_branch;            /* "main" */
+    cx_str mcp_concurrency;        /* data NULL: absent */
     cx_run_config_limits limits;
 } cx_run_config;
 

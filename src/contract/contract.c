@@ -5,9 +5,9 @@
 
 #include "crypto/api.h"
 
-cx_status cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_run_ground *ground,
-                                const cx_contract_checks *checks, cx_arena *arena,
-                                cx_run_findings *findings, cx_contract *out,
+cx_status cx_run_contract_check(cx_str bytes, const cx_run_repo *repo,
+                                const cx_run_path_context *ground, const cx_contract_checks *checks,
+                                cx_arena *arena, cx_run_findings *findings, cx_contract *out,
                                 cx_run_policy *out_policy, cx_err *err)
 {
     CX_ASSERT(findings != NULL && out != NULL && out_policy != NULL);

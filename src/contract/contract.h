@@ -41,7 +41,7 @@ typedef struct cx_contract_output {
 typedef struct cx_contract_test {
     cx_str name, cmd;
     bool must_pass;
-    cx_tests_demand report;
+    cx_tests_requirement report;
 } cx_contract_test;
 
 typedef enum cx_contract_rollback {
@@ -72,23 +72,23 @@ typedef struct cx_contract {
     size_t artifact_count;
     const cx_contract_output *outputs;
     size_t output_count;
-    cx_run_words allowed_paths;
-    cx_run_words forbidden_actions;
+    cx_str_list allowed_paths;
+    cx_str_list forbidden_actions;
     const cx_contract_test *tests;
     size_t test_count;
     cx_run_permissions permissions; /* as requested, mcp_tools included */
     cx_run_filesystem filesystem;   /* decoded; read-only when audit_only */
     cx_run_shell shell;
     cx_run_network network;
-    cx_run_words mcp_tool_set;
+    cx_str_list mcp_tool_set;
     cx_run_pack pack; /* the contract's, else that of the assigned role */
     uint32_t timeout_sec, max_retries, retry_backoff_sec;
     cx_contract_rollback rollback;
     cx_str baseline_ref; /* a commit id once resolved */
     cx_str target_ref;
-    cx_run_words evidence_links;
+    cx_str_list evidence_links;
     bool has_handoff, handoff_enabled;
-    cx_run_words handoff_roles;
+    cx_str_list handoff_roles;
     uint32_t max_handoffs; /* 0: absent */
     bool audit_only;
     cx_str runner, provider; /* of runtime_options */
@@ -128,7 +128,7 @@ CX_RESULT cx_run_contract_baseline(cx_contract *contract, const cx_run_repo *rep
 /* K02..K15 without K05's baseline, which must be resolved already when there is a `repo`. With a
  * NULL repo only built-in files are found. */
 CX_RESULT cx_run_contract_lint(cx_contract *contract, const cx_run_policy *policy,
-                               const cx_run_repo *repo, const cx_run_ground *ground,
+                               const cx_run_repo *repo, const cx_run_path_context *ground,
                                const cx_contract_checks *checks, cx_arena *arena,
                                cx_run_findings *findings, cx_err *err);
 
@@ -138,9 +138,9 @@ CX_RESULT cx_run_contract_resolve(const cx_contract *contract, const cx_run_poli
                                   cx_arena *arena, cx_buf *out, cx_err *err);
 
 /* Reads and lints; the policies of the baseline are loaded into *out_policy. */
-CX_RESULT cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_run_ground *ground,
-                                const cx_contract_checks *checks, cx_arena *arena,
-                                cx_run_findings *findings, cx_contract *out,
+CX_RESULT cx_run_contract_check(cx_str bytes, const cx_run_repo *repo,
+                                const cx_run_path_context *ground, const cx_contract_checks *checks,
+                                cx_arena *arena, cx_run_findings *findings, cx_contract *out,
                                 cx_run_policy *out_policy, cx_err *err);
 
 /* K14 alone: whether a task id may name files and branches. */

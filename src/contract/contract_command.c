@@ -3,13 +3,13 @@
  */
 #include "contract/contract_command.h"
 
-cx_status cx_run_policy_rules(const cx_run_policy *policy, cx_run_pack pack, cx_run_words actions,
+cx_status cx_run_policy_rules(const cx_run_policy *policy, cx_run_pack pack, cx_str_list actions,
                               cx_arena *arena, cx_run_command_rules *out, cx_err *err)
 {
     CX_ASSERT(actions.count == 0 || actions.items != NULL);
     bool known = pack < CX_PACK_COUNT;
     const cx_run_pack_rules *rules = &policy->packs[known ? pack : CX_PACK_NONE];
-    const cx_run_words lists[] = {policy->forbidden_actions, rules->forbidden_actions, actions};
+    const cx_str_list lists[] = {policy->forbidden_actions, rules->forbidden_actions, actions};
     size_t count = 0;
     cx_run_argv *allow = CX_ARENA_ARRAY(arena, cx_run_argv, rules->allow_count + 1);
     for (size_t i = 0; i < CX_COUNT_OF(lists); i++)
@@ -51,10 +51,10 @@ static cx_status check_command(const cx_run_policy *policy, const cx_contract *c
                                       .network_policy =
                                           cx_str_z(cx_run_network_name(contract->network)),
                                       .lint = true};
-    CX_TRY(cx_run_command_judge(&options, command, arena, &verdict, err));
+    CX_TRY(cx_run_command_check(&options, command, arena, &verdict, err));
     *out_row = verdict.allow ? NULL : verdict.rule;
     *out_reason = verdict.reason;
     return CX_SUCCESS;
 }
 
-const cx_contract_checks cx_run_contract_judges = {check_command, cx_run_command_trivial};
+const cx_contract_checks cx_run_contract_command_checks = {check_command, cx_run_command_trivial};

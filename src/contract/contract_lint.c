@@ -26,9 +26,10 @@ static void lint_paths(contract_lint *lint)
         cx_str path = contract->allowed_paths.items[i];
         const char *rule = cx_run_path_lint(path, lint->ground);
         if (rule != NULL)
-            cx_run_refuse(lint->findings, "K02", cx_contract_where(lint, "/allowed_paths", i, NULL),
-                          cx_str_z(rule), "the path '%.*s' %s", CX_CONTRACT_SHOW(path, 100),
-                          cx_run_path_rule_text(rule));
+            cx_run_findings_reject(lint->findings, "K02",
+                                   cx_contract_where(lint, "/allowed_paths", i, NULL),
+                                   cx_str_z(rule), "the path '%.*s' %s",
+                                   CX_CONTRACT_SHOW(path, 100), cx_run_path_rule_text(rule));
     }
     for (size_t i = 0; i < contract->output_count; i++) {
         const cx_contract_output *output = &contract->outputs[i];
@@ -36,16 +37,16 @@ static void lint_paths(contract_lint *lint)
         if (!cx_str_eq(output->type, CX_STR("file")))
             continue;
         if (rule != NULL)
-            cx_run_refuse(lint->findings, "K13",
-                          cx_contract_where(lint, "/required_outputs", i, "name"), cx_str_z(rule),
-                          "the file '%.*s' %s", CX_CONTRACT_SHOW(output->name, 100),
-                          cx_run_path_rule_text(rule));
+            cx_run_findings_reject(
+                lint->findings, "K13", cx_contract_where(lint, "/required_outputs", i, "name"),
+                cx_str_z(rule), "the file '%.*s' %s", CX_CONTRACT_SHOW(output->name, 100),
+                cx_run_path_rule_text(rule));
         else if (!cx_run_path_covered(contract->allowed_paths.items, contract->allowed_paths.count,
                                       output->name))
-            cx_run_refuse(lint->findings, "K13",
-                          cx_contract_where(lint, "/required_outputs", i, "name"), CX_STR(""),
-                          "the file '%.*s' is outside allowed_paths, so it could not be made",
-                          CX_CONTRACT_SHOW(output->name, 100));
+            cx_run_findings_reject(
+                lint->findings, "K13", cx_contract_where(lint, "/required_outputs", i, "name"),
+                CX_STR(""), "the file '%.*s' is outside allowed_paths, so it could not be made",
+                CX_CONTRACT_SHOW(output->name, 100));
     }
 }
 
@@ -54,10 +55,10 @@ static void lint_paths(contract_lint *lint)
 static void lint_agent(contract_lint *lint, const cx_contract_agent *agent, const char *where)
 {
     if (cx_run_policy_agent(lint->policy, agent->role_name, agent->agent_id) == NULL)
-        cx_run_refuse(lint->findings, "K03", cx_str_z(where), CX_STR(""),
-                      "policies/agent_registry.json has no %.*s with the agent_id '%.*s'",
-                      CX_CONTRACT_SHOW(agent->role_name, 20),
-                      CX_CONTRACT_SHOW(agent->agent_id, 80));
+        cx_run_findings_reject(lint->findings, "K03", cx_str_z(where), CX_STR(""),
+                               "policies/agent_registry.json has no %.*s with the agent_id '%.*s'",
+                               CX_CONTRACT_SHOW(agent->role_name, 20),
+                               CX_CONTRACT_SHOW(agent->agent_id, 80));
 }
 
 /* --- K06 -------------------------------------------------------------------------------------- */
@@ -84,7 +85,7 @@ static bool is_untrimmed(cx_str text)
     return is_white_space(text, 0) || is_white_space(text, last);
 }
 
-static void lint_tools(contract_lint *lint, cx_run_words tools, const char *where)
+static void lint_tools(contract_lint *lint, cx_str_list tools, const char *where)
 {
     const cx_run_policy *policy = lint->policy;
     for (size_t i = 0; i < tools.count; i++) {
@@ -92,13 +93,14 @@ static void lint_tools(contract_lint *lint, cx_run_words tools, const char *wher
         const char *fault = NULL;
         if (is_untrimmed(tool))
             fault = "is blank or has white space at an end";
-        else if (cx_run_words_have(policy->mcp_deny, tool))
+        else if (cx_str_list_has(policy->mcp_deny, tool))
             fault = "is denied in policies/mcp_allowlist.json";
-        else if (!cx_run_words_have(policy->mcp_allow, tool))
+        else if (!cx_str_list_has(policy->mcp_allow, tool))
             fault = "is not among those of policies/mcp_allowlist.json";
         if (fault != NULL)
-            cx_run_refuse(lint->findings, "K06", cx_contract_where(lint, where, i, NULL),
-                          CX_STR(""), "the tool '%.*s' %s", CX_CONTRACT_SHOW(tool, 80), fault);
+            cx_run_findings_reject(lint->findings, "K06", cx_contract_where(lint, where, i, NULL),
+                                   CX_STR(""), "the tool '%.*s' %s", CX_CONTRACT_SHOW(tool, 80),
+                                   fault);
     }
 }
 
@@ -114,18 +116,19 @@ static void lint_report(contract_lint *lint, size_t index)
         return;
     const char *rule = cx_run_path_lint(path, lint->ground);
     if (rule != NULL)
-        cx_run_refuse(lint->findings, "K11", where, cx_str_z(rule), "the report's path '%.*s' %s",
-                      CX_CONTRACT_SHOW(path, 80), cx_run_path_rule_text(rule));
+        cx_run_findings_reject(lint->findings, "K11", where, cx_str_z(rule),
+                               "the report's path '%.*s' %s", CX_CONTRACT_SHOW(path, 80),
+                               cx_run_path_rule_text(rule));
     else if (path.data[path.size - 1] == '/')
-        cx_run_refuse(lint->findings, "K11", where, CX_STR(""),
-                      "the report's path '%.*s' is a folder; name the file",
-                      CX_CONTRACT_SHOW(path, 80));
+        cx_run_findings_reject(lint->findings, "K11", where, CX_STR(""),
+                               "the report's path '%.*s' is a folder; name the file",
+                               CX_CONTRACT_SHOW(path, 80));
     for (size_t i = 0; i < index; i++)
         if (cx_str_eq(contract->tests[i].report.path, path)) {
-            cx_run_refuse(lint->findings, "K11", where, CX_STR(""),
-                          "the test '%.*s' has its report at '%.*s' too",
-                          CX_CONTRACT_SHOW(contract->tests[i].name, 80),
-                          CX_CONTRACT_SHOW(path, 80));
+            cx_run_findings_reject(lint->findings, "K11", where, CX_STR(""),
+                                   "the test '%.*s' has its report at '%.*s' too",
+                                   CX_CONTRACT_SHOW(contract->tests[i].name, 80),
+                                   CX_CONTRACT_SHOW(path, 80));
             break;
         }
 }
@@ -140,25 +143,25 @@ static cx_status lint_test(contract_lint *lint, size_t index)
     CX_TRY(lint->checks->command(lint->policy, contract, test->cmd, lint->arena, &row, &reason,
                                  lint->err));
     if (row != NULL)
-        cx_run_refuse(lint->findings, "K10",
-                      cx_contract_where(lint, "/acceptance_tests", index, "cmd"), cx_str_z(row),
-                      "the command gate refuses '%.*s': %.*s", CX_CONTRACT_SHOW(test->cmd, 100),
-                      CX_CONTRACT_SHOW(reason, 200));
+        cx_run_findings_reject(lint->findings, "K10",
+                               cx_contract_where(lint, "/acceptance_tests", index, "cmd"),
+                               cx_str_z(row), "the command gate refuses '%.*s': %.*s",
+                               CX_CONTRACT_SHOW(test->cmd, 100), CX_CONTRACT_SHOW(reason, 200));
     for (size_t i = 0; i < index; i++)
         if (cx_str_eq(contract->tests[i].name, test->name)) {
-            cx_run_refuse(lint->findings, "K11",
-                          cx_contract_where(lint, "/acceptance_tests", index, "name"), CX_STR(""),
-                          "there is another test named '%.*s'", CX_CONTRACT_SHOW(test->name, 80));
+            cx_run_findings_reject(
+                lint->findings, "K11", cx_contract_where(lint, "/acceptance_tests", index, "name"),
+                CX_STR(""), "there is another test named '%.*s'", CX_CONTRACT_SHOW(test->name, 80));
             break;
         }
     lint_report(lint, index);
     if (contract->strict_acceptance)
         CX_TRY(lint->checks->trivial(test->cmd, lint->arena, &trivial, lint->err));
     if (trivial)
-        cx_run_refuse(lint->findings, "K11",
-                      cx_contract_where(lint, "/acceptance_tests", index, "cmd"), CX_STR(""),
-                      "'%.*s' tests nothing, and strict_acceptance is asked for",
-                      CX_CONTRACT_SHOW(test->cmd, 80));
+        cx_run_findings_reject(
+            lint->findings, "K11", cx_contract_where(lint, "/acceptance_tests", index, "cmd"),
+            CX_STR(""), "'%.*s' tests nothing, and strict_acceptance is asked for",
+            CX_CONTRACT_SHOW(test->cmd, 80));
     return CX_SUCCESS;
 }
 
@@ -171,8 +174,8 @@ static cx_status lint_tests(contract_lint *lint)
         CX_TRY(lint_test(lint, i));
     }
     if (!must_pass)
-        cx_run_refuse(lint->findings, "K11", CX_STR("/acceptance_tests"), CX_STR(""),
-                      "no test has must_pass true, so nothing would have to hold");
+        cx_run_findings_reject(lint->findings, "K11", CX_STR("/acceptance_tests"), CX_STR(""),
+                               "no test has must_pass true, so nothing would have to hold");
     return CX_SUCCESS;
 }
 
@@ -187,8 +190,8 @@ static void lint_chain(contract_lint *lint)
         contract->handoff_enabled, contract->handoff_roles.items, contract->handoff_roles.count,
         contract->owner.role_name, contract->assigned.role_name);
     if (fault != NULL)
-        cx_run_refuse(lint->findings, "K12", CX_STR("/handoff_chain"), CX_STR(""), "the chain %s",
-                      fault);
+        cx_run_findings_reject(lint->findings, "K12", CX_STR("/handoff_chain"), CX_STR(""),
+                               "the chain %s", fault);
 }
 
 bool cx_run_task_id_ok(cx_str task_id)
@@ -209,16 +212,17 @@ bool cx_run_task_id_ok(cx_str task_id)
 static void lint_task_id(contract_lint *lint, cx_str task_id, const char *where)
 {
     if (!cx_run_task_id_ok(task_id))
-        cx_run_refuse(lint->findings, "K14", cx_str_z(where), CX_STR(""),
-                      "'%.*s' cannot name files: no '/', '\\' or control characters, no '.' or '-' "
-                      "at the start, at most 128 bytes in normal form C",
-                      CX_CONTRACT_SHOW(task_id, 140));
+        cx_run_findings_reject(
+            lint->findings, "K14", cx_str_z(where), CX_STR(""),
+            "'%.*s' cannot name files: no '/', '\\' or control characters, no '.' or '-' "
+            "at the start, at most 128 bytes in normal form C",
+            CX_CONTRACT_SHOW(task_id, 140));
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
 
 cx_status cx_run_contract_lint(cx_contract *contract, const cx_run_policy *policy,
-                               const cx_run_repo *repo, const cx_run_ground *ground,
+                               const cx_run_repo *repo, const cx_run_path_context *ground,
                                const cx_contract_checks *checks, cx_arena *arena,
                                cx_run_findings *findings, cx_err *err)
 {

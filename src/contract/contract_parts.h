@@ -10,7 +10,7 @@ typedef struct contract_lint {
     cx_contract *contract;
     const cx_run_policy *policy;
     const cx_run_repo *repo; /* may be NULL */
-    const cx_run_ground *ground;
+    const cx_run_path_context *ground;
     const cx_contract_checks *checks;
     cx_arena *arena;
     cx_run_findings *findings;

@@ -35,7 +35,7 @@ static uint32_t read_integer(const cx_json *object, const char *name)
 
 /* The strings of an array; the schema has excluded other items. */
 static bool read_text_list(const cx_json *object, const char *name, cx_arena *arena,
-                           cx_run_words *out)
+                           cx_str_list *out)
 {
     const cx_json *value = cx_json_get(object, cx_str_z(name));
     uint32_t count = value != NULL && value->type == CX_JSON_ARRAY ? value->count : 0;
@@ -44,7 +44,7 @@ static bool read_text_list(const cx_json *object, const char *name, cx_arena *ar
         return false;
     for (uint32_t i = 0; i < count; i++)
         items[i] = cx_json_text(&value->items[i]);
-    *out = (cx_run_words){items, count};
+    *out = (cx_str_list){items, count};
     return true;
 }
 
@@ -65,12 +65,12 @@ static void decode_agent(const cx_json *root, const char *name, cx_contract_agen
     (void)cx_run_role_parse(out->role_name, &out->role);
 }
 
-static cx_tests_demand decode_report_demand(const cx_json *test)
+static cx_tests_requirement decode_report_demand(const cx_json *test)
 {
     const cx_json *report = cx_json_get(test, CX_STR("report"));
     if (report == NULL)
-        return (cx_tests_demand){0};
-    return (cx_tests_demand){
+        return (cx_tests_requirement){0};
+    return (cx_tests_requirement){
         .format = cx_tests_format_parse(cx_contract_text(report, "format")),
         .path = cx_contract_text(report, "path"),
         .min_tests = read_integer(report, "min_tests"),
@@ -187,15 +187,16 @@ cx_status cx_run_contract_read(cx_str bytes, cx_arena *arena, cx_run_findings *f
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     if (cx_failed(status)) {
-        cx_run_refuse(findings, "K01", CX_STR(""), CX_STR(""), "this is not a contract: %s",
-                      own.message);
+        cx_run_findings_reject(findings, "K01", CX_STR(""), CX_STR(""),
+                               "this is not a contract: %s", own.message);
         return cx_run_findings_check(findings, err);
     }
     out->task_id = cx_contract_text(root, "task_id");
     if ((root->flags & (CX_JSON_OVERFLOW | CX_JSON_SURROGATE)) != 0)
-        cx_run_refuse(findings, "K01", CX_STR(""), CX_STR(""),
-                      "a number is out of range, or text has an unpaired surrogate; write it in "
-                      "another form");
+        cx_run_findings_reject(
+            findings, "K01", CX_STR(""), CX_STR(""),
+            "a number is out of range, or text has an unpaired surrogate; write it in "
+            "another form");
     CX_TRY(cx_run_schema_check("task_contract.v1.json", root, "K01", findings, err));
     if (findings->refusing != before)
         return cx_run_findings_check(findings, err);

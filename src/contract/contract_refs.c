@@ -49,18 +49,18 @@ cx_status cx_run_contract_baseline(cx_contract *contract, const cx_run_repo *rep
     const char *fault = ref_fault(contract->baseline_ref);
     cx_str commit = {NULL, 0};
     if (fault != NULL) {
-        cx_run_refuse(findings, "K05", where, CX_STR(""),
-                      "the baseline '%.*s' %s; name a branch, a tag or a commit",
-                      CX_CONTRACT_SHOW(contract->baseline_ref, 100), fault);
+        cx_run_findings_reject(findings, "K05", where, CX_STR(""),
+                               "the baseline '%.*s' %s; name a branch, a tag or a commit",
+                               CX_CONTRACT_SHOW(contract->baseline_ref, 100), fault);
         return cx_run_findings_check(findings, err);
     }
     if (repo == NULL)
         return CX_SUCCESS;
     CX_TRY(repo->resolve(repo->arg, contract->baseline_ref, findings->arena, &commit, err));
     if (commit.size == 0)
-        cx_run_refuse(findings, "K05", where, CX_STR(""),
-                      "the baseline '%.*s' does not name one commit of this repository",
-                      CX_CONTRACT_SHOW(contract->baseline_ref, 100));
+        cx_run_findings_reject(findings, "K05", where, CX_STR(""),
+                               "the baseline '%.*s' does not name one commit of this repository",
+                               CX_CONTRACT_SHOW(contract->baseline_ref, 100));
     else
         contract->baseline_commit = commit;
     return cx_run_findings_check(findings, err);
@@ -75,8 +75,8 @@ cx_status cx_contract_lint_target(contract_lint *lint)
         return CX_SUCCESS;
     const char *fault = ref_fault(ref);
     if (fault != NULL) {
-        cx_run_refuse(lint->findings, "K05", where, CX_STR(""), "the target '%.*s' %s",
-                      CX_CONTRACT_SHOW(ref, 100), fault);
+        cx_run_findings_reject(lint->findings, "K05", where, CX_STR(""), "the target '%.*s' %s",
+                               CX_CONTRACT_SHOW(ref, 100), fault);
         return CX_SUCCESS;
     }
     if (lint->repo == NULL)
@@ -85,8 +85,9 @@ cx_status cx_contract_lint_target(contract_lint *lint)
     if (commit.size != 0)
         CX_TRY(lint->repo->in_head(lint->repo->arg, commit, &in_head, lint->err));
     if (!in_head)
-        cx_run_refuse(lint->findings, "K05", where, CX_STR(""),
-                      "the target '%.*s' is not an ancestor of HEAD", CX_CONTRACT_SHOW(ref, 100));
+        cx_run_findings_reject(lint->findings, "K05", where, CX_STR(""),
+                               "the target '%.*s' is not an ancestor of HEAD",
+                               CX_CONTRACT_SHOW(ref, 100));
     return CX_SUCCESS;
 }
 
@@ -256,8 +257,8 @@ static cx_status check_ref_member(contract_lint *lint, const char *name, bool fr
     CX_TRY(check_ref(lint, cx_json_text(value), fragment_allowed, &fault));
     if (fault != NULL) {
         cx_str where = cx_arena_printf(lint->arena, "/role_contract/%s", name);
-        cx_run_refuse(lint->findings, "K07", where, CX_STR(""), "the reference '%.*s' %s",
-                      CX_CONTRACT_SHOW(cx_json_text(value), 120), fault);
+        cx_run_findings_reject(lint->findings, "K07", where, CX_STR(""), "the reference '%.*s' %s",
+                               CX_CONTRACT_SHOW(cx_json_text(value), 120), fault);
     }
     return CX_SUCCESS;
 }
@@ -274,9 +275,9 @@ static cx_status check_registry_ref(contract_lint *lint, const char *name, cx_st
     CX_TRY(check_ref(lint, ref, fragment_allowed, &fault));
     *out_holds = fault == NULL;
     if (fault != NULL)
-        cx_run_inform(lint->findings, "K07", CX_STR("/role_contract"), CX_STR(""),
-                      "%s of the registry '%.*s' %s, so it is null in this run", name,
-                      CX_CONTRACT_SHOW(ref, 120), fault);
+        cx_run_findings_inform(lint->findings, "K07", CX_STR("/role_contract"), CX_STR(""),
+                               "%s of the registry '%.*s' %s, so it is null in this run", name,
+                               CX_CONTRACT_SHOW(ref, 120), fault);
     return CX_SUCCESS;
 }
 

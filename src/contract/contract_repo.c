@@ -119,11 +119,11 @@ cx_run_repo cx_run_git_repo_init(cx_run_git_repo *out, const cx_git *git, cx_are
     return (cx_run_repo){out, resolve_commit, is_commit_in_head, read_blob, list_files, NULL};
 }
 
-cx_run_ground cx_run_ground_of(const char *worktree, const char *runtime_root)
+cx_run_path_context cx_run_path_context_of(const char *worktree, const char *runtime_root)
 {
     CX_ASSERT(worktree[0] == '/' && runtime_root[0] == '/');
     size_t size = strlen(worktree);
-    cx_run_ground ground = {CX_STR("")};
+    cx_run_path_context ground = {CX_STR("")};
     if (strncmp(worktree, runtime_root, size) == 0 && runtime_root[size] == '/')
         ground.runtime_root = cx_str_z(runtime_root + size + 1);
     return ground;

@@ -23,6 +23,6 @@ cx_run_repo cx_run_git_repo_init(cx_run_git_repo *out, const cx_git *git, cx_are
 
 /* The path of `runtime_root` inside the work tree (both absolute, without '/' at the end); empty
  * when it is outside. Borrows. */
-cx_run_ground cx_run_ground_of(const char *worktree, const char *runtime_root);
+cx_run_path_context cx_run_path_context_of(const char *worktree, const char *runtime_root);
 
 #endif

@@ -19,7 +19,7 @@ static cx_status put_object(cx_json_list *object, const char *name, cx_json_list
     return CX_SUCCESS;
 }
 
-static cx_status put_words(cx_json_list *object, const char *name, cx_run_words words, cx_err *err)
+static cx_status put_words(cx_json_list *object, const char *name, cx_str_list words, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(object->arena);
     cx_json value;
@@ -118,8 +118,9 @@ cx_status cx_run_role_summary(const cx_contract *contract, const cx_run_policy *
 
 static void refuse_drift(contract_lint *lint, const char *where, const char *top)
 {
-    cx_run_refuse(lint->findings, "K08", cx_arena_printf(lint->arena, "/role_contract/%s", where),
-                  CX_STR(""), "differs from %s, which is what holds; make them equal", top);
+    cx_run_findings_reject(lint->findings, "K08",
+                           cx_arena_printf(lint->arena, "/role_contract/%s", where), CX_STR(""),
+                           "differs from %s, which is what holds; make them equal", top);
 }
 
 /* A member that is text or null against text that may be absent. */
@@ -136,7 +137,7 @@ static void compare_role_text(contract_lint *lint, const char *object, const cha
 }
 
 /* Whether the array has the same texts in the same order. */
-static bool same_text_list(const cx_json *array, cx_run_words words)
+static bool same_text_list(const cx_json *array, cx_str_list words)
 {
     if (array == NULL || array->type != CX_JSON_ARRAY || array->count != words.count)
         return false;

@@ -136,9 +136,9 @@ static bool binds_output_schema(cx_str name, cx_run_role role)
 static void refuse_binding(contract_lint *lint, size_t index, const char *member,
                            const char *message)
 {
-    cx_run_refuse(lint->findings, "K04",
-                  cx_contract_where(lint, "/inputs/artifacts", index, member), CX_STR(""), "%s",
-                  message);
+    cx_run_findings_reject(lint->findings, "K04",
+                           cx_contract_where(lint, "/inputs/artifacts", index, member), CX_STR(""),
+                           "%s", message);
 }
 
 static cx_status check_binding(contract_lint *lint, size_t index)
@@ -152,11 +152,11 @@ static cx_status check_binding(contract_lint *lint, size_t index)
         return CX_SUCCESS;
     }
     if (!cx_str_is(cx_str_from(artifact->uri.data + 8, artifact->uri.size - 8), expected)) {
-        cx_run_refuse(lint->findings, "K04",
-                      cx_contract_where(lint, "/inputs/artifacts", index, "uri"), CX_STR(""),
-                      "a %s answers with schemas/%s, not with %.*s",
-                      cx_run_role_name(contract->assigned.role), expected,
-                      CX_CONTRACT_SHOW(artifact->uri, 100));
+        cx_run_findings_reject(lint->findings, "K04",
+                               cx_contract_where(lint, "/inputs/artifacts", index, "uri"),
+                               CX_STR(""), "a %s answers with schemas/%s, not with %.*s",
+                               cx_run_role_name(contract->assigned.role), expected,
+                               CX_CONTRACT_SHOW(artifact->uri, 100));
         return CX_SUCCESS;
     }
     CX_TRY(
@@ -187,10 +187,11 @@ cx_status cx_contract_lint_schema(contract_lint *lint)
             refuse_binding(lint, i, "name", "the output schema is bound a second time");
     }
     if (bound == 0) {
-        cx_run_refuse(lint->findings, "K04", CX_STR("/inputs/artifacts"), CX_STR(""),
-                      "no output schema is bound; add an artifact named output_schema with the "
-                      "uri schemas/%s and its sha256",
-                      expected_schema(contract->assigned.role));
+        cx_run_findings_reject(
+            lint->findings, "K04", CX_STR("/inputs/artifacts"), CX_STR(""),
+            "no output schema is bound; add an artifact named output_schema with the "
+            "uri schemas/%s and its sha256",
+            expected_schema(contract->assigned.role));
         return CX_SUCCESS;
     }
     CX_TRY(check_binding(lint, index));
@@ -210,22 +211,22 @@ cx_status cx_run_contract_artifact(const cx_contract *contract,
     found_bytes found;
     *out = (cx_bytes){NULL, 0};
     if (!is_relative_uri(artifact->uri)) {
-        cx_run_refuse(findings, "K15", where, CX_STR(""),
-                      "the uri '%.*s' is not a path of the repository or of the bundle",
-                      CX_CONTRACT_SHOW(artifact->uri, 100));
+        cx_run_findings_reject(findings, "K15", where, CX_STR(""),
+                               "the uri '%.*s' is not a path of the repository or of the bundle",
+                               CX_CONTRACT_SHOW(artifact->uri, 100));
         return CX_SUCCESS;
     }
     CX_TRY(find_artifact_bytes(contract, artifact->uri, repo, arena, &found, err));
     if (found.kind != CX_BLOB_FILE)
-        cx_run_refuse(findings, "K15", where, CX_STR(""), "%s: %.*s",
-                      found.kind == CX_BLOB_NONE      ? "there is no such file in the baseline"
-                      : found.kind == CX_BLOB_TOO_BIG ? "this file is longer than 64 MiB"
-                                                      : "this is not a regular file",
-                      CX_CONTRACT_SHOW(artifact->uri, 100));
+        cx_run_findings_reject(findings, "K15", where, CX_STR(""), "%s: %.*s",
+                               found.kind == CX_BLOB_NONE ? "there is no such file in the baseline"
+                               : found.kind == CX_BLOB_TOO_BIG ? "this file is longer than 64 MiB"
+                                                               : "this is not a regular file",
+                               CX_CONTRACT_SHOW(artifact->uri, 100));
     else if (!has_digest(&found, artifact->uri, artifact->sha256))
-        cx_run_refuse(findings, "K15", where, CX_STR(""),
-                      "the bytes of %.*s do not have the sha256 that is stated",
-                      CX_CONTRACT_SHOW(artifact->uri, 100));
+        cx_run_findings_reject(findings, "K15", where, CX_STR(""),
+                               "the bytes of %.*s do not have the sha256 that is stated",
+                               CX_CONTRACT_SHOW(artifact->uri, 100));
     else
         *out = found.bytes;
     return CX_SUCCESS;

@@ -115,7 +115,7 @@ void cx_decode_u32(cx_decoder *decoder, const cx_json *object, const char *where
 }
 
 void cx_decode_word_items(cx_decoder *decoder, const cx_json *array, const char *where,
-                          cx_run_words *out)
+                          cx_str_list *out)
 {
     if (decoder->failed)
         return;
@@ -138,11 +138,11 @@ void cx_decode_word_items(cx_decoder *decoder, const cx_json *array, const char 
         }
         items[i] = cx_json_text(item);
     }
-    *out = (cx_run_words){items, array->count};
+    *out = (cx_str_list){items, array->count};
 }
 
 void cx_decode_words(cx_decoder *decoder, const cx_json *object, const char *where,
-                     cx_run_words *out)
+                     cx_str_list *out)
 {
     const cx_json *value = find_member(decoder, object, where);
     if (value != NULL)

@@ -39,10 +39,10 @@ void cx_decode_u32(cx_decoder *decoder, const cx_json *object, const char *where
                    uint32_t max, uint32_t *out);
 /* An array of texts, none of them empty. */
 void cx_decode_words(cx_decoder *decoder, const cx_json *object, const char *where,
-                     cx_run_words *out);
+                     cx_str_list *out);
 /* The same for the array itself. */
 void cx_decode_word_items(cx_decoder *decoder, const cx_json *array, const char *where,
-                          cx_run_words *out);
+                          cx_str_list *out);
 /* "version" must be "v1". */
 void cx_decode_version(cx_decoder *decoder, const cx_json *object);
 

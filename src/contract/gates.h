@@ -15,14 +15,14 @@
 #include "contract/policy.h"
 
 /* Whether an approval for this run has `scope` ("network", "wide_path:src/"). */
-typedef bool cx_run_granted(void *arg, cx_str scope);
+typedef bool cx_run_scope_is_approved(void *arg, cx_str scope);
 
 typedef struct cx_run_grants {
-    cx_run_granted *granted; /* NULL: nothing is approved */
+    cx_run_scope_is_approved *granted; /* NULL: nothing is approved */
     void *arg;
 } cx_run_grants;
 
-bool cx_run_is_granted(const cx_run_grants *grants, cx_str scope); /* grants may be NULL */
+bool cx_run_scope_approved_by(const cx_run_grants *grants, cx_str scope); /* grants may be NULL */
 
 /* --- network ---------------------------------------------------------------------------------- */
 
@@ -36,27 +36,27 @@ bool cx_run_task_needs_network(const cx_contract *contract, const cx_run_runner_
 
 typedef struct cx_run_tool_verdict {
     bool ok;
-    cx_run_words missing; /* required, but not allowed (or without an integration) */
-    cx_run_words unknown; /* requested, but not in the global list, or denied there */
+    cx_str_list missing; /* required, but not allowed (or without an integration) */
+    cx_str_list unknown; /* requested, but not in the global list, or denied there */
 } cx_run_tool_verdict;
 
 /* Lists live in the arena; CX_E_NOMEM only. */
-CX_RESULT cx_run_gate_mcp(cx_run_words global_allow, cx_run_words global_deny, cx_run_words allowed,
-                          cx_run_words required, cx_arena *arena, cx_run_tool_verdict *out,
+CX_RESULT cx_run_gate_mcp(cx_str_list global_allow, cx_str_list global_deny, cx_str_list allowed,
+                          cx_str_list required, cx_arena *arena, cx_run_tool_verdict *out,
                           cx_err *err);
-CX_RESULT cx_run_gate_integrated(cx_run_words required, cx_run_words integrated, cx_arena *arena,
+CX_RESULT cx_run_gate_integrated(cx_str_list required, cx_str_list integrated, cx_arena *arena,
                                  cx_run_tool_verdict *out, cx_err *err);
 
 /* The tools that need an integration for this run: the runner itself, and each MCP tool that it
  * does not provide. None for replay-script (`runner` NULL), which starts no server. */
 CX_RESULT cx_run_required_tools(const cx_contract *contract, const cx_run_runner_config *runner,
-                                cx_arena *arena, cx_run_words *out, cx_err *err);
+                                cx_arena *arena, cx_str_list *out, cx_err *err);
 /* Names of the config's integrations. */
-CX_RESULT cx_run_integrated_tools(const cx_run_config *config, cx_arena *arena, cx_run_words *out,
+CX_RESULT cx_run_integrated_tools(const cx_run_config *config, cx_arena *arena, cx_str_list *out,
                                   cx_err *err);
 
 /* Whether `sampling` or `mcp.sampling` is among them (trimmed, any case). */
-bool cx_run_sampling_requested(cx_run_words mcp_tools);
+bool cx_run_sampling_requested(cx_str_list mcp_tools);
 /* Absent (no data) or exactly "single". */
 bool cx_run_gate_concurrency(cx_str mode);
 
@@ -69,7 +69,7 @@ bool cx_run_gate_concurrency(cx_str mode);
  * see I2. What `grants` approves is no finding. `tree` NULL: wide by name only.
  */
 CX_RESULT cx_run_gate_policy(const cx_run_policy *policy, const cx_contract *contract,
-                             const cx_run_tree *tree, const cx_run_ground *ground,
+                             const cx_run_tree *tree, const cx_run_path_context *ground,
                              const cx_run_grants *grants, cx_run_findings *findings, cx_err *err);
 
 /* The findings as "rule where" strings: `violations` of reports and events. */

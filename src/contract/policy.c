@@ -38,7 +38,7 @@ static void refuse_file(policy_loader *loader, const char *path, const char *for
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    cx_run_refuse(loader->findings, "POLICY", cx_str_z(path), CX_STR(""), "%s", message);
+    cx_run_findings_reject(loader->findings, "POLICY", cx_str_z(path), CX_STR(""), "%s", message);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -75,9 +75,9 @@ static cx_status fetch_baseline_file(policy_loader *loader, cx_str path, bool *o
     if (kind == CX_BLOB_FILE)
         store_file(loader, path, cx_bytes_str(bytes));
     else
-        cx_run_refuse(loader->findings, "POLICY", path, CX_STR(""),
-                      kind == CX_BLOB_TOO_BIG ? "the file is longer than 1 MiB"
-                                              : "expected a regular file in the baseline");
+        cx_run_findings_reject(loader->findings, "POLICY", path, CX_STR(""),
+                               kind == CX_BLOB_TOO_BIG ? "the file is longer than 1 MiB"
+                                                       : "expected a regular file in the baseline");
     return CX_SUCCESS;
 }
 
@@ -280,7 +280,7 @@ static void read_registry(policy_loader *loader)
 /* --- command lists ---------------------------------------------------------------------------- */
 
 /* Appends texts to a list with sufficient capacity. */
-static void append_texts(cx_decoder *decoder, cx_run_words *list, cx_run_words more)
+static void append_texts(cx_decoder *decoder, cx_str_list *list, cx_str_list more)
 {
     if (decoder->failed || more.count == 0)
         return;
@@ -293,10 +293,10 @@ static void append_texts(cx_decoder *decoder, cx_run_words *list, cx_run_words m
     if (list->count != 0)
         memcpy(items, list->items, list->count * sizeof *items);
     memcpy(items + list->count, more.items, more.count * sizeof *items);
-    *list = (cx_run_words){items, list->count + more.count};
+    *list = (cx_str_list){items, list->count + more.count};
 }
 
-static void read_prefix(cx_decoder *decoder, const cx_json *item, cx_run_words *list, size_t *count)
+static void read_prefix(cx_decoder *decoder, const cx_json *item, cx_str_list *list, size_t *count)
 {
     if (*count == PREFIXES_MAX) {
         cx_decode_fault(decoder, "allow", "at most 1024 prefixes");
@@ -316,7 +316,7 @@ static void read_prefixes(cx_decoder *decoder, const cx_json *root, cx_run_pack_
 {
     static const char *const names[] = {"exec", "argv_prefixes"};
     const cx_json *value = cx_decode_need(decoder, root, "allow");
-    cx_run_words *list = CX_ARENA_ARRAY(decoder->arena, cx_run_words, PREFIXES_MAX);
+    cx_str_list *list = CX_ARENA_ARRAY(decoder->arena, cx_str_list, PREFIXES_MAX);
     size_t count = 0;
     if (list == NULL) {
         decoder->failed = true;
@@ -348,7 +348,7 @@ static void read_pack(policy_loader *loader, const char *path, cx_run_pack_rules
     static const char *const names[] = {"version", "allow", "deny_substrings", "forbidden_actions"};
     cx_err err = {0};
     cx_json root;
-    cx_run_words forbidden = {NULL, 0}, denied = {NULL, 0};
+    cx_str_list forbidden = {NULL, 0}, denied = {NULL, 0};
     cx_decoder decoder = {loader->arena, path, &err, false};
     if (!parse_stored_file(loader, path, &root))
         return;
@@ -536,8 +536,8 @@ const cx_run_agent *cx_run_policy_agent(const cx_run_policy *policy, cx_str role
     return NULL;
 }
 
-const char *cx_run_policy_judge(const cx_run_policy *policy, cx_str role, cx_str agent_id,
-                                const cx_run_permissions *asked, unsigned *out_exceeds)
+const char *cx_run_policy_compare(const cx_run_policy *policy, cx_str role, cx_str agent_id,
+                                  const cx_run_permissions *asked, unsigned *out_exceeds)
 {
     const cx_run_agent *row = cx_run_policy_agent(policy, role, agent_id);
     cx_run_filesystem filesystem = cx_run_filesystem_parse(asked->filesystem);
@@ -553,7 +553,7 @@ const char *cx_run_policy_judge(const cx_run_policy *policy, cx_str role, cx_str
     if (cx_run_network_parse(asked->network) > row->network)
         exceeds |= CX_EXCEEDS_NETWORK;
     for (size_t i = 0; i < asked->mcp_tools.count; i++)
-        if (!cx_run_words_have(row->mcp_tools, asked->mcp_tools.items[i]))
+        if (!cx_str_list_has(row->mcp_tools, asked->mcp_tools.items[i]))
             exceeds |= CX_EXCEEDS_MCP_TOOLS;
     CX_ASSERT(row->filesystem < CX_FS_UNKNOWN && row->shell < CX_SHELL_UNKNOWN &&
               row->network < CX_NETWORK_UNKNOWN); /* read_agent has checked the row */

@@ -25,7 +25,7 @@ typedef struct cx_run_agent {
     cx_run_filesystem filesystem; /* defaults.sandbox */
     cx_run_shell shell;           /* defaults.approval_policy */
     cx_run_network network;
-    cx_run_words mcp_tools; /* capabilities.mcp_tools, none when absent */
+    cx_str_list mcp_tools; /* capabilities.mcp_tools, none when absent */
     cx_str codex_home;
 } cx_run_agent;
 
@@ -35,14 +35,14 @@ typedef struct cx_run_role_row {
     cx_str purpose;
     cx_str system_prompt_ref, skills_bundle_ref, mcp_bundle_ref; /* data NULL: null */
     bool handoff_eligible;
-    cx_run_words required_downstream_roles;
-    cx_run_words fail_closed_conditions;
+    cx_str_list required_downstream_roles;
+    cx_str_list fail_closed_conditions;
 } cx_run_role_row;
 
 typedef struct cx_run_pack_rules {
-    const cx_run_words *allow; /* argv prefixes; a token that ends in '/' is a folder */
+    const cx_str_list *allow; /* argv prefixes; a token that ends in '/' is a folder */
     size_t allow_count;
-    cx_run_words forbidden_actions; /* in addition to the global ones */
+    cx_str_list forbidden_actions; /* in addition to the global ones */
 } cx_run_pack_rules;
 
 typedef struct cx_run_approver {
@@ -64,8 +64,8 @@ typedef struct cx_run_policy {
     size_t agent_count;
     cx_run_role_row roles[CX_ROLE_COUNT];
     cx_run_pack_rules packs[CX_PACK_COUNT]; /* [CX_PACK_NONE]: command_allowlist.json */
-    cx_run_words forbidden_actions;         /* global */
-    cx_run_words mcp_allow, mcp_deny;
+    cx_str_list forbidden_actions;          /* global */
+    cx_str_list mcp_allow, mcp_deny;
     const cx_run_approver *approvers; /* none unless the config has the digest of the file (P3) */
     size_t approver_count;
     cx_str approvers_fault; /* why there are none although the file has some; else empty */
@@ -91,7 +91,7 @@ const cx_run_agent *cx_run_policy_agent(const cx_run_policy *policy, cx_str role
 /* Requested permissions; a text without data is an absent member. */
 typedef struct cx_run_permissions {
     cx_str filesystem, shell, network;
-    cx_run_words mcp_tools;
+    cx_str_list mcp_tools;
 } cx_run_permissions;
 
 enum {
@@ -103,7 +103,7 @@ enum {
 
 /* Compares a request with the agent's row. *out_exceeds: the fields that exceed it; returns NULL,
  * "agent_not_registered" or "permission_exceeds_role". */
-const char *cx_run_policy_judge(const cx_run_policy *policy, cx_str role, cx_str agent_id,
-                                const cx_run_permissions *asked, unsigned *out_exceeds);
+const char *cx_run_policy_compare(const cx_run_policy *policy, cx_str role, cx_str agent_id,
+                                  const cx_run_permissions *asked, unsigned *out_exceeds);
 
 #endif

@@ -408,9 +408,9 @@ static cx_status read_result(cx_pg *pg, const PGresult *result, const cx_pg_type
     return row(arg, columns, err);
 }
 
-cx_status cx_pg_ask(cx_pg *pg, const char *sql, const cx_pg_value *values, size_t value_count,
-                    const cx_pg_type *types, size_t column_count, cx_pg_row *row, void *arg,
-                    uint64_t *out_changed, cx_err *err)
+cx_status cx_pg_query(cx_pg *pg, const char *sql, const cx_pg_value *values, size_t value_count,
+                      const cx_pg_type *types, size_t column_count, cx_pg_row *row, void *arg,
+                      uint64_t *out_changed, cx_err *err)
 {
     uint64_t count = 0;
     PGresult *result;

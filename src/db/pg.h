@@ -83,9 +83,9 @@ typedef cx_status cx_pg_row(void *arg, const cx_pg_value *columns, cx_err *err);
 
 /* `sql` has $1 .. for the values; `types` are those of the columns; `row` is NULL where none is
  * wanted.  *out_changed (or NULL) is the number of rows changed or read. */
-CX_RESULT cx_pg_ask(cx_pg *pg, const char *sql, const cx_pg_value *values, size_t value_count,
-                    const cx_pg_type *types, size_t column_count, cx_pg_row *row, void *arg,
-                    uint64_t *out_changed, cx_err *err);
+CX_RESULT cx_pg_query(cx_pg *pg, const char *sql, const cx_pg_value *values, size_t value_count,
+                      const cx_pg_type *types, size_t column_count, cx_pg_row *row, void *arg,
+                      uint64_t *out_changed, cx_err *err);
 
 /* Statements without rows whose outcome is looked at later, at the latest by cx_pg_drain: no round
  * trip each.  Nothing else may be done in between. */

@@ -222,7 +222,7 @@ static cx_status read_texts(cx_reader *reader, cx_buf *scratch, cx_str *out, cx_
         uint32_t size = cx_reader_u32(reader);
         cx_bytes text = {NULL, 0};
         if (size != UINT32_MAX)
-            text = cx_reader_take(reader, size);
+            text = cx_reader_bytes(reader, size);
         if (!cx_reader_ok(reader))
             return type_error(err);
         if (i != 0)

@@ -198,7 +198,7 @@ static cx_str read_name(reader *r)
     size_t at = r->cbor.offset;
     cx_str text = cx_cbor_read_text(&r->cbor);
     if (cx_cbor_ok(&r->cbor) && (text.size == 0 || text.size > CX_EVIDENCE_NAME_MAX))
-        cx_cbor_refuse(&r->cbor, at, "expected 1 to %d bytes of text", CX_EVIDENCE_NAME_MAX);
+        cx_cbor_reject(&r->cbor, at, "expected 1 to %d bytes of text", CX_EVIDENCE_NAME_MAX);
     return text;
 }
 
@@ -206,7 +206,7 @@ static cx_bytes read_list(reader *r, const cx_cbor_members *members)
 {
     cx_bytes bytes = cx_cbor_read_bytes(&r->cbor);
     if (bytes.size == 0 && cx_cbor_ok(&r->cbor))
-        cx_cbor_refuse_empty(&r->cbor, members);
+        cx_cbor_reject_empty(&r->cbor, members);
     return bytes;
 }
 
@@ -218,12 +218,12 @@ static void read_journal(reader *r, cx_evidence_journal *out)
         case 0: out->actor = read_name(r); break;
         case 1:
             if (!cx_scheme_parse(cx_cbor_read_text(&r->cbor), &out->scheme) && cx_cbor_ok(&r->cbor))
-                cx_cbor_refuse(&r->cbor, members.key_offset, "found an unknown scheme");
+                cx_cbor_reject(&r->cbor, members.key_offset, "found an unknown scheme");
             break;
         case 2: out->point.size = cx_cbor_read_uint_max(&r->cbor, UINT64_MAX - 1); break;
         case 3: out->point.root = cx_cbor_read_digest(&r->cbor); break;
         case 4: out->checkpoint = read_list(r, &members); break;
-        default: cx_cbor_refuse_member(&r->cbor, &members);
+        default: cx_cbor_reject_member(&r->cbor, &members);
         }
     }
     cx_cbor_require(&r->cbor, &members, 0xf);
@@ -234,7 +234,7 @@ static const uint8_t *read_salt(reader *r)
     size_t at = r->cbor.offset;
     cx_bytes salt = cx_cbor_read_bytes(&r->cbor);
     if (cx_cbor_ok(&r->cbor) && salt.size != 32)
-        cx_cbor_refuse(&r->cbor, at, "expected 32 bytes of salt");
+        cx_cbor_reject(&r->cbor, at, "expected 32 bytes of salt");
     return cx_cbor_ok(&r->cbor) ? salt.data : NULL;
 }
 
@@ -247,17 +247,17 @@ static void read_entry(reader *r, cx_evidence_entry *out)
         case 0:
             out->journal = (size_t)cx_cbor_read_uint_max(&r->cbor, CX_EVIDENCE_JOURNALS_MAX);
             if (cx_cbor_ok(&r->cbor) && out->journal >= r->out.journal_count)
-                cx_cbor_refuse(&r->cbor, members.key_offset, "no such journal in the file");
+                cx_cbor_reject(&r->cbor, members.key_offset, "no such journal in the file");
             break;
         case 1: out->inclusion = read_list(r, &members); break;
         case 2: out->payload = read_list(r, &members); break;
         case 3: out->salt = read_salt(r); break;
-        default: cx_cbor_refuse_member(&r->cbor, &members);
+        default: cx_cbor_reject_member(&r->cbor, &members);
         }
     }
     cx_cbor_require(&r->cbor, &members, 0x3);
     if (cx_cbor_ok(&r->cbor) && out->payload.size != 0 && out->salt == NULL)
-        cx_cbor_refuse(&r->cbor, members.offset, "a payload needs its salt");
+        cx_cbor_reject(&r->cbor, members.offset, "a payload needs its salt");
 }
 
 static void read_file(reader *r, cx_evidence_file *out)
@@ -267,7 +267,7 @@ static void read_file(reader *r, cx_evidence_file *out)
         switch (members.key) {
         case 0: out->path = read_name(r); break;
         case 1: out->bytes = cx_cbor_read_bytes(&r->cbor); break;
-        default: cx_cbor_refuse_member(&r->cbor, &members);
+        default: cx_cbor_reject_member(&r->cbor, &members);
         }
     }
     cx_cbor_require(&r->cbor, &members, 0x3);
@@ -277,7 +277,7 @@ static size_t read_entry_number(reader *r, const cx_cbor_members *members)
 {
     uint64_t number = cx_cbor_read_uint(&r->cbor);
     if (cx_cbor_ok(&r->cbor) && number >= r->out.entry_count)
-        cx_cbor_refuse(&r->cbor, members->key_offset, "no such entry in the file");
+        cx_cbor_reject(&r->cbor, members->key_offset, "no such entry in the file");
     return (size_t)number;
 }
 
@@ -290,7 +290,7 @@ static void read_trace(reader *r, cx_evidence_trace *out)
         case 1: out->canonical = read_list(r, &members); break;
         case 2: (void)cx_cbor_read_exactly(&r->cbor, out->signature.bytes, 64); break;
         case 3: out->key_id = read_name(r); break;
-        default: cx_cbor_refuse_member(&r->cbor, &members);
+        default: cx_cbor_reject_member(&r->cbor, &members);
         }
     }
     cx_cbor_require(&r->cbor, &members, 0xf);
@@ -304,7 +304,7 @@ static void read_memory(reader *r, cx_evidence_memory *out)
         case 0: out->uri = read_name(r); break;
         case 1: out->entry = read_entry_number(r, &members); break;
         case 2: out->version = read_list(r, &members); break;
-        default: cx_cbor_refuse_member(&r->cbor, &members);
+        default: cx_cbor_reject_member(&r->cbor, &members);
         }
     }
     cx_cbor_require(&r->cbor, &members, 0x3);
@@ -318,7 +318,7 @@ static void read_key(reader *r, cx_evidence_key *out)
         case 0: out->id = read_name(r); break;
         case 1: (void)cx_cbor_read_exactly(&r->cbor, out->key.bytes, 32); break;
         case 2: out->role = read_name(r); break;
-        default: cx_cbor_refuse_member(&r->cbor, &members);
+        default: cx_cbor_reject_member(&r->cbor, &members);
         }
     }
     cx_cbor_require(&r->cbor, &members, 0x7);
@@ -329,7 +329,7 @@ static void check_order(reader *r, size_t offset)
 {
     for (size_t i = 1; i < r->out.file_count && cx_cbor_ok(&r->cbor); i++)
         if (cx_str_cmp(r->out.files[i - 1].path, r->out.files[i].path) >= 0)
-            cx_cbor_refuse(&r->cbor, offset, "expected files sorted by path, each once");
+            cx_cbor_reject(&r->cbor, offset, "expected files sorted by path, each once");
 }
 
 #define READ_LIST(type, items, count, max, read_one)                                  \
@@ -345,7 +345,7 @@ static void check_order(reader *r, size_t offset)
         r->out.items = list_;                                                         \
         r->out.count = n_;                                                            \
         if (n_ == 0 && optional && cx_cbor_ok(&r->cbor))                              \
-            cx_cbor_refuse(&r->cbor, at_, "an empty list is left out");               \
+            cx_cbor_reject(&r->cbor, at_, "an empty list is left out");               \
     } while (0)
 
 static void read_pack(reader *r, cx_bytes *out)
@@ -361,11 +361,11 @@ static void read_member(reader *r, const cx_cbor_members *members)
     switch (members->key) {
     case 0:
         if (cx_cbor_read_uint(cbor) != 1 && cx_cbor_ok(cbor))
-            cx_cbor_refuse(cbor, members->key_offset, "expected schema 1");
+            cx_cbor_reject(cbor, members->key_offset, "expected schema 1");
         break;
     case 1:
         if (!cx_str_is(cx_cbor_read_text(cbor), CX_EVIDENCE_MAGIC) && cx_cbor_ok(cbor))
-            cx_cbor_refuse(cbor, members->key_offset, "expected \"" CX_EVIDENCE_MAGIC "\"");
+            cx_cbor_reject(cbor, members->key_offset, "expected \"" CX_EVIDENCE_MAGIC "\"");
         break;
     case 2: r->out.kind = read_name(r); break;
     case 3: r->out.id = read_name(r); break;
@@ -390,7 +390,7 @@ static void read_member(reader *r, const cx_cbor_members *members)
     case 10: READ_LIST(cx_bytes, packs, pack_count, CX_EVIDENCE_PARTS_MAX, read_pack); break;
     case 11: READ_LIST(cx_evidence_key, keys, key_count, CX_EVIDENCE_PARTS_MAX, read_key); break;
     case 12: r->out.commit = read_list(r, members); break;
-    default: cx_cbor_refuse_member(cbor, members);
+    default: cx_cbor_reject_member(cbor, members);
     }
 }
 

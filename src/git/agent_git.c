@@ -255,8 +255,8 @@ static cx_status mark_imported(cx_agent_objects *imported, const cx_str *paths, 
     return CX_SUCCESS;
 }
 
-cx_status cx_agent_git_take_objects(const cx_git *git, const char *object_dir,
-                                    cx_agent_objects *imported, cx_err *err)
+cx_status cx_agent_git_import_objects(const cx_git *git, const char *object_dir,
+                                      cx_agent_objects *imported, cx_err *err)
 {
     CX_ASSERT(object_dir[0] == '/');
     object_walk w = {.imported = imported, .status = CX_SUCCESS, .err = err};

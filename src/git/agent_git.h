@@ -5,7 +5,7 @@
  *
  * In the sandbox the copies are mounted over the real locations, so paths are the same inside and
  * outside; the repository itself is read-only there.  Git never reads the copies: snapshot.h reads
- * HEAD, index, references and the files that record changes, cx_agent_git_take_objects reads the
+ * HEAD, index, references and the files that record changes, cx_agent_git_import_objects reads the
  * objects.
  *
  *   I1  What is copied for the agent comes from locations that only the governor writes.
@@ -45,7 +45,7 @@ void cx_agent_objects_done(cx_agent_objects *objects);
  * size; git gets their contents as a pack and recomputes every name. CX_E_FORMAT for an object that
  * is damaged or whose name does not match its contents.
  */
-CX_RESULT cx_agent_git_take_objects(const cx_git *git, const char *object_dir,
-                                    cx_agent_objects *imported, cx_err *err);
+CX_RESULT cx_agent_git_import_objects(const cx_git *git, const char *object_dir,
+                                      cx_agent_objects *imported, cx_err *err);
 
 #endif

@@ -21,7 +21,7 @@ static cx_status update_file_path(const cx_git *git, char out[CX_PATH_BYTES_MAX 
     return CX_SUCCESS;
 }
 
-cx_status cx_run_begin_update(const cx_git *git, const cx_checkout_update *what, cx_err *err)
+cx_status cx_checkout_update_begin(const cx_git *git, const cx_checkout_update *what, cx_err *err)
 {
     CX_ASSERT(what->ref.size != 0 && what->to.size != 0);
     char path[CX_PATH_BYTES_MAX + 1], line[LINE_BYTES_MAX];
@@ -36,7 +36,7 @@ cx_status cx_run_begin_update(const cx_git *git, const cx_checkout_update *what,
     return cx_io_replace_file(cx_io_system(), path, (cx_bytes){(uint8_t *)line, (size_t)size}, err);
 }
 
-cx_status cx_run_end_update(const cx_git *git, cx_err *err)
+cx_status cx_checkout_update_end(const cx_git *git, cx_err *err)
 {
     char path[CX_PATH_BYTES_MAX + 1];
     const cx_io *io = cx_io_system();
@@ -81,8 +81,8 @@ static cx_status read_update_line(const cx_git *git, cx_arena *arena, cx_checkou
     return status;
 }
 
-cx_status cx_run_find_update(const cx_git *git, cx_arena *arena, cx_checkout_update *out,
-                             bool *out_pending, cx_err *err)
+cx_status cx_checkout_update_find(const cx_git *git, cx_arena *arena, cx_checkout_update *out,
+                                  bool *out_pending, cx_err *err)
 {
     cx_oid now;
     *out_pending = false;
@@ -95,7 +95,7 @@ cx_status cx_run_find_update(const cx_git *git, cx_arena *arena, cx_checkout_upd
     return CX_SUCCESS;
 }
 
-cx_status cx_run_refresh_index(const cx_git *checkout, cx_err *err)
+cx_status cx_checkout_refresh_index(const cx_git *checkout, cx_err *err)
 {
     CX_ASSERT(!cx_git_is_hostile(checkout)); /* git.h I3 */
     /* Exit code 1 means that files differ; the next command on the checkout finds them. */
@@ -104,19 +104,20 @@ cx_status cx_run_refresh_index(const cx_git *checkout, cx_err *err)
     return cx_git_call_run(checkout, &call, NULL, &code, err);
 }
 
-cx_status cx_run_update(const cx_git *checkout, const cx_oid *from, const cx_oid *to, cx_err *err)
+cx_status cx_checkout_update_apply(const cx_git *checkout, const cx_oid *from, const cx_oid *to,
+                                   cx_err *err)
 {
     CX_ASSERT(!cx_git_is_hostile(checkout)); /* git.h I3 */
     char a[CX_OID_TEXT_SIZE], b[CX_OID_TEXT_SIZE];
     cx_oid_text(from, a);
     cx_oid_text(to, b);
     cx_git_call call = {.args = CX_GIT_ARGS("read-tree", "-m", "-u", a, b)};
-    CX_TRY(cx_run_refresh_index(checkout, err));
+    CX_TRY(cx_checkout_refresh_index(checkout, err));
     return cx_git_call_run(checkout, &call, NULL, NULL, err);
 }
 
-cx_status cx_run_update_checkout(const cx_git *git, const char *runtime_root, cx_str ref,
-                                 cx_arena *arena, cx_git **out, cx_err *err)
+cx_status cx_checkout_update_target(const cx_git *git, const char *runtime_root, cx_str ref,
+                                    cx_arena *arena, cx_git **out, cx_err *err)
 {
     cx_worktree_listed *items;
     size_t count;
@@ -135,28 +136,29 @@ cx_status cx_run_update_checkout(const cx_git *git, const char *runtime_root, cx
     return CX_SUCCESS;
 }
 
-cx_status cx_run_resume_update(const cx_git *git, const char *runtime_root, cx_arena *arena,
-                               const char **out_checkout, cx_err *err)
+cx_status cx_checkout_update_resume(const cx_git *git, const char *runtime_root, cx_arena *arena,
+                                    const char **out_checkout, cx_err *err)
 {
     cx_checkout_update begun;
     bool pending;
     cx_git *checkout = NULL;
     *out_checkout = NULL;
-    cx_status status = cx_run_find_update(git, arena, &begun, &pending, err);
+    cx_status status = cx_checkout_update_find(git, arena, &begun, &pending, err);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
     if (pending)
-        CX_TRY(cx_run_update_checkout(git, runtime_root, begun.ref, arena, &checkout, err));
+        CX_TRY(cx_checkout_update_target(git, runtime_root, begun.ref, arena, &checkout, err));
     if (checkout != NULL) {
         *out_checkout = cx_arena_copy_str(arena, cx_str_z(cx_git_worktree(checkout))).data;
-        status = *out_checkout == NULL ? cx_fail_nomem(err)
-                                       : cx_run_update(checkout, &begun.from, &begun.to, err);
+        status = *out_checkout == NULL
+                     ? cx_fail_nomem(err)
+                     : cx_checkout_update_apply(checkout, &begun.from, &begun.to, err);
         cx_git_close(checkout);
     } else {
         status = CX_SUCCESS;
     }
     if (cx_failed(status))
         *out_checkout = NULL;
-    return cx_failed(status) ? status : cx_run_end_update(git, err);
+    return cx_failed(status) ? status : cx_checkout_update_end(git, err);
 }

@@ -11,7 +11,7 @@ bool cx_oid_is_zero(const cx_oid *oid);
 /* The name of an object of `type` ("blob", "tree") with these contents. */
 cx_oid cx_git_object_oid(size_t oid_size, const char *type, cx_bytes contents);
 /* Runs a call whose output is one object name. */
-CX_RESULT cx_git_ask_oid(const cx_git *git, const cx_git_call *call, cx_oid *out, cx_err *err);
+CX_RESULT cx_git_call_oid(const cx_git *git, const cx_git_call *call, cx_oid *out, cx_err *err);
 
 /* A commit made by the governor: its identity, the time given here. */
 typedef struct cx_commit_facts {

@@ -114,7 +114,7 @@ static cx_status parse_oid_line(const cx_git *git, const cx_buf *text, cx_oid *o
     return CX_SUCCESS;
 }
 
-cx_status cx_git_ask_oid(const cx_git *git, const cx_git_call *call, cx_oid *out, cx_err *err)
+cx_status cx_git_call_oid(const cx_git *git, const cx_git_call *call, cx_oid *out, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());

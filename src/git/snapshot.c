@@ -385,7 +385,7 @@ static cx_status snapshot_all(const cx_git *git, const cx_snapshot_options *opti
     return a.status;
 }
 
-cx_status cx_snapshot_take(const cx_git *git, const cx_snapshot_options *options, cx_snapshot **out,
+cx_status cx_snapshot_read(const cx_git *git, const cx_snapshot_options *options, cx_snapshot **out,
                            cx_err *err)
 {
     CX_ASSERT(options == NULL || options->skip == NULL || options->skip[0] != '/');

@@ -69,7 +69,7 @@ typedef struct cx_snapshot_options {
 #define CX_SNAPSHOT_OPTIONS_INIT ((cx_snapshot_options){.before = NULL})
 
 /* `options` may be NULL. */
-CX_RESULT cx_snapshot_take(const cx_git *git, const cx_snapshot_options *options, cx_snapshot **out,
+CX_RESULT cx_snapshot_read(const cx_git *git, const cx_snapshot_options *options, cx_snapshot **out,
                            cx_err *err);
 void cx_snapshot_close(cx_snapshot *snapshot); /* NULL is fine */
 

@@ -129,7 +129,7 @@ cx_status cx_run_worktrees_lock(const cx_git *repo, uint64_t wait_ms, cx_file *o
     int size = snprintf(path, sizeof path, "%s/cortex-worktrees.lock", cx_git_common_dir(repo));
     if (size < 0 || (size_t)size >= sizeof path)
         return cx_fail(err, CX_E_LIMIT, "the path of the repository is too long");
-    return cx_flock_take(path, wait_ms != 0 ? wait_ms : LOCK_WAIT_MS, out, err);
+    return cx_flock_acquire(path, wait_ms != 0 ? wait_ms : LOCK_WAIT_MS, out, err);
 }
 
 static cx_status make_parent(const char *path, cx_err *err)
@@ -705,8 +705,8 @@ cx_status cx_run_worktree_list(const cx_git *repo, const char *runtime_root, cx_
     return status;
 }
 
-cx_status cx_run_worktree_drop(const cx_git *repo, const char *runtime_root,
-                               const cx_worktree_listed *listed, cx_err *err)
+cx_status cx_run_worktree_remove_orphan(const cx_git *repo, const char *runtime_root,
+                                        const cx_worktree_listed *listed, cx_err *err)
 {
     char path[CX_PATH_BYTES_MAX + 1], evidence_ref[REF_MAX];
     static const cx_str ours = {"refs/heads/cortex/", 18};
@@ -737,7 +737,7 @@ typedef struct stray_sweep {
     void *needed_arg;
     bool apply;
     cx_arena *arena;
-    CX_VEC(cx_worktree_stray) list;
+    CX_VEC(cx_worktree_leftover) list;
 } stray_sweep;
 
 static const cx_str run_branches = {"refs/heads/cortex/", 18};
@@ -770,10 +770,10 @@ static cx_str decode_branch_run_id(cx_str branch, cx_arena *arena, cx_err *err, 
 static cx_status record_stray(stray_sweep *s, cx_str name, bool branch, cx_status ended,
                               const cx_err *why, cx_err *err)
 {
-    cx_worktree_stray *slot = cx_vec_push(&s->list, cx_alloc_default());
+    cx_worktree_leftover *slot = cx_vec_push(&s->list, cx_alloc_default());
     if (slot == NULL)
         return cx_fail_nomem(err);
-    *slot = (cx_worktree_stray){.name = name, .branch = branch, .why = {"", 0}};
+    *slot = (cx_worktree_leftover){.name = name, .branch = branch, .why = {"", 0}};
     slot->done = s->apply && !cx_failed(ended);
     if (cx_failed(ended))
         slot->why = cx_arena_copy_str(s->arena, cx_str_z(why->message));
@@ -844,10 +844,10 @@ static cx_status sweep_strays(stray_sweep *s, const char *runtime_root, cx_err *
     return status;
 }
 
-cx_status cx_run_worktree_strays(const cx_git *repo, const char *runtime_root,
-                                 cx_worktree_is_needed *is_needed, void *needed_arg, bool apply,
-                                 cx_arena *arena, cx_worktree_stray **out, size_t *out_count,
-                                 cx_err *err)
+cx_status cx_run_worktree_leftovers(const cx_git *repo, const char *runtime_root,
+                                    cx_worktree_is_needed *is_needed, void *needed_arg, bool apply,
+                                    cx_arena *arena, cx_worktree_leftover **out, size_t *out_count,
+                                    cx_err *err)
 {
     CX_ASSERT(is_needed != NULL);
     stray_sweep s = {.repo = repo,
@@ -860,7 +860,7 @@ cx_status cx_run_worktree_strays(const cx_git *repo, const char *runtime_root,
     cx_status status = sweep_strays(&s, runtime_root, err);
     cx_flock_release(lock);
     if (!cx_failed(status)) {
-        *out = CX_ARENA_ARRAY(arena, cx_worktree_stray, s.list.count + 1);
+        *out = CX_ARENA_ARRAY(arena, cx_worktree_leftover, s.list.count + 1);
         *out_count = s.list.count;
         if (*out == NULL)
             status = cx_fail_nomem(err);

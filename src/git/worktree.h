@@ -78,25 +78,25 @@ typedef struct cx_worktree_listed {
 CX_RESULT cx_run_worktree_list(const cx_git *repo, const char *runtime_root, cx_arena *arena,
                                cx_worktree_listed **out, size_t *out_count, cx_err *err);
 /* Removes a listed work tree of ours by force (an orphan); its branch is preserved as above. */
-CX_RESULT cx_run_worktree_drop(const cx_git *repo, const char *runtime_root,
-                               const cx_worktree_listed *listed, cx_err *err);
+CX_RESULT cx_run_worktree_remove_orphan(const cx_git *repo, const char *runtime_root,
+                                        const cx_worktree_listed *listed, cx_err *err);
 
 /* What a crashed run leaves in addition to its work tree. */
-typedef struct cx_worktree_stray {
+typedef struct cx_worktree_leftover {
     cx_str name; /* "refs/heads/cortex/<run>/<task>", or "worktrees/cortex-<hash>" */
     bool branch; /* else a git directory that does not name its work tree */
     bool done;   /* retired, or removed */
     cx_str why;  /* why that failed; else empty */
-} cx_worktree_stray;
+} cx_worktree_leftover;
 
 /* Whether a run may still need its branches. */
 typedef bool cx_worktree_is_needed(void *arg, cx_str run_id);
 
 /* Branches of runs that are not needed and that no work tree has checked out, and git directories
  * as above; with `apply` they are removed, and a branch's commits stay reachable as above. */
-CX_RESULT cx_run_worktree_strays(const cx_git *repo, const char *runtime_root,
-                                 cx_worktree_is_needed *is_needed, void *needed_arg, bool apply,
-                                 cx_arena *arena, cx_worktree_stray **out, size_t *out_count,
-                                 cx_err *err);
+CX_RESULT cx_run_worktree_leftovers(const cx_git *repo, const char *runtime_root,
+                                    cx_worktree_is_needed *is_needed, void *needed_arg, bool apply,
+                                    cx_arena *arena, cx_worktree_leftover **out, size_t *out_count,
+                                    cx_err *err);
 
 #endif

@@ -42,10 +42,11 @@ static cx_status read_contract_file(reading *r, size_t index, cx_str path, cx_by
     if (status.code == CX_E_NOMEM) {
         status = cx_fail_nomem(r->err);
     } else if (cx_failed(status)) {
-        cx_run_refuse(r->findings, "CH05", pointer(r, index, "/contract"), CX_STR(""),
-                      "The contract '%.*s' cannot be read: %s. Give a file beside the chain's own, "
-                      "or the contract itself.",
-                      path.size > 100 ? 100 : (int)path.size, path.data, why.message);
+        cx_run_findings_reject(
+            r->findings, "CH05", pointer(r, index, "/contract"), CX_STR(""),
+            "The contract '%.*s' cannot be read: %s. Give a file beside the chain's own, "
+            "or the contract itself.",
+            path.size > 100 ? 100 : (int)path.size, path.data, why.message);
         status = CX_SUCCESS;
     } else {
         cx_str stored = cx_arena_copy_str(r->arena, cx_buf_str(&contents));
@@ -80,9 +81,9 @@ static cx_status read_name(reading *r, cx_map *names, size_t index, cx_str name)
     if (is_new)
         *slot = index;
     else
-        cx_run_refuse(r->findings, "CH02", pointer(r, index, "/name"), CX_STR(""),
-                      "Step %zu has the name of step %zu; each step needs one of its own.", index,
-                      (size_t)*slot);
+        cx_run_findings_reject(r->findings, "CH02", pointer(r, index, "/name"), CX_STR(""),
+                               "Step %zu has the name of step %zu; each step needs one of its own.",
+                               index, (size_t)*slot);
     return CX_SUCCESS;
 }
 
@@ -98,9 +99,9 @@ static cx_status read_depends(reading *r, const cx_map *names, size_t index, con
         cx_str name = cx_json_text(&list->items[i]);
         const uint64_t *found = cx_map_find(names, name);
         if (found == NULL)
-            cx_run_refuse(r->findings, "CH03", pointer(r, index, "/depends_on"), CX_STR(""),
-                          "It depends on '%.*s', and no step has that name.",
-                          name.size > 100 ? 100 : (int)name.size, name.data);
+            cx_run_findings_reject(r->findings, "CH03", pointer(r, index, "/depends_on"),
+                                   CX_STR(""), "It depends on '%.*s', and no step has that name.",
+                                   name.size > 100 ? 100 : (int)name.size, name.data);
         else
             after[step->after_count++] = (uint32_t)*found;
     }
@@ -131,8 +132,9 @@ static cx_status find_cycles(reading *r)
     }
     for (size_t i = 0; i < count && taken < count; i++)
         if (!done[i])
-            cx_run_refuse(r->findings, "CH04", pointer(r, i, "/depends_on"), CX_STR(""),
-                          "This step can never start: it waits for itself, through others or not.");
+            cx_run_findings_reject(
+                r->findings, "CH04", pointer(r, i, "/depends_on"), CX_STR(""),
+                "This step can never start: it waits for itself, through others or not.");
     return CX_SUCCESS;
 }
 
@@ -166,8 +168,8 @@ cx_status cx_run_chain_read(cx_str bytes, const char *folder, cx_arena *arena,
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     if (cx_failed(status)) {
-        cx_run_refuse(findings, "CH01", CX_STR(""), CX_STR(""), "The chain is no JSON: %s.",
-                      why.message);
+        cx_run_findings_reject(findings, "CH01", CX_STR(""), CX_STR(""),
+                               "The chain is no JSON: %s.", why.message);
         return CX_SUCCESS;
     }
     CX_TRY(cx_run_schema_check("task_chain.v1.json", &document, "CH01", findings, err));
@@ -177,9 +179,9 @@ cx_status cx_run_chain_read(cx_str bytes, const char *folder, cx_arena *arena,
     chain.chain_id = CX_JSON_GET_STR(&document, "chain_id");
     chain.step_count = steps->count;
     if (steps->count > CX_RUN_CHAIN_STEPS_MAX) {
-        cx_run_refuse(findings, "CH06", CX_STR("/steps"), CX_STR(""),
-                      "A chain has at most %d steps, found %u.", CX_RUN_CHAIN_STEPS_MAX,
-                      steps->count);
+        cx_run_findings_reject(findings, "CH06", CX_STR("/steps"), CX_STR(""),
+                               "A chain has at most %d steps, found %u.", CX_RUN_CHAIN_STEPS_MAX,
+                               steps->count);
         return CX_SUCCESS;
     }
     chain.steps = CX_ARENA_ARRAY(arena, cx_run_chain_step, chain.step_count);

@@ -73,7 +73,7 @@ static cx_run_owner_state owner_of(cleaning *c, cx_str run_id)
     cx_status status = cx_run_active_owner(c->store, run_id, c->arena, &owner, NULL);
     if (status.code == CX_E_NOMEM || status.code == CX_E_IO)
         return CX_RUN_OWNER_ALIVE;
-    return cx_failed(status) ? CX_RUN_OWNER_DEAD : cx_run_owner_look(&owner);
+    return cx_failed(status) ? CX_RUN_OWNER_DEAD : cx_run_owner_state_of(&owner);
 }
 
 static void recover_dead_run(cleaning *c, cx_str run_id)

@@ -73,7 +73,7 @@ static cx_status run_state(cx_governor_task *t, cx_err *err)
         return cx_task_refuse(t, CX_GATE_INTERRUPTED, "signal", false, NULL, err);
     }
     /* §11: a run whose lease is gone may not go on writing. */
-    if (t->governor->locks_renewed && !cx_run_lock_held(&t->governor->keeper))
+    if (t->governor->locks_renewed && !cx_run_lock_renewer_ok(&t->governor->keeper))
         return cx_task_refuse(t, CX_GATE_LOCK, "lease_lost", false, NULL, err);
     CX_ASSERT(state_steps[t->state] != NULL); /* I5: a failed task runs no state */
     cx_status status = state_steps[t->state](t, &why);

@@ -129,7 +129,7 @@ static cx_status integration_fault(const cx_ahead *a, const cx_run_trust *trust,
 cx_status cx_ahead_integrated(const cx_ahead *a, cx_texts *out, cx_err *err)
 {
     CX_ASSERT(out != NULL);
-    cx_run_words needed = {NULL, 0};
+    cx_str_list needed = {NULL, 0};
     cx_run_trust trust;
     *out = (cx_texts){NULL, 0};
     CX_TRY(cx_ahead_trust(a, &trust, err));

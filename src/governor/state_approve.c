@@ -172,7 +172,7 @@ cx_status cx_task_ask_approval(cx_governor_task *t, const cx_texts *scopes, bool
     uint64_t start = g->io->monotonic_ns(g->io);
     cx_json_list payload = cx_json_list_begin(&t->arena);
     *out_granted = false;
-    CX_TRY(cx_run_approval_wanted_json((cx_run_words){scopes->items, scopes->count},
+    CX_TRY(cx_run_approval_wanted_json((cx_str_list){scopes->items, scopes->count},
                                        &g->contract_sha256, wait_seconds(g), &t->arena, &wanted,
                                        err));
     CX_TRY(cx_task_event_json(t, CX_RUN_INFO, CX_RUN_EVENT_HUMAN_APPROVAL_REQUIRED, &wanted, err));

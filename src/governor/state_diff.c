@@ -54,7 +54,7 @@ static cx_status run_diff_gate(cx_governor_task *t, const char *phase, cx_diff_r
         .shared = !g->unconfined,
         .has_siblings = t->plans || t->part,
     };
-    return cx_diff_judge(&options, &t->arena, out, err);
+    return cx_diff_gate_run(&options, &t->arena, out, err);
 }
 
 /* [{"rule","path"}], each pair once, in the order found. */
@@ -124,8 +124,8 @@ static cx_status import_agent_objects(cx_governor_task *t, cx_err *err)
 {
     if (t->agent.spec_git.object_dir == NULL)
         return CX_SUCCESS;
-    return cx_agent_git_take_objects(t->workspace.worktree.git, t->agent.spec_git.object_dir,
-                                     &t->agent.objects, err);
+    return cx_agent_git_import_objects(t->workspace.worktree.git, t->agent.spec_git.object_dir,
+                                       &t->agent.objects, err);
 }
 
 /* The agent moved a branch of its own copy.  The repository's follows when it was judged: commits

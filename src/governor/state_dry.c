@@ -42,7 +42,7 @@ static cx_status check_tools(cx_governor *g, cx_arena *arena, cx_texts *out, cx_
 {
     cx_run_tool_verdict verdict;
     CX_TRY(cx_run_gate_mcp(g->policy.mcp_allow, g->policy.mcp_deny,
-                           g->contract.permissions.mcp_tools, (cx_run_words){NULL, 0}, arena,
+                           g->contract.permissions.mcp_tools, (cx_str_list){NULL, 0}, arena,
                            &verdict, err));
     *out = (cx_texts){verdict.unknown.items, verdict.unknown.count};
     return CX_SUCCESS;

@@ -472,7 +472,7 @@ cx_status cx_governor_end(cx_governor *g, cx_run_outcome *out, cx_arena *arena, 
     cx_governor_task *t = &g->tasks[0];
     cx_run_status status = t->refused ? CX_RUN_FAILURE : CX_RUN_SUCCESS;
     if (g->locks_renewed)
-        cx_run_lock_keep_end(&g->keeper);
+        cx_run_lock_renewer_stop(&g->keeper);
     g->locks_renewed = false;
     for (size_t i = g->task_count; i-- > 0;) {
         CX_TRY(write_always(&g->tasks[i], err));

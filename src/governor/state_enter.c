@@ -28,7 +28,7 @@ static cx_status add_worktree(cx_governor_task *t, cx_err *err)
     cx_json_put_quoted(&payload, "path", t->workspace.ref);
     cx_json_put_quoted(&payload, "baseline_commit", g->baseline);
     CX_TRY(cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_WORKTREE_CREATED, &payload, err));
-    return cx_snapshot_take(t->workspace.worktree.git, NULL, &t->workspace.snapshot, err);
+    return cx_snapshot_read(t->workspace.worktree.git, NULL, &t->workspace.snapshot, err);
 }
 
 /* --- locks ------------------------------------------------------------------------------------ */
@@ -76,7 +76,7 @@ static cx_status acquire_locks(cx_governor_task *t, cx_err *err)
     cx_governor *g = t->governor;
     cx_run_lock_result result;
     uint64_t ttl = g->policy.config.limits.lock_ttl_sec;
-    cx_run_words paths = t->contract.allowed_paths;
+    cx_str_list paths = t->contract.allowed_paths;
     t->gate = CX_GATE_LOCK;
     if (t->plans) /* its parts lock what is theirs */
         return CX_SUCCESS;
@@ -91,11 +91,11 @@ static cx_status acquire_locks(cx_governor_task *t, cx_err *err)
         return write_lock_refusal(t, &result, err);
     t->workspace.has_locks = true;
     if (!g->locks_renewed) {
-        CX_TRY(cx_run_lock_keep(&g->keeper, &g->store, cx_run_id(g->run), 0, ttl, err));
+        CX_TRY(cx_run_lock_renewer_start(&g->keeper, &g->store, cx_run_id(g->run), 0, ttl, err));
         g->locks_renewed = true;
     }
     t->workspace.lock_count = result.taken_count;
-    cx_run_lock_keep_more(&g->keeper, t->workspace.lock_count);
+    cx_run_lock_renewer_expect_more(&g->keeper, t->workspace.lock_count);
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_quoted_strs(&payload, "paths", paths.items, paths.count);
     return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_LOCK_ACQUIRED, &payload, err);

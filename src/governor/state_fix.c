@@ -89,7 +89,7 @@ cx_status cx_task_validate(cx_governor_task *t, cx_str given, cx_contract *out, 
         status = cx_run_contract_baseline(out, &g->repo, &findings, err);
     if (!cx_failed(status) && findings.refusing == 0)
         status = cx_run_contract_lint(out, &g->policy, &g->repo, &g->ground,
-                                      &cx_run_contract_judges, &t->arena, &findings, err);
+                                      &cx_run_contract_command_checks, &t->arena, &findings, err);
     if (!cx_failed(status))
         status = cx_findings_texts(&findings, &t->arena, faults, err);
     if (!cx_failed(status) && faults->count == 0)

@@ -79,7 +79,7 @@ cx_status cx_gate_network_check(cx_governor_task *t, cx_err *err)
 static cx_status join_tools(cx_governor_task *t, const cx_run_tool_verdict *a,
                             const cx_run_tool_verdict *b, cx_texts *out, cx_err *err)
 {
-    const cx_run_words lists[] = {a->missing, a->unknown, b->unknown};
+    const cx_str_list lists[] = {a->missing, a->unknown, b->unknown};
     static const char *const names[] = {"missing", "unknown", "unknown"};
     size_t count = a->missing.count + a->unknown.count + b->unknown.count;
     cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, count + 1);
@@ -92,7 +92,7 @@ static cx_status join_tools(cx_governor_task *t, const cx_run_tool_verdict *a,
                                           (int)lists[l].items[i].size, lists[l].items[i].data);
             if (text.data == NULL)
                 return cx_fail_nomem(err);
-            if (!cx_run_words_have((cx_run_words){items, used}, text))
+            if (!cx_str_list_has((cx_str_list){items, used}, text))
                 items[used++] = text;
         }
     }
@@ -103,14 +103,14 @@ static cx_status join_tools(cx_governor_task *t, const cx_run_tool_verdict *a,
 cx_status cx_gate_mcp_check(cx_governor_task *t, cx_err *err)
 {
     const cx_run_policy *policy = &t->governor->policy;
-    cx_run_words required = {t->agent.runner->tools, t->agent.runner->tool_count};
+    cx_str_list required = {t->agent.runner->tools, t->agent.runner->tool_count};
     cx_run_tool_verdict tools, set;
     cx_texts faults;
     t->gate = CX_GATE_MCP;
     CX_TRY(cx_run_gate_mcp(policy->mcp_allow, policy->mcp_deny, t->contract.permissions.mcp_tools,
                            required, &t->arena, &tools, err));
     CX_TRY(cx_run_gate_mcp(policy->mcp_allow, policy->mcp_deny, t->contract.mcp_tool_set,
-                           (cx_run_words){NULL, 0}, &t->arena, &set, err));
+                           (cx_str_list){NULL, 0}, &t->arena, &set, err));
     CX_TRY(join_tools(t, &tools, &set, &faults, err));
     bool passed = tools.ok && set.ok;
     CX_TRY(cx_task_gate_event(t, CX_RUN_EVENT_MCP_TOOL_GATE_RESULT, passed, passed ? NULL : &faults,
@@ -135,7 +135,7 @@ cx_status cx_gate_sampling_check(cx_governor_task *t, cx_err *err)
 
 /* --- sandbox ---------------------------------------------------------------------------------- */
 
-static cx_status words_as_z(cx_arena *arena, cx_run_words words, const char *const **out,
+static cx_status words_as_z(cx_arena *arena, cx_str_list words, const char *const **out,
                             cx_err *err)
 {
     const char **items = CX_ARENA_ARRAY(arena, const char *, words.count + 1);
@@ -170,7 +170,7 @@ static cx_status box_options(cx_governor *g, cx_arena *arena, cx_sandbox_options
         names[name_count++] = g->runner_settings.env[i];
     CX_TRY(words_as_z(arena, config->trusted_dirs, &options.trusted, err));
     CX_TRY(words_as_z(arena, config->read_only, &options.read, err));
-    CX_TRY(words_as_z(arena, (cx_run_words){names, name_count}, &options.env_names, err));
+    CX_TRY(words_as_z(arena, (cx_str_list){names, name_count}, &options.env_names, err));
     options.trusted_count = config->trusted_dirs.count;
     options.read_count = config->read_only.count;
     options.env_name_count = name_count;
@@ -361,7 +361,7 @@ cx_status cx_task_check_argv(cx_governor_task *t, const cx_runner *runner, bool 
                                       .script = read_baseline_script,
                                       .script_arg = t,
                                       .trust = &trust};
-    CX_TRY(cx_run_argv_judge(&options, &argv, &t->arena, out, err));
+    CX_TRY(cx_run_argv_check(&options, &argv, &t->arena, out, err));
     CX_TRY(cx_run_command_verdict_json(out, CX_STR(""), &t->arena, &payload, err));
     return cx_task_event_json(t, out->allow ? CX_RUN_INFO : CX_RUN_ERROR,
                               CX_RUN_EVENT_TOOL_GATE_RESULT, &payload, err);

@@ -211,7 +211,7 @@ static cx_status gate_network(cx_planner *p, cx_err *err)
 /* Tools of the runner itself, by the global list: the role has no others. */
 static cx_status gate_tools(cx_planner *p, cx_err *err)
 {
-    cx_run_words tools = {p->t->agent.runner->tools, p->t->agent.runner->tool_count};
+    cx_str_list tools = {p->t->agent.runner->tools, p->t->agent.runner->tool_count};
     cx_run_tool_verdict verdict;
     CX_TRY(cx_run_gate_mcp(p->governor->policy.mcp_allow, p->governor->policy.mcp_deny, tools,
                            tools, &p->t->arena, &verdict, err));

@@ -171,10 +171,11 @@ void cx_governor_check_intent(cx_governor *g)
 {
     if (g->contract.baseline_commit.size != 0 &&
         !cx_str_eq(g->contract.baseline_commit, g->planner_commit)) /* N3 */
-        cx_run_refuse(&g->findings, "K05", CX_STR("/rollback/baseline_ref"), CX_STR(""),
-                      "a contract that is made of a request starts from the commit it was planned "
-                      "on, %.12s; use HEAD",
-                      g->planner_commit.data);
+        cx_run_findings_reject(
+            &g->findings, "K05", CX_STR("/rollback/baseline_ref"), CX_STR(""),
+            "a contract that is made of a request starts from the commit it was planned "
+            "on, %.12s; use HEAD",
+            g->planner_commit.data);
 }
 
 cx_status cx_governor_record_intent(cx_governor *g, cx_err *err)

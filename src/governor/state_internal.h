@@ -203,7 +203,7 @@ struct cx_governor {
     const char *repo_root;
     bool dry; /* nothing may be written */
     cx_run_store store;
-    cx_run_ground ground;
+    cx_run_path_context ground;
     cx_run_repo repo;
     cx_run_policy policy;
     cx_run_findings findings; /* of the contract */
@@ -240,7 +240,7 @@ struct cx_governor {
     bool unconfined; /* danger-full-access, by approval */
     cx_str notes;
 
-    cx_run_lock_keeper keeper;
+    cx_run_lock_renewer keeper;
     bool locks_renewed; /* the keeper renews the leases */
 
     /* I6. The lock is left for the turns of agents and for tests. */

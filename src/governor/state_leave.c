@@ -11,7 +11,7 @@ static cx_status release_locks(cx_governor_task *t, cx_err *err)
     size_t count;
     if (!t->workspace.has_locks)
         return CX_SUCCESS;
-    cx_run_lock_keep_fewer(&g->keeper, t->workspace.lock_count);
+    cx_run_lock_renewer_expect_fewer(&g->keeper, t->workspace.lock_count);
     t->workspace.lock_count = 0;
     CX_TRY(
         cx_run_lock_release(&g->store, cx_run_id(g->run), t->id, &t->arena, &paths, &count, err));
@@ -78,7 +78,7 @@ void cx_task_release_silently(cx_governor_task *t)
     cx_governor *g = t->governor;
     cx_str *paths;
     size_t count;
-    cx_run_lock_keep_fewer(&g->keeper, t->workspace.lock_count);
+    cx_run_lock_renewer_expect_fewer(&g->keeper, t->workspace.lock_count);
     t->workspace.lock_count = 0;
     if (t->workspace.has_locks)
         (void)cx_failed(cx_run_lock_release(&g->store, cx_run_id(g->run), t->id, &t->arena, &paths,

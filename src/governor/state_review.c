@@ -73,7 +73,7 @@ static cx_status compare_with(cx_governor_task *t, const cx_snapshot *before,
 {
     cx_snapshot *after;
     cx_snapshot_options options = {.before = before, .agent = cx_task_agent_git(t)};
-    CX_TRY(cx_snapshot_take(t->workspace.worktree.git, &options, &after, err));
+    CX_TRY(cx_snapshot_read(t->workspace.worktree.git, &options, &after, err));
     cx_run_isolation_compare(before, after, !t->governor->unconfined, findings);
     cx_snapshot_close(after);
     return CX_SUCCESS;
@@ -108,7 +108,7 @@ static cx_status review_isolated(cx_governor_task *t, cx_err *err)
     cx_snapshot *before = NULL;
     cx_run_findings findings;
     cx_snapshot_options options = {.before = t->workspace.snapshot, .agent = cx_task_agent_git(t)};
-    CX_TRY(cx_snapshot_take(t->workspace.worktree.git, &options, &before, err));
+    CX_TRY(cx_snapshot_read(t->workspace.worktree.git, &options, &before, err));
     cx_run_findings_init(&findings, &t->arena);
     cx_status status = cx_governor_has_reviewer(t->governor)
                            ? cx_task_agent_review(t, &findings, err)

@@ -95,7 +95,7 @@ static cx_status open_checkout(reviewer *r, cx_err *err)
     r->options.suffix = CX_STR(".review");
     r->options.commit = t->candidate.commit;
     CX_TRY(cx_run_worktree_add(t->governor->git, &r->options, &t->arena, &r->worktree, err));
-    return cx_snapshot_take(r->worktree.git, NULL, &r->before, err);
+    return cx_snapshot_read(r->worktree.git, NULL, &r->before, err);
 }
 
 static void make_spec(reviewer *r)
@@ -306,7 +306,7 @@ cx_status cx_task_agent_review(cx_governor_task *t, cx_run_findings *findings, c
     if (r.runner != NULL)
         r.runner->stop(r.runner);
     if (!cx_failed(status))
-        status = cx_snapshot_take(r.worktree.git, NULL, &after, err);
+        status = cx_snapshot_read(r.worktree.git, NULL, &after, err);
     if (!cx_failed(status))
         cx_run_isolation_compare(r.before, after, true, findings);
     cx_snapshot_close(after);

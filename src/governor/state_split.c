@@ -85,7 +85,7 @@ static cx_status add_part_faults(plan *p, const char *reason, cx_str id, const c
  * it. */
 static bool is_covered_path(plan *p, cx_str entry)
 {
-    const cx_run_words *whole = &p->t->contract.allowed_paths;
+    const cx_str_list *whole = &p->t->contract.allowed_paths;
     bool folder = entry.size != 0 && entry.data[entry.size - 1] == '/';
     cx_str path =
         cx_arena_printf(&p->t->arena, "%.*s%s", (int)entry.size, entry.data, folder ? "x" : "");
@@ -105,10 +105,10 @@ static cx_status check_part_paths(plan *p, const cx_contract *part, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status check_part_tools(plan *p, const cx_contract *part, cx_run_words tools, cx_err *err)
+static cx_status check_part_tools(plan *p, const cx_contract *part, cx_str_list tools, cx_err *err)
 {
     for (size_t i = 0; i < tools.count; i++)
-        if (!cx_run_words_have(p->t->contract.mcp_tool_set, tools.items[i]))
+        if (!cx_str_list_has(p->t->contract.mcp_tool_set, tools.items[i]))
             CX_TRY(add_fault(p, "wider_than_parent",
                              cx_arena_printf(&p->t->arena, "%.*s: mcp_tools %.*s",
                                              (int)part->task_id.size, part->task_id.data,
@@ -153,7 +153,7 @@ static cx_status check_part_place(plan *p, const cx_contract *part, cx_err *err)
 /* Those of the part, then those of the whole that it left out. */
 static cx_status forbidden_actions(plan *p, const cx_json *given, cx_json *out, cx_err *err)
 {
-    const cx_run_words *whole = &p->t->contract.forbidden_actions;
+    const cx_str_list *whole = &p->t->contract.forbidden_actions;
     const cx_json *own = cx_json_get_typed(given, CX_STR("forbidden_actions"), CX_JSON_ARRAY);
     cx_json_list array = cx_json_list_begin(&p->t->arena);
     for (uint32_t i = 0; own != NULL && i < own->count; i++)

@@ -34,7 +34,7 @@ static cx_status open_store(cx_governor *g, cx_err *err)
     bool ignored = false;
     CX_TRY(cx_run_store_root(g->repo_root, g->options->runtime_root, g->arena, &root, err));
     g->store.root = root;
-    g->ground = cx_run_ground_of(g->repo_root, root);
+    g->ground = cx_run_path_context_of(g->repo_root, root);
     cx_str inside = g->ground.runtime_root;
     if (inside.size != 0) {
         CX_TRY(cx_git_is_ignored(g->git, inside.data, &ignored, err));
@@ -147,8 +147,8 @@ static cx_status read_contract(cx_governor *g, cx_err *err)
 {
     cx_str given = cx_bytes_str(g->contract_bytes);
     cx_run_findings_init(&g->findings, g->arena);
-    CX_TRY(cx_run_contract_check(given, &g->repo, &g->ground, &cx_run_contract_judges, g->arena,
-                                 &g->findings, &g->contract, &g->policy, err));
+    CX_TRY(cx_run_contract_check(given, &g->repo, &g->ground, &cx_run_contract_command_checks,
+                                 g->arena, &g->findings, &g->contract, &g->policy, err));
     if (g->planner != NULL)
         cx_governor_check_intent(g);
     CX_TRY(cx_run_findings_check(&g->findings, err));
@@ -361,7 +361,7 @@ void cx_governor_close(cx_governor *g)
     if (g->planner != NULL && g->planner != g->tasks)
         close_task(g->planner);
     if (g->locks_renewed)
-        cx_run_lock_keep_end(&g->keeper);
+        cx_run_lock_renewer_stop(&g->keeper);
     if (g->approvals_open)
         cx_run_approvals_done(&g->approvals);
     if (g->masking)

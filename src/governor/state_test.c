@@ -279,7 +279,7 @@ cx_status cx_task_test_merge(cx_governor_task *t, const cx_oid *commit, bool *ou
 
 cx_status cx_task_compare_script(cx_governor_task *t, cx_str plain, cx_run_script *out, cx_err *err)
 {
-    cx_run_script_ground ground = {t->workspace.worktree.path, &t->governor->repo,
-                                   t->governor->baseline, t->governor->alloc};
+    cx_run_script_context ground = {t->workspace.worktree.path, &t->governor->repo,
+                                    t->governor->baseline, t->governor->alloc};
     return cx_run_script_compare(&ground, plain, plain, out, err);
 }

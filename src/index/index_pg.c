@@ -51,7 +51,7 @@ static cx_status ask_bool(cx_pg *pg, const char *sql, bool *out, cx_err *err)
 {
     static const cx_pg_type types[] = {CX_PG_BOOL};
     *out = false;
-    return cx_pg_ask(pg, sql, NULL, 0, types, 1, read_bool, out, NULL, err);
+    return cx_pg_query(pg, sql, NULL, 0, types, 1, read_bool, out, NULL, err);
 }
 
 /* Waits briefly: the server may not have closed the session of a program that just ended. */
@@ -169,9 +169,9 @@ static cx_status ask_engine_once(cx_index *index, const cx_question *question, c
         values[i] = value_of(&question->values[i]);
     for (size_t i = 0; i < question->column_count; i++)
         types[i] = (cx_pg_type)question->types[i];
-    return cx_pg_ask(pg_index_of(index)->pg, question->sql, values, question->value_count, types,
-                     question->column_count, question->row == NULL ? NULL : pass_row, &bridge, NULL,
-                     err);
+    return cx_pg_query(pg_index_of(index)->pg, question->sql, values, question->value_count, types,
+                       question->column_count, question->row == NULL ? NULL : pass_row, &bridge,
+                       NULL, err);
 }
 
 static cx_status ask_engine(cx_index *index, const cx_question *question, cx_err *err)
@@ -251,7 +251,7 @@ static cx_status scrub_deleted(cx_index *index, cx_err *err)
 static cx_status change_rows(cx_index *index, const char *sql, const cx_pg_value *values,
                              size_t count, uint64_t *out, cx_err *err)
 {
-    return cx_pg_ask(pg_index_of(index)->pg, sql, values, count, NULL, 0, NULL, NULL, out, err);
+    return cx_pg_query(pg_index_of(index)->pg, sql, values, count, NULL, 0, NULL, NULL, out, err);
 }
 
 static cx_status refresh_summaries(cx_index *index, uint64_t *out, cx_err *err)

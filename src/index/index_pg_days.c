@@ -94,11 +94,11 @@ static cx_status load_days(cx_pg_index *own, cx_err *err)
     if (own->days_known)
         return CX_SUCCESS;
     own->days.count = 0;
-    CX_TRY(cx_pg_ask(own->pg,
-                     "SELECT CAST(c.relname AS text) FROM pg_inherits i"
-                     " JOIN pg_class c ON c.oid = i.inhrelid"
-                     " WHERE i.inhparent = to_regclass('cirislens.covenant_traces')",
-                     NULL, 0, types, 1, load_day, own, NULL, err));
+    CX_TRY(cx_pg_query(own->pg,
+                       "SELECT CAST(c.relname AS text) FROM pg_inherits i"
+                       " JOIN pg_class c ON c.oid = i.inhrelid"
+                       " WHERE i.inhparent = to_regclass('cirislens.covenant_traces')",
+                       NULL, 0, types, 1, load_day, own, NULL, err));
     own->days_known = true;
     return CX_SUCCESS;
 }
@@ -120,10 +120,10 @@ static cx_status has_strays(cx_pg_index *own, int64_t day, bool *out, cx_err *er
     cx_pg_value values[] = {{.type = CX_PG_TIME, .i = day * DAY_NS},
                             {.type = CX_PG_TIME, .i = (day + 1) * DAY_NS}};
     *out = false;
-    return cx_pg_ask(own->pg,
-                     "SELECT id FROM cirislens.covenant_traces_default"
-                     " WHERE timestamp >= $1 AND timestamp < $2 LIMIT 1",
-                     values, 2, types, 1, note_found, out, NULL, err);
+    return cx_pg_query(own->pg,
+                       "SELECT id FROM cirislens.covenant_traces_default"
+                       " WHERE timestamp >= $1 AND timestamp < $2 LIMIT 1",
+                       values, 2, types, 1, note_found, out, NULL, err);
 }
 
 /* Names and bounds are made from numbers: they contain no external text. */
@@ -212,7 +212,7 @@ static cx_status drop_day(cx_pg_index *own, int64_t day, uint64_t *out, cx_err *
     char dashed[11], name[9], sql[128];
     day_texts(day, dashed, name);
     (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM cirislens.covenant_traces_p%s", name);
-    CX_TRY(cx_pg_ask(own->pg, sql, NULL, 0, types, 1, add_count, out, NULL, err));
+    CX_TRY(cx_pg_query(own->pg, sql, NULL, 0, types, 1, add_count, out, NULL, err));
     (void)snprintf(sql, sizeof sql, "DROP TABLE cirislens.covenant_traces_p%s", name);
     return cx_pg_run(own->pg, sql, err);
 }

@@ -166,14 +166,14 @@ static cx_status find_old(cx_pg_index *own_index, old_rows *out, cx_err *err)
     }
     cx_pg_value values[] = {{.type = CX_PG_LIST, .items = agents, .count = count},
                             {.type = CX_PG_LIST, .items = ids, .count = count}};
-    return cx_pg_ask(own_index->pg,
-                     "SELECT u.at, k.trace_level, k.timestamp, k.id, k.verified"
-                     " FROM unnest($1, $2) WITH ORDINALITY AS u (agent, trace_id, at),"
-                     " LATERAL (SELECT trace_level, timestamp, id, verified"
-                     " FROM cirislens.covenant_trace_keys"
-                     " WHERE agent_id_hash = u.agent AND trace_id = u.trace_id"
-                     " OFFSET 0) k ORDER BY u.at, k.id",
-                     values, 2, types, CX_COUNT_OF(types), collect_old_row, out, NULL, err);
+    return cx_pg_query(own_index->pg,
+                       "SELECT u.at, k.trace_level, k.timestamp, k.id, k.verified"
+                       " FROM unnest($1, $2) WITH ORDINALITY AS u (agent, trace_id, at),"
+                       " LATERAL (SELECT trace_level, timestamp, id, verified"
+                       " FROM cirislens.covenant_trace_keys"
+                       " WHERE agent_id_hash = u.agent AND trace_id = u.trace_id"
+                       " OFFSET 0) k ORDER BY u.at, k.id",
+                       values, 2, types, CX_COUNT_OF(types), collect_old_row, out, NULL, err);
 }
 
 /* --- pending changes -------------------------------------------------------------------------- */
@@ -371,10 +371,10 @@ static cx_status mark_hours_stale(cx_pg_index *own_index, const int64_t *hours, 
     cx_pg_value value = {.type = CX_PG_TIMES, .times = hours, .count = count};
     if (count == 0)
         return CX_SUCCESS;
-    return cx_pg_ask(own_index->pg,
-                     "INSERT INTO cirislens.covenant_agent_hours_stale (bucket)"
-                     " SELECT unnest($1) ON CONFLICT DO NOTHING",
-                     &value, 1, NULL, 0, NULL, NULL, NULL, err);
+    return cx_pg_query(own_index->pg,
+                       "INSERT INTO cirislens.covenant_agent_hours_stale (bucket)"
+                       " SELECT unnest($1) ON CONFLICT DO NOTHING",
+                       &value, 1, NULL, 0, NULL, NULL, NULL, err);
 }
 
 cx_status cx_index_pg_touch(cx_index *index, int64_t ns, cx_err *err)

@@ -120,7 +120,7 @@ static void read_member(cx_decoder *d, cx_trace_record *out)
     case 13: out->numbers = (cx_trace_numbers)cx_cbor_read_uint_max(reader, CX_NUMBERS_JCS); break;
     case 14: out->canonical = cx_cbor_read_digest(reader); break;
     case 15: out->is_view = cx_decode_true_o(d); break;
-    default: cx_cbor_refuse_member(reader, &d->members);
+    default: cx_cbor_reject_member(reader, &d->members);
     }
 }
 

@@ -80,7 +80,7 @@ static cx_status ask(asking *a, bool states, ask_answer *answer, cx_owned *out, 
     cx_buf_init(&a->out, a->lattice->alloc);
     cx_status status = run_answer(a, states, answer, err);
     if (!cx_failed(status))
-        status = cx_owned_take(&a->out, out, err);
+        status = cx_owned_from_buf(&a->out, out, err);
     cx_states_close(a->states);
     cx_buf_done(&a->out);
     cx_arena_done(&a->arena);

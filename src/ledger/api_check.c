@@ -238,7 +238,7 @@ cx_status cx_proof_report_json(const cx_proof_report *report, const char *name, 
     CX_TRY(cx_api_text(name, "the name", &file, err));
     cx_buf_init(&text, report->alloc);
     cx_check_write_json(&report->result, file, &text);
-    return cx_owned_take(&text, out, err);
+    return cx_owned_from_buf(&text, out, err);
 }
 
 cx_status cx_proof_report_text(const cx_proof_report *report, const char *name, bool details,
@@ -249,7 +249,7 @@ cx_status cx_proof_report_text(const cx_proof_report *report, const char *name, 
     CX_TRY(cx_api_text(name, "the name", &file, err));
     cx_buf_init(&text, report->alloc);
     cx_check_write_text(&report->result, file, details, &text);
-    return cx_owned_take(&text, out, err);
+    return cx_owned_from_buf(&text, out, err);
 }
 
 /* --- checkpoints ------------------------------------------------------------------------------ */
@@ -271,7 +271,7 @@ cx_status cx_proof_checkpoint_text(const char *origin, const cx_proof_journal_ro
     CX_TRY(parse_origin(origin, "the origin", &checkpoint.origin, err));
     cx_buf_init(&text, cx_alloc_default());
     cx_checkpoint_text(&checkpoint, &text);
-    return cx_owned_take(&text, out, err);
+    return cx_owned_from_buf(&text, out, err);
 }
 
 cx_status cx_proof_checkpoint_note(const char *origin, const cx_proof_journal_root *journal,
@@ -292,7 +292,7 @@ cx_status cx_proof_checkpoint_note(const char *origin, const cx_proof_journal_ro
         cx_buf_clear(&text);
         cx_vkey_make(checkpoint.origin, CX_VKEY_NOTE, key, &signer);
         cx_checkpoint_note(&checkpoint, &signer, signature, &text);
-        status = cx_owned_take(&text, out, err);
+        status = cx_owned_from_buf(&text, out, err);
     }
     cx_buf_done(&text);
     return status;
@@ -307,5 +307,5 @@ cx_status cx_proof_key_text(const char *name, const cx_pubkey *key, cx_owned *ou
     cx_vkey_make(origin, CX_VKEY_NOTE, key, &vkey);
     cx_buf_init(&text, cx_alloc_default());
     cx_vkey_add(&vkey, &text);
-    return cx_owned_take(&text, out, err);
+    return cx_owned_from_buf(&text, out, err);
 }

@@ -277,7 +277,7 @@ cx_status cx_ledger_read(cx_ledger *ledger, const char *actor, uint64_t seq, cx_
     if (!cx_failed(status)) {
         cx_buf_add(&bytes, view.bytes.data, view.bytes.size);
         cx_buf_add(&bytes, view.payload.data, view.payload.size);
-        status = cx_owned_take(&bytes, &memory, err);
+        status = cx_owned_from_buf(&bytes, &memory, err);
     }
     if (!cx_failed(status))
         status = fill_public_entry(&view, memory, out, err);

@@ -243,7 +243,7 @@ cx_status cx_proof_make(cx_ledger *ledger, const char *actor, const cx_proof_mak
     m.arena = &arena;
     cx_status status = make_pack(&m, &inclusion, &bytes, err);
     if (!cx_failed(status))
-        status = cx_owned_take(&bytes, out, err);
+        status = cx_owned_from_buf(&bytes, out, err);
     cx_buf_done(&bytes);
     cx_buf_done(&inclusion);
     cx_arena_done(&arena);
@@ -256,7 +256,7 @@ static cx_status check_and_return(maker *m, cx_buf *bytes, cx_owned *out, cx_err
     if (!cx_failed(status))
         status = check_made(m, cx_buf_bytes(bytes), err);
     if (!cx_failed(status))
-        status = cx_owned_take(bytes, out, err);
+        status = cx_owned_from_buf(bytes, out, err);
     cx_buf_done(bytes);
     return status;
 }

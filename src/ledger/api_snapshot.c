@@ -16,7 +16,7 @@ static cx_status copy_manifest_out(cx_ledger *ledger, const cx_manifest *from,
     cx_manifest manifest;
     cx_buf_init(&bytes, ledger->alloc);
     cx_manifest_encode(from, &bytes);
-    CX_TRY(cx_owned_take(&bytes, &memory, err));
+    CX_TRY(cx_owned_from_buf(&bytes, &memory, err));
     cx_status status = cx_manifest_decode(cx_owned_bytes(&memory), &manifest, err);
     if (cx_failed(status)) {
         cx_owned_done(&memory);
@@ -144,7 +144,7 @@ cx_status cx_ledger_snapshot_to_sign(cx_ledger *ledger, const char *actor, uint6
         cx_buf_done(&bytes);
         return status;
     }
-    return cx_owned_take(&bytes, out, err);
+    return cx_owned_from_buf(&bytes, out, err);
 }
 
 cx_status cx_ledger_snapshot_seal(cx_ledger *ledger, const char *actor, uint64_t snapshot,

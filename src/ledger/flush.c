@@ -37,7 +37,7 @@ static void flush_once(cx_home *home)
         cx_lock_leave(&home->lock);
         status = wait_durable(home, home->store.flushing->end, &err);
         if (!cx_failed(status))
-            status = cx_store_write_generation(&home->store, home->store.flushing, &err);
+            status = cx_store_flush_memtable(&home->store, home->store.flushing, &err);
         cx_lock_enter(&home->lock);
     }
     home->flush_status = status;
@@ -116,7 +116,7 @@ cx_status cx_home_flush_now(cx_home *home, cx_err *err)
     cx_store *store = &home->store;
     CX_TRY(cx_home_save_actors(home, err));
     CX_TRY(cx_store_start_flush(store, home->applied, err));
-    CX_TRY(cx_store_write_generation(store, store->flushing, err));
+    CX_TRY(cx_store_flush_memtable(store, store->flushing, err));
     cx_store_flushed(store);
     return CX_SUCCESS;
 }

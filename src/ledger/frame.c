@@ -11,7 +11,7 @@
 
 enum { FRAME_FORMAT = 1 };
 enum { HAS_ENTRY = 1, HAS_COMMITTED = 2, HAS_SUBJECT = 4 };
-enum { CHANGE_PUT = 0, CHANGE_REMOVE = 1, CHANGE_PUT_ERASABLE = 2 };
+enum { CHANGE_SET = 0, CHANGE_REMOVE = 1, CHANGE_SET_ERASABLE = 2 };
 
 #define CHANGES_MAX 65536
 #define SALT_SIZE 32
@@ -40,15 +40,15 @@ static cx_status encode_change(const cx_change *change, cx_buf *guarded, cx_buf 
 {
     CX_TRY(cx_change_check(change, err));
     uint8_t kind = change->removed    ? CHANGE_REMOVE
-                   : change->erasable ? CHANGE_PUT_ERASABLE
-                                      : CHANGE_PUT;
+                   : change->erasable ? CHANGE_SET_ERASABLE
+                                      : CHANGE_SET;
     cx_buf_add_byte(guarded, kind);
     add_uint(guarded, change->key.size, 2);
     cx_buf_add(guarded, change->key.data, change->key.size);
     if (kind == CHANGE_REMOVE)
         return CX_SUCCESS;
     add_uint(guarded, change->value.size, 4);
-    if (kind == CHANGE_PUT) {
+    if (kind == CHANGE_SET) {
         cx_buf_add(guarded, change->value.data, change->value.size);
     } else {
         cx_buf_add(guarded, change->value_hash.bytes, sizeof change->value_hash.bytes);
@@ -107,22 +107,22 @@ static bool decode_change(cx_reader *reader, bool erased, cx_change *out, size_t
 {
     *out = (cx_change){0};
     uint8_t kind = cx_reader_u8(reader);
-    out->key = cx_reader_take(reader, cx_reader_u16(reader));
-    if (kind > CHANGE_PUT_ERASABLE || out->key.size == 0 || out->key.size > CX_KEY_SIZE_MAX)
+    out->key = cx_reader_bytes(reader, cx_reader_u16(reader));
+    if (kind > CHANGE_SET_ERASABLE || out->key.size == 0 || out->key.size > CX_KEY_SIZE_MAX)
         return false;
     out->removed = kind == CHANGE_REMOVE;
     if (out->removed)
         return cx_reader_ok(reader);
     size_t size = cx_reader_u32(reader);
-    if (kind == CHANGE_PUT) {
-        out->value = cx_reader_take(reader, size);
+    if (kind == CHANGE_SET) {
+        out->value = cx_reader_bytes(reader, size);
         return cx_reader_ok(reader);
     }
     out->erasable = true;
     out->erased = erased;
     out->value.size = size;
     *out_erasable_size += size;
-    cx_bytes hash = cx_reader_take(reader, sizeof out->value_hash.bytes);
+    cx_bytes hash = cx_reader_bytes(reader, sizeof out->value_hash.bytes);
     if (hash.size == sizeof out->value_hash.bytes)
         memcpy(out->value_hash.bytes, hash.data, hash.size);
     return cx_reader_ok(reader);
@@ -140,12 +140,12 @@ static bool divide_erasable(cx_ledger_frame *frame, cx_change *changes, cx_bytes
         return false;
     cx_reader reader = cx_reader_over(erasable);
     if (frame->committed) {
-        frame->salt = cx_reader_take(&reader, SALT_SIZE).data;
-        frame->payload = cx_reader_take(&reader, payload_size);
+        frame->salt = cx_reader_bytes(&reader, SALT_SIZE).data;
+        frame->payload = cx_reader_bytes(&reader, payload_size);
     }
     for (size_t i = 0; i < frame->change_count; i++)
         if (changes[i].erasable)
-            changes[i].value = cx_reader_take(&reader, changes[i].value.size);
+            changes[i].value = cx_reader_bytes(&reader, changes[i].value.size);
     return cx_reader_ok(&reader) && cx_reader_left(&reader) == 0;
 }
 
@@ -165,16 +165,16 @@ static bool decode_start(cx_reader *reader, cx_ledger_frame *out)
         return false;
     out->committed = (flags & HAS_COMMITTED) != 0;
     out->has_subject = (flags & HAS_SUBJECT) != 0;
-    out->actor = cx_bytes_str(cx_reader_take(reader, cx_reader_u16(reader)));
+    out->actor = cx_bytes_str(cx_reader_bytes(reader, cx_reader_u16(reader)));
     if ((flags & HAS_ENTRY) != 0) {
-        out->entry = cx_reader_take(reader, cx_reader_u32(reader));
+        out->entry = cx_reader_bytes(reader, cx_reader_u32(reader));
         if (out->entry.size == 0)
             return false;
     } else if (out->committed) {
         return false;
     }
     if (out->has_subject) {
-        cx_bytes id = cx_reader_take(reader, sizeof out->subject.bytes);
+        cx_bytes id = cx_reader_bytes(reader, sizeof out->subject.bytes);
         if (id.size == sizeof out->subject.bytes)
             memcpy(out->subject.bytes, id.data, id.size);
     }

@@ -102,7 +102,7 @@ static cx_status put_position(cx_store *store, cx_position position, cx_err *err
 
 /* --- generations ----------------------------------------------------------------------------- */
 
-static void generation_close(const cx_alloc *alloc, cx_generation *generation)
+static void generation_close(const cx_alloc *alloc, cx_memtable *generation)
 {
     if (generation == NULL)
         return;
@@ -114,9 +114,9 @@ static void generation_close(const cx_alloc *alloc, cx_generation *generation)
     cx_alloc_free(alloc, generation, sizeof *generation);
 }
 
-static cx_generation *generation_open(const cx_store *store)
+static cx_memtable *generation_open(const cx_store *store)
 {
-    cx_generation *generation = cx_alloc_zeroed(store->alloc, 1, sizeof *generation);
+    cx_memtable *generation = cx_alloc_zeroed(store->alloc, 1, sizeof *generation);
     if (generation == NULL)
         return NULL;
     cx_arena_init(&generation->arena, store->alloc, ARENA_LIMIT);
@@ -174,7 +174,7 @@ cx_str cx_store_name_row(int64_t actor, cx_bytes key, cx_row_name *name)
     return cx_str_from(name->bytes, sizeof actor + key.size);
 }
 
-const cx_row *cx_store_find_row(const cx_generation *generation, cx_str name, uint64_t hash)
+const cx_row *cx_store_find_row(const cx_memtable *generation, cx_str name, uint64_t hash)
 {
     if (generation == NULL)
         return NULL;
@@ -184,7 +184,7 @@ const cx_row *cx_store_find_row(const cx_generation *generation, cx_str name, ui
 
 cx_status cx_store_put(cx_store *store, const cx_row *row, cx_err *err)
 {
-    cx_generation *generation = store->memtable;
+    cx_memtable *generation = store->memtable;
     cx_row_name name;
     cx_str text = cx_store_name_row(row->actor, row->key, &name);
     /* As it will be in the database, followed by its checksum. */
@@ -222,7 +222,7 @@ cx_status cx_store_put(cx_store *store, const cx_row *row, cx_err *err)
 
 cx_status cx_store_put_actor(cx_store *store, const cx_actor_row *row, cx_err *err)
 {
-    cx_generation *generation = store->memtable;
+    cx_memtable *generation = store->memtable;
     cx_str name = cx_arena_copy_str(&generation->arena, row->name);
     if (name.data == NULL)
         return cx_fail_nomem(err);
@@ -236,7 +236,7 @@ cx_status cx_store_put_actor(cx_store *store, const cx_actor_row *row, cx_err *e
 
 size_t cx_store_memtable_rows(const cx_store *store)
 {
-    const cx_generation *memtable = store->memtable;
+    const cx_memtable *memtable = store->memtable;
     return memtable->rows.count + memtable->entries.count + memtable->entries_written +
            memtable->actors.count;
 }
@@ -244,7 +244,7 @@ size_t cx_store_memtable_rows(const cx_store *store)
 cx_status cx_store_start_flush(cx_store *store, cx_position end, cx_err *err)
 {
     CX_ASSERT(store->flushing == NULL);
-    cx_generation *next = generation_open(store);
+    cx_memtable *next = generation_open(store);
     if (next == NULL)
         return cx_fail_nomem(err);
     store->flushing = store->memtable;
@@ -298,7 +298,7 @@ static cx_status write_entry(cx_tables *tables, const cx_entry_row *row, cx_err 
 
 cx_status cx_store_put_entry(cx_store *store, const cx_entry_row *row, cx_err *err)
 {
-    cx_generation *generation = store->memtable;
+    cx_memtable *generation = store->memtable;
     /* Entries arrive in table order, and their transaction is open (S4). */
     if (store->derives) {
         generation->entries_written++;
@@ -355,7 +355,7 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /* Sorted by key, so that neighbours in the table are written one after the other. */
-static cx_status write_sorted(cx_store *store, const cx_generation *generation, cx_err *err)
+static cx_status write_sorted(cx_store *store, const cx_memtable *generation, cx_err *err)
 {
     size_t count = generation->rows.count, size = (count + 1) * sizeof(sorted_row);
     sorted_row *sorted = cx_alloc_new(store->alloc, size);
@@ -373,7 +373,7 @@ static cx_status write_sorted(cx_store *store, const cx_generation *generation, 
     return status;
 }
 
-static cx_status write_rows(cx_store *store, const cx_generation *generation, cx_err *err)
+static cx_status write_rows(cx_store *store, const cx_memtable *generation, cx_err *err)
 {
     cx_tables *tables = &store->writing;
     CX_TRY(write_sorted(store, generation, err));
@@ -384,7 +384,7 @@ static cx_status write_rows(cx_store *store, const cx_generation *generation, cx
     return put_position(store, generation->end, err);
 }
 
-cx_status cx_store_write_generation(cx_store *store, const cx_generation *generation, cx_err *err)
+cx_status cx_store_flush_memtable(cx_store *store, const cx_memtable *generation, cx_err *err)
 {
     cx_tables *tables = &store->writing;
     if (!store->derives)

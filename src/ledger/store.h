@@ -1,12 +1,12 @@
 /*
  * store.h - the tables of a data directory and the memtables that are not flushed yet.
  *
- * Changes are collected in a *memtable* (cx_generation); a flush writes it to the database in one
+ * Changes are collected in a *memtable* (cx_memtable); a flush writes it to the database in one
  * transaction, together with the log position up to which the tables are then true.  A point read
  * looks in the active memtable, then in the one being flushed, then in the database.
  *
  * The store has no lock: the caller holds the data directory's lock around every call but
- * cx_store_write_generation, whose memtable does not change any more.
+ * cx_store_flush_memtable, whose memtable does not change any more.
  */
 #ifndef CX_LEDGER_STORE_H
 #define CX_LEDGER_STORE_H
@@ -44,7 +44,7 @@ typedef struct cx_actor_row {
     uint64_t entry_sum, state_sum; /* sums that detect damaged rows (H4 in home.c) */
 } cx_actor_row;
 
-typedef struct cx_generation {
+typedef struct cx_memtable {
     cx_arena arena;
     cx_map index; /* actor id (8) ‖ key -> row number */
     CX_VEC(cx_row) rows;
@@ -52,7 +52,7 @@ typedef struct cx_generation {
     size_t entries_written;      /* while deriving: writes directly to the database */
     CX_VEC(cx_actor_row) actors; /* as of the end of the memtable */
     cx_position end;
-} cx_generation;
+} cx_memtable;
 
 /* Prepared statements of one connection. */
 typedef struct cx_tables {
@@ -73,10 +73,10 @@ typedef struct cx_store {
     bool shared;  /* reading and writing are one */
     bool derives; /* a transaction is always open */
     uint64_t *filter; /* Bloom filter of keys, while deriving into an empty database; NULL = none */
-    cx_generation *memtable;
-    cx_generation *flushing; /* NULL = none */
-    cx_position flushed;     /* position up to which the tables are true */
-    cx_store_view view;      /* of a store that another process writes to */
+    cx_memtable *memtable;
+    cx_memtable *flushing; /* NULL = none */
+    cx_position flushed;   /* position up to which the tables are true */
+    cx_store_view view;    /* of a store that another process writes to */
 } cx_store;
 
 typedef enum cx_store_mode {
@@ -114,7 +114,7 @@ size_t cx_store_memtable_rows(const cx_store *store);
 
 /* Makes the active memtable the one being flushed, and starts an empty one. */
 CX_RESULT cx_store_start_flush(cx_store *store, cx_position end, cx_err *err);
-CX_RESULT cx_store_write_generation(cx_store *store, const cx_generation *generation, cx_err *err);
+CX_RESULT cx_store_flush_memtable(cx_store *store, const cx_memtable *generation, cx_err *err);
 /* The flush is complete: drops the flushed memtable. */
 void cx_store_flushed(cx_store *store);
 

@@ -37,7 +37,7 @@ typedef struct cx_row_name {
 
 cx_str cx_store_name_row(int64_t actor, cx_bytes key, cx_row_name *name);
 /* NULL when there is no such row, or no memtable. */
-const cx_row *cx_store_find_row(const cx_generation *generation, cx_str name, uint64_t hash);
+const cx_row *cx_store_find_row(const cx_memtable *generation, cx_str name, uint64_t hash);
 /* Whether the database may have the key with that hash; without a filter always true. */
 bool cx_store_may_have(const uint64_t *filter, uint64_t hash);
 

@@ -113,7 +113,7 @@ static bool read_entry_row(cx_db_statement *statement, cx_entry_row *out)
     return cx_db_int(statement, 9) == (int64_t)cx_store_sum_entry(out);
 }
 
-static const cx_entry_row *find_entry(const cx_generation *generation, int64_t actor, uint64_t seq)
+static const cx_entry_row *find_entry(const cx_memtable *generation, int64_t actor, uint64_t seq)
 {
     /* Newest first: recently written rows are read most. */
     for (size_t i = generation == NULL ? 0 : generation->entries.count; i-- > 0;)

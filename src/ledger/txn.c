@@ -331,7 +331,7 @@ static cx_status apply_or_give_up(cx_txn *txn, const cx_log_place *places, uint6
     cx_status status = apply_frames(txn, places, commit, &why);
     if (!cx_failed(status))
         return status;
-    cx_log_give_up(txn->home->log, &why);
+    cx_log_discard_pending(txn->home->log, &why);
     if (err != NULL)
         *err = why;
     return status;

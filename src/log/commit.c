@@ -306,7 +306,7 @@ static void discard_group(cx_log *log)
     log->busy = log->begun = false;
 }
 
-void cx_log_give_up(cx_log *log, const cx_err *cause)
+void cx_log_discard_pending(cx_log *log, const cx_err *cause)
 {
     cx_lock_enter(&log->lock);
     while (log->busy)

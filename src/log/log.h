@@ -92,7 +92,7 @@ void cx_log_start(cx_log *log);
  * is syncing, is never acknowledged.  What was started is overwritten with zeros and synced, so
  * that it is not found again; then the log is "Poisoned" because of `cause`.
  */
-void cx_log_give_up(cx_log *log, const cx_err *cause);
+void cx_log_discard_pending(cx_log *log, const cx_err *cause);
 /* Returns when that commit is on the disk. */
 CX_RESULT cx_log_wait(cx_log *log, uint64_t commit, cx_err *err);
 /* Commits on the disk. */

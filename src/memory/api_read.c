@@ -29,7 +29,7 @@ static cx_status answer_as_json(cx_memories *memories, reader *read, const void 
     if (!cx_failed(status))
         status = cx_json_write(&text, &value, CX_JSON_PY_COMPACT, err);
     if (!cx_failed(status))
-        status = cx_owned_take(&text, out, err);
+        status = cx_owned_from_buf(&text, out, err);
     cx_buf_done(&text);
     cx_arena_done(&arena);
     return status;
@@ -92,7 +92,7 @@ cx_status cx_memories_get_data(cx_memories *memories, const char *memory, cx_own
         status = cx_buf_check(&bytes, err);
     }
     if (!cx_failed(status))
-        status = cx_owned_take(&bytes, out, err);
+        status = cx_owned_from_buf(&bytes, out, err);
     cx_buf_done(&bytes);
     cx_arena_done(&arena);
     return status;

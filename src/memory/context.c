@@ -73,7 +73,7 @@ static cx_status add_sections(composition *c, const cx_memory_search *like, cx_e
     return add_section(c, like, CX_TYPE_FACT, false, err);
 }
 
-cx_status cx_memory_context(cx_memory *memory, uint64_t budget_tokens, const cx_granted *scope,
+cx_status cx_memory_context(cx_memory *memory, uint64_t budget_tokens, const cx_scope_use *scope,
                             cx_arena *arena, const cx_memory_hit **out, size_t *out_count,
                             cx_err *err)
 {

@@ -123,7 +123,7 @@ static void decode_group(decoder *d, const cx_data_group *group, void *value, ui
 
 static cx_maybe_bytes decode_maybe_bytes(decoder *d)
 {
-    if (cx_cbor_take_null(&d->reader))
+    if (cx_cbor_skip_null(&d->reader))
         return (cx_maybe_bytes){.null = true};
     return (cx_maybe_bytes){.bytes = cx_cbor_read_bytes(&d->reader)};
 }
@@ -162,7 +162,7 @@ static void decode_list(decoder *d, const cx_data_field *field, void *at)
 
 static cx_maybe_time decode_time(decoder *d, const cx_data_field *field)
 {
-    if (field->rule != CX_FIELD_OPTIONAL && cx_cbor_take_null(&d->reader))
+    if (field->rule != CX_FIELD_OPTIONAL && cx_cbor_skip_null(&d->reader))
         return (cx_maybe_time){.is_set = false};
     return (cx_maybe_time){.is_set = true, .s = cx_cbor_read_int(&d->reader)};
 }
@@ -211,14 +211,14 @@ static void decode_group(decoder *d, const cx_data_group *group, void *value, ui
         }
         const cx_data_field *field = field_of(group, members.key);
         if (field == NULL) {
-            cx_cbor_refuse_member(&d->reader, &members);
+            cx_cbor_reject_member(&d->reader, &members);
             continue;
         }
         void *at = (char *)value + field->offset;
         decode_field(d, field, at);
         if (cx_cbor_ok(&d->reader) && field->rule == CX_FIELD_OPTIONAL &&
             cx_field_is_empty(field, at))
-            cx_cbor_refuse_empty(&d->reader, &members);
+            cx_cbor_reject_empty(&d->reader, &members);
     }
     for (size_t i = 0; i < group->count; i++)
         if (group->fields[i].rule != CX_FIELD_OPTIONAL)

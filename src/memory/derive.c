@@ -59,7 +59,7 @@ static bool read_placed(cx_bytes bytes, placed *out)
     if (out->tag_count > CX_TAGS_MAX)
         return false;
     for (size_t i = 0; i < out->tag_count; i++) {
-        cx_bytes hash = cx_reader_take(&reader, sizeof out->tags[i].hash);
+        cx_bytes hash = cx_reader_bytes(&reader, sizeof out->tags[i].hash);
         if (hash.size != 0)
             memcpy(out->tags[i].hash, hash.data, sizeof out->tags[i].hash);
         out->tags[i].at = cx_reader_u64(&reader);
@@ -71,7 +71,7 @@ static bool read_placed(cx_bytes bytes, placed *out)
         placed_frame *frame = &out->frames[i];
         frame->verb = cx_reader_u8(&reader);
         frame->kind = cx_reader_u8(&reader);
-        cx_bytes object = cx_reader_take(&reader, sizeof frame->object.bytes);
+        cx_bytes object = cx_reader_bytes(&reader, sizeof frame->object.bytes);
         if (object.size != 0)
             memcpy(frame->object.bytes, object.data, sizeof frame->object.bytes);
         frame->at = cx_reader_u64(&reader);
@@ -423,7 +423,7 @@ static cx_status get_words(cx_derive *at, const cx_id *id, cx_words *out, cx_err
     if (out->items == NULL)
         return cx_fail_nomem(err);
     for (size_t used = 0; used < value.size;) {
-        cx_bytes word = cx_reader_take(&reader, cx_reader_u8(&reader));
+        cx_bytes word = cx_reader_bytes(&reader, cx_reader_u8(&reader));
         used += 1 + word.size;
         if (word.size == 0 || word.size > CX_WORD_SIZE_MAX)
             return fail_damaged_row(err);

@@ -133,7 +133,7 @@ static cx_status follow_edges(finder *f, cx_err *err)
         cx_memory_head head;
         bool found = false;
         CX_TRY(cx_memory_find_head(&f->from, find->from, &head, &found, err));
-        if (!found || !cx_granted_allows(find->scope, &head.head))
+        if (!found || !cx_scope_use_allows(find->scope, &head.head))
             return CX_SUCCESS;
     }
     CX_TRY(cx_memory_edges(f->memory, find->from, false, find->follow, find->scope != NULL,
@@ -248,7 +248,7 @@ static bool head_fits(const cx_memory_find *find, const cx_head *head)
     if ((find->frame_verb != 0 || find->frame_ref.size != 0) &&
         !has_frame(head, find->frame_verb, find->frame_ref))
         return false;
-    return find->scope == NULL || cx_granted_allows(find->scope, head);
+    return find->scope == NULL || cx_scope_use_allows(find->scope, head);
 }
 
 static bool read_number(cx_str text, cx_arena *arena, double *out)

@@ -29,11 +29,11 @@ static cx_status check_patch(const cx_head_patch *patch, cx_err *err)
 }
 
 /* A grantee may change the memories that its scope includes, if the scope is writable. */
-static cx_status check_scope(cx_memory_call *call, const cx_granted *scope, const cx_head *head,
+static cx_status check_scope(cx_memory_call *call, const cx_scope_use *scope, const cx_head *head,
                              cx_err *err)
 {
     CX_TRY(cx_memory_scope_alive(scope, cx_memory_call_now(call), err));
-    if (!cx_granted_allows(scope, head))
+    if (!cx_scope_use_allows(scope, head))
         return cx_memory_violation(call, scope, &head->id, "violation", "write", err);
     if (!scope->scope.writable)
         return cx_memory_violation(call, scope, &head->id, "not_writable", "write", err);

@@ -64,9 +64,9 @@ void cx_memory_put_u64(uint8_t *out, uint64_t value);
 
 typedef struct cx_memory_source {
     cx_memory *memory;
-    cx_arena *arena;          /* results live here */
-    cx_txn *txn;              /* NULL = outside a transaction */
-    const cx_granted *pinned; /* reads the records of its snapshot; NULL = current ones */
+    cx_arena *arena;            /* results live here */
+    cx_txn *txn;                /* NULL = outside a transaction */
+    const cx_scope_use *pinned; /* reads the records of its snapshot; NULL = current ones */
 } cx_memory_source;
 
 /* An actor that does not exist has no records.  Erased records are not found. */
@@ -159,9 +159,9 @@ CX_RESULT cx_memory_new_blind(cx_memory_call *call, cx_id *out, cx_err *err);
 
 /* Journals a violation, within the rate limit, and fails with the error of its reason: "violation"
  * ScopeViolation, "not_writable" NotWritable. */
-CX_RESULT cx_memory_violation(cx_memory_call *call, const cx_granted *scope, const cx_id *id,
+CX_RESULT cx_memory_violation(cx_memory_call *call, const cx_scope_use *scope, const cx_id *id,
                               const char *reason, const char *mode, cx_err *err);
-CX_RESULT cx_memory_scope_alive(const cx_granted *scope, int64_t now_ns, cx_err *err);
+CX_RESULT cx_memory_scope_alive(const cx_scope_use *scope, int64_t now_ns, cx_err *err);
 
 /* --- searching ------------------------------------------------------------------------------- */
 

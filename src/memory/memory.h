@@ -46,7 +46,7 @@ typedef struct cx_memory cx_memory;
 typedef struct cx_memory_request {
     /* The scope that the call is made under, and its hash, which the entry names; NULL = none.
      * Only labels can be changed under a scope. */
-    const cx_granted *scope;
+    const cx_scope_use *scope;
     cx_digest grant;
     cx_str sender; /* keys of different senders are different keys */
     cx_str key;    /* empty = none: only the result is filled in */
@@ -129,9 +129,9 @@ typedef struct cx_head_patch {
     size_t frame_count;
     uint8_t importance;
     uint8_t visibility;
-    const cx_digest *if_head; /* expected H(Head CBOR); NULL = any */
-    const cx_granted *scope;  /* the scope the caller acts under; NULL = the owner */
-    cx_str by;                /* empty = granted_to of the scope, or the actor */
+    const cx_digest *if_head;  /* expected H(Head CBOR); NULL = any */
+    const cx_scope_use *scope; /* the scope the caller acts under; NULL = the owner */
+    cx_str by;                 /* empty = granted_to of the scope, or the actor */
 } cx_head_patch;
 
 /* Under a scope nothing about the memory is revealed unless the scope allows it. */
@@ -218,7 +218,7 @@ CX_RESULT cx_memory_resolve_latest(cx_memory *memory, const cx_id *id, cx_arena 
 /* Reads as a grantee: the pinned snapshot's record, whose bytes are the proven leaf; journals
  * violations. ScopeExpired, ScopeViolation, NotFound (also for a memory newer than the snapshot).
  */
-CX_RESULT cx_memory_resolve_scoped(cx_memory *memory, const cx_uri *uri, const cx_granted *scope,
+CX_RESULT cx_memory_resolve_scoped(cx_memory *memory, const cx_uri *uri, const cx_scope_use *scope,
                                    cx_arena *arena, cx_memory_view *out, cx_err *err);
 
 typedef struct cx_edge_view {
@@ -251,9 +251,9 @@ typedef struct cx_memory_find {
     uint64_t budget_tokens;
     bool with_tombstoned;
     bool with_expired;
-    bool late_binding;       /* journals find_late */
-    cx_str predicate;        /* of find_late */
-    const cx_granted *scope; /* filters silently: records of the pinned snapshot */
+    bool late_binding;         /* journals find_late */
+    cx_str predicate;          /* of find_late */
+    const cx_scope_use *scope; /* filters silently: records of the pinned snapshot */
 } cx_memory_find;
 
 typedef struct cx_memory_hit {
@@ -268,7 +268,7 @@ CX_RESULT cx_memory_find_all(cx_memory *memory, const cx_memory_find *find, cx_a
  * Identity, hard constraints, active goals, then facts by salience, within a budget of tokens of
  * medium forms.  If the first three do not fit the budget: BudgetUnreachable.
  */
-CX_RESULT cx_memory_context(cx_memory *memory, uint64_t budget_tokens, const cx_granted *scope,
+CX_RESULT cx_memory_context(cx_memory *memory, uint64_t budget_tokens, const cx_scope_use *scope,
                             cx_arena *arena, const cx_memory_hit **out, size_t *out_count,
                             cx_err *err);
 

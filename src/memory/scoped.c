@@ -8,7 +8,7 @@
  */
 #include "memory/internal.h"
 
-cx_status cx_memory_scope_alive(const cx_granted *scope, int64_t now_ns, cx_err *err)
+cx_status cx_memory_scope_alive(const cx_scope_use *scope, int64_t now_ns, cx_err *err)
 {
     if (!scope->scope.expires || cx_memory_seconds(now_ns) <= scope->scope.expires_at)
         return CX_SUCCESS;
@@ -26,7 +26,7 @@ static cx_status fail_denied(const char *reason, cx_err *err)
                       "the scope does not include this memory");
 }
 
-cx_status cx_memory_violation(cx_memory_call *call, const cx_granted *scope, const cx_id *id,
+cx_status cx_memory_violation(cx_memory_call *call, const cx_scope_use *scope, const cx_id *id,
                               const char *reason, const char *mode, cx_err *err)
 {
     const cx_scope *granted = &scope->scope;
@@ -51,7 +51,7 @@ cx_status cx_memory_violation(cx_memory_call *call, const cx_granted *scope, con
     return fail_denied(reason, err);
 }
 
-static cx_status journal_read(cx_memory *memory, const cx_granted *scope, const cx_id *id,
+static cx_status journal_read(cx_memory *memory, const cx_scope_use *scope, const cx_id *id,
                               int64_t now, cx_err *err)
 {
     cx_memory_call call;
@@ -62,7 +62,7 @@ static cx_status journal_read(cx_memory *memory, const cx_granted *scope, const 
                          err);
 }
 
-cx_status cx_memory_resolve_scoped(cx_memory *memory, const cx_uri *uri, const cx_granted *scope,
+cx_status cx_memory_resolve_scoped(cx_memory *memory, const cx_uri *uri, const cx_scope_use *scope,
                                    cx_arena *arena, cx_memory_view *out, cx_err *err)
 {
     const cx_memory_source from = {.memory = memory, .arena = arena, .pinned = scope};
@@ -70,7 +70,7 @@ cx_status cx_memory_resolve_scoped(cx_memory *memory, const cx_uri *uri, const c
     cx_memory_head head;
     CX_TRY(cx_memory_scope_alive(scope, now, err));
     CX_TRY(cx_memory_need_head(&from, &uri->id, 0, &head, err));
-    if (!cx_granted_allows(scope, &head.head))
+    if (!cx_scope_use_allows(scope, &head.head))
         return journal_read(memory, scope, &uri->id, now, err);
     cx_bytes leaf = cx_granted_leaf(scope, &uri->id);
     if (leaf.size != 0 && !cx_str_eq(cx_bytes_str(leaf), cx_bytes_str(head.bytes)))

@@ -353,7 +353,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
-cx_status cx_flock_take(const char *path, uint64_t wait_ms, cx_file *out, cx_err *err)
+cx_status cx_flock_acquire(const char *path, uint64_t wait_ms, cx_file *out, cx_err *err)
 {
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
@@ -383,7 +383,7 @@ void cx_flock_release(cx_file file)
     cx_folder_close(file);
 }
 
-cx_status cx_path_room(const char *path, uint64_t *out_free, uint64_t *out_all, cx_err *err)
+cx_status cx_path_space(const char *path, uint64_t *out_free, uint64_t *out_all, cx_err *err)
 {
     struct statfs info;
     if (statfs(path, &info) != 0)

@@ -134,11 +134,11 @@ uint32_t cx_user_id(void);
 /* Takes the exclusive flock(2) of a file, which is created when absent (0600); held until
  * cx_flock_release or the end of the process.  CX_E_BUSY when another owner keeps it for longer
  * than `wait_ms`; 0 = do not wait. */
-CX_RESULT cx_flock_take(const char *path, uint64_t wait_ms, cx_file *out, cx_err *err);
+CX_RESULT cx_flock_acquire(const char *path, uint64_t wait_ms, cx_file *out, cx_err *err);
 void cx_flock_release(cx_file file); /* CX_FILE_NONE is accepted */
 
 /* Space of the file system of a path, in bytes: what this user may still write, and the total. */
-CX_RESULT cx_path_room(const char *path, uint64_t *out_free, uint64_t *out_all, cx_err *err);
+CX_RESULT cx_path_space(const char *path, uint64_t *out_free, uint64_t *out_all, cx_err *err);
 
 /* Whether every later change of a file in this folder is certain to change its changed_ns: true for
  * file systems known to do so; not for tmpfs, where memory-mapped writes leave no trace. */

@@ -62,10 +62,10 @@ static inline cx_spawn_output cx_spawn_to_file(cx_file file, uint64_t limit_byte
 }
 
 /* An open descriptor that the child gets under the number `as` (3 .. 255, each once). */
-typedef struct cx_spawn_keep {
+typedef struct cx_spawn_inherit {
     cx_file file;
     int as;
-} cx_spawn_keep;
+} cx_spawn_inherit;
 
 /* Soft and hard limits set in the child; 0 = as they are.  No core file is ever written. */
 typedef struct cx_spawn_limits {
@@ -89,7 +89,7 @@ typedef struct cx_spawn_options {
     cx_bytes input;
     cx_file input_file;
     cx_spawn_output out, errout;
-    const cx_spawn_keep *keep;
+    const cx_spawn_inherit *keep;
     size_t keep_count;             /* <= CX_SPAWN_KEEP_MAX */
     const cx_spawn_limits *limits; /* NULL = none */
     const cx_file *join;           /* files to which the child writes "0" before its exec: the

@@ -49,7 +49,7 @@ typedef struct plan {
     const char *cwd;
     int executable;
     int report;
-    cx_spawn_keep keep[3 + CX_SPAWN_KEEP_MAX]; /* 0, 1, 2 first */
+    cx_spawn_inherit keep[3 + CX_SPAWN_KEEP_MAX]; /* 0, 1, 2 first */
     size_t keep_count;
     int first_free; /* above every number of `keep` */
     cx_spawn_limits limits;
@@ -241,9 +241,9 @@ static cx_status open_streams(const cx_spawn_options *options, int opened[OPENED
     int input = options->in == CX_SPAWN_IN_FILE ? options->input_file : opened[INPUT];
     int output = opened[OUTPUT] >= 0 ? opened[OUTPUT] : opened[NULL_FILE];
     int errors = options->errout.to == CX_SPAWN_OUT_JOIN ? output : opened[ERRORS];
-    p->keep[0] = (cx_spawn_keep){input >= 0 ? input : opened[NULL_FILE], 0};
-    p->keep[1] = (cx_spawn_keep){output, 1};
-    p->keep[2] = (cx_spawn_keep){errors >= 0 ? errors : opened[NULL_FILE], 2};
+    p->keep[0] = (cx_spawn_inherit){input >= 0 ? input : opened[NULL_FILE], 0};
+    p->keep[1] = (cx_spawn_inherit){output, 1};
+    p->keep[2] = (cx_spawn_inherit){errors >= 0 ? errors : opened[NULL_FILE], 2};
     p->keep_count = 3;
     p->first_free = 3;
     return CX_SUCCESS;

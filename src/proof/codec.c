@@ -52,7 +52,7 @@ void cx_decoder_end_inner(cx_decoder *decoder, const cx_cbor_members *outer, uin
 static void reject_empty(cx_decoder *decoder)
 {
     if (cx_cbor_ok(&decoder->reader))
-        cx_cbor_refuse_empty(&decoder->reader, &decoder->members);
+        cx_cbor_reject_empty(&decoder->reader, &decoder->members);
 }
 
 uint64_t cx_decode_uint_o(cx_decoder *decoder)
@@ -102,7 +102,7 @@ void cx_decode_id(cx_decoder *decoder, cx_id *out)
 
 int64_t cx_decode_time(cx_decoder *decoder, bool *out_null)
 {
-    *out_null = cx_cbor_take_null(&decoder->reader);
+    *out_null = cx_cbor_skip_null(&decoder->reader);
     return *out_null ? 0 : cx_cbor_read_int(&decoder->reader);
 }
 
@@ -111,7 +111,7 @@ void cx_decode_schema(cx_decoder *decoder, uint64_t expected)
     size_t at = decoder->reader.offset;
     uint64_t schema = cx_cbor_read_uint(&decoder->reader);
     if (cx_cbor_ok(&decoder->reader) && schema != expected)
-        cx_cbor_refuse(&decoder->reader, at, "schema %llu where %llu is expected",
+        cx_cbor_reject(&decoder->reader, at, "schema %llu where %llu is expected",
                        (unsigned long long)schema, (unsigned long long)expected);
 }
 
@@ -120,7 +120,7 @@ uint8_t cx_decode_code(cx_decoder *decoder, uint64_t min, uint64_t max)
     size_t at = decoder->reader.offset;
     uint64_t code = cx_cbor_read_uint(&decoder->reader);
     if (cx_cbor_ok(&decoder->reader) && (code < min || code > max)) {
-        cx_cbor_refuse(&decoder->reader, at, "%llu is not in %llu..%llu", (unsigned long long)code,
+        cx_cbor_reject(&decoder->reader, at, "%llu is not in %llu..%llu", (unsigned long long)code,
                        (unsigned long long)min, (unsigned long long)max);
         return 0;
     }
@@ -132,7 +132,7 @@ cx_str cx_decode_text_max(cx_decoder *decoder, size_t max)
     size_t at = decoder->reader.offset;
     cx_str text = cx_cbor_read_text(&decoder->reader);
     if (text.size > max)
-        cx_cbor_refuse(&decoder->reader, at, "a text of %zu bytes; at most %zu are allowed",
+        cx_cbor_reject(&decoder->reader, at, "a text of %zu bytes; at most %zu are allowed",
                        text.size, max);
     return text;
 }

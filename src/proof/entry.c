@@ -66,7 +66,7 @@ static void read_kind(cx_cbor_reader *reader, cx_entry *entry)
     size_t at = reader->offset;
     entry->kind = cx_cbor_read_text(reader);
     if (cx_cbor_ok(reader) && !cx_entry_kind_ok(entry->kind))
-        cx_cbor_refuse(reader, at, "kind is not of the form a_b.c_d, 1 to %d characters",
+        cx_cbor_reject(reader, at, "kind is not of the form a_b.c_d, 1 to %d characters",
                        CX_ENTRY_KIND_MAX);
 }
 
@@ -76,9 +76,9 @@ static void read_payload(cx_cbor_reader *reader, const cx_cbor_members *members,
     if (!cx_cbor_ok(reader))
         return;
     if (entry->payload.size == 0)
-        cx_cbor_refuse_empty(reader, members);
+        cx_cbor_reject_empty(reader, members);
     else if (entry->payload.size > CX_ENTRY_PAYLOAD_MAX)
-        cx_cbor_refuse(reader, members->key_offset, "an inline payload of %zu bytes; at most %u",
+        cx_cbor_reject(reader, members->key_offset, "an inline payload of %zu bytes; at most %u",
                        entry->payload.size, CX_ENTRY_PAYLOAD_MAX);
 }
 
@@ -91,7 +91,7 @@ static void read_member(cx_cbor_reader *reader, const cx_cbor_members *members, 
     case 4:
         entry->created_by = cx_cbor_read_bytes(reader);
         if (cx_cbor_ok(reader) && entry->created_by.size == 0)
-            cx_cbor_refuse_empty(reader, members);
+            cx_cbor_reject_empty(reader, members);
         break;
     case 5: read_payload(reader, members, entry); break;
     case 6:
@@ -101,9 +101,9 @@ static void read_member(cx_cbor_reader *reader, const cx_cbor_members *members, 
     case 7:
         entry->payload_size = cx_cbor_read_uint(reader);
         if (cx_cbor_ok(reader) && entry->payload_size == 0)
-            cx_cbor_refuse_empty(reader, members);
+            cx_cbor_reject_empty(reader, members);
         break;
-    default: cx_cbor_refuse_member(reader, members);
+    default: cx_cbor_reject_member(reader, members);
     }
 }
 
@@ -122,7 +122,7 @@ cx_status cx_entry_decode(cx_bytes bytes, cx_entry *out, cx_err *err)
     bool inline_payload = (members.seen & 1u << 5) != 0, length = (members.seen & 1u << 7) != 0;
     if (cx_cbor_ok(&reader) &&
         ((inline_payload && entry.committed) || (length && !entry.committed)))
-        cx_cbor_refuse(&reader, members.offset,
+        cx_cbor_reject(&reader, members.offset,
                        "a payload is either inline (5) or committed to (6 and 7)");
     CX_TRY(cx_cbor_end(&reader, err));
     *out = entry;

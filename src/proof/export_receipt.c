@@ -99,14 +99,14 @@ static void expect_uint(cx_cbor_reader *reader, uint64_t expected, const char *w
 {
     size_t offset = reader->offset;
     if (cx_cbor_read_uint(reader) != expected && cx_cbor_ok(reader))
-        cx_cbor_refuse(reader, offset, "expected %s", what);
+        cx_cbor_reject(reader, offset, "expected %s", what);
 }
 
 static void expect_count(cx_cbor_reader *reader, size_t offset, size_t found, size_t expected,
                          const char *what)
 {
     if (found != expected && cx_cbor_ok(reader))
-        cx_cbor_refuse(reader, offset, "expected %s", what);
+        cx_cbor_reject(reader, offset, "expected %s", what);
 }
 
 static void read_protected(cx_cbor_reader *reader, cx_receipt *out)
@@ -121,7 +121,7 @@ static void read_protected(cx_cbor_reader *reader, cx_receipt *out)
         protected_header(out->key_id, expected);
     }
     if (found.size != PROTECTED_SIZE || memcmp(found.data, expected, PROTECTED_SIZE) != 0)
-        cx_cbor_refuse(reader, offset, "expected the protected header {1: -8, 4: key id, 395: 1}");
+        cx_cbor_reject(reader, offset, "expected the protected header {1: -8, 4: key id, 395: 1}");
 }
 
 static void read_label(cx_cbor_reader *reader, cx_receipt *out)
@@ -130,7 +130,7 @@ static void read_label(cx_cbor_reader *reader, cx_receipt *out)
     int64_t label = cx_cbor_read_int(reader);
     out->is_consistency = label == LABEL_CONSISTENCY;
     if (cx_cbor_ok(reader) && label != LABEL_INCLUSION && label != LABEL_CONSISTENCY)
-        cx_cbor_refuse(reader, offset,
+        cx_cbor_reject(reader, offset,
                        "expected -1, an inclusion proof, or -2, a consistency proof");
 }
 
@@ -147,7 +147,7 @@ static cx_status read_path(cx_bytes bytes, cx_arena *arena, cx_receipt *out, cx_
     out->path_count = cx_cbor_read_array(&reader, out->is_consistency ? CX_CONSISTENCY_PATH_MAX
                                                                       : CX_INCLUSION_PATH_MAX);
     if (out->path_count == 0 && cx_cbor_ok(&reader))
-        cx_cbor_refuse(&reader, offset, "expected a path of at least one hash");
+        cx_cbor_reject(&reader, offset, "expected a path of at least one hash");
     for (size_t i = 0; i < out->path_count && cx_cbor_ok(&reader); i++)
         path[i] = cx_cbor_read_digest(&reader);
     out->path = path;
@@ -163,7 +163,7 @@ cx_status cx_receipt_decode(cx_bytes bytes, cx_arena *arena, cx_receipt *out, cx
     cx_cbor_begin(&reader, bytes, "receipt");
     size_t offset = reader.offset;
     if (cx_cbor_read_tag(&reader) != 18 && cx_cbor_ok(&reader))
-        cx_cbor_refuse(&reader, offset, "expected tag 18, COSE_Sign1");
+        cx_cbor_reject(&reader, offset, "expected tag 18, COSE_Sign1");
     offset = reader.offset;
     expect_count(&reader, offset, cx_cbor_read_array(&reader, 4), 4, "the 4 parts of COSE_Sign1");
     read_protected(&reader, &receipt);
@@ -177,8 +177,8 @@ cx_status cx_receipt_decode(cx_bytes bytes, cx_arena *arena, cx_receipt *out, cx
     expect_count(&reader, offset, cx_cbor_read_array(&reader, 1), 1, "one proof");
     cx_bytes proof = cx_cbor_read_bytes(&reader);
     offset = reader.offset;
-    if (!cx_cbor_take_null(&reader))
-        cx_cbor_refuse(&reader, offset, "expected a detached payload, null");
+    if (!cx_cbor_skip_null(&reader))
+        cx_cbor_reject(&reader, offset, "expected a detached payload, null");
     (void)cx_cbor_read_exactly(&reader, receipt.signature.bytes, sizeof receipt.signature.bytes);
     CX_TRY(cx_cbor_end(&reader, err));
     CX_TRY(read_path(proof, arena, &receipt, err));

@@ -37,7 +37,7 @@ void cx_home_leaf_encode(const cx_home_leaf *leaf, cx_buf *out)
 static void read_scheme(cx_decoder *decoder, cx_scheme *out)
 {
     if (!cx_scheme_parse(cx_cbor_read_text(&decoder->reader), out) && cx_cbor_ok(&decoder->reader))
-        cx_cbor_refuse(&decoder->reader, decoder->members.key_offset,
+        cx_cbor_reject(&decoder->reader, decoder->members.key_offset,
                        "found a scheme that is not known");
 }
 
@@ -52,12 +52,12 @@ cx_status cx_home_leaf_decode(cx_bytes bytes, cx_home_leaf *out, cx_err *err)
         case 1:
             leaf.actor = cx_decode_text_max(&decoder, ACTOR_MAX);
             if (leaf.actor.size == 0 && cx_cbor_ok(&decoder.reader))
-                cx_cbor_refuse_empty(&decoder.reader, &decoder.members);
+                cx_cbor_reject_empty(&decoder.reader, &decoder.members);
             break;
         case 2: read_scheme(&decoder, &leaf.scheme); break;
         case 3: leaf.size = cx_cbor_read_uint(&decoder.reader); break;
         case 4: leaf.overall = cx_cbor_read_digest(&decoder.reader); break;
-        default: cx_cbor_refuse_member(&decoder.reader, &decoder.members);
+        default: cx_cbor_reject_member(&decoder.reader, &decoder.members);
         }
     }
     CX_TRY(cx_decoder_end(&decoder, 0x1f, err));
@@ -103,7 +103,7 @@ cx_status cx_home_root_decode(cx_bytes payload, cx_home_root *out, cx_err *err)
         case 1: root.actors = cx_cbor_read_uint(&decoder.reader); break;
         case 2: root.root = cx_cbor_read_digest(&decoder.reader); break;
         case 3: root.entries = cx_cbor_read_uint(&decoder.reader); break;
-        default: cx_cbor_refuse_member(&decoder.reader, &decoder.members);
+        default: cx_cbor_reject_member(&decoder.reader, &decoder.members);
         }
     }
     CX_TRY(cx_decoder_end(&decoder, 0xf, err));
@@ -145,7 +145,7 @@ static void read_proof_member(cx_decoder *decoder, cx_digest *path, cx_home_proo
     case 0: cx_decode_schema(decoder, 1); break;
     case 1:
         if (!cx_str_is(cx_cbor_read_text(reader), CX_HOME_PROOF_MAGIC) && cx_cbor_ok(reader))
-            cx_cbor_refuse(reader, decoder->members.key_offset,
+            cx_cbor_reject(reader, decoder->members.key_offset,
                            "expected \"" CX_HOME_PROOF_MAGIC "\"");
         break;
     case 2: out->leaf = cx_cbor_read_bytes(reader); break;
@@ -157,7 +157,7 @@ static void read_proof_member(cx_decoder *decoder, cx_digest *path, cx_home_proo
         break;
     case 5: out->inclusion = cx_cbor_read_bytes(reader); break;
     case 6: out->checkpoint = cx_decode_bytes_o(decoder); break;
-    default: cx_cbor_refuse_member(reader, &decoder->members);
+    default: cx_cbor_reject_member(reader, &decoder->members);
     }
 }
 

@@ -61,7 +61,7 @@ static void read_schema(cx_cbor_reader *reader, const cx_cbor_members *members)
 {
     uint64_t schema = cx_cbor_read_uint(reader);
     if (cx_cbor_ok(reader) && schema != 1)
-        cx_cbor_refuse(reader, members->key_offset, "found schema %llu, expected 1",
+        cx_cbor_reject(reader, members->key_offset, "found schema %llu, expected 1",
                        (unsigned long long)schema);
 }
 
@@ -69,7 +69,7 @@ static void read_scheme(cx_cbor_reader *reader, const cx_cbor_members *members, 
 {
     cx_str name = cx_cbor_read_text(reader);
     if (cx_cbor_ok(reader) && !cx_scheme_parse(name, out))
-        cx_cbor_refuse(reader, members->key_offset, "found a scheme that is not known");
+        cx_cbor_reject(reader, members->key_offset, "found a scheme that is not known");
 }
 
 static cx_status read_container(cx_bytes bytes, const char *what, size_t path_max, bool with_entry,
@@ -96,14 +96,14 @@ static cx_status read_container(cx_bytes bytes, const char *what, size_t path_ma
             break;
         case 5:
             if (!with_entry) {
-                cx_cbor_refuse_member(&reader, &members);
+                cx_cbor_reject_member(&reader, &members);
                 break;
             }
             out->entry = cx_cbor_read_bytes(&reader);
             if (out->entry.size == 0)
-                cx_cbor_refuse_empty(&reader, &members);
+                cx_cbor_reject_empty(&reader, &members);
             break;
-        default: cx_cbor_refuse_member(&reader, &members);
+        default: cx_cbor_reject_member(&reader, &members);
         }
     }
     cx_cbor_require(&reader, &members, 0x1f);

@@ -81,7 +81,7 @@ void cx_manifest_encode_body(const cx_manifest *manifest, cx_buf *out)
 
 static void read_roots(cx_decoder *d, cx_manifest *manifest)
 {
-    manifest->state_roots_null = cx_cbor_take_null(&d->reader);
+    manifest->state_roots_null = cx_cbor_skip_null(&d->reader);
     if (manifest->state_roots_null)
         return;
     size_t count = cx_cbor_read_map(&d->reader, 2);
@@ -95,7 +95,7 @@ static void read_roots(cx_decoder *d, cx_manifest *manifest)
             manifest->memories_root = cx_cbor_read_digest(&d->reader);
             manifest->has_memories = true;
         } else {
-            cx_cbor_refuse(&d->reader, at, "a state root other than \"edges\", then \"memories\"");
+            cx_cbor_reject(&d->reader, at, "a state root other than \"edges\", then \"memories\"");
         }
     }
 }
@@ -109,7 +109,7 @@ static void read_counters(cx_decoder *d, cx_manifest *manifest)
         case 1: manifest->live_memories = cx_cbor_read_uint(&d->reader); break;
         case 2: manifest->edge_count = cx_cbor_read_uint(&d->reader); break;
         case 3: manifest->tombstoned = cx_decode_uint_o(d); break;
-        default: cx_cbor_refuse_member(&d->reader, &d->members);
+        default: cx_cbor_reject_member(&d->reader, &d->members);
         }
     cx_decoder_end_inner(d, &outer, BIT(1) | BIT(2));
 }
@@ -119,7 +119,7 @@ static void read_scheme(cx_decoder *d)
     size_t at = d->reader.offset;
     cx_str name = cx_cbor_read_text(&d->reader);
     if (cx_cbor_ok(&d->reader) && !cx_str_eq(name, cx_scheme_name(CX_SCHEME_CORTEX_1)))
-        cx_cbor_refuse(&d->reader, at, "scheme is not \"cortex-1\"");
+        cx_cbor_reject(&d->reader, at, "scheme is not \"cortex-1\"");
 }
 
 static void read_member(cx_decoder *d, cx_manifest *manifest)
@@ -142,7 +142,7 @@ static void read_member(cx_decoder *d, cx_manifest *manifest)
     case 10: manifest->signature = (cx_maybe_bytes){false, cx_decode_bytes_o(d)}; break;
     case 11: read_counters(d, manifest); break;
     case 12: read_scheme(d); break;
-    default: cx_cbor_refuse_member(&d->reader, &d->members);
+    default: cx_cbor_reject_member(&d->reader, &d->members);
     }
 }
 
@@ -155,10 +155,10 @@ cx_status cx_manifest_decode(cx_bytes bytes, cx_manifest *out, cx_err *err)
         read_member(&d, &manifest);
     bool named = (d.members.seen & BIT(12)) != 0;
     if (cx_cbor_ok(&d.reader) && named != (manifest.scheme == CX_SCHEME_CORTEX_1))
-        cx_cbor_refuse(&d.reader, d.members.offset, "schema and scheme name do not agree");
+        cx_cbor_reject(&d.reader, d.members.offset, "schema and scheme name do not agree");
     if (cx_cbor_ok(&d.reader) && manifest.scheme == CX_SCHEME_CORTEX_1 &&
         !(manifest.has_edges && manifest.has_memories))
-        cx_cbor_refuse(&d.reader, d.members.offset, "the roots of edges and memories are missing");
+        cx_cbor_reject(&d.reader, d.members.offset, "the roots of edges and memories are missing");
     CX_TRY(cx_decoder_end(&d, 0xff | BIT(11), err));
     *out = manifest;
     return CX_SUCCESS;

@@ -99,10 +99,10 @@ static void read_question(cx_cbor_reader *cbor, cx_pack_question *out)
         case 0:
             out->uri = cx_cbor_read_text(cbor);
             if (out->uri.size > CX_PACK_QUESTION_SIZE_MAX)
-                cx_cbor_refuse(cbor, members.key_offset, "expected at most 256 bytes of URI");
+                cx_cbor_reject(cbor, members.key_offset, "expected at most 256 bytes of URI");
             break;
         case 1: out->claim = claims[cx_cbor_read_uint_max(cbor, CLAIM_ERASED)]; break;
-        default: cx_cbor_refuse_member(cbor, &members);
+        default: cx_cbor_reject_member(cbor, &members);
         }
     }
     cx_cbor_require(cbor, &members, 0x3);
@@ -127,16 +127,16 @@ static void read_leaves(pack_reader *reader, cx_pack *out)
     reader->no_memory = reader->no_memory || leaves == NULL;
     for (size_t i = 0; i < count && cx_cbor_ok(&reader->cbor) && !reader->no_memory; i++) {
         leaves[i] = (cx_bytes){NULL, 0};
-        if (cx_cbor_take_null(&reader->cbor))
+        if (cx_cbor_skip_null(&reader->cbor))
             continue;
         size_t at = reader->cbor.offset;
         leaves[i] = cx_cbor_read_bytes(&reader->cbor);
         if (leaves[i].size == 0 && cx_cbor_ok(&reader->cbor))
-            cx_cbor_refuse(&reader->cbor, at, "expected a record or null");
+            cx_cbor_reject(&reader->cbor, at, "expected a record or null");
     }
     if (cx_cbor_ok(&reader->cbor) &&
         (count != out->question_count || out->scheme != CX_SCHEME_MATRIX_1))
-        cx_cbor_refuse(&reader->cbor, offset,
+        cx_cbor_reject(&reader->cbor, offset,
                        "expected records with matrix-1 only, one a question");
     out->leaves = leaves;
 }
@@ -145,7 +145,7 @@ static cx_bytes read_optional(pack_reader *reader, const cx_cbor_members *member
 {
     cx_bytes bytes = cx_cbor_read_bytes(&reader->cbor);
     if (bytes.size == 0 && cx_cbor_ok(&reader->cbor))
-        cx_cbor_refuse_empty(&reader->cbor, members);
+        cx_cbor_reject_empty(&reader->cbor, members);
     return bytes;
 }
 
@@ -155,15 +155,15 @@ static void read_member(pack_reader *reader, const cx_cbor_members *members, cx_
     switch (members->key) {
     case 0:
         if (cx_cbor_read_uint(cbor) != 1 && cx_cbor_ok(cbor))
-            cx_cbor_refuse(cbor, members->key_offset, "expected schema 1");
+            cx_cbor_reject(cbor, members->key_offset, "expected schema 1");
         break;
     case 1:
         if (!cx_str_is(cx_cbor_read_text(cbor), CX_PACK_MAGIC) && cx_cbor_ok(cbor))
-            cx_cbor_refuse(cbor, members->key_offset, "expected \"" CX_PACK_MAGIC "\"");
+            cx_cbor_reject(cbor, members->key_offset, "expected \"" CX_PACK_MAGIC "\"");
         break;
     case 2:
         if (!cx_scheme_parse(cx_cbor_read_text(cbor), &out->scheme) && cx_cbor_ok(cbor))
-            cx_cbor_refuse(cbor, members->key_offset, "found a scheme that is not known");
+            cx_cbor_reject(cbor, members->key_offset, "found a scheme that is not known");
         break;
     case 3: out->proof = cx_cbor_read_bytes(cbor); break;
     case 4: out->manifest = cx_cbor_read_bytes(cbor); break;
@@ -171,7 +171,7 @@ static void read_member(pack_reader *reader, const cx_cbor_members *members, cx_
     case 6: read_leaves(reader, out); break;
     case 7: out->inclusion = read_optional(reader, members); break;
     case 8: out->checkpoint = read_optional(reader, members); break;
-    default: cx_cbor_refuse_member(cbor, members);
+    default: cx_cbor_reject_member(cbor, members);
     }
 }
 

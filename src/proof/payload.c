@@ -185,7 +185,7 @@ typedef void read_member(cx_decoder *d, cx_payload *p);
 
 static void unknown_member(cx_decoder *d)
 {
-    cx_cbor_refuse_member(&d->reader, &d->members);
+    cx_cbor_reject_member(&d->reader, &d->members);
 }
 
 static void read_write(cx_decoder *d, cx_payload *payload)
@@ -297,7 +297,7 @@ static int64_t read_int_o(cx_decoder *d)
 {
     int64_t value = cx_cbor_read_int(&d->reader);
     if (value == 0 && cx_cbor_ok(&d->reader))
-        cx_cbor_refuse_empty(&d->reader, &d->members);
+        cx_cbor_reject_empty(&d->reader, &d->members);
     return value;
 }
 

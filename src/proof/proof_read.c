@@ -62,7 +62,7 @@ static void read_item(raw_reader *reader, cx_proof_form form, cx_raw_item *item)
         switch (members.key) {
         case 0: item->key = cx_cbor_read_digest(cbor); break;
         case 1:
-            item->has_leaf = !cx_cbor_take_null(cbor);
+            item->has_leaf = !cx_cbor_skip_null(cbor);
             if (item->has_leaf)
                 item->leaf = cx_cbor_read_bytes(cbor);
             break;
@@ -74,7 +74,7 @@ static void read_item(raw_reader *reader, cx_proof_form form, cx_raw_item *item)
             break;
         case 3:
             if (cx_cbor_read_array(cbor, 2) != 2)
-                cx_cbor_refuse(cbor, members.key_offset, "expected a key and a value");
+                cx_cbor_reject(cbor, members.key_offset, "expected a key and a value");
             item->has_other = true;
             item->other_key = cx_cbor_read_digest(cbor);
             item->other_value = cx_cbor_read_digest(cbor);
@@ -83,7 +83,7 @@ static void read_item(raw_reader *reader, cx_proof_form form, cx_raw_item *item)
             item->has_value = true;
             item->value = cx_cbor_read_digest(cbor);
             break;
-        default: cx_cbor_refuse_member(cbor, &members);
+        default: cx_cbor_reject_member(cbor, &members);
         }
     }
     cx_cbor_require(cbor, &members, 1u << 0 | 1u << 1 | 1u << 2);
@@ -94,7 +94,7 @@ static void expect_name(cx_cbor_reader *cbor, const char *name)
     size_t offset = cbor->offset;
     cx_str found = cx_cbor_read_text(cbor);
     if (cx_cbor_ok(cbor) && !cx_str_is(found, name))
-        cx_cbor_refuse(cbor, offset, "expected the member \"%s\"", name);
+        cx_cbor_reject(cbor, offset, "expected the member \"%s\"", name);
 }
 
 /* Keys of a map are sorted by their encoding: shorter names first. */
@@ -103,7 +103,7 @@ static void read_plain_item(raw_reader *reader, cx_raw_item *item)
     cx_cbor_reader *cbor = &reader->cbor;
     size_t offset = cbor->offset;
     if (cx_cbor_read_map(cbor, 3) != 3)
-        cx_cbor_refuse(cbor, offset, "expected the members KeyHash, Siblings, ValueHash");
+        cx_cbor_reject(cbor, offset, "expected the members KeyHash, Siblings, ValueHash");
     expect_name(cbor, "KeyHash");
     item->key = cx_cbor_read_digest(cbor);
     expect_name(cbor, "Siblings");
@@ -131,7 +131,7 @@ static void read_schema(cx_cbor_reader *cbor, const cx_cbor_members *members, cx
 {
     uint64_t schema = cx_cbor_read_uint(cbor);
     if (cx_cbor_ok(cbor) && (schema < CX_FORM_PLAIN || schema > CX_FORM_COMPACT))
-        cx_cbor_refuse(cbor, members->key_offset, "found schema %llu, expected 1, 2 or 3",
+        cx_cbor_reject(cbor, members->key_offset, "found schema %llu, expected 1, 2 or 3",
                        (unsigned long long)schema);
     if (!cx_cbor_ok(cbor))
         return;
@@ -154,7 +154,7 @@ static void read_siblings(raw_reader *reader, const cx_cbor_members *members, cx
     } else if (members->key == 6 && out->form == CX_FORM_COMPACT) {
         out->presence = cx_cbor_read_bytes(cbor);
     } else {
-        cx_cbor_refuse_member(cbor, members);
+        cx_cbor_reject_member(cbor, members);
     }
 }
 
@@ -173,7 +173,7 @@ cx_status cx_raw_proof_read(cx_bytes bytes, cx_arena *arena, cx_raw_proof *out, 
     while (!reader.no_memory && cx_cbor_next_member(cbor, &members)) {
         /* Keys ascend, so the schema is known before what depends on it. */
         if (members.key != 0 && (members.seen & 1) == 0)
-            cx_cbor_refuse(cbor, members.key_offset, "expected the schema, field 0");
+            cx_cbor_reject(cbor, members.key_offset, "expected the schema, field 0");
         else
             switch (members.key) {
             case 0: read_schema(cbor, &members, out); break;

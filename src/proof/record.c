@@ -30,7 +30,7 @@ static void read_forms(cx_decoder *d, cx_forms *out)
         switch (d->members.key) {
         case 1: out->brief = cx_cbor_read_text(&d->reader); break;
         case 2: out->medium = cx_cbor_read_text(&d->reader); break;
-        default: cx_cbor_refuse_member(&d->reader, &d->members);
+        default: cx_cbor_reject_member(&d->reader, &d->members);
         }
     cx_decoder_end_inner(d, &outer, BIT(1) | BIT(2));
 }
@@ -109,7 +109,7 @@ static void read_tombstone(cx_decoder *d, cx_head *head)
         case 1: head->tombstone_reason = cx_cbor_read_text(&d->reader); break;
         case 2: head->tombstoned_at = cx_cbor_read_int(&d->reader); break;
         case 3: head->tombstoned_by = cx_cbor_read_text(&d->reader); break;
-        default: cx_cbor_refuse_member(&d->reader, &d->members);
+        default: cx_cbor_reject_member(&d->reader, &d->members);
         }
     cx_decoder_end_inner(d, &outer, BIT(1) | BIT(2) | BIT(3));
 }
@@ -125,7 +125,7 @@ static void read_embedding(cx_decoder *d, cx_head *head)
         case 2: head->model = cx_cbor_read_text(&d->reader); break;
         case 3: head->dim = cx_cbor_read_uint(&d->reader); break;
         case 4: head->stale = cx_decode_true_o(d); break;
-        default: cx_cbor_refuse_member(&d->reader, &d->members);
+        default: cx_cbor_reject_member(&d->reader, &d->members);
         }
     cx_decoder_end_inner(d, &outer, BIT(1) | BIT(2) | BIT(3));
 }
@@ -136,7 +136,7 @@ static cx_str read_ref(cx_decoder *d)
     size_t at = d->reader.offset;
     cx_str ref = cx_decode_text_max(d, CX_REF_SIZE_MAX);
     if (ref.size == 0)
-        cx_cbor_refuse(&d->reader, at, "a frame's reference is empty");
+        cx_cbor_reject(&d->reader, at, "a frame's reference is empty");
     return ref;
 }
 
@@ -150,7 +150,7 @@ static void read_frame(cx_decoder *d, cx_frame *out)
         case 1: out->verb = cx_decode_code(d, 1, VERB_MAX); break;
         case 2: out->kind = cx_decode_code(d, 1, KIND_MAX); break;
         case 3: out->ref = read_ref(d); break;
-        default: cx_cbor_refuse_member(&d->reader, &d->members);
+        default: cx_cbor_reject_member(&d->reader, &d->members);
         }
     cx_decoder_end_inner(d, &outer, BIT(1) | BIT(2) | BIT(3));
 }
@@ -159,7 +159,7 @@ static void read_frames(cx_decoder *d, cx_head *head)
 {
     size_t count = cx_cbor_read_array(&d->reader, CX_FRAMES_MAX);
     if (count == 0 && cx_cbor_ok(&d->reader))
-        cx_cbor_refuse_empty(&d->reader, &d->members);
+        cx_cbor_reject_empty(&d->reader, &d->members);
     cx_frame *frames = cx_decode_allocate(d, count, sizeof *frames);
     if (frames == NULL)
         return;
@@ -192,7 +192,7 @@ static void read_head_member(cx_decoder *d, cx_head *head)
         cx_decode_id(d, &head->blind);
         head->blinded = true;
         break;
-    default: cx_cbor_refuse_member(&d->reader, &d->members);
+    default: cx_cbor_reject_member(&d->reader, &d->members);
     }
 }
 
@@ -294,7 +294,7 @@ static void read_provenance(cx_decoder *d, cx_provenance *p)
             p->has_signed_at = true;
             break;
         case 6: p->signature = cx_decode_bytes_o(d); break;
-        default: cx_cbor_refuse_member(&d->reader, &d->members);
+        default: cx_cbor_reject_member(&d->reader, &d->members);
         }
     cx_decoder_end_inner(d, &outer, BIT(1));
 }
@@ -306,7 +306,7 @@ static void read_version_member(cx_decoder *d, cx_version_record *v)
     case 2: v->version = cx_cbor_read_uint(&d->reader); break;
     case 3: v->type = cx_decode_code(d, CX_TYPE_MIN, CX_TYPE_MAX); break;
     case 4:
-        v->data.null = cx_cbor_take_null(&d->reader);
+        v->data.null = cx_cbor_skip_null(&d->reader);
         if (!v->data.null)
             v->data.bytes = cx_cbor_read_bytes(&d->reader);
         break;
@@ -325,7 +325,7 @@ static void read_version_member(cx_decoder *d, cx_version_record *v)
         cx_decode_id(d, &v->blind);
         v->blinded = true;
         break;
-    default: cx_cbor_refuse_member(&d->reader, &d->members);
+    default: cx_cbor_reject_member(&d->reader, &d->members);
     }
 }
 
@@ -388,7 +388,7 @@ static void read_edge_member(cx_decoder *d, cx_edge *edge)
         cx_decode_id(d, &edge->blind);
         edge->blinded = true;
         break;
-    default: cx_cbor_refuse_member(&d->reader, &d->members);
+    default: cx_cbor_reject_member(&d->reader, &d->members);
     }
 }
 

@@ -38,7 +38,7 @@ static void read_values(cx_decoder *d, cx_vector *vector)
     for (size_t i = 0; i < count; i++)
         values[i] = cx_cbor_read_f32(&d->reader);
     if (cx_cbor_ok(&d->reader) && count != vector->dim)
-        cx_cbor_refuse(&d->reader, at, "%zu components where field 3 says %llu", count,
+        cx_cbor_reject(&d->reader, at, "%zu components where field 3 says %llu", count,
                        (unsigned long long)vector->dim);
     vector->values = values;
 }
@@ -57,7 +57,7 @@ cx_status cx_vector_decode(cx_bytes bytes, cx_arena *arena, cx_vector *out, cx_e
         case 5: vector.source_version = cx_cbor_read_uint(&d.reader); break;
         case 6: vector.embedded_at = cx_decode_time(&d, &vector.embedded_at_null); break;
         case 7: vector.hash = cx_cbor_read_digest(&d.reader); break;
-        default: cx_cbor_refuse_member(&d.reader, &d.members);
+        default: cx_cbor_reject_member(&d.reader, &d.members);
         }
     CX_TRY(cx_decoder_end(&d, 0xfe, err));
     *out = vector;
@@ -122,14 +122,14 @@ static void read_compacted_item(cx_decoder *d, cx_compacted *out)
         case 0: out->uri = cx_cbor_read_text(&d->reader); break;
         case 1: out->brief = cx_cbor_read_text(&d->reader); break;
         case 2: out->salience = cx_cbor_read_f32(&d->reader); break;
-        default: cx_cbor_refuse_member(&d->reader, &d->members);
+        default: cx_cbor_reject_member(&d->reader, &d->members);
         }
     cx_decoder_end_inner(d, &outer, 7);
 }
 
 static void read_compacted(cx_decoder *d, cx_checkpoint_record *record)
 {
-    record->compacted_null = cx_cbor_take_null(&d->reader);
+    record->compacted_null = cx_cbor_skip_null(&d->reader);
     if (record->compacted_null)
         return;
     size_t count = cx_cbor_read_array(&d->reader, COMPACTED_MAX);
@@ -156,13 +156,13 @@ cx_status cx_checkpoint_record_decode(cx_bytes bytes, cx_arena *arena, cx_checkp
         case 3: record.created_ns = cx_cbor_read_int(&d.reader); break;
         case 4: record.budget = cx_cbor_read_uint(&d.reader); break;
         case 5:
-            record.kept_null = cx_cbor_take_null(&d.reader);
+            record.kept_null = cx_cbor_skip_null(&d.reader);
             if (!record.kept_null)
                 record.kept =
                     cx_decode_texts(&d, COMPACTED_MAX, SIZE_MAX, false, &record.kept_count);
             break;
         case 6: read_compacted(&d, &record); break;
-        default: cx_cbor_refuse_member(&d.reader, &d.members);
+        default: cx_cbor_reject_member(&d.reader, &d.members);
         }
     CX_TRY(cx_decoder_end(&d, 0x7f, err));
     *out = record;
@@ -201,7 +201,7 @@ cx_status cx_salience_decode(cx_bytes bytes, cx_salience *out, cx_err *err)
         case 5: salience.pinned = cx_decode_true_o(&d); break;
         case 6: salience.cached = cx_cbor_read_f32(&d.reader); break;
         case 7: salience.computed_at_ns = cx_cbor_read_int(&d.reader); break;
-        default: cx_cbor_refuse_member(&d.reader, &d.members);
+        default: cx_cbor_reject_member(&d.reader, &d.members);
         }
     CX_TRY(cx_decoder_end(&d, BIT(0) | BIT(1) | BIT(6) | BIT(7), err));
     *out = salience;
@@ -241,10 +241,10 @@ cx_status cx_weights_decode(cx_bytes bytes, cx_weights_record *out, cx_err *err)
         case 6:
             record.updated_at_ns = cx_cbor_read_int(&d.reader);
             if (record.updated_at_ns == 0 && cx_cbor_ok(&d.reader))
-                cx_cbor_refuse_empty(&d.reader, &d.members);
+                cx_cbor_reject_empty(&d.reader, &d.members);
             break;
         case 7: record.updates = cx_decode_uint_o(&d); break;
-        default: cx_cbor_refuse_member(&d.reader, &d.members);
+        default: cx_cbor_reject_member(&d.reader, &d.members);
         }
     CX_TRY(cx_decoder_end(&d, 0x3f, err));
     *out = record;

@@ -170,11 +170,11 @@ static void decode_frame(decoder *d, cx_selector *out)
         switch (members.key) {
         case 1: out->verb = (uint8_t)cx_cbor_read_uint_max(&d->reader, UINT8_MAX); break;
         case 2:
-            out->objects_null = cx_cbor_take_null(&d->reader);
+            out->objects_null = cx_cbor_skip_null(&d->reader);
             if (!out->objects_null)
                 out->objects = decode_ids(d, &out->object_count);
             break;
-        default: cx_cbor_refuse_member(&d->reader, &members);
+        default: cx_cbor_reject_member(&d->reader, &members);
         }
     }
     cx_cbor_require(&d->reader, &members, 1u << 1 | 1u << 2);
@@ -199,10 +199,10 @@ static void decode_selector(decoder *d, cx_selector *out)
             is_empty = out->id_count == 0;
             break;
         case 4: decode_frame(d, out); break;
-        default: cx_cbor_refuse_member(&d->reader, &members);
+        default: cx_cbor_reject_member(&d->reader, &members);
         }
         if (is_empty && cx_cbor_ok(&d->reader) && !d->out_of_memory)
-            cx_cbor_refuse_empty(&d->reader, &members);
+            cx_cbor_reject_empty(&d->reader, &members);
     }
 }
 
@@ -210,28 +210,28 @@ static void decode_late_member(decoder *d, const cx_cbor_members *members, cx_sc
 {
     switch (members->key) {
     case 6:
-        out->expires = !cx_cbor_take_null(&d->reader);
+        out->expires = !cx_cbor_skip_null(&d->reader);
         if (out->expires)
             out->expires_at = cx_cbor_read_int(&d->reader);
         break;
     case 7:
         out->budget_tokens = cx_cbor_read_uint(&d->reader);
         if (out->budget_tokens == 0 && cx_cbor_ok(&d->reader))
-            cx_cbor_refuse_empty(&d->reader, members);
+            cx_cbor_reject_empty(&d->reader, members);
         break;
     case 8: out->granted_by = cx_cbor_read_text(&d->reader); break;
     case 9: out->granted_to = cx_cbor_read_text(&d->reader); break;
     case 10:
         out->writable = cx_cbor_read_bool(&d->reader);
         if (!out->writable && cx_cbor_ok(&d->reader))
-            cx_cbor_refuse_empty(&d->reader, members);
+            cx_cbor_reject_empty(&d->reader, members);
         break;
     case 11:
-        out->signature.null = cx_cbor_take_null(&d->reader);
+        out->signature.null = cx_cbor_skip_null(&d->reader);
         if (!out->signature.null)
             out->signature.bytes = cx_cbor_read_bytes(&d->reader);
         break;
-    default: cx_cbor_refuse_member(&d->reader, members);
+    default: cx_cbor_reject_member(&d->reader, members);
     }
 }
 
@@ -245,7 +245,7 @@ static void decode_member(decoder *d, const cx_cbor_members *members, cx_scope *
     case 4:
         decode_selector(d, &out->exclude);
         if (cx_cbor_ok(&d->reader) && !d->out_of_memory && cx_selector_is_empty(&out->exclude))
-            cx_cbor_refuse_empty(&d->reader, members);
+            cx_cbor_reject_empty(&d->reader, members);
         break;
     case 5:
         /* Its own rules are those of §8, looked at when the scope is verified. */
@@ -346,13 +346,13 @@ static bool selector_matches(const cx_selector *selector, const cx_scope_id *ids
            matches_kind(selector, head);
 }
 
-bool cx_granted_allows(const cx_granted *granted, const cx_head *head)
+bool cx_scope_use_allows(const cx_scope_use *granted, const cx_head *head)
 {
     return selector_matches(&granted->scope.include, granted->included_ids, head) &&
            !selector_matches(&granted->scope.exclude, granted->excluded_ids, head);
 }
 
-cx_bytes cx_granted_leaf(const cx_granted *granted, const cx_id *id)
+cx_bytes cx_granted_leaf(const cx_scope_use *granted, const cx_id *id)
 {
     const cx_scope_id *found =
         find_scope_id(granted->included_ids, granted->scope.include.id_count, id);
@@ -379,7 +379,7 @@ static cx_status sort_ids(const cx_selector *selector, cx_arena *arena, const cx
 typedef struct verification {
     const cx_scope_check *check;
     cx_arena *arena;
-    cx_granted *granted; /* being filled */
+    cx_scope_use *granted; /* being filled */
     cx_finding *finding;
     cx_err *err;
 } verification;
@@ -490,7 +490,7 @@ static cx_status check_signature(const verification *v)
 /* Trusts the answer as little as possible: the manifest must be of this root and this actor. */
 static cx_status check_snapshot(const verification *v)
 {
-    cx_granted *granted = v->granted;
+    cx_scope_use *granted = v->granted;
     cx_bytes bytes = {NULL, 0};
     bool is_known = false;
     if (v->check->snapshot != NULL)
@@ -596,9 +596,9 @@ static cx_status verify_scope(const verification *v, cx_bytes scope)
 }
 
 cx_status cx_scope_verify(cx_bytes scope, const cx_scope_check *check, cx_arena *arena,
-                          cx_granted *out, cx_finding *out_finding, cx_err *err)
+                          cx_scope_use *out, cx_finding *out_finding, cx_err *err)
 {
-    cx_granted granted;
+    cx_scope_use granted;
     cx_finding finding;
     memset(&granted, 0, sizeof granted);
     memset(&finding, 0, sizeof finding);

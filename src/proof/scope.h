@@ -3,8 +3,8 @@
  * §10.3).
  *
  *     grantor   fill a cx_scope, cx_scope_to_sign, sign elsewhere, set signature, cx_scope_encode
- *     grantee   shows the bytes; cx_scope_verify turns them into a cx_granted
- *     reads     cx_granted_allows for each memory
+ *     grantee   shows the bytes; cx_scope_verify turns them into a cx_scope_use
+ *     reads     cx_scope_use_allows for each memory
  *
  * A scope that is wrong is a finding (broken, with the reason's name), never an error.
  */
@@ -75,14 +75,14 @@ typedef struct cx_scope_id {
 } cx_scope_id;
 
 /* A scope that was verified, with what its reads need.  Made only by cx_scope_verify. */
-typedef struct cx_granted {
+typedef struct cx_scope_use {
     cx_scope scope;
     cx_manifest manifest;            /* of the pinned snapshot */
     cx_bytes manifest_bytes;         /* canonical */
     cx_multiproof proof;             /* count 0 without ids; leaves in cortex-1, no siblings */
     const cx_scope_id *included_ids; /* of scope.include, sorted by id */
     const cx_scope_id *excluded_ids;
-} cx_granted;
+} cx_scope_use;
 
 /*
  * First failure wins: NonCanonical, SchemaVersion, NoKeyResolver, ActorMismatch, EmptyInclude,
@@ -91,7 +91,7 @@ typedef struct cx_granted {
  * Errors are those of the callbacks, and CX_E_NOMEM.
  */
 CX_RESULT cx_scope_verify(cx_bytes scope, const cx_scope_check *check, cx_arena *arena,
-                          cx_granted *out, cx_finding *out_finding, cx_err *err);
+                          cx_scope_use *out, cx_finding *out_finding, cx_err *err);
 
 /* Whether `key` signed it. */
 CX_RESULT cx_scope_signed_by(const cx_scope *scope, const cx_pubkey *key, const cx_alloc *alloc,
@@ -104,8 +104,8 @@ const char *cx_scope_ids_fault(const cx_scope *scope, const cx_multiproof *proof
 bool cx_selector_is_empty(const cx_selector *selector);
 bool cx_selector_matches(const cx_selector *selector, const cx_head *head);
 /* include matches and exclude does not. */
-bool cx_granted_allows(const cx_granted *granted, const cx_head *head);
+bool cx_scope_use_allows(const cx_scope_use *granted, const cx_head *head);
 /* The record proven for an id of include.ids, or empty: not among them, erased, or matrix-1. */
-cx_bytes cx_granted_leaf(const cx_granted *granted, const cx_id *id);
+cx_bytes cx_granted_leaf(const cx_scope_use *granted, const cx_id *id);
 
 #endif

@@ -59,7 +59,7 @@ static cx_status add_neighbour(around *a, cx_json_list *list, const char *name, 
     CX_TRY(cx_index_find(a->index, &query, a->arena, &rows, &count, &more, err));
     if (count != 0)
         CX_TRY(cx_reply_trace_row(&rows[0], a->wanted->level, a->arena, &value, err));
-    cx_reply_put(list, name, value);
+    cx_reply_add(list, name, value);
     return CX_SUCCESS;
 }
 
@@ -93,7 +93,7 @@ static cx_status add_batch(around *a, cx_json_list *list, cx_err *err)
     cx_status status =
         id.data == NULL ? CX_SUCCESS : cx_index_batch(a->index, id, a->arena, &found, err);
     if (id.data == NULL || status.code == CX_E_NOT_FOUND) { /* the index may lag */
-        cx_reply_put(list, "batch", cx_json_make_null());
+        cx_reply_add(list, "batch", cx_json_make_null());
         return CX_SUCCESS;
     }
     CX_TRY(status);
@@ -104,7 +104,7 @@ static cx_status add_batch(around *a, cx_json_list *list, cx_err *err)
     cx_reply_uint(&batch, "received", found.received);
     cx_reply_uint(&batch, "accepted", found.accepted);
     cx_reply_uint(&batch, "rejected", found.rejected);
-    cx_reply_put(&batch, "correlation_metadata", metadata);
+    cx_reply_add(&batch, "correlation_metadata", metadata);
     return cx_reply_end_object(list, "batch", &batch, err);
 }
 
@@ -125,7 +125,7 @@ static cx_status add_nodes(around *a, cx_json_list *list, bool wanted, cx_err *e
         cx_json_list_add(&nodes, hashes[i].data == NULL ? cx_json_make_null()
                                                         : cx_json_make_str(hashes[i]));
     CX_TRY(cx_json_list_end_array(&nodes, &value, err));
-    cx_reply_put(list, "nodes", value);
+    cx_reply_add(list, "nodes", value);
     return CX_SUCCESS;
 }
 
@@ -140,7 +140,7 @@ static cx_status around_json(around *a, bool nodes, cx_json *out, cx_err *err)
     CX_TRY(add_neighbour(a, &list, "previous", false, err));
     cx_json row;
     CX_TRY(cx_reply_trace_row(a->row, a->wanted->level, a->arena, &row, err));
-    cx_reply_put(&list, "row", row);
+    cx_reply_add(&list, "row", row);
     return cx_json_list_end_object(&list, out, err);
 }
 

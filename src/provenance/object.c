@@ -159,7 +159,7 @@ static cx_status add_entry_facts(cx_json_list *facts, cx_str actor, const cx_ent
     cx_reply_time(facts, "created_at", entry->entry.created_at_ns);
     cx_reply_hex(facts, "leaf_hash", entry->leaf_hash.bytes, 32);
     cx_reply_uint(facts, "payload_bytes", entry->payload.size);
-    cx_reply_put(facts, "erased", cx_json_make_bool(entry->payload_erased));
+    cx_reply_add(facts, "erased", cx_json_make_bool(entry->payload_erased));
     return CX_SUCCESS;
 }
 
@@ -182,7 +182,7 @@ static cx_status describe_entry(const cx_sources *sources, const cx_prov_object 
     cx_reply_hex(&facts, "journal_root", root.bytes, 32);
     if (entry.payload.size != 0 && entry.payload.data[0] == '{' &&
         !cx_failed(cx_json_parse_text(cx_bytes_str(entry.payload), arena, &payload, NULL)))
-        cx_reply_put(&facts, "payload", payload);
+        cx_reply_add(&facts, "payload", payload);
     CX_TRY(cx_json_list_end_object(&facts, &out->facts, err));
     out->here = true;
     out->title = CX_TEXTF(arena, "entry %llu of %.*s: %.*s", (unsigned long long)object->seq,
@@ -290,12 +290,12 @@ static cx_status add_components(cx_json_list *facts, const cx_trace *trace, cx_a
         cx_reply_text(&one, "component", component->component_type);
         cx_reply_text(&one, "event_type", component->event_type);
         cx_reply_text(&one, "timestamp", component->timestamp);
-        cx_reply_put(&one, "data", *component->data);
+        cx_reply_add(&one, "data", *component->data);
         CX_TRY(cx_json_list_end_object(&one, &value, err));
         cx_json_list_add(&list, value);
     }
     CX_TRY(cx_json_list_end_array(&list, &all, err));
-    cx_reply_put(facts, "components", all);
+    cx_reply_add(facts, "components", all);
     return CX_SUCCESS;
 }
 

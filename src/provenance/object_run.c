@@ -81,7 +81,7 @@ cx_status cx_run_find_commit(const cx_run_inspection *seen, cx_str commit, cx_ar
 
 static void add_copy(cx_json_list *list, const char *name, const cx_json *value)
 {
-    cx_reply_put(list, name, value == NULL ? cx_json_make_null() : *value);
+    cx_reply_add(list, name, value == NULL ? cx_json_make_null() : *value);
 }
 
 /* [{gate, event_type, index, task_id, passed, violations}]: what the gates ruled, in order. */
@@ -97,8 +97,8 @@ static cx_status add_gates(const cx_run_inspection *seen, cx_json_list *facts, c
         status = cx_run_projection_gates_json(&projection, arena, &gates, err);
     cx_run_projection_done(&projection, arena);
     CX_TRY(status);
-    cx_reply_put(facts, "gates", gates);
-    cx_reply_put(facts, "rulings", rulings);
+    cx_reply_add(facts, "gates", gates);
+    cx_reply_add(facts, "rulings", rulings);
     return CX_SUCCESS;
 }
 

@@ -66,7 +66,7 @@ static cx_status add_next(const cx_prov_object *object, cx_arena *arena, cx_json
         cx_json_list_add(&list, cx_json_make_str(CX_TEXTF(
                                     arena, "cortex evidence %.*s -o evidence.cxe", CX_S(id))));
     CX_TRY(cx_json_list_end_array(&list, &value, err));
-    cx_reply_put(out, "next", value);
+    cx_reply_add(out, "next", value);
     return CX_SUCCESS;
 }
 
@@ -92,8 +92,8 @@ static cx_status add_refs(const cx_sources *sources, const cx_prov_object *objec
         cx_json_list_add(&list, value);
     }
     CX_TRY(cx_json_list_end_array(&list, &all, err));
-    cx_reply_put(out, "links", all);
-    cx_reply_put(out, "links_cut", cx_json_make_bool(cut));
+    cx_reply_add(out, "links", all);
+    cx_reply_add(out, "links_cut", cx_json_make_bool(cut));
     return CX_SUCCESS;
 }
 
@@ -134,12 +134,12 @@ cx_status cx_prov_show(const cx_sources *sources, const cx_prov_object *given, c
     cx_reply_z(&list, "kind", cx_prov_kind_name(object.kind));
     cx_reply_text(&list, "id", object.id);
     cx_reply_z(&list, "matched", object.matched == NULL ? "" : object.matched);
-    cx_reply_put(&list, "here", cx_json_make_bool(described.here));
+    cx_reply_add(&list, "here", cx_json_make_bool(described.here));
     cx_reply_text(&list, "title", described.title);
     cx_reply_text(&list, "verdict", cx_verdict_word(described.verdict));
     cx_reply_text(&list, "by", described.by);
     CX_TRY(add_where(sources, &object, arena, &list, err));
-    cx_reply_put(&list, "facts", described.facts);
+    cx_reply_add(&list, "facts", described.facts);
     CX_TRY(add_refs(sources, &object, &described, arena, &list, err));
     CX_TRY(add_next(&object, arena, &list, err));
     return cx_json_list_end_object(&list, out, err);
@@ -162,6 +162,6 @@ cx_status cx_prov_objects_list(const cx_sources *sources, const cx_prov_object *
         cx_json_list_add(&list, value);
     }
     CX_TRY(cx_json_list_end_array(&list, &value, err));
-    cx_reply_put(&answer, "candidates", value);
+    cx_reply_add(&answer, "candidates", value);
     return cx_json_list_end_object(&answer, out, err);
 }

@@ -49,14 +49,14 @@ typedef struct weaver {
 static cx_status delta_of(const cx_run_event_read *event, cx_arena *arena, cx_json *out,
                           cx_err *err)
 {
-    cx_run_judgement judgement;
+    cx_run_gate_verdict judgement;
     cx_str name;
     cx_json value;
     if (cx_str_is(event->type, "STATE_TRANSITION"))
         return cx_node_memory(CX_STR("state"),
                               cx_json_make_str(CX_JSON_GET_STR(&event->payload, "to")), arena, out,
                               err);
-    if (cx_run_judgement_read(event->kind, &event->payload, &judgement)) {
+    if (cx_run_gate_verdict_read(event->kind, &event->payload, &judgement)) {
         cx_json_list list = cx_json_list_begin(arena);
         cx_json_list_put(&list, CX_STR("passed"), cx_json_make_bool(judgement.passed));
         CX_TRY(cx_json_list_end_object(&list, &value, err));

@@ -108,8 +108,8 @@ static cx_status gates_step(walk *w, const cx_described *run, size_t from, unsig
         passed += one != NULL && one->type == CX_JSON_TRUE;
     }
     cx_json_list facts = cx_json_list_begin(w->arena);
-    cx_reply_put(&facts, "gates", *gates);
-    cx_reply_put(&facts, "rulings", *rulings);
+    cx_reply_add(&facts, "gates", *gates);
+    cx_reply_add(&facts, "rulings", *rulings);
     made->kind = "gates";
     made->title = name_gates(gates, passed, rulings->count, w->arena);
     made->verdict = made->link_verdict = run->verdict;
@@ -162,7 +162,7 @@ static cx_status component_steps(walk *w, const cx_prov_object *trace,
         cx_reply_text(&facts, "event_type", CX_JSON_GET_STR(one, "event_type"));
         cx_reply_text(&facts, "timestamp", CX_JSON_GET_STR(one, "timestamp"));
         cx_reply_text(&facts, "node", i < node_count ? nodes[i] : (cx_str){NULL, 0});
-        cx_reply_put(&facts, "data", data == NULL ? cx_json_make_null() : *data);
+        cx_reply_add(&facts, "data", data == NULL ? cx_json_make_null() : *data);
         made->kind = "component";
         made->id = CX_TEXTF(w->arena, "%.*s/%u", CX_S(trace->id), i);
         made->title =
@@ -273,7 +273,7 @@ static cx_status add_step_json(const walk *w, size_t number, cx_json_list *list,
     cx_reply_text(&one, "title", s->title);
     cx_reply_text(&one, "verdict", cx_verdict_word(s->verdict));
     cx_reply_text(&one, "by", s->by);
-    cx_reply_put(&one, "facts", s->facts);
+    cx_reply_add(&one, "facts", s->facts);
     cx_reply_text(&one, "next", s->next);
     if (s->from == 0) {
         cx_reply_text(&one, "link", (cx_str){NULL, 0});
@@ -332,10 +332,10 @@ static cx_status write_answer(const walk *w, cx_str question, cx_json *out, cx_e
     cx_reply_text(&list, "question", question);
     cx_reply_text(&list, "verdict", cx_verdict_word(verdict));
     CX_TRY(cx_json_list_end_array(&steps, &value, err));
-    cx_reply_put(&list, "steps", value);
+    cx_reply_add(&list, "steps", value);
     CX_TRY(cx_json_list_end_array(&limits, &value, err));
-    cx_reply_put(&list, "not_proven", value);
-    cx_reply_put(&list, "cut", cx_json_make_bool(w->cut));
+    cx_reply_add(&list, "not_proven", value);
+    cx_reply_add(&list, "cut", cx_json_make_bool(w->cut));
     return cx_json_list_end_object(&list, out, err);
 }
 

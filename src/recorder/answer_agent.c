@@ -99,7 +99,7 @@ static cx_status wakeup_json(const cx_wakeup_row *const found[WAKEUP_COUNT], cx_
             first = found[i]->timestamp_ns;
     }
     cx_reply_time(&list, "began_at", first);
-    cx_reply_put(&list, "complete", cx_json_make_bool(*out_complete));
+    cx_reply_add(&list, "complete", cx_json_make_bool(*out_complete));
     CX_TRY(cx_reply_end_object(&list, "types", &types, err));
     return cx_json_list_end_object(&list, out, err);
 }
@@ -132,8 +132,8 @@ static cx_status wakeups_json(cx_index *index, cx_str agent, cx_arena *arena, bo
     CX_TRY(cx_json_list_end_array(&list, &wakeups, err));
     list = cx_json_list_begin(arena);
     cx_reply_text(&list, "agent", agent);
-    cx_reply_put(&list, "complete", cx_json_make_bool(*out_complete));
-    cx_reply_put(&list, "wakeups", wakeups);
+    cx_reply_add(&list, "complete", cx_json_make_bool(*out_complete));
+    cx_reply_add(&list, "wakeups", wakeups);
     return cx_json_list_end_object(&list, out, err);
 }
 
@@ -158,10 +158,10 @@ static cx_status n_eff_json(const cx_n_eff *n, cx_arena *arena, cx_json *out, cx
     CX_TRY(cx_json_list_end_array(&list, &columns, err));
     list = cx_json_list_begin(arena);
     cx_reply_uint(&list, "rows", n->rows_used);
-    cx_reply_put(&list, "columns", columns);
-    cx_reply_put(&list, "participation",
+    cx_reply_add(&list, "columns", columns);
+    cx_reply_add(&list, "participation",
                  n->enough ? cx_json_make_double(arena, n->participation) : cx_json_make_null());
-    cx_reply_put(&list, "entropy",
+    cx_reply_add(&list, "entropy",
                  n->enough ? cx_json_make_double(arena, n->entropy) : cx_json_make_null());
     return cx_json_list_end_object(&list, out, err);
 }
@@ -196,7 +196,7 @@ static cx_status capacity_json(cx_recorder *recorder, cx_index *index, cx_str ag
     cx_json_list list = cx_json_list_begin(arena);
     for (uint32_t i = 0; i < value.count; i++)
         cx_json_list_put(&list, cx_json_text(&value.members[i].name), value.members[i].value);
-    cx_reply_put(&list, "n_eff", n_value);
+    cx_reply_add(&list, "n_eff", n_value);
     return cx_json_list_end_object(&list, out, err);
 }
 

@@ -72,7 +72,7 @@ static cx_status add_means(const fleet *f, cx_json_list *list, const char *name,
                              ? cx_json_make_null()
                              : cx_json_make_double(f->arena, means[d].sum / means[d].count));
     CX_TRY(cx_json_list_end_array(&items, &value, err));
-    cx_reply_put(list, name, value);
+    cx_reply_add(list, name, value);
     return CX_SUCCESS;
 }
 
@@ -158,7 +158,7 @@ static cx_status add_days(const fleet *f, cx_json_list *list, const agent_rows *
     for (unsigned d = 0; d < f->days; d++)
         cx_json_list_add(&items, cx_json_make_int(f->arena, traces[d]));
     CX_TRY(cx_json_list_end_array(&items, &value, err));
-    cx_reply_put(list, "traces", value);
+    cx_reply_add(list, "traces", value);
     cx_reply_uint(list, "fragile", fragile);
     cx_reply_uint(list, "overridden", overridden);
     CX_TRY(add_means(f, list, "k_eff", k_eff, err));
@@ -302,7 +302,7 @@ static cx_status add_dates(const fleet *f, cx_json_list *list, cx_err *err)
         cx_json_list_add(&items, cx_json_make_str(day));
     }
     CX_TRY(cx_json_list_end_array(&items, &value, err));
-    cx_reply_put(list, "days", value);
+    cx_reply_add(list, "days", value);
     return CX_SUCCESS;
 }
 
@@ -319,13 +319,13 @@ static cx_status fleet_json(fleet *f, int64_t to_ns, cx_json *out, cx_err *err)
     }
     CX_TRY(cx_json_list_end_array(&items, &value, err));
     cx_json_list list = cx_json_list_begin(f->arena), left = cx_json_list_begin(f->arena);
-    cx_reply_put(&list, "agents", value);
+    cx_reply_add(&list, "agents", value);
     cx_reply_uint(&list, "capacity_step", f->step);
     CX_TRY(add_dates(f, &list, err));
     cx_reply_uint(&left, "agents", f->left_agents);
     cx_reply_uint(&left, "traces", f->left_traces);
     CX_TRY(cx_reply_end_object(&list, "left_out", &left, err));
-    cx_reply_put(&list, "more", cx_json_make_bool(f->left_agents != 0));
+    cx_reply_add(&list, "more", cx_json_make_bool(f->left_agents != 0));
     return cx_json_list_end_object(&list, out, err);
 }
 

@@ -166,12 +166,12 @@ static cx_status shown_trace(const cx_recorded *recorded, cx_trace_level level, 
         *out = *recorded->trace.json;
         return CX_SUCCESS;
     }
-    const cx_trace_lowering how = {.from = record->level,
-                                   .to = level,
-                                   .form = record->form,
-                                   .canonical = record->canonical,
-                                   .content = record->content,
-                                   .has_canonical = record->form != CX_FORM_NONE};
+    const cx_trace_redaction how = {.from = record->level,
+                                    .to = level,
+                                    .form = record->form,
+                                    .canonical = record->canonical,
+                                    .content = record->content,
+                                    .has_canonical = record->form != CX_FORM_NONE};
     return cx_trace_redact(&recorded->trace, &how, arena, out, &removed, &removed_count, err);
 }
 
@@ -206,11 +206,11 @@ static cx_status trace_json(cx_recorder *recorder, cx_index *index, const cx_tra
     cx_json_list list = cx_json_list_begin(arena);
     cx_json value;
     cx_reply_z(&list, "level", cx_trace_level_name(level));
-    cx_reply_put(&list, "verdict", verdict);
-    cx_reply_put(&list, "entry", entry);
-    cx_reply_put(&list, "proof", proof);
-    cx_reply_put(&list, "conflicts", conflicts);
-    cx_reply_put(&list, "trace", trace);
+    cx_reply_add(&list, "verdict", verdict);
+    cx_reply_add(&list, "entry", entry);
+    cx_reply_add(&list, "proof", proof);
+    cx_reply_add(&list, "conflicts", conflicts);
+    cx_reply_add(&list, "trace", trace);
     CX_TRY(cx_json_list_end_object(&list, &value, err));
     CX_TRY(cx_trace_canon_value(&value, &as_received, out, err));
     cx_buf_add_byte(out, '\n');

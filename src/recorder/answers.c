@@ -39,7 +39,7 @@ static void add_cells(cx_json_list *list, const cx_found_row *row, const shown *
             cx_reply_time(list, columns[i].name,
                           row->cells[at].null ? CX_TIME_NONE : row->cells[at].i);
         else
-            cx_reply_put(list, columns[i].name,
+            cx_reply_add(list, columns[i].name,
                          cell_json(&row->cells[at], cx_trace_columns[at].type, list->arena));
     }
 }
@@ -125,7 +125,7 @@ static cx_status add_idma(cx_json_list *outer, const cx_found_row *row, const sh
 {
     cx_json_list list = cx_json_list_begin(outer->arena);
     if (hides_phase)
-        cx_reply_put(&list, s->idma[0].name, cx_json_make_null());
+        cx_reply_add(&list, s->idma[0].name, cx_json_make_null());
     add_cells(&list, row, s->idma + hides_phase, IDMA_COUNT - hides_phase);
     return cx_reply_end_object(outer, "idma", &list, err);
 }
@@ -248,7 +248,7 @@ static cx_status traces_json(cx_recorder *recorder, cx_index *index, const cx_tr
     if (more)
         CX_TRY(write_cursor(recorder, &rows[count - 1], arena, &cursor, err));
     list = cx_json_list_begin(arena);
-    cx_reply_put(&list, "traces", traces);
+    cx_reply_add(&list, "traces", traces);
     cx_reply_uint(&list, "count", count);
     cx_reply_text(&list, "next_cursor", cursor);
     return cx_json_list_end_object(&list, out, err);
@@ -278,7 +278,7 @@ static cx_status alerts_json(cx_index *index, bool open_only, uint32_t limit, cx
         cx_json_list_add(&list, items[i]);
     CX_TRY(cx_json_list_end_array(&list, &alerts, err));
     list = cx_json_list_begin(arena);
-    cx_reply_put(&list, "alerts", alerts);
+    cx_reply_add(&list, "alerts", alerts);
     cx_reply_uint(&list, "count", count);
     return cx_json_list_end_object(&list, out, err);
 }
@@ -306,8 +306,8 @@ static cx_status keys_json(cx_recorder *recorder, cx_arena *arena, cx_json *out,
     }
     CX_TRY(cx_json_list_end_array(&list, &keys, err));
     list = cx_json_list_begin(arena);
-    cx_reply_put(&list, "format", cx_json_make_str(CX_STR("cortex-trust-1")));
-    cx_reply_put(&list, "keys", keys);
+    cx_reply_add(&list, "format", cx_json_make_str(CX_STR("cortex-trust-1")));
+    cx_reply_add(&list, "keys", keys);
     return cx_json_list_end_object(&list, out, err);
 }
 

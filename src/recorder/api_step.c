@@ -182,7 +182,7 @@ cx_status cx_steps_append(cx_ledger *ledger, cx_bytes lines, cx_owned *out_resul
     cx_buf_init(&results, ledger->alloc);
     cx_status status = append_lines(&c, lines, &results, out_failed, err);
     if (!cx_failed(status))
-        status = cx_owned_take(&results, out_results, err);
+        status = cx_owned_from_buf(&results, out_results, err);
     cx_buf_done(&results);
     call_end(&c);
     return status;
@@ -234,7 +234,7 @@ cx_status cx_step_to_sign(const cx_step_draft *draft, cx_owned *out, cx_err *err
     cx_buf_init(&text, cx_alloc_default());
     cx_status status = write_signed(draft, &arena, &text, err);
     if (!cx_failed(status))
-        status = cx_owned_take(&text, out, err);
+        status = cx_owned_from_buf(&text, out, err);
     cx_buf_done(&text);
     cx_arena_done(&arena);
     return status;

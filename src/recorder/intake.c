@@ -23,7 +23,7 @@ typedef struct item {
     cx_str actor;
     cx_digest signature; /* of its bytes */
     cx_bytes payload;    /* bytes to store: as received, or the redacted view */
-    cx_taken *outcome;
+    cx_intake_event *outcome;
     bool open;    /* verified, or to be stored unverified: goes to the ledger */
     bool waiting; /* signed by a pending key: goes to the queue */
 } item;
@@ -42,13 +42,13 @@ typedef struct intake {
     uint8_t batch_id[CX_TRACE_BATCH_ID_SIZE];
     cx_trust_view *view;
     item *items;
-    cx_taken *outcome;
+    cx_intake_event *outcome;
     size_t count;
     bool wrote;
     uint64_t last_commit;
 } intake;
 
-const char *cx_take_status_name(cx_take_status status)
+const char *cx_intake_event_status_name(cx_intake_event_status status)
 {
     static const char *const names[] = {"stored",   "duplicate", "unverified",
                                         "conflict", "rejected",  "pending"};
@@ -61,7 +61,7 @@ const char *cx_take_status_name(cx_take_status status)
 static void reject_item(item *it, cx_trace_problem problem)
 {
     it->open = it->waiting = false;
-    it->outcome->status = CX_TAKE_REJECTED;
+    it->outcome->status = CX_INTAKE_REJECTED;
     it->outcome->verdict.verdict =
         problem.reason == CX_REASON_KEY_UNKNOWN ? CX_INDETERMINATE : CX_BROKEN;
     it->outcome->verdict.problem = problem;
@@ -125,12 +125,12 @@ static cx_status digest_signature(intake *in, item *it, cx_err *err)
 static cx_status redact_item(intake *in, item *it, cx_err *err)
 {
     const cx_trace_verdict *v = &it->outcome->verdict;
-    const cx_trace_lowering how = {.from = it->level,
-                                   .to = it->level,
-                                   .form = v->form,
-                                   .canonical = v->canonical,
-                                   .content = it->outcome->content,
-                                   .has_canonical = v->form != CX_FORM_NONE};
+    const cx_trace_redaction how = {.from = it->level,
+                                    .to = it->level,
+                                    .form = v->form,
+                                    .canonical = v->canonical,
+                                    .content = it->outcome->content,
+                                    .has_canonical = v->form != CX_FORM_NONE};
     cx_json view;
     CX_TRY(cx_trace_redact(&it->trace, &how, in->arena, &view, &it->outcome->stripped,
                            &it->outcome->stripped_count, err));
@@ -186,13 +186,13 @@ static cx_trace_job verification_of(const intake *in, item *it)
  * approved. */
 static cx_status queue_item(intake *in, item *it, cx_err *err)
 {
-    cx_taken *outcome = it->outcome;
+    cx_intake_event *outcome = it->outcome;
     cx_trace_verdict found;
     if (!in->pending_is_read)
         CX_TRY(cx_pending_trust(in->recorder->pending, in->arena, &in->pending, err));
     in->pending_is_read = true;
     it->open = false;
-    outcome->status = CX_TAKE_REJECTED;
+    outcome->status = CX_INTAKE_REJECTED;
     if (cx_trust_find(&in->pending, it->trace.key_id) == NULL) {
         outcome->verdict.problem.detail = CX_STR(
             "the key is neither registered nor does it wait for a decision: register it with POST "
@@ -217,7 +217,7 @@ static cx_status queue_item(intake *in, item *it, cx_err *err)
 static cx_status decide_item(intake *in, item *it, cx_err *err)
 {
     const cx_recorder_options *options = &in->recorder->options;
-    cx_taken *outcome = it->outcome;
+    cx_intake_event *outcome = it->outcome;
     it->open = true;
     it->payload = it->event->trace;
     outcome->stripped_count = 0;
@@ -226,15 +226,15 @@ static cx_status decide_item(intake *in, item *it, cx_err *err)
     if (reason == CX_REASON_KEY_UNKNOWN && in->sender != NULL)
         return queue_item(in, it, err);
     if (reason == CX_REASON_KEY_UNKNOWN && options->keep_unknown && !it->event->connectivity) {
-        outcome->status = CX_TAKE_UNVERIFIED;
+        outcome->status = CX_INTAKE_UNVERIFIED;
         return enforce_level(in, it, err);
     }
     if (outcome->verdict.verdict != CX_HOLDS) {
         it->open = false;
-        outcome->status = CX_TAKE_REJECTED;
+        outcome->status = CX_INTAKE_REJECTED;
         return CX_SUCCESS;
     }
-    outcome->status = CX_TAKE_STORED;
+    outcome->status = CX_INTAKE_STORED;
     return options->strip_level && !it->event->connectivity ? enforce_level(in, it, err)
                                                             : CX_SUCCESS;
 }
@@ -323,11 +323,11 @@ static cx_status read_item(intake *in, item *it, cx_err *err)
 static cx_status read_items(intake *in, cx_batch_problem *out_problem, cx_err *err)
 {
     in->items = CX_ARENA_ARRAY(in->arena, item, in->count + 1);
-    in->outcome = CX_ARENA_ARRAY(in->arena, cx_taken, in->count + 1);
+    in->outcome = CX_ARENA_ARRAY(in->arena, cx_intake_event, in->count + 1);
     if (in->items == NULL || in->outcome == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < in->count; i++)
-        in->outcome[i] = (cx_taken){.verdict = {.form = CX_FORM_NONE}};
+        in->outcome[i] = (cx_intake_event){.verdict = {.form = CX_FORM_NONE}};
     for (size_t i = 0; i < in->count; i++) {
         in->items[i] =
             (item){.index = i, .event = &in->batch->events[i], .outcome = &in->outcome[i]};
@@ -466,8 +466,8 @@ static cx_status is_replayed_signature(intake *in, cx_txn *txn, const item *it, 
     }
     for (const item *other = in->items; other < it && !*out; other++)
         *out = other->outcome->has_entry && other->level == it->level &&
-               (other->outcome->status == CX_TAKE_STORED ||
-                other->outcome->status == CX_TAKE_UNVERIFIED) &&
+               (other->outcome->status == CX_INTAKE_STORED ||
+                other->outcome->status == CX_INTAKE_UNVERIFIED) &&
                cx_digest_eq(&other->signature, &it->signature) &&
                !cx_str_eq(other->trace.trace_id, it->trace.trace_id);
     return CX_SUCCESS;
@@ -517,7 +517,7 @@ static cx_status store_conflict(intake *in, cx_txn *txn, item *it, cx_err *err)
     cx_bytes value,
         key = cx_trace_conflict_name(&name, it->level, it->trace.trace_id, &it->outcome->content);
     bool found = false;
-    it->outcome->status = CX_TAKE_CONFLICT;
+    it->outcome->status = CX_INTAKE_CONFLICT;
     it->outcome->verdict.problem = (cx_trace_problem){
         CX_REASON_TRACE_ID_CONFLICT, CX_STR("/trace_id"),
         CX_STR("another trace is stored under this id; both are stored, the first one counts")};
@@ -544,7 +544,7 @@ static cx_status store_connectivity(intake *in, cx_txn *txn, item *it, cx_err *e
         return append_trace(in, txn, it, CX_KIND_CONNECTIVITY, key, err);
     CX_TRY(cx_trace_record_decode(value, &record, err));
     if (cx_digest_eq(&record.content, &it->outcome->content)) {
-        it->outcome->status = CX_TAKE_DUPLICATE;
+        it->outcome->status = CX_INTAKE_DUPLICATE;
         it->outcome->seq = record.seq;
         return CX_SUCCESS;
     }
@@ -561,14 +561,15 @@ static cx_status store_item(intake *in, cx_txn *txn, item *it, cx_err *err)
     cx_trace_record_key name;
     bool found = false, replay = false;
     CX_ASSERT(it->open && it->actor.size != 0); /* I4 */
-    CX_ASSERT(it->outcome->status == CX_TAKE_STORED || it->outcome->status == CX_TAKE_UNVERIFIED);
+    CX_ASSERT(it->outcome->status == CX_INTAKE_STORED ||
+              it->outcome->status == CX_INTAKE_UNVERIFIED);
     if (it->event->connectivity)
         return store_connectivity(in, txn, it, err);
     CX_TRY(find_stored(txn, it, &record, &found, err));
     it->outcome->actor = it->actor;
     it->outcome->has_entry = true;
     if (found && cx_digest_eq(&record.content, &it->outcome->content)) {
-        it->outcome->status = CX_TAKE_DUPLICATE;
+        it->outcome->status = CX_INTAKE_DUPLICATE;
         it->outcome->seq = record.seq;
         return CX_SUCCESS;
     }
@@ -634,8 +635,8 @@ static cx_status batch_reasons(const intake *in, cx_json *out, cx_err *err)
     for (int reason = CX_REASON_INVALID_UTF8; reason <= CX_REASON_TRACE_ID_CONFLICT; reason++) {
         uint64_t count = 0;
         for (size_t i = 0; i < in->count; i++)
-            count += (in->outcome[i].status == CX_TAKE_CONFLICT ||
-                      in->outcome[i].status == CX_TAKE_REJECTED) &&
+            count += (in->outcome[i].status == CX_INTAKE_CONFLICT ||
+                      in->outcome[i].status == CX_INTAKE_REJECTED) &&
                      (int)in->outcome[i].verdict.problem.reason == reason;
         if (count != 0)
             cx_json_list_put(&list, cx_str_z(cx_trace_reason_name((cx_trace_reason)reason)),
@@ -696,7 +697,7 @@ static bool batch_is_new(const intake *in)
     if (in->sender != NULL)
         return in->wrote;
     for (size_t i = 0; i < in->count; i++)
-        if (in->outcome[i].status == CX_TAKE_REJECTED)
+        if (in->outcome[i].status == CX_INTAKE_REJECTED)
             return true;
     return in->wrote;
 }
@@ -728,8 +729,8 @@ static cx_status store_batch(intake *in, const cx_intake *sums, cx_err *err)
 static cx_status raise_conflict_alerts(intake *in, cx_err *err)
 {
     for (size_t i = 0; i < in->count; i++) {
-        const cx_taken *outcome = &in->outcome[i];
-        if (outcome->status != CX_TAKE_CONFLICT)
+        const cx_intake_event *outcome = &in->outcome[i];
+        if (outcome->status != CX_INTAKE_CONFLICT)
             continue;
         const cx_conflict_alert alert = {.agent = outcome->actor,
                                          .trace_id = outcome->trace_id,
@@ -751,12 +752,12 @@ static void count_results(const intake *in, cx_intake *out)
     *out = (cx_intake){.events = in->outcome, .received = in->count};
     for (size_t i = 0; i < in->count; i++) {
         out->pending += in->outcome[i].status == CX_TAKE_PENDING;
-        out->accepted +=
-            in->outcome[i].status <= CX_TAKE_UNVERIFIED || in->outcome[i].status == CX_TAKE_PENDING;
+        out->accepted += in->outcome[i].status <= CX_INTAKE_UNVERIFIED ||
+                         in->outcome[i].status == CX_TAKE_PENDING;
     }
     out->rejected = out->received - out->accepted;
     for (size_t i = 0; i < in->count; i++) /* I5 */
-        CX_ASSERT(in->outcome[i].has_entry == (in->outcome[i].status < CX_TAKE_REJECTED));
+        CX_ASSERT(in->outcome[i].has_entry == (in->outcome[i].status < CX_INTAKE_REJECTED));
 }
 
 static cx_status store_items(intake *in, cx_intake *out, cx_err *err)
@@ -778,9 +779,9 @@ static cx_status store_items(intake *in, cx_intake *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-cx_status cx_recorder_receive(cx_recorder *recorder, const cx_batch *batch, cx_capture capture,
-                              const cx_open_sender *sender, cx_arena *arena, cx_intake *out,
-                              cx_err *err)
+cx_status cx_recorder_receive_from(cx_recorder *recorder, const cx_batch *batch, cx_capture capture,
+                                   const cx_open_sender *sender, cx_arena *arena, cx_intake *out,
+                                   cx_err *err)
 {
     intake in = {.recorder = recorder,
                  .arena = arena,
@@ -822,11 +823,11 @@ static cx_status receive_body(cx_recorder *recorder, cx_bytes body, cx_capture c
         *out = (cx_intake){.problem = problem};
         return CX_SUCCESS;
     }
-    return cx_recorder_receive(recorder, &batch, capture, sender, arena, out, err);
+    return cx_recorder_receive_from(recorder, &batch, capture, sender, arena, out, err);
 }
 
-cx_status cx_recorder_take(cx_recorder *recorder, cx_bytes body, cx_capture capture,
-                           cx_arena *arena, cx_intake *out, cx_err *err)
+cx_status cx_recorder_receive(cx_recorder *recorder, cx_bytes body, cx_capture capture,
+                              cx_arena *arena, cx_intake *out, cx_err *err)
 {
     return receive_body(recorder, body, capture, NULL, arena, out, err);
 }
@@ -837,9 +838,9 @@ cx_status cx_recorder_take_open(cx_recorder *recorder, cx_bytes body, const cx_o
     return receive_body(recorder, body, CX_CAPTURE_OPEN, sender, arena, out, err);
 }
 
-cx_status cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces, size_t count,
-                                  cx_trace_level batch_level, cx_capture capture, cx_arena *arena,
-                                  cx_intake *out, cx_err *err)
+cx_status cx_recorder_receive_traces(cx_recorder *recorder, const cx_bytes *traces, size_t count,
+                                     cx_trace_level batch_level, cx_capture capture,
+                                     cx_arena *arena, cx_intake *out, cx_err *err)
 {
     cx_event *events = CX_ARENA_ARRAY(arena, cx_event, count + 1);
     if (events == NULL)
@@ -848,5 +849,5 @@ cx_status cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces,
         events[i] = (cx_event){.trace = traces[i], .level = CX_LEVEL_ABSENT};
     const cx_batch batch = {
         .events = events, .event_count = count, .level = batch_level, .consent_ns = CX_TIME_NONE};
-    return cx_recorder_receive(recorder, &batch, capture, NULL, arena, out, err);
+    return cx_recorder_receive_from(recorder, &batch, capture, NULL, arena, out, err);
 }

@@ -33,7 +33,7 @@ static cx_status add_texts(cx_json_list *list, cx_str name, const cx_str *items,
     return CX_SUCCESS;
 }
 
-static cx_status add_entry(cx_json_list *list, const cx_taken *outcome, cx_arena *arena,
+static cx_status add_entry(cx_json_list *list, const cx_intake_event *outcome, cx_arena *arena,
                            cx_err *err)
 {
     cx_json entry;
@@ -45,21 +45,21 @@ static cx_status add_entry(cx_json_list *list, const cx_taken *outcome, cx_arena
     return CX_SUCCESS;
 }
 
-static bool was_rejected(const cx_taken *outcome)
+static bool was_rejected(const cx_intake_event *outcome)
 {
-    return outcome->status != CX_TAKE_STORED && outcome->status != CX_TAKE_DUPLICATE &&
+    return outcome->status != CX_INTAKE_STORED && outcome->status != CX_INTAKE_DUPLICATE &&
            outcome->status != CX_TAKE_PENDING;
 }
 
-static cx_status event_json(const cx_taken *outcome, size_t index, cx_arena *arena, cx_json *out,
-                            cx_err *err)
+static cx_status event_json(const cx_intake_event *outcome, size_t index, cx_arena *arena,
+                            cx_json *out, cx_err *err)
 {
     const cx_trace_verdict *v = &outcome->verdict;
     cx_json_list list = cx_json_list_begin(arena);
     cx_json_list_put(&list, CX_STR("index"), cx_json_make_uint(arena, index));
     cx_json_list_put(&list, CX_STR("trace_id"), add_text(outcome->trace_id));
     cx_json_list_put(&list, CX_STR("status"),
-                     cx_json_make_str(cx_str_z(cx_take_status_name(outcome->status))));
+                     cx_json_make_str(cx_str_z(cx_intake_event_status_name(outcome->status))));
     if (v->form != CX_FORM_NONE) {
         cx_json_list_put(&list, CX_STR("form"),
                          cx_json_make_str(cx_str_z(cx_trace_form_name(v->form))));
@@ -87,7 +87,7 @@ static cx_status event_json(const cx_taken *outcome, size_t index, cx_arena *are
 }
 
 /* The sentences that senders of before know (§11). */
-static cx_str old_error(const cx_taken *outcome, cx_arena *arena)
+static cx_str old_error(const cx_intake_event *outcome, cx_arena *arena)
 {
     cx_trace_reason reason = outcome->verdict.problem.reason;
     cx_str id = outcome->trace_id.data == NULL ? CX_STR("unknown") : outcome->trace_id;
@@ -106,8 +106,8 @@ static cx_status add_rejected(cx_json_list *list, const cx_intake *intake, cx_ar
     cx_json ids, errors;
     cx_json_list id_list = cx_json_list_begin(arena), error_list = cx_json_list_begin(arena);
     for (size_t i = 0; i < intake->received; i++) {
-        const cx_taken *outcome = &intake->events[i];
-        if (outcome->status != CX_TAKE_CONFLICT && outcome->status != CX_TAKE_REJECTED)
+        const cx_intake_event *outcome = &intake->events[i];
+        if (outcome->status != CX_INTAKE_CONFLICT && outcome->status != CX_INTAKE_REJECTED)
             continue;
         cx_str sentence = old_error(outcome, arena);
         if (sentence.data == NULL)

@@ -86,10 +86,10 @@ bool cx_batch_unreadable(cx_trace_reason reason, cx_batch_problem *out_problem);
 
 /* --- intake.c --------------------------------------------------------------------------------- */
 
-/* What cx_recorder_take does with a batch that was read. */
-CX_RESULT cx_recorder_receive(cx_recorder *recorder, const cx_batch *batch, cx_capture capture,
-                              const cx_open_sender *sender, cx_arena *arena, cx_intake *out,
-                              cx_err *err);
+/* What cx_recorder_receive does with a batch that was read. */
+CX_RESULT cx_recorder_receive_from(cx_recorder *recorder, const cx_batch *batch, cx_capture capture,
+                                   const cx_open_sender *sender, cx_arena *arena, cx_intake *out,
+                                   cx_err *err);
 
 /* --- recorded.c ------------------------------------------------------------------------------- */
 

@@ -60,7 +60,7 @@ static cx_status record_batch(cx_recorder *recorder, cx_str key_id, cx_arena *ar
     *out_more = batch.event_count != 0;
     if (!*out_more)
         return CX_SUCCESS;
-    CX_TRY(cx_recorder_receive(recorder, &batch, CX_CAPTURE_OPEN, NULL, arena, &intake, err));
+    CX_TRY(cx_recorder_receive_from(recorder, &batch, CX_CAPTURE_OPEN, NULL, arena, &intake, err));
     if (intake.problem.http != 0)
         return cx_fail(err, CX_E_FORMAT, "a batch that waits cannot be read any more: %.*s",
                        (int)intake.problem.detail.size, intake.problem.detail.data);

@@ -78,7 +78,7 @@ static cx_status read_place(cx_bytes bytes, place *out, cx_err *err)
         case 1: found.seq = cx_cbor_read_uint(&d.reader); break;
         case 2: found.index = cx_cbor_read_uint(&d.reader); break;
         case 3: found.content = cx_cbor_read_digest(&d.reader), found.has_content = true; break;
-        default: cx_cbor_refuse_member(&d.reader, &d.members);
+        default: cx_cbor_reject_member(&d.reader, &d.members);
         }
     CX_TRY(cx_decoder_end(&d, UINT64_C(1) << 1, err));
     *out = found;
@@ -219,8 +219,8 @@ static cx_status store_records(storing *t, const key *request, cx_err *err)
     return t->kept.has_entry ? put_row(t, request, NULL, err) : CX_SUCCESS;
 }
 
-cx_status cx_recorder_otlp_take(cx_recorder *recorder, const cx_otlp_delivery *delivery,
-                                cx_otlp_stored *out, cx_err *err)
+cx_status cx_recorder_otlp_store(cx_recorder *recorder, const cx_otlp_delivery *delivery,
+                                 cx_otlp_stored *out, cx_err *err)
 {
     storing t = {.what = delivery, .now_ns = cx_recorder_now(recorder)};
     uint64_t commit = 0;

@@ -51,8 +51,8 @@ typedef struct cx_otlp_stored {
  * Appends what is new and returns when it, and what was there before, is on the disk.  Without
  * items nothing is done.  Errors: the ledger's; then nothing may be assumed.
  */
-CX_RESULT cx_recorder_otlp_take(cx_recorder *recorder, const cx_otlp_delivery *delivery,
-                                cx_otlp_stored *out, cx_err *err);
+CX_RESULT cx_recorder_otlp_store(cx_recorder *recorder, const cx_otlp_delivery *delivery,
+                                 cx_otlp_stored *out, cx_err *err);
 
 /* Of an entry of the actor: whether it is a request, and which. */
 bool cx_recorder_otlp_kind(cx_str kind, bool *out_logs, bool *out_json);

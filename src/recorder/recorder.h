@@ -2,7 +2,7 @@
  * recorder.h - receives traces exactly once and makes them searchable: intake, trust, feed,
  * answers, bridge (trace.md §4, §9 - §12; decisions 0015 - 0017, 0027).
  *
- *     cx_recorder_take       a batch: verified, appended, durable; one result an event
+ *     cx_recorder_receive       a batch: verified, appended, durable; one result an event
  *     cx_recorder_feed_..    a thread feeds the ledger into an index, and resumes
  *     cx_recorder_answer_..  JSON for the command line and the server
  *     cx_recorder_lattice    a branch of recorded traces as a lattice
@@ -67,20 +67,20 @@ typedef enum cx_capture {
     CX_CAPTURE_OPEN
 } cx_capture;
 
-typedef enum cx_take_status {
-    CX_TAKE_STORED,
-    CX_TAKE_DUPLICATE,
-    CX_TAKE_UNVERIFIED,
-    CX_TAKE_CONFLICT,
-    CX_TAKE_REJECTED,
+typedef enum cx_intake_event_status {
+    CX_INTAKE_STORED,
+    CX_INTAKE_DUPLICATE,
+    CX_INTAKE_UNVERIFIED,
+    CX_INTAKE_CONFLICT,
+    CX_INTAKE_REJECTED,
     CX_TAKE_PENDING /* accepted, and waits until its key is approved (§4.6) */
-} cx_take_status;
-const char *cx_take_status_name(cx_take_status status);
+} cx_intake_event_status;
+const char *cx_intake_event_status_name(cx_intake_event_status status);
 
-typedef struct cx_taken {
+typedef struct cx_intake_event {
     cx_str trace_id;    /* data NULL when it could not be read */
     cx_str signing_key; /* signature_key_id, likewise */
-    cx_take_status status;
+    cx_intake_event_status status;
     cx_trace_verdict verdict;
     cx_digest content;
     bool has_content;
@@ -89,7 +89,7 @@ typedef struct cx_taken {
     uint64_t seq;
     const cx_str *stripped; /* what the strip policy removed */
     size_t stripped_count;
-} cx_taken;
+} cx_intake_event;
 
 /* Why a batch as a whole was refused; http is the status code (400, 413, 422). */
 typedef struct cx_batch_problem {
@@ -101,7 +101,7 @@ typedef struct cx_batch_problem {
 
 typedef struct cx_intake {
     cx_batch_problem problem;
-    const cx_taken *events;
+    const cx_intake_event *events;
     size_t received, accepted, rejected;
     size_t pending; /* of those accepted: they wait, and nothing else counts them */
     bool changed;   /* something was written */
@@ -109,13 +109,13 @@ typedef struct cx_intake {
 
 /* The body of POST /events.  Returns when everything accepted is durable (I3).  Errors: the ledger
  * cannot be written (then nothing may be assumed). */
-CX_RESULT cx_recorder_take(cx_recorder *recorder, cx_bytes body, cx_capture capture,
-                           cx_arena *arena, cx_intake *out, cx_err *err);
+CX_RESULT cx_recorder_receive(cx_recorder *recorder, cx_bytes body, cx_capture capture,
+                              cx_arena *arena, cx_intake *out, cx_err *err);
 /* Traces as they are in files, which share one sync; one that is not JSON is rejected alone.
  * `batch_level` CX_LEVEL_ABSENT when unknown. */
-CX_RESULT cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces, size_t count,
-                                  cx_trace_level batch_level, cx_capture capture, cx_arena *arena,
-                                  cx_intake *out, cx_err *err);
+CX_RESULT cx_recorder_receive_traces(cx_recorder *recorder, const cx_bytes *traces, size_t count,
+                                     cx_trace_level batch_level, cx_capture capture,
+                                     cx_arena *arena, cx_intake *out, cx_err *err);
 
 /* A sender without a token: only what a registered or a pending key signed is accepted. */
 typedef struct cx_open_sender {
@@ -123,8 +123,8 @@ typedef struct cx_open_sender {
     bool (*admit)(void *arg, cx_str key_id, size_t events);
     void *arg;
 } cx_open_sender;
-/* The same as cx_recorder_take for such a sender.  A problem with code 429 means that a limit was
- * reached and that nothing was stored. */
+/* The same as cx_recorder_receive for such a sender.  A problem with code 429 means that a limit
+ * was reached and that nothing was stored. */
 CX_RESULT cx_recorder_take_open(cx_recorder *recorder, cx_bytes body, const cx_open_sender *sender,
                                 cx_arena *arena, cx_intake *out, cx_err *err);
 /* "ok", "partial", "rejected" */

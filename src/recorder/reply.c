@@ -22,31 +22,31 @@ cx_status cx_reply_end(cx_reply *a, cx_status status, const cx_json *value, cx_b
     return cx_buf_check(out, a->err);
 }
 
-void cx_reply_put(cx_json_list *list, const char *name, cx_json value)
+void cx_reply_add(cx_json_list *list, const char *name, cx_json value)
 {
     cx_json_list_put(list, cx_str_z(name), value);
 }
 
 void cx_reply_text(cx_json_list *list, const char *name, cx_str text)
 {
-    cx_reply_put(list, name, text.data == NULL ? cx_json_make_null() : cx_json_make_str(text));
+    cx_reply_add(list, name, text.data == NULL ? cx_json_make_null() : cx_json_make_str(text));
 }
 
 void cx_reply_z(cx_json_list *list, const char *name, const char *text)
 {
-    cx_reply_put(list, name, text[0] == 0 ? cx_json_make_null() : cx_json_make_str(cx_str_z(text)));
+    cx_reply_add(list, name, text[0] == 0 ? cx_json_make_null() : cx_json_make_str(cx_str_z(text)));
 }
 
 void cx_reply_uint(cx_json_list *list, const char *name, uint64_t value)
 {
-    cx_reply_put(list, name, cx_json_make_uint(list->arena, value));
+    cx_reply_add(list, name, cx_json_make_uint(list->arena, value));
 }
 
 void cx_reply_time(cx_json_list *list, const char *name, int64_t ns)
 {
     char text[CX_TRACE_TIME_SIZE];
     if (ns == CX_TIME_NONE) {
-        cx_reply_put(list, name, cx_json_make_null());
+        cx_reply_add(list, name, cx_json_make_null());
         return;
     }
     cx_trace_time_write(ns, text);
@@ -70,7 +70,7 @@ cx_status cx_reply_end_object(cx_json_list *outer, const char *name, cx_json_lis
 {
     cx_json value;
     CX_TRY(cx_json_list_end_object(inner, &value, err));
-    cx_reply_put(outer, name, value);
+    cx_reply_add(outer, name, value);
     return CX_SUCCESS;
 }
 

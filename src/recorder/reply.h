@@ -18,7 +18,7 @@ void cx_reply_begin(cx_reply *a, const cx_alloc *alloc, cx_err *err);
 /* Writes the value and a line end, unless `status` failed; frees what begin made. */
 cx_status cx_reply_end(cx_reply *a, cx_status status, const cx_json *value, cx_buf *out);
 
-void cx_reply_put(cx_json_list *list, const char *name, cx_json value);
+void cx_reply_add(cx_json_list *list, const char *name, cx_json value);
 /* NULL data: null. */
 void cx_reply_text(cx_json_list *list, const char *name, cx_str text);
 /* "": null. */

@@ -103,8 +103,8 @@ static cx_status add_actor(marking *h, cx_str actor, cx_arena *scratch, cx_err *
     return CX_SUCCESS;
 }
 
-cx_status cx_recorder_held(cx_home *home, const cx_lattice *lattice, cx_arena *arena,
-                           cx_lattice_view_snapshot **out, size_t *out_count, cx_err *err)
+cx_status cx_recorder_snapshot_marks(cx_home *home, const cx_lattice *lattice, cx_arena *arena,
+                                     cx_lattice_view_snapshot **out, size_t *out_count, cx_err *err)
 {
     const cx_actor_info *actors = NULL;
     size_t count = 0;

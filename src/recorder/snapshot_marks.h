@@ -15,7 +15,8 @@
  * after the newest node that comes from one of its entries.  Those before the first node are left
  * out.  The list and its texts live in the arena.
  */
-CX_RESULT cx_recorder_held(cx_home *home, const cx_lattice *lattice, cx_arena *arena,
-                           cx_lattice_view_snapshot **out, size_t *out_count, cx_err *err);
+CX_RESULT cx_recorder_snapshot_marks(cx_home *home, const cx_lattice *lattice, cx_arena *arena,
+                                     cx_lattice_view_snapshot **out, size_t *out_count,
+                                     cx_err *err);
 
 #endif

@@ -83,7 +83,7 @@ cx_status cx_step_record_decode(cx_bytes bytes, cx_step_record *out, cx_err *err
         case 6: record.count = cx_cbor_read_uint(&d.reader); break;
         case 7: record.content = cx_cbor_read_digest(&d.reader); break;
         case 8: record.agent = cx_cbor_read_text(&d.reader); break;
-        default: cx_cbor_refuse_member(&d.reader, &d.members);
+        default: cx_cbor_reject_member(&d.reader, &d.members);
         }
     CX_TRY(cx_decoder_end(&d, UINT64_C(1) << 3, err));
     *out = record;

@@ -25,7 +25,7 @@ typedef struct lexer {
     size_t used;
     size_t start; /* of the token being read */
     bool in_word;
-    size_t starts[CX_RUN_COMMAND_WORDS_MAX], ends[CX_RUN_COMMAND_WORDS_MAX];
+    size_t starts[CX_RUN_COMMAND_TOKENS_MAX], ends[CX_RUN_COMMAND_TOKENS_MAX];
     size_t count;
     const char *rule, *why;
 } lexer;
@@ -48,7 +48,7 @@ static void open_token(lexer *lex)
 {
     if (lex->in_word)
         return;
-    if (lex->count == CX_RUN_COMMAND_WORDS_MAX) {
+    if (lex->count == CX_RUN_COMMAND_TOKENS_MAX) {
         reject_text(lex, "C01", "more than 256 words");
         return;
     }
@@ -198,7 +198,7 @@ static cx_status copy_argv(const cx_str *words, size_t count, cx_arena *arena, c
 
 cx_status cx_run_lex(cx_str text, cx_arena *arena, cx_run_lexed *out, cx_err *err)
 {
-    cx_str words[CX_RUN_COMMAND_WORDS_MAX];
+    cx_str words[CX_RUN_COMMAND_TOKENS_MAX];
     lexer *lex = CX_ARENA_NEW(arena, lexer);
     if (lex == NULL)
         return cx_fail_nomem(err);
@@ -206,7 +206,7 @@ cx_status cx_run_lex(cx_str text, cx_arena *arena, cx_run_lexed *out, cx_err *er
     lex->text = text;
     /* No token is longer than its source text, and each has its own terminator. */
     size_t text_size = text.size > CX_RUN_COMMAND_BYTES_MAX ? 0 : text.size;
-    lex->out = CX_ARENA_ARRAY(arena, char, text_size + CX_RUN_COMMAND_WORDS_MAX);
+    lex->out = CX_ARENA_ARRAY(arena, char, text_size + CX_RUN_COMMAND_TOKENS_MAX);
     if (lex->out == NULL)
         return cx_fail_nomem(err);
     lex_text(lex);

@@ -8,7 +8,7 @@
 #include "rules/run.h"
 
 #define CX_RUN_COMMAND_BYTES_MAX 8192
-#define CX_RUN_COMMAND_WORDS_MAX 256
+#define CX_RUN_COMMAND_TOKENS_MAX 256
 
 /* `words[count]` is NULL; items and words are the same texts, terminated, without NUL inside. */
 typedef struct cx_run_argv {

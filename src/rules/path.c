@@ -196,7 +196,7 @@ static bool folded_covers(cx_str a, cx_str b)
     return cx_str_starts(b, a) && (b.size == a.size || b.data[a.size] == '/');
 }
 
-static bool is_below_root(cx_str folded_path, const cx_run_ground *ground)
+static bool is_below_root(cx_str folded_path, const cx_run_path_context *ground)
 {
     char root[CX_RUN_PATH_BYTES_MAX * 4];
     size_t size;
@@ -208,7 +208,7 @@ static bool is_below_root(cx_str folded_path, const cx_run_ground *ground)
     return size != 0 && folded_covers(folded_root, folded_path);
 }
 
-bool cx_run_path_protected(cx_str path, const cx_run_ground *ground)
+bool cx_run_path_protected(cx_str path, const cx_run_path_context *ground)
 {
     char folded[CX_RUN_PATH_BYTES_MAX * 4];
     size_t size;
@@ -270,7 +270,7 @@ static bool has_bad_start(cx_str entry)
            memchr(entry.data, '\\', entry.size) != NULL;
 }
 
-const char *cx_run_path_lint(cx_str entry, const cx_run_ground *ground)
+const char *cx_run_path_lint(cx_str entry, const cx_run_path_context *ground)
 {
     size_t at = 0;
     cx_str component;
@@ -343,7 +343,7 @@ bool cx_run_path_covered(const cx_str *entries, size_t count, cx_str path)
     return false;
 }
 
-cx_run_overlap cx_run_path_overlap(cx_str a, cx_str b, const cx_run_ground *ground)
+cx_run_overlap cx_run_path_overlap(cx_str a, cx_str b, const cx_run_path_context *ground)
 {
     char folded_a[CX_RUN_PATH_BYTES_MAX * 4], folded_b[CX_RUN_PATH_BYTES_MAX * 4];
     cx_str one, other;

@@ -19,13 +19,13 @@
 
 /* The runtime root's path inside the repository ("build/cortex"); empty when it is outside or at
  * its default path (.runtime-cache is protected anyway). */
-typedef struct cx_run_ground {
+typedef struct cx_run_path_context {
     cx_str runtime_root;
-} cx_run_ground;
+} cx_run_path_context;
 
 /* The first rule that an entry breaks, "P01".."P08" (static storage), or NULL.  `ground` may be
  * NULL. */
-const char *cx_run_path_lint(cx_str entry, const cx_run_ground *ground);
+const char *cx_run_path_lint(cx_str entry, const cx_run_path_context *ground);
 /* One clause that explains a rule, for messages: "has a wildcard; write the folder or the file
  * itself". */
 const char *cx_run_path_rule_text(const char *rule);
@@ -37,7 +37,7 @@ bool cx_run_path_covered(const cx_str *entries, size_t count, cx_str path);
 
 /* Whether no contract may allow a change of `path`, at any depth, after folding. `ground` may be
  * NULL. */
-bool cx_run_path_protected(cx_str path, const cx_run_ground *ground);
+bool cx_run_path_protected(cx_str path, const cx_run_path_context *ground);
 
 typedef enum cx_run_overlap {
     CX_RUN_APART,
@@ -45,7 +45,7 @@ typedef enum cx_run_overlap {
     CX_RUN_OVERLAP_INVALID /* one of them fails the lint */
 } cx_run_overlap;
 
-cx_run_overlap cx_run_path_overlap(cx_str a, cx_str b, const cx_run_ground *ground);
+cx_run_overlap cx_run_path_overlap(cx_str a, cx_str b, const cx_run_path_context *ground);
 
 /* Tracked files of the baseline, in any order; `ls-tree -r -z --name-only` has them. */
 typedef struct cx_run_tree {

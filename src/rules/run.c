@@ -52,8 +52,8 @@ static void add_finding(cx_run_findings *findings, const cx_run_finding *finding
     }
 }
 
-void cx_run_refuse(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
-                   const char *format, ...)
+void cx_run_findings_reject(cx_run_findings *findings, const char *rule, cx_str where,
+                            cx_str detail, const char *format, ...)
 {
     CX_ASSERT(rule != NULL && findings->arena != NULL);
     va_list args;
@@ -62,8 +62,8 @@ void cx_run_refuse(cx_run_findings *findings, const char *rule, cx_str where, cx
     va_end(args);
 }
 
-void cx_run_inform(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
-                   const char *format, ...)
+void cx_run_findings_inform(cx_run_findings *findings, const char *rule, cx_str where,
+                            cx_str detail, const char *format, ...)
 {
     CX_ASSERT(rule != NULL && findings->arena != NULL);
     va_list args;

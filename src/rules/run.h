@@ -46,11 +46,11 @@ void cx_run_findings_init(cx_run_findings *findings, cx_arena *arena);
 void cx_run_findings_done(cx_run_findings *findings);
 /* Adds a finding; `where` and `detail` are copied. Lack of memory is reported by
  * cx_run_findings_check. */
-void cx_run_refuse(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
-                   const char *format, ...) CX_PRINTF(5, 6);
+void cx_run_findings_reject(cx_run_findings *findings, const char *rule, cx_str where,
+                            cx_str detail, const char *format, ...) CX_PRINTF(5, 6);
 /* The same for a finding that only informs. */
-void cx_run_inform(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
-                   const char *format, ...) CX_PRINTF(5, 6);
+void cx_run_findings_inform(cx_run_findings *findings, const char *rule, cx_str where,
+                            cx_str detail, const char *format, ...) CX_PRINTF(5, 6);
 bool cx_run_findings_have(const cx_run_findings *findings, const char *rule);
 /* CX_E_NOMEM when a finding was lost: then nothing may be called passed (I1). */
 CX_RESULT cx_run_findings_check(const cx_run_findings *findings, cx_err *err);

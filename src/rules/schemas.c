@@ -71,13 +71,13 @@ static cx_status check_instance(const cx_schema *schema, const cx_json *instance
     CX_TRY(cx_schema_check(schema, instance, &options, findings->arena, &report, err));
     for (size_t i = 0; i < report.error_count; i++) {
         const cx_schema_error *error = &report.errors[i];
-        cx_run_refuse(findings, rule, error->instance, error->schema, "%.*s",
-                      (int)error->message.size, error->message.data);
+        cx_run_findings_reject(findings, rule, error->instance, error->schema, "%.*s",
+                               (int)error->message.size, error->message.data);
     }
     if (report.cut)
-        cx_run_refuse(findings, rule, cx_str_from("", 0), cx_str_from("", 0),
-                      "there is more that does not match; the first %u places are listed",
-                      (unsigned)options.errors_max);
+        cx_run_findings_reject(findings, rule, cx_str_from("", 0), cx_str_from("", 0),
+                               "there is more that does not match; the first %u places are listed",
+                               (unsigned)options.errors_max);
     return cx_run_findings_check(findings, err);
 }
 
@@ -135,15 +135,15 @@ static cx_status check_registry_file(cx_run_schema_read read, void *arg, cx_str 
     uint64_t bytes;
     if (!is_file_name(name) || stated.data == NULL || size == NULL ||
         !cx_json_uint64(size, &bytes)) {
-        cx_run_refuse(findings, "SR01", where, where,
-                      REGISTRY " must have sha256 and bytes for \"%s\", and nothing else",
-                      file.data);
+        cx_run_findings_reject(findings, "SR01", where, where,
+                               REGISTRY " must have sha256 and bytes for \"%s\", and nothing else",
+                               file.data);
         return CX_SUCCESS;
     }
     cx_status status = read(arg, file.data, arena, &text, err);
     if (status.code == CX_E_NOT_FOUND) {
-        cx_run_refuse(findings, "SR02", file, where,
-                      "%s is listed in " REGISTRY ", but the file is missing", file.data);
+        cx_run_findings_reject(findings, "SR02", file, where,
+                               "%s is listed in " REGISTRY ", but the file is missing", file.data);
         return CX_SUCCESS;
     }
     CX_TRY(status);
@@ -152,9 +152,9 @@ static cx_status check_registry_file(cx_run_schema_read read, void *arg, cx_str 
     for (size_t i = 0; i < sizeof digest.bytes; i++)
         (void)snprintf(hex + 2 * i, 3, "%02x", digest.bytes[i]);
     if (text.size != bytes || !cx_str_is(stated, hex))
-        cx_run_refuse(findings, "SR03", file, where,
-                      "%s differs from its entry in " REGISTRY ": take both from one release",
-                      file.data);
+        cx_run_findings_reject(
+            findings, "SR03", file, where,
+            "%s differs from its entry in " REGISTRY ": take both from one release", file.data);
     return CX_SUCCESS;
 }
 
@@ -173,8 +173,8 @@ cx_status cx_run_schema_registry_check(cx_run_schema_read read, void *arg,
     const cx_json *schemas =
         cx_failed(status) ? NULL : cx_json_get_typed(&registry, CX_STR("schemas"), CX_JSON_OBJECT);
     if (schemas == NULL || !cx_str_is(CX_JSON_GET_STR(&registry, "version"), "v1")) {
-        cx_run_refuse(findings, "SR01", CX_STR(REGISTRY), none,
-                      REGISTRY " is missing or is not {version: \"v1\", schemas}");
+        cx_run_findings_reject(findings, "SR01", CX_STR(REGISTRY), none,
+                               REGISTRY " is missing or is not {version: \"v1\", schemas}");
         return cx_run_findings_check(findings, err);
     }
     for (uint32_t i = 0; i < schemas->count; i++)

@@ -209,13 +209,13 @@ static cx_status count_test_names(cx_map *map, const cx_tests_report *report, cx
     return CX_SUCCESS;
 }
 
-cx_status cx_tests_report_lost(const cx_tests_report *before, const cx_tests_report *now,
-                               cx_arena *arena, const cx_tests_lost **out, size_t *out_count,
-                               cx_err *err)
+cx_status cx_tests_report_regressions(const cx_tests_report *before, const cx_tests_report *now,
+                                      cx_arena *arena, const cx_tests_regression **out,
+                                      size_t *out_count, cx_err *err)
 {
     cx_map map;
     size_t count = 0;
-    cx_tests_lost *lost = CX_ARENA_ARRAY(arena, cx_tests_lost, before->passed + 1);
+    cx_tests_regression *lost = CX_ARENA_ARRAY(arena, cx_tests_regression, before->passed + 1);
     if (lost == NULL)
         return cx_fail_nomem(err);
     cx_map_init(&map, arena->alloc, cx_io_seed(cx_io_system()));
@@ -232,7 +232,7 @@ cx_status cx_tests_report_lost(const cx_tests_report *before, const cx_tests_rep
         bool skipped = left != NULL && *left >> SKIPPED_SHIFT != 0;
         if (skipped)
             *left -= UINT64_C(1) << SKIPPED_SHIFT;
-        lost[count++] = (cx_tests_lost){one->name, skipped};
+        lost[count++] = (cx_tests_regression){one->name, skipped};
     }
     cx_map_done(&map);
     CX_TRY(status);

@@ -38,12 +38,12 @@ typedef enum cx_tests_format {
 } cx_tests_format;
 
 /* The member `report` of an acceptance test. */
-typedef struct cx_tests_demand {
+typedef struct cx_tests_requirement {
     cx_tests_format format;
     cx_str path; /* relative to the top of the checkout; without data: the standard output */
     uint32_t min_tests;
     bool same_as_baseline;
-} cx_tests_demand;
+} cx_tests_requirement;
 
 typedef enum cx_tests_state { CX_TEST_PASSED, CX_TEST_FAILED, CX_TEST_SKIPPED } cx_tests_state;
 
@@ -59,10 +59,10 @@ typedef struct cx_tests_report {
 } cx_tests_report;
 
 /* A test that passed in one report and did not in another. */
-typedef struct cx_tests_lost {
+typedef struct cx_tests_regression {
     cx_str name;
     bool skipped; /* else it is missing, or occurs less often */
-} cx_tests_lost;
+} cx_tests_regression;
 
 /* "junit", "tap", "go-json", "cargo"; CX_TESTS_NO_REPORT for anything else. */
 cx_tests_format cx_tests_format_parse(cx_str name);
@@ -77,8 +77,8 @@ CX_RESULT cx_tests_report_read(cx_tests_format format, cx_str text, cx_str root,
                                cx_tests_report *out, cx_err *err);
 
 /* Tests of `before` that passed, and did not pass as often in `now`, in the order of `before`. */
-CX_RESULT cx_tests_report_lost(const cx_tests_report *before, const cx_tests_report *now,
-                               cx_arena *arena, const cx_tests_lost **out, size_t *out_count,
-                               cx_err *err);
+CX_RESULT cx_tests_report_regressions(const cx_tests_report *before, const cx_tests_report *now,
+                                      cx_arena *arena, const cx_tests_regression **out,
+                                      size_t *out_count, cx_err *err);
 
 #endif

@@ -62,7 +62,7 @@ typedef struct launch {
     cx_file report, control[2];
     cx_sandbox_group group;
     const char *scratch; /* without mounts: the folder that contains home and tmp; NULL = none */
-    cx_spawn_keep keep[4];
+    cx_spawn_inherit keep[4];
 } launch;
 
 static void close_file(cx_file *file)
@@ -152,12 +152,12 @@ static cx_status prepare_confined(launch *l, const cx_sandbox_spec *spec, cx_spa
         CX_TRY(cx_sandbox_group_make(inner->cgroups, &limits, &l->group, err));
     }
     size_t count = 0;
-    l->keep[count++] = (cx_spawn_keep){l->report, LAUNCHER_FD_REPORT};
-    l->keep[count++] = (cx_spawn_keep){l->control[0], LAUNCHER_FD_CONTROL};
+    l->keep[count++] = (cx_spawn_inherit){l->report, LAUNCHER_FD_REPORT};
+    l->keep[count++] = (cx_spawn_inherit){l->control[0], LAUNCHER_FD_CONTROL};
     if ((l->layers & CX_SANDBOX_SECCOMP) != 0)
-        l->keep[count++] = (cx_spawn_keep){inner->filter[spec->network], LAUNCHER_FD_FILTER};
+        l->keep[count++] = (cx_spawn_inherit){inner->filter[spec->network], LAUNCHER_FD_FILTER};
     if (spec->executable != CX_FILE_NONE)
-        l->keep[count++] = (cx_spawn_keep){spec->executable, LAUNCHER_FD_PROGRAM};
+        l->keep[count++] = (cx_spawn_inherit){spec->executable, LAUNCHER_FD_PROGRAM};
     how->keep = l->keep;
     how->keep_count = count;
     how->term_file = l->control[1];

@@ -173,9 +173,9 @@ CX_RESULT cx_sandbox_env_names(const cx_sandbox *box, const cx_sandbox_spec *spe
 
 /*
  * The first argument that selects the launcher, an internal mode of the program; main then only
- * calls cx_sandbox_stage. It reports on standard error and through a descriptor.
+ * calls cx_sandbox_launcher_main. It reports on standard error and through a descriptor.
  */
-#define CX_SANDBOX_STAGE "sandbox-stage"
-int cx_sandbox_stage(int argc, char **argv);
+#define CX_SANDBOX_LAUNCHER "sandbox-stage"
+int cx_sandbox_launcher_main(int argc, char **argv);
 
 #endif

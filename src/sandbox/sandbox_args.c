@@ -364,7 +364,7 @@ static void add_launcher(arg_list *w, const cx_sandbox *box, const cx_sandbox_sp
     const char *program = spec->path != NULL ? spec->path : spec->argv[0];
     if (OWN_PROGRAM_IS_SANITIZED && strcmp(program, cx_sandbox_program(box, spec)) == 0)
         limits.memory_bytes = UINT64_MAX;
-    cx_sandbox_add_arg(w, CX_SANDBOX_STAGE);
+    cx_sandbox_add_arg(w, CX_SANDBOX_LAUNCHER);
     if (mounts)
         cx_sandbox_add_arg(w, "--alone");
     if ((layers & CX_SANDBOX_SECCOMP) != 0)

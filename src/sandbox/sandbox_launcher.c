@@ -117,7 +117,7 @@ static void apply_restrictions(launcher *s)
     s->report.layers |= CX_SANDBOX_RLIMITS;
 }
 
-int cx_sandbox_stage(int argc, char **argv)
+int cx_sandbox_launcher_main(int argc, char **argv)
 {
     static launcher s = {.report = {.magic = LAUNCHER_MAGIC}};
     cx_err err = {0};

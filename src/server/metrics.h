@@ -11,7 +11,7 @@
 #define CX_METRICS_ROUTES_MAX 128
 #define CX_METRICS_CLASSES 6 /* by the first digit of a status code */
 #define CX_METRICS_BUCKETS 12
-#define CX_METRICS_EVENTS 6 /* as cx_take_status */
+#define CX_METRICS_EVENTS 6 /* as cx_intake_event_status */
 #define CX_OTLP_RESULTS 4   /* stored, duplicate, conflict, rejected */
 
 typedef struct cx_histogram {
@@ -22,7 +22,7 @@ typedef struct cx_histogram {
 typedef struct cx_metrics {
     atomic_uint_fast64_t requests[CX_METRICS_ROUTES_MAX + 1][CX_METRICS_CLASSES];
     cx_histogram intake, reads;                                   /* time from headers to answer */
-    atomic_uint_fast64_t events[CX_METRICS_EVENTS];               /* by cx_take_status */
+    atomic_uint_fast64_t events[CX_METRICS_EVENTS];               /* by cx_intake_event_status */
     atomic_uint_fast64_t otlp[2][CX_OTLP_RESULTS];                /* spans, log records */
     atomic_uint_fast64_t otlp_bytes;                              /* of their requests, unpacked */
     atomic_uint_fast64_t body_bytes;                              /* received */

@@ -106,7 +106,7 @@ static uint64_t read_not_zero(cx_cbor_reader *reader, const cx_cbor_members *at,
 {
     uint64_t value = cx_cbor_read_uint_max(reader, max);
     if (cx_cbor_ok(reader) && value == 0)
-        cx_cbor_refuse_empty(reader, at);
+        cx_cbor_reject_empty(reader, at);
     return value;
 }
 
@@ -120,7 +120,7 @@ static void read_error_member(cx_cbor_reader *reader, const cx_cbor_members *at,
     case ERR_LINE: told->line = read_not_zero(reader, at, UINT64_MAX); break;
     case ERR_COLUMN: told->column = read_not_zero(reader, at, UINT64_MAX); break;
     case ERR_MESSAGE: told->message = cx_cbor_read_text(reader); break;
-    default: cx_cbor_refuse_member(reader, at);
+    default: cx_cbor_reject_member(reader, at);
     }
 }
 
@@ -171,7 +171,7 @@ static void expect_members(cx_cbor_reader *reader, size_t count)
     size_t at = reader->offset;
     size_t found = cx_cbor_read_array(reader, count);
     if (cx_cbor_ok(reader) && found != count)
-        cx_cbor_refuse(reader, at, "%zu items where there are %zu", found, count);
+        cx_cbor_reject(reader, at, "%zu items where there are %zu", found, count);
 }
 
 static cx_actor_info read_actor(cx_cbor_reader *reader)
@@ -181,7 +181,7 @@ static cx_actor_info read_actor(cx_cbor_reader *reader)
     size_t at = reader->offset;
     actor.name = cx_cbor_read_text(reader);
     if (cx_cbor_ok(reader) && (actor.name.size == 0 || actor.name.size > CX_ACTOR_SIZE_MAX))
-        cx_cbor_refuse(reader, at, "no name of an actor");
+        cx_cbor_reject(reader, at, "no name of an actor");
     actor.scheme = read_scheme(reader);
     actor.entry_count = cx_cbor_read_uint(reader);
     actor.snapshot_count = cx_cbor_read_uint(reader);
@@ -197,7 +197,7 @@ static void read_actors(cx_cbor_reader *reader, cx_remote_op op, cx_arena *arena
     size_t at = reader->offset;
     size_t count = cx_cbor_read_array(reader, CX_REMOTE_ROWS_MAX);
     if (cx_cbor_ok(reader) && op != CX_REMOTE_ACTORS && count != 1)
-        cx_cbor_refuse(reader, at, "%zu actors where one was asked for", count);
+        cx_cbor_reject(reader, at, "%zu actors where one was asked for", count);
     cx_actor_info *actors = READ_ARRAY(reader, arena, cx_actor_info, count);
     for (size_t i = 0; i < count && cx_cbor_ok(reader); i++)
         actors[i] = read_actor(reader);
@@ -396,7 +396,7 @@ static void read_answer_member(cx_cbor_reader *reader, cx_remote_op op, cx_arena
     case HOME_SCHEME: out->scheme = read_scheme(reader); break;
     case HOME_ID: (void)cx_cbor_read_exactly(reader, out->home_id, sizeof out->home_id); break;
     case IS_NEW: out->is_new = read_true(reader); break;
-    default: cx_cbor_refuse_member(reader, at);
+    default: cx_cbor_reject_member(reader, at);
     }
 }
 
@@ -422,9 +422,9 @@ cx_status cx_remote_answer_decode(cx_bytes bytes, cx_remote_op op, cx_arena *are
     cx_cbor_require(&reader, &at, BIT(NUMBER));
     const members *known = answer.failed ? &none : &of_answer[op];
     if (cx_cbor_ok(&reader) && (!is_in_range(known, at.seen) || !is_whole(at.seen, op)))
-        cx_cbor_refuse(&reader, at.offset, "not the members of an answer to call %d", (int)op);
+        cx_cbor_reject(&reader, at.offset, "not the members of an answer to call %d", (int)op);
     if (cx_cbor_ok(&reader) && !answer.failed && answer.number == 0)
-        cx_cbor_refuse(&reader, at.offset, "a notice of nothing");
+        cx_cbor_reject(&reader, at.offset, "a notice of nothing");
     CX_TRY(cx_cbor_end(&reader, err));
     *out = answer;
     return CX_SUCCESS;

@@ -58,14 +58,14 @@ enum {
     FRAME_CHANGES = 7
 };
 
-enum { CHANGE_PUT = 0, CHANGE_REMOVE = 1, CHANGE_PUT_ERASABLE = 2 };
+enum { CHANGE_SET = 0, CHANGE_REMOVE = 1, CHANGE_SET_ERASABLE = 2 };
 
 static void put_change(const cx_change *change, cx_buf *out)
 {
     cx_cbor_array(out, change->removed ? 2 : 3);
     cx_cbor_uint(out, change->removed    ? CHANGE_REMOVE
-                      : change->erasable ? CHANGE_PUT_ERASABLE
-                                         : CHANGE_PUT);
+                      : change->erasable ? CHANGE_SET_ERASABLE
+                                         : CHANGE_SET);
     cx_cbor_bytes(out, change->key);
     if (!change->removed)
         cx_cbor_bytes(out, change->value);
@@ -107,14 +107,14 @@ static cx_change read_change(cx_cbor_reader *reader)
     cx_change change = {.removed = false};
     size_t at = reader->offset;
     size_t count = cx_cbor_read_array(reader, 3);
-    uint64_t what = cx_cbor_read_uint_max(reader, CHANGE_PUT_ERASABLE);
+    uint64_t what = cx_cbor_read_uint_max(reader, CHANGE_SET_ERASABLE);
     change.removed = what == CHANGE_REMOVE;
-    change.erasable = what == CHANGE_PUT_ERASABLE;
+    change.erasable = what == CHANGE_SET_ERASABLE;
     if (cx_cbor_ok(reader) && count != (change.removed ? 2 : 3))
-        cx_cbor_refuse(reader, at, "a change of %zu items", count);
+        cx_cbor_reject(reader, at, "a change of %zu items", count);
     change.key = read_bytes_max(reader, CX_KEY_SIZE_MAX);
     if (cx_cbor_ok(reader) && change.key.size == 0)
-        cx_cbor_refuse(reader, at, "a change of no record");
+        cx_cbor_reject(reader, at, "a change of no record");
     if (!change.removed)
         change.value = read_bytes_max(reader, CX_VALUE_SIZE_MAX);
     return change;
@@ -134,7 +134,7 @@ static cx_bytes read_not_empty(cx_cbor_reader *reader, const cx_cbor_members *at
 {
     cx_bytes bytes = read_bytes_max(reader, max);
     if (cx_cbor_ok(reader) && bytes.size == 0)
-        cx_cbor_refuse_empty(reader, at);
+        cx_cbor_reject_empty(reader, at);
     return bytes;
 }
 
@@ -152,7 +152,7 @@ static void read_frame_member(cx_cbor_reader *reader, cx_arena *arena, const cx_
         size_t start = reader->offset;
         draft->salt = cx_cbor_read_bytes(reader).data;
         if (cx_cbor_ok(reader) && reader->offset - start != 2 + 32)
-            cx_cbor_refuse(reader, start, "a salt that has not 32 bytes");
+            cx_cbor_reject(reader, start, "a salt that has not 32 bytes");
         break;
     }
     case FRAME_SUBJECT:
@@ -160,7 +160,7 @@ static void read_frame_member(cx_cbor_reader *reader, cx_arena *arena, const cx_
         draft->subject = &frame->subject;
         break;
     case FRAME_CHANGES: read_changes(reader, arena, frame); break;
-    default: cx_cbor_refuse_member(reader, at);
+    default: cx_cbor_reject_member(reader, at);
     }
 }
 
@@ -174,7 +174,7 @@ static void read_frame(cx_cbor_reader *reader, cx_arena *arena, cx_remote_frame 
     uint64_t needed = out->has_entry ? BIT(FRAME_KIND) | BIT(FRAME_CREATED) : 0;
     cx_cbor_require(reader, &at, needed | BIT(FRAME_CHANGES));
     if (cx_cbor_ok(reader) && !out->has_entry && at.seen != BIT(FRAME_CHANGES))
-        cx_cbor_refuse(reader, at.offset, "half of an entry");
+        cx_cbor_reject(reader, at.offset, "half of an entry");
 }
 
 static void read_frames(cx_cbor_reader *reader, cx_arena *arena, cx_remote_request *out)
@@ -182,7 +182,7 @@ static void read_frames(cx_cbor_reader *reader, cx_arena *arena, cx_remote_reque
     size_t at = reader->offset;
     size_t count = cx_cbor_read_array(reader, CX_REMOTE_FRAMES_MAX);
     if (cx_cbor_ok(reader) && count == 0)
-        cx_cbor_refuse(reader, at, "a transaction without frames");
+        cx_cbor_reject(reader, at, "a transaction without frames");
     cx_remote_frame *frames = READ_ARRAY(reader, arena, cx_remote_frame, count);
     for (size_t i = 0; i < count && cx_cbor_ok(reader); i++)
         read_frame(reader, arena, &frames[i]);
@@ -247,7 +247,7 @@ static void read_flags(cx_cbor_reader *reader, cx_remote_request *out)
     uint64_t allowed = out->op == CX_REMOTE_SCAN ? FLAG_BACKWARDS | FLAG_AFTER : FLAG_COMMON;
     uint64_t flags = cx_cbor_read_uint(reader);
     if (cx_cbor_ok(reader) && (flags == 0 || (flags & ~allowed) != 0))
-        cx_cbor_refuse(reader, at, "flags that mean nothing here");
+        cx_cbor_reject(reader, at, "flags that mean nothing here");
     out->backwards = (flags & FLAG_BACKWARDS) != 0;
     out->after = (flags & FLAG_AFTER) != 0;
     out->common = (flags & FLAG_COMMON) != 0;
@@ -262,7 +262,7 @@ static void read_request_member(cx_cbor_reader *reader, cx_arena *arena, const c
         size_t start = reader->offset;
         out->op = (cx_remote_op)cx_cbor_read_uint_max(reader, CX_REMOTE_OP_END - 1);
         if (cx_cbor_ok(reader) && out->op == 0)
-            cx_cbor_refuse(reader, start, "no call that is known");
+            cx_cbor_reject(reader, start, "no call that is known");
         break;
     }
     case ACTOR: out->actor = read_bytes_max(reader, CX_REMOTE_MESSAGE_MAX); break;
@@ -279,7 +279,7 @@ static void read_request_member(cx_cbor_reader *reader, cx_arena *arena, const c
         break;
     case FRAMES: read_frames(reader, arena, out); break;
     case DERIVERS: out->derivers = read_bytes_max(reader, CX_KEY_SIZE_MAX); break;
-    default: cx_cbor_refuse_member(reader, at);
+    default: cx_cbor_reject_member(reader, at);
     }
 }
 
@@ -294,7 +294,7 @@ cx_status cx_remote_request_decode(cx_bytes bytes, cx_arena *arena, cx_remote_re
         read_request_member(&reader, arena, &at, &request);
     cx_cbor_require(&reader, &at, BIT(NUMBER) | BIT(OP));
     if (cx_cbor_ok(&reader) && !is_in_range(&of_request[request.op], at.seen))
-        cx_cbor_refuse(&reader, at.offset, "not the members of call %d", (int)request.op);
+        cx_cbor_reject(&reader, at.offset, "not the members of call %d", (int)request.op);
     CX_TRY(cx_cbor_end(&reader, err));
     *out = request;
     return CX_SUCCESS;

@@ -52,7 +52,7 @@ static inline cx_bytes read_bytes_max(cx_cbor_reader *reader, size_t max)
     size_t at = reader->offset;
     cx_bytes bytes = cx_cbor_read_bytes(reader);
     if (bytes.size > max) {
-        cx_cbor_refuse(reader, at, "%zu bytes are more than the allowed %zu", bytes.size, max);
+        cx_cbor_reject(reader, at, "%zu bytes are more than the allowed %zu", bytes.size, max);
         return (cx_bytes){NULL, 0};
     }
     return bytes;
@@ -64,7 +64,7 @@ static inline bool read_true(cx_cbor_reader *reader)
     size_t at = reader->offset;
     if (cx_cbor_read_bool(reader))
         return true;
-    cx_cbor_refuse(reader, at, "false, which is said by leaving it out");
+    cx_cbor_reject(reader, at, "false, which is said by leaving it out");
     return false;
 }
 
@@ -74,7 +74,7 @@ static inline cx_scheme read_scheme(cx_cbor_reader *reader)
     size_t at = reader->offset;
     cx_str name = cx_cbor_read_text(reader);
     if (cx_cbor_ok(reader) && !cx_scheme_parse(name, &scheme))
-        cx_cbor_refuse(reader, at, "no scheme that is known");
+        cx_cbor_reject(reader, at, "no scheme that is known");
     return scheme;
 }
 

@@ -180,7 +180,7 @@ static cx_status add_item(cx_json_list *items, const place *at, cx_str agent, cx
     cx_reply_text(&list, "agent", agent);
     cx_reply_text(&list, "id", id);
     cx_reply_z(&list, "kind", cx_inbox_kinds[at->kind]);
-    cx_reply_put(&list, "value", value);
+    cx_reply_add(&list, "value", value);
     cx_reply_time(&list, "when", at->when_ns);
     CX_TRY(cx_json_list_end_object(&list, &item, err));
     cx_json_list_add(items, item);
@@ -240,7 +240,7 @@ static cx_status inbox_json(listing *l, cx_index *index, const cx_inbox_object *
     if (l->next_object < l->object_count || l->next_row < l->row_count || l->more_rows)
         CX_TRY(write_cursor(l->recorder, &l->last, l->arena, &cursor, err));
     CX_TRY(cx_json_list_end_array(&items, &value, err));
-    cx_reply_put(&list, "items", value);
+    cx_reply_add(&list, "items", value);
     cx_reply_text(&list, "next_cursor", cursor);
     return cx_json_list_end_object(&list, out, err);
 }

@@ -159,7 +159,7 @@ static cx_status put_facet(counting *c, cx_json_list *facets, cx_facet facet, cx
             CX_TRY(put_value(&values, items[i].value, items[i].count, err));
     CX_TRY(cx_json_list_end_array(&values, &value, err));
     cx_reply_uint(&list, "more", count - shown);
-    cx_reply_put(&list, "values", value);
+    cx_reply_add(&list, "values", value);
     return cx_reply_end_object(facets, cx_facet_name(facet), &list, err);
 }
 
@@ -172,7 +172,7 @@ static cx_status facets_json(counting *c, cx_index *index, const cx_inbox_object
     CX_TRY(count_all(c, index, objects, count, &complete, err));
     for (cx_facet f = CX_FACET_KIND; f < CX_FACETS; f++)
         CX_TRY(put_facet(c, &facets, f, err));
-    cx_reply_put(&list, "complete", cx_json_make_bool(complete));
+    cx_reply_add(&list, "complete", cx_json_make_bool(complete));
     CX_TRY(cx_reply_end_object(&list, "facets", &facets, err));
     cx_reply_uint(&list, "total", c->total);
     return cx_json_list_end_object(&list, out, err);

@@ -105,7 +105,7 @@ static cx_status decode_session(cx_bytes bytes, cx_recorded_session *out, cx_err
         case 8: out->tail_size = cx_cbor_read_uint_max(r, CX_SESSION_MARK_SIZE); break;
         case 9: out->tail = cx_cbor_read_digest(r); break;
         case 10: out->path = cx_bytes_str(cx_decode_bytes_o(&d)); break;
-        default: cx_cbor_refuse_member(r, &d.members);
+        default: cx_cbor_reject_member(r, &d.members);
         }
     }
     return cx_decoder_end(&d, REQUIRED, err);
@@ -189,7 +189,7 @@ static cx_status add_piece(void *arg, cx_bytes name, cx_bytes value, bool *stop,
         switch (d.members.key) {
         case 1: seq = cx_cbor_read_uint(&d.reader); break;
         case 2: (void)cx_cbor_read_uint(&d.reader); break;
-        default: cx_cbor_refuse_member(&d.reader, &d.members);
+        default: cx_cbor_reject_member(&d.reader, &d.members);
         }
     CX_TRY(cx_decoder_end(&d, 6, err));
     if (list->count == list->room) {

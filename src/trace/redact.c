@@ -163,7 +163,7 @@ static void put_digest(cx_json_list *list, const char *name, const cx_digest *di
     cx_json_list_put(list, cx_str_z(name), value);
 }
 
-static cx_status make_derived_note(const cx_trace *trace, const cx_trace_lowering *how,
+static cx_status make_derived_note(const cx_trace *trace, const cx_trace_redaction *how,
                                    const cx_json *removed, cx_arena *arena, cx_json *out,
                                    cx_err *err)
 {
@@ -200,7 +200,7 @@ static bool is_replaced(cx_str name)
     return false;
 }
 
-cx_status cx_trace_redact(const cx_trace *trace, const cx_trace_lowering *how, cx_arena *arena,
+cx_status cx_trace_redact(const cx_trace *trace, const cx_trace_redaction *how, cx_arena *arena,
                           cx_json *out, const cx_str **out_removed, size_t *out_removed_count,
                           cx_err *err)
 {

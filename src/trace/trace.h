@@ -218,15 +218,15 @@ CX_RESULT cx_trace_content_digest(const cx_trace *trace, cx_digest *out, cx_err 
 CX_RESULT cx_trace_violations(const cx_trace *trace, cx_trace_level level, cx_arena *arena,
                               const cx_str **out_paths, size_t *out_count, cx_err *err);
 
-typedef struct cx_trace_lowering {
+typedef struct cx_trace_redaction {
     cx_trace_level from; /* the level of the stored trace */
     cx_trace_level to;   /* CX_E_USAGE "Raising" when above */
     cx_trace_form form;  /* the form that verified; NONE = null in the view */
     cx_digest canonical, content;
     bool has_canonical;
-} cx_trace_lowering;
+} cx_trace_redaction;
 /* The redacted view as a JSON value, and the removed pointers. */
-CX_RESULT cx_trace_redact(const cx_trace *trace, const cx_trace_lowering *how, cx_arena *arena,
+CX_RESULT cx_trace_redact(const cx_trace *trace, const cx_trace_redaction *how, cx_arena *arena,
                           cx_json *out, const cx_str **out_removed, size_t *out_removed_count,
                           cx_err *err);
 

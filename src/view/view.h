@@ -3,7 +3,7 @@
  * window contains (docs/formats/view.md).
  *
  *     cx_lattice_view_open        computes and stores lanes, columns, edges of the whole picture
- *     cx_lattice_view_hold        marks the nodes that snapshots cover
+ *     cx_lattice_view_snapshots        marks the nodes that snapshots cover
  *     cx_lattice_view_summary     lanes, extent, verdict, findings
  *     cx_lattice_view_overview    counts of nodes and marks in bins: for zoomed-out pictures
  *     cx_lattice_view_window      nodes and edges between two columns
@@ -65,8 +65,9 @@ typedef struct cx_lattice_view_snapshot {
 
 /* Call it before the first query.  The list is copied; its texts are borrowed and must outlive the
  * view.  A node that does not exist is refused with CX_E_USAGE. */
-CX_RESULT cx_lattice_view_hold(cx_lattice_view *view, const cx_lattice_view_snapshot *snapshots,
-                               size_t count, cx_err *err);
+CX_RESULT cx_lattice_view_snapshots(cx_lattice_view *view,
+                                    const cx_lattice_view_snapshot *snapshots, size_t count,
+                                    cx_err *err);
 
 CX_RESULT cx_lattice_view_summary(cx_buf *out, const cx_lattice_view *view, cx_err *err);
 

@@ -112,8 +112,9 @@ void cx_lattice_view_put_signs(cx_buf *out, const cx_lattice_view *view, cx_node
 }
 
 /* Insertion sort is enough: a journal's snapshots come in the order of its events. */
-cx_status cx_lattice_view_hold(cx_lattice_view *view, const cx_lattice_view_snapshot *snapshots,
-                               size_t count, cx_err *err)
+cx_status cx_lattice_view_snapshots(cx_lattice_view *view,
+                                    const cx_lattice_view_snapshot *snapshots, size_t count,
+                                    cx_err *err)
 {
     cx_lattice_view_snapshot *list =
         CX_ARENA_ARRAY(&view->l.arena, cx_lattice_view_snapshot, count + 1);

@@ -128,7 +128,7 @@ static cx_status verify_scope(const cx_alloc *alloc, void *arg, cx_err *err)
                                   .snapshot = find_snapshot,
                                   .snapshot_arg = arg};
     cx_arena arena;
-    cx_granted granted;
+    cx_scope_use granted;
     cx_finding finding;
     cx_arena_init(&arena, alloc, 0);
     cx_status status = cx_scope_verify(c->scope, &check, &arena, &granted, &finding, err);

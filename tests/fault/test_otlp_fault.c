@@ -89,7 +89,7 @@ CX_TEST(otlp_branch_without_memory)
                                        .sender = CX_STR("open"),
                                        .items = items,
                                        .item_count = 2};
-    CHECK_STATUS(cx_recorder_otlp_take(s.recorder, &delivery, &kept, &s.err), &s.err);
+    CHECK_STATUS(cx_recorder_otlp_store(s.recorder, &delivery, &kept, &s.err), &s.err);
     CHECK_INT(kept.stored, 2);
     CHECK_STATUS(branch(&s, cx_alloc_default(), &expected, &s.err), &s.err);
     for (; !finished && at < 2000; at++)

@@ -20,7 +20,7 @@ static cx_status views(const cx_trace *trace, cx_arena *arena, cx_buf *out, cx_e
 {
     static const cx_canon_style strip = {.strip = true};
     for (cx_trace_level to = CX_LEVEL_GENERIC; to <= CX_LEVEL_FULL; to++) {
-        const cx_trace_lowering how = {.from = CX_LEVEL_FULL, .to = to, .form = CX_FORM_B};
+        const cx_trace_redaction how = {.from = CX_LEVEL_FULL, .to = to, .form = CX_FORM_B};
         const cx_str *removed;
         size_t count;
         cx_json view;

@@ -177,7 +177,7 @@ static cx_status scope_got(runner *r, const cx_json *item, cx_json *out, cx_err 
 {
     cx_bytes bytes;
     uint64_t now;
-    cx_granted granted;
+    cx_scope_use granted;
     cx_finding finding = {0};
     cx_scope_check check = {
         .key = scope_key, .key_arg = r, .snapshot = scope_snapshot, .snapshot_arg = r};

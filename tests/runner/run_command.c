@@ -141,7 +141,7 @@ static cx_status judge(runner *r, const cx_json *item, ground *g, cx_run_command
     cx_run_command_rules rules = {0};
     cx_str command;
     const cx_run_repo repo = {.arg = g, .read = read_blob};
-    cx_run_script_ground scripts = {g->worktree.data, &repo, CX_STR("0"), cx_alloc_default()};
+    cx_run_script_context scripts = {g->worktree.data, &repo, CX_STR("0"), cx_alloc_default()};
     const cx_run_trust trust = {&g->trusted, 1, getuid(), &g->worktree, 1};
     const cx_json *approved = CX_JSON_GET(item, "network_approved");
     CX_TRY(runner_text(item, "command", &command, err));
@@ -154,7 +154,7 @@ static cx_status judge(runner *r, const cx_json *item, ground *g, cx_run_command
         .script = cx_run_script_compare,
         .script_arg = &scripts,
         .trust = &trust};
-    return cx_run_command_judge(&options, command, &r->arena, out, err);
+    return cx_run_command_check(&options, command, &r->arena, out, err);
 }
 
 cx_status run_command_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)

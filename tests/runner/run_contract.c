@@ -140,9 +140,9 @@ cx_status run_contract_got(runner *r, const cx_json *item, cx_json *out, cx_err 
     cx_buf_init(&text, cx_alloc_default());
     cx_run_findings_init(&findings, &r->arena);
     CX_TRY_GOTO(status, cx_run_json_write(&text, instance, err));
-    CX_TRY_GOTO(status,
-                cx_run_contract_check(cx_buf_str(&text), &repo, NULL, &cx_run_contract_judges,
-                                      &r->arena, &findings, &contract, &policy, err));
+    CX_TRY_GOTO(status, cx_run_contract_check(cx_buf_str(&text), &repo, NULL,
+                                              &cx_run_contract_command_checks, &r->arena, &findings,
+                                              &contract, &policy, err));
     CX_TRY_GOTO(status, answer(r, &findings, out, err));
 done:
     cx_run_findings_done(&findings);

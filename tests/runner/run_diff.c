@@ -48,7 +48,7 @@ static cx_status judge(runner *r, const cx_json *item, repo_kit *kit, cx_snapsho
     CX_TRY(set_up(r, item, kit, err));
     CX_TRY(repo_head(kit, base, err));
     CX_TRY(repo_open(kit, err));
-    CX_TRY(cx_snapshot_take(kit->git, NULL, before, err));
+    CX_TRY(cx_snapshot_read(kit->git, NULL, before, err));
     CX_TRY(runner_member(item, "ops", CX_JSON_ARRAY, &ops, err));
     CX_TRY(repo_apply(kit, ops, NULL, err));
     CX_TRY(runner_member(item, "allowed_paths", CX_JSON_ARRAY, &allowed, err));
@@ -60,7 +60,7 @@ static cx_status judge(runner *r, const cx_json *item, repo_kit *kit, cx_snapsho
     options.baseline = named ? cx_str_z(base) : baseline;
     options.allowed_paths = paths;
     options.allowed_count = allowed->count;
-    CX_TRY(cx_diff_judge(&options, &r->arena, &report, err));
+    CX_TRY(cx_diff_gate_run(&options, &r->arena, &report, err));
     cx_status status = cx_diff_report_json(&report, &r->arena, &whole, err);
     cx_diff_report_done(&report);
     CX_TRY(status);
@@ -98,11 +98,11 @@ static cx_status review(runner *r, const cx_json *item, repo_kit *kit, cx_snapsh
     CX_TRY(runner_member(item, "setup_ops", CX_JSON_ARRAY, &setup, err));
     CX_TRY(repo_apply(kit, setup, NULL, err));
     CX_TRY(repo_open(kit, err));
-    CX_TRY(cx_snapshot_take(kit->git, NULL, before, err));
+    CX_TRY(cx_snapshot_read(kit->git, NULL, before, err));
     CX_TRY(runner_member(item, "ops", CX_JSON_ARRAY, &ops, err));
     CX_TRY(repo_apply(kit, ops, NULL, err));
     cx_snapshot_options how = {.before = *before};
-    CX_TRY(cx_snapshot_take(kit->git, &how, after, err));
+    CX_TRY(cx_snapshot_read(kit->git, &how, after, err));
     cx_run_findings_init(&findings, &r->arena);
     cx_run_isolation_compare(*before, *after, false, &findings);
     cx_json_list_put(&answer, CX_STR("violation"), cx_json_make_bool(findings.refusing != 0));
@@ -159,9 +159,9 @@ static cx_status attack_begin(runner *r, const cx_json *item, attack *a, cx_oid 
     CX_TRY(cx_run_worktree_add(a->user.git, &where, &a->user.arena, &a->tree, err));
     (void)snprintf(a->agent.path, sizeof a->agent.path, "%s", a->tree.path);
     CX_TRY(cx_folder_open(a->tree.path, &a->agent.folder, err));
-    CX_TRY(cx_snapshot_take(a->tree.git, NULL, &a->before, err));
+    CX_TRY(cx_snapshot_read(a->tree.git, NULL, &a->before, err));
     const cx_snapshot_options how = {.skip = ".runtime-cache"};
-    return cx_snapshot_take(a->user.git, &how, &a->user_before, err);
+    return cx_snapshot_read(a->user.git, &how, &a->user_before, err);
 }
 
 static cx_status attack_judge(runner *r, const cx_json *item, attack *a, const cx_oid *base,
@@ -182,7 +182,7 @@ static cx_status attack_judge(runner *r, const cx_json *item, attack *a, const c
     options.baseline = cx_str_z(name);
     options.allowed_paths = paths;
     options.allowed_count = allowed->count;
-    CX_TRY(cx_diff_judge(&options, &r->arena, &report, err));
+    CX_TRY(cx_diff_gate_run(&options, &r->arena, &report, err));
     /* The evidence of a refusal can always be taken. */
     cx_buf_init(&patch, cx_alloc_default());
     cx_buf_init(&names, cx_alloc_default());
@@ -212,7 +212,7 @@ static cx_status attack_undo(runner *r, attack *a, const cx_oid *base, cx_json_l
     cx_rollback_report report;
     cx_run_findings findings;
     CX_TRY(cx_run_rollback(&back, &r->arena, &report, err));
-    CX_TRY(cx_snapshot_take(a->user.git, &how, &a->user_after, err));
+    CX_TRY(cx_snapshot_read(a->user.git, &how, &a->user_after, err));
     cx_run_findings_init(&findings, &r->arena);
     cx_run_isolation_compare(a->user_before, a->user_after, false, &findings);
     cx_json_list_put(answer, CX_STR("restored"), cx_json_make_bool(report.verified));

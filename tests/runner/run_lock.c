@@ -119,7 +119,8 @@ static cx_status stale_got(runner *r, const cx_json *item, cx_json *out, cx_err 
         if (!cx_str_is(owner, owners[i].name))
             continue;
         bool finished = cx_str_is(status, "SUCCESS") || cx_str_is(status, "FAILURE");
-        cx_run_lock_reason reason = cx_run_lock_judge(finished, owners[i].state, age_sec, ttl_sec);
+        cx_run_lock_reason reason =
+            cx_run_lock_classify(finished, owners[i].state, age_sec, ttl_sec);
         cx_json_list_put(&list, CX_STR("stale"), cx_json_make_bool(cx_run_lock_stale(reason)));
         cx_json_list_put(&list, CX_STR("reason"),
                          cx_json_make_str(cx_str_z(cx_run_lock_reason_name(reason))));

@@ -21,18 +21,18 @@ static bool is_true(const cx_json *object, const char *name)
 }
 
 /* None when it is absent. */
-static cx_status words_of(runner *r, const cx_json *object, const char *name, cx_run_words *out,
+static cx_status words_of(runner *r, const cx_json *object, const char *name, cx_str_list *out,
                           cx_err *err)
 {
     const cx_json *value = cx_json_get(object, cx_str_z(name));
     cx_str *items = NULL;
     if (value != NULL)
         CX_TRY(runner_texts(r, value, &items, err));
-    *out = (cx_run_words){items, value == NULL ? 0 : value->count};
+    *out = (cx_str_list){items, value == NULL ? 0 : value->count};
     return CX_SUCCESS;
 }
 
-static cx_status put_words(cx_json_list *object, const char *name, cx_run_words words, cx_err *err)
+static cx_status put_words(cx_json_list *object, const char *name, cx_str_list words, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(object->arena);
     cx_json value;
@@ -66,8 +66,8 @@ cx_status run_policy_gate_got(runner *r, const cx_json *item, cx_json *out, cx_e
     asked.network = text_or_none(rights, "network");
     CX_TRY(words_of(r, rights, "mcp_tools", &asked.mcp_tools, err));
     CX_TRY(run_case_policy(r, &policy, err));
-    const char *reason = cx_run_policy_judge(&policy, text_or_none(agent, "role"),
-                                             text_or_none(agent, "agent_id"), &asked, &exceeds);
+    const char *reason = cx_run_policy_compare(&policy, text_or_none(agent, "role"),
+                                               text_or_none(agent, "agent_id"), &asked, &exceeds);
     for (size_t i = 0; i < CX_COUNT_OF(fields); i++)
         if ((exceeds & fields[i].bit) != 0)
             names[count++] = cx_str_z(fields[i].name);
@@ -75,7 +75,7 @@ cx_status run_policy_gate_got(runner *r, const cx_json *item, cx_json *out, cx_e
                      cx_json_make_str(reason == NULL ? CX_STR("ok") : CX_STR("reject")));
     cx_json_list_put(&object, CX_STR("reason"),
                      cx_json_make_str(cx_str_z(reason == NULL ? "" : reason)));
-    CX_TRY(put_words(&object, "exceeds", (cx_run_words){names, count}, err));
+    CX_TRY(put_words(&object, "exceeds", (cx_str_list){names, count}, err));
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -120,7 +120,7 @@ cx_status run_shell_got(runner *r, const cx_json *item, cx_json *out, cx_err *er
 
 cx_status run_handoff_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
-    cx_run_words roles;
+    cx_str_list roles;
     cx_json_list object = cx_json_list_begin(&r->arena);
     CX_TRY(words_of(r, item, "roles", &roles, err));
     const char *fault =
@@ -147,7 +147,7 @@ static cx_status network_got(runner *r, const cx_json *item, cx_json_list *objec
 static cx_status mcp_got(runner *r, const cx_json *item, cx_json_list *object, cx_err *err)
 {
     cx_run_policy policy;
-    cx_run_words allowed, required;
+    cx_str_list allowed, required;
     cx_run_tool_verdict verdict;
     CX_TRY(run_case_policy(r, &policy, err));
     CX_TRY(words_of(r, item, "allowed", &allowed, err));
@@ -161,7 +161,7 @@ static cx_status mcp_got(runner *r, const cx_json *item, cx_json_list *object, c
 
 static cx_status sampling_got(runner *r, const cx_json *item, cx_json_list *object, cx_err *err)
 {
-    cx_run_words tools;
+    cx_str_list tools;
     CX_TRY(words_of(r, item, "mcp_tools", &tools, err));
     bool requested = cx_run_sampling_requested(tools);
     cx_json_list_put(object, CX_STR("requested"), cx_json_make_bool(requested));
@@ -181,7 +181,7 @@ static cx_status concurrency_got(runner *r, const cx_json *item, cx_json_list *o
 
 static cx_status integrated_got(runner *r, const cx_json *item, cx_json_list *object, cx_err *err)
 {
-    cx_run_words required, integrated;
+    cx_str_list required, integrated;
     cx_run_tool_verdict verdict;
     CX_TRY(words_of(r, item, "required", &required, err));
     CX_TRY(words_of(r, item, "integrated", &integrated, err));

@@ -268,7 +268,7 @@ static cx_status lower(runner *r, const cx_json *item, cx_buf *text, cx_json *ou
     cx_trace trace;
     cx_trace_problem problem;
     cx_trace_level batch;
-    cx_trace_lowering how = {.form = CX_FORM_NONE};
+    cx_trace_redaction how = {.form = CX_FORM_NONE};
     cx_json view, value;
     const cx_str *removed;
     size_t count;

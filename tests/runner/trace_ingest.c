@@ -96,17 +96,17 @@ static cx_status step_body(runner *r, const cx_json *step, cx_bytes *out, cx_err
     return CX_SUCCESS;
 }
 
-static cx_status result_of(runner *r, const cx_taken *taken, cx_json *out, cx_err *err)
+static cx_status result_of(runner *r, const cx_intake_event *taken, cx_json *out, cx_err *err)
 {
     const cx_trace_verdict *v = &taken->verdict;
     cx_json_list list = cx_json_list_begin(&r->arena), paths = cx_json_list_begin(&r->arena);
-    bool is_refused = taken->status != CX_TAKE_STORED && taken->status != CX_TAKE_DUPLICATE;
+    bool is_refused = taken->status != CX_INTAKE_STORED && taken->status != CX_INTAKE_DUPLICATE;
     cx_json value;
     cx_json_list_put(&list, CX_STR("trace_id"),
                      taken->trace_id.data == NULL ? cx_json_make_null()
                                                   : cx_json_make_str(taken->trace_id));
     cx_json_list_put(&list, CX_STR("status"),
-                     cx_json_make_str(cx_str_z(cx_take_status_name(taken->status))));
+                     cx_json_make_str(cx_str_z(cx_intake_event_status_name(taken->status))));
     cx_json_list_put(&list, CX_STR("reason"),
                      is_refused
                          ? cx_json_make_str(cx_str_z(cx_trace_reason_name(v->problem.reason)))
@@ -150,8 +150,8 @@ static cx_status run_steps(runner *r, fixture *s, const cx_json *steps, cx_json 
         cx_intake intake;
         cx_json answer;
         CX_TRY(step_body(r, &steps->items[i], &body, err));
-        CX_TRY(
-            cx_recorder_take(s->recorder, body, CX_CAPTURE_AUTHENTICATED, &r->arena, &intake, err));
+        CX_TRY(cx_recorder_receive(s->recorder, body, CX_CAPTURE_AUTHENTICATED, &r->arena, &intake,
+                                   err));
         CX_TRY(intake_of(r, &intake, &answer, err));
         cx_json_list_add(&list, answer);
     }

@@ -82,8 +82,8 @@ static inline void fixture_trust(fixture *s, const maker *m)
 
 static inline void fixture_take(fixture *s, cx_str body)
 {
-    CHECK_STATUS(cx_recorder_take(s->recorder, cx_str_bytes(body), CX_CAPTURE_AUTHENTICATED,
-                                  &s->arena, &s->took, &s->err),
+    CHECK_STATUS(cx_recorder_receive(s->recorder, cx_str_bytes(body), CX_CAPTURE_AUTHENTICATED,
+                                     &s->arena, &s->took, &s->err),
                  &s->err);
 }
 

@@ -106,9 +106,9 @@ static cx_status keep_snapshots(cx_cli *cli, const cx_cli_args *args, const cx_l
     const cx_home_options reading = cx_cli_home_options(cli, CX_CLI_READ, NULL);
     CX_TRY(cx_cli_home_path(cli, args, &path, err));
     CX_TRY(cx_home_open(path, &reading, &home, err));
-    cx_status status = cx_recorder_held(home, lattice, arena, &list, &count, err);
+    cx_status status = cx_recorder_snapshot_marks(home, lattice, arena, &list, &count, err);
     if (!cx_failed(status))
-        status = cx_lattice_view_hold(view, list, count, err);
+        status = cx_lattice_view_snapshots(view, list, count, err);
     cx_status closed = cx_home_close(home, NULL);
     (void)closed; /* nothing was written */
     return status;
@@ -128,7 +128,7 @@ static cx_status draw_page(cx_cli *cli, const cx_cli_args *args, const cx_lattic
     cx_states *states = NULL;
     uint32_t nodes = 0;
     cx_arena arena;
-    if (!cx_page_is_there())
+    if (!cx_page_is_built())
         return cx_fail(err, CX_E_UNSUPPORTED,
                        "option --html: this program was built without the page; README.md says "
                        "how to build it with the page");

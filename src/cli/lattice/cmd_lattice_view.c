@@ -59,7 +59,7 @@ static cx_status open_server(viewing *v, const cx_lattice *lattice, cx_err *err)
     uint64_t port = cx_cli_number(v->args, "port", 0);
     if (port > UINT16_MAX)
         return cx_fail(err, CX_E_USAGE, "option --port: expected 0 to 65535");
-    if (!cx_page_is_there())
+    if (!cx_page_is_built())
         return cx_fail(err, CX_E_UNSUPPORTED,
                        "this program was built without the page; 'cortex lattice render' draws, "
                        "and README.md says how to build it with the page");

@@ -56,7 +56,7 @@ static cx_status edges_of(cx_cli_ledger *l, const cx_id *id, bool to, cx_json_li
 static cx_status memory_get_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
     get_state *s = state;
-    const cx_granted *granted;
+    const cx_scope_use *granted;
     cx_memory_view view;
     CX_TRY(cx_cli_scope_open(l, &s->scope, &granted, err));
     if (granted != NULL)
@@ -209,7 +209,7 @@ static cx_status prepare_context(cx_cli_ledger *l, void *state, cx_err *err)
 
 static cx_status memory_context_job(cx_cli_ledger *l, void *state, cx_err *err)
 {
-    const cx_granted *granted;
+    const cx_scope_use *granted;
     const cx_memory_hit *hits;
     size_t count;
     uint64_t budget = cx_cli_number(l->args, "budget", CONTEXT_DEFAULT);

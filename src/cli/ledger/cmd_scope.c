@@ -270,7 +270,7 @@ static cx_status prepare_check(cx_cli_ledger *l, void *arg, cx_err *err)
 static cx_status scope_check_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     check_state *s = arg;
-    cx_granted granted;
+    cx_scope_use granted;
     cx_finding finding;
     cx_scope scope;
     cx_json_list json = cx_json_list_begin(l->arena);

@@ -68,7 +68,7 @@ static cx_status find_snapshot(void *arg, const cx_digest *overall_root, cx_byte
 }
 
 cx_status cx_cli_check_scope(cx_cli_ledger *l, cx_bytes scope, const cx_cli_keys *keys,
-                             cx_str presenter, cx_granted *out, cx_finding *out_finding,
+                             cx_str presenter, cx_scope_use *out, cx_finding *out_finding,
                              cx_err *err)
 {
     cx_cli_keys known = *keys;
@@ -85,7 +85,7 @@ cx_status cx_cli_check_scope(cx_cli_ledger *l, cx_bytes scope, const cx_cli_keys
     return cx_scope_verify(scope, &check, l->arena, out, out_finding, err);
 }
 
-cx_status cx_cli_scope_open(cx_cli_ledger *l, cx_cli_scope *scope, const cx_granted **out,
+cx_status cx_cli_scope_open(cx_cli_ledger *l, cx_cli_scope *scope, const cx_scope_use **out,
                             cx_err *err)
 {
     cx_finding finding;

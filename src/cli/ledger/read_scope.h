@@ -26,7 +26,7 @@ typedef struct cx_cli_scope {
     bool given;
     cx_bytes bytes;
     cx_cli_keys keys;
-    cx_granted granted; /* set by cx_cli_scope_open */
+    cx_scope_use granted; /* set by cx_cli_scope_open */
 } cx_cli_scope;
 
 /* All --key AGENT=KEY. */
@@ -35,11 +35,11 @@ CX_RESULT cx_cli_read_keys(cx_cli *cli, const cx_cli_args *args, cx_cli_keys *ou
 CX_RESULT cx_cli_read_scope(cx_cli *cli, const cx_cli_args *args, cx_cli_scope *out, cx_err *err);
 /* Checks a scope against the actor's snapshots and the keys; `presenter` empty = not checked. */
 CX_RESULT cx_cli_check_scope(cx_cli_ledger *l, cx_bytes scope, const cx_cli_keys *keys,
-                             cx_str presenter, cx_granted *out, cx_finding *out_finding,
+                             cx_str presenter, cx_scope_use *out, cx_finding *out_finding,
                              cx_err *err);
 /* The scope to read under, NULL when none was given; CX_E_DENIED with the reason as its tag when it
  * does not hold. */
-CX_RESULT cx_cli_scope_open(cx_cli_ledger *l, cx_cli_scope *scope, const cx_granted **out,
+CX_RESULT cx_cli_scope_open(cx_cli_ledger *l, cx_cli_scope *scope, const cx_scope_use **out,
                             cx_err *err);
 
 #endif

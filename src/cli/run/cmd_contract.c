@@ -59,7 +59,7 @@ static cx_status check_contract(contract_job *job, cx_err *err)
     CX_TRY(read_contract_bytes(job, err));
     CX_TRY(cx_cli_place_open(job->cli, job->args, &job->place, err));
     return cx_run_contract_check(job->bytes, &job->place.repo, &job->place.ground,
-                                 &cx_run_contract_judges, &job->cli->arena, &job->findings,
+                                 &cx_run_contract_command_checks, &job->cli->arena, &job->findings,
                                  &job->contract, &job->policy, err);
 }
 

@@ -79,8 +79,8 @@ static cx_status explain_contract(explain_job *job, const cx_cli_args *args, cx_
     CX_TRY(cx_cli_read_file(job->cli, args->operands[0], &bytes, err));
     CX_TRY(cx_cli_place_open(job->cli, args, &job->place, err));
     CX_TRY(cx_run_contract_check(cx_bytes_str(bytes), &job->place.repo, &job->place.ground,
-                                 &cx_run_contract_judges, arena, &job->findings, &job->contract,
-                                 &job->policy, err));
+                                 &cx_run_contract_command_checks, arena, &job->findings,
+                                 &job->contract, &job->policy, err));
     if (cx_run_findings_have(&job->findings, "K01"))
         return cx_fail(err, CX_E_FORMAT,
                        "this is not a task contract; 'cortex contract lint' lists the errors");
@@ -115,7 +115,8 @@ static void write_paths_json(explain_job *job, cx_json_list *object)
     cx_json_put_array(object, "allowed_paths", &list);
 }
 
-static cx_status write_demand_json(cx_json_list *test, const cx_tests_demand *demand, cx_err *err)
+static cx_status write_demand_json(cx_json_list *test, const cx_tests_requirement *demand,
+                                   cx_err *err)
 {
     cx_json_list object = cx_json_list_begin(test->arena);
     cx_json value;
@@ -196,7 +197,7 @@ static void print_findings(cx_buf *out, const char *label, const cx_run_findings
     }
 }
 
-static void print_demand(cx_buf *out, const cx_tests_demand *demand)
+static void print_demand(cx_buf *out, const cx_tests_requirement *demand)
 {
     if (demand->format == CX_TESTS_NO_REPORT)
         return;

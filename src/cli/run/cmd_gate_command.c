@@ -83,8 +83,8 @@ static cx_status load_rules(gate_job *job, cx_err *err)
         CX_TRY(cx_cli_read_file(job->cli, path, &bytes, err));
         job->has_contract = true;
         return cx_run_contract_check(cx_bytes_str(bytes), &job->place.repo, &job->place.ground,
-                                     &cx_run_contract_judges, arena, &job->findings, &job->contract,
-                                     &job->policy, err);
+                                     &cx_run_contract_command_checks, arena, &job->findings,
+                                     &job->contract, &job->policy, err);
     }
     cx_str ref = baseline == NULL ? CX_STR("HEAD") : cx_str_z(baseline);
     CX_TRY(job->place.repo.resolve(job->place.repo.arg, ref, arena, &job->commit, err));
@@ -121,7 +121,7 @@ static cx_status read_rules(gate_job *job, cx_run_command_rules *out, cx_err *er
     const char *pack = cx_cli_value(job->args, "pack");
     const cx_str *more;
     size_t more_count;
-    cx_run_words own = job->contract.forbidden_actions;
+    cx_str_list own = job->contract.forbidden_actions;
     cx_run_pack chosen = job->has_contract ? job->contract.pack : CX_PACK_NONE;
     bool known = true;
     CX_TRY(cx_cli_all_values(job->cli, job->args, "forbid", &more, &more_count, err));
@@ -135,7 +135,7 @@ static cx_status read_rules(gate_job *job, cx_run_command_rules *out, cx_err *er
     if (pack != NULL)
         known = cx_run_pack_parse(cx_str_z(pack), &chosen);
     CX_TRY(cx_run_policy_rules(&job->policy, known ? chosen : CX_PACK_NONE,
-                               (cx_run_words){actions, own.count + more_count}, &job->cli->arena,
+                               (cx_str_list){actions, own.count + more_count}, &job->cli->arena,
                                out, err));
     out->pack_known = out->pack_known && known;
     return CX_SUCCESS;
@@ -146,8 +146,8 @@ static cx_status check_command(gate_job *job, cx_err *err)
     const char *network = cx_cli_value(job->args, "network");
     cx_str forbidden[] = {cx_str_z(job->place.worktree), cx_str_z(job->place.root)};
     cx_run_trust trust = cx_run_config_trust(&job->policy.config, forbidden, 2);
-    cx_run_script_ground scripts = {job->place.worktree, &job->place.repo, job->commit,
-                                    job->cli->alloc};
+    cx_run_script_context scripts = {job->place.worktree, &job->place.repo, job->commit,
+                                     job->cli->alloc};
     cx_run_command_rules rules;
     CX_TRY(read_rules(job, &rules, err));
     cx_str policy = CX_STR("deny");
@@ -164,7 +164,7 @@ static cx_status check_command(gate_job *job, cx_err *err)
                                         .granted = is_granted,
                                         .granted_arg = job,
                                         .trust = &trust};
-    return cx_run_command_judge(&how, cx_str_z(job->args->operands[0]), &job->cli->arena,
+    return cx_run_command_check(&how, cx_str_z(job->args->operands[0]), &job->cli->arena,
                                 &job->verdict, err);
 }
 
@@ -204,16 +204,16 @@ static cx_status gate_command_job(gate_job *job, cx_err *err)
     CX_TRY(check_command(job, err));
     for (size_t i = 0; i < job->approvals.refused.list.count; i++) {
         const cx_run_finding *finding = &job->approvals.refused.list.items[i];
-        cx_run_inform(&job->findings, finding->rule, finding->where, finding->detail, "%.*s",
-                      (int)finding->message.size, finding->message.data);
+        cx_run_findings_inform(&job->findings, finding->rule, finding->where, finding->detail,
+                               "%.*s", (int)finding->message.size, finding->message.data);
     }
     if (job->verdict.ignored_actions != 0)
-        cx_run_inform(&job->findings, "C07", CX_STR(""), CX_STR(""),
-                      "%zu forbidden actions are blank and forbid nothing",
-                      job->verdict.ignored_actions);
+        cx_run_findings_inform(&job->findings, "C07", CX_STR(""), CX_STR(""),
+                               "%zu forbidden actions are blank and forbid nothing",
+                               job->verdict.ignored_actions);
     if (!job->verdict.allow)
-        cx_run_refuse(&job->findings, job->verdict.rule, CX_STR(""), CX_STR(""), "%.*s",
-                      (int)job->verdict.reason.size, job->verdict.reason.data);
+        cx_run_findings_reject(&job->findings, job->verdict.rule, CX_STR(""), CX_STR(""), "%.*s",
+                               (int)job->verdict.reason.size, job->verdict.reason.data);
     return CX_SUCCESS;
 }
 

@@ -58,7 +58,7 @@ static cx_status read_contract(gate_job *job, const char *path, cx_err *err)
     cx_bytes bytes;
     CX_TRY(cx_cli_read_file(job->cli, path, &bytes, err));
     CX_TRY(cx_run_contract_check(cx_bytes_str(bytes), &job->place.repo, &job->place.ground,
-                                 &cx_run_contract_judges, &job->cli->arena, &job->lints,
+                                 &cx_run_contract_command_checks, &job->cli->arena, &job->lints,
                                  &job->contract, &job->policy, err));
     if (job->lints.refusing != 0)
         return CX_SUCCESS;
@@ -100,7 +100,7 @@ static cx_status gate_diff_job(gate_job *job, cx_err *err)
     if (baseline != NULL)
         job->diff.baseline = cx_str_z(baseline);
     CX_TRY(read_skipped_gates(job, err));
-    CX_TRY(cx_diff_judge(&job->diff, &job->cli->arena, &job->report, err));
+    CX_TRY(cx_diff_gate_run(&job->diff, &job->cli->arena, &job->report, err));
     job->judged = true;
     return CX_SUCCESS;
 }

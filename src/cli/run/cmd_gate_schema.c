@@ -90,12 +90,12 @@ static cx_status check_document(cx_cli *cli, const cx_cli_args *args, const cx_s
     CX_TRY(read_json(cli, args->operands[1], &instance, err));
     CX_TRY(cx_schema_check(schema, &instance, &how, &cli->arena, &report, err));
     for (size_t i = 0; i < report.error_count; i++)
-        cx_run_refuse(findings, report.errors[i].keyword, report.errors[i].instance,
-                      report.errors[i].schema, "%.*s", (int)report.errors[i].message.size,
-                      report.errors[i].message.data);
+        cx_run_findings_reject(findings, report.errors[i].keyword, report.errors[i].instance,
+                               report.errors[i].schema, "%.*s", (int)report.errors[i].message.size,
+                               report.errors[i].message.data);
     if (report.cut)
-        cx_run_inform(findings, "schema", CX_STR(""), CX_STR(""),
-                      "only the first %u places are listed", (unsigned)how.errors_max);
+        cx_run_findings_inform(findings, "schema", CX_STR(""), CX_STR(""),
+                               "only the first %u places are listed", (unsigned)how.errors_max);
     CX_TRY(cx_run_findings_check(findings, err));
     *out = (cx_cli_gate_report){.gate = "schema",
                                 .subject = args->operands[1],

@@ -138,11 +138,11 @@ const cx_cli_command cx_cli_hooks_status = {
 
 #define INPUT_BYTES_MAX ((size_t)1 << 20)
 
-typedef cx_status hook_check(const cx_hook_options *options, cx_arena *arena,
-                             cx_hook_judgement *out, cx_err *err);
+typedef cx_status hook_check(const cx_hook_options *options, cx_arena *arena, cx_hook_verdict *out,
+                             cx_err *err);
 
 static cx_status check_hook(cx_cli *cli, const cx_cli_args *args, hook_check *check_function,
-                            bool push, cx_hook_judgement *out, cx_err *err)
+                            bool push, cx_hook_verdict *out, cx_err *err)
 {
     cx_cli_place place;
     cx_run_store store;
@@ -169,7 +169,7 @@ static cx_status check_hook(cx_cli *cli, const cx_cli_args *args, hook_check *ch
     return status;
 }
 
-static cx_status judgement_json(cx_cli *cli, const cx_hook_judgement *judgement, cx_buf *out,
+static cx_status judgement_json(cx_cli *cli, const cx_hook_verdict *judgement, cx_buf *out,
                                 cx_err *err)
 {
     cx_json_list root = cx_json_list_begin(&cli->arena);
@@ -181,7 +181,7 @@ static cx_status judgement_json(cx_cli *cli, const cx_hook_judgement *judgement,
 }
 
 /* With --json, on standard output; what cannot be reported is not allowed. */
-static int report_judgement(cx_cli *cli, const cx_hook_judgement *judgement, int code)
+static int report_judgement(cx_cli *cli, const cx_hook_verdict *judgement, int code)
 {
     cx_err err = {0};
     cx_buf out;
@@ -197,7 +197,7 @@ static int report_judgement(cx_cli *cli, const cx_hook_judgement *judgement, int
 static int run_hook_gate(cx_cli *cli, const cx_cli_args *args, hook_check *check_function,
                          bool push)
 {
-    cx_hook_judgement judgement;
+    cx_hook_verdict judgement;
     cx_err err = {0};
     if (cx_failed(check_hook(cli, args, check_function, push, &judgement, &err))) {
         cx_cli_complain("%s: %s; rejected, because it could not be checked", args->command->name,

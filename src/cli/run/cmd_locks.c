@@ -85,8 +85,8 @@ static cx_status list_locks(locking *l, cx_err *err)
         cx_shown_add(&l->out, locks[i].run_id.size == 0 ? CX_STR("(unreadable)") : locks[i].run_id);
         cx_buf_printf(&l->out, "  pid %llu  %s%s\n", (unsigned long long)locks[i].owner.pid,
                       cx_run_lock_stale(reasons[i]) ? "stale: " : "",
-                      reasons[i] == CX_RUN_LOCK_HELD ? "held"
-                                                     : cx_run_lock_reason_name(reasons[i]));
+                      reasons[i] == CX_RUN_LOCK_VALID ? "held"
+                                                      : cx_run_lock_reason_name(reasons[i]));
     }
     if (!l->json) {
         if (count == 0)

@@ -93,7 +93,7 @@ static bool is_wanted(const cleanup_job *t, cx_str run_id)
 {
     cx_run_owner owner;
     return !cx_failed(cx_run_active_owner(&t->store, run_id, &t->cli->arena, &owner, NULL)) &&
-           cx_run_owner_look(&owner) != CX_RUN_OWNER_DEAD;
+           cx_run_owner_state_of(&owner) != CX_RUN_OWNER_DEAD;
 }
 
 /* Work trees git knows of, below the runtime root. */
@@ -109,7 +109,7 @@ static cx_status tidy_worktrees(cleanup_job *t, const cx_git *git, cx_err *err)
         if (!list[i].ours || is_wanted(t, list[i].run_id))
             continue;
         if (t->apply) {
-            done = !cx_failed(cx_run_worktree_drop(git, t->store.root, &list[i], &why));
+            done = !cx_failed(cx_run_worktree_remove_orphan(git, t->store.root, &list[i], &why));
             if (!done)
                 reason = cx_arena_copy_str(&t->cli->arena, cx_str_z(why.message));
         }
@@ -129,10 +129,10 @@ static bool is_wanted_stray(void *arg, cx_str run_id)
 /* Branches and git directories of runs that died while they made a work tree or took one away. */
 static cx_status tidy_strays(cleanup_job *t, const cx_git *git, cx_err *err)
 {
-    cx_worktree_stray *list;
+    cx_worktree_leftover *list;
     size_t count;
-    CX_TRY(cx_run_worktree_strays(git, t->store.root, is_wanted_stray, t, t->apply, &t->cli->arena,
-                                  &list, &count, err));
+    CX_TRY(cx_run_worktree_leftovers(git, t->store.root, is_wanted_stray, t, t->apply,
+                                     &t->cli->arena, &list, &count, err));
     for (size_t i = 0; i < count; i++)
         add_item(t, list[i].branch ? "branch" : "worktree", list[i].name,
                  list[i].why.size != 0 ? list[i].why : CX_STR("folder_gone"), list[i].done);
@@ -148,10 +148,10 @@ static cx_status tidy_checkout(cleanup_job *t, const cx_git *git, cx_err *err)
     bool is_stale = false;
     const char *followed;
     CX_TRY(cx_run_worktrees_lock(git, 0, &lock, err));
-    cx_status status = cx_run_find_update(git, &t->cli->arena, &begun, &is_stale, &why);
+    cx_status status = cx_checkout_update_find(git, &t->cli->arena, &begun, &is_stale, &why);
     bool begins = status.code != CX_E_NOT_FOUND;
     if (!cx_failed(status) && t->apply)
-        status = cx_run_resume_update(git, t->store.root, &t->cli->arena, &followed, &why);
+        status = cx_checkout_update_resume(git, t->store.root, &t->cli->arena, &followed, &why);
     cx_flock_release(lock);
     if (!begins || (!cx_failed(status) && !is_stale))
         return CX_SUCCESS;

@@ -16,7 +16,7 @@ cx_status cx_cli_place_open_at(cx_cli *cli, const char *folder, cx_cli_place *ou
         cx_cli_place_close(out);
         return status;
     }
-    out->ground = cx_run_ground_of(out->worktree, out->root);
+    out->ground = cx_run_path_context_of(out->worktree, out->root);
     out->repo = cx_run_git_repo_init(&out->git_repo, out->git, &cli->arena);
     return CX_SUCCESS;
 }

@@ -16,7 +16,7 @@ typedef struct cx_cli_place {
     cx_git *git;
     const char *worktree; /* absolute */
     const char *root;     /* the runtime root (R2), which need not exist */
-    cx_run_ground ground;
+    cx_run_path_context ground;
     cx_run_git_repo git_repo;
     cx_run_repo repo; /* over git_repo */
 } cx_cli_place;

@@ -114,7 +114,7 @@ static cx_status request_endpoint(serving *s, cx_str target, const cx_str *body,
     cx_status status = open_all(s, body == NULL ? CX_CLI_READ : CX_CLI_WRITE, &o, err);
     if (!cx_failed(status)) {
         cx_worker_init(&worker, o.service);
-        status = body == NULL ? cx_mcpd_ask(&worker, &s->token, target, arena, out, err)
+        status = body == NULL ? cx_mcpd_get(&worker, &s->token, target, arena, out, err)
                               : cx_mcpd_post(&worker, &s->token, target, *body, arena, out, err);
         cx_worker_done(&worker);
     }
@@ -169,7 +169,7 @@ static void write_error(serving *s, int code, const char *why)
 {
     cx_buf answer;
     cx_buf_init(&answer, s->cli->alloc);
-    cx_mcpd_refuse(&answer, code, why);
+    cx_mcpd_error(&answer, code, why);
     cx_lock_enter(&s->lock);
     write_message(s, &answer);
     cx_lock_leave(&s->lock);
@@ -290,14 +290,14 @@ static void queue_job(serving *s, cx_str message, cx_str id)
 static void handle_line(serving *s, cx_str line)
 {
     cx_arena arena;
-    cx_mcpd_look_at look;
+    cx_mcpd_inspected look;
     cx_err err;
     while (line.size != 0 && (line.data[line.size - 1] == '\r' || line.data[line.size - 1] == ' '))
         line.size--;
     if (line.size == 0)
         return;
     cx_arena_init(&arena, s->cli->alloc, 0);
-    if (cx_failed(cx_mcpd_look(line, &arena, &look, &err)))
+    if (cx_failed(cx_mcpd_inspect(line, &arena, &look, &err)))
         cx_cli_complain("mcp: %s: a message was dropped", err.message);
     else if (look.kind == CX_MCPD_CANCELLED)
         cancel_job(s, look.id);

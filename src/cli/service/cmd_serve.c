@@ -277,7 +277,7 @@ static void add_url(const cx_tcp_address *address, bool tls, cx_buf *out)
 /* The address that signs a browser in goes to a terminal, never to a log. */
 static void print_page_url(const serving *s, cx_str url, cx_buf *out)
 {
-    if (!cx_page_is_there()) {
+    if (!cx_page_is_built()) {
         cx_buf_add_z(out, "page   not in this program: it was built without (see README.md)\n");
         return;
     }

@@ -203,7 +203,7 @@ static void read_runs(status_job *s, const cx_run_store *store)
         for (size_t i = 0; i < count; i++) {
             cx_run_owner owner;
             if (cx_failed(cx_run_active_owner(store, s->runs[i], &s->cli->arena, &owner, &err)) ||
-                cx_run_owner_look(&owner) == CX_RUN_OWNER_DEAD)
+                cx_run_owner_state_of(&owner) == CX_RUN_OWNER_DEAD)
                 s->dead_runs++;
             else
                 s->runs[kept++] = s->runs[i];
@@ -244,7 +244,7 @@ static cx_status read_status(status_job *s, cx_err *err)
     CX_TRY(cx_cli_home_path(s->cli, s->args, &s->path, err));
     s->there = !cx_failed(cx_path_facts(s->path, true, &s->facts, NULL));
     s->has_space =
-        s->there && !cx_failed(cx_path_room(s->path, &s->free_bytes, &s->all_bytes, err));
+        s->there && !cx_failed(cx_path_space(s->path, &s->free_bytes, &s->all_bytes, err));
     read_log(s);
     cx_cli_owner_find(s->cli, s->path, &s->owner);
     read_checkpoints(s);

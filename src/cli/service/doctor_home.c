@@ -328,7 +328,7 @@ static void check_disk(exam *e)
 {
     uint64_t room, all;
     cx_err err;
-    if (cx_failed(cx_path_room(e->path, &room, &all, &err)))
+    if (cx_failed(cx_path_space(e->path, &room, &all, &err)))
         return;
     cx_doctor_note(
         e->doctor, "disk",

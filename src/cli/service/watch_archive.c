@@ -349,7 +349,7 @@ static cx_status archive_file(cx_watch *w, cx_watch_file *of, cx_err *err)
     const cx_io *io = w->cli->io;
     archiving t = {.w = w, .of = of, .file = CX_FILE_NONE};
     cx_facts facts;
-    int failure = io->open(io, of->path, CX_IO_READ | CX_IO_NO_FOLLOW, &t.file);
+    int failure = io->open(io, of->path, CX_IO_READ | CX_IO_NO_LINKS, &t.file);
     if (failure == -ENOENT) { /* it went, perhaps to another name */
         *of = (cx_watch_file){.path = of->path};
         return CX_SUCCESS;

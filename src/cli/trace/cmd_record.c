@@ -20,7 +20,7 @@
 
 typedef struct record_state {
     cx_trace_level level;
-    uint64_t received, counts[CX_TAKE_REJECTED + 1];
+    uint64_t received, counts[CX_INTAKE_REJECTED + 1];
     bool unreadable; /* a file, or a part of one */
 } record_state;
 
@@ -38,7 +38,7 @@ typedef struct reading {
     cx_arena arena;         /* of one group */
     CX_VEC(cx_bytes) group; /* traces of lines that wait to be recorded */
     size_t group_size;
-    CX_VEC(cx_taken) outcome; /* with --json: all of the file, in the command's arena */
+    CX_VEC(cx_intake_event) outcome; /* with --json: all of the file, in the command's arena */
     bool printed_kind;
 } reading;
 
@@ -182,13 +182,13 @@ static void print_reason(cx_buf *out, const cx_trace_verdict *verdict)
     }
 }
 
-static void print_event(cx_buf *out, const cx_taken *outcome)
+static void print_event(cx_buf *out, const cx_intake_event *outcome)
 {
-    cx_buf_printf(out, "  %-10s ", cx_take_status_name(outcome->status));
+    cx_buf_printf(out, "  %-10s ", cx_intake_event_status_name(outcome->status));
     add_external_text(out, outcome->trace_id);
-    if (outcome->status == CX_TAKE_STORED)
+    if (outcome->status == CX_INTAKE_STORED)
         cx_buf_printf(out, "  form %s", cx_trace_form_name(outcome->verdict.form));
-    else if (outcome->status != CX_TAKE_DUPLICATE)
+    else if (outcome->status != CX_INTAKE_DUPLICATE)
         print_reason(out, &outcome->verdict);
     if (outcome->stripped_count != 0)
         cx_buf_printf(out, "  %llu fields left out", (unsigned long long)outcome->stripped_count);
@@ -226,10 +226,10 @@ static bool copy_texts(cx_arena *arena, const cx_str **texts, size_t count)
 }
 
 /* For the answer about the whole file, which comes at its end. */
-static cx_status add_event_json(reading *r, const cx_taken *outcome, cx_err *err)
+static cx_status add_event_json(reading *r, const cx_intake_event *outcome, cx_err *err)
 {
     cx_cli_ledger *l = r->t->l;
-    cx_taken *slot = cx_vec_push(&r->outcome, l->cli->alloc);
+    cx_intake_event *slot = cx_vec_push(&r->outcome, l->cli->alloc);
     if (slot == NULL)
         return cx_fail_nomem(err);
     *slot = *outcome;
@@ -242,7 +242,7 @@ static cx_status add_event_json(reading *r, const cx_taken *outcome, cx_err *err
     return good ? CX_SUCCESS : cx_fail_nomem(err);
 }
 
-static cx_status report_event(reading *r, const cx_taken *outcome, cx_err *err)
+static cx_status report_event(reading *r, const cx_intake_event *outcome, cx_err *err)
 {
     r->state->received++;
     r->state->counts[outcome->status]++;
@@ -269,12 +269,12 @@ static cx_status report_problem(reading *r, const cx_batch_problem *problem, cx_
                    {"duplicate-key", CX_REASON_DUPLICATE_KEY},
                    {"too-large", CX_REASON_LIMIT_EXCEEDED},
                    {"invalid-batch", CX_REASON_FIELD_TYPE}};
-    cx_taken outcome = {.status = CX_TAKE_REJECTED,
-                        .verdict = {.verdict = CX_BROKEN,
-                                    .problem = {.reason = CX_REASON_MALFORMED_JSON,
-                                                .path = problem->pointer,
-                                                .detail = problem->detail},
-                                    .form = CX_FORM_NONE}};
+    cx_intake_event outcome = {.status = CX_INTAKE_REJECTED,
+                               .verdict = {.verdict = CX_BROKEN,
+                                           .problem = {.reason = CX_REASON_MALFORMED_JSON,
+                                                       .path = problem->pointer,
+                                                       .detail = problem->detail},
+                                           .form = CX_FORM_NONE}};
     for (size_t i = 0; i < CX_COUNT_OF(reasons); i++)
         if (strcmp(reasons[i].type, problem->type) == 0)
             outcome.verdict.problem.reason = reasons[i].reason;
@@ -286,8 +286,8 @@ static cx_status report_problem(reading *r, const cx_batch_problem *problem, cx_
 static cx_status record_batch(reading *r, cx_str text, cx_err *err)
 {
     cx_intake intake;
-    CX_TRY(cx_recorder_take(r->t->recorder, cx_str_bytes(text), CX_CAPTURE_IMPORTED, &r->arena,
-                            &intake, err));
+    CX_TRY(cx_recorder_receive(r->t->recorder, cx_str_bytes(text), CX_CAPTURE_IMPORTED, &r->arena,
+                               &intake, err));
     return intake.problem.http != 0 ? report_problem(r, &intake.problem, err)
                                     : report_intake(r, &intake, err);
 }
@@ -295,8 +295,8 @@ static cx_status record_batch(reading *r, cx_str text, cx_err *err)
 static cx_status record_traces(reading *r, const cx_bytes *traces, size_t count, cx_err *err)
 {
     cx_intake intake;
-    CX_TRY(cx_recorder_take_traces(r->t->recorder, traces, count, r->state->level,
-                                   CX_CAPTURE_IMPORTED, &r->arena, &intake, err));
+    CX_TRY(cx_recorder_receive_traces(r->t->recorder, traces, count, r->state->level,
+                                      CX_CAPTURE_IMPORTED, &r->arena, &intake, err));
     return report_intake(r, &intake, err);
 }
 
@@ -461,7 +461,7 @@ static cx_status answer_record(reading *r, cx_err *err)
     if (!r->t->l->json)
         return CX_SUCCESS;
     for (size_t i = 0; i < all.received; i++)
-        all.accepted += all.events[i].status <= CX_TAKE_UNVERIFIED;
+        all.accepted += all.events[i].status <= CX_INTAKE_UNVERIFIED;
     all.rejected = all.received - all.accepted;
     CX_TRY(cx_intake_json(&r->t->l->out, &all, err));
     return flush_text(r, err);
@@ -507,7 +507,7 @@ static void sum_up(cx_cli_traces *t, const record_state *s)
         if (s->counts[i] == 0)
             continue;
         cx_buf_printf(out, "%s %llu %s", first ? ":" : ",", (unsigned long long)s->counts[i],
-                      cx_take_status_name((cx_take_status)i));
+                      cx_intake_event_status_name((cx_intake_event_status)i));
         first = false;
     }
     cx_buf_add_byte(out, '\n');
@@ -520,7 +520,7 @@ static cx_status record_job(cx_cli_traces *t, void *arg, cx_err *err)
     for (size_t i = 0; i < args->operand_count; i++)
         CX_TRY(record_file(t, s, args->operands[i], err));
     sum_up(t, s);
-    if (s->counts[CX_TAKE_REJECTED] + s->counts[CX_TAKE_CONFLICT] != 0)
+    if (s->counts[CX_INTAKE_REJECTED] + s->counts[CX_INTAKE_CONFLICT] != 0)
         t->l->exit_code = CX_EXIT_BROKEN;
     if (s->unreadable)
         t->l->exit_code = CX_EXIT_UNCHECKED;

@@ -6,7 +6,7 @@
 
 /* When a store is given and the signature holds, the view names the form that verified. */
 static cx_status choose_form(cx_cli *cli, const cx_cli_args *args, const cx_trace *trace,
-                             cx_trace_lowering *how, cx_err *err)
+                             cx_trace_redaction *how, cx_err *err)
 {
     const char *path = cx_cli_value(args, "trust");
     cx_trust trust;
@@ -52,7 +52,7 @@ static cx_status answer_redact(cx_cli *cli, const cx_cli_args *args, cx_buf *out
         return cx_fail_at(err, CX_E_FORMAT, cx_trace_reason_name(problem.reason), CX_NO_OFFSET,
                           "%s is not a trace: %.*s", args->operands[0], (int)problem.detail.size,
                           problem.detail.data == NULL ? "" : problem.detail.data);
-    cx_trace_lowering how = {
+    cx_trace_redaction how = {
         .from = cx_trace_level_of(&trace, CX_LEVEL_ABSENT,
                                   cx_cli_level_option(args, "level", CX_LEVEL_ABSENT)),
         .to = cx_cli_level_option(args, "to", CX_LEVEL_GENERIC),

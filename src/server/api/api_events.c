@@ -48,8 +48,8 @@ static cx_status take_batch(cx_call *call, cx_intake *out, cx_err *err)
     const cx_open_sender sender = {admit_key, call};
     if (call->by_signature)
         return cx_recorder_take_open(recorder, call->request.body, &sender, call->arena, out, err);
-    return cx_recorder_take(recorder, call->request.body, CX_CAPTURE_AUTHENTICATED, call->arena,
-                            out, err);
+    return cx_recorder_receive(recorder, call->request.body, CX_CAPTURE_AUTHENTICATED, call->arena,
+                               out, err);
 }
 
 cx_status cx_api_events(cx_call *call, cx_err *err)

@@ -78,9 +78,9 @@ static void write_events(cx_buf *out, const cx_metrics *metrics)
 {
     char labels[64];
     cx_metrics_head(out, "cortex_events_total", "counter", "Events of batches by outcome.");
-    for (int i = CX_TAKE_STORED; i < CX_TAKE_STATUSES; i++) {
+    for (int i = CX_INTAKE_STORED; i < CX_TAKE_STATUSES; i++) {
         (void)snprintf(labels, sizeof labels, "status=\"%s\"",
-                       cx_take_status_name((cx_take_status)i));
+                       cx_intake_event_status_name((cx_intake_event_status)i));
         cx_metrics_value(out, "cortex_events_total", labels, cx_counter(&metrics->events[i]));
     }
 }

@@ -64,7 +64,7 @@ static bool origin_is_allowed(const cx_call *call)
 static void answer_rpc_error(cx_call *call, unsigned status, int code, const char *why)
 {
     cx_buf_clear(&call->response.body);
-    cx_mcpd_refuse(&call->response.body, code, why);
+    cx_mcpd_error(&call->response.body, code, why);
     cx_call_answer(call, status, "application/json");
 }
 
@@ -82,7 +82,7 @@ static cx_status get_for_tool(void *arg, cx_str target, cx_arena *arena, cx_mcpd
                               cx_err *err)
 {
     cx_call *call = arg;
-    return cx_mcpd_ask(call->worker, &call->token, target, arena, out, err);
+    return cx_mcpd_get(call->worker, &call->token, target, arena, out, err);
 }
 
 static cx_status post_for_tool(void *arg, cx_str target, cx_str body, cx_arena *arena,

@@ -141,7 +141,7 @@ static cx_status store_export(export_call *x, cx_err *err)
         .item_count = x->item_count};
     if (delivery.sender.data == NULL)
         return cx_fail_nomem(err);
-    cx_status status = cx_recorder_otlp_take(service->recorder, &delivery, &kept, err);
+    cx_status status = cx_recorder_otlp_store(service->recorder, &delivery, &kept, err);
     if (cx_failed(status)) {
         if (status.code == CX_E_IO)
             atomic_store(&service->ledger_failed, true);

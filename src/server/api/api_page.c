@@ -65,7 +65,7 @@ static cx_status answer_page_file(cx_call *call, cx_str name)
     const cx_page_file *file = cx_page_find(name);
     if (file != NULL)
         answer_file(call, file);
-    else if (!cx_page_is_there())
+    else if (!cx_page_is_built())
         answer_problem(
             call, 404, "not-found",
             CX_STR(

@@ -22,7 +22,7 @@ typedef struct scope_call {
     cx_scope scope;
     cx_trust trust;
     int64_t now_ns;
-    cx_granted granted;
+    cx_scope_use granted;
     cx_finding finding;
 } scope_call;
 

@@ -109,8 +109,8 @@ static cx_status open_traces(cx_cached_view *item, cx_home *home, const cx_latti
     cx_str name = cx_str_z(item->name);
     CX_TRY(cx_recorder_lattice(home, cx_str_is(name, "all") ? (cx_str){NULL, 0} : name, options,
                                &item->lines, &item->lattice, err));
-    return cx_recorder_held(home, item->lattice, &item->arena, &item->marks, &item->mark_count,
-                            err);
+    return cx_recorder_snapshot_marks(home, item->lattice, &item->arena, &item->marks,
+                                      &item->mark_count, err);
 }
 
 static cx_status open_lattice(cx_cached_view *item, cx_call *call, cx_err *err)
@@ -332,7 +332,7 @@ static cx_status make_view(cx_cached_view *item, bool fold, cx_err *err)
 {
     cx_lattice_view *view;
     CX_TRY(cx_lattice_view_open(item->shown, item->report, fold, &view, err));
-    cx_status status = cx_lattice_view_hold(view, item->marks, item->mark_count, err);
+    cx_status status = cx_lattice_view_snapshots(view, item->marks, item->mark_count, err);
     if (cx_failed(status))
         cx_lattice_view_close(view);
     else

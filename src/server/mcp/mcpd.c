@@ -92,7 +92,7 @@ static void add_error(cx_buf *out, const cx_json *id, int code, cx_str why)
     cx_buf_add_z(out, ",\"jsonrpc\":\"2.0\"}");
 }
 
-void cx_mcpd_refuse(cx_buf *out, int code, const char *why)
+void cx_mcpd_error(cx_buf *out, int code, const char *why)
 {
     add_error(out, NULL, code, cx_str_z(why));
 }
@@ -354,8 +354,8 @@ static cx_status answer_one(const exchange *x, const cx_json *message, cx_buf *o
 {
     const cx_json *method = CX_JSON_GET(message, "method"), *id = CX_JSON_GET(message, "id");
     if (message->type != CX_JSON_OBJECT || !cx_str_is(CX_JSON_GET_STR(message, "jsonrpc"), "2.0")) {
-        cx_mcpd_refuse(out, CX_MCPD_INVALID,
-                       "expected an object with \"jsonrpc\":\"2.0\", \"method\" and \"id\"");
+        cx_mcpd_error(out, CX_MCPD_INVALID,
+                      "expected an object with \"jsonrpc\":\"2.0\", \"method\" and \"id\"");
         return CX_SUCCESS;
     }
     /* This server sends no requests, so a response belongs to nothing. */
@@ -363,7 +363,7 @@ static cx_status answer_one(const exchange *x, const cx_json *message, cx_buf *o
         (CX_JSON_GET(message, "result") != NULL || CX_JSON_GET(message, "error") != NULL))
         return CX_SUCCESS;
     if (id != NULL && !is_id(id)) {
-        cx_mcpd_refuse(out, CX_MCPD_INVALID, "id: expected text or a whole number");
+        cx_mcpd_error(out, CX_MCPD_INVALID, "id: expected text or a whole number");
         return CX_SUCCESS;
     }
     if (method == NULL || method->type != CX_JSON_STRING) {
@@ -382,10 +382,10 @@ static cx_status answer_batch(exchange *x, const cx_json *batch, cx_buf *out, cx
     size_t start = out->size;
     if (x->session->version >= CX_MCPD_2025_06_18 || batch->count == 0 ||
         batch->count > CX_MCPD_BATCH_MAX) {
-        cx_mcpd_refuse(out, CX_MCPD_INVALID,
-                       batch->count == 0                  ? "the batch is empty"
-                       : batch->count > CX_MCPD_BATCH_MAX ? "expected at most 64 messages at once"
-                                                          : "batches are not part of 2025-06-18");
+        cx_mcpd_error(out, CX_MCPD_INVALID,
+                      batch->count == 0                  ? "the batch is empty"
+                      : batch->count > CX_MCPD_BATCH_MAX ? "expected at most 64 messages at once"
+                                                         : "batches are not part of 2025-06-18");
         return CX_SUCCESS;
     }
     x->batched = true;
@@ -431,7 +431,7 @@ cx_status cx_mcpd_answer(const cx_mcpd_host *host, cx_mcpd_session *session, cx_
     } else if (cx_failed(status)) {
         cx_str text = cx_arena_printf(&arena, "not JSON at byte %llu: %s",
                                       (unsigned long long)why.offset, why.message);
-        cx_mcpd_refuse(out, CX_MCPD_PARSE, text.data == NULL ? "not JSON" : text.data);
+        cx_mcpd_error(out, CX_MCPD_PARSE, text.data == NULL ? "not JSON" : text.data);
         status = CX_SUCCESS;
     } else {
         status = value.type == CX_JSON_ARRAY ? answer_batch(&x, &value, out, err)
@@ -459,11 +459,11 @@ static cx_status copy_id(const cx_json *id, cx_arena *arena, cx_str *out, cx_err
     return status;
 }
 
-cx_status cx_mcpd_look(cx_str message, cx_arena *arena, cx_mcpd_look_at *out, cx_err *err)
+cx_status cx_mcpd_inspect(cx_str message, cx_arena *arena, cx_mcpd_inspected *out, cx_err *err)
 {
     cx_json value;
     cx_err why;
-    *out = (cx_mcpd_look_at){.kind = CX_MCPD_QUICK};
+    *out = (cx_mcpd_inspected){.kind = CX_MCPD_QUICK};
     cx_status status = parse_message(message, arena, &value, &why);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);

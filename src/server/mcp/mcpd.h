@@ -3,7 +3,8 @@
  * transport (spec revisions 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28).
  *
  *     cx_mcpd_answer   one message in, at most one out
- *     cx_mcpd_look     what a message requests, for the caller that decides which thread answers it
+ *     cx_mcpd_inspect     what a message requests, for the caller that decides which thread answers
+ *                         it
  *
  * `cortex mcp` carries messages as lines of the standard streams, POST /mcp over HTTP.  A tool is a
  * view of GET routes (mcpd_tools.c): its arguments, their schema, its rights and its answer are
@@ -80,7 +81,7 @@ typedef struct cx_mcpd_session {
 CX_RESULT cx_mcpd_answer(const cx_mcpd_host *host, cx_mcpd_session *session, cx_str message,
                          const cx_alloc *alloc, cx_buf *out, cx_err *err);
 /* The answer to what is no message at all: JSON-RPC's codes, such as CX_MCPD_PARSE; id null. */
-void cx_mcpd_refuse(cx_buf *out, int code, const char *why);
+void cx_mcpd_error(cx_buf *out, int code, const char *why);
 enum { CX_MCPD_PARSE = -32700, CX_MCPD_INVALID = -32600, CX_MCPD_BUSY = -32000 };
 
 typedef enum cx_mcpd_kind {
@@ -88,17 +89,17 @@ typedef enum cx_mcpd_kind {
     CX_MCPD_SLOW,     /* may read the ledger */
     CX_MCPD_CANCELLED /* the request `id` is not wanted any more */
 } cx_mcpd_kind;
-typedef struct cx_mcpd_look_at {
+typedef struct cx_mcpd_inspected {
     cx_mcpd_kind kind;
     cx_str
         id; /* of a slow request, or of what is cancelled: its JSON, in the arena; empty = none */
-} cx_mcpd_look_at;
+} cx_mcpd_inspected;
 /* Anything that cannot be read is quick. */
-CX_RESULT cx_mcpd_look(cx_str message, cx_arena *arena, cx_mcpd_look_at *out, cx_err *err);
+CX_RESULT cx_mcpd_inspect(cx_str message, cx_arena *arena, cx_mcpd_inspected *out, cx_err *err);
 
 /* Implements `ask` of a host over a service: with the state of `worker` and the rights of
  * `token`. */
-CX_RESULT cx_mcpd_ask(cx_worker *worker, const cx_token *token, cx_str target, cx_arena *arena,
+CX_RESULT cx_mcpd_get(cx_worker *worker, const cx_token *token, cx_str target, cx_arena *arena,
                       cx_mcpd_reply *out, cx_err *err);
 /* .. and `post`. */
 CX_RESULT cx_mcpd_post(cx_worker *worker, const cx_token *token, cx_str target, cx_str body,

@@ -81,7 +81,7 @@ static cx_status make_request(cx_worker *worker, const cx_token *token, const cx
     return status;
 }
 
-cx_status cx_mcpd_ask(cx_worker *worker, const cx_token *token, cx_str target, cx_arena *arena,
+cx_status cx_mcpd_get(cx_worker *worker, const cx_token *token, cx_str target, cx_arena *arena,
                       cx_mcpd_reply *out, cx_err *err)
 {
     const cx_request request = {.method = CX_STR("GET"), .target = target, .has_length = true};

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-bool cx_page_is_there(void)
+bool cx_page_is_built(void)
 {
     return cx_page_count != 0;
 }

@@ -17,7 +17,7 @@
     "object-src 'none'; require-trusted-types-for 'script'"
 
 /* False: the program was built without the page. */
-bool cx_page_is_there(void);
+bool cx_page_is_built(void);
 /* By its path without the first slash, "" for the page itself; NULL when there is no such file. */
 const cx_page_file *cx_page_find(cx_str name);
 

@@ -67,13 +67,14 @@ static cx_status on_request(void *arg, cx_str method, const cx_json *params, cx_
 {
     table *t = arg;
     cx_runner_request request;
-    cx_mcp_asks asks;
+    cx_mcp_request_class asks;
     t->asked++;
     CX_TRY(cx_mcp_read_request(method, params, scratch, &asks, &request, why));
     if (cx_failed(t->ask_answers))
         return cx_fail_at(why, t->ask_answers.code, "Shell", CX_NO_OFFSET, "denied outright");
-    return asks == CX_MCP_ASKS_OTHER ? CX_SUCCESS
-                                     : cx_mcp_make_answer(&request, t->grant, scratch, out, why);
+    return asks == CX_MCP_REQUEST_UNSUPPORTED
+               ? CX_SUCCESS
+               : cx_mcp_make_answer(&request, t->grant, scratch, out, why);
 }
 
 static cx_status on_notified(void *arg, cx_str method, const cx_json *params, cx_err *why)
@@ -409,14 +410,14 @@ CX_TEST(mcp_requests_read)
     for (size_t i = 0; i < CX_COUNT_OF(rows); i++) {
         cx_json params;
         cx_runner_request request;
-        cx_mcp_asks asks;
+        cx_mcp_request_class asks;
         CHECK_STATUS(cx_json_parse_text(cx_str_z(rows[i].params), &arena, &params, &err), &err);
         CHECK_STATUS(
             cx_mcp_read_request(cx_str_z(rows[i].method), &params, &arena, &asks, &request, &err),
             &err);
         CHECK_STR(request.kind, rows[i].kind);
         CHECK_STR(request.command, rows[i].command);
-        CHECK((asks == CX_MCP_ASKS_OTHER) == (rows[i].kind[0] == 0));
+        CHECK((asks == CX_MCP_REQUEST_UNSUPPORTED) == (rows[i].kind[0] == 0));
     }
     cx_arena_done(&arena);
 }

@@ -158,7 +158,7 @@ CX_TEST(approval_signed_is_used_once)
     CHECK_STATUS(cx_run_approvals_use(&set, CX_STR("wide_path:src/"), &more, &err), &err);
     CHECK(more == used);
     context.now_ns = at_time("2026-01-01T12:00:00Z");
-    CHECK(!cx_run_approvals_granted(&again, CX_STR("network")));
+    CHECK(!cx_run_approvals_approve(&again, CX_STR("network")));
     CHECK_INT(again.list.count, 0);
     CHECK_INT(again.refused.refusing, 1);
     CHECK_WHY(file, "used before");
@@ -399,7 +399,7 @@ CX_TEST(approval_that_the_journal_knows_allows_nothing)
     context.record_arg = &asked;
     cx_run_approvals_init(&set, &context, &arena);
     CHECK_STR(add(&set, sealed(&a, &alice)), "");
-    CHECK(!cx_run_approvals_granted(&set, CX_STR("network")));
+    CHECK(!cx_run_approvals_approve(&set, CX_STR("network")));
     CHECK_INT(asked, 1);
     CHECK_INT(set.list.count, 0);
     cx_run_approvals_done(&set);
@@ -417,11 +417,11 @@ CX_TEST(approval_without_a_journal_allows_nothing)
     context.record_arg = &asked;
     cx_run_approvals_init(&set, &context, &arena);
     CHECK_STR(add(&set, sealed(&a, &alice)), "");
-    CHECK(!cx_run_approvals_granted(&set, CX_STR("network")));
+    CHECK(!cx_run_approvals_approve(&set, CX_STR("network")));
     CHECK_INT(asked, 1);
     /* Nor later: its nonce is used. */
     context.record = NULL;
-    CHECK(!cx_run_approvals_granted(&set, CX_STR("network")));
+    CHECK(!cx_run_approvals_approve(&set, CX_STR("network")));
     CHECK_INT(set.refused.refusing, 2);
     cx_run_approvals_done(&set);
     end();
@@ -434,7 +434,7 @@ CX_TEST(approval_wanted)
     cx_json json;
     begin("approval-wanted");
     CHECK_STATUS(
-        cx_run_approval_wanted_json((cx_run_words){scopes, 3}, &contract, 7, &arena, &json, &err),
+        cx_run_approval_wanted_json((cx_str_list){scopes, 3}, &contract, 7, &arena, &json, &err),
         &err);
     const cx_json *reason = CX_JSON_GET(&json, "reason");
     REQUIRE(reason != NULL && reason->count == 2);

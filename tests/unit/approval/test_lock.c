@@ -217,24 +217,25 @@ CX_TEST(lock_keeper_renews_and_says_when_it_cannot)
 {
     run_kit kit;
     cx_run_lock_result result;
-    cx_run_lock_keeper keeper;
+    cx_run_lock_renewer keeper;
     cx_run_lock forced;
     cx_io io = *run_kit_io();
     io.monotonic_ns = fast_clock;
     if (!run_kit_init(&kit, "lock_keep", &io, NULL))
         return;
     CHECK(TAKE(&kit, "one", &result, "a"));
-    CHECK_STATUS(cx_run_lock_keep(&keeper, &kit.store, CX_STR("one"), 0, 900, &kit.err), &kit.err);
-    cx_run_lock_keep_more(&keeper, 1);
-    cx_run_lock_keep_fewer(&keeper, 1);
-    cx_run_lock_keep_more(&keeper, 1);
-    CHECK(cx_run_lock_held(&keeper));
+    CHECK_STATUS(cx_run_lock_renewer_start(&keeper, &kit.store, CX_STR("one"), 0, 900, &kit.err),
+                 &kit.err);
+    cx_run_lock_renewer_expect_more(&keeper, 1);
+    cx_run_lock_renewer_expect_fewer(&keeper, 1);
+    cx_run_lock_renewer_expect_more(&keeper, 1);
+    CHECK(cx_run_lock_renewer_ok(&keeper));
     CHECK_STATUS(cx_run_lock_force(&kit.store, CX_STR("a"), &kit.arena, &forced, &kit.err),
                  &kit.err);
-    for (unsigned i = 0; i < 6000 && cx_run_lock_held(&keeper); i++)
+    for (unsigned i = 0; i < 6000 && cx_run_lock_renewer_ok(&keeper); i++)
         (void)usleep(10000);
-    CHECK(!cx_run_lock_held(&keeper));
-    cx_run_lock_keep_end(&keeper);
+    CHECK(!cx_run_lock_renewer_ok(&keeper));
+    cx_run_lock_renewer_stop(&keeper);
     run_kit_done(&kit);
 }
 

@@ -24,20 +24,20 @@ CX_TEST(cursor_reader_that_ran_over_stays_failed)
     CHECK_INT(cx_reader_u32(&reader), 0); /* one byte too few */
     CHECK(!cx_reader_ok(&reader));
     CHECK_INT(cx_reader_u8(&reader), 0); /* there would be one, but the reader has failed */
-    cx_bytes taken = cx_reader_take(&reader, 0);
+    cx_bytes taken = cx_reader_bytes(&reader, 0);
     CHECK(taken.data == NULL && taken.size == 0);
     reader = cx_reader_over(cx_bytes_from(bytes, sizeof bytes));
-    CHECK_INT(cx_reader_take(&reader, 3).size, 3);
-    CHECK_INT(cx_reader_take(&reader, 0).size, 0);
+    CHECK_INT(cx_reader_bytes(&reader, 3).size, 3);
+    CHECK_INT(cx_reader_bytes(&reader, 0).size, 0);
     CHECK(cx_reader_ok(&reader));
-    CHECK_INT(cx_reader_take(&reader, SIZE_MAX).size, 0);
+    CHECK_INT(cx_reader_bytes(&reader, SIZE_MAX).size, 0);
     CHECK(!cx_reader_ok(&reader));
 }
 
 CX_TEST(cursor_reads_nothing_from_nothing)
 {
     cx_reader reader = cx_reader_over((cx_bytes){NULL, 0});
-    CHECK_INT(cx_reader_take(&reader, 0).size, 0);
+    CHECK_INT(cx_reader_bytes(&reader, 0).size, 0);
     CHECK(cx_reader_ok(&reader));
     CHECK_INT(cx_reader_u8(&reader), 0);
     CHECK(!cx_reader_ok(&reader));

@@ -52,10 +52,10 @@ static bool verdict_of(cx_run_event_type type, const char *payload, cx_gate_id *
     cx_arena arena;
     cx_err err;
     cx_json value;
-    cx_run_judgement judgement = {.passed = false};
+    cx_run_gate_verdict judgement = {.passed = false};
     cx_arena_init(&arena, cx_alloc_default(), 0);
     CHECK_STATUS(cx_json_parse_text(cx_str_z(payload), &arena, &value, &err), &err);
-    bool is_verdict = cx_run_judgement_read(type, &value, &judgement);
+    bool is_verdict = cx_run_gate_verdict_read(type, &value, &judgement);
     cx_arena_done(&arena);
     *out_gate = is_verdict ? judgement.id : CX_GATE_NONE;
     return judgement.passed;

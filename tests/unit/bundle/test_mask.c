@@ -278,7 +278,8 @@ CX_TEST(mask_text_that_is_no_utf8)
     CHECK_STR(cx_json_quoted(CX_STR("\xe2\x82"), &b.arena), "\\342\\202");
     cx_run_findings findings;
     cx_run_findings_init(&findings, &b.arena);
-    cx_run_refuse(&findings, "D14", CX_STR("src/\xff"), (cx_str){NULL, 0}, "%s", "cut \xe2\x82");
+    cx_run_findings_reject(&findings, "D14", CX_STR("src/\xff"), (cx_str){NULL, 0}, "%s",
+                           "cut \xe2\x82");
     CHECK_INT(findings.list.count, 1);
     if (findings.list.count == 1) {
         CHECK_STR(findings.list.items[0].where, "src/\\377");

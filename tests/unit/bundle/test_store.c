@@ -80,16 +80,16 @@ CX_TEST(owner_of_this_process_lives_and_others_are_told_apart)
     cx_err err;
     cx_arena_init(&arena, cx_alloc_default(), 0);
     CHECK_STATUS(cx_run_owner_self(&arena, &self, &err), &err);
-    CHECK_INT(cx_run_owner_look(&self), CX_RUN_OWNER_ALIVE);
+    CHECK_INT(cx_run_owner_state_of(&self), CX_RUN_OWNER_ALIVE);
     other = self;
     other.start_time++; /* the number was given to another process */
-    CHECK_INT(cx_run_owner_look(&other), CX_RUN_OWNER_DEAD);
+    CHECK_INT(cx_run_owner_state_of(&other), CX_RUN_OWNER_DEAD);
     other = self;
     other.boot_id = CX_STR("00000000-0000-0000-0000-000000000000");
-    CHECK_INT(cx_run_owner_look(&other), CX_RUN_OWNER_DEAD);
+    CHECK_INT(cx_run_owner_state_of(&other), CX_RUN_OWNER_DEAD);
     other = self;
     other.host = CX_STR("another-host");
-    CHECK_INT(cx_run_owner_look(&other), CX_RUN_OWNER_ELSEWHERE);
+    CHECK_INT(cx_run_owner_state_of(&other), CX_RUN_OWNER_ELSEWHERE);
     cx_arena_done(&arena);
 }
 
@@ -115,9 +115,9 @@ CX_TEST(owner_that_ended_is_dead_before_it_is_buried)
     (void)close(fds[1]);
     siginfo_t info;
     REQUIRE(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) == 0); /* a zombie now */
-    CHECK_INT(cx_run_owner_look(&self), CX_RUN_OWNER_DEAD);
+    CHECK_INT(cx_run_owner_state_of(&self), CX_RUN_OWNER_DEAD);
     (void)waitpid(child, NULL, 0);
-    CHECK_INT(cx_run_owner_look(&self), CX_RUN_OWNER_DEAD);
+    CHECK_INT(cx_run_owner_state_of(&self), CX_RUN_OWNER_DEAD);
     cx_arena_done(&arena);
 }
 

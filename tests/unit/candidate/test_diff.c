@@ -25,7 +25,7 @@ static bool begin(fixture *f, const char *name)
         cx_failed(repo_write(&f->kit, "README.md", CX_STR("readme\n"), &f->err)) ||
         cx_failed(repo_commit(&f->kit, "base", &f->err)) ||
         cx_failed(repo_open(&f->kit, &f->err)) ||
-        cx_failed(cx_snapshot_take(f->kit.git, NULL, &f->before, &f->err)))
+        cx_failed(cx_snapshot_read(f->kit.git, NULL, &f->before, &f->err)))
         return false;
     f->options.git = f->kit.git;
     f->options.snapshot = f->before;
@@ -59,7 +59,7 @@ static void check_rules(fixture *f, const char *expected, int line)
 {
     char found[256] = "";
     size_t size = 0;
-    cx_status status = cx_diff_judge(&f->options, &f->kit.arena, &f->report, &f->err);
+    cx_status status = cx_diff_gate_run(&f->options, &f->kit.arena, &f->report, &f->err);
     if (cx_failed(status)) {
         cx_test_fail(__FILE__, line, "%s", f->err.message);
         return;
@@ -119,7 +119,7 @@ CX_TEST(diff_references_of_others_are_told_and_not_refused)
     CHECK_STATUS(repo_git(&f.kit, &f.err, "branch", "cortex/other/task"), &f.err);
     CHECK_RULES(f, "D03");
     f.options.shared = true;
-    CHECK_STATUS(cx_diff_judge(&f.options, &f.kit.arena, &f.report, &f.err), &f.err);
+    CHECK_STATUS(cx_diff_gate_run(&f.options, &f.kit.arena, &f.report, &f.err), &f.err);
     CHECK(f.report.passed);
     REQUIRE(f.report.findings.list.count == 1);
     CHECK(f.report.findings.list.items[0].informs);
@@ -141,7 +141,7 @@ CX_TEST(diff_sees_through_times_that_were_put_back)
     /* Older than any tick of the clock: hashes may be taken over from here on. */
     cx_snapshot *again;
     const cx_snapshot_options options = {.before = f.before};
-    CHECK_STATUS(cx_snapshot_take(f.kit.git, &options, &again, &f.err), &f.err);
+    CHECK_STATUS(cx_snapshot_read(f.kit.git, &options, &again, &f.err), &f.err);
     cx_snapshot_close(f.before);
     f.before = again;
     f.options.snapshot = again;
@@ -177,7 +177,7 @@ CX_TEST(diff_untracked_files_from_before_may_stay_but_not_change)
     WITH(f, "diff-untracked")
     put(&f, "notes.txt", "mine\n");
     cx_snapshot_close(f.before);
-    CHECK_STATUS(cx_snapshot_take(f.kit.git, NULL, &f.before, &f.err), &f.err);
+    CHECK_STATUS(cx_snapshot_read(f.kit.git, NULL, &f.before, &f.err), &f.err);
     f.options.snapshot = f.before;
     CHECK_RULES(f, "");
     put(&f, "notes.txt", "yours\n");
@@ -215,7 +215,7 @@ CX_TEST(diff_report_has_rules_once_and_in_order)
     put(&f, "README.md", "x\n");
     put(&f, "other", "y\n");
     CHECK_STATUS(cx_folder_make_link(f.kit.folder, "a.c", "src/l", &f.err), &f.err);
-    CHECK_STATUS(cx_diff_judge(&f.options, &f.kit.arena, &f.report, &f.err), &f.err);
+    CHECK_STATUS(cx_diff_gate_run(&f.options, &f.kit.arena, &f.report, &f.err), &f.err);
     CHECK_STATUS(cx_diff_report_json(&f.report, &f.kit.arena, &json, &f.err), &f.err);
     const cx_json *rules = CX_JSON_GET(&json, "rules"), *changed = CX_JSON_GET(&json, "changed");
     REQUIRE(rules != NULL && rules->count == 2 && changed != NULL && changed->count == 3);
@@ -257,7 +257,7 @@ CX_TEST(isolation_sees_modes_folders_flags_and_hooks)
             put(&f, ".git/hooks/post-commit", "#!/bin/sh\n");
         else
             CHECK_STATUS(repo_git(&f.kit, &f.err, op[1], op[2], op[3]), &f.err);
-        CHECK_STATUS(cx_snapshot_take(f.kit.git, NULL, &after, &f.err), &f.err);
+        CHECK_STATUS(cx_snapshot_read(f.kit.git, NULL, &after, &f.err), &f.err);
         cx_run_findings_init(&findings, &f.kit.arena);
         cx_run_isolation_compare(f.before, after, false, &findings);
         if (findings.list.count == 0)

@@ -19,7 +19,7 @@ typedef struct fixture {
     cx_buf contract;
     cx_run_store store;
     cx_hook_options options;
-    cx_hook_judgement judgement;
+    cx_hook_verdict judgement;
     cx_err err;
 } fixture;
 

@@ -39,7 +39,7 @@ static bool begin(fixture *f, const char *name, cx_rollback_strategy strategy)
     if (cx_failed(cx_run_worktree_add(f->kit.git, &f->where, &f->kit.arena, &f->tree, err)) ||
         cx_failed(cx_folder_open(f->tree.path, &f->folder, err)) ||
         cx_failed(cx_folder_make_folders(f->folder, "empty", 0755, err)) ||
-        cx_failed(cx_snapshot_take(f->tree.git, NULL, &f->before, err)))
+        cx_failed(cx_snapshot_read(f->tree.git, NULL, &f->before, err)))
         return false;
     f->options = (cx_rollback_options){.git = f->tree.git,
                                        .snapshot = f->before,
@@ -113,7 +113,7 @@ CX_TEST(rollback_that_differs_from_the_snapshot_is_not_verified)
     WITH(f, "rollback_other", CX_ROLL_RESET_HARD)
     cx_snapshot *dirty;
     write_in_tree(&f, "untracked.txt", "was there before the agent\n");
-    CHECK_STATUS(cx_snapshot_take(f.tree.git, NULL, &dirty, &f.err), &f.err);
+    CHECK_STATUS(cx_snapshot_read(f.tree.git, NULL, &dirty, &f.err), &f.err);
     f.options.snapshot = dirty; /* no commit has the file, so it cannot come back */
     roll_back(&f);
     CHECK(!f.report.verified);

@@ -453,13 +453,13 @@ CX_TEST(cbor_read_gives_the_values)
     CHECK_INT(cx_cbor_read_array(&r, 10), 10);
     CHECK_INT(cx_cbor_read_uint(&r), 1000);
     CHECK_INT(cx_cbor_read_int(&r), -1000);
-    CHECK(!cx_cbor_take_null(&r));
+    CHECK(!cx_cbor_skip_null(&r));
     CHECK_STR(cx_bytes_str(cx_cbor_read_bytes(&r)), "\1\2\3");
     CHECK_STR(cx_cbor_read_text(&r), "hi");
     CHECK(cx_cbor_read_bool(&r));
     CHECK(!cx_cbor_read_bool(&r));
     CHECK_INT(cx_cbor_peek(&r), CX_CBOR_SIMPLE);
-    CHECK(cx_cbor_take_null(&r));
+    CHECK(cx_cbor_skip_null(&r));
     CHECK(cx_cbor_read_f32(&r) == 1.5f);
     CHECK(cx_cbor_read_f64(&r) == 1.1);
     CHECK_INT(cx_cbor_read_tag(&r), 18);
@@ -482,9 +482,9 @@ CX_TEST(cbor_read_keeps_the_first_failure)
     for (want kind = WANT_UINT; kind <= WANT_ANY; kind++)
         read_want(&r, kind);
     CHECK_INT(cx_cbor_peek(&r), CX_CBOR_NONE);
-    CHECK(!cx_cbor_take_null(&r));
+    CHECK(!cx_cbor_skip_null(&r));
     CHECK_INT(cx_cbor_read_any(&r).size, 0);
-    cx_cbor_refuse(&r, 99, "a later failure");
+    cx_cbor_reject(&r, 99, "a later failure");
     CHECK_INT(cx_cbor_end(&r, &err).code, CX_E_FORMAT);
     CHECK_INT(err.offset, 1);
     CHECK(strstr(err.message, "list") != NULL && strstr(err.message, "at byte 1") != NULL);
@@ -516,9 +516,9 @@ static cx_status read_pair(const char *hex, uint64_t *out_a, uint64_t *out_b, cx
         case 2:
             *out_b = cx_cbor_read_uint(&reader);
             if (*out_b == 0)
-                cx_cbor_refuse_empty(&reader, &members);
+                cx_cbor_reject_empty(&reader, &members);
             break;
-        default: cx_cbor_refuse_member(&reader, &members);
+        default: cx_cbor_reject_member(&reader, &members);
         }
     cx_cbor_require(&reader, &members, 1u << 1);
     return cx_cbor_end(&reader, err);

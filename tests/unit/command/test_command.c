@@ -67,7 +67,7 @@ static const char *lint_with(const char *text, const char *const *actions, const
     const cx_run_command_options options = {
         .rules = &rules, .network_policy = cx_str_z(network), .lint = true};
     cx_run_command_verdict verdict;
-    CHECK_STATUS(cx_run_command_judge(&options, cx_str_z(text), &arena, &verdict, &err), &err);
+    CHECK_STATUS(cx_run_command_check(&options, cx_str_z(text), &arena, &verdict, &err), &err);
     CHECK(verdict.allow == (verdict.reason.size == 0));
     return verdict.allow ? "ok" : verdict.rule;
 }
@@ -296,14 +296,14 @@ CX_TEST(command_network_and_pack)
                                       .network_approved = true,
                                       .lint = true};
     cx_run_command_verdict verdict;
-    CHECK_STATUS(cx_run_command_judge(&options, CX_STR("pytest a://b"), &arena, &verdict, &err),
+    CHECK_STATUS(cx_run_command_check(&options, CX_STR("pytest a://b"), &arena, &verdict, &err),
                  &err);
     CHECK(verdict.allow);
     rules.pack_known = false;
-    CHECK_STATUS(cx_run_command_judge(&options, CX_STR("pytest"), &arena, &verdict, &err), &err);
+    CHECK_STATUS(cx_run_command_check(&options, CX_STR("pytest"), &arena, &verdict, &err), &err);
     CHECK(!verdict.allow && strcmp(verdict.rule, "C06") == 0);
     options.rules = NULL;
-    CHECK_STATUS(cx_run_command_judge(&options, CX_STR("pytest"), &arena, &verdict, &err), &err);
+    CHECK_STATUS(cx_run_command_check(&options, CX_STR("pytest"), &arena, &verdict, &err), &err);
     CHECK(!verdict.allow && strcmp(verdict.rule, "C06") == 0);
     cx_arena_done(&arena);
 }
@@ -319,10 +319,10 @@ CX_TEST(command_without_ground_is_refused)
     cx_run_command_rules rules = rules_of(blank);
     const cx_run_command_options options = {.rules = &rules, .network_policy = CX_STR("deny")};
     CHECK_STATUS(
-        cx_run_command_judge(&options, CX_STR("bash scripts/a.sh"), &arena, &verdict, &err), &err);
+        cx_run_command_check(&options, CX_STR("bash scripts/a.sh"), &arena, &verdict, &err), &err);
     CHECK(!verdict.allow && strcmp(verdict.rule, "C14") == 0);
     CHECK_INT(verdict.ignored_actions, 1);
-    CHECK_STATUS(cx_run_command_judge(&options, CX_STR("bash ../a.sh"), &arena, &verdict, &err),
+    CHECK_STATUS(cx_run_command_check(&options, CX_STR("bash ../a.sh"), &arena, &verdict, &err),
                  &err);
     CHECK(!verdict.allow && strcmp(verdict.rule, "C14") == 0);
     CHECK_STATUS(cx_run_command_verdict_json(&verdict, CX_STR("bash ../a.sh"), &arena, &json, &err),
@@ -378,7 +378,7 @@ static const char *judge(const char *text, const char *granted, cx_run_executabl
     cx_run_command_rules rules = rules_of(nothing);
     const cx_run_repo repo = {.read = baseline};
     cx_str bin = cx_str_z(at("bin")), tree = cx_str_z(at("tree"));
-    cx_run_script_ground ground = {tree.data, &repo, CX_STR("0"), cx_alloc_default()};
+    cx_run_script_context ground = {tree.data, &repo, CX_STR("0"), cx_alloc_default()};
     const cx_run_trust trust = {&bin, 1, getuid(), &tree, 1};
     const cx_run_command_options options = {.rules = &rules,
                                             .network_policy = CX_STR("deny"),
@@ -389,7 +389,7 @@ static const char *judge(const char *text, const char *granted, cx_run_executabl
                                             .granted_arg = (void *)(uintptr_t)granted,
                                             .trust = &trust};
     cx_run_command_verdict verdict = {0};
-    CHECK_STATUS(cx_run_command_judge(&options, cx_str_z(text), &arena, &verdict, &err), &err);
+    CHECK_STATUS(cx_run_command_check(&options, cx_str_z(text), &arena, &verdict, &err), &err);
     if (out != NULL)
         *out = verdict.executable;
     return verdict.allow ? "ok" : verdict.rule;

@@ -27,7 +27,7 @@ CX_TEST(decode_absent_members_keep_their_defaults)
     cx_str text = CX_STR("default");
     bool flag = true;
     uint32_t number = 7;
-    cx_run_words words = {NULL, 0};
+    cx_str_list words = {NULL, 0};
     if (!begin(&f, "{}"))
         return;
     cx_decode_str(&f.decoder, &f.root, "a.text", &text);
@@ -73,7 +73,7 @@ CX_TEST(decode_faults_name_file_and_member)
     };
     for (size_t i = 0; i < CX_COUNT_OF(rows); i++) {
         fixture f;
-        cx_run_words words = {NULL, 0};
+        cx_str_list words = {NULL, 0};
         if (!begin(&f, rows[i].text))
             return;
         cx_decode_object(&f.decoder, &f.root, "", names, CX_COUNT_OF(names));

@@ -4,11 +4,11 @@
 #include "contract/gates.h"
 #include "tests/test.h"
 
-#define WORDS(...)                                 \
-    ((cx_run_words){(const cx_str[]){__VA_ARGS__}, \
-                    sizeof((const cx_str[]){__VA_ARGS__}) / sizeof(cx_str)})
+#define WORDS(...)                                \
+    ((cx_str_list){(const cx_str[]){__VA_ARGS__}, \
+                   sizeof((const cx_str[]){__VA_ARGS__}) / sizeof(cx_str)})
 
-static const cx_run_words none = {NULL, 0};
+static const cx_str_list none = {NULL, 0};
 
 CX_TEST(gate_network)
 {
@@ -55,7 +55,7 @@ CX_TEST(gate_mcp_denied_is_unknown)
 CX_TEST(gate_integrated_counts_the_runner_and_what_it_does_not_bring)
 {
     cx_arena arena;
-    cx_run_words required, integrated;
+    cx_str_list required, integrated;
     cx_run_tool_verdict verdict;
     cx_err err;
     const cx_run_integration list[] = {{.tool = CX_STR("mcp")}};

@@ -50,10 +50,9 @@ CX_TEST(policy_built_in)
     CHECK_INT(it.policy.packs[CX_PACK_LOW].allow_count, 9);
     CHECK_INT(it.policy.packs[CX_PACK_MEDIUM].allow_count, 15);
     CHECK_INT(it.policy.packs[CX_PACK_NONE].allow_count, 13);
+    CHECK(cx_str_list_has(it.policy.packs[CX_PACK_HIGH].forbidden_actions, CX_STR("npm install")));
     CHECK(
-        cx_run_words_have(it.policy.packs[CX_PACK_HIGH].forbidden_actions, CX_STR("npm install")));
-    CHECK(!cx_run_words_have(it.policy.packs[CX_PACK_MEDIUM].forbidden_actions,
-                             CX_STR("npm install")));
+        !cx_str_list_has(it.policy.packs[CX_PACK_MEDIUM].forbidden_actions, CX_STR("npm install")));
     unload(&it);
 }
 
@@ -179,13 +178,13 @@ CX_TEST(policy_packs_of_the_older_shape)
     cx_run_command_rules rules;
     cx_err err;
     const cx_str own[] = {CX_STR("mkfs")};
-    CHECK_STATUS(cx_run_policy_rules(&it.policy, CX_PACK_LOW, (cx_run_words){own, 1}, &it.arena,
+    CHECK_STATUS(cx_run_policy_rules(&it.policy, CX_PACK_LOW, (cx_str_list){own, 1}, &it.arena,
                                      &rules, &err),
                  &err);
     CHECK(rules.pack_known);
     CHECK_INT(rules.forbidden_count, it.policy.forbidden_actions.count + 3);
     CHECK_STR(rules.forbidden[rules.forbidden_count - 1], "mkfs");
-    CHECK_STATUS(cx_run_policy_rules(&it.policy, CX_PACK_COUNT, (cx_run_words){NULL, 0}, &it.arena,
+    CHECK_STATUS(cx_run_policy_rules(&it.policy, CX_PACK_COUNT, (cx_str_list){NULL, 0}, &it.arena,
                                      &rules, &err),
                  &err);
     CHECK(!rules.pack_known && rules.allow_count == 0);
@@ -254,18 +253,18 @@ CX_TEST(policy_judges_each_field)
     load(&it, NULL);
     cx_run_permissions asked = {
         CX_STR("workspace-write"), CX_STR("never"), CX_STR("deny"), {tools, 1}};
-    CHECK(cx_run_policy_judge(&it.policy, CX_STR("WORKER"), CX_STR("agent-1"), &asked, &exceeds) ==
-          NULL);
+    CHECK(cx_run_policy_compare(&it.policy, CX_STR("WORKER"), CX_STR("agent-1"), &asked,
+                                &exceeds) == NULL);
     asked.mcp_tools.count = 2;
-    CHECK(cx_run_policy_judge(&it.policy, CX_STR("WORKER"), CX_STR("agent-1"), &asked, &exceeds) !=
-          NULL);
+    CHECK(cx_run_policy_compare(&it.policy, CX_STR("WORKER"), CX_STR("agent-1"), &asked,
+                                &exceeds) != NULL);
     CHECK_INT(exceeds, CX_EXCEEDS_MCP_TOOLS);
     asked = (cx_run_permissions){CX_STR("rw"), CX_STR("ask"), CX_STR("maybe"), {NULL, 0}};
-    CHECK(cx_run_policy_judge(&it.policy, CX_STR("SEARCHER"), CX_STR("agent-1"), &asked,
-                              &exceeds) != NULL);
+    CHECK(cx_run_policy_compare(&it.policy, CX_STR("SEARCHER"), CX_STR("agent-1"), &asked,
+                                &exceeds) != NULL);
     CHECK_INT(exceeds, CX_EXCEEDS_FILESYSTEM | CX_EXCEEDS_SHELL | CX_EXCEEDS_NETWORK);
     asked = (cx_run_permissions){none, none, none, {NULL, 0}};
-    CHECK(cx_run_policy_judge(&it.policy, CX_STR("PM"), CX_STR("agent-1"), &asked, &exceeds) ==
+    CHECK(cx_run_policy_compare(&it.policy, CX_STR("PM"), CX_STR("agent-1"), &asked, &exceeds) ==
           NULL);
     unload(&it);
 }
@@ -285,7 +284,7 @@ CX_TEST(policy_full_access_is_never_a_rows)
     it.policy.agent_count = 1;
     cx_run_permissions asked = {
         CX_STR("danger-full-access"), CX_STR("never"), CX_STR("deny"), {NULL, 0}};
-    CHECK(cx_run_policy_judge(&it.policy, CX_STR("WORKER"), CX_STR("root"), &asked, &exceeds) !=
+    CHECK(cx_run_policy_compare(&it.policy, CX_STR("WORKER"), CX_STR("root"), &asked, &exceeds) !=
           NULL);
     CHECK_INT(exceeds, CX_EXCEEDS_FILESYSTEM);
     unload(&it);
@@ -329,8 +328,8 @@ CX_TEST(policy_every_request_against_every_row)
                                                               text_or_absent(shells[s]),
                                                               text_or_absent(networks[n]),
                                                               {NULL, 0}};
-                            const char *why = cx_run_policy_judge(&it.policy, CX_STR("WORKER"),
-                                                                  CX_STR("a"), &asked, &exceeds);
+                            const char *why = cx_run_policy_compare(&it.policy, CX_STR("WORKER"),
+                                                                    CX_STR("a"), &asked, &exceeds);
                             if ((why == NULL) == (expected == 0) && exceeds == expected)
                                 continue;
                             cx_test_fail(__FILE__, __LINE__,
@@ -364,7 +363,7 @@ CX_TEST(policy_a_row_is_of_its_role_and_agent_alone)
     for (size_t i = 0; i < CX_COUNT_OF(strangers); i++) {
         cx_str role = cx_str_z(strangers[i][0]), agent = cx_str_z(strangers[i][1]);
         CHECK(cx_run_policy_agent(&it.policy, role, agent) == NULL);
-        const char *why = cx_run_policy_judge(&it.policy, role, agent, &nothing, &exceeds);
+        const char *why = cx_run_policy_compare(&it.policy, role, agent, &nothing, &exceeds);
         CHECK(why != NULL && strcmp(why, "agent_not_registered") == 0 && exceeds == 0);
     }
     unload(&it);

@@ -72,7 +72,7 @@ static cx_status ask(cx_pg *pg, const char *sql, const cx_pg_value *values, size
 {
     taker t = {out, count};
     cx_buf_clear(out);
-    return cx_pg_ask(pg, sql, values, value_count, types, count, take_row, &t, NULL, err);
+    return cx_pg_query(pg, sql, values, value_count, types, count, take_row, &t, NULL, err);
 }
 
 #define CHECK_ASK(sql, values, value_count, types, count, expected)                           \
@@ -307,13 +307,13 @@ CX_TEST(a_taker_may_stop_and_changes_are_counted)
     cx_err err = {0};
     int taken = 0;
     uint64_t changed = 0;
-    CHECK(cx_pg_ask(pg, "SELECT generate_series(1::bigint, 100000)", NULL, 0, all_types + 1, 1,
-                    stop_taking, &taken, NULL, &err)
+    CHECK(cx_pg_query(pg, "SELECT generate_series(1::bigint, 100000)", NULL, 0, all_types + 1, 1,
+                      stop_taking, &taken, NULL, &err)
               .code == CX_E_LIMIT);
     CHECK_INT(taken, 3);
     CHECK_STATUS(cx_pg_run(pg, "CREATE TEMPORARY TABLE n (i bigint)", &err), &err);
-    CHECK_STATUS(cx_pg_ask(pg, "INSERT INTO n SELECT generate_series(1, 137)", NULL, 0, NULL, 0,
-                           NULL, NULL, &changed, &err),
+    CHECK_STATUS(cx_pg_query(pg, "INSERT INTO n SELECT generate_series(1, 137)", NULL, 0, NULL, 0,
+                             NULL, NULL, &changed, &err),
                  &err);
     CHECK_INT(changed, 137);
     cx_pg_close(pg);
@@ -414,7 +414,7 @@ CX_TEST(a_lost_connection_is_away_until_reconnected)
     CHECK(status.code == CX_E_IO);
     CHECK_STR(cx_str_z(err.tag == NULL ? "" : err.tag), "DatabaseAway");
     CHECK(cx_pg_is_away(pg));
-    status = cx_pg_ask(pg, "SELECT 1", NULL, 0, NULL, 0, NULL, NULL, &changed, &err);
+    status = cx_pg_query(pg, "SELECT 1", NULL, 0, NULL, 0, NULL, NULL, &changed, &err);
     CHECK(status.code == CX_E_IO);
     CHECK(cx_pg_queue(pg, "SELECT 1", NULL, 0, &err).code == CX_E_IO);
     CHECK(cx_pg_commit(pg, &err).code == CX_E_IO);

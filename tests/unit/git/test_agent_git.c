@@ -102,7 +102,7 @@ CX_TEST(index_that_other_files_complete_is_refused)
               CX_E_UNSUPPORTED);
     /* The user's own is asked of git. */
     cx_snapshot *snapshot = NULL;
-    CHECK_STATUS(cx_snapshot_take(kit.git, NULL, &snapshot, &err), &err);
+    CHECK_STATUS(cx_snapshot_read(kit.git, NULL, &snapshot, &err), &err);
     if (snapshot != NULL)
         CHECK_INT(snapshot->index_count, 3);
     cx_snapshot_close(snapshot);
@@ -204,7 +204,7 @@ CX_TEST(objects_of_a_folder_come_into_the_repository)
                          .bare = true};
     CHECK_STATUS(cx_git_call_run(kit.git, &write, NULL, NULL, &err), &err);
     CHECK(cx_failed(cx_git_blob(kit.git, &oid, 100, &back, &err)));
-    CHECK_STATUS(cx_agent_git_take_objects(kit.git, folder, &taken, &err), &err);
+    CHECK_STATUS(cx_agent_git_import_objects(kit.git, folder, &taken, &err), &err);
     cx_buf_clear(&back);
     CHECK_STATUS(cx_git_blob(kit.git, &oid, 100, &back, &err), &err);
     CHECK_STR(cx_buf_str(&back), "made by an agent\n");
@@ -216,7 +216,7 @@ CX_TEST(objects_of_a_folder_come_into_the_repository)
     char path[CX_OID_TEXT_SIZE + 2];
     (void)snprintf(path, sizeof path, "%.2s/%.37s0", name, name + 2);
     CHECK_STATUS(cx_folder_make_fifo(within, path, &err), &err);
-    CHECK_STATUS(cx_agent_git_take_objects(kit.git, folder, &taken, &err), &err);
+    CHECK_STATUS(cx_agent_git_import_objects(kit.git, folder, &taken, &err), &err);
     CHECK_STATUS(cx_folder_remove(within, path, &err), &err);
 
     /* Contents under another name. */
@@ -228,7 +228,7 @@ CX_TEST(objects_of_a_folder_come_into_the_repository)
     CHECK_STATUS(cx_folder_open_in(within, path, CX_IO_WRITE | CX_IO_CREATE, &file, &err), &err);
     CHECK_STATUS(cx_io_write_all(cx_io_system(), file, path, back.data, back.size, &err), &err);
     cx_folder_close(file);
-    CHECK_INT(cx_agent_git_take_objects(kit.git, folder, &taken, &err).code, CX_E_FORMAT);
+    CHECK_INT(cx_agent_git_import_objects(kit.git, folder, &taken, &err).code, CX_E_FORMAT);
     cx_folder_close(within);
     CHECK_STATUS(cx_path_remove_tree(folder, &err), &err);
     cx_agent_objects_done(&taken);
@@ -378,15 +378,15 @@ CX_TEST(work_trees_of_runs_are_listed_without_belief)
     for (size_t i = 1; i < count; i++)
         CHECK(items[i].of_a_run && (items[i].broken || items[i].prunable));
     /* Main is the user's checkout, whatever a work tree of a run says. */
-    CHECK_STATUS(cx_run_update_checkout(kit.git, root, CX_STR("refs/heads/main"), &kit.arena,
-                                        &checkout, &err),
+    CHECK_STATUS(cx_checkout_update_target(kit.git, root, CX_STR("refs/heads/main"), &kit.arena,
+                                           &checkout, &err),
                  &err);
     REQUIRE(checkout != NULL);
     CHECK_STR(cx_str_z(cx_git_worktree(checkout)), kit.path);
     cx_git_close(checkout);
     CHECK_STATUS(repo_git(&kit, &err, "checkout", "-q", "--detach"), &err);
-    CHECK_STATUS(cx_run_update_checkout(kit.git, root, CX_STR("refs/heads/main"), &kit.arena,
-                                        &checkout, &err),
+    CHECK_STATUS(cx_checkout_update_target(kit.git, root, CX_STR("refs/heads/main"), &kit.arena,
+                                           &checkout, &err),
                  &err);
     CHECK(checkout == NULL);
     cx_git_close(one.git);
@@ -409,8 +409,8 @@ CX_TEST(agent_has_a_copy_of_its_git_directory)
     CHECK_STATUS(cx_agent_git_make(&tree, hidden, hidden, false, &kit.arena, &agent, &err), &err);
     CHECK_STR(agent.ref_prefix, "refs/heads/cortex/run_one/");
     const cx_snapshot_options how = {.agent = &agent};
-    CHECK_STATUS(cx_snapshot_take(tree.git, NULL, &before, &err), &err);
-    CHECK_STATUS(cx_snapshot_take(tree.git, &how, &after, &err), &err);
+    CHECK_STATUS(cx_snapshot_read(tree.git, NULL, &before, &err), &err);
+    CHECK_STATUS(cx_snapshot_read(tree.git, &how, &after, &err), &err);
     REQUIRE(before != NULL && after != NULL);
     CHECK_INT(after->ref_count, before->ref_count);
     CHECK_INT(after->index_count, before->index_count);
@@ -428,7 +428,7 @@ CX_TEST(agent_has_a_copy_of_its_git_directory)
     /* What it leaves there is seen, and the repository has nothing of it. */
     replace_file(agent.ref_dir, "more", CX_STR("ref: refs/heads/main\n"));
     replace_file(agent.ref_dir, "fifo", (cx_str){NULL, 0});
-    CHECK_STATUS(cx_snapshot_take(tree.git, &how, &after, &err), &err);
+    CHECK_STATUS(cx_snapshot_read(tree.git, &how, &after, &err), &err);
     REQUIRE(after != NULL);
     CHECK_INT(after->ref_count, before->ref_count + 2);
     for (size_t i = 0; i < after->ref_count; i++) {
@@ -440,7 +440,7 @@ CX_TEST(agent_has_a_copy_of_its_git_directory)
     cx_snapshot_close(after);
     after = NULL;
     replace_file(agent.git_dir, "HEAD", (cx_str){NULL, 0});
-    CHECK_INT(cx_snapshot_take(tree.git, &how, &after, &err).code, CX_E_DENIED);
+    CHECK_INT(cx_snapshot_read(tree.git, &how, &after, &err).code, CX_E_DENIED);
     cx_snapshot_close(before);
     cx_git_close(tree.git);
     repo_end(&kit);

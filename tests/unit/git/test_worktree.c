@@ -48,7 +48,7 @@ static bool begin(fixture *f, const char *name)
            !cx_failed(
                cx_run_worktree_add(f->kit.git, &f->where, &f->kit.arena, &f->tree, &f->err)) &&
            !cx_failed(cx_folder_open(f->tree.path, &f->folder, &f->err)) &&
-           !cx_failed(cx_snapshot_take(f->tree.git, NULL, &f->before, &f->err));
+           !cx_failed(cx_snapshot_read(f->tree.git, NULL, &f->before, &f->err));
 }
 
 static void end(fixture *f)
@@ -101,7 +101,7 @@ static void judge(fixture *f, cx_diff_report *out)
     options.baseline = cx_str_z(base);
     options.allowed_paths = allowed;
     options.allowed_count = 1;
-    CHECK_STATUS(cx_diff_judge(&options, &f->kit.arena, out, &f->err), &f->err);
+    CHECK_STATUS(cx_diff_gate_run(&options, &f->kit.arena, out, &f->err), &f->err);
 }
 
 /* --- work trees ------------------------------------------------------------------------------- */
@@ -197,8 +197,8 @@ CX_TEST(worktree_list_tells_ours_and_drop_removes_orphans)
     CHECK(!items[0].ours && items[1].ours);
     CHECK(cx_str_eq(items[1].run_id, RUN));
     CHECK(cx_str_eq(items[1].branch, f.tree.branch));
-    CHECK_INT(cx_run_worktree_drop(f.kit.git, f.root, &items[0], &f.err).code, CX_E_USAGE);
-    CHECK_STATUS(cx_run_worktree_drop(f.kit.git, f.root, &items[1], &f.err), &f.err);
+    CHECK_INT(cx_run_worktree_remove_orphan(f.kit.git, f.root, &items[0], &f.err).code, CX_E_USAGE);
+    CHECK_STATUS(cx_run_worktree_remove_orphan(f.kit.git, f.root, &items[1], &f.err), &f.err);
     CHECK_STATUS(cx_run_worktree_list(f.kit.git, f.root, &f.kit.arena, &items, &count, &f.err),
                  &f.err);
     CHECK_INT(count, 1);
@@ -340,7 +340,7 @@ CX_TEST(recheck_finds_another_tree)
                                .allowed_count = 1,
                                .phase = CX_DIFF_TESTS,
                                .expected_tree = &first.tree};
-    CHECK_STATUS(cx_diff_judge(&options, &f.kit.arena, &second, &f.err), &f.err);
+    CHECK_STATUS(cx_diff_gate_run(&options, &f.kit.arena, &second, &f.err), &f.err);
     CHECK(!second.passed);
     CHECK(cx_run_findings_have(&second.findings, "D00"));
     cx_diff_report_done(&first);
@@ -406,7 +406,7 @@ CX_TEST(rollback_reset_hard_leaves_nothing)
     roll(&f, CX_ROLL_RESET_HARD, &report);
     CHECK(report.verified);
     CHECK(cx_oid_eq(&report.head, &f.base));
-    CHECK_STATUS(cx_snapshot_take(f.tree.git, NULL, &after, &f.err), &f.err);
+    CHECK_STATUS(cx_snapshot_read(f.tree.git, NULL, &after, &f.err), &f.err);
     cx_run_findings_init(&findings, &f.kit.arena);
     cx_run_isolation_compare(f.before, after, true, &findings);
     CHECK_INT(findings.refusing, 0);

@@ -350,10 +350,10 @@ CX_TEST(pg_timescale_has_hypertable_and_policies)
     bool there = false;
     cx_pg *pg = connect_plain(url, 10000);
     REQUIRE(pg != NULL);
-    CHECK_STATUS(cx_pg_ask(pg,
-                           "SELECT EXISTS (SELECT FROM pg_available_extensions"
-                           " WHERE name = 'timescaledb')",
-                           NULL, 0, types, 1, take_there, &there, NULL, &err),
+    CHECK_STATUS(cx_pg_query(pg,
+                             "SELECT EXISTS (SELECT FROM pg_available_extensions"
+                             " WHERE name = 'timescaledb')",
+                             NULL, 0, types, 1, take_there, &there, NULL, &err),
                  &err);
     cx_pg_close(pg);
     cx_index *index = kit_open_empty(url);

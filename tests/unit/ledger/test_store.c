@@ -68,7 +68,7 @@ static void put_all(cx_store *store)
 static void flush(cx_store *store)
 {
     CHECK_STATUS(cx_store_start_flush(store, (cx_position){ROW_COUNT, 0}, &err), &err);
-    CHECK_STATUS(cx_store_write_generation(store, store->flushing, &err), &err);
+    CHECK_STATUS(cx_store_flush_memtable(store, store->flushing, &err), &err);
     cx_store_flushed(store);
 }
 

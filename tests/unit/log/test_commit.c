@@ -151,7 +151,7 @@ CX_TEST(commit_that_is_given_up_leaves_nothing)
             cx_log_start(log);
         CHECK_STATUS(log_model_submit(&m, log, sizes, 1, &later, &err), &err);
         (void)cx_fail(&cause, CX_E_FORMAT, "no more");
-        cx_log_give_up(log, &cause);
+        cx_log_discard_pending(log, &cause);
         CHECK_INT(cx_log_durable(log), 1);
         CHECK_INT(cx_log_wait(log, commit, &err).code, CX_E_IO);
         CHECK_STR(cx_str_z(err.tag), "Poisoned");

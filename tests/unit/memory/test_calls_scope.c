@@ -13,7 +13,7 @@ typedef struct world {
     cx_pubkey key;
     cx_manifest manifest;
     cx_bytes manifest_bytes;
-    cx_granted granted;
+    cx_scope_use granted;
 } world;
 
 static cx_status find_key(void *arg, cx_str agent, cx_pubkey *out, bool *out_found, cx_err *err)

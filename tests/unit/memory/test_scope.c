@@ -62,7 +62,7 @@ static cx_scope_check question_of(world *w)
 
 /* "holds" or the reason's name. */
 static const char *verdict_of(world *w, cx_bytes scope, const cx_scope_check *check,
-                              cx_granted *out)
+                              cx_scope_use *out)
 {
     cx_finding finding;
     cx_err err;
@@ -78,7 +78,7 @@ static const char *verdict_of(world *w, cx_bytes scope, const cx_scope_check *ch
 
 #define CHECK_VERDICT(w, scope, check, expected)                           \
     do {                                                                   \
-        cx_granted granted_;                                               \
+        cx_scope_use granted_;                                             \
         const char *found_ = verdict_of((w), (scope), (check), &granted_); \
         CHECK_STR(cx_str_z(found_), expected);                             \
     } while (0)
@@ -180,7 +180,7 @@ static void check_vectors(const char *name, uint32_t expected_count)
             const cx_json *item = &cases->items[i];
             cx_str expected = CX_JSON_GET_STR(item, "cortex_expects");
             cx_scope_check check = question_of(&w);
-            cx_granted granted;
+            cx_scope_use granted;
             bool is_whole = CX_JSON_GET(item, "cbor") != NULL;
             cx_bytes bytes =
                 is_whole ? fixture_hex_of(&w.kit, item, "cbor") : scope_of_parts(&w, &file, item);
@@ -271,7 +271,7 @@ static void check_flips(const char *name, size_t largest)
                 cx_test_fail(__FILE__, __LINE__, "%zu bytes", bytes.size);
             for (size_t bit = 0; bit < bytes.size * 8; bit++) {
                 cx_arena_mark mark = cx_arena_mark_now(&w.kit.arena);
-                cx_granted granted;
+                cx_scope_use granted;
                 memcpy(flipped, bytes.data, bytes.size);
                 flipped[bit / 8] ^= (uint8_t)(1u << bit % 8);
                 const char *found =
@@ -440,7 +440,7 @@ static void check_terms(cx_scheme scheme)
     check.key = NULL; /* the schema is looked at first */
     CHECK_VERDICT(&w, world_sign(&w, &scope), &check, "SchemaVersion");
     scope.schema = 1;
-    cx_granted granted;
+    cx_scope_use granted;
     cx_finding finding;
     CHECK_STATUS(cx_scope_verify(world_sign(&w, &scope), &check, &w.kit.arena, &granted, &finding,
                                  &w.kit.err),
@@ -567,7 +567,7 @@ static void check_proofs(cx_scheme scheme)
     static const uint64_t swapped[2] = {1, 2}, one[1] = {2}, three[3] = {2, 1, 3},
                           absent[2] = {2, 9};
     world w;
-    cx_granted granted;
+    cx_scope_use granted;
     world_init(&w, scheme);
     cx_scope scope = scope_of_two(&w);
     cx_scope_check check = question_of(&w);
@@ -619,7 +619,7 @@ CX_TEST(scope_proofs)
 CX_TEST(scope_of_an_erased_memory)
 {
     world w;
-    cx_granted granted;
+    cx_scope_use granted;
     world_init(&w, CX_SCHEME_CORTEX_1);
     cx_scope scope = scope_of_two(&w);
     cx_scope_check check = question_of(&w);
@@ -674,7 +674,7 @@ static cx_status broken_key(void *arg, cx_str agent, cx_pubkey *out, bool *out_f
 CX_TEST(scope_errors_of_callbacks_are_errors)
 {
     world w;
-    cx_granted granted;
+    cx_scope_use granted;
     cx_finding finding = {.reason = "untouched"};
     world_init(&w, CX_SCHEME_CORTEX_1);
     cx_scope scope = scope_of_facts(&w);
@@ -692,7 +692,7 @@ CX_TEST(scope_errors_of_callbacks_are_errors)
 CX_TEST(scope_messages_are_one_line)
 {
     world w;
-    cx_granted granted;
+    cx_scope_use granted;
     cx_finding finding;
     world_init(&w, CX_SCHEME_CORTEX_1);
     cx_scope scope = scope_of_facts(&w);
@@ -889,7 +889,7 @@ CX_TEST(selectors)
 CX_TEST(scope_includes_and_excludes)
 {
     world w;
-    cx_granted granted;
+    cx_scope_use granted;
     world_init(&w, CX_SCHEME_CORTEX_1);
     cx_scope scope = scope_of_two(&w);
     cx_scope_check check = question_of(&w);
@@ -897,19 +897,19 @@ CX_TEST(scope_includes_and_excludes)
     static const cx_str secret[] = {{"secret", 6}};
     scope.exclude = (cx_selector){.tags = {secret, 1}};
     CHECK_STR(cx_str_z(verdict_of(&w, world_sign(&w, &scope), &check, &granted)), "holds");
-    CHECK(cx_granted_allows(&granted, &head));
+    CHECK(cx_scope_use_allows(&granted, &head));
     head.tags = secret;
     head.tag_count = 1;
-    CHECK(!cx_granted_allows(&granted, &head));
+    CHECK(!cx_scope_use_allows(&granted, &head));
     head.tag_count = 0;
     head.id = fixture_id(3);
-    CHECK(!cx_granted_allows(&granted, &head));
+    CHECK(!cx_scope_use_allows(&granted, &head));
     /* Excluded by id, though included by id. */
     scope.exclude = (cx_selector){.ids = two_ids, .id_count = 1};
     CHECK_STR(cx_str_z(verdict_of(&w, world_sign(&w, &scope), &check, &granted)), "holds");
     head.id = fixture_id(1);
-    CHECK(cx_granted_allows(&granted, &head));
+    CHECK(cx_scope_use_allows(&granted, &head));
     head.id = fixture_id(2);
-    CHECK(!cx_granted_allows(&granted, &head));
+    CHECK(!cx_scope_use_allows(&granted, &head));
     world_done(&w);
 }

@@ -246,11 +246,11 @@ CX_TEST(flock_is_held_by_one)
     char path[FOLDER_PATH_SIZE + 16];
     cx_file first, second;
     (void)snprintf(path, sizeof path, "%s/lock", f.path);
-    CHECK_STATUS(cx_flock_take(path, 0, &first, &f.err), &f.err);
-    CHECK_INT(cx_flock_take(path, 0, &second, &f.err).code, CX_E_BUSY);
-    CHECK_INT(cx_flock_take(path, 20, &second, &f.err).code, CX_E_BUSY);
+    CHECK_STATUS(cx_flock_acquire(path, 0, &first, &f.err), &f.err);
+    CHECK_INT(cx_flock_acquire(path, 0, &second, &f.err).code, CX_E_BUSY);
+    CHECK_INT(cx_flock_acquire(path, 20, &second, &f.err).code, CX_E_BUSY);
     cx_flock_release(first);
-    CHECK_STATUS(cx_flock_take(path, 0, &second, &f.err), &f.err);
+    CHECK_STATUS(cx_flock_acquire(path, 0, &second, &f.err), &f.err);
     cx_flock_release(second);
     end(&f);
 }

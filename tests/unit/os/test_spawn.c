@@ -261,7 +261,7 @@ CX_TEST(spawn_hands_over_only_the_descriptors_listed)
     cx_spawn_options how;
     begin(&o, &how);
     /* Numbers that cross: the second source stands where the first wants to be. */
-    const cx_spawn_keep keep[] = {{leak, given}, {given, leak}, {given, 40}};
+    const cx_spawn_inherit keep[] = {{leak, given}, {given, leak}, {given, 40}};
     how.keep = keep;
     how.keep_count = 3;
     char script[200];
@@ -471,7 +471,7 @@ CX_TEST(spawn_waits_for_a_program_that_ends_others)
     cx_spawn_options how;
     int control[2];
     CHECK(pipe(control) == 0);
-    const cx_spawn_keep keep = {control[0], 5};
+    const cx_spawn_inherit keep = {control[0], 5};
     begin(&o, &how);
     how.keep = &keep;
     how.keep_count = 1;

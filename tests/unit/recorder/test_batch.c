@@ -91,7 +91,7 @@ CX_TEST(batch_events_are_on_their_own)
     CHECK(reason(&s, 5) == CX_REASON_FIELD_TYPE);
     CHECK(reason(&s, 6) == CX_REASON_MISSING_FIELD);
     CHECK(reason(&s, 7) == CX_REASON_LEVEL_UNKNOWN);
-    CHECK_INT(s.took.events[8].status, CX_TAKE_STORED);
+    CHECK_INT(s.took.events[8].status, CX_INTAKE_STORED);
     CHECK_INT(s.took.accepted, 1);
     fixture_done(&s);
 }

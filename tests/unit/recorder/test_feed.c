@@ -55,7 +55,7 @@ CX_TEST(feed_indexes_and_resumes)
     CHECK_INT(count_of(&none), 0);
     for (int64_t i = 1; i <= 5; i++) {
         CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
-                  CX_TAKE_STORED);
+                  CX_INTAKE_STORED);
         feed(&s);
         feed(&s); /* nothing new */
         cx_json some = ask(&s, &query);
@@ -85,7 +85,7 @@ CX_TEST(feed_pages_without_gaps)
     fixture_trust(&s, &m);
     for (unsigned i = 0; i < 23; i++)
         CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
-                  CX_TAKE_STORED);
+                  CX_INTAKE_STORED);
     feed(&s);
     query.limit = 5;
     unsigned seen = 0, pages = 0;
@@ -104,7 +104,7 @@ CX_TEST(feed_pages_without_gaps)
             CHECK_STATUS(cx_recorder_cursor_parse(s.recorder, cursor, &query, &s.err), &s.err);
         /* What comes in meanwhile is newer than what is left. */
         CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
-                  CX_TAKE_STORED);
+                  CX_INTAKE_STORED);
         feed(&s);
     }
     CHECK_INT(seen, 23);
@@ -125,7 +125,7 @@ CX_TEST(feed_recomputes_verdicts)
     fixture_init(&s, "feed", &keep);
     maker_init(&m, "alpha");
     CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
-              CX_TAKE_UNVERIFIED);
+              CX_INTAKE_UNVERIFIED);
     feed(&s);
     cx_json before = ask(&s, &query);
     CHECK_INT(count_of(&before), 0); /* nothing unverified by default */
@@ -176,7 +176,7 @@ CX_TEST(answers_one_trace)
     trace_options.rationale = "because it was asked";
     trace_options.trace_id = "trace-one";
     cx_str trace = fixture_make(&s, &m, &trace_options);
-    CHECK_INT(fixture_send(&s, trace, "full_traces"), CX_TAKE_STORED);
+    CHECK_INT(fixture_send(&s, trace, "full_traces"), CX_INTAKE_STORED);
     feed(&s);
     cx_trace_wanted wanted = {.trace_id = CX_STR("trace-one"), .level = CX_LEVEL_FULL};
     cx_json full = trace_answer(&s, &wanted, CX_OK);
@@ -215,8 +215,9 @@ CX_TEST(answers_report_ambiguous_traces)
     fixture_trust(&s, &beta);
     trace_options.trace_id = "trace-one";
     CHECK_INT(fixture_send(&s, fixture_make(&s, &alpha, &trace_options), "generic"),
-              CX_TAKE_STORED);
-    CHECK_INT(fixture_send(&s, fixture_make(&s, &beta, &trace_options), "generic"), CX_TAKE_STORED);
+              CX_INTAKE_STORED);
+    CHECK_INT(fixture_send(&s, fixture_make(&s, &beta, &trace_options), "generic"),
+              CX_INTAKE_STORED);
     feed(&s);
     cx_trace_wanted wanted = {.trace_id = CX_STR("trace-one"), .level = CX_LEVEL_FULL};
     (void)trace_answer(&s, &wanted, CX_E_CONFLICT);
@@ -239,7 +240,7 @@ CX_TEST(feed_removes_erased_content)
     fixture_trust(&s, &m);
     for (unsigned i = 0; i < 3; i++)
         CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
-                  CX_TAKE_STORED);
+                  CX_INTAKE_STORED);
     feed(&s);
     CHECK_STATUS(cx_memory_open(s.home, cx_str_z(m.agent), NULL, &memory, &s.err), &s.err);
     CHECK_STATUS(cx_memory_redact(memory, 1, CX_STR("asked"), CX_STR("me"), &s.err), &s.err);
@@ -264,7 +265,7 @@ CX_TEST(feed_by_a_thread)
     CHECK_STATUS(cx_recorder_feed_begin(s.recorder, path, &s.err), &s.err);
     for (unsigned i = 0; i < 20; i++)
         CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
-                  CX_TAKE_STORED);
+                  CX_INTAKE_STORED);
     CHECK_STATUS(cx_recorder_feed_wait(s.recorder, 30000, &s.err), &s.err);
     cx_json all = ask(&s, &query);
     CHECK_INT(count_of(&all), 20);
@@ -291,9 +292,9 @@ CX_TEST(branches_of_traces_hold)
     for (unsigned i = 0; i < 4; i++) {
         trace_options.overridden = i == 2;
         CHECK_INT(fixture_send(&s, fixture_make(&s, &alpha, &trace_options), "generic"),
-                  CX_TAKE_STORED);
+                  CX_INTAKE_STORED);
         CHECK_INT(fixture_send(&s, fixture_make(&s, &beta, &trace_options), "generic"),
-                  CX_TAKE_STORED);
+                  CX_INTAKE_STORED);
     }
     options.keep_deltas = true;
     cx_buf_init(&lines, cx_alloc_default());

@@ -24,7 +24,7 @@ static cx_otlp_stored take(fixture *s, const char *request, bool is_logs, const 
                                        .items = items,
                                        .item_count = count};
     cx_otlp_stored kept = {.stored = 99};
-    CHECK_STATUS(cx_recorder_otlp_take(s->recorder, &delivery, &kept, &s->err), &s->err);
+    CHECK_STATUS(cx_recorder_otlp_store(s->recorder, &delivery, &kept, &s->err), &s->err);
     return kept;
 }
 

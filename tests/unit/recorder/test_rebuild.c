@@ -34,7 +34,7 @@ static const char *const levels[] = {"generic", "detailed", "full_traces"};
 static void send(history_test *t, cx_str trace)
 {
     int status = fixture_send(&t->s, trace, levels[0]);
-    CHECK(status >= CX_TAKE_STORED && status <= CX_TAKE_REJECTED);
+    CHECK(status >= CX_INTAKE_STORED && status <= CX_INTAKE_REJECTED);
     if (t->sent_count < SENT_MAX)
         t->sent[t->sent_count++] = trace;
 }

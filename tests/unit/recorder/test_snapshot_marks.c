@@ -22,9 +22,9 @@ static void show(fixture *s, shown *out)
     cx_buf_init(&out->lines, cx_alloc_default());
     CHECK_STATUS(cx_recorder_lattice(s->home, none, &options, &out->lines, &out->lattice, &s->err),
                  &s->err);
-    CHECK_STATUS(
-        cx_recorder_held(s->home, out->lattice, &s->arena, &out->list, &out->count, &s->err),
-        &s->err);
+    CHECK_STATUS(cx_recorder_snapshot_marks(s->home, out->lattice, &s->arena, &out->list,
+                                            &out->count, &s->err),
+                 &s->err);
 }
 
 static void shown_done(shown *out)
@@ -45,7 +45,7 @@ static void send(fixture *s, maker *m, bool overridden)
 {
     maker_options trace_options = MAKER_OPTIONS_INIT;
     trace_options.overridden = overridden;
-    CHECK_INT(fixture_send(s, fixture_make(s, m, &trace_options), "generic"), CX_TAKE_STORED);
+    CHECK_INT(fixture_send(s, fixture_make(s, m, &trace_options), "generic"), CX_INTAKE_STORED);
 }
 
 CX_TEST(snapshots_are_after_the_newest_event_they_contain)
@@ -126,8 +126,9 @@ CX_TEST(snapshots_newer_than_the_lattice_are_at_its_end)
     CHECK_INT(all.count, 0);
     send(&s, &alpha, false);
     snapshot(&s, alpha.agent);
-    CHECK_STATUS(cx_recorder_held(s.home, all.lattice, &s.arena, &all.list, &all.count, &s.err),
-                 &s.err);
+    CHECK_STATUS(
+        cx_recorder_snapshot_marks(s.home, all.lattice, &s.arena, &all.list, &all.count, &s.err),
+        &s.err);
     REQUIRE(all.count == 1);
     CHECK_INT(all.list[0].node, 5);
     CHECK_INT(all.list[0].entries, 2);

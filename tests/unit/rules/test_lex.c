@@ -105,9 +105,9 @@ CX_TEST(lex_limits)
     CHECK_STR(cx_str_z(got), "C01@8192");
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = i % 2 == 0 ? 'a' : ' ';
-    lex(cx_str_from(text, 2 * CX_RUN_COMMAND_WORDS_MAX), got, sizeof got);
-    CHECK_INT(strlen(got), 2 * CX_RUN_COMMAND_WORDS_MAX - 1);
-    lex(cx_str_from(text, 2 * CX_RUN_COMMAND_WORDS_MAX + 1), got, sizeof got);
+    lex(cx_str_from(text, 2 * CX_RUN_COMMAND_TOKENS_MAX), got, sizeof got);
+    CHECK_INT(strlen(got), 2 * CX_RUN_COMMAND_TOKENS_MAX - 1);
+    lex(cx_str_from(text, 2 * CX_RUN_COMMAND_TOKENS_MAX + 1), got, sizeof got);
     CHECK_STR(cx_str_z(got), "C01@512");
     /* A NUL anywhere, whatever stands before it. */
     lex(cx_str_from("a; b\0c", 6), got, sizeof got);

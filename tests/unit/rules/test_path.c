@@ -115,7 +115,7 @@ CX_TEST(path_that_cannot_be_folded_is_protected_and_covers_nothing)
 
 CX_TEST(path_protects_a_runtime_root_of_any_name)
 {
-    const cx_run_ground ground = {CX_STR("build/Runs")};
+    const cx_run_path_context ground = {CX_STR("build/Runs")};
     CHECK(cx_run_path_protected(CX_STR("build/runs/x"), &ground));
     CHECK(cx_run_path_protected(CX_STR("BUILD/runs"), &ground));
     CHECK(!cx_run_path_protected(CX_STR("build/runs2"), &ground));

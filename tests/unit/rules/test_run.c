@@ -24,9 +24,10 @@ CX_TEST(findings_count_reasons)
     cx_err err;
     cx_arena_init(&arena, cx_alloc_default(), 0);
     cx_run_findings_init(&findings, &arena);
-    cx_run_inform(&findings, "K07", CX_STR("/role_contract"), CX_STR(""), "only %s", "informs");
+    cx_run_findings_inform(&findings, "K07", CX_STR("/role_contract"), CX_STR(""), "only %s",
+                           "informs");
     CHECK(findings.refusing == 0 && !cx_run_findings_have(&findings, "K07"));
-    cx_run_refuse(&findings, "K02", CX_STR("a\xFF"), CX_STR("index"), "found %d", 7);
+    cx_run_findings_reject(&findings, "K02", CX_STR("a\xFF"), CX_STR("index"), "found %d", 7);
     CHECK(findings.refusing == 1 && cx_run_findings_have(&findings, "K02"));
     CHECK(!cx_failed(cx_run_findings_check(&findings, &err)));
     CHECK(!cx_failed(cx_run_findings_json(&findings, &arena, &json, &err)));
@@ -53,7 +54,7 @@ CX_TEST(findings_lost_are_reported)
         cx_err err;
         cx_arena_init(&arena, &alloc, 0);
         cx_run_findings_init(&findings, &arena);
-        cx_run_refuse(&findings, "K02", CX_STR("a"), CX_STR("b"), "c");
+        cx_run_findings_reject(&findings, "K02", CX_STR("a"), CX_STR("b"), "c");
         CHECK(findings.refusing == 1);
         complete = findings.list.count == 1 && !findings.failed;
         if (!complete) {

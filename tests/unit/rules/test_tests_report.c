@@ -334,7 +334,7 @@ static void loses(const char *before, const char *now, const char *expected)
     cx_arena arena;
     cx_tests_report reports[2];
     const char *const texts[] = {before, now};
-    const cx_tests_lost *lost = NULL;
+    const cx_tests_regression *lost = NULL;
     size_t count = 0;
     cx_err err = {0};
     cx_arena_init(&arena, cx_alloc_default(), 0);
@@ -342,7 +342,8 @@ static void loses(const char *before, const char *now, const char *expected)
         cx_str text = cx_arena_printf(&arena, "TAP version 13\n%s", texts[i]);
         CHECK_STATUS(read_text(CX_TESTS_TAP, text, "", &arena, &reports[i], &err), &err);
     }
-    CHECK_STATUS(cx_tests_report_lost(&reports[0], &reports[1], &arena, &lost, &count, &err), &err);
+    CHECK_STATUS(cx_tests_report_regressions(&reports[0], &reports[1], &arena, &lost, &count, &err),
+                 &err);
     cx_str said = CX_STR("");
     for (size_t i = 0; i < count; i++)
         said =
@@ -390,10 +391,10 @@ CX_TEST(tests_demands_hold_or_say_what_is_wrong)
 {
     for (size_t i = 0; i < CX_COUNT_OF(demand_cases); i++) {
         const demand_case *c = &demand_cases[i];
-        const cx_tests_demand demand = {
+        const cx_tests_requirement demand = {
             .format = CX_TESTS_TAP, .min_tests = c->min_tests, .same_as_baseline = c->same};
         const char *const texts[] = {c->baseline, c->made};
-        cx_tests_left left[2] = {{.exit_code = 0}, {.exit_code = 0}};
+        cx_tests_leftover left[2] = {{.exit_code = 0}, {.exit_code = 0}};
         cx_tests_verdict verdict;
         cx_arena arena;
         cx_err err = {0};
@@ -402,11 +403,12 @@ CX_TEST(tests_demands_hold_or_say_what_is_wrong)
             if (texts[k] == NULL)
                 continue;
             cx_str text = cx_arena_printf(&arena, "TAP version 13\n%s", texts[k]);
-            CHECK_STATUS(cx_tests_left_read(&demand, text, CX_STR(""), &arena, &left[k], &err),
+            CHECK_STATUS(cx_tests_leftover_read(&demand, text, CX_STR(""), &arena, &left[k], &err),
                          &err);
         }
-        CHECK_STATUS(cx_tests_judge(&demand, &left[1], c->baseline == NULL ? NULL : &left[0],
-                                    &arena, &verdict, &err),
+        CHECK_STATUS(cx_tests_check_requirement(&demand, &left[1],
+                                                c->baseline == NULL ? NULL : &left[0], &arena,
+                                                &verdict, &err),
                      &err);
         CHECK_STR(verdict.problem, c->problem);
         CHECK(verdict.holds == (c->problem[0] == 0));
@@ -419,9 +421,9 @@ CX_TEST(tests_demands_hold_or_say_what_is_wrong)
 /* What is told of lost tests fits into an event, however long their names are. */
 CX_TEST(tests_demands_tell_no_more_than_an_event_holds)
 {
-    const cx_tests_demand demand = {
+    const cx_tests_requirement demand = {
         .format = CX_TESTS_TAP, .min_tests = 1, .same_as_baseline = true};
-    cx_tests_left left[2] = {{.exit_code = 0}, {.exit_code = 0}};
+    cx_tests_leftover left[2] = {{.exit_code = 0}, {.exit_code = 0}};
     cx_tests_verdict verdict = {0};
     cx_arena arena;
     cx_err err = {0};
@@ -435,12 +437,14 @@ CX_TEST(tests_demands_tell_no_more_than_an_event_holds)
             cx_buf_add_byte(&text, 1);
         cx_buf_add_byte(&text, '\n');
     }
-    CHECK_STATUS(cx_tests_left_read(&demand, cx_buf_str(&text), CX_STR(""), &arena, &left[0], &err),
+    CHECK_STATUS(
+        cx_tests_leftover_read(&demand, cx_buf_str(&text), CX_STR(""), &arena, &left[0], &err),
+        &err);
+    CHECK_STATUS(cx_tests_leftover_read(&demand, CX_STR("TAP version 13\n1..1\nok - a\n"),
+                                        CX_STR(""), &arena, &left[1], &err),
                  &err);
-    CHECK_STATUS(cx_tests_left_read(&demand, CX_STR("TAP version 13\n1..1\nok - a\n"), CX_STR(""),
-                                    &arena, &left[1], &err),
+    CHECK_STATUS(cx_tests_check_requirement(&demand, &left[1], &left[0], &arena, &verdict, &err),
                  &err);
-    CHECK_STATUS(cx_tests_judge(&demand, &left[1], &left[0], &arena, &verdict, &err), &err);
     cx_buf_clear(&text);
     CHECK_STATUS(cx_json_write(&text, &verdict.json, CX_JSON_PY_COMPACT, &err), &err);
     CHECK(text.size > 100000 && text.size < 500000);
@@ -472,16 +476,16 @@ CX_TEST(tests_reports_survive_any_failing_allocation)
         for (uint64_t n = 1; fired && n < 10000; n++) {
             fault_alloc memory;
             cx_arena arena;
-            const cx_tests_demand demand = {
+            const cx_tests_requirement demand = {
                 .format = files[i].format, .min_tests = 1, .same_as_baseline = true};
-            cx_tests_left left = {0};
+            cx_tests_leftover left = {0};
             cx_tests_verdict verdict = {0};
             fault_alloc_init(&memory, n, false);
             cx_arena_init(&arena, &memory.alloc, 0);
-            cx_status status =
-                cx_tests_left_read(&demand, cx_buf_str(&text), CX_STR("/src"), &arena, &left, &err);
+            cx_status status = cx_tests_leftover_read(&demand, cx_buf_str(&text), CX_STR("/src"),
+                                                      &arena, &left, &err);
             if (!cx_failed(status))
-                status = cx_tests_judge(&demand, &left, &left, &arena, &verdict, &err);
+                status = cx_tests_check_requirement(&demand, &left, &left, &arena, &verdict, &err);
             fired = atomic_load(&memory.fired) != 0;
             if (cx_failed(status)) {
                 CHECK(fired && status.code == CX_E_NOMEM);

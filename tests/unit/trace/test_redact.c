@@ -7,7 +7,7 @@
 static cx_str lower(kit *k, cx_trace_level from, cx_trace_level to)
 {
     static const cx_canon_style compact = {.spaces = false};
-    const cx_trace_lowering how = {
+    const cx_trace_redaction how = {
         .from = from, .to = to, .form = CX_FORM_B, .content = {{7}}, .has_canonical = true};
     const cx_str *removed;
     size_t count;
@@ -47,7 +47,7 @@ CX_TEST(redact_names_the_original_level)
 
 CX_TEST(redact_without_a_verdict)
 {
-    const cx_trace_lowering how = {
+    const cx_trace_redaction how = {
         .from = CX_LEVEL_FULL, .to = CX_LEVEL_FULL, .form = CX_FORM_NONE};
     const cx_str *removed;
     size_t count;
@@ -76,7 +76,7 @@ CX_TEST(redact_never_raises_a_level)
     kit_init(&k);
     CHECK_REASON(kit_read(&k, kit_small(&k, CX_EVENT_UNKNOWN, "", "")), "");
     for (size_t i = 0; i < CX_COUNT_OF(pairs); i++) {
-        const cx_trace_lowering how = {.from = pairs[i][0], .to = pairs[i][1]};
+        const cx_trace_redaction how = {.from = pairs[i][0], .to = pairs[i][1]};
         const cx_str *removed;
         size_t count;
         cx_json view;

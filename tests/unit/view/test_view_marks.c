@@ -167,7 +167,7 @@ CX_TEST(snapshots_are_marks_of_their_node)
          .actor = CX_STR("a\"b"),
          .root = CX_STR("ff")},
     };
-    CHECK_STATUS(cx_lattice_view_hold(s.view, held, 3, &s.f.err), &s.f.err);
+    CHECK_STATUS(cx_lattice_view_snapshots(s.view, held, 3, &s.f.err), &s.f.err);
     CHECK(contains(overview(&s, &(cx_lattice_view_range){.from = 0}),
                    ",7,1,1,7,4,4,7,4,4],\"to\":6}"));
     /* Windows have theirs alone. */
@@ -182,7 +182,7 @@ CX_TEST(snapshots_are_marks_of_their_node)
     CHECK(contains(detail(&s, "n1"), "\"created_ns\":-3,"));
     CHECK(contains(detail(&s, "n2"), "\"snapshots\":[]"));
     const cx_lattice_view_snapshot nowhere = {.node = 6};
-    CHECK_INT(cx_lattice_view_hold(s.view, &nowhere, 1, &s.f.err).code, CX_E_USAGE);
+    CHECK_INT(cx_lattice_view_snapshots(s.view, &nowhere, 1, &s.f.err).code, CX_E_USAGE);
     scene_done(&s);
 }
 
