@@ -10,7 +10,7 @@ every file that ARCHITECTURE.md names in the paragraph of a module must be in th
 docs/threat-model.md names in a column "test", or in a sentence as `some_test_name`, must exist, and every module of
 src/ must have its paragraph in ARCHITECTURE.md.  What one table of the code says, its page must say too: detectors
 (src/analysis/detect.h), kinds of entries (src/ledger/kinds.h), events and gates of runs (src/bundle), kinds of
-objects, tools of the MCP server, import formats; and the governor gives no reason that its gate does not have.  A
+objects, members of the records of the ledger, tools of the MCP server, import formats; and the governor gives no reason that its gate does not have.  A
 placeholder has a capital word in it
 (cmd_NAME.c) and a pattern a star; a pattern must match something.
 
@@ -206,6 +206,43 @@ def tables():
             yield f'{where}: the {what} {name} is ' + ('missing' if name in code else 'not in the code')
 
 
+# Records of the ledger: the paragraph of docs/formats/ledger.md §4, and the function that reads a member by its number.
+RECORDS = {'Head': 'read_head_member', 'Version': 'read_version_member', 'Edge': 'read_edge_member',
+           'Vector': 'cx_vector_decode', 'Checkpoint record': 'cx_checkpoint_record_decode'}
+
+
+def record_members(page, name):
+    """{number: name} of a paragraph such as "**Head** `m/..`: 1 id b16 · 2 type"; nested maps are left out."""
+    text = re.search(r'^\*\*%s\*\* .*?:(.*?)(?=\n\n)' % re.escape(name), page, re.M | re.S).group(1)
+    while re.search(r'[{(\[][^{}()\[\]]*[})\]]', text):
+        text = re.sub(r'[{(\[][^{}()\[\]]*[})\]]', ' ', text)
+    text = re.sub(r'`[^`]*`', ' ', text)
+    return {int(number): word for number, word in re.findall(r'(?:^|[·,])\s*(\d+)\s+([A-Za-z_]*)', text)}
+
+
+def records_apart():
+    """The numbers of members in ledger.md against those that the decoders of src/proof accept, and their names."""
+    page = (ROOT / 'docs/formats/ledger.md').read_text()
+    code = '\n'.join(path.read_text() for path in sorted((ROOT / 'src/proof').glob('record*.c')))
+    wrong = []
+    for name, function in RECORDS.items():
+        body = re.search(r'^(?:static void|cx_status) %s\(.*?^}' % function, code, re.M | re.S)
+        if not body:
+            wrong.append(f'src/proof: no function {function} reads the record {name}')
+            continue
+        read = dict(re.findall(r'case (\d+):(.*)', body.group()))
+        members = record_members(page, name)
+        if sorted(map(int, read)) != sorted(members) or len(members) < 5:
+            wrong.append(f'docs/formats/ledger.md: {name} has members {sorted(members)}, src/proof reads '
+                         f'{sorted(map(int, read))}')
+        for number, line in read.items():
+            found = re.search(r'(?:->|\b(?:vector|record)\.)(\w+)(?: =|\))', line)
+            documented = members.get(int(number), '')
+            if found and documented and found.group(1) not in (documented, documented + '_ns'):
+                wrong.append(f'docs/formats/ledger.md: {name}.{number} is {documented}, src/proof reads {found.group(1)}')
+    return wrong
+
+
 def main():
     files = tree()
     code = '\n'.join((ROOT / f).read_text(errors='replace') for f in files
@@ -223,7 +260,7 @@ def main():
     wrong += [f'docs/threat-model.md: there is no test {word}' for word in unknown]
     if count < 50:
         wrong.append(f'docs/threat-model.md: only {count} tests are named')
-    wrong += stale_lists() + detectors_apart() + kinds_apart()
+    wrong += stale_lists() + records_apart() + detectors_apart() + kinds_apart()
     wrong += event_and_gate_tables()
     text = (ROOT / 'ARCHITECTURE.md').read_text()
     wrong += [f'ARCHITECTURE.md: {module} has no file {word}'

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Steps of agents: `cortex lattice append` and `cortex lattice import --seal`.
 
-    test_steps.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN; cortex-holder lies sibling it
+    test_steps.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN; cortex-writer lies sibling it
 """
 import hashlib
 import json
@@ -146,7 +146,7 @@ def a_pipe_is_stored_as_it_comes():
 @test
 def several_processes_write_one_agent_without_a_fork():
     with Place() as p:
-        holder = subprocess.Popen([sibling("cortex-holder"), str(p.home)], stdin=subprocess.PIPE,
+        holder = subprocess.Popen([sibling("cortex-writer"), str(p.home)], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True)
         try:
             check(holder.stdout.readline() == "ready\n")
