@@ -534,7 +534,8 @@ def a_conflict_raises_an_alert_that_can_be_resolved(s):
 # --- tokens --------------------------------------------------------------------------------------
 
 
-ROUTES = [("POST", API + "/events", "trace:write"), ("GET", API + "/traces", "trace:read"),
+ROUTES = [("POST", "/api/v1/steps", "trace:write"), ("POST", API + "/events", "trace:write"),
+          ("GET", API + "/traces", "trace:read"),
           ("GET", API + "/traces/x", "trace:read"), ("GET", API + "/chain/x", "trace:read"),
           ("GET", API + "/wakeup/x", "trace:read"), ("GET", API + "/capacity/x", "trace:read"),
           ("POST", API + "/public-keys", "key:admin"),
