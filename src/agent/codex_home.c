@@ -65,7 +65,7 @@ static int compare_entries(const void *a, const void *b)
 
 static cx_status list_base(home_copy *c, cx_err *err)
 {
-    const cx_walk_limits limits = {CX_CODEX_FILES_MAX, CX_CODEX_DEPTH_MAX};
+    const cx_walk_limits limits = {CX_CODEX_FILES_MAX, CX_CODEX_DEPTH_MAX, false};
     CX_TRY(cx_folder_walk(c->base, &limits, visit_base_entry, c, err));
     if (c->failed)
         return cx_fail_nomem(err);

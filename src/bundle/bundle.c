@@ -417,7 +417,7 @@ static int by_path(const void *a, const void *b)
 static cx_status hash_all_files(cx_run *run, cx_arena *arena, const cx_run_ref **out,
                                 size_t *out_count, cx_err *err)
 {
-    static const cx_walk_limits limits = {CX_RUN_BUNDLE_FILES_MAX, CX_RUN_BUNDLE_DEPTH_MAX};
+    static const cx_walk_limits limits = {CX_RUN_BUNDLE_FILES_MAX, CX_RUN_BUNDLE_DEPTH_MAX, false};
     inventory all = {.arena = arena, .alloc = run->store->alloc, .err = err};
     cx_buf scratch;
     cx_buf_init(&scratch, run->store->alloc);

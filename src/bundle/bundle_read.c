@@ -85,7 +85,8 @@ static cx_walk_step add_entry(void *arg, const cx_walk_entry *found)
 
 static cx_status list_folder(cx_run_bundle *bundle, const char *path, cx_err *err)
 {
-    static const cx_walk_limits limits = {CX_RUN_BUNDLE_FILES_MAX, CX_RUN_BUNDLE_DEPTH_MAX};
+    /* A run that goes on replaces its manifest by a rename. */
+    static const cx_walk_limits limits = {CX_RUN_BUNDLE_FILES_MAX, CX_RUN_BUNDLE_DEPTH_MAX, true};
     walking w = {.bundle = bundle};
     cx_buf_clear(&bundle->scratch);
     CX_TRY(cx_path_real(path, &bundle->scratch, err));

@@ -81,6 +81,8 @@ typedef cx_walk_step cx_walk_visit(void *arg, const cx_walk_entry *entry);
 typedef struct cx_walk_limits {
     uint64_t entries;
     unsigned depth;
+    bool may_vanish; /* another process renames files meanwhile: one that is gone when it is looked
+                        at is left out; else that is CX_E_NOT_FOUND */
 } cx_walk_limits;
 
 /*

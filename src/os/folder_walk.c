@@ -111,7 +111,9 @@ static cx_status walk_one(walk *w, int folder, const char *name, size_t path_siz
         w->path[path_size] = '/';
     memcpy(w->path + start, name, name_size + 1);
     if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
-        return cx_fail_os(err, errno, "cannot look at %s", w->path);
+        return errno == ENOENT && c->limits.may_vanish
+                   ? CX_SUCCESS
+                   : cx_fail_os(err, errno, "cannot look at %s", w->path);
     cx_walk_entry entry = {
         .path = w->path, .path_size = start + name_size, .name = w->path + start, .parent = folder};
     cx_folder_read_facts(&info, &entry.facts);
@@ -220,7 +222,7 @@ cx_status cx_folder_walk_many(cx_file folder, const cx_walk_limits *limits, unsi
 {
     CX_ASSERT(threads >= 1 && threads <= CX_WALK_THREADS_MAX);
     crew c = {.folder = folder,
-              .limits = {WALK_ENTRIES_MAX, WALK_DEPTH_MAX},
+              .limits = {WALK_ENTRIES_MAX, WALK_DEPTH_MAX, false},
               .visit = visit,
               .args = args,
               .busy = 1};

@@ -191,10 +191,40 @@ CX_TEST(folder_walk_sees_all_and_keeps_its_limits)
     CHECK_STATUS(cx_folder_walk(f.folder, NULL, visit, &s, &f.err), &f.err);
     CHECK_INT(s.count, 4);
     s = (seen){0};
-    CHECK_INT(cx_folder_walk(f.folder, &(cx_walk_limits){5, 10}, visit, &s, &f.err).code,
+    CHECK_INT(cx_folder_walk(f.folder, &(cx_walk_limits){5, 10, false}, visit, &s, &f.err).code,
               CX_E_LIMIT);
-    CHECK_INT(cx_folder_walk(f.folder, &(cx_walk_limits){100, 2}, visit, &s, &f.err).code,
+    CHECK_INT(cx_folder_walk(f.folder, &(cx_walk_limits){100, 2, false}, visit, &s, &f.err).code,
               CX_E_LIMIT);
+    end(&f);
+}
+
+static cx_walk_step remove_others(void *arg, const cx_walk_entry *entry)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    size_t *count = arg;
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(entry->name, names[i]) != 0)
+            (void)unlinkat(entry->parent, names[i], 0);
+    ++*count;
+    return CX_WALK_ON;
+}
+
+/* Names are listed before they are looked at. */
+CX_TEST(folder_walk_reports_or_leaves_out_what_vanishes)
+{
+    WITH(f, "folder-vanish")
+    size_t count = 0;
+    put(&f, "a", "1");
+    put(&f, "b", "1");
+    put(&f, "c", "1");
+    CHECK_STATUS(
+        cx_folder_walk(f.folder, &(cx_walk_limits){100, 10, true}, remove_others, &count, &f.err),
+        &f.err);
+    CHECK_INT(count, 1);
+    put(&f, "a", "1");
+    put(&f, "b", "1");
+    put(&f, "c", "1");
+    CHECK_INT(cx_folder_walk(f.folder, NULL, remove_others, &count, &f.err).code, CX_E_NOT_FOUND);
     end(&f);
 }
 

@@ -163,19 +163,19 @@ CX_TEST(folder_walk_many_keeps_its_limits)
     entries += folders;
     for (unsigned threads = 1; threads <= CX_WALK_THREADS_MAX; threads++) {
         sights_clear(&s);
-        CHECK_STATUS(cx_folder_walk_many(f.folder, &(cx_walk_limits){entries, 60}, threads, look,
-                                         s.args, &f.err),
+        CHECK_STATUS(cx_folder_walk_many(f.folder, &(cx_walk_limits){entries, 60, false}, threads,
+                                         look, s.args, &f.err),
                      &f.err);
-        CHECK_INT(cx_folder_walk_many(f.folder, &(cx_walk_limits){entries - 1, 60}, threads, look,
-                                      s.args, &f.err)
+        CHECK_INT(cx_folder_walk_many(f.folder, &(cx_walk_limits){entries - 1, 60, false}, threads,
+                                      look, s.args, &f.err)
                       .code,
                   CX_E_LIMIT);
-        CHECK_INT(cx_folder_walk_many(f.folder, &(cx_walk_limits){entries, 59}, threads, look,
-                                      s.args, &f.err)
+        CHECK_INT(cx_folder_walk_many(f.folder, &(cx_walk_limits){entries, 59, false}, threads,
+                                      look, s.args, &f.err)
                       .code,
                   CX_E_LIMIT);
-        CHECK_INT(cx_folder_walk_many(f.folder, &(cx_walk_limits){entries, 59}, threads, look,
-                                      s.args, NULL)
+        CHECK_INT(cx_folder_walk_many(f.folder, &(cx_walk_limits){entries, 59, false}, threads,
+                                      look, s.args, NULL)
                       .code,
                   CX_E_LIMIT);
     }
