@@ -36,6 +36,10 @@ static cx_node head_of_recorded(const cx_lattice *lattice, cx_str name)
     return found == NO_AGENT ? CX_NODE_NONE : cx_lattice_head_of(lattice, found);
 }
 
+/* As many digits as a place in the file (#K) and a seq (AGENT#SEQ) can have. */
+#define PLACE_DIGITS_MAX 10
+#define SEQ_DIGITS_MAX 19
+
 /* Digits after the last '#'; false when there are none. */
 static bool number_of(cx_str name, size_t *out_at, uint64_t *out)
 {
@@ -43,7 +47,8 @@ static bool number_of(cx_str name, size_t *out_at, uint64_t *out)
     uint64_t number = 0;
     while (at > 0 && name.data[at - 1] != '#')
         at--;
-    if (at == 0 || at == name.size || name.size - at > 18)
+    if (at == 0 || at == name.size ||
+        name.size - at > (at == 1 ? PLACE_DIGITS_MAX : SEQ_DIGITS_MAX))
         return false;
     for (size_t i = at; i < name.size; i++) {
         if (name.data[i] < '0' || name.data[i] > '9')

@@ -235,9 +235,14 @@ def check_answers(records, default):
                                "state": state, "strategy": strategy, "verified": holds}) + "\n"))
     states, key = states_of(lattice), pick(*KEYS[:3])
     changes = why(lattice, states, node, key, ["memory", "beliefs"])
-    check(f"why {node.id} {key}", ask("why", FILE, node.id, key, "--json"),
-          (*answer, canonical({"changes": changes, "key": key, "node": node.id,
-                               "verified": holds}) + "\n"))
+    found = ask("why", FILE, node.id, key, "--json")
+    if changes:
+        check(f"why {node.id} {key}", found,
+              (*answer, canonical({"changes": changes, "key": key, "node": node.id,
+                                   "verified": holds}) + "\n"))
+    else:
+        check(f"why {node.id} {key}, which never was there",
+              (found[0], json.loads(found[1])["error"]["code"]), (2, "NoKey"))
     pair = [RANDOM.choice(lattice.nodes).agent for _ in range(2)]
     check(f"comparison of {pair}", ask("compare", FILE, *pair, "--json"),
           (*answer, canonical(dict(compare(lattice, states, *pair), verified=holds)) + "\n"))

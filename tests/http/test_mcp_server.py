@@ -264,7 +264,7 @@ def invalid_tool_calls_are_reported():
                     ("why", {"node": "@x"}, "node and key"), ("why", {"id": "nothing-here"}, ""),
                     ("why", {"id": "../../etc/passwd:1"}, ""), ("show", {"id": "x" * 2000}, "id"),
                     ("why", {"id": "x", "node": "@x", "key": "k"}, "cannot be combined"),
-                    ("why", {"node": "@x", "key": "k"}, "no such node"),
+                    ("why", {"node": "@x", "key": "k"}, "found no node"),
                     ("state", {"node": 7, "branch": ""}, "branch"),
                     ("state", {"node": {"a": 1}}, "node: found object"),
                     ("state", {"node": "@x", "branch": "agent/none"}, "branch"),
@@ -287,9 +287,10 @@ def invalid_tool_calls_are_reported():
                     ("bisect", {"node": "@x", "predicate": "nonsense"}, "")):
                 text = client.refused(tool, **arguments)
                 check(words in text and text, tool, arguments, text)
-        empty = folder / "nowhere"
-        with Client(empty) as client:
-            check("cortex init" in client.refused("roots"))
+        nowhere = subprocess.run([BIN, "mcp", "--home", str(folder / "nowhere")], env=ENV,
+                                 stdin=subprocess.DEVNULL, capture_output=True, timeout=WAIT_S)
+        check(nowhere.returncode == 2 and b"cortex init" in nowhere.stderr, nowhere)
+        with Client(home) as client:
             check("prompts" in client.ask("prompts/list")["result"])
         with Client(home, "--level", "generic") as client:
             check("full_traces" in client.refused("state", node="@x"))

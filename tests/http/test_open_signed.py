@@ -383,7 +383,7 @@ def floods_of_unknown_keys_stay_within_the_bounds():
         first.register()
         assert first.traces("kept").json()["pending"] == 1
         for i in range(99):
-            body = {"key_id": "flood-%d" % i, "public_key_base64": url64(bytes([i]) * 32)}
+            body = {"key_id": "flood-%d" % i, "public_key_base64": url64(bytes([i + 1]) * 32)}
             answer = s.ask("POST", API + "/public-keys", body=body, token=None)
             assert answer.status == 200, (i, answer.body)
         late = Adapter(s, "datum-late")

@@ -77,7 +77,10 @@ export default {
       await page.getByText('Both sides are the same event.').waitFor();
       await page.getByText('the states are equal').waitFor();
       await page.evaluate(() => (location.hash = '#/compare/file?a=@coder&b=@nobody'));
-      await page.getByRole('alert').getByText(/found no node/).waitFor();
+      await page
+        .getByRole('alert')
+        .getByText(/found no node/)
+        .waitFor();
     },
 
     async 'a step that only one of them took moves nothing that follows'(page, s) {
