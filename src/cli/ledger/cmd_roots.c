@@ -95,6 +95,8 @@ static cx_status roots_job(cx_cli_ledger *l, void *state, cx_err *err)
     }
     if (!cx_cli_has(l->args, "actor") && count != 0)
         CX_TRY(add_home_root(l, &json, err));
+    else
+        cx_json_put_null(&json, "home_root");
     if (!l->json) {
         if (count == 0)
             cx_buf_add_z(&l->out, "nothing is recorded yet\n");

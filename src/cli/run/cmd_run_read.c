@@ -536,15 +536,16 @@ static int run_run_spans(cx_cli *cli, const cx_cli_args *args)
 const cx_cli_command cx_cli_run_spans = {
     .name = "run spans",
     .purpose = "export a run as OpenTelemetry spans",
-    .about = "Prints OTLP/JSON, one export request, under the run's trace id: a span for the run, "
-             "for each state of each task and for each tool call; gates are events of the run's "
-             "span. Span ids depend on the run only, so that sending it twice is no second run.",
+    .about =
+        "Prints OTLP/JSON, one export request, under the run's trace id: a span for the run, "
+        "for each state of each task and for each tool call; gates are events of the run's "
+        "span. Span ids depend on the run only, so that sending it twice is no second run. Send it "
+        "to a collector as application/json, to the path /v1/traces.",
     .operands = run_operands,
     .operand_count = CX_COUNT_OF(run_operands),
     .options = spans_options,
     .option_count = CX_COUNT_OF(spans_options),
     .exits = EXITS,
-    .example = "cortex run spans RUN | curl -sS -H 'Content-Type: application/json' --data-binary "
-               "@- http://127.0.0.1:4318/v1/traces",
+    .example = "cortex run spans RUN -o spans.json",
     .run = run_run_spans,
 };
