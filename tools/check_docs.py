@@ -195,7 +195,7 @@ def tables():
     listed = re.findall(r'\n    X\(\w+, "([\w-]+)"\)', (ROOT / 'src/import/import.h').read_text())
     page = (ROOT / 'docs/formats/imports.md').read_text()
     for what, code, where, names in [
-            ('kind of objects', kinds, 'docs/formats/story.md', first_cells('docs/formats/story.md', '## Names of objects')),
+            ('kind of objects', kinds, 'docs/formats/provenance.md', first_cells('docs/formats/provenance.md', '## Names of objects')),
             ('MCP tool', tools, 'docs/mcp.md', first_cells('docs/mcp.md', '## Tools')),
             ('import format', formats, 'docs/formats/imports.md', re.findall(r'\n### 2\.\d+ `([\w-]+)`', page)),
             ('import format', formats, 'src/import/import.h', listed)]:

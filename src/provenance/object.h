@@ -1,7 +1,7 @@
 /*
  * object.h - any object with a name in a data directory, its runs or its repository: finds it by
  * any of its names, and describes and verifies it (`cortex show`, `cortex why`;
- * docs/formats/story.md).
+ * docs/formats/provenance.md).
  *
  *     CX_TRY(cx_prov_objects_find(&sources, CX_STR("6e908976"), &arena, &objects, &count, err));
  *     CX_TRY(cx_prov_show(&sources, &objects[0], &arena, &json, err));
@@ -70,7 +70,7 @@ CX_RESULT cx_prov_describe(const cx_sources *sources, const cx_prov_object *obje
                            cx_described *out, cx_err *err);
 
 /* {kind, id, title, verdict, by, matched, where, facts, links[], next[]}
- * (docs/formats/story.md). */
+ * (docs/formats/provenance.md). */
 CX_RESULT cx_prov_show(const cx_sources *sources, const cx_prov_object *object, cx_arena *arena,
                        cx_json *out, cx_err *err);
 /* {candidates:[{kind, id, matched, title}]}: of several. */

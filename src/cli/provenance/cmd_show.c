@@ -1,5 +1,5 @@
 /*
- * cmd_show.c - `cortex show`: identifies an object (docs/formats/story.md).
+ * cmd_show.c - `cortex show`: identifies an object (docs/formats/provenance.md).
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
  * cmd_why.c - `cortex why`: from a line of code, or any other object, to its origins
- * (docs/formats/story.md).
+ * (docs/formats/provenance.md).
  */
 #include <string.h>
 

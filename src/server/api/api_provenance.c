@@ -1,6 +1,6 @@
 /*
  * api_provenance.c - any object by its name, and its origins, with the answers of `cortex show` and
- * `cortex why` --json (docs/formats/story.md), and its evidence file, unsigned.
+ * `cortex why` --json (docs/formats/provenance.md), and its evidence file, unsigned.
  *
  *   S1  Runs and repository are read only for tokens that may read runs.
  *   S2  An evidence file is an HTML page: it is sent as a download, never to be shown under this
