@@ -274,23 +274,16 @@ static cx_status make_sandbox_spec(cx_governor_task *t, cx_err *err)
 
 cx_status cx_task_enter(cx_governor_task *t, cx_err *err)
 {
-    static cx_governor_step *const steps[] = {
-        add_worktree,
-        acquire_locks,
-        make_scratch,
-        open_runner,
-        cx_gate_integrated,
-        cx_gate_concurrency_check,
-        cx_gate_network_check,
-        cx_gate_mcp_check,
-        cx_gate_sampling_check,
-        cx_gate_sandbox,
-        cx_task_worker_codex_home,
-        make_sandbox_spec,
-        write_runner_selected,
-        cx_gate_runner_argv,
-        cx_gate_test_programs,
-    };
+#define STEP(name) name,
+    static cx_governor_step *const steps[] = {add_worktree,
+                                              acquire_locks,
+                                              make_scratch,
+                                              open_runner,
+                                              CX_ENTRY_GATES(STEP) cx_task_worker_codex_home,
+                                              make_sandbox_spec,
+                                              write_runner_selected,
+                                              CX_COMMAND_GATES(STEP)};
+#undef STEP
     for (size_t i = 0; i < CX_COUNT_OF(steps); i++) {
         CX_TRY(steps[i](t, err));
         if (t->refused)

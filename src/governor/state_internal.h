@@ -420,14 +420,23 @@ CX_RESULT cx_task_codex_home(cx_governor_task *t, const cx_run_agent *row, cx_st
 const char *cx_codex_home_of(const char *env);
 cx_governor_step cx_task_worker_codex_home;
 
-/* state_gates.c */
-cx_governor_step cx_gate_integrated;
-cx_governor_step cx_gate_concurrency_check;
-cx_governor_step cx_gate_network_check;
-cx_governor_step cx_gate_mcp_check;
-cx_governor_step cx_gate_sampling_check;
-cx_governor_step cx_gate_sandbox;
-cx_governor_step cx_gate_runner_argv, cx_gate_test_programs;
+/* state_gates.c: the gates of S2 in their order (run.md §13), declared and run from these lists:
+ * those before the sandbox of the agent is described, and those of the commands that will run in
+ * it. */
+#define CX_ENTRY_GATES(X)        \
+    X(cx_gate_integrated)        \
+    X(cx_gate_concurrency_check) \
+    X(cx_gate_network_check)     \
+    X(cx_gate_mcp_check)         \
+    X(cx_gate_sampling_check)    \
+    X(cx_gate_sandbox)
+#define CX_COMMAND_GATES(X) \
+    X(cx_gate_runner_argv)  \
+    X(cx_gate_test_programs)
+#define CX_DECLARE_STEP(name) cx_governor_step name;
+CX_ENTRY_GATES(CX_DECLARE_STEP)
+CX_COMMAND_GATES(CX_DECLARE_STEP)
+#undef CX_DECLARE_STEP
 CX_RESULT cx_task_check_argv(cx_governor_task *t, const cx_runner *runner, bool network,
                              cx_run_command_verdict *out, cx_err *err);
 CX_RESULT cx_governor_open_box(cx_governor *g, cx_arena *arena, cx_err *err);
