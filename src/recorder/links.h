@@ -38,8 +38,8 @@ typedef enum cx_prov_kind {
     CX_PROV_KIND_COUNT
 } cx_prov_kind;
 
-/* The one table of kinds (links.c): names in JSON and docs/formats/provenance.md, and what each kind
- * offers.  Tests compare it with the type ObjectKind of the API, tools/check_docs.py with the
+/* The one table of kinds (links.c): names in JSON and docs/formats/provenance.md, and what each
+ * kind offers.  Tests compare it with the type ObjectKind of the API, tools/check_docs.py with the
  * document. */
 typedef struct cx_prov_kind_info {
     const char *name;   /* "memory", "trace", .. */

@@ -252,7 +252,8 @@ const cx_api_type cx_api_types[] = {
     {"InboxFacets", "{complete: boolean, facets: {*: InboxFacet}, index: string|null, "
                     "total: integer}"},
 
-    /* --- objects and their provenance (docs/formats/provenance.md) -------------------------------- */
+    /* --- objects and their provenance (docs/formats/provenance.md)
+     * -------------------------------- */
 
     {"ObjectKind", "'memory'|'edge'|'trace'|'run'|'event'|'commit'|'entry'|'snapshot'|'journal'|"
                    "'node'|'key'|'actor'|'line'"},
