@@ -54,10 +54,8 @@ install(FILES ${made}/cortex.zsh RENAME _cortex OPTIONAL
 install(FILES ${made}/cortex.fish OPTIONAL
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-# What `cortex demo` reads, next to the folder of the program; in the build tree too.
+# What `cortex demo` reads, next to the folder of the program; CMakeLists.txt has them in the build tree.
 foreach(name incident.jsonl merge.jsonl)
-  configure_file(${PROJECT_SOURCE_DIR}/examples/${name}
-    ${PROJECT_BINARY_DIR}/share/cortex/demo/${name} COPYONLY)
   install(FILES ${PROJECT_SOURCE_DIR}/examples/${name}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/cortex/demo)
 endforeach()
