@@ -29,7 +29,7 @@
       "program and registry have the same schemas", "registry_mismatch")                          \
     X(CONTRACT, "contract", UNKNOWN, "", "", "S0",                                                \
       "the contract passes the lints of §3; input artifacts are unchanged",                       \
-      "K* task_id_unusable artifact_changed fix_contract_invalid")                                \
+      "K* POLICY task_id_unusable artifact_changed fix_contract_invalid")                         \
     X(POLICY, "policy", POLICY_GATE_RESULT, "passed", "", "S0",                                   \
       "rights, paths and commands are within role and policy (§4 to §8)",                         \
       "agent_not_registered permission_exceeds_role protected_path invalid_path wide_path "       \

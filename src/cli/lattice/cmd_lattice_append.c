@@ -187,7 +187,8 @@ static cx_status show_steps(cx_cli_ledger *l, append_state *s, const cx_step *st
 static cx_status fill_text(cx_cli_ledger *l, append_state *s, cx_err *err)
 {
     const cx_io *io = l->cli->io;
-    memmove(s->text.data, s->text.data + s->at, s->text.size - s->at);
+    if (s->at != 0)
+        memmove(s->text.data, s->text.data + s->at, s->text.size - s->at);
     s->text.size -= s->at;
     s->at = 0;
     uint8_t *room = cx_buf_reserve(&s->text, CHUNK_BYTES);
