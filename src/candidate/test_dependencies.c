@@ -21,7 +21,14 @@ static cx_status real_path(const char *path, cx_arena *arena, cx_str *out, cx_er
     return status;
 }
 
-/* The folder without links, in the arena. */
+static cx_str trim_slashes(cx_str path)
+{
+    while (path.size != 0 && path.data[path.size - 1] == '/')
+        path.size--;
+    return path;
+}
+
+/* The folder's real path, in the arena: no part of `path` may be a link. */
 static cx_status resolve_folder(const char *root, cx_str path, cx_arena *arena, cx_str *out,
                                 cx_err *err)
 {
@@ -34,12 +41,19 @@ static cx_status resolve_folder(const char *root, cx_str path, cx_arena *arena, 
     if (cx_failed(cx_path_facts(source.data, true, &facts, &why)) || facts.kind != CX_FILE_FOLDER)
         return cx_fail(
             err, CX_E_NOT_FOUND,
-            "test_dependencies: %.*s is no folder of the main checkout; install it there",
+            "test_dependencies: %.*s is not a folder of the main checkout; install it there",
             (int)path.size, path.data);
     CX_TRY(real_path(source.data, arena, out, err));
-    if (!cx_str_starts(*out, real_root) || out->size <= real_root.size ||
-        out->data[real_root.size] != '/')
-        return cx_fail(err, CX_E_DENIED, "test_dependencies: %.*s leads out of the repository",
+    /* A link may be the commit of an earlier run, and lead to records of runs or the git
+     * directory. */
+    cx_str expected = cx_arena_printf(arena, "%.*s/%.*s", (int)real_root.size, real_root.data,
+                                      (int)path.size, path.data);
+    if (expected.data == NULL)
+        return cx_fail_nomem(err);
+    if (!cx_str_eq(*out, expected))
+        return cx_fail(err, CX_E_DENIED,
+                       "test_dependencies: %.*s is reached by a link; expected a folder of the "
+                       "main checkout itself",
                        (int)path.size, path.data);
     return CX_SUCCESS;
 }
@@ -87,8 +101,6 @@ static cx_status link_folder(cx_str source, const char *checkout, cx_str path, c
     cx_facts facts;
     cx_err why;
     cx_file folder = CX_FILE_NONE;
-    while (path.size != 0 && path.data[path.size - 1] == '/')
-        path.size--;
     cx_str target = cx_arena_copy_str(arena, path); /* terminated */
     if (target.data == NULL)
         return cx_fail_nomem(err);
@@ -114,9 +126,9 @@ cx_status cx_test_dependencies_link(const cx_str *paths, size_t count, const cha
         return cx_fail_nomem(err);
     memset(env, 0, 3 * sizeof *env);
     for (size_t i = 0; i < count; i++) {
-        cx_str folder, packages;
-        CX_TRY(resolve_folder(root, paths[i], arena, &folder, err));
-        CX_TRY(link_folder(folder, checkout, paths[i], arena, err));
+        cx_str folder, packages, path = trim_slashes(paths[i]);
+        CX_TRY(resolve_folder(root, path, arena, &folder, err));
+        CX_TRY(link_folder(folder, checkout, path, arena, err));
         binds[i] = (cx_sandbox_bind){folder.data, false};
         CX_TRY(find_site_packages(folder, arena, &packages, err));
         if (packages.data == NULL || env[0] != NULL)

@@ -73,11 +73,15 @@ def what_is_missing_outside_or_tracked_ends_the_tests():
     with Folder() as folder:
         repo = prepared(folder, PYTHON, ".venv")
         _, answer = played(repo)
-        check(answer["failed_gate"] == "tests" and ".venv is no folder" in answer["hint"], answer)
+        check(answer["failed_gate"] == "tests" and ".venv is not a folder" in answer["hint"], answer)
         (repo.base / "elsewhere").mkdir()
         (repo.path / ".venv").symlink_to(repo.base / "elsewhere")
         _, answer = played(repo)
-        check(answer["failed_gate"] == "tests" and "leads out" in answer["hint"], answer)
+        check(answer["failed_gate"] == "tests" and "reached by a link" in answer["hint"], answer)
+        (repo.path / ".venv").unlink()
+        (repo.path / ".venv").symlink_to(".git")  # inside of the repository, and not for agents
+        _, answer = played(repo)
+        check(answer["failed_gate"] == "tests" and "reached by a link" in answer["hint"], answer)
     with Folder() as folder:
         repo = prepared(folder, PYTHON, "src")
         _, answer = played(repo)
