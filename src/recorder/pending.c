@@ -157,12 +157,15 @@ cx_status cx_pending_key_counts(cx_pending *pending, cx_str key_id, cx_pending_s
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static cx_status fail_full(cx_err *err, const char *what)
+#define MIB ((uint64_t)1 << 20)
+
+/* `limit` with the words for what it counts. */
+static cx_status fail_full(cx_err *err, uint64_t limit, const char *what)
 {
     return cx_fail_at(err, CX_E_LIMIT, "PendingFull", CX_NO_OFFSET,
-                      "%s; nothing of this request was stored: send it again after 'cortex key "
-                      "approve' or 'cortex key reject' has decided about keys that wait",
-                      what);
+                      "more than %llu %s would wait for a decision; nothing of this request was "
+                      "stored: send it again after 'cortex key approve' or 'cortex key reject'",
+                      (unsigned long long)limit, what);
 }
 
 /* What is known of this id: 0 nothing, 1 this key is pending, 2 another one is, 3 this key was
@@ -199,9 +202,9 @@ static cx_status check_key_limits(cx_db *db, cx_str address, bool loopback, cx_e
                          "WHERE state = 'pending'",
                          address, found, 2, err));
     if (found[0] >= CX_PENDING_KEYS_MAX)
-        return fail_full(err, "100 keys wait for a decision, which is the limit");
+        return fail_full(err, CX_PENDING_KEYS_MAX, "keys");
     if (!loopback && found[1] >= CX_PENDING_KEYS_PER_ADDRESS_MAX)
-        return fail_full(err, "10 keys from this address wait for a decision, which is the limit");
+        return fail_full(err, CX_PENDING_KEYS_PER_ADDRESS_MAX, "keys from this address");
     return CX_SUCCESS;
 }
 
@@ -249,29 +252,33 @@ static cx_status add_key(cx_db *db, const cx_trust_key *key, cx_str address, boo
     return insert_key(db, key, address, now_ns, err);
 }
 
-/* Ends a transaction by its outcome. */
-static cx_status end_transaction(cx_db *db, cx_status status, cx_err *err)
+/* Takes the lock, also when it fails: end_change gives it back. */
+static cx_status begin_change(cx_pending *pending, cx_err *err)
+{
+    cx_lock_enter(&pending->lock);
+    CX_TRY(open_to_write(pending, err));
+    return cx_db_begin_write(pending->db, err);
+}
+
+/* `begun` is what begin_change returned, `status` the outcome of the change. */
+static cx_status end_change(cx_pending *pending, cx_status begun, cx_status status, cx_err *err)
 {
     if (!cx_failed(status))
-        status = cx_db_commit(db, err);
-    if (cx_failed(status))
-        cx_db_rollback(db);
+        status = cx_db_commit(pending->db, err);
+    if (cx_failed(status) && !cx_failed(begun))
+        cx_db_rollback(pending->db);
+    cx_lock_leave(&pending->lock);
     return status;
 }
 
 cx_status cx_pending_add_key(cx_pending *pending, const cx_trust_key *key, cx_str address,
                              bool loopback, int64_t now_ns, bool *out_new, cx_err *err)
 {
-    cx_lock_enter(&pending->lock);
-    cx_status status = open_to_write(pending, err);
+    const cx_status begun = begin_change(pending, err);
+    cx_status status = begun;
     if (!cx_failed(status))
-        status = cx_db_begin_write(pending->db, err);
-    if (!cx_failed(status)) {
         status = add_key(pending->db, key, address, loopback, now_ns, out_new, err);
-        status = end_transaction(pending->db, status, err);
-    }
-    cx_lock_leave(&pending->lock);
-    return status;
+    return end_change(pending, begun, status, err);
 }
 
 static cx_status copy_key(const cx_db_statement *row, cx_arena *arena, cx_trust_key *out,
@@ -424,9 +431,10 @@ static cx_status check_event_limits(cx_db *db, const cx_pending_event *event, cx
                           "the key %.*s was decided about meanwhile", (int)event->key_id.size,
                           event->key_id.data);
     CX_TRY(sums_of_key(db, event->key_id, of_key, err));
-    if (of_key[0] > CX_PENDING_EVENTS_PER_KEY_MAX || of_key[1] > CX_PENDING_BYTES_PER_KEY_MAX)
-        return fail_full(err, "a key that waits for a decision may have 1000 events of together "
-                              "8 MiB waiting");
+    if (of_key[0] > CX_PENDING_EVENTS_PER_KEY_MAX)
+        return fail_full(err, CX_PENDING_EVENTS_PER_KEY_MAX, "events of one key");
+    if (of_key[1] > CX_PENDING_BYTES_PER_KEY_MAX)
+        return fail_full(err, CX_PENDING_BYTES_PER_KEY_MAX / MIB, "MiB of one key");
     return CX_SUCCESS;
 }
 
@@ -444,7 +452,7 @@ static cx_status add_events(cx_db *db, const cx_batch *batch, const cx_pending_e
     CX_TRY(read_integers(db, "SELECT COALESCE(SUM(LENGTH(trace)), 0) FROM pending_events",
                          (cx_str){NULL, 0}, &bytes, 1, err));
     if (bytes > CX_PENDING_BYTES_MAX)
-        return fail_full(err, "events of together 64 MiB wait for a decision, which is the limit");
+        return fail_full(err, CX_PENDING_BYTES_MAX / MIB, "MiB");
     return CX_SUCCESS;
 }
 
@@ -452,16 +460,11 @@ cx_status cx_pending_add_events(cx_pending *pending, const cx_batch *batch,
                                 const cx_pending_event *events, size_t count, int64_t now_ns,
                                 cx_err *err)
 {
-    cx_lock_enter(&pending->lock);
-    cx_status status = open_to_write(pending, err);
+    const cx_status begun = begin_change(pending, err);
+    cx_status status = begun;
     if (!cx_failed(status))
-        status = cx_db_begin_write(pending->db, err);
-    if (!cx_failed(status)) {
         status = add_events(pending->db, batch, events, count, now_ns, err);
-        status = end_transaction(pending->db, status, err);
-    }
-    cx_lock_leave(&pending->lock);
-    return status;
+    return end_change(pending, begun, status, err);
 }
 
 /* --- deciding --------------------------------------------------------------------------------- */
@@ -571,20 +574,15 @@ static cx_status change_rows(cx_db *db, const char *sql, cx_str key_id, int64_t 
 
 cx_status cx_pending_done(cx_pending *pending, cx_str key_id, int64_t batch_id, cx_err *err)
 {
-    cx_lock_enter(&pending->lock);
-    cx_status status = open_to_write(pending, err);
+    const cx_status begun = begin_change(pending, err);
+    cx_status status = begun;
     if (!cx_failed(status))
-        status = cx_db_begin_write(pending->db, err);
-    if (!cx_failed(status)) {
         status =
             change_rows(pending->db, "DELETE FROM pending_events WHERE key_id = ?1 AND batch = ?2",
                         key_id, batch_id, err);
-        if (!cx_failed(status))
-            status = cx_db_run(pending->db, DROP_EMPTY_BATCHES, err);
-        status = end_transaction(pending->db, status, err);
-    }
-    cx_lock_leave(&pending->lock);
-    return status;
+    if (!cx_failed(status))
+        status = cx_db_run(pending->db, DROP_EMPTY_BATCHES, err);
+    return end_change(pending, begun, status, err);
 }
 
 static cx_status end_waiting(cx_db *db, cx_str key_id, bool *out_ended, cx_err *err)
@@ -600,16 +598,11 @@ static cx_status end_waiting(cx_db *db, cx_str key_id, bool *out_ended, cx_err *
 
 cx_status cx_pending_end(cx_pending *pending, cx_str key_id, bool *out_ended, cx_err *err)
 {
-    cx_lock_enter(&pending->lock);
-    cx_status status = open_to_write(pending, err);
+    const cx_status begun = begin_change(pending, err);
+    cx_status status = begun;
     if (!cx_failed(status))
-        status = cx_db_begin_write(pending->db, err);
-    if (!cx_failed(status)) {
         status = end_waiting(pending->db, key_id, out_ended, err);
-        status = end_transaction(pending->db, status, err);
-    }
-    cx_lock_leave(&pending->lock);
-    return status;
+    return end_change(pending, begun, status, err);
 }
 
 static cx_status reject_key(cx_db *db, cx_str key_id, int64_t now_ns, cx_err *err)
@@ -631,16 +624,11 @@ static cx_status reject_key(cx_db *db, cx_str key_id, int64_t now_ns, cx_err *er
 
 cx_status cx_pending_reject(cx_pending *pending, cx_str key_id, int64_t now_ns, cx_err *err)
 {
-    cx_lock_enter(&pending->lock);
-    cx_status status = open_to_write(pending, err);
+    const cx_status begun = begin_change(pending, err);
+    cx_status status = begun;
     if (!cx_failed(status))
-        status = cx_db_begin_write(pending->db, err);
-    if (!cx_failed(status)) {
         status = reject_key(pending->db, key_id, now_ns, err);
-        status = end_transaction(pending->db, status, err);
-    }
-    cx_lock_leave(&pending->lock);
-    return status;
+    return end_change(pending, begun, status, err);
 }
 
 /* --- showing ---------------------------------------------------------------------------------- */
