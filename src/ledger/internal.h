@@ -119,7 +119,7 @@ CX_RESULT cx_home_drain_locked(cx_home *home, cx_err *err);
 /* Flushes in the calling thread, while there is no flusher thread. */
 CX_RESULT cx_home_flush_now(cx_home *home, cx_err *err);
 
-/* --- turn.c ---------------------------------------------------------------------------------- */
+/* --- txn.c ---------------------------------------------------------------------------------- */
 
 typedef struct cx_txn_frame {
     cx_ledger_frame frame; /* its changes are set when it is encoded */

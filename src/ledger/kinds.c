@@ -28,3 +28,16 @@ bool cx_kinds_is(cx_str name, cx_dotted_kind kind)
     CX_ASSERT(kind < CX_KIND_COUNT);
     return cx_str_is(name, names[kind]);
 }
+
+bool cx_kinds_journal_is_own(cx_str actor)
+{
+    static const char *const journals[] = {"trust", "batches", "alerts", "otel", "sessions"};
+    static const char *const prefixes[] = {"run:", "key:", "home:"};
+    for (size_t i = 0; i < CX_COUNT_OF(journals); i++)
+        if (cx_str_is(actor, journals[i]))
+            return true;
+    for (size_t i = 0; i < CX_COUNT_OF(prefixes); i++)
+        if (cx_str_starts(actor, cx_str_z(prefixes[i])))
+            return true;
+    return false;
+}

@@ -1,5 +1,6 @@
 /*
- * kinds.h - the dotted entry kinds of this program: which module writes each, and which read it.
+ * kinds.h - the dotted entry kinds of this program: which module writes each, and which read it;
+ * and the journals that it writes itself.
  * The kinds of ledger.md itself are cx_entry_kind (proof/entry.h).
  *
  *   K1  A name occurs once in CX_KINDS, and the code refers to it by its constant only: a
@@ -24,6 +25,7 @@
     X(CX_KIND_TRACE_CONNECTIVITY, "trace.connectivity", "recorder/intake", "cli")                  \
     X(CX_KIND_TRACE_ALERT, "trace.alert", "recorder/alerts", "recorder/feed, server/feed")         \
     X(CX_KIND_TRACE_ALERT_ACK, "trace.alert_ack", "recorder/alerts", "recorder/feed, server/feed") \
+    X(CX_KIND_LATTICE_NODE, "lattice.node", "recorder/step", "recorder, server/feed")              \
     X(CX_KIND_RUN_EVENT, "run.event", "bundle/events", "stores, evidence, provenance")             \
     X(CX_KIND_RUN_SEAL, "run.seal", "bundle/seal", "stores, evidence, provenance")                 \
     X(CX_KIND_SESSION_CLAUDE_CODE, "session.claude_code", "stores", "stores")                      \
@@ -43,5 +45,10 @@ cx_str cx_kinds_name(cx_dotted_kind kind);
 cx_dotted_kind cx_kinds_of(cx_str name);
 /* Whether an entry's kind is this one. */
 bool cx_kinds_is(cx_str name, cx_dotted_kind kind);
+
+/* Whether this program itself writes the journal of that name: trust, batches, alerts, otel,
+ * sessions, and names that begin with run:, key: or home:. An agent, a sender of steps or traces
+ * and a grantee of a scope never write there. */
+bool cx_kinds_journal_is_own(cx_str actor);
 
 #endif

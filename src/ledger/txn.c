@@ -184,7 +184,7 @@ const cx_actor_info *cx_txn_actor(const cx_txn *txn)
     return &txn->info;
 }
 
-/* --- reading inside the turn ----------------------------------------------------------------- */
+/* --- reading inside the transaction ----------------------------------------------------------- */
 
 static const cx_change *find_change(const cx_txn *txn, cx_bytes key)
 {

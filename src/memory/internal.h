@@ -60,7 +60,7 @@ void cx_memory_put_u64(uint8_t *out, uint64_t value);
 #define CX_MEMORY_DIM_KEY "meta/embed_dim/"
 #define CX_MODEL_SIZE_MAX 255
 
-/* --- reading: in a turn, now, or at a retained snapshot -------------------------------------- */
+/* --- reading: in a transaction, now, or at a retained snapshot -------------------------------- */
 
 typedef struct cx_memory_source {
     cx_memory *memory;

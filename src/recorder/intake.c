@@ -70,14 +70,8 @@ static void reject_item(item *it, cx_trace_problem problem)
 /* Rejects names that the ledger reserves, and text that cannot name an actor (ledger.md §4.3). */
 static bool agent_is_usable(cx_str agent)
 {
-    static const cx_str reserved[] = {CX_STR("trust"), CX_STR("batches"), CX_STR("alerts"),
-                                      CX_STR("otel"), CX_STR("sessions")};
-    for (size_t i = 0; i < CX_COUNT_OF(reserved); i++)
-        if (cx_str_eq(agent, reserved[i]))
-            return false;
     if (agent.size == 0 || agent.size > CX_ACTOR_SIZE_MAX || !cx_utf8_valid(agent) ||
-        cx_str_starts(agent, CX_STR("key:")) || cx_str_starts(agent, CX_STR("run:")) ||
-        cx_str_starts(agent, CX_STR("home:")))
+        cx_kinds_journal_is_own(agent))
         return false;
     for (size_t i = 0; i < agent.size; i++) {
         uint8_t c = (uint8_t)agent.data[i];

@@ -13,14 +13,14 @@
 #define CX_ACTOR_BATCHES CX_STR("batches")
 #define CX_ACTOR_ALERTS CX_STR("alerts")
 
-#define CX_KIND_RECEIVED CX_STR("trace.received")
-#define CX_KIND_CONFLICT CX_STR("trace.conflict")
-#define CX_KIND_BATCH CX_STR("trace.batch")
-#define CX_KIND_KEY CX_STR("trace.key")
-#define CX_KIND_CONNECTIVITY CX_STR("trace.connectivity")
-#define CX_KIND_KEY_REJECTED CX_STR("trace.key_rejected")
-#define CX_KIND_ALERT CX_STR("trace.alert")
-#define CX_KIND_ALERT_ACK CX_STR("trace.alert_ack")
+#define CX_KIND_RECEIVED cx_kinds_name(CX_KIND_TRACE_RECEIVED)
+#define CX_KIND_CONFLICT cx_kinds_name(CX_KIND_TRACE_CONFLICT)
+#define CX_KIND_BATCH cx_kinds_name(CX_KIND_TRACE_BATCH)
+#define CX_KIND_KEY cx_kinds_name(CX_KIND_TRACE_KEY)
+#define CX_KIND_CONNECTIVITY cx_kinds_name(CX_KIND_TRACE_CONNECTIVITY)
+#define CX_KIND_KEY_REJECTED cx_kinds_name(CX_KIND_TRACE_KEY_REJECTED)
+#define CX_KIND_ALERT cx_kinds_name(CX_KIND_TRACE_ALERT)
+#define CX_KIND_ALERT_ACK cx_kinds_name(CX_KIND_TRACE_ALERT_ACK)
 
 /* --- trust.c ---------------------------------------------------------------------------------- */
 

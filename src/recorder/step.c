@@ -1,13 +1,14 @@
 /*
  * step.c - steps into the ledger, each once, as nodes of their agent's history.
  *
- *   S1  What a step is linked to is decided inside the turn of its agent, over what earlier turns
- *       and this one have put: two writers never follow the same node unless one asked for a fork.
- *   S2  Parents of other agents are looked up before the turn: a node never changes.
+ *   S1  What a step is linked to is decided inside the transaction of its agent, over what
+ *       earlier transactions and this one have put: two writers never follow the same node unless
+ *       one asked for a fork.
+ *   S2  Parents of other agents are looked up before the transaction: a node never changes.
  *   S3  A node is never earlier than a parent, and a fork later than all nodes of its agent, so
  *       that the node that did not fork comes first in merge order (lattice.md §4).
  *   S4  What is said to be there is on the disk before that is said; steps of one agent share a
- *       turn, and turns a sync.
+ *       transaction, and transactions a sync.
  */
 #include "recorder/step.h"
 
@@ -37,8 +38,8 @@ typedef struct step_taking {
     cx_txn *txn;    /* of `actor`; NULL = none */
     char actor[CX_ACTOR_SIZE_MAX];
     size_t actor_size;
-    bool wrote;  /* in this turn */
-    bool broken; /* half of a step was put: the turn must not be committed */
+    bool wrote;  /* in this transaction */
+    bool broken; /* half of a step was put: the transaction must not be committed */
     bool wrote_any;
     uint64_t last_commit;
 } step_taking;
@@ -126,9 +127,9 @@ static cx_status resolve_problem(step_taking *t, step_item *it, cx_status status
     return block_agent(t, it->step, err);
 }
 
-/* --- turns ------------------------------------------------------------------------------------ */
+/* --- transactions ----------------------------------------------------------------------------- */
 
-static cx_status end_turn(step_taking *t, cx_err *err)
+static cx_status end_txn(step_taking *t, cx_err *err)
 {
     cx_txn *txn = t->txn;
     t->txn = NULL;
@@ -143,11 +144,11 @@ static cx_status end_turn(step_taking *t, cx_err *err)
     return cx_txn_commit_later(txn, &t->last_commit, err);
 }
 
-static cx_status need_turn(step_taking *t, cx_str actor, cx_err *err)
+static cx_status need_txn(step_taking *t, cx_str actor, cx_err *err)
 {
     if (t->txn != NULL && cx_str_eq(cx_str_from(t->actor, t->actor_size), actor))
         return CX_SUCCESS;
-    CX_TRY(end_turn(t, err));
+    CX_TRY(end_txn(t, err));
     CX_TRY(cx_txn_begin(t->home, actor, &t->txn, err));
     memcpy(t->actor, actor.data, actor.size);
     t->actor_size = actor.size;
@@ -224,7 +225,7 @@ static cx_status get_own_node(step_taking *t, const cx_digest *hash, cx_step_fou
     return CX_SUCCESS;
 }
 
-/* S1: what can be told inside the turn; found or not. */
+/* S1: what can be told inside the transaction; found or not. */
 static cx_status find_inside(step_taking *t, step_item *it, const cx_step_parent *parent,
                              cx_step_found *out, cx_err *err)
 {
@@ -249,11 +250,12 @@ static cx_status find_inside(step_taking *t, step_item *it, const cx_step_parent
 
 static cx_status read_head(step_taking *t, step_item *it, cx_err *err)
 {
-    CX_TRY(need_turn(t, it->actor, err));
+    CX_TRY(need_txn(t, it->actor, err));
     return cx_step_txn_get(t->txn, cx_str_bytes(CX_STEP_HEAD_KEY), &it->head, &it->has_head, err);
 }
 
-/* S2: all that is not found inside the turn is looked up outside, and the turn begun again. */
+/* S2: all that is not found inside the transaction is looked up outside, and the transaction begun
+ * again. */
 static cx_status find_parents(step_taking *t, step_item *it, cx_err *err)
 {
     const cx_step *step = it->step;
@@ -267,7 +269,7 @@ static cx_status find_parents(step_taking *t, step_item *it, cx_err *err)
     }
     if (!outside)
         return CX_SUCCESS;
-    CX_TRY(end_turn(t, err));
+    CX_TRY(end_txn(t, err));
     for (size_t i = 0; i < step->parent_count; i++)
         if (!it->parents[i].found)
             CX_TRY(cx_step_find(t->home, it->actor, &step->parents[i], &t->arena, &it->parents[i],
@@ -563,19 +565,18 @@ static cx_status check_key(step_taking *t, step_item *it, bool *out_done, cx_err
     return CX_SUCCESS;
 }
 
-static cx_status check_name(const step_item *it, cx_err *err)
+cx_status cx_step_check_actor(cx_str actor, cx_err *err)
 {
-    static const char *const taken[] = {"alerts", "batches", "otel", "sessions", "trust"};
-    for (size_t i = 0; i < CX_COUNT_OF(taken); i++)
-        if (cx_str_is(it->actor, taken[i]))
-            return cx_fail_at(err, CX_E_FORMAT, "BadStep", CX_NO_OFFSET,
-                              "agent: the journal '%s' is Cortex's own; choose another name",
-                              taken[i]);
-    return it->actor.size <= CX_ACTOR_SIZE_MAX
+    int shown = (int)(actor.size > 80 ? 80 : actor.size);
+    if (cx_kinds_journal_is_own(actor))
+        return cx_fail_at(err, CX_E_FORMAT, "BadStep", CX_NO_OFFSET,
+                          "agent: the journal '%.*s' is Cortex's own; choose another name", shown,
+                          actor.data);
+    return actor.size <= CX_ACTOR_SIZE_MAX
                ? CX_SUCCESS
                : cx_fail_at(err, CX_E_FORMAT, "BadStep", CX_NO_OFFSET,
-                            "agent: the name is too "
-                            "long");
+                            "agent %.*s: the name is longer than a journal's may be (%d bytes)",
+                            shown, actor.data, CX_ACTOR_SIZE_MAX);
 }
 
 static cx_status place_step(step_taking *t, step_item *it, cx_err *err)
@@ -583,14 +584,14 @@ static cx_status place_step(step_taking *t, step_item *it, cx_err *err)
     bool done;
     cx_step_record node = {.seq = 0};
     CX_TRY(cx_step_actor(it->step->agent, &t->arena, &it->actor, err));
-    CX_TRY(check_name(it, err));
+    CX_TRY(cx_step_check_actor(it->actor, err));
     CX_TRY(read_head(t, it, err));
     CX_TRY(check_key(t, it, &done, err));
     if (done)
         return CX_SUCCESS;
     CX_TRY(check_signature(t, it->step, err));
     CX_TRY(find_parents(t, it, err));
-    /* The turn may have been given away meanwhile. */
+    /* The transaction may have ended meanwhile. */
     CX_TRY(check_key(t, it, &done, err));
     if (done)
         return CX_SUCCESS;
@@ -632,7 +633,7 @@ static cx_status take_all(step_taking *t, const cx_step *steps, size_t count, cx
         CX_TRY(take_step(t, &steps[i], &out[i], err));
         cx_arena_reset(&t->arena, mark);
     }
-    CX_TRY(end_turn(t, err));
+    CX_TRY(end_txn(t, err));
     /* S4: duplicates may have been written by another process whose write is not durable yet. */
     return t->wrote_any ? cx_home_wait(t->home, t->last_commit, err) : cx_home_sync(t->home, err);
 }

@@ -31,7 +31,7 @@
 #define CX_STEPS_MAX 10000 /* of one call */
 #define CX_STEP_HASH_SIZE 64
 
-#define CX_KIND_NODE CX_STR("lattice.node")
+#define CX_KIND_NODE cx_kinds_name(CX_KIND_LATTICE_NODE)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
@@ -123,6 +123,8 @@ CX_RESULT cx_recorder_steps_seal(cx_recorder *recorder, const cx_lattice *lattic
 
 /* The journal that an agent's steps are in: its name, '/' and '%' and controls as %XX. */
 CX_RESULT cx_step_actor(cx_str agent, cx_arena *arena, cx_str *out, cx_err *err);
+/* CX_E_FORMAT "BadStep": the journal is one that no agent writes, or its name is too long. */
+CX_RESULT cx_step_check_actor(cx_str actor, cx_err *err);
 /* Whether an actor's journal has steps. */
 CX_RESULT cx_recorder_has_steps(cx_home *home, cx_str actor, bool *out, cx_err *err);
 /* Appends the nodes of other agents that an actor's steps came from, as JSON Lines. */

@@ -145,10 +145,7 @@ static cx_status name_agents(sealing *s, cx_err *err)
         CX_TRY(cx_map_put(&s->agents, name, &value, &is_new, err));
         *value = i;
         CX_TRY(cx_step_actor(name, &s->arena, &s->actors[i], err));
-        if (s->actors[i].size > CX_ACTOR_SIZE_MAX)
-            return cx_fail_at(err, CX_E_FORMAT, "BadStep", CX_NO_OFFSET,
-                              "agent %.*s: the name is longer than a journal's may be",
-                              (int)(name.size > 80 ? 80 : name.size), name.data);
+        CX_TRY(cx_step_check_actor(s->actors[i], err));
     }
     return CX_SUCCESS;
 }

@@ -71,7 +71,8 @@ def what_cannot_be_used_is_a_usage_error():
         p.expect(2, "lattice", "append", "--agent", "a", "--set", "x=1", "--delta", "{}", err="mixed")
         p.expect(2, "lattice", "append", "--agent", "a", "--event", "[]", err="an object")
         p.expect(2, "lattice", "append", "--agent", "trust", "--fork", err="parents")
-        p.expect(1, "lattice", "append", "--agent", "trust", out="Cortex's own")
+        for name in ("trust", "alerts", "run:0123456789abcdef", "key:abc", "home:x"):
+            p.expect(1, "lattice", "append", "--agent", name, out="Cortex's own")
         p.expect(1, "lattice", "append", "--agent", "a", "--parent", "@nobody", out="no such agent")
         p.expect(2, "lattice", "append", "--agent", "a", "-", err="one step")
         p.expect(3, "lattice", "append", "missing.jsonl", err="cannot open")

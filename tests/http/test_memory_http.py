@@ -155,7 +155,8 @@ def what_is_wrong_is_refused_and_changes_nothing():
                            ("attestations", {"intent": "i", "outcome": "maybe", "cited": ["x"]}),
                            ("attestations", {"intent": "i", "outcome": "success", "cited": []})):
             s.problem(422, "invalid-request", "POST", ANN + what, body=body, token=s.writer)
-        for actor in ("trust", "alerts", "run:0123456789abcdef", "key:agent"):
+        for actor in ("trust", "alerts", "batches", "otel", "sessions", "run:0123456789abcdef", "key:agent",
+                      "home:x"):
             s.problem(403, "forbidden", "POST", f"/api/v1/actors/{actor}/memories", body=FACT, token=s.writer)
         for token in (s.token, s.reader):
             s.problem(403, "forbidden", "POST", ANN + "memories", body=FACT, token=token)

@@ -129,11 +129,7 @@ static cx_status answer_written(write_call *w, cx_err *err)
 /* A journal that other parts of the program write is no place for memories. */
 static cx_status check_actor(cx_str actor, cx_err *err)
 {
-    static const char *const prefixes[] = {"run:", "key:", "session:", "otel:"};
-    bool taken = cx_str_is(actor, "trust") || cx_str_is(actor, "alerts");
-    for (size_t i = 0; i < CX_COUNT_OF(prefixes); i++)
-        taken = taken || cx_str_starts(actor, cx_str_z(prefixes[i]));
-    if (!taken)
+    if (!cx_kinds_journal_is_own(actor))
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_DENIED, "InvalidActor", CX_NO_OFFSET,
                       "the journal %.*s is written by this program itself", (int)actor.size,

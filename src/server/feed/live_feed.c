@@ -121,13 +121,13 @@ static void write_event(cx_buf *out, const cx_tail_item *item, const subject *ab
 static const char *hint_name_of(const cx_tail_item *item)
 {
     cx_str kind = item->entry.kind;
-    if (cx_str_is(kind, "trace.alert") || cx_str_is(kind, "trace.alert_ack"))
+    if (cx_kinds_is(kind, CX_KIND_TRACE_ALERT) || cx_kinds_is(kind, CX_KIND_TRACE_ALERT_ACK))
         return "alert";
-    if (cx_str_is(kind, "lattice.node"))
+    if (cx_kinds_is(kind, CX_KIND_LATTICE_NODE))
         return "step";
-    bool first = cx_str_is(kind, "run.event") && item->payload.size != 0 &&
+    bool first = cx_kinds_is(kind, CX_KIND_RUN_EVENT) && item->payload.size != 0 &&
                  memmem(item->payload.data, item->payload.size, "\"index\":1,", 10) != NULL;
-    return first || cx_str_is(kind, "run.seal") ? "run" : NULL;
+    return first || cx_kinds_is(kind, CX_KIND_RUN_SEAL) ? "run" : NULL;
 }
 
 /* A hint has no content, only that there is news: not every reader may see every kind. */
