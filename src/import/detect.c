@@ -163,7 +163,7 @@ static bool is_lattice(const cx_json *record)
 }
 
 /* D2 */
-static void judge_record(evidence *found, cx_bytes head, const cx_json *record)
+static void weigh_record(evidence *found, cx_bytes head, const cx_json *record)
 {
     const cx_import_format *format;
     found->records++;
@@ -198,7 +198,7 @@ static bool is_record(const cx_json *value)
 }
 
 /* Reads records from the start of the text; a line that is not JSON is skipped. */
-static void judge_records(evidence *found, cx_bytes head, bool is_whole)
+static void weigh_records(evidence *found, cx_bytes head, bool is_whole)
 {
     const cx_json_limits limits = {DEPTH_MAX, 4300, 0, false};
     const char *data = (const char *)head.data;
@@ -218,7 +218,7 @@ static void judge_records(evidence *found, cx_bytes head, bool is_whole)
         if (!cx_failed(status)) {
             found->first_is_complete |= lines == 0;
             if (is_record(&record))
-                judge_record(found, head, &record);
+                weigh_record(found, head, &record);
         } else {
             const char *end = memchr(data + at, '\n', head.size - at);
             found->wants_more = status.code == CX_E_MORE && !is_whole;
@@ -241,7 +241,7 @@ void cx_import_guess(cx_bytes head, cx_import_guessed *out)
     const cx_import_format *format;
     evidence found;
     int best = 0;
-    judge_records(&found, head, true);
+    weigh_records(&found, head, true);
     *out = (cx_import_guessed){
         .is_json = found.records != 0, .is_lattice = found.is_lattice, .nearest = found.nearest};
     for (size_t i = 0; (format = cx_import_format_nth(i)) != NULL; i++) {
@@ -306,9 +306,9 @@ cx_status cx_import_read_head(const cx_io *io, cx_file file, const char *path, s
         cx_buf_advance(out, got);
         if (got < room || out->size == limit)
             return CX_SUCCESS;
-        judge_records(&found, cx_buf_bytes(out), false);
+        weigh_records(&found, cx_buf_bytes(out), false);
         if (!found.wants_more || is_conclusive(&found))
             return CX_SUCCESS;
-        step = 3 * out->size; /* each turn quadruples the text: no byte is judged many times */
+        step = 3 * out->size; /* each turn quadruples the text: no byte is read many times */
     }
 }
