@@ -6,18 +6,13 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "cli/user_program.h"
 #include "os/api.h"
 #include "crypto/api.h"
 
 #define KEY_PREFIX "PRIVATE+KEY+"
 
-enum {
-    KEY_FILE_MAX = 4096,
-    SEED_SIZE = 32,
-    SIGNER_WORDS_MAX = 64,
-    SIGNER_OUTPUT_MAX = 4096,
-    SIGNER_TIMEOUT_S = 30
-};
+enum { KEY_FILE_MAX = 4096, SEED_SIZE = 32, SIGNER_OUTPUT_MAX = 4096, SIGNER_TIMEOUT_S = 30 };
 
 static cx_str trim_text(cx_str text)
 {
@@ -235,8 +230,10 @@ static cx_status open_signer(cx_cli *cli, const cx_cli_args *args, const char *o
     memset(out, 0, sizeof *out);
     out->cli = cli;
     out->command = cx_cli_value(args, "signer");
-    out->timeout_ms = cx_cli_number(args, "signer-timeout", SIGNER_TIMEOUT_S);
-    out->timeout_ms = out->timeout_ms > 86400 ? 86400000 : out->timeout_ms * 1000;
+    out->timeout_s = cx_cli_number(args, "signer-timeout", SIGNER_TIMEOUT_S);
+    if (out->timeout_s == 0 || out->timeout_s > CX_CLI_PROGRAM_SECONDS_MAX)
+        return cx_fail(err, CX_E_USAGE, "option --signer-timeout: expected 1 to %d",
+                       CX_CLI_PROGRAM_SECONDS_MAX);
     if ((path == NULL) == (out->command == NULL))
         return cx_fail(err, CX_E_USAGE, "expected either --%s KEYFILE or --signer COMMAND", option);
     if ((key != NULL) != (out->command != NULL))
@@ -266,27 +263,6 @@ void cx_cli_signer_done(cx_cli_signer *signer)
     sodium_memzero(signer->secret, sizeof signer->secret);
 }
 
-/* The words of a command; argv[count] is NULL.  Text comes from the arena. */
-static cx_status split_words(cx_cli *cli, const char *command, const char **argv, cx_err *err)
-{
-    size_t count = 0;
-    for (const char *at = command + strspn(command, " "); *at != 0;) {
-        size_t size = strcspn(at, " ");
-        cx_str word = cx_arena_copy_str(&cli->arena, cx_str_from(at, size));
-        if (word.data == NULL)
-            return cx_fail_nomem(err);
-        if (count == SIGNER_WORDS_MAX)
-            return cx_fail(err, CX_E_USAGE, "option --signer: more than %d words",
-                           SIGNER_WORDS_MAX);
-        argv[count++] = word.data;
-        at += size + strspn(at + size, " ");
-    }
-    argv[count] = NULL;
-    if (count == 0)
-        return cx_fail(err, CX_E_USAGE, "option --signer: expected a program");
-    return CX_SUCCESS;
-}
-
 /* 64 bytes, raw or in hex or base64; trailing white space is allowed in the text forms. */
 static bool parse_signature(cx_bytes answer, cx_signature *out)
 {
@@ -307,51 +283,24 @@ static bool parse_signature(cx_bytes answer, cx_signature *out)
     return good;
 }
 
-/* The first line of a program's standard error, for a message. */
-static cx_str first_line(const cx_buf *said)
-{
-    cx_str line = cx_buf_str(said);
-    const char *end = line.size == 0 ? NULL : memchr(line.data, '\n', line.size);
-    if (end != NULL)
-        line.size = (size_t)(end - line.data);
-    if (line.size > 120)
-        line.size = 120;
-    return line;
-}
-
 static cx_status sign_with_command(cx_cli_signer *signer, cx_bytes message, cx_signature *out,
                                    cx_err *err)
 {
-    const char *argv[SIGNER_WORDS_MAX + 1];
-    cx_buf answer, said;
-    cx_proc_result result;
-    CX_TRY(split_words(signer->cli, signer->command, argv, err));
+    const cx_cli_user_program program = {.option = "signer",
+                                         .command = signer->command,
+                                         .failure = "SignerFailed",
+                                         .timeout_s = signer->timeout_s,
+                                         .output_max = SIGNER_OUTPUT_MAX};
+    const char *name;
+    cx_buf answer;
     cx_buf_init(&answer, signer->cli->alloc);
-    cx_buf_init(&said, signer->cli->alloc);
-    const cx_proc_options options = {.argv = argv,
-                                     .inherit_env = true,
-                                     .input = message,
-                                     .timeout_ms = signer->timeout_ms,
-                                     .output_limit_bytes = SIGNER_OUTPUT_MAX};
-    cx_status status = cx_proc_run(&options, &answer, &said, &result, err);
-    if (!cx_failed(status) && result.timed_out) {
-        status = cx_fail_at(err, CX_E_TIMEOUT, "SignerFailed", CX_NO_OFFSET,
-                            "%s did not answer in %llu s", argv[0],
-                            (unsigned long long)(signer->timeout_ms / 1000));
-    } else if (!cx_failed(status) && (result.exit_code != 0 || result.signal != 0)) {
-        cx_str line = first_line(&said);
-        status = cx_fail_at(err, CX_E_IO, "SignerFailed", CX_NO_OFFSET, "%s ended with %s %d%s%.*s",
-                            argv[0], result.signal != 0 ? "signal" : "exit code",
-                            result.signal != 0 ? result.signal : result.exit_code,
-                            line.size == 0 ? "" : ": ", (int)line.size, line.data);
-    } else if (!cx_failed(status) && !parse_signature(cx_buf_bytes(&answer), out)) {
+    cx_status status = cx_cli_user_program_run(signer->cli, &program, message, &answer, &name, err);
+    if (!cx_failed(status) && !parse_signature(cx_buf_bytes(&answer), out))
         status = cx_fail_at(err, CX_E_IO, "SignerFailed", CX_NO_OFFSET,
                             "%s answered %zu bytes, expected a signature of 64 bytes, also in hex "
                             "or base64",
-                            argv[0], answer.size);
-    }
+                            name, answer.size);
     cx_buf_done(&answer);
-    cx_buf_done(&said);
     return status;
 }
 

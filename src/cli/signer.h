@@ -39,7 +39,7 @@ typedef struct cx_cli_signer {
     cx_str name; /* of the key; empty when --signer-key was a bare one */
     cx_pubkey key;
     const char *command; /* NULL = the key file's secret */
-    uint64_t timeout_ms;
+    uint64_t timeout_s;
     uint8_t secret[64];
 } cx_cli_signer;
 

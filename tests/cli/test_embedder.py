@@ -139,7 +139,7 @@ def what_goes_wrong_is_said_and_changes_nothing():
         p.expect(2, "memory", "embed", uri, *p.by("/array"), err="--embedder-model")
         p.expect(2, "memory", "embed", uri, "--embedder", " ", err="--embedder")
         p.expect(2, "memory", "embed", uri, *p.by("/array"), "--embedder-timeout", "0", err="--embedder-timeout")
-        p.expect(2, "memory", "embed", uri, "--embedder", "x " * 40, err="32 words")
+        p.expect(2, "memory", "embed", uri, "--embedder", "x " * 80, err="64 words")
         check(p.ok("log", "--json") == log)
         p.ok("memory", "update", uri, FACT % "b")
         done = p.run("memory", "embed", uri, *p.by("/embedding"))

@@ -6,36 +6,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "os/api.h"
+#include "cli/user_program.h"
 
-#define WORDS_MAX 32
 #define OUTPUT_MAX ((size_t)16 << 20)
 #define SECONDS_DEFAULT 60
-#define SECONDS_MAX 86400
 
 bool cx_cli_embedder_given(const cx_cli_args *args)
 {
     const char *command = cx_cli_value(args, "embedder");
     return command != NULL && command[0] != 0;
-}
-
-static cx_status split_command(cx_cli *cli, const char *command, const char *argv[WORDS_MAX + 1],
-                               cx_err *err)
-{
-    size_t count = 0;
-    for (const char *at = command + strspn(command, " "); *at != 0;) {
-        size_t size = strcspn(at, " ");
-        cx_str word = cx_arena_copy_str(&cli->arena, cx_str_from(at, size));
-        if (word.data == NULL)
-            return cx_fail_nomem(err);
-        if (count == WORDS_MAX)
-            return cx_fail(err, CX_E_USAGE, "option --embedder: more than %d words", WORDS_MAX);
-        argv[count++] = word.data;
-        at += size + strspn(at + size, " ");
-    }
-    argv[count] = NULL;
-    return count != 0 ? CX_SUCCESS
-                      : cx_fail(err, CX_E_USAGE, "option --embedder: expected a program");
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -105,78 +84,48 @@ static void write_question(cx_str text, cx_str model, cx_buf *out)
     cx_buf_add_z(out, "}\n");
 }
 
-/* The first line of what it complained of. */
-static cx_str first_line(const cx_buf *complaints)
+static cx_status run_program(cx_cli *cli, const cx_cli_user_program *program, cx_str question,
+                             cx_cli_embedding *out, cx_err *err)
 {
-    cx_str line = cx_buf_str(complaints);
-    const char *end = line.size == 0 ? NULL : memchr(line.data, '\n', line.size);
-    if (end != NULL)
-        line.size = (size_t)(end - line.data);
-    return line.size > 200 ? cx_str_from(line.data, 200) : line;
-}
-
-static cx_status check_result(const char *program, const cx_proc_result *result,
-                              uint64_t timeout_ms, const cx_buf *complaints, cx_err *err)
-{
-    cx_str line = first_line(complaints);
-    if (result->timed_out)
-        return cx_fail_at(err, CX_E_TIMEOUT, "EmbedderFailed", CX_NO_OFFSET,
-                          "%s did not answer in %llu s (--embedder-timeout)", program,
-                          (unsigned long long)(timeout_ms / 1000));
-    if (result->exit_code == 0 && result->signal == 0)
-        return CX_SUCCESS;
-    return cx_fail_at(err, CX_E_IO, "EmbedderFailed", CX_NO_OFFSET, "%s ended with %s %d%s%.*s",
-                      program, result->signal != 0 ? "signal" : "exit code",
-                      result->signal != 0 ? result->signal : result->exit_code,
-                      line.size == 0 ? "" : ": ", (int)line.size, line.data);
-}
-
-static cx_status run_program(cx_cli *cli, const char *const *argv, uint64_t timeout_ms,
-                             cx_str question, cx_cli_embedding *out, cx_err *err)
-{
-    cx_buf answer, complaints;
-    cx_proc_result result;
+    const char *name;
+    cx_buf answer;
     cx_buf_init(&answer, cli->alloc);
-    cx_buf_init(&complaints, cli->alloc);
-    const cx_proc_options options = {.argv = argv,
-                                     .inherit_env = true,
-                                     .input = cx_str_bytes(question),
-                                     .timeout_ms = timeout_ms,
-                                     .output_limit_bytes = OUTPUT_MAX};
-    cx_status status = cx_proc_run(&options, &answer, &complaints, &result, err);
-    if (!cx_failed(status))
-        status = check_result(argv[0], &result, timeout_ms, &complaints, err);
-    cx_str kept = cx_arena_copy_str(&cli->arena, cx_buf_str(&answer));
-    if (!cx_failed(status) && kept.data == NULL)
+    cx_status status =
+        cx_cli_user_program_run(cli, program, cx_str_bytes(question), &answer, &name, err);
+    cx_str text = cx_arena_copy_str(&cli->arena, cx_buf_str(&answer));
+    if (!cx_failed(status) && text.data == NULL)
         status = cx_fail_nomem(err);
     if (!cx_failed(status))
-        status = read_answer(cli, kept, out, err);
+        status = read_answer(cli, text, out, err);
     cx_buf_done(&answer);
-    cx_buf_done(&complaints);
     return status;
 }
 
 cx_status cx_cli_embedder_run(cx_cli *cli, const cx_cli_args *args, cx_str text,
                               cx_cli_embedding *out, cx_err *err)
 {
-    const char *argv[WORDS_MAX + 1];
-    const char *command = cx_cli_value(args, "embedder");
+    const cx_cli_user_program program = {
+        .option = "embedder",
+        .command = cx_cli_value(args, "embedder"),
+        .failure = "EmbedderFailed",
+        .timeout_s = cx_cli_number(args, "embedder-timeout", SECONDS_DEFAULT),
+        .output_max = OUTPUT_MAX,
+    };
     const char *model = cx_cli_value(args, "embedder-model");
-    uint64_t seconds = cx_cli_number(args, "embedder-timeout", SECONDS_DEFAULT);
     cx_buf question;
     *out = (cx_cli_embedding){.model = model == NULL ? CX_STR("") : cx_str_z(model)};
-    if (command == NULL)
+    if (program.command == NULL)
         return cx_fail(err, CX_E_USAGE,
                        "expected --embedder COMMAND: the program that computes "
                        "vectors");
-    if (seconds == 0 || seconds > SECONDS_MAX)
-        return cx_fail(err, CX_E_USAGE, "option --embedder-timeout: expected 1 to %d", SECONDS_MAX);
-    CX_TRY(split_command(cli, command, argv, err));
+    if (program.timeout_s == 0 || program.timeout_s > CX_CLI_PROGRAM_SECONDS_MAX)
+        return cx_fail(err, CX_E_USAGE, "option --embedder-timeout: expected 1 to %d",
+                       CX_CLI_PROGRAM_SECONDS_MAX);
     cx_buf_init(&question, cli->alloc);
     write_question(text, out->model, &question);
     cx_status status = cx_buf_check(&question, err);
     if (!cx_failed(status))
-        status = run_program(cli, argv, seconds * 1000, cx_buf_str(&question), out, err);
+        status = run_program(cli, &program, cx_buf_str(&question), out, err);
     cx_buf_done(&question);
     return status;
 }
