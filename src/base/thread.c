@@ -69,6 +69,12 @@ void cx_lock_wake(cx_lock *lock)
     (void)pthread_cond_broadcast(&lock->changed);
 }
 
+void cx_thread_sleep_ms(uint32_t milliseconds)
+{
+    struct timespec pause = {(time_t)(milliseconds / 1000), (long)(milliseconds % 1000) * 1000000L};
+    (void)nanosleep(&pause, NULL);
+}
+
 static void *thread_main(void *arg)
 {
     const cx_thread *self = arg;

@@ -37,6 +37,9 @@ bool cx_thread_start(cx_thread *thread, void (*work)(void *arg), void *arg);
 /* Waits for its end; does nothing when it was not started. */
 void cx_thread_join(cx_thread *thread);
 
+/* Sleeps for about so long; a signal handler may end it early. */
+void cx_thread_sleep_ms(uint32_t milliseconds);
+
 /* Number of cores that this process may use, at least 1. */
 unsigned cx_thread_cores(void);
 

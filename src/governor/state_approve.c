@@ -84,16 +84,6 @@ static cx_status use_approvals(cx_governor_task *t, const cx_texts *scopes, bool
     return store_granted_scopes(g, scopes, err);
 }
 
-static void sleep_poll_interval(void)
-{
-    cx_lock pause;
-    cx_lock_init(&pause);
-    cx_lock_enter(&pause);
-    cx_lock_wait_for(&pause, POLL_MS);
-    cx_lock_leave(&pause);
-    cx_lock_done(&pause);
-}
-
 static bool is_repeated_refusal(const cx_run_findings *refused, size_t index)
 {
     const cx_run_finding *it = &refused->list.items[index];
@@ -152,7 +142,7 @@ static cx_status wait_for_scopes(cx_governor_task *t, const cx_texts *scopes, bo
             CX_TRY(use_approvals(t, scopes, out, err));
         if (!*out && !late) {
             cx_governor_leave(g); /* other parts go on meanwhile */
-            sleep_poll_interval();
+            cx_thread_sleep_ms(POLL_MS);
             cx_governor_enter(g);
         }
     }

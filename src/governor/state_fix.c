@@ -143,14 +143,9 @@ static void wait_backoff(cx_governor_task *t, uint32_t seconds)
 {
     const cx_io *io = t->governor->io;
     uint64_t end = io->monotonic_ns(io) + seconds * UINT64_C(1000000000);
-    cx_lock pause;
     cx_governor_leave(t->governor);
-    cx_lock_init(&pause);
-    cx_lock_enter(&pause);
     while (io->monotonic_ns(io) < end && !cx_task_cancelled(t))
-        cx_lock_wait_for(&pause, 100);
-    cx_lock_leave(&pause);
-    cx_lock_done(&pause);
+        cx_thread_sleep_ms(100);
     cx_governor_enter(t->governor);
 }
 

@@ -804,22 +804,11 @@ cx_status cx_http_open(const cx_http_options *options, cx_http **out, cx_err *er
     return status;
 }
 
-static void sleep_ms(cx_http *http, uint32_t milliseconds)
-{
-    cx_lock pause;
-    (void)http;
-    cx_lock_init(&pause);
-    cx_lock_enter(&pause);
-    cx_lock_wait_for(&pause, milliseconds);
-    cx_lock_leave(&pause);
-    cx_lock_done(&pause);
-}
-
 static void wait_for_answers(cx_http *http, uint32_t grace_ms)
 {
     uint64_t end = now_ns(http) + grace_ms * UINT64_C(1000000);
     while (cx_gauge(&http->in_flight) != 0 && now_ns(http) < end)
-        sleep_ms(http, 5);
+        cx_thread_sleep_ms(5);
 }
 
 /* A client that is still sending has no answer yet, so nothing acknowledged is lost. */

@@ -202,6 +202,15 @@ static void map_error(const cx_err *err, cx_problem *out)
     }
 }
 
+void cx_call_refuse_member(cx_call *call, const char *pointer, const char *why)
+{
+    const cx_problem problem = {.status = 422,
+                                .type = "invalid-request",
+                                .detail = cx_str_z(why),
+                                .pointer = cx_str_z(pointer)};
+    cx_call_problem(call, &problem);
+}
+
 void cx_call_fail(cx_call *call, const cx_err *err)
 {
     cx_problem problem = {.status = 0};

@@ -304,6 +304,8 @@ typedef struct cx_problem {
 } cx_problem;
 /* Answers with a problem in place of what is in the response so far. */
 void cx_call_problem(cx_call *call, const cx_problem *problem);
+/* 422 "invalid-request" about one member of the body, named by a JSON pointer ("" = the body). */
+void cx_call_refuse_member(cx_call *call, const char *pointer, const char *why);
 /* The same for an error; what is not the client's doing is logged and not shown. */
 void cx_call_fail(cx_call *call, const cx_err *err);
 

@@ -247,16 +247,6 @@ static cx_status write_tokens(const cx_io *io, const char *home_path, const cx_t
 
 /* --- changing --------------------------------------------------------------------------------- */
 
-static void sleep_ms(uint32_t milliseconds)
-{
-    cx_lock pause;
-    cx_lock_init(&pause);
-    cx_lock_enter(&pause);
-    cx_lock_wait_for(&pause, milliseconds);
-    cx_lock_leave(&pause);
-    cx_lock_done(&pause);
-}
-
 /* Two programs that change the file at once would lose one of the changes. */
 static cx_status acquire_file_lock(const cx_io *io, const char *home_path, cx_arena *arena,
                                    cx_file *out, cx_err *err)
@@ -268,7 +258,7 @@ static cx_status acquire_file_lock(const cx_io *io, const char *home_path, cx_ar
     if (failed != 0)
         return cx_fail_os(err, -failed, "cannot open %s", path.data);
     for (unsigned tries = 0; (failed = io->lock(io, *out)) != 0 && tries < 200; tries++)
-        sleep_ms(10);
+        cx_thread_sleep_ms(10);
     if (failed == 0)
         return CX_SUCCESS;
     (void)io->close(io, *out);
@@ -296,7 +286,7 @@ static cx_status change_token_file(const cx_io *io, const char *home_path, edit_
     cx_arena_done(&arena);
     /* Wait until every server of the data directory has reloaded the file. */
     if (!cx_failed(status))
-        sleep_ms(2 * CX_TOKENS_FRESH_MS);
+        cx_thread_sleep_ms(2 * CX_TOKENS_FRESH_MS);
     return status;
 }
 

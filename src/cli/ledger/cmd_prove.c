@@ -310,15 +310,15 @@ static cx_status add_seal(cx_cli_ledger *l, const state *s, const cx_manifest *m
 }
 
 /* P1 */
-static cx_status check_made(cx_cli_ledger *l, cx_bytes made, cx_err *err)
+static cx_status deliver_checked(cx_cli_ledger *l, cx_bytes made, cx_err *err)
 {
     static const cx_check_options trust = {.expect = CX_EXPECT_ANY};
     cx_check_result result;
     CX_TRY(cx_check_run(made, &trust, l->arena, &result, err));
-    if (result.finding.verdict != CX_BROKEN)
-        return CX_SUCCESS;
-    return cx_fail_at(err, CX_E_CONFLICT, result.finding.reason, CX_NO_OFFSET,
-                      "cannot make a proof: %s", result.finding.message);
+    if (result.finding.verdict == CX_BROKEN)
+        return cx_fail_at(err, CX_E_CONFLICT, result.finding.reason, CX_NO_OFFSET,
+                          "cannot make a proof: %s", result.finding.message);
+    return cx_cli_deliver(l->cli, l->args, made, err);
 }
 
 static cx_status answer_pack(cx_cli_ledger *l, const state *s, const cx_pack *pack, size_t size,
@@ -365,9 +365,7 @@ static cx_status write_pack(cx_cli_ledger *l, const state *s, const cx_pack *pac
     cx_buf_init(&bytes, l->cli->alloc);
     cx_status status = cx_pack_encode(pack, &bytes, err);
     if (!cx_failed(status))
-        status = check_made(l, cx_buf_bytes(&bytes), err);
-    if (!cx_failed(status))
-        status = cx_cli_deliver(l->cli, l->args, cx_buf_bytes(&bytes), err);
+        status = deliver_checked(l, cx_buf_bytes(&bytes), err);
     if (!cx_failed(status))
         status = answer_pack(l, s, pack, bytes.size, err);
     cx_buf_done(&bytes);
@@ -447,9 +445,7 @@ static cx_status prove_entry(cx_cli_ledger *l, const state *s, cx_err *err)
     cx_inclusion_encode(&proof, &bytes);
     cx_status status = cx_buf_check(&bytes, err);
     if (!cx_failed(status))
-        status = check_made(l, cx_buf_bytes(&bytes), err);
-    if (!cx_failed(status))
-        status = cx_cli_deliver(l->cli, l->args, cx_buf_bytes(&bytes), err);
+        status = deliver_checked(l, cx_buf_bytes(&bytes), err);
     if (!cx_failed(status))
         status = answer_entry(l, &proof, &root, bytes.size, err);
     cx_buf_done(&bytes);
@@ -505,9 +501,7 @@ static cx_status prove_home(cx_cli_ledger *l, const state *s, cx_err *err)
     cx_home_proof_encode(&proof, &bytes);
     cx_status status = cx_buf_check(&bytes, err);
     if (!cx_failed(status))
-        status = check_made(l, cx_buf_bytes(&bytes), err);
-    if (!cx_failed(status))
-        status = cx_cli_deliver(l->cli, l->args, cx_buf_bytes(&bytes), err);
+        status = deliver_checked(l, cx_buf_bytes(&bytes), err);
     if (!cx_failed(status))
         status = answer_home(l, &proof, bytes.size, err);
     cx_buf_done(&bytes);

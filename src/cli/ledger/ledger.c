@@ -220,12 +220,7 @@ static bool pause_until(const cx_io *io, uint64_t end)
 {
     if (io->monotonic_ns(io) >= end)
         return false;
-    cx_lock pause;
-    cx_lock_init(&pause);
-    cx_lock_enter(&pause);
-    cx_lock_wait_for(&pause, LOCK_POLL_MS);
-    cx_lock_leave(&pause);
-    cx_lock_done(&pause);
+    cx_thread_sleep_ms(LOCK_POLL_MS);
     return true;
 }
 

@@ -18,16 +18,6 @@ cx_status cx_cli_run_actor(const char *root_commit, cx_arena *arena, cx_str *out
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static void pause_shortly(void)
-{
-    cx_lock pause;
-    cx_lock_init(&pause);
-    cx_lock_enter(&pause);
-    cx_lock_wait_for(&pause, POLL_MS);
-    cx_lock_leave(&pause);
-    cx_lock_done(&pause);
-}
-
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static cx_status open_home(cx_cli_run_ledger *l, cx_err *err)
@@ -38,7 +28,7 @@ static cx_status open_home(cx_cli_run_ledger *l, cx_err *err)
     cx_status status;
     while ((status = cx_home_open(l->path, &options, &l->home, err)).code == CX_E_BUSY &&
            io->monotonic_ns(io) < end)
-        pause_shortly();
+        cx_thread_sleep_ms(POLL_MS);
     if (cx_failed(status))
         return status;
     if (!cx_home_is_remote(l->home))

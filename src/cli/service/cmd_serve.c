@@ -143,16 +143,10 @@ static cx_status open_home(serving *s, cx_err *err)
     /* A server is the one that others write through. */
     options.or_remote = false;
     uint64_t end = s->cli->io->monotonic_ns(s->cli->io) + LOCK_WAIT_MS * UINT64_C(1000000);
-    cx_lock pause;
     cx_status status;
-    cx_lock_init(&pause);
     while ((status = cx_home_open(s->path, &options, &s->home, err)).code == CX_E_BUSY &&
-           s->cli->io->monotonic_ns(s->cli->io) < end) {
-        cx_lock_enter(&pause);
-        cx_lock_wait_for(&pause, 20);
-        cx_lock_leave(&pause);
-    }
-    cx_lock_done(&pause);
+           s->cli->io->monotonic_ns(s->cli->io) < end)
+        cx_thread_sleep_ms(20);
     cx_cli_progress_end(&progress);
     return status;
 }

@@ -129,16 +129,6 @@ static void on_change(void *arg, const char *folder, const char *name, bool is_f
         at->status = cx_watch_add(at->w, folder, name, at->err);
 }
 
-static void sleep_ms(uint32_t milliseconds)
-{
-    cx_lock pause;
-    cx_lock_init(&pause);
-    cx_lock_enter(&pause);
-    cx_lock_wait_for(&pause, milliseconds);
-    cx_lock_leave(&pause);
-    cx_lock_done(&pause);
-}
-
 /* Waits for a change, the next full scan, or a stop signal. */
 static cx_status wait_for_change(cx_watch *w, uint64_t until_ns, bool *out_rescan, cx_err *err)
 {
@@ -148,14 +138,14 @@ static cx_status wait_for_change(cx_watch *w, uint64_t until_ns, bool *out_resca
     while (!end_requested && !*out_rescan && !cx_watch_any_dirty(w)) {
         bool lost = false;
         if (w->notify == NULL)
-            sleep_ms(WAKE_MS);
+            cx_thread_sleep_ms(WAKE_MS);
         else
             CX_TRY(cx_notify_wait(w->notify, WAKE_MS, on_change, &at, &lost, err));
         CX_TRY(at.status);
         *out_rescan = lost || at.rescan || io->monotonic_ns(io) >= until_ns;
     }
     if (!end_requested)
-        sleep_ms(QUIET_MS);
+        cx_thread_sleep_ms(QUIET_MS);
     return CX_SUCCESS;
 }
 
@@ -184,7 +174,7 @@ static cx_status watch_changes(cx_watch *w, uint64_t rescan_s, cx_err *err)
             cx_cli_complain("watch: waiting for the data directory: %s", err->message);
         complained = cx_failed(status);
         if (cx_failed(status))
-            sleep_ms(WAKE_MS);
+            cx_thread_sleep_ms(WAKE_MS);
     }
     return CX_SUCCESS;
 }

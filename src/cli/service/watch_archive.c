@@ -34,16 +34,6 @@ typedef struct archiving {
 
 /* --- the data directory ----------------------------------------------------------------------- */
 
-static void pause_shortly(void)
-{
-    cx_lock pause;
-    cx_lock_init(&pause);
-    cx_lock_enter(&pause);
-    cx_lock_wait_for(&pause, POLL_MS);
-    cx_lock_leave(&pause);
-    cx_lock_done(&pause);
-}
-
 static cx_status read_sessions(cx_watch *w, cx_err *err)
 {
     cx_arena_done(&w->sessions_arena);
@@ -83,7 +73,7 @@ static cx_status open_home(cx_watch *w, cx_err *err)
     cx_status status;
     while ((status = cx_home_open(w->home_path, &options, &w->home, err)).code == CX_E_BUSY &&
            io->monotonic_ns(io) < end)
-        pause_shortly();
+        cx_thread_sleep_ms(POLL_MS);
     CX_TRY(status);
     return read_sessions(w, err);
 }

@@ -22,15 +22,6 @@ typedef struct write_call {
 
 /* --- the body --------------------------------------------------------------------------------- */
 
-static void refuse_body(cx_call *call, const char *pointer, const char *why)
-{
-    const cx_problem problem = {.status = 422,
-                                .type = "invalid-request",
-                                .detail = cx_str_z(why),
-                                .pointer = cx_str_z(pointer)};
-    cx_call_problem(call, &problem);
-}
-
 /* W1 */
 static const char *find_reserved(const cx_json *body)
 {
@@ -48,16 +39,17 @@ static bool check_body(write_call *w, const cx_json *body)
     const cx_json *key = body->type == CX_JSON_OBJECT ? CX_JSON_GET(body, "key") : NULL;
     const char *reserved = body->type == CX_JSON_OBJECT ? find_reserved(body) : NULL;
     if (body->type != CX_JSON_OBJECT) {
-        refuse_body(w->call, "", "expected an object");
+        cx_call_refuse_member(w->call, "", "expected an object");
         return false;
     }
     if (reserved != NULL) {
-        refuse_body(w->call, reserved, "the server enters this member itself; leave it out");
+        cx_call_refuse_member(w->call, reserved,
+                              "the server enters this member itself; leave it out");
         return false;
     }
     if (key != NULL &&
         (key->type != CX_JSON_STRING || key->count == 0 || key->count > CX_REQUEST_KEY_SIZE_MAX)) {
-        refuse_body(w->call, "/key", "expected text of 1 to 256 bytes");
+        cx_call_refuse_member(w->call, "/key", "expected text of 1 to 256 bytes");
         return false;
     }
     if (key != NULL)

@@ -26,15 +26,6 @@ typedef struct scope_call {
     cx_finding finding;
 } scope_call;
 
-static void refuse_member(cx_call *call, const char *pointer, const char *why)
-{
-    const cx_problem problem = {.status = 422,
-                                .type = "invalid-request",
-                                .detail = cx_str_z(why),
-                                .pointer = cx_str_z(pointer)};
-    cx_call_problem(call, &problem);
-}
-
 /* --- the scope -------------------------------------------------------------------------------- */
 
 static bool key_counts(const cx_trust_key *key, cx_str agent, int64_t now_ns)
@@ -100,8 +91,8 @@ static cx_status read_scope(scope_call *s, bool *out_read, cx_err *err)
         return cx_fail_nomem(err);
     s->bytes = cx_str_bytes(kept);
     if (!*out_read)
-        refuse_member(call, "/scope",
-                      "expected the bytes of a scope ('cortex scope make') as base64");
+        cx_call_refuse_member(call, "/scope",
+                              "expected the bytes of a scope ('cortex scope make') as base64");
     return CX_SUCCESS;
 }
 
@@ -184,7 +175,7 @@ static cx_status answer_read(scope_call *s, cx_memory *memory, cx_err *err)
     cx_json value;
     cx_uri uri;
     if (text.data == NULL || s->body.count != 2) {
-        refuse_member(s->call, "/uri", "expected scope and uri, the memory to read");
+        cx_call_refuse_member(s->call, "/uri", "expected scope and uri, the memory to read");
         return CX_SUCCESS;
     }
     CX_TRY(cx_memory_uri_parse(text, &uri, err));
@@ -259,7 +250,7 @@ static cx_status answer_find(scope_call *s, cx_memory *memory, cx_err *err)
     cx_json value;
     const char *wrong = read_query(s, &find);
     if (wrong != NULL) {
-        refuse_member(
+        cx_call_refuse_member(
             s->call, wrong,
             "expected scope, types (names), tags (texts) or words (text), and limit (1 to "
             "1000)");
