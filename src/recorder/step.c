@@ -186,8 +186,7 @@ static cx_status check_signature(step_taking *t, const cx_step *step, cx_err *er
                                 err);
     if (key->revoked_at != CX_TIME_NONE)
         return refuse_signature(step, "this key was revoked", err);
-    if ((key->not_before != CX_TIME_NONE && t->now_ns < key->not_before) ||
-        (key->not_after != CX_TIME_NONE && t->now_ns >= key->not_after))
+    if (!cx_trust_key_is_current(key, t->now_ns))
         return refuse_signature(step, "this key is not valid now", err);
     if (!cx_trust_key_may_sign_for(key, step->agent))
         return refuse_signature(step, "this key may not sign for this agent", err);

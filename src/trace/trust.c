@@ -314,3 +314,10 @@ bool cx_trust_key_may_sign_for(const cx_trust_key *key, cx_str agent)
             return true;
     return false;
 }
+
+bool cx_trust_key_is_current(const cx_trust_key *key, int64_t now_ns)
+{
+    return key->revoked_at == CX_TIME_NONE &&
+           (key->not_before == CX_TIME_NONE || key->not_before <= now_ns) &&
+           (key->not_after == CX_TIME_NONE || now_ns < key->not_after);
+}

@@ -52,5 +52,7 @@ const cx_trust_key *cx_trust_find(const cx_trust *trust, cx_str key_id);
 /* A deep copy that borrows from nothing but the arena. */
 CX_RESULT cx_trust_copy(const cx_trust *trust, cx_arena *arena, cx_trust *out, cx_err *err);
 bool cx_trust_key_may_sign_for(const cx_trust_key *key, cx_str agent);
+/* Not revoked, and within its time of validity: for what is presented now. */
+bool cx_trust_key_is_current(const cx_trust_key *key, int64_t now_ns);
 
 #endif

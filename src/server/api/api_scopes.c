@@ -33,9 +33,7 @@ static bool key_counts(const cx_trust_key *key, cx_str agent, int64_t now_ns)
     bool is_agent = cx_str_eq(key->key_id, agent);
     for (size_t i = 0; i < key->agent_count; i++)
         is_agent = is_agent || cx_str_eq(key->agents[i], agent);
-    return is_agent && key->revoked_at == CX_TIME_NONE &&
-           (key->not_before == CX_TIME_NONE || key->not_before <= now_ns) &&
-           (key->not_after == CX_TIME_NONE || now_ns < key->not_after);
+    return is_agent && cx_trust_key_is_current(key, now_ns);
 }
 
 /* G1.  The key of that id comes first; one that is bound to the agent is taken else. */
