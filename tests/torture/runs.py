@@ -3,6 +3,7 @@ all, and whatever is left can be cleared and verified."""
 import json
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -95,9 +96,10 @@ class Governor(Client):
             if done.code == 0:
                 return
             self.world.error("run cleanup", done.tag())
-            # What a server whose disk was full could not take is said item by item.
+            # What a server whose disk was full could not take is said item by item.  It is ended here: who
+            # starts it again may wait for the gate, which is shut for a calm until this has come through.
             if b"an earlier write failed" in done.out:
-                self.server.failed = True
+                self.server.end(signal.SIGTERM)
             elif not self.world.poisoned(done.tag()) and not self.world.excused(done.began, done.ended):
                 self.world.defect("cleanup while no fault is injected: " + done.said())
             time.sleep(0.5)
