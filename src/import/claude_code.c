@@ -500,11 +500,38 @@ static int claude_detect(cx_bytes head, const cx_json *record)
     return found ? 65 : 0;
 }
 
+/* Lines without a message say it in one member (read_note), or in `content` or `summary`. */
+static void claude_content(cx_import_content *content, const cx_json *raw)
+{
+    const cx_json *message = cx_json_get_typed(raw, CX_STR("message"), CX_JSON_OBJECT);
+    cx_str type = CX_JSON_GET_STR(raw, "type");
+    int64_t ms = 0;
+    if (message != NULL) {
+        cx_import_say_message(content, message);
+        if (is_true(raw, CX_STR("isApiErrorMessage")))
+            cx_import_say_error(content,
+                                cx_import_plain_text(content, CX_JSON_GET(message, "content")));
+    } else if (cx_str_is(type, "summary")) {
+        cx_import_say_text(content, CX_JSON_GET_STR(raw, "summary"));
+    } else {
+        cx_import_say_text(content, CX_JSON_GET_STR(raw, "content"));
+    }
+    for (size_t i = 0; i < CX_COUNT_OF(notes); i++) {
+        if (cx_str_is(type, notes[i].type) && notes[i].kind == CX_KIND_STATE)
+            cx_import_say_text(content, cx_json_get_str(raw, cx_str_z(notes[i].content)));
+    }
+    const cx_json *took = CX_JSON_GET(raw, "durationMs");
+    if (took != NULL && cx_json_int64(took, &ms) && ms >= 0 && ms < INT64_MAX / 1000000)
+        cx_import_say_duration(content, 0, ms * 1000000);
+    cx_import_say_cost(content, CX_JSON_GET(raw, "costUSD"));
+}
+
 const cx_import_format cx_import_claude_code = {
     .info = {"claude-code", "Claude Code sessions",
              "JSON lines with uuid and parentUuid; add subagents/*.jsonl", true},
     .state_size = sizeof(claude_state),
     .line = claude_line,
+    .content = claude_content,
     .finish = claude_finish,
     .done = claude_done,
     .detect = claude_detect,

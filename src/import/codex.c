@@ -415,6 +415,68 @@ static cx_status codex_line(cx_import_sink *sink, const cx_json *line, cx_err *e
     return cx_import_end(sink, &state->previous, err);
 }
 
+/* Output is a text, blocks, an object, or JSON in a text, whose `output` is what the model
+ * reads. */
+static void say_output(cx_import_content *content, const cx_json *payload)
+{
+    const cx_json *output = CX_JSON_GET(payload, "output");
+    cx_json decoded;
+    cx_str id = cx_import_scalar(CX_JSON_GET(payload, "call_id"));
+    bool failed = cx_str_is(CX_JSON_GET_STR(content->derived, "status"), "error");
+    if (output == NULL)
+        output = CX_JSON_GET(payload, "tools");
+    if (output == NULL || !cx_import_decode_text(content, output, &decoded))
+        return;
+    const cx_json *inner = CX_JSON_GET(&decoded, "output");
+    if (inner == NULL)
+        inner = CX_JSON_GET(&decoded, "content");
+    cx_import_say_result(content, id, (cx_str){NULL, 0}, failed, inner == NULL ? &decoded : inner);
+}
+
+static void say_item(cx_import_content *content, const cx_json *payload, cx_str type)
+{
+    static const char *const arguments[] = {"arguments", "input", "action", "revised_prompt"};
+    const cx_json *given = NULL;
+    if (cx_str_is(type, "message") || cx_str_is(type, "agent_message")) {
+        cx_import_say_message(content, payload);
+    } else if (cx_str_is(type, "reasoning")) {
+        const cx_json *parts[] = {CX_JSON_GET(payload, "summary"), CX_JSON_GET(payload, "content")};
+        for (size_t k = 0; k < CX_COUNT_OF(parts); k++) {
+            for (uint32_t i = 0;
+                 parts[k] != NULL && parts[k]->type == CX_JSON_ARRAY && i < parts[k]->count; i++)
+                cx_import_say_thought(content, CX_JSON_GET_STR(&parts[k]->items[i], "text"));
+        }
+    } else if (CX_JSON_GET(payload, "output") != NULL || cx_str_is(type, "tool_search_output")) {
+        say_output(content, payload);
+    } else if (cx_str_is(CX_JSON_GET_STR(content->derived, "kind"), "act")) {
+        for (size_t i = 0; i < CX_COUNT_OF(arguments) && given == NULL; i++)
+            given = cx_json_get(payload, cx_str_z(arguments[i]));
+        cx_import_say_call(content, CX_JSON_GET_STR(content->derived, "call_id"),
+                           CX_JSON_GET_STR(content->derived, "tool"), given);
+    }
+}
+
+/* Events repeat the items of the conversation; only what is nowhere else is said again. */
+static void codex_content(cx_import_content *content, const cx_json *raw)
+{
+    const cx_json *payload = cx_json_get_typed(raw, CX_STR("payload"), CX_JSON_OBJECT);
+    cx_str type = CX_JSON_GET_STR(raw, "type");
+    if (payload == NULL)
+        payload = raw;
+    cx_str item_type = CX_JSON_GET_STR(payload, "type");
+    if (cx_str_is(type, "event_msg")) {
+        if (cx_str_is(CX_JSON_GET_STR(content->derived, "kind"), "error"))
+            cx_import_say_error(content, CX_JSON_GET_STR(payload, "message"));
+    } else if (cx_str_is(type, "session_meta")) {
+        cx_import_say_role(content, CX_STR("system"));
+        cx_import_say_text(content, CX_JSON_GET_STR(payload, "instructions"));
+    } else if (cx_str_is(type, "compacted")) {
+        cx_import_say_text(content, CX_JSON_GET_STR(payload, "message"));
+    } else {
+        say_item(content, payload, item_type);
+    }
+}
+
 static void codex_done(cx_import_sink *sink)
 {
     codex_state *state = sink->state;
@@ -468,6 +530,7 @@ const cx_import_format cx_import_codex = {
              "JSON lines {\"timestamp\",\"type\",\"payload\":{...}}, or bare items", true},
     .state_size = sizeof(codex_state),
     .line = codex_line,
+    .content = codex_content,
     .done = codex_done,
     .detect = codex_detect,
 };

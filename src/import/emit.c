@@ -282,9 +282,9 @@ static void put_members(cx_json_list *list, const cx_json *object)
         cx_json_list_put(list, cx_json_text(&object->members[i].name), object->members[i].value);
 }
 
-/* The stored delta with memory.last.<agent> added (§1.12). */
+/* The stored delta with memory.last.<agent> (§1.12) and what was said (§1.15) added. */
 static cx_status complete_delta(cx_import_core *core, cx_str stored, const agent *branch,
-                                cx_str digest, cx_json *out, cx_err *err)
+                                cx_str digest, const cx_json *said, cx_json *out, cx_err *err)
 {
     cx_arena *arena = &core->scratch;
     cx_json old = {.type = CX_JSON_OBJECT}, value;
@@ -299,6 +299,11 @@ static cx_status complete_delta(cx_import_core *core, cx_str stored, const agent
     const cx_json *stored_memory = CX_JSON_GET(&old, "memory");
     if (stored_memory != NULL)
         put_members(&memory, stored_memory);
+    for (uint32_t i = 0; i < said->count; i++) {
+        cx_str name = cx_json_text(&said->members[i].name);
+        if (stored_memory == NULL || cx_json_get(stored_memory, name) == NULL)
+            cx_json_list_put(&memory, name, said->members[i].value);
+    }
     CX_TRY(cx_json_list_end_object(&memory, &value, err));
     cx_json_list_put(&delta, CX_STR("memory"), value);
     for (uint32_t i = 0; i < old.count; i++) {
@@ -316,6 +321,7 @@ static cx_status file_delta(cx_import_core *core, uint32_t file, cx_json *out, c
     cx_arena *arena = &core->scratch;
     const source *from = &core->sources.items[file];
     cx_json_list run = cx_json_list_begin(arena), memory = run, delta = run;
+    const cx_json nothing = {.type = CX_JSON_OBJECT};
     cx_json value;
     cx_json_list_put(&run, CX_STR("format"), cx_json_make_str(cx_str_z(core->format->info.name)));
     cx_json_list_put(&run, CX_STR("file"), cx_json_make_uint(arena, file));
@@ -329,7 +335,7 @@ static cx_status file_delta(cx_import_core *core, uint32_t file, cx_json *out, c
     CX_TRY(cx_buf_check(&core->text, err));
     cx_str stored = cx_arena_copy_str(arena, cx_buf_str(&core->text));
     return complete_delta(core, stored, &core->agents.items[0],
-                          hex_text(core, from->sha256.bytes, 8), out, err);
+                          hex_text(core, from->sha256.bytes, 8), &nothing, out, err);
 }
 
 static cx_status file_event(cx_import_core *core, uint32_t file, cx_json_list *event, cx_err *err)
@@ -416,24 +422,46 @@ static cx_status part_of_line(cx_import_core *core, const entry *e, const cx_jso
     return CX_SUCCESS;
 }
 
-static cx_status put_raw(cx_import_core *core, cx_json_list *event, const entry *e, cx_err *err)
+/* *out is NULL when the record has no raw value. */
+static cx_status put_raw(cx_import_core *core, cx_json_list *event, const entry *e,
+                         const cx_json **out, cx_err *err)
 {
     cx_str line;
-    cx_json value;
-    const cx_json *raw = &value;
+    cx_json *value;
+    *out = NULL;
     if ((e->flags & ENTRY_FROM_LINE) == 0) {
-        raw = e->raw;
+        *out = e->raw;
     } else if (e->part != UINT32_MAX) {
-        CX_TRY(part_of_line(core, e, &raw, err));
+        CX_TRY(part_of_line(core, e, out, err));
     } else {
         CX_TRY(cx_import_reread(core, e, &line, err));
         if (e->flags & ENTRY_RAW_TEXT)
             return put_bad_text(core, event, line, err);
-        CX_TRY(cx_json_parse(&core->parser, line, &core->scratch, &value, err));
+        if ((value = CX_ARENA_NEW(&core->scratch, cx_json)) == NULL)
+            return cx_fail_nomem(err);
+        CX_TRY(cx_json_parse(&core->parser, line, &core->scratch, value, err));
+        *out = value;
     }
-    if (raw != NULL)
-        cx_json_list_put(event, CX_STR("raw"), *raw);
+    if (*out != NULL)
+        cx_json_list_put(event, CX_STR("raw"), **out);
     return CX_SUCCESS;
+}
+
+/* What the record says goes into its event, and from there into the state (§1.15). */
+static cx_status put_content(cx_import_core *core, cx_json_list *event, const cx_json *derived,
+                             const cx_json *raw, const agent *branch, cx_json *out_memory,
+                             cx_err *err)
+{
+    cx_import_content content;
+    cx_json_list memory = cx_json_list_begin(&core->scratch);
+    *out_memory = (cx_json){.type = CX_JSON_OBJECT};
+    if (raw == NULL || core->format->content == NULL)
+        return CX_SUCCESS;
+    cx_import_content_begin(&content, &core->scratch, core->alloc, derived);
+    core->format->content(&content, raw);
+    CX_TRY(cx_import_content_event(&content, event, err));
+    CX_TRY(cx_import_content_memory(&content, branch->name, &memory, err));
+    return cx_json_list_end_object(&memory, out_memory, err);
 }
 
 static cx_status emit_entry(emitter *out, uint32_t number, cx_err *err)
@@ -442,7 +470,8 @@ static cx_status emit_entry(emitter *out, uint32_t number, cx_err *err)
     entry *e = &core->entries.items[number];
     const agent *branch = &core->agents.items[e->agent];
     draft node = {.event = cx_json_list_begin(&core->scratch), .agent = e->agent};
-    cx_json derived;
+    cx_json derived, said;
+    const cx_json *raw;
     CX_TRY(find_parents(out, e, err));
     if (branch->last < core->entries.count && core->entries.items[branch->last].t_ns > e->t_ns)
         e->issues |= 1u << CX_ISSUE_TIME_REGRESSED;
@@ -452,13 +481,15 @@ static cx_status emit_entry(emitter *out, uint32_t number, cx_err *err)
     cx_str text = cx_str_from(e->derived, e->derived_size);
     CX_TRY(cx_json_parse(&core->parser, text, &core->scratch, &derived, err));
     put_members(&node.event, &derived);
-    CX_TRY(put_raw(core, &node.event, e, err));
+    CX_TRY(put_raw(core, &node.event, e, &raw, err));
+    CX_TRY(put_content(core, &node.event, &derived, e->kind == CX_KIND_BAD ? NULL : raw, branch,
+                       &said, err));
     CX_TRY(put_issues(core, &node.event, e->issues, err));
     if (e->flags & ENTRY_HAS_TIME)
         cx_json_list_put(&node.event, CX_STR("t_ns"), cx_json_make_int(&core->scratch, e->t_ns));
     node.timestamp = timestamp_of(core, e->t_ns);
     CX_TRY(complete_delta(core, cx_str_from(e->delta, e->delta_size), branch,
-                          hex_text(core, e->digest, sizeof e->digest), &node.delta, err));
+                          hex_text(core, e->digest, sizeof e->digest), &said, &node.delta, err));
     for (unsigned i = 0; i < CX_ISSUE_COUNT; i++)
         core->sources.items[e->file].issues[i] += e->issues >> i & 1;
     return write_node(out, &node, number, err);

@@ -20,6 +20,7 @@
 #ifndef CX_IMPORT_INTERNAL_H
 #define CX_IMPORT_INTERNAL_H
 
+#include "import/content.h"
 #include "import/import.h"
 #include "json/api.h"
 
@@ -160,6 +161,8 @@ typedef struct cx_import_format {
     cx_status (*finish)(cx_import_sink *sink, cx_err *err);
     /* At the very end, also after an error, for what the state owns outside the arenas; or NULL. */
     void (*done)(cx_import_sink *sink);
+    /* In pass two: what a record says (content.h), from its raw value alone; or NULL. */
+    void (*content)(cx_import_content *content, const cx_json *raw);
     /* The record numbered `part` inside a line; NULL = the line is the record. */
     const cx_json *(*part)(const cx_json *line, uint32_t part);
     /* Confidence 0..100 that `record`, one of the first of a file, is of this format; negative: no

@@ -154,6 +154,41 @@ static cx_status langfuse_document(cx_import_sink *sink, const cx_json *document
     return CX_SUCCESS;
 }
 
+/* Cost has been a number, an object of parts, and a member of its own. */
+static void say_cost(cx_import_content *content, const cx_json *raw)
+{
+    const cx_json *details = CX_JSON_GET(raw, "costDetails");
+    if (details != NULL)
+        cx_import_say_cost(content, CX_JSON_GET(details, "total"));
+    cx_import_say_cost(content, CX_JSON_GET(raw, "calculatedTotalCost"));
+    cx_import_say_cost(content, CX_JSON_GET(raw, "totalCost"));
+}
+
+static void langfuse_content(cx_import_content *content, const cx_json *raw)
+{
+    const cx_json *input = not_null(CX_JSON_GET(raw, "input"));
+    const cx_json *output = not_null(CX_JSON_GET(raw, "output"));
+    cx_str kind = CX_JSON_GET_STR(content->derived, "kind");
+    bool failed = cx_str_is(CX_JSON_GET_STR(raw, "level"), "ERROR");
+    int64_t start, end;
+    if (cx_str_is(kind, "act")) {
+        cx_import_say_call(content, CX_JSON_GET_STR(raw, "id"), CX_JSON_GET_STR(raw, "name"),
+                           input);
+        if (output != NULL)
+            cx_import_say_result(content, CX_JSON_GET_STR(raw, "id"), CX_JSON_GET_STR(raw, "name"),
+                                 failed, output);
+    } else {
+        cx_import_say_request(content, input);
+        cx_import_say_response(content, output);
+    }
+    if (failed)
+        cx_import_say_error(content, CX_JSON_GET_STR(raw, "statusMessage"));
+    if (cx_import_time_iso(CX_JSON_GET_STR(raw, "startTime"), &start) &&
+        cx_import_time_iso(CX_JSON_GET_STR(raw, "endTime"), &end))
+        cx_import_say_duration(content, start, end);
+    say_cost(content, raw);
+}
+
 static int langfuse_detect(cx_bytes head, const cx_json *first)
 {
     static const char name[] = "\"observations\"", other[] = "\"parentObservationId\"";
@@ -168,5 +203,6 @@ const cx_import_format cx_import_langfuse = {
     .info = {"langfuse", "Langfuse trace exports",
              "{\"trace\":{...},\"observations\":[...]}, one trace a file", false},
     .document = langfuse_document,
+    .content = langfuse_content,
     .detect = langfuse_detect,
 };

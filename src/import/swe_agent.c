@@ -301,6 +301,27 @@ static cx_status swe_agent_document(cx_import_sink *sink, const cx_json *documen
     return import_document(&w, err);
 }
 
+/* A message, or one half of a step: what was done, or what came back. */
+static void swe_agent_content(cx_import_content *content, const cx_json *raw)
+{
+    cx_str kind = CX_JSON_GET_STR(content->derived, "kind");
+    const cx_json *action = CX_JSON_GET(raw, "action");
+    bool message = CX_JSON_GET_STR(raw, "role").size != 0;
+    if (cx_str_is(kind, "tool_result")) {
+        const cx_json *result = CX_JSON_GET(raw, message ? "content" : "observation");
+        cx_import_say_role(content, CX_STR("tool"));
+        cx_import_say_result(content, CX_JSON_GET_STR(content->derived, "call_id"),
+                             (cx_str){NULL, 0}, false, result);
+        return;
+    }
+    if (message)
+        cx_import_say_message(content, raw);
+    else
+        cx_import_say_thought(content, CX_JSON_GET_STR(raw, "thought"));
+    if (cx_str_is(kind, "act") && content->said == NULL)
+        cx_import_say_call(content, (cx_str){NULL, 0}, (cx_str){NULL, 0}, action);
+}
+
 static int swe_agent_detect(cx_bytes head, const cx_json *first)
 {
     static const char trajectory[] = "\"trajectory\"", action[] = "\"action\"";
@@ -324,5 +345,6 @@ const cx_import_format cx_import_swe_agent = {
              "{\"trajectory\":[...],\"history\":[...],\"info\":{...}}, *.traj", false},
     .no_time = true,
     .document = swe_agent_document,
+    .content = swe_agent_content,
     .detect = swe_agent_detect,
 };

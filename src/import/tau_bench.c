@@ -169,6 +169,13 @@ static cx_status tau_bench_document(cx_import_sink *sink, const cx_json *documen
     return CX_SUCCESS;
 }
 
+/* The run's own node has no role, and says nothing. */
+static void tau_bench_content(cx_import_content *content, const cx_json *raw)
+{
+    if (CX_JSON_GET_STR(raw, "role").size != 0)
+        cx_import_say_message(content, raw);
+}
+
 static void tau_bench_done(cx_import_sink *sink)
 {
     tau_bench_state *state = sink->state;
@@ -197,6 +204,7 @@ const cx_import_format cx_import_tau_bench = {
     .takes_only = true,
     .state_size = sizeof(tau_bench_state),
     .document = tau_bench_document,
+    .content = tau_bench_content,
     .done = tau_bench_done,
     .detect = tau_bench_detect,
 };

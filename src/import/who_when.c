@@ -102,6 +102,11 @@ static cx_status who_when_document(cx_import_sink *sink, const cx_json *document
     return CX_SUCCESS;
 }
 
+static void who_when_content(cx_import_content *content, const cx_json *raw)
+{
+    cx_import_say_blocks(content, CX_JSON_GET(raw, "content"));
+}
+
 static int who_when_detect(cx_bytes head, const cx_json *first)
 {
     static const char *const names[] = {"\"is_correct\"", "\"is_corrected\"", "\"question_ID\"",
@@ -126,5 +131,6 @@ const cx_import_format cx_import_who_when = {
              false},
     .no_time = true,
     .document = who_when_document,
+    .content = who_when_content,
     .detect = who_when_detect,
 };
