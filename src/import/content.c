@@ -216,6 +216,9 @@ static void say_part(cx_import_content *content, const cx_json *part)
     cx_str text = first_str(part, text_names);
     if (call != NULL)
         say_call_block(content, call);
+    if (CX_JSON_GET_STR(part, "tool.name").size != 0) /* any_agent */
+        cx_import_say_call(content, (cx_str){NULL, 0}, CX_JSON_GET_STR(part, "tool.name"),
+                           CX_JSON_GET(part, "tool.args"));
     if (answer != NULL)
         say_result_block(content, answer);
     if (first_of(part, data) != NULL)
@@ -658,10 +661,11 @@ static const char *default_role(cx_str kind)
 }
 
 /* The text of a message, or of the answers that go into the context as one. */
-static cx_str message_text(cx_import_content *content)
+static cx_str message_text(cx_import_content *content, bool *out_answers)
 {
     cx_json_list texts = cx_json_list_begin(content->arena);
     cx_str text = joined(content, &content->texts);
+    *out_answers = text.size == 0;
     if (text.size != 0)
         return text;
     for (const cx_import_said *at = content->said; at != NULL; at = at->next) {
@@ -676,7 +680,9 @@ static cx_str message_text(cx_import_content *content)
 static void put_messages(cx_import_content *content, cx_str agent, cx_json_list *memory)
 {
     cx_json_list messages = cx_json_list_begin(content->arena);
-    cx_str place = place_name(content), text = message_text(content), role = content->role;
+    bool answers = false;
+    cx_str place = place_name(content), text = message_text(content, &answers);
+    cx_str role = answers ? CX_STR("tool") : content->role;
     cx_json inputs;
     /* A span around others repeats what they were given and answered. */
     if (place.data == NULL || cx_str_is(CX_JSON_GET_STR(content->derived, "kind"), "run"))
@@ -725,7 +731,8 @@ static cx_json tool_value(cx_import_content *content, const cx_import_said *said
         size_t whole = 0;
         cx_str text = cx_import_plain_text(content, &said->arguments);
         cx_json_put_str(&last, "arguments", brief(text, &whole));
-        cx_json_put_str(&last, "call", call_id);
+        if (call_id.size != 0)
+            cx_json_put_str(&last, "call", call_id);
         if (!said->has_result)
             cx_json_put_null(&last, "result");
     }
@@ -773,8 +780,9 @@ static void put_file(cx_import_content *content, cx_json_list *files, cx_str age
             return; /* one record, one entry a file */
     }
     cx_json_put_str(&item, "agent", agent);
-    cx_json_put_str(&item, "call", said->call_id);
-    cx_json_put_str(&item, "tool", said->tool);
+    if (said->call_id.size != 0)
+        cx_json_put_str(&item, "call", said->call_id);
+    cx_json_put_str(&item, "tool", tool_of(content, said));
     if (file->what != CX_IMPORT_FILE_READ)
         cx_json_put_z(&item, "how", cx_import_file_verb(file->what));
     if (file->content != NULL) {

@@ -109,6 +109,7 @@ static cx_status import_span(cx_import_sink *sink, const cx_json *span, cx_err *
     const cx_import_span view = {
         .attributes = CX_JSON_GET(span, "attributes"),
         .arena = sink->arena,
+        .name = CX_JSON_GET_STR(span, "name"),
         .fallback_agent = service_of(span),
         .scope = trace,
         .outcome =
@@ -132,6 +133,18 @@ static cx_status otel_sdk_document(cx_import_sink *sink, const cx_json *document
     return CX_SUCCESS;
 }
 
+static void otel_sdk_content(cx_import_content *content, const cx_json *raw)
+{
+    const cx_json *status = CX_JSON_GET(raw, "status");
+    cx_import_record times[2] = {0};
+    cx_import_say_span(content, CX_JSON_GET(raw, "attributes"), CX_JSON_GET(raw, "events"),
+                       status == NULL ? (cx_str){NULL, 0} : CX_JSON_GET_STR(status, "description"));
+    set_time(&times[0], CX_JSON_GET(raw, "start_time"));
+    set_time(&times[1], CX_JSON_GET(raw, "end_time"));
+    if (times[0].has_time && times[1].has_time)
+        cx_import_say_duration(content, times[0].t_ns, times[1].t_ns);
+}
+
 static int otel_sdk_detect(cx_bytes head, const cx_json *first)
 {
     static const char name[] = "\"span_id\"", list[] = "\"spans\"";
@@ -147,5 +160,6 @@ const cx_import_format cx_import_otel_sdk = {
     .info = {"otel-sdk", "OpenTelemetry SDK spans (any_agent)",
              "{\"spans\":[...],\"final_output\":...} with ids as integers or hex text", false},
     .document = otel_sdk_document,
+    .content = otel_sdk_content,
     .detect = otel_sdk_detect,
 };

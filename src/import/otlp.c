@@ -228,6 +228,7 @@ static cx_status import_span(cx_import_sink *sink, const cx_json *span, const pl
     const cx_import_span view = {
         .attributes = CX_JSON_GET(span, "attributes"),
         .arena = sink->arena,
+        .name = CX_JSON_GET_STR(span, "name"),
         .fallback_agent = at->service,
         .scope = trace,
         .outcome = cx_import_span_outcome(status == NULL ? NULL : CX_JSON_GET(status, "code")),
@@ -495,6 +496,24 @@ static void otlp_done(cx_import_sink *sink)
         cx_map_done(&state->heads);
 }
 
+static void otlp_content(cx_import_content *content, const cx_json *raw)
+{
+    const cx_json *attributes = CX_JSON_GET(raw, "attributes");
+    const cx_json *status = CX_JSON_GET(raw, "status");
+    cx_import_record times[2] = {0};
+    if (cx_str_is(CX_JSON_GET_STR(content->derived, "signal"), "log")) {
+        cx_import_say_log(content, attributes, CX_JSON_GET(raw, "body"),
+                          CX_JSON_GET_STR(content->derived, "name"));
+        return;
+    }
+    cx_import_say_span(content, attributes, CX_JSON_GET(raw, "events"),
+                       status == NULL ? (cx_str){NULL, 0} : CX_JSON_GET_STR(status, "message"));
+    cx_import_set_ticks(&times[0], CX_JSON_GET(raw, "startTimeUnixNano"), 1);
+    cx_import_set_ticks(&times[1], CX_JSON_GET(raw, "endTimeUnixNano"), 1);
+    if (times[0].has_time && times[1].has_time)
+        cx_import_say_duration(content, times[0].t_ns, times[1].t_ns);
+}
+
 static int otlp_detect(cx_bytes head, const cx_json *first)
 {
     static const char spans[] = "\"resourceSpans\"", logs[] = "\"resourceLogs\"";
@@ -516,5 +535,6 @@ const cx_import_format cx_import_otlp = {
     .file_end = otlp_file_end,
     .done = otlp_done,
     .part = otlp_part,
+    .content = otlp_content,
     .detect = otlp_detect,
 };

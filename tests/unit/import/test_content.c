@@ -135,3 +135,195 @@ CX_TEST(content_of_a_model_call)
     CHECK_STR(node_text(&in, 3 - model, "/event/arguments/q"), "1");
     imported_done(&in);
 }
+
+/* --- spans of instrumentation that has conventions of its own ------------------------------- */
+
+#define ATTR(key, value) "{\"key\":\"" key "\",\"value\":{\"stringValue\":\"" value "\"}}"
+#define COUNT(key, value) "{\"key\":\"" key "\",\"value\":{\"intValue\":\"" value "\"}}"
+#define SPAN(id, parent, name, more, attributes)                           \
+    "{\"traceId\":\"0af7651916cd43dd8448eb211c80319c\",\"spanId\":\"" id   \
+    "\",\"parentSpanId\":\"" parent "\",\"name\":\"" name                  \
+    "\",\"startTimeUnixNano\":\"1000\",\"endTimeUnixNano\":\"3500\"," more \
+    "\"attributes\":[" attributes "]}"
+#define SPANS(spans)                                            \
+    "{\"resourceSpans\":[{\"resource\":{\"attributes\":[" ATTR( \
+        "service.name", "shop") "]},\"scopeSpans\":[{\"spans\":[" spans "]}]}]}"
+
+CX_TEST(content_of_openinference_spans)
+{
+    imported in;
+    import_text(
+        &in, "otlp",
+        SPANS(
+            SPAN("b7ad6b7169203331", "", "planner", "", ATTR("openinference.span.kind", "AGENT")) "," SPAN(
+                "b7ad6b7169203332", "b7ad6b7169203331", "llm", "",
+                ATTR("openinference.span.kind", "LLM") "," ATTR("llm.model_name", "m1") "," COUNT("llm.token_count.prompt", "11") "," COUNT("llm.token_count.completion", "4") "," ATTR("llm.input_messages.0.message.role", "user") "," ATTR(
+                    "llm.input_messages.0.message.content",
+                    "how many?") "," ATTR("llm.output_messages.0.message.role",
+                                          "assistant") "," ATTR("llm.output_messages.0.message."
+                                                                "tool_calls.0.tool_call.function."
+                                                                "name",
+                                                                "count") "," ATTR("llm.output_"
+                                                                                  "messages.0."
+                                                                                  "message.tool_"
+                                                                                  "calls.0.tool_"
+                                                                                  "call.function."
+                                                                                  "arguments",
+                                                                                  "{\\\"of\\\":"
+                                                                                  "\\\"x\\\"}")) "," SPAN("b7ad6b7169203333",
+                                                                                                          "b7ad6b7169203331",
+                                                                                                          "count",
+                                                                                                          "\"status\":{\"code\":2,\"message\":\"boom\"},\"events\":[{\"name\":\"exception\","
+                                                                                                          "\"attributes\":[" ATTR(
+                                                                                                              "exception.type",
+                                                                                                              "KeyError") "," ATTR("exception.message",
+                                                                                                                                   "x") "]}],",
+                                                                                                          ATTR("openinference.span.kind", "TOOL") "," ATTR(
+                                                                                                              "tool.name",
+                                                                                                              "count") "," ATTR("input.value",
+                                                                                                                                "{\\\"of\\\":\\\"x\\\"}") "," ATTR("output.value",
+                                                                                                                                                                   "none"))));
+    REQUIRE(in.count == 4);
+    CHECK_STR(node_text(&in, 1, "/agent_id"), "planner");
+    CHECK_STR(node_text(&in, 2, "/agent_id"), "planner");
+    CHECK_STR(node_text(&in, 2, "/event/kind"), "reason");
+    CHECK_STR(node_text(&in, 2, "/event/model"), "m1");
+    CHECK_STR(node_text(&in, 2, "/event/tokens/input"), "11");
+    CHECK_STR(node_text(&in, 2, "/event/input/0/text"), "how many?");
+    CHECK_STR(node_text(&in, 2, "/event/tool"), "count");
+    CHECK_STR(node_text(&in, 2, "/event/arguments/of"), "x");
+    CHECK_STR(node_text(&in, 2, "/event/duration_ns"), "2500");
+    CHECK_STR(node_text(&in, 3, "/event/kind"), "act");
+    CHECK_STR(node_text(&in, 3, "/event/error"), "KeyError: x");
+    CHECK_STR(node_text(&in, 3, "/event/result"), "none");
+    CHECK_STR(node_text(&in, 3, "/state_delta/memory/tool/count/last/status"), "error");
+    CHECK_STR(node_text(&in, 3, "/state_delta/memory/messages/2/role"), "tool");
+    imported_done(&in);
+}
+
+CX_TEST(content_of_ai_sdk_spans)
+{
+    imported in;
+    import_text(
+        &in, "otlp",
+        SPANS(SPAN("b7ad6b7169203331", "", "ai.generateText", "", ATTR("ai.operationId", "ai.generateText") "," ATTR("ai.telemetry.functionId", "helper")) "," SPAN(
+            "b7ad6b7169203332", "b7ad6b7169203331", "ai.generateText.doGenerate", "",
+            ATTR("ai.operationId", "ai.generateText.doGenerate") "," ATTR("ai.model.id", "m2") "," COUNT(
+                "ai.usage.promptTokens",
+                "9") "," ATTR("ai.prompt.messages",
+                              "[{\\\"role\\\":\\\"user\\\",\\\"content\\\":[{\\\"type\\\":"
+                              "\\\"text\\\","
+                              "\\\"text\\\":\\\"hello\\\"}]}]") "," ATTR("ai.response.text",
+                                                                         "hi there")) "," SPAN("b7a"
+                                                                                               "d6b"
+                                                                                               "716"
+                                                                                               "920"
+                                                                                               "333"
+                                                                                               "3",
+                                                                                               "b7a"
+                                                                                               "d6b"
+                                                                                               "716"
+                                                                                               "920"
+                                                                                               "333"
+                                                                                               "1",
+                                                                                               "ai."
+                                                                                               "too"
+                                                                                               "lCa"
+                                                                                               "ll",
+                                                                                               "",
+                                                                                               ATTR("ai.operationId", "ai.toolCall") "," ATTR("ai.toolCall.name", "weather") "," ATTR(
+                                                                                                   "ai.toolCall.id",
+                                                                                                   "w1") "," ATTR("ai.toolCall.args",
+                                                                                                                  "{\\\"city\\\":\\\"Bern\\\"}") "," ATTR("ai.toolCall.result",
+                                                                                                                                                          "sunny"))));
+    REQUIRE(in.count == 4);
+    CHECK_STR(node_text(&in, 1, "/event/kind"), "run");
+    CHECK_STR(node_text(&in, 1, "/agent_id"), "helper");
+    CHECK_STR(node_text(&in, 2, "/agent_id"), "helper");
+    CHECK_STR(node_text(&in, 2, "/event/kind"), "reason");
+    CHECK_STR(node_text(&in, 2, "/event/input/0/text"), "hello");
+    CHECK_STR(node_text(&in, 2, "/event/text"), "hi there");
+    CHECK_STR(node_text(&in, 2, "/event/tokens/input"), "9");
+    CHECK_STR(node_text(&in, 3, "/event/kind"), "act");
+    CHECK_STR(node_text(&in, 3, "/event/tool"), "weather");
+    CHECK_STR(node_text(&in, 3, "/event/call_id"), "w1");
+    CHECK_STR(node_text(&in, 3, "/event/arguments/city"), "Bern");
+    CHECK_STR(node_text(&in, 3, "/event/result"), "sunny");
+    imported_done(&in);
+}
+
+CX_TEST(content_of_traceloop_spans)
+{
+    imported in;
+    import_text(&in, "otlp",
+                SPANS(SPAN("b7ad6b7169203331", "", "joke.agent", "", ATTR("traceloop.span.kind", "agent") "," ATTR("traceloop.entity.name", "joker")) "," SPAN(
+                    "b7ad6b7169203332", "b7ad6b7169203331", "openai.chat", "",
+                    ATTR("gen_ai.system", "OpenAI") "," ATTR("gen_ai.request.model", "m3") "," ATTR("gen_ai.prompt.0.role", "user") "," ATTR(
+                        "gen_ai.prompt.0.content",
+                        "tell one") "," ATTR("gen_ai.completion.0.role",
+                                             "assistant") "," ATTR("gen_ai.completion.0.content",
+                                                                   "knock") "," COUNT("gen_ai."
+                                                                                      "usage."
+                                                                                      "prompt_"
+                                                                                      "tokens",
+                                                                                      "5")) "," SPAN("b7ad6b7169203333",
+                                                                                                     "b7ad6b7169203331",
+                                                                                                     "rate.tool",
+                                                                                                     "",
+                                                                                                     ATTR("traceloop.span.kind", "tool") "," ATTR(
+                                                                                                         "traceloop.entity.name",
+                                                                                                         "rate") "," ATTR("traceloop.entity.input",
+                                                                                                                          "{\\\"joke\\\":\\\"knock\\\"}") "," ATTR("traceloop.entity.output",
+                                                                                                                                                                   "7"))));
+    REQUIRE(in.count == 4);
+    CHECK_STR(node_text(&in, 1, "/agent_id"), "joker");
+    CHECK_STR(node_text(&in, 2, "/agent_id"), "joker");
+    CHECK_STR(node_text(&in, 2, "/event/kind"), "reason");
+    CHECK_STR(node_text(&in, 2, "/event/text"), "knock");
+    CHECK_STR(node_text(&in, 2, "/event/input/0/text"), "tell one");
+    CHECK_STR(node_text(&in, 3, "/event/kind"), "act");
+    CHECK_STR(node_text(&in, 3, "/event/tool"), "rate");
+    CHECK_STR(node_text(&in, 3, "/event/arguments/joke"), "knock");
+    CHECK_STR(node_text(&in, 3, "/event/result"), "7");
+    imported_done(&in);
+}
+
+/* Events of a span, messages as structured values, and log records. */
+CX_TEST(content_of_events_and_logs)
+{
+    imported in;
+    import_text(
+        &in, "otlp",
+        "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[" SPAN(
+            "b7ad6b7169203331", "", "chat",
+            "\"events\":[{\"name\":\"gen_ai.user.message\",\"attributes\":[" ATTR(
+                "content", "question") "]}],",
+            ATTR("gen_ai.operation.name",
+                 "chat") ",{\"key\":\"gen_ai.output.messages\",\"value\":{\"arrayValue\":{"
+                         "\"values\":[{"
+                         "\"kvlistValue\":{\"values\":[" ATTR(
+                             "role",
+                             "assistant") ",{\"key\":\"parts\",\"value\":{\"arrayValue\":{"
+                                          "\"values\":[{\"kvlistValue\":{"
+                                          "\"values\":[" ATTR("type", "text") "," ATTR(
+                                              "content",
+                                              "answer") "]}}]}}}]}}]}}}") "]}]}],\"resourceLogs\":["
+                                                                          "{\"scopeLogs\":[{"
+                                                                          "\"logRecords\":[{"
+                                                                          "\"traceId\":"
+                                                                          "\"0af7651916cd43dd8448eb"
+                                                                          "211c80319c\",\"spanId\":"
+                                                                          "\"b7ad6b7169203331\","
+                                                                          "\"timeUnixNano\":"
+                                                                          "\"2000\","
+                                                                          "\"severityNumber\":17,"
+                                                                          "\"body\":{"
+                                                                          "\"stringValue\":\"disk "
+                                                                          "full\"}}]}]}]}");
+    REQUIRE(in.count == 3);
+    CHECK_STR(node_text(&in, 1, "/event/input/0/text"), "question");
+    CHECK_STR(node_text(&in, 1, "/event/text"), "answer");
+    CHECK_STR(node_text(&in, 2, "/event/text"), "disk full");
+    CHECK_STR(node_text(&in, 2, "/event/kind"), "error");
+    imported_done(&in);
+}
