@@ -75,6 +75,8 @@
     X(alert_ack)           \
     X(alert_resolve)       \
     X(import)              \
+    X(search)              \
+    X(histories)           \
     X(lattice_append)      \
     X(lattice_import)      \
     X(lattice_verify)      \

@@ -159,7 +159,7 @@ static const job jobs[] = {
      " memory append apply log roots seed snapshot prove verify checkpoint key export "
      "scope erase tables backup evidence "},
     {"Receive signed traces", " record trace detect capacity alert "},
-    {"Debug a history", " import lattice show why "},
+    {"Debug a history", " import lattice show why search histories "},
     {JOB_GOVERN, " run contract runner gate approve approvals hooks hook worktrees locks "},
     {"Serve and archive", " serve watch otel mcp token "},
 };

@@ -345,6 +345,9 @@ cx_status cx_index_commit(cx_index *index, const uint8_t home_id[16], cx_feed_po
     home_text(home_id, home);
     index->commits++;
     cx_status status = index->engine->flush(index, err);
+    if (!cx_failed(status) && index->must_scrub)
+        status = index->engine->scrub(index, err);
+    index->must_scrub = false;
     if (!cx_failed(status))
         status = cx_index_write_feed(index, home, position, err);
     if (!cx_failed(status))

@@ -4,6 +4,7 @@
  */
 #include "base/api.h"
 #include "index/index_internal.h"
+#include "index/steps.h"
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
 
@@ -58,6 +59,7 @@ static cx_status retain_inside(cx_index *index, int64_t before_ns, name_list *sp
     for (size_t i = 0; i < split->names.count; i++)
         CX_TRY(cx_index_set_primary(index, split->names.items[i].agent,
                                     split->names.items[i].trace_id, err));
+    CX_TRY(cx_index_retain_steps(index, before_ns, err));
     CX_TRY(cx_index_read_feed(index, &line, err));
     if (!line.there)
         return CX_SUCCESS;

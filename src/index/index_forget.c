@@ -4,6 +4,7 @@
  */
 #include "base/api.h"
 #include "index/index_internal.h"
+#include "index/steps.h"
 
 #include <math.h>
 
@@ -164,6 +165,7 @@ cx_status cx_index_forget(cx_index *index, cx_str actor, uint64_t seq, cx_err *e
         CX_TRY(cx_index_do(index,
                            "DELETE FROM cirislens.covenant_trace_batches WHERE ledger_seq = $1",
                            &values[1], 1, err));
+    CX_TRY(cx_index_forget_steps(index, actor, seq, err));
     if (!lost.found)
         return CX_SUCCESS;
     CX_TRY(cx_index_remove(index, actor, cx_str_from(lost.trace_id, lost.trace_id_size), lost.level,

@@ -237,7 +237,7 @@ cx_status cx_index_pg_open(cx_index *index, const char *url, cx_err *err);
 /* Puts rows one by one; PostgreSQL has its own way. */
 cx_status cx_index_put_one(cx_index *index, const cx_trace_row *row, cx_err *err);
 
-#define CX_INDEX_VERSION 4
+#define CX_INDEX_VERSION 5
 #define CX_INDEX_FEW_IDS 5000
 #define CX_INDEX_SOME_IDS 50000
 
@@ -257,6 +257,7 @@ struct cx_index {
     int64_t last_id;
     int64_t retained_ns;    /* rows before this time were dropped; CX_TIME_NONE */
     int64_t commits;        /* of the tables; another writer's make what follows useless */
+    bool must_scrub;        /* before the next commit: words were deleted */
     cx_buf insert_sql;      /* made when first needed */
     int few_ids, some_ids;  /* that a word stands for: words.c */
     cx_arena agents_memory; /* of the two below */
@@ -361,6 +362,8 @@ void cx_schema_add_hourly(cx_buf *sql, const char *bucket, const char *table);
 extern const char *const cx_schema_tables[];
 /* The names of spec 1.0: columns of batches, and views, which are dropped before the tables. */
 void cx_schema_add_names(cx_buf *sql, cx_dialect dialect);
+/* Histories and their steps; the feed starts again, so that they are filled. */
+void cx_schema_add_steps(cx_buf *sql, cx_dialect dialect);
 extern const char *const cx_schema_views[];
 
 #endif

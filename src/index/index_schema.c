@@ -87,14 +87,57 @@ static const char tables[] =
     "    commits @I NOT NULL, retained_until @Z);\n";
 
 const char *const cx_schema_tables[] = {
-    "covenant_traces",      "covenant_trace_keys",    "covenant_trace_conflicts",
-    "covenant_public_keys", "covenant_trace_batches", "coherence_ratchet_alerts",
-    "cortex_index_feed",    "cortex_index_versions",  NULL,
+    "covenant_traces",
+    "covenant_trace_keys",
+    "covenant_trace_conflicts",
+    "covenant_public_keys",
+    "covenant_trace_batches",
+    "coherence_ratchet_alerts",
+    "cortex_index_feed",
+    "cortex_index_versions",
+    "cortex_histories",
+    "cortex_steps",
+    NULL,
 };
 
 void cx_schema_add_tables(cx_buf *sql, cx_dialect dialect)
 {
     cx_schema_add(sql, dialect, tables);
+}
+
+static const char steps[] =
+    "CREATE TABLE cirislens.cortex_histories (\n"
+    "    id @I NOT NULL PRIMARY KEY, name @T NOT NULL UNIQUE, source @T NOT NULL, title @T,\n"
+    "    title_rank @I NOT NULL, title_seq @I, agent @T, model @T, path @T, first_at @Z,\n"
+    "    last_at @Z, steps @I NOT NULL, calls @I NOT NULL, errors @I NOT NULL,\n"
+    "    tokens_input @I NOT NULL, tokens_output @I NOT NULL, cost_usd @F NOT NULL,\n"
+    /* Of a file that is read as it grows; of the last answer of a model. */
+    "    lines @I NOT NULL, pending @T, last_message @T, last_input @I NOT NULL,\n"
+    "    last_output @I NOT NULL);\n"
+    "CREATE TABLE cirislens.cortex_steps (\n"
+    "    id @I NOT NULL PRIMARY KEY, history_id @I NOT NULL, ref @T NOT NULL, happened_at @Z,\n"
+    "    kind @T, agent @T, role @T, tool @T, failed @B NOT NULL, tokens_input @I NOT NULL,\n"
+    "    tokens_output @I NOT NULL, cost_usd @F NOT NULL, text @T NOT NULL,\n"
+    "    ledger_actor @T NOT NULL, ledger_seq @I NOT NULL, UNIQUE (history_id, ref));\n"
+    "UPDATE cirislens.cortex_index_feed SET log_commit = 0, log_frames = 0;\n";
+
+static const struct {
+    const char *name, *table, *columns;
+} step_indexes[] = {
+    {"cortex_histories_by_time", "cortex_histories", "(last_at DESC, id DESC)"},
+    {"cortex_steps_by_history", "cortex_steps", "(history_id, id)"},
+    {"cortex_steps_by_entry", "cortex_steps", "(ledger_actor, ledger_seq)"},
+    {"cortex_steps_by_time", "cortex_steps", "(happened_at)"},
+};
+
+void cx_schema_add_steps(cx_buf *sql, cx_dialect dialect)
+{
+    cx_schema_add(sql, dialect, steps);
+    for (size_t i = 0; i < CX_COUNT_OF(step_indexes); i++)
+        cx_buf_printf(sql, "CREATE INDEX %s%s ON %s%s %s;\n",
+                      dialect == CX_DIALECT_SQLITE ? "cirislens." : "", step_indexes[i].name,
+                      dialect == CX_DIALECT_PG ? "cirislens." : "", step_indexes[i].table,
+                      step_indexes[i].columns);
 }
 
 /* `id` follows `timestamp` so that pages of rows with one time need no sorting. */

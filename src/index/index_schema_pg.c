@@ -129,11 +129,19 @@ static cx_status make_names(cx_index *index, cx_err *err)
     return run_schema_sql(index, &sql, err);
 }
 
+static cx_status make_steps(cx_index *index, cx_err *err)
+{
+    cx_buf sql;
+    cx_buf_init(&sql, cx_alloc_default());
+    cx_schema_add_steps(&sql, CX_DIALECT_PG);
+    cx_buf_add_z(&sql, "CREATE INDEX cortex_steps_text ON cirislens.cortex_steps USING gin"
+                       " (to_tsvector('simple', left(text, 100000)));\n");
+    return run_schema_sql(index, &sql, err);
+}
+
 const cx_index_migration cx_index_pg_migrations[CX_INDEX_VERSION] = {
-    {"traces", make_traces},
-    {"hourly summaries", make_hourly},
-    {"facets", make_facets},
-    {"names of spec 1.0", make_names},
+    {"traces", make_traces},           {"hourly summaries", make_hourly},  {"facets", make_facets},
+    {"names of spec 1.0", make_names}, {"steps of histories", make_steps},
 };
 
 cx_status cx_index_pg_drop(cx_index *index, cx_err *err)

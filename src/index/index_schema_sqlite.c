@@ -130,11 +130,32 @@ static cx_status make_names(cx_index *index, cx_err *err)
     return run_schema_sql(index, &sql, err);
 }
 
+/* The words of steps, maintained like those of traces. */
+static const char steps_text[] =
+    "CREATE VIRTUAL TABLE cirislens.cortex_steps_text USING fts5(text, content='cortex_steps',\n"
+    "    content_rowid='id', tokenize='unicode61 remove_diacritics 0');\n"
+    "CREATE TRIGGER cirislens.cortex_steps_text_insert AFTER INSERT ON cortex_steps BEGIN\n"
+    "    INSERT INTO cortex_steps_text (rowid, text) VALUES (new.id, new.text); END;\n"
+    "CREATE TRIGGER cirislens.cortex_steps_text_delete AFTER DELETE ON cortex_steps BEGIN\n"
+    "    INSERT INTO cortex_steps_text (cortex_steps_text, rowid, text)\n"
+    "        VALUES ('delete', old.id, old.text); END;\n"
+    "CREATE TRIGGER cirislens.cortex_steps_text_update AFTER UPDATE OF text ON cortex_steps BEGIN\n"
+    "    INSERT INTO cortex_steps_text (cortex_steps_text, rowid, text)\n"
+    "        VALUES ('delete', old.id, old.text);\n"
+    "    INSERT INTO cortex_steps_text (rowid, text) VALUES (new.id, new.text); END;\n";
+
+static cx_status make_steps(cx_index *index, cx_err *err)
+{
+    cx_buf sql;
+    cx_buf_init(&sql, cx_alloc_default());
+    cx_schema_add_steps(&sql, CX_DIALECT_SQLITE);
+    cx_buf_add_z(&sql, steps_text);
+    return run_schema_sql(index, &sql, err);
+}
+
 const cx_index_migration cx_index_sqlite_migrations[CX_INDEX_VERSION] = {
-    {"traces", make_traces},
-    {"hourly summaries", make_hourly},
-    {"facets", make_facets},
-    {"names of spec 1.0", make_names},
+    {"traces", make_traces},           {"hourly summaries", make_hourly},  {"facets", make_facets},
+    {"names of spec 1.0", make_names}, {"steps of histories", make_steps},
 };
 
 cx_status cx_index_sqlite_drop(cx_index *index, cx_err *err)
@@ -145,6 +166,7 @@ cx_status cx_index_sqlite_drop(cx_index *index, cx_err *err)
         cx_buf_printf(&sql, "DROP VIEW IF EXISTS cirislens.%s;", cx_schema_views[i]);
     cx_buf_add_z(&sql, "DROP VIEW IF EXISTS cirislens.covenant_agent_hours;"
                        "DROP TABLE IF EXISTS cirislens.covenant_traces_text;"
+                       "DROP TABLE IF EXISTS cirislens.cortex_steps_text;"
                        "DROP TABLE IF EXISTS cirislens.covenant_traces_facets;");
     for (size_t i = 0; cx_schema_tables[i] != NULL; i++)
         cx_buf_printf(&sql, "DROP TABLE IF EXISTS cirislens.%s;", cx_schema_tables[i]);

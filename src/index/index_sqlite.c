@@ -206,8 +206,12 @@ static cx_status touch_hour(cx_index *index, int64_t ns, cx_err *err)
 /* Deleted words remain in older segments until these are merged. */
 static cx_status scrub_deleted(cx_index *index, cx_err *err)
 {
-    return cx_index_do(index,
+    CX_TRY(cx_index_do(index,
                        "INSERT INTO cirislens.covenant_traces_text (covenant_traces_text)"
+                       " VALUES ('optimize')",
+                       NULL, 0, err));
+    return cx_index_do(index,
+                       "INSERT INTO cirislens.cortex_steps_text (cortex_steps_text)"
                        " VALUES ('optimize')",
                        NULL, 0, err);
 }

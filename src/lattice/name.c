@@ -6,6 +6,8 @@
  *   AGENT#SEQ              the agent's node of that number
  *   #K                     the K-th node of the file, as nodes without an id are called
  *   the beginning          of an id or hash, four characters or more
+ *   src:ID                 the first imported record with that id in its source
+ *   at:FILE:PLACE          the imported record at that line or index of a file, counted from 0
  *
  * And what role:ROLE means among priorities (lattice.md §7): every agent that has the role.
  */
@@ -100,6 +102,89 @@ static void find_beginning(name_search *s)
     }
 }
 
+/* --- where an imported node was (imports.md §1.3) --------------------------------------------- */
+
+/* `~` and what follows names one of several records of one source id: all are its node. */
+static bool source_id_is(const cx_json *event, cx_str id)
+{
+    const char *end = id.size == 0 ? NULL : memchr(id.data, '~', id.size);
+    cx_str found = cx_json_get_str(event, CX_STR("src_id"));
+    if (end != NULL)
+        id.size = (size_t)(end - id.data);
+    if (found.size != id.size || id.size == 0)
+        return false;
+    for (size_t i = 0; i < id.size; i++) {
+        char c = found.data[i]; /* ids of spans are hex in either case */
+        if (c != id.data[i] && !(c >= 'A' && c <= 'F' && (c | 0x20) == id.data[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool place_is(const cx_json *event, uint64_t file, uint64_t place)
+{
+    const cx_json *at = cx_json_get(event, CX_STR("at"));
+    uint64_t in_file = 0, in_place = 0;
+    if (at == NULL || !cx_json_uint64(CX_JSON_GET(at, "file"), &in_file))
+        return false;
+    const cx_json *line = CX_JSON_GET(at, "line");
+    if (line == NULL)
+        line = CX_JSON_GET(at, "index");
+    return line != NULL && cx_json_uint64(line, &in_place) && in_file == file && in_place == place;
+}
+
+/* FILE:PLACE, both decimal. */
+static bool read_place(cx_str text, uint64_t *out_file, uint64_t *out_place)
+{
+    uint64_t numbers[2] = {0, 0};
+    size_t which = 0, digits = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        if (c == ':' && which == 0 && digits != 0) {
+            which = 1;
+            digits = 0;
+        } else if (c >= '0' && c <= '9' && digits < PLACE_DIGITS_MAX) {
+            numbers[which] = 10 * numbers[which] + (uint64_t)(c - '0');
+            digits++;
+        } else {
+            return false;
+        }
+    }
+    *out_file = numbers[0];
+    *out_place = numbers[1];
+    return which == 1 && digits != 0;
+}
+
+/* Events are not kept: each record is read again until it is found. */
+static cx_status find_record(name_search *s, cx_err *err)
+{
+    cx_str id = {NULL, 0};
+    uint64_t file = 0, place = 0;
+    cx_arena arena;
+    cx_status status = CX_SUCCESS;
+    if (cx_str_starts(s->name, CX_STR("src:")))
+        id = cx_str_from(s->name.data + 4, s->name.size - 4);
+    else if (!cx_str_starts(s->name, CX_STR("at:")) ||
+             !read_place(cx_str_from(s->name.data + 3, s->name.size - 3), &file, &place))
+        return CX_SUCCESS;
+    cx_arena_init(&arena, s->lattice->alloc, 0);
+    cx_arena_mark mark = cx_arena_mark_now(&arena);
+    for (cx_node n = 0; n < s->lattice->nodes.count && s->first == CX_NODE_NONE; n++) {
+        cx_json source;
+        cx_arena_reset(&arena, mark);
+        status = cx_lattice_source(s->lattice, n, &arena, &source, err);
+        const cx_json *event = cx_failed(status) ? NULL : CX_JSON_GET(&source, "event");
+        if (status.code == CX_E_NOMEM || status.code == CX_E_IO)
+            break;
+        status = CX_SUCCESS;
+        if (event != NULL && event->type == CX_JSON_OBJECT &&
+            (id.data != NULL ? source_id_is(event, id) : place_is(event, file, place)))
+            add_match(s, n);
+    }
+    cx_arena_done(&arena);
+    return status;
+}
+
 cx_status cx_lattice_resolve(const cx_lattice *lattice, cx_str name, cx_node *out, cx_err *err)
 {
     name_search s = {lattice, name, cx_lattice_find(lattice, name), CX_NODE_NONE};
@@ -111,6 +196,8 @@ cx_status cx_lattice_resolve(const cx_lattice *lattice, cx_str name, cx_node *ou
         find_number(&s);
     if (s.first == CX_NODE_NONE)
         find_beginning(&s);
+    if (s.first == CX_NODE_NONE)
+        CX_TRY(find_record(&s, err));
     if (s.first == CX_NODE_NONE)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoNode", CX_NO_OFFSET,
                           "found no node '%.*s', expected a node_id, a hash, the first digits of "

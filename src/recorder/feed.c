@@ -14,6 +14,7 @@
  */
 #include "base/api.h"
 #include "crypto/api.h"
+#include "recorder/feed_steps.h"
 #include "recorder/internal.h"
 
 /* Frames in one transaction. */
@@ -308,6 +309,7 @@ static cx_status feed_item(feed *f, const cx_tail_item *item, cx_err *err)
                  {"redact", NULL, feed_redact}};
     if (!item->has_entry)
         return CX_SUCCESS;
+    CX_TRY(cx_feed_steps(f->index, item, &f->arena, err));
     for (size_t i = 0; i < CX_COUNT_OF(kinds); i++)
         if (cx_str_is(item->entry.kind, kinds[i].kind))
             return kinds[i].actor == NULL || cx_str_is(item->actor, kinds[i].actor)

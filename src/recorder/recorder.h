@@ -263,6 +263,17 @@ CX_RESULT cx_recorder_answer_capacity(cx_recorder *recorder, cx_index *index, cx
                                       cx_buf *out, cx_err *err);
 CX_RESULT cx_recorder_answer_alerts(cx_recorder *recorder, cx_index *index, bool open_only,
                                     uint32_t limit, cx_buf *out, cx_err *err);
+/* {"hits":[{"agent","at","cut_after","cut_before","failed","history","kind","ref","role","snippet",
+ * "source","title","tool"}],"next_cursor"}: what cx_index_search finds. */
+CX_RESULT cx_recorder_answer_search(cx_recorder *recorder, cx_index *index,
+                                    const cx_step_query *query, cx_buf *out, cx_err *err);
+/* {"histories":[{"agent","calls","cost_usd","errors","first","last","model","name","path","source",
+ * "steps","title","tokens_input","tokens_output"}],"next_cursor"} */
+CX_RESULT cx_recorder_answer_histories(cx_recorder *recorder, cx_index *index,
+                                       const cx_history_query *query, cx_buf *out, cx_err *err);
+/* Read `next_cursor` of these answers into a query; CX_E_FORMAT "BadCursor". */
+CX_RESULT cx_recorder_step_cursor(cx_str cursor, cx_step_query *query, cx_err *err);
+CX_RESULT cx_recorder_history_cursor(cx_str cursor, cx_history_query *query, cx_err *err);
 CX_RESULT cx_recorder_answer_keys(cx_recorder *recorder, cx_buf *out, cx_err *err);
 
 /* Runs the five detectors over the index; what is new is appended as `trace.alert` (when `record`).

@@ -35,5 +35,7 @@ const cx_cell *cx_reply_cell(const cx_found_row *row, const char *column);
 /* answers.c: a row as GET /traces shows it to a caller with `level`. */
 CX_RESULT cx_reply_trace_row(const cx_found_row *row, cx_trace_level level, cx_arena *arena,
                              cx_json *out, cx_err *err);
+/* answer_steps.c: the members of a history, as GET /api/v1/histories shows it. */
+void cx_reply_history(cx_json_list *item, const cx_found_history *history);
 
 #endif

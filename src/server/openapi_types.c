@@ -252,6 +252,17 @@ const cx_api_type cx_api_types[] = {
     {"InboxFacets", "{complete: boolean, facets: {*: InboxFacet}, index: string|null, "
                     "total: integer}"},
 
+    {"SearchHit",
+     "{agent: string|null, at: string|null, cut_after: boolean, cut_before: boolean, "
+     "failed: boolean, history: string, kind: string, ref: string, role: string|null, "
+     "snippet: string, source: string, title: string|null, tool: string|null}"},
+    {"SearchPage", "{hits: SearchHit[], next_cursor: string|null}"},
+    {"HistoryRow",
+     "{agent: string|null, calls: integer, cost_usd: number, errors: integer, first: string|null, "
+     "last: string|null, model: string|null, name: string, path: string|null, source: string, "
+     "steps: integer, title: string|null, tokens_input: integer, tokens_output: integer}"},
+    {"HistoriesPage", "{histories: HistoryRow[], next_cursor: string|null}"},
+
     /* --- objects and their provenance (docs/formats/provenance.md)
      * -------------------------------- */
 

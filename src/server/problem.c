@@ -159,6 +159,17 @@ static bool map_error_tag(const cx_err *err, const char *tag)
     return err->tag != NULL && strcmp(err->tag, tag) == 0;
 }
 
+/* The parameter that an error of its form is about; NULL: it is about stored data. */
+static const char *parameter_of(const cx_err *err)
+{
+    static const char *const tags[][2] = {
+        {"BadCursor", "cursor"}, {"BadURI", "uri"}, {"NoWords", "q"}};
+    for (size_t i = 0; i < CX_COUNT_OF(tags); i++)
+        if (map_error_tag(err, tags[i][0]))
+            return tags[i][1];
+    return NULL;
+}
+
 /* Whether the message may be shown: the error is about the client's request. */
 static bool is_about_the_request(const cx_err *err)
 {
@@ -169,7 +180,7 @@ static bool is_about_the_request(const cx_err *err)
     case CX_E_CONFLICT:
     case CX_E_USAGE:
     case CX_E_LIMIT: return true;
-    case CX_E_FORMAT: return map_error_tag(err, "BadCursor") || map_error_tag(err, "BadURI");
+    case CX_E_FORMAT: return parameter_of(err) != NULL;
     default: return false;
     }
 }
@@ -196,7 +207,7 @@ static void map_error(const cx_err *err, cx_problem *out)
         break;
     case CX_E_FORMAT:
         out->status = 422, out->type = "invalid-parameter";
-        out->parameter = map_error_tag(err, "BadCursor") ? CX_STR("cursor") : CX_STR("uri");
+        out->parameter = cx_str_z(parameter_of(err));
         break;
     default: out->status = 422, out->type = "invalid-request"; break;
     }

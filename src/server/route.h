@@ -54,6 +54,7 @@ cx_handler cx_api_scope_check, cx_api_scope_read, cx_api_scope_find, cx_api_scop
 CX_RESULT cx_api_write_labels_under(cx_call *call, const cx_json *body, const cx_scope_use *scope,
                                     const cx_digest *grant, cx_err *err);
 cx_handler cx_api_mcp;
+cx_handler cx_api_search, cx_api_histories;
 cx_handler cx_api_object, cx_api_why, cx_api_evidence;
 cx_handler cx_api_view_list, cx_api_view_summary, cx_api_view_overview, cx_api_view_window,
     cx_api_view_node, cx_api_view_values, cx_api_view_writes, cx_api_view_compare, cx_api_view_heat,

@@ -154,6 +154,33 @@ static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
         .summary = what                                                                      \
     }
 
+/* Lists of the index: words, choices, a page. */
+#define CX_PAGE_PARAMS(most, text)                                                             \
+    {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = (most), .help = text},          \
+    {                                                                                          \
+        .name = "cursor", .type = CX_PARAM_TEXT, .help = "next_cursor of the previous answer." \
+    }
+static const cx_route_param cx_search_params[] = {
+    {.name = "q",
+     .type = CX_PARAM_TEXT,
+     .required = true,
+     .max = CX_INBOX_WORDS_BYTES_MAX,
+     .help = "Up to six words, all of which a step must have; the last may be a beginning."},
+    {.name = "history", .type = CX_PARAM_TEXT, .help = "Only this one, such as session/ID."},
+    {.name = "kind", .type = CX_PARAM_TEXT, .help = "Only steps of this kind."},
+    {.name = "agent", .type = CX_PARAM_TEXT, .help = "Only steps of this agent."},
+    {.name = "tool", .type = CX_PARAM_TEXT, .help = "Only calls and results of this tool."},
+    CX_PAGE_PARAMS(500, "Default 50.")};
+static const cx_route_param cx_histories_params[] = {
+    {.name = "q",
+     .type = CX_PARAM_TEXT,
+     .max = CX_INBOX_WORDS_BYTES_MAX,
+     .help = "Words that a step, or the title, agent or path has."},
+    {.name = "history", .type = CX_PARAM_TEXT, .help = "Only the one of this name."},
+    {.name = "source", .type = CX_PARAM_TEXT, .help = "Only those from claude-code, otel, .."},
+    {.name = "agent", .type = CX_PARAM_TEXT, .help = "Only those of this agent."},
+    CX_PAGE_PARAMS(1000, "Default 100.")};
+
 #define CX_VIEW(end, list, type, function, what)                                          \
     {                                                                                     \
         .method = "GET", .path = "/api/v1/view/{branch...}/" end, .without_ledger = true, \
@@ -216,6 +243,24 @@ static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
          .codes = "200 503",                                                                \
          .handler = cx_api_view_list,                                                       \
          .summary = "The available histories"},                                             \
+        {.method = "GET",                                                                   \
+         .path = "/api/v1/search",                                                          \
+         READING_ALL,                                                                       \
+         PARAMS(cx_search_params),                                                          \
+         .answers = JSON,                                                                   \
+         .response_type = "SearchPage",                                                     \
+         .codes = "200 503",                                                                \
+         .handler = cx_api_search,                                                          \
+         .summary = "Steps that have all of the words, newest first"},                      \
+        {.method = "GET",                                                                   \
+         .path = "/api/v1/histories",                                                       \
+         READING_ALL,                                                                       \
+         PARAMS(cx_histories_params),                                                       \
+         .answers = JSON,                                                                   \
+         .response_type = "HistoriesPage",                                                  \
+         .codes = "200 503",                                                                \
+         .handler = cx_api_histories,                                                       \
+         .summary = "Recorded sessions, span traces and histories, newest first"},          \
         CX_INBOX("", cx_inbox_params, "InboxPage", cx_api_inbox,                            \
                  "Traces, histories, runs and alerts in one list, newest first"),           \
         CX_INBOX("/facets", cx_inbox_facets_params, "InboxFacets", cx_api_inbox_facets,     \

@@ -50,7 +50,9 @@ class Server:
              *self.options], stdout=subprocess.PIPE, stderr=self.log, env=ENV)
         line = self.process.stdout.readline()
         assert line, "it did not start:\n" + self.said()
-        self.url = json.loads(line)["url"]
+        said = json.loads(line)
+        self.url = said["url"]
+        self.otlp_port = int(said["otlp_url"].rsplit(":", 1)[1]) if said.get("otlp_url") else None
         self.host, port = self.url.split("//")[1].rsplit(":", 1)
         self.port = int(port)
 

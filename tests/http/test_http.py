@@ -562,6 +562,7 @@ ROUTES = [("POST", "/api/v1/steps", "trace:write"), ("POST", API + "/events", "t
           ("GET", "/api/v1/seed?actor=x&intent=x&mtx=x&model=x", "trace:read"), ("GET", "/api/v1/checkpoints", "trace:read"),
           ("GET", API + "/traces/x/around", "trace:read"), ("POST", API + "/check", "trace:read"),
           ("GET", "/api/v1/inbox", "trace:read run:read"), ("GET", "/api/v1/inbox/facets", "trace:read run:read"),
+          ("GET", "/api/v1/search?q=x", "full"), ("GET", "/api/v1/histories", "full"),
           ("GET", API + "/fleet", "trace:read"), ("GET", "/api/v1/otel/traces", "full"),
           ("GET", "/api/v1/archived", "full"),
           ("GET", "/api/v1/roots", "trace:read"), ("GET", "/metrics", "any"),

@@ -274,6 +274,9 @@ CX_TEST(sqlite_facets_of_an_older_index)
                                     " DROP COLUMN source_ip;"
                                     "DROP VIEW cirislens.covenant_agent_hours;"
                                     "CREATE VIEW cirislens.covenant_traces_hourly AS SELECT 1;"
+                                    "DROP TABLE cirislens.cortex_steps_text;"
+                                    "DROP TABLE cirislens.cortex_steps;"
+                                    "DROP TABLE cirislens.cortex_histories;"
                                     "DELETE FROM cirislens.cortex_index_versions WHERE version > 2",
                                     &err),
                  &err);
@@ -282,6 +285,11 @@ CX_TEST(sqlite_facets_of_an_older_index)
     CHECK_STATUS(cx_index_open(where, CX_INDEX_WRITE, &index, &err), &err);
     CHECK_INT(count(index, NULL).all, before.all);
     check_counts(index);
+    /* The steps are not there yet: the feed starts again. */
+    cx_feed_position position = kit_position;
+    CHECK_STATUS(cx_index_position(index, kit_home, &position, &err), &err);
+    CHECK_INT(position.commit, 0);
+    CHECK_INT(position.frames, 0);
     cx_index_close(index);
     kit_remove(where, false);
 }

@@ -350,9 +350,31 @@ export interface Histories {
   histories: History[];
 }
 
+export interface HistoriesPage {
+  histories: HistoryRow[];
+  next_cursor: string | null;
+}
+
 export interface History {
   entries: number;
   name: string;
+}
+
+export interface HistoryRow {
+  agent: string | null;
+  calls: number;
+  cost_usd: number;
+  errors: number;
+  first: string | null;
+  last: string | null;
+  model: string | null;
+  name: string;
+  path: string | null;
+  source: string;
+  steps: number;
+  title: string | null;
+  tokens_input: number;
+  tokens_output: number;
 }
 
 export interface HomeRoot {
@@ -1006,6 +1028,27 @@ export interface Scores {
   dsdma: number | null;
   entropy_level: number | null;
   k_eff: number | null;
+}
+
+export interface SearchHit {
+  agent: string | null;
+  at: string | null;
+  cut_after: boolean;
+  cut_before: boolean;
+  failed: boolean;
+  history: string;
+  kind: string;
+  ref: string;
+  role: string | null;
+  snippet: string;
+  source: string;
+  title: string | null;
+  tool: string | null;
+}
+
+export interface SearchPage {
+  hits: SearchHit[];
+  next_cursor: string | null;
 }
 
 export type Section = 'memory' | 'beliefs';
