@@ -26,6 +26,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ['ARCHITECTURE.md', 'CONTRIBUTING.md']
 SOURCES = ['src', 'include', 'verify', 'tests', 'fuzz', 'bench', 'tools', 'scripts', 'docs', 'cmake', 'examples']
+# A function that one of the harness's decorators collects; others are helpers.
+TEST = re.compile(r'^@(?:test|sandboxed|shared|prepared)\b.*\n(?:@.*\n)*def (\w+)\(', re.M)
 FILE = re.compile(r'^(?:[\w.*{}-]+/)*[\w.*-]+\.(?:c|h|md|py|sh|cmake|txt|1|3|5|8|ts|tsx|mjs|json|svg)$')
 
 
@@ -49,9 +51,9 @@ def test_names():
     names = set()
     for path in (ROOT / 'tests').rglob('*'):
         if path.suffix == '.py':
-            names.update(re.findall(r'^def (\w+)\(', path.read_text(), re.M))
+            names.update(TEST.findall(path.read_text()))
         elif path.suffix == '.c':
-            names.update(re.findall(r'CX_TEST\((\w+)\)', path.read_text(errors='replace')))
+            names.update(re.findall(r'(?:CX_TEST|BOTH)\((\w+)\)', path.read_text(errors='replace')))
     for path in (ROOT / 'tests/attack').glob('*.json'):
         names.update(f"{path.stem}:{row['name']}" for row in json.loads(path.read_text()).get('rows', []))
     return names
@@ -273,4 +275,5 @@ def main():
     sys.exit(1 if wrong else 0)
 
 
-main()
+if __name__ == '__main__':
+    main()
