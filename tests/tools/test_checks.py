@@ -2,6 +2,7 @@
 """The checks of tools/ find what they are there for, and nothing else."""
 import collections
 import datetime
+import functools
 import pathlib
 import sys
 
@@ -9,6 +10,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "cli"), str(HERE.parent.parent / "tools")]
 sys.dont_write_bytecode = True
 import check_commits  # noqa: E402
+import check_coverage  # noqa: E402
 import check_format  # noqa: E402
 import check_names  # noqa: E402
 import check_prose  # noqa: E402
@@ -259,6 +261,94 @@ def entries_of_the_quarantine_end():
             check(not good and len(wrong) == 1 and word in wrong[0], line, wrong)
         good, wrong = read("a\t2026-11-01\twhy", "a\t2026-11-02\twhy")
         check(len(good) == 1 and "twice" in wrong[0], wrong)
+
+
+# --- check_coverage.py ------------------------------------------------------------------------
+
+
+SECTIONS = {"F": "1 1.1"}
+COMMANDS = {"run": {"json"}, "run show": {"json", "repo"}}
+
+
+def coverage(folder, **changed):
+    """A page with one row in each of two sections; `changed` replaces cells of the first."""
+    cells = {"row": "F1-1", "asked": "a run ends", "state": "there", "shown": "`good_messages_pass`", "reason": "",
+             **changed}
+    text = ("# Page\n\n## Summary\n\n" + check_coverage.FIRST + check_coverage.LAST + "\n## F. Text\n\n### F1 One\n\n"
+            "| row | what is asked | state | shown by | why |\n|---|---|---|---|---|\n| "
+            + " | ".join(cells.values()) + " |\n\n### F1.1 Two\n\n| F1.1-1 | x | there | `cortex run` | |\n")
+    page = folder / "page.md"
+    page.write_text(check_coverage.with_summary(text))
+    return page
+
+
+@functools.cache
+def facts():
+    return check_coverage.Facts(check_coverage.ROOT, COMMANDS, {"key"})
+
+
+def said(page, text=None):
+    return check_coverage.faults(page.read_text() if text is None else text, facts(), page, SECTIONS)
+
+
+@test
+def a_whole_page_of_coverage_passes():
+    with Folder() as folder:
+        for shown in ("`good_messages_pass`", "`script:write_outside`, `cortex run show --json`", "`lattice_diff`",
+                      "`vectors_run`, `check_docs`", "`cortex-verify --key`", "`./scripts/test.sh`",
+                      "`GET /api/v1/runs/{id}`", "`tests/vectors/run/lock.json`", "`the_queries_of_the_seed_run`"):
+            equal(said(coverage(folder, shown=shown)), [])
+        for state, shown, reason in (("partly", "`cortex run`", "The other half is missing."),
+                                     ("different", "`cortex run`", "[page](page.md#f1-one)"),
+                                     ("not there", "", "Nothing of it exists yet.")):
+            equal(said(coverage(folder, state=state, shown=shown, reason=reason)), [])
+
+
+@test
+def what_shows_a_row_must_exist():
+    with Folder() as folder:
+        for shown, why in (("`good_messages_passed`", "no such test"), ("`equal`", "no such test"),
+                           ("`script:nothing`", "no such test"), ("`nothing_diff`", "no such test"),
+                           ("`cortex runs`", "no such command"), ("`cortex run show --jsn`", "no option --jsn"),
+                           ("`cortex run --repo`", "no option --repo"), ("`cortex-verify --kex`", "no option --kex"),
+                           ("`./scripts/none.sh`", "no such file"), ("`./README.md`", "no program"),
+                           ("`GET /api/v1/nothing`", "no such route"), ("`DELETE /api/v1/runs`", "no such route"),
+                           ("`tests/../../x`", "no such file"), ("`/etc/passwd`", "no such file"),
+                           ("good_messages_pass", "not in backquotes"), ("", "nothing shows it")):
+            wrong = said(coverage(folder, shown=shown))
+            check(wrong and any(why in one for one in wrong), shown, wrong)
+
+
+@test
+def a_row_of_coverage_is_whole():
+    with Folder() as folder:
+        for changed, why in (({"row": "F2-1"}, "not of section"), ({"row": "F1-0"}, "not of section"),
+                             ({"asked": ""}, "what is asked"), ({"state": ""}, "the state is"),
+                             ({"state": "done"}, "the state is"), ({"state": "partly"}, "without a reason"),
+                             ({"state": "different", "reason": "because"}, "without a reason"),
+                             ({"state": "not there", "reason": "", "shown": ""}, "without a reason"),
+                             ({"reason": "[x](nowhere.md)"}, "no page nowhere.md"),
+                             ({"reason": "[x](page.md#nowhere)"}, "no heading #nowhere")):
+            wrong = said(coverage(folder, **changed))
+            check(len(wrong) == 1 and why in wrong[0], changed, wrong)
+
+
+@test
+def a_page_of_coverage_is_whole():
+    with Folder() as folder:
+        page = coverage(folder)
+        text = page.read_text()
+        row = "| F1.1-1 | x | there | `cortex run` | |\n"
+        for old, new, why in (("### F1.1 Two", "### F1.2 Two", "no section F1.1"),
+                              ("### F1.1 Two", "### F1.2 Two", "F1.2 is no section"),
+                              (row, "", "section F1.1 has no row"),
+                              (row, row + row, "is there twice"),
+                              (row, row + "| F1.1-2 | x | there |\n", "3 columns"),
+                              (row, row + row.replace("1.1-1", "1.1-2"), "out of date"),
+                              (check_coverage.LAST, "", "summary are missing")):
+            check(old in text, old)
+            wrong = said(page, text.replace(old, new))
+            check(any(why in one for one in wrong), why, wrong)
 
 
 main()
