@@ -236,6 +236,21 @@ const cx_api_type cx_api_types[] = {
     {"ViewHeat", "{axis: 'time'|'order', bins: integer, cells: number[], from: number, "
                  "lanes: integer, max: number, to: number, total: number}"},
 
+    {"StepText", "{cut: boolean, size: integer, text: string}"},
+    {"StepCall",
+     "{arguments?: StepText, call_id?: string, failed: boolean, result?: StepText, tool?: string}"},
+    {"ViewStep",
+     "{agent: string, arguments?: StepText, at: integer, because?: StepText, call_id?: string, "
+     "calls?: StepCall[], col: integer, component?: string, cost_usd?: number|null, "
+     "data?: StepText, duration_ns?: number|null, error?: StepText, event_type?: string, "
+     "id: string, images?: number|null, input?: {role: string, text?: StepText}[], kind?: string, "
+     "lane: integer, model?: string, n: integer, name?: string, result?: StepText, role?: string, "
+     "seq: integer, source?: string, status?: string, t: number|null, text?: StepText, "
+     "thinking?: StepText, tokens_input?: number|null, tokens_output?: number|null, "
+     "tool?: string}"},
+    {"ViewSteps",
+     "{from: integer, next: integer|null, steps: ViewStep[], total: integer}"},
+
     /* --- inbox ------------------------------------------------------------------------------- */
 
     {"InboxTrace", "{agent: string|null, id: string, kind: 'trace', value: TraceRow, "
@@ -243,7 +258,7 @@ const cx_api_type cx_api_types[] = {
     {"InboxRun",
      "{agent: string|null, id: string, kind: 'run', value: RunItem, when: string|null}"},
     {"InboxHistory",
-     "{agent: string|null, id: string, kind: 'history', value: History, when: string|null}"},
+     "{agent: string|null, id: string, kind: 'history', value: History|HistoryRow, when: string|null}"},
     {"InboxAlert",
      "{agent: string|null, id: string, kind: 'alert', value: Alert, when: string|null}"},
     {"InboxItem", "InboxTrace|InboxRun|InboxHistory|InboxAlert"},

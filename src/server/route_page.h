@@ -44,6 +44,19 @@ static const cx_route_param cx_view_window_params[] = {
      .help = "Nodes at most."},
     {.name = "labels", .type = CX_PARAM_FLAG, .help = "With a description of each event."}};
 static const cx_route_param cx_view_node_params[] = {CX_VIEW_FOLD, CX_VIEW_NODE};
+static const cx_route_param cx_view_steps_params[] = {
+    CX_VIEW_FOLD,
+    {.name = "from",
+     .type = CX_PARAM_COUNT,
+     .max = UINT32_MAX - 1,
+     .help = "Place of the first one in topological order."},
+    {.name = "max",
+     .type = CX_PARAM_COUNT,
+     .min = 1,
+     .max = CX_LATTICE_VIEW_READ_MAX,
+     .help = "Steps at most; default 200."},
+    {.name = "node", .type = CX_PARAM_TEXT, .max = 4096, .help = "Begin near this node instead."},
+    {.name = "all", .type = CX_PARAM_FLAG, .help = "Also records that say nothing."}};
 static const cx_route_param cx_view_values_params[] = {
     CX_VIEW_FOLD,
     CX_VIEW_NODE,
@@ -126,7 +139,10 @@ static const cx_route_param cx_view_heat_params[] = {
          .type = CX_PARAM_CHOICE,                                                                 \
          .choices = "generic|detailed|full_traces",                                               \
          .help = "Level at which traces are stored."},                                            \
-        {.name = "agent", .type = CX_PARAM_TEXT, .help = "agent_id_hash."},                       \
+        {.name = "agent", .type = CX_PARAM_TEXT, .help = "agent_id_hash, or an agent's name."},   \
+        {.name = "source",                                                                        \
+         .type = CX_PARAM_TEXT,                                                                   \
+         .help = "Of histories: claude-code, codex, otel, steps, .."},                            \
         {.name = "time",                                                                          \
          .type = CX_PARAM_TEXT,                                                                   \
          .max = 16,                                                                               \
@@ -273,6 +289,8 @@ static const cx_route_param cx_histories_params[] = {
                 "Nodes and edges between two columns"),                                     \
         CX_VIEW("node", cx_view_node_params, "ViewNode", cx_api_view_node,                  \
                 "One node: event, changes, parents, children, findings"),                   \
+        CX_VIEW("steps", cx_view_steps_params, "ViewSteps", cx_api_view_steps,              \
+                "What was said and done, step by step"),                                    \
         CX_VIEW("values", cx_view_values_params, "ViewLevel", cx_api_view_values,           \
                 "One level of the state at a node"),                                        \
         CX_VIEW("writes", cx_view_writes_params, "ViewWrites", cx_api_view_writes,          \

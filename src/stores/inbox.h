@@ -1,6 +1,6 @@
 /*
  * inbox.h - everything recorded as one list, newest first, with facet counts: traces and alerts
- * from the index, and objects that the caller adds (runs, histories).
+ * and histories from the index, and objects that the caller adds (runs, agents of traces).
  *
  * Each item has values of facets.  When a value of a facet is chosen, items without a value of that
  * facet are excluded.  Times are those that the items themselves state; a chosen time is in whole
@@ -13,8 +13,9 @@
 
 #define CX_INBOX_LIMIT_MAX 500
 #define CX_INBOX_WORDS_BYTES_MAX 256
-#define CX_INBOX_ALERTS_MAX 5000 /* only the newest are considered */
-#define CX_INBOX_VALUES_MAX 50   /* of a facet, in an answer */
+#define CX_INBOX_ALERTS_MAX 5000    /* only the newest are considered */
+#define CX_INBOX_HISTORIES_MAX 5000 /* likewise */
+#define CX_INBOX_VALUES_MAX 50      /* of a facet, in an answer */
 
 /* The order of items with the same time. */
 typedef enum cx_inbox_kind {
@@ -32,6 +33,7 @@ typedef enum cx_facet {
     CX_FACET_K_EFF,   /* below_2 2_to_5 5_and_more unknown */
     CX_FACET_LEVEL,   /* generic detailed full_traces */
     CX_FACET_AGENT,
+    CX_FACET_SOURCE, /* of histories: claude-code codex otel steps .. */
     CX_FACET_TIME, /* 1h 24h 7d: from that long ago, rounded down to a full hour, to now; YYYY-MM-DD: a day of UTC */
     CX_FACETS
 } cx_facet;
@@ -42,8 +44,9 @@ typedef struct cx_inbox_object {
     cx_inbox_kind kind;
     cx_str id;
     int64_t when_ns;          /* CX_TIME_NONE: unknown; listed last */
-    cx_str values[CX_FACETS]; /* of KIND to AGENT; data NULL = it has none */
+    cx_str values[CX_FACETS]; /* of KIND to SOURCE; data NULL = it has none */
     cx_str words[4];          /* texts to search besides the id; size 0 = none */
+    bool has_words;           /* it was found by the words */
     cx_json value;
 } cx_inbox_object;
 
@@ -51,6 +54,7 @@ typedef struct cx_inbox_query {
     cx_str chosen[CX_FACETS]; /* data NULL = all */
     cx_str words;             /* all of these words; data NULL = none */
     bool traces;              /* traces and alerts are included */
+    bool histories;           /* those of the index are included */
     cx_trace_level level;     /* highest level to show */
     uint32_t limit;           /* 1 .. CX_INBOX_LIMIT_MAX */
     cx_str cursor;            /* data NULL = from the newest on */

@@ -9,8 +9,8 @@ const char *const cx_inbox_k_effs[] = {"unknown", "below_2", "2_to_5", "5_and_mo
 
 const char *cx_facet_name(cx_facet facet)
 {
-    static const char *const names[CX_FACETS] = {"kind",  "verdict", "gate", "k_eff",
-                                                 "level", "agent",   "time"};
+    static const char *const names[CX_FACETS] = {"kind",  "verdict", "gate",   "k_eff",
+                                                 "level", "agent",   "source", "time"};
     return names[facet];
 }
 
@@ -87,6 +87,8 @@ static bool is_space(char c)
 
 bool cx_inbox_has_words(const cx_inbox_object *object, cx_str words)
 {
+    if (object->has_words)
+        return true;
     for (size_t i = 0, end; i < words.size; i = end) {
         for (; i < words.size && is_space(words.data[i]); i++)
             ;
@@ -150,7 +152,8 @@ bool cx_inbox_trace_query(const cx_inbox_query *query, cx_trace_query *out)
         out->from_ns = hours.from * CX_HOUR_NS;
         out->to_ns = hours.to * CX_HOUR_NS;
     }
-    if (!query->traces || !cx_inbox_is_value(query, CX_FACET_KIND, CX_STR("trace")) ||
+    if (!query->traces || chosen[CX_FACET_SOURCE].data != NULL ||
+        !cx_inbox_is_value(query, CX_FACET_KIND, CX_STR("trace")) ||
         !place_of(chosen[CX_FACET_VERDICT], verdicts, 2, &verified) ||
         !place_of(chosen[CX_FACET_GATE], cx_inbox_gates, 4, &out->gate) ||
         !place_of(chosen[CX_FACET_K_EFF], cx_inbox_k_effs, 4, &out->k_eff))
@@ -198,6 +201,90 @@ static void make_alert(const cx_json *alert, cx_inbox_object *out)
     out->words[3] = cx_json_get_str(alert, CX_STR("severity"));
 }
 
+/* --- histories -------------------------------------------------------------------------------- */
+
+#define HISTORIES_AT_ONCE 1000
+
+static cx_str given(cx_str text)
+{
+    return text.size == 0 ? (cx_str){NULL, 0} : text;
+}
+
+static cx_status make_history(const cx_found_history *history, bool found, cx_arena *arena,
+                              cx_inbox_object *out, cx_err *err)
+{
+    cx_json_list list = cx_json_list_begin(arena);
+    *out = (cx_inbox_object){.kind = CX_INBOX_HISTORY,
+                             .id = history->name,
+                             .when_ns = history->last_ns,
+                             .has_words = found};
+    out->values[CX_FACET_KIND] = CX_STR("history");
+    out->values[CX_FACET_AGENT] = given(history->agent);
+    out->values[CX_FACET_SOURCE] = given(history->source);
+    cx_reply_history(&list, history);
+    return cx_json_list_end_object(&list, &out->value, err);
+}
+
+typedef CX_VEC(cx_inbox_object) object_list;
+
+/* Words that only other objects have are no error: then no history has them. */
+static cx_status find_histories(cx_index *index, const cx_inbox_query *query, cx_arena *arena,
+                                object_list *out, cx_err *err)
+{
+    cx_history_query page = CX_HISTORY_QUERY_INIT;
+    bool more = true;
+    page.words = query->words;
+    page.limit = HISTORIES_AT_ONCE;
+    while (more && out->count < CX_INBOX_HISTORIES_MAX) {
+        const cx_found_history *found;
+        size_t count = 0;
+        cx_status status = cx_index_histories(index, &page, arena, &found, &count, &more, err);
+        if (status.code == CX_E_FORMAT && err != NULL && err->tag != NULL &&
+            strcmp(err->tag, "NoWords") == 0)
+            return CX_SUCCESS;
+        CX_TRY(status);
+        for (size_t i = 0; i < count; i++) {
+            cx_inbox_object *object = cx_vec_push(out, cx_alloc_default());
+            if (object == NULL)
+                return cx_fail_nomem(err);
+            CX_TRY(make_history(&found[i], query->words.data != NULL, arena, object, err));
+        }
+        if (count == 0)
+            break;
+        page.has_cursor = true;
+        page.cursor_ns = found[count - 1].last_ns;
+        page.cursor_id = found[count - 1].id;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status add_histories(cx_index *index, const cx_inbox_query *query, cx_arena *arena,
+                               object_list *out, cx_err *err)
+{
+    if (index == NULL || !query->histories ||
+        !cx_inbox_is_value(query, CX_FACET_KIND, CX_STR("history")))
+        return CX_SUCCESS;
+    return find_histories(index, query, arena, out, err);
+}
+
+static cx_status join_objects(const object_list *histories, const cx_inbox_object *objects,
+                              size_t count, const cx_json *alerts, size_t alert_count,
+                              cx_arena *arena, cx_inbox_object **out, cx_err *err)
+{
+    cx_inbox_object *all =
+        CX_ARENA_ARRAY(arena, cx_inbox_object, count + alert_count + histories->count + 1);
+    if (all == NULL)
+        return cx_fail_nomem(err);
+    if (count != 0)
+        memcpy(all, objects, count * sizeof *all);
+    for (size_t i = 0; i < alert_count; i++)
+        make_alert(&alerts[i], &all[count + i]);
+    if (histories->count != 0)
+        memcpy(all + count + alert_count, histories->items, histories->count * sizeof *all);
+    *out = all;
+    return CX_SUCCESS;
+}
+
 cx_status cx_inbox_gather(cx_index *index, const cx_inbox_query *query,
                           const cx_inbox_object *objects, size_t count, cx_arena *arena,
                           cx_inbox_object **out, size_t *out_count, cx_err *err)
@@ -207,16 +294,13 @@ cx_status cx_inbox_gather(cx_index *index, const cx_inbox_query *query,
     if (index != NULL && query->traces)
         CX_TRY(
             cx_index_alerts(index, false, CX_INBOX_ALERTS_MAX, arena, &alerts, &alert_count, err));
-    cx_inbox_object *all = CX_ARENA_ARRAY(arena, cx_inbox_object, count + alert_count + 1);
-    if (all == NULL)
-        return cx_fail_nomem(err);
-    if (count != 0)
-        memcpy(all, objects, count * sizeof *all);
-    for (size_t i = 0; i < alert_count; i++)
-        make_alert(&alerts[i], &all[count + i]);
-    *out = all;
-    *out_count = count + alert_count;
-    return CX_SUCCESS;
+    object_list histories = {0};
+    cx_status status = add_histories(index, query, arena, &histories, err);
+    if (!cx_failed(status))
+        status = join_objects(&histories, objects, count, alerts, alert_count, arena, out, err);
+    *out_count = count + alert_count + histories.count;
+    cx_vec_done(&histories, cx_alloc_default());
+    return status;
 }
 
 cx_status cx_inbox_put_position(cx_recorder *recorder, cx_index *index, cx_json_list *list,

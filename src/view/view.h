@@ -90,6 +90,22 @@ CX_RESULT cx_lattice_view_find(const cx_lattice *lattice, cx_str name, cx_node *
 CX_RESULT cx_lattice_view_node(cx_buf *out, const cx_lattice_view *view, const cx_states *states,
                                cx_node node, cx_err *err);
 
+#define CX_LATTICE_VIEW_READ_MAX 200
+#define CX_LATTICE_VIEW_READ_BYTES ((size_t)4 << 20)
+
+typedef struct cx_lattice_view_steps_asked {
+    uint32_t from;  /* place in topological order of the first one */
+    uint32_t count; /* steps at most; 0 = CX_LATTICE_VIEW_READ_MAX */
+    cx_node node;   /* from `before` places before this one on, instead; CX_NODE_NONE = none */
+    uint32_t before;
+    bool all; /* also records that say nothing */
+} cx_lattice_view_steps_asked;
+
+/* What was said and done, in topological order, readable; fewer than asked for when they are
+ * large. */
+CX_RESULT cx_lattice_view_steps(cx_buf *out, const cx_lattice_view *view,
+                                const cx_lattice_view_steps_asked *asked, cx_err *err);
+
 typedef struct cx_lattice_view_level {
     cx_str pointer; /* RFC 6901; empty = the four sections */
     cx_str after;   /* continue after this key; data NULL = from the first */

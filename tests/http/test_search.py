@@ -172,6 +172,53 @@ def native_steps_and_what_was_erased():
 
 
 @test
+def the_inbox_lists_histories_with_what_they_are_about():
+    with Place() as place:
+        (place.sessions / "one.jsonl").write_text(
+            line(0, "user", "Sort the mailbox") +
+            line(1, "assistant", [{"type": "tool_use", "id": "c", "name": "Edit",
+                                   "input": {"file_path": "a.py", "old_string": "x", "new_string": "y"}}]))
+        place.archive()
+        place.search("mailbox", 1)
+        items = place.get("/api/v1/inbox")["items"]
+        check([(i["kind"], i["value"]["title"], i["value"]["source"], i["value"]["steps"]) for i in items] ==
+              [("history", "Sort the mailbox", "claude-code", 2)], items)
+        check(place.get("/api/v1/inbox", q="a.py")["items"] == items)
+        check(place.get("/api/v1/inbox", q="zebra")["items"] == [])
+        check(place.get("/api/v1/inbox", q="!!")["items"] == [])
+        check(place.get("/api/v1/inbox", source="codex")["items"] == [])
+        facets = place.get("/api/v1/inbox/facets")["facets"]
+        check(facets["source"]["values"] == [{"count": 1, "value": "claude-code"}], facets)
+        token = place.add_token("trace:read", level="generic")
+        check(place.ask("GET", "/api/v1/inbox", token=token).json()["items"] == [])
+
+
+@test
+def a_history_is_read_step_by_step():
+    with Place() as place:
+        lines = [line(i, "user" if i % 2 == 0 else "assistant", f"text {i}") for i in range(50)]
+        lines.insert(10, json.dumps({"type": "progress", "uuid": "p", "sessionId": "s",
+                                     "timestamp": "2026-11-01T10:00:09.5Z", "data": {}}) + "\n")
+        (place.sessions / "long.jsonl").write_text("".join(lines))
+        place.archive()
+        name = place.until(lambda: place.search("text"), lambda hits: len(hits) == 50)[0]["history"]
+        path = f"/api/v1/view/{name}/steps"
+        texts, at = [], 0
+        while at is not None:
+            page = place.get(path, **{"from": at, "max": 7})
+            check(len(page["steps"]) <= 7 and page["from"] == at, page)
+            texts += [step["text"]["text"] for step in page["steps"]]
+            at = page["next"]
+        check(sorted(texts) == sorted(f"text {i}" for i in range(50)), texts)
+        whole = place.get(path, max=200, all="true")
+        check(len(whole["steps"]) == 52 == whole["total"] and whole["next"] is None, len(whole["steps"]))
+        near = place.get(path, node="src:u40", max=30)
+        check("text 40" in [step["text"]["text"] for step in near["steps"]] and near["from"] > 0, near["from"])
+        place.get(path, 404, node="src:nobody")
+        place.get(path, 422, max=0)
+
+
+@test
 def what_cannot_be_asked_is_said():
     with Place() as place:
         check(place.ask("GET", "/api/v1/search").status == 422)

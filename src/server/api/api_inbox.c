@@ -7,8 +7,8 @@
 #include "server/feed/inbox_objects.h"
 #include "server/route.h"
 
-static const char *const facets_given[] = {"kind",  "verdict", "gate", "k_eff",
-                                           "level", "agent",   "time"};
+static const char *const facets_given[] = {"kind",  "verdict", "gate",   "k_eff",
+                                           "level", "agent",   "source", "time"};
 
 static bool is_page_full(const cx_call *call)
 {
@@ -20,6 +20,7 @@ static bool read_query(cx_call *call, cx_inbox_query *out)
 {
     *out = (cx_inbox_query){.words = cx_call_text(call, "q"),
                             .traces = (call->token.scopes & CX_SCOPE_READ) != 0,
+                            .histories = is_page_full(call),
                             .level = is_page_full(call) ? CX_LEVEL_FULL : call->token.level,
                             .limit = 100};
     if (call->service->recorder != NULL)

@@ -108,6 +108,27 @@ cx_status cx_api_view_node(cx_call *call, cx_err *err)
     return answer_view(call, true, answer_node, err);
 }
 
+/* Steps before the one that was asked for, so that it has a context. */
+#define STEPS_BEFORE 20
+
+static cx_status answer_steps(view_call *v, cx_err *err)
+{
+    cx_lattice_view_steps_asked asked = {.from = count_of(v->call, "from"),
+                                         .count = count_of(v->call, "max"),
+                                         .node = CX_NODE_NONE,
+                                         .before = STEPS_BEFORE,
+                                         .all = cx_call_flag(v->call, "all")};
+    cx_str name = cx_call_text(v->call, "node");
+    if (name.data != NULL)
+        CX_TRY(cx_lattice_view_find(cx_view_cache_lattice(v->view_item), name, &asked.node, err));
+    return cx_lattice_view_steps(&v->call->response.body, v->answer_view, &asked, err);
+}
+
+cx_status cx_api_view_steps(cx_call *call, cx_err *err)
+{
+    return answer_view(call, false, answer_steps, err);
+}
+
 static cx_status answer_values(view_call *v, cx_err *err)
 {
     cx_str pointer = cx_call_text(v->call, "pointer");

@@ -1,5 +1,6 @@
 /*
- * inbox_objects.c - histories and governed runs as objects of the inbox.
+ * inbox_objects.c - histories of signed traces and governed runs as objects of the inbox; sessions,
+ * spans and native steps come from the index.
  *
  * The time of a history is that of its newest entry, the time of a run that of its start.
  */
@@ -8,7 +9,6 @@
 #include "base/api.h"
 #include "ledger/api.h"
 #include "recorder/api.h"
-#include "server/feed/external.h"
 #include "server/feed/runs.h"
 
 typedef struct listing {
@@ -75,14 +75,11 @@ static cx_status newest_of(cx_home *home, const cx_actor_info *actor, cx_arena *
 
 static cx_status add_actor(listing *g, cx_home *home, const cx_actor_info *actor, cx_err *err)
 {
-    bool external = cx_external_is(actor->name);
     int64_t when_ns;
-    cx_str none = {NULL, 0}, name = actor->name;
     CX_TRY(newest_of(home, actor, g->call->arena, &when_ns, err));
-    if (!external)
-        name =
-            cx_arena_printf(g->call->arena, "agent/%.*s", (int)actor->name.size, actor->name.data);
-    return add_history(g, name, external ? none : actor->name, actor->entry_count, when_ns, err);
+    cx_str name =
+        cx_arena_printf(g->call->arena, "agent/%.*s", (int)actor->name.size, actor->name.data);
+    return add_history(g, name, actor->name, actor->entry_count, when_ns, err);
 }
 
 static cx_status add_histories(listing *g, cx_err *err)
@@ -96,11 +93,12 @@ static cx_status add_histories(listing *g, cx_err *err)
     cx_home *home = cx_recorder_home(service->recorder);
     CX_TRY(cx_home_actors(home, g->call->arena, &actors, &count, err));
     for (size_t i = 0; i < count && told < CX_VIEW_HISTORIES_MAX; i++) {
-        bool is_history = cx_external_is(actors[i].name);
-        if (!is_history)
-            CX_TRY(cx_view_is_history(home, actors[i].name, &is_history, err));
-        if (!is_history)
+        bool has_steps = false;
+        if (!is_name_of_traces(actors[i].name))
             continue;
+        CX_TRY(cx_recorder_has_steps(home, actors[i].name, &has_steps, err));
+        if (has_steps)
+            continue; /* the index has it */
         CX_TRY(add_actor(g, home, &actors[i], err));
         told++;
     }

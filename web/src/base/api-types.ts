@@ -422,7 +422,7 @@ export interface InboxHistory {
   agent: string | null;
   id: string;
   kind: 'history';
-  value: History;
+  value: History | HistoryRow;
   when: string | null;
 }
 
@@ -1108,6 +1108,14 @@ export interface Step {
   signature?: StepSignature;
 }
 
+export interface StepCall {
+  arguments?: StepText;
+  call_id?: string;
+  failed: boolean;
+  result?: StepText;
+  tool?: string;
+}
+
 export interface StepDelta {
   memory?: unknown;
   beliefs?: unknown;
@@ -1140,6 +1148,12 @@ export interface StepSent {
 export interface StepSignature {
   key_id: string;
   signature: string;
+}
+
+export interface StepText {
+  cut: boolean;
+  size: number;
+  text: string;
 }
 
 export interface Steps {
@@ -1395,6 +1409,48 @@ export interface ViewSnapshot {
   number: number;
   root: string;
   sealed: boolean;
+}
+
+export interface ViewStep {
+  agent: string;
+  arguments?: StepText;
+  at: number;
+  because?: StepText;
+  call_id?: string;
+  calls?: StepCall[];
+  col: number;
+  component?: string;
+  cost_usd?: number | null;
+  data?: StepText;
+  duration_ns?: number | null;
+  error?: StepText;
+  event_type?: string;
+  id: string;
+  images?: number | null;
+  input?: {role: string; text?: StepText}[];
+  kind?: string;
+  lane: number;
+  model?: string;
+  n: number;
+  name?: string;
+  result?: StepText;
+  role?: string;
+  seq: number;
+  source?: string;
+  status?: string;
+  t: number | null;
+  text?: StepText;
+  thinking?: StepText;
+  tokens_input?: number | null;
+  tokens_output?: number | null;
+  tool?: string;
+}
+
+export interface ViewSteps {
+  from: number;
+  next: number | null;
+  steps: ViewStep[];
+  total: number;
 }
 
 export interface ViewSummary {

@@ -120,13 +120,29 @@ function Leaf({json}: {json: Json}) {
   return <span class={`mono value-${json.kind}`}>{'text' in json ? json.text : ''}</span>;
 }
 
-/** The whole of it, as far as it was sent. */
-export function Value({value, hide = []}: {value: Sent; hide?: readonly string[]}) {
+/** The whole of it, as far as it was sent; some members in front, in that order, some at the end. */
+export function Value({
+  value,
+  hide = [],
+  first = [],
+  last = [],
+}: {
+  value: Sent;
+  hide?: readonly string[];
+  first?: readonly string[];
+  last?: readonly string[];
+}) {
   const json = useMemo(() => {
     const read = readJson(value.text);
-    return read.kind === 'object' && hide.length > 0
-      ? {...read, members: read.members.filter(([name]) => !hide.includes(name))}
-      : read;
+    if (read.kind !== 'object') return read;
+    const place = (name: string): number =>
+      first.includes(name)
+        ? first.indexOf(name) - first.length
+        : last.includes(name)
+          ? 1 + last.indexOf(name)
+          : 0;
+    const members = read.members.filter(([name]) => !hide.includes(name));
+    return {...read, members: members.sort(([a], [b]) => place(a) - place(b))};
   }, [value.text]);
   return (
     <div class="value">

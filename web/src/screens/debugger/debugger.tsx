@@ -2,9 +2,11 @@
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {isLive} from '../../base/api';
+import type {HistoriesPage} from '../../base/api-types';
 import {focus} from '../../base/focus';
 import {count, duration, plural} from '../../base/format';
 import {addCommands} from '../../base/keys';
+import {useAnswer} from '../../base/load';
 import {adjust, linkTo, route} from '../../base/router';
 import {session} from '../../base/session';
 import {plain} from '../../base/text';
@@ -14,6 +16,7 @@ import {Split} from '../../ui/split';
 import {Empty, Failed, Loading} from '../../ui/states';
 import {Tabs} from '../../ui/tabs';
 import {Text} from '../../ui/text';
+import {Conversation} from './conversation';
 import {EventPane} from './event';
 import {Findings} from './findings';
 import {Lanes} from './lanes';
@@ -44,7 +47,7 @@ function Opened({name}: {name: string}) {
   useKeys(model);
   const of = model.summary.signal.value;
   useEffect(() => {
-    if (of.value && !focus.node.value) selectFirst(model, of.value);
+    if (of.value && !focus.node.value && !isTalk(name)) selectFirst(model, of.value);
   }, [of.value]);
   if (of.error) return <Failed error={of.error} again={() => location.reload()} />;
   if (!of.value) return <Loading what="Opening the history" />;
@@ -52,9 +55,14 @@ function Opened({name}: {name: string}) {
     <>
       <Head name={name} summary={of.value} model={model} />
       <div class="debugger">
-        <Split direction="column" name="history and time" initial={0.42}>
+        <Split
+          key={String(isTalk(name))}
+          direction="column"
+          name={isTalk(name) ? 'conversation' : 'history and time'}
+          initial={isTalk(name) ? 0.62 : 0.42}
+        >
           <div class="history">
-            <Lanes model={model} />
+            {isTalk(name) ? <Conversation model={model} /> : <Lanes model={model} />}
             <Scrubber model={model} />
           </div>
           <Panes model={model} />
@@ -65,6 +73,13 @@ function Opened({name}: {name: string}) {
       </p>
     </>
   );
+}
+
+/** People come to sessions and traces of spans to read them, to other histories for their shape. */
+function isTalk(name: string): boolean {
+  const wanted = route.value.query['view'];
+  if (!isLive()) return false;
+  return wanted ? wanted === 'text' : /^(session|otel)\//.test(name);
 }
 
 /** Where there is something wrong, there; else at the newest event. */
@@ -83,19 +98,29 @@ function words(model: Model): string {
   return `${plain(at.agent, 80)}, event ${at.seq}, ${plural(at.changes.length, 'change')}${at.findings.length ? ', invalid' : ''}${at.override ? ', overridden' : ''}${at.snapshots.length ? ', snapshot taken here' : ''}`;
 }
 
+/** What the inbox calls it: a session's id tells people nothing. */
+function useTitle(name: string): string | null {
+  const of = useAnswer<HistoriesPage>(
+    isLive() && /^(session|otel|agent)\//.test(name) ? '/api/v1/histories' : null,
+    {history: name, limit: 1},
+  );
+  return of.value?.histories[0]?.title ?? null;
+}
+
 function Head({name, summary, model}: {name: string; summary: Summary; model: Model}) {
+  const title = useTitle(name);
   const [first, last] = summary.time;
   const file = session.value?.file;
   return (
     <header class="screen-head">
-      <h1 class="line" title={file ?? undefined}>
+      <h1 class="line" title={file ?? (title ? name : undefined)}>
         <Text
           text={
             name === 'file' && file
               ? file.slice(file.lastIndexOf('/') + 1)
               : name === 'all'
                 ? 'All recorded traces'
-                : name
+                : (title ?? name)
           }
           most={120}
         />
@@ -125,6 +150,20 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
         </span>
       )}
       <span class="grow" />
+      {isLive() && (
+        <span class="group" role="group" aria-label="Show the history as">
+          {(['text', 'lanes'] as const).map((one) => (
+            <button
+              key={one}
+              type="button"
+              aria-pressed={isTalk(name) === (one === 'text')}
+              onClick={() => adjust({view: one})}
+            >
+              {one === 'text' ? 'Conversation' : 'Lanes'}
+            </button>
+          ))}
+        </span>
+      )}
       <Find />
       <span class="group" role="group" aria-label="View">
         <button

@@ -21,6 +21,26 @@ const FORKS: Record<string, {tone: Tone; words: string}> = {
   unknown: {tone: 'bad', words: 'fork of unknown kind'},
 };
 
+/** What people read first in an event, and what only the record needs. */
+const READABLE = [
+  'kind',
+  'role',
+  'text',
+  'tool',
+  'arguments',
+  'result',
+  'error',
+  'because',
+  'thinking',
+  'input',
+  'tool_calls',
+  'model',
+  'tokens',
+  'cost_usd',
+  'duration_ns',
+];
+const TECHNICAL = ['call_id', 'at', 't_ns', 'src_id', 'src_parent', 'source', 'raw', 'raw_step'];
+
 export function EventPane({model}: {model: Model}) {
   const of = model.node.signal.value;
   if (!of.value && !of.error && !of.isLoading)
@@ -138,7 +158,7 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
           )}
         </p>
       ))}
-      <Value key={node.n} value={node.event} hide={['__seal']} />
+      <Value key={node.n} value={node.event} hide={['__seal']} first={READABLE} last={TECHNICAL} />
       <h3>
         {node.changes.length === 0
           ? 'No changes'

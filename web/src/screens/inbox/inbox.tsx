@@ -4,7 +4,8 @@
 //   #/inbox?q=WORDS&kind=..&verdict=..&gate=..&k_eff=..&level=..&agent=..&time=..
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
-import {ago, count, plural, shortId, time, trimmed} from '../../base/format';
+import type {HistoryRow} from '../../base/api-types';
+import {ago, count, duration, plural, shortId, time, trimmed} from '../../base/format';
 import {addCommands} from '../../base/keys';
 import {adjust, route} from '../../base/router';
 import {Badge} from '../../ui/badge';
@@ -13,6 +14,7 @@ import {VirtualList} from '../../ui/list';
 import {Empty, Failed, Loading} from '../../ui/states';
 import {Line} from '../../ui/text';
 import {FACETS, hrefOf, keyOf, seconds, textsOf, facetLabel, type Facets, type Item} from './items';
+import {Hits} from './hits';
 import {Recorded, type Chosen} from './recorded';
 
 const TYPING_MS = 200;
@@ -95,7 +97,7 @@ export function Inbox() {
           placeholder="Search everything"
           aria-label="Search everything"
           maxLength={80}
-          title="Matches whole words of rationales and prefixes of ids, actions and types; all terms must match"
+          title="Words of prompts, messages, tool arguments and results, and of rationales; prefixes of ids, actions and types; all terms must match"
           value={chosen['q'] ?? ''}
           onInput={(event) => adjust({q: event.currentTarget.value}, false)}
         />
@@ -107,26 +109,31 @@ export function Inbox() {
       ) : (
         <div class="inbox">
           <FacetSide facets={facets} chosen={chosen} isOpen={isOpen} />
-          {items.length === 0 ? (
-            isNarrowed ? (
-              <NothingFound />
+          <div class="inbox-main">
+            {chosen['q'] && <Hits words={chosen['q']} />}
+            {items.length === 0 ? (
+              isNarrowed ? (
+                <NothingFound />
+              ) : (
+                <Nothing />
+              )
             ) : (
-              <Nothing />
-            )
-          ) : (
-            <VirtualList
-              items={items}
-              rowHeight={46}
-              label="Records"
-              class="inbox-list"
-              keyOf={keyOf}
-              active={active}
-              onActive={setActive}
-              onOpen={(i) => (location.hash = hrefOf(items[i]!))}
-              onEnd={() => void recorded.more()}
-              render={(item) => <Row item={item} isFresh={recorded.fresh.value.has(keyOf(item))} />}
-            />
-          )}
+              <VirtualList
+                items={items}
+                rowHeight={46}
+                label="Records"
+                class="inbox-list"
+                keyOf={keyOf}
+                active={active}
+                onActive={setActive}
+                onOpen={(i) => (location.hash = hrefOf(items[i]!))}
+                onEnd={() => void recorded.more()}
+                render={(item) => (
+                  <Row item={item} isFresh={recorded.fresh.value.has(keyOf(item))} />
+                )}
+              />
+            )}
+          </div>
         </div>
       )}
     </>
@@ -141,8 +148,8 @@ function NothingFound() {
   return (
     <Empty title="No matching records">
       <p>
-        The search matches whole words of rationales and prefixes of ids, actions and types; all
-        terms must match.
+        The search matches words of prompts, messages, tool arguments and results, words of
+        rationales, and prefixes of ids, actions and types; all terms must match.
       </p>
       <button type="button" onClick={clear}>
         Clear the filter
@@ -296,6 +303,42 @@ function Row({item, isFresh}: {item: Item; isFresh: boolean}) {
   );
 }
 
+const LIVE_S = 120;
+
+function HistorySigns({of}: {of: HistoryRow}) {
+  const [first, last] = [seconds(of.first), seconds(of.last)];
+  const tokens = of.tokens_input + of.tokens_output;
+  return (
+    <>
+      {of.errors > 0 && <Badge tone="bad">{plural(of.errors, 'error')}</Badge>}
+      {last !== null && Date.now() / 1000 - last < LIVE_S && (
+        <Badge tone="info" title="It grew in the last two minutes">
+          live
+        </Badge>
+      )}
+      {tokens > 0 && (
+        <span
+          class="dim item-number"
+          title={`${count(of.tokens_input)} tokens in, ${count(of.tokens_output)} out`}
+        >{`${short(tokens)} tokens`}</span>
+      )}
+      {of.cost_usd > 0 && <span class="dim item-number">{`$${of.cost_usd.toFixed(2)}`}</span>}
+      {first !== null && last !== null && last > first && (
+        <span class="dim item-number">{duration(last - first)}</span>
+      )}
+      <span class="dim item-number">{plural(of.steps, 'step')}</span>
+    </>
+  );
+}
+
+function short(value: number): string {
+  return value < 10000
+    ? count(value)
+    : value < 1e6
+      ? `${Math.round(value / 1000)} k`
+      : `${(value / 1e6).toFixed(1)} M`;
+}
+
 function Signs({item}: {item: Item}) {
   if (item.kind === 'trace') {
     const {conscience, idma, scores, signature_verified} = item.value;
@@ -348,5 +391,7 @@ function Signs({item}: {item: Item}) {
       <Badge tone="warn">open</Badge>
     );
   }
-  return <span class="dim">{plural(item.value.entries, 'record')}</span>;
+  if (!('steps' in item.value))
+    return <span class="dim">{plural(item.value.entries, 'record')}</span>;
+  return <HistorySigns of={item.value} />;
 }

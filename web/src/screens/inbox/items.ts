@@ -12,6 +12,7 @@ export type {Item};
 /** In display order. */
 export const FACETS: readonly {id: string; title: string}[] = [
   {id: 'kind', title: 'Kind'},
+  {id: 'source', title: 'Source'},
   {id: 'verdict', title: 'Verdict'},
   {id: 'gate', title: 'Conscience or gate'},
   {id: 'k_eff', title: 'k_eff'},
@@ -39,6 +40,7 @@ const WORDS: Record<string, string> = {
 /** A facet's value for people; agents are shortened, days are unchanged. */
 export function facetLabel(facet: string, value: string): string {
   if (facet === 'agent') return shortAgent(value);
+  if (facet === 'source') return SOURCES[value] ?? value;
   return Object.hasOwn(WORDS, value) ? WORDS[value]! : value;
 }
 
@@ -68,6 +70,14 @@ export function hrefOf(item: Item): string {
   }
 }
 
+/** Where a history came from, for people. */
+export const SOURCES: Readonly<Record<string, string>> = {
+  'claude-code': 'Claude Code session',
+  codex: 'Codex session',
+  otel: 'OpenTelemetry trace',
+  steps: 'recorded steps',
+};
+
 const joined = (parts: readonly (string | null | undefined)[]): string =>
   parts.filter(Boolean).join(' \u00b7 ');
 
@@ -82,9 +92,18 @@ export function textsOf(item: Item): [string, string] {
     case 'run':
       return [item.value.task_id ?? item.id, item.id];
     case 'history':
+      if (!('steps' in item.value))
+        return [
+          shortAgent(item.id),
+          item.agent ? 'history of an agent\u2019s signed traces' : 'history',
+        ];
       return [
-        shortAgent(item.id),
-        item.agent ? 'history of an agent\u2019s signed traces' : 'history',
+        item.value.title ?? shortAgent(item.id),
+        joined([
+          SOURCES[item.value.source] ?? item.value.source,
+          item.value.model,
+          item.value.path?.slice(item.value.path.lastIndexOf('/') + 1),
+        ]),
       ];
     case 'alert': {
       const name = item.value.detection_mechanism;

@@ -1,0 +1,324 @@
+// conversation.tsx - a history as it is read: messages, calls with what they were given and what
+// came back, edits as differences; it loads as it is looked at.
+
+import {signal} from '@preact/signals';
+import {useEffect, useMemo, useRef} from 'preact/hooks';
+import {get} from '../../base/api';
+import type {ViewSteps} from '../../base/api-types';
+import {clock, count, duration, plural, shortAgent, time} from '../../base/format';
+import {adjust, route} from '../../base/router';
+import {Badge} from '../../ui/badge';
+import {Empty, Failed, Loading} from '../../ui/states';
+import {Line, Text} from '../../ui/text';
+import type {Model} from './model';
+import {
+  callSummary,
+  type DiffLine,
+  divided,
+  editOf,
+  kindWords,
+  type StepText,
+  type ViewStep,
+} from './talk';
+
+const PAGE = 60;
+
+class Steps {
+  readonly list = signal<readonly ViewStep[] | null>(null);
+  readonly error = signal<Error | null>(null);
+  readonly next = signal<number | null>(null);
+  readonly first = signal(0);
+  private isLoading = false;
+  private readonly abort = new AbortController();
+
+  constructor(private readonly path: string) {}
+
+  close(): void {
+    this.abort.abort();
+  }
+
+  private async page(query: Record<string, string | number>): Promise<ViewSteps | null> {
+    if (this.isLoading) return null;
+    this.isLoading = true;
+    try {
+      return await get<ViewSteps>(`${this.path}/steps`, {max: PAGE, ...query}, this.abort.signal);
+    } catch (error) {
+      if (!this.abort.signal.aborted) this.error.value = error as Error;
+      return null;
+    } finally {
+      this.isLoading = false;
+    }
+  }
+
+  /** From a node's surroundings on, or from the beginning. */
+  async begin(node: string | null): Promise<void> {
+    const page = await this.page(node ? {node} : {from: 0});
+    if (!page) return;
+    this.list.value = page.steps;
+    this.first.value = page.from;
+    this.next.value = page.next;
+    const first = page.steps[0];
+    if (!node && first) adjust({node: '#' + first.n}, false);
+  }
+
+  async more(): Promise<void> {
+    if (this.next.value === null) return;
+    const page = await this.page({from: this.next.value});
+    if (!page) return;
+    this.list.value = [...(this.list.value ?? []), ...page.steps];
+    this.next.value = page.next;
+  }
+
+  async earlier(): Promise<void> {
+    const from = Math.max(0, this.first.value - PAGE);
+    const page = await this.page({from, max: this.first.value - from});
+    if (!page) return;
+    const known = new Set(this.list.value?.map((step) => step.n));
+    this.list.value = [
+      ...page.steps.filter((step) => step.at < this.first.value && !known.has(step.n)),
+      ...(this.list.value ?? []),
+    ];
+    this.first.value = from;
+  }
+}
+
+export function Conversation({model}: {model: Model}) {
+  const steps = useMemo(() => new Steps(model.path), [model]);
+  useEffect(() => () => steps.close(), [steps]);
+  const at = model.detail.value;
+  const wanted = route.value.query['node'] ?? null;
+  const isThere = at && steps.list.value?.some((step) => step.n === at.n);
+  useEffect(() => {
+    if (steps.list.value === null) void steps.begin(wanted);
+    else if (at && !isThere) void steps.begin('#' + at.n);
+  }, [wanted, at?.n]);
+  const now = useRef<HTMLElement>(null);
+  useEffect(() => now.current?.scrollIntoView({block: 'nearest'}), [at?.n, isThere]);
+  const end = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!end.current) return undefined;
+    const watcher = new IntersectionObserver((seen) => {
+      if (seen.some((one) => one.isIntersecting)) void steps.more();
+    });
+    watcher.observe(end.current);
+    return () => watcher.disconnect();
+  }, [steps, steps.list.value]);
+  if (steps.error.value)
+    return <Failed error={steps.error.value} again={() => location.reload()} />;
+  const list = steps.list.value;
+  if (!list) return <Loading what="Loading the conversation" />;
+  if (list.length === 0)
+    return (
+      <Empty title="Nothing was said">The records of this history hold no text to read.</Empty>
+    );
+  return (
+    <div class="talk" role="feed" aria-label="Conversation">
+      {steps.first.value > 0 && (
+        <button type="button" class="talk-more" onClick={() => void steps.earlier()}>
+          Show earlier steps
+        </button>
+      )}
+      {list.map((step) => (
+        <Step
+          key={step.n}
+          step={step}
+          isNow={step.n === at?.n}
+          refNow={step.n === at?.n ? now : undefined}
+          select={() => model.select(step.n)}
+        />
+      ))}
+      {steps.next.value !== null && (
+        <div ref={end} class="talk-more dim" role="status">
+          {'Loading more\u2026'}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Step({
+  step,
+  isNow,
+  refNow,
+  select,
+}: {
+  step: ViewStep;
+  isNow: boolean;
+  refNow: preact.RefObject<HTMLElement> | undefined;
+  select: () => void;
+}) {
+  const tokens = (step.tokens_input ?? 0) + (step.tokens_output ?? 0);
+  const side = step.role === 'user' ? 'talk-person' : step.error ? 'talk-error' : '';
+  return (
+    <article
+      ref={refNow}
+      class={`talk-step ${side} ${isNow ? 'talk-now' : ''}`}
+      aria-label={`${shortAgent(step.agent)}, ${kindWords(step)}`}
+      aria-current={isNow ? 'true' : undefined}
+    >
+      <header class="talk-head">
+        <span
+          class="lane-mark"
+          style={{background: `var(--lane-${step.lane % 8})`}}
+          aria-hidden="true"
+        />
+        <button type="button" class="link talk-who" title="Select this event" onClick={select}>
+          <Line text={shortAgent(step.agent)} most={60} />
+        </button>
+        <span class="dim">{kindWords(step)}</span>
+        {step.status === 'error' && <Badge tone="bad">failed</Badge>}
+        <span class="grow" />
+        {step.model && (
+          <span class="dim">
+            <Line text={step.model} most={40} />
+          </span>
+        )}
+        {tokens > 0 && (
+          <span
+            class="dim"
+            title={`${count(step.tokens_input ?? 0)} in, ${count(step.tokens_output ?? 0)} out`}
+          >{`${count(tokens)} tokens`}</span>
+        )}
+        {step.cost_usd ? <span class="dim">{`$${step.cost_usd.toFixed(4)}`}</span> : null}
+        {step.duration_ns ? <span class="dim">{duration(step.duration_ns / 1e9)}</span> : null}
+        {step.t !== null && step.t > 1e8 && (
+          <span class="dim" title={time(step.t)}>
+            {clock(step.t)}
+          </span>
+        )}
+      </header>
+      {(step.input?.length ?? 0) > 0 && (
+        <details class="talk-part">
+          <summary>{`given ${plural(step.input!.length, 'message')}`}</summary>
+          {step.input!.map((one, i) => (
+            <div key={i} class="talk-text">
+              <span class="dim">{one.role}</span> <Said of={one.text} />
+            </div>
+          ))}
+        </details>
+      )}
+      {step.thinking && (
+        <details class="talk-part">
+          <summary>thinking</summary>
+          <div class="talk-text dim">
+            <Said of={step.thinking} />
+          </div>
+        </details>
+      )}
+      {step.text && (
+        <div class="talk-text">
+          <Said of={step.text} />
+        </div>
+      )}
+      {step.because && (
+        <p class="talk-text dim">
+          because <Said of={step.because} />
+        </p>
+      )}
+      <Call step={step} />
+      {step.calls?.map((call, i) => (
+        <Call key={i} step={call} />
+      ))}
+      {step.error && (
+        <p class="talk-text talk-failed">
+          <Said of={step.error} />
+        </p>
+      )}
+      {step.images ? <p class="dim">{plural(step.images, 'image')}</p> : null}
+      {step.data && (
+        <details class="talk-part">
+          <summary>
+            <Line text={step.name ?? step.event_type ?? step.component ?? 'changes'} most={80} />
+          </summary>
+          <pre>
+            <Text text={pretty(step.data)} most={4000} />
+          </pre>
+        </details>
+      )}
+    </article>
+  );
+}
+
+/** Recorded text, with the words that were searched for marked. */
+function Said({of, most = 4000}: {of: StepText | undefined; most?: number}) {
+  const words = route.value.query['q'];
+  if (!of) return null;
+  return (
+    <>
+      {words ? (
+        divided(of.text.slice(0, 20000), words).map((piece, i) =>
+          i % 2 === 1 ? <mark key={i}>{piece}</mark> : <Text key={i} text={piece} most={most} />,
+        )
+      ) : (
+        <Text text={of.text} most={most} />
+      )}
+      {of.cut && <span class="dim">{` \u2026 ${count(of.size)} bytes in all: see Event`}</span>}
+    </>
+  );
+}
+
+type AnyCall = Pick<ViewStep, 'tool' | 'arguments' | 'result'>;
+
+function Call({step}: {step: AnyCall}) {
+  if (!step.arguments && !step.result) return null;
+  const edit = editOf(step.arguments);
+  return (
+    <>
+      {step.arguments && (
+        <details class="talk-part talk-call" open={edit !== null}>
+          <summary>
+            <strong>
+              <Line text={step.tool ?? 'call'} most={60} />
+            </strong>{' '}
+            <code>
+              <Line text={edit ? edit.path : callSummary(step.arguments)} most={160} />
+            </code>
+          </summary>
+          {edit ? (
+            <Edit lines={edit.lines} />
+          ) : (
+            <pre>
+              <Text text={pretty(step.arguments)} most={4000} />
+            </pre>
+          )}
+        </details>
+      )}
+      {step.result && (
+        <details class="talk-part talk-result" open={step.result.size < 600}>
+          <summary>
+            {step.arguments ? 'result' : `result of ${step.tool ?? 'a call'}`}{' '}
+            <span class="dim">{`${count(step.result.size)} bytes`}</span>
+          </summary>
+          <pre>
+            <Said of={step.result} />
+          </pre>
+        </details>
+      )}
+    </>
+  );
+}
+
+function Edit({lines}: {lines: readonly DiffLine[]}) {
+  return (
+    <pre class="talk-diff">
+      {lines.map((line, i) => (
+        <div
+          key={i}
+          class={line.sign === '+' ? 'diff-added' : line.sign === '-' ? 'diff-removed' : ''}
+        >
+          {line.sign} <Text text={line.text} most={400} />
+        </div>
+      ))}
+    </pre>
+  );
+}
+
+/** JSON indented, when it is whole; else as it is. */
+function pretty(of: StepText): string {
+  if (of.cut || !/^[[{]/.test(of.text)) return of.text;
+  try {
+    return JSON.stringify(JSON.parse(of.text), null, 2);
+  } catch {
+    return of.text;
+  }
+}
