@@ -158,8 +158,8 @@ static void read_result(line *l, cx_import_record *r, const cx_json *block)
 }
 
 /*
- * Input of an agent from outside is an injection.  A subagent's own lines are all its own, and the
- * first of them, its order, is natural: its caller wrote it.
+ * What a person says is input.  A subagent's own lines are all its own, and the first of them, its
+ * order, is a message: its caller wrote it.  A summary starts the conversation again.
  */
 static void read_user(line *l, cx_import_record *r)
 {
@@ -180,9 +180,9 @@ static void read_user(line *l, cx_import_record *r)
     bool is_first = known == NULL || !l->state->subagents.items[known->record].has_nodes;
     bool compact = is_true(l->value, CX_STR("isCompactSummary"));
     bool order = l->agent_id.size != 0 && is_first && !compact;
-    r->kind = compact ? CX_KIND_STATE : CX_KIND_MESSAGE;
-    r->fork = order ? CX_IMPORT_FORK_NATURAL : CX_IMPORT_FORK_INJECTION;
-    r->fork_always = !order;
+    r->kind = compact ? CX_KIND_STATE : order ? CX_KIND_MESSAGE : CX_KIND_INPUT;
+    r->fork = CX_IMPORT_FORK_NATURAL;
+    r->fork_always = compact;
     r->agent = l->agent_id.size != 0 ? l->agent : CX_STR("user");
 }
 
@@ -269,7 +269,7 @@ static void read_harness(line *l, cx_import_record *r, cx_str type)
     read_note(l, r, type);
     if (cx_str_is(CX_JSON_GET_STR(l->value, "subtype"), "compact_boundary")) {
         r->kind = CX_KIND_STATE;
-        r->fork = CX_IMPORT_FORK_INJECTION;
+        r->fork = CX_IMPORT_FORK_NATURAL;
         r->fork_always = true;
     }
 }

@@ -73,8 +73,8 @@ static void read_message(const item *it, cx_import_record *r)
         return;
     }
     r->agent = CX_STR("user");
-    r->fork = CX_IMPORT_FORK_INJECTION;
-    r->fork_always = true;
+    r->kind = CX_KIND_INPUT;
+    r->fork = CX_IMPORT_FORK_NATURAL;
     if (!cx_str_is(role, "user") && !cx_str_is(role, "developer") && !cx_str_is(role, "system"))
         r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE;
 }
@@ -377,7 +377,7 @@ static cx_status read_rollout_line(item *it, cx_import_record *r, const cx_json 
         r->kind = CX_KIND_STATE; /* what the model is told of its surroundings */
     } else if (cx_str_is(type, "compacted")) {
         r->kind = CX_KIND_STATE;
-        r->fork = CX_IMPORT_FORK_INJECTION;
+        r->fork = CX_IMPORT_FORK_NATURAL;
         r->fork_always = true;
     } else if (is_item_type(type)) {
         it->payload = line;

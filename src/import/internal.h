@@ -26,6 +26,7 @@
 
 typedef enum cx_import_kind {
     CX_KIND_RUN,
+    CX_KIND_INPUT, /* what a person, or the operator's system prompt, says to the agents */
     CX_KIND_MESSAGE,
     CX_KIND_REASON,
     CX_KIND_ACT,
@@ -42,7 +43,7 @@ typedef enum cx_import_fork {
     CX_IMPORT_FORK_NONE,
     CX_IMPORT_FORK_NATURAL,
     CX_IMPORT_FORK_OBSERVATION,
-    CX_IMPORT_FORK_INJECTION
+    CX_IMPORT_FORK_INJECTION /* content from outside the conversation, put into it */
 } cx_import_fork;
 
 /* What a reference means, and what its absence means. */

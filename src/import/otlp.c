@@ -250,8 +250,8 @@ static cx_import_kind log_kind(const cx_json *log, cx_str name)
         {"gen_ai.choice", CX_KIND_REASON},
         {"gen_ai.assistant.message", CX_KIND_REASON},
         {"gen_ai.client.inference.operation.details", CX_KIND_REASON},
-        {"gen_ai.user.message", CX_KIND_MESSAGE},
-        {"gen_ai.system.message", CX_KIND_MESSAGE},
+        {"gen_ai.user.message", CX_KIND_INPUT},
+        {"gen_ai.system.message", CX_KIND_INPUT},
         {"gen_ai.tool.message", CX_KIND_TOOL_RESULT},
     };
     const cx_json *severity = CX_JSON_GET(log, "severityNumber");

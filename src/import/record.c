@@ -12,8 +12,9 @@
 
 #include "crypto/api.h"
 
-static const char *const kind_names[] = {"run",         "message", "reason", "act",    "observe",
-                                         "tool_result", "error",   "state",  "config", "bad"};
+static const char *const kind_names[] = {"run",   "input",   "message",     "reason",
+                                         "act",   "observe", "tool_result", "error",
+                                         "state", "config",  "bad"};
 _Static_assert(CX_COUNT_OF(kind_names) == CX_KIND_BAD + 1, "a name a kind");
 
 /* Calls live in a space of their own that no format can name. */

@@ -227,8 +227,8 @@ static cx_status import_message(document_walk *w, uint32_t index, cx_err *err)
         read_answer(w, r, message);
     } else {
         r->agent = CX_STR("task");
-        r->fork = CX_IMPORT_FORK_INJECTION;
-        r->fork_always = true;
+        r->kind = CX_KIND_INPUT;
+        r->fork = CX_IMPORT_FORK_NATURAL;
         if (!cx_str_is(role, "user") && !cx_str_is(role, "system"))
             r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE;
     }

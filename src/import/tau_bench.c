@@ -101,9 +101,8 @@ static void describe_role(cx_import_record *r, const run *self, const cx_json *m
             r->issues |= 1u << CX_ISSUE_ORPHAN_RESULT;
         cx_import_result(r, self->suffix, id, true, r->content);
     } else {
-        r->kind = CX_KIND_MESSAGE;
-        r->fork = CX_IMPORT_FORK_INJECTION;
-        r->fork_always = true;
+        r->kind = CX_KIND_INPUT;
+        r->fork = CX_IMPORT_FORK_NATURAL;
         if (!cx_str_is(role, "user") && !cx_str_is(role, "system"))
             r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE;
     }

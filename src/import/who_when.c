@@ -74,10 +74,9 @@ static cx_status import_message(cx_import_sink *sink, const cx_json *message, ui
     cx_import_record *r = cx_import_begin(sink);
     r->raw = message;
     r->index = index;
-    r->kind = CX_KIND_MESSAGE;
     r->agent = name.size != 0 ? name : without_group(role);
-    r->fork_always = cx_str_is(r->agent, "human");
-    r->fork = r->fork_always ? CX_IMPORT_FORK_INJECTION : CX_IMPORT_FORK_NATURAL;
+    r->kind = cx_str_is(r->agent, "human") ? CX_KIND_INPUT : CX_KIND_MESSAGE;
+    r->fork = CX_IMPORT_FORK_NATURAL;
     r->content = cx_import_not_null(CX_JSON_GET(message, "content"));
     if (*previous != CX_RECORD_NONE)
         cx_import_refer_record(r, *previous, CX_REF_SEQUENCE);

@@ -10,8 +10,9 @@
  *     event         {"__seal","component","component_index","entry","event_type","source",
  *                    "trace_id"}
  *     state_delta   {"memory":{<event_type>:<data>}}
- *     fork_type     injection where the conscience overrode an action, observation where it
- *                   detected a changed status or excessive depth of thought
+ *     fork_type     natural where the conscience overrode an action (a decision that diverges;
+ *                   nothing came from outside), observation where it detected a changed status or
+ *                   excessive depth of thought
  */
 #include "base/api.h"
 #include "lattice/api.h"
@@ -44,7 +45,7 @@ static cx_str fork_kind_of(const cx_trace_component *component)
     if (component->event != CX_EVENT_CONSCIENCE_RESULT)
         return (cx_str){NULL, 0};
     if (is_true_member(component->data, CX_STR("action_was_overridden")))
-        return CX_STR("injection");
+        return CX_STR("natural");
     if (is_true_member(component->data, CX_STR("updated_status_detected")) ||
         is_true_member(component->data, CX_STR("thought_depth_triggered")))
         return CX_STR("observation");

@@ -80,8 +80,9 @@ static cx_status searchable_text(step_feed *f, const cx_json *event, cx_str *out
 static cx_str step_kind(cx_str kind)
 {
     static const char *const kinds[][2] = {
-        {"reason", "message"}, {"act", "tool_call"}, {"observe", "observation"}, {"run", "note"},
-        {"state", "memory"},   {"config", "note"},   {"bad", "error"},
+        {"input", "message"},       {"reason", "message"}, {"act", "tool_call"},
+        {"observe", "observation"}, {"run", "note"},       {"state", "memory"},
+        {"config", "note"},         {"bad", "error"},
     };
     for (size_t i = 0; i < CX_COUNT_OF(kinds); i++)
         if (cx_str_is(kind, kinds[i][0]))

@@ -33,7 +33,8 @@ CX_TEST(claude_who_speaks_and_what_kind)
     size_t u1 = UUID(&in, "u1"), a1 = UUID(&in, "a1"), a2 = UUID(&in, "a2");
     size_t r1 = UUID(&in, "r1"), s1 = UUID(&in, "s1"), u2 = UUID(&in, "u2");
     CHECK_STR(node_text(&in, u1, "/agent_id"), "user");
-    CHECK_STR(node_text(&in, u1, "/fork_type"), "injection");
+    CHECK_STR(node_text(&in, u1, "/event/kind"), "input");
+    CHECK_STR(node_text(&in, u1, "/fork_type"), "natural");
     CHECK_STR(node_text(&in, a1, "/agent_id"), "main");
     CHECK_STR(node_text(&in, a1, "/event/kind"), "reason");
     CHECK_STR(node_text(&in, a1, "/fork_type"), "natural");
@@ -50,7 +51,8 @@ CX_TEST(claude_who_speaks_and_what_kind)
     CHECK(node_has_parent(&in, r1, a2));
     CHECK_STR(node_text(&in, s1, "/agent_id"), "harness");
     CHECK_STR(node_text(&in, s1, "/event/kind"), "observe");
-    CHECK_STR(node_text(&in, u2, "/fork_type"), "injection"); /* later ones too */
+    CHECK_STR(node_text(&in, u2, "/event/kind"), "input");
+    CHECK_STR(node_text(&in, u2, "/fork_type"), "null");
     CHECK_STR(node_text(&in, u2, "/event/t_ns"), "1767323046000000000");
     imported_done(&in);
 }
@@ -124,11 +126,11 @@ CX_TEST(claude_compaction)
                                         "\"s\",\"parentUuid\":\"c\"," AT(
                                             "03") ",\"message\":{\"content\":\"so far\"}}\n");
     CHECK_STR(node_text(&in, 2, "/event/kind"), "state");
-    CHECK_STR(node_text(&in, 2, "/fork_type"), "injection");
+    CHECK_STR(node_text(&in, 2, "/fork_type"), "natural");
     CHECK_STR(node_text(&in, 2, "/event/src_parent"), "a");
     CHECK(node_has_parent(&in, 2, 1));
     CHECK_STR(node_text(&in, 3, "/event/kind"), "state");
-    CHECK_STR(node_text(&in, 3, "/fork_type"), "injection");
+    CHECK_STR(node_text(&in, 3, "/fork_type"), "natural");
     imported_done(&in);
 }
 
@@ -197,7 +199,9 @@ static void check_subagent(const char *first, const char *second)
     CHECK_INT(node_parent_count(&in, x1), 1);
     CHECK(node_has_parent(&in, x1, UUID(&in, "a1")));
     CHECK_STR(node_text(&in, UUID(&in, "x3"), "/agent_id"), "tools");
-    CHECK_STR(node_text(&in, UUID(&in, "x4"), "/fork_type"), "injection");
+    CHECK_STR(node_text(&in, x1, "/event/kind"), "message"); /* its caller's */
+    CHECK_STR(node_text(&in, UUID(&in, "x4"), "/event/kind"), "input");
+    CHECK_STR(node_text(&in, UUID(&in, "x4"), "/fork_type"), "null");
     CHECK(node_has_parent(&in, UUID(&in, "r1"), x5));
     CHECK(node_has_parent(&in, UUID(&in, "r1"), UUID(&in, "a1")));
     CHECK_STR(node_text(&in, UUID(&in, "a1"), "/agent_id"), "main");

@@ -28,12 +28,12 @@ CX_TEST(codex_who_speaks_and_what_kind)
     static const char *const agents[] = {"importer", "harness", "user",   "harness",
                                          "user",     "harness", "codex",  "codex",
                                          "harness",  "harness", "harness"};
-    static const char *const kinds[] = {"run",     "config",  "message", "config",
-                                        "message", "observe", "reason",  "message",
+    static const char *const kinds[] = {"run",     "config",  "input",  "config",
+                                        "input",   "observe", "reason", "message",
                                         "observe", "state",   "observe"};
-    static const char *const forks[] = {"null",      "observation", "injection", "null",
-                                        "injection", "null",        "natural",   "null",
-                                        "null",      "injection",   "null"};
+    static const char *const forks[] = {"null", "observation", "natural", "null",
+                                        "null", "null",        "natural", "null",
+                                        "null", "natural",     "null"};
     CHECK_INT(in.count, 11);
     for (size_t i = 0; i < in.count && i < CX_COUNT_OF(agents); i++) {
         CHECK_STR(node_text(&in, i, "/agent_id"), agents[i]);

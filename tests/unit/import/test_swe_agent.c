@@ -43,8 +43,8 @@ CX_TEST(swe_history_and_steps)
     CHECK(node_get(&in, 0, "/event/raw_top/trajectory") == NULL);
     static const char *const agents[] = {"importer", "task",        "task",
                                          "primary",  "environment", "primary"};
-    static const char *const kinds[] = {"run", "message", "message", "act", "tool_result", "act"};
-    static const char *const forks[] = {"null",    "injection",   "injection",
+    static const char *const kinds[] = {"run", "input", "input", "act", "tool_result", "act"};
+    static const char *const forks[] = {"null",    "natural",     "null",
                                         "natural", "observation", "null"};
     for (size_t i = 0; i < in.count && i < CX_COUNT_OF(agents); i++) {
         CHECK_STR(node_text(&in, i, "/agent_id"), agents[i]);

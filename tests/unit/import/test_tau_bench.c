@@ -20,10 +20,10 @@ CX_TEST(tau_a_run)
                 "[" RUN("3", "0", SYSTEM "," USER "," CALLS("c") "," TOOL("c") "," ASSISTANT) "]");
     static const char *const agents[] = {"importer",      "run#3.0",  "system#3.0",    "user#3.0",
                                          "assistant#3.0", "tool#3.0", "assistant#3.0", "run#3.0"};
-    static const char *const kinds[] = {"run", "run",         "message", "message",
+    static const char *const kinds[] = {"run", "run",         "input",   "input",
                                         "act", "tool_result", "message", "state"};
-    static const char *const forks[] = {"null",    "null",        "injection", "injection",
-                                        "natural", "observation", "null",      "null"};
+    static const char *const forks[] = {"null",    "null",        "natural", "natural",
+                                        "natural", "observation", "null",    "null"};
     REQUIRE(in.count == 8);
     for (size_t i = 0; i < 8; i++) {
         CHECK_STR(node_text(&in, i, "/agent_id"), agents[i]);

@@ -45,12 +45,14 @@ CX_TEST(who_roles_lose_their_group)
             "(Surfer))") "," ROLE("WebSurfer") "," ROLE("f(x)") "," ROLE("(all)") "," ROLE("open)") "," ROLE("human")));
     static const char *const agents[] = {"human", "Orchestrator", "Orchestrator", "WebSurfer",
                                          "f(x)",  "(all)",        "open)",        "human"};
-    static const char *const forks[] = {"injection", "natural", "null",    "natural",
-                                        "natural",   "natural", "natural", "injection"};
+    static const char *const forks[] = {"natural", "natural", "null",    "natural",
+                                        "natural", "natural", "natural", "null"};
     REQUIRE(in.count == 9);
     for (size_t i = 0; i < 8; i++) {
         CHECK_STR(node_text(&in, i + 1, "/agent_id"), agents[i]);
         CHECK_STR(node_text(&in, i + 1, "/fork_type"), forks[i]);
+        CHECK_STR(node_text(&in, i + 1, "/event/kind"),
+                  strcmp(agents[i], "human") == 0 ? "input" : "message");
     }
     imported_done(&in);
 }

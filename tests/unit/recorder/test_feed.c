@@ -313,7 +313,9 @@ CX_TEST(branches_of_traces_hold)
     fixture_reopen(&s);
     CHECK_STATUS(cx_recorder_lattice_lines(s.home, none, &again, &s.err), &s.err);
     CHECK(cx_str_eq(cx_buf_str(&lines), cx_buf_str(&again)));
-    CHECK(memmem(again.data, again.size, "\"injection\"", 11) != NULL);
+    /* The conscience's override is a decision that diverges; nothing came from outside. */
+    CHECK(memmem(again.data, again.size, "\"natural\"", 9) != NULL);
+    CHECK(memmem(again.data, again.size, "\"injection\"", 11) == NULL);
     cx_buf_clear(&again);
     cx_str branch = cx_arena_printf(&s.arena, "agent/%s", alpha.agent);
     CHECK_STATUS(cx_recorder_lattice_lines(s.home, branch, &again, &s.err), &s.err);

@@ -71,6 +71,9 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
           <Text text={shortAgent(node.agent)} most={80} />
         </h3>
         <span class="mono dim">{`#${node.seq}`}</span>
+        {stringMember(event, 'kind') === 'input' && (
+          <Badge title="What a person, or the system prompt, said">input</Badge>
+        )}
         {fork && (
           <Badge tone={fork.tone} icon="fork">
             {fork.words}
