@@ -13,6 +13,8 @@
  */
 #include "view/layout.h"
 
+#include <math.h>
+
 enum { SEEN_ERROR = 1, SEEN_WARNING = 2 };
 
 /* Data of all nodes, needed until the window is computed. */
@@ -363,6 +365,29 @@ static cx_status fill_edges(layout *l, const scratch *s, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* --- times --------------------------------------------------------------------------------- */
+
+#define FIRST_CLOCK_TIME 1e8
+
+static bool has_clock_time(const node *n)
+{
+    if ((n->flags & NODE_UNUSABLE) != 0)
+        return false;
+    if ((n->flags & NODE_TIME_BIG) != 0)
+        return true;
+    double value = (n->flags & NODE_TIME_INT) != 0 ? (double)n->time.i : n->time.d;
+    return fabs(value) >= FIRST_CLOCK_TIME || value != floor(value);
+}
+
+bool cx_lattice_is_timed(const cx_lattice *lattice)
+{
+    for (cx_node n = 0; n < lattice->nodes.count; n++) {
+        if (has_clock_time(node_at(lattice, n)))
+            return true;
+    }
+    return false;
+}
+
 /* --- columns ------------------------------------------------------------------------------- */
 
 static bool parent_in_column(const layout *l, const layout_row *row, uint32_t column)
@@ -502,7 +527,7 @@ cx_status cx_lattice_layout_init(layout *l, const cx_lattice *lattice,
                                  const layout_options *options, cx_err *err)
 {
     CX_ASSERT(lattice != NULL && options != NULL);
-    *l = (layout){.row_count = 0};
+    *l = (layout){.timed = cx_lattice_is_timed(lattice)};
     cx_arena_init(&l->arena, lattice->alloc, 0);
     cx_arena temporary;
     cx_arena_init(&temporary, lattice->alloc, 0);

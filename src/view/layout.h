@@ -87,6 +87,7 @@ typedef struct layout {
      */
     uint32_t column_count;
     uint32_t *lane_of; /* by agent; agent_count is NO_AGENT's */
+    bool timed;        /* see cx_lattice_is_timed */
 } layout;
 
 typedef struct layout_options {
@@ -109,6 +110,13 @@ CX_RESULT cx_lattice_label_of(const cx_lattice *lattice, cx_node n, cx_arena *ar
 /* The same, and the event's kind; both from the arena, empty when absent. */
 CX_RESULT cx_lattice_words_of(const cx_lattice *lattice, cx_node n, cx_arena *arena,
                               cx_str *out_kind, cx_str *out_label, cx_err *err);
+
+/*
+ * Whether the times are those of a clock.  When all of them are whole numbers below 10^8 (before
+ * 1973), they count steps, as those of imports without times do (imports.md §1.9): they are an
+ * order, and differences between them are no durations.
+ */
+bool cx_lattice_is_timed(const cx_lattice *lattice);
 
 /*
  * How many overridden decisions the node records: members "action_was_overridden" that are true (a

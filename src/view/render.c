@@ -360,7 +360,7 @@ static void add_row(cx_buf *out, const picture *pic, const layout_row *row)
     cx_buf_add_i64(out, node_at(pic->lattice, row->node)->seq);
     add_name(out, "time", false);
     cx_str time = cx_lattice_render_time(pic->lattice, row->node, scratch);
-    cx_buf_add_str(out, cx_str_is(time, "?") ? CX_STR("null") : time);
+    cx_buf_add_str(out, cx_str_is(time, "?") || !pic->layout->timed ? CX_STR("null") : time);
     cx_buf_add_byte(out, '}');
 }
 

@@ -210,29 +210,46 @@ static double time_of(const svg *s, uint32_t row)
     return (n->flags & NODE_TIME_INT) != 0 ? (double)n->time.i : n->time.d;
 }
 
-/* Seconds since the first row, in tenths, every 100 pixels or so.  Clocks may run back. */
+static void add_tick(svg *s, uint32_t row, const char *text)
+{
+    long long x = row_x(s, row);
+    cx_buf_printf(s->out,
+                  "<line class=\"ax\" x1=\"%lld\" y1=\"%d\" x2=\"%lld\" y2=\"%lld\"/>"
+                  "<text class=\"mu sm\" x=\"%lld\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
+                  x, TOP - 4, x, (long long)s->plot_bottom, x, TOP - 8, text);
+}
+
+/* Seconds since the first row, in tenths; false when there is no such number.  Clocks may run
+ * back. */
+static bool write_since_start(const svg *s, uint32_t row, char *text, size_t room)
+{
+    double since = time_of(s, row) - time_of(s, 0);
+    if (!(since > -1e12 && since < 1e12))
+        return false;
+    long long tenths = (long long)(since * 10 + (since < 0 ? -0.5 : 0.5));
+    long long size = tenths < 0 ? -tenths : tenths;
+    snprintf(text, room, "%s%lld.%lld s", tenths < 0 ? "-" : "+", size / 10, size % 10);
+    return true;
+}
+
+/* Every 100 pixels or so: the time, or in a history without times the place in the order. */
 static void add_times(svg *s)
 {
-    if (s->l->row_count == 0)
-        return;
-    double start = time_of(s, 0);
+    char text[48];
     uint32_t every = (uint32_t)((100 + s->step - 1) / s->step);
     uint32_t due = 0;
     for (uint32_t r = 0; r < s->l->row_count; r++) {
         if (s->l->rows[r].column < due)
             continue;
         due = s->l->rows[r].column + every;
-        double since = time_of(s, r) - start;
-        if (!(since > -1e12 && since < 1e12)) /* out of range, or not a number */
+        uint32_t place = s->pic->lattice->position[s->l->rows[r].node];
+        if (!s->l->timed && place == UINT32_MAX)
             continue;
-        long long tenths = (long long)(since * 10 + (since < 0 ? -0.5 : 0.5)), x = row_x(s, r);
-        long long size = tenths < 0 ? -tenths : tenths;
-        cx_buf_printf(s->out,
-                      "<line class=\"ax\" x1=\"%lld\" y1=\"%d\" x2=\"%lld\" y2=\"%lld\"/>"
-                      "<text class=\"mu sm\" x=\"%lld\" y=\"%d\" text-anchor=\"middle\">"
-                      "%s%lld.%lld s</text>\n",
-                      x, TOP - 4, x, (long long)s->plot_bottom, x, TOP - 8, tenths < 0 ? "-" : "+",
-                      size / 10, size % 10);
+        if (!s->l->timed)
+            snprintf(text, sizeof text, "step %lu", (unsigned long)place + 1);
+        else if (!write_since_start(s, r, text, sizeof text))
+            continue;
+        add_tick(s, r, text);
     }
 }
 
@@ -339,8 +356,11 @@ static void add_tooltip(svg *s, const layout_row *row)
     }
     cx_buf_add_byte(s->out, '\n');
     add_text(s, cx_lattice_agent_label(lattice, row->node), RENDER_NO_LIMIT);
-    cx_buf_printf(s->out, "#%lld\ntime ", (long long)n->seq);
-    add_text(s, cx_lattice_render_time(lattice, row->node, time), 80);
+    cx_buf_printf(s->out, "#%lld", (long long)n->seq);
+    if (s->l->timed) {
+        cx_buf_add_z(s->out, "\ntime ");
+        add_text(s, cx_lattice_render_time(lattice, row->node, time), 80);
+    }
     cx_buf_add_z(s->out, "\nhash ");
     add_text(s, cx_lattice_hash_text(lattice, row->node, hash), 80);
     if (row->fork != CX_FORK_NONE)

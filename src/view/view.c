@@ -105,6 +105,14 @@ void cx_lattice_view_put_double(cx_buf *out, double value)
         cx_buf_add_z(out, "null");
 }
 
+void cx_lattice_view_put_time(cx_buf *out, const cx_lattice_view *view, cx_node n)
+{
+    if (view->l.timed)
+        cx_lattice_view_put_double(out, cx_lattice_view_time(view->lattice, n));
+    else
+        cx_buf_add_z(out, "null");
+}
+
 void cx_lattice_view_put_node(cx_buf *out, const cx_lattice_view *view, cx_node n)
 {
     const cx_lattice *lattice = view->lattice;
@@ -115,7 +123,7 @@ void cx_lattice_view_put_node(cx_buf *out, const cx_lattice_view *view, cx_node 
     cx_buf_printf(out,
                   ",\"lane\":%lu,\"n\":%lu,\"seq\":%lld,\"t\":", (unsigned long)view_lane(view, n),
                   (unsigned long)n, (long long)node_at(lattice, n)->seq);
-    cx_lattice_view_put_double(out, cx_lattice_view_time(lattice, n));
+    cx_lattice_view_put_time(out, view, n);
 }
 
 cx_status cx_lattice_view_find(const cx_lattice *lattice, cx_str name, cx_node *out, cx_err *err)
@@ -194,7 +202,7 @@ cx_status cx_lattice_view_summary(cx_buf *out, const cx_lattice_view *view, cx_e
     put_lanes(out, view);
     cx_buf_printf(out, ",\"nodes\":%zu,\"rows\":%lu,\"time\":[", lattice->nodes.count,
                   (unsigned long)view->l.row_count);
-    if (lattice->order_count != 0) {
+    if (lattice->order_count != 0 && view->l.timed) {
         cx_lattice_view_put_double(out, cx_lattice_view_time(lattice, lattice->order[0]));
         cx_buf_add_byte(out, ',');
         cx_lattice_view_put_double(
@@ -373,8 +381,7 @@ static void put_times(const window *w)
     for (uint32_t r = w->first; r < w->last; r++) {
         if (r != w->first)
             cx_buf_add_byte(w->out, ',');
-        cx_lattice_view_put_double(w->out,
-                                   cx_lattice_view_time(w->view->lattice, w->view->l.rows[r].node));
+        cx_lattice_view_put_time(w->out, w->view, w->view->l.rows[r].node);
     }
     cx_buf_add_byte(w->out, ']');
 }

@@ -23,6 +23,7 @@ typedef struct heat {
     const cx_lattice_view *view;
     const cx_lattice_view_heat_asked *asked;
     double from, to;
+    bool by_order; /* asked for, or there are no times */
     uint32_t bins, lanes;
     heat_cell *cells;
 } heat;
@@ -49,7 +50,7 @@ static double sum_member(cx_str text, cx_str name)
 static double time_since(const cx_lattice_view *view, cx_node n)
 {
     cx_node before = node_at(view->lattice, n)->lineage;
-    if (before == CX_NODE_NONE)
+    if (before == CX_NODE_NONE || !view->l.timed)
         return 0;
     double passed =
         cx_lattice_view_time(view->lattice, n) - cx_lattice_view_time(view->lattice, before);
@@ -81,8 +82,7 @@ static double value_of(const heat *h, cx_node n)
 static double place_of(const heat *h, uint32_t order)
 {
     const cx_lattice *lattice = h->view->lattice;
-    return h->asked->by_order ? (double)order
-                              : cx_lattice_view_time(lattice, lattice->order[order]);
+    return h->by_order ? (double)order : cx_lattice_view_time(lattice, lattice->order[order]);
 }
 
 static void find_range(heat *h)
@@ -123,8 +123,8 @@ static void put_heat(cx_buf *out, const heat *h)
 {
     double most = 0, total = 0;
     bool first = true;
-    cx_buf_printf(out, "{\"axis\":\"%s\",\"bins\":%lu,\"cells\":[",
-                  h->asked->by_order ? "order" : "time", (unsigned long)h->bins);
+    cx_buf_printf(out, "{\"axis\":\"%s\",\"bins\":%lu,\"cells\":[", h->by_order ? "order" : "time",
+                  (unsigned long)h->bins);
     for (size_t i = 0; i < (size_t)h->lanes * h->bins; i++) {
         const heat_cell *cell = &h->cells[i];
         if (cell->nodes == 0)
@@ -153,6 +153,7 @@ cx_status cx_lattice_view_heat(cx_buf *out, const cx_lattice_view *view,
 {
     CX_ASSERT(out != NULL);
     heat h = {.view = view, .asked = asked, .bins = asked->bins, .lanes = view->l.lane_count};
+    h.by_order = asked->by_order || !view->l.timed;
     if (h.bins == 0 || h.bins > CX_LATTICE_VIEW_HEAT_BINS_MAX)
         h.bins = 120;
     if (h.lanes > CX_LATTICE_VIEW_HEAT_LANES_MAX)

@@ -33,6 +33,8 @@ static inline uint32_t view_lane(const cx_lattice_view *view, cx_node n)
 double cx_lattice_view_time(const cx_lattice *lattice, cx_node n);
 /* ,"agent":..,"col":..,"id":..,"lane":..,"n":..,"seq":..,"t":..  without the first comma */
 void cx_lattice_view_put_node(cx_buf *out, const cx_lattice_view *view, cx_node n);
+/* null in a history that is not timed. */
+void cx_lattice_view_put_time(cx_buf *out, const cx_lattice_view *view, cx_node n);
 /* A number for JSON; null when it is not finite. */
 void cx_lattice_view_put_double(cx_buf *out, double value);
 

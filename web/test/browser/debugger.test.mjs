@@ -51,6 +51,15 @@ function long(nodes) {
   return writer.text();
 }
 
+/** A chat that has an order and no times, as failure attribution data sets have it. */
+function untimed() {
+  const said = (name, content) => ({role: 'assistant', name, content});
+  return JSON.stringify({
+    question: 'What is 6 x 7?',
+    history: [said('human', 'What is 6 x 7?'), said('Asker', 'Please.'), said('Solver', '42')],
+  });
+}
+
 async function moment(page, agent, seq) {
   await page.locator('.event-agent', {hasText: agent}).waitFor();
   await page.locator('.event-head', {hasText: `#${seq}`}).waitFor();
@@ -71,17 +80,18 @@ export default {
       'Nobody has to look at this.',
     );
     assert.notEqual(changed, readFileSync(INCIDENT, 'utf8'));
-    const [incident, tampered, nasty, many] = await Promise.all([
+    const [incident, tampered, nasty, many, chat] = await Promise.all([
       viewFile(INCIDENT),
       viewFile(file('tampered.jsonl', changed)),
       viewFile(file('hostile.jsonl', hostile())),
       viewFile(file('long.jsonl', long(20000))),
+      viewFile(file('chat.json', untimed())),
     ]);
-    return {folder, incident, tampered, nasty, many};
+    return {folder, incident, tampered, nasty, many, chat};
   },
 
   async end(s) {
-    await Promise.all([s.incident, s.tampered, s.nasty, s.many].map((one) => one.close()));
+    await Promise.all([s.incident, s.tampered, s.nasty, s.many, s.chat].map((one) => one.close()));
     rmSync(s.folder, {recursive: true, force: true});
   },
 
@@ -110,6 +120,22 @@ export default {
       await other.goto(address);
       await moment(other, 'researcher', 3);
       await other.locator('.why h2', {hasText: 'memory.refund_limit'}).waitFor();
+    },
+
+    async 'a history without times shows its order and no durations'(page, s) {
+      await page.goto(at(s.chat.url, '/debugger/file?node=@human'));
+      await page.locator('.event-when', {hasText: 'no time'}).waitFor();
+      // What a person says is input, and nothing was injected.
+      await page.locator('.event-head .badge', {hasText: 'input'}).waitFor();
+      assert.equal(await page.locator('.event', {hasText: 'injection'}).count(), 0);
+      await page.locator('.ruler', {hasText: '#0'}).waitFor();
+      const head = await page.locator('.screen-head').textContent();
+      assert.match(head, /4 events, 4 agents/);
+      assert.doesNotMatch(head, /\d (ms|s|min)\b/);
+      await page.getByRole('link', {name: 'Heatmap'}).click();
+      await page.getByRole('button', {name: 'by order', pressed: true}).waitFor();
+      assert.ok(await page.getByRole('button', {name: 'by time'}).isDisabled());
+      assert.ok(await page.getByRole('button', {name: 'Time', exact: true}).isDisabled());
     },
 
     async 'the keyboard alone is enough'(page, s) {

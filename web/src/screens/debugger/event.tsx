@@ -96,9 +96,13 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
         {!node.in_graph && <Badge tone="bad">excluded from the history</Badge>}
       </div>
       <p class="event-when">
-        <span title={node.t === null ? '' : ago(node.t)}>
-          {node.t === null ? '' : time(node.t)}
-        </span>
+        {node.t === null ? (
+          <span class="dim" title="This history has no times, only an order">
+            no time
+          </span>
+        ) : (
+          <span title={ago(node.t)}>{time(node.t)}</span>
+        )}
         <button
           type="button"
           class="link mono"

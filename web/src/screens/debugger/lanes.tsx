@@ -208,7 +208,10 @@ function usePointer(canvas: {current: HTMLCanvasElement | null}, scene: Scene, m
 
 /* --- times ------------------------------------------------------------------------------------ */
 
-/** A time every hundred pixels or so, of the node at that position. */
+/**
+ * Every hundred pixels or so the time of the node at that position, or its number in a history
+ * without times.
+ */
 function Ruler({scene, model}: {scene: Scene; model: Model}) {
   const near = scene.near;
   const marks: {x: number; text: string}[] = [];
@@ -217,8 +220,11 @@ function Ruler({scene, model}: {scene: Scene; model: Model}) {
     for (let i = 0; i < near.nodes.n.length; i++) {
       const x = xOf(scene, near.nodes.col[i]!);
       const t = near.nodes.t[i];
-      if (x < free || x > scene.width - 70 || t === null || t === undefined) continue;
-      marks.push({x, text: marks.length === 0 ? time(t) : clock(t)});
+      if (x < free || x > scene.width - 70 || t === undefined) continue;
+      marks.push({
+        x,
+        text: t === null ? `#${near.nodes.n[i]!}` : marks.length === 0 ? time(t) : clock(t),
+      });
       free = x + (marks.length === 1 ? 160 : 110);
     }
   } else {

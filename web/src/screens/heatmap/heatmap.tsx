@@ -21,6 +21,7 @@ import {
   cellsOf,
   hottest,
   LAYERS,
+  NO_TIMES,
   step,
   strength,
   type HeatAnswer,
@@ -36,7 +37,8 @@ export function Heatmap() {
   const path = `/api/v1/view/${segments(name)}`;
   const summary = useAnswer<Summary>(`${path}/summary`, {}, false);
   const layer = LAYERS.find((one) => one === route.value.query['layer']) ?? 'divergence';
-  const axis = route.value.query['axis'] === 'order' ? 'order' : 'time';
+  const isTimed = summary.value === null || summary.value.time.length > 0;
+  const axis = route.value.query['axis'] === 'order' || !isTimed ? 'order' : 'time';
   const [width, setWidth] = useState(0);
   const mostBins = Math.max(16, Math.min(240, Math.floor(width / 11)));
   const bins =
@@ -77,7 +79,8 @@ export function Heatmap() {
               key={one}
               type="button"
               aria-pressed={one === layer}
-              title={`${ABOUT[one].words} (${i + 1})`}
+              disabled={one === 'time' && !isTimed}
+              title={one === 'time' && !isTimed ? NO_TIMES : `${ABOUT[one].words} (${i + 1})`}
               onClick={() => adjust({layer: one})}
             >
               {ABOUT[one].title}
@@ -85,7 +88,13 @@ export function Heatmap() {
           ))}
         </div>
         <div class="heat-group" role="group" aria-label="Axis">
-          <button type="button" aria-pressed={axis === 'time'} onClick={() => adjust({axis: null})}>
+          <button
+            type="button"
+            aria-pressed={axis === 'time'}
+            disabled={!isTimed}
+            title={isTimed ? undefined : NO_TIMES}
+            onClick={() => adjust({axis: null})}
+          >
             by time
           </button>
           <button
@@ -168,7 +177,9 @@ function View({
         {answer && (
           <span class="dim">
             {answer.max === 0
-              ? ABOUT[layer].none
+              ? layer === 'time' && summary.time.length === 0
+                ? NO_TIMES
+                : ABOUT[layer].none
               : `up to ${amount(layer, answer.max)} per cell, ${amount(layer, answer.total)} in total`}
           </span>
         )}

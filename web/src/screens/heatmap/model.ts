@@ -27,6 +27,8 @@ export const ABOUT: Record<Layer, {title: string; words: string; none: string}> 
   },
 };
 
+export const NO_TIMES = 'This history has no times, only an order.';
+
 export interface HeatCell {
   lane: number;
   bin: number;
