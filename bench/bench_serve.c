@@ -149,7 +149,9 @@ static double in_process(const char *folder, unsigned turn)
     cx_err err;
     make_place(&p, folder, "take", turn);
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    must(cx_recorder_feed_begin(p.recorder, cx_recorder_index_path(p.path, &arena), &err), &err);
+    must(cx_recorder_feed_begin(p.recorder, cx_recorder_index_path(p.path, &arena), NULL, NULL,
+                                &err),
+         &err);
     taking t = {.recorder = p.recorder};
     double before = bench_seconds(CLOCK_MONOTONIC);
     cx_thread_team(SENDERS, take_some, &t);

@@ -81,7 +81,9 @@ static cx_status fail_connecting(cx_pg *pg, cx_err *err)
     bool malformed = strstr(text, "URI") != NULL || strstr(text, "connection option") != NULL ||
                      strstr(text, "percent-encoded") != NULL;
     if (malformed)
-        return cx_fail(err, CX_E_USAGE, "PostgreSQL: the database's address cannot be read");
+        return cx_fail(err, CX_E_USAGE,
+                       "PostgreSQL: the database's address cannot be read; expected "
+                       "postgresql://USER@HOST:PORT/DATABASE");
     if (denied)
         return cx_fail(err, CX_E_DENIED, "PostgreSQL: %.*s", (int)size, text);
     bool full = strstr(text, "too many") != NULL || strstr(text, "remaining connection") != NULL;

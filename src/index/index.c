@@ -247,11 +247,33 @@ static cx_status read_state(cx_index *index, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status open_engine(cx_index *index, const char *where, cx_err *err)
+static bool is_pg(const char *where)
 {
     cx_str text = cx_str_z(where);
-    bool pg =
-        cx_str_starts(text, CX_STR("postgresql://")) || cx_str_starts(text, CX_STR("postgres://"));
+    return cx_str_starts(text, CX_STR("postgresql://")) ||
+           cx_str_starts(text, CX_STR("postgres://"));
+}
+
+const char *cx_index_advice(const char *where, const cx_err *failure)
+{
+    if (!is_pg(where))
+        return "check the file's folder, rights and free space; 'cortex tables rebuild' makes the "
+               "index again";
+    switch (failure->code) {
+    case CX_E_UNSUPPORTED: return "install libpq5, or leave out --db to use SQLite";
+    case CX_E_USAGE: return "give --db as postgresql://USER@HOST:PORT/DATABASE";
+    case CX_E_DENIED:
+        return "check that the user and the database of --db exist, its password, and what the "
+               "server allows (pg_hba.conf)";
+    case CX_E_FORMAT:
+    case CX_E_CONFLICT: return "name another database with --db, or use the Cortex that made it";
+    default: return "start PostgreSQL, or correct the address in --db";
+    }
+}
+
+static cx_status open_engine(cx_index *index, const char *where, cx_err *err)
+{
+    bool pg = is_pg(where);
     index->engine = pg ? &cx_index_pg_driver : &cx_index_sqlite_driver;
     return pg ? cx_index_pg_open(index, where, err) : cx_index_sqlite_open(index, where, err);
 }

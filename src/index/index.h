@@ -100,6 +100,8 @@ typedef enum cx_index_mode {
  * tables are newer than this program.  CX_E_BUSY / CX_E_IO "DatabaseAway" when a server cannot be
  * reached: try again later. */
 CX_RESULT cx_index_open(const char *where, cx_index_mode mode, cx_index **out, cx_err *err);
+/* What a person can do when the index at `where` could not be opened because of `failure`. */
+const char *cx_index_advice(const char *where, const cx_err *failure);
 void cx_index_close(cx_index *index);
 /* "sqlite", "postgresql", "timescaledb" */
 const char *cx_index_engine(const cx_index *index);

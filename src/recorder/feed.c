@@ -378,11 +378,14 @@ static void report(feed *f)
     cx_recorder *recorder = f->recorder;
     uint64_t durable = cx_home_durable(recorder->home);
     cx_lock_enter(&recorder->lock);
+    bool was_away = recorder->feeder.status.away;
     recorder->feeder.status.log_commits = durable;
     recorder->feeder.status.index_commits = f->at.commit;
     recorder->feeder.status.away = false;
     cx_lock_wake(&recorder->lock);
     cx_lock_leave(&recorder->lock);
+    if (was_away && recorder->feeder.changed != NULL)
+        recorder->feeder.changed(recorder->feeder.arg, NULL);
 }
 
 static bool is_stopping(cx_recorder *recorder)
@@ -455,9 +458,12 @@ static void note_failure(cx_recorder *recorder, const cx_err *failure)
 {
     cx_feed_status *status = &recorder->feeder.status;
     cx_lock_enter(&recorder->lock);
+    bool is_new = !status->away || strcmp(status->last_error, failure->message) != 0;
     status->away = true;
     memcpy(status->last_error, failure->message, sizeof status->last_error);
     cx_lock_leave(&recorder->lock);
+    if (is_new && recorder->feeder.changed != NULL)
+        recorder->feeder.changed(recorder->feeder.arg, failure);
 }
 
 /* Until there is more in the log, or the end. */
@@ -529,24 +535,31 @@ static void feed_thread(void *arg)
     }
 }
 
-/* An unavailable database may come back; one of another data directory, or a newer one, will not
- * change. */
+/* An unavailable database may come back; one of another data directory, a newer one, or an address
+ * that is none will not change. */
 static cx_status check_index(cx_recorder *recorder, const char *where, cx_err *err)
 {
     feed f;
     cx_err failure = {0};
     cx_status status = feed_open(&f, recorder, where, &failure);
     feed_close(&f);
-    if (!cx_failed(status) || (status.code != CX_E_CONFLICT && status.code != CX_E_FORMAT))
+    if (!cx_failed(status))
         return CX_SUCCESS;
+    if (status.code != CX_E_CONFLICT && status.code != CX_E_FORMAT && status.code != CX_E_USAGE) {
+        note_failure(recorder, &failure);
+        return CX_SUCCESS;
+    }
     if (err != NULL)
         *err = failure;
     return status;
 }
 
-cx_status cx_recorder_feed_begin(cx_recorder *recorder, const char *where, cx_err *err)
+cx_status cx_recorder_feed_begin(cx_recorder *recorder, const char *where, cx_feed_changed *changed,
+                                 void *arg, cx_err *err)
 {
     cx_feeder *feeder = &recorder->feeder;
+    feeder->changed = changed;
+    feeder->arg = arg;
     CX_TRY(check_index(recorder, where, err));
     size_t size = strlen(where) + 1;
     CX_ASSERT(feeder->where == NULL);

@@ -130,6 +130,8 @@ typedef struct cx_feeder {
     char *where; /* NULL = none */
     bool stopping;
     cx_feed_status status;
+    cx_feed_changed *changed; /* or NULL */
+    void *arg;
 } cx_feeder;
 
 /* --- recorder --------------------------------------------------------------------------------- */

@@ -188,9 +188,13 @@ CX_RESULT cx_recorder_pending_counts(cx_recorder *recorder, cx_pending_sums *out
 /* Feeds the ledger into the index at `where` (as cx_index_open) until it has caught up; the data
  * directory may be open for reading only.  For commands. */
 CX_RESULT cx_recorder_feed_now(cx_recorder *recorder, const char *where, cx_err *err);
+/* What became of the index; `failure` is NULL when it can be written again.  Called once for each
+ * change, by this function's thread before it returns or by the feed's. */
+typedef void cx_feed_changed(void *arg, const cx_err *failure);
 /* The same by a thread, for servers: it continues when a database becomes available again.
- * Once. */
-CX_RESULT cx_recorder_feed_begin(cx_recorder *recorder, const char *where, cx_err *err);
+ * `changed` may be NULL.  Once. */
+CX_RESULT cx_recorder_feed_begin(cx_recorder *recorder, const char *where, cx_feed_changed *changed,
+                                 void *arg, cx_err *err);
 void cx_recorder_feed_end(cx_recorder *recorder);
 /* Waits until the index has all that is on the disk now; CX_E_TIMEOUT "IndexBehind". */
 CX_RESULT cx_recorder_feed_wait(cx_recorder *recorder, unsigned timeout_ms, cx_err *err);

@@ -32,6 +32,7 @@ static const struct title {
     {"invalid-request", "Invalid request"},
     {"rate", "Too many requests at once"},
     {"pending-full", "Too much waits for a decision"},
+    {"index-unavailable", "The index cannot be reached"},
     {"unavailable", "Not now"},
     {"not-supported", "Not supported here"},
     {"internal", "Internal error"},
@@ -236,6 +237,16 @@ void cx_call_fail(cx_call *call, const cx_err *err)
                    (int)(call->route == NULL ? 0 : strlen(call->route->path)),
                    call->route == NULL ? "" : call->route->path, err->tag == NULL ? "" : err->tag,
                    err->tag == NULL ? "" : ": ", err->message);
+    if (map_error_tag(err, "DatabaseAway")) {
+        problem.status = 503;
+        problem.type = "index-unavailable";
+        problem.detail = CX_STR(
+            "the database of the index cannot be reached: start PostgreSQL, or correct --db of "
+            "'cortex serve', whose log has the reason; what arrives meanwhile is recorded and "
+            "indexed later");
+        cx_call_problem(call, &problem);
+        return;
+    }
     switch (err->code) {
     case CX_E_UNSUPPORTED:
         problem.status = 501;

@@ -62,6 +62,20 @@ static cx_status read_pem(cx_server *server, const char *path, cx_buf *out, cx_e
     return cx_buf_z(out) == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
+/* Recording goes on without an index; a person has to know why questions are not answered. */
+static void log_index_change(void *arg, const cx_err *failure)
+{
+    cx_service *service = arg;
+    if (failure == NULL) {
+        cx_service_log(service, "the index can be reached again, and catches up");
+        return;
+    }
+    cx_service_log(service,
+                   "the index cannot be reached: %s. To do: %s. It is tried again every second; "
+                   "until then traces are recorded, and searches and lists answer 503",
+                   failure->message, cx_index_advice(service->index_where, failure));
+}
+
 static cx_status open_service(cx_server *server, cx_err *err)
 {
     const cx_server_options *options = &server->options;
@@ -90,7 +104,8 @@ static cx_status open_service(cx_server *server, cx_err *err)
     CX_TRY(cx_service_open(&wanted, &server->service, err));
     if (options->recorder == NULL)
         return CX_SUCCESS;
-    CX_TRY(cx_recorder_feed_begin(options->recorder, server->service->index_where, err));
+    CX_TRY(cx_recorder_feed_begin(options->recorder, server->service->index_where, log_index_change,
+                                  server->service, err));
     server->feeds = true;
     return cx_live_feed_open(server->service, &server->service->feed, err);
 }

@@ -505,6 +505,10 @@ cx_status cx_call_index(cx_call *call, cx_index **out, cx_err *err)
                           "the index does not exist yet; try again");
     if (!cx_failed(status))
         *out = worker->index;
+    /* A database that refuses the login says nothing about the request. */
+    else if (status.code == CX_E_DENIED || status.code == CX_E_USAGE ||
+             status.code == CX_E_UNSUPPORTED)
+        return cx_fail_at(err, CX_E_IO, "DatabaseAway", CX_NO_OFFSET, "%s", err->message);
     return status;
 }
 

@@ -258,6 +258,9 @@ def a_configuration_that_cannot_be_used():
         check(checks["otlp"]["detail"] == "switched off", checks["otlp"])
         config.write_text('db = "postgresql://127.0.0.1:1/none"\n')
         home.fails("index")
+        _, checks = home.doctor()
+        check("PostgreSQL" in checks["index"]["detail"], checks["index"])
+        check("--db" in checks["index"]["fix"], checks["index"])
 
 
 main()

@@ -709,6 +709,21 @@ def health_needs_no_token_and_metrics_does(s):
             float(line.rsplit(" ", 1)[1])
 
 
+@test
+def an_index_that_cannot_be_reached_is_said_with_what_to_do():
+    away = "postgresql://u:hunter2@127.0.0.1:1/x"
+    with Server("--db", away, "--otlp", "off") as s:
+        said = s.said()  # before it said that it listens
+        assert "the index cannot be reached: " in said and "To do: " in said, said
+        assert s.get("/readyz", token=None).json() == {"index": "away", "status": "ready"}
+        for path in (API + "/traces", "/api/v1/inbox"):
+            answer = s.problem(503, "index-unavailable", "GET", path).json()
+            assert "start PostgreSQL, or correct --db" in answer["detail"], answer
+        status = s.command("status", "--db", away)
+        assert "to do: " in status, status
+        assert "hunter2" not in s.said() + status, s.said()
+
+
 # --- the feed ------------------------------------------------------------------------------------
 
 

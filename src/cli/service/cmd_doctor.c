@@ -21,7 +21,10 @@ static int run_doctor(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("json", 0, "One line of canonical JSON instead of text."), CX_CLI_OPTION_REPO,
-    CX_CLI_OPTION_HOME, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPT("db", 0, CX_CLI_TEXT, "WHERE",
+               "The index: a file, or postgresql://...; default HOME/cirislens.db."),
+    CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_doctor = {
     .name = "doctor",

@@ -137,7 +137,9 @@ static void check_tables(exam *e)
     cx_cli_index_view index;
     cx_err err;
     const char *where = cx_recorder_index_path(e->path, &e->doctor->cli->arena);
-    const char *set = e->has_config ? cx_config_common(&e->config, "db") : NULL;
+    const char *set = cx_cli_value(e->args, "db");
+    if (set == NULL && e->has_config)
+        set = cx_config_common(&e->config, "db");
     if (cx_failed(cx_home_tables_status(e->home, &tables, &err))) {
         cx_doctor_note(e->doctor, "tables", CX_DOCTOR_FAIL, "cortex tables rebuild", "%s",
                        err.message);
@@ -156,9 +158,7 @@ static void check_tables(exam *e)
                        "none yet: it is created by the first query");
     else if (!index.there)
         cx_doctor_note(e->doctor, "index", CX_DOCTOR_FAIL,
-                       "check that the database runs and accepts your login; 'cortex tables "
-                       "rebuild' rebuilds a broken index",
-                       "%s", index.why_not.message);
+                       cx_index_advice(index.where, &index.why_not), "%s", index.why_not.message);
     else if (!index.ours)
         cx_doctor_note(e->doctor, "index", CX_DOCTOR_FAIL, "name another database with --db",
                        "it belongs to another data directory");

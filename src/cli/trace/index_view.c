@@ -27,8 +27,10 @@ void cx_cli_index_print(cx_buf *out, const cx_cli_index_view *view, const cx_tab
         bool absent = view->why_not.code == CX_E_NOT_FOUND;
         cx_buf_add_z(out, "index   none");
         cx_buf_add_z(out, absent ? " yet: it is created by the first query" : ": ");
-        if (!absent)
+        if (!absent) {
             cx_shown_add(out, cx_str_z(view->why_not.message));
+            cx_buf_printf(out, "\n        to do: %s", cx_index_advice(view->where, &view->why_not));
+        }
         cx_buf_add_byte(out, '\n');
         return;
     }
@@ -47,6 +49,8 @@ void cx_cli_index_json(cx_json_list *json, const cx_cli_index_view *view,
     const cx_index_status *status = &view->status;
     if (!view->there) {
         cx_json_put_null(json, "index");
+        if (view->why_not.code != CX_E_NOT_FOUND)
+            cx_json_put_str(json, "index_error", cx_str_z(view->why_not.message));
         return;
     }
     cx_json_list list = cx_json_list_begin(json->arena);

@@ -1,6 +1,9 @@
 /*
  * The ledger into an index: all of it, once, from where it stopped; and back out as answers.
  */
+#include <stdatomic.h>
+#include <sys/stat.h>
+
 #include "memory/memory.h"
 #include "recorder/internal.h"
 #include "tests/support/recorder_fixture.h"
@@ -262,7 +265,7 @@ CX_TEST(feed_by_a_thread)
     maker_init(&m, "alpha");
     fixture_trust(&s, &m);
     const char *path = cx_recorder_index_path(s.path, &s.arena);
-    CHECK_STATUS(cx_recorder_feed_begin(s.recorder, path, &s.err), &s.err);
+    CHECK_STATUS(cx_recorder_feed_begin(s.recorder, path, NULL, NULL, &s.err), &s.err);
     for (unsigned i = 0; i < 20; i++)
         CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
                   CX_INTAKE_STORED);
@@ -273,6 +276,42 @@ CX_TEST(feed_by_a_thread)
     CHECK(status.running && !status.away);
     CHECK(status.index_commits >= status.log_commits);
     fixture_done(&s);
+}
+
+typedef struct index_changes {
+    _Atomic(unsigned) failures, recoveries;
+} index_changes;
+
+static void count_change(void *arg, const cx_err *failure)
+{
+    index_changes *changes = arg;
+    if (failure == NULL)
+        atomic_fetch_add(&changes->recoveries, 1);
+    else
+        atomic_fetch_add(&changes->failures, 1);
+}
+
+CX_TEST(feed_says_when_the_index_cannot_be_reached_and_when_it_can)
+{
+    fixture s;
+    maker m;
+    index_changes changes = {0};
+    static const maker_options trace_options = MAKER_OPTIONS_INIT;
+    fixture_init(&s, "away", NULL);
+    maker_init(&m, "alpha");
+    fixture_trust(&s, &m);
+    cx_str folder = cx_arena_printf(&s.arena, "%s/later", s.path);
+    cx_str path = cx_arena_printf(&s.arena, "%s/index.db", folder.data);
+    REQUIRE(folder.data != NULL && path.data != NULL);
+    CHECK_STATUS(cx_recorder_feed_begin(s.recorder, path.data, count_change, &changes, &s.err),
+                 &s.err);
+    CHECK_INT(atomic_load(&changes.failures), 1); /* at once */
+    CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"), CX_INTAKE_STORED);
+    CHECK_INT(mkdir(folder.data, 0700), 0);
+    CHECK_STATUS(cx_recorder_feed_wait(s.recorder, 30000, &s.err), &s.err);
+    fixture_done(&s); /* the thread has ended */
+    CHECK_INT(atomic_load(&changes.failures), 1);
+    CHECK_INT(atomic_load(&changes.recoveries), 1);
 }
 
 CX_TEST(branches_of_traces_hold)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {join} from 'node:path';
 import {readFileSync} from 'node:fs';
 import {goldenId, putBundle, serveRuns} from './runs.mjs';
-import {cortex, ROOT} from './server.mjs';
+import {cortex, ROOT, serveHome} from './server.mjs';
 
 const TRACES = join(ROOT, 'examples/traces');
 const BETA = '0f1710aec6e6a530';
@@ -113,6 +113,25 @@ export default {
       await page.locator('.item-alert', {hasText: 'new'}).first().waitFor();
       await page.locator('.item-alert').first().click();
       await page.locator('.fleet-alert').first().waitFor();
+    },
+
+    async 'an index that cannot be reached is said with what to do'(page, _s, open) {
+      const away = await serveHome(() => {}, '--otlp', 'off', '--db', 'postgresql://127.0.0.1:1/x');
+      try {
+        await page.goto(away.url('/inbox'));
+        const failed = page.locator('.state-failed');
+        await failed.getByText('The index cannot be reached', {exact: true}).waitFor();
+        await failed.getByText('start PostgreSQL, or correct --db').waitFor();
+        // The browser itself notes each 503.
+        const noted = open.complaints.splice(0);
+        assert.ok(
+          noted.every((one) => one.includes('status of 503')),
+          noted.join('\n'),
+        );
+        await page.goto('about:blank');
+      } finally {
+        await away.close();
+      }
     },
   },
 };
