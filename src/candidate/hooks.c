@@ -28,6 +28,16 @@ const char *cx_hook_state_name(cx_hook_state state)
     return "absent";
 }
 
+const char *cx_hook_enforce_name(cx_hook_enforce enforce)
+{
+    switch (enforce) {
+    case CX_HOOK_ENFORCE_RUNS: return "runs";
+    case CX_HOOK_ENFORCE_PEOPLE: return "people";
+    case CX_HOOK_ENFORCE_UNKNOWN: break;
+    }
+    return NULL;
+}
+
 /* 'it'\''s' */
 static void add_quoted(cx_buf *out, const char *text)
 {
@@ -42,12 +52,12 @@ static void add_quoted(cx_buf *out, const char *text)
 }
 
 /* Standard input is read once and given to both: pre-push has its references there. */
-static void add_script(cx_buf *out, const char *name, const char *program)
+static void add_script(cx_buf *out, const char *name, const char *program, cx_hook_enforce enforce)
 {
     cx_buf_add_z(out, "#!/bin/sh\n" MARK "input=$(cat; echo .)\ninput=${input%.}\nprintf %s "
                       "\"$input\" | ");
     add_quoted(out, program);
-    cx_buf_printf(out, " hook %s || exit $?\n", name);
+    cx_buf_printf(out, " hook %s --enforce %s || exit $?\n", name, cx_hook_enforce_name(enforce));
     cx_buf_printf(out, "before=\"${0%%/*}/%s" KEPT "\"\n", name);
     cx_buf_add_z(out, "if [ -x \"$before\" ]; then\n    printf %s \"$input\" | \"$before\" \"$@\"\n"
                       "    exit $?\nfi\nexit 0\n");
@@ -84,14 +94,33 @@ static cx_status find_folder(const cx_git *git, cx_arena *arena, const char **ou
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
+/* Sets `enforce` when it is a script that this program would write. */
+static cx_status compare_script(cx_str have, const char *program, cx_hook *hook, cx_err *err)
+{
+    static const cx_hook_enforce kinds[] = {CX_HOOK_ENFORCE_RUNS, CX_HOOK_ENFORCE_PEOPLE};
+    cx_buf want;
+    cx_buf_init(&want, cx_alloc_default());
+    cx_status status = CX_SUCCESS;
+    for (size_t i = 0; i < CX_COUNT_OF(kinds) && !cx_failed(status); i++) {
+        cx_buf_clear(&want);
+        add_script(&want, hook->name, program, kinds[i]);
+        status = cx_buf_check(&want, err);
+        if (!cx_failed(status) && cx_str_eq(have, cx_buf_str(&want)))
+            hook->enforce = kinds[i];
+    }
+    cx_buf_done(&want);
+    return status;
+}
+
 static cx_status read_hook(cx_file folder, const char *program, cx_hook *hook, cx_err *err)
 {
     cx_facts facts;
-    cx_buf have, want;
+    cx_buf have;
     char stored[64];
     (void)snprintf(stored, sizeof stored, "%s" KEPT, hook->name);
     hook->chained = !cx_failed(cx_folder_facts(folder, stored, &facts, NULL));
     hook->state = CX_HOOK_ABSENT;
+    hook->enforce = CX_HOOK_ENFORCE_UNKNOWN;
     cx_status status = cx_folder_facts(folder, hook->name, &facts, err);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
@@ -100,17 +129,14 @@ static cx_status read_hook(cx_file folder, const char *program, cx_hook *hook, c
     if (facts.kind != CX_FILE_REGULAR || facts.size_bytes > SCRIPT_BYTES_MAX)
         return CX_SUCCESS;
     cx_buf_init(&have, cx_alloc_default());
-    cx_buf_init(&want, cx_alloc_default());
     status = cx_folder_read_file(folder, hook->name, SCRIPT_BYTES_MAX, &have, err);
-    add_script(&want, hook->name, program);
     if (!cx_failed(status))
-        status = cx_buf_check(&want, err);
-    if (!cx_failed(status) && cx_str_eq(cx_buf_str(&have), cx_buf_str(&want)))
+        status = compare_script(cx_buf_str(&have), program, hook, err);
+    if (!cx_failed(status) && hook->enforce != CX_HOOK_ENFORCE_UNKNOWN)
         hook->state = (facts.mode & 0111) != 0 ? CX_HOOK_INSTALLED : CX_HOOK_OUTDATED;
     else if (!cx_failed(status) && cx_str_starts(cx_buf_str(&have), CX_STR("#!/bin/sh\n" MARK)))
         hook->state = CX_HOOK_OUTDATED;
     cx_buf_done(&have);
-    cx_buf_done(&want);
     return status;
 }
 
@@ -123,7 +149,7 @@ static cx_status find_hooks(const cx_git *git, const char *program, bool make, c
     CX_TRY(find_folder(git, arena, &path, err));
     for (size_t i = 0; i < CX_HOOK_COUNT; i++) {
         out[i] = (cx_hook){names[i], cx_arena_printf(arena, "%s/%s", path, names[i]).data,
-                           CX_HOOK_ABSENT, false};
+                           CX_HOOK_ABSENT, CX_HOOK_ENFORCE_UNKNOWN, false};
         if (out[i].path == NULL)
             return cx_fail_nomem(err);
     }
@@ -152,11 +178,12 @@ cx_status cx_hooks_status(const cx_git *git, const char *program, cx_arena *aren
 
 /* --- changing --------------------------------------------------------------------------------- */
 
-static cx_status write_hook(cx_file folder, const cx_hook *hook, const char *program, cx_err *err)
+static cx_status write_hook(cx_file folder, const cx_hook *hook, const char *program,
+                            cx_hook_enforce enforce, cx_err *err)
 {
     cx_buf script;
     cx_buf_init(&script, cx_alloc_default());
-    add_script(&script, hook->name, program);
+    add_script(&script, hook->name, program, enforce);
     cx_status status = cx_buf_check(&script, err);
     if (!cx_failed(status))
         status = cx_run_write_file(cx_io_system(), hook->path, cx_buf_bytes(&script), err);
@@ -166,21 +193,22 @@ static cx_status write_hook(cx_file folder, const cx_hook *hook, const char *pro
     return status;
 }
 
-static cx_status install_one(cx_file folder, cx_hook *hook, const char *program, cx_err *err)
+static cx_status install_one(cx_file folder, cx_hook *hook, const char *program,
+                             cx_hook_enforce enforce, cx_err *err)
 {
     char stored[64];
     (void)snprintf(stored, sizeof stored, "%s" KEPT, hook->name);
-    if (hook->state == CX_HOOK_INSTALLED)
+    if (hook->state == CX_HOOK_INSTALLED && hook->enforce == enforce)
         return CX_SUCCESS;
     if (hook->state == CX_HOOK_EXTERNAL)
         CX_TRY(cx_folder_rename(folder, hook->name, stored, err));
-    return write_hook(folder, hook, program, err);
+    return write_hook(folder, hook, program, enforce, err);
 }
 
-cx_status cx_hooks_install(const cx_git *git, const char *program, cx_arena *arena,
-                           cx_hook out[CX_HOOK_COUNT], cx_err *err)
+cx_status cx_hooks_install(const cx_git *git, const char *program, cx_hook_enforce enforce,
+                           cx_arena *arena, cx_hook out[CX_HOOK_COUNT], cx_err *err)
 {
-    CX_ASSERT(arena != NULL);
+    CX_ASSERT(arena != NULL && cx_hook_enforce_name(enforce) != NULL);
     cx_file folder;
     CX_TRY(find_hooks(git, program, true, arena, &folder, out, err));
     cx_status status = CX_SUCCESS;
@@ -191,7 +219,7 @@ cx_status cx_hooks_install(const cx_git *git, const char *program, cx_arena *are
                              " is still stored: merge the two into one, then install again",
                              out[i].path, out[i].name);
     for (size_t i = 0; i < CX_HOOK_COUNT && !cx_failed(status); i++)
-        status = install_one(folder, &out[i], program, err);
+        status = install_one(folder, &out[i], program, enforce, err);
     for (size_t i = 0; i < CX_HOOK_COUNT && !cx_failed(status); i++)
         status = read_hook(folder, program, &out[i], err);
     cx_folder_close(folder);

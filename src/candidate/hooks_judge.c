@@ -2,7 +2,8 @@
  * hooks_judge.c - whether a hook allows a commit or a push (run.md §19).
  *
  * Without a contract, with two of them, or with one that cannot be read the hook rejects: when it
- * is unknown what is allowed, nothing is.
+ * is unknown what is allowed, nothing is.  Unless people are to be checked, too, that is about runs
+ * only: what is on a branch cortex/.. or in a work tree of a run.
  */
 #include "candidate/diff_contract.h"
 #include "candidate/diff_parts.h"
@@ -100,6 +101,27 @@ static cx_status find_contract(hook_check *check, cx_err *err)
     return read_contract(check, chosen, err);
 }
 
+static bool is_in_a_run_tree(const cx_hook_options *options)
+{
+    cx_str place = cx_str_z(cx_git_worktree(options->git));
+    cx_str root = cx_str_z(options->store->root);
+    return cx_str_starts(place, root) &&
+           cx_str_starts(cx_str_from(place.data + root.size, place.size - root.size),
+                         CX_STR("/worktrees/"));
+}
+
+/* A person's own branch and checkout, which only CX_HOOK_ENFORCE_PEOPLE checks. */
+static cx_status find_out_if_own(hook_check *check, bool *out, cx_err *err)
+{
+    *out = false;
+    if (check->options->enforce != CX_HOOK_ENFORCE_RUNS)
+        return CX_SUCCESS;
+    CX_TRY(cx_git_head_ref(check->options->git, check->arena, &check->out->branch, err));
+    *out =
+        !cx_str_starts(check->out->branch, CX_STR(BRANCHES)) && !is_in_a_run_tree(check->options);
+    return CX_SUCCESS;
+}
+
 static cx_status begin_judgement(hook_check *check, const cx_hook_options *options, cx_arena *arena,
                                  cx_hook_verdict *out, cx_err *err)
 {
@@ -110,6 +132,10 @@ static cx_status begin_judgement(hook_check *check, const cx_hook_options *optio
     check->out = out;
     out->branch = out->run_id = CX_STR("");
     cx_run_findings_init(&out->findings, arena);
+    bool own;
+    CX_TRY(find_out_if_own(check, &own, err));
+    if (own)
+        return CX_SUCCESS;
     CX_TRY(find_contract(check, err));
     if (!check->found)
         return CX_SUCCESS;

@@ -365,7 +365,7 @@ def two_foreign_hooks_are_not_overwritten():
 def sentence_22_without_a_contract_the_hook_rejects():
     with Folder() as folder:
         repo = make_repo(folder)
-        cortex(repo, "hooks", "install")
+        cortex(repo, "hooks", "install", "--enforce", "people")
         write(repo / "src/app/new.c", "x\n")
         git(repo, "add", "-A")
         git(repo, "commit", "-q", "-m", "no run", code=1)
@@ -380,6 +380,41 @@ def sentence_22_without_a_contract_the_hook_rejects():
         cortex(tree, "hook", "pre-commit", code=4)
         write(repo / ".runtime-cache/cortexpilot/active/runs" / RUN_ID / "contract.json", "{}")
         cortex(tree, "hook", "pre-commit", code=4)
+
+
+@test
+def hooks_let_people_commit_and_push_unless_asked():
+    with Folder() as folder:
+        repo = make_repo(folder)
+        git(folder, "init", "-q", "--bare", "away.git")
+        git(repo, "remote", "add", "away", folder / "away.git")
+        told = run(BIN, "hooks", "install", env=ENV, cwd=repo).stderr
+        check(b"your own commits and pushes are not" in told and b"--enforce people" in told, told)
+        hooks = json.loads(cortex(repo, "hooks", "status", "--json"))["hooks"]
+        check([hook["enforce"] for hook in hooks] == ["runs", "runs"], hooks)
+        write(repo / "own.c", "x\n")
+        git(repo, "add", "-A")
+        git(repo, "commit", "-q", "-m", "a person's own")
+        git(repo, "push", "-q", "away", "HEAD")
+        git(repo, "worktree", "add", "-q", "-b", "feature", folder / "own tree")
+        write(folder / "own tree/more.c", "x\n")
+        git(folder / "own tree", "add", "-A")
+        git(folder / "own tree", "commit", "-q", "-m", "in a work tree of one's own")
+        # A run is checked as before, also on a branch that it made or without one.
+        tree = active_run(repo, CONTRACT)
+        write(tree / "README.md", "outside\n")
+        git(tree, "commit", "-q", "-am", "outside", code=1)
+        for words in (("switch", "-q", "-c", "away"), ("checkout", "-q", "--detach")):
+            git(tree, *words)
+            git(tree, "commit", "-q", "-am", "outside", code=1)
+        git(repo, "switch", "-q", "-c", "cortex/unknown/task")
+        git(repo, "commit", "-q", "--allow-empty", "-m", "of no run", code=1)
+        git(repo, "switch", "-q", "-")
+        told = run(BIN, "hooks", "install", "--enforce", "people", env=ENV, cwd=repo)
+        check(b"yours too" in told.stderr and b"for runs and people" in told.stdout, told)
+        git(repo, "commit", "-q", "--allow-empty", "-m", "a person's own", code=1)
+        done = run(BIN, "hooks", "install", "--enforce", "everyone", env=ENV, cwd=repo)
+        check(done.returncode == 2, done)
 
 
 @test

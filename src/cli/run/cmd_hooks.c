@@ -24,12 +24,18 @@ static cx_status answer_hooks(cx_cli *cli, bool json, const cx_hook hooks[CX_HOO
         if (!json) {
             cx_buf_printf(out, "%-10s %-9s ", hook->name, cx_hook_state_name(hook->state));
             cx_shown_add(out, cx_str_z(hook->path));
+            if (hook->state == CX_HOOK_INSTALLED)
+                cx_buf_add_z(out, hook->enforce == CX_HOOK_ENFORCE_PEOPLE ? ", for runs and people"
+                                                                          : ", for runs only");
             cx_buf_add_z(out, hook->chained ? " (the one from before runs after it)\n" : "\n");
             continue;
         }
         cx_json_put_str(&object, "name", cx_str_z(hook->name));
         cx_json_put_str(&object, "state", cx_str_z(cx_hook_state_name(hook->state)));
         cx_json_put_str(&object, "path", cx_str_z(hook->path));
+        cx_json_put_maybe(
+            &object, "enforce",
+            cx_str_z(hook->state == CX_HOOK_INSTALLED ? cx_hook_enforce_name(hook->enforce) : ""));
         cx_json_put_bool(&object, "chained", hook->chained);
         CX_TRY(cx_json_list_end_object(&object, &value, err));
         cx_json_list_add(&list, value);
@@ -74,11 +80,36 @@ static int run_hooks_action(cx_cli *cli, const cx_cli_args *args, hooks_action *
     return code;
 }
 
+static bool enforces_people(const cx_cli_args *args)
+{
+    const char *whose = cx_cli_value(args, "enforce");
+    return whose != NULL && strcmp(whose, "people") == 0;
+}
+
+static cx_status install_for_runs(const cx_git *git, const char *program, cx_arena *arena,
+                                  cx_hook out[CX_HOOK_COUNT], cx_err *err)
+{
+    return cx_hooks_install(git, program, CX_HOOK_ENFORCE_RUNS, arena, out, err);
+}
+
+static cx_status install_for_people(const cx_git *git, const char *program, cx_arena *arena,
+                                    cx_hook out[CX_HOOK_COUNT], cx_err *err)
+{
+    return cx_hooks_install(git, program, CX_HOOK_ENFORCE_PEOPLE, arena, out, err);
+}
+
 static int run_hooks_install(cx_cli *cli, const cx_cli_args *args)
 {
-    int code = run_hooks_action(cli, args, cx_hooks_install);
-    if (code == CX_EXIT_HOLDS)
-        cx_cli_remark("'cortex hooks remove' undoes this and restores the hooks from before");
+    bool people = enforces_people(args);
+    int code = run_hooks_action(cli, args, people ? install_for_people : install_for_runs);
+    if (code != CX_EXIT_HOLDS)
+        return code;
+    if (people)
+        cx_cli_remark("every commit and push outside an active run is rejected now, yours too");
+    else
+        cx_cli_remark("only branches cortex/.. and work trees of runs are checked; your own "
+                      "commits and pushes are not ('--enforce people' checks them, too)");
+    cx_cli_remark("'cortex hooks remove' undoes this and restores the hooks from before");
     return code;
 }
 
@@ -95,16 +126,25 @@ static int run_hooks_status(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_option hooks_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
                                               CX_CLI_OPTIONS_COMMON};
 
+static const cx_cli_option install_options[] = {
+    CX_CLI_OPT("enforce", 0, CX_CLI_CHOICE, "runs|people",
+               "Whose commits and pushes are checked: those on branches and in work trees of "
+               "governed runs (the default), or people's own, too, which are then rejected outside "
+               "an active run."),
+    CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+
 #define HOOKS_EXITS "0 done\n2 wrong usage\n3 could not be done"
 
 const cx_cli_command cx_cli_hooks_install = {
     .name = "hooks install",
     .purpose = "install git hooks that check commits and pushes",
-    .about = "Installs pre-commit and pre-push scripts that call 'cortex hook'. An existing hook "
-             "is kept as NAME.before-cortex and runs after the Cortex hook has allowed. In a "
-             "repository with these hooks, commits and pushes outside an active run are rejected.",
-    .options = hooks_options,
-    .option_count = CX_COUNT_OF(hooks_options),
+    .about =
+        "Installs pre-commit and pre-push scripts that call 'cortex hook'. An existing hook "
+        "is kept as NAME.before-cortex and runs after the Cortex hook has allowed. On branches "
+        "and in work trees of governed runs, what the contract does not allow is rejected. "
+        "People's own commits and pushes are not checked, unless --enforce people is given.",
+    .options = install_options,
+    .option_count = CX_COUNT_OF(install_options),
     .exits = HOOKS_EXITS,
     .example = "cortex hooks install",
     .run = run_hooks_install,
@@ -159,10 +199,13 @@ static cx_status check_hook(cx_cli *cli, const cx_cli_args *args, hook_check *ch
         return status;
     }
     store = (cx_run_store){cli->io, cli->alloc, place.root};
-    const cx_hook_options options = {.git = place.git,
-                                     .store = &store,
-                                     .index_file = index != NULL && index[0] != '\0' ? index : NULL,
-                                     .input = cx_buf_str(&input)};
+    const cx_hook_options options = {
+        .git = place.git,
+        .store = &store,
+        .enforce = cx_cli_has(args, "enforce") && !enforces_people(args) ? CX_HOOK_ENFORCE_RUNS
+                                                                         : CX_HOOK_ENFORCE_PEOPLE,
+        .index_file = index != NULL && index[0] != '\0' ? index : NULL,
+        .input = cx_buf_str(&input)};
     status = check_function(&options, &cli->arena, out, err);
     cx_cli_place_close(&place);
     cx_buf_done(&input);
@@ -230,8 +273,11 @@ static int run_hook_pre_push(cx_cli *cli, const cx_cli_args *args)
     return run_hook_gate(cli, args, cx_hook_pre_push, true);
 }
 
-static const cx_cli_option hook_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
-                                             CX_CLI_OPTIONS_COMMON};
+static const cx_cli_option hook_options[] = {
+    CX_CLI_OPT("enforce", 0, CX_CLI_CHOICE, "runs|people",
+               "runs: allow what is neither on a branch nor in a work tree of a governed run. "
+               "people, the default: reject that, too."),
+    CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
 
 #define HOOK_EXITS "0 allowed\n2 usage error\n4 rejected, also when the check fails"
 
