@@ -59,7 +59,7 @@ SH
 sed 's|^sed.*|rm tests/test_refund.py; echo "print(\\"ok\\")" >tests/test_refund.py|' \
     agents/fix.sh >agents/cheat.sh
 git add -A && git commit -qm "a shop"
-show cortex init >"$folder/init.txt"
+show cortex init --yes >"$folder/init.txt"
 tail -1 "$folder/init.txt"
 show cortex runner add fixer --full --default sh agents/fix.sh
 show cortex runner add cheater sh agents/cheat.sh

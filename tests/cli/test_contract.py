@@ -9,6 +9,8 @@ import hashlib
 import json
 import os
 import pathlib
+import pty
+import subprocess
 import xml.dom.minidom
 
 from kit import BIN, TESTS, Folder, check, main, run, test
@@ -401,6 +403,58 @@ def init_changes_the_repository_only_when_asked():
         check(set(answer) == {"home", "scheme"}, answer)
         # Nothing to do at all is said as before.
         init(repo, 1, "--no-repo")
+
+
+def init_on_terminal(repo, reply, *words):
+    """With standard input and error on a terminal, where a person types `reply`."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen([BIN, "init", *words], stdin=child, stderr=child, cwd=repo.path,
+                               stdout=subprocess.PIPE, env=clean_env(CORTEX_HOME=str(repo.home)))
+    os.close(child)
+    os.write(parent, reply)
+    made = process.stdout.read()
+    code = process.wait(timeout=60)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(parent, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(parent)
+    return code, shown, made
+
+
+@test
+def init_shows_the_files_and_asks_on_a_terminal():
+    with Folder() as folder:
+        repo = Repo(folder, bare_home=True)
+        clean = repo.git("status", "--porcelain")
+        planned = init(repo, 0, "--dry-run")
+        check(planned["dry_run"] and planned["home_made"], planned)
+        for reply in (b"n\n", b"\n", b"yes, but\n", b"\x04"):
+            code, shown, made = init_on_terminal(repo, reply)
+            check(code == 1 and made == b"", reply, code, made)
+            check(b"Write this? [y/N]" in shown and b"nothing was written" in shown, shown)
+            check(not repo.home.exists() and not repo.root.exists(), "it wrote")
+            check(repo.git("status", "--porcelain") == clean)
+        for name in planned["created"]:
+            check(name.encode() in shown, name, shown)
+        check(str(repo.home).encode() in shown, shown)
+        code, shown, made = init_on_terminal(repo, b"y\n")
+        check(code == 0 and repo.home.exists(), code, shown)
+        # A plan names exactly what is then made.
+        check(sorted(line[5:] for line in made.decode().splitlines()[1:] if line.startswith("made "))
+              == sorted(planned["created"]), made)
+        # Where there is nothing to write, there is nothing to ask.
+        code, shown, made = init_on_terminal(repo, b"")
+        check(code == 0 and b"[y/N]" not in shown, shown)
+        check(init(repo, 0, "--dry-run")["created"] == [])
+        (repo.path / "policies/cortex.json").unlink()
+        code, shown, made = init_on_terminal(repo, b"", "--yes")
+        check(code == 0 and b"[y/N]" not in shown and b"made policies/cortex.json" in made, shown)
 
 
 @test

@@ -1,9 +1,12 @@
 /*
  * cmd_init.c - `cortex init`: creates a data directory, and inside a git repository what runs need.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "os/api.h"
 #include "cli/run/init_repo.h"
 #include "cli/ledger/ledger.h"
 
@@ -20,6 +23,8 @@ static const cx_cli_option options[] = {
                "Size of the log's first file, 64K at least; default 64M. The space is allocated "
                "immediately."),
     CX_CLI_OPT_FLAG("no-repo", 0, "Do not prepare the current git repository."),
+    CX_CLI_OPT_FLAG("yes", 'y', "Write without asking."),
+    CX_CLI_OPT_FLAG("dry-run", 0, "Show what would be written, and write nothing."),
     CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};
@@ -32,14 +37,15 @@ const cx_cli_command cx_cli_init = {
              "actor in its own journal, and 'cortex roots' shows the root hashes.\n\nInside a git "
              "repository it also creates what governed runs need: the runtime root "
              "(.runtime-cache/cortexpilot, or $CORTEXPILOT_RUNTIME_ROOT), its line in .gitignore, "
-             "and the files of policies/ and schemas/ to commit. Existing files are never changed, "
-             "and an existing data directory is used.",
+             "and the files of policies/ and schemas/ to commit. On a terminal it shows these "
+             "files first and asks; with --yes, --json or no terminal it does not ask. Existing "
+             "files are never changed, and an existing data directory is used.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 created\n1 the data directory exists, and there is no repository to prepare\n2 "
-             "usage error\n3 could not be created",
+    .exits = "0 created\n1 the data directory exists, and there is no repository to prepare; or "
+             "you declined\n2 usage error\n3 could not be created",
     .example = "cortex init ~/.local/share/cortex",
     .run = run_init,
 };
@@ -67,8 +73,8 @@ static cx_status make_parents(cx_cli *cli, const char *path, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status make_home(cx_cli *cli, const cx_cli_args *args, const char **out_path,
-                           cx_scheme *out_scheme, cx_err *err)
+static cx_status choose_home(cx_cli *cli, const cx_cli_args *args, const char **out_path,
+                             cx_scheme *out_scheme, cx_err *err)
 {
     const char *scheme = cx_cli_value(args, "scheme");
     if (args->operand_count == 1 && cx_cli_has(args, "home"))
@@ -81,17 +87,22 @@ static cx_status make_home(cx_cli *cli, const cx_cli_args *args, const char **ou
     if (scheme != NULL && !cx_scheme_parse(cx_str_z(scheme), out_scheme))
         return cx_fail(err, CX_E_USAGE,
                        "option --scheme: found '%s', expected cortex-1 or matrix-1", scheme);
+    return cx_cli_outside_homes(cli->io, *out_path, err);
+}
+
+static cx_status make_home(cx_cli *cli, const cx_cli_args *args, const char *path, cx_scheme scheme,
+                           cx_err *err)
+{
     cx_home_options home = cx_cli_home_options(cli, CX_CLI_WRITE, NULL);
     home.segment_bytes = cx_cli_number(args, "segment-size", 0);
-    CX_TRY(cx_cli_outside_homes(cli->io, *out_path, err));
-    CX_TRY(make_parents(cli, *out_path, err));
-    cx_status status = cx_home_create(*out_path, *out_scheme, &home, err);
+    CX_TRY(make_parents(cli, path, err));
+    cx_status status = cx_home_create(path, scheme, &home, err);
     if (status.code != CX_E_EXISTS)
         return status;
     return cx_fail(
         err, CX_E_EXISTS,
         "the data directory %s exists already, and nothing was changed; 'cortex status' shows it",
-        *out_path);
+        path);
 }
 
 /* What one init did. */
@@ -99,6 +110,8 @@ typedef struct init_done {
     const char *path; /* of the data directory */
     cx_scheme scheme;
     bool made; /* false: the data directory exists already, which is no error inside a repository */
+    bool planned;  /* --dry-run: that would be done */
+    bool declined; /* the person does not want it */
     cx_cli_prepared repo;
 } init_done;
 
@@ -116,6 +129,8 @@ static cx_status answer_init_json(cx_cli *cli, const init_done *done, cx_str hom
     const cx_cli_prepared *repo = &done->repo;
     cx_json_list json = cx_json_list_begin(&cli->arena);
     cx_json_put_str(&json, "home", home);
+    if (done->planned)
+        cx_json_put_bool(&json, "dry_run", true);
     if (done->made)
         cx_json_put_str(&json, "scheme", cx_scheme_name(done->scheme));
     if (repo->prepared) {
@@ -132,7 +147,8 @@ static cx_status answer_init_json(cx_cli *cli, const init_done *done, cx_str hom
 static void answer_init_text(const init_done *done, cx_str home, cx_buf *out)
 {
     const cx_cli_prepared *repo = &done->repo;
-    cx_buf_add_z(out, done->made ? "made " : "found the data directory ");
+    const char *made = done->planned ? "would make " : "made ";
+    cx_buf_add_z(out, done->made ? made : "found the data directory ");
     cx_shown_add(out, home);
     if (done->made)
         cx_buf_printf(out, " (%.*s)", (int)cx_scheme_name(done->scheme).size,
@@ -144,25 +160,95 @@ static void answer_init_text(const init_done *done, cx_str home, cx_buf *out)
     cx_shown_add(out, cx_str_z(repo->root));
     cx_buf_add_byte(out, '\n');
     for (size_t i = 0; i < repo->created.count; i++) {
-        cx_buf_add_z(out, "made ");
+        cx_buf_add_z(out, made);
         cx_shown_add(out, repo->created.items[i]);
         cx_buf_add_byte(out, '\n');
     }
     if (strcmp(repo->gitignore, "refused") == 0)
         cx_buf_add_z(out, "git does not ignore the runtime root, and .gitignore could not be "
                           "changed: add .runtime-cache/ to it\n");
-    if (repo->policies.count != 0)
+    if (repo->policies.count != 0 && !done->planned)
         cx_buf_add_z(out, "commit policies/ and schemas/: runs read them from the baseline\n"
                           "runner.mcp_only is true: only agents that speak MCP do runs that merge; "
                           "'cortex runner add --full' gives that up, and every manifest says so\n");
 }
+
+/* --- asking first ----------------------------------------------------------------------------- */
+
+#define REPLY_BYTES 64
+
+static void print_plan(const init_done *plan)
+{
+    cx_buf text;
+    cx_buf_init(&text, cx_alloc_default());
+    cx_buf_add_z(&text, "cortex init writes:\n  ");
+    cx_shown_add(&text, cx_str_z(plan->path));
+    cx_buf_add_z(&text, plan->made ? "/  (the data directory)\n" : "/  (exists and is used)\n");
+    for (size_t i = 0; i < plan->repo.created.count; i++) {
+        cx_buf_add_z(&text, "  ");
+        cx_shown_add(&text, plan->repo.created.items[i]);
+        if (cx_str_is(plan->repo.created.items[i], ".gitignore"))
+            cx_buf_add_z(&text, "  (one line)");
+        cx_buf_add_byte(&text, '\n');
+    }
+    cx_buf_add_z(&text, "--no-repo leaves the repository as it is. Write this? [y/N] ");
+    const char *shown = cx_buf_z(&text);
+    if (shown != NULL)
+        (void)fputs(shown, stderr);
+    (void)fflush(stderr);
+    cx_buf_done(&text);
+}
+
+/* Whether the reply on the terminal is yes; the end of input is no. */
+static bool is_confirmed(void)
+{
+    char reply[REPLY_BYTES];
+    if (fgets(reply, sizeof reply, stdin) == NULL)
+        return false;
+    cx_str word = cx_str_z(reply);
+    while (word.size != 0 && (uint8_t)word.data[word.size - 1] <= ' ')
+        word.size--;
+    return cx_str_is(word, "y") || cx_str_is(word, "Y") || cx_str_is(word, "yes");
+}
+
+static cx_status plan_init(cx_cli *cli, const cx_cli_args *args, init_done *plan, cx_err *err)
+{
+    cx_facts facts;
+    plan->planned = true;
+    plan->made = cx_failed(cx_path_facts(plan->path, true, &facts, NULL));
+    return cx_cli_has(args, "no-repo") ? CX_SUCCESS : cx_cli_plan_repo(cli, &plan->repo, err);
+}
+
+/* Files of a repository are its owner's: where a person can be asked, they are asked. */
+static cx_status ask_first(cx_cli *cli, const cx_cli_args *args, init_done *done, cx_err *err)
+{
+    init_done plan = {.path = done->path, .scheme = done->scheme};
+    if (cx_cli_has(args, "yes") || cx_cli_has(args, "no-repo") || cx_cli_has(args, "json") ||
+        isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
+        return CX_SUCCESS;
+    cx_status status = plan_init(cli, args, &plan, err);
+    if (!cx_failed(status) && plan.repo.created.count != 0) {
+        print_plan(&plan);
+        done->declined = !is_confirmed();
+    }
+    cx_cli_prepared_done(cli, &plan.repo);
+    return status;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
 
 /* The data directory first: without it there is no use in preparing the repository. */
 static cx_status init_home_and_repository(cx_cli *cli, const cx_cli_args *args, init_done *done,
                                           cx_err *err)
 {
     cx_err own = {0};
-    cx_status status = make_home(cli, args, &done->path, &done->scheme, &own);
+    CX_TRY(choose_home(cli, args, &done->path, &done->scheme, err));
+    if (cx_cli_has(args, "dry-run"))
+        return plan_init(cli, args, done, err);
+    CX_TRY(ask_first(cli, args, done, err));
+    if (done->declined)
+        return CX_SUCCESS;
+    cx_status status = make_home(cli, args, done->path, done->scheme, &own);
     done->made = !cx_failed(status);
     if (cx_failed(status) && status.code != CX_E_EXISTS) {
         *err = own;
@@ -189,6 +275,11 @@ static int run_init(cx_cli *cli, const cx_cli_args *args)
     cx_buf out;
     cx_buf_init(&out, cli->alloc);
     cx_status status = init_home_and_repository(cli, args, &done, &err);
+    if (!cx_failed(status) && done.declined) {
+        cx_cli_remark("nothing was written");
+        cx_buf_done(&out);
+        return CX_EXIT_BROKEN;
+    }
     if (!cx_failed(status))
         status = write_home_json(cli, &done, &home, &err);
     if (!cx_failed(status) && cx_cli_has(args, "json"))

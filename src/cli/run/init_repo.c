@@ -4,6 +4,7 @@
  *   I1  Nothing is overwritten and no symbolic link is followed: files are made with O_EXCL beneath
  *       the work tree, .gitignore is only appended to, and only when it is a regular file.
  *   I2  Doing it twice changes nothing the second time.
+ *   I3  A plan goes the same way and writes nothing.
  */
 #include "cli/run/init_repo.h"
 
@@ -16,6 +17,7 @@ typedef struct preparing {
     cx_cli *cli;
     cx_cli_place *place;
     cx_file folder; /* the work tree */
+    bool plan;      /* I3 */
     cx_cli_prepared *out;
 } preparing;
 
@@ -51,6 +53,10 @@ static cx_status make_file(preparing *p, const char *path, cx_bytes contents, bo
     if (status.code != CX_E_NOT_FOUND) {
         *err = own;
         return status;
+    }
+    if (p->plan) {
+        *out_made = true;
+        return CX_SUCCESS;
     }
     CX_TRY(cx_folder_open_in(p->folder, path, flags, &file, err));
     status = cx_io_write_all(io, file, path, contents.data, contents.size, err);
@@ -139,7 +145,8 @@ static cx_status make_assets(preparing *p, cx_err *err)
             cx_str_from(name.data, slash == NULL ? 0 : (size_t)(slash - files[i].name)));
         if (folder.data == NULL)
             return cx_fail_nomem(err);
-        CX_TRY(cx_folder_make_folders(p->folder, folder.data, FOLDER_MODE, err));
+        if (!p->plan)
+            CX_TRY(cx_folder_make_folders(p->folder, folder.data, FOLDER_MODE, err));
         if (strcmp(files[i].name, "policies/cortex.json") == 0)
             CX_TRY(with_main(p, &contents, err));
         CX_TRY(make_file(p, files[i].name, contents, &made, err));
@@ -167,6 +174,10 @@ static cx_status append_line(preparing *p, cx_str line, bool *out_done, cx_err *
         return make_file(p, path, cx_str_bytes(line), out_done, err);
     if (cx_failed(status) || facts.kind != CX_FILE_REGULAR)
         return CX_SUCCESS; /* I1 */
+    if (p->plan) {
+        *out_done = true;
+        return CX_SUCCESS;
+    }
     cx_buf_init(&text, p->cli->alloc);
     status = cx_folder_read_file(p->folder, path, IGNORE_BYTES_MAX, &text, NULL);
     if (!cx_failed(status) &&
@@ -221,8 +232,9 @@ static cx_status ignore_root(preparing *p, cx_err *err)
     CX_TRY(append_line(p, line, &done, err));
     if (!done)
         return CX_SUCCESS;
-    CX_TRY(is_root_ignored(p, &ignored, err));
-    if (ignored) {
+    if (!p->plan)
+        CX_TRY(is_root_ignored(p, &ignored, err));
+    if (ignored || p->plan) {
         p->out->gitignore = "added";
         CX_TRY(record_file(p, CX_STR(".gitignore"), false, false, err));
     }
@@ -236,7 +248,8 @@ static cx_status make_root(preparing *p, cx_err *err)
     cx_run_store store;
     cx_facts facts;
     bool there = !cx_failed(cx_path_facts(p->place->root, false, &facts, NULL));
-    CX_TRY(cx_run_store_open(&store, p->place->root, true, p->cli->io, p->cli->alloc, err));
+    if (!p->plan)
+        CX_TRY(cx_run_store_open(&store, p->place->root, true, p->cli->io, p->cli->alloc, err));
     cx_str inside = p->place->ground.runtime_root;
     return there ? CX_SUCCESS
                  : record_file(p, inside.size == 0 ? cx_str_z(p->place->root) : inside, false,
@@ -259,11 +272,11 @@ static cx_status is_own_folder(cx_cli *cli, const cx_cli_place *place, bool *out
     return status;
 }
 
-cx_status cx_cli_prepare_repo(cx_cli *cli, cx_cli_prepared *out, cx_err *err)
+static cx_status prepare_or_plan(cx_cli *cli, bool plan, cx_cli_prepared *out, cx_err *err)
 {
     cx_cli_place place;
     cx_err own = {0};
-    preparing p = {cli, &place, CX_FILE_NONE, out};
+    preparing p = {.cli = cli, .place = &place, .folder = CX_FILE_NONE, .plan = plan, .out = out};
     memset(out, 0, sizeof *out);
     cx_status status = cx_cli_place_open_at(cli, NULL, &place, &own);
     if (status.code == CX_E_NOT_FOUND || status.code == CX_E_UNSUPPORTED)
@@ -288,6 +301,16 @@ done:
     cx_folder_close(p.folder);
     cx_cli_place_close(&place);
     return status;
+}
+
+cx_status cx_cli_prepare_repo(cx_cli *cli, cx_cli_prepared *out, cx_err *err)
+{
+    return prepare_or_plan(cli, false, out, err);
+}
+
+cx_status cx_cli_plan_repo(cx_cli *cli, cx_cli_prepared *out, cx_err *err)
+{
+    return prepare_or_plan(cli, true, out, err);
 }
 
 void cx_cli_prepared_done(cx_cli *cli, cx_cli_prepared *prepared)

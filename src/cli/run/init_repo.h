@@ -21,6 +21,8 @@ typedef struct cx_cli_prepared {
  * is rejected.
  */
 CX_RESULT cx_cli_prepare_repo(cx_cli *cli, cx_cli_prepared *out, cx_err *err);
+/* What cx_cli_prepare_repo would make; nothing is written. */
+CX_RESULT cx_cli_plan_repo(cx_cli *cli, cx_cli_prepared *out, cx_err *err);
 void cx_cli_prepared_done(cx_cli *cli, cx_cli_prepared *prepared);
 
 #endif
