@@ -105,6 +105,27 @@ static cx_str find_member(cx_str object, cx_str wanted, cx_arena *arena)
     return span.bad ? (cx_str){NULL, 0} : found;
 }
 
+cx_str cx_batch_trace_id(cx_bytes trace, cx_arena *arena)
+{
+    static const cx_str none = {NULL, 0};
+    cx_json_span span;
+    cx_json id;
+    cx_str name, value, found = none;
+    unsigned count = 0;
+    if (!cx_json_span_begin(&span, text_of(trace)))
+        return none;
+    while (cx_json_span_next(&span, &name, &value))
+        if (name.size >= 10 && member_name_is(name, CX_STR("trace_id"), arena)) {
+            found = value;
+            count++;
+        }
+    if (span.bad || count != 1 || found.size > 8 * CX_TRACE_ID_BYTES_MAX ||
+        cx_failed(cx_json_parse_text(found, arena, &id, NULL)) || id.type != CX_JSON_STRING ||
+        cx_json_text(&id).size > CX_TRACE_ID_BYTES_MAX)
+        return none;
+    return cx_json_text(&id);
+}
+
 /* --- one event -------------------------------------------------------------------------------- */
 
 static void event_problem(cx_event *event, cx_trace_reason reason, cx_str path, cx_str detail)

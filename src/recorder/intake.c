@@ -292,7 +292,9 @@ static cx_status read_item(intake *in, item *it, cx_err *err)
         cx_trace_problem found;
         CX_TRY(
             cx_trace_read_with(&in->parser, it->event->trace, in->arena, &it->trace, &found, err));
-        it->outcome->trace_id = it->trace.trace_id;
+        it->outcome->trace_id = it->trace.trace_id.data != NULL
+                                    ? it->trace.trace_id
+                                    : cx_batch_trace_id(it->event->trace, in->arena);
         it->outcome->signing_key = it->trace.key_id;
         /* A syntax error in the trace is more specific than a problem of its envelope. */
         if (problem.reason == CX_REASON_NONE || found.reason == CX_REASON_INVALID_UTF8 ||

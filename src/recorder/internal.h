@@ -81,6 +81,8 @@ typedef struct cx_batch {
  * body. */
 CX_RESULT cx_batch_read(cx_bytes body, cx_arena *arena, cx_batch *out,
                         cx_batch_problem *out_problem, cx_err *err);
+/* The trace_id of a trace that could not be read: a string that is given once; else data NULL. */
+cx_str cx_batch_trace_id(cx_bytes trace, cx_arena *arena);
 /* The problem that the whole batch has when one of its events is no JSON at all. */
 bool cx_batch_unreadable(cx_trace_reason reason, cx_batch_problem *out_problem);
 

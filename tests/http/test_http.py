@@ -136,6 +136,17 @@ def one_bad_event_does_not_reject_its_neighbours(s):
     done = s.ask("POST", API + "/events", body=nan).json()
     assert [r["status"] for r in done["results"]] == ["duplicate", "rejected"], done
     assert done["results"][1]["reason"] == "number_not_finite", done
+    # A member that is given twice makes the trace unreadable, but not which one it is.
+    named = '"trace_id": "bad"'
+    text = json.dumps(batch(good, bad)).replace(named, named + ', "x": 1, "x": 2')
+    done = s.ask("POST", API + "/events", body=text).json()
+    assert done["results"][1]["reason"] == "duplicate_key", done
+    assert done["results"][1]["trace_id"] == "bad" and done["rejected_traces"] == ["bad"], done
+    assert done["errors"] == ["bad: duplicate_key"], done
+    text = json.dumps(batch(good, bad)).replace(named, named + ', "trace_id": "b"')
+    done = s.ask("POST", API + "/events", body=text).json()
+    assert done["results"][1]["trace_id"] is None and done["rejected_traces"] == [], done
+    assert done["errors"] == ["unknown: duplicate_key"], done
 
 
 @shared
