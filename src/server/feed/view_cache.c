@@ -181,15 +181,13 @@ static cx_status open_item(cx_cached_view *item, cx_call *call, uint64_t version
 /* Something that is another number when what a name means may have changed. */
 static uint64_t version_of(const cx_call *call, cx_str name)
 {
-    cx_feed_status feed = {0};
     const cx_service *service = call->service;
     if (service->options.only_lattice != NULL)
         return 0;
     /* A run grows event by event, and most runs end soon: it is opened again each time. */
     if (cx_str_starts(name, CX_STR("run/")))
         return service->io->monotonic_ns(service->io);
-    cx_recorder_feed_get_status(service->recorder, &feed);
-    return feed.log_commits;
+    return cx_home_durable(cx_recorder_home(service->recorder));
 }
 
 static void remove_item(cx_view_cache *cache, size_t at)

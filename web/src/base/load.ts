@@ -57,6 +57,22 @@ export class Loader<T> {
     );
   }
 
+  /**
+   * Asks for what is shown once more, quietly: nothing is marked as loading, and a failure leaves
+   * what is there. An answer to something else than is shown by then is dropped.
+   */
+  async renew(path: string, query: Query = {}): Promise<T | null> {
+    const {loadedKey, abort} = this;
+    try {
+      const value = (await this.fetch(path, query)) as T;
+      if (this.loadedKey !== loadedKey || this.abort !== abort) return null;
+      this.state.value = {value, error: null, isLoading: false};
+      return value;
+    } catch {
+      return null;
+    }
+  }
+
   stop(): void {
     this.abort?.abort();
     this.loadedKey = '';

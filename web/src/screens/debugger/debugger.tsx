@@ -143,6 +143,11 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
           ? `, ${duration(last - first)}`
           : ''}
       </span>
+      {model.isUp.value && (
+        <Badge tone="info" title="New events appear automatically">
+          live
+        </Badge>
+      )}
       {isLive() && (
         <span class="group">
           <a href={linkTo('compare', name)}>Compare</a>

@@ -2,10 +2,12 @@
 // focus, and the writes of the key in focus. The focus itself is in the address (base/focus.ts).
 
 import {batch, computed, effect, signal} from '@preact/signals';
-import {segments} from '../../base/api';
+import {get, segments} from '../../base/api';
 import {focus, focusNode} from '../../base/focus';
 import {Loader} from '../../base/load';
 import {adjust, route} from '../../base/router';
+import {may, session} from '../../base/session';
+import {follow as followStream, type Stream} from '../../base/stream';
 import {LANE, RULER} from './draw';
 import {marksOf, nextMark, roundMark} from './marks';
 import type {NodeDetail, Overview, Summary, Window, Writes} from './types';
@@ -14,6 +16,10 @@ import type {NodeDetail, Overview, Summary, Window, Writes} from './types';
 export const CLOSE_COLUMNS = 1200;
 /** Fewer than this are drawn with their words. */
 const LABEL_COLUMNS = 110;
+/** The server shows one version of a history for a second, longer when it is long. */
+const RENEW_MS = 1100;
+/** Looks for what was announced, each after twice as long. */
+const RENEW_TRIES = 5;
 
 export class Model {
   readonly path: string;
@@ -54,6 +60,10 @@ export class Model {
 
   private readonly ends: (() => void)[] = [];
   private wasFitted = false;
+  /** What is recorded appears by itself. */
+  readonly isUp = signal(false);
+  private readonly stream: Stream | null;
+  private timer = 0;
 
   constructor(name: string) {
     this.path = `/api/v1/view/${segments(name)}`;
@@ -70,9 +80,21 @@ export class Model {
       effect(() => this.loadWrites()),
       effect(() => this.follow()),
     );
+    const isRecorded = name === 'all' || name.startsWith('agent/');
+    this.stream =
+      isRecorded && session.value?.traces && may('trace:read')
+        ? followStream(
+            '/api/v1/feed?hints=true',
+            ['trace', 'step'],
+            () => this.renewSoon(1),
+            (up) => (this.isUp.value = up),
+          )
+        : null;
   }
 
   close(): void {
+    this.stream?.close();
+    clearTimeout(this.timer);
     for (const end of this.ends) end();
     for (const loader of [this.summary, this.whole, this.near, this.far, this.node, this.writes])
       loader.stop();
@@ -151,6 +173,53 @@ export class Model {
     else if (y + LANE > this.scroll.peek() + high) this.scroll.value = y + LANE - high;
     if (at.col < from + span * 0.05 || at.col > to - span * 0.05)
       this.view.value = clampView(at.col - span / 2, at.col + span / 2, columns);
+  }
+
+  /* --- what is recorded meanwhile ---------------------------------------------------------------- */
+
+  private renewSoon(attempt: number): void {
+    if (this.timer) return;
+    this.timer = window.setTimeout(
+      () => {
+        this.timer = 0;
+        void this.renew(attempt);
+      },
+      RENEW_MS * 2 ** (attempt - 1),
+    );
+  }
+
+  /** Reads the history again; when it has not grown, what was announced may be of another one, or late. */
+  private async renew(attempt: number): Promise<void> {
+    const before = this.summary.signal.peek().value;
+    const at = this.detail.peek();
+    if (!before) return;
+    const fold = this.loadedFold.peek();
+    const {from, to} = this.view.peek();
+    const sawAll = from <= 0 && to >= before.columns - 0.5;
+    const summary = await this.summary.renew(`${this.path}/summary`, {fold});
+    if (!summary || summary.nodes === before.nodes) {
+      if (attempt < RENEW_TRIES) this.renewSoon(attempt + 1);
+      return;
+    }
+    this.near.stop();
+    this.far.stop();
+    if (sawAll && summary.columns <= 60) this.fit();
+    this.loadView();
+    void this.whole.renew(`${this.path}/overview`, {fold, bins: 600});
+    await this.renewNode(at);
+  }
+
+  /** The newest event moves on with the history; a chosen one stays, also where its number changed. */
+  private async renewNode(at: NodeDetail | null): Promise<void> {
+    const node = focus.node.peek();
+    if (!node) return;
+    if (node.startsWith('#') && at && node === '#' + at.n) {
+      const fresh = await get<NodeDetail>(`${this.path}/node`, {node: at.hash}).catch(() => null);
+      if (fresh && fresh.n !== at.n && focus.node.peek() === node)
+        return adjust({node: '#' + fresh.n}, false);
+    }
+    this.writes.stop();
+    await this.node.renew(`${this.path}/node`, {node, fold: this.foldQuery});
   }
 
   /* --- what people do --------------------------------------------------------------------------- */
