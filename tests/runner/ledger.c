@@ -244,6 +244,22 @@ cx_status runner_number(const cx_json *object, const char *name, uint64_t *out, 
     return CX_SUCCESS;
 }
 
+cx_status runner_signed(const cx_json *object, const char *name, int64_t *out, cx_err *err)
+{
+    const cx_json *value = cx_json_get(object, cx_str_z(name));
+    if (value == NULL || !cx_json_int64(value, out))
+        return cx_fail(err, CX_E_FORMAT, "the case has no number '%s'", name);
+    return CX_SUCCESS;
+}
+
+cx_status runner_count(const cx_json *object, const char *name, size_t *out, cx_err *err)
+{
+    int64_t number;
+    CX_TRY(runner_signed(object, name, &number, err));
+    *out = number < 0 ? 0 : (size_t)number;
+    return CX_SUCCESS;
+}
+
 cx_status runner_put_hex(runner *r, cx_json_list *object, const char *name, cx_bytes bytes,
                          cx_err *err)
 {

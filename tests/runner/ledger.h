@@ -68,6 +68,10 @@ void runner_put_uint(runner *r, cx_json_list *object, const char *name, uint64_t
 CX_RESULT runner_digest_of(runner *r, const cx_json *object, const char *name, cx_digest *out,
                            cx_err *err);
 CX_RESULT runner_id_of(runner *r, const cx_json *object, const char *name, cx_id *out, cx_err *err);
+/* The same below zero, too. */
+CX_RESULT runner_signed(const cx_json *object, const char *name, int64_t *out, cx_err *err);
+/* How many there are; fewer than none are none. */
+CX_RESULT runner_count(const cx_json *object, const char *name, size_t *out, cx_err *err);
 /* The leaves and names that the vectors make: SHA-256 of `name` and a decimal number. */
 cx_digest runner_numbered(const char *name, uint64_t number);
 /* The same with the name that the file's member `rule` has in quotes ('name' || decimal i), if

@@ -28,14 +28,14 @@ static cx_status primitive_expect(runner *r, const cx_json *item, cx_json *out, 
 static cx_status cut_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
     cx_bytes text;
-    uint64_t tokens;
+    size_t tokens;
     cx_buf cut;
     cx_json value;
     cx_json_list object = cx_json_list_begin(&r->arena);
     CX_TRY(runner_bytes(r, item, "in_hex", &text, err));
-    CX_TRY(runner_number(item, "max_tokens", &tokens, err));
+    CX_TRY(runner_count(item, "max_tokens", &tokens, err));
     cx_buf_init(&cut, cx_alloc_default());
-    cx_tokens_truncate(cx_bytes_str(text), (size_t)tokens, &cut);
+    cx_tokens_truncate(cx_bytes_str(text), tokens, &cut);
     cx_status status = cx_buf_check(&cut, err);
     if (!cx_failed(status))
         status = runner_hex(r, cx_buf_bytes(&cut), &value, err);

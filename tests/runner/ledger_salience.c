@@ -163,13 +163,13 @@ RUNNER_EXPECTS(overall_expect, "overall")
 static CX_RESULT put_cut(runner *r, const cx_json *item, cx_json_list *object, const char *tokens,
                          const char *name, const cx_data *data, cx_err *err)
 {
-    uint64_t max;
+    size_t max;
     cx_buf full, cut;
-    CX_TRY(runner_number(item, tokens, &max, err));
+    CX_TRY(runner_count(item, tokens, &max, err));
     cx_buf_init(&full, cx_alloc_default());
     cx_buf_init(&cut, cx_alloc_default());
     cx_forms_full(data, &full);
-    cx_tokens_truncate(cx_buf_str(&full), (size_t)max, &cut);
+    cx_tokens_truncate(cx_buf_str(&full), max, &cut);
     cx_status status = cx_buf_check(&cut, err);
     if (!cx_failed(status))
         status = runner_put_hex(r, object, name, cx_buf_bytes(&cut), err);

@@ -17,7 +17,7 @@ typedef struct fixture {
     cx_home *home;
     cx_apply *apply;
     int64_t clock;
-    uint64_t ids;
+    uint64_t ids, id_ms;
 } fixture;
 
 static int64_t fixture_now(void *arg)
@@ -30,7 +30,7 @@ static int64_t fixture_now(void *arg)
 static cx_status fixture_id(void *arg, cx_id *out, cx_err *err)
 {
     fixture *s = arg;
-    uint64_t ms = (uint64_t)(SCENARIO_START_NS / 1000000), n = ++s->ids;
+    uint64_t ms = s->id_ms, n = ++s->ids;
     (void)err;
     memset(out->bytes, 0, sizeof out->bytes);
     for (unsigned i = 0; i < 6; i++)
@@ -40,13 +40,29 @@ static cx_status fixture_id(void *arg, cx_id *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static CX_RESULT fixture_open(fixture *s, cx_str actor, cx_err *err)
+/* The milliseconds that the file's id_rule names ("6-byte BE ms N || .."), if any. */
+static uint64_t id_milliseconds(const cx_json *file)
+{
+    static const char before[] = "ms ";
+    cx_str rule = cx_json_get_str(file, CX_STR("id_rule"));
+    const char *at = rule.size == 0 ? NULL : memmem(rule.data, rule.size, before, 3);
+    uint64_t ms = 0;
+    unsigned digits = 0;
+    for (at = at == NULL ? NULL : at + 3; at != NULL && at < rule.data + rule.size; at++) {
+        if (*at < '0' || *at > '9' || digits++ == 15)
+            break;
+        ms = ms * 10 + (uint64_t)(*at - '0');
+    }
+    return digits == 0 ? (uint64_t)(SCENARIO_START_NS / 1000000) : ms;
+}
+
+static CX_RESULT fixture_open(fixture *s, const cx_json *file, cx_str actor, cx_err *err)
 {
     const cx_home_options options = {
         .segment_bytes = UINT64_C(65536), .derivers = &cx_memory_deriver, .deriver_count = 1};
     const cx_memory_options memory = {
         .now_ns = fixture_now, .now_arg = s, .new_id = fixture_id, .new_id_arg = s};
-    *s = (fixture){.clock = SCENARIO_START_NS};
+    *s = (fixture){.clock = SCENARIO_START_NS, .id_ms = id_milliseconds(file)};
     folder_fresh(s->path, "vectors");
     CX_TRY(cx_home_create(s->path, runner_file.scheme, &options, err));
     CX_TRY(cx_home_open(s->path, &options, &s->home, err));
@@ -229,7 +245,8 @@ static void tell(runner *r, load_scenario *scenario_of, const char *list, cx_str
         return;
     }
     if (!cx_failed(status))
-        status = fixture_open(&telling.fixture, telling.recorded.actor, &err);
+        status =
+            fixture_open(&telling.fixture, &telling.recorded.file, telling.recorded.actor, &err);
     runner_moment moment = {.actor = telling.recorded.actor,
                             .calls = &telling.recorded.file,
                             .apply = telling.fixture.apply,
@@ -318,7 +335,7 @@ static void run_calls(runner *r, cx_str name, const cx_json *file)
     static const runner_kind calls = {"/calls", call_got, call_expect};
     cx_err err = {0};
     calls_actor = cx_json_get_str(file, CX_STR("actor"));
-    if (cx_failed(fixture_open(&telling.fixture, calls_actor, &err)))
+    if (cx_failed(fixture_open(&telling.fixture, file, calls_actor, &err)))
         runner_fail(r, name, err.message);
     else
         runner_run_list(r, &calls, runner_file.path, file);

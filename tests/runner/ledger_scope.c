@@ -176,15 +176,13 @@ static CX_RESULT signed_of(runner *r, const cx_json *item, cx_bytes *out, cx_err
 static cx_status scope_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
     cx_bytes bytes;
-    uint64_t now;
     cx_scope_use granted;
     cx_finding finding = {0};
     cx_scope_check check = {
         .key = scope_key, .key_arg = r, .snapshot = scope_snapshot, .snapshot_arg = r};
     CX_TRY(signed_of(r, item, &bytes, err));
-    CX_TRY(runner_number(item, "now_ns", &now, err));
+    CX_TRY(runner_signed(item, "now_ns", &check.now_ns, err));
     CX_TRY(runner_text(runner_file.root, "actor", &check.actor, err));
-    check.now_ns = (int64_t)now;
     CX_TRY(cx_scope_verify(bytes, &check, &r->arena, &granted, &finding, err));
     return runner_string(r, cx_str_z(finding.verdict == CX_HOLDS ? "holds" : finding.reason), out,
                          err);

@@ -124,17 +124,17 @@ static CX_RESULT step_value(runner *r, const cx_json *step, cx_digest *out, bool
     return CX_SUCCESS;
 }
 
-/* The tree as it is after step `until` (UINT64_MAX: all steps that are numbered up to it). */
-static CX_RESULT tree_after(runner *r, uint64_t until, cx_smt **out, cx_err *err)
+/* The tree as it is after step `until`: all steps before the first with a greater number. */
+static CX_RESULT tree_after(runner *r, int64_t until, cx_smt **out, cx_err *err)
 {
     const cx_json *steps;
     CX_TRY(runner_member(runner_file.root, "steps", CX_JSON_ARRAY, &steps, err));
     CX_TRY(cx_smt_open(runner_file.scheme, cx_alloc_default(), out, err));
     cx_status status = CX_SUCCESS;
     for (uint32_t i = 0; i < steps->count && !cx_failed(status); i++) {
-        uint64_t number = 0;
+        int64_t number = 0;
         cx_digest key, value;
-        CX_TRY_GOTO(status, runner_number(&steps->items[i], "step", &number, err));
+        CX_TRY_GOTO(status, runner_signed(&steps->items[i], "step", &number, err));
         if (number > until)
             break;
         CX_TRY_GOTO(status, runner_digest_of(r, &steps->items[i], "key_hash", &key, err));
@@ -163,7 +163,7 @@ static size_t remove_pair(cx_smt_pair *pairs, size_t count)
 }
 
 /* What would be stored after that step. */
-static CX_RESULT put_stored(runner *r, cx_json_list *object, uint64_t until, cx_err *err)
+static CX_RESULT put_stored(runner *r, cx_json_list *object, int64_t until, cx_err *err)
 {
     const cx_json *steps;
     stored_tree tree;
@@ -173,8 +173,8 @@ static CX_RESULT put_stored(runner *r, cx_json_list *object, uint64_t until, cx_
     if (pairs == NULL)
         return cx_fail_nomem(err);
     for (uint32_t i = 0; i < steps->count; i++) {
-        uint64_t number = 0;
-        CX_TRY(runner_number(&steps->items[i], "step", &number, err));
+        int64_t number = 0;
+        CX_TRY(runner_signed(&steps->items[i], "step", &number, err));
         if (number > until)
             break;
         CX_TRY(runner_digest_of(r, &steps->items[i], "key_hash", &pairs[count].key, err));
@@ -195,11 +195,11 @@ static CX_RESULT put_stored(runner *r, cx_json_list *object, uint64_t until, cx_
 
 static cx_status smt_step_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
-    uint64_t number;
+    int64_t number;
     cx_smt *smt;
     cx_digest root, value_hash;
     cx_json value;
-    CX_TRY(runner_number(item, "step", &number, err));
+    CX_TRY(runner_signed(item, "step", &number, err));
     CX_TRY(tree_after(r, number, &smt, err));
     cx_status status = cx_smt_root(smt, &root, err);
     cx_smt_close(smt);
@@ -285,11 +285,11 @@ static cx_status add_path(runner *r, const cx_smt_path *path, cx_json_list *obje
 
 static cx_status smt_proof_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
-    uint64_t step;
+    int64_t step;
     cx_smt *smt;
     cx_digest key;
     const cx_smt_path *path;
-    CX_TRY(runner_number(item, "after_step", &step, err));
+    CX_TRY(runner_signed(item, "after_step", &step, err));
     CX_TRY(runner_digest_of(r, item, "key_hash", &key, err));
     CX_TRY(tree_after(r, step, &smt, err));
     cx_json_list object = cx_json_list_begin(&r->arena);
@@ -452,7 +452,7 @@ static CX_RESULT after_deleting_all(runner *r, cx_digest *out_root, uint64_t *ou
     cx_smt *smt;
     const cx_json *steps;
     CX_TRY(runner_member(runner_file.root, "steps", CX_JSON_ARRAY, &steps, err));
-    CX_TRY(tree_after(r, UINT64_MAX, &smt, err));
+    CX_TRY(tree_after(r, INT64_MAX, &smt, err));
     cx_status status = CX_SUCCESS;
     for (uint32_t i = 0; i < steps->count && !cx_failed(status); i++) {
         cx_digest key;

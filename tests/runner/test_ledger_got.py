@@ -414,4 +414,59 @@ for scheme in ('cortex-1', 'matrix-1'):
                           if name.endswith(f'smt.json#/steps/{i}')), {})
             check(f'{scheme}: removals, step {i + 1}', found.get('root') == step['want'], found)
 
+# --- refused updates, ids of another time, numbers below zero --------------------------------------
+
+
+def with_folder(scheme, files, *words):
+    """The program's output over a folder that has these files alone."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place) / scheme
+        folder.mkdir()
+        for name, value in files.items():
+            (folder / name).write_text(json.dumps(value))
+        return subprocess.run([program, 'ledger', str(folder), *words], capture_output=True, text=True,
+                              check=False).stdout
+
+
+large = json.loads((original / 'matrix-1/scenario_large_first60.json').read_text())
+dead = next(row['id'] for row in large['ops'] if row['op'] == 'tombstone')
+refused = {'i': len(large['ops']), 'op': 'update', 'id': dead, 'statement': 'too late', 'journaled': 0,
+           'err': 'memory: memory is tombstoned', 'overall': large['ops'][-1]['overall']}
+for change, good in (({}, True), ({'overall': '00' * 32}, False), ({'err': None}, False)):
+    row = {name: value for name, value in {**refused, **change}.items() if value is not None}
+    text = with_folder('matrix-1', {'scenario_large_first60.json':
+                                    {**large, 'ops': large['ops'] + [row]}})
+    check(f'a refused update {change}', (', 0 failed' in text) == good and 'passed' in text, text[-400:])
+
+main_file = json.loads((original / 'matrix-1/scenario.json').read_text())
+early = {'actor': main_file['actor'], 'steps': main_file['steps'][:2],
+         'id_rule': main_file['id_rule'].replace('1700000000000', '42')}
+got = [json.loads(line)['got'] for line in
+       with_folder('matrix-1', {'scenario.json': early}, '--got').splitlines()]
+check('id_rule of a scenario', any(isinstance(one, dict) and one.get('uri', '').startswith(
+    'matrix://cortex/' + early['steps'][1]['args']['type'] + '/000000001A') for one in got), got)
+
+scope = json.loads((original / 'matrix-1/scope.json').read_text())
+codec = json.loads((original / 'matrix-1/codec.json').read_text())
+for case in scope['cases']:
+    case['now_ns'] = -1
+codec['truncate_to_tokens'] = [{'in_hex': '6162', 'max_tokens': -1, 'out_hex': ''}]
+smt = json.loads((original / 'matrix-1/smt.json').read_text())
+for step in smt['steps']:
+    step['step'] -= 100
+for proof in smt['proofs']:
+    if 'after_step' in proof:
+        proof['after_step'] -= 100
+lines = [json.loads(line) for line in with_folder(
+    'matrix-1', {'scope.json': scope, 'codec.json': codec, 'smt.json': smt}, '--got').splitlines()]
+failed = [line for line in lines if isinstance(line['got'], dict) and 'failed' in line['got']]
+check('numbers below zero are answered', failed == [], failed[:5])
+check('a scope long before its end', any(line['got'] == 'holds' for line in lines
+                                         if 'scope.json' in line['id']))
+check('fewer than no tokens', [line['got'] for line in lines if 'truncate_to_tokens/0' in line['id']]
+      == [{'out_hex': ''}])
+check('steps numbered below zero', [line['got'].get('root') for line in lines
+                                    if 'smt.json#/steps/' in line['id']]
+      == [step['root'] for step in smt['steps']])
+
 finish_counted()

@@ -15,6 +15,8 @@ typedef struct maker {
     scenario_given given;
     cx_err *err;
     cx_str actor;
+    const cx_json *rows; /* of the file, up to the one at hand */
+    uint32_t row_count;
     const cx_json *edge, *removed; /* args of the last add_edge and remove_edge that have an edge */
     bool after_snapshot;
     int64_t clock_ns; /* after the step before */
@@ -219,8 +221,10 @@ static cx_status read_main(maker *m, const cx_json *row, const cx_json *roots, s
 {
     const cx_json *args = CX_JSON_GET(row, "args");
     cx_str op = CX_JSON_GET_STR(row, "op");
-    *out = (scenario_step){
-        .runs = !op_is(op, "open"), .overall_name = "overall_root", .leaf_name = "last_leaf_hash"};
+    *out = (scenario_step){.runs = !op_is(op, "open"),
+                           .refused = CX_JSON_GET(row, "err") != NULL,
+                           .overall_name = "overall_root",
+                           .leaf_name = "last_leaf_hash"};
     out->clock_ns = int_of(row, "clock_ns_after", &out->has_clock);
     out->next_seq = (uint64_t)int_of(row, "next_seq", &out->has_next_seq);
     out->entry = CX_JSON_GET_STR(row, "last_journal_cbor");
@@ -266,6 +270,34 @@ static void add_fact(maker *m, const cx_json *row)
     cx_buf_add_z(&m->text, "},\"provenance\":{\"source\":\"observed\"}");
 }
 
+/* The newest version that the rows before have made of the row's memory. */
+static cx_status latest_version(maker *m, const cx_json *row, uint64_t *out)
+{
+    cx_str id = CX_JSON_GET_STR(row, "id");
+    *out = 1;
+    for (uint32_t i = 0; i < m->row_count; i++) {
+        cx_str uri_text = CX_JSON_GET_STR(&m->rows[i], "uri");
+        cx_uri uri;
+        if (uri_text.size == 0 || !cx_str_eq(CX_JSON_GET_STR(&m->rows[i], "id"), id))
+            continue;
+        CX_TRY(cx_uri_parse(uri_text, &uri, m->err));
+        *out = uri.version;
+    }
+    return CX_SUCCESS;
+}
+
+/* A refused update makes no URI: it is about the newest version. */
+static cx_status updated_version(maker *m, const cx_json *row, uint64_t *out)
+{
+    cx_str made_text = CX_JSON_GET_STR(row, "uri");
+    cx_uri made;
+    if (made_text.size == 0)
+        return latest_version(m, row, out);
+    CX_TRY(cx_uri_parse(made_text, &made, m->err));
+    *out = made.version - 1;
+    return CX_SUCCESS;
+}
+
 static cx_status make_large(maker *m, const cx_json *row, int64_t number)
 {
     static const char *const edge[] = {"src", "dst", "type", "weight", NULL};
@@ -282,9 +314,9 @@ static cx_status make_large(maker *m, const cx_json *row, int64_t number)
         if (m->given == SCENARIO_WRITTEN)
             add_str(m, "id", CX_JSON_GET_STR(row, "id"));
     } else if (cx_str_is(op, "update")) {
-        cx_uri made;
-        CX_TRY(cx_uri_parse(CX_JSON_GET_STR(row, "uri"), &made, m->err));
-        add_row_uri(m, row, made.version - 1);
+        uint64_t version;
+        CX_TRY(updated_version(m, row, &version));
+        add_row_uri(m, row, version);
         add_fact(m, row);
     } else if (cx_str_is(op, "update_head")) {
         add_row_uri(m, row, 1);
@@ -333,11 +365,12 @@ static cx_status read_all(const cx_json *file, const cx_json *other, const char 
         return cx_fail(err, CX_E_FORMAT, "the vector file has no list %s, or another length", list);
     maker m = {.arena = arena, .given = given, .err = err};
     m.actor = CX_JSON_GET_STR(file, "actor");
+    m.rows = rows->items;
     cx_buf_init(&m.text, cx_alloc_default());
     *out = (scenario){.actor = CX_JSON_GET_STR(file, "actor"), .count = rows->count, .file = *file};
     out->steps = CX_ARENA_ARRAY(arena, scenario_step, rows->count + 1);
     cx_status status = out->steps == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
-    for (uint32_t i = 0; i < rows->count && !cx_failed(status); i++)
+    for (uint32_t i = 0; i < rows->count && !cx_failed(status); m.row_count = ++i)
         status = read(&m, &rows->items[i], &roots->items[i], &out->steps[i]);
     cx_buf_done(&m.text);
     return status;
