@@ -418,13 +418,31 @@ static cx_status reject_presets(const step_reader *r, cx_err *reason)
     return CX_SUCCESS;
 }
 
+static const cx_scope_use *scope_of(const step *s)
+{
+    const cx_memory_request *request = s->apply->options.request;
+    return request == NULL ? NULL : request->scope;
+}
+
+/* Members that are the owner's: a grantee neither chooses ids nor what is pinned. */
+static cx_status reject_owners(const step *s, cx_err *reason)
+{
+    static const char *const names[] = {"id", "actor_scope", "pinned"};
+    for (size_t i = 0; scope_of(s) != NULL && i < CX_COUNT_OF(names); i++)
+        if (cx_json_get(s->r.object, cx_str_z(names[i])) != NULL)
+            return cx_fail_at(reason, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
+                              "%s cannot be set under a scope; leave it out", names[i]);
+    return CX_SUCCESS;
+}
+
 static cx_status apply_write(step *s, cx_err *reason)
 {
     step_reader *r = &s->r;
-    cx_memory_write write = {.type = read_code(r, "type", cx_uri_type_code)};
+    cx_memory_write write = {.type = read_code(r, "type", cx_uri_type_code), .scope = scope_of(s)};
     cx_id id;
     bool there = false;
     CX_TRY(reject_presets(r, reason));
+    CX_TRY(reject_owners(s, reason));
     require_member(r, write.type != 0, "type");
     step_data data = read_data(r);
     if (read_id(r, "id", &id))
@@ -453,7 +471,7 @@ static cx_status apply_write(step *s, cx_err *reason)
 static cx_status apply_update(step *s, cx_err *reason)
 {
     step_reader *r = &s->r;
-    cx_memory_update update = {0};
+    cx_memory_update update = {.scope = scope_of(s)};
     cx_uri uri = {0}, next;
     read_uri(r, "uri", &uri);
     step_data data = read_data(r);
@@ -488,8 +506,7 @@ static cx_status apply_update_head(step *s, cx_err *reason)
         reject_member(r, "if_head", "a hash as 64 hex digits");
     patch.if_head = hash.data != NULL ? &if_head : NULL;
     patch.by = read_text(r, "by");
-    if (s->apply->options.request != NULL)
-        patch.scope = s->apply->options.request->scope;
+    patch.scope = scope_of(s);
     CX_TRY(reject_unread_members(r));
     return cx_memory_update_head(s->memory, &uri, &patch, reason);
 }

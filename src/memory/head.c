@@ -28,18 +28,6 @@ static cx_status check_patch(const cx_head_patch *patch, cx_err *err)
         patch->set_visibility ? patch->visibility : (uint8_t)CX_VISIBILITY_PRIVATE, err);
 }
 
-/* A grantee may change the memories that its scope includes, if the scope is writable. */
-static cx_status check_scope(cx_memory_call *call, const cx_scope_use *scope, const cx_head *head,
-                             cx_err *err)
-{
-    CX_TRY(cx_memory_scope_alive(scope, cx_memory_call_now(call), err));
-    if (!cx_scope_use_allows(scope, head))
-        return cx_memory_violation(call, scope, &head->id, "violation", "write", err);
-    if (!scope->scope.writable)
-        return cx_memory_violation(call, scope, &head->id, "not_writable", "write", err);
-    return CX_SUCCESS;
-}
-
 static void apply_patch(const cx_head_patch *patch, cx_head *head)
 {
     if (patch->set_tags) {
@@ -71,7 +59,7 @@ static cx_status update_head_body(cx_memory_call *call, const cx_uri *uri,
     CX_TRY(cx_memory_need_head(&call->from, &uri->id, 0, &current, err));
     cx_head *head = &current.head;
     if (patch->scope != NULL)
-        CX_TRY(check_scope(call, patch->scope, head, err));
+        CX_TRY(cx_memory_scope_writes(call, patch->scope, head, err));
     CX_TRY(cx_memory_need_uri(&call->from, uri, &current, err));
     if (head->tombstoned)
         return fail_tombstoned(err);

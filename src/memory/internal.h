@@ -162,6 +162,10 @@ CX_RESULT cx_memory_new_blind(cx_memory_call *call, cx_id *out, cx_err *err);
 CX_RESULT cx_memory_violation(cx_memory_call *call, const cx_scope_use *scope, const cx_id *id,
                               const char *reason, const char *mode, cx_err *err);
 CX_RESULT cx_memory_scope_alive(const cx_scope_use *scope, int64_t now_ns, cx_err *err);
+/* Whether a grantee may write this memory: it is one that its scope allows, the scope is writable
+ * and has not ended.  Else the violation is journaled. */
+CX_RESULT cx_memory_scope_writes(cx_memory_call *call, const cx_scope_use *scope,
+                                 const cx_head *head, cx_err *err);
 
 /* --- searching ------------------------------------------------------------------------------- */
 

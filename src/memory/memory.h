@@ -45,7 +45,7 @@ typedef struct cx_memory cx_memory;
 #define CX_REQUEST_KEY_SIZE_MAX 256
 typedef struct cx_memory_request {
     /* The scope that the call is made under, and its hash, which the entry names; NULL = none.
-     * Only labels can be changed under a scope. */
+     * New memories, new versions and labels are written under a scope, and nothing else is. */
     const cx_scope_use *scope;
     cx_digest grant;
     cx_str sender; /* keys of different senders are different keys */
@@ -100,6 +100,9 @@ typedef struct cx_memory_write {
     const cx_forms *forms; /* given by the caller; NULL = rendered */
     bool blind;            /* salt the records: for texts that can be guessed */
     bool pinned;           /* its salience stays at least .7 */
+    /* The scope that the caller acts under; NULL = the owner.  The memory must be one that it
+     * allows, by type, tag or frame; `created_by` is then its grantee. */
+    const cx_scope_use *scope;
 } cx_memory_write;
 
 /* A cortex URI among provenance.derived_from must exist: DanglingReference. */
@@ -114,7 +117,8 @@ typedef struct cx_memory_update {
     bool expires;
     int64_t expires_at;
     const cx_forms *forms;
-    bool blind; /* a memory that was blinded stays so */
+    bool blind;                /* a memory that was blinded stays so */
+    const cx_scope_use *scope; /* as in cx_memory_write */
 } cx_memory_update;
 
 /* Compare-and-set: the URI's version must be the current one. */

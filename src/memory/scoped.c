@@ -1,10 +1,12 @@
 /*
- * scoped.c - the calls of a grantee (ledger.md §10.3): reading the pinned snapshot's records, and
- * journaling violations of the scope.
+ * scoped.c - the calls of a grantee (ledger.md §10.3): reading the pinned snapshot's records,
+ * whether a memory may be written, and journaling violations of the scope.
  *
  * S1  A verified scope is valid through its last second.
  * S2  Only records of the pinned snapshot are shown; a record must equal the leaf that the scope's
  *     proof shows.
+ * S3  What is written is decided by the memory as it is now: its head before an update, and the new
+ *     head of a new memory, which no id of the scope can name.
  */
 #include "memory/internal.h"
 
@@ -49,6 +51,18 @@ cx_status cx_memory_violation(cx_memory_call *call, const cx_scope_use *scope, c
     CX_TRY(cx_memory_put_entry(call, &payload, granted->granted_to, NULL, NULL, err));
     call->keep = true;
     return fail_denied(reason, err);
+}
+
+/* S3 */
+cx_status cx_memory_scope_writes(cx_memory_call *call, const cx_scope_use *scope,
+                                 const cx_head *head, cx_err *err)
+{
+    CX_TRY(cx_memory_scope_alive(scope, cx_memory_call_now(call), err));
+    if (!cx_scope_use_allows(scope, head))
+        return cx_memory_violation(call, scope, &head->id, "violation", "write", err);
+    if (!scope->scope.writable)
+        return cx_memory_violation(call, scope, &head->id, "not_writable", "write", err);
+    return CX_SUCCESS;
 }
 
 static cx_status journal_read(cx_memory *memory, const cx_scope_use *scope, const cx_id *id,

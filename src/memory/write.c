@@ -3,6 +3,7 @@
  *
  * W1  An id is written once, even if its memory is tombstoned.
  * W2  An update is written only if the version that its writer read is still current.
+ * W3  Under a scope nothing of the content is looked at before the scope allows the memory.
  */
 #include <math.h>
 
@@ -17,6 +18,7 @@ typedef struct draft {
     bool expires;
     int64_t expires_at;
     const cx_forms *forms;
+    const cx_scope_use *scope;
 } draft;
 
 /* The checks that need no read of the ledger; fills in defaults and forms. */
@@ -29,6 +31,8 @@ static cx_status check_draft(cx_memory_call *call, uint8_t type, draft *d, cx_fo
                           CX_MEMORY_DATA_SIZE_MAX);
     cx_data data;
     CX_TRY(cx_data_accept(type, d->data, call->arena, &data, err));
+    if (d->scope != NULL)
+        d->created_by = cx_memory_or(d->created_by, d->scope->scope.granted_to);
     d->created_by = cx_memory_or(d->created_by, cx_memory_actor(call->memory));
     CX_TRY(cx_memory_check_text(d->created_by, "created_by", 1, CX_MEMORY_BY_SIZE_MAX, err));
     if (d->confidence == 0)
@@ -151,11 +155,13 @@ static cx_status write_body(cx_memory_call *call, const cx_memory_write *write, 
         .frame_count = write->frame_count,
     };
     draft d = {write->data,    write->provenance, write->created_by, write->confidence,
-               write->expires, write->expires_at, write->forms};
+               write->expires, write->expires_at, write->forms,      write->scope};
     CX_TRY(cx_memory_check_text(head.actor_scope, "actor_scope", 1, CX_ACTOR_NAME_MAX, err));
     CX_TRY(cx_memory_check_tags(head.tags, head.tag_count, err));
     CX_TRY(cx_memory_check_frames(head.frames, head.frame_count, err));
     CX_TRY(cx_memory_check_levels(head.importance, head.visibility, err));
+    if (write->scope != NULL) /* W3 */
+        CX_TRY(cx_memory_scope_writes(call, write->scope, &head, err));
     CX_TRY(check_draft(call, head.type, &d, &head.forms, err));
     CX_TRY(choose_id(call, write->id, &head.id, err));
     CX_TRY(put_version(call, CX_ENTRY_WRITE, &head, &d, write->blind, out_uri, err));
@@ -180,8 +186,13 @@ static cx_status update_body(cx_memory_call *call, const cx_uri *uri,
                              const cx_memory_update *update, cx_uri *out_uri, cx_err *err)
 {
     cx_memory_head current;
-    CX_TRY(cx_memory_need_head(&call->from, &uri->id, uri->type, &current, err));
+    uint8_t type = update->scope == NULL ? uri->type : 0;
+    CX_TRY(cx_memory_need_head(&call->from, &uri->id, type, &current, err));
     cx_head *head = &current.head;
+    if (update->scope != NULL) { /* W3 */
+        CX_TRY(cx_memory_scope_writes(call, update->scope, head, err));
+        CX_TRY(cx_memory_need_head(&call->from, &uri->id, uri->type, &current, err));
+    }
     if (uri->version != head->current_version)
         return cx_fail_at(err, CX_E_CONFLICT, "VersionConflict", CX_NO_OFFSET,
                           "the update is of version %llu, and version %llu is current",
@@ -193,7 +204,7 @@ static cx_status update_body(cx_memory_call *call, const cx_uri *uri,
     if (head->current_version == UINT64_MAX)
         return cx_fail(err, CX_E_LIMIT, "the memory has reached the maximum number of versions");
     draft d = {update->data,    update->provenance, update->created_by, update->confidence,
-               update->expires, update->expires_at, update->forms};
+               update->expires, update->expires_at, update->forms,      update->scope};
     CX_TRY(check_draft(call, head->type, &d, &head->forms, err));
     head->current_version++;
     bool blind = update->blind || head->blinded;

@@ -333,6 +333,15 @@ const cx_api_type cx_api_types[] = {
      "granted_to: string, reason: string|null, verdict: string, writable: boolean}"},
     {"ScopeRead", "{scope: string, uri: string}"},
     {"ScopeFind", "{scope: string, types?: string[], tags?: string[], words?: string, limit?: integer}"},
+    {"ScopeWrite",
+     "{scope: string, type: string, data?: any, data_cbor?: string, key?: string, "
+     "visibility?: string, importance?: integer, tags?: string[], frames?: MemoryFrame[], "
+     "provenance?: any, confidence?: number, expires_at?: string|integer, forms?: MemoryForms, "
+     "blind?: boolean}"},
+    {"ScopeUpdate",
+     "{scope: string, uri: string, data?: any, data_cbor?: string, key?: string, "
+     "provenance?: any, confidence?: number, expires_at?: string|integer, forms?: MemoryForms, "
+     "blind?: boolean}"},
     {"ScopeLabels",
      "{scope: string, uri: string, key?: string, tags?: string[], frames?: MemoryFrame[], "
      "importance?: integer, visibility?: string, if_head?: string}"},

@@ -49,10 +49,12 @@ cx_handler cx_api_page, cx_api_page_file, cx_api_session_begin, cx_api_session, 
 cx_handler cx_api_memory_list, cx_api_memory_show;
 cx_handler cx_api_memory_write, cx_api_memory_update, cx_api_memory_labels, cx_api_memory_tombstone,
     cx_api_edge_add, cx_api_edge_remove, cx_api_memory_attest;
-cx_handler cx_api_scope_check, cx_api_scope_read, cx_api_scope_find, cx_api_scope_labels;
-/* Labels a memory as the grantee of a scope; `grant` is the hash of the scope's bytes. */
-CX_RESULT cx_api_write_labels_under(cx_call *call, const cx_json *body, const cx_scope_use *scope,
-                                    const cx_digest *grant, cx_err *err);
+cx_handler cx_api_scope_check, cx_api_scope_read, cx_api_scope_find, cx_api_scope_write,
+    cx_api_scope_update, cx_api_scope_labels;
+/* Writes as the grantee of a scope: `op` is a step of memory/apply.h, `grant` the hash of the
+ * scope's bytes. */
+CX_RESULT cx_api_write_under(cx_call *call, const char *op, const cx_json *body,
+                             const cx_scope_use *scope, const cx_digest *grant, cx_err *err);
 cx_handler cx_api_mcp;
 cx_handler cx_api_search, cx_api_histories;
 cx_handler cx_api_object, cx_api_why, cx_api_evidence;

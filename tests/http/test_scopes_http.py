@@ -97,6 +97,8 @@ def a_scope_that_does_not_hold_opens_nothing():
                 ("NonCanonical", scope[:-1], None), ("NonCanonical", b"x", None)):
             check(s.present("check", bytes_, token=token).json()["reason"] == reason, reason)
             for what, members in (("read", {"uri": s.public}), ("find", {"types": ["Fact"]}),
+                                  ("write", {"type": "Fact", "data": FACT, "tags": ["public"]}),
+                                  ("update", {"uri": s.public, "data": FACT}),
                                   ("labels", {"uri": s.public, "tags": ["x"]})):
                 s.denied(reason, what, bytes_, token=token, **members)
         s.command("key", "revoke", "ann", "--reason", "lost")
@@ -132,6 +134,47 @@ def a_writable_scope_changes_labels_and_the_entry_names_it():
         check(s.present("labels", wide, uri=s.public, data={}).status == 422)
         check(s.present("labels", wide, uri=s.public, tags=["x"], by="ann").status == 422)
         check(len(s.entries()) == len(by) + 1, "the violation alone")
+        s.ann("verify")
+
+
+@test
+def a_writable_scope_writes_what_it_allows_and_each_entry_names_it():
+    with World() as s:
+        wide = s.make("--tag", "public", "--not-tag", "secret", "--writable", *FAR)
+        new = {"type": "Fact", "data": FACT, "tags": ["public"], "key": "n1"}
+        made = s.present("write", wide, **new)
+        check(made.status == 201 and made.json()["duplicate"] is False, made.body)
+        again = s.present("write", wide, **new)
+        check(again.status == 200 and again.json() == {**made.json(), "duplicate": True}, again.body)
+        uri = made.json()["uri"]
+        changed = {**FACT, "statement": "the limit is 600"}
+        updated = s.present("update", wide, uri=uri, data=changed)
+        check(updated.status == 200 and updated.json()["uri"] == uri[:-1] + "2", updated.body)
+        check(s.present("update", wide, uri=uri, data=changed).status == 409, "an old version")
+        check(s.present("update", wide, uri=s.public, data=changed).status == 200)
+        shown = json.loads(s.ann("memory", "get", uri.split("#")[0] + "#2", "--json"))
+        check((shown["data"], shown["created_by"], shown["tags"]) == (changed, "bob", ["public"]), shown)
+        by = {e["seq"]: e for e in s.entries()}
+        for answer in (made, updated):
+            entry, request = (by[answer.json()["entry"] + i] for i in (0, 1))
+            check(entry["created_by"] == "bob" and request["created_by"] == "token:bob", entry, request)
+            check(json.loads(request["payload"])["grant"] == hashlib.sha256(wide).hexdigest(), request)
+        before = len(by)
+        for members in ({"tags": ["private"]}, {}, {"tags": ["public", "secret"]}):
+            s.denied("does not include", "write", wide, type="Fact", data=FACT, **members)
+        s.denied("does not include", "update", wide, uri=s.private, data=changed)
+        entries = s.entries()
+        kinds = [e["kind"] for e in entries if e["seq"] not in by]
+        check(kinds == 4 * ["scope_violation"] and len(entries) == before + 4, kinds)
+        for members in ({"id": "01HF7YAT000000000000000003"}, {"actor_scope": "eve"}, {"pinned": True}):
+            answer = s.present("write", wide, type="Fact", data=FACT, tags=["public"], **members)
+            check(answer.status == 422 and "under a scope" in answer.json()["detail"], answer.body)
+        check(s.present("write", wide, type="Fact", data={}, tags=["public"]).status == 422)
+        check(s.present("write", wide, type="Fact", data=FACT, tags=["public"], created_by="ann").status == 422)
+        narrow = s.make("--tag", "public", *FAR)
+        s.denied("allows reading only", "write", narrow, type="Fact", data=FACT, tags=["public"])
+        s.denied("allows reading only", "update", narrow, uri=uri, data=changed)
+        check(len(s.entries()) == before + 6, "violations alone")
         s.ann("verify")
 
 

@@ -229,7 +229,9 @@ static const cx_cli_option make_options[] = {
     CX_CLI_OPT_MANY("not-id", 0, CX_CLI_TEXT, "URI", "But not this memory."),
     CX_CLI_OPT("expires", 0, CX_CLI_TEXT, "TIME", "Until then: RFC 3339, or seconds since 1970."),
     CX_CLI_OPT("budget", 0, CX_CLI_COUNT, "TOKENS", "How many tokens they may read at a time."),
-    CX_CLI_OPT_FLAG("writable", 0, "They may change tags, frames, importance, too."),
+    CX_CLI_OPT_FLAG("writable", 0,
+                    "They may also write such memories, update them, and change their labels, "
+                    "through a server."),
     CX_CLI_OPTIONS_SIGNER,
     CX_CLI_OPTION_OUTPUT("the scope"),
     CX_CLI_OPTIONS_LEDGER,

@@ -169,12 +169,12 @@ static cx_status write_memory(cx_call *call, const char *op, const char *by, cx_
     return read ? write_body(&w, &body, err) : CX_SUCCESS;
 }
 
-cx_status cx_api_write_labels_under(cx_call *call, const cx_json *body, const cx_scope_use *scope,
-                                    const cx_digest *grant, cx_err *err)
+cx_status cx_api_write_under(cx_call *call, const char *op, const cx_json *body,
+                             const cx_scope_use *scope, const cx_digest *grant, cx_err *err)
 {
     write_call w = {.call = call,
                     .actor = scope->scope.actor,
-                    .op = "update_head",
+                    .op = op,
                     .request = {.scope = scope, .grant = *grant}};
     return write_body(&w, body, err);
 }

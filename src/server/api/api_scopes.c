@@ -1,6 +1,6 @@
 /*
  * api_scopes.c - POST /api/v1/scopes/..: an agent presents a scope that was granted to it
- * (ledger.md §10.3), and reads, searches or labels what the scope allows.
+ * (ledger.md §10.3), and reads, searches or writes what the scope allows.
  *
  *   G1  A scope counts when its grantor's key is registered, of that id or for that agent, and is
  *       neither revoked nor out of its time; and when its grantee is the name of the token.
@@ -273,13 +273,40 @@ cx_status cx_api_scope_find(cx_call *call, cx_err *err)
     return answer_under_scope(call, answer_find, err);
 }
 
-/* --- labels ----------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static cx_status answer_written(scope_call *s, const char *op, cx_err *err)
+{
+    const cx_digest grant = cx_digest_of(s->bytes);
+    return cx_api_write_under(s->call, op, &s->body, &s->granted, &grant, err);
+}
+
+static cx_status answer_write(scope_call *s, cx_memory *memory, cx_err *err)
+{
+    (void)memory;
+    return answer_written(s, "write", err);
+}
+
+cx_status cx_api_scope_write(cx_call *call, cx_err *err)
+{
+    return answer_under_scope(call, answer_write, err);
+}
+
+static cx_status answer_update(scope_call *s, cx_memory *memory, cx_err *err)
+{
+    (void)memory;
+    return answer_written(s, "update", err);
+}
+
+cx_status cx_api_scope_update(cx_call *call, cx_err *err)
+{
+    return answer_under_scope(call, answer_update, err);
+}
 
 static cx_status answer_labels(scope_call *s, cx_memory *memory, cx_err *err)
 {
-    const cx_digest grant = cx_digest_of(s->bytes);
     (void)memory;
-    return cx_api_write_labels_under(s->call, &s->body, &s->granted, &grant, err);
+    return answer_written(s, "update_head", err);
 }
 
 cx_status cx_api_scope_labels(cx_call *call, cx_err *err)

@@ -325,6 +325,72 @@ CX_TEST(scoped_writes)
     calls_done(kit);
 }
 
+static cx_status write_tagged(world *w, const char *tag, cx_uri *out)
+{
+    const cx_str text = cx_str_z(tag);
+    const cx_memory_write write = {.type = CX_TYPE_FACT,
+                                   .data = calls_fact(&w->kit, "new"),
+                                   .tags = &text,
+                                   .tag_count = tag[0] == 0 ? 0 : 1,
+                                   .scope = &w->granted};
+    return cx_memory_write_new(w->kit.memory, &write, out, &w->kit.err);
+}
+
+static cx_status update_as(world *w, uint64_t id, uint64_t version, uint8_t type)
+{
+    const cx_uri uri = {.type = type, .id = fixture_id(id), .version = version};
+    const cx_memory_update update = {.data = calls_fact(&w->kit, "newer"), .scope = &w->granted};
+    cx_uri next;
+    return cx_memory_update_at(w->kit.memory, &uri, &update, &next, &w->kit.err);
+}
+
+CX_TEST(scoped_writes_of_content)
+{
+    for (int scheme = CX_SCHEME_CORTEX_1; scheme <= CX_SCHEME_MATRIX_1; scheme++) {
+        world w;
+        const cx_str tag = CX_STR("open");
+        const cx_scope readable = {.include = {.tags = {&tag, 1}}};
+        cx_scope writable = readable;
+        cx_uri uri = {0};
+        writable.writable = true;
+        writable.expires = true;
+        writable.expires_at = 1700000060;
+        if (!world_init(&w, "content", (cx_scheme)scheme))
+            return;
+        calls *kit = &w.kit;
+        uint64_t entries = calls_entries(kit);
+        if (grant(&w, readable)) {
+            CHECK(cx_failed(write_tagged(&w, "open", &uri)));
+            CHECK_STR(fixture_tag(&kit->err), "NotWritable");
+            check_entry(&w, entries++, "not_writable", "write");
+            CHECK(cx_failed(update_as(&w, 1, 1, CX_TYPE_FACT)));
+            check_entry(&w, entries++, "not_writable", "write");
+        }
+        if (grant(&w, writable)) {
+            CHECK(cx_failed(write_tagged(&w, "secret", &uri)));
+            check_entry(&w, entries++, "violation", "write");
+            CHECK(cx_failed(write_tagged(&w, "", &uri)));
+            check_entry(&w, entries++, "violation", "write");
+            /* Neither version nor type of what it may not see is told. */
+            CHECK(cx_failed(update_as(&w, 2, 9, CX_TYPE_EVENT)));
+            CHECK_STR(fixture_tag(&kit->err), "ScopeViolation");
+            check_entry(&w, entries++, "violation", "write");
+            CHECK(cx_failed(update_as(&w, 1, 1, CX_TYPE_EVENT)));
+            CHECK_STR(fixture_tag(&kit->err), "TypeMismatch");
+            CHECK_STATUS(write_tagged(&w, "open", &uri), &kit->err);
+            CHECK_STR(calls_latest(kit, &uri.id).version.created_by, "child");
+            CHECK_STATUS(update_as(&w, 1, 1, CX_TYPE_FACT), &kit->err);
+            CHECK_INT(calls_entries(kit), entries + 2);
+            kit->tick = 0;
+            atomic_store(&kit->clock, INT64_C(1700000061000000000));
+            CHECK(cx_failed(write_tagged(&w, "open", &uri)));
+            CHECK_STR(fixture_tag(&kit->err), "ScopeExpired");
+            CHECK_INT(calls_entries(kit), entries + 2);
+        }
+        calls_done(kit);
+    }
+}
+
 /* Twenty at once, then ten a second; the answer is the same, only the journal is spared. */
 CX_TEST(scope_violations_are_journaled_within_a_limit)
 {

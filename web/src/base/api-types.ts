@@ -1010,6 +1010,19 @@ export interface ScopeShown {
   scope: string;
 }
 
+export interface ScopeUpdate {
+  scope: string;
+  uri: string;
+  data?: unknown;
+  data_cbor?: string;
+  key?: string;
+  provenance?: unknown;
+  confidence?: number;
+  expires_at?: string | number;
+  forms?: MemoryForms;
+  blind?: boolean;
+}
+
 export interface ScopeVerdict {
   actor: string;
   detail: string;
@@ -1019,6 +1032,23 @@ export interface ScopeVerdict {
   reason: string | null;
   verdict: string;
   writable: boolean;
+}
+
+export interface ScopeWrite {
+  scope: string;
+  type: string;
+  data?: unknown;
+  data_cbor?: string;
+  key?: string;
+  visibility?: string;
+  importance?: number;
+  tags?: string[];
+  frames?: MemoryFrame[];
+  provenance?: unknown;
+  confidence?: number;
+  expires_at?: string | number;
+  forms?: MemoryForms;
+  blind?: boolean;
 }
 
 export interface Scores {
