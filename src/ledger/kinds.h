@@ -32,7 +32,8 @@
     X(CX_KIND_SESSION_CODEX, "session.codex", "stores", "stores")                                  \
     X(CX_KIND_SESSION_UNREAD, "session.unread", "stores", "stores")                                \
     X(CX_KIND_HOME_ROOT, "home.root", "ledger/home_root", "ledger, evidence")                      \
-    X(CX_KIND_MEMORY_REQUEST, "memory.request", "memory/request", "memory")
+    X(CX_KIND_MEMORY_REQUEST, "memory.request", "memory/request", "memory")                        \
+    X(CX_KIND_SCOPE_SENT, "scope.sent", "memory/sent", "memory, server, cli")
 
 typedef enum cx_dotted_kind {
 #define CX_KIND_CONSTANT(id, name, writer, readers) id,

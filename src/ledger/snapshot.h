@@ -65,6 +65,14 @@ CX_RESULT cx_proof_now(cx_home *home, cx_str actor, const cx_proof_request *requ
 CX_RESULT cx_proof_at(cx_home *home, cx_str actor, const cx_proof_request *request,
                       uint64_t snapshot_seq, cx_arena *arena, cx_state_proof *out, cx_err *err);
 
+/*
+ * Fills snapshot_hash and multiproof of a scope whose actor and include are set: from the snapshot
+ * `at`, or the newest when it is NULL.  EmptyInclude, SnapshotNotFound, NotFound (an id that is not
+ * in the snapshot).
+ */
+CX_RESULT cx_scope_pin(cx_home *home, cx_scope *scope, const uint64_t *at, cx_arena *arena,
+                       uint64_t *out_snapshot, cx_err *err);
+
 /* OutOfRange (CX_E_NOT_FOUND).  `size` 0 = the current size. */
 CX_RESULT cx_proof_journal(cx_home *home, cx_str actor, uint64_t index, uint64_t size,
                            bool with_entry, cx_arena *arena, cx_inclusion *out, cx_digest *out_root,

@@ -9,6 +9,7 @@
 #include "memory/apply.h"
 #include "memory/forms.h"
 #include "memory/memory.h"
+#include "memory/sent.h"
 #include "memory/uri.h"
 #include "memory/view.h"
 

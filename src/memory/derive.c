@@ -13,6 +13,7 @@
  * time).
  */
 #include "base/api.h"
+#include "crypto/api.h"
 #include "json/api.h"
 #include "memory/internal.h"
 #include "memory/words.h"
@@ -594,6 +595,29 @@ static cx_status derive_request(cx_derive *at, const cx_entry *entry, cx_err *er
     return cx_derive_put(at, cx_memory_key_bytes(&key), entry->payload, err);
 }
 
+/* sent.c E2.  The first entry of an id counts. */
+static cx_status derive_sent_scope(cx_derive *at, const cx_entry *entry, cx_err *err)
+{
+    cx_arena *arena = cx_derive_arena(at);
+    cx_memory_key key;
+    cx_scope scope;
+    cx_bytes there;
+    bool found = false;
+    if (entry->payload.size == 0 || cx_failed(cx_scope_decode(entry->payload, arena, &scope, NULL)))
+        return CX_SUCCESS;
+    const cx_digest id = cx_digest_of(entry->payload);
+    cx_memory_key_begin(&key, CX_MEMORY_SENT_KEY);
+    cx_memory_key_add(&key, id.bytes, sizeof id.bytes);
+    CX_TRY(cx_derive_get(at, cx_memory_key_bytes(&key), &there, &found, err));
+    uint8_t *row = found ? NULL : CX_ARENA_ARRAY(arena, uint8_t, 8 + entry->payload.size);
+    if (row == NULL)
+        return found ? CX_SUCCESS : cx_fail_nomem(err);
+    cx_memory_put_u64(row, entry->seq);
+    memcpy(row + 8, entry->payload.data, entry->payload.size);
+    return cx_derive_put(at, cx_memory_key_bytes(&key), cx_bytes_from(row, 8 + entry->payload.size),
+                         err);
+}
+
 static cx_status derive_frame(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                               size_t count, cx_err *err)
 {
@@ -603,9 +627,11 @@ static cx_status derive_frame(cx_derive *at, const cx_entry *entry, const cx_cha
     CX_TRY(derive_entry(at, entry, kind, err));
     if (cx_kinds_is(entry->kind, CX_KIND_MEMORY_REQUEST))
         CX_TRY(derive_request(at, entry, err));
+    if (cx_kinds_is(entry->kind, CX_KIND_SCOPE_SENT))
+        CX_TRY(derive_sent_scope(at, entry, err));
     for (size_t i = 0; i < count; i++)
         CX_TRY(derive_change(at, entry, kind, &changes[i], err));
     return CX_SUCCESS;
 }
 
-const cx_deriver cx_memory_deriver = {.name = "memory/2", .derive = derive_frame};
+const cx_deriver cx_memory_deriver = {.name = "memory/3", .derive = derive_frame};

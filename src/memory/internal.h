@@ -140,6 +140,8 @@ CX_RESULT cx_memory_request_begin(cx_memory_call *call, cx_err *err);
 CX_RESULT cx_memory_request_end(cx_memory_call *call, cx_err *err);
 #define CX_MEMORY_REQUEST_KEY "idx/request/" /* .. and the hash of sender and key: the payload */
 
+#define CX_MEMORY_SENT_KEY "idx/scope/" /* .. and the hash of a scope that was sent (sent.c) */
+
 /* Begins the call's entry.  `subject` NULL: the entry is not about one memory. */
 CX_RESULT cx_memory_put_entry(cx_memory_call *call, const cx_payload *payload, cx_str by,
                               const cx_id *subject, uint64_t *out_seq, cx_err *err);

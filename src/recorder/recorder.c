@@ -24,7 +24,7 @@ static cx_status check_derived(const cx_entry *entry, const cx_change *changes, 
 
 /* The names of both with their versions: when one changes, the tables are rebuilt. */
 const cx_deriver cx_recorder_deriver = {
-    .name = "memory/2,trace/1", .derive = derive_rows, .check = check_derived};
+    .name = "memory/3,trace/1", .derive = derive_rows, .check = check_derived};
 
 int64_t cx_recorder_now(const cx_recorder *recorder)
 {

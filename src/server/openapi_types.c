@@ -327,6 +327,23 @@ const cx_api_type cx_api_types[] = {
     {"Seed",
      "{actor: string, overall_root: string, scheme: string, seed: string, "
      "snapshot: integer|null}"},
+    {"ScopeToMake",
+     "{actor: string, granted_to: string, granted_by?: string, snapshot?: integer, "
+     "types?: string[], tags?: string[], ids?: string[], frame?: ScopeFrame, "
+     "not_types?: string[], not_tags?: string[], not_ids?: string[], "
+     "expires_at?: string|integer, budget?: integer, writable?: boolean}"},
+    {"ScopeFrame", "{verb: string, ref: string}"},
+    {"ScopeDraft",
+     "{actor: string, granted_by: string, granted_to: string, overall_root: string, "
+     "scope: string, snapshot: integer}"},
+    {"ScopeToSend", "{scope: string, signature?: string}"},
+    {"ScopeSent",
+     "{actor: string, duplicate: boolean, entry: integer, granted_to: string, id: string}"},
+    {"SentScope",
+     "{actor: string, budget: integer, entry: integer, expires_at: string|null, "
+     "granted_by: string, granted_to: string, id: string, overall_root: string, scope?: string, "
+     "writable: boolean}"},
+    {"SentScopes", "{scopes: SentScope[], truncated: boolean}"},
     {"ScopeShown", "{scope: string}"},
     {"ScopeVerdict",
      "{actor: string, detail: string, expires_at: string|null, granted_by: string, "

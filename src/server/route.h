@@ -51,6 +51,7 @@ cx_handler cx_api_memory_write, cx_api_memory_update, cx_api_memory_labels, cx_a
     cx_api_edge_add, cx_api_edge_remove, cx_api_memory_attest;
 cx_handler cx_api_scope_check, cx_api_scope_read, cx_api_scope_find, cx_api_scope_write,
     cx_api_scope_update, cx_api_scope_labels;
+cx_handler cx_api_scope_make, cx_api_scope_send, cx_api_scopes, cx_api_scope;
 /* Writes as the grantee of a scope: `op` is a step of memory/apply.h, `grant` the hash of the
  * scope's bytes. */
 CX_RESULT cx_api_write_under(cx_call *call, const char *op, const cx_json *body,

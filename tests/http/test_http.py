@@ -566,7 +566,10 @@ ROUTES = [("POST", "/api/v1/steps", "trace:write"), ("POST", API + "/events", "t
           *[("POST", "/api/v1/actors/x/" + what, "memory:write")
             for what in ["memories", "memories/update", "memories/labels", "memories/tombstone", "edges",
                          "edges/remove", "attestations"]],
-          *[("POST", "/api/v1/scopes/" + what, "memory:scoped") for what in ["check", "read", "find", "write", "update", "labels"]],
+          *[("POST", "/api/v1/scopes/" + what, "memory:scoped")
+            for what in ["check", "read", "find", "write", "update", "labels"]],
+          ("POST", "/api/v1/scopes", "memory:write"), ("POST", "/api/v1/scopes/make", "full"),
+          ("GET", "/api/v1/scopes", "memory:scoped"), ("GET", "/api/v1/scopes/x", "memory:scoped"),
           ("POST", "/mcp", "trace:read"), ("GET", "/api/v1/objects?id=x", "full"),
           ("GET", "/api/v1/why?id=x", "full"), ("GET", "/api/v1/evidence?id=x", "full"),
           ("GET", "/api/v1/snapshots?actor=x", "trace:read"),

@@ -13,7 +13,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "cli")]
 import shapes  # noqa: E402,F401  JSON answers are checked against docs/openapi.json
-from kit import check, main, sibling, test  # noqa: E402
+from kit import BIN, check, main, sibling, test  # noqa: E402
 from server_kit import ENV, Server  # noqa: E402
 
 SCOPES = "/api/v1/scopes/"
@@ -24,8 +24,8 @@ FAR = ("--expires", "2999-01-01T00:00:00Z")
 class World(Server):
     """ann's memories, one tagged public and one private; ann's key is registered; a token for bob."""
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, *options):
+        super().__init__(*options)
         self.public = self.ann("memory", "write", "Fact", json.dumps(FACT), "--tag", "public").split()[-1]
         self.private = self.ann("memory", "write", "Fact", json.dumps(FACT), "--tag", "private").split()[-1]
         self.ann("snapshot", "make", "--reason", "for-scope")
@@ -176,6 +176,202 @@ def a_writable_scope_writes_what_it_allows_and_each_entry_names_it():
         s.denied("allows reading only", "update", narrow, uri=uri, data=changed)
         check(len(s.entries()) == before + 6, "violations alone")
         s.ann("verify")
+
+
+# --- sending ------------------------------------------------------------------------------------------
+
+def b64(data):
+    return base64.b64encode(data).decode()
+
+
+@test
+def a_scope_is_made_signed_sent_and_received():
+    with World() as s:
+        owner = s.add_token("trace:read", "memory:write", name="owner", level="full_traces")
+        signed = s.make("--tag", "public", "--id", s.public, "--not-type", "Goal", "--budget", "500", "--writable", *FAR)
+        wanted = {"actor": "ann", "granted_to": "bob", "tags": ["public"], "ids": [s.public], "not_types": ["Goal"],
+                  "budget": 500, "writable": True, "expires_at": FAR[1]}
+        draft = s.ask("POST", "/api/v1/scopes/make", token=owner, body=wanted)
+        check(draft.status == 200, draft.body)
+        # What is to be signed: the same bytes with null in place of the signature.
+        unsigned = base64.b64decode(draft.json()["scope"])
+        check(unsigned == signed[:-66] + b"\xf6", unsigned.hex(), signed.hex())
+        before = len(s.entries())
+        for body in ({"scope": b64(unsigned)}, {"scope": b64(unsigned), "signature": b64(bytes(64))},
+                     {"scope": b64(signed[:-1] + bytes([signed[-1] ^ 1]))}, {"scope": b64(signed[:-1])}):
+            answer = s.ask("POST", "/api/v1/scopes", token=owner, body=body)
+            check(answer.status == 403, body, answer.status, answer.body)
+        for body, pointer in (({"scope": b64(unsigned), "signature": "AA=="}, "/signature"), ({}, "/scope"),
+                              ({"scope": b64(signed), "signature": b64(signed[-64:])}, "/signature"),
+                              ({"scope": 64 * "0"}, "/scope")):
+            answer = s.problem(422, "invalid-request", "POST", "/api/v1/scopes", token=owner, body=body)
+            check(answer.json()["errors"][0]["pointer"] == pointer, answer.body)
+        check(len(s.entries()) == before, "nothing was taken")
+        body = {"scope": b64(unsigned), "signature": b64(signed[-64:])}
+        sent = s.ask("POST", "/api/v1/scopes", token=owner, body=body)
+        check(sent.status == 201 and sent.json()["duplicate"] is False, sent.body)
+        told, name = sent.json(), hashlib.sha256(signed).hexdigest()
+        check((told["id"], told["granted_to"], told["actor"]) == (name, "bob", "ann"), told)
+        again = s.ask("POST", "/api/v1/scopes", token=owner, body={"scope": b64(signed)})
+        check(again.status == 200 and again.json() == {**told, "duplicate": True}, again.body)
+        entry = [e for e in s.entries() if e["seq"] == told["entry"]][0]
+        check((entry["kind"], entry["created_by"]) == ("scope.sent", "token:owner"), entry)
+        # Its grantee receives it, and checks it without the server; others learn nothing.
+        listed = s.ask("GET", "/api/v1/scopes", token=s.bob).json()
+        check([x["id"] for x in listed["scopes"]] == [name] and not listed["truncated"], listed)
+        got = s.ask("GET", "/api/v1/scopes/" + name, token=s.bob).json()
+        check(base64.b64decode(got["scope"]) == signed and got["writable"] and got["budget"] == 500, got)
+        path = s.home.parent / "received"
+        path.write_bytes(base64.b64decode(got["scope"]))
+        done = subprocess.run([sibling("cortex-verify"), "--key", s.vkey, path], capture_output=True, env=ENV)
+        check(done.returncode == 0, done.stdout, done.stderr)
+        eve = s.add_token("memory:scoped", name="eve")
+        check(s.ask("GET", "/api/v1/scopes", token=eve).json()["scopes"] == [])
+        for token, what in ((eve, name), (s.bob, 64 * "0"), (s.bob, "x")):
+            s.problem(404, "not-found", "GET", "/api/v1/scopes/" + what, token=token)
+        # The id stands for the bytes.
+        read = s.ask("POST", SCOPES + "read", token=s.bob, body={"scope": name, "uri": s.public})
+        check(read.status == 200 and read.json()["data"] == FACT, read.body)
+        answer = s.ask("POST", SCOPES + "read", token=eve, body={"scope": name, "uri": s.public})
+        check(answer.status == 403 and "NotGrantee" in answer.json()["detail"], answer.body)
+        wrote = s.ask("POST", SCOPES + "write", token=s.bob,
+                      body={"scope": name, "type": "Fact", "data": FACT, "tags": ["public"]})
+        check(wrote.status == 201, wrote.body)
+        request = [e for e in s.entries() if e["seq"] == wrote.json()["entry"] + 1][0]
+        check(json.loads(request["payload"])["grant"] == name, request)
+        # Tables that are rebuilt have it, too.
+        s.stop()
+        s.command("tables", "rebuild")
+        s.ann("verify")
+        s.start()
+        check(s.ask("GET", "/api/v1/scopes/" + name, token=s.bob).status == 200)
+
+
+@test
+def what_a_scope_is_made_of_is_checked():
+    with World() as s:
+        owner = s.add_token("trace:read", name="owner", level="full_traces")
+        good = {"actor": "ann", "granted_to": "bob", "tags": ["public"]}
+        for change, pointer in (({"actor": None}, "/actor"), ({"granted_to": ""}, "/granted_to"),
+                                ({"tags": "x"}, "/tags"), ({"tags": []}, ""), ({"types": ["Nothing"]}, "/types"),
+                                ({"ids": ["x"]}, "/ids"), ({"not_ids": [7]}, "/not_ids"), ({"budget": -1}, "/budget"),
+                                ({"expires_at": "tomorrow"}, "/expires_at"), ({"writable": 1}, "/writable"),
+                                ({"snapshot": "x"}, "/snapshot"), ({"frame": {"verb": "acquire"}}, "/frame"),
+                                ({"frame": {"verb": "x", "ref": "gpu"}}, "/frame"), ({"more": 1}, "")):
+            answer = s.problem(422, "invalid-request", "POST", SCOPES + "make", token=owner, body={**good, **change})
+            check(answer.json()["errors"][0]["pointer"] == pointer, change, answer.body)
+        for change in ({"actor": "nobody"}, {"snapshot": 9}, {"ids": ["01HF7YAT000000000000000003"]}):
+            s.problem(404, "not-found", "POST", SCOPES + "make", token=owner, body={**good, **change})
+        made = s.ask("POST", SCOPES + "make", token=owner,
+                     body={**good, "granted_by": "boss", "frame": {"verb": "acquire", "ref": "gpu"}, "snapshot": 0})
+        check(made.status == 200 and made.json()["granted_by"] == "boss" and made.json()["snapshot"] == 0, made.body)
+
+
+@test
+def a_journal_of_the_program_is_no_place_for_a_grantee():
+    with World() as s:
+        s.register("trust", base64.b64decode(s.vkey.split("+", 2)[2])[1:])
+        s.command("snapshot", "make", "--actor", "trust", "--reason", "for-scope")
+        path = s.home.parent / "scope"
+        s.command("scope", "make", "--actor", "trust", "--sign", s.key, "--to", "bob", "--type", "Fact", "--writable",
+                  "-o", path)
+        scope = path.read_bytes()
+        check(s.present("check", scope).json()["verdict"] == "holds")
+        s.denied("written by this program itself", "write", scope, type="Fact", data=FACT)
+        owner = s.add_token("memory:write", name="owner")
+        answer = s.ask("POST", "/api/v1/scopes", token=owner, body={"scope": b64(scope)})
+        check(answer.status == 422 and "written by this program" in answer.json()["detail"], answer.body)
+
+
+# --- MCP ----------------------------------------------------------------------------------------------
+
+READS = {"scopes", "scope_check", "scope_read", "scope_find"}
+WRITES = {"scope_write", "scope_update", "scope_labels"}
+
+
+@test
+def scopes_are_used_over_mcp():
+    for options in ((), ("--mcp-writes",)):
+        with World(*options) as s:
+            owner = s.add_token("trace:read", "memory:write", name="owner", level="full_traces")
+            agent = s.add_token("trace:read", "memory:scoped", name="bot", level="generic")
+
+            def rpc(token, method, **params):
+                return s.ask("POST", "/mcp", token=token,
+                             body={"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).json()
+
+            def tools(token):
+                return {t["name"] for t in rpc(token, "tools/list")["result"]["tools"] if "scope" in t["name"]}
+
+            def call(token, name, **arguments):
+                result = rpc(token, "tools/call", name=name, arguments=arguments)["result"]
+                text = result["content"][0]["text"]
+                return text if result["isError"] else json.loads(text)
+
+            check(tools(s.token) == set(), tools(s.token))
+            check(tools(agent) == READS | (WRITES if options else set()), tools(agent))
+            check(tools(owner) == ({"scope_make", "scope_send"} if options else set()), tools(owner))
+            signed = s.make("--tag", "public", "--writable", *FAR, to="bot")
+            if not options:
+                check(rpc(owner, "tools/call", name="scope_send", arguments={})["error"]["code"] == -32602)
+                check(call(agent, "scope_check", scope=b64(signed))["verdict"] == "holds")
+                continue
+            draft = call(owner, "scope_make", actor="ann", granted_to="bot", tags=["public"], writable=True,
+                         expires_at=FAR[1])
+            check(base64.b64decode(draft["scope"]) == signed[:-66] + b"\xf6", draft)
+            sent = call(owner, "scope_send", scope=draft["scope"], signature=b64(signed[-64:]))
+            name = hashlib.sha256(signed).hexdigest()
+            check(sent["id"] == name, sent)
+            check([x["id"] for x in call(agent, "scopes")["scopes"]] == [name])
+            check(base64.b64decode(call(agent, "scopes", scope_id=name)["scope"]) == signed)
+            check(call(agent, "scope_check", scope=name)["verdict"] == "holds")
+            check(call(agent, "scope_read", scope=name, uri=s.public)["data"] == FACT)
+            check([m["uri"] for m in call(agent, "scope_find", scope=name, types=["Fact"])["memories"]] == [s.public])
+            made = call(agent, "scope_write", scope=name, type="Fact", data=FACT, tags=["public"], key="k")
+            next_ = call(agent, "scope_update", scope=name, uri=made["uri"], data={**FACT, "statement": "x"})
+            check(next_["uri"].endswith("#2"), next_)
+            check(call(agent, "scope_labels", scope=name, uri=next_["uri"], importance=3)["entry"], next_)
+            check("does not include" in call(agent, "scope_write", scope=name, type="Fact", data=FACT), "no tag")
+            check("required" in call(agent, "scope_write", scope=name, type="Fact"), "no data")
+
+
+@test
+def scopes_are_used_over_standard_streams():
+    with World() as s:
+        signed = s.make("--tag", "public", "--writable", *FAR)
+        name = hashlib.sha256(signed).hexdigest()
+        calls = [("scope_check", {"scope": b64(signed)}), ("scope_read", {"scope": b64(signed), "uri": s.public}),
+                 ("scope_write", {"scope": b64(signed), "type": "Fact", "data": FACT, "tags": ["public"]}),
+                 ("scope_read", {"scope": b64(signed), "uri": s.private})]
+
+        def talk(*options):
+            lines = [{"jsonrpc": "2.0", "id": 0, "method": "initialize",
+                      "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}}},
+                     {"jsonrpc": "2.0", "method": "notifications/initialized"}]
+            lines += [{"jsonrpc": "2.0", "id": i + 1, "method": "tools/call", "params": {"name": n, "arguments": a}}
+                      for i, (n, a) in enumerate(calls)]
+            done = subprocess.run([BIN, "mcp", "--home", s.home, *options], env=ENV, capture_output=True,
+                                  input="".join(json.dumps(x) + "\n" for x in lines).encode())
+            check(done.returncode == 0, done.stderr)
+            found = {m["id"]: m for m in map(json.loads, done.stdout.splitlines())}
+            return [found[i + 1] for i in range(len(calls))]
+
+        check(all(a["error"]["code"] == -32602 for a in talk()), "without --agent nothing is offered")
+        check("NotGrantee" in talk("--agent", "eve")[1]["result"]["content"][0]["text"])
+        for running in (True, False):  # through the server that owns the data directory, and without it
+            if not running:
+                s.stop()
+            check_, read, write, denied = talk("--agent", "bob", "--memory-writes")
+            for answer in (check_, read, write):
+                check(answer["result"]["isError"] is False, running, answer)
+            check("does not include" in denied["result"]["content"][0]["text"], denied)
+            entries = s.entries()
+            made = json.loads(write["result"]["content"][0]["text"])["entry"]
+            request = [e for e in entries if e["seq"] == made + 1][0]
+            check(json.loads(request["payload"])["grant"] == name and request["created_by"] == "token:bob", request)
+        done = subprocess.run([BIN, "mcp", "--home", s.home, "--agent", ""], env=ENV, capture_output=True, input=b"")
+        check(done.returncode == 2 and b"--agent" in done.stderr, done.stderr)
+        s.start()
 
 
 main()

@@ -108,46 +108,6 @@ static cx_status prepare_make(cx_cli_ledger *l, void *arg, cx_err *err)
     return cx_cli_signer_open(l->cli, l->args, &s->signer, err);
 }
 
-static cx_status choose_snapshot(cx_cli_ledger *l, make_state *s, cx_err *err)
-{
-    const cx_manifest *manifests;
-    cx_manifest made;
-    size_t count;
-    if (s->at) {
-        CX_TRY(cx_snapshot_get(l->home, l->actor, s->snapshot, l->arena, &made, NULL, err));
-        s->scope.snapshot_hash = made.overall_root;
-        return CX_SUCCESS;
-    }
-    CX_TRY(cx_snapshot_list(l->home, l->actor, l->arena, &manifests, &count, err));
-    if (count == 0)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "SnapshotNotFound", CX_NO_OFFSET,
-                          "there is no snapshot; a scope needs one: 'cortex snapshot' takes it");
-    s->snapshot = manifests[count - 1].snapshot_seq;
-    s->scope.snapshot_hash = manifests[count - 1].overall_root;
-    return CX_SUCCESS;
-}
-
-/* The ids are bound to their records by a proof that every one is a member. */
-static cx_status prove_ids(cx_cli_ledger *l, make_state *s, cx_err *err)
-{
-    const cx_proof_request request = {.name_space = CX_NAMESPACE_MEMORIES,
-                                      .ids = s->scope.include.ids,
-                                      .id_count = s->scope.include.id_count};
-    cx_state_proof proof;
-    if (request.id_count == 0)
-        return CX_SUCCESS;
-    CX_TRY(cx_proof_at(l->home, l->actor, &request, s->snapshot, l->arena, &proof, err));
-    for (size_t i = 0; i < proof.proof.count; i++) {
-        char id[CX_ULID_SIZE];
-        cx_ulid_format(&request.ids[i], id);
-        if (proof.proof.items[i].kind == CX_ABSENT)
-            return cx_fail_at(err, CX_E_NOT_FOUND, "NotFound", CX_NO_OFFSET,
-                              "%.26s is not in snapshot %llu", id, (unsigned long long)s->snapshot);
-    }
-    s->scope.multiproof = proof.bytes;
-    return CX_SUCCESS;
-}
-
 static cx_status sign_scope(make_state *s, cx_signature *signature, cx_err *err)
 {
     cx_buf text;
@@ -183,8 +143,8 @@ static cx_status scope_make_job(cx_cli_ledger *l, void *arg, cx_err *err)
     make_state *s = arg;
     cx_signature signature;
     cx_buf bytes;
-    CX_TRY(choose_snapshot(l, s, err));
-    CX_TRY(prove_ids(l, s, err));
+    const uint64_t at = s->snapshot;
+    CX_TRY(cx_scope_pin(l->home, &s->scope, s->at ? &at : NULL, l->arena, &s->snapshot, err));
     CX_TRY(sign_scope(s, &signature, err));
     cx_buf_init(&bytes, l->cli->alloc);
     cx_scope_encode(&s->scope, &bytes);

@@ -7,12 +7,14 @@
  *   S2  One thread reads, and answers requests that need no ledger; another queries the ledger.
  *       A request that is cancelled before its answer gets none.
  *   S3  Standard output carries messages and nothing else.
- *   S4  With --memory-writes a tool that writes opens the data directory for writing, or uses the
- *       process that owns it, for that one request.
+ *   S4  A tool that writes (--memory-writes), or acts under a scope (--agent), whose violation is
+ *       journaled, opens the data directory for writing, or uses the process that owns it, for that
+ *       one request.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/api.h"
@@ -393,6 +395,20 @@ static cx_status find_repo(serving *s, cx_err *err)
     return cx_run_store_root(s->repo, root, &s->cli->arena, &s->runtime_root, err);
 }
 
+/* --agent: whose scopes may be presented. */
+static cx_status read_agent(serving *s, cx_err *err)
+{
+    const char *agent = cx_cli_value(s->args, "agent");
+    if (agent == NULL)
+        return CX_SUCCESS;
+    if (agent[0] == 0 || strlen(agent) > CX_TOKEN_NAME_MAX)
+        return cx_fail(err, CX_E_USAGE, "option --agent: expected a name of 1 to %d bytes",
+                       CX_TOKEN_NAME_MAX);
+    (void)snprintf(s->token.name, sizeof s->token.name, "%s", agent);
+    s->token.scopes |= CX_SCOPE_MEMORY_SCOPED;
+    return CX_SUCCESS;
+}
+
 static cx_status prepare_server(serving *s, cx_err *err)
 {
     CX_TRY(cx_cli_home_path(s->cli, s->args, &s->home_path, err));
@@ -409,9 +425,11 @@ static cx_status prepare_server(serving *s, cx_err *err)
                           .expires_ns = CX_TIME_NONE};
     if (cx_cli_has(s->args, "memory-writes"))
         s->token.scopes |= CX_SCOPE_MEMORY_WRITE;
+    CX_TRY(read_agent(s, err));
     s->host = (cx_mcpd_host){.arg = s,
                              .ask = get_endpoint,
                              .post = post_endpoint,
+                             .scopes = s->token.scopes,
                              .writes = cx_cli_has(s->args, "memory-writes")};
     s->session = (cx_mcpd_session)CX_MCPD_SESSION_INIT;
     return find_repo(s, err);
@@ -454,7 +472,11 @@ static const cx_cli_option options[] = {
                "states, memories and proofs, which show contents as they are, are refused."),
     CX_CLI_OPT_FLAG("memory-writes", 0,
                     "Offer the tools that write memories, too: memory_write, memory_update, "
-                    "memory_tombstone, memory_edge, memory_attest."),
+                    "memory_tombstone, memory_edge, memory_attest, scope_make, scope_send."),
+    CX_CLI_OPT("agent", 0, CX_CLI_TEXT, "NAME",
+               "The agent that calls: offer the tools that read memories under scopes that were "
+               "granted to it (scopes, scope_check, scope_read, scope_find), and with "
+               "--memory-writes those that write them."),
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_mcp = {
@@ -468,7 +490,8 @@ const cx_cli_command cx_cli_mcp = {
         "also "
         "while a server or a run owns it, and nothing is written. With --memory-writes there are "
         "also "
-        "tools that write memories. Long answers are truncated "
+        "tools that write memories, and with --agent tools that act under scopes. Long answers are "
+        "truncated "
         "and say how to continue.\n\nA server started with 'cortex serve' answers the same at POST "
         "/mcp. docs/mcp.md has the configuration of common clients.",
     .options = options,

@@ -98,8 +98,8 @@ cx_status cx_api_mcp(cx_call *call, cx_err *err)
     const cx_mcpd_host host = {.arg = call,
                                .ask = get_for_tool,
                                .post = post_for_tool,
-                               .writes = call->service->options.mcp_writes &&
-                                         (call->token.scopes & CX_SCOPE_MEMORY_WRITE) != 0};
+                               .scopes = call->token.scopes,
+                               .writes = call->service->options.mcp_writes};
     cx_str message = cx_bytes_str(call->request.body);
     session.begun = true;
     session.is_http = true;

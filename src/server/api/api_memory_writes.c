@@ -176,6 +176,7 @@ cx_status cx_api_write_under(cx_call *call, const char *op, const cx_json *body,
                     .actor = scope->scope.actor,
                     .op = op,
                     .request = {.scope = scope, .grant = *grant}};
+    CX_TRY(check_actor(w.actor, err));
     return write_body(&w, body, err);
 }
 

@@ -9,22 +9,9 @@
  */
 #include "crypto/api.h"
 #include "ledger/api.h"
-#include "memory/api.h"
-#include "recorder/api.h"
-#include "server/route.h"
+#include "server/api/scope_call.h"
 
 #define FIND_LIMIT_DEFAULT 50
-
-typedef struct scope_call {
-    cx_call *call;
-    cx_json body;
-    cx_bytes bytes; /* of the scope */
-    cx_scope scope;
-    cx_trust trust;
-    int64_t now_ns;
-    cx_scope_use granted;
-    cx_finding finding;
-} scope_call;
 
 /* --- the scope -------------------------------------------------------------------------------- */
 
@@ -39,7 +26,7 @@ static bool key_counts(const cx_trust_key *key, cx_str agent, int64_t now_ns)
 /* G1.  The key of that id comes first; one that is bound to the agent is taken else. */
 static cx_status find_key(void *arg, cx_str agent, cx_pubkey *out, bool *out_found, cx_err *err)
 {
-    const scope_call *s = arg;
+    const cx_scope_call *s = arg;
     const cx_trust_key *named = cx_trust_find(&s->trust, agent);
     (void)err;
     *out_found = named != NULL && key_counts(named, agent, s->now_ns);
@@ -56,7 +43,7 @@ static cx_status find_key(void *arg, cx_str agent, cx_pubkey *out, bool *out_fou
 static cx_status find_snapshot(void *arg, const cx_digest *overall_root, cx_bytes *out_manifest,
                                bool *out_found, cx_err *err)
 {
-    scope_call *s = arg;
+    cx_scope_call *s = arg;
     cx_manifest manifest;
     cx_err why;
     cx_status status =
@@ -70,31 +57,68 @@ static cx_status find_snapshot(void *arg, const cx_digest *overall_root, cx_byte
     return status;
 }
 
-/* The member `scope`, as base64; false: the call was answered. */
-static cx_status read_scope(scope_call *s, bool *out_read, cx_err *err)
+cx_status cx_scope_call_base64(cx_scope_call *s, const char *name, cx_bytes *out, bool *out_read,
+                               cx_err *err)
 {
     cx_call *call = s->call;
     cx_buf bytes;
-    CX_TRY(cx_call_json(call, &s->body, out_read, err));
-    if (!*out_read)
-        return CX_SUCCESS;
-    cx_str text =
-        s->body.type == CX_JSON_OBJECT ? CX_JSON_GET_STR(&s->body, "scope") : (cx_str){NULL, 0};
     cx_buf_init(&bytes, call->service->alloc);
+    cx_str text = s->body.type == CX_JSON_OBJECT ? cx_json_get_str(&s->body, cx_str_z(name))
+                                                 : (cx_str){NULL, 0};
     *out_read = text.size != 0 && cx_base64_decode(text, CX_BASE64, &bytes);
     cx_str kept = cx_arena_copy_str(call->arena, cx_buf_str(&bytes));
     bool failed = bytes.failed || kept.data == NULL;
     cx_buf_done(&bytes);
+    *out = cx_str_bytes(kept);
+    return failed ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+cx_status cx_scope_call_put_base64(cx_call *call, cx_json_list *list, const char *name,
+                                   cx_bytes bytes, cx_err *err)
+{
+    cx_buf text;
+    cx_buf_init(&text, call->service->alloc);
+    cx_base64_add(&text, bytes, CX_BASE64);
+    cx_str kept = cx_arena_copy_str(call->arena, cx_buf_str(&text));
+    bool failed = text.failed || kept.data == NULL;
+    cx_buf_done(&text);
     if (failed)
         return cx_fail_nomem(err);
-    s->bytes = cx_str_bytes(kept);
-    if (!*out_read)
-        cx_call_refuse_member(call, "/scope",
-                              "expected the bytes of a scope ('cortex scope make') as base64");
+    cx_json_put_str(list, name, kept);
     return CX_SUCCESS;
 }
 
-static cx_status verify_scope(scope_call *s, cx_err *err)
+/* A scope that was sent is named by its id, 64 hex digits: too short to be the base64 of any scope
+ * that is signed. */
+static cx_status find_sent(cx_scope_call *s, const cx_digest *id, bool *out_read, cx_err *err)
+{
+    cx_sent_scope sent;
+    CX_TRY(cx_sent_scope_find(cx_recorder_home(s->call->service->recorder), id, s->call->arena,
+                              &sent, out_read, err));
+    if (*out_read)
+        s->bytes = sent.bytes;
+    else
+        cx_call_refuse_member(s->call, "/scope", "no scope with this id was sent to this server");
+    return CX_SUCCESS;
+}
+
+cx_status cx_scope_call_read(cx_scope_call *s, bool *out_read, cx_err *err)
+{
+    cx_digest id;
+    CX_TRY(cx_call_json(s->call, &s->body, out_read, err));
+    if (!*out_read)
+        return CX_SUCCESS;
+    if (s->body.type == CX_JSON_OBJECT && cx_digest_parse(CX_JSON_GET_STR(&s->body, "scope"), &id))
+        return find_sent(s, &id, out_read, err);
+    CX_TRY(cx_scope_call_base64(s, "scope", &s->bytes, out_read, err));
+    if (!*out_read)
+        cx_call_refuse_member(s->call, "/scope",
+                              "expected the bytes of a scope ('cortex scope make') as base64, or "
+                              "the id of one that was sent");
+    return CX_SUCCESS;
+}
+
+cx_status cx_scope_call_verify(cx_scope_call *s, bool presented, cx_err *err)
 {
     cx_call *call = s->call;
     const cx_io *io = call->service->io;
@@ -109,26 +133,32 @@ static cx_status verify_scope(scope_call *s, cx_err *err)
         .key_arg = s,
         .snapshot = find_snapshot,
         .snapshot_arg = s,
-        .has_presenter = true,
+        .has_presenter = presented,
         .presenter = cx_str_z(call->token.name),
     };
     return cx_scope_verify(s->bytes, &check, call->arena, &s->granted, &s->finding, err);
 }
 
-typedef cx_status scoped_answer(scope_call *s, cx_memory *memory, cx_err *err);
+cx_status cx_scope_call_require(cx_scope_call *s, cx_err *err)
+{
+    if (s->finding.verdict == CX_HOLDS)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_DENIED, s->finding.reason, CX_NO_OFFSET,
+                      "the scope does not hold: %s: %s", s->finding.reason, s->finding.message);
+}
+
+typedef cx_status scoped_answer(cx_scope_call *s, cx_memory *memory, cx_err *err);
 
 static cx_status answer_under_scope(cx_call *call, scoped_answer *answer, cx_err *err)
 {
-    scope_call s = {.call = call};
+    cx_scope_call s = {.call = call};
     cx_memory *memory = NULL;
     bool read;
-    CX_TRY(read_scope(&s, &read, err));
+    CX_TRY(cx_scope_call_read(&s, &read, err));
     if (!read)
         return CX_SUCCESS;
-    CX_TRY(verify_scope(&s, err));
-    if (s.finding.verdict != CX_HOLDS)
-        return cx_fail_at(err, CX_E_DENIED, s.finding.reason, CX_NO_OFFSET,
-                          "the scope does not hold: %s: %s", s.finding.reason, s.finding.message);
+    CX_TRY(cx_scope_call_verify(&s, true, err));
+    CX_TRY(cx_scope_call_require(&s, err));
     CX_TRY(cx_memory_open(cx_recorder_home(call->service->recorder), s.scope.actor, NULL, &memory,
                           err));
     cx_status status = answer(&s, memory, err);
@@ -140,14 +170,14 @@ static cx_status answer_under_scope(cx_call *call, scoped_answer *answer, cx_err
 
 cx_status cx_api_scope_check(cx_call *call, cx_err *err)
 {
-    scope_call s = {.call = call};
+    cx_scope_call s = {.call = call};
     cx_json_list answer = cx_json_list_begin(call->arena);
     cx_json value;
     bool read;
-    CX_TRY(read_scope(&s, &read, err));
+    CX_TRY(cx_scope_call_read(&s, &read, err));
     if (!read)
         return CX_SUCCESS;
-    CX_TRY(verify_scope(&s, err));
+    CX_TRY(cx_scope_call_verify(&s, true, err));
     cx_json_put_str(&answer, "actor", s.scope.actor);
     cx_json_put_str(&answer, "detail", cx_str_z(s.finding.message));
     cx_json_put_time(&answer, "expires_at", s.scope.expires, s.scope.expires_at);
@@ -165,7 +195,7 @@ cx_status cx_api_scope_check(cx_call *call, cx_err *err)
 
 /* --- read ------------------------------------------------------------------------------------- */
 
-static cx_status answer_read(scope_call *s, cx_memory *memory, cx_err *err)
+static cx_status answer_read(cx_scope_call *s, cx_memory *memory, cx_err *err)
 {
     cx_str text = CX_JSON_GET_STR(&s->body, "uri");
     cx_json_list answer = cx_json_list_begin(s->call->arena);
@@ -191,7 +221,7 @@ cx_status cx_api_scope_read(cx_call *call, cx_err *err)
 /* --- find ------------------------------------------------------------------------------------- */
 
 /* NULL, or the member that is wrong. */
-static const char *read_query(scope_call *s, cx_memory_find *find)
+static const char *read_query(cx_scope_call *s, cx_memory_find *find)
 {
     cx_arena *arena = s->call->arena;
     const cx_json *types = CX_JSON_GET(&s->body, "types"), *tags = CX_JSON_GET(&s->body, "tags");
@@ -238,7 +268,7 @@ static const char *read_query(scope_call *s, cx_memory_find *find)
     return NULL;
 }
 
-static cx_status answer_find(scope_call *s, cx_memory *memory, cx_err *err)
+static cx_status answer_find(cx_scope_call *s, cx_memory *memory, cx_err *err)
 {
     cx_json_list answer = cx_json_list_begin(s->call->arena);
     cx_json_list hits = cx_json_list_begin(s->call->arena);
@@ -275,13 +305,13 @@ cx_status cx_api_scope_find(cx_call *call, cx_err *err)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static cx_status answer_written(scope_call *s, const char *op, cx_err *err)
+static cx_status answer_written(cx_scope_call *s, const char *op, cx_err *err)
 {
     const cx_digest grant = cx_digest_of(s->bytes);
     return cx_api_write_under(s->call, op, &s->body, &s->granted, &grant, err);
 }
 
-static cx_status answer_write(scope_call *s, cx_memory *memory, cx_err *err)
+static cx_status answer_write(cx_scope_call *s, cx_memory *memory, cx_err *err)
 {
     (void)memory;
     return answer_written(s, "write", err);
@@ -292,7 +322,7 @@ cx_status cx_api_scope_write(cx_call *call, cx_err *err)
     return answer_under_scope(call, answer_write, err);
 }
 
-static cx_status answer_update(scope_call *s, cx_memory *memory, cx_err *err)
+static cx_status answer_update(cx_scope_call *s, cx_memory *memory, cx_err *err)
 {
     (void)memory;
     return answer_written(s, "update", err);
@@ -303,7 +333,7 @@ cx_status cx_api_scope_update(cx_call *call, cx_err *err)
     return answer_under_scope(call, answer_update, err);
 }
 
-static cx_status answer_labels(scope_call *s, cx_memory *memory, cx_err *err)
+static cx_status answer_labels(cx_scope_call *s, cx_memory *memory, cx_err *err)
 {
     (void)memory;
     return answer_written(s, "update_head", err);

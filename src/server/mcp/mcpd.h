@@ -55,8 +55,11 @@ typedef struct cx_mcpd_host {
     /* Answers GET `target`; texts live in the arena.  An error means that the request could not
      * be made. */
     cx_status (*ask)(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *out, cx_err *err);
-    bool writes; /* offer the tools that write memories; then `post` is not NULL */
-    /* The same for POST, with a JSON body. */
+    /* What the caller's token may do (CX_SCOPE_..): tools that need something else are not listed.
+     * The routes check it again. */
+    unsigned scopes;
+    bool writes; /* offer tools that write */
+    /* The same for POST, with a JSON body; NULL when `scopes` is 0. */
     cx_status (*post)(void *arg, cx_str target, cx_str body, cx_arena *arena, cx_mcpd_reply *out,
                       cx_err *err);
 } cx_mcpd_host;

@@ -357,8 +357,7 @@ cx_status cx_mcpd_tools_call(cx_mcpd_call *call, cx_err *err)
         arguments = &none;
     cx_str text = cx_json_text(name);
     const cx_mcpd_tool *t = cx_mcpd_find_tool(text);
-    const cx_mcpd_write_tool *write =
-        call->host->writes && t == NULL ? cx_mcpd_find_write_tool(text) : NULL;
+    const cx_mcpd_write_tool *write = t == NULL ? cx_mcpd_find_write_tool(call->host, text) : NULL;
     if (t == NULL && write == NULL)
         cx_mcpd_fault(call, CX_MCPD_PARAMS, "no such tool '%.*s'; tools/list lists them",
                       (int)(text.size < 80 ? text.size : 80), text.data);

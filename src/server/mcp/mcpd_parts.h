@@ -57,6 +57,7 @@ typedef struct cx_mcpd_tool {
     const char *name, *title, *about;
     const cx_mcpd_variant *variants;
     size_t variant_count;
+    unsigned needs; /* listed for tokens with one of these scopes; 0 = for all */
 } cx_mcpd_tool;
 
 #define CX_MCPD_SHOWN_ARGS 2
@@ -64,12 +65,13 @@ typedef struct cx_mcpd_tool {
 extern const cx_route_param cx_mcpd_shown_params[CX_MCPD_SHOWN_ARGS];
 bool cx_mcpd_is_shown_arg(cx_str name);
 
-/* --- tools that write (mcpd_write.c) ---------------------------------------------------------- */
+/* --- tools that are POST routes (mcpd_write.c) ------------------------------------------------ */
 
 typedef struct cx_mcpd_write_tool cx_mcpd_write_tool;
-const cx_mcpd_write_tool *cx_mcpd_find_write_tool(cx_str name); /* NULL: there is no such tool */
-/* The descriptions of all of them, each after a comma. */
-void cx_mcpd_add_write_tools(cx_mcpd_version version, cx_buf *out);
+/* NULL: there is no such tool, or it is not offered to this host. */
+const cx_mcpd_write_tool *cx_mcpd_find_write_tool(const cx_mcpd_host *host, cx_str name);
+/* The descriptions of those that are offered, each after a comma. */
+void cx_mcpd_add_write_tools(const cx_mcpd_host *host, cx_mcpd_version version, cx_buf *out);
 /* *out_wrong: why the request cannot be made; data NULL = it was made. */
 CX_RESULT cx_mcpd_call_write_tool(cx_mcpd_call *call, const cx_mcpd_write_tool *tool,
                                   const cx_json *arguments, cx_mcpd_reply *out, cx_str *out_wrong,

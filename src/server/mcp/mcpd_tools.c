@@ -55,6 +55,10 @@ static const cx_mcpd_variant events_variants[] = {
     {"/api/v1/runs/{id}/events", "run_id", NULL, NULL, NULL}};
 static const cx_mcpd_variant roots_variants[] = {{"/api/v1/roots", NULL, NULL, NULL, NULL}};
 
+static const cx_mcpd_variant scopes_variants[] = {
+    {"/api/v1/scopes/{id}", "scope_id", NULL, NULL, NULL},
+    {"/api/v1/scopes", NULL, NULL, NULL, NULL}};
+
 static const cx_mcpd_variant seed_variants[] = {{"/api/v1/seed", NULL, NULL, NULL, NULL}};
 
 static const cx_mcpd_tool tools[] = {
@@ -115,6 +119,11 @@ static const cx_mcpd_tool tools[] = {
      "The D11 seed: one hash of an intent, an actor, its overall root, a method's digest and a "
      "model. The same inputs over the same state give the same seed.",
      VARIANTS(seed_variants)},
+    {"scopes", "Scopes that were granted to you",
+     "The scopes that were sent to the agent that calls: whose memories each opens, until when, "
+     "and "
+     "whether they may be written. With scope_id one of them with its bytes.",
+     VARIANTS(scopes_variants), .needs = CX_SCOPE_MEMORY_SCOPED},
 };
 
 static const struct captured {
@@ -127,6 +136,7 @@ static const struct captured {
     {"agent_id_hash", "The agent."},
     {"trace_id", "The trace."},
     {"memory", "A memory's URI or ULID."},
+    {"scope_id", "The id of a scope, 64 hex digits, as the list has it."},
     {"report", "The name of a report of the run, such as gates.json."},
 };
 
@@ -318,12 +328,13 @@ cx_status cx_mcpd_tools_list(cx_mcpd_call *call, cx_err *err)
         return CX_SUCCESS;
     cx_buf_add_z(call->result, "{\"tools\":[");
     for (size_t i = 0; i < CX_COUNT_OF(tools); i++) {
+        if (tools[i].needs != 0 && (tools[i].needs & call->host->scopes) == 0)
+            continue;
         if (i != 0)
             cx_buf_add_byte(call->result, ',');
         add_tool(&tools[i], call->version, call->result);
     }
-    if (call->host->writes)
-        cx_mcpd_add_write_tools(call->version, call->result);
+    cx_mcpd_add_write_tools(call->host, call->version, call->result);
     cx_buf_add_z(call->result, "]}");
     return CX_SUCCESS;
 }

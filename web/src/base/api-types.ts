@@ -982,12 +982,26 @@ export interface RunVerify {
 
 export type SchemeName = 'cortex-1' | 'matrix-1';
 
+export interface ScopeDraft {
+  actor: string;
+  granted_by: string;
+  granted_to: string;
+  overall_root: string;
+  scope: string;
+  snapshot: number;
+}
+
 export interface ScopeFind {
   scope: string;
   types?: string[];
   tags?: string[];
   words?: string;
   limit?: number;
+}
+
+export interface ScopeFrame {
+  verb: string;
+  ref: string;
 }
 
 export interface ScopeLabels {
@@ -1006,8 +1020,38 @@ export interface ScopeRead {
   uri: string;
 }
 
+export interface ScopeSent {
+  actor: string;
+  duplicate: boolean;
+  entry: number;
+  granted_to: string;
+  id: string;
+}
+
 export interface ScopeShown {
   scope: string;
+}
+
+export interface ScopeToMake {
+  actor: string;
+  granted_to: string;
+  granted_by?: string;
+  snapshot?: number;
+  types?: string[];
+  tags?: string[];
+  ids?: string[];
+  frame?: ScopeFrame;
+  not_types?: string[];
+  not_tags?: string[];
+  not_ids?: string[];
+  expires_at?: string | number;
+  budget?: number;
+  writable?: boolean;
+}
+
+export interface ScopeToSend {
+  scope: string;
+  signature?: string;
 }
 
 export interface ScopeUpdate {
@@ -1089,6 +1133,24 @@ export interface Seed {
   scheme: string;
   seed: string;
   snapshot: number | null;
+}
+
+export interface SentScope {
+  actor: string;
+  budget: number;
+  entry: number;
+  expires_at: string | null;
+  granted_by: string;
+  granted_to: string;
+  id: string;
+  overall_root: string;
+  scope?: string;
+  writable: boolean;
+}
+
+export interface SentScopes {
+  scopes: SentScope[];
+  truncated: boolean;
 }
 
 export interface Session {
