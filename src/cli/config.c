@@ -27,6 +27,7 @@ static const struct shared {
     {"limits", "threads"},
     {"limits", "max-depth"},
     {"limits", "max-bytes"},
+    {"memory", "embedder-url"},
     {"memory", "embedder"},
     {"memory", "embedder-model"},
     {"memory", "embedder-timeout"},
@@ -246,6 +247,11 @@ static cx_status check_setting(const check *c, const cx_setting *s)
             c, s,
             "embedder: the file in a data directory cannot name a program: a copy of "
             "one must not choose what runs");
+    if (c->where == CX_CONFIG_HOME && strcmp(key->option->name, "embedder-url") == 0)
+        return fail_setting(
+            c, s,
+            "embedder-url: the file in a data directory cannot name a server: a copy of one must "
+            "not choose where texts are sent");
     CX_TRY(check_kind(c, s, key->option));
     for (size_t i = 0; i < s->value_count && key->option->kind != CX_CLI_FLAG; i++)
         if (cx_failed(cx_cli_check_value(key->option, s->values[i], &why)))

@@ -10,6 +10,7 @@
 #include "os/confine.h"
 #include "os/folder.h"
 #include "os/gzip.h"
+#include "os/http_client.h"
 #include "os/library.h"
 #include "os/net.h"
 #include "os/notify.h"

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "cli/ledger/embedder_program.h"
+#include "cli/ledger/embedder.h"
 #include "cli/ledger/read_scope.h"
 #include "cli/ledger/memory_view.h"
 
@@ -258,7 +258,8 @@ const cx_cli_command cx_cli_memory_near = {
     .purpose = "find memories with the nearest vectors",
     .about = "Searches all vectors of that many numbers exactly, by cosine, and lists the nearest "
              "first. VECTOR is a JSON array of numbers, @FILE, or - for standard input; the URI or "
-             "ULID of a memory means the vector of that memory. With --embedder any other text is "
+             "ULID of a memory means the vector of that memory. With --embedder-url or --embedder "
+             "any other text is "
              "embedded first.",
     .operands = near_operands,
     .operand_count = CX_COUNT_OF(near_operands),

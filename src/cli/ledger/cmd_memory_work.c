@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "cli/ledger/embedder_program.h"
+#include "cli/ledger/embedder.h"
 #include "cli/ledger/memory_view.h"
 
 static const char *value_or(const cx_cli_args *args, const char *option, const char *fallback)
@@ -245,7 +245,8 @@ static cx_status prepare_embed(cx_cli_ledger *l, void *state, cx_err *err)
     *s = (embed_state){.model = model == NULL ? CX_STR("") : cx_str_z(model)};
     if (!given && !cx_cli_embedder_given(l->args))
         return cx_fail(err, CX_E_USAGE,
-                       "expected VECTOR, or --embedder COMMAND: the program that computes it");
+                       "expected VECTOR, or --embedder-url URL or --embedder COMMAND: the server "
+                       "or program that computes it");
     if (given && s->model.size == 0)
         return cx_fail(err, CX_E_USAGE,
                        "expected --model NAME: the model that computed the vector");
@@ -324,9 +325,9 @@ const cx_cli_command cx_cli_memory_embed = {
     .about =
         "Stores a vector that a model computed from the memory's text, for 'cortex memory "
         "near'. URI must name the current version. VECTOR is a JSON array of numbers, @FILE, "
-        "or - for standard input. Without VECTOR the program of --embedder computes it: it gets "
-        "{\"input\":TEXT,\"model\":NAME} on standard input and answers the array, or what "
-        "Ollama and OpenAI-compatible servers answer.",
+        "or - for standard input. Without VECTOR the server of --embedder-url or the program of "
+        "--embedder computes it: it gets {\"input\":TEXT,\"model\":NAME} in a POST or on standard "
+        "input, and answers the array, or what Ollama and OpenAI-compatible servers answer.",
     .operands = embed_operands,
     .operand_count = CX_COUNT_OF(embed_operands),
     .options = embed_options,

@@ -1,20 +1,27 @@
 /*
- * embedder_program.c - vectors from a program (embedder_program.h).
+ * embedder.c - vectors from a model server or a program (embedder.h).
  */
-#include "cli/ledger/embedder_program.h"
+#include "cli/ledger/embedder.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "cli/user_program.h"
+#include "os/api.h"
 
 #define OUTPUT_MAX ((size_t)16 << 20)
 #define SECONDS_DEFAULT 60
 
+/* An empty one is none: so an option takes a setting back. */
+static const char *option_of(const cx_cli_args *args, const char *name)
+{
+    const char *value = cx_cli_value(args, name);
+    return value == NULL || value[0] == 0 ? NULL : value;
+}
+
 bool cx_cli_embedder_given(const cx_cli_args *args)
 {
-    const char *command = cx_cli_value(args, "embedder");
-    return command != NULL && command[0] != 0;
+    return option_of(args, "embedder") != NULL || option_of(args, "embedder-url") != NULL;
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -71,7 +78,7 @@ static cx_status read_answer(cx_cli *cli, cx_str text, cx_cli_embedding *out, cx
     return CX_SUCCESS;
 }
 
-/* --- running it ------------------------------------------------------------------------------- */
+/* --- asking it -------------------------------------------------------------------------------- */
 
 static void write_question(cx_str text, cx_str model, cx_buf *out)
 {
@@ -101,23 +108,74 @@ static cx_status run_program(cx_cli *cli, const cx_cli_user_program *program, cx
     return status;
 }
 
+/* What the client found, as a failure of the embedder; a wrong URL is the caller's. */
+static cx_status fail_request(const char *url, cx_status status, const cx_err *why, cx_err *err)
+{
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    if (status.code == CX_E_USAGE)
+        return cx_fail_at(err, CX_E_USAGE, why->tag, CX_NO_OFFSET, "option --embedder-url: %s",
+                          why->message);
+    return cx_fail_at(err, status.code == CX_E_TIMEOUT ? CX_E_TIMEOUT : CX_E_IO, "EmbedderFailed",
+                      CX_NO_OFFSET, "the embedder at %.100s: %s", url, why->message);
+}
+
+static cx_status read_http_answer(cx_cli *cli, const char *url, unsigned status, cx_bytes body,
+                                  cx_cli_embedding *out, cx_err *err)
+{
+    cx_str text = cx_arena_copy_str(&cli->arena, cx_bytes_str(body));
+    if (text.data == NULL)
+        return cx_fail_nomem(err);
+    if (status >= 200 && status < 300)
+        return read_answer(cli, text, out, err);
+    return cx_fail_at(err, CX_E_IO, "EmbedderFailed", CX_NO_OFFSET,
+                      "the embedder at %.100s answered HTTP %u%s%.*s", url, status,
+                      text.size == 0 ? "" : ": ", (int)(text.size > 200 ? 200 : text.size),
+                      text.data);
+}
+
+static cx_status ask_url(cx_cli *cli, const char *url, uint64_t timeout_s, cx_str question,
+                         cx_cli_embedding *out, cx_err *err)
+{
+    const cx_http_client_request request = {.method = "POST",
+                                            .url = url,
+                                            .body = cx_str_bytes(question),
+                                            .timeout_ms = (uint32_t)timeout_s * 1000,
+                                            .body_max = OUTPUT_MAX};
+    unsigned status = 0;
+    cx_err why = {0};
+    cx_buf answer;
+    cx_buf_init(&answer, cli->alloc);
+    cx_status done = cx_http_client_exchange(&request, cli->alloc, &status, &answer, &why);
+    cx_status result = cx_failed(done)
+                           ? fail_request(url, done, &why, err)
+                           : read_http_answer(cli, url, status, cx_buf_bytes(&answer), out, err);
+    cx_buf_done(&answer);
+    return result;
+}
+
 cx_status cx_cli_embedder_run(cx_cli *cli, const cx_cli_args *args, cx_str text,
                               cx_cli_embedding *out, cx_err *err)
 {
     const cx_cli_user_program program = {
         .option = "embedder",
-        .command = cx_cli_value(args, "embedder"),
+        .command = option_of(args, "embedder"),
         .failure = "EmbedderFailed",
         .timeout_s = cx_cli_number(args, "embedder-timeout", SECONDS_DEFAULT),
         .output_max = OUTPUT_MAX,
     };
+    const char *url = option_of(args, "embedder-url");
     const char *model = cx_cli_value(args, "embedder-model");
     cx_buf question;
     *out = (cx_cli_embedding){.model = model == NULL ? CX_STR("") : cx_str_z(model)};
-    if (program.command == NULL)
+    if (program.command == NULL && url == NULL)
         return cx_fail(err, CX_E_USAGE,
-                       "expected --embedder COMMAND: the program that computes "
-                       "vectors");
+                       "expected --embedder-url URL or --embedder COMMAND: the server or program "
+                       "that computes vectors");
+    if (program.command != NULL && url != NULL)
+        return cx_fail(err, CX_E_USAGE,
+                       "found both --embedder-url and --embedder (an option, or a setting of the "
+                       "configuration), expected one; --embedder '' takes a setting back");
     if (program.timeout_s == 0 || program.timeout_s > CX_CLI_PROGRAM_SECONDS_MAX)
         return cx_fail(err, CX_E_USAGE, "option --embedder-timeout: expected 1 to %d",
                        CX_CLI_PROGRAM_SECONDS_MAX);
@@ -125,7 +183,8 @@ cx_status cx_cli_embedder_run(cx_cli *cli, const cx_cli_args *args, cx_str text,
     write_question(text, out->model, &question);
     cx_status status = cx_buf_check(&question, err);
     if (!cx_failed(status))
-        status = run_program(cli, &program, cx_buf_str(&question), out, err);
+        status = url != NULL ? ask_url(cli, url, program.timeout_s, cx_buf_str(&question), out, err)
+                             : run_program(cli, &program, cx_buf_str(&question), out, err);
     cx_buf_done(&question);
     return status;
 }
