@@ -56,6 +56,9 @@
     X(export_tiles)        \
     X(scope_make)          \
     X(scope_check)         \
+    X(scope_send)          \
+    X(scope_list)          \
+    X(scope_receive)       \
     X(erase)               \
     X(tables_status)       \
     X(tables_rebuild)      \

@@ -220,3 +220,17 @@ void cx_view_edge(const cx_edge *edge, cx_json_list *out)
     cx_json_put_str(&inner, "reason", edge->reason);
     cx_json_put_object(out, "removed", &inner);
 }
+
+void cx_view_sent_scope(const cx_sent_scope *sent, cx_json_list *out)
+{
+    const cx_scope *scope = &sent->scope;
+    cx_json_put_str(out, "actor", scope->actor);
+    cx_json_put_uint(out, "budget", scope->budget_tokens);
+    cx_json_put_uint(out, "entry", sent->seq);
+    cx_json_put_time(out, "expires_at", scope->expires, scope->expires_at);
+    cx_json_put_str(out, "granted_by", scope->granted_by);
+    cx_json_put_str(out, "granted_to", scope->granted_to);
+    cx_json_put_digest(out, "id", &sent->id);
+    cx_json_put_digest(out, "overall_root", &scope->snapshot_hash);
+    cx_json_put_bool(out, "writable", scope->writable);
+}

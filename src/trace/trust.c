@@ -321,3 +321,23 @@ bool cx_trust_key_is_current(const cx_trust_key *key, int64_t now_ns)
            (key->not_before == CX_TIME_NONE || key->not_before <= now_ns) &&
            (key->not_after == CX_TIME_NONE || now_ns < key->not_after);
 }
+
+static bool names_agent(const cx_trust_key *key, cx_str agent)
+{
+    bool names = cx_str_eq(key->key_id, agent);
+    for (size_t i = 0; i < key->agent_count; i++)
+        names = names || cx_str_eq(key->agents[i], agent);
+    return names;
+}
+
+bool cx_trust_key_of_agent(const cx_trust *trust, cx_str agent, int64_t now_ns, cx_pubkey *out)
+{
+    const cx_trust_key *found = cx_trust_find(trust, agent);
+    for (size_t i = 0; found == NULL && i < trust->count; i++)
+        if (names_agent(&trust->keys[i], agent) && cx_trust_key_is_current(&trust->keys[i], now_ns))
+            found = &trust->keys[i];
+    if (found == NULL || !cx_trust_key_is_current(found, now_ns))
+        return false;
+    *out = found->key;
+    return true;
+}

@@ -54,5 +54,8 @@ CX_RESULT cx_trust_copy(const cx_trust *trust, cx_arena *arena, cx_trust *out, c
 bool cx_trust_key_may_sign_for(const cx_trust_key *key, cx_str agent);
 /* Not revoked, and within its time of validity: for what is presented now. */
 bool cx_trust_key_is_current(const cx_trust_key *key, int64_t now_ns);
+/* The current key with which an agent signs scopes: the one of that id, else one that is bound to
+ * the agent by name. */
+bool cx_trust_key_of_agent(const cx_trust *trust, cx_str agent, int64_t now_ns, cx_pubkey *out);
 
 #endif

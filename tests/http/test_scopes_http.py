@@ -283,6 +283,71 @@ def a_journal_of_the_program_is_no_place_for_a_grantee():
         check(answer.status == 422 and "written by this program" in answer.json()["detail"], answer.body)
 
 
+@test
+def scopes_are_sent_and_received_by_the_command_line():
+    with World() as s:
+        folder = s.home.parent
+        url = f"http://127.0.0.1:{s.port}"
+        tokens = {}
+        for name, scope in (("owner", "memory:write"), ("eve", "memory:scoped"), ("bob", None)):
+            tokens[name] = folder / (name + ".token")
+            tokens[name].write_text((s.add_token(scope, name=name) if scope else s.bob) + "\n")
+
+        def go(*args, code=0, err=""):
+            done = subprocess.run([BIN, *map(str, args)], env=ENV, capture_output=True, cwd=folder)
+            check(done.returncode == code and err in done.stderr.decode(), args, done.returncode, done.stderr)
+            return done.stdout.decode()
+
+        def at(name):
+            return "--url", url, "--token-file", tokens[name]
+
+        signed = s.make("--tag", "public", *FAR)
+        name = hashlib.sha256(signed).hexdigest()
+        check("no scope was sent" in go("scope", "list", "--home", s.home))
+        check(go("scope", "send", "scope", *at("owner")) == f"{name}  sent to bob\n")
+        check("was sent before to bob" in go("scope", "send", "scope", *at("owner")))
+        check(json.loads(go("scope", "send", "scope", "--home", s.home, "--json"))["duplicate"] is True)
+        here = go("scope", "list", "--home", s.home, "--to", "bob")
+        check(here.startswith(name + "  ann lets bob read memories of ann until 2999"), here)
+        check(go("scope", "list", *at("bob")) == here)
+        check(go("scope", "list", "--home", s.home, "--json") == go("scope", "list", *at("bob"), "--json"))
+        check("no scope was sent" in go("scope", "list", *at("eve")) + go("scope", "list", "--home", s.home, "--to", "x"))
+        go("scope", "receive", name, *at("bob"), "-o", "got")
+        check((folder / "got").read_bytes() == signed)
+        told = json.loads(go("scope", "receive", name, "--home", s.home, "-o", "got2", "--json"))
+        check(told == json.loads(go("scope", "receive", name, *at("bob"), "-o", "got", "--json")), told)
+        check(told["id"] == name and told["granted_to"] == "bob", told)
+        go("scope", "receive", name, "--home", s.home, "--json", code=2, err="--output")
+        check((folder / "got2").read_bytes() == signed)
+        done = subprocess.run([sibling("cortex-verify"), "--key", s.vkey, folder / "got"], capture_output=True, env=ENV)
+        check(done.returncode == 0, done.stderr)
+        # Without a server the registered key is asked for, or one that is given.
+        s.stop()
+        s.make("--tag", "public", "--writable", *FAR)
+        check(" sent to bob" in go("scope", "send", "scope", "--home", s.home))
+        other = folder / "other.key"
+        s.command("key", "new", other, "--name", "boss")
+        s.make("--tag", "public", "--granted-by", "boss", *FAR, key=other)
+        go("scope", "send", "scope", "--home", s.home, code=1, err="no current key of boss is registered")
+        go("scope", "send", "scope", "--home", s.home, "--key", "boss=" + s.vkey, code=1, err="SignatureInvalid")
+        (folder / "junk").write_bytes(b"junk")
+        for args, code, err in (
+                (("send", "junk", "--home", s.home), 2, "is no scope"), (("send", "absent", "--home", s.home), 3, "absent"),
+                (("send", "junk", *at("owner")), 2, "is no scope"), (("send", "scope", "--url", url), 2, "--token-file"),
+                (("send", "scope", *at("owner")), 3, "nothing listens"), (("list", "--url", "https://x"), 2, "TLS"),
+                (("list", *at("bob"), "--to", "bob"), 2, "--to"), (("receive", "x", "--home", s.home), 2, "ID"),
+                (("receive", 64 * "0", "--home", s.home), 2, "no scope with that id"),
+                (("list", "--url", url, "--token-file", "junk2"), 3, "junk2"),
+                (("list", "--url", "http://192.0.2.1", "--token-file", tokens["bob"]), 2, "unencrypted")):
+            go("scope", *args, code=code, err=err)
+        s.start()
+        url = f"http://127.0.0.1:{s.port}"
+        s.make("--tag", "public", "--granted-by", "boss", *FAR, key=other)
+        go("scope", "send", "scope", *at("owner"), code=1, err="HTTP 403: the scope does not hold: UnknownAgent")
+        go("scope", "send", "scope", *at("bob"), code=1, err="memory:write")
+        go("scope", "receive", name, *at("eve"), code=2, err="no scope with that id was sent to eve")
+
+
 # --- MCP ----------------------------------------------------------------------------------------------
 
 READS = {"scopes", "scope_check", "scope_read", "scope_find"}

@@ -15,28 +15,12 @@
 
 /* --- the scope -------------------------------------------------------------------------------- */
 
-static bool key_counts(const cx_trust_key *key, cx_str agent, int64_t now_ns)
-{
-    bool is_agent = cx_str_eq(key->key_id, agent);
-    for (size_t i = 0; i < key->agent_count; i++)
-        is_agent = is_agent || cx_str_eq(key->agents[i], agent);
-    return is_agent && cx_trust_key_is_current(key, now_ns);
-}
-
-/* G1.  The key of that id comes first; one that is bound to the agent is taken else. */
+/* G1 */
 static cx_status find_key(void *arg, cx_str agent, cx_pubkey *out, bool *out_found, cx_err *err)
 {
     const cx_scope_call *s = arg;
-    const cx_trust_key *named = cx_trust_find(&s->trust, agent);
     (void)err;
-    *out_found = named != NULL && key_counts(named, agent, s->now_ns);
-    if (*out_found)
-        *out = named->key;
-    for (size_t i = 0; named == NULL && i < s->trust.count && !*out_found; i++) {
-        *out_found = key_counts(&s->trust.keys[i], agent, s->now_ns);
-        if (*out_found)
-            *out = s->trust.keys[i].key;
-    }
+    *out_found = cx_trust_key_of_agent(&s->trust, agent, s->now_ns, out);
     return CX_SUCCESS;
 }
 

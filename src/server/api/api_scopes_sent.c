@@ -314,20 +314,6 @@ cx_status cx_api_scope_send(cx_call *call, cx_err *err)
 
 /* --- receive ---------------------------------------------------------------------------------- */
 
-static void put_sent(const cx_sent_scope *sent, cx_json_list *out)
-{
-    const cx_scope *scope = &sent->scope;
-    cx_json_put_str(out, "actor", scope->actor);
-    cx_json_put_uint(out, "budget", scope->budget_tokens);
-    cx_json_put_uint(out, "entry", sent->seq);
-    cx_json_put_time(out, "expires_at", scope->expires, scope->expires_at);
-    cx_json_put_str(out, "granted_by", scope->granted_by);
-    cx_json_put_str(out, "granted_to", scope->granted_to);
-    cx_json_put_digest(out, "id", &sent->id);
-    cx_json_put_digest(out, "overall_root", &scope->snapshot_hash);
-    cx_json_put_bool(out, "writable", scope->writable);
-}
-
 cx_status cx_api_scopes(cx_call *call, cx_err *err)
 {
     cx_json_list answer = cx_json_list_begin(call->arena), list = cx_json_list_begin(call->arena);
@@ -338,7 +324,7 @@ cx_status cx_api_scopes(cx_call *call, cx_err *err)
                              CX_SENT_SCOPES_MAX, call->arena, &sent, &count, err));
     for (size_t i = 0; call->token.name[0] != 0 && i < count; i++) { /* N3 */
         cx_json_list item = cx_json_list_begin(call->arena);
-        put_sent(&sent[i], &item);
+        cx_view_sent_scope(&sent[i], &item);
         cx_json_add_object(&list, &item);
     }
     cx_json_put_array(&answer, "scopes", &list);
@@ -363,7 +349,7 @@ cx_status cx_api_scope(cx_call *call, cx_err *err)
                           "that were",
                           call->token.name[0] == 0 ? "this token, which has no name"
                                                    : call->token.name);
-    put_sent(&sent, &answer);
+    cx_view_sent_scope(&sent, &answer);
     CX_TRY(cx_scope_call_put_base64(call, &answer, "scope", sent.bytes, err));
     CX_TRY(cx_json_list_end_object(&answer, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
