@@ -251,7 +251,7 @@ class World:
 
     def proofs(self):
         key, pack, note, entry = self.path("key"), self.path("pack"), self.path("note"), self.path("entry")
-        self.do("key", "new", key, "--name", "log.example")
+        public = self.do("key", "new", key, "--name", "log.example").strip()
         self.do("prove", "--fresh", self["uri"], "-o", pack)
         self.do("checkpoint", "--sign", key, "-o", note)
         self.do("export", "entry", "0", "-o", entry)
@@ -259,6 +259,7 @@ class World:
         self.do("export", "tlog-proof", "0", "--sign", key, "-o", self.path("tlog"))
         self.do("export", "receipt", "0", "--sign", key, "-o", self.path("receipt"))
         self.do("scope", "make", "--to", SOFT, "--granted-by", SOFT, "--type", "Fact", "--sign", key, "-o", self.path("scope"))
+        self.do("scope", "send", self.path("scope"), "--key", SOFT + "=" + public)
         self.do("evidence", self["uri"], "-o", self.path("evidence"))
         whole = pathlib.Path(os.fsdecode(pack)).read_bytes()
         self.path("cut", whole[:-3])
@@ -398,6 +399,10 @@ ROWS = {
     "export tiles": ["! /dev/null/{R}", "! tiles-{S} --origin {N}", "! tiles-{S}"],
     "scope make": ["! --to {S} --type {S}", "! --to {T} --tag {T} --sign {none}"],
     "scope check": ["! {scope}", "! {scope} --json", "! {pack}", "! {scope} --presenter {S}", "! {none}"],
+    "scope send": ["! {scope}", "! {scope} --json", "! {pack}", "! {none}", "! {scope} --key {S}",
+                   "! {scope} --url {S}", "! {scope} --url http://127.0.0.1:1 --token-file {none}"],
+    "scope list": ["!", "! --json", "--to {S}", "! --url {S}"],
+    "scope receive": ["! {S}", "! {S} --url http://127.0.0.1:1 --token-file {none}"],
     "erase": ["! {S} --reason {T}"],
     "tables status": ["--home {home}", "! --home {none}"],
     "tables rebuild": ["--verify-only", "! --home {none}"],
