@@ -2,11 +2,13 @@
 """mcp_server.py SCRIPT.json - an MCP server on standard input and output that does what a script says:
 a coding agent, or the worst of servers.
 
-    {"protocol": "2025-11-25",          answered to initialize; absent: what the client asked for
+    {"protocol": "2025-11-25",          answered to initialize; absent: what the client asked for;
+                                        "2026-07-28": stateless, so that there is no initialize
      "tools": [["codex"], ["codex-reply"]],   pages of tools/list
      "required": {"codex-reply": ["prompt"]}, what the input schema of a tool requires
      "hello": [ACTION..],               before initialize is answered
      "turns": [{"actions": [ACTION..], "writes": {PATH: TEXT}, "thread": ID, "output": VALUE,
+                "inputs": {NAME: [METHOD, PARAMS]},   what a stateless call asks first
                 "result": RESULT}]}      one a call; "result" replaces the whole result
 
 Writes are relative to the call's cwd (kept for codex-reply).  An output that is no text is sent as JSON.
@@ -30,6 +32,9 @@ import json
 import os
 import sys
 import threading
+
+STATELESS = "2026-07-28"
+META = "io.modelcontextprotocol/"
 
 
 def send(message):
@@ -118,9 +123,15 @@ class Server:
         if self.turn >= len(self.script.get("turns", [])):
             return {"content": [{"type": "text", "text": "no turn left"}], "isError": True}
         turn = self.script["turns"][self.turn]
+        if turn.get("inputs") and "inputResponses" not in params:
+            return {"resultType": "input_required", "requestState": f"turn {self.turn}",
+                    "inputRequests": {name: {"method": method, "params": given}
+                                      for name, (method, given) in turn["inputs"].items()}}
+        if turn.get("inputs") and params.get("requestState") != f"turn {self.turn}":
+            return {"content": [{"type": "text", "text": "another state"}], "isError": True}
         self.turn += 1
         self.cwd = arguments.get("cwd", self.cwd)
-        self.answers = []
+        self.answers = [params["inputResponses"]] if "inputResponses" in params else []
         for action in turn.get("actions", []):
             self.act(action)
         for path, text in turn.get("writes", {}).items():
@@ -140,9 +151,25 @@ class Server:
         return {"content": [{"type": "text", "text": output}],
                 "structuredContent": {"threadId": turn.get("thread", "thread-1"), "content": output}}
 
+    def discover(self, params):
+        return {"supportedVersions": [STATELESS], "capabilities": {"tools": {}}, "resultType": "complete",
+                "_meta": {META + "serverInfo": {"name": "scripted", "version": "1"}}}
+
+    def refusal(self, params):
+        """Why a stateless server takes no request: each says the revision and what the client can."""
+        meta = params.get("_meta", {})
+        if meta.get(META + "protocolVersion") != STATELESS:
+            return {"code": -32022, "message": "no such revision", "data": {"supported": [STATELESS]}}
+        if META + "clientCapabilities" not in meta:
+            return {"code": -32602, "message": "no capabilities"}
+        return None
+
     def run(self):
         methods = {"initialize": self.initialize, "tools/list": self.list_tools,
                    "tools/call": self.call, "ping": lambda params: {}}
+        stateless = self.script.get("protocol") == STATELESS
+        if stateless:
+            methods = {"server/discover": self.discover, "tools/list": self.list_tools, "tools/call": self.call}
         while True:
             message = self.receive()
             if message is None:
@@ -150,7 +177,10 @@ class Server:
             if "id" not in message or "method" not in message:
                 continue
             known = methods.get(message["method"])
-            if known is None:
+            refusal = self.refusal(message.get("params", {})) if stateless and known else None
+            if refusal is not None:
+                send({"jsonrpc": "2.0", "id": message["id"], "error": refusal})
+            elif known is None:
                 send({"jsonrpc": "2.0", "id": message["id"],
                       "error": {"code": -32601, "message": "no such method"}})
             else:

@@ -1,5 +1,5 @@
 /*
- * mcp.c - an MCP client over lines.  Invariants M1, M2 and M3: mcp.h.
+ * mcp.c - an MCP client over lines.  Invariants M1 to M4: mcp.h.
  */
 #include "agent/mcp.h"
 
@@ -22,7 +22,8 @@ struct cx_mcp {
     cx_arena message; /* of the message being read */
     uint64_t next_id;
     uint64_t received_bytes;
-    bool over; /* the session has ended: nothing is sent any more */
+    bool is_stateless; /* M4 */
+    bool over;         /* the session has ended: nothing is sent any more */
 };
 
 /* One request that waits for its answer. */
@@ -328,23 +329,50 @@ static pending_request begin_request(cx_mcp *client, uint64_t timeout_ms, cx_mcp
     return w;
 }
 
-/* --- connecting ------------------------------------------------------------------------------- */
+/* --- what a client says of itself ------------------------------------------------------------- */
 
-static cx_status make_initialize_params(pending_request *w, cx_json *out)
+/* Revision, capabilities (none) and name, under these names. */
+static cx_status put_client(pending_request *w, const char *const names[3], const char *version,
+                            cx_json_list *out)
 {
     cx_arena *arena = &w->client->message;
-    cx_json_list params = cx_json_list_begin(arena), info = cx_json_list_begin(arena);
-    cx_json_list nothing = cx_json_list_begin(arena);
+    cx_json_list info = cx_json_list_begin(arena), nothing = cx_json_list_begin(arena);
     cx_json value;
-    cx_json_list_put(&params, CX_STR("protocolVersion"), cx_json_make_str(CX_STR(CX_MCP_PROTOCOL)));
+    cx_json_list_put(out, cx_str_z(names[0]), cx_json_make_str(cx_str_z(version)));
     CX_TRY(cx_json_list_end_object(&nothing, &value, w->err));
-    cx_json_list_put(&params, CX_STR("capabilities"), value);
+    cx_json_list_put(out, cx_str_z(names[1]), value);
     cx_json_list_put(&info, CX_STR("name"),
                      cx_json_make_str(cx_str_z(w->client->options.client_name)));
     cx_json_list_put(&info, CX_STR("version"),
                      cx_json_make_str(cx_str_z(w->client->options.client_version)));
     CX_TRY(cx_json_list_end_object(&info, &value, w->err));
-    cx_json_list_put(&params, CX_STR("clientInfo"), value);
+    cx_json_list_put(out, cx_str_z(names[2]), value);
+    return CX_SUCCESS;
+}
+
+/* The params of a request; `_meta` says of a stateless one what initialize said of a session. */
+static cx_status end_params(pending_request *w, cx_json_list *params, cx_json *out)
+{
+    static const char *const names[] = {"io.modelcontextprotocol/protocolVersion",
+                                        "io.modelcontextprotocol/clientCapabilities",
+                                        "io.modelcontextprotocol/clientInfo"};
+    cx_json_list meta = cx_json_list_begin(&w->client->message);
+    cx_json value;
+    if (w->client->is_stateless) {
+        CX_TRY(put_client(w, names, CX_MCP_STATELESS, &meta));
+        CX_TRY(cx_json_list_end_object(&meta, &value, w->err));
+        cx_json_list_put(params, CX_STR("_meta"), value);
+    }
+    return cx_json_list_end_object(params, out, w->err);
+}
+
+/* --- connecting ------------------------------------------------------------------------------- */
+
+static cx_status make_initialize_params(pending_request *w, cx_json *out)
+{
+    static const char *const names[] = {"protocolVersion", "capabilities", "clientInfo"};
+    cx_json_list params = cx_json_list_begin(&w->client->message);
+    CX_TRY(put_client(w, names, CX_MCP_PROTOCOL, &params));
     return cx_json_list_end_object(&params, out, w->err);
 }
 
@@ -378,12 +406,52 @@ static bool is_known_version(cx_str version)
     return false;
 }
 
+/* M4: an error that says "no such method" or "no such revision". */
+static bool has_no_initialize(const pending_request *w, const message *answer)
+{
+    int64_t code;
+    const cx_json *number = w->end->kind == CX_MCP_OK && answer->fault != NULL
+                                ? CX_JSON_GET(answer->fault, "code")
+                                : NULL;
+    return number != NULL && cx_json_int64(number, &code) &&
+           (code == CX_MCP_E_METHOD || code == CX_MCP_E_VERSION);
+}
+
+static bool lists_version(const cx_json *versions, const char *wanted)
+{
+    for (uint32_t i = 0; versions != NULL && i < versions->count; i++)
+        if (versions->items[i].type == CX_JSON_STRING &&
+            cx_str_is(cx_json_text(&versions->items[i]), wanted))
+            return true;
+    return false;
+}
+
+static cx_status discover_server(pending_request *w)
+{
+    cx_arena_reset(&w->client->message, (cx_arena_mark){0});
+    cx_json_list none = cx_json_list_begin(&w->client->message);
+    cx_json params;
+    message answer;
+    w->client->is_stateless = true;
+    CX_TRY(end_params(w, &none, &params));
+    CX_TRY(request_and_wait(w, CX_STR("server/discover"), &params, &answer));
+    const cx_json *result = require_result(w, "initialize and server/discover", &answer);
+    if (result != NULL &&
+        !lists_version(cx_json_get_typed(result, CX_STR("supportedVersions"), CX_JSON_ARRAY),
+                       CX_MCP_STATELESS))
+        end_session(w, CX_MCP_BROKEN, "the server refused initialize, and speaks no revision %s",
+                    CX_MCP_STATELESS);
+    return CX_SUCCESS;
+}
+
 static cx_status initialize_session(pending_request *w)
 {
     cx_json params;
     message answer;
     CX_TRY(make_initialize_params(w, &params));
     CX_TRY(request_and_wait(w, CX_STR("initialize"), &params, &answer));
+    if (has_no_initialize(w, &answer))
+        return discover_server(w);
     const cx_json *result = require_result(w, "initialize", &answer);
     if (result == NULL)
         return CX_SUCCESS;
@@ -472,7 +540,7 @@ static cx_status list_tools(pending_request *w)
         params = cx_json_list_begin(&w->client->message);
         if (cursor.size != 0)
             cx_json_list_put(&params, CX_STR("cursor"), cx_json_make_str(cursor));
-        CX_TRY(cx_json_list_end_object(&params, &value, w->err));
+        CX_TRY(end_params(w, &params, &value));
         CX_TRY(request_and_wait(w, CX_STR("tools/list"), &value, &answer));
         const cx_json *result = require_result(w, "tools/list", &answer);
         if (result == NULL)
@@ -559,6 +627,12 @@ static cx_status read_call_result(pending_request *w, const message *answer, cx_
         end_session(w, CX_MCP_BROKEN, "the server answered tools/call with no object");
         return CX_SUCCESS;
     }
+    cx_str type = CX_JSON_GET_STR(answer->result, "resultType");
+    if (w->client->is_stateless && type.size != 0 && !cx_str_is(type, "complete")) {
+        end_session(w, CX_MCP_BROKEN, "the server answered tools/call with a result of type %.*s",
+                    type.size > 60 ? 60 : (int)type.size, type.data);
+        return CX_SUCCESS;
+    }
     CX_TRY(cx_json_copy(answer->result, arena, &result->value, w->err));
     const cx_json *is_error = CX_JSON_GET(&result->value, "isError");
     result->is_error = is_error != NULL && is_error->type == CX_JSON_TRUE;
@@ -567,21 +641,84 @@ static cx_status read_call_result(pending_request *w, const message *answer, cx_
     return join_content_text(&result->value, arena, &result->text, w->err);
 }
 
+/* What a stateless server asks before it can go on (M4): the host's answers, by the server's names.
+ * A request that the host rejects has no place among them, so it ends the session. */
+static cx_status answer_input(pending_request *w, const cx_json_member *input, cx_json_list *out)
+{
+    const cx_mcp_host *host = &w->client->options.host;
+    const cx_json *asked = &input->value;
+    const cx_json *params = asked->type == CX_JSON_OBJECT ? CX_JSON_GET(asked, "params") : NULL;
+    cx_str method =
+        asked->type == CX_JSON_OBJECT ? CX_JSON_GET_STR(asked, "method") : (cx_str){NULL, 0};
+    cx_mcp_answer answer = {.refused = true};
+    if (method.size == 0) {
+        end_session(w, CX_MCP_BROKEN, "the server asks for input without a method");
+        return CX_SUCCESS;
+    }
+    if (host->request != NULL)
+        CX_TRY(host->request(host->arg, method, params, &w->client->message, &answer, w->err));
+    if (answer.refused)
+        end_session(w, CX_MCP_BROKEN, "the server asks for %.*s, which this client does not offer",
+                    method.size > 60 ? 60 : (int)method.size, method.data);
+    else
+        cx_json_list_put(out, cx_json_text(&input->name), answer.result);
+    return CX_SUCCESS;
+}
+
+/* Whether the call is to be made again, with what is put into `params`. */
+static cx_status answer_inputs(pending_request *w, const message *answer, cx_json_list *params,
+                               bool *out_again)
+{
+    const cx_json *result = answer->result;
+    *out_again = false;
+    if (!w->client->is_stateless || result == NULL || result->type != CX_JSON_OBJECT ||
+        !cx_str_is(CX_JSON_GET_STR(result, "resultType"), "input_required"))
+        return CX_SUCCESS;
+    const cx_json *inputs = cx_json_get_typed(result, CX_STR("inputRequests"), CX_JSON_OBJECT);
+    const cx_json *state = cx_json_get_typed(result, CX_STR("requestState"), CX_JSON_STRING);
+    cx_json_list responses = cx_json_list_begin(&w->client->message);
+    cx_json value;
+    if ((inputs == NULL && state == NULL) ||
+        (inputs != NULL && inputs->count > CX_MCP_INPUTS_MAX)) {
+        end_session(w, CX_MCP_BROKEN, "the server asks for no input, or for more than %d at once",
+                    CX_MCP_INPUTS_MAX);
+        return CX_SUCCESS;
+    }
+    for (uint32_t i = 0; inputs != NULL && i < inputs->count && w->end->kind == CX_MCP_OK; i++)
+        CX_TRY(answer_input(w, &inputs->members[i], &responses));
+    CX_TRY(cx_json_list_end_object(&responses, &value, w->err));
+    if (inputs != NULL)
+        cx_json_list_put(params, CX_STR("inputResponses"), value);
+    if (state != NULL)
+        cx_json_list_put(params, CX_STR("requestState"), *state);
+    *out_again = w->end->kind == CX_MCP_OK;
+    return CX_SUCCESS;
+}
+
 cx_status cx_mcp_call(cx_mcp *client, cx_str tool, const cx_json *arguments, uint64_t timeout_ms,
                       cx_arena *arena, cx_mcp_result *result, cx_mcp_end *out, cx_err *err)
 {
     CX_ASSERT(arguments->type == CX_JSON_OBJECT);
     pending_request w = begin_request(client, timeout_ms, out, err);
     cx_json_list params = cx_json_list_begin(&client->message);
-    cx_json value;
     message answer = {0};
+    bool again = true;
     memset(result, 0, sizeof *result);
-    if (out->kind != CX_MCP_OK)
-        return CX_SUCCESS;
-    cx_json_list_put(&params, CX_STR("name"), cx_json_make_str(tool));
-    cx_json_list_put(&params, CX_STR("arguments"), *arguments);
-    CX_TRY(cx_json_list_end_object(&params, &value, err));
-    CX_TRY(request_and_wait(&w, CX_STR("tools/call"), &value, &answer));
+    for (unsigned round = 0; again && out->kind == CX_MCP_OK; round++) {
+        cx_json value;
+        if (round == CX_MCP_ROUNDS_MAX) {
+            end_session(&w, CX_MCP_BROKEN, "the server asked for input %d times in one call",
+                        CX_MCP_ROUNDS_MAX);
+            break;
+        }
+        cx_json_list_put(&params, CX_STR("name"), cx_json_make_str(tool));
+        cx_json_list_put(&params, CX_STR("arguments"), *arguments);
+        CX_TRY(end_params(&w, &params, &value));
+        CX_TRY(request_and_wait(&w, CX_STR("tools/call"), &value, &answer));
+        params = cx_json_list_begin(&client->message);
+        if (out->kind == CX_MCP_OK)
+            CX_TRY(answer_inputs(&w, &answer, &params, &again));
+    }
     return out->kind == CX_MCP_OK ? read_call_result(&w, &answer, arena, result) : CX_SUCCESS;
 }
 

@@ -19,6 +19,10 @@
  *       invalid.
  *   M3  Time and bytes are limited for a whole step, so that neither many small messages nor one
  *       large one block the governor.
+ *   M4  The session begins with initialize, as servers up to 2025-11-25 need it.  One that does not
+ *       know it, or no such revision, is asked for the stateless one (server/discover): then every
+ *       request names the revision, and what the server asks for comes as the result of a call,
+ *       which is made again with the host's answers.
  */
 #ifndef CX_AGENT_MCP_H
 #define CX_AGENT_MCP_H
@@ -27,6 +31,9 @@
 #include "rules/api.h"
 
 #define CX_MCP_PROTOCOL "2025-11-25"
+#define CX_MCP_STATELESS "2026-07-28"
+#define CX_MCP_ROUNDS_MAX 16 /* of one call that asks the host */
+#define CX_MCP_INPUTS_MAX 64 /* requests of one round */
 #define CX_MCP_LINE_BYTES_MAX ((size_t)16 << 20)
 #define CX_MCP_SESSION_BYTES_MAX CX_RUN_OUTPUT_BYTES_MAX /* of everything the server sends */
 #define CX_MCP_PAGES_MAX 64                              /* of tools/list */
@@ -34,6 +41,8 @@
 
 /* JSON-RPC 2.0 §5.1. */
 enum { CX_MCP_E_METHOD = -32601, CX_MCP_E_PARAMS = -32602, CX_MCP_E_INTERNAL = -32603 };
+/* MCP 2026-07-28: the revision is not supported. */
+enum { CX_MCP_E_VERSION = -32022 };
 
 /* The transport of lines: a pipe of spawn.h, or a table in tests. */
 typedef struct cx_mcp_line_io {
@@ -94,8 +103,9 @@ CX_RESULT cx_mcp_open(const cx_mcp_options *options, cx_mcp **out, cx_err *err);
 void cx_mcp_close(cx_mcp *client); /* NULL is fine */
 
 /*
- * initialize, notifications/initialized, tools/list with all its pages. An error is of the client
- * or the host (memory, evidence that cannot be written); the server's behaviour is in *out.
+ * initialize and notifications/initialized, or server/discover (M4); tools/list with all its pages.
+ * An error is of the client or the host (memory, evidence that cannot be written); the server's
+ * behaviour is in *out.
  */
 CX_RESULT cx_mcp_connect(cx_mcp *client, uint64_t timeout_ms, cx_mcp_end *out, cx_err *err);
 /* Whether tools/list has the tool. */

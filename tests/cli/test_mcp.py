@@ -119,6 +119,38 @@ def a_thread_goes_on(name, **server):
 
 
 @sandboxed
+def an_mcp_agent_of_each_revision_does_the_work():
+    for version in ("2025-06-18", "2025-11-25", "2026-07-28"):
+        with Folder() as folder:
+            repo = agent_repo(folder, good(), protocol=version, tools=[["codex"], ["codex-reply"]])
+            done, answer = repo.run(contract())
+            check(done.returncode == 0, version, answer, done.stderr)
+            _, messages = session(answer)
+            asked = [m for m in messages if m.get("method")]
+            stateless = version == "2026-07-28"
+            check([m["method"] for m in asked] ==
+                  ["initialize", *(["server/discover"] if stateless else ["notifications/initialized"]),
+                   "tools/list", "tools/list", "tools/call"], version, asked)
+            for message in asked[1:] if stateless else []:
+                meta = message["params"]["_meta"]
+                check(meta["io.modelcontextprotocol/protocolVersion"] == version and
+                      meta["io.modelcontextprotocol/clientCapabilities"] == {} and
+                      meta["io.modelcontextprotocol/clientInfo"]["name"] == "cortex", message)
+            check(stateless or not any("_meta" in m.get("params", {}) for m in asked), asked)
+            check(repo.verify(answer).returncode == 0, repo.verify(answer).stdout)
+            repo.clean()
+
+
+@sandboxed
+def a_revision_that_there_is_not_ends_the_run():
+    with Folder() as folder:
+        repo = agent_repo(folder, good(), protocol="2099-01-01")
+        done, answer = repo.run(contract())
+        check(done.returncode == 4 and "2099-01-01" in json.dumps(answer), answer)
+        repo.clean()
+
+
+@sandboxed
 def an_mcp_thread_continues_in_the_fix_loop():
     a_thread_goes_on("threadId")
 

@@ -195,6 +195,148 @@ CX_TEST(mcp_connects_and_calls)
     close_session(&s);
 }
 
+/* --- the stateless revision (M4) -------------------------------------------------------------- */
+
+#define ERROR(id, code) \
+    "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"error\":{\"code\":" #code ",\"message\":\"no\"}}"
+#define RESULT(id, members) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"result\":{" members "}}"
+#define DISCOVERED RESULT(2, "\"supportedVersions\":[\"2027-01-01\",\"2026-07-28\"]")
+#define STATELESS_TOOLS RESULT(3, "\"resultType\":\"complete\",\"tools\":[{\"name\":\"codex\"}]")
+#define META                                                                          \
+    "\"_meta\":{\"io.modelcontextprotocol/clientCapabilities\":{},"                   \
+    "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"cortex\",\"version\":\"0\"}," \
+    "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}"
+#define INPUT(id, requests) \
+    RESULT(id, "\"resultType\":\"input_required\"," requests "\"requestState\":\"s\"")
+#define ASKED_EXEC                                                             \
+    "\"inputRequests\":{\"q\":{\"method\":\"elicitation/create\",\"params\":{" \
+    "\"codex_elicitation\":\"exec-approval\",\"codex_command\":[\"ls\"]}}},"
+
+static void call_codex(session *s, cx_mcp_result *result)
+{
+    cx_json arguments;
+    cx_json_list empty = cx_json_list_begin(&arena);
+    CHECK_STATUS(cx_json_list_end_object(&empty, &arguments, &err), &err);
+    CHECK_STATUS(
+        cx_mcp_call(s->client, CX_STR("codex"), &arguments, 1000, &arena, result, &s->end, &err),
+        &err);
+}
+
+CX_TEST(mcp_stateless_server)
+{
+    static const char *const refusals[] = {ERROR(1, -32601), ERROR(1, -32022)};
+    for (size_t i = 0; i < CX_COUNT_OF(refusals); i++) {
+        const char *const lines[] = {
+            refusals[i],
+            DISCOVERED,
+            STATELESS_TOOLS,
+            INPUT(4, ASKED_EXEC),
+            INPUT(5, ""),
+            RESULT(6,
+                   "\"resultType\":\"complete\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]"),
+            NULL};
+        session s;
+        cx_mcp_result result;
+        open_session(&s, lines);
+        s.table.grant = true;
+        CHECK_STATUS(cx_mcp_connect(s.client, 1000, &s.end, &err), &err);
+        CHECK_INT(s.end.kind, CX_MCP_OK);
+        CHECK(cx_mcp_has_tool(s.client, CX_STR("codex")));
+        CHECK(has_sent(&s, "{\"id\":2,\"jsonrpc\":\"2.0\",\"method\":\"server/discover\","
+                           "\"params\":{" META "}}\n"));
+        CHECK(has_sent(&s, "\"method\":\"tools/list\",\"params\":{" META "}}\n"));
+        CHECK(!has_sent(&s, "notifications/initialized"));
+        call_codex(&s, &result);
+        CHECK_INT(s.end.kind, CX_MCP_OK);
+        CHECK_STR(result.text, "x");
+        CHECK_INT(s.table.asked, 1);
+        CHECK(has_sent(&s, "\"method\":\"tools/call\",\"params\":{" META ",\"arguments\":{},"
+                           "\"inputResponses\":{\"q\":{\"action\":\"accept\",\"content\":{},"
+                           "\"decision\":\"approved\"}},\"name\":\"codex\","
+                           "\"requestState\":\"s\"}}\n"));
+        CHECK(has_sent(&s, "\"arguments\":{},\"name\":\"codex\",\"requestState\":\"s\"}}\n"));
+        close_session(&s);
+    }
+}
+
+CX_TEST(mcp_stateless_server_that_is_wrong)
+{
+    static const char *const hellos[] = {ERROR(2, -32601), RESULT(2, ""),
+                                         RESULT(2, "\"supportedVersions\":[]"),
+                                         RESULT(2, "\"supportedVersions\":[7,\"2027-01-01\"]"),
+                                         RESULT(2, "\"supportedVersions\":\"2026-07-28\"")};
+    static const char *const answers[] = {
+        RESULT(4, "\"resultType\":\"input_required\""),
+        RESULT(4, "\"resultType\":\"input_required\",\"inputRequests\":[]"),
+        RESULT(4, "\"resultType\":\"other\""), INPUT(4, "\"inputRequests\":{\"q\":7},"),
+        INPUT(4, "\"inputRequests\":{\"q\":{\"method\":\"roots/list\"}},")};
+    cx_mcp_result result;
+    session s;
+    for (size_t i = 0; i < CX_COUNT_OF(hellos); i++) {
+        const char *const lines[] = {ERROR(1, -32601), hellos[i], STATELESS_TOOLS, NULL};
+        open_session(&s, lines);
+        CHECK_STATUS(cx_mcp_connect(s.client, 1000, &s.end, &err), &err);
+        CHECK(s.end.kind == CX_MCP_BROKEN && strstr(s.end.message, "initialize") != NULL);
+        close_session(&s);
+    }
+    for (size_t i = 0; i < CX_COUNT_OF(answers); i++) {
+        const char *const lines[] = {ERROR(1, -32601), DISCOVERED, STATELESS_TOOLS, answers[i],
+                                     NULL};
+        open_session(&s, lines);
+        CHECK_STATUS(cx_mcp_connect(s.client, 1000, &s.end, &err), &err);
+        CHECK_INT(s.end.kind, CX_MCP_OK);
+        call_codex(&s, &result);
+        if (s.end.kind != CX_MCP_BROKEN)
+            cx_test_fail(__FILE__, __LINE__, "row %zu ends %d", i, (int)s.end.kind);
+        close_session(&s);
+    }
+    /* Another error of initialize is its answer; and with initialize there is no such result. */
+    const char *const refused[] = {ERROR(1, -32603), NULL};
+    open_session(&s, refused);
+    CHECK_STATUS(cx_mcp_connect(s.client, 1000, &s.end, &err), &err);
+    CHECK(s.end.kind == CX_MCP_BROKEN && !has_sent(&s, "server/discover"));
+    close_session(&s);
+    const char *const before[] = {HELLO, TOOLS, INPUT(3, ASKED_EXEC), NULL};
+    open_session(&s, before);
+    CHECK_STATUS(cx_mcp_connect(s.client, 1000, &s.end, &err), &err);
+    call_codex(&s, &result);
+    CHECK(s.end.kind == CX_MCP_OK && s.table.asked == 0);
+    close_session(&s);
+}
+
+/* A call that never ends asking, and a host that will not be asked. */
+CX_TEST(mcp_stateless_rounds_are_limited)
+{
+    static char text[CX_MCP_ROUNDS_MAX + 2][160];
+    const char *lines[CX_MCP_ROUNDS_MAX + 6] = {ERROR(1, -32601), DISCOVERED, STATELESS_TOOLS};
+    cx_mcp_result result;
+    session s;
+    for (size_t i = 0; i < CX_COUNT_OF(text); i++) {
+        (void)snprintf(text[i], sizeof text[i],
+                       "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"result\":{\"resultType\":"
+                       "\"input_required\",\"requestState\":\"s\"}}",
+                       i + 4);
+        lines[3 + i] = text[i];
+    }
+    open_session(&s, lines);
+    CHECK_STATUS(cx_mcp_connect(s.client, 1000, &s.end, &err), &err);
+    call_codex(&s, &result);
+    CHECK_INT(s.end.kind, CX_MCP_BROKEN);
+    CHECK_INT(s.table.next, 3 + CX_MCP_ROUNDS_MAX);
+    close_session(&s);
+    const char *const asking[] = {ERROR(1, -32601), DISCOVERED, STATELESS_TOOLS,
+                                  INPUT(4, ASKED_EXEC), NULL};
+    cx_json arguments;
+    open_session(&s, asking);
+    s.table.ask_answers = (cx_status){CX_E_DENIED};
+    CHECK_STATUS(cx_mcp_connect(s.client, 1000, &s.end, &err), &err);
+    cx_json_list empty = cx_json_list_begin(&arena);
+    CHECK_STATUS(cx_json_list_end_object(&empty, &arguments, &err), &err);
+    CHECK(cx_mcp_call(s.client, CX_STR("codex"), &arguments, 1000, &arena, &result, &s.end, &err)
+              .code == CX_E_DENIED);
+    close_session(&s);
+}
+
 /* --- what servers do wrong -------------------------------------------------------------------- */
 
 typedef struct wrong {
