@@ -3,8 +3,11 @@
  * since, and journaled violations (ledger.md §10.3; §14: 16).
  */
 #include <sodium.h>
+#include <stdlib.h>
 
+#include "crypto/api.h"
 #include "ledger/snapshot.h"
+#include "memory/sent.h"
 #include "tests/unit/memory/calls.h"
 
 typedef struct world {
@@ -389,6 +392,127 @@ CX_TEST(scoped_writes_of_content)
         }
         calls_done(kit);
     }
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+/* A scope of andrew's memories for `to`, signed; in the kit's arena. */
+static cx_bytes sign_for(world *w, const char *to, bool with_signature)
+{
+    calls *kit = &w->kit;
+    const cx_str tag = CX_STR("open");
+    uint8_t signature[64];
+    cx_scope scope = {.schema = CX_SCOPE_SCHEMA,
+                      .actor = CX_STR("andrew"),
+                      .snapshot_hash = w->manifest.overall_root,
+                      .include = {.tags = {&tag, 1}},
+                      .granted_by = CX_STR("parent"),
+                      .granted_to = cx_str_z(to),
+                      .signature = {.null = true}};
+    cx_buf_clear(&kit->buf);
+    cx_scope_to_sign(&scope, &kit->buf);
+    CHECK(crypto_sign_detached(signature, NULL, kit->buf.data, kit->buf.size, w->secret) == 0);
+    if (with_signature)
+        scope.signature = (cx_maybe_bytes){.bytes = {signature, 64}};
+    cx_buf_clear(&kit->buf);
+    cx_scope_encode(&scope, &kit->buf);
+    return cx_str_bytes(cx_arena_copy_str(&kit->arena, cx_buf_str(&kit->buf)));
+}
+
+static void check_sent_to(world *w, const char *to, size_t wanted)
+{
+    calls *kit = &w->kit;
+    const cx_sent_scope *sent;
+    size_t count = 0;
+    CHECK_STATUS(
+        cx_memory_sent_scopes(kit->memory, cx_str_z(to), 10, &kit->arena, &sent, &count, &kit->err),
+        &kit->err);
+    CHECK_INT(count, wanted);
+    for (size_t i = 0; i < count; i++)
+        CHECK(to[0] == 0 || cx_str_is(sent[i].scope.granted_to, to));
+    CHECK_STATUS(
+        cx_sent_scopes_of(kit->home, cx_str_z(to), 10, &kit->arena, &sent, &count, &kit->err),
+        &kit->err);
+    CHECK_INT(count, wanted);
+}
+
+/* sent.c E1, E2 */
+CX_TEST(scopes_are_sent_once_and_found)
+{
+    for (int scheme = CX_SCHEME_CORTEX_1; scheme <= CX_SCHEME_MATRIX_1; scheme++) {
+        world w;
+        cx_sent_scope got;
+        uint64_t seq = 0, again = 0, raw = 0;
+        bool duplicate = true, found = false;
+        if (!world_init(&w, "sent", (cx_scheme)scheme))
+            return;
+        calls *kit = &w.kit;
+        const cx_bytes child = sign_for(&w, "child", true), other = sign_for(&w, "other", true);
+        const cx_digest id = cx_digest_of(child);
+        CHECK_STATUS(
+            cx_memory_send_scope(kit->memory, child, CX_STR("me"), &seq, &duplicate, &kit->err),
+            &kit->err);
+        CHECK(!duplicate);
+        CHECK_INT(calls_entries(kit), seq + 1);
+        CHECK_STATUS(
+            cx_memory_send_scope(kit->memory, child, CX_STR("you"), &again, &duplicate, &kit->err),
+            &kit->err);
+        CHECK(duplicate && again == seq && calls_entries(kit) == seq + 1);
+        CHECK_STATUS(
+            cx_memory_send_scope(kit->memory, other, CX_STR("me"), &again, &duplicate, &kit->err),
+            &kit->err);
+        /* Payloads of that kind that are no scope, or that one again, change nothing. */
+        CHECK_STATUS(cx_memory_raw(kit->memory, CX_STR("scope.sent"), other, false, CX_STR("x"),
+                                   &raw, &kit->err),
+                     &kit->err);
+        CHECK_STATUS(cx_memory_raw(kit->memory, CX_STR("scope.sent"), cx_str_bytes(CX_STR("junk")),
+                                   false, CX_STR("x"), &raw, &kit->err),
+                     &kit->err);
+        check_sent_to(&w, "child", 1);
+        check_sent_to(&w, "", 2);
+        check_sent_to(&w, "nobody", 0);
+        CHECK_STATUS(cx_sent_scope_find(kit->home, &id, &kit->arena, &got, &found, &kit->err),
+                     &kit->err);
+        CHECK(found && fixture_same(got.bytes, child) && got.seq == seq);
+        CHECK_STATUS(cx_memory_sent_scope(kit->memory, &w.manifest.overall_root, &kit->arena, &got,
+                                          &found, &kit->err),
+                     &kit->err);
+        CHECK(!found);
+        calls_done(kit);
+    }
+}
+
+CX_TEST(scopes_that_cannot_be_sent)
+{
+    world w;
+    uint64_t seq;
+    bool duplicate;
+    cx_memory *eve = NULL;
+    if (!world_init(&w, "unsent", CX_SCHEME_CORTEX_1))
+        return;
+    calls *kit = &w.kit;
+    const uint64_t entries = calls_entries(kit);
+    const cx_bytes good = sign_for(&w, "child", true);
+    uint8_t *large = calloc(1, CX_SENT_SCOPE_SIZE_MAX + 1);
+    const struct {
+        cx_bytes bytes;
+        const char *tag;
+    } rows[] = {{sign_for(&w, "child", false), "NotSigned"},
+                {cx_bytes_from(good.data, good.size - 1), "NonCanonical"},
+                {{NULL, 0}, "NonCanonical"},
+                {{large, CX_SENT_SCOPE_SIZE_MAX + 1}, "TooLarge"}};
+    for (size_t i = 0; i < CX_COUNT_OF(rows); i++) {
+        CHECK(cx_failed(cx_memory_send_scope(kit->memory, rows[i].bytes, CX_STR("me"), &seq,
+                                             &duplicate, &kit->err)));
+        CHECK_STR(fixture_tag(&kit->err), rows[i].tag);
+    }
+    CHECK_STATUS(cx_memory_open(kit->home, CX_STR("eve"), NULL, &eve, &kit->err), &kit->err);
+    CHECK(cx_failed(cx_memory_send_scope(eve, good, CX_STR("me"), &seq, &duplicate, &kit->err)));
+    CHECK_STR(fixture_tag(&kit->err), "ActorMismatch");
+    cx_memory_close(eve);
+    free(large);
+    CHECK_INT(calls_entries(kit), entries);
+    calls_done(kit);
 }
 
 /* Twenty at once, then ten a second; the answer is the same, only the journal is spared. */
