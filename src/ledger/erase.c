@@ -115,7 +115,6 @@ static cx_status collect_frame_place(void *arg, const cx_entry_row *entry, bool 
 static cx_status find_places(cx_home *home, const cx_actor *actor, const planned *item, plan *list,
                              cx_err *err)
 {
-    list->places.count = 0;
     list->before = item->seq;
     if (item->subject)
         return cx_store_scan_entries(&home->store, actor->id, &item->id, collect_frame_place, list,
@@ -126,16 +125,6 @@ static cx_status find_places(cx_home *home, const cx_actor *actor, const planned
     return collect_frame_place(list, &row, &stop, err);
 }
 
-/* Needs the lock and the transaction; the tables must be flushed. */
-static cx_status erase_one(cx_home *home, const cx_actor *actor, const planned *item, plan *list,
-                           cx_err *err)
-{
-    CX_TRY(find_places(home, actor, item, list, err));
-    for (size_t i = 0; i < list->places.count; i++)
-        CX_TRY(cx_log_erase(home->log, list->places.items[i], err));
-    return CX_SUCCESS;
-}
-
 static cx_status forget_plan(cx_home *home, const cx_actor *actor, const planned *item, cx_err *err)
 {
     erase_key key;
@@ -143,15 +132,17 @@ static cx_status forget_plan(cx_home *home, const cx_actor *actor, const planned
     return cx_store_put(&home->store, &row, err);
 }
 
+/* Needs the lock and the transaction. */
 static cx_status erase_planned(cx_home *home, cx_actor *actor, plan *list, cx_err *err)
 {
     CX_TRY(cx_home_drain_locked(home, err));
     CX_TRY(cx_store_scan(&home->store, actor->id, cx_str_bytes(CX_STR("erase/")),
                          (cx_bytes){NULL, 0}, false, load_planned_erasure, list, err));
     for (size_t i = 0; i < list->items.count; i++)
-        CX_TRY(erase_one(home, actor, &list->items.items[i], list, err));
+        CX_TRY(find_places(home, actor, &list->items.items[i], list, err));
     if (list->items.count == 0)
         return CX_SUCCESS;
+    CX_TRY(cx_log_erase_many(home->log, list->places.items, list->places.count, err));
     /* Also removes it from the database's write-ahead log and from the files of an interrupted
      * rebuild. */
     cx_home_remove_new_tables(home->io, home->path);

@@ -111,6 +111,8 @@ CX_RESULT cx_log_read(cx_log *log, cx_log_place place, cx_buf *buf, cx_log_frame
 
 /* Overwrites a frame's erasable part with zeros and syncs.  Done already: success. */
 CX_RESULT cx_log_erase(cx_log *log, cx_log_place place, cx_err *err);
+/* The same for many, with two syncs for those of one segment that follow each other. */
+CX_RESULT cx_log_erase_many(cx_log *log, const cx_log_place *places, size_t count, cx_err *err);
 
 /* --- reading in order ---------------------------------------------------------------------- */
 

@@ -216,29 +216,42 @@ static cx_status write_zeros(const cx_log *log, cx_file file, const char *path, 
     return CX_SUCCESS;
 }
 
+/* The erasable part of a frame, with its head. */
+typedef struct erase_range {
+    uint64_t from, to;
+} erase_range;
+
+typedef CX_VEC(erase_range) erase_ranges;
+
+static cx_status sync_erased(const cx_log *log, cx_file file, const char *path, cx_err *err)
+{
+    int failed = log->io->sync(log->io, file, true);
+    return failed != 0 ? cx_fail_os(err, -failed, "cannot sync %s", path) : CX_SUCCESS;
+}
+
 /*
- * First the head says that the part is to be erased, and that is synced; then come the zeros.  In
- * the other order a crash could leave what looks like a torn write.  The head lies within a sector.
+ * First the heads say that the parts are to be erased, and that is synced; then come the zeros.  In
+ * the other order a crash could leave what looks like a torn write.  A head lies within a sector.
  */
-static cx_status write_erased(const cx_log *log, cx_file file, const char *path, uint64_t from,
-                              uint64_t to, cx_err *err)
+static cx_status write_erased(const cx_log *log, cx_file file, const char *path,
+                              const erase_ranges *ranges, cx_err *err)
 {
     uint8_t head[CX_LOG_ERASABLE_HEAD_SIZE];
     cx_log_erased_head(head);
-    CX_TRY(cx_io_write_at(log->io, file, path, head, sizeof head, from, err));
-    int failed = log->io->sync(log->io, file, true);
-    if (failed != 0)
-        return cx_fail_os(err, -failed, "cannot sync %s", path);
-    CX_TRY(write_zeros(log, file, path, from + sizeof head, to, err));
-    failed = log->io->sync(log->io, file, true);
-    return failed != 0 ? cx_fail_os(err, -failed, "cannot sync %s", path) : CX_SUCCESS;
+    for (size_t i = 0; i < ranges->count; i++)
+        CX_TRY(cx_io_write_at(log->io, file, path, head, sizeof head, ranges->items[i].from, err));
+    CX_TRY(sync_erased(log, file, path, err));
+    for (size_t i = 0; i < ranges->count; i++)
+        CX_TRY(write_zeros(log, file, path, ranges->items[i].from + sizeof head,
+                           ranges->items[i].to, err));
+    return sync_erased(log, file, path, err);
 }
 
 /*
  * Through a descriptor of its own: the system tells each opening of a file once that its data did
  * not reach the disk, and the news must not be taken from the thread that syncs commits.
  */
-static cx_status erase_bytes(cx_log *log, uint32_t segment, uint64_t from, uint64_t to,
+static cx_status erase_bytes(cx_log *log, uint32_t segment, const erase_ranges *ranges,
                              bool *out_touched, cx_err *err)
 {
     char path[CX_LOG_PATH_SIZE];
@@ -249,26 +262,41 @@ static cx_status erase_bytes(cx_log *log, uint32_t segment, uint64_t from, uint6
     if (failed != 0)
         return cx_fail_os(err, -failed, "cannot open %s", path);
     *out_touched = true;
-    cx_status status = write_erased(log, file, path, from, to, err);
+    cx_status status = write_erased(log, file, path, ranges, err);
     (void)log->io->close(log->io, file);
     return status;
 }
 
-/* With erase_lock held. */
-static cx_status erase_frame(cx_log *log, cx_log_place place, cx_buf *buf, cx_err *err)
+static cx_status add_range(cx_log *log, cx_log_place place, cx_buf *buf, erase_ranges *ranges,
+                           cx_err *err)
 {
     cx_log_frame frame;
     cx_log_erasable state;
     uint32_t guarded, erasable;
-    cx_err why = {0};
-    bool touched;
     CX_TRY(read_frame(log, place, true, buf, &frame, &state, err));
     if (!cx_log_frame_sizes(buf->data, &guarded, &erasable) || erasable == 0)
         return CX_SUCCESS;
-    uint64_t from = place.offset + cx_log_erasable_at(guarded);
-    uint64_t to = from + CX_LOG_ERASABLE_HEAD_SIZE + erasable;
-    /* Also when it is erased already: that may not have reached the disk. */
-    cx_status status = erase_bytes(log, place.segment, from, to, &touched, &why);
+    erase_range *range = cx_vec_push(ranges, log->alloc);
+    if (range == NULL)
+        return cx_fail_nomem(err);
+    range->from = place.offset + cx_log_erasable_at(guarded);
+    range->to = range->from + CX_LOG_ERASABLE_HEAD_SIZE + erasable;
+    return CX_SUCCESS;
+}
+
+/* Frames of one segment, with erase_lock held: two syncs for all of them. */
+static cx_status erase_frames(cx_log *log, const cx_log_place *places, size_t count, cx_buf *buf,
+                              erase_ranges *ranges, cx_err *err)
+{
+    cx_err why = {0};
+    bool touched;
+    ranges->count = 0;
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(add_range(log, places[i], buf, ranges, err));
+    if (ranges->count == 0)
+        return CX_SUCCESS;
+    /* Also when they are erased already: that may not have reached the disk. */
+    cx_status status = erase_bytes(log, places[0].segment, ranges, &touched, &why);
     if (cx_failed(status) && touched) {
         cx_lock_enter(&log->lock);
         cx_log_poison(log, &why);
@@ -280,15 +308,28 @@ static cx_status erase_frame(cx_log *log, cx_log_place place, cx_buf *buf, cx_er
     return status;
 }
 
-cx_status cx_log_erase(cx_log *log, cx_log_place place, cx_err *err)
+cx_status cx_log_erase_many(cx_log *log, const cx_log_place *places, size_t count, cx_err *err)
 {
     cx_buf buf;
+    erase_ranges ranges = {NULL, 0, 0};
+    cx_status status = CX_SUCCESS;
     if (log->read_only)
         return cx_fail(err, CX_E_DENIED, "%s is open for reading only", log->folder);
     cx_buf_init(&buf, log->alloc);
     cx_lock_enter(&log->erase_lock);
-    cx_status status = erase_frame(log, place, &buf, err);
+    for (size_t at = 0, same; at < count && !cx_failed(status); at += same) {
+        same = 1;
+        while (at + same < count && places[at + same].segment == places[at].segment)
+            same++;
+        status = erase_frames(log, places + at, same, &buf, &ranges, err);
+    }
     cx_lock_leave(&log->erase_lock);
+    cx_vec_done(&ranges, log->alloc);
     cx_buf_done(&buf);
     return status;
+}
+
+cx_status cx_log_erase(cx_log *log, cx_log_place place, cx_err *err)
+{
+    return cx_log_erase_many(log, &place, 1, err);
 }
