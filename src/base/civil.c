@@ -52,3 +52,30 @@ cx_civil_time cx_civil_of_seconds(int64_t seconds)
     unsigned of_day = (unsigned)rest;
     return (cx_civil_time){cx_civil_of_days(days), of_day / 3600, of_day / 60 % 60, of_day % 60};
 }
+
+bool cx_age_parse(cx_str text, int64_t *out_ns)
+{
+    static const struct {
+        char unit;
+        int64_t seconds;
+    } units[] = {{'m', 60},
+                 {'h', 3600},
+                 {'d', CX_SECONDS_PER_DAY},
+                 {'w', 7 * CX_SECONDS_PER_DAY},
+                 {'y', 365 * CX_SECONDS_PER_DAY}};
+    const int64_t seconds_max = 100 * 366 * CX_SECONDS_PER_DAY;
+    int64_t count = 0;
+    size_t at = 0;
+    for (; at < text.size && text.data[at] >= '0' && text.data[at] <= '9'; at++)
+        if ((count = 10 * count + (text.data[at] - '0')) > seconds_max)
+            return false;
+    if (count == 0 || at + 1 != text.size)
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (text.data[at] != units[i].unit || count > seconds_max / units[i].seconds)
+            continue;
+        *out_ns = count * units[i].seconds * INT64_C(1000000000);
+        return true;
+    }
+    return false;
+}

@@ -9,7 +9,10 @@
 #ifndef CX_BASE_CIVIL_H
 #define CX_BASE_CIVIL_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "base/bytes.h"
 
 #define CX_SECONDS_PER_DAY INT64_C(86400)
 
@@ -30,5 +33,9 @@ typedef struct cx_civil_time {
     unsigned hour, minute, second;
 } cx_civil_time;
 cx_civil_time cx_civil_of_seconds(int64_t seconds);
+
+/* "90m", "12h", "30d", "4w", "7y" (of 365 days) in nanoseconds; more than zero, at most 100
+ * years. */
+bool cx_age_parse(cx_str text, int64_t *out_ns);
 
 #endif

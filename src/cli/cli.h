@@ -10,7 +10,13 @@
 #include "json/api.h"
 
 /* Exit codes of the whole project (lattice.md §4.3). */
-enum { CX_EXIT_HOLDS = 0, CX_EXIT_BROKEN = 1, CX_EXIT_USAGE = 2, CX_EXIT_UNCHECKED = 3 };
+enum {
+    CX_EXIT_HOLDS = 0,
+    CX_EXIT_BROKEN = 1,
+    CX_EXIT_USAGE = 2,
+    CX_EXIT_UNCHECKED = 3,
+    CX_EXIT_REJECTED = 4 /* a gate, or a legal hold */
+};
 
 typedef struct cx_lattice cx_lattice; /* of <cortex/lattice.h> */
 

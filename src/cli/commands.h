@@ -60,6 +60,9 @@
     X(scope_list)          \
     X(scope_receive)       \
     X(erase)               \
+    X(hold_add)            \
+    X(hold_list)           \
+    X(hold_release)        \
     X(tables_status)       \
     X(tables_rebuild)      \
     X(backup)              \

@@ -30,6 +30,9 @@ static const group groups[] = {
      "Cortex can read."},
     {"gate", "single gates of a governed run",
      "Each gate of a run can be called by itself: in scripts, hooks and CI."},
+    {"hold", "legal holds",
+     "While a legal hold lasts, nothing that it covers is erased. Holds and releases are entries "
+     "of the ledger."},
     {"hook", "checks that the git hooks call",
      "Called by the hooks that 'cortex hooks install' writes; not meant to be called by hand."},
     {"hooks", "git hooks that call the gates",

@@ -7,6 +7,7 @@
 #define CX_LEDGER_API_H
 
 #include "ledger/handle.h"
+#include "ledger/holds.h"
 #include "ledger/home.h"
 #include "ledger/home_root.h"
 #include "ledger/kinds.h"

@@ -4,6 +4,7 @@
  *
  * X1  The entry that records who asked for it and why is durable before a byte is destroyed.
  * X2  The records of these entries contain nothing of the destroyed content.
+ * X3  What a legal hold keeps is not destroyed: holds are read inside the transaction (holds.h).
  */
 #include "memory/internal.h"
 
@@ -40,6 +41,78 @@ cx_status cx_memory_raw(cx_memory *memory, cx_str kind, cx_bytes payload, bool c
     return CX_SUCCESS;
 }
 
+/* --- legal holds ------------------------------------------------------------------------------ */
+
+static const cx_hold *hold_of_entry(const cx_holds *holds, cx_str actor,
+                                    const cx_entry_view *target)
+{
+    for (size_t i = 0; i < holds->count && cx_str_is(actor, CX_HOLDS_ACTOR); i++)
+        if (holds->items[i].seq == target->entry.seq) /* an active hold keeps itself */
+            return &holds->items[i];
+    const cx_hold_target about = {.actor = actor,
+                                  .first_ns = target->entry.created_at_ns,
+                                  .last_ns = target->entry.created_at_ns,
+                                  .contents = &target->payload,
+                                  .content_count = 1};
+    return cx_holds_find(holds, &about);
+}
+
+/* Times of the entries about a memory. */
+static cx_status find_times(const cx_memory_source *from, const cx_id *id, int64_t *out_first,
+                            int64_t *out_last, cx_err *err)
+{
+    cx_str actor = cx_memory_actor(from->memory);
+    cx_home *home = from->memory->home;
+    const uint64_t *seqs;
+    size_t count = 0;
+    *out_first = INT64_MAX;
+    *out_last = INT64_MIN;
+    CX_TRY(cx_home_entries_about(home, actor, id, from->arena, &seqs, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        cx_entry_view view;
+        CX_TRY(cx_home_entry(home, actor, seqs[i], from->arena, &view, err));
+        int64_t at = view.entry.created_at_ns;
+        *out_first = at < *out_first ? at : *out_first;
+        *out_last = at > *out_last ? at : *out_last;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status hold_of_memory(const cx_memory_source *from, const cx_holds *holds,
+                                const cx_memory_head *head, const cx_hold **out, cx_err *err)
+{
+    cx_hold_target about = {.actor = cx_memory_actor(from->memory)};
+    uint64_t versions = head->head.current_version;
+    *out = NULL;
+    if (holds->count == 0)
+        return CX_SUCCESS;
+    cx_bytes *contents = CX_ARENA_ARRAY(from->arena, cx_bytes, (size_t)versions + 1);
+    if (contents == NULL)
+        return cx_fail_nomem(err);
+    contents[0] = head->bytes;
+    for (uint64_t n = 1; n <= versions; n++) {
+        cx_memory_key key = cx_memory_key_version(&head->head.id, n);
+        bool found = false;
+        CX_TRY(cx_memory_fetch(from, cx_memory_key_bytes(&key), &contents[n], &found, err));
+        if (!found)
+            contents[n] = (cx_bytes){NULL, 0};
+    }
+    about.contents = contents;
+    about.content_count = (size_t)versions + 1;
+    CX_TRY(find_times(from, &head->head.id, &about.first_ns, &about.last_ns, err));
+    *out = cx_holds_find(holds, &about);
+    return CX_SUCCESS;
+}
+
+cx_status cx_memory_hold_of(cx_memory *memory, const cx_id *id, const cx_holds *holds,
+                            cx_arena *arena, const cx_hold **out, cx_err *err)
+{
+    const cx_memory_source from = {.memory = memory, .arena = arena};
+    cx_memory_head head;
+    CX_TRY(cx_memory_need_head(&from, id, 0, &head, err));
+    return hold_of_memory(&from, holds, &head, out, err);
+}
+
 /* --- Redact ---------------------------------------------------------------------------------- */
 
 static cx_memory_key payload_key(uint64_t seq)
@@ -72,8 +145,8 @@ static cx_status find_target(cx_memory_call *call, uint64_t seq, cx_entry_view *
 }
 
 /* The empty record pay/<seq> hides the payload at once, before its bytes are destroyed. */
-static cx_status redact_body(cx_memory_call *call, uint64_t seq, cx_str reason, cx_str by,
-                             cx_err *err)
+static cx_status redact_body(cx_memory_call *call, const cx_holds *holds, uint64_t seq,
+                             cx_str reason, cx_str by, cx_err *err)
 {
     cx_entry_view target;
     cx_memory_key key = payload_key(seq);
@@ -83,6 +156,9 @@ static cx_status redact_body(cx_memory_call *call, uint64_t seq, cx_str reason, 
     CX_TRY(cx_memory_fetch(&call->from, cx_memory_key_bytes(&key), &value, &found, err));
     if (found)
         return fail_already_redacted(seq, err);
+    const cx_hold *hold = hold_of_entry(holds, cx_memory_actor(call->memory), &target);
+    if (hold != NULL)
+        return cx_hold_fail(hold, err);
     const cx_payload payload = {
         .kind = CX_ENTRY_REDACT,
         .as.redact = {.target_seq = seq, .commitment = target.entry.commitment, .reason = reason}};
@@ -97,7 +173,11 @@ cx_status cx_memory_redact(cx_memory *memory, uint64_t seq, cx_str reason, cx_st
     CX_TRY(cx_memory_check_text(reason, "the reason", 0, CX_REASON_SIZE_MAX, err));
     CX_TRY(cx_memory_check_text(by, "by", 1, CX_MEMORY_BY_SIZE_MAX, err));
     CX_TRY(cx_memory_begin(memory, &call, err));
-    CX_TRY(cx_memory_end(&call, redact_body(&call, seq, reason, by, err), err));
+    cx_holds holds = {NULL, 0};
+    cx_status status = cx_holds_load(memory->home, false, call.arena, &holds, err);
+    if (!cx_failed(status))
+        status = redact_body(&call, &holds, seq, reason, by, err);
+    CX_TRY(cx_memory_end(&call, status, err));
     return cx_home_erase(memory->home, cx_memory_actor(memory), err);
 }
 
@@ -129,16 +209,18 @@ static cx_status put_stubs(cx_memory_call *call, const cx_head *head, cx_err *er
     return CX_SUCCESS;
 }
 
-static cx_status redact_memory_body(cx_memory_call *call, const cx_uri *uri, cx_str reason,
-                                    cx_str by, cx_err *err)
+static cx_status redact_head(cx_memory_call *call, const cx_holds *holds, cx_memory_head *current,
+                             cx_str reason, cx_str by, cx_err *err)
 {
-    cx_memory_head current;
     cx_version_record version;
-    CX_TRY(cx_memory_need_uri(&call->from, uri, &current, err));
-    cx_head *head = &current.head;
+    const cx_hold *hold;
+    cx_head *head = &current->head;
     CX_TRY(cx_memory_need_version(&call->from, &head->id, head->current_version, &version, err));
     if (version.erased)
         return CX_SUCCESS;
+    CX_TRY(hold_of_memory(&call->from, holds, current, &hold, err));
+    if (hold != NULL)
+        return cx_hold_fail(hold, err);
     empty_head(head);
     if (!head->tombstoned)
         head->last_updated_at = cx_memory_seconds(cx_memory_call_now(call));
@@ -163,6 +245,16 @@ static cx_status redact_memory_body(cx_memory_call *call, const cx_uri *uri, cx_
     return cx_txn_remove(call->txn, cx_memory_key_bytes(&vector), err);
 }
 
+static cx_status redact_memory_body(cx_memory_call *call, const cx_uri *uri, cx_str reason,
+                                    cx_str by, cx_err *err)
+{
+    cx_memory_head current;
+    cx_holds holds;
+    CX_TRY(cx_memory_need_uri(&call->from, uri, &current, err));
+    CX_TRY(cx_holds_load(call->memory->home, false, call->arena, &holds, err));
+    return redact_head(call, &holds, &current, reason, by, err);
+}
+
 cx_status cx_memory_redact_memory(cx_memory *memory, const cx_uri *uri, cx_str reason, cx_str by,
                                   cx_err *err)
 {
@@ -173,4 +265,49 @@ cx_status cx_memory_redact_memory(cx_memory *memory, const cx_uri *uri, cx_str r
     CX_TRY(cx_memory_begin(memory, &call, err));
     CX_TRY(cx_memory_end(&call, redact_memory_body(&call, uri, reason, by, err), err));
     return cx_home_erase(memory->home, cx_memory_actor(memory), err);
+}
+
+/* --- many at once ----------------------------------------------------------------------------- */
+
+static cx_status redact_target(cx_memory_call *call, const cx_holds *holds,
+                               const cx_memory_target *target, cx_str reason, cx_str by,
+                               cx_err *err)
+{
+    cx_memory_head head;
+    if (!target->is_memory)
+        return redact_body(call, holds, target->seq, reason, by, err);
+    CX_TRY(cx_memory_need_head(&call->from, &target->id, 0, &head, err));
+    return redact_head(call, holds, &head, reason, by, err);
+}
+
+static cx_status redact_targets(cx_memory_call *call, const cx_memory_target *targets, size_t count,
+                                cx_str reason, cx_str by, size_t *out_held, cx_err *err)
+{
+    cx_holds holds;
+    CX_TRY(cx_holds_load(call->memory->home, false, call->arena, &holds, err));
+    for (size_t i = 0; i < count; i++) {
+        cx_err own = {0};
+        cx_status status = redact_target(call, &holds, &targets[i], reason, by, &own);
+        if (cx_failed(status) && own.tag != NULL && strcmp(own.tag, "OnHold") == 0)
+            ++*out_held;
+        else if (cx_failed(status) &&
+                 (own.tag == NULL || strcmp(own.tag, "AlreadyRedacted") != 0)) {
+            if (err != NULL)
+                *err = own;
+            return status;
+        }
+    }
+    return CX_SUCCESS;
+}
+
+cx_status cx_memory_redact_many(cx_memory *memory, const cx_memory_target *targets, size_t count,
+                                cx_str reason, cx_str by, size_t *out_held, cx_err *err)
+{
+    cx_memory_call call;
+    *out_held = 0;
+    CX_TRY(cx_memory_check_text(reason, "the reason", 0, CX_REASON_SIZE_MAX, err));
+    CX_TRY(cx_memory_check_text(by, "by", 1, CX_MEMORY_BY_SIZE_MAX, err));
+    CX_TRY(cx_memory_begin(memory, &call, err));
+    cx_status status = redact_targets(&call, targets, count, reason, by, out_held, err);
+    return cx_memory_end(&call, status, err);
 }

@@ -199,6 +199,20 @@ CX_RESULT cx_memory_raw(cx_memory *memory, cx_str kind, cx_bytes payload, bool c
                         uint64_t *out_seq, cx_err *err);
 /* Redact: the payload of a committed entry is destroyed.  NotCommitted, AlreadyRedacted. */
 CX_RESULT cx_memory_redact(cx_memory *memory, uint64_t seq, cx_str reason, cx_str by, cx_err *err);
+/* One of what cx_memory_redact_many destroys. */
+typedef struct cx_memory_target {
+    bool is_memory;
+    uint64_t seq; /* of an entry with a committed payload */
+    cx_id id;     /* of a memory */
+} cx_memory_target;
+/* The first of these holds that keeps a memory, or NULL; of a memory that is there. */
+CX_RESULT cx_memory_hold_of(cx_memory *memory, const cx_id *id, const cx_holds *holds,
+                            cx_arena *arena, const cx_hold **out, cx_err *err);
+/* Redact and RedactMemory of many in one commit.  What is erased already is skipped; *out_held: how
+ * many a legal hold keeps.  Nothing is destroyed before cx_home_erase, which the caller calls once
+ * after the last of them. */
+CX_RESULT cx_memory_redact_many(cx_memory *memory, const cx_memory_target *targets, size_t count,
+                                cx_str reason, cx_str by, size_t *out_held, cx_err *err);
 /* Destroys every text of the memory; a tombstone and the versions' hashes are left.  A second call
  * succeeds and writes nothing. */
 CX_RESULT cx_memory_redact_memory(cx_memory *memory, const cx_uri *uri, cx_str reason, cx_str by,

@@ -148,10 +148,12 @@ static const char *advice_for(const char *tag)
 
 /*
  * 1: the ledger rejects the call. 2: the call is invalid, or names something that does not
- * exist. 3: no answer is possible.
+ * exist. 3: no answer is possible. 4: a legal hold.
  */
 static int exit_code_of(const cx_err *err)
 {
+    if (err->tag != NULL && strcmp(err->tag, "OnHold") == 0)
+        return CX_EXIT_REJECTED;
     switch (err->code) {
     case CX_E_EXISTS:
     case CX_E_CONFLICT: return CX_EXIT_BROKEN;

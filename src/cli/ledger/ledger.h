@@ -100,6 +100,9 @@ CX_RESULT cx_cli_parse_digest(const char *what, const char *text, cx_digest *out
 CX_RESULT cx_cli_parse_number(const char *what, const char *text, uint64_t *out, cx_err *err);
 /* RFC 3339, or seconds since 1970. */
 CX_RESULT cx_cli_parse_time(const char *what, const char *text, int64_t *out_seconds, cx_err *err);
+/* .. or a date, or an age such as 30d (m, h, d, w, y): that long ago. */
+CX_RESULT cx_cli_parse_moment(cx_cli *cli, const char *what, const char *text, int64_t *out_ns,
+                              cx_err *err);
 /* A finite number, as a float. */
 CX_RESULT cx_cli_parse_float(const char *what, const char *text, float *out, cx_err *err);
 /* Numbers as a JSON array, "@FILE" or "-". */

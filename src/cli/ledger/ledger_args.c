@@ -86,6 +86,29 @@ cx_status cx_cli_parse_time(const char *what, const char *text, int64_t *out_sec
     return CX_SUCCESS;
 }
 
+cx_status cx_cli_parse_moment(cx_cli *cli, const char *what, const char *text, int64_t *out_ns,
+                              cx_err *err)
+{
+    const int64_t second = INT64_C(1000000000);
+    int64_t age_ns, seconds = 0;
+    if (cx_age_parse(cx_str_z(text), &age_ns)) {
+        *out_ns = (int64_t)cli->io->wall_ns(cli->io) - age_ns;
+        return CX_SUCCESS;
+    }
+    cx_str time = cx_arena_printf(&cli->arena, "%s%s", text,
+                                  strlen(text) == strlen("2026-01-31") ? "T00:00:00Z" : "");
+    if (time.data == NULL)
+        return cx_fail_nomem(err);
+    if (!cx_form_parse_time(time, &seconds) || seconds > INT64_MAX / second ||
+        seconds < INT64_MIN / second + 1)
+        return cx_fail(err, CX_E_USAGE,
+                       "%s: found '%s', expected a time such as 2026-01-31T12:00:00Z, a date such "
+                       "as 2026-01-31, or an age such as 30d (also m, h, w, y)",
+                       what, text);
+    *out_ns = seconds * second;
+    return CX_SUCCESS;
+}
+
 static bool float_of(const cx_json *number, float *out)
 {
     double value;
