@@ -9,6 +9,7 @@
 #include "proof/check.h"
 #include "proof/codec.h"
 #include "proof/entry.h"
+#include "proof/erasure.h"
 #include "proof/export.h"
 #include "proof/home_root.h"
 #include "proof/proof.h"

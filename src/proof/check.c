@@ -27,7 +27,7 @@ const char *cx_check_kind_name(cx_check_kind kind)
 {
     static const char *const names[] = {"unknown",   "pack",        "multiproof", "manifest",
                                         "inclusion", "consistency", "checkpoint", "tlog_proof",
-                                        "receipt",   "scope",       "home"};
+                                        "receipt",   "scope",       "home",       "erasure"};
     return names[kind];
 }
 
@@ -105,6 +105,8 @@ cx_check_kind cx_check_recognise(cx_bytes bytes)
         return recognise_map(bytes);
     if (cx_str_starts(cx_bytes_str(bytes), CX_STR("c2sp.org/tlog-proof@")))
         return CX_CHECK_TLOG_PROOF;
+    if (cx_str_starts(cx_bytes_str(bytes), CX_STR(CX_ERASURE_MAGIC "\n")))
+        return CX_CHECK_ERASURE;
     cx_str head = {(const char *)bytes.data, bytes.size < 65536 ? bytes.size : 65536};
     return memmem(head.data, head.size, signature_line, sizeof signature_line - 1) != NULL
                ? CX_CHECK_CHECKPOINT
@@ -808,6 +810,37 @@ static cx_status check_home(checker *c, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* --- receipts of erasures --------------------------------------------------------------------- */
+
+static cx_status check_erasure(checker *c, cx_err *err)
+{
+    cx_erasure_receipt receipt;
+    cx_err found;
+    cx_check_result *out = c->out;
+    cx_note_check check = {.key_count = c->options->key_count};
+    size_t good = 0, unknown = 0;
+    cx_status status = cx_erasure_read(c->bytes, &receipt, &found);
+    const char *reason = cx_failed(status) && found.tag != NULL ? found.tag : "BadErasure";
+    CX_TRY(cx_finding_from(status, &found, reason, &out->finding, err));
+    if (!check_holds(c))
+        return CX_SUCCESS;
+    out->has_erasure = true;
+    out->erasure = receipt.head;
+    if (receipt.signatures.size != 0) {
+        CX_TRY(note_keys(c, cx_note_first_signer(receipt.signatures), &check.keys, err));
+        CX_TRY(cx_note_check_signatures(receipt.text, receipt.signatures, &check, c->arena->alloc,
+                                        &good, &unknown, &out->finding, err));
+    }
+    if (good != 0) {
+        out->is_signed = true;
+        out->anchors |= CX_CHECK_BY_SIGNATURE;
+    }
+    if (check_holds(c))
+        add_limit(c, "that no copy is left elsewhere, such as in a backup: the signer says what "
+                     "was destroyed in the data directory");
+    return CX_SUCCESS;
+}
+
 /* --- the verdict ----------------------------------------------------------------------------- */
 
 static bool is_about_state(cx_check_kind kind)
@@ -834,8 +867,9 @@ static void conclude_check(checker *c)
     if (!check_holds(c))
         return;
     cover_manifest(c);
-    bool key_unused = options->key_count != 0 && !out->is_signed &&
-                      (is_about_state(out->kind) || out->kind == CX_CHECK_HOME);
+    bool key_unused =
+        options->key_count != 0 && !out->is_signed &&
+        (is_about_state(out->kind) || out->kind == CX_CHECK_HOME || out->kind == CX_CHECK_ERASURE);
     if (key_unused || (options->require == CX_REQUIRE_SIGNED && !out->is_signed))
         set_indeterminate(c, "NotSigned",
                           options->key_count == 0
@@ -865,6 +899,7 @@ static cx_status check_kind(checker *c, cx_err *err)
     case CX_CHECK_RECEIPT: return check_receipt(c, err);
     case CX_CHECK_SCOPE: return check_scope(c, err);
     case CX_CHECK_HOME: return check_home(c, err);
+    case CX_CHECK_ERASURE: return check_erasure(c, err);
     case CX_CHECK_UNKNOWN: break;
     }
     set_indeterminate(

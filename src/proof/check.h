@@ -8,6 +8,7 @@
 #ifndef CX_PROOF_CHECK_H
 #define CX_PROOF_CHECK_H
 
+#include "proof/erasure.h"
 #include "proof/export.h"
 #include "proof/home_root.h"
 #include "proof/pack.h"
@@ -24,7 +25,8 @@ typedef enum cx_check_kind {
     CX_CHECK_TLOG_PROOF,
     CX_CHECK_RECEIPT,
     CX_CHECK_SCOPE,
-    CX_CHECK_HOME
+    CX_CHECK_HOME,
+    CX_CHECK_ERASURE
 } cx_check_kind;
 
 /* "pack", "tlog_proof", ..., "unknown"; static storage. */
@@ -75,7 +77,8 @@ enum {
     CX_CHECK_BY_CHECKPOINT = 16,
     CX_CHECK_BY_RECEIPT = 32,
     CX_CHECK_BY_SCOPE_SIGNATURE = 128,
-    CX_CHECK_BY_MANIFEST = 64 /* given by the caller for a state proof that comes alone */
+    CX_CHECK_BY_SIGNATURE = 256, /* a key given signed it */
+    CX_CHECK_BY_MANIFEST = 64    /* given by the caller for a state proof that comes alone */
 };
 
 #define CX_CHECK_LIMITS_MAX 8
@@ -102,6 +105,8 @@ typedef struct cx_check_result {
     bool has_home; /* of a home proof: the leaf, and the home root that it is in */
     cx_home_leaf home_leaf;
     cx_home_root home_root;
+    bool has_erasure; /* of the receipt of an erasure */
+    cx_erasure_head erasure;
     bool has_scope;
     cx_scope scope;                          /* of a scope file */
     const char *limits[CX_CHECK_LIMITS_MAX]; /* what is not proven; static storage */

@@ -27,6 +27,7 @@ static const struct {
     {CX_CHECK_BY_SEAL, "seal", "the manifest's seal in a journal that is trusted"},
     {CX_CHECK_BY_ROOT, "journal_root", "the journal root given"},
     {CX_CHECK_BY_CHECKPOINT, "checkpoint", "a key given, which signed the checkpoint"},
+    {CX_CHECK_BY_SIGNATURE, "signature", "a key given, which signed it"},
     {CX_CHECK_BY_RECEIPT, "receipt", "a key given, which signed the receipt"},
     {CX_CHECK_BY_MANIFEST, "manifest", "the manifest given"},
     {CX_CHECK_BY_SCOPE_SIGNATURE, "scope_signature", "a key given, which signed the scope"},
@@ -54,10 +55,12 @@ static void add_hex(cx_buf *out, const cx_digest *digest)
 
 static const char *kind_text(cx_check_kind kind)
 {
-    static const char *const names[] = {
-        "unknown file",      "proof pack",        "state proof", "manifest",     "inclusion proof",
-        "consistency proof", "signed checkpoint", "tlog-proof",  "COSE receipt", "scope",
-        "home proof"};
+    static const char *const names[] = {"unknown file",      "proof pack",
+                                        "state proof",       "manifest",
+                                        "inclusion proof",   "consistency proof",
+                                        "signed checkpoint", "tlog-proof",
+                                        "COSE receipt",      "scope",
+                                        "home proof",        "receipt of an erasure"};
     return names[kind];
 }
 
@@ -110,6 +113,20 @@ static void text_home(const cx_check_result *r, cx_buf *out)
                   r->home_leaf.size, r->home_root.actors, r->home_root.entries);
 }
 
+static void text_erasure(const cx_check_result *r, cx_buf *out)
+{
+    const cx_erasure_head *head = &r->erasure;
+    cx_buf_printf(out,
+                  ": %" PRIu64 " entries and %" PRIu64 " memories destroyed, %" PRIu64
+                  " kept by a legal hold, asked for by ",
+                  head->entries, head->memories, head->held);
+    cx_check_write_safe(out, head->by);
+    cx_buf_add_z(out, "\n  ");
+    cx_check_write_safe(out, head->selected);
+    cx_buf_add_z(out, ", completed ");
+    cx_check_write_safe(out, head->completed);
+}
+
 static void text_summary(const cx_check_result *r, cx_buf *out)
 {
     cx_buf_printf(out, "  %s", kind_text(r->kind));
@@ -122,6 +139,8 @@ static void text_summary(const cx_check_result *r, cx_buf *out)
         text_scope(r, out);
     if (r->has_home)
         text_home(r, out);
+    if (r->has_erasure)
+        text_erasure(r, out);
     if (r->has_manifest && r->manifest_covered)
         text_manifest(r, ", ", out);
     text_journal(r, out);
@@ -384,6 +403,31 @@ static void json_home(cx_buf *out, const cx_check_result *r)
     cx_buf_printf(out, ",\"size\":%" PRIu64 "}", r->home_leaf.size);
 }
 
+/* Only of the receipt of an erasure. */
+static void json_erasure(cx_buf *out, const cx_check_result *r)
+{
+    const cx_erasure_head *head = &r->erasure;
+    if (r->kind != CX_CHECK_ERASURE)
+        return;
+    if (!r->has_erasure || r->finding.verdict == CX_BROKEN) {
+        cx_buf_add_z(out, ",\"erasure\":null");
+        return;
+    }
+    cx_buf_add_z(out, ",\"erasure\":{\"by\":");
+    json_text(out, head->by);
+    cx_buf_add_z(out, ",\"completed\":");
+    json_text(out, head->completed);
+    cx_buf_printf(out, ",\"entries\":%" PRIu64 ",\"held\":%" PRIu64 ",\"home\":", head->entries,
+                  head->held);
+    json_text(out, head->home);
+    cx_buf_printf(out, ",\"left\":%" PRIu64 ",\"memories\":%" PRIu64 ",\"reason\":", head->left,
+                  head->memories);
+    json_text(out, head->reason);
+    cx_buf_printf(out, ",\"request\":%" PRIu64 ",\"selected\":", head->request);
+    json_text(out, head->selected);
+    cx_buf_add_byte(out, '}');
+}
+
 static void json_rest(cx_buf *out, const cx_check_result *r)
 {
     const cx_finding *finding = &r->finding;
@@ -415,6 +459,7 @@ void cx_check_write_json(const cx_check_result *r, cx_str file, cx_buf *out)
     json_anchors(out, r);
     cx_buf_add_z(out, ",\"checkpoint\":");
     json_note(out, r);
+    json_erasure(out, r);
     cx_buf_add_byte(out, ',');
     json_file(out, file);
     json_home(out, r);

@@ -82,6 +82,16 @@ typedef struct cx_note_result {
 CX_RESULT cx_note_verify(cx_bytes note, const cx_note_check *check, const cx_alloc *alloc,
                          cx_note_result *out, cx_finding *out_finding, cx_err *err);
 
+/* The signature lines after the empty line of a note whose text is not a checkpoint: *out_good
+ * different keys given signed `text`.  Findings: "BadNote", "SignatureInvalid", "NotSigned". */
+CX_RESULT cx_note_check_signatures(cx_bytes text, cx_str signatures, const cx_note_check *check,
+                                   const cx_alloc *alloc, size_t *out_good, size_t *out_unknown,
+                                   cx_finding *out_finding, cx_err *err);
+/* The name in the first of them; empty when there is none. */
+cx_str cx_note_first_signer(cx_str signatures);
+/* One such line. */
+void cx_note_add_signature(const cx_vkey *signer, const cx_signature *signature, cx_buf *out);
+
 /* --- tlog-proof ------------------------------------------------------------------------------ */
 
 void cx_tlog_proof_encode(uint64_t index, const cx_digest *path, size_t path_count, cx_bytes note,

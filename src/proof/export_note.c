@@ -205,11 +205,17 @@ void cx_checkpoint_text(const cx_checkpoint *checkpoint, cx_buf *out)
 void cx_checkpoint_note(const cx_checkpoint *checkpoint, const cx_vkey *signer,
                         const cx_signature *signature, cx_buf *out)
 {
+    cx_checkpoint_text(checkpoint, out);
+    cx_buf_add_byte(out, '\n');
+    cx_note_add_signature(signer, signature, out);
+}
+
+void cx_note_add_signature(const cx_vkey *signer, const cx_signature *signature, cx_buf *out)
+{
     uint8_t bytes[4 + sizeof signature->bytes];
     memcpy(bytes, signer->key_id, 4);
     memcpy(bytes + 4, signature->bytes, sizeof signature->bytes);
-    cx_checkpoint_text(checkpoint, out);
-    cx_buf_add_z(out, "\n" DASH);
+    cx_buf_add_z(out, DASH);
     cx_buf_add_str(out, signer->name);
     cx_buf_add_byte(out, ' ');
     cx_base64_add(out, cx_bytes_from(bytes, sizeof bytes), CX_BASE64);
@@ -439,5 +445,44 @@ cx_status cx_note_verify(cx_bytes note, const cx_note_check *check, const cx_all
                        "were given, expected 1 and %zu",
                        result.signed_by_origin, result.cosigned, check->cosigners_required);
     *out = result;
+    return CX_SUCCESS;
+}
+
+/* --- notes of any text ------------------------------------------------------------------------ */
+
+cx_str cx_note_first_signer(cx_str signatures)
+{
+    cx_str line, rest = signatures;
+    cx_err ignored;
+    signature_line first;
+    if (!cx_line_next(&rest, &line) ||
+        cx_failed(read_signature(cx_str_bytes(signatures), line, &first, &ignored)))
+        return cx_str_from(signatures.data, 0);
+    return first.name;
+}
+
+cx_status cx_note_check_signatures(cx_bytes text, cx_str signatures, const cx_note_check *check,
+                                   const cx_alloc *alloc, size_t *out_good, size_t *out_unknown,
+                                   cx_finding *out_finding, cx_err *err)
+{
+    note_checker c = {.check = check, .alloc = alloc, .text = text, .out = out_finding};
+    cx_finding bad;
+    cx_err found;
+    *out_good = 0;
+    cx_finding_init(out_finding);
+    cx_finding_init(&bad);
+    cx_status status =
+        read_signatures(cx_str_bytes(signatures), signatures, check_line, &c, &found);
+    CX_TRY(cx_finding_from(status, &found, "BadNote", &bad, err));
+    *out_unknown = c.unknown;
+    if (bad.verdict != CX_HOLDS)
+        *out_finding = bad;
+    if (out_finding->verdict != CX_HOLDS)
+        return CX_SUCCESS;
+    for (size_t i = 0; i < check->key_count; i++)
+        *out_good += (c.good >> i & 1) != 0 && !counted_already(&c, i);
+    if (check->key_count != 0 && *out_good == 0)
+        cx_finding_set(out_finding, CX_BROKEN, "NotSigned", CX_FINDING_WHOLE,
+                       "none of the keys given has signed it");
     return CX_SUCCESS;
 }
