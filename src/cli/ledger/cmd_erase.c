@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "cli/ledger/erasure_view.h"
 #include "cli/ledger/ledger.h"
 
 typedef struct state {
@@ -56,32 +57,117 @@ static cx_status erase_job(cx_cli_ledger *l, void *arg, cx_err *err)
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static int run_erase(cx_cli *cli, const cx_cli_args *args)
+/* --- many at once ----------------------------------------------------------------------------- */
+
+static cx_status prepare_many(cx_cli_ledger *l, void *arg, cx_err *err)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_erase, erase_job};
-    state s;
-    return cx_cli_run_job(cli, args, &job, &s);
+    cx_cli_erasing *erasing = arg;
+    cx_erasure_filter *filter = &erasing->filter;
+    const char *agent = cx_cli_value(l->args, "agent"), *before = cx_cli_value(l->args, "before");
+    const char *subject = cx_cli_value(l->args, "subject");
+    const char *reason = cx_cli_value(l->args, "reason"), *by = cx_cli_value(l->args, "by");
+    filter->before_ns = CX_TIME_NONE;
+    if (agent != NULL)
+        filter->agent = cx_str_z(agent);
+    if (subject != NULL)
+        filter->subject = cx_str_z(subject);
+    if (subject != NULL && filter->subject.size < CX_HOLD_SUBJECT_MIN)
+        return cx_fail(err, CX_E_USAGE,
+                       "option --subject: found '%s', expected at least %d bytes: an address, an "
+                       "id, a DID",
+                       subject, CX_HOLD_SUBJECT_MIN);
+    if (before != NULL)
+        CX_TRY(cx_cli_parse_moment(l->cli, "option --before", before, &filter->before_ns, err));
+    if ((reason == NULL || reason[0] == 0) && !cx_cli_has(l->args, "dry-run"))
+        return cx_fail(
+            err, CX_E_USAGE,
+            "expected --reason TEXT: erasure cannot be undone, and the reason is recorded");
+    filter->reason = cx_str_z(reason == NULL ? "" : reason);
+    filter->by = by == NULL ? l->actor : cx_str_z(by);
+    return cx_cli_erasing_prepare(l, erasing, err);
 }
 
-static const cx_cli_operand operands[] = {{"SEQ|URI", CX_CLI_TEXT, NULL, false, false}};
+static cx_status many_job(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    return cx_cli_erasing_job(l, arg, err);
+}
+
+/* --- a receipt of before ---------------------------------------------------------------------- */
+
+static cx_status prepare_receipt(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    return cx_cli_erasing_prepare(l, arg, err);
+}
+
+static cx_status receipt_job(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    return cx_cli_receipt_job(l, arg, cx_cli_number(l->args, "receipt", 0), err);
+}
+
+static int run_erase(cx_cli *cli, const cx_cli_args *args)
+{
+    static const cx_cli_job one = {CX_CLI_WRITE, true, prepare_erase, erase_job};
+    static const cx_cli_job many = {CX_CLI_WRITE, false, prepare_many, many_job};
+    static const cx_cli_job plan = {CX_CLI_READ, false, prepare_many, many_job};
+    static const cx_cli_job receipt = {CX_CLI_READ, false, prepare_receipt, receipt_job};
+    state s;
+    cx_cli_erasing erasing = {.has_signer = false};
+    bool selects =
+        cx_cli_has(args, "agent") || cx_cli_has(args, "subject") || cx_cli_has(args, "before");
+    int ways = (args->operand_count != 0) + selects + cx_cli_has(args, "receipt");
+    if (ways != 1)
+        return cx_cli_misuse(args, "expected either SEQ or URI, or --agent, --subject, --before, "
+                                   "or --receipt");
+    if (args->operand_count != 0 &&
+        (cx_cli_has(args, "dry-run") || cx_cli_has(args, "output") || cx_cli_signer_wanted(args)))
+        return cx_cli_misuse(args, "--dry-run and receipts are for --agent, --subject, --before");
+    if (args->operand_count != 0)
+        return cx_cli_run_job(cli, args, &one, &s);
+    int code = cx_cli_run_job(cli, args,
+                              !selects                      ? &receipt
+                              : cx_cli_has(args, "dry-run") ? &plan
+                                                            : &many,
+                              &erasing);
+    cx_cli_signer_done(&erasing.signer);
+    return code;
+}
+
+static const cx_cli_operand operands[] = {{"SEQ|URI", CX_CLI_TEXT, NULL, true, false}};
 
 static const cx_cli_option options[] = {
+    CX_CLI_OPT("agent", 0, CX_CLI_TEXT, "NAME", "All content in the journal of this agent."),
+    CX_CLI_OPT("subject", 0, CX_CLI_TEXT, "TEXT",
+               "All content that names this person or thing: an address, an id, a DID; as a whole "
+               "word, case counts."),
+    CX_CLI_OPT("before", 0, CX_CLI_TEXT, "TIME",
+               "All content recorded before this time, date, or age such as 90d."),
+    CX_CLI_OPTION_DRY_RUN,
     CX_CLI_OPT("reason", 0, CX_CLI_TEXT, "TEXT", "Why; needed, and recorded for good."),
     CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "The author; default the actor."),
-    CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPT("receipt", 0, CX_CLI_COUNT, "N",
+               "Write the receipt of erasure N again, to sign it or to keep it."),
+    CX_CLI_OPTIONS_RECEIPT,
+    CX_CLI_OPTIONS_LEDGER,
+    CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_erase = {
     .name = "erase",
     .purpose = "destroy content; proofs and roots still hold",
-    .about = "SEQ: overwrites the committed payload of that entry. URI or ULID: overwrites every "
-             "version of that memory and marks it as dead. The content can no longer be read from "
-             "any file of the data directory. The fact that it existed, who erased it and why stay "
-             "recorded. Backups and copies elsewhere are not changed.",
+    .about =
+        "SEQ: overwrites the committed payload of that entry. URI or ULID: overwrites every "
+        "version of that memory and marks it as dead. With --agent, --subject or --before: all "
+        "content for which all of them are true, accounted for in one receipt. The content can no "
+        "longer be read from any file of the data directory. The fact that it existed, who erased "
+        "it and why stay recorded. Backups and copies elsewhere are not changed.\n\nAn erasure "
+        "that was interrupted is completed by the next one. What a legal hold covers is not "
+        "erased (see 'cortex hold'). 'cortex-verify' checks a signed receipt.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = CX_CLI_EXITS_WRITE,
-    .example = "cortex erase 01HF7YAT000000000000000003 --reason 'asked for by the person'",
+    .exits = CX_CLI_EXITS_WRITE
+    "\n4 a legal hold keeps it, or keeps a part of what was selected; the holds are named",
+    .example = "cortex erase --subject ann@example.com --reason 'asked for by the person' "
+               "--sign org.key -o receipt.txt",
     .run = run_erase,
 };
