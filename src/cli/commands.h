@@ -63,6 +63,7 @@
     X(hold_add)            \
     X(hold_list)           \
     X(hold_release)        \
+    X(retention_apply)     \
     X(tables_status)       \
     X(tables_rebuild)      \
     X(backup)              \

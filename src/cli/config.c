@@ -24,6 +24,7 @@ static const struct shared {
     {"", "actor"},
     {"", "db"},
     {"", "color"},
+    {"", "retention"},
     {"limits", "threads"},
     {"limits", "max-depth"},
     {"limits", "max-bytes"},

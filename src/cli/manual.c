@@ -51,6 +51,9 @@ static const group groups[] = {
      "Memories are typed, versioned and linked by edges; every write is an entry of the ledger, so "
      "that each one can be proven and explained. These commands write memories, find them, and "
      "record how useful they were."},
+    {"retention", "how long content stays",
+     "Rules of retention say how long content of a kind stays. What is older is destroyed, and one "
+     "receipt lists it; entries, hashes and proofs stay."},
     {"run", "governed runs of agents",
      "A run lets an agent change a git repository under a contract: in a work tree and a sandbox "
      "of its own, judged by gates, merged when it passes all of them. The result is a sealed "

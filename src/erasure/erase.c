@@ -19,7 +19,8 @@ enum { BATCH_ITEMS = 256, SALT_HEX = 32 };
 #define BATCH_BYTES ((uint64_t)8 << 20) /* of payloads that are read for one commit */
 
 typedef struct erasing {
-    cx_home *home, *reader;
+    cx_home *home;
+    const cx_erasure_reader *reader;
     cx_arena *arena;
     uint64_t request;
     cx_position from;
@@ -28,6 +29,18 @@ typedef struct erasing {
     cx_str salt; /* hex, of a request that names a person */
     int64_t requested_ns;
 } erasing;
+
+static cx_status begin_reading(const erasing *e, cx_home **out, cx_err *err)
+{
+    *out = e->home;
+    return e->reader == NULL ? CX_SUCCESS : e->reader->begin(e->reader->arg, out, err);
+}
+
+static void end_reading(const erasing *e, cx_home *reader)
+{
+    if (e->reader != NULL)
+        e->reader->end(e->reader->arg, reader);
+}
 
 cx_str cx_erasure_tag(uint64_t request, char out[CX_ERASURE_TAG_MAX])
 {
@@ -94,14 +107,15 @@ static bool read_rules(erasing *e, const cx_json *json)
     return true;
 }
 
-static cx_status read_request(erasing *e, uint64_t seq, cx_err *err)
+static cx_status read_request(erasing *e, uint64_t seq, bool *out_there, cx_err *err)
 {
     cx_entry_view view;
     cx_json json;
     cx_erasure_filter *filter = &e->filter;
     CX_TRY(cx_home_entry(e->home, CX_STR(CX_ERASURES_ACTOR), seq, e->arena, &view, err));
-    if (!cx_kinds_is(view.entry.kind, CX_KIND_ERASURE_REQUEST) || view.payload_erased)
-        return fail_request(seq, err);
+    *out_there = !view.payload_erased;
+    if (view.payload_erased) /* another process has completed it just now */
+        return CX_SUCCESS;
     cx_status status = cx_json_parse_text(cx_bytes_str(view.payload), e->arena, &json, NULL);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
@@ -388,6 +402,7 @@ static cx_status make_head(erasing *e, const cx_erasure_sums *sums, cx_erasure_h
     uint8_t id[16];
     char hex[32];
     cx_buf list;
+    cx_home *reader;
     cx_home_id(e->home, id);
     cx_hex_encode(cx_bytes_from(id, sizeof id), hex);
     cx_erasure_head head = {.home = cx_arena_copy_str(e->arena, cx_str_from(hex, sizeof hex)),
@@ -403,9 +418,11 @@ static cx_status make_head(erasing *e, const cx_erasure_sums *sums, cx_erasure_h
     CX_TRY(describe_filter(e, &head.selected, err));
     CX_TRY(add_time(e->arena, e->requested_ns, &head.requested, err));
     CX_TRY(add_time(e->arena, wall_ns(e), &head.completed, err));
+    CX_TRY(begin_reading(e, &reader, err));
     cx_buf_init(&list, cx_alloc_default());
     cx_status status =
-        cx_erasure_list(e->reader, e->request, e->from, &list, &head.entries, &head.memories, err);
+        cx_erasure_list(reader, e->request, e->from, &list, &head.entries, &head.memories, err);
+    end_reading(e, reader);
     if (!cx_failed(status))
         head.list = cx_digest_of(cx_buf_bytes(&list));
     cx_buf_done(&list);
@@ -437,23 +454,34 @@ static cx_status append_receipt(erasing *e, cx_txn *txn, const cx_erasure_head *
     return status;
 }
 
-static cx_status record_receipt(erasing *e, const cx_erasure_head *head, uint64_t *out_seq,
-                                cx_err *err)
+/* The receipt that another process recorded for the same request. */
+static cx_status find_receipt(const erasing *e, cx_erasure_head *out, uint64_t *out_seq,
+                              cx_err *err)
+{
+    uint64_t count;
+    CX_TRY(count_requests(e->home, &count, err));
+    for (uint64_t seq = e->request + 1; seq < count; seq++) {
+        cx_entry_view view;
+        cx_str rest;
+        CX_TRY(cx_home_entry(e->home, CX_STR(CX_ERASURES_ACTOR), seq, e->arena, &view, err));
+        if (!cx_kinds_is(view.entry.kind, CX_KIND_ERASURE_RECEIPT))
+            continue;
+        *out_seq = seq;
+        return cx_erasure_head_read(cx_bytes_str(view.payload), out, &rest, err);
+    }
+    return fail_request(e->request, err);
+}
+
+static cx_status record_receipt(erasing *e, cx_erasure_head *head, uint64_t *out_seq, cx_err *err)
 {
     cx_txn *txn;
     bool open = false;
-    *out_seq = 0;
     CX_TRY(cx_txn_begin(e->home, CX_STR(CX_ERASURES_ACTOR), &txn, err));
     cx_status status = append_receipt(e, txn, head, out_seq, &open, err);
     if (!cx_failed(status) && open)
         return cx_txn_commit(txn, err);
     cx_txn_abort(txn);
-    if (cx_failed(status))
-        return status;
-    return cx_fail_at(err, CX_E_BUSY, "Completed", CX_NO_OFFSET,
-                      "another process completed the erasure meanwhile; 'cortex erase --receipt "
-                      "%llu' shows its receipt",
-                      (unsigned long long)e->request);
+    return cx_failed(status) ? status : find_receipt(e, head, out_seq, err);
 }
 
 /* R4: the payload of the request goes last. */
@@ -476,8 +504,10 @@ static cx_status forget_subject(erasing *e, uint64_t request, cx_err *err)
 static cx_status complete_request(erasing *e, cx_erasure_result *out, cx_err *err)
 {
     cx_erasure_plan plan;
-    cx_status status =
-        cx_erasure_plan_begin(&plan, e->reader, &e->filter, e->request, e->arena, err);
+    cx_home *reader;
+    CX_TRY(begin_reading(e, &reader, err));
+    cx_status status = cx_erasure_plan_begin(&plan, reader, &e->filter, e->request, e->arena, err);
+    end_reading(e, reader);
     if (!cx_failed(status))
         status = erase_plan(e, &plan, err);
     out->sums = plan.sums;
@@ -492,22 +522,22 @@ static cx_status complete_request(erasing *e, cx_erasure_result *out, cx_err *er
 static cx_status resume_request(erasing *e, cx_erasure_result *out, cx_err *err)
 {
     uint64_t seq = 0;
-    bool open = false, unnamed = false;
+    bool open = false, unnamed = false, there = false;
     out->nothing = true;
     CX_TRY(find_open(e, &seq, &open, &unnamed, err));
     if (unnamed || open)
-        CX_TRY(read_request(e, seq, err));
-    if (unnamed && e->filter.subject.data != NULL)
+        CX_TRY(read_request(e, seq, &there, err));
+    if (there && unnamed && e->filter.subject.data != NULL)
         return forget_subject(e, seq, err);
-    if (!open)
+    if (!there || !open)
         return CX_SUCCESS;
     out->nothing = false;
     out->resumed = true;
     return complete_request(e, out, err);
 }
 
-cx_status cx_erasure_resume(cx_home *home, cx_home *reader, cx_arena *arena, cx_erasure_result *out,
-                            cx_err *err)
+cx_status cx_erasure_resume(cx_home *home, const cx_erasure_reader *reader, cx_arena *arena,
+                            cx_erasure_result *out, cx_err *err)
 {
     erasing *e = CX_ARENA_NEW(arena, erasing);
     *out = (cx_erasure_result){.nothing = true};
@@ -517,8 +547,18 @@ cx_status cx_erasure_resume(cx_home *home, cx_home *reader, cx_arena *arena, cx_
     return resume_request(e, out, err);
 }
 
-cx_status cx_erasure_run(cx_home *home, cx_home *reader, const cx_erasure_filter *filter,
-                         cx_arena *arena, cx_erasure_result *out, cx_err *err)
+static cx_status find_sums(const erasing *e, cx_erasure_sums *out, cx_err *err)
+{
+    cx_home *reader;
+    CX_TRY(begin_reading(e, &reader, err));
+    cx_status status = cx_erasure_plan_make(reader, &e->filter, e->arena, out, err);
+    end_reading(e, reader);
+    return status;
+}
+
+cx_status cx_erasure_run(cx_home *home, const cx_erasure_reader *reader,
+                         const cx_erasure_filter *filter, cx_arena *arena, cx_erasure_result *out,
+                         cx_err *err)
 {
     bool open = false;
     CX_TRY(check_filter(filter, err));
@@ -529,7 +569,7 @@ cx_status cx_erasure_run(cx_home *home, cx_home *reader, const cx_erasure_filter
     if (e == NULL)
         return cx_fail_nomem(err);
     *e = (erasing){.home = home, .reader = reader, .arena = arena, .filter = *filter};
-    CX_TRY(cx_erasure_plan_make(reader, filter, arena, &out->sums, err));
+    CX_TRY(find_sums(e, &out->sums, err));
     out->nothing = out->sums.entries + out->sums.memories == 0;
     if (out->nothing)
         return CX_SUCCESS;

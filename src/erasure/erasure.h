@@ -92,14 +92,22 @@ typedef struct cx_erasure_result {
 } cx_erasure_result;
 
 /*
- * `home` is written to; `reader` is the same data directory opened for reading, or `home` itself
- * when no other process owns it.  With an open request that one is completed instead.
+ * Where the log is read, when another process owns the data directory: a second handle, opened for
+ * reading.  It must be closed while content is destroyed, because it keeps the old tables alive.
  */
-CX_RESULT cx_erasure_run(cx_home *home, cx_home *reader, const cx_erasure_filter *filter,
-                         cx_arena *arena, cx_erasure_result *out, cx_err *err);
+typedef struct cx_erasure_reader {
+    cx_status (*begin)(void *arg, cx_home **out, cx_err *err);
+    void (*end)(void *arg, cx_home *reader);
+    void *arg;
+} cx_erasure_reader;
+
+/* `reader` NULL = the home itself.  With an open request, that one is completed instead. */
+CX_RESULT cx_erasure_run(cx_home *home, const cx_erasure_reader *reader,
+                         const cx_erasure_filter *filter, cx_arena *arena, cx_erasure_result *out,
+                         cx_err *err);
 /* The open request is completed, if there is one; else `nothing`. */
-CX_RESULT cx_erasure_resume(cx_home *home, cx_home *reader, cx_arena *arena, cx_erasure_result *out,
-                            cx_err *err);
+CX_RESULT cx_erasure_resume(cx_home *home, const cx_erasure_reader *reader, cx_arena *arena,
+                            cx_erasure_result *out, cx_err *err);
 
 /* The text to sign, of the request with that number or of the receipt's own entry.
  * CX_E_NOT_FOUND "NoReceipt". */

@@ -168,9 +168,28 @@ static void feed_index(cx_cli_ledger *l)
                         l->args->command->name, err.message);
 }
 
-static cx_status run_erasure(cx_cli_ledger *l, cx_cli_erasing *erasing, cx_home *reader,
-                             cx_erasure_result *out, cx_err *err)
+/* A writer process does not read its log for others. */
+static cx_status begin_reading(void *arg, cx_home **out, cx_err *err)
 {
+    const cx_cli_ledger *l = arg;
+    const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
+    if (cx_home_is_remote(l->home))
+        return cx_home_open(l->path, &options, out, err);
+    *out = l->home;
+    return CX_SUCCESS;
+}
+
+static void end_reading(void *arg, cx_home *reader)
+{
+    const cx_cli_ledger *l = arg;
+    if (reader != l->home && cx_failed(cx_home_close(reader, NULL)))
+        cx_cli_complain("%s: note: the data directory could not be closed", l->args->command->name);
+}
+
+static cx_status run_erasure(cx_cli_ledger *l, cx_cli_erasing *erasing, cx_erasure_result *out,
+                             cx_err *err)
+{
+    const cx_erasure_reader access = {begin_reading, end_reading, l}, *reader = &access;
     CX_TRY(cx_erasure_run(l->home, reader, &erasing->filter, l->arena, out, err));
     while (out->resumed) {
         cx_cli_complain("%s: completed erasure %llu, which had been interrupted: %llu entries and "
@@ -183,16 +202,20 @@ static cx_status run_erasure(cx_cli_ledger *l, cx_cli_erasing *erasing, cx_home 
     return CX_SUCCESS;
 }
 
-static cx_status erase_and_answer(cx_cli_ledger *l, cx_cli_erasing *erasing, cx_home *reader,
-                                  cx_err *err)
+static cx_status erase_and_answer(cx_cli_ledger *l, cx_cli_erasing *erasing, cx_err *err)
 {
     cx_erasure_result result;
-    CX_TRY(run_erasure(l, erasing, reader, &result, err));
+    cx_home *reader;
+    CX_TRY(run_erasure(l, erasing, &result, err));
     feed_index(l);
     if (result.sums.held != 0)
         l->exit_code = CX_EXIT_REJECTED;
-    if (!result.nothing)
-        CX_TRY(deliver_receipt(l, erasing, reader, result.request, false, err));
+    if (!result.nothing) {
+        CX_TRY(begin_reading(l, &reader, err));
+        cx_status status = deliver_receipt(l, erasing, reader, result.request, false, err);
+        end_reading(l, reader);
+        CX_TRY(status);
+    }
     if (l->json)
         return answer_json(l, &result.sums, &result, err);
     print_result(l, &result, erasing);
@@ -213,19 +236,11 @@ static cx_status show_plan(cx_cli_ledger *l, const cx_cli_erasing *erasing, cx_e
 
 cx_status cx_cli_erasing_job(cx_cli_ledger *l, cx_cli_erasing *erasing, cx_err *err)
 {
-    const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
-    cx_home *reader = l->home;
     if (erasing->filter.agent.data != NULL) {
         cx_actor_info info;
         CX_TRY(cx_home_actor(l->home, erasing->filter.agent, &info, err));
     }
     if (cx_cli_has(l->args, "dry-run"))
         return show_plan(l, erasing, err);
-    /* A writer process does not read its log for others. */
-    if (cx_home_is_remote(l->home))
-        CX_TRY(cx_home_open(l->path, &options, &reader, err));
-    cx_status status = erase_and_answer(l, erasing, reader, err);
-    if (reader != l->home && cx_failed(cx_home_close(reader, NULL)))
-        cx_cli_complain("%s: note: the data directory could not be closed", l->args->command->name);
-    return status;
+    return erase_and_answer(l, erasing, err);
 }

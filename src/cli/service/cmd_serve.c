@@ -11,6 +11,7 @@
 #include "base/api.h"
 #include "os/api.h"
 #include "cli/ledger/ledger.h"
+#include "cli/ledger/retention_rules.h"
 #include "socket/api.h"
 #include "git/api.h"
 #include "server/api.h"
@@ -28,9 +29,10 @@ typedef struct serving {
     cx_recorder *recorder;
     cx_runs *runs; /* NULL = no --repo */
     cx_server *server;
-    const char *token_path; /* HOME/token; NULL = tokens are managed elsewhere */
-    cx_str token_text;      /* its contents; shown only on a terminal */
-    bool first_token;       /* made by this start */
+    const char *token_path;              /* HOME/token; NULL = tokens are managed elsewhere */
+    cx_str token_text;                   /* its contents; shown only on a terminal */
+    bool first_token;                    /* made by this start */
+    uint32_t home_root_ms, retention_ms; /* how often; 0 = never */
 } serving;
 
 /* --- the question ----------------------------------------------------------------------------- */
@@ -366,17 +368,96 @@ static void record_home_root(const serving *s)
         cx_cli_complain("serve: the home root could not be recorded: %s", err.message);
 }
 
-/* Meanwhile this thread records the home root every `every_ms`; 0 = never. */
-static void wait_for_end(const serving *s, uint32_t every_ms, const sigset_t *ends,
-                         const sigset_t *before)
+/* What is due is read anew each time: ages are counted from now. */
+static void apply_retention(const serving *s)
 {
-    const struct timespec every = {.tv_sec = every_ms / 1000};
+    cx_err err = {0};
+    cx_arena arena;
+    cx_erasure_filter filter;
+    cx_erasure_result result = {.nothing = true};
+    cx_arena_init(&arena, s->cli->alloc, 0);
+    cx_status status = cx_cli_read_retention(s->cli, s->args, &filter, &err);
+    if (!cx_failed(status))
+        status = cx_erasure_run(s->home, NULL, &filter, &arena, &result, &err);
+    if (cx_failed(status))
+        cx_cli_complain("serve: retention could not be applied: %s", err.message);
+    else if (!result.nothing)
+        cx_cli_complain("serve: retention destroyed %llu entries and %llu memories, %llu kept by a "
+                        "legal hold; receipt: entry %llu of " CX_ERASURES_ACTOR,
+                        (unsigned long long)result.head.entries,
+                        (unsigned long long)result.head.memories,
+                        (unsigned long long)result.head.held, (unsigned long long)result.receipt);
+    cx_arena_done(&arena);
+}
+
+/* A task of this thread, which waits for the signal. */
+typedef struct periodic {
+    uint32_t every_ms; /* 0 = never */
+    uint64_t next_ns;
+    void (*perform)(const serving *s);
+} periodic;
+
+#define MS_NS UINT64_C(1000000)
+
+/* Nanoseconds until the next task is due; UINT64_MAX = never. */
+static uint64_t time_to_next(const periodic *tasks, size_t count, uint64_t now)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t left = tasks[i].next_ns > now ? tasks[i].next_ns - now : 0;
+        if (tasks[i].every_ms != 0 && left < least)
+            least = left;
+    }
+    return least;
+}
+
+static void perform_due(const serving *s, periodic *tasks, size_t count)
+{
+    const cx_io *io = s->cli->io;
+    for (size_t i = 0; i < count; i++) {
+        if (tasks[i].every_ms == 0 || tasks[i].next_ns > io->monotonic_ns(io))
+            continue;
+        tasks[i].perform(s);
+        tasks[i].next_ns = io->monotonic_ns(io) + tasks[i].every_ms * MS_NS;
+    }
+}
+
+/* Meanwhile this thread records home roots and applies retention. */
+static void wait_for_end(const serving *s, const sigset_t *ends, const sigset_t *before)
+{
+    const cx_io *io = s->cli->io;
+    periodic tasks[] = {{s->home_root_ms, 0, record_home_root},
+                        {s->retention_ms, 0, apply_retention}};
     int got = -1;
-    while (every_ms == 0 ? sigwait(ends, &got) != 0 : (got = sigtimedwait(ends, NULL, &every)) < 0)
-        if (every_ms != 0 && errno == EAGAIN)
-            record_home_root(s);
+    for (size_t i = 0; i < CX_COUNT_OF(tasks); i++)
+        tasks[i].next_ns = io->monotonic_ns(io) + tasks[i].every_ms * MS_NS;
+    for (;;) {
+        uint64_t left = time_to_next(tasks, CX_COUNT_OF(tasks), io->monotonic_ns(io));
+        const struct timespec pause = {.tv_sec = (time_t)(left / (1000 * MS_NS)),
+                                       .tv_nsec = (long)(left % (1000 * MS_NS))};
+        if (left == UINT64_MAX ? sigwait(ends, &got) == 0
+                               : (got = sigtimedwait(ends, NULL, &pause)) >= 0)
+            break;
+        if (left != UINT64_MAX && errno == EAGAIN)
+            perform_due(s, tasks, CX_COUNT_OF(tasks));
+    }
     /* A second one ends it at once: what was acknowledged is on the disk. */
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* The rules are checked before the server starts, although they are read again when applied. */
+static cx_status read_periodic(serving *s, cx_err *err)
+{
+    cx_erasure_filter filter;
+    CX_TRY(read_milliseconds(s->args, "home-root-every", &s->home_root_ms, err));
+    CX_TRY(read_milliseconds(s->args, "retention-every", &s->retention_ms, err));
+    CX_TRY(cx_cli_read_retention(s->cli, s->args, &filter, err));
+    if (s->retention_ms != 0 && filter.rule_count == 0)
+        return cx_fail(err, CX_E_USAGE,
+                       "option --retention-every: there are no rules; set them in the "
+                       "configuration, such as retention = [\"session.* 1y\"], or give "
+                       "--retention RULE");
+    return CX_SUCCESS;
 }
 
 static void close_all(serving *s, uint32_t grace_ms)
@@ -400,8 +481,7 @@ static int run_serve(cx_cli *cli, const cx_cli_args *args)
     uint32_t grace_ms = (uint32_t)(cx_cli_number(args, "grace", GRACE_S_DEFAULT) % 86400) * 1000;
     cx_alloc_return_large();
     begin_signals(&ends, &before);
-    uint32_t every_ms = 0;
-    cx_status status = read_milliseconds(args, "home-root-every", &every_ms, &err);
+    cx_status status = read_periodic(&s, &err);
     if (!cx_failed(status))
         status = open_all(&s, &err);
     if (!cx_failed(status))
@@ -411,7 +491,7 @@ static int run_serve(cx_cli *cli, const cx_cli_args *args)
         code = cx_cli_ledger_fail(cli, args, &err);
         grace_ms = 0;
     } else {
-        wait_for_end(&s, every_ms, &ends, &before);
+        wait_for_end(&s, &ends, &before);
         cx_cli_complain("serve: stopping after the running requests");
     }
     close_all(&s, grace_ms);
@@ -448,6 +528,10 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("home-root-every", 0, CX_CLI_COUNT, "SECONDS",
                "Record the home root, one root over all actors, this often when something has "
                "changed; 1 to 86400, default never. 'cortex checkpoint --all' signs it."),
+    CX_CLI_OPTION_RETENTION,
+    CX_CLI_OPT("retention-every", 0, CX_CLI_COUNT, "SECONDS",
+               "Apply the rules of retention this often, as 'cortex retention apply' does; 1 to "
+               "86400, default never."),
     CX_CLI_OPT("unknown-key", 0, CX_CLI_CHOICE, "reject|keep",
                "Traces signed by a key that is not registered: reject them (the default), or keep "
                "them as unverified until it is."),
