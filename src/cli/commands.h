@@ -68,6 +68,7 @@
     X(tables_rebuild)      \
     X(backup)              \
     X(record)              \
+    X(consent_revoke)      \
     X(trace_verify)        \
     X(trace_query)         \
     X(trace_show)          \

@@ -21,6 +21,9 @@ static const group groups[] = {
      "An approval is a signed statement that one run of one contract may do what its policies "
      "would refuse. "
      "'cortex approve' makes one; it counts once."},
+    {"consent", "consent to traces of agents",
+     "A batch of traces says when consent to it was given. That consent was revoked is recorded "
+     "here, and told to those who send traces without a newer one."},
     {"contract", "task contracts",
      "A contract defines a governed run: which paths may change, which commands may run, which "
      "tests decide. These commands write one, check it and show what it would allow; nothing is "

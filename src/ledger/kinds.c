@@ -31,8 +31,8 @@ bool cx_kinds_is(cx_str name, cx_dotted_kind kind)
 
 bool cx_kinds_journal_is_own(cx_str actor)
 {
-    static const char *const journals[] = {"trust",    "batches", "alerts",  "otel",
-                                           "sessions", "holds",   "erasures"};
+    static const char *const journals[] = {"trust",    "batches", "alerts",   "otel",
+                                           "sessions", "holds",   "erasures", "consents"};
     static const char *const prefixes[] = {"run:", "key:", "home:"};
     for (size_t i = 0; i < CX_COUNT_OF(journals); i++)
         if (cx_str_is(actor, journals[i]))

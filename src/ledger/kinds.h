@@ -34,6 +34,7 @@
     X(CX_KIND_HOME_ROOT, "home.root", "ledger/home_root", "ledger, evidence")                      \
     X(CX_KIND_MEMORY_REQUEST, "memory.request", "memory/request", "memory")                        \
     X(CX_KIND_SCOPE_SENT, "scope.sent", "memory/sent", "memory, server, cli")                      \
+    X(CX_KIND_TRACE_CONSENT, "trace.consent", "recorder/consent", "recorder/intake")               \
     X(CX_KIND_HOLD_ADD, "hold.add", "ledger/holds", "ledger, cli")                                 \
     X(CX_KIND_HOLD_RELEASE, "hold.release", "ledger/holds", "ledger, cli")                         \
     X(CX_KIND_ERASURE_REQUEST, "erasure.request", "erasure", "erasure")                            \
@@ -52,8 +53,8 @@ cx_dotted_kind cx_kinds_of(cx_str name);
 bool cx_kinds_is(cx_str name, cx_dotted_kind kind);
 
 /* Whether this program itself writes the journal of that name: trust, batches, alerts, otel,
- * sessions, holds, erasures, and names that begin with run:, key: or home:. An agent, a sender of
- * steps or traces and a grantee of a scope never write there. */
+ * sessions, holds, erasures, consents, and names that begin with run:, key: or home:. An agent, a
+ * sender of steps or traces and a grantee of a scope never write there. */
 bool cx_kinds_journal_is_own(cx_str actor);
 
 #endif

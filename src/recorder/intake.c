@@ -642,17 +642,60 @@ static cx_status batch_reasons(const intake *in, cx_json *out, cx_err *err)
 }
 
 /* Consent dated after the batch, or times in the future, are findings (decision 0026). */
-static cx_status batch_findings(const intake *in, cx_json *out, cx_err *err)
+static size_t find_unusual_times(const intake *in, const char *out[CX_INTAKE_WARNINGS_MAX])
 {
     const cx_batch *batch = in->batch;
-    cx_json_list list = cx_json_list_begin(in->arena);
+    size_t count = 0;
     if (batch->consent_ns > batch->batch_ns)
-        cx_json_list_add(&list, cx_json_make_str(CX_STR("consent_after_batch")));
+        out[count++] = "consent_after_batch";
     if (batch->consent_ns > in->now_ns)
-        cx_json_list_add(&list, cx_json_make_str(CX_STR("consent_in_future")));
+        out[count++] = "consent_in_future";
     if (batch->batch_ns > in->now_ns)
-        cx_json_list_add(&list, cx_json_make_str(CX_STR("batch_in_future")));
+        out[count++] = "batch_in_future";
+    return count;
+}
+
+static const char consent_revoked[] = "consent_revoked";
+
+static bool has_revoked_consent(const cx_intake_event *outcome)
+{
+    return outcome->warning_count != 0 &&
+           outcome->warnings[outcome->warning_count - 1] == consent_revoked;
+}
+
+static cx_status batch_findings(const intake *in, cx_json *out, cx_err *err)
+{
+    const char *found[CX_INTAKE_WARNINGS_MAX];
+    size_t count = find_unusual_times(in, found);
+    cx_json_list list = cx_json_list_begin(in->arena);
+    for (size_t i = 0; i < count; i++)
+        cx_json_list_add(&list, cx_json_make_str(cx_str_z(found[i])));
+    for (size_t i = 0; i < in->count; i++)
+        if (has_revoked_consent(&in->outcome[i])) {
+            cx_json_list_add(&list, cx_json_make_str(CX_STR(consent_revoked)));
+            break;
+        }
     return cx_json_list_end_array(&list, out, err);
+}
+
+/* Each accepted trace is named with what is unusual about its consent. */
+static cx_status warn_of_consent(intake *in, cx_err *err)
+{
+    cx_str actor = CX_STR("");
+    int64_t revoked_ns = CX_TIME_NONE;
+    for (size_t i = 0; i < in->count; i++) {
+        cx_intake_event *outcome = &in->outcome[i];
+        if (outcome->status == CX_INTAKE_REJECTED)
+            continue;
+        outcome->warning_count = find_unusual_times(in, outcome->warnings);
+        if (!cx_str_eq(actor, in->items[i].actor)) {
+            actor = in->items[i].actor;
+            CX_TRY(cx_recorder_consent_revoked(in->recorder, actor, in->arena, &revoked_ns, err));
+        }
+        if (revoked_ns != CX_TIME_NONE && in->batch->consent_ns <= revoked_ns)
+            outcome->warnings[outcome->warning_count++] = consent_revoked;
+    }
+    return CX_SUCCESS;
 }
 
 static cx_status batch_json(const intake *in, const cx_intake *sums, cx_json *out, cx_err *err)
@@ -763,6 +806,7 @@ static cx_status store_items(intake *in, cx_intake *out, cx_err *err)
             CX_TRY(store_actor(in, i, err));
     for (size_t i = 0; i < in->count; i++)
         CX_ASSERT(!in->items[i].open); /* every item is decided */
+    CX_TRY(warn_of_consent(in, err));
     count_results(in, out);
     CX_TRY(raise_conflict_alerts(in, err));
     CX_TRY(store_batch(in, out, err));

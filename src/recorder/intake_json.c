@@ -83,6 +83,12 @@ static cx_status event_json(const cx_intake_event *outcome, size_t index, cx_are
     if (outcome->stripped_count != 0)
         CX_TRY(add_texts(&list, CX_STR("stripped"), outcome->stripped, outcome->stripped_count,
                          arena, err));
+    if (outcome->warning_count != 0) {
+        cx_str warnings[CX_INTAKE_WARNINGS_MAX];
+        for (size_t i = 0; i < outcome->warning_count; i++)
+            warnings[i] = cx_str_z(outcome->warnings[i]);
+        CX_TRY(add_texts(&list, CX_STR("warnings"), warnings, outcome->warning_count, arena, err));
+    }
     return cx_json_list_end_object(&list, out, err);
 }
 

@@ -77,6 +77,9 @@ typedef enum cx_intake_event_status {
 } cx_intake_event_status;
 const char *cx_intake_event_status_name(cx_intake_event_status status);
 
+/* "consent_after_batch", "consent_in_future", "batch_in_future", "consent_revoked" */
+#define CX_INTAKE_WARNINGS_MAX 4
+
 typedef struct cx_intake_event {
     cx_str trace_id;    /* data NULL when it could not be read */
     cx_str signing_key; /* signature_key_id, likewise */
@@ -87,6 +90,9 @@ typedef struct cx_intake_event {
     bool has_entry;
     cx_str actor; /* stored, duplicate, unverified, conflict: where it is */
     uint64_t seq;
+    /* What the sender should look at although the trace was accepted (decision 0026). */
+    const char *warnings[CX_INTAKE_WARNINGS_MAX];
+    size_t warning_count;
     const cx_str *stripped; /* what the strip policy removed */
     size_t stripped_count;
 } cx_intake_event;
@@ -143,6 +149,21 @@ CX_RESULT cx_recorder_key_revoke(cx_recorder *recorder, cx_str key_id, cx_str re
                                  int64_t compromised_since, cx_err *err);
 /* The store as it is now, copied into the arena. */
 CX_RESULT cx_recorder_trust(cx_recorder *recorder, cx_arena *arena, cx_trust *out, cx_err *err);
+
+/* --- consent ---------------------------------------------------------------------------------- */
+
+#define CX_CONSENTS_ACTOR "consents"
+
+typedef struct cx_consent_revocation {
+    cx_str agent, by, reason;
+    int64_t revoked_ns;
+} cx_consent_revocation;
+/* Recorded; the last one of an agent counts. */
+CX_RESULT cx_recorder_consent_revoke(cx_recorder *recorder, const cx_consent_revocation *revocation,
+                                     cx_err *err);
+/* When the consent to an agent's traces was revoked; CX_TIME_NONE = it was not. */
+CX_RESULT cx_recorder_consent_revoked(cx_recorder *recorder, cx_str agent, cx_arena *arena,
+                                      int64_t *out_ns, cx_err *err);
 
 /* --- keys that register themselves (§4.6) ----------------------------------------------------- */
 

@@ -38,7 +38,7 @@ const cx_api_type cx_api_types[] = {
      "{content_sha256?: string, detail?: string, entry?: EntryRef, form?: string, index: integer, "
      "numbers?: string, path?: string, paths?: string[], reason?: string, "
      "status: 'stored'|'duplicate'|'conflict'|'unverified'|'rejected'|'pending', stripped?: string[], "
-     "trace_id: string|null}"},
+     "trace_id: string|null, warnings?: string[]}"},
     {"EntryRef", "{actor: string, seq: integer}"},
     {"Steps", "{steps: Step[], key?: string}"},
     {"Step",

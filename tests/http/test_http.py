@@ -1294,6 +1294,32 @@ def roots_of_all_actors_show_the_home_root():
 
 
 @test
+def a_sender_is_told_what_is_unusual_about_consent():
+    agent = Agent("consent-agent")
+    with Server() as s:
+        s.register(agent)
+        def send(name, second, **more):
+            answer = s.ask("POST", API + "/events", body=batch(agent.trace(name, second=second), **more))
+            assert answer.status == 200 and answer.json()["accepted"] == 1, answer.body
+            return answer.json()["results"][0]
+        assert "warnings" not in send("c-1", 1)
+        late = send("c-2", 2, consent_timestamp="2099-01-01T00:00:00Z")
+        assert (late["status"], late["warnings"]) == \
+            ("stored", ["consent_after_batch", "consent_in_future"]), late
+        s.command("consent", "revoke", agent.name, "--reason", "asked for", "--at", "2026-01-01T03:00:00Z")
+        revoked = send("c-3", 3)
+        assert (revoked["status"], revoked["warnings"]) == ("stored", ["consent_revoked"]), revoked
+        again = send("c-3", 3)
+        assert (again["status"], again["warnings"]) == ("duplicate", ["consent_revoked"]), again
+        renewed = send("c-4", 4, consent_timestamp="2026-01-01T04:00:00Z")
+        assert "warnings" not in renewed, renewed
+        log = [json.loads(line) for line in s.command("log", "--actor", "batches", "--json").splitlines()]
+        found = [json.loads(entry["payload"])["findings"] for entry in log]
+        assert found == [[], ["consent_after_batch", "consent_in_future"], ["consent_revoked"], []], found
+        s.stop()
+
+
+@test
 def the_server_records_the_home_root_on_a_schedule():
     with Server("--home-root-every", "1") as s:
         s.command("append", "note.x", "hello", "--actor", "andrew")

@@ -295,6 +295,7 @@ export interface EventResult {
   status: 'stored' | 'duplicate' | 'conflict' | 'unverified' | 'rejected' | 'pending';
   stripped?: string[];
   trace_id: string | null;
+  warnings?: string[];
 }
 
 export interface FailedTest {
