@@ -167,7 +167,6 @@ const cx_cli_command cx_cli_erase = {
     .option_count = CX_COUNT_OF(options),
     .exits = CX_CLI_EXITS_WRITE
     "\n4 a legal hold keeps it, or keeps a part of what was selected; the holds are named",
-    .example = "cortex erase --subject ann@example.com --reason 'asked for by the person' "
-               "--sign org.key -o receipt.txt",
+    .example = "cortex erase --subject ann@example.com --reason 'asked for' --sign org.key -o FILE",
     .run = run_erase,
 };

@@ -368,7 +368,7 @@ static void record_home_root(const serving *s)
         cx_cli_complain("serve: the home root could not be recorded: %s", err.message);
 }
 
-/* What is due is read anew each time: ages are counted from now. */
+/* The rules are read each time: ages are counted from now. */
 static void apply_retention(const serving *s)
 {
     cx_err err = {0};
