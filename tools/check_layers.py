@@ -15,7 +15,7 @@ import tempfile
 LAYERS = [
     ['base'],
     ['cbor', 'json', 'os'],
-    ['crypto', 'db', 'schema'],
+    ['crypto', 'db', 'schema', 'sensitive'],
     ['lattice', 'log', 'rules', 'trace', 'tree'],
     ['analysis', 'bundle', 'command', 'git', 'import', 'proof', 'sandbox', 'view'],
     ['agent', 'contract', 'evidence', 'ledger'],
