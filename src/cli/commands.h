@@ -59,6 +59,7 @@
     X(scope_send)          \
     X(scope_list)          \
     X(scope_receive)       \
+    X(sensitive)           \
     X(erase)               \
     X(hold_add)            \
     X(hold_list)           \

@@ -32,6 +32,8 @@ static const struct shared {
     {"memory", "embedder"},
     {"memory", "embedder-model"},
     {"memory", "embedder-timeout"},
+    {"intake", "sensitive"},
+    {"intake", "sensitive-pattern"},
 };
 
 /* Commands with a section of their own: those that run long or receive data. */
@@ -485,7 +487,7 @@ cx_status cx_config_apply(cx_cli *cli, cx_cli_args *args, cx_err *err)
     for (size_t i = 0; i < count; i++)
         if (!is_asked_for(&keys[i]) &&
             (keys[i].section[0] == 0 || strcmp(keys[i].section, "limits") == 0 ||
-             strcmp(keys[i].section, "memory") == 0 ||
+             strcmp(keys[i].section, "memory") == 0 || strcmp(keys[i].section, "intake") == 0 ||
              strcmp(keys[i].section, args->command->name) == 0))
             CX_TRY(apply_key(&g, &keys[i]));
     return CX_SUCCESS;

@@ -9,6 +9,8 @@
  */
 #include "import/otlp_proto.h"
 
+#include <stdio.h>
+
 #include "base/api.h"
 #include "crypto/api.h"
 #include "json/api.h"
@@ -407,6 +409,92 @@ static cx_status write_message(walk *w, const shape *of, cx_bytes bytes, unsigne
         CX_TRY(write_unknown_fields(w, of, bytes, &found));
     cx_buf_add_byte(w->out, '}');
     return CX_SUCCESS;
+}
+
+/* --- secrets and personal data ---------------------------------------------------------------- */
+
+typedef struct screening {
+    const uint8_t *start;
+    const cx_sensitive_rules *rules;
+    const cx_sensitive_target *target;
+    cx_sensitive_list *list;
+    walk wire;
+    char pointer[CX_SENSITIVE_POINTER_MAX]; /* of the message; a deeper one is cut */
+    size_t size;
+} screening;
+
+static void screen_bytes(screening *s, cx_bytes bytes, bool may_mask)
+{
+    size_t at = (size_t)(bytes.data - s->start);
+    const cx_sensitive_target target = {
+        .bytes = bytes.data,
+        .size = bytes.size,
+        .mask = may_mask && s->target->mask != NULL ? s->target->mask + at : NULL};
+    cx_sensitive_scan_text(s->rules, &target, cx_str_from(s->pointer, s->size), s->list);
+}
+
+/* A varint of the same length that is no card's number. */
+static void screen_number(screening *s, const field *f, const uint8_t *end)
+{
+    bool mask = false;
+    if (!cx_sensitive_scan_number(s->rules, f->value, cx_str_from(s->pointer, s->size), s->list,
+                                  &mask, s->target->mask != NULL) ||
+        !mask)
+        return;
+    size_t last = (size_t)(end - s->start) - 1, at = last;
+    s->target->mask[last] = 0x7F;
+    while (at > 0 && (s->start[at - 1] & 0x80) != 0 && last - at < 8)
+        s->target->mask[--at] = 0xFF;
+}
+
+static void add_step(screening *s, const char *name, bool is_item, uint32_t index)
+{
+    int added = is_item ? snprintf(s->pointer + s->size, sizeof s->pointer - s->size, "/%s/%u",
+                                   name, (unsigned)index)
+                        : snprintf(s->pointer + s->size, sizeof s->pointer - s->size, "/%s", name);
+    if (added > 0 && (size_t)added < sizeof s->pointer - s->size)
+        s->size += (size_t)added;
+}
+
+static void screen_message(screening *s, const shape *of, cx_bytes bytes, unsigned depth)
+{
+    message scan = {bytes.data, bytes.data + bytes.size};
+    uint32_t seen[16] = {0};
+    field f;
+    const size_t before = s->size;
+    while (scan.at < scan.end && !cx_failed(read_field(&s->wire, &scan, &f))) {
+        size_t index = find_member(of, &f);
+        if (index == of->count || depth > CX_OTLP_DEPTH_MAX) {
+            add_step(s, "_unknown", false, 0);
+            if (f.wire == WIRE_BYTES)
+                screen_bytes(s, f.bytes, false);
+        } else {
+            const member *m = &of->members[index];
+            add_step(s, m->name, m->repeated, seen[index]++);
+            if (m->is == MESSAGE)
+                screen_message(s, m->of, f.bytes, depth + 1);
+            else if (m->is == TEXT || m->is == BASE64)
+                screen_bytes(s, f.bytes, true);
+            else if (m->is == SIGNED && f.wire == WIRE_VARINT)
+                screen_number(s, &f, scan.at);
+        }
+        s->size = before;
+    }
+}
+
+void cx_otlp_scan_sensitive(cx_otlp_signal signal, const cx_sensitive_rules *rules,
+                            const cx_sensitive_target *target, cx_sensitive_list *list)
+{
+    cx_err ignored;
+    screening s = {.start = target->bytes,
+                   .rules = rules,
+                   .target = target,
+                   .list = list,
+                   .wire = {.start = target->bytes, .err = &ignored}};
+    if (!cx_sensitive_is_on(rules) || target->size == 0)
+        return;
+    screen_message(&s, signal == CX_OTLP_TRACES ? &traces_request : &logs_request,
+                   cx_bytes_from(target->bytes, target->size), 0);
 }
 
 /* --- the meaning of JSON ---------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 
 #include "base/api.h"
 #include "json/api.h"
+#include "sensitive/api.h"
 
 #define CX_OTLP_DEPTH_MAX 64                         /* messages in messages */
 #define CX_OTLP_JSON_BYTES_MAX (UINT64_C(256) << 20) /* of the JSON made */
@@ -33,5 +34,13 @@ CX_RESULT cx_otlp_json(cx_otlp_signal signal, cx_bytes request, cx_buf *out, uin
  */
 CX_RESULT cx_otlp_meaning(cx_otlp_signal signal, const cx_json *record, cx_arena *arena,
                           cx_json *out, cx_err *err);
+
+/*
+ * Scans the texts, byte strings and whole numbers of a request for secrets and personal data
+ * (docs/sensitive.md); pointers are those of its JSON, names of lists by their number.  Of what the
+ * protocol does not know nothing is masked.  A request that is malformed is scanned up to there.
+ */
+void cx_otlp_scan_sensitive(cx_otlp_signal signal, const cx_sensitive_rules *rules,
+                            const cx_sensitive_target *target, cx_sensitive_list *list);
 
 #endif

@@ -12,6 +12,7 @@
 #include "recorder/otlp_index.h"
 #include "recorder/recorder.h"
 #include "recorder/reply.h"
+#include "recorder/sensitive_mark.h"
 #include "recorder/step.h"
 
 #endif

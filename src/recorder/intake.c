@@ -10,6 +10,7 @@
 #include "crypto/api.h"
 #include "recorder/internal.h"
 #include "recorder/pending.h"
+#include "recorder/sensitive_mark.h"
 
 /* A connectivity event says little, and no level applies to it. */
 #define CONNECTIVITY_BYTES_MAX ((size_t)16 << 10)
@@ -24,8 +25,10 @@ typedef struct item {
     cx_digest signature; /* of its bytes */
     cx_bytes payload;    /* bytes to store: as received, or the redacted view */
     cx_intake_event *outcome;
-    bool open;    /* verified, or to be stored unverified: goes to the ledger */
-    bool waiting; /* signed by a pending key: goes to the queue */
+    cx_sensitive_list found; /* in the payload */
+    const char **levels;     /* of each finding that is listed */
+    bool open;               /* verified, or to be stored unverified: goes to the ledger */
+    bool waiting;            /* signed by a pending key: goes to the queue */
 } item;
 
 typedef struct intake {
@@ -40,6 +43,7 @@ typedef struct intake {
     bool pending_is_read;
     int64_t now_ns;
     uint8_t batch_id[CX_TRACE_BATCH_ID_SIZE];
+    cx_sensitive_list found; /* in the batch's metadata */
     cx_trust_view *view;
     item *items;
     cx_intake_event *outcome;
@@ -316,6 +320,68 @@ static cx_status read_item(intake *in, item *it, cx_err *err)
     return digest_signature(in, it, err);
 }
 
+/* --- secrets and personal data (docs/sensitive.md) -------------------------------------------- */
+
+static bool covers(cx_str path, cx_str pointer)
+{
+    return cx_str_starts(pointer, path) &&
+           (pointer.size == path.size || pointer.data[path.size] == '/');
+}
+
+/* The highest level below the trace's own at which each finding is redacted; NULL = at none. */
+static cx_status find_lower_levels(intake *in, item *it, cx_err *err)
+{
+    it->levels = CX_ARENA_ARRAY(in->arena, const char *, it->found.listed + 1);
+    if (it->levels == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < it->found.listed; i++)
+        it->levels[i] = NULL;
+    for (int level = CX_LEVEL_GENERIC; level < CX_LEVEL_FULL && level < (int)it->level; level++) {
+        const cx_str *paths;
+        size_t count = 0;
+        CX_TRY(
+            cx_trace_violations(&it->trace, (cx_trace_level)level, in->arena, &paths, &count, err));
+        for (size_t i = 0; i < it->found.listed; i++)
+            for (size_t j = 0; j < count; j++)
+                if (covers(paths[j], it->found.items[i].pointer))
+                    it->levels[i] = cx_trace_level_name((cx_trace_level)level);
+    }
+    return CX_SUCCESS;
+}
+
+/* What was signed is never changed. */
+static cx_status mark_item(intake *in, item *it, cx_err *err)
+{
+    const cx_sensitive_target target = {.bytes = it->payload.data, .size = it->payload.size};
+    cx_sensitive_list_init(&it->found, in->arena);
+    cx_sensitive_scan_json(in->recorder->options.sensitive, &target, &it->found);
+    if (it->found.failed)
+        return cx_fail_nomem(err);
+    return it->found.listed == 0 ? CX_SUCCESS : find_lower_levels(in, it, err);
+}
+
+/* A batch's own metadata is not signed. */
+static cx_status mask_metadata(intake *in, cx_batch *batch, cx_err *err)
+{
+    static const char *const everywhere[2] = {NULL, NULL};
+    const cx_sensitive_rules *rules = in->recorder->options.sensitive;
+    cx_json *masked = CX_ARENA_NEW(in->arena, cx_json);
+    bool changed = false;
+    cx_sensitive_list_init(&in->found, in->arena);
+    if (batch->correlation_metadata == NULL || !cx_sensitive_is_on(rules))
+        return CX_SUCCESS;
+    if (masked == NULL)
+        return cx_fail_nomem(err);
+    cx_buf_clear(&in->scratch);
+    CX_TRY(cx_json_write(&in->scratch, batch->correlation_metadata, CX_JSON_PY_COMPACT, err));
+    CX_TRY(cx_buf_check(&in->scratch, err));
+    CX_TRY(cx_recorder_mask_json(rules, cx_buf_str(&in->scratch), everywhere, true, &in->found,
+                                 masked, &changed, err));
+    if (changed)
+        batch->correlation_metadata = masked;
+    return CX_SUCCESS;
+}
+
 static cx_status read_items(intake *in, cx_batch_problem *out_problem, cx_err *err)
 {
     in->items = CX_ARENA_ARRAY(in->arena, item, in->count + 1);
@@ -336,6 +402,9 @@ static cx_status read_items(intake *in, cx_batch_problem *out_problem, cx_err *e
     for (size_t i = 0; i < in->count; i++)
         if (in->items[i].open || in->items[i].waiting)
             CX_TRY(choose_actor(in, &in->items[i], err));
+    for (size_t i = 0; i < in->count; i++)
+        if (in->items[i].open && cx_sensitive_is_on(in->recorder->options.sensitive))
+            CX_TRY(mark_item(in, &in->items[i], err));
     return CX_SUCCESS;
 }
 
@@ -499,6 +568,8 @@ static cx_status append_trace(intake *in, cx_txn *txn, const item *it, cx_str ki
         .kind = kind, .created_at_ns = in->now_ns, .payload = it->payload, .committed = true};
     CX_TRY(cx_txn_entry(txn, &draft, &record.seq, err));
     it->outcome->seq = record.seq;
+    const cx_mark mark = {.found = &it->found, .is_signed = true, .levels = it->levels};
+    CX_TRY(cx_recorder_mark_put(txn, record.seq, &mark, err));
     cx_buf_clear(&in->scratch);
     cx_trace_record_encode(&record, &in->scratch);
     CX_TRY(cx_buf_check(&in->scratch, err));
@@ -756,7 +827,10 @@ static cx_status store_batch(intake *in, const cx_intake *sums, cx_err *err)
                                   .payload = cx_buf_bytes(&in->scratch),
                                   .committed = true};
     CX_TRY(cx_txn_begin(in->recorder->home, CX_ACTOR_BATCHES, &txn, err));
+    const cx_mark mark = {.found = &in->found};
     cx_status status = cx_txn_entry(txn, &draft, &seq, err);
+    if (!cx_failed(status))
+        status = cx_recorder_mark_put(txn, seq, &mark, err);
     if (cx_failed(status)) {
         cx_txn_abort(txn);
         return status;
@@ -823,9 +897,10 @@ cx_status cx_recorder_receive_from(cx_recorder *recorder, const cx_batch *batch,
                                    const cx_open_sender *sender, cx_arena *arena, cx_intake *out,
                                    cx_err *err)
 {
+    cx_batch own = *batch;
     intake in = {.recorder = recorder,
                  .arena = arena,
-                 .batch = batch,
+                 .batch = &own,
                  .capture = capture,
                  .sender = sender,
                  .count = batch->event_count,
@@ -837,7 +912,9 @@ cx_status cx_recorder_receive_from(cx_recorder *recorder, const cx_batch *batch,
     CX_TRY(cx_recorder_trust_acquire(recorder, &in.view, err));
     cx_buf_init(&in.scratch, recorder->alloc);
     cx_trace_parser_init(&in.parser, recorder->alloc);
-    cx_status status = read_items(&in, &problem, err);
+    cx_status status = mask_metadata(&in, &own, err);
+    if (!cx_failed(status))
+        status = read_items(&in, &problem, err);
     if (!cx_failed(status) && problem.http == 0 && sender != NULL)
         status = queue_items(&in, &problem, err);
     if (!cx_failed(status) && problem.http != 0)

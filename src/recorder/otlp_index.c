@@ -15,6 +15,7 @@
 #include "crypto/api.h"
 #include "proof/api.h"
 #include "recorder/internal.h"
+#include "recorder/sensitive_mark.h"
 
 #define SPAN_PREFIX "otlp/span/"
 #define CONFLICT_PREFIX "otlp/conflict/"
@@ -114,7 +115,8 @@ static cx_status append_entry_once(storing *t, cx_err *err)
                                   .committed = true};
     CX_TRY(cx_txn_entry(t->txn, &draft, &t->kept.seq, err));
     t->kept.has_entry = true;
-    return CX_SUCCESS;
+    const cx_mark mark = {.found = t->what->found};
+    return cx_recorder_mark_put(t->txn, t->kept.seq, &mark, err);
 }
 
 static cx_status put_row(storing *t, const key *k, const cx_otlp_item *item, cx_err *err)

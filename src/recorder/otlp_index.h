@@ -39,6 +39,7 @@ typedef struct cx_otlp_delivery {
     cx_str sender;    /* "open", or "token:NAME" */
     const cx_otlp_item *items;
     size_t item_count;
+    const cx_sensitive_list *found; /* in the request as it is given here; NULL = none */
 } cx_otlp_delivery;
 
 typedef struct cx_otlp_stored {

@@ -73,3 +73,8 @@ cx_home *cx_recorder_home(cx_recorder *recorder)
 {
     return recorder->home;
 }
+
+const cx_sensitive_rules *cx_recorder_sensitive(const cx_recorder *recorder)
+{
+    return recorder->options.sensitive;
+}

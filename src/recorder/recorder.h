@@ -30,6 +30,7 @@
 
 #include "base/api.h"
 #include "ledger/api.h"
+#include "sensitive/api.h"
 #include "index/api.h"
 #include "trace/api.h"
 
@@ -43,11 +44,12 @@ extern const cx_deriver cx_recorder_deriver;
 typedef struct cx_recorder cx_recorder;
 
 typedef struct cx_recorder_options {
-    const cx_alloc *alloc; /* NULL = default */
-    bool keep_unknown;     /* policy unknown_key = keep_unverified (§4) */
-    bool strip_level;      /* policy level = strip (§2) */
-    unsigned forms;        /* CX_FORMS_ALL, or CX_FORM_BITs; 0 = all */
-    unsigned index_days;   /* rows older than that leave the index of a feed; 0 = they stay */
+    const cx_alloc *alloc;               /* NULL = default */
+    bool keep_unknown;                   /* policy unknown_key = keep_unverified (§4) */
+    bool strip_level;                    /* policy level = strip (§2) */
+    unsigned forms;                      /* CX_FORMS_ALL, or CX_FORM_BITs; 0 = all */
+    const cx_sensitive_rules *sensitive; /* NULL = nothing is looked for; outlives it */
+    unsigned index_days; /* rows older than that leave the index of a feed; 0 = they stay */
     int64_t (*now_ns)(void *arg); /* NULL = the data directory's clock */
     void *now_arg;
 } cx_recorder_options;
@@ -57,6 +59,8 @@ CX_RESULT cx_recorder_open(cx_home *home, const cx_recorder_options *options, cx
                            cx_err *err);
 void cx_recorder_close(cx_recorder *recorder); /* NULL is fine; ends the feed */
 cx_home *cx_recorder_home(cx_recorder *recorder);
+/* The rules it was opened with; NULL = none. */
+const cx_sensitive_rules *cx_recorder_sensitive(const cx_recorder *recorder);
 
 /* --- intake ----------------------------------------------------------------------------------- */
 

@@ -18,6 +18,7 @@
 #include "base/api.h"
 #include "crypto/api.h"
 #include "recorder/node.h"
+#include "recorder/sensitive_mark.h"
 #include "recorder/step_record.h"
 
 #define MICRO 1000000.0
@@ -56,6 +57,8 @@ typedef struct step_item {
     cx_str link_actors[CX_STEP_PARENTS_MAX + 1];   /* data NULL = the agent's own */
     size_t link_count;
     const cx_step_record *own; /* the predecessor; NULL = none */
+    cx_sensitive_list found;
+    cx_step masked; /* without what is masked */
 } step_item;
 
 const char *cx_step_status_name(cx_step_status status)
@@ -527,7 +530,9 @@ static cx_status put_node(step_taking *t, step_item *it, cx_step_record *node, c
                                   .payload = cx_bytes_from(t->line.data, t->line.size - 1),
                                   .committed = true};
     t->broken = true;
+    const cx_mark mark = {.found = &it->found, .is_signed = it->step->key_id.data != NULL};
     CX_TRY(cx_txn_entry(t->txn, &draft, &node->entry, err));
+    CX_TRY(cx_recorder_mark_put(t->txn, node->entry, &mark, err));
     CX_TRY(put_records(t, it, node, err));
     t->broken = false;
     t->wrote = true;
@@ -600,6 +605,29 @@ static cx_status place_step(step_taking *t, step_item *it, cx_err *err)
     return put_node(t, it, &node, err);
 }
 
+/* A step with a signature is only marked.  The key of a sender then stands for what is stored. */
+static cx_status screen_step(step_taking *t, step_item *it, cx_err *err)
+{
+    static const char *const below[2] = {"/event", "/state_delta"};
+    const cx_step *step = it->step;
+    cx_json value;
+    bool changed = false;
+    if (!cx_sensitive_is_on(t->recorder->options.sensitive))
+        return CX_SUCCESS;
+    cx_sensitive_list_init(&it->found, &t->arena);
+    CX_TRY(cx_recorder_mask_json(t->recorder->options.sensitive, step->signed_text, below,
+                                 step->key_id.data == NULL, &it->found, &value, &changed, err));
+    if (!changed)
+        return CX_SUCCESS;
+    CX_TRY(cx_step_read(&value, &t->arena, &it->masked, err));
+    if (it->masked.problem.code != CX_OK)
+        return cx_fail_at(err, CX_E_FORMAT, "BadStep", CX_NO_OFFSET, "after masking: %s",
+                          it->masked.problem.message);
+    it->masked.line = step->line;
+    it->step = &it->masked;
+    return CX_SUCCESS;
+}
+
 static cx_status take_step(step_taking *t, const cx_step *step, cx_step_taken *taken, cx_err *err)
 {
     cx_err problem = {.code = CX_OK};
@@ -618,7 +646,9 @@ static cx_status take_step(step_taking *t, const cx_step *step, cx_step_taken *t
     if (it == NULL)
         return cx_fail_nomem(err);
     *it = (step_item){.step = step, .taken = taken};
-    cx_status status = place_step(t, it, &problem);
+    cx_status status = screen_step(t, it, &problem);
+    if (!cx_failed(status))
+        status = place_step(t, it, &problem);
     return cx_failed(status) ? resolve_problem(t, it, status, &problem, err) : CX_SUCCESS;
 }
 

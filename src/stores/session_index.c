@@ -10,6 +10,7 @@
 
 #include "crypto/api.h"
 #include "proof/api.h"
+#include "recorder/api.h"
 
 #define FILE_PREFIX "session/file/"
 #define PIECE_PREFIX "session/piece/"
@@ -233,13 +234,15 @@ cx_status cx_recorder_session_bytes(cx_home *home, const cx_recorded_session *se
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static cx_status put_piece(cx_txn *txn, const cx_recorded_session_step *step, cx_bytes piece,
+static cx_status put_piece(cx_txn *txn, const cx_recorded_session_step *step, size_t index,
                            uint64_t offset, int64_t now_ns, uint64_t *out_seq, cx_err *err)
 {
     char who[80], id[2 * CX_SESSION_ID_SIZE];
     uint8_t value[32];
     cx_buf text;
     cx_cbor_fields fields;
+    const cx_bytes piece = step->pieces[index];
+    const cx_mark mark = {.found = step->found == NULL ? NULL : &step->found[index]};
     cx_hex_encode(cx_bytes_from(step->after->id, CX_SESSION_ID_SIZE), id);
     int size = snprintf(who, sizeof who, "watch:%.*s@%llu", (int)sizeof id, id,
                         (unsigned long long)offset);
@@ -249,6 +252,7 @@ static cx_status put_piece(cx_txn *txn, const cx_recorded_session_step *step, cx
                                   .payload = piece,
                                   .committed = true};
     CX_TRY(cx_txn_entry(txn, &draft, out_seq, err));
+    CX_TRY(cx_recorder_mark_put(txn, *out_seq, &mark, err));
     cx_buf_init(&text, cx_alloc_default());
     cx_cbor_fields_begin(&fields, &text);
     cx_codec_uint(&fields, 1, *out_seq);
@@ -279,7 +283,7 @@ static cx_status append_step(cx_txn *txn, const cx_recorded_session_step *step, 
         return CX_SUCCESS;
     }
     for (size_t i = 0; i < step->piece_count; i++) {
-        CX_TRY(put_piece(txn, step, step->pieces[i], offset, now_ns, &seq, err));
+        CX_TRY(put_piece(txn, step, i, offset, now_ns, &seq, err));
         if (i == 0)
             *out_first_seq = seq;
         offset += step->pieces[i].size;

@@ -16,6 +16,7 @@
 #define CX_STORES_SESSION_INDEX_H
 
 #include "ledger/api.h"
+#include "sensitive/api.h"
 
 #define CX_SESSION_ACTOR "sessions"
 #define CX_SESSION_ID_SIZE 16
@@ -57,7 +58,8 @@ typedef struct cx_recorded_session_step {
     /* its offset is that of `before` plus the size of the pieces */
     const cx_recorded_session *after;
     const cx_bytes *pieces;
-    size_t piece_count; /* at least 1 */
+    size_t piece_count;             /* at least 1 */
+    const cx_sensitive_list *found; /* of each piece; NULL = nothing was looked for */
 } cx_recorded_session_step;
 /*
  * Appends the pieces and the record in one commit, durable when this returns.  *out_stale: another

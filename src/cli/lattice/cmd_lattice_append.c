@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/ledger/ledger.h"
+#include "cli/ledger/sensitive_args.h"
 #include "json/api.h"
 #include "recorder/api.h"
 
@@ -22,6 +23,7 @@ typedef struct append_state {
     cx_recorder *recorder;
     uint64_t counts[CX_STEP_SKIPPED + 1];
     uint64_t line; /* lines before this group */
+    const cx_sensitive_rules *sensitive;
     cx_file file;
     bool owned, ended;
     cx_buf text;
@@ -116,6 +118,7 @@ static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
     static const char *const of_one[] = {"event", "delta",     "set",  "parent", "head",
                                          "fork",  "fork-type", "time", "key",    "signature"};
     append_state *s = arg;
+    CX_TRY(cx_cli_sensitive_rules(l->cli, l->args, &s->sensitive, err));
     s->lines = l->args->operand_count != 0;
     if (!s->lines && !cx_cli_has(l->args, "agent"))
         return cx_fail(err, CX_E_USAGE,
@@ -272,7 +275,7 @@ static cx_status take_lines(cx_cli_ledger *l, append_state *s, cx_err *err)
 static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     append_state *s = arg;
-    const cx_recorder_options options = {.alloc = l->cli->alloc};
+    const cx_recorder_options options = {.alloc = l->cli->alloc, .sensitive = s->sensitive};
     cx_step_taken taken;
     CX_TRY(cx_recorder_open(l->home, &options, &s->recorder, err));
     cx_status status;
@@ -323,6 +326,7 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("time", 0, CX_CLI_TEXT, "SECONDS", "When, since 1970; default now."),
     CX_CLI_OPT("key", 0, CX_CLI_TEXT, "KEY", "Your own key: the same step is stored once."),
     CX_CLI_OPT("signature", 0, CX_CLI_TEXT, "JSON", "{\"key_id\",\"signature\"} over the step."),
+    CX_CLI_OPTIONS_SENSITIVE,
     CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};

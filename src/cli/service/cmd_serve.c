@@ -12,6 +12,7 @@
 #include "os/api.h"
 #include "cli/ledger/ledger.h"
 #include "cli/ledger/retention_rules.h"
+#include "cli/ledger/sensitive_args.h"
 #include "socket/api.h"
 #include "git/api.h"
 #include "server/api.h"
@@ -166,6 +167,7 @@ static cx_status open_recorder(serving *s, cx_err *err)
     if (forms != NULL && !cx_trace_forms_parse(cx_str_z(forms), &options.forms))
         return cx_fail(err, CX_E_USAGE,
                        "option --forms: found '%s', expected letters such as A,B,H", forms);
+    CX_TRY(cx_cli_sensitive_rules(s->cli, s->args, &options.sensitive, err));
     CX_TRY(open_home(s, err));
     CX_TRY(cx_home_serve_begin(s->home, NULL, &s->remote, err));
     return cx_recorder_open(s->home, &options, &s->recorder, err);
@@ -550,6 +552,7 @@ static const cx_cli_option options[] = {
                "default), or store only what is allowed."),
     CX_CLI_OPT("forms", 0, CX_CLI_TEXT, "LETTERS",
                "Canonical forms that are tried, such as B,H; default all."),
+    CX_CLI_OPTIONS_SENSITIVE,
     CX_CLI_OPT("workers", 0, CX_CLI_COUNT, "N", "Threads that verify and write; default 4 a core."),
     CX_CLI_OPT("readers", 0, CX_CLI_COUNT, "N", "Threads that answer questions; default 1 a core."),
     CX_CLI_OPT("io-threads", 0, CX_CLI_COUNT, "N",

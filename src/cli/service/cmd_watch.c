@@ -10,6 +10,7 @@
 
 #include "base/api.h"
 #include "cli/ledger/ledger.h"
+#include "cli/ledger/sensitive_args.h"
 #include "cli/service/watch.h"
 #include "crypto/api.h"
 
@@ -216,6 +217,7 @@ static cx_status watch_sessions(cx_watch *w, const cx_cli_args *args, cx_err *er
     uint64_t rescan_s = cx_cli_number(args, "rescan", RESCAN_S_DEFAULT);
     if (rescan_s == 0 || rescan_s > 86400)
         return cx_fail(err, CX_E_USAGE, "option --rescan: expected 1 to 86400 seconds");
+    CX_TRY(cx_cli_sensitive_rules(w->cli, args, &w->sensitive, err));
     CX_TRY(cx_cli_home_path(w->cli, args, &w->home_path, err));
     CX_TRY(find_folders(w, args, err));
     if (!once && cx_failed(cx_notify_open(w->cli->alloc, &w->notify, NULL)))
@@ -240,6 +242,7 @@ static int run_watch(cx_cli *cli, const cx_cli_args *args)
     cx_map_init(&w.by_path, cli->alloc, cx_io_seed(cli->io));
     cx_buf_init(&w.text, cli->alloc);
     cx_buf_init(&w.record, cli->alloc);
+    cx_buf_init(&w.masked, cli->alloc);
     begin_signals();
     cx_status status = watch_sessions(&w, args, &err);
     int code = CX_EXIT_HOLDS;
@@ -254,6 +257,7 @@ static int run_watch(cx_cli *cli, const cx_cli_args *args)
     cx_vec_done(&w.sessions, cli->alloc);
     cx_map_done(&w.by_path);
     cx_buf_done(&w.text);
+    cx_buf_done(&w.masked);
     cx_buf_done(&w.record);
     cx_arena_done(&w.sessions_arena);
     cx_arena_done(&w.arena);
@@ -301,6 +305,7 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("list", 0, "List the archived sessions, then exit."),
     CX_CLI_OPT("rescan", 0, CX_CLI_COUNT, "SECONDS",
                "How often all files are checked in addition to file watching; default 30."),
+    CX_CLI_OPTIONS_SENSITIVE,
     CX_CLI_OPT_FLAG("json", 0, "One line of JSON for each step, and one at the end."),
     CX_CLI_OPTIONS_COMMON};
 
@@ -316,7 +321,8 @@ const cx_cli_command cx_cli_watch = {
              "accept a session as @session/NAME, the file's name without its extension: 'cortex "
              "lattice render @session/NAME'.\n\nThe data directory is owned only while something "
              "is appended; while a server owns it, the server appends. Session files may contain "
-             "secrets, which are then in the ledger until they are erased ('cortex erase').",
+             "secrets, which are then in the ledger until they are erased ('cortex erase'): "
+             "--sensitive mask keeps the known kinds of them out.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,

@@ -34,6 +34,7 @@ typedef struct cx_watch_file {
 typedef struct cx_watch {
     cx_cli *cli;
     const char *home_path;
+    const cx_sensitive_rules *sensitive;
     bool json;
     const char *const *folders; /* real paths */
     size_t folder_count;
@@ -45,7 +46,7 @@ typedef struct cx_watch {
     cx_arena sessions_arena;
     CX_VEC(cx_recorded_session) sessions; /* as the ledger has them, as far as we know */
     cx_watch_counts counts;
-    cx_buf text, record;
+    cx_buf text, record, masked;
 } cx_watch;
 
 /* watch_scan.c: finds the files below all folders; those that changed become dirty. */

@@ -4,6 +4,8 @@
  *   W1  Only complete lines are archived: text after the last line feed waits for its end.
  *   W2  A file continues where the ledger ends, if the first and last archived bytes are
  *       unchanged; else it is another session.
+ *   W3  What is masked leaves no byte and no hash: the marks by which a file is known again
+ *       are then made of its shape, in which letters and digits are all the same.
  */
 #include "cli/service/watch.h"
 
@@ -87,28 +89,48 @@ static cx_status close_home(cx_watch *w, cx_err *err)
 
 /* --- knowing a file again (W2) ---------------------------------------------------------------- */
 
-static cx_status digest_at(archiving *t, uint64_t offset, uint64_t size, cx_digest *out,
-                           cx_err *err)
+/* W3 */
+static cx_digest digest_shape(cx_bytes bytes)
+{
+    uint8_t shape[CX_SESSION_MARK_SIZE];
+    CX_ASSERT(bytes.size <= sizeof shape);
+    for (size_t i = 0; i < bytes.size; i++) {
+        uint8_t c = bytes.data[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
+        shape[i] = is_letter ? 'a' : c >= '0' && c <= '9' ? '0' : c;
+    }
+    return cx_digest_of(cx_bytes_from(shape, bytes.size));
+}
+
+static cx_digest digest_mark(const cx_watch *w, cx_bytes bytes)
+{
+    return cx_sensitive_masks(w->sensitive) ? digest_shape(bytes) : cx_digest_of(bytes);
+}
+
+/* Whether the file has there what a mark was made of, with or without masks. */
+static cx_status fits_mark(archiving *t, uint64_t offset, uint64_t size, const cx_digest *mark,
+                           bool *out, cx_err *err)
 {
     uint8_t bytes[CX_SESSION_MARK_SIZE];
     size_t got = 0;
     CX_ASSERT(size <= sizeof bytes);
     CX_TRY(
         cx_io_read_at(t->w->cli->io, t->file, t->of->path, bytes, (size_t)size, offset, &got, err));
-    *out = cx_digest_of(cx_bytes_from(bytes, got));
+    const cx_digest exact = cx_digest_of(cx_bytes_from(bytes, got));
+    const cx_digest shape = digest_shape(cx_bytes_from(bytes, got));
+    *out = cx_digest_eq(&exact, mark) || cx_digest_eq(&shape, mark);
     return CX_SUCCESS;
 }
 
 static cx_status goes_on(archiving *t, const cx_recorded_session *session, bool *out, cx_err *err)
 {
-    cx_digest head, tail;
     *out = false;
     if (t->size < session->offset)
         return CX_SUCCESS;
-    CX_TRY(digest_at(t, 0, session->head_size, &head, err));
-    CX_TRY(digest_at(t, session->offset - session->tail_size, session->tail_size, &tail, err));
-    *out = cx_digest_eq(&head, &session->head) && cx_digest_eq(&tail, &session->tail);
-    return CX_SUCCESS;
+    CX_TRY(fits_mark(t, 0, session->head_size, &session->head, out, err));
+    return !*out ? CX_SUCCESS
+                 : fits_mark(t, session->offset - session->tail_size, session->tail_size,
+                             &session->tail, out, err);
 }
 
 /* The newest generation of the path. */
@@ -222,10 +244,10 @@ static void mark_ends(archiving *t, cx_recorded_session *after, cx_bytes archive
     size_t tail = archived.size < CX_SESSION_MARK_SIZE ? archived.size : CX_SESSION_MARK_SIZE;
     if (after->head_size == 0) {
         after->head_size = tail;
-        after->head = cx_digest_of(cx_bytes_from(archived.data, tail));
+        after->head = digest_mark(t->w, cx_bytes_from(archived.data, tail));
     }
     after->tail_size = tail;
-    after->tail = cx_digest_of(cx_bytes_from(archived.data + archived.size - tail, tail));
+    after->tail = digest_mark(t->w, cx_bytes_from(archived.data + archived.size - tail, tail));
     after->path = cx_str_z(t->of->path);
     after->device = t->of->device;
     after->inode = t->of->inode;
@@ -256,11 +278,54 @@ static void report_archived(archiving *t, const cx_recorded_session *after, uint
     cx_cli_out_write(&w->cli->out, cx_buf_str(&w->text));
 }
 
+/* A turn that is not the file's last ends with a line where possible, so that nothing is cut in
+ * two. */
+static size_t cut_turn(cx_bytes bytes, bool is_last)
+{
+    size_t size = bytes.size;
+    while (!is_last && size > 0 && bytes.data[size - 1] != '\n')
+        size--;
+    return size == 0 ? bytes.size : size;
+}
+
+/* Masks a copy of the pieces, which then are the copy's.  Pieces of one line are scanned together:
+ * what is found counts for the first. */
+static cx_status screen_pieces(archiving *t, cx_bytes *pieces, size_t count,
+                               cx_sensitive_list *found, cx_err *err)
+{
+    cx_watch *w = t->w;
+    size_t all = 0, at = 0;
+    for (size_t i = 0; i < count; i++) {
+        cx_sensitive_list_init(&found[i], &w->cli->arena);
+        all += pieces[i].size;
+    }
+    cx_buf_clear(&w->masked);
+    cx_buf_add(&w->masked, pieces[0].data, all);
+    CX_TRY(cx_buf_check(&w->masked, err));
+    for (size_t i = 0, next; i < count; i = next) {
+        size_t size = 0;
+        for (next = i; next < count &&
+                       (next == i || pieces[next - 1].data[pieces[next - 1].size - 1] != '\n');
+             next++)
+            size += pieces[next].size;
+        const cx_sensitive_target target = {
+            .bytes = pieces[0].data + at, .size = size, .mask = w->masked.data + at};
+        cx_sensitive_scan_lines(w->sensitive, &target, &found[i]);
+        if (found[i].failed)
+            return cx_fail_nomem(err);
+        at += size;
+    }
+    for (size_t i = 0, from = 0; i < count; from += pieces[i++].size)
+        pieces[i].data = w->masked.data + from;
+    return CX_SUCCESS;
+}
+
 /* Up to PIECES_A_TURN pieces from where the base ends. */
 static cx_status archive_part(archiving *t, bool *out_stale, cx_err *err)
 {
     cx_watch *w = t->w;
     cx_bytes pieces[PIECES_A_TURN];
+    cx_sensitive_list found[PIECES_A_TURN];
     uint64_t left = t->end - t->base.offset, seq = 0, lines = 0;
     size_t want = PIECES_A_TURN * CX_SESSION_PIECE_MAX, got = 0;
     want = left < want ? (size_t)left : want;
@@ -271,6 +336,8 @@ static cx_status archive_part(archiving *t, bool *out_stale, cx_err *err)
     CX_TRY(cx_io_read_at(w->cli->io, t->file, t->of->path, room, want, t->base.offset, &got, err));
     if (got < want)
         return cx_fail(err, CX_E_CONFLICT, "%s became shorter while it was read", t->of->path);
+    if (cx_sensitive_is_on(w->sensitive))
+        got = cut_turn(cx_bytes_from(room, got), got == left);
     cx_recorded_session after = t->base;
     cx_recorded_session_step step = {.before = &t->base, .after = &after, .pieces = pieces};
     size_t used = 0;
@@ -284,6 +351,10 @@ static cx_status archive_part(archiving *t, bool *out_stale, cx_err *err)
         lines += room[i] == '\n';
     after.offset += used;
     mark_ends(t, &after, cx_bytes_from(room, used));
+    if (cx_sensitive_is_on(w->sensitive)) {
+        CX_TRY(screen_pieces(t, pieces, step.piece_count, found, err));
+        step.found = found;
+    }
     CX_TRY(cx_recorder_session_append(w->home, &step, &w->record, &seq, out_stale, err));
     if (*out_stale)
         return CX_SUCCESS;

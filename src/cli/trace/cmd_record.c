@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/api.h"
+#include "cli/ledger/sensitive_args.h"
 #include "cli/trace/trace.h"
 #include "json/api.h"
 
@@ -537,13 +538,16 @@ static bool option_is(const cx_cli_args *args, const char *option, const char *w
 
 static int run_record(cx_cli *cli, const cx_cli_args *args)
 {
-    const cx_recorder_options policy = {
+    cx_recorder_options policy = {
         .keep_unknown = option_is(args, "unknown-key", "keep"),
         .strip_level = option_is(args, "level-policy", "strip"),
     };
     const cx_cli_trace_job job = {
         .access = CX_CLI_WRITE, .feeds_index = true, .options = &policy, .work = record_job};
     record_state s = {.level = cx_cli_level_option(args, "level", CX_LEVEL_ABSENT)};
+    cx_err err = {0};
+    if (cx_failed(cx_cli_sensitive_rules(cli, args, &policy.sensitive, &err)))
+        return cx_cli_ledger_fail(cli, args, &err);
     return cx_cli_run_traces(cli, args, &job, &s);
 }
 
@@ -558,7 +562,9 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("level-policy", 0, CX_CLI_CHOICE, "reject|strip",
                "What to do with a trace that carries more than its level allows: reject it (the "
                "default), or check its signature and store it without the excess."),
-    CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPTIONS_SENSITIVE,
+    CX_CLI_OPTIONS_TRACES,
+    CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_record = {
     .name = "record",

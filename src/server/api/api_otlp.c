@@ -8,6 +8,7 @@
 #include "os/api.h"
 #include "import/api.h"
 #include "recorder/api.h"
+#include "sensitive/api.h"
 #include "server/otlp_answer.h"
 #include "server/route.h"
 
@@ -24,6 +25,7 @@ typedef struct export_call {
     cx_otlp_item *items;
     size_t item_count;
     cx_otlp_fault fault; /* the first one */
+    cx_sensitive_list found;
 } export_call;
 
 static void reject_export(export_call *x, unsigned http, cx_str message)
@@ -73,6 +75,32 @@ static bool reserve_bytes(export_call *x)
     }
     x->reserved_bytes = size;
     return true;
+}
+
+/* What is masked is gone before anything is hashed. */
+static cx_status screen_request(export_call *x, bool is_json, cx_err *err)
+{
+    const cx_sensitive_rules *rules = cx_recorder_sensitive(x->call->service->recorder);
+    cx_sensitive_target target = {.bytes = x->request.data, .size = x->request.size};
+    cx_sensitive_list_init(&x->found, x->call->arena);
+    if (!cx_sensitive_is_on(rules))
+        return CX_SUCCESS;
+    if (cx_sensitive_masks(rules)) {
+        target.mask = CX_ARENA_ARRAY(x->call->arena, uint8_t, x->request.size + 1);
+        if (target.mask == NULL)
+            return cx_fail_nomem(err);
+        if (x->request.size != 0)
+            memcpy(target.mask, x->request.data, x->request.size);
+    }
+    if (is_json)
+        cx_sensitive_scan_json(rules, &target, &x->found);
+    else
+        cx_otlp_scan_sensitive(x->signal, rules, &target, &x->found);
+    if (x->found.failed)
+        return cx_fail_nomem(err);
+    if (x->found.masked != 0)
+        x->request.data = target.mask;
+    return CX_SUCCESS;
 }
 
 static cx_status choose_items(export_call *x, cx_err *err)
@@ -138,7 +166,8 @@ static cx_status store_export(export_call *x, cx_err *err)
         .request = x->request,
         .sender = x->call->token.id[0] == 0 ? CX_STR("open") : cx_call_principal(x->call),
         .items = x->items,
-        .item_count = x->item_count};
+        .item_count = x->item_count,
+        .found = &x->found};
     if (delivery.sender.data == NULL)
         return cx_fail_nomem(err);
     cx_status status = cx_recorder_otlp_store(service->recorder, &delivery, &kept, err);
@@ -158,6 +187,7 @@ static cx_status receive_export(export_call *x, cx_err *err)
     CX_TRY(unpack_request(x, &go, err));
     if (!go || !reserve_bytes(x))
         return CX_SUCCESS;
+    CX_TRY(screen_request(x, is_json, err));
     cx_status status = cx_otlp_scan(x->signal, is_json, x->request, x->call->arena, &x->read, err);
     CX_TRY(answer_sender_fault(x, status, &go, err));
     return go ? store_export(x, err) : CX_SUCCESS;
