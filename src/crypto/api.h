@@ -1,5 +1,5 @@
 /*
- * crypto - SHA-256 and SHA-512, Ed25519 verification, hex and base64, keys as text.
+ * crypto - SHA-256 and SHA-512, Ed25519 and ML-DSA verification, hex and base64, keys as text.
  *
  * Holds no secret key and never signs.
  */
@@ -9,6 +9,7 @@
 #include "crypto/crc32c.h"
 #include "crypto/digest.h"
 #include "crypto/key.h"
+#include "crypto/ml_dsa.h"
 #include "crypto/sha1.h"
 
 #endif

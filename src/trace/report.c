@@ -21,7 +21,8 @@ static void put_name(cx_json_list *list, const char *name, const char *text)
 
 static const char *pqc_name(cx_trace_pqc pqc)
 {
-    return pqc == CX_PQC_NOT_CHECKED ? "not_checked" : "";
+    static const char *const names[] = {"", "not_checked", "holds", "broken"};
+    return names[pqc];
 }
 
 static void put_canonical(cx_json_list *list, const cx_trace_verdict *verdict)
@@ -152,7 +153,13 @@ cx_status cx_trace_verdict_text(cx_buf *out, const cx_trace *trace, const cx_tra
         add_external_line(out, "wakeup", type);
     add_form(out, verdict);
     if (verdict->pqc == CX_PQC_NOT_CHECKED)
-        add_line(out, "pqc", "not checked: ML-DSA-65 is not available in this build");
+        add_line(
+            out, "pqc",
+            "not checked: ML-DSA-65 needs OpenSSL 3.5 or liboqs 0.12, form H, pubkey_ml_dsa_65");
+    if (verdict->pqc == CX_PQC_HOLDS)
+        add_line(out, "pqc", "holds, with the ML-DSA-65 key inside the trace");
+    if (verdict->pqc == CX_PQC_BROKEN)
+        add_line(out, "pqc", "broken");
     if (verdict->naive_timestamp)
         add_line(out, "warning", "a timestamp without an offset was taken as UTC");
     return cx_buf_check(out, err);

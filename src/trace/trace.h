@@ -232,7 +232,12 @@ CX_RESULT cx_trace_redact(const cx_trace *trace, const cx_trace_redaction *how, 
 
 /* --- verification (§4) ------------------------------------------------------------------------ */
 
-typedef enum cx_trace_pqc { CX_PQC_ABSENT, CX_PQC_NOT_CHECKED } cx_trace_pqc;
+typedef enum cx_trace_pqc {
+    CX_PQC_ABSENT,
+    CX_PQC_NOT_CHECKED,
+    CX_PQC_HOLDS,
+    CX_PQC_BROKEN
+} cx_trace_pqc;
 typedef enum cx_trace_signed {
     CX_SIGNED_NOTHING,
     CX_SIGNED_COMPONENTS,       /* B - D */

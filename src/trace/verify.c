@@ -270,6 +270,57 @@ static cx_status prepare_guess(checking *c)
     return CX_SUCCESS;
 }
 
+/* The bytes of a text member in base64; data NULL when it is absent, malformed, or no text. */
+static cx_status decode_member(checking *c, const char *name, bool *out_there, cx_bytes *out)
+{
+    const cx_json *value = cx_json_get(c->trace->json, cx_str_z(name));
+    cx_buf bytes;
+    *out = (cx_bytes){NULL, 0};
+    *out_there = value != NULL && value->type == CX_JSON_STRING;
+    if (!*out_there)
+        return CX_SUCCESS;
+    cx_buf_init(&bytes, c->arena->alloc);
+    bool good = cx_base64_decode_either(cx_json_text(value), &bytes);
+    cx_status status = good ? cx_buf_check(&bytes, c->err) : CX_SUCCESS;
+    if (good && !cx_failed(status)) {
+        cx_str copy = cx_arena_copy_str(c->arena, cx_buf_str(&bytes));
+        *out = cx_str_bytes(copy);
+        status = copy.data == NULL ? cx_fail_nomem(c->err) : CX_SUCCESS;
+    }
+    cx_buf_done(&bytes);
+    return status;
+}
+
+/* §4.4: over the canonical bytes and the 64 bytes of the Ed25519 signature. */
+static cx_status check_pqc(checking *c)
+{
+    cx_bytes key, signature;
+    bool has_key, has_signature;
+    if (c->out->pqc == CX_PQC_ABSENT || c->out->form != CX_FORM_H || cx_ml_dsa_library() == NULL)
+        return CX_SUCCESS;
+    CX_TRY(decode_member(c, "pubkey_ml_dsa_65", &has_key, &key));
+    CX_TRY(decode_member(c, "signature_ml_dsa_65", &has_signature, &signature));
+    if (!has_key)
+        return CX_SUCCESS;
+    size_t size = c->signed_text.size;
+    uint8_t *message = CX_ARENA_ARRAY(c->arena, uint8_t, size + sizeof c->signature.bytes);
+    if (message == NULL)
+        return cx_fail_nomem(c->err);
+    memcpy(message, c->scratch->data + c->signed_text.start, size);
+    memcpy(message + size, c->signature.bytes, sizeof c->signature.bytes);
+    switch (cx_ml_dsa_65_verify(key, cx_bytes_from(message, size + sizeof c->signature.bytes),
+                                signature)) {
+    case CX_ML_DSA_NOT_CHECKED: break;
+    case CX_ML_DSA_HOLDS: c->out->pqc = CX_PQC_HOLDS; break;
+    case CX_ML_DSA_BROKEN:
+        c->out->pqc = CX_PQC_BROKEN;
+        (void)fail_with_reason(c, CX_REASON_SIGNATURE_INVALID, "/signature_ml_dsa_65",
+                               "the ML-DSA-65 signature is not of this trace by its key");
+        break;
+    }
+    return CX_SUCCESS;
+}
+
 /* Verifies all guesses at once. */
 static void verify_guesses(checking *team, size_t count, bool good[TEAM])
 {
@@ -299,8 +350,10 @@ static cx_status finish_guess(checking *c, bool good)
         note_form(c, c->guess.form, c->guess_differs ? CX_NUMBERS_LEXEME : CX_NUMBERS_SAME);
     else
         CX_TRY(find_form(c, &good));
-    if (good)
-        return check_level(c);
+    if (good) {
+        CX_TRY(check_pqc(c));
+        return c->out->pqc == CX_PQC_BROKEN ? CX_SUCCESS : check_level(c);
+    }
     (void)fail_with_reason(c, CX_REASON_SIGNATURE_INVALID, "/signature",
                            "no canonical form verifies with this key");
     return CX_SUCCESS;
