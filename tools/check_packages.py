@@ -12,6 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The Debian 12 package of each library that some file loads; several names are alternatives.
 PACKAGES = {
     'libcrypto.so.3': 'libssl3',
+    'libcurl-gnutls.so.4': 'libcurl3-gnutls',
+    'libcurl.so.4': 'libcurl4',
     'libmicrohttpd.so.12': 'libmicrohttpd12',
     'libpcre2-8.so.0': 'libpcre2-8-0',
     'libpq.so.5': 'libpq5',
@@ -31,7 +33,7 @@ def paragraphs():
     for text in (ROOT / 'debian/control').read_text().split('\n\n'):
         fields = {}
         for name, value in re.findall(r'^([A-Z][\w-]*):((?:.*\n?)(?:[ \t].*\n?)*)', text, flags=re.M):
-            fields[name] = re.findall(r'[a-z0-9][a-z0-9.+-]+(?=\s*(?:[,(]|$))', value, flags=re.M)
+            fields[name] = re.findall(r'[a-z0-9][a-z0-9.+-]+(?=\s*(?:[|,(]|$))', value, flags=re.M)
         yield fields
 
 

@@ -11,6 +11,7 @@
 #include "os/folder.h"
 #include "os/gzip.h"
 #include "os/http_client.h"
+#include "os/http_post.h"
 #include "os/library.h"
 #include "os/net.h"
 #include "os/notify.h"

@@ -15,7 +15,7 @@
 extern char **environ;
 
 /* The file that execvp would run for argv[0]: names without a slash are looked up in PATH. */
-static cx_status find_program(const char *name, cx_buf *out, cx_err *err)
+cx_status cx_proc_find(const char *name, cx_buf *out, cx_err *err)
 {
     if (strchr(name, '/') != NULL) {
         cx_buf_add_z(out, name);
@@ -60,7 +60,7 @@ cx_status cx_proc_run(const cx_proc_options *options, cx_buf *out, cx_buf *errou
     cx_spawn_result ended;
     cx_buf path;
     cx_buf_init(&path, cx_alloc_default());
-    cx_status status = find_program(options->argv[0], &path, err);
+    cx_status status = cx_proc_find(options->argv[0], &path, err);
     if (cx_failed(status))
         goto done;
     how.argv = options->argv;
@@ -72,6 +72,7 @@ cx_status cx_proc_run(const cx_proc_options *options, cx_buf *out, cx_buf *errou
     how.out = output_to(out, limit);
     how.errout = output_to(errout, limit);
     how.timeout_ms = options->timeout_ms;
+    how.cancel = options->cancel;
     how.leave_rest = true;
     how.grace_ms = 1; /* these callers have nothing to wait for after a timeout */
     status = how.path == NULL ? cx_fail_nomem(err) : cx_spawn_run(&how, &ended, err);

@@ -7,6 +7,8 @@
 #ifndef CX_OS_PROC_H
 #define CX_OS_PROC_H
 
+#include <stdatomic.h>
+
 #include "base/api.h"
 
 typedef struct cx_proc_options {
@@ -18,6 +20,7 @@ typedef struct cx_proc_options {
     uint64_t timeout_ms;       /* 0 = none */
     size_t output_limit_bytes; /* on each of stdout and stderr; 0 = 64 MiB; beyond it the child is
                                   killed and CX_E_LIMIT returned */
+    const atomic_bool *cancel; /* ends the program as a timeout does; NULL = none */
 } cx_proc_options;
 
 typedef struct cx_proc_result {
@@ -33,5 +36,8 @@ typedef struct cx_proc_result {
  */
 CX_RESULT cx_proc_run(const cx_proc_options *options, cx_buf *out, cx_buf *errout,
                       cx_proc_result *result, cx_err *err);
+
+/* The file that argv[0] names: a path, or a name in PATH.  CX_E_NOT_FOUND. */
+CX_RESULT cx_proc_find(const char *name, cx_buf *out, cx_err *err);
 
 #endif
