@@ -3,6 +3,7 @@
  * server.
  */
 #include "crypto/api.h"
+#include "recorder/deliveries.h"
 #include "recorder/reply.h"
 
 /* --- rows of GET /traces ---------------------------------------------------------------------- */
@@ -266,16 +267,33 @@ cx_status cx_recorder_answer_traces(cx_recorder *recorder, cx_index *index,
 
 /* --- alerts, keys ----------------------------------------------------------------------------- */
 
-static cx_status alerts_json(cx_index *index, bool open_only, uint32_t limit, cx_arena *arena,
-                             cx_json *out, cx_err *err)
+/* The alert as the index has it, and where it was sent. */
+static cx_status alert_with_deliveries(cx_recorder *recorder, const cx_json *alert, cx_arena *arena,
+                                       cx_json *out, cx_err *err)
+{
+    cx_json deliveries;
+    CX_TRY(
+        cx_deliveries_json(recorder, CX_JSON_GET_STR(alert, "alert_id"), arena, &deliveries, err));
+    cx_json_list list = cx_json_list_begin(arena);
+    for (uint32_t i = 0; i < alert->count; i++)
+        cx_json_list_put(&list, cx_json_text(&alert->members[i].name), alert->members[i].value);
+    cx_reply_add(&list, "deliveries", deliveries);
+    return cx_json_list_end_object(&list, out, err);
+}
+
+static cx_status alerts_json(cx_recorder *recorder, cx_index *index, bool open_only, uint32_t limit,
+                             cx_arena *arena, cx_json *out, cx_err *err)
 {
     const cx_json *items;
     size_t count = 0;
     cx_json alerts;
     CX_TRY(cx_index_alerts(index, open_only, limit, arena, &items, &count, err));
     cx_json_list list = cx_json_list_begin(arena);
-    for (size_t i = 0; i < count; i++)
-        cx_json_list_add(&list, items[i]);
+    for (size_t i = 0; i < count; i++) {
+        cx_json alert;
+        CX_TRY(alert_with_deliveries(recorder, &items[i], arena, &alert, err));
+        cx_json_list_add(&list, alert);
+    }
     CX_TRY(cx_json_list_end_array(&list, &alerts, err));
     list = cx_json_list_begin(arena);
     cx_reply_add(&list, "alerts", alerts);
@@ -289,8 +307,8 @@ cx_status cx_recorder_answer_alerts(cx_recorder *recorder, cx_index *index, bool
     cx_reply a;
     cx_json value;
     cx_reply_begin(&a, recorder->alloc, err);
-    return cx_reply_end(&a, alerts_json(index, open_only, limit, &a.arena, &value, err), &value,
-                        out);
+    return cx_reply_end(&a, alerts_json(recorder, index, open_only, limit, &a.arena, &value, err),
+                        &value, out);
 }
 
 static cx_status keys_json(cx_recorder *recorder, cx_arena *arena, cx_json *out, cx_err *err)

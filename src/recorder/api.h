@@ -6,6 +6,7 @@
 #ifndef CX_RECORDER_API_H
 #define CX_RECORDER_API_H
 
+#include "recorder/deliveries.h"
 #include "recorder/snapshot_marks.h"
 #include "recorder/links.h"
 #include "recorder/node.h"

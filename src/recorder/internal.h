@@ -118,6 +118,15 @@ typedef struct cx_conflict_alert {
 CX_RESULT cx_recorder_raise_conflict(cx_recorder *recorder, const cx_conflict_alert *alert,
                                      bool *out_raised, uint64_t *out_commit, cx_err *err);
 
+/* --- deliveries.c ----------------------------------------------------------------------------- */
+
+typedef struct cx_deliveries cx_deliveries;
+
+/* `home_path` is that of the data directory; nothing is opened before it is needed. */
+CX_RESULT cx_deliveries_new(const cx_alloc *alloc, const char *home_path, cx_deliveries **out,
+                            cx_err *err);
+void cx_deliveries_free(cx_deliveries *deliveries); /* NULL is fine */
+
 /* --- answers.c -------------------------------------------------------------------------------- */
 
 /* The chain of an agent from the index; a key's chain_profile is used for `auto`. */
@@ -145,6 +154,7 @@ struct cx_recorder {
     cx_lock lock;
     cx_trust_view *view; /* NULL = not read yet */
     struct cx_pending *pending;
+    struct cx_deliveries *deliveries;
     cx_feeder feeder;
 };
 

@@ -51,6 +51,8 @@ cx_status cx_recorder_open(cx_home *home, const cx_recorder_options *options, cx
         recorder->options.forms = CX_FORMS_ALL;
     cx_lock_init(&recorder->lock);
     cx_status status = cx_pending_new(alloc, cx_home_path(home), &recorder->pending, err);
+    if (!cx_failed(status))
+        status = cx_deliveries_new(alloc, cx_home_path(home), &recorder->deliveries, err);
     if (cx_failed(status))
         cx_recorder_close(recorder);
     else
@@ -65,6 +67,7 @@ void cx_recorder_close(cx_recorder *recorder)
     cx_recorder_feed_end(recorder);
     cx_recorder_trust_release(recorder, recorder->view);
     cx_pending_free(recorder->pending);
+    cx_deliveries_free(recorder->deliveries);
     cx_lock_done(&recorder->lock);
     cx_alloc_free(recorder->alloc, recorder, sizeof *recorder);
 }

@@ -138,11 +138,17 @@ const cx_api_type cx_api_types[] = {
     {"Alert",
      "{acknowledged: boolean, acknowledged_at: string|null, acknowledged_by: string|null, "
      "acknowledged_notes: string|null, agent_id_hash: string|null, alert_id: string, "
-     "baseline: number|null, detection_mechanism: string, deviation: number|null, "
+     "baseline: number|null, deliveries?: AlertDelivery[], detection_mechanism: string, "
+     "deviation: number|null, "
      "domain: string|null, evidence_traces: string[], inputs: any, metric: string|null, "
      "recommended_action: string|null, resolved: boolean, resolved_at: string|null, "
      "resolved_by: string|null, resolved_notes: string|null, severity: 'critical'|'warning', "
      "timestamp: string, value: number|null, window_end: string|null}"},
+    {"AlertDelivery",
+     "{attempts: integer, destination: 'alertmanager'|'command'|'webhook', error: string|null, "
+     "event: 'alert.raised'|'alert.acknowledged'|'alert.resolved', id: string, "
+     "next_at: string|null, state: 'delivered'|'expired'|'failed'|'waiting', "
+     "tried_at: string|null}"},
     {"Alerts", "{alerts: Alert[], count: integer}"},
     {"AlertNote", "{by?: string|null, notes?: string|null}"},
     {"AlertStatus", "{alert_id: string, by: string, status: string}"},

@@ -37,6 +37,31 @@ static bool is_true(const cx_json *object, const char *name)
     return value != NULL && value->type == CX_JSON_TRUE;
 }
 
+static void add_delivery(cx_buf *out, const cx_json *delivery)
+{
+    cx_str event = CX_JSON_GET_STR(delivery, "event");
+    size_t prefix = sizeof "alert." - 1;
+    cx_buf_printf(out, "  %-12s ", "sent");
+    cx_shown_add(out, cx_str_starts(event, CX_STR("alert."))
+                          ? cx_str_from(event.data + prefix, event.size - prefix)
+                          : event);
+    cx_buf_add_z(out, " to ");
+    cx_cli_add_member(out, delivery, "destination");
+    cx_buf_add_z(out, ": ");
+    cx_cli_add_member(out, delivery, "state");
+    if (CX_JSON_GET_STR(delivery, "tried_at").data != NULL) {
+        cx_buf_add_z(out, ", attempt ");
+        cx_cli_add_member(out, delivery, "attempts");
+        cx_buf_add_z(out, " at ");
+        cx_cli_add_member(out, delivery, "tried_at");
+    }
+    if (CX_JSON_GET_STR(delivery, "error").data != NULL) {
+        cx_buf_add_z(out, ": ");
+        cx_cli_add_member(out, delivery, "error");
+    }
+    cx_buf_add_byte(out, '\n');
+}
+
 static void print_alert(cx_buf *out, const cx_json *alert)
 {
     cx_cli_add_member(out, alert, "severity");
@@ -57,6 +82,9 @@ static void print_alert(cx_buf *out, const cx_json *alert)
     add_evidence(out, CX_JSON_GET(alert, "evidence_traces"));
     cx_cli_add_line(out, "do", alert, "recommended_action");
     cx_cli_add_line(out, "notes", alert, "notes");
+    const cx_json *deliveries = CX_JSON_GET(alert, "deliveries");
+    for (uint32_t i = 0; deliveries != NULL && i < deliveries->count; i++)
+        add_delivery(out, &deliveries->items[i]);
 }
 
 static void print_alerts(cx_buf *out, const cx_json *value)
@@ -260,8 +288,9 @@ const cx_cli_command cx_cli_alert_list = {
     .name = "alert list",
     .purpose = "list open alerts",
     .about =
-        "Lists what 'cortex detect' found and what came in conflict with stored traces, newest "
-        "first.",
+        "Lists what the detectors found ('cortex detect', and 'cortex serve' on its schedule) and "
+        "what came in conflict with stored traces, newest first, and for each where it was sent "
+        "and how that went.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
     .exits = "0 answered\n" CX_CLI_EXITS_INDEX,

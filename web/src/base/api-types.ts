@@ -26,6 +26,7 @@ export interface Alert {
   agent_id_hash: string | null;
   alert_id: string;
   baseline: number | null;
+  deliveries?: AlertDelivery[];
   detection_mechanism: string;
   deviation: number | null;
   domain: string | null;
@@ -41,6 +42,17 @@ export interface Alert {
   timestamp: string;
   value: number | null;
   window_end: string | null;
+}
+
+export interface AlertDelivery {
+  attempts: number;
+  destination: 'alertmanager' | 'command' | 'webhook';
+  error: string | null;
+  event: 'alert.raised' | 'alert.acknowledged' | 'alert.resolved';
+  id: string;
+  next_at: string | null;
+  state: 'delivered' | 'expired' | 'failed' | 'waiting';
+  tried_at: string | null;
 }
 
 export interface AlertNote {
