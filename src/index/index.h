@@ -273,6 +273,14 @@ CX_RESULT cx_index_received_count(cx_index *index, cx_str agent, int64_t from_ns
 /* Audit entries of an agent's verified primary rows, in order of arrival. */
 CX_RESULT cx_index_chain(cx_index *index, cx_str agent, cx_arena *arena, const cx_chain_entry **out,
                          size_t *out_count, cx_err *err);
+/* The same with first <= number <= last, and up to `context` numbers before and after. */
+CX_RESULT cx_index_chain_near(cx_index *index, cx_str agent, int64_t first, int64_t last,
+                              unsigned context, cx_arena *arena, const cx_chain_entry **out,
+                              size_t *out_count, cx_err *err);
+/* The number of the audit entry of a trace's verified primary row; `*out_found` false: it has no
+ * such row, or no number. */
+CX_RESULT cx_index_audit_number(cx_index *index, cx_str agent, cx_str trace_id, int64_t *out,
+                                bool *out_found, cx_err *err);
 /* Agents of verified primary rows, by name. */
 CX_RESULT cx_index_agents(cx_index *index, cx_arena *arena, const cx_str **out, size_t *out_count,
                           cx_err *err);

@@ -298,28 +298,26 @@ static cx_status collect_entry(void *arg, const cx_cell *c, cx_err *err)
     return CX_SUCCESS;
 }
 
-cx_status cx_index_chain(cx_index *index, cx_str agent, cx_arena *arena, const cx_chain_entry **out,
-                         size_t *out_count, cx_err *err)
+#define WHERE_AUDITED                                             \
+    " WHERE t.agent_id_hash = $1 AND t.signature_verified = TRUE" \
+    " AND t.primary_row = TRUE AND t.audit_sequence_number IS NOT NULL"
+#define SELECT_ENTRIES                                                       \
+    "SELECT t.audit_sequence_number, t.audit_entry_hash, k.action_executed," \
+    " t.action_success, k.action_timestamp, t.timestamp, t.trace_id, t.id"   \
+    " FROM cirislens.covenant_traces t"                                      \
+    " JOIN cirislens.covenant_trace_keys k"                                  \
+    " ON k.agent_id_hash = t.agent_id_hash AND k.trace_id = t.trace_id"      \
+    " AND k.trace_level = t.trace_level" WHERE_AUDITED
+
+static cx_status find_entries(cx_index *index, const char *sql, const cx_sql_value *values,
+                              size_t value_count, cx_arena *arena, const cx_chain_entry **out,
+                              size_t *out_count, cx_err *err)
 {
     static const cx_cell_type types[] = {CX_CELL_INT,  CX_CELL_TEXT, CX_CELL_TEXT, CX_CELL_BOOL,
                                          CX_CELL_TEXT, CX_CELL_TIME, CX_CELL_TEXT, CX_CELL_INT};
-    cx_sql_value value = cx_sql_text(agent);
     row_lists taker = {.arena = arena};
-    cx_question question = {"SELECT t.audit_sequence_number, t.audit_entry_hash, k.action_executed,"
-                            " t.action_success, k.action_timestamp, t.timestamp, t.trace_id, t.id"
-                            " FROM cirislens.covenant_traces t"
-                            " JOIN cirislens.covenant_trace_keys k"
-                            " ON k.agent_id_hash = t.agent_id_hash AND k.trace_id = t.trace_id"
-                            " AND k.trace_level = t.trace_level"
-                            " WHERE t.agent_id_hash = $1 AND t.signature_verified = TRUE"
-                            " AND t.primary_row = TRUE AND t.audit_sequence_number IS NOT NULL"
-                            " ORDER BY t.id",
-                            &value,
-                            1,
-                            types,
-                            CX_COUNT_OF(types),
-                            collect_entry,
-                            &taker};
+    cx_question question = {sql,           values, value_count, types, CX_COUNT_OF(types),
+                            collect_entry, &taker};
     cx_status status = cx_index_ask(index, &question, err);
     if (!cx_failed(status))
         status = CX_INDEX_GIVE(taker.entries, arena, out, err);
@@ -327,6 +325,74 @@ cx_status cx_index_chain(cx_index *index, cx_str agent, cx_arena *arena, const c
         *out_count = taker.entries.count;
     list_done(&taker);
     return status;
+}
+
+cx_status cx_index_chain(cx_index *index, cx_str agent, cx_arena *arena, const cx_chain_entry **out,
+                         size_t *out_count, cx_err *err)
+{
+    cx_sql_value value = cx_sql_text(agent);
+    return find_entries(index, SELECT_ENTRIES " ORDER BY t.id", &value, 1, arena, out, out_count,
+                        err);
+}
+
+typedef struct found_number {
+    int64_t number;
+    bool found;
+} found_number;
+
+static cx_status collect_number(void *arg, const cx_cell *c, cx_err *err)
+{
+    found_number *last = arg;
+    (void)err;
+    *last = (found_number){c[0].i, true};
+    return CX_SUCCESS;
+}
+
+/* The last of the rows; unchanged when there is none. */
+static cx_status find_number(cx_index *index, const char *sql, const cx_sql_value *values,
+                             size_t value_count, found_number *out, cx_err *err)
+{
+    static const cx_cell_type types[] = {CX_CELL_INT};
+    cx_question question = {sql, values, value_count, types, CX_COUNT_OF(types), collect_number,
+                            out};
+    return cx_index_ask(index, &question, err);
+}
+
+cx_status cx_index_chain_near(cx_index *index, cx_str agent, int64_t first, int64_t last,
+                              unsigned context, cx_arena *arena, const cx_chain_entry **out,
+                              size_t *out_count, cx_err *err)
+{
+    cx_sql_value values[] = {cx_sql_text(agent), cx_sql_int(first), cx_sql_int(context)};
+    found_number from = {first, true}, to = {last, true};
+#define SELECT_NUMBER \
+    "SELECT t.audit_sequence_number FROM cirislens.covenant_traces t" WHERE_AUDITED
+    CX_TRY(find_number(index,
+                       SELECT_NUMBER " AND t.audit_sequence_number < $2"
+                                     " ORDER BY t.audit_sequence_number DESC LIMIT $3",
+                       values, CX_COUNT_OF(values), &from, err));
+    values[1] = cx_sql_int(last);
+    CX_TRY(find_number(index,
+                       SELECT_NUMBER " AND t.audit_sequence_number > $2"
+                                     " ORDER BY t.audit_sequence_number LIMIT $3",
+                       values, CX_COUNT_OF(values), &to, err));
+    values[1] = cx_sql_int(from.number);
+    values[2] = cx_sql_int(to.number);
+    return find_entries(index,
+                        SELECT_ENTRIES " AND t.audit_sequence_number >= $2"
+                                       " AND t.audit_sequence_number <= $3 ORDER BY t.id",
+                        values, CX_COUNT_OF(values), arena, out, out_count, err);
+}
+
+cx_status cx_index_audit_number(cx_index *index, cx_str agent, cx_str trace_id, int64_t *out,
+                                bool *out_found, cx_err *err)
+{
+    const cx_sql_value values[] = {cx_sql_text(agent), cx_sql_text(trace_id)};
+    found_number found = {0, false};
+    CX_TRY(find_number(index, SELECT_NUMBER " AND t.trace_id = $2", values, CX_COUNT_OF(values),
+                       &found, err));
+    *out = found.number;
+    *out_found = found.found;
+    return CX_SUCCESS;
 }
 
 static cx_status collect_agent(void *arg, const cx_cell *c, cx_err *err)

@@ -9,7 +9,7 @@
  */
 #include "base/api.h"
 #include "crypto/api.h"
-#include "recorder/internal.h"
+#include "recorder/detection.h"
 
 #define ALERT_ID_SIZE 32
 #define DAY_NS (INT64_C(86400) * 1000000000)
@@ -152,15 +152,7 @@ cx_status cx_recorder_raise_conflict(cx_recorder *recorder, const cx_conflict_al
 
 /* --- the detectors over an index -------------------------------------------------------------- */
 
-typedef struct detection {
-    cx_recorder *recorder;
-    cx_index *index;
-    cx_arena *arena;
-    int64_t now_ns;
-    CX_VEC(cx_json) found;
-} detection;
-
-static cx_status collect_alerts(detection *d, const cx_alerts *alerts, cx_err *err)
+cx_status cx_detection_collect(cx_detection *d, const cx_alerts *alerts, cx_err *err)
 {
     for (size_t i = 0; i < alerts->count; i++) {
         cx_json *slot = cx_vec_push(&d->found, d->recorder->alloc);
@@ -171,7 +163,7 @@ static cx_status collect_alerts(detection *d, const cx_alerts *alerts, cx_err *e
     return CX_SUCCESS;
 }
 
-static cx_status detect_scores(detection *d, cx_err *err)
+cx_status cx_detection_scores(cx_detection *d, cx_err *err)
 {
     const cx_score_row *rows;
     size_t count = 0;
@@ -190,29 +182,32 @@ static cx_status detect_scores(detection *d, cx_err *err)
         while (first < count && rows[first].timestamp_ns < d->now_ns - detector->days * DAY_NS)
             first++;
         CX_TRY(detector->detect(rows + first, count - first, d->now_ns, d->arena, &alerts, err));
-        CX_TRY(collect_alerts(d, &alerts, err));
+        CX_TRY(cx_detection_collect(d, &alerts, err));
     }
     return CX_SUCCESS;
 }
 
-static cx_status detect_chains(detection *d, cx_err *err)
+cx_status cx_detection_chain(cx_detection *d, cx_str agent, cx_err *err)
+{
+    cx_chain_report report;
+    cx_alerts alerts;
+    const cx_chain_options options = {.profile = CX_CHAIN_AUTO};
+    CX_TRY(cx_recorder_chain(d->recorder, d->index, agent, &options, d->arena, &report, err));
+    CX_TRY(cx_detect_chain(agent, &report, d->now_ns, d->arena, &alerts, err));
+    return cx_detection_collect(d, &alerts, err);
+}
+
+cx_status cx_detection_chains(cx_detection *d, cx_err *err)
 {
     const cx_str *agents;
     size_t count = 0;
     CX_TRY(cx_index_agents(d->index, d->arena, &agents, &count, err));
-    for (size_t i = 0; i < count; i++) {
-        cx_chain_report report;
-        cx_alerts alerts;
-        const cx_chain_options options = {.profile = CX_CHAIN_AUTO};
-        CX_TRY(
-            cx_recorder_chain(d->recorder, d->index, agents[i], &options, d->arena, &report, err));
-        CX_TRY(cx_detect_chain(agents[i], &report, d->now_ns, d->arena, &alerts, err));
-        CX_TRY(collect_alerts(d, &alerts, err));
-    }
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(cx_detection_chain(d, agents[i], err));
     return CX_SUCCESS;
 }
 
-static cx_status write_detection(detection *d, uint64_t new_count, cx_buf *out, cx_err *err)
+static cx_status write_detection(cx_detection *d, uint64_t new_count, cx_buf *out, cx_err *err)
 {
     cx_json alerts, value;
     cx_json_list list = cx_json_list_begin(d->arena);
@@ -228,17 +223,24 @@ static cx_status write_detection(detection *d, uint64_t new_count, cx_buf *out, 
     return cx_buf_check(out, err);
 }
 
-static cx_status detect_findings(detection *d, bool record, cx_buf *out, cx_err *err)
+cx_status cx_detection_raise(cx_detection *d, uint64_t *out_new, cx_err *err)
 {
-    uint64_t new_count = 0, commit = 0;
-    CX_TRY(detect_scores(d, err));
-    CX_TRY(detect_chains(d, err));
+    uint64_t commit = 0;
+    CX_TRY(raise_alert(d->recorder, d->found.items, d->found.count, out_new, &commit, err));
+    if (*out_new == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_home_wait(d->recorder->home, commit, err));
+    cx_recorder_notify(d->recorder);
+    return CX_SUCCESS;
+}
+
+static cx_status detect_findings(cx_detection *d, bool record, cx_buf *out, cx_err *err)
+{
+    uint64_t new_count = 0;
+    CX_TRY(cx_detection_scores(d, err));
+    CX_TRY(cx_detection_chains(d, err));
     if (record)
-        CX_TRY(raise_alert(d->recorder, d->found.items, d->found.count, &new_count, &commit, err));
-    if (new_count != 0) {
-        CX_TRY(cx_home_wait(d->recorder->home, commit, err));
-        cx_recorder_notify(d->recorder);
-    }
+        CX_TRY(cx_detection_raise(d, &new_count, err));
     return write_detection(d, new_count, out, err);
 }
 
@@ -247,7 +249,7 @@ cx_status cx_recorder_detect(cx_recorder *recorder, cx_index *index, bool record
 {
     cx_arena arena;
     cx_arena_init(&arena, recorder->alloc, 0);
-    detection d = {
+    cx_detection d = {
         .recorder = recorder, .index = index, .arena = &arena, .now_ns = cx_recorder_now(recorder)};
     cx_status status = detect_findings(&d, record, out, err);
     if (!cx_failed(status))

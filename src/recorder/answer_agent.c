@@ -39,6 +39,53 @@ cx_status cx_recorder_chain(cx_recorder *recorder, cx_index *index, cx_str agent
     return cx_chain_check(entries, count, &used, arena, out, err);
 }
 
+/* Entries on both sides, so that the profile can be recognised by a link. */
+#define CHAIN_CONTEXT 16
+
+/* The least number after `last`, or `last`. */
+static int64_t successor_of(const cx_chain_entry *entries, size_t count, int64_t last)
+{
+    int64_t next = INT64_MAX;
+    for (size_t i = 0; i < count; i++)
+        if (entries[i].seq > last && entries[i].seq < next)
+            next = entries[i].seq;
+    return next == INT64_MAX ? last : next;
+}
+
+static bool is_about(const cx_chain_finding *finding, int64_t first, int64_t last, int64_t after)
+{
+    return finding->kind == CX_CHAIN_GAP ? finding->next >= first && finding->seq <= last
+                                         : finding->seq >= first && finding->seq <= after;
+}
+
+cx_status cx_recorder_chain_near(cx_recorder *recorder, cx_index *index, cx_str agent,
+                                 int64_t first, int64_t last, cx_arena *arena, cx_chain_report *out,
+                                 cx_err *err)
+{
+    const cx_chain_entry *entries;
+    size_t count = 0, kept = 0;
+    cx_chain_options options = {.profile = CX_CHAIN_AUTO, .infer_actions = true};
+    CX_TRY(read_profile(recorder, agent, &options.profile, err));
+    CX_TRY(cx_index_chain_near(index, agent, first, last, CHAIN_CONTEXT, arena, &entries, &count,
+                               err));
+    CX_TRY(cx_chain_check(entries, count, &options, arena, out, err));
+    int64_t after = successor_of(entries, count, last);
+    cx_chain_finding *findings = CX_ARENA_ARRAY(arena, cx_chain_finding, out->finding_count + 1);
+    if (findings == NULL)
+        return cx_fail_nomem(err);
+    bool broken = false;
+    for (size_t i = 0; i < out->finding_count; i++)
+        if (is_about(&out->findings[i], first, last, after)) {
+            findings[kept++] = out->findings[i];
+            broken |= out->findings[i].kind != CX_CHAIN_UNCHECKED;
+        }
+    out->findings = findings;
+    out->finding_count = kept;
+    if (out->verdict == CX_BROKEN && !broken)
+        out->verdict = CX_INDETERMINATE;
+    return CX_SUCCESS;
+}
+
 cx_status cx_recorder_answer_chain(cx_recorder *recorder, cx_index *index, cx_str agent,
                                    const cx_chain_options *options, cx_buf *out,
                                    cx_verdict *out_verdict, cx_err *err)

@@ -134,6 +134,12 @@ CX_RESULT cx_recorder_chain(cx_recorder *recorder, cx_index *index, cx_str agent
                             const cx_chain_options *options, cx_arena *arena, cx_chain_report *out,
                             cx_err *err);
 
+/* What changed near the numbers first to last of a chain: the report is that of the entries around
+ * them, with the findings that these have a part in, and CX_BROKEN only because of them. */
+CX_RESULT cx_recorder_chain_near(cx_recorder *recorder, cx_index *index, cx_str agent,
+                                 int64_t first, int64_t last, cx_arena *arena, cx_chain_report *out,
+                                 cx_err *err);
+
 /* --- feed.c ----------------------------------------------------------------------------------- */
 
 typedef struct cx_feeder {

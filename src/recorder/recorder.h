@@ -309,6 +309,25 @@ CX_RESULT cx_recorder_answer_keys(cx_recorder *recorder, cx_buf *out, cx_err *er
  * Answers {"alerts":[..],"new":N}. */
 CX_RESULT cx_recorder_detect(cx_recorder *recorder, cx_index *index, bool record, cx_buf *out,
                              uint64_t *out_found, cx_err *err);
+/*
+ * The same for a schedule, at a cost that does not grow with the past: the scores of the last 30
+ * days when there is anything new, and of the audit chains only what has changed since the last
+ * round.  What is newer than the round before is left for the next one, so that entries that arrive
+ * out of order meanwhile are no gap.
+ */
+typedef struct cx_detect_schedule {
+    uint64_t seen_commits; /* that the index had in the last round */
+    bool has_seen;
+    int64_t scored_day;
+    uint64_t scored_commits;
+} cx_detect_schedule; /* {0} at the start; belongs to one thread */
+typedef struct cx_detect_round {
+    uint64_t chains; /* places in audit chains that were checked */
+    uint64_t found, raised;
+} cx_detect_round;
+CX_RESULT cx_recorder_detect_round(cx_recorder *recorder, cx_index *index,
+                                   cx_detect_schedule *schedule, cx_detect_round *out, cx_err *err);
+
 /* CX_E_NOT_FOUND "NoAlert". */
 CX_RESULT cx_recorder_alert_mark(cx_recorder *recorder, cx_str alert_id, bool resolved, cx_str by,
                                  cx_str notes, cx_err *err);

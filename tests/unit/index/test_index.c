@@ -593,6 +593,68 @@ BOTH(an_agent_is_established_by_thirty_traces_or_one_of_k_eff_two)
     (void)pg;
 }
 
+BOTH(the_chain_around_some_numbers)
+{
+    cx_err err = {0};
+    cx_arena arena;
+    const cx_chain_entry *entries;
+    size_t count;
+    int64_t number;
+    bool found;
+    static const int numbers[] = {1, 2, 3, 5, 8, 9, 12, 20};
+    rows_spec specs[CX_COUNT_OF(numbers) + 2];
+    char names[CX_COUNT_OF(numbers)][8];
+    cx_index *index = kit_open_empty(where);
+    REQUIRE(index != NULL);
+    for (size_t i = 0; i < CX_COUNT_OF(specs); i++)
+        specs[i] = (rows_spec)ROWS_SPEC_INIT;
+    for (size_t i = 0; i < CX_COUNT_OF(numbers); i++) {
+        (void)snprintf(names[i], sizeof names[i], "t%d", numbers[i]);
+        specs[i].trace_id = names[i];
+        specs[i].audit_seq = numbers[i];
+    }
+    specs[8].trace_id = "t-unverified";
+    specs[8].audit_seq = 6;
+    specs[8].verified = false;
+    specs[9].trace_id = "t-other";
+    specs[9].audit_seq = 7;
+    specs[9].agent = "agent-b";
+    kit_put(index, specs, CX_COUNT_OF(specs));
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    static const struct {
+        int64_t first, last;
+        unsigned context;
+        size_t count;
+        int64_t from, to;
+    } cases[] = {{5, 8, 0, 2, 5, 8},    {5, 8, 1, 4, 3, 9},     {5, 8, 2, 6, 2, 12},
+                 {1, 1, 2, 3, 1, 3},    {20, 20, 1, 2, 12, 20}, {6, 7, 1, 2, 5, 8},
+                 {5, 8, 100, 8, 1, 20}, {30, 40, 0, 0, 0, 0}};
+    for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
+        CHECK_STATUS(cx_index_chain_near(index, CX_STR("agent-a"), cases[i].first, cases[i].last,
+                                         cases[i].context, &arena, &entries, &count, &err),
+                     &err);
+        REQUIRE(count == cases[i].count);
+        if (count != 0) {
+            CHECK_INT(entries[0].seq, cases[i].from);
+            CHECK_INT(entries[count - 1].seq, cases[i].to);
+        }
+    }
+    CHECK_STATUS(
+        cx_index_audit_number(index, CX_STR("agent-a"), CX_STR("t8"), &number, &found, &err), &err);
+    CHECK(found && number == 8);
+    CHECK_STATUS(cx_index_audit_number(index, CX_STR("agent-a"), CX_STR("t-unverified"), &number,
+                                       &found, &err),
+                 &err);
+    CHECK(!found);
+    CHECK_STATUS(
+        cx_index_audit_number(index, CX_STR("agent-a"), CX_STR("t-other"), &number, &found, &err),
+        &err);
+    CHECK(!found);
+    cx_arena_done(&arena);
+    cx_index_close(index);
+    (void)pg;
+}
+
 BOTH(the_chain_gets_what_was_hashed_verbatim_in_order_of_arrival)
 {
     cx_err err = {0};
