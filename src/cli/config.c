@@ -50,6 +50,7 @@ static const struct preset {
     {"limits", "max-depth", "1024"},
     {"serve", "listen", "\"127.0.0.1:8420\""},
     {"serve", "unknown-key", "\"reject\""},
+    {"serve", "detect-every", "900"},
     {"serve", "level-policy", "\"reject\""},
     {"serve", "open-signed", "false"},
     {"serve", "open-requests", "600"},
@@ -245,11 +246,12 @@ static cx_status check_setting(const check *c, const cx_setting *s)
     if (c->where == CX_CONFIG_HOME && strcmp(key->option->name, "home") == 0)
         return fail_setting(
             c, s, "home: the file in a data directory cannot name another data directory");
-    if (c->where == CX_CONFIG_HOME && strcmp(key->option->name, "embedder") == 0)
-        return fail_setting(
-            c, s,
-            "embedder: the file in a data directory cannot name a program: a copy of "
-            "one must not choose what runs");
+    if (c->where == CX_CONFIG_HOME && (strcmp(key->option->name, "embedder") == 0 ||
+                                       strcmp(key->option->name, "alert-command") == 0))
+        return fail_setting(c, s,
+                            "%s: the file in a data directory cannot name a program: a copy of "
+                            "one must not choose what runs",
+                            key->option->name);
     if (c->where == CX_CONFIG_HOME && strcmp(key->option->name, "embedder-url") == 0)
         return fail_setting(
             c, s,

@@ -9,26 +9,28 @@
 
 #define COMPLAINT_MAX 200 /* bytes of a program's standard error in a message */
 
-/* The words of the command; argv ends with NULL. */
-static cx_status split_command(cx_cli *cli, const cx_cli_user_program *program,
-                               const char *argv[CX_CLI_PROGRAM_WORDS_MAX + 1], cx_err *err)
+cx_status cx_cli_user_program_words(cx_cli *cli, const char *option, const char *command,
+                                    const char *const **out, cx_err *err)
 {
     size_t count = 0;
-    for (const char *at = program->command + strspn(program->command, " "); *at != 0;) {
+    const char **argv = CX_ARENA_ARRAY(&cli->arena, const char *, CX_CLI_PROGRAM_WORDS_MAX + 1);
+    if (argv == NULL)
+        return cx_fail_nomem(err);
+    for (const char *at = command + strspn(command, " "); *at != 0;) {
         size_t size = strcspn(at, " ");
         cx_str word = cx_arena_copy_str(&cli->arena, cx_str_from(at, size));
         if (word.data == NULL)
             return cx_fail_nomem(err);
         if (count == CX_CLI_PROGRAM_WORDS_MAX)
-            return cx_fail(err, CX_E_USAGE, "option --%s: more than %d words", program->option,
+            return cx_fail(err, CX_E_USAGE, "option --%s: more than %d words", option,
                            CX_CLI_PROGRAM_WORDS_MAX);
         argv[count++] = word.data;
         at += size + strspn(at + size, " ");
     }
     argv[count] = NULL;
-    return count != 0
-               ? CX_SUCCESS
-               : cx_fail(err, CX_E_USAGE, "option --%s: expected a program", program->option);
+    *out = argv;
+    return count != 0 ? CX_SUCCESS
+                      : cx_fail(err, CX_E_USAGE, "option --%s: expected a program", option);
 }
 
 static cx_str first_line(const cx_buf *complaints)
@@ -61,10 +63,10 @@ cx_status cx_cli_user_program_run(cx_cli *cli, const cx_cli_user_program *progra
 {
     CX_ASSERT(program->command != NULL && program->timeout_s != 0 &&
               program->timeout_s <= CX_CLI_PROGRAM_SECONDS_MAX);
-    const char *argv[CX_CLI_PROGRAM_WORDS_MAX + 1];
+    const char *const *argv;
     cx_buf complaints;
     cx_proc_result result;
-    CX_TRY(split_command(cli, program, argv, err));
+    CX_TRY(cx_cli_user_program_words(cli, program->option, program->command, &argv, err));
     *out_name = argv[0];
     cx_buf_init(&complaints, cli->alloc);
     const cx_proc_options options = {.argv = argv,

@@ -21,6 +21,11 @@ typedef struct cx_cli_user_program {
     size_t output_max;   /* bytes */
 } cx_cli_user_program;
 
+/* The words of a command; the list ends with NULL and lives in the arena.  CX_E_USAGE: none, or too
+ * many. */
+CX_RESULT cx_cli_user_program_words(cx_cli *cli, const char *option, const char *command,
+                                    const char *const **out, cx_err *err);
+
 /*
  * Runs it to its end, and appends what it printed to `answer`.  `*out_name` is the program's name
  * for messages, in the arena.  CX_E_USAGE: the command has no word or too many.  CX_E_TIMEOUT and

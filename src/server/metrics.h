@@ -11,8 +11,10 @@
 #define CX_METRICS_ROUTES_MAX 128
 #define CX_METRICS_CLASSES 6 /* by the first digit of a status code */
 #define CX_METRICS_BUCKETS 12
-#define CX_METRICS_EVENTS 6 /* as cx_intake_event_status */
-#define CX_OTLP_RESULTS 4   /* stored, duplicate, conflict, rejected */
+#define CX_METRICS_EVENTS 6     /* as cx_intake_event_status */
+#define CX_OTLP_RESULTS 4       /* stored, duplicate, conflict, rejected */
+#define CX_ALERT_DESTINATIONS 3 /* as cx_destination */
+#define CX_ALERT_RESULTS 4      /* as cx_delivery_state; waiting: to be tried again */
 
 typedef struct cx_histogram {
     atomic_uint_fast64_t buckets[CX_METRICS_BUCKETS]; /* the last one: longer */
@@ -31,6 +33,9 @@ typedef struct cx_metrics {
     atomic_uint_fast64_t rejected_full, rejected_slow, closed_slow;
     atomic_int_fast64_t feed_readers;
     atomic_uint_fast64_t feed_events, feed_dropped;
+    atomic_uint_fast64_t alert_attempts[CX_ALERT_DESTINATIONS][CX_ALERT_RESULTS];
+    atomic_uint_fast64_t detect_rounds[2], detect_raised; /* done, failed */
+    atomic_uint_fast64_t detect_last_us, detect_last_at;  /* of the last one that was done */
 } cx_metrics;
 
 void cx_histogram_add(cx_histogram *histogram, uint64_t duration_ns);

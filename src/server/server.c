@@ -19,7 +19,8 @@ struct cx_server {
     cx_server_options options;
     cx_service *service;
     cx_http *http;
-    cx_http *otlp; /* NULL = none */
+    cx_http *otlp;         /* NULL = none */
+    cx_alerting *alerting; /* NULL = without a recorder */
     bool feeds;
     cx_buf cert, key; /* PEM text */
     int socket;       /* -1 = owned by the HTTP listener, or not open */
@@ -190,7 +191,11 @@ static cx_status open_all(cx_server *server, cx_err *err)
     CX_TRY(read_pem(server, server->options.tls_key_path, &server->key, err));
     /* The port is known before anything is served: cookies are named after it. */
     CX_TRY(cx_tcp_listen(&server->options.address, &server->socket, err));
+    CX_TRY(cx_alerting_check(&server->options.alerting, err));
     CX_TRY(open_service(server, err));
+    if (server->options.recorder != NULL)
+        CX_TRY(
+            cx_alerting_open(server->service, &server->options.alerting, &server->alerting, err));
     return open_http(server, err);
 }
 
@@ -234,6 +239,7 @@ void cx_server_close(cx_server *server, uint32_t grace_ms)
     cx_http_close(server->otlp, grace_ms);
     if (server->socket >= 0)
         cx_tcp_close(server->socket);
+    cx_alerting_close(server->alerting);
     if (server->feeds) {
         uint32_t wait_ms = grace_ms < FEED_WAIT_MS ? grace_ms : FEED_WAIT_MS;
         if (wait_ms != 0 &&

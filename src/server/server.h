@@ -9,6 +9,7 @@
 
 #include "os/api.h"
 #include "recorder/api.h"
+#include "server/alerts/alerting.h"
 #include "server/token.h"
 
 typedef struct cx_runs cx_runs; /* server/feed/runs.h */
@@ -43,6 +44,7 @@ typedef struct cx_server_options {
     uint32_t header_ms, body_ms, answer_ms; /* 0 = 30 s, 120 s, 300 s */
     size_t body_max;                        /* 0 = 8 MiB */
     size_t body_memory;                     /* 0 = 256 MiB */
+    cx_alerting_options alerting;           /* the schedule of the detectors, and where alerts go */
     uint32_t queue;                         /* writing requests that may wait; 0 = 1024 */
     void (*log)(void *arg, const char *line);
     void *log_arg;

@@ -13,6 +13,7 @@
 #include "cli/ledger/ledger.h"
 #include "cli/ledger/retention_rules.h"
 #include "cli/ledger/sensitive_args.h"
+#include "cli/service/serve_alerts.h"
 #include "socket/api.h"
 #include "git/api.h"
 #include "server/api.h"
@@ -125,6 +126,7 @@ static cx_status read_server_options(serving *s, cx_server_options *out, cx_err 
     CX_TRY(read_milliseconds(args, "body-timeout", &options.body_ms, err));
     CX_TRY(read_milliseconds(args, "answer-timeout", &options.answer_ms, err));
     CX_TRY(read_host_names(s, &options, err));
+    CX_TRY(cx_cli_alerting_read(s->cli, args, &options.alerting, err));
     *out = options;
     return CX_SUCCESS;
 }
@@ -258,6 +260,7 @@ static cx_status open_all(serving *s, cx_err *err)
     CX_TRY(read_server_options(s, &options, err));
     CX_TRY(open_recorder(s, err));
     CX_TRY(need_token(s, err));
+    CX_TRY(cx_cli_alerting_secret(s->cli, s->args, s->path, &options.alerting, err));
     CX_TRY(open_runs(s, err));
     options.recorder = s->recorder;
     options.runs = s->runs;
@@ -534,6 +537,21 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("retention-every", 0, CX_CLI_COUNT, "SECONDS",
                "Apply the rules of retention this often, as 'cortex retention apply' does; 1 to "
                "86400, default never."),
+    CX_CLI_OPT("detect-every", 0, CX_CLI_COUNT, "SECONDS",
+               "Run the detectors this often, over what is new; at most 86400, 0 = never, default "
+               "900."),
+    CX_CLI_OPT("alert-webhook", 0, CX_CLI_TEXT, "URL",
+               "Send alerts there as signed JSON (Standard Webhooks), again until they arrive."),
+    CX_CLI_OPT(
+        "alert-secret", 0, CX_CLI_FILE, "FILE",
+        "The secret that signs them, whsec_ and base64; default HOME/alert-secret, which the "
+        "first start makes."),
+    CX_CLI_OPT("alertmanager", 0, CX_CLI_TEXT, "URL",
+               "Send alerts to the Prometheus Alertmanager at this address, such as "
+               "http://127.0.0.1:9093."),
+    CX_CLI_OPT("alert-command", 0, CX_CLI_TEXT, "COMMAND",
+               "Run this program for each alert, with the JSON on standard input; words are split "
+               "at spaces, no shell is involved."),
     CX_CLI_OPT("unknown-key", 0, CX_CLI_CHOICE, "reject|keep",
                "Traces signed by a key that is not registered: reject them (the default), or keep "
                "them as unverified until it is."),

@@ -297,6 +297,15 @@ static void check_library(exam *e, const char *name, const char *file, const cha
     cx_library_close(library);
 }
 
+static void check_http_post(exam *e)
+{
+    if (cx_failed(cx_http_post_ready(NULL)))
+        cx_doctor_note(e->doctor, "webhooks", CX_DOCTOR_WARN, "apt install libcurl3-gnutls",
+                       "libcurl is missing: alerts over HTTP need it");
+    else
+        cx_doctor_note(e->doctor, "webhooks", CX_DOCTOR_OK, NULL, "libcurl is present");
+}
+
 static void check_port(exam *e, const char *name, const char *setting, const char *fallback)
 {
     const char *set = serve_setting(e, setting);
@@ -451,6 +460,7 @@ void cx_doctor_check_home(cx_doctor *doctor, const cx_cli_args *args)
                   "'cortex serve' needs it");
     check_library(&e, "postgresql", "libpq.so.5", "apt install libpq5",
                   "an index in PostgreSQL needs it");
+    check_http_post(&e);
     check_port(&e, "listen", "listen", "127.0.0.1:8420");
     check_port(&e, "otlp", "otlp", "127.0.0.1:4318");
     check_mcp(&e);

@@ -140,6 +140,60 @@ static void write_home_root(cx_buf *out, cx_recorder *recorder)
                 "Time of the last home root, since 1970; 0 = none.", status.created_seconds);
 }
 
+static void write_deliveries(cx_buf *out, const cx_metrics *m, const cx_io *io,
+                             cx_recorder *recorder)
+{
+    static const char *const results[CX_DELIVERY_STATES] = {"again", "delivered", "failed",
+                                                            "expired"};
+    cx_deliveries_waiting waiting[CX_DESTINATIONS];
+    char labels[80];
+    cx_err err;
+    _Static_assert(CX_ALERT_DESTINATIONS == (int)CX_DESTINATIONS, "as the queue has");
+    _Static_assert(CX_ALERT_RESULTS == (int)CX_DELIVERY_STATES, "as the queue has");
+    cx_metrics_head(out, "cortex_alert_attempts_total", "counter",
+                    "Attempts to deliver an alert by outcome.");
+    for (cx_destination d = 0; d < CX_DESTINATIONS; d++)
+        for (cx_delivery_state r = 0; r < CX_DELIVERY_STATES; r++) {
+            (void)snprintf(labels, sizeof labels, "destination=\"%s\",result=\"%s\"",
+                           cx_destination_name(d), results[r]);
+            cx_metrics_value(out, "cortex_alert_attempts_total", labels,
+                             cx_counter(&m->alert_attempts[d][r]));
+        }
+    if (recorder == NULL || cx_failed(cx_deliveries_waiting_now(recorder, waiting, &err)))
+        return;
+    cx_metrics_head(out, "cortex_alert_waiting", "gauge", "Alerts that wait for delivery.");
+    for (cx_destination d = 0; d < CX_DESTINATIONS; d++) {
+        (void)snprintf(labels, sizeof labels, "destination=\"%s\"", cx_destination_name(d));
+        cx_metrics_value(out, "cortex_alert_waiting", labels, waiting[d].count);
+    }
+    int64_t now = (int64_t)io->wall_ns(io);
+    cx_metrics_head(out, "cortex_alert_oldest_seconds", "gauge",
+                    "Age of the oldest alert that waits for delivery; 0 = none waits.");
+    for (cx_destination d = 0; d < CX_DESTINATIONS; d++) {
+        bool waits = waiting[d].oldest_ns != CX_TIME_NONE && waiting[d].oldest_ns < now;
+        (void)snprintf(labels, sizeof labels, "destination=\"%s\"", cx_destination_name(d));
+        cx_metrics_value(out, "cortex_alert_oldest_seconds", labels,
+                         waits ? (uint64_t)(now - waiting[d].oldest_ns) / 1000000000 : 0);
+    }
+}
+
+static void write_detectors(cx_buf *out, const cx_metrics *m)
+{
+    cx_metrics_head(out, "cortex_detect_rounds_total", "counter", "Rounds of the detectors.");
+    cx_metrics_value(out, "cortex_detect_rounds_total", "result=\"done\"",
+                     cx_counter(&m->detect_rounds[0]));
+    cx_metrics_value(out, "cortex_detect_rounds_total", "result=\"failed\"",
+                     cx_counter(&m->detect_rounds[1]));
+    write_counter(out, "cortex_detect_raised_total", "Alerts that the rounds raised.",
+                  cx_counter(&m->detect_raised));
+    write_gauge(out, "cortex_detect_time_seconds",
+                "Time of the last round that was done, since 1970; 0 = none.",
+                cx_counter(&m->detect_last_at));
+    cx_metrics_head(out, "cortex_detect_seconds", "gauge", "How long that round took.");
+    cx_buf_printf(out, "cortex_detect_seconds %.6f\n",
+                  (double)cx_counter(&m->detect_last_us) * 1e-6);
+}
+
 /* Resident pages, from the second number of statm. */
 static void write_memory(cx_buf *out, const cx_io *io, const cx_alloc *alloc)
 {
@@ -196,6 +250,8 @@ cx_status cx_api_metrics(cx_call *call, cx_err *err)
                   cx_counter(&m->feed_dropped));
     write_feed(out, call->service->recorder);
     write_home_root(out, call->service->recorder);
+    write_detectors(out, m);
+    write_deliveries(out, m, call->service->io, call->service->recorder);
     write_memory(out, call->service->io, call->service->alloc);
     cx_call_answer(call, 200, "text/plain; version=0.0.4; charset=utf-8");
     return CX_SUCCESS;
