@@ -63,6 +63,9 @@ endforeach()
 # For validators of others; ours carries them.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/cortex)
 
+# The tables of the index in PostgreSQL, for administrators; the program makes them itself.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/sql DESTINATION ${CMAKE_INSTALL_DATADIR}/cortex)
+
 # Manual pages made from the program, the public headers and docs/; tools/make_man.py says which.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(NOT Python3_FOUND OR CMAKE_CROSSCOMPILING)
