@@ -7,6 +7,7 @@
 #include "os/http_post.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "os/library.h"
@@ -28,6 +29,7 @@ enum {
     OPT_NO_PROGRESS = 43,
     OPT_POST = 47,
     OPT_PROGRESS_DATA = 10057,
+    OPT_CERTIFICATES = 10065,
     OPT_NO_SIGNAL = 99,
     OPT_TIMEOUT_MS = 155,
     OPT_CONNECT_TIMEOUT_MS = 156,
@@ -197,7 +199,10 @@ static bool set_options(void *easy, sending *s, void *headers, char *error_text)
 {
     const curl_functions *curl = &found.table;
     const cx_http_post *post = s->post;
+    const char *certificates = getenv("SSL_CERT_FILE");
     int failed = 0;
+    if (certificates != NULL && certificates[0] != 0)
+        failed |= curl->curl_easy_setopt(easy, OPT_CERTIFICATES, certificates);
     failed |= curl->curl_easy_setopt(easy, OPT_URL, post->url);
     failed |= curl->curl_easy_setopt(easy, OPT_PROTOCOLS, PROTOCOLS_HTTP);
     failed |= curl->curl_easy_setopt(easy, OPT_NO_SIGNAL, 1L);

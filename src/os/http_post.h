@@ -2,8 +2,8 @@
  * http_post.h - sends a body to another server over HTTP or HTTPS, through libcurl.
  *
  * libcurl is loaded when it is first needed: git of Debian brings it along.  Certificates are
- * verified, redirects are not followed, proxies are those of the environment (http_proxy, ..).
- * Thread-safe.
+ * verified against those of the system, or of the file that $SSL_CERT_FILE names; redirects are not
+ * followed, proxies are those of the environment (http_proxy, ..).  Thread-safe.
  */
 #ifndef CX_OS_HTTP_POST_H
 #define CX_OS_HTTP_POST_H

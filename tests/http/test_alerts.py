@@ -9,8 +9,9 @@ import hashlib
 import hmac
 import http.server
 import json
-import os
 import pathlib
+import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "cli")]
 from agent import Agent, url64  # noqa: E402
-from kit import BIN, main, test  # noqa: E402
+from kit import BIN, main, skip, test  # noqa: E402
 from server_kit import API, ENV, Server  # noqa: E402
 import shapes  # noqa: E402,F401  JSON answers are checked against docs/openapi.json
 
@@ -32,7 +33,7 @@ NEVER = ("--detect-every", "0", "--otlp", "off")
 class Receiver:
     """Takes POST requests on loopback, and answers as told: a list of codes, the last one for ever."""
 
-    def __init__(self, *codes, port=0, headers=()):
+    def __init__(self, *codes, port=0, headers=(), tls=None):
         self.codes, self.headers, self.got = list(codes or [200]), list(headers), []
         receiver = self
 
@@ -52,8 +53,10 @@ class Receiver:
                 pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        if tls is not None:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.port = self.server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http{'' if tls is None else 's'}://127.0.0.1:{self.port}"
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
         self.thread.start()
 
@@ -229,6 +232,31 @@ def a_receiver_may_ask_for_more_time_and_redirects_are_not_followed():
 
 
 @test
+def certificates_are_verified():
+    if shutil.which("openssl") is None:
+        skip("openssl is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        cert, key = pathlib.Path(folder, "cert.pem"), pathlib.Path(folder, "key.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                        "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=receiver",
+                        "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(cert, key)
+        with Receiver(tls=tls) as r, Server(*NEVER, "--alert-webhook", r.url) as s:
+            raise_alert(s)
+            waiting = s.wait_for(lambda: [d for a in alerts(s) for d in a["deliveries"] if d["error"]])[0]
+            assert "certificate" in waiting["error"] and not r.got, waiting
+            s.stop()
+            ENV["SSL_CERT_FILE"] = str(cert)
+            try:
+                s.start()
+                s.wait_for(lambda: r.got)
+                s.stop()
+            finally:
+                del ENV["SSL_CERT_FILE"]
+
+
+@test
 def alertmanager_gets_its_own_form():
     with Receiver() as r, Server(*NEVER, "--alertmanager", r.url + "/prefix/") as s:
         raise_alert(s)
@@ -306,11 +334,12 @@ def the_detectors_run_on_a_schedule_over_what_is_new():
     with Receiver() as r, Server("--otlp", "off", "--detect-every", "1", "--alert-webhook", r.url) as s:
         agent = Agent("chained")
         s.register(agent)
+        wait_rounds(s, 2)  # a new key, and the first round, look at whole chains
         links = chained(agent, 30)
         # A link that arrives a little late is no gap.
         s.post(*links[:5], *links[6:8])
         s.post(links[5])
-        wait_rounds(s, 3)
+        wait_rounds(s, 2)
         assert not r.got and alerts(s) == [], r.got
         # One that is left out is, once.
         s.post(*links[8:15], *links[16:20])
@@ -326,7 +355,7 @@ def the_detectors_run_on_a_schedule_over_what_is_new():
         s.stop()
         s.start()
         s.post(*links[25:])
-        wait_rounds(s, 3)
+        wait_rounds(s, 2)
         assert len(r.taken()) == 2 and r.taken()[1]["type"] == "alert.resolved", r.taken()
         assert s.metric("cortex_detect_time_seconds") > 0
         s.stop()
