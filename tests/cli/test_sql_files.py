@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sql/011 and sql/012 on a PostgreSQL server: what they make is what the program makes, the program
+"""sql/*.sql on a PostgreSQL server: what they make is what the program makes, the program
 goes on with it, and queries of the trace format's specification answer.
 
 Uses the server of CORTEX_TEST_PG, else one of its own; skipped where there is none.  Closes with
@@ -18,7 +18,7 @@ from kit import main, skip, skip_all, test
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-FILES = [ROOT / "sql/011_covenant_traces.sql", ROOT / "sql/012_trace_levels_idma.sql"]
+FILES = sorted((ROOT / "sql").glob("*.sql"))
 VECTORS = HERE.parent / "vectors/trace"
 URL = os.environ.get("CORTEX_TEST_PG")
 
@@ -96,7 +96,7 @@ def the_files_make_what_the_program_makes():
         assert files.shape() == made, "a second time changes nothing"
         p.record(program.url)
         assert made.splitlines() == program.shape().splitlines()
-        assert "view|covenant_traces_hourly|" in made and "version|4|" in made
+        assert "view|covenant_traces_hourly|" in made and "version|5|" in made
 
 
 @test

@@ -57,14 +57,15 @@ static void add_version(cx_buf *out, unsigned version)
     cx_buf_done(&timescale);
 }
 
-static void add_head(cx_buf *out, const char *what, const char *due)
+static void add_head(cx_buf *out, const char *what, unsigned due)
 {
     cx_buf_printf(
         out,
         "-- %s\n"
         "--\n"
         "-- For psql, PostgreSQL 15 or later, with TimescaleDB where the database has it:\n"
-        "--     psql URL -f 011_covenant_traces.sql -f 012_trace_levels_idma.sql\n"
+        "--     psql URL -f 011_covenant_traces.sql -f 012_trace_levels_idma.sql -f "
+        "013_histories.sql\n"
         "-- What is there already stays as it is. docs/sql.md describes tables and views.\n"
         "-- Made of the program's own statements; cortex makes the same by itself.\n"
         "\\set ON_ERROR_STOP on\n"
@@ -74,7 +75,7 @@ static void add_head(cx_buf *out, const char *what, const char *due)
         " (version bigint NOT NULL PRIMARY KEY, name text NOT NULL);\n"
         "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'timescaledb')"
         " AS timescale,\n"
-        "    COALESCE(max(version), 0) = %s AS due FROM cirislens.cortex_index_versions"
+        "    COALESCE(max(version), 0) = %u AS due FROM cirislens.cortex_index_versions"
         " \\gset\n"
         "\\if :due\n",
         what, due);
@@ -99,19 +100,26 @@ static void check_file(const char *path, cx_buf *made)
 
 CX_TEST(the_sql_files_are_the_statements_of_the_program)
 {
-    cx_buf made;
-    CHECK_INT(CX_INDEX_VERSION, 4); /* a new version belongs into one of them */
-    cx_buf_init(&made, cx_alloc_default());
-    add_head(&made, "Traces, keys, batches, alerts and hourly summaries of agents.", "0");
-    for (unsigned version = 1; version <= 3; version++)
-        add_version(&made, version);
-    check_file(FOLDER "011_covenant_traces.sql", &made);
-    cx_buf_init(&made, cx_alloc_default());
-    add_head(&made,
-             "The views and columns that dashboards for the trace format 1.0 read; after 011.",
-             "3");
-    add_version(&made, 4);
-    check_file(FOLDER "012_trace_levels_idma.sql", &made);
+    static const struct {
+        const char *path, *what;
+        unsigned first, last; /* versions of the tables */
+    } files[] = {
+        {FOLDER "011_covenant_traces.sql",
+         "Traces, keys, batches, alerts and hourly summaries of agents.", 1, 3},
+        {FOLDER "012_trace_levels_idma.sql",
+         "The views and columns that dashboards for the trace format 1.0 read; after 011.", 4, 4},
+        {FOLDER "013_histories.sql", "Steps and histories, to be searched; after 012.", 5, 5},
+    };
+    for (size_t i = 0; i < CX_COUNT_OF(files); i++) {
+        cx_buf made;
+        cx_buf_init(&made, cx_alloc_default());
+        add_head(&made, files[i].what, files[i].first - 1);
+        for (unsigned version = files[i].first; version <= files[i].last; version++)
+            add_version(&made, version);
+        check_file(files[i].path, &made);
+    }
+    /* A new version belongs into a new file. */
+    CHECK_INT(files[CX_COUNT_OF(files) - 1].last, CX_INDEX_VERSION);
 }
 
 #endif
