@@ -9,7 +9,7 @@
  */
 #include "base/api.h"
 #include "crypto/api.h"
-#include "recorder/detection.h"
+#include "recorder/internal.h"
 
 #define ALERT_ID_SIZE 32
 #define DAY_NS (INT64_C(86400) * 1000000000)

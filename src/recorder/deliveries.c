@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #include "db/api.h"
-#include "recorder/delivery_body.h"
 #include "recorder/internal.h"
 
 #define COLLECTED_AT_ONCE 256

@@ -1,8 +1,6 @@
 /*
  * delivery_body.c - an alert as the JSON of a webhook, of a command, and of Alertmanager.
  */
-#include "recorder/delivery_body.h"
-
 #include "analysis/api.h"
 #include "recorder/internal.h"
 

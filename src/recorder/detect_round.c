@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "recorder/deliveries.h"
-#include "recorder/detection.h"
+#include "recorder/internal.h"
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
 /* More new traces of an agent than this: its chain is checked whole. */

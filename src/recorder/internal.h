@@ -5,6 +5,7 @@
 #define CX_RECORDER_INTERNAL_H
 
 #include "base/api.h"
+#include "recorder/deliveries.h"
 #include "recorder/recorder.h"
 #include "index/api.h"
 
@@ -139,6 +140,44 @@ CX_RESULT cx_recorder_chain(cx_recorder *recorder, cx_index *index, cx_str agent
 CX_RESULT cx_recorder_chain_near(cx_recorder *recorder, cx_index *index, cx_str agent,
                                  int64_t first, int64_t last, cx_arena *arena, cx_chain_report *out,
                                  cx_err *err);
+
+/* --- alerts.c, detect_round.c ----------------------------------------------------------------- */
+
+/* One run of the detectors over an index: all at once, or what is new. */
+typedef struct cx_detection {
+    cx_recorder *recorder;
+    cx_index *index;
+    cx_arena *arena;
+    int64_t now_ns;
+    CX_VEC(cx_json) found;
+} cx_detection;
+
+/* Adds alerts to those found. */
+CX_RESULT cx_detection_collect(cx_detection *d, const cx_alerts *alerts, cx_err *err);
+/* Runs the detectors over scores. */
+CX_RESULT cx_detection_scores(cx_detection *d, cx_err *err);
+/* Checks the whole chain of one agent; of all agents. */
+CX_RESULT cx_detection_chain(cx_detection *d, cx_str agent, cx_err *err);
+CX_RESULT cx_detection_chains(cx_detection *d, cx_err *err);
+/* Records what was found and not raised before; durable when it returns. */
+CX_RESULT cx_detection_raise(cx_detection *d, uint64_t *out_new, cx_err *err);
+
+/* --- delivery_body.c -------------------------------------------------------------------------- */
+
+/* One entry of the journal `alerts`. */
+typedef struct cx_alert_event {
+    cx_str id;      /* of the delivery */
+    cx_str home_id; /* hex */
+    cx_str type;    /* "alert.raised", .. */
+    cx_str alert_id;
+    int64_t at_ns;
+    const cx_json *alert; /* NULL = it was raised before this destination was configured */
+    const cx_json *mark;  /* NULL = raised */
+} cx_alert_event;
+
+/* The body for a destination; data NULL: there is nothing to tell it. */
+CX_RESULT cx_delivery_body(const cx_alert_event *event, cx_destination destination, cx_arena *arena,
+                           cx_str *out, cx_err *err);
 
 /* --- feed.c ----------------------------------------------------------------------------------- */
 
