@@ -34,9 +34,10 @@
       "rights, paths and commands are within role and policy (§4 to §8)",                         \
       "agent_not_registered permission_exceeds_role protected_path invalid_path wide_path "       \
       "unknown_policy_pack override_file fix_contract_wider")                                     \
-    X(PLAN, "plan", UNKNOWN, "", "", "S1", "the parts that a plan names may run",                 \
-      "no_sandbox no_contracts too_many_contracts contract_invalid policy wider_than_parent "     \
-      "nested_plan not_of_this_plan task_id_taken overlap")                                       \
+    X(PLAN, "plan", UNKNOWN, "", "", "S0, S1",                                                    \
+      "work on the plan was asked for; its parts may run",                                        \
+      "plan_only no_sandbox no_contracts too_many_contracts contract_invalid policy "             \
+      "wider_than_parent nested_plan not_of_this_plan task_id_taken overlap")                     \
     X(SPLIT, "split", UNKNOWN, "", "", "S2", "all parts passed and could be joined",              \
       "part_refused join_refused")                                                                \
     X(WORKTREE, "worktree", UNKNOWN, "", "", "S2",                                                \

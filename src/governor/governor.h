@@ -38,6 +38,7 @@ typedef struct cx_run_options {
     const char *runner; /* name of a configured runner; NULL = what contract or config say */
     const char *script; /* of replay-script, which it selects when `runner` is NULL */
     bool diagnostic;    /* exec although runner.mcp_only: recorded, never merges (decision 0018) */
+    bool plan_only;     /* with `intent`: stop after S0, before anything is worked on */
     bool no_merge;      /* stop after S4 with SUCCESS, final_ref = candidate */
     bool allow_degraded_sandbox;  /* with an approval `sandbox_degraded` (§16) */
     const char *const *approvals; /* files of signed approvals, in addition to approvals/ (§13) */

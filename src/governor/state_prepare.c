@@ -196,6 +196,10 @@ cx_status cx_state_contract(cx_governor_task *t, cx_err *err)
         if (t->refused)
             return CX_SUCCESS;
     }
+    /* The request was for a plan: a run without work is no success, so its end says what held
+     * it. */
+    if (t->governor->options->plan_only)
+        return cx_task_refuse(t, CX_GATE_PLAN, "plan_only", false, NULL, err);
     cx_task_go(t, CX_WHY_ACCEPTED);
     return CX_SUCCESS;
 }

@@ -75,6 +75,39 @@ def the_planner_is_added_by_role():
         check(config["roles"] == {"PM": "planner"}, config["roles"])
 
 
+@sandboxed
+def a_plan_alone_is_worked_on_by_nobody():
+    with Folder() as folder:
+        repo = with_planner(folder, says(planned()))
+        before = repo.head("main")
+        done, answer = intent(repo, "--plan-only")
+        check(done.returncode == 0, done.returncode, answer, done.stderr)
+        check((answer["failed_gate"], answer["reason"]) == ("plan", "plan_only"), answer)
+        check((answer["status"], answer["task_status"]) == ("FAILURE", "BLOCKED"), answer)
+        check(repo.head("main") == before)
+        repo.clean()
+        events = repo.events(answer)
+        check("WORKTREE_CREATED" not in types([e for e in events if e["task_id"] == "planned_task"]))
+        contract_text = (bundle_of(answer) / "codex" / PM / "reply.txt").read_text()
+        check(json.loads(contract_text) == planned(), contract_text)
+        check(repo.verify(answer).returncode == 0, repo.verify(answer).stdout)
+        for how in ((), ("--reexec",)):
+            again = repo.cortex("run", "replay", answer["run_id"], "--json", *how)
+            check(again.returncode == 0, how, again.stdout, again.stderr)
+    with Folder() as folder:
+        repo = with_planner(folder, says(planned(allowed_paths=["**"])))
+        bad, answer = intent(repo, "--plan-only")
+        check(bad.returncode == 4 and answer["failed_gate"] == "contract", answer)
+
+
+@test
+def a_plan_alone_needs_a_request():
+    with Folder() as folder:
+        repo = Repo(folder)
+        done = repo.cortex("run", repo.keep("c.json", contract()), "--plan-only")
+        check(done.returncode == 2 and b"--dry-run" in done.stderr, done.stderr)
+
+
 # --- a request becomes a merged commit ------------------------------------------------------------
 
 

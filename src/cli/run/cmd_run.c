@@ -42,10 +42,14 @@ static cx_status read_run_options(running *r, cx_err *err)
     cx_bytes request = {NULL, 0};
     if ((intent != NULL) == (r->args->operand_count != 0))
         return cx_fail(err, CX_E_USAGE, "expected a CONTRACT, or --intent REQUEST in place of it");
+    if (intent == NULL && cx_cli_has(r->args, "plan-only"))
+        return cx_fail(err, CX_E_USAGE,
+                       "option --plan-only: expected --intent; of a CONTRACT, --dry-run says what "
+                       "would be refused");
     if (intent != NULL && cx_cli_has(r->args, "dry-run"))
         return cx_fail(err, CX_E_USAGE,
                        "option --dry-run: expected a CONTRACT; with --intent an agent would have "
-                       "to write it first");
+                       "to write it first: --plan-only runs that agent and nothing more");
     if (intent != NULL)
         CX_TRY(cx_cli_read_text(r->cli, intent, &request, err));
     else
@@ -55,6 +59,7 @@ static cx_status read_run_options(running *r, cx_err *err)
     CX_TRY(cx_cli_run_options(r->cli, r->args, &r->options, err));
     r->options.contract = r->contract;
     r->options.intent = cx_bytes_str(request);
+    r->options.plan_only = cx_cli_has(r->args, "plan-only");
     r->options.progress = on_event;
     r->options.progress_arg = r;
     return CX_SUCCESS;
@@ -208,6 +213,13 @@ static cx_status plan_task(running *r, int *out_code, cx_err *err)
     return status;
 }
 
+/* The run ended where it was asked to end: with an accepted plan. */
+static bool is_planned(const running *r, const cx_run_outcome *o)
+{
+    return r->options.plan_only && cx_str_is(o->failed_gate, cx_gate_name(CX_GATE_PLAN)) &&
+           cx_str_is(o->reason, "plan_only");
+}
+
 static cx_status run_task(running *r, int *out_code, cx_err *err)
 {
     cx_run_outcome outcome;
@@ -216,7 +228,7 @@ static cx_status run_task(running *r, int *out_code, cx_err *err)
         return plan_task(r, out_code, err);
     CX_TRY(cx_cli_run_ledger_begin(&r->ledger, r->cli, r->args, &r->options, err));
     CX_TRY(cx_run_execute(&r->options, &r->cli->arena, &outcome, err));
-    *out_code = outcome.exit_code;
+    *out_code = is_planned(r, &outcome) ? CX_EXIT_HOLDS : outcome.exit_code;
     return answer_run(r, &outcome, err);
 }
 
@@ -247,6 +259,9 @@ static const cx_cli_option options[] = {
         "A request in plain words, in place of a CONTRACT: the runner of the role PM in "
         "policies/cortex.json writes the contract, unless --runner or --script name another."),
     CX_CLI_OPTIONS_RUN,
+    CX_CLI_OPT_FLAG("plan-only", 0,
+                    "With --intent: stop when the contract is written and checked; nothing works "
+                    "on it."),
     CX_CLI_OPT_FLAG("follow", 0, "Print each event as a line of JSON when it is written."),
     CX_CLI_OPT_FLAG("dry-run", 0, "Run only the checks that precede the agent, and write nothing."),
     CX_CLI_OPTION_JSON,
@@ -261,7 +276,10 @@ const cx_cli_command cx_cli_run = {
              "ledger; 'cortex run verify' checks it.\n\nWith --intent an agent writes the contract "
              "first, on a read-only checkout of HEAD: its whole reply must be one task contract, "
              "which is then checked like any other. It is configured by 'cortex runner add NAME "
-             "...' and \"roles\": {\"PM\": \"NAME\"} in policies/cortex.json.\n\nA rejected run "
+             "...' and \"roles\": {\"PM\": \"NAME\"} in policies/cortex.json. With --plan-only the "
+             "run ends "
+             "there: its record has the status FAILURE at the gate plan (plan_only), because "
+             "nothing was worked on, and the contract is its contract.json.\n\nA rejected run "
              "leaves the repository unchanged. An interrupt ends the run cleanly: the bundle has "
              "status FAILURE, and locks and work trees are released.",
     .operands = operands,
@@ -269,7 +287,8 @@ const cx_cli_command cx_cli_run = {
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits =
-        "0 every gate passed, and the result is merged (unless --no-merge)\n2 usage error\n3 the "
+        "0 every gate passed, and the result is merged (unless --no-merge); with --plan-only: the "
+        "contract was written and accepted\n2 usage error\n3 the "
         "run could not be started, or its evidence could not be written\n4 a gate rejected",
     .example = "cortex run contracts/fix-login.json --follow\ncortex run --intent 'Never refund "
                "more than was paid'",
