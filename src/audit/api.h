@@ -6,6 +6,7 @@
 #ifndef CX_AUDIT_API_H
 #define CX_AUDIT_API_H
 
+#include "audit/cases.h"
 #include "audit/replay.h"
 #include "audit/verify.h"
 #include "audit/view.h"

@@ -103,9 +103,9 @@ static void put_or_null(cx_json_list *object, const char *name, cx_str text)
         cx_json_put_utf8(object, name, text);
 }
 
-static void add_summary(cx_json_list *items, const summary *one)
+static cx_json_list summary_object(cx_arena *arena, const summary *one)
 {
-    cx_json_list object = cx_json_list_begin(items->arena);
+    cx_json_list object = cx_json_list_begin(arena);
     cx_json_put_utf8(&object, "run_id", one->run_id);
     put_or_null(&object, "task_id", one->task_id);
     cx_json_put_utf8(&object, "status", one->status);
@@ -113,7 +113,22 @@ static void add_summary(cx_json_list *items, const summary *one)
     put_or_null(&object, "finished_at", one->finished_at);
     put_or_null(&object, "failed_gate", one->failed_gate);
     cx_json_put_bool(&object, "sealed", one->sealed);
+    return object;
+}
+
+static void add_summary(cx_json_list *items, const summary *one)
+{
+    cx_json_list object = summary_object(items->arena, one);
     cx_json_add_object(items, &object);
+}
+
+cx_status cx_run_view_item(const cx_run_store *store, const cx_run_seals *seals, cx_str run_id,
+                           cx_arena *arena, cx_json *out, cx_err *err)
+{
+    summary one;
+    CX_TRY(summarize(store, seals, run_id, arena, &one, err));
+    cx_json_list object = summary_object(arena, &one);
+    return cx_json_list_end_object(&object, out, err);
 }
 
 cx_status cx_run_view_list(const cx_run_store *store, const cx_run_seals *seals,

@@ -36,6 +36,9 @@ typedef struct cx_run_list_query {
 CX_RESULT cx_run_view_list(const cx_run_store *store, const cx_run_seals *seals,
                            const cx_run_list_query *query, cx_arena *arena, cx_json *out,
                            cx_err *err);
+/* One item of that list.  A run without a manifest is RUNNING, one that is not there too. */
+CX_RESULT cx_run_view_item(const cx_run_store *store, const cx_run_seals *seals, cx_str run_id,
+                           cx_arena *arena, cx_json *out, cx_err *err);
 /* {items:[{task_id, run_id, parent_task_id, role, agent_id, spec, sha256, status}],
  * execution_authority}; newest run first. */
 CX_RESULT cx_run_view_contracts(const cx_run_store *store, size_t limit, cx_arena *arena,
@@ -90,6 +93,10 @@ CX_RESULT cx_run_view_events(const cx_run_projection *projection, uint64_t from,
  * each tool call, at most 20,000 spans; gates are events of the run's span. */
 CX_RESULT cx_run_view_spans(const cx_run_projection *run, cx_arena *arena, cx_json *out,
                             cx_err *err);
+/* What an operator sees of a case's run: {execution_authority, source, run_id, state, status,
+ * role_binding_summary} (decision 0025). */
+CX_RESULT cx_run_view_workflow_case(cx_run_bundle *bundle, cx_arena *arena, cx_json *out,
+                                    cx_err *err);
 /* {run_id, gates{}, verdicts[]} */
 CX_RESULT cx_run_view_gates(const cx_run_projection *projection, cx_arena *arena, cx_json *out,
                             cx_err *err);

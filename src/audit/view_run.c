@@ -61,16 +61,23 @@ static cx_status put_verdict(cx_json_list *object, const cx_run_verdict *verdict
 }
 
 /* What an operator looks at; the contract stays the authority (decision 0025). */
-static void put_case(cx_json_list *object, const cx_run_projection *projection,
-                     const cx_json *binding)
+static cx_json_list case_object(const cx_run_projection *projection, const cx_json *binding,
+                                cx_arena *arena)
 {
-    cx_json_list one = cx_json_list_begin(object->arena);
+    cx_json_list one = cx_json_list_begin(arena);
     cx_json_put_z(&one, "execution_authority", "task_contract");
     cx_json_put_z(&one, "source", "role_binding_summary of the run's manifest");
     cx_json_put_utf8(&one, "run_id", projection->run_id);
     cx_json_put_utf8(&one, "state", projection->state);
     cx_run_part_put_or(&one, "status", projection->status, "RUNNING");
     cx_json_put(&one, "role_binding_summary", binding == NULL ? cx_json_make_null() : *binding);
+    return one;
+}
+
+static void put_case(cx_json_list *object, const cx_run_projection *projection,
+                     const cx_json *binding)
+{
+    cx_json_list one = case_object(projection, binding, object->arena);
     cx_json_put_object(object, "workflow_case_read_model", &one);
 }
 
@@ -153,6 +160,29 @@ cx_status cx_run_view_show(cx_run_bundle *bundle, const cx_run_witness *witness,
     if (!cx_failed(status)) {
         status = write_show(bundle, &projection, &verdict, arena, out, err);
         cx_run_findings_done(&verdict.findings);
+    }
+    cx_run_projection_done(&projection, arena);
+    return status;
+}
+
+cx_status cx_run_view_workflow_case(cx_run_bundle *bundle, cx_arena *arena, cx_json *out,
+                                    cx_err *err)
+{
+    CX_ASSERT(bundle != NULL && arena != NULL && out != NULL);
+    cx_run_projection projection;
+    cx_json manifest, binding;
+    bool bound = false;
+    cx_status status = cx_run_view_projection(bundle, arena, &projection, err);
+    if (!cx_failed(status)) {
+        cx_status read = cx_run_bundle_json(bundle, CX_STR("manifest.json"), &manifest, err);
+        bool has = !cx_failed(read) && manifest.type == CX_JSON_OBJECT;
+        status = read.code == CX_E_NOMEM
+                     ? read
+                     : find_binding(bundle, has ? &manifest : NULL, arena, &binding, &bound, err);
+    }
+    if (!cx_failed(status)) {
+        cx_json_list object = case_object(&projection, bound ? &binding : NULL, arena);
+        status = cx_json_list_end_object(&object, out, err);
     }
     cx_run_projection_done(&projection, arena);
     return status;

@@ -9,6 +9,10 @@
 #define NODE_MEMBERS                                                                     \
     "agent: string, col: integer, id: string, lane: integer, n: integer, seq: integer, " \
     "t: number|null"
+#define CASE_MEMBERS                                                                      \
+    "case_id: string, contract_sha256: string|null, created_at: string, intent: string, " \
+    "intent_cut: boolean, note: string|null, plan_run_id: string|null, "                  \
+    "requested_by: string|null, run_id: string|null, state: CaseState, updated_at: string"
 #define FILE_MEMBERS \
     "media_type: string, name: string, path: string, sha256: string, size_bytes: integer"
 
@@ -402,6 +406,23 @@ const cx_api_type cx_api_types[] = {
     {"RunItems", "{items: RunItem[], next: string|null, execution_authority?: string}"},
     {"RunStart", "{contract?: any, intent?: string, runner?: string, no_merge?: boolean}"},
     {"RunStarted", "{run_id: string}"},
+    {"CaseState", "'QUEUED'|'PLANNING'|'PLANNED'|'REFUSED'|'RUNNING'|'DONE'|'FAILED'|'CANCELLED'"},
+    {"CaseItem", "{" CASE_MEMBERS "}"},
+    {"Cases", "{execution_authority: string, items: CaseItem[], next: string|null}"},
+    {"Intents", "{execution_authority: string, items: CaseItem[]}"},
+    {"Case",
+     "{" CASE_MEMBERS ", contract: any, execution_authority: string, key: string|null, "
+     "no_merge: boolean, preview: Preview|null, refusals: CaseRefusal[], runner: string|null, "
+     "runs: RunItem[], workflow_case_read_model: any}"},
+    {"CaseRefusal", "{gate: string, source: 'planner'|'preview', text: string}"},
+    {"IntentRequest", "{intent: string, key?: string, no_merge?: boolean, runner?: string}"},
+    {"CaseStart", "{contract_sha256: string}"},
+    {"CaseStarted", "{case_id: string, run_id: string}"},
+    {"ContractPreview", "{contract: any, runner?: string}"},
+    {"Preview",
+     "{allow: boolean, baseline_commit: string, errors: any[], gates?: {*: PreviewGate}, "
+     "lock_paths?: string[], role_contract_summary?: any, runner?: string, valid: boolean}"},
+    {"PreviewGate", "{passed: boolean, violations: string[]}"},
     /* The members of the run's manifest as it is stored, and what the server adds. */
     {"Run",
      "{codes: string[], created_at?: string|null, failed_tests: FailedTest[], "

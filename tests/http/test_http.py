@@ -685,7 +685,7 @@ def an_unreadable_token_file_authorises_no_request(s):
 
 # What is asked about governed runs, and by the page, has tests of its own (test_runs_http.py,
 # test_page.py).
-RUNS = re.compile(r"/api/(v1/)?(runs|contracts|locks|worktrees|policies|agents|approvals)(/|$)"
+RUNS = re.compile(r"/api/(v1/)?(runs|contracts|locks|worktrees|policies|agents|approvals|intents|cases)(/|$)"
                   r"|/$|/assets/|/api/v1/(session|view)(/|$)")
 
 

@@ -11,13 +11,14 @@
 
 #include "base/api.h"
 #include "os/api.h"
+#include "server/feed/plan_queue.h"
 #include "server/feed/run_tail.h"
 
 #define LINE_MAX_BYTES ((size_t)16 << 20)
 #define LAST_LINE_MAX ((size_t)64 << 10)
 #define READ_WAIT_MS 1000
 #define END_WAIT_MS 20000 /* a run that is told to stop writes its final events first */
-#define ARGS_MAX 13
+#define ARGS_MAX 14
 #define INCOMING "incoming" /* below the runtime root: contracts on their way to a run */
 
 typedef struct started {
@@ -26,7 +27,7 @@ typedef struct started {
     cx_thread thread;
     char at_path[CX_PATH_BYTES_MAX + 2]; /* '@', then the path of the contract or request */
     char runner[65];
-    bool is_intent, no_merge;
+    bool is_intent, no_merge, plan_only;
     /* Under the lock: */
     char run_id[CX_RUN_ID_BYTES_MAX + 1];
     bool ended, waited; /* waited: its caller has gone */
@@ -38,6 +39,7 @@ struct cx_runs {
     cx_runs_options options;
     cx_run_index *index;
     cx_run_tails *tails;
+    cx_plan_queue *queue; /* NULL = no run can be started here */
     cx_lock lock;
     started *first;
     size_t count;
@@ -56,6 +58,8 @@ cx_status cx_runs_open(const cx_runs_options *options, cx_runs **out, cx_err *er
     cx_status status = cx_run_index_open(options->home, options->alloc, &runs->index, err);
     if (!cx_failed(status))
         status = cx_run_tails_open(options->io, options->alloc, &runs->tails, err);
+    if (!cx_failed(status) && options->program != NULL)
+        status = cx_plan_queue_open(runs, &runs->options, &runs->queue, err);
     if (cx_failed(status))
         cx_runs_close(runs);
     else
@@ -66,7 +70,10 @@ cx_status cx_runs_open(const cx_runs_options *options, cx_runs **out, cx_err *er
 void cx_runs_end(cx_runs *runs)
 {
     atomic_store(&runs->ending, true);
-    cx_run_tails_end(runs->tails);
+    if (runs->queue != NULL)
+        cx_plan_queue_end(runs->queue);
+    if (runs->tails != NULL)
+        cx_run_tails_end(runs->tails);
 }
 
 /* R1: those that have ended and whose caller was answered; all of them when `wait`. */
@@ -95,6 +102,7 @@ void cx_runs_close(cx_runs *runs)
     if (runs == NULL)
         return;
     cx_runs_end(runs);
+    cx_plan_queue_close(runs->queue);
     join_ended_runs(runs, true);
     cx_run_tails_close(runs->tails);
     cx_run_index_close(runs->index);
@@ -110,6 +118,17 @@ const char *cx_runs_repo(const cx_runs *runs)
 cx_run_index *cx_runs_index(const cx_runs *runs)
 {
     return runs->index;
+}
+
+const cx_runs_options *cx_runs_options_of(const cx_runs *runs)
+{
+    return &runs->options;
+}
+
+void cx_runs_wake_queue(cx_runs *runs)
+{
+    if (runs->queue != NULL)
+        cx_plan_queue_wake(runs->queue);
 }
 
 cx_status cx_runs_store(const cx_runs *runs, cx_run_store *out, cx_err *err)
@@ -189,6 +208,8 @@ static cx_status run_child(started *s, cx_buf *errors, int *out_exit, cx_err *er
     argv[count++] = o->home_path;
     argv[count++] = "--json";
     argv[count++] = "--follow";
+    if (s->plan_only)
+        argv[count++] = "--plan-only";
     if (s->no_merge)
         argv[count++] = "--no-merge";
     if (s->runner[0] != 0) {
@@ -282,13 +303,14 @@ static cx_status start_watching(cx_runs *runs, started *s, cx_err *err)
                            CX_RUN_STARTED_MAX);
 }
 
-static cx_status wait_for_id(started *s, cx_arena *arena, cx_run_started *out, cx_err *err)
+static cx_status wait_for_id(started *s, bool until_end, cx_arena *arena, cx_run_started *out,
+                             cx_err *err)
 {
     cx_runs *runs = s->runs;
     const cx_io *io = runs->options.io;
     uint64_t end = io->monotonic_ns(io) + (uint64_t)CX_RUN_START_WAIT_MS * 1000000;
     cx_lock_enter(&runs->lock);
-    while (s->run_id[0] == 0 && !s->ended && io->monotonic_ns(io) < end)
+    while (!s->ended && (until_end || (s->run_id[0] == 0 && io->monotonic_ns(io) < end)))
         cx_lock_wait_for(&runs->lock, 1000);
     out->run_id = cx_arena_copy_str(arena, cx_str_z(s->run_id));
     out->message = cx_arena_copy_str(arena, cx_str_z(s->message));
@@ -314,6 +336,7 @@ cx_status cx_runs_start(cx_runs *runs, const cx_run_start *what, cx_arena *arena
     s->runs = runs;
     s->is_intent = what->is_intent;
     s->no_merge = what->no_merge;
+    s->plan_only = what->plan_only;
     if (what->runner.data != NULL && what->runner.size < sizeof s->runner)
         memcpy(s->runner, what->runner.data, what->runner.size);
     cx_status status = write_input_file(runs, what->contract, s, err);
@@ -325,5 +348,5 @@ cx_status cx_runs_start(cx_runs *runs, const cx_run_start *what, cx_arena *arena
         cx_alloc_free(o->alloc, s, sizeof *s);
         return status;
     }
-    return wait_for_id(s, arena, out, err);
+    return wait_for_id(s, what->until_end, arena, out, err);
 }

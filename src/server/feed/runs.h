@@ -1,10 +1,10 @@
 /*
  * runs.h - the governed runs of one repository, as the server shows and starts them (run.md §21).
  *
- * Reading uses audit/view.h.  Two tasks need more than a call: live tails of events, which one
- * thread feeds, and runs that were started here.  A run is a separate process, `cortex run`; it
- * writes its entries through the socket of the data directory (decision 0008) and is stopped when
- * the server stops.
+ * Reading uses audit/view.h.  Three tasks need more than a call: live tails of events, which one
+ * thread feeds, the queue of requests (plan_queue.h), and runs that were started here.  A run is a
+ * separate process, `cortex run`; it writes its entries through the socket of the data directory
+ * (decision 0008) and is stopped when the server stops.
  */
 #ifndef CX_SERVER_RUNS_H
 #define CX_SERVER_RUNS_H
@@ -43,6 +43,9 @@ const char *cx_runs_repo(const cx_runs *runs);
 /* CX_E_NOT_FOUND as long as there is no runtime root: nothing ever ran here. */
 CX_RESULT cx_runs_store(const cx_runs *runs, cx_run_store *out, cx_err *err);
 cx_run_index *cx_runs_index(const cx_runs *runs);
+const cx_runs_options *cx_runs_options_of(const cx_runs *runs);
+/* A case was queued: its planner need not wait. */
+void cx_runs_wake_queue(cx_runs *runs);
 
 /* --- tails ------------------------------------------------------------------------------------ */
 
@@ -60,6 +63,8 @@ typedef struct cx_run_start {
     bool is_intent;
     cx_str runner; /* data NULL = as contract or configuration say */
     bool no_merge;
+    bool plan_only; /* of a request: nothing works on its contract */
+    bool until_end; /* return when the run has ended, not when it has an id */
 } cx_run_start;
 
 typedef struct cx_run_started {

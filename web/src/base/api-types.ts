@@ -146,6 +146,66 @@ export interface Capacity {
   score: number | null;
 }
 
+export interface Case {
+  case_id: string;
+  contract_sha256: string | null;
+  created_at: string;
+  intent: string;
+  intent_cut: boolean;
+  note: string | null;
+  plan_run_id: string | null;
+  requested_by: string | null;
+  run_id: string | null;
+  state: CaseState;
+  updated_at: string;
+  contract: unknown;
+  execution_authority: string;
+  key: string | null;
+  no_merge: boolean;
+  preview: Preview | null;
+  refusals: CaseRefusal[];
+  runner: string | null;
+  runs: RunItem[];
+  workflow_case_read_model: unknown;
+}
+
+export interface CaseItem {
+  case_id: string;
+  contract_sha256: string | null;
+  created_at: string;
+  intent: string;
+  intent_cut: boolean;
+  note: string | null;
+  plan_run_id: string | null;
+  requested_by: string | null;
+  run_id: string | null;
+  state: CaseState;
+  updated_at: string;
+}
+
+export interface CaseRefusal {
+  gate: string;
+  source: 'planner' | 'preview';
+  text: string;
+}
+
+export interface CaseStart {
+  contract_sha256: string;
+}
+
+export interface CaseStarted {
+  case_id: string;
+  run_id: string;
+}
+
+export type CaseState = 'QUEUED' | 'PLANNING' | 'PLANNED' | 'REFUSED' | 'RUNNING' | 'DONE' | 'FAILED' | 'CANCELLED';
+
+export interface Cases {
+  execution_authority: string;
+  items: CaseItem[];
+  next: string | null;
+}
+
 export interface Chain {
   agent: string;
   entries: number;
@@ -255,6 +315,11 @@ export interface ContractItem {
   spec: string;
   status: string;
   task_id: string;
+}
+
+export interface ContractPreview {
+  contract: unknown;
+  runner?: string;
 }
 
 export interface Contracts {
@@ -461,6 +526,18 @@ export interface InboxTrace {
   kind: 'trace';
   value: TraceRow;
   when: string | null;
+}
+
+export interface IntentRequest {
+  intent: string;
+  key?: string;
+  no_merge?: boolean;
+  runner?: string;
+}
+
+export interface Intents {
+  execution_authority: string;
+  items: CaseItem[];
 }
 
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
@@ -788,6 +865,22 @@ export interface PolicyFile {
   path: string;
   sha256: string;
   size_bytes: number;
+}
+
+export interface Preview {
+  allow: boolean;
+  baseline_commit: string;
+  errors: unknown[];
+  gates?: Record<string, PreviewGate>;
+  lock_paths?: string[];
+  role_contract_summary?: unknown;
+  runner?: string;
+  valid: boolean;
+}
+
+export interface PreviewGate {
+  passed: boolean;
+  violations: string[];
 }
 
 export interface Problem {
