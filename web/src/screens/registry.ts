@@ -2,6 +2,7 @@
 
 import type {ComponentType} from 'preact';
 import type {IconName} from '../ui/icon';
+import {Cases} from './cases/cases';
 import {Compare} from './compare/compare';
 import {Debugger} from './debugger/debugger';
 import {Evidence} from './evidence/evidence';
@@ -26,6 +27,7 @@ export const screens: readonly Screen[] = [
   {id: 'debugger', title: 'Debugger', icon: 'lanes', inBar: true, view: Debugger},
   {id: 'evidence', title: 'Evidence', icon: 'shield', inBar: true, view: Evidence},
   {id: 'run', title: 'Runs', icon: 'check', inBar: true, view: Run},
+  {id: 'cases', title: 'Cases', icon: 'merge', inBar: true, view: Cases},
   {id: 'trace', title: 'Traces', icon: 'lock', inBar: true, view: Trace},
   {id: 'fleet', title: 'Fleet', icon: 'fit', inBar: true, view: Fleet},
   {id: 'compare', title: 'Compare', icon: 'fork', inBar: true, view: Compare},

@@ -3,7 +3,7 @@
 
 import {join} from 'node:path';
 import {nothingSerious} from './axe.mjs';
-import {goldenId, putBundle, serveRuns} from './runs.mjs';
+import {goldenId, putBundle, putCase, serveRuns} from './runs.mjs';
 import {cortex, ROOT} from './server.mjs';
 
 const TRACES = join(ROOT, 'examples/traces');
@@ -38,6 +38,8 @@ async function every(page, s) {
       `#/run/${OUTSIDE}?tab=changes`,
       `#/run/${FIXED}?tab=replay`,
       '#/run/none',
+      `#/cases/${s.case}`,
+      '#/cases/none',
     ]),
   ]) {
     await page.evaluate((hash) => (location.hash = hash), address);
@@ -66,17 +68,25 @@ async function every(page, s) {
 
 export default {
   async begin() {
+    let id = '';
     const served = await serveRuns(
       (runs) => {
         putBundle(runs, 'out_of_scope');
         putBundle(runs, 'fix_loop');
+        id = putCase(runs, 1, {
+          intent: 'Add a helper',
+          state: 'STARTED',
+          contract: {task_id: 'a_task'},
+          preview: {allow: false, gates: {policy: {passed: false, violations: ['wide_path src/']}}},
+          runs: [OUTSIDE],
+        });
       },
       (home) => {
         cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
         cortex(['record', '--home', home, join(TRACES, 'alpha.json'), join(TRACES, 'beta.json')]);
       },
     );
-    return {...served, trace: 'trace-976dbe5047633d39-000000'};
+    return {...served, case: id, trace: 'trace-976dbe5047633d39-000000'};
   },
   end: (s) => s.close(),
   tests: {'every screen, light and dark, wide and narrow': every},

@@ -2,6 +2,7 @@
 // are or changed by `fill(runs)`.
 
 import {spawnSync} from 'node:child_process';
+import {createHash} from 'node:crypto';
 import {cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -47,6 +48,29 @@ export function putRest(runs, scenario) {
     recursive: true,
     filter: (path) => !path.endsWith('/bundle/events.jsonl'),
   });
+}
+
+/** A workflow case beside `runs`, as the server writes it; its id. */
+export function putCase(runs, number, members) {
+  const id = `case_20260101_0000${String(number).padStart(2, '0')}_${'0'.repeat(31)}1`;
+  const folder = join(runs, '../cases');
+  mkdirSync(folder, {recursive: true});
+  const {contract, ...rest} = members;
+  const text = contract === undefined ? '' : JSON.stringify(contract);
+  if (text !== '') writeFileSync(join(folder, `${id}.contract.json`), text);
+  writeFileSync(
+    join(folder, `${id}.json`),
+    JSON.stringify({
+      version: 'v1',
+      case_id: id,
+      state: 'CANCELLED',
+      created_at: '2026-01-01T00:00:00.000000Z',
+      updated_at: '2026-01-01T00:00:00.000000Z',
+      contract_sha256: text === '' ? null : createHash('sha256').update(text, 'utf8').digest('hex'),
+      ...rest,
+    }),
+  );
+  return id;
 }
 
 /** As serveHome, with `runs`, the folder of bundles; `fillHome(home)` records more. */
