@@ -55,12 +55,16 @@ typedef struct cx_run_lock_request {
     const cx_str *paths;
     size_t path_count;
     uint64_t ttl_sec; /* CX_RUN_LOCK_TTL_SEC is usual; 0 = no lease */
+    /* Locks of other tasks of this run are no conflict: the caller keeps those tasks apart.  One on
+     * the same path passes to this task. */
+    bool shares_in_run;
 } cx_run_lock_request;
 
 typedef struct cx_run_lock_result {
     bool ok;
     const cx_str *taken; /* normalised, sorted */
     size_t taken_count;
+    size_t passed_count;   /* of them: were another task's of this run */
     const cx_str *invalid; /* paths that fail the lint; then nothing else was checked */
     size_t invalid_count;
     const cx_run_lock *conflicts; /* conflicting locks of other owners, sorted by path */

@@ -78,6 +78,12 @@ static bool is_lock_of(const cx_run_lock *lock, cx_str run_id, cx_str task_id)
            (task_id.size == 0 || cx_str_eq(lock->task_id, task_id));
 }
 
+/* The task whose locks are no conflict; empty = all of the run. */
+static cx_str own_task(const cx_run_lock_request *request)
+{
+    return request->shares_in_run ? CX_STR("") : request->task_id;
+}
+
 /* An invalid lock file blocks a request of exactly its path. */
 static bool blocks_unreadable(const lock_acquisition *t, const cx_run_lock *existing)
 {
@@ -102,7 +108,7 @@ static cx_status find_conflicts(lock_acquisition *t, cx_err *err)
                 t->conflicts[t->conflict_count++] = *existing;
             continue;
         }
-        if (is_lock_of(existing, t->request->run_id, t->request->task_id) ||
+        if (is_lock_of(existing, t->request->run_id, own_task(t->request)) ||
             !overlaps_request(t, existing))
             continue;
         cx_run_lock_reason reason = cx_run_locks_classify(&t->locks, existing);
@@ -121,9 +127,17 @@ static bool has_own_lock(const lock_acquisition *t, const cx_run_lock *lock)
 {
     for (size_t i = 0; i < t->locks.count; i++)
         if (cx_digest_eq(&t->locks.list[i].key, &lock->key) &&
-            is_lock_of(&t->locks.list[i], t->request->run_id, t->request->task_id))
+            is_lock_of(&t->locks.list[i], t->request->run_id, own_task(t->request)))
             return true;
     return false;
+}
+
+static size_t count_passed(const lock_acquisition *t)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < t->requested_count; i++)
+        count += has_own_lock(t, &t->requested[i]);
+    return count;
 }
 
 /* L2: all or none. */
@@ -183,6 +197,7 @@ cx_status cx_run_lock_acquire(const cx_run_store *store, const cx_run_lock_reque
         status = write_locks(&t, err);
         if (!cx_failed(status))
             status = list_taken_paths(&t, &result, err);
+        result.passed_count = t.request->shares_in_run ? count_passed(&t) : 0;
         result.reclaimed = t.reclaimed;
         result.reclaimed_why = t.why;
         result.reclaimed_count = t.reclaimed_count;

@@ -73,6 +73,7 @@ typedef struct cx_contract {
     const cx_contract_output *outputs;
     size_t output_count;
     cx_str_list allowed_paths;
+    cx_str_list locks; /* shared with other parts of a plan, one at a time (run.md §14) */
     cx_str_list forbidden_actions;
     const cx_contract_test *tests;
     size_t test_count;
@@ -114,6 +115,9 @@ typedef struct cx_contract_checks {
     /* K11: trivial (§12). */
     cx_status (*trivial)(cx_str command, cx_arena *arena, bool *out, cx_err *err);
 } cx_contract_checks;
+
+/* Whether all that `entry` covers is covered by one of `entries`. */
+bool cx_run_contract_covers(const cx_str_list *entries, cx_str entry);
 
 /* Reads and decodes; an error in the contract is a finding K01, and then *out has only `bytes` and
  * `sha256` (and task_id if it is readable text, to name a bundle by). `bytes` is borrowed. */

@@ -19,6 +19,38 @@ cx_str cx_contract_where(contract_lint *lint, const char *list, size_t index, co
 
 /* --- K02, K13 --------------------------------------------------------------------------------- */
 
+bool cx_run_contract_covers(const cx_str_list *entries, cx_str entry)
+{
+    char path[CX_RUN_PATH_BYTES_MAX + 2];
+    size_t size = entry.size;
+    if (size == 0 || size > CX_RUN_PATH_BYTES_MAX)
+        return false;
+    memcpy(path, entry.data, size);
+    if (entry.data[size - 1] == '/')
+        path[size++] = 'x'; /* a folder's is asked for a file in it */
+    return cx_run_path_covered(entries->items, entries->count, cx_str_from(path, size));
+}
+
+/* A lock on what the contract may not change would keep others out of it. */
+static void lint_locks(contract_lint *lint)
+{
+    const cx_contract *contract = lint->contract;
+    for (size_t i = 0; i < contract->locks.count; i++) {
+        cx_str path = contract->locks.items[i];
+        const char *rule = cx_run_path_lint(path, lint->ground);
+        if (rule != NULL)
+            cx_run_findings_reject(
+                lint->findings, "K02", cx_contract_where(lint, "/locks", i, NULL), cx_str_z(rule),
+                "the lock '%.*s' %s", CX_CONTRACT_SHOW(path, 100), cx_run_path_rule_text(rule));
+        else if (!cx_run_contract_covers(&contract->allowed_paths, path))
+            cx_run_findings_reject(lint->findings, "K02",
+                                   cx_contract_where(lint, "/locks", i, NULL), CX_STR(""),
+                                   "the lock '%.*s' is outside allowed_paths; lock only what the "
+                                   "contract may change",
+                                   CX_CONTRACT_SHOW(path, 100));
+    }
+}
+
 static void lint_paths(contract_lint *lint)
 {
     const cx_contract *contract = lint->contract;
@@ -31,6 +63,7 @@ static void lint_paths(contract_lint *lint)
                                    cx_str_z(rule), "the path '%.*s' %s",
                                    CX_CONTRACT_SHOW(path, 100), cx_run_path_rule_text(rule));
     }
+    lint_locks(lint);
     for (size_t i = 0; i < contract->output_count; i++) {
         const cx_contract_output *output = &contract->outputs[i];
         const char *rule = cx_run_path_lint(output->name, lint->ground);

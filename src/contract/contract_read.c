@@ -106,6 +106,7 @@ static bool decode_lists(const cx_json *root, cx_arena *arena, cx_contract *out)
     out->tests = tests;
     return artifacts != NULL && outputs != NULL && tests != NULL &&
            read_text_list(root, "allowed_paths", arena, &out->allowed_paths) &&
+           read_text_list(root, "locks", arena, &out->locks) &&
            read_text_list(root, "forbidden_actions", arena, &out->forbidden_actions) &&
            read_text_list(root, "mcp_tool_set", arena, &out->mcp_tool_set) &&
            read_text_list(root, "evidence_links", arena, &out->evidence_links);

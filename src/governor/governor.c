@@ -147,6 +147,22 @@ void cx_governor_leave(cx_governor *g)
     cx_lock_leave(&g->lock);
 }
 
+void cx_governor_wait(cx_governor *g)
+{
+    CX_ASSERT(g->shared && g->inside); /* I6 */
+    g->inside = false;
+    cx_lock_wait(&g->lock);
+    CX_ASSERT(!g->inside);
+    g->inside = true;
+}
+
+void cx_governor_wake(cx_governor *g)
+{
+    CX_ASSERT(!g->shared || g->inside);
+    if (g->shared)
+        cx_lock_wake(&g->lock);
+}
+
 cx_status cx_run_execute(const cx_run_options *options, cx_arena *arena, cx_run_outcome *out,
                          cx_err *err)
 {

@@ -84,7 +84,8 @@ static cx_status acquire_locks(cx_governor_task *t, cx_err *err)
                                    .task_id = t->id,
                                    .paths = paths.items,
                                    .path_count = paths.count,
-                                   .ttl_sec = ttl};
+                                   .ttl_sec = ttl,
+                                   .shares_in_run = t->part};
     CX_TRY(cx_run_lock_acquire(&g->store, &request, &t->arena, &result, err));
     CX_TRY(write_reclaimed(t, &result, err));
     if (!result.ok)
@@ -94,7 +95,7 @@ static cx_status acquire_locks(cx_governor_task *t, cx_err *err)
         CX_TRY(cx_run_lock_renewer_start(&g->keeper, &g->store, cx_run_id(g->run), 0, ttl, err));
         g->locks_renewed = true;
     }
-    t->workspace.lock_count = result.taken_count;
+    t->workspace.lock_count = result.taken_count - result.passed_count;
     cx_run_lock_renewer_expect_more(&g->keeper, t->workspace.lock_count);
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_quoted_strs(&payload, "paths", paths.items, paths.count);

@@ -266,6 +266,9 @@ struct cx_governor {
  * while no parts run. Not recursive: a second enter of the same thread never returns. */
 void cx_governor_enter(cx_governor *g);
 void cx_governor_leave(cx_governor *g);
+/* Leaves, waits for cx_governor_wake of another thread, enters again. */
+void cx_governor_wait(cx_governor *g);
+void cx_governor_wake(cx_governor *g);
 /* From state to state until the end; a part waits in S4 when its tests have passed. */
 CX_RESULT cx_task_run(cx_governor_task *t, cx_err *err);
 /* Takes the transition that was asked for. */

@@ -6,7 +6,9 @@
  *       anything is joined, in their order, each judged against what was joined before.
  *   I2  The join is a candidate as any other: judged, reviewed, tested, and merged at once or not
  *       at all.
- *   I3  While threads work, the thread that holds the governor's lock owns all of its state.
+ *   I3  Parts that share a path, which both have declared as a lock, never work at the same time:
+ *       the later one in the plan starts when the earlier one has passed or failed.
+ *   I4  While threads work, the thread that holds the governor's lock owns all of its state.
  */
 #include "governor/state_internal.h"
 #include "candidate/api.h"
@@ -15,27 +17,75 @@
 
 /* --- side by side ----------------------------------------------------------------------------- */
 
+typedef enum part_progress { PART_WAITS, PART_WORKS, PART_ENDED } part_progress;
+
 typedef struct team {
     cx_governor *governor;
-    size_t next;
-    bool failed; /* an event could not be written */
+    part_progress progress[1 + CX_RUN_PARTS_MAX]; /* of each task */
+    bool failed;                                  /* an event could not be written */
     cx_status status;
     cx_err why;
 } team;
 
+static bool shares_path(const cx_governor_task *a, const cx_governor_task *b)
+{
+    const cx_str_list *one = &a->contract.allowed_paths, *other = &b->contract.allowed_paths;
+    for (size_t i = 0; i < one->count; i++)
+        for (size_t k = 0; k < other->count; k++)
+            if (cx_run_path_overlap(one->items[i], other->items[k], &a->governor->ground) !=
+                CX_RUN_APART)
+                return true;
+    return false;
+}
+
+/* I3: an earlier part that shares a path has not ended. */
+static bool must_wait(const team *w, size_t part)
+{
+    for (size_t i = 1; i < part; i++)
+        if (w->progress[i] != PART_ENDED &&
+            shares_path(&w->governor->tasks[i], &w->governor->tasks[part]))
+            return true;
+    return false;
+}
+
+/* The next part that may work, or 0 when none is left; waits for one.  The first that waits always
+ * may when none works. */
+static size_t next_part(team *w)
+{
+    cx_governor *g = w->governor;
+    while (!w->failed) {
+        bool waiting = false;
+        for (size_t i = 1; i < g->task_count; i++) {
+            if (w->progress[i] != PART_WAITS)
+                continue;
+            waiting = true;
+            if (!must_wait(w, i))
+                return i;
+        }
+        if (!waiting)
+            return 0;
+        cx_governor_wait(g);
+    }
+    return 0;
+}
+
 static void part_worker(void *arg, unsigned index)
 {
     team *w = arg;
+    size_t part;
     (void)index;
     cx_governor_enter(w->governor);
-    while (w->next < w->governor->task_count && !w->failed) {
+    while ((part = next_part(w)) != 0) {
         cx_err why;
-        cx_status status = cx_task_run(&w->governor->tasks[w->next++], &why);
-        if (!cx_failed(status) || w->failed)
-            continue;
-        w->failed = true;
-        w->status = status;
-        w->why = why;
+        w->progress[part] = PART_WORKS;
+        cx_status status = cx_task_run(&w->governor->tasks[part], &why);
+        w->progress[part] = PART_ENDED;
+        if (cx_failed(status) && !w->failed) {
+            w->failed = true;
+            w->status = status;
+            w->why = why;
+        }
+        cx_governor_wake(w->governor);
     }
     cx_governor_leave(w->governor);
 }
@@ -43,7 +93,7 @@ static void part_worker(void *arg, unsigned index)
 static cx_status run_parts(cx_governor_task *t, cx_err *err)
 {
     cx_governor *g = t->governor;
-    team w = {.governor = g, .next = 1};
+    team w = {.governor = g};
     unsigned parts = (unsigned)(g->task_count - 1);
     g->shared = true;
     cx_thread_team(parts < THREADS_MAX ? parts : THREADS_MAX, part_worker, &w);

@@ -4,7 +4,8 @@
  * The agent takes one turn that may change nothing; its reply has the contracts of the parts.  Each
  * goes through all that a contract of a run goes through, and none may ask for more than the whole:
  *
- *   I1  what a part may change, the whole may change, and no other part may.
+ *   I1  what a part may change, the whole may change, and no other part may, unless both declare a
+ *       lock on it: such parts never work at the same time (state_join.c).
  *   I2  a part has the baseline, the owner and the forbidden actions of the whole.
  *   I3  one plan is one level: a part is work, never another plan.
  */
@@ -81,15 +82,10 @@ static cx_status add_part_faults(plan *p, const char *reason, cx_str id, const c
 
 /* --- I1, I2 ----------------------------------------------------------------------------------- */
 
-/* What an entry of a part covers, an entry of the whole covers: a folder's is asked for a file in
- * it. */
+/* What an entry of a part covers, an entry of the whole covers. */
 static bool is_covered_path(plan *p, cx_str entry)
 {
-    const cx_str_list *whole = &p->t->contract.allowed_paths;
-    bool folder = entry.size != 0 && entry.data[entry.size - 1] == '/';
-    cx_str path =
-        cx_arena_printf(&p->t->arena, "%.*s%s", (int)entry.size, entry.data, folder ? "x" : "");
-    return path.data != NULL && cx_run_path_covered(whole->items, whole->count, path);
+    return cx_run_contract_covers(&p->t->contract.allowed_paths, entry);
 }
 
 static cx_status check_part_paths(plan *p, const cx_contract *part, cx_err *err)
@@ -267,19 +263,35 @@ static cx_status check_part_names(plan *p, cx_str a, cx_str b, cx_err *err)
     return add_part_fault(p, "task_id_taken", a, b, err);
 }
 
+/* Of two entries that overlap, the one inside the other. */
+static cx_str narrower_entry(cx_str one, cx_str other)
+{
+    const cx_str_list wide = {&one, 1};
+    return cx_run_contract_covers(&wide, other) ? other : one;
+}
+
+/* I1: the refusal names the lock that would allow it. */
 static cx_status check_part_overlap(plan *p, const cx_contract *a, const cx_contract *b,
                                     cx_err *err)
 {
     for (size_t i = 0; i < a->allowed_paths.count; i++)
         for (size_t k = 0; k < b->allowed_paths.count; k++) {
             cx_str one = a->allowed_paths.items[i], other = b->allowed_paths.items[k];
-            if (cx_run_path_overlap(one, other, &p->t->governor->ground) != CX_RUN_APART)
-                CX_TRY(add_fault(
-                    p, "overlap",
-                    cx_arena_printf(&p->t->arena, "%.*s %.*s: %.*s %.*s", (int)a->task_id.size,
-                                    a->task_id.data, (int)b->task_id.size, b->task_id.data,
-                                    (int)one.size, one.data, (int)other.size, other.data),
-                    err));
+            if (cx_run_path_overlap(one, other, &p->t->governor->ground) == CX_RUN_APART)
+                continue;
+            cx_str shared = narrower_entry(one, other);
+            if (cx_run_contract_covers(&a->locks, shared) &&
+                cx_run_contract_covers(&b->locks, shared))
+                continue;
+            CX_TRY(add_fault(
+                p, "overlap",
+                cx_arena_printf(&p->t->arena,
+                                "%.*s %.*s: %.*s %.*s; declare \"locks\": [\"%.*s\"] in both, or "
+                                "give it to one",
+                                (int)a->task_id.size, a->task_id.data, (int)b->task_id.size,
+                                b->task_id.data, (int)one.size, one.data, (int)other.size,
+                                other.data, (int)shared.size, shared.data),
+                err));
         }
     return CX_SUCCESS;
 }

@@ -163,6 +163,10 @@ def invalid_plans_are_refused(repo):
     one("no_contracts")
     one("too_many_contracts", *[part(f"part_{i:04}", f"src/app/f{i}.c") for i in range(17)])
     one("overlap", part("part_one", "src/app/"), part("part_two", "src/app/main.c"))
+    one("overlap", part("part_one", "src/app/", locks=["src/app/main.c"]), part("part_two", "src/app/"))
+    one("overlap", part("part_one", "src/app/", locks=["src/app/main.c"]),
+        part("part_two", "src/app/", locks=["src/app/main.c"]))
+    one("contract_invalid", part("part_one", "src/app/", locks=["src/lib/"]))
     one("wider_than_parent", part("part_one", "tests/run.sh"))
     one("wider_than_parent", part("part_one", "src/app/", tool_permissions__shell="never"),
         tool_permissions__shell="deny")
@@ -172,6 +176,77 @@ def invalid_plans_are_refused(repo):
     one("not_of_this_plan", part("part_one", "src/app/", parent_task_id="other"))
     one("contract_invalid", part("part_one", "../src/"))
     one("contract_invalid", {"task_id": "a"})
+
+
+def shared(*more, **changes):
+    """Two parts that may both change src/app/main.c, and say so; more parts beside them."""
+    parts = [part("part_top", "src/app/", LOOKS, locks=["src/app/main.c"], **changes),
+             part("part_end", "src/app/main.c", LOOKS, locks=["src/app/main.c"])]
+    return parts + list(more)
+
+
+def of(events, name, kind):
+    return [i for i, e in enumerate(events) if e["task_id"] == name and e["event_type"] == kind]
+
+
+@prepared
+def the_refusal_names_the_lock(repo):
+    answer = plan_refused(repo, [part("part_one", "src/app/"), part("part_two", "src/app/main.c")], "overlap")
+    check('declare "locks": ["src/app/main.c"] in both' in answer["hint"], answer["hint"])
+    check(answer["violations"] == [answer["hint"]], answer)
+
+
+@prepared
+def parts_that_declare_a_lock_write_one_after_the_other(repo):
+    body = "".join(f"int line_{i};\n" for i in range(30))
+    repo.write("src/app/main.c", body)
+    repo.commit("long")
+    before = repo.head("main")
+    parts = shared(part("part_lib", "src/lib/", LOOKS))
+    work = {"part_top": [([["write", "src/app/main.c", "int top;\n" + body]], reply("part_top"))],
+            "part_end": [([["write", "src/app/main.c", body + "int end;\n"]], reply("part_end"))],
+            "part_lib": [(LIB, reply("part_lib"))]}
+    tests = [{"name": "whole", "cmd": LOOKS, "must_pass": True}]
+    done, answer = repo.run(whole(acceptance_tests=tests), plan_script(parts, work))
+    check(done.returncode == 0, done.returncode, answer, done.stderr)
+    check(repo.head("main") == answer["final_commit"] != before, answer)
+    check(repo.git("show", "main:src/app/main.c") == ("int top;\n" + body + "int end;\n").strip())
+    events = repo.events(answer)
+    passed = [i for i in of(events, "part_top", "STATE_TRANSITION") if events[i]["payload"]["to"] == "S4"]
+    tested = of(events, "part_top", "TEST_RESULT")
+    begun = of(events, "part_end", "WORKTREE_CREATED")
+    check(passed and tested and begun and max(passed + tested) < min(begun), "they worked at the same time",
+          types(events))
+    check(of(events, "part_end", "LOCK_ACQUIRED") and of(events, "part_top", "LOCK_RELEASED"))
+    left = repo.cortex("locks", "list", "--json")
+    check(json.loads(left.stdout)["items"] == [], left.stdout)
+    contracts = [json.loads((pathlib.Path(answer["bundle"]) / f"tasks/{name}.json").read_text())
+                 for name in ("part_top", "part_lib")]
+    check(contracts[0]["locks"] == ["src/app/main.c"] and "locks" not in contracts[1], contracts)
+    verified(repo, answer)
+    again = repo.cortex("run", "replay", answer["run_id"], "--reexec", "--json")
+    check(again.returncode == 0, again.returncode, again.stdout, again.stderr)
+
+
+@prepared
+def changes_of_the_same_lines_are_not_joined(repo):
+    before = repo.head("main")
+    work = {"part_top": [([["write", "src/app/main.c", "int one;\n"]], reply("part_top"))],
+            "part_end": [([["write", "src/app/main.c", "int two;\n"]], reply("part_end"))]}
+    done, answer = repo.run(whole(), plan_script(shared(), work))
+    refused(repo, before, done, answer, "split", "join_refused")
+    check(any(v.startswith("part_end: merge conflict") for v in answer["violations"]), answer)
+
+
+@prepared
+def a_shared_path_is_free_after_a_part_that_failed(repo):
+    before = repo.head("main")
+    work = {"part_top": [([["write", "README.md", "outside\n"]], reply("part_top"))],
+            "part_end": [(APP, reply("part_end"))]}
+    done, answer = repo.run(whole(), plan_script(shared(), work))
+    events = refused(repo, before, done, answer, "split", "part_refused")
+    check(of(events, "part_end", "TEST_RESULT"), types(events))
+    check([v.split(":")[0] for v in answer["violations"]] == ["part_top"], answer)
 
 
 @prepared

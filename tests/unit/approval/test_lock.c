@@ -74,6 +74,49 @@ CX_TEST(lock_of_ones_own_is_taken_again)
 }
 
 /* lock.h L2 */
+static bool take_part(run_kit *kit, const char *task, const char *path, cx_run_lock_result *out)
+{
+    cx_str text = cx_str_z(path);
+    cx_run_lock_request request = {.run_id = CX_STR("one"),
+                                   .task_id = cx_str_z(task),
+                                   .paths = &text,
+                                   .path_count = 1,
+                                   .ttl_sec = CX_RUN_LOCK_TTL_SEC,
+                                   .shares_in_run = true};
+    CHECK_STATUS(cx_run_lock_acquire(&kit->store, &request, &kit->arena, out, &kit->err),
+                 &kit->err);
+    return out->ok;
+}
+
+CX_TEST(lock_of_a_part_passes_to_the_next)
+{
+    run_kit kit;
+    cx_run_lock_result result;
+    cx_str *paths;
+    size_t count;
+    if (!run_kit_init(&kit, "lock_parts", NULL, NULL))
+        return;
+    CHECK(take_part(&kit, "first", "src/a.c", &result));
+    CHECK_INT(result.passed_count, 0);
+    CHECK(take_part(&kit, "second", "src/", &result)); /* overlaps, another path */
+    CHECK_INT(result.passed_count, 0);
+    CHECK(take_part(&kit, "third", "src/a.c", &result));
+    CHECK_INT(result.taken_count, 1);
+    CHECK_INT(result.passed_count, 1);
+    CHECK_INT(count_of(&kit), 2);
+    CHECK_STATUS(cx_run_lock_renew(&kit.store, CX_STR("one"), 2, &kit.err), &kit.err);
+    CHECK(!TAKE(&kit, "two", &result, "src/a.c")); /* another run's */
+    CHECK_STATUS(cx_run_lock_release(&kit.store, CX_STR("one"), CX_STR("first"), &kit.arena, &paths,
+                                     &count, &kit.err),
+                 &kit.err);
+    CHECK_INT(count, 0); /* it is the third's now */
+    CHECK_STATUS(cx_run_lock_release(&kit.store, CX_STR("one"), CX_STR("third"), &kit.arena, &paths,
+                                     &count, &kit.err),
+                 &kit.err);
+    CHECK_INT(count, 1);
+    run_kit_done(&kit);
+}
+
 CX_TEST(lock_requests_that_are_invalid_take_nothing)
 {
     run_kit kit;

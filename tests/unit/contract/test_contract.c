@@ -265,6 +265,23 @@ CX_TEST(k02_paths)
 {
     EXPECT("K02", "/allowed_paths/1", {"[\"src/app/\"]", "[\"src/app/\",\"src/*\"]"});
     EXPECT("K02", "/allowed_paths/0", {"[\"src/app/\"]", "[\"a/.Git/x\",\"src/app/\"]"});
+    EXPECT("K02", "/locks/1",
+           {"[\"src/app/\"],", "[\"src/app/\"],\"locks\":[\"src/app/\",\"*\"],"});
+    EXPECT("K02", "/locks/0", {"[\"src/app/\"],", "[\"src/app/\"],\"locks\":[\"src/\"],"});
+    EXPECT("K01", "/locks/0", {"[\"src/app/\"],", "[\"src/app/\"],\"locks\":[\"\"],"});
+}
+
+CX_TEST(entries_that_cover_entries)
+{
+    const cx_str entries[] = {CX_STR("src/app/"), CX_STR("docs/a.md")};
+    const cx_str_list list = {entries, CX_COUNT_OF(entries)};
+    CHECK(cx_run_contract_covers(&list, CX_STR("src/app/")));
+    CHECK(cx_run_contract_covers(&list, CX_STR("src/app/x/y.c")));
+    CHECK(cx_run_contract_covers(&list, CX_STR("docs/a.md")));
+    CHECK(!cx_run_contract_covers(&list, CX_STR("src/")));
+    CHECK(!cx_run_contract_covers(&list, CX_STR("docs/")));
+    CHECK(!cx_run_contract_covers(&list, CX_STR("src/application/")));
+    CHECK(!cx_run_contract_covers(&list, CX_STR("")));
 }
 
 CX_TEST(k03_agents)
