@@ -34,6 +34,7 @@ static const struct shared {
     {"memory", "embedder-timeout"},
     {"intake", "sensitive"},
     {"intake", "sensitive-pattern"},
+    {"telemetry", "otlp-endpoint"},
 };
 
 /* Commands with a section of their own: those that run long or receive data. */
@@ -237,6 +238,27 @@ static cx_status check_kind(const check *c, const cx_setting *s, const cx_cli_op
                           : fail_setting(c, s, "%s: expected %s", option->name, wanted);
 }
 
+/* A copy of a data directory must not choose what runs, or who is sent something. */
+static cx_status check_home_setting(const check *c, const cx_setting *s, const char *name)
+{
+    static const char *const programs[] = {"embedder", "alert-command"};
+    static const char *const servers[] = {"embedder-url", "alert-webhook", "alertmanager",
+                                          "otlp-endpoint"};
+    for (size_t i = 0; i < CX_COUNT_OF(programs); i++)
+        if (strcmp(name, programs[i]) == 0)
+            return fail_setting(c, s,
+                                "%s: the file in a data directory cannot name a program: a copy of "
+                                "one must not choose what runs",
+                                name);
+    for (size_t i = 0; i < CX_COUNT_OF(servers); i++)
+        if (strcmp(name, servers[i]) == 0)
+            return fail_setting(c, s,
+                                "%s: the file in a data directory cannot name a server: a copy of "
+                                "one must not choose where data is sent",
+                                name);
+    return CX_SUCCESS;
+}
+
 static cx_status check_setting(const check *c, const cx_setting *s)
 {
     const cx_config_key *key = key_of(c, s);
@@ -246,17 +268,8 @@ static cx_status check_setting(const check *c, const cx_setting *s)
     if (c->where == CX_CONFIG_HOME && strcmp(key->option->name, "home") == 0)
         return fail_setting(
             c, s, "home: the file in a data directory cannot name another data directory");
-    if (c->where == CX_CONFIG_HOME && (strcmp(key->option->name, "embedder") == 0 ||
-                                       strcmp(key->option->name, "alert-command") == 0))
-        return fail_setting(c, s,
-                            "%s: the file in a data directory cannot name a program: a copy of "
-                            "one must not choose what runs",
-                            key->option->name);
-    if (c->where == CX_CONFIG_HOME && strcmp(key->option->name, "embedder-url") == 0)
-        return fail_setting(
-            c, s,
-            "embedder-url: the file in a data directory cannot name a server: a copy of one must "
-            "not choose where texts are sent");
+    if (c->where == CX_CONFIG_HOME)
+        CX_TRY(check_home_setting(c, s, key->option->name));
     CX_TRY(check_kind(c, s, key->option));
     for (size_t i = 0; i < s->value_count && key->option->kind != CX_CLI_FLAG; i++)
         if (cx_failed(cx_cli_check_value(key->option, s->values[i], &why)))

@@ -9,6 +9,7 @@
 #include "cli/ledger/ledger.h"
 #include "cli/run/failed_tests.h"
 #include "cli/run/run_start.h"
+#include "cli/run/telemetry.h"
 
 typedef struct running {
     cx_cli *cli;
@@ -16,6 +17,8 @@ typedef struct running {
     bool json, follow, live;
     cx_run_options options;
     cx_cli_run_ledger ledger;
+    cx_cli_telemetry telemetry;
+    cx_cli_sent sent;
     cx_bytes contract;
     uint64_t shown;
 } running;
@@ -108,6 +111,7 @@ static cx_status answer_run_json(const running *r, const cx_run_outcome *o, cons
 {
     cx_json_list list = cx_json_list_begin(&r->cli->arena);
     cx_json_list seal = cx_json_list_begin(&r->cli->arena);
+    cx_json telemetry;
     cx_json_put_maybe(&list, "run_id", o->run_id);
     cx_json_put_str(&list, "status", o->status);
     cx_json_put_str(&list, "task_status", o->task_status);
@@ -129,6 +133,8 @@ static cx_status answer_run_json(const running *r, const cx_run_outcome *o, cons
         cx_json_put_null(&list, "seal");
     }
     cx_json_put_maybe(&list, "bundle", o->bundle);
+    CX_TRY(cx_cli_telemetry_json(&r->telemetry, &r->sent, &r->cli->arena, &telemetry, err));
+    cx_json_put(&list, "telemetry", telemetry);
     return cx_cli_end_json(&list, out, err);
 }
 
@@ -226,8 +232,11 @@ static cx_status run_task(running *r, int *out_code, cx_err *err)
     CX_TRY(read_run_options(r, err));
     if (cx_cli_has(r->args, "dry-run"))
         return plan_task(r, out_code, err);
+    CX_TRY(cx_cli_telemetry_for_run(r->cli, r->args, &r->telemetry, err));
     CX_TRY(cx_cli_run_ledger_begin(&r->ledger, r->cli, r->args, &r->options, err));
     CX_TRY(cx_run_execute(&r->options, &r->cli->arena, &outcome, err));
+    cx_cli_telemetry_after_run(r->cli, &r->telemetry, outcome.run_id, outcome.bundle,
+                               r->options.ledger, &r->sent);
     *out_code = is_planned(r, &outcome) ? CX_EXIT_HOLDS : outcome.exit_code;
     return answer_run(r, &outcome, err);
 }
@@ -259,6 +268,7 @@ static const cx_cli_option options[] = {
         "A request in plain words, in place of a CONTRACT: the runner of the role PM in "
         "policies/cortex.json writes the contract, unless --runner or --script name another."),
     CX_CLI_OPTIONS_RUN,
+    CX_CLI_OPTION_TELEMETRY,
     CX_CLI_OPT_FLAG("plan-only", 0,
                     "With --intent: stop when the contract is written and checked; nothing works "
                     "on it."),

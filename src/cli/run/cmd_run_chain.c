@@ -7,6 +7,7 @@
 #include "cli/ledger/ledger.h"
 #include "cli/run/run_start.h"
 #include "cli/run/run_where.h"
+#include "cli/run/telemetry.h"
 #include "governor/api.h"
 
 typedef struct chaining {
@@ -17,6 +18,7 @@ typedef struct chaining {
     cx_run_chain chain;
     cx_run_store store;
     cx_cli_run_ledger ledger;
+    cx_cli_telemetry telemetry;
     cx_run_chain_options options;
     cx_buf out;
     int code;
@@ -105,6 +107,21 @@ static cx_status answer_chain(chaining *c, const cx_run_chain_outcome *o, cx_err
 
 /* --- running ---------------------------------------------------------------------------------- */
 
+static void send_step_spans(chaining *c, const cx_run_chain_outcome *o)
+{
+    const cx_json *steps = CX_JSON_GET(&o->manifest, "steps");
+    for (uint32_t i = 0; i < steps->count; i++) {
+        cx_str run_id = CX_JSON_GET_STR(&steps->items[i], "run_id");
+        cx_cli_sent sent;
+        if (run_id.size == 0)
+            continue;
+        cx_str path = cx_run_store_path(&c->store, &c->cli->arena, "runs", run_id);
+        cx_cli_telemetry_after_run(c->cli, &c->telemetry, run_id,
+                                   path.data == NULL ? CX_STR("") : path, c->options.run.ledger,
+                                   &sent);
+    }
+}
+
 static cx_status run_chain(chaining *c, cx_err *err)
 {
     const char *path = c->args->operands[0];
@@ -120,6 +137,7 @@ static cx_status run_chain(chaining *c, cx_err *err)
     if (c->findings.refusing != 0)
         return reject_chain(c, err);
     CX_TRY(cx_cli_run_options(c->cli, c->args, &c->options.run, err));
+    CX_TRY(cx_cli_telemetry_for_run(c->cli, c->args, &c->telemetry, err));
     CX_TRY(cx_cli_run_store(c->cli, NULL, true, &c->store, err));
     CX_TRY(cx_cli_run_ledger_begin(&c->ledger, c->cli, c->args, &c->options.run, err));
     c->options.store = &c->store;
@@ -127,6 +145,7 @@ static cx_status run_chain(chaining *c, cx_err *err)
     c->options.news = on_news;
     c->options.news_arg = c;
     CX_TRY(cx_run_chain_execute(&c->chain, &c->options, &c->cli->arena, &outcome, err));
+    send_step_spans(c, &outcome);
     return answer_chain(c, &outcome, err);
 }
 
@@ -149,9 +168,12 @@ static int run_run_chain(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false}};
 
 static const cx_cli_option options[] = {
-    CX_CLI_OPTION_HOME, CX_CLI_OPTIONS_RUN,
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPTIONS_RUN,
+    CX_CLI_OPTION_TELEMETRY,
     CX_CLI_OPT("parallel", 0, CX_CLI_COUNT, "N", "Steps at once, at most 64; default 4."),
-    CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPTION_JSON,
+    CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_run_chain = {
     .name = "run chain",

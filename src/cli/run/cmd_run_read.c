@@ -10,6 +10,7 @@
 #include "cli/run/run_fail.h"
 #include "cli/run/run_place.h"
 #include "cli/run/run_where.h"
+#include "cli/run/telemetry.h"
 
 typedef struct read_job {
     cx_cli *cli;
@@ -504,14 +505,65 @@ const cx_cli_command cx_cli_run_reports = {
 
 static const cx_cli_option spans_options[] = {
     CX_CLI_OPT("output", 'o', CX_CLI_FILE, "FILE", "Write to this file instead."),
+    CX_CLI_OPT("to", 0, CX_CLI_TEXT, "URL",
+               "Send them to this OTLP/HTTP endpoint instead, such as http://127.0.0.1:4318."),
+    CX_CLI_OPT_MANY("header", 0, CX_CLI_TEXT, "HEADER|@FILE",
+                    "A header of that request, 'Name: value', beside those of "
+                    "$OTEL_EXPORTER_OTLP_HEADERS; @FILE keeps a token out of the process list."),
     CX_CLI_OPT_FLAG("json", 0, "The output is JSON in any case; this makes errors JSON, too."),
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTIONS_COMMON,
 };
 
+static cx_status add_headers(read_job *l, cx_cli_telemetry *to, cx_err *err)
+{
+    const cx_cli_given *given = NULL;
+    while ((given = cx_cli_next(l->args, "header", given)) != NULL) {
+        cx_bytes text;
+        CX_TRY(cx_cli_read_text(l->cli, given->values[0], &text, err));
+        while (text.size != 0 && (text.data[text.size - 1] == '\n' ||
+                                  text.data[text.size - 1] == '\r')) /* of a file */
+            text.size--;
+        cx_str line = cx_arena_copy_str(&l->cli->arena, cx_bytes_str(text));
+        if (line.data == NULL)
+            return cx_fail_nomem(err);
+        if (memchr(line.data, 0, line.size) != NULL)
+            line = CX_STR("");
+        CX_TRY(cx_cli_telemetry_add_header(l->cli, to, line.data, err));
+    }
+    return CX_SUCCESS;
+}
+
+/* Nothing is recorded: the run's own sending is (telemetry.h T1). */
+static cx_status send_spans(read_job *l, const char *to, cx_err *err)
+{
+    cx_cli_telemetry telemetry;
+    cx_cli_sent sent;
+    cx_json value;
+    CX_TRY(cx_cli_telemetry_read(l->cli, to, &telemetry, err));
+    CX_TRY(add_headers(l, &telemetry, err));
+    CX_TRY(cx_cli_telemetry_send(l->cli, &telemetry, l->bundle, &sent, err));
+    if (!sent.accepted)
+        return cx_fail(err, CX_E_IO, "the spans were not sent to %s (%u of %d attempts): %s", to,
+                       sent.attempts, CX_CLI_TELEMETRY_ATTEMPTS,
+                       sent.message == NULL ? "out of memory" : sent.message);
+    if (l->json) {
+        CX_TRY(cx_cli_telemetry_json(&telemetry, &sent, &l->cli->arena, &value, err));
+        return add_value(l, &value, err);
+    }
+    cx_buf_printf(&l->out, "%llu spans sent\n", (unsigned long long)sent.spans);
+    return cx_buf_check(&l->out, err);
+}
+
 static cx_status run_spans_job(read_job *l, cx_err *err)
 {
-    const char *path = cx_cli_value(l->args, "output");
+    const char *path = cx_cli_value(l->args, "output"), *to = cx_cli_value(l->args, "to");
+    if (to != NULL && path != NULL)
+        return cx_fail(err, CX_E_USAGE, "option --to: expected it without --output");
+    if (to == NULL && cx_cli_has(l->args, "header"))
+        return cx_fail(err, CX_E_USAGE, "option --header: expected --to URL with it");
+    if (to != NULL)
+        return send_spans(l, to, err);
     cx_run_projection projection;
     cx_json spans;
     l->exact = true;
@@ -539,13 +591,16 @@ const cx_cli_command cx_cli_run_spans = {
     .about =
         "Prints OTLP/JSON, one export request, under the run's trace id: a span for the run, "
         "for each state of each task and for each tool call; gates are events of the run's "
-        "span. Span ids depend on the run only, so that sending it twice is no second run. Send it "
-        "to a collector as application/json, to the path /v1/traces.",
+        "span. Span ids depend on the run only, so that sending it twice is no second run. With "
+        "--to they are sent to a collector, with at most 3 attempts; 'cortex run --otlp-endpoint "
+        "URL' does so when a run has ended.",
     .operands = run_operands,
     .operand_count = CX_COUNT_OF(run_operands),
     .options = spans_options,
     .option_count = CX_COUNT_OF(spans_options),
-    .exits = EXITS,
-    .example = "cortex run spans RUN -o spans.json",
+    .exits = "0 answered, or accepted by the receiver\n2 usage error\n3 could not be answered, or "
+             "not sent: no such run, unreadable, refused",
+    .example = "cortex run spans RUN -o spans.json\ncortex run spans RUN --to "
+               "http://127.0.0.1:4318",
     .run = run_run_spans,
 };
