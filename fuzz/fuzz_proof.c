@@ -76,6 +76,29 @@ static void try_pack(cx_bytes bytes, cx_arena *arena, cx_buf *out)
     FUZZ_CHECK(out->size == bytes.size && memcmp(out->data, bytes.data, out->size) == 0);
 }
 
+static void try_never(cx_bytes bytes, cx_arena *arena, cx_buf *out)
+{
+    cx_never_proof proof;
+    cx_action_set set;
+    const cx_action_item *items;
+    size_t count;
+    cx_buf_clear(out);
+    if (!cx_failed(cx_never_proof_decode(bytes, arena, &proof, NULL))) {
+        cx_never_proof_encode(&proof, out);
+        FUZZ_CHECK(out->size == bytes.size && memcmp(out->data, bytes.data, out->size) == 0);
+    }
+    cx_buf_clear(out);
+    if (!cx_failed(cx_action_set_decode(bytes, &set, NULL))) {
+        cx_action_set_encode(&set, out);
+        FUZZ_CHECK(out->size == bytes.size && memcmp(out->data, bytes.data, out->size) == 0);
+    }
+    cx_buf_clear(out);
+    if (!cx_failed(cx_action_list_decode(bytes, arena, &items, &count, NULL))) {
+        cx_action_list_encode(items, count, out);
+        FUZZ_CHECK(out->size == bytes.size && memcmp(out->data, bytes.data, out->size) == 0);
+    }
+}
+
 static void try_check(cx_bytes bytes, cx_arena *arena, cx_buf *out)
 {
     cx_check_options options = {.require = CX_REQUIRE_ANCHORED};
@@ -102,6 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_multiproof(bytes, &arena, &out);
     try_journal_proofs(bytes, &arena, &out);
     try_pack(bytes, &arena, &out);
+    try_never(bytes, &arena, &out);
     try_check(bytes, &arena, &out);
     cx_buf_done(&out);
     cx_arena_done(&arena);

@@ -21,8 +21,8 @@ static const char usage[] =
     "Usage: cortex-verify [OPTIONS] FILE...\n"
     "\n"
     "Checks evidence files (.cxe), proof packs, state proofs, manifests, inclusion and\n"
-    "consistency proofs, signed checkpoints, tlog-proofs, COSE receipts, scopes, home proofs\n"
-    "and receipts of erasures.\n"
+    "consistency proofs, signed checkpoints, tlog-proofs, COSE receipts, scopes, home proofs,\n"
+    "receipts of erasures and proofs of absence ('cortex prove --never').\n"
     "The kind of a FILE is recognised by its content; \"-\" is standard input. Needs no data\n"
     "directory and no network, and writes nothing.\n"
     "\n"
@@ -43,6 +43,8 @@ static const char usage[] =
     "  --leaf HEX              its leaf hash\n"
     "  --namespace NAME        memories or edges: a proof of the other is broken\n"
     "  --members, --absent     every key must be a member (erased or not), or absent\n"
+    "  --never NAME, --in RUN  what a proof of absence must be about: tool:bash, file:a/b,\n"
+    "                          read:, write: or host:, and run:ID or session:ID\n"
     "  --require WHAT          anchored, the default: something given must bear it out; signed: a\n"
     "                          key given must have signed it; else the verdict is indeterminate\n"
     "  --self-consistent       that a file agrees with itself is enough: anybody can make such "
@@ -201,6 +203,23 @@ static cx_status parse_word_option(program *p, const char *option, const char *v
                    value);
 }
 
+/* The name in normal form; the subject as sets have it. */
+static cx_status parse_never_option(program *p, const char *option, const char *value, cx_err *err)
+{
+    cx_check_options *options = &p->options;
+    cx_buf text;
+    cx_buf_init(&text, cx_alloc_default());
+    bool never = strcmp(option, "never") == 0;
+    cx_status status = never ? cx_action_name_normal(cx_str_z(value), &text, err)
+                             : cx_action_subject_normal(cx_str_z(value), &text, err);
+    cx_str kept =
+        cx_failed(status) ? (cx_str){NULL, 0} : cx_arena_copy_str(&p->arena, cx_buf_str(&text));
+    cx_buf_done(&text);
+    CX_TRY(status);
+    *(never ? &options->never : &options->subject) = kept;
+    return kept.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
 static cx_status parse_value_option(program *p, const char *option, const char *value, cx_err *err)
 {
     cx_check_options *options = &p->options;
@@ -212,6 +231,8 @@ static cx_status parse_value_option(program *p, const char *option, const char *
         options->cosigners_required = (size_t)count;
         return CX_SUCCESS;
     }
+    if (strcmp(option, "never") == 0 || strcmp(option, "in") == 0)
+        return parse_never_option(p, option, value, err);
     if (strcmp(option, "overall-root") == 0) {
         options->overall_root = &p->overall_root;
         return parse_digest_option(option, value, &p->overall_root, err);
@@ -250,8 +271,9 @@ static cx_status parse_value_option(program *p, const char *option, const char *
 /* --- reading the command line ----------------------------------------------------------------- */
 
 static const char *const with_value[] = {
-    "key",       "cosigners",       "overall-root", "root",  "size", "checkpoint", "from-root",
-    "from-size", "from-checkpoint", "manifest",     "entry", "leaf", "namespace",  "require"};
+    "key",       "cosigners", "overall-root",    "root",     "size",  "checkpoint",
+    "from-root", "from-size", "from-checkpoint", "manifest", "entry", "leaf",
+    "namespace", "require",   "never",           "in"};
 
 /* The option's name when `word` is `--name` or `--name=value`, else NULL. */
 static const char *option_named(const char *word, const char **out_value)

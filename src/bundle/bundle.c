@@ -493,6 +493,7 @@ cx_status cx_run_seal(cx_run *run, const cx_json *manifest, const cx_run_seal_fa
         goto done;
     }
     cx_run_seal_about about = {.run_id = run->options.run_id,
+                               .folder = run->options.folder,
                                .manifest_sha256 = sealed.manifest_sha256,
                                .contract_sha256 = run->contract_sha256,
                                .event_count = run->event_count,

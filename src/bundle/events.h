@@ -33,6 +33,9 @@ typedef struct cx_run_ledger {
      * so. */
     cx_status (*append_once)(void *ctx, const char *kind, const cx_digest *subject,
                              cx_bytes payload, bool *out_first, cx_err *err);
+    /* The seal of the bundle in `folder` is durable; its files are not read-only yet.  NULL =
+     * nothing to do. */
+    void (*sealed)(void *ctx, cx_str run_id, const char *folder);
 } cx_run_ledger;
 
 /* --- writing ---------------------------------------------------------------------------------- */

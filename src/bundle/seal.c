@@ -51,6 +51,8 @@ cx_status cx_run_seal_append(const cx_run_ledger *ledger, const cx_run_seal_abou
         status = ledger->append(ledger->ctx, "run.seal", about->run_id, cx_buf_bytes(&text),
                                 &out->index, err);
     out->in_ledger = !cx_failed(status);
+    if (!cx_failed(status) && ledger->sealed != NULL)
+        ledger->sealed(ledger->ctx, about->run_id, about->folder);
     cx_buf_done(&text);
     cx_arena_done(&arena);
     return status;

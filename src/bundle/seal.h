@@ -10,6 +10,7 @@
 /* What a seal says of the bundle itself; text is borrowed. */
 typedef struct cx_run_seal_about {
     cx_str run_id;
+    const char *folder;                         /* of the bundle */
     cx_digest manifest_sha256, contract_sha256; /* of the files' bytes */
     uint64_t event_count;
     cx_str chain_head; /* 64 hex digits */

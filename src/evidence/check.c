@@ -99,19 +99,6 @@ static cx_status keys_for(cx_evidence_checker *c, cx_str origin, const cx_vkey *
     return CX_SUCCESS;
 }
 
-/* "HOME/ACTOR", or the whole hash of a name that no origin can hold: entries do not name their
- * actor, so the checkpoint has to.  No actor's name has a '/'. */
-static bool names_actor(cx_str origin, cx_str actor)
-{
-    char hashed[CX_ORIGIN_HASHED_SIZE];
-    cx_origin_hashed(actor, hashed);
-    if (cx_origin_reserved(origin))
-        return cx_str_is(origin, hashed);
-    return origin.size > actor.size + 1 && cx_str_ends(origin, actor) &&
-           origin.data[origin.size - actor.size - 1] == '/' &&
-           memchr(actor.data, '/', actor.size) == NULL;
-}
-
 /* "cortex/" and 16 hex digits of the name's hash, as version 0.1 wrote it: another name with the
  * same digits can be found, and an actor can be called what the digits are. */
 static bool might_name_actor(cx_str origin, cx_str actor)
@@ -146,14 +133,14 @@ static cx_status check_note(cx_evidence_checker *c, size_t number, bool *out_sig
                          "the checkpoint is of another journal, or of another moment");
         return CX_SUCCESS;
     }
-    if (!names_actor(note.checkpoint.origin, journal->actor) &&
+    if (!cx_origin_names_actor(note.checkpoint.origin, journal->actor) &&
         might_name_actor(note.checkpoint.origin, journal->actor)) {
         cx_evidence_find(c, "journal", number, CX_INDETERMINATE, "WeakOrigin",
                          "the checkpoint names its journal by 16 digits of a hash, as version 0.1 "
                          "did, which several names can share; create the file again");
         return CX_SUCCESS;
     }
-    if (!names_actor(note.checkpoint.origin, journal->actor)) {
+    if (!cx_origin_names_actor(note.checkpoint.origin, journal->actor)) {
         cx_evidence_find(c, "journal", number, CX_BROKEN, "CheckpointMismatch",
                          "the checkpoint names another journal");
         return CX_SUCCESS;

@@ -40,7 +40,8 @@ static cx_str repo_text(const late *l, const char *member)
     return repo == NULL ? CX_STR("") : cx_json_get_str(repo, cx_str_z(member));
 }
 
-static cx_status append_late_seal(late *l, const cx_run_ledger *ledger, cx_run_sealed *out)
+static cx_status append_late_seal(late *l, const cx_run_ledger *ledger, const char *folder,
+                                  cx_run_sealed *out)
 {
     cx_bytes manifest, contract;
     CX_TRY(cx_run_bundle_read(l->bundle, CX_STR("manifest.json"), DOCUMENT_BYTES_MAX, &manifest,
@@ -50,6 +51,7 @@ static cx_status append_late_seal(late *l, const cx_run_ledger *ledger, cx_run_s
     CX_TRY(cx_run_json_read(cx_bytes_str(manifest), 0, l->arena, &l->manifest, l->err));
     bool success = cx_str_is(CX_JSON_GET_STR(&l->manifest, "status"), "SUCCESS");
     cx_run_seal_about about = {.run_id = l->verdict.run_id,
+                               .folder = folder,
                                .manifest_sha256 = cx_digest_of(manifest),
                                .contract_sha256 = cx_digest_of(contract),
                                .event_count = l->verdict.event_count,
@@ -87,7 +89,7 @@ cx_status cx_run_seal_late(const cx_run_store *store, cx_str run_id, const cx_ru
     if (!cx_failed(status)) {
         *out_agrees = may_be_sealed(&l);
         if (*out_agrees)
-            status = append_late_seal(&l, ledger, out);
+            status = append_late_seal(&l, ledger, path.data, out);
         cx_run_findings_done(&l.verdict.findings);
     }
     cx_run_bundle_close(l.bundle);

@@ -135,6 +135,7 @@ static void read_common(line *l, cx_import_record *r)
     cx_import_field_str(r, CX_STR("request_id"), CX_JSON_GET_STR(value, "requestId"));
     cx_import_field_str(r, CX_STR("subtype"), CX_JSON_GET_STR(value, "subtype"));
     r->content = l->content;
+    r->folder = CX_JSON_GET_STR(value, "cwd");
 }
 
 /* An answer to a call, wherever its block is. */

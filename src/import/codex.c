@@ -15,6 +15,7 @@ typedef struct codex_state {
     uint32_t previous;     /* record before this one in the file */
     bool named;            /* the file's first session_meta was seen */
     cx_str agent;          /* who reasons and calls in this file */
+    cx_str folder;         /* where it works, as its newest context says */
     cx_str scope;          /* of call ids: those of two files are different */
     cx_import_index tools; /* scope, call id -> tool */
     cx_import_index names; /* agent -> thread */
@@ -38,6 +39,7 @@ static cx_status begin_file(cx_import_sink *sink, cx_err *err)
     state->previous = CX_RECORD_NONE;
     state->named = false;
     state->agent = CX_STR("codex");
+    state->folder = (cx_str){NULL, 0};
     state->scope = cx_arena_printf(sink->keep, "%u", (unsigned)sink->file);
     return state->scope.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
@@ -389,6 +391,18 @@ static cx_status read_rollout_line(item *it, cx_import_record *r, const cx_json 
     return CX_SUCCESS;
 }
 
+/* The session and each turn say where the agent works. */
+static cx_status remember_folder(const item *it, cx_str type, cx_err *err)
+{
+    cx_str folder = it->payload == NULL ? CX_STR("") : CX_JSON_GET_STR(it->payload, "cwd");
+    bool says =
+        type.size == 0 || cx_str_is(type, "session_meta") || cx_str_is(type, "turn_context");
+    if (!says || folder.size == 0 || cx_str_eq(folder, it->state->folder))
+        return CX_SUCCESS;
+    it->state->folder = cx_arena_copy_str(it->sink->keep, folder);
+    return it->state->folder.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
 static cx_status codex_line(cx_import_sink *sink, const cx_json *line, cx_err *err)
 {
     codex_state *state = sink->state;
@@ -406,7 +420,9 @@ static cx_status codex_line(cx_import_sink *sink, const cx_json *line, cx_err *e
     if (it.type.size == 0 && (cx_str_is(type, "response_item") || cx_str_is(type, "event_msg")))
         return cx_import_bad(sink, NULL, UINT64_MAX, err);
 
+    CX_TRY(remember_folder(&it, type, err));
     cx_import_record *r = cx_import_begin(sink);
+    r->folder = state->folder;
     if (state->previous != CX_RECORD_NONE)
         cx_import_refer_record(r, state->previous, CX_REF_SEQUENCE);
     cx_import_set_iso(r, CX_JSON_GET(line, "timestamp"));

@@ -399,6 +399,7 @@ static void core_done(cx_import_core *core)
     cx_vec_done(&core->record.refs, alloc);
     cx_vec_done(&core->record.defines, alloc);
     cx_vec_done(&core->record.calls, alloc);
+    cx_vec_done(&core->record.made, alloc);
     cx_vec_done(&core->record.fields, alloc);
     cx_vec_done(&core->record.beliefs, alloc);
     cx_vec_done(&core->record.memory, alloc);

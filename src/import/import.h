@@ -16,6 +16,7 @@
 #define CX_IMPORT_IMPORT_H
 
 #include "base/api.h"
+#include "json/api.h"
 
 typedef struct cx_import_format_info {
     const char *name;        /* what the command line calls it */
@@ -96,6 +97,16 @@ const char *cx_import_issue_name(cx_import_issue issue);
 
 typedef cx_status (*cx_import_write)(void *arg, cx_bytes bytes, cx_err *err);
 
+/* A tool call, as it is read; text lives until the callback returns. */
+typedef struct cx_import_called {
+    uint32_t file;       /* 0-based place on the command line */
+    uint64_t line;       /* 1-based, 0 in a document */
+    cx_str tool;         /* empty = unknown */
+    cx_str folder;       /* that relative paths in the arguments are of; empty = unknown */
+    const cx_json *args; /* NULL = unknown */
+} cx_import_called;
+typedef cx_status (*cx_import_on_call)(void *arg, const cx_import_called *call, cx_err *err);
+
 typedef struct cx_import_options {
     const cx_alloc *alloc; /* NULL = cx_alloc_default() */
     bool plain_ids;        /* s<k> in output order in place of the hash */
@@ -108,11 +119,13 @@ typedef struct cx_import_options {
     /* Called now and then; the total counts both passes over the files, 0 = unknown. */
     void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
     void *progress_arg;
+    cx_import_on_call on_call; /* once for each call, in the order of the files; or NULL */
+    void *on_call_arg;
 } cx_import_options;
 
-#define CX_IMPORT_OPTIONS_INIT                               \
-    {                                                        \
-        NULL, false, {NULL, 0}, 0, 0, NULL, NULL, NULL, NULL \
+#define CX_IMPORT_OPTIONS_INIT                                           \
+    {                                                                    \
+        NULL, false, {NULL, 0}, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL \
     }
 
 /* At most this many ids of open calls are listed; their count is exact. */

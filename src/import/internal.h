@@ -108,6 +108,7 @@ typedef struct cx_import_record {
     int64_t t_ns;
     cx_str tool;
     cx_str call_id;
+    cx_str folder; /* where the agent works; not part of the node */
     cx_str model;
     cx_str status;
     const cx_json *usage;
@@ -125,6 +126,7 @@ typedef struct cx_import_record {
     CX_VEC(cx_import_key) refs;
     CX_VEC(cx_import_key) defines;
     CX_VEC(cx_import_call_item) calls;
+    CX_VEC(cx_import_call_item) made;     /* the calls among them, and those without an id */
     CX_VEC(cx_import_delta_item) fields;  /* of the event */
     CX_VEC(cx_import_delta_item) beliefs; /* values, without their wrapping */
     CX_VEC(cx_import_delta_item) memory;  /* in addition to last and call */

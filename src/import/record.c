@@ -26,12 +26,13 @@ static void clear_record(cx_import_record *r)
 {
     cx_import_record empty = {
         .index = UINT64_MAX, .part = UINT32_MAX, .alloc = r->alloc, .arena = r->arena};
-    r->refs.count = r->defines.count = r->calls.count = 0;
+    r->refs.count = r->defines.count = r->calls.count = r->made.count = 0;
     r->fields.count = r->beliefs.count = r->memory.count = 0;
 #define KEEP_VECTOR(name) memcpy(&empty.name, &r->name, sizeof empty.name)
     KEEP_VECTOR(refs);
     KEEP_VECTOR(defines);
     KEEP_VECTOR(calls);
+    KEEP_VECTOR(made);
     KEEP_VECTOR(fields);
     KEEP_VECTOR(beliefs);
     KEEP_VECTOR(memory);
@@ -124,6 +125,12 @@ static cx_str call_key(cx_arena *arena, cx_str scope, cx_str call_id)
 
 static void write_call(cx_import_record *r, cx_str scope, cx_import_call_item item)
 {
+    if (item.opens) {
+        cx_import_call_item *made = cx_vec_push(&r->made, r->alloc);
+        r->failed = r->failed || made == NULL;
+        if (made != NULL)
+            *made = item;
+    }
     if (item.call_id.size == 0)
         return;
     item.key = call_key(r->arena, scope, item.call_id);
@@ -495,6 +502,21 @@ static cx_status store_defines(cx_import_core *core, const cx_import_record *r, 
     return CX_SUCCESS;
 }
 
+/* Tells the caller, who may want to know what was called. */
+static cx_status report_calls(cx_import_core *core, const cx_import_record *r, cx_err *err)
+{
+    for (size_t i = 0; i < r->made.count && core->options.on_call != NULL; i++) {
+        const cx_import_call_item *item = &r->made.items[i];
+        const cx_import_called made = {.file = core->sink.file,
+                                       .line = core->sink.line,
+                                       .tool = item->tool,
+                                       .folder = r->folder,
+                                       .args = item->args};
+        CX_TRY(core->options.on_call(core->options.on_call_arg, &made, err));
+    }
+    return CX_SUCCESS;
+}
+
 /* What the count of open calls needs to know of a call. */
 static cx_status store_calls(cx_import_core *core, const cx_import_record *r, uint32_t index,
                              cx_err *err)
@@ -627,6 +649,7 @@ static cx_status store_record(cx_import_core *core, const cx_import_record *r, u
     CX_TRY(store_refs(core, r, e, err));
     CX_TRY(store_defines(core, r, e, index, err));
     CX_TRY(store_calls(core, r, index, err));
+    CX_TRY(report_calls(core, r, err));
     if (out_record != NULL)
         *out_record = index;
     return CX_SUCCESS;

@@ -31,6 +31,8 @@
     X(CX_KIND_SESSION_CLAUDE_CODE, "session.claude_code", "stores", "stores")                      \
     X(CX_KIND_SESSION_CODEX, "session.codex", "stores", "stores")                                  \
     X(CX_KIND_SESSION_UNREAD, "session.unread", "stores", "stores")                                \
+    X(CX_KIND_ACTION_LIST, "action.list", "stores/actions", "stores")                              \
+    X(CX_KIND_ACTION_SET, "action.set", "stores/actions", "stores")                                \
     X(CX_KIND_HOME_ROOT, "home.root", "ledger/home_root", "ledger, evidence")                      \
     X(CX_KIND_MEMORY_REQUEST, "memory.request", "memory/request", "memory")                        \
     X(CX_KIND_SCOPE_SENT, "scope.sent", "memory/sent", "memory, server, cli")                      \

@@ -6,6 +6,7 @@
 #ifndef CX_PROOF_API_H
 #define CX_PROOF_API_H
 
+#include "proof/action_set.h"
 #include "proof/check.h"
 #include "proof/codec.h"
 #include "proof/entry.h"

@@ -27,7 +27,8 @@ const char *cx_check_kind_name(cx_check_kind kind)
 {
     static const char *const names[] = {"unknown",   "pack",        "multiproof", "manifest",
                                         "inclusion", "consistency", "checkpoint", "tlog_proof",
-                                        "receipt",   "scope",       "home",       "erasure"};
+                                        "receipt",   "scope",       "home",       "erasure",
+                                        "never"};
     return names[kind];
 }
 
@@ -81,6 +82,8 @@ static cx_check_kind recognise_map(cx_bytes bytes)
         return CX_CHECK_PACK;
     if (cx_str_is(name, CX_HOME_PROOF_MAGIC))
         return CX_CHECK_HOME;
+    if (cx_str_is(name, CX_NEVER_PROOF_MAGIC))
+        return CX_CHECK_NEVER;
     if (types[2] == CX_CBOR_BYTES && types[3] == CX_CBOR_MAP)
         return CX_CHECK_SCOPE;
     if (types[2] == CX_CBOR_BYTES && types[3] == CX_CBOR_ARRAY)
@@ -764,10 +767,9 @@ static cx_status check_scope(checker *c, cx_err *err)
 
 /* --- home proofs ------------------------------------------------------------------------------ */
 
-/* The journal of home roots as the caller trusts it, else as the proof's own checkpoint gives
- * it. */
-static cx_status find_home_journal(checker *c, cx_bytes checkpoint, cx_journal_point *out,
-                                   bool *out_given, cx_err *err)
+/* The journal as the caller trusts it, else as the proof's own checkpoint gives it. */
+static cx_status find_own_journal(checker *c, cx_bytes checkpoint, cx_journal_point *out,
+                                  bool *out_given, cx_err *err)
 {
     bool is_signed = false;
     CX_TRY(find_journal(c, out, out_given, err));
@@ -791,7 +793,7 @@ static cx_status check_home(checker *c, cx_err *err)
     cx_status status = cx_home_proof_decode(c->bytes, c->arena, &proof, &found);
     CX_TRY(cx_finding_from(status, &found, "NonCanonical", &out->finding, err));
     if (check_holds(c))
-        CX_TRY(find_home_journal(c, proof.checkpoint, &journal, &given, err));
+        CX_TRY(find_own_journal(c, proof.checkpoint, &journal, &given, err));
     if (!check_holds(c))
         return CX_SUCCESS;
     CX_TRY(cx_home_proof_verify(&proof, given ? &journal : NULL, c->arena, &out->home_leaf,
@@ -841,6 +843,60 @@ static cx_status check_erasure(checker *c, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* --- proofs of absence ------------------------------------------------------------------------ */
+
+/* What the set cannot say, and what the reader asked. */
+static void judge_never(checker *c)
+{
+    const cx_check_options *options = c->options;
+    cx_check_result *out = c->out;
+    bool is_tool = cx_str_starts(out->never, CX_STR("tool:"));
+    if (out->has_note && !cx_origin_names_actor(out->note.checkpoint.origin, out->actions.actor))
+        set_broken(c, "ActorMismatch",
+                   "the checkpoint's name does not end with the actor of the action set: it may be "
+                   "of another journal");
+    else if ((options->never.size != 0 && !cx_str_eq(options->never, out->never)) ||
+             (options->subject.size != 0 && !cx_str_eq(options->subject, out->actions.subject)))
+        set_broken(c, "QuestionMismatch", "the proof is about another name, run or session");
+    else if (options->expect == CX_EXPECT_MEMBERS)
+        set_broken(c, "NotMember", "the name is absent, expected a member");
+    else if (out->actions.unread != 0)
+        set_indeterminate(c, "CallsUnread",
+                          "records of this run or session could not be read: they may be calls");
+    if (!check_holds(c))
+        return;
+    add_limit(c, "what was not recorded: the set is that of the recorder, up to the entry named");
+    if (!is_tool && out->actions.opaque != 0)
+        add_limit(c, "what calls did that do not name their files and hosts, such as those of a "
+                     "shell");
+    if (out->actions.relative != 0 && cx_action_name_is_absolute(out->never))
+        add_limit(c, "paths relative to an unknown folder: ask for the end of the path, too");
+}
+
+static cx_status check_never(checker *c, cx_err *err)
+{
+    cx_never_proof proof;
+    cx_journal_point journal;
+    cx_err found;
+    cx_check_result *out = c->out;
+    bool given = false;
+    cx_status status = cx_never_proof_decode(c->bytes, c->arena, &proof, &found);
+    CX_TRY(cx_finding_from(status, &found, "NonCanonical", &out->finding, err));
+    if (check_holds(c))
+        CX_TRY(find_own_journal(c, proof.checkpoint, &journal, &given, err));
+    if (!check_holds(c))
+        return CX_SUCCESS;
+    CX_TRY(cx_never_proof_verify(&proof, given ? &journal : NULL, c->arena, &out->actions,
+                                 &out->journal, &out->finding, err));
+    out->finding.offset = CX_NO_OFFSET; /* it counts from a part of the proof */
+    if (!check_holds(c))
+        return CX_SUCCESS;
+    out->has_never = out->has_journal = true;
+    out->never = proof.name;
+    judge_never(c);
+    return CX_SUCCESS;
+}
+
 /* --- the verdict ----------------------------------------------------------------------------- */
 
 static bool is_about_state(cx_check_kind kind)
@@ -869,7 +925,8 @@ static void conclude_check(checker *c)
     cover_manifest(c);
     bool key_unused =
         options->key_count != 0 && !out->is_signed &&
-        (is_about_state(out->kind) || out->kind == CX_CHECK_HOME || out->kind == CX_CHECK_ERASURE);
+        (is_about_state(out->kind) || out->kind == CX_CHECK_HOME || out->kind == CX_CHECK_ERASURE ||
+         out->kind == CX_CHECK_NEVER);
     if (key_unused || (options->require == CX_REQUIRE_SIGNED && !out->is_signed))
         set_indeterminate(c, "NotSigned",
                           options->key_count == 0
@@ -900,12 +957,13 @@ static cx_status check_kind(checker *c, cx_err *err)
     case CX_CHECK_SCOPE: return check_scope(c, err);
     case CX_CHECK_HOME: return check_home(c, err);
     case CX_CHECK_ERASURE: return check_erasure(c, err);
+    case CX_CHECK_NEVER: return check_never(c, err);
     case CX_CHECK_UNKNOWN: break;
     }
     set_indeterminate(
         c, "NotRecognised",
-        "neither proof pack, proof, manifest, checkpoint, tlog-proof, receipt, scope nor home "
-        "proof; "
+        "neither proof pack, proof, manifest, checkpoint, tlog-proof, receipt, scope, home "
+        "proof nor proof of absence; "
         "check lattice files and data directories with 'cortex verify'");
     return CX_SUCCESS;
 }

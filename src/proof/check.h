@@ -8,6 +8,7 @@
 #ifndef CX_PROOF_CHECK_H
 #define CX_PROOF_CHECK_H
 
+#include "proof/action_set.h"
 #include "proof/erasure.h"
 #include "proof/export.h"
 #include "proof/home_root.h"
@@ -26,7 +27,8 @@ typedef enum cx_check_kind {
     CX_CHECK_RECEIPT,
     CX_CHECK_SCOPE,
     CX_CHECK_HOME,
-    CX_CHECK_ERASURE
+    CX_CHECK_ERASURE,
+    CX_CHECK_NEVER
 } cx_check_kind;
 
 /* "pack", "tlog_proof", ..., "unknown"; static storage. */
@@ -63,6 +65,8 @@ typedef struct cx_check_options {
     bool namespace_given;
     cx_namespace name_space;
     cx_check_expect expect;
+    cx_str never;   /* the name and the subject that a proof of absence must be about, in */
+    cx_str subject; /* normal form; empty = whatever it is about */
     cx_check_require require;
     bool now_given; /* compare a scope's end with: */
     int64_t now_ns; /* since 1970 */
@@ -107,6 +111,9 @@ typedef struct cx_check_result {
     cx_home_root home_root;
     bool has_erasure; /* of the receipt of an erasure */
     cx_erasure_head erasure;
+    bool has_never; /* of a proof of absence: the name, and the set that it is not in */
+    cx_str never;
+    cx_action_set actions;
     bool has_scope;
     cx_scope scope;                          /* of a scope file */
     const char *limits[CX_CHECK_LIMITS_MAX]; /* what is not proven; static storage */

@@ -60,7 +60,8 @@ static const char *kind_text(cx_check_kind kind)
                                         "inclusion proof",   "consistency proof",
                                         "signed checkpoint", "tlog-proof",
                                         "COSE receipt",      "scope",
-                                        "home proof",        "receipt of an erasure"};
+                                        "home proof",        "receipt of an erasure",
+                                        "proof of absence"};
     return names[kind];
 }
 
@@ -127,6 +128,22 @@ static void text_erasure(const cx_check_result *r, cx_buf *out)
     cx_check_write_safe(out, head->completed);
 }
 
+static void text_never(const cx_check_result *r, cx_buf *out)
+{
+    const cx_action_set *set = &r->actions;
+    cx_buf_add_z(out, ", ");
+    cx_check_write_safe(out, r->never);
+    cx_buf_add_z(out, " is not in what ");
+    cx_check_write_safe(out, set->subject);
+    cx_buf_printf(
+        out,
+        " did, as recorded up to entry %" PRIu64 " of %.*s\n  set of %" PRIu64 " names of %" PRIu64
+        " calls, %" PRIu64 " of which may touch files and hosts that they do not name",
+        set->upto, (int)set->actor.size, set->actor.data, set->names, set->calls, set->opaque);
+    if (set->unread != 0)
+        cx_buf_printf(out, "; %" PRIu64 " records could not be read", set->unread);
+}
+
 static void text_summary(const cx_check_result *r, cx_buf *out)
 {
     cx_buf_printf(out, "  %s", kind_text(r->kind));
@@ -141,6 +158,8 @@ static void text_summary(const cx_check_result *r, cx_buf *out)
         text_home(r, out);
     if (r->has_erasure)
         text_erasure(r, out);
+    if (r->has_never)
+        text_never(r, out);
     if (r->has_manifest && r->manifest_covered)
         text_manifest(r, ", ", out);
     text_journal(r, out);
@@ -178,6 +197,11 @@ static void text_roots(const cx_check_result *r, cx_buf *out)
         add_hex(out, &r->home_leaf.overall);
         cx_buf_add_z(out, "\n  home root     ");
         add_hex(out, &r->home_root.root);
+        cx_buf_add_byte(out, '\n');
+    }
+    if (r->has_never) {
+        cx_buf_add_z(out, "  set root      ");
+        add_hex(out, &r->actions.root);
         cx_buf_add_byte(out, '\n');
     }
     if (r->has_journal) {
@@ -329,6 +353,29 @@ static void json_manifest(cx_buf *out, const cx_check_result *r)
     cx_buf_printf(out, ",\"snapshot\":%" PRIu64 "}", m->snapshot_seq);
 }
 
+/* Only of a proof of absence. */
+static void json_never(cx_buf *out, const cx_check_result *r)
+{
+    const cx_action_set *set = &r->actions;
+    if (r->kind != CX_CHECK_NEVER)
+        return;
+    if (!r->has_never || r->finding.verdict == CX_BROKEN) {
+        cx_buf_add_z(out, ",\"never\":null");
+        return;
+    }
+    cx_buf_add_z(out, ",\"never\":{\"actor\":");
+    json_text(out, set->actor);
+    cx_buf_printf(out, ",\"calls\":%" PRIu64 ",\"name\":", set->calls);
+    json_text(out, r->never);
+    cx_buf_printf(
+        out, ",\"names\":%" PRIu64 ",\"opaque\":%" PRIu64 ",\"relative\":%" PRIu64 ",\"root\":",
+        set->names, set->opaque, set->relative);
+    json_hex(out, &set->root);
+    cx_buf_add_z(out, ",\"subject\":");
+    json_text(out, set->subject);
+    cx_buf_printf(out, ",\"unread\":%" PRIu64 ",\"upto\":%" PRIu64 "}", set->unread, set->upto);
+}
+
 static void json_middle(cx_buf *out, const cx_check_result *r)
 {
     cx_buf_add_z(out, ",\"message\":");
@@ -338,6 +385,7 @@ static void json_middle(cx_buf *out, const cx_check_result *r)
         json_text(out, r->proof.name_space);
     else
         cx_buf_add_z(out, "null");
+    json_never(out, r);
     if (r->finding.offset == CX_NO_OFFSET)
         cx_buf_add_z(out, ",\"offset\":null");
     else

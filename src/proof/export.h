@@ -49,6 +49,8 @@ bool cx_checkpoint_origin_ok(cx_str origin);
 #define CX_ORIGIN_HASHED_SIZE (sizeof CX_ORIGIN_HASHED + 64) /* with a terminator */
 void cx_origin_hashed(cx_str actor, char out[CX_ORIGIN_HASHED_SIZE]);
 bool cx_origin_reserved(cx_str origin);
+/* Whether the origin says that it is this actor's journal: entries do not name their actor. */
+bool cx_origin_names_actor(cx_str origin, cx_str actor);
 /* What a note says, its signatures not looked at; CX_E_FORMAT "BadNote".  The origin is borrowed.
  * *out_text (may be NULL) is what was signed. */
 CX_RESULT cx_checkpoint_parse(cx_bytes note, cx_checkpoint *out, cx_bytes *out_text, cx_err *err);

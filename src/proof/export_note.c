@@ -125,6 +125,18 @@ bool cx_origin_reserved(cx_str origin)
     return cx_str_starts(origin, CX_STR(CX_ORIGIN_HASHED));
 }
 
+/* "HOME/ACTOR", or the whole hash of a name that no origin can hold.  No actor's name has a '/'. */
+bool cx_origin_names_actor(cx_str origin, cx_str actor)
+{
+    char hashed[CX_ORIGIN_HASHED_SIZE];
+    cx_origin_hashed(actor, hashed);
+    if (cx_origin_reserved(origin))
+        return cx_str_is(origin, hashed);
+    return origin.size > actor.size + 1 && cx_str_ends(origin, actor) &&
+           origin.data[origin.size - actor.size - 1] == '/' &&
+           memchr(actor.data, '/', actor.size) == NULL;
+}
+
 /* --- keys ------------------------------------------------------------------------------------ */
 
 void cx_vkey_make(cx_str name, uint8_t algorithm, const cx_pubkey *key, cx_vkey *out)

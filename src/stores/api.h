@@ -12,8 +12,10 @@
 #ifndef CX_STORES_API_H
 #define CX_STORES_API_H
 
+#include "stores/actions.h"
 #include "stores/inbox.h"
 #include "stores/run_index.h"
+#include "stores/session_files.h"
 #include "stores/session_index.h"
 
 #endif

@@ -207,6 +207,21 @@ static cx_status add_piece(void *arg, cx_bytes name, cx_bytes value, bool *stop,
     return CX_SUCCESS;
 }
 
+cx_status cx_recorder_session_newest(cx_home *home, const cx_recorded_session *session,
+                                     uint64_t *out_seq, bool *out_found, cx_err *err)
+{
+    cx_arena arena;
+    piece_list list = {.arena = &arena};
+    const key prefix = key_of(PIECE_PREFIX, session->id);
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_status status = scan_session_rows(home, &prefix, add_piece, &list, err);
+    *out_found = !cx_failed(status) && list.count != 0;
+    if (*out_found)
+        *out_seq = list.seqs[list.count - 1];
+    cx_arena_done(&arena);
+    return status;
+}
+
 cx_status cx_recorder_session_bytes(cx_home *home, const cx_recorded_session *session, cx_buf *out,
                                     uint64_t *out_erased, cx_err *err)
 {

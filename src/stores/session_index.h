@@ -70,6 +70,10 @@ CX_RESULT cx_recorder_session_append(cx_home *home, const cx_recorded_session_st
                                      cx_buf *record, uint64_t *out_first_seq, bool *out_stale,
                                      cx_err *err);
 
+/* The entry of its newest piece; false in *out_found when there is none. */
+CX_RESULT cx_recorder_session_newest(cx_home *home, const cx_recorded_session *session,
+                                     uint64_t *out_seq, bool *out_found, cx_err *err);
+
 /* Appends all archived bytes of a session that were not erased. */
 CX_RESULT cx_recorder_session_bytes(cx_home *home, const cx_recorded_session *session, cx_buf *out,
                                     uint64_t *out_erased, cx_err *err);

@@ -4,6 +4,13 @@ import json
 SECRET = "sk-ant-" + "abcDEF0123" * 4
 
 
+def agent(records, before="", after=""):
+    """A script that changes a file and prints the records."""
+    lines = "\n".join(r if isinstance(r, str) else json.dumps(r) for r in records)
+    return ("#!/bin/sh\ncat >/dev/null\n%s\necho '/* by a program */' >> src/app/main.c\n"
+            "cat <<'END'\n%s\nEND\n%s\n" % (before, lines, after))
+
+
 def claude(answer, command="ls src"):
     return [
         {"type": "system", "subtype": "init", "session_id": "s-1", "tools": ["Bash"], "model": "m"},

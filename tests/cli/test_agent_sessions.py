@@ -9,15 +9,9 @@ import json
 import pathlib
 import time
 
-from agent_records import SECRET, claude, codex, cursor, gemini, older_codex, opencode
+from agent_records import SECRET, agent, claude, codex, cursor, gemini, older_codex, opencode
 from kit import Folder, check, main
 from run_kit import contract, exec_repo, payloads, refused, reply, sandboxed, types
-
-def agent(records, before="", after=""):
-    """A script that changes a file and prints the records."""
-    lines = "\n".join(r if isinstance(r, str) else json.dumps(r) for r in records)
-    return ("#!/bin/sh\ncat >/dev/null\n%s\necho '/* by a program */' >> src/app/main.c\n"
-            "cat <<'END'\n%s\nEND\n%s\n" % (before, lines, after))
 
 
 def played(folder, text, **changes):

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "cli/ledger/checkpoint.h"
+#include "cli/ledger/prove_never.h"
 #include "proof/api.h"
 #include "ledger/api.h"
+#include "cli/run/run_place.h"
 
 typedef struct question {
     const char *text; /* as given */
@@ -521,6 +523,10 @@ static int run_prove(cx_cli *cli, const cx_cli_args *args)
     static const cx_cli_job reads = {CX_CLI_READ, true, prepare_proof, prove_job};
     static const cx_cli_job makes = {CX_CLI_WRITE, true, prepare_proof, prove_job};
     state s = {.entry = false};
+    if (cx_cli_has(args, "never"))
+        return cx_cli_prove_never(cli, args);
+    if (cx_cli_has(args, "in"))
+        return cx_cli_misuse(args, "--in RUN needs --never NAME");
     return cx_cli_run_job(cli, args, cx_cli_has(args, "fresh") ? &makes : &reads, &s);
 }
 
@@ -544,6 +550,12 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("in-home", 0,
                     "Prove that the actor's overall root is in the home root recorded last "
                     "('cortex checkpoint --all'); with --checkpoint in the journal of that note."),
+    CX_CLI_OPT("never", 0, CX_CLI_TEXT, "NAME",
+               "Prove that no recorded call of --in names it: tool:NAME, file:PATH (read or "
+               "written), read:PATH, write:PATH or host:NAME. A PATH without a leading '/' is any "
+               "that ends with it."),
+    CX_CLI_OPT("in", 0, CX_CLI_TEXT, "RUN", "With --never: run:ID, or @session/NAME."),
+    CX_CLI_OPTION_REPO,
     CX_CLI_OPTION_OUTPUT("the proof"),
     CX_CLI_OPTIONS_LEDGER,
     CX_CLI_OPTIONS_COMMON};
@@ -557,7 +569,10 @@ const cx_cli_command cx_cli_prove = {
         "checks it anywhere; it rests on the overall root or the signature that its reader "
         "trusts. URI is a memory's, a ULID, or an edge's as 'cortex memory link' prints it. With "
         "--in-home the file proves instead what the actor's ledger came to in the root over "
-        "all actors.",
+        "all actors.\n\nWith --never the file proves that a run or an archived session did not "
+        "call a tool, name a file or ask a host. If it did, the answer is where, and the exit code "
+        "1. The proof is about what was recorded; with --fresh the set of what was done is "
+        "recorded again first.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
@@ -565,6 +580,7 @@ const cx_cli_command cx_cli_prove = {
     .exits = "0 proven\n1 not so, or the state has changed since the snapshot\n2 usage error, or "
              "something named does not exist\n3 could not be proven: no data directory, "
              "unreadable, damaged",
-    .example = "cortex prove --fresh 01HF7YAT000000000000000003 -o answer.proof",
+    .example = "cortex prove --fresh 01HF7YAT000000000000000003 -o answer.proof\ncortex prove "
+               "--never host:example.com --in @session/0a1b2c3d -o never.proof",
     .run = run_prove,
 };

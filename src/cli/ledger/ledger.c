@@ -135,6 +135,8 @@ static const struct advice {
     {"RateLimited", "try again in a second"},
     {"UnknownAgent", "--key AGENT=KEY gives the key of the grantor"},
     {"NoKeyResolver", "--key AGENT=KEY gives the key of the grantor"},
+    {"NoActionSet", "'cortex run list' and 'cortex watch --list' list what there is; --fresh "
+                    "records a set of it"},
     {"SchemeUnsupported", "the transparency-log formats exist for cortex-1 only"},
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/api.h"
 #include "cli/ledger/ledger.h"
+#include "stores/api.h"
 
 /* An owner that ends releases the data directory quickly. */
 #define WAIT_MS 30000
@@ -176,13 +177,54 @@ static cx_status append_once(void *ctx, const char *kind, const cx_digest *about
     return status;
 }
 
+cx_status cx_cli_run_record_actions(cx_cli *cli, cx_home *home, cx_str actor, cx_str run_id,
+                                    const char *folder, uint64_t *out_seq, cx_err *err)
+{
+    cx_run_bundle *bundle = NULL;
+    cx_actor_info info;
+    cx_actions actions;
+    char subject[128];
+    int size = snprintf(subject, sizeof subject, "run/%.*s", (int)run_id.size, run_id.data);
+    CX_ASSERT(size > 0 && (size_t)size < sizeof subject);
+    cx_actions_init(&actions, cli->alloc, cx_io_seed(cli->io));
+    cx_status status = cx_home_actor(home, actor, &info, err);
+    uint64_t upto = cx_failed(status) ? 0 : info.entry_count;
+    if (!cx_failed(status))
+        status = cx_run_bundle_open(cli->io, cli->alloc, folder, &bundle, err);
+    if (!cx_failed(status))
+        status = cx_actions_of_run(&actions, bundle, err);
+    if (!cx_failed(status))
+        status = cx_actions_record(&actions, home, actor, cx_str_from(subject, (size_t)size), upto,
+                                   out_seq, err);
+    cx_run_bundle_close(bundle);
+    cx_actions_done(&actions);
+    return status;
+}
+
+/* A set that cannot be recorded now can be recorded later: the bundle is sealed already. */
+static void record_actions(void *ctx, cx_str run_id, const char *folder)
+{
+    cx_cli_run_ledger *l = ctx;
+    cx_err err = {0};
+    uint64_t seq;
+    cx_lock_enter(&l->lock);
+    cx_status status = l->home == NULL ? open_home(l, &err) : CX_SUCCESS;
+    if (!cx_failed(status))
+        status = cx_cli_run_record_actions(l->cli, l->home, l->actor, run_id, folder, &seq, &err);
+    cx_lock_leave(&l->lock);
+    if (cx_failed(status))
+        cx_cli_complain("run: note: what the run did could not be recorded as a set (%s); 'cortex "
+                        "prove --never NAME --in run:%.*s --fresh' records it",
+                        err.message, (int)run_id.size, run_id.data);
+}
+
 cx_status cx_cli_run_ledger_open(cx_cli_run_ledger *l, cx_cli *cli, const cx_cli_args *args,
                                  cx_str actor, cx_err *err)
 {
     memset(l, 0, sizeof *l);
     l->cli = cli;
     l->actor = actor;
-    l->ledger = (cx_run_ledger){l, append_event, append_once};
+    l->ledger = (cx_run_ledger){l, append_event, append_once, record_actions};
     cx_lock_init(&l->lock);
     l->has_lock = true;
     CX_TRY(cx_cli_home_path(cli, args, &l->path, err));

@@ -30,6 +30,9 @@ CX_RESULT cx_cli_run_actor(const char *root_commit, cx_arena *arena, cx_str *out
  * CX_E_BUSY. */
 CX_RESULT cx_cli_run_ledger_open(cx_cli_run_ledger *ledger, cx_cli *cli, const cx_cli_args *args,
                                  cx_str actor, cx_err *err);
+/* Records what the run in that bundle did as an action set (docs/formats/actions.md). */
+CX_RESULT cx_cli_run_record_actions(cx_cli *cli, cx_home *home, cx_str actor, cx_str run_id,
+                                    const char *folder, uint64_t *out_seq, cx_err *err);
 /* What was appended is in the log; tables that could not be flushed are rebuilt next time.  Fine
  * for
  * a zeroed one. */

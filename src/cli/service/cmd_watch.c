@@ -169,6 +169,8 @@ static cx_status watch_changes(cx_watch *w, uint64_t rescan_s, cx_err *err)
         if (rescan)
             CX_TRY(cx_watch_scan(w, err));
         cx_status status = cx_watch_archive(w, err);
+        if (!cx_failed(status))
+            status = cx_watch_record_actions(w, false, err);
         if (cx_failed(status) && !is_passing(err))
             return status;
         if (cx_failed(status) && !complained)
@@ -225,7 +227,15 @@ static cx_status watch_sessions(cx_watch *w, const cx_cli_args *args, cx_err *er
             "watch: note: file watching is unavailable; every file is checked every few seconds");
     CX_TRY(cx_watch_scan(w, err));
     CX_TRY(cx_watch_archive(w, err));
-    return once ? CX_SUCCESS : watch_changes(w, rescan_s, err);
+    if (!once)
+        CX_TRY(watch_changes(w, rescan_s, err));
+    cx_status status = cx_watch_record_actions(w, true, err);
+    if (!once && cx_failed(status) && is_passing(err)) {
+        cx_cli_complain("watch: note: what sessions did could not be recorded as sets: %s",
+                        err->message);
+        return CX_SUCCESS;
+    }
+    return status;
 }
 
 static cx_status list_sessions(cx_cli_ledger *l, void *state, cx_err *err);

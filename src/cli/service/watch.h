@@ -26,7 +26,9 @@ typedef struct cx_watch_file {
     bool unknown;     /* of no known format, so far */
     bool reported_unread;
     bool complained;
-    uint64_t waiting; /* bytes of a line without an end */
+    bool set_due;      /* more was archived than its newest action set covers */
+    uint64_t grown_ns; /* when that was, on the monotonic clock */
+    uint64_t waiting;  /* bytes of a line without an end */
     uint64_t device, inode, size;
     int64_t modified_ns;
 } cx_watch_file;
@@ -57,5 +59,8 @@ bool cx_watch_any_dirty(const cx_watch *w);
 
 /* watch_take.c: archives what is dirty; a file that cannot be read is complained of and left. */
 CX_RESULT cx_watch_archive(cx_watch *w, cx_err *err);
+/* Records the action sets of sessions that have not grown for a minute, or of all that have grown
+ * (docs/formats/actions.md). */
+CX_RESULT cx_watch_record_actions(cx_watch *w, bool all, cx_err *err);
 
 #endif

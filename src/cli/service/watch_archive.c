@@ -21,6 +21,7 @@
 #define WAIT_MS 30000
 #define POLL_MS 20
 #define STALE_MAX 100
+#define QUIET_NS (UINT64_C(60) * 1000000000)
 
 /* One file being archived. */
 typedef struct archiving {
@@ -402,6 +403,8 @@ static cx_status archive_open_file(archiving *t, cx_err *err)
         CX_TRY(find_end(t, t->base.offset, err));
     }
     w->counts.sessions += some;
+    t->of->set_due |= some && !t->of->unknown;
+    t->of->grown_ns = w->cli->io->monotonic_ns(w->cli->io);
     return CX_SUCCESS;
 }
 
@@ -469,4 +472,73 @@ cx_status cx_watch_archive(cx_watch *w, cx_err *err)
             "watch: note: the tables could not be brought up to date (%s); the log is complete",
             closing.message);
     return status;
+}
+
+/* --- what sessions did ------------------------------------------------------------------------ */
+
+/* A session is more than its own file: its subagents write into a folder of its name. */
+static void mark_parents(cx_watch *w)
+{
+    static const char ending[] = ".jsonl";
+    for (size_t i = 0; i < w->files.count; i++) {
+        const cx_watch_file *child = &w->files.items[i];
+        for (size_t j = 0; j < w->files.count && child->set_due; j++) {
+            cx_watch_file *parent = &w->files.items[j];
+            size_t size = strlen(parent->path);
+            if (size <= sizeof ending || strcmp(parent->path + size - 6, ending) != 0)
+                continue;
+            size -= sizeof ending - 1;
+            if (strncmp(parent->path, child->path, size) != 0 || child->path[size] != '/' ||
+                parent->unknown)
+                continue;
+            parent->set_due = true;
+            if (parent->grown_ns < child->grown_ns)
+                parent->grown_ns = child->grown_ns;
+        }
+    }
+}
+
+static cx_status record_session(cx_watch *w, const cx_watch_file *file, cx_err *err)
+{
+    char id[2 * CX_SESSION_ID_SIZE];
+    uint64_t seq;
+    const cx_recorded_session *session = session_of_path(w, cx_str_z(file->path));
+    if (session == NULL || session->format == CX_SESSION_UNREAD)
+        return CX_SUCCESS;
+    cx_hex_encode(cx_bytes_from(session->id, CX_SESSION_ID_SIZE), id);
+    return cx_actions_record_session(w->home, cx_str_from(id, sizeof id), w->cli->alloc, &seq, err);
+}
+
+static bool is_due(const cx_watch *w, const cx_watch_file *file, bool all)
+{
+    uint64_t now = w->cli->io->monotonic_ns(w->cli->io);
+    return file->set_due && (all || now - file->grown_ns >= QUIET_NS);
+}
+
+cx_status cx_watch_record_actions(cx_watch *w, bool all, cx_err *err)
+{
+    bool any = false;
+    cx_err closing;
+    mark_parents(w);
+    for (size_t i = 0; i < w->files.count && !any; i++)
+        any = is_due(w, &w->files.items[i], all);
+    if (!any)
+        return CX_SUCCESS;
+    CX_TRY(open_home(w, err));
+    for (size_t i = 0; i < w->files.count; i++) {
+        cx_watch_file *file = &w->files.items[i];
+        cx_err why = {0};
+        if (!is_due(w, file, all))
+            continue;
+        file->set_due = false;
+        if (cx_failed(record_session(w, file, &why)))
+            cx_cli_complain("watch: note: what session %s did could not be recorded as a set: %s",
+                            file->path, why.message);
+    }
+    cx_status closed = close_home(w, &closing);
+    if (cx_failed(closed))
+        cx_cli_complain(
+            "watch: note: the tables could not be brought up to date (%s); the log is complete",
+            closing.message);
+    return CX_SUCCESS;
 }

@@ -1,0 +1,37 @@
+/*
+ * session_files.h - the archived files that make a session: its own and those of its subagents
+ * (docs/formats/sessions.md §4).
+ */
+#ifndef CX_STORES_SESSION_FILES_H
+#define CX_STORES_SESSION_FILES_H
+
+#include "import/api.h"
+#include "stores/session_index.h"
+
+/* Memory is the arena's that it was found with. */
+typedef struct cx_session_files {
+    const cx_recorded_session *const *items; /* the session itself first */
+    size_t count;
+} cx_session_files;
+
+/* The name of a file without its folders and its ending. */
+cx_str cx_session_stem(cx_str path);
+
+/*
+ * The session of that name (the file's name without .jsonl: its newest generation) or id.
+ * CX_E_NOT_FOUND "NoBranch", CX_E_CONFLICT "Ambiguous", CX_E_FORMAT "Unread" when it is of no known
+ * format.
+ */
+CX_RESULT cx_session_files_find(cx_home *home, cx_str name, cx_arena *arena, cx_session_files *out,
+                                cx_err *err);
+
+/*
+ * Imports all archived bytes that were not erased.  `max_bytes` 0 = no limit, else CX_E_LIMIT
+ * "U_LIMIT".  `out_erased` (may be NULL) counts erased pieces; `summary` may be NULL.
+ */
+CX_RESULT cx_session_files_import(cx_home *home, const cx_session_files *files, size_t max_bytes,
+                                  const cx_import_options *options, cx_import_write write,
+                                  void *write_arg, cx_import_summary *summary, uint64_t *out_erased,
+                                  cx_err *err);
+
+#endif
