@@ -84,7 +84,8 @@ const cx_evidence_file *cx_evidence_file_named(const cx_evidence *e, const char 
 
 /* One key signs many journals, each under a name of its own: it is the key that counts here, not
  * what it is called. */
-static cx_status keys_for(cx_evidence_checker *c, cx_str origin, const cx_vkey **out, cx_err *err)
+cx_status cx_evidence_keys_for(cx_evidence_checker *c, cx_str origin, const cx_vkey **out,
+                               cx_err *err)
 {
     const cx_check_options *options = c->options;
     cx_vkey *keys = CX_ARENA_ARRAY(c->arena, cx_vkey, options->key_count + 1);
@@ -147,7 +148,7 @@ static cx_status check_note(cx_evidence_checker *c, size_t number, bool *out_sig
     }
     if (check.key_count == 0)
         return CX_SUCCESS;
-    CX_TRY(keys_for(c, note.checkpoint.origin, &check.keys, err));
+    CX_TRY(cx_evidence_keys_for(c, note.checkpoint.origin, &check.keys, err));
     CX_TRY(cx_note_verify(journal->checkpoint, &check, c->arena->alloc, &note, &finding, err));
     *out_signed = finding.verdict == CX_HOLDS;
     /* A note that no given key signed is not a wrong note: V2 reports it. */
@@ -178,9 +179,7 @@ static cx_status anchor_of(cx_evidence_checker *c, size_t number, bool *out_anch
         return CX_SUCCESS;
     }
     *out_anchored = size_fits && root_fits;
-    if (c->e->journal_count == 1 && size_fits && !root_fits)
-        cx_evidence_find(c, "journal", number, CX_BROKEN, "RootMismatch",
-                         "the journal's root is not the one given");
+    c->root_differs = c->e->journal_count == 1 && size_fits && !root_fits;
     return CX_SUCCESS;
 }
 
@@ -191,8 +190,24 @@ static cx_status check_journals(cx_evidence_checker *c, cx_err *err)
         if (c->e->journals[i].checkpoint.size != 0)
             CX_TRY(check_note(c, i, &is_signed, err));
         CX_TRY(anchor_of(c, i, &anchored, err));
-        c->out->journals_signed += is_signed;
-        c->out->journals_anchored += is_signed || anchored;
+        c->is_signed[i] = is_signed;
+        c->anchored[i] = is_signed || anchored;
+        c->named[i] = c->e->journals[i].checkpoint.size != 0;
+    }
+    return CX_SUCCESS;
+}
+
+/* Home roots, and then what all of it comes to. */
+static cx_status check_homes(cx_evidence_checker *c, cx_err *err)
+{
+    for (size_t i = 0; i < c->e->home_count; i++)
+        CX_TRY(cx_evidence_check_home(c, i, err));
+    if (c->root_differs && !c->home_given)
+        cx_evidence_find(c, "journal", 0, CX_BROKEN, "RootMismatch",
+                         "the journal's root is not the one given");
+    for (size_t i = 0; i < c->e->journal_count; i++) {
+        c->out->journals_signed += c->is_signed[i];
+        c->out->journals_anchored += c->anchored[i];
     }
     return CX_SUCCESS;
 }
@@ -445,7 +460,7 @@ static void conclude_report(cx_evidence_checker *c)
         cx_evidence_limit(c, "a journal that no given key has signed is not attested: anyone can "
                              "create a consistent one");
     for (size_t i = 0; i < journals; i++)
-        if (c->e->journals[i].checkpoint.size == 0)
+        if (!c->named[i])
             cx_evidence_limit(
                 c,
                 "where a journal has no signed checkpoint, its owner is only what the file states");
@@ -494,6 +509,7 @@ static cx_status check_parts(cx_evidence_checker *c, cx_err *err)
     CX_TRY(check_journals(c, err));
     for (size_t i = 0; i < c->e->entry_count; i++)
         CX_TRY(check_entry(c, i, err));
+    CX_TRY(check_homes(c, err));
     c->out->entries_shown = c->e->entry_count;
     check_subject(c);
     CX_TRY(cx_evidence_check_run(c, err));

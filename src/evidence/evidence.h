@@ -42,6 +42,15 @@ typedef struct cx_evidence_entry {
     const uint8_t *salt; /* 32 bytes next to it; NULL = not shown, or erased */
 } cx_evidence_entry;
 
+/* That a journal is in a home root, the root over all actors (ledger.md §15). */
+typedef struct cx_evidence_home {
+    size_t journal; /* its place in `journals` */
+    cx_bytes proof; /* a home proof with its checkpoint */
+    /* What the overall root in it is made of: the journal's root then, and the state's. */
+    cx_digest journal_root, memories_root, edges_root;
+    cx_bytes consistency; /* from then to the journal's point; empty = it is the same */
+} cx_evidence_home;
+
 typedef struct cx_evidence_file { /* of the bundle of a run */
     cx_str path;
     cx_bytes bytes;
@@ -84,7 +93,9 @@ typedef struct cx_evidence {
     size_t pack_count;
     const cx_evidence_key *keys;
     size_t key_count;
-    cx_bytes commit; /* the commit object, without git's header; empty = none */
+    cx_bytes commit;               /* the commit object, without git's header; empty = none */
+    const cx_evidence_home *homes; /* by journal, each at most once */
+    size_t home_count;
 } cx_evidence;
 
 /* --- the file --------------------------------------------------------------------------------- */
@@ -118,8 +129,9 @@ bool cx_evidence_is_commit(cx_bytes raw, cx_str id);
 
 /* One finding about a part. */
 typedef struct cx_evidence_finding {
-    const char *part; /* "page", "journal", "entry", "run", "trace", "memory", "proof", "commit" */
-    size_t number;    /* of the entry, trace, .. in its list */
+    const char
+        *part; /* "page", "journal", "entry", "home", "run", "trace", "memory", "proof", "commit" */
+    size_t number; /* of the entry, trace, .. in its list */
     cx_finding finding;
 } cx_evidence_finding;
 
@@ -130,7 +142,8 @@ typedef struct cx_evidence_result {
     cx_evidence_finding findings[CX_EVIDENCE_FINDINGS_MAX]; /* all that do not hold */
     size_t finding_count;
     size_t journals_signed, journals_anchored; /* by a given key; by any given anchor */
-    size_t traces_signed;                      /* by a given key */
+    size_t homes_signed;  /* journals whose home root a given key signed, and which it covers */
+    size_t traces_signed; /* by a given key */
     size_t entries_shown, bodies_missing;
     size_t bundle_files_listed;                 /* that the run's manifest names */
     const char *limits[CX_EVIDENCE_LIMITS_MAX]; /* what is not proven; static storage */

@@ -17,7 +17,13 @@ typedef struct cx_evidence_checker {
     cx_entry *entries;  /* decoded; one an entry of the file */
     cx_bytes *payloads; /* the payload of each; empty when it is not shown */
     bool *good;         /* whether it is in its journal */
-    bool no_memory;     /* then nothing that was found counts */
+    /* Of journals: by a given key; by any given anchor; its owner is not only what the file
+     * says. */
+    bool is_signed[CX_EVIDENCE_JOURNALS_MAX], anchored[CX_EVIDENCE_JOURNALS_MAX],
+        named[CX_EVIDENCE_JOURNALS_MAX];
+    /* What was given is of the only journal's size and has another root; it is a home root's. */
+    bool root_differs, home_given;
+    bool no_memory; /* then nothing that was found counts */
 } cx_evidence_checker;
 
 /* Whether it could be read; running out of memory is no finding. */
@@ -33,6 +39,12 @@ void cx_evidence_add_finding(cx_evidence_checker *c, const char *part, size_t nu
 void cx_evidence_find(cx_evidence_checker *c, const char *part, size_t number, cx_verdict verdict,
                       const char *reason, const char *format, ...) CX_PRINTF(6, 7);
 void cx_evidence_limit(cx_evidence_checker *c, const char *text);
+
+/* check_home.c: a journal in a home root; entries are checked already. */
+CX_RESULT cx_evidence_check_home(cx_evidence_checker *c, size_t number, cx_err *err);
+/* The given keys under the name of a note: it is the key that counts, not what it is called. */
+CX_RESULT cx_evidence_keys_for(cx_evidence_checker *c, cx_str origin, const cx_vkey **out,
+                               cx_err *err);
 
 /* check_run.c: the bundle of a run against the entry that sealed it, and the commit. */
 CX_RESULT cx_evidence_check_run(cx_evidence_checker *c, cx_err *err);

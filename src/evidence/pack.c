@@ -7,7 +7,9 @@
  *      7: [{0: path, 1: bytes}...] (o),                files of the run's bundle, by path
  *      8: [{0: entry, 1: canonical, 2: signature, 3: key id}...] (o),
  *      9: [{0: uri, 1: entry, 2: version record (o)}...] (o),
- *     10: [proof pack...] (o), 11: [{0: id, 1: public key, 2: role}...] (o), 12: commit object (o)}
+ *     10: [proof pack...] (o), 11: [{0: id, 1: public key, 2: role}...] (o), 12: commit object (o),
+ *     13: [{0: journal, 1: home proof, 2: journal root, 3: memories root, 4: edges root,
+ *           5: consistency proof (o)}...] (o)}
  */
 #include "base/api.h"
 #include "cbor/api.h"
@@ -106,6 +108,24 @@ static void write_file(const cx_evidence_file *file, cx_buf *out)
     cx_cbor_fields_end(&fields);
 }
 
+static void write_home(const cx_evidence_home *home, cx_buf *out)
+{
+    cx_cbor_fields fields;
+    cx_cbor_fields_begin(&fields, out);
+    cx_cbor_field(&fields, 0);
+    cx_cbor_uint(out, home->journal);
+    cx_cbor_field(&fields, 1);
+    cx_cbor_bytes(out, home->proof);
+    cx_cbor_field(&fields, 2);
+    cx_cbor_digest(out, &home->journal_root);
+    cx_cbor_field(&fields, 3);
+    cx_cbor_digest(out, &home->memories_root);
+    cx_cbor_field(&fields, 4);
+    cx_cbor_digest(out, &home->edges_root);
+    write_optional(&fields, 5, home->consistency, out);
+    cx_cbor_fields_end(&fields);
+}
+
 static bool begin_list(cx_cbor_fields *fields, uint8_t key, size_t count, bool always, cx_buf *out)
 {
     if (count == 0 && !always)
@@ -145,7 +165,7 @@ static cx_status check_counts(const cx_evidence *e, cx_err *err)
     if (e->journal_count > CX_EVIDENCE_JOURNALS_MAX || e->entry_count > CX_EVIDENCE_ENTRIES_MAX ||
         e->file_count > CX_EVIDENCE_FILES_MAX || e->trace_count > CX_EVIDENCE_PARTS_MAX ||
         e->memory_count > CX_EVIDENCE_PARTS_MAX || e->pack_count > CX_EVIDENCE_PARTS_MAX ||
-        e->key_count > CX_EVIDENCE_PARTS_MAX)
+        e->key_count > CX_EVIDENCE_PARTS_MAX || e->home_count > CX_EVIDENCE_JOURNALS_MAX)
         return cx_fail_at(err, CX_E_LIMIT, "EvidenceTooLarge", CX_NO_OFFSET,
                           "there are more parts than an evidence file may have (%d journals, %d "
                           "entries, %d files, %d of anything else)",
@@ -172,6 +192,9 @@ cx_status cx_evidence_encode(const cx_evidence *e, cx_buf *out, cx_err *err)
     cx_cbor_int(out, e->made_at_ns);
     write_lists(e, &fields, out);
     write_optional(&fields, 12, e->commit, out);
+    if (begin_list(&fields, 13, e->home_count, false, out))
+        for (size_t i = 0; i < e->home_count; i++)
+            write_home(&e->homes[i], out);
     cx_cbor_fields_end(&fields);
     cx_status status = cx_buf_check(out, err);
     if (!cx_failed(status) && out->size - start > CX_EVIDENCE_DATA_MAX)
@@ -324,6 +347,34 @@ static void read_key(reader *r, cx_evidence_key *out)
     cx_cbor_require(&r->cbor, &members, 0x7);
 }
 
+static void read_home(reader *r, cx_evidence_home *out)
+{
+    cx_cbor_members members = cx_cbor_read_members(&r->cbor);
+    while (cx_cbor_next_member(&r->cbor, &members)) {
+        switch (members.key) {
+        case 0:
+            out->journal = (size_t)cx_cbor_read_uint_max(&r->cbor, CX_EVIDENCE_JOURNALS_MAX);
+            if (cx_cbor_ok(&r->cbor) && out->journal >= r->out.journal_count)
+                cx_cbor_reject(&r->cbor, members.key_offset, "no such journal in the file");
+            break;
+        case 1: out->proof = read_list(r, &members); break;
+        case 2: out->journal_root = cx_cbor_read_digest(&r->cbor); break;
+        case 3: out->memories_root = cx_cbor_read_digest(&r->cbor); break;
+        case 4: out->edges_root = cx_cbor_read_digest(&r->cbor); break;
+        case 5: out->consistency = read_list(r, &members); break;
+        default: cx_cbor_reject_member(&r->cbor, &members);
+        }
+    }
+    cx_cbor_require(&r->cbor, &members, 0x1f);
+}
+
+static void check_home_order(reader *r, size_t offset)
+{
+    for (size_t i = 1; i < r->out.home_count && cx_cbor_ok(&r->cbor); i++)
+        if (r->out.homes[i - 1].journal >= r->out.homes[i].journal)
+            cx_cbor_reject(&r->cbor, offset, "expected home roots in order, each journal once");
+}
+
 /* Files are sorted by path, each once. */
 static void check_order(reader *r, size_t offset)
 {
@@ -390,6 +441,10 @@ static void read_member(reader *r, const cx_cbor_members *members)
     case 10: READ_LIST(cx_bytes, packs, pack_count, CX_EVIDENCE_PARTS_MAX, read_pack); break;
     case 11: READ_LIST(cx_evidence_key, keys, key_count, CX_EVIDENCE_PARTS_MAX, read_key); break;
     case 12: r->out.commit = read_list(r, members); break;
+    case 13:
+        READ_LIST(cx_evidence_home, homes, home_count, CX_EVIDENCE_JOURNALS_MAX, read_home);
+        check_home_order(r, at);
+        break;
     default: cx_cbor_reject_member(cbor, members);
     }
 }

@@ -461,6 +461,38 @@ static void journals(page *p)
     }
 }
 
+/* Absent in a file without one: its page is what it was. */
+static void homes(page *p)
+{
+    if (p->e->home_count == 0)
+        return;
+    add_heading(
+        p, "Home root",
+        "One root over all journals of the data directory that this comes from. A signature "
+        "of a key that you know ends any doubt about a journal up to there.");
+    for (size_t i = 0; i < p->e->home_count; i++) {
+        const cx_evidence_home *home = &p->e->homes[i];
+        cx_home_proof proof;
+        cx_home_leaf leaf;
+        cx_arena_mark mark = cx_arena_mark_now(&p->arena);
+        add_raw(p, "<dl>\n");
+        add_term(p, "journal", p->e->journals[home->journal].actor);
+        cx_status status = cx_home_proof_decode(home->proof, &p->arena, &proof, NULL);
+        if (status.code == CX_E_NOMEM)
+            p->status = status;
+        bool read = !cx_failed(status) && !cx_failed(cx_home_leaf_decode(proof.leaf, &leaf, NULL));
+        if (read)
+            cx_buf_printf(p->out, "<dt>entries under it</dt><dd>%llu</dd>\n",
+                          (unsigned long long)leaf.size);
+        add_raw(p, "</dl>\n");
+        if (read)
+            add_block(p, cx_bytes_str(proof.checkpoint));
+        else
+            add_raw(p, "<p><b>It cannot be read.</b></p>\n");
+        cx_arena_reset(&p->arena, mark);
+    }
+}
+
 static void keys(page *p)
 {
     if (p->e->key_count == 0)
@@ -494,6 +526,7 @@ cx_status cx_evidence_page(const cx_evidence *evidence, cx_buf *out, cx_err *err
     add_bundle(&p);
     entries(&p);
     journals(&p);
+    homes(&p);
     keys(&p);
     cx_arena_done(&p.arena);
     if (cx_failed(p.status))

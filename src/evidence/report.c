@@ -39,6 +39,9 @@ static void text_counts(const cx_evidence_result *r, cx_buf *out)
                       e->trace_count == 1 ? "" : "s");
     if (e->memory_count != 0)
         cx_buf_printf(out, ", %zu memor%s", e->memory_count, e->memory_count == 1 ? "y" : "ies");
+    if (e->home_count != 0)
+        cx_buf_printf(out, ", %zu journal%s in a home root", e->home_count,
+                      e->home_count == 1 ? "" : "s");
     if (r->bodies_missing != 0)
         cx_buf_printf(out, "; %zu contents are missing", r->bodies_missing);
     cx_buf_add_byte(out, '\n');
@@ -80,6 +83,8 @@ static void text_not_proven(const cx_evidence_result *r, cx_buf *out)
     if (r->journals_anchored > r->journals_signed)
         cx_buf_printf(out, ", and by given roots of %zu more",
                       r->journals_anchored - r->journals_signed);
+    if (r->homes_signed != 0)
+        cx_buf_printf(out, "; %zu by the home root, which a given key signed", r->homes_signed);
     if (r->evidence.trace_count != 0)
         cx_buf_printf(out, "; given keys signed %zu of %zu decisions", r->traces_signed,
                       r->evidence.trace_count);
@@ -173,6 +178,7 @@ void cx_evidence_write_json(const cx_evidence_result *r, cx_str file, cx_buf *ou
     add_string(out, file);
     name(out, ",", "findings");
     json_findings(r, out);
+    cx_buf_printf(out, ",\"homes\":%zu,\"homes_signed\":%zu", e->home_count, r->homes_signed);
     name(out, ",", "journals");
     json_journals(r, out);
     cx_buf_printf(out,

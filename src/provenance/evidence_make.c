@@ -28,6 +28,7 @@ typedef struct maker {
     cx_evidence_memory *memories;
     cx_bytes *packs;
     cx_evidence_key *keys;
+    cx_evidence_home *homes;
     size_t bundle_bytes;
 } maker;
 
@@ -526,6 +527,134 @@ static cx_status gather_evidence(maker *m, const cx_prov_object *object, bool *o
         m, &run, object->kind == CX_PROV_RUN || object->kind == CX_PROV_COMMIT ? 3 : 1, err);
 }
 
+/* --- home roots ------------------------------------------------------------------------------- */
+
+static cx_status encode_home(maker *m, const cx_home_proof *proof, const cx_consistency *growth,
+                             cx_evidence_home *out, cx_err *err)
+{
+    cx_buf bytes;
+    cx_buf_init(&bytes, m->sources->alloc);
+    cx_home_proof_encode(proof, &bytes);
+    CX_TRY(copy_buffer(m, &bytes, &out->proof, err));
+    if (growth == NULL)
+        return CX_SUCCESS;
+    cx_buf_init(&bytes, m->sources->alloc);
+    cx_consistency_encode(growth, &bytes);
+    return copy_buffer(m, &bytes, &out->consistency, err);
+}
+
+/*
+ * The journal in the home root of the note, when that shows it: the actor must be in it, and its
+ * memories must not have changed since, as their roots of then are not stored.
+ */
+static cx_status add_home(maker *m, size_t number, const cx_checkpoint *note, cx_bytes bytes,
+                          cx_err *err)
+{
+    const cx_evidence_journal *journal = &m->journals[number];
+    cx_home *home = m->sources->home;
+    cx_home_proof proof;
+    cx_home_leaf leaf;
+    cx_roots roots;
+    cx_digest root, newer;
+    cx_consistency growth;
+    cx_err unused = {0};
+    cx_evidence_home made = {.journal = number};
+    cx_status status =
+        cx_home_root_prove(home, journal->actor, note->size, m->arena, &proof, &root, &unused);
+    if (status.code == CX_E_NOT_FOUND || status.code == CX_E_CONFLICT ||
+        (!cx_failed(status) && !cx_digest_eq(&root, &note->root)))
+        return CX_SUCCESS;
+    if (cx_failed(status)) {
+        *err = unused;
+        return status;
+    }
+    CX_TRY(cx_home_leaf_decode(proof.leaf, &leaf, err));
+    CX_TRY(cx_home_roots(home, journal->actor, &roots, err));
+    if (leaf.size > journal->point.size)
+        return CX_SUCCESS;
+    CX_TRY(cx_proof_consistency(home, journal->actor, leaf.size, journal->point.size, m->arena,
+                                &growth, &made.journal_root, &newer, err));
+    made.memories_root = roots.memories;
+    made.edges_root = roots.edges;
+    cx_digest overall = cx_scheme_overall(journal->scheme, &made.journal_root, &made.edges_root,
+                                          &made.memories_root);
+    if (!cx_digest_eq(&overall, &leaf.overall))
+        return CX_SUCCESS;
+    proof.checkpoint = bytes;
+    CX_TRY(encode_home(m, &proof, leaf.size == journal->point.size ? NULL : &growth, &made, err));
+    m->homes[m->ev.home_count++] = made;
+    return CX_SUCCESS;
+}
+
+/* Of the checkpoints signed last, the one of the journal of home roots that covers its newest
+ * entry. */
+typedef struct note_search {
+    maker *m;
+    cx_home_root_entry last;
+    cx_bytes note;
+    cx_status status;
+    cx_err *err;
+} note_search;
+
+/* Files that are no signed checkpoint, or one of another journal, are passed over. */
+static cx_status try_note(note_search *search, const char *name, bool *out_fits, cx_err *err)
+{
+    maker *m = search->m;
+    cx_home *home = m->sources->home;
+    cx_checkpoint checkpoint;
+    cx_inclusion inclusion;
+    cx_digest root;
+    cx_buf bytes;
+    cx_err unused = {0};
+    cx_str path = cx_arena_printf(m->arena, "%s/keys/%s", cx_home_path(home), name);
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    cx_buf_init(&bytes, m->sources->alloc);
+    cx_status status =
+        cx_io_read_file(cx_home_io(home), path.data, CX_NOTE_SIZE_MAX, &bytes, &unused);
+    if (!cx_failed(status))
+        status = cx_checkpoint_parse(cx_buf_bytes(&bytes), &checkpoint, NULL, &unused);
+    if (!cx_failed(status) && checkpoint.size > search->last.seq)
+        status = cx_proof_journal(home, CX_STR(CX_HOME_ROOT_ACTOR), search->last.seq,
+                                  checkpoint.size, false, m->arena, &inclusion, &root, &unused);
+    *out_fits = !cx_failed(status) && checkpoint.size > search->last.seq &&
+                cx_digest_eq(&root, &checkpoint.root);
+    if (*out_fits)
+        return copy_buffer(m, &bytes, &search->note, err);
+    cx_buf_done(&bytes);
+    return status.code == CX_E_NOMEM ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static bool on_key_file(void *arg, const char *name)
+{
+    note_search *search = arg;
+    bool fits = false;
+    if (strncmp(name, "checkpoint-", 11) == 0)
+        search->status = try_note(search, name, &fits, search->err);
+    return !fits && !cx_failed(search->status);
+}
+
+static cx_status add_homes(maker *m, cx_err *err)
+{
+    note_search search = {.m = m, .status = CX_SUCCESS, .err = err};
+    const cx_io *io = cx_home_io(m->sources->home);
+    cx_checkpoint note;
+    bool found = false;
+    CX_TRY(cx_home_root_last(m->sources->home, &search.last, &found, err));
+    cx_str folder = cx_arena_printf(m->arena, "%s/keys", cx_home_path(m->sources->home));
+    if (folder.data == NULL)
+        return cx_fail_nomem(err);
+    if (!found || io->list(io, folder.data, on_key_file, &search) != 0)
+        return CX_SUCCESS;
+    CX_TRY(search.status);
+    if (search.note.size == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_checkpoint_parse(search.note, &note, NULL, err));
+    for (size_t i = 0; i < m->ev.journal_count; i++)
+        CX_TRY(add_home(m, i, &note, search.note, err));
+    return CX_SUCCESS;
+}
+
 /* --- the file --------------------------------------------------------------------------------- */
 
 static cx_status begin_pack(maker *m, cx_err *err)
@@ -538,6 +667,10 @@ static cx_status begin_pack(maker *m, cx_err *err)
     m->memories = CX_ARENA_ARRAY(m->arena, cx_evidence_memory, CX_EVIDENCE_PARTS_MAX);
     m->packs = CX_ARENA_ARRAY(m->arena, cx_bytes, CX_EVIDENCE_PARTS_MAX);
     m->keys = CX_ARENA_ARRAY(m->arena, cx_evidence_key, CX_EVIDENCE_PARTS_MAX);
+    m->homes = CX_ARENA_ARRAY(m->arena, cx_evidence_home, CX_EVIDENCE_JOURNALS_MAX);
+    if (m->homes == NULL)
+        return cx_fail_nomem(err);
+    m->ev.homes = m->homes;
     if (m->journals == NULL || m->entries == NULL || m->seqs == NULL || m->files == NULL ||
         m->traces == NULL || m->memories == NULL || m->packs == NULL || m->keys == NULL)
         return cx_fail_nomem(err);
@@ -580,6 +713,7 @@ cx_status cx_evidence_make(const cx_sources *sources, const cx_prov_object *obje
     m.ev.id = located.id;
     m.ev.made_at_ns = options->now_ns;
     CX_TRY(gather_evidence(&m, &located, &found, err));
+    CX_TRY(add_homes(&m, err));
     if (options->signer != NULL)
         CX_TRY(add_key_bytes(&m, options->signer_name, options->signer, CX_STR("checkpoint"), err));
     CX_TRY(cx_evidence_write(&m.ev, out, err));

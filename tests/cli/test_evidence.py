@@ -4,9 +4,11 @@ import base64
 import hashlib
 import html.parser
 import json
+import pathlib
 import random
 import re
 
+import kit
 from kit import BIN, Folder, sibling, check, main, run, test
 from run_kit import Repo, clean_env, sandboxed
 from story_kit import Story, fact
@@ -236,6 +238,83 @@ def files_that_are_not_evidence_are_refused():
             check(found["reason"] in ("BadEvidence", "NonCanonical", "PageMismatch"), found)
         (folder / "x.html").write_text("<!DOCTYPE html>\n<html></html>\n")
         check(run(VERIFY, folder / "x.html", env=clean_env()).returncode == 3)
+
+
+class Home(kit.Place):
+    """A memory of ann, and a checkpoint of all actors."""
+
+    def __enter__(self):
+        super().__enter__()
+        self.memory = self.remember("sky")
+        self.key, self.public = self.new_key("home")
+        return self
+
+    def new_key(self, name):
+        path = self.folder / f"{name}.key"
+        return path, self.json("key", "new", path, "--name", "log.example/" + name)["public_key"]
+
+    def remember(self, what):
+        value = json.dumps({"statement": f"{what} is blue", "subject": what, "predicate": "is"})
+        return self.ok("memory", "write", "Fact", value, "--actor", "ann").strip()
+
+    def checkpoint(self):
+        self.ok("checkpoint", "--all", "--sign", self.key, "-o", "note")
+        return self.folder / "note"
+
+    def evidence(self, homes):
+        path = self.folder / "out.cxe"
+        made = self.json("evidence", self.memory, "-o", path)
+        check(made["homes"] == homes, made)
+        return path
+
+
+@test
+def a_signed_home_root_stands_for_the_journals_under_it():
+    with Home() as p:
+        check(both(p.evidence(0), code=3)["homes"] == 0)
+        note = p.checkpoint()
+        path = p.evidence(1)
+        found = both(path, "--key", p.public)
+        check((found["homes"], found["homes_signed"], found["journals_signed"]) == (1, 1, 1), found)
+        check(not any("its owner" in text for text in found["limits"]), found["limits"])
+        check(both(path, "--checkpoint", note)["journals_anchored"] == 1)
+        check(both(path, code=3)["reason"] == "NotAnchored")
+        check("log.example/home" in page_of(path))
+        check(both(path, "--key", p.new_key("other")[1], code=3)["reason"] == "NotSigned")
+        # The journal goes on: what the home root covers is still the beginning of it.
+        p.ok("append", "note.more", "x", "--actor", "ann")
+        later = p.evidence(1)
+        check(both(later, "--key", p.public)["homes_signed"] == 1)
+        no_byte_of_it_can_be_changed(p, later)
+        # The state of then is not stored.
+        p.remember("sea")
+        p.evidence(0)
+
+
+def data_of(text, block):
+    return base64.b64decode(text[block:text.index("</script>", block)].replace("\n", ""))
+
+
+def no_byte_of_it_can_be_changed(p, path):
+    """But the nanoseconds of field 4, a claim that nothing binds."""
+    text = path.read_text()
+    block = text.index('id="evidence">\n') + 15
+    data = data_of(text, block)
+    time = data.index(b"\x04\x1b") + 2
+    changed = p.folder / "changed"
+    changed.mkdir()
+    for at in range(block, text.index("</script>", block)):
+        if text[at] not in "\n=":
+            other = text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1:]
+            (changed / str(at)).write_text(other)
+    done = run(VERIFY, "--json", "--key", p.public, *changed.iterdir(), env=clean_env())
+    verdicts = [json.loads(line) for line in done.stdout.splitlines()]
+    check(len(verdicts) > 1000 and done.returncode == 1, len(verdicts))
+    for one in verdicts:
+        if one["verdict"] != "broken":
+            other = data_of((changed / pathlib.Path(one["file"]).name).read_text(), block)
+            places = [i for i, byte in enumerate(other) if byte != data[i]]
+            check(all(time <= i < time + 8 for i in places), one, places)
 
 
 main()

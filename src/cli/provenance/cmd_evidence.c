@@ -89,6 +89,9 @@ static cx_status answer_evidence(cx_cli_ledger *l, const cx_evidence_result *res
                       plural_of(e->file_count, "", "s"), e->trace_count,
                       plural_of(e->trace_count, "", "s"), e->memory_count,
                       plural_of(e->memory_count, "y", "ies"));
+        if (e->home_count != 0)
+            cx_buf_printf(&l->out, "%zu of the journals are in a signed home root\n",
+                          e->home_count);
         if (result->bodies_missing != 0)
             cx_buf_printf(&l->out,
                           "%zu contents were erased: the verdict about it is "
@@ -106,6 +109,7 @@ static cx_status answer_evidence(cx_cli_ledger *l, const cx_evidence_result *res
     cx_json_put_uint(&json, "entries", e->entry_count);
     cx_json_put_str(&json, "file", cx_str_z(path));
     cx_json_put_uint(&json, "files", e->file_count);
+    cx_json_put_uint(&json, "homes", e->home_count);
     cx_json_put_str(&json, "id", e->id);
     cx_json_put_uint(&json, "journals", e->journal_count);
     cx_json_put_str(&json, "kind", e->kind);

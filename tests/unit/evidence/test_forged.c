@@ -34,7 +34,8 @@ static bool sample_open(sample *s, const char *name)
     (void)snprintf(path, sizeof path, CX_TEST_ROOT "/vectors/evidence/%s", name);
     bool good =
         !cx_failed(cx_io_read_file(cx_io_system(), path, CX_EVIDENCE_FILE_MAX, &s->file, &err));
-    (void)snprintf(path, sizeof path, CX_TEST_ROOT "/vectors/evidence/key.txt");
+    (void)snprintf(path, sizeof path, CX_TEST_ROOT "/vectors/evidence/%s",
+                   strcmp(name, "home.cxe") == 0 ? "home_key.txt" : "key.txt");
     good = good && !cx_failed(cx_io_read_file(cx_io_system(), path, 128, &key, &err)) &&
            key.size >= 64;
     if (good)
@@ -88,7 +89,8 @@ static cx_verdict verdict_of_forged(const sample *s, const cx_evidence *forged)
     return verdict;
 }
 
-static const char *const names[] = {"commit.cxe", "memory.cxe", "trace.cxe", "erased.cxe"};
+static const char *const names[] = {"commit.cxe", "memory.cxe", "trace.cxe", "erased.cxe",
+                                    "home.cxe"};
 
 CX_TEST(vectors_are_read_and_written_to_the_byte)
 {
@@ -163,6 +165,7 @@ CX_TEST(no_bit_of_the_data_can_be_another_one)
     flip_many("memory.cxe", 1);
     flip_many("trace.cxe", 7);
     flip_many("commit.cxe", 997);
+    flip_many("home.cxe", 1);
 }
 
 CX_TEST(parts_cannot_be_exchanged_or_left_out)
@@ -199,6 +202,58 @@ CX_TEST(parts_cannot_be_exchanged_or_left_out)
         journals[0].checkpoint.size = 0;
         CHECK(verdict_of_forged(&s, &forged) == CX_INDETERMINATE);
     }
+    sample_close(&s);
+}
+
+/* A home root of which one member was changed. */
+static const char *forged_home(const sample *s, const cx_evidence_home *home, size_t count)
+{
+    cx_evidence forged = s->evidence;
+    cx_buf file;
+    cx_err err;
+    const char *reason = NULL;
+    forged.homes = home;
+    forged.home_count = count;
+    cx_buf_init(&file, cx_alloc_default());
+    CHECK(!cx_failed(cx_evidence_write(&forged, &file, &err)));
+    CHECK(verdict_of(s, cx_buf_bytes(&file), &reason) != CX_HOLDS);
+    cx_buf_done(&file);
+    return reason == NULL ? "" : reason;
+}
+
+CX_TEST(a_home_root_is_of_its_journal)
+{
+    sample s;
+    if (!sample_open(&s, "home.cxe"))
+        return;
+    const cx_evidence_home good = s.evidence.homes[0];
+    cx_evidence_home bad = good;
+    CHECK(s.evidence.home_count == 1 && s.evidence.journals[0].point.size == 2);
+    bad.journal_root.bytes[0] ^= 1;
+    CHECK(strcmp(forged_home(&s, &bad, 1), "HomeMismatch") == 0);
+    bad = good;
+    bad.memories_root.bytes[31] ^= 1;
+    CHECK(strcmp(forged_home(&s, &bad, 1), "HomeMismatch") == 0);
+    bad = good;
+    bad.edges_root.bytes[5] ^= 1;
+    CHECK(strcmp(forged_home(&s, &bad, 1), "HomeMismatch") == 0);
+    bad = good;
+    bad.consistency = (cx_bytes){NULL, 0};
+    CHECK(strcmp(forged_home(&s, &bad, 1), "HomeMismatch") == 0);
+    bad = good;
+    bad.proof.size--;
+    CHECK(strcmp(forged_home(&s, &bad, 1), "NonCanonical") == 0);
+    CHECK(strcmp(forged_home(&s, NULL, 0), "NotSigned") == 0); /* it was what signed the journal */
+    /* The journal of another actor, or another continuation of this one. */
+    cx_evidence_journal journal = s.evidence.journals[0];
+    const cx_evidence_journal *journals = s.evidence.journals;
+    journal.actor = CX_STR("bob");
+    s.evidence.journals = &journal;
+    CHECK(strcmp(forged_home(&s, &good, 1), "HomeMismatch") == 0);
+    journal.actor = journals[0].actor;
+    journal.point.root.bytes[0] ^= 1;
+    CHECK(strcmp(forged_home(&s, &good, 1), "RootMismatch") == 0);
+    s.evidence.journals = journals;
     sample_close(&s);
 }
 

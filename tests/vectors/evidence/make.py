@@ -11,7 +11,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "cli"))
 
-from kit import Folder, check  # noqa: E402
+from kit import Folder, Place, check  # noqa: E402
 from story_kit import Story, fact  # noqa: E402
 
 
@@ -35,3 +35,14 @@ with Folder() as folder:
     gone = fact(repo)
     check(repo.cortex("erase", gone, "--reason", "asked for", "--actor", "desk").returncode == 0)
     evidence(repo, gone, HERE / "erased.cxe", key)
+
+with Place() as place:
+    text = json.dumps({"statement": "the sky is blue", "subject": "sky", "predicate": "is"})
+    memory = place.ok("memory", "write", "Fact", text, "--actor", "ann").strip()
+    place.ok("memory", "write", "Fact", text, "--actor", "bob")
+    key = place.folder / "home.key"
+    made = place.json("key", "new", key, "--name", "vectors.example/home")
+    (HERE / "home_key.txt").write_text(made["public_key"] + "\n")
+    place.ok("checkpoint", "--all", "--sign", key)
+    place.ok("append", "note.more", "x", "--actor", "ann")
+    place.ok("evidence", memory, "-o", HERE / "home.cxe")

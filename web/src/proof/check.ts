@@ -305,7 +305,7 @@ export interface Inclusion {
   entry: Uint8Array | null;
 }
 
-function readScheme(value: Cbor | undefined): Scheme {
+export function readScheme(value: Cbor | undefined): Scheme {
   const scheme = schemeNamed(asText(value, 'scheme'));
   if (!scheme) throw new Wrong('scheme: expected cortex-1 or matrix-1');
   return scheme;

@@ -18,13 +18,23 @@ import {
 } from './check';
 import {verifyEd25519} from './ed25519';
 import {isEvidence, readBlock, readEvidence, type Evidence, type Journal} from './evidence_read';
+import {checkHome} from './evidence_home';
 import {checkCommit, checkRun, readObject} from './evidence_run';
 import {manifestDigest, type Manifest} from './manifest';
 import {checkNote, type Checkpoint, readCheckpoint, type VerifierKey} from './note';
 import {sha256} from './sha256';
 import {readUri, ulid} from './uri';
 
-export type Part = 'page' | 'journal' | 'entry' | 'run' | 'commit' | 'trace' | 'memory' | 'proof';
+export type Part =
+  | 'page'
+  | 'journal'
+  | 'entry'
+  | 'home'
+  | 'run'
+  | 'commit'
+  | 'trace'
+  | 'memory'
+  | 'proof';
 
 export interface Finding {
   part: Part;
@@ -48,6 +58,8 @@ export interface EvidenceReport {
   proofs: Report[];
   journalsSigned: number;
   journalsAnchored: number;
+  /** Journals whose home root a trusted key signed. */
+  homesSigned: number;
   tracesSigned: number;
   bodiesMissing: number;
   filesListed: number;
@@ -70,8 +82,11 @@ export class Checker {
   readonly payloads: (Uint8Array | null)[];
   readonly chains: Chain[] = [];
   readonly proofs: Report[] = [];
-  journalsSigned = 0;
-  journalsAnchored = 0;
+  /** Journals: by a trusted key; by anything trusted; whose owner is not only what the file says. */
+  readonly signed = new Set<number>();
+  readonly anchored = new Set<number>();
+  readonly named = new Set<number>();
+  homesSigned = 0;
   tracesSigned = 0;
   bodiesMissing = 0;
   filesListed = 0;
@@ -82,6 +97,14 @@ export class Checker {
   ) {
     this.entries = evidence.entries.map(() => null);
     this.payloads = evidence.entries.map(() => null);
+  }
+
+  get journalsSigned(): number {
+    return this.signed.size;
+  }
+
+  get journalsAnchored(): number {
+    return this.anchored.size;
   }
 
   /** The first broken one is always stored. */
@@ -127,7 +150,7 @@ function namesActorWeakly(origin: string, actor: string): boolean {
 }
 
 /** The same key under the name of a journal: one key signs many, each under a name of its own. */
-function keyNamed(key: VerifierKey, name: string): VerifierKey {
+export function keyNamed(key: VerifierKey, name: string): VerifierKey {
   return {
     name,
     key: key.key,
@@ -184,15 +207,16 @@ function isSigned(c: Checker, journal: Journal, number: number): boolean {
 function checkJournals(c: Checker): void {
   c.evidence.journals.forEach((journal, i) => {
     const signed = journal.checkpoint !== null && isSigned(c, journal, i);
-    if (signed) c.journalsSigned++;
-    if (signed || c.trust.roots.includes(toHex(journal.root))) c.journalsAnchored++;
+    if (journal.checkpoint !== null) c.named.add(i);
+    if (signed) c.signed.add(i);
+    if (signed || c.trust.roots.includes(toHex(journal.root))) c.anchored.add(i);
   });
 }
 
 /* --- entries ------------------------------------------------------------------------------------ */
 
 /** What a check that throws would say, as a finding. */
-function addFindings(c: Checker, part: Part, number: number, step: () => void): boolean {
+export function addFindings(c: Checker, part: Part, number: number, step: () => void): boolean {
   const report = reported(blank('unknown'), step);
   if (report.verdict === 'broken')
     c.find(part, number, 'broken', report.reason ?? 'NotRead', report.message);
@@ -492,7 +516,7 @@ function conclude(c: Checker): void {
     c.limit(
       'A journal that no trusted key has signed is not attested: anyone can create a consistent one.',
     );
-  if (c.evidence.journals.some((one) => !one.checkpoint))
+  if (c.evidence.journals.some((_, i) => !c.named.has(i)))
     c.limit('Where a journal has no signed checkpoint, its owner is only what the file states.');
   c.limit('That nothing was left out is not proven: the creator of the file chose its content.');
   c.limit('That what was recorded is true is not proven.');
@@ -514,6 +538,7 @@ function empty(reason: string, message: string): EvidenceReport {
     proofs: [],
     journalsSigned: 0,
     journalsAnchored: 0,
+    homesSigned: 0,
     tracesSigned: 0,
     bodiesMissing: 0,
     filesListed: 0,
@@ -529,6 +554,7 @@ export function checkEvidence(data: Uint8Array, trust: EvidenceTrust): EvidenceR
     return empty(read.reason === 'NotRead' ? 'NonCanonical' : read.reason!, read.message);
   checkJournals(c);
   for (const i of c.evidence.entries.keys()) checkEntry(c, i);
+  for (const i of c.evidence.homes.keys()) checkHome(c, i);
   checkSubject(c);
   checkRun(c);
   checkCommit(c);
@@ -547,6 +573,7 @@ export function checkEvidence(data: Uint8Array, trust: EvidenceTrust): EvidenceR
     proofs,
     journalsSigned,
     journalsAnchored,
+    homesSigned,
     tracesSigned,
     bodiesMissing,
     filesListed,
@@ -564,6 +591,7 @@ export function checkEvidence(data: Uint8Array, trust: EvidenceTrust): EvidenceR
     proofs,
     journalsSigned,
     journalsAnchored,
+    homesSigned,
     tracesSigned,
     bodiesMissing,
     filesListed,

@@ -45,6 +45,16 @@ export interface ClaimedKey {
   role: string;
 }
 
+/** A journal in a home root: a home proof, and what the overall root in it is made of. */
+export interface Home {
+  journal: number;
+  proof: Uint8Array;
+  journalRoot: Uint8Array;
+  memoriesRoot: Uint8Array;
+  edgesRoot: Uint8Array;
+  consistency: Uint8Array | null;
+}
+
 export interface Evidence {
   kind: string;
   id: string;
@@ -57,6 +67,7 @@ export interface Evidence {
   packs: Uint8Array[];
   keys: ClaimedKey[];
   commit: Uint8Array | null;
+  homes: Home[];
 }
 
 /* --- the container ------------------------------------------------------------------------------ */
@@ -180,7 +191,7 @@ function within(value: Cbor | undefined, what: string, count: number): number {
 }
 
 export function readEvidence(data: Uint8Array): Evidence {
-  const map = members(decode(data), 'evidence', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+  const map = members(decode(data), 'evidence', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
   if (map.get(0) !== 1 || map.get(1) !== 'cortex.evidence')
     throw new Wrong('evidence: expected version 1 of cortex.evidence');
   const journals = list(map, 5, 'journals', MOST.journals, true, readJournal);
@@ -200,6 +211,22 @@ export function readEvidence(data: Uint8Array): Evidence {
   for (let i = 1; i < files.length; i++)
     if (compare(ascii(files[i - 1]!.path), ascii(files[i]!.path)) >= 0)
       throw new Wrong('files are not in the order of their paths');
+  const homes = list(map, 13, 'home roots', MOST.journals, false, (value): Home => {
+    const of = members(value, 'home root', [0, 1, 2, 3, 4, 5]);
+    const proof = some(of, 1, 'home proof');
+    if (!proof) throw new Wrong('home root: its proof is missing');
+    return {
+      journal: within(of.get(0), 'journal', journals.length),
+      proof,
+      journalRoot: asBytes(of.get(2), 'journal root', 32),
+      memoriesRoot: asBytes(of.get(3), 'memories root', 32),
+      edgesRoot: asBytes(of.get(4), 'edges root', 32),
+      consistency: some(of, 5, 'consistency proof'),
+    };
+  });
+  for (let i = 1; i < homes.length; i++)
+    if (homes[i - 1]!.journal >= homes[i]!.journal)
+      throw new Wrong('home roots are not in the order of their journals');
   const entryOf = (value: Cbor | undefined): number => within(value, 'entry', entries.length);
   const made = asNumber(map.get(4), 'time');
   return {
@@ -238,6 +265,7 @@ export function readEvidence(data: Uint8Array): Evidence {
       };
     }),
     commit: some(map, 12, 'commit'),
+    homes,
   };
 }
 

@@ -123,6 +123,51 @@ describe('evidence files', () => {
   });
 });
 
+describe('a home root', () => {
+  const homeKey = fromHex(readFileSync(new URL('home_key.txt', VECTORS), 'utf8').trim());
+  const homeTrust: EvidenceTrust = {
+    keys: [{name: 'any', id: new Uint8Array(4), key: homeKey}],
+    roots: [],
+  };
+  const forged = (change: (home: Fields, map: Fields) => void): string | null => {
+    const map = decode(readBlock(read('home.cxe'))) as Fields;
+    change(at(map, 13, 0), map);
+    return checkEvidence(encode(map), homeTrust).reason;
+  };
+
+  it('stands for the journal under it', () => {
+    const report = checkEvidenceFile(read('home.cxe'), homeTrust);
+    expect(report.findings).toEqual([]);
+    expect([report.verdict, report.homesSigned, report.journalsSigned]).toEqual(['holds', 1, 1]);
+    expect(report.limits.join(' ')).not.toContain('its owner is only');
+    expect(checkEvidenceFile(read('home.cxe'), none).reason).toBe('NotAnchored');
+    expect(checkEvidenceFile(read('home.cxe'), trust).reason).toBe('NotSigned');
+  });
+
+  it('is of that journal', () => {
+    for (const field of [2, 3, 4])
+      expect(forged((home) => home.set(field, flip(home.get(field))))).toBe('HomeMismatch');
+    expect(forged((home) => home.delete(5))).toBe('HomeMismatch');
+    expect(forged((_, map) => map.delete(13))).toBe('NotSigned');
+    expect(forged((home) => home.set(0, 1))).toBe('NonCanonical');
+    expect(forged((_, map) => at(map, 5, 0).set(0, 'bob'))).toBe('HomeMismatch');
+  });
+
+  it('holds with no byte changed', () => {
+    const {proof, consistency} = checkEvidenceFile(read('home.cxe'), homeTrust).evidence!.homes[0]!;
+    for (let i = 0; i < proof.length; i++)
+      expect(
+        forged((home) => home.set(1, flip(home.get(1), i))),
+        `byte ${i}`,
+      ).not.toBe(null);
+    for (let i = 0; i < consistency!.length; i++)
+      expect(
+        forged((home) => home.set(5, flip(home.get(5), i))),
+        `byte ${i}`,
+      ).not.toBe(null);
+  });
+});
+
 describe('a file that is no evidence file', () => {
   const file = read('trace.cxe');
   const reason = (bytes: Uint8Array): string | null => checkEvidenceFile(bytes, trust).reason;

@@ -128,6 +128,7 @@ const NAMES: Record<Part, string> = {
   page: 'Subject',
   journal: 'Journals',
   entry: 'Entries',
+  home: 'Home root',
   run: 'Run',
   commit: 'Commit',
   trace: 'Decisions',
@@ -151,6 +152,11 @@ function accounts(report: EvidenceReport): [Part, number, string][] {
       'entry',
       entries,
       `each inclusion proof leads to the root of its journal; ${shown === entries ? 'every payload matches its commitment' : `${report.bodiesMissing} without payload`}`,
+    ],
+    [
+      'home',
+      e.homes.length,
+      `each journal leads to the home root; ${report.homesSigned} signed by a trusted key`,
     ],
     [
       'run',
