@@ -6,6 +6,7 @@
 
 #include "fuzz/fuzz.h"
 #include "proof/export.h"
+#include "proof/witness.h"
 #include "proof/uri.h"
 
 static void expect_same(const cx_buf *out, cx_bytes bytes)
@@ -66,6 +67,19 @@ static void try_receipt(cx_bytes bytes, cx_arena *arena, cx_buf *out)
     expect_same(out, bytes);
 }
 
+static void try_witness(cx_bytes bytes, cx_arena *arena, cx_buf *out)
+{
+    cx_witness_request request;
+    cx_witness_answer answer;
+    FUZZ_CHECK(!cx_failed(cx_witness_judge(bytes, NULL, 0, NULL, arena, &answer, NULL)));
+    FUZZ_CHECK(answer.status == 400 || answer.status == 404); /* no log is known */
+    cx_buf_clear(out);
+    if (!cx_failed(cx_witness_request_read(bytes, &request, NULL))) {
+        cx_witness_request_write(&request, out);
+        expect_same(out, bytes);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cx_arena arena;
@@ -78,6 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_note(bytes, &out);
     try_tlog_proof(bytes, &arena, &out);
     try_receipt(bytes, &arena, &out);
+    try_witness(bytes, &arena, &out);
     cx_buf_clear(&out);
     if (!cx_failed(cx_vkey_parse(cx_bytes_str(bytes), &vkey, NULL))) {
         cx_vkey_add(&vkey, &out);

@@ -29,6 +29,8 @@ static const char usage[] =
     "What is trusted:\n"
     "  --key KEY               a verifier key (NAME+ID+BASE64), 64 hex digits of an Ed25519\n"
     "                          public key, or a file with one of them; may be repeated\n"
+    "  --witness-key KEY       the verifier key of a witness; may be repeated: all of them must\n"
+    "                          have cosigned, or as many as --cosigners says\n"
     "  --cosigners N           a checkpoint must be cosigned by N of the keys\n"
     "  --overall-root HEX      the overall root of the manifest\n"
     "  --root HEX              the root of the journal, or of the newer one\n"
@@ -66,7 +68,8 @@ typedef struct program {
     cx_digest overall_root, leaf_hash;
     cx_journal_point journal, older;
     bool has_root, has_size, has_from_root, has_from_size, has_require;
-    bool details, json, self_consistent;
+    bool details, json, self_consistent, has_cosigners;
+    size_t witness_count;
     const char **files;
     size_t file_count;
     bool used_standard_input;
@@ -225,8 +228,18 @@ static cx_status parse_value_option(program *p, const char *option, const char *
     cx_check_options *options = &p->options;
     if (strcmp(option, "key") == 0)
         return parse_key_option(p, value, err);
+    if (strcmp(option, "witness-key") == 0) {
+        CX_TRY(parse_key_option(p, value, err));
+        if (p->keys[options->key_count - 1].algorithm != CX_VKEY_COSIGNATURE)
+            return cx_fail(err, CX_E_USAGE,
+                           "option --witness-key: expected the verifier key of a witness, as "
+                           "'cortex witness' prints it");
+        p->witness_count++;
+        return CX_SUCCESS;
+    }
     if (strcmp(option, "cosigners") == 0) {
         uint64_t count = 0;
+        p->has_cosigners = true;
         CX_TRY(parse_number_option(option, value, CX_NOTE_KEYS_MAX, &count, err));
         options->cosigners_required = (size_t)count;
         return CX_SUCCESS;
@@ -271,9 +284,9 @@ static cx_status parse_value_option(program *p, const char *option, const char *
 /* --- reading the command line ----------------------------------------------------------------- */
 
 static const char *const with_value[] = {
-    "key",       "cosigners", "overall-root",    "root",     "size",  "checkpoint",
-    "from-root", "from-size", "from-checkpoint", "manifest", "entry", "leaf",
-    "namespace", "require",   "never",           "in"};
+    "key",       "cosigners", "overall-root",    "root",     "size",       "checkpoint",
+    "from-root", "from-size", "from-checkpoint", "manifest", "entry",      "leaf",
+    "namespace", "require",   "never",           "in",       "witness-key"};
 
 /* The option's name when `word` is `--name` or `--name=value`, else NULL. */
 static const char *option_named(const char *word, const char **out_value)
@@ -349,6 +362,8 @@ static cx_status join_options(program *p, cx_err *err)
         return cx_fail(err, CX_E_USAGE, "a journal is given by its root or by a checkpoint");
     if (p->self_consistent && p->has_require)
         return cx_fail(err, CX_E_USAGE, "--self-consistent and --require cannot both be asked");
+    if (!p->has_cosigners)
+        options->cosigners_required = p->witness_count;
     if (p->self_consistent)
         options->require = CX_REQUIRE_SELF_CONSISTENT;
     if (p->file_count == 0 && !p->asked_only)

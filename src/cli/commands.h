@@ -136,6 +136,7 @@
     X(run)                 \
     X(serve)               \
     X(watch)               \
+    X(witness)             \
     X(otel_traces)         \
     X(mcp)                 \
     X(token_add)           \

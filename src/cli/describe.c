@@ -161,7 +161,7 @@ static const job jobs[] = {
     {"Receive signed traces", " record consent trace detect capacity alert "},
     {"Debug a history", " import lattice show why search histories "},
     {JOB_GOVERN, " run contract runner gate approve approvals hooks hook worktrees locks "},
-    {"Serve and archive", " serve watch otel mcp token "},
+    {"Serve and archive", " serve watch witness otel mcp token "},
 };
 
 /* What a newcomer needs, in the order in which it is needed. */

@@ -18,5 +18,6 @@
 #include "proof/scope.h"
 #include "proof/seed.h"
 #include "proof/uri.h"
+#include "proof/witness.h"
 
 #endif

@@ -178,3 +178,11 @@ cx_status cx_cli_checkpoint_sign(cx_cli_ledger *l, const cx_checkpoint *now, cx_
     return cx_io_replace_file(l->cli->io, path, cx_bytes_from(out->data + start, out->size - start),
                               err);
 }
+
+cx_status cx_cli_checkpoint_store(cx_cli_ledger *l, const cx_checkpoint *now, cx_bytes note,
+                                  cx_err *err)
+{
+    const char *path;
+    CX_TRY(last_path(l, now->origin, &path, err));
+    return cx_io_replace_file(l->cli->io, path, note, err);
+}

@@ -37,5 +37,8 @@ CX_RESULT cx_cli_check_follows(cx_cli_ledger *l, const cx_checkpoint *older,
 /* Appends the signed note (S1); the data directory must be open for writing. */
 CX_RESULT cx_cli_checkpoint_sign(cx_cli_ledger *l, const cx_checkpoint *now, cx_cli_signer *signer,
                                  cx_buf *out, cx_err *err);
+/* Replaces the stored note of the checkpoint signed last by one with more signatures. */
+CX_RESULT cx_cli_checkpoint_store(cx_cli_ledger *l, const cx_checkpoint *now, cx_bytes note,
+                                  cx_err *err);
 
 #endif

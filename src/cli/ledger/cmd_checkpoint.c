@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/ledger/checkpoint.h"
+#include "cli/ledger/cosign.h"
 #include "ledger/api.h"
 
 typedef struct state {
@@ -12,6 +13,7 @@ typedef struct state {
     bool has_older;
     cx_cli_stored_checkpoint older;
     cx_home_root_entry home_root; /* --all */
+    cx_cli_witnesses witnesses;
 } state;
 
 static cx_status prepare_checkpoint(cx_cli_ledger *l, void *arg, cx_err *err)
@@ -25,6 +27,7 @@ static cx_status prepare_checkpoint(cx_cli_ledger *l, void *arg, cx_err *err)
         return cx_fail(err, CX_E_USAGE, "--proof FILE needs --consistency-from OLD");
     if (older != NULL)
         CX_TRY(cx_cli_read_checkpoint(l->cli, older, &s->older, err));
+    CX_TRY(cx_cli_witnesses_read(l, &s->witnesses, err));
     if (!cx_cli_signer_wanted(l->args))
         return CX_SUCCESS;
     CX_TRY(cx_cli_signer_open(l->cli, l->args, &s->signer, err));
@@ -86,6 +89,7 @@ static cx_status answer_checkpoint_json(cx_cli_ledger *l, const state *s, const 
         cx_json_put_null(&json, "consistent_from");
     if (cx_cli_has(l->args, "all"))
         cx_json_put_object(&json, "home_root", &home_root);
+    cx_json_put_uint(&json, "cosigned", s->witnesses.cosigned);
     cx_json_put_str(&json, "origin", now->origin);
     cx_json_put_digest(&json, "root", &now->root);
     cx_json_put_bool(&json, "signed", s->has_signer);
@@ -110,6 +114,8 @@ static cx_status checkpoint_job(cx_cli_ledger *l, void *arg, cx_err *err)
         cx_checkpoint_text(&now, &note);
     if (!cx_failed(status))
         status = cx_buf_check(&note, err);
+    if (!cx_failed(status) && s->witnesses.count != 0)
+        status = cx_cli_cosign(l, &s->witnesses, &now, &note, err);
     if (!cx_failed(status) && cx_cli_has(l->args, "output"))
         status = cx_cli_deliver(l->cli, l->args, cx_buf_bytes(&note), err);
     else if (!cx_failed(status) && !l->json)
@@ -157,6 +163,12 @@ static const cx_cli_option options[] = {
                "An earlier checkpoint, which the journal must extend."),
     CX_CLI_OPT("proof", 0, CX_CLI_FILE, "FILE",
                "Write the consistency proof from OLD to FILE, for 'cortex-verify'."),
+    CX_CLI_OPT_MANY("witness", 0, CX_CLI_TEXT, "URL=KEY",
+                    "Let the witness at URL ('cortex witness', or any of C2SP tlog-witness) cosign "
+                    "it; KEY is its verifier key. May be repeated. Runs curl."),
+    CX_CLI_OPT("witnesses", 0, CX_CLI_COUNT, "N",
+               "How many of them must cosign; default all. With fewer there is no output, and exit "
+               "code 3."),
     CX_CLI_OPTION_OUTPUT("the checkpoint"),
     CX_CLI_OPTIONS_LEDGER,
     CX_CLI_OPTIONS_COMMON};
@@ -170,7 +182,10 @@ const cx_cli_command cx_cli_checkpoint = {
         "--checkpoint NOTE' later shows whether the journal was truncated or rewritten.\n\nWith "
         "--all the checkpoint is of the journal " CX_HOME_ROOT_ACTOR ", in which the root over all "
         "actors is recorded first: it later also shows a journal that was removed.\n\nA "
-        "checkpoint that does not extend the one last signed under its origin is not signed.",
+        "checkpoint that does not extend the one last signed under its origin is not "
+        "signed.\n\nWith "
+        "--witness others cosign it, after they have checked that the journal extends what they "
+        "were shown before; 'cortex-verify --witness-key KEY' demands their cosignatures.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = "0 printed\n1 the journal does not extend OLD, or the checkpoint signed last\n2 usage "
