@@ -25,10 +25,9 @@ typedef struct checker {
 
 const char *cx_check_kind_name(cx_check_kind kind)
 {
-    static const char *const names[] = {"unknown",   "pack",        "multiproof", "manifest",
-                                        "inclusion", "consistency", "checkpoint", "tlog_proof",
-                                        "receipt",   "scope",       "home",       "erasure",
-                                        "never"};
+    static const char *const names[] = {
+        "unknown",    "pack",    "multiproof", "manifest", "inclusion", "consistency", "checkpoint",
+        "tlog_proof", "receipt", "scope",      "home",     "erasure",   "never"};
     return names[kind];
 }
 
@@ -923,10 +922,9 @@ static void conclude_check(checker *c)
     if (!check_holds(c))
         return;
     cover_manifest(c);
-    bool key_unused =
-        options->key_count != 0 && !out->is_signed &&
-        (is_about_state(out->kind) || out->kind == CX_CHECK_HOME || out->kind == CX_CHECK_ERASURE ||
-         out->kind == CX_CHECK_NEVER);
+    bool key_unused = options->key_count != 0 && !out->is_signed &&
+                      (is_about_state(out->kind) || out->kind == CX_CHECK_HOME ||
+                       out->kind == CX_CHECK_ERASURE || out->kind == CX_CHECK_NEVER);
     if (key_unused || (options->require == CX_REQUIRE_SIGNED && !out->is_signed))
         set_indeterminate(c, "NotSigned",
                           options->key_count == 0

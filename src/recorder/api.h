@@ -12,7 +12,7 @@
 #include "recorder/node.h"
 #include "recorder/otlp_index.h"
 #include "recorder/recorder.h"
-#include "recorder/reply.h"
+#include "recorder/answer/reply.h"
 #include "recorder/sensitive_mark.h"
 #include "recorder/step.h"
 

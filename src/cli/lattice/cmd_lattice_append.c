@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/ledger/ledger.h"
-#include "cli/ledger/sensitive_args.h"
+#include "cli/erasure/sensitive_args.h"
 #include "json/api.h"
 #include "recorder/api.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/api.h"
 #include "cli/ledger/ledger.h"
-#include "cli/ledger/sensitive_args.h"
+#include "cli/erasure/sensitive_args.h"
 #include "cli/service/watch.h"
 #include "crypto/api.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/api.h"
-#include "cli/ledger/sensitive_args.h"
+#include "cli/erasure/sensitive_args.h"
 #include "cli/trace/trace.h"
 #include "json/api.h"
 

@@ -4,7 +4,7 @@
  */
 #include "crypto/api.h"
 #include "recorder/deliveries.h"
-#include "recorder/reply.h"
+#include "recorder/answer/reply.h"
 
 /* --- rows of GET /traces ---------------------------------------------------------------------- */
 

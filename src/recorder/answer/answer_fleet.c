@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 #include "base/api.h"
-#include "recorder/reply.h"
+#include "recorder/answer/reply.h"
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
 #define ROWS_MAX 200000

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "cli/ledger/erasure_view.h"
+#include "cli/erasure/erasure_view.h"
 #include "cli/ledger/ledger.h"
 
 typedef struct state {

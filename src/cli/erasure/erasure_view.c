@@ -1,7 +1,7 @@
 /*
  * erasure_view.c - carrying out an erasure from the command line, and showing it.
  */
-#include "cli/ledger/erasure_view.h"
+#include "cli/erasure/erasure_view.h"
 
 #include "cli/trace/trace.h"
 #include "socket/api.h"

@@ -1,7 +1,7 @@
 /*
  * answer_steps.c - steps that have some words, and the list of histories, as JSON.
  */
-#include "recorder/reply.h"
+#include "recorder/answer/reply.h"
 
 /* --- cursors: places in the list, as text ----------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /*
  * reply.c - helpers of the files that write answers.
  */
-#include "recorder/reply.h"
+#include "recorder/answer/reply.h"
 
 #include "crypto/api.h"
 

@@ -3,7 +3,7 @@
  */
 #include "crypto/api.h"
 #include "ledger/api.h"
-#include "recorder/reply.h"
+#include "recorder/answer/reply.h"
 
 /* --- one trace -------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /*
  * cmd_retention.c - `cortex retention apply`: destroys content that is older than its rule allows.
  */
-#include "cli/ledger/erasure_view.h"
-#include "cli/ledger/retention_rules.h"
+#include "cli/erasure/erasure_view.h"
+#include "cli/erasure/retention_rules.h"
 
 cx_status cx_cli_read_retention(cx_cli *cli, const cx_cli_args *args, cx_erasure_filter *out,
                                 cx_err *err)

@@ -1,7 +1,7 @@
 /*
  * answer_agent.c - answers about all traces of an agent: audit chain, wakeups, capacity.
  */
-#include "recorder/reply.h"
+#include "recorder/answer/reply.h"
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
 

@@ -1,7 +1,7 @@
 /*
  * sensitive_args.c - options and settings become rules.
  */
-#include "cli/ledger/sensitive_args.h"
+#include "cli/erasure/sensitive_args.h"
 
 #include "cli/ledger/ledger.h"
 
