@@ -47,22 +47,23 @@ function Opened({name}: {name: string}) {
   useKeys(model);
   const of = model.summary.signal.value;
   useEffect(() => {
-    if (of.value && !focus.node.value && !isTalk(name)) selectFirst(model, of.value);
+    if (of.value && !focus.node.value && !isTalk(name, of.value)) selectFirst(model, of.value);
   }, [of.value]);
   if (of.error) return <Failed error={of.error} again={() => location.reload()} />;
   if (!of.value) return <Loading what="Opening the history" />;
+  const talk = isTalk(name, of.value);
   return (
     <>
       <Head name={name} summary={of.value} model={model} />
       <div class="debugger">
         <Split
-          key={String(isTalk(name))}
+          key={String(talk)}
           direction="column"
-          name={isTalk(name) ? 'conversation' : 'history and time'}
-          initial={isTalk(name) ? 0.62 : 0.42}
+          name={talk ? 'conversation' : 'history and time'}
+          initial={talk ? 0.62 : 0.42}
         >
           <div class="history">
-            {isTalk(name) ? <Conversation model={model} /> : <Lanes model={model} />}
+            {talk ? <Conversation model={model} /> : <Lanes model={model} />}
             <Scrubber model={model} />
           </div>
           <Panes model={model} />
@@ -75,11 +76,15 @@ function Opened({name}: {name: string}) {
   );
 }
 
-/** People come to sessions and traces of spans to read them, to other histories for their shape. */
-function isTalk(name: string): boolean {
+/** People come to sessions and traces of spans to read them, to other histories for their shape; a
+    file that was imported is one of the former. */
+function isTalk(name: string, summary: Summary): boolean {
   const wanted = route.value.query['view'];
   if (!isLive()) return false;
-  return wanted ? wanted === 'text' : /^(session|otel)\//.test(name);
+  return wanted
+    ? wanted === 'text'
+    : /^(session|otel)\//.test(name) ||
+        (name === 'file' && summary.lanes.some((lane) => lane.agent === 'importer'));
 }
 
 /** Where there is something wrong, there; else at the newest event. */
@@ -161,7 +166,7 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
             <button
               key={one}
               type="button"
-              aria-pressed={isTalk(name) === (one === 'text')}
+              aria-pressed={isTalk(name, summary) === (one === 'text')}
               onClick={() => adjust({view: one})}
             >
               {one === 'text' ? 'Conversation' : 'Lanes'}
