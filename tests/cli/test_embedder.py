@@ -127,7 +127,7 @@ def the_embedder_is_a_setting():
         (p.home / "config.toml").write_text(f'[memory]\nembedder-url = "{p.at("/embedding")[1]}"\n')
         os.chmod(p.home / "config.toml", 0o600)
         done = p.run("memory", "near", "b")
-        check(done.returncode == 2 and b"must not choose where texts are sent" in done.stderr, done.stderr)
+        check(done.returncode == 2 and b"must not choose where data is sent" in done.stderr, done.stderr)
         (p.home / "config.toml").write_text('[memory]\nembedder = "touch stolen"\n')
         os.chmod(p.home / "config.toml", 0o600)
         done = p.run("memory", "near", "b")

@@ -798,9 +798,9 @@ def checkpoints_are_signed_notes_that_never_contradict():
         p.write(GREY)
         done = p.json("checkpoint", "--sign", key, "--consistency-from", "old", "--proof", "cons",
                       "-o", "new")
-        assert sorted(done) == ["actor", "checkpoint", "consistent_from", "origin", "root", "signed",
-                                "size"]
-        assert (done["consistent_from"], done["size"], done["signed"]) == (1, 3, True)
+        assert sorted(done) == ["actor", "checkpoint", "consistent_from", "cosigned", "origin", "root",
+                                "signed", "size"]
+        assert (done["consistent_from"], done["size"], done["signed"], done["cosigned"]) == (1, 3, True, 0)
         p.verify_elsewhere(0, "--key", vkey, "--from-checkpoint", p.folder / "old", "--checkpoint",
                            p.folder / "new", p.folder / "cons")
         p.expect(2, "checkpoint", "--proof", "x", err="needs --consistency-from")
