@@ -12,9 +12,10 @@ build_packages=(gcc libc6-dev cmake ninja-build pkgconf libsodium-dev libssl-dev
     git bubblewrap libseccomp-dev libseccomp2 libpcre2-dev libpcre2-8-0 libutf8proc-dev libutf8proc2
     libzstd-dev libzstd1)
 # To run every check: the scripts, the second compiler, the layout, public headers read as C++, pytest, whose
-# reports governed runs read, and strace, which watches the governor for programs of an agent.
+# reports governed runs read, strace, which watches the governor for programs of an agent, and mypy and
+# cryptography for the SDK in Python.
 test_packages=(python3 clang libclang-rt-14-dev llvm-14 g++ openssl wrk postgresql-15 sqlite3 chromium
-    clang-format-14 python3-pytest strace)
+    clang-format-14 python3-pytest strace mypy python3-cryptography)
 
 # To build the page: node's own packages bring npm along, Debian's keep it apart.
 if ! command -v node >/dev/null; then

@@ -1,5 +1,5 @@
 # What runs as a test besides the test programs.  Labels: unit, threads, cli, differential, check,
-# install, torture, attack, web (not again under the sanitizers), external (needs packages of npm), slow
+# install, torture, attack, sdk, web (not again under the sanitizers), external (needs packages of npm), slow
 # (not in `scripts/test.sh --quick`); `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
 #
 #   cli/test_*.sh, .py   the program from outside; $CORTEX_BIN says where it is
@@ -108,6 +108,16 @@ endforeach()
 if(CORTEX_SANITIZE OR CMAKE_C_FLAGS MATCHES "--coverage")
   return()
 endif()
+
+# The SDK for Python, with the program as its server.
+file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sdk/python/tests/test_*.py)
+foreach(script ${scripts})
+  cmake_path(GET script STEM name)
+  string(REGEX REPLACE "^test_" "sdk_python_" name ${name})
+  if(Python3_FOUND)
+    cx_script(${name} sdk ${Python3_EXECUTABLE} ${script})
+  endif()
+endforeach()
 
 # cx_check(NAME COMMAND...): a script that prints why when it fails.
 function(cx_check name)
