@@ -354,6 +354,42 @@ def agents_follow_each_other():
 
 
 @test
+def a_step_that_waits_holds_up_only_its_own_part():
+    with Place() as p, Server(p) as s:
+        held = child(p, s, "old", 1)
+        held.communicate()
+        s.end()
+        code = ("import sys, os, cortex_recorder as cortex\n"
+                "cx = cortex.init('refunds', url=sys.argv[1], token='t', spool=sys.argv[2], key=False)\n"
+                "cx.record({}, parents=[{'agent': 'other', 'key': 'later'}])\nos._exit(0)\n")
+        check(run(sys.executable, "-c", code, s.url, p.folder / "spool").returncode == 0)
+        s.start()
+        with s.client() as cx:
+            wait_for(lambda: cx._held)  # the step of the process that ended waits for its parent
+            started = time.monotonic()
+            cx.note("new")
+            wait_for(lambda: cx.stats.delivered == 1)
+            check(time.monotonic() - started < 5, "it waited for the other part")
+            with s.client("other") as other:
+                other.record({}, _key=(other._generation, "later"))
+                other.flush()
+            wait_for(lambda: all(part.empty for part in cx._spool.parts()))
+        check(s.count() == 3 and "unresolved_parents" not in s.events()[-1])
+
+
+@test
+def a_step_that_was_sent_without_its_parents_is_not_sent_again():
+    # The answer got lost, and the next process has only the line with the parents.
+    with Place() as p, Server(p) as s, s.client() as cx:
+        cx.record({"kind": "note"}, _key=(cx._generation, "k"), timestamp=5)
+        cx.flush()
+        cx.record({"kind": "note"}, parents=["#7"], _key=(cx._generation, "k"), timestamp=5)
+        cx.note("next")
+        receipt = cx.flush()
+        check(receipt.rejected == 0 and s.count() == 2, receipt, s.count())
+
+
+@test
 def a_full_spool_is_counted_and_noted_in_the_history():
     with Place() as p, Server(p) as s:
         s.end()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The spool alone: what a process recorded is there after it ended in any way, once, and bounded."""
 import os
+import shutil
 import sys
 import threading
 import zlib
@@ -217,6 +218,74 @@ def a_folder_of_another_user_or_a_link_is_refused():
             check("folder" in str(error), error)
         else:
             check(False, "a link was taken")
+
+
+@test
+def a_segment_that_was_read_to_its_end_before_the_next_is_no_damage():
+    with Folder() as folder:
+        before, _spool.SEGMENT_BYTES = _spool.SEGMENT_BYTES, 100
+        try:
+            spool = open_spool(folder)
+            for n in range(20):
+                line = b'{"n":"%s"}' % (b"%d" % n * 30)
+                spool.append(line)
+                check(read_all(spool.part) == [line])
+            check(spool.part.damaged == 0)
+            spool.close()
+        finally:
+            _spool.SEGMENT_BYTES = before
+
+
+@test
+def a_folder_that_is_removed_is_counted_and_made_again():
+    with Folder() as folder:
+        spool = open_spool(folder)
+        spool.append(b'{"n":0}')
+        shutil.rmtree(folder / "s")
+        check(spool.part.read(10, 1 << 16) == [] and spool.part.damaged == 1 and spool.part.empty)
+        check(spool.append(b'{"n":1}'), spool.why_not)
+        check(read_all(spool.part) == [b'{"n":1}'])
+        spool.close()
+
+
+@test
+def a_step_recorded_within_the_recording_of_another_waits_for_nothing():
+    # As a signal handler or a finalizer does, in the same thread.
+    with Folder() as folder:
+        spool = open_spool(folder)
+        real, inner = os.write, [b'{"n":"inner"}']
+
+        def write(file, data):
+            written = real(file, data)
+            if inner:
+                spool.append(inner.pop())
+            return written
+        os.write = write
+        try:
+            check(spool.append(b'{"n":"outer"}'))
+        finally:
+            os.write = real
+        check(read_all(spool.part) == [b'{"n":"outer"}', b'{"n":"inner"}'] and spool.part.empty)
+        spool.close()
+
+
+@test
+def what_dead_processes_left_counts_for_the_bound():
+    with Folder() as folder:
+        line = b'{"x":"%s"}' % (b"x" * 500)
+
+        def leave():
+            spool = open_spool(folder, limit=4000)
+            while spool.append(line):
+                pass
+        in_child(leave)
+        spool = open_spool(folder, limit=4000)
+        spool.adopt()
+        check(not spool.append(line) and "full" in spool.why_not)
+        read_all(spool.adopted[0])
+        spool.drop_delivered()
+        check(spool.append(line))
+        spool.close()
 
 
 @test

@@ -61,6 +61,8 @@ class Client(Recorder):
             tls = ssl.create_default_context(cafile=ca)
         self._connection = Connection(url, token, timeout, tls)
         self._questions = Connection(url, token, timeout, tls)
+        if token and not self._connection.secure and not _is_here(url):
+            log.warning("agent %s: the token is sent to %s without encryption", agent, url)
         self._register = register
         self._closed = False
         self._renew_sender()
@@ -75,7 +77,7 @@ class Client(Recorder):
         self._sending = threading.Lock()
         self._asking = threading.Lock()
         self._thread: Optional[threading.Thread] = None
-        self._thread_lock = threading.Lock()
+        self._thread_lock = threading.RLock()
         self._stop = False
         self._hurry = 0                          # how many flush() wait
         self._own_done = 0                       # own steps that left the spool
@@ -88,6 +90,7 @@ class Client(Recorder):
         self._next_adopt = time.monotonic() + ADOPT_EVERY_S
         self._key_asked = -1e9
         self._last_sync = 0.0
+        self._damage_told = 0
 
     # --- recording ---
 
@@ -128,27 +131,39 @@ class Client(Recorder):
 
     def _send_loop(self) -> None:
         while not self._stop:
-            delay = self._send_once()
+            try:
+                delay = self._send_once()
+            except Exception:  # of the spool's folder; what it holds stays there
+                log.exception("agent %s: delivering failed", self.agent)
+                delay = 1.0
             if self._stop:
                 return
             if delay is None:  # nothing to send
-                self._wake.wait(min(ADOPT_EVERY_S, 1.0 if self._spool_unsynced() else ADOPT_EVERY_S))
+                self._wake.wait(1.0 if self._spool.unsynced else ADOPT_EVERY_S)
+                self._sync_if_due()
                 if self._wake.is_set():
                     time.sleep(0 if self._hurry else LINGER_S)
             elif delay > 0:
                 self._pause(delay)
 
-    def _spool_unsynced(self) -> bool:
-        return isinstance(self._spool, Spool) and self._spool._unsynced
+    def _sync_if_due(self) -> None:
+        now = time.monotonic()
+        if now - self._last_sync >= 1.0:
+            self._last_sync = now
+            self._spool.sync()
 
     def _pause(self, delay: float) -> None:
-        """Waits; less while a flush() waits."""
+        """Waits; less while a flush() waits, or when there are new steps and it is not the server that
+        is waited for but what one part's step needs."""
         end = time.monotonic() + delay
         while not self._stop:
             left = end - time.monotonic()
             if left <= 0 or (self._hurry and delay - left > 0.2):
                 return
+            if self._failures == 0 and self._wake.is_set():
+                return
             time.sleep(min(left, 0.05))
+            self._sync_if_due()
 
     def _send_once(self) -> Optional[float]:
         """One batch of each part. None: there is nothing to send; else how long to wait."""
@@ -158,9 +173,7 @@ class Client(Recorder):
             if now >= self._next_adopt:
                 self._next_adopt = now + ADOPT_EVERY_S
                 self._spool.adopt()
-            if now - self._last_sync >= 1.0:
-                self._last_sync = now
-                self._spool.sync()
+            self._sync_if_due()
             delays: List[float] = []
             for part in self._spool.parts():
                 if part.empty:
@@ -178,9 +191,17 @@ class Client(Recorder):
                         log.exception("agent %s: delivering failed", self.agent)
                     break
             self._spool.drop_delivered()
+            self._tell_damage()
         with self._changed:
             self._changed.notify_all()
         return min(delays) if delays else None
+
+    def _tell_damage(self) -> None:
+        found = sum(part.damaged for part in self._spool.parts())
+        if found > self._damage_told:
+            self._say("damaged", "%d places of the spool in %s are damaged or gone; what stood there is "
+                      "lost", found, self._spool.folder)
+        self._damage_told = found
 
     def _backoff(self, after: Optional[str]) -> float:
         """Exponential with full jitter; at least what the server asked for."""
@@ -275,6 +296,10 @@ class Client(Recorder):
             return self._hold(name, min(BACKOFF_MAX_S, max(0.5, waited / 2)))
         step = _step_of(line)
         linked = step is not None and bool(step.get("parents") or "head" in step)
+        if result.reason == "KeyReused" and linked:
+            # Recorded without its parents, by a process that ended before it read the answer.
+            self._delivered(part, line, {})
+            return 0.0
         if result.reason in ("NoParent", "NotTheHead", "HeadMoved", "Ambiguous") and linked:
             if result.reason == "NoParent" and waited < PARENT_WAIT_S:
                 self._last_problem = result.detail
@@ -506,8 +531,7 @@ class Client(Recorder):
         self._lock.release()
 
     def _after_fork_in_child(self) -> None:
-        """The parent delivers what was recorded before; the child has a spool of its own."""
-        self._spool.lock.release()
+        """The parent delivers what was recorded before; the child has a spool and locks of its own."""
         self._lock = threading.RLock()
         self._spool.forget()
         self._connection.forget()
@@ -642,6 +666,10 @@ def open_spool(url: str, agent: str, where: Union[None, bool, str, "os.PathLike[
         return Queue(min(limit_bytes, MEMORY_BYTES))
 
 
+def _is_here(url: str) -> bool:
+    return urllib.parse.urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
+
+
 def find_token(url: str, token: Optional[str]) -> Optional[str]:
     """The argument, $CORTEX_TOKEN, or for a server on this machine the token of its data directory."""
     token = token or os.environ.get("CORTEX_TOKEN")
@@ -650,8 +678,7 @@ def find_token(url: str, token: Optional[str]) -> Optional[str]:
         if not token.isascii() or not token.isprintable() or " " in token:
             raise UsageError("token: expected one line of printable characters without spaces")
         return token
-    host = urllib.parse.urlsplit(url).hostname
-    if host not in ("127.0.0.1", "localhost", "::1"):
+    if not _is_here(url):
         return None
     home = os.environ.get("CORTEX_HOME")
     if home is None:

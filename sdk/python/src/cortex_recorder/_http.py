@@ -40,6 +40,8 @@ class Connection:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(f"url: found {url!r}, expected http://HOST:PORT or https://HOST")
+        if parts.username is not None or parts.password is not None:
+            raise UsageError("url: found a name or password in it; the token is given as `token`")
         self.host, self.secure = parts.hostname, parts.scheme == "https"
         try:
             self.port = parts.port or (443 if self.secure else 8420)

@@ -104,6 +104,7 @@ class Part:
         self.segment, self.offset = 1, 0         # delivered up to here
         self.damaged = 0                         # lines whose CRC is wrong
         self.torn = 0                            # tails that were never recorded
+        self.gone = False                        # the segment that is written was removed
         self.replaced: Dict[Place, bytes] = {}   # what is sent in place of a line
         # Of the own part: how far the writer is. An adopted one does not grow.
         self.written = (0, 0)                    # segment and end; one value, since two threads see it
@@ -135,20 +136,24 @@ class Part:
             segment, end = self.written
             last = self.segment >= segment
             data = self._bytes(end - self.offset if last else LINE_BYTES, size)
+            if data is None:
+                self.damaged += 1
+                self.gone = last
+                data = b""
             lines = self._lines(data, count, size)
             if not lines:
                 self._next_segment(last, end, data)
         return lines
 
-    def _bytes(self, most: int, size: int) -> bytes:
-        """At least one whole line from here on, where there is one."""
+    def _bytes(self, most: int, size: int) -> Optional[bytes]:
+        """At least one whole line from here on, where there is one; None: the file was removed."""
         try:
             with open(segment_path(self.folder, self.name, self.segment), "rb") as file:
                 file.seek(self.offset)
                 data = file.read(min(most, size))
                 return data if b"\n" in data else data + file.read(max(0, most - len(data)))
         except FileNotFoundError:
-            return b""
+            return None
 
     def _lines(self, data: bytes, count: int, size: int) -> List[Line]:
         lines: List[Line] = []
@@ -200,6 +205,16 @@ class Part:
         except OSError:
             pass  # a hint only
 
+    def size(self) -> int:
+        """Of its segments; not less than what waits."""
+        total = 0
+        for number in _segments(self.folder, self.name):
+            try:
+                total += os.path.getsize(segment_path(self.folder, self.name, number))
+            except OSError:
+                pass
+        return total
+
     def _at_end(self) -> bool:
         try:
             return self.offset >= os.path.getsize(segment_path(self.folder, self.name, self.segment))
@@ -232,11 +247,12 @@ class Spool:
             raise UsageError(f"fsync: found {fsync!r}, expected one of {', '.join(FSYNC)}")
         self.folder, self.limit_bytes, self.fsync = folder, limit_bytes, fsync
         make_folder(folder)
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.part: Optional[Part] = None
         self.adopted: List[Part] = []
+        self.adopted_bytes = 0
         self._file = -1
-        self._unsynced = False
+        self.unsynced = False
         self._sizes: Dict[int, int] = {}
         self.appended = 0
         self.why_not: Optional[str] = None  # of the last append that failed
@@ -259,12 +275,11 @@ class Spool:
         part = self.part
         if part is None:
             part = self._start()
-        if self.pending_bytes() + len(line) > self.limit_bytes:
+        if self.pending_bytes() + self.adopted_bytes + len(line) > self.limit_bytes:
             self.why_not = f"the spool is full ({self.limit_bytes} bytes)"
             return False
-        if self._file < 0 or 0 < part.written[1] > SEGMENT_BYTES - len(line):
+        if self._file < 0 or 0 < part.written[1] > SEGMENT_BYTES - len(line) or part.gone:
             self._roll(part)
-        segment, end = part.written
         written = 0
         try:
             written = os.write(self._file, line)
@@ -272,14 +287,16 @@ class Spool:
                 raise OSError(28, "no space left on the device")
         except OSError:
             if written:
-                os.ftruncate(self._file, end)
+                os.ftruncate(self._file, part.written[1])
             raise
+        # Read again: a finalizer or a signal handler may have recorded a step meanwhile.
+        segment, end = part.written
         part.written = (segment, end + len(line))
         self._sizes[segment] = end + len(line)
         if self.fsync == "always":
             _sync_file(self._file)
         else:
-            self._unsynced = True
+            self.unsynced = True
         return True
 
     def _start(self) -> Part:
@@ -292,6 +309,9 @@ class Spool:
         raise OSError(11, "cannot lock a file of the spool")
 
     def _roll(self, part: Part) -> None:
+        if part.gone:
+            make_folder(self.folder)
+            part.gone = False
         number = part.written[0] + 1
         file = os.open(segment_path(self.folder, part.name, number),
                        os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -311,19 +331,19 @@ class Spool:
         return sum(self._sizes.values()) - (part.offset if part.segment in self._sizes else 0)
 
     def _sync_now(self) -> None:
-        if self._unsynced and self.fsync != "never":
+        if self.unsynced and self.fsync != "never":
             _sync_file(self._file)
-        self._unsynced = False
+        self.unsynced = False
 
     def sync(self) -> None:
         """For `fsync="interval"`: called by the sending thread, at most once a second."""
-        if not self._unsynced or self.fsync != "interval":
+        if not self.unsynced or self.fsync != "interval":
             return
         with self.lock:
             if self._file < 0:
                 return
             copy = os.dup(self._file)
-            self._unsynced = False
+            self.unsynced = False
         try:
             _sync_file(copy)
         except OSError:
@@ -357,6 +377,7 @@ class Spool:
                 part.close(remove=True)
                 continue
             self.adopted.append(part)
+            self.adopted_bytes += part.size()
             taken += 1
         return taken
 
@@ -364,6 +385,7 @@ class Spool:
         for part in [p for p in self.adopted if p.empty]:
             part.close(remove=True)
             self.adopted.remove(part)
+            self.adopted_bytes = sum(one.size() for one in self.adopted)
 
     def reject(self, data: bytes, why: bytes) -> bool:
         """Keeps what the server does not take; `why` is the JSON of its reason."""
@@ -390,7 +412,7 @@ class Spool:
                 self._file = -1
             for part in self.parts():
                 part.close(remove=part.empty)
-            self.part, self.adopted, self._sizes = None, [], {}
+            self.part, self.adopted, self.adopted_bytes, self._sizes = None, [], 0, {}
 
     def forget(self) -> None:
         """In a child after fork: the files are the parent's. Its locks are closed, never unlocked."""
@@ -399,9 +421,9 @@ class Spool:
         for part in self.parts():
             part.close(remove=False)
         self._file, self.part, self.adopted, self._sizes = -1, None, [], {}
-        self._unsynced = False
+        self.adopted_bytes, self.unsynced = 0, False
         self.appended = 0
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
 
 
 class Queue:
@@ -409,10 +431,11 @@ class Queue:
     process."""
 
     folder: Optional[Path] = None
+    unsynced = False
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.part: Optional["MemoryPart"] = MemoryPart()
         self.appended = 0
         self.why_not: Optional[str] = None
@@ -452,7 +475,7 @@ class Queue:
         pass
 
     def forget(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.part, self.appended = MemoryPart(), 0
 
 
