@@ -30,10 +30,10 @@ def _call_tool(cx: Recorder, original: Callable[..., Any], about: Any) -> Callab
 
         def done(result: Any, error: Optional[BaseException]) -> None:
             failure: Any = error
-            said: Any = first(result, "structuredContent")
+            said: Any = first(result, "structuredContent", "structured_content")
             if said is None:
                 said = text_of(member(result, "content"))
-            if error is None and bool(member(result, "isError")):
+            if error is None and bool(first(result, "isError", "is_error")):
                 failure, said = {"message": said}, None
             guard(cx, lambda: cx.end_call(name, call_id, said, error=failure, arguments=arguments,
                                           duration_ns=timer.ns, **about))
