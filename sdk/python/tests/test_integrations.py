@@ -110,7 +110,7 @@ def openai_errors_streams_and_async():
     cx = Memory()
     client = cortex.instrument_openai(openai_client(answers(TimeoutError("slow"))), cx)
     fails(TimeoutError, lambda: client.chat.completions.create(model="m", messages=MESSAGES))
-    check(cx.events()[0]["kind"] == "error" and cx.events()[0]["error"]["type"] == "TimeoutError")
+    check(cx.events()[0]["kind"] == "error" and cx.events()[0]["error_type"] == "TimeoutError")
 
     def delta(content=None, call=None, usage=None, choices=True):
         made = Object(content=content, tool_calls=None)
@@ -136,7 +136,7 @@ def openai_errors_streams_and_async():
     check(cx.events()[2]["text"] == "Sure" and len(cx.steps) == 3, cx.events())
     found = client.chat.completions.create(model="m", messages=MESSAGES, stream=True)
     fails(RuntimeError, lambda: list(found))
-    check(cx.events()[3]["error"]["message"] == "cut" and len(cx.steps) == 4)
+    check(cx.events()[3]["error"] == "cut" and len(cx.steps) == 4)
 
     async def later():
         client = cortex.instrument_openai(openai_client(answers_later(chat("hello"))), cx)
@@ -295,7 +295,7 @@ def langchain_models_tools_and_retrievers():
           said["tokens"] == {"input": 5, "output": 3} and said["input"] == [{"role": "user", "text": "refund 7"}])
     check(said["tool_calls"] == [{"call_id": "c1", "tool": "refund", "arguments": {"order": 7}}])
     check(call["arguments"] == {"order": 7} and result["result"] == "done", call, result)
-    check(failed["error"] == {"type": "RuntimeError", "message": "no such host"}, failed)
+    check(failed["error"] == "no such host" and failed["error_type"] == "RuntimeError", failed)
     check(seen["saw"][0]["name"] == "policy.md" and seen["query"] == "limits", seen)
     check(error["input"] == [{"role": "user", "text": "complete me"}], error)
     for name in ("ignore_llm", "ignore_chain", "ignore_agent", "ignore_retriever", "ignore_chat_model",
@@ -363,7 +363,7 @@ def openai_agents():
     check(events[3]["result"] == "done" and json.loads(
         cx.state()["memory"]["tool.refund.last"]["arguments"]) == {"order": 7})
     check(events[4]["text"] == "y" and events[5]["to"] == "Billing" and events[6]["verdict"] == "refused")
-    check(events[7]["error"]["message"] == "failed", events[7])
+    check(events[7]["error"] == "failed", events[7])
 
 
 # --- Claude Agent SDK ---
@@ -404,7 +404,7 @@ def claude_agent():
                                           "tool_result", "note"], events)
     check(events[1]["text"] == "I look" and events[1]["thinking"] == "hm" and events[1]["model"] == "claude-x")
     check(events[2]["arguments"] == {"file_path": "/a"} and events[3]["result"] == "content of a")
-    check(events[4]["parent_call"] == "t0" and events[5]["error"] == {"message": "exit 1"}, events[5])
+    check(events[4]["parent_call"] == "t0" and events[5]["error"] == "exit 1", events[5])
     check(events[6]["cost_usd"] == 0.012 and events[6]["duration_ns"] == 1_500_000_000, events[6])
 
     async def broken():
@@ -415,7 +415,7 @@ def claude_agent():
         async for _ in cortex.watch_claude(broken(), cx):
             pass
     fails(ConnectionError, lambda: asyncio.run(watch_broken()))
-    check(cx.events()[-1]["kind"] == "error" and cx.events()[-1]["error"]["message"] == "gone")
+    check(cx.events()[-1]["kind"] == "error" and cx.events()[-1]["error"] == "gone")
 
 
 # --- MCP ---
@@ -448,8 +448,8 @@ def mcp_sessions():
     events = cx.events()
     check([e["kind"] for e in events] == ["tool_call", "tool_result"] * 3 + ["observation"], events)
     check(events[0]["arguments"] == {"q": "limit"} and events[0]["server"] == "docs")
-    check(events[1]["result"] == {"hits": 2} and events[3]["error"] == {"message": "bad says no"}, events)
-    check(events[5]["error"]["type"] == "KeyError")
+    check(events[1]["result"] == {"hits": 2} and events[3]["error"] == "bad says no" and events[3]["status"] == "error", events)
+    check(events[5]["error_type"] == "KeyError")
     check(events[6]["saw"][0]["text"] == "the limit is 500" and events[6]["saw"][0]["name"].endswith("policy.md"))
     check("ClientSession" in str(fails(cortex.UsageError, lambda: cortex.instrument_mcp(Object(), cx))))
 
@@ -478,7 +478,7 @@ def opentelemetry_spans():
     check(message["kind"] == "message" and message["tokens"] == {"input": 4} and message["by"] == "Triage")
     check(message["otel"] == {"trace_id": f"{0xABC:032x}", "span_id": f"{0xDEF:016x}"}, message)
     check(tool["kind"] == "tool_result" and tool["arguments"] == {"order": 7} and tool["result"] == "done")
-    check(agent["error"] == {"type": "E", "message": "bad"} and agent["duration_ns"] == 15, agent)
+    check(agent["error"] == "bad" and agent["error_type"] == "E" and agent["duration_ns"] == 15, agent)
     check(processor.force_flush() is True)
     every = cortex.otel_processor(cx, all_spans=True)
     every.on_end(span("GET /", {"http.method": "GET"}))

@@ -41,8 +41,9 @@ def a_step_says_what_it_saw_changed_and_why():
     check(event["model"] == "m-1" and event["duration_ns"] > 0)
     seen, = event["saw"]
     check(seen["name"] == "policy.md" and seen["text"] == "the limit is 500", seen)
-    check(event["because"][0] == {"key": "memory.limit", **seen}, event["because"])
-    check(event["because"][1] == {"key": "memory.order.id", "text": "the customer said so"})
+    check(event["because"] == "the limit is 500; the customer said so", event)
+    check(event["reasons"][0] == {"key": "memory.limit", **seen}, event["reasons"])
+    check(event["reasons"][1] == {"key": "memory.order.id", "text": "the customer said so"})
     change, = cx.why("memory/limit")
     check(change.new == 500 and change.because == ["the limit is 500"], change)
     check(cx.why("order/id")[0].because == ["the customer said so"])
@@ -57,7 +58,11 @@ def an_exception_is_recorded_and_goes_on():
         with cx.step("triage"):
             raise KeyError("order")
     fails(KeyError, work)
-    check(cx.events()[0]["error"] == {"type": "KeyError", "message": "'order'"}, cx.events())
+    check(cx.events()[0]["error"] == "'order'" and cx.events()[0]["error_type"] == "KeyError", cx.events())
+    for error, text in ((ValueError(), "ValueError"), ({"message": "m", "type": "T"}, "m"), ("text", "text"),
+                        ({"code": 7}, '{"code":7}'), (7, "7")):
+        cx.end_call("x", "c", error=error)
+        check(cx.events()[-1]["error"] == text and cx.events()[-1]["status"] == "error", cx.events()[-1])
 
 
 @test
@@ -70,6 +75,8 @@ def wrong_calls_say_what_was_expected():
                        (lambda: Memory("run:1"), "own"), (lambda: Memory("a\nb"), "control"),
                        (lambda: cortex.init("a", url="ftp://x"), "http://"),
                        (lambda: cortex.init("a", url="http://x", token="a b"), "printable"),
+                       (lambda: cortex.init("a", url="http://x", token=5), "printable"),
+                       (lambda: cortex.init("a", url="http://me:secret@x"), "password"),
                        (lambda: cortex.init("a", fsync="sometimes"), "interval"),
                        (lambda: cortex.init("a", spool_bytes=1), "65536"),
                        (lambda: cortex.init(), "CORTEX_AGENT"),
@@ -99,7 +106,7 @@ def a_step_of_another_agent_becomes_a_parent():
         s.saw(ref)
         s.set("memory/checked", True, because=ref)
     check(clerk.steps[0]["parents"] == [{"agent": "desk", "key": ref.key}], clerk.steps)
-    check(clerk.events()[0]["because"] == [{"key": "memory.checked", "step": f"desk/{ref.key}"}])
+    check(clerk.events()[0]["reasons"] == [{"key": "memory.checked", "step": f"desk/{ref.key}"}])
 
 
 @test
@@ -125,7 +132,7 @@ def a_tool_is_recorded_before_and_after():
     def fail():
         raise RuntimeError("no")
     fails(RuntimeError, fail)
-    check(cx.events()[-1]["error"] == {"type": "RuntimeError", "message": "no"})
+    check(cx.events()[-1]["error"] == "no" and cx.events()[-1]["error_type"] == "RuntimeError")
 
 
 @test
@@ -156,7 +163,7 @@ def a_gate_decides_and_fails_closed():
     events = cx.events()
     check([e["kind"] for e in events] == ["tool_call", "decision", "tool_result"] * 7)
     check({e["verdict"] for e in events if e["kind"] == "decision"} == {"refused"})
-    check(all(e["error"]["type"] == "Refused" for e in events if e["kind"] == "tool_result"))
+    check(all(e["error_type"] == "Refused" for e in events if e["kind"] == "tool_result"))
     seen = []
 
     @cx.gate("refund")
@@ -206,7 +213,7 @@ def asyncio_tools_gates_and_steps():
     async def slow():
         await asyncio.sleep(60)
     asyncio.run(cancelled())
-    check(cx.events()[-1]["error"]["type"] == "CancelledError", cx.events()[-1])
+    check(cx.events()[-1]["error_type"] == "CancelledError", cx.events()[-1])
 
 
 @test

@@ -402,9 +402,10 @@ class Client(Recorder):
                 left = end - time.monotonic()
                 if left <= 0:
                     why = f": {self._last_problem}" if self._last_problem else ""
-                    raise NotDelivered(f"{self._left()} steps are not delivered after {timeout:g} s; "
-                                       f"they wait in {self._spool.folder or 'memory'}{why}",
-                                       self._left())
+                    count = self._left()
+                    raise NotDelivered(f"{count} {'step is' if count == 1 else 'steps are'} not delivered "
+                                       f"after {timeout:g} s, and {'waits' if count == 1 else 'wait'} in "
+                                       f"{self._spool.folder or 'memory'}{why}", count)
                 if self._thread is None or not self._thread.is_alive():
                     delay = self._send_once()
                     if delay:
@@ -498,7 +499,8 @@ class Client(Recorder):
         try:
             self._drain(wait)
         except NotDelivered as error:
-            log.warning("agent %s: %s; the next start of this agent delivers them", self.agent, error)
+            log.warning("agent %s: %s; the next start of this agent delivers %s", self.agent, error,
+                        "it" if error.pending == 1 else "them")
         except Exception as error:
             log.warning("agent %s: %s", self.agent, error)
         self._closed = self._stop = True
@@ -674,8 +676,8 @@ def find_token(url: str, token: Optional[str]) -> Optional[str]:
     """The argument, $CORTEX_TOKEN, or for a server on this machine the token of its data directory."""
     token = token or os.environ.get("CORTEX_TOKEN")
     if token:
-        token = token.strip()
-        if not token.isascii() or not token.isprintable() or " " in token:
+        token = token.strip() if isinstance(token, str) else ""
+        if not token or not token.isascii() or not token.isprintable() or " " in token:
             raise UsageError("token: expected one line of printable characters without spaces")
         return token
     if not _is_here(url):

@@ -89,6 +89,8 @@ class Connection:
                 stale = used is not None and not fresh and not isinstance(error, socket.timeout)
                 if not stale:
                     why = str(error) or type(error).__name__
+                    if isinstance(error, ConnectionRefusedError):
+                        why = "nothing listens there; is 'cortex serve' running?"
                     raise ServerError(f"{self.url}: {why}") from error
         raise AssertionError("not reached")
 

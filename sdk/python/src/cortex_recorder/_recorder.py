@@ -17,7 +17,7 @@ from typing import (Any, Awaitable, Callable, Dict, Iterable, List, Mapping, Nam
 from ._errors import Refused, UsageError
 from ._keys import SigningKey
 from ._receipt import Receipt
-from ._values import Json, canonical, cut, digest, plain, to_sign
+from ._values import Json, canonical, cut, digest, error_members, plain, to_sign
 
 log = logging.getLogger("cortex_recorder")
 
@@ -25,6 +25,7 @@ KINDS = ("message", "decision", "tool_call", "tool_result", "observation", "hand
          "error", "note")
 MAX_STEP = 1 << 20     # bytes of one step; what is longer is shortened, and says so
 EXCERPT = 2000         # characters kept of what was seen
+REASON = 400           # of each reason in `because`
 STATE_TEXT = 4096      # characters of a text in a state
 SAID_EVERY_S = 60.0
 
@@ -71,11 +72,14 @@ class Change(NamedTuple):
         wanted = self.key.replace("/", ".")
         wanted = wanted[1:] if wanted.startswith(".") else wanted
         reasons = []
-        for reason in self.event.get("because") or []:
+        for reason in self.event.get("reasons") or []:
             if isinstance(reason, dict) and _same_key(reason.get("key"), wanted):
-                reasons.append(str(reason.get("text") or reason.get("name")
-                                   or reason.get("sha256") or reason.get("step")))
+                reasons.append(_shown(reason))
         return reasons
+
+
+def _shown(reason: Json) -> str:
+    return str(reason.get("text") or reason.get("name") or reason.get("step") or reason.get("sha256"))
 
 
 def _same_key(found: Any, wanted: str) -> bool:
@@ -241,8 +245,7 @@ class Step:
             except ValueError:  # ended in another context, as generators can
                 _current.set(self._outer)
         if error is not None:
-            self._event.setdefault("error", {"type": type(error).__name__,
-                                             "message": cut(str(error), 8192)})
+            self._event.setdefault("error", error)
         self.end()
 
     async def __aenter__(self) -> "Step":
@@ -261,7 +264,9 @@ class Step:
         if self._seen:
             event["saw"] = [_seen_as_json(source) for _, source in self._seen]
         if self._because:
-            event["because"] = self._because
+            event["reasons"] = self._because
+            event.setdefault("because", "; ".join(dict.fromkeys(
+                _shown(reason)[:REASON] for reason in self._because)))
         if self._outer is not None:
             event.setdefault("within", self._outer.key)
         event.setdefault("duration_ns", time.perf_counter_ns() - self._started)
@@ -385,9 +390,7 @@ class Recorder:
         return self.record({"kind": "note", "text": text, **members})
 
     def error(self, error: Union[str, BaseException], **members: Any) -> Ref:
-        told = {"type": type(error).__name__, "message": str(error)} \
-            if isinstance(error, BaseException) else error
-        return self.record({"kind": "error", "text": str(error), "error": told, **members})
+        return self.record({"kind": "error", "text": str(error), "error": error, **members})
 
     def handoff(self, to: str, text: str = "", **members: Any) -> Ref:
         """Gives work to another agent, whose first step should follow the Ref: `s.saw(ref)`."""
@@ -418,6 +421,8 @@ class Recorder:
             event.setdefault("within", outer.key)
         if self._otel:
             _add_span(event)
+        if event.get("error") is not None and type(event["error"]) is not str:
+            event.update(error_members(event["error"]))
         step: Json = {"agent": agent, "event": plain(event), "key": key,
                       "timestamp": round(time.time() if timestamp is None else timestamp, 6)}
         if delta:
@@ -642,11 +647,12 @@ class Recorder:
 
     def end_call(self, tool: str, call_id: str, result: Any = None, *, error: Any = None,
                  arguments: Any = None, duration_ns: Optional[int] = None, **members: Any) -> Ref:
-        event: Json = {"kind": "tool_result", "tool": tool, "call_id": call_id, **members}
+        event: Json = {"kind": "tool_result", "tool": tool, "call_id": call_id,
+                       "status": "ok" if error is None else "error", **members}
         if duration_ns is not None:
             event["duration_ns"] = duration_ns
         if error is not None:
-            event["error"] = plain(error)
+            event["error"] = error
         else:
             event["result"] = result
         return self.record(event, state_delta=_last(tool, call_id, arguments,

@@ -52,6 +52,15 @@ class Line(NamedTuple):
     data: bytes  # canonical JSON of a step
 
 
+def _sync_folder(path: Path) -> None:
+    """A new file's name is durable, too."""
+    folder = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
 def make_folder(path: Path) -> None:
     """Readable by this user only; a folder of another user, or a link, is refused."""
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -321,6 +330,8 @@ class Spool:
         self._file = file
         part.written = (number, 0)
         self._sizes[number] = 0
+        if self.fsync != "never":
+            _sync_folder(self.folder)
 
     def pending_bytes(self) -> int:
         part = self.part

@@ -163,5 +163,19 @@ def text_of(value: Any) -> Optional[str]:
     return None
 
 
+def error_members(error: Any) -> Json:
+    """What failed, as members of an event: `error` is its message, for people; `error_type` its class."""
+    if isinstance(error, BaseException):
+        return {"error": cut(str(error), 8192) or type(error).__name__, "error_type": type(error).__name__}
+    found = plain(error)
+    if not isinstance(found, dict):
+        return {"error": found if isinstance(found, str) else canonical(found).decode()}
+    message, kind = found.get("message"), found.get("type")
+    made: Json = {"error": message if isinstance(message, str) and message else canonical(found).decode()}
+    if isinstance(kind, str):
+        made["error_type"] = kind
+    return made
+
+
 def base64_of(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")

@@ -137,5 +137,5 @@ class _Reader:
             input=given, message_id=self.id)
         if error is not None:
             event["kind"] = "error"
-            event["error"] = {"type": type(error).__name__, "message": str(error)}
+            event["error"] = error
         return event

@@ -49,7 +49,7 @@ def _reads(cx: Recorder, method: str, member_name: str,
                 def record() -> None:
                     with cx.step(f"{method} {what}", kind="observation", **about) as s:
                         if error is not None:
-                            s.add(error={"type": type(error).__name__, "message": str(error)})
+                            s.add(error=error)
                         else:
                             s.saw(text_of(member(result, member_name)) or "", name=str(what))
                 guard(cx, record)

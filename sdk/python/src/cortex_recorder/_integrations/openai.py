@@ -78,7 +78,7 @@ class _Reader:
             message_id=self.id)
         if error is not None:
             event["kind"] = "error"
-            event["error"] = {"type": type(error).__name__, "message": str(error)}
+            event["error"] = error
         return event
 
 
