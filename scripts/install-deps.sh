@@ -13,9 +13,10 @@ build_packages=(gcc libc6-dev cmake ninja-build pkgconf libsodium-dev libssl-dev
     libzstd-dev libzstd1)
 # To run every check: the scripts, the second compiler, the layout, public headers read as C++, pytest, whose
 # reports governed runs read, strace, which watches the governor for programs of an agent, and mypy and
-# cryptography for the SDK in Python.
+# what builds, signs and tests the SDK in Python.
 test_packages=(python3 clang libclang-rt-14-dev llvm-14 g++ openssl wrk postgresql-15 sqlite3 chromium
-    clang-format-14 python3-pytest strace mypy python3-cryptography)
+    clang-format-14 python3-pytest strace mypy python3-cryptography python3-pip python3-setuptools
+    python3-wheel)
 
 # To build the page: node's own packages bring npm along, Debian's keep it apart.
 if ! command -v node >/dev/null; then

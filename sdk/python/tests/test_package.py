@@ -29,6 +29,7 @@ def types_hold_in_strict_mode():
             "refund(1, 2)\n"
             "reveal_type(cx.flush().root)\n")
         done = run(mypy, "--strict", "--cache-dir", folder, "--python-version", "3.9", folder / "user.py",
+                   *sorted((PACKAGE / "examples").glob("*.py")),
                    env={**os.environ, "MYPYPATH": str(PACKAGE / "src")})
         said = done.stdout.decode()
         check("def (order: builtins.str, amount: builtins.int) -> builtins.bool" in said, said)
