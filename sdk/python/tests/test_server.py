@@ -208,6 +208,46 @@ def parents_and_children_of_a_fork_record_once():
         check(found[0] == "before" and found[-1] == "after")
 
 
+@test
+def forks_while_threads_record_neither_hang_nor_lose():
+    with Place() as p, Server(p) as s, s.client() as cx:
+        stop, counts = threading.Event(), [0] * 3
+
+        def work(who):
+            while not stop.is_set():
+                cx.note("parent")
+                counts[who] += 1
+                time.sleep(0.0005)
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+        for thread in threads:
+            thread.start()
+        children = []
+        for _ in range(30):
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    for _ in range(5):
+                        cx.note("child")  # its parts are adopted: it ends without delivering
+                finally:
+                    os._exit(0)
+            children.append(pid)
+        end = time.monotonic() + 30
+        while children and time.monotonic() < end:
+            children = [pid for pid in children if os.waitpid(pid, os.WNOHANG)[0] == 0]
+            time.sleep(0.01)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
+        check(not children, "a child hung")
+        cx._next_adopt = 0.0
+        cx.flush()
+        wait_for(lambda: cx._send_once() is None)
+        check(s.count() == sum(counts) + 150, s.count(), sum(counts))
+        check(cx.stats.damaged == cx.stats.rejected == 0, cx.stats)
+
+
 def in_process(url, token, spool, name):
     # What init() of the parent made is inherited; its own spool begins with the first step.
     cortex.current().note(name)
@@ -268,6 +308,34 @@ def a_wrong_token_keeps_the_steps_until_there_is_a_right_one():
             cx.note("written")
             receipt = cx.flush()
             check(receipt.hash and receipt.root is None and "trace:read" in receipt.unproven, receipt)
+
+
+@test
+def a_server_with_tls_is_checked():
+    with Place() as p:
+        cert, key = p.folder / "cert.pem", p.folder / "key.pem"
+        made = run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                   "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-days",
+                   "2", "-keyout", key, "-out", cert)
+        check(made.returncode == 0, made)
+        with Server(p, "--tls-cert", str(cert), "--tls-key", str(key)) as s:
+            check(s.url.startswith("https://"), s.url)
+            with s.client(ca=str(cert)) as cx:
+                cx.note("secret")
+                receipt = cx.flush()
+                check(receipt.delivered == 1 and receipt.proof, receipt)
+            with Said() as said:
+                cx = s.client("other", exit_timeout=0.0)  # nobody vouches for this certificate
+                cx.note("kept")
+                wait_for(lambda: said.has("certificate"))
+                check(cx.stats.pending == 1)
+                cx.close()
+            for wrong in (key, p.folder / "nowhere"):
+                try:
+                    s.client(ca=str(wrong))
+                    check(False, "no certificates")
+                except cortex.UsageError as error:
+                    check("ca:" in str(error), error)
 
 
 @test

@@ -58,7 +58,10 @@ class Client(Recorder):
         tls = None
         if ca is not None:
             import ssl
-            tls = ssl.create_default_context(cafile=ca)
+            try:
+                tls = ssl.create_default_context(cafile=ca)
+            except (OSError, ssl.SSLError) as error:
+                raise UsageError(f"ca: cannot read certificates from {ca}: {error}") from error
         self._connection = Connection(url, token, timeout, tls)
         self._questions = Connection(url, token, timeout, tls)
         if token and not self._connection.secure and not _is_here(url):
