@@ -87,7 +87,7 @@ def main():
     print(f"seed {args.seed}: {args.kills} kills of the recorder, {server_kills} of the server, "
           f"{time.monotonic() - started:.0f} s")
     print(f"{len(told)} steps were recorded, {nodes} are on the server: {lost} lost, {twice} twice, "
-          f"{rejected} rejected, {damaged} damaged, {torn} torn tails in the last part")
+          f"{rejected} rejected, {damaged} damaged, {torn} torn tails")
     return 1 if lost or twice or rejected or damaged or not told else 0
 
 

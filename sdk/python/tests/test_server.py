@@ -164,6 +164,42 @@ def what_a_killed_process_recorded_is_delivered_by_the_next():
 
 
 @test
+def damaged_lines_and_torn_tails_are_counted_and_said():
+    with Place() as p, Server(p) as s:
+        s.end()
+        child(p, s, "p", 3).communicate()
+        path, = (p.folder / "spool").rglob("*.seg")
+        first, second, third = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(first + second.replace(b"p-1", b"p-9") + third + first[:20])
+        s.start()
+        with Said() as said, s.client() as cx:
+            wait_for(lambda: all(part.empty for part in cx._spool.parts()))
+            wait_for(lambda: not cx._spool.adopted)
+            check(cx.stats.damaged == 1 and cx.stats.torn == 1 and said.has("damaged"), cx.stats, said.texts)
+        check(s.marks() == {"p-0", "p-2"} and s.count() == 2)
+
+
+@test
+def a_signal_handler_may_record():
+    with Place() as p, Server(p) as s, s.client() as cx:
+        count = [0]
+
+        def handle(*_):
+            cx.note("in the handler")
+            count[0] += 1
+        before = signal.signal(signal.SIGALRM, handle)
+        signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+        try:
+            for _ in range(2000):
+                cx.note("outside")
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        cx.flush()
+        check(count[0] > 3 and s.count() == 2000 + count[0], s.count(), count)
+
+
+@test
 def a_program_that_ends_delivers_first():
     with Place() as p, Server(p) as s:
         done = child(p, s, "p", 300)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import queue
 import random
 import sys
 import tempfile
@@ -45,6 +46,38 @@ class _Result(NamedTuple):
     answer: Json
 
 
+class _Wake:
+    """An event whose set() may interrupt itself: a finalizer or a signal handler records within the
+    recording of the same thread, and SimpleQueue.put is reentrant where Event.set is not."""
+
+    def __init__(self) -> None:
+        self._queue: "queue.SimpleQueue[None]" = queue.SimpleQueue()
+        self._flag = False
+
+    def set(self) -> None:
+        if not self._flag:
+            self._flag = True
+            self._queue.put(None)
+
+    def is_set(self) -> bool:
+        return self._flag
+
+    def clear(self) -> None:
+        self._flag = False
+        try:
+            while True:
+                self._queue.get_nowait()
+        except queue.Empty:
+            pass
+
+    def wait(self, timeout: float) -> None:
+        if not self._flag:
+            try:
+                self._queue.get(timeout=timeout)
+            except queue.Empty:
+                pass
+
+
 class Client(Recorder):
     """What `init` returns."""
 
@@ -75,7 +108,7 @@ class Client(Recorder):
             self._wake_up()
 
     def _renew_sender(self) -> None:
-        self._wake = threading.Event()
+        self._wake = _Wake()
         self._changed = threading.Condition(threading.Lock())
         self._sending = threading.Lock()
         self._asking = threading.Lock()
@@ -125,8 +158,8 @@ class Client(Recorder):
     def stats(self) -> Stats:
         made, found = Stats(), self.stats_
         vars(made).update(vars(found))
-        made.damaged += sum(part.damaged for part in self._spool.parts())
-        made.torn += sum(part.torn for part in self._spool.parts())
+        made.damaged += self._spool.past_damaged + sum(p.damaged for p in self._spool.parts())
+        made.torn += self._spool.past_torn + sum(p.torn for p in self._spool.parts())
         made.pending = self._left()
         return made
 
@@ -193,14 +226,14 @@ class Client(Recorder):
                     if not isinstance(error, ServerError):
                         log.exception("agent %s: delivering failed", self.agent)
                     break
-            self._spool.drop_delivered()
             self._tell_damage()
+            self._spool.drop_delivered()
         with self._changed:
             self._changed.notify_all()
         return min(delays) if delays else None
 
     def _tell_damage(self) -> None:
-        found = sum(part.damaged for part in self._spool.parts())
+        found = self._spool.past_damaged + sum(part.damaged for part in self._spool.parts())
         if found > self._damage_told:
             self._say("damaged", "%d places of the spool in %s are damaged or gone; what stood there is "
                       "lost", found, self._spool.folder)

@@ -260,6 +260,7 @@ class Spool:
         self.part: Optional[Part] = None
         self.adopted: List[Part] = []
         self.adopted_bytes = 0
+        self.past_damaged = self.past_torn = 0  # of parts that were delivered
         self._file = -1
         self.unsynced = False
         self._sizes: Dict[int, int] = {}
@@ -394,6 +395,8 @@ class Spool:
 
     def drop_delivered(self) -> None:
         for part in [p for p in self.adopted if p.empty]:
+            self.past_damaged += part.damaged
+            self.past_torn += part.torn
             part.close(remove=True)
             self.adopted.remove(part)
             self.adopted_bytes = sum(one.size() for one in self.adopted)
@@ -433,6 +436,7 @@ class Spool:
             part.close(remove=False)
         self._file, self.part, self.adopted, self._sizes = -1, None, [], {}
         self.adopted_bytes, self.unsynced = 0, False
+        self.past_damaged = self.past_torn = 0
         self.appended = 0
         self.lock = threading.RLock()
 
@@ -443,6 +447,7 @@ class Queue:
 
     folder: Optional[Path] = None
     unsynced = False
+    past_damaged = past_torn = 0
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
