@@ -185,6 +185,11 @@ void cx_cli_remark_lines(cx_str text)
     cx_buf_done(&shown);
 }
 
+bool cx_cli_can_ask(void)
+{
+    return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+}
+
 /* --- files --------------------------------------------------------------------------------- */
 
 static void release_file(cx_cli_file *file)

@@ -46,6 +46,8 @@ void cx_cli_complain(const char *format, ...) CX_PRINTF(1, 2);
 void cx_cli_remark(const char *format, ...) CX_PRINTF(1, 2);
 /* Lines. */
 void cx_cli_remark_lines(cx_str text);
+/* Whether a person can be asked there, and answer: standard input and error are terminals. */
+bool cx_cli_can_ask(void);
 
 /*
  * A file that atomically replaces another when it is complete; until then it does not exist

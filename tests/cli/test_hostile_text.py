@@ -404,6 +404,13 @@ ROWS = {
     "scope list": ["!", "! --json", "--to {S}", "! --url {S}"],
     "scope receive": ["! {S}", "! {S} --url http://127.0.0.1:1 --token-file {none}"],
     "erase": ["! {S} --reason {T}"],
+    "hold add": ["--agent {S} --reason {T}", "! --agent {N} --reason x --from {S}"],
+    "hold list": ["!", "--json"],
+    "hold release": ["! {S} --reason x"],
+    "retention apply": ["! --retention {S}", "--dry-run --retention 'session.* 1y'"],
+    "sensitive": ["", "{S}", "! --class {S}"],
+    "consent revoke": ["{S} --reason {T}", "{N} --reason {T}"],
+    "witness": ["! --dir {none} --log {S} --key {key}", "! {none}"],
     "tables status": ["--home {home}", "! --home {none}"],
     "tables rebuild": ["--verify-only", "! --home {none}"],
     "backup": ["! /dev/null/{R}", "! {pack}"],
@@ -637,7 +644,7 @@ def all_output_goes_through_one_escaping_function():
     # Comments and texts are not code; a child of a run writes to what is recorded.
     plain = re.compile(r'/\*.*?\*/|"(?:[^"\\]|\\.)*"', re.S)
     may = {"cli/out.c", "base/diag.c", "sandbox/sandbox_launcher.c", "agent/agent_ops.c"}
-    looking = {"cli/provenance/cmd_evidence.c", "cli/ledger/cmd_prove.c"}  # whether standard output is a terminal
+    looking = {"cli/provenance/cmd_evidence.c", "cli/ledger/cmd_prove.c", "cli/ledger/prove_never.c"}  # whether standard output is a terminal
     found = []
     for path in sorted((ROOT / "src").rglob("*.c")):
         name = str(path.relative_to(ROOT / "src"))

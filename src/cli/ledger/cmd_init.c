@@ -191,11 +191,8 @@ static void print_plan(const init_done *plan)
             cx_buf_add_z(&text, "  (one line)");
         cx_buf_add_byte(&text, '\n');
     }
-    cx_buf_add_z(&text, "--no-repo leaves the repository as it is. Write this? [y/N] ");
-    const char *shown = cx_buf_z(&text);
-    if (shown != NULL)
-        (void)fputs(shown, stderr);
-    (void)fflush(stderr);
+    cx_buf_add_z(&text, "--no-repo leaves the repository as it is. Write this? [y/N]\n");
+    cx_cli_remark_lines(cx_buf_str(&text));
     cx_buf_done(&text);
 }
 
@@ -224,7 +221,7 @@ static cx_status ask_first(cx_cli *cli, const cx_cli_args *args, init_done *done
 {
     init_done plan = {.path = done->path, .scheme = done->scheme};
     if (cx_cli_has(args, "yes") || cx_cli_has(args, "no-repo") || cx_cli_has(args, "json") ||
-        isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
+        !cx_cli_can_ask())
         return CX_SUCCESS;
     cx_status status = plan_init(cli, args, &plan, err);
     if (!cx_failed(status) && plan.repo.created.count != 0) {
