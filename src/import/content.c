@@ -534,8 +534,13 @@ static const char *const output_names[] = {"output_tokens",
                                            "output_token_count",
                                            "candidates_token_count",
                                            NULL};
-static const char *const cached_names[] = {"cache_read_input_tokens", "cached_input_tokens",
-                                           "cacheRead", "cachedContentTokenCount", NULL};
+static const char *const cached_names[] = {"cache_read_input_tokens",
+                                           "cached_input_tokens",
+                                           "cacheRead",
+                                           "cachedContentTokenCount",
+                                           "cached",
+                                           "cached_tokens",
+                                           NULL};
 
 static void put_count(cx_import_content *content, cx_json_list *list, const char *name,
                       const cx_json *usage, const char *const *names)

@@ -40,11 +40,6 @@ static bool has(const cx_json *object, const char *name)
     return cx_json_get(object, cx_str_z(name)) != NULL;
 }
 
-static bool is_qwen_code(const cx_json *record)
-{
-    return cx_import_has_parts(record) && (has(record, "uuid") || has(record, "sessionId"));
-}
-
 static bool is_droid(const cx_json *record)
 {
     cx_str type = CX_JSON_GET_STR(record, "type");
@@ -58,11 +53,6 @@ static bool is_opencode(const cx_json *record)
 {
     return has_str(record, "sessionID") &&
            (has_str(record, "messageID") || has_str(record, "role"));
-}
-
-static bool is_gemini_cli(const cx_json *record)
-{
-    return has_str(record, "sessionId") && has_str(record, "projectHash");
 }
 
 /* The members of a span as Phoenix exports it, in a table's columns or as an object. */
@@ -90,17 +80,11 @@ static const struct {
     cx_import_other info;
     bool (*is)(const cx_json *record);
 } others[] = {
-    {{"qwen-code", "a Qwen Code session",
-      "let Qwen Code send OpenTelemetry to `cortex serve`, or import that as otlp"},
-     is_qwen_code},
     {{"droid", "a Droid session",
       "let Droid send OpenTelemetry to `cortex serve`, or import that as otlp"},
      is_droid},
     {{"opencode", "a part of an OpenCode session", "convert the session to lattice nodes"},
      is_opencode},
-    {{"gemini-cli", "a Gemini CLI session",
-      "let Gemini CLI send OpenTelemetry to `cortex serve`, or import that as otlp"},
-     is_gemini_cli},
     {{"phoenix", "a Phoenix span export",
       "send the same spans as OTLP to `cortex serve`, or import them as otlp"},
      is_phoenix},
@@ -123,6 +107,9 @@ static const struct {
     {"swe-agent", {"trajectory", "history", "info", "environment"}},
     {"tau-bench", {"task_id", "trial", "reward", "traj", "info"}},
     {"who-when", {"history", "question", "mistake_agent", "mistake_step", "is_correct"}},
+    {"gemini-cli",
+     {"sessionId", "projectHash", "startTime", "lastUpdated", "toolCalls", "thoughts"}},
+    {"qwen-code", {"uuid", "parentUuid", "systemPayload", "usageMetadata", "toolCallResult"}},
 };
 
 static void find_nearest(evidence *found, const cx_json *record)

@@ -177,7 +177,7 @@ typedef struct cx_import_format {
 CX_IMPORT_FORMATS(CX_IMPORT_DECLARE)
 #undef CX_IMPORT_DECLARE
 
-#define CX_IMPORT_FORMATS_MAX 16
+#define CX_IMPORT_FORMATS_MAX 40
 /* The formats in the order of the help text; NULL after the last. */
 const cx_import_format *cx_import_format_nth(size_t index);
 

@@ -191,6 +191,10 @@ CX_TEST(core_formats_are_found_by_their_bytes)
         {"{\"type\":\"us\n{\"type\":\"user\",\"uuid\":\"a\"}", "claude-code"},
         {"{\"type\":\"message\",\"role\":\"user\",\"content\":[]}", "codex"},
         {"{\"timestamp\":\"t\",\"type\":\"session_meta\",\"payload\":{}}", "codex"},
+        {"{\"type\":\"user\",\"uuid\":\"a\",\"sessionId\":\"s\",\"parentUuid\":null}\n"
+         "{\"type\":\"assistant\",\"uuid\":\"b\",\"message\":{\"parts\":[]}}",
+         "qwen-code"},
+        {"{\"sessionId\":\"s\",\"projectHash\":\"p\",\"messages\":[]}", "gemini-cli"},
     };
     for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
         const char *found = cx_import_detect(cx_str_bytes(cx_str_z(cases[i].text)));
@@ -219,14 +223,10 @@ CX_TEST(core_evidence_against_a_format_is_believed)
     static const struct {
         const char *text, *other;
     } cases[] = {
-        {"{\"type\":\"user\",\"uuid\":\"a\",\"sessionId\":\"s\",\"parentUuid\":null}\n"
-         "{\"type\":\"assistant\",\"uuid\":\"b\",\"message\":{\"parts\":[]}}",
-         "qwen-code"},
         {"{\"type\":\"message\",\"id\":\"m\",\"message\":{\"role\":\"user\",\"content\":[]}}",
          "droid"},
         {"{\"type\":\"reasoning\",\"sessionID\":\"s\",\"messageID\":\"m\"}", "opencode"},
         {"[{\"context\":{\"span_id\":\"s\"},\"span_kind\":\"LLM\"}]", "phoenix"},
-        {"{\"sessionId\":\"s\",\"projectHash\":\"p\",\"messages\":[]}", "gemini-cli"},
     };
     cx_err err;
     for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
