@@ -270,11 +270,13 @@ cx_status cx_import_fail_unknown(const cx_import_guessed *guessed, cx_err *err)
     if (guessed->nearest != NULL)
         return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
                           "found records of no known format (the nearest is %s), expected one of "
-                          "`cortex import --list`; name the format",
+                          "`cortex import --list`; name the format, or write lines "
+                          "{\"role\",\"content\"} and import them as messages",
                           guessed->nearest);
     return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
                       "found no trace of a known format, expected one of `cortex import --list`; "
-                      "name the format");
+                      "name the format, or write lines {\"role\",\"content\"} and import them as "
+                      "messages");
 }
 
 /* D1 */

@@ -40,7 +40,8 @@ typedef struct cx_import_format_info {
     X(tau_bench, "tau-bench")     \
     X(who_when, "who-when")       \
     X(gemini_cli, "gemini-cli")   \
-    X(qwen_code, "qwen-code")
+    X(qwen_code, "qwen-code")     \
+    X(messages, "messages")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

@@ -47,6 +47,53 @@ cx_str cx_import_first_str(const cx_json *object, const char *const *names)
     return (cx_str){NULL, 0};
 }
 
+/* Seconds with a fraction, digit by digit: a double would not be exact (§1.9). */
+static bool decimal_seconds(cx_str text, int64_t *out_ns)
+{
+    int64_t value = 0;
+    int decimals = -1;
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        if (c == '.' && decimals < 0) {
+            decimals = 0;
+            continue;
+        }
+        if (c < '0' || c > '9')
+            return false;
+        if (decimals == 9)
+            continue;
+        if (__builtin_mul_overflow(value, (int64_t)10, &value) ||
+            __builtin_add_overflow(value, (int64_t)(c - '0'), &value))
+            return false;
+        decimals += decimals >= 0;
+    }
+    for (decimals = decimals < 0 ? 0 : decimals; decimals < 9; decimals++) {
+        if (__builtin_mul_overflow(value, (int64_t)10, &value))
+            return false;
+    }
+    *out_ns = value;
+    return text.size != 0;
+}
+
+void cx_import_set_any_time(cx_import_record *record, const cx_json *value)
+{
+    int64_t ticks = 0;
+    if (value == NULL || value->type == CX_JSON_NULL)
+        return;
+    if (value->type == CX_JSON_INT && cx_json_int64(value, &ticks)) {
+        int64_t unit = ticks < 100000000000         ? 1000000000
+                       : ticks < 100000000000000    ? 1000000
+                       : ticks < 100000000000000000 ? 1000
+                                                    : 1;
+        cx_import_set_ticks(record, value, unit);
+    } else if (cx_json_is_number(value)) {
+        record->has_time = decimal_seconds(cx_json_text(value), &record->t_ns);
+        record->time_bad = !record->has_time;
+    } else {
+        cx_import_set_iso(record, value);
+    }
+}
+
 /* --- roles --------------------------------------------------------------------------------- */
 
 bool cx_import_is_model_role(cx_str role)

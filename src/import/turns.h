@@ -61,4 +61,8 @@ const cx_json *cx_import_first_object(const cx_json *array);
 const cx_json *cx_import_first_of(const cx_json *object, const char *const *names);
 cx_str cx_import_first_str(const cx_json *object, const char *const *names);
 
+/* Sets the time from ISO text, or from a number of seconds, ms, us or ns since 1970 by its size;
+ * NULL sets nothing. */
+void cx_import_set_any_time(cx_import_record *record, const cx_json *value);
+
 #endif

@@ -15,6 +15,14 @@ static const struct {
     {"gemini-cli.json", "gemini-cli", 4, 1},
     {"gemini-cli.jsonl", "gemini-cli", 7, 2},
     {"qwen-code.jsonl", "qwen-code", 4, 1},
+    {"messages+openai.json", "messages", 5, 1},
+    {"messages+anthropic.json", "messages", 4, 1},
+    {"messages+responses.json", "messages", 5, 1},
+    {"messages+lines.jsonl", "messages", 4, 1},
+    {"messages+conversations.jsonl", "messages", 5, 1},
+    {"messages+calls.jsonl", "messages", 2, 1},
+    {"messages+speakers.jsonl", "messages", 2, 0},
+    {"messages+sharegpt.json", "messages", 2, 0},
 };
 
 static bool read_vector(const char *name, cx_buf *out)
