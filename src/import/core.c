@@ -282,6 +282,14 @@ static cx_status read_document(cx_import_core *core, source *from, cx_err *err)
     cx_import_progress(core, from->size);
     if (document == NULL)
         return cx_fail_nomem(err);
+    if (core->format->text != NULL) {
+        cx_str text = cx_bytes_str(from->bytes);
+        size_t valid = cx_utf8_valid_prefix(text);
+        if (valid != text.size)
+            return cx_fail_at(err, CX_E_FORMAT, "U_UTF8", valid,
+                              "found bytes that are not UTF-8, expected text in UTF-8");
+        return core->format->text(&core->sink, text, err);
+    }
     CX_TRY(
         cx_json_parse(&core->parser, cx_bytes_str(from->bytes), &core->documents, document, err));
     return core->format->document(&core->sink, document, err);
@@ -331,7 +339,7 @@ static bool looks_like_lines(cx_import_core *core, cx_bytes bytes)
 static cx_status choose_form(cx_import_core *core, source *from, cx_err *err)
 {
     const cx_import_format *format = core->format;
-    from->lines = format->document == NULL;
+    from->lines = format->document == NULL && format->text == NULL;
     if (format->line == NULL || format->document == NULL)
         return CX_SUCCESS;
     if (from->streamed) {
@@ -493,7 +501,7 @@ static cx_status import_sources(cx_import_core *core, const char *format, cx_imp
 {
     uint32_t importer;
     CX_TRY(choose_format(core, format, err));
-    if (core->format->document == NULL)
+    if (core->format->document == NULL && core->format->text == NULL)
         core->total_bytes *= 2; /* lines are read twice */
     CX_TRY(cx_import_agent_of(core, CX_STR(IMPORTER), &importer, err));
     CX_ASSERT(importer == 0);

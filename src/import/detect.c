@@ -29,30 +29,9 @@ typedef struct evidence {
 
 /* --- programs whose files have no importer -------------------------------------------------- */
 
-static bool has_str(const cx_json *object, const char *name)
-{
-    const cx_json *value = cx_json_get(object, cx_str_z(name));
-    return value != NULL && value->type == CX_JSON_STRING;
-}
-
 static bool has(const cx_json *object, const char *name)
 {
     return cx_json_get(object, cx_str_z(name)) != NULL;
-}
-
-static bool is_droid(const cx_json *record)
-{
-    cx_str type = CX_JSON_GET_STR(record, "type");
-    if (cx_str_is(type, "session_start"))
-        return has_str(record, "id") && (has(record, "owner") || has(record, "cwd"));
-    return cx_str_is(type, "message") && has_str(record, "id") && !has(record, "sessionId") &&
-           cx_json_get_typed(record, CX_STR("message"), CX_JSON_OBJECT) != NULL;
-}
-
-static bool is_opencode(const cx_json *record)
-{
-    return has_str(record, "sessionID") &&
-           (has_str(record, "messageID") || has_str(record, "role"));
 }
 
 /* The members of a span as Phoenix exports it, in a table's columns or as an object. */
@@ -80,11 +59,6 @@ static const struct {
     cx_import_other info;
     bool (*is)(const cx_json *record);
 } others[] = {
-    {{"droid", "a Droid session",
-      "let Droid send OpenTelemetry to `cortex serve`, or import that as otlp"},
-     is_droid},
-    {{"opencode", "a part of an OpenCode session", "convert the session to lattice nodes"},
-     is_opencode},
     {{"phoenix", "a Phoenix span export",
       "send the same spans as OTLP to `cortex serve`, or import them as otlp"},
      is_phoenix},
@@ -109,6 +83,9 @@ static const struct {
     {"who-when", {"history", "question", "mistake_agent", "mistake_step", "is_correct"}},
     {"gemini-cli",
      {"sessionId", "projectHash", "startTime", "lastUpdated", "toolCalls", "thoughts"}},
+    {"opencode", {"info", "parts", "sessionID", "messageID"}},
+    {"copilot-cli", {"data", "parentId", "toolCallId"}},
+    {"cline", {"ts", "say", "ask"}},
     {"qwen-code", {"uuid", "parentUuid", "systemPayload", "usageMetadata", "toolCallResult"}},
 };
 

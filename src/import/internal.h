@@ -159,6 +159,8 @@ typedef struct cx_import_format {
     /* One line that parsed faithfully, of whatever type.  With both functions, a file that is one
      * JSON value is a document and any other is lines (§2.1). */
     cx_status (*line)(cx_import_sink *sink, const cx_json *value, cx_err *err);
+    /* A whole file that is no JSON, as UTF-8; its records are made in the sink's arena. */
+    cx_status (*text)(cx_import_sink *sink, cx_str text, cx_err *err);
     /* After the last record of each file, and after the last file; or NULL. */
     cx_status (*file_end)(cx_import_sink *sink, cx_err *err);
     cx_status (*finish)(cx_import_sink *sink, cx_err *err);

@@ -179,6 +179,11 @@ static cx_str tool_key(cx_import_sink *sink, const cx_import_turns *turns, cx_st
     return join(sink->arena, join(sink->arena, turns->suffix, CX_STR(" ")), call_id);
 }
 
+bool cx_import_turn_knows(cx_import_sink *sink, const cx_import_turns *turns, cx_str call_id)
+{
+    return cx_import_index_find(&turns->tools, tool_key(sink, turns, call_id)) != NULL;
+}
+
 /* What was said, and what it comes to. */
 typedef struct told {
     cx_import_content content;

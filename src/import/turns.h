@@ -44,6 +44,9 @@ void cx_import_turn_follow(cx_import_record *record, const cx_import_turns *turn
 CX_RESULT cx_import_turn_end(cx_import_sink *sink, cx_import_turns *turns, cx_import_say say,
                              const cx_json *value, cx_str role, cx_str name, cx_err *err);
 
+/* A call of that id was told in this conversation. */
+bool cx_import_turn_knows(cx_import_sink *sink, const cx_import_turns *turns, cx_str call_id);
+
 /* "assistant", "model", ...; the names that programs give the same roles. */
 bool cx_import_is_model_role(cx_str role);
 bool cx_import_is_tool_role(cx_str role);

@@ -223,9 +223,6 @@ CX_TEST(core_evidence_against_a_format_is_believed)
     static const struct {
         const char *text, *other;
     } cases[] = {
-        {"{\"type\":\"message\",\"id\":\"m\",\"message\":{\"role\":\"user\",\"content\":[]}}",
-         "droid"},
-        {"{\"type\":\"reasoning\",\"sessionID\":\"s\",\"messageID\":\"m\"}", "opencode"},
         {"[{\"context\":{\"span_id\":\"s\"},\"span_kind\":\"LLM\"}]", "phoenix"},
     };
     cx_err err;

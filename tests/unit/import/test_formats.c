@@ -23,6 +23,8 @@ static const struct {
     {"messages+calls.jsonl", "messages", 2, 1},
     {"messages+speakers.jsonl", "messages", 2, 0},
     {"messages+sharegpt.json", "messages", 2, 0},
+    {"opencode.json", "opencode", 2, 1},
+    {"opencode.jsonl", "opencode", 4, 1},
 };
 
 static bool read_vector(const char *name, cx_buf *out)
