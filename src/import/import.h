@@ -42,7 +42,8 @@ typedef struct cx_import_format_info {
     X(gemini_cli, "gemini-cli")   \
     X(qwen_code, "qwen-code")     \
     X(messages, "messages")       \
-    X(opencode, "opencode")
+    X(opencode, "opencode")       \
+    X(cline, "cline")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

@@ -25,6 +25,8 @@ static const struct {
     {"messages+sharegpt.json", "messages", 2, 0},
     {"opencode.json", "opencode", 2, 1},
     {"opencode.jsonl", "opencode", 4, 1},
+    {"cline+shown.json", "cline", 9, 2},
+    {"cline+api.json", "cline", 3, 1},
 };
 
 static bool read_vector(const char *name, cx_buf *out)
