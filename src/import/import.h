@@ -43,7 +43,8 @@ typedef struct cx_import_format_info {
     X(qwen_code, "qwen-code")     \
     X(messages, "messages")       \
     X(opencode, "opencode")       \
-    X(cline, "cline")
+    X(cline, "cline")             \
+    X(copilot_cli, "copilot-cli")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

@@ -27,6 +27,7 @@ static const struct {
     {"opencode.jsonl", "opencode", 4, 1},
     {"cline+shown.json", "cline", 9, 2},
     {"cline+api.json", "cline", 3, 1},
+    {"copilot-cli.jsonl", "copilot-cli", 7, 1},
 };
 
 static bool read_vector(const char *name, cx_buf *out)
