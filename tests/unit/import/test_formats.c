@@ -28,6 +28,8 @@ static const struct {
     {"cline+shown.json", "cline", 9, 2},
     {"cline+api.json", "cline", 3, 1},
     {"copilot-cli.jsonl", "copilot-cli", 7, 1},
+    {"cursor+transcript.jsonl", "cursor", 3, 1},
+    {"cursor+stream.jsonl", "cursor", 6, 1},
 };
 
 static bool read_vector(const char *name, cx_buf *out)
