@@ -45,7 +45,8 @@ typedef struct cx_import_format_info {
     X(opencode, "opencode")       \
     X(cline, "cline")             \
     X(copilot_cli, "copilot-cli") \
-    X(cursor, "cursor")
+    X(cursor, "cursor")           \
+    X(droid, "droid")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

@@ -30,6 +30,7 @@ static const struct {
     {"copilot-cli.jsonl", "copilot-cli", 7, 1},
     {"cursor+transcript.jsonl", "cursor", 3, 1},
     {"cursor+stream.jsonl", "cursor", 6, 1},
+    {"droid.jsonl", "droid", 5, 1},
 };
 
 static bool read_vector(const char *name, cx_buf *out)
