@@ -46,7 +46,8 @@ typedef struct cx_import_format_info {
     X(cline, "cline")             \
     X(copilot_cli, "copilot-cli") \
     X(cursor, "cursor")           \
-    X(droid, "droid")
+    X(droid, "droid")             \
+    X(aider, "aider")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

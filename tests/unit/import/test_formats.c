@@ -31,6 +31,8 @@ static const struct {
     {"cursor+transcript.jsonl", "cursor", 3, 1},
     {"cursor+stream.jsonl", "cursor", 6, 1},
     {"droid.jsonl", "droid", 5, 1},
+    {"aider+history.md", "aider", 7, 0},
+    {"aider+input.txt", "aider", 2, 0},
 };
 
 static bool read_vector(const char *name, cx_buf *out)
