@@ -192,7 +192,7 @@ def tables():
     tools = re.findall(r'\n    \{"(\w+)",', rows[0] if rows else '')
     rows = table_rows('src/server/mcp/mcpd_write.c', r'(?s)cx_mcpd_write_tool write_tools\[\] = \{(.*?)\n\};')
     tools += re.findall(r'\n    \{"(\w+)",', rows[0] if rows else '')
-    formats = [name for path in sorted((ROOT / 'src/import').glob('*.c'))
+    formats = [name for path in sorted((ROOT / 'src/import').glob('**/*.c'))
                for name in re.findall(r'\.info = \{"([\w-]+)"', path.read_text())]
     listed = re.findall(r'\n    X\(\w+, "([\w-]+)"\)', (ROOT / 'src/import/import.h').read_text())
     page = (ROOT / 'docs/formats/imports.md').read_text()

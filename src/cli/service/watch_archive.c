@@ -174,6 +174,8 @@ static cx_status find_format(archiving *t, cx_recorded_session_format *out, cx_e
     cx_buf_done(&head);
     CX_TRY(status);
     const char *format = guessed.format;
+    if (format != NULL && strcmp(format, "messages") == 0)
+        format = NULL; /* any program's: the path says more */
     if (format == NULL && guessed.other == NULL && strstr(t->of->path, "/.codex/") != NULL)
         format = "codex";
     if (format == NULL && guessed.other == NULL && strstr(t->of->path, "/.claude/") != NULL)
