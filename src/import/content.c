@@ -73,12 +73,37 @@ void cx_import_say_duration(cx_import_content *content, int64_t start_ns, int64_
         content->duration_ns = size;
 }
 
+/* Digits with at most one point and an exponent, which is what the number's parser takes. */
+static bool is_decimal(cx_str text)
+{
+    size_t digits = 0, points = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        bool exponent = (c == 'e' || c == 'E') && digits != 0;
+        if (exponent) {
+            i += i + 1 < text.size && (text.data[i + 1] == '-' || text.data[i + 1] == '+');
+            if (++i >= text.size)
+                return false;
+            for (; i < text.size; i++) {
+                if (text.data[i] < '0' || text.data[i] > '9')
+                    return false;
+            }
+            return true;
+        }
+        points += c == '.';
+        digits += c >= '0' && c <= '9';
+        if ((c != '.' && (c < '0' || c > '9')) || points > 1)
+            return false;
+    }
+    return digits != 0;
+}
+
 void cx_import_say_cost(cx_import_content *content, const cx_json *usd)
 {
     double value = 0;
     bool found = usd != NULL && cx_json_is_number(usd) && cx_json_double(usd, &value);
     if (usd != NULL && usd->type == CX_JSON_STRING)
-        found = cx_number_parse(cx_json_text(usd), &value);
+        found = is_decimal(cx_json_text(usd)) && cx_number_parse(cx_json_text(usd), &value);
     if (!found || !(value >= 0) || content->has_cost)
         return;
     content->has_cost = true;
@@ -394,7 +419,11 @@ void cx_import_say_response(cx_import_content *content, const cx_json *output)
         const cx_json *item = &list->items[i];
         const cx_json *inner = is_message(item) ? NULL : first_of(item, inner_names);
         bool wraps = inner != NULL && inner->type == CX_JSON_OBJECT;
-        cx_import_say_message(content, wraps ? inner : item);
+        /* The Responses API lists calls next to messages. */
+        if (!wraps && !is_message(item) && CX_JSON_GET_STR(item, "type").size != 0)
+            say_block(content, item);
+        else
+            cx_import_say_message(content, wraps ? inner : item);
     }
 }
 

@@ -112,7 +112,8 @@ static void find_nearest(evidence *found, const cx_json *record)
 static bool is_node(const cx_json *record)
 {
     return has(record, "node_id") || has(record, "prev_hash") || has(record, "state_delta") ||
-           has(record, "schema_version") || (has(record, "agent_id") && has(record, "event"));
+           (has(record, "schema_version") && !has(record, "steps")) ||
+           (has(record, "agent_id") && has(record, "event"));
 }
 
 /* Nodes, or a list of them. */

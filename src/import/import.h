@@ -30,23 +30,23 @@ typedef struct cx_import_format_info {
  * X(NAME, text) stands for `const cx_import_format cx_import_NAME` of NAME.c, whose info.name is
  * `text`.
  */
-#define CX_IMPORT_FORMATS(X)      \
-    X(otlp, "otlp")               \
-    X(otel_sdk, "otel-sdk")       \
-    X(langfuse, "langfuse")       \
-    X(claude_code, "claude-code") \
-    X(codex, "codex")             \
-    X(swe_agent, "swe-agent")     \
-    X(tau_bench, "tau-bench")     \
-    X(who_when, "who-when")       \
-    X(gemini_cli, "gemini-cli")   \
-    X(qwen_code, "qwen-code")     \
-    X(messages, "messages")       \
-    X(opencode, "opencode")       \
-    X(cline, "cline")             \
-    X(copilot_cli, "copilot-cli") \
-    X(cursor, "cursor")           \
-    X(droid, "droid")             \
+#define CX_IMPORT_FORMATS(X)            \
+    X(otlp, "otlp")                     \
+    X(otel_sdk, "otel-sdk")             \
+    X(langfuse, "langfuse")             \
+    X(claude_code, "claude-code")       \
+    X(codex, "codex")                   \
+    X(swe_agent, "swe-agent")           \
+    X(tau_bench, "tau-bench")           \
+    X(who_when, "who-when")             \
+    X(gemini_cli, "gemini-cli")         \
+    X(qwen_code, "qwen-code")           \
+    X(messages, "messages")             \
+    X(opencode, "opencode")             \
+    X(cline, "cline")                   \
+    X(copilot_cli, "copilot-cli")       \
+    X(cursor, "cursor")                 \
+    X(droid, "droid")                   \
     X(aider, "aider")
 
 /* The formats, in the order of the list; NULL after the last. */

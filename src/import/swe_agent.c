@@ -327,6 +327,9 @@ static int swe_agent_detect(cx_bytes head, const cx_json *first)
     static const char trajectory[] = "\"trajectory\"", action[] = "\"action\"";
     if (first != NULL) {
         const cx_json *history = cx_json_get_typed(first, CX_STR("history"), CX_JSON_ARRAY);
+        if (CX_JSON_GET(first, "mistake_step") != NULL ||
+            CX_JSON_GET(first, "mistake_agent") != NULL)
+            return -1; /* Who&When has chats of that name too */
         if (cx_json_get_typed(first, CX_STR("trajectory"), CX_JSON_ARRAY) != NULL)
             return 85;
         return history != NULL && history->count != 0 &&

@@ -15,14 +15,36 @@ static bool is_label(cx_str name)
            cx_str_is(name, "ground_truth") || cx_str_is(name, "labels");
 }
 
+static const char *const lists[] = {"history", "trajectory"};
+static const char *const bodies[] = {"content", "message", "text"};
+
+/* The array of messages, under either name; NULL = none. */
+static const cx_json *chat_of(const cx_json *document, const char **out_name)
+{
+    const cx_json *found = NULL;
+    for (size_t i = 0; i < CX_COUNT_OF(lists) && found == NULL; i++) {
+        found = cx_json_get_typed(document, cx_str_z(lists[i]), CX_JSON_ARRAY);
+        *out_name = lists[i];
+    }
+    return found;
+}
+
+static const cx_json *body_of(const cx_json *message)
+{
+    const cx_json *found = NULL;
+    for (size_t i = 0; i < CX_COUNT_OF(bodies) && found == NULL; i++)
+        found = cx_import_not_null(cx_json_get(message, cx_str_z(bodies[i])));
+    return found;
+}
+
 /* The document in two halves, neither with the messages. */
-static cx_status split_label(cx_import_sink *sink, const cx_json *document, cx_json *out_top,
-                             cx_json *out_labels, cx_err *err)
+static cx_status split_label(cx_import_sink *sink, const cx_json *document, const char *used,
+                             cx_json *out_top, cx_json *out_labels, cx_err *err)
 {
     cx_json_list top = cx_json_list_begin(sink->arena), labels = top;
     for (uint32_t i = 0; i < document->count; i++) {
         cx_str name = cx_json_text(&document->members[i].name);
-        if (!cx_str_is(name, "history"))
+        if (!cx_str_is(name, used))
             cx_json_list_put(is_label(name) ? &labels : &top, name, document->members[i].value);
     }
     CX_TRY(cx_json_list_end_object(&top, out_top, err));
@@ -65,7 +87,12 @@ static bool exit_code_of(cx_str content, bool *out_ok)
 static cx_status import_message(cx_import_sink *sink, const cx_json *message, uint32_t *previous,
                                 uint64_t index, cx_err *err)
 {
-    cx_str name = CX_JSON_GET_STR(message, "name");
+    cx_str name = CX_JSON_GET_STR(message, "agent_name");
+    const cx_json *body = body_of(message);
+    if (name.size == 0)
+        name = CX_JSON_GET_STR(message, "name");
+    if (name.size == 0)
+        name = CX_JSON_GET_STR(message, "agent");
     cx_str role = CX_JSON_GET_STR(message, "role");
     bool ok;
     if (name.size == 0 && role.size == 0)
@@ -77,10 +104,10 @@ static cx_status import_message(cx_import_sink *sink, const cx_json *message, ui
     r->agent = name.size != 0 ? name : without_group(role);
     r->kind = cx_str_is(r->agent, "human") ? CX_KIND_INPUT : CX_KIND_MESSAGE;
     r->fork = CX_IMPORT_FORK_NATURAL;
-    r->content = cx_import_not_null(CX_JSON_GET(message, "content"));
+    r->content = body;
     if (*previous != CX_RECORD_NONE)
         cx_import_refer_record(r, *previous, CX_REF_SEQUENCE);
-    if (exit_code_of(CX_JSON_GET_STR(message, "content"), &ok))
+    if (body != NULL && body->type == CX_JSON_STRING && exit_code_of(cx_json_text(body), &ok))
         cx_import_belief(r, CX_STR("exec_ok"), cx_json_make_bool(ok));
     cx_import_field_str(r, CX_STR("role"), role);
     return cx_import_end(sink, previous, err);
@@ -88,12 +115,13 @@ static cx_status import_message(cx_import_sink *sink, const cx_json *message, ui
 
 static cx_status who_when_document(cx_import_sink *sink, const cx_json *document, cx_err *err)
 {
-    const cx_json *history = cx_json_get_typed(document, CX_STR("history"), CX_JSON_ARRAY);
+    const char *used = NULL;
+    const cx_json *history = chat_of(document, &used);
     uint32_t previous = CX_RECORD_NONE;
     cx_json top, labels;
     if (history == NULL)
-        return cx_import_shape(err, "an object with an array history");
-    CX_TRY(split_label(sink, document, &top, &labels, err));
+        return cx_import_shape(err, "an object with an array history or trajectory");
+    CX_TRY(split_label(sink, document, used, &top, &labels, err));
     CX_TRY(cx_import_top(sink, &top, err));
     CX_TRY(cx_import_labels(sink, &labels, err));
     for (uint32_t i = 0; i < history->count; i++)
@@ -103,7 +131,7 @@ static cx_status who_when_document(cx_import_sink *sink, const cx_json *document
 
 static void who_when_content(cx_import_content *content, const cx_json *raw)
 {
-    cx_import_say_blocks(content, CX_JSON_GET(raw, "content"));
+    cx_import_say_blocks(content, body_of(raw));
 }
 
 static int who_when_detect(cx_bytes head, const cx_json *first)
@@ -111,11 +139,16 @@ static int who_when_detect(cx_bytes head, const cx_json *first)
     static const char *const names[] = {"\"is_correct\"", "\"is_corrected\"", "\"question_ID\"",
                                         "\"mistake_step\"", "\"mistake_agent\""};
     if (first != NULL) {
-        bool chat = cx_json_get_typed(first, CX_STR("history"), CX_JSON_ARRAY) != NULL;
+        const char *used = NULL;
+        const cx_json *chat = chat_of(first, &used);
         bool labelled = CX_JSON_GET(first, "mistake_step") != NULL ||
-                        CX_JSON_GET(first, "mistake_agent") != NULL ||
-                        CX_JSON_GET(first, "question") != NULL;
-        return chat && labelled ? 90 : 0;
+                        CX_JSON_GET(first, "mistake_agent") != NULL;
+        bool asked = CX_JSON_GET(first, "question") != NULL;
+        bool named =
+            chat != NULL && chat->count != 0 && CX_JSON_GET(&chat->items[0], "agent_name") != NULL;
+        if (chat == NULL)
+            return 0;
+        return labelled || named || (asked && strcmp(used, "history") == 0) ? 90 : 0;
     }
     for (size_t i = 0; i < CX_COUNT_OF(names) && head.size != 0; i++) {
         if (memmem(head.data, head.size, names[i], strlen(names[i])) != NULL)
@@ -126,7 +159,8 @@ static int who_when_detect(cx_bytes head, const cx_json *first)
 
 const cx_import_format cx_import_who_when = {
     .info = {"who-when", "Who&When failure chats",
-             "{\"history\":[{\"role\",\"name\",\"content\"}],\"question\",...}, labels kept apart",
+             "{\"history\"|\"trajectory\":[{\"name\",\"content\"}],\"question\",...}, labels kept "
+             "apart",
              false},
     .no_time = true,
     .document = who_when_document,

@@ -33,6 +33,7 @@ static const struct {
     {"droid.jsonl", "droid", 5, 1},
     {"aider+history.md", "aider", 7, 0},
     {"aider+input.txt", "aider", 2, 0},
+    {"who-when+trajectory.json", "who-when", 2, 0},
 };
 
 static bool read_vector(const char *name, cx_buf *out)

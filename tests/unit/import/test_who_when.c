@@ -114,6 +114,25 @@ CX_TEST(who_strange_documents)
     imported_done(&in);
 }
 
+/* The other spellings: `trajectory`, `agent_name` and `agent`, `message` and `text`. */
+CX_TEST(who_other_spellings)
+{
+    imported in;
+    import_text(&in, "auto",
+                "{\"mistake_agent\":\"SECRET\",\"mistake_step\":0,\"trajectory\":[{\"agent_name\":"
+                "\"A\",\"content\":\"x\",\"action\":\"a\"},{\"agent\":\"B\",\"message\":"
+                "\"exitcode: 2\"},{\"name\":\"C\",\"text\":\"z\"},{\"text\":\"nobody\"}]}");
+    REQUIRE(in.count == 5);
+    CHECK_STR(node_text(&in, 1, "/event/source"), "who-when");
+    CHECK_STR(node_text(&in, 1, "/agent_id"), "A");
+    CHECK_STR(node_text(&in, 2, "/agent_id"), "B");
+    CHECK_STR(node_text(&in, 2, "/state_delta/beliefs/exec_ok/value"), "false");
+    CHECK_STR(node_text(&in, 3, "/event/text"), "z");
+    CHECK_INT(in.summary.total.bad, 1);
+    CHECK(memmem(in.out.data, in.out.size, "SECRET", 6) == NULL);
+    imported_done(&in);
+}
+
 /* Every file, with the counts that the labels' summary gives. */
 CX_TEST(who_files)
 {
