@@ -47,7 +47,8 @@ typedef struct cx_import_format_info {
     X(copilot_cli, "copilot-cli")       \
     X(cursor, "cursor")                 \
     X(droid, "droid")                   \
-    X(aider, "aider")
+    X(aider, "aider")                   \
+    X(openhands, "openhands")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

@@ -33,6 +33,9 @@ static const struct {
     {"droid.jsonl", "droid", 5, 1},
     {"aider+history.md", "aider", 7, 0},
     {"aider+input.txt", "aider", 2, 0},
+    {"openhands.json", "openhands", 6, 1},
+    {"openhands+events.jsonl", "openhands", 4, 1},
+    {"openhands+runs.jsonl", "openhands", 5, 1},
     {"who-when+trajectory.json", "who-when", 2, 0},
 };
 
