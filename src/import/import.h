@@ -48,7 +48,8 @@ typedef struct cx_import_format_info {
     X(cursor, "cursor")                 \
     X(droid, "droid")                   \
     X(aider, "aider")                   \
-    X(openhands, "openhands")
+    X(openhands, "openhands")           \
+    X(mini_swe_agent, "mini-swe-agent")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

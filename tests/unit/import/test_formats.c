@@ -36,6 +36,7 @@ static const struct {
     {"openhands.json", "openhands", 6, 1},
     {"openhands+events.jsonl", "openhands", 4, 1},
     {"openhands+runs.jsonl", "openhands", 5, 1},
+    {"mini-swe-agent.json", "mini-swe-agent", 7, 2},
     {"who-when+trajectory.json", "who-when", 2, 0},
 };
 
