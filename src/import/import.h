@@ -49,7 +49,8 @@ typedef struct cx_import_format_info {
     X(droid, "droid")                   \
     X(aider, "aider")                   \
     X(openhands, "openhands")           \
-    X(mini_swe_agent, "mini-swe-agent")
+    X(mini_swe_agent, "mini-swe-agent") \
+    X(atif, "atif")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

@@ -37,6 +37,7 @@ static const struct {
     {"openhands+events.jsonl", "openhands", 4, 1},
     {"openhands+runs.jsonl", "openhands", 5, 1},
     {"mini-swe-agent.json", "mini-swe-agent", 7, 2},
+    {"atif.json", "atif", 3, 1},
     {"who-when+trajectory.json", "who-when", 2, 0},
 };
 
