@@ -50,7 +50,8 @@ typedef struct cx_import_format_info {
     X(aider, "aider")                   \
     X(openhands, "openhands")           \
     X(mini_swe_agent, "mini-swe-agent") \
-    X(atif, "atif")
+    X(atif, "atif")                     \
+    X(autogen, "autogen")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

@@ -38,6 +38,8 @@ static const struct {
     {"openhands+runs.jsonl", "openhands", 5, 1},
     {"mini-swe-agent.json", "mini-swe-agent", 7, 2},
     {"atif.json", "atif", 3, 1},
+    {"autogen.json", "autogen", 5, 1},
+    {"autogen+ag2.json", "autogen", 4, 1},
     {"who-when+trajectory.json", "who-when", 2, 0},
 };
 
