@@ -18,7 +18,6 @@
 /* What the first records say. */
 typedef struct evidence {
     int confidence[CX_IMPORT_FORMATS_MAX]; /* of each format; negative = against */
-    const cx_import_other *other;
     bool is_lattice;
     bool first_is_complete;
     unsigned records;       /* complete objects and lists of them */
@@ -34,35 +33,16 @@ static bool has(const cx_json *object, const char *name)
     return cx_json_get(object, cx_str_z(name)) != NULL;
 }
 
-/* The members of a span as Phoenix exports it, in a table's columns or as an object. */
-static bool is_phoenix_span(const cx_json *span)
-{
-    if (has(span, "context.span_id") || has(span, "context.trace_id"))
-        return true;
-    const cx_json *context = cx_json_get_typed(span, CX_STR("context"), CX_JSON_OBJECT);
-    return context != NULL && has(context, "span_id") && has(span, "span_kind");
-}
+/* Programs keep their sessions in databases too. */
+static const cx_import_other sqlite = {
+    "sqlite", "a SQLite database",
+    "export its sessions as JSON first, for example with `opencode export`"};
 
-static bool is_phoenix(const cx_json *record)
+static bool is_sqlite(cx_bytes head)
 {
-    const cx_json *data = record;
-    if (record->type == CX_JSON_OBJECT) {
-        if (is_phoenix_span(record))
-            return true;
-        data = cx_json_get_typed(record, CX_STR("data"), CX_JSON_ARRAY);
-    }
-    return data != NULL && data->type == CX_JSON_ARRAY && data->count != 0 &&
-           data->items[0].type == CX_JSON_OBJECT && is_phoenix_span(&data->items[0]);
+    static const char magic[] = "SQLite format 3";
+    return head.size >= sizeof magic && memcmp(head.data, magic, sizeof magic) == 0;
 }
-
-static const struct {
-    cx_import_other info;
-    bool (*is)(const cx_json *record);
-} others[] = {
-    {{"phoenix", "a Phoenix span export",
-      "send the same spans as OTLP to `cortex serve`, or import them as otlp"},
-     is_phoenix},
-};
 
 /* --- the nearest format ---------------------------------------------------------------------- */
 
@@ -140,9 +120,6 @@ static void weigh_record(evidence *found, cx_bytes head, const cx_json *record)
         if (says < 0 || (*so_far >= 0 && says > *so_far))
             *so_far = says;
     }
-    for (size_t i = 0; i < CX_COUNT_OF(others) && found->other == NULL; i++)
-        if (others[i].is(record))
-            found->other = &others[i].info;
     find_nearest(found, record);
 }
 
@@ -151,7 +128,7 @@ static bool is_conclusive(const evidence *found)
     for (size_t i = 0; i < CX_IMPORT_FORMATS_MAX; i++)
         if (found->confidence[i] > 0)
             return true;
-    return found->is_lattice || found->other != NULL || found->records >= RECORDS_WANTED;
+    return found->is_lattice || found->records >= RECORDS_WANTED;
 }
 
 /* An object or a list of objects: scalars are what a text log looks like. */
@@ -227,8 +204,8 @@ void cx_import_guess(cx_bytes head, cx_import_guessed *out)
     if (by_text)
         out->is_lattice = memmem(head.data, head.size, id, sizeof id - 1) != NULL ||
                           memmem(head.data, head.size, prev, sizeof prev - 1) != NULL;
-    if (out->format == NULL)
-        out->other = found.other;
+    if (out->format == NULL && is_sqlite(head))
+        out->other = &sqlite;
 }
 
 const char *cx_import_detect(cx_bytes head)

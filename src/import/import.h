@@ -51,7 +51,8 @@ typedef struct cx_import_format_info {
     X(openhands, "openhands")           \
     X(mini_swe_agent, "mini-swe-agent") \
     X(atif, "atif")                     \
-    X(autogen, "autogen")
+    X(autogen, "autogen")               \
+    X(langsmith, "langsmith")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

@@ -41,6 +41,7 @@ static const struct {
     {"autogen.json", "autogen", 5, 1},
     {"autogen+ag2.json", "autogen", 4, 1},
     {"who-when+trajectory.json", "who-when", 2, 0},
+    {"langsmith.json", "langsmith", 3, 1},
 };
 
 static bool read_vector(const char *name, cx_buf *out)
