@@ -52,7 +52,8 @@ typedef struct cx_import_format_info {
     X(mini_swe_agent, "mini-swe-agent") \
     X(atif, "atif")                     \
     X(autogen, "autogen")               \
-    X(langsmith, "langsmith")
+    X(langsmith, "langsmith")           \
+    X(phoenix, "phoenix")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

@@ -42,6 +42,8 @@ static const struct {
     {"autogen+ag2.json", "autogen", 4, 1},
     {"who-when+trajectory.json", "who-when", 2, 0},
     {"langsmith.json", "langsmith", 3, 1},
+    {"phoenix.json", "phoenix", 2, 1},
+    {"phoenix.jsonl", "phoenix", 3, 1},
 };
 
 static bool read_vector(const char *name, cx_buf *out)
