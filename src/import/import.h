@@ -53,7 +53,8 @@ typedef struct cx_import_format_info {
     X(atif, "atif")                     \
     X(autogen, "autogen")               \
     X(langsmith, "langsmith")           \
-    X(phoenix, "phoenix")
+    X(phoenix, "phoenix")               \
+    X(jaeger, "jaeger")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

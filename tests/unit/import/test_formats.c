@@ -44,6 +44,7 @@ static const struct {
     {"langsmith.json", "langsmith", 3, 1},
     {"phoenix.json", "phoenix", 2, 1},
     {"phoenix.jsonl", "phoenix", 3, 1},
+    {"jaeger.json", "jaeger", 3, 1},
 };
 
 static bool read_vector(const char *name, cx_buf *out)
