@@ -54,7 +54,8 @@ typedef struct cx_import_format_info {
     X(autogen, "autogen")               \
     X(langsmith, "langsmith")           \
     X(phoenix, "phoenix")               \
-    X(jaeger, "jaeger")
+    X(jaeger, "jaeger")                 \
+    X(chatgpt, "chatgpt")
 
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);

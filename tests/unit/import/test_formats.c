@@ -45,6 +45,7 @@ static const struct {
     {"phoenix.json", "phoenix", 2, 1},
     {"phoenix.jsonl", "phoenix", 3, 1},
     {"jaeger.json", "jaeger", 3, 1},
+    {"chatgpt.json", "chatgpt", 6, 1},
 };
 
 static bool read_vector(const char *name, cx_buf *out)
