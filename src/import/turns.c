@@ -233,9 +233,8 @@ static void set_speaker(cx_import_record *r, const told *all, cx_str role, cx_st
         r->agent = cx_import_is_user_role(role) ? CX_STR("user") : role;
         if (cx_import_is_system_role(role))
             r->agent = CX_STR("system");
-        r->kind = CX_KIND_MESSAGE;
-        r->fork = CX_IMPORT_FORK_INJECTION;
-        r->fork_always = true;
+        r->kind = known ? CX_KIND_INPUT : CX_KIND_MESSAGE;
+        r->fork = CX_IMPORT_FORK_NATURAL;
         r->issues |= known ? 0 : 1u << CX_ISSUE_UNKNOWN_TYPE;
     }
 }

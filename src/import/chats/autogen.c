@@ -101,10 +101,9 @@ static cx_status import_message(cx_import_sink *sink, const cx_json *value, cons
     r->usage = cx_json_get_typed(value, CX_STR("models_usage"), CX_JSON_OBJECT);
     r->kind = kind_of(value, is_event(value) ? CX_STR("") : role);
     r->agent = r->kind == CX_KIND_TOOL_RESULT ? CX_STR("tools") : agent;
-    r->fork = user                             ? CX_IMPORT_FORK_INJECTION
-              : r->kind == CX_KIND_TOOL_RESULT ? CX_IMPORT_FORK_OBSERVATION
-                                               : CX_IMPORT_FORK_NATURAL;
-    r->fork_always = user;
+    if (user && r->kind == CX_KIND_MESSAGE)
+        r->kind = CX_KIND_INPUT;
+    r->fork = r->kind == CX_KIND_TOOL_RESULT ? CX_IMPORT_FORK_OBSERVATION : CX_IMPORT_FORK_NATURAL;
     r->content = cx_import_not_null(CX_JSON_GET(value, "content"));
     cx_import_field_str(r, CX_STR("message_type"), CX_JSON_GET_STR(value, "type"));
     cx_import_field_str(r, CX_STR("target"), CX_JSON_GET_STR(value, "target"));

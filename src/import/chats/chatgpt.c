@@ -5,6 +5,7 @@
 #include "import/turns.h"
 
 #define NODE_SPACE 'n'
+#define ANCESTORS_MAX 64
 
 typedef struct chatgpt_state {
     cx_import_turns turns;
@@ -101,7 +102,28 @@ static cx_str node_key(cx_import_sink *sink, const chatgpt_state *state, cx_str 
     return cx_str_from(key, size + 1 + id.size);
 }
 
-static cx_status import_node(cx_import_sink *sink, cx_str id, const cx_json *node, cx_err *err)
+static const cx_json *time_in(const cx_json *node)
+{
+    const cx_json *message = object_at(node, "message");
+    return message == NULL ? NULL : cx_import_not_null(CX_JSON_GET(message, "create_time"));
+}
+
+/* A node without a time is where the nearest one before it is: members have no order (no_time). */
+static void set_time(cx_import_record *r, const cx_json *conversation, const cx_json *node)
+{
+    const cx_json *mapping = object_at(conversation, "mapping");
+    const cx_json *time = time_in(node);
+    if (time == NULL)
+        r->issues |= 1u << CX_ISSUE_NO_TIME;
+    for (unsigned steps = 0; time == NULL && node != NULL && steps < ANCESTORS_MAX; steps++) {
+        node = cx_json_get(mapping, CX_JSON_GET_STR(node, "parent"));
+        time = node == NULL ? NULL : time_in(node);
+    }
+    cx_import_set_any_time(r, time != NULL ? time : CX_JSON_GET(conversation, "create_time"));
+}
+
+static cx_status import_node(cx_import_sink *sink, cx_str id, const cx_json *node,
+                             const cx_json *conversation, cx_err *err)
 {
     chatgpt_state *state = sink->state;
     const cx_json *message = object_at(node, "message");
@@ -113,10 +135,10 @@ static cx_status import_node(cx_import_sink *sink, cx_str id, const cx_json *nod
     r->src_parent = CX_JSON_GET_STR(node, "parent");
     cx_import_define(r, NODE_SPACE, node_key(sink, state, id), CX_DEFINE_QUIET);
     cx_import_refer(r, NODE_SPACE, node_key(sink, state, r->src_parent), CX_REF_NAMED);
+    set_time(r, conversation, node);
     if (message != NULL) {
         const cx_json *metadata = object_at(message, "metadata");
         role = author_of(message, "role");
-        cx_import_set_any_time(r, CX_JSON_GET(message, "create_time"));
         r->model = metadata == NULL ? role : CX_JSON_GET_STR(metadata, "model_slug");
         if (metadata == NULL)
             r->model = (cx_str){NULL, 0};
@@ -158,7 +180,7 @@ static cx_status import_conversation(cx_import_sink *sink, const cx_json *value,
     }
     for (uint32_t i = 0; i < mapping->count; i++)
         CX_TRY(import_node(sink, cx_json_text(&mapping->members[i].name),
-                           &mapping->members[i].value, err));
+                           &mapping->members[i].value, value, err));
     return CX_SUCCESS;
 }
 

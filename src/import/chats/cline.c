@@ -145,7 +145,7 @@ static void cline_content(cx_import_content *content, const cx_json *raw)
     cx_str kind = CX_JSON_GET_STR(content->derived, "kind");
     if (content->role.size == 0 && kind.size != 0)
         cx_import_say_role(content,
-                           cx_str_is(kind, "message") ? CX_STR("user") : CX_STR("assistant"));
+                           cx_str_is(kind, "input") ? CX_STR("user") : CX_STR("assistant"));
 }
 
 /* api_req_started says in JSON what the request took. */

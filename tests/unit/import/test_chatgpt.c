@@ -4,6 +4,22 @@
     "\"" id "\":{\"parent\":" parent ",\"message\":{\"author\":{\"role\":\"" role \
     "\"},\"content\":" content "}}"
 
+/* The order of members says nothing: a node without a time is not after those that follow it. */
+CX_TEST(chatgpt_nodes_without_a_time)
+{
+    imported in;
+    import_text(
+        &in, "chatgpt",
+        "{\"create_time\":5,\"mapping\":{\"z\":{\"message\":null},\"a\":{\"parent\":\"z\","
+        "\"message\":{\"author\":{\"role\":\"user\"},\"create_time\":7.5}},\"m\":{\"parent\":"
+        "\"a\",\"message\":{\"author\":{\"role\":\"assistant\"}}}}}");
+    CHECK_STR(node_text(&in, node_with(&in, "src_id", "z"), "/timestamp"), "5.0");
+    CHECK_STR(node_text(&in, node_with(&in, "src_id", "m"), "/timestamp"), "7.5");
+    CHECK_INT(issue_count(&in, CX_ISSUE_PARENT_AFTER_CHILD), 0);
+    CHECK_INT(issue_count(&in, CX_ISSUE_NO_TIME), 2);
+    imported_done(&in);
+}
+
 /* Two conversations whose roots have one name; a branch; content of several types. */
 CX_TEST(chatgpt_trees)
 {

@@ -23,7 +23,7 @@ CX_TEST(gemini_messages_say_calls_and_thoughts)
                                "approval\"},7]}]}");
     REQUIRE(in.count == 3);
     CHECK_STR(node_text(&in, 1, "/agent_id"), "user");
-    CHECK_STR(node_text(&in, 1, "/fork_type"), "injection");
+    CHECK_STR(node_text(&in, 1, "/event/kind"), "input");
     CHECK_STR(node_text(&in, 2, "/agent_id"), "gemini");
     CHECK_STR(node_text(&in, 2, "/event/kind"), "act");
     CHECK_STR(node_text(&in, 2, "/event/text"), "I read\n\n it");
