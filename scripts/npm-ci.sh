@@ -1,29 +1,38 @@
 #!/usr/bin/env bash
-# npm-ci.sh build|test - brings what web/package-lock.json names into web/node_modules.
+# npm-ci.sh build|test|sdk - brings what web/package-lock.json names into web/node_modules.
 #
-# `build` is what bundling the page needs, `test` everything.  When the lock file is what it was the
-# last time, nothing is done and nothing is asked of the network.  A registry that is slow is asked
-# three times.  Exits 1 with the reason when it cannot be done: the programs are then built without
-# the page, and its tests are skipped.
+# `build` is what bundling the page needs, `test` everything.  `sdk` brings what the tests of
+# sdk/typescript need into its own node_modules: the types of Node and the packages that it integrates
+# with (240 MB).
+#
+# When the lock file is what it was the last time, nothing is done and nothing is asked of the network.
+# A registry that is slow is asked three times.  Exits 1 with the reason when it cannot be done: the
+# programs are then built without the page, and its tests, or those of the SDK, are skipped.
 set -euo pipefail
-cd "$(dirname "$0")/../web"
+cd "$(dirname "$0")/.."
 
 kind=${1:-}
 case "$kind" in
-build) omit=(--omit=dev) ;;
-test) omit=() ;;
+build) folder=web omit=(--omit=dev) ;;
+test) folder=web omit=() ;;
+sdk) folder=sdk/typescript omit=(--omit=optional) ;; # optional are programs for other machines
 *)
-    echo "usage: $0 build|test" >&2
+    echo "usage: $0 build|test|sdk" >&2
     exit 2
     ;;
 esac
+cd "$folder"
+case "$kind" in
+sdk) without="tests of sdk/typescript are left out" ;;
+*) without="the page is left out" ;;
+esac
 
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
-    echo "the page is left out: node and npm (packages nodejs and npm, version 18 or newer) are missing" >&2
+    echo "$without: node and npm (packages nodejs and npm, version 18 or newer) are missing" >&2
     exit 1
 fi
 if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 18 ]; then
-    echo "the page is left out: node $(node -v) is older than 18" >&2
+    echo "$without: node $(node -v) is older than 18" >&2
     exit 1
 fi
 
@@ -49,5 +58,5 @@ for try in 1 2 3; do
     sleep "$((try * 2))"
 done
 tail -5 "$log" >&2
-echo "the page is left out: its parts could not be fetched" >&2
+echo "$without: its parts could not be fetched" >&2
 exit 1

@@ -119,6 +119,12 @@ foreach(script ${scripts})
   endif()
 endforeach()
 
+# The SDK for TypeScript; `packages` runs the real packages that it integrates with.
+foreach(kind types unit server docs)
+  cx_script(sdk_typescript_${kind} sdk ${CMAKE_CURRENT_SOURCE_DIR}/sdk_typescript.sh ${kind})
+endforeach()
+cx_script(sdk_typescript_packages external ${CMAKE_CURRENT_SOURCE_DIR}/sdk_typescript.sh packages)
+
 # cx_check(NAME COMMAND...): a script that prints why when it fails.
 function(cx_check name)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
