@@ -114,6 +114,12 @@ CX_RESULT cx_lattice_answer_state(cx_buf *out, const cx_states *states, cx_node 
  */
 CX_RESULT cx_lattice_answer_why(cx_buf *out, const cx_states *states, cx_node node, cx_str key,
                                 cx_str section, const cx_answer_options *options, cx_err *err);
+/*
+ * Where a text was said: every node among `node` and its ancestors whose content has it, oldest
+ * first, white space aside.  CX_E_NOT_FOUND "NotSaid", with what is nearest.
+ */
+CX_RESULT cx_lattice_answer_said(cx_buf *out, const cx_lattice *lattice, cx_node node, cx_str text,
+                                 const cx_answer_options *options, cx_err *err);
 CX_RESULT cx_lattice_answer_heatmap(cx_buf *out, const cx_lattice *lattice,
                                     const cx_answer_options *options, cx_err *err);
 CX_RESULT cx_lattice_answer_compare(cx_buf *out, const cx_states *states, cx_str agent_a,

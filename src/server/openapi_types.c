@@ -165,6 +165,13 @@ const cx_api_type cx_api_types[] = {
     {"LatticeWhy", "{changes: LatticeChange[], key: string, node: string, verified: boolean}"},
     {"LatticeChange", "{agent: string, new?: any, node: string, old?: any, "
                       "section: 'memory'|'beliefs', seq: integer, via: Via}"},
+    {"LatticePlace",
+     "{agent: string, call?: string, first: boolean, how: 'message'|'given'|'thinking'|'reason'|"
+     "'error'|'arguments'|'result'|'event'|'change', kind?: string, node: string, path?: string, "
+     "role?: string, seq: integer, text: string, tool?: string}"},
+    {"LatticeSaid", "{node: string, places: LatticePlace[], said: string, total: integer, "
+                    "verified: boolean}"},
+    {"LatticeOrigin", "LatticeWhy|LatticeSaid"},
     {"LatticeHeatmap", "{nodes: {D: integer, node: string}[], verified: boolean}"},
     {"LatticeCompare",
      "{agents: string[], causal_lca: string[], "

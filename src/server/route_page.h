@@ -80,6 +80,13 @@ static const cx_route_param cx_view_writes_params[] = {
      .max = 4096,
      .help = "A top-level key."}};
 
+static const cx_route_param cx_view_said_params[] = {CX_VIEW_FOLD,
+                                                     CX_VIEW_NODE,
+                                                     {.name = "text",
+                                                      .type = CX_PARAM_TEXT,
+                                                      .required = true,
+                                                      .max = 4096,
+                                                      .help = "What was said, white space aside."}};
 static const cx_route_param cx_view_compare_params[] = {
     CX_VIEW_FOLD,
     {.name = "a",
@@ -295,6 +302,8 @@ static const cx_route_param cx_histories_params[] = {
                 "One level of the state at a node"),                                        \
         CX_VIEW("writes", cx_view_writes_params, "ViewWrites", cx_api_view_writes,          \
                 "The changes of a key before a node, and the next one after it"),           \
+        CX_VIEW("said", cx_view_said_params, "LatticeSaid", cx_api_view_said,               \
+                "Where a text was said before a node, oldest first"),                       \
         CX_VIEW("compare", cx_view_compare_params, "ViewComparison", cx_api_view_compare,   \
                 "Two nodes side by side, from their common ancestor"),                      \
         CX_VIEW("heat", cx_view_heat_params, "ViewHeat", cx_api_view_heat,                  \

@@ -11,6 +11,7 @@
  *     cx_lattice_view_values      one level of the state at a node
  *     cx_lattice_view_writes      where a key got its value: changes before a node, and the next
  *                                 one after it
+ *     cx_lattice_view_said        where a text was said before a node
  *     cx_lattice_view_compare     two nodes, or two histories, aligned from where they diverge
  *     cx_lattice_view_heat        a heat map of branches, time, cost or overrides
  *
@@ -119,6 +120,10 @@ CX_RESULT cx_lattice_view_values(cx_buf *out, const cx_lattice_view *view, const
 /* A top-level key of "memory" or "beliefs". */
 CX_RESULT cx_lattice_view_writes(cx_buf *out, const cx_lattice_view *view, const cx_states *states,
                                  cx_node node, cx_str section, cx_str key, cx_err *err);
+
+/* Where a text was said before a node: cx_lattice_answer_said. */
+CX_RESULT cx_lattice_view_said(cx_buf *out, const cx_lattice_view *view, cx_node node, cx_str text,
+                               cx_err *err);
 
 /* --- what a page carries with it -------------------------------------------------------------- */
 

@@ -73,6 +73,11 @@ def steps_are_stored_and_answer_questions():
         check(state["verified"] and state["state"]["memory"] == {"limit": 900}, state)
         why = s.get("/api/v1/lattice/agent/desk/why", node="@desk", key="limit")
         check([c["new"] for c in why["changes"]] == [900, 500], why)
+        said = s.get("/api/v1/lattice/agent/desk/why", node="@desk", text="decision")
+        check([(p["node"], p["how"]) for p in said["places"]] == [(done["results"][0]["node_id"], "event")],
+              said)
+        for query, status in (("text=no+step+says+this", 404), ("text=x&key=limit", 422), ("", 422)):
+            check(s.ask("GET", "/api/v1/lattice/agent/desk/why?node=@desk&" + query)[0] == status, query)
         check(s.get("/api/v1/lattice/agent/desk/verify", strict="true")["ok"])
         check(s.get("/api/v1/view/agent/desk/summary")["nodes"] == 2)
         names = [h["name"] for h in s.get("/api/v1/view")["histories"]]

@@ -243,4 +243,16 @@ def a_file_that_is_not_a_history_is_refused():
         assert code is None and done.returncode in (2, 3) or done.returncode == code, done
 
 
+@test
+def a_text_has_its_first_step():
+    with View(EXAMPLES / "incident.jsonl") as view:
+        said = view.ask("said", node="@coder", text=" Ticket  4821: please refund")
+        check(said["places"][0]["agent"] == "user" and said["places"][0]["first"], said)
+        check(said["said"] == "Ticket 4821: please refund" and said["verified"], said)
+        view.ask("said", 404, node="@coder", text="no step has said this")
+        view.ask("said", 404, node="@nobody", text="Ticket")
+        view.ask("said", 422, node="@coder")
+        view.ask("said", 422, node="@coder", text="x" * 5000)
+
+
 main()

@@ -261,10 +261,13 @@ COMMAND(cx_cli_lattice_state, "lattice state", "show what an agent knew at a nod
 
 static cx_status answer_why(query *q, cx_err *err)
 {
-    const char *section = cx_cli_value(q->args, "section");
-    cx_status status =
-        cx_lattice_answer_why(&q->out, q->states, q->targets[0], cx_str_z(q->args->operands[2]),
-                              cx_str_z(section == NULL ? "" : section), &q->answer, err);
+    const char *section = cx_cli_value(q->args, "section"), *text = cx_cli_value(q->args, "text");
+    cx_status status = text != NULL
+                           ? cx_lattice_answer_said(&q->out, q->lattice, q->targets[0],
+                                                    cx_str_z(text), &q->answer, err)
+                           : cx_lattice_answer_why(
+                                 &q->out, q->states, q->targets[0], cx_str_z(q->args->operands[2]),
+                                 cx_str_z(section == NULL ? "" : section), &q->answer, err);
     if (status.code != CX_E_NOT_FOUND)
         return status;
     err->code = CX_E_USAGE;
@@ -274,15 +277,27 @@ static cx_status answer_why(query *q, cx_err *err)
 static int run_why(cx_cli *cli, const cx_cli_args *args)
 {
     static const question asked = {.states = true, .node = true, .answer = answer_why};
-    return run_question(cli, args, &asked);
+    static const question said = {.node = true, .answer = answer_why};
+    bool by_text = cx_cli_value(args, "text") != NULL;
+    if (by_text == (args->operand_count == 3))
+        return cx_cli_misuse(args, by_text ? "KEY and --text are two questions: leave one out"
+                                           : "KEY is needed, or --text SENTENCE");
+    if (by_text && cx_cli_value(args, "section") != NULL)
+        return cx_cli_misuse(args, "--section is about a KEY, not about --text");
+    return run_question(cli, args, by_text ? &said : &asked);
 }
 
 static const cx_cli_operand why_operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false},
                                               {"NODE", CX_CLI_TEXT, NULL, false, false},
-                                              {"KEY", CX_CLI_TEXT, NULL, false, false}};
+                                              {"KEY", CX_CLI_TEXT, NULL, true, false}};
 static const cx_cli_option why_options[] = {
+    CX_CLI_OPT("text", 0, CX_CLI_TEXT, "SENTENCE",
+               "Not a value: where this text was said before NODE, and where it came through."),
     CX_CLI_OPT("section", 0, CX_CLI_CHOICE, "memory|beliefs", "Look only there; default both."),
-    OPTIONS_STATE, OPTION_JSON, CX_CLI_OPTIONS_READING, CX_CLI_OPTIONS_COMMON};
+    OPTIONS_STATE,
+    OPTION_JSON,
+    CX_CLI_OPTIONS_READING,
+    CX_CLI_OPTIONS_COMMON};
 
 COMMAND(cx_cli_lattice_why, "lattice why", "list every change that led to a value",
         "Lists, newest first, each node before NODE (and NODE itself) that changed KEY: who, from "
@@ -290,7 +305,11 @@ COMMAND(cx_cli_lattice_why, "lattice why", "list every change that led to a valu
         "shows recorded changes, not causes.\n\n"
         "KEY is a key of memory or beliefs (limit), of an object in it (memory.order.limit), or a "
         "JSON pointer (/memory/order/limit). A key that never was there is an error that names "
-        "the nearest ones.",
+        "the nearest ones.\n\n"
+        "With --text SENTENCE in place of KEY: the steps that said it before NODE (or NODE "
+        "itself), oldest first, and how: a message, what a model was given, a call's arguments, "
+        "its result, a file. White space does not matter. A sentence that is in none of them is "
+        "an error that names the nearest.",
         why_operands, why_options, "cortex lattice why history.jsonl @coder refund_limit", run_why);
 
 /* heatmap */

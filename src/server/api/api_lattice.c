@@ -223,10 +223,20 @@ static cx_status answer_why(question *q, cx_err *err)
                                  section.data == NULL ? CX_STR("") : section, &q->answer, err);
 }
 
+static cx_status answer_said(question *q, cx_err *err)
+{
+    return cx_lattice_answer_said(&q->call->response.body, q->lattice, q->targets[0],
+                                  cx_call_text(q->call, "text"), &q->answer, err);
+}
+
 cx_status cx_api_lattice_why(cx_call *call, cx_err *err)
 {
-    static const question_kind kind = {.states = true, .node = true, .answer = answer_why};
-    return answer_question(call, &kind, err);
+    static const question_kind of_key = {.states = true, .node = true, .answer = answer_why};
+    static const question_kind of_text = {.node = true, .answer = answer_said};
+    bool by_text = cx_call_param(call, "text")->given;
+    if (by_text == cx_call_param(call, "key")->given)
+        return cx_fail(err, CX_E_USAGE, "ask for one of key= and text=");
+    return answer_question(call, by_text ? &of_text : &of_key, err);
 }
 
 static cx_status answer_heatmap(question *q, cx_err *err)

@@ -624,6 +624,8 @@ export interface LatticeNode {
   verified: boolean;
 }
 
+export type LatticeOrigin = LatticeWhy | LatticeSaid;
+
 export interface LatticePicture {
   columns: number;
   edges: unknown[];
@@ -634,6 +636,28 @@ export interface LatticePicture {
   total: number;
   verdict: string | null;
   readonly [name: string]: unknown;
+}
+
+export interface LatticePlace {
+  agent: string;
+  call?: string;
+  first: boolean;
+  how: 'message' | 'given' | 'thinking' | 'reason' | 'error' | 'arguments' | 'result' | 'event' | 'change';
+  kind?: string;
+  node: string;
+  path?: string;
+  role?: string;
+  seq: number;
+  text: string;
+  tool?: string;
+}
+
+export interface LatticeSaid {
+  node: string;
+  places: LatticePlace[];
+  said: string;
+  total: number;
+  verified: boolean;
 }
 
 export interface LatticeState {

@@ -6,6 +6,8 @@ import {
   divided,
   editOf,
   kindWords,
+  placeWords,
+  sentenceOf,
 } from '../../src/screens/debugger/talk';
 
 const sent = (value: unknown, cut = false) => {
@@ -62,5 +64,24 @@ describe('talk', () => {
     expect(step('tool_result')).toBe('tool result');
     expect(step('handoff')).toBe('handoff');
     expect(step('constructor')).toBe('constructor');
+  });
+
+  it('asks for what was selected, white space aside', () => {
+    expect(sentenceOf('  the limit\n  is 500 ')).toBe('the limit is 500');
+    expect(sentenceOf(' a ')).toBe('');
+    expect(sentenceOf('x'.repeat(5000))).toHaveLength(1000);
+  });
+
+  it('says how a text came to be there', () => {
+    const place = {agent: 'a', first: true, node: 'n', seq: 0, text: 't'};
+    expect(placeWords({...place, how: 'result', tool: 'Read', path: '/a'})).toBe(
+      'read from /a by Read',
+    );
+    expect(placeWords({...place, how: 'arguments'})).toBe('arguments of a call');
+    expect(placeWords({...place, how: 'given', role: 'system'})).toBe(
+      'given to the model as system',
+    );
+    expect(placeWords({...place, how: 'message', role: 'user'})).toBe('message of role user');
+    expect(placeWords({...place, how: 'thinking'})).toBe('thinking');
   });
 });

@@ -11,6 +11,7 @@ import {Badge} from '../../ui/badge';
 import {Empty, Failed, Loading} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import type {Model} from './model';
+import {SaidBar} from './said';
 import {
   callSummary,
   type DiffLine,
@@ -113,6 +114,7 @@ export function Conversation({model}: {model: Model}) {
     );
   return (
     <div class="talk" role="feed" aria-label="Conversation">
+      <SaidBar model={model} />
       {steps.first.value > 0 && (
         <button type="button" class="talk-more" onClick={() => void steps.earlier()}>
           Show earlier steps
@@ -152,6 +154,7 @@ function Step({
   return (
     <article
       ref={refNow}
+      data-n={step.n}
       class={`talk-step ${side} ${isNow ? 'talk-now' : ''}`}
       aria-label={`${shortAgent(step.agent)}, ${kindWords(step)}`}
       aria-current={isNow ? 'true' : undefined}

@@ -3,7 +3,8 @@
 
 import {batch, computed, effect, signal} from '@preact/signals';
 import {get, segments} from '../../base/api';
-import {focus, focusNode} from '../../base/focus';
+import type {LatticeSaid} from '../../base/api-types';
+import {focus, focusKey, focusNode} from '../../base/focus';
 import {Loader} from '../../base/load';
 import {adjust, route} from '../../base/router';
 import {may, session} from '../../base/session';
@@ -29,6 +30,11 @@ export class Model {
   readonly far = new Loader<Overview>();
   readonly node = new Loader<NodeDetail>();
   readonly writes = new Loader<Writes>();
+  readonly said = new Loader<LatticeSaid>();
+  /** Text that is selected in a step. */
+  readonly selected = signal<{n: number; text: string} | null>(null);
+  /** What was asked about, until a key is in focus or it is closed. */
+  readonly saidAsked = signal<{n: number; text: string} | null>(null);
 
   /** Quiet stretches folded: as the address says, else as the server chose. */
   readonly fold = computed(() => {
@@ -96,7 +102,15 @@ export class Model {
     this.stream?.close();
     clearTimeout(this.timer);
     for (const end of this.ends) end();
-    for (const loader of [this.summary, this.whole, this.near, this.far, this.node, this.writes])
+    for (const loader of [
+      this.summary,
+      this.whole,
+      this.near,
+      this.far,
+      this.node,
+      this.writes,
+      this.said,
+    ])
       loader.stop();
   }
 
@@ -150,6 +164,7 @@ export class Model {
   private loadWrites(): void {
     const key = focus.key.value;
     const at = this.detail.value;
+    if (key) this.saidAsked.value = null;
     if (!key || key.key === null || !at || (key.section !== 'memory' && key.section !== 'beliefs'))
       return;
     this.writes.load(`${this.path}/writes`, {
@@ -275,6 +290,13 @@ export class Model {
       });
       if (best >= 0) return this.select(near.nodes.n[best]!, true);
     }
+  }
+
+  /** Who said a text first, of the steps before one. */
+  askSaid(n: number, text: string): void {
+    focusKey(null);
+    this.saidAsked.value = {n, text};
+    this.said.load(`${this.path}/said`, {node: '#' + n, text, fold: this.foldQuery}, false);
   }
 
   previousWrite(): void {

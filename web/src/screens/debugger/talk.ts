@@ -1,6 +1,6 @@
 // talk.ts - a step of a history in words: its summary line, and what an edit changed. Pure.
 
-import type {StepText, ViewStep} from '../../base/api-types';
+import type {LatticePlace, StepText, ViewStep} from '../../base/api-types';
 
 export type {StepText, ViewStep};
 
@@ -125,4 +125,29 @@ export function divided(text: string, words: string): string[] {
   if (list.length === 0) return [text];
   const pattern = list.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|');
   return text.split(new RegExp(`(${pattern})`, 'iu'));
+}
+
+const SENTENCE_MAX = 1000;
+
+/** What a selection asks for: white space aside, and too little says nothing. */
+export function sentenceOf(selected: string): string {
+  const text = selected.replace(/\s+/g, ' ').trim();
+  return text.length < 3 ? '' : text.slice(0, SENTENCE_MAX);
+}
+
+/** How a text was there. */
+export function placeWords(place: LatticePlace): string {
+  const tool = place.tool ?? 'a call';
+  switch (place.how) {
+    case 'result':
+      return place.path ? `read from ${place.path} by ${tool}` : `result of ${tool}`;
+    case 'arguments':
+      return place.path ? `arguments of ${tool} on ${place.path}` : `arguments of ${tool}`;
+    case 'given':
+      return `given to the model as ${place.role ?? 'input'}`;
+    case 'message':
+      return place.role ? `message of role ${place.role}` : 'message';
+    default:
+      return place.how;
+  }
 }

@@ -9,15 +9,18 @@ import {Answer, Empty} from '../../ui/states';
 import {Line} from '../../ui/text';
 import {Short, Value} from '../../ui/value';
 import type {Model} from './model';
+import {SaidPane} from './said';
 import type {Write, Writes} from './types';
 
 export function WhyPane({model}: {model: Model}) {
   const key = focus.key.value;
+  if (model.saidAsked.value) return <SaidPane model={model} />;
   if (!key)
     return (
       <Empty title="No value selected">
         <p>
-          Click a value in the state or a change of an event to see every change that led to it.
+          Click a value in the state or a change of an event to see every change that led to it, or
+          select text in the conversation to see who said it first.
         </p>
       </Empty>
     );
