@@ -50,4 +50,23 @@ bool cx_why_path_in_delta(const why_path *path, state_section section, cx_str de
 CX_RESULT cx_why_no_key(const cx_states *states, cx_node which, cx_str key, cx_str section,
                         cx_arena *arena, cx_err *err);
 
+/* --- content/reason.c: why a change was made -------------------------------------------------- */
+
+#define CHANGE_REASONS_MAX 500u /* changes of an answer that have a reason, newest first */
+#define CHANGE_SOURCES_MAX 32u  /* of which the text that the value came from is looked for */
+#define CHANGE_VALUE_MAX ((size_t)64 << 10)
+
+typedef struct change_reason {
+    cx_node which;                  /* has a topological place */
+    cx_str value, old;              /* canonical JSON, or nothing */
+    cx_str because, thinking, text; /* what the agent said; size 0 = nothing */
+    cx_node source;                 /* the newest node before that has the value, or NONE */
+    cx_str source_text;
+} change_reason;
+
+/* Fills in what a list of changes, newest first, lacks but for `which`, `value` and `old`;
+ * `source` is CX_NODE_NONE before.  Texts live in the arena. */
+CX_RESULT cx_change_reasons(const cx_lattice *lattice, change_reason *changes, size_t count,
+                            cx_arena *arena, cx_err *err);
+
 #endif

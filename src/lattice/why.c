@@ -1,8 +1,10 @@
 /*
  * why.c - where a key got its value: every change among a node and all its ancestors (§8).
  *
- *   {"changes":[{"agent","new","node","old","section","seq","via"}],"key":K,"node":ID,"verified":B}
+ *   {"changes":[{"agent","because"?,"new","node","old","section","seq","source"?,"text"?,
+ *    "thinking"?,"via"}],"key":K,"node":ID,"verified":B}
  *   NODE AGENT#SEQ section.key: OLD -> NEW (via)
+ *       because|thinking|text|from: ...
  *
  * Latest in topological order first, within a node memory before beliefs.  A change is a value that
  * differs from the one after the lineage parent; `via` is `delta` when the node's own delta names
@@ -16,6 +18,11 @@
 #include "lattice/answer.h"
 #include "lattice/state.h"
 
+/* Where in the answer what is known only at its end belongs. */
+typedef struct reason_gap {
+    size_t because, others; /* text: `others` alone */
+} reason_gap;
+
 typedef struct why_query {
     const cx_states *states;
     cx_str key;
@@ -27,7 +34,41 @@ typedef struct why_query {
     cx_buf texts[2];       /* before, after */
     cx_buf *out;
     size_t change_count;
+    cx_arena *arena;
+    cx_buf value; /* scratch */
+    CX_VEC(change_reason) reasons;
+    CX_VEC(reason_gap) gaps; /* of each of them */
 } why_query;
+
+static bool copy_value(why_query *query, cx_value value, cx_str *out)
+{
+    if (value_is_absent(value))
+        return true;
+    cx_buf_clear(&query->value);
+    if (!cx_tree_write(&query->work, value, &query->value) || query->value.failed)
+        return false;
+    if (query->value.size <= CHANGE_VALUE_MAX)
+        *out = cx_arena_copy_str(query->arena, cx_buf_str(&query->value));
+    return query->value.size > CHANGE_VALUE_MAX || out->data != NULL;
+}
+
+/* A change that a node made by itself, for its reason to be found. */
+static bool note_reason(why_query *query, cx_node which, cx_value old_value, cx_value new_value)
+{
+    const cx_alloc *alloc = query->states->alloc;
+    if (query->reasons.count == CHANGE_REASONS_MAX)
+        return true;
+    change_reason *reason = cx_vec_push(&query->reasons, alloc);
+    reason_gap *gap = cx_vec_push(&query->gaps, alloc);
+    if (reason == NULL || gap == NULL)
+        return false;
+    *reason = (change_reason){.which = which, .source = CX_NODE_NONE};
+    *gap = (reason_gap){0};
+    if (query->reasons.count > CHANGE_SOURCES_MAX)
+        return true;
+    return copy_value(query, new_value, &reason->value) &&
+           copy_value(query, old_value, &reason->old);
+}
 
 static bool write_value(why_query *query, const char *before, cx_value v)
 {
@@ -36,25 +77,27 @@ static bool write_value(why_query *query, const char *before, cx_value v)
 }
 
 static bool change_json(why_query *query, cx_node which, state_section section, cx_value old_value,
-                        cx_value new_value, const char *via)
+                        cx_value new_value, const char *via, reason_gap *gap)
 {
     const cx_lattice *lattice = query->states->lattice;
     cx_buf *out = query->out;
     cx_buf_add_z(out, query->change_count == 1 ? "{\"agent\":" : ",{\"agent\":");
     cx_answer_str(out, cx_lattice_agent_label(lattice, which));
+    gap->because = out->size;
     bool ok = value_is_absent(new_value) || write_value(query, ",\"new\":", new_value);
     cx_buf_add_z(out, ",\"node\":");
     cx_answer_node_str(out, lattice, which);
     ok = ok && (value_is_absent(old_value) || write_value(query, ",\"old\":", old_value));
     cx_buf_add_z(out, ",\"section\":\"");
     cx_buf_add_str(out, cx_state_section_name(section));
-    cx_buf_printf(out, "\",\"seq\":%lld,\"via\":\"%s\"}", (long long)node_at(lattice, which)->seq,
-                  via);
+    cx_buf_printf(out, "\",\"seq\":%lld", (long long)node_at(lattice, which)->seq);
+    gap->others = out->size;
+    cx_buf_printf(out, ",\"via\":\"%s\"}", via);
     return ok;
 }
 
 static bool change_text(why_query *query, cx_node which, state_section section, cx_value old_value,
-                        cx_value new_value, const char *via)
+                        cx_value new_value, const char *via, reason_gap *gap)
 {
     const cx_lattice *lattice = query->states->lattice;
     cx_buf *out = query->out;
@@ -74,6 +117,7 @@ static bool change_text(why_query *query, cx_node which, state_section section, 
     ok = ok && write_value(query, " -> ",
                            value_is_absent(new_value) ? value_of_text(CX_STR("-")) : new_value);
     cx_buf_printf(out, " (%s)\n", via);
+    gap->because = gap->others = out->size;
     return ok;
 }
 
@@ -83,8 +127,15 @@ static bool report_change(why_query *query, cx_node which, state_section section
     query->change_count++;
     if (query->change_count == 1 && query->options->json)
         cx_buf_add_z(query->out, "{\"changes\":[");
-    return query->options->json ? change_json(query, which, section, old_value, new_value, via)
-                                : change_text(query, which, section, old_value, new_value, via);
+    reason_gap gap = {0};
+    size_t count = query->gaps.count;
+    bool ok = strcmp(via, "delta") != 0 || note_reason(query, which, old_value, new_value);
+    ok = ok && (query->options->json
+                    ? change_json(query, which, section, old_value, new_value, via, &gap)
+                    : change_text(query, which, section, old_value, new_value, via, &gap));
+    if (ok && query->gaps.count != count)
+        query->gaps.items[count] = gap;
+    return ok;
 }
 
 /* Reports a section of a node when the key's value changed there. */
@@ -192,10 +243,101 @@ static cx_status visit_for_key(why_query *query, cx_node which, cx_str section, 
     return CX_SUCCESS;
 }
 
+/* --- reasons ---------------------------------------------------------------------------------- */
+
+static void put_said_json(cx_buf *out, const char *name, cx_str text)
+{
+    if (text.size == 0)
+        return;
+    cx_buf_printf(out, ",\"%s\":", name);
+    cx_answer_str(out, text);
+}
+
+static void others_json(cx_buf *out, const cx_lattice *lattice, const change_reason *reason)
+{
+    if (reason->source != CX_NODE_NONE) {
+        cx_buf_add_z(out, ",\"source\":{\"agent\":");
+        cx_answer_str(out, cx_lattice_agent_label(lattice, reason->source));
+        cx_buf_add_z(out, ",\"node\":");
+        cx_answer_node_str(out, lattice, reason->source);
+        cx_buf_printf(out, ",\"seq\":%lld", (long long)node_at(lattice, reason->source)->seq);
+        put_said_json(out, "text", reason->source_text);
+        cx_buf_add_byte(out, '}');
+    }
+    put_said_json(out, "text", reason->text);
+    put_said_json(out, "thinking", reason->thinking);
+}
+
+static void put_said_text(cx_buf *out, const char *name, cx_str text)
+{
+    if (text.size == 0)
+        return;
+    cx_buf_printf(out, "    %s: ", name);
+    cx_answer_name(out, text);
+    cx_buf_add_byte(out, '\n');
+}
+
+static void others_text(cx_buf *out, const cx_lattice *lattice, const change_reason *reason)
+{
+    put_said_text(out, "because", reason->because);
+    put_said_text(out, "thinking", reason->thinking);
+    put_said_text(out, "text", reason->text);
+    if (reason->source == CX_NODE_NONE)
+        return;
+    cx_buf_add_z(out, "    from: ");
+    cx_answer_name(out, cx_lattice_agent_label(lattice, reason->source));
+    cx_buf_printf(out, "#%lld: ", (long long)node_at(lattice, reason->source)->seq);
+    cx_answer_name(out, reason->source_text);
+    cx_buf_add_byte(out, '\n');
+}
+
+/* Writes the answer again, with what belongs into its gaps. */
+static void fill_gaps(why_query *query, const cx_buf *answer)
+{
+    const cx_lattice *lattice = query->states->lattice;
+    cx_buf *out = query->out;
+    size_t at = out->size;
+    for (size_t i = 0; i < query->gaps.count; i++) {
+        const reason_gap *gap = &query->gaps.items[i];
+        const change_reason *reason = &query->reasons.items[i];
+        cx_buf_add(out, answer->data + at, gap->because - at);
+        if (query->options->json)
+            put_said_json(out, "because", reason->because);
+        cx_buf_add(out, answer->data + gap->because, gap->others - gap->because);
+        if (query->options->json)
+            others_json(out, lattice, reason);
+        else
+            others_text(out, lattice, reason);
+        at = gap->others;
+    }
+    cx_buf_add(out, answer->data + at, answer->size - at);
+}
+
+static cx_status put_reasons(why_query *query, size_t start, cx_err *err)
+{
+    cx_buf answer;
+    CX_TRY(cx_buf_check(query->out, err));
+    CX_TRY(cx_change_reasons(query->states->lattice, query->reasons.items, query->reasons.count,
+                             query->arena, err));
+    cx_buf_init(&answer, query->states->alloc);
+    cx_buf_add(&answer, query->out->data, query->out->size);
+    cx_status status = cx_buf_check(&answer, err);
+    if (!cx_failed(status)) {
+        query->out->size = start;
+        fill_gaps(query, &answer);
+    }
+    cx_buf_done(&answer);
+    return status;
+}
+
 static cx_status answer_why(why_query *query, cx_node which, cx_str section, cx_arena *arena,
                             cx_err *err)
 {
+    size_t start = query->out->size;
+    query->arena = arena;
     CX_TRY(visit_for_key(query, which, section, arena, err));
+    if (query->reasons.count != 0)
+        CX_TRY(put_reasons(query, start, err));
     if (query->options->json) {
         cx_buf_add_z(query->out, "],\"key\":");
         cx_answer_str(query->out, query->key);
@@ -222,6 +364,7 @@ cx_status cx_lattice_answer_why(cx_buf *out, const cx_states *states, cx_node wh
     cx_arena arena;
     cx_arena_init(&arena, states->alloc, 0);
     cx_buf_init(&spelled, states->alloc);
+    cx_buf_init(&query.value, states->alloc);
     cx_buf_init(&query.texts[0], states->alloc);
     cx_buf_init(&query.texts[1], states->alloc);
     cx_tree_work_init(&query.work, states->alloc);
@@ -232,6 +375,9 @@ cx_status cx_lattice_answer_why(cx_buf *out, const cx_states *states, cx_node wh
         status = answer_why(&query, which, section, &arena, err);
     }
     cx_tree_work_done(&query.work);
+    cx_vec_done(&query.reasons, states->alloc);
+    cx_vec_done(&query.gaps, states->alloc);
+    cx_buf_done(&query.value);
     cx_buf_done(&query.texts[0]);
     cx_buf_done(&query.texts[1]);
     cx_buf_done(&spelled);

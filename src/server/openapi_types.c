@@ -163,8 +163,10 @@ const cx_api_type cx_api_types[] = {
      "{base: 'lca'|'none', conflicts: string[], node: string, state: any, "
      "strategy: 'lww'|'confidence'|'policy'|'manual', verified: boolean}"},
     {"LatticeWhy", "{changes: LatticeChange[], key: string, node: string, verified: boolean}"},
-    {"LatticeChange", "{agent: string, new?: any, node: string, old?: any, "
-                      "section: 'memory'|'beliefs', seq: integer, via: Via}"},
+    {"LatticeChange", "{agent: string, because?: string, new?: any, node: string, old?: any, "
+                      "section: 'memory'|'beliefs', seq: integer, source?: LatticeSource, "
+                      "text?: string, thinking?: string, via: Via}"},
+    {"LatticeSource", "{agent: string, node: string, seq: integer, text: string}"},
     {"LatticePlace",
      "{agent: string, call?: string, first: boolean, how: 'message'|'given'|'thinking'|'reason'|"
      "'error'|'arguments'|'result'|'event'|'change', kind?: string, node: string, path?: string, "
@@ -235,7 +237,9 @@ const cx_api_type cx_api_types[] = {
                   "many?: boolean, value?: Value|null}"},
     {"ViewLevel", "{entries: ViewEntry[], kind: JsonKind, more: boolean, pointer: string, "
                   "value?: Value|null}"},
-    {"ViewWrite", "{" NODE_MEMBERS ", new: Value|null, old: Value|null, via: Via}"},
+    {"ViewWrite", "{" NODE_MEMBERS ", because?: string, new: Value|null, old: Value|null, "
+                  "source?: ViewSource, text?: string, thinking?: string, via: Via}"},
+    {"ViewSource", "{" NODE_MEMBERS ", text: string}"},
     {"ViewWrites", "{changes: ViewWrite[], key: string, more: integer, next: NodeRef|null, "
                    "node: string, section: Section}"},
     {"CompareSide", "{" NODE_MEMBERS ", label: string}"},

@@ -2,7 +2,9 @@
  * view_writes.c - where a key got its value, for a page: the changes before a node, newest first,
  * and the next one after it.
  *
- *   {"changes":[{node.., "new","old","via"}],"key","more":N,"next":{node..} or null,"node",
+ *   {"changes":[{node..,
+ *   "because"?,"new","old","source"?,"text"?,"thinking"?,"via"}],"key","more":N,"next":{node..} or
+ *   null,"node",
  *    "section"}
  *
  * As why.c sees a change: a value that differs from the one after the lineage parent.  `more`
@@ -13,6 +15,12 @@
 #include "lattice/answer.h"
 #include "view/view_internal.h"
 
+typedef struct noted_write {
+    cx_node which;
+    cx_value old, new;
+    size_t reason; /* number of its reason, or SIZE_MAX */
+} noted_write;
+
 typedef struct writes {
     const cx_lattice_view *view;
     const cx_states *states;
@@ -22,7 +30,10 @@ typedef struct writes {
     cx_str spelled;
     cx_buf *out;
     tree_work work;
-    uint32_t told, more;
+    uint32_t more;
+    cx_arena arena;
+    CX_VEC(noted_write) noted;
+    CX_VEC(change_reason) reasons;
 } writes;
 
 static const tree *section_of(const writes *w, const state *s)
@@ -49,17 +60,90 @@ static bool changed_at(writes *w, cx_node which, cx_value *out_old, cx_value *ou
     return true;
 }
 
-static cx_status put_write(writes *w, cx_node which, cx_value old, cx_value new, cx_err *err)
+static cx_status copy_value(writes *w, cx_value value, cx_str *out, cx_err *err)
 {
-    cx_str delta = w->lattice->deltas.items[which];
-    cx_buf_add_z(w->out, w->told++ == 0 ? "{" : ",{");
-    cx_lattice_view_put_node(w->out, w->view, which);
+    cx_buf text;
+    if (value_is_absent(value))
+        return CX_SUCCESS;
+    cx_buf_init(&text, w->lattice->alloc);
+    bool ok = cx_tree_write(&w->work, value, &text) && !text.failed;
+    if (ok && text.size <= CHANGE_VALUE_MAX) {
+        *out = cx_arena_copy_str(&w->arena, cx_buf_str(&text));
+        ok = out->data != NULL;
+    }
+    cx_buf_done(&text);
+    return ok ? CX_SUCCESS : cx_fail_nomem(err);
+}
+
+/* Reasons are those of changes that a node made by itself. */
+static cx_status note_write(writes *w, cx_node which, cx_value old, cx_value new, cx_err *err)
+{
+    noted_write *write = cx_vec_push(&w->noted, w->lattice->alloc);
+    if (write == NULL)
+        return cx_fail_nomem(err);
+    *write = (noted_write){which, old, new, SIZE_MAX};
+    if (w->reasons.count == CHANGE_REASONS_MAX ||
+        !cx_delta_names(w->lattice->deltas.items[which], w->section, w->spelled))
+        return CX_SUCCESS;
+    write->reason = w->reasons.count;
+    change_reason *reason = cx_vec_push(&w->reasons, w->lattice->alloc);
+    if (reason == NULL)
+        return cx_fail_nomem(err);
+    *reason = (change_reason){.which = which, .source = CX_NODE_NONE};
+    if (w->reasons.count > CHANGE_SOURCES_MAX)
+        return CX_SUCCESS;
+    CX_TRY(copy_value(w, new, &reason->value, err));
+    return copy_value(w, old, &reason->old, err);
+}
+
+static void put_words(writes *w, const char *name, cx_str text)
+{
+    if (text.size == 0)
+        return;
+    cx_buf_printf(w->out, ",\"%s\":", name);
+    cx_answer_str(w->out, text);
+}
+
+static void put_source(writes *w, const change_reason *reason)
+{
+    if (reason->source == CX_NODE_NONE)
+        return;
+    cx_buf_add_z(w->out, ",\"source\":{");
+    cx_lattice_view_put_node(w->out, w->view, reason->source);
+    put_words(w, "text", reason->source_text);
+    cx_buf_add_byte(w->out, '}');
+}
+
+static cx_status put_write(writes *w, const noted_write *write, cx_err *err)
+{
+    static const change_reason none = {.source = CX_NODE_NONE};
+    bool own = cx_delta_names(w->lattice->deltas.items[write->which], w->section, w->spelled);
+    const change_reason *reason =
+        write->reason == SIZE_MAX ? &none : &w->reasons.items[write->reason];
+    cx_buf_add_byte(w->out, '{');
+    cx_lattice_view_put_node(w->out, w->view, write->which);
+    put_words(w, "because", reason->because);
     cx_buf_add_z(w->out, ",\"new\":");
-    CX_TRY(cx_lattice_view_put_value(w->out, &w->work, new, CX_LATTICE_VIEW_VALUE_BYTES, err));
+    CX_TRY(
+        cx_lattice_view_put_value(w->out, &w->work, write->new, CX_LATTICE_VIEW_VALUE_BYTES, err));
     cx_buf_add_z(w->out, ",\"old\":");
-    CX_TRY(cx_lattice_view_put_value(w->out, &w->work, old, CX_LATTICE_VIEW_VALUE_BYTES, err));
-    cx_buf_printf(w->out, ",\"via\":\"%s\"}",
-                  cx_delta_names(delta, w->section, w->spelled) ? "delta" : "merge");
+    CX_TRY(
+        cx_lattice_view_put_value(w->out, &w->work, write->old, CX_LATTICE_VIEW_VALUE_BYTES, err));
+    put_source(w, reason);
+    put_words(w, "text", reason->text);
+    put_words(w, "thinking", reason->thinking);
+    cx_buf_printf(w->out, ",\"via\":\"%s\"}", own ? "delta" : "merge");
+    return CX_SUCCESS;
+}
+
+static cx_status put_noted(writes *w, cx_err *err)
+{
+    CX_TRY(cx_change_reasons(w->lattice, w->reasons.items, w->reasons.count, &w->arena, err));
+    for (size_t i = 0; i < w->noted.count; i++) {
+        if (i != 0)
+            cx_buf_add_byte(w->out, ',');
+        CX_TRY(put_write(w, &w->noted.items[i], err));
+    }
     return CX_SUCCESS;
 }
 
@@ -82,12 +166,12 @@ static cx_status put_before(writes *w, uint64_t *bits, uint32_t position, cx_err
             return cx_fail_nomem(err);
         if (!changed)
             continue;
-        if (w->told < CX_LATTICE_VIEW_CHANGES_MAX)
-            CX_TRY(put_write(w, which, old, new, err));
+        if (w->noted.count < CX_LATTICE_VIEW_CHANGES_MAX)
+            CX_TRY(note_write(w, which, old, new, err));
         else
             w->more++;
     }
-    return CX_SUCCESS;
+    return put_noted(w, err);
 }
 
 /* Stops at the first change, so all following nodes are visited only when there is none. */
@@ -162,6 +246,7 @@ cx_status cx_lattice_view_writes(cx_buf *out, const cx_lattice_view *view, const
                        (int)(section.size > 80 ? 80 : section.size), section.data);
     CX_TRY(cx_lattice_view_need_place(view->lattice, which, err));
     cx_buf_init(&spelled, states->alloc);
+    cx_arena_init(&w.arena, states->alloc, 0);
     cx_tree_work_init(&w.work, states->alloc);
     cx_answer_str(&spelled, key);
     cx_status status = cx_buf_check(&spelled, err);
@@ -169,7 +254,10 @@ cx_status cx_lattice_view_writes(cx_buf *out, const cx_lattice_view *view, const
         w.spelled = cx_str_from((const char *)spelled.data + 1, spelled.size - 2);
         status = put_writes(&w, which, err);
     }
+    cx_vec_done(&w.noted, states->alloc);
+    cx_vec_done(&w.reasons, states->alloc);
     cx_tree_work_done(&w.work);
+    cx_arena_done(&w.arena);
     cx_buf_done(&spelled);
     return status;
 }

@@ -244,6 +244,15 @@ def a_file_that_is_not_a_history_is_refused():
 
 
 @test
+def a_change_has_its_reason():
+    with View(EXAMPLES / "incident.jsonl") as view:
+        changes = view.ask("writes", node="@coder", section="memory", key="refund_limit")["changes"]
+        made = [change for change in changes if change["via"] == "delta"]
+        check(made[-1]["because"] == "Handbook, version 7: up to 500 without approval.", made)
+        check(all("because" not in change for change in changes if change["via"] == "merge"), changes)
+
+
+@test
 def a_text_has_its_first_step():
     with View(EXAMPLES / "incident.jsonl") as view:
         said = view.ask("said", node="@coder", text=" Ticket  4821: please refund")

@@ -93,3 +93,51 @@ CX_TEST(why_refuses_other_sections)
               CX_E_USAGE);
     fixture_done(&f);
 }
+
+/* The reason is the event's, the source the newest text before that has the value as a word. */
+CX_TEST(why_gives_the_reason_and_the_source)
+{
+    fixture f;
+    fixture_init(&f);
+    fixture_node(&f, "p", "page", 0, 1, "", "{}", "{\"text\":\"limits of 5000 and 15000\"}");
+    fixture_node(&f, "q", "page", 1, 2, "p", "{}", "{\"text\":\"15000 is too much\"}");
+    fixture_node(&f, "a", "w", 0, 3, "q", "{\"memory\":{\"limit\":5000}}",
+                 "{\"because\":\"the page\\n says so\",\"thinking\":\"hm\"}");
+    fixture_node(&f, "b", "w", 1, 4, "a", "{\"memory\":{\"limit\":7}}", NULL);
+    REQUIRE(fixture_open(&f, NULL));
+    CHECK_STR(why(&f, "b", "limit", "", &answer_text_options),
+              "b w#1 memory.limit: 5000 -> 7 (delta)\n"
+              "a w#0 memory.limit: - -> 5000 (delta)\n"
+              "    because: the page says so\n"
+              "    thinking: hm\n"
+              "    from: page#0: limits of 5000 and 15000\n");
+    CHECK_STR(why(&f, "a", "limit", "", &answer_json_options),
+              "{\"changes\":[{\"agent\":\"w\",\"because\":\"the page says so\",\"new\":5000,"
+              "\"node\":\"a\",\"section\":\"memory\",\"seq\":0,\"source\":{\"agent\":\"page\","
+              "\"node\":\"p\",\"seq\":0,\"text\":\"limits of 5000 and 15000\"},"
+              "\"thinking\":\"hm\",\"via\":\"delta\"}],\"key\":\"limit\",\"node\":\"a\","
+              "\"verified\":true}\n");
+    fixture_done(&f);
+}
+
+/* What an object had before is not what came; a branch that is not before gives nothing. */
+CX_TEST(why_source_is_of_what_is_new_and_before)
+{
+    fixture f;
+    fixture_init(&f);
+    fixture_node(&f, "r", "r", 0, 1, "", "{}", "{\"text\":\"a very long old sentence\"}");
+    fixture_node(&f, "s", "side", 0, 2, "r", "{}", "{\"text\":\"brand new words\"}");
+    fixture_node(&f, "t", "r", 1, 3, "r",
+                 "{\"memory\":{\"o\":{\"a\":\"a very long old sentence\"}}}", NULL);
+    fixture_node(&f, "u", "r", 2, 4, "t", "{\"memory\":{\"o\":{\"b\":\"brand new words\"}}}",
+                 "{\"text\":\"first words\",\"message_id\":\"m\"}");
+    fixture_node(&f, "v", "r", 3, 5, "u", "{\"memory\":{\"o\":{\"c\":1}}}",
+                 "{\"message_id\":\"m\"}");
+    REQUIRE(fixture_open(&f, NULL));
+    cx_str answer = why(&f, "v", "o", "", &answer_text_options);
+    CHECK(contains(answer, "    from: r#0: a very long old sentence\n"));
+    CHECK(!contains(answer, "from: side"));
+    /* The call has the words of the same answer. */
+    CHECK(contains(answer, "(delta)\n    text: first words\nu r#2"));
+    fixture_done(&f);
+}

@@ -580,11 +580,15 @@ export interface LatticeBisect {
 
 export interface LatticeChange {
   agent: string;
+  because?: string;
   new?: unknown;
   node: string;
   old?: unknown;
   section: 'memory' | 'beliefs';
   seq: number;
+  source?: LatticeSource;
+  text?: string;
+  thinking?: string;
   via: Via;
 }
 
@@ -658,6 +662,13 @@ export interface LatticeSaid {
   said: string;
   total: number;
   verified: boolean;
+}
+
+export interface LatticeSource {
+  agent: string;
+  node: string;
+  seq: number;
+  text: string;
 }
 
 export interface LatticeState {
@@ -1633,6 +1644,17 @@ export interface ViewSnapshot {
   sealed: boolean;
 }
 
+export interface ViewSource {
+  agent: string;
+  col: number;
+  id: string;
+  lane: number;
+  n: number;
+  seq: number;
+  t: number | null;
+  text: string;
+}
+
 export interface ViewStep {
   agent: string;
   arguments?: StepText;
@@ -1705,8 +1727,12 @@ export interface ViewWrite {
   n: number;
   seq: number;
   t: number | null;
+  because?: string;
   new: Value | null;
   old: Value | null;
+  source?: ViewSource;
+  text?: string;
+  thinking?: string;
   via: Via;
 }
 

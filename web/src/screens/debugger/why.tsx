@@ -6,7 +6,7 @@ import {clock, count, plural, shortAgent} from '../../base/format';
 import {Badge} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Answer, Empty} from '../../ui/states';
-import {Line} from '../../ui/text';
+import {Line, Text} from '../../ui/text';
 import {Short, Value} from '../../ui/value';
 import type {Model} from './model';
 import {SaidPane} from './said';
@@ -96,6 +96,7 @@ function Chain({writes, model}: {writes: Writes; model: Model}) {
               isFirst={i === writes.changes.length - 1 && writes.more === 0}
               isOrigin={write === origin}
             />
+            <Reason write={write} model={model} />
           </li>
         ))}
       </ol>
@@ -103,7 +104,8 @@ function Chain({writes, model}: {writes: Writes; model: Model}) {
         <p class="dim">{`${count(writes.more)} older changes are not listed; open the oldest change in this list to see them.`}</p>
       )}
       <p class="note">
-        These are recorded changes, not causes. The event shows the reason that the agent gave.
+        These are recorded changes with the reason that the agent gave; “from” is the newest step
+        before that has the value in its text.
       </p>
     </>
   );
@@ -160,5 +162,42 @@ function Step({
         <Short value={write.new} most={70} />
       </span>
     </button>
+  );
+}
+
+/** What the agent said when it made the change, and where the value was read before. */
+function Reason({write, model}: {write: Write; model: Model}) {
+  const said = [
+    ['because', write.because],
+    ['thinking', write.thinking],
+    ['said', write.text],
+  ] as const;
+  const source = write.source;
+  if (!source && said.every(([, text]) => !text)) return null;
+  return (
+    <dl class="reason">
+      {said.map(
+        ([name, text]) =>
+          text && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>
+                <Text text={text} most={300} />
+              </dd>
+            </div>
+          ),
+      )}
+      {source && (
+        <div>
+          <dt>from</dt>
+          <dd>
+            <button type="button" class="link" onClick={() => model.select(source.n)}>
+              <Line text={`${shortAgent(source.agent)} #${source.seq}`} most={60} />
+            </button>{' '}
+            <Text text={source.text} most={300} />
+          </dd>
+        </div>
+      )}
+    </dl>
   );
 }
