@@ -91,6 +91,8 @@
     X(lattice_verify)      \
     X(lattice_state)       \
     X(lattice_why)         \
+    X(lattice_reach)       \
+    X(lattice_grep)        \
     X(lattice_bisect)      \
     X(lattice_compare)     \
     X(lattice_heatmap)     \

@@ -69,4 +69,33 @@ typedef struct change_reason {
 CX_RESULT cx_change_reasons(const cx_lattice *lattice, change_reason *changes, size_t count,
                             cx_arena *arena, cx_err *err);
 
+/* --- content/reach.c: what a step reached ----------------------------------------------------- */
+
+#define REACH_WIDTH 24u               /* bytes that a text must share with the source */
+#define REACH_BYTES ((size_t)1 << 20) /* of the source's content that are compared */
+#define REACH_CARRIERS_MAX 2000u      /* listed ones */
+
+typedef struct reach_carrier {
+    cx_node which;
+    bool by_text, by_call;
+    cx_str text;  /* the longest that they share, with what is around it */
+    cx_str *keys; /* "memory.KEY" of values that share it */
+    size_t key_count;
+} reach_carrier;
+
+typedef struct lattice_reach {
+    uint64_t *follows; /* by topological position: descendants of the source */
+    uint32_t follow_count;
+    reach_carrier *carriers; /* in topological order */
+    size_t listed, carrier_count;
+    size_t size; /* bytes of the source's content */
+    bool is_cut; /* more than REACH_BYTES */
+} lattice_reach;
+
+/* Everything lives in the arena. */
+CX_RESULT cx_lattice_reach(const cx_lattice *lattice, cx_node source, cx_arena *arena,
+                           lattice_reach *out, cx_err *err);
+/* ,"by":[..],"keys":[..] */
+void cx_answer_reach_members(cx_buf *out, const reach_carrier *carrier);
+
 #endif

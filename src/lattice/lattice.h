@@ -120,6 +120,16 @@ CX_RESULT cx_lattice_answer_why(cx_buf *out, const cx_states *states, cx_node no
  */
 CX_RESULT cx_lattice_answer_said(cx_buf *out, const cx_lattice *lattice, cx_node node, cx_str text,
                                  const cx_answer_options *options, cx_err *err);
+/* What a node reached: its descendants, and those of them that carry its text or its call. */
+CX_RESULT cx_lattice_answer_reach(cx_buf *out, const cx_lattice *lattice, cx_node node,
+                                  const cx_answer_options *options, cx_err *err);
+/*
+ * Nodes whose content has all words, in any case of ASCII letters, in topological order; at most
+ * `most` of them.  *out_count = all of them.
+ */
+CX_RESULT cx_lattice_answer_grep(cx_buf *out, const cx_lattice *lattice, const cx_str *words,
+                                 size_t word_count, uint32_t most, const cx_answer_options *options,
+                                 uint32_t *out_count, cx_err *err);
 CX_RESULT cx_lattice_answer_heatmap(cx_buf *out, const cx_lattice *lattice,
                                     const cx_answer_options *options, cx_err *err);
 CX_RESULT cx_lattice_answer_compare(cx_buf *out, const cx_states *states, cx_str agent_a,

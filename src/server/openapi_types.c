@@ -174,6 +174,10 @@ const cx_api_type cx_api_types[] = {
     {"LatticeSaid", "{node: string, places: LatticePlace[], said: string, total: integer, "
                     "verified: boolean}"},
     {"LatticeOrigin", "LatticeWhy|LatticeSaid"},
+    {"LatticeReach", "{carries: {agent: string, by: ReachBy[], keys: string[], node: string, "
+                     "seq: integer, text: string}[], cut: boolean, follows: integer, "
+                     "node: string, size: integer, total: integer, verified: boolean}"},
+    {"ReachBy", "'call'|'text'"},
     {"LatticeHeatmap", "{nodes: {D: integer, node: string}[], verified: boolean}"},
     {"LatticeCompare",
      "{agents: string[], causal_lca: string[], "
@@ -242,6 +246,10 @@ const cx_api_type cx_api_types[] = {
     {"ViewSource", "{" NODE_MEMBERS ", text: string}"},
     {"ViewWrites", "{changes: ViewWrite[], key: string, more: integer, next: NodeRef|null, "
                    "node: string, section: Section}"},
+    {"ViewCarrier", "{" NODE_MEMBERS ", by: ReachBy[], keys: string[], text: string}"},
+    {"ViewReach",
+     "{carries: ViewCarrier[], cut: boolean, follows: integer[], follows_total: integer, "
+     "node: NodeRef, size: integer, total: integer, verified: boolean}"},
     {"CompareSide", "{" NODE_MEMBERS ", label: string}"},
     {"CompareStep",
      "{a: CompareSide|null, b: CompareSide|null, differ_count: integer, differs: string[], "

@@ -304,6 +304,8 @@ static const cx_route_param cx_histories_params[] = {
                 "The changes of a key before a node, and the next one after it"),           \
         CX_VIEW("said", cx_view_said_params, "LatticeSaid", cx_api_view_said,               \
                 "Where a text was said before a node, oldest first"),                       \
+        CX_VIEW("reach", cx_view_node_params, "ViewReach", cx_api_view_reach,               \
+                "What a node reached: what follows from it, and what carries its text"),    \
         CX_VIEW("compare", cx_view_compare_params, "ViewComparison", cx_api_view_compare,   \
                 "Two nodes side by side, from their common ancestor"),                      \
         CX_VIEW("heat", cx_view_heat_params, "ViewHeat", cx_api_view_heat,                  \

@@ -12,6 +12,7 @@
  *     cx_lattice_view_writes      where a key got its value: changes before a node, and the next
  *                                 one after it
  *     cx_lattice_view_said        where a text was said before a node
+ *     cx_lattice_view_reach       what follows from a node, and what carries its text
  *     cx_lattice_view_compare     two nodes, or two histories, aligned from where they diverge
  *     cx_lattice_view_heat        a heat map of branches, time, cost or overrides
  *
@@ -124,6 +125,12 @@ CX_RESULT cx_lattice_view_writes(cx_buf *out, const cx_lattice_view *view, const
 /* Where a text was said before a node: cx_lattice_answer_said. */
 CX_RESULT cx_lattice_view_said(cx_buf *out, const cx_lattice_view *view, cx_node node, cx_str text,
                                cx_err *err);
+
+#define CX_LATTICE_VIEW_FOLLOWS_MAX 20000 /* numbers of nodes that follow */
+
+/* What a node reached: reads every node again. */
+CX_RESULT cx_lattice_view_reach(cx_buf *out, const cx_lattice_view *view, cx_node node,
+                                cx_err *err);
 
 /* --- what a page carries with it -------------------------------------------------------------- */
 

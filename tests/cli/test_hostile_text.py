@@ -442,6 +442,8 @@ ROWS = {
     "lattice append": ["--agent {S}", "--agent {S} --event {S}", "--agent a --set {S}=1", "--agent {S} --json", "{none}"],
     "lattice import": ["--seal {lattice}", "! --seal {false}", "{S}"],
     "lattice why": ["! {lattice} {node} {N}", "! {lattice} {node} {N} --json", "{lattice} {node} --text {N}", "{lattice} {node} {S}", "! {lattice} {S} x"],
+    "lattice reach": ["! {lattice} {node}", "! {lattice} {node} --json", "! {lattice} {S}"],
+    "lattice grep": ["! {lattice} {N}", "! {lattice} {N} --json", "{lattice} {S}"],
     "lattice bisect": ["! {lattice} {node} /memory/{N}", "! {lattice} {node} {S}", "! {lattice} {node} /memory/{N} --json"],
     "lattice compare": ["! {lattice} {a} {b}", "! {lattice} {a} {b} --json", "! {lattice} {a} {S}"],
     "lattice heatmap": ["! {lattice}", "! {lattice} --json", "! {none}"],

@@ -79,6 +79,23 @@ def what_a_model_answered_in_a_trace_has_its_origin():
 
 
 @test
+def a_tool_result_of_a_session_reaches_later_steps():
+    with Folder() as folder:
+        path, nodes = imported(folder, "claude_code", "tool_heavy.jsonl")
+        call = next(n for n in nodes if n["event"].get("kind") == "act" and n["event"].get("call_id"))
+        reach = answer("lattice", "reach", path, call["node_id"])
+        result = next(n for n in nodes if n["agent_id"] == "tools"
+                      and n["event"].get("call_id") == call["event"]["call_id"])
+        by_call = [one["node"] for one in reach["carries"] if "call" in one["by"]]
+        check(result["node_id"] in by_call, reach)
+        check(reach["follows"] >= reach["total"] > 0 and not reach["cut"], reach)
+        hits = answer("lattice", "grep", path, words_of(result["event"]["result"], 3))["hits"]
+        check(result["node_id"] in [hit["node"] for hit in hits], hits)
+        ask(1, "lattice", "grep", path, "no step of it says this")
+        ask(2, "lattice", "grep", path)
+
+
+@test
 def what_nobody_said_is_a_usage_error_with_the_nearest():
     history = EXAMPLES / "incident.jsonl"
     nodes = [json.loads(line) for line in history.read_text().splitlines()[1:]]

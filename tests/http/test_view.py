@@ -253,6 +253,23 @@ def a_change_has_its_reason():
 
 
 @test
+def a_step_reaches_what_follows_and_what_carries_it():
+    nodes = [json.loads(line) for line in (EXAMPLES / "incident.jsonl").read_text().splitlines()[1:]]
+    first = nodes[0]["node_id"]
+    with View(EXAMPLES / "incident.jsonl") as view:
+        reach = view.ask("reach", node=first)
+        check(reach["node"]["id"] == first and reach["follows_total"] == len(reach["follows"]), reach)
+        after, grew = {first}, True
+        while grew:
+            more = {n["node_id"] for n in nodes if after & set(n["parents"])} - after
+            grew, after = bool(more), after | more
+        check(len(reach["follows"]) == len(after) - 1, len(after))
+        check({one["n"] for one in reach["carries"]} <= set(reach["follows"]), reach)
+        view.ask("reach", 404, node="@nobody")
+        view.ask("reach", 422)
+
+
+@test
 def a_text_has_its_first_step():
     with View(EXAMPLES / "incident.jsonl") as view:
         said = view.ask("said", node="@coder", text=" Ticket  4821: please refund")

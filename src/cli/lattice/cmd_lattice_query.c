@@ -1,6 +1,6 @@
 /*
- * cmd_lattice_query.c - questions about a history: state why heatmap compare heads show bisect
- * (lattice.md §8).
+ * cmd_lattice_query.c - questions about a history: state why reach grep heatmap compare heads show
+ * bisect (lattice.md §8).
  *
  * All run the same way: open, verify, find the operands, build the states that the answer needs,
  * answer. The exit code is that of the verification (0 holds, 1 does not), because an answer from
@@ -25,6 +25,7 @@ typedef struct query {
     cx_buf out;
     cx_node targets[2];
     size_t target_count;
+    bool found_nothing; /* exit 1 though the lattice holds */
 } query;
 
 /* --- finding what is meant ----------------------------------------------------------------- */
@@ -183,7 +184,8 @@ static int run_question(cx_cli *cli, const cx_cli_args *args, const question *as
     if (cx_failed(answer_question(&q, asked, &err))) {
         code = cx_cli_fail(cli, q.path, &err, q.answer.json);
     } else {
-        code = cx_cli_answer(cli, &q.out, q.answer.verified ? CX_EXIT_HOLDS : CX_EXIT_BROKEN);
+        code = cx_cli_answer(
+            cli, &q.out, q.answer.verified && !q.found_nothing ? CX_EXIT_HOLDS : CX_EXIT_BROKEN);
         if (!q.answer.verified && !q.answer.json)
             cx_cli_complain("%s does not hold; 'cortex lattice verify' shows the findings", q.path);
     }
@@ -311,6 +313,81 @@ COMMAND(cx_cli_lattice_why, "lattice why", "list every change that led to a valu
         "its result, a file. White space does not matter. A sentence that is in none of them is "
         "an error that names the nearest.",
         why_operands, why_options, "cortex lattice why history.jsonl @coder refund_limit", run_why);
+
+/* reach */
+
+static cx_status answer_reach(query *q, cx_err *err)
+{
+    return cx_lattice_answer_reach(&q->out, q->lattice, q->targets[0], &q->answer, err);
+}
+
+static int run_reach(cx_cli *cli, const cx_cli_args *args)
+{
+    static const question asked = {.node = true, .answer = answer_reach};
+    return run_question(cli, args, &asked);
+}
+
+static const cx_cli_option reach_options[] = {OPTION_JSON, CX_CLI_OPTIONS_READING,
+                                              CX_CLI_OPTIONS_COMMON};
+
+COMMAND(
+    cx_cli_lattice_reach, "lattice reach", "show what else a step reached",
+    "Lists, oldest first, the steps after NODE (its descendants) that carry its text: a message, "
+    "an argument, a result or a changed value of theirs shares 24 bytes or more with NODE's "
+    "content, white space aside, that no step outside of NODE's descendants has; or that have "
+    "its call id. The last line says how many follow at all.\n\n"
+    "What follows may have been influenced; what carries the text has read it, or the same. A "
+    "paraphrase is not found, and of NODE's content the first MiB is compared.",
+    file_node, reach_options, "cortex lattice reach history.jsonl tools#3", run_reach);
+
+/* grep */
+
+static cx_status answer_grep(query *q, cx_err *err)
+{
+    uint64_t most = cx_cli_number(q->args, "max", 200);
+    uint32_t total;
+    size_t count = q->args->operand_count - 1;
+    cx_str *words = CX_ARENA_ARRAY(&q->cli->arena, cx_str, count);
+    if (words == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        words[i] = cx_str_z(q->args->operands[i + 1]);
+    CX_TRY(cx_lattice_answer_grep(&q->out, q->lattice, words, count,
+                                  most < UINT32_MAX ? (uint32_t)most : UINT32_MAX, &q->answer,
+                                  &total, err));
+    q->found_nothing = total == 0;
+    return CX_SUCCESS;
+}
+
+static int run_grep(cx_cli *cli, const cx_cli_args *args)
+{
+    static const question asked = {.answer = answer_grep};
+    return run_question(cli, args, &asked);
+}
+
+static const cx_cli_operand grep_operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false},
+                                               {"WORDS", CX_CLI_TEXT, NULL, false, true}};
+static const cx_cli_option grep_options[] = {
+    CX_CLI_OPT("max", 0, CX_CLI_COUNT, "N", "List at most N hits; default 200."), OPTION_JSON,
+    CX_CLI_OPTIONS_READING, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_lattice_grep = {
+    .name = "lattice grep",
+    .purpose = "find the steps of a history that say something",
+    .about =
+        "Lists, in order, the nodes whose content has all WORDS: messages, arguments, results, "
+        "errors, reasons, changed values. A word may be a part of another one, or several in "
+        "quotes; case (of ASCII letters) and white space do not matter. It needs no index; 'cortex "
+        "search' looks through everything that is recorded.",
+    .operands = grep_operands,
+    .operand_count = CX_COUNT_OF(grep_operands),
+    .options = grep_options,
+    .option_count = CX_COUNT_OF(grep_options),
+    .exits = "0 found, and the lattice holds\n1 found nothing, or the lattice does not hold\n2 "
+             "usage error\n3 unreadable",
+    .example = "cortex lattice grep history.jsonl refund limit",
+    .run = run_grep,
+};
 
 /* heatmap */
 

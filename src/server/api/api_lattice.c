@@ -239,6 +239,18 @@ cx_status cx_api_lattice_why(cx_call *call, cx_err *err)
     return answer_question(call, by_text ? &of_text : &of_key, err);
 }
 
+static cx_status answer_reach(question *q, cx_err *err)
+{
+    return cx_lattice_answer_reach(&q->call->response.body, q->lattice, q->targets[0], &q->answer,
+                                   err);
+}
+
+cx_status cx_api_lattice_reach(cx_call *call, cx_err *err)
+{
+    static const question_kind kind = {.node = true, .answer = answer_reach};
+    return answer_question(call, &kind, err);
+}
+
 static cx_status answer_heatmap(question *q, cx_err *err)
 {
     return cx_lattice_answer_heatmap(&q->call->response.body, q->lattice, &q->answer, err);

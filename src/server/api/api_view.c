@@ -170,6 +170,19 @@ cx_status cx_api_view_said(cx_call *call, cx_err *err)
     return answer_view(call, false, answer_said, err);
 }
 
+static cx_status answer_reach(view_call *v, cx_err *err)
+{
+    cx_node node;
+    CX_TRY(cx_lattice_view_find(cx_view_cache_lattice(v->view_item), cx_call_text(v->call, "node"),
+                                &node, err));
+    return cx_lattice_view_reach(&v->call->response.body, v->answer_view, node, err);
+}
+
+cx_status cx_api_view_reach(cx_call *call, cx_err *err)
+{
+    return answer_view(call, false, answer_reach, err);
+}
+
 /* --- the list --------------------------------------------------------------------------------- */
 
 static cx_status add_history(cx_call *call, cx_json_list *list, const char *before, cx_str name,

@@ -656,6 +656,16 @@ export interface LatticePlace {
   tool?: string;
 }
 
+export interface LatticeReach {
+  carries: {agent: string; by: ReachBy[]; keys: string[]; node: string; seq: number; text: string}[];
+  cut: boolean;
+  follows: number;
+  node: string;
+  size: number;
+  total: number;
+  verified: boolean;
+}
+
 export interface LatticeSaid {
   node: string;
   places: LatticePlace[];
@@ -956,6 +966,8 @@ export interface ProvenanceStep {
   title: string;
   verdict: CheckVerdict;
 }
+
+export type ReachBy = 'call' | 'text';
 
 export interface Ready {
   index: string;
@@ -1512,6 +1524,19 @@ export interface Value {
 
 export type Via = 'delta' | 'merge';
 
+export interface ViewCarrier {
+  agent: string;
+  col: number;
+  id: string;
+  lane: number;
+  n: number;
+  seq: number;
+  t: number | null;
+  by: ReachBy[];
+  keys: string[];
+  text: string;
+}
+
 export interface ViewChange {
   key: string | null;
   new: Value | null;
@@ -1633,6 +1658,17 @@ export interface ViewOverview {
   from: number;
   marks: number[];
   to: number;
+}
+
+export interface ViewReach {
+  carries: ViewCarrier[];
+  cut: boolean;
+  follows: number[];
+  follows_total: number;
+  node: NodeRef;
+  size: number;
+  total: number;
+  verified: boolean;
 }
 
 export interface ViewSnapshot {
