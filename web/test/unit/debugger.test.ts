@@ -15,6 +15,7 @@ const scene: Scene = {
   focusCol: null,
   hover: null,
   writes: new Map(),
+  reached: new Map(),
   near: {
     cut: false,
     edges: [],

@@ -5,6 +5,7 @@ import {
   marksOf,
   nextMark,
   OVERRIDE,
+  reachedBy,
   roundMark,
   WRITE,
 } from '../../src/screens/debugger/marks';
@@ -41,4 +42,14 @@ test('no two kinds of a row look alike, and no two have one key', () => {
   }
   const keys = KINDS.map((kind) => kind.key).filter(Boolean);
   expect(new Set(keys).size).toBe(keys.length);
+});
+
+test('what a step reached is told apart from what only follows', () => {
+  const reached = reachedBy({node: {n: 1}, follows: [2, 3], carries: [{n: 3}]});
+  expect([...reached]).toEqual([
+    [2, 'follows'],
+    [3, 'carries'],
+    [1, 'source'],
+  ]);
+  expect(reachedBy(null).size).toBe(0);
 });

@@ -10,6 +10,7 @@ import {adjust, route} from '../../base/router';
 import {Badge} from '../../ui/badge';
 import {Empty, Failed, Loading} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
+import type {Reached} from './marks';
 import type {Model} from './model';
 import {SaidBar} from './said';
 import {
@@ -125,6 +126,7 @@ export function Conversation({model}: {model: Model}) {
           key={step.n}
           step={step}
           isNow={step.n === at?.n}
+          reached={model.reached.value.get(step.n)}
           refNow={step.n === at?.n ? now : undefined}
           select={() => model.select(step.n)}
         />
@@ -141,11 +143,13 @@ export function Conversation({model}: {model: Model}) {
 function Step({
   step,
   isNow,
+  reached,
   refNow,
   select,
 }: {
   step: ViewStep;
   isNow: boolean;
+  reached: Reached | undefined;
   refNow: preact.RefObject<HTMLElement> | undefined;
   select: () => void;
 }) {
@@ -155,7 +159,7 @@ function Step({
     <article
       ref={refNow}
       data-n={step.n}
-      class={`talk-step ${side} ${isNow ? 'talk-now' : ''}`}
+      class={`talk-step ${side} ${isNow ? 'talk-now' : ''} ${reached ? `talk-${reached}` : ''}`}
       aria-label={`${shortAgent(step.agent)}, ${kindWords(step)}`}
       aria-current={isNow ? 'true' : undefined}
     >
@@ -170,6 +174,9 @@ function Step({
         </button>
         <span class="dim">{kindWords(step)}</span>
         {step.status === 'error' && <Badge tone="bad">failed</Badge>}
+        {reached === 'carries' && <Badge tone="warn">carries its text</Badge>}
+        {reached === 'source' && <Badge tone="info">asked about</Badge>}
+        {reached === 'follows' && <span class="dim">follows</span>}
         <span class="grow" />
         {step.model && (
           <span class="dim">

@@ -350,6 +350,15 @@ function useKeys(model: Model): void {
           run: () => model.stepLane(1),
         },
         {
+          keys: 'w',
+          what: 'What the event reached',
+          group: 'Debugger',
+          run: () => {
+            const at = model.detail.value;
+            if (at?.in_graph && isLive()) model.askReach(at.n);
+          },
+        },
+        {
           keys: '[',
           what: 'Previous write of the key',
           group: 'Debugger',

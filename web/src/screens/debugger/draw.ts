@@ -3,7 +3,7 @@
 import {count} from '../../base/format';
 import {plain} from '../../base/text';
 import {colour} from '../../base/theme';
-import {drawMark, OVERRIDE} from './marks';
+import {drawMark, OVERRIDE, type Reached} from './marks';
 import {EDGE, MARK, type Lane, type Overview, type Window} from './types';
 
 export const LANE = 34;
@@ -23,6 +23,8 @@ export interface Scene {
   hover: number | null;
   /** Columns and lanes of the writes of the key in focus, by node. */
   writes: ReadonlyMap<number, number>;
+  /** How nodes stand to the one whose reach is shown. */
+  reached: ReadonlyMap<number, Reached>;
 }
 
 export interface Palette {
@@ -247,6 +249,16 @@ function drawNode(
     ctx.lineWidth = 2.2;
     ctx.strokeStyle = p['lit-line']!;
     ctx.stroke();
+  }
+  const reached = scene.reached.get(n);
+  if (reached) {
+    ctx.beginPath();
+    ctx.arc(x, y, r + 4, 0, 2 * Math.PI);
+    ctx.lineWidth = reached === 'follows' ? 1 : 2.4;
+    ctx.strokeStyle = reached === 'follows' ? p['warn']! : p['bad']!;
+    if (reached !== 'source') ctx.setLineDash(reached === 'follows' ? [1, 3] : []);
+    ctx.stroke();
+    ctx.setLineDash([]);
   }
   if (marks & MARK.override) drawMark(ctx, OVERRIDE, x, y - r - 13, p['override']!);
   if (marks & (MARK.error | MARK.leftOut | MARK.noOrder))

@@ -4,7 +4,7 @@ import {isLive} from '../../base/api';
 import {focusKey, keyText} from '../../base/focus';
 import {ago, count, plural, shortAgent, shortId, time} from '../../base/format';
 import {readJson, stringMember} from '../../base/json';
-import {linkTo} from '../../base/router';
+import {adjust, linkTo} from '../../base/router';
 import {Badge, type Tone} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Answer, Empty} from '../../ui/states';
@@ -122,6 +122,19 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
           >
             signed trace
           </a>
+        )}
+        {isLive() && node.in_graph && (
+          <button
+            type="button"
+            class="link"
+            title="The steps after it that carry its text (w)"
+            onClick={() => {
+              model.askReach(node.n);
+              adjust({pane: 'why'}, false);
+            }}
+          >
+            What did it reach?
+          </button>
         )}
         {node.fold > 0 && (
           <button

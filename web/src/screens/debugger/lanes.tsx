@@ -123,6 +123,7 @@ function sceneOf(model: Model, size: {width: number; height: number}): Scene {
     focusCol: detail?.col ?? null,
     hover: model.hover.value?.n ?? null,
     writes,
+    reached: model.reached.value,
   };
 }
 

@@ -111,6 +111,23 @@ export function marksOf(
   return list;
 }
 
+export type Reached = 'source' | 'carries' | 'follows';
+
+/** How steps stand to the one that was asked about; those that are not in it were not reached. */
+export function reachedBy(
+  reach: {
+    node: {n: number};
+    follows: readonly number[];
+    carries: readonly {n: number}[];
+  } | null,
+): Map<number, Reached> {
+  const found = new Map<number, Reached>();
+  if (!reach) return found;
+  for (const n of reach.follows) found.set(n, 'follows');
+  for (const {n} of reach.carries) found.set(n, 'carries');
+  return found.set(reach.node.n, 'source');
+}
+
 export function counts(marks: readonly Mark[]): number[] {
   const many = new Array<number>(KINDS.length).fill(0);
   for (const {kind} of marks) if (kind < many.length) many[kind]!++;

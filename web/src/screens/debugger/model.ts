@@ -3,14 +3,14 @@
 
 import {batch, computed, effect, signal} from '@preact/signals';
 import {get, segments} from '../../base/api';
-import type {LatticeSaid} from '../../base/api-types';
+import type {LatticeSaid, ViewReach} from '../../base/api-types';
 import {focus, focusKey, focusNode} from '../../base/focus';
 import {Loader} from '../../base/load';
 import {adjust, route} from '../../base/router';
 import {may, session} from '../../base/session';
 import {follow as followStream, type Stream} from '../../base/stream';
 import {LANE, RULER} from './draw';
-import {marksOf, nextMark, roundMark} from './marks';
+import {marksOf, nextMark, reachedBy, roundMark} from './marks';
 import type {NodeDetail, Overview, Summary, Window, Writes} from './types';
 
 /** More columns than this in view are drawn as counts. */
@@ -31,6 +31,13 @@ export class Model {
   readonly node = new Loader<NodeDetail>();
   readonly writes = new Loader<Writes>();
   readonly said = new Loader<LatticeSaid>();
+  readonly reach = new Loader<ViewReach>();
+  /** The step of which was asked what it reached. */
+  readonly reachAsked = signal<number | null>(null);
+  /** How each step stands to that one, by number. */
+  readonly reached = computed(() =>
+    reachedBy(this.reachAsked.value === null ? null : this.reach.signal.value.value),
+  );
   /** Text that is selected in a step. */
   readonly selected = signal<{n: number; text: string} | null>(null);
   /** What was asked about, until a key is in focus or it is closed. */
@@ -110,6 +117,7 @@ export class Model {
       this.node,
       this.writes,
       this.said,
+      this.reach,
     ])
       loader.stop();
   }
@@ -164,7 +172,10 @@ export class Model {
   private loadWrites(): void {
     const key = focus.key.value;
     const at = this.detail.value;
-    if (key) this.saidAsked.value = null;
+    if (key) {
+      this.saidAsked.value = null;
+      this.reachAsked.value = null;
+    }
     if (!key || key.key === null || !at || (key.section !== 'memory' && key.section !== 'beliefs'))
       return;
     this.writes.load(`${this.path}/writes`, {
@@ -292,9 +303,18 @@ export class Model {
     }
   }
 
+  /** What else a step reached: marked on the lanes and in the conversation until it is closed. */
+  askReach(n: number): void {
+    focusKey(null);
+    this.saidAsked.value = null;
+    this.reachAsked.value = n;
+    this.reach.load(`${this.path}/reach`, {node: '#' + n, fold: this.foldQuery}, false);
+  }
+
   /** Who said a text first, of the steps before one. */
   askSaid(n: number, text: string): void {
     focusKey(null);
+    this.reachAsked.value = null;
     this.saidAsked.value = {n, text};
     this.said.load(`${this.path}/said`, {node: '#' + n, text, fold: this.foldQuery}, false);
   }

@@ -9,11 +9,13 @@ import {Answer, Empty} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import {Short, Value} from '../../ui/value';
 import type {Model} from './model';
+import {ReachPane} from './reach';
 import {SaidPane} from './said';
 import type {Write, Writes} from './types';
 
 export function WhyPane({model}: {model: Model}) {
   const key = focus.key.value;
+  if (model.reachAsked.value !== null) return <ReachPane model={model} />;
   if (model.saidAsked.value) return <SaidPane model={model} />;
   if (!key)
     return (
