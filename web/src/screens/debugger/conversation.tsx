@@ -114,29 +114,31 @@ export function Conversation({model}: {model: Model}) {
       <Empty title="Nothing was said">The records of this history hold no text to read.</Empty>
     );
   return (
-    <div class="talk" role="feed" aria-label="Conversation">
+    <>
       <SaidBar model={model} />
-      {steps.first.value > 0 && (
-        <button type="button" class="talk-more" onClick={() => void steps.earlier()}>
-          Show earlier steps
-        </button>
-      )}
-      {list.map((step) => (
-        <Step
-          key={step.n}
-          step={step}
-          isNow={step.n === at?.n}
-          reached={model.reached.value.get(step.n)}
-          refNow={step.n === at?.n ? now : undefined}
-          select={() => model.select(step.n)}
-        />
-      ))}
-      {steps.next.value !== null && (
-        <div ref={end} class="talk-more dim" role="status">
-          {'Loading more\u2026'}
-        </div>
-      )}
-    </div>
+      <div class="talk" role="feed" aria-label="Conversation">
+        {steps.first.value > 0 && (
+          <button type="button" class="talk-more" onClick={() => void steps.earlier()}>
+            Show earlier steps
+          </button>
+        )}
+        {list.map((step) => (
+          <Step
+            key={step.n}
+            step={step}
+            isNow={step.n === at?.n}
+            reached={model.reached.value.get(step.n)}
+            refNow={step.n === at?.n ? now : undefined}
+            select={() => model.select(step.n)}
+          />
+        ))}
+        {steps.next.value !== null && (
+          <div ref={end} class="talk-more dim" role="status">
+            {'Loading more\u2026'}
+          </div>
+        )}
+      </div>
+    </>
   );
 }
 
