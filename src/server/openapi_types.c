@@ -177,6 +177,8 @@ const cx_api_type cx_api_types[] = {
     {"LatticeReach", "{carries: {agent: string, by: ReachBy[], keys: string[], node: string, "
                      "seq: integer, text: string}[], cut: boolean, follows: integer, "
                      "node: string, size: integer, total: integer, verified: boolean}"},
+    {"LatticeGrep", "{hits: {agent: string, kind?: string, node: string, seq: integer, "
+                    "text: string}[], total: integer, verified: boolean}"},
     {"ReachBy", "'call'|'text'"},
     {"LatticeHeatmap", "{nodes: {D: integer, node: string}[], verified: boolean}"},
     {"LatticeCompare",

@@ -80,6 +80,13 @@ static const cx_route_param cx_view_writes_params[] = {
      .max = 4096,
      .help = "A top-level key."}};
 
+static const cx_route_param cx_view_grep_params[] = {
+    CX_VIEW_FOLD,
+    {.name = "q",
+     .type = CX_PARAM_TEXT,
+     .required = true,
+     .max = 1024,
+     .help = "Words that a node's content has, parts of words too."}};
 static const cx_route_param cx_view_said_params[] = {CX_VIEW_FOLD,
                                                      CX_VIEW_NODE,
                                                      {.name = "text",
@@ -304,6 +311,8 @@ static const cx_route_param cx_histories_params[] = {
                 "The changes of a key before a node, and the next one after it"),           \
         CX_VIEW("said", cx_view_said_params, "LatticeSaid", cx_api_view_said,               \
                 "Where a text was said before a node, oldest first"),                       \
+        CX_VIEW("grep", cx_view_grep_params, "LatticeGrep", cx_api_view_grep,               \
+                "The nodes whose content has all words, in order"),                         \
         CX_VIEW("reach", cx_view_node_params, "ViewReach", cx_api_view_reach,               \
                 "What a node reached: what follows from it, and what carries its text"),    \
         CX_VIEW("compare", cx_view_compare_params, "ViewComparison", cx_api_view_compare,   \

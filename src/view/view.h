@@ -126,6 +126,12 @@ CX_RESULT cx_lattice_view_writes(cx_buf *out, const cx_lattice_view *view, const
 CX_RESULT cx_lattice_view_said(cx_buf *out, const cx_lattice_view *view, cx_node node, cx_str text,
                                cx_err *err);
 
+#define CX_LATTICE_VIEW_HITS_MAX 1000 /* nodes that have some words */
+
+/* The nodes that have all words: cx_lattice_answer_grep. */
+CX_RESULT cx_lattice_view_grep(cx_buf *out, const cx_lattice_view *view, const cx_str *words,
+                               size_t word_count, cx_err *err);
+
 #define CX_LATTICE_VIEW_FOLLOWS_MAX 20000 /* numbers of nodes that follow */
 
 /* What a node reached: reads every node again. */

@@ -270,6 +270,22 @@ def a_step_reaches_what_follows_and_what_carries_it():
 
 
 @test
+def words_are_found_in_a_history():
+    with View(EXAMPLES / "incident.jsonl") as view:
+        found = view.ask("grep", q=" HANDBOOK  approval")
+        check(found["total"] == len(found["hits"]) > 0, found)
+        check(all("andbook" in hit["text"] or "approval" in hit["text"] for hit in found["hits"]), found)
+        nodes = {n["node_id"]: json.dumps(n) for n in map(json.loads, (
+            EXAMPLES / "incident.jsonl").read_text().splitlines()[1:])}
+        check({hit["node"] for hit in found["hits"]}
+              == {name for name, text in nodes.items() if "andbook" in text and "approval" in text}, found)
+        check(view.ask("grep", q="no-step-has-this-word")["hits"] == [])
+        view.ask("grep", 422, q="  ")
+        view.ask("grep", 422, q=" ".join("abcdefgh"[i % 8] for i in range(65)))
+        view.ask("grep", 422)
+
+
+@test
 def a_text_has_its_first_step():
     with View(EXAMPLES / "incident.jsonl") as view:
         said = view.ask("said", node="@coder", text=" Ticket  4821: please refund")

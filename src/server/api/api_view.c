@@ -183,6 +183,30 @@ cx_status cx_api_view_reach(cx_call *call, cx_err *err)
     return answer_view(call, false, answer_reach, err);
 }
 
+#define GREP_WORDS_MAX 64u
+
+static cx_status answer_grep(view_call *v, cx_err *err)
+{
+    cx_str text = cx_call_text(v->call, "q"), words[GREP_WORDS_MAX];
+    size_t count = 0;
+    for (size_t at = 0; at < text.size;) {
+        size_t from = at;
+        while (at < text.size && (unsigned char)text.data[at] > ' ')
+            at++;
+        if (at != from && count == GREP_WORDS_MAX)
+            return cx_fail(err, CX_E_USAGE, "q: at most %u words", GREP_WORDS_MAX);
+        if (at != from)
+            words[count++] = cx_str_from(text.data + from, at - from);
+        at += at < text.size;
+    }
+    return cx_lattice_view_grep(&v->call->response.body, v->answer_view, words, count, err);
+}
+
+cx_status cx_api_view_grep(cx_call *call, cx_err *err)
+{
+    return answer_view(call, false, answer_grep, err);
+}
+
 /* --- the list --------------------------------------------------------------------------------- */
 
 static cx_status add_history(cx_call *call, cx_json_list *list, const char *before, cx_str name,

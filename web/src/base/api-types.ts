@@ -609,6 +609,12 @@ export interface LatticeFinding {
   node: string;
 }
 
+export interface LatticeGrep {
+  hits: {agent: string; kind?: string; node: string; seq: number; text: string}[];
+  total: number;
+  verified: boolean;
+}
+
 export interface LatticeHeads {
   heads: {agent: string; hash: string; node: string; seq: number}[];
   verified: boolean;

@@ -179,6 +179,25 @@ export default {
       await moment(page, 'page', 0);
     },
 
+    async 'words are found in a history, one hit after the other'(page, s) {
+      await page.goto(at(s.taint.url, '/debugger/file?view=text&node=@clerk'));
+      await moment(page, 'clerk', 0);
+      await page.keyboard.press('Control+f');
+      await page.keyboard.type('limit 50000');
+      await page.keyboard.press('Enter');
+      await page.locator('.find', {hasText: '1 of 2'}).waitFor();
+      await moment(page, 'page', 0);
+      await page.keyboard.press('Enter');
+      await page.locator('.find', {hasText: '2 of 2'}).waitFor();
+      await moment(page, 'reader', 0);
+      await page.locator('.talk-now mark', {hasText: '50000'}).waitFor();
+      await page.keyboard.press('Shift+Enter');
+      await moment(page, 'page', 0);
+      await page.locator('#find').fill('no step says this');
+      await page.keyboard.press('Enter');
+      await page.locator('.find', {hasText: 'not found'}).waitFor();
+    },
+
     async 'what a step reached is marked, and told apart from what follows'(page, s) {
       await page.goto(at(s.taint.url, '/debugger/file?view=text&node=@page'));
       await moment(page, 'page', 0);

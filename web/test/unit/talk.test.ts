@@ -5,6 +5,7 @@ import {
   changedLines,
   divided,
   editOf,
+  isName,
   kindWords,
   placeWords,
   sentenceOf,
@@ -83,5 +84,12 @@ describe('talk', () => {
     );
     expect(placeWords({...place, how: 'message', role: 'user'})).toBe('message of role user');
     expect(placeWords({...place, how: 'thinking'})).toBe('thinking');
+  });
+
+  it('tells names of events from words', () => {
+    for (const name of ['#12', '@main', 'src:a-b', 'at:0:3', 'tools#4', 'e278f0c972'])
+      expect(isName(name)).toBe(true);
+    for (const words of ['refund', 'refund limit', 'dead', '# 12'])
+      expect(isName(words)).toBe(false);
   });
 });

@@ -22,6 +22,7 @@ import {Findings} from './findings';
 import {Lanes} from './lanes';
 import {KINDS} from './marks';
 import {Model} from './model';
+import {isName} from './talk';
 import {Scrubber} from './scrubber';
 import {StatePane} from './state';
 import type {Summary} from './types';
@@ -174,7 +175,7 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
           ))}
         </span>
       )}
-      <Find />
+      <Find model={model} />
       <span class="group" role="group" aria-label="View">
         <button
           type="button"
@@ -213,25 +214,42 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
   );
 }
 
-function Find() {
+function Find({model}: {model: Model}) {
   const [text, setText] = useState('');
+  const hits = model.hits.value;
   return (
     <form
       class="find"
       role="search"
       onSubmit={(event) => {
         event.preventDefault();
-        if (text.trim()) adjust({node: text.trim()});
+        const wanted = text.trim();
+        if (!wanted) return;
+        if (isName(wanted) || !isLive()) adjust({node: wanted});
+        else void model.findWords(wanted);
       }}
     >
       <input
         id="find"
         type="search"
-        placeholder="Go to: id, hash, #number, @agent"
-        aria-label="Go to an event: id, hash, #number or @agent"
+        placeholder="Find words, #number, @agent, id"
+        aria-label="Find words, or go to an event: id, hash, #number or @agent"
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || !event.shiftKey || !text.trim()) return;
+          event.preventDefault();
+          if (isLive() && !isName(text.trim())) void model.findWords(text.trim(), -1);
+        }}
       />
+      {hits && hits.words === text.trim() && (
+        <span class="dim" role="status">
+          {hits.problem ??
+            (hits.nodes.length === 0
+              ? 'not found'
+              : `${count(hits.at + 1)} of ${count(hits.nodes.length)}`)}
+        </span>
+      )}
     </form>
   );
 }
@@ -348,6 +366,12 @@ function useKeys(model: Model): void {
           what: 'Nearest event in the lane below',
           group: 'Debugger',
           run: () => model.stepLane(1),
+        },
+        {
+          keys: 'Ctrl+f',
+          what: 'Find words in the history; Enter for the next hit, Shift+Enter for the previous',
+          group: 'Debugger',
+          run: () => document.getElementById('find')?.focus(),
         },
         {
           keys: 'w',

@@ -3,7 +3,7 @@
 
 import {batch, computed, effect, signal} from '@preact/signals';
 import {get, segments} from '../../base/api';
-import type {LatticeSaid, ViewReach} from '../../base/api-types';
+import type {LatticeGrep, LatticeSaid, ViewReach} from '../../base/api-types';
 import {focus, focusKey, focusNode} from '../../base/focus';
 import {Loader} from '../../base/load';
 import {adjust, route} from '../../base/router';
@@ -22,6 +22,13 @@ const RENEW_MS = 1100;
 /** Looks for what was announced, each after twice as long. */
 const RENEW_TRIES = 5;
 
+export interface Hits {
+  words: string;
+  at: number;
+  nodes: readonly string[];
+  problem: string | null;
+}
+
 export class Model {
   readonly path: string;
   readonly summary = new Loader<Summary>();
@@ -32,6 +39,8 @@ export class Model {
   readonly writes = new Loader<Writes>();
   readonly said = new Loader<LatticeSaid>();
   readonly reach = new Loader<ViewReach>();
+  /** The steps that have the words that were looked for; `at` is the one that is shown. */
+  readonly hits = signal<Hits | null>(null);
   /** The step of which was asked what it reached. */
   readonly reachAsked = signal<number | null>(null);
   /** How each step stands to that one, by number. */
@@ -301,6 +310,32 @@ export class Model {
       });
       if (best >= 0) return this.select(near.nodes.n[best]!, true);
     }
+  }
+
+  /** Words in the history: the first hit, and with the same words the next or the previous one. */
+  async findWords(words: string, by: -1 | 1 = 1): Promise<void> {
+    const known = this.hits.value;
+    if (known?.words === words) return this.stepHit(by);
+    const found = await get<LatticeGrep>(`${this.path}/grep`, {
+      q: words,
+      fold: this.foldQuery,
+    }).catch((error: Error) => error);
+    this.hits.value = {
+      words,
+      at: -1,
+      nodes: found instanceof Error ? [] : found.hits.map((hit) => hit.node),
+      problem: found instanceof Error ? found.message : null,
+    };
+    this.stepHit(1);
+  }
+
+  stepHit(by: -1 | 1): void {
+    const known = this.hits.value;
+    if (!known || known.nodes.length === 0) return;
+    const count = known.nodes.length;
+    const at = known.at < 0 ? 0 : (known.at + by + count) % count;
+    this.hits.value = {...known, at};
+    adjust({node: known.nodes[at]!, q: known.words});
   }
 
   /** What else a step reached: marked on the lanes and in the conversation until it is closed. */

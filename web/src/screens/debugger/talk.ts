@@ -151,3 +151,8 @@ export function placeWords(place: LatticePlace): string {
       return place.how;
   }
 }
+
+/** Whether a text names an event, and is nothing to look for. */
+export function isName(text: string): boolean {
+  return /^([#@]\S+|src:\S+|at:\S+|[0-9a-f]{8,64}|\S+#\d+)$/.test(text);
+}
