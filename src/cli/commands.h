@@ -136,6 +136,7 @@
     X(run_replay)          \
     X(run_chain)           \
     X(run)                 \
+    X(up)                  \
     X(serve)               \
     X(watch)               \
     X(witness)             \

@@ -154,7 +154,7 @@ typedef struct job {
 #define JOB_GOVERN "Govern an agent"
 
 static const job jobs[] = {
-    {"Start", " demo init status doctor config completion version help "},
+    {"Start", " up demo init status doctor config completion version help "},
     {"Record and prove",
      " memory append apply log roots seed snapshot prove verify checkpoint key export "
      "scope sensitive erase hold retention tables backup evidence "},
@@ -165,8 +165,9 @@ static const job jobs[] = {
 };
 
 /* What a newcomer needs, in the order in which it is needed. */
-static const char *const first_commands[] = {"demo", "init",  "import",   "lattice view", "serve",
-                                             "run",  "watch", "evidence", "verify",       "why"};
+static const char *const first_commands[] = {"up",           "demo",   "init", "import",
+                                             "lattice view", "serve",  "run",  "watch",
+                                             "evidence",     "verify", "why"};
 
 static bool is_job_of(const job *j, const char *name)
 {

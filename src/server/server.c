@@ -3,6 +3,8 @@
  */
 #include "server/server.h"
 
+#include <stdio.h>
+
 #include "base/api.h"
 #include "server/http_mhd.h"
 #include "server/feed/live_feed.h"
@@ -24,6 +26,7 @@ struct cx_server {
     bool feeds;
     cx_buf cert, key; /* PEM text */
     int socket;       /* -1 = owned by the HTTP listener, or not open */
+    int otlp_socket;  /* likewise */
 };
 
 static unsigned value_or_default(unsigned given, unsigned otherwise)
@@ -85,6 +88,7 @@ static cx_status open_service(cx_server *server, cx_err *err)
         .io = options->io,
         .recorder = options->recorder,
         .home_path = options->home_path,
+        .token_path = options->address.is_loopback ? options->token_path : NULL,
         .index_where = options->index_where,
         .body_max = options->body_max,
         .runs = options->runs,
@@ -154,29 +158,46 @@ static cx_status open_listener(cx_http_options *http, cx_tcp_address *address, c
 
 /* Another collector may use the default address: then there is no OTLP listener, unless the user
  * requested one. */
-static cx_status open_otlp(cx_server *server, cx_http_options http, cx_err *err)
+static cx_status listen_for_otlp(cx_server *server, cx_err *err)
 {
     cx_server_options *options = &server->options;
+    cx_tcp_address *address = &options->otlp_address;
     if (!options->otlp)
+        return CX_SUCCESS;
+    cx_status status = cx_tcp_listen(address, &server->otlp_socket, err);
+    if (status.code == CX_E_BUSY && !options->otlp_must) {
+        cx_service_log(server->service, "OTLP is not received: %s", err->message);
+        return CX_SUCCESS;
+    }
+    CX_TRY(status);
+    bool tls = options->tls_cert_path != NULL && !address->is_loopback;
+    (void)snprintf(server->service->otlp_url, sizeof server->service->otlp_url, "%s://%s%s%s:%u",
+                   tls ? "https" : "http", address->is_v6 ? "[" : "", address->host,
+                   address->is_v6 ? "]" : "", (unsigned)address->port);
+    return CX_SUCCESS;
+}
+
+static cx_status open_otlp(cx_server *server, cx_http_options http, cx_err *err)
+{
+    const cx_server_options *options = &server->options;
+    if (server->otlp_socket < 0)
         return CX_SUCCESS;
     http.otlp = true;
     http.otlp_open = options->otlp_address.is_loopback && !options->otlp_tokens;
     http.read_threads = 1; /* it has nothing to read */
     if (options->otlp_address.is_loopback)
         http.tls_cert = http.tls_key = NULL;
-    cx_status status = cx_tcp_listen(&options->otlp_address, &http.socket, err);
-    if (status.code == CX_E_BUSY && !options->otlp_must) {
-        cx_service_log(server->service, "OTLP is not received: %s", err->message);
-        return CX_SUCCESS;
-    }
-    CX_TRY(status);
-    return open_listener(&http, &options->otlp_address, &server->otlp, err);
+    http.socket = server->otlp_socket;
+    server->otlp_socket = -1;
+    return open_listener(&http, &server->options.otlp_address, &server->otlp, err);
 }
 
+/* Both sockets first: from the first answer on, the page is told where OTLP is received. */
 static cx_status open_http(cx_server *server, cx_err *err)
 {
     cx_http_options http;
     CX_TRY(choose_http(server, &http, err));
+    CX_TRY(listen_for_otlp(server, err));
     cx_http_options otlp = http;
     http.socket = server->socket;
     server->socket = -1;
@@ -207,7 +228,7 @@ cx_status cx_server_open(const cx_server_options *options, cx_server **out, cx_e
         return cx_fail_nomem(err);
     server->alloc = alloc;
     server->options = *options;
-    server->socket = -1;
+    server->socket = server->otlp_socket = -1;
     if (server->options.io == NULL)
         server->options.io = cx_io_system();
     cx_buf_init(&server->cert, alloc);
@@ -240,6 +261,8 @@ void cx_server_close(cx_server *server, uint32_t grace_ms)
     if (server->socket >= 0)
         cx_tcp_close(server->socket);
     cx_alerting_close(server->alerting);
+    if (server->otlp_socket >= 0)
+        cx_tcp_close(server->otlp_socket);
     if (server->feeds) {
         uint32_t wait_ms = grace_ms < FEED_WAIT_MS ? grace_ms : FEED_WAIT_MS;
         if (wait_ms != 0 &&

@@ -21,6 +21,7 @@ typedef struct cx_server_options {
     const cx_io *io;       /* NULL = system */
     cx_recorder *recorder; /* open, over an open data directory; outlives the server */
     const char *home_path;
+    const char *token_path;   /* of a file with a token, shown on loopback only; NULL = none */
     const char *const *names; /* by which browsers may call it (cx_origin_host) */
     size_t name_count;
     const char *file_path; /* instead of recorder and data directory: serves this one file, */

@@ -40,11 +40,14 @@ typedef struct cx_view_cache cx_view_cache; /* server/feed/view_cache.h */
 /* Limit of an OTLP request after its Content-Encoding is removed. */
 #define CX_OTLP_UNPACKED_MAX ((size_t)16 << 20)
 
+#define CX_SERVER_URL_SIZE 96
+
 typedef struct cx_service_options {
     const cx_alloc *alloc; /* NULL = default */
     const cx_io *io;       /* NULL = system */
     cx_recorder *recorder; /* open; NULL only where no handler that needs it is called */
     const char *home_path;
+    const char *token_path;  /* of a file with a token, named to who signed in; NULL = none */
     const char *index_where; /* as cx_index_open; NULL = the file in the data directory */
     size_t body_max;         /* bytes; 0 = CX_SERVER_BODY_MAX_DEFAULT */
     cx_runs *runs;           /* of a repository; outlives the service; NULL = none is served */
@@ -72,7 +75,8 @@ struct cx_service {
     const cx_io *io;
     cx_recorder *recorder;
     const char *index_where;
-    cx_arena arena; /* of texts that live as long as the service */
+    char otlp_url[CX_SERVER_URL_SIZE]; /* where OTLP is received; empty = nowhere */
+    cx_arena arena;                    /* of texts that live as long as the service */
     size_t body_max;
     cx_token_guard guard;
     cx_sessions sessions;

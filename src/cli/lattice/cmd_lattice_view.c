@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "os/api.h"
+#include "cli/browser.h"
 #include "cli/cli.h"
 #include "lattice/api.h"
 #include "server/api.h"
@@ -81,18 +82,6 @@ static cx_status open_server(viewing *v, const cx_lattice *lattice, cx_err *err)
     return cx_server_open(&wanted, &v->server, err);
 }
 
-/* A desktop has one of these; without one, printing the address is enough. */
-static void open_browser(viewing *v, const char *url)
-{
-    const char *const argv[] = {"xdg-open", url, NULL};
-    cx_proc_result result;
-    const cx_proc_options how = {.argv = argv, .inherit_env = true, .timeout_ms = 5000};
-    if (getenv("DISPLAY") == NULL && getenv("WAYLAND_DISPLAY") == NULL)
-        return;
-    (void)cx_proc_run(&how, NULL, NULL, &result, NULL).code;
-    (void)v;
-}
-
 static cx_status print_url(viewing *v, cx_err *err)
 {
     const cx_tcp_address *address = cx_server_address(v->server);
@@ -118,7 +107,7 @@ static cx_status print_url(viewing *v, cx_err *err)
         cx_cli_out_write(&v->cli->out, cx_buf_str(&out));
     cx_buf_done(&out);
     if (!cx_failed(status) && !cx_cli_has(v->args, "no-browser") && !cx_cli_has(v->args, "json"))
-        open_browser(v, url.data);
+        (void)cx_cli_open_browser(url.data);
     return status;
 }
 

@@ -90,7 +90,7 @@ static cx_status choose_home(cx_cli *cli, const cx_cli_args *args, const char **
     return cx_cli_outside_homes(cli->io, *out_path, err);
 }
 
-static cx_status make_home(cx_cli *cli, const cx_cli_args *args, const char *path, cx_scheme scheme,
+cx_status cx_cli_make_home(cx_cli *cli, const cx_cli_args *args, const char *path, cx_scheme scheme,
                            cx_err *err)
 {
     cx_home_options home = cx_cli_home_options(cli, CX_CLI_WRITE, NULL);
@@ -245,7 +245,7 @@ static cx_status init_home_and_repository(cx_cli *cli, const cx_cli_args *args, 
     CX_TRY(ask_first(cli, args, done, err));
     if (done->declined)
         return CX_SUCCESS;
-    cx_status status = make_home(cli, args, done->path, done->scheme, &own);
+    cx_status status = cx_cli_make_home(cli, args, done->path, done->scheme, &own);
     done->made = !cx_failed(status);
     if (cx_failed(status) && status.code != CX_E_EXISTS) {
         *err = own;

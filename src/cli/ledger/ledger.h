@@ -80,6 +80,9 @@ int cx_cli_ledger_fail(cx_cli *cli, const cx_cli_args *args, const cx_err *err);
 
 /* The data directory that the options and the environment name; text in the arena. */
 CX_RESULT cx_cli_home_path(cx_cli *cli, const cx_cli_args *args, const char **out, cx_err *err);
+/* Makes it, and the folders above it; CX_E_EXISTS. */
+CX_RESULT cx_cli_make_home(cx_cli *cli, const cx_cli_args *args, const char *path, cx_scheme scheme,
+                           cx_err *err);
 CX_RESULT cx_cli_actor_name(cx_cli *cli, const cx_cli_args *args, cx_str *out, cx_err *err);
 /* The options with which every command opens a data directory; `progress` may be NULL. */
 cx_home_options cx_cli_home_options(cx_cli *cli, cx_cli_access access, cx_cli_progress *progress);

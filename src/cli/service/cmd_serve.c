@@ -1,8 +1,9 @@
 /*
  * cmd_serve.c - `cortex serve`: serves a data directory over HTTP until a signal.
  */
+#include "cli/service/serving.h"
+
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,28 +15,11 @@
 #include "cli/erasure/retention_rules.h"
 #include "cli/erasure/sensitive_args.h"
 #include "cli/service/serve_alerts.h"
-#include "socket/api.h"
 #include "git/api.h"
-#include "server/api.h"
 
 #define INDEX_DAYS_MAX 36500
 #define LOCK_WAIT_MS 5000
 #define GRACE_S_DEFAULT 15
-
-typedef struct serving {
-    cx_cli *cli;
-    const cx_cli_args *args;
-    const char *path; /* of the data directory, as given */
-    cx_home *home;
-    cx_remote *remote;
-    cx_recorder *recorder;
-    cx_runs *runs; /* NULL = no --repo */
-    cx_server *server;
-    const char *token_path;              /* HOME/token; NULL = tokens are managed elsewhere */
-    cx_str token_text;                   /* its contents; shown only on a terminal */
-    bool first_token;                    /* made by this start */
-    uint32_t home_root_ms, retention_ms; /* how often; 0 = never */
-} serving;
 
 /* --- the question ----------------------------------------------------------------------------- */
 
@@ -66,7 +50,7 @@ static cx_status read_count(const cx_cli_args *args, const char *name, uint64_t 
     return CX_SUCCESS;
 }
 
-static cx_status read_host_names(serving *s, cx_server_options *options, cx_err *err)
+static cx_status read_host_names(cx_serving *s, cx_server_options *options, cx_err *err)
 {
     const cx_cli_given *given = NULL;
     const char **names = CX_ARENA_ARRAY(&s->cli->arena, const char *, s->args->given_count + 1);
@@ -91,7 +75,7 @@ static cx_status read_otlp_options(const cx_cli_args *args, cx_server_options *o
                                 err);
 }
 
-static cx_status read_server_options(serving *s, cx_server_options *out, cx_err *err)
+static cx_status read_server_options(cx_serving *s, cx_server_options *out, cx_err *err)
 {
     const cx_cli_args *args = s->args;
     const char *listen = cx_cli_value(args, "listen");
@@ -137,10 +121,87 @@ static bool option_is(const cx_cli_args *args, const char *option, const char *w
     return value != NULL && strcmp(value, word) == 0;
 }
 
+/* --- where it is served ----------------------------------------------------------------------- */
+
+#define DESCRIPTION_MAX 4096
+
+static const char *description_path(cx_cli *cli, const char *home_path)
+{
+    return cx_arena_printf(&cli->arena, "%s/server.json", home_path).data;
+}
+
+/* Others find the server by it.  Without it everything but that works. */
+static void describe_server(cx_serving *s)
+{
+    const char *path = description_path(s->cli, s->path);
+    cx_json_list json = cx_json_list_begin(&s->cli->arena);
+    cx_err err;
+    cx_buf text;
+    cx_buf_init(&text, s->cli->alloc);
+    cx_json_put_maybe(&json, "otlp_url", s->otlp_url);
+    cx_json_put_uint(&json, "pid", (uint64_t)getpid());
+    cx_json_put_str(&json, "url", s->url);
+    cx_status status = path == NULL ? cx_fail_nomem(&err) : cx_cli_end_json(&json, &text, &err);
+    if (!cx_failed(status))
+        status = cx_io_replace_private_file(s->cli->io, path, cx_buf_bytes(&text), &err);
+    if (cx_failed(status))
+        cx_cli_complain("serve: note: 'cortex up' cannot find this server: %s", err.message);
+    s->described = !cx_failed(status);
+    cx_buf_done(&text);
+}
+
+static void remove_description(cx_serving *s)
+{
+    const char *path = s->described ? description_path(s->cli, s->path) : NULL;
+    if (path != NULL)
+        (void)s->cli->io->unlink(s->cli->io, path);
+}
+
+/* Whether a process has the log open for writing. */
+static bool is_owned(cx_cli *cli, const char *home_path)
+{
+    cx_str path = cx_arena_printf(&cli->arena, "%s/log/lock", home_path);
+    bool is_locked = false;
+    cx_file file;
+    if (path.data == NULL || cli->io->open(cli->io, path.data, CX_IO_READ, &file) != 0)
+        return false;
+    if (cli->io->locked(cli->io, file, &is_locked) != 0)
+        is_locked = false;
+    (void)cli->io->close(cli->io, file);
+    return is_locked;
+}
+
+/* A killed server leaves its description: the process must be there, and own the data directory. */
+cx_status cx_serving_find(cx_cli *cli, const char *home_path, cx_str *out_url, cx_err *err)
+{
+    const char *path = description_path(cli, home_path);
+    int64_t pid = 0;
+    cx_json value;
+    cx_buf text;
+    *out_url = CX_STR("");
+    if (path == NULL)
+        return cx_fail_nomem(err);
+    cx_buf_init(&text, cli->alloc);
+    bool is_read = !cx_failed(cx_io_read_file(cli->io, path, DESCRIPTION_MAX, &text, NULL));
+    cx_str kept = is_read ? cx_arena_copy_str(&cli->arena, cx_buf_str(&text)) : CX_STR("");
+    cx_buf_done(&text);
+    if (kept.data == NULL)
+        return cx_fail_nomem(err);
+    if (!is_read || cx_failed(cx_json_parse_text(kept, &cli->arena, &value, NULL)))
+        return CX_SUCCESS;
+    const cx_json *url = cx_json_get_typed(&value, CX_STR("url"), CX_JSON_STRING);
+    const cx_json *number = cx_json_get_typed(&value, CX_STR("pid"), CX_JSON_INT);
+    if (url != NULL && number != NULL && cx_json_int64(number, &pid) && pid > 1 &&
+        pid <= INT32_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM) &&
+        is_owned(cli, home_path))
+        *out_url = cx_json_text(url);
+    return CX_SUCCESS;
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* Commands own a data directory only briefly. */
-static cx_status open_home(serving *s, cx_err *err)
+static cx_status open_home(cx_serving *s, cx_err *err)
 {
     cx_cli_progress progress;
     cx_cli_progress_init(&progress, s->cli->io, "tables");
@@ -156,7 +217,7 @@ static cx_status open_home(serving *s, cx_err *err)
     return status;
 }
 
-static cx_status open_recorder(serving *s, cx_err *err)
+static cx_status open_recorder(cx_serving *s, cx_err *err)
 {
     cx_recorder_options options = {
         .alloc = s->cli->alloc,
@@ -176,7 +237,7 @@ static cx_status open_recorder(serving *s, cx_err *err)
 }
 
 /* The first start makes a token, so that there is something to begin with. */
-static cx_status need_token(serving *s, cx_err *err)
+static cx_status need_token(cx_serving *s, cx_err *err)
 {
     const cx_io *io = s->cli->io;
     char text[CX_TOKEN_TEXT_SIZE + 2];
@@ -210,7 +271,7 @@ static cx_status need_token(serving *s, cx_err *err)
 }
 
 /* A path with every link resolved, in the arena. */
-static cx_status real_path(serving *s, const char *path, const char **out, cx_err *err)
+static cx_status real_path(cx_serving *s, const char *path, const char **out, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, s->cli->alloc);
@@ -223,7 +284,7 @@ static cx_status real_path(serving *s, const char *path, const char **out, cx_er
     return status;
 }
 
-static cx_status open_runs(serving *s, cx_err *err)
+static cx_status open_runs(cx_serving *s, cx_err *err)
 {
     const char *repo = cx_cli_value(s->args, "repo");
     cx_git *git = NULL;
@@ -253,7 +314,46 @@ static cx_status open_runs(serving *s, cx_err *err)
     return cx_runs_open(&options, &s->runs, err);
 }
 
-static cx_status open_all(serving *s, cx_err *err)
+static void add_url(const cx_tcp_address *address, bool tls, cx_buf *out)
+{
+    cx_buf_printf(out, "%s://%s%s%s:%u", tls ? "https" : "http", address->is_v6 ? "[" : "",
+                  address->host, address->is_v6 ? "]" : "", (unsigned)address->port);
+}
+
+/* The OTLP listener has none when its address is in use. */
+static cx_status name_urls(cx_serving *s, cx_err *err)
+{
+    const cx_tcp_address *otlp = cx_server_otlp_address(s->server);
+    bool tls = cx_cli_has(s->args, "tls-cert");
+    cx_buf text;
+    cx_buf_init(&text, s->cli->alloc);
+    add_url(cx_server_address(s->server), tls, &text);
+    size_t size = text.size;
+    if (otlp != NULL)
+        add_url(otlp, tls && !otlp->is_loopback, &text);
+    cx_status status = cx_buf_check(&text, err);
+    cx_str both =
+        cx_failed(status) ? CX_STR("") : cx_arena_copy_str(&s->cli->arena, cx_buf_str(&text));
+    cx_buf_done(&text);
+    CX_TRY(status);
+    if (both.data == NULL)
+        return cx_fail_nomem(err);
+    s->url = (cx_str){both.data, size};
+    s->otlp_url = (cx_str){both.data + size, both.size - size};
+    return CX_SUCCESS;
+}
+
+static cx_status listen_at(cx_serving *s, cx_server_options *options, cx_err *err)
+{
+    bool is_default = cx_cli_value(s->args, "listen") == NULL;
+    cx_status status = cx_server_open(options, &s->server, err);
+    if (status.code != CX_E_BUSY || !s->or_free_port || !is_default)
+        return status;
+    options->address.port = 0;
+    return cx_server_open(options, &s->server, err);
+}
+
+cx_status cx_serving_open(cx_serving *s, cx_err *err)
 {
     cx_server_options options;
     CX_TRY(cx_cli_home_path(s->cli, s->args, &s->path, err));
@@ -264,19 +364,18 @@ static cx_status open_all(serving *s, cx_err *err)
     CX_TRY(open_runs(s, err));
     options.recorder = s->recorder;
     options.runs = s->runs;
-    return cx_server_open(&options, &s->server, err);
+    if (s->token_path != NULL)
+        CX_TRY(real_path(s, s->token_path, &options.token_path, err));
+    CX_TRY(listen_at(s, &options, err));
+    CX_TRY(name_urls(s, err));
+    describe_server(s);
+    return CX_SUCCESS;
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-static void add_url(const cx_tcp_address *address, bool tls, cx_buf *out)
-{
-    cx_buf_printf(out, "%s://%s%s%s:%u", tls ? "https" : "http", address->is_v6 ? "[" : "",
-                  address->host, address->is_v6 ? "]" : "", (unsigned)address->port);
-}
-
 /* The address that signs a browser in goes to a terminal, never to a log. */
-static void print_page_url(const serving *s, cx_str url, cx_buf *out)
+static void print_page_url(const cx_serving *s, cx_str url, cx_buf *out)
 {
     if (!cx_page_is_built()) {
         cx_buf_add_z(out, "page   not in this program: it was built without (see README.md)\n");
@@ -288,16 +387,9 @@ static void print_page_url(const serving *s, cx_str url, cx_buf *out)
     cx_buf_add_byte(out, '\n');
 }
 
-/* Of the listener for OTLP; nothing when there is none. */
-static void add_otlp_url(const serving *s, cx_buf *out)
+static void print_urls_text(const cx_serving *s, cx_buf *out)
 {
-    const cx_tcp_address *address = cx_server_otlp_address(s->server);
-    if (address != NULL)
-        add_url(address, cx_cli_has(s->args, "tls-cert") && !address->is_loopback, out);
-}
-
-static void print_urls_text(const serving *s, cx_str url, cx_str otlp, cx_buf *out)
-{
+    cx_str url = s->url, otlp = s->otlp_url;
     cx_buf_printf(out, "cortex %s listens on %.*s\n", cx_version(), (int)url.size, url.data);
     cx_buf_add_z(out, "home   ");
     cx_shown_add(out, cx_str_z(s->path));
@@ -322,38 +414,30 @@ static void print_urls_text(const serving *s, cx_str url, cx_str otlp, cx_buf *o
     print_page_url(s, url, out);
 }
 
-static cx_status print_urls(const serving *s, cx_err *err)
+static cx_status print_urls(const cx_serving *s, cx_err *err)
 {
-    cx_buf out, url, otlp;
+    cx_buf out;
     cx_json_list json = cx_json_list_begin(&s->cli->arena);
+    cx_status status;
     cx_buf_init(&out, s->cli->alloc);
-    cx_buf_init(&url, s->cli->alloc);
-    cx_buf_init(&otlp, s->cli->alloc);
-    add_url(cx_server_address(s->server), cx_cli_has(s->args, "tls-cert"), &url);
-    add_otlp_url(s, &otlp);
-    cx_status status = cx_buf_check(&url, err);
-    if (!cx_failed(status))
-        status = cx_buf_check(&otlp, err);
-    if (!cx_failed(status) && cx_cli_has(s->args, "json")) {
+    if (cx_cli_has(s->args, "json")) {
         cx_json_put_str(&json, "home", cx_str_z(s->path));
-        cx_json_put_maybe(&json, "otlp_url", cx_buf_str(&otlp));
+        cx_json_put_maybe(&json, "otlp_url", s->otlp_url);
         cx_json_put_maybe(&json, "token_file",
                           cx_str_z(s->token_path == NULL ? "" : s->token_path));
-        cx_json_put_str(&json, "url", cx_buf_str(&url));
+        cx_json_put_str(&json, "url", s->url);
         status = cx_cli_end_json(&json, &out, err);
-    } else if (!cx_failed(status)) {
-        print_urls_text(s, cx_buf_str(&url), cx_buf_str(&otlp), &out);
+    } else {
+        print_urls_text(s, &out);
         status = cx_buf_check(&out, err);
     }
     if (!cx_failed(status))
         cx_cli_out_write(&s->cli->out, cx_buf_str(&out));
     cx_buf_done(&out);
-    cx_buf_done(&url);
-    cx_buf_done(&otlp);
     return status;
 }
 
-static void begin_signals(sigset_t *ends, sigset_t *before)
+void cx_serving_block_signals(sigset_t *ends, sigset_t *before)
 {
     (void)sigemptyset(ends);
     (void)sigaddset(ends, SIGTERM);
@@ -363,7 +447,7 @@ static void begin_signals(sigset_t *ends, sigset_t *before)
 }
 
 /* A failure is reported and tried again at the next time: the server goes on. */
-static void record_home_root(const serving *s)
+static void record_home_root(const cx_serving *s)
 {
     cx_err err = {0};
     cx_home_root_entry entry;
@@ -374,7 +458,7 @@ static void record_home_root(const serving *s)
 }
 
 /* The rules are read each time: ages are counted from now. */
-static void apply_retention(const serving *s)
+static void apply_retention(const cx_serving *s)
 {
     cx_err err = {0};
     cx_arena arena;
@@ -399,7 +483,7 @@ static void apply_retention(const serving *s)
 typedef struct periodic {
     uint32_t every_ms; /* 0 = never */
     uint64_t next_ns;
-    void (*perform)(const serving *s);
+    void (*perform)(const cx_serving *s);
 } periodic;
 
 #define MS_NS UINT64_C(1000000)
@@ -416,7 +500,7 @@ static uint64_t time_to_next(const periodic *tasks, size_t count, uint64_t now)
     return least;
 }
 
-static void perform_due(const serving *s, periodic *tasks, size_t count)
+static void perform_due(const cx_serving *s, periodic *tasks, size_t count)
 {
     const cx_io *io = s->cli->io;
     for (size_t i = 0; i < count; i++) {
@@ -428,7 +512,7 @@ static void perform_due(const serving *s, periodic *tasks, size_t count)
 }
 
 /* Meanwhile this thread records home roots and applies retention. */
-static void wait_for_end(const serving *s, const sigset_t *ends, const sigset_t *before)
+static void wait_for_end(const cx_serving *s, const sigset_t *ends, const sigset_t *before)
 {
     const cx_io *io = s->cli->io;
     periodic tasks[] = {{s->home_root_ms, 0, record_home_root},
@@ -451,7 +535,7 @@ static void wait_for_end(const serving *s, const sigset_t *ends, const sigset_t 
 }
 
 /* The rules are checked before the server starts, although they are read again when applied. */
-static cx_status read_periodic(serving *s, cx_err *err)
+static cx_status read_periodic(cx_serving *s, cx_err *err)
 {
     cx_erasure_filter filter;
     CX_TRY(read_milliseconds(s->args, "home-root-every", &s->home_root_ms, err));
@@ -465,9 +549,18 @@ static cx_status read_periodic(serving *s, cx_err *err)
     return CX_SUCCESS;
 }
 
-static void close_all(serving *s, uint32_t grace_ms)
+void cx_serving_await_end(const sigset_t *ends, const sigset_t *before)
+{
+    int got;
+    while (sigwait(ends, &got) != 0)
+        continue;
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+void cx_serving_close(cx_serving *s, uint32_t grace_ms)
 {
     cx_err err;
+    remove_description(s);
     cx_server_close(s->server, grace_ms);
     cx_runs_close(s->runs);
     cx_home_serve_end(s->remote);
@@ -481,14 +574,14 @@ static void close_all(serving *s, uint32_t grace_ms)
 static int run_serve(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
-    serving s = {.cli = cli, .args = args};
+    cx_serving s = {.cli = cli, .args = args};
     sigset_t ends, before;
     uint32_t grace_ms = (uint32_t)(cx_cli_number(args, "grace", GRACE_S_DEFAULT) % 86400) * 1000;
     cx_alloc_return_large();
-    begin_signals(&ends, &before);
+    cx_serving_block_signals(&ends, &before);
     cx_status status = read_periodic(&s, &err);
     if (!cx_failed(status))
-        status = open_all(&s, &err);
+        status = cx_serving_open(&s, &err);
     if (!cx_failed(status))
         status = print_urls(&s, &err);
     int code = CX_EXIT_HOLDS;
@@ -499,7 +592,7 @@ static int run_serve(cx_cli *cli, const cx_cli_args *args)
         wait_for_end(&s, &ends, &before);
         cx_cli_complain("serve: stopping after the running requests");
     }
-    close_all(&s, grace_ms);
+    cx_serving_close(&s, grace_ms);
     return code;
 }
 

@@ -17,8 +17,8 @@
 /* Changes in quick succession are handled together. */
 #define QUIET_MS 100
 #define WAKE_MS 500
-#define RESCAN_S_DEFAULT 30
 #define RESCAN_BLIND_S 2
+#define USUAL_COUNT 2 /* folders of known programs */
 
 static volatile sig_atomic_t end_requested;
 
@@ -29,11 +29,16 @@ static void on_end(int number)
 }
 
 /* A second one ends it at once: what was appended is on the disk. */
-static void begin_signals(void)
+void cx_watch_begin_signals(void)
 {
     struct sigaction action = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
+}
+
+bool cx_watch_is_ending(void)
+{
+    return end_requested != 0;
 }
 
 /* --- where ------------------------------------------------------------------------------------ */
@@ -58,13 +63,14 @@ static const char *environment_value(const char *name)
 }
 
 /* The existing session folders of known programs. */
-static cx_status usual_folders(cx_watch *w, const char **folders, cx_err *err)
+static cx_status add_usual_folders(cx_watch *w, cx_err *err)
 {
     static const struct {
         const char *variable, *otherwise, *below;
     } places[] = {{"CLAUDE_CONFIG_DIR", ".claude", "projects"},
                   {"CODEX_HOME", ".codex", "sessions"}};
     const char *home = environment_value("HOME");
+    w->folder_count = 0;
     for (size_t i = 0; i < CX_COUNT_OF(places); i++) {
         const char *given = environment_value(places[i].variable);
         cx_str path = {NULL, 0};
@@ -77,33 +83,53 @@ static cx_status usual_folders(cx_watch *w, const char **folders, cx_err *err)
             continue;
         if (path.data == NULL)
             return cx_fail_nomem(err);
-        if (!cx_failed(real_path(w->cli, path.data, &folders[w->folder_count], NULL)))
+        if (!cx_failed(real_path(w->cli, path.data, &w->folders[w->folder_count], NULL)))
             w->folder_count++;
     }
-    if (w->folder_count == 0)
+    if (w->folder_count == 0 && !w->may_wait)
         return cx_fail(err, CX_E_NOT_FOUND,
                        "neither ~/.claude/projects nor ~/.codex/sessions exists; name the DIR with "
                        "the session files");
     return CX_SUCCESS;
 }
 
+/* Programs that were first used after the start have folders by now. */
+static cx_status add_new_folders(cx_watch *w, cx_err *err)
+{
+    if (!w->usual || w->folder_count == USUAL_COUNT)
+        return CX_SUCCESS;
+    cx_arena_mark mark = cx_arena_mark_now(&w->cli->arena);
+    const char *before[USUAL_COUNT];
+    size_t count = w->folder_count;
+    for (size_t i = 0; i < count; i++)
+        before[i] = w->folders[i];
+    CX_TRY(add_usual_folders(w, err));
+    if (w->folder_count > count)
+        return CX_SUCCESS;
+    for (size_t i = 0; i < count; i++)
+        w->folders[i] = before[i];
+    w->folder_count = count;
+    cx_arena_reset(&w->cli->arena, mark);
+    return CX_SUCCESS;
+}
+
 static cx_status find_folders(cx_watch *w, const cx_cli_args *args, cx_err *err)
 {
-    const char **folders = CX_ARENA_ARRAY(&w->cli->arena, const char *, args->operand_count + 2);
-    if (folders == NULL)
+    w->folders = CX_ARENA_ARRAY(&w->cli->arena, const char *, args->operand_count + USUAL_COUNT);
+    if (w->folders == NULL)
         return cx_fail_nomem(err);
-    w->folders = folders;
-    if (args->operand_count == 0)
-        return usual_folders(w, folders, err);
+    w->usual = args->operand_count == 0;
+    if (w->usual)
+        return add_usual_folders(w, err);
     for (size_t i = 0; i < args->operand_count; i++) {
         cx_facts facts;
-        cx_status status = real_path(w->cli, args->operands[i], &folders[i], err);
+        cx_status status = real_path(w->cli, args->operands[i], &w->folders[i], err);
         if (status.code == CX_E_NOT_FOUND)
             return cx_fail(err, CX_E_USAGE,
                            "%s does not exist; expected the folder with the session files",
                            args->operands[i]);
         CX_TRY(status);
-        CX_TRY(cx_path_facts(folders[i], true, &facts, err));
+        CX_TRY(cx_path_facts(w->folders[i], true, &facts, err));
         if (facts.kind != CX_FILE_FOLDER)
             return cx_fail(err, CX_E_USAGE,
                            "%s is not a folder; expected the folder with the session files",
@@ -163,11 +189,14 @@ static cx_status watch_changes(cx_watch *w, uint64_t rescan_s, cx_err *err)
     const cx_io *io = w->cli->io;
     bool complained = false, rescan = false;
     while (!end_requested) {
-        uint64_t seconds = w->notify == NULL ? RESCAN_BLIND_S : rescan_s;
+        bool is_blind = w->notify == NULL || w->folder_count == 0;
+        uint64_t seconds = is_blind ? RESCAN_BLIND_S : rescan_s;
         uint64_t until = io->monotonic_ns(io) + seconds * UINT64_C(1000000000);
         CX_TRY(wait_for_change(w, until, &rescan, err));
-        if (rescan)
+        if (rescan) {
+            CX_TRY(add_new_folders(w, err));
             CX_TRY(cx_watch_scan(w, err));
+        }
         cx_status status = cx_watch_archive(w, err);
         if (!cx_failed(status))
             status = cx_watch_record_actions(w, false, err);
@@ -213,29 +242,62 @@ static void print_totals(cx_watch *w)
     cx_cli_out_write(&w->cli->out, cx_buf_str(&w->text));
 }
 
-static cx_status watch_sessions(cx_watch *w, const cx_cli_args *args, cx_err *err)
+void cx_watch_init(cx_watch *w, cx_cli *cli)
 {
-    bool once = cx_cli_has(args, "once");
-    uint64_t rescan_s = cx_cli_number(args, "rescan", RESCAN_S_DEFAULT);
-    if (rescan_s == 0 || rescan_s > 86400)
-        return cx_fail(err, CX_E_USAGE, "option --rescan: expected 1 to 86400 seconds");
+    *w = (cx_watch){.cli = cli};
+    cx_arena_init(&w->arena, cli->alloc, 0);
+    cx_arena_init(&w->sessions_arena, cli->alloc, 0);
+    cx_map_init(&w->by_path, cli->alloc, cx_io_seed(cli->io));
+    cx_buf_init(&w->text, cli->alloc);
+    cx_buf_init(&w->record, cli->alloc);
+    cx_buf_init(&w->masked, cli->alloc);
+}
+
+void cx_watch_done(cx_watch *w)
+{
+    cx_notify_close(w->notify);
+    cx_vec_done(&w->files, w->cli->alloc);
+    cx_vec_done(&w->sessions, w->cli->alloc);
+    cx_map_done(&w->by_path);
+    cx_buf_done(&w->text);
+    cx_buf_done(&w->record);
+    cx_buf_done(&w->masked);
+    cx_arena_done(&w->sessions_arena);
+    cx_arena_done(&w->arena);
+}
+
+cx_status cx_watch_begin(cx_watch *w, const cx_cli_args *args, cx_err *err)
+{
     CX_TRY(cx_cli_sensitive_rules(w->cli, args, &w->sensitive, err));
-    CX_TRY(cx_cli_home_path(w->cli, args, &w->home_path, err));
     CX_TRY(find_folders(w, args, err));
-    if (!once && cx_failed(cx_notify_open(w->cli->alloc, &w->notify, NULL)))
+    if (!cx_cli_has(args, "once") && cx_failed(cx_notify_open(w->cli->alloc, &w->notify, NULL)))
         cx_cli_complain(
             "watch: note: file watching is unavailable; every file is checked every few seconds");
+    return CX_SUCCESS;
+}
+
+cx_status cx_watch_until_end(cx_watch *w, uint64_t rescan_s, cx_err *err)
+{
+    CX_TRY(watch_changes(w, rescan_s, err));
+    cx_status status = cx_watch_record_actions(w, true, err);
+    if (!cx_failed(status) || !is_passing(err))
+        return status;
+    cx_cli_complain("watch: note: what sessions did could not be recorded as sets: %s",
+                    err->message);
+    return CX_SUCCESS;
+}
+
+static cx_status watch_sessions(cx_watch *w, const cx_cli_args *args, cx_err *err)
+{
+    uint64_t rescan_s = cx_cli_number(args, "rescan", CX_WATCH_RESCAN_S);
+    if (rescan_s == 0 || rescan_s > 86400)
+        return cx_fail(err, CX_E_USAGE, "option --rescan: expected 1 to 86400 seconds");
+    CX_TRY(cx_cli_home_path(w->cli, args, &w->home_path, err));
+    CX_TRY(cx_watch_begin(w, args, err));
     CX_TRY(cx_watch_scan(w, err));
     CX_TRY(cx_watch_archive(w, err));
-    if (!once)
-        CX_TRY(watch_changes(w, rescan_s, err));
-    cx_status status = cx_watch_record_actions(w, true, err);
-    if (!once && cx_failed(status) && is_passing(err)) {
-        cx_cli_complain("watch: note: what sessions did could not be recorded as sets: %s",
-                        err->message);
-        return CX_SUCCESS;
-    }
-    return status;
+    return cx_cli_has(args, "once") ? cx_watch_record_actions(w, true, err)
+                                    : cx_watch_until_end(w, rescan_s, err);
 }
 
 static cx_status list_sessions(cx_cli_ledger *l, void *state, cx_err *err);
@@ -246,14 +308,10 @@ static int run_watch(cx_cli *cli, const cx_cli_args *args)
     cx_err err = {0};
     if (cx_cli_has(args, "list"))
         return cx_cli_run_job(cli, args, &listing, NULL);
-    cx_watch w = {.cli = cli, .json = cx_cli_has(args, "json")};
-    cx_arena_init(&w.arena, cli->alloc, 0);
-    cx_arena_init(&w.sessions_arena, cli->alloc, 0);
-    cx_map_init(&w.by_path, cli->alloc, cx_io_seed(cli->io));
-    cx_buf_init(&w.text, cli->alloc);
-    cx_buf_init(&w.record, cli->alloc);
-    cx_buf_init(&w.masked, cli->alloc);
-    begin_signals();
+    cx_watch w;
+    cx_watch_init(&w, cli);
+    w.json = cx_cli_has(args, "json");
+    cx_watch_begin_signals();
     cx_status status = watch_sessions(&w, args, &err);
     int code = CX_EXIT_HOLDS;
     if (cx_failed(status))
@@ -262,15 +320,7 @@ static int run_watch(cx_cli *cli, const cx_cli_args *args)
         print_totals(&w);
     if (code == CX_EXIT_HOLDS && cx_cli_has(args, "once") && w.counts.failed != 0)
         code = CX_EXIT_UNCHECKED;
-    cx_notify_close(w.notify);
-    cx_vec_done(&w.files, cli->alloc);
-    cx_vec_done(&w.sessions, cli->alloc);
-    cx_map_done(&w.by_path);
-    cx_buf_done(&w.text);
-    cx_buf_done(&w.masked);
-    cx_buf_done(&w.record);
-    cx_arena_done(&w.sessions_arena);
-    cx_arena_done(&w.arena);
+    cx_watch_done(&w);
     return code;
 }
 

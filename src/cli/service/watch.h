@@ -38,7 +38,10 @@ typedef struct cx_watch {
     const char *home_path;
     const cx_sensitive_rules *sensitive;
     bool json;
-    const char *const *folders; /* real paths */
+    bool quiet;           /* no line for each piece; stops between two files when it is to end */
+    bool may_wait;        /* for folders: none may exist yet */
+    bool usual;           /* the folders of known programs, not those of the operands */
+    const char **folders; /* real paths */
     size_t folder_count;
     cx_notify *notify; /* NULL = file watching is unavailable: every scan checks all files */
     cx_arena arena;
@@ -51,16 +54,32 @@ typedef struct cx_watch {
     cx_buf text, record, masked;
 } cx_watch;
 
+#define CX_WATCH_RESCAN_S 30
+
+/* cmd_watch.c.  An empty watch, of which `home_path` and the flags can be set. */
+void cx_watch_init(cx_watch *w, cx_cli *cli);
+void cx_watch_done(cx_watch *w);
+/* Finds the folders: the operands, or those of known programs. */
+CX_RESULT cx_watch_begin(cx_watch *w, const cx_cli_args *args, cx_err *err);
+/* Archives what changes until a signal.  Call cx_watch_begin_signals before. */
+CX_RESULT cx_watch_until_end(cx_watch *w, uint64_t rescan_s, cx_err *err);
+/* SIGINT and SIGTERM end cx_watch_until_end; a second one ends the process. */
+void cx_watch_begin_signals(void);
+bool cx_watch_is_ending(void);
+
 /* watch_scan.c: finds the files below all folders; those that changed become dirty. */
 CX_RESULT cx_watch_scan(cx_watch *w, cx_err *err);
 /* One file, as its folder names it. */
 CX_RESULT cx_watch_add(cx_watch *w, const char *folder, const char *name, cx_err *err);
 bool cx_watch_any_dirty(const cx_watch *w);
 
-/* watch_take.c: archives what is dirty; a file that cannot be read is complained of and left. */
+/* watch_archive.c: archives what is dirty; a file that cannot be read is complained of and left. */
 CX_RESULT cx_watch_archive(cx_watch *w, cx_err *err);
 /* Records the action sets of sessions that have not grown for a minute, or of all that have grown
  * (docs/formats/actions.md). */
 CX_RESULT cx_watch_record_actions(cx_watch *w, bool all, cx_err *err);
+/* Only the session that was changed last, before all others; *out is valid until the next call.
+ * NULL: there is no session whose format is known. */
+CX_RESULT cx_watch_archive_newest(cx_watch *w, const cx_recorded_session **out, cx_err *err);
 
 #endif

@@ -278,7 +278,8 @@ static void report_archived(archiving *t, const cx_recorded_session *after, uint
         cx_shown_add(&w->text, cx_str_z(t->of->path));
         cx_buf_add_byte(&w->text, '\n');
     }
-    cx_cli_out_write(&w->cli->out, cx_buf_str(&w->text));
+    if (!w->quiet)
+        cx_cli_out_write(&w->cli->out, cx_buf_str(&w->text));
 }
 
 /* A turn that is not the file's last ends with a line where possible, so that nothing is cut in
@@ -444,35 +445,85 @@ static bool is_of_the_file(const cx_watch_file *file, const cx_err *err)
            strstr(err->message, file->path) != NULL;
 }
 
+/* A file that fails alone is complained of, and tried again by the next scan. */
+static cx_status archive_dirty_file(cx_watch *w, cx_watch_file *file, cx_err *err)
+{
+    cx_status status = archive_file(w, file, err);
+    if (cx_failed(status) && !is_of_the_file(file, err))
+        return status;
+    file->dirty = false;
+    if (!cx_failed(status))
+        return status;
+    w->counts.failed++;
+    if (!file->complained)
+        cx_cli_complain("watch: %s", err->message);
+    file->complained = true;
+    file->modified_ns = 0;
+    return CX_SUCCESS;
+}
+
+static void end_archiving(cx_watch *w)
+{
+    cx_err err;
+    if (cx_failed(close_home(w, &err)))
+        cx_cli_complain(
+            "watch: note: the tables could not be brought up to date (%s); the log is complete",
+            err.message);
+}
+
 cx_status cx_watch_archive(cx_watch *w, cx_err *err)
 {
     cx_status status = CX_SUCCESS;
-    cx_err closing;
     if (!cx_watch_any_dirty(w))
         return CX_SUCCESS;
     CX_TRY(open_home(w, err));
     for (size_t i = 0; i < w->files.count && !cx_failed(status); i++) {
-        cx_watch_file *file = &w->files.items[i];
-        if (!file->dirty)
-            continue;
-        status = archive_file(w, file, err);
-        if (cx_failed(status) && !is_of_the_file(file, err))
+        if (w->quiet && cx_watch_is_ending())
             break;
-        file->dirty = false;
-        if (cx_failed(status)) {
-            w->counts.failed++;
-            if (!file->complained)
-                cx_cli_complain("watch: %s", err->message);
-            status = CX_SUCCESS;
-            file->complained = true;
-            file->modified_ns = 0; /* the next scan checks it again */
-        }
+        if (w->files.items[i].dirty)
+            status = archive_dirty_file(w, &w->files.items[i], err);
     }
-    cx_status closed = close_home(w, &closing);
-    if (cx_failed(closed))
-        cx_cli_complain(
-            "watch: note: the tables could not be brought up to date (%s); the log is complete",
-            closing.message);
+    end_archiving(w);
+    return status;
+}
+
+/* --- the newest ------------------------------------------------------------------------------- */
+
+/* A subagent's file is no session that a person remembers. */
+static bool is_subagent(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    return strncmp(name == NULL ? path : name + 1, "agent-", strlen("agent-")) == 0;
+}
+
+static cx_watch_file *newest_dirty(cx_watch *w)
+{
+    cx_watch_file *newest = NULL;
+    for (size_t i = 0; i < w->files.count; i++) {
+        cx_watch_file *file = &w->files.items[i];
+        if (file->dirty && file->size != 0 && !is_subagent(file->path) &&
+            (newest == NULL || file->modified_ns > newest->modified_ns))
+            newest = file;
+    }
+    return newest;
+}
+
+cx_status cx_watch_archive_newest(cx_watch *w, const cx_recorded_session **out, cx_err *err)
+{
+    cx_status status = CX_SUCCESS;
+    cx_watch_file *file;
+    *out = NULL;
+    if (newest_dirty(w) == NULL)
+        return CX_SUCCESS;
+    CX_TRY(open_home(w, err));
+    while (!cx_failed(status) && *out == NULL && !cx_watch_is_ending() &&
+           (file = newest_dirty(w)) != NULL) {
+        status = archive_dirty_file(w, file, err);
+        *out = session_of_path(w, cx_str_z(file->path));
+        if (*out != NULL && ((*out)->format == CX_SESSION_UNREAD || (*out)->offset == 0))
+            *out = NULL;
+    }
+    end_archiving(w);
     return status;
 }
 

@@ -96,7 +96,7 @@ static void add_flag(cx_json_list *list, const char *name, bool value)
     cx_json_list_put(list, cx_str_z(name), cx_json_make_bool(value));
 }
 
-/* {"file","level","name","repo","scopes","traces","version"} */
+/* {"file","level","name","otlp_url","repo","scopes","token_file","traces","version"} */
 static cx_status answer_session(cx_call *call, cx_err *err)
 {
     const cx_service *service = call->service;
@@ -114,8 +114,12 @@ static cx_status answer_session(cx_call *call, cx_err *err)
     cx_json_list_put(
         &list, CX_STR("name"),
         cx_json_make_str(cx_str_z(call->token.name[0] == 0 ? call->token.id : call->token.name)));
+    cx_json_put_maybe(&list, "otlp_url", cx_str_z(service->otlp_url));
     add_flag(&list, "repo", service->runs != NULL);
     cx_json_list_put(&list, CX_STR("scopes"), value);
+    cx_json_put_maybe(
+        &list, "token_file",
+        cx_str_z(service->options.token_path == NULL ? "" : service->options.token_path));
     add_flag(&list, "traces", service->recorder != NULL);
     cx_json_list_put(&list, CX_STR("version"), cx_json_make_str(cx_str_z(cx_version())));
     CX_TRY(cx_json_list_end_object(&list, &value, err));

@@ -1316,8 +1316,10 @@ export interface Session {
   file: string | null;
   level: TraceLevel;
   name: string;
+  otlp_url: string | null;
   repo: boolean;
   scopes: string[];
+  token_file: string | null;
   traces: boolean;
   version: string;
 }

@@ -75,8 +75,10 @@ export class Carried implements Answers {
         file: this.data.title,
         level: 'full_traces',
         name: 'file',
+        otlp_url: null,
         repo: false,
         scopes: [],
+        token_file: null,
         traces: false,
         version: '',
       };
