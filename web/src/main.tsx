@@ -10,6 +10,7 @@ import {go, linkTo, listen, replaceWith, route} from './base/router';
 import {session, startSession, takeToken} from './base/session';
 import {isDark, startTheme, toggleTheme} from './base/theme';
 import {screens} from './screens/registry';
+import {ConnectDialog, connectIsOpen} from './ui/connect';
 import {Help} from './ui/help';
 import {Icon} from './ui/icon';
 import {SignIn} from './ui/sign_in';
@@ -48,6 +49,17 @@ function Bar() {
           ))}
       </ul>
       <div class="bar-end">
+        {who?.traces && (
+          <button
+            type="button"
+            class="quiet"
+            title="Connect an agent"
+            aria-label="Connect an agent"
+            onClick={() => (connectIsOpen.value = true)}
+          >
+            <Icon name="plus" />
+          </button>
+        )}
         <button
           type="button"
           class="quiet"
@@ -60,8 +72,8 @@ function Bar() {
         <button
           type="button"
           class="quiet"
-          title="Keyboard shortcuts (?)"
-          aria-label="Keyboard shortcuts"
+          title="Help: tasks and keys (?)"
+          aria-label="Help"
           onClick={() => (helpIsOpen.value = true)}
         >
           <Icon name="help" />
@@ -113,6 +125,7 @@ function Page() {
         <View />
       </main>
       <Help />
+      <ConnectDialog />
       <Toasts />
     </div>
   );
@@ -132,7 +145,7 @@ async function start(): Promise<void> {
   addCommands([
     {
       keys: '?',
-      what: 'Show keyboard shortcuts',
+      what: 'Show help',
       group: 'Global',
       run: () => (helpIsOpen.value = !helpIsOpen.value),
     },

@@ -1,7 +1,10 @@
-// help.tsx - all keys and their actions, as a dialog.
+// help.tsx - what can be done here, by task, and the keys below.
 
 import {useEffect, useRef} from 'preact/hooks';
 import {allCommands, helpIsOpen} from '../base/keys';
+import {linkTo} from '../base/router';
+import {session} from '../base/session';
+import {connectIsOpen} from './connect';
 
 const SPELLED: Record<string, string> = {
   ArrowLeft: '\u2190',
@@ -10,6 +13,94 @@ const SPELLED: Record<string, string> = {
   ArrowDown: '\u2193',
   ' ': 'Space',
 };
+
+interface Task {
+  title: string;
+  words: string;
+  /** Where it is done. */
+  link?: string;
+}
+
+const TASKS: readonly Task[] = [
+  {
+    title: 'See what an agent did',
+    words:
+      'Open its row in the inbox. The debugger shows lanes of agents, or the conversation; e and n go to the next error.',
+    link: linkTo('inbox'),
+  },
+  {
+    title: 'Find where something was said',
+    words:
+      'Search in the inbox: words of prompts, messages, tool arguments and results. A hit opens at its step.',
+    link: linkTo('inbox'),
+  },
+  {
+    title: 'Find out why a value is what it is',
+    words:
+      'Select a step in the debugger, choose a key under State, and read Why: each change that led to it, with its source.',
+    link: linkTo('debugger'),
+  },
+  {
+    title: 'Compare two agents, runs or histories',
+    words: 'Compare finds the step in which they part, and what each knew by then.',
+    link: linkTo('compare'),
+  },
+  {
+    title: 'Prove a record to someone else',
+    words:
+      'Evidence makes a file that a browser shows and cortex-verify checks, and checks files of others.',
+    link: linkTo('evidence'),
+  },
+  {
+    title: 'See why a governed run was refused',
+    words: 'Runs shows the gate that refused, the change, and the tests.',
+    link: linkTo('run'),
+  },
+];
+
+function Tasks() {
+  const isFile = session.value?.file != null;
+  const close = (): void => {
+    helpIsOpen.value = false;
+  };
+  return (
+    <section class="help-tasks" aria-label="Tasks">
+      <dl class="help-groups">
+        {!isFile && (
+          <div>
+            <dt>
+              <button
+                type="button"
+                class="link"
+                onClick={() => {
+                  close();
+                  connectIsOpen.value = true;
+                }}
+              >
+                Connect an agent
+              </button>
+            </dt>
+            <dd>Lines to copy for Claude Code, OpenTelemetry, Python, TypeScript and curl.</dd>
+          </div>
+        )}
+        {TASKS.map((task) => (
+          <div key={task.title}>
+            <dt>
+              {task.link && !isFile ? (
+                <a href={task.link} onClick={close}>
+                  {task.title}
+                </a>
+              ) : (
+                task.title
+              )}
+            </dt>
+            <dd>{task.words}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
 
 export function Help() {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -28,11 +119,13 @@ export function Help() {
       onClose={() => (helpIsOpen.value = false)}
     >
       <header>
-        <h2 id="help-title">Keyboard shortcuts</h2>
+        <h2 id="help-title">What do you want to do?</h2>
         <button type="button" onClick={() => (helpIsOpen.value = false)}>
           Close
         </button>
       </header>
+      <Tasks />
+      <h2 class="help-keys">Keys</h2>
       <div class="help-groups">
         {groups.map((group) => (
           <section key={group}>

@@ -16,6 +16,7 @@ import {session} from '../../base/session';
 import {plain} from '../../base/text';
 import {Badge} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
+import {Recent} from '../../ui/recent';
 import {Empty, Failed, Loading} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import {Short, Value} from '../../ui/value';
@@ -40,6 +41,15 @@ const pathOf = (name: string): string => `/api/v1/view/${segments(name)}`;
 export function Compare() {
   const name = route.value.name || 'all';
   const of = useAnswer<Summary>(`${pathOf(name)}/summary`, {}, false);
+  if (of.error && !route.value.name)
+    return (
+      <>
+        <header class="screen-head">
+          <h1>Compare</h1>
+        </header>
+        <Recent screen="compare" title="Compare agents or histories: open one" />
+      </>
+    );
   if (of.error) return <Failed error={of.error} />;
   if (!of.value) return <Loading what="Opening the history" />;
   return <Opened key={name} name={name} summary={of.value} />;
@@ -120,6 +130,7 @@ function Opened({name, summary}: {name: string; summary: Summary}) {
               Choose two events by id, choose another history above, or open{' '}
               <a href={linkTo('compare', 'all')}>all recorded traces</a>.
             </p>
+            {session.value?.traces && <Recent screen="compare" title="Open another history" />}
           </Empty>
         ) : otherAnswer.error ? (
           <Failed error={otherAnswer.error} />

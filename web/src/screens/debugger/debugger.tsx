@@ -13,7 +13,8 @@ import {plain} from '../../base/text';
 import {Badge} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Split} from '../../ui/split';
-import {Empty, Failed, Loading} from '../../ui/states';
+import {Recent} from '../../ui/recent';
+import {Failed, Loading} from '../../ui/states';
 import {Tabs} from '../../ui/tabs';
 import {Text} from '../../ui/text';
 import {Conversation} from './conversation';
@@ -32,12 +33,12 @@ export function Debugger() {
   const name = route.value.name;
   if (!name)
     return (
-      <Empty title="No history is open">
-        <p>
-          Choose a history in the <a href={linkTo('inbox')}>inbox</a>, or open{' '}
-          <a href={linkTo('debugger', 'all')}>all recorded traces</a> as one history.
-        </p>
-      </Empty>
+      <>
+        <header class="screen-head">
+          <h1>Debugger</h1>
+        </header>
+        <Recent screen="debugger" title="Open a history" />
+      </>
     );
   return <Opened key={name} name={name} />;
 }

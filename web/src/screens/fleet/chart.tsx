@@ -121,8 +121,11 @@ export function Chart({
       </figcaption>
       {empty ? (
         <p class="dim">
-          No data in this period
-          {series === 'capacity' ? ': a score requires ten decisions in thirty days' : ''}.
+          Not enough in this period:{' '}
+          {series === 'capacity'
+            ? 'a score needs ten decisions in thirty days'
+            : 'no trace has this score'}
+          .
         </p>
       ) : (
         <div

@@ -19,7 +19,9 @@ import {Alerts} from './alerts';
 import {Chart} from './chart';
 import {
   chainWords,
+  FEW,
   leftOut,
+  MEASURES,
   newest,
   total,
   worstFirst,
@@ -52,15 +54,19 @@ export function Fleet() {
           ) : agents.length === 0 ? (
             <Empty title="No agent has sent a verified trace yet">
               <p>
-                Add the keys of your agents with <code>cortex key add</code>, then record their
-                traces with <code>cortex record FILE</code>, or POST /api/v1/covenant/events.
+                This screen measures agents that sign their traces. Add their keys with{' '}
+                <code>cortex key add</code>, then record their traces with{' '}
+                <code>cortex record FILE</code>, or POST /api/v1/covenant/events. Sessions,
+                OpenTelemetry traces and steps are in the <a href={linkTo('inbox')}>inbox</a>.
               </p>
+              <Measures />
             </Empty>
           ) : (
             <>
               <Charts fleet={of.value} agents={agents} />
               <LeftOut fleet={of.value} />
               <Agents agents={agents} />
+              <Measures />
             </>
           )}
         </div>
@@ -98,6 +104,24 @@ function Head({fleet, days, only}: {fleet: FleetData; days: string; only: string
         ))}
       </div>
     </header>
+  );
+}
+
+function Measures() {
+  return (
+    <section class="fleet-measures" aria-labelledby="fleet-measures-title">
+      <h2 id="fleet-measures-title">What the measures mean</h2>
+      <dl>
+        {MEASURES.map((one) => (
+          <div key={one.title}>
+            <dt>{one.title}</dt>
+            <dd>
+              {one.words}. <span class="dim">{`Needs ${one.needs}.`}</span>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
   );
 }
 
@@ -280,7 +304,13 @@ function AgentRow({one, chosen, lane}: {one: Agent; chosen: boolean; lane: numbe
         )}
       </td>
       <td class="mono">
-        {traces === 0 ? '\u2013' : `${Math.round((100 * one.fragile) / traces)} %`}
+        {traces < FEW ? (
+          <span class="dim" title={`A share needs ${FEW} traces in this period`}>
+            too few traces
+          </span>
+        ) : (
+          `${Math.round((100 * one.fragile) / traces)} %`
+        )}
       </td>
       <td class="mono">{count(one.overridden)}</td>
       <td class="fleet-chain">

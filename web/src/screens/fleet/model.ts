@@ -15,6 +15,9 @@ export const MECHANISMS: Record<string, string> = {
   trace_id_conflict: 'Two traces with the same id',
 };
 
+/** Fewer traces than this are no share of anything. */
+export const FEW = 5;
+
 export const SERIES = ['k_eff', 'capacity', 'plausibility'] as const;
 export type Series = (typeof SERIES)[number];
 
@@ -34,6 +37,37 @@ export const ABOUT: Record<Series, {title: string; words: string; mark?: number}
     words: 'mean plausibility score of the agent\u2019s decisions',
   },
 };
+
+/** What the table's columns mean, and from when on they say something. */
+export const MEASURES: readonly {title: string; words: string; needs: string}[] = [
+  {
+    title: 'k_eff',
+    words:
+      'how many of an agent\u2019s sources are independent of each other, as the agent itself reports it; below 2 is fragile',
+    needs: 'one trace with the score',
+  },
+  {
+    title: 'Capacity',
+    words: 'reliability computed from verified decisions, 0 to 1; below 0.3 is fragile',
+    needs: 'ten decisions in thirty days',
+  },
+  {
+    title: 'Fragile',
+    words: 'share of traces whose agent marks its own decision as fragile',
+    needs: `${FEW} traces in the period`,
+  },
+  {
+    title: 'Overridden',
+    words: 'decisions that the agent\u2019s conscience replaced by another',
+    needs: 'one trace',
+  },
+  {
+    title: 'Audit chain',
+    words:
+      'whether the numbers and hashes of the agent\u2019s traces follow each other without a gap',
+    needs: 'two traces',
+  },
+];
 
 export function total(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0);

@@ -11,6 +11,7 @@ import {useAnswer} from '../../base/load';
 import {adjust, go, linkTo, route} from '../../base/router';
 import {colour, isDark} from '../../base/theme';
 import {Badge} from '../../ui/badge';
+import {Recent} from '../../ui/recent';
 import {Failed, Loading} from '../../ui/states';
 import {Line} from '../../ui/text';
 import type {Summary} from '../debugger/types';
@@ -109,7 +110,9 @@ export function Heatmap() {
         {summary.value && !summary.value.verified && <Badge tone="bad">history is invalid</Badge>}
       </header>
       <div class="heat-body">
-        {summary.error ? (
+        {summary.error && !route.value.name ? (
+          <Recent screen="heatmap" title="Open a history" />
+        ) : summary.error ? (
           <Failed error={summary.error} />
         ) : !summary.value ? (
           <Loading what="Opening the history" />

@@ -9,6 +9,7 @@ import {ago, count, duration, plural, shortId, time, trimmed} from '../../base/f
 import {addCommands} from '../../base/keys';
 import {adjust, route} from '../../base/router';
 import {Badge} from '../../ui/badge';
+import {Connect} from '../../ui/connect';
 import {Icon, type IconName} from '../../ui/icon';
 import {VirtualList} from '../../ui/list';
 import {Empty, Failed, Loading} from '../../ui/states';
@@ -160,18 +161,16 @@ function NothingFound() {
 
 function Nothing() {
   return (
-    <Empty title="No records yet">
-      <p>
-        Agents send their signed traces to <code>/api/v1/covenant/events</code>;{' '}
-        <code>cortex record FILE</code> records them from files.
+    <div class="inbox-first">
+      <h2>No records yet: connect an agent</h2>
+      <Connect />
+      <p class="dim">
+        Signed traces are sent to <code>/api/v1/covenant/events</code>, or read by{' '}
+        <code>cortex record FILE</code>. Governed runs appear with{' '}
+        <code>cortex serve --repo DIR</code>. One file needs no server:{' '}
+        <code>cortex lattice view FILE</code>.
       </p>
-      <p>
-        Governed runs appear when the server is started with <code>--repo DIR</code>.
-      </p>
-      <p>
-        A single history needs no server: <code>cortex lattice view FILE</code>.
-      </p>
-    </Empty>
+    </div>
   );
 }
 
