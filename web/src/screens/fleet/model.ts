@@ -58,7 +58,7 @@ export const MEASURES: readonly {title: string; words: string; needs: string}[] 
   },
   {
     title: 'Overridden',
-    words: 'decisions that the agent\u2019s conscience replaced by another',
+    words: 'decisions whose action the agent\u2019s conscience overrode',
     needs: 'one trace',
   },
   {
