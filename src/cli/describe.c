@@ -165,9 +165,8 @@ static const job jobs[] = {
 };
 
 /* What a newcomer needs, in the order in which it is needed. */
-static const char *const first_commands[] = {"up",           "demo",   "init", "import",
-                                             "lattice view", "serve",  "run",  "watch",
-                                             "evidence",     "verify", "why"};
+static const char *const first_commands[] = {"up",    "demo", "init",     "import", "lattice view",
+                                             "serve", "run",  "evidence", "verify", "why"};
 
 static bool is_job_of(const job *j, const char *name)
 {
