@@ -15,6 +15,7 @@
 #include "os/library.h"
 #include "os/net.h"
 #include "os/notify.h"
+#include "os/poller.h"
 #include "os/proc.h"
 #include "os/settings.h"
 #include "os/share.h"
