@@ -26,7 +26,7 @@ build=$here/build
 jobs=${CORTEX_JOBS:-$(nproc)}
 
 ./scripts/install-deps.sh "foreign-$arch"
-libraries=libc6-dev,libsodium-dev,libssl-dev,libsqlite3-dev,libmicrohttpd-dev,libpq-dev,libseccomp-dev
+libraries=libc6-dev,libsodium-dev,libssl-dev,libsqlite3-dev,libmicrohttpd-dev,libnghttp2-dev,libpq-dev,libseccomp-dev
 libraries+=,libpcre2-dev,libutf8proc-dev,libzstd-dev,zlib1g-dev
 sources=/etc/apt/sources.list.d/debian.sources
 [ -s "$sources" ] || sources=/etc/apt/sources.list

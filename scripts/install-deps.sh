@@ -10,12 +10,12 @@ set -euo pipefail
 build_packages=(gcc libc6-dev cmake ninja-build pkgconf libsodium-dev libssl-dev
     libsqlite3-dev libmicrohttpd-dev libmicrohttpd12 libpq-dev libpq5 zlib1g-dev zlib1g curl
     git bubblewrap libseccomp-dev libseccomp2 libpcre2-dev libpcre2-8-0 libutf8proc-dev libutf8proc2
-    libzstd-dev libzstd1)
+    libzstd-dev libzstd1 libnghttp2-dev libnghttp2-14)
 # To run every check: the scripts, the second compiler, the layout, public headers read as C++, pytest, whose
-# reports governed runs read, strace, which watches the governor for programs of an agent, and mypy and
-# what builds, signs and tests the SDK in Python.
+# reports governed runs read, strace, which watches the governor for programs of an agent, a gRPC client, and
+# mypy and what builds, signs and tests the SDK in Python.
 test_packages=(python3 clang libclang-rt-14-dev llvm-14 g++ openssl wrk postgresql-15 sqlite3 chromium
-    clang-format-14 python3-pytest strace mypy python3-cryptography python3-pip python3-setuptools
+    clang-format-14 python3-pytest strace python3-grpcio mypy python3-cryptography python3-pip python3-setuptools
     python3-wheel)
 
 # To build the page: node's own packages bring npm along, Debian's keep it apart.

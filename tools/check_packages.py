@@ -15,6 +15,7 @@ PACKAGES = {
     'libcurl-gnutls.so.4': 'libcurl3-gnutls',
     'libcurl.so.4': 'libcurl4',
     'libmicrohttpd.so.12': 'libmicrohttpd12',
+    'libnghttp2.so.14': 'libnghttp2-14',
     'libpcre2-8.so.0': 'libpcre2-8-0',
     'libpq.so.5': 'libpq5',
     'libseccomp.so.2': 'libseccomp2',

@@ -15,6 +15,7 @@
 #define CX_OTLP_RESULTS 4       /* stored, duplicate, conflict, rejected */
 #define CX_ALERT_DESTINATIONS 3 /* as cx_destination */
 #define CX_ALERT_RESULTS 4      /* as cx_delivery_state; waiting: to be tried again */
+#define CX_METRICS_GRPC_CODES 17
 
 typedef struct cx_histogram {
     atomic_uint_fast64_t buckets[CX_METRICS_BUCKETS]; /* the last one: longer */
@@ -27,6 +28,8 @@ typedef struct cx_metrics {
     atomic_uint_fast64_t events[CX_METRICS_EVENTS];               /* by cx_intake_event_status */
     atomic_uint_fast64_t otlp[2][CX_OTLP_RESULTS];                /* spans, log records */
     atomic_uint_fast64_t otlp_bytes;                              /* of their requests, unpacked */
+    atomic_uint_fast64_t grpc_calls[CX_METRICS_GRPC_CODES];       /* by cx_grpc_code */
+    atomic_uint_fast64_t grpc_closed_flood;                       /* connections */
     atomic_uint_fast64_t body_bytes;                              /* received */
     atomic_int_fast64_t connections, in_flight;                   /* now */
     atomic_int_fast64_t queued_intake, queued_reads, body_memory; /* now */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/api.h"
+#include "server/grpc_listener.h"
 #include "server/http_mhd.h"
 #include "server/feed/live_feed.h"
 #include "server/service.h"
@@ -22,6 +23,7 @@ struct cx_server {
     cx_service *service;
     cx_http *http;
     cx_http *otlp;         /* NULL = none */
+    cx_grpc *grpc;         /* likewise */
     cx_alerting *alerting; /* NULL = without a recorder */
     bool feeds;
     cx_buf cert, key; /* PEM text */
@@ -50,11 +52,23 @@ static cx_status check_reach(const cx_server_options *options, const cx_tcp_addr
                       address->host);
 }
 
+/* A certificate does not help: this listener has no TLS. */
+static cx_status check_grpc_reach(const cx_server_options *options, cx_err *err)
+{
+    if (!options->grpc || options->grpc_address.is_loopback || options->insecure)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_USAGE, "NotLoopback", CX_NO_OFFSET,
+                      "%s is reachable by other machines, and OTLP over gRPC is not encrypted; "
+                      "listen on loopback, or allow it with --insecure",
+                      options->grpc_address.host);
+}
+
 static cx_status check_addresses(const cx_server_options *options, cx_err *err)
 {
     if ((options->tls_cert_path == NULL) != (options->tls_key_path == NULL))
         return cx_fail(err, CX_E_USAGE, "certificate and key must be given together");
     CX_TRY(check_reach(options, &options->address, err));
+    CX_TRY(check_grpc_reach(options, err));
     return options->otlp ? check_reach(options, &options->otlp_address, err) : CX_SUCCESS;
 }
 
@@ -192,6 +206,40 @@ static cx_status open_otlp(cx_server *server, cx_http_options http, cx_err *err)
     return open_listener(&http, &server->options.otlp_address, &server->otlp, err);
 }
 
+static cx_status open_grpc_at(cx_server *server, const cx_http_options *http, cx_err *err)
+{
+    cx_server_options *options = &server->options;
+    cx_tcp_address *address = &options->grpc_address;
+    cx_grpc_options grpc = {
+        .service = server->service,
+        .open = address->is_loopback && !options->otlp_tokens,
+        .threads = http->intake_threads,
+        .connections = http->connections,
+        .connections_per_address = http->connections_per_address,
+        .header_ms = http->header_ms,
+        .body_ms = http->body_ms,
+        .answer_ms = http->answer_ms,
+        .body_memory = http->body_memory,
+        .places = http->intake_places,
+    };
+    if (grpc.connections_per_address == 0 && !address->is_loopback)
+        grpc.connections_per_address = 1024;
+    CX_TRY(cx_tcp_listen(address, &grpc.socket, err));
+    return cx_grpc_open(&grpc, &server->grpc, err);
+}
+
+/* Likewise, and it also needs a library that may be missing. */
+static cx_status open_grpc(cx_server *server, const cx_http_options *http, cx_err *err)
+{
+    if (!server->options.grpc)
+        return CX_SUCCESS;
+    cx_status status = open_grpc_at(server, http, err);
+    if (server->options.grpc_must || (status.code != CX_E_BUSY && status.code != CX_E_UNSUPPORTED))
+        return status;
+    cx_service_log(server->service, "OTLP over gRPC is not received: %s", err->message);
+    return CX_SUCCESS;
+}
+
 /* Both sockets first: from the first answer on, the page is told where OTLP is received. */
 static cx_status open_http(cx_server *server, cx_err *err)
 {
@@ -202,7 +250,8 @@ static cx_status open_http(cx_server *server, cx_err *err)
     http.socket = server->socket;
     server->socket = -1;
     CX_TRY(open_listener(&http, &server->options.address, &server->http, err));
-    return open_otlp(server, otlp, err);
+    CX_TRY(open_otlp(server, otlp, err));
+    return open_grpc(server, &otlp, err);
 }
 
 static cx_status open_all(cx_server *server, cx_err *err)
@@ -251,6 +300,11 @@ const cx_tcp_address *cx_server_otlp_address(const cx_server *server)
     return server->otlp == NULL ? NULL : &server->options.otlp_address;
 }
 
+const cx_tcp_address *cx_server_grpc_address(const cx_server *server)
+{
+    return server->grpc == NULL ? NULL : &server->options.grpc_address;
+}
+
 void cx_server_close(cx_server *server, uint32_t grace_ms)
 {
     cx_err err;
@@ -258,6 +312,7 @@ void cx_server_close(cx_server *server, uint32_t grace_ms)
         return;
     cx_http_close(server->http, grace_ms);
     cx_http_close(server->otlp, grace_ms);
+    cx_grpc_close(server->grpc, grace_ms);
     if (server->socket >= 0)
         cx_tcp_close(server->socket);
     cx_alerting_close(server->alerting);

@@ -35,6 +35,9 @@ typedef struct cx_server_options {
     bool otlp_must;   /* the user requested it: an address in use is an error */
     bool otlp_tokens; /* it needs a token on loopback, too */
     cx_tcp_address otlp_address;
+    bool grpc;      /* also one for OTLP over gRPC, which has no TLS */
+    bool grpc_must; /* as otlp_must; otlp_tokens is for both */
+    cx_tcp_address grpc_address;
     const char *tls_cert_path, *tls_key_path; /* both or none */
     bool open_signed;                         /* signed traces need no token (cx_service_options) */
     unsigned open_requests, open_events;
@@ -57,6 +60,8 @@ CX_RESULT cx_server_open(const cx_server_options *options, cx_server **out, cx_e
 const cx_tcp_address *cx_server_address(const cx_server *server);
 /* Of the listener for OTLP; NULL = not listening. */
 const cx_tcp_address *cx_server_otlp_address(const cx_server *server);
+/* Of the one for OTLP over gRPC; likewise. */
+const cx_tcp_address *cx_server_grpc_address(const cx_server *server);
 /* Requests under way have `grace_ms` to finish.  NULL is fine. */
 void cx_server_close(cx_server *server, uint32_t grace_ms);
 

@@ -28,8 +28,11 @@ class Receiver:
         self.start()
 
     def start(self):
-        options = self.options if "--otlp" in self.options else \
-            ("--otlp", "127.0.0.1:0", *self.options)
+        options = self.options
+        if "--otlp" not in options:
+            options = ("--otlp", "127.0.0.1:0", *options)
+            if "--otlp-grpc" not in options:
+                options = ("--otlp-grpc", "127.0.0.1:0", *options)
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [BIN, "serve", "--home", str(self.home), "--listen", "127.0.0.1:0", "--json", *options],
@@ -40,6 +43,8 @@ class Receiver:
             raise AssertionError("it did not start: " + self.log.read().decode())
         self.info = json.loads(line)
         self.port = int(self.info["otlp_url"].rsplit(":", 1)[1]) if self.info["otlp_url"] else None
+        grpc = self.info["otlp_grpc_url"]
+        self.grpc_port = int(grpc.rsplit(":", 1)[1]) if grpc else None
         self.token = (self.home / "token").read_text().strip()
 
     def __enter__(self):
@@ -103,9 +108,13 @@ class Receiver:
                 if head["agent"] != "importer"}
 
     def metric(self, signal, result):
+        return self.value(f'cortex_otlp_records_total{{signal="{signal}",result="{result}"}}')
+
+    def value(self, name):
+        """Of a metric with its labels."""
         c = http.client.HTTPConnection("127.0.0.1", int(self.info["url"].rsplit(":", 1)[1]))
         c.request("GET", "/metrics", headers={"Authorization": "Bearer " + self.token})
         text = c.getresponse().read().decode()
         c.close()
-        name = f'cortex_otlp_records_total{{signal="{signal}",result="{result}"}} '
+        name += " "
         return int([line for line in text.splitlines() if line.startswith(name)][0][len(name):])

@@ -62,17 +62,23 @@ static cx_status read_host_names(cx_serving *s, cx_server_options *options, cx_e
     return CX_SUCCESS;
 }
 
-/* The default address was not requested: when it is in use, the server runs without it. */
+/* A default address was not requested: when it is in use, the server runs without it. */
 static cx_status read_otlp_options(const cx_cli_args *args, cx_server_options *options, cx_err *err)
 {
     const char *where = cx_cli_value(args, "otlp");
     options->otlp = where == NULL || strcmp(where, "off") != 0;
     options->otlp_must = where != NULL;
     options->otlp_tokens = cx_cli_has(args, "otlp-tokens");
-    if (!options->otlp)
-        return CX_SUCCESS;
-    return cx_tcp_address_parse(where == NULL ? "127.0.0.1:4318" : where, &options->otlp_address,
-                                err);
+    if (options->otlp)
+        CX_TRY(cx_tcp_address_parse(where == NULL ? "127.0.0.1:4318" : where,
+                                    &options->otlp_address, err));
+    where = cx_cli_value(args, "otlp-grpc");
+    options->grpc = where == NULL ? options->otlp : strcmp(where, "off") != 0;
+    options->grpc_must = where != NULL;
+    if (options->grpc)
+        CX_TRY(cx_tcp_address_parse(where == NULL ? "127.0.0.1:4317" : where,
+                                    &options->grpc_address, err));
+    return CX_SUCCESS;
 }
 
 static cx_status read_server_options(cx_serving *s, cx_server_options *out, cx_err *err)
@@ -314,33 +320,27 @@ static cx_status open_runs(cx_serving *s, cx_err *err)
     return cx_runs_open(&options, &s->runs, err);
 }
 
-static void add_url(const cx_tcp_address *address, bool tls, cx_buf *out)
+/* "": there is no such listener. */
+static cx_str url_of(cx_serving *s, const cx_tcp_address *address, bool tls)
 {
-    cx_buf_printf(out, "%s://%s%s%s:%u", tls ? "https" : "http", address->is_v6 ? "[" : "",
-                  address->host, address->is_v6 ? "]" : "", (unsigned)address->port);
+    if (address == NULL)
+        return CX_STR("");
+    return cx_arena_printf(&s->cli->arena, "%s://%s%s%s:%u", tls ? "https" : "http",
+                           address->is_v6 ? "[" : "", address->host, address->is_v6 ? "]" : "",
+                           (unsigned)address->port);
 }
 
-/* The OTLP listener has none when its address is in use. */
+/* The OTLP listeners have none when their addresses are in use. */
 static cx_status name_urls(cx_serving *s, cx_err *err)
 {
     const cx_tcp_address *otlp = cx_server_otlp_address(s->server);
     bool tls = cx_cli_has(s->args, "tls-cert");
-    cx_buf text;
-    cx_buf_init(&text, s->cli->alloc);
-    add_url(cx_server_address(s->server), tls, &text);
-    size_t size = text.size;
-    if (otlp != NULL)
-        add_url(otlp, tls && !otlp->is_loopback, &text);
-    cx_status status = cx_buf_check(&text, err);
-    cx_str both =
-        cx_failed(status) ? CX_STR("") : cx_arena_copy_str(&s->cli->arena, cx_buf_str(&text));
-    cx_buf_done(&text);
-    CX_TRY(status);
-    if (both.data == NULL)
-        return cx_fail_nomem(err);
-    s->url = (cx_str){both.data, size};
-    s->otlp_url = (cx_str){both.data + size, both.size - size};
-    return CX_SUCCESS;
+    s->url = url_of(s, cx_server_address(s->server), tls);
+    s->otlp_url = url_of(s, otlp, tls && otlp != NULL && !otlp->is_loopback);
+    s->otlp_grpc_url = url_of(s, cx_server_grpc_address(s->server), false);
+    return s->url.data == NULL || s->otlp_url.data == NULL || s->otlp_grpc_url.data == NULL
+               ? cx_fail_nomem(err)
+               : CX_SUCCESS;
 }
 
 static cx_status listen_at(cx_serving *s, cx_server_options *options, cx_err *err)
@@ -389,13 +389,16 @@ static void print_page_url(const cx_serving *s, cx_str url, cx_buf *out)
 
 static void print_urls_text(const cx_serving *s, cx_buf *out)
 {
-    cx_str url = s->url, otlp = s->otlp_url;
+    cx_str url = s->url, otlp = s->otlp_url, grpc = s->otlp_grpc_url;
     cx_buf_printf(out, "cortex %s listens on %.*s\n", cx_version(), (int)url.size, url.data);
     cx_buf_add_z(out, "home   ");
     cx_shown_add(out, cx_str_z(s->path));
     cx_buf_add_byte(out, '\n');
     if (otlp.size != 0)
         cx_buf_printf(out, "otlp   OTEL_EXPORTER_OTLP_ENDPOINT=%.*s\n", (int)otlp.size, otlp.data);
+    if (grpc.size != 0)
+        cx_buf_printf(out, "grpc   OTEL_EXPORTER_OTLP_ENDPOINT=%.*s for exporters that use gRPC\n",
+                      (int)grpc.size, grpc.data);
     if (s->token_path == NULL) {
         cx_buf_add_z(out, "token  made with 'cortex token add'; 'cortex token list' shows them\n");
         print_page_url(s, url, out);
@@ -422,6 +425,7 @@ static cx_status print_urls(const cx_serving *s, cx_err *err)
     cx_buf_init(&out, s->cli->alloc);
     if (cx_cli_has(s->args, "json")) {
         cx_json_put_str(&json, "home", cx_str_z(s->path));
+        cx_json_put_maybe(&json, "otlp_grpc_url", s->otlp_grpc_url);
         cx_json_put_maybe(&json, "otlp_url", s->otlp_url);
         cx_json_put_maybe(&json, "token_file",
                           cx_str_z(s->token_path == NULL ? "" : s->token_path));
@@ -606,6 +610,10 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("otlp", 0, CX_CLI_TEXT, "ADDR:PORT|off",
                "Where OpenTelemetry exporters send spans and logs by OTLP/HTTP; default "
                "127.0.0.1:4318, or off if that port is in use. On loopback no token is needed."),
+    CX_CLI_OPT("otlp-grpc", 0, CX_CLI_TEXT, "ADDR:PORT|off",
+               "Where they send the same by OTLP/gRPC, without TLS; default 127.0.0.1:4317, or off "
+               "if that port is in use, or with --otlp off. An address other than loopback needs "
+               "--insecure."),
     CX_CLI_OPT_FLAG("otlp-tokens", 0, "OTLP needs a token of scope trace:write on loopback, too."),
     CX_CLI_OPT(
         "repo", 0, CX_CLI_FILE, "DIR",

@@ -458,11 +458,14 @@ void cx_doctor_check_home(cx_doctor *doctor, const cx_cli_args *args)
     check_clock(&e);
     check_library(&e, "http", "libmicrohttpd.so.12", "apt install libmicrohttpd12",
                   "'cortex serve' needs it");
+    check_library(&e, "grpc", "libnghttp2.so.14", "apt install libnghttp2-14",
+                  "OTLP over gRPC needs it");
     check_library(&e, "postgresql", "libpq.so.5", "apt install libpq5",
                   "an index in PostgreSQL needs it");
     check_http_post(&e);
     check_port(&e, "listen", "listen", "127.0.0.1:8420");
     check_port(&e, "otlp", "otlp", "127.0.0.1:4318");
+    check_port(&e, "otlp-grpc", "otlp-grpc", "127.0.0.1:4317");
     check_mcp(&e);
     cx_status closed = cx_home_close(e.home, NULL);
     (void)closed; /* nothing was written */

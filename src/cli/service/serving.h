@@ -32,7 +32,7 @@ typedef struct cx_serving {
     cx_str token_text;                   /* its contents; shown only on a terminal */
     bool first_token;                    /* made by this start */
     uint32_t home_root_ms, retention_ms; /* how often; 0 = never */
-    cx_str url, otlp_url;                /* the latter empty: no OTLP is received */
+    cx_str url, otlp_url, otlp_grpc_url; /* the latter two empty: no OTLP is received so */
     bool described;                      /* HOME/server.json is this process's */
 } cx_serving;
 

@@ -3,6 +3,7 @@
  * feed.
  */
 #include "server/feed/live_feed.h"
+#include "server/grpc_wire.h"
 #include "server/route.h"
 
 cx_status cx_api_healthz(cx_call *call, cx_err *err)
@@ -102,6 +103,19 @@ static void write_otlp(cx_buf *out, const cx_metrics *metrics)
         }
     write_counter(out, "cortex_otlp_bytes_total", "Bytes of accepted OTLP requests, decompressed.",
                   cx_counter(&metrics->otlp_bytes));
+    cx_metrics_head(out, "cortex_grpc_calls_total", "counter",
+                    "Calls of OTLP over gRPC by the code of their answer.");
+    for (unsigned code = 0; code < CX_GRPC_CODES; code++) {
+        if (cx_grpc_code_name(code) == NULL)
+            continue;
+        (void)snprintf(labels, sizeof labels, "code=\"%s\"", cx_grpc_code_name(code));
+        cx_metrics_value(out, "cortex_grpc_calls_total", labels,
+                         cx_counter(&metrics->grpc_calls[code]));
+    }
+    write_counter(out, "cortex_grpc_closed_flood_total",
+                  "Connections of OTLP over gRPC that were closed for too many frames without a "
+                  "request.",
+                  cx_counter(&metrics->grpc_closed_flood));
 }
 
 static void write_feed(cx_buf *out, cx_recorder *recorder)
