@@ -25,7 +25,7 @@ sources=/etc/apt/sources.list.d/debian.sources
 [ -s "$sources" ] || sources=/etc/apt/sources.list
 
 # What the packages depend on and recommend comes with the machine: it has no network.
-mmdebstrap --quiet --variant=minbase --include=bubblewrap,curl,dbus,git,libmicrohttpd12,libpcre2-8-0,libseccomp2 \
+mmdebstrap --quiet --variant=minbase --include=bubblewrap,curl,dbus,git,libmicrohttpd12,libnghttp2-14,libpcre2-8-0,libseccomp2 \
     --include=libsodium23,libsqlite3-0,libssl3,libutf8proc2,libzstd1,perl-base,procps,systemd,systemd-sysv,zlib1g \
     bookworm "$root" "$sources"
 mkdir "$root/debs"
