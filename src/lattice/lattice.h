@@ -103,6 +103,7 @@ typedef struct cx_answer_options {
     bool json; /* else text for users */
     bool colour;
     bool allow_absent; /* why: no changes are an answer, too */
+    bool reasons;      /* why: with what the event of a change says, and its source */
 } cx_answer_options;
 
 CX_RESULT cx_lattice_answer_state(cx_buf *out, const cx_states *states, cx_node node,

@@ -56,7 +56,7 @@ static bool copy_value(why_query *query, cx_value value, cx_str *out)
 static bool note_reason(why_query *query, cx_node which, cx_value old_value, cx_value new_value)
 {
     const cx_alloc *alloc = query->states->alloc;
-    if (query->reasons.count == CHANGE_REASONS_MAX)
+    if (!query->options->reasons || query->reasons.count == CHANGE_REASONS_MAX)
         return true;
     change_reason *reason = cx_vec_push(&query->reasons, alloc);
     reason_gap *gap = cx_vec_push(&query->gaps, alloc);

@@ -121,6 +121,9 @@ static const cx_route_param why_params[] = {
      .type = CX_PARAM_CHOICE,
      .choices = "memory|beliefs",
      .help = "Default both."},
+    {.name = "reasons",
+     .type = CX_PARAM_FLAG,
+     .help = "With the reason of each change and its source."},
     STATE_PARAMS};
 static const cx_route_param compare_params[] = {
     {.name = "a", .type = CX_PARAM_TEXT, .required = true, .help = "An agent or a node."},

@@ -290,30 +290,47 @@ FOREIGN = {
                    b'"2026-01-01T00:00:00Z","type":"user","cwd":"/","version":"0.5",'
                    b'"message":{"role":"user","parts":[{"text":"hi"}]}}\n'
                    b'{"uuid":"b","parentUuid":"a","sessionId":"s","type":"system",'
-                   b'"subtype":"ui_telemetry","systemPayload":{}}\n', b"a Qwen Code session"),
+                   b'"subtype":"ui_telemetry","systemPayload":{}}\n', b"qwen-code"),
     "droid.jsonl": (b'{"type":"session_start","id":"s","title":"t","owner":"o","version":2,'
                     b'"cwd":"/"}\n{"type":"message","id":"m","timestamp":"2026-01-01T00:00:00Z",'
                     b'"message":{"role":"user","content":[{"type":"text","text":"hi"}]}}\n',
-                    b"a Droid session"),
+                    b"droid"),
     "droid-cut.jsonl": (b'{"type":"message","id":"m","parentId":"l","timestamp":'
                         b'"2026-01-01T00:00:00Z","message":{"role":"assistant","content":[]}}\n',
-                        b"a Droid session"),
+                        b"droid"),
     "part.json": (b'{"id":"prt_1","sessionID":"ses_1","messageID":"msg_1","type":"reasoning",'
-                  b'"text":"hm","time":{"start":1,"end":2}}', b"a part of an OpenCode session"),
+                  b'"text":"hm","time":{"start":1,"end":2}}', b"opencode"),
     "phoenix.json": (json.dumps({"data": [{"id": "1", "name": "chat", "context": {
         "trace_id": "a" * 32, "span_id": "b" * 16}, "span_kind": "LLM", "parent_id": None}],
-        "next_cursor": None}).encode(), b"a Phoenix span export"),
+        "next_cursor": None}).encode(), b"phoenix"),
     "phoenix.jsonl": (b'{"name":"chat","span_kind":"LLM","context.span_id":"b","context.trace_id":'
-                      b'"a"}\n', b"a Phoenix span export"),
+                      b'"a"}\n', b"phoenix"),
+}
+
+UNKNOWN = {
     "log.jsonl": (b'{"level":"info","msg":"started","trace_id":"1","timestamp":"now"}\n', b"nearest"),
     "events.json": (b'{"name":"x"}', b"no known format"),
 }
 
 
 @test
-def files_of_other_programs_are_not_taken_for_known_ones():
+def files_of_other_programs_are_taken_for_what_they_are():
     with Folder() as folder:
-        for name, (content, words) in FOREIGN.items():
+        for name, (content, kind) in FOREIGN.items():
+            path = folder / name
+            path.write_bytes(content)
+            expect_refused(run("verify", str(path)), "U_FOREIGN")
+            assert kind + b" trace" in run("verify", str(path)).stderr
+            assert expect(run("import", "auto", str(path)), 0).stderr.startswith(kind + b": ")
+            for question in ("verify", "heads"):
+                done = expect(run("lattice", question, str(path)), 0)
+                assert kind + b" trace, imported for this answer" in done.stderr, done.stderr
+
+
+@test
+def files_of_no_known_program_are_not_called_broken():
+    with Folder() as folder:
+        for name, (content, words) in UNKNOWN.items():
             path = folder / name
             path.write_bytes(content)
             for args in (["verify", path], ["lattice", "verify", path], ["lattice", "heads", path],

@@ -322,17 +322,14 @@ def a_file_of_no_known_format_is_archived_as_bytes_and_shown():
     with Place() as p:
         other = p.root / "other.jsonl"
         other.write_bytes(b'{"x":1}\nnot even JSON\n')
-        qwen = p.root / "qwen.jsonl"
-        qwen.write_bytes(json.dumps({"uuid": "a", "parentUuid": None, "sessionId": "q",
-                                     "type": "user", "message": {
-                                         "role": "user", "parts": [{"text": "hi"}]}}).encode()
-                         + b"\n")
+        base = p.root / "state.jsonl"
+        base.write_bytes(b"SQLite format 3\0" + bytes(84) + b"\n")
         done = run(BIN, "watch", "--once", p.root, "--home", p.home, env=ENV)
         check(done.returncode == 0, done.stderr)
         check(b"other.jsonl is of no known format: archived as bytes" in done.stderr, done.stderr)
-        check(b"qwen.jsonl is a Qwen Code session" in done.stderr, done.stderr)
         check(p.archived("other.jsonl") == other.read_bytes())
-        check(p.archived("qwen.jsonl") == qwen.read_bytes())
+        check(b"state.jsonl is a SQLite" in done.stderr, done.stderr)
+        check(p.archived("state.jsonl") == base.read_bytes())
         check("2 of them unread" in p.command("status"))
         ledger = json.loads(p.command("status", "--json"))["ledger"]
         check(ledger["unread_files"] == 2 and ledger["session_files"] == 2, ledger)

@@ -140,7 +140,8 @@ static bool step_printed_exactly(const demo *d, const char *text)
 
 static cx_answer_options text_options(const demo *d)
 {
-    return (cx_answer_options){.verified = true, .json = false, .colour = d->colour};
+    return (cx_answer_options){
+        .verified = true, .json = false, .colour = d->colour, .reasons = true};
 }
 
 /* --- part one: fixed printouts --------------------------------------------------------------- */

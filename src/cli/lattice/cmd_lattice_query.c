@@ -264,6 +264,8 @@ COMMAND(cx_cli_lattice_state, "lattice state", "show what an agent knew at a nod
 static cx_status answer_why(query *q, cx_err *err)
 {
     const char *section = cx_cli_value(q->args, "section"), *text = cx_cli_value(q->args, "text");
+    /* Programs get the members that lattice.md §8 names, and the others when they ask for them. */
+    q->answer.reasons = !q->answer.json || cx_cli_has(q->args, "reasons");
     cx_status status = text != NULL
                            ? cx_lattice_answer_said(&q->out, q->lattice, q->targets[0],
                                                     cx_str_z(text), &q->answer, err)
@@ -283,7 +285,9 @@ static int run_why(cx_cli *cli, const cx_cli_args *args)
     bool by_text = cx_cli_value(args, "text") != NULL;
     if (by_text == (args->operand_count == 3))
         return cx_cli_misuse(args, by_text ? "KEY and --text are two questions: leave one out"
-                                           : "KEY is needed, or --text SENTENCE");
+                                           : "expected KEY, for example: cortex lattice why "
+                                             "history.jsonl @coder refund_limit; or --text "
+                                             "SENTENCE");
     if (by_text && cx_cli_value(args, "section") != NULL)
         return cx_cli_misuse(args, "--section is about a KEY, not about --text");
     return run_question(cli, args, by_text ? &said : &asked);
@@ -296,6 +300,8 @@ static const cx_cli_option why_options[] = {
     CX_CLI_OPT("text", 0, CX_CLI_TEXT, "SENTENCE",
                "Not a value: where this text was said before NODE, and where it came through."),
     CX_CLI_OPT("section", 0, CX_CLI_CHOICE, "memory|beliefs", "Look only there; default both."),
+    CX_CLI_OPT_FLAG("reasons", 0,
+                    "In JSON too, the reason of each change and its source; text always has them."),
     OPTIONS_STATE,
     OPTION_JSON,
     CX_CLI_OPTIONS_READING,

@@ -218,6 +218,7 @@ cx_status cx_api_lattice_state(cx_call *call, cx_err *err)
 static cx_status answer_why(question *q, cx_err *err)
 {
     cx_str section = cx_call_text(q->call, "section");
+    q->answer.reasons = cx_call_flag(q->call, "reasons");
     return cx_lattice_answer_why(&q->call->response.body, q->states, q->targets[0],
                                  cx_call_text(q->call, "key"),
                                  section.data == NULL ? CX_STR("") : section, &q->answer, err);
@@ -235,7 +236,7 @@ cx_status cx_api_lattice_why(cx_call *call, cx_err *err)
     static const question_kind of_text = {.node = true, .answer = answer_said};
     bool by_text = cx_call_param(call, "text")->given;
     if (by_text == cx_call_param(call, "key")->given)
-        return cx_fail(err, CX_E_USAGE, "ask for one of key= and text=");
+        return cx_fail(err, CX_E_USAGE, "expected node and key, or node and text");
     return answer_question(call, by_text ? &of_text : &of_key, err);
 }
 

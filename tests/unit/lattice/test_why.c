@@ -8,6 +8,7 @@ static cx_str why(fixture *f, const char *name, const char *key, const char *sec
 {
     cx_answer_options lenient = *options;
     lenient.allow_absent = true;
+    lenient.reasons = true;
     cx_buf_clear(&f->out);
     CHECK_STATUS(cx_lattice_answer_why(&f->out, f->states, fixture_find(f, name), cx_str_z(key),
                                        cx_str_z(section), &lenient, &f->err),
