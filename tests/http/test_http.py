@@ -557,7 +557,7 @@ ROUTES = [("POST", "/api/v1/steps", "trace:write"), ("POST", API + "/events", "t
           ("POST", API + "/alerts/x/resolve", "key:admin"),
           *[("GET", "/api/v1/lattice/agent/x/" + what, "full")
             for what in ["state?node=x", "why?node=x&key=y", "heatmap", "compare?a=x&b=y", "heads",
-                         "show?node=x", "bisect?node=x&predicate=/a", "render", "verify"]],
+                         "show?node=x", "reach?node=x", "bisect?node=x&predicate=/a", "render", "verify"]],
           ("GET", "/api/v1/proofs/entry?actor=x&seq=0", "full"),
           ("GET", "/api/v1/proofs/consistency?actor=x&from=0&to=0", "trace:read"),
           ("GET", "/api/v1/proofs/memory?actor=x&uri=matrix%3A%2F%2Fcortex%2FFact%2F"
