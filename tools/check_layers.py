@@ -20,7 +20,7 @@ LAYERS = [
     ['analysis', 'bundle', 'command', 'git', 'import', 'proof', 'sandbox', 'view'],
     ['agent', 'contract', 'evidence', 'ledger'],
     ['approval', 'candidate', 'index', 'memory', 'socket'],
-    ['audit', 'erasure', 'recorder'],
+    ['audit', 'erasure', 'live', 'recorder'],
     ['governor', 'stores'],
     ['provenance'],
     ['server'],

@@ -118,6 +118,16 @@
     X(hooks_status)        \
     X(hook_pre_commit)     \
     X(hook_pre_push)       \
+    X(hook_claude)         \
+    X(hook_codex)          \
+    X(hook_gemini)         \
+    X(hook_cursor)         \
+    X(hook_copilot)        \
+    X(session_list)        \
+    X(session_show)        \
+    X(session_limit)       \
+    X(session_approve)     \
+    X(session_deny)        \
     X(worktrees_list)      \
     X(locks_list)          \
     X(locks_release)       \

@@ -39,6 +39,13 @@
     X(CX_KIND_TRACE_CONSENT, "trace.consent", "recorder/consent", "recorder/intake")               \
     X(CX_KIND_HOLD_ADD, "hold.add", "ledger/holds", "ledger, cli")                                 \
     X(CX_KIND_HOLD_RELEASE, "hold.release", "ledger/holds", "ledger, cli")                         \
+    X(CX_KIND_LIVE_START, "live.start", "live", "live, server, cli")                               \
+    X(CX_KIND_LIVE_DECISION, "live.decision", "live", "live, server, cli")                         \
+    X(CX_KIND_LIVE_RESULT, "live.result", "live", "live, server, cli")                             \
+    X(CX_KIND_LIVE_EVENT, "live.event", "live", "live, server, cli")                               \
+    X(CX_KIND_LIVE_LIMIT, "live.limit", "live", "live, server, cli")                               \
+    X(CX_KIND_LIVE_APPROVAL, "live.approval", "live", "live, server, cli")                         \
+    X(CX_KIND_LIVE_END, "live.end", "live", "live, server, cli")                                   \
     X(CX_KIND_ERASURE_REQUEST, "erasure.request", "erasure", "erasure")                            \
     X(CX_KIND_ERASURE_RECEIPT, "erasure.receipt", "erasure", "erasure, cli")
 
@@ -55,8 +62,8 @@ cx_dotted_kind cx_kinds_of(cx_str name);
 bool cx_kinds_is(cx_str name, cx_dotted_kind kind);
 
 /* Whether this program itself writes the journal of that name: trust, batches, alerts, otel,
- * sessions, holds, erasures, consents, and names that begin with run:, key: or home:. An agent, a
- * sender of steps or traces and a grantee of a scope never write there. */
+ * sessions, holds, erasures, consents, and names that begin with run:, session:, key: or home:. An
+ * agent, a sender of steps or traces and a grantee of a scope never write there. */
 bool cx_kinds_journal_is_own(cx_str actor);
 
 #endif

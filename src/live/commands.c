@@ -1,0 +1,479 @@
+/*
+ * commands.c - each simple command of a shell's line against the command gate of runs, and the
+ * files that it names (docs/formats/live.md §4.2).
+ */
+#include <stdarg.h>
+#include <string.h>
+
+#include "agent/api.h"
+#include "command/api.h"
+#include "contract/api.h"
+#include "git/api.h"
+#include "live/decide_parts.h"
+#include "rules/api.h"
+
+#define SHOWN_MAX 300
+
+/* --- programs --------------------------------------------------------------------------------- */
+
+static bool is_among(cx_str word, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (cx_str_is(word, names[i]))
+            return true;
+    return false;
+}
+
+#define AMONG(word, names) is_among((word), (names), CX_COUNT_OF(names))
+
+/* Of the shell itself, without an effect outside of it. */
+static const char *const builtins[] = {":",     "true",   "false",    "exit", "wait",
+                                       "break", "return", "continue", "test", "[",
+                                       "pwd",   "echo",   "printf",   "sleep"};
+
+/* Programs that read the files they are given, and have no option that writes or starts anything
+ * but those that the command gate refuses (C12). */
+static const char *const readers[] = {
+    "cat",       "head",   "tail", "wc",       "grep",     "egrep",    "fgrep",   "rg",  "ls",
+    "stat",      "file",   "diff", "cmp",      "uniq",     "cut",      "tr",      "jq",  "tree",
+    "nl",        "od",     "xxd",  "realpath", "readlink", "basename", "dirname", "du",  "df",
+    "sha256sum", "md5sum", "sort", "column",   "comm",     "paste",    "fold",    "rev", "tac"};
+
+/* Programs whose arguments are files that they change. */
+static const struct {
+    const char *name;
+    bool last_only; /* the others are read */
+    unsigned skip;  /* arguments before the files */
+} writers[] = {{"mkdir", false, 0}, {"rmdir", false, 0},   {"touch", false, 0}, {"rm", false, 0},
+               {"mv", false, 0},    {"cp", true, 0},       {"tee", false, 0},   {"ln", false, 0},
+               {"chmod", false, 1}, {"truncate", false, 0}};
+
+/* Options of theirs that name a file elsewhere. */
+static bool names_a_target(cx_str word)
+{
+    return cx_str_starts(word, CX_STR("--target")) || cx_str_starts(word, CX_STR("--reference")) ||
+           cx_str_starts(word, CX_STR("--suffix")) || cx_str_starts(word, CX_STR("--size")) ||
+           (word.size >= 2 && word.data[0] == '-' && word.data[1] != '-' &&
+            memchr(word.data, 't', word.size) != NULL);
+}
+
+/* Sub-commands of this program that an agent may use on its own record. */
+static const char *const own_reads[] = {"help",    "version",   "verify", "show",
+                                        "why",     "search",    "status", "doctor",
+                                        "lattice", "histories", "roots"};
+
+/* --- one command ------------------------------------------------------------------------------ */
+
+typedef struct one_command {
+    cx_deciding *d;
+    const cx_shell_command *command;
+    cx_str shown;
+    cx_str program; /* its base name */
+    bool opaque;
+    const char *opaque_why;
+} one_command;
+
+static cx_str shown_text(cx_deciding *d, const cx_shell_command *command)
+{
+    cx_buf out;
+    cx_buf_init(&out, cx_alloc_default());
+    for (size_t i = 0; i < command->count && out.size < SHOWN_MAX; i++) {
+        if (i != 0)
+            cx_buf_add_z(&out, " ");
+        cx_str word = command->words[i].text;
+        bool plain = word.size != 0;
+        for (size_t k = 0; k < word.size && plain; k++)
+            plain = strchr(" \t\n'\"\\|&;<>()", word.data[k]) == NULL;
+        if (!plain)
+            cx_buf_add_z(&out, "'");
+        cx_buf_add_str(&out, word);
+        if (!plain)
+            cx_buf_add_z(&out, "'");
+    }
+    cx_str text = cx_buf_str(&out);
+    if (text.size > SHOWN_MAX) {
+        text.size = SHOWN_MAX;
+        while (text.size != 0 && ((uint8_t)text.data[text.size] & 0xc0) == 0x80)
+            text.size--;
+    }
+    text = cx_arena_copy_str(d->arena, text);
+    cx_buf_done(&out);
+    if (text.data == NULL)
+        d->status = cx_fail_nomem(d->err);
+    return text;
+}
+
+static void add_command(one_command *c, cx_live_verdict verdict, const char *rule, const char *why)
+{
+    cx_deciding_add(c->d, CX_LIVE_COMMAND, verdict, rule, c->shown, "%s", why);
+}
+
+static void take_redirects(one_command *c)
+{
+    for (size_t i = 0; i < c->command->redirect_count && !cx_failed(c->d->status); i++) {
+        const cx_shell_redirect *redirect = &c->command->redirects[i];
+        if (redirect->to.opaque || redirect->to.glob)
+            cx_deciding_add(c->d, redirect->write ? CX_LIVE_WRITE : CX_LIVE_READ, CX_LIVE_UNLISTED,
+                            "L08", redirect->to.text, "only the shell knows which file this is");
+        else if (redirect->write)
+            cx_deciding_write(c->d, redirect->to.text);
+        else
+            cx_deciding_read(c->d, redirect->to.text);
+    }
+}
+
+/* True when the command only changes where the next ones are. */
+static bool take_cd(one_command *c)
+{
+    const cx_shell_command *command = c->command;
+    if (!cx_str_is(command->words[0].text, "cd") && !cx_str_is(command->words[0].text, "pushd"))
+        return false;
+    bool known = command->count == 2 && !command->words[1].opaque && !command->words[1].glob &&
+                 !cx_str_is(command->words[1].text, "-");
+    cx_str to = known ? cx_deciding_resolve(c->d, command->words[1].text) : (cx_str){NULL, 0};
+    if (command->in_same_shell)
+        c->d->cwd = to.data != NULL ? to : CX_STR("");
+    return true;
+}
+
+/* Every file that the words name, as what the program does with it. */
+static bool take_files(one_command *c)
+{
+    const cx_shell_command *command = c->command;
+    for (size_t w = 0; w < CX_COUNT_OF(writers); w++) {
+        if (!cx_str_is(c->program, writers[w].name))
+            continue;
+        size_t skip = writers[w].skip, files = 0, last = 0;
+        bool options = true;
+        for (size_t i = 1; i < command->count; i++) {
+            cx_str word = command->words[i].text;
+            if (options && cx_str_is(word, "--")) {
+                options = false;
+                continue;
+            }
+            if (options && word.size > 1 && word.data[0] == '-') {
+                if (names_a_target(word)) {
+                    add_command(c, CX_LIVE_UNLISTED, "L08", "an option names another file");
+                    return true;
+                }
+                continue;
+            }
+            if (skip != 0) {
+                skip--;
+                continue;
+            }
+            files++;
+            last = i;
+        }
+        skip = writers[w].skip;
+        options = true;
+        for (size_t i = 1; i < command->count && files != 0; i++) {
+            const cx_shell_word *word = &command->words[i];
+            if (options && cx_str_is(word->text, "--")) {
+                options = false;
+                continue;
+            }
+            if (options && word->text.size > 1 && word->text.data[0] == '-')
+                continue;
+            if (skip != 0) {
+                skip--;
+                continue;
+            }
+            if (word->glob || word->opaque) {
+                add_command(c, CX_LIVE_UNLISTED, "L08",
+                            "only the shell knows which files these are");
+                return true;
+            }
+            if (writers[w].last_only && i != last)
+                cx_deciding_read(c->d, word->text);
+            else
+                cx_deciding_write(c->d, word->text);
+        }
+        return true;
+    }
+    return false;
+}
+
+/* --- the command gate ------------------------------------------------------------------------- */
+
+typedef struct script_check {
+    const cx_deciding *d;
+    cx_git *git;
+    cx_run_git_repo git_repo;
+    cx_run_repo repo;
+} script_check;
+
+/* C14: opened when a command is a script of the repository, which is rare. */
+static cx_status compare_with_commit(void *arg, cx_str path, cx_str plain, cx_run_script *out,
+                                     cx_err *err)
+{
+    script_check *check = arg;
+    const cx_live_policy *policy = check->d->policy;
+    const cx_git_options options = CX_GIT_OPTIONS_INIT;
+    if (policy->commit.size == 0) {
+        *out = CX_RUN_SCRIPT_DIFFERS;
+        return CX_SUCCESS;
+    }
+    if (check->git == NULL) {
+        CX_TRY(cx_git_open(policy->root.data, &options, cx_alloc_default(), &check->git, err));
+        check->repo = cx_run_git_repo_init(&check->git_repo, check->git, check->d->arena);
+    }
+    cx_run_script_context ground = {policy->root.data, &check->repo, policy->commit,
+                                    cx_alloc_default()};
+    return cx_run_script_compare(&ground, path, plain, out, err);
+}
+
+/* A word as the gate gets it: paths inside of the work tree relative to it, files outside of it
+ * that a reader may read as a plain word, so that the gate's rows about paths see what is meant. */
+static cx_str gate_word(one_command *c, size_t index, bool reads)
+{
+    const cx_shell_word *word = &c->command->words[index];
+    cx_str text = word->text;
+    bool slash = text.size != 0 && memchr(text.data, '/', text.size) != NULL;
+    bool dots = cx_str_is(text, "..") || cx_str_starts(text, CX_STR("../"));
+    if (word->glob && text.size != 0) {
+        char *copy = cx_arena_push(c->d->arena, text.size, 1);
+        if (copy == NULL) {
+            c->d->status = cx_fail_nomem(c->d->err);
+            return text;
+        }
+        for (size_t i = 0; i < text.size; i++)
+            copy[i] = strchr("*?[]", text.data[i]) != NULL ? 'x' : text.data[i];
+        text = cx_str_from(copy, text.size);
+    }
+    if (text.size == 0 || text.data[0] == '-' || (!slash && !dots && text.data[0] != '~'))
+        return text;
+    if (index == 0 && text.data[0] == '/')
+        return text;
+    cx_str real = cx_deciding_resolve(c->d, text);
+    cx_str below = cx_deciding_below_root(c->d, real);
+    if (below.data != NULL)
+        return below.size == 0 ? CX_STR(".") : below;
+    return index != 0 && reads && real.data != NULL ? CX_STR("file") : text;
+}
+
+static cx_live_verdict verdict_of_row(const cx_deciding *d, const char *rule)
+{
+    static const char *const forbidden[] = {"C05", "C06", "C07"};
+    if (is_among(cx_str_z(rule), forbidden, CX_COUNT_OF(forbidden)))
+        return CX_LIVE_FORBIDDEN;
+    if (strcmp(rule, "C08") == 0 && cx_str_is(d->policy->network, "deny"))
+        return CX_LIVE_FORBIDDEN;
+    return CX_LIVE_UNLISTED;
+}
+
+static void ask_gate(one_command *c, bool reads, bool listed)
+{
+    cx_deciding *d = c->d;
+    const cx_live_policy *policy = d->policy;
+    size_t count = c->command->count, room = policy->allow_count + 1;
+    cx_str *words = CX_ARENA_ARRAY(d->arena, cx_str, count + 1);
+    cx_run_argv *allow = CX_ARENA_ARRAY(d->arena, cx_run_argv, room);
+    script_check scripts = {.d = d};
+    cx_run_argv argv;
+    cx_run_command_verdict verdict;
+    if (words == NULL || allow == NULL) {
+        d->status = cx_fail_nomem(d->err);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        words[i] = gate_word(c, i, reads);
+    if (!cx_failed(d->status))
+        d->status = cx_run_argv_make(words, count, d->arena, &argv, d->err);
+    for (size_t i = 0; i < policy->allow_count && !cx_failed(d->status); i++)
+        d->status = cx_run_argv_make(policy->allow[i].items, policy->allow[i].count, d->arena,
+                                     &allow[i], d->err);
+    if (!cx_failed(d->status) && listed)
+        d->status = cx_run_argv_make(words, 1, d->arena, &allow[policy->allow_count], d->err);
+    if (cx_failed(d->status))
+        return;
+    const cx_run_command_rules rules = {.pack_known = true,
+                                        .allow = allow,
+                                        .allow_count = policy->allow_count + listed,
+                                        .forbidden = policy->forbidden.items,
+                                        .forbidden_count = policy->forbidden.count};
+    const cx_run_trust trust = {
+        .folders = policy->trusted_dirs.count != 0 ? policy->trusted_dirs.items : NULL,
+        .folder_count = policy->trusted_dirs.count,
+        .forbidden = &policy->root,
+        .forbidden_count = policy->commit.size != 0};
+    const cx_run_command_options options = {.rules = &rules,
+                                            .network_policy = policy->network,
+                                            .worktree = policy->root.data,
+                                            .script = compare_with_commit,
+                                            .script_arg = &scripts,
+                                            .trust = &trust};
+    d->status = cx_run_argv_check(&options, &argv, d->arena, &verdict, d->err);
+    cx_git_close(scripts.git);
+    if (cx_failed(d->status))
+        return;
+    if (verdict.allow && c->opaque)
+        add_command(c, CX_LIVE_UNLISTED, "C02", c->opaque_why);
+    else if (verdict.allow)
+        add_command(c, CX_LIVE_ALLOW, "C16", "");
+    else
+        cx_deciding_add(d, CX_LIVE_COMMAND, verdict_of_row(d, verdict.rule), verdict.rule, c->shown,
+                        "%.*s", (int)verdict.reason.size, verdict.reason.data);
+}
+
+/* Files that a reader is given: one that must not be read forbids the command. */
+static bool reads_what_it_may(one_command *c)
+{
+    for (size_t i = 1; i < c->command->count; i++) {
+        const cx_shell_word *word = &c->command->words[i];
+        cx_str text = word->text;
+        const char *equals = text.size == 0 ? NULL : memchr(text.data, '=', text.size);
+        if (text.size > 1 && text.data[0] == '-' && equals != NULL)
+            text = cx_str_from(equals + 1, text.size - (size_t)(equals - text.data) - 1);
+        if (text.size == 0 || word->opaque || (text.data[0] == '-' && equals == NULL))
+            continue;
+        cx_str real = cx_deciding_resolve(c->d, text);
+        if (real.data != NULL && !cx_deciding_may_read(c->d, text)) {
+            cx_deciding_add(c->d, CX_LIVE_READ, CX_LIVE_FORBIDDEN, "L15", real,
+                            "the policy keeps this from being read");
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_set_option(const cx_shell_command *command)
+{
+    for (size_t i = 1; i < command->count; i++) {
+        cx_str word = command->words[i].text;
+        if (command->words[i].opaque || word.size == 0 ||
+            (word.data[0] != '-' && word.data[0] != '+' && !cx_str_is(word, "pipefail")))
+            return false;
+    }
+    return command->count > 1;
+}
+
+static void look_at_words(one_command *c)
+{
+    for (size_t i = 0; i < c->command->count; i++) {
+        const cx_shell_word *word = &c->command->words[i];
+        if (word->opaque) {
+            c->opaque = true;
+            c->opaque_why = "only the shell knows what its variables and substitutions become";
+        } else if (word->glob && (strchr("*?[", word->text.data[0]) != NULL || i == 0)) {
+            c->opaque = true;
+            c->opaque_why = "a pattern at the beginning of a word can become an option; write ./";
+        }
+    }
+}
+
+static void decide_command(cx_deciding *d, const cx_shell_command *command)
+{
+    one_command c = {.d = d, .command = command};
+    c.shown = shown_text(d, command);
+    take_redirects(&c);
+    if (cx_failed(d->status))
+        return;
+    if (command->count == 0) {
+        if (command->assigns)
+            cx_deciding_add(d, CX_LIVE_COMMAND, CX_LIVE_UNLISTED, "C04", CX_STR("NAME=value"),
+                            "it changes the environment of what follows");
+        return;
+    }
+    c.program = cx_run_token_base(command->words[0].text);
+    if (cx_str_is(c.program, "cortex") &&
+        (command->count < 2 || !AMONG(command->words[1].text, own_reads))) {
+        add_command(&c, CX_LIVE_FORBIDDEN, "L16", "an agent does not govern itself");
+        return;
+    }
+    if (cx_str_is(c.program, "apply_patch")) {
+        cx_deciding_patch(d, command->here.data != NULL ? command->here
+                             : command->count == 2      ? command->words[1].text
+                                                        : CX_STR(""));
+        return;
+    }
+    look_at_words(&c);
+    if (take_cd(&c))
+        return;
+    if (command->assigns) {
+        add_command(&c, CX_LIVE_UNLISTED, "C04", "variables are set before the program");
+        return;
+    }
+    if (cx_str_is(command->words[0].text, "set") && is_set_option(command))
+        return;
+    if (AMONG(command->words[0].text, builtins)) {
+        bool reads = !cx_str_is(c.program, "sleep") && !cx_str_is(c.program, "exit");
+        if (c.opaque && reads)
+            ask_gate(&c, false, true);
+        else
+            add_command(&c, CX_LIVE_ALLOW, "L00", "");
+        return;
+    }
+    bool reads = AMONG(command->words[0].text, readers);
+    if (reads && !reads_what_it_may(&c))
+        return;
+    size_t before = d->count;
+    bool writes = take_files(&c);
+    /* What is forbidden by a row of the gate is so for these programs, too. */
+    ask_gate(&c, reads || writes, reads || writes);
+    (void)before;
+}
+
+/* --- the line --------------------------------------------------------------------------------- */
+
+static bool begins_with(const cx_shell_command *command, cx_str_list words)
+{
+    if (command->count < words.count || words.count == 0)
+        return false;
+    for (size_t i = 0; i < words.count; i++)
+        if (!cx_str_eq(command->words[i].text, words.items[i]))
+            return false;
+    return true;
+}
+
+/* One plain command that a rule of the policy replaces; its text, or no data. */
+static cx_str rewritten_text(cx_deciding *d, const cx_shell_line *line)
+{
+    cx_str text = {NULL, 0};
+    if (line->count != 1 || line->why != NULL || line->commands[0].redirect_count != 0 ||
+        line->commands[0].assigns || line->commands[0].here.data != NULL)
+        return text;
+    const cx_shell_command *command = &line->commands[0];
+    for (size_t i = 0; i < command->count; i++)
+        if (command->words[i].opaque || command->words[i].glob)
+            return text;
+    for (size_t r = 0; r < d->policy->rewrite_count && text.data == NULL; r++) {
+        const cx_live_rewrite *rewrite = &d->policy->rewrites[r];
+        cx_buf out;
+        if (!begins_with(command, rewrite->from))
+            continue;
+        cx_buf_init(&out, cx_alloc_default());
+        for (size_t i = 0; i < rewrite->to.count; i++)
+            cx_shell_add_word(&out, rewrite->to.items[i]);
+        for (size_t i = rewrite->from.count; i < command->count; i++)
+            cx_shell_add_word(&out, command->words[i].text);
+        text = cx_arena_printf(d->arena, "%.*s", (int)out.size, (const char *)out.data);
+        cx_buf_done(&out);
+        if (text.data == NULL)
+            d->status = cx_fail_nomem(d->err);
+    }
+    return text;
+}
+
+void cx_deciding_command(cx_deciding *d, cx_str text)
+{
+    cx_shell_line line;
+    d->status = cx_shell_split(text, d->arena, &line, d->err);
+    if (cx_failed(d->status))
+        return;
+    cx_str other = d->rewritten.data == NULL ? rewritten_text(d, &line) : (cx_str){NULL, 0};
+    if (other.data != NULL && !cx_failed(d->status)) {
+        d->rewritten = other;
+        cx_deciding_command(d, other);
+        return;
+    }
+    for (size_t i = 0; i < line.count && !cx_failed(d->status); i++)
+        decide_command(d, &line.commands[i]);
+    if (line.why != NULL && !cx_failed(d->status)) {
+        size_t size = text.size < SHOWN_MAX ? text.size : SHOWN_MAX;
+        while (size != 0 && size < text.size && ((uint8_t)text.data[size] & 0xc0) == 0x80)
+            size--;
+        cx_deciding_add(d, CX_LIVE_COMMAND, CX_LIVE_UNLISTED, "C01", cx_str_from(text.data, size),
+                        "at byte %zu: %s", line.offset, line.why);
+    }
+}

@@ -1,0 +1,370 @@
+/*
+ * paths.c - which files a call may read and write.
+ */
+#include <stdarg.h>
+#include <string.h>
+
+#include "live/decide_parts.h"
+#include "os/api.h"
+#include "rules/api.h"
+
+#define PATH_MAX_BYTES CX_RUN_PATH_BYTES_MAX
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+/* Joins and drops ".", ".." and empty components; nothing of the disk is asked. */
+static cx_str plain_path(cx_deciding *d, cx_str base, cx_str path)
+{
+    bool absolute = path.size != 0 && path.data[0] == '/';
+    size_t room = (absolute ? 0 : base.size) + path.size + 2;
+    char *out = cx_arena_push(d->arena, room, 1);
+    size_t size = 0;
+    const cx_str parts[] = {absolute ? CX_STR("") : base, path};
+    if (out == NULL) {
+        d->status = cx_fail_nomem(d->err);
+        return (cx_str){NULL, 0};
+    }
+    for (size_t p = 0; p < 2; p++)
+        for (size_t at = 0; at < parts[p].size;) {
+            size_t end = at;
+            while (end < parts[p].size && parts[p].data[end] != '/')
+                end++;
+            cx_str component = cx_str_from(parts[p].data + at, end - at);
+            at = end + 1;
+            if (component.size == 0 || cx_str_is(component, "."))
+                continue;
+            if (cx_str_is(component, "..")) {
+                while (size != 0 && out[--size] != '/') {
+                }
+                continue;
+            }
+            out[size++] = '/';
+            memcpy(out + size, component.data, component.size);
+            size += component.size;
+        }
+    if (size == 0)
+        out[size++] = '/';
+    return cx_str_from(out, size);
+}
+
+cx_str cx_deciding_resolve(cx_deciding *d, cx_str path)
+{
+    cx_buf real;
+    const cx_str none = {NULL, 0};
+    if (path.size == 0 || path.size > PATH_MAX_BYTES || memchr(path.data, 0, path.size) != NULL)
+        return none;
+    if (cx_str_starts(path, CX_STR("file://")))
+        path = cx_str_from(path.data + 7, path.size - 7);
+    if (path.size != 0 && path.data[0] == '~') {
+        if (d->policy->user_home.size == 0 || (path.size > 1 && path.data[1] != '/'))
+            return none;
+        path = plain_path(d, d->policy->user_home,
+                          cx_str_from(path.data + 1, path.size - 1).size == 0
+                              ? CX_STR(".")
+                              : cx_str_from(path.data + 2, path.size - 2));
+    } else if (path.size == 0 || path.data[0] != '/') {
+        if (d->cwd.size == 0)
+            return none;
+    }
+    cx_str plain = plain_path(d, d->cwd, path);
+    if (plain.data == NULL)
+        return none;
+    /* The longest part that exists, with its links resolved, and the rest as it is. */
+    cx_buf_init(&real, cx_alloc_default());
+    cx_str result = plain;
+    for (size_t size = plain.size; size > 1;) {
+        cx_err ignored;
+        cx_str head = cx_arena_printf(d->arena, "%.*s", (int)size, plain.data);
+        cx_buf_clear(&real);
+        if (head.data == NULL) {
+            d->status = cx_fail_nomem(d->err);
+            result = none;
+            break;
+        }
+        if (!cx_failed(cx_path_real(head.data, &real, &ignored))) {
+            cx_str tail = cx_str_from(plain.data + size, plain.size - size);
+            cx_str base = cx_buf_str(&real);
+            if (base.size == 1)
+                base.size = 0;
+            result = cx_arena_printf(d->arena, "%.*s%.*s", (int)base.size, base.data,
+                                     (int)tail.size, tail.data);
+            break;
+        }
+        cx_facts facts;
+        if (!cx_failed(cx_path_facts(head.data, false, &facts, &ignored))) {
+            result = none; /* a link that leads nowhere: what it will be is not known */
+            break;
+        }
+        while (size > 1 && plain.data[--size] != '/') {
+        }
+    }
+    cx_buf_done(&real);
+    return result;
+}
+
+/* `inner` is `outer` or below it. */
+static bool is_below(cx_str inner, cx_str outer)
+{
+    while (outer.size > 1 && outer.data[outer.size - 1] == '/')
+        outer.size--;
+    return outer.size != 0 && cx_str_starts(inner, outer) &&
+           (outer.size == 1 || inner.size == outer.size || inner.data[outer.size] == '/');
+}
+
+cx_str cx_deciding_below_root(const cx_deciding *d, cx_str absolute)
+{
+    const cx_str root = d->policy->root;
+    if (absolute.data == NULL || !is_below(absolute, root))
+        return (cx_str){NULL, 0};
+    size_t skip = absolute.size > root.size ? root.size + (root.size > 1) : absolute.size;
+    return cx_str_from(absolute.data + skip, absolute.size - skip);
+}
+
+static bool same_letters(cx_str a, cx_str b)
+{
+    for (size_t i = 0; i < a.size && a.size == b.size; i++) {
+        char x = a.data[i], y = b.data[i];
+        x = x >= 'A' && x <= 'Z' ? (char)(x + 32) : x;
+        y = y >= 'A' && y <= 'Z' ? (char)(y + 32) : y;
+        if (x != y)
+            return false;
+    }
+    return a.size == b.size;
+}
+
+/* Whether the components of `pattern` occur one after the other in `path`; a '/' at the pattern's
+ * end means that something must follow. */
+static bool has_components(cx_str path, cx_str pattern)
+{
+    for (size_t at = 0; at < path.size; at++) {
+        if (at != 0 && path.data[at - 1] != '/')
+            continue;
+        if (path.size - at < pattern.size)
+            return false;
+        bool folder = pattern.data[pattern.size - 1] == '/';
+        bool ends = path.size - at == pattern.size || path.data[at + pattern.size] == '/';
+        if ((folder || ends) && same_letters(cx_str_from(path.data + at, pattern.size), pattern))
+            return true;
+    }
+    return false;
+}
+
+/* --- what is never written -------------------------------------------------------------------- */
+
+/* By which an agent's hooks, servers and permissions are set. */
+static const char *const agent_settings[] = {
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".claude/hooks/",
+    ".claude/plugins/",
+    ".claude.json",
+    ".mcp.json",
+    "managed-settings.json",
+    "managed-settings.d/",
+    ".claude-plugin/",
+    ".codex/config.toml",
+    ".codex/hooks.json",
+    ".codex/requirements.toml",
+    "managed_config.toml",
+    ".codex-plugin/",
+    ".gemini/settings.json",
+    ".gemini/extensions/",
+    ".gemini/hooks/",
+    ".cursor/hooks.json",
+    ".cursor/hooks/",
+    ".cursor/mcp.json",
+    ".cursor/permissions.json",
+    ".copilot/hooks/",
+    ".copilot/settings.json",
+    ".copilot/mcp-config.json",
+    ".github/hooks/",
+    ".github/copilot/",
+    ".opencode/plugins/",
+    ".config/opencode/",
+    "opencode.json",
+};
+
+/* What a later program of this user obeys. */
+static const char *const user_settings[] = {
+    ".bashrc",          ".bash_profile", ".bash_login", ".profile",         ".zshrc",
+    ".zshenv",          ".zprofile",     ".zlogin",     ".config/fish/",    ".ssh/",
+    ".gnupg/",          ".netrc",        ".gitconfig",  ".config/git/",     ".npmrc",
+    ".pypirc",          ".aws/",         ".kube/",      ".docker/",         ".config/autostart/",
+    ".config/systemd/", ".local/bin/",   "bin/",        ".pam_environment", ".config/cortex/",
+};
+
+static bool is_agent_setting(cx_str path)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(agent_settings); i++)
+        if (has_components(path, cx_str_z(agent_settings[i])))
+            return true;
+    return false;
+}
+
+static bool is_user_setting(const cx_deciding *d, cx_str path)
+{
+    const cx_str home = d->policy->user_home;
+    if (home.size == 0 || !is_below(path, home) || path.size == home.size)
+        return false;
+    cx_str rest = cx_str_from(path.data + home.size + 1, path.size - home.size - 1);
+    for (size_t i = 0; i < CX_COUNT_OF(user_settings); i++) {
+        cx_str pattern = cx_str_z(user_settings[i]);
+        bool folder = pattern.data[pattern.size - 1] == '/';
+        if (rest.size >= pattern.size - folder &&
+            same_letters(cx_str_from(rest.data, pattern.size - folder),
+                         cx_str_from(pattern.data, pattern.size - folder)) &&
+            (rest.size == pattern.size - folder || rest.data[pattern.size - folder] == '/'))
+            return true;
+    }
+    return false;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static bool denies_reading(const cx_deciding *d, cx_str path)
+{
+    const cx_live_policy *policy = d->policy;
+    if (policy->data_directory.size != 0 && is_below(path, policy->data_directory))
+        return true;
+    for (size_t i = 0; i < policy->read_deny.count; i++) {
+        cx_str entry = policy->read_deny.items[i];
+        if (entry.size > 2 && entry.data[0] == '~' && entry.data[1] == '/') {
+            cx_str home = policy->user_home;
+            cx_str rest = cx_str_from(entry.data + 2, entry.size - 2);
+            if (home.size != 0 && is_below(path, home) && path.size > home.size + rest.size &&
+                is_below(cx_str_from(path.data + home.size + 1, path.size - home.size - 1), rest))
+                return true;
+        } else if (entry.size != 0 && entry.data[0] == '/') {
+            if (is_below(path, entry))
+                return true;
+        } else if (entry.size != 0 && has_components(path, entry)) {
+            return true;
+        }
+    }
+    return cx_str_starts(path, CX_STR("/proc/")) &&
+           (cx_str_ends(path, CX_STR("/environ")) || cx_str_ends(path, CX_STR("/mem")));
+}
+
+bool cx_deciding_may_read(cx_deciding *d, cx_str path)
+{
+    cx_str real = cx_deciding_resolve(d, path);
+    return real.data != NULL && !denies_reading(d, real);
+}
+
+void cx_deciding_read(cx_deciding *d, cx_str path)
+{
+    cx_str real = cx_deciding_resolve(d, path);
+    if (real.data == NULL)
+        cx_deciding_add(d, CX_LIVE_READ, CX_LIVE_UNLISTED, "L08", path,
+                        "where this path leads cannot be told");
+    else if (denies_reading(d, real))
+        cx_deciding_add(d, CX_LIVE_READ, CX_LIVE_FORBIDDEN, "L15", real,
+                        "the policy keeps this from being read");
+    else
+        cx_deciding_add(d, CX_LIVE_READ, CX_LIVE_ALLOW, "L00", real, "%s", "");
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static bool covers(cx_deciding *d, cx_str entry, cx_str real, cx_str below)
+{
+    if (entry.size != 0 && entry.data[0] == '/')
+        return is_below(real, entry);
+    if (cx_str_is(entry, "."))
+        return below.data != NULL;
+    return below.data != NULL && below.size != 0 && cx_run_path_covers(entry, below);
+    (void)d;
+}
+
+/* Whether each list has an entry for the path. */
+static bool is_in_all_lists(cx_deciding *d, cx_str real, cx_str below)
+{
+    for (size_t i = 0; i < d->policy->write_count; i++) {
+        const cx_str_list list = d->policy->write[i].items;
+        bool found = false;
+        for (size_t k = 0; k < list.count && !found; k++)
+            found = covers(d, list.items[k], real, below);
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+static bool has_component(cx_str path, const char *name)
+{
+    return has_components(path, cx_str_z(name));
+}
+
+void cx_deciding_write(cx_deciding *d, cx_str path)
+{
+    const cx_live_policy *policy = d->policy;
+    static const char *const devices[] = {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"};
+    for (size_t i = 0; i < CX_COUNT_OF(devices); i++)
+        if (cx_str_is(path, devices[i]))
+            return;
+    cx_str real = cx_deciding_resolve(d, path);
+    cx_str below = cx_deciding_below_root(d, real);
+    if (real.data == NULL)
+        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_UNLISTED, "L08", path,
+                        "where this path leads cannot be told");
+    else if (policy->data_directory.size != 0 && is_below(real, policy->data_directory))
+        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_FORBIDDEN, "L10", real,
+                        "the record of this session is there");
+    else if (is_agent_setting(real) ||
+             (policy->program.size != 0 && cx_str_eq(real, policy->program)))
+        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_FORBIDDEN, "L10", real,
+                        "it sets what agents may do; a person changes it, with the agent closed");
+    else if (is_user_setting(d, real) || cx_str_starts(real, CX_STR("/etc/")))
+        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_FORBIDDEN, "L11", real,
+                        "later programs of this user or machine obey it");
+    else if (has_component(real, ".git"))
+        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_FORBIDDEN, "L12", real,
+                        "git's own files are written by git only");
+    else if (!is_in_all_lists(d, real, below))
+        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_FORBIDDEN, "L14", real,
+                        "outside of the paths that this session is limited to");
+    else if (below.data == NULL && policy->write_count == 0)
+        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_UNLISTED, "L13", real,
+                        "outside of the work tree %.*s", (int)policy->root.size, policy->root.data);
+    else if (below.data != NULL && cx_run_path_protected(below, NULL))
+        cx_deciding_add(d, CX_LIVE_WRITE,
+                        policy->contract_task.size != 0 ? CX_LIVE_FORBIDDEN : CX_LIVE_UNLISTED,
+                        "P08", real, "%s", cx_run_path_rule_text("P08"));
+    else if (below.data != NULL && cx_run_path_covers(CX_STR("policies/"), below))
+        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_UNLISTED, "L12", real,
+                        "it says what later sessions and runs may do");
+    else
+        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_ALLOW, "L00", real, "%s", "");
+}
+
+/* --- patches ---------------------------------------------------------------------------------- */
+
+void cx_deciding_patch(cx_deciding *d, cx_str patch)
+{
+    static const char *const heads[] = {
+        "*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "};
+    size_t found = 0;
+    for (size_t at = 0; at < patch.size;) {
+        const char *end = memchr(patch.data + at, '\n', patch.size - at);
+        size_t size = end == NULL ? patch.size - at : (size_t)(end - patch.data) - at;
+        cx_str line = cx_str_from(patch.data + at, size);
+        at += size + 1;
+        while (line.size != 0 &&
+               (line.data[line.size - 1] == '\r' || line.data[line.size - 1] == ' '))
+            line.size--;
+        while (line.size != 0 && line.data[0] == ' ') {
+            line.data++;
+            line.size--;
+        }
+        for (size_t i = 0; i < CX_COUNT_OF(heads); i++) {
+            cx_str head = cx_str_z(heads[i]);
+            if (cx_str_starts(line, head) && line.size > head.size) {
+                cx_deciding_write(d, cx_str_from(line.data + head.size, line.size - head.size));
+                found++;
+            }
+        }
+    }
+    if (found == 0)
+        cx_deciding_add(d, CX_LIVE_UNKNOWN, CX_LIVE_UNLISTED, "L08", CX_STR("apply_patch"),
+                        "the patch names no file in a way that is known");
+}

@@ -1,0 +1,657 @@
+/*
+ * shell.c - POSIX command lines, and what of bash agents write, as simple commands.
+ */
+#include "live/shell.h"
+
+#include <string.h>
+
+typedef struct splitter {
+    cx_arena *arena;
+    cx_str text;
+    size_t at;
+    unsigned depth;
+    cx_shell_command *commands; /* room for CX_SHELL_COMMANDS_MAX */
+    size_t count;
+    cx_shell_word *words; /* of the whole line, room for CX_SHELL_WORDS_MAX */
+    size_t word_count, first_word;
+    cx_shell_redirect *redirects; /* likewise */
+    size_t redirect_count, first_redirect;
+    bool assigns, in_list; /* in_list: the words after `for NAME in` */
+    cx_str here;
+    cx_str delimiter; /* of a here-document that begins after this line; data NULL = none */
+    bool delimiter_quoted, strip_tabs;
+    const char *why;
+    size_t why_at;
+    bool no_memory;
+} splitter;
+
+static void stop_at(splitter *s, const char *why)
+{
+    if (s->why == NULL) {
+        s->why = why;
+        s->why_at = s->at;
+    }
+}
+
+static bool is_stopped(const splitter *s)
+{
+    return s->why != NULL || s->no_memory;
+}
+
+static char char_at(const splitter *s, size_t ahead)
+{
+    return s->at + ahead < s->text.size ? s->text.data[s->at + ahead] : 0;
+}
+
+static bool at_end(const splitter *s)
+{
+    return s->at >= s->text.size;
+}
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+static void end_command(splitter *s)
+{
+    size_t words = s->word_count - s->first_word;
+    size_t redirects = s->redirect_count - s->first_redirect;
+    if ((words != 0 || redirects != 0 || s->assigns) && !s->in_list) {
+        if (s->count == CX_SHELL_COMMANDS_MAX) {
+            stop_at(s, "more than 64 commands");
+            return;
+        }
+        s->commands[s->count++] = (cx_shell_command){.words = s->words + s->first_word,
+                                                     .count = words,
+                                                     .redirects = s->redirects + s->first_redirect,
+                                                     .redirect_count = redirects,
+                                                     .assigns = s->assigns,
+                                                     .here = s->here,
+                                                     .in_same_shell = s->depth == 0};
+    }
+    s->first_word = s->word_count;
+    s->first_redirect = s->redirect_count;
+    s->assigns = s->in_list = false;
+    s->here = (cx_str){NULL, 0};
+}
+
+static void split_inner(splitter *s, cx_str inner);
+
+/* Whether the "$" here begins an expansion; else it stands for itself. */
+static bool dollar_expands(const splitter *s, bool in_quotes)
+{
+    char next = char_at(s, 1);
+    bool name = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') ||
+                (next >= '0' && next <= '9') || next == '_';
+    if (next == '\'' || next == '"')
+        return !in_quotes;
+    return name || (next != 0 && strchr("({?$!#@*-", next) != NULL);
+}
+
+/* After "(": the offset of its ")", or the end of the text when there is none. */
+static size_t closing_paren(cx_str text, size_t at)
+{
+    unsigned open = 1;
+    char quote = 0;
+    for (; at < text.size; at++) {
+        char c = text.data[at];
+        if (quote != 0) {
+            if (c == '\\' && quote == '"')
+                at++;
+            else if (c == quote)
+                quote = 0;
+            continue;
+        }
+        if (c == '\\')
+            at++;
+        else if (c == '\'' || c == '"')
+            quote = c;
+        else if (c == '(')
+            open++;
+        else if (c == ')' && --open == 0)
+            return at;
+    }
+    return text.size;
+}
+
+/* At "(" of a substitution. */
+static void take_parens(splitter *s)
+{
+    size_t end = closing_paren(s->text, s->at + 1);
+    if (end >= s->text.size) {
+        stop_at(s, "a parenthesis that is not closed");
+        return;
+    }
+    cx_str inner = cx_str_from(s->text.data + s->at + 1, end - s->at - 1);
+    s->at = end + 1;
+    split_inner(s, inner);
+}
+
+/* At the first backtick. */
+static void take_backticks(splitter *s)
+{
+    size_t end = s->at + 1;
+    while (end < s->text.size && s->text.data[end] != '`')
+        end += s->text.data[end] == '\\' ? 2 : 1;
+    if (end >= s->text.size) {
+        stop_at(s, "a backtick that is not closed");
+        return;
+    }
+    cx_str inner = cx_str_from(s->text.data + s->at + 1, end - s->at - 1);
+    if (inner.size != 0 && memchr(inner.data, '\\', inner.size) != NULL) {
+        stop_at(s, "a backslash inside of backticks");
+        return;
+    }
+    s->at = end + 1;
+    split_inner(s, inner);
+}
+
+/* At "$": skips the expansion; commands inside of it are taken. */
+static void take_dollar(splitter *s)
+{
+    char next = char_at(s, 1);
+    if (next == '(' && char_at(s, 2) == '(') {
+        stop_at(s, "arithmetic that a shell works out");
+        return;
+    }
+    if (next == '(') {
+        s->at++;
+        take_parens(s);
+        return;
+    }
+    if (next == '\'' || next == '"') {
+        stop_at(s, "a $'..' or $\"..\" text");
+        return;
+    }
+    if (next == '{') {
+        size_t end = s->at + 2;
+        while (end < s->text.size && s->text.data[end] != '}')
+            end++;
+        cx_str inner =
+            cx_str_from(s->text.data + s->at + 2, end < s->text.size ? end - s->at - 2 : 0);
+        if (end >= s->text.size ||
+            (inner.size != 0 && (memchr(inner.data, '$', inner.size) != NULL ||
+                                 memchr(inner.data, '`', inner.size) != NULL))) {
+            stop_at(s, "an expansion inside of an expansion");
+            return;
+        }
+        s->at = end + 1;
+        return;
+    }
+    s->at++;
+    if (next != 0 && strchr("?$!#@*-", next) != NULL) {
+        s->at++;
+        return;
+    }
+    while (!at_end(s)) {
+        char c = s->text.data[s->at];
+        bool name =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+        if (!name)
+            break;
+        s->at++;
+    }
+}
+
+static cx_status split_at_depth(cx_str text, unsigned depth, cx_arena *arena, cx_shell_line *out,
+                                cx_err *err);
+
+static void split_inner(splitter *s, cx_str inner)
+{
+    if (s->depth + 1 >= CX_SHELL_DEPTH_MAX) {
+        stop_at(s, "substitutions nested deeper than 8");
+        return;
+    }
+    cx_shell_line line;
+    cx_err err;
+    cx_status status = split_at_depth(inner, s->depth + 1, s->arena, &line, &err);
+    if (cx_failed(status)) {
+        s->no_memory = true;
+        return;
+    }
+    if (line.why != NULL) {
+        stop_at(s, line.why);
+        return;
+    }
+    for (size_t i = 0; i < line.count; i++) {
+        if (s->count == CX_SHELL_COMMANDS_MAX) {
+            stop_at(s, "more than 64 commands");
+            return;
+        }
+        s->commands[s->count] = line.commands[i];
+        s->commands[s->count++].in_same_shell = false;
+    }
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+static bool ends_word(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == ';' || c == '&' || c == '|' || c == '<' ||
+           c == '>' || c == '(' || c == ')' || c == 0;
+}
+
+typedef struct word_builder {
+    char *bytes; /* as long as what is left of the text */
+    size_t size;
+    cx_shell_word word;
+    bool quoted;
+    size_t from;
+} word_builder;
+
+static void take_double_quotes(splitter *s, word_builder *w)
+{
+    s->at++;
+    for (;;) {
+        char c = char_at(s, 0);
+        if (at_end(s)) {
+            stop_at(s, "a quote that is not closed");
+            return;
+        }
+        if (c == '"')
+            break;
+        if (c == '\\' && memchr("\"\\$`\n", char_at(s, 1), 5) != NULL && char_at(s, 1) != 0) {
+            if (char_at(s, 1) != '\n')
+                w->bytes[w->size++] = char_at(s, 1);
+            s->at += 2;
+        } else if (c == '`' || (c == '$' && dollar_expands(s, true))) {
+            size_t from = s->at;
+            w->word.opaque = true;
+            if (c == '$')
+                take_dollar(s);
+            else
+                take_backticks(s);
+            if (is_stopped(s))
+                return;
+            memcpy(w->bytes + w->size, s->text.data + from, s->at - from);
+            w->size += s->at - from;
+        } else {
+            w->bytes[w->size++] = c;
+            s->at++;
+        }
+    }
+    s->at++;
+}
+
+static void take_single_quotes(splitter *s, word_builder *w)
+{
+    const char *from = s->text.data + s->at + 1;
+    const char *end = memchr(from, '\'', s->text.size - s->at - 1);
+    if (end == NULL) {
+        stop_at(s, "a quote that is not closed");
+        return;
+    }
+    memcpy(w->bytes + w->size, from, (size_t)(end - from));
+    w->size += (size_t)(end - from);
+    s->at += (size_t)(end - from) + 2;
+}
+
+/* A word from here to its end; *out_quoted tells whether any of it was quoted. */
+static bool read_word(splitter *s, cx_shell_word *out, bool *out_quoted)
+{
+    word_builder w = {.from = s->at};
+    w.bytes = cx_arena_push(s->arena, s->text.size - s->at + 1, 1);
+    if (w.bytes == NULL) {
+        s->no_memory = true;
+        return false;
+    }
+    while (!at_end(s) && !is_stopped(s)) {
+        char c = s->text.data[s->at];
+        if (ends_word(c))
+            break;
+        switch (c) {
+        case '\\':
+            if (s->at + 1 >= s->text.size) {
+                stop_at(s, "a backslash at the end");
+                break;
+            }
+            if (char_at(s, 1) != '\n') {
+                w.bytes[w.size++] = char_at(s, 1);
+                w.quoted = true;
+            }
+            s->at += 2;
+            break;
+        case '\'':
+            w.quoted = true;
+            take_single_quotes(s, &w);
+            break;
+        case '"':
+            w.quoted = true;
+            take_double_quotes(s, &w);
+            break;
+        case '$':
+        case '`': {
+            size_t from = s->at;
+            if (c == '$' && !dollar_expands(s, false)) {
+                w.bytes[w.size++] = c;
+                s->at++;
+                break;
+            }
+            w.word.opaque = true;
+            if (c == '$')
+                take_dollar(s);
+            else
+                take_backticks(s);
+            if (!is_stopped(s)) {
+                memcpy(w.bytes + w.size, s->text.data + from, s->at - from);
+                w.size += s->at - from;
+            }
+            break;
+        }
+        case '*':
+        case '?':
+        case '[':
+            w.word.glob = true;
+            w.bytes[w.size++] = c;
+            s->at++;
+            break;
+        case '{':
+            if (s->at != w.from || !ends_word(char_at(s, 1)))
+                w.word.opaque = true;
+            w.bytes[w.size++] = c;
+            s->at++;
+            break;
+        default: w.bytes[w.size++] = c; s->at++;
+        }
+    }
+    if (is_stopped(s))
+        return false;
+    /* "[" alone is a program's name. */
+    if (w.size == 1 && w.bytes[0] == '[')
+        w.word.glob = false;
+    w.word.text = cx_str_from(w.bytes, w.size);
+    if (w.size != 0 && memchr(w.bytes, 0, w.size) != NULL) {
+        stop_at(s, "a zero byte");
+        return false;
+    }
+    *out = w.word;
+    *out_quoted = w.quoted;
+    return true;
+}
+
+static void add_word(splitter *s, const cx_shell_word *word)
+{
+    if (s->word_count == CX_SHELL_WORDS_MAX) {
+        stop_at(s, "more than 1024 words");
+        return;
+    }
+    s->words[s->word_count++] = *word;
+}
+
+static bool is_assignment(cx_str text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        if (c == '=' || (c == '+' && i + 1 < text.size && text.data[i + 1] == '='))
+            return i != 0;
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && !(i != 0 && c >= '0' && c <= '9'))
+            return false;
+    }
+    return false;
+}
+
+/* Words of the shell's grammar where a command begins. */
+static bool take_keyword(splitter *s, const cx_shell_word *word)
+{
+    static const char *const skipped[] = {"if", "then", "else", "elif", "fi", "while", "until",
+                                          "do", "done", "!",    "time", "{",  "}"};
+    static const char *const refused[] = {"case", "esac", "select", "function",
+                                          "[[",   "((",   "coproc"};
+    for (size_t i = 0; i < CX_COUNT_OF(skipped); i++)
+        if (cx_str_is(word->text, skipped[i]))
+            return true;
+    for (size_t i = 0; i < CX_COUNT_OF(refused); i++)
+        if (cx_str_is(word->text, refused[i])) {
+            stop_at(s, "a case, select, function, [[ or coproc");
+            return true;
+        }
+    if (cx_str_is(word->text, "for")) {
+        s->in_list = true;
+        return true;
+    }
+    return false;
+}
+
+static void take_word(splitter *s)
+{
+    cx_shell_word word;
+    bool quoted;
+    size_t from = s->at;
+    if (!read_word(s, &word, &quoted))
+        return;
+    bool first = s->word_count == s->first_word;
+    /* 2>file */
+    if (!quoted && !at_end(s) && (char_at(s, 0) == '<' || char_at(s, 0) == '>') &&
+        word.text.size == 1 && word.text.data[0] >= '0' && word.text.data[0] <= '9' &&
+        s->at == from + 1)
+        return;
+    if (first && !quoted && !word.opaque && !s->in_list && take_keyword(s, &word))
+        return;
+    if (first && !s->in_list && char_at(s, 0) == '(') {
+        stop_at(s, "a function");
+        return;
+    }
+    if (first && !s->in_list && is_assignment(word.text)) {
+        s->assigns = true;
+        return;
+    }
+    add_word(s, &word);
+}
+
+/* --- redirections ----------------------------------------------------------------------------- */
+
+static void skip_blanks(splitter *s)
+{
+    while (!at_end(s) && (char_at(s, 0) == ' ' || char_at(s, 0) == '\t' ||
+                          (char_at(s, 0) == '\\' && char_at(s, 1) == '\n')))
+        s->at += char_at(s, 0) == '\\' ? 2 : 1;
+}
+
+static void begin_here(splitter *s)
+{
+    cx_shell_word word;
+    bool quoted;
+    s->strip_tabs = char_at(s, 0) == '-';
+    if (s->strip_tabs)
+        s->at++;
+    skip_blanks(s);
+    if (s->delimiter.data != NULL) {
+        stop_at(s, "two here-documents in one line");
+        return;
+    }
+    if (!read_word(s, &word, &quoted))
+        return;
+    if (word.opaque || word.text.size == 0) {
+        stop_at(s, "a here-document without a plain end");
+        return;
+    }
+    s->delimiter = word.text;
+    s->delimiter_quoted = quoted;
+}
+
+static void take_redirect(splitter *s)
+{
+    cx_shell_redirect redirect = {.write = char_at(s, 0) == '>'};
+    bool quoted;
+    char c = char_at(s, 0), next = char_at(s, 1);
+    if (next == '(') { /* <(..) */
+        s->at++;
+        take_parens(s);
+        const cx_shell_word word = {.text = CX_STR("<(..)"), .opaque = true};
+        if (!is_stopped(s))
+            add_word(s, &word);
+        return;
+    }
+    s->at++;
+    if (c == '<' && next == '<' && char_at(s, 1) == '<') { /* <<< */
+        s->at += 2;
+        skip_blanks(s);
+        cx_shell_word word;
+        (void)read_word(s, &word, &quoted);
+        return;
+    }
+    if (c == '<' && next == '<') {
+        s->at++;
+        begin_here(s);
+        return;
+    }
+    if (c == '<' && next == '>') {
+        redirect.write = true;
+        s->at++;
+    } else if (c == '>' && (next == '>' || next == '|')) {
+        s->at++;
+    }
+    if (char_at(s, 0) == '&') { /* >&2, <&3, >&FILE */
+        s->at++;
+        skip_blanks(s);
+        if (!read_word(s, &redirect.to, &quoted))
+            return;
+        char digit = redirect.to.text.size != 0 ? redirect.to.text.data[0] : 0;
+        if ((digit >= '0' && digit <= '9') || digit == '-')
+            return;
+    } else {
+        skip_blanks(s);
+        if (!read_word(s, &redirect.to, &quoted))
+            return;
+    }
+    if (redirect.to.text.size == 0) {
+        stop_at(s, "a redirection to nothing");
+        return;
+    }
+    if (s->redirect_count == CX_SHELL_WORDS_MAX) {
+        stop_at(s, "more than 1024 redirections");
+        return;
+    }
+    s->redirects[s->redirect_count++] = redirect;
+}
+
+/* At the beginning of the line after a here-document's command, whose index is `of`. */
+static void take_here(splitter *s, size_t of)
+{
+    size_t from = s->at;
+    while (!at_end(s)) {
+        const char *line = s->text.data + s->at;
+        const char *end = memchr(line, '\n', s->text.size - s->at);
+        size_t size = end == NULL ? s->text.size - s->at : (size_t)(end - line), skip = 0;
+        while (s->strip_tabs && skip < size && line[skip] == '\t')
+            skip++;
+        bool last = cx_str_eq(cx_str_from(line + skip, size - skip), s->delimiter);
+        cx_str body = cx_str_from(s->text.data + from, s->at - from);
+        s->at += size + (end != NULL);
+        if (!last)
+            continue;
+        s->delimiter = (cx_str){NULL, 0};
+        if (of < s->count)
+            s->commands[of].here = body;
+        if (!s->delimiter_quoted && body.size != 0 &&
+            (memchr(body.data, '`', body.size) != NULL ||
+             memmem(body.data, body.size, "$(", 2) != NULL))
+            stop_at(s, "a substitution inside of a here-document");
+        return;
+    }
+    stop_at(s, "a here-document without its end");
+}
+
+/* --- the line --------------------------------------------------------------------------------- */
+
+static void split_text(splitter *s)
+{
+    size_t here_of = 0;
+    while (!at_end(s) && !is_stopped(s)) {
+        char c = char_at(s, 0);
+        bool word_begins = s->at == 0 || ends_word(s->text.data[s->at - 1]);
+        if (c == ' ' || c == '\t' || (c == '\\' && char_at(s, 1) == '\n')) {
+            s->at += c == '\\' ? 2 : 1;
+        } else if (c == '\n') {
+            s->at++;
+            here_of = s->count;
+            end_command(s);
+            if (s->delimiter.data != NULL)
+                take_here(s, here_of);
+        } else if (c == '#' && word_begins) {
+            while (!at_end(s) && char_at(s, 0) != '\n')
+                s->at++;
+        } else if (c == '&' && char_at(s, 1) == '>') {
+            s->at++;
+            take_redirect(s);
+        } else if (c == ';' || c == '&' || c == '|') {
+            end_command(s);
+            s->at += char_at(s, 1) == c || (c == '|' && char_at(s, 1) == '&') ? 2 : 1;
+        } else if (c == '(') {
+            if (s->word_count != s->first_word) {
+                stop_at(s, "a parenthesis inside of a command");
+            } else {
+                take_parens(s);
+            }
+        } else if (c == ')') {
+            stop_at(s, "a parenthesis that was not opened");
+        } else if (c == '<' || c == '>') {
+            take_redirect(s);
+        } else if (c == 0) {
+            stop_at(s, "a zero byte");
+        } else {
+            take_word(s);
+        }
+    }
+    if (is_stopped(s))
+        return;
+    if (s->delimiter.data != NULL)
+        stop_at(s, "a here-document without its end");
+    else
+        end_command(s);
+}
+
+static cx_status split_at_depth(cx_str text, unsigned depth, cx_arena *arena, cx_shell_line *out,
+                                cx_err *err)
+{
+    splitter s = {.arena = arena, .text = text, .depth = depth};
+    memset(out, 0, sizeof *out);
+    s.commands = CX_ARENA_ARRAY(arena, cx_shell_command, CX_SHELL_COMMANDS_MAX);
+    s.words = CX_ARENA_ARRAY(arena, cx_shell_word, CX_SHELL_WORDS_MAX);
+    s.redirects = CX_ARENA_ARRAY(arena, cx_shell_redirect, CX_SHELL_WORDS_MAX);
+    if (s.commands == NULL || s.words == NULL || s.redirects == NULL)
+        return cx_fail_nomem(err);
+    split_text(&s);
+    if (s.no_memory)
+        return cx_fail_nomem(err);
+    out->commands = s.commands;
+    out->count = s.count;
+    out->why = s.why;
+    out->offset = s.why_at;
+    return CX_SUCCESS;
+}
+
+cx_status cx_shell_split(cx_str text, cx_arena *arena, cx_shell_line *out, cx_err *err)
+{
+    if (text.size <= CX_SHELL_BYTES_MAX)
+        return split_at_depth(text, 0, arena, out, err);
+    memset(out, 0, sizeof *out);
+    out->why = "a text longer than 64 KiB";
+    out->offset = CX_SHELL_BYTES_MAX;
+    return CX_SUCCESS;
+}
+
+/* --- quoting --------------------------------------------------------------------------------- */
+
+void cx_shell_add_word(cx_buf *out, cx_str word)
+{
+    if (out->size != 0)
+        cx_buf_add_z(out, " ");
+    bool plain = word.size != 0;
+    for (size_t i = 0; i < word.size && plain; i++) {
+        char c = word.data[i];
+        plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                strchr("-_./:=@%+,", c) != NULL;
+    }
+    if (plain) {
+        cx_buf_add_str(out, word);
+        return;
+    }
+    cx_buf_add_z(out, "'");
+    for (size_t i = 0; i < word.size; i++) {
+        if (word.data[i] == '\'')
+            cx_buf_add_z(out, "'\\''");
+        else
+            cx_buf_add_byte(out, (uint8_t)word.data[i]);
+    }
+    cx_buf_add_z(out, "'");
+}

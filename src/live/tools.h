@@ -1,0 +1,34 @@
+/*
+ * tools.h - the tools of coding agents: what each does, by name (docs/formats/live.md §4).
+ */
+#ifndef CX_LIVE_TOOLS_H
+#define CX_LIVE_TOOLS_H
+
+#include "live/live.h"
+
+typedef enum cx_live_tool_form {
+    CX_LIVE_FORM_NOTHING,
+    CX_LIVE_FORM_COMMAND, /* a shell's text in one of its members */
+    CX_LIVE_FORM_POWERSHELL,
+    CX_LIVE_FORM_PATCH,
+    CX_LIVE_FORM_READ,
+    CX_LIVE_FORM_SEARCH, /* reads below a path, default the working folder */
+    CX_LIVE_FORM_WRITE,
+    CX_LIVE_FORM_URL,
+    CX_LIVE_FORM_WEB, /* a search by the provider */
+    CX_LIVE_FORM_AGENT,
+    CX_LIVE_FORM_TYPED /* bytes typed into a running program */
+} cx_live_tool_form;
+
+typedef struct cx_live_tool {
+    const char *name;
+    cx_live_tool_form form;
+    const char *members[4]; /* where command, path or URL is; the first that is there counts */
+} cx_live_tool;
+
+/* NULL when no agent has a tool of that name. */
+const cx_live_tool *cx_live_tool_find(cx_str name);
+/* Whether the name is one of an MCP server's tools: mcp__S__T, mcp_S_T, MCP:T; the parts borrow. */
+bool cx_live_tool_is_mcp(const cx_live_call *call, cx_str *out_server, cx_str *out_tool);
+
+#endif
