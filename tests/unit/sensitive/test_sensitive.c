@@ -442,8 +442,8 @@ CX_TEST(long_names_are_left_out_of_pointers)
 /* S3: prefixes of everything, again and again. */
 CX_TEST(many_beginnings_cost_no_more_than_their_bytes)
 {
-    static const char *const beginnings[] = {"-----BEGIN "
-                                             "PRIVATE KEY----- ",
+    static const char *const beginnings[] = {("-----BEGIN "
+                                              "PRIVATE KEY----- "),
                                              "eyJaaaaaaaaaaaa.",
                                              "eyJaaaaaaaaaaaa.eyJ",
                                              "://a:b",

@@ -15,9 +15,17 @@ function render(from, to, ...more) {
   return 'file://' + to;
 }
 
+/** What the panes say, without what a file does not know: reasons of changes, and what a step reached. */
 const said = (page) =>
   page.evaluate(() =>
-    ['.event', '.state', '.why'].map((pane) => document.querySelector(pane)?.textContent ?? ''),
+    ['.event', '.state', '.why'].map((pane) => {
+      const copy = document.querySelector(pane)?.cloneNode(true);
+      copy?.querySelectorAll('.reason').forEach((reason) => reason.remove());
+      copy?.querySelectorAll('button.link').forEach((button) => {
+        if (button.textContent.includes('What did it reach?')) button.remove();
+      });
+      return copy?.textContent ?? '';
+    }),
   );
 
 /** Brings both to a moment and waits until they say the same of it. */
