@@ -199,7 +199,7 @@ static int run_hook(cx_cli *cli, const cx_cli_args *args, cx_live_agent agent)
         status = cx_cli_parse_number("--wait", cx_cli_value(args, "wait"), &wait, &err);
     if (!cx_failed(status) && (deadline == 0 || deadline > DEADLINE_S_MAX || wait > DEADLINE_S_MAX))
         status = cx_fail(&err, CX_E_USAGE, "--deadline takes 1 to 600 seconds, --wait at most 600");
-    bool open = h.options.fail_open || h.options.mode == CX_LIVE_OBSERVE;
+    bool open = !cx_failed(status) && (h.options.fail_open || h.options.mode == CX_LIVE_OBSERVE);
     h.options.wait_ms = wait * 1000;
     h.end_ns = cli->io->monotonic_ns(cli->io) + (deadline + wait) * UINT64_C(1000000000);
     set_deadline((unsigned)(deadline + wait), open, agent == CX_LIVE_CURSOR);

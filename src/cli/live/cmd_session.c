@@ -29,11 +29,19 @@ void cx_cli_add_session_line(cx_buf *out, const cx_live_session *session)
     cx_shown_add(out, session->cwd);
 }
 
+static void put_time(cx_json_list *object, const char *name, int64_t ns)
+{
+    char text[28];
+    cx_run_time_text(ns, text);
+    cx_str kept = cx_arena_copy_str(object->arena, cx_str_z(text));
+    if (kept.data == NULL)
+        object->failed = true;
+    else
+        cx_json_put_str(object, name, kept);
+}
+
 static void put_session(cx_json_list *object, const cx_live_session *session)
 {
-    char started[28], latest[28];
-    cx_run_time_text(session->started_ns, started);
-    cx_run_time_text(session->latest_ns, latest);
     cx_json_put_str(object, "actor", session->actor);
     cx_json_put_str(object, "agent", session->agent);
     cx_json_put_str(object, "session", session->session);
@@ -46,8 +54,8 @@ static void put_session(cx_json_list *object, const cx_live_session *session)
     cx_json_put_uint(object, "asked", session->asked);
     cx_json_put_str(object, "policy_from", session->policy_from);
     cx_json_put_maybe(object, "contract", session->contract_task);
-    cx_json_put(object, "started", cx_cli_json_str(object, cx_str_z(started)));
-    cx_json_put(object, "latest", cx_cli_json_str(object, cx_str_z(latest)));
+    put_time(object, "started", session->started_ns);
+    put_time(object, "latest", session->latest_ns);
 }
 
 /* --- list ------------------------------------------------------------------------------------- */
@@ -134,7 +142,7 @@ static cx_status print_entry(cx_cli_ledger *l, cx_str actor, uint64_t seq, cx_js
         cx_json_list object = cx_json_list_begin(l->arena);
         cx_json_put_uint(&object, "seq", seq);
         cx_json_put_str(&object, "kind", entry.entry.kind);
-        cx_json_put(&object, "time", cx_cli_json_str(&object, cx_str_z(time)));
+        put_time(&object, "time", entry.entry.created_at_ns);
         cx_json_put(&object, "payload", payload);
         cx_json_add_object(array, &object);
         return CX_SUCCESS;
