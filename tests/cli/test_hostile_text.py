@@ -31,6 +31,7 @@ ROOT = TESTS.parent
 VERIFY = sibling("cortex-verify")
 COMMANDS = {c["name"]: c for c in json.loads(run(BIN, "help", "--json").stdout)["commands"]}
 SERVES = 1.5  # seconds that a command which serves is given
+SERVING = ("serve", "mcp", "watch", "up")
 
 # The colour is one that no command sets.  What begins a line must stay inside of one.
 LINE = "\x1b[35;1m\x1b]0;t\x07\x1b[2J\x9b31m\x85\u2028\u2029\u202e\u200f\u061c\u2066\ufeff\x7f"
@@ -216,6 +217,7 @@ class World:
         self.traces()
         self.repository()
         self.files()
+        self.live()
 
     def __getitem__(self, name):
         return self.names[name]
@@ -344,6 +346,21 @@ class World:
         pathlib.Path(sessions, os.fsdecode(RAW) + ".jsonl").write_text(line + "\n")
         self.names["session"] = os.fsencode(sessions) + b"/" + RAW + b".jsonl"
 
+    def live(self):
+        """A session of an agent, a call that was decided and one that waits for a person."""
+        def event(name, **more):
+            payload = {"session_id": "s" + TEXT, "hook_event_name": name, "cwd": os.fsdecode(self["place"]),
+                       "transcript_path": "/t" + TEXT, **more}
+            return self.do("hook", "claude", "--mode", "ask", codes=(0, 2), stdin=json.dumps(payload).encode())
+
+        event("SessionStart", source=TEXT)
+        for number, command in enumerate(("ls " + TEXT, "make " + TEXT)):
+            event("PreToolUse", tool_name="Bash", tool_use_id=f"u{number}" + TEXT, tool_input={"command": command})
+        event("PostToolUse", tool_name="Bash", tool_use_id="u0" + TEXT, tool_input={"command": "ls " + TEXT},
+              tool_response={"stdout": TEXT})
+        event("PreToolUse", tool_name="T" + TEXT, tool_use_id="u9", tool_input={NAME: TEXT})
+        self.names["live"] = json.loads(self.do("session", "list", "--json"))["sessions"][0]["session"]
+
 
 # --- the rows ------------------------------------------------------------------------------------------
 
@@ -442,7 +459,7 @@ ROWS = {
     "lattice append": ["--agent {S}", "--agent {S} --event {S}", "--agent a --set {S}=1", "--agent {S} --json", "{none}"],
     "lattice import": ["--seal {lattice}", "! --seal {false}", "{S}"],
     "lattice why": ["! {lattice} {node} {N}", "! {lattice} {node} {N} --json", "{lattice} {node} --text {N}", "{lattice} {node} {S}", "! {lattice} {S} x"],
-    "lattice reach": ["! {lattice} {node}", "! {lattice} {node} --json", "! {lattice} {S}"],
+    "lattice reach": ["{lattice} {node}", "! {lattice} {node} --json", "! {lattice} {S}"],
     "lattice grep": ["! {lattice} {N}", "! {lattice} {N} --json", "{lattice} {S}"],
     "lattice bisect": ["! {lattice} {node} /memory/{N}", "! {lattice} {node} {S}", "! {lattice} {node} /memory/{N} --json"],
     "lattice compare": ["! {lattice} {a} {b}", "! {lattice} {a} {b} --json", "! {lattice} {a} {S}"],
@@ -472,6 +489,17 @@ ROWS = {
     "hooks install": ["! --repo {place}"],
     "hooks remove": ["! --repo {place}"],
     "hooks status": ["", "! --repo {place}"],
+    "hook claude": ["--mode {S}", "--wait {S}", "! --home {none}"],
+    "hook codex": ["! --home {none}"],
+    "hook gemini": ["! --home {none}"],
+    "hook cursor": ["! --home {none}"],
+    "hook copilot": ["! --home {none}"],
+    "session list": ["!", "! --json", "! --home {none}"],
+    "session show": ["! {live}", "! {live} --json", "! {S}"],
+    "session limit": ["! {live} --path {S}", "! {S} --no-network"],
+    "session approve": ["{live}", "! {live} {S}", "{live} --reason {T}"],
+    "session deny": ["! {live} {S}", "{live} --reason {T} --json"],
+    "up": ["--no-open --no-watch --home {none}", "! --no-open --listen {S}"],
     "hook pre-commit": ["", "--repo {place}"],
     "hook pre-push": ["", "--repo {place}"],
     "worktrees list": ["!", "! --json", "! --repo {place}"],
@@ -598,12 +626,13 @@ def hostile_arguments_are_escaped_by_every_command():
                 continue
             calls = [[b"--no-" + RAW], [b"--no" + RAW + b"=x"], [RAW] * 9]
             for option in command["options"]:
-                if option["value"] is not None and (name, option["name"]) != ("demo", "dir"):
+                if option["value"] is not None and (name, option["name"]) not in (("demo", "dir"), ("up", "home")):
                     calls.append([b"--" + option["name"].encode(), RAW])
-                    if name not in ("serve", "mcp", "watch"):
+                    if name not in SERVING:
                         calls.append([b"--" + option["name"].encode(), NAME.encode(), *[RAW] * len(command["operands"])])
             for number, words in enumerate(calls):
-                eye.look([BIN, *name.split(), *words], terminal=number < 3)
+                eye.look([BIN, *name.split(), *words], terminal=number < 3,
+                         patience=SERVES if name in SERVING else 60)
             eye.look([BIN, *name.split(), b"--no-" + RAW, "--json"], shows=True)
         eye.look([BIN, RAW], shows=True)
         eye.look([BIN, "run" + NAME], shows=True)
@@ -645,7 +674,9 @@ def all_output_goes_through_one_escaping_function():
                         r"|\bstd(err|out)\b|\bSTD(OUT|ERR)_FILENO\b")
     # Comments and texts are not code; a child of a run writes to what is recorded.
     plain = re.compile(r'/\*.*?\*/|"(?:[^"\\]|\\.)*"', re.S)
-    may = {"cli/out.c", "base/diag.c", "sandbox/sandbox_launcher.c", "agent/agent_ops.c"}
+    # The answer of a hook is exact, and one that did not arrive is "no", exit code 2.
+    may = {"cli/out.c", "base/diag.c", "sandbox/sandbox_launcher.c", "agent/agent_ops.c",
+           "cli/live/cmd_hook.c"}
     looking = {"cli/provenance/cmd_evidence.c", "cli/ledger/cmd_prove.c", "cli/ledger/prove_never.c"}  # whether standard output is a terminal
     found = []
     for path in sorted((ROOT / "src").rglob("*.c")):

@@ -102,7 +102,7 @@ def what_nobody_said_is_a_usage_error_with_the_nearest():
     text = next(v for n in nodes for v in n["event"].values() if isinstance(v, str) and len(v) > 20)
     done = ask(2, "lattice", "why", history, "@coder", "--text", text[:15] + "~~")
     check(b"nearest is" in done.stderr or b"nothing there" in done.stderr, done.stderr)
-    check(b"KEY is needed" in ask(2, "lattice", "why", history, "@coder").stderr)
+    check(b"expected KEY, for example" in ask(2, "lattice", "why", history, "@coder").stderr)
     check(b"two questions" in ask(2, "lattice", "why", history, "@coder", "k", "--text", "x").stderr)
     check(b"empty" in ask(2, "lattice", "why", history, "@coder", "--text", "  ").stderr)
     ask(2, "lattice", "why", history, "@coder", "--text", "x", "--section", "memory")

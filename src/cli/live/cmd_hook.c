@@ -202,6 +202,11 @@ static int run_hook(cx_cli *cli, const cx_cli_args *args, cx_live_agent agent)
     bool open = !cx_failed(status) && (h.options.fail_open || h.options.mode == CX_LIVE_OBSERVE);
     h.options.wait_ms = wait * 1000;
     h.end_ns = cli->io->monotonic_ns(cli->io) + (deadline + wait) * UINT64_C(1000000000);
+    if (!cx_failed(status) && isatty(STDIN_FILENO) == 1) {
+        open = false;
+        status = cx_fail(&err, CX_E_USAGE,
+                         "expected the agent's hook JSON on standard input, and it is a terminal");
+    }
     set_deadline((unsigned)(deadline + wait), open, agent == CX_LIVE_CURSOR);
     cx_buf_init(&h.input, cli->alloc);
     if (!cx_failed(status))
