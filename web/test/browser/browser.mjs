@@ -29,7 +29,7 @@ async function openContext(browser, options) {
     reducedMotion: 'reduce',
     ...options,
   });
-  context.setDefaultTimeout(30000);
+  context.setDefaultTimeout(60000);
   return context;
 }
 

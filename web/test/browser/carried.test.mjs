@@ -20,7 +20,7 @@ const said = (page) =>
   page.evaluate(() =>
     ['.event', '.state', '.why'].map((pane) => {
       const copy = document.querySelector(pane)?.cloneNode(true);
-      copy?.querySelectorAll('.reason').forEach((reason) => reason.remove());
+      copy?.querySelectorAll('.reason').forEach((reason) => void reason.remove());
       copy?.querySelectorAll('button.link').forEach((button) => {
         if (button.textContent.includes('What did it reach?')) button.remove();
       });
@@ -35,7 +35,7 @@ async function agree(page, other, hash, agent) {
     await one.locator('.event-agent', {hasText: agent}).waitFor();
     await one.locator('.why h2').waitFor();
   }
-  const end = Date.now() + 20000;
+  const end = Date.now() + 60000;
   for (;;) {
     const [a, b] = [await said(page), await said(other)];
     if (Date.now() > end) assert.deepEqual(a, b, hash);

@@ -142,7 +142,7 @@ export default {
     },
 
     async 'a history without times shows its order and no durations'(page, s) {
-      await page.goto(at(s.chat.url, '/debugger/file?node=@human'));
+      await page.goto(at(s.chat.url, '/debugger/file?view=lanes&node=@human'));
       await page.locator('.event-when', {hasText: 'no time'}).waitFor();
       // What a person says is input, and nothing was injected.
       await page.locator('.event-head .badge', {hasText: 'input'}).waitFor();
