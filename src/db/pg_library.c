@@ -15,8 +15,8 @@ cx_status cx_pg_library_load(cx_pg_library *out, cx_err *err)
     cx_library *library;
     cx_pg_library found;
     if (cx_failed(cx_library_load("libpq.so.5", &library, NULL)))
-        return cx_fail(err, CX_E_UNSUPPORTED,
-                       "PostgreSQL needs its client library: install the package libpq5");
+        return cx_fail(err, CX_E_UNSUPPORTED, "PostgreSQL needs its client library: %s",
+                       cx_library_advice("install the package libpq5"));
 #define FIND(name) CX_TRY(cx_library_symbol(library, #name, &found.name, err));
     CX_PG_FUNCTIONS(FIND)
 #undef FIND

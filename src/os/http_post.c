@@ -99,8 +99,8 @@ cx_status cx_http_post_ready(cx_err *err)
 {
     return pthread_once(&found.once, load_once) == 0 && found.usable
                ? CX_SUCCESS
-               : cx_fail(err, CX_E_UNSUPPORTED,
-                         "sending over HTTP needs libcurl: install the package libcurl3-gnutls");
+               : cx_fail(err, CX_E_UNSUPPORTED, "sending over HTTP needs libcurl: %s",
+                         cx_library_advice("install the package libcurl3-gnutls"));
 }
 
 /* --- addresses -------------------------------------------------------------------------------- */

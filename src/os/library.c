@@ -32,3 +32,13 @@ void cx_library_close(cx_library *library)
     if (library != NULL)
         (void)dlclose(library);
 }
+
+const char *cx_library_advice(const char *package)
+{
+    return package;
+}
+
+bool cx_library_is_linked(void)
+{
+    return false;
+}

@@ -15,5 +15,11 @@ CX_RESULT cx_library_load(const char *name, cx_library **out, cx_err *err);
 CX_RESULT cx_library_symbol(cx_library *library, const char *name, void *out, cx_err *err);
 /* NULL is accepted.  Nothing of the library may be in use. */
 void cx_library_close(cx_library *library);
+/* What to do about a library that is missing: to install `package`, an own text with it in it.
+ * Where libraries are linked, that nothing can be installed for this program. Lives as long as
+ * `package`. */
+const char *cx_library_advice(const char *package);
+/* Whether this program is one file, which loads nothing (docs/installing.md). */
+bool cx_library_is_linked(void);
 
 #endif

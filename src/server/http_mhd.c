@@ -749,6 +749,10 @@ static cx_status start_daemon(cx_http *http, cx_err *err)
         tls[0].option = MHD_OPTION_END;
     } else {
         flags |= MHD_USE_TLS;
+        if (cx_library_is_linked())
+            return cx_fail(err, CX_E_UNSUPPORTED,
+                           "this program is one file and has no TLS of its own: serve on loopback "
+                           "behind a TLS proxy, or use the packages");
         if (http->mhd.MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
             return cx_fail(err, CX_E_UNSUPPORTED, "this libmicrohttpd was built without TLS");
     }

@@ -291,7 +291,8 @@ static void check_library(exam *e, const char *name, const char *file, const cha
     cx_library *library = NULL;
     cx_err err;
     if (cx_failed(cx_library_load(file, &library, &err)))
-        cx_doctor_note(e->doctor, name, CX_DOCTOR_WARN, fix, "%s is missing: %s", file, what);
+        cx_doctor_note(e->doctor, name, CX_DOCTOR_WARN, cx_library_advice(fix), "%s is missing: %s",
+                       file, what);
     else
         cx_doctor_note(e->doctor, name, CX_DOCTOR_OK, NULL, "%s is present", file);
     cx_library_close(library);
@@ -300,7 +301,8 @@ static void check_library(exam *e, const char *name, const char *file, const cha
 static void check_http_post(exam *e)
 {
     if (cx_failed(cx_http_post_ready(NULL)))
-        cx_doctor_note(e->doctor, "webhooks", CX_DOCTOR_WARN, "apt install libcurl3-gnutls",
+        cx_doctor_note(e->doctor, "webhooks", CX_DOCTOR_WARN,
+                       cx_library_advice("apt install libcurl3-gnutls"),
                        "libcurl is missing: alerts over HTTP need it");
     else
         cx_doctor_note(e->doctor, "webhooks", CX_DOCTOR_OK, NULL, "libcurl is present");
