@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# foreign.sh i386|s390x [FOLDER] - builds for another kind of machine and runs the C tests and vectors there.
+# foreign.sh i386|s390x|aarch64 [FOLDER] - builds for another kind of machine and runs the C tests and vectors there.
 #
 #   i386    32 bits: in a chroot of that architecture, by the same processor
 #   s390x   big-endian, 64 bits: cross-compiled, run by qemu's user mode
+#   aarch64 64-bit ARM: likewise
 #
 # Packages come from where this machine's apt gets them.  Needs root.  Tests that say nothing about the other
 # machine under qemu are named below, each with its reason, and count as skipped when they fail.  FOLDER defaults to
@@ -13,9 +14,9 @@ cd "$(dirname "$0")/.."
 top=$PWD
 arch=${1:-}
 case $arch in
-i386 | s390x) ;;
+i386 | s390x | aarch64) ;;
 *)
-    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
@@ -66,18 +67,14 @@ if [ "$arch" = i386 ]; then
     tree=/cortex
 else
     # Nothing of the foreign machine is run to make its folder: packages are unpacked, not configured.
-    if [ ! -d "$root/usr" ]; then
-        mmdebstrap --quiet --variant=extract --arch=s390x --include="$libraries,libgcc-12-dev" bookworm "$root" \
-            "$sources"
-        cp -a "$root/lib/." "$root/usr/lib/"
-        rm -rf "$root/lib"
-        ln -s usr/lib "$root/lib"
-    fi
+    debian=$arch
+    [ "$arch" != aarch64 ] || debian=arm64
+    ./scripts/sysroot.sh "$debian" "$root"
     inside() { "$@"; }
-    CORTEX_SYSROOT=$root cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$top/cmake/s390x.cmake" \
+    CORTEX_SYSROOT=$root cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$top/cmake/$arch.cmake" \
         "${options[@]}" >"$here/log"
     CORTEX_SYSROOT=$root ninja -C "$build" -j "$jobs" "${targets[@]}" >>"$here/log"
-    run=(qemu-s390x-static -L "$root" -E "LD_LIBRARY_PATH=/usr/lib/s390x-linux-gnu")
+    run=("qemu-$arch-static" -L "$root" -E "LD_LIBRARY_PATH=/usr/lib/$arch-linux-gnu")
     bin=$build/bin
     tree=$top
 fi
@@ -102,7 +99,7 @@ count() {
     sed -n 's/^skip [^:]*: /skipped: /p' "$here/said" | sort | uniq -c
     for name in $(sed -n 's/^FAIL \([a-z0-9_]*\).*/\1/p' "$here/said" | sort -u); do
         where=$(grep -E "^$room/$name " <<<"$emulated") || where=
-        if [ "$arch" = s390x ] && [ -n "$where" ]; then
+        if [ "$arch" != i386 ] && [ -n "$where" ]; then
             known=$((known + 1))
             echo "skip $where"
         else

@@ -38,9 +38,12 @@ foreign-i386) wanted=(mmdebstrap) ;;
 foreign-s390x)
     wanted=("${build_packages[@]}" python3 mmdebstrap qemu-user-static gcc-s390x-linux-gnu libc6-dev-s390x-cross)
     ;;
+foreign-aarch64)
+    wanted=("${build_packages[@]}" python3 file mmdebstrap qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+    ;;
 analyze) wanted=("${build_packages[@]}" "${analyze_packages[@]}") ;;
 *)
-    echo "usage: $0 build|test|package|analyze|foreign-i386|foreign-s390x" >&2
+    echo "usage: $0 build|test|package|analyze|foreign-i386|foreign-s390x|foreign-aarch64" >&2
     exit 2
     ;;
 esac

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# static.sh [x86_64|aarch64] [FOLDER] - makes cortex and cortex-verify as one file each, which need
+# nothing of the system that they run on but its kernel.
+#
+# FOLDER (default build/dist) gets cortex-VERSION-linux-ARCH and cortex-verify-VERSION-linux-ARCH, stripped,
+# their symbols as NAME.debug, and is shown what was made.  The other architecture is cross-compiled over
+# Debian's libraries, unpacked in build/foreign/ARCH/root, and tried under qemu.  The same commit gives the
+# same bytes in any folder.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+top=$PWD
+here=$(uname -m)
+arch=${1:-$here}
+out=${2:-build/dist}
+jobs=${CORTEX_JOBS:-$(nproc)}
+case $arch in
+x86_64) debian=amd64 ;;
+aarch64) debian=arm64 ;;
+*)
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+    ;;
+esac
+if [ "$arch" != "$here" ] && [ "$arch" != aarch64 ]; then
+    echo "static.sh: $arch programs are made on a machine of that kind" >&2
+    exit 2
+fi
+
+options=(-G Ninja -DCMAKE_BUILD_TYPE=Release -DCORTEX_STATIC=ON -DCORTEX_TESTS=OFF -DCORTEX_PG=OFF)
+build=build/static-$arch
+run=()
+prefix=
+if [ "$arch" = "$here" ]; then
+    ./scripts/install-deps.sh build
+else
+    ./scripts/install-deps.sh "foreign-$arch"
+    prefix=$arch-linux-gnu-
+    root=$top/build/foreign/$arch/root
+    ./scripts/sysroot.sh "$debian" "$root"
+    options+=(-DCMAKE_TOOLCHAIN_FILE="$top/cmake/$arch.cmake")
+    export CORTEX_SYSROOT=$root
+    run=("qemu-$arch-static")
+fi
+# Times of the build never reach the programs; the page's files are made from the same packages.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 0)
+export SOURCE_DATE_EPOCH
+cmake -S . -B "$build" "${options[@]}" >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
+cmake --build "$build" -j "$jobs" --target cortex cortex-verify >>"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
+
+mkdir -p "$out"
+version=$(sed -n 's/^project(cortex VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+for program in cortex cortex-verify; do
+    name=$program-$version-linux-$arch
+    "${prefix}objcopy" --only-keep-debug "$build/bin/$program" "$out/$name.debug"
+    "${prefix}strip" -o "$out/$name" "$build/bin/$program"
+    (cd "$out" && "${prefix}objcopy" --add-gnu-debuglink="$name.debug" "$name")
+    chmod 755 "$out/$name"
+    if file "$out/$name" | grep -q 'dynamically linked'; then
+        echo "static.sh: $name asks for libraries" >&2
+        exit 1
+    fi
+    "${run[@]}" "$out/$name" --version | sed "s|^|$name: |"
+    printf '%s: %s bytes\n' "$name" "$(stat -c %s "$out/$name")"
+done
+"${run[@]}" "$out/cortex-$version-linux-$arch" lattice selftest | tail -n 1
