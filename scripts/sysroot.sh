@@ -14,6 +14,6 @@ mkdir -p "$(dirname "$root")"
 mmdebstrap --quiet --variant=extract --arch="$arch" --include="$libraries" bookworm "$root" "$sources"
 # The compiler looks in /lib and in /usr/lib; Debian has both in one place since then.
 cp -a "$root/lib/." "$root/usr/lib/"
-rm -rf "$root/lib"
+rm -rf "${root:?}/lib"
 ln -s usr/lib "$root/lib"
 touch "$root/.complete"

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""make_sbom.py FOLDER VERSION COMMIT - what the artefacts of a release were made from, as SPDX 2.3 in JSON.
+
+Files are those in FOLDER with their hashes; what the static programs carry is asked of the package manager of
+this machine, with versions.  The same inputs give the same bytes.
+"""
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Debian's package of each library that is linked into the static programs.
+LINKED = {"libc6-dev": "LGPL-2.1-or-later", "libsodium-dev": "ISC", "libsqlite3-dev": "blessing",
+          "libmicrohttpd-dev": "LGPL-2.1-or-later", "libnghttp2-dev": "MIT", "zlib1g-dev": "Zlib",
+          "libzstd-dev": "BSD-3-Clause", "libpcre2-dev": "BSD-3-Clause", "libseccomp-dev": "LGPL-2.1-only",
+          "libutf8proc-dev": "MIT"}
+
+
+def version_of(package):
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"make_sbom.py: the package {package} is not installed")
+    return done.stdout.split()[0]
+
+
+def page_packages():
+    lock = json.loads((ROOT / "web/package-lock.json").read_text())["packages"]
+    for path, entry in sorted(lock.items()):
+        if path and not entry.get("dev"):
+            yield re.sub(r"^.*node_modules/", "", path), entry["version"], entry.get("license", "NOASSERTION")
+
+
+if len(sys.argv) != 4:
+    sys.exit(__doc__)
+folder, version, commit = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+packages = [{"SPDXID": "SPDXRef-cortex", "name": "cortex", "versionInfo": version, "downloadLocation": "NOASSERTION",
+             "sourceInfo": f"git commit {commit}", "licenseDeclared": "Apache-2.0", "filesAnalyzed": False}]
+relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-cortex"}]
+
+
+def add(kind, name, number, licence, relation):
+    spdx_id = "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", f"{kind}-{name}")
+    packages.append({"SPDXID": spdx_id, "name": name, "versionInfo": number, "downloadLocation": "NOASSERTION",
+                     "licenseDeclared": licence, "filesAnalyzed": False})
+    relations.append({"spdxElementId": "SPDXRef-cortex", "relationshipType": relation, "relatedSpdxElement": spdx_id})
+
+
+for library, licence in sorted(LINKED.items()):
+    add("debian", library, version_of(library), licence, "STATIC_LINK")
+for name, number, licence in page_packages():
+    add("npm", name, number, licence, "CONTAINS")
+files = []
+for number, path in enumerate(sorted(folder.iterdir())):
+    if path.name.endswith(".spdx.json") or path.name.startswith("SHA256SUMS"):
+        continue
+    data = path.read_bytes()
+    files.append({"SPDXID": f"SPDXRef-file-{number}", "fileName": "./" + path.name,
+                  "checksums": [{"algorithm": "SHA1", "checksumValue": hashlib.sha1(data).hexdigest()},
+                                {"algorithm": "SHA256", "checksumValue": hashlib.sha256(data).hexdigest()}]})
+    relations.append({"spdxElementId": f"SPDXRef-file-{number}", "relationshipType": "GENERATED_FROM",
+                      "relatedSpdxElement": "SPDXRef-cortex"})
+created = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ", commit],
+                         capture_output=True, text=True, check=True, env={"TZ": "UTC", "PATH": "/usr/bin:/bin"}).stdout.strip()
+print(json.dumps({"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
+                  "name": f"cortex-{version}", "documentNamespace": f"urn:cortex:spdx:{version}:{commit}",
+                  "creationInfo": {"created": created, "creators": ["Tool: make_sbom.py"]},
+                  "packages": packages, "files": files, "relationships": relations}, indent=1))
