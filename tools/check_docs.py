@@ -118,6 +118,17 @@ def detectors_apart():
     return wrong
 
 
+def findings_apart():
+    """The findings of CX_LIVE_AUDIT_FINDINGS and their severities against docs/formats/live.md."""
+    table = (ROOT / 'src/live_audit/live_audit.h').read_text().replace('\\\n', ' ')
+    rows = {name: severity.lower() for name, severity in re.findall(r'X\([A-Z_]+,\s*"(\w+)",\s*([A-Z]+),', table)}
+    page = (ROOT / 'docs/formats/live.md').read_text().split('### 7.4')[1]
+    documented = dict(re.findall(r'^\| `([a-z_]+)` \| (\w+) \|', page, re.M))
+    wrong = [] if len(rows) >= 10 else ['src/live_audit/live_audit.h: cannot read CX_LIVE_AUDIT_FINDINGS']
+    return wrong + [f'docs/formats/live.md: section 7.4 and CX_LIVE_AUDIT_FINDINGS differ in {name}'
+                    for name in sorted(set(rows) | set(documented)) if rows.get(name) != documented.get(name)]
+
+
 def kinds_apart():
     """Every kind of CX_KINDS is described in docs/formats/."""
     names = re.findall(r'X\(CX_KIND_\w+, "([a-z_.]+)"', (ROOT / 'src/ledger/kinds.h').read_text())
@@ -262,7 +273,7 @@ def main():
     wrong += [f'docs/threat-model.md: there is no test {word}' for word in unknown]
     if count < 50:
         wrong.append(f'docs/threat-model.md: only {count} tests are named')
-    wrong += stale_lists() + records_apart() + detectors_apart() + kinds_apart()
+    wrong += stale_lists() + records_apart() + detectors_apart() + findings_apart() + kinds_apart()
     wrong += event_and_gate_tables()
     text = (ROOT / 'ARCHITECTURE.md').read_text()
     wrong += [f'ARCHITECTURE.md: {module} has no file {word}'

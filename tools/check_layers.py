@@ -22,7 +22,7 @@ LAYERS = [
     ['approval', 'candidate', 'index', 'memory', 'socket'],
     ['audit', 'erasure', 'live', 'recorder'],
     ['governor', 'stores'],
-    ['provenance'],
+    ['live_audit', 'provenance'],
     ['server'],
     ['cli'],
 ]

@@ -123,6 +123,7 @@
     X(hook_gemini)         \
     X(hook_cursor)         \
     X(hook_copilot)        \
+    X(hook_audit)          \
     X(session_list)        \
     X(session_show)        \
     X(session_limit)       \

@@ -514,6 +514,8 @@ static cx_status import_sources(cx_import_core *core, const char *format, cx_imp
         return cx_fail(err, CX_E_USAGE, "no run has the name '%.*s'",
                        (int)(core->options.only.size > 80 ? 80 : core->options.only.size),
                        core->options.only.data);
+    if (write == NULL)
+        return CX_SUCCESS;
     CX_TRY(cx_import_resolve(core, err));
     CX_TRY(cx_import_emit(core, write, write_arg, err));
     if (core->options.progress != NULL)

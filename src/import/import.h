@@ -124,6 +124,28 @@ typedef struct cx_import_called {
 } cx_import_called;
 typedef cx_status (*cx_import_on_call)(void *arg, const cx_import_called *call, cx_err *err);
 
+/*
+ * A call, an answer, both in one, or a record with neither; what is borrowed lives until the
+ * callback returns.  A call that the format tells again is reported again.
+ */
+typedef struct cx_import_step {
+    uint32_t file; /* 0-based place on the command line */
+    uint64_t line; /* 1-based, 0 in a document */
+    bool bad;      /* no record of the format, or no JSON: nothing below is known */
+    bool opens;    /* a call */
+    bool closes;   /* an answer */
+    bool ok;       /* of an answer: not marked as failed */
+    bool has_time;
+    int64_t t_ns; /* since 1970, as the record says */
+    cx_str agent; /* as the source names it */
+    cx_str folder;
+    cx_str call_id, tool;  /* empty = unknown */
+    const cx_json *args;   /* of a call; NULL = unknown */
+    const cx_json *result; /* of an answer; NULL = unknown */
+    const cx_json *raw;    /* the record; NULL = none */
+} cx_import_step;
+typedef cx_status (*cx_import_on_step)(void *arg, const cx_import_step *step, cx_err *err);
+
 typedef struct cx_import_options {
     const cx_alloc *alloc; /* NULL = cx_alloc_default() */
     bool plain_ids;        /* s<k> in output order in place of the hash */
@@ -138,11 +160,13 @@ typedef struct cx_import_options {
     void *progress_arg;
     cx_import_on_call on_call; /* once for each call, in the order of the files; or NULL */
     void *on_call_arg;
+    cx_import_on_step on_step; /* at least once for each record, in the order of files; or NULL */
+    void *on_step_arg;
 } cx_import_options;
 
-#define CX_IMPORT_OPTIONS_INIT                                           \
-    {                                                                    \
-        NULL, false, {NULL, 0}, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL \
+#define CX_IMPORT_OPTIONS_INIT                                                       \
+    {                                                                                \
+        NULL, false, {NULL, 0}, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
     }
 
 /* At most this many ids of open calls are listed; their count is exact. */
@@ -190,7 +214,9 @@ CX_RESULT cx_import_summary_json(cx_buf *out, const cx_import_summary *summary, 
 CX_RESULT cx_import_summary_text(cx_buf *out, const cx_import_summary *summary, cx_err *err);
 
 /*
- * Imports files ("-" = standard input) and passes the lattice to `write`, in pieces.  A format of
+ * Imports files ("-" = standard input) and passes the lattice to `write`, in pieces; NULL = the
+ * files are only read, for the callbacks of the options: no node is made, no parent is resolved,
+ * and `summary` must be NULL.  A format of
  * "auto" is detected from the first file.  Bad records are not errors: the output is complete and
  * summary->total.bad is their number.  Errors: CX_E_USAGE (unknown format, `only` elsewhere, or
  * nothing matches `only`), those that `write` returned, and, where a document cannot be read at

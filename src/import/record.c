@@ -517,6 +517,45 @@ static cx_status report_calls(cx_import_core *core, const cx_import_record *r, c
     return CX_SUCCESS;
 }
 
+static cx_status report_item(cx_import_core *core, cx_import_step *step,
+                             const cx_import_call_item *item, cx_err *err)
+{
+    step->opens = item->opens;
+    step->closes = item->closes;
+    step->ok = item->ok;
+    step->call_id = item->call_id;
+    step->tool = item->tool;
+    step->args = item->args;
+    step->result = item->result;
+    return core->options.on_step(core->options.on_step_arg, step, err);
+}
+
+/* Calls first: a record may answer what it calls. */
+static cx_status report_steps(cx_import_core *core, const cx_import_record *r, cx_err *err)
+{
+    cx_import_step step = {.file = core->sink.file,
+                           .line = core->sink.line,
+                           .bad = r->kind == CX_KIND_BAD,
+                           .has_time = r->has_time,
+                           .t_ns = r->has_time ? r->t_ns : 0,
+                           .agent = r->agent,
+                           .folder = r->folder,
+                           .raw = core->line_value != NULL ? core->line_value : r->raw};
+    size_t reported = r->made.count;
+    if (core->options.on_step == NULL)
+        return CX_SUCCESS;
+    for (size_t i = 0; i < r->made.count; i++)
+        CX_TRY(report_item(core, &step, &r->made.items[i], err));
+    for (size_t i = 0; i < r->calls.count; i++) {
+        if (r->calls.items[i].opens)
+            continue;
+        CX_TRY(report_item(core, &step, &r->calls.items[i], err));
+        reported++;
+    }
+    return reported != 0 ? CX_SUCCESS
+                         : core->options.on_step(core->options.on_step_arg, &step, err);
+}
+
 /* What the count of open calls needs to know of a call. */
 static cx_status store_calls(cx_import_core *core, const cx_import_record *r, uint32_t index,
                              cx_err *err)
@@ -650,6 +689,7 @@ static cx_status store_record(cx_import_core *core, const cx_import_record *r, u
     CX_TRY(store_defines(core, r, e, index, err));
     CX_TRY(store_calls(core, r, index, err));
     CX_TRY(report_calls(core, r, err));
+    CX_TRY(report_steps(core, r, err));
     if (out_record != NULL)
         *out_record = index;
     return CX_SUCCESS;
@@ -703,6 +743,7 @@ cx_status cx_import_bad_line(cx_import_core *core, const char *tag, cx_err *err)
     core->sources.items[core->sink.file].bad++;
     cx_digest digest = cx_digest_of(cx_str_bytes(core->line_text));
     memcpy(e->digest, digest.bytes, sizeof e->digest);
+    CX_TRY(report_steps(core, r, err));
     return store_derived(core, r, e, err);
 }
 

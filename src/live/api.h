@@ -11,5 +11,6 @@
 #include "live/live.h"
 #include "live/policy.h"
 #include "live/session.h"
+#include "live/tools.h"
 
 #endif

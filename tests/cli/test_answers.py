@@ -164,6 +164,25 @@ def answers_about_a_run_match_their_schemas():
 
 
 @test
+def audits_of_sessions_match_their_schema():
+    with Place() as place:
+        place.cortex("init", "--no-repo", "--segment-size", "1M")
+        payload = json.dumps({"session_id": "s1", "cwd": "/", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+                              "tool_input": {"command": "rm -rf x"}, "tool_use_id": "t1"}).encode()
+        check(run(BIN, "hook", "claude", "--mode", "enforce", stdin=payload, env=place.env).returncode == 2)
+        block = {"type": "tool_result", "tool_use_id": "t1", "content": "gone"}
+        told = place.folder / "told.jsonl"
+        told.write_text("".join(json.dumps({"type": kind, "sessionId": "s1", "uuid": kind, "parentUuid": None, "message": {
+            "role": kind, "content": [content]}}) + "\n" for kind, content in (
+                ("assistant", {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "rm -rf x"}}),
+                ("user", block))))
+        got = place.fits("hook_audit", place.cortex("hook", "audit", "--transcript", told, "--json", codes=(1,)))
+        check(got["sessions"][0]["findings"][0]["id"] == "denied_call_ran", got)
+        place.fits("hook_audit", place.cortex("hook", "audit", "--json", codes=(3,)))
+        place.fits("hook_audit", place.cortex("hook", "audit", "--all", "--json", codes=(3,)))
+
+
+@test
 def every_schema_was_used():
     if not tried:
         skip("asked for alone")

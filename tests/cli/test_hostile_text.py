@@ -502,6 +502,7 @@ ROWS = {
     "up": ["--no-open --no-watch --home {none}", "! --no-open --listen {S}"],
     "hook pre-commit": ["", "--repo {place}"],
     "hook pre-push": ["", "--repo {place}"],
+    "hook audit": ["! {S}", "! --all", "! --all --json", "! --all --sarif", "! --transcript {session}", "! --transcript {none}"],
     "worktrees list": ["!", "! --json", "! --repo {place}"],
     "locks list": ["", "--json", "--repo {place}"],
     "locks release": ["! {S}", "--stale --repo {place}", "src --approval {none}"],

