@@ -1,10 +1,12 @@
 /*
- * fuzz_git.c - any bytes as files of git that an agent can write: an index, a loose object.
+ * fuzz_git.c - any bytes as files of git that an agent can write: an index, a loose object,
+ * a commit.
  * Nothing is read beyond the bytes, and what is read has the form that others rely on.
  */
 #include <string.h>
 
 #include "fuzz/fuzz.h"
+#include "git/git_history.h"
 #include "git/git_index.h"
 #include "git/git_pack.h"
 
@@ -33,6 +35,17 @@ static void check_loose(cx_bytes file)
     cx_buf_done(&out);
 }
 
+static void check_commit(cx_bytes text)
+{
+    cx_git_commit_text commit;
+    if (!cx_git_commit_parse(cx_bytes_str(text), 20, &commit))
+        return;
+    FUZZ_CHECK(commit.parent_count <= CX_COUNT_OF(commit.parents));
+    FUZZ_CHECK(commit.author_s >= 0 && commit.committer_s >= 0);
+    for (size_t i = 0; i < commit.parent_count; i++)
+        FUZZ_CHECK(commit.parents[i].size == 20);
+}
+
 /* The first byte says what the rest is. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -41,10 +54,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     cx_bytes rest = {data + 1, size - 1};
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    switch (data[0] % 3) {
+    switch (data[0] % 4) {
     case 0: check_index(rest, 20, &arena); break;
     case 1: check_index(rest, 32, &arena); break;
-    default: check_loose(rest); break;
+    case 2: check_loose(rest); break;
+    default: check_commit(rest); break;
     }
     cx_arena_done(&arena);
     return 0;

@@ -9,6 +9,7 @@
 
 #include "git/checkout_update.h"
 #include "git/git.h"
+#include "git/git_history.h"
 #include "git/git_pack.h"
 #include "git/git_parts.h"
 #include "git/repo.h"

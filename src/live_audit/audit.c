@@ -207,6 +207,13 @@ typedef struct archive {
     size_t count;
 } archive;
 
+/* Whether its format is one of the five agents'. */
+static bool is_readable(const cx_recorded_session *file)
+{
+    return cx_live_audit_agent_of_format(cx_recorded_session_format_name(file->format)) !=
+           CX_LIVE_AGENT_COUNT;
+}
+
 static bool is_named(const cx_recorded_session *file, cx_str session, cx_str path)
 {
     cx_str stem = cx_session_stem(file->path);
@@ -224,7 +231,7 @@ static bool is_named(const cx_recorded_session *file, cx_str session, cx_str pat
 
 static bool is_subagent_of(const cx_recorded_session *file, const cx_recorded_session *of)
 {
-    size_t stem = of->path.size - 6;
+    size_t stem = of->path.size < 6 ? 0 : of->path.size - 6;
     return of->format == CX_SESSION_CLAUDE_CODE && file->format == of->format &&
            cx_str_ends(of->path, CX_STR(".jsonl")) && file->path.size > stem + 1 &&
            memcmp(file->path.data, of->path.data, stem) == 0 && file->path.data[stem] == '/';
@@ -265,7 +272,7 @@ static cx_status read_archive(source *s, cx_home *home, const archive *all, cx_s
     if (chosen == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < all->count; i++)
-        if (all->items[i].format != CX_SESSION_UNREAD && is_named(&all->items[i], session, path))
+        if (is_readable(&all->items[i]) && is_named(&all->items[i], session, path))
             chosen[count++] = &all->items[i];
     own = count;
     if (own == 0)
@@ -305,11 +312,13 @@ static uint64_t first_other_line(cx_bytes a, cx_bytes b)
 /* An older version of a file that its next one does not begin with. */
 static void check_generations(cx_live_audit *audit, const source *s)
 {
+    /* Others write their file again as a whole. */
+    bool appends = audit->told.agent == CX_LIVE_CLAUDE || audit->told.agent == CX_LIVE_CODEX;
     for (size_t i = 0; i + 1 < s->files.count; i++) {
         const cx_live_audit_file *file = &s->files.items[i], *next = &file[1];
         cx_bytes before = file_bytes(s, i), after = file_bytes(s, i + 1);
         bool erased = file->erased_pieces != 0 || next->erased_pieces != 0;
-        if (!file->archived || !cx_str_eq(file->path, next->path) || erased ||
+        if (!appends || !file->archived || !cx_str_eq(file->path, next->path) || erased ||
             (before.size <= after.size && memcmp(before.data, after.data, before.size) == 0))
             continue;
         const cx_live_audit_call place = {.file = (uint32_t)i,
@@ -570,7 +579,7 @@ static cx_status first_hook(cx_home *home, cx_arena *arena, int64_t *out_ns, cx_
 static cx_status find_archived(const archive *all, cx_str name, question *q, cx_err *err)
 {
     for (size_t i = 0; i < all->count; i++) {
-        if (all->items[i].format == CX_SESSION_UNREAD || !is_named(&all->items[i], name, name))
+        if (!is_readable(&all->items[i]) || !is_named(&all->items[i], name, name))
             continue;
         q->session = name;
         q->path = all->items[i].path;
@@ -665,7 +674,7 @@ static bool has_journal(const all_sessions *a, const cx_recorded_session *file)
 static bool is_session_file(const all_sessions *a, size_t index)
 {
     const cx_recorded_session *file = &a->archive.items[index];
-    if (file->format == CX_SESSION_UNREAD)
+    if (!is_readable(file))
         return false;
     for (size_t i = 0; i < a->archive.count; i++) {
         const cx_recorded_session *other = &a->archive.items[i];

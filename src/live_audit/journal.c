@@ -20,6 +20,7 @@ void cx_live_audit_journal_init(cx_live_audit_journal *journal, const cx_alloc *
     cx_map_init(&journal->by_id, alloc, seed);
     cx_map_init(&journal->by_pair, alloc, seed);
     cx_map_init(&journal->open, alloc, seed);
+    cx_map_init(&journal->by_path, alloc, seed);
 }
 
 void cx_live_audit_journal_done(cx_live_audit_journal *journal)
@@ -30,6 +31,9 @@ void cx_live_audit_journal_done(cx_live_audit_journal *journal)
     cx_map_done(&journal->by_id);
     cx_map_done(&journal->by_pair);
     cx_map_done(&journal->open);
+    cx_map_done(&journal->by_path);
+    cx_vec_done(&journal->spans, journal->alloc);
+    cx_vec_done(&journal->writes, journal->alloc);
     cx_arena_done(&journal->arena);
 }
 
@@ -424,5 +428,6 @@ cx_status cx_live_audit_journal_read(cx_live_audit_journal *journal, cx_home *ho
     }
     cx_arena_done(&r.scratch);
     CX_TRY(status);
-    return index_decisions(journal, err);
+    CX_TRY(index_decisions(journal, err));
+    return cx_live_audit_index_times(journal, err);
 }

@@ -136,13 +136,25 @@ typedef struct cx_live_audit_mark {
     cx_live_mode mode;
 } cx_live_audit_mark;
 
+/* Times in which something ran that may have written anywhere; and writes of single files. */
+typedef struct cx_live_audit_span {
+    int64_t from_ns, until_ns;
+} cx_live_audit_span;
+typedef struct cx_live_audit_write {
+    int64_t from_ns, until_ns;
+    uint32_t next; /* of the same path */
+} cx_live_audit_write;
+
 typedef struct cx_live_audit_journal {
     cx_str actor;
     cx_live_agent agent;
     CX_VEC(cx_live_audit_decision) decisions;
     CX_VEC(cx_live_audit_result) results;
     CX_VEC(cx_live_audit_mark) marks;
-    cx_map by_id, by_pair;        /* -> first decision */
+    cx_map by_id, by_pair;            /* -> first decision */
+    CX_VEC(cx_live_audit_span) spans; /* apart from each other, ascending */
+    CX_VEC(cx_live_audit_write) writes;
+    cx_map by_path;
     cx_map open;                  /* call id or input -> newest decision without a result */
     cx_str transcript, root, cwd; /* the newest that is named */
     uint64_t entries, erased, erased_seq;
@@ -187,6 +199,8 @@ void cx_live_audit_add(cx_live_audit *audit, cx_live_audit_kind kind,
 CX_RESULT cx_live_audit_reconcile(cx_live_audit *audit, cx_err *err);
 /* Compares the work tree (worktree.c). */
 CX_RESULT cx_live_audit_work_tree(cx_live_audit *audit, cx_err *err);
+/* Fills in spans and writes of a journal that was read. */
+CX_RESULT cx_live_audit_index_times(cx_live_audit_journal *journal, cx_err *err);
 /* Whether a call that may have done it ran at that time: wrote `path` (data NULL = any command). */
 bool cx_live_audit_is_explained(const cx_live_audit_journal *journal, int64_t at_ns, cx_str path);
 

@@ -369,6 +369,57 @@ def hostile_transcripts_end_in_a_verdict():
 
 
 @test
+def files_and_commits_need_a_call_that_explains_them():
+    with Told() as s:
+        s.start()
+        (s.repo / "src/new.c").write_text("by someone\n")
+        (s.repo / "src/link").symlink_to("/dev/zero")
+        s.git("add", "src/new.c")
+        s.git("-c", "user.name=x", "commit", "-q", "-m", "no call", "--date", "2001-01-01T00:00:00Z")
+        commit = s.git("rev-parse", "HEAD")
+        s.end()
+        s.line("user", "hello")
+        report = s.audit(code=3)
+        check(ids(report) == ["changed_file", "commit_without_call"] and report["work_tree"] == str(s.repo), report)
+        where = {f["where"] for f in report["findings"] if f["id"] == "changed_file"}
+        check(where == {str(s.repo / "src/new.c"), str(s.repo / "src/link")}, where)
+        check(one(report, "commit_without_call")["where"] == commit, report)
+        check(ids(s.audit("--no-work-tree")) == [])
+        other = s.folder / "elsewhere"
+        other.mkdir()
+        check(ids(s.audit("--repo", other)) == [])
+        s.cortex("hook", "audit", "--repo", s.folder / "nowhere", codes=(2, 3))
+        # What the agent can write there is never run, and names no other place to read.
+        s.git("config", "core.fsmonitor", "touch " + str(s.folder / "ran"))
+        s.git("config", "core.pager", "touch " + str(s.folder / "ran"))
+        objects = s.repo / ".git/objects"
+        false = objects / ("00" + "1" * 38)[:2]
+        false.mkdir(exist_ok=True)
+        (false / ("1" * 38)).write_bytes((objects / commit[:2] / commit[2:]).read_bytes())
+        (s.repo / ".git/refs/heads/false").write_text("00" + "1" * 38 + "\n")
+        (s.repo / ".git/refs/heads/loop").write_text("ref: refs/heads/loop\n")
+        (s.repo / ".git/refs/heads/up").write_text("ref: ../../../etc/passwd\n")
+        os.mkfifo(s.repo / ".git/refs/heads/fifo")
+        s.event("SessionEnd", reason="again")
+        check("false names" in one(s.audit(code=3), "work_tree_unread")["message"])
+        check(not (s.folder / "ran").exists())
+    with Told() as s:
+        s.start()
+        s.call("Write", {"file_path": str(s.repo / "src/new.c"), "content": "x"})
+        (s.repo / "src/new.c").write_text("x")
+        s.end()
+        check(ids(s.audit()) == [] and s.audit()["counts"]["changed_files"] == 1)
+        s.call("Bash", {"command": "git commit -am x"})
+        s.git("add", "-A")
+        s.git("commit", "-qm", "by the call")
+        s.event("SessionEnd", reason="again")
+        report = s.audit(code=3)
+        check(ids(report) == ["resumed_without_start"] and report["counts"]["commits"] == 1, report)
+        s.git("gc", "-q")
+        check("work_tree_unread" in ids(s.audit(code=3)))
+
+
+@test
 def sarif_names_both_sides():
     with Told() as s:
         s.start()
