@@ -7,7 +7,7 @@ import json
 import os
 
 from audit_kit import Told, ids, one
-from kit import BIN, check, main, run, test
+from kit import BIN, check, main, run, skip, test
 
 
 @test
@@ -117,7 +117,7 @@ def another_input_than_the_one_decided_is_broken():
 def a_rewritten_call_has_to_run_rewritten():
     with Told() as s:
         import shutil
-        from kit import TESTS, skip
+        from kit import TESTS
         if not shutil.which("npm"):
             skip("there is no npm")
         shutil.copytree(TESTS.parent / "policies", s.repo / "policies")
@@ -417,6 +417,175 @@ def files_and_commits_need_a_call_that_explains_them():
         check(ids(report) == ["resumed_without_start"] and report["counts"]["commits"] == 1, report)
         s.git("gc", "-q")
         check("work_tree_unread" in ids(s.audit(code=3)))
+
+
+def hooked(s, agent, event, tool, tool_input, call_id=None):
+    """What a hook of the agent sends before or after a call."""
+    key = "conversation_id" if agent == "cursor" else "session_id"
+    payload = {key: s.session, "cwd": str(s.repo), "hook_event_name": event, "tool_name": tool, "tool_input": tool_input}
+    if call_id:
+        payload["tool_use_id"] = call_id
+    return run(BIN, "hook", agent, "--home", s.home, "--mode", "enforce", stdin=json.dumps(payload).encode(), env=s.env)
+
+
+@test
+def transcripts_of_codex_are_audited():
+    with Told("0199aaaa-0000-7000-8000-000000000001", agent="codex") as s:
+        s.file = s.user / f".codex/sessions/2026/11/28/rollout-2026-11-28T10-00-00-{s.session}.jsonl"
+
+        def item(**payload):
+            s.lines.append({"timestamp": "2026-11-28T10:00:00.000Z", "type": "response_item", "payload": payload})
+
+        def told(name, arguments, call_id, output="ok", kind="function_call"):
+            member = "arguments" if kind == "function_call" else "input"
+            item(type=kind, name=name, call_id=call_id, **{member: arguments})
+            item(type=kind + "_output", call_id=call_id, output=output)
+
+        s.lines.append({"timestamp": "2026-11-28T10:00:00.000Z", "type": "session_meta", "payload": {
+            "id": s.session, "timestamp": "2026-11-28T10:00:00.000Z", "cwd": str(s.repo), "originator": "codex_exec",
+            "cli_version": "0.169.0", "instructions": None}})
+        s.start()
+        s.decide("call_1", "Bash", {"command": "ls"})
+        told("exec_command", json.dumps({"cmd": "ls", "tty": False}), "call_1")
+        s.decide("call_2", "Bash", {"command": "rm -rf src"})
+        told("exec_command", json.dumps({"cmd": "rm -rf src"}), "call_2", "Command blocked by PreToolUse hook: no")
+        patch = "*** Begin Patch\n*** Add File: p.txt\n+hello\n*** End Patch\n"
+        s.decide("call_3", "apply_patch", {"command": patch})
+        told("apply_patch", patch, "call_3", kind="custom_tool_call")
+        s.decide("call_4", "Bash", {"command": "ls -a"})
+        told("shell", json.dumps({"command": ["bash", "-lc", "ls -a"]}), "call_4")
+        s.decide("call_5", "mcp__stub__echo", {"text": "yo"})
+        item(type="function_call", name="echo", namespace="mcp__stub", call_id="call_5", arguments='{"text": "yo"}')
+        item(type="function_call_output", call_id="call_5", output="Command blocked by PreToolUse hook: ask")
+        told("nope", "{}", "call_6", "unsupported call: nope")
+        told("update_plan", '{"plan": []}', "call_7")
+        report = s.audit("--no-work-tree")
+        check(ids(report) == [] and report["counts"]["matched"] == 5, report)
+        s.cortex("watch", "--once", s.user / ".codex/sessions")
+        report = s.audit("--no-work-tree")
+        check(report["transcripts"][0]["archived"] and ids(report) == [], report)
+        check(ids(s.audit("--transcript", s.file)) == [])
+        good = list(s.lines)
+        told("write_stdin", '{"session_id": 1, "chars": "rm -rf x\\n"}', "call_8")
+        found = s.audit("--transcript", s.file, code=1)
+        check(ids(found) == ["typed_input"], found)
+        s.lines = list(good)
+        told("exec", "await tools.exec_command({})", "call_9", kind="custom_tool_call")
+        s.decide("exec-1", "Bash", {"command": "ls"})
+        check(ids(s.audit("--transcript", s.file, code=3)) == ["code_mode_call"])
+        s.lines = list(good)
+        told("exec_command", json.dumps({"cmd": "evil"}), "call_8")
+        check(ids(s.audit("--transcript", s.file, code=1)) == ["undecided_call"])
+        s.lines[3]["payload"]["arguments"] = json.dumps({"cmd": "other"})
+        check("input_differs" in ids(s.audit("--transcript", s.file, code=1)))
+        # A thread that another one started is decided in that one's journal.
+        s.lines = [{"timestamp": "2026-11-28T10:00:00.000Z", "type": "session_meta", "payload": {
+            "id": "0199bbbb", "cwd": "/", "originator": "codex_exec", "cli_version": "0.169.0", "instructions": None,
+            "source": {"subagent": {"thread_spawn": {"parent_thread_id": s.session}}}}}]
+        told("exec_command", json.dumps({"cmd": "evil"}), "call_8")
+        s.file = s.file.with_name("rollout-2026-11-28T11-00-00-0199bbbb.jsonl")
+        check("undecided_subagent_call" in ids(s.audit("--transcript", s.file, code=1)))
+
+
+@test
+def transcripts_without_ids_are_audited():
+    with Told("g-1", agent="gemini") as s:
+        s.file = s.user / "session-g.jsonl"
+        s.lines = [{"sessionId": "g-1", "projectHash": "b0", "startTime": "2026-03-01T09:00:00.000Z",
+                    "lastUpdated": "2026-03-01T09:00:00.000Z", "kind": "main"}]
+
+        def call(command, status="success", said="ok", hook=True):
+            if hook:
+                tool_input = {"command": command, "description": "d"}
+                done = hooked(s, "gemini", "BeforeTool", "run_shell_command", tool_input)
+                if done.returncode == 0:
+                    hooked(s, "gemini", "AfterTool", "run_shell_command", tool_input)
+            number = len(s.lines)
+            s.lines.append({"id": f"m{number}", "timestamp": "2026-03-01T09:00:03.000Z", "type": "gemini", "content": "",
+                            "model": "g", "toolCalls": [{"id": f"c{number}", "name": "run_shell_command", "args": {
+                                "command": command, "description": "d"}, "status": status, "result": [{"functionResponse": {"id": "x", "name": "x", "response": {
+                                    "output" if status == "success" else "error": said}}}]}]})
+
+        call("ls")
+        call("ls")
+        call("rm -rf src", "error", "Tool blocked: cortex: C07")
+        report = s.audit("--transcript", s.file)
+        check(ids(report) == [] and report["counts"]["matched"] == 3 and report["agent"] == "gemini", report)
+        call("ls", hook=False)
+        check(ids(s.audit("--transcript", s.file, code=1)) == ["undecided_call"])
+        s.lines.pop()
+        call("rm -rf src", hook=False)
+        check(ids(s.audit("--transcript", s.file, code=1)) == ["ambiguous_match", "undecided_call"])
+        s.lines.pop()
+        call("rm -rf src")
+        check(ids(s.audit("--transcript", s.file, code=1)) == ["denied_call_ran"])
+    with Told("cs-1", agent="copilot") as s:
+        s.file = s.user / "events.jsonl"
+        s.lines = [{"type": "session.start", "data": {"sessionId": "cs-1", "version": 1, "producer": "copilot-agent",
+                                                      "context": {"cwd": str(s.repo)}},
+                    "id": "e0", "timestamp": "2026-05-01T08:00:00.000Z", "parentId": None}]
+
+        def event(kind, **data):
+            s.lines.append({"type": kind, "data": data, "id": f"e{len(s.lines)}", "parentId": f"e{len(s.lines) - 1}",
+                            "timestamp": "2026-05-01T08:00:02.000Z"})
+
+        def call_copilot(command, success=True, **more):
+            name = f"call_{len(s.lines)}"
+            event("assistant.message", messageId="m", content="", toolRequests=[
+                {"toolCallId": name, "name": "bash", "arguments": {"command": command}, "type": "function"}])
+            event("tool.execution_start", toolCallId=name, toolName="bash", arguments={"command": command})
+            event("tool.execution_complete", toolCallId=name, success=success, **more)
+
+        hooked(s, "copilot", "PreToolUse", "Bash", {"command": "ls"})
+        call_copilot("ls", result={"content": "a"})
+        hooked(s, "copilot", "PreToolUse", "Bash", {"command": "rm -rf x"})
+        call_copilot("rm -rf x", False, error={"code": "denied", "message": "no"})
+        report = s.audit("--transcript", s.file)
+        check(ids(report) == [] and report["counts"]["calls"] == 2, report)
+        call_copilot("id", result={"content": "a"})
+        check(ids(s.audit("--transcript", s.file, code=1)) == ["undecided_call"])
+    with Told("cu-1", agent="cursor") as s:
+        s.file = s.user / "cursor.jsonl"
+        for event, tool, tool_input in (("preToolUse", "Shell", {"command": "ls", "cwd": "/", "timeout": 5}),
+                                        ("beforeShellExecution", "Shell", {"command": "ls", "cwd": "/"}),
+                                        ("preToolUse", "Read", {"file_path": str(s.repo / "a.c")})):
+            hooked(s, "cursor", event, tool, tool_input)
+        s.lines = [{"role": "user", "message": {"content": [{"type": "text", "text": "go"}]}},
+                   {"role": "assistant", "message": {"content": [
+                       {"type": "text", "text": "I look."},
+                       {"type": "tool_use", "name": "run_shell_command", "input": {"command": "ls"}},
+                       {"type": "tool_use", "name": "read_file", "input": {"path": str(s.repo / "a.c")}}]}}]
+        report = s.audit("cu-1", "--transcript", s.file)
+        check(ids(report) == [] and report["counts"]["matched"] == 2, report)
+        s.lines[1]["message"]["content"].append({"type": "tool_use", "name": "Write", "input": {"path": "/x"}})
+        check(ids(s.audit("cu-1", "--transcript", s.file, code=3)) == ["unclear_call"])
+        s.write([{"role": "human", "text": "no transcript"}])
+        s.cortex("hook", "audit", "cu-1", "--transcript", s.file, codes=(3,))
+
+
+@test
+def real_transcripts_are_audited():
+    data = os.environ.get("CORTEX_TESTDATA")
+    if not data or not os.path.isdir(data + "/data/claude_code"):
+        skip("no test data")
+    for name, code, expected in (("tool_heavy.jsonl", 0, []), ("edge_cases.jsonl", 3, ["transcript_damaged"])):
+        with open(f"{data}/data/claude_code/{name}", encoding="utf-8") as source:
+            lines = [json.loads(line) for line in source]
+        session = next(line["sessionId"] for line in lines if isinstance(line, dict) and line.get("sessionId"))
+        with Told(session) as s:
+            s.mode, s.lines, seen = "observe", lines, set()
+            check(ids(s.audit("--transcript", s.file, code=1)) == ["no_journal"])
+            s.start()
+            for line in lines:
+                message = line.get("message") if isinstance(line, dict) else None
+                content = message.get("content") if isinstance(message, dict) else None
+                for block in content if isinstance(content, list) else []:
+                    if isinstance(block, dict) and block.get("type") == "tool_use" and block["id"] not in seen:
+                        seen.add(block["id"])
+                        s.decide(block["id"], block["name"], block["input"])
+            report = s.audit("--transcript", s.file, session, "--no-work-tree", code=code)
+            check(report["counts"]["matched"] == report["counts"]["calls"] == len(seen) > 2, name, report["counts"])
+            check(ids(report) == expected, report["findings"])
 
 
 @test
