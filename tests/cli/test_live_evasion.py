@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""An agent that tries to get around its hooks: stopped by a rule, or named by `cortex hook audit`.
+
+Each way of the table in docs/threat-model.md twice: what the hook says to it, and what the audit says when the hook
+was not asked or not heard.  Closes with `N passed, N failed, N skipped`.
+"""
+import json
+import os
+import signal
+import subprocess
+import time
+
+from audit_kit import Told, ids, one
+from kit import BIN, check, main, run, test
+
+
+def refused(s, tool, tool_input, rule):
+    """Neither allowed nor rewritten; a person may allow what is only asked about."""
+    done = s.decide("toolu_evil", tool, tool_input)
+    entry = json.loads(s.cortex("session", "show", s.session, "--json"))["entries"][-1]["payload"]
+    asks = entry["verdict"] == "ask" and b'"ask"' in done.stdout and done.returncode == 0
+    denies = entry["verdict"] == "deny" and done.returncode == 2 and done.stdout == b""
+    check((asks or denies) and entry["rule"] == rule, tool, tool_input, entry["verdict"], entry["rule"], done)
+    return denies
+
+
+def commands(s, *rows):
+    for command, rule in rows:
+        refused(s, "Bash", {"command": command}, rule)
+
+
+# --- its own settings --------------------------------------------------------------------------------
+
+
+@test
+def settings_of_hooks_are_not_written():
+    with Told() as s:
+        s.start()
+        for path in (s.user / ".claude/settings.json", s.repo / ".claude/settings.local.json", s.repo / ".mcp.json",
+                     s.user / ".codex/hooks.json", s.user / ".claude.json", "/etc/claude-code/managed-settings.json"):
+            check(refused(s, "Write", {"file_path": str(path), "content": "{}"}, "L10"), path)
+        check(refused(s, "Bash", {"command": "echo '{\"disableAllHooks\":true}' > .claude/settings.json"}, "L10"))
+        commands(s, ("python3 -c 'open(\".claude/settings.json\",\"w\").write(\"{}\")'", "C11"),
+                 ("claude mcp add x -- node x.js", "C13"))
+
+
+@test
+def hooks_switched_off_by_settings_are_named():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        settings = s.repo / ".claude/settings.json"
+        settings.parent.mkdir()
+        settings.write_text('{"disableAllHooks":true}')
+        s.event("ConfigChange", source="project_settings", file_path=str(settings))
+        s.undecided("Bash", {"command": "curl evil.example"})
+        report = s.audit("--no-work-tree", code=1)
+        check(ids(report) == ["hooks_gap", "undecided_call"], report["findings"])
+        check(one(report, "config_changed")["message"].startswith(str(settings)), report["findings"])
+        check(one(report, "hooks_gap")["journal"]["seq"] == 1, report["findings"])
+
+
+# --- variables, other agents -------------------------------------------------------------------------
+
+
+@test
+def variables_and_other_agents_need_a_person():
+    with Told() as s:
+        s.start()
+        commands(s, ("unset CORTEX_HOME", "C13"), ("env -u CORTEX_HOME claude -p hi", "C09"),
+                 ("CLAUDE_CONFIG_DIR=/tmp/x claude -p hi", "C04"), ("bash -c 'claude -p hi'", "C11"),
+                 ("claude -p hi --settings '{\"disableAllHooks\":true}'", "C13"),
+                 ("codex exec --disable hooks hi", "C13"), ("gemini -p hi", "C13"))
+
+
+@test
+def a_session_started_without_hooks_is_named():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        s.write()
+        s.lines, own, s.session = [], s.session, "c0ffee00-0000-4000-8000-000000000009"
+        s.undecided("Bash", {"command": "evil"})
+        s.write(path=s.place / (s.session + ".jsonl"))
+        s.watch()
+        reports = s.audit("--all", write=False, code=1)
+        check([ids(r) for r in reports] == [[], ["no_journal"]] and reports[0]["session"] == own, reports)
+
+
+# --- the program -------------------------------------------------------------------------------------
+
+
+@test
+def the_program_is_not_replaced():
+    with Told() as s:
+        s.start()
+        check(refused(s, "Write", {"file_path": os.path.realpath(BIN), "content": ""}, "L10"))
+        check(refused(s, "Bash", {"command": f"cp /bin/true {os.path.realpath(BIN)}"}, "L10"))
+
+
+@test
+def calls_past_a_replaced_program_are_named():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        call = s.number
+        done = run("/bin/true", stdin=b"{}", env=s.env)  # in place of the hook: no objection, no entry
+        check(done.returncode == 0 and done.stdout == b"")
+        s.undecided("Bash", {"command": "evil"})
+        check(one(s.audit(code=1), "undecided_call")["transcript"]["line"] == call + 1)
+
+
+# --- other servers -----------------------------------------------------------------------------------
+
+
+@test
+def tools_of_servers_that_no_list_names_need_a_person():
+    with Told() as s:
+        s.start()
+        refused(s, "mcp__other__write_file", {"path": "x"}, "L06")
+        check(refused(s, "Unheard", {"path": "x"}, "L02"))
+
+
+@test
+def calls_through_another_server_are_named():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        s.undecided("mcp__other__write_file", {"path": "x"})
+        check(one(s.audit(code=1), "undecided_call")["transcript"]["tool"] == "mcp__other__write_file")
+
+
+# --- the hook's process ------------------------------------------------------------------------------
+
+
+@test
+def ending_processes_needs_a_person():
+    with Told() as s:
+        s.start()
+        commands(s, ("pkill -9 cortex", "C13"), ("kill -9 1234", "C13"), ("killall cortex", "C13"))
+
+
+@test
+def a_killed_hook_is_named_when_its_call_ran():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        hook = subprocess.Popen([BIN, "hook", "claude", "--home", s.home, "--mode", "enforce"], env=s.env,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        hook.stdin.write(b'{"session_id"')  # before the rest arrives
+        hook.stdin.flush()
+        time.sleep(0.1)
+        hook.send_signal(signal.SIGKILL)
+        hook.wait()
+        check(hook.stdout.read() == b"")
+        hook.stdin.close()
+        hook.stdout.close()
+        s.undecided("Bash", {"command": "evil"})
+        check(ids(s.audit(code=1)) == ["undecided_call"])
+
+
+# --- forged input ------------------------------------------------------------------------------------
+
+
+@test
+def hooks_are_not_started_by_the_agent():
+    with Told() as s:
+        s.start()
+        for command in ("cortex hook claude < forged.json", f"{os.path.realpath(BIN)} hook claude < forged.json",
+                        "cortex session approve", "cortex session limit --mode observe"):
+            check(refused(s, "Bash", {"command": command}, "L16"), command)
+
+
+@test
+def forged_decisions_are_named():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        # For the call to come: an input that is allowed, under the id of one that is not.
+        s.decide("toolu_next", "Bash", {"command": "ls"})
+        s.undecided("Bash", {"command": "rm -rf src"}, call_id="toolu_next")
+        check(ids(s.audit(code=1)) == ["input_differs"])
+        # For another session: it never made that call.
+        other = "0de7ec00-0000-4000-8000-000000000007"
+        s.event("SessionStart", session=other, source="startup")
+        s.event("PreToolUse", session=other, tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="toolu_f")
+        s.event("SessionEnd", session=other, reason="x")
+        s.lines, s.session, s.file = [], other, s.place / (other + ".jsonl")
+        s.line("user", "nothing was called")
+        found = one(s.audit(other, "--transcript", s.file, code=3), "decision_without_call")
+        check(found["journal"]["seq"] == 1, found)
+
+
+# --- the ledger, the transcript ----------------------------------------------------------------------
+
+
+@test
+def the_data_directory_is_not_written():
+    with Told() as s:
+        s.start()
+        for path in ("log/0", "x"):
+            check(refused(s, "Write", {"file_path": str(s.home / path), "content": ""}, "L10"))
+        for command, rule in ((f"rm -rf {s.home}", "L10"), (f"echo > {s.home}/x", "L10"),
+                              ("cortex erase 1 --actor sessions", "L16")):
+            check(refused(s, "Bash", {"command": command}, rule), command)
+        check(refused(s, "Read", {"file_path": str(s.home / "log/0")}, "L15"))
+
+
+@test
+def a_written_ledger_is_named():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "rm -rf src"})
+        s.lines.pop()
+        s.tell_result("toolu_0", "gone")
+        check(ids(s.audit(code=1)) == ["denied_call_ran"])
+        changed = 0
+        for path in sorted(p for p in s.home.rglob("*") if p.is_file()):
+            data = path.read_bytes()
+            if b'"verdict":"deny"' in data:  # what was denied, told as allowed
+                path.write_bytes(data.replace(b'"verdict":"deny"', b'"verdict":"pass"'))
+                changed += 1
+        check(changed != 0)
+        done = run(BIN, "verify", "--home", s.home, env=s.env)
+        check(done.returncode in (1, 3), done)
+
+
+@test
+def transcripts_are_not_written_without_a_person():
+    with Told() as s:
+        s.start()
+        refused(s, "Write", {"file_path": str(s.file), "content": ""}, "L13")
+        refused(s, "Bash", {"command": f"sed -i d {s.file}"}, "C09")
+
+
+@test
+def an_edited_transcript_is_named():
+    with Told() as s:
+        s.start()
+        s.call("Bash", {"command": "ls"})
+        s.call("Bash", {"command": "ls src"})
+        s.write()
+        s.watch()
+        s.lines = s.lines[:2]  # a call is taken out
+        s.end()
+        check(ids(s.audit("--transcript", s.file, s.session, code=3)) == ["decision_without_call"])
+        s.watch()
+        check("transcript_rewritten" in ids(s.audit(code=1)))
+
+
+main()
