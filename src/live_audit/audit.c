@@ -708,6 +708,8 @@ static cx_status is_recent(const all_sessions *a, const cx_recorded_session *fil
 
 static cx_status audit_each(all_sessions *a, cx_err *err)
 {
+    if (a->options->only_with_hooks && a->session_count == 0)
+        return CX_SUCCESS;
     for (size_t i = a->session_count; i-- > 0;) { /* oldest first */
         const cx_live_session *session = &a->sessions[i];
         question q = {.actor = session->actor, .session = session->session};

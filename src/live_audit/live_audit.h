@@ -132,6 +132,7 @@ typedef struct cx_live_audit_options {
     const cx_alloc *alloc; /* NULL = cx_alloc_default() */
     const char *repo;      /* the work tree; NULL = as the journal has it */
     bool no_work_tree;     /* git and files are not compared */
+    bool only_with_hooks;  /* cx_live_audit_all: nothing, when no hook has ever recorded anything */
     int64_t since_ns;      /* cx_live_audit_all: sessions with something newer; 0 = all */
 } cx_live_audit_options;
 

@@ -82,17 +82,54 @@ static cx_status hex_text(const cx_digest *digest, size_t size, cx_arena *arena,
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status conflict_id(const cx_conflict_alert *alert, cx_arena *arena, cx_str *out,
-                             cx_err *err)
+/* An alert of something that happened, rather than of a statistic: its values are null. */
+typedef struct event_alert {
+    const char *mechanism, *metric, *action;
+    cx_str id, agent;
+    int64_t at_ns;
+    cx_json evidence, inputs;
+    bool has_value;
+    uint64_t value;
+} event_alert;
+
+static cx_status event_json(const event_alert *alert, cx_arena *arena, cx_json *out, cx_err *err)
+{
+    char at[CX_TRACE_TIME_SIZE];
+    cx_json_list list = cx_json_list_begin(arena);
+    cx_trace_time_write(alert->at_ns, at);
+    cx_str at_copy = cx_arena_copy_str(arena, cx_str_z(at));
+    if (at_copy.data == NULL)
+        return cx_fail_nomem(err);
+    cx_json_put_str(&list, "alert_id", alert->id);
+    cx_json_put_z(&list, "severity", "critical");
+    cx_json_put_z(&list, "detection_mechanism", alert->mechanism);
+    cx_json_put_str(&list, "agent_id_hash", alert->agent);
+    cx_json_put_null(&list, "domain");
+    cx_json_put_z(&list, "metric", alert->metric);
+    if (alert->has_value)
+        cx_json_put_uint(&list, "value", alert->value);
+    else
+        cx_json_put_null(&list, "value");
+    cx_json_put_null(&list, "baseline");
+    cx_json_put_null(&list, "deviation");
+    cx_json_put(&list, "evidence_traces", alert->evidence);
+    cx_json_put_z(&list, "recommended_action", alert->action);
+    cx_json_put_str(&list, "window_end", at_copy);
+    cx_json_put(&list, "inputs", alert->inputs);
+    return cx_json_list_end_object(&list, out, err);
+}
+
+/* The id of an alert: a digest of what makes it unique, a line each. */
+static cx_status event_id(const cx_str *lines, size_t count, cx_arena *arena, cx_str *out,
+                          cx_err *err)
 {
     cx_sha256 hash;
     cx_sha256_init(&hash);
-    cx_sha256_add(&hash, "trace_id_conflict\n", 18);
-    cx_sha256_add(&hash, alert->agent.data, alert->agent.size);
-    cx_sha256_add(&hash, "\n", 1);
-    cx_sha256_add(&hash, alert->trace_id.data, alert->trace_id.size);
-    cx_sha256_add(&hash, "\n", 1);
-    cx_sha256_add(&hash, alert->content.bytes, sizeof alert->content.bytes);
+    for (size_t i = 0; i < count; i++) {
+        cx_sha256_add(&hash, lines[i].data, lines[i].size);
+        if (i + 1 != count)
+            cx_sha256_add(&hash, "\n", 1);
+    }
     const cx_digest digest = cx_sha256_end(&hash);
     return hex_text(&digest, ALERT_ID_SIZE, arena, out, err);
 }
@@ -100,39 +137,51 @@ static cx_status conflict_id(const cx_conflict_alert *alert, cx_arena *arena, cx
 static cx_status conflict_json(const cx_conflict_alert *alert, cx_arena *arena, cx_json *out,
                                cx_err *err)
 {
-    cx_str id, content;
-    cx_json inputs, evidence;
-    char at[CX_TRACE_TIME_SIZE];
-    CX_TRY(conflict_id(alert, arena, &id, err));
+    const cx_str unique[] = {
+        CX_STR("trace_id_conflict"), alert->agent, alert->trace_id,
+        cx_str_from((const char *)alert->content.bytes, sizeof alert->content.bytes)};
+    event_alert event = {
+        .mechanism = "trace_id_conflict",
+        .metric = "trace_id",
+        .action = "Compare both records: the agent signed two traces under one id, or another "
+                  "party has its key",
+        .agent = alert->agent,
+        .at_ns = alert->at_ns};
+    cx_str content;
+    CX_TRY(event_id(unique, CX_COUNT_OF(unique), arena, &event.id, err));
     CX_TRY(hex_text(&alert->content, 64, arena, &content, err));
     cx_json_list list = cx_json_list_begin(arena);
     cx_json_list_add(&list, cx_json_make_str(alert->trace_id));
-    CX_TRY(cx_json_list_end_array(&list, &evidence, err));
+    CX_TRY(cx_json_list_end_array(&list, &event.evidence, err));
     list = cx_json_list_begin(arena);
     cx_json_list_put(&list, CX_STR("content_sha256"), cx_json_make_str(content));
-    CX_TRY(cx_json_list_end_object(&list, &inputs, err));
-    cx_trace_time_write(alert->at_ns, at);
-    cx_str at_copy = cx_arena_copy_str(arena, cx_str_z(at));
-    if (at_copy.data == NULL)
-        return cx_fail_nomem(err);
+    CX_TRY(cx_json_list_end_object(&list, &event.inputs, err));
+    return event_json(&event, arena, out, err);
+}
+
+static cx_status gap_json(const cx_gap_alert *alert, cx_arena *arena, cx_json *out, cx_err *err)
+{
+    const cx_str unique[] = {CX_STR("enforcement_gap"), alert->agent, alert->session,
+                             alert->findings};
+    event_alert event = {
+        .mechanism = "enforcement_gap",
+        .metric = "undecided",
+        .action = "Run 'cortex hook audit' for the session: its findings name the calls, and "
+                  "'cortex hook status' says whether hooks are in force",
+        .agent = alert->actor,
+        .at_ns = alert->at_ns,
+        .has_value = true,
+        .value = alert->count};
+    CX_TRY(event_id(unique, CX_COUNT_OF(unique), arena, &event.id, err));
+    cx_json_list list = cx_json_list_begin(arena);
+    CX_TRY(cx_json_list_end_array(&list, &event.evidence, err));
     list = cx_json_list_begin(arena);
-    cx_json_list_put(&list, CX_STR("alert_id"), cx_json_make_str(id));
-    cx_json_list_put(&list, CX_STR("severity"), cx_json_make_str(CX_STR("critical")));
-    cx_json_list_put(&list, CX_STR("detection_mechanism"),
-                     cx_json_make_str(CX_STR("trace_id_conflict")));
-    cx_json_list_put(&list, CX_STR("agent_id_hash"), cx_json_make_str(alert->agent));
-    cx_json_list_put(&list, CX_STR("domain"), cx_json_make_null());
-    cx_json_list_put(&list, CX_STR("metric"), cx_json_make_str(CX_STR("trace_id")));
-    cx_json_list_put(&list, CX_STR("value"), cx_json_make_null());
-    cx_json_list_put(&list, CX_STR("baseline"), cx_json_make_null());
-    cx_json_list_put(&list, CX_STR("deviation"), cx_json_make_null());
-    cx_json_list_put(&list, CX_STR("evidence_traces"), evidence);
-    cx_json_list_put(&list, CX_STR("recommended_action"),
-                     cx_json_make_str(CX_STR("Compare both records: the agent signed two traces "
-                                             "under one id, or another party has its key")));
-    cx_json_list_put(&list, CX_STR("window_end"), cx_json_make_str(at_copy));
-    cx_json_list_put(&list, CX_STR("inputs"), inputs);
-    return cx_json_list_end_object(&list, out, err);
+    cx_json_put_str(&list, "agent", alert->agent);
+    cx_json_put_str(&list, "session", alert->session);
+    cx_json_put_str(&list, "findings", alert->findings);
+    cx_json_put_str(&list, "message", alert->message);
+    CX_TRY(cx_json_list_end_object(&list, &event.inputs, err));
+    return event_json(&event, arena, out, err);
 }
 
 cx_status cx_recorder_raise_conflict(cx_recorder *recorder, const cx_conflict_alert *alert,
@@ -145,6 +194,25 @@ cx_status cx_recorder_raise_conflict(cx_recorder *recorder, const cx_conflict_al
     cx_status status = conflict_json(alert, &arena, &value, err);
     if (!cx_failed(status))
         status = raise_alert(recorder, &value, 1, &raised, out_commit, err);
+    cx_arena_done(&arena);
+    *out_raised = raised != 0;
+    return status;
+}
+
+cx_status cx_recorder_raise_gap(cx_recorder *recorder, const cx_gap_alert *alert, bool *out_raised,
+                                cx_err *err)
+{
+    cx_arena arena;
+    cx_json value;
+    uint64_t raised = 0, commit = 0;
+    cx_arena_init(&arena, recorder->alloc, 0);
+    cx_status status = gap_json(alert, &arena, &value, err);
+    if (!cx_failed(status))
+        status = raise_alert(recorder, &value, 1, &raised, &commit, err);
+    if (!cx_failed(status) && raised != 0) {
+        status = cx_home_wait(recorder->home, commit, err);
+        cx_recorder_notify(recorder);
+    }
     cx_arena_done(&arena);
     *out_raised = raised != 0;
     return status;

@@ -76,6 +76,8 @@ static const char *title_of(cx_str mechanism)
     for (size_t i = 0; i < CX_DETECT_COUNT; i++)
         if (cx_str_is(mechanism, cx_detectors[i].name))
             return cx_detectors[i].title;
+    if (cx_str_is(mechanism, "enforcement_gap"))
+        return "A tool call ran that no hook decided";
     return cx_str_is(mechanism, "trace_id_conflict") ? "Two different traces claim one id"
                                                      : "An alert of Cortex";
 }

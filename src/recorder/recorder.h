@@ -328,6 +328,20 @@ typedef struct cx_detect_round {
 CX_RESULT cx_recorder_detect_round(cx_recorder *recorder, cx_index *index,
                                    cx_detect_schedule *schedule, cx_detect_round *out, cx_err *err);
 
+/* A live session in which a call ran that no hook decided (docs/formats/live.md §7). */
+typedef struct cx_gap_alert {
+    cx_str agent, session;
+    cx_str actor;    /* its journal; empty = it has none */
+    cx_str findings; /* the ids of its errors, in their order, with a space between */
+    cx_str message;  /* of the first */
+    uint64_t count;  /* errors */
+    int64_t at_ns;
+} cx_gap_alert;
+/* Appends the alert, durable when this returns, unless one of this session with these findings was
+ * raised before. */
+CX_RESULT cx_recorder_raise_gap(cx_recorder *recorder, const cx_gap_alert *alert, bool *out_raised,
+                                cx_err *err);
+
 /* CX_E_NOT_FOUND "NoAlert". */
 CX_RESULT cx_recorder_alert_mark(cx_recorder *recorder, cx_str alert_id, bool resolved, cx_str by,
                                  cx_str notes, cx_err *err);

@@ -38,6 +38,7 @@ typedef struct cx_metrics {
     atomic_uint_fast64_t feed_events, feed_dropped;
     atomic_uint_fast64_t alert_attempts[CX_ALERT_DESTINATIONS][CX_ALERT_RESULTS];
     atomic_uint_fast64_t detect_rounds[2], detect_raised; /* done, failed */
+    atomic_uint_fast64_t audits[3], audits_failed;        /* of live sessions, by cx_verdict */
     atomic_uint_fast64_t detect_last_us, detect_last_at;  /* of the last one that was done */
 } cx_metrics;
 

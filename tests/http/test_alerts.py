@@ -415,4 +415,40 @@ def wrong_options_are_found_at_the_start():
         refused(b"names no host", env={**ENV, "CORTEX_SERVE_ALERT_WEBHOOK": "http://"})
 
 
+def tell(s, session, *blocks):
+    """A transcript of Claude Code in the server's folder."""
+    path = s.home / (session + ".jsonl")
+    path.write_text("".join(json.dumps({
+        "type": kind, "sessionId": session, "uuid": f"{kind}-{n}", "parentUuid": None,
+        "message": {"role": kind, "content": [block]}}) + "\n" for n, (kind, block) in enumerate(blocks)))
+    return path
+
+
+@test
+def audits_of_sessions_alert_once():
+    with Receiver() as r, Server(*NEVER) as s:
+        s.stop()
+        told = [(kind, block) for name in ("t1", "t2") for kind, block in (
+            ("assistant", {"type": "tool_use", "id": name, "name": "Bash", "input": {"command": "ls"}}),
+            ("user", {"type": "tool_result", "tool_use_id": name, "content": "a"}))]
+        payload = {"session_id": "s1", "cwd": "/", "transcript_path": str(tell(s, "s1", *told)),
+                   "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"},
+                   "tool_use_id": "t1"}
+        done = subprocess.run([BIN, "hook", "claude", "--home", str(s.home)], input=json.dumps(payload).encode(),
+                              env=ENV, capture_output=True, timeout=60)
+        assert done.returncode == 0, done
+        s.options = ("--detect-every", "1", "--otlp", "off", "--alert-webhook", r.url)
+        s.start()
+        s.wait_for(lambda: len(r.got) == 1)
+        alert = json.loads(r.got[0][3])["data"]["alert"]
+        assert alert["detection_mechanism"] == "enforcement_gap" and alert["severity"] == "critical", alert
+        assert alert["agent_id_hash"] == "session:claude-code:s1" and alert["value"] == 1, alert
+        assert alert["inputs"]["findings"] == "undecided_call" and alert["inputs"]["session"] == "s1", alert
+        wait_rounds(s, 3)
+        assert len(r.got) == 1
+        text = s.get("/metrics").body.decode()
+        assert 'cortex_live_audits_total{verdict="broken"} 1' in text, text
+        assert any(a["detection_mechanism"] == "enforcement_gap" for a in s.get(API + "/alerts").json()["alerts"])
+
+
 main()

@@ -7,6 +7,7 @@
 
 #include "crypto/api.h"
 #include "index/api.h"
+#include "live_audit/api.h"
 #include "os/api.h"
 #include "server/service.h"
 
@@ -165,12 +166,82 @@ static void detect_once(cx_alerting *alerting, cx_detect_schedule *schedule, boo
     *failing = cx_failed(status);
 }
 
+/* --- audits of live sessions (live.md §7.5) --------------------------------------------------- */
+
+#define AUDIT_FIRST_NS (UINT64_C(7) * 86400 * 1000000000)
+
+typedef struct audit_round {
+    cx_service *service;
+    uint64_t raised;
+} audit_round;
+
+/* One alert a session, with the errors by their ids. */
+static cx_status take_audit(void *arg, const cx_live_audit_report *report, cx_err *err)
+{
+    audit_round *round = arg;
+    cx_service *service = round->service;
+    cx_buf names;
+    bool raised = false;
+    cx_gap_alert alert = {.agent = report->agent,
+                          .session = report->session,
+                          .actor = report->actor,
+                          .at_ns = (int64_t)service->io->wall_ns(service->io)};
+    cx_counter_add(&service->metrics.audits[report->verdict], 1);
+    if (report->verdict != CX_BROKEN)
+        return CX_SUCCESS;
+    cx_buf_init(&names, service->alloc);
+    for (cx_live_audit_kind kind = 0; kind < CX_LIVE_AUDIT_KIND_COUNT; kind++) {
+        if (report->counts[kind] == 0 || cx_live_audit_severity_of(kind) != CX_LIVE_AUDIT_ERROR)
+            continue;
+        cx_buf_printf(&names, "%s%s", names.size == 0 ? "" : " ", cx_live_audit_name(kind));
+        alert.count += report->counts[kind];
+    }
+    alert.findings = cx_buf_str(&names);
+    alert.message = report->finding_count == 0 ? CX_STR("") : report->findings[0].message;
+    cx_status status = cx_buf_check(&names, err);
+    if (!cx_failed(status))
+        status = cx_recorder_raise_gap(service->recorder, &alert, &raised, err);
+    round->raised += raised;
+    cx_buf_done(&names);
+    return status;
+}
+
+/* `since_ns` is where the next round begins. */
+static void audit_once(cx_alerting *alerting, int64_t *since_ns, bool *failing)
+{
+    cx_service *service = alerting->service;
+    audit_round round = {.service = service};
+    int64_t now = (int64_t)service->io->wall_ns(service->io);
+    const cx_live_audit_options options = {.alloc = service->alloc,
+                                           .no_work_tree = true,
+                                           .only_with_hooks = true,
+                                           .since_ns = *since_ns};
+    cx_err err = {0};
+    cx_status status =
+        cx_live_audit_all(cx_recorder_home(service->recorder), &options, take_audit, &round, &err);
+    if (!cx_failed(status)) {
+        *since_ns = now;
+    } else {
+        cx_counter_add(&service->metrics.audits_failed, 1);
+        if (!*failing)
+            cx_service_log(service, "sessions could not be audited: %s; it is tried again",
+                           err.message);
+    }
+    *failing = cx_failed(status);
+    if (round.raised != 0)
+        cx_service_log(service,
+                       "calls ran that no hook decided, in %llu sessions; 'cortex hook audit "
+                       "--all' names them",
+                       (unsigned long long)round.raised);
+}
+
 static void detector_thread(void *arg)
 {
     cx_alerting *alerting = arg;
     const cx_io *io = alerting->service->io;
     cx_detect_schedule schedule = {0};
-    bool failing = false;
+    bool failing = false, audit_failing = false;
+    int64_t since_ns = (int64_t)(io->wall_ns(io) - AUDIT_FIRST_NS);
     uint64_t every = alerting->options.detect_every_ms * (uint64_t)MS;
     uint64_t next = io->monotonic_ns(io) + every;
     while (!is_stopping(alerting)) {
@@ -180,6 +251,7 @@ static void detector_thread(void *arg)
             continue;
         }
         detect_once(alerting, &schedule, &failing);
+        audit_once(alerting, &since_ns, &audit_failing);
         next = io->monotonic_ns(io) + every;
     }
 }

@@ -208,6 +208,19 @@ static void write_detectors(cx_buf *out, const cx_metrics *m)
                   (double)cx_counter(&m->detect_last_us) * 1e-6);
 }
 
+static void write_audits(cx_buf *out, const cx_metrics *m)
+{
+    char labels[64];
+    cx_metrics_head(out, "cortex_live_audits_total", "counter",
+                    "Audits of live sessions, by what they found.");
+    for (cx_verdict verdict = CX_HOLDS; verdict <= CX_INDETERMINATE; verdict++) {
+        (void)snprintf(labels, sizeof labels, "verdict=\"%s\"", cx_verdict_name(verdict));
+        cx_metrics_value(out, "cortex_live_audits_total", labels, cx_counter(&m->audits[verdict]));
+    }
+    cx_metrics_value(out, "cortex_live_audits_total", "verdict=\"failed\"",
+                     cx_counter(&m->audits_failed));
+}
+
 /* Resident pages, from the second number of statm. */
 static void write_memory(cx_buf *out, const cx_io *io, const cx_alloc *alloc)
 {
@@ -265,6 +278,7 @@ cx_status cx_api_metrics(cx_call *call, cx_err *err)
     write_feed(out, call->service->recorder);
     write_home_root(out, call->service->recorder);
     write_detectors(out, m);
+    write_audits(out, m);
     write_deliveries(out, m, call->service->io, call->service->recorder);
     write_memory(out, call->service->io, call->service->alloc);
     cx_call_answer(call, 200, "text/plain; version=0.0.4; charset=utf-8");

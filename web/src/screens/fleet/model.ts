@@ -13,6 +13,7 @@ export const MECHANISMS: Record<string, string> = {
   temporal_drift: 'Scores drifted between days',
   conscience_override: 'Overridden more often than other agents',
   trace_id_conflict: 'Two traces with the same id',
+  enforcement_gap: 'A tool call ran that no hook decided',
 };
 
 /** Fewer traces than this are no share of anything. */
