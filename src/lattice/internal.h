@@ -33,7 +33,8 @@ enum {
     NODE_TIME_INT = 1u << 18,     /* time.i is exact */
     NODE_TIME_BIG = 1u << 19,     /* integer beyond int64: literal in odd[time.i] */
     NODE_ON_CYCLE = 1u << 20,     /* E_CYCLE */
-    NODE_NO_ORDER = 1u << 21      /* on or after a cycle: no topological place */
+    NODE_NO_ORDER = 1u << 21,     /* on or after a cycle: no topological place */
+    NODE_FAILED = 1u << 22        /* its event says that something failed: content/failure.c */
 };
 #define NODE_FORK_SHIFT 24     /* 3 bits: cx_fork_type */
 #define NODE_STRATEGY_SHIFT 27 /* 3 bits: 0 = none, else cx_merge_strategy + 1 */

@@ -535,6 +535,8 @@ static cx_status check_record(batch *b, draft *d, const record *r, cx_str versio
     CX_TRY(copy_fields(b, d, f, err));
     CX_TRY(copy_kinds(b, d, f, version, err));
     d->n.flags |= strategy_of(r->inside.strategy) << NODE_STRATEGY_SHIFT;
+    if (r->inside.failed)
+        d->n.flags |= NODE_FAILED;
     CX_TRY(add_parents(b, d, f->parents, err));
     CX_TRY(note_minor(b, d, err));
     CX_TRY(queue_hash(b, d, r, version, err));
@@ -587,7 +589,8 @@ cx_status cx_lattice_batch_add(batch *b, const cx_json *value, cx_str version, u
     const cx_json *event = r.fields.event;
     r.inside = (record_inside){.strategy = CX_JSON_GET_STR(event, "merge_strategy"),
                                .seal = CX_JSON_GET_STR(event, "__seal"),
-                               .has_seal = CX_JSON_GET(event, "__seal") != NULL};
+                               .has_seal = CX_JSON_GET(event, "__seal") != NULL,
+                               .failed = cx_lattice_failed_event(event)};
     return cx_lattice_batch_add_record(b, &r, version, offset, line, err);
 }
 

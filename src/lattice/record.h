@@ -97,6 +97,7 @@ typedef struct record_inside {
     cx_str strategy; /* event.merge_strategy, data NULL when it is no string */
     cx_str seal;     /* event.__seal, likewise */
     bool has_seal;
+    bool failed; /* the event says that something failed: content/failure.c */
     /* Of a scanned record, else with data NULL; event and state_delta then have no members. */
     cx_str head;  /* canonical prev_hash and event, in b->work after its contents */
     cx_str delta; /* canonical, in b->deltas after its contents */
@@ -106,6 +107,11 @@ typedef struct record {
     record_fields fields;
     record_inside inside;
 } record;
+
+/* content/failure.c: whether a member of an event, in canonical form, says that something failed;
+ * and of a whole event, which may be NULL. */
+bool cx_lattice_failed_member(cx_str name, cx_str value);
+bool cx_lattice_failed_event(const cx_json *event);
 
 void cx_lattice_batch_init(batch *b, const cx_alloc *alloc, uint64_t seed,
                            const cx_json_limits *limits);

@@ -59,6 +59,8 @@ static const char *scan_event(scan *s, const char *at)
             s->r.inside.seal = string_inside(part->value);
         } else if (cx_str_is(part->name, "merge_strategy")) {
             s->r.inside.strategy = string_inside(part->value);
+        } else if (cx_lattice_failed_member(part->name, part->value)) {
+            s->r.inside.failed = true;
         }
     }
     return at;

@@ -228,14 +228,15 @@ const cx_api_type cx_api_types[] = {
                    "to: integer}"},
     {"ViewNodes",
      "{code: integer[], col: integer[], fold: integer[], fork: integer[], label?: string[], "
-     "lane: integer[], marks: integer[], n: integer[], t: (number|null)[]}"},
+     "lane: integer[], marks: integer[], n: integer[], "
+     "span?: (number|null)[], t: (number|null)[]}"},
     {"ViewChange", "{key: string|null, new: Value|null, old: Value|null, section: StateSection, "
                    "via: Via}"},
     {"ViewSnapshot", "{actor: string, created_ns: integer, entries: integer, number: integer, "
                      "root: string, sealed: boolean}"},
     {"ViewNode",
      "{" NODE_MEMBERS ", changes: ViewChange[], child_count: integer, children: NodeRef[], "
-     "event: Value, findings: {code: string, detail: string}[], fold: integer, fork: string, "
+     "event: Value, failed: boolean, findings: {code: string, detail: string}[], fold: integer, fork: string, "
      "hash: string, in_graph: boolean, line: integer, lineage: integer|null, "
      "more_changes: boolean, next_own: integer|null, override: integer, parents: NodeRef[], "
      "prev_hash: string, prev_own: integer|null, snapshots: ViewSnapshot[], verified: boolean}"},
@@ -275,6 +276,7 @@ const cx_api_type cx_api_types[] = {
      "{agent: string, arguments?: StepText, at: integer, because?: StepText, call_id?: string, "
      "calls?: StepCall[], col: integer, component?: string, cost_usd?: number|null, "
      "data?: StepText, duration_ns?: number|null, error?: StepText, event_type?: string, "
+     "failed?: boolean, "
      "id: string, images?: number|null, input?: {role: string, text?: StepText}[], kind?: string, "
      "lane: integer, model?: string, n: integer, name?: string, result?: StepText, role?: string, "
      "seq: integer, source?: string, status?: string, t: number|null, text?: StepText, "

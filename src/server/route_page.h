@@ -42,7 +42,8 @@ static const cx_route_param cx_view_window_params[] = {
      .min = 1,
      .max = CX_LATTICE_VIEW_ROWS_MAX,
      .help = "Nodes at most."},
-    {.name = "labels", .type = CX_PARAM_FLAG, .help = "With a description of each event."}};
+    {.name = "labels", .type = CX_PARAM_FLAG, .help = "With a description of each event."},
+    {.name = "spans", .type = CX_PARAM_FLAG, .help = "With when each event began and ended."}};
 static const cx_route_param cx_view_node_params[] = {CX_VIEW_FOLD, CX_VIEW_NODE};
 static const cx_route_param cx_view_steps_params[] = {
     CX_VIEW_FOLD,

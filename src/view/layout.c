@@ -93,7 +93,8 @@ static bool is_foldable(const scratch *s, cx_node at)
     const cx_lattice *lattice = s->lattice;
     const node *n = node_at(lattice, at);
     if (n->parent_count != 1 || node_fork(n) != CX_FORK_NONE || s->seen[at] != 0 ||
-        (n->flags & NODE_MISSING_PARENT) != 0 || cx_lattice_overrides(lattice, at) != 0)
+        (n->flags & (NODE_MISSING_PARENT | NODE_FAILED)) != 0 ||
+        cx_lattice_overrides(lattice, at) != 0)
         return false;
     cx_node parent = node_parents(lattice, n)[0];
     uint32_t child_count;
@@ -209,7 +210,7 @@ static void fill_lane_verdicts(layout *l, const cx_lattice *lattice,
 
 /* --- rows ---------------------------------------------------------------------------------- */
 
-static uint8_t row_marks(const scratch *s, cx_node at)
+static uint16_t row_marks(const scratch *s, cx_node at)
 {
     const node *n = node_at(s->lattice, at);
     unsigned marks = 0;
@@ -227,7 +228,9 @@ static uint8_t row_marks(const scratch *s, cx_node at)
         marks |= LAYOUT_HAS_WARNING;
     if (cx_lattice_overrides(s->lattice, at) != 0)
         marks |= LAYOUT_IS_OVERRIDE;
-    return (uint8_t)marks;
+    if (n->flags & NODE_FAILED)
+        marks |= LAYOUT_IS_FAILED;
+    return (uint16_t)marks;
 }
 
 static void select_window(layout *l, const layout_options *options)

@@ -27,9 +27,10 @@ enum {
     LAYOUT_IS_ROOT = 1 << 2, /* has no resolved parents */
     LAYOUT_HAS_ERROR = 1 << 3,
     LAYOUT_HAS_WARNING = 1 << 4,
-    LAYOUT_NO_ORDER = 1 << 5,   /* on or after a cycle */
-    LAYOUT_LEFT_OUT = 1 << 6,   /* unusable, or a repeated node_id */
-    LAYOUT_IS_OVERRIDE = 1 << 7 /* see cx_lattice_overrides; only when deltas were kept */
+    LAYOUT_NO_ORDER = 1 << 5,    /* on or after a cycle */
+    LAYOUT_LEFT_OUT = 1 << 6,    /* unusable, or a repeated node_id */
+    LAYOUT_IS_OVERRIDE = 1 << 7, /* see cx_lattice_overrides; only when deltas were kept */
+    LAYOUT_IS_FAILED = 1 << 11   /* its event says that something failed; after bits of forks */
 };
 
 typedef struct layout_row {
@@ -41,7 +42,7 @@ typedef struct layout_row {
     uint32_t first_edge; /* into this row, in edges[] */
     uint32_t edge_count;
     uint32_t finding_count;
-    uint8_t marks;
+    uint16_t marks;
     uint8_t code; /* cx_lattice_code of the first error, else of the first warning */
     uint8_t fork; /* cx_fork_type */
     cx_str label; /* the event's own description; empty when not read */

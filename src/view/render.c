@@ -326,10 +326,11 @@ static void add_marks(cx_buf *out, unsigned marks)
     static const struct {
         unsigned bit;
         const char *name;
-    } names[] = {{LAYOUT_HAS_ERROR, "error"},   {LAYOUT_IS_HEAD, "head"},
-                 {LAYOUT_LEFT_OUT, "left_out"}, {LAYOUT_IS_MERGE, "merge"},
-                 {LAYOUT_NO_ORDER, "no_order"}, {LAYOUT_IS_OVERRIDE, "override"},
-                 {LAYOUT_IS_ROOT, "root"},      {LAYOUT_HAS_WARNING, "warning"}};
+    } names[] = {{LAYOUT_HAS_ERROR, "error"},      {LAYOUT_IS_HEAD, "head"},
+                 {LAYOUT_IS_FAILED, "failed"},     {LAYOUT_LEFT_OUT, "left_out"},
+                 {LAYOUT_IS_MERGE, "merge"},       {LAYOUT_NO_ORDER, "no_order"},
+                 {LAYOUT_IS_OVERRIDE, "override"}, {LAYOUT_IS_ROOT, "root"},
+                 {LAYOUT_HAS_WARNING, "warning"}};
     const char *separator = "";
     cx_buf_add_byte(out, '[');
     for (size_t i = 0; i < CX_COUNT_OF(names); i++) {

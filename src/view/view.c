@@ -7,7 +7,8 @@
  *   overview  {"bins","cells":[lane,bin,nodes,marks, ..],"from","marks":[kind,column,node,
  *             ..],"to"}
  *   window    {"cut","edges":[parent,its column,its lane,child,its column,its lane,type,fork, ..],
- *              "from","nodes":{"code","col","fold","fork","label","lane","marks","n","t"},"to"}
+ *              "from","nodes":{"code","col","fold","fork","label","lane","marks","n","span",
+ *             "t"},"to"}
  *
  *   G1  columns never decrease from one row to the next, so a range of columns is a range of rows;
  *   G2  an edge with an end in the window is listed once.
@@ -439,6 +440,8 @@ cx_status cx_lattice_view_window(cx_buf *out, const cx_lattice_view *view,
     put_list(&w, "lane", lane_of);
     put_list(&w, "marks", marks_of);
     put_list(&w, "n", node_of);
+    if (range->spans)
+        CX_TRY(cx_lattice_view_put_spans(out, view, w.first, w.last, err));
     put_times(&w);
     cx_buf_printf(out, "},\"to\":%lu}\n", (unsigned long)to);
     return cx_buf_check(out, err);

@@ -77,6 +77,7 @@ typedef struct cx_lattice_view_range {
     uint32_t from, to; /* columns from .. to - 1; to 0 = all */
     uint32_t count;    /* overview: bins; window: maximum of nodes; 0 = the limit */
     bool labels;       /* window: with the labels of events */
+    bool spans;        /* window: with when each began and ended */
 } cx_lattice_view_range;
 
 CX_RESULT cx_lattice_view_overview(cx_buf *out, const cx_lattice_view *view,

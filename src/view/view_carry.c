@@ -132,6 +132,7 @@ cx_status cx_lattice_view_carry(cx_buf *out, const cx_lattice_view *view, const 
         .to = first < last ? view->l.rows[last - 1].column + 1 : 0,
         .count = CX_LATTICE_VIEW_ROWS_MAX,
         .labels = last - first <= CX_LATTICE_VIEW_LABELS_MAX,
+        .spans = true,
     };
     CX_TRY(cx_lattice_view_window(out, view, &range, err));
     cx_buf_add_byte(out, '}');

@@ -42,11 +42,16 @@ void cx_lattice_view_put_double(cx_buf *out, double value);
  */
 CX_RESULT cx_lattice_view_need_place(const cx_lattice *lattice, cx_node n, cx_err *err);
 
+/* view_spans.c */
+/* "span":[began,ended,..], of the rows first .. last - 1. */
+CX_RESULT cx_lattice_view_put_spans(cx_buf *out, const cx_lattice_view *view, uint32_t first,
+                                    uint32_t last, cx_err *err);
+
 /* view_marks.c */
 /* ,"marks":[kind,column,node,..] of the columns from .. to - 1. */
 void cx_lattice_view_put_marks(cx_buf *out, const cx_lattice_view *view, uint32_t from,
                                uint32_t to);
-/* ,"override":count,"snapshots":[..] of one node. */
+/* ,"failed":bool,"override":count,"snapshots":[..] of one node. */
 void cx_lattice_view_put_signs(cx_buf *out, const cx_lattice_view *view, cx_node n);
 
 /* view_differ.c */

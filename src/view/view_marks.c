@@ -2,8 +2,8 @@
  * view_marks.c - the notable nodes of a history: for the strip below its picture, and for one node.
  *
  *   overview   ,"marks":[kind,column,node, ..]
- *   node       ,"override":times,"snapshots":[{"actor","created_ns","entries","number","root",
- *              "sealed"}]
+ *   node
+ *              ,"failed":bool,"override":times,"snapshots":[{"actor","created_ns","entries","number","root", "sealed"}]
  *
  *   M1  each kind is listed at most once in a thousandth of the range, so the number of marks is
  *       bounded for any length of history; the first of a stretch is listed.  Where a thousandth is
@@ -25,6 +25,7 @@ enum {
     MARK_MERGE,
     MARK_OVERRIDE,
     MARK_SNAPSHOT,
+    MARK_FAILED,
     MARK_KINDS
 };
 
@@ -49,6 +50,8 @@ static unsigned mark_kinds(const layout_row *row)
         kinds |= 1u << MARK_MERGE;
     if (row->marks & LAYOUT_IS_OVERRIDE)
         kinds |= 1u << MARK_OVERRIDE;
+    if (row->marks & LAYOUT_IS_FAILED)
+        kinds |= 1u << MARK_FAILED;
     return kinds;
 }
 
@@ -93,7 +96,8 @@ void cx_lattice_view_put_marks(cx_buf *out, const cx_lattice_view *view, uint32_
 void cx_lattice_view_put_signs(cx_buf *out, const cx_lattice_view *view, cx_node n)
 {
     bool any = false;
-    cx_buf_printf(out, ",\"override\":%lu,\"snapshots\":[",
+    bool failed = (node_at(view->lattice, n)->flags & NODE_FAILED) != 0;
+    cx_buf_printf(out, ",\"failed\":%s,\"override\":%lu,\"snapshots\":[", failed ? "true" : "false",
                   (unsigned long)cx_lattice_overrides(view->lattice, n));
     for (size_t i = 0; i < view->snapshot_count; i++) {
         const cx_lattice_view_snapshot *one = &view->snapshots[i];

@@ -146,6 +146,8 @@ static cx_status put_step(steps_page *p, uint32_t at, bool all, cx_err *err)
     if (event != NULL && (all || !is_silent(event))) {
         cx_buf_printf(p->out, "%s{\"at\":%lu,", p->told++ == 0 ? "" : ",", (unsigned long)at);
         cx_lattice_view_put_node(p->out, p->view, n);
+        if (node_at(p->lattice, n)->flags & NODE_FAILED)
+            cx_buf_add_z(p->out, ",\"failed\":true");
         CX_TRY(put_content(p, &source, event, err));
         cx_buf_add_byte(p->out, '}');
     }

@@ -90,6 +90,7 @@ static cx_status answer_window(view_call *v, cx_err *err)
 {
     cx_lattice_view_range range = range_of(v, "max");
     range.labels = cx_call_flag(v->call, "labels");
+    range.spans = cx_call_flag(v->call, "spans");
     return cx_lattice_view_window(&v->call->response.body, v->answer_view, &range, err);
 }
 

@@ -289,3 +289,37 @@ CX_TEST(scan_agrees_with_parsing_when_lines_are_damaged)
     CHECK(declined > 2000);
     cx_buf_done(&line);
 }
+
+/* Whether a line that is scanned says that something failed; -1 where the two ways disagree. */
+static int fails(const char *event)
+{
+    char line[2048];
+    fixture kit = {0};
+    (void)snprintf(line, sizeof line, HEAD "\"event\":%s,\"state_delta\":{}," LINKS "}", event);
+    if (compare(cx_str_z(line)) != 1 || !kit_init(&kit, cx_str_z(line), true) || !scan(&kit))
+        return -1;
+    int failed = (kit.scanned.drafts.items[0].n.flags & NODE_FAILED) != 0;
+    kit_done(&kit);
+    return failed;
+}
+
+CX_TEST(failures_are_what_an_event_says_of_itself)
+{
+    CHECK_INT(fails("{\"error\":\"no network\"}"), 1);
+    CHECK_INT(fails("{\"error\":{\"code\":1}}"), 1);
+    CHECK_INT(fails("{\"status\":\"error\"}"), 1);
+    CHECK_INT(fails("{\"status\":\"failed\"}"), 1);
+    CHECK_INT(fails("{\"kind\":\"error\"}"), 1);
+    CHECK_INT(fails("{\"tool_calls\":[{\"call_id\":\"a\"},{\"failed\":true}]}"), 1);
+    CHECK_INT(fails("{}"), 0);
+    CHECK_INT(fails("{\"error\":null}"), 0);
+    CHECK_INT(fails("{\"error\":\"\"}"), 0);
+    CHECK_INT(fails("{\"error\":false}"), 0);
+    CHECK_INT(fails("{\"error\":[]}"), 0);
+    CHECK_INT(fails("{\"status\":\"ok\",\"text\":\"\\\"error\\\":\\\"x\\\"\"}"), 0);
+    /* What is inside of something else is not the event's own word. */
+    CHECK_INT(fails("{\"raw\":{\"error\":\"x\",\"status\":\"error\"}}"), 0);
+    CHECK_INT(fails("{\"tool_calls\":[{\"arguments\":{\"failed\":true},\"failed\":false}]}"), 0);
+    CHECK_INT(fails("{\"tool_calls\":[{\"result\":\"]}{\\\"failed\\\":true\"}]}"), 0);
+    CHECK_INT(fails("{\"tool_calls\":{\"failed\":true}}"), 0);
+}

@@ -92,3 +92,57 @@ CX_TEST(a_history_without_times_shows_its_order)
     check_answers(5, false);
     check_answers(1767600000, true);
 }
+
+/* Where each event of a path of one agent began and ended, a second apart; from 1767600000 on. */
+static void check_spans(const char *const *events, size_t count, const char *wanted)
+{
+    cx_buf text, out;
+    cx_lattice *lattice = NULL;
+    cx_lattice_view *view = NULL;
+    cx_err err;
+    const cx_lattice_view_range all = {.spans = true};
+    cx_buf_init(&text, cx_alloc_default());
+    cx_buf_init(&out, cx_alloc_default());
+    for (size_t i = 0; i < count; i++)
+        cx_buf_printf(&text,
+                      "{\"node_id\":\"n%zu\",\"agent_id\":\"a\",\"seq\":%zu,\"timestamp\":%zu,"
+                      "\"event\":%s,\"state_delta\":{},\"prev_hash\":\"p\",\"hash\":\"h%zu\","
+                      "\"parents\":[%s],\"fork_type\":null}\n",
+                      i, i, i + 1767600000, events[i], i, i == 0 ? "" : "\"n0\"");
+    CHECK_STATUS(cx_lattice_open_bytes(cx_buf_bytes(&text), NULL, &lattice, &err), &err);
+    REQUIRE(lattice != NULL);
+    CHECK_STATUS(cx_lattice_view_open(lattice, NULL, false, &view, &err), &err);
+    REQUIRE(view != NULL);
+    CHECK_STATUS(cx_lattice_view_window(&out, view, &all, &err), &err);
+    CHECK(memmem(out.data, out.size, wanted, strlen(wanted)) != NULL);
+    cx_lattice_view_close(view);
+    cx_lattice_close(lattice);
+    cx_buf_done(&out);
+    cx_buf_done(&text);
+}
+
+CX_TEST(spans_are_what_was_recorded_of_durations)
+{
+#define SECOND ",\"duration_ns\":500000000}"
+    /* A span's time is its beginning, that of a step of a program its end. */
+    check_spans((const char *const[]){"{\"at\":{},\"source\":\"otlp\"" SECOND,
+                                      "{\"kind\":\"message\"" SECOND, "{}"},
+                3, "\"span\":[1767600000,1767600000.5,1767600000.5,1767600001,null,null]");
+    /* Lines of sessions come when a turn is over, answers when a call is. */
+    check_spans((const char *const[]){"{\"at\":{},\"source\":\"claude-code\"" SECOND,
+                                      "{\"at\":{},\"result\":1,\"source\":\"otlp\"" SECOND},
+                2, "\"span\":[1767599999.5,1767600000,1767600000.5,1767600001]");
+    /* A call lasts until its answer, several of one message until the last one's. */
+    check_spans((const char *const[]){"{\"call_id\":\"c\",\"arguments\":{}}", "{}",
+                                      "{\"call_id\":\"c\",\"result\":\"r\"}"},
+                3, "\"span\":[1767600000,1767600002,null,null,null,null]");
+    check_spans((const char *const[]){"{\"tool_calls\":[{\"call_id\":\"c\",\"arguments\":{}},"
+                                      "{\"call_id\":\"d\",\"arguments\":{}}]}",
+                                      "{\"call_id\":\"d\",\"result\":1}",
+                                      "{\"call_id\":\"c\",\"result\":1}"},
+                3, "\"span\":[1767600000,1767600002,null,null,null,null]");
+    /* Nonsense is no duration, and an answer to nothing ends nothing. */
+    check_spans((const char *const[]){"{\"duration_ns\":-1}", "{\"duration_ns\":\"9\"}",
+                                      "{\"call_id\":\"x\",\"result\":1}"},
+                3, "\"span\":[null,null,null,null,null,null]");
+}

@@ -1631,6 +1631,7 @@ export interface ViewNode {
   child_count: number;
   children: NodeRef[];
   event: Value;
+  failed: boolean;
   findings: {code: string; detail: string}[];
   fold: number;
   fork: string;
@@ -1657,6 +1658,7 @@ export interface ViewNodes {
   lane: number[];
   marks: number[];
   n: number[];
+  span?: (number | null)[];
   t: (number | null)[];
 }
 
@@ -1713,6 +1715,7 @@ export interface ViewStep {
   duration_ns?: number | null;
   error?: StepText;
   event_type?: string;
+  failed?: boolean;
   id: string;
   images?: number | null;
   input?: {role: string; text?: StepText}[];

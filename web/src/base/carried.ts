@@ -154,6 +154,9 @@ export class Carried implements Answers {
         marks: pick(nodes.marks),
         n: pick(nodes.n),
         t: pick(nodes.t),
+        ...(nodes.span
+          ? {span: columnIndexes.flatMap((i) => nodes.span!.slice(2 * i, 2 * i + 2))}
+          : {}),
         ...(nodes.label ? {label: pick(nodes.label)} : {}),
       },
     };
@@ -179,6 +182,7 @@ export class Carried implements Answers {
       if (nodes.marks[i]! & 1) put(5);
       if (nodes.marks[i]! & 128) put(6);
       if (this.byNumber.get(nodes.n[i]!)?.snapshots.length) put(7);
+      if (nodes.marks[i]! & 2048) put(8);
     });
     return {
       bins,

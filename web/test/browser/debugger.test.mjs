@@ -67,6 +67,20 @@ function tainted() {
   return writer.text();
 }
 
+/** A call that took long, one that failed inside of it, and answers that say how long the call took. */
+function timed() {
+  const writer = new Writer();
+  const at = 1767600000;
+  const add = (agent, event, seconds) => writer.add(agent, event, {}, {timestamp: at + seconds});
+  add('planner', {kind: 'message', role: 'user', text: 'Look it up.'}, 0);
+  add('planner', {kind: 'tool_call', tool: 'search', call_id: 'c1', arguments: {q: 'x'}}, 1);
+  add('tools', {kind: 'tool_result', call_id: 'c1', result: 'none', error: 'no network'}, 4);
+  add('planner', {kind: 'message', role: 'assistant', text: 'Again.'}, 5);
+  add('planner', {kind: 'tool_call', tool: 'fetch', duration_ns: 1500000000, status: 'error'}, 9);
+  add('planner', {kind: 'message', role: 'assistant', text: 'I give up.'}, 10);
+  return writer.text();
+}
+
 /** A chat that has an order and no times, as failure attribution data sets have it. */
 function untimed() {
   const said = (name, content) => ({role: 'assistant', name, content});
@@ -96,20 +110,21 @@ export default {
       'Nobody has to look at this.',
     );
     assert.notEqual(changed, readFileSync(INCIDENT, 'utf8'));
-    const [incident, tampered, nasty, many, chat, taint] = await Promise.all([
+    const [incident, tampered, nasty, many, chat, taint, spans] = await Promise.all([
       viewFile(INCIDENT),
       viewFile(file('tampered.jsonl', changed)),
       viewFile(file('hostile.jsonl', hostile())),
       viewFile(file('long.jsonl', long(20000))),
       viewFile(file('chat.json', untimed())),
       viewFile(file('taint.jsonl', tainted())),
+      viewFile(file('spans.jsonl', timed())),
     ]);
-    return {folder, incident, tampered, nasty, many, chat, taint};
+    return {folder, incident, tampered, nasty, many, chat, taint, spans};
   },
 
   async end(s) {
     await Promise.all(
-      [s.incident, s.tampered, s.nasty, s.many, s.chat, s.taint].map((one) => one.close()),
+      [s.incident, s.tampered, s.nasty, s.many, s.chat, s.taint, s.spans].map((one) => one.close()),
     );
     rmSync(s.folder, {recursive: true, force: true});
   },
@@ -141,6 +156,77 @@ export default {
       await other.locator('.why h2', {hasText: 'memory.refund_limit'}).waitFor();
     },
 
+    async 'lanes by time or by order, and how long each step took'(page, s) {
+      await page.goto(at(s.spans.url, '/debugger/file?view=lanes&node=%231'));
+      await moment(page, 'planner', 1);
+      await page.getByRole('button', {name: 'Time', exact: true}).click();
+      await page.waitForURL(/axis=time/);
+      await page.locator('.ruler span', {hasText: '08:00:02'}).waitFor();
+      // The call lasts until its answer; a tip says so.
+      const canvas = page.locator('.lane-canvas');
+      const box = await canvas.boundingBox();
+      const over = async (share, words) => {
+        await page.mouse.move(
+          box.x + 28 + (box.width - 56) * share,
+          box.y + 20 + Math.max(40, Math.min(68, Math.floor((box.height - 28) / 2))) / 2,
+        );
+        await page.locator('.hover', {hasText: words}).waitFor();
+      };
+      await over(0.1, 'tool_call search, 3 s');
+      await over(0.9, 'tool_call fetch, 1.5 s, failed');
+      await page.keyboard.press('x');
+      await page.getByRole('button', {name: 'Order', pressed: true}).waitFor();
+      assert.doesNotMatch(page.url(), /axis=/);
+    },
+
+    async 'errors are marked, and e goes from one to the next'(page, s) {
+      for (const view of ['lanes', 'text']) {
+        await page.goto(at(s.spans.url, `/debugger/file?view=${view}&node=%230`));
+        await moment(page, 'planner', 0);
+        await page.locator('.scrub-legend', {hasText: '2 errors'}).waitFor();
+        await page.keyboard.press('e');
+        await moment(page, 'tools', 0);
+        await page.locator('.event-head .badge', {hasText: 'failed'}).waitFor();
+        await page.keyboard.press('n');
+        await moment(page, 'planner', 3);
+        await page.keyboard.press('E');
+        await moment(page, 'tools', 0);
+      }
+      assert.equal(await page.locator('.talk-error .badge', {hasText: 'failed'}).count(), 2);
+      await page.keyboard.press('?');
+      await page.getByRole('dialog').getByText('Next error', {exact: true}).waitFor();
+    },
+
+    async 'panes and names resize by mouse and keyboard, and are remembered'(page, s) {
+      await page.goto(at(s.spans.url, '/debugger/file?view=lanes&node=%230'));
+      await moment(page, 'planner', 0);
+      const names = page.getByRole('separator', {name: 'Resize the names of agents'});
+      const width = async () => (await page.locator('.lane-names').boundingBox()).width;
+      const before = await width();
+      await names.focus();
+      await page.keyboard.press('ArrowRight');
+      assert.equal(await width(), before + 16);
+      const at0 = await names.boundingBox();
+      await page.mouse.move(at0.x + 4, at0.y + 60);
+      await page.mouse.down();
+      await page.mouse.move(at0.x + 104, at0.y + 60, {steps: 4});
+      await page.mouse.up();
+      assert.equal(await width(), before + 116);
+      const panes = page.getByRole('separator', {name: 'Resize event and state'});
+      await panes.focus();
+      await page.keyboard.press('End');
+      assert.equal(await panes.getAttribute('aria-valuenow'), '90');
+      await page.keyboard.press('Enter');
+      assert.equal(await panes.getAttribute('aria-valuenow'), '36');
+      await page.keyboard.press('ArrowLeft');
+      assert.equal(await panes.getAttribute('aria-valuenow'), '33');
+      await page.reload();
+      await moment(page, 'planner', 0);
+      assert.equal(await width(), before + 116);
+      assert.equal(await panes.getAttribute('aria-valuenow'), '33');
+      await nothingSerious(page);
+    },
+
     async 'a history without times shows its order and no durations'(page, s) {
       await page.goto(at(s.chat.url, '/debugger/file?view=lanes&node=@human'));
       await page.locator('.event-when', {hasText: 'no time'}).waitFor();
@@ -148,6 +234,7 @@ export default {
       await page.locator('.event-head .badge', {hasText: 'input'}).waitFor();
       assert.equal(await page.locator('.event', {hasText: 'injection'}).count(), 0);
       await page.locator('.ruler', {hasText: '#0'}).waitFor();
+      assert.ok(await page.getByRole('button', {name: 'Time', exact: true}).isDisabled());
       const head = await page.locator('.screen-head').textContent();
       assert.match(head, /4 events, 4 agents/);
       assert.doesNotMatch(head, /\d (ms|s|min)\b/);
@@ -260,6 +347,8 @@ export default {
     async 'hostile text is text'(page, s, {complaints}) {
       page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
       await page.goto(s.nasty.url);
+      // Signing in ends with an address of its own, which would take the place of the next one.
+      await page.locator('.event-agent').waitFor();
       for (let i = 0; i < HOSTILE.length; i++) {
         await page.evaluate(
           (n) => (location.hash = `#/debugger/file?node=%23${n}&key=memory.k${n}`),

@@ -9,6 +9,8 @@ const scene: Scene = {
   from: 0,
   to: 10,
   scroll: 0,
+  lane: 40,
+  axis: null,
   lanes: [],
   far: null,
   focusNode: null,

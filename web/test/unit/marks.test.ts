@@ -10,10 +10,10 @@ import {
   WRITE,
 } from '../../src/screens/debugger/marks';
 
-const marks = marksOf([0, 5, 50, 6, 5, 51, 6, 9, 90, 7, 2, 20], [{col: 7, n: 70}]);
+const marks = marksOf([0, 5, 50, 6, 5, 51, 6, 9, 90, 7, 2, 20, 8, 11, 110], [{col: 7, n: 70}]);
 
 test('marks come from the overview, and from the writes of a key', () => {
-  expect(counts(marks)).toEqual([1, 0, 0, 0, 0, 0, 2, 1, 1]);
+  expect(counts(marks)).toEqual([1, 0, 0, 0, 0, 0, 2, 1, 1, 1]);
   expect(marksOf([6, 1], [])).toEqual([]);
 });
 
@@ -23,8 +23,8 @@ test('each of one column is reached, forwards and backwards', () => {
     for (let at = nextMark(marks, from, by); at; at = nextMark(marks, at, by)) seen.push(at.n);
     return seen;
   };
-  expect(walk(1, {col: 0, n: 0})).toEqual([20, 50, 51, 70, 90]);
-  expect(walk(-1, {col: 99, n: 0})).toEqual([90, 70, 51, 50, 20]);
+  expect(walk(1, {col: 0, n: 0})).toEqual([20, 50, 51, 70, 90, 110]);
+  expect(walk(-1, {col: 99, n: 0})).toEqual([110, 90, 70, 51, 50, 20]);
 });
 
 test('one kind alone, and round again', () => {

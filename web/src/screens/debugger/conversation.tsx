@@ -156,13 +156,13 @@ function Step({
   select: () => void;
 }) {
   const tokens = (step.tokens_input ?? 0) + (step.tokens_output ?? 0);
-  const side = step.role === 'user' ? 'talk-person' : step.error ? 'talk-error' : '';
+  const side = step.role === 'user' ? 'talk-person' : step.failed ? 'talk-error' : '';
   return (
     <article
       ref={refNow}
       data-n={step.n}
       class={`talk-step ${side} ${isNow ? 'talk-now' : ''} ${reached ? `talk-${reached}` : ''}`}
-      aria-label={`${shortAgent(step.agent)}, ${kindWords(step)}`}
+      aria-label={`${shortAgent(step.agent)}, ${kindWords(step)}${step.failed ? ', failed' : ''}`}
       aria-current={isNow ? 'true' : undefined}
     >
       <header class="talk-head">
@@ -175,7 +175,11 @@ function Step({
           <Line text={shortAgent(step.agent)} most={60} />
         </button>
         <span class="dim">{kindWords(step)}</span>
-        {step.status === 'error' && <Badge tone="bad">failed</Badge>}
+        {step.failed && (
+          <Badge tone="bad" icon="stop" title="e and E go to the next and previous error">
+            failed
+          </Badge>
+        )}
         {reached === 'carries' && <Badge tone="warn">carries its text</Badge>}
         {reached === 'source' && <Badge tone="info">asked about</Badge>}
         {reached === 'follows' && <span class="dim">follows</span>}
@@ -229,7 +233,7 @@ function Step({
       )}
       <Call step={step} />
       {step.calls?.map((call, i) => (
-        <Call key={i} step={call} />
+        <Call key={i} step={call} isPart />
       ))}
       {step.error && (
         <p class="talk-text talk-failed">
@@ -269,9 +273,9 @@ function Said({of, most = 4000}: {of: StepText | undefined; most?: number}) {
   );
 }
 
-type AnyCall = Pick<ViewStep, 'tool' | 'arguments' | 'result'>;
+type AnyCall = Pick<ViewStep, 'tool' | 'arguments' | 'result' | 'failed'>;
 
-function Call({step}: {step: AnyCall}) {
+function Call({step, isPart = false}: {step: AnyCall; isPart?: boolean}) {
   if (!step.arguments && !step.result) return null;
   const edit = editOf(step.arguments);
   return (
@@ -299,7 +303,12 @@ function Call({step}: {step: AnyCall}) {
         <details class="talk-part talk-result" open={step.result.size < 600}>
           <summary>
             {step.arguments ? 'result' : `result of ${step.tool ?? 'a call'}`}{' '}
-            <span class="dim">{`${count(step.result.size)} bytes`}</span>
+            <span class="dim">{`${count(step.result.size)} bytes`}</span>{' '}
+            {isPart && step.failed && (
+              <Badge tone="bad" icon="stop">
+                failed
+              </Badge>
+            )}
           </summary>
           <pre>
             <Said of={step.result} />

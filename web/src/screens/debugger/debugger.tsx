@@ -12,7 +12,7 @@ import {session} from '../../base/session';
 import {plain} from '../../base/text';
 import {Badge} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
-import {Split} from '../../ui/split';
+import {Edge, Split, useWidth} from '../../ui/split';
 import {Recent} from '../../ui/recent';
 import {Failed, Loading} from '../../ui/states';
 import {Tabs} from '../../ui/tabs';
@@ -64,10 +64,7 @@ function Opened({name}: {name: string}) {
           name={talk ? 'conversation' : 'history and time'}
           initial={talk ? 0.62 : 0.42}
         >
-          <div class="history">
-            {talk ? <Conversation model={model} /> : <Lanes model={model} />}
-            <Scrubber model={model} />
-          </div>
+          <History model={model} talk={talk} />
           <Panes model={model} />
         </Split>
       </div>
@@ -75,6 +72,29 @@ function Opened({name}: {name: string}) {
         {words(model)}
       </p>
     </>
+  );
+}
+
+const NAMES = {least: 90, most: 420, initial: 168};
+
+function History({model, talk}: {model: Model; talk: boolean}) {
+  const [names, setNames] = useWidth('agents', NAMES.initial, NAMES.least, NAMES.most);
+  if (talk)
+    return (
+      <div class="history">
+        <Conversation model={model} />
+        <Scrubber model={model} />
+      </div>
+    );
+  return (
+    <div class="history" style={{'--names': `${names}px`}}>
+      <Lanes model={model} />
+      <div class="under">
+        <LaneTools model={model} />
+        <Scrubber model={model} />
+      </div>
+      <Edge name="the names of agents" width={names} move={setNames} {...NAMES} />
+    </div>
   );
 }
 
@@ -102,7 +122,7 @@ function selectFirst(model: Model, summary: Summary): void {
 function words(model: Model): string {
   const at = model.detail.value;
   if (!at) return '';
-  return `${plain(at.agent, 80)}, event ${at.seq}, ${plural(at.changes.length, 'change')}${at.findings.length ? ', invalid' : ''}${at.override ? ', overridden' : ''}${at.snapshots.length ? ', snapshot taken here' : ''}`;
+  return `${plain(at.agent, 80)}, event ${at.seq}, ${plural(at.changes.length, 'change')}${at.findings.length ? ', invalid' : ''}${at.failed ? ', failed' : ''}${at.override ? ', overridden' : ''}${at.snapshots.length ? ', snapshot taken here' : ''}`;
 }
 
 /** What the inbox calls it: a session's id tells people nothing. */
@@ -177,14 +197,47 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
         </span>
       )}
       <Find model={model} />
+    </header>
+  );
+}
+
+/** Below the names, where there is room. */
+function LaneTools({model}: {model: Model}) {
+  const byTime = model.byTime.value;
+  return (
+    <div class="lane-tools">
+      <span class="group" role="group" aria-label="Lanes by">
+        <button
+          type="button"
+          aria-pressed={byTime}
+          disabled={!model.isTimed.value}
+          title={
+            model.isTimed.value
+              ? 'By time, with a bar for how long each step took (x)'
+              : 'This history has no times, only an order'
+          }
+          onClick={() => adjust({axis: 'time'})}
+        >
+          Time
+        </button>
+        <button
+          type="button"
+          aria-pressed={!byTime}
+          title="One step after the other (x)"
+          onClick={() => adjust({axis: null})}
+        >
+          Order
+        </button>
+      </span>
       <span class="group" role="group" aria-label="View">
         <button
           type="button"
           aria-pressed={model.fold.value}
+          aria-label="Fold"
           title="Fold quiet ranges (f)"
           onClick={() => model.toggleFold()}
         >
-          <Icon name="fold" /> Fold
+          <Icon name="fold" />
         </button>
         <button
           type="button"
@@ -211,7 +264,7 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
           <Icon name="fit" />
         </button>
       </span>
-    </header>
+    </div>
   );
 }
 
@@ -392,7 +445,7 @@ function useKeys(model: Model): void {
         {keys: ']', what: 'Next write of the key', group: 'Debugger', run: () => model.nextWrite()},
         {
           keys: 'n',
-          what: 'Next mark: violation, fork, merge, override, snapshot, write',
+          what: 'Next mark: error, violation, fork, merge, override, snapshot, write',
           group: 'Marks',
           run: () => model.stepMark(1),
         },
@@ -415,6 +468,12 @@ function useKeys(model: Model): void {
               ]
             : [],
         ),
+        {
+          keys: 'x',
+          what: 'Lanes by time or by order',
+          group: 'View',
+          run: () => model.toggleAxis(),
+        },
         {keys: '+ =', what: 'Zoom in', group: 'View', run: () => model.zoom(0.625)},
         {keys: '-', what: 'Zoom out', group: 'View', run: () => model.zoom(1.6)},
         {keys: '0', what: 'Zoom to fit', group: 'View', run: () => model.fit()},

@@ -3,10 +3,13 @@
 import {count} from '../../base/format';
 import {plain} from '../../base/text';
 import {colour} from '../../base/theme';
-import {drawMark, OVERRIDE, type Reached} from './marks';
+import {drawMark, FAILED, OVERRIDE, type Reached} from './marks';
+import {type Axis, depths, spanOf, tookWords, xAt} from './timeline';
 import {EDGE, MARK, type Lane, type Overview, type Window} from './types';
 
-export const LANE = 34;
+/** The least height of a lane; what is left of the picture is divided among few lanes. */
+export const LANE = 40;
+const LANE_MOST = 68;
 export const RULER = 20;
 
 export interface Scene {
@@ -15,6 +18,10 @@ export interface Scene {
   from: number;
   to: number;
   scroll: number;
+  /** Height of a lane. */
+  lane: number;
+  /** By time; null: by order. */
+  axis: Axis | null;
   lanes: readonly Lane[];
   near: Window | null;
   far: Overview | null;
@@ -25,6 +32,12 @@ export interface Scene {
   writes: ReadonlyMap<number, number>;
   /** How nodes stand to the one whose reach is shown. */
   reached: ReadonlyMap<number, Reached>;
+}
+
+/** As high as there is room for: two lanes need not leave most of the picture empty. */
+export function laneHeight(lanes: number, height: number): number {
+  const room = Math.floor((height - RULER - 8) / Math.max(1, lanes));
+  return Math.max(LANE, Math.min(LANE_MOST, room));
 }
 
 export interface Palette {
@@ -63,8 +76,31 @@ export function xOf(scene: Scene, col: number): number {
   return ((col - scene.from) / (scene.to - scene.from)) * scene.width;
 }
 
+/** Of a node; of one that is not in the window only its side is known. */
+export function placeOf(scene: Scene, n: number, col: number): number {
+  if (!scene.axis) return xOf(scene, col);
+  return scene.axis.x.get(n) ?? (col < (scene.from + scene.to) / 2 ? -60 : scene.width + 60);
+}
+
+/** The column at a place of the picture, for zooming around it. */
+export function colAt(scene: Scene, x: number): number {
+  if (!scene.axis || !scene.near)
+    return scene.from + (x / Math.max(1, scene.width)) * (scene.to - scene.from);
+  const {nodes} = scene.near;
+  let best = (scene.from + scene.to) / 2;
+  let distance = Infinity;
+  nodes.n.forEach((n, i) => {
+    const away = Math.abs((scene.axis?.x.get(n) ?? Infinity) - x);
+    if (away < distance) {
+      distance = away;
+      best = nodes.col[i]!;
+    }
+  });
+  return best;
+}
+
 export function yOf(scene: Scene, lane: number): number {
-  return RULER + lane * LANE + LANE / 2 - scene.scroll;
+  return RULER + lane * scene.lane + scene.lane / 2 - scene.scroll;
 }
 
 export function laneColour(p: Palette, lane: number): string {
@@ -77,7 +113,7 @@ export function draw(ctx: CanvasRenderingContext2D, scene: Scene, p: Palette): v
   ctx.clearRect(0, 0, scene.width, scene.height);
   drawLanes(ctx, scene, p);
   if (scene.focusCol !== null) {
-    const x = xOf(scene, scene.focusCol);
+    const x = placeOf(scene, scene.focusNode ?? -1, scene.focusCol);
     ctx.fillStyle = p['accent']!;
     ctx.globalAlpha = 0.75;
     ctx.fillRect(Math.round(x), 0, 1, scene.height);
@@ -90,15 +126,15 @@ export function draw(ctx: CanvasRenderingContext2D, scene: Scene, p: Palette): v
 function drawLanes(ctx: CanvasRenderingContext2D, scene: Scene, p: Palette): void {
   for (let lane = 0; lane < scene.lanes.length; lane++) {
     const y = yOf(scene, lane);
-    if (y < RULER - LANE || y > scene.height + LANE) continue;
+    if (y < RULER - scene.lane || y > scene.height + scene.lane) continue;
     const of = scene.lanes[lane]!;
     ctx.fillStyle = p['line']!;
     ctx.globalAlpha = 0.6;
-    ctx.fillRect(0, Math.round(y + LANE / 2), scene.width, 1);
+    ctx.fillRect(0, Math.round(y + scene.lane / 2), scene.width, 1);
     ctx.globalAlpha = 0.5;
     ctx.fillStyle = of.verdict === 'invalid' ? p['bad']! : laneColour(p, lane);
-    const x1 = Math.max(0, xOf(scene, of.first));
-    const x2 = Math.min(scene.width, xOf(scene, of.last));
+    const x1 = scene.axis && of.first <= scene.to ? 0 : Math.max(0, xOf(scene, of.first));
+    const x2 = scene.axis ? scene.width : Math.min(scene.width, xOf(scene, of.last));
     if (x2 > x1) ctx.fillRect(x1, Math.round(y), x2 - x1, 1);
     ctx.globalAlpha = 1;
   }
@@ -109,15 +145,44 @@ function drawLanes(ctx: CanvasRenderingContext2D, scene: Scene, p: Palette): voi
 function drawNear(ctx: CanvasRenderingContext2D, scene: Scene, near: Window, p: Palette): void {
   const step = scene.width / (scene.to - scene.from);
   const size = Math.max(2.2, Math.min(6, step * 0.3));
+  if (scene.axis) drawBars(ctx, scene, scene.axis, near, p);
   for (let i = 0; i + 7 < near.edges.length; i += 8) drawEdge(ctx, scene, near.edges, i, p);
   const {nodes} = near;
   for (let i = 0; i < nodes.n.length; i++) {
-    const x = xOf(scene, nodes.col[i]!);
+    const x = placeOf(scene, nodes.n[i]!, nodes.col[i]!);
     const y = yOf(scene, nodes.lane[i]!);
     if (x < -40 || x > scene.width + 40 || y < RULER - 20 || y > scene.height + 20) continue;
     drawNode(ctx, scene, nodes, i, x, y, size, step, p);
   }
-  if (step >= 26 && nodes.label) drawLabels(ctx, scene, nodes, step, p);
+  if ((scene.axis || step >= 26) && nodes.label) drawLabels(ctx, scene, near, p);
+}
+
+/** How long each step took; what happened inside of another one is a thinner bar. */
+function drawBars(
+  ctx: CanvasRenderingContext2D,
+  scene: Scene,
+  axis: Axis,
+  near: Window,
+  p: Palette,
+): void {
+  const {nodes} = near;
+  const depth = depths(near);
+  for (let i = 0; i < nodes.n.length; i++) {
+    const span = spanOf(near, i);
+    if (!span) continue;
+    const x1 = Math.max(-4, xAt(axis, span.began));
+    const x2 = Math.min(scene.width + 4, xAt(axis, span.ended));
+    const y = yOf(scene, nodes.lane[i]!);
+    if (x2 < 0 || x1 > scene.width || y < RULER - 20 || y > scene.height + 20) continue;
+    const high = 15 - 5 * depth[i]!;
+    ctx.fillStyle = nodes.marks[i]! & MARK.failed ? p['bad']! : laneColour(p, nodes.lane[i]!);
+    ctx.globalAlpha = 0.3;
+    ctx.fillRect(x1, y - high / 2, Math.max(2, x2 - x1), high);
+    ctx.globalAlpha = 0.9;
+    ctx.fillRect(x1, y - high / 2, 1.5, high);
+    ctx.fillRect(Math.max(x1, x2 - 1.5), y - high / 2, 1.5, high);
+    ctx.globalAlpha = 1;
+  }
 }
 
 function drawEdge(
@@ -127,9 +192,9 @@ function drawEdge(
   i: number,
   p: Palette,
 ): void {
-  const x1 = xOf(scene, e[i + 1]!);
+  const x1 = placeOf(scene, e[i]!, e[i + 1]!);
   const y1 = yOf(scene, e[i + 2]!);
-  const x2 = xOf(scene, e[i + 4]!);
+  const x2 = placeOf(scene, e[i + 3]!, e[i + 4]!);
   const y2 = yOf(scene, e[i + 5]!);
   const type = e[i + 6]!;
   const fork = e[i + 7]!;
@@ -261,6 +326,8 @@ function drawNode(
     ctx.setLineDash([]);
   }
   if (marks & MARK.override) drawMark(ctx, OVERRIDE, x, y - r - 13, p['override']!);
+  if (marks & MARK.failed)
+    drawMark(ctx, FAILED, x - (marks & MARK.override ? 12 : 0), y - r - 13, p['bad']!);
   if (marks & (MARK.error | MARK.leftOut | MARK.noOrder))
     drawCross(ctx, x + r + 3, y - r - 3, p['bad']!);
   else if (marks & MARK.warning) drawCross(ctx, x + r + 3, y - r - 3, p['warn']!, true);
@@ -291,32 +358,46 @@ function drawCross(
 }
 
 /* Words are below their node, as far as the next node of the lane leaves space. */
-function drawLabels(
-  ctx: CanvasRenderingContext2D,
-  scene: Scene,
-  nodes: Window['nodes'],
-  step: number,
-  p: Palette,
-): void {
+function drawLabels(ctx: CanvasRenderingContext2D, scene: Scene, near: Window, p: Palette): void {
   ctx.font = '10.5px system-ui, sans-serif';
   ctx.textAlign = 'left';
   ctx.textBaseline = 'alphabetic';
-  const nextCol: number[] = new Array<number>(nodes.n.length);
-  const seen = new Map<number, number>();
-  for (let i = nodes.n.length; i-- > 0; ) {
-    nextCol[i] = seen.get(nodes.lane[i]!) ?? Infinity;
-    seen.set(nodes.lane[i]!, nodes.col[i]!);
+  for (const {i, x, space} of labelPlaces(scene, near)) {
+    const {nodes} = near;
+    const y = yOf(scene, nodes.lane[i]!) + 17;
+    if (y < RULER || y > scene.height + 20) continue;
+    const took = tookWords(spanOf(near, i));
+    const isFocus = nodes.n[i] === scene.focusNode;
+    ctx.fillStyle = isFocus ? p['text']! : p['text-2']!;
+    const words = plain(nodes.label?.[i] ?? '', 120);
+    const isTall = scene.lane >= 54 && took !== '';
+    ctx.fillText(fitted(ctx, isTall || !took ? words : `${words} \u00b7 ${took}`, space), x - 4, y);
+    if (!isTall) continue;
+    ctx.fillStyle = p['text-3']!;
+    ctx.fillText(fitted(ctx, took, space), x - 4, y + 12);
   }
-  for (let i = 0; i < nodes.n.length; i++) {
-    const text = nodes.label?.[i];
-    const y = yOf(scene, nodes.lane[i]!);
-    const x = xOf(scene, nodes.col[i]!);
-    if (!text || y < RULER || x < -200 || x > scene.width) continue;
-    const space = Math.min((nextCol[i]! - nodes.col[i]!) * step - 8, 160);
-    if (space < 20) continue;
-    ctx.fillStyle = nodes.n[i] === scene.focusNode ? p['text']! : p['text-2']!;
-    ctx.fillText(fitted(ctx, plain(text, 60), space), x - 4, y + 15);
+}
+
+/** Which nodes have a label, where, and how wide it may be: never as far as the next one's. */
+export function labelPlaces(scene: Scene, near: Window): {i: number; x: number; space: number}[] {
+  const {nodes} = near;
+  const xs = nodes.n.map((n, i) => placeOf(scene, n, nodes.col[i]!));
+  const order = xs.map((_, i) => i).sort((a, b) => xs[b]! - xs[a]!);
+  const next = new Map<number, number>();
+  const places: {i: number; x: number; space: number}[] = [];
+  for (const i of order) {
+    const lane = nodes.lane[i]!;
+    const x = xs[i]!;
+    const space = Math.min(
+      (next.get(lane) ?? Infinity) - x - 8,
+      Math.max(24, scene.width - x),
+      300,
+    );
+    const isShown = !!nodes.label?.[i] && x > -300 && x < scene.width && space >= 24;
+    if (isShown) places.push({i, x, space});
+    if (isShown || nodes.fold[i]! > 0 || !scene.axis) next.set(lane, x);
   }
+  return places;
 }
 
 export function fitted(
@@ -346,17 +427,23 @@ function drawFar(ctx: CanvasRenderingContext2D, scene: Scene, far: Overview, p: 
     const y = yOf(scene, cells[i]!);
     const x = xOf(scene, far.from + cells[i + 1]! * width);
     const x2 = xOf(scene, far.from + (cells[i + 1]! + 1) * width);
-    if (x2 < 0 || x > scene.width || y < RULER - LANE || y > scene.height + LANE) continue;
-    const high = 4 + (LANE - 10) * Math.sqrt(cells[i + 2]! / most);
+    if (x2 < 0 || x > scene.width || y < RULER - scene.lane || y > scene.height + scene.lane)
+      continue;
+    const high = 4 + (scene.lane - 10) * Math.sqrt(cells[i + 2]! / most);
     const marks = cells[i + 3]!;
     ctx.fillStyle = laneColour(p, cells[i]!);
     ctx.globalAlpha = 0.85;
     ctx.fillRect(x, y - high / 2, Math.max(1, x2 - x - 0.25), high);
     ctx.globalAlpha = 1;
-    const tone = marks & MARK.error ? p['bad'] : marks & (1 << 10) ? p['fork-injection'] : null;
+    const tone =
+      marks & (MARK.error | MARK.failed)
+        ? p['bad']
+        : marks & (1 << 10)
+          ? p['fork-injection']
+          : null;
     if (tone) {
       ctx.fillStyle = tone;
-      ctx.fillRect(x, y - LANE / 2 + 2, Math.max(1.5, x2 - x), 4);
+      ctx.fillRect(x, y - scene.lane / 2 + 2, Math.max(1.5, x2 - x), 4);
     }
   }
 }
@@ -368,7 +455,7 @@ export function hit(scene: Scene, x: number, y: number): number {
   let best = -1;
   let distance = 14 * 14;
   for (let i = 0; i < near.nodes.n.length; i++) {
-    const dx = xOf(scene, near.nodes.col[i]!) - x;
+    const dx = placeOf(scene, near.nodes.n[i]!, near.nodes.col[i]!) - x;
     const dy = yOf(scene, near.nodes.lane[i]!) - y;
     const d = dx * dx + dy * dy;
     if (d < distance) {
@@ -384,7 +471,9 @@ export function describe(near: Window, i: number, lanes: readonly Lane[]): strin
   const folded = nodes.fold[i]!;
   const agent = lanes[nodes.lane[i]!]?.agent ?? '?';
   const label = nodes.label?.[i];
+  const took = tookWords(spanOf(near, i));
+  const more = `${took ? `, ${took}` : ''}${nodes.marks[i]! & MARK.failed ? ', failed' : ''}`;
   return folded > 0
     ? `${plain(agent, 60)}: ${count(folded)} folded events`
-    : `${plain(agent, 60)}${label ? ': ' + plain(label, 80) : ''}`;
+    : `${plain(agent, 60)}${label ? ': ' + plain(label, 80) : ''}${more}`;
 }

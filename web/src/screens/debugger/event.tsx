@@ -80,6 +80,11 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
           </Badge>
         )}
         {node.parents.length > 1 && <Badge icon="merge">{`merge of ${node.parents.length}`}</Badge>}
+        {node.failed && (
+          <Badge tone="bad" icon="stop" title="The event says that something failed (e, E)">
+            failed
+          </Badge>
+        )}
         {node.override > 0 && (
           <Badge
             tone="warn"

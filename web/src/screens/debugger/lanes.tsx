@@ -5,8 +5,9 @@ import {clock, shortAgent, time} from '../../base/format';
 import {isDark} from '../../base/theme';
 import {Icon} from '../../ui/icon';
 import {Line} from '../../ui/text';
-import {describe, draw, hit, LANE, palette, RULER, xOf, type Scene} from './draw';
+import {colAt, describe, draw, hit, laneHeight, palette, placeOf, RULER, type Scene} from './draw';
 import type {Model} from './model';
+import {axisOf, timeMarks} from './timeline';
 import type {Lane} from './types';
 
 const VERDICTS: Record<Lane['verdict'], {icon: 'check' | 'cross' | 'warn' | 'dot'; word: string}> =
@@ -49,8 +50,8 @@ export function Lanes({model}: {model: Model}) {
   usePointer(canvas, scene, model);
 
   const lanes = model.lanes.value;
-  const first = Math.max(0, Math.floor(scene.scroll / LANE));
-  const last = Math.min(lanes.length, Math.ceil((scene.scroll + size.height) / LANE) + 1);
+  const first = Math.max(0, Math.floor(scene.scroll / scene.lane));
+  const last = Math.min(lanes.length, Math.ceil((scene.scroll + size.height) / scene.lane) + 1);
   const hover = model.hover.value;
   return (
     <div class="lanes">
@@ -63,7 +64,10 @@ export function Lanes({model}: {model: Model}) {
               key={index}
               role="listitem"
               class={`lane-name ${model.detail.value?.lane === index ? 'lane-focus' : ''}`}
-              style={{top: `${RULER + index * LANE - scene.scroll}px`, height: `${LANE}px`}}
+              style={{
+                top: `${RULER + index * scene.lane - scene.scroll}px`,
+                height: `${scene.lane}px`,
+              }}
             >
               <span
                 class="lane-mark"
@@ -105,7 +109,9 @@ export function Lanes({model}: {model: Model}) {
 function sceneOf(model: Model, size: {width: number; height: number}): Scene {
   const {from, to} = model.view.value;
   const lanes = model.lanes.value;
-  const most = Math.max(0, RULER + lanes.length * LANE - size.height + 8);
+  const lane = laneHeight(lanes.length, size.height);
+  const most = Math.max(0, RULER + lanes.length * lane - size.height + 8);
+  const near = model.isClose.value ? model.near.signal.value.value : null;
   const detail = model.detail.value;
   const writes = new Map<number, number>();
   for (const write of model.writes.signal.value.value?.changes ?? [])
@@ -116,8 +122,10 @@ function sceneOf(model: Model, size: {width: number; height: number}): Scene {
     from,
     to,
     scroll: Math.min(model.scroll.value, most),
+    lane,
+    axis: near && model.byTime.value ? axisOf(near, from, to, size.width) : null,
     lanes,
-    near: model.isClose.value ? model.near.signal.value.value : null,
+    near,
     far: model.isClose.value ? null : model.far.signal.value.value,
     focusNode: detail?.n ?? null,
     focusCol: detail?.col ?? null,
@@ -175,16 +183,16 @@ function usePointer(canvas: {current: HTMLCanvasElement | null}, scene: Scene, m
         const i = hit(now.current, x, y);
         const near = now.current.near;
         if (i >= 0 && near) model.select(near.nodes.n[i]!);
-        else if (!near) model.zoom(0.2, now.current.from + x * perPixel());
+        else if (!near) model.zoom(0.2, colAt(now.current, x));
       }
       drag = null;
     };
     const wheel = (event: WheelEvent): void => {
       event.preventDefault();
       const [x] = place(event);
-      const overflow = now.current.lanes.length * LANE + RULER > now.current.height;
+      const overflow = now.current.lanes.length * now.current.lane + RULER > now.current.height;
       if (event.ctrlKey || event.metaKey)
-        model.zoom(Math.exp(Math.sign(event.deltaY) * 0.2), now.current.from + x * perPixel());
+        model.zoom(Math.exp(Math.sign(event.deltaY) * 0.2), colAt(now.current, x));
       else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY) || !overflow)
         model.pan((event.deltaX || event.deltaY) * perPixel());
       else model.scroll.value = Math.max(0, now.current.scroll + event.deltaY);
@@ -216,10 +224,12 @@ function usePointer(canvas: {current: HTMLCanvasElement | null}, scene: Scene, m
 function Ruler({scene, model}: {scene: Scene; model: Model}) {
   const near = scene.near;
   const marks: {x: number; text: string}[] = [];
-  if (near) {
+  if (scene.axis) {
+    marks.push(...timeMarks(scene.axis));
+  } else if (near) {
     let free = 4;
     for (let i = 0; i < near.nodes.n.length; i++) {
-      const x = xOf(scene, near.nodes.col[i]!);
+      const x = placeOf(scene, near.nodes.n[i]!, near.nodes.col[i]!);
       const t = near.nodes.t[i];
       if (x < free || x > scene.width - 70 || t === undefined) continue;
       marks.push({

@@ -10,7 +10,7 @@ export interface MarkKind {
   isFilled: boolean;
   /** A colour of theme.css; the shape says the same. */
   tone: string;
-  /** 0: the row of findings, forks and merges; 1: overrides and snapshots; 2: writes. */
+  /** 0: the row of findings, forks and merges; 1: overrides, snapshots and errors; 2: writes. */
   row: 0 | 1 | 2;
   /** Goes to the next one; the capital letter goes back. */
   key?: string;
@@ -79,6 +79,15 @@ export const KINDS: readonly MarkKind[] = [
     key: 's',
   },
   {
+    word: 'error',
+    words: 'errors',
+    path: 'M3.2 0.8H6.8L9.2 3.2V6.8L6.8 9.2H3.2L0.8 6.8V3.2Z',
+    isFilled: true,
+    tone: 'bad',
+    row: 1,
+    key: 'e',
+  },
+  {
     word: 'write of the key',
     words: 'writes of the key',
     path: 'M5 2A3 3 0 1 1 4.99 2Z',
@@ -89,7 +98,8 @@ export const KINDS: readonly MarkKind[] = [
 ];
 
 export const OVERRIDE = 6;
-export const WRITE = 8;
+export const FAILED = 8;
+export const WRITE = 9;
 /** Where a row's signs begin, from the top of the strip. */
 export const ROW_TOP = [1, 13, 47] as const;
 

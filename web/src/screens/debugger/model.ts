@@ -9,14 +9,18 @@ import {Loader} from '../../base/load';
 import {adjust, route} from '../../base/router';
 import {may, session} from '../../base/session';
 import {follow as followStream, type Stream} from '../../base/stream';
-import {LANE, RULER} from './draw';
-import {marksOf, nextMark, reachedBy, roundMark} from './marks';
+import {laneHeight, RULER} from './draw';
+import {FAILED, marksOf, nextMark, reachedBy, roundMark, type Mark} from './marks';
 import type {NodeDetail, Overview, Summary, Window, Writes} from './types';
 
 /** More columns than this in view are drawn as counts. */
 export const CLOSE_COLUMNS = 1200;
+/** By time as many as one window has nodes. */
+const TIME_COLUMNS = 2000;
 /** Fewer than this are drawn with their words. */
 const LABEL_COLUMNS = 110;
+/** In so many columns an overview has every mark. */
+const ALL_MARKS = 1000;
 /** The server shows one version of a history for a second, longer when it is long. */
 const RENEW_MS = 1100;
 /** Looks for what was announced, each after twice as long. */
@@ -78,7 +82,15 @@ export class Model {
       writes ? [...writes.changes, ...(writes.next ? [writes.next] : [])] : [],
     );
   });
-  readonly isClose = computed(() => this.view.value.to - this.view.value.from <= CLOSE_COLUMNS);
+  /** Whether the history has times at all. */
+  readonly isTimed = computed(() => (this.summary.signal.value.value?.time.length ?? 0) === 2);
+  /** The lanes by time, as the address says; else by order. */
+  readonly byTime = computed(() => this.isTimed.value && route.value.query['axis'] === 'time');
+  readonly isClose = computed(
+    () =>
+      this.view.value.to - this.view.value.from <=
+      (this.byTime.value ? TIME_COLUMNS : CLOSE_COLUMNS),
+  );
 
   private readonly ends: (() => void)[] = [];
   private wasFitted = false;
@@ -163,6 +175,7 @@ export class Model {
         from: first,
         to: last,
         labels: span <= LABEL_COLUMNS ? 1 : undefined,
+        spans: this.isTimed.value && (this.byTime.value || span <= LABEL_COLUMNS) ? 1 : undefined,
       });
     else
       this.far.load(`${this.path}/overview`, {
@@ -202,10 +215,11 @@ export class Model {
     if (!at || columns === 0) return;
     const {from, to} = this.view.peek();
     const span = to - from;
-    const y = at.lane * LANE;
-    const high = Math.max(LANE, this.height.peek() - RULER);
+    const lane = laneHeight(this.lanes.peek().length, this.height.peek());
+    const y = at.lane * lane;
+    const high = Math.max(lane, this.height.peek() - RULER);
     if (y < this.scroll.peek()) this.scroll.value = y;
-    else if (y + LANE > this.scroll.peek() + high) this.scroll.value = y + LANE - high;
+    else if (y + lane > this.scroll.peek() + high) this.scroll.value = y + lane - high;
     if (at.col < from + span * 0.05 || at.col > to - span * 0.05)
       this.view.value = clampView(at.col - span / 2, at.col + span / 2, columns);
   }
@@ -274,6 +288,11 @@ export class Model {
 
   fit(): void {
     this.view.value = {from: -1, to: this.columns.value + 0.5};
+  }
+
+  /** By time or by order. */
+  toggleAxis(): void {
+    if (this.isTimed.value) adjust({axis: this.byTime.value ? null : 'time'});
   }
 
   toggleFold(): void {
@@ -367,8 +386,31 @@ export class Model {
 
   /** The next mark of a kind on the strip, or of any. */
   stepMark(by: -1 | 1, kind?: number): void {
-    const next = nextMark(this.marks.value, this.detail.value, by, kind);
-    if (next) this.select(next.n);
+    if (kind === FAILED && this.columns.value > ALL_MARKS) void this.stepFailed(by);
+    else this.go(nextMark(this.marks.value, this.detail.value, by, kind));
+  }
+
+  private go(mark: Mark | null): void {
+    if (mark) this.select(mark.n);
+  }
+
+  /** In a long history the strip has one mark a stretch: those nearby are asked for. */
+  private async stepFailed(by: -1 | 1): Promise<void> {
+    const at = this.detail.peek();
+    const coarse = nextMark(this.marks.peek(), at, by, FAILED);
+    const ask = async (from: number): Promise<Mark | null> => {
+      const part = await get<Overview>(`${this.path}/overview`, {
+        fold: this.foldQuery,
+        from: Math.max(0, from),
+        to: Math.max(0, from) + ALL_MARKS,
+        bins: 1,
+      }).catch(() => null);
+      return nextMark(marksOf(part?.marks ?? [], []), at, by, FAILED);
+    };
+    const col = at?.col ?? 0;
+    const near = await ask(by > 0 ? col : col - ALL_MARKS + 1);
+    if (this.detail.peek() === at)
+      this.go(near ?? (coarse && by < 0 ? await ask(coarse.col) : coarse));
   }
 
   stepKind(kind: number): void {

@@ -26,6 +26,7 @@ export const MARK = {
   noOrder: 32,
   leftOut: 64,
   override: 128,
+  failed: 2048,
 } as const;
 export const EDGE = {lineage: 0, fork: 1, merge: 2, causal: 3} as const;
 export const FORKS = ['', 'natural', 'observation', 'injection', 'unknown'] as const;
