@@ -70,12 +70,24 @@ export function ago(seconds: number, now = Date.now() / 1000): string {
   return time(seconds).slice(0, 10);
 }
 
-/** Content ids in full would hide everything else; ten digits tell them apart. */
-export function shortId(id: string): string {
-  return /^[0-9a-f]{32,}$/.test(id) ? id.slice(0, 10) : id;
+const HEX_RUN = /(?<![0-9a-zA-Z])(?=[0-9]*[a-fA-F])[0-9a-fA-F]{16,}(?![0-9a-zA-Z])/g;
+const HEX_SHOWN = 10;
+
+/** Hashes and ids in full would hide everything else; ten digits tell them apart. Numbers stay. */
+export function shortHex(text: string): string {
+  return text.replace(HEX_RUN, (digits) => `${digits.slice(0, HEX_SHOWN)}\u2026`);
 }
 
-/** "agent/3fa9…" keeps its kind and ten digits. */
+/** An id that is digits only, as ten of them. */
+export function shortId(id: string): string {
+  return /^[0-9a-f]{16,}$/.test(id) ? id.slice(0, HEX_SHOWN) : id;
+}
+
+/** The name of an agent for people: "agent/3fa9…" has none, so it is "agent" and ten digits. */
 export function shortAgent(name: string): string {
-  return name.replace(/[0-9a-f]{24,}/g, (digits) => digits.slice(0, 10));
+  return name
+    .replace(/^agent\/(?=[0-9a-f]{16,}$)/, 'agent ')
+    .replace(/(?<![0-9a-zA-Z])[0-9a-f]{16,}(?![0-9a-zA-Z])/g, (digits) =>
+      digits.slice(0, HEX_SHOWN),
+    );
 }

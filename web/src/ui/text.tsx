@@ -2,8 +2,9 @@
 // button for the rest.
 
 import {useState} from 'preact/hooks';
-import {count} from '../base/format';
+import {count, shortHex} from '../base/format';
 import {pieces, plain, shorten} from '../base/text';
+import {copy} from './toast';
 
 interface Props {
   text: string;
@@ -43,15 +44,16 @@ export function Text({text, most = 2000, class: name}: Props) {
   );
 }
 
-/** The same in one short line; the whole of it on hovering, within reason. */
+/** The same in one short line, hashes as ten digits; the whole of it on hovering, within reason. */
 export function Line({text, most = 120, class: name}: Props) {
+  const shown = shortHex(text.slice(0, most * 4));
   return (
     <span
       class={`line ${name ?? ''}`}
       dir="auto"
-      title={text.length > most ? plain(text, 1000) : undefined}
+      title={text.length > most || shown !== text ? plain(text, 1000) : undefined}
     >
-      {pieces(shorten(text, most).text.replace(/[\n\r\t]+/g, ' ')).map((piece, i) =>
+      {pieces(shorten(shown, most).text.replace(/[\n\r\t]+/g, ' ')).map((piece, i) =>
         piece.sign ? (
           <span key={i} class="sign">
             {piece.sign}
@@ -60,7 +62,24 @@ export function Line({text, most = 120, class: name}: Props) {
           piece.text
         ),
       )}
-      {text.length > most ? '\u2026' : ''}
+      {shown.length > most ? '\u2026' : ''}
     </span>
+  );
+}
+
+/** A hash or an id: ten digits of it, all on hovering and to copy. */
+export function Digest({text, what = 'Hash'}: {text: string; what?: string}) {
+  return (
+    <button
+      type="button"
+      class="link mono digest"
+      title={`Copy ${plain(text, 300)}`}
+      onClick={(event) => {
+        event.stopPropagation();
+        copy(text, what);
+      }}
+    >
+      {plain(shortHex(text), 80)}
+    </button>
   );
 }

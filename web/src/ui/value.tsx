@@ -2,9 +2,9 @@
 
 import {useMemo, useState} from 'preact/hooks';
 import type {Value as Sent} from '../base/api-types';
-import {bytes, count} from '../base/format';
+import {bytes, count, shortHex} from '../base/format';
 import {oneLine, readJson, type Json} from '../base/json';
-import {Line, Text} from './text';
+import {Digest, Line, Text} from './text';
 
 export type {Sent};
 
@@ -47,11 +47,14 @@ function Branch({
   json,
   depth,
   open: isOpenAtFirst,
+  isRaw = false,
 }: {
   name: string | null;
   json: Json;
   depth: number;
   open: boolean;
+  /** What was recorded, to the letter. */
+  isRaw?: boolean;
 }) {
   const [isOpen, setOpen] = useState(isOpenAtFirst);
   const [most, setMost] = useState(CHILDREN);
@@ -64,7 +67,7 @@ function Branch({
     return (
       <div class="value-leaf">
         {label}
-        <Leaf json={json} />
+        <Leaf json={json} isRaw={isRaw} />
       </div>
     );
   }
@@ -101,6 +104,7 @@ function Branch({
               json={child}
               depth={depth + 1}
               open={depth < 1 && children.length < 20}
+              isRaw={isRaw || RAW.has(key)}
             />
           ))}
           {children.length > most && (
@@ -114,8 +118,17 @@ function Branch({
   );
 }
 
-function Leaf({json}: {json: Json}) {
-  if (json.kind === 'string') return <Text class="value-string" text={json.text} />;
+const RAW: ReadonlySet<string> = new Set(['raw', 'raw_step', 'raw_b64']);
+/** Longer than this it is a text with digits in it, and no name of something. */
+const NAME_MOST = 120;
+
+function Leaf({json, isRaw}: {json: Json; isRaw: boolean}) {
+  if (json.kind === 'string')
+    return !isRaw && json.text.length <= NAME_MOST && shortHex(json.text) !== json.text ? (
+      <Digest text={json.text} what="Value" />
+    ) : (
+      <Text class="value-string" text={json.text} />
+    );
   if (json.kind === 'cut') return <Text class="dim mono" text={json.text} />;
   return <span class={`mono value-${json.kind}`}>{'text' in json ? json.text : ''}</span>;
 }
@@ -148,7 +161,7 @@ export function Value({
     <div class="value">
       {json.kind === 'object' ? (
         json.members.map(([name, child], i) => (
-          <Branch key={i} name={name} json={child} depth={0} open={false} />
+          <Branch key={i} name={name} json={child} depth={0} open={false} isRaw={RAW.has(name)} />
         ))
       ) : (
         <Branch name={null} json={json} depth={0} open />

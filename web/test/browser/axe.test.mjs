@@ -1,8 +1,9 @@
 // axe.test.mjs - every screen, light and dark, at 1280 and at 390 pixels: axe-core finds nothing
-// serious or critical.
+// serious or critical, and no hash stands where people read names.
 
 import {join} from 'node:path';
 import {nothingSerious} from './axe.mjs';
+import {noHashes} from './names.mjs';
 import {goldenId, putBundle, putCase, serveRuns} from './runs.mjs';
 import {cortex, ROOT} from './server.mjs';
 
@@ -51,6 +52,7 @@ async function every(page, s) {
       null,
       {timeout: 60000},
     );
+    await noHashes(page).catch((error) => found.push(`${address}: ${error.message}`));
     for (const [name, colorScheme, width, options] of LOOKS) {
       await page.emulateMedia({colorScheme, reducedMotion: 'reduce'});
       await page.setViewportSize({width, height: 800});

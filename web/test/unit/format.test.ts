@@ -6,6 +6,7 @@ import {
   duration,
   plural,
   shortAgent,
+  shortHex,
   shortId,
   time,
 } from '../../src/base/format';
@@ -30,7 +31,13 @@ describe('numbers and times', () => {
   it('shorten only what is a hash', () => {
     expect(shortId('a'.repeat(64))).toBe('a'.repeat(10));
     expect(shortId('n1')).toBe('n1');
-    expect(shortAgent('agent/' + '0'.repeat(40))).toBe('agent/0000000000');
+    expect(shortAgent('agent/' + '0'.repeat(40))).toBe('agent 0000000000');
+    expect(shortAgent('run/run_20260101_000000_' + 'ab12'.repeat(8) + '/task')).toBe(
+      'run/run_20260101_000000_ab12ab12ab/task',
+    );
     expect(shortAgent('coder')).toBe('coder');
+    expect(shortHex('trace-976dbe5047633d39-000005 of 1770764274684000000')).toBe(
+      'trace-976dbe5047\u2026-000005 of 1770764274684000000',
+    );
   });
 });

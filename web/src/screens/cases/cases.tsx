@@ -11,8 +11,7 @@ import {plain} from '../../base/text';
 import {Badge, type Tone} from '../../ui/badge';
 import {VirtualList} from '../../ui/list';
 import {Empty, Failed, Loading} from '../../ui/states';
-import {Line, Text} from '../../ui/text';
-import {copy} from '../../ui/toast';
+import {Digest, Line, Text} from '../../ui/text';
 import {seconds, statusTone} from '../run/types';
 import {canChange, STATES, stateTone, stateWords} from './model';
 
@@ -244,7 +243,7 @@ function Facts({one}: {one: Case}) {
           <dt class="dim">Planner</dt>
           <dd>
             <a class="mono" href={linkTo('run', one.plan_run_id)}>
-              <Text text={one.plan_run_id} most={60} />
+              <Line text={one.plan_run_id} most={60} />
             </a>
           </dd>
         </>
@@ -305,14 +304,8 @@ function Plan({one}: {one: Case}) {
     <section aria-labelledby="case-plan">
       <h2 id="case-plan">Contract</h2>
       <p>
-        <button
-          type="button"
-          class="link mono"
-          title="Copy the hash that a start names"
-          onClick={() => copy(one.contract_sha256 ?? '', 'Hash of the contract')}
-        >
-          {plain(one.contract_sha256 ?? '', 64)}
-        </button>
+        {'A start names its hash: '}
+        <Digest text={one.contract_sha256 ?? ''} what="Hash of the contract" />
       </p>
       <pre class="case-contract" tabIndex={0} role="region" aria-label="The contract as JSON">
         <Text text={JSON.stringify(one.contract, null, 2)} most={100000} />
@@ -339,7 +332,7 @@ function Runs({one}: {one: Case}) {
                 {plain(run.status, 20).toLowerCase()}
               </Badge>{' '}
               <a class="mono" href={linkTo('run', run.run_id)}>
-                <Text text={run.run_id} most={60} />
+                <Line text={run.run_id} most={60} />
               </a>
               {run.failed_gate && (
                 <span class="dim">

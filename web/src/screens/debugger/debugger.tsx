@@ -4,7 +4,7 @@ import {useEffect, useMemo, useState} from 'preact/hooks';
 import {isLive} from '../../base/api';
 import type {HistoriesPage} from '../../base/api-types';
 import {focus} from '../../base/focus';
-import {count, duration, plural} from '../../base/format';
+import {count, duration, plural, shortAgent} from '../../base/format';
 import {addCommands} from '../../base/keys';
 import {useAnswer} from '../../base/load';
 import {adjust, linkTo, route} from '../../base/router';
@@ -122,7 +122,7 @@ function selectFirst(model: Model, summary: Summary): void {
 function words(model: Model): string {
   const at = model.detail.value;
   if (!at) return '';
-  return `${plain(at.agent, 80)}, event ${at.seq}, ${plural(at.changes.length, 'change')}${at.findings.length ? ', invalid' : ''}${at.failed ? ', failed' : ''}${at.override ? ', overridden' : ''}${at.snapshots.length ? ', snapshot taken here' : ''}`;
+  return `${plain(shortAgent(at.agent), 80)}, event ${at.seq}, ${plural(at.changes.length, 'change')}${at.findings.length ? ', invalid' : ''}${at.failed ? ', failed' : ''}${at.override ? ', overridden' : ''}${at.snapshots.length ? ', snapshot taken here' : ''}`;
 }
 
 /** What the inbox calls it: a session's id tells people nothing. */
@@ -140,14 +140,14 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
   const file = session.value?.file;
   return (
     <header class="screen-head">
-      <h1 class="line" title={file ?? (title ? name : undefined)}>
+      <h1 class="line" title={plain(file ?? name, 300)}>
         <Text
           text={
             name === 'file' && file
               ? file.slice(file.lastIndexOf('/') + 1)
               : name === 'all'
                 ? 'All recorded traces'
-                : (title ?? name)
+                : (title ?? shortAgent(name))
           }
           most={120}
         />

@@ -1,6 +1,6 @@
 // draw.ts - the lanes on a canvas: pure drawing, from numbers to pixels.
 
-import {count} from '../../base/format';
+import {count, shortAgent, shortHex} from '../../base/format';
 import {plain} from '../../base/text';
 import {colour} from '../../base/theme';
 import {drawMark, FAILED, OVERRIDE, type Reached} from './marks';
@@ -369,7 +369,7 @@ function drawLabels(ctx: CanvasRenderingContext2D, scene: Scene, near: Window, p
     const took = tookWords(spanOf(near, i));
     const isFocus = nodes.n[i] === scene.focusNode;
     ctx.fillStyle = isFocus ? p['text']! : p['text-2']!;
-    const words = plain(nodes.label?.[i] ?? '', 120);
+    const words = plain(shortHex(nodes.label?.[i] ?? ''), 120);
     const isTall = scene.lane >= 54 && took !== '';
     ctx.fillText(fitted(ctx, isTall || !took ? words : `${words} \u00b7 ${took}`, space), x - 4, y);
     if (!isTall) continue;
@@ -469,11 +469,11 @@ export function hit(scene: Scene, x: number, y: number): number {
 export function describe(near: Window, i: number, lanes: readonly Lane[]): string {
   const {nodes} = near;
   const folded = nodes.fold[i]!;
-  const agent = lanes[nodes.lane[i]!]?.agent ?? '?';
+  const agent = shortAgent(lanes[nodes.lane[i]!]?.agent ?? '?');
   const label = nodes.label?.[i];
   const took = tookWords(spanOf(near, i));
   const more = `${took ? `, ${took}` : ''}${nodes.marks[i]! & MARK.failed ? ', failed' : ''}`;
   return folded > 0
     ? `${plain(agent, 60)}: ${count(folded)} folded events`
-    : `${plain(agent, 60)}${label ? ': ' + plain(label, 80) : ''}${more}`;
+    : `${plain(agent, 60)}${label ? ': ' + plain(shortHex(label), 80) : ''}${more}`;
 }

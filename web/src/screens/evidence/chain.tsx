@@ -3,7 +3,7 @@
 import {useState} from 'preact/hooks';
 import {plural} from '../../base/format';
 import {Icon} from '../../ui/icon';
-import {Text} from '../../ui/text';
+import {Digest, Text} from '../../ui/text';
 import {equal, toHex} from '../../proof/bytes';
 import type {Chain} from '../../proof/check';
 import type {Step} from '../../proof/journal';
@@ -75,9 +75,11 @@ export function ChainView({chain}: {chain: Chain}) {
       <div class={`proof-end ${chain.expected === null ? '' : good ? 'proof-good' : 'proof-bad'}`}>
         <dl>
           <dt>computed here</dt>
-          <dd class="mono">{toHex(chain.computed)}</dd>
+          <dd>
+            <Digest text={toHex(chain.computed)} />
+          </dd>
           <dt>{chain.expectedIs}</dt>
-          <dd class="mono">{chain.expected ? toHex(chain.expected) : 'not given'}</dd>
+          <dd>{chain.expected ? <Digest text={toHex(chain.expected)} /> : 'not given'}</dd>
         </dl>
         {chain.expected && (
           <span class="proof-mark">

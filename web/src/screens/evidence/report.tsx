@@ -6,7 +6,7 @@ import {bytes as size, plural, time} from '../../base/format';
 import {saveAs} from '../../base/save';
 import {Badge, type Tone} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
-import {Text} from '../../ui/text';
+import {Line, Text} from '../../ui/text';
 import {toHex} from '../../proof/bytes';
 import type {Entry, Report} from '../../proof/check';
 import {bent, judge, type Proof} from './asked';
@@ -100,7 +100,7 @@ export function EntryFacts({entry}: {entry: Entry}) {
       <dt>kind</dt>
       <dd>
         <code>
-          <Text text={entry.kind} />
+          <Line text={entry.kind} />
         </code>
       </dd>
       <dt>written</dt>

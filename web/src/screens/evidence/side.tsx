@@ -9,7 +9,7 @@ import {useAnswer, type Loaded} from '../../base/load';
 import {Badge} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Answer} from '../../ui/states';
-import {Line, Text} from '../../ui/text';
+import {Digest, Line} from '../../ui/text';
 import {addTrusted, dropTrusted, trusted} from './trust';
 import type {Actor, Checkpoints, Snapshots} from './types';
 
@@ -25,9 +25,7 @@ function Roots({actor}: {actor: Actor}) {
       {rows.map(([name, root]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd class="mono" title={root}>
-            {/^0+$/.test(root) ? 'empty' : root.slice(0, 16) + '\u2026'}
-          </dd>
+          <dd>{/^0+$/.test(root) ? 'empty' : <Digest text={root} what="Root" />}</dd>
         </div>
       ))}
     </dl>
@@ -209,7 +207,7 @@ export function Side({actors, actor}: {actors: readonly Actor[]; actor: Actor | 
         </select>
         {actor && (
           <p class="dim">
-            <Text text={actor.actor} most={90} />
+            <Line text={actor.actor} most={90} />
             {`, ${count(actor.journal_size)} entries, ${actor.scheme}`}
           </p>
         )}

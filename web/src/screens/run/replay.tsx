@@ -10,7 +10,7 @@ import {adjust, linkTo} from '../../base/router';
 import {plain} from '../../base/text';
 import {Badge} from '../../ui/badge';
 import {Answer, Failed} from '../../ui/states';
-import {Line, Text} from '../../ui/text';
+import {Digest, Line, Text} from '../../ui/text';
 import {Value} from '../../ui/value';
 import type {RunModel} from './model';
 import {meaningOf, verdictTone, type Replayed, type Verified} from './types';
@@ -88,12 +88,12 @@ function Verification({model}: {model: RunModel}) {
                 <Text text={String(verified.seal)} most={80} />
               </dd>
               <dt>manifest</dt>
-              <dd class="mono">
-                <Text text={verified.manifest_sha256 ?? ''} most={80} />
+              <dd>
+                <Digest text={verified.manifest_sha256 ?? ''} />
               </dd>
               <dt>end of the chain</dt>
-              <dd class="mono">
-                <Text text={verified.chain_head ?? ''} most={80} />
+              <dd>
+                <Digest text={verified.chain_head ?? ''} />
               </dd>
             </dl>
             <button type="button" onClick={() => model.verify()}>
@@ -246,7 +246,8 @@ function Reexec({model}: {model: RunModel}) {
         <p class="dim">
           Re-execution applies the stored patch to the recorded baseline, compares trees, and runs
           the tests again. It executes commands of the contract, so start it in the repository, not
-          from this page: <code>{`cortex run replay ${plain(model.id, 80)} --reexec`}</code>. It
+          from this page:{' '}
+          <Digest text={`cortex run replay ${plain(model.id, 80)} --reexec`} what="Command" />. It
           exits with code 5 if the result differs.
         </p>
       )}

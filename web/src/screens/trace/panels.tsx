@@ -9,7 +9,7 @@ import {plain} from '../../base/text';
 import {Badge, type Tone} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Answer} from '../../ui/states';
-import {Line, Text} from '../../ui/text';
+import {Digest, Line, Text} from '../../ui/text';
 import {copy} from '../../ui/toast';
 import {
   concerns,
@@ -143,7 +143,7 @@ export function SignedPanel({verdict}: {verdict: Verdict}) {
           <>
             <dt>key</dt>
             <dd class="mono">
-              <Line text={verdict.key_id} most={60} />
+              <Digest text={verdict.key_id} what="Key" />
             </dd>
           </>
         )}
