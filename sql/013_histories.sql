@@ -2,6 +2,7 @@
 --
 -- For psql, PostgreSQL 15 or later, with TimescaleDB where the database has it:
 --     psql URL -f 011_covenant_traces.sql -f 012_trace_levels_idma.sql -f 013_histories.sql
+--         -f 014_words.sql
 -- What is there already stays as it is. docs/sql.md describes tables and views.
 -- Made of the program's own statements; cortex makes the same by itself.
 \set ON_ERROR_STOP on

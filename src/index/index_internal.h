@@ -237,7 +237,7 @@ cx_status cx_index_pg_open(cx_index *index, const char *url, cx_err *err);
 /* Puts rows one by one; PostgreSQL has its own way. */
 cx_status cx_index_put_one(cx_index *index, const cx_trace_row *row, cx_err *err);
 
-#define CX_INDEX_VERSION 5
+#define CX_INDEX_VERSION 6
 #define CX_INDEX_FEW_IDS 5000
 #define CX_INDEX_SOME_IDS 50000
 
@@ -364,6 +364,8 @@ extern const char *const cx_schema_tables[];
 void cx_schema_add_names(cx_buf *sql, cx_dialect dialect);
 /* Histories and their steps; the feed starts again, so that they are filled. */
 void cx_schema_add_steps(cx_buf *sql, cx_dialect dialect);
+/* Everything is fed again, so that traces and memories are found by their words. */
+extern const char cx_schema_words_sql[];
 extern const char *const cx_schema_views[];
 
 #endif

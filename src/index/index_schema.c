@@ -140,6 +140,11 @@ void cx_schema_add_steps(cx_buf *sql, cx_dialect dialect)
                       step_indexes[i].columns);
 }
 
+const char cx_schema_words_sql[] =
+    "DELETE FROM cirislens.cortex_steps;\n"
+    "DELETE FROM cirislens.cortex_histories;\n"
+    "UPDATE cirislens.cortex_index_feed SET log_commit = 0, log_frames = 0;\n";
+
 /* `id` follows `timestamp` so that pages of rows with one time need no sorting. */
 static const struct {
     const char *name, *table, *columns;

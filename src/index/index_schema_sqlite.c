@@ -153,9 +153,18 @@ static cx_status make_steps(cx_index *index, cx_err *err)
     return run_schema_sql(index, &sql, err);
 }
 
+static cx_status make_words(cx_index *index, cx_err *err)
+{
+    return index->engine->run(index, cx_schema_words_sql, err);
+}
+
 const cx_index_migration cx_index_sqlite_migrations[CX_INDEX_VERSION] = {
-    {"traces", make_traces},           {"hourly summaries", make_hourly},  {"facets", make_facets},
-    {"names of spec 1.0", make_names}, {"steps of histories", make_steps},
+    {"traces", make_traces},
+    {"hourly summaries", make_hourly},
+    {"facets", make_facets},
+    {"names of spec 1.0", make_names},
+    {"steps of histories", make_steps},
+    {"words of traces and memories", make_words},
 };
 
 cx_status cx_index_sqlite_drop(cx_index *index, cx_err *err)

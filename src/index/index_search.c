@@ -348,7 +348,8 @@ static cx_status write_histories(cx_index *index, const cx_history_query *query,
     cx_buf_add_z(&s->sql,
                  "SELECT h.id, h.name, h.source, h.title, h.agent, h.model, h.path, h.first_at,"
                  " h.last_at, h.steps, h.calls, h.errors, h.tokens_input, h.tokens_output,"
-                 " h.cost_usd FROM cirislens.cortex_histories h WHERE h.steps > 0");
+                 " h.cost_usd FROM cirislens.cortex_histories h WHERE h.steps > 0"
+                 " AND h.source NOT IN ('" CX_SOURCE_TRACES "', '" CX_SOURCE_MEMORY "')");
     add_equal(s, "h.name", query->name);
     add_equal(s, "h.source", query->source);
     add_equal(s, "h.agent", query->agent);

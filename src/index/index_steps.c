@@ -152,6 +152,7 @@ static cx_status count_step(cx_index *index, const cx_step_row *row, const histo
         cx_sql_text(has_message ? row->message_id : none),
         cx_sql_int(row->tokens_input),
         cx_sql_int(row->tokens_output),
+        cx_sql_text(row->source),
     };
     return cx_index_do(
         index,
@@ -165,7 +166,10 @@ static cx_status count_step(cx_index *index, const cx_step_row *row, const histo
         " title_seq = CASE WHEN $10 > title_rank THEN $11 ELSE title_seq END,"
         " title = coalesce($9, title), title_rank = $10,"
         " agent = coalesce(agent, $12), model = coalesce($13, model),"
-        " last_message = $14, last_input = $15, last_output = $16 WHERE id = $1",
+        " last_message = $14, last_input = $15, last_output = $16,"
+        /* An agent that signs traces may take steps, too: then its history is listed. */
+        " source = CASE WHEN source = '" CX_SOURCE_TRACES "' THEN $17 ELSE source END"
+        " WHERE id = $1",
         values, CX_COUNT_OF(values), err);
 }
 
@@ -236,7 +240,7 @@ cx_status cx_index_set_history_progress(cx_index *index, cx_str history, cx_str 
 /* --- what goes -------------------------------------------------------------------------------- */
 
 /* Sums of what is left; a title that came from what went is gone. */
-#define COUNT_AGAIN                                                                            \
+#define COUNT_AGAIN(which)                                                                     \
     "UPDATE cirislens.cortex_histories SET"                                                    \
     " steps = (SELECT count(*) FROM cirislens.cortex_steps s WHERE s.history_id ="             \
     " cortex_histories.id),"                                                                   \
@@ -252,8 +256,12 @@ cx_status cx_index_set_history_progress(cx_index *index, cx_str history, cx_str 
     " WHERE s.history_id = cortex_histories.id),"                                              \
     " title = CASE WHEN title_seq = $2 THEN NULL ELSE title END,"                              \
     " title_rank = CASE WHEN title_seq = $2 THEN 0 ELSE title_rank END, pending = NULL"        \
-    " WHERE id IN (SELECT history_id FROM cirislens.cortex_steps WHERE ledger_actor = $1"      \
-    " AND ledger_seq = $2)"
+    " WHERE " which
+
+/* A row of what was erased stays, without anything that it said. */
+#define BLANK_STEPS                                                               \
+    "UPDATE cirislens.cortex_steps SET text = '', tool = NULL, tokens_input = 0," \
+    " tokens_output = 0, cost_usd = 0, failed = FALSE, kind = 'erased' WHERE "
 
 cx_status cx_index_forget_steps(cx_index *index, cx_str actor, uint64_t seq, cx_err *err)
 {
@@ -267,20 +275,40 @@ cx_status cx_index_forget_steps(cx_index *index, cx_str actor, uint64_t seq, cx_
     if (count == 0)
         return CX_SUCCESS;
     /* Their texts go first, so that the histories are still known by their rows. */
+    CX_TRY(cx_index_do(index, BLANK_STEPS "ledger_actor = $1 AND ledger_seq = $2", values,
+                       CX_COUNT_OF(values), err));
+    index->must_scrub = true;
+    return cx_index_do(index,
+                       COUNT_AGAIN("id IN (SELECT history_id FROM cirislens.cortex_steps WHERE"
+                                   " ledger_actor = $1 AND ledger_seq = $2)"),
+                       values, CX_COUNT_OF(values), err);
+}
+
+cx_status cx_index_forget_refs(cx_index *index, cx_str history, cx_str beginning, cx_err *err)
+{
+    CX_ASSERT(index->in_transaction);
+    const cx_sql_value values[] = {cx_sql_text(history), cx_sql_text(beginning),
+                                   cx_sql_int((int64_t)beginning.size)};
+    const cx_sql_value again[] = {cx_sql_text(history), cx_sql_int(-1)};
     CX_TRY(cx_index_do(index,
-                       "UPDATE cirislens.cortex_steps SET text = '', tool = NULL, tokens_input = 0,"
-                       " tokens_output = 0, cost_usd = 0, failed = FALSE, kind = 'erased'"
-                       " WHERE ledger_actor = $1 AND ledger_seq = $2",
+                       BLANK_STEPS "history_id IN (SELECT id FROM cirislens.cortex_histories"
+                                   " WHERE name = $1) AND substr(ref, 1, CAST($3 AS integer)) = $2",
                        values, CX_COUNT_OF(values), err));
     index->must_scrub = true;
-    return cx_index_do(index, COUNT_AGAIN, values, CX_COUNT_OF(values), err);
+    return cx_index_do(index, COUNT_AGAIN("name = $1"), again, CX_COUNT_OF(again), err);
 }
 
 cx_status cx_index_retain_steps(cx_index *index, int64_t before_ns, cx_err *err)
 {
     const cx_sql_value before = cx_sql_time(before_ns);
-    CX_TRY(cx_index_do(index, "DELETE FROM cirislens.cortex_steps WHERE happened_at < $1", &before,
-                       1, err));
-    return cx_index_do(index, "DELETE FROM cirislens.cortex_histories WHERE last_at < $1", &before,
-                       1, err);
+    /* A memory holds until it is ended or erased, however old it is. */
+    CX_TRY(cx_index_do(index,
+                       "DELETE FROM cirislens.cortex_steps WHERE happened_at < $1 AND history_id"
+                       " NOT IN (SELECT id FROM cirislens.cortex_histories WHERE source ="
+                       " '" CX_SOURCE_MEMORY "')",
+                       &before, 1, err));
+    return cx_index_do(index,
+                       "DELETE FROM cirislens.cortex_histories WHERE last_at < $1 AND source <>"
+                       " '" CX_SOURCE_MEMORY "'",
+                       &before, 1, err);
 }

@@ -18,10 +18,16 @@
 #define CX_HISTORY_TITLE_MAX 200             /* bytes */
 #define CX_STEP_SNIPPET_MAX 240              /* bytes of the text around a hit */
 
+/* Rows of these are found by their words, but are no histories that are listed: traces and memories
+ * have lists of their own. */
+#define CX_SOURCE_TRACES "traces"
+#define CX_SOURCE_MEMORY "memory"
+
 typedef struct cx_step_row {
-    cx_str history; /* as /api/v1/view names it: session/ID, otel/TRACE, agent/NAME */
-    cx_str source;  /* claude-code, codex, otel, steps, .. */
-    cx_str ref;     /* names the node in the history; one row each */
+    /* As /api/v1/view names it: session/ID, otel/TRACE, agent/NAME; or memory/ACTOR. */
+    cx_str history;
+    cx_str source;  /* claude-code, codex, otel, steps, ..; traces, memory */
+    cx_str ref;     /* names the node in the history, or the memory; one row each */
     int64_t at_ns;  /* CX_TIME_NONE = unknown */
     int64_t end_ns; /* likewise */
     cx_str kind; /* message decision tool_call tool_result observation handoff memory error note */
@@ -53,6 +59,8 @@ CX_RESULT cx_index_set_history_progress(cx_index *index, cx_str history, cx_str 
                                         const cx_history_progress *progress, cx_err *err);
 /* The entry was erased: its rows go, and the history's counts and title are made again. */
 CX_RESULT cx_index_forget_steps(cx_index *index, cx_str actor, uint64_t seq, cx_err *err);
+/* Rows of the history whose ref begins so (in ASCII) were erased; likewise. */
+CX_RESULT cx_index_forget_refs(cx_index *index, cx_str history, cx_str beginning, cx_err *err);
 /* Rows older than that go, and histories whose newest row they were. */
 CX_RESULT cx_index_retain_steps(cx_index *index, int64_t before_ns, cx_err *err);
 

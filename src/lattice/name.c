@@ -8,6 +8,7 @@
  *   the beginning          of an id or hash, four characters or more
  *   src:ID                 the first imported record with that id in its source
  *   at:FILE:PLACE          the imported record at that line or index of a file, counted from 0
+ *   entry:SEQ.INDEX        the component of the recorded trace in that entry, counted from 0
  *
  * And what role:ROLE means among priorities (lattice.md §7): every agent that has the role.
  */
@@ -133,14 +134,24 @@ static bool place_is(const cx_json *event, uint64_t file, uint64_t place)
     return line != NULL && cx_json_uint64(line, &in_place) && in_file == file && in_place == place;
 }
 
-/* FILE:PLACE, both decimal. */
-static bool read_place(cx_str text, uint64_t *out_file, uint64_t *out_place)
+static bool component_is(const cx_json *event, uint64_t entry, uint64_t component)
+{
+    const cx_json *where = cx_json_get_typed(event, CX_STR("entry"), CX_JSON_OBJECT);
+    const cx_json *index = CX_JSON_GET(event, "component_index");
+    const cx_json *seq = where == NULL ? NULL : CX_JSON_GET(where, "seq");
+    uint64_t in_entry = 0, number = 0;
+    return seq != NULL && index != NULL && cx_json_uint64(seq, &in_entry) &&
+           cx_json_uint64(index, &number) && in_entry == entry && number == component;
+}
+
+/* FILE:PLACE or SEQ.INDEX, both decimal. */
+static bool read_place(cx_str text, char between, uint64_t *out_file, uint64_t *out_place)
 {
     uint64_t numbers[2] = {0, 0};
     size_t which = 0, digits = 0;
     for (size_t i = 0; i < text.size; i++) {
         char c = text.data[i];
-        if (c == ':' && which == 0 && digits != 0) {
+        if (c == between && which == 0 && digits != 0) {
             which = 1;
             digits = 0;
         } else if (c >= '0' && c <= '9' && digits < PLACE_DIGITS_MAX) {
@@ -159,13 +170,17 @@ static bool read_place(cx_str text, uint64_t *out_file, uint64_t *out_place)
 static cx_status find_record(name_search *s, cx_err *err)
 {
     cx_str id = {NULL, 0};
+    bool component = false;
     uint64_t file = 0, place = 0;
     cx_arena arena;
     cx_status status = CX_SUCCESS;
     if (cx_str_starts(s->name, CX_STR("src:")))
         id = cx_str_from(s->name.data + 4, s->name.size - 4);
+    else if (cx_str_starts(s->name, CX_STR("entry:")) &&
+             read_place(cx_str_from(s->name.data + 6, s->name.size - 6), '.', &file, &place))
+        component = true;
     else if (!cx_str_starts(s->name, CX_STR("at:")) ||
-             !read_place(cx_str_from(s->name.data + 3, s->name.size - 3), &file, &place))
+             !read_place(cx_str_from(s->name.data + 3, s->name.size - 3), ':', &file, &place))
         return CX_SUCCESS;
     cx_arena_init(&arena, s->lattice->alloc, 0);
     cx_arena_mark mark = cx_arena_mark_now(&arena);
@@ -178,7 +193,9 @@ static cx_status find_record(name_search *s, cx_err *err)
             break;
         status = CX_SUCCESS;
         if (event != NULL && event->type == CX_JSON_OBJECT &&
-            (id.data != NULL ? source_id_is(event, id) : place_is(event, file, place)))
+            (id.data != NULL ? source_id_is(event, id)
+             : component     ? component_is(event, file, place)
+                             : place_is(event, file, place)))
             add_match(s, n);
     }
     cx_arena_done(&arena);

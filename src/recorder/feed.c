@@ -77,7 +77,9 @@ static cx_status feed_trace(feed *f, const cx_tail_item *item, cx_err *err)
     };
     CX_TRY(cx_index_established(f->index, item->actor, &facts.established, err));
     CX_TRY(cx_trace_row_make(&trace, &facts, &f->arena, &row, err));
-    return cx_index_put_trace(f->index, &row, err);
+    CX_TRY(cx_index_put_trace(f->index, &row, err));
+    const cx_feed_entry at = {f->index, item, &f->arena};
+    return cx_feed_trace_words(&at, &trace, record.level, err);
 }
 
 static cx_status feed_conflict(feed *f, const cx_tail_item *item, cx_err *err)
@@ -309,7 +311,9 @@ static cx_status feed_item(feed *f, const cx_tail_item *item, cx_err *err)
                  {"redact", NULL, feed_redact}};
     if (!item->has_entry)
         return CX_SUCCESS;
-    CX_TRY(cx_feed_steps(f->index, item, &f->arena, err));
+    const cx_feed_entry at = {f->index, item, &f->arena};
+    CX_TRY(cx_feed_steps(&at, err));
+    CX_TRY(cx_feed_memory_words(&at, err));
     for (size_t i = 0; i < CX_COUNT_OF(kinds); i++)
         if (cx_str_is(item->entry.kind, kinds[i].kind))
             return kinds[i].actor == NULL || cx_str_is(item->actor, kinds[i].actor)

@@ -37,26 +37,17 @@ typedef struct step_feed {
 
 /* --- what a node says ------------------------------------------------------------------------- */
 
-static void add_piece(cx_buf *out, cx_str text)
-{
-    if (text.size == 0 || out->size > CX_STEP_TEXT_MAX)
-        return;
-    if (out->size != 0)
-        cx_buf_add_byte(out, '\n');
-    cx_buf_add_str(out, text);
-}
-
 /* All texts and names of a value: what a person would search for in arguments and results. */
 static void add_value(cx_buf *out, const cx_json *value, unsigned depth)
 {
     if (value == NULL || depth > 32)
         return;
     if (value->type == CX_JSON_STRING || cx_json_is_number(value))
-        add_piece(out, cx_json_text(value));
+        cx_feed_add_text(out, cx_json_text(value));
     for (uint32_t i = 0; value->type == CX_JSON_ARRAY && i < value->count; i++)
         add_value(out, &value->items[i], depth + 1);
     for (uint32_t i = 0; value->type == CX_JSON_OBJECT && i < value->count; i++) {
-        add_piece(out, cx_json_text(&value->members[i].name));
+        cx_feed_add_text(out, cx_json_text(&value->members[i].name));
         add_value(out, &value->members[i].value, depth + 1);
     }
 }
@@ -68,7 +59,7 @@ static cx_status searchable_text(step_feed *f, const cx_json *event, cx_str *out
     const cx_json *inputs = cx_json_get_typed(event, CX_STR("input"), CX_JSON_ARRAY);
     cx_buf_clear(&f->text);
     for (uint32_t i = 0; inputs != NULL && i < inputs->count; i++)
-        add_piece(&f->text, CX_JSON_GET_STR(&inputs->items[i], "text"));
+        cx_feed_add_text(&f->text, CX_JSON_GET_STR(&inputs->items[i], "text"));
     for (size_t i = 0; names[i] != NULL; i++)
         add_value(&f->text, cx_json_get(event, cx_str_z(names[i])), 0);
     CX_TRY(cx_buf_check(&f->text, err));
@@ -480,10 +471,11 @@ static cx_status feed_step(step_feed *f, cx_err *err)
     return row.ref.size == 0 ? CX_SUCCESS : cx_index_put_step(f->index, &row, err);
 }
 
-cx_status cx_feed_steps(cx_index *index, const cx_tail_item *item, cx_arena *arena, cx_err *err)
+cx_status cx_feed_steps(const cx_feed_entry *at, cx_err *err)
 {
+    const cx_tail_item *item = at->item;
     cx_str kind = item->entry.kind;
-    step_feed f = {.index = index, .item = item, .arena = arena};
+    step_feed f = {.index = at->index, .item = item, .arena = at->arena};
     cx_status status = CX_SUCCESS;
     if (item->erased)
         return CX_SUCCESS;

@@ -977,6 +977,40 @@ def control_characters_of_traces_do_not_reach_the_terminal():
 
 
 @test
+def what_traces_and_memories_say_is_found_where_it_is_said():
+    with Place() as p:
+        p.expect(1, "record", VECTORS / "batches/ingest-replay-b-0.json")  # one of two is stored
+        hits = p.json("search", "caf\u00e9 ends", "--limit", 500)["hits"]
+        assert hits and all(hit["source"] == "traces" for hit in hits), hits
+        assert len({(hit["history"], hit["ref"]) for hit in hits}) == len(hits)
+        for hit in hits:
+            node = p.json("lattice", "show", "@" + hit["history"], hit["ref"])
+            data = json.dumps(node["node"]["state_delta"]["memory"][hit["role"]], ensure_ascii=False)
+            assert "caf\u00e9" in data and "caf\u00e9" in hit["snippet"], (hit, node)
+        assert {hit["role"] for hit in hits} >= {"DMA_RESULTS", "ASPDMA_RESULT"}, hits
+        assert p.json("histories")["histories"] == []  # the list of traces shows them
+        p.expect(2, "lattice", "show", "@" + hits[0]["history"], "entry:99999.0", err="entry:99999.0")
+
+        fact = {"subject": "refunds", "predicate": "have",
+                "statement": "the caf\u00e9 limit ends at 500 EUR"}
+        uri = p.ok("memory", "write", "Fact", json.dumps(fact), "--actor", "ann").split()[0]
+        found = p.json("search", "caf\u00e9 limit ends")["hits"]
+        assert [(hit["history"], hit["ref"], hit["kind"], hit["role"]) for hit in found] == \
+            [("memory/ann", uri, "memory", "Fact")], found
+        assert "500 EUR" in p.ok("memory", "get", uri, "--actor", "ann")
+        shown = p.ok("search", "caf\u00e9 limit ends")
+        assert f"  memory/ann {uri}" in shown and "@memory" not in shown, shown
+
+        agent = hits[0]["history"][len("agent/"):]
+        gone = {hit["ref"].split(":")[1].split(".")[0] for hit in hits if hit["history"] == f"agent/{agent}"}
+        for seq in gone:
+            p.ok("erase", seq, "--actor", agent, "--reason", "asked for")
+        p.ok("erase", uri, "--actor", "ann", "--reason", "asked for")
+        left = p.json("search", "caf\u00e9 ends", "--limit", 500)["hits"]
+        assert [hit for hit in left if hit["history"] in (f"agent/{agent}", "memory/ann")] == [], left
+
+
+@test
 def a_full_disk_on_standard_output_is_3():
     with Place() as p:
         p.ok("record", TWO)

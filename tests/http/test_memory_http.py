@@ -7,6 +7,8 @@ import json
 import pathlib
 import sys
 import threading
+import time
+import urllib.parse
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "cli")]
@@ -71,6 +73,34 @@ def memories_are_written_changed_and_ended():
         check(kinds.count("memory.request") == 0, kinds)
         check(all(entry["created_by"] == "token:writer" for entry in s.entries()), s.entries())
         s.command("verify", "--actor", "ann")
+
+
+@test
+def memories_are_found_by_their_words_at_their_version():
+    with World() as s:
+        made = s.write("memories", FACT, 201)
+        data = {**FACT["data"], "statement": "the limit is 600"}
+        second = s.write("memories/update", {"uri": made["uri"], "data": data})
+        other = s.write("memories", {**FACT, "data": {**data, "statement": "no limit at all"}}, 201, actor="bob")
+        end = time.monotonic() + 60  # the index follows the ledger
+        hits = []
+        while len(hits) < 3 and time.monotonic() < end:
+            hits = s.ask("GET", "/api/v1/search?q=limit", token=s.reader).json()["hits"]
+        check([(hit["history"], hit["ref"]) for hit in hits] ==
+              [("memory/bob", other["uri"]), ("memory/ann", second["uri"]), ("memory/ann", made["uri"])], hits)
+        check({(hit["kind"], hit["source"], hit["role"]) for hit in hits} == {("memory", "memory", "Fact")}, hits)
+        # as the page asks for what a hit names
+        old = s.ask("GET", f"/api/v1/memories/{urllib.parse.quote(made['uri'], safe='')}?actor=ann",
+                    token=s.reader).json()
+        check(old["data"] == FACT["data"], old)
+        one = s.ask("GET", "/api/v1/search?q=limit&history=memory/bob", token=s.reader).json()["hits"]
+        check([hit["ref"] for hit in one] == [other["uri"]], one)
+        listed = s.ask("GET", "/api/v1/histories", token=s.reader).json()["histories"]
+        check(listed == [], listed)
+        inbox = s.ask("GET", "/api/v1/inbox?q=limit", token=s.reader).json()["items"]
+        check(inbox == [], inbox)
+        lower = s.add_token("trace:read", level="detailed", name="lower")
+        check(s.ask("GET", "/api/v1/search?q=limit", token=lower).status == 403)
 
 
 @test

@@ -94,13 +94,13 @@ static void print_hits(cx_buf *out, const cx_json *value)
 {
     const cx_json *hits = CX_JSON_GET(value, "hits");
     if (hits == NULL || hits->count == 0) {
-        cx_buf_add_z(out, "no step has all of these words\n");
+        cx_buf_add_z(out, "no step and no memory has all of these words\n");
         return;
     }
     for (uint32_t i = 0; i < hits->count; i++) {
         const cx_json *hit = &hits->items[i];
         cx_cli_add_member(out, hit, "at");
-        cx_buf_add_z(out, "  @");
+        cx_buf_add_z(out, cx_str_is(CX_JSON_GET_STR(hit, "source"), "memory") ? "  " : "  @");
         cx_cli_add_member(out, hit, "history");
         cx_buf_add_byte(out, ' ');
         cx_cli_add_member(out, hit, "ref");
@@ -170,11 +170,13 @@ static const cx_cli_option search_options[] = {
 
 const cx_cli_command cx_cli_search = {
     .name = "search",
-    .purpose = "find words in everything that agents said and did",
-    .about = "Finds steps of sessions, OpenTelemetry traces and native histories that have all of "
-             "the words: in messages, prompts, tool arguments and results, errors. The last word "
-             "may be a beginning; upper and lower case are alike. Newest first. The second column "
-             "and the third name the step: 'cortex lattice show @HISTORY REF'.",
+    .purpose = "find words in everything that agents said, did and remember",
+    .about = "Finds steps of sessions, OpenTelemetry traces and native histories, components of "
+             "signed traces, and memories that have all of the words: in messages, prompts, "
+             "reasoning, tool arguments and results, errors. Traces of the level generic hold no "
+             "text. The last word may be a beginning; upper and lower case are alike. Newest "
+             "first. The second column and the third name the step: 'cortex lattice show @HISTORY "
+             "REF'; of a memory the third is its URI: 'cortex memory get URI --actor ACTOR'.",
     .operands = search_operands,
     .operand_count = CX_COUNT_OF(search_operands),
     .options = search_options,

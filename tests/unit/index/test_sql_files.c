@@ -66,6 +66,7 @@ static void add_head(cx_buf *out, const char *what, unsigned due)
         "-- For psql, PostgreSQL 15 or later, with TimescaleDB where the database has it:\n"
         "--     psql URL -f 011_covenant_traces.sql -f 012_trace_levels_idma.sql -f "
         "013_histories.sql\n"
+        "--         -f 014_words.sql\n"
         "-- What is there already stays as it is. docs/sql.md describes tables and views.\n"
         "-- Made of the program's own statements; cortex makes the same by itself.\n"
         "\\set ON_ERROR_STOP on\n"
@@ -109,6 +110,7 @@ CX_TEST(the_sql_files_are_the_statements_of_the_program)
         {FOLDER "012_trace_levels_idma.sql",
          "The views and columns that dashboards for the trace format 1.0 read; after 011.", 4, 4},
         {FOLDER "013_histories.sql", "Steps and histories, to be searched; after 012.", 5, 5},
+        {FOLDER "014_words.sql", "Words of traces and memories, read again; after 013.", 6, 6},
     };
     for (size_t i = 0; i < CX_COUNT_OF(files); i++) {
         cx_buf made;

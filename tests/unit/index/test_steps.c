@@ -263,3 +263,42 @@ BOTH(progress_of_a_history_is_kept)
     cx_arena_done(&arena);
     cx_index_close(index);
 }
+
+/* Traces and memories are found by their words, and listed elsewhere. */
+BOTH(words_of_memories_go_by_their_ref)
+{
+    cx_err err = {0};
+    cx_index *index = kit_open_empty(where);
+    (void)pg;
+    REQUIRE(index != NULL);
+    cx_step_row rows[] = {step_of("memory/ann", "matrix://cortex/Fact/A#1", "verysecret limit"),
+                          step_of("memory/ann", "matrix://cortex/Fact/A#12", "verysecret again"),
+                          step_of("memory/ann", "matrix://cortex/Fact/AB#1", "verysecret other"),
+                          step_of("memory/bob", "matrix://cortex/Fact/A#1", "verysecret bob"),
+                          step_of("agent/x", "entry:1.0", "verysecret trace"),
+                          step_of("agent/y", "entry:1.0", "verysecret trace"),
+                          step_of("agent/y", "h", "verysecret step")};
+    for (size_t i = 0; i < 4; i++)
+        rows[i].source = CX_STR(CX_SOURCE_MEMORY);
+    rows[4].source = rows[5].source = CX_STR(CX_SOURCE_TRACES);
+    rows[6].source = CX_STR("steps");
+    put_steps(index, rows, CX_COUNT_OF(rows));
+    cx_history_query query = CX_HISTORY_QUERY_INIT;
+    check_histories(index, &query, "agent/y"); /* it takes steps, too */
+    CHECK_STATUS(cx_index_begin(index, &err), &err);
+    CHECK_STATUS(
+        cx_index_forget_refs(index, CX_STR("memory/ann"), CX_STR("matrix://cortex/Fact/A#"), &err),
+        &err);
+    CHECK_STATUS(cx_index_commit(index, kit_home, kit_position, &err), &err);
+    check_search(index, words("verysecret"),
+                 "h entry:1.0 entry:1.0 matrix://cortex/Fact/A#1 matrix://cortex/Fact/AB#1");
+    CHECK_INT(kit_number(index, "SELECT count(*) FROM cirislens.cortex_steps WHERE text LIKE"
+                                " '%verysecret%'"),
+              5);
+    /* A memory does not age. */
+    CHECK_STATUS(cx_index_begin(index, &err), &err);
+    CHECK_STATUS(cx_index_retain_steps(index, START_NS + SECOND_NS, &err), &err);
+    CHECK_STATUS(cx_index_commit(index, kit_home, kit_position, &err), &err);
+    check_search(index, words("verysecret"), "matrix://cortex/Fact/A#1 matrix://cortex/Fact/AB#1");
+    cx_index_close(index);
+}

@@ -3,6 +3,7 @@
  */
 #include <stdatomic.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "memory/memory.h"
 #include "recorder/internal.h"
@@ -251,6 +252,138 @@ CX_TEST(feed_removes_erased_content)
     feed(&s);
     cx_json left = ask(&s, &query);
     CHECK_INT(count_of(&left), 2);
+    fixture_done(&s);
+}
+
+/* Refs that the words find, newest first. */
+static void check_words(fixture *s, const char *words, const char *expected)
+{
+    cx_index *index = open_index(s);
+    const cx_found_step *found;
+    const cx_step_query query = {.words = cx_str_z(words), .limit = 10};
+    size_t count = 0;
+    bool more = false;
+    cx_buf out;
+    cx_buf_init(&out, cx_alloc_default());
+    CHECK_STATUS(cx_index_search(index, &query, &s->arena, &found, &count, &more, &s->err),
+                 &s->err);
+    for (size_t i = 0; i < count; i++)
+        cx_buf_printf(&out, "%s%.*s %.*s", i == 0 ? "" : ", ", (int)found[i].history.size,
+                      found[i].history.data, (int)found[i].ref.size, found[i].ref.data);
+    cx_str text = cx_buf_str(&out);
+    CHECK_STR(text, expected);
+    cx_buf_done(&out);
+    cx_index_close(index);
+}
+
+/* Whether a file of the index has the word, in any of its bytes. */
+static bool index_has_bytes(fixture *s, const char *word)
+{
+    static const char *const ends[] = {"", "-wal"};
+    bool found = false;
+    for (size_t i = 0; i < CX_COUNT_OF(ends); i++) {
+        cx_buf bytes;
+        cx_buf_init(&bytes, cx_alloc_default());
+        cx_str path =
+            cx_arena_printf(&s->arena, "%s%s", cx_recorder_index_path(s->path, &s->arena), ends[i]);
+        if (!cx_failed(cx_io_read_file(cx_io_system(), path.data, (size_t)64 << 20, &bytes, NULL)))
+            found |= memmem(bytes.data, bytes.size, word, strlen(word)) != NULL;
+        cx_buf_done(&bytes);
+    }
+    return found;
+}
+
+/* Texts of a trace are found where they exist, at the component that says them, and go with it. */
+CX_TEST(feed_finds_what_traces_say)
+{
+    fixture s;
+    maker m;
+    cx_memory *memory;
+    maker_options said = MAKER_OPTIONS_INIT;
+    fixture_init(&s, "words", NULL);
+    maker_init(&m, "alpha");
+    fixture_trust(&s, &m);
+    CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &said), "generic"), CX_INTAKE_STORED);
+    said.level = "full_traces";
+    said.rationale = "The verysecret gardener asked twice";
+    CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &said), "full_traces"), CX_INTAKE_STORED);
+    feed(&s);
+    cx_str where = cx_arena_printf(&s.arena, "agent/%s entry:1.3", m.agent);
+    check_words(&s, "verysecret garden", where.data);
+    check_words(&s, "handleractiontype.speak", where.data); /* not of the generic one */
+    CHECK(index_has_bytes(&s, "verysecret"));
+    CHECK_STATUS(cx_memory_open(s.home, cx_str_z(m.agent), NULL, &memory, &s.err), &s.err);
+    CHECK_STATUS(cx_memory_redact(memory, 1, CX_STR("asked"), CX_STR("me"), &s.err), &s.err);
+    cx_memory_close(memory);
+    feed(&s);
+    check_words(&s, "verysecret", "");
+    CHECK(!index_has_bytes(&s, "verysecret"));
+    fixture_done(&s);
+}
+
+static cx_uri write_fact(fixture *s, cx_memory *memory, const cx_uri *before, const char *statement)
+{
+    cx_uri uri = {0};
+    cx_buf bytes;
+    cx_buf_init(&bytes, cx_alloc_default());
+    const cx_data data = {.type = CX_TYPE_FACT,
+                          .schema = 1,
+                          .as.fact = {.subject = CX_STR("refunds"),
+                                      .predicate = CX_STR("have"),
+                                      .statement = cx_str_z(statement)}};
+    cx_data_encode(&data, &bytes);
+    const cx_memory_write write = {.type = CX_TYPE_FACT, .data = cx_buf_bytes(&bytes)};
+    const cx_memory_update update = {.data = cx_buf_bytes(&bytes)};
+    if (before == NULL)
+        CHECK_STATUS(cx_memory_write_new(memory, &write, &uri, &s->err), &s->err);
+    else
+        CHECK_STATUS(cx_memory_update_at(memory, before, &update, &uri, &s->err), &s->err);
+    cx_buf_done(&bytes);
+    return uri;
+}
+
+static cx_str ref_of(fixture *s, const cx_uri *uri)
+{
+    cx_buf text;
+    cx_buf_init(&text, cx_alloc_default());
+    cx_uri_add(uri, &text);
+    cx_str copy = cx_arena_copy_str(&s->arena, cx_buf_str(&text));
+    cx_buf_done(&text);
+    return copy;
+}
+
+/* All versions of a memory are found, and leave nothing when it is erased. */
+CX_TEST(feed_finds_what_memories_say)
+{
+    fixture s;
+    cx_memory *memory;
+    fixture_init(&s, "memories", NULL);
+    CHECK_STATUS(cx_memory_open(s.home, CX_STR("ann"), NULL, &memory, &s.err), &s.err);
+    const cx_uri first = write_fact(&s, memory, NULL, "the verysecret limit is 500 EUR");
+    const cx_uri second = write_fact(&s, memory, &first, "the verysecret limit is 900 EUR");
+    const cx_uri other = write_fact(&s, memory, NULL, "a limit of another kind");
+    feed(&s);
+    cx_str refs[] = {ref_of(&s, &first), ref_of(&s, &second), ref_of(&s, &other)};
+    check_words(&s, "verysecret 500",
+                cx_arena_printf(&s.arena, "memory/ann %s", refs[0].data).data);
+    check_words(&s, "limit",
+                cx_arena_printf(&s.arena, "memory/ann %s, memory/ann %s, memory/ann %s",
+                                refs[2].data, refs[1].data, refs[0].data)
+                    .data);
+    CHECK_STATUS(cx_memory_redact_memory(memory, &second, CX_STR("asked"), CX_STR("me"), &s.err),
+                 &s.err);
+    feed(&s);
+    check_words(&s, "verysecret", "");
+    CHECK(!index_has_bytes(&s, "verysecret"));
+    cx_str left = cx_arena_printf(&s.arena, "memory/ann %s", refs[2].data);
+    check_words(&s, "limit", left.data);
+    /* F1: made again, it finds the same. */
+    const char *path = cx_recorder_index_path(s.path, &s.arena);
+    CHECK_INT(unlink(path), 0);
+    feed(&s);
+    check_words(&s, "verysecret", "");
+    check_words(&s, "limit", left.data);
+    cx_memory_close(memory);
     fixture_done(&s);
 }
 

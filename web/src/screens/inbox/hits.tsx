@@ -1,8 +1,9 @@
-// hits.tsx - steps that have the words of the search, with the words marked; each opens its history
-// at the step.
+// hits.tsx - steps and memories that have the words of the search, with the words marked; a step
+// opens its history there, a memory opens in place.
 
+import {useState} from 'preact/hooks';
 import {may} from '../../base/session';
-import type {SearchHit, SearchPage} from '../../base/api-types';
+import type {MemoryAnswer, SearchHit, SearchPage} from '../../base/api-types';
 import {ago, shortAgent} from '../../base/format';
 import {useAnswer} from '../../base/load';
 import {linkTo} from '../../base/router';
@@ -30,7 +31,11 @@ export function Hits({words}: {words: string}) {
       <ul>
         {hits.map((hit) => (
           <li key={`${hit.history} ${hit.ref}`}>
-            <Hit hit={hit} words={words} />
+            {hit.source === 'memory' ? (
+              <MemoryHit hit={hit} words={words} />
+            ) : (
+              <Hit hit={hit} words={words} />
+            )}
           </li>
         ))}
       </ul>
@@ -38,8 +43,35 @@ export function Hits({words}: {words: string}) {
   );
 }
 
+/** The memory's version, with all of it below once it is opened. */
+function MemoryHit({hit, words}: {hit: SearchHit; words: string}) {
+  const [open, setOpen] = useState(false);
+  const of = useAnswer<MemoryAnswer>(
+    open ? `/api/v1/memories/${encodeURIComponent(hit.ref)}` : null,
+    {actor: hit.history.slice('memory/'.length)},
+  );
+  const whole = of.value ? JSON.stringify(of.value, null, 2) : (of.error?.message ?? '');
+  return (
+    <details class="hit" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <Found hit={hit} words={words} />
+      </summary>
+      <pre class="hit-memory">
+        <Marked text={whole} words={words} />
+      </pre>
+    </details>
+  );
+}
+
+function Marked({text, words}: {text: string; words: string}) {
+  return (
+    <>
+      {divided(text, words).map((piece, i) => (i % 2 === 1 ? <mark key={i}>{piece}</mark> : piece))}
+    </>
+  );
+}
+
 function Hit({hit, words}: {hit: SearchHit; words: string}) {
-  const when = seconds(hit.at);
   return (
     <a
       class="hit"
@@ -49,6 +81,15 @@ function Hit({hit, words}: {hit: SearchHit; words: string}) {
         view: 'text',
       })}
     >
+      <Found hit={hit} words={words} />
+    </a>
+  );
+}
+
+function Found({hit, words}: {hit: SearchHit; words: string}) {
+  const when = seconds(hit.at);
+  return (
+    <>
       <span class="hit-where dim">
         <Line text={hit.title ?? hit.history} most={60} />
         <span>{`${shortAgent(hit.agent ?? '')} \u00b7 ${hit.tool ?? kindWords({kind: hit.kind} as never)}`}</span>
@@ -56,11 +97,9 @@ function Hit({hit, words}: {hit: SearchHit; words: string}) {
       </span>
       <span class="hit-text">
         {hit.cut_before ? '\u2026' : ''}
-        {divided(hit.snippet.replace(/\s+/g, ' '), words).map((piece, i) =>
-          i % 2 === 1 ? <mark key={i}>{piece}</mark> : piece,
-        )}
+        <Marked text={hit.snippet.replace(/\s+/g, ' ')} words={words} />
         {hit.cut_after ? '\u2026' : ''}
       </span>
-    </a>
+    </>
   );
 }
