@@ -272,12 +272,13 @@ cx_status cx_index_forget_steps(cx_index *index, cx_str actor, uint64_t seq, cx_
                            "SELECT count(*) FROM cirislens.cortex_steps WHERE ledger_actor = $1"
                            " AND ledger_seq = $2",
                            values, CX_COUNT_OF(values), 0, &count, err));
+    /* Words of an older version of a document are in no row, but may be in the full-text index. */
+    index->must_scrub |= count != 0 || cx_str_is(actor, "sessions");
     if (count == 0)
         return CX_SUCCESS;
     /* Their texts go first, so that the histories are still known by their rows. */
     CX_TRY(cx_index_do(index, BLANK_STEPS "ledger_actor = $1 AND ledger_seq = $2", values,
                        CX_COUNT_OF(values), err));
-    index->must_scrub = true;
     return cx_index_do(index,
                        COUNT_AGAIN("id IN (SELECT history_id FROM cirislens.cortex_steps WHERE"
                                    " ledger_actor = $1 AND ledger_seq = $2)"),
@@ -295,6 +296,36 @@ cx_status cx_index_forget_refs(cx_index *index, cx_str history, cx_str beginning
                                    " WHERE name = $1) AND substr(ref, 1, CAST($3 AS integer)) = $2",
                        values, CX_COUNT_OF(values), err));
     index->must_scrub = true;
+    return cx_index_do(index, COUNT_AGAIN("name = $1"), again, CX_COUNT_OF(again), err);
+}
+
+cx_status cx_index_renew_history(cx_index *index, cx_str before, cx_str name, cx_err *err)
+{
+    CX_ASSERT(index->in_transaction);
+    const cx_sql_value values[] = {cx_sql_text(before), cx_sql_text(name)};
+    CX_TRY(cx_index_do(index,
+                       "DELETE FROM cirislens.cortex_steps WHERE history_id IN"
+                       " (SELECT id FROM cirislens.cortex_histories WHERE name = $1)",
+                       values, 1, err));
+    return cx_index_do(index,
+                       "UPDATE cirislens.cortex_histories SET name = $2, steps = 0, calls = 0,"
+                       " errors = 0, tokens_input = 0, tokens_output = 0, cost_usd = 0,"
+                       " title = NULL, title_rank = 0, title_seq = NULL, lines = 0, pending = NULL,"
+                       " first_at = NULL, last_at = NULL, agent = NULL, model = NULL,"
+                       " last_message = NULL, last_input = 0, last_output = 0 WHERE name = $1",
+                       values, CX_COUNT_OF(values), err);
+}
+
+cx_status cx_index_drop_step(cx_index *index, cx_str history, cx_str ref, cx_err *err)
+{
+    CX_ASSERT(index->in_transaction);
+    const cx_sql_value values[] = {cx_sql_text(history), cx_sql_text(ref)};
+    const cx_sql_value again[] = {cx_sql_text(history), cx_sql_int(-1)};
+    CX_TRY(cx_index_do(index,
+                       "DELETE FROM cirislens.cortex_steps WHERE history_id IN"
+                       " (SELECT id FROM cirislens.cortex_histories WHERE name = $1)"
+                       " AND ref = $2",
+                       values, CX_COUNT_OF(values), err));
     return cx_index_do(index, COUNT_AGAIN("name = $1"), again, CX_COUNT_OF(again), err);
 }
 

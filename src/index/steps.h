@@ -57,6 +57,10 @@ CX_RESULT cx_index_history_progress(cx_index *index, cx_str history, cx_arena *a
                                     cx_history_progress *out, cx_err *err);
 CX_RESULT cx_index_set_history_progress(cx_index *index, cx_str history, cx_str source,
                                         const cx_history_progress *progress, cx_err *err);
+/* A document was replaced by a newer one: the history goes on as `name`, without its rows. */
+CX_RESULT cx_index_renew_history(cx_index *index, cx_str before, cx_str name, cx_err *err);
+/* Of a history that many documents make: the step is written again. */
+CX_RESULT cx_index_drop_step(cx_index *index, cx_str history, cx_str ref, cx_err *err);
 /* The entry was erased: its rows go, and the history's counts and title are made again. */
 CX_RESULT cx_index_forget_steps(cx_index *index, cx_str actor, uint64_t seq, cx_err *err);
 /* Rows of the history whose ref begins so (in ASCII) were erased; likewise. */

@@ -31,6 +31,15 @@
     X(CX_KIND_SESSION_CLAUDE_CODE, "session.claude_code", "stores", "stores")                      \
     X(CX_KIND_SESSION_CODEX, "session.codex", "stores", "stores")                                  \
     X(CX_KIND_SESSION_UNREAD, "session.unread", "stores", "stores")                                \
+    X(CX_KIND_SESSION_GEMINI_CLI, "session.gemini_cli", "stores", "stores, recorder/feed")         \
+    X(CX_KIND_SESSION_QWEN_CODE, "session.qwen_code", "stores", "stores, recorder/feed")           \
+    X(CX_KIND_SESSION_CURSOR, "session.cursor", "stores", "stores, recorder/feed")                 \
+    X(CX_KIND_SESSION_COPILOT_CLI, "session.copilot_cli", "stores", "stores, recorder/feed")       \
+    X(CX_KIND_SESSION_OPENCODE, "session.opencode", "stores", "stores, recorder/feed")             \
+    X(CX_KIND_SESSION_CLINE, "session.cline", "stores", "stores, recorder/feed")                   \
+    X(CX_KIND_SESSION_DROID, "session.droid", "stores", "stores, recorder/feed")                   \
+    X(CX_KIND_SESSION_AIDER, "session.aider", "stores", "stores, recorder/feed")                   \
+    X(CX_KIND_SESSION_OPENHANDS, "session.openhands", "stores", "stores, recorder/feed")           \
     X(CX_KIND_ACTION_LIST, "action.list", "stores/actions", "stores")                              \
     X(CX_KIND_ACTION_SET, "action.set", "stores/actions", "stores")                                \
     X(CX_KIND_HOME_ROOT, "home.root", "ledger/home_root", "ledger, evidence")                      \

@@ -14,6 +14,7 @@
 #include "recorder/recorder.h"
 #include "recorder/answer/reply.h"
 #include "recorder/sensitive_mark.h"
+#include "recorder/session_path.h"
 #include "recorder/step.h"
 
 #endif

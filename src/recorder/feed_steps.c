@@ -13,6 +13,7 @@
 #include "import/api.h"
 #include "lattice/api.h"
 #include "recorder/otlp_index.h"
+#include "recorder/session_path.h"
 
 #define SESSION_ACTOR "sessions"
 #define SESSION_FILE "session/file/"
@@ -28,6 +29,8 @@ typedef struct step_feed {
     const cx_tail_item *item;
     cx_arena *arena;
     cx_str history, source; /* history empty: each node's own (spans) */
+    cx_session_path path;   /* of the session's file, where it is known */
+    bool renewed;           /* a document of a group that was there before */
     uint64_t lines_before;  /* of earlier pieces */
     uint64_t lines;         /* of this one */
     cx_buf text;            /* scratch */
@@ -243,14 +246,35 @@ static cx_status place_span(step_feed *f, const cx_json *node, const cx_json *ev
     return row->history.data == NULL || row->ref.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
+/* One of the documents of a session is found by its id, a part with its message. */
+static cx_status place_member(step_feed *f, const cx_json *event, cx_step_row *row, cx_err *err)
+{
+    cx_str id = CX_JSON_GET_STR(event, "src_id");
+    if (f->path.shape == CX_SESSION_PART)
+        row->ref = cx_arena_printf(f->arena, "src:%.*s~%.*s", (int)f->path.message.size,
+                                   f->path.message.data, (int)f->path.file.size, f->path.file.data);
+    else if (id.size != 0)
+        row->ref = cx_arena_printf(f->arena, "src:%.*s", (int)id.size, id.data);
+    else
+        row->ref =
+            cx_arena_printf(f->arena, "src:~%.*s", (int)f->path.file.size, f->path.file.data);
+    if (row->ref.data == NULL)
+        return cx_fail_nomem(err);
+    return f->renewed ? cx_index_drop_step(f->index, row->history, row->ref, err) : CX_SUCCESS;
+}
+
 /* A line of a session by its id, else by its number in the whole file. */
 static cx_status place_line(step_feed *f, const cx_json *event, cx_step_row *row, cx_err *err)
 {
     const cx_json *at = CX_JSON_GET(event, "at");
     cx_str id = CX_JSON_GET_STR(event, "src_id");
     int64_t line = at == NULL ? 0 : count_of(at, "line");
+    if (at != NULL && CX_JSON_GET(at, "line") == NULL)
+        line = count_of(at, "index");
     row->history = f->history;
     row->source = f->source;
+    if (f->path.shape >= CX_SESSION_EVENT)
+        return place_member(f, event, row, err);
     if (id.size != 0 && cx_str_is(f->source, "claude-code"))
         row->ref = cx_arena_printf(f->arena, "src:%.*s", (int)id.size, id.data);
     else
@@ -337,21 +361,28 @@ static const cx_change *change_under(const cx_tail_item *item, const char *prefi
     return NULL;
 }
 
-/* The path in a record of a file; other members are not needed here. */
-static cx_str path_of(cx_bytes record)
+typedef struct file_record {
+    cx_str path; /* data NULL = not known */
+    uint64_t generation, offset;
+} file_record;
+
+/* What is needed here of the record of a file. */
+static file_record read_file_record(cx_bytes record)
 {
     cx_decoder d;
-    cx_str path = {NULL, 0};
+    file_record file = {.path = {NULL, 0}};
     cx_decoder_begin(&d, record, "session record", NULL);
     while (cx_decoder_next(&d)) {
         switch (d.members.key) {
+        case 2: file.generation = cx_cbor_read_uint(&d.reader); break;
+        case 3: file.offset = cx_cbor_read_uint(&d.reader); break;
         case 7:
         case 9: (void)cx_cbor_read_digest(&d.reader); break;
-        case 10: path = cx_bytes_str(cx_decode_bytes_o(&d)); break;
+        case 10: file.path = cx_bytes_str(cx_decode_bytes_o(&d)); break;
         default: (void)cx_cbor_read_uint(&d.reader); break;
         }
     }
-    return cx_failed(cx_decoder_end(&d, 0, NULL)) ? (cx_str){NULL, 0} : path;
+    return cx_failed(cx_decoder_end(&d, 0, NULL)) ? (file_record){.path = {NULL, 0}} : file;
 }
 
 static cx_status name_session(step_feed *f, const uint8_t *id, cx_err *err)
@@ -406,20 +437,83 @@ static cx_status feed_lines(step_feed *f, cx_bytes bytes, cx_history_progress *p
     return keep_pending(f, cx_bytes_from(bytes.data + end, bytes.size - end), progress, err);
 }
 
+static cx_status name_group(step_feed *f, cx_str group, cx_err *err)
+{
+    uint8_t id[SESSION_ID];
+    cx_session_id(group, CX_SESSION_OF_GROUP, id);
+    return name_session(f, id, err);
+}
+
+/* A part names its session; messages of it lie in a folder of that name. */
+static cx_status name_group_of_part(step_feed *f, bool *out_known, cx_err *err)
+{
+    cx_json part;
+    cx_status status = cx_json_parse_text(cx_bytes_str(f->item->payload), f->arena, &part, NULL);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    cx_str session = cx_failed(status) || part.type != CX_JSON_OBJECT
+                         ? (cx_str){NULL, 0}
+                         : CX_JSON_GET_STR(&part, "sessionID");
+    *out_known = session.size != 0;
+    if (!*out_known)
+        return CX_SUCCESS;
+    cx_str group = cx_arena_printf(f->arena, "%.*s/message/%.*s", (int)f->path.group.size,
+                                   f->path.group.data, (int)session.size, session.data);
+    return group.data == NULL ? cx_fail_nomem(err) : name_group(f, group, err);
+}
+
+/* The history of a document is that of its newest version; of a group, that of them all. */
+static cx_status name_document(step_feed *f, const file_record *record, bool *out_known,
+                               cx_err *err)
+{
+    uint8_t id[SESSION_ID];
+    cx_str now = f->history;
+    *out_known = true;
+    f->renewed = record->generation != 0;
+    if (f->path.shape == CX_SESSION_PART)
+        return name_group_of_part(f, out_known, err);
+    if (f->path.group.size != 0)
+        return name_group(f, f->path.group, err);
+    if (record->generation == 0)
+        return CX_SUCCESS;
+    cx_session_id(record->path, record->generation - 1, id);
+    CX_TRY(name_session(f, id, err));
+    CX_TRY(cx_index_renew_history(f->index, f->history, now, err));
+    f->history = now;
+    return CX_SUCCESS;
+}
+
+/* One that came in several pieces is not searched. */
+static cx_status feed_document(step_feed *f, const file_record *record, cx_err *err)
+{
+    cx_history_progress progress = {.path = record->path};
+    bool known = false;
+    if (record->offset != f->item->payload.size)
+        return CX_SUCCESS;
+    CX_TRY(name_document(f, record, &known, err));
+    if (!known)
+        return CX_SUCCESS;
+    CX_TRY(import_bytes(f, f->source.data, f->item->payload, err));
+    return cx_index_set_history_progress(f->index, f->history, f->source, &progress, err);
+}
+
 static cx_status feed_session(step_feed *f, cx_err *err)
 {
     const cx_change *piece = change_under(f->item, SESSION_PIECE);
     const cx_change *file = change_under(f->item, SESSION_FILE);
+    const file_record record =
+        file == NULL ? (file_record){.path = {NULL, 0}} : read_file_record(file->value);
     cx_history_progress progress;
     cx_buf bytes;
     if (piece == NULL)
         return CX_SUCCESS;
-    f->source =
-        cx_str_is(f->item->entry.kind, "session.codex") ? CX_STR("codex") : CX_STR("claude-code");
+    if (record.path.data != NULL)
+        cx_session_path_read(record.path, &f->path);
     CX_TRY(name_session(f, piece->key.data + strlen(SESSION_PIECE), err));
+    if (cx_session_path_is_document(&f->path))
+        return feed_document(f, &record, err);
     CX_TRY(cx_index_history_progress(f->index, f->history, f->arena, &progress, err));
-    if (file != NULL)
-        progress.path = path_of(file->value);
+    progress.path = record.path;
     cx_buf_init(&bytes, f->text.alloc);
     cx_status status = add_pending(f, progress.pending, f->item->payload, &bytes, err);
     if (!cx_failed(status))
@@ -471,6 +565,24 @@ static cx_status feed_step(step_feed *f, cx_err *err)
     return row.ref.size == 0 ? CX_SUCCESS : cx_index_put_step(f->index, &row, err);
 }
 
+/* session.claude_code is of the format claude-code; empty when there is no such importer. */
+static cx_str format_of_kind(cx_str kind)
+{
+    static const char prefix[] = "session.";
+    const cx_import_format_info *info;
+    size_t skip = sizeof prefix - 1;
+    for (size_t i = 0;
+         cx_str_starts(kind, CX_STR(prefix)) && (info = cx_import_format_at(i)) != NULL; i++) {
+        cx_str name = cx_str_z(info->name);
+        bool same = name.size == kind.size - skip;
+        for (size_t k = 0; same && k < name.size; k++)
+            same = kind.data[skip + k] == (name.data[k] == '-' ? '_' : name.data[k]);
+        if (same)
+            return name;
+    }
+    return (cx_str){"", 0};
+}
+
 cx_status cx_feed_steps(const cx_feed_entry *at, cx_err *err)
 {
     const cx_tail_item *item = at->item;
@@ -481,10 +593,11 @@ cx_status cx_feed_steps(const cx_feed_entry *at, cx_err *err)
         return CX_SUCCESS;
     cx_buf_init(&f.text, cx_alloc_default());
     cx_buf_init(&f.nodes, cx_alloc_default());
-    if (cx_str_is(item->actor, SESSION_ACTOR) &&
-        (cx_str_is(kind, "session.claude_code") || cx_str_is(kind, "session.codex")))
-        status = feed_session(&f, err);
-    else if (cx_str_is(item->actor, CX_OTLP_ACTOR))
+    if (cx_str_is(item->actor, SESSION_ACTOR)) {
+        f.source = format_of_kind(kind);
+        if (f.source.size != 0)
+            status = feed_session(&f, err);
+    } else if (cx_str_is(item->actor, CX_OTLP_ACTOR))
         status = feed_spans(&f, err);
     else if (cx_str_is(kind, "lattice.node"))
         status = feed_step(&f, err);

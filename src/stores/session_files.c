@@ -9,6 +9,11 @@
 
 #define ENDING ".jsonl"
 
+/* What separates the documents of a group in the line that they become. */
+#define MESSAGE_BEGIN "{\"info\":"
+#define MESSAGE_PARTS ",\"parts\":["
+#define MESSAGE_END "]}\n"
+
 typedef struct session_choice {
     const cx_recorded_session *sessions;
     size_t count;
@@ -19,20 +24,38 @@ typedef struct session_choice {
 
 cx_str cx_session_stem(cx_str path)
 {
-    size_t start = path.size;
-    while (start > 0 && path.data[start - 1] != '/')
-        start--;
-    cx_str name = cx_str_from(path.data + start, path.size - start);
-    if (cx_str_ends(name, CX_STR(ENDING)))
-        name.size -= strlen(ENDING);
-    return name;
+    cx_session_path read;
+    cx_session_path_read(path, &read);
+    return read.stem;
+}
+
+static bool is_id(const uint8_t *bytes, cx_str name)
+{
+    char id[2 * CX_SESSION_ID_SIZE];
+    cx_hex_encode(cx_bytes_from(bytes, CX_SESSION_ID_SIZE), id);
+    return cx_str_eq(cx_str_from(id, sizeof id), name);
 }
 
 static bool has_id(const cx_recorded_session *session, cx_str name)
 {
-    char id[2 * CX_SESSION_ID_SIZE];
-    cx_hex_encode(cx_bytes_from(session->id, CX_SESSION_ID_SIZE), id);
-    return cx_str_eq(cx_str_from(id, sizeof id), name);
+    uint8_t group[CX_SESSION_ID_SIZE];
+    cx_session_path path;
+    if (is_id(session->id, name))
+        return true;
+    cx_session_path_read(session->path, &path);
+    if (path.group.size == 0 || path.shape == CX_SESSION_PART)
+        return false;
+    cx_session_id(path.group, CX_SESSION_OF_GROUP, group);
+    return is_id(group, name);
+}
+
+static bool are_one_session(const cx_recorded_session *a, const cx_recorded_session *b)
+{
+    cx_session_path left, right;
+    cx_session_path_read(a->path, &left);
+    cx_session_path_read(b->path, &right);
+    return left.shape == right.shape && left.shape != CX_SESSION_PART && left.group.size != 0 &&
+           cx_str_eq(left.group, right.group);
 }
 
 /* Of several generations under one path the newest counts. */
@@ -54,6 +77,8 @@ static cx_status choose_session(session_choice *c, cx_err *err)
     for (size_t i = 0; i < c->count && (c->file_count == 0 || !has_id(c->files[0], c->name)); i++) {
         const cx_recorded_session *s = &c->sessions[i];
         if (!cx_str_eq(cx_session_stem(s->path), c->name) || !is_newest(c, s))
+            continue;
+        if (c->file_count != 0 && are_one_session(c->files[0], s))
             continue;
         if (c->file_count != 0)
             return cx_fail_at(err, CX_E_CONFLICT, "Ambiguous", CX_NO_OFFSET,
@@ -95,10 +120,164 @@ static void add_subagents(session_choice *c)
     qsort(c->files + 1, c->file_count - 1, sizeof *c->files, by_path);
 }
 
+/* --- groups of documents ---------------------------------------------------------------------- */
+
+/* Digits count as numbers: 10.json follows 9.json. */
+static int compare_names(cx_str a, cx_str b)
+{
+    size_t i = 0, k = 0;
+    while (i < a.size && k < b.size) {
+        size_t from = i, other = k;
+        while (i < a.size && a.data[i] >= '0' && a.data[i] <= '9')
+            i++;
+        while (k < b.size && b.data[k] >= '0' && b.data[k] <= '9')
+            k++;
+        if (i == from || k == other) {
+            i = from;
+            k = other;
+            if (a.data[i] != b.data[k])
+                return (unsigned char)a.data[i] < (unsigned char)b.data[k] ? -1 : 1;
+            i++;
+            k++;
+            continue;
+        }
+        while (from + 1 < i && a.data[from] == '0')
+            from++;
+        while (other + 1 < k && b.data[other] == '0')
+            other++;
+        if (i - from != k - other)
+            return i - from < k - other ? -1 : 1;
+        int order = memcmp(a.data + from, b.data + other, i - from);
+        if (order != 0)
+            return order;
+    }
+    return (i < a.size) - (k < b.size);
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const cx_recorded_session *a = *(const cx_recorded_session *const *)left,
+                              *b = *(const cx_recorded_session *const *)right;
+    int order = compare_names(a->path, b->path);
+    return order != 0 ? order : by_path(left, right);
+}
+
+/* Newest files of that shape in a group (of parts: of that message), by name, after the others. */
+static void add_members(session_choice *c, cx_session_shape shape, cx_str group, cx_str message)
+{
+    size_t first = c->file_count;
+    for (size_t i = 0; i < c->count; i++) {
+        const cx_recorded_session *s = &c->sessions[i];
+        cx_session_path path;
+        cx_session_path_read(s->path, &path);
+        if (path.shape == shape && cx_str_eq(path.group, group) &&
+            (shape != CX_SESSION_PART || cx_str_eq(path.message, message)) &&
+            s->format != CX_SESSION_UNREAD && is_newest(c, s))
+            c->files[c->file_count++] = s;
+    }
+    qsort(c->files + first, c->file_count - first, sizeof *c->files, by_name);
+}
+
+/* The folder of the message that a part belongs to; empty when it is not archived. */
+static cx_str group_of_part(const session_choice *c, const cx_session_path *part)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        cx_session_path path;
+        cx_session_path_read(c->sessions[i].path, &path);
+        if (path.shape == CX_SESSION_MESSAGE && cx_str_eq(path.file, part->message) &&
+            cx_str_starts(path.group, part->group))
+            return path.group;
+    }
+    return (cx_str){"", 0};
+}
+
+static cx_status add_parts(session_choice *c, cx_arena *arena, cx_err *err)
+{
+    size_t count = c->file_count;
+    const cx_recorded_session **messages =
+        CX_ARENA_ARRAY(arena, const cx_recorded_session *, count + 1);
+    if (messages == NULL)
+        return cx_fail_nomem(err);
+    memcpy(messages, c->files, count * sizeof *messages);
+    c->file_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        cx_session_path path;
+        cx_session_path_read(messages[i]->path, &path);
+        c->files[c->file_count++] = messages[i];
+        cx_str storage = path.group;
+        for (int up = 0; up < 2; up++) {
+            while (storage.size > 0 && storage.data[storage.size - 1] != '/')
+                storage.size--;
+            storage.size -= storage.size > 0;
+        }
+        add_members(c, CX_SESSION_PART, storage, path.file);
+    }
+    return CX_SUCCESS;
+}
+
+/* All documents of the session that the chosen one is of. */
+static cx_status add_group(session_choice *c, cx_arena *arena, bool *out_joined, cx_err *err)
+{
+    const cx_recorded_session *of = c->files[0];
+    cx_session_path path;
+    cx_session_path_read(of->path, &path);
+    *out_joined = path.group.size != 0;
+    if (!*out_joined)
+        return CX_SUCCESS;
+    cx_session_shape shape = path.shape == CX_SESSION_EVENT ? CX_SESSION_EVENT : CX_SESSION_MESSAGE;
+    cx_str group = path.shape == CX_SESSION_PART ? group_of_part(c, &path) : path.group;
+    c->file_count = 0;
+    add_members(c, shape, group, (cx_str){"", 0});
+    if (shape == CX_SESSION_MESSAGE)
+        CX_TRY(add_parts(c, arena, err));
+    if (c->file_count == 0) /* a part without its message */
+        c->files[c->file_count++] = of;
+    return CX_SUCCESS;
+}
+
+/* One line for each document, or for a message with its parts; what was erased has none. */
+static void add_document(const cx_recorded_session *session, cx_bytes bytes, bool *open,
+                         bool *first, cx_buf *out)
+{
+    cx_session_path path;
+    cx_session_path_read(session->path, &path);
+    if (path.shape != CX_SESSION_PART && *open) {
+        cx_buf_add_z(out, MESSAGE_END);
+        *open = false;
+    }
+    if (bytes.size == 0)
+        return;
+    if (path.shape == CX_SESSION_MESSAGE) {
+        cx_buf_add_z(out, MESSAGE_BEGIN);
+        cx_session_add_line(bytes, out);
+        cx_buf_add_z(out, MESSAGE_PARTS);
+        *open = *first = true;
+    } else {
+        if (*open && !*first)
+            cx_buf_add_byte(out, ',');
+        cx_session_add_line(bytes, out);
+        if (!*open)
+            cx_buf_add_byte(out, '\n');
+        *first = false;
+    }
+}
+
+static cx_status join_documents(const cx_session_files *files, const cx_bytes *parts, cx_buf *out,
+                                cx_err *err)
+{
+    bool open = false, first = false;
+    for (size_t i = 0; i < files->count; i++)
+        add_document(files->items[i], parts[i], &open, &first, out);
+    if (open)
+        cx_buf_add_z(out, MESSAGE_END);
+    return cx_buf_check(out, err);
+}
+
 cx_status cx_session_files_find(cx_home *home, cx_str name, cx_arena *arena, cx_session_files *out,
                                 cx_err *err)
 {
     session_choice c = {.name = name};
+    bool joined = false;
     CX_TRY(cx_recorder_sessions(home, arena, &c.sessions, &c.count, err));
     c.files = CX_ARENA_ARRAY(arena, const cx_recorded_session *, c.count + 1);
     if (c.files == NULL)
@@ -110,7 +289,8 @@ cx_status cx_session_files_find(cx_home *home, cx_str name, cx_arena *arena, cx_
                           "log --actor sessions'), but there is no history to show",
                           (int)(name.size > 80 ? 80 : name.size), name.data);
     add_subagents(&c);
-    *out = (cx_session_files){c.files, c.file_count};
+    CX_TRY(add_group(&c, arena, &joined, err));
+    *out = (cx_session_files){c.files, c.file_count, joined};
     return CX_SUCCESS;
 }
 
@@ -122,11 +302,12 @@ cx_status cx_session_files_import(cx_home *home, const cx_session_files *files, 
 {
     const cx_alloc *alloc = options->alloc != NULL ? options->alloc : cx_alloc_default();
     cx_arena arena;
-    cx_buf all;
+    cx_buf all, text;
     uint64_t erased = 0;
     cx_status status = CX_SUCCESS;
     cx_arena_init(&arena, alloc, 0);
     cx_buf_init(&all, alloc);
+    cx_buf_init(&text, alloc);
     cx_bytes *parts = CX_ARENA_ARRAY(&arena, cx_bytes, files->count);
     size_t *ends = CX_ARENA_ARRAY(&arena, size_t, files->count);
     if (parts == NULL || ends == NULL)
@@ -145,9 +326,15 @@ cx_status cx_session_files_import(cx_home *home, const cx_session_files *files, 
         size_t start = i == 0 ? 0 : ends[i - 1];
         parts[i] = cx_bytes_from(all.data + start, ends[i] - start);
     }
+    if (!cx_failed(status) && files->joined) {
+        status = join_documents(files, parts, &text, err);
+        parts[0] = cx_buf_bytes(&text);
+    }
     if (!cx_failed(status))
         status = cx_import_run_bytes(cx_recorded_session_format_name(files->items[0]->format),
-                                     parts, files->count, options, write, write_arg, summary, err);
+                                     parts, files->joined ? 1 : files->count, options, write,
+                                     write_arg, summary, err);
+    cx_buf_done(&text);
     cx_buf_done(&all);
     cx_arena_done(&arena);
     if (!cx_failed(status) && out_erased != NULL)

@@ -1,6 +1,6 @@
 /*
- * session_files.h - the archived files that make a session: its own and those of its subagents
- * (docs/formats/sessions.md §4).
+ * session_files.h - the archived files that make a session: its own and those of its subagents, or
+ * all documents of one that is kept in many (docs/formats/sessions.md §4).
  */
 #ifndef CX_STORES_SESSION_FILES_H
 #define CX_STORES_SESSION_FILES_H
@@ -12,13 +12,16 @@
 typedef struct cx_session_files {
     const cx_recorded_session *const *items; /* the session itself first */
     size_t count;
+    bool joined; /* documents of a group: they are read as the lines of one file */
 } cx_session_files;
 
-/* The name of a file without its folders and its ending. */
+/* The name of the session of a file: without folders and ending, or the folder's where all sessions
+ * name their files alike. */
 cx_str cx_session_stem(cx_str path);
 
 /*
- * The session of that name (the file's name without .jsonl: its newest generation) or id.
+ * The session of that name (cx_session_stem: its newest generation) or id; of a group of documents
+ * the id is that of the group, or of one of them.
  * CX_E_NOT_FOUND "NoBranch", CX_E_CONFLICT "Ambiguous", CX_E_FORMAT "Unread" when it is of no known
  * format.
  */

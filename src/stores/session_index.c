@@ -16,27 +16,41 @@
 #define PIECE_PREFIX "session/piece/"
 #define REQUIRED (UINT64_C(0x3FE))
 
-static const cx_dotted_kind kinds[] = {CX_KIND_SESSION_CLAUDE_CODE, CX_KIND_SESSION_CODEX,
-                                       CX_KIND_SESSION_UNREAD};
+/* In the order of the numbers in records. */
+static const struct {
+    const char *name;
+    cx_dotted_kind kind;
+} formats[CX_SESSION_FORMAT_COUNT] = {
+    {"claude-code", CX_KIND_SESSION_CLAUDE_CODE},
+    {"codex", CX_KIND_SESSION_CODEX},
+    {"unread", CX_KIND_SESSION_UNREAD},
+    {"gemini-cli", CX_KIND_SESSION_GEMINI_CLI},
+    {"qwen-code", CX_KIND_SESSION_QWEN_CODE},
+    {"cursor", CX_KIND_SESSION_CURSOR},
+    {"copilot-cli", CX_KIND_SESSION_COPILOT_CLI},
+    {"opencode", CX_KIND_SESSION_OPENCODE},
+    {"cline", CX_KIND_SESSION_CLINE},
+    {"droid", CX_KIND_SESSION_DROID},
+    {"aider", CX_KIND_SESSION_AIDER},
+    {"openhands", CX_KIND_SESSION_OPENHANDS},
+};
 
 const char *cx_recorded_session_format_name(cx_recorded_session_format format)
 {
-    static const char *const names[] = {"claude-code", "codex", "unread"};
-    return names[format];
+    return formats[format].name;
+}
+
+cx_recorded_session_format cx_recorded_session_format_of(const char *name)
+{
+    for (size_t i = 0; name != NULL && i < CX_COUNT_OF(formats); i++)
+        if (strcmp(formats[i].name, name) == 0)
+            return (cx_recorded_session_format)i;
+    return CX_SESSION_UNREAD;
 }
 
 void cx_recorded_session_name(cx_recorded_session *session)
 {
-    cx_sha256 sha;
-    uint8_t generation[8];
-    for (unsigned i = 0; i < 8; i++)
-        generation[i] = (uint8_t)(session->generation >> (56 - 8 * i));
-    cx_sha256_init(&sha);
-    cx_sha256_add(&sha, session->path.data, session->path.size);
-    cx_sha256_add(&sha, "", 1);
-    cx_sha256_add(&sha, generation, sizeof generation);
-    cx_digest digest = cx_sha256_end(&sha);
-    memcpy(session->id, digest.bytes, sizeof session->id);
+    cx_session_id(session->path, session->generation, session->id);
 }
 
 /* --- records ---------------------------------------------------------------------------------- */
@@ -95,7 +109,8 @@ static cx_status decode_session(cx_bytes bytes, cx_recorded_session *out, cx_err
         cx_cbor_reader *r = &d.reader;
         switch (d.members.key) {
         case 1:
-            out->format = (cx_recorded_session_format)cx_cbor_read_uint_max(r, CX_SESSION_UNREAD);
+            out->format =
+                (cx_recorded_session_format)cx_cbor_read_uint_max(r, CX_SESSION_FORMAT_COUNT - 1);
             break;
         case 2: out->generation = cx_cbor_read_uint(r); break;
         case 3: out->offset = cx_cbor_read_uint(r); break;
@@ -261,7 +276,7 @@ static cx_status put_piece(cx_txn *txn, const cx_recorded_session_step *step, si
     cx_hex_encode(cx_bytes_from(step->after->id, CX_SESSION_ID_SIZE), id);
     int size = snprintf(who, sizeof who, "watch:%.*s@%llu", (int)sizeof id, id,
                         (unsigned long long)offset);
-    const cx_entry_draft draft = {.kind = cx_kinds_name(kinds[step->after->format]),
+    const cx_entry_draft draft = {.kind = cx_kinds_name(formats[step->after->format].kind),
                                   .created_at_ns = now_ns,
                                   .created_by = cx_bytes_from(who, (size_t)size),
                                   .payload = piece,

@@ -16,24 +16,38 @@
 #define CX_STORES_SESSION_INDEX_H
 
 #include "ledger/api.h"
+#include "recorder/api.h"
 #include "sensitive/api.h"
 
 #define CX_SESSION_ACTOR "sessions"
-#define CX_SESSION_ID_SIZE 16
 #define CX_SESSION_PIECE_MAX ((size_t)1 << 20)
+/* A document of at most that many bytes is one piece. */
+#define CX_SESSION_DOCUMENT_MAX ((size_t)32 << 20)
 /* The first and last archived bytes that are compared to recognise a file. */
 #define CX_SESSION_MARK_SIZE 4096
 
 typedef enum cx_recorded_session_format {
     CX_SESSION_CLAUDE_CODE,
     CX_SESSION_CODEX,
-    CX_SESSION_UNREAD /* of no known format: only its bytes are archived */
+    CX_SESSION_UNREAD, /* of no known format: only its bytes are archived */
+    CX_SESSION_GEMINI_CLI,
+    CX_SESSION_QWEN_CODE,
+    CX_SESSION_CURSOR,
+    CX_SESSION_COPILOT_CLI,
+    CX_SESSION_OPENCODE,
+    CX_SESSION_CLINE,
+    CX_SESSION_DROID,
+    CX_SESSION_AIDER,
+    CX_SESSION_OPENHANDS,
+    CX_SESSION_FORMAT_COUNT
 } cx_recorded_session_format;
-/* "claude-code", "codex": the names of the module import; "unread". */
+/* "claude-code", "codex", ..: the names of the module import; "unread". */
 const char *cx_recorded_session_format_name(cx_recorded_session_format format);
+/* CX_SESSION_UNREAD for a name of no format here; NULL is fine. */
+cx_recorded_session_format cx_recorded_session_format_of(const char *name);
 
-/* A file from its first byte.  A file that was truncated or rewritten is a new session: the next
- * generation of its path. */
+/* A file from its first byte.  A file that was truncated or rewritten is a new session, and so is a
+ * document with another content: the next generation of its path. */
 typedef struct cx_recorded_session {
     uint8_t id[CX_SESSION_ID_SIZE]; /* of the path where it was first seen, and the generation */
     cx_recorded_session_format format;
@@ -41,7 +55,9 @@ typedef struct cx_recorded_session {
     uint64_t generation;
     uint64_t offset; /* bytes archived */
     uint64_t device, inode;
-    uint64_t head_size, tail_size; /* of the first and the last bytes archived; <= MARK_SIZE */
+    /* Of the first and the last bytes archived; <= MARK_SIZE.  Of a document the sizes are 0, and
+     * `head` is the hash of all of it. */
+    uint64_t head_size, tail_size;
     cx_digest head, tail;
     cx_bytes record; /* the stored record; empty = not stored yet */
 } cx_recorded_session;

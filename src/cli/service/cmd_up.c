@@ -167,8 +167,9 @@ static void print_up(const upping *u, cx_str page, cx_buf *out)
     for (size_t i = 0; u->watches && i < u->watch.folder_count; i++)
         add_row(out, "sessions", cx_str_z(u->watch.folders[i]), "");
     if (u->watches && u->watch.folder_count == 0)
-        cx_buf_add_z(out, "sessions none yet: ~/.claude/projects and ~/.codex/sessions do not "
-                          "exist; they are watched once they do\n");
+        cx_buf_add_z(out,
+                     "sessions none yet: ~/.claude/projects, ~/.codex/sessions and the folders of "
+                     "other agents are watched once they exist\n");
     if (s->token_path != NULL)
         add_row(out, "token", cx_str_z(s->token_path), "  (for programs)");
     if (!cx_page_is_built())

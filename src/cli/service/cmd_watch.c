@@ -18,7 +18,7 @@
 #define QUIET_MS 100
 #define WAKE_MS 500
 #define RESCAN_BLIND_S 2
-#define USUAL_COUNT 2 /* folders of known programs */
+#define USUAL_COUNT 64 /* folders of known programs, at most */
 
 static volatile sig_atomic_t end_requested;
 
@@ -62,41 +62,124 @@ static const char *environment_value(const char *name)
     return value == NULL || value[0] == 0 ? NULL : value;
 }
 
+/* One that exists, and that is not below another one of them. */
+static cx_status add_folder(cx_watch *w, cx_str path, cx_err *err)
+{
+    cx_facts facts;
+    const char *real;
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    if (w->folder_count == USUAL_COUNT || cx_failed(real_path(w->cli, path.data, &real, NULL)) ||
+        cx_failed(cx_path_facts(real, true, &facts, NULL)) || facts.kind != CX_FILE_FOLDER)
+        return CX_SUCCESS;
+    for (size_t i = 0; i < w->folder_count; i++) {
+        size_t size = strlen(w->folders[i]);
+        if (strncmp(w->folders[i], real, size) == 0 && (real[size] == 0 || real[size] == '/'))
+            return CX_SUCCESS;
+    }
+    w->folders[w->folder_count++] = real;
+    return CX_SUCCESS;
+}
+
+/* Where a program keeps its sessions: below the value of a variable, else below the home. */
+typedef struct usual_place {
+    const char *variable; /* NULL = none */
+    const char *otherwise, *below;
+} usual_place;
+
+static const usual_place places[] = {
+    {"CLAUDE_CONFIG_DIR", ".claude", "projects"},
+    {"CODEX_HOME", ".codex", "sessions"},
+    {NULL, ".gemini", "tmp"},
+    {NULL, ".qwen", "projects"},
+    {NULL, ".qwen", "tmp"},
+    {NULL, ".cursor", "projects"},
+    {"COPILOT_HOME", ".copilot", "session-state"},
+    {NULL, ".factory", "sessions"},
+    {"XDG_DATA_HOME", ".local/share", "opencode/storage/message"},
+    {"XDG_DATA_HOME", ".local/share", "opencode/storage/part"},
+    {NULL, ".openhands", "conversations"},
+    {NULL, ".openhands", "sessions"},
+    {NULL, ".openhands-state", "sessions"},
+    {NULL, ".cline", "data/tasks"},
+};
+
+/* Cline, Roo Code and their like are extensions of these editors. */
+static const char *const editors[] = {"Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"};
+static const char *const servers[] = {".vscode-server/data", ".vscode-remote/data",
+                                      ".cursor-server/data"};
+static const char *const extensions[] = {"saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline",
+                                         "kilocode.kilo-code"};
+
+static cx_status add_extensions(cx_watch *w, const char *home, cx_err *err)
+{
+    const char *config = environment_value("XDG_CONFIG_HOME");
+    cx_arena *arena = &w->cli->arena;
+    cx_str root = config != NULL ? cx_str_z(config) : cx_arena_printf(arena, "%s/.config", home);
+    if (root.data == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < CX_COUNT_OF(extensions); i++) {
+        for (size_t k = 0; k < CX_COUNT_OF(editors); k++)
+            CX_TRY(add_folder(w,
+                              cx_arena_printf(arena, "%s/%s/User/globalStorage/%s/tasks", root.data,
+                                              editors[k], extensions[i]),
+                              err));
+        for (size_t k = 0; k < CX_COUNT_OF(servers); k++)
+            CX_TRY(add_folder(w,
+                              cx_arena_printf(arena, "%s/%s/User/globalStorage/%s/tasks", home,
+                                              servers[k], extensions[i]),
+                              err));
+    }
+    return CX_SUCCESS;
+}
+
+/* Aider keeps its history where it is started. */
+static cx_status find_here(cx_watch *w, cx_err *err)
+{
+    cx_facts facts;
+    if (w->here == NULL && cx_failed(real_path(w->cli, ".", &w->here, NULL)))
+        w->here = NULL;
+    if (w->here == NULL)
+        return CX_SUCCESS;
+    cx_str path = cx_arena_printf(&w->cli->arena, "%s/.aider.chat.history.md", w->here);
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    w->has_aider = !cx_failed(cx_path_facts(path.data, false, &facts, NULL));
+    return CX_SUCCESS;
+}
+
 /* The existing session folders of known programs. */
 static cx_status add_usual_folders(cx_watch *w, cx_err *err)
 {
-    static const struct {
-        const char *variable, *otherwise, *below;
-    } places[] = {{"CLAUDE_CONFIG_DIR", ".claude", "projects"},
-                  {"CODEX_HOME", ".codex", "sessions"}};
     const char *home = environment_value("HOME");
     w->folder_count = 0;
     for (size_t i = 0; i < CX_COUNT_OF(places); i++) {
-        const char *given = environment_value(places[i].variable);
-        cx_str path = {NULL, 0};
+        const usual_place *place = &places[i];
+        const char *given = place->variable == NULL ? NULL : environment_value(place->variable);
         if (given != NULL)
-            path = cx_arena_printf(&w->cli->arena, "%s/%s", given, places[i].below);
+            CX_TRY(
+                add_folder(w, cx_arena_printf(&w->cli->arena, "%s/%s", given, place->below), err));
         else if (home != NULL)
-            path = cx_arena_printf(&w->cli->arena, "%s/%s/%s", home, places[i].otherwise,
-                                   places[i].below);
-        else
-            continue;
-        if (path.data == NULL)
-            return cx_fail_nomem(err);
-        if (!cx_failed(real_path(w->cli, path.data, &w->folders[w->folder_count], NULL)))
-            w->folder_count++;
+            CX_TRY(add_folder(
+                w,
+                cx_arena_printf(&w->cli->arena, "%s/%s/%s", home, place->otherwise, place->below),
+                err));
     }
-    if (w->folder_count == 0 && !w->may_wait)
+    if (home != NULL)
+        CX_TRY(add_extensions(w, home, err));
+    CX_TRY(find_here(w, err));
+    if (w->folder_count == 0 && !w->has_aider && !w->may_wait)
         return cx_fail(err, CX_E_NOT_FOUND,
-                       "neither ~/.claude/projects nor ~/.codex/sessions exists; name the DIR with "
-                       "the session files");
+                       "no known agent has session files here (~/.claude/projects, "
+                       "~/.codex/sessions, ~/.gemini/tmp, ..; 'cortex watch --help' names them "
+                       "all); name the DIR with the session files");
     return CX_SUCCESS;
 }
 
 /* Programs that were first used after the start have folders by now. */
 static cx_status add_new_folders(cx_watch *w, cx_err *err)
 {
-    if (!w->usual || w->folder_count == USUAL_COUNT)
+    if (!w->usual)
         return CX_SUCCESS;
     cx_arena_mark mark = cx_arena_mark_now(&w->cli->arena);
     const char *before[USUAL_COUNT];
@@ -248,6 +331,7 @@ void cx_watch_init(cx_watch *w, cx_cli *cli)
     cx_arena_init(&w->arena, cli->alloc, 0);
     cx_arena_init(&w->sessions_arena, cli->alloc, 0);
     cx_map_init(&w->by_path, cli->alloc, cx_io_seed(cli->io));
+    cx_map_init(&w->session_by_path, cli->alloc, cx_io_seed(cli->io));
     cx_buf_init(&w->text, cli->alloc);
     cx_buf_init(&w->record, cli->alloc);
     cx_buf_init(&w->masked, cli->alloc);
@@ -259,6 +343,7 @@ void cx_watch_done(cx_watch *w)
     cx_vec_done(&w->files, w->cli->alloc);
     cx_vec_done(&w->sessions, w->cli->alloc);
     cx_map_done(&w->by_path);
+    cx_map_done(&w->session_by_path);
     cx_buf_done(&w->text);
     cx_buf_done(&w->record);
     cx_buf_done(&w->masked);
@@ -294,6 +379,7 @@ static cx_status watch_sessions(cx_watch *w, const cx_cli_args *args, cx_err *er
         return cx_fail(err, CX_E_USAGE, "option --rescan: expected 1 to 86400 seconds");
     CX_TRY(cx_cli_home_path(w->cli, args, &w->home_path, err));
     CX_TRY(cx_watch_begin(w, args, err));
+    w->at_once = cx_cli_has(args, "once");
     CX_TRY(cx_watch_scan(w, err));
     CX_TRY(cx_watch_archive(w, err));
     return cx_cli_has(args, "once") ? cx_watch_record_actions(w, true, err)
@@ -372,14 +458,20 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_watch = {
     .name = "watch",
     .purpose = "archive session files of coding agents as they are written",
-    .about = "Watches the session files of Claude Code (~/.claude/projects) and Codex "
-             "(~/.codex/sessions), or those below each DIR, and appends every complete line to the "
-             "ledger, each byte once: after a restart, a kill or a rename it continues where the "
-             "ledger ends. A truncated or rewritten file counts as another session. A file of no "
-             "known format is "
-             "archived as bytes and shown as unread. Other commands "
-             "accept a session as @session/NAME, the file's name without its extension: 'cortex "
-             "lattice render @session/NAME'.\n\nThe data directory is owned only while something "
+    .about = "Watches the session files of Claude Code, Codex, Gemini CLI, Qwen Code, Cursor, "
+             "Copilot CLI, Droid, OpenCode, OpenHands, Cline, Roo Code and Aider in the folders "
+             "where these programs keep them, or those below each DIR. It appends every complete "
+             "line to the ledger, each byte once: after a restart, a kill or a rename it continues "
+             "where the ledger ends. A truncated or rewritten file counts as another session, and "
+             "so does each version of a document that its program replaces. A file of no known "
+             "format is archived as bytes and shown as unread. Other commands accept a session as "
+             "@session/NAME, the file's name without its extension or the name of its folder: "
+             "'cortex lattice render @session/NAME'. Folders: ~/.claude/projects, "
+             "~/.codex/sessions, ~/.gemini/tmp, ~/.qwen, ~/.cursor/projects, "
+             "~/.copilot/session-state, ~/.factory/sessions, ~/.local/share/opencode/storage, "
+             "~/.openhands, ~/.cline/data/tasks, tasks of the extensions in VS Code and its like; "
+             "of Aider the file in the folder where the command runs.\n\nThe data directory is "
+             "owned only while something "
              "is appended; while a server owns it, the server appends. Session files may contain "
              "secrets, which are then in the ledger until they are erased ('cortex erase'): "
              "--sensitive mask keeps the known kinds of them out.",

@@ -21,9 +21,11 @@ typedef struct cx_watch_counts {
 
 /* A file that was seen. */
 typedef struct cx_watch_file {
-    const char *path; /* in the watch's arena */
-    bool dirty;       /* to be checked */
-    bool unknown;     /* of no known format, so far */
+    const char *path;  /* in the watch's arena */
+    bool dirty;        /* to be checked */
+    bool document;     /* is replaced, and does not grow */
+    uint64_t dirty_ns; /* since when, on the monotonic clock */
+    bool unknown;      /* of no known format, so far */
     bool reported_unread;
     bool complained;
     bool set_due;      /* more was archived than its newest action set covers */
@@ -40,6 +42,9 @@ typedef struct cx_watch {
     bool json;
     bool quiet;           /* no line for each piece; stops between two files when it is to end */
     bool may_wait;        /* for folders: none may exist yet */
+    bool at_once;         /* documents, too, even if they were changed just now */
+    bool has_aider;       /* there is a history of Aider in `here` */
+    const char *here;     /* where the command runs, with the usual folders; NULL = not known */
     bool usual;           /* the folders of known programs, not those of the operands */
     const char **folders; /* real paths */
     size_t folder_count;
@@ -50,6 +55,7 @@ typedef struct cx_watch {
     cx_home *home; /* open only while something is written */
     cx_arena sessions_arena;
     CX_VEC(cx_recorded_session) sessions; /* as the ledger has them, as far as we know */
+    cx_map session_by_path;               /* path -> place of its newest generation */
     cx_watch_counts counts;
     cx_buf text, record, masked;
 } cx_watch;
@@ -71,7 +77,9 @@ bool cx_watch_is_ending(void);
 CX_RESULT cx_watch_scan(cx_watch *w, cx_err *err);
 /* One file, as its folder names it. */
 CX_RESULT cx_watch_add(cx_watch *w, const char *folder, const char *name, cx_err *err);
+/* Whether there is a file to be archived now. */
 bool cx_watch_any_dirty(const cx_watch *w);
+bool cx_watch_is_due(const cx_watch *w, const cx_watch_file *file);
 
 /* watch_archive.c: archives what is dirty; a file that cannot be read is complained of and left. */
 CX_RESULT cx_watch_archive(cx_watch *w, cx_err *err);

@@ -4,7 +4,8 @@
  *   W1  Only complete lines are archived: text after the last line feed waits for its end.
  *   W2  A file continues where the ledger ends, if the first and last archived bytes are
  *       unchanged; else it is another session.
- *   W3  What is masked leaves no byte and no hash: the marks by which a file is known again
+ *   W3  A document is archived whole, as another session whenever its content is another one.
+ *   W4  What is masked leaves no byte and no hash: the marks by which a file is known again
  *       are then made of its shape, in which letters and digits are all the same.
  */
 #include "cli/service/watch.h"
@@ -23,13 +24,22 @@
 #define STALE_MAX 100
 #define QUIET_NS (UINT64_C(60) * 1000000000)
 
+static cx_session_shape shape_of(const cx_watch_file *file)
+{
+    cx_session_path path;
+    cx_session_path_read(cx_str_z(file->path), &path);
+    return path.shape;
+}
+
 /* One file being archived. */
 typedef struct archiving {
     cx_watch *w;
     cx_watch_file *of;
     cx_file file;
     uint64_t size;            /* of the file, as it was opened */
-    uint64_t end;             /* after its last line feed */
+    uint64_t end;             /* after its last line feed; of a document all of it */
+    cx_digest whole;          /* of a document (W3) */
+    cx_digest whole_shape;    /* likewise (W4) */
     cx_recorded_session base; /* what it is appended to */
     cx_buf bytes;             /* of one turn */
     const char *other;        /* what wrote it, if that is known and has no importer; or NULL */
@@ -37,8 +47,22 @@ typedef struct archiving {
 
 /* --- the data directory ----------------------------------------------------------------------- */
 
+/* The newest generation of a path is found by it. */
+static cx_status find_by_path(cx_watch *w, size_t which, cx_err *err)
+{
+    const cx_recorded_session *items = w->sessions.items;
+    uint64_t *place;
+    bool is_new = false;
+    CX_TRY(cx_map_put(&w->session_by_path, items[which].path, &place, &is_new, err));
+    if (is_new || items[*place].generation < items[which].generation)
+        *place = which;
+    return CX_SUCCESS;
+}
+
 static cx_status read_sessions(cx_watch *w, cx_err *err)
 {
+    cx_map_done(&w->session_by_path); /* its keys go with the arena */
+    cx_map_init(&w->session_by_path, w->cli->alloc, cx_io_seed(w->cli->io));
     cx_arena_done(&w->sessions_arena);
     cx_arena_init(&w->sessions_arena, w->cli->alloc, 0);
     const cx_recorded_session *found;
@@ -50,6 +74,7 @@ static cx_status read_sessions(cx_watch *w, cx_err *err)
         if (room == NULL)
             return cx_fail_nomem(err);
         *room = found[i];
+        CX_TRY(find_by_path(w, w->sessions.count - 1, err));
     }
     return CX_SUCCESS;
 }
@@ -57,14 +82,17 @@ static cx_status read_sessions(cx_watch *w, cx_err *err)
 /* What was just written, without asking for everything again. */
 static cx_status remember_session(cx_watch *w, const cx_recorded_session *session, cx_err *err)
 {
-    cx_recorded_session *room = NULL;
-    for (size_t i = 0; i < w->sessions.count && room == NULL; i++)
+    const uint64_t *place = cx_map_find(&w->session_by_path, session->path);
+    cx_recorded_session *room = place == NULL ? NULL : &w->sessions.items[*place];
+    if (room != NULL && memcmp(room->id, session->id, sizeof session->id) != 0)
+        room = NULL;
+    for (size_t i = 0; i < w->sessions.count && room == NULL && place == NULL; i++)
         if (memcmp(w->sessions.items[i].id, session->id, sizeof session->id) == 0)
-            room = &w->sessions.items[i];
+            room = &w->sessions.items[i]; /* it was renamed */
     if (room == NULL && (room = cx_vec_push(&w->sessions, w->cli->alloc)) == NULL)
         return cx_fail_nomem(err);
     *room = *session;
-    return CX_SUCCESS;
+    return find_by_path(w, (size_t)(room - w->sessions.items), err);
 }
 
 /* Others own the data directory briefly, or serve it. */
@@ -90,16 +118,21 @@ static cx_status close_home(cx_watch *w, cx_err *err)
 
 /* --- knowing a file again (W2) ---------------------------------------------------------------- */
 
-/* W3 */
-static cx_digest digest_shape(cx_bytes bytes)
+static void write_shape(cx_bytes bytes, uint8_t *shape)
 {
-    uint8_t shape[CX_SESSION_MARK_SIZE];
-    CX_ASSERT(bytes.size <= sizeof shape);
     for (size_t i = 0; i < bytes.size; i++) {
         uint8_t c = bytes.data[i];
         bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
         shape[i] = is_letter ? 'a' : c >= '0' && c <= '9' ? '0' : c;
     }
+}
+
+/* W4 */
+static cx_digest digest_shape(cx_bytes bytes)
+{
+    uint8_t shape[CX_SESSION_MARK_SIZE];
+    CX_ASSERT(bytes.size <= sizeof shape);
+    write_shape(bytes, shape);
     return cx_digest_of(cx_bytes_from(shape, bytes.size));
 }
 
@@ -123,9 +156,65 @@ static cx_status fits_mark(archiving *t, uint64_t offset, uint64_t size, const c
     return CX_SUCCESS;
 }
 
+/* Brackets of a JSON document outside of its texts. */
+typedef struct brackets {
+    uint64_t open;
+    bool quoted, escaped, any;
+} brackets;
+
+static void count_brackets(brackets *b, cx_bytes bytes)
+{
+    for (size_t i = 0; i < bytes.size; i++) {
+        uint8_t c = bytes.data[i];
+        if (b->escaped)
+            b->escaped = false;
+        else if (c == '"')
+            b->quoted = !b->quoted;
+        else if (b->quoted)
+            b->escaped = c == '\\';
+        else if (c == '{' || c == '[')
+            b->open++;
+        else if ((c == '}' || c == ']') && b->open != 0)
+            b->open--;
+        b->any |= c == '{' || c == '[';
+    }
+}
+
+/* Hashes of all of a document, and whether it is whole: else it is being written. */
+static cx_status read_whole(archiving *t, bool *out_ended, cx_err *err)
+{
+    uint8_t bytes[CX_SESSION_MARK_SIZE], shape[CX_SESSION_MARK_SIZE];
+    brackets seen = {0};
+    cx_sha256 exact, shaped;
+    cx_sha256_init(&exact);
+    cx_sha256_init(&shaped);
+    for (uint64_t at = 0; at < t->size;) {
+        size_t got = 0;
+        CX_TRY(
+            cx_io_read_at(t->w->cli->io, t->file, t->of->path, bytes, sizeof bytes, at, &got, err));
+        if (got == 0)
+            return cx_fail(err, CX_E_CONFLICT, "%s became shorter while it was read", t->of->path);
+        got = got > t->size - at ? (size_t)(t->size - at) : got;
+        count_brackets(&seen, cx_bytes_from(bytes, got));
+        write_shape(cx_bytes_from(bytes, got), shape);
+        cx_sha256_add(&exact, bytes, got);
+        cx_sha256_add(&shaped, shape, got);
+        at += got;
+    }
+    t->whole = cx_sha256_end(&exact);
+    t->whole_shape = cx_sha256_end(&shaped);
+    *out_ended = seen.any && seen.open == 0 && !seen.quoted;
+    return CX_SUCCESS;
+}
+
 static cx_status goes_on(archiving *t, const cx_recorded_session *session, bool *out, cx_err *err)
 {
     *out = false;
+    if (t->of->document) {
+        *out = t->size == session->offset && (cx_digest_eq(&t->whole, &session->head) ||
+                                              cx_digest_eq(&t->whole_shape, &session->head));
+        return CX_SUCCESS;
+    }
     if (t->size < session->offset)
         return CX_SUCCESS;
     CX_TRY(fits_mark(t, 0, session->head_size, &session->head, out, err));
@@ -137,12 +226,8 @@ static cx_status goes_on(archiving *t, const cx_recorded_session *session, bool 
 /* The newest generation of the path. */
 static const cx_recorded_session *session_of_path(const cx_watch *w, cx_str path)
 {
-    const cx_recorded_session *found = NULL;
-    for (size_t i = 0; i < w->sessions.count; i++)
-        if (cx_str_eq(w->sessions.items[i].path, path) &&
-            (found == NULL || w->sessions.items[i].generation > found->generation))
-            found = &w->sessions.items[i];
-    return found;
+    const uint64_t *place = cx_map_find(&w->session_by_path, path);
+    return place == NULL ? NULL : &w->sessions.items[*place];
 }
 
 /* A file that was renamed and no longer exists under its old name. */
@@ -162,6 +247,27 @@ static const cx_recorded_session *session_that_moved(const cx_watch *w, const cx
     return NULL;
 }
 
+static const char *format_of_path(const char *path)
+{
+    static const char *const places[][2] = {
+        {"/.codex/", "codex"},
+        {"/.claude/", "claude-code"},
+        {"/.gemini/", "gemini-cli"},
+        {"/.qwen/", "qwen-code"},
+        {"/agent-transcripts/", "cursor"},
+        {"/.copilot/", "copilot-cli"},
+        {"/.factory/", "droid"},
+        {"/.openhands", "openhands"},
+        {"/opencode/storage/", "opencode"},
+        {"/ui_messages.json", "cline"},
+        {"/.aider.chat.history.md", "aider"},
+    };
+    for (size_t i = 0; i < CX_COUNT_OF(places); i++)
+        if (strstr(path, places[i][0]) != NULL)
+            return places[i][1];
+    return NULL;
+}
+
 /* By its first records, or else by its path; CX_SESSION_UNREAD when neither says anything. */
 static cx_status find_format(archiving *t, cx_recorded_session_format *out, cx_err *err)
 {
@@ -176,16 +282,10 @@ static cx_status find_format(archiving *t, cx_recorded_session_format *out, cx_e
     const char *format = guessed.format;
     if (format != NULL && strcmp(format, "messages") == 0)
         format = NULL; /* any program's: the path says more */
-    if (format == NULL && guessed.other == NULL && strstr(t->of->path, "/.codex/") != NULL)
-        format = "codex";
-    if (format == NULL && guessed.other == NULL && strstr(t->of->path, "/.claude/") != NULL)
-        format = "claude-code";
+    if (format == NULL && guessed.other == NULL)
+        format = format_of_path(t->of->path);
     t->other = guessed.other != NULL ? guessed.other->description : NULL;
-    *out = CX_SESSION_UNREAD;
-    if (format != NULL && strcmp(format, "codex") == 0)
-        *out = CX_SESSION_CODEX;
-    if (format != NULL && strcmp(format, "claude-code") == 0)
-        *out = CX_SESSION_CLAUDE_CODE;
+    *out = cx_recorded_session_format_of(format);
     return CX_SUCCESS;
 }
 
@@ -217,6 +317,10 @@ static cx_status find_end(archiving *t, uint64_t from, cx_err *err)
     uint8_t bytes[4096];
     uint64_t at = t->size;
     t->end = from;
+    if (t->of->document) {
+        t->end = t->size;
+        return CX_SUCCESS;
+    }
     while (at > from) {
         size_t size = at - from < sizeof bytes ? (size_t)(at - from) : sizeof bytes, got = 0;
         CX_TRY(
@@ -245,15 +349,19 @@ static size_t cut_at_line(cx_bytes left)
 static void mark_ends(archiving *t, cx_recorded_session *after, cx_bytes archived)
 {
     size_t tail = archived.size < CX_SESSION_MARK_SIZE ? archived.size : CX_SESSION_MARK_SIZE;
+    after->path = cx_str_z(t->of->path);
+    after->device = t->of->device;
+    after->inode = t->of->inode;
+    if (t->of->document) { /* W3 */
+        after->head = cx_sensitive_masks(t->w->sensitive) ? t->whole_shape : t->whole;
+        return;
+    }
     if (after->head_size == 0) {
         after->head_size = tail;
         after->head = digest_mark(t->w, cx_bytes_from(archived.data, tail));
     }
     after->tail_size = tail;
     after->tail = digest_mark(t->w, cx_bytes_from(archived.data + archived.size - tail, tail));
-    after->path = cx_str_z(t->of->path);
-    after->device = t->of->device;
-    after->inode = t->of->inode;
 }
 
 static void report_archived(archiving *t, const cx_recorded_session *after, uint64_t bytes,
@@ -332,7 +440,8 @@ static cx_status archive_part(archiving *t, bool *out_stale, cx_err *err)
     cx_sensitive_list found[PIECES_A_TURN];
     uint64_t left = t->end - t->base.offset, seq = 0, lines = 0;
     size_t want = PIECES_A_TURN * CX_SESSION_PIECE_MAX, got = 0;
-    want = left < want ? (size_t)left : want;
+    bool whole = t->of->document && t->base.offset == 0 && left <= CX_SESSION_DOCUMENT_MAX;
+    want = left < want || whole ? (size_t)left : want;
     cx_buf_clear(&t->bytes);
     uint8_t *room = cx_buf_reserve(&t->bytes, want);
     if (room == NULL)
@@ -347,7 +456,7 @@ static cx_status archive_part(archiving *t, bool *out_stale, cx_err *err)
     size_t used = 0;
     while (used < got && step.piece_count < PIECES_A_TURN) {
         cx_bytes piece = cx_bytes_from(room + used, got - used);
-        piece.size = cut_at_line(piece);
+        piece.size = whole ? piece.size : cut_at_line(piece);
         pieces[step.piece_count++] = piece;
         used += piece.size;
     }
@@ -389,7 +498,13 @@ static void report_unread(archiving *t)
 static cx_status archive_open_file(archiving *t, cx_err *err)
 {
     cx_watch *w = t->w;
-    bool stale = false, some = false;
+    bool stale = false, some = false, ended = true;
+    if (t->of->document)
+        CX_TRY(read_whole(t, &ended, err));
+    if (!ended) { /* it is being written */
+        t->of->waiting = t->size;
+        return CX_SUCCESS;
+    }
     CX_TRY(find_base(t, err));
     CX_TRY(find_end(t, t->base.offset, err));
     t->of->waiting = t->size - t->end;
@@ -406,7 +521,7 @@ static cx_status archive_open_file(archiving *t, cx_err *err)
         CX_TRY(find_end(t, t->base.offset, err));
     }
     w->counts.sessions += some;
-    t->of->set_due |= some && !t->of->unknown;
+    t->of->set_due |= some && !t->of->unknown && shape_of(t->of) != CX_SESSION_PART;
     t->of->grown_ns = w->cli->io->monotonic_ns(w->cli->io);
     return CX_SUCCESS;
 }
@@ -418,7 +533,7 @@ static cx_status archive_file(cx_watch *w, cx_watch_file *of, cx_err *err)
     cx_facts facts;
     int failure = io->open(io, of->path, CX_IO_READ | CX_IO_NO_LINKS, &t.file);
     if (failure == -ENOENT) { /* it went, perhaps to another name */
-        *of = (cx_watch_file){.path = of->path};
+        *of = (cx_watch_file){.path = of->path, .document = of->document};
         return CX_SUCCESS;
     }
     if (failure != 0)
@@ -480,7 +595,7 @@ cx_status cx_watch_archive(cx_watch *w, cx_err *err)
     for (size_t i = 0; i < w->files.count && !cx_failed(status); i++) {
         if (w->quiet && cx_watch_is_ending())
             break;
-        if (w->files.items[i].dirty)
+        if (cx_watch_is_due(w, &w->files.items[i]))
             status = archive_dirty_file(w, &w->files.items[i], err);
     }
     end_archiving(w);
@@ -562,6 +677,18 @@ static cx_status record_session(cx_watch *w, const cx_watch_file *file, cx_err *
     return cx_actions_record_session(w->home, cx_str_from(id, sizeof id), w->cli->alloc, &seq, err);
 }
 
+/* The set of one document of a session is that of them all. */
+static void clear_group(cx_watch *w, const cx_watch_file *file)
+{
+    cx_session_path of, path;
+    cx_session_path_read(cx_str_z(file->path), &of);
+    for (size_t i = 0; i < w->files.count && of.group.size != 0; i++) {
+        cx_session_path_read(cx_str_z(w->files.items[i].path), &path);
+        if (path.shape == of.shape && cx_str_eq(path.group, of.group))
+            w->files.items[i].set_due = false;
+    }
+}
+
 static bool is_due(const cx_watch *w, const cx_watch_file *file, bool all)
 {
     uint64_t now = w->cli->io->monotonic_ns(w->cli->io);
@@ -584,6 +711,7 @@ cx_status cx_watch_record_actions(cx_watch *w, bool all, cx_err *err)
         if (!is_due(w, file, all))
             continue;
         file->set_due = false;
+        clear_group(w, file);
         if (cx_failed(record_session(w, file, &why)))
             cx_cli_complain("watch: note: what session %s did could not be recorded as a set: %s",
                             file->path, why.message);

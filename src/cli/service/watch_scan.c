@@ -8,18 +8,32 @@
 
 #define DEPTH_MAX 8
 
-static bool ends_with(const char *name, const char *end)
+/* A document that is being written again and again is archived when it rests, or at last then. */
+#define REST_NS INT64_C(2000000000)
+#define RESTLESS_NS UINT64_C(30000000000)
+
+bool cx_watch_is_due(const cx_watch *w, const cx_watch_file *file)
 {
-    size_t size = strlen(name), of_end = strlen(end);
-    return size > of_end && strcmp(name + size - of_end, end) == 0;
+    const cx_io *io = w->cli->io;
+    if (!file->dirty || !file->document || w->at_once)
+        return file->dirty;
+    int64_t age = (int64_t)io->wall_ns(io) - file->modified_ns;
+    return age >= REST_NS || age < 0 || io->monotonic_ns(io) - file->dirty_ns >= RESTLESS_NS;
 }
 
 bool cx_watch_any_dirty(const cx_watch *w)
 {
     for (size_t i = 0; i < w->files.count; i++)
-        if (w->files.items[i].dirty)
+        if (cx_watch_is_due(w, &w->files.items[i]))
             return true;
     return false;
+}
+
+static cx_session_shape shape_of(const char *path)
+{
+    cx_session_path read;
+    cx_session_path_read(cx_str_z(path), &read);
+    return read.shape;
 }
 
 static cx_status record_facts(cx_watch *w, const char *path, const cx_facts *facts, cx_err *err)
@@ -33,7 +47,8 @@ static cx_status record_facts(cx_watch *w, const char *path, const cx_facts *fac
             return cx_fail_nomem(err);
         CX_TRY(cx_map_put(&w->by_path, kept, &place, &is_new, err));
         *place = w->files.count - 1;
-        *file = (cx_watch_file){.path = kept.data};
+        *file = (cx_watch_file){.path = kept.data,
+                                .document = shape_of(kept.data) >= CX_SESSION_DOCUMENT};
     }
     file = &w->files.items[*place];
     if (!is_new && file->device == facts->device && file->inode == facts->inode &&
@@ -43,6 +58,8 @@ static cx_status record_facts(cx_watch *w, const char *path, const cx_facts *fac
     file->inode = facts->inode;
     file->size = facts->size_bytes;
     file->modified_ns = facts->modified_ns;
+    if (!file->dirty)
+        file->dirty_ns = w->cli->io->monotonic_ns(w->cli->io);
     file->dirty = true;
     return CX_SUCCESS;
 }
@@ -50,18 +67,19 @@ static cx_status record_facts(cx_watch *w, const char *path, const cx_facts *fac
 cx_status cx_watch_add(cx_watch *w, const char *folder, const char *name, cx_err *err)
 {
     cx_facts facts;
-    if (!ends_with(name, ".jsonl"))
-        return CX_SUCCESS;
     cx_buf_clear(&w->text);
     cx_buf_printf(&w->text, "%s/%s", folder, name);
     const char *path = cx_buf_z(&w->text);
     if (path == NULL)
         return cx_fail_nomem(err);
+    if (shape_of(path) == CX_SESSION_NO_FILE)
+        return CX_SUCCESS;
     if (!cx_failed(cx_path_facts(path, false, &facts, NULL)) && facts.kind == CX_FILE_REGULAR)
         return record_facts(w, path, &facts, err);
     const uint64_t *place = cx_map_find(&w->by_path, cx_str_z(path));
     if (place != NULL) /* it went: what comes under this name is new */
-        w->files.items[*place] = (cx_watch_file){.path = w->files.items[*place].path};
+        w->files.items[*place] = (cx_watch_file){.path = w->files.items[*place].path,
+                                                 .document = w->files.items[*place].document};
     return CX_SUCCESS;
 }
 
@@ -88,15 +106,17 @@ static cx_walk_step visit_entry(void *arg, const cx_walk_entry *entry)
 {
     walking *at = arg;
     bool is_folder = entry->facts.kind == CX_FILE_FOLDER;
-    if (!is_folder && (entry->facts.kind != CX_FILE_REGULAR || !ends_with(entry->name, ".jsonl")))
+    if (!is_folder && entry->facts.kind != CX_FILE_REGULAR)
         return CX_WALK_ON;
+    cx_arena_mark mark = cx_arena_mark_now(&at->w->cli->arena);
     cx_str path = cx_arena_printf(&at->w->cli->arena, "%s/%s", at->folder, entry->path);
     if (path.data == NULL)
         at->status = cx_fail_nomem(at->err);
     else if (is_folder)
         watch_folder(at->w, path.data);
-    else
+    else if (shape_of(path.data) != CX_SESSION_NO_FILE)
         at->status = record_facts(at->w, path.data, &entry->facts, at->err);
+    cx_arena_reset(&at->w->cli->arena, mark);
     return cx_failed(at->status) ? CX_WALK_STOP : CX_WALK_ON;
 }
 
@@ -117,6 +137,9 @@ static cx_status scan_folder(cx_watch *w, const char *folder, cx_err *err)
 /* A folder that went, or changed while it was walked, is found again by the next scan. */
 cx_status cx_watch_scan(cx_watch *w, cx_err *err)
 {
+    /* Of the folder that the command runs in, only one file is a session's. */
+    if (w->usual && w->here != NULL)
+        CX_TRY(cx_watch_add(w, w->here, ".aider.chat.history.md", err));
     for (size_t i = 0; i < w->folder_count; i++) {
         cx_err found;
         cx_status status = scan_folder(w, w->folders[i], &found);

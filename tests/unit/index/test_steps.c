@@ -302,3 +302,40 @@ BOTH(words_of_memories_go_by_their_ref)
     check_search(index, words("verysecret"), "matrix://cortex/Fact/A#1 matrix://cortex/Fact/AB#1");
     cx_index_close(index);
 }
+
+/* A newer version of a document takes the place of the older one. */
+BOTH(a_history_is_renewed)
+{
+    cx_err err = {0};
+    cx_arena arena;
+    cx_index *index = kit_open_empty(where);
+    (void)pg;
+    REQUIRE(index != NULL);
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_step_row rows[] = {step_of("session/a", "1", "old words"),
+                          step_of("session/a", "2", "older words"),
+                          step_of("session/b", "1", "other words")};
+    rows[0].title = CX_STR("old title");
+    rows[0].title_rank = 3;
+    put_steps(index, rows, 3);
+    CHECK_STATUS(cx_index_begin(index, &err), &err);
+    CHECK_STATUS(cx_index_renew_history(index, CX_STR("session/a"), CX_STR("session/c"), &err),
+                 &err);
+    CHECK_STATUS(cx_index_commit(index, kit_home, kit_position, &err), &err);
+    check_search(index, words("words"), "1");
+    cx_step_row new_row = step_of("session/c", "1", "new words");
+    put_steps(index, &new_row, 1);
+    check_search(index, words("words"), "1 1");
+    cx_found_history history = history_named(index, "session/c", &arena);
+    CHECK_INT(history.title.size, 0);
+    CHECK_INT(history.steps, 1);
+    CHECK_STATUS(cx_index_begin(index, &err), &err);
+    CHECK_STATUS(cx_index_drop_step(index, CX_STR("session/c"), CX_STR("1"), &err), &err);
+    new_row.text = CX_STR("newest");
+    CHECK_STATUS(cx_index_put_step(index, &new_row, &err), &err);
+    CHECK_STATUS(cx_index_commit(index, kit_home, kit_position, &err), &err);
+    check_search(index, words("newest"), "1");
+    CHECK_INT(history_named(index, "session/c", &arena).steps, 1);
+    cx_arena_done(&arena);
+    cx_index_close(index);
+}

@@ -37,12 +37,24 @@ export function waysOf(who: Session, origin: string): Way[] {
   const ways: Way[] = [
     {
       id: 'sessions',
-      title: 'Claude Code or Codex',
+      title: 'Claude Code, Codex and other coding agents',
       words:
-        'Sessions in ~/.claude/projects and ~/.codex/sessions, while they are written. cortex up does this by itself.',
+        'Sessions in ~/.claude/projects, ~/.codex/sessions and the folders of ten more agents, while they are written. cortex up does this by itself.',
       lines: ['cortex watch'],
       what: 'from sessions',
-      sources: ['claude-code', 'codex'],
+      sources: [
+        'claude-code',
+        'codex',
+        'gemini-cli',
+        'qwen-code',
+        'cursor',
+        'copilot-cli',
+        'opencode',
+        'cline',
+        'droid',
+        'aider',
+        'openhands',
+      ],
     },
     {
       id: 'otel',
