@@ -850,6 +850,31 @@ static void put_files(cx_import_content *content, cx_str agent, cx_json_list *me
         cx_json_put_object(memory, "files", &files);
 }
 
+/* graph.KEY: what the step wrote; a long value as text that is cut, with its whole size. */
+static void put_graph(cx_import_content *content, cx_json_list *memory)
+{
+    cx_json_list keys = cx_json_list_begin(content->arena);
+    for (uint32_t i = 0; content->has_graph && i < content->graph.count; i++) {
+        const cx_json *value = &content->graph.members[i].value;
+        size_t whole = 0;
+        cx_str text = brief(cx_import_plain_text(content, value), &whole);
+        cx_json_list cut = cx_json_list_begin(content->arena);
+        if (whole == 0) {
+            cx_json_list_put(&keys, cx_json_text(&content->graph.members[i].name), *value);
+            continue;
+        }
+        cx_json long_value;
+        cx_json_put_uint(&cut, "bytes", whole);
+        cx_json_put_str(&cut, "text", text);
+        if (cx_failed(cx_json_list_end_object(&cut, &long_value, NULL)))
+            content->failed = true;
+        else
+            cx_json_list_put(&keys, cx_json_text(&content->graph.members[i].name), long_value);
+    }
+    if (keys.count != 0)
+        cx_json_put_object(memory, "graph", &keys);
+}
+
 /* Lists of steps that agents keep by a tool of theirs. */
 static void find_plan(cx_import_content *content)
 {
@@ -877,5 +902,6 @@ cx_status cx_import_content_memory(cx_import_content *content, cx_str agent, cx_
     find_plan(content);
     if (content->has_plan)
         cx_json_put(memory, "plan", content->plan);
+    put_graph(content, memory);
     return content->failed || memory->failed ? cx_fail_nomem(err) : CX_SUCCESS;
 }

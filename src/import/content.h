@@ -41,8 +41,9 @@ typedef struct cx_import_content {
     cx_json_list inputs;   /* array of {"role","text"}: what a model was given and is new in it */
     cx_import_said *said, **said_end;
     cx_str error;
-    cx_json plan; /* an array: steps or to-do items */
-    bool has_plan;
+    cx_json plan;  /* an array: steps or to-do items */
+    cx_json graph; /* an object: what a node wrote to its graph's state, by key */
+    bool has_plan, has_graph;
     bool has_cost;
     double cost_usd;
     int64_t duration_ns; /* negative = unknown */
@@ -82,6 +83,15 @@ void cx_import_say_message(cx_import_content *content, const cx_json *message);
 void cx_import_say_request(cx_import_content *content, const cx_json *input);
 /* What it answered: a message, several, {"choices"}, {"candidates"}, text. */
 void cx_import_say_response(cx_import_content *content, const cx_json *output);
+
+/* A run of a graph's node, or of the whole graph; texts may hold JSON.  Others say nothing. */
+typedef struct cx_import_graph {
+    cx_str name;             /* of the run */
+    cx_str node;             /* that it is inside of; empty = as in metadata */
+    const cx_json *metadata; /* NULL = none; likewise below */
+    const cx_json *input, *output;
+} cx_import_graph;
+void cx_import_say_graph(cx_import_content *content, const cx_import_graph *graph);
 
 /* Text of a value: of a string itself; of blocks, their texts; of other JSON its canonical form. */
 cx_str cx_import_plain_text(cx_import_content *content, const cx_json *value);

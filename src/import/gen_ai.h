@@ -36,6 +36,8 @@ CX_RESULT cx_import_gen_ai(cx_import_record *record, const cx_import_span *span,
 /* Of a span: `events` is its list, `failure` the message of its status. */
 void cx_import_say_span(cx_import_content *content, const cx_json *attributes,
                         const cx_json *events, cx_str failure);
+/* What a span of LangGraph wrote to the state of its graph (graph.c). */
+void cx_import_say_graph_span(cx_import_content *content, const cx_import_span *span);
 /* Of a log record. */
 void cx_import_say_log(cx_import_content *content, const cx_json *attributes, const cx_json *body,
                        cx_str event_name);

@@ -377,6 +377,7 @@ void cx_import_say_span(cx_import_content *content, const cx_json *attributes,
         if (cx_str_is(kind, "reason"))
             cx_import_say_role(content, CX_STR("assistant"));
     }
+    cx_import_say_graph_span(content, &span);
     say_events(content, events);
     if (cx_str_is(CX_JSON_GET_STR(content->derived, "status"), "error"))
         cx_import_say_error(content, failure);

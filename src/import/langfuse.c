@@ -181,6 +181,11 @@ static void langfuse_content(cx_import_content *content, const cx_json *raw)
         cx_import_say_request(content, input);
         cx_import_say_response(content, output);
     }
+    const cx_import_graph graph = {.name = CX_JSON_GET_STR(raw, "name"),
+                                   .metadata = not_null(CX_JSON_GET(raw, "metadata")),
+                                   .input = input,
+                                   .output = output};
+    cx_import_say_graph(content, &graph);
     if (failed)
         cx_import_say_error(content, CX_JSON_GET_STR(raw, "statusMessage"));
     if (cx_import_time_iso(CX_JSON_GET_STR(raw, "startTime"), &start) &&

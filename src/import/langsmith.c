@@ -145,6 +145,13 @@ static void langsmith_content(cx_import_content *content, const cx_json *raw)
         say_given(content, inputs);
         say_output(content, outputs);
     }
+    const cx_json *extra = object_at(raw, "extra");
+    const cx_import_graph graph = {.name = CX_JSON_GET_STR(raw, "name"),
+                                   .metadata =
+                                       extra == NULL ? NULL : CX_JSON_GET(extra, "metadata"),
+                                   .input = inputs,
+                                   .output = outputs};
+    cx_import_say_graph(content, &graph);
     cx_import_say_error(content, error);
     cx_import_say_cost(content, cx_import_first_of(raw, costs));
     if (cx_import_time_iso(CX_JSON_GET_STR(raw, "start_time"), &start) &&

@@ -47,6 +47,27 @@ static void flatten(cx_json_list *list, cx_arena *arena, cx_str prefix, const cx
     }
 }
 
+/* Of a name that two spellings give, the first counts.  False when out of memory. */
+static bool leave_first(cx_json_list *list)
+{
+    cx_map seen;
+    uint32_t kept = 0;
+    bool good = true;
+    cx_map_init(&seen, list->arena->alloc, cx_io_seed(cx_io_system()));
+    for (uint32_t i = 0; i < list->count && good; i++) {
+        uint64_t *slot;
+        bool is_new = false;
+        good = !cx_failed(
+            cx_map_put(&seen, cx_json_text(&list->members[i].name), &slot, &is_new, NULL));
+        if (good && is_new)
+            list->members[kept++] = list->members[i];
+    }
+    cx_map_done(&seen);
+    if (good)
+        list->count = kept;
+    return good;
+}
+
 /* All attributes under flat names, and the span's kind under OpenInference's. */
 static const cx_json *attributes_of(const cx_json *span, cx_arena *arena, bool *failed)
 {
@@ -65,8 +86,8 @@ static const cx_json *attributes_of(const cx_json *span, cx_arena *arena, bool *
     }
     if (kind.size != 0)
         cx_json_put_str(&list, "openinference.span.kind", kind);
-    /* A name that two spellings give: the reader takes the first. */
-    if (out == NULL || cx_failed(cx_json_list_end_object(&list, out, NULL))) {
+    if (out == NULL || list.failed || !leave_first(&list) ||
+        cx_failed(cx_json_list_end_object(&list, out, NULL))) {
         *failed = true;
         return NULL;
     }

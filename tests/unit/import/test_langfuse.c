@@ -134,3 +134,25 @@ CX_TEST(langfuse_exports)
     check_export("data/langfuse/openai-agents-2025-09-30.json", 5, 3);
     check_export("data/langfuse/pydantic-ai-tools-2025-12-04.json", 12, 2);
 }
+
+CX_TEST(langfuse_state_of_a_graph)
+{
+    imported in;
+    import_text(
+        &in, "auto",
+        "{\"trace\":{\"id\":\"t\",\"name\":\"LangGraph\"},\"observations\":[{\"id\":\"a\",\"type\":"
+        "\"SPAN\",\"name\":\"LangGraph\",\"input\":{\"limit\":500}},{\"id\":\"b\",\"type\":"
+        "\"SPAN\","
+        "\"name\":\"review\",\"parentObservationId\":\"a\",\"metadata\":{\"langgraph_node\":"
+        "\"review\"},"
+        "\"output\":{\"limit\":900}},{\"id\":\"c\",\"type\":\"SPAN\",\"name\":\"x\","
+        "\"parentObservationId\":\"b\",\"metadata\":\"{\\\"langgraph_node\\\":\\\"x\\\"}\","
+        "\"output\":\"{\\\"limit\\\":901}\"}]}");
+    CHECK_STR(node_text(&in, node_with(&in, "src_id", "a"), "/state_delta/memory/graph/limit"),
+              "500");
+    CHECK_STR(node_text(&in, node_with(&in, "src_id", "b"), "/state_delta/memory/graph/limit"),
+              "900");
+    CHECK_STR(node_text(&in, node_with(&in, "src_id", "c"), "/state_delta/memory/graph/limit"),
+              "901");
+    imported_done(&in);
+}

@@ -47,3 +47,22 @@ CX_TEST(langsmith_lines_in_any_order)
     CHECK_INT(in.summary.total.bad, 1);
     imported_done(&in);
 }
+
+CX_TEST(langsmith_state_of_a_graph)
+{
+    imported in;
+    import_text(
+        &in, "auto",
+        "[{\"id\":\"a\",\"name\":\"LangGraph\",\"run_type\":\"chain\",\"inputs\":{\"limit\":500},"
+        "\"outputs\":{\"limit\":900}},{\"id\":\"b\",\"parent_run_id\":\"a\",\"name\":\"review\","
+        "\"run_type\":\"chain\",\"extra\":{\"metadata\":{\"langgraph_node\":\"review\","
+        "\"langgraph_step\":1}},\"inputs\":{\"limit\":500},\"outputs\":{\"limit\":900}},"
+        "{\"id\":\"c\",\"parent_run_id\":\"b\",\"name\":\"ChatModel\",\"run_type\":\"llm\","
+        "\"extra\":{\"metadata\":{\"langgraph_node\":\"review\"}},\"inputs\":{\"limit\":1},"
+        "\"outputs\":{\"limit\":2}}]");
+    size_t root = node_with(&in, "src_id", "a"), node = node_with(&in, "src_id", "b");
+    CHECK_STR(node_text(&in, root, "/state_delta/memory/graph/limit"), "500");
+    CHECK_STR(node_text(&in, node, "/state_delta/memory/graph/limit"), "900");
+    CHECK(node_get(&in, node_with(&in, "src_id", "c"), "/state_delta/memory/graph") == NULL);
+    imported_done(&in);
+}

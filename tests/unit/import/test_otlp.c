@@ -364,3 +364,38 @@ CX_TEST(otlp_logs_and_spans_in_lines)
     CHECK_STR(node_text(&in, log, "/event/kind"), "observe");
     imported_done(&in);
 }
+
+/* The same marks as OpenInference, Traceloop and LangSmith put them on spans. */
+CX_TEST(otlp_state_of_a_graph)
+{
+    static const char *const marks[][2] = {
+        {"{\"key\":\"metadata\",\"value\":{\"stringValue\":\"{\\\"langgraph_node\\\":"
+         "\\\"review\\\"}\"}},",
+         "output.value"},
+        {"{\"key\":\"traceloop.association.properties.langgraph_node\",\"value\":{\"stringValue\":"
+         "\"review\"}},{\"key\":\"traceloop.entity.name\",\"value\":{\"stringValue\":\"review\"}},",
+         "traceloop.entity.output"},
+        {"{\"key\":\"langsmith.metadata.langgraph_node\",\"value\":{\"stringValue\":\"review\"}},",
+         "gen_ai.completion"},
+    };
+    for (size_t i = 0; i < CX_COUNT_OF(marks); i++) {
+        imported in;
+        cx_buf text;
+        cx_buf_init(&text, cx_alloc_default());
+        cx_buf_printf(&text,
+                      "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{\"traceId\":"
+                      "\"0af7651916cd43dd8448eb211c80319c\",\"spanId\":\"b7ad6b7169203331\","
+                      "\"name\":\"review\","
+                      "\"startTimeUnixNano\":\"1767225600000000000\",\"attributes\":[%s"
+                      "{\"key\":\"openinference.span.kind\",\"value\":{\"stringValue\":\"CHAIN\"}},"
+                      "{\"key\":\"%s\",\"value\":{\"stringValue\":\"{\\\"outputs\\\":{"
+                      "\\\"limit\\\":900}}\"}}]}]}]}]}",
+                      marks[i][0], marks[i][1]);
+        import_text(&in, "auto", cx_buf_z(&text));
+        CHECK_STR(node_text(&in, node_with(&in, "src_id", "b7ad6b7169203331"),
+                            "/state_delta/memory/graph/limit"),
+                  "900");
+        imported_done(&in);
+        cx_buf_done(&text);
+    }
+}
