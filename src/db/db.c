@@ -26,11 +26,16 @@
 #define POLL_MS 10
 /* Pages in the write-ahead log from which on a commit tries to move them into the file. */
 #define CHECKPOINT_PAGES 4000
+/* What may be asked of an external file, in steps of SQLite's machine: about a minute. */
+#define EXTERNAL_STEPS 1000000
+#define EXTERNAL_STEPS_TIMES 5000u
+#define EXTERNAL_VALUE_MAX (256 << 20)
 
 struct cx_db {
     sqlite3 *handle;
     bool writes;
-    cx_file folder; /* where the file lies, for the lock of D1 */
+    unsigned external_steps; /* in EXTERNAL_STEPS */
+    cx_file folder;          /* where the file lies, for the lock of D1 */
 };
 
 struct cx_db_statement {
@@ -53,6 +58,7 @@ static cx_status fail_db(cx_db *db, int code, const char *long_doing, cx_err *er
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                           "database: %s: %s; 'cortex tables rebuild --replace' makes it anew",
                           doing, text);
+    case SQLITE_INTERRUPT: return cx_fail(err, CX_E_LIMIT, "database: %s takes too long", doing);
     case SQLITE_CANTOPEN: return cx_fail(err, CX_E_NOT_FOUND, "database: %s: %s", doing, text);
     case SQLITE_READONLY:
     case SQLITE_PERM:
@@ -111,7 +117,7 @@ static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_er
     cx_status status = CX_SUCCESS;
     if (mode != CX_DB_SCRATCH) {
         CX_TRY_GOTO(status, add_uri(path, &uri, err));
-        if (mode == CX_DB_IMMUTABLE)
+        if (mode == CX_DB_IMMUTABLE || mode == CX_DB_EXTERNAL)
             cx_buf_add_z(&uri, "?immutable=1");
         if (mode == CX_DB_ALONE)
             cx_buf_add_z(&uri, "?vfs=unix-none");
@@ -144,8 +150,29 @@ static cx_status use_wal(cx_db *db, const char *name, cx_err *err)
     }
 }
 
+static int count_external_steps(void *arg)
+{
+    cx_db *db = arg;
+    return ++db->external_steps > EXTERNAL_STEPS_TIMES;
+}
+
+static cx_status distrust(cx_db *db, cx_err *err)
+{
+    (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    (void)sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, EXTERNAL_VALUE_MAX);
+    (void)sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 0);
+    sqlite3_progress_handler(db->handle, EXTERNAL_STEPS, count_external_steps, db);
+    return cx_db_run(db, "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;",
+                     err);
+}
+
 static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
 {
+    if (mode == CX_DB_EXTERNAL)
+        return distrust(db, err);
     sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
     if (mode == CX_DB_SCRATCH)
         return cx_db_run(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;", err);

@@ -19,7 +19,11 @@ typedef enum cx_db_mode {
     CX_DB_READ,      /* must exist; never changes it; sees what a living writer commits */
     CX_DB_IMMUTABLE, /* must exist, without a living writer; not a byte is changed */
     CX_DB_ALONE,     /* the same with the write-ahead log that a killed writer left, unchanged */
-    CX_DB_SCRATCH    /* a private database that is gone when closed; the path is not used */
+    /* Of another program, which may be hostile: the same as IMMUTABLE, without a lock, without
+     * trust in what its schema calls, and what is asked of it ends after some seconds
+     * (CX_E_LIMIT). */
+    CX_DB_EXTERNAL,
+    CX_DB_SCRATCH /* a private database that is gone when closed; the path is not used */
 } cx_db_mode;
 
 /* CX_E_FORMAT "DatabaseDamaged" when the file is no database. */

@@ -5,6 +5,7 @@
  * are loaded whole.  Between the passes a file must not change: every line that is read again is
  * compared with the hash of the first pass.
  */
+#include "import/vscdb.h"
 #include "import/core.h"
 
 #include <errno.h>
@@ -110,18 +111,36 @@ static cx_status read_at(cx_import_core *core, source *from, uint64_t offset, ui
     return CX_SUCCESS;
 }
 
+/* Cursor keeps its conversations in a database: they are read as lines. */
+static cx_status load_database(cx_import_core *core, source *from, cx_err *err)
+{
+    cx_buf_clear(&from->whole);
+    CX_TRY(cx_import_read_vscdb(from->path, limit_of(core), &from->whole, err));
+    from->bytes = cx_buf_bytes(&from->whole);
+    from->streamed = false;
+    return CX_SUCCESS;
+}
+
 /* Decides how a path is read; streams cannot be read twice and are loaded whole. */
 static cx_status prepare_path(cx_import_core *core, source *from, cx_err *err)
 {
     uint64_t size = 0;
-    bool regular = false;
+    bool regular = false, database = false;
     from->streamed = true;
     if (strcmp(from->path, "-") != 0) {
         CX_TRY(open_source(core, from, err));
         if (core->io->size(core->io, from->file, &size, &regular) != 0)
             regular = false;
+        if (regular) {
+            uint8_t head[16];
+            size_t got = 0;
+            CX_TRY(read_at(core, from, 0, head, sizeof head, &got, err));
+            database = cx_import_is_sqlite(cx_bytes_from(head, got));
+        }
         close_source(core, from);
     }
+    if (database)
+        return load_database(core, from, err);
     if (!regular)
         return load_whole(core, from, err);
     core->total_bytes += size;

@@ -8,6 +8,7 @@
  *       no other one is evidence.
  */
 #include "import/internal.h"
+#include "import/vscdb.h"
 
 #define STEP_BYTES ((size_t)64 << 10)
 #define RECORDS_MAX 16
@@ -34,15 +35,10 @@ static bool has(const cx_json *object, const char *name)
 }
 
 /* Programs keep their sessions in databases too. */
-static const cx_import_other sqlite = {
-    "sqlite", "a SQLite database",
-    "export its sessions as JSON first, for example with `opencode export`"};
-
-static bool is_sqlite(cx_bytes head)
-{
-    static const char magic[] = "SQLite format 3";
-    return head.size >= sizeof magic && memcmp(head.data, magic, sizeof magic) == 0;
-}
+static const cx_import_other sqlite = {"sqlite", "a SQLite database",
+                                       "name the file to `cortex import` when it is Cursor's; of "
+                                       "other programs, export the sessions as "
+                                       "JSON first, for example with `opencode export`"};
 
 /* --- the nearest format ---------------------------------------------------------------------- */
 
@@ -204,7 +200,7 @@ void cx_import_guess(cx_bytes head, cx_import_guessed *out)
     if (by_text)
         out->is_lattice = memmem(head.data, head.size, id, sizeof id - 1) != NULL ||
                           memmem(head.data, head.size, prev, sizeof prev - 1) != NULL;
-    if (out->format == NULL && is_sqlite(head))
+    if (out->format == NULL && cx_import_is_sqlite(head))
         out->other = &sqlite;
 }
 
