@@ -33,10 +33,16 @@ static const char *command_member(const cx_live_call *call)
     const cx_live_tool *tool = cx_live_tool_find(call->tool);
     if (tool == NULL || tool->form != CX_LIVE_FORM_COMMAND || call->input == NULL)
         return NULL;
-    for (size_t i = 0; i < CX_COUNT_OF(tool->members) && tool->members[i] != NULL; i++)
-        if (cx_json_get_typed(call->input, cx_str_z(tool->members[i]), CX_JSON_STRING) != NULL)
-            return tool->members[i];
-    return NULL;
+    const char *found = NULL;
+    for (size_t i = 0; i < CX_COUNT_OF(tool->members) && tool->members[i] != NULL; i++) {
+        if (cx_json_get(call->input, cx_str_z(tool->members[i])) == NULL)
+            continue;
+        if (found != NULL) /* which of them counts is the agent's secret */
+            return NULL;
+        found = tool->members[i];
+    }
+    return found != NULL && cx_json_get_str(call->input, cx_str_z(found)).data != NULL ? found
+                                                                                       : NULL;
 }
 
 bool cx_live_answer_can_rewrite(const cx_live_call *call)

@@ -118,21 +118,40 @@ static void decide_mcp(cx_deciding *d, cx_str server, cx_str tool)
 
 /* --- tools ------------------------------------------------------------------------------------ */
 
-/* The first of the members that is there, as a text; an array of texts is joined by spaces. */
-static cx_str member_text(cx_deciding *d, const cx_live_tool *tool, const cx_json **out_list)
+/* Calls `decide` with each text that the tool's members have, also those of an array; the number
+ * of them. */
+static size_t each_text(cx_deciding *d, const cx_live_tool *tool,
+                        void (*decide)(cx_deciding *d, cx_str text))
 {
-    *out_list = NULL;
+    size_t found = 0;
     for (size_t i = 0; i < CX_COUNT_OF(tool->members) && tool->members[i] != NULL; i++) {
         const cx_json *value =
             d->call->input == NULL ? NULL : cx_json_get(d->call->input, cx_str_z(tool->members[i]));
-        if (value != NULL && value->type == CX_JSON_STRING)
-            return cx_json_text(value);
-        if (value != NULL && value->type == CX_JSON_ARRAY) {
-            *out_list = value;
-            return (cx_str){NULL, 0};
-        }
+        if (value == NULL || value->type == CX_JSON_NULL)
+            continue;
+        const cx_json *items = value->type == CX_JSON_ARRAY ? value->items : value;
+        for (uint32_t k = 0; k < (value->type == CX_JSON_ARRAY ? value->count : 1); k++, found++)
+            if (items[k].type == CX_JSON_STRING)
+                decide(d, cx_json_text(&items[k]));
+            else
+                cx_deciding_add(d, CX_LIVE_UNKNOWN, CX_LIVE_UNLISTED, "L08",
+                                cx_str_z(tool->members[i]), "found %s, expected a text",
+                                cx_json_type_name(&items[k]));
     }
-    return (cx_str){NULL, 0};
+    return found;
+}
+
+/* The first member that is a text; empty when there is none. */
+static cx_str first_text(const cx_deciding *d, const cx_live_tool *tool)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(tool->members) && tool->members[i] != NULL; i++) {
+        cx_str text = d->call->input == NULL
+                          ? CX_STR("")
+                          : cx_json_get_str(d->call->input, cx_str_z(tool->members[i]));
+        if (text.size != 0)
+            return text;
+    }
+    return CX_STR("");
 }
 
 static bool is_true(const cx_json *input, const char *name)
@@ -142,7 +161,7 @@ static bool is_true(const cx_json *input, const char *name)
 }
 
 /* ["bash","-lc","text"], as some models write it. */
-static cx_str text_of_argv(cx_deciding *d, const cx_json *list)
+static cx_str text_of_argv(const cx_json *list)
 {
     for (uint32_t i = 0; i < list->count; i++)
         if (list->items[i].type != CX_JSON_STRING)
@@ -150,32 +169,76 @@ static cx_str text_of_argv(cx_deciding *d, const cx_json *list)
     if (list->count == 3 && cx_str_starts(cx_json_text(&list->items[1]), CX_STR("-")) &&
         cx_str_ends(cx_json_text(&list->items[1]), CX_STR("c")))
         return cx_json_text(&list->items[2]);
-    (void)d;
     return (cx_str){NULL, 0};
 }
 
-static void decide_shell_tool(cx_deciding *d, const cx_live_tool *tool)
+/* Where the command runs; unknown when two members say it differently. */
+static void take_folder(cx_deciding *d)
 {
     static const char *const folders[] = {"workdir", "cwd", "directory", "dir_path"};
-    const cx_json *list, *input = d->call->input;
-    cx_str text = member_text(d, tool, &list);
-    if (list != NULL)
-        text = text_of_argv(d, list);
-    for (size_t i = 0; i < CX_COUNT_OF(folders) && input != NULL; i++) {
-        cx_str folder = cx_json_get_str(input, cx_str_z(folders[i]));
-        if (folder.size != 0) {
-            d->cwd = cx_deciding_resolve(d, folder);
-            break;
-        }
+    cx_str folder = CX_STR("");
+    for (size_t i = 0; i < CX_COUNT_OF(folders) && d->call->input != NULL; i++) {
+        cx_str text = cx_json_get_str(d->call->input, cx_str_z(folders[i]));
+        if (text.size == 0 || cx_str_eq(text, folder))
+            continue;
+        bool first = folder.size == 0;
+        folder = text;
+        cx_str real = first ? cx_deciding_resolve(d, text) : (cx_str){NULL, 0};
+        d->cwd = real.data == NULL ? CX_STR("") : real;
+        if (!first)
+            return;
     }
-    if (text.data == NULL)
-        cx_deciding_add(d, CX_LIVE_UNKNOWN, CX_LIVE_UNLISTED, "L08", d->call->tool,
-                        "its input has no command in a form that is known");
-    else if (is_true(input, "tty"))
+}
+
+static void decide_line(cx_deciding *d, cx_str text)
+{
+    if (is_true(d->call->input, "tty"))
         cx_deciding_add(d, CX_LIVE_COMMAND, CX_LIVE_FORBIDDEN, "L07", text,
                         "what is typed into a terminal later is decided by no hook");
     else
         cx_deciding_command(d, text);
+}
+
+/* The lines in the members, among them ["bash","-lc","line"]; the number of them. */
+static size_t decide_lines(cx_deciding *d, const cx_live_tool *tool)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < CX_COUNT_OF(tool->members) && tool->members[i] != NULL; i++) {
+        const cx_json *value =
+            d->call->input == NULL ? NULL : cx_json_get(d->call->input, cx_str_z(tool->members[i]));
+        cx_str text = {NULL, 0};
+        if (value != NULL && value->type == CX_JSON_STRING)
+            text = cx_json_text(value);
+        else if (value != NULL && value->type == CX_JSON_ARRAY)
+            text = text_of_argv(value);
+        else if (value == NULL || value->type == CX_JSON_NULL)
+            continue;
+        if (text.data == NULL)
+            cx_deciding_add(d, CX_LIVE_UNKNOWN, CX_LIVE_UNLISTED, "L08", cx_str_z(tool->members[i]),
+                            "no command in a form that is known");
+        else
+            decide_line(d, text);
+        found++;
+    }
+    return found;
+}
+
+static void decide_shell_tool(cx_deciding *d, const cx_live_tool *tool)
+{
+    const cx_json *input = d->call->input;
+    const cx_json *socket = input == NULL ? NULL : CX_JSON_GET(input, "ws"); /* of Monitor */
+    take_folder(d);
+    size_t found = decide_lines(d, tool);
+    if (socket != NULL && socket->type == CX_JSON_OBJECT) {
+        cx_str url = CX_JSON_GET_STR(socket, "url");
+        cx_deciding_url(d, url.data == NULL ? CX_STR("") : url);
+        found++;
+    }
+    if (found == 0)
+        cx_deciding_add(d, CX_LIVE_UNKNOWN, CX_LIVE_UNLISTED, "L08", d->call->tool,
+                        "its input has no command in a form that is known");
+    if (found > 1) /* which of them runs is not known, so neither is replaced */
+        d->rewritten = (cx_str){NULL, 0};
     if (is_true(input, "dangerouslyDisableSandbox"))
         cx_deciding_add(d, CX_LIVE_COMMAND, CX_LIVE_UNLISTED, "L07",
                         CX_STR("dangerouslyDisableSandbox"),
@@ -187,51 +250,101 @@ static void decide_shell_tool(cx_deciding *d, const cx_live_tool *tool)
                         "it runs outside of the agent's own sandbox");
 }
 
+static void decide_typed(cx_deciding *d, cx_str text)
+{
+    if (text.size == 0)
+        cx_deciding_add(d, CX_LIVE_NOTHING, CX_LIVE_ALLOW, "L00", d->call->tool, "%s", "");
+    else
+        cx_deciding_add(d, CX_LIVE_COMMAND, CX_LIVE_FORBIDDEN, "L07", text,
+                        "what is typed into a running program can be anything");
+}
+
+static void decide_powershell(cx_deciding *d, cx_str text)
+{
+    cx_deciding_add(d, CX_LIVE_COMMAND, CX_LIVE_UNLISTED, "L07", text,
+                    "commands of PowerShell are not taken apart");
+}
+
+/* Gemini's web_fetch takes a prompt with addresses in it. */
+static void decide_url(cx_deciding *d, cx_str text)
+{
+    if (!cx_str_is(d->call->tool, "web_fetch") || cx_deciding_urls_in(d, text) == 0)
+        cx_deciding_url(d, text);
+}
+
+/* A search without a path, or with a relative pattern, is of the working folder. */
+static void decide_search(cx_deciding *d, const cx_live_tool *tool)
+{
+    cx_str pattern = CX_STR("");
+    if (d->call->input != NULL &&
+        (strcmp(tool->name, "Glob") == 0 || strcmp(tool->name, "glob") == 0))
+        pattern = CX_JSON_GET_STR(d->call->input, "pattern");
+    size_t plain = 0;
+    while (plain < pattern.size && strchr("*?[{", pattern.data[plain]) == NULL)
+        plain++;
+    while (plain > 1 && plain < pattern.size && pattern.data[plain - 1] != '/')
+        plain--;
+    if (cx_str_starts(pattern, CX_STR("/")) || cx_str_starts(pattern, CX_STR("~")) ||
+        cx_str_starts(pattern, CX_STR("..")))
+        cx_deciding_read(d, cx_str_from(pattern.data, plain));
+    if (each_text(d, tool, cx_deciding_read) == 0)
+        cx_deciding_read(d, d->cwd);
+}
+
+/* Forms whose members are all of one kind; NULL for the others. */
+static void (*decider_of(const cx_live_tool *tool, const cx_json *input))(cx_deciding *, cx_str)
+{
+    switch (tool->form) {
+    case CX_LIVE_FORM_POWERSHELL: return decide_powershell;
+    case CX_LIVE_FORM_TYPED: return decide_typed;
+    case CX_LIVE_FORM_PATCH: return cx_deciding_patch;
+    case CX_LIVE_FORM_READ: return cx_deciding_read;
+    case CX_LIVE_FORM_WRITE:
+        return input != NULL && strcmp(tool->name, "str_replace_editor") == 0 &&
+                       cx_str_is(CX_JSON_GET_STR(input, "command"), "view")
+                   ? cx_deciding_read
+                   : cx_deciding_write;
+    case CX_LIVE_FORM_URL: return decide_url;
+    case CX_LIVE_FORM_WEB: return cx_deciding_web;
+    default: return NULL;
+    }
+}
+
 static void decide_known_tool(cx_deciding *d, const cx_live_tool *tool)
 {
-    const cx_json *list;
-    cx_str text = member_text(d, tool, &list);
-    switch (tool->form) {
-    case CX_LIVE_FORM_NOTHING:
-        cx_deciding_add(d, CX_LIVE_NOTHING, CX_LIVE_ALLOW, "L00", d->call->tool, "%s", "");
-        break;
-    case CX_LIVE_FORM_COMMAND: decide_shell_tool(d, tool); break;
-    case CX_LIVE_FORM_POWERSHELL:
-        cx_deciding_add(d, CX_LIVE_COMMAND, CX_LIVE_UNLISTED, "L07", text,
-                        "commands of PowerShell are not taken apart");
-        break;
-    case CX_LIVE_FORM_TYPED:
-        if (text.size == 0)
-            cx_deciding_add(d, CX_LIVE_NOTHING, CX_LIVE_ALLOW, "L00", d->call->tool, "%s", "");
-        else
-            cx_deciding_add(d, CX_LIVE_COMMAND, CX_LIVE_FORBIDDEN, "L07", text,
-                            "what is typed into a running program can be anything");
-        break;
-    case CX_LIVE_FORM_PATCH: cx_deciding_patch(d, text.data == NULL ? CX_STR("") : text); break;
-    case CX_LIVE_FORM_READ:
-    case CX_LIVE_FORM_WRITE:
-        if (text.data == NULL)
+    void (*decide)(cx_deciding *, cx_str) = decider_of(tool, d->call->input);
+    if (decide != NULL) {
+        if (each_text(d, tool, decide) == 0 && tool->form != CX_LIVE_FORM_TYPED)
             cx_deciding_add(d, CX_LIVE_UNKNOWN, CX_LIVE_UNLISTED, "L08", d->call->tool,
-                            "its input names no file in a way that is known");
-        else if (tool->form == CX_LIVE_FORM_READ)
-            cx_deciding_read(d, text);
-        else if (cx_str_is(CX_JSON_GET_STR(d->call->input, "command"), "view"))
-            cx_deciding_read(d, text);
-        else
-            cx_deciding_write(d, text);
-        break;
-    case CX_LIVE_FORM_SEARCH: cx_deciding_read(d, text.size == 0 ? d->cwd : text); break;
-    case CX_LIVE_FORM_URL:
-        if (cx_str_is(cx_str_z(tool->name), "web_fetch") && cx_deciding_urls_in(d, text) != 0)
-            break;
-        cx_deciding_url(d, text.data == NULL ? CX_STR("") : text);
-        break;
-    case CX_LIVE_FORM_WEB: cx_deciding_web(d, text.data == NULL ? CX_STR("") : text); break;
-    case CX_LIVE_FORM_AGENT:
-        cx_deciding_add(d, CX_LIVE_AGENT_START, CX_LIVE_ALLOW, "L00",
-                        text.data == NULL ? d->call->tool : text, "%s", "");
-        break;
+                            "what it is about is not in its input in a way that is known");
+        else if (d->count == 0)
+            cx_deciding_add(d, CX_LIVE_NOTHING, CX_LIVE_ALLOW, "L00", d->call->tool, "%s", "");
+        return;
     }
+    switch (tool->form) {
+    case CX_LIVE_FORM_COMMAND: decide_shell_tool(d, tool); break;
+    case CX_LIVE_FORM_SEARCH: decide_search(d, tool); break;
+    case CX_LIVE_FORM_AGENT: cx_deciding_agent(d, first_text(d, tool)); break;
+    case CX_LIVE_FORM_MESSAGE: cx_deciding_message(d, first_text(d, tool)); break;
+    case CX_LIVE_FORM_LATER: cx_deciding_later(d, first_text(d, tool)); break;
+    case CX_LIVE_FORM_WORKTREE: cx_deciding_worktree(d); break;
+    default: cx_deciding_add(d, CX_LIVE_NOTHING, CX_LIVE_ALLOW, "L00", d->call->tool, "%s", "");
+    }
+}
+
+/* A list means a tool by each of its names: Claude Code's Task is Agent now, and Codex writes a
+ * namespace before some. */
+static bool list_means_tool(cx_str_list list, const cx_live_tool *known)
+{
+    static const char *const pair[] = {"Agent", "Task"};
+    if (known == NULL)
+        return false;
+    if (cx_str_list_has(list, cx_str_z(known->name)))
+        return true;
+    for (size_t i = 0; i < 2; i++)
+        if (strcmp(known->name, pair[i]) == 0)
+            return cx_str_list_has(list, cx_str_z(pair[1 - i]));
+    return false;
 }
 
 static void decide_tool(cx_deciding *d)
@@ -241,7 +354,8 @@ static void decide_tool(cx_deciding *d)
     const cx_live_tool *known = cx_live_tool_find(d->call->tool);
     bool mcp = cx_live_tool_is_mcp(d->call, &server, &tool);
     if (list_names_tool(policy->tools_deny, d->call->tool, mcp ? server : CX_STR(""),
-                        mcp ? tool : d->call->tool)) {
+                        mcp ? tool : d->call->tool) ||
+        list_means_tool(policy->tools_deny, known)) {
         cx_deciding_add(d, CX_LIVE_TOOL, CX_LIVE_FORBIDDEN, "L05", d->call->tool,
                         "the policy or a limit names this tool as denied");
         return;

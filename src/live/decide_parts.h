@@ -47,6 +47,14 @@ void cx_deciding_web(cx_deciding *d, cx_str query);
 /* Every http URL in a text. */
 size_t cx_deciding_urls_in(cx_deciding *d, cx_str text);
 
+/* --- agents and what runs later (starts.c) ---------------------------------------------------- */
+
+void cx_deciding_agent(cx_deciding *d, cx_str name);
+void cx_deciding_message(cx_deciding *d, cx_str to);
+/* Skills, workflows, prompts for later. */
+void cx_deciding_later(cx_deciding *d, cx_str text);
+void cx_deciding_worktree(cx_deciding *d);
+
 /* --- commands (commands.c) -------------------------------------------------------------------- */
 
 void cx_deciding_command(cx_deciding *d, cx_str text);

@@ -39,7 +39,7 @@ static void decide_host(cx_deciding *d, cx_str host, cx_str port, cx_str shown)
 
 void cx_deciding_url(cx_deciding *d, cx_str url)
 {
-    static const char *const schemes[] = {"https://", "http://"};
+    static const char *const schemes[] = {"https://", "http://", "wss://", "ws://"};
     for (size_t i = 0; i < CX_COUNT_OF(schemes); i++) {
         cx_str scheme = cx_str_z(schemes[i]);
         char host[256];
@@ -58,7 +58,7 @@ void cx_deciding_url(cx_deciding *d, cx_str url)
                                     : memchr(authority.data, ':', authority.size);
         size_t name =
             colon == NULL ? authority.size : (size_t)(colon - authority.data) + (literal ? 1 : 0);
-        cx_str port = i == 0 ? CX_STR("443") : CX_STR("80");
+        cx_str port = i % 2 == 0 ? CX_STR("443") : CX_STR("80");
         if (name < authority.size && authority.data[name] == ':')
             port = cx_str_from(authority.data + name + 1, authority.size - name - 1);
         if (name != 0 && authority.data[name - 1] == '.')

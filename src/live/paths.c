@@ -170,6 +170,10 @@ static const char *const agent_settings[] = {
     ".gemini/settings.json",
     ".gemini/extensions/",
     ".gemini/hooks/",
+    ".gemini/policies/",
+    ".gemini/trustedfolders.json",
+    ".codex/rules/",
+    ".claude/scheduled_tasks.json",
     ".cursor/hooks.json",
     ".cursor/hooks/",
     ".cursor/mcp.json",
@@ -184,6 +188,14 @@ static const char *const agent_settings[] = {
     "opencode.json",
 };
 
+/* Texts that bring commands, hooks or permissions of their own into a session. */
+static const char *const agent_texts[] = {
+    ".claude/skills/",   ".claude/commands/", ".claude/agents/", ".claude/workflows/",
+    ".agents/skills/",   ".codex/skills/",    ".codex/agents/",  ".codex/prompts/",
+    ".gemini/commands/", ".gemini/agents/",   ".gemini/skills/", ".cursor/commands/",
+    ".cursor/agents/",   ".github/agents/",   ".github/skills/", ".copilot/agents/",
+};
+
 /* What a later program of this user obeys. */
 static const char *const user_settings[] = {
     ".bashrc",          ".bash_profile", ".bash_login", ".profile",         ".zshrc",
@@ -193,12 +205,31 @@ static const char *const user_settings[] = {
     ".config/systemd/", ".local/bin/",   "bin/",        ".pam_environment", ".config/cortex/",
 };
 
-static bool is_agent_setting(cx_str path)
+static bool has_one_of(cx_str path, const char *const *patterns, size_t count)
 {
-    for (size_t i = 0; i < CX_COUNT_OF(agent_settings); i++)
-        if (has_components(path, cx_str_z(agent_settings[i])))
+    for (size_t i = 0; i < count; i++)
+        if (has_components(path, cx_str_z(patterns[i])))
             return true;
     return false;
+}
+
+/* The folder of such files itself: it can be put in place whole. */
+static bool is_agent_folder(cx_str path)
+{
+    static const char *const folders[] = {"/.claude", "/.codex",  "/.gemini",
+                                          "/.cursor", "/.agents", "/.copilot"};
+    for (size_t i = 0; i < CX_COUNT_OF(folders); i++) {
+        cx_str folder = cx_str_z(folders[i]);
+        if (path.size >= folder.size &&
+            same_letters(cx_str_from(path.data + path.size - folder.size, folder.size), folder))
+            return true;
+    }
+    return false;
+}
+
+static bool is_agent_setting(cx_str path)
+{
+    return has_one_of(path, agent_settings, CX_COUNT_OF(agent_settings));
 }
 
 static bool is_user_setting(const cx_deciding *d, cx_str path)
@@ -333,6 +364,9 @@ void cx_deciding_write(cx_deciding *d, cx_str path)
     else if (below.data != NULL && cx_run_path_covers(CX_STR("policies/"), below))
         cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_UNLISTED, "L12", real,
                         "it says what later sessions and runs may do");
+    else if (is_agent_folder(real) || has_one_of(real, agent_texts, CX_COUNT_OF(agent_texts)))
+        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_UNLISTED, "L10", real,
+                        "it brings commands or permissions of its own into a session");
     else
         cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_ALLOW, "L00", real, "%s", "");
 }

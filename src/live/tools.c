@@ -91,7 +91,7 @@ static const cx_live_tool tools[] = {
     SEARCH("grep_search"),
     SEARCH("search_file_content"),
     SEARCH("SemanticSearch"),
-    {"read_many_files", CX_LIVE_FORM_SEARCH, {"path"}},
+    {"read_many_files", CX_LIVE_FORM_SEARCH, {"include", "paths", "path"}},
     {"LSP", CX_LIVE_FORM_SEARCH, {"filePath"}},
     /* the network */
     {"WebFetch", CX_LIVE_FORM_URL, {"url"}},
@@ -106,11 +106,23 @@ static const cx_live_tool tools[] = {
     AGENT("task"),
     AGENT("spawn_agent"),
     AGENT("send_input"),
+    AGENT("send_message"),
+    AGENT("followup_task"),
     AGENT("resume_agent"),
     AGENT("invoke_agent"),
-    AGENT("SendMessage"),
+    {"SendMessage", CX_LIVE_FORM_MESSAGE, {"to"}},
     NOTHING("wait_agent"),
     NOTHING("close_agent"),
+    NOTHING("interrupt_agent"),
+    NOTHING("list_agents"),
+    NOTHING("ListAgents"),
+    /* what runs later, or elsewhere */
+    {"Skill", CX_LIVE_FORM_LATER, {"skill", "command"}},
+    {"skill", CX_LIVE_FORM_LATER, {"skill", "name"}},
+    {"Workflow", CX_LIVE_FORM_LATER, {"name", "scriptPath"}},
+    {"CronCreate", CX_LIVE_FORM_LATER, {"prompt"}},
+    {"EnterWorktree", CX_LIVE_FORM_WORKTREE, {"path"}},
+    {"ExitWorktree", CX_LIVE_FORM_WORKTREE, {NULL}},
     /* the conversation alone */
     NOTHING("TodoWrite"),
     NOTHING("TodoRead"),
@@ -138,16 +150,44 @@ static const cx_live_tool tools[] = {
     NOTHING("ask_user"),
     NOTHING("request_user_input"),
     NOTHING("ToolSearch"),
-    NOTHING("Skill"),
-    NOTHING("skill"),
     NOTHING("activate_skill"),
+    NOTHING("ReportFindings"),
+    NOTHING("ScheduleWakeup"),
+    NOTHING("CronList"),
+    NOTHING("CronDelete"),
+    NOTHING("DeferredToolPlaceholder"),
+    NOTHING("WaitForMcpServers"),
+    NOTHING("ReadNotifications"),
+    NOTHING("update_topic"),
+    NOTHING("list_background_processes"),
+    NOTHING("read_background_output"),
+    NOTHING("tracker_create_task"),
+    NOTHING("tracker_update_task"),
+    NOTHING("tracker_get_task"),
+    NOTHING("tracker_list_tasks"),
+    NOTHING("tracker_add_dependency"),
+    NOTHING("tracker_visualize"),
+    NOTHING("get_goal"),
+    NOTHING("create_goal"),
+    NOTHING("update_goal"),
+    NOTHING("tool_search"),
     NOTHING("StructuredOutput"),
     NOTHING("get_internal_docs"),
     NOTHING("complete_task"),
 };
 
+/* Codex: "multi_agent_v1wait_agent". */
+static const char *const namespaces[] = {"multi_agent_v1", "collaboration"};
+
 const cx_live_tool *cx_live_tool_find(cx_str name)
 {
+    for (size_t i = 0; i < CX_COUNT_OF(namespaces); i++) {
+        cx_str space = cx_str_z(namespaces[i]);
+        if (cx_str_starts(name, space) && name.size > space.size) {
+            name = cx_str_from(name.data + space.size, name.size - space.size);
+            break;
+        }
+    }
     for (size_t i = 0; i < CX_COUNT_OF(tools); i++)
         if (cx_str_is(name, tools[i].name))
             return &tools[i];

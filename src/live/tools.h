@@ -17,16 +17,21 @@ typedef enum cx_live_tool_form {
     CX_LIVE_FORM_URL,
     CX_LIVE_FORM_WEB, /* a search by the provider */
     CX_LIVE_FORM_AGENT,
-    CX_LIVE_FORM_TYPED /* bytes typed into a running program */
+    CX_LIVE_FORM_MESSAGE,  /* to an agent that runs */
+    CX_LIVE_FORM_LATER,    /* starts what hooks see only when it runs, or not at all */
+    CX_LIVE_FORM_WORKTREE, /* the session goes to another work tree, or leaves it */
+    CX_LIVE_FORM_TYPED     /* bytes typed into a running program */
 } cx_live_tool_form;
 
 typedef struct cx_live_tool {
     const char *name;
     cx_live_tool_form form;
-    const char *members[4]; /* where command, path or URL is; the first that is there counts */
+    /* Where command, path or URL is.  Agents pass on members that they do not know, so each that
+     * is there counts. */
+    const char *members[4];
 } cx_live_tool;
 
-/* NULL when no agent has a tool of that name. */
+/* NULL when no agent has a tool of that name.  Codex writes a namespace before some names. */
 const cx_live_tool *cx_live_tool_find(cx_str name);
 /* Whether the name is one of an MCP server's tools: mcp__S__T, mcp_S_T, MCP:T; the parts borrow. */
 bool cx_live_tool_is_mcp(const cx_live_call *call, cx_str *out_server, cx_str *out_tool);

@@ -75,6 +75,12 @@ class Place(kit.Folder):
     def shown(self, session="s1"):
         return json.loads(self.cortex("session", "show", session, "--all", "--json"))
 
+    def last(self, session):
+        """What the latest entry says, and where it is; None when the session has none."""
+        done = run(BIN, "session", "show", session, "--all", "--json", "--home", self.home, env=self.env)
+        entries = json.loads(done.stdout)["entries"] if done.returncode == 0 else []
+        return {**entries[-1]["payload"], "seq": len(entries)} if entries else None
+
     def entries(self, kind, session="s1"):
         return [e["payload"] for e in self.shown(session)["entries"] if e["kind"] == "live." + kind]
 
@@ -224,6 +230,21 @@ def commands_are_rewritten():
             fresh = hook.get("updatedInput") or hook.get("tool_input") or hook.get("updated_input")
             check(fresh[member].endswith(" exec --network deny -- /bin/sh -c 'make it'\\''s'"), done)
         check(p.entries("decision", "claude")[0]["rewrite"] == "npm ci")
+
+
+@test
+def payloads_of_the_real_agents_are_understood():
+    rows = json.loads((kit.TESTS / "vectors/live/payloads.json").read_text())
+    with Place() as p:
+        for row in rows:
+            text = json.dumps(row["payload"]).replace("@REPO@", str(p.repo)).replace("@USER@", str(p.user))
+            before = p.last(row["payload"]["session_id"])
+            yes(p.hook(row["agent"], text.encode()))
+            entry = p.last(row["payload"]["session_id"])
+            check(entry != before, row)
+            if row["expected"] is not None:
+                check(f'{entry["would"]} {entry["rule"]}' == row["expected"], row, entry)
+        check(len(rows) > 60 and {row["agent"] for row in rows} == {"claude", "codex", "gemini"}, len(rows))
 
 
 def on_terminal(p, words, answer):
