@@ -6,6 +6,7 @@ Closes with `N passed, N failed, N skipped`.  CORTEX_LIVE_KILLS is how often a h
 import hashlib
 import json
 import os
+import pathlib
 import pty
 import random
 import shutil
@@ -17,6 +18,7 @@ import kit
 from kit import BIN, check, clean_env, main, run, skip, test
 
 KILLS = int(os.environ.get("CORTEX_LIVE_KILLS", "24"))
+SANITIZED = b"__asan" in pathlib.Path(BIN).read_bytes()
 ALLOW = b'{"permission":"allow"}\n'
 
 
@@ -353,13 +355,18 @@ def without_a_decision_the_answer_is_no():
         code = process.wait(timeout=30)
         check(code == 2 and b"in time" in process.stderr.read() and time.monotonic() - started < 20, code)
         process.stdin.close()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGXCPU,
+                       *(() if SANITIZED else (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT))):
             process = subprocess.Popen([BIN, "hook", "claude", "--home", p.home, *enforce], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=p.env)
             time.sleep(0.3)
             process.send_signal(number)
             check(process.wait(timeout=30) == 2, number)
             process.stdin.close()
+        # No file may grow.
+        done = subprocess.run(["sh", "-c", f"ulimit -f 0; exec {BIN} hook claude --home {p.home} --mode enforce"],
+                              input=text, env=p.env, capture_output=True, check=False)
+        no(done, "no decision")
         # An answer that nobody can read is no allow.
         with open("/dev/full", "wb") as full:
             done = subprocess.run([BIN, "hook", "cursor", "--home", p.home, *enforce],

@@ -3,8 +3,9 @@
  * (docs/formats/live.md).
  *
  *   H1  Whatever goes wrong, the answer is "no": exit 2 and one line on standard error, also when
- *       the deadline passes, memory runs out or a signal asks this process to end.  With
- *       --fail-open and in mode observe the answer is "no objection".
+ *       the deadline passes, memory runs out, a limit of the system is met, a signal asks this
+ *       process to end, or the process itself is in error.  With --fail-open and in mode observe
+ *       the answer is "no objection".  SIGKILL alone has no answer: then the agent decides.
  *   H2  The data directory is not held while a person is waited for.
  */
 #include <signal.h>
@@ -33,9 +34,13 @@ static void on_deadline(int signal_number)
 {
     static const char late[] = "cortex: no decision in time\n";
     static const char ended[] = "cortex: no decision: the hook was asked to end\n";
+    static const char failed[] = "cortex: no decision: the hook itself is in error\n";
     static const char allow[] = "{\"permission\":\"allow\"}\n";
+    bool asked = signal_number == SIGTERM || signal_number == SIGINT || signal_number == SIGHUP ||
+                 signal_number == SIGQUIT;
     ssize_t ignored = signal_number == SIGALRM ? write(STDERR_FILENO, late, sizeof late - 1)
-                                               : write(STDERR_FILENO, ended, sizeof ended - 1);
+                      : asked                  ? write(STDERR_FILENO, ended, sizeof ended - 1)
+                                               : write(STDERR_FILENO, failed, sizeof failed - 1);
     if (deadline_is_open && deadline_is_cursor)
         ignored = write(STDOUT_FILENO, allow, sizeof allow - 1);
     (void)ignored;
@@ -44,15 +49,40 @@ static void on_deadline(int signal_number)
 
 static void set_deadline(unsigned seconds, bool open, bool cursor)
 {
+    static const int signals[] = {
+        SIGALRM,
+        SIGTERM,
+        SIGINT,
+        SIGHUP,
+        SIGQUIT,
+        SIGXCPU,
+        SIGUSR1,
+        SIGUSR2,
+        SIGTRAP,
+        SIGSYS,
+        SIGVTALRM,
+        SIGPROF,
+#if !defined(__SANITIZE_ADDRESS__) /* a sanitizer reports by these */
+        SIGSEGV,
+        SIGBUS,
+        SIGILL,
+        SIGFPE,
+        SIGABRT
+#endif
+    };
+    static char own_stack[65536]; /* the process's own can be what failed */
+    const stack_t stack = {.ss_sp = own_stack, .ss_size = sizeof own_stack};
     struct sigaction action;
     memset(&action, 0, sizeof action);
+    action.sa_flags = SA_ONSTACK;
     action.sa_handler = on_deadline;
     sigemptyset(&action.sa_mask);
     deadline_is_open = open;
     deadline_is_cursor = cursor;
-    (void)sigaction(SIGALRM, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaltstack(&stack, NULL);
+    for (size_t i = 0; i < CX_COUNT_OF(signals); i++)
+        (void)sigaction(signals[i], &action, NULL);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like others */
     (void)alarm(seconds);
 }
 
