@@ -62,6 +62,8 @@ cx_script(otlp_exporters external ${CMAKE_CURRENT_SOURCE_DIR}/otlp/test_exporter
 cx_script(agents_codex external ${CMAKE_CURRENT_SOURCE_DIR}/agents/test_codex.py)
 # Three of them with their hooks, from npm (scripts/test-live.sh); the quick cases, skipped without CORTEX_AGENTS.
 cx_script(live_agents external ${CMAKE_CURRENT_SOURCE_DIR}/live/test_agents.py)
+# Hooks, a server and agents killed at random instants; CORTEX_LIVE_KILLS is how often.
+cx_script(live_kills torture ${CMAKE_CURRENT_SOURCE_DIR}/live/kills.py)
 
 if(TEST cli_attack)
   set_tests_properties(cli_attack PROPERTIES PROCESSORS 2) # starts several runs at once

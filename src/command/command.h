@@ -52,6 +52,8 @@ typedef struct cx_run_trust {
     const cx_str *
         forbidden; /* absolute folders that must not contain the program: worktree, repository, runtime root; empty ones are ignored */
     size_t forbidden_count;
+    bool
+        unhashed; /* the caller wants no digest: a program on the PATH is not read, and zeros given */
 } cx_run_trust;
 
 typedef struct cx_run_command_options {

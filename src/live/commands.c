@@ -296,7 +296,8 @@ static void ask_gate(one_command *c, bool reads, bool listed)
         .folders = policy->trusted_dirs.count != 0 ? policy->trusted_dirs.items : NULL,
         .folder_count = policy->trusted_dirs.count,
         .forbidden = &policy->root,
-        .forbidden_count = policy->commit.size != 0};
+        .forbidden_count = policy->commit.size != 0,
+        .unhashed = true}; /* the agent starts it, and when is not known */
     const cx_run_command_options options = {.rules = &rules,
                                             .network_policy = policy->network,
                                             .worktree = policy->root.data,

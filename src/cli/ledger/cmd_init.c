@@ -20,7 +20,7 @@ static const cx_cli_option options[] = {
                "transparency-log tools read; matrix-1 is byte for byte that of the older system. "
                "It cannot be changed later."),
     CX_CLI_OPT("segment-size", 0, CX_CLI_SIZE, "SIZE",
-               "Size of the log's first file, 64K at least; default 64M. The space is allocated "
+               "Size of the log's first file, 64K at least; default 16M. The space is allocated "
                "immediately."),
     CX_CLI_OPT_FLAG("no-repo", 0, "Do not prepare the current git repository."),
     CX_CLI_OPT_FLAG("yes", 'y', "Write without asking."),
@@ -94,7 +94,7 @@ cx_status cx_cli_make_home(cx_cli *cli, const cx_cli_args *args, const char *pat
                            cx_err *err)
 {
     cx_home_options home = cx_cli_home_options(cli, CX_CLI_WRITE, NULL);
-    home.segment_bytes = cx_cli_number(args, "segment-size", 0);
+    home.segment_bytes = cx_cli_number(args, "segment-size", CX_CLI_SEGMENT_SIZE);
     CX_TRY(make_parents(cli, path, err));
     cx_status status = cx_home_create(path, scheme, &home, err);
     if (status.code != CX_E_EXISTS)

@@ -13,6 +13,10 @@
 #include "ledger/api.h"
 #include "memory/api.h"
 
+/* Of the log's files that `init` and hooks make: each command that writes reads the newest
+ * whole. */
+#define CX_CLI_SEGMENT_SIZE (UINT64_C(16) << 20)
+
 /* Longest argument read from a file or standard input. */
 #define CX_CLI_ARGUMENT_MAX ((size_t)64 << 20)
 

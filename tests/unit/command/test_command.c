@@ -379,7 +379,7 @@ static const char *judge(const char *text, const char *granted, cx_run_executabl
     const cx_run_repo repo = {.read = baseline};
     cx_str bin = cx_str_z(at("bin")), tree = cx_str_z(at("tree"));
     cx_run_script_context ground = {tree.data, &repo, CX_STR("0"), cx_alloc_default()};
-    const cx_run_trust trust = {&bin, 1, getuid(), &tree, 1};
+    const cx_run_trust trust = {&bin, 1, getuid(), &tree, 1, false};
     const cx_run_command_options options = {.rules = &rules,
                                             .network_policy = CX_STR("deny"),
                                             .worktree = tree.data,
@@ -479,7 +479,7 @@ CX_TEST(command_trusted_programs)
 
 CX_TEST(command_trust_of_folders)
 {
-    cx_run_executable program;
+    cx_run_executable program, unread = {0};
     const char *why;
     cx_arena_init(&arena, cx_alloc_default(), 0);
     folder_fresh(place, "command-folders");
@@ -489,9 +489,15 @@ CX_TEST(command_trust_of_folders)
     const cx_str folders[] = {CX_STR("relative"), cx_str_z(at("none")), cx_str_z(at("one")),
                               cx_str_z(at("two"))};
     const cx_str repository[] = {CX_STR(""), cx_str_z(at("two"))};
-    cx_run_trust trust = {folders, CX_COUNT_OF(folders), getuid(), repository, 2};
+    cx_run_trust trust = {folders, CX_COUNT_OF(folders), getuid(), repository, 2, false};
     CHECK_STATUS(cx_run_trusted_find(&trust, CX_STR("tool"), &arena, &program, &why, &err), &err);
     CHECK(why == NULL && cx_str_ends(program.path, CX_STR("/one/tool")));
+    trust.unhashed = true;
+    CHECK_STATUS(cx_run_trusted_find(&trust, CX_STR("tool"), &arena, &unread, &why, &err), &err);
+    CHECK(why == NULL && cx_str_eq(unread.path, program.path));
+    CHECK(cx_digest_eq(&unread.sha256, &(cx_digest){{0}}) &&
+          !cx_digest_eq(&program.sha256, &unread.sha256));
+    trust.unhashed = false;
     CHECK_STATUS(cx_run_trusted_find(&trust, CX_STR("only"), &arena, &program, &why, &err), &err);
     CHECK(why != NULL);
     /* A bad one in front is not passed over. */
