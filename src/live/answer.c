@@ -187,10 +187,33 @@ static cx_str reason_text(const cx_live_call *call, const cx_live_outcome *out, 
                            (int)shown, what.data, (int)why.size, why.data);
 }
 
-cx_status cx_live_answer(const cx_live_call *call, cx_live_mode mode, cx_arena *arena,
+/* A3 */
+static cx_status answer_deny_json(const cx_live_call *call, cx_str reason, cx_live_outcome *out,
+                                  cx_arena *arena, cx_err *err)
+{
+    cx_json_list root = cx_json_list_begin(arena), hook = cx_json_list_begin(arena);
+    if (call->agent == CX_LIVE_GEMINI) {
+        cx_json_put_z(&root, "decision", "deny");
+        cx_json_put_str(&root, "reason", reason);
+    } else if (call->agent == CX_LIVE_CURSOR) {
+        cx_json_put_z(&root, "permission", "deny");
+        cx_json_put_str(&root, "user_message", reason);
+        cx_json_put_str(&root, "agent_message", reason);
+    } else if (call->flat) {
+        cx_json_put_z(&root, "permissionDecision", "deny");
+        cx_json_put_str(&root, "permissionDecisionReason", reason);
+    } else {
+        cx_json_put_str(&hook, "hookEventName", call->event_name);
+        cx_json_put_z(&hook, "permissionDecision", "deny");
+        cx_json_put_str(&hook, "permissionDecisionReason", reason);
+        cx_json_put_object(&root, "hookSpecificOutput", &hook);
+    }
+    return end_out(&root, out, arena, err);
+}
+
+cx_status cx_live_answer(const cx_live_call *call, bool over_http, cx_arena *arena,
                          cx_live_outcome *out, cx_err *err)
 {
-    (void)mode;
     answer_pass(call->agent, call->event, out);
     if (out->answer == CX_LIVE_PASS)
         return CX_SUCCESS;
@@ -208,6 +231,8 @@ cx_status cx_live_answer(const cx_live_call *call, cx_live_mode mode, cx_arena *
                                             : answer_permission(call, reason, out, arena, err);
     if (out->answer == CX_LIVE_ASKED && call->agent == CX_LIVE_CLAUDE)
         return answer_ask_json(call, reason, out, arena, err);
+    if (over_http)
+        return answer_deny_json(call, reason, out, arena, err);
     out->complaint = reason; /* A1 */
     out->exit_code = 2;
     return CX_SUCCESS;
@@ -228,4 +253,43 @@ void cx_live_answer_failure(cx_live_agent agent, bool fail_open, const cx_err *w
     out->answer = CX_LIVE_DENY;
     out->out = CX_STR("");
     out->exit_code = 2;
+}
+
+/* The event that a body is about, as far as it can be told: a call of a tool otherwise. */
+static void guess_event(cx_live_agent agent, cx_str body, cx_arena *arena, cx_live_call *out)
+{
+    static const char *const before[] = {"PreToolUse", "PreToolUse", "BeforeTool",
+                                         "preToolUse", "PreToolUse", "PreToolUse"};
+    cx_err ignored;
+    _Static_assert(CX_COUNT_OF(before) == CX_LIVE_AGENT_COUNT, "one for each agent");
+    if (!cx_failed(cx_live_call_event(agent, body, arena, out, &ignored)))
+        return;
+    memset(out, 0, sizeof *out);
+    out->agent = agent;
+    out->event = CX_LIVE_BEFORE;
+    out->event_name = cx_str_z(before[agent]);
+}
+
+cx_status cx_live_answer_failure_http(cx_live_agent agent, cx_str body, bool fail_open,
+                                      cx_str reason, cx_arena *arena, bool *out_decided,
+                                      cx_live_outcome *out, cx_err *err)
+{
+    cx_live_call call;
+    memset(out, 0, sizeof *out);
+    guess_event(agent, body, arena, &call);
+    *out_decided = call.event == CX_LIVE_BEFORE || call.event == CX_LIVE_PERMISSION;
+    if (!*out_decided)
+        return CX_SUCCESS;
+    answer_pass(agent, call.event, out);
+    if (fail_open)
+        return CX_SUCCESS;
+    out->answer = CX_LIVE_DENY;
+    cx_str line = one_line(reason, arena);
+    cx_str text = line.data == NULL ? line
+                                    : cx_arena_printf(arena, "cortex: no decision: %.*s",
+                                                      (int)line.size, line.data);
+    if (text.data == NULL)
+        return cx_fail_nomem(err);
+    return has_json_permission(&call) ? answer_permission(&call, text, out, arena, err)
+                                      : answer_deny_json(&call, text, out, arena, err);
 }

@@ -85,6 +85,9 @@ typedef struct cx_live_call {
  */
 CX_RESULT cx_live_call_read(cx_live_agent agent, cx_str text, cx_arena *arena, cx_live_call *out,
                             cx_err *err);
+/* Its agent, event and event_name alone: also of a body with other faults. */
+CX_RESULT cx_live_call_event(cx_live_agent agent, cx_str text, cx_arena *arena, cx_live_call *out,
+                             cx_err *err);
 /* SHA-256 and size of the canonical text (CX_JSON_PY_COMPACT) of a tool's input; NULL is {}. */
 CX_RESULT cx_live_input_digest(const cx_json *input, cx_digest *out, uint64_t *out_bytes,
                                cx_err *err);
@@ -153,6 +156,7 @@ typedef struct cx_live_options {
     const char *user_home; /* HOME; NULL = unknown */
     const char *program;   /* absolute path of this program, for rewrites into its sandbox */
     uint64_t wait_ms;      /* for an approval by others, where the agent cannot ask its person */
+    bool over_http;        /* the answer is JSON, or nothing: no exit code, no standard error */
 } cx_live_options;
 
 typedef struct cx_live_outcome {
@@ -162,7 +166,8 @@ typedef struct cx_live_outcome {
     uint64_t seq;   /* of the entry */
     cx_live_event event;
     cx_live_decision decision; /* of a call */
-    /* What the agent gets: to standard output, one line to standard error, and the exit code. */
+    /* What the agent gets: to standard output, one line to standard error, and the exit code.  Over
+     * HTTP: `out` is the body, empty for no objection; the others are empty and 0. */
     cx_str out, complaint;
     int exit_code;
 } cx_live_outcome;
@@ -177,5 +182,13 @@ CX_RESULT cx_live_take(cx_home *home, const cx_live_options *options, cx_str tex
 /* The answer when there is no decision: "no", or no objection with `fail_open`. */
 void cx_live_answer_failure(cx_live_agent agent, bool fail_open, const cx_err *why, cx_arena *arena,
                             cx_live_outcome *out);
+/*
+ * The same over HTTP: "no" in JSON, for what the hook's body says that it is about.  `*out_decided`
+ * false: the event asks for no decision, and `out` has no answer.  A body that cannot be read is
+ * taken for a call of a tool.
+ */
+CX_RESULT cx_live_answer_failure_http(cx_live_agent agent, cx_str body, bool fail_open,
+                                      cx_str reason, cx_arena *arena, bool *out_decided,
+                                      cx_live_outcome *out, cx_err *err);
 
 #endif

@@ -244,13 +244,15 @@ static bool is_about_a_tool(cx_live_event event)
            event == CX_LIVE_FAILED;
 }
 
-cx_status cx_live_call_read(cx_live_agent agent, cx_str text, cx_arena *arena, cx_live_call *out,
-                            cx_err *err)
+/* The object, and which event it is about. */
+static cx_status begin_payload(payload *p, cx_live_agent agent, cx_str text)
 {
+    cx_err *err = p->err;
+    cx_arena *arena = p->arena;
     cx_json *root = CX_ARENA_NEW(arena, cx_json);
-    payload p = {.root = root, .arena = arena, .call = out, .err = err};
-    memset(out, 0, sizeof *out);
-    out->agent = agent;
+    memset(p->call, 0, sizeof *p->call);
+    p->root = root;
+    p->call->agent = agent;
     if (root == NULL)
         return cx_fail_nomem(err);
     if (text.size > CX_LIVE_INPUT_MAX)
@@ -258,19 +260,33 @@ cx_status cx_live_call_read(cx_live_agent agent, cx_str text, cx_arena *arena, c
     if (text.size >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0)
         text = cx_str_from(text.data + 3, text.size - 3);
     if (text.size == 0)
-        return cx_fail(err, CX_E_SYNTAX, "found nothing, expected a hook's JSON on standard input");
+        return cx_fail(err, CX_E_SYNTAX, "found nothing, expected a hook's JSON");
     CX_TRY(cx_run_json_read(text, CX_LIVE_INPUT_MAX, arena, root, err));
     if (root->type != CX_JSON_OBJECT)
         return cx_fail(err, CX_E_FORMAT, "found %s, expected an object as hooks send it",
                        cx_json_type_name(root));
-    CX_TRY(read_event(&p));
+    return read_event(p);
+}
+
+cx_status cx_live_call_event(cx_live_agent agent, cx_str text, cx_arena *arena, cx_live_call *out,
+                             cx_err *err)
+{
+    payload p = {.arena = arena, .call = out, .err = err};
+    return begin_payload(&p, agent, text);
+}
+
+cx_status cx_live_call_read(cx_live_agent agent, cx_str text, cx_arena *arena, cx_live_call *out,
+                            cx_err *err)
+{
+    payload p = {.arena = arena, .call = out, .err = err};
+    CX_TRY(begin_payload(&p, agent, text));
     out->session = text_of(&p, agent == CX_LIVE_CURSOR ? "conversation_id" : "session_id",
                            agent == CX_LIVE_CURSOR ? "session_id" : "sessionId");
     if (out->session.size == 0 || out->session.size > CX_LIVE_SESSION_BYTES_MAX)
         return cx_fail(err, CX_E_FORMAT, "/session_id: found %s, expected 1 to 128 bytes",
                        out->session.size == 0 ? "none" : "a longer one");
     out->cwd = text_of(&p, "cwd", NULL);
-    const cx_json *roots = cx_json_get_typed(root, CX_STR("workspace_roots"), CX_JSON_ARRAY);
+    const cx_json *roots = cx_json_get_typed(p.root, CX_STR("workspace_roots"), CX_JSON_ARRAY);
     if (out->cwd.size == 0 && roots != NULL && roots->count != 0 &&
         roots->items[0].type == CX_JSON_STRING)
         out->cwd = cx_json_text(&roots->items[0]);

@@ -460,5 +460,5 @@ cx_status cx_live_take(cx_home *home, const cx_live_options *options, cx_str tex
     }
     CX_TRY(cx_txn_commit(txn, err)); /* L2 */
     CX_ASSERT(is_tool_event(t.call.event) || out->answer == CX_LIVE_PASS);
-    return cx_live_answer(&t.call, t.mode, arena, out, err);
+    return cx_live_answer(&t.call, options->over_http, arena, out, err);
 }

@@ -307,7 +307,8 @@ static void add_headers(exchange *x, struct MHD_Response *response)
 {
     const mhd_library *mhd = &x->http->mhd;
     const cx_response *reply = &x->call.response;
-    (void)mhd->MHD_add_response_header(response, "Content-Type", reply->content_type);
+    if (reply->content_type != NULL)
+        (void)mhd->MHD_add_response_header(response, "Content-Type", reply->content_type);
     (void)mhd->MHD_add_response_header(response, "Cache-Control",
                                        reply->cache_control == NULL ? "no-store"
                                                                     : reply->cache_control);

@@ -72,7 +72,8 @@ static void add_content(cx_buf *out, const char *media, const char *type)
 
 static void add_code(cx_buf *out, const char *code, const cx_route *route)
 {
-    bool is_good = code[0] == '2', is_problem = code[0] >= '4';
+    bool is_empty = strncmp(code, "204", 3) == 0;
+    bool is_good = code[0] == '2' && !is_empty, is_problem = code[0] >= '4';
     cx_buf_add_byte(out, '"');
     cx_buf_add(out, code, 3);
     cx_buf_add_z(out, "\":{");
@@ -84,6 +85,7 @@ static void add_code(cx_buf *out, const char *code, const cx_route *route)
     }
     cx_buf_printf(out, "\"description\":\"%s\"}",
                   is_good      ? "answered"
+                  : is_empty   ? "nothing to say"
                   : is_problem ? "a problem"
                                : "not modified");
 }

@@ -143,6 +143,8 @@ void cx_call_problem(cx_call *call, const cx_problem *problem)
 {
     CX_ASSERT(problem->status >= 400 && problem->status < 600 && problem->type != NULL);
     call->response.header_count = 0;
+    if (call->route != NULL && call->route->problem != NULL && call->route->problem(call, problem))
+        return;
     if (call->request.otlp)
         cx_otlp_answer_status(call, problem->status, problem->detail);
     else

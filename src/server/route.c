@@ -3,6 +3,7 @@
  */
 #include "server/route.h"
 
+#include "server/route_live.h"
 #include "server/route_page.h"
 #include "server/route_runs.h"
 
@@ -781,7 +782,7 @@ const cx_route cx_routes[] = {
      .handler = cx_api_feed,
      .summary = "Newly recorded traces, as they come (server-sent events)"},
 
-    CX_ROUTES_OF_RUNS CX_ROUTES_OF_PAGE
+    CX_ROUTES_OF_RUNS CX_ROUTES_OF_SESSIONS CX_ROUTES_OF_PAGE
 
     {.method = "POST",
      .path = "/mcp",

@@ -112,6 +112,8 @@ static cx_status open_service(cx_server *server, cx_err *err)
         .open_events = options->open_events,
         .port = options->address.port,
         .mcp_writes = options->mcp_writes,
+        .user_home = options->user_home,
+        .program = options->program,
         .names = options->names,
         .name_count = options->name_count,
         .file_path = options->file_path,

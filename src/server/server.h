@@ -29,7 +29,8 @@ typedef struct cx_server_options {
     const cx_token *only_token;     /* then: what opens it */
     cx_runs *runs;           /* of a repository; outlives the server; NULL = none is served */
     const char *index_where; /* NULL = HOME/cirislens.db */
-    bool mcp_writes;         /* as cx_service_options */
+    bool mcp_writes;         /* as cx_service_options, as the next two */
+    const char *user_home, *program;
     cx_tcp_address address;
     bool otlp;        /* also a listener for OpenTelemetry exporters */
     bool otlp_must;   /* the user requested it: an address in use is an error */

@@ -29,6 +29,7 @@
 typedef struct cx_service cx_service;
 typedef struct cx_call cx_call;
 typedef struct cx_live_feed cx_live_feed;
+struct cx_problem;
 typedef struct cx_runs cx_runs;             /* server/feed/runs.h */
 typedef struct cx_view_cache cx_view_cache; /* server/feed/view_cache.h */
 
@@ -60,6 +61,8 @@ typedef struct cx_service_options {
     uint16_t port;          /* that is listened on: cookies of several servers of one host differ */
     const char *const *names; /* by which browsers may call it, besides addresses and localhost */
     size_t name_count;
+    const char *user_home; /* of hooks' calls (live/live.h); NULL = not known */
+    const char *program;   /* absolute path of this program; likewise */
     /* Without a recorder: the one file that is shown, and the one token that opens it. */
     const char *file_path;          /* its name for people; NULL = none */
     const cx_lattice *only_lattice; /* opened with keep_deltas; outlives the service */
@@ -221,6 +224,9 @@ typedef struct cx_route {
     const char *request_type, *response_type; /* of openapi_type.h; NULL = none is described */
     const char *codes; /* what it answers besides 401, 403, 405, 415, 422: "200 404" */
     cx_handler *handler;
+    /* For callers that do not understand problems: true when it has answered in its own form.
+     * NULL = problems it is. */
+    bool (*problem)(cx_call *call, const struct cx_problem *problem);
 } cx_route;
 
 #define CX_ROUTE_PARAMS_MAX 24

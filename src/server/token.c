@@ -28,6 +28,8 @@ static const struct scope_name {
     {CX_SCOPE_RUN_APPROVE, {"run:approve", 11}},
     {CX_SCOPE_MEMORY_WRITE, {"memory:write", 12}},
     {CX_SCOPE_MEMORY_SCOPED, {"memory:scoped", 13}},
+    {CX_SCOPE_HOOK, {"hook", 4}},
+    {CX_SCOPE_SESSION_APPROVE, {"session:approve", 15}},
 };
 
 cx_str cx_scope_name(unsigned scope)

@@ -81,6 +81,19 @@ static cx_status read_otlp_options(const cx_cli_args *args, cx_server_options *o
     return CX_SUCCESS;
 }
 
+/* NULL when it cannot be told. */
+static const char *own_path(cx_serving *s)
+{
+    cx_buf real;
+    cx_err ignored;
+    cx_str path = {NULL, 0};
+    cx_buf_init(&real, s->cli->alloc);
+    if (!cx_failed(cx_path_real("/proc/self/exe", &real, &ignored)))
+        path = cx_arena_copy_str(&s->cli->arena, cx_buf_str(&real));
+    cx_buf_done(&real);
+    return path.data;
+}
+
 static cx_status read_server_options(cx_serving *s, cx_server_options *out, cx_err *err)
 {
     const cx_cli_args *args = s->args;
@@ -95,6 +108,8 @@ static cx_status read_server_options(cx_serving *s, cx_server_options *out, cx_e
         .insecure = cx_cli_has(args, "insecure"),
         .open_signed = cx_cli_has(args, "open-signed"),
         .mcp_writes = cx_cli_has(args, "mcp-writes"),
+        .user_home = getenv("HOME"),
+        .program = own_path(s),
         .body_max = (size_t)cx_cli_number(args, "max-body", 0),
         .body_memory = (size_t)cx_cli_number(args, "body-memory", 0),
         .log = log_line,
