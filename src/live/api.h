@@ -11,6 +11,4 @@
 #include "live/live.h"
 #include "live/policy.h"
 #include "live/session.h"
-#include "live/tools.h"
-
-#endif
+#include "live/show.h"

@@ -165,7 +165,8 @@ typedef struct cx_live_outcome {
     cx_str actor;   /* whose journal has it */
     uint64_t seq;   /* of the entry */
     cx_live_event event;
-    cx_live_decision decision; /* of a call */
+    cx_digest input_sha256;    /* of a call */
+    cx_live_decision decision; /* likewise */
     /* What the agent gets: to standard output, one line to standard error, and the exit code.  Over
      * HTTP: `out` is the body, empty for no objection; the others are empty and 0. */
     cx_str out, complaint;

@@ -210,8 +210,8 @@ cx_status cx_live_add_entry(cx_txn *txn, cx_dotted_kind kind, int64_t now_ns, co
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-static cx_status read_session(cx_home *home, cx_str actor, cx_arena *arena, cx_live_session *out,
-                              bool *out_found, cx_err *err)
+cx_status cx_live_session_read(cx_home *home, cx_str actor, cx_arena *arena, cx_live_session *out,
+                               bool *out_found, cx_err *err)
 {
     cx_bytes value;
     CX_TRY(
@@ -236,7 +236,7 @@ cx_status cx_live_sessions(cx_home *home, cx_arena *arena, const cx_live_session
         bool there = false;
         if (!cx_live_actor_is_session(actors[i].name))
             continue;
-        CX_TRY(read_session(home, actors[i].name, arena, &list[found], &there, err));
+        CX_TRY(cx_live_session_read(home, actors[i].name, arena, &list[found], &there, err));
         found += there;
     }
     for (size_t i = 1; i < found; i++) { /* newest first; few are out of order */

@@ -41,6 +41,14 @@ CX_RESULT cx_live_sessions(cx_home *home, cx_arena *arena, const cx_live_session
 CX_RESULT cx_live_session_find(cx_home *home, cx_str name, cx_arena *arena, cx_live_session *out,
                                cx_err *err);
 
+/* One by its actor alone, whatever the number of actors; `*out_found` false: there is none. */
+CX_RESULT cx_live_session_read(cx_home *home, cx_str actor, cx_arena *arena, cx_live_session *out,
+                               bool *out_found, cx_err *err);
+/* The record that is kept next to a session's entries, as a log has it; `actor` is not set. */
+#define CX_LIVE_SESSION_KEY CX_STR("live/session")
+CX_RESULT cx_live_session_decode(cx_bytes bytes, cx_arena *arena, cx_live_session *out,
+                                 cx_err *err);
+
 /* Narrows a session; recorded, and in force from the next call on. */
 CX_RESULT cx_live_session_limit(cx_home *home, cx_str actor, const cx_live_limit *limit, cx_str by,
                                 cx_live_policy *out, cx_arena *arena, uint64_t *out_seq,

@@ -8,7 +8,6 @@
 #include "live/session.h"
 
 #define CX_LIVE_POLICY_KEY CX_STR("live/policy")
-#define CX_LIVE_SESSION_KEY CX_STR("live/session")
 #define CX_LIVE_ASKED_PREFIX "live/asked/"
 #define CX_LIVE_APPROVED_PREFIX "live/approved/"
 
@@ -23,8 +22,6 @@ static inline cx_bytes cx_live_key_bytes(const cx_live_key *key)
     return cx_bytes_from(key->bytes, key->size);
 }
 
-CX_RESULT cx_live_session_decode(cx_bytes bytes, cx_arena *arena, cx_live_session *out,
-                                 cx_err *err);
 CX_RESULT cx_live_session_encode(const cx_live_session *session, cx_arena *arena, cx_buf *out,
                                  cx_err *err);
 CX_RESULT cx_live_put_text(cx_txn *txn, cx_bytes key, const cx_buf *text, cx_err *err);

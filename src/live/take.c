@@ -239,6 +239,16 @@ static cx_status add_result(taking *t, cx_txn *txn, cx_err *err)
                              err);
 }
 
+/* A call that ran does not wait any more: the agent's own prompt was answered. */
+static cx_status remove_asked(taking *t, cx_txn *txn, cx_err *err)
+{
+    cx_bytes record;
+    bool found;
+    const cx_live_key key = cx_live_key_of(CX_LIVE_ASKED_PREFIX, &t->call.input_sha256);
+    CX_TRY(cx_txn_get(txn, cx_live_key_bytes(&key), &record, &found, err));
+    return found ? cx_txn_remove(txn, cx_live_key_bytes(&key), err) : CX_SUCCESS;
+}
+
 static cx_status add_event(taking *t, cx_txn *txn, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(t->arena), detail = cx_json_list_begin(t->arena);
@@ -428,7 +438,10 @@ static cx_status record_in_turn(taking *t, cx_txn *txn, cx_err *err)
     case CX_LIVE_BEFORE:
     case CX_LIVE_PERMISSION: CX_TRY(record_decision(t, txn, err)); break;
     case CX_LIVE_AFTER:
-    case CX_LIVE_FAILED: CX_TRY(add_result(t, txn, err)); break;
+    case CX_LIVE_FAILED:
+        CX_TRY(add_result(t, txn, err));
+        CX_TRY(remove_asked(t, txn, err));
+        break;
     case CX_LIVE_PROMPT:
     case CX_LIVE_CONFIG:
     case CX_LIVE_SUBAGENT:
@@ -448,6 +461,7 @@ cx_status cx_live_take(cx_home *home, const cx_live_options *options, cx_str tex
     CX_TRY(cx_live_actor(options->agent, t.call.session, arena, &out->actor, err));
     out->session = t.call.session;
     out->event = t.call.event;
+    out->input_sha256 = t.call.input_sha256;
     CX_TRY(find_policy(&t, err));
     if (is_decided(t.call.event))
         CX_TRY(decide(&t, err));

@@ -30,6 +30,39 @@ const cx_api_type cx_api_types[] = {
                 "version: string}"},
     {"Empty", "{}"},
 
+    /* --- sessions of coding agents ---------------------------------------------------------- */
+
+#define LIVE_SESSION                                                                            \
+    "actor: string, agent: string, asked: integer, calls: integer, contract: string|null, "      \
+    "cwd: string, denied: integer, ended: boolean, latest: string, mode: LiveMode, "             \
+    "policy_from: string, session: string, started: string, transcript: string|null, "           \
+    "waiting: integer"
+    {"LiveMode", "'observe'|'ask'|'enforce'"},
+    {"LiveSession", "{" LIVE_SESSION "}"},
+    {"LiveSessions", "{next_cursor: string|null, sessions: LiveSession[], total: integer}"},
+    {"LiveSessionShown",
+     "{entries: LiveEntry[], next: integer|null, policy: LivePolicy|null, session: LiveSession, "
+     "waiting: LiveWaiting[]}"},
+    {"LivePolicy",
+     "{commit: string|null, contract: string|null, forbidden_actions: string[], from: string, "
+     "hosts: string[], mode: LiveMode, network: string, root: string, tools_deny: string[], "
+     "unlisted: 'ask'|'sandbox'|'deny', write: string[][]}"},
+    {"LiveEntry",
+     "{approved_by: string|null, erased: boolean, kind: string, payload: any, "
+     "result: LiveResult|null, seq: integer, time: string}"},
+    {"LiveResult", "{outcome: string, output_bytes: integer, output_sha256: string|null, "
+                   "seq: integer, time: string}"},
+    {"LiveWaiting",
+     "{dangerous: boolean, effects: LiveEffect[], input: any, input_sha256: string, rule: string, "
+     "seq: integer, text: string, time: string, tool: string, why: string}"},
+    {"LiveEffect", "{kind: string, rule: string, text: string, verdict: string, why?: string}"},
+    {"LiveAnswer", "{input_sha256: string, reason?: string, whole_session?: boolean}"},
+    {"LiveAnswered", "{actor: string, allow: boolean, seq: integer, whole_session: boolean}"},
+    {"LiveLimit",
+     "{contract?: any, deny_unlisted?: boolean, forbidden_actions?: string[], mode?: LiveMode, "
+     "network?: 'deny'|'on-request'|'allow', paths?: string[], tools_deny?: string[]}"},
+    {"LiveLimited", "{actor: string, policy: LivePolicy|null, seq: integer}"},
+
     /* --- traces ------------------------------------------------------------------------------ */
 
     {"TraceLevel", "'generic'|'detailed'|'full_traces'"},

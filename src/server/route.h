@@ -66,8 +66,8 @@ cx_handler cx_api_view_list, cx_api_view_summary, cx_api_view_overview, cx_api_v
 
     cx_api_view_compare, cx_api_view_heat, cx_api_around, cx_api_check, cx_api_fleet;
 cx_handler cx_api_steps;
-cx_handler cx_api_hook, cx_api_sessions, cx_api_live_session, cx_api_session_answer,
-    cx_api_session_limit;
+cx_handler cx_api_hook, cx_api_sessions, cx_api_live_session, cx_api_session_approve,
+    cx_api_session_deny, cx_api_session_limit;
 /* "No" in the agent's own form: no agent takes a problem for one. */
 bool cx_api_hook_problem(cx_call *call, const cx_problem *problem);
 cx_handler cx_api_otlp_traces, cx_api_otlp_logs, cx_api_otel_traces, cx_api_archived;

@@ -12,6 +12,7 @@
 
 #include "base/api.h"
 #include "server/feed/live_feed.h"
+#include "server/feed/session_list.h"
 #include "server/origin.h"
 #include "server/otlp_answer.h"
 #include "server/param.h"
@@ -44,7 +45,14 @@ static cx_status init_service(cx_service *service, cx_err *err)
         service->index_where = cx_recorder_index_path(home.data, &service->arena);
     if (service->index_where == NULL)
         return cx_fail_nomem(err);
-    return cx_view_cache_open(service->alloc, &service->cache, err);
+    CX_TRY(cx_view_cache_open(service->alloc, &service->cache, err));
+    if (service->recorder == NULL)
+        return CX_SUCCESS;
+    cx_status status = cx_session_list_open(cx_recorder_home(service->recorder), service->alloc,
+                                            &service->live_sessions, err);
+    if (cx_failed(status))
+        cx_view_cache_close(service->cache);
+    return status;
 }
 
 cx_status cx_service_open(const cx_service_options *options, cx_service **out, cx_err *err)
@@ -77,6 +85,7 @@ void cx_service_close(cx_service *service)
         return;
     cx_live_feed_close(service->feed);
     cx_view_cache_close(service->cache);
+    cx_session_list_close(service->live_sessions);
     cx_sender_rate_done(&service->open_addresses);
     cx_sender_rate_done(&service->open_keys);
     cx_token_guard_done(&service->guard);

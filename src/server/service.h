@@ -29,6 +29,7 @@
 typedef struct cx_service cx_service;
 typedef struct cx_call cx_call;
 typedef struct cx_live_feed cx_live_feed;
+typedef struct cx_session_list cx_session_list; /* server/feed/session_list.h */
 struct cx_problem;
 typedef struct cx_runs cx_runs;             /* server/feed/runs.h */
 typedef struct cx_view_cache cx_view_cache; /* server/feed/view_cache.h */
@@ -88,6 +89,7 @@ struct cx_service {
     cx_live_feed *feed; /* NULL = no feed */
     cx_runs *runs;      /* NULL = no repository */
     cx_view_cache *cache;
+    cx_session_list *live_sessions;           /* of coding agents; NULL without a recorder */
     cx_sender_rate open_addresses, open_keys; /* of senders without a token */
     uint64_t started_ns;
     atomic_size_t otlp_bytes_in_flight; /* bytes of OTLP requests being read */

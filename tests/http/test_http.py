@@ -579,6 +579,8 @@ ROUTES = [("POST", "/api/v1/steps", "trace:write"), ("POST", API + "/events", "t
           ("GET", "/api/v1/search?q=x", "full"), ("GET", "/api/v1/histories", "full"),
           ("GET", API + "/fleet", "trace:read"), ("GET", "/api/v1/otel/traces", "full"),
           ("GET", "/api/v1/archived", "full"), ("POST", "/hook/x", "hook"),
+          ("GET", "/api/v1/sessions", "full"), ("GET", "/api/v1/sessions/x", "full"),
+          *[("POST", "/api/v1/sessions/x/" + what, "session:approve") for what in ["approve", "deny", "limit"]],
           ("GET", "/api/v1/roots", "trace:read"), ("GET", "/metrics", "any"),
           ("GET", "/openapi.json", "any"), ("GET", "/healthz", "open"), ("GET", "/readyz", "open")]
 

@@ -40,24 +40,6 @@ static void put_time(cx_json_list *object, const char *name, int64_t ns)
         cx_json_put_str(object, name, kept);
 }
 
-static void put_session(cx_json_list *object, const cx_live_session *session)
-{
-    cx_json_put_str(object, "actor", session->actor);
-    cx_json_put_str(object, "agent", session->agent);
-    cx_json_put_str(object, "session", session->session);
-    cx_json_put_str(object, "cwd", session->cwd);
-    cx_json_put_maybe(object, "transcript", session->transcript);
-    cx_json_put_z(object, "mode", cx_live_mode_name(session->mode));
-    cx_json_put_bool(object, "ended", session->ended);
-    cx_json_put_uint(object, "calls", session->calls);
-    cx_json_put_uint(object, "denied", session->denied);
-    cx_json_put_uint(object, "asked", session->asked);
-    cx_json_put_str(object, "policy_from", session->policy_from);
-    cx_json_put_maybe(object, "contract", session->contract_task);
-    put_time(object, "started", session->started_ns);
-    put_time(object, "latest", session->latest_ns);
-}
-
 /* --- list ------------------------------------------------------------------------------------- */
 
 static cx_status list_sessions(cx_cli_ledger *l, void *state, cx_err *err)
@@ -78,7 +60,7 @@ static cx_status list_sessions(cx_cli_ledger *l, void *state, cx_err *err)
     cx_json_list root = cx_json_list_begin(l->arena), array = cx_json_list_begin(l->arena);
     for (size_t i = 0; i < count; i++) {
         cx_json_list object = cx_json_list_begin(l->arena);
-        put_session(&object, &list[i]);
+        cx_live_session_put(&object, &list[i]);
         cx_json_add_object(&array, &object);
     }
     cx_json_put_array(&root, "sessions", &array);
@@ -185,7 +167,7 @@ static cx_status show_session(cx_cli_ledger *l, void *state, cx_err *err)
     if (l->json) {
         cx_json_list root = cx_json_list_begin(l->arena), array = cx_json_list_begin(l->arena),
                      waiting = cx_json_list_begin(l->arena);
-        put_session(&root, &session);
+        cx_live_session_put(&root, &session);
         for (uint64_t seq = first; seq < info.entry_count; seq++)
             CX_TRY(print_entry(l, session.actor, seq, &array, err));
         for (size_t i = 0; i < asked_count; i++) {

@@ -57,6 +57,12 @@ bool cx_api_hook_problem(cx_call *call, const cx_problem *problem)
     return answered;
 }
 
+static bool is_about_the_body(cx_status status)
+{
+    return status.code == CX_E_SYNTAX || status.code == CX_E_MORE || status.code == CX_E_FORMAT ||
+           status.code == CX_E_LIMIT;
+}
+
 static cx_status reject_hook(cx_call *call, const cx_err *why)
 {
     const cx_problem problem = {.status = 422,
@@ -84,7 +90,7 @@ cx_status cx_api_hook(cx_call *call, cx_err *err)
                        "no such agent: expected claude, codex, gemini, cursor or copilot");
     cx_status status = cx_live_take(cx_recorder_home(service->recorder), &options,
                                     cx_bytes_str(call->request.body), call->arena, &outcome, err);
-    if (status.code == CX_E_SYNTAX || status.code == CX_E_FORMAT || status.code == CX_E_LIMIT)
+    if (is_about_the_body(status))
         return reject_hook(call, err);
     if (status.code == CX_E_IO)
         atomic_store(&service->ledger_failed, true);

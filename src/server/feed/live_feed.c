@@ -116,8 +116,8 @@ static void write_event(cx_buf *out, const cx_tail_item *item, const subject *ab
     cx_buf_printf(out, ",\"verified\":%s}\n\n", record->verified ? "true" : "false");
 }
 
-/* An alert was raised or acknowledged; a step was recorded; a run began (its first event) or was
- * sealed. NULL: none of these. */
+/* An alert was raised or acknowledged; a step was recorded; a hook was decided; a run began (its
+ * first event) or was sealed. NULL: none of these. */
 static const char *hint_name_of(const cx_tail_item *item)
 {
     cx_str kind = item->entry.kind;
@@ -125,6 +125,8 @@ static const char *hint_name_of(const cx_tail_item *item)
         return "alert";
     if (cx_kinds_is(kind, CX_KIND_LATTICE_NODE))
         return "step";
+    if (cx_str_starts(kind, CX_STR("live.")))
+        return "session";
     bool first = cx_kinds_is(kind, CX_KIND_RUN_EVENT) && item->payload.size != 0 &&
                  memmem(item->payload.data, item->payload.size, "\"index\":1,", 10) != NULL;
     return first || cx_kinds_is(kind, CX_KIND_RUN_SEAL) ? "run" : NULL;

@@ -13,8 +13,8 @@
  *            "received_at","trace_id","trace_level","verified"}
  *
  *     event: alert             an alert was raised or acknowledged; "step": one was recorded;
- *     "run":
- *                              a run began or was sealed; for readers that requested hints
+ *                              "session": an agent's hook or a person's answer; "run": one began or
+ *                              was sealed; for readers that requested hints
  *     data: {"kind"}           of the entry, and no content: request the object itself
  *
  * A comment line every CX_LIVE_FEED_KEEPALIVE_MS keeps the connection open and detects readers that

@@ -713,6 +713,122 @@ export interface LatticeWhy {
   verified: boolean;
 }
 
+export interface LiveAnswer {
+  input_sha256: string;
+  reason?: string;
+  whole_session?: boolean;
+}
+
+export interface LiveAnswered {
+  actor: string;
+  allow: boolean;
+  seq: number;
+  whole_session: boolean;
+}
+
+export interface LiveEffect {
+  kind: string;
+  rule: string;
+  text: string;
+  verdict: string;
+  why?: string;
+}
+
+export interface LiveEntry {
+  approved_by: string | null;
+  erased: boolean;
+  kind: string;
+  payload: unknown;
+  result: LiveResult | null;
+  seq: number;
+  time: string;
+}
+
+export interface LiveLimit {
+  contract?: unknown;
+  deny_unlisted?: boolean;
+  forbidden_actions?: string[];
+  mode?: LiveMode;
+  network?: 'deny' | 'on-request' | 'allow';
+  paths?: string[];
+  tools_deny?: string[];
+}
+
+export interface LiveLimited {
+  actor: string;
+  policy: LivePolicy | null;
+  seq: number;
+}
+
+export type LiveMode = 'observe' | 'ask' | 'enforce';
+
+export interface LivePolicy {
+  commit: string | null;
+  contract: string | null;
+  forbidden_actions: string[];
+  from: string;
+  hosts: string[];
+  mode: LiveMode;
+  network: string;
+  root: string;
+  tools_deny: string[];
+  unlisted: 'ask' | 'sandbox' | 'deny';
+  write: string[][];
+}
+
+export interface LiveResult {
+  outcome: string;
+  output_bytes: number;
+  output_sha256: string | null;
+  seq: number;
+  time: string;
+}
+
+export interface LiveSession {
+  actor: string;
+  agent: string;
+  asked: number;
+  calls: number;
+  contract: string | null;
+  cwd: string;
+  denied: number;
+  ended: boolean;
+  latest: string;
+  mode: LiveMode;
+  policy_from: string;
+  session: string;
+  started: string;
+  transcript: string | null;
+  waiting: number;
+}
+
+export interface LiveSessionShown {
+  entries: LiveEntry[];
+  next: number | null;
+  policy: LivePolicy | null;
+  session: LiveSession;
+  waiting: LiveWaiting[];
+}
+
+export interface LiveSessions {
+  next_cursor: string | null;
+  sessions: LiveSession[];
+  total: number;
+}
+
+export interface LiveWaiting {
+  dangerous: boolean;
+  effects: LiveEffect[];
+  input: unknown;
+  input_sha256: string;
+  rule: string;
+  seq: number;
+  text: string;
+  time: string;
+  tool: string;
+  why: string;
+}
+
 export interface Lock {
   acquired_at: string | null;
   path: string;
