@@ -9,6 +9,7 @@ import {Evidence} from './evidence/evidence';
 import {Fleet} from './fleet/fleet';
 import {Heatmap} from './heatmap/heatmap';
 import {Inbox} from './inbox/inbox';
+import {Live} from './live/live';
 import {Run} from './run/run';
 import {Trace} from './trace/trace';
 
@@ -24,6 +25,7 @@ export interface Screen {
 
 export const screens: readonly Screen[] = [
   {id: 'inbox', title: 'Inbox', icon: 'inbox', inBar: true, view: Inbox},
+  {id: 'live', title: 'Live', icon: 'pulse', inBar: true, view: Live},
   {id: 'debugger', title: 'Debugger', icon: 'lanes', inBar: true, view: Debugger},
   {id: 'evidence', title: 'Evidence', icon: 'shield', inBar: true, view: Evidence},
   {id: 'run', title: 'Runs', icon: 'check', inBar: true, view: Run},

@@ -20,6 +20,7 @@ const PATHS = {
   inbox: 'M2 9l2-6h8l2 6v4H2zM2 9h3.5a2.5 2.5 0 005 0H14',
   out: 'M9 3h4v4M13 3L7.5 8.5M11 9.5V13H3V5h3.5',
   fold: 'M3 8h2M7 8h2M11 8h2',
+  pulse: 'M2 8h3l2-5 3 10 2-5h2',
   plus: 'M8 3v10M3 8h10',
   minus: 'M3 8h10',
   fit: 'M2 8h12M4.5 5.5L2 8l2.5 2.5M11.5 5.5L14 8l-2.5 2.5',
