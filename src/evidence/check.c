@@ -464,8 +464,9 @@ static void conclude_report(cx_evidence_checker *c)
             cx_evidence_limit(
                 c,
                 "where a journal has no signed checkpoint, its owner is only what the file states");
-    cx_evidence_limit(
-        c, "that nothing was left out is not proven: the creator of the file chose its content");
+    if (!c->whole_session)
+        cx_evidence_limit(c, "that nothing was left out is not proven: the creator of the file "
+                             "chose its content");
     cx_evidence_limit(c, "that what was recorded is true is not proven");
 }
 
@@ -485,6 +486,37 @@ static bool shows_trace(cx_evidence_checker *c, cx_str id)
     return false;
 }
 
+/* Entries of a session's journal; *out_whole: each of them, up to the journal's point. */
+static bool shows_session(cx_evidence_checker *c, bool *out_whole)
+{
+    const cx_evidence *e = c->e;
+    bool seen[CX_EVIDENCE_ENTRIES_MAX] = {false};
+    size_t distinct = 0, shown = 0, journal = 0;
+    while (journal < e->journal_count && !cx_str_eq(e->journals[journal].actor, e->id))
+        journal++;
+    for (size_t i = 0; i < e->entry_count && journal < e->journal_count; i++) {
+        if (!c->good[i] || e->entries[i].journal != journal)
+            continue;
+        shown += cx_str_starts(c->entries[i].kind, CX_STR("live."));
+        uint64_t seq = c->entries[i].seq;
+        if (seq < CX_EVIDENCE_ENTRIES_MAX && !seen[seq]) {
+            seen[seq] = true;
+            distinct++;
+        }
+    }
+    *out_whole = shown != 0 && distinct == e->journals[journal].point.size;
+    return shown != 0;
+}
+
+static bool check_session(cx_evidence_checker *c)
+{
+    bool shown = shows_session(c, &c->whole_session);
+    cx_evidence_limit(c, "a call that an agent made without its hook has no entry");
+    if (!c->whole_session)
+        cx_evidence_limit(c, "not every entry of the session's journal is in the file");
+    return shown;
+}
+
 /* What the file is about must be in it. */
 static void check_subject(cx_evidence_checker *c)
 {
@@ -496,6 +528,8 @@ static void check_subject(cx_evidence_checker *c)
         shown = e->commit.size != 0;
     else if (cx_str_is(e->kind, "trace"))
         shown = shows_trace(c, e->id);
+    else if (cx_str_is(e->kind, "session"))
+        shown = check_session(c);
     else if (cx_str_is(e->kind, "memory"))
         for (size_t i = 0; i < e->memory_count; i++)
             shown = shown || cx_str_eq(e->memories[i].uri, e->id);

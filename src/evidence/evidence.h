@@ -76,7 +76,7 @@ typedef struct cx_evidence_key { /* a claim of the file's maker */
 } cx_evidence_key;
 
 typedef struct cx_evidence {
-    cx_str kind; /* "run", "trace", "commit", "memory" */
+    cx_str kind; /* "run", "trace", "commit", "memory", "session" */
     cx_str id;
     int64_t made_at_ns; /* a claim */
     const cx_evidence_journal *journals;

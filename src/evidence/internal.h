@@ -23,7 +23,8 @@ typedef struct cx_evidence_checker {
         named[CX_EVIDENCE_JOURNALS_MAX];
     /* What was given is of the only journal's size and has another root; it is a home root's. */
     bool root_differs, home_given;
-    bool no_memory; /* then nothing that was found counts */
+    bool whole_session; /* it is about a session, and has each entry of its journal */
+    bool no_memory;     /* then nothing that was found counts */
 } cx_evidence_checker;
 
 /* Whether it could be read; running out of memory is no finding. */

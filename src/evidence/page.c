@@ -396,6 +396,75 @@ static void add_bundle(page *p)
     }
 }
 
+/* --- a session of a coding agent -------------------------------------------------------------- */
+
+/* The effects of a call, each on a line. */
+static void add_effects(page *p, const cx_json *payload)
+{
+    const cx_json *effects = cx_json_get_typed(payload, CX_STR("effects"), CX_JSON_ARRAY);
+    for (uint32_t i = 0; effects != NULL && i < effects->count; i++) {
+        add_raw(p, "<br>");
+        add_words(p, CX_JSON_GET_STR(&effects->items[i], "text"));
+    }
+}
+
+/* What a decision said, with its rule and reason; of other entries what they are. */
+static void add_told(page *p, cx_str kind, const cx_json *payload)
+{
+    const cx_json *call = cx_json_get_typed(payload, CX_STR("call"), CX_JSON_OBJECT);
+    add_words(p, call == NULL ? CX_JSON_GET_STR(payload, "event") : CX_JSON_GET_STR(call, "tool"));
+    add_effects(p, payload);
+    add_raw(p, "</td><td>");
+    if (!cx_str_is(kind, "live.decision")) {
+        cx_html_text(p->out, cx_str_from(kind.data + 5, kind.size - 5));
+        add_raw(p, " ");
+        add_words(p, CX_JSON_GET_STR(payload, "outcome"));
+        add_words(p, CX_JSON_GET_STR(payload, "by"));
+        return;
+    }
+    add_words(p, CX_JSON_GET_STR(payload, "verdict"));
+    add_raw(p, " ");
+    add_words(p, CX_JSON_GET_STR(payload, "rule"));
+    add_raw(p, " ");
+    add_words(p, CX_JSON_GET_STR(payload, "reason"));
+}
+
+static void add_session_row(page *p, size_t number)
+{
+    const cx_evidence_entry *e = &p->e->entries[number];
+    cx_inclusion proof;
+    cx_entry decoded;
+    cx_json payload;
+    cx_arena_mark mark = cx_arena_mark_now(&p->arena);
+    bool read = entry_of(p, e, &proof, &decoded) && cx_str_starts(decoded.kind, CX_STR("live.")) &&
+                e->salt != NULL && parse_json(p, cx_bytes_str(e->payload), &payload) &&
+                payload.type == CX_JSON_OBJECT;
+    if (read) {
+        spend_budget(p, 64);
+        cx_buf_printf(p->out, "<tr><td>%llu</td><td>", (unsigned long long)decoded.seq);
+        cx_html_time(p->out, decoded.created_at_ns);
+        add_raw(p, "</td><td>");
+        add_told(p, decoded.kind, &payload);
+        add_raw(p, "</td></tr>\n");
+    }
+    cx_arena_reset(&p->arena, mark);
+}
+
+static void add_session(page *p)
+{
+    if (!cx_str_is(p->e->kind, "session"))
+        return;
+    add_heading(p, "The session",
+                "What the agent's hook reported before and after each call, and what was decided "
+                "before the agent got its answer. A call without the hook has no entry.");
+    add_raw(p, "<table>\n<tr><th>entry</th><th>time</th><th>call</th><th>decision</th></tr>\n");
+    for (size_t i = 0; i < p->e->entry_count && p->shown < CX_EVIDENCE_SHOWN_ALL_MAX; i++)
+        add_session_row(p, i);
+    add_raw(p, "</table>\n");
+}
+
+/* --- entries and journals --------------------------------------------------------------------- */
+
 static void entry(page *p, size_t number)
 {
     const cx_evidence_entry *e = &p->e->entries[number];
@@ -524,6 +593,7 @@ cx_status cx_evidence_page(const cx_evidence *evidence, cx_buf *out, cx_err *err
     add_decisions(&p);
     memories(&p);
     add_bundle(&p);
+    add_session(&p);
     entries(&p);
     journals(&p);
     homes(&p);

@@ -9,10 +9,12 @@
 #include "base/api.h"
 #include "crypto/api.h"
 #include "ledger/api.h"
+#include "live/api.h"
 #include "memory/api.h"
 #include "provenance/object_parts.h"
 #include "audit/api.h"
 
+#define SESSION_ENTRY_BYTES 1024     /* of an entry and its proof, besides its content */
 #define SNAPSHOTS_SEARCHED_MAX 50000 /* entries before a seal among which its events are searched */
 
 typedef struct maker {
@@ -454,6 +456,44 @@ done:
     return status;
 }
 
+/* --- sessions of coding agents ---------------------------------------------------------------- */
+
+/* How many of the newest entries fit; with the first one, which says what policy held. */
+static cx_status count_entries(maker *m, cx_str actor, uint64_t size, uint64_t *out, cx_err *err)
+{
+    size_t bytes = 0;
+    for (*out = 0; *out < size && *out + 1 < CX_EVIDENCE_ENTRIES_MAX; ++*out) {
+        cx_entry_view view;
+        cx_arena_mark mark = cx_arena_mark_now(m->arena);
+        CX_TRY(cx_home_entry(m->sources->home, actor, size - 1 - *out, m->arena, &view, err));
+        bytes += view.payload.size + SESSION_ENTRY_BYTES;
+        cx_arena_reset(m->arena, mark);
+        if (bytes > CX_EVIDENCE_BUNDLE_MAX)
+            break;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status add_session(maker *m, cx_str actor, bool *out_found, cx_err *err)
+{
+    cx_actor_info info;
+    uint64_t count;
+    size_t ignored;
+    CX_TRY(cx_home_actor(m->sources->home, actor, &info, err));
+    CX_TRY(count_entries(m, actor, info.entry_count, &count, err));
+    *out_found = info.entry_count != 0;
+    if (count < info.entry_count)
+        CX_TRY(add_entry(m, actor, 0, &ignored, err));
+    for (uint64_t seq = info.entry_count - count; seq < info.entry_count; seq++)
+        CX_TRY(add_entry(m, actor, seq, &ignored, err));
+    return CX_SUCCESS;
+}
+
+static bool is_session(const cx_prov_object *object)
+{
+    return object->kind == CX_PROV_ACTOR && cx_live_actor_is_session(object->id);
+}
+
 /* --- what belongs to it ----------------------------------------------------------------------- */
 
 /* Adds the decisions and memories that an object refers to, up to `depth` steps away. */
@@ -505,19 +545,27 @@ static cx_status gather_evidence(maker *m, const cx_prov_object *object, bool *o
                                  cx_err *err)
 {
     cx_prov_object run = *object;
+    if (is_session(object)) {
+        CX_TRY(add_session(m, object->id, out_found, err));
+        return *out_found ? CX_SUCCESS
+                          : cx_fail_at(err, CX_E_NOT_FOUND, "NoEvidence", CX_NO_OFFSET,
+                                       "nothing is recorded of this session");
+    }
     switch (object->kind) {
     case CX_PROV_COMMIT: CX_TRY(add_commit(m, object, out_found, &run, err)); break;
     case CX_PROV_RUN: CX_TRY(add_run(m, object->id, out_found, err)); break;
     case CX_PROV_TRACE: CX_TRY(add_trace(m, *object, out_found, err)); break;
     case CX_PROV_MEMORY: CX_TRY(add_memory(m, *object, out_found, err)); break;
     default:
-        return cx_fail(err, CX_E_USAGE,
-                       "evidence is about a run, a trace, a commit or a memory, not about a%s %s",
-                       object->kind == CX_PROV_EDGE || object->kind == CX_PROV_ENTRY ||
-                               object->kind == CX_PROV_EVENT || object->kind == CX_PROV_ACTOR
-                           ? "n"
-                           : "",
-                       cx_prov_kind_name(object->kind));
+        return cx_fail(
+            err, CX_E_USAGE,
+            "evidence is about a run, a trace, a commit, a memory or a session, not about "
+            "a%s %s",
+            object->kind == CX_PROV_EDGE || object->kind == CX_PROV_ENTRY ||
+                    object->kind == CX_PROV_EVENT || object->kind == CX_PROV_ACTOR
+                ? "n"
+                : "",
+            cx_prov_kind_name(object->kind));
     }
     if (!*out_found)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoEvidence", CX_NO_OFFSET,
@@ -709,7 +757,7 @@ cx_status cx_evidence_make(const cx_sources *sources, const cx_prov_object *obje
     CX_TRY(begin_pack(&m, err));
     if (object->kind == CX_PROV_MEMORY || object->kind == CX_PROV_TRACE)
         CX_TRY(cx_prov_locate(sources, &located, arena, &found, err));
-    m.ev.kind = cx_str_z(cx_prov_kind_name(object->kind));
+    m.ev.kind = is_session(object) ? CX_STR("session") : cx_str_z(cx_prov_kind_name(object->kind));
     m.ev.id = located.id;
     m.ev.made_at_ns = options->now_ns;
     CX_TRY(gather_evidence(&m, &located, &found, err));

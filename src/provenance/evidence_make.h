@@ -5,7 +5,8 @@
  * A run brings its bundle, its entries, the decisions and memories that are linked with it; a
  * commit the run that made it; a decision its entry, the key's entry, and the memories it names; a
  * memory its entries, a proof of state from the newest snapshot that contains it, and the decisions
- * it comes from.
+ * it comes from; a session of a coding agent all entries of its journal, or the first and the
+ * newest of them when they are too many.
  */
 #ifndef CX_PROVENANCE_EVIDENCE_MAKE_H
 #define CX_PROVENANCE_EVIDENCE_MAKE_H

@@ -7,6 +7,7 @@
  */
 #include "crypto/api.h"
 #include "ledger/api.h"
+#include "live/api.h"
 #include "proof/api.h"
 #include "memory/api.h"
 #include "provenance/run_lattice.h"
@@ -127,6 +128,23 @@ static cx_status find_uri(finder *f, cx_err *err)
                : find_located(f, kind, id, "uri", err);
 }
 
+/* The id of a session of a coding agent, in full. */
+static cx_status find_session(finder *f, cx_err *err)
+{
+    cx_live_session session;
+    cx_err ignored;
+    if (f->count != 0 || f->sources->home == NULL || f->text.size > CX_LIVE_SESSION_BYTES_MAX)
+        return CX_SUCCESS;
+    cx_status status =
+        cx_live_session_find(f->sources->home, f->text, f->arena, &session, &ignored);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    if (cx_failed(status) || !cx_str_eq(session.session, f->text))
+        return CX_SUCCESS;
+    return add_found(
+        f, (cx_prov_object){.kind = CX_PROV_ACTOR, .id = session.actor, .matched = "session"}, err);
+}
+
 static cx_status find_named(finder *f, cx_err *err)
 {
     cx_actor_info info;
@@ -144,7 +162,7 @@ static cx_status find_named(finder *f, cx_err *err)
     if (cx_trust_find(&trust, f->text) != NULL)
         CX_TRY(add_found(f, (cx_prov_object){.kind = CX_PROV_KEY, .id = f->text, .matched = "id"},
                          err));
-    return CX_SUCCESS;
+    return find_session(f, err);
 }
 
 /* --- hashes ----------------------------------------------------------------------------------- */

@@ -535,7 +535,7 @@ const cx_route cx_routes[] = {
      .answers = "application/vnd.cortex.evidence",
      .codes = "200 404 409 503",
      .handler = cx_api_evidence,
-     .summary = "A self-contained evidence file about a run, trace, commit or memory"},
+     .summary = "A self-contained evidence file about a run, trace, commit, memory or session"},
     {.method = "GET",
      .path = "/api/v1/memories",
      READING_ALL,

@@ -291,6 +291,99 @@ def a_signed_home_root_stands_for_the_journals_under_it():
         p.evidence(0)
 
 
+class Watched(Home):
+    """A session of an agent: three calls, one denied, one asked and approved."""
+
+    def __enter__(self):
+        super().__enter__()
+        self.hook("SessionStart", source="startup")
+        self.call("git status", "c1")
+        self.hook("PostToolUse", tool_name="Bash", tool_use_id="c1", tool_input={"command": "git status"},
+                  tool_response="clean")
+        self.call("rm -rf '<b>src</b>'", "c2", code=2)
+        self.call("make all", "c3")
+        return self
+
+    def hook(self, event, code=0, **more):
+        body = {"hook_event_name": event, "session_id": "s1", "cwd": str(self.folder), **more}
+        done = run(BIN, "hook", "claude", "--home", self.home, "--mode", "enforce", stdin=json.dumps(body).encode(),
+                   env=self.env)
+        check(done.returncode == code, done.returncode, done.stderr)
+
+    def call(self, command, call_id, code=0):
+        self.hook("PreToolUse", code, tool_name="Bash", tool_use_id=call_id, tool_input={"command": command})
+
+    def session(self, *words, name="s1"):
+        path = self.folder / "session.cxe"
+        return path, self.json("evidence", name, "-o", path, *words)
+
+
+SESSION = "session:claude-code:s1"
+WHOLE = "nothing was left out is not proven"
+PART = "not every entry of the session's journal is in the file"
+
+
+@test
+def evidence_of_a_session_has_every_decision():
+    with Watched() as p:
+        path, made = p.session("--sign", p.key)
+        check((made["kind"], made["id"], made["entries"], made["journals"]) == ("session", SESSION, 5, 1), made)
+        found = both(path, "--key", p.public)
+        check(found["about"] == {"id": SESSION, "kind": "session"} and found["journals_signed"] == 1, found)
+        check(not any(WHOLE in text or PART in text for text in found["limits"]), found["limits"])
+        check("a call that an agent made without its hook has no entry" in found["limits"], found["limits"])
+        words = page_of(path)
+        for text in ("rm -rf '<b>src</b>'", "C07", "deny", "git status", "allow L00", "ask C09", "result done"):
+            check(text in words, text)
+        check(p.session(name=SESSION)[1]["entries"] == 5)
+        check(both(path, code=3)["reason"] == "NotAnchored")
+        p.expect(2, "evidence", "s1-none", "-o", path)
+        p.expect(2, "evidence", "ann", "-o", path)
+
+
+@test
+def a_session_that_lost_entries_says_so():
+    with Watched() as p:
+        p.ok("erase", "3", "--actor", SESSION, "--reason", "asked")
+        path, _ = p.session()
+        found = both(path, "--self-consistent", code=3)
+        check(found["reason"] == "BodyMissing" and "rm -rf" not in page_of(path), found)
+        check(not any(PART in text for text in found["limits"]), "the entry is there, its content is not")
+
+
+@test
+def a_long_session_shows_its_first_and_newest_entries():
+    with Watched() as p:
+        big = "x" * 60_000
+        for i in range(145):
+            p.hook("PreToolUse", tool_name="Write", tool_use_id=f"w{i}", tool_input={
+                "file_path": str(p.folder / "f"), "content": big})
+        path, made = p.session()
+        check(100 < made["entries"] < 145, made)
+        found = both(path, "--self-consistent")
+        check(any(PART in text for text in found["limits"]) and any(WHOLE in text for text in found["limits"]),
+              found["limits"])
+        words = page_of(path)
+        check("SessionStart" in words, "the first entry says what policy held")
+
+
+@test
+def no_other_journal_passes_for_a_session():
+    with Watched() as p:
+        path, _ = p.session()
+        text = path.read_text()
+        block = text.index('id="evidence">\n') + 15
+        data = data_of(text, block)
+        check(data.count(SESSION.encode()) == 2, "as the subject, and as the journal")
+        at = data.index(SESSION.encode())
+        forged = data[:at] + SESSION.replace("s1", "s2").encode() + data[at + len(SESSION):]
+        lines = base64.b64encode(forged).decode()
+        lines = "\n".join(lines[i:i + 76] for i in range(0, len(lines), 76))
+        end = text.index("</script>", block)
+        path.write_text(text[:block] + lines + text[end - 1:])
+        check(verify(path, code=1)["verdict"] == "broken")
+
+
 def data_of(text, block):
     return base64.b64decode(text[block:text.index("</script>", block)].replace("\n", ""))
 

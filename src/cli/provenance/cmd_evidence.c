@@ -178,9 +178,10 @@ static const cx_cli_option options[] = {CX_CLI_OPTIONS_SIGNER,
 
 const cx_cli_command cx_cli_evidence = {
     .name = "evidence",
-    .purpose = "write one file about a run, decision, commit or memory for outsiders",
-    .about = "ID is a run, a trace, a commit or a memory, by any name that 'cortex show' "
-             "understands. The file contains its entries with their proofs, the bundle of the run, "
+    .purpose = "write one file about a run, decision, commit, memory or session for outsiders",
+    .about = "ID is a run, a trace, a commit, a memory or a session of a coding agent, by any name "
+             "that 'cortex show' understands. The file contains its entries with their proofs, the "
+             "bundle of the run, "
              "the signed decisions, the memories, and with --sign a signed checkpoint of each "
              "journal (of scheme cortex-1). It is an HTML document that any browser shows without "
              "scripts and without a network. 'cortex-verify' checks it offline: it builds the page "

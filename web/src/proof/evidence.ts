@@ -90,6 +90,7 @@ export class Checker {
   tracesSigned = 0;
   bodiesMissing = 0;
   filesListed = 0;
+  isWholeSession = false;
 
   constructor(
     readonly evidence: Evidence,
@@ -286,6 +287,24 @@ function checkEntry(c: Checker, number: number): void {
 
 /* --- what it is about --------------------------------------------------------------------------- */
 
+/** Entries of a session's journal, and whether each of them is there. */
+function checkSession(c: Checker): boolean {
+  const {evidence} = c;
+  const journal = evidence.journals.findIndex((one) => one.actor === evidence.id);
+  const seqs = new Set<number>();
+  let isShown = false;
+  evidence.entries.forEach((one, i) => {
+    const entry = c.entries[i];
+    if (!entry || one.journal !== journal) return;
+    isShown ||= entry.kind.startsWith('live.');
+    seqs.add(entry.seq);
+  });
+  c.isWholeSession = isShown && seqs.size === evidence.journals[journal]!.size;
+  c.limit('A call that an agent made without its hook has no entry.');
+  if (!c.isWholeSession) c.limit('Not every entry of the session\u2019s journal is in the file.');
+  return isShown;
+}
+
 function checkSubject(c: Checker): void {
   const {evidence} = c;
   const isShown: Record<string, () => boolean> = {
@@ -299,6 +318,7 @@ function checkSubject(c: Checker): void {
             readObject(c.payloads[i] ?? null)?.['trace_id'] === evidence.id),
       ),
     memory: () => evidence.memories.some((one) => one.uri === evidence.id),
+    session: () => checkSession(c),
   };
   if (!(isShown[evidence.kind]?.() ?? false))
     c.find('page', 0, 'broken', 'SubjectMissing', 'its subject is not in the file');
@@ -518,7 +538,8 @@ function conclude(c: Checker): void {
     );
   if (c.evidence.journals.some((_, i) => !c.named.has(i)))
     c.limit('Where a journal has no signed checkpoint, its owner is only what the file states.');
-  c.limit('That nothing was left out is not proven: the creator of the file chose its content.');
+  if (!c.isWholeSession)
+    c.limit('That nothing was left out is not proven: the creator of the file chose its content.');
   c.limit('That what was recorded is true is not proven.');
 }
 

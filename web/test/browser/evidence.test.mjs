@@ -302,10 +302,10 @@ export default {
 
     async 'a file for somebody else is saved, and holds for cortex-verify'(page, s) {
       await page.goto(s.url('/evidence?what=auditor'));
-      await page.getByLabel('Run, trace, commit or memory').fill('nothing like that');
+      await page.getByLabel('Run, trace, commit, memory or session').fill('nothing like that');
       await page.getByRole('button', {name: 'Create evidence file'}).click();
       await page.getByRole('alert').waitFor();
-      await page.getByLabel('Run, trace, commit or memory').fill(s.uris[0]);
+      await page.getByLabel('Run, trace, commit, memory or session').fill(s.uris[0]);
       const [saved] = await Promise.all([
         page.waitForEvent('download'),
         page.getByRole('button', {name: 'Create evidence file'}).click(),

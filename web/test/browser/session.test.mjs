@@ -198,6 +198,22 @@ export default {
       assert.ok(answer.permissionDecisionReason.includes('L14'), JSON.stringify(answer));
     },
 
+    async 'evidence of a session is checked in the browser'(page, s) {
+      await run(s, 'proof', 'git status');
+      await run(s, 'proof', 'rm -rf src');
+      await page.goto(s.signed(actor('proof')));
+      await page.getByRole('link', {name: 'Evidence', exact: true}).last().click();
+      const saved = page.waitForEvent('download');
+      await page.getByRole('button', {name: 'Create evidence file'}).click();
+      const file = await (await saved).path();
+      await page.goto(s.signed('/evidence?what=file'));
+      await page.getByLabel('A proof, manifest, checkpoint or evidence file').setInputFiles(file);
+      await page.getByText('Evidence about a session').waitFor();
+      await page.getByText('A call that an agent made without its hook has no entry').waitFor();
+      const text = await page.locator('main').textContent();
+      assert.ok(/indeterminate/.test(text) && !/That nothing was left out/.test(text), text);
+    },
+
     async 'a token that may only look has no buttons'(page, s) {
       await run(s, 'look', 'make all');
       await page.goto(s.url(actor('look')));

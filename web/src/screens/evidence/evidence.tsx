@@ -324,7 +324,7 @@ function ForAuditor() {
           if (wanted) void fetchFile(wanted);
         }}
       >
-        <label for="evidence-id">Run, trace, commit or memory</label>
+        <label for="evidence-id">Run, trace, commit, memory or session</label>
         <input
           id="evidence-id"
           name="id"

@@ -67,7 +67,7 @@ export function EvidenceFileView({file}: {file: Proof}) {
         <h2>
           {evidence ? (
             <>
-              {`Evidence about a ${['run', 'trace', 'commit', 'memory'].includes(evidence.kind) ? evidence.kind : 'object'} `}
+              {`Evidence about a ${['run', 'trace', 'commit', 'memory', 'session'].includes(evidence.kind) ? evidence.kind : 'object'} `}
               <Line class="mono" text={evidence.id} most={60} />
             </>
           ) : (
