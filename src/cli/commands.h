@@ -118,6 +118,9 @@
     X(hooks_status)        \
     X(hook_pre_commit)     \
     X(hook_pre_push)       \
+    X(hook_install)        \
+    X(hook_uninstall)      \
+    X(hook_status)         \
     X(hook_claude)         \
     X(hook_codex)          \
     X(hook_gemini)         \

@@ -36,8 +36,10 @@ static const group groups[] = {
     {"hold", "legal holds",
      "While a legal hold lasts, nothing that it covers is erased. Holds and releases are entries "
      "of the ledger."},
-    {"hook", "checks that the git hooks call",
-     "Called by the hooks that 'cortex hooks install' writes; not meant to be called by hand."},
+    {"hook", "hooks of coding agents and of git",
+     "'cortex hook install' registers the hooks with a coding agent, 'cortex hook status' shows "
+     "whether they hold. The commands named after an agent are called by it, and pre-commit and "
+     "pre-push by git; they are not meant to be called by hand."},
     {"hooks", "git hooks that call the gates",
      "With these hooks, git calls the gates before it commits and pushes. Existing hooks are kept "
      "and still run, and the hooks can be removed again."},

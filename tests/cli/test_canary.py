@@ -43,7 +43,7 @@ def reads(story, keep):
         "runner list": [[]], "contract lint": [[file]], "contract explain": [[file]],
         "contract resolve": [[file]], "contract hash": [[file]], "gate policy": [[file]],
         "gate diff": [["--contract", file]], "gate command": [["--contract", file, "git status"]],
-        "hooks status": [[]], "hook pre-commit": [[]], "worktrees list": [[]], "locks list": [[]],
+        "hooks status": [[]], "hook status": [[]], "hook pre-commit": [[]], "worktrees list": [[]], "locks list": [[]],
         "approvals list": [[]], "run list": [[]], "run show": [[run_id]], "run events": [[run_id]],
         "run diff": [[run_id]], "run reports": [[run_id]], "run verify": [[run_id]],
         "run export": [[run_id, "--output", keep.parent / "exported"]], "run cleanup": [[]],

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/api.h"
+#include "cli/live/agent_file.h"
 #include "cli/live/live.h"
 #include "contract/api.h"
 #include "os/api.h"
@@ -337,14 +338,6 @@ static cx_status choose_asked(const cx_live_asked *list, size_t count, const cha
 static cx_status ask_person(const answering *a, cx_err *err)
 {
     cx_buf text;
-    char line[16] = "";
-    const cx_io *io = cx_io_system();
-    cx_file terminal;
-    if (io->open(io, "/dev/tty", CX_IO_READ | CX_IO_WRITE, &terminal) != 0)
-        return cx_fail(
-            err, CX_E_DENIED,
-            "an approval is given by a person on a terminal, or in the page; there is no "
-            "terminal here");
     cx_buf_init(&text, cx_alloc_default());
     cx_buf_add_z(&text, a->allow ? "Allow " : "Refuse ");
     cx_shown_add(&text, a->asked.tool);
@@ -353,13 +346,12 @@ static cx_status ask_person(const answering *a, cx_err *err)
     cx_buf_add_z(&text, "\n  ");
     cx_shown_add(&text, a->asked.why);
     cx_buf_add_z(&text, "\nWrite \"yes\": ");
-    int64_t wrote = io->write(io, terminal, text.data, text.size);
-    int64_t got = wrote < 0 ? -1 : io->read(io, terminal, line, sizeof line - 1);
+    cx_status status = cx_cli_ask_person(
+        &text,
+        "an approval is given by a person on a terminal, or in the page; there is no terminal here",
+        err);
     cx_buf_done(&text);
-    (void)io->close(io, terminal);
-    if (got <= 0 || strncmp(line, "yes\n", 4) != 0)
-        return cx_fail(err, CX_E_DENIED, "nothing was changed: the answer was not \"yes\"");
-    return CX_SUCCESS;
+    return status;
 }
 
 static cx_status answer_asked(cx_cli_ledger *l, void *state, cx_err *err)

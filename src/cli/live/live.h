@@ -7,6 +7,9 @@
 #include "cli/ledger/ledger.h"
 #include "live/api.h"
 
+/* The agent that a word on the command line names.  CX_E_USAGE. */
+CX_RESULT cx_cli_read_agent(const char *word, cx_live_agent *out, cx_err *err);
+
 /* A session in one line, without its end: "claude-code 3f2a… enforce, 12 calls, 1 denied". */
 void cx_cli_add_session_line(cx_buf *out, const cx_live_session *session);
 
