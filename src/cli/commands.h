@@ -121,6 +121,7 @@
     X(hook_install)        \
     X(hook_uninstall)      \
     X(hook_status)         \
+    X(hook_plugin)         \
     X(hook_claude)         \
     X(hook_codex)          \
     X(hook_gemini)         \

@@ -502,5 +502,44 @@ find /etc -type f
         check('  "allowManagedHooksOnly": true,' in lines and not any(line.startswith("/etc") for line in lines[-2:]), lines)
 
 
+@test
+def a_plugin_is_written_where_nothing_else_is():
+    with Place() as p:
+        folder = p.folder / "plug in"
+        p.cortex("plugin", "claude", folder, "--mode", "enforce")
+        about = json.loads((folder / ".claude-plugin/plugin.json").read_text())
+        check(about["name"] == "cortex" and about["version"] and about["description"], about)
+        text = (folder / "hooks/hooks.json").read_text()
+        check(len(ours(text, "claude")) == 10 and "--home" not in text and '"onFailure": "block"' in text, text)
+        p.cortex("plugin", "claude", folder, "--mode", "observe", "--home", p.user)
+        text = (folder / "hooks/hooks.json").read_text()
+        check(len(ours(text, "claude")) == 10 and "--mode observe" in text and "onFailure" not in text
+              and f"--home {p.user}" in text, text)
+        other = p.folder / "other"
+        (other / ".claude-plugin").mkdir(parents=True)
+        (other / ".claude-plugin/plugin.json").write_text('{"name": "theirs"}')
+        done = run(BIN, "hook", "plugin", "claude", other, env=p.env)
+        check(done.returncode == 1 and b"not ours" in done.stderr and not (other / "hooks").exists(), done)
+        p.cortex("plugin", "codex", p.folder / "x", code=2)
+        (p.folder / "link").symlink_to(other)
+        p.cortex("plugin", "claude", p.folder / "link", code=1)
+
+
+@test
+def doctor_has_a_line_for_each_agent():
+    with Place() as p:
+        def line(name):
+            answer = json.loads(run(BIN, "doctor", "--json", env=p.env, cwd=p.project).stdout)
+            return next((c["status"] + " " + c["detail"] for c in answer["checks"] if c["name"] == name), None)
+
+        check(line("cursor") is None and "no hooks of ours" in line("claude"))
+        p.install("claude", "--mode", "ask")
+        check(line("claude").startswith("ok 2.1.330; hooks in force by the user configuration, mode ask"), line("claude"))
+        p.install("codex")
+        check("trusted" in line("codex") and line("codex").startswith("ok"), line("codex"))
+        p.file("claude").write_text(p.file("claude").read_text().replace('"SessionStart"', '"x"'))
+        check(line("claude").startswith("fail") and "SessionStart" in line("claude"), line("claude"))
+
+
 if __name__ == "__main__":
     main()

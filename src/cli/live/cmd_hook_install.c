@@ -63,7 +63,7 @@ cx_status cx_cli_read_agent(const char *word, cx_live_agent *out, cx_err *err)
                          word);
 }
 
-static cx_status real_path(cx_cli *cli, const char *path, cx_str *out, cx_err *err)
+cx_status cx_cli_real_path(cx_cli *cli, const char *path, cx_str *out, cx_err *err)
 {
     cx_buf real;
     cx_buf_init(&real, cli->alloc);
@@ -74,17 +74,28 @@ static cx_status real_path(cx_cli *cli, const char *path, cx_str *out, cx_err *e
     return !cx_failed(status) && out->data == NULL ? cx_fail_nomem(err) : status;
 }
 
+cx_status cx_cli_program_path(cx_cli *cli, cx_str *out, cx_err *err)
+{
+    CX_TRY(cx_cli_real_path(cli, "/proc/self/exe", out, err));
+    return cx_str_ends(*out, CX_STR("/cortex"))
+               ? CX_SUCCESS
+               : cx_fail(err, CX_E_USAGE,
+                         "this program is %s: its hooks are recognised by the name cortex, so it "
+                         "has to have it",
+                         out->data);
+}
+
 /* The data directory, by its real path; one that is not there yet by its future one. */
 static cx_status find_home(registering *r, cx_err *err)
 {
     const char *path;
     cx_str real;
     CX_TRY(cx_cli_home_path(r->cli, r->args, &path, err));
-    r->home_there = !cx_failed(real_path(r->cli, path, &real, NULL));
+    r->home_there = !cx_failed(cx_cli_real_path(r->cli, path, &real, NULL));
     if (r->home_there)
         path = real.data;
     else if (path[0] != '/') {
-        CX_TRY(real_path(r->cli, ".", &real, err));
+        CX_TRY(cx_cli_real_path(r->cli, ".", &real, err));
         path = cx_arena_printf(&r->cli->arena, "%s/%s", real.data, path).data;
     }
     r->home = path;
@@ -116,12 +127,7 @@ static cx_status read_install(registering *r, cx_err *err)
     r->hook = (cx_live_hook){.agent = r->agent, .mode = CX_LIVE_OBSERVE};
     if (mode != NULL && !cx_live_mode_parse(cx_str_z(mode), &r->hook.mode))
         return cx_fail(err, CX_E_USAGE, "option --mode: expected observe, ask or enforce");
-    CX_TRY(real_path(r->cli, "/proc/self/exe", &r->hook.program, err));
-    if (!cx_str_ends(r->hook.program, CX_STR("/cortex")))
-        return cx_fail(err, CX_E_USAGE,
-                       "this program is %s: its hooks are recognised by the name cortex, so it has "
-                       "to have it",
-                       r->hook.program.data);
+    CX_TRY(cx_cli_program_path(r->cli, &r->hook.program, err));
     /* Each user of a machine has a data directory of their own. */
     if (r->scope != CX_SCOPE_MANAGED || cx_cli_value(r->args, "home") != NULL)
         r->hook.home = cx_str_z(r->home);

@@ -34,7 +34,8 @@ const cx_cli_command cx_cli_doctor = {
              "temporary folder and terminal; the configuration; the data directory with its log, "
              "tables, index, keys, tokens and owner; disk and clock; what the server needs: "
              "libraries, ports, MCP; and what governed runs need: git, the layers of the sandbox, "
-             "and, inside a repository, its runtime root, policies, schemas, hooks and runner. "
+             "and, inside a repository, its runtime root, policies, schemas, hooks and runner; and "
+             "for each coding agent in PATH, its version and whether our hooks hold. "
              "Each line is ok, warn or fail, with what to do.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
@@ -303,6 +304,7 @@ static int run_doctor(cx_cli *cli, const cx_cli_args *args)
     check_terminal(&d);
     cx_doctor_check_home(&d, args);
     cx_doctor_check_runs(&d, args);
+    cx_doctor_check_agents(&d, args);
     bool ok = !d.failed;
     for (size_t i = 0; i < d.checks.count; i++)
         ok = ok && d.checks.items[i].status != CX_DOCTOR_FAIL;

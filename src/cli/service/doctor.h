@@ -30,5 +30,7 @@ void cx_doctor_check_home(cx_doctor *d, const cx_cli_args *args);
 /* doctor_run.c: what governed runs need (run.md §20).  Inside of a repository that is prepared for
  * runs what is missing fails; elsewhere it is a warning. */
 void cx_doctor_check_runs(cx_doctor *d, const cx_cli_args *args);
+/* doctor_agents.c: the hooks of coding agents; a line for each agent that is here. */
+void cx_doctor_check_agents(cx_doctor *d, const cx_cli_args *args);
 
 #endif
