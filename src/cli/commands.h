@@ -122,6 +122,7 @@
     X(hook_uninstall)      \
     X(hook_status)         \
     X(hook_plugin)         \
+    X(hook_probe)          \
     X(hook_claude)         \
     X(hook_codex)          \
     X(hook_gemini)         \

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/tcp.h"
+
 /* Connections not accepted yet. */
 #define BACKLOG 128
 
@@ -163,6 +165,23 @@ void cx_net_listen_end(cx_listener *listener)
     cx_net_close(listener->socket);
     cx_net_close(listener->stop);
     *listener = (cx_listener){CX_SOCKET_NONE, CX_SOCKET_NONE};
+}
+
+cx_status cx_net_listen_loopback(cx_listener *out, uint16_t *out_port, cx_err *err)
+{
+    cx_listener made = {CX_SOCKET_NONE, CX_SOCKET_NONE};
+    cx_tcp_address where = {.host = "127.0.0.1", .is_loopback = true};
+    CX_TRY(cx_tcp_listen(&where, &made.socket, err));
+    made.stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int flags = fcntl(made.socket, F_GETFL);
+    if (made.stop < 0 || flags < 0 || fcntl(made.socket, F_SETFL, flags | O_NONBLOCK) != 0) {
+        cx_status status = cx_fail_os(err, errno, "cannot listen on loopback");
+        cx_net_listen_end(&made);
+        return status;
+    }
+    *out = made;
+    *out_port = where.port;
+    return CX_SUCCESS;
 }
 
 /* Errors of a connection that was aborted before it was accepted. */

@@ -1,5 +1,5 @@
 /*
- * net.h - Unix stream sockets between programs of one machine.
+ * net.h - stream sockets between programs of one machine: Unix sockets, and TCP on loopback.
  *
  * Every wait has a timeout, a closed peer is an error and never a signal, and started programs do
  * not inherit sockets.  A socket belongs to one thread at a time; cx_net_stop may be called from
@@ -26,6 +26,8 @@ typedef struct cx_listener {
  * the caller has made sure that no process serves it.  CX_E_EXISTS when `path` is not a socket.
  */
 CX_RESULT cx_net_listen(const char *path, cx_listener *out, cx_err *err);
+/* Listens on 127.0.0.1, on a free port: any user of this machine can connect. */
+CX_RESULT cx_net_listen_loopback(cx_listener *out, uint16_t *out_port, cx_err *err);
 /* Makes cx_net_accept and cx_net_wait with this listener return at once from now on. */
 void cx_net_stop(const cx_listener *listener);
 /* Waits for the next connection; *out_stopped instead of a socket after cx_net_stop. */

@@ -54,6 +54,66 @@ for line in sys.stdin:
     print(json.dumps({"id": message["id"], "result": result}), flush=True)
 '''
 
+# Asks the model as Claude Code does, starts the hooks of its settings, reads files itself.
+CLAUDE = r'''#!/usr/bin/env python3
+import json, os, subprocess, sys, urllib.request
+if "--version" in sys.argv:
+    print("2.1.330 (Claude Code)"); sys.exit()
+base = json.loads(sys.argv[sys.argv.index("--settings") + 1])["env"]["ANTHROPIC_BASE_URL"]
+assert os.environ["ANTHROPIC_BASE_URL"] == base and "ANTHROPIC_AUTH_TOKEN" not in os.environ
+try:
+    urllib.request.build_opener(urllib.request.ProxyHandler({"http": base})).open("http://example.org/")
+    sys.exit("another host was reached")
+except urllib.error.HTTPError as refused:
+    assert refused.code == 403, refused
+mode = open(os.environ["HOME"] + "/mode").read()
+hooks = json.load(open(os.environ["HOME"] + "/.claude/settings.json"))["hooks"]
+
+def hook(event, **members):
+    text = json.dumps({"session_id": "p1", "cwd": os.getcwd(), "hook_event_name": event, **members}).encode()
+    for group in hooks[event] if mode != "deaf" else []:
+        for entry in group["hooks"]:
+            if subprocess.run(["sh", "-c", entry["command"]], input=text, capture_output=True).returncode == 2:
+                return "refused"
+    return None
+
+def ask(messages, stream):
+    tools = [{"name": "Read"}] + ([{"name": "Agent"}] if mode != "alone" else [])
+    body = json.dumps({"model": "m", "stream": stream, "tools": tools, "messages": messages}, separators=(",", ":"))
+    request = urllib.request.Request(base + "/v1/messages?beta=true", body.encode(), {"Content-Type": "application/json"})
+    text = urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request).read().decode()
+    if not stream:
+        return json.loads(text)["content"][0]
+    block = None
+    for line in text.splitlines():
+        event = json.loads(line[6:]) if line.startswith("data: ") else {}
+        if event.get("type") == "content_block_start":
+            block = event["content_block"]
+        elif event.get("type") == "content_block_delta" and event["delta"]["type"] == "input_json_delta":
+            block["input"] = json.loads(event["delta"]["partial_json"])
+    return block
+
+def talk(prompt, agent):
+    messages = [{"role": "user", "content": [{"type": "text", "text": prompt}]}]
+    while (block := ask(messages, agent is None))["type"] == "tool_use":
+        more = {"agent_id": agent, "agent_type": "general-purpose"} if agent else {}
+        result = None
+        if not (agent and mode == "sub is deaf"):
+            result = hook("PreToolUse", tool_name=block["name"], tool_input=block["input"], tool_use_id=block["id"], **more)
+        if result is None and block["name"] == "Read":
+            result = open(block["input"]["file_path"]).read()
+        elif result is None:
+            talk(block["input"]["prompt"], "a1")
+        messages += [{"role": "assistant", "content": [block]},
+                     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": block["id"], "content": result}]}]
+
+if mode == "hangs":
+    import time; time.sleep(600)
+if mode != "dies":
+    talk(sys.argv[sys.argv.index("-p") + 1], None)
+sys.exit("no account" if mode == "dies" else 0)
+'''
+
 
 class Place(kit.Folder):
     """A user's folder, a project, agents that say their version; `cortex` with spaces in its path."""
@@ -539,6 +599,38 @@ def doctor_has_a_line_for_each_agent():
         check("trusted" in line("codex") and line("codex").startswith("ok"), line("codex"))
         p.file("claude").write_text(p.file("claude").read_text().replace('"SessionStart"', '"x"'))
         check(line("claude").startswith("fail") and "SessionStart" in line("claude"), line("claude"))
+
+
+@test
+def a_probe_says_whether_hooks_fire():
+    rows = [("", 0, "fires", True, True), ("alone", 0, "fires", True, False), ("deaf", 1, "silent", False, False),
+            ("sub is deaf", 1, "silent", True, False), ("dies", 3, "unknown", False, False),
+            ("hangs", 3, "unknown", False, False)]
+    with Place() as p:
+        p.program("claude", CLAUDE)
+        p.cortex("probe", "claude", code=1)
+        p.install("claude", "--mode", "enforce")
+        before = set(os.listdir("/tmp"))
+        for mode, code, verdict, main_decided, sub_decided in rows:
+            (p.user / "mode").write_text(mode)
+            words = ("--deadline", "2") if mode == "hangs" else ()
+            done = p.cortex("probe", "claude", "--json", *words, code=code,
+                            env={"ANTHROPIC_AUTH_TOKEN": "secret", "ANTHROPIC_BASE_URL": "http://192.0.2.1/"})
+            answer = json.loads(done.stdout)
+            check(answer["verdict"] == verdict and answer["main"]["decided"] == main_decided
+                  and answer["sub"]["decided"] == sub_decided, mode, answer)
+            check(answer["refused"] == 1 and answer["timed_out"] == (mode == "hangs"), mode, answer)
+        left = [name for name in set(os.listdir("/tmp")) - before if os.path.exists(f"/tmp/{name}/main-agent.txt")]
+        check(not left, left)
+        (p.user / "mode").write_text("")
+        shown = p.cortex("probe", "claude").stdout.decode()
+        check("the hooks fire" in shown and "sub-agent  decided: Read, allow by L00" in shown and "not tried: " in shown, shown)
+        doctor = json.loads(run(BIN, "doctor", "--json", env=p.env, cwd=p.project).stdout)
+        check(any(c["name"] == "claude" and "with 2.1.330: fires" in c["detail"] for c in doctor["checks"]), doctor)
+        p.cortex("probe", "cursor", code=2)
+        p.cortex("probe", "claude", "--deadline", "0", code=2)
+        (p.bin / "claude").unlink()
+        p.cortex("probe", "claude", code=2)
 
 
 if __name__ == "__main__":

@@ -504,6 +504,7 @@ ROWS = {
     "hook install": ["! {S} --yes", "! claude --mode {S} --yes", "claude --project --yes --dry-run --home {place}/{S}",
                      "codex --project --yes --dry-run --json --home {place}/{T}"],
     "hook uninstall": ["! {S} --yes", "claude --project --yes --dry-run", "cursor --project --yes --dry-run --json --home {none}"],
+    "hook probe": ["! {S}", "cursor", "! claude --deadline {S}", "claude --home {none}"],
     "hook plugin": ["! {S} {none}", "! claude {none} --mode {S}", "claude {none}/{T}"],
     "hook status": ["! {S}", "", "--json --home {none}"],
     "hook pre-push": ["", "--repo {place}"],
