@@ -17,7 +17,7 @@ LAYERS = [
     ['cbor', 'json', 'os'],
     ['crypto', 'db', 'schema', 'sensitive'],
     ['lattice', 'log', 'rules', 'trace', 'tree'],
-    ['analysis', 'bundle', 'command', 'git', 'import', 'proof', 'sandbox', 'view'],
+    ['analysis', 'bundle', 'command', 'egress', 'git', 'import', 'proof', 'sandbox', 'view'],
     ['agent', 'contract', 'evidence', 'ledger'],
     ['approval', 'candidate', 'index', 'memory', 'socket'],
     ['audit', 'erasure', 'live', 'recorder'],
@@ -62,7 +62,7 @@ OUTSIDE = [
     ('an operating system header',
      r'(sys|linux|asm|net|netinet|arpa)/.*'
      r'|(dirent|dlfcn|fcntl|fnmatch|ftw|getopt|glob|grp|langinfo|netdb|poll|pwd|sched'
-     r'|semaphore|spawn|strings|syscall|syslog|ucontext|utime|malloc|execinfo)\.h',
+     r'|ifaddrs|semaphore|spawn|strings|syscall|syslog|ucontext|utime|malloc|execinfo)\.h',
      ['base', 'os']),
     ('a crypto library', r'openssl/.*|sodium\.h|sodium/.*',
      ['crypto', 'cli/signer']),

@@ -12,6 +12,7 @@
 #include "os/gzip.h"
 #include "os/http_client.h"
 #include "os/http_post.h"
+#include "os/ip.h"
 #include "os/library.h"
 #include "os/net.h"
 #include "os/notify.h"
