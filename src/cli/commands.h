@@ -134,6 +134,7 @@
     X(session_limit)       \
     X(session_approve)     \
     X(session_deny)        \
+    X(exec)                \
     X(worktrees_list)      \
     X(locks_list)          \
     X(locks_release)       \

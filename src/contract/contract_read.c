@@ -126,7 +126,8 @@ static bool decode_rights(const cx_json *root, cx_arena *arena, cx_contract *out
     out->network = cx_run_network_parse(permissions->network);
     if (!cx_run_pack_parse(cx_contract_text(root, "policy_pack"), &out->pack))
         out->pack = cx_run_role_pack(out->assigned.role);
-    return read_text_list(asked, "mcp_tools", arena, &permissions->mcp_tools);
+    return read_text_list(asked, "mcp_tools", arena, &permissions->mcp_tools) &&
+           read_text_list(asked, "network_hosts", arena, &permissions->network_hosts);
 }
 
 static bool decode_options(const cx_json *root, cx_arena *arena, cx_contract *out)

@@ -9,8 +9,11 @@
 #define CX_EGRESS_API_H
 
 #include "egress/address.h"
+#include "egress/credential.h"
 #include "egress/hello.h"
 #include "egress/host.h"
+#include "egress/policy.h"
+#include "egress/proxy.h"
 #include "egress/request.h"
 
 #endif

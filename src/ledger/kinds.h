@@ -55,6 +55,10 @@
     X(CX_KIND_LIVE_LIMIT, "live.limit", "live", "live, server, cli")                               \
     X(CX_KIND_LIVE_APPROVAL, "live.approval", "live", "live, server, cli")                         \
     X(CX_KIND_LIVE_END, "live.end", "live", "live, server, cli")                                   \
+    X(CX_KIND_EXEC_START, "exec.start", "cli/exec", "cli, server")                                 \
+    X(CX_KIND_EXEC_END, "exec.end", "cli/exec", "cli, server")                                     \
+    X(CX_KIND_EGRESS_OPEN, "egress.open", "cli/exec", "cli, server")                               \
+    X(CX_KIND_EGRESS_CONNECTION, "egress.connection", "cli/exec", "cli, server")                   \
     X(CX_KIND_ERASURE_REQUEST, "erasure.request", "erasure", "erasure")                            \
     X(CX_KIND_ERASURE_RECEIPT, "erasure.receipt", "erasure", "erasure, cli")
 
@@ -71,7 +75,8 @@ cx_dotted_kind cx_kinds_of(cx_str name);
 bool cx_kinds_is(cx_str name, cx_dotted_kind kind);
 
 /* Whether this program itself writes the journal of that name: trust, batches, alerts, otel,
- * sessions, holds, erasures, consents, and names that begin with run:, session:, key: or home:. An
+ * sessions, holds, erasures, consents, and names that begin with run:, session:, exec:, key: or
+ * home:. An
  * agent, a sender of steps or traces and a grantee of a scope never write there. */
 bool cx_kinds_journal_is_own(cx_str actor);
 

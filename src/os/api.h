@@ -21,6 +21,8 @@
 #include "os/settings.h"
 #include "os/share.h"
 #include "os/spawn.h"
+#include "os/stream.h"
 #include "os/tcp.h"
+#include "os/tls.h"
 
 #endif

@@ -62,7 +62,7 @@ typedef struct launch {
     cx_file report, control[2];
     cx_sandbox_group group;
     const char *scratch; /* without mounts: the folder that contains home and tmp; NULL = none */
-    cx_spawn_inherit keep[4];
+    cx_spawn_inherit keep[5];
 } launch;
 
 static void close_file(cx_file *file)
@@ -111,6 +111,13 @@ static cx_status make_home_and_tmp(launch *l, cx_sandbox_places *out, cx_err *er
 
 static cx_status check_layers(const cx_sandbox *box, const cx_sandbox_spec *spec, cx_err *err)
 {
+    CX_ASSERT(spec->egress == NULL || !spec->network);
+    if (spec->egress != NULL && (box->layers & CX_SANDBOX_NET) == 0)
+        return cx_fail(
+            err, CX_E_DENIED,
+            "the sandbox has no layer 'net', without which nothing keeps programs to the "
+            "proxy: %s",
+            box->reason[4] == NULL ? "it is not available" : box->reason[4]);
     unsigned missing = box->missing & ~spec->may_miss;
     for (size_t i = 0; i < CX_SANDBOX_LAYER_COUNT; i++)
         if ((missing & 1u << i) != 0)
@@ -126,6 +133,7 @@ static cx_status prepare_streams(launch *l, const cx_sandbox_spec *spec, cx_spaw
     *how = CX_SPAWN_OPTIONS_INIT;
     how->in = spec->in;
     how->input = spec->input;
+    how->input_file = spec->input_file;
     how->out = spec->out;
     how->errout = spec->errout;
     how->timeout_ms = spec->timeout_ms;
@@ -155,9 +163,12 @@ static cx_status prepare_confined(launch *l, const cx_sandbox_spec *spec, cx_spa
     l->keep[count++] = (cx_spawn_inherit){l->report, LAUNCHER_FD_REPORT};
     l->keep[count++] = (cx_spawn_inherit){l->control[0], LAUNCHER_FD_CONTROL};
     if ((l->layers & CX_SANDBOX_SECCOMP) != 0)
-        l->keep[count++] = (cx_spawn_inherit){inner->filter[spec->network], LAUNCHER_FD_FILTER};
+        l->keep[count++] = (cx_spawn_inherit){inner->filter[spec->network || spec->egress != NULL],
+                                              LAUNCHER_FD_FILTER};
     if (spec->executable != CX_FILE_NONE)
         l->keep[count++] = (cx_spawn_inherit){spec->executable, LAUNCHER_FD_PROGRAM};
+    if (spec->egress != NULL)
+        l->keep[count++] = (cx_spawn_inherit){*spec->egress, LAUNCHER_FD_EGRESS};
     how->keep = l->keep;
     how->keep_count = count;
     how->term_file = l->control[1];

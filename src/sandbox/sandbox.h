@@ -131,6 +131,10 @@ struct cx_sandbox_spec {
     size_t bind_count;
     const cx_sandbox_git *git; /* NULL = none */
     bool network;
+    /* Without `network`: a proxy that serves the sandbox.  The launcher listens on 127.0.0.1 of the
+     * sandbox's own network, passes that socket over this channel (os/stream.h), and programs find
+     * the proxy in their environment.  NULL = none. */
+    const cx_socket *egress;
     const char *run_id, *task_id;    /* CORTEX_RUN_ID, CORTEX_TASK_ID; NULL = not set */
     const char *const *env;          /* more "NAME=value"; ends with NULL; NULL = none */
     const cx_sandbox_limits *limits; /* NULL = those of the options */
@@ -138,10 +142,13 @@ struct cx_sandbox_spec {
     bool unconfined;                 /* danger-full-access by approval (§4): no layer at all */
     cx_spawn_in in;
     cx_bytes input;
+    cx_file input_file; /* of CX_SPAWN_IN_FILE */
     cx_spawn_output out, errout;
     uint64_t timeout_ms;
     const atomic_bool *cancel;
 };
+
+#define CX_SANDBOX_EGRESS_PORT 3128 /* inside */
 
 #define CX_SANDBOX_SPEC_INIT ((cx_sandbox_spec){.executable = CX_FILE_NONE})
 
@@ -151,7 +158,8 @@ typedef struct cx_sandbox_result {
     cx_spawn_result process;
 } cx_sandbox_result;
 
-/* CX_E_DENIED when a required layer is missing without permission (may_miss); CX_E_IO when the
+/* CX_E_DENIED when a required layer is missing without permission (may_miss), or the network layer
+ * with `egress`; CX_E_IO when the
  * sandbox could not be set up. What the program did, including a failed execution, is a result. */
 CX_RESULT cx_sandbox_run(const cx_sandbox *box, const cx_sandbox_spec *spec,
                          cx_sandbox_result *result, cx_err *err);

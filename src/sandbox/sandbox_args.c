@@ -369,8 +369,10 @@ static void add_launcher(arg_list *w, const cx_sandbox *box, const cx_sandbox_sp
         cx_sandbox_add_arg(w, "--alone");
     if ((layers & CX_SANDBOX_SECCOMP) != 0)
         cx_sandbox_add_arg(w, "--filter");
-    if (spec->network)
+    if (spec->network || spec->egress != NULL)
         cx_sandbox_add_arg(w, "--online");
+    if (spec->egress != NULL)
+        cx_sandbox_add_arg(w, "--egress");
     if (spec->executable != CX_FILE_NONE)
         cx_sandbox_add_arg(w, "--opened");
     if ((layers & CX_SANDBOX_LANDLOCK) != 0)
@@ -434,6 +436,22 @@ static void set_variablef(arg_list *w, const char *name, const char *value)
         set_variable(w, cx_arena_printf(w->arena, "%s=%s", name, value).data);
 }
 
+/* Where programs look for a proxy; there is no one name for it.  What is inside of the sandbox is
+ * reached without it. */
+static void set_proxy(arg_list *w)
+{
+    static const char *const names[] = {"http_proxy",       "https_proxy",           "all_proxy",
+                                        "HTTP_PROXY",       "HTTPS_PROXY",           "ALL_PROXY",
+                                        "npm_config_proxy", "npm_config_https_proxy"};
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++)
+        set_variable(
+            w, cx_arena_printf(w->arena, "%s=http://127.0.0.1:%d", names[i], CX_SANDBOX_EGRESS_PORT)
+                   .data);
+    set_variable(w, "no_proxy=localhost,127.0.0.1,::1");
+    set_variable(w, "NO_PROXY=localhost,127.0.0.1,::1");
+    set_variable(w, "NODE_USE_ENV_PROXY=1");
+}
+
 static int compare_texts(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -471,6 +489,8 @@ cx_status cx_sandbox_env(const cx_sandbox *box, const cx_sandbox_spec *spec,
         set_variable(&w, "GIT_CONFIG_KEY_3=core.fsmonitor");
         set_variable(&w, "GIT_CONFIG_VALUE_3=false");
     }
+    if (spec->egress != NULL)
+        set_proxy(&w);
     for (size_t i = 0; spec->env != NULL && spec->env[i] != NULL; i++)
         set_variable(&w, spec->env[i]);
     for (size_t i = 0; i < options->env_name_count; i++)

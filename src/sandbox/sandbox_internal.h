@@ -14,6 +14,8 @@
 #define LAUNCHER_FD_PROGRAM 12 /* the opened program */
 #define LAUNCHER_FD_CONTROL 13 /* a byte: end now; end of file: this process has ended */
 
+#define LAUNCHER_FD_EGRESS 14 /* where the listening socket goes; closed before the program */
+
 #define SANDBOX_HOME "/home/agent"
 #define SANDBOX_LAUNCHER_PATH "/run/cortex" /* the cortex program, inside */
 
@@ -30,11 +32,11 @@ typedef struct cx_sandbox_report {
 
 typedef struct cx_sandbox_inner {
     cx_arena arena;
-    cx_sandbox_options options;         /* all text copied */
-    const char *bwrap;                  /* NULL = none */
-    const char *program;                /* ours */
-    const char *path_env;               /* PATH inside */
-    cx_file filter[2];                  /* without and with network; CX_FILE_NONE = no seccomp */
+    cx_sandbox_options options; /* all text copied */
+    const char *bwrap;          /* NULL = none */
+    const char *program;        /* ours */
+    const char *path_env;       /* PATH inside */
+    cx_file filter[2]; /* without and with sockets of the network; CX_FILE_NONE = no seccomp */
     struct cx_sandbox_cgroups *cgroups; /* NULL = none */
 } cx_sandbox_inner;
 

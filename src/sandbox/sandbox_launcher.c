@@ -2,7 +2,7 @@
  * sandbox_launcher.c - the program that bubblewrap starts inside (run.md §16): cortex itself, in
  * another mode.
  *
- *     cortex sandbox-stage [--alone] [--landlock] [--filter] [--online] [--opened]
+ *     cortex sandbox-stage [--alone] [--landlock] [--filter] [--online] [--egress] [--opened]
  *                          --limits A,B,C,D,E
  *                          [--write PATH].. [--read PATH].. --program PATH -- ARGV..
  *
@@ -13,6 +13,8 @@
  *   L1  If a requested restriction cannot be applied, the launcher ends: the program is never
  *       started with fewer.
  *   L2  The program inherits 0, 1 and 2 only; it cannot write the report.
+ *   L3  The listening socket of a proxy leaves before anything else runs here: no process inside
+ *       has it, or the channel over which it left.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +28,7 @@
 enum { PATHS_MAX = 256, EXIT_LAUNCHER = 125 };
 
 typedef struct launcher {
-    bool alone, landlock, filter, online, opened;
+    bool alone, landlock, filter, online, egress, opened;
     cx_spawn_limits limits;
     bool limited;
     cx_confine_path paths[PATHS_MAX];
@@ -62,6 +64,7 @@ static bool read_arguments(launcher *s, int argc, char **argv)
                      : strcmp(name, "--landlock") == 0 ? &s->landlock
                      : strcmp(name, "--filter") == 0   ? &s->filter
                      : strcmp(name, "--online") == 0   ? &s->online
+                     : strcmp(name, "--egress") == 0   ? &s->egress
                      : strcmp(name, "--opened") == 0   ? &s->opened
                                                        : NULL;
         if (flag != NULL) {
@@ -97,6 +100,18 @@ static _Noreturn void fail_launch(launcher *s, const char *what, const cx_err *e
     _Exit(EXIT_LAUNCHER);
 }
 
+/* L3 */
+static void pass_listener(launcher *s)
+{
+    cx_err err = {0};
+    cx_socket listener = CX_SOCKET_NONE;
+    if (cx_failed(cx_stream_listen_loopback(CX_SANDBOX_EGRESS_PORT, &listener, &err)) ||
+        cx_failed(cx_stream_pass(LAUNCHER_FD_EGRESS, listener, &err)))
+        fail_launch(s, "the proxy", &err);
+    cx_net_close(listener);
+    cx_net_close(LAUNCHER_FD_EGRESS);
+}
+
 static void apply_restrictions(launcher *s)
 {
     cx_err err = {0};
@@ -126,6 +141,8 @@ int cx_sandbox_launcher_main(int argc, char **argv)
         fail_launch(&s, "arguments", &err);
     }
     cx_confine_close_on_exec(); /* L2 */
+    if (s.egress)
+        pass_listener(&s);
     if (!cx_confine_watched(LAUNCHER_FD_CONTROL, s.alone)) {
         (void)snprintf(err.message, sizeof err.message, "cannot create a process");
         fail_launch(&s, "watching", &err);

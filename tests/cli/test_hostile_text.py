@@ -509,6 +509,8 @@ ROWS = {
     "hook status": ["! {S}", "", "--json --home {none}"],
     "hook pre-push": ["", "--repo {place}"],
     "hook audit": ["! {S}", "! --all", "! --all --json", "! --all --sarif", "! --transcript {session}", "! --transcript {none}"],
+    "exec": ["-- true {T}", "! --policy {none} -- true", "! --allow {S} -- true", "! --write {none} -- true",
+             "! --contract {broken} -- true", "-- {S}"],
     "worktrees list": ["!", "! --json", "! --repo {place}"],
     "locks list": ["", "--json", "--repo {place}"],
     "locks release": ["! {S}", "--stale --repo {place}", "src --approval {none}"],

@@ -67,6 +67,7 @@ static cx_status write_entry(cx_cli_run_ledger *l, const new_entry *entry, uint6
         .created_by = cx_str_bytes(CX_STR("cortex")),
         .payload = entry->payload,
         .subject = entry->subject,
+        .committed = l->committed,
     };
     *out_asked = false;
     CX_TRY(cx_txn_begin(l->home, l->actor, &txn, err));

@@ -21,6 +21,7 @@ typedef struct cx_cli_run_ledger {
     cx_remote *remote; /* our own socket server, when we own the data directory */
     cx_lock lock;      /* one append at a time: one may reopen the data directory */
     bool has_lock;
+    bool committed; /* payloads of what is appended from now on can be erased */
 } cx_cli_run_ledger;
 
 /* "run:" and the first 16 hex digits of the repository's root commit. */

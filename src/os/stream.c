@@ -1,0 +1,171 @@
+/*
+ * stream.c - TCP connections to checked addresses, and passing listening sockets on.
+ */
+#include "os/stream.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define WAITS_MAX 16
+#define BACKLOG 128
+
+bool cx_stream_poll(cx_stream_wait *list, size_t count, uint32_t timeout_ms)
+{
+    struct pollfd fds[WAITS_MAX];
+    CX_ASSERT(count <= WAITS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        short events = (short)(((list[i].wanted & CX_POLL_READ) != 0 ? POLLIN : 0) |
+                               ((list[i].wanted & CX_POLL_WRITE) != 0 ? POLLOUT : 0));
+        fds[i] = (struct pollfd){list[i].socket, events, 0};
+        list[i].ready = 0;
+    }
+    int got = poll(fds, (nfds_t)count, timeout_ms > 1000000 ? 1000000 : (int)timeout_ms);
+    for (size_t i = 0; i < count && got > 0; i++) {
+        short events = fds[i].revents;
+        if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0)
+            list[i].ready = CX_POLL_READ | CX_POLL_WRITE;
+        if ((events & POLLIN) != 0)
+            list[i].ready |= CX_POLL_READ;
+        if ((events & POLLOUT) != 0)
+            list[i].ready |= CX_POLL_WRITE;
+    }
+    return got != 0;
+}
+
+static socklen_t make_sockaddr(const cx_ip *ip, uint16_t port, struct sockaddr_storage *out)
+{
+    memset(out, 0, sizeof *out);
+    if (ip->is_v6) {
+        struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+        memcpy(&v6.sin6_addr, ip->bytes, 16);
+        memcpy(out, &v6, sizeof v6);
+        return sizeof v6;
+    }
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+    memcpy(&v4.sin_addr, ip->bytes, 4);
+    memcpy(out, &v4, sizeof v4);
+    return sizeof v4;
+}
+
+static cx_status wait_connected(cx_socket made, const char *name, uint32_t timeout_ms,
+                                cx_socket stop, cx_err *err)
+{
+    cx_stream_wait list[2] = {{made, CX_POLL_WRITE, 0}, {stop, CX_POLL_READ, 0}};
+    int code = 0;
+    socklen_t size = sizeof code;
+    if (!cx_stream_poll(list, 2, timeout_ms))
+        return cx_fail(err, CX_E_TIMEOUT, "%s does not answer within %u ms", name,
+                       (unsigned)timeout_ms);
+    if (list[1].ready != 0)
+        return cx_fail(err, CX_E_IO, "stopped while connecting to %s", name);
+    if (getsockopt(made, SOL_SOCKET, SO_ERROR, &code, &size) != 0)
+        code = errno;
+    return code == 0 ? CX_SUCCESS : cx_fail_os(err, code, "cannot connect to %s", name);
+}
+
+cx_status cx_stream_connect(const cx_ip *ip, uint16_t port, uint32_t timeout_ms, cx_socket stop,
+                            cx_socket *out, cx_err *err)
+{
+    struct sockaddr_storage to;
+    char name[CX_IP_TEXT_SIZE];
+    const int on = 1;
+    socklen_t size = make_sockaddr(ip, port, &to);
+    cx_ip_write(ip, name);
+    cx_socket made = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (made < 0)
+        return cx_fail_os(err, errno, "cannot make a socket");
+    (void)setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    cx_status status = CX_SUCCESS;
+    if (connect(made, (const struct sockaddr *)&to, size) != 0)
+        status = errno == EINPROGRESS ? wait_connected(made, name, timeout_ms, stop, err)
+                                      : cx_fail_os(err, errno, "cannot connect to %s", name);
+    if (cx_failed(status))
+        cx_net_close(made);
+    else
+        *out = made;
+    return status;
+}
+
+void cx_stream_end_output(cx_socket socket)
+{
+    (void)shutdown(socket, SHUT_WR);
+}
+
+/* --- listening sockets of other processes ----------------------------------------------------- */
+
+cx_status cx_stream_pair(cx_socket out[2], cx_err *err)
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, out) != 0)
+        return cx_fail_os(err, errno, "cannot make a pair of sockets");
+    return CX_SUCCESS;
+}
+
+cx_status cx_stream_listen_loopback(uint16_t port, cx_socket *out, cx_err *err)
+{
+    static const cx_ip loopback = {{127, 0, 0, 1}, false};
+    struct sockaddr_storage at;
+    socklen_t size = make_sockaddr(&loopback, port, &at);
+    cx_socket made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (made < 0)
+        return cx_fail_os(err, errno, "cannot make a socket");
+    if (bind(made, (const struct sockaddr *)&at, size) != 0 || listen(made, BACKLOG) != 0) {
+        cx_status status = cx_fail_os(err, errno, "cannot listen on 127.0.0.1:%u", (unsigned)port);
+        cx_net_close(made);
+        return status;
+    }
+    *out = made;
+    return CX_SUCCESS;
+}
+
+/* Room for one descriptor, aligned as the kernel wants it. */
+typedef union control_block {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(sizeof(int))];
+} control_block;
+
+cx_status cx_stream_pass(cx_socket channel, cx_socket passed, cx_err *err)
+{
+    char byte = 's';
+    struct iovec data = {&byte, 1};
+    control_block control;
+    memset(&control, 0, sizeof control);
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &passed, sizeof passed);
+    if (sendmsg(channel, &message, MSG_NOSIGNAL) != 1)
+        return cx_fail_os(err, errno, "cannot pass a socket on");
+    return CX_SUCCESS;
+}
+
+cx_socket_result cx_stream_take(cx_socket channel, cx_socket *out)
+{
+    char byte;
+    struct iovec data = {&byte, 1};
+    control_block control;
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    memset(&control, 0, sizeof control);
+    ssize_t got = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
+    if (got < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? CX_SOCKET_WAITS
+                                                                         : CX_SOCKET_ENDED;
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (got != 1 || header == NULL || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(sizeof(int)))
+        return CX_SOCKET_ENDED;
+    memcpy(out, CMSG_DATA(header), sizeof *out);
+    return CX_SOCKET_DONE;
+}
