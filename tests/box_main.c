@@ -88,7 +88,8 @@ static cx_status print(const setup *s, const cx_sandbox *box, const cx_sandbox_r
         if ((result->layers & 1u << i) != 0)
             cx_json_list_add(&layers, cx_json_make_str(cx_str_z(
                                           cx_sandbox_layer_name((cx_sandbox_layer)(1u << i)))));
-    CX_TRY(cx_sandbox_describe(box, s->spec.network, arena, &value, err));
+    CX_TRY(cx_sandbox_describe(box, s->spec.network ? CX_SANDBOX_ON : CX_SANDBOX_OFF, arena, &value,
+                               err));
     cx_json_list_put(&object, CX_STR("box"), value);
     cx_json_list_put(&object, CX_STR("error"),
                      error == NULL ? cx_json_make_null() : cx_json_make_str(cx_str_z(error)));

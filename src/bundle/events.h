@@ -24,8 +24,9 @@
  * compact. */
 typedef struct cx_run_ledger {
     void *ctx;
-    /* Returns when the entry is durable.  `kind` is "run.event" or "run.seal"; `*out_index` its
-     * place in the journal (may be NULL).  Called by one thread at a time per run. */
+    /* Returns when the entry is durable.  `kind` is "run.event", "run.seal" or of egress.md;
+     * `*out_index` its place in the journal (may be NULL).  Events come from one thread at a time
+     * per run; other kinds (connections, egress.md) from any. */
     cx_status (*append)(void *ctx, const char *kind, cx_str run_id, cx_bytes payload,
                         uint64_t *out_index, cx_err *err);
     /* The same for what counts once: *out_first is false when the journal has an earlier entry

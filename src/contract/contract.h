@@ -81,6 +81,7 @@ typedef struct cx_contract {
     cx_run_filesystem filesystem;   /* decoded; read-only when audit_only */
     cx_run_shell shell;
     cx_run_network network;
+    cx_str_list network_hosts; /* patterns of egress.md §2; checked by the lints */
     cx_str_list mcp_tool_set;
     cx_run_pack pack; /* the contract's, else that of the assigned role */
     uint32_t timeout_sec, max_retries, retry_backoff_sec;

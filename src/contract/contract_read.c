@@ -6,6 +6,7 @@
  * right, and the role's pack (contract.h I1, I2).
  */
 #include "crypto/api.h"
+#include "egress/api.h"
 #include "json/api.h"
 #include "contract/contract_parts.h"
 #include "rules/api.h"
@@ -127,7 +128,7 @@ static bool decode_rights(const cx_json *root, cx_arena *arena, cx_contract *out
     if (!cx_run_pack_parse(cx_contract_text(root, "policy_pack"), &out->pack))
         out->pack = cx_run_role_pack(out->assigned.role);
     return read_text_list(asked, "mcp_tools", arena, &permissions->mcp_tools) &&
-           read_text_list(asked, "network_hosts", arena, &permissions->network_hosts);
+           read_text_list(asked, "network_hosts", arena, &out->network_hosts);
 }
 
 static bool decode_options(const cx_json *root, cx_arena *arena, cx_contract *out)
@@ -173,6 +174,21 @@ static cx_status decode_contract(const cx_json *root, cx_arena *arena, cx_contra
     return CX_SUCCESS;
 }
 
+static void check_hosts(const cx_contract *contract, cx_run_findings *findings)
+{
+    cx_egress_pattern pattern;
+    for (size_t i = 0; i < contract->network_hosts.count; i++) {
+        cx_str text = contract->network_hosts.items[i];
+        const char *why = cx_egress_pattern_parse(text, &pattern);
+        if (why != NULL)
+            cx_run_findings_reject(findings, "K01", CX_STR("/tool_permissions/network_hosts"),
+                                   CX_STR(""),
+                                   "'%.*s' is no host: %s; write HOST or *.HOST, with "
+                                   ":PORT or without",
+                                   (int)text.size, text.data, why);
+    }
+}
+
 cx_status cx_run_contract_read(cx_str bytes, cx_arena *arena, cx_run_findings *findings,
                                cx_contract *out, cx_err *err)
 {
@@ -203,5 +219,7 @@ cx_status cx_run_contract_read(cx_str bytes, cx_arena *arena, cx_run_findings *f
     if (findings->refusing != before)
         return cx_run_findings_check(findings, err);
     out->json = *root;
-    return decode_contract(root, arena, out, err);
+    CX_TRY(decode_contract(root, arena, out, err));
+    check_hosts(out, findings);
+    return cx_run_findings_check(findings, err);
 }

@@ -92,7 +92,6 @@ const cx_run_agent *cx_run_policy_agent(const cx_run_policy *policy, cx_str role
 typedef struct cx_run_permissions {
     cx_str filesystem, shell, network;
     cx_str_list mcp_tools;
-    cx_str_list network_hosts; /* of a contract; patterns of egress.md §2 */
 } cx_run_permissions;
 
 enum {

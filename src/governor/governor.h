@@ -30,6 +30,7 @@ typedef struct cx_run_options {
     const char *runtime_root; /* value of CORTEXPILOT_RUNTIME_ROOT; NULL = the usual place (R2) */
     const char *codex_base_home; /* value of CORTEXPILOT_CODEX_BASE_HOME; NULL or "" = none */
     const char *home;            /* the ledger's: never visible inside a sandbox; NULL = none */
+    const char *credentials;     /* the user's store (egress.md §8); NULL = none */
     const char *program; /* the cortex program, for children of the sandbox; NULL = this one */
     cx_bytes contract;   /* the file's bytes, at most CX_RUN_CONTRACT_BYTES_MAX */
     cx_str intent; /* not empty: a request in place of a contract, which the runner of the role

@@ -282,6 +282,7 @@ cx_status cx_task_enter(cx_governor_task *t, cx_err *err)
                                               open_runner,
                                               CX_ENTRY_GATES(STEP) cx_task_worker_codex_home,
                                               make_sandbox_spec,
+                                              cx_task_open_egress,
                                               write_runner_selected,
                                               CX_COMMAND_GATES(STEP)};
 #undef STEP

@@ -271,6 +271,13 @@ static cx_status write_no_sandbox_event(cx_governor_task *t, cx_json *out, cx_er
     return cx_json_list_end_object(&object, out, err);
 }
 
+static cx_sandbox_network network_of(const cx_governor_task *t)
+{
+    return !t->agent.network_on                   ? CX_SANDBOX_OFF
+           : t->contract.network_hosts.count == 0 ? CX_SANDBOX_ON
+                                                  : CX_SANDBOX_PROXY;
+}
+
 static cx_status write_sandbox_event(cx_governor_task *t, cx_err *err)
 {
     cx_json described;
@@ -280,8 +287,8 @@ static cx_status write_sandbox_event(cx_governor_task *t, cx_err *err)
     if (t->governor->unconfined)
         CX_TRY(write_no_sandbox_event(t, &described, err));
     else
-        CX_TRY(cx_sandbox_describe(t->governor->sandbox, t->agent.network_on, &t->arena, &described,
-                                   err));
+        CX_TRY(
+            cx_sandbox_describe(t->governor->sandbox, network_of(t), &t->arena, &described, err));
     CX_TRY(cx_run_file_write_json(t->governor->run, path, &described, err));
     CX_TRY(cx_task_add_artifact(t, path, err));
     return cx_task_event_json(t, t->governor->degraded ? CX_RUN_WARN : CX_RUN_INFO,

@@ -243,7 +243,8 @@ static cx_status gate_sandbox(cx_planner *p, cx_err *err)
     t->agent.spec.run_id = cx_run_id(g->run).data;
     t->agent.spec.task_id = t->id.data;
     t->agent.spec.cancel = g->options->cancel;
-    CX_TRY(cx_sandbox_describe(g->sandbox, t->agent.network_on, g->arena, &described, err));
+    CX_TRY(cx_sandbox_describe(g->sandbox, t->agent.network_on ? CX_SANDBOX_ON : CX_SANDBOX_OFF,
+                               g->arena, &described, err));
     return cx_task_event_json(t, CX_RUN_INFO, CX_RUN_EVENT_SANDBOX_APPLIED, &described, err);
 }
 

@@ -136,6 +136,7 @@ typedef struct cx_task_agent {
     cx_buf session; /* codex/<task>/events.jsonl */
     uint32_t turns;
     bool network_on;
+    struct cx_task_egress *egress; /* NULL = none (state_egress.c) */
 } cx_task_agent;
 
 /* What the agent made. Written by state_diff.c and state_work.c in S2, or by state_join.c from the
@@ -478,6 +479,9 @@ CX_RESULT cx_task_add_artifact(cx_governor_task *t, cx_str path, cx_err *err);
 /* state_leave.c: worktree and locks released, with their events; and, when events can no longer
  * be written, without them. */
 CX_RESULT cx_task_leave(cx_governor_task *t, cx_err *err);
+/* state_egress.c: after the sandbox's spec was made, which it changes; closing is fine without. */
+CX_RESULT cx_task_open_egress(cx_governor_task *t, cx_err *err);
+void cx_task_close_egress(cx_governor_task *t);
 void cx_task_release_silently(cx_governor_task *t);
 /* state_end.c: codex/<task>/. */
 CX_RESULT cx_task_write_session(cx_governor_task *t, cx_err *err);

@@ -66,6 +66,7 @@ cx_status cx_task_leave(cx_governor_task *t, cx_err *err)
 {
     cx_texts violations = t->refusal.violations;
     cx_task_stop_runner(t);
+    cx_task_close_egress(t);
     CX_TRY(leave_by_step(t, release_locks, CX_GATE_LOCK, err));
     CX_TRY(leave_by_step(t, remove_worktree, CX_GATE_WORKTREE, err));
     if (violations.count != 0)
@@ -80,6 +81,7 @@ void cx_task_release_silently(cx_governor_task *t)
     size_t count;
     cx_run_lock_renewer_expect_fewer(&g->keeper, t->workspace.lock_count);
     t->workspace.lock_count = 0;
+    cx_task_close_egress(t);
     if (t->workspace.has_locks)
         (void)cx_failed(cx_run_lock_release(&g->store, cx_run_id(g->run), t->id, &t->arena, &paths,
                                             &count, NULL));

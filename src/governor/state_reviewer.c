@@ -126,6 +126,8 @@ static cx_status open_runner(reviewer *r, cx_err *err)
         return cx_fail(err, CX_E_DENIED, "runner.mcp_only: the reviewer's runner is exec");
     cx_governor_settings_from(g, config, &r->settings);
     r->settings.network = false;
+    if (!config->needs_network) /* else the hosts of the contract, through its proxy */
+        r->spec.egress = NULL;
     return cx_runner_open(&r->settings, g->alloc, g->io, &r->runner, err);
 }
 

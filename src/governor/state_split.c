@@ -113,6 +113,18 @@ static cx_status check_part_tools(plan *p, const cx_contract *part, cx_str_list 
     return CX_SUCCESS;
 }
 
+/* A part names hosts of the whole when that names any. */
+static cx_status check_part_hosts(plan *p, const cx_contract *part, cx_err *err)
+{
+    const cx_str_list *whole = &p->t->contract.network_hosts;
+    bool covered = whole->count == 0 || part->network_hosts.count != 0;
+    for (size_t i = 0; whole->count != 0 && i < part->network_hosts.count && covered; i++)
+        covered = cx_str_list_has(*whole, part->network_hosts.items[i]);
+    return covered ? CX_SUCCESS
+                   : add_part_fault(p, "wider_than_parent", part->task_id, CX_STR("network_hosts"),
+                                    err);
+}
+
 static cx_status check_part_rights(plan *p, const cx_contract *part, cx_err *err)
 {
     const cx_contract *whole = &p->t->contract;
@@ -123,6 +135,8 @@ static cx_status check_part_rights(plan *p, const cx_contract *part, cx_err *err
         CX_TRY(add_part_fault(p, "wider_than_parent", id, CX_STR("shell"), err));
     if (part->network > whole->network)
         CX_TRY(add_part_fault(p, "wider_than_parent", id, CX_STR("network"), err));
+    if (part->network != CX_NETWORK_DENY)
+        CX_TRY(check_part_hosts(p, part, err));
     CX_TRY(check_part_tools(p, part, part->permissions.mcp_tools, err));
     return check_part_tools(p, part, part->mcp_tool_set, err);
 }

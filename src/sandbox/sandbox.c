@@ -560,13 +560,15 @@ const char *cx_sandbox_program(const cx_sandbox *box, const cx_sandbox_spec *spe
 
 /* --- describing ------------------------------------------------------------------------------- */
 
-cx_status cx_sandbox_describe(const cx_sandbox *box, bool network, cx_arena *arena, cx_json *out,
-                              cx_err *err)
+cx_status cx_sandbox_describe(const cx_sandbox *box, cx_sandbox_network network, cx_arena *arena,
+                              cx_json *out, cx_err *err)
 {
+    static const char *const words[] = {"off", "on", "proxy"};
     CX_ASSERT((box->missing & ~CX_SANDBOX_REQUIRED) == 0);
     cx_json_list object = cx_json_list_begin(arena), layers = cx_json_list_begin(arena),
                  missing = cx_json_list_begin(arena);
-    unsigned in_force = network ? box->layers & ~(unsigned)CX_SANDBOX_NET : box->layers;
+    unsigned in_force =
+        network == CX_SANDBOX_ON ? box->layers & ~(unsigned)CX_SANDBOX_NET : box->layers;
     for (size_t i = 0; i < CX_SANDBOX_LAYER_COUNT; i++) {
         cx_str name = cx_str_z(layer_names[i]);
         if ((in_force & 1u << i) != 0)
@@ -584,8 +586,7 @@ cx_status cx_sandbox_describe(const cx_sandbox *box, bool network, cx_arena *are
     cx_json list;
     cx_json_list_put(&object, CX_STR("mode"),
                      cx_json_make_str(cx_str_z(box->missing == 0 ? "full" : "degraded")));
-    cx_json_list_put(&object, CX_STR("network"),
-                     cx_json_make_str(cx_str_z(network ? "on" : "off")));
+    cx_json_list_put(&object, CX_STR("network"), cx_json_make_str(cx_str_z(words[network])));
     CX_TRY(cx_json_list_end_array(&layers, &list, err));
     cx_json_list_put(&object, CX_STR("layers"), list);
     if (box->missing != 0) {

@@ -97,10 +97,16 @@ void cx_sandbox_close(cx_sandbox *box); /* NULL is fine */
 /* The path of the cortex program inside the sandbox: argv[0] of CX_AGENT_OPS (agent_ops.h). */
 const char *cx_sandbox_program(const cx_sandbox *box, const cx_sandbox_spec *spec);
 
-/* For events and reports: {"mode":"full"|"degraded","network":"off"|"on","layers":[..],
+typedef enum cx_sandbox_network {
+    CX_SANDBOX_OFF,
+    CX_SANDBOX_ON,
+    CX_SANDBOX_PROXY /* with `egress` */
+} cx_sandbox_network;
+
+/* For events and reports: {"mode":"full"|"degraded","network":"off"|"on"|"proxy","layers":[..],
  * "missing":[{"layer","reason"}..]}; "missing" only when degraded. */
-CX_RESULT cx_sandbox_describe(const cx_sandbox *box, bool network, cx_arena *arena, cx_json *out,
-                              cx_err *err);
+CX_RESULT cx_sandbox_describe(const cx_sandbox *box, cx_sandbox_network network, cx_arena *arena,
+                              cx_json *out, cx_err *err);
 
 typedef struct cx_sandbox_bind {
     const char *path; /* absolute, without links */

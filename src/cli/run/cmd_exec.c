@@ -312,7 +312,9 @@ static cx_status record_start(exec_job *j, cx_err *err)
     } else {
         cx_json_put_null(&list, "contract");
     }
-    CX_TRY(cx_sandbox_describe(j->box, false, j->arena, &sandbox, err));
+    CX_TRY(cx_sandbox_describe(
+        j->box, j->policy.egress.network == CX_EGRESS_DENY ? CX_SANDBOX_OFF : CX_SANDBOX_PROXY,
+        j->arena, &sandbox, err));
     cx_json_put(&list, "sandbox", sandbox);
     return append(j, CX_KIND_EXEC_START, &list, err);
 }

@@ -122,7 +122,7 @@ static cx_status read_contract(cx_cli *cli, const char *path, cx_cli_exec_policy
 static cx_status apply_contract(cx_cli *cli, cx_cli_exec_policy *out, cx_err *err)
 {
     cx_egress_list list;
-    const cx_str_list *hosts = &out->contract.permissions.network_hosts;
+    const cx_str_list *hosts = &out->contract.network_hosts;
     cx_egress_policy *policy = &out->egress;
     if (out->contract.network == CX_NETWORK_DENY || hosts->count == 0) {
         if (out->contract.network != CX_NETWORK_ALLOW)

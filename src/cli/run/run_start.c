@@ -9,6 +9,7 @@
 
 #include "cli/ledger/ledger.h"
 #include "agent/api.h"
+#include "cli/run/exec_policy.h"
 #include "git/api.h"
 #include "bundle/api.h"
 
@@ -73,6 +74,7 @@ cx_status cx_cli_run_options(cx_cli *cli, const cx_cli_args *args, cx_run_option
         .io = cli->io,
         .runtime_root = getenv(CX_RUN_ROOT_ENV),
         .codex_base_home = getenv(CX_CODEX_BASE_HOME_ENV),
+        .credentials = cx_cli_credentials_path(cli),
         .runner = agent != NULL ? agent : runner,
         .script = cx_cli_value(args, "script"),
         .diagnostic = cx_cli_has(args, "diagnostic"),

@@ -219,7 +219,7 @@ CX_TEST(sandbox_without_bubblewrap_refuses_or_is_degraded)
         cx_arena arena;
         cx_json json;
         cx_arena_init(&arena, cx_alloc_default(), 0);
-        CHECK_STATUS(cx_sandbox_describe(r.box, false, &arena, &json, &r.err), &r.err);
+        CHECK_STATUS(cx_sandbox_describe(r.box, CX_SANDBOX_OFF, &arena, &json, &r.err), &r.err);
         CHECK_STR(CX_JSON_GET_STR(&json, "mode"), "degraded");
         CHECK(CX_JSON_GET(&json, "missing") != NULL);
         cx_arena_done(&arena);
