@@ -14,3 +14,6 @@
 #include "live/register.h"
 #include "live/session.h"
 #include "live/show.h"
+#include "live/tools.h"
+
+#endif

@@ -142,7 +142,7 @@ static cx_status judge(runner *r, const cx_json *item, ground *g, cx_run_command
     cx_str command;
     const cx_run_repo repo = {.arg = g, .read = read_blob};
     cx_run_script_context scripts = {g->worktree.data, &repo, CX_STR("0"), cx_alloc_default()};
-    const cx_run_trust trust = {&g->trusted, 1, getuid(), &g->worktree, 1};
+    const cx_run_trust trust = {&g->trusted, 1, getuid(), &g->worktree, 1, false};
     const cx_json *approved = CX_JSON_GET(item, "network_approved");
     CX_TRY(runner_text(item, "command", &command, err));
     CX_TRY(take_rules(r, item, &rules, err));
