@@ -204,6 +204,16 @@ def replaying_bundle(folder):
     return bundle
 
 
+# What a hostile agent calls, as its hook gets it.
+HOOKED = tuple({"hook_event_name": "PreToolUse", "tool_use_id": TEXT, "agent_id": TEXT, "agent_type": SOFT, **call}
+               for call in ({"tool_name": "Bash", "tool_input": {"command": f"make '{TEXT}'"}},
+                            {"tool_name": "Bash", "tool_input": {"command": f"rm -rf {SOFT}", "description": TEXT}},
+                            {"tool_name": "Write", "tool_input": {"file_path": f"/etc/{TEXT}", "content": TEXT}},
+                            {"tool_name": TEXT, "tool_input": {TEXT: TEXT}},
+                            {"tool_name": "mcp__a__b", "mcp_server": {"name": TEXT}, "tool_input": {"x": TEXT}},
+                            {"tool_name": "WebFetch", "tool_input": {"url": f"http://{TEXT}/"}}))
+
+
 class World:
     def __init__(self, folder):
         self.folder = folder
@@ -236,6 +246,13 @@ class World:
                    cwd=self.repo.path, stdin=stdin)
         check(done.returncode in codes, done.returncode, done.stdout[-1000:], done.stderr[-1000:], words)
         return done.stdout.decode(errors="replace")
+
+    def live(self):
+        """A session of a hostile agent: its names, what it calls, and what waits for a person."""
+        self.names["live"] = SOFT
+        for words in ({"hook_event_name": "SessionStart", "source": SOFT}, *HOOKED):
+            self.do("hook", "claude", "--mode", "enforce", codes=(0, 2),
+                    stdin=json.dumps({"session_id": SOFT, "cwd": str(self.repo.path), "transcript_path": TEXT, **words}).encode())
 
     def memory(self):
         fact = json.dumps({"statement": TEXT, "subject": TEXT, "predicate": TEXT})
@@ -511,6 +528,16 @@ ROWS = {
     "hook audit": ["! {S}", "! --all", "! --all --json", "! --all --sarif", "! --transcript {session}", "! --transcript {none}"],
     "exec": ["-- true {T}", "! --policy {none} -- true", "! --allow {S} -- true", "! --write {none} -- true",
              "! --contract {broken} -- true", "-- {S}"],
+    "hook claude": ["", "--mode enforce", "! --home {none}", "! --mode {S}"],
+    "hook codex": ["", "! --home {none} --mode enforce"],
+    "hook gemini": ["", "! --home {none} --mode enforce"],
+    "hook cursor": ["", "! --home {none} --mode enforce"],
+    "hook copilot": ["", "! --home {none} --mode enforce"],
+    "session list": ["!", "! --json"],
+    "session show": ["! {live}", "! {live} --all", "! {live} --all --json", "! {S}{S}"],
+    "session limit": ["! {live} --path {T}", "! {S}{S} --no-network", "{live} --deny-tool {T}", "! {live} --contract {none}"],
+    "session approve": ["{live}", "! {live} {S}", "! {S}{S}"],
+    "session deny": ["{live} --reason {T}", "! {S}{S} --reason {T}"],
     "worktrees list": ["!", "! --json", "! --repo {place}"],
     "locks list": ["", "--json", "--repo {place}"],
     "locks release": ["! {S}", "--stale --repo {place}", "src --approval {none}"],
@@ -621,6 +648,21 @@ def hostile_data_is_escaped_by_every_command():
                     failed.append(f"{name} | {row}: {str(why)[:1500]}")
         check(not failed, "\n" + "\n".join(failed))
         print(f"{eye.looks} calls, each in a pipe and on a terminal")
+
+
+@test
+def hooks_escape_what_agents_send():
+    with Folder() as folder:
+        world = World(folder)
+        for agent in ("claude", "codex", "gemini", "cursor", "copilot"):
+            for words in (*HOOKED, {"hook_event_name": TEXT}, {"tool_input": TEXT, "hook_event_name": "PreToolUse"}):
+                for session in (SOFT, ""):
+                    payload = {"session_id": session, "conversation_id": session, "cwd": TEXT, **words}
+                    done = run(BIN, "hook", agent, "--mode", "enforce", env=world.env, cwd=world.repo.path,
+                               stdin=json.dumps(payload).encode())
+                    harmless(done.stderr, False, agent, words)
+                    harmless(done.stdout, False, agent, words)
+                    check(done.stderr.count(b"\n") <= 1 and done.stdout.count(b"\n") <= 1, done)
 
 
 @test

@@ -6,6 +6,7 @@ CORTEX_AGENTS names a folder in which `live/` holds the packages (scripts/test-l
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import time
@@ -59,7 +60,7 @@ class Session:
 class Agent:
     """One agent; `name` is the word of `cortex hook`."""
 
-    name = shell = before = ""
+    name = title = shell = before = ""
     events = ()
 
     def command(self, place, *words):
@@ -73,6 +74,9 @@ class Agent:
     def version(self):
         done = run(*self.argv(), "--version", timeout=LIMIT_S)
         return done.stdout.decode().strip()
+
+    def number(self):
+        return re.search(r"[0-9]+(\.[0-9]+)+", self.version()).group()
 
     def call(self, line):
         raise NotImplementedError
@@ -104,7 +108,7 @@ class Agent:
 
 
 class Claude(Agent):
-    name, shell, before = "claude", "Bash", "PreToolUse"
+    name, title, shell, before = "claude", "Claude Code", "Bash", "PreToolUse"
     events = ("SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
               "PermissionRequest", "SubagentStart", "SubagentStop", "ConfigChange")
     closes = True  # has a switch that makes a failing hook a block
@@ -141,7 +145,7 @@ class Claude(Agent):
 
 
 class Codex(Agent):
-    name, shell, before = "codex", "Bash", "PreToolUse"
+    name, title, shell, before = "codex", "Codex", "Bash", "PreToolUse"
     events = ("SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest",
               "SubagentStart", "SubagentStop")
     closes = False
@@ -179,7 +183,7 @@ class Codex(Agent):
 
 
 class Gemini(Agent):
-    name, shell, before = "gemini", "run_shell_command", "BeforeTool"
+    name, title, shell, before = "gemini", "Gemini CLI", "run_shell_command", "BeforeTool"
     events = ("SessionStart", "SessionEnd", "BeforeAgent", "BeforeTool", "AfterTool")
     closes = False
 

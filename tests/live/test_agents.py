@@ -272,7 +272,7 @@ def monitor(agent):
         return outcome(s)
 
 
-@case("a tool that nobody has, and an input that does not fit")
+@case("a tool that does not exist, and an input that does not fit")
 def malformed_calls(agent):
     with Place() as p:
         shell = {"claude": "Bash", "codex": "exec_command", "gemini": "run_shell_command"}[agent.name]
@@ -445,7 +445,7 @@ def refusing(agent, spoil, line=None):
         path.chmod(0o755)
         s = agent.run(p, steps(agent), str(path))
         check(not s.ran() and "cortex: no decision" in s.told, s.told, s.stderr)
-        return "blocked; " + s.told.split("cortex: no decision: ")[1].split("\n")[0].replace(str(p.folder), "…").split(". Command")[0].strip('"}')
+        return "blocked; " + s.told.split("cortex: no decision: ")[1].split("\n")[0].replace(str(p.home), "DIR").split(". Command")[0].strip('"}')
 
 
 @case("the data directory is not there", quick=True)
@@ -588,7 +588,7 @@ def table():
     """Results as Markdown; versions and the date in front."""
     here = [agent for agent in AGENTS.values() if installed(agent)]
     lines = [f"Of {datetime.date.today().isoformat()}.", "",
-             "| case | " + " | ".join(agent.version().split("\n")[0] for agent in here) + " |",
+             "| case | " + " | ".join(f"{agent.title} {agent.number()}" for agent in here) + " |",
              "|---" * (len(here) + 1) + "|"]
     for name, what, *_ in CASES:
         lines.append(f"| {what} | " + " | ".join(RESULTS.get((name, agent.name), "") for agent in here) + " |")
