@@ -1,10 +1,11 @@
 /*
  * fuzz_egress.c - what the proxy of a sandbox reads: the first byte chooses a head of a request, a
- * ClientHello, or a host (docs/formats/egress.md).
+ * ClientHello, a body in chunks, a policy, or a host (docs/formats/egress.md).
  */
 #include <string.h>
 
 #include "egress/api.h"
+#include "egress/proxy_internal.h"
 #include "fuzz/fuzz.h"
 
 /* What is written of a request is read as the same request. */
@@ -84,6 +85,52 @@ static void check_host(cx_str text)
     }
 }
 
+/* Returns whether the body is complete; it is fed in pieces of `step` bytes. */
+static bool pass_chunks(cx_bytes bytes, size_t step, cx_buf *out)
+{
+    static const cx_egress_request request = {.framing = CX_EGRESS_CHUNKED};
+    egress_body body;
+    egress_body_init(&body, &request);
+    for (size_t at = 0; at < bytes.size; at += step)
+        if (!egress_body_filter(
+                &body,
+                cx_bytes_from(bytes.data + at, bytes.size - at < step ? bytes.size - at : step),
+                out))
+            return false;
+    return body.complete;
+}
+
+/* What is written of a body is a body, and the same in whatever pieces it came. */
+static void check_body(cx_bytes bytes)
+{
+    cx_buf whole, pieces, again;
+    cx_buf_init(&whole, cx_alloc_default());
+    cx_buf_init(&pieces, cx_alloc_default());
+    cx_buf_init(&again, cx_alloc_default());
+    bool complete = pass_chunks(bytes, bytes.size + 1, &whole);
+    FUZZ_CHECK(pass_chunks(bytes, 1, &pieces) == complete);
+    if (complete) {
+        FUZZ_CHECK(pass_chunks(cx_buf_bytes(&whole), 7, &again));
+        cx_buf_clear(&again);
+        FUZZ_CHECK(pass_chunks(cx_buf_bytes(&whole), whole.size, &again));
+        FUZZ_CHECK(cx_str_eq(cx_buf_str(&whole), cx_buf_str(&again)));
+    }
+    cx_buf_done(&whole);
+    cx_buf_done(&pieces);
+    cx_buf_done(&again);
+}
+
+static void check_policy(cx_str text)
+{
+    cx_egress_policy policy;
+    cx_arena arena;
+    cx_err err;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    if (!cx_failed(cx_egress_policy_read(text, "policy", &arena, &policy, &err)))
+        FUZZ_CHECK(policy.limits.connections != 0 && policy.list_count <= 1);
+    cx_arena_done(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
@@ -93,6 +140,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_head(cx_bytes_str(bytes));
     else if (data[0] == 'T')
         check_hello(bytes);
+    else if (data[0] == 'B')
+        check_body(bytes);
+    else if (data[0] == 'P')
+        check_policy(cx_bytes_str(bytes));
     else
         check_host(cx_bytes_str(bytes));
     return 0;

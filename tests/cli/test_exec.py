@@ -503,6 +503,42 @@ def what_was_started_ends_with_the_program(p):
     expect(p.exec("--", "true"), 0)
 
 
+@sandboxed
+def many_at_once_and_beside_a_server(p):
+    def starts(count):
+        return [subprocess.Popen([BIN, "exec", "--allow", "a.example", "--", "curl", "-s", f"http://b{n}.example/"],
+                                 cwd=p.work, env=p.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                for n in range(count)]
+
+    def finish(children):
+        for child in children:
+            out = child.communicate(timeout=120)[0]
+            check(child.returncode == 0 and b"E01" in out, child.returncode, out)
+
+    finish(starts(6))
+    server = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0"], cwd=p.work, env=p.env,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        check(server.stdout.readline())
+        finish(starts(3))
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+    hosts = sorted(c["host"] for c in p.connections())
+    check(hosts == sorted([f"b{n}.example" for n in range(6)] + [f"b{n}.example" for n in range(3)]), hosts)
+    ends = p.entries("exec.end")
+    check(len(ends) == 9 and all(e["refused"] == 1 for e in ends), ends)
+
+
+@sandboxed
+def what_a_live_session_rewrites_to(p):
+    command = f"'{BIN}' exec --network deny -- /bin/sh -c 'echo \"$0\" in; touch made; curl -s http://a.example/; echo $?'"
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=p.work, env=p.env, capture_output=True, check=False)
+    expect(done, 0, out="/bin/sh in")
+    check(done.stdout.decode().splitlines()[-1] in ("5", "6", "7"), done.stdout)
+    check((p.work / "made").exists())
+
+
 # --- programs ---------------------------------------------------------------------------------------
 
 
@@ -584,6 +620,11 @@ def a_credential_is_added_outside(p):
         store.chmod(0o644)
         expect(p.exec(*words, *curl, env=env), 4, err="chmod 600")
         store.chmod(0o600)
+        inside = p.work / "credentials.json"
+        inside.write_bytes(store.read_bytes())
+        inside.chmod(0o600)
+        expect(p.exec(*words, *curl, env={"CORTEX_CREDENTIALS": str(inside)}), 4, err="would see")
+        inside.unlink()
         expect(p.exec(*words, *curl, env=env), 0, out="cortex egress")
         check(not seen, seen)  # the certificate is of no authority that this machine knows
         env["SSL_CERT_FILE"] = str(cert)

@@ -386,6 +386,24 @@ static cx_status find_program(exec_job *j, const char **out, cx_err *err)
                    name);
 }
 
+/* Its folder: a file cannot be hidden.  What is shown below that folder stays shown. */
+static cx_status hide_store(exec_job *j, const char *store, const char **out, cx_err *err)
+{
+    const char *slash = strrchr(store, '/');
+    cx_str folder =
+        cx_arena_printf(j->arena, "%.*s", slash == store ? 1 : (int)(slash - store), store);
+    if (folder.data == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < j->bind_count; i++)
+        if (strcmp(j->binds[i].path, folder.data) == 0 || strcmp(j->binds[i].path, store) == 0)
+            return cx_fail(err, CX_E_DENIED,
+                           "the store of credentials %s is in a folder that the command would see; "
+                           "keep it in a folder of its own",
+                           store);
+    *out = folder.data;
+    return CX_SUCCESS;
+}
+
 static cx_status open_box(exec_job *j, cx_err *err)
 {
     const char **hide = CX_ARENA_ARRAY(j->arena, const char *, 3);
@@ -398,14 +416,8 @@ static cx_status open_box(exec_job *j, cx_err *err)
         return cx_fail_nomem(err);
     CX_TRY(real_path(j, j->ledger.path, &real, err));
     hide[options.hide_count++] = real;
-    if (store != NULL) { /* its folder: a file cannot be hidden */
-        const char *slash = strrchr(store, '/');
-        cx_str folder = slash == NULL
-                            ? CX_STR(".")
-                            : cx_arena_printf(j->arena, "%.*s", (int)(slash - store), store);
-        if (folder.size != 0 && !cx_failed(real_path(j, folder.data, &real, &ignored)))
-            hide[options.hide_count++] = real;
-    }
+    if (store != NULL && !cx_failed(real_path(j, store, &real, &ignored)))
+        CX_TRY(hide_store(j, real, &hide[options.hide_count++], err));
     while ((given = cx_cli_next(j->args, "env", given)) != NULL)
         names[options.env_name_count++] = given->values[0];
     options.hide = hide;
