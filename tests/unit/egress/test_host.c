@@ -57,8 +57,8 @@ CX_TEST(what_is_no_host)
         "[]",
         "*.example.org",
         "a%2eb",
-        "012345678901234567890123456789012345678901234567890123456789"
-        "01234.example"};
+        ("012345678901234567890123456789012345678901234567890123456789"
+         "01234.example")};
     cx_egress_host host;
     for (size_t i = 0; i < CX_COUNT_OF(rows); i++)
         if (cx_egress_host_parse(cx_str_z(rows[i]), &host) == NULL)
