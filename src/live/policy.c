@@ -532,6 +532,23 @@ static cx_status keep_common(cx_str_list *list, cx_str_list of, cx_arena *arena,
     return CX_SUCCESS;
 }
 
+/* An empty list of network "allow" is every host, so that a list which becomes empty needs another
+ * word. */
+static cx_status narrow_hosts(cx_live_policy *policy, cx_str_list hosts, cx_arena *arena,
+                              cx_err *err)
+{
+    bool every = cx_str_is(policy->network, "allow") && policy->hosts.count == 0;
+    if (hosts.count == 0)
+        return CX_SUCCESS;
+    if (every)
+        policy->hosts = hosts;
+    else
+        CX_TRY(keep_common(&policy->hosts, hosts, arena, err));
+    if (policy->hosts.count == 0 && cx_str_is(policy->network, "allow"))
+        policy->network = CX_STR("on-request");
+    return CX_SUCCESS;
+}
+
 cx_status cx_live_policy_narrow(cx_live_policy *policy, const cx_live_limit *limit, cx_arena *arena,
                                 cx_err *err)
 {
@@ -561,6 +578,7 @@ cx_status cx_live_policy_narrow(cx_live_policy *policy, const cx_live_limit *lim
         policy->unlisted = CX_LIVE_UNLISTED_DENY;
     if (limit->contract_task.size != 0) {
         CX_TRY(keep_common(&policy->tools_allow, limit->tools_only, arena, err));
+        CX_TRY(narrow_hosts(policy, limit->hosts, arena, err));
         policy->contract_task = limit->contract_task;
         policy->contract_sha256 = limit->contract_sha256;
     }
@@ -586,6 +604,7 @@ cx_status cx_live_limit_of_contract(cx_str text, cx_arena *arena, cx_live_limit 
     out->network = contract.network == CX_NETWORK_ALLOW        ? CX_STR("allow")
                    : contract.network == CX_NETWORK_ON_REQUEST ? CX_STR("on-request")
                                                                : CX_STR("deny");
+    out->hosts = contract.network_hosts;
     out->forbidden = contract.forbidden_actions;
     out->tools_only = contract.mcp_tool_set;
     out->deny_unlisted = true;

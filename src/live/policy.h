@@ -79,6 +79,7 @@ typedef struct cx_live_limit {
     cx_str_list tools_deny, forbidden;
     bool deny_unlisted;
     cx_str contract_task;   /* of a contract whose limits these are */
+    cx_str_list hosts;      /* of its network_hosts; empty = it names none */
     cx_str_list tools_only; /* with a contract: allowed tools are those of both lists */
     cx_digest contract_sha256;
 } cx_live_limit;

@@ -316,6 +316,27 @@ CX_TEST(limits_only_narrow)
     cx_arena_done(&arena);
 }
 
+CX_TEST(hosts_of_a_contract_narrow)
+{
+    static cx_str listed[] = {{"a.example", 9}, {"b.example", 9}}, other[] = {{"c.example", 9}};
+    cx_live_limit limit = {.contract_task = CX_STR("t"), .hosts = {listed, 2}};
+    cx_arena arena;
+    cx_err err;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_live_policy policy = built_in(&arena);
+    policy.network = CX_STR("allow");
+    policy.hosts = (cx_str_list){NULL, 0};
+    CHECK_STATUS(cx_live_policy_narrow(&policy, &limit, &arena, &err), &err);
+    CHECK(policy.hosts.count == 2 && cx_str_is(policy.network, "allow"));
+    limit.hosts.count = 1;
+    CHECK_STATUS(cx_live_policy_narrow(&policy, &limit, &arena, &err), &err);
+    CHECK(policy.hosts.count == 1 && cx_str_is(policy.hosts.items[0], "a.example"));
+    limit.hosts = (cx_str_list){other, 1};
+    CHECK_STATUS(cx_live_policy_narrow(&policy, &limit, &arena, &err), &err);
+    CHECK(policy.hosts.count == 0 && cx_str_is(policy.network, "on-request"));
+    cx_arena_done(&arena);
+}
+
 CX_TEST(policies_are_read_completely_or_not_at_all)
 {
     static const char *const bad[] = {"",
