@@ -105,9 +105,17 @@ static cx_status check_path(const char *what, cx_str path, cx_err *err)
                           what);
 }
 
-/* R4: our own "no" is exit 2 with its reason; anything else that is not 0 becomes one. */
-#define CLOSING \
-    " || { r=$?; [ $r = 2 ] || echo \"cortex: its hook gave no answer (exit $r)\" >&2; exit 2; }"
+/* R4: our own "no" is exit 2 with its reason; anything else that is not 0 becomes one.  Codex and
+ * Gemini CLI take an exit 2 without a reason for consent; the others show the command with the
+ * reason, so that it is short for them. */
+static const char *closing(cx_live_agent agent)
+{
+    return agent == CX_LIVE_CODEX || agent == CX_LIVE_GEMINI
+               ? " || { r=$?; [ $r = 2 ] || echo \"cortex: its hook gave no answer (exit $r)\" "
+                 ">&2; "
+                 "exit 2; }"
+               : " || exit 2";
+}
 
 cx_status cx_live_hook_command(const cx_live_hook *hook, cx_arena *arena, cx_str *out, cx_err *err)
 {
@@ -124,7 +132,7 @@ cx_status cx_live_hook_command(const cx_live_hook *hook, cx_arena *arena, cx_str
         add_word(&text, hook->home);
     }
     if (hook->mode != CX_LIVE_OBSERVE)
-        cx_buf_add_z(&text, CLOSING);
+        cx_buf_add_z(&text, closing(hook->agent));
     cx_str kept = cx_arena_copy_str(arena, cx_buf_str(&text));
     bool failed = text.failed || kept.data == NULL;
     cx_buf_done(&text);
