@@ -106,6 +106,10 @@ static cx_status make_environment(probe *p, const char ***out, cx_err *err)
     "\"CLAUDE_CODE_USE_FOUNDRY\":\"\",\"HTTPS_PROXY\":\"http://127.0.0.1:%1$u\",\"HTTP_PROXY\":" \
     "\"http://127.0.0.1:%1$u\",\"NO_PROXY\":\"127.0.0.1,localhost\"}}"
 
+#define CODEX_PROVIDER                                                                          \
+    "model_providers.cortex_probe={name=\"probe\",base_url=\"http://127.0.0.1:%u/v1\",env_key=" \
+    "\"CORTEX_PROBE_KEY\",wire_api=\"responses\"}"
+
 static cx_status make_arguments(probe *p, const char **out, cx_err *err)
 {
     static const char *const claude[] = {"-p",
@@ -116,21 +120,19 @@ static cx_status make_arguments(probe *p, const char **out, cx_err *err)
                                          "--strict-mcp-config",
                                          "--settings",
                                          CLAUDE_SETTINGS};
-    static const char *const codex[] = {
-        "exec",
-        "--json",
-        "--skip-git-repo-check",
-        "--ephemeral",
-        "-s",
-        "read-only",
-        "-c",
-        "model=\"gpt-5\"",
-        "-c",
-        "model_provider=\"cortex_probe\"",
-        "-c",
-        "model_providers.cortex_probe={name=\"probe\",base_url=\"http://127.0.0.1:%u/v1\",env_key="
-        "\"CORTEX_PROBE_KEY\",wire_api=\"responses\"}",
-        CX_PROBE_MAIN};
+    static const char *const codex[] = {"exec",
+                                        "--json",
+                                        "--skip-git-repo-check",
+                                        "--ephemeral",
+                                        "-s",
+                                        "read-only",
+                                        "-c",
+                                        "model=\"gpt-5\"",
+                                        "-c",
+                                        "model_provider=\"cortex_probe\"",
+                                        "-c",
+                                        CODEX_PROVIDER,
+                                        CX_PROBE_MAIN};
     static const char *const gemini[] = {"--skip-trust", "--approval-mode", "yolo", "-p",
                                          CX_PROBE_MAIN};
     cx_live_agent agent = p->state.agent;
@@ -408,6 +410,10 @@ static cx_status prepare_probe(probe *p, cx_err *err)
         if (place->found.ours != 0 && place->found.hook.home.size != 0 && p->home == NULL)
             p->home = place->found.hook.home.data;
     }
+    for (size_t i = 0; i < CX_SCOPE_COUNT; i++)
+        if (p->state.places[i].problem.size != 0)
+            return cx_fail(err, CX_E_CONFLICT, "%s: %s", p->state.places[i].path,
+                           p->state.places[i].problem.data);
     if (!p->state.installed)
         return cx_fail(err, CX_E_CONFLICT,
                        "no hooks of ours are installed: 'cortex hook install %s' comes first",

@@ -3,6 +3,8 @@
  */
 #include "os/net.h"
 
+#include "os/tcp.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -50,6 +52,28 @@ static void finish(pair *p)
     cx_net_close(p->server);
     cx_net_listen_end(&p->listener);
     folder_remove(p->folder);
+}
+
+CX_TEST(net_loopback_takes_a_free_port)
+{
+    cx_listener first = {CX_SOCKET_NONE, CX_SOCKET_NONE}, second = first;
+    uint16_t port = 0, other = 0;
+    cx_tcp_address address = {.host = "127.0.0.1", .is_loopback = true};
+    int taken = CX_SOCKET_NONE;
+    bool stopped = false;
+    cx_socket none = CX_SOCKET_NONE;
+    cx_err err;
+    CHECK_STATUS(cx_net_listen_loopback(&first, &port, &err), &err);
+    CHECK_STATUS(cx_net_listen_loopback(&second, &other, &err), &err);
+    CHECK(port != 0 && other != 0 && port != other);
+    address.port = port;
+    CHECK(cx_tcp_listen(&address, &taken, &err).code == CX_E_BUSY);
+    CHECK_INT(cx_net_wait(first.socket, &first, 0), CX_NET_LATE);
+    cx_net_stop(&first);
+    CHECK_STATUS(cx_net_accept(&first, &none, &stopped, &err), &err);
+    CHECK(stopped && none == CX_SOCKET_NONE);
+    cx_net_listen_end(&first);
+    cx_net_listen_end(&second);
 }
 
 CX_TEST(net_bytes_go_both_ways)
