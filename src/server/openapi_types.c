@@ -303,6 +303,7 @@ const cx_api_type cx_api_types[] = {
                  "lanes: integer, max: number, to: number, total: number}"},
 
     {"StepText", "{cut: boolean, size: integer, text: string}"},
+    {"StepPicture", "{size: integer, type: 'png'|'jpeg'|'gif'|'webp'|'other'}"},
     {"StepCall",
      "{arguments?: StepText, call_id?: string, failed: boolean, result?: StepText, tool?: string}"},
     {"ViewStep",
@@ -311,7 +312,8 @@ const cx_api_type cx_api_types[] = {
      "data?: StepText, duration_ns?: number|null, error?: StepText, event_type?: string, "
      "failed?: boolean, "
      "id: string, images?: number|null, input?: {role: string, text?: StepText}[], kind?: string, "
-     "lane: integer, model?: string, n: integer, name?: string, result?: StepText, role?: string, "
+     "lane: integer, model?: string, n: integer, name?: string, pictures?: StepPicture[], "
+     "result?: StepText, role?: string, "
      "seq: integer, source?: string, status?: string, t: number|null, text?: StepText, "
      "thinking?: StepText, tokens_input?: number|null, tokens_output?: number|null, "
      "tool?: string}"},

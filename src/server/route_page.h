@@ -45,6 +45,12 @@ static const cx_route_param cx_view_window_params[] = {
     {.name = "labels", .type = CX_PARAM_FLAG, .help = "With a description of each event."},
     {.name = "spans", .type = CX_PARAM_FLAG, .help = "With when each event began and ended."}};
 static const cx_route_param cx_view_node_params[] = {CX_VIEW_FOLD, CX_VIEW_NODE};
+static const cx_route_param cx_view_image_params[] = {CX_VIEW_FOLD,
+                                                      CX_VIEW_NODE,
+                                                      {.name = "index",
+                                                       .type = CX_PARAM_COUNT,
+                                                       .max = CX_LATTICE_VIEW_IMAGES_MAX - 1,
+                                                       .help = "Which one of the event, from 0."}};
 static const cx_route_param cx_view_steps_params[] = {
     CX_VIEW_FOLD,
     {.name = "from",
@@ -306,6 +312,15 @@ static const cx_route_param cx_histories_params[] = {
                 "One node: event, changes, parents, children, findings"),                   \
         CX_VIEW("steps", cx_view_steps_params, "ViewSteps", cx_api_view_steps,              \
                 "What was said and done, step by step"),                                    \
+        {.method = "GET",                                                                   \
+         .path = "/api/v1/view/{branch...}/image",                                          \
+         .without_ledger = true,                                                            \
+         READING_ALL,                                                                       \
+         PARAMS(cx_view_image_params),                                                      \
+         .answers = "application/octet-stream",                                             \
+         .codes = "200 404 503",                                                            \
+         .handler = cx_api_view_image,                                                      \
+         .summary = "An image of an event, as bytes: PNG, JPEG, GIF or WebP, or a file"},   \
         CX_VIEW("values", cx_view_values_params, "ViewLevel", cx_api_view_values,           \
                 "One level of the state at a node"),                                        \
         CX_VIEW("writes", cx_view_writes_params, "ViewWrites", cx_api_view_writes,          \

@@ -109,6 +109,21 @@ typedef struct cx_lattice_view_steps_asked {
 CX_RESULT cx_lattice_view_steps(cx_buf *out, const cx_lattice_view *view,
                                 const cx_lattice_view_steps_asked *asked, cx_err *err);
 
+#define CX_LATTICE_VIEW_IMAGES_MAX 64 /* of one event */
+
+typedef enum cx_view_picture {
+    CX_VIEW_NO_PICTURE, /* a file, not to be shown */
+    CX_VIEW_PNG,
+    CX_VIEW_JPEG,
+    CX_VIEW_GIF,
+    CX_VIEW_WEBP
+} cx_view_picture;
+
+/* Appends the bytes of the index-th image of a node's event; what it is, its own bytes say.
+ * CX_E_NOT_FOUND when there is none. */
+CX_RESULT cx_lattice_view_image(cx_buf *out, const cx_lattice_view *view, cx_node node,
+                                uint32_t index, cx_view_picture *out_picture, cx_err *err);
+
 typedef struct cx_lattice_view_level {
     cx_str pointer; /* RFC 6901; empty = the four sections */
     cx_str after;   /* continue after this key; data NULL = from the first */

@@ -47,6 +47,11 @@ CX_RESULT cx_lattice_view_need_place(const cx_lattice *lattice, cx_node n, cx_er
 CX_RESULT cx_lattice_view_put_spans(cx_buf *out, const cx_lattice_view *view, uint32_t first,
                                     uint32_t last, cx_err *err);
 
+/* view_images.c */
+/* ,"pictures":[{"size","type"}] of an event; nothing when it has none. */
+CX_RESULT cx_lattice_view_put_images(cx_buf *out, const cx_lattice_view *view, const cx_json *event,
+                                     cx_err *err);
+
 /* view_marks.c */
 /* ,"marks":[kind,column,node,..] of the columns from .. to - 1. */
 void cx_lattice_view_put_marks(cx_buf *out, const cx_lattice_view *view, uint32_t from,

@@ -149,6 +149,7 @@ static cx_status put_step(steps_page *p, uint32_t at, bool all, cx_err *err)
         if (node_at(p->lattice, n)->flags & NODE_FAILED)
             cx_buf_add_z(p->out, ",\"failed\":true");
         CX_TRY(put_content(p, &source, event, err));
+        CX_TRY(cx_lattice_view_put_images(p->out, p->view, event, err));
         cx_buf_add_byte(p->out, '}');
     }
     cx_arena_reset(&p->arena, mark);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the page asks about a history: the same as the commands say, in windows that fit together,
 for damaged histories too."""
+import base64
 import http.client
 import json
 import os
@@ -209,6 +210,79 @@ def a_damaged_history_is_shown_with_its_damage():
                         # Where there is no place in time there is no state, and that is said.
                         assert status in (200, 404), (name, n, what, status, body)
                         assert status == 200 or b"no topological place" in body, body
+
+
+PICTURES = {
+    "png": b"\x89PNG\r\n\x1a\n" + bytes(range(40)), "jpeg": b"\xff\xd8\xff\xe0" + bytes(range(40)),
+    "gif": b"GIF89a" + bytes(range(40)), "webp": b"RIFF\x40\0\0\0WEBP" + bytes(range(40)),
+}
+SCRIPT = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+
+
+def image_event(*places):
+    """Images where agents have them, deep in what was recorded."""
+    return {"role": "user", "raw": {"deep": [{"message": {"content": list(places)}}]}}
+
+
+def base64_of(data):
+    return base64.b64encode(data).decode()
+
+
+@test
+def images_are_what_their_bytes_say():
+    url = lambda data, kind="image/png": f"data:{kind};base64,{base64_of(data)}"
+    image = lambda data: {"type": "image", "source": {"type": "base64", "media_type": "image/png",
+                                                      "data": base64_of(data)}}
+    events = [
+        image_event(image(PICTURES["png"])),
+        image_event({"type": "image", "data": base64_of(PICTURES["jpeg"]), "mimeType": "image/jpeg"}),
+        image_event({"type": "image_url", "image_url": {"url": url(PICTURES["gif"])}},
+                    {"type": "input_image", "image_url": url(PICTURES["webp"])}),
+        image_event({"inlineData": {"mimeType": "image/png", "data": base64_of(PICTURES["png"])}},
+                    {"inline_data": {"data": base64_of(PICTURES["gif"])}},
+                    {"type": "file", "mime": "image/jpeg", "url": url(PICTURES["jpeg"])}),
+        # A script is no picture, whatever is said of it; and what is told twice is there once.
+        image_event(image(SCRIPT), image(PICTURES["png"]), image(PICTURES["png"])),
+        image_event({"type": "image", "source": {"data": "no base64 at all!"}},
+                    {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+                    {"type": "image", "source": "x"}, {"image_url": None}),
+        {"text": "none"},
+    ]
+    wanted = [["png"], ["jpeg"], ["gif", "webp"], ["png", "gif", "jpeg"], ["other", "png"], ["other"], []]
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "images.jsonl")
+        # The hashes are none: damaged evidence has its images, too.
+        path.write_text("".join(json.dumps(
+            {"node_id": f"n{i}", "agent_id": "a", "seq": i, "timestamp": i, "event": event,
+             "state_delta": {}, "prev_hash": "", "hash": f"{i:064x}", "fork_type": None,
+             "parents": [f"n{i - 1}"] if i else []}) + "\n" for i, event in enumerate(events)))
+        with View(path) as view:
+            steps = view.ask("steps", all="true")["steps"]
+            assert [[one["type"] for one in step.get("pictures", [])] for step in steps] == wanted, steps
+            for n, types in enumerate(wanted):
+                for index, kind in enumerate(types):
+                    view.connection.request("GET", f"/api/v1/view/file/image?node=%23{n}&index={index}",
+                                            headers={"Authorization": f"Bearer {view.token}"})
+                    answer = view.connection.getresponse()
+                    body = answer.read()
+                    if n == 5:
+                        assert answer.status == 404 and b"base64" in body, body
+                        continue
+                    assert answer.status == 200, body
+                    headers = {name.lower(): value for name, value in answer.getheaders()}
+                    assert headers["content-security-policy"] == "default-src 'none'; sandbox", headers
+                    assert headers["x-content-type-options"] == "nosniff", headers
+                    if kind == "other":
+                        assert body == SCRIPT and headers["content-type"] == "application/octet-stream"
+                        assert headers["content-disposition"].startswith("attachment;"), headers
+                    else:
+                        assert body == PICTURES[kind] and headers["content-type"] == f"image/{kind}"
+                        assert headers["content-disposition"].startswith("inline;"), headers
+            view.ask("image", node="#0", index=1, expected=404)
+            view.ask("image", node="#6", expected=404)
+            view.ask("image", node="#0", index=64, expected=422)
+            view.ask("image", expected=422)
+            assert view.raw("/api/v1/view/file/image?node=%230", token="cortex_wrong")[0] == 401
 
 
 @test

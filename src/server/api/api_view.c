@@ -130,6 +130,31 @@ cx_status cx_api_view_steps(cx_call *call, cx_err *err)
     return answer_view(call, false, answer_steps, err);
 }
 
+/* What is none of the four kinds is saved and never shown: an SVG could hold a script. */
+static cx_status answer_image(view_call *v, cx_err *err)
+{
+    static const char *const types[] = {"application/octet-stream", "image/png", "image/jpeg",
+                                        "image/gif", "image/webp"};
+    static const char *const ends[] = {"bin", "png", "jpg", "gif", "webp"};
+    cx_call *call = v->call;
+    cx_view_picture picture = CX_VIEW_NO_PICTURE;
+    uint32_t index = count_of(call, "index");
+    CX_TRY(
+        cx_lattice_view_image(&call->response.body, v->answer_view, v->node, index, &picture, err));
+    cx_call_header(call, "Content-Security-Policy", "default-src 'none'; sandbox");
+    cx_call_header(call, "Cross-Origin-Resource-Policy", "same-origin");
+    cx_call_header(call, "Content-Disposition", "%s; filename=\"image-%lu-%lu.%s\"",
+                   picture == CX_VIEW_NO_PICTURE ? "attachment" : "inline", (unsigned long)v->node,
+                   (unsigned long)index, ends[picture]);
+    cx_call_answer(call, 200, types[picture]);
+    return CX_SUCCESS;
+}
+
+cx_status cx_api_view_image(cx_call *call, cx_err *err)
+{
+    return answer_view(call, true, answer_image, err);
+}
+
 static cx_status answer_values(view_call *v, cx_err *err)
 {
     cx_str pointer = cx_call_text(v->call, "pointer");

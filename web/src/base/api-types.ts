@@ -1497,6 +1497,11 @@ export interface StepHead {
   seq: number;
 }
 
+export interface StepPicture {
+  size: number;
+  type: 'png' | 'jpeg' | 'gif' | 'webp' | 'other';
+}
+
 export interface StepResult {
   agent: string | null;
   detail?: string;
@@ -1840,6 +1845,7 @@ export interface ViewStep {
   model?: string;
   n: number;
   name?: string;
+  pictures?: StepPicture[];
   result?: StepText;
   role?: string;
   seq: number;

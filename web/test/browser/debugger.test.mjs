@@ -81,6 +81,48 @@ function timed() {
   return writer.text();
 }
 
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+/** An image that would run a script where it is shown as a document, and says that it is a picture. */
+const EVIL = Buffer.from(
+  '<svg xmlns="http://www.w3.org/2000/svg" onload="window.pwned=1"><script>window.pwned=1</script></svg>',
+).toString('base64');
+
+/** A session whose messages contain images, as Claude Code, MCP and OpenAI have them. */
+function pictured() {
+  const writer = new Writer();
+  const image = (media_type, data) => ({type: 'image', source: {type: 'base64', media_type, data}});
+  writer.add(
+    'person',
+    {
+      role: 'user',
+      text: 'What is on this?',
+      images: 1,
+      raw: {content: [image('image/png', PIXEL)]},
+    },
+    {},
+  );
+  const part = {type: 'image_url', image_url: {url: `data:image/png;base64,${PIXEL}`}};
+  writer.add(
+    'person',
+    {
+      role: 'user',
+      text: 'And on these?',
+      images: 3,
+      raw: {
+        content: [
+          image('image/png', EVIL),
+          part,
+          part,
+          {type: 'image_url', image_url: 'https://example.com/x.png'},
+        ],
+      },
+    },
+    {},
+  );
+  return writer.text();
+}
+
 /** A chat that has an order and no times, as failure attribution data sets have it. */
 function untimed() {
   const said = (name, content) => ({role: 'assistant', name, content});
@@ -110,7 +152,7 @@ export default {
       'Nobody has to look at this.',
     );
     assert.notEqual(changed, readFileSync(INCIDENT, 'utf8'));
-    const [incident, tampered, nasty, many, chat, taint, spans] = await Promise.all([
+    const [incident, tampered, nasty, many, chat, taint, spans, images] = await Promise.all([
       viewFile(INCIDENT),
       viewFile(file('tampered.jsonl', changed)),
       viewFile(file('hostile.jsonl', hostile())),
@@ -118,13 +160,16 @@ export default {
       viewFile(file('chat.json', untimed())),
       viewFile(file('taint.jsonl', tainted())),
       viewFile(file('spans.jsonl', timed())),
+      viewFile(file('images.jsonl', pictured())),
     ]);
-    return {folder, incident, tampered, nasty, many, chat, taint, spans};
+    return {folder, incident, tampered, nasty, many, chat, taint, spans, images};
   },
 
   async end(s) {
     await Promise.all(
-      [s.incident, s.tampered, s.nasty, s.many, s.chat, s.taint, s.spans].map((one) => one.close()),
+      [s.incident, s.tampered, s.nasty, s.many, s.chat, s.taint, s.spans, s.images].map((one) =>
+        one.close(),
+      ),
     );
     rmSync(s.folder, {recursive: true, force: true});
   },
@@ -224,6 +269,42 @@ export default {
       await moment(page, 'planner', 0);
       assert.equal(await width(), before + 116);
       assert.equal(await panes.getAttribute('aria-valuenow'), '33');
+      await nothingSerious(page);
+    },
+
+    async 'images are shown when they are pictures, else they are files to save'(page, s) {
+      await page.goto(at(s.images.url, '/debugger/file?view=text'));
+      await page.locator('.talk-step', {hasText: 'What is on this?'}).locator('img').waitFor();
+      const many = page.locator('.talk-step', {hasText: 'And on these?'});
+      await many.locator('img').waitFor();
+      await page.waitForFunction(() =>
+        [...document.querySelectorAll('.talk img')].every((one) => one.naturalWidth === 1),
+      );
+      assert.equal(await many.locator('img').count(), 1);
+      await many.getByText('1 image that the record only names').waitFor();
+      // The one that says it is a PNG and is a script is offered as a file.
+      const saved = page.waitForEvent('download');
+      await many.getByRole('link', {name: /^Save image 1/}).click();
+      const path = await (await saved).path();
+      assert.match(readFileSync(path, 'utf8'), /^<svg/);
+      // Asked for as a document it does not run, either.
+      const answer = await page.evaluate(async () => {
+        const of = await fetch('/api/v1/view/file/image?node=%231&index=0');
+        return [
+          of.status,
+          ...[
+            'content-type',
+            'content-disposition',
+            'content-security-policy',
+            'x-content-type-options',
+          ].map((name) => of.headers.get(name)),
+        ];
+      });
+      assert.deepEqual(answer.slice(0, 2), [200, 'application/octet-stream']);
+      assert.match(answer[2], /^attachment;/);
+      assert.equal(answer[3], "default-src 'none'; sandbox");
+      assert.equal(answer[4], 'nosniff');
+      assert.equal(await page.evaluate(() => window.pwned), undefined);
       await nothingSerious(page);
     },
 

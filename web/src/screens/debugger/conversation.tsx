@@ -5,7 +5,7 @@ import {signal} from '@preact/signals';
 import {useEffect, useMemo, useRef} from 'preact/hooks';
 import {get} from '../../base/api';
 import type {ViewSteps} from '../../base/api-types';
-import {clock, count, duration, plural, shortAgent, time} from '../../base/format';
+import {bytes, clock, count, duration, plural, shortAgent, time} from '../../base/format';
 import {adjust, route} from '../../base/router';
 import {Badge} from '../../ui/badge';
 import {Empty, Failed, Loading} from '../../ui/states';
@@ -126,6 +126,7 @@ export function Conversation({model}: {model: Model}) {
           <Step
             key={step.n}
             step={step}
+            path={model.path}
             isNow={step.n === at?.n}
             reached={model.reached.value.get(step.n)}
             refNow={step.n === at?.n ? now : undefined}
@@ -142,14 +143,43 @@ export function Conversation({model}: {model: Model}) {
   );
 }
 
+/** As pictures what is one of four kinds by its own bytes; anything else is a file to save. */
+function Pictures({step, path}: {step: ViewStep; path: string}) {
+  const pictures = step.pictures ?? [];
+  const elsewhere = (step.images ?? 0) - pictures.length;
+  if (pictures.length === 0 && elsewhere <= 0) return null;
+  return (
+    <div class="talk-pictures">
+      {pictures.map((one, i) => {
+        const from = `${path}/image?node=${encodeURIComponent('#' + step.n)}&index=${i}`;
+        const words = `Image ${i + 1} of ${pictures.length}, ${one.type}, ${bytes(one.size)}`;
+        return one.type === 'other' ? (
+          <a key={i} href={from} download={`image-${step.n}-${i}.bin`}>
+            {`Save image ${i + 1}: of a kind that is not shown, ${bytes(one.size)}`}
+          </a>
+        ) : (
+          <a key={i} href={from} target="_blank" rel="noreferrer" title={words}>
+            <img src={from} alt={words} loading="lazy" decoding="async" />
+          </a>
+        );
+      })}
+      {elsewhere > 0 && (
+        <span class="dim">{`${plural(elsewhere, 'image')} that the record only names`}</span>
+      )}
+    </div>
+  );
+}
+
 function Step({
   step,
+  path,
   isNow,
   reached,
   refNow,
   select,
 }: {
   step: ViewStep;
+  path: string;
   isNow: boolean;
   reached: Reached | undefined;
   refNow: preact.RefObject<HTMLElement> | undefined;
@@ -240,7 +270,7 @@ function Step({
           <Said of={step.error} />
         </p>
       )}
-      {step.images ? <p class="dim">{plural(step.images, 'image')}</p> : null}
+      <Pictures step={step} path={path} />
       {step.data && (
         <details class="talk-part">
           <summary>
