@@ -5,6 +5,7 @@ import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {nothingSerious} from './axe.mjs';
+import {PICTURE, pictured, timed} from './histories.mjs';
 import {Writer} from './lattice.mjs';
 import {ROOT, viewFile} from './server.mjs';
 
@@ -64,62 +65,6 @@ function tainted() {
     'page',
   );
   add('clerk', {role: 'assistant', text: 'Good morning to all of you.'}, {}, 'reader');
-  return writer.text();
-}
-
-/** A call that took long, one that failed inside of it, and answers that say how long the call took. */
-function timed() {
-  const writer = new Writer();
-  const at = 1767600000;
-  const add = (agent, event, seconds) => writer.add(agent, event, {}, {timestamp: at + seconds});
-  add('planner', {kind: 'message', role: 'user', text: 'Look it up.'}, 0);
-  add('planner', {kind: 'tool_call', tool: 'search', call_id: 'c1', arguments: {q: 'x'}}, 1);
-  add('tools', {kind: 'tool_result', call_id: 'c1', result: 'none', error: 'no network'}, 4);
-  add('planner', {kind: 'message', role: 'assistant', text: 'Again.'}, 5);
-  add('planner', {kind: 'tool_call', tool: 'fetch', duration_ns: 1500000000, status: 'error'}, 9);
-  add('planner', {kind: 'message', role: 'assistant', text: 'I give up.'}, 10);
-  return writer.text();
-}
-
-const PIXEL =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-/** An image that would run a script where it is shown as a document, and says that it is a picture. */
-const EVIL = Buffer.from(
-  '<svg xmlns="http://www.w3.org/2000/svg" onload="window.pwned=1"><script>window.pwned=1</script></svg>',
-).toString('base64');
-
-/** A session whose messages contain images, as Claude Code, MCP and OpenAI have them. */
-function pictured() {
-  const writer = new Writer();
-  const image = (media_type, data) => ({type: 'image', source: {type: 'base64', media_type, data}});
-  writer.add(
-    'person',
-    {
-      role: 'user',
-      text: 'What is on this?',
-      images: 1,
-      raw: {content: [image('image/png', PIXEL)]},
-    },
-    {},
-  );
-  const part = {type: 'image_url', image_url: {url: `data:image/png;base64,${PIXEL}`}};
-  writer.add(
-    'person',
-    {
-      role: 'user',
-      text: 'And on these?',
-      images: 3,
-      raw: {
-        content: [
-          image('image/png', EVIL),
-          part,
-          part,
-          {type: 'image_url', image_url: 'https://example.com/x.png'},
-        ],
-      },
-    },
-    {},
-  );
   return writer.text();
 }
 
@@ -213,7 +158,7 @@ export default {
       const over = async (share, words) => {
         await page.mouse.move(
           box.x + 28 + (box.width - 56) * share,
-          box.y + 20 + Math.max(40, Math.min(68, Math.floor((box.height - 28) / 2))) / 2,
+          box.y + 20 + Math.max(44, Math.min(68, Math.floor((box.height - 28) / 2))) / 2,
         );
         await page.locator('.hover', {hasText: words}).waitFor();
       };
@@ -277,8 +222,10 @@ export default {
       await page.locator('.talk-step', {hasText: 'What is on this?'}).locator('img').waitFor();
       const many = page.locator('.talk-step', {hasText: 'And on these?'});
       await many.locator('img').waitFor();
-      await page.waitForFunction(() =>
-        [...document.querySelectorAll('.talk img')].every((one) => one.naturalWidth === 1),
+      await page.waitForFunction(
+        (width) =>
+          [...document.querySelectorAll('.talk img')].every((one) => one.naturalWidth === width),
+        PICTURE.width,
       );
       assert.equal(await many.locator('img').count(), 1);
       await many.getByText('1 image that the record only names').waitFor();

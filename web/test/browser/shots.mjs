@@ -2,11 +2,13 @@
 // light and dark, at 1280 and at 390 pixels, to be looked at.  They are kept out of the repository.
 
 import {createHash} from 'node:crypto';
-import {mkdirSync, readFileSync} from 'node:fs';
+import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {launch, openPage} from './browser.mjs';
-import {goldenId, putBundle, serveRuns} from './runs.mjs';
-import {cortex, ROOT, viewFile} from './server.mjs';
+import {pictured, timed} from './histories.mjs';
+import {goldenId, putBundle, putCase, serveRuns} from './runs.mjs';
+import {cortex, ROOT, serveHome, viewFile} from './server.mjs';
 
 const to = process.argv[2] ?? 'shots';
 const wanted = process.argv.slice(3);
@@ -77,15 +79,65 @@ async function shootFile() {
   }
 }
 
+/** Durations, errors and images; and a conversation. */
+async function shootSteps() {
+  const folder = mkdtempSync(join(tmpdir(), 'cortex-shots-'));
+  writeFileSync(join(folder, 'research.jsonl'), timed());
+  writeFileSync(join(folder, 'images.jsonl'), pictured());
+  const [spans, images] = await Promise.all(
+    ['research', 'images'].map((name) => viewFile(join(folder, `${name}.jsonl`))),
+  );
+  const at = (served, path) => `${served.url}&to=${encodeURIComponent(path)}`;
+  try {
+    await shoot(
+      'time',
+      at(spans, '/debugger/file?view=lanes&axis=time&node=%232'),
+      waitFor('.scrub-legend'),
+    );
+    await shoot(
+      'conversation',
+      at(spans, '/debugger/file?view=text&node=%232'),
+      waitFor('.talk-error'),
+    );
+    await shoot('images', at(images, '/debugger/file?view=text'), waitFor('.talk img'));
+    await shoot('help', at(spans, '/debugger/file?view=lanes'), async (page) => {
+      await page.waitForSelector('.event-agent');
+      await page.keyboard.press('?');
+      await page.getByRole('dialog').waitFor();
+    });
+  } finally {
+    await Promise.all([spans.close(), images.close()]);
+    rmSync(folder, {recursive: true, force: true});
+  }
+}
+
+/** Nothing recorded yet. */
+async function shootFirst() {
+  const home = await serveHome();
+  try {
+    await shoot('first', home.url('/inbox'), waitFor('.inbox-first'));
+    await shoot('first-debugger', home.url('/debugger'));
+  } finally {
+    await home.close();
+  }
+}
+
 async function shootHome() {
   const traces = join(ROOT, 'examples/traces'),
     alpha = '976dbe5047633d39';
   const outside = goldenId('out_of_scope'),
     fixed = goldenId('fix_loop');
+  let refused = '';
   const home = await serveRuns(
     (runs) => {
       putBundle(runs, 'out_of_scope');
       putBundle(runs, 'fix_loop');
+      refused = putCase(runs, 1, {
+        intent: 'Add a helper',
+        state: 'REFUSED',
+        contract: {task_id: 'a_task'},
+        preview: {allow: false, gates: {policy: {passed: false, violations: ['wide_path src/']}}},
+      });
     },
     (path) => {
       const of = ['--home', path];
@@ -103,6 +155,8 @@ async function shootHome() {
     await shoot('trace-check', home.url('/trace'), waitFor('textarea, input'));
     await shoot('fleet', home.url('/fleet'), waitFor('.fleet-alert'));
     await shoot('traces', home.url(`/debugger/agent/${alpha}`), waitFor('.scrub-legend'));
+    await shoot('cases', home.url('/cases'), waitFor('.row'));
+    await shoot('case', home.url(`/cases/${refused}`), waitFor('#case-plan'));
     await shoot('runs', home.url('/run'), waitFor('.run-row'));
     await shoot('run', home.url(`/run/${outside}`), waitFor('.run-panes'));
     await shoot('run-changes', home.url(`/run/${fixed}?tab=changes`), waitFor('.run-panes'));
@@ -125,7 +179,9 @@ async function shootHome() {
 }
 
 try {
+  await shootFirst();
   await shootFile();
+  await shootSteps();
   await shootHome();
 } finally {
   await browser.close();

@@ -118,6 +118,6 @@ describe('room', () => {
   it('is given to few lanes, and many keep the least', () => {
     expect(laneHeight(2, 300)).toBe(68);
     expect(laneHeight(5, 300)).toBe(54);
-    expect(laneHeight(50, 300)).toBe(40);
+    expect(laneHeight(50, 300)).toBe(44);
   });
 });

@@ -18,6 +18,7 @@ import {Failed, Loading} from '../../ui/states';
 import {Tabs} from '../../ui/tabs';
 import {Text} from '../../ui/text';
 import {Conversation} from './conversation';
+import {RULER} from './draw';
 import {EventPane} from './event';
 import {Findings} from './findings';
 import {Lanes} from './lanes';
@@ -62,7 +63,7 @@ function Opened({name}: {name: string}) {
           key={String(talk)}
           direction="column"
           name={talk ? 'conversation' : 'history and time'}
-          initial={talk ? 0.62 : 0.42}
+          initial={talk ? 0.62 : roomFor(of.value.lanes.length)}
         >
           <History model={model} talk={talk} />
           <Panes model={model} />
@@ -73,6 +74,12 @@ function Opened({name}: {name: string}) {
       </p>
     </>
   );
+}
+
+/** One lane does not need the height of five; many are scrolled. */
+function roomFor(lanes: number): number {
+  const wanted = (RULER + lanes * 68 + 96) / Math.max(1, window.innerHeight - 44);
+  return Math.max(0.24, Math.min(0.42, wanted));
 }
 
 const NAMES = {least: 90, most: 420, initial: 168};

@@ -8,7 +8,7 @@ import {type Axis, depths, spanOf, tookWords, xAt} from './timeline';
 import {EDGE, MARK, type Lane, type Overview, type Window} from './types';
 
 /** The least height of a lane; what is left of the picture is divided among few lanes. */
-export const LANE = 40;
+export const LANE = 44;
 const LANE_MOST = 68;
 export const RULER = 20;
 
@@ -364,7 +364,7 @@ function drawLabels(ctx: CanvasRenderingContext2D, scene: Scene, near: Window, p
   ctx.textBaseline = 'alphabetic';
   for (const {i, x, space} of labelPlaces(scene, near)) {
     const {nodes} = near;
-    const y = yOf(scene, nodes.lane[i]!) + 17;
+    const y = yOf(scene, nodes.lane[i]!) + 20;
     if (y < RULER || y > scene.height + 20) continue;
     const took = tookWords(spanOf(near, i));
     const isFocus = nodes.n[i] === scene.focusNode;
