@@ -569,6 +569,7 @@ static const char *const cached_names[] = {"cache_read_input_tokens",
                                            "cachedContentTokenCount",
                                            "cached",
                                            "cached_tokens",
+                                           "cache_read",
                                            NULL};
 
 static void put_count(cx_import_content *content, cx_json_list *list, const char *name,
@@ -584,6 +585,17 @@ static void put_count(cx_import_content *content, cx_json_list *list, const char
     }
 }
 
+static const char *const detail_names[] = {"prompt_tokens_details", "input_tokens_details",
+                                           "input_token_details"};
+
+static bool has_cached(const cx_json_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (cx_str_is(cx_json_text(&list->members[i].name), "cached"))
+            return true;
+    return false;
+}
+
 /* Tokens under one spelling, next to the source's own `usage`. */
 static void put_tokens(cx_import_content *content, cx_json_list *event)
 {
@@ -594,6 +606,11 @@ static void put_tokens(cx_import_content *content, cx_json_list *event)
     put_count(content, &list, "input", usage, input_names);
     put_count(content, &list, "output", usage, output_names);
     put_count(content, &list, "cached", usage, cached_names);
+    for (size_t i = 0; i < CX_COUNT_OF(detail_names); i++) { /* what APIs say in an object of it */
+        const cx_json *details = cx_json_get(usage, cx_str_z(detail_names[i]));
+        if (details != NULL && details->type == CX_JSON_OBJECT && !has_cached(&list))
+            put_count(content, &list, "cached", details, cached_names);
+    }
     if (list.count != 0)
         cx_json_put_object(event, "tokens", &list);
     if (content->has_cost)

@@ -3,9 +3,11 @@
  *
  *   {"trace":{"id","name",...},"observations":[{"id","type","parentObservationId",...}]}
  *
- * The API answers with the observations inside the trace; both places are read.
+ * The API answers with the observations inside the trace; both places are read.  Observations come
+ * also as a list, as a page of the API ({"data","meta"}) and as JSON lines, where the export to
+ * a bucket spells its names with underscores.
  */
-#include "import/internal.h"
+#include "import/turns.h"
 
 #define OBSERVATION_SPACE 'o'
 
@@ -44,6 +46,19 @@ static cx_str observation_key(cx_arena *arena, cx_str trace, cx_str id)
     return cx_str_from(key, trace.size + 1 + id.size);
 }
 
+/* A member in either spelling. */
+static const cx_json *member(const cx_json *observation, const char *name, const char *other)
+{
+    const cx_json *found = cx_json_get(observation, cx_str_z(name));
+    return found != NULL ? found : cx_json_get(observation, cx_str_z(other));
+}
+
+static cx_str text_member(const cx_json *observation, const char *name, const char *other)
+{
+    const cx_json *found = member(observation, name, other);
+    return found != NULL && found->type == CX_JSON_STRING ? cx_json_text(found) : (cx_str){NULL, 0};
+}
+
 static const cx_json *not_null(const cx_json *value)
 {
     return value == NULL || value->type == CX_JSON_NULL ? NULL : value;
@@ -80,35 +95,40 @@ static cx_status read_level(cx_import_record *r, const cx_json *observation, cx_
 }
 
 static cx_status import_observation(cx_import_sink *sink, const cx_json *observation,
-                                    const cx_json *trace, cx_err *err)
+                                    const cx_json *raw, const cx_json *trace, cx_err *err)
 {
     cx_str type = CX_JSON_GET_STR(observation, "type");
     cx_str id = CX_JSON_GET_STR(observation, "id");
     bool known;
     if (observation->type != CX_JSON_OBJECT || (type.size == 0 && id.size == 0))
-        return cx_import_bad(sink, observation, UINT64_MAX, err);
-    cx_str trace_id = CX_JSON_GET_STR(observation, "traceId");
-    if (trace_id.size == 0)
+        return cx_import_bad(sink, raw, UINT64_MAX, err);
+    cx_str trace_id = text_member(observation, "traceId", "trace_id");
+    if (trace_id.size == 0 && trace != NULL)
         trace_id = cx_json_get_str(trace, CX_STR("id"));
 
     cx_import_record *r = cx_import_begin(sink);
-    r->raw = observation;
+    r->raw = raw;
     r->kind = kind_of(type, &known);
     r->issues = known ? 0 : 1u << CX_ISSUE_UNKNOWN_TYPE;
     r->src_id = id;
-    r->src_parent = CX_JSON_GET_STR(observation, "parentObservationId");
+    r->src_parent = text_member(observation, "parentObservationId", "parent_observation_id");
     cx_import_define(r, OBSERVATION_SPACE, observation_key(sink->arena, trace_id, id),
                      CX_DEFINE_FIRST);
     cx_import_refer(r, OBSERVATION_SPACE, observation_key(sink->arena, trace_id, r->src_parent),
                     CX_REF_NAMED);
     r->under_file = r->src_parent.size == 0;
-    set_agent(r, observation, type, cx_json_get_str(trace, CX_STR("name")));
-    cx_import_set_iso(r, CX_JSON_GET(observation, "startTime"));
-    r->model = CX_JSON_GET_STR(observation, "model");
+    set_agent(r, observation, type,
+              trace != NULL ? cx_json_get_str(trace, CX_STR("name"))
+                            : text_member(observation, "traceName", "trace_name"));
+    cx_import_set_iso(r, member(observation, "startTime", "start_time"));
+    r->model = text_member(observation, "model", "provided_model_name");
     if (cx_str_is(type, "TOOL"))
         r->tool = CX_JSON_GET_STR(observation, "name");
-    const cx_json *usage = cx_json_get_typed(observation, CX_STR("usageDetails"), CX_JSON_OBJECT);
-    r->usage = usage != NULL && usage->count != 0 ? usage : NULL;
+    const cx_json *usage = member(observation, "usageDetails", "usage_details");
+    if (usage == NULL)
+        usage = CX_JSON_GET(observation, "usage");
+    bool counted = usage != NULL && usage->type == CX_JSON_OBJECT && usage->count != 0;
+    r->usage = counted ? usage : NULL;
     r->content = not_null(CX_JSON_GET(observation, "output"));
     cx_import_field_str(r, CX_STR("name"), CX_JSON_GET_STR(observation, "name"));
     cx_import_field_str(r, CX_STR("type"), type);
@@ -137,11 +157,40 @@ static cx_status add_document_rest(cx_import_sink *sink, const cx_json *document
     return cx_import_top(sink, &top, err);
 }
 
+/* Observations without their trace. */
+static const cx_json *plain_list(const cx_json *document)
+{
+    return document->type == CX_JSON_ARRAY
+               ? document
+               : cx_json_get_typed(document, CX_STR("data"), CX_JSON_ARRAY);
+}
+
+static cx_status import_list(cx_import_sink *sink, const cx_json *document, cx_err *err)
+{
+    static const char *const records[] = {"data", NULL};
+    const cx_json *list = plain_list(document);
+    cx_json top;
+    if (document->type == CX_JSON_OBJECT) {
+        CX_TRY(cx_import_without(document, records, sink->arena, &top, err));
+        CX_TRY(cx_import_top(sink, &top, err));
+    }
+    for (uint32_t i = 0; i < list->count; i++)
+        CX_TRY(import_observation(sink, &list->items[i], &list->items[i], NULL, err));
+    return CX_SUCCESS;
+}
+
+static cx_status langfuse_line(cx_import_sink *sink, const cx_json *value, cx_err *err)
+{
+    return import_observation(sink, value, NULL, NULL, err);
+}
+
 static cx_status langfuse_document(cx_import_sink *sink, const cx_json *document, cx_err *err)
 {
     const cx_json *trace = cx_json_get_typed(document, CX_STR("trace"), CX_JSON_OBJECT);
     const cx_json *list = cx_json_get_typed(document, CX_STR("observations"), CX_JSON_ARRAY);
     bool inside = list == NULL && trace != NULL;
+    if (list == NULL && trace == NULL && plain_list(document) != NULL)
+        return import_list(sink, document, err);
     if (inside)
         list = cx_json_get_typed(trace, CX_STR("observations"), CX_JSON_ARRAY);
     if (list == NULL && trace == NULL)
@@ -150,18 +199,18 @@ static cx_status langfuse_document(cx_import_sink *sink, const cx_json *document
     if (trace == NULL)
         trace = document; /* a trace that is the document itself */
     for (uint32_t i = 0; list != NULL && i < list->count; i++)
-        CX_TRY(import_observation(sink, &list->items[i], trace, err));
+        CX_TRY(import_observation(sink, &list->items[i], &list->items[i], trace, err));
     return CX_SUCCESS;
 }
 
 /* Cost has been a number, an object of parts, and a member of its own. */
 static void say_cost(cx_import_content *content, const cx_json *raw)
 {
-    const cx_json *details = CX_JSON_GET(raw, "costDetails");
-    if (details != NULL)
+    const cx_json *details = member(raw, "costDetails", "cost_details");
+    if (details != NULL && details->type == CX_JSON_OBJECT)
         cx_import_say_cost(content, CX_JSON_GET(details, "total"));
     cx_import_say_cost(content, CX_JSON_GET(raw, "calculatedTotalCost"));
-    cx_import_say_cost(content, CX_JSON_GET(raw, "totalCost"));
+    cx_import_say_cost(content, member(raw, "totalCost", "total_cost"));
 }
 
 static void langfuse_content(cx_import_content *content, const cx_json *raw)
@@ -187,16 +236,31 @@ static void langfuse_content(cx_import_content *content, const cx_json *raw)
                                    .output = output};
     cx_import_say_graph(content, &graph);
     if (failed)
-        cx_import_say_error(content, CX_JSON_GET_STR(raw, "statusMessage"));
-    if (cx_import_time_iso(CX_JSON_GET_STR(raw, "startTime"), &start) &&
-        cx_import_time_iso(CX_JSON_GET_STR(raw, "endTime"), &end))
+        cx_import_say_error(content, text_member(raw, "statusMessage", "status_message"));
+    if (cx_import_time_iso(text_member(raw, "startTime", "start_time"), &start) &&
+        cx_import_time_iso(text_member(raw, "endTime", "end_time"), &end))
         cx_import_say_duration(content, start, end);
     say_cost(content, raw);
+}
+
+static bool is_observation(const cx_json *value)
+{
+    bool known = false;
+    if (value == NULL || value->type != CX_JSON_OBJECT || !cx_import_has_str(value, "type"))
+        return false;
+    (void)kind_of(CX_JSON_GET_STR(value, "type"), &known);
+    return known && (cx_import_has(value, "parentObservationId") ||
+                     cx_import_has(value, "parent_observation_id"));
 }
 
 static int langfuse_detect(cx_bytes head, const cx_json *first)
 {
     static const char name[] = "\"observations\"", other[] = "\"parentObservationId\"";
+    if (first != NULL && is_observation(first))
+        return 90;
+    const cx_json *list = first == NULL ? NULL : plain_list(first);
+    if (list != NULL)
+        return is_observation(cx_import_first_object(list)) ? 90 : 0;
     if (first != NULL)
         return cx_json_get_typed(first, CX_STR("observations"), CX_JSON_ARRAY) != NULL ? 90 : 0;
     bool found = head.size != 0 && (memmem(head.data, head.size, name, sizeof name - 1) != NULL ||
@@ -206,8 +270,11 @@ static int langfuse_detect(cx_bytes head, const cx_json *first)
 
 const cx_import_format cx_import_langfuse = {
     .info = {"langfuse", "Langfuse trace exports",
-             "{\"trace\":{...},\"observations\":[...]}, one trace a file", false},
+             "{\"trace\":{...},\"observations\":[...]}, a list of observations, or JSON lines of "
+             "them",
+             false},
     .document = langfuse_document,
+    .line = langfuse_line,
     .content = langfuse_content,
     .detect = langfuse_detect,
 };

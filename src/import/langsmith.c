@@ -12,10 +12,18 @@ static const cx_json *object_at(const cx_json *value, const char *name)
     return cx_json_get_typed(value, cx_str_z(name), CX_JSON_OBJECT);
 }
 
+/* The program's own export calls it run_id. */
+static cx_str id_of(const cx_json *run)
+{
+    cx_str id = cx_import_scalar(CX_JSON_GET(run, "id"));
+    return id.size != 0 ? id : cx_import_scalar(CX_JSON_GET(run, "run_id"));
+}
+
 static bool is_run(const cx_json *value)
 {
     return value->type == CX_JSON_OBJECT && cx_import_has_str(value, "run_type") &&
-           (cx_import_has(value, "id") || cx_import_has(value, "inputs"));
+           (cx_import_has(value, "id") || cx_import_has(value, "run_id") ||
+            cx_import_has(value, "inputs"));
 }
 
 static cx_import_kind kind_of(cx_str type)
@@ -134,7 +142,7 @@ static void langsmith_content(cx_import_content *content, const cx_json *raw)
     const cx_json *outputs = cx_import_not_null(CX_JSON_GET(raw, "outputs"));
     int64_t start, end;
     if (cx_str_is(type, "tool")) {
-        cx_str id = cx_import_scalar(CX_JSON_GET(raw, "id")), tool = CX_JSON_GET_STR(raw, "name");
+        cx_str id = id_of(raw), tool = CX_JSON_GET_STR(raw, "name");
         cx_import_say_call(content, id, tool, only_member(inputs, "input"));
         if (outputs != NULL || error.size != 0)
             cx_import_say_result(content, id, tool, error.size != 0,
@@ -161,6 +169,24 @@ static void langsmith_content(cx_import_content *content, const cx_json *raw)
 
 /* --- records --------------------------------------------------------------------------------- */
 
+/* Where a run does not count, its answer does: in itself, or in the message of LangChain. */
+static const cx_json *usage_in(const cx_json *outputs)
+{
+    const cx_json *found = object_at(outputs, "usage_metadata");
+    const cx_json *model = object_at(outputs, "llm_output");
+    const cx_json *list = cx_import_array_at(outputs, "generations");
+    if (list != NULL && list->count != 0 && list->items[0].type == CX_JSON_ARRAY)
+        list = &list->items[0];
+    const cx_json *first = list == NULL ? NULL : cx_import_first_object(list);
+    const cx_json *message = first == NULL ? NULL : object_at(first, "message");
+    const cx_json *inside = message == NULL ? NULL : object_at(message, "kwargs");
+    if (found == NULL && inside != NULL)
+        found = object_at(inside, "usage_metadata");
+    if (found == NULL && model != NULL)
+        found = object_at(model, "token_usage");
+    return found;
+}
+
 static cx_status read_usage(cx_import_record *r, const cx_json *run, cx_err *err)
 {
     static const char *const names[] = {"prompt_tokens", "completion_tokens", "total_tokens"};
@@ -171,8 +197,11 @@ static cx_status read_usage(cx_import_record *r, const cx_json *run, cx_err *err
             cx_json_put(&list, names[i], *count);
     }
     cx_json *usage = CX_ARENA_NEW(r->arena, cx_json);
-    if (list.count == 0)
+    const cx_json *outputs = object_at(run, "outputs");
+    if (list.count == 0) { /* runs around others repeat what their children used */
+        r->usage = outputs == NULL || r->kind != CX_KIND_REASON ? NULL : usage_in(outputs);
         return CX_SUCCESS;
+    }
     if (usage == NULL)
         return cx_fail_nomem(err);
     r->usage = usage;
@@ -196,7 +225,7 @@ static cx_status import_run(cx_import_sink *sink, const cx_json *run, const cx_j
     cx_str type = CX_JSON_GET_STR(run, "run_type");
     if (!is_run(run))
         return cx_import_bad(sink, raw, UINT64_MAX, err);
-    cx_str id = cx_import_scalar(CX_JSON_GET(run, "id"));
+    cx_str id = id_of(run);
     bool outside =
         children != NULL && children->count != 0 && depth < CHILD_DEPTH_MAX && raw != NULL;
     if (outside) {

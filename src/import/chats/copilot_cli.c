@@ -85,7 +85,7 @@ static void copilot_content(cx_import_content *content, const cx_json *raw)
 static void read_harness(cx_import_record *r, cx_str type)
 {
     static const char *const known[] = {"session.", "assistant.",  "tool.", "subagent.", "hook.",
-                                        "skill.",   "permission.", "abort", "system."};
+                                        "skill.",   "permission.", "abort", "system.",   "result"};
     bool found = false;
     for (size_t i = 0; i < CX_COUNT_OF(known); i++)
         found = found || starts(type, known[i]);
@@ -94,7 +94,8 @@ static void read_harness(cx_import_record *r, cx_str type)
     r->issues |= found ? 0 : 1u << CX_ISSUE_UNKNOWN_TYPE;
     r->kind = cx_str_is(type, "session.error") ? CX_KIND_ERROR
               : cx_str_is(type, "session.start") || cx_str_is(type, "session.resume") ||
-                      starts(type, "session.compaction") || cx_str_is(type, "session.shutdown")
+                      starts(type, "session.compaction") || cx_str_is(type, "session.shutdown") ||
+                      cx_str_is(type, "result")
                   ? CX_KIND_STATE
               : cx_str_is(type, "session.model_change") ? CX_KIND_CONFIG
                                                         : CX_KIND_OBSERVE;

@@ -46,7 +46,9 @@ static void gemini_content(cx_import_content *content, const cx_json *raw)
     const cx_json *thoughts = cx_import_array_at(raw, "thoughts");
     const cx_json *calls = cx_import_array_at(raw, "toolCalls");
     const cx_json *body = cx_import_not_null(CX_JSON_GET(raw, "content"));
-    bool gemini = cx_str_is(type, "gemini");
+    if (type.size == 0)
+        type = CX_JSON_GET_STR(raw, "role");
+    bool gemini = cx_str_is(type, "gemini") || cx_str_is(type, "model");
     cx_import_say_role(content, gemini                    ? CX_STR("assistant")
                                 : cx_str_is(type, "user") ? type
                                                           : CX_STR("system"));

@@ -132,8 +132,10 @@ static cx_status import_message(cx_import_sink *sink, const cx_json *message, cx
         return cx_import_bad(sink, message, UINT64_MAX, err);
     cx_import_record *r = cx_import_turn_begin(sink, &state->turns, message);
     r->content = cx_import_not_null(CX_JSON_GET(message, "content"));
-    if (extra != NULL)
-        cx_import_set_any_time(r, CX_JSON_GET(extra, "timestamp"));
+    const cx_json *time = extra == NULL ? NULL : CX_JSON_GET(extra, "timestamp");
+    if (time == NULL && response != NULL && response->type == CX_JSON_OBJECT)
+        time = CX_JSON_GET(response, "created"); /* of older files: when the API answered */
+    cx_import_set_any_time(r, time);
     if (response != NULL && response->type == CX_JSON_OBJECT) {
         r->model = CX_JSON_GET_STR(response, "model");
         r->usage = cx_json_get_typed(response, CX_STR("usage"), CX_JSON_OBJECT);

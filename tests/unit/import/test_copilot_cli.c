@@ -37,3 +37,16 @@ CX_TEST(copilot_unusual_events)
         "4");
     imported_done(&in);
 }
+
+/* The last line that the program prints has neither id nor time. */
+CX_TEST(copilot_cli_result_line)
+{
+    imported in;
+    import_text(
+        &in, "auto",
+        "{\"type\":\"user.message\",\"id\":\"a\",\"timestamp\":\"2026-03-01T10:00:00Z\",\"data\":{"
+        "\"content\":\"q\"}}\n{\"type\":\"result\",\"sessionId\":\"s\",\"exitCode\":0}\n");
+    CHECK_INT(in.summary.total.bad, 0);
+    CHECK_INT(issue_count(&in, CX_ISSUE_UNKNOWN_TYPE), 0);
+    imported_done(&in);
+}

@@ -97,3 +97,19 @@ CX_TEST(gemini_checkpoints_and_strange_documents)
     CHECK_STR(cx_str_z(in.err.tag), "U_SHAPE");
     imported_done(&in);
 }
+
+/* Older files call the model `model`, and some messages have a role only. */
+CX_TEST(gemini_cli_older_roles)
+{
+    imported in;
+    import_text(
+        &in, "gemini-cli",
+        "{\"sessionId\":\"s\",\"projectHash\":\"h\",\"messages\":[{\"id\":\"a\",\"timestamp\":"
+        "\"2026-03-24T12:00:01Z\",\"type\":\"model\",\"content\":[{\"text\":\"older\"}]},"
+        "{\"id\":\"b\",\"timestamp\":\"2026-03-24T12:00:04Z\",\"role\":\"user\",\"content\":\"q\"}]"
+        "}");
+    CHECK_STR(node_text(&in, node_with(&in, "src_id", "a"), "/event/role"), "assistant");
+    CHECK_STR(node_text(&in, node_with(&in, "src_id", "b"), "/event/role"), "user");
+    CHECK_STR(node_text(&in, node_with(&in, "src_id", "b"), "/event/text"), "q");
+    imported_done(&in);
+}

@@ -156,3 +156,44 @@ CX_TEST(langfuse_state_of_a_graph)
               "901");
     imported_done(&in);
 }
+
+/* A page of the API, a list, and the export to a bucket, whose names have underscores. */
+CX_TEST(langfuse_observations_without_their_trace)
+{
+    static const char *const files[] = {
+        "{\"data\":[{\"id\":\"o\",\"traceId\":\"t\",\"type\":\"GENERATION\",\"name\":\"chat\","
+        "\"startTime\":"
+        "\"2026-01-01T00:00:00Z\",\"endTime\":\"2026-01-01T00:00:01Z\",\"model\":\"gpt\",\"input\":"
+        "[{\"role\":"
+        "\"user\",\"content\":\"q\"}],\"output\":{\"role\":\"assistant\",\"content\":\"a\"},"
+        "\"usage\":{"
+        "\"input\":3,\"output\":4},\"parentObservationId\":\"p\"}],\"meta\":{\"page\":1}}",
+        "[{\"id\":\"o\",\"traceId\":\"t\",\"type\":\"GENERATION\",\"name\":\"chat\",\"startTime\":"
+        "\"2026-01-01T00:00:00Z\",\"endTime\":\"2026-01-01T00:00:01Z\",\"model\":\"gpt\",\"input\":"
+        "\"[{\\\"role"
+        "\\\":\\\"user\\\",\\\"content\\\":\\\"q\\\"}]\",\"output\":\"a\",\"usageDetails\":{"
+        "\"input\":3,"
+        "\"output\":4},\"parentObservationId\":\"p\"}]",
+        "{\"id\":\"o\",\"trace_id\":\"t\",\"type\":\"GENERATION\",\"name\":\"chat\",\"start_time\":"
+        "\"2026-01-01T00:00:00Z\",\"end_time\":\"2026-01-01T00:00:01Z\",\"provided_model_name\":"
+        "\"gpt\","
+        "\"input\":\"[{\\\"role\\\":\\\"user\\\",\\\"content\\\":\\\"q\\\"}]\",\"output\":\"a\","
+        "\"usage_details\":{\"input\":3,\"output\":4},\"parent_observation_id\":\"p\"}\n"
+        "{\"id\":\"p\",\"trace_id\":\"t\",\"type\":\"SPAN\",\"name\":\"x\",\"start_time\":"
+        "\"2026-01-01T00:00:00Z\",\"parent_observation_id\":null}\n",
+    };
+    for (size_t i = 0; i < CX_COUNT_OF(files); i++) {
+        imported in;
+        import_text(&in, "auto", files[i]);
+        size_t model = node_with(&in, "src_id", "o");
+        CHECK_STR(node_text(&in, model, "/event/source"), "langfuse");
+        CHECK_STR(node_text(&in, model, "/event/model"), "gpt");
+        CHECK_STR(node_text(&in, model, "/event/text"), "a");
+        CHECK_STR(node_text(&in, model, "/event/input/0/text"), "q");
+        CHECK_STR(node_text(&in, model, "/event/tokens/output"), "4");
+        CHECK_STR(node_text(&in, model, "/event/duration_ns"), "1000000000");
+        CHECK_STR(node_text(&in, model, "/event/trace_id"), "t");
+        CHECK(node_has_issue(&in, model, "dangling_parent") == (i != 2));
+        imported_done(&in);
+    }
+}

@@ -66,3 +66,32 @@ CX_TEST(langsmith_state_of_a_graph)
     CHECK(node_get(&in, node_with(&in, "src_id", "c"), "/state_delta/memory/graph") == NULL);
     imported_done(&in);
 }
+
+/* The program's own export: run_id, and usage in the answer. */
+CX_TEST(langsmith_lines_with_run_ids)
+{
+    imported in;
+    import_text(
+        &in, "auto",
+        "{\"run_id\":\"a\",\"run_type\":\"chain\",\"name\":\"agent\",\"parent_run_id\":null,"
+        "\"inputs\":{},"
+        "\"outputs\":{\"usage_metadata\":{\"input_tokens\":9}}}\n"
+        "{\"run_id\":\"b\",\"run_type\":\"llm\",\"name\":\"m\",\"parent_run_id\":\"a\",\"inputs\":{"
+        "},\"outputs\":"
+        "{\"generations\":[[{\"text\":\"x\",\"message\":{\"kwargs\":{\"content\":\"x\",\"usage_"
+        "metadata\":{"
+        "\"input_tokens\":10,\"output_tokens\":5,\"input_token_details\":{\"cache_read\":4}}}}}]]}}"
+        "\n"
+        "{\"run_id\":\"c\",\"run_type\":\"llm\",\"name\":\"m\",\"parent_run_id\":\"a\",\"inputs\":{"
+        "},\"outputs\":"
+        "{\"generations\":[{\"text\":\"y\"}],\"llm_output\":{\"token_usage\":{\"prompt_tokens\":7,"
+        "\"completion_tokens\":2}}}}\n");
+    size_t model = node_with(&in, "src_id", "b"), other = node_with(&in, "src_id", "c");
+    CHECK(node_has_parent(&in, model, node_with(&in, "src_id", "a")));
+    CHECK_STR(node_text(&in, model, "/event/tokens/input"), "10");
+    CHECK_STR(node_text(&in, model, "/event/tokens/cached"), "4");
+    CHECK_STR(node_text(&in, other, "/event/tokens/output"), "2");
+    CHECK(node_get(&in, node_with(&in, "src_id", "a"), "/event/tokens") == NULL);
+    CHECK_INT(issue_count(&in, CX_ISSUE_DANGLING_PARENT), 0);
+    imported_done(&in);
+}

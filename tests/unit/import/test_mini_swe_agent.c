@@ -32,3 +32,19 @@ CX_TEST(mini_commands_and_their_ends)
     CHECK_STR(cx_str_z(in.err.tag), "U_SHAPE");
     imported_done(&in);
 }
+
+/* Files of version 1 have no times of their own. */
+CX_TEST(mini_swe_agent_time_of_the_answer)
+{
+    imported in;
+    import_text(&in, "mini-swe-agent",
+                "{\"info\":{},\"messages\":[{\"role\":\"assistant\",\"content\":\"x\",\"extra\":{"
+                "\"response\":"
+                "{\"created\":1775802391,\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1,"
+                "\"prompt_tokens_details\":{\"cached_tokens\":5}}}}}],\"trajectory_format\":"
+                "\"mini-swe-agent-1\"}");
+    size_t node = node_with(&in, "text", "x");
+    CHECK_STR(node_text(&in, node, "/event/t_ns"), "1775802391000000000");
+    CHECK_STR(node_text(&in, node, "/event/tokens/cached"), "5");
+    imported_done(&in);
+}
