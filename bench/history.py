@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""history.py PROGRAM [STEPS] - how long a long history takes to open, against a short one.
+
+Two data directories with one agent each, of STEPS (100,000) and of 1,000 steps.  A fresh server opens
+the history as the page does: its summary, the first window, the first steps.  Both take turns, in the
+order short, long; the row has the ratio of the seconds, short to long.  CX_BENCH_CLOCK=cpu counts the
+CPU seconds of the server instead, its start and end included.
+"""
+import http.client
+import json
+import os
+import pathlib
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TURNS = 5
+ASKED = ("summary", "overview?from=0&to=2000&bins=400", "window?from=0&to=200", "steps?max=200")
+ENV = {k: v for k, v in os.environ.items() if not k.startswith(("CORTEX", "XDG_"))}
+
+
+def session(path, count):
+    """Lines of one speaker, with text and a call now and then."""
+    with open(path, "w") as out:
+        for i in range(count):
+            second = i // 10
+            content = [{"type": "text", "text": f"step {i}: " + "the ledger of the refund " * 8}]
+            if i % 4 == 0:
+                content.append({"type": "tool_use", "id": f"t{i}", "name": "Read", "input": {"file_path": f"/s/{i % 50}.c"}})
+            out.write(json.dumps({
+                "type": "assistant", "uuid": f"u{i}", "parentUuid": f"u{i - 1}" if i else None, "sessionId": "s",
+                "timestamp": f"2026-11-{1 + second // 86400:02}T{second // 3600 % 24:02}:{second // 60 % 60:02}:"
+                             f"{second % 60:02}.{i % 10}00Z",
+                "message": {"role": "assistant", "content": content}}) + "\n")
+
+
+def run(program, *words):
+    done = subprocess.run([program, *map(str, words)], capture_output=True, env=ENV)
+    if done.returncode != 0:
+        sys.exit(f"{words}: exit {done.returncode}: {done.stderr.decode()[-500:]}")
+    return done.stdout
+
+
+def make(program, folder, count):
+    lines, lattice, home = folder / f"{count}.jsonl", folder / f"{count}.lattice", folder / f"home{count}"
+    session(lines, count)
+    lattice.write_bytes(run(program, "import", "claude-code", lines))
+    run(program, "init", "--no-repo", "--home", home)
+    run(program, "lattice", "import", "--seal", lattice, "--home", home)
+    lines.unlink()
+    lattice.unlink()
+    return home
+
+
+def opened(program, home):
+    """Seconds of each question, the server's CPU seconds, and the bytes that came."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    server = subprocess.Popen([program, "serve", "--home", home, "--listen", "127.0.0.1:0", "--otlp", "off", "--json"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
+    try:
+        host, port = json.loads(server.stdout.readline())["url"].split("//")[1].rsplit(":", 1)
+        token = (home / "token").read_text().strip()
+        connection = http.client.HTTPConnection(host, int(port), timeout=300)
+        took, size = [], 0
+        for path in ASKED:
+            before = time.monotonic()
+            connection.request("GET", f"/api/v1/view/agent/main/{path}", headers={"Authorization": f"Bearer {token}"})
+            answer = connection.getresponse()
+            body = answer.read()
+            if answer.status != 200:
+                sys.exit(f"{path}: {answer.status} {body[:300]}")
+            took.append(time.monotonic() - before)
+            size += len(body)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(timeout=60)
+        server.stdout.close()
+    now = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return took, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime, size
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    program, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) == 3 else 100000
+    with tempfile.TemporaryDirectory() as name:
+        homes = {n: make(program, pathlib.Path(name), n) for n in (1000, count)}
+        taken, cpu, sizes = {n: [] for n in homes}, {n: [] for n in homes}, {}
+        for _ in range(TURNS):
+            for n, home in homes.items():
+                took, used, sizes[n] = opened(program, home)
+                taken[n].append(took)
+                cpu[n].append(used)
+        for n in homes:
+            each = [statistics.median(turn[i] for turn in taken[n]) for i in range(len(ASKED))]
+            print(f"  {n} steps: {sizes[n]} bytes; " + ", ".join(
+                f"{path.split('?')[0]} {1000 * seconds:.0f} ms" for path, seconds in zip(ASKED, each)) +
+                f"; {statistics.median(cpu[n]):.2f} CPU seconds of the server")
+        by_cpu = os.environ.get("CX_BENCH_CLOCK") == "cpu"
+        long, short = (cpu[n] if by_cpu else [sum(turn) for turn in taken[n]] for n in (count, 1000))
+        ratios = sorted(a / b for a, b in zip(short, long))
+        print(f"V1 opening a history of 1,000 steps / of {count}: ours {statistics.median(long):.3f}, reference "
+              f"{statistics.median(short):.3f}, ratio {statistics.median(ratios):.2f} [{ratios[0]:.2f}..{ratios[-1]:.2f}]")
+
+
+main()
