@@ -1,8 +1,6 @@
 /*
  * journal.c - a session's journal as an audit looks at it: decisions, results, starts and ends,
- * changed configuration, approvals, connections.
- *
- * Entries of the kind egress.connection are read by what they have: host, verdict and times.
+ * changed configuration, approvals.
  */
 #include <string.h>
 
@@ -328,21 +326,10 @@ static cx_status read_approval(reader *r, cx_err *err)
     return keep(r, CX_JSON_GET_STR(r->payload, "by"), &mark->by, err);
 }
 
-static cx_status read_egress(reader *r, cx_err *err)
-{
-    cx_live_audit_mark *mark;
-    cx_str verdict = CX_JSON_GET_STR(r->payload, "verdict");
-    CX_TRY(add_mark(r, CX_LIVE_AUDIT_MARK_EGRESS, CX_JSON_GET_STR(r->payload, "host"), &mark, err));
-    mark->flag = cx_str_is(verdict, "allow");
-    return keep(r, CX_JSON_GET_STR(r->payload, "rule"), &mark->by, err);
-}
-
 static cx_status read_entry(reader *r, cx_err *err)
 {
     cx_live_audit_mark *mark;
     cx_str kind = r->entry->entry.kind;
-    if (cx_str_is(kind, "egress.connection"))
-        return read_egress(r, err);
     switch (cx_kinds_of(kind)) {
     case CX_KIND_LIVE_START: return read_start(r, err);
     case CX_KIND_LIVE_DECISION: return read_decision(r, err);

@@ -121,8 +121,7 @@ typedef enum cx_live_audit_mark_kind {
     CX_LIVE_AUDIT_MARK_START,
     CX_LIVE_AUDIT_MARK_END,
     CX_LIVE_AUDIT_MARK_CONFIG,
-    CX_LIVE_AUDIT_MARK_APPROVAL,
-    CX_LIVE_AUDIT_MARK_EGRESS
+    CX_LIVE_AUDIT_MARK_APPROVAL
 } cx_live_audit_mark_kind;
 
 /* Entries that are neither decision nor result, as far as the audit looks at them. */
@@ -201,6 +200,8 @@ CX_RESULT cx_live_audit_reconcile(cx_live_audit *audit, cx_err *err);
 CX_RESULT cx_live_audit_work_tree(cx_live_audit *audit, cx_err *err);
 /* Fills in spans and writes of a journal that was read. */
 CX_RESULT cx_live_audit_index_times(cx_live_audit_journal *journal, cx_err *err);
+/* Compares connections that the egress proxy recorded (egress.c). */
+CX_RESULT cx_live_audit_egress(cx_live_audit *audit, cx_err *err);
 /* Whether a call that may have done it ran at that time: wrote `path` (data NULL = any command). */
 bool cx_live_audit_is_explained(const cx_live_audit_journal *journal, int64_t at_ns, cx_str path);
 

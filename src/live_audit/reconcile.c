@@ -513,16 +513,6 @@ static void check_marks(cx_live_audit *audit)
             ADD(APPROVED, NULL, &mark->seq, "%.*s %s %.*s", SHOWN(mark->by, 100),
                 mark->flag ? "allowed" : "refused", SHOWN(mark->text, 100));
             break;
-        case CX_LIVE_AUDIT_MARK_EGRESS:
-            if (!mark->flag)
-                cx_live_audit_add(audit, CX_LIVE_AUDIT_EGRESS_DENIED, NULL, &mark->seq, mark->text,
-                                  "%.*s was refused (%.*s)", SHOWN(mark->text, 200),
-                                  SHOWN(mark->by, 60));
-            else if (!cx_live_audit_is_explained(journal, mark->at_ns, (cx_str){NULL, 0}))
-                cx_live_audit_add(audit, CX_LIVE_AUDIT_EGRESS_WITHOUT_CALL, NULL, &mark->seq,
-                                  mark->text, "%.*s was connected to while no call ran",
-                                  SHOWN(mark->text, 200));
-            break;
         }
     }
     if (end != UINT64_MAX && next < journal->decisions.count)
