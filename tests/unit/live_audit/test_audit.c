@@ -108,11 +108,17 @@ CX_TEST(connections)
     add(&k, "exec:local", "egress.open", "{\"exec\":\"a\",\"host\":\"h.org\"}");
     add(&k, "exec:local", "egress.connection", "no JSON");
     take(&k, EVENT("SessionEnd", ",\"reason\":\"x\""));
-    /* After the session. */
+    add(&k, "exec:local", "egress.connection",
+        "{\"exec\":\"a\",\"host\":\"later.org\",\"verdict\":\"allow\",\"rule\":\"E00\"}");
     audit(&k, CX_INDETERMINATE, "no_transcript:1 egress_without_call:1 egress_denied:1");
-    take(&k, EVENT("SessionStart", ",\"source\":\"resume\""));
+    kit_done(&k);
+    CHECK(kit_init(&k, "audit_egress_explained", CX_SCHEME_CORTEX_1));
     take(&k, EVENT("PreToolUse", CALL("t1", "ls")));
-    audit(&k, CX_INDETERMINATE, "no_transcript:1 egress_denied:1");
+    add(&k, "exec:local", "exec.start", "{\"v\":1,\"exec\":\"a\",\"cwd\":\"/w\"}");
+    add(&k, "exec:local", "egress.connection",
+        "{\"exec\":\"a\",\"host\":\"h.org\",\"verdict\":\"allow\",\"rule\":\"E00\"}");
+    take(&k, EVENT("PostToolUse", CALL("t1", "ls")));
+    audit(&k, CX_INDETERMINATE, "no_transcript:1 first_call_start:1");
     kit_done(&k);
 }
 
