@@ -531,8 +531,10 @@ static cx_status audit_question(cx_live_audit *audit, const question *q, source 
         return conclude(audit, err);
     }
     CX_TRY(cx_live_audit_reconcile(audit, err));
-    if (audit->has_journal)
+    if (audit->has_journal) {
         CX_TRY(cx_live_audit_egress(audit, err));
+        CX_TRY(cx_live_audit_spans(audit, err));
+    }
     if (audit->has_journal && !audit->options->no_work_tree)
         CX_TRY(cx_live_audit_work_tree(audit, err));
     return conclude(audit, err);

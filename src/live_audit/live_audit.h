@@ -39,6 +39,7 @@ const char *cx_live_audit_severity_name(cx_live_audit_severity severity);
     X(UNDECIDED_RESULT, "undecided_result", ERROR,                                                 \
       "A hook reported the result of an undecided "                                                \
       "call")                                                                                      \
+    X(UNDECIDED_SPAN, "undecided_span", ERROR, "A span says that an undecided call ran")           \
     X(TYPED_INPUT, "typed_input", ERROR, "Text was typed into a running program, undecided")       \
     X(DENIED_CALL_RAN, "denied_call_ran", ERROR, "A call ran although it was denied")              \
     X(INPUT_DIFFERS, "input_differs", ERROR, "The call's input is not the one decided")            \

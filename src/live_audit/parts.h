@@ -202,6 +202,8 @@ CX_RESULT cx_live_audit_work_tree(cx_live_audit *audit, cx_err *err);
 CX_RESULT cx_live_audit_index_times(cx_live_audit_journal *journal, cx_err *err);
 /* Compares connections that the egress proxy recorded (egress.c). */
 CX_RESULT cx_live_audit_egress(cx_live_audit *audit, cx_err *err);
+/* Compares tool spans of exporters (spans.c). */
+CX_RESULT cx_live_audit_spans(cx_live_audit *audit, cx_err *err);
 /* Whether a call that may have done it ran at that time: wrote `path` (data NULL = any command). */
 bool cx_live_audit_is_explained(const cx_live_audit_journal *journal, int64_t at_ns, cx_str path);
 

@@ -538,6 +538,7 @@ ROWS = {
     "session limit": ["! {live} --path {T}", "! {S}{S} --no-network", "{live} --deny-tool {T}", "! {live} --contract {none}"],
     "session approve": ["{live}", "! {live} {S}", "! {S}{S}"],
     "session deny": ["{live} --reason {T}", "! {S}{S} --reason {T}"],
+    "hook audit": ["! {S}", "--all", "--all --json", "--all --sarif", "! --transcript {session}", "! --transcript {none}"],
     "worktrees list": ["!", "! --json", "! --repo {place}"],
     "locks list": ["", "--json", "--repo {place}"],
     "locks release": ["! {S}", "--stale --repo {place}", "src --approval {none}"],

@@ -122,6 +122,45 @@ CX_TEST(connections)
     kit_done(&k);
 }
 
+#define TRACE "0af7651916cd43dd8448eb211c80319c"
+#define ATTRIBUTE(key, text) "{\"key\":\"" key "\",\"value\":{\"stringValue\":\"" text "\"}}"
+#define SPANS(list) "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[" list "]}]}]}"
+#define TOOL_SPAN(id, call, session)                                                 \
+    "{\"traceId\":\"" TRACE "\",\"spanId\":\"00000000000000" id "\",\"name\":\"t\"," \
+    "\"attributes\":[" ATTRIBUTE("gen_ai.tool.call.id", call) "," ATTRIBUTE(         \
+        "session.id", session) "," ATTRIBUTE("gen_ai.tool.name", "Bash") "]}"
+#define RAN_SPAN(id, parent)                                                     \
+    "{\"traceId\":\"" TRACE "\",\"spanId\":\"00000000000000" id "\","            \
+    "\"parentSpanId\":\"00000000000000" parent "\",\"name\":\"claude_code.tool." \
+    "execution\"}"
+
+CX_TEST(spans)
+{
+    kit k;
+    CHECK(kit_init(&k, "audit_spans", CX_SCHEME_CORTEX_1));
+    take(&k, EVENT("SessionStart", ",\"source\":\"startup\""));
+    take(&k, EVENT("PreToolUse", CALL("t1", "ls")));
+    take(&k, EVENT("PreToolUse", CALL("t2", "rm -rf x")));
+    /* Decided; refused; of another session; not shown to have run. */
+    add(&k, "otel", "otlp.traces.json",
+        SPANS(TOOL_SPAN("01", "t1", "s1") "," RAN_SPAN("a1", "01")));
+    add(&k, "otel", "otlp.traces.json", SPANS(TOOL_SPAN("02", "t2", "s1")));
+    add(&k, "otel", "otlp.traces.json",
+        SPANS(TOOL_SPAN("03", "t3", "s2") "," RAN_SPAN("a3", "03")));
+    add(&k, "otel", "otlp.traces.json", SPANS(TOOL_SPAN("04", "t4", "s1")));
+    add(&k, "otel", "otlp.traces.json", "no JSON");
+    add(&k, "otel", "otlp.logs.json", "{}");
+    audit(&k, CX_INDETERMINATE, "no_transcript:1");
+    /* The child may come before, in another request, and twice. */
+    add(&k, "otel", "otlp.traces.json", SPANS(RAN_SPAN("a5", "05") "," RAN_SPAN("a4", "04")));
+    add(&k, "otel", "otlp.traces.json", SPANS(RAN_SPAN("a5", "05")));
+    add(&k, "otel", "otlp.traces.json", SPANS(TOOL_SPAN("05", "t5", "s1")));
+    audit(&k, CX_BROKEN, "undecided_span:2 no_transcript:1");
+    add(&k, "otel", "otlp.traces.json", SPANS(RAN_SPAN("a2", "02")));
+    audit(&k, CX_BROKEN, "undecided_span:2 denied_call_ran:1 no_transcript:1");
+    kit_done(&k);
+}
+
 CX_TEST(words)
 {
     for (cx_live_audit_kind kind = 0; kind < CX_LIVE_AUDIT_KIND_COUNT; kind++) {
