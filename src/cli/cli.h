@@ -68,7 +68,8 @@ int cx_cli_answer_exact(cx_cli *cli, cx_buf *answer, int exit_code);
                "In place of FILE, @BRANCH (such as @agent/976dbe5047633d39) names that branch of " \
                "the traces in this data directory, and @ all branches. @otel/TRACE_ID is a trace " \
                "sent by an OpenTelemetry exporter, @otel all of those. @session/NAME is a "        \
-               "session file archived by 'cortex watch'. @run/RUN_ID or @run/RUN_ID/TASK is a "    \
+               "session file archived by 'cortex watch', or a session that hooks recorded. "       \
+               "@run/RUN_ID or @run/RUN_ID/TASK is a "                                             \
                "governed run of the current repository. A folder is read as the bundle of a run. " \
                "Default:  $CORTEX_HOME, else $XDG_DATA_HOME/cortex, else ~/.local/share/cortex."), \
         CX_CLI_OPTIONS_LIMITS

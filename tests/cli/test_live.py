@@ -439,4 +439,78 @@ def the_entry_is_on_the_disk_before_the_answer():
         check(any("sync(" in line for line in lines[:answer]), lines)
 
 
+
+# --- as a history --------------------------------------------------------------------------------
+
+
+def heads_of(p, name="s1"):
+    """The newest node of each lane of @session/NAME, which verifies."""
+    p.cortex("lattice", "verify", "@session/" + name)
+    return dict(h.split()[:2] for h in p.cortex("lattice", "heads", "@session/" + name).splitlines())
+
+
+def node_of(p, node, name="s1"):
+    return json.loads(p.cortex("lattice", "show", "@session/" + name, node, "--json"))["node"]
+
+
+@test
+def a_session_without_a_transcript_is_a_history():
+    with Place() as p:
+        p.call("claude", "Bash", {"command": "git status"}, call_id="c1")
+        p.call("claude", "Bash", {"command": "git status"}, event="PostToolUse", tool_response="x", call_id="c1")
+        for sub in ("a1", "a2"):
+            no(p.call("claude", "Bash", {"command": "rm -rf src"}, "--mode", "enforce", call_id="d" + sub,
+                      agent_id=sub, agent_type="Explore"))
+        check(sorted(heads_of(p)) == ["agent-a1#0", "agent-a2#0", "main#2"], heads_of(p))
+        one = node_of(p, "@agent-a2")["event"]
+        check(one["decision"]["rule"] == "C07" and one["decision"]["verdict"] == "deny" and one["kind"] == "act", one)
+        check(one["tool_calls"] == [{"arguments": {"command": "rm -rf src"}, "call_id": "da2", "tool": "Bash"}], one)
+        check(one["entry"] == {"actor": "session:claude-code:s1", "seq": 4}, one)
+        check(node_of(p, "@main")["event"]["kind"] == "tool_result")
+        why = p.cortex("lattice", "why", "@session/s1", "@agent-a1", "decision.da1")
+        check("agent-a1#0" in why and "C07" in why, why)
+        found = p.cortex("lattice", "grep", "@session/s1", "C07")
+        check(found.count("agent-a1#0") == 1 and found.count("agent-a2#0") == 1, found)
+        p.cortex("lattice", "verify", "@session/session:claude-code:s1")
+        p.cortex("lattice", "verify", "@session/none-such", code=2)
+        # Erased content is no node, and what is left still verifies.
+        p.cortex("erase", "3", "--actor", "session:claude-code:s1", "--reason", "asked")
+        check(sorted(heads_of(p)) == ["agent-a2#0", "main#2"], heads_of(p))
+
+
+@test
+def decisions_stand_next_to_the_transcript_and_change_no_node_of_it():
+    with Place() as p:
+        lines = [{"type": "user", "uuid": "u1", "parentUuid": None, "message": {"role": "user", "content": "go"}},
+                 {"type": "assistant", "uuid": "a1", "parentUuid": "u1", "message": {
+                     "id": "m1", "role": "assistant", "content": [
+                         {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "make all"}}]}},
+                 {"type": "user", "uuid": "u2", "parentUuid": "a1", "message": {"role": "user", "content": [
+                     {"type": "tool_result", "tool_use_id": "c1", "content": "built"}]}}]
+        folder = p.user / ".claude/projects/p"
+        folder.mkdir(parents=True)
+        (folder / "s1.jsonl").write_text("".join(json.dumps(
+            {**line, "sessionId": "s1", "timestamp": f"2026-01-01T00:00:0{i}Z"}) + "\n"
+            for i, line in enumerate(lines)))
+        p.cortex("watch", p.user / ".claude", "--once")
+        before = heads_of(p)
+        check(not any(h.startswith("hook#") for h in before), before)
+        p.call("claude", "Bash", {"command": "make all"}, "--mode", "enforce", call_id="c1")
+        check(on_terminal(p, ["session", "approve", "s1"], b"yes\n")[0] == 0)
+        p.call("claude", "Bash", {"command": "make all"}, "--mode", "enforce", call_id="c1")
+        p.cortex("session", "limit", "s1", "--no-network")
+        after = heads_of(p)
+        check({k: after[k] for k in before} == before, "no node of the transcript changed")
+        check(sorted(set(after) - set(before)) == ["hook#1", "person#1"], after)
+        asked, allowed = node_of(p, "hook#0"), node_of(p, "hook#1")
+        call = before["main#0"]
+        check(asked["parents"] == [call], asked["parents"])
+        answer = node_of(p, "person#0")
+        check(answer["parents"] == [asked["node_id"]] and answer["event"]["by"] == "ann", answer)
+        check(allowed["parents"] == [asked["node_id"], call, answer["node_id"]], allowed["parents"])
+        check([one["event"]["decision"]["verdict"] for one in (asked, allowed)] == ["ask", "allow"])
+        check(allowed["event"]["decision"]["answered_by"] == "ann", allowed["event"])
+        check("hook#1" in p.cortex("lattice", "grep", "@session/s1", "answered"), "grep goes through it")
+        check("hook#1" in p.cortex("lattice", "why", "@session/s1", "@hook", "decision.c1"))
+
 main()
