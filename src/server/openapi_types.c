@@ -327,7 +327,8 @@ const cx_api_type cx_api_types[] = {
     {"InboxRun",
      "{agent: string|null, id: string, kind: 'run', value: RunItem, when: string|null}"},
     {"InboxHistory",
-     "{agent: string|null, id: string, kind: 'history', value: History|HistoryRow, when: string|null}"},
+     "{agent: string|null, id: string, kind: 'history', "
+     "value: History|HistoryRow|LiveSession, when: string|null}"},
     {"InboxAlert",
      "{agent: string|null, id: string, kind: 'alert', value: Alert, when: string|null}"},
     {"InboxItem", "InboxTrace|InboxRun|InboxHistory|InboxAlert"},

@@ -342,6 +342,30 @@ def the_feed_says_that_a_session_moved():
 
 
 @test
+def the_inbox_and_the_debugger_have_it():
+    with Live() as s:
+        s.call("git status", session="in1")
+        s.call("rm -rf src", session="in1", tool_use_id="c2")
+        s.call("make all", session="in1", tool_use_id="c3")
+        items = s.get("/api/v1/inbox?kind=history&source=live").json()["items"]
+        check([(i["id"], i["kind"], i["value"]["denied"], i["value"]["waiting"]) for i in items] ==
+              [("session:claude-code:in1", "history", 1, 1)], items)
+        check(len(s.get("/api/v1/inbox?q=in1").json()["items"]) == 1)
+        check(s.get("/api/v1/inbox?q=otherword").json()["items"] == [])
+        low = s.add_token("trace:read", level="generic")
+        check(s.get("/api/v1/inbox", token=low).json()["items"] == [])
+        summary = s.get("/api/v1/view/session/in1/summary").json()
+        check(summary["nodes"] == 4, summary)
+        verified = s.get("/api/v1/lattice/session/in1/verify").json()
+        check(verified["ok"] and verified["nodes"] == 4, verified)
+        found = s.get("/api/v1/view/session/in1/grep?q=C07").json()
+        check("C07" in json.dumps(found), found)
+        why = s.get("/api/v1/lattice/session/in1/why?node=@main&key=decision.c2").json()
+        check("C07" in json.dumps(why), why)
+        s.problem(404, "not-found", "GET", "/api/v1/view/session/none-such/summary")
+
+
+@test
 def a_hook_that_waits_answers_when_the_page_does():
     for allow in (True, False):
         with Live() as s:

@@ -1,6 +1,6 @@
 /*
- * inbox_objects.c - histories of signed traces and governed runs as objects of the inbox; sessions,
- * spans and native steps come from the index.
+ * inbox_objects.c - histories of signed traces, sessions that hooks recorded, and governed runs as
+ * objects of the inbox; archived sessions, spans and native steps come from the index.
  *
  * The time of a history is that of its newest entry, the time of a run that of its start.
  */
@@ -10,6 +10,7 @@
 #include "ledger/api.h"
 #include "recorder/api.h"
 #include "server/feed/runs.h"
+#include "server/feed/session_list.h"
 
 typedef struct listing {
     cx_call *call;
@@ -105,6 +106,44 @@ static cx_status add_histories(listing *g, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* --- sessions of coding agents ---------------------------------------------------------------- */
+
+#define SESSIONS_LISTED 200 /* the newest */
+
+static cx_status add_session(listing *g, const cx_live_session *session, cx_err *err)
+{
+    const cx_live_asked *asked;
+    size_t waiting = 0;
+    cx_arena *arena = g->call->arena;
+    cx_json_list list = cx_json_list_begin(arena);
+    cx_inbox_object *object = add_object(g, CX_INBOX_HISTORY, session->actor);
+    if (object == NULL)
+        return cx_fail_nomem(err);
+    object->when_ns = session->latest_ns;
+    object->values[CX_FACET_SOURCE] = CX_STR("live");
+    object->words[0] = session->cwd;
+    object->words[1] = session->session;
+    object->words[2] = session->agent;
+    if (session->asked != 0)
+        CX_TRY(cx_live_session_asked(cx_recorder_home(g->call->service->recorder), session->actor,
+                                     arena, &asked, &waiting, err));
+    cx_live_session_put(&list, session);
+    cx_json_put_uint(&list, "waiting", waiting);
+    return cx_json_list_end_object(&list, &object->value, err);
+}
+
+static cx_status add_sessions(listing *g, cx_err *err)
+{
+    cx_session_page page;
+    if (g->call->service->live_sessions == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_session_list_page(g->call->service->live_sessions, (cx_str){NULL, 0}, 0, false,
+                                SESSIONS_LISTED, g->call->arena, &page, err));
+    for (size_t i = 0; i < page.count; i++)
+        CX_TRY(add_session(g, &page.items[i], err));
+    return CX_SUCCESS;
+}
+
 /* --- runs ------------------------------------------------------------------------------------- */
 
 static cx_status is_sealed(void *ctx, cx_str run_id, bool *out, cx_err *err)
@@ -176,6 +215,9 @@ cx_status cx_inbox_objects(cx_call *call, const cx_inbox_object **out, size_t *o
     cx_status status = CX_SUCCESS;
     if ((call->token.scopes & CX_SCOPE_READ) != 0 && call->token.level == CX_LEVEL_FULL)
         status = add_histories(&g, err);
+    if (!cx_failed(status) && (call->token.scopes & CX_SCOPE_READ) != 0 &&
+        call->token.level == CX_LEVEL_FULL)
+        status = add_sessions(&g, err);
     if (!cx_failed(status) && call->service->runs != NULL &&
         (call->token.scopes & CX_SCOPE_RUN_READ) != 0)
         status = add_runs(&g, err);

@@ -1,6 +1,6 @@
 /*
- * inbox_objects.h - the objects of the inbox in addition to traces and alerts: histories and
- * governed runs.
+ * inbox_objects.h - the objects of the inbox in addition to traces and alerts: histories, sessions
+ * that hooks recorded, and governed runs.
  */
 #ifndef CX_SERVER_INBOX_OBJECTS_H
 #define CX_SERVER_INBOX_OBJECTS_H

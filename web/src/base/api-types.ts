@@ -500,7 +500,7 @@ export interface InboxHistory {
   agent: string | null;
   id: string;
   kind: 'history';
-  value: History | HistoryRow;
+  value: History | HistoryRow | LiveSession;
   when: string | null;
 }
 

@@ -198,14 +198,40 @@ export default {
       assert.ok(answer.permissionDecisionReason.includes('L14'), JSON.stringify(answer));
     },
 
+    async 'the inbox lists it, and the debugger shows it as a history'(page, s) {
+      await run(s, 'told2', 'git status', {tool_use_id: 'x1'});
+      await page.goto(s.signed('/inbox'));
+      const row = page.locator('.item', {hasText: 'told2'});
+      await row.waitFor();
+      await run(s, 'told2', 'rm -rf src', {
+        tool_use_id: 'x2',
+        agent_id: 'a1',
+        agent_type: 'Explore',
+      });
+      await row.getByText('1 denied').waitFor();
+      await row.click();
+      await page.waitForURL(/#\/live\/session/);
+      await page.getByRole('link', {name: 'History'}).click();
+      await page.locator('.screen-head', {hasText: '3 events'}).waitFor();
+      await page.locator('.screen-head', {hasText: '2 agents'}).waitFor();
+      await page.locator('.talk-step', {hasText: 'deny by rule C07'}).locator('.talk-who').click();
+      await page.locator('.event', {hasText: 'C07'}).waitFor();
+      await page.locator('.event').getByText('decision').first().waitFor();
+      await run(s, 'told2', 'git log -1', {tool_use_id: 'x3'});
+      await page.locator('.screen-head', {hasText: '4 events'}).waitFor();
+      await nothingSerious(page, {});
+    },
+
     async 'evidence of a session is checked in the browser'(page, s) {
       await run(s, 'proof', 'git status');
       await run(s, 'proof', 'rm -rf src');
       await page.goto(s.signed(actor('proof')));
-      await page.getByRole('link', {name: 'Evidence', exact: true}).last().click();
-      const saved = page.waitForEvent('download');
-      await page.getByRole('button', {name: 'Create evidence file'}).click();
-      const file = await (await saved).path();
+      await page.locator('.screen-head').getByRole('link', {name: 'Evidence'}).click();
+      const [saved] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', {name: 'Create evidence file'}).click(),
+      ]);
+      const file = await saved.path();
       await page.goto(s.signed('/evidence?what=file'));
       await page.getByLabel('A proof, manifest, checkpoint or evidence file').setInputFiles(file);
       await page.getByText('Evidence about a session').waitFor();
@@ -244,7 +270,6 @@ export default {
         await page.locator('.live-effects').first().waitFor();
         const found = await page.evaluate(() => ({
           pwned: window.pwned,
-          // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
           acts: /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(
             document.querySelector('main').textContent,
           ),

@@ -27,6 +27,7 @@ const READABLE = [
   'role',
   'text',
   'tool',
+  'decision',
   'arguments',
   'result',
   'error',

@@ -114,12 +114,12 @@ export class Model {
       effect(() => this.loadWrites()),
       effect(() => this.follow()),
     );
-    const isRecorded = name === 'all' || name.startsWith('agent/');
+    const isRecorded = name === 'all' || name.startsWith('agent/') || name.startsWith('session/');
     this.stream =
       isRecorded && session.value?.traces && may('trace:read')
         ? followStream(
             '/api/v1/feed?hints=true',
-            ['trace', 'step'],
+            name.startsWith('session/') ? ['session'] : ['trace', 'step'],
             () => this.renewSoon(1),
             (up) => (this.isUp.value = up),
           )

@@ -4,7 +4,7 @@
 //   #/inbox?q=WORDS&kind=..&verdict=..&gate=..&k_eff=..&level=..&agent=..&time=..
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
-import type {HistoryRow} from '../../base/api-types';
+import type {HistoryRow, LiveSession} from '../../base/api-types';
 import {ago, count, duration, plural, shortId, time, trimmed} from '../../base/format';
 import {addCommands} from '../../base/keys';
 import {adjust, route} from '../../base/router';
@@ -330,6 +330,20 @@ function HistorySigns({of}: {of: HistoryRow}) {
   );
 }
 
+function SessionSigns({of}: {of: LiveSession}) {
+  return (
+    <>
+      {of.waiting > 0 && (
+        <Badge tone="warn" icon="clock">
+          {`${of.waiting} waiting`}
+        </Badge>
+      )}
+      {of.denied > 0 && <Badge tone="bad">{`${of.denied} denied`}</Badge>}
+      <span class="dim item-number">{plural(of.calls, 'call')}</span>
+    </>
+  );
+}
+
 function short(value: number): string {
   return value < 10000
     ? count(value)
@@ -390,6 +404,7 @@ function Signs({item}: {item: Item}) {
       <Badge tone="warn">open</Badge>
     );
   }
+  if ('cwd' in item.value) return <SessionSigns of={item.value} />;
   if (!('steps' in item.value))
     return <span class="dim">{plural(item.value.entries, 'record')}</span>;
   return <HistorySigns of={item.value} />;

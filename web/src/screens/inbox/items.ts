@@ -5,6 +5,7 @@ import type {InboxItem as Item} from '../../base/api-types';
 import {shortAgent} from '../../base/format';
 import {linkTo} from '../../base/router';
 import {MECHANISMS} from '../fleet/model';
+import {folderName} from '../live/model';
 
 export type {InboxFacets as Facets, InboxPage as Page} from '../../base/api-types';
 export type {Item};
@@ -61,7 +62,7 @@ export function hrefOf(item: Item): string {
     case 'run':
       return linkTo('run', item.id);
     case 'history':
-      return linkTo('debugger', item.id);
+      return 'cwd' in item.value ? linkTo('live', item.value.actor) : linkTo('debugger', item.id);
     case 'alert':
       return linkTo('fleet', '', {
         ...(item.agent ? {agent: item.agent} : {}),
@@ -76,6 +77,7 @@ export const SOURCES: Readonly<Record<string, string>> = {
   codex: 'Codex session',
   otel: 'OpenTelemetry trace',
   steps: 'recorded steps',
+  live: 'Live session',
 };
 
 const joined = (parts: readonly (string | null | undefined)[]): string =>
@@ -92,6 +94,11 @@ export function textsOf(item: Item): [string, string] {
     case 'run':
       return [item.value.task_id ?? item.id, item.id];
     case 'history':
+      if ('cwd' in item.value)
+        return [
+          folderName(item.value.cwd),
+          joined([SOURCES['live'], item.value.agent, item.value.session]),
+        ];
       if (!('steps' in item.value))
         return [
           shortAgent(item.id),

@@ -35,7 +35,7 @@ export class Recorded {
       session.value?.traces && may('trace:read')
         ? follow(
             '/api/v1/feed?hints=true',
-            ['trace', 'conflict', 'alert', 'run', 'step'],
+            ['trace', 'conflict', 'alert', 'run', 'step', 'session'],
             (_name, _data, id) => this.heard(id),
             (up) => (this.isUp.value = up),
           )

@@ -220,6 +220,9 @@ function Head({one, isUp}: {one: LiveSession; isUp: boolean}) {
       </span>
       <span class="grow" />
       <span class="dim">{isUp && !one.ended ? 'live' : ''}</span>
+      <a class="run-link" href={linkTo('debugger', `session/${one.session}`)}>
+        History
+      </a>
       <a class="run-link" href={linkTo('evidence', '', {what: 'auditor', id: one.actor})}>
         Evidence
       </a>
