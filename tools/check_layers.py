@@ -23,6 +23,8 @@ LAYERS = [
     ['audit', 'erasure', 'live', 'recorder'],
     ['governor', 'stores'],
     ['live_audit', 'provenance'],
+    ['gateway', 'governor', 'stores'],
+    ['provenance'],
     ['server'],
     ['cli'],
 ]

@@ -129,6 +129,8 @@
     X(hook_cursor)         \
     X(hook_copilot)        \
     X(hook_audit)          \
+    X(mcp_gateway_pin)     \
+    X(mcp_gateway)         \
     X(session_list)        \
     X(session_show)        \
     X(session_limit)       \

@@ -160,7 +160,7 @@ static const job jobs[] = {
      "scope sensitive erase hold retention tables backup evidence "},
     {"Receive signed traces", " record consent trace detect capacity alert "},
     {"Debug a history", " import lattice show why search histories "},
-    {JOB_GOVERN, " run contract runner gate approve approvals hooks hook session "
+    {JOB_GOVERN, " run contract runner gate approve approvals hooks hook mcp-gateway session "
                  "exec worktrees locks "},
     {"Serve and archive", " serve watch witness otel mcp token "},
 };

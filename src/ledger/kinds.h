@@ -59,6 +59,9 @@
     X(CX_KIND_EXEC_END, "exec.end", "cli/exec", "cli, server")                                     \
     X(CX_KIND_EGRESS_OPEN, "egress.open", "cli/exec", "cli, server")                               \
     X(CX_KIND_EGRESS_CONNECTION, "egress.connection", "cli/exec", "cli, server")                   \
+    X(CX_KIND_GATEWAY_TOOLS, "gateway.tools", "gateway", "gateway, cli")                           \
+    X(CX_KIND_GATEWAY_PIN, "gateway.pin", "gateway", "gateway, cli")                               \
+    X(CX_KIND_GATEWAY_PROBLEM, "gateway.problem", "gateway", "cli")                                \
     X(CX_KIND_ERASURE_REQUEST, "erasure.request", "erasure", "erasure")                            \
     X(CX_KIND_ERASURE_RECEIPT, "erasure.receipt", "erasure", "erasure, cli")
 
@@ -75,9 +78,9 @@ cx_dotted_kind cx_kinds_of(cx_str name);
 bool cx_kinds_is(cx_str name, cx_dotted_kind kind);
 
 /* Whether this program itself writes the journal of that name: trust, batches, alerts, otel,
- * sessions, holds, erasures, consents, and names that begin with run:, session:, exec:, key: or
- * home:. An
- * agent, a sender of steps or traces and a grantee of a scope never write there. */
+ * sessions, holds, erasures, consents, and names that begin with run:, session:, exec:, gateway:,
+ * key: or home:. An agent, a sender of steps or traces and a grantee of a scope never write
+ * there. */
 bool cx_kinds_journal_is_own(cx_str actor);
 
 #endif

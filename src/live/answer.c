@@ -163,12 +163,12 @@ static void answer_pass(cx_live_agent agent, cx_live_event event, cx_live_outcom
         out->out = CX_STR("{\"continue\":true}\n");
 }
 
-static cx_str reason_text(const cx_live_call *call, const cx_live_outcome *out, cx_arena *arena)
+cx_str cx_live_reason(const cx_live_call *call, const cx_live_outcome *out, cx_arena *arena)
 {
     const cx_live_decision *decision = &out->decision;
     char code[65] = "";
     cx_hex_encode(cx_bytes_from(call->input_sha256.bytes, 32), code);
-    cx_str what = call->tool, why = decision->why;
+    cx_str what = call->tool, why = decision->why, text;
     for (size_t i = 0; i < decision->effect_count; i++)
         if (decision->effects[i].verdict == decision->verdict) {
             what = decision->effects[i].text;
@@ -178,13 +178,15 @@ static cx_str reason_text(const cx_live_call *call, const cx_live_outcome *out, 
     while (shown != 0 && shown < what.size && ((uint8_t)what.data[shown] & 0xc0) == 0x80)
         shown--;
     if (out->answer == CX_LIVE_ASKED)
-        return cx_arena_printf(arena,
+        text = cx_arena_printf(arena,
                                "cortex: a person must approve this (%s): %.*s: %.*s. They can run: "
                                "cortex session approve %.*s %.12s",
                                decision->rule, (int)shown, what.data, (int)why.size, why.data,
                                (int)out->session.size, out->session.data, code);
-    return cx_arena_printf(arena, "cortex: not allowed (%s): %.*s: %.*s", decision->rule,
-                           (int)shown, what.data, (int)why.size, why.data);
+    else
+        text = cx_arena_printf(arena, "cortex: not allowed (%s): %.*s: %.*s", decision->rule,
+                               (int)shown, what.data, (int)why.size, why.data);
+    return text.data == NULL ? text : one_line(text, arena);
 }
 
 /* A3 */
@@ -221,8 +223,7 @@ cx_status cx_live_answer(const cx_live_call *call, bool over_http, cx_arena *are
         out->out = CX_STR("");
         return call->event == CX_LIVE_BEFORE ? answer_rewrite(call, out, arena, err) : CX_SUCCESS;
     }
-    cx_str reason = reason_text(call, out, arena);
-    reason = reason.data == NULL ? reason : one_line(reason, arena);
+    cx_str reason = cx_live_reason(call, out, arena);
     if (reason.data == NULL)
         return cx_fail_nomem(err);
     out->out = CX_STR("");

@@ -57,7 +57,7 @@ static bool names_tool(cx_str entry, cx_str whole, cx_str server, cx_str tool)
            entry.data[server.size] == '/' && cx_str_ends(entry, tool);
 }
 
-static bool list_names_tool(cx_str_list list, cx_str whole, cx_str server, cx_str tool)
+bool cx_live_list_names_tool(cx_str_list list, cx_str whole, cx_str server, cx_str tool)
 {
     for (size_t i = 0; i < list.count; i++)
         if (names_tool(list.items[i], whole, server, tool))
@@ -107,7 +107,7 @@ static void decide_mcp(cx_deciding *d, cx_str server, cx_str tool)
         d->status = cx_fail_nomem(d->err);
         return;
     }
-    if (list_names_tool(policy->tools_allow, whole, server, tool))
+    if (cx_live_list_names_tool(policy->tools_allow, whole, server, tool))
         cx_deciding_add(d, CX_LIVE_TOOL, CX_LIVE_ALLOW, "L00", shown, "%s", "");
     else
         cx_deciding_add(d, CX_LIVE_TOOL, CX_LIVE_UNLISTED, "L06", shown,
@@ -353,7 +353,7 @@ static void decide_tool(cx_deciding *d)
     cx_str server, tool;
     const cx_live_tool *known = cx_live_tool_find(d->call->tool);
     bool mcp = cx_live_tool_is_mcp(d->call, &server, &tool);
-    if (list_names_tool(policy->tools_deny, d->call->tool, mcp ? server : CX_STR(""),
+    if (cx_live_list_names_tool(policy->tools_deny, d->call->tool, mcp ? server : CX_STR(""),
                         mcp ? tool : d->call->tool) ||
         list_means_tool(policy->tools_deny, known)) {
         cx_deciding_add(d, CX_LIVE_TOOL, CX_LIVE_FORBIDDEN, "L05", d->call->tool,

@@ -151,12 +151,15 @@ typedef struct cx_live_options {
     cx_live_agent agent;
     cx_live_mode mode;     /* the least; the policy and limits may ask for more */
     bool fail_open;        /* recorded with each decision */
-    const char *via;       /* "process", "server", "gateway"; static storage */
+    const char *via;       /* "process", "server", "mcp-gateway"; static storage */
     const char *home;      /* the data directory: never to be written by a call */
     const char *user_home; /* HOME; NULL = unknown */
     const char *program;   /* absolute path of this program, for rewrites into its sandbox */
     uint64_t wait_ms;      /* for an approval by others, where the agent cannot ask its person */
     bool over_http;        /* the answer is JSON, or nothing: no exit code, no standard error */
+    /* What the caller has found out about the call; it counts like the effects of the policy. */
+    const cx_live_effect *found;
+    size_t found_count;
 } cx_live_options;
 
 typedef struct cx_live_outcome {
@@ -179,6 +182,14 @@ typedef struct cx_live_outcome {
  */
 CX_RESULT cx_live_take(cx_home *home, const cx_live_options *options, cx_str text, cx_arena *arena,
                        cx_live_outcome *out, cx_err *err);
+
+/* The same for a call that did not come as a hook's JSON; its digest is set. */
+CX_RESULT cx_live_take_call(cx_home *home, const cx_live_options *options, const cx_live_call *call,
+                            cx_arena *arena, cx_live_outcome *out, cx_err *err);
+
+/* One line that says why, for the model, with the command that approves what is asked; data NULL
+ * when memory ran out. */
+cx_str cx_live_reason(const cx_live_call *call, const cx_live_outcome *out, cx_arena *arena);
 
 /* The answer when there is no decision: "no", or no objection with `fail_open`. */
 void cx_live_answer_failure(cx_live_agent agent, bool fail_open, const cx_err *why, cx_arena *arena,

@@ -134,10 +134,34 @@ static cx_status read_write_lists(const policy_reader *r, const cx_json *value)
     return CX_SUCCESS;
 }
 
+static cx_status read_rates(const policy_reader *r, const cx_json *value)
+{
+    static const char expected[] = "{\"SERVER/TOOL\":N,..}, each N from 0 to 6000";
+    if (value->type != CX_JSON_OBJECT || value->count > LIST_MAX)
+        return reject_member(r, "tools/per_minute", value, expected);
+    cx_live_rate *list = CX_ARENA_ARRAY(r->arena, cx_live_rate, value->count + 1);
+    if (list == NULL)
+        return cx_fail_nomem(r->err);
+    for (uint32_t i = 0; i < value->count; i++) {
+        uint64_t number;
+        const cx_json *rate = &value->members[i].value;
+        if (!cx_json_uint64(rate, &number) || number > CX_LIVE_RATE_MAX)
+            return reject_member(r, "tools/per_minute", rate, expected);
+        list[i].name = cx_arena_copy_str(r->arena, cx_json_text(&value->members[i].name));
+        list[i].per_minute = (uint32_t)number;
+        if (list[i].name.data == NULL)
+            return cx_fail_nomem(r->err);
+    }
+    r->policy->rates = list;
+    r->policy->rate_count = value->count;
+    return CX_SUCCESS;
+}
+
 static cx_status read_tools(const policy_reader *r, const cx_json *value)
 {
     if (value->type != CX_JSON_OBJECT)
-        return reject_member(r, "tools", value, "{\"allow\":[..],\"deny\":[..]}");
+        return reject_member(r, "tools", value,
+                             "{\"allow\":[..],\"deny\":[..],\"hide\":[..],\"per_minute\":{..}}");
     for (uint32_t i = 0; i < value->count; i++) {
         const cx_json_member *member = &value->members[i];
         cx_str name = cx_json_text(&member->name);
@@ -145,8 +169,12 @@ static cx_status read_tools(const policy_reader *r, const cx_json *value)
             CX_TRY(read_texts(r, "tools/allow", &member->value, &r->policy->tools_allow));
         else if (cx_str_is(name, "deny"))
             CX_TRY(read_texts(r, "tools/deny", &member->value, &r->policy->tools_deny));
+        else if (cx_str_is(name, "hide"))
+            CX_TRY(read_texts(r, "tools/hide", &member->value, &r->policy->tools_hide));
+        else if (cx_str_is(name, "per_minute"))
+            CX_TRY(read_rates(r, &member->value));
         else
-            return reject_member(r, "tools", value, "only allow and deny in it");
+            return reject_member(r, "tools", value, "only allow, deny, hide and per_minute in it");
     }
     return CX_SUCCESS;
 }
@@ -319,6 +347,15 @@ static void put_rewrites(cx_json_list *object, const cx_live_policy *policy)
     cx_json_put_array(object, "rewrite", &array);
 }
 
+static void put_rates(cx_json_list *tools, const cx_live_policy *policy)
+{
+    cx_json_list rates = cx_json_list_begin(tools->arena);
+    for (size_t i = 0; i < policy->rate_count; i++)
+        cx_json_list_put(&rates, policy->rates[i].name,
+                         cx_json_make_uint(tools->arena, policy->rates[i].per_minute));
+    cx_json_put_object(tools, "per_minute", &rates);
+}
+
 cx_status cx_live_policy_write(const cx_live_policy *policy, cx_arena *arena, cx_buf *out,
                                cx_err *err)
 {
@@ -337,6 +374,8 @@ cx_status cx_live_policy_write(const cx_live_policy *policy, cx_arena *arena, cx
                      policy->trusted_dirs.count);
     cx_json_put_strs(&tools, "allow", policy->tools_allow.items, policy->tools_allow.count);
     cx_json_put_strs(&tools, "deny", policy->tools_deny.items, policy->tools_deny.count);
+    cx_json_put_strs(&tools, "hide", policy->tools_hide.items, policy->tools_hide.count);
+    put_rates(&tools, policy);
     cx_json_put_object(&object, "tools", &tools);
     put_prefixes(&object, "allow", policy->allow, policy->allow_count);
     put_rewrites(&object, policy);

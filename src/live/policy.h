@@ -26,6 +26,13 @@ typedef struct cx_live_rewrite {
     cx_str_list from, to; /* words at the beginning of a command */
 } cx_live_rewrite;
 
+/* At most so many calls a minute. */
+typedef struct cx_live_rate {
+    cx_str name; /* a server, or SERVER/TOOL */
+    uint32_t per_minute;
+} cx_live_rate;
+#define CX_LIVE_RATE_MAX 6000
+
 /* Paths to write: relative ones are of the repository.  `narrow` has every list that holds; a path
  * must be covered by one entry of each. */
 typedef struct cx_live_paths {
@@ -45,6 +52,9 @@ struct cx_live_policy {
     size_t write_count;
     cx_str_list read_deny;
     cx_str_list tools_allow, tools_deny;
+    cx_str_list tools_hide;    /* of MCP servers: the gateway does not show them */
+    const cx_live_rate *rates; /* calls of MCP tools */
+    size_t rate_count;
     const cx_str_list *allow; /* prefixes of commands */
     size_t allow_count;
     cx_str_list forbidden; /* actions */
@@ -56,6 +66,10 @@ struct cx_live_policy {
     /* Not stored: what the caller knows. */
     cx_str data_directory, user_home, program;
 };
+
+/* Whether a list names an MCP server's tool: by the whole name that agents use, by its server, or
+ * as SERVER/TOOL. */
+bool cx_live_list_names_tool(cx_str_list list, cx_str whole, cx_str server, cx_str tool);
 
 /* policies/live.json; `name` is for messages.  Lists of the batch policies are added by the loader.
  */

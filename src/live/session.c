@@ -284,6 +284,26 @@ cx_status cx_live_session_find(cx_home *home, cx_str name, cx_arena *arena, cx_l
     return CX_SUCCESS;
 }
 
+cx_status cx_live_session_policy(cx_home *home, cx_str actor, cx_arena *arena, cx_live_policy *out,
+                                 bool *out_found, cx_err *err)
+{
+    cx_bytes stored;
+    cx_actor_info info;
+    cx_err missing;
+    *out_found = false;
+    cx_status status = cx_home_actor(home, actor, &info, &missing);
+    if (cx_failed(status) && status.code == CX_E_NOT_FOUND)
+        return CX_SUCCESS;
+    if (!cx_failed(status))
+        status = cx_home_get(home, actor, cx_str_bytes(CX_LIVE_POLICY_KEY), arena, &stored,
+                             out_found, &missing);
+    if (cx_failed(status)) {
+        *err = missing;
+        return status;
+    }
+    return *out_found ? cx_live_policy_stored(cx_bytes_str(stored), arena, out, err) : CX_SUCCESS;
+}
+
 /* --- limits ----------------------------------------------------------------------------------- */
 
 static void put_limit(cx_json_list *object, const cx_live_session *session,

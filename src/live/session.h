@@ -48,6 +48,12 @@ CX_RESULT cx_live_session_read(cx_home *home, cx_str actor, cx_arena *arena, cx_
 #define CX_LIVE_SESSION_KEY CX_STR("live/session")
 CX_RESULT cx_live_session_decode(cx_bytes bytes, cx_arena *arena, cx_live_session *out,
                                  cx_err *err);
+/* Its policy as it holds now, limits included; false when nothing was recorded of it yet. */
+CX_RESULT cx_live_session_policy(cx_home *home, cx_str actor, cx_arena *arena, cx_live_policy *out,
+                                 bool *out_found, cx_err *err);
+/* Ends `payload` and appends it as an entry. */
+CX_RESULT cx_live_add_entry(cx_txn *txn, cx_dotted_kind kind, int64_t now_ns, const char *by,
+                            cx_json_list *payload, uint64_t *out_seq, cx_err *err);
 
 /* Narrows a session; recorded, and in force from the next call on. */
 CX_RESULT cx_live_session_limit(cx_home *home, cx_str actor, const cx_live_limit *limit, cx_str by,

@@ -27,8 +27,5 @@ CX_RESULT cx_live_session_encode(const cx_live_session *session, cx_arena *arena
 CX_RESULT cx_live_put_text(cx_txn *txn, cx_bytes key, const cx_buf *text, cx_err *err);
 CX_RESULT cx_live_put_session(cx_txn *txn, const cx_live_session *session, cx_err *err);
 CX_RESULT cx_live_put_policy(cx_txn *txn, const cx_live_policy *policy, cx_err *err);
-/* Ends `payload` and appends it as an entry. */
-CX_RESULT cx_live_add_entry(cx_txn *txn, cx_dotted_kind kind, int64_t now_ns, const char *by,
-                            cx_json_list *payload, uint64_t *out_seq, cx_err *err);
 
 #endif

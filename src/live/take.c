@@ -76,11 +76,38 @@ static cx_status find_policy(taking *t, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* What the caller has found follows the effects by the policy. */
+static cx_status add_found(taking *t, cx_err *err)
+{
+    cx_live_decision *decision = &t->out->decision;
+    size_t more = t->options->found_count;
+    if (more == 0)
+        return CX_SUCCESS;
+    cx_live_effect *all = CX_ARENA_ARRAY(t->arena, cx_live_effect, decision->effect_count + more);
+    if (all == NULL)
+        return cx_fail_nomem(err);
+    if (decision->effect_count != 0)
+        memcpy(all, decision->effects, decision->effect_count * sizeof *all);
+    for (size_t i = 0; i < more; i++) {
+        const cx_live_effect *found = &t->options->found[i];
+        all[decision->effect_count++] = *found;
+        if (found->verdict > decision->verdict) { /* L4 */
+            decision->verdict = found->verdict;
+            decision->rule = found->rule;
+            decision->why = found->why;
+        }
+    }
+    decision->effects = all;
+    return CX_SUCCESS;
+}
+
 static cx_status decide(taking *t, cx_err *err)
 {
     cx_live_decision *decision = &t->out->decision;
-    if (t->policy_err.code == CX_OK)
-        return cx_live_decide(&t->policy, &t->call, t->arena, decision, err);
+    if (t->policy_err.code == CX_OK) {
+        CX_TRY(cx_live_decide(&t->policy, &t->call, t->arena, decision, err));
+        return add_found(t, err);
+    }
     /* L1 */
     memset(decision, 0, sizeof *decision);
     decision->verdict = CX_LIVE_FORBIDDEN;
@@ -235,6 +262,7 @@ static cx_status add_result(taking *t, cx_txn *txn, cx_err *err)
         cx_json_put_null(&payload, "output_sha256");
     }
     cx_json_put_uint(&payload, "output_bytes", size);
+    cx_json_put_z(&payload, "via", t->options->via);
     return cx_live_add_entry(txn, CX_KIND_LIVE_RESULT, t->now_ns, "hook", &payload, &t->out->seq,
                              err);
 }
@@ -453,11 +481,18 @@ static cx_status record_in_turn(taking *t, cx_txn *txn, cx_err *err)
 cx_status cx_live_take(cx_home *home, const cx_live_options *options, cx_str text, cx_arena *arena,
                        cx_live_outcome *out, cx_err *err)
 {
-    taking t = {.home = home, .options = options, .arena = arena, .out = out};
+    cx_live_call call;
+    CX_TRY(cx_live_call_read(options->agent, text, arena, &call, err));
+    return cx_live_take_call(home, options, &call, arena, out, err);
+}
+
+cx_status cx_live_take_call(cx_home *home, const cx_live_options *options, const cx_live_call *call,
+                            cx_arena *arena, cx_live_outcome *out, cx_err *err)
+{
+    taking t = {.home = home, .options = options, .arena = arena, .call = *call, .out = out};
     cx_txn *txn;
     const cx_io *io = cx_home_io(home);
     memset(out, 0, sizeof *out);
-    CX_TRY(cx_live_call_read(options->agent, text, arena, &t.call, err));
     CX_TRY(cx_live_actor(options->agent, t.call.session, arena, &out->actor, err));
     out->session = t.call.session;
     out->event = t.call.event;

@@ -18,6 +18,7 @@
 #include "os/notify.h"
 #include "os/poller.h"
 #include "os/proc.h"
+#include "os/relay.h"
 #include "os/settings.h"
 #include "os/share.h"
 #include "os/spawn.h"

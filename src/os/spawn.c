@@ -296,7 +296,7 @@ static cx_status check_options(const cx_spawn_options *options, bool talking, cx
     CX_ASSERT(options->argv != NULL && options->argv[0] != NULL);
     bool talks = options->in == CX_SPAWN_IN_PIPE || options->out.to == CX_SPAWN_OUT_LINES;
     if ((talks && !talking) || options->errout.to == CX_SPAWN_OUT_LINES ||
-        options->out.to == CX_SPAWN_OUT_JOIN)
+        options->out.to == CX_SPAWN_OUT_JOIN || options->out.to == CX_SPAWN_OUT_GIVEN)
         return cx_fail(err, CX_E_USAGE, "a program cannot be given its streams this way");
     return CX_SUCCESS;
 }
@@ -458,6 +458,11 @@ cx_status cx_spawn_write(cx_spawn_child *child, cx_bytes data, uint64_t timeout_
 void cx_spawn_end_input(cx_spawn_child *child)
 {
     close_end(&child->ends.input);
+}
+
+cx_spawn_files cx_spawn_child_files(const cx_spawn_child *child)
+{
+    return (cx_spawn_files){child->ends.input, child->out.file, child->process};
 }
 
 /* The next complete line; at the end of the stream also one without a line feed. */

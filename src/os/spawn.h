@@ -40,7 +40,8 @@ typedef enum cx_spawn_out {
     CX_SPAWN_OUT_BUF,   /* appended to `buf` */
     CX_SPAWN_OUT_FILE,  /* written to `file` from its current offset; the file stays open */
     CX_SPAWN_OUT_LINES, /* cx_spawn_read_line; only with cx_spawn_open, and only for `out` */
-    CX_SPAWN_OUT_JOIN   /* only for `errout`: the same pipe as `out`, interleaved as written */
+    CX_SPAWN_OUT_JOIN,  /* only for `errout`: the same pipe as `out`, interleaved as written */
+    CX_SPAWN_OUT_GIVEN  /* only for `errout`: the child has `file` itself */
 } cx_spawn_out;
 
 typedef struct cx_spawn_output {
@@ -161,6 +162,14 @@ void cx_spawn_end_input(cx_spawn_child *child);
  */
 CX_RESULT cx_spawn_read_line(cx_spawn_child *child, size_t limit_bytes, uint64_t timeout_ms,
                              cx_str *out_line, bool *out_end, cx_err *err);
+
+/* Our ends of its streams, which do not block, and a file that can be read when it has ended; -1
+ * where there is none.  For a caller that waits for more than this child (relay.h), instead of the
+ * two calls above; the child keeps them. */
+typedef struct cx_spawn_files {
+    cx_file input, output, process;
+} cx_spawn_files;
+cx_spawn_files cx_spawn_child_files(const cx_spawn_child *child);
 
 /* Closes its input, waits `wait_ms` for it to exit, then ends the group as after a timeout.  Always
  * frees `child`; NULL is accepted.  `result` may be NULL. */

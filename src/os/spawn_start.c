@@ -240,7 +240,9 @@ static cx_status open_streams(const cx_spawn_options *options, int opened[OPENED
         CX_TRY(open_pipe(&opened[ERRORS], &ends->errors, false, err));
     int input = options->in == CX_SPAWN_IN_FILE ? options->input_file : opened[INPUT];
     int output = opened[OUTPUT] >= 0 ? opened[OUTPUT] : opened[NULL_FILE];
-    int errors = options->errout.to == CX_SPAWN_OUT_JOIN ? output : opened[ERRORS];
+    int errors = options->errout.to == CX_SPAWN_OUT_JOIN    ? output
+                 : options->errout.to == CX_SPAWN_OUT_GIVEN ? options->errout.file
+                                                            : opened[ERRORS];
     p->keep[0] = (cx_spawn_inherit){input >= 0 ? input : opened[NULL_FILE], 0};
     p->keep[1] = (cx_spawn_inherit){output, 1};
     p->keep[2] = (cx_spawn_inherit){errors >= 0 ? errors : opened[NULL_FILE], 2};

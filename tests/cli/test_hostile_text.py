@@ -539,6 +539,8 @@ ROWS = {
     "session approve": ["{live}", "! {live} {S}", "! {S}{S}"],
     "session deny": ["{live} --reason {T}", "! {S}{S} --reason {T}"],
     "hook audit": ["! {S}", "--all", "--all --json", "--all --sarif", "! --transcript {session}", "! --transcript {none}"],
+    "mcp-gateway": ["! --name {S} -- x", "! --home {none} -- {S}", "! -- {none}/{R}"],
+    "mcp-gateway pin": ["! {S}", "! {S} --json", "! a {T} --accept"],
     "worktrees list": ["!", "! --json", "! --repo {place}"],
     "locks list": ["", "--json", "--repo {place}"],
     "locks release": ["! {S}", "--stale --repo {place}", "src --approval {none}"],

@@ -117,7 +117,8 @@ static cx_status print_entry(cx_cli_ledger *l, cx_str actor, uint64_t seq, cx_js
     char time[28];
     cx_err ignored;
     CX_TRY(cx_home_entry(l->home, actor, seq, l->arena, &entry, err));
-    if (!cx_str_starts(entry.entry.kind, CX_STR("live.")) || entry.payload_erased ||
+    bool problem = cx_kinds_is(entry.entry.kind, CX_KIND_GATEWAY_PROBLEM);
+    if ((!problem && !cx_str_starts(entry.entry.kind, CX_STR("live."))) || entry.payload_erased ||
         cx_failed(cx_run_json_read(cx_bytes_str(entry.payload), 0, l->arena, &payload, &ignored)))
         return CX_SUCCESS;
     cx_run_time_text(entry.entry.created_at_ns, time);
@@ -133,6 +134,13 @@ static cx_status print_entry(cx_cli_ledger *l, cx_str actor, uint64_t seq, cx_js
     cx_buf_printf(&l->out, "%6llu  %.19sZ  ", (unsigned long long)seq, time);
     if (cx_kinds_is(entry.entry.kind, CX_KIND_LIVE_DECISION)) {
         print_decision(&l->out, &payload);
+    } else if (problem) {
+        cx_buf_add_z(&l->out, "problem from the ");
+        cx_shown_add(&l->out, CX_JSON_GET_STR(&payload, "from"));
+        cx_buf_add_z(&l->out, ": ");
+        cx_shown_add(&l->out, CX_JSON_GET_STR(&payload, "problem"));
+        cx_buf_add_z(&l->out, ": ");
+        cx_shown_add(&l->out, CX_JSON_GET_STR(&payload, "detail"));
     } else {
         cx_shown_add(&l->out, cx_str_from(entry.entry.kind.data + 5, entry.entry.kind.size - 5));
         cx_buf_add_z(&l->out, " ");
@@ -335,7 +343,7 @@ static cx_status choose_asked(const cx_live_asked *list, size_t count, const cha
 }
 
 /* Q1: the terminal itself is asked, so that neither a pipe nor "yes" answers. */
-static cx_status ask_person(const answering *a, cx_err *err)
+static cx_status ask_about_call(const answering *a, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());
@@ -368,7 +376,7 @@ static cx_status answer_asked(cx_cli_ledger *l, void *state, cx_err *err)
     CX_TRY(choose_asked(list, count, l->args->operand_count > 1 ? l->args->operands[1] : NULL,
                         &a->asked, err));
     if (a->allow)
-        CX_TRY(ask_person(a, err));
+        CX_TRY(ask_about_call(a, err));
     const cx_live_approval approval = {.tool = a->asked.tool,
                                        .input_sha256 = a->asked.input_sha256,
                                        .allow = a->allow,

@@ -1,0 +1,96 @@
+/*
+ * message.c - one JSON-RPC message of MCP.
+ */
+#include "gateway/message.h"
+
+#include <string.h>
+
+#include "gateway/frame.h"
+
+#define ID_DIGITS_MAX 20
+
+cx_status cx_gateway_id_read(const cx_json *value, cx_arena *arena, cx_str *out, cx_err *err)
+{
+    cx_buf text;
+    bool plain = value->type == CX_JSON_STRING ||
+                 (value->type == CX_JSON_INT && value->count <= ID_DIGITS_MAX);
+    if (!plain)
+        return cx_fail(err, CX_E_FORMAT, "/id: found %s, expected a text or an integer",
+                       cx_json_type_name(value));
+    cx_buf_init(&text, arena->alloc);
+    cx_status status = cx_json_write(&text, value, CX_JSON_PY_COMPACT, err);
+    if (!cx_failed(status) && text.size > CX_GATEWAY_ID_MAX)
+        status = cx_fail(err, CX_E_FORMAT, "/id: found one of %zu bytes, expected at most %d",
+                         text.size, CX_GATEWAY_ID_MAX);
+    if (!cx_failed(status)) {
+        *out = cx_arena_copy_str(arena, cx_buf_str(&text));
+        if (out->data == NULL)
+            status = cx_fail_nomem(err);
+    }
+    cx_buf_done(&text);
+    return status;
+}
+
+static cx_status read_answer(const cx_json *value, const cx_json *id, cx_arena *arena,
+                             cx_gateway_message *out, cx_err *err)
+{
+    out->kind = CX_GATEWAY_ANSWER;
+    out->result = CX_JSON_GET(value, "result");
+    out->error = CX_JSON_GET(value, "error");
+    if ((out->result == NULL) == (out->error == NULL))
+        return cx_fail(err, CX_E_FORMAT,
+                       "found neither a method nor exactly one of result and error");
+    if (id != NULL && id->type == CX_JSON_NULL && out->error != NULL)
+        return CX_SUCCESS;
+    if (id == NULL)
+        return cx_fail(err, CX_E_FORMAT, "/id: found none, expected the id of the request");
+    return cx_gateway_id_read(id, arena, &out->id, err);
+}
+
+cx_status cx_gateway_message_read(const cx_json *value, cx_arena *arena, cx_gateway_message *out,
+                                  cx_err *err)
+{
+    memset(out, 0, sizeof *out);
+    if (value->type != CX_JSON_OBJECT)
+        return cx_fail(err, CX_E_FORMAT, "found %s, expected an object", cx_json_type_name(value));
+    if (!cx_str_is(CX_JSON_GET_STR(value, "jsonrpc"), "2.0"))
+        return cx_fail(err, CX_E_FORMAT, "/jsonrpc: expected \"2.0\"");
+    const cx_json *method = CX_JSON_GET(value, "method"), *id = CX_JSON_GET(value, "id");
+    if (method == NULL)
+        return read_answer(value, id, arena, out, err);
+    if (method->type != CX_JSON_STRING || method->count == 0)
+        return cx_fail(err, CX_E_FORMAT, "/method: expected a text");
+    if (CX_JSON_GET(value, "result") != NULL || CX_JSON_GET(value, "error") != NULL)
+        return cx_fail(err, CX_E_FORMAT, "found a method together with a result or an error");
+    out->method = cx_json_text(method);
+    out->params = CX_JSON_GET(value, "params");
+    out->kind = id == NULL ? CX_GATEWAY_NOTIFICATION : CX_GATEWAY_REQUEST;
+    return id == NULL ? CX_SUCCESS : cx_gateway_id_read(id, arena, &out->id, err);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static void begin_answer(cx_buf *out, cx_str id)
+{
+    cx_buf_add_z(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    cx_buf_add_str(out, id.size == 0 ? CX_STR("null") : id);
+}
+
+void cx_gateway_add_error(cx_buf *out, cx_str id, int code, cx_str message)
+{
+    begin_answer(out, id);
+    cx_buf_printf(out, ",\"error\":{\"code\":%d,\"message\":", code);
+    cx_json_write_str(out, message, CX_JSON_PY_COMPACT);
+    cx_buf_add_z(out, "}}\n");
+}
+
+void cx_gateway_add_refusal(cx_buf *out, cx_str id, bool stateless, cx_str text)
+{
+    begin_answer(out, id);
+    cx_buf_add_z(out, ",\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
+    cx_json_write_str(out, text, CX_JSON_PY_COMPACT);
+    cx_buf_add_z(out, "}],\"isError\":true");
+    if (stateless)
+        cx_buf_add_z(out, ",\"resultType\":\"complete\"");
+    cx_buf_add_z(out, "}}\n");
+}
