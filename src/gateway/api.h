@@ -13,6 +13,7 @@
 #include "gateway/message.h"
 #include "gateway/pins.h"
 #include "gateway/span.h"
+#include "gateway/sse.h"
 #include "gateway/tools.h"
 
 #endif

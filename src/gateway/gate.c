@@ -354,7 +354,8 @@ static cx_status one_message(cx_gateway *g, cx_gateway_side from, const cx_json 
 
 static bool has_batches(const cx_gateway *g)
 {
-    return strcmp(g->protocol, "2025-03-26") == 0 || strcmp(g->protocol, "2024-11-05") == 0;
+    return !g->options->no_batches &&
+           (strcmp(g->protocol, "2025-03-26") == 0 || strcmp(g->protocol, "2024-11-05") == 0);
 }
 
 /* G1: what passes of a batch stays a batch. */
@@ -455,6 +456,11 @@ cx_status cx_gateway_fail_request(cx_gateway *gateway, cx_str id, cx_str why, cx
                                  cx_str_from((const char *)line.data, line.size - 1), err);
     cx_buf_done(&line);
     return status;
+}
+
+bool cx_gateway_awaits(cx_gateway *gateway, cx_str id)
+{
+    return cx_gateway_flight_find(&gateway->asked_server, id) != NULL;
 }
 
 cx_status cx_gateway_too_long(cx_gateway *gateway, cx_gateway_side from,

@@ -47,6 +47,7 @@ typedef struct cx_gateway_options {
     cx_str cwd;           /* absolute */
     cx_str_list hide;     /* TOOL, SERVER/TOOL */
     cx_str_list refuse;   /* methods */
+    bool no_batches;      /* of a transport that sends each message by itself */
     void *arg;
     /* The data directory for one step; held no longer. */
     cx_status (*open_home)(void *arg, cx_home **out, cx_err *err);
@@ -74,6 +75,8 @@ CX_RESULT cx_gateway_too_long(cx_gateway *gateway, cx_gateway_side from,
 CX_RESULT cx_gateway_server_gone(cx_gateway *gateway, cx_str why, cx_err *err);
 /* Answers one request that could not be sent, or was not answered, with an error. */
 CX_RESULT cx_gateway_fail_request(cx_gateway *gateway, cx_str id, cx_str why, cx_err *err);
+/* Whether an answer to this request of the client is still to come. */
+bool cx_gateway_awaits(cx_gateway *gateway, cx_str id);
 /* The client will send no more: calls that wait for a person are refused. */
 CX_RESULT cx_gateway_client_gone(cx_gateway *gateway, cx_err *err);
 

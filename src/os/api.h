@@ -13,6 +13,7 @@
 #include "os/http_client.h"
 #include "os/http_post.h"
 #include "os/ip.h"
+#include "os/http_stream.h"
 #include "os/library.h"
 #include "os/net.h"
 #include "os/notify.h"

@@ -1,16 +1,12 @@
 /*
  * http_post.c - one POST request, over libcurl's easy interface.
- *
- * libcurl's header is not needed to build: the few calls and numbers used are stable parts of its
- * ABI (soname 4, since 2006), and are declared here.
  */
 #include "os/http_post.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "os/library.h"
+#include "os/curl.h"
 
 #define USER_AGENT "cortex"
 #define CONNECT_MS 10000
@@ -18,86 +14,9 @@
 #define RETRY_AFTER_MAX 86400
 #define ERROR_TEXT_SIZE 256 /* CURL_ERROR_SIZE */
 
-/* Options: type * 10000 + number (long 0, pointer 10000, function 20000, 64 bits 30000). */
-enum {
-    OPT_WRITE_DATA = 10001,
-    OPT_URL = 10002,
-    OPT_ERROR_TEXT = 10010,
-    OPT_BODY = 10015,
-    OPT_USER_AGENT = 10018,
-    OPT_HEADERS = 10023,
-    OPT_NO_PROGRESS = 43,
-    OPT_POST = 47,
-    OPT_PROGRESS_DATA = 10057,
-    OPT_CERTIFICATES = 10065,
-    OPT_NO_SIGNAL = 99,
-    OPT_TIMEOUT_MS = 155,
-    OPT_CONNECT_TIMEOUT_MS = 156,
-    OPT_PROTOCOLS = 181,
-    OPT_WRITE_FUNCTION = 20011,
-    OPT_PROGRESS_FUNCTION = 20219,
-    OPT_BODY_SIZE = 30120,
-    INFO_STATUS = 0x200000 + 2,
-    INFO_RETRY_AFTER = 0x600000 + 57
-};
-#define PROTOCOLS_HTTP 3L /* http and https */
-#define GLOBAL_DEFAULT 3L
-#define ANSWER_OK 0
-#define ANSWER_WRITE_ERROR 23
-#define ANSWER_TIMED_OUT 28
-#define ANSWER_ABORTED 42
-
-typedef struct curl_functions {
-    int (*curl_global_init)(long flags);
-    void *(*curl_easy_init)(void);
-    int (*curl_easy_setopt)(void *easy, int option, ...);
-    int (*curl_easy_perform)(void *easy);
-    int (*curl_easy_getinfo)(void *easy, int info, ...);
-    void (*curl_easy_cleanup)(void *easy);
-    const char *(*curl_easy_strerror)(int answer);
-    void *(*curl_slist_append)(void *list, const char *line);
-    void (*curl_slist_free_all)(void *list);
-} curl_functions;
-
-static struct {
-    pthread_once_t once;
-    bool usable;
-    curl_functions table;
-} found = {.once = PTHREAD_ONCE_INIT};
-
-/* --- the library ------------------------------------------------------------------------------ */
-
-static cx_status load_functions(curl_functions *out)
-{
-    cx_library *library;
-    /* The build over GnuTLS first: the HTTP server has that library already. */
-    cx_status status = cx_library_load("libcurl-gnutls.so.4", &library, NULL);
-    if (cx_failed(status))
-        status = cx_library_load("libcurl.so.4", &library, NULL);
-    CX_TRY(status);
-#define FIND(name) CX_TRY(cx_library_symbol(library, #name, &out->name, NULL))
-    FIND(curl_global_init);
-    FIND(curl_easy_init);
-    FIND(curl_easy_setopt);
-    FIND(curl_easy_perform);
-    FIND(curl_easy_getinfo);
-    FIND(curl_easy_cleanup);
-    FIND(curl_easy_strerror);
-    FIND(curl_slist_append);
-    FIND(curl_slist_free_all);
-#undef FIND
-    return CX_SUCCESS;
-}
-
-static void load_once(void)
-{
-    found.usable = !cx_failed(load_functions(&found.table)) &&
-                   found.table.curl_global_init(GLOBAL_DEFAULT) == ANSWER_OK;
-}
-
 cx_status cx_http_post_ready(cx_err *err)
 {
-    return pthread_once(&found.once, load_once) == 0 && found.usable
+    return cx_curl() != NULL
                ? CX_SUCCESS
                : cx_fail(err, CX_E_UNSUPPORTED, "sending over HTTP needs libcurl: %s",
                          cx_library_advice("install the package libcurl3-gnutls"));
@@ -185,40 +104,40 @@ static int watch_cancel(void *arg, int64_t down_total, int64_t down, int64_t up_
 
 static cx_status fail_sending(int answer, const char *text, cx_err *err)
 {
-    const char *why = text[0] != 0 ? text : found.table.curl_easy_strerror(answer);
-    if (answer == ANSWER_TIMED_OUT)
+    const char *why = text[0] != 0 ? text : cx_curl()->curl_easy_strerror(answer);
+    if (answer == CX_CURL_TIMED_OUT)
         return cx_fail(err, CX_E_TIMEOUT, "no response in time (%s)", why);
-    if (answer == ANSWER_WRITE_ERROR)
+    if (answer == CX_CURL_WRITE_ERROR)
         return cx_fail(err, CX_E_LIMIT, "the response is longer than 1 MiB");
-    if (answer == ANSWER_ABORTED)
+    if (answer == CX_CURL_ABORTED)
         return cx_fail(err, CX_E_IO, "stopped while waiting for the response");
     return cx_fail(err, CX_E_IO, "%s", why);
 }
 
 static bool set_options(void *easy, sending *s, void *headers, char *error_text)
 {
-    const curl_functions *curl = &found.table;
+    const cx_curl_functions *curl = cx_curl();
     const cx_http_post *post = s->post;
     const char *certificates = getenv("SSL_CERT_FILE");
     int failed = 0;
     if (certificates != NULL && certificates[0] != 0)
-        failed |= curl->curl_easy_setopt(easy, OPT_CERTIFICATES, certificates);
-    failed |= curl->curl_easy_setopt(easy, OPT_URL, post->url);
-    failed |= curl->curl_easy_setopt(easy, OPT_PROTOCOLS, PROTOCOLS_HTTP);
-    failed |= curl->curl_easy_setopt(easy, OPT_NO_SIGNAL, 1L);
-    failed |= curl->curl_easy_setopt(easy, OPT_USER_AGENT, USER_AGENT);
-    failed |= curl->curl_easy_setopt(easy, OPT_ERROR_TEXT, error_text);
-    failed |= curl->curl_easy_setopt(easy, OPT_POST, 1L);
-    failed |= curl->curl_easy_setopt(easy, OPT_BODY_SIZE, (int64_t)post->body.size);
-    failed |= curl->curl_easy_setopt(easy, OPT_BODY, (const char *)post->body.data);
-    failed |= curl->curl_easy_setopt(easy, OPT_HEADERS, headers);
-    failed |= curl->curl_easy_setopt(easy, OPT_TIMEOUT_MS, (long)post->timeout_ms);
-    failed |= curl->curl_easy_setopt(easy, OPT_CONNECT_TIMEOUT_MS, (long)CONNECT_MS);
-    failed |= curl->curl_easy_setopt(easy, OPT_WRITE_FUNCTION, discard_response);
-    failed |= curl->curl_easy_setopt(easy, OPT_WRITE_DATA, (void *)s);
-    failed |= curl->curl_easy_setopt(easy, OPT_NO_PROGRESS, 0L);
-    failed |= curl->curl_easy_setopt(easy, OPT_PROGRESS_FUNCTION, watch_cancel);
-    failed |= curl->curl_easy_setopt(easy, OPT_PROGRESS_DATA, (void *)s);
+        failed |= curl->curl_easy_setopt(easy, CX_CURL_CERTIFICATES, certificates);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_URL, post->url);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_PROTOCOLS, CX_CURL_HTTP_ONLY);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_NO_SIGNAL, 1L);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_USER_AGENT, USER_AGENT);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_ERROR_TEXT, error_text);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_POST, 1L);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_BODY_SIZE, (int64_t)post->body.size);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_BODY, (const char *)post->body.data);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_HEADERS, headers);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_TIMEOUT_MS, (long)post->timeout_ms);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_CONNECT_TIMEOUT_MS, (long)CONNECT_MS);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_WRITE_FUNCTION, discard_response);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_WRITE_DATA, (void *)s);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_NO_PROGRESS, 0L);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_PROGRESS_FUNCTION, watch_cancel);
+    failed |= curl->curl_easy_setopt(easy, CX_CURL_PROGRESS_DATA, (void *)s);
     return failed == 0;
 }
 
@@ -226,9 +145,10 @@ static void read_result(void *easy, cx_http_post_result *out)
 {
     long status = 0;
     int64_t seconds = 0;
-    (void)found.table.curl_easy_getinfo(easy, INFO_STATUS, &status);
+    (void)cx_curl()->curl_easy_getinfo(easy, CX_CURL_INFO_STATUS, &status);
     /* Not in versions before 7.66: then there is none. */
-    if (found.table.curl_easy_getinfo(easy, INFO_RETRY_AFTER, &seconds) != ANSWER_OK || seconds < 0)
+    if (cx_curl()->curl_easy_getinfo(easy, CX_CURL_INFO_RETRY_AFTER, &seconds) != CX_CURL_OK ||
+        seconds < 0)
         seconds = 0;
     *out = (cx_http_post_result){.status = status < 0 || status > 999 ? 0 : (unsigned)status,
                                  .retry_after_s = seconds > RETRY_AFTER_MAX ? RETRY_AFTER_MAX
@@ -239,11 +159,11 @@ static void read_result(void *easy, cx_http_post_result *out)
 static void *make_headers(const cx_http_post *post)
 {
     /* No wait for "100 Continue". */
-    void *list = found.table.curl_slist_append(NULL, "Expect:");
+    void *list = cx_curl()->curl_slist_append(NULL, "Expect:");
     for (size_t i = 0; i < post->header_count && list != NULL; i++) {
-        void *longer = found.table.curl_slist_append(list, post->headers[i]);
+        void *longer = cx_curl()->curl_slist_append(list, post->headers[i]);
         if (longer == NULL)
-            found.table.curl_slist_free_all(list);
+            cx_curl()->curl_slist_free_all(list);
         list = longer;
     }
     return list;
@@ -254,19 +174,19 @@ cx_status cx_http_post_send(const cx_http_post *post, cx_http_post_result *out, 
     char text[ERROR_TEXT_SIZE] = "";
     sending s = {.post = post};
     CX_TRY(cx_http_post_ready(err));
-    void *easy = found.table.curl_easy_init();
+    void *easy = cx_curl()->curl_easy_init();
     void *headers = make_headers(post);
     cx_status status = CX_SUCCESS;
     if (easy == NULL || headers == NULL || !set_options(easy, &s, headers, text)) {
         status = cx_fail_nomem(err);
     } else {
-        int answer = found.table.curl_easy_perform(easy);
-        if (answer != ANSWER_OK)
+        int answer = cx_curl()->curl_easy_perform(easy);
+        if (answer != CX_CURL_OK)
             status = fail_sending(answer, text, err);
         else
             read_result(easy, out);
     }
-    found.table.curl_slist_free_all(headers);
-    found.table.curl_easy_cleanup(easy);
+    cx_curl()->curl_slist_free_all(headers);
+    cx_curl()->curl_easy_cleanup(easy);
     return status;
 }

@@ -3,6 +3,7 @@
 
 The servers are `cortex mcp` and one written here, which misbehaves as its variables say.
 """
+import http.server
 import json
 import os
 import pty
@@ -141,6 +142,10 @@ class Place(kit.Folder):
         listed = tools if isinstance(tools, str) else json.dumps(tools)
         return Gateway([BIN, "mcp-gateway", "--home", self.home, "--name", "s", *options, "--", *server],
                        self.repo, {**self.env, "MOOD": mood, "TOOLS": listed, **dict(env)}, **more)
+
+    def over_http(self, server, *options, env=(), **more):
+        return Gateway([BIN, "mcp-gateway", "--home", self.home, "--name", "s", "--url", server.url, *options],
+                       self.repo, {**self.env, "NO_PROXY": "127.0.0.1", **dict(env)}, **more)
 
     def cortex(self, *words, code=0):
         done = run(BIN, *words, "--home", self.home, env=self.env)
@@ -739,6 +744,221 @@ def calls_can_be_in_the_session_of_an_agent():
         check([d["call"]["id"] for d in decisions] == ["2", "toolu_7"], decisions)
         done = run(BIN, "mcp-gateway", "--home", p.home, "--", "true", env={**p.env, "CORTEX_SESSION": "nonsense"})
         check(done.returncode == 2 and b"CORTEX_SESSION" in done.stderr, done)
+
+
+# --- over HTTP -------------------------------------------------------------------------------------
+
+
+class Upstream:
+    """An MCP server over streamable HTTP; .mood has words for what it does."""
+
+    def __init__(self, mood=""):
+        self.mood, self.requests, self.live, self.sessions = set(mood.split()), [], threading.Event(), 0
+        upstream = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_POST(self):
+                upstream.post(self)
+
+            def do_GET(self):
+                upstream.get(self)
+
+            def do_DELETE(self):
+                upstream.requests.append(("DELETE", dict(self.headers), None))
+                self.send_response(204)
+                self.end_headers()
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/mcp"
+
+    def __enter__(self):
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.live.set()
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    def seen(self, method):
+        return [m for verb, _, m in self.requests if verb == "POST" and m.get("method") == method]
+
+    def get(self, to):
+        self.requests.append(("GET", dict(to.headers), None))
+        if "stream" not in self.mood:
+            to.send_response(405)
+            to.send_header("Content-Length", "0")
+            to.end_headers()
+            return
+        to.send_response(200)
+        to.send_header("Content-Type", "text/event-stream")
+        to.end_headers()
+        to.wfile.write(b'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n')
+        to.wfile.flush()
+        to.close_connection = True
+        self.live.wait(PATIENCE)
+
+    def post(self, to):
+        m = json.loads(to.rfile.read(int(to.headers["Content-Length"])))
+        self.requests.append(("POST", dict(to.headers), m))
+        method, ident = m.get("method"), m.get("id")
+        headers, status = {}, 200
+        if method is None or ident is None:
+            to.send_response(202)
+            to.send_header("Content-Length", "0")
+            to.end_headers()
+            return
+        if method == "initialize":
+            self.sessions += 1
+            headers["Mcp-Session-Id"] = f"session-{self.sessions}"
+            result = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {}, "serverInfo": {"name": "h", "version": "1"}}
+        elif method == "tools/list":
+            result = {"tools": [SAY, DROP]}
+        else:
+            result = {"content": [{"type": "text", "text": "ran " + m.get("params", {}).get("name", method)}]}
+        if method == "tools/call" and "expired" in self.mood:
+            status = 404
+        if method == "tools/call" and "broken" in self.mood:
+            status = 500
+        answer = {"jsonrpc": "2.0", "id": ident, "result": result}
+        if method == "tools/call" and "refuses" in self.mood:
+            status, answer = 400, {"jsonrpc": "2.0", "id": ident, "error": {"code": -32020, "message": "header"}}
+        if method == "tools/call" and self.mood & {"events", "cut"}:
+            to.send_response(status)
+            to.send_header("Content-Type", "text/event-stream; charset=utf-8")
+            to.end_headers()
+            to.close_connection = True
+            progress = json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}})
+            to.wfile.write(f": hello\r\nid: 1\r\nevent: message\r\ndata: {progress}\r\n\r\n".encode())
+            to.wfile.flush()
+            if "cut" not in self.mood:
+                text = json.dumps(answer, indent=1).replace("\n", "\ndata: ")
+                to.wfile.write(f"event: other\ndata: {{}}\n\ndata: {text}\n\n".encode())
+            return
+        body = json.dumps(answer, indent=2).encode()
+        to.send_response(status)
+        for name, value in headers.items():
+            to.send_header(name, value)
+        to.send_header("Content-Type", "application/json" if status in (200, 400) else "text/plain")
+        to.send_header("Content-Length", str(len(body)))
+        to.end_headers()
+        to.wfile.write(body)
+
+
+@test
+def a_server_over_http_answers_with_json():
+    with Place() as p, Upstream() as u, p.over_http(u) as g:
+        check(g.tools() == ["say", "drop"])
+        check(text_of(g.call("say", text="a")) == "ran say")
+        check(g.end() == [])
+        posts = [(h, m) for verb, h, m in u.requests if verb == "POST"]
+        check([m["method"] for _, m in posts] == ["initialize", "notifications/initialized", "tools/list", "tools/call"])
+        check("Mcp-Session-Id" not in posts[0][0], posts[0])
+        for headers, _ in posts[1:]:
+            check(headers["Mcp-Session-Id"] == "session-1" and headers["MCP-Protocol-Version"] == "2025-11-25", headers)
+            check(headers["Accept"] == "application/json, text/event-stream", headers)
+        check(u.requests[-1][0] == "DELETE" and u.requests[-1][1]["Mcp-Session-Id"] == "session-1", u.requests[-1])
+        check([d["verdict"] for d in p.entries("live.decision")] == ["allow"] and len(p.entries("live.result")) == 1)
+
+
+@test
+def a_server_over_http_answers_with_events():
+    with Place() as p, Upstream("events stream") as u:
+        p.policy(mode="enforce", tools={"allow": ["s/say"], "deny": ["s/drop"]})
+        with p.over_http(u) as g:
+            g.tools()
+            before = list(g.before)
+            check(text_of(g.call("say", text="a")) == "ran say")
+            before += g.before
+            check(sorted(m["method"] for m in before if "method" in m)[0] == "notifications/progress", before)
+            check(is_refused(g.call("drop"), "L05"))
+            while {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"} not in before:
+                before.append(json.loads(g.line()))
+            g.end()
+        check(len(u.seen("tools/call")) == 1)
+
+
+@test
+def what_goes_wrong_over_http_is_an_error_to_who_waits():
+    for mood, words in (("cut", "without a result"), ("broken", "HTTP 500"), ("expired", "HTTP 404"), ("refuses", "header")):
+        with Place() as p, Upstream(mood) as u, p.over_http(u) as g:
+            g.tools()
+            check(words in g.call("say", text="a")["error"]["message"], mood)
+            check([r["outcome"] for r in p.entries("live.result")] == ["failed"], mood)
+            if mood == "expired":
+                g.send({**INIT, "id": "again"})
+                g.answer("again")
+                g.tools()
+                check(u.requests[-1][1]["Mcp-Session-Id"] == "session-2", u.requests[-1])
+            g.end()
+    with Upstream() as gone:
+        pass
+    with Place() as p, p.over_http(gone, ready=False) as g:
+        g.send(INIT)
+        check("did not answer" in g.answer("i")["error"]["message"])
+        g.end()
+
+
+@test
+def the_stateless_revision_has_its_headers():
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    with Place() as p, Upstream() as u, p.over_http(u, ready=False) as g:
+        g.ask("tools/list", {"_meta": meta})
+        answer = g.ask("tools/call", {"name": "say", "arguments": {"text": "h\u00e9"}, "_meta": meta})
+        check(text_of(answer) == "ran say")
+        g.ask("tools/call", {"name": "d\u00e9", "arguments": {}, "_meta": meta})
+        g.end()
+        headers = [h for _, h, _ in u.requests]
+        check([h.get("Mcp-Method") for h in headers] == ["tools/list", "tools/call", "tools/call"], headers)
+        check([h.get("Mcp-Name") for h in headers] == [None, "say", "=?base64?ZMOp?="], headers)
+        check({h["MCP-Protocol-Version"] for h in headers} == {"2026-07-28"} and "Mcp-Session-Id" not in headers[1])
+
+
+@test
+def a_refusal_is_a_complete_result_in_the_stateless_revision():
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    with Place() as p, p.gateway("--mode", "enforce", ready=False) as g:
+        g.ask("tools/list", {"_meta": meta})
+        answer = g.ask("tools/call", {"name": "say", "arguments": {"text": "x"}, "_meta": meta})
+        check(is_refused(answer, "L06") and answer["result"]["resultType"] == "complete", answer)
+        g.end()
+
+
+@test
+def secrets_are_sent_from_variables_and_never_in_the_clear():
+    with Place() as p, Upstream() as u:
+        with p.over_http(u, "--header", "Authorization=KEY", env={"KEY": "Bearer s3cret-in-a-variable"}) as g:
+            g.tools()
+            g.call("say", text="a")
+            g.end()
+        check({h["Authorization"] for _, h, _ in u.requests} == {"Bearer s3cret-in-a-variable"})
+        for path in p.home.rglob("*"):
+            check(not path.is_file() or b"s3cret" not in path.read_bytes(), path)
+        for words, env in ((["--url", "http://example.org/x", "--header", "A=KEY"], {"KEY": "x"}),
+                           (["--url", u.url, "--header", "A=NOT_SET"], {}), (["--url", u.url, "--header", "A:KEY"], {"KEY": "x"}),
+                           (["--url", u.url, "--header", "A=KEY"], {"KEY": "a\nB: c"}), (["--url", "ftp://x/"], {}),
+                           (["--url", u.url, "--", "true"], {}), (["--header", "A=KEY", "--", "true"], {"KEY": "x"}), ([], {})):
+            done = run(BIN, "mcp-gateway", "--home", p.home, "--name", "s", *words, env={**p.env, **env})
+            check(done.returncode == 2 and done.stdout == b"", words, done)
+
+
+@test
+def a_signal_ends_a_gateway_that_waits_for_http():
+    with Place() as p, Upstream("stream") as u, p.over_http(u) as g:
+        g.tools()
+        while not any(verb == "GET" for verb, _, _ in u.requests):
+            time.sleep(0.01)
+        g.process.send_signal(signal.SIGTERM)
+        check(g.process.wait(PATIENCE) == 128 + signal.SIGTERM, g.process.returncode)
+        check(p.sessions()[0]["ended"])
 
 
 main()

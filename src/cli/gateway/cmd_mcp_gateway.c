@@ -64,6 +64,7 @@ static cx_status target_of(cx_gateway_job *job, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, job->cli->alloc);
+    cx_buf_add_z(&text, job->url == NULL ? "" : job->url);
     for (size_t i = 0; i < job->args->operand_count; i++) {
         cx_buf_add_z(&text, job->args->operands[i]);
         cx_buf_add_byte(&text, 0);
@@ -80,14 +81,20 @@ static cx_status target_of(cx_gateway_job *job, cx_err *err)
 
 static cx_status name_of(cx_gateway_job *job, cx_err *err)
 {
-    const char *given = cx_cli_value(job->args, "name"), *program = job->args->operands[0];
+    const char *given = cx_cli_value(job->args, "name");
     cx_err why;
-    const char *slash = strrchr(program, '/');
-    job->options.name = cx_str_z(given != NULL ? given : slash != NULL ? slash + 1 : program);
-    cx_status status = cx_gateway_check_name(job->options.name, &why);
-    if (cx_failed(status))
+    if (given != NULL) {
+        job->options.name = cx_str_z(given);
+    } else if (job->url != NULL) { /* the host */
+        const char *host = strstr(job->url, "//") + 2;
+        job->options.name = cx_str_from(host, strcspn(host, ":/?"));
+    } else {
+        const char *program = job->args->operands[0], *slash = strrchr(program, '/');
+        job->options.name = cx_str_z(slash != NULL ? slash + 1 : program);
+    }
+    if (cx_failed(cx_gateway_check_name(job->options.name, &why)))
         return cx_fail(err, CX_E_USAGE, "%s: %s",
-                       given != NULL ? "option --name" : "the program's name is none; give --name",
+                       given != NULL ? "option --name" : "the server has no name; give --name",
                        why.message);
     return CX_SUCCESS;
 }
@@ -154,6 +161,67 @@ static cx_status real_path(cx_gateway_job *job, const char *path, const char **o
     return status;
 }
 
+/* Whether what is sent there stays on this machine. */
+static bool is_loopback(const char *url)
+{
+    static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]"};
+    const char *host = strstr(url, "//") + 2;
+    for (size_t i = 0; i < CX_COUNT_OF(hosts); i++) {
+        size_t size = strlen(hosts[i]);
+        if (strncmp(host, hosts[i], size) == 0 && strchr(":/?", host[size]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* "NAME=VARIABLE" becomes "NAME: value"; secrets are in no command line. */
+static cx_status read_header(cx_gateway_job *job, cx_str given, const char **out, cx_err *err)
+{
+    const char *equals = memchr(given.data, '=', given.size);
+    size_t size = equals == NULL ? 0 : (size_t)(equals - given.data);
+    bool good = size != 0;
+    for (size_t i = 0; i < size; i++) {
+        char c = given.data[i];
+        good &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                c == '-' || c == '_';
+    }
+    const char *value = good ? getenv(equals + 1) : NULL;
+    if (!good)
+        return cx_fail(err, CX_E_USAGE, "option --header: expected NAME=VARIABLE");
+    for (const char *at = value; at != NULL && *at != 0; at++)
+        good &= (uint8_t)*at >= ' ' && *at != 127;
+    if (value == NULL || !good)
+        return cx_fail(err, CX_E_USAGE, "option --header: the variable %s %s", equals + 1,
+                       value == NULL ? "is not set" : "has control characters in it");
+    cx_str line = cx_arena_printf(&job->cli->arena, "%.*s: %s", (int)size, given.data, value);
+    *out = line.data;
+    return line.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status read_url(cx_gateway_job *job, cx_err *err)
+{
+    cx_str_list given;
+    job->url = cx_cli_value(job->args, "url");
+    CX_TRY(list_of(job, "header", &given, err));
+    if ((job->url == NULL) == (job->args->operand_count == 0))
+        return cx_fail(err, CX_E_USAGE, "expected either --url or a server's command line");
+    if (job->url == NULL && given.count != 0)
+        return cx_fail(err, CX_E_USAGE, "--header goes with --url");
+    if (job->url == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_http_post_check_url(job->url, err));
+    if (given.count > CX_GATEWAY_HEADERS_MAX)
+        return cx_fail(err, CX_E_USAGE, "option --header: at most %d", CX_GATEWAY_HEADERS_MAX);
+    if (given.count != 0 && strncmp(job->url, "https:", 6) != 0 && !is_loopback(job->url))
+        return cx_fail(err, CX_E_USAGE,
+                       "--header would be sent unencrypted to another machine: expected an address "
+                       "with https://");
+    for (size_t i = 0; i < given.count; i++)
+        CX_TRY(read_header(job, given.items[i], &job->headers[i], err));
+    job->header_count = given.count;
+    return CX_SUCCESS;
+}
+
 static cx_status read_options(cx_gateway_job *job, cx_err *err)
 {
     const char *mode = cx_cli_value(job->args, "mode"), *session = getenv("CORTEX_SESSION");
@@ -172,6 +240,8 @@ static cx_status read_options(cx_gateway_job *job, cx_err *err)
         return cx_fail(err, CX_E_USAGE, "option --mode: expected observe, ask or enforce");
     if (wait > CX_GATEWAY_WAIT_S_MAX)
         return cx_fail(err, CX_E_USAGE, "option --wait: at most 3600 seconds");
+    CX_TRY(read_url(job, err));
+    o->no_batches = job->url != NULL;
     CX_TRY(name_of(job, err));
     CX_TRY(target_of(job, err));
     CX_TRY(list_of(job, "hide", &o->hide, err));
@@ -190,20 +260,24 @@ static cx_status read_options(cx_gateway_job *job, cx_err *err)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
+static cx_status run_child(cx_gateway_job *job, cx_err *err)
+{
+    size_t count = job->args->operand_count;
+    const char **argv = CX_ARENA_ARRAY(&job->cli->arena, const char *, count + 1);
+    if (argv == NULL)
+        return cx_fail_nomem(err);
+    memcpy(argv, job->args->operands, count * sizeof *argv);
+    argv[count] = NULL;
+    return cx_cli_gateway_stdio(job, argv, err);
+}
+
 static cx_status run_gateway(cx_gateway_job *job, cx_err *err)
 {
     CX_TRY(read_options(job, err));
     CX_TRY(cx_gateway_open(&job->options, &job->gateway, err));
     cx_gateway_reader_init(&job->from_client, job->cli->alloc, CX_GATEWAY_MESSAGE_MAX);
     cx_gateway_reader_init(&job->from_server, job->cli->alloc, CX_GATEWAY_MESSAGE_MAX);
-    const char **argv =
-        CX_ARENA_ARRAY(&job->cli->arena, const char *, job->args->operand_count + 1);
-    cx_status status = argv == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
-    if (argv != NULL) {
-        memcpy(argv, job->args->operands, job->args->operand_count * sizeof *argv);
-        argv[job->args->operand_count] = NULL;
-        status = cx_cli_gateway_stdio(job, argv, err);
-    }
+    cx_status status = job->url != NULL ? cx_cli_gateway_http(job, err) : run_child(job, err);
     cx_gateway_reader_done(&job->from_client);
     cx_gateway_reader_done(&job->from_server);
     cx_gateway_close(job->gateway);
@@ -223,11 +297,19 @@ static int run_mcp_gateway(cx_cli *cli, const cx_cli_args *args)
     return err.code == CX_E_USAGE ? CX_EXIT_USAGE : CX_EXIT_UNCHECKED;
 }
 
-static const cx_cli_operand operands[] = {{"SERVER", CX_CLI_COMMAND, NULL, false, true}};
+static const cx_cli_operand operands[] = {{"SERVER", CX_CLI_COMMAND, NULL, true, true}};
 
 static const cx_cli_option options[] = {
-    CX_CLI_OPT("name", 0, CX_CLI_TEXT, "NAME",
-               "The server's name in policies, pins and entries; default: the program's."),
+    CX_CLI_OPT(
+        "name", 0, CX_CLI_TEXT, "NAME",
+        "The server's name in policies, pins and entries; default: the program's, or the host."),
+    CX_CLI_OPT(
+        "url", 0, CX_CLI_TEXT, "URL",
+        "The server is at this address (streamable HTTP) instead of being started; the agent "
+        "still speaks over pipes."),
+    CX_CLI_OPT_MANY("header", 0, CX_CLI_TEXT, "NAME=VARIABLE",
+                    "With --url: send the header NAME with the value of this environment variable; "
+                    "to another machine over https only; may be repeated."),
     CX_CLI_OPT("mode", 0, CX_CLI_CHOICE, "observe|ask|enforce",
                "observe, the default: record what would be decided, block nothing. ask: a person "
                "decides what the policy does not allow. enforce: the policy decides. A policy or a "
@@ -247,7 +329,8 @@ const cx_cli_command cx_cli_mcp_gateway = {
     .name = "mcp-gateway",
     .purpose = "stand between an agent and an MCP server: decide and record its calls",
     .about =
-        "Starts the server and passes messages in both directions, byte for byte. Each tool call "
+        "Starts the server, or reaches it with --url, and passes messages in both directions, byte "
+        "for byte. Each tool call "
         "is decided by the policy of the session, checked against the tool's own schema, and "
         "recorded before the server gets it; its result is recorded before the agent does. "
         "Options stand before \"--\", the server's command line after it.\n\n"
