@@ -130,6 +130,8 @@
     X(hook_copilot)        \
     X(hook_audit)          \
     X(mcp_gateway_pin)     \
+    X(mcp_gateway_wrap)    \
+    X(mcp_gateway_unwrap)  \
     X(mcp_gateway)         \
     X(session_list)        \
     X(session_show)        \

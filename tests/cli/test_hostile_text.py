@@ -342,6 +342,8 @@ class World:
         self.path("bad", json.dumps(asked))
         self.path("broken", '{"a' + SOFT)
         self.path("good", json.dumps(contract("hostile_task")))
+        self.path("hostile_mcp", json.dumps({"mcpServers": {TEXT: {"command": TEXT}, "a": {"command": TEXT, "args": [TEXT]}, "b": {
+            "command": "x", "args": ["mcp-gateway", "--name", TEXT, "--", TEXT, TEXT]}}}))
         self.path("schema", json.dumps({"$id": "urn:a", "properties": {NAME: {"const": TEXT}},
                                         "required": [TEXT], "additionalProperties": False}))
         self.path("value", json.dumps({NAME: "x" + TEXT, "b" + TEXT: 2}))
@@ -540,6 +542,8 @@ ROWS = {
     "session deny": ["{live} --reason {T}", "! {S}{S} --reason {T}"],
     "hook audit": ["! {S}", "--all", "--all --json", "--all --sarif", "! --transcript {session}", "! --transcript {none}"],
     "mcp-gateway": ["! --name {S} -- x", "! --home {none} -- {S}", "! -- {none}/{R}"],
+    "mcp-gateway wrap": ["! {S}", "! claude --file {none}", "! claude {S} --file {hostile_mcp} --dry-run", "! claude --file {hostile_mcp} --dry-run", "! codex --file {broken}"],
+    "mcp-gateway unwrap": ["! {S}", "! claude --file {none}", "! claude --file {hostile_mcp} --dry-run"],
     "mcp-gateway pin": ["! {S}", "! {S} --json", "! a {T} --accept"],
     "worktrees list": ["!", "! --json", "! --repo {place}"],
     "locks list": ["", "--json", "--repo {place}"],

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import threading
 import time
+import tomllib
 
 import kit
 from kit import BIN, check, clean_env, main, run, test
@@ -959,6 +960,166 @@ def a_signal_ends_a_gateway_that_waits_for_http():
         g.process.send_signal(signal.SIGTERM)
         check(g.process.wait(PATIENCE) == 128 + signal.SIGTERM, g.process.returncode)
         check(p.sessions()[0]["ended"])
+
+
+# --- configurations of agents ----------------------------------------------------------------------
+
+CONFIGS = {
+    "claude": (".mcp.json", ["""{
+  "mcpServers": {
+    "files": {
+      "type": "stdio",
+      "command": "npx",
+      "args": ["-y", "server\\"x", "."],
+      "env": {"KEY": "s\\u00e9cret"}
+    },
+    "bare" : { "command" :"run me" },
+    "empty": {"args": [ ], "command": "x"},
+    "lines": {"command": "y", "args": [
+      "a",
+      "b"
+    ]},
+    "web": {"type":"http","url" : "https://a.example/mcp"}
+  }, "other": [1e2, {"mcpServers": {"no": {"command": "z"}}}]
+}
+"""]),
+    "gemini": (".gemini/settings.json", ["""{"theme":"x","mcpServers":{"a-b":{"command":"c","args":["1"],"trust":true}}}"""]),
+    "cursor": (".cursor/mcp.json", ["""{"mcpServers": {"u": {"url": "http://127.0.0.1:1/x"}}}"""]),
+    "codex": (".codex/config.toml", ["""model = "o" # [mcp_servers.not]
+text = '''
+[mcp_servers.neither]
+command = "x"
+'''
+[mcp_servers.files]
+command = "npx" # the program
+args = [ # words
+  "-y", 'lit"eral',
+  "c", ]
+env = { KEY = "v" }
+
+[mcp_servers.bare]
+command = 'p'
+[mcp_servers."web-1"]
+url = "https://a.example/mcp"
+startup_timeout_sec = 5
+[other]
+command = "left"
+"""]),
+}
+
+
+def servers_of(agent, text):
+    if agent == "codex":
+        return tomllib.loads(text)["mcp_servers"]
+    return json.loads(text)["mcpServers"]
+
+
+@test
+def servers_are_wrapped_and_unwrapped_to_the_byte():
+    with Place() as p:
+        for agent, (name, (text,)) in CONFIGS.items():
+            path = p.repo / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+            path.chmod(0o600 if agent == "gemini" else 0o644)
+            wrap = [BIN, "mcp-gateway", "wrap", agent, "--mode", "enforce"]
+            done = run(*wrap, env=p.env, cwd=p.repo)
+            check(done.returncode == 3 and path.read_text() == text, "written without a yes", done)
+            done = run(*wrap, "--dry-run", env=p.env, cwd=p.repo)
+            check(done.returncode == 0 and path.read_text() == text and b"would be" in done.stdout, done)
+            done = run(*wrap, "--yes", env=p.env, cwd=p.repo)
+            check(done.returncode == 0, done)
+            check((path.stat().st_mode & 0o777) == (0o600 if agent == "gemini" else 0o644))
+            before, after = servers_of(agent, text), servers_of(agent, path.read_text())
+            check(set(before) == set(after))
+            for server, old in before.items():
+                new = after[server]
+                words = [new["command"], *new["args"]]
+                check(os.path.basename(words[0]) == "cortex" and words[1:4] == ["mcp-gateway", "--mode", "enforce"], words)
+                if "url" in old:
+                    check(words[4:] == ["--name", server, "--url", old["url"]] and new.get("type", "stdio") == "stdio", words)
+                else:
+                    at = words.index("--")
+                    check("".join(words[4:at]).lstrip("-").replace("=", "") == "name" + server, words)
+                    check(words[at + 1:] == [old["command"], *old.get("args", [])], words)
+                rest = {k: v for k, v in old.items() if k not in ("command", "args", "url", "type")}
+                check(rest == {k: v for k, v in new.items() if k not in ("command", "args", "url", "type")})
+            wrapped = path.read_text()
+            check(run(*wrap, "--yes", env=p.env, cwd=p.repo).returncode == 0 and path.read_text() == wrapped, "wrapped twice")
+            done = run(BIN, "mcp-gateway", "unwrap", agent, "--yes", env=p.env, cwd=p.repo)
+            check(done.returncode == 0 and path.read_text() == text, agent, done, path.read_text())
+            done = run(BIN, "mcp-gateway", "unwrap", agent, "--yes", env=p.env, cwd=p.repo)
+            check(done.returncode == 0 and path.read_text() == text and done.stdout.startswith(b"0 "), done)
+
+
+@test
+def a_file_that_was_written_again_is_unwrapped_in_meaning():
+    with Place() as p:
+        path = p.repo / ".mcp.json"
+        text = CONFIGS["claude"][1][0]
+        path.write_text(text)
+        check(run(BIN, "mcp-gateway", "wrap", "claude", "--yes", env=p.env, cwd=p.repo).returncode == 0)
+        for indent in (None, 4):
+            path.write_text(json.dumps(json.loads(path.read_text()), indent=indent))
+        check(run(BIN, "mcp-gateway", "unwrap", "claude", "--yes", env=p.env, cwd=p.repo).returncode == 0)
+        check(json.loads(path.read_text()) == json.loads(text), path.read_text())
+
+
+@test
+def one_server_of_a_project_is_wrapped():
+    with Place() as p:
+        user = p.folder / ".claude.json"
+        servers = {"a": {"command": "x"}, "b": {"command": "y", "args": ["1"]}}
+        text = json.dumps({"n": 1, "mcpServers": servers, "projects": {str(p.repo): {"mcpServers": servers}, "/other": {"mcpServers": servers}}}, indent=2)
+        user.write_text(text)
+        check(run(BIN, "mcp-gateway", "wrap", "claude", "b", "--yes", env=p.env, cwd=p.repo).returncode == 0)
+        now = json.loads(user.read_text())
+        check("mcp-gateway" in now["mcpServers"]["b"]["args"] and now["mcpServers"]["a"] == servers["a"])
+        check("mcp-gateway" in now["projects"][str(p.repo)]["mcpServers"]["b"]["args"])
+        check(now["projects"]["/other"] == {"mcpServers": servers})
+        check(run(BIN, "mcp-gateway", "unwrap", "claude", "b", "--yes", env=p.env, cwd=p.repo).returncode == 0)
+        check(user.read_text() == text)
+        done = run(BIN, "mcp-gateway", "wrap", "claude", "none", "--yes", env=p.env, cwd=p.repo)
+        check(done.returncode == 2 and b"none" in done.stderr, done)
+
+
+@test
+def what_cannot_be_wrapped_is_left_and_said():
+    secret = {"url": "https://a.example/", "type": "http", "headers": {"Authorization": "Bearer k3y"}}
+    with Place() as p:
+        path = p.repo / ".mcp.json"
+        for server in (secret, {"type": "sse", "url": "https://a.example/"}, {"command": 5}, {}, {"command": "x", "args": [1]}):
+            text = json.dumps({"mcpServers": {"s": server}})
+            path.write_text(text)
+            done = run(BIN, "mcp-gateway", "wrap", "claude", "--yes", env=p.env, cwd=p.repo)
+            check(done.returncode in (1, 3) and path.read_text() == text and b"k3y" not in done.stdout + done.stderr, server, done)
+        path.write_text(json.dumps({"mcpServers": {"a__b": {"command": "x"}}}))
+        check(run(BIN, "mcp-gateway", "wrap", "claude", "--yes", env=p.env, cwd=p.repo).returncode == 1)
+        for text in ("{", "[]", '{"mcpServers":{"a":{"command":"x","command":"y"}}}'):
+            path.write_text(text)
+            done = run(BIN, "mcp-gateway", "wrap", "claude", "--yes", env=p.env, cwd=p.repo)
+            check(done.returncode == 3 and path.read_text() == text, done)
+        toml = p.repo / "c.toml"
+        for text in ("= 1\n", "[mcp_servers.a]\ncommand\n", '[mcp_servers.a]\nurl = "https://x.example/"\nbearer_token_env_var = "T"\n'):
+            toml.write_text(text)
+            done = run(BIN, "mcp-gateway", "wrap", "codex", "--file", toml, "--yes", env=p.env, cwd=p.repo)
+            check(done.returncode in (1, 3) and toml.read_text() == text, text, done)
+        check(run(BIN, "mcp-gateway", "wrap", "emacs", env=p.env, cwd=p.repo).returncode == 2)
+        check(run(BIN, "mcp-gateway", "wrap", "gemini", env=p.env, cwd=p.repo).returncode == 2)
+
+
+@test
+def a_wrapped_server_answers():
+    with Place() as p:
+        path = p.repo / ".mcp.json"
+        path.write_text(json.dumps({"mcpServers": {"s": {"command": "python3", "args": [str(p.folder / "server.py")]}}}))
+        done = run(BIN, "mcp-gateway", "wrap", "claude", "--home", p.home, "--yes", env=p.env, cwd=p.repo)
+        check(done.returncode == 0, done)
+        server = json.loads(path.read_text())["mcpServers"]["s"]
+        with Gateway([BIN, *server["args"]], p.repo, {**p.env, "MOOD": "", "TOOLS": json.dumps([SAY])}) as g:
+            check(g.tools() == ["say"] and text_of(g.call("say", text="x")) == "ran say")
+            g.end()
+        check(len(p.entries("live.decision")) == 1)
 
 
 main()
