@@ -21,10 +21,8 @@ LAYERS = [
     ['agent', 'contract', 'evidence', 'ledger'],
     ['approval', 'candidate', 'index', 'memory', 'socket'],
     ['audit', 'erasure', 'live', 'recorder'],
-    ['governor', 'stores'],
-    ['live_audit', 'provenance'],
     ['gateway', 'governor', 'stores'],
-    ['provenance'],
+    ['live_audit', 'provenance'],
     ['server'],
     ['cli'],
 ]

@@ -354,7 +354,7 @@ static void decide_tool(cx_deciding *d)
     const cx_live_tool *known = cx_live_tool_find(d->call->tool);
     bool mcp = cx_live_tool_is_mcp(d->call, &server, &tool);
     if (cx_live_list_names_tool(policy->tools_deny, d->call->tool, mcp ? server : CX_STR(""),
-                        mcp ? tool : d->call->tool) ||
+                                mcp ? tool : d->call->tool) ||
         list_means_tool(policy->tools_deny, known)) {
         cx_deciding_add(d, CX_LIVE_TOOL, CX_LIVE_FORBIDDEN, "L05", d->call->tool,
                         "the policy or a limit names this tool as denied");

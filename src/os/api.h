@@ -10,10 +10,10 @@
 #include "os/confine.h"
 #include "os/folder.h"
 #include "os/gzip.h"
-#include "os/http_client.h"
-#include "os/http_post.h"
+#include "os/http/http_client.h"
+#include "os/http/http_post.h"
+#include "os/http/http_stream.h"
 #include "os/ip.h"
-#include "os/http_stream.h"
 #include "os/library.h"
 #include "os/net.h"
 #include "os/notify.h"
@@ -25,6 +25,6 @@
 #include "os/spawn.h"
 #include "os/stream.h"
 #include "os/tcp.h"
-#include "os/tls.h"
+#include "os/http/tls.h"
 
 #endif

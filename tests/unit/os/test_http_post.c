@@ -2,7 +2,7 @@
  * test_http_post.c - which addresses are accepted.  Requests themselves are in
  * tests/http/test_alerts.py, against a receiver.
  */
-#include "os/http_post.h"
+#include "os/http/http_post.h"
 
 #include "tests/test.h"
 

@@ -4,7 +4,7 @@
  * libcurl's header is not needed to build: the few calls and numbers used are stable parts of its
  * ABI (soname 4), and are declared here.
  */
-#include "os/tls.h"
+#include "os/http/tls.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * http_client.c - one request over HTTP/1.1 (RFC 9110, RFC 9112).  C1 to C4: http_client.h.
  */
-#include "os/http_client.h"
+#include "os/http/http_client.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

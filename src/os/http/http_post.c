@@ -1,7 +1,7 @@
 /*
  * http_post.c - one POST request, over libcurl's easy interface.
  */
-#include "os/http_post.h"
+#include "os/http/http_post.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,9 @@
 
 cx_status cx_http_post_ready(cx_err *err)
 {
-    return cx_curl() != NULL
-               ? CX_SUCCESS
-               : cx_fail(err, CX_E_UNSUPPORTED, "sending over HTTP needs libcurl: %s",
-                         cx_library_advice("install the package libcurl3-gnutls"));
+    return cx_curl() != NULL ? CX_SUCCESS
+                             : cx_fail(err, CX_E_UNSUPPORTED, "sending over HTTP needs libcurl: %s",
+                                       cx_library_advice("install the package libcurl3-gnutls"));
 }
 
 /* --- addresses -------------------------------------------------------------------------------- */

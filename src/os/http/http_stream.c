@@ -1,13 +1,13 @@
 /*
  * http_stream.c - one request, its response part by part, over libcurl's easy interface.
  */
-#include "os/http_stream.h"
+#include "os/http/http_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "os/curl.h"
-#include "os/http_post.h"
+#include "os/http/http_post.h"
 
 #define USER_AGENT "cortex"
 #define CONNECT_MS 10000
