@@ -449,7 +449,7 @@ static cx_status table_differs(void *arg, const char *table, int64_t actor, cx_b
     hex[2 * shown] = 0;
     (void)snprintf(message, sizeof message,
                    "a row of the tables is %s (key %s); the log is the truth: 'cortex tables"
-                   " rebuild --replace' makes them again",
+                   " rebuild --replace' makes them anew",
                    how, hex);
     cx_home *home = state->check->home;
     bool known = actor >= 0 && (size_t)actor < home->actor_count;

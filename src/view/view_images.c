@@ -6,8 +6,8 @@
  *       data: URL, inlineData of Gemini, url of OpenCode.  Addresses elsewhere are never fetched.
  *   I2  What it is, its first bytes say, and never the record: PNG, JPEG, GIF and WebP are
  *       pictures, all else (SVG, for one, which could hold a script) is a file.
- *   I3  The event is walked in its own order, at most IMAGES_MAX of IMAGE_TEXT_MAX each are told;
- *       data that was told before (records repeat it) is not told again.
+ *   I3  The event is walked in its own order, at most IMAGES_MAX of IMAGE_TEXT_MAX each are listed;
+ *       data that was listed before (records repeat it) is left out.
  */
 #include "lattice/answer.h"
 #include "view/view_internal.h"
