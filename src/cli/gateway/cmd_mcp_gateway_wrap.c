@@ -11,6 +11,7 @@
 #include "base/api.h"
 #include "cli/gateway/gateway.h"
 #include "cli/gateway/wrap.h"
+#include "cli/live/agent_file.h"
 #include "cli/live/live.h"
 #include "os/api.h"
 
@@ -245,7 +246,11 @@ static cx_status agree_and_write(wrap_job *w, cx_err *err)
     if (!cx_cli_has(w->args, "yes")) {
         cx_buf_add_z(&w->shown, "Write this? Write \"yes\": ");
         CX_TRY(cx_buf_check(&w->shown, err));
-        CX_TRY(cx_cli_ask_person(cx_buf_str(&w->shown), err));
+        CX_TRY(cx_cli_ask_person(
+            &w->shown,
+            "a change is agreed to by a person on a terminal, or with --yes; there is no terminal "
+            "here",
+            err));
         cx_buf_clear(&w->shown);
     }
     for (size_t i = 0; i < w->file_count; i++)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "os/curl.h"
+#include "os/library.h"
 
 #define USER_AGENT "cortex"
 #define CONNECT_MS 10000
