@@ -2,8 +2,8 @@
  * gateway - between an agent and an MCP server: what passes, what is decided, what is recorded
  * (docs/formats/gateway.md).
  *
- * Knows messages of MCP, the policy of live sessions and the ledger; knows nothing of processes,
- * terminals and configurations of agents.
+ * Knows messages of MCP, the policy of live sessions, the ledger, and how agents' configurations
+ * name servers; knows nothing of processes, terminals, and where those files are.
  */
 #ifndef CX_GATEWAY_API_H
 #define CX_GATEWAY_API_H
@@ -15,5 +15,6 @@
 #include "gateway/span.h"
 #include "gateway/sse.h"
 #include "gateway/tools.h"
+#include "gateway/wrap.h"
 
 #endif

@@ -94,3 +94,23 @@ void cx_gateway_add_refusal(cx_buf *out, cx_str id, bool stateless, cx_str text)
         cx_buf_add_z(out, ",\"resultType\":\"complete\"");
     cx_buf_add_z(out, "}}\n");
 }
+
+/* --- servers ---------------------------------------------------------------------------------- */
+
+cx_status cx_gateway_check_name(cx_str name, cx_err *err)
+{
+    bool good = name.size != 0 && name.size <= CX_GATEWAY_NAME_MAX;
+    for (size_t i = 0; i < name.size && good; i++) {
+        char c = name.data[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        good = letter || (i != 0 && (c == '.' || c == '-' || c == '_'));
+        if (c == '_' && (i + 1 == name.size || name.data[i + 1] == '_'))
+            good = false;
+    }
+    if (good)
+        return CX_SUCCESS;
+    return cx_fail(
+        err, CX_E_USAGE,
+        "the name of a server is 1 to 64 letters, digits, '.', '_' and '-', begins with a "
+        "letter or digit, and has no \"__\" and no '_' at the end");
+}

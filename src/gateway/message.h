@@ -42,4 +42,11 @@ void cx_gateway_add_error(cx_buf *out, cx_str id, int code, cx_str message);
 /* The result of a tool call that was refused: isError and a text for the model. */
 void cx_gateway_add_refusal(cx_buf *out, cx_str id, bool stateless, cx_str text);
 
+/* --- servers ---------------------------------------------------------------------------------- */
+
+#define CX_GATEWAY_NAME_MAX 64
+
+/* Letters, digits, and after the first '.', '_' and '-'; no "__" and no '_' at the end, so that
+ * mcp__NAME__TOOL can be taken apart.  CX_E_USAGE. */
+CX_RESULT cx_gateway_check_name(cx_str name, cx_err *err);
 #endif

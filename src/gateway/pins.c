@@ -14,23 +14,6 @@
 #define TEXT_KEPT_MAX ((size_t)4 << 10)    /* of one description in an entry */
 #define TEXTS_KEPT_MAX ((size_t)512 << 10) /* of all of them */
 
-cx_status cx_gateway_check_name(cx_str name, cx_err *err)
-{
-    bool good = name.size != 0 && name.size <= CX_GATEWAY_NAME_MAX;
-    for (size_t i = 0; i < name.size && good; i++) {
-        char c = name.data[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        good = letter || c == '.' || c == '-' || c == '_';
-        if (c == '_' && (i + 1 == name.size || name.data[i + 1] == '_'))
-            good = false;
-    }
-    if (good)
-        return CX_SUCCESS;
-    return cx_fail(err, CX_E_USAGE,
-                   "the name of a server is 1 to 64 letters, digits, '.', '_' and '-', without "
-                   "\"__\" and without '_' at the end");
-}
-
 cx_status cx_gateway_actor(cx_str name, cx_arena *arena, cx_str *out, cx_err *err)
 {
     CX_TRY(cx_gateway_check_name(name, err));

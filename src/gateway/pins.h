@@ -13,14 +13,10 @@
 #ifndef CX_GATEWAY_PINS_H
 #define CX_GATEWAY_PINS_H
 
+#include "gateway/message.h"
 #include "gateway/tools.h"
 #include "ledger/api.h"
 
-#define CX_GATEWAY_NAME_MAX 64
-
-/* Letters, digits, '.', '_' and '-'; no "__" and no '_' at the end, so that mcp__NAME__TOOL can be
- * taken apart.  CX_E_USAGE. */
-CX_RESULT cx_gateway_check_name(cx_str name, cx_err *err);
 /* "gateway:NAME". */
 CX_RESULT cx_gateway_actor(cx_str name, cx_arena *arena, cx_str *out, cx_err *err);
 

@@ -10,7 +10,6 @@
 
 #include "base/api.h"
 #include "cli/gateway/gateway.h"
-#include "cli/gateway/wrap.h"
 #include "cli/live/agent_file.h"
 #include "cli/live/live.h"
 #include "os/api.h"
@@ -20,13 +19,14 @@
 /* Where agents keep their servers: below the user's folder, a variable's, or the project's. */
 static const struct {
     const char *agent, *variable, *below_variable, *below_home, *below_project;
-    const cx_wrap_syntax *syntax;
+    const cx_gateway_wrap_syntax *syntax;
 } places[] = {
-    {"claude", "CLAUDE_CONFIG_DIR", ".claude.json", ".claude.json", ".mcp.json", &cx_wrap_json},
+    {"claude", "CLAUDE_CONFIG_DIR", ".claude.json", ".claude.json", ".mcp.json",
+     &cx_gateway_wrap_json},
     {"codex", "CODEX_HOME", "config.toml", ".codex/config.toml", ".codex/config.toml",
-     &cx_wrap_toml},
-    {"gemini", NULL, NULL, ".gemini/settings.json", ".gemini/settings.json", &cx_wrap_json},
-    {"cursor", NULL, NULL, ".cursor/mcp.json", ".cursor/mcp.json", &cx_wrap_json},
+     &cx_gateway_wrap_toml},
+    {"gemini", NULL, NULL, ".gemini/settings.json", ".gemini/settings.json", &cx_gateway_wrap_json},
+    {"cursor", NULL, NULL, ".cursor/mcp.json", ".cursor/mcp.json", &cx_gateway_wrap_json},
 };
 
 typedef struct wrap_file {
@@ -39,8 +39,8 @@ typedef struct wrap_job {
     cx_cli *cli;
     const cx_cli_args *args;
     cx_arena *arena;
-    const cx_wrap_syntax *syntax;
-    cx_wrap_how how;
+    const cx_gateway_wrap_syntax *syntax;
+    cx_gateway_wrap_how how;
     const char *folder; /* the present one */
     wrap_file files[2];
     size_t file_count;
@@ -86,7 +86,7 @@ static cx_status add_file(wrap_job *w, const char *path, bool needed, cx_err *er
     file->path = real;
     cx_buf_init(&file->before, w->cli->alloc);
     cx_buf_init(&file->now, w->cli->alloc);
-    CX_TRY(cx_io_read_file(w->cli->io, real, CX_WRAP_FILE_MAX, &file->before, err));
+    CX_TRY(cx_io_read_file(w->cli->io, real, CX_GATEWAY_WRAP_FILE_MAX, &file->before, err));
     cx_buf_add_str(&file->now, cx_buf_str(&file->before));
     return cx_buf_check(&file->now, err);
 }
@@ -122,11 +122,11 @@ static cx_status find_files(wrap_job *w, cx_err *err)
 /* --- servers ---------------------------------------------------------------------------------- */
 
 typedef struct entry_list {
-    cx_wrap_entry *items;
+    cx_gateway_wrap_entry *items;
     size_t count;
 } entry_list;
 
-static cx_status add_entry(void *arg, const cx_wrap_entry *entry, cx_err *err)
+static cx_status add_entry(void *arg, const cx_gateway_wrap_entry *entry, cx_err *err)
 {
     entry_list *list = arg;
     if (list->count == SERVERS_MAX)
@@ -139,7 +139,7 @@ static cx_status read_entries(wrap_job *w, const wrap_file *file, entry_list *ou
 {
     cx_err why;
     out->count = 0;
-    out->items = CX_ARENA_ARRAY(w->arena, cx_wrap_entry, SERVERS_MAX);
+    out->items = CX_ARENA_ARRAY(w->arena, cx_gateway_wrap_entry, SERVERS_MAX);
     if (out->items == NULL)
         return cx_fail_nomem(err);
     cx_status status =
@@ -158,7 +158,7 @@ static bool is_named(wrap_job *w, cx_str name)
     return found;
 }
 
-static void show_change(wrap_job *w, const wrap_file *file, const cx_wrap_entry *entry,
+static void show_change(wrap_job *w, const wrap_file *file, const cx_gateway_wrap_entry *entry,
                         const cx_buf *before, const cx_buf *after, const char *why)
 {
     cx_shown_add(&w->shown, cx_str_z(file->path));
@@ -175,21 +175,23 @@ static void show_change(wrap_job *w, const wrap_file *file, const cx_wrap_entry 
     cx_buf_add_z(&w->shown, "\n");
 }
 
-static cx_status change_entry(wrap_job *w, wrap_file *file, const cx_wrap_entry *entry, cx_err *err)
+static cx_status change_entry(wrap_job *w, wrap_file *file, const cx_gateway_wrap_entry *entry,
+                              cx_err *err)
 {
     cx_buf text, before, after;
-    cx_wrap_result result;
+    cx_gateway_wrap_result result;
     const char *why = NULL;
     cx_buf_init(&text, w->cli->alloc);
     cx_buf_init(&before, w->cli->alloc);
     cx_buf_init(&after, w->cli->alloc);
-    cx_status status = cx_wrap_entry_change(w->syntax, cx_buf_str(&file->now), entry, &w->how,
-                                            w->arena, &text, &before, &after, &result, &why, err);
-    if (!cx_failed(status) && result != CX_WRAP_SAME) {
+    cx_status status =
+        cx_gateway_wrap_entry_change(w->syntax, cx_buf_str(&file->now), entry, &w->how, w->arena,
+                                     &text, &before, &after, &result, &why, err);
+    if (!cx_failed(status) && result != CX_GATEWAY_WRAP_SAME) {
         show_change(w, file, entry, &before, &after, why);
-        w->left += result == CX_WRAP_IMPOSSIBLE;
+        w->left += result == CX_GATEWAY_WRAP_IMPOSSIBLE;
     }
-    if (!cx_failed(status) && result == CX_WRAP_CHANGED) {
+    if (!cx_failed(status) && result == CX_GATEWAY_WRAP_CHANGED) {
         cx_buf old = file->now;
         file->now = text;
         text = old;
@@ -227,7 +229,7 @@ static cx_status write_file(wrap_job *w, const wrap_file *file, cx_err *err)
     cx_buf_init(&present, w->cli->alloc);
     cx_status status = cx_path_facts(file->path, true, &facts, err);
     if (!cx_failed(status))
-        status = cx_io_read_file(w->cli->io, file->path, CX_WRAP_FILE_MAX, &present, err);
+        status = cx_io_read_file(w->cli->io, file->path, CX_GATEWAY_WRAP_FILE_MAX, &present, err);
     if (!cx_failed(status) && !cx_str_eq(cx_buf_str(&present), cx_buf_str(&file->before)))
         status = cx_fail(err, CX_E_CONFLICT, "%s was changed meanwhile: nothing was written to it",
                          file->path);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/api.h"
-#include "cli/gateway/wrap.h"
-#include "gateway/api.h"
+#include "gateway/wrap.h"
+#include "gateway/span.h"
 
-typedef cx_status (*entry_taker)(void *arg, const cx_wrap_entry *entry, cx_err *err);
+typedef cx_status (*entry_taker)(void *arg, const cx_gateway_wrap_entry *entry, cx_err *err);
 
 static cx_str decode(cx_str spelled, cx_arena *arena)
 {
@@ -27,7 +27,7 @@ static bool next_item(cx_str array, size_t *offset, cx_str *out_item)
            cx_gateway_span_next(array, offset, &name, out_item);
 }
 
-static void read_member(cx_wrap_entry *entry, cx_str spelled, cx_str name, cx_str value)
+static void read_member(cx_gateway_wrap_entry *entry, cx_str spelled, cx_str name, cx_str value)
 {
     if (cx_str_is(name, "command"))
         entry->command = value;
@@ -49,7 +49,7 @@ static cx_status each_of(cx_str servers, cx_arena *arena, entry_taker take, void
     if (servers.size == 0 || servers.data[0] != '{')
         return CX_SUCCESS;
     while (cx_gateway_span_next(servers, &offset, &spelled, &value)) {
-        cx_wrap_entry entry = {.name = decode(spelled, arena)};
+        cx_gateway_wrap_entry entry = {.name = decode(spelled, arena)};
         size_t inner = 0;
         if (entry.name.data == NULL || value.data[0] != '{')
             continue;
@@ -78,9 +78,9 @@ static cx_status each(cx_str text, const char *folder, cx_arena *arena, entry_ta
     return CX_SUCCESS;
 }
 
-const cx_wrap_syntax cx_wrap_json = {.each = each,
-                                     .next_item = next_item,
-                                     .decode = decode,
-                                     .joiner = ", ",
-                                     .command_name = "\"command\"",
-                                     .args_name = "\"args\""};
+const cx_gateway_wrap_syntax cx_gateway_wrap_json = {.each = each,
+                                                     .next_item = next_item,
+                                                     .decode = decode,
+                                                     .joiner = ", ",
+                                                     .command_name = "\"command\"",
+                                                     .args_name = "\"args\""};

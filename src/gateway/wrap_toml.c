@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/api.h"
-#include "cli/gateway/wrap.h"
+#include "gateway/wrap.h"
 
-typedef cx_status (*entry_taker)(void *arg, const cx_wrap_entry *entry, cx_err *err);
+typedef cx_status (*entry_taker)(void *arg, const cx_gateway_wrap_entry *entry, cx_err *err);
 
 static bool is_blank(char c)
 {
@@ -85,10 +85,12 @@ static cx_str decode(cx_str spelled, cx_arena *arena)
     cx_json value;
     cx_err ignored;
     size_t size = spelled.size;
-    if (size >= 6 && memcmp(spelled.data, "'''", 3) == 0)
-        return (cx_str){NULL, 0};
-    if (size >= 2 && spelled.data[0] == '\'' && spelled.data[size - 1] == '\'')
-        return cx_str_from(spelled.data + 1, size - 2);
+    if (size >= 2 && spelled.data[0] == '\'' && spelled.data[size - 1] == '\'') {
+        cx_str inner = cx_str_from(spelled.data + 1, size - 2);
+        bool plain = memchr(inner.data, '\'', inner.size) == NULL &&
+                     memchr(inner.data, '\n', inner.size) == NULL;
+        return plain ? inner : (cx_str){NULL, 0};
+    }
     /* Of basic strings those that JSON has, too. */
     if (cx_failed(cx_json_parse_text(spelled, arena, &value, &ignored)) ||
         value.type != CX_JSON_STRING)
@@ -144,22 +146,26 @@ static size_t read_key(cx_str text, size_t *at, cx_str *parts, size_t max, cx_ar
     return 0;
 }
 
-static void read_member(cx_wrap_entry *entry, cx_str spelled, cx_str value)
+static void read_member(cx_gateway_wrap_entry *entry, cx_str spelled, cx_str value)
 {
-    if (cx_str_is(spelled, "command"))
-        entry->command = value;
-    else if (cx_str_is(spelled, "args"))
-        entry->args = value;
-    else if (cx_str_is(spelled, "url"))
-        entry->url_name = spelled, entry->url = value;
-    else if (cx_str_starts(spelled, CX_STR("bearer_token")) ||
-             cx_str_starts(spelled, CX_STR("http_headers")) ||
-             cx_str_starts(spelled, CX_STR("env_http_headers")))
+    cx_str *place = cx_str_is(spelled, "command") ? &entry->command
+                    : cx_str_is(spelled, "args")  ? &entry->args
+                    : cx_str_is(spelled, "url")   ? &entry->url
+                                                  : NULL;
+    if (place != NULL) {
+        entry->is_odd |= place->data != NULL || value.size == 0;
+        *place = value;
+    }
+    if (place == &entry->url)
+        entry->url_name = spelled;
+    if (cx_str_starts(spelled, CX_STR("bearer_token")) ||
+        cx_str_starts(spelled, CX_STR("http_headers")) ||
+        cx_str_starts(spelled, CX_STR("env_http_headers")))
         entry->has_secrets = true;
 }
 
 /* "[a.b]": whether it is a server's table, whose name is then set. */
-static size_t read_table(cx_str text, size_t at, cx_wrap_entry *entry, bool *out_server,
+static size_t read_table(cx_str text, size_t at, cx_gateway_wrap_entry *entry, bool *out_server,
                          cx_arena *arena)
 {
     cx_str parts[4];
@@ -172,14 +178,14 @@ static size_t read_table(cx_str text, size_t at, cx_wrap_entry *entry, bool *out
         cx_str_starts(parts[2], CX_STR("http_headers")))
         entry->has_secrets = true;
     if (*out_server)
-        *entry = (cx_wrap_entry){.name = parts[1]};
+        *entry = (cx_gateway_wrap_entry){.name = parts[1]};
     while (at < text.size && text.data[at] != '\n')
         at++;
     return at;
 }
 
 typedef struct reading {
-    cx_wrap_entry entry;
+    cx_gateway_wrap_entry entry;
     bool has_entry, in_server;
 } reading;
 
@@ -193,7 +199,7 @@ static bool read_step(cx_str text, size_t *at, reading *r, bool *out_done, cx_ar
     if (begin >= text.size)
         return false;
     if (text.data[begin] == '[') {
-        cx_wrap_entry before = r->entry;
+        cx_gateway_wrap_entry before = r->entry;
         *at = read_table(text, begin, &r->entry, &server, arena);
         *out_done = server && r->has_entry;
         if (*out_done) { /* hand out the one before first */
@@ -234,7 +240,7 @@ static cx_status each(cx_str text, const char *folder, cx_arena *arena, entry_ta
     while (read_step(text, &at, &r, &done, arena))
         if (done) {
             CX_TRY(take(arg, &r.entry, err));
-            r.entry = (cx_wrap_entry){0};
+            r.entry = (cx_gateway_wrap_entry){0};
             r.in_server = false;
         }
     if (at < text.size && skip_blank(text, at) < text.size) {
@@ -246,9 +252,9 @@ static cx_status each(cx_str text, const char *folder, cx_arena *arena, entry_ta
     return r.has_entry ? take(arg, &r.entry, err) : CX_SUCCESS;
 }
 
-const cx_wrap_syntax cx_wrap_toml = {.each = each,
-                                     .next_item = next_item,
-                                     .decode = decode,
-                                     .joiner = "\n",
-                                     .command_name = "command",
-                                     .args_name = "args"};
+const cx_gateway_wrap_syntax cx_gateway_wrap_toml = {.each = each,
+                                                     .next_item = next_item,
+                                                     .decode = decode,
+                                                     .joiner = "\n",
+                                                     .command_name = "command",
+                                                     .args_name = "args"};

@@ -8,12 +8,13 @@
  * C, A and U move as they are spelled, which makes the way back exact (R2).  The name is written in
  * one word where there were no args.
  */
-#include "cli/gateway/wrap.h"
+#include "gateway/wrap.h"
 
 #include <string.h>
 
 #include "base/api.h"
-#include "gateway/api.h"
+#include "gateway/message.h"
+#include "gateway/span.h"
 
 #define GATEWAY_WORD "mcp-gateway"
 
@@ -24,10 +25,10 @@ typedef struct edit {
 } edit;
 
 typedef struct wrapping {
-    const cx_wrap_syntax *syntax;
+    const cx_gateway_wrap_syntax *syntax;
     cx_str text;
-    const cx_wrap_entry *entry;
-    const cx_wrap_how *how;
+    const cx_gateway_wrap_entry *entry;
+    const cx_gateway_wrap_how *how;
     cx_arena *arena;
     edit edits[3]; /* in the order of the text */
     size_t count;
@@ -122,7 +123,7 @@ static cx_str separator_before(const wrapping *w, cx_str name, cx_str value)
 
 static cx_status wrap_command(wrapping *w)
 {
-    const cx_wrap_entry *e = w->entry;
+    const cx_gateway_wrap_entry *e = w->entry;
     cx_str first = w->syntax->decode(e->command, w->arena);
     if (first.data == NULL) {
         w->why = "its command is no text";
@@ -142,7 +143,7 @@ static cx_status wrap_command(wrapping *w)
     } else {
         cx_buf_add_z(args, w->syntax->joiner);
         cx_buf_add_z(args, w->syntax->args_name);
-        cx_buf_add_z(args, w->syntax == &cx_wrap_json ? ": [" : " = [");
+        cx_buf_add_z(args, w->syntax == &cx_gateway_wrap_json ? ": [" : " = [");
     }
     add_gateway(w, args, !has_args);
     cx_buf_add_z(args, ", \"--\", ");
@@ -155,14 +156,14 @@ static cx_status wrap_command(wrapping *w)
 
 static cx_status wrap_url(wrapping *w)
 {
-    const cx_wrap_entry *e = w->entry;
+    const cx_gateway_wrap_entry *e = w->entry;
     cx_str url = w->syntax->decode(e->url, w->arena);
     if (e->has_secrets) {
         w->why = "it has headers or a token: start it by hand with --url and --header";
         return CX_SUCCESS;
     }
-    if (url.data == NULL) {
-        w->why = "its address is no text";
+    if (url.data == NULL || e->args.data != NULL) {
+        w->why = "its address is no text, or it has arguments, too";
         return CX_SUCCESS;
     }
     add_word(w->before, url);
@@ -228,7 +229,7 @@ static wrapped find_wrapped(wrapping *w)
 
 static cx_status unwrap_command(wrapping *w, const wrapped *found)
 {
-    const cx_wrap_entry *e = w->entry;
+    const cx_gateway_wrap_entry *e = w->entry;
     size_t begin = offset_of(w, e->args) + 1, end = end_of(w, found->inner);
     cx_buf_add_str(begin_edit(w, offset_of(w, e->command), end_of(w, e->command)), found->inner);
     bool follows = offset_of(w, e->args) > offset_of(w, e->command);
@@ -253,7 +254,7 @@ static cx_status unwrap_command(wrapping *w, const wrapped *found)
 
 static cx_status unwrap_url(wrapping *w, const wrapped *found)
 {
-    const cx_wrap_entry *e = w->entry;
+    const cx_gateway_wrap_entry *e = w->entry;
     size_t name_end = offset_of(w, e->command);
     size_t name_size = strlen(w->syntax->command_name), begin = name_end;
     /* Back over the separator to the name. */
@@ -268,7 +269,7 @@ static cx_status unwrap_url(wrapping *w, const wrapped *found)
     if (cx_str_is(e->type, "\"stdio\""))
         cx_buf_add_z(begin_edit(w, offset_of(w, e->type), end_of(w, e->type)), "\"http\"");
     cx_buf *out = begin_edit(w, begin - name_size, end_of(w, e->args));
-    cx_buf_add_z(out, w->syntax == &cx_wrap_json ? "\"url\"" : "url");
+    cx_buf_add_z(out, w->syntax == &cx_gateway_wrap_json ? "\"url\"" : "url");
     cx_buf_add_str(out, between);
     cx_buf_add_str(out, found->inner);
     add_word(w->after, w->syntax->decode(found->inner, w->arena));
@@ -301,14 +302,51 @@ static void add_edited(const wrapping *w, cx_buf *out)
     cx_buf_add(out, w->text.data + at, w->text.size - at);
 }
 
-static cx_status make_edits(wrapping *w, cx_wrap_result *out_result)
+/* Whether nothing but a comma, white space and comments follows the last item. */
+static bool ends_list(cx_str args, size_t offset)
+{
+    bool comma = offset == 0;
+    for (size_t i = comma ? 1 : offset; i + 1 < args.size; i++) {
+        char c = args.data[i];
+        if (c == '#') {
+            while (i + 1 < args.size && args.data[i] != '\n')
+                i++;
+        } else if (c == ',' && !comma) {
+            comma = true;
+        } else if (c != ' ' && c != '\t' && c != '\r' && c != '\n') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A list of texts from '[' to ']', or none. */
+static bool has_list(const wrapping *w)
+{
+    cx_str args = w->entry->args, item;
+    size_t offset = 0;
+    if (args.data == NULL)
+        return true;
+    if (args.size < 2 || args.data[0] != '[' || args.data[args.size - 1] != ']')
+        return false;
+    while (w->syntax->next_item(args, &offset, &item))
+        if (w->syntax->decode(item, w->arena).data == NULL)
+            return false;
+    return ends_list(args, offset);
+}
+
+static cx_status make_edits(wrapping *w, cx_gateway_wrap_result *out_result)
 {
     cx_err ignored;
+    *out_result = CX_GATEWAY_WRAP_SAME;
+    if (w->entry->is_odd || !has_list(w)) {
+        w->why = "a member is there twice, or its args are no list of texts";
+        return CX_SUCCESS;
+    }
     wrapped found = find_wrapped(w);
-    *out_result = CX_WRAP_SAME;
     if (found.is_wrapped != w->how->unwrap)
         return CX_SUCCESS;
-    *out_result = CX_WRAP_CHANGED;
+    *out_result = CX_GATEWAY_WRAP_CHANGED;
     if (w->how->unwrap)
         return unwrap(w, &found);
     if (cx_failed(cx_gateway_check_name(w->entry->name, &ignored))) {
@@ -323,10 +361,12 @@ static cx_status make_edits(wrapping *w, cx_wrap_result *out_result)
     return CX_SUCCESS;
 }
 
-cx_status cx_wrap_entry_change(const cx_wrap_syntax *syntax, cx_str text,
-                               const cx_wrap_entry *entry, const cx_wrap_how *how, cx_arena *arena,
-                               cx_buf *out, cx_buf *out_before, cx_buf *out_after,
-                               cx_wrap_result *out_result, const char **out_why, cx_err *err)
+cx_status cx_gateway_wrap_entry_change(const cx_gateway_wrap_syntax *syntax, cx_str text,
+                                       const cx_gateway_wrap_entry *entry,
+                                       const cx_gateway_wrap_how *how, cx_arena *arena, cx_buf *out,
+                                       cx_buf *out_before, cx_buf *out_after,
+                                       cx_gateway_wrap_result *out_result, const char **out_why,
+                                       cx_err *err)
 {
     wrapping w = {.syntax = syntax,
                   .text = text,
@@ -339,10 +379,10 @@ cx_status cx_wrap_entry_change(const cx_wrap_syntax *syntax, cx_str text,
     cx_status status = make_edits(&w, out_result);
     *out_why = w.why;
     if (w.why != NULL)
-        *out_result = CX_WRAP_IMPOSSIBLE;
+        *out_result = CX_GATEWAY_WRAP_IMPOSSIBLE;
     for (size_t i = 0; i < w.count && !cx_failed(status); i++)
         status = cx_buf_check(&w.edits[i].text, err);
-    if (!cx_failed(status) && *out_result == CX_WRAP_CHANGED) {
+    if (!cx_failed(status) && *out_result == CX_GATEWAY_WRAP_CHANGED) {
         add_edited(&w, out);
         status = cx_buf_check(out, err);
     }
