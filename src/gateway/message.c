@@ -109,8 +109,10 @@ cx_status cx_gateway_check_name(cx_str name, cx_err *err)
     }
     if (good)
         return CX_SUCCESS;
+    size_t shown = name.size < CX_GATEWAY_NAME_MAX ? name.size : CX_GATEWAY_NAME_MAX;
     return cx_fail(
         err, CX_E_USAGE,
-        "the name of a server is 1 to 64 letters, digits, '.', '_' and '-', begins with a "
-        "letter or digit, and has no \"__\" and no '_' at the end");
+        "found \"%.*s\", expected a server's name: 1 to 64 letters, digits, '.', '_' and "
+        "'-', a letter or digit first, no \"__\", and no '_' at the end",
+        (int)shown, shown == 0 ? "" : name.data);
 }

@@ -116,7 +116,8 @@ static cx_status find_files(wrap_job *w, cx_err *err)
                            places[i].below_project, places[i].below_home);
         return CX_SUCCESS;
     }
-    return cx_fail(err, CX_E_USAGE, "AGENT: expected claude, codex, gemini or cursor");
+    return cx_fail(err, CX_E_USAGE, "AGENT: found \"%s\", expected claude, codex, gemini or cursor",
+                   agent);
 }
 
 /* --- servers ---------------------------------------------------------------------------------- */
