@@ -6,7 +6,7 @@
 #include "cli/opt.h"
 #include "json/api.h"
 
-enum { TEXT_WIDTH = 80, OPTION_INDENT = 6 };
+enum { TEXT_WIDTH = 80, CHOICES_WIDTH = 98, OPTION_INDENT = 6 };
 
 static void add_spaces(cx_buf *out, size_t count)
 {
@@ -67,14 +67,35 @@ static void add_lines(cx_buf *out, const char *text, bool wrap)
     }
 }
 
+/* "one|two|three"; a list that is too long for a line goes on under its beginning. */
+static void add_value(cx_buf *out, const char *value, size_t column)
+{
+    size_t indent = column;
+    while (*value != 0) {
+        size_t size = strcspn(value, "|");
+        size += value[size] == '|';
+        if (column != indent && column + size > CHOICES_WIDTH) {
+            cx_buf_add_byte(out, '\n');
+            add_spaces(out, indent);
+            column = indent;
+        }
+        cx_buf_add(out, value, size);
+        column += size;
+        value += size;
+    }
+}
+
 /* "-o, --output OUT" */
 static void add_option_name(cx_buf *out, const cx_cli_option *option)
 {
+    size_t before = out->size;
     if (option->letter != 0)
         cx_buf_printf(out, "-%c, ", option->letter);
     cx_buf_printf(out, "--%s", option->name);
-    if (option->value != NULL)
-        cx_buf_printf(out, " %s", option->value);
+    if (option->value == NULL)
+        return;
+    cx_buf_add_byte(out, ' ');
+    add_value(out, option->value, 2 + out->size - before);
 }
 
 static void add_operand_name(cx_buf *out, const cx_cli_operand *operand)
