@@ -1,5 +1,6 @@
 /*
- * test_session_list.c - sessions in the order of their latest entry, against one that is read again.
+ * test_session_list.c - sessions in the order of their latest entry, against one that is read
+ * again.
  */
 #include <stdio.h>
 #include <string.h>
