@@ -1,6 +1,6 @@
 /*
  * register.h - hooks of ours in the configuration of a coding agent: text in, text out
- * (docs/formats/live.md §7).
+ * (docs/formats/live.md §8).
  *
  * Knows the form that each agent gives its hooks, and nothing of files.  A text is edited where it
  * has to change; every other byte stays as it is, spaces and order of members included.

@@ -1,5 +1,5 @@
 /*
- * api_hook.c - POST /hook/{agent}: an event of a coding agent's hook (docs/formats/live.md §7).
+ * api_hook.c - POST /hook/{agent}: an event of a coding agent's hook (docs/formats/live.md §9).
  *
  *   H1  Whatever goes wrong after the token was accepted, the answer to a question is "no" in the
  *       agent's own form: agents take every other status and every other body for no objection.

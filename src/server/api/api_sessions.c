@@ -1,5 +1,5 @@
 /*
- * api_sessions.c - /api/v1/sessions: sessions of coding agents (docs/formats/live.md §8).
+ * api_sessions.c - /api/v1/sessions: sessions of coding agents (docs/formats/live.md §10).
  *
  *   S1  An answer names the input that it is about by its digest, and counts only while that input
  *       waits: what was not seen cannot be approved.

@@ -1,6 +1,6 @@
 /*
- * external_live.c - what an agent's hooks recorded, as nodes (docs/formats/live.md §9): next to the
- * nodes of a session's transcript, or alone.
+ * external_live.c - what an agent's hooks recorded, as nodes (docs/formats/live.md §11): next to
+ * the nodes of a session's transcript, or alone.
  *
  *     next to it    a lane "hook" with a node for each decision, and "person" with answers and
  *                   limits; a decision descends from the step that makes the call

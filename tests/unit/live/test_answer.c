@@ -1,5 +1,5 @@
 /*
- * test_answer.c - "no" over HTTP when no decision is possible (docs/formats/live.md §7).
+ * test_answer.c - "no" over HTTP when no decision is possible (docs/formats/live.md §9).
  */
 #include <string.h>
 
