@@ -547,6 +547,7 @@ static cx_status run_audit(cx_home *home, const cx_live_audit_options *options, 
     cx_live_audit audit = {.home = home, .options = options, .arena = arena, .report = out};
     audit.alloc = options->alloc == NULL ? cx_alloc_default() : options->alloc;
     audit.seed = cx_io_seed(cx_home_io(home));
+    audit.now_ns = (int64_t)cx_home_io(home)->wall_ns(cx_home_io(home));
     memset(out, 0, sizeof *out);
     out->session = cx_arena_copy_str(arena, q->session);
     if (out->session.data == NULL)

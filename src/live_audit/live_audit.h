@@ -54,6 +54,8 @@ const char *cx_live_audit_severity_name(cx_live_audit_severity severity);
     X(REWRITE_UNCLEAR, "rewrite_unclear", WARNING, "A rewritten call that may have run as it was") \
     X(DECISION_WITHOUT_CALL, "decision_without_call", WARNING,                                     \
       "A decided call that no transcript tells")                                                   \
+    X(DECIDED_AFTERWARDS, "decided_afterwards", WARNING,                                           \
+      "A decision that is younger than the call's result")                                         \
     X(CALL_ID_REPEATED, "call_id_repeated", WARNING, "Several calls with one id")                  \
     X(AMBIGUOUS_MATCH, "ambiguous_match", WARNING, "Equal calls that were decided differently")    \
     X(OTHER_SESSION, "other_session", WARNING, "A call that names another session")                \

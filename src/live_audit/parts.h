@@ -56,12 +56,12 @@ typedef struct cx_live_audit_call {
     cx_live_audit_outcome outcome;
     uint32_t file;
     uint64_t line, result_line;
-    bool has_time, is_copy; /* told before, word for word: a resumed session repeats its past */
-    int64_t t_ns;
-    uint32_t next;     /* the next call with this id; NONE */
-    uint32_t told;     /* of the first with this id: calls that are no copies */
-    uint32_t decision; /* what decided it; NONE */
-    bool is_gap;       /* an undecided call that ran */
+    bool has_time, is_copy;  /* told before, word for word: a resumed session repeats its past */
+    int64_t t_ns, result_ns; /* 0 = the record has no time */
+    uint32_t next;           /* the next call with this id; NONE */
+    uint32_t told;           /* of the first with this id: calls that are no copies */
+    uint32_t decision;       /* what decided it; NONE */
+    bool is_gap;             /* an undecided call that ran */
 } cx_live_audit_call;
 
 typedef struct cx_live_audit_told {
@@ -177,6 +177,7 @@ bool cx_live_audit_has_ids(cx_live_agent agent);
 typedef struct cx_live_audit {
     cx_home *home;
     const cx_live_audit_options *options;
+    int64_t now_ns; /* when the transcript was read */
     const cx_alloc *alloc;
     cx_arena *arena; /* the report's */
     uint64_t seed;

@@ -16,6 +16,9 @@
 #include "live_audit/parts.h"
 
 #define MESSAGE_BYTES_MAX 700
+#define CLOCK_SLACK_NS (INT64_C(5) * 1000000000)
+/* A transcript is written within moments; an archive may follow later. */
+#define TOLD_WITHIN_NS (INT64_C(15) * 60 * 1000000000)
 #define CHAIN_LOOK_MAX 4096 /* decisions of one id; what is beyond is not matched */
 
 void cx_live_audit_add(cx_live_audit *audit, cx_live_audit_kind kind,
@@ -123,6 +126,13 @@ static void check_decision(cx_live_audit *audit, const cx_live_audit_call *call,
         return;
     }
     check_executed(audit, call, d);
+    if (call != NULL && call->outcome == CX_LIVE_AUDIT_RAN && call->result_ns != 0 &&
+        call->result_ns < d->at_ns - CLOCK_SLACK_NS)
+        ADD(DECIDED_AFTERWARDS, call, &d->seq,
+            "%.*s has its result on line %llu %lld seconds before its decision: the decision, or "
+            "the transcript's time, is not genuine",
+            SHOWN(d->tool, 80), (unsigned long long)call->result_line,
+            (long long)((d->at_ns - call->result_ns) / 1000000000));
     if (d->would != d->verdict)
         ADD(OBSERVED, call, &d->seq, "mode %s let %.*s pass; the policy says %s (%.*s): %.*s",
             cx_live_mode_name(d->mode), SHOWN(d->tool, 80), cx_live_answer_name(d->would),
@@ -359,7 +369,8 @@ static void check_unused(cx_live_audit *audit)
         check_decision(audit, NULL, d);
         if (!audit->has_told)
             continue;
-        bool is_later = !journal->ended && d->at_ns > audit->told.last_ns;
+        bool is_later = !journal->ended && audit->told.last_ns != 0 &&
+                        d->at_ns > audit->told.last_ns && audit->now_ns - d->at_ns < TOLD_WITHIN_NS;
         bool in_script = journal->agent == CX_LIVE_CODEX && cx_str_starts(d->id, CX_STR("exec-"));
         if (is_later || in_script)
             ADD(DECIDED_NOT_YET_TOLD, NULL, &d->seq, "%.*s: %s", SHOWN(d->tool, 80),

@@ -227,6 +227,7 @@ static void add_result(reader *r, const cx_import_step *step)
         return;
     call->outcome = outcome;
     call->result_line = step->line;
+    call->result_ns = step->has_time ? step->t_ns : 0;
 }
 
 static cx_status read_step(void *arg, const cx_import_step *step, cx_err *err)

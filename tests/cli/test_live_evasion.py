@@ -180,6 +180,13 @@ def forged_decisions_are_named():
         s.decide("toolu_next", "Bash", {"command": "ls"})
         s.undecided("Bash", {"command": "rm -rf src"}, call_id="toolu_next")
         check(ids(s.audit(code=1)) == ["input_differs"])
+        # For a call that has run already.
+        s.lines = s.lines[:2]
+        call = s.undecided("Bash", {"command": "ls -a"}, call_id="toolu_past")
+        for line in s.lines[2:]:
+            line["timestamp"] = "2026-01-01T00:00:00.000Z"
+        s.decide(call, "Bash", {"command": "ls -a"})
+        check("decided_afterwards" in ids(s.audit(code=3)))
         # For another session: it never made that call.
         other = "0de7ec00-0000-4000-8000-000000000007"
         s.event("SessionStart", session=other, source="startup")
