@@ -122,10 +122,10 @@ def findings_apart():
     """The findings of CX_LIVE_AUDIT_FINDINGS and their severities against docs/formats/live.md."""
     table = (ROOT / 'src/live_audit/live_audit.h').read_text().replace('\\\n', ' ')
     rows = {name: severity.lower() for name, severity in re.findall(r'X\([A-Z_]+,\s*"(\w+)",\s*([A-Z]+),', table)}
-    page = (ROOT / 'docs/formats/live.md').read_text().split('### 7.4')[1]
+    page = (ROOT / 'docs/formats/live.md').read_text().split('### 10.4')[1]
     documented = dict(re.findall(r'^\| `([a-z_]+)` \| (\w+) \|', page, re.M))
     wrong = [] if len(rows) >= 10 else ['src/live_audit/live_audit.h: cannot read CX_LIVE_AUDIT_FINDINGS']
-    return wrong + [f'docs/formats/live.md: section 7.4 and CX_LIVE_AUDIT_FINDINGS differ in {name}'
+    return wrong + [f'docs/formats/live.md: section 10.4 and CX_LIVE_AUDIT_FINDINGS differ in {name}'
                     for name in sorted(set(rows) | set(documented)) if rows.get(name) != documented.get(name)]
 
 

@@ -345,8 +345,8 @@ static cx_status tell(cx_live_audit *audit, const source *s, cx_str session, cx_
     for (size_t i = 0; i < s->files.count; i++)
         parts[i] = file_bytes(s, i);
     audit->told.agent = cx_live_audit_agent_of_format(s->format);
-    /* A rollout of Codex has its id in its first record; the name of its file is longer. */
-    if (audit->has_journal || audit->told.agent != CX_LIVE_CODEX)
+    /* Only files of Claude Code have the session's id as their name; others say it inside. */
+    if (audit->has_journal || audit->told.agent == CX_LIVE_CLAUDE)
         audit->told.session = session;
     CX_TRY(cx_live_audit_told_read(&audit->told, s->format, parts, s->files.items, s->files.count,
                                    err));
@@ -386,6 +386,8 @@ static cx_status find_journal(cx_live_audit *audit, const question *q, cx_err *e
     cx_err ignored;
     if (audit->has_journal)
         return CX_SUCCESS;
+    if (session.size == 0)
+        session = q->session;
     if (actor.size == 0) {
         if (session.size == 0 || session.size > CX_LIVE_SESSION_BYTES_MAX)
             return CX_SUCCESS;

@@ -1,6 +1,6 @@
 /*
  * egress.c - connections that the egress proxy recorded while a session ran, and the calls that
- * explain them (live.md §7.6).
+ * explain them (live.md §10.6).
  *
  * Entries `egress.connection` are in the journals exec:REPOSITORY, each with the id of a command
  * whose entry `exec.start` has its folder.  What is not below the session's work tree is of others.

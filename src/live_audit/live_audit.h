@@ -1,6 +1,6 @@
 /*
  * live_audit.h - the audit of a live session: its transcript, its work tree and its journal tell of
- * the same calls, or a finding says which one does not (docs/formats/live.md §7).
+ * the same calls, or a finding says which one does not (docs/formats/live.md §10).
  *
  *   V1  The journal is what happened to the hooks; everything else is the agent's word.  A call
  *       counts as decided only by an entry.
@@ -29,7 +29,7 @@ typedef enum cx_live_audit_severity {
 const char *cx_live_audit_severity_name(cx_live_audit_severity severity);
 
 /*
- * X(constant, name, severity, title): the one list of findings, also in docs/formats/live.md §7
+ * X(constant, name, severity, title): the one list of findings, also in docs/formats/live.md §10
  * (tools/check_docs.py).
  */
 #define CX_LIVE_AUDIT_FINDINGS(X)                                                                  \

@@ -1,6 +1,6 @@
 /*
  * reconcile.c - the two sides compared: each call of the transcript finds its decision, or is a
- * finding; each decision finds its call, or is one (live.md §7.2).
+ * finding; each decision finds its call, or is one (live.md §10.2).
  *
  *   R1  Where hooks send a call's id, it alone says which decision is the call's; the input is then
  *       compared.

@@ -1,6 +1,6 @@
 /*
  * spans.c - tool spans that exporters sent while a session ran, and the decisions of their calls
- * (live.md §7.7).
+ * (live.md §10.7).
  *
  * A span of a tool alone does not prove that the tool ran: agents send one for a refused call, too.
  * It ran when a span below it says so (Claude Code, Codex), or when the agent sends spans of calls

@@ -1,6 +1,6 @@
 /*
  * worktree.c - files and commits that changed while a session ran, and the calls that explain them
- * (live.md §7.3).
+ * (live.md §10.3).
  */
 #include <stdio.h>
 #include <string.h>

@@ -328,7 +328,7 @@ typedef struct cx_detect_round {
 CX_RESULT cx_recorder_detect_round(cx_recorder *recorder, cx_index *index,
                                    cx_detect_schedule *schedule, cx_detect_round *out, cx_err *err);
 
-/* A live session in which a call ran that no hook decided (docs/formats/live.md §7). */
+/* A live session in which a call ran that no hook decided (docs/formats/live.md §10). */
 typedef struct cx_gap_alert {
     cx_str agent, session;
     cx_str actor;    /* its journal; empty = it has none */

@@ -1,5 +1,5 @@
 /*
- * cmd_hook_audit.c - `cortex hook audit`: what was not decided (docs/formats/live.md §7).
+ * cmd_hook_audit.c - `cortex hook audit`: what was not decided (docs/formats/live.md §10).
  */
 #include <string.h>
 

@@ -166,7 +166,7 @@ static void detect_once(cx_alerting *alerting, cx_detect_schedule *schedule, boo
     *failing = cx_failed(status);
 }
 
-/* --- audits of live sessions (live.md §7.5) --------------------------------------------------- */
+/* --- audits of live sessions (live.md §10.5) -------------------------------------------------- */
 
 #define AUDIT_FIRST_NS (UINT64_C(7) * 86400 * 1000000000)
 

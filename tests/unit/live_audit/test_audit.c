@@ -1,6 +1,6 @@
 /*
  * test_audit.c - audits over journals that are made here: what the journal alone says, connections
- * of the egress proxy, and that every finding has its words (docs/formats/live.md §7).
+ * of the egress proxy, and that every finding has its words (docs/formats/live.md §10).
  */
 #include "live_audit/api.h"
 #include "recorder/api.h"

@@ -1,6 +1,6 @@
 /*
  * test_form.c - a hook's word for a call and a transcript's are compared in one form; what a result
- * says about whether its call ran (docs/formats/live.md §7.2).
+ * says about whether its call ran (docs/formats/live.md §10.2).
  */
 #include "live_audit/parts.h"
 
@@ -117,7 +117,7 @@ CX_TEST(results)
     }
 }
 
-/* When calls ran: spans are merged, single files are not (§7.3). */
+/* When calls ran: spans are merged, single files are not (§10.3). */
 CX_TEST(explained)
 {
     enum { S = 1000000000 };
