@@ -60,12 +60,15 @@ typedef struct source {
     CX_VEC(cx_live_audit_file) files;
     CX_VEC(size_t) ends; /* of each file in `all` */
     cx_buf all;
+    size_t max_bytes;
     const cx_alloc *alloc;
 } source;
 
-static void source_init(source *s, const cx_alloc *alloc)
+static void source_init(source *s, size_t max_bytes, const cx_alloc *alloc)
 {
     memset(s, 0, sizeof *s);
+    s->max_bytes =
+        max_bytes == 0 || max_bytes > CX_LIVE_AUDIT_BYTES_MAX ? CX_LIVE_AUDIT_BYTES_MAX : max_bytes;
     s->alloc = alloc;
     cx_buf_init(&s->all, alloc);
 }
@@ -120,8 +123,7 @@ static cx_status read_disk_file(source *s, const char *path, cx_arena *arena, cx
                                                              : (char *)real.data,
                                 &folder, err);
         if (!cx_failed(status))
-            status =
-                cx_folder_read_file(folder, name, CX_LIVE_AUDIT_BYTES_MAX - before, &s->all, err);
+            status = cx_folder_read_file(folder, name, s->max_bytes - before, &s->all, err);
         if (status.code == CX_E_DENIED)
             status =
                 cx_fail(err, CX_E_FORMAT, "%s: found no regular file, expected a transcript", path);
@@ -243,8 +245,7 @@ static cx_status read_archived(source *s, cx_home *home, const cx_recorded_sessi
     size_t before = s->all.size;
     cx_live_audit_file file = {
         .path = session->path, .archived = true, .generation = session->generation};
-    if (s->files.count == CX_LIVE_AUDIT_FILES_MAX ||
-        session->offset > CX_LIVE_AUDIT_BYTES_MAX - before)
+    if (s->files.count == CX_LIVE_AUDIT_FILES_MAX || session->offset > s->max_bytes - before)
         return cx_fail(
             err, CX_E_LIMIT,
             "the archived transcripts of the session are more than %d files or %zu bytes",
@@ -518,7 +519,9 @@ static cx_status audit_question(cx_live_audit *audit, const question *q, source 
         return cx_fail(err, CX_E_NOT_FOUND,
                        "there is no journal and no transcript of this session: `cortex session "
                        "list` and `cortex watch --list` show what there is");
-    if (!audit->has_told && audit->report->counts[CX_LIVE_AUDIT_NO_TRANSCRIPT] == 0)
+    /* Calls through the gateway have no transcript: they are decided on their way. */
+    bool is_gateway = audit->has_journal && audit->journal.agent == CX_LIVE_MCP;
+    if (!audit->has_told && !is_gateway && audit->report->counts[CX_LIVE_AUDIT_NO_TRANSCRIPT] == 0)
         cx_live_audit_add(audit, CX_LIVE_AUDIT_NO_TRANSCRIPT, NULL, NULL, (cx_str){NULL, 0},
                           "none is archived, and the hooks named none");
     if (audit->has_journal && audit->has_told && audit->told.agent != audit->journal.agent)
@@ -554,7 +557,7 @@ static cx_status run_audit(cx_home *home, const cx_live_audit_options *options, 
     out->session = cx_arena_copy_str(arena, q->session);
     if (out->session.data == NULL)
         return cx_fail_nomem(err);
-    source_init(&s, audit.alloc);
+    source_init(&s, options->max_bytes, audit.alloc);
     cx_live_audit_told_init(&audit.told, CX_LIVE_AGENT_COUNT, q->session, audit.alloc, audit.seed);
     cx_live_audit_journal_init(&audit.journal, audit.alloc, audit.seed);
     cx_status status = audit_question(&audit, q, &s, err);

@@ -136,6 +136,7 @@ typedef struct cx_live_audit_options {
     const char *repo;      /* the work tree; NULL = as the journal has it */
     bool no_work_tree;     /* git and files are not compared */
     bool only_with_hooks;  /* cx_live_audit_all: nothing, when no hook has ever recorded anything */
+    size_t max_bytes;      /* of a session's transcripts; 0 = CX_LIVE_AUDIT_BYTES_MAX */
     int64_t since_ns;      /* cx_live_audit_all: sessions with something newer; 0 = all */
 } cx_live_audit_options;
 

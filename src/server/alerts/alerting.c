@@ -168,6 +168,7 @@ static void detect_once(cx_alerting *alerting, cx_detect_schedule *schedule, boo
 
 /* --- audits of live sessions (live.md §10.5) -------------------------------------------------- */
 
+#define AUDIT_BYTES_MAX ((size_t)128 << 20) /* of a session's transcripts, in memory */
 #define AUDIT_FIRST_NS (UINT64_C(7) * 86400 * 1000000000)
 
 typedef struct audit_round {
@@ -215,6 +216,7 @@ static void audit_once(cx_alerting *alerting, int64_t *since_ns, bool *failing)
     const cx_live_audit_options options = {.alloc = service->alloc,
                                            .no_work_tree = true,
                                            .only_with_hooks = true,
+                                           .max_bytes = AUDIT_BYTES_MAX,
                                            .since_ns = *since_ns};
     cx_err err = {0};
     cx_status status =
