@@ -73,13 +73,16 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving(folder, context=None, answers=None):
+def serving(folder, context=None, answers=None, serve=None):
     """An HTTP server on the host's loopback; gives its port and what it saw."""
     class Here(Handler):
         protocol_version = "HTTP/1.1"
 
         def __init__(self, *args, **more):
             super().__init__(*args, directory=str(folder), **more)
+
+        if serve is not None:
+            do_GET = do_POST = lambda self: serve(self)
 
     server = http.server.ThreadingHTTPServer((HOST if context is None else "127.0.0.1", 0), Here)
     server.seen, server.answers, server.daemon_threads = [], answers or {}, True
@@ -312,7 +315,7 @@ def policies_of_the_commit_and_contracts_narrow(p):
 
 
 @contextlib.contextmanager
-def tls(p):
+def tls(p, serve=None):
     """A TLS server on localhost with a certificate for it; gives port, requests seen, certificate."""
     if shutil.which("openssl") is None:
         skip("no openssl")
@@ -322,7 +325,7 @@ def tls(p):
                    capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
-    with serving(p.folder, context) as (port, seen):
+    with serving(p.folder, context, serve=serve) as (port, seen):
         yield port, seen, cert
 
 
@@ -559,6 +562,56 @@ def git_clones_over_http(p):
         expect(p.exec("--allow", "other.example", "--", "git", "clone", "-q", url, "again"), 128, err="403")
 
 
+def backend(folder, handler):
+    """One request to `git http-backend`, which answers as a CGI program."""
+    path, _, query = handler.path.partition("?")
+    if "chunked" in handler.headers.get("Transfer-Encoding", ""):
+        body = b""
+        while size := int(handler.rfile.readline(), 16):
+            body += handler.rfile.read(size)
+            handler.rfile.readline()
+        handler.rfile.readline()
+    else:
+        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+    env = {"PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(folder), "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path,
+           "QUERY_STRING": query, "REQUEST_METHOD": handler.command, "REMOTE_USER": "tester",
+           "CONTENT_TYPE": handler.headers.get("Content-Type", ""), "CONTENT_LENGTH": str(len(body)),
+           "HTTP_CONTENT_ENCODING": handler.headers.get("Content-Encoding", ""),
+           "GIT_PROTOCOL": handler.headers.get("Git-Protocol", "")}
+    done = subprocess.run(["git", "http-backend"], input=body, capture_output=True, env=env, check=False)
+    head, _, answer = done.stdout.partition(b"\r\n\r\n")
+    lines = [line.split(": ", 1) for line in head.decode().split("\r\n") if line]
+    handler.send_response(next((int(value.split()[0]) for name, value in lines if name == "Status"), 200))
+    for name, value in lines:
+        if name != "Status":
+            handler.send_header(name, value)
+    handler.send_header("Content-Length", str(len(answer)))
+    handler.end_headers()
+    handler.wfile.write(answer)
+
+
+@sandboxed
+def git_clones_and_pushes_by_its_own_protocol(p):
+    if shutil.which("git") is None:
+        skip("no git")
+    run = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+    source, bare = p.folder / "source", p.folder / "www/repo.git"
+    for words in (["init", "-q", source], ["-C", source, "commit", "-q", "--allow-empty", "-m", "first"],
+                  ["clone", "-q", "--bare", source, bare], ["-C", bare, "config", "http.receivepack", "true"]):
+        subprocess.run([*run, *map(str, words)], check=True, env=p.env, capture_output=True)
+    with tls(p, lambda handler: backend(p.folder / "www", handler)) as (port, seen, _):
+        url = f"https://localhost:{port}/repo.git"
+        script = (f"export GIT_SSL_CAINFO=$PWD/cert.pem; git clone -q {url} /tmp/c && cd /tmp/c && "
+                  "head -c 3000000 /dev/urandom > big && git add big && "
+                  "git -c user.name=a -c user.email=a@b commit -qm second && "
+                  "git -c http.postBuffer=65536 push -q origin HEAD:main")
+        expect(p.exec("--allow-private", f"localhost:{port}", "--", *BARE, "sh", "-c", script), 0)
+    log = subprocess.run([*run, "-C", str(bare), "log", "--format=%s", "main"], capture_output=True, check=True, env=p.env)
+    check(log.stdout == b"second\nfirst\n", log.stdout)
+    check(max(c["bytes_out"] for c in p.connections()) > 3000000, p.connections())
+    check(all(c["sni"] == "localhost" for c in p.connections()), p.connections())
+
+
 @sandboxed
 def wget_and_python(p):
     with serving(p.folder, answers={"/x": b"content"}) as (port, _):
@@ -603,6 +656,26 @@ def npm_reads_a_registry(p):
                       f"http://{HOST}:{port}/")
         expect(done, 0, out="1.0.0")
         check(any(path == "/thing" for path, _ in seen), seen)
+        with tarfile.open(p.folder / "t.tgz", "w:gz") as archive:
+            text = json.dumps({"name": "thing", "version": "1.0.0"}).encode()
+            info = tarfile.TarInfo("package/package.json")
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text))
+        expect(p.exec("--allow-private", f"{HOST}:{port}", "--", "npm", "install", "thing", "--no-audit", "--no-fund",
+                      "--registry", f"http://{HOST}:{port}/"), 0)
+        check((p.work / "node_modules/thing/package.json").exists(), "not installed")
+
+
+@sandboxed
+def node_fetches(p):
+    node = shutil.which("node")
+    if node is None or not os.path.realpath(node).startswith("/usr/"):
+        skip("no node in the system's folders")
+    if int(subprocess.run([node, "--version"], capture_output=True, check=True).stdout[1:].split(b".")[0]) < 24:
+        skip("node before 24 does not read the proxy of its environment")
+    with serving(p.folder, answers={"/x": b"content"}) as (port, _):
+        script = f"fetch('http://{HOST}:{port}/x').then(r => r.text()).then(console.log)"
+        expect(p.exec("--allow-private", f"{HOST}:{port}", "--", "node", "-e", script), 0, out="content")
 
 
 # --- credentials ------------------------------------------------------------------------------------
