@@ -98,18 +98,28 @@ static void answer_text(egress_connection *c, unsigned status, const char *rule,
         (void)egress_answer(c, all, (size_t)size < sizeof all ? (size_t)size : sizeof all - 1);
 }
 
+/* With the lock. */
 static void keep_refusal(egress_connection *c)
 {
     cx_egress_totals *totals = &c->proxy->totals;
     const cx_egress_host *host = &c->record.host;
     bool v6 = host->is_address && host->address.is_v6;
+    char what[sizeof totals->refusals[0].what];
     if (c->record.has_host)
-        (void)snprintf(totals->last_refused, sizeof totals->last_refused, "%s%s%s:%u (%s)",
-                       v6 ? "[" : "", host->name, v6 ? "]" : "", (unsigned)host->port,
-                       c->record.rule);
+        (void)snprintf(what, sizeof what, "%s%s%s:%u (%s)", v6 ? "[" : "", host->name,
+                       v6 ? "]" : "", (unsigned)host->port, c->record.rule);
     else
-        (void)snprintf(totals->last_refused, sizeof totals->last_refused, "a request (%s)",
-                       c->record.rule);
+        (void)snprintf(what, sizeof what, "a request (%s)", c->record.rule);
+    for (size_t i = 0; i < totals->refusal_count; i++)
+        if (strcmp(totals->refusals[i].what, what) == 0) {
+            totals->refusals[i].count++;
+            return;
+        }
+    if (totals->refusal_count == CX_EGRESS_REFUSALS_MAX)
+        return;
+    cx_egress_refusal *kept = &totals->refusals[totals->refusal_count++];
+    memcpy(kept->what, what, sizeof what);
+    kept->count = 1;
 }
 
 /* The verdict only; the answer to the client is the caller's. */

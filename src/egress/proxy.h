@@ -73,12 +73,20 @@ typedef struct cx_egress_options {
     cx_egress_lookup lookup; /* NULL = cx_ip_lookup */
 } cx_egress_options;
 
+#define CX_EGRESS_REFUSALS_MAX 8 /* kinds of refusals that are told apart */
+
+typedef struct cx_egress_refusal {
+    char what[CX_EGRESS_NAME_MAX + 32]; /* "host:port (E01)" */
+    uint64_t count;
+} cx_egress_refusal;
+
 typedef struct cx_egress_totals {
     uint64_t connections, allowed, refused, failed;
     uint64_t unrecorded; /* refused after the last record that the limits allow */
     uint64_t bytes_out, bytes_in;
-    char last_refused[CX_EGRESS_NAME_MAX + 32]; /* "host:port (E01)"; empty = none */
-    bool record_failed;                         /* a record could not be written */
+    cx_egress_refusal refusals[CX_EGRESS_REFUSALS_MAX]; /* the first kinds */
+    size_t refusal_count;
+    bool record_failed; /* a record could not be written */
     char record_error[sizeof((cx_err){0}.message)];
 } cx_egress_totals;
 

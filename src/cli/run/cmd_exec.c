@@ -478,15 +478,34 @@ static cx_status run_command(exec_job *j, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* Each kind of refusal in a line, and how to see all. */
+static void report_refusals(const exec_job *j)
+{
+    const cx_egress_totals *t = &j->totals;
+    uint64_t told = 0;
+    cx_cli_complain("exec: %llu of %llu connections refused:", (unsigned long long)t->refused,
+                    (unsigned long long)t->connections);
+    for (size_t i = 0; i < t->refusal_count; i++) {
+        told += t->refusals[i].count;
+        if (t->refusals[i].count == 1)
+            cx_cli_remark("%s", t->refusals[i].what);
+        else
+            cx_cli_remark("%s, %llu times", t->refusals[i].what,
+                          (unsigned long long)t->refusals[i].count);
+    }
+    if (told < t->refused)
+        cx_cli_remark("and %llu others", (unsigned long long)(t->refused - told));
+    cx_cli_remark(
+        "'cortex log --actor %.*s --kind egress.connection --json' has each; --allow HOST "
+        "allows one",
+        (int)j->actor.size, j->actor.data);
+}
+
 static void report(const exec_job *j)
 {
     const cx_egress_totals *t = &j->totals;
     if (t->refused != 0)
-        cx_cli_complain("exec: %llu of %llu connections %s refused, the last %s; 'cortex log "
-                        "--actor %.*s' has each with its rule",
-                        (unsigned long long)t->refused, (unsigned long long)t->connections,
-                        t->refused == 1 ? "was" : "were", t->last_refused, (int)j->actor.size,
-                        j->actor.data);
+        report_refusals(j);
     if (t->record_failed)
         cx_cli_complain("exec: a connection could not be recorded, and no other was made after it: "
                         "%s",
