@@ -22,6 +22,7 @@
 #define TIMEOUT_S_MAX 86400
 #define BINDS_MAX 64
 #define WRITES_MAX 16
+#define WATCHED_MAX ((size_t)WRITES_MAX * 16)
 #define ARGV_BYTES_KEPT ((size_t)64 << 10)
 
 static atomic_bool end_requested;
@@ -43,6 +44,12 @@ static void catch_signals(void)
     (void)sigaction(SIGTERM, &action, NULL);
 }
 
+/* A protected name that cannot be made read-only: it does not exist yet, or is a link. */
+typedef struct watched_name {
+    const char *path;
+    uint64_t link; /* its inode; 0 = does not exist */
+} watched_name;
+
 typedef struct exec_job {
     cx_cli *cli;
     const cx_cli_args *args;
@@ -58,8 +65,8 @@ typedef struct exec_job {
     size_t write_count;
     cx_sandbox_bind binds[BINDS_MAX];
     size_t bind_count;
-    const char *absent[BINDS_MAX]; /* protected names that do not exist yet */
-    size_t absent_count;
+    watched_name watched[WATCHED_MAX];
+    size_t watched_count;
     cx_sandbox *box;
     cx_egress *egress;
     cx_egress_totals totals;
@@ -137,11 +144,11 @@ static cx_status add_writable(exec_job *j, const char *given, bool named, cx_err
         cx_str inner = cx_arena_printf(j->arena, "%s/%s", path, protected_names[i]);
         if (inner.data == NULL)
             return cx_fail_nomem(err);
-        if (!cx_failed(cx_path_facts(inner.data, false, &facts, &ignored)) &&
-            facts.kind != CX_FILE_LINK)
+        bool exists = !cx_failed(cx_path_facts(inner.data, false, &facts, &ignored));
+        if (exists && facts.kind != CX_FILE_LINK)
             CX_TRY(add_bind(j, inner.data, false, err));
-        else if (ignored.code == CX_E_NOT_FOUND && j->absent_count < BINDS_MAX)
-            j->absent[j->absent_count++] = inner.data;
+        else if (j->watched_count < WATCHED_MAX)
+            j->watched[j->watched_count++] = (watched_name){inner.data, exists ? facts.inode : 0};
     }
     return CX_SUCCESS;
 }
@@ -319,18 +326,21 @@ static cx_status record_start(exec_job *j, cx_err *err)
     return append(j, CX_KIND_EXEC_START, &list, err);
 }
 
-/* Protected names that the command made: programs outside would obey them. */
+/* Protected names that the command made, or links that it replaced: programs outside would obey
+ * them. */
 static void put_made(exec_job *j, cx_json_list *list)
 {
     cx_json_list made = cx_json_list_begin(j->arena);
     cx_facts facts;
     cx_err err = {0};
-    for (size_t i = 0; i < j->absent_count; i++) {
-        if (cx_failed(cx_path_facts(j->absent[i], false, &facts, &err)))
+    for (size_t i = 0; i < j->watched_count; i++) {
+        const watched_name *w = &j->watched[i];
+        if (cx_failed(cx_path_facts(w->path, false, &facts, &err)) ||
+            (facts.kind == CX_FILE_LINK && facts.inode == w->link))
             continue;
-        cx_json_list_add(&made, cx_json_make_str(cx_json_shown(cx_str_z(j->absent[i]), j->arena)));
+        cx_json_list_add(&made, cx_json_make_str(cx_json_shown(cx_str_z(w->path), j->arena)));
         cx_cli_complain("exec: the command made %s, which other programs obey: look at it first",
-                        j->absent[i]);
+                        w->path);
     }
     cx_json_put_array(list, "made", &made);
 }
