@@ -511,6 +511,31 @@ def what_was_started_ends_with_the_program(p):
 
 
 @sandboxed
+def a_program_that_is_killed_or_asked_to_end(p):
+    with socket.socket() as silent:
+        silent.bind((HOST, 0))
+        silent.listen()
+        port = silent.getsockname()[1]
+        words = ["--allow-private", f"{HOST}:{port}", "--", "curl", "-s", f"http://{HOST}:{port}/"]
+        for end in (subprocess.Popen.kill, subprocess.Popen.terminate):
+            child = subprocess.Popen([BIN, "exec", *words], cwd=p.work, env=p.env, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE)
+            accepted = silent.accept()[0]
+            check(accepted.recv(10).startswith(b"GET"))  # so its record is on the disk
+            end(child)
+            child.communicate(timeout=120)
+            check(accepted.recv(100000) is not None)
+            accepted.close()
+            check(child.returncode in (-9, 143), child.returncode)
+    kinds = [kind for kind, _ in p.entries()]
+    check(kinds == ["exec.start", "egress.open", "exec.start", "egress.open", "egress.connection", "exec.end"], kinds)
+    last = p.connections()[0]
+    check(last["verdict"] == "allow" and last["error"], last)
+    check(p.entries("exec.end")[0]["exit_code"] == 143, p.entries("exec.end"))
+    expect(p.run("verify", "--home", p.home), 0)
+
+
+@sandboxed
 def many_at_once_and_beside_a_server(p):
     def starts(count):
         return [subprocess.Popen([BIN, "exec", "--allow", "a.example", "--", "curl", "-s", f"http://b{n}.example/"],
