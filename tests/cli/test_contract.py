@@ -266,6 +266,11 @@ def explain_shows_the_effective_limits():
         text = ask(repo, 0, "contract", "explain", path)
         check("wide" in text and "scripts/test.sh" in text, text)
         ask(repo, 3, "contract", "explain", repo.keep("c.json", "{}"))
+        online = changed()
+        online["tool_permissions"].update(network="allow", network_hosts=["*.example.org:443"])
+        path = repo.keep("c.json", json.dumps(online))
+        check(json.loads(ask(repo, 0, "contract", "explain", path, "--json"))["network_hosts"] == ["*.example.org:443"])
+        check("may reach    *.example.org:443, through the proxy" in ask(repo, 0, "contract", "explain", path))
 
 
 # --- gate policy --------------------------------------------------------------------------------------

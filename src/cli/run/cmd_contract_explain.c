@@ -172,6 +172,8 @@ static cx_status write_explanation_json(explain_job *job, cx_json_list *object, 
     cx_json_put_uint(object, "max_retries", contract->max_retries);
     cx_json_put_bool(object, "audit_only", contract->audit_only);
     cx_json_put_bool(object, "needs_network", cx_run_task_needs_network(contract, NULL));
+    cx_json_put_strs(object, "network_hosts", contract->network_hosts.items,
+                     contract->network_hosts.count);
     cx_json_list_put(object, CX_STR("role_contract_summary"), summary);
     return CX_SUCCESS;
 }
@@ -232,6 +234,13 @@ static void write_text(const explain_job *job, cx_buf *out)
         cx_shown_add(out, path);
         cx_buf_printf(out, " (%zu files now%s)\n", count_covered_files(job, path),
                       cx_run_path_wide(path, &job->tree) ? ", wide: needs an approval" : "");
+    }
+    for (size_t i = 0; i < contract->network_hosts.count; i++) {
+        cx_buf_printf(out, "%-12s ", "may reach");
+        cx_shown_add(out, contract->network_hosts.items[i]);
+        cx_buf_add_z(out, contract->network == CX_NETWORK_DENY
+                              ? " (no: network is deny)\n"
+                              : ", through the proxy that records it\n");
     }
     for (size_t i = 0; i < contract->test_count; i++) {
         cx_buf_printf(out, "%-12s ", contract->tests[i].must_pass ? "must pass" : "is run");
