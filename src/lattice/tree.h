@@ -201,6 +201,8 @@ static inline void cx_tree_expect(const tree *root)
 
 /* Appends the canonical JSON. */
 bool cx_tree_write(tree_work *work, cx_value v, cx_buf *out);
+/* The same, but ends soon after `most` bytes; *out_whole says whether all of it was written. */
+bool cx_tree_write_most(tree_work *work, cx_value v, size_t most, cx_buf *out, bool *out_whole);
 
 /* Calls visit for each key whose values differ, in order; it may stop the walk by false. */
 typedef bool (*tree_visit)(void *arg, cx_str key, cx_value a, cx_value b);

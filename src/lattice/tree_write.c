@@ -174,13 +174,24 @@ static bool write_node(tree_work *work, const tree *t, cx_buf *out)
 
 bool cx_tree_write(tree_work *work, cx_value v, cx_buf *out)
 {
+    bool whole;
+    return cx_tree_write_most(work, v, SIZE_MAX, out, &whole);
+}
+
+bool cx_tree_write_most(tree_work *work, cx_value v, size_t most, cx_buf *out, bool *out_whole)
+{
+    *out_whole = true;
     if (!value_is_map(v)) {
         cx_buf_add(out, v.data, v.size);
         return !out->failed;
     }
-    size_t bottom = work->steps.count;
+    size_t bottom = work->steps.count, start = out->size;
     bool ok = open_map(work, v.data, out);
     while (ok && work->steps.count > bottom) {
+        if (out->size - start > most) {
+            *out_whole = false;
+            break;
+        }
         tree_step step = work->steps.items[--work->steps.count];
         if (step.at == NULL)
             cx_buf_add_byte(out, '}');

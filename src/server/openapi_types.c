@@ -241,7 +241,7 @@ const cx_api_type cx_api_types[] = {
     {"StateSection", "'memory'|'beliefs'|'goals'|'context_stack'"},
     {"Via", "'delta'|'merge'"},
     /* Canonical JSON; its first bytes only when it is cut. */
-    {"Value", "{cut: boolean, size: integer, text: string}"},
+    {"Value", "{cut: boolean, least?: boolean, size: integer, text: string}"},
     {"NodeRef", "{" NODE_MEMBERS "}"},
     {"Histories", "{histories: History[]}"},
     {"History", "{entries: integer, name: string}"},

@@ -67,7 +67,8 @@ CX_RESULT cx_lattice_view_put_differences(cx_buf *out, const cx_lattice_view_sid
 /* view_state.c */
 /* {"cut","size","text"} of canonical JSON, of which at most `most` bytes are written. */
 void cx_lattice_view_put_text(cx_buf *out, cx_str text, size_t most);
-/* The same of a value; null for what is not there. */
+/* The same of a value; null for what is not there.  Of more than 256 KiB only a part is looked at:
+ * "least":true says that it is larger than its size. */
 CX_RESULT cx_lattice_view_put_value(cx_buf *out, tree_work *work, cx_value v, size_t most,
                                     cx_err *err);
 

@@ -24,14 +24,21 @@
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-void cx_lattice_view_put_text(cx_buf *out, cx_str text, size_t most)
+static void put_part(cx_buf *out, cx_str text, size_t most, bool whole)
 {
-    cx_buf_printf(out, "{\"cut\":%s,\"size\":%zu,\"text\":", text.size > most ? "true" : "false",
-                  text.size);
+    cx_buf_printf(out, "{\"cut\":%s,%s\"size\":%zu,\"text\":", text.size > most ? "true" : "false",
+                  whole ? "" : "\"least\":true,", text.size);
     cx_answer_str(out, shortened(text, most));
     cx_buf_add_byte(out, '}');
 }
 
+void cx_lattice_view_put_text(cx_buf *out, cx_str text, size_t most)
+{
+    put_part(out, text, most, true);
+}
+
+/* Of a large map only what is shown is written, and a little more, so that its size does not
+ * decide how long that takes. */
 cx_status cx_lattice_view_put_value(cx_buf *out, tree_work *work, cx_value v, size_t most,
                                     cx_err *err)
 {
@@ -40,16 +47,18 @@ cx_status cx_lattice_view_put_value(cx_buf *out, tree_work *work, cx_value v, si
         return CX_SUCCESS;
     }
     cx_buf text;
+    bool whole = true;
+    size_t enough = most > CX_LATTICE_VIEW_WHOLE_BYTES ? most : CX_LATTICE_VIEW_WHOLE_BYTES;
     cx_buf_init(&text, out->alloc);
     cx_str shown = value_is_leaf(v) ? value_text(v) : (cx_str){NULL, 0};
     if (!value_is_leaf(v)) {
-        if (!cx_tree_write(work, v, &text)) {
+        if (!cx_tree_write_most(work, v, enough, &text, &whole)) {
             cx_buf_done(&text);
             return cx_fail_nomem(err);
         }
         shown = cx_buf_str(&text);
     }
-    cx_lattice_view_put_text(out, shown, most);
+    put_part(out, shown, most, whole);
     cx_buf_done(&text);
     return CX_SUCCESS;
 }

@@ -212,6 +212,27 @@ def a_damaged_history_is_shown_with_its_damage():
                         assert status == 200 or b"no topological place" in body, body
 
 
+@test
+def a_large_value_costs_what_is_shown_of_it():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "large.jsonl")
+        keys = {f"k{i:05}": "x" * 40 for i in range(10000)}
+        path.write_text("".join(json.dumps(
+            {"node_id": f"n{i}", "agent_id": "a", "seq": i, "timestamp": i, "event": {},
+             "state_delta": {"memory": {"large": delta, "small": {"a": i}}}, "prev_hash": "",
+             "hash": f"{i:064x}", "fork_type": None, "parents": ["n0"] if i else []}) + "\n"
+            for i, delta in enumerate([keys, {"k00001": "y"}])))
+        with View(path) as view:
+            changes = {one["key"]: one for one in view.ask("node", node="#0")["changes"]}
+            large = changes["large"]["new"]
+            assert large["least"] and large["cut"] and 256 << 10 < large["size"] < 300 << 10, large["size"]
+            assert len(large["text"]) == 2048 and large["text"].startswith('{"k00000":"xx'), large
+            assert changes["small"]["new"] == {"cut": False, "size": 7, "text": '{"a":0}'}, changes
+            # What it contains is still asked for level by level.
+            level = view.ask("values", node="#0", pointer="/memory/large", after="k09998")
+            assert [one["key"] for one in level["entries"]] == ["k09999"], level
+
+
 PICTURES = {
     "png": b"\x89PNG\r\n\x1a\n" + bytes(range(40)), "jpeg": b"\xff\xd8\xff\xe0" + bytes(range(40)),
     "gif": b"GIF89a" + bytes(range(40)), "webp": b"RIFF\x40\0\0\0WEBP" + bytes(range(40)),

@@ -1647,6 +1647,7 @@ export interface TraceVerdict {
 
 export interface Value {
   cut: boolean;
+  least?: boolean;
   size: number;
   text: string;
 }

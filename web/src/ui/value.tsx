@@ -167,7 +167,7 @@ export function Value({
         <Branch name={null} json={json} depth={0} open />
       )}
       {value.cut && (
-        <p class="dim">{`Truncated: the first ${bytes(value.text.length)} of ${bytes(value.size)}.`}</p>
+        <p class="dim">{`Truncated: the first ${bytes(value.text.length)} of ${value.least ? 'more than ' : ''}${bytes(value.size)}.`}</p>
       )}
     </div>
   );
