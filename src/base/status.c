@@ -30,7 +30,7 @@ static void write_message(cx_err *err, cx_code code, const char *format, va_list
         char shown[CX_SHOWN_SIZE_MAX];
         size_t size, read = cx_shown_step(at, left, shown, &size);
         size_t more = size == 0 ? read : size;
-        if (used + more >= sizeof err->message || (cut && left < 4 && shown[1] == 'x' && size != 0))
+        if (used + more >= sizeof err->message || (cut && left < 4 && size != 0 && shown[1] == 'x'))
             break;
         memcpy(err->message + used, size == 0 ? (const void *)at : shown, more);
         used += more;

@@ -34,6 +34,7 @@
 struct cx_db {
     sqlite3 *handle;
     bool writes;
+    bool external;
     unsigned external_steps; /* in EXTERNAL_STEPS */
     cx_file folder;          /* where the file lies, for the lock of D1 */
 };
@@ -55,6 +56,8 @@ static cx_status fail_db(cx_db *db, int code, const char *long_doing, cx_err *er
     case SQLITE_LOCKED: return cx_fail(err, CX_E_BUSY, "database: %s: %s", doing, text);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+        if (db->external) /* nothing here can repair it */
+            return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET, "%s", text);
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                           "database: %s: %s; 'cortex tables rebuild --replace' makes it anew",
                           doing, text);
@@ -158,6 +161,7 @@ static int count_external_steps(void *arg)
 
 static cx_status distrust(cx_db *db, cx_err *err)
 {
+    db->external = true;
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
