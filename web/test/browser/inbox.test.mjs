@@ -8,6 +8,13 @@ import {cortex, ROOT, serveHome} from './server.mjs';
 
 const TRACES = join(ROOT, 'examples/traces');
 const BETA = '0f1710aec6e6a530';
+const FACT = {
+  subject: 's',
+  predicate: 'p',
+  object: 'o',
+  source: 'x',
+  as_of: '2026-01-01T00:00:00Z',
+};
 
 const head = (page, text) => page.locator('.screen-head', {hasText: text}).waitFor();
 const choose = (page, name) => page.locator('.facets').getByRole('button', {name}).click();
@@ -22,6 +29,8 @@ export default {
       (home) => {
         cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
         cortex(['record', '--home', home, join(TRACES, 'alpha.json'), join(TRACES, 'beta.json')]);
+        const fact = {...FACT, statement: 'the parrot <b>sleeps</b> at noon'};
+        cortex(['memory', 'write', 'Fact', JSON.stringify(fact), '--actor', 'ann', '--home', home]);
       },
     ),
   end: (s) => s.close(),
@@ -65,6 +74,31 @@ export default {
         (n) => document.querySelectorAll('.item-trace').length === n,
         found.count,
       );
+    },
+
+    async 'a memory with the words opens in place, and the words are marked'(page, s) {
+      await page.goto(s.url('/inbox?q=parrot'));
+      const hit = page.locator('details.hit');
+      await hit.waitFor();
+      assert.equal(await hit.locator('summary mark').textContent(), 'parrot');
+      assert.match(await hit.locator('summary .hit-text').textContent(), /<b>sleeps<\/b>/);
+      await hit.locator('summary').click();
+      await hit.locator('.hit-memory mark').first().waitFor();
+      assert.match(await hit.locator('.hit-memory').textContent(), /"as_of": "2026-01-01/);
+      assert.match(page.url(), /inbox\?q=parrot/);
+    },
+
+    async 'a step of a trace with the words opens there'(page, s) {
+      await page.goto(s.url('/inbox?q=page said'));
+      const hit = page.locator('a.hit').first();
+      await hit.waitFor();
+      const node = new URLSearchParams((await hit.getAttribute('href')).split('?')[1]).get('node');
+      const [, entry, step] = /^entry:(\d+)\.(\d+)$/.exec(node);
+      await hit.click();
+      const event = page.getByRole('region', {name: 'Event'});
+      await event.getByText(`{actor: "${BETA.slice(0, 10)}\u2026", seq: ${entry}}`).waitFor();
+      assert.match(await event.textContent(), new RegExp(`component_index\\s*${step}\\D`));
+      await page.locator('.talk-step mark', {hasText: 'said'}).first().waitFor();
     },
 
     async 'a run of the list opens, and one that failed tells its gate'(page, s) {

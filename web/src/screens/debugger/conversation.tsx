@@ -271,17 +271,25 @@ function Step({
         </p>
       )}
       <Pictures step={step} path={path} />
-      {step.data && (
-        <details class="talk-part">
-          <summary>
-            <Line text={step.name ?? step.event_type ?? step.component ?? 'changes'} most={80} />
-          </summary>
-          <pre>
-            <Text text={pretty(step.data)} most={4000} />
-          </pre>
-        </details>
-      )}
+      {step.data && <Data step={step} of={step.data} />}
     </article>
+  );
+}
+
+/** What the step wrote; open where it has the words that were searched for. */
+function Data({step, of}: {step: ViewStep; of: StepText}) {
+  const text = pretty(of);
+  const words = route.value.query['q'];
+  const found = words !== undefined && divided(text.slice(0, 20000), words).length > 1;
+  return (
+    <details class="talk-part" open={found}>
+      <summary>
+        <Line text={step.name ?? step.event_type ?? step.component ?? 'changes'} most={80} />
+      </summary>
+      <pre>
+        <Said of={{...of, text}} />
+      </pre>
+    </details>
   );
 }
 
