@@ -220,6 +220,23 @@ def what_others_wrote_stays():
 
 
 @test
+def the_data_directory_that_was_named_has_what_was_before():
+    with Place() as p:
+        path = p.file("claude")
+        path.parent.mkdir()
+        path.write_text('{ "a":1}')
+        p.install("claude", "--home", p.folder / "elsewhere")
+        check(f"--home {p.folder}/elsewhere" in path.read_text() and not (p.user / ".local").exists())
+        p.undo("claude")
+        check(path.read_text() == '{ "a":1}' and list((p.folder / "elsewhere/hooks").iterdir()) == [])
+        # Without that data directory our entries are taken out all the same.
+        p.install("claude", "--home", p.folder / "elsewhere")
+        (p.folder / "elsewhere").rename(p.folder / "gone")
+        p.undo("claude")
+        check(json.loads(path.read_text()) == {"a": 1}, path.read_text())
+
+
+@test
 def each_agent_gets_its_own_form():
     with Place() as p:
         (p.folder / "da ta").mkdir()

@@ -306,11 +306,29 @@ static cx_status apply_trust(registering *r, cx_err *err)
 
 /* --- uninstall -------------------------------------------------------------------------------- */
 
+/* What was there before is in the data directory that the entries name. */
+static cx_status follow_home(registering *r, cx_err *err)
+{
+    cx_live_registered found;
+    cx_facts facts;
+    cx_err why = {0};
+    if (!r->file.there)
+        return CX_SUCCESS;
+    CX_TRY(in_file(r, cx_live_register_read(r->file.text, r->agent, &r->cli->arena, &found, &why),
+                   &why, err));
+    if (found.ours == 0 || found.hook.home.size == 0)
+        return CX_SUCCESS;
+    r->home = found.hook.home.data;
+    r->home_there = !cx_failed(cx_path_facts(r->home, true, &facts, &why));
+    return CX_SUCCESS;
+}
+
 static cx_status plan_uninstall(registering *r, cx_err *err)
 {
     cx_err why = {0};
     cx_str text;
     CX_TRY(cx_agent_file_read(r->cli, r->file.path, true, &r->file, err));
+    CX_TRY(follow_home(r, err));
     if (r->home_there)
         CX_TRY(cx_agent_undo_read(r->cli, r->home, r->file.path, &r->undo, err));
     if (!r->file.there)
