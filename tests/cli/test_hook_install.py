@@ -636,6 +636,7 @@ def a_probe_says_whether_hooks_fire():
             answer = json.loads(done.stdout)
             check(answer["verdict"] == verdict and answer["main"]["decided"] == main_decided
                   and answer["sub"]["decided"] == sub_decided, mode, answer)
+            check(answer["main"]["ran"] == (mode not in ("dies", "hangs")), mode, answer)
             check(answer["refused"] == 1 and answer["timed_out"] == (mode == "hangs"), mode, answer)
         left = [name for name in set(os.listdir("/tmp")) - before if os.path.exists(f"/tmp/{name}/main-agent.txt")]
         check(not left, left)

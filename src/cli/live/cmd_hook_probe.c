@@ -25,7 +25,7 @@
 #define ARGS_MAX 24
 
 typedef struct lane_result {
-    bool asked, ended, decided;
+    bool asked, ended, ran, decided;
     cx_str tool, verdict, rule;
 } lane_result;
 
@@ -217,8 +217,8 @@ static cx_status make_folder(probe *p, cx_err *err)
     memcpy(p->folder, real.data, real.size + 1);
     if (p->state.agent == CX_LIVE_GEMINI)
         CX_TRY(write_gemini_settings(p, err));
-    CX_TRY(write_in_folder(p, CX_PROBE_MAIN_FILE, "a file of 'cortex hook probe'\n", err));
-    return write_in_folder(p, CX_PROBE_SUB_FILE, "a file of 'cortex hook probe'\n", err);
+    CX_TRY(write_in_folder(p, CX_PROBE_MAIN_FILE, CX_PROBE_MAIN_TEXT "\n", err));
+    return write_in_folder(p, CX_PROBE_SUB_FILE, CX_PROBE_SUB_TEXT "\n", err);
 }
 
 /* --- what the ledger has (V2) ----------------------------------------------------------------- */
@@ -309,7 +309,9 @@ static void add_lane(const char *name, const lane_result *lane, const char *not_
         cx_buf_add_z(out, " by ");
         cx_shown_add(out, lane->rule);
     } else if (lane->ended) {
-        cx_buf_add_z(out, "NOT DECIDED: the call was made, and the ledger has no entry of it");
+        cx_buf_add_z(out, lane->ran ? "NOT DECIDED: the call ran, and the ledger has no entry of it"
+                                    : "NOT DECIDED: the ledger has no entry of the call, which did "
+                                      "not run");
     } else {
         cx_buf_add_z(out, not_tried);
     }
@@ -323,11 +325,23 @@ static void add_reason(const probe *p, cx_buf *out)
     else if (p->ended.exit_code != 0)
         cx_buf_printf(out, "  the agent ended with exit code %d\n", p->ended.exit_code);
     if (p->seen.requests == p->seen.refused)
-        cx_buf_add_z(out, "  it never asked the played model: its configuration may name another "
-                          "one\n");
+        cx_buf_add_z(out, "  it never asked the played model: a hook refused the prompt, or its "
+                          "configuration names another model\n");
     if (p->complaint.size != 0) {
         cx_buf_add_z(out, "  its last words: ");
         cx_shown_add(out, p->complaint);
+        cx_buf_add_z(out, "\n");
+    }
+}
+
+/* What the files say already. */
+static void add_troubles(const probe *p, cx_buf *out)
+{
+    for (size_t i = 0; i < CX_SCOPE_COUNT; i++) {
+        if (p->state.places[i].off.size == 0)
+            continue;
+        cx_buf_printf(out, "  %s: ", cx_agent_scope_name((cx_agent_scope)i));
+        cx_shown_add(out, p->state.places[i].off);
         cx_buf_add_z(out, "\n");
     }
 }
@@ -346,6 +360,7 @@ static void add_text(const probe *p, verdict v, cx_buf *out)
              : p->seen.can_start ? "not known: it was not started"
                                  : "not tried: the agent offers none here",
              out);
+    add_troubles(p, out);
     if (v == UNKNOWN)
         add_reason(p, out);
     if (p->seen.refused != 0)
@@ -360,6 +375,7 @@ static void put_lane(cx_json_list *root, const char *name, const lane_result *la
     cx_json_list object = cx_json_list_begin(root->arena);
     cx_json_put_bool(&object, "asked", lane->asked);
     cx_json_put_bool(&object, "returned", lane->ended);
+    cx_json_put_bool(&object, "ran", lane->ran);
     cx_json_put_bool(&object, "decided", lane->decided);
     cx_json_put_maybe(&object, "verdict", lane->verdict);
     cx_json_put_maybe(&object, "rule", lane->rule);
@@ -446,6 +462,8 @@ static cx_status run_probe(probe *p, cx_err *err)
     }
     p->main.asked = p->seen.main_asked;
     p->main.ended = p->seen.main_ended;
+    p->main.ran = p->seen.main_ran;
+    p->sub.ran = p->seen.sub_ran;
     p->sub.asked = p->seen.sub_asked;
     p->sub.ended = p->seen.sub_ended;
     return status;

@@ -158,6 +158,7 @@ typedef struct turn {
     bool stream;
     bool can_start; /* a sub-agent */
     bool has_tools;
+    bool has_main_text, has_sub_text;
     const char *start_tool, *shell_tool;
 } turn;
 
@@ -233,6 +234,8 @@ static bool read_turn(const cx_probe_model *m, const request *r, cx_arena *arena
                                                              : "Task";
     cx_str quoted = cx_arena_printf(arena, "\"name\":\"%s\"", out->start_tool);
     out->can_start = quoted.data != NULL && mentions(text, quoted.data);
+    out->has_main_text = mentions(text, CX_PROBE_MAIN_TEXT);
+    out->has_sub_text = mentions(text, CX_PROBE_SUB_TEXT);
     out->shell_tool = mentions(text, "\"exec_command\"") ? "exec_command" : "shell_command";
     return true;
 }
@@ -302,10 +305,12 @@ static reply choose_reply(cx_probe_model *m, const turn *t, cx_arena *arena)
     if (t->lane == LANE_MAIN) {
         m->seen.main_asked = true;
         m->seen.main_ended = m->seen.main_ended || t->calls >= 1;
+        m->seen.main_ran = m->seen.main_ran || t->has_main_text;
         m->seen.can_start = m->seen.can_start || t->can_start;
     } else {
         m->seen.sub_asked = true;
         m->seen.sub_ended = m->seen.sub_ended || t->calls >= 1;
+        m->seen.sub_ran = m->seen.sub_ran || t->has_sub_text;
     }
     cx_lock_wake(&m->lock);
     cx_lock_leave(&m->lock);

@@ -20,6 +20,9 @@
 #define CX_PROBE_SUB "cortex-probe-sub"
 #define CX_PROBE_MAIN_FILE "main-agent.txt"
 #define CX_PROBE_SUB_FILE "sub-agent.txt"
+/* In the files: who sends it back has read them. */
+#define CX_PROBE_MAIN_TEXT "contents for the main agent of a probe"
+#define CX_PROBE_SUB_TEXT "contents for the sub-agent of a probe"
 
 typedef struct cx_probe_model cx_probe_model;
 
@@ -31,10 +34,11 @@ void cx_probe_model_stop(cx_probe_model *model);
 
 typedef struct cx_probe_seen {
     unsigned requests;
-    unsigned refused;            /* to other hosts (B1) */
-    bool main_asked, main_ended; /* the call was asked for; its result came back */
-    bool can_start;              /* the agent offers a tool that starts another */
-    bool sub_asked, sub_ended;
+    unsigned refused; /* to other hosts (B1) */
+    /* The call was asked for; an answer to it came back; it has the contents of the file. */
+    bool main_asked, main_ended, main_ran;
+    bool sub_asked, sub_ended, sub_ran;
+    bool can_start; /* the agent offers a tool that starts another */
 } cx_probe_seen;
 cx_probe_seen cx_probe_model_seen(cx_probe_model *model);
 
