@@ -571,8 +571,8 @@ static void split_text(splitter *s)
             while (!at_end(s) && char_at(s, 0) != '\n')
                 s->at++;
         } else if (c == '&' && char_at(s, 1) == '>') {
-            s->at++;
-            take_redirect(s);
+            /* For bash a redirection; for sh the end of a command, and another one behind it. */
+            stop_at(s, "'&>' means something else to each shell; write '> FILE 2>&1'");
         } else if (c == ';' || c == '&' || c == '|') {
             end_command(s);
             s->at += char_at(s, 1) == c || (c == '|' && char_at(s, 1) == '&') ? 2 : 1;
