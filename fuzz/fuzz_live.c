@@ -74,11 +74,11 @@ static bool is_decided(const cx_live_call *call)
 }
 
 static void check_answer(const cx_live_call *call, const cx_live_decision *decision,
-                         cx_live_answer_kind kind)
+                         cx_live_answer_kind kind, bool over_http)
 {
     cx_live_outcome outcome = {
         .answer = kind, .session = call->session, .event = call->event, .decision = *decision};
-    FUZZ_CHECK(!cx_failed(cx_live_answer(call, CX_LIVE_ENFORCE, &arena, &outcome, &err)));
+    FUZZ_CHECK(!cx_failed(cx_live_answer(call, over_http, &arena, &outcome, &err)));
     FUZZ_CHECK(outcome.exit_code == 0 || outcome.exit_code == 2);
     for (size_t i = 0; i < outcome.complaint.size; i++)
         FUZZ_CHECK((unsigned char)outcome.complaint.data[i] >= 0x20);
@@ -87,8 +87,10 @@ static void check_answer(const cx_live_call *call, const cx_live_decision *decis
     if (outcome.out.size != 0)
         FUZZ_CHECK(memchr(outcome.out.data, '\n', outcome.out.size) ==
                    outcome.out.data + outcome.out.size - 1);
-    if (kind == CX_LIVE_DENY && outcome.exit_code == 0) /* only where a person is being asked */
-        FUZZ_CHECK(call->event == CX_LIVE_PERMISSION && outcome.out.size != 0);
+    if (kind == CX_LIVE_DENY && outcome.exit_code == 0) /* where a person is being asked */
+        FUZZ_CHECK((over_http || call->event == CX_LIVE_PERMISSION) && outcome.out.size != 0);
+    if (over_http)
+        FUZZ_CHECK(outcome.exit_code == 0 && outcome.complaint.size == 0);
 }
 
 static void check_decision(const cx_live_call *call)
@@ -112,11 +114,13 @@ static void check_decision(const cx_live_call *call)
     FUZZ_CHECK(decision.rule != NULL && decision.effect_count <= CX_LIVE_EFFECTS_MAX + 1);
     for (size_t i = 0; i < decision.effect_count; i++)
         FUZZ_CHECK(decision.effects[i].verdict <= decision.verdict);
-    check_answer(call, &decision, CX_LIVE_PASS);
-    check_answer(call, &decision, CX_LIVE_DENY);
-    check_answer(call, &decision, CX_LIVE_ASKED);
-    if (decision.rewrite.data != NULL && cx_live_answer_can_rewrite(call))
-        check_answer(call, &decision, CX_LIVE_REWRITTEN);
+    for (unsigned i = 0; i < 2; i++) {
+        check_answer(call, &decision, CX_LIVE_PASS, i == 1);
+        check_answer(call, &decision, CX_LIVE_DENY, i == 1);
+        check_answer(call, &decision, CX_LIVE_ASKED, i == 1);
+        if (decision.rewrite.data != NULL && cx_live_answer_can_rewrite(call))
+            check_answer(call, &decision, CX_LIVE_REWRITTEN, i == 1);
+    }
 }
 
 static void check_payload(cx_live_agent agent, cx_str text)

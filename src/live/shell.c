@@ -571,7 +571,7 @@ static void split_text(splitter *s)
             while (!at_end(s) && char_at(s, 0) != '\n')
                 s->at++;
         } else if (c == '&' && char_at(s, 1) == '>') {
-            /* For bash a redirection; for sh the end of a command, and another one behind it. */
+            /* For bash a redirection; for sh the end of a command, and another one after it. */
             stop_at(s, "'&>' means something else to each shell; write '> FILE 2>&1'");
         } else if (c == ';' || c == '&' || c == '|') {
             end_command(s);
