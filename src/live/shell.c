@@ -632,11 +632,23 @@ cx_status cx_shell_split(cx_str text, cx_arena *arena, cx_shell_line *out, cx_er
 
 /* --- quoting --------------------------------------------------------------------------------- */
 
+/* As the first word of a line: it would set a variable, or begin a loop. */
+static bool means_more(cx_str word)
+{
+    static const char *const reserved[] = {"if",    "then",     "else",   "elif", "fi",    "for",
+                                           "while", "until",    "do",     "done", "case",  "esac",
+                                           "in",    "function", "select", "time", "coproc"};
+    for (size_t i = 0; i < CX_COUNT_OF(reserved); i++)
+        if (cx_str_is(word, reserved[i]))
+            return true;
+    return word.size != 0 && memchr(word.data, '=', word.size) != NULL;
+}
+
 void cx_shell_add_word(cx_buf *out, cx_str word)
 {
+    bool plain = word.size != 0 && (out->size != 0 || !means_more(word));
     if (out->size != 0)
         cx_buf_add_z(out, " ");
-    bool plain = word.size != 0;
     for (size_t i = 0; i < word.size && plain; i++) {
         char c = word.data[i];
         plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

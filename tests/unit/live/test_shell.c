@@ -218,6 +218,16 @@ CX_TEST(words_are_quoted_so_that_they_come_back)
         CHECK(cx_str_is(line.commands[0].words[i].text, words[i]));
         CHECK(!line.commands[0].words[i].opaque && !line.commands[0].words[i].glob);
     }
+    /* What means more as the first word does not when it is quoted. */
+    static const char *const firsts[] = {"for", "do", "done", "if"};
+    for (size_t i = 0; i < CX_COUNT_OF(firsts); i++) {
+        cx_buf_clear(&text);
+        cx_shell_add_word(&text, cx_str_z(firsts[i]));
+        cx_shell_add_word(&text, cx_str_z("a"));
+        CHECK_STATUS(cx_shell_split(cx_buf_str(&text), &arena, &line, &err), &err);
+        CHECK(line.why == NULL && line.count == 1 && !line.commands[0].assigns);
+        CHECK_INT(line.commands[0].count, 2);
+    }
     cx_arena_done(&arena);
     cx_buf_done(&text);
 }
