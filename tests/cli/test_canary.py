@@ -45,7 +45,7 @@ def reads(story, keep):
         "contract resolve": [[file]], "contract hash": [[file]], "gate policy": [[file]],
         "gate diff": [["--contract", file]], "gate command": [["--contract", file, "git status"]],
         "hooks status": [[]], "hook status": [[]], "hook pre-commit": [[]], "worktrees list": [[]], "locks list": [[]],
-        "exec": [["--", "true"], ["--contract", file, "--", "true"]], "hooks status": [[]], "hook pre-commit": [[]], "worktrees list": [[]], "locks list": [[]],
+        "exec": [["--", "true"], ["--contract", file, "--", "true"]],
         "approvals list": [[]], "run list": [[]], "run show": [[run_id]], "run events": [[run_id]],
         "run diff": [[run_id]], "run reports": [[run_id]], "run verify": [[run_id]],
         "run export": [[run_id, "--output", keep.parent / "exported"]], "run cleanup": [[]],

@@ -365,21 +365,6 @@ class World:
         pathlib.Path(sessions, os.fsdecode(RAW) + ".jsonl").write_text(line + "\n")
         self.names["session"] = os.fsencode(sessions) + b"/" + RAW + b".jsonl"
 
-    def live(self):
-        """A session of an agent, a call that was decided and one that waits for a person."""
-        def event(name, **more):
-            payload = {"session_id": "s" + TEXT, "hook_event_name": name, "cwd": os.fsdecode(self["place"]),
-                       "transcript_path": "/t" + TEXT, **more}
-            return self.do("hook", "claude", "--mode", "ask", codes=(0, 2), stdin=json.dumps(payload).encode())
-
-        event("SessionStart", source=TEXT)
-        for number, command in enumerate(("ls " + TEXT, "make " + TEXT)):
-            event("PreToolUse", tool_name="Bash", tool_use_id=f"u{number}" + TEXT, tool_input={"command": command})
-        event("PostToolUse", tool_name="Bash", tool_use_id="u0" + TEXT, tool_input={"command": "ls " + TEXT},
-              tool_response={"stdout": TEXT})
-        event("PreToolUse", tool_name="T" + TEXT, tool_use_id="u9", tool_input={NAME: TEXT})
-        self.names["live"] = json.loads(self.do("session", "list", "--json"))["sessions"][0]["session"]
-
 
 # --- the rows ------------------------------------------------------------------------------------------
 
@@ -508,16 +493,6 @@ ROWS = {
     "hooks install": ["! --repo {place}"],
     "hooks remove": ["! --repo {place}"],
     "hooks status": ["", "! --repo {place}"],
-    "hook claude": ["--mode {S}", "--wait {S}", "! --home {none}"],
-    "hook codex": ["! --home {none}"],
-    "hook gemini": ["! --home {none}"],
-    "hook cursor": ["! --home {none}"],
-    "hook copilot": ["! --home {none}"],
-    "session list": ["!", "! --json", "! --home {none}"],
-    "session show": ["! {live}", "! {live} --json", "! {S}"],
-    "session limit": ["! {live} --path {S}", "! {S} --no-network"],
-    "session approve": ["{live}", "! {live} {S}", "{live} --reason {T}"],
-    "session deny": ["! {live} {S}", "{live} --reason {T} --json"],
     "up": ["--no-open --no-watch --home {none}", "! --no-open --listen {S}"],
     "hook pre-commit": ["", "--repo {place}"],
     "hook install": ["! {S} --yes", "! claude --mode {S} --yes", "claude --project --yes --dry-run --home {place}/{S}",
@@ -540,7 +515,6 @@ ROWS = {
     "session limit": ["! {live} --path {T}", "! {S}{S} --no-network", "{live} --deny-tool {T}", "! {live} --contract {none}"],
     "session approve": ["{live}", "! {live} {S}", "! {S}{S}"],
     "session deny": ["{live} --reason {T}", "! {S}{S} --reason {T}"],
-    "hook audit": ["! {S}", "--all", "--all --json", "--all --sarif", "! --transcript {session}", "! --transcript {none}"],
     "mcp-gateway": ["! --name {S} -- x", "! --home {none} -- {S}", "! -- {none}/{R}"],
     "mcp-gateway wrap": ["! {S}", "! claude --file {none}", "! claude {S} --file {hostile_mcp} --dry-run", "! claude --file {hostile_mcp} --dry-run", "codex --file {broken}"],
     "mcp-gateway unwrap": ["! {S}", "! claude --file {none}", "! claude --file {hostile_mcp} --dry-run"],
@@ -734,9 +708,7 @@ def all_output_goes_through_one_escaping_function():
     plain = re.compile(r'/\*.*?\*/|"(?:[^"\\]|\\.)*"', re.S)
     # The answer of a hook is exact, and one that did not arrive is "no", exit code 2.
     may = {"cli/out.c", "base/diag.c", "sandbox/sandbox_launcher.c", "agent/agent_ops.c",
-           "cli/live/cmd_hook.c"}
-    may = {"cli/out.c", "base/diag.c", "sandbox/sandbox_launcher.c", "agent/agent_ops.c", "cli/run/cmd_exec.c"}
-    may = {"cli/out.c", "base/diag.c", "sandbox/sandbox_launcher.c", "agent/agent_ops.c"}
+           "cli/live/cmd_hook.c", "cli/run/cmd_exec.c"}
     # An agent gets what it reads as a program, not on a terminal; its server has its standard error.
     speaking = {"cli/gateway/gateway_stdio.c", "cli/gateway/gateway_http.c"}
     looking = {"cli/provenance/cmd_evidence.c", "cli/ledger/cmd_prove.c", "cli/ledger/prove_never.c"}  # whether standard output is a terminal

@@ -91,14 +91,14 @@ static cx_status add_hosts(cx_cli *cli, const cx_cli_args *args, cx_egress_polic
     return cx_egress_list_join(&policy->lists[0], &list, &cli->arena, &policy->lists[0], err);
 }
 
-static cx_status fail_finding(const cx_run_findings *findings, cx_err *err)
+static cx_status fail_finding(const char *path, const cx_run_findings *findings, cx_err *err)
 {
     for (size_t i = 0; i < findings->list.count; i++)
         if (!findings->list.items[i].informs)
-            return cx_fail(err, CX_E_DENIED, "option --contract: %s: %.*s",
+            return cx_fail(err, CX_E_DENIED, "option --contract: %s: %s: %.*s", path,
                            findings->list.items[i].rule, (int)findings->list.items[i].message.size,
                            findings->list.items[i].message.data);
-    return cx_fail(err, CX_E_DENIED, "option --contract: the contract is not valid");
+    return cx_fail(err, CX_E_DENIED, "option --contract: %s: the contract is not valid", path);
 }
 
 static cx_status read_contract(cx_cli *cli, const char *path, cx_cli_exec_policy *out, cx_err *err)
@@ -112,7 +112,7 @@ static cx_status read_contract(cx_cli *cli, const char *path, cx_cli_exec_policy
     if (!cx_failed(status))
         status = cx_run_findings_check(&findings, err);
     if (!cx_failed(status) && findings.refusing != 0)
-        status = fail_finding(&findings, err);
+        status = fail_finding(path, &findings, err);
     cx_run_findings_done(&findings);
     out->has_contract = !cx_failed(status);
     return status;
