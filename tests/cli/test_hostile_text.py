@@ -249,10 +249,10 @@ class World:
 
     def live(self):
         """A session of a hostile agent: its names, what it calls, and what waits for a person."""
-        self.names["live"] = SOFT
+        self.names["live"] = "s" + SOFT
         for words in ({"hook_event_name": "SessionStart", "source": SOFT}, *HOOKED):
             self.do("hook", "claude", "--mode", "enforce", codes=(0, 2),
-                    stdin=json.dumps({"session_id": SOFT, "cwd": str(self.repo.path), "transcript_path": TEXT, **words}).encode())
+                    stdin=json.dumps({"session_id": "s" + SOFT, "cwd": str(self.repo.path), "transcript_path": TEXT, **words}).encode())
 
     def memory(self):
         fact = json.dumps({"statement": TEXT, "subject": TEXT, "predicate": TEXT})
