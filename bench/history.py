@@ -103,7 +103,7 @@ def main():
         by_cpu = os.environ.get("CX_BENCH_CLOCK") == "cpu"
         long, short = (cpu[n] if by_cpu else [sum(turn) for turn in taken[n]] for n in (count, 1000))
         ratios = sorted(a / b for a, b in zip(short, long))
-        print(f"V1 opening a history of 1,000 steps / of {count}: ours {statistics.median(long):.3f}, reference "
+        print(f"W1 opening a history of 1,000 steps / of {count}: ours {statistics.median(long):.3f}, reference "
               f"{statistics.median(short):.3f}, ratio {statistics.median(ratios):.2f} [{ratios[0]:.2f}..{ratios[-1]:.2f}]")
 
 
