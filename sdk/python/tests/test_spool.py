@@ -54,6 +54,53 @@ def lines_come_back_in_order_over_many_segments():
 
 
 @test
+def a_step_within_an_append_is_written_after_it():
+    """As a signal handler does it: at the worst places, where a part or a segment is begun."""
+    with Folder() as folder:
+        spool = open_spool(folder)
+        start, roll = spool._start, spool._roll
+
+        def interrupted(call, line):
+            def run(*given):
+                check(spool.append(line))
+                return call(*given)
+            return run
+        spool._start = interrupted(start, b'"in start"')
+        spool._roll = interrupted(roll, b'"in roll"')
+        check(spool.append(b'"first"'))
+        spool._start, spool._roll = start, roll
+        check(len(list((folder / "s").glob("*.lock"))) == 1 and spool.appended == 3, spool.appended)
+        check(read_all(spool.part) == [b'"first"', b'"in start"', b'"in roll"'])
+
+        def failing(*given):
+            spool.append(b'"in an append that fails"')
+            raise KeyboardInterrupt
+        spool._append = failing
+        try:
+            spool.append(b'"never"')
+            check(False, "nothing was raised")
+        except KeyboardInterrupt:
+            del spool._append
+        spool.settle()
+        check(read_all(spool.part) == [b'"in an append that fails"'] and spool.lost == 0)
+        spool.close()
+
+
+@test
+def a_step_within_an_append_that_cannot_be_written_is_counted():
+    with Folder() as folder:
+        spool = open_spool(folder, limit=100)
+        start = spool._start
+
+        def interrupted():
+            check(spool.append(b'"' + b"x" * 200 + b'"'))
+            return start()
+        spool._start = interrupted
+        check(spool.append(b'"short"') and spool.lost == 1 and "full" in spool.why_not, spool.lost)
+        spool.close()
+
+
+@test
 def what_a_dead_process_left_is_adopted_once():
     with Folder() as folder:
         def leave():

@@ -131,7 +131,14 @@ class Client(Recorder):
     # --- recording ---
 
     def _store(self, step: Json, data: bytes) -> bool:
-        if self._closed or not self._spool.append(data):
+        if self._closed:
+            return False
+        stored = self._spool.append(data)
+        if self._spool.lost:
+            with self._spool.lock:
+                lost, self._spool.lost = self._spool.lost, 0
+            self._take_back(lost)
+        if not stored:
             return False
         if not self._wake.is_set():
             self._wake_up()
@@ -433,6 +440,7 @@ class Client(Recorder):
         with self._changed:
             self._hurry += 1
         try:
+            self._spool.settle()
             self._wake_up()
             while self._left() > 0:
                 left = end - time.monotonic()

@@ -473,10 +473,20 @@ class Recorder:
             if stored:
                 self.stats_.recorded += 1
                 return
-            self.stats_.dropped += 1
-            count, since, _ = self._gap or (0, time.time(), "")
-            self._gap = (count + 1, since, self._why_not())
+        self._drop(1)
+
+    def _drop(self, count: int) -> None:
+        with self._lock:
+            self.stats_.dropped += count
+            before, since, _ = self._gap or (0, time.time(), "")
+            self._gap = (before + count, since, self._why_not())
         self._say("dropped", "%d steps were dropped: %s", self.stats_.dropped, self._why_not())
+
+    def _take_back(self, count: int) -> None:
+        """Steps that counted as recorded, and could not be written after all."""
+        with self._lock:
+            self.stats_.recorded -= count
+        self._drop(count)
 
     def _sealed(self, step: Json) -> bytes:
         step.pop("signature", None)

@@ -22,8 +22,9 @@ import os
 import threading
 import time
 import zlib
+from collections import deque
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Deque, Dict, List, NamedTuple, Optional, Tuple, Union
 
 try:
     import fcntl
@@ -246,7 +247,61 @@ class Part:
         self._ack_file, self.lock_file = None, -1
 
 
-class Spool:
+class _Writer:
+    """Appends one line at a time. A finalizer or a signal handler may record a step within the append of
+    the same thread, between any two of its instructions: that line is written when the append has ended,
+    and before it returns."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.appended = 0
+        self.why_not: Optional[str] = None  # of the last append that failed
+        self.lost = 0                       # steps recorded within an append, and not written after it
+        self._writing = False
+        self._within: Deque[bytes] = deque()
+
+    def append(self, data: bytes) -> bool:
+        """Whether the line is written. Not: the spool is full, or the disk refused (`why_not`)."""
+        with self.lock:
+            if self._writing:
+                self._within.append(data)
+                return True
+            written = self._alone(data)
+            self.settle()
+            return written
+
+    def settle(self) -> None:
+        """Writes what was recorded within an append, also within one that an exception ended."""
+        with self.lock:
+            while self._within and not self._writing:
+                try:
+                    data = self._within.popleft()
+                except IndexError:  # a handler was here meanwhile
+                    break
+                if not self._alone(data):
+                    self.lost += 1
+
+    def _alone(self, data: bytes) -> bool:
+        self._writing = True
+        try:
+            written = self._write(data)
+            self.appended += written
+            return written
+        finally:
+            self._writing = False
+
+    def _write(self, data: bytes) -> bool:
+        raise NotImplementedError
+
+    def _renew(self) -> None:
+        """In a child after fork."""
+        self.lock = threading.RLock()
+        self.appended = self.lost = 0
+        self._writing = False
+        self._within = deque()
+
+
+class Spool(_Writer):
     """This process's writer, and what it adopted from processes that ended."""
 
     def __init__(self, folder: Path, limit_bytes: int, fsync: str) -> None:
@@ -255,8 +310,8 @@ class Spool:
         if fsync not in FSYNC:
             raise UsageError(f"fsync: found {fsync!r}, expected one of {', '.join(FSYNC)}")
         self.folder, self.limit_bytes, self.fsync = folder, limit_bytes, fsync
+        super().__init__()
         make_folder(folder)
-        self.lock = threading.RLock()
         self.part: Optional[Part] = None
         self.adopted: List[Part] = []
         self.adopted_bytes = 0
@@ -264,22 +319,15 @@ class Spool:
         self._file = -1
         self.unsynced = False
         self._sizes: Dict[int, int] = {}
-        self.appended = 0
-        self.why_not: Optional[str] = None  # of the last append that failed
 
     # --- writing ---
 
-    def append(self, data: bytes) -> bool:
-        """Whether the line is written. Not: the spool is full, or the disk refused (`why_not`)."""
-        line = b"%08x %b\n" % (zlib.crc32(data), data)
-        with self.lock:
-            try:
-                written = self._append(line)
-                self.appended += written
-                return written
-            except OSError as error:
-                self.why_not = f"{self.folder}: {error.strerror or error}"
-                return False
+    def _write(self, data: bytes) -> bool:
+        try:
+            return self._append(b"%08x %b\n" % (zlib.crc32(data), data))
+        except OSError as error:
+            self.why_not = f"{self.folder}: {error.strerror or error}"
+            return False
 
     def _append(self, line: bytes) -> bool:
         part = self.part
@@ -299,7 +347,6 @@ class Spool:
             if written:
                 os.ftruncate(self._file, part.written[1])
             raise
-        # Read again: a finalizer or a signal handler may have recorded a step meanwhile.
         segment, end = part.written
         part.written = (segment, end + len(line))
         self._sizes[segment] = end + len(line)
@@ -437,11 +484,10 @@ class Spool:
         self._file, self.part, self.adopted, self._sizes = -1, None, [], {}
         self.adopted_bytes, self.unsynced = 0, False
         self.past_damaged = self.past_torn = 0
-        self.appended = 0
-        self.lock = threading.RLock()
+        self._renew()
 
 
-class Queue:
+class Queue(_Writer):
     """In place of a spool where no folder can be written: the same in memory, bounded, lost with the
     process."""
 
@@ -450,24 +496,20 @@ class Queue:
     past_damaged = past_torn = 0
 
     def __init__(self, limit_bytes: int) -> None:
+        super().__init__()
         self.limit_bytes = limit_bytes
-        self.lock = threading.RLock()
         self.part: Optional["MemoryPart"] = MemoryPart()
-        self.appended = 0
-        self.why_not: Optional[str] = None
 
-    def append(self, data: bytes) -> bool:
-        with self.lock:
-            part = self.part
-            assert part is not None
-            if part.size + len(data) > self.limit_bytes:
-                self.why_not = f"the queue in memory is full ({self.limit_bytes} bytes)"
-                return False
-            part.lines.append((part.next, data))
-            part.next += 1
-            part.size += len(data)
-            self.appended += 1
-            return True
+    def _write(self, data: bytes) -> bool:
+        part = self.part
+        assert part is not None
+        if part.size + len(data) > self.limit_bytes:
+            self.why_not = f"the queue in memory is full ({self.limit_bytes} bytes)"
+            return False
+        part.lines.append((part.next, data))
+        part.next += 1
+        part.size += len(data)
+        return True
 
     def parts(self) -> "List[MemoryPart]":
         return [self.part] if self.part is not None else []
@@ -491,8 +533,8 @@ class Queue:
         pass
 
     def forget(self) -> None:
-        self.lock = threading.RLock()
-        self.part, self.appended = MemoryPart(), 0
+        self._renew()
+        self.part = MemoryPart()
 
 
 class MemoryPart:
