@@ -29,6 +29,8 @@ static cx_status load_functions(cx_curl_functions *out)
     FIND(curl_easy_setopt);
     FIND(curl_easy_perform);
     FIND(curl_easy_getinfo);
+    FIND(curl_easy_send);
+    FIND(curl_easy_recv);
     FIND(curl_easy_cleanup);
     FIND(curl_easy_strerror);
     FIND(curl_slist_append);
