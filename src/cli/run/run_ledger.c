@@ -107,25 +107,34 @@ static bool owner_ended(const cx_err *err)
            tag_is(err, "AnswerLost");
 }
 
+/* One try; `*unknown`: an earlier one may have written the entry, as number `*seq`. */
+static cx_status try_append(cx_cli_run_ledger *l, const new_entry *entry, uint64_t *seq,
+                            bool *unknown, cx_err *err)
+{
+    bool there = false, asked = false;
+    if (l->home == NULL) /* an earlier try could not get it back */
+        CX_TRY(open_home(l, err));
+    if (*unknown)
+        CX_TRY(is_there(l, *seq, entry, &there, err));
+    *unknown = false;
+    if (there)
+        return CX_SUCCESS;
+    cx_status status = write_entry(l, entry, seq, &asked, err);
+    *unknown = cx_failed(status) && asked && tag_is(err, "AnswerLost");
+    return status;
+}
+
+/* Many short-lived owners may follow one another, so time counts and not the number of tries. */
 static cx_status append_alone(cx_cli_run_ledger *l, const new_entry *entry, uint64_t *out_index,
                               cx_err *err)
 {
-    uint64_t seq = 0;
-    bool asked = false, there = false;
-    if (l->home == NULL) /* an earlier append could not get it back */
-        CX_TRY(open_home(l, err));
-    cx_status status = write_entry(l, entry, &seq, &asked, err);
-    for (int tries = 0; cx_failed(status) && tries < 3 && owner_ended(err); tries++) {
-        bool lost = asked && tag_is(err, "AnswerLost");
+    const cx_io *io = l->cli->io;
+    uint64_t seq = 0, end = io->monotonic_ns(io) + WAIT_MS * UINT64_C(1000000);
+    bool unknown = false;
+    cx_status status;
+    while (cx_failed(status = try_append(l, entry, &seq, &unknown, err)) && owner_ended(err) &&
+           io->monotonic_ns(io) < end)
         close_home(l, NULL);
-        CX_TRY(open_home(l, err));
-        if (lost)
-            CX_TRY(is_there(l, seq, entry, &there, err));
-        if (there)
-            status = CX_SUCCESS;
-        else
-            status = write_entry(l, entry, &seq, &asked, err);
-    }
     CX_TRY(status);
     if (out_index != NULL)
         *out_index = seq;
