@@ -256,6 +256,16 @@ def records_apart():
     return wrong
 
 
+def doubled_sections():
+    """Numbers of sections in docs/formats: each once, and in order."""
+    wrong = []
+    for path in sorted((ROOT / 'docs/formats').glob('*.md')):
+        numbers = [int(n) for n in re.findall(r'^## (\d+)\. ', path.read_text(), re.M)]
+        if any(b <= a for a, b in zip(numbers, numbers[1:])):
+            wrong.append(f'docs/formats/{path.name}: sections are numbered {numbers}')
+    return wrong
+
+
 def main():
     files = tree()
     code = '\n'.join((ROOT / f).read_text(errors='replace') for f in files
@@ -274,7 +284,7 @@ def main():
     if count < 50:
         wrong.append(f'docs/threat-model.md: only {count} tests are named')
     wrong += stale_lists() + records_apart() + detectors_apart() + findings_apart() + kinds_apart()
-    wrong += event_and_gate_tables()
+    wrong += event_and_gate_tables() + doubled_sections()
     text = (ROOT / 'ARCHITECTURE.md').read_text()
     wrong += [f'ARCHITECTURE.md: {module} has no file {word}'
               for module, word in unknown_files_of_modules(text)]

@@ -1,6 +1,6 @@
 /*
  * show.h - sessions and their entries as JSON, for the command line and the server
- * (docs/formats/live.md §10).
+ * (docs/formats/live.md §9.1).
  */
 #ifndef CX_LIVE_SHOW_H
 #define CX_LIVE_SHOW_H

@@ -343,7 +343,7 @@ const cx_cli_command cx_cli_up = {
     .about =
         "One command from nothing to your own last Claude Code session. Makes the data directory "
         "if it is missing, serves it on this machine as 'cortex serve' does, archives the sessions "
-        "of Claude Code and Codex as 'cortex watch' does (or those below each DIR), and opens the "
+        "of coding agents as 'cortex watch' does (or those below each DIR), and opens the "
         "page in the browser at the newest session. Everything recorded stays in the data "
         "directory; session files may contain secrets, which are then in it, too, unless "
         "--sensitive masks them. Settings of these options are in the section [up] of the "

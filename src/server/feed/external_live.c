@@ -1,5 +1,5 @@
 /*
- * external_live.c - what an agent's hooks recorded, as nodes (docs/formats/live.md §11): next to
+ * external_live.c - what an agent's hooks recorded, as nodes (docs/formats/live.md §7): next to
  * the nodes of a session's transcript, or alone.
  *
  *     next to it    a lane "hook" with a node for each decision, and "person" with answers and
