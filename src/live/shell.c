@@ -284,6 +284,41 @@ static void take_single_quotes(splitter *s, word_builder *w)
     s->at += (size_t)(end - from) + 2;
 }
 
+/* Outside of quotes; before the end of a line it is nothing. */
+static void take_backslash(splitter *s, word_builder *w)
+{
+    if (s->at + 1 >= s->text.size) {
+        stop_at(s, "a backslash at the end");
+        return;
+    }
+    if (char_at(s, 1) != '\n') {
+        w->bytes[w->size++] = char_at(s, 1);
+        w->quoted = true;
+    }
+    s->at += 2;
+}
+
+/* What stands there stays in the word as it is written, and makes it opaque. */
+static void take_expansion(splitter *s, word_builder *w)
+{
+    size_t from = s->at;
+    char c = s->text.data[from];
+    if (c == '$' && !dollar_expands(s, false)) {
+        w->bytes[w->size++] = c;
+        s->at++;
+        return;
+    }
+    w->word.opaque = true;
+    if (c == '$')
+        take_dollar(s);
+    else
+        take_backticks(s);
+    if (!is_stopped(s)) {
+        memcpy(w->bytes + w->size, s->text.data + from, s->at - from);
+        w->size += s->at - from;
+    }
+}
+
 /* A word from here to its end; *out_quoted tells whether any of it was quoted. */
 static bool read_word(splitter *s, cx_shell_word *out, bool *out_quoted)
 {
@@ -298,17 +333,7 @@ static bool read_word(splitter *s, cx_shell_word *out, bool *out_quoted)
         if (ends_word(c))
             break;
         switch (c) {
-        case '\\':
-            if (s->at + 1 >= s->text.size) {
-                stop_at(s, "a backslash at the end");
-                break;
-            }
-            if (char_at(s, 1) != '\n') {
-                w.bytes[w.size++] = char_at(s, 1);
-                w.quoted = true;
-            }
-            s->at += 2;
-            break;
+        case '\\': take_backslash(s, &w); break;
         case '\'':
             w.quoted = true;
             take_single_quotes(s, &w);
@@ -318,24 +343,7 @@ static bool read_word(splitter *s, cx_shell_word *out, bool *out_quoted)
             take_double_quotes(s, &w);
             break;
         case '$':
-        case '`': {
-            size_t from = s->at;
-            if (c == '$' && !dollar_expands(s, false)) {
-                w.bytes[w.size++] = c;
-                s->at++;
-                break;
-            }
-            w.word.opaque = true;
-            if (c == '$')
-                take_dollar(s);
-            else
-                take_backticks(s);
-            if (!is_stopped(s)) {
-                memcpy(w.bytes + w.size, s->text.data + from, s->at - from);
-                w.size += s->at - from;
-            }
-            break;
-        }
+        case '`': take_expansion(s, &w); break;
         case '*':
         case '?':
         case '[':
