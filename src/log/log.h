@@ -103,7 +103,8 @@ uint64_t cx_log_newest_frames(cx_log *log, uint64_t commit);
 
 /*
  * Reads one frame that is on the disk, checking its checksums.  `*out` borrows from `buf`.
- * `*out_erased`: the erasable part was overwritten; out->erasable is then empty.
+ * `*out_erased`: the erasable part was overwritten, or its head says that it is to be (another
+ * process is at it now, or was killed at it); out->erasable is then empty.
  * CX_E_FORMAT "LogDamaged" when the bytes are not those that were written.
  */
 CX_RESULT cx_log_read(cx_log *log, cx_log_place place, cx_buf *buf, cx_log_frame *out,

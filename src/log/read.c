@@ -191,14 +191,14 @@ cx_status cx_log_read(cx_log *log, cx_log_place place, cx_buf *buf, cx_log_frame
     cx_log_frame frame;
     cx_log_erasable state;
     CX_TRY(read_frame(log, place, false, buf, &frame, &state, err));
-    if (erasure_is_partial(state)) {
+    if (state == CX_LOG_SPOILT) {
         char path[CX_LOG_PATH_SIZE];
         cx_log_segment_path(log, place.segment, path);
         return cx_log_damaged(err, path, place.offset,
                               "an erasable part is neither as it was written nor erased");
     }
     *out = frame;
-    *out_erased = state == CX_LOG_ERASED;
+    *out_erased = state != CX_LOG_LIVE;
     return CX_SUCCESS;
 }
 

@@ -35,6 +35,19 @@ static cx_code read_code(cx_log *log, cx_log_place place)
     return status.code;
 }
 
+static bool reads_as_erased(cx_log *log, cx_log_place place)
+{
+    cx_buf buf;
+    cx_log_frame frame;
+    cx_err err;
+    bool erased = false;
+    cx_buf_init(&buf, cx_alloc_default());
+    cx_status status = cx_log_read(log, place, &buf, &frame, &erased, &err);
+    bool good = !cx_failed(status) && erased && frame.erasable.size == 0;
+    cx_buf_done(&buf);
+    return good;
+}
+
 CX_TEST(read_refuses_places_where_no_frame_is)
 {
     char folder[FOLDER_PATH_SIZE];
@@ -171,7 +184,8 @@ CX_TEST(erase_of_zeros_is_still_erased)
     folder_remove(folder);
 }
 
-/* Half erased is neither: it is reported, and erasing again completes it. */
+/* Half erased is told by a scan, is erased for who reads the frame, and is completed by erasing
+ * again. */
 CX_TEST(erase_cut_short_is_reported_and_finished)
 {
     char folder[FOLDER_PATH_SIZE];
@@ -192,7 +206,7 @@ CX_TEST(erase_cut_short_is_reported_and_finished)
     CHECK(!anywhere(folder, "first-se") && anywhere(folder, "third"));
     CHECK_INT(cx_log_submit(log, &frame, 1, NULL, &commit, &err).code, CX_E_IO);
     CHECK_STR(cx_str_z(err.tag), "Poisoned");
-    CHECK_INT(read_code(log, place), CX_E_FORMAT);
+    CHECK(reads_as_erased(log, place));
     cx_log_close(log);
     cx_log_opened opened;
     cx_log_scan *scan;
@@ -205,8 +219,9 @@ CX_TEST(erase_cut_short_is_reported_and_finished)
     CHECK(!end && found.items[0].erasable_damaged && !found.items[0].erased);
     CHECK_INT(found.items[0].frame.erasable.size, 0);
     cx_log_scan_end(scan);
+    CHECK(reads_as_erased(log, place));
     CHECK_STATUS(cx_log_erase(log, place, &err), &err);
-    CHECK_INT(read_code(log, place), CX_OK);
+    CHECK(reads_as_erased(log, place));
     CHECK(!anywhere(folder, "third"));
     cx_log_close(log);
     CHECK_INT(atomic_load(&files.open_files), 0);
