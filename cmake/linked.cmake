@@ -4,7 +4,7 @@
 # libpq, libcurl, libcrypto, and TLS of the server.
 set(CX_LINKED # name that is asked for | library | source | one function, as a pattern
   "libz.so.1|z|src/os/gzip.c|\"(inflate[A-Za-z0-9_]*|compress[A-Za-z0-9]*)\""
-  "libzstd.so.1|zstd|src/bundle/archive.c|\"(ZSTD_[A-Za-z]+)\""
+  "libzstd.so.1|zstd|src/os/zstd.c|\"(ZSTD_[A-Za-z0-9_]+)\""
   "libpcre2-8.so.0|pcre2-8|src/schema/pattern.c|X\\((pcre2_[a-z_0-9]+)\\)"
   "libseccomp.so.2|seccomp|src/sandbox/sandbox_filter.c|\"(seccomp_[a-z_]+)\""
   "libnghttp2.so.14|nghttp2|src/server/grpc_session.c|X\\((nghttp2_[a-z_0-9]+)\\)"

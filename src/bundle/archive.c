@@ -42,83 +42,33 @@ bool cx_run_bundle_path_fits(cx_str path)
     return depth <= CX_RUN_BUNDLE_DEPTH_MAX;
 }
 
-/* --- zstd, loaded when it is needed ----------------------------------------------------------- */
-
-typedef struct zstd {
-    cx_library *library;
-    size_t (*compress_bound)(size_t size);
-    size_t (*compress)(void *to, size_t room, const void *from, size_t size, int level);
-    size_t (*decompress)(void *to, size_t room, const void *from, size_t size);
-    unsigned long long (*content_size)(const void *from, size_t size);
-    unsigned (*is_error)(size_t result);
-} zstd;
-
-static cx_status load_zstd(zstd *z, cx_err *err)
-{
-    cx_status status;
-    CX_TRY(cx_library_load("libzstd.so.1", &z->library, err));
-    CX_TRY_GOTO(status,
-                cx_library_symbol(z->library, "ZSTD_compressBound", &z->compress_bound, err));
-    CX_TRY_GOTO(status, cx_library_symbol(z->library, "ZSTD_compress", &z->compress, err));
-    CX_TRY_GOTO(status, cx_library_symbol(z->library, "ZSTD_decompress", &z->decompress, err));
-    CX_TRY_GOTO(status,
-                cx_library_symbol(z->library, "ZSTD_getFrameContentSize", &z->content_size, err));
-    CX_TRY_GOTO(status, cx_library_symbol(z->library, "ZSTD_isError", &z->is_error, err));
-done:
-    if (cx_failed(status))
-        cx_library_close(z->library);
-    return status;
-}
-
-static cx_status compress_tar(const cx_buf *tar, cx_buf *out, cx_err *err)
-{
-    zstd z;
-    CX_TRY(load_zstd(&z, err));
-    size_t room = z.compress_bound(tar->size);
-    uint8_t *to = cx_buf_reserve(out, room);
-    cx_status status = CX_SUCCESS;
-    if (to == NULL) {
-        status = cx_fail_nomem(err);
-    } else {
-        size_t size = z.compress(to, room, tar->data, tar->size, LEVEL);
-        if (z.is_error(size))
-            status = cx_fail_nomem(err); /* into so much room it can fail only so */
-        else
-            cx_buf_advance(out, size);
-    }
-    cx_library_close(z.library);
-    return status;
-}
+/* --- unpacking -------------------------------------------------------------------------------- */
 
 /* Frames that do not say how large they are, or say more than the limit, are refused before a byte
  * is unpacked; more than they say cannot come out. */
 cx_status cx_run_archive_unpack(cx_bytes archive, cx_buf *out, cx_err *err)
 {
     CX_ASSERT(out != NULL);
-    zstd z;
-    CX_TRY(load_zstd(&z, err));
-    cx_status status = CX_SUCCESS;
-    unsigned long long size = z.content_size(archive.data, archive.size);
-    if (size == ~0ULL - 1)
-        status = cx_fail(err, CX_E_FORMAT, "found no zstd frame, expected an archive of a run");
-    else if (size == ~0ULL)
-        status = cx_fail(err, CX_E_FORMAT,
-                         "the archive does not say its size, expected one made by 'run export'");
-    else if (size > CX_RUN_ARCHIVE_BYTES_MAX)
-        status = cx_fail(err, CX_E_LIMIT, "the archive unpacks to %llu bytes, expected at most %zu",
-                         size, CX_RUN_ARCHIVE_BYTES_MAX);
-    uint8_t *to = cx_failed(status) ? NULL : cx_buf_reserve(out, (size_t)size + 1);
-    if (!cx_failed(status) && to == NULL)
-        status = cx_fail_nomem(err);
-    if (!cx_failed(status)) {
-        size_t got = z.decompress(to, (size_t)size, archive.data, archive.size);
-        if (z.is_error(got) || got != size)
-            status = cx_fail(err, CX_E_FORMAT, "the archive is damaged: zstd cannot unpack it");
-        else
-            cx_buf_advance(out, got);
-    }
-    cx_library_close(z.library);
-    return status;
+    uint64_t size;
+    cx_status status = cx_zstd_content_size(archive, &size, err);
+    if (status.code == CX_E_FORMAT)
+        return cx_fail(
+            err, CX_E_FORMAT,
+            "found no zstd frame that says its size, expected an archive of a run, made by "
+            "'run export'");
+    CX_TRY(status);
+    if (size > CX_RUN_ARCHIVE_BYTES_MAX)
+        return cx_fail(err, CX_E_LIMIT, "the archive unpacks to %llu bytes, expected at most %zu",
+                       (unsigned long long)size, CX_RUN_ARCHIVE_BYTES_MAX);
+    uint8_t *to = cx_buf_reserve(out, (size_t)size + 1);
+    if (to == NULL)
+        return cx_fail_nomem(err);
+    status = cx_zstd_unpack(archive, to, (size_t)size, err);
+    if (status.code == CX_E_FORMAT)
+        return cx_fail(err, CX_E_FORMAT, "the archive is damaged: zstd cannot unpack it");
+    CX_TRY(status);
+    cx_buf_advance(out, (size_t)size);
+    return CX_SUCCESS;
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -240,7 +190,7 @@ cx_status cx_run_archive_write(cx_run_bundle *bundle, cx_buf *out, cx_err *err)
     }
     cx_buf_add(&tar, end, sizeof end);
     CX_TRY_GOTO(status, cx_buf_check(&tar, err));
-    status = compress_tar(&tar, out, err);
+    status = cx_zstd_pack(cx_buf_bytes(&tar), LEVEL, false, out, err);
 done:
     cx_buf_done(&tar);
     return status;

@@ -31,6 +31,8 @@
     X(memory_embed)        \
     X(append)              \
     X(apply)               \
+    X(log_archive)         \
+    X(log_restore)         \
     X(log)                 \
     X(roots)               \
     X(seed)                \

@@ -59,6 +59,11 @@ static const group groups[] = {
     {"retention", "how long content stays",
      "Rules of retention say how long content of a kind stays. What is older is destroyed, and one "
      "receipt lists it; entries, hashes and proofs stay."},
+    {"log", "the log of a data directory",
+     "Everything that is recorded stands in the log, a folder of segment files. 'cortex log' shows "
+     "its entries. Segments that are full can be compressed, or moved to another disk, and are "
+     "read "
+     "from there."},
     {"run", "governed runs of agents",
      "A run lets an agent change a git repository under a contract: in a work tree and a sandbox "
      "of its own, judged by gates, merged when it passes all of them. The result is a sealed "

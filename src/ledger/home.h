@@ -26,6 +26,7 @@
 #define CX_LEDGER_HOME_H
 
 #include "base/api.h"
+#include "log/api.h"
 #include "proof/api.h"
 #include "tree/api.h"
 
@@ -304,6 +305,17 @@ typedef struct cx_tables_status {
 CX_RESULT cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *err);
 /* Waits until everything committed so far is flushed to the tables. */
 CX_RESULT cx_home_flush(cx_home *home, cx_err *err);
+
+/*
+ * Archives closed segments of the log, or brings them back (log/log.h).  CX_E_BUSY "Locked" when
+ * another process holds the data directory.
+ */
+CX_RESULT cx_home_log_archive(cx_home *home, const cx_log_archive_options *options,
+                              cx_log_archived *out, cx_err *err);
+CX_RESULT cx_home_log_restore(cx_home *home, const cx_log_archive_options *options,
+                              cx_log_archived *out, cx_err *err);
+/* What the log takes on the disk; grows with the number of segments. */
+CX_RESULT cx_home_log_space(cx_home *home, cx_log_space *out, cx_err *err);
 
 /* Makes a copy that is a complete data directory; writers are not stopped. */
 CX_RESULT cx_home_backup(cx_home *home, const char *to_path, cx_err *err);

@@ -324,6 +324,34 @@ cx_status cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *er
     return status;
 }
 
+static cx_status check_holds_log(const cx_home *home, cx_err *err)
+{
+    return home->remote == NULL
+               ? CX_SUCCESS
+               : cx_fail_at(err, CX_E_BUSY, "Locked", CX_NO_OFFSET,
+                            "another process holds %s; segments are archived when it has ended",
+                            home->path);
+}
+
+cx_status cx_home_log_archive(cx_home *home, const cx_log_archive_options *options,
+                              cx_log_archived *out, cx_err *err)
+{
+    CX_TRY(check_holds_log(home, err));
+    return cx_log_archive(home->log, options, out, err);
+}
+
+cx_status cx_home_log_restore(cx_home *home, const cx_log_archive_options *options,
+                              cx_log_archived *out, cx_err *err)
+{
+    CX_TRY(check_holds_log(home, err));
+    return cx_log_unarchive(home->log, options, out, err);
+}
+
+cx_status cx_home_log_space(cx_home *home, cx_log_space *out, cx_err *err)
+{
+    return cx_log_space_of(home->log, out, err);
+}
+
 cx_status cx_home_backup(cx_home *home, const char *to_path, cx_err *err)
 {
     if (home->remote != NULL)

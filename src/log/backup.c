@@ -144,7 +144,7 @@ done:
 
 cx_status cx_log_backup(cx_log *log, const char *to_folder, cx_err *err)
 {
-    cx_log_options options = {.alloc = log->alloc, .io = log->io};
+    cx_log_options options = {.alloc = log->alloc, .io = cx_archives_under(log->archives)};
     cx_log *to = NULL, *copy = NULL;
     copy_end end;
     uint32_t count;

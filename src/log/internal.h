@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "base/api.h"
+#include "log/archived.h"
 #include "log/log.h"
 
 #define CX_LOG_DAMAGED "LogDamaged"
@@ -116,6 +117,7 @@ typedef struct cx_log_file {
     uint32_t segment;
     uint32_t users;
     uint64_t last_used; /* 0 = the slot is free */
+    bool stale;         /* not for new users: the file may have been replaced */
 } cx_log_file;
 
 typedef struct cx_log_spare {
@@ -130,7 +132,8 @@ typedef struct cx_log_spare {
 
 struct cx_log {
     const cx_alloc *alloc;
-    const cx_io *io;
+    cx_archives *archives;
+    const cx_io *io; /* of `archives`: segments are there, archived or not */
     char *folder;
     size_t folder_size; /* with its zero */
     uint8_t home_id[CX_LOG_ID_SIZE];
@@ -248,6 +251,9 @@ CX_RESULT cx_log_window_next_whole(cx_log_window *window, uint64_t offset, uint6
                                    cx_log_group *out, bool *out_found, cx_err *err);
 
 /* --- open.c, commit.c, read.c -------------------------------------------------------------- */
+
+/* No slot has that segment open any more. */
+void cx_log_files_forget(cx_log *log, uint32_t segment);
 
 /* A log object without anything opened. */
 CX_RESULT cx_log_new(const char *folder, const cx_log_options *options, cx_log **out, cx_err *err);

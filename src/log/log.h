@@ -115,6 +115,47 @@ CX_RESULT cx_log_erase(cx_log *log, cx_log_place place, cx_err *err);
 /* The same for many, with two syncs for those of one segment that follow each other. */
 CX_RESULT cx_log_erase_many(cx_log *log, const cx_log_place *places, size_t count, cx_err *err);
 
+/* --- archives -------------------------------------------------------------------------------- */
+
+/*
+ * A segment that has a successor can be archived: compressed, in the log's folder or another one
+ * (docs/formats/log.md §7).  All calls go on as before, erasing too; reading a frame costs the
+ * unpacking of up to 128 KiB around it.  Needs zstd (CX_E_UNSUPPORTED "LibraryMissing").
+ */
+typedef struct cx_log_archive_options {
+    uint32_t keep;      /* so many of the newest segments stay as they are; at least 1 counts */
+    const char *folder; /* absolute, where archives are put from now on; NULL = where they are put
+                           now; "" = the log's own folder.  CX_E_USAGE when the present one is
+                           another and has archives */
+    bool (*go_on)(void *arg, uint32_t done, uint32_t count); /* between segments; may be NULL */
+    void *arg;
+} cx_log_archive_options;
+
+typedef struct cx_log_archived {
+    uint32_t segments;       /* that were archived, or brought back */
+    uint64_t bytes_unpacked; /* of them, as segments */
+    uint64_t bytes_packed;   /* as archives */
+    bool stopped;            /* because go_on said so */
+} cx_log_archived;
+
+/* Of a log open for writing.  Stopped half-way it leaves each segment whole in one of both
+ * forms. */
+CX_RESULT cx_log_archive(cx_log *log, const cx_log_archive_options *options, cx_log_archived *out,
+                         cx_err *err);
+/* Brings all archives back; `keep` and `folder` mean nothing. */
+CX_RESULT cx_log_unarchive(cx_log *log, const cx_log_archive_options *options, cx_log_archived *out,
+                           cx_err *err);
+
+typedef struct cx_log_space {
+    uint32_t segments, archived; /* of `segments` */
+    uint64_t bytes;              /* that all have as segments */
+    uint64_t bytes_stored;       /* that they take, archives compressed */
+    const char *elsewhere;       /* the other folder of archives, "" = none; lives as the log */
+} cx_log_space;
+
+/* Reads the end of each archive: grows with the number of segments. */
+CX_RESULT cx_log_space_of(cx_log *log, cx_log_space *out, cx_err *err);
+
 /* --- reading in order ---------------------------------------------------------------------- */
 
 typedef struct cx_log_scan cx_log_scan;

@@ -46,9 +46,16 @@ cx_status cx_log_new(const char *folder, const cx_log_options *options, cx_log *
     }
     memcpy(copy, folder, size);
     log->alloc = alloc;
-    log->io = options->io != NULL ? options->io : cx_io_system();
     log->folder = copy;
     log->folder_size = size;
+    const cx_io *io = options->io != NULL ? options->io : cx_io_system();
+    cx_status status = cx_archives_new(copy, io, alloc, &log->archives, err);
+    if (cx_failed(status)) {
+        cx_alloc_free(alloc, copy, size);
+        cx_alloc_free(alloc, log, sizeof *log);
+        return status;
+    }
+    log->io = cx_archives_io(log->archives);
     log->read_only = options->read_only;
     log->segment_bytes = segment_bytes;
     log->file = log->lock_file = log->spare.file = CX_FILE_NONE;
@@ -77,6 +84,7 @@ void cx_log_close(cx_log *log)
     cx_lock_done(&log->files_lock);
     cx_lock_done(&log->erase_lock);
     const cx_alloc *alloc = log->alloc;
+    cx_archives_free(log->archives);
     cx_alloc_free(alloc, log->folder, log->folder_size);
     cx_alloc_free(alloc, log, sizeof *log);
 }
@@ -358,8 +366,10 @@ cx_status cx_log_open(const char *folder, const cx_log_options *options, cx_log 
     cx_log_window window;
     CX_TRY(cx_log_new(folder, options, &log, err));
     cx_log_window_init(&window, log);
-    cx_status status = log->read_only ? open_reader(log, &window, &opened, err)
-                                      : open_writer(log, &window, &opened, err);
+    cx_status status = cx_archives_find(log->archives, err);
+    if (!cx_failed(status))
+        status = log->read_only ? open_reader(log, &window, &opened, err)
+                                : open_writer(log, &window, &opened, err);
     cx_log_window_done(&window);
     if (cx_failed(status)) {
         cx_log_close(log);

@@ -17,7 +17,7 @@ static cx_log_file *find_slot(cx_log *log, uint32_t segment)
     cx_log_file *best = NULL;
     for (size_t i = 0; i < CX_LOG_FILES_MAX; i++) {
         cx_log_file *slot = &log->files[i];
-        if (slot->last_used != 0 && slot->segment == segment)
+        if (slot->last_used != 0 && slot->segment == segment && !slot->stale)
             return slot;
         if (slot->users == 0 && (best == NULL || slot->last_used < best->last_used))
             best = slot;
@@ -32,6 +32,7 @@ static int open_slot(cx_log *log, cx_log_file *slot, uint32_t segment)
     if (slot->last_used != 0)
         (void)log->io->close(log->io, slot->file);
     slot->last_used = 0;
+    slot->stale = false;
     cx_log_segment_path(log, segment, path);
     int failed = log->io->open(log->io, path, CX_IO_READ, &slot->file);
     if (failed == 0) {
@@ -48,7 +49,7 @@ static cx_status file_acquire(cx_log *log, uint32_t segment, cx_log_file **out, 
     cx_log_file *slot;
     while ((slot = find_slot(log, segment)) == NULL)
         cx_lock_wait(&log->files_lock);
-    if (slot->last_used == 0 || slot->segment != segment)
+    if (slot->last_used == 0 || slot->segment != segment || slot->stale)
         failed = open_slot(log, slot, segment);
     if (failed == 0) {
         slot->users++;
@@ -67,6 +68,31 @@ static void file_release(cx_log *log, cx_log_file *slot)
     cx_lock_enter(&log->files_lock);
     if (--slot->users == 0)
         cx_lock_wake(&log->files_lock);
+    cx_lock_leave(&log->files_lock);
+}
+
+/* With files_lock held: whoever reads that segment from here on opens its file anew. */
+static void make_stale(cx_log *log, uint32_t segment)
+{
+    for (size_t i = 0; i < CX_LOG_FILES_MAX; i++)
+        if (log->files[i].last_used != 0 && log->files[i].segment == segment)
+            log->files[i].stale = true;
+}
+
+void cx_log_files_forget(cx_log *log, uint32_t segment)
+{
+    cx_lock_enter(&log->files_lock);
+    make_stale(log, segment);
+    for (size_t i = 0; i < CX_LOG_FILES_MAX; i++) {
+        cx_log_file *slot = &log->files[i];
+        while (slot->stale && slot->users != 0)
+            cx_lock_wait(&log->files_lock);
+        if (!slot->stale)
+            continue;
+        (void)log->io->close(log->io, slot->file);
+        slot->last_used = 0;
+        slot->stale = false;
+    }
     cx_lock_leave(&log->files_lock);
 }
 
@@ -164,8 +190,8 @@ static bool erasure_is_partial(cx_log_erasable state)
 }
 
 /* `locked`: the caller keeps erasures of this process out. */
-static cx_status read_frame(cx_log *log, cx_log_place place, bool locked, cx_buf *buf,
-                            cx_log_frame *out, cx_log_erasable *out_state, cx_err *err)
+static cx_status read_open(cx_log *log, cx_log_place place, bool locked, cx_buf *buf,
+                           cx_log_frame *out, cx_log_erasable *out_state, cx_err *err)
 {
     reading r = {.log = log, .place = place};
     cx_log_file *slot = NULL;
@@ -181,8 +207,23 @@ static cx_status read_frame(cx_log *log, cx_log_place place, bool locked, cx_buf
         if (!locked)
             cx_lock_leave(&log->erase_lock);
     }
+    if (status.code == CX_E_FORMAT) {
+        cx_lock_enter(&log->files_lock);
+        make_stale(log, place.segment);
+        cx_lock_leave(&log->files_lock);
+    }
     file_release(log, slot);
     return status;
+}
+
+/* What is damaged is read once more from a newly opened file: the segment may have been archived or
+ * brought back by another process, which overwrites the old file. */
+static cx_status read_frame(cx_log *log, cx_log_place place, bool locked, cx_buf *buf,
+                            cx_log_frame *out, cx_log_erasable *out_state, cx_err *err)
+{
+    cx_status status = read_open(log, place, locked, buf, out, out_state, err);
+    return status.code == CX_E_FORMAT ? read_open(log, place, locked, buf, out, out_state, err)
+                                      : status;
 }
 
 cx_status cx_log_read(cx_log *log, cx_log_place place, cx_buf *buf, cx_log_frame *out,

@@ -262,8 +262,14 @@ static cx_status no_group(cx_log_scan *scan, uint64_t required, uint64_t limit, 
         good = !after;
     }
     /* A writer may have finished the group since it was looked at, and then what was seen after it
-     * means nothing. */
+     * means nothing; or the segment was archived, and its file overwritten. */
     cx_buf_clear(&scan->window.bytes);
+    if (more) {
+        cx_status status = cx_log_window_open(&scan->window, scan->segment, err);
+        if (status.code == CX_E_FORMAT)
+            scan->state = SCAN_PAST_DAMAGE;
+        CX_TRY(status);
+    }
     CX_TRY(cx_log_window_group(&scan->window, scan->offset, &group, &whole, err));
     if (whole && group.mark.commit == scan->next)
         return CX_SUCCESS;

@@ -185,8 +185,8 @@ static cx_status read_header(const cx_log *log, cx_file file, const char *path, 
     return CX_SUCCESS;
 }
 
-cx_status cx_log_segment_open(const cx_log *log, uint32_t segment, unsigned flags, cx_file *out,
-                              cx_log_header *out_header, cx_err *err)
+static cx_status open_once(const cx_log *log, uint32_t segment, unsigned flags, cx_file *out,
+                           cx_log_header *out_header, cx_err *err)
 {
     char path[CX_LOG_PATH_SIZE];
     cx_file file;
@@ -203,6 +203,15 @@ cx_status cx_log_segment_open(const cx_log *log, uint32_t segment, unsigned flag
     *out = file;
     *out_header = header;
     return CX_SUCCESS;
+}
+
+/* Once more when it is damaged: the file may have been overwritten because it was archived. */
+cx_status cx_log_segment_open(const cx_log *log, uint32_t segment, unsigned flags, cx_file *out,
+                              cx_log_header *out_header, cx_err *err)
+{
+    cx_status status = open_once(log, segment, flags, out, out_header, err);
+    return status.code == CX_E_FORMAT ? open_once(log, segment, flags, out, out_header, err)
+                                      : status;
 }
 
 /* --- the lock file ------------------------------------------------------------------------- */

@@ -26,5 +26,6 @@
 #include "os/stream.h"
 #include "os/tcp.h"
 #include "os/http/tls.h"
+#include "os/zstd.h"
 
 #endif

@@ -433,6 +433,8 @@ ROWS = {
     "consent revoke": ["{S} --reason {T}", "{N} --reason {T}"],
     "witness": ["! --dir {none} --log {S} --key {key}", "! {none}"],
     "tables status": ["--home {home}", "! --home {none}"],
+    "log archive": ["! --home {none}", "! --to /dev/null/{R}"],
+    "log restore": ["! --home {none}", "! {S}"],
     "tables rebuild": ["--verify-only", "! --home {none}"],
     "backup": ["! /dev/null/{R}", "! {pack}"],
     "record": ["! {forged}", "! {forged} --json", "! {unread}", "! {none}"],

@@ -38,7 +38,7 @@ typedef struct status_job {
     const char *path;
     bool there;
     cx_facts facts;
-    uint64_t log_bytes, segments, free_bytes, all_bytes;
+    uint64_t log_bytes, segments, archived, free_bytes, all_bytes;
     bool has_space;
     cx_cli_owner owner;
     size_t tokens;
@@ -171,6 +171,11 @@ static cx_status read_home(status_job *s, cx_home *home, cx_err *err)
     if (where == NULL)
         return cx_fail_nomem(err);
     s->scheme = cx_home_scheme(home);
+    cx_log_space space;
+    CX_TRY(cx_home_log_space(home, &space, err));
+    s->segments = space.segments;
+    s->archived = space.archived;
+    s->log_bytes = space.bytes_stored;
     CX_TRY(cx_home_tables_status(home, &s->tables, err));
     cx_cli_index_inspect(home, where, &s->index);
     CX_TRY(read_sessions(s, home, err));
@@ -283,8 +288,11 @@ static void print_ledger(const status_job *s, cx_buf *out)
     }
     cx_buf_printf(out, "ledger  %" PRIu64 " entries of %zu actors, ", s->entries, s->actor_count);
     add_size(out, s->log_bytes);
-    cx_buf_printf(out, " in %" PRIu64 " segments, %" PRIu64 " commits, scheme %s\n", s->segments,
-                  s->tables.log_commits, cx_scheme_name(s->scheme).data);
+    cx_buf_printf(out, " in %" PRIu64 " segments, ", s->segments);
+    if (s->archived != 0)
+        cx_buf_printf(out, "%" PRIu64 " of them archived, ", s->archived);
+    cx_buf_printf(out, "%" PRIu64 " commits, scheme %s\n", s->tables.log_commits,
+                  cx_scheme_name(s->scheme).data);
     cx_buf_printf(out, "tables  %" PRIu64 " commits, %" PRIu64 " behind\n", s->tables.table_commits,
                   s->tables.log_commits - s->tables.table_commits);
     cx_cli_index_print(out, &s->index, &s->tables);
@@ -429,6 +437,7 @@ static void write_ledger_json(const status_job *s, cx_json_list *json)
     }
     kept = cx_json_list_begin(json->arena);
     write_actors_json(s, &ledger);
+    cx_json_put_uint(&ledger, "archived_segments", s->archived);
     for (size_t i = 0; i < s->checkpoint_count; i++) {
         cx_json_list item = cx_json_list_begin(json->arena);
         cx_json_put_str(&item, "origin", s->checkpoints[i].checkpoint.origin);
