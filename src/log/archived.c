@@ -5,8 +5,8 @@
  *   I1  Of a segment and its archive the segment counts: the archive is of an interrupted call, and
  *       is removed before the segment is written to, so that nothing erased stays in it.
  *   I2  An archive is replaced as a whole, under a new inode, and the old one overwritten before
- *       anything is acknowledged: whoever still has that open finds that its blocks are gone, also
- *       one that it holds unpacked, and opens the new one.
+ *       anything is acknowledged: a process that still has that open finds that its blocks are
+ *       gone, also one that it holds unpacked, and opens the new one.
  */
 #include "log/archived.h"
 

@@ -5,7 +5,7 @@
  * A cx_io above another: all else passes through to that.  A name `N.seg` that is not there is
  * answered from `N.seg.zst`, in the log's folder or in the one that the file `archive` names.
  * Readers see the bytes of the segment.  What is written to one is kept in memory until a sync,
- * which makes the archive anew and destroys the old one.  A block that cannot be unpacked reads as
+ * which makes the archive again and destroys the old one.  A block that cannot be unpacked reads as
  * zeros, and an archive without a correct table as an empty file: what expects a frame there says
  * what is damaged, and where.
  */

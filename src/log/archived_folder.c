@@ -69,7 +69,7 @@ static int destroy_and_unlink(const cx_archives *archives, const char *path)
     int failed = archives->under->open(archives->under, path, CX_IO_READ | CX_IO_WRITE, &file);
     if (failed != 0)
         return failed == -ENOENT ? 0 : failed;
-    /* The name goes first: whoever opens the file from here on opens the other one. */
+    /* The name goes first: what opens the file from here on gets the other one. */
     failed = archives->under->unlink(archives->under, path);
     if (failed == 0 && cx_failed(cx_archive_destroy(archives->under, path, file, NULL)))
         failed = -EIO;

@@ -71,7 +71,7 @@ static void file_release(cx_log *log, cx_log_file *slot)
     cx_lock_leave(&log->files_lock);
 }
 
-/* With files_lock held: whoever reads that segment from here on opens its file anew. */
+/* With files_lock held: a later reader of that segment opens its file again. */
 static void make_stale(cx_log *log, uint32_t segment)
 {
     for (size_t i = 0; i < CX_LOG_FILES_MAX; i++)
