@@ -61,6 +61,7 @@ OUTSIDE = [
      ['base', 'os', 'crypto']),
     ('an operating system header',
      r'(sys|linux|asm|net|netinet|arpa)/.*'
+     r'|mach-o/.*|(crt_externs|libproc)\.h'
      r'|(dirent|dlfcn|fcntl|fnmatch|ftw|getopt|glob|grp|langinfo|netdb|poll|pwd|sched'
      r'|ifaddrs|semaphore|spawn|strings|syscall|syslog|ucontext|utime|malloc|execinfo)\.h',
      ['base', 'os']),

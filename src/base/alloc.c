@@ -3,11 +3,10 @@
  */
 #include "base/alloc.h"
 
-#include <malloc.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "base/bytes.h"
+#include "base/platform.h"
 
 /* Blocks of this size or more use huge pages: one page fault per 2 MiB rather than per 4 KiB. */
 #define HUGE_BYTES ((size_t)4 << 20)
@@ -21,14 +20,12 @@ static void *align_huge_block(void *block, size_t size_bytes)
     return posix_memalign(&block, HUGE_PAGE_BYTES, size_bytes) == 0 ? block : NULL;
 }
 
-/* A hint, without effect on systems that have no huge pages. */
 static void *advise_huge_pages(void *block, size_t size_bytes)
 {
     uintptr_t page = 4096, start = ((uintptr_t)block + page - 1) & ~(page - 1);
     size_t skipped = start - (uintptr_t)block;
     if (block != NULL && size_bytes >= HUGE_BYTES)
-        (void)madvise((uint8_t *)block + skipped, (size_bytes - skipped) & ~(page - 1),
-                      MADV_HUGEPAGE);
+        cx_platform_advise_huge((uint8_t *)block + skipped, (size_bytes - skipped) & ~(page - 1));
     return block;
 }
 
@@ -62,7 +59,5 @@ void *cx_alloc_zeroed(const cx_alloc *alloc, size_t count, size_t item_size_byte
 
 void cx_alloc_return_large(void)
 {
-#ifdef M_MMAP_THRESHOLD
-    (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
-#endif
+    cx_platform_return_large();
 }

@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/platform.h"
 
 /* --- cx_io over the operating system --------------------------------------------------------- */
 
@@ -41,8 +42,7 @@ static int system_open(const cx_io *io, const char *path, unsigned flags, cx_fil
 static int system_close(const cx_io *io, cx_file file)
 {
     (void)io;
-    /* On Linux the descriptor is gone even after EINTR. */
-    return close(file) == 0 || errno == EINTR ? 0 : -errno;
+    return cx_platform_close(file);
 }
 
 static int64_t system_read(const cx_io *io, cx_file file, void *data, size_t size)
@@ -77,20 +77,19 @@ static int64_t system_pwrite(const cx_io *io, cx_file file, const void *data, si
 static int system_sync(const cx_io *io, cx_file file, bool data_only)
 {
     (void)io;
-    return (data_only ? fdatasync(file) : fsync(file)) == 0 ? 0 : -errno;
+    return cx_platform_sync(file, data_only);
 }
 
 static void system_start_sync(const cx_io *io, cx_file file, uint64_t offset, uint64_t size)
 {
     (void)io;
-    /* Only this flag: with those that wait, an error would be reported here and not by the sync. */
-    (void)sync_file_range(file, (off_t)offset, (off_t)size, SYNC_FILE_RANGE_WRITE);
+    cx_platform_start_sync(file, offset, size);
 }
 
 static void system_forget(const cx_io *io, cx_file file)
 {
     (void)io;
-    (void)posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    cx_platform_forget(file);
 }
 
 static int system_truncate(const cx_io *io, cx_file file, uint64_t size)
@@ -153,37 +152,19 @@ static int system_list(const cx_io *io, const char *path, cx_io_name *name, void
 static int system_allocate(const cx_io *io, cx_file file, uint64_t size)
 {
     (void)io;
-    int failed;
-    do {
-        failed = posix_fallocate(file, 0, (off_t)size);
-    } while (failed == EINTR);
-    return -failed;
-}
-
-/* Locks of the open file description: unlike process locks they also exclude two opens in one
- * process, and closing another descriptor of the file does not release them. */
-static struct flock whole_file(void)
-{
-    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return cx_platform_allocate(file, size);
 }
 
 static int system_lock(const cx_io *io, cx_file file)
 {
     (void)io;
-    struct flock lock = whole_file();
-    if (fcntl(file, F_OFD_SETLK, &lock) == 0)
-        return 0;
-    return errno == EACCES ? -EAGAIN : -errno;
+    return cx_platform_lock(file);
 }
 
 static int system_locked(const cx_io *io, cx_file file, bool *out_locked)
 {
     (void)io;
-    struct flock lock = whole_file();
-    if (fcntl(file, F_OFD_GETLK, &lock) != 0)
-        return -errno;
-    *out_locked = lock.l_type != F_UNLCK;
-    return 0;
+    return cx_platform_locked(file, out_locked);
 }
 
 static uint64_t system_process_id(const cx_io *io)
@@ -215,17 +196,7 @@ static uint64_t system_monotonic_ns(const cx_io *io)
 static int system_random(const cx_io *io, void *data, size_t size)
 {
     (void)io;
-    uint8_t *at = data;
-    while (size != 0) {
-        ssize_t count = getrandom(at, size, 0);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0)
-            return -errno;
-        at += count;
-        size -= (size_t)count;
-    }
-    return 0;
+    return cx_platform_random(data, size);
 }
 
 const cx_io *cx_io_system(void)

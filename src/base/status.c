@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/platform.h"
 #include "base/shown.h"
 
 /*
@@ -97,8 +98,7 @@ cx_status cx_fail_os(cx_err *err, int os_errno, const char *format, ...)
         err->os_errno = os_errno;
         size_t used = strlen(err->message);
         char text[128];
-        /* The GNU strerror_r: thread-safe, may return a static string. */
-        const char *why = strerror_r(os_errno, text, sizeof text);
+        const char *why = cx_platform_error_text(os_errno, text, sizeof text);
         (void)snprintf(err->message + used, sizeof err->message - used, ": %s", why);
     }
     return (cx_status){code};

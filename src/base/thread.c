@@ -3,11 +3,11 @@
  */
 #include "base/thread.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
 #include "base/diag.h"
+#include "base/platform.h"
 
 #define TEAM_MAX 64
 
@@ -15,15 +15,8 @@ void cx_lock_init(cx_lock *lock)
 {
     int failed = pthread_mutex_init(&lock->mutex, NULL);
     CX_ASSERT(failed == 0);
-    /* Timeouts use the monotonic clock: setting the wall clock back must not prolong them. */
-    pthread_condattr_t monotonic;
-    failed = pthread_condattr_init(&monotonic);
+    failed = cx_platform_condition_init(&lock->changed);
     CX_ASSERT(failed == 0);
-    failed = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    CX_ASSERT(failed == 0);
-    failed = pthread_cond_init(&lock->changed, &monotonic);
-    CX_ASSERT(failed == 0);
-    (void)pthread_condattr_destroy(&monotonic);
 }
 
 void cx_lock_done(cx_lock *lock)
@@ -52,16 +45,7 @@ void cx_lock_wait(cx_lock *lock)
 
 void cx_lock_wait_for(cx_lock *lock, uint32_t milliseconds)
 {
-    struct timespec until;
-    if (clock_gettime(CLOCK_MONOTONIC, &until) != 0)
-        return; /* spurious wakeups are allowed */
-    until.tv_sec += (time_t)(milliseconds / 1000);
-    until.tv_nsec += (long)(milliseconds % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
-    (void)pthread_cond_timedwait(&lock->changed, &lock->mutex, &until);
+    cx_platform_condition_wait(&lock->changed, &lock->mutex, milliseconds);
 }
 
 void cx_lock_wake(cx_lock *lock)
@@ -104,11 +88,7 @@ void cx_thread_join(cx_thread *thread)
 
 unsigned cx_thread_cores(void)
 {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 1;
-    int count = CPU_COUNT(&set);
-    return count < 1 ? 1 : (unsigned)count;
+    return cx_platform_cores();
 }
 
 typedef struct member {

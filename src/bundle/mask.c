@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECRET_BYTES_MIN 6
+#include "os/api.h"
 
-extern char **environ;
+#define SECRET_BYTES_MIN 6
 
 /* --- what is secret --------------------------------------------------------------------------- */
 
@@ -193,7 +193,7 @@ cx_status cx_run_mask_init(cx_run_mask *mask, const char *const *env, cx_arena *
 {
     CX_ASSERT(arena != NULL);
     *mask = (cx_run_mask){.arena = arena};
-    const char *const *list = env != NULL ? env : (const char *const *)(uintptr_t)environ;
+    const char *const *list = env != NULL ? env : cx_machine_environment();
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; list != NULL && list[i] != NULL && !cx_failed(status); i++) {
         const char *end = strchr(list[i], '=');

@@ -9,7 +9,6 @@
 #include "os/api.h"
 #include "crypto/api.h"
 
-#define PROC_BYTES_MAX 4096
 #define OWNER_BYTES_MAX 65536
 #define LISTED_MAX 1000000
 
@@ -215,17 +214,14 @@ cx_status cx_run_active_list(const cx_run_store *store, cx_arena *arena, cx_str 
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-/* Contents of a small file of /proc without white space at its end, in the arena. */
-static cx_status read_proc(const char *path, cx_arena *arena, cx_str *out, cx_err *err)
+static cx_status machine_text(cx_status (*read)(cx_buf *out, cx_err *err), cx_arena *arena,
+                              cx_str *out, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, arena->alloc);
-    cx_status status = cx_io_read_file(cx_io_system(), path, PROC_BYTES_MAX, &text, err);
+    cx_status status = read(&text, err);
     if (!cx_failed(status)) {
-        cx_str trimmed = cx_buf_str(&text);
-        while (trimmed.size != 0 && (uint8_t)trimmed.data[trimmed.size - 1] <= ' ')
-            trimmed.size--;
-        *out = cx_arena_copy_str(arena, trimmed);
+        *out = cx_arena_copy_str(arena, cx_buf_str(&text));
         if (out->data == NULL)
             status = cx_fail_nomem(err);
     }
@@ -233,58 +229,14 @@ static cx_status read_proc(const char *path, cx_arena *arena, cx_str *out, cx_er
     return status;
 }
 
-/* proc(5): field 3 is the state, 22 the start; the name in field 2 may hold anything. */
-static bool parse_stat(cx_str stat, char *out_state, uint64_t *out_start)
-{
-    size_t at = stat.size;
-    while (at != 0 && stat.data[at - 1] != ')')
-        at--;
-    unsigned field = 2;
-    uint64_t value = 0;
-    bool digits = false;
-    if (at == 0)
-        return false;
-    for (; at < stat.size && field <= 22; at++) {
-        char c = stat.data[at];
-        if (c == ' ') {
-            if (field == 22)
-                break;
-            field++;
-            value = 0;
-            digits = false;
-        } else if (field == 3) {
-            *out_state = c;
-        } else if (field == 22 && c >= '0' && c <= '9' && value < UINT64_MAX / 16) {
-            value = value * 10 + (uint64_t)(c - '0');
-            digits = true;
-        }
-    }
-    *out_start = value;
-    return field == 22 && digits;
-}
-
-/* CX_E_NOT_FOUND when there is no such process, or only what is left of one (a zombie). */
-static cx_status process_start(uint64_t pid, cx_arena *arena, uint64_t *out, cx_err *err)
-{
-    char path[64], state = '?';
-    cx_str stat;
-    (void)snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)pid);
-    CX_TRY(read_proc(path, arena, &stat, err));
-    if (!parse_stat(stat, &state, out))
-        return cx_fail(err, CX_E_FORMAT, "%s is not as proc(5) says", path);
-    if (state == 'Z' || state == 'X')
-        return cx_fail(err, CX_E_NOT_FOUND, "process %llu has ended", (unsigned long long)pid);
-    return CX_SUCCESS;
-}
-
 cx_status cx_run_owner_self(cx_arena *arena, cx_run_owner *out, cx_err *err)
 {
     CX_ASSERT(arena != NULL && out != NULL);
     const cx_io *io = cx_io_system();
     cx_run_owner self = {.pid = io->process_id(io)};
-    CX_TRY(read_proc("/proc/sys/kernel/hostname", arena, &self.host, err));
-    CX_TRY(read_proc("/proc/sys/kernel/random/boot_id", arena, &self.boot_id, err));
-    CX_TRY(process_start(self.pid, arena, &self.start_time, err));
+    CX_TRY(machine_text(cx_machine_host, arena, &self.host, err));
+    CX_TRY(machine_text(cx_machine_boot_id, arena, &self.boot_id, err));
+    CX_TRY(cx_machine_process_start(self.pid, &self.start_time, err));
     *out = self;
     return CX_SUCCESS;
 }
@@ -302,7 +254,7 @@ cx_run_owner_state cx_run_owner_state_of(const cx_run_owner *owner)
         else if (!cx_str_eq(self.boot_id, owner->boot_id))
             state = CX_RUN_OWNER_DEAD;
         else {
-            cx_status status = process_start(owner->pid, &arena, &start, NULL);
+            cx_status status = cx_machine_process_start(owner->pid, &start, NULL);
             if (status.code == CX_E_NOT_FOUND || (!cx_failed(status) && start != owner->start_time))
                 state = CX_RUN_OWNER_DEAD;
         }

@@ -59,7 +59,7 @@ typedef struct cx_run_owner {
     cx_str host;
     cx_str boot_id;
     uint64_t pid;
-    uint64_t start_time; /* in clock ticks since boot, as /proc has it */
+    uint64_t start_time; /* cx_machine_process_start */
 } cx_run_owner;
 
 typedef enum cx_run_owner_state {

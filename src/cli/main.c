@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "agent/api.h"
+#include "os/api.h"
 #include "sandbox/api.h"
 
 #define ADDRESS_OF_COMMAND(name) &cx_cli_##name,
@@ -139,6 +140,7 @@ static int run_words(cx_cli *cli, const char *const *words, size_t word_count)
 
 int main(int argc, char **argv)
 {
+    cx_machine_begin(argc, argv);
     /* Internal commands: this program starts itself again for a sandbox, and inside it. */
     if (argc > 1 && strcmp(argv[1], CX_SANDBOX_LAUNCHER) == 0)
         return cx_sandbox_launcher_main(argc - 2, argv + 2);

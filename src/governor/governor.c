@@ -167,6 +167,7 @@ cx_status cx_run_execute(const cx_run_options *options, cx_arena *arena, cx_run_
                          cx_err *err)
 {
     CX_ASSERT(options != NULL && arena != NULL && out != NULL);
+    CX_TRY(cx_sandbox_supported(err));
     cx_arena own;
     cx_governor g = {.options = options,
                      .alloc = options->alloc == NULL ? cx_alloc_default() : options->alloc,

@@ -15,6 +15,7 @@
 #include "os/http/http_stream.h"
 #include "os/ip.h"
 #include "os/library.h"
+#include "os/machine.h"
 #include "os/net.h"
 #include "os/notify.h"
 #include "os/poller.h"

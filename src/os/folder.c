@@ -13,16 +13,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "os/folder_parts.h"
+#include "os/system/system.h"
 
 /* --- opening --------------------------------------------------------------------------------- */
 
@@ -46,7 +43,7 @@ static int open_by_component(int folder, const char *path, int flags, mode_t mod
             else if (last)
                 file = openat(at, name, flags | O_NOFOLLOW, mode);
             else
-                file = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                file = openat(at, name, cx_system_pass_flag | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         }
         int code = errno;
         /* Opening a link as a folder fails with ENOTDIR here, with ELOOP in openat2. */
@@ -66,30 +63,18 @@ static int open_by_component(int folder, const char *path, int flags, mode_t mod
 
 int cx_folder_beneath(int folder, const char *path, int flags, mode_t mode)
 {
-    static atomic_bool absent; /* openat2 failed once; a racing store sets the same value */
     if (path[0] == '/') {
         errno = EXDEV;
         return -1;
     }
     if (path[0] == '\0')
         path = ".";
-    flags |=
-        flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY; /* openat2 checks what goes together */
-    for (;;) {
-        if (atomic_load_explicit(&absent, memory_order_relaxed))
-            return open_by_component(folder, path, flags, mode);
-        struct open_how how = {.flags = (uint64_t)(unsigned)flags | O_NOFOLLOW,
-                               .mode = flags & O_CREAT ? mode : 0,
-                               .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-        long file = syscall(SYS_openat2, folder, path, &how, sizeof how);
-        if (file >= 0)
-            return (int)file;
-        /* A sandbox whose filter does not know the call fails with EPERM. */
-        if (errno == ENOSYS || errno == EPERM)
-            atomic_store_explicit(&absent, true, memory_order_relaxed);
-        else if (errno != EINTR && errno != EAGAIN)
-            return -1;
-    }
+    /* A terminal does not become ours; a flag for passing through allows few others. */
+    flags |= (flags & cx_system_pass_flag) != 0 ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY;
+    int file;
+    if (cx_system_open_beneath(folder, path, flags, mode, &file))
+        return file;
+    return open_by_component(folder, path, flags, mode);
 }
 
 cx_status cx_folder_fail(cx_err *err, int code, const char *what, const char *path)
@@ -170,7 +155,7 @@ cx_status cx_place_find(cx_file folder, const char *path, cx_place *out, cx_err 
     char parent[CX_PATH_BYTES_MAX + 1];
     memcpy(parent, path, start);
     parent[start] = '\0';
-    int file = cx_folder_beneath(folder, parent, O_PATH | O_DIRECTORY, 0);
+    int file = cx_folder_beneath(folder, parent, cx_system_pass_flag | O_DIRECTORY, 0);
     if (file < 0)
         return cx_folder_fail(err, errno, "reach", path);
     out->folder = file;
@@ -194,11 +179,6 @@ cx_status cx_place_end(const cx_place *p, bool worked, const char *what, const c
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-static int64_t time_ns(struct timespec time)
-{
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 void cx_folder_read_facts(const struct stat *info, cx_facts *out)
 {
     out->kind = S_ISREG(info->st_mode)   ? CX_FILE_REGULAR
@@ -212,8 +192,7 @@ void cx_folder_read_facts(const struct stat *info, cx_facts *out)
     out->link_count = (uint64_t)info->st_nlink;
     out->device = (uint64_t)info->st_dev;
     out->inode = (uint64_t)info->st_ino;
-    out->modified_ns = time_ns(info->st_mtim);
-    out->changed_ns = time_ns(info->st_ctim);
+    cx_system_times(info, &out->modified_ns, &out->changed_ns);
 }
 
 cx_status cx_folder_facts(cx_file folder, const char *path, cx_facts *out, cx_err *err)
@@ -385,34 +364,19 @@ void cx_flock_release(cx_file file)
 
 cx_status cx_path_space(const char *path, uint64_t *out_free, uint64_t *out_all, cx_err *err)
 {
-    struct statfs info;
-    if (statfs(path, &info) != 0)
-        return cx_fail_os(err, errno, "looking at the file system of %s", path);
-    uint64_t block = (uint64_t)info.f_bsize;
-    *out_free = (uint64_t)info.f_bavail * block;
-    *out_all = (uint64_t)info.f_blocks * block;
-    return CX_SUCCESS;
+    return cx_system_space(path, out_free, out_all)
+               ? CX_SUCCESS
+               : cx_fail_os(err, errno, "looking at the file system of %s", path);
 }
 
 /* --- times ------------------------------------------------------------------------------------ */
 
 bool cx_folder_keeps_times(cx_file folder)
 {
-    /* linux/magic.h: ext2 to ext4, XFS and Btrfs have nanosecond timestamps and update them also at
-     * the first write to a mapped page. */
-    enum { EXT = 0xEF53, XFS = 0x58465342 };
-    const uint32_t btrfs = 0x9123683Eu;
-    struct statfs info;
-    if (fstatfs(folder, &info) != 0)
-        return false;
-    uint32_t type = (uint32_t)info.f_type;
-    return type == EXT || type == XFS || type == btrfs;
+    return cx_system_keeps_times(folder);
 }
 
 int64_t cx_folder_clock_ns(void)
 {
-    struct timespec now = {0};
-    if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0)
-        return 0; /* then no file is old enough */
-    return time_ns(now);
+    return cx_system_file_clock_ns();
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "os/folder_parts.h"
+#include "os/system/system.h"
 
 cx_status cx_path_make_folders(const char *path, cx_err *err)
 {
@@ -117,36 +118,12 @@ cx_status cx_folder_rename(cx_file folder, const char *from, const char *to, cx_
     return cx_place_end(&b, moved, "rename", from, err);
 }
 
-/* fchmodat of this C library follows links: the file is opened with O_PATH and changed through its
- * entry in /proc, which refers to that very file. */
-bool cx_folder_mode_at(int folder, const char *name, uint32_t mode)
-{
-    char through[64];
-    struct stat info;
-    int file = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    bool done = fstat(file, &info) == 0;
-    if (done && S_ISLNK(info.st_mode)) {
-        errno = ELOOP;
-        done = false;
-    }
-    if (done) {
-        (void)snprintf(through, sizeof through, "/proc/self/fd/%d", file);
-        done = chmod(through, (mode_t)mode) == 0;
-    }
-    int code = errno;
-    close(file);
-    errno = code;
-    return done;
-}
-
 cx_status cx_folder_set_mode(cx_file folder, const char *path, uint32_t mode, cx_err *err)
 {
     cx_place p;
     CX_TRY(cx_place_find(folder, path, &p, err));
-    return cx_place_end(&p, cx_folder_mode_at(p.folder, p.name, mode), "change the mode of", path,
-                        err);
+    return cx_place_end(&p, cx_system_change_mode(p.folder, p.name, (mode_t)mode),
+                        "change the mode of", path, err);
 }
 
 cx_status cx_path_set_mode(const char *path, uint32_t mode, cx_err *err)

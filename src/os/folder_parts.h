@@ -17,8 +17,6 @@ int cx_folder_beneath(int folder, const char *path, int flags, mode_t mode);
 CX_RESULT cx_folder_fail(cx_err *err, int code, const char *what, const char *path);
 CX_RESULT cx_folder_check_path(const char *path, cx_err *err);
 void cx_folder_read_facts(const struct stat *info, cx_facts *out);
-/* Of a file or folder, not of a link; false with errno. */
-bool cx_folder_mode_at(int folder, const char *name, uint32_t mode);
 
 /*
  * The folder of the last component of a path, and that component.  A path without one, or whose

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "os/folder_parts.h"
+#include "os/system/system.h"
 #include "base/api.h"
 
 typedef struct level {
@@ -48,7 +49,7 @@ static int enter_subfolder(removal *r, const char *name)
     if ((file < 0 && errno == EACCES) || (file >= 0 && faccessat(file, ".", W_OK | X_OK, 0) != 0)) {
         if (file >= 0)
             close(file);
-        file = cx_folder_mode_at(r->at, name, 0700) ? openat(r->at, name, how) : -1;
+        file = cx_system_change_mode(r->at, name, 0700) ? openat(r->at, name, how) : -1;
     }
     if (file < 0)
         return -errno;

@@ -2,7 +2,7 @@
  * net.c - Unix stream sockets.
  *
  * All sockets are non-blocking; calls wait with poll, with one deadline per call.  A path too long
- * for a socket address is reached through a descriptor of its folder.
+ * for a socket address is reached through a short path to its folder.
  */
 #include "os/net.h"
 
@@ -11,13 +11,13 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "os/system/system.h"
 #include "os/tcp.h"
 
 /* Connections not accepted yet. */
@@ -63,12 +63,13 @@ static bool wait_until(struct pollfd *fds, nfds_t count, uint64_t deadline)
 
 typedef struct address {
     struct sockaddr_un name;
-    int folder; /* that the name leads through; -1 = none */
+    bool leads;        /* through `way` */
+    cx_system_way way; /* to the folder of a long path */
 } address;
 
 static cx_status make_address(const char *path, address *out, cx_err *err)
 {
-    *out = (address){.name = {.sun_family = AF_UNIX}, .folder = -1};
+    *out = (address){.name = {.sun_family = AF_UNIX}};
     size_t room = sizeof out->name.sun_path;
     if (strlen(path) < room) {
         memcpy(out->name.sun_path, path, strlen(path) + 1);
@@ -78,29 +79,29 @@ static cx_status make_address(const char *path, address *out, cx_err *err)
     char *folder = slash == NULL ? NULL : strndup(path, (size_t)(slash - path) + 1);
     if (folder == NULL)
         return slash == NULL ? cx_fail_os(err, ENAMETOOLONG, "%s", path) : cx_fail_nomem(err);
-    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool opened = cx_system_way_open(folder, &out->way);
     int code = errno;
     free(folder);
-    if (fd < 0)
+    if (!opened)
         return cx_fail_os(err, code, "cannot open the folder of %s", path);
-    int size = snprintf(out->name.sun_path, room, "/proc/self/fd/%d/%s", fd, slash + 1);
+    int size = snprintf(out->name.sun_path, room, "%s/%s", out->way.path, slash + 1);
     if (size < 0 || (size_t)size >= room) {
-        (void)close(fd);
+        cx_system_way_close(&out->way);
         return cx_fail_os(err, ENAMETOOLONG, "%s", path);
     }
-    out->folder = fd;
+    out->leads = true;
     return CX_SUCCESS;
 }
 
 static void address_done(const address *at)
 {
-    if (at->folder >= 0)
-        (void)close(at->folder);
+    if (at->leads)
+        cx_system_way_close(&at->way);
 }
 
 static cx_status open_socket(cx_socket *out, cx_err *err)
 {
-    *out = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    *out = cx_system_socket(AF_UNIX, SOCK_STREAM);
     return *out < 0 ? cx_fail_os(err, errno, "cannot make a socket") : CX_SUCCESS;
 }
 
@@ -124,9 +125,7 @@ static cx_status bind_at(cx_socket socket, const char *path, cx_err *err)
     address at;
     CX_TRY(make_address(path, &at, err));
     cx_status status = CX_SUCCESS;
-    /* The file gets its mode from the socket, so other users cannot connect at any moment. */
-    if (fchmod(socket, S_IRUSR | S_IWUSR) != 0 ||
-        bind(socket, (const struct sockaddr *)&at.name, sizeof at.name) != 0)
+    if (!cx_system_bind_private(socket, (const struct sockaddr *)&at.name, sizeof at.name))
         status = cx_fail_os(err, errno, "cannot listen at %s", path);
     address_done(&at);
     return status;
@@ -138,7 +137,7 @@ cx_status cx_net_listen(const char *path, cx_listener *out, cx_err *err)
     cx_status status = CX_SUCCESS;
     CX_TRY_GOTO(status, remove_stale(path, err));
     CX_TRY_GOTO(status, open_socket(&made.socket, err));
-    made.stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    made.stop = cx_system_wake_open();
     if (made.stop < 0)
         CX_TRY_GOTO(status, cx_fail_os(err, errno, "cannot make an event"));
     CX_TRY_GOTO(status, bind_at(made.socket, path, err));
@@ -156,8 +155,7 @@ done:
 
 void cx_net_stop(const cx_listener *listener)
 {
-    const uint64_t one = 1;
-    (void)!write(listener->stop, &one, sizeof one); /* never read: it stays readable */
+    cx_system_wake(listener->stop); /* never cleared: it stays readable */
 }
 
 void cx_net_listen_end(cx_listener *listener)
@@ -172,7 +170,7 @@ cx_status cx_net_listen_loopback(cx_listener *out, uint16_t *out_port, cx_err *e
     cx_listener made = {CX_SOCKET_NONE, CX_SOCKET_NONE};
     cx_tcp_address where = {.host = "127.0.0.1", .is_loopback = true};
     CX_TRY(cx_tcp_listen(&where, &made.socket, err));
-    made.stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    made.stop = cx_system_wake_open();
     int flags = fcntl(made.socket, F_GETFL);
     if (made.stop < 0 || flags < 0 || fcntl(made.socket, F_SETFL, flags | O_NONBLOCK) != 0) {
         cx_status status = cx_fail_os(err, errno, "cannot listen on loopback");
@@ -196,7 +194,7 @@ cx_status cx_net_accept(const cx_listener *listener, cx_socket *out, bool *out_s
         *out_stopped = cx_net_wait(listener->socket, listener, CX_NET_FOREVER) == CX_NET_STOPPED;
         if (*out_stopped)
             return CX_SUCCESS;
-        int accepted = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int accepted = cx_system_accept(listener->socket, NULL, NULL);
         if (accepted >= 0) {
             *out = accepted;
             return CX_SUCCESS;
@@ -282,7 +280,7 @@ cx_status cx_net_write(cx_socket socket, const void *data, size_t size, uint32_t
     uint64_t deadline = deadline_of(timeout_ms);
     size_t done = 0;
     while (done < size) {
-        ssize_t put = send(socket, (const uint8_t *)data + done, size - done, MSG_NOSIGNAL);
+        ssize_t put = send(socket, (const uint8_t *)data + done, size - done, cx_system_send_flags);
         if (put >= 0) {
             done += (size_t)put;
             continue;
@@ -302,11 +300,10 @@ cx_status cx_net_write(cx_socket socket, const void *data, size_t size, uint32_t
 
 cx_status cx_net_peer_of(cx_socket socket, cx_net_peer *out, cx_err *err)
 {
-    struct ucred who;
-    socklen_t size = sizeof who;
-    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
+    cx_net_peer peer = {0};
+    if (!cx_system_peer(socket, &peer.user, &peer.process))
         return cx_fail_os(err, errno, "cannot read the credentials of a socket's peer");
-    *out = (cx_net_peer){.user = who.uid, .process = who.pid > 0 ? (uint64_t)who.pid : 0};
+    *out = peer;
     return CX_SUCCESS;
 }
 

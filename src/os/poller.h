@@ -11,13 +11,14 @@
 #include "os/tcp.h"
 
 typedef struct cx_poller {
-    int set;     /* of epoll */
-    int wake_up; /* readable after cx_poller_wake */
+    int set;                     /* of epoll or kqueue; -1 = none */
+    int wake_up;                 /* readable after cx_poller_wake */
+    struct cx_poller_list *list; /* what is waited for, where poll(2) is all there is; else NULL */
 } cx_poller;
 
 #define CX_POLLER_NONE \
     {                  \
-        -1, -1         \
+        -1, -1, NULL   \
     }
 
 #define CX_POLL_READ 1u

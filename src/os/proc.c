@@ -6,13 +6,12 @@
 #include <unistd.h>
 
 #include "os/folder.h"
+#include "os/machine.h"
 #include "os/proc.h"
 #include "os/spawn.h"
 
 #define DEFAULT_OUTPUT_LIMIT ((size_t)64 << 20)
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
-
-extern char **environ;
 
 /* The file that execvp would run for argv[0]: names without a slash are looked up in PATH. */
 cx_status cx_proc_find(const char *name, cx_buf *out, cx_err *err)
@@ -65,7 +64,7 @@ cx_status cx_proc_run(const cx_proc_options *options, cx_buf *out, cx_buf *errou
         goto done;
     how.argv = options->argv;
     how.path = cx_buf_z(&path);
-    how.envp = options->inherit_env ? (const char *const *)environ : options->envp;
+    how.envp = options->inherit_env ? cx_machine_environment() : options->envp;
     how.cwd = options->cwd;
     how.in = options->input.size != 0 ? CX_SPAWN_IN_BYTES : CX_SPAWN_IN_NULL;
     how.input = options->input;

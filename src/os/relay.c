@@ -7,11 +7,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "os/system/system.h"
 
 #define READ_BYTES 65536
 #define WRITE_BYTES 4096     /* what a pipe takes without waiting once it is ready */
@@ -111,7 +111,7 @@ static void drop_sent(cx_buf *buf, size_t *sent)
 /* 0: not now; below 0: it reads no more. */
 static ssize_t write_some(cx_file file, const uint8_t *data, size_t size)
 {
-    ssize_t count = send(file, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t count = send(file, data, size, MSG_DONTWAIT | cx_system_send_flags);
     if (count < 0 && errno == ENOTSOCK)
         count = write(file, data, size < WRITE_BYTES ? size : WRITE_BYTES);
     if (count < 0 && (errno == EAGAIN || errno == EINTR))
@@ -177,9 +177,9 @@ static int wait_ms(const relaying *r)
 
 static void take_signal(relaying *r)
 {
-    struct signalfd_siginfo info;
-    if (read(r->files[SIGNALS], &info, sizeof info) == (ssize_t)sizeof info)
-        r->signal = (int)info.ssi_signo;
+    int number = cx_system_signals_read(r->files[SIGNALS]);
+    if (number != 0)
+        r->signal = number;
 }
 
 static cx_status take_reads(relaying *r, const struct pollfd fds[WATCHED])
@@ -213,11 +213,10 @@ static cx_status take_writes(relaying *r, const struct pollfd fds[WATCHED])
 
 static cx_status take_events(relaying *r, const struct pollfd fds[WATCHED])
 {
-    uint64_t count;
     if (fds[SIGNALS].revents != 0)
         take_signal(r);
     if (fds[WAKE].fd >= 0 && fds[WAKE].revents != 0)
-        (void)!read(r->files[WAKE], &count, sizeof count);
+        cx_system_wake_clear(r->files[WAKE]);
     CX_TRY(take_reads(r, fds));
     CX_TRY(take_writes(r, fds));
     if ((fds[WAKE].fd >= 0 && fds[WAKE].revents != 0) || r->relay->due_ms(r->relay->arg) == 0)
@@ -264,11 +263,11 @@ static cx_status run_loop(relaying *r)
 
 static cx_status run_with_signals(relaying *r, const sigset_t *taken)
 {
-    r->files[SIGNALS] = signalfd(-1, taken, SFD_CLOEXEC | SFD_NONBLOCK);
+    r->files[SIGNALS] = cx_system_signals_open(taken);
     if (r->files[SIGNALS] < 0)
         return cx_fail_os(r->err, errno, "cannot wait for signals");
     cx_status status = run_loop(r);
-    (void)close(r->files[SIGNALS]);
+    cx_system_signals_close(r->files[SIGNALS]);
     return status;
 }
 
@@ -288,13 +287,8 @@ cx_status cx_relay_run(const cx_relay *relay, int *out_signal, cx_err *err)
     (void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
     cx_status status = run_with_signals(&r, &taken);
     /* A SIGPIPE of ours must not end this process when it is unblocked. */
-    static const struct timespec at_once = {0, 0};
-    sigset_t broken;
-    sigemptyset(&broken);
-    sigaddset(&broken, SIGPIPE);
     if (sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1)
-        while (sigtimedwait(&broken, NULL, &at_once) < 0 && errno == EINTR)
-            continue;
+        cx_system_drop_pending(SIGPIPE);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     *out_signal = r.signal;
     return status;
@@ -304,13 +298,12 @@ cx_status cx_relay_run(const cx_relay *relay, int *out_signal, cx_err *err)
 
 cx_file cx_relay_wake_open(void)
 {
-    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return cx_system_wake_open();
 }
 
 void cx_relay_wake(cx_file wake)
 {
-    static const uint64_t one = 1;
-    (void)!write(wake, &one, sizeof one);
+    cx_system_wake(wake);
 }
 
 void cx_relay_wake_close(cx_file wake)

@@ -19,16 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/api.h"
 #include "os/spawn_start.h"
+#include "os/system/system.h"
 
 #define CANCEL_LOOK_MS 50
-#define BLIND_LOOK_MS 5 /* where the kernel has no process descriptors (before Linux 5.3) */
+#define BLIND_LOOK_MS 5 /* where the system has no file for a process (Linux before 5.3) */
 /* The largest pipe capacity without privileges (fs.pipe-max-size). */
 #define PIPE_BYTES_MAX (1u << 20)
 
@@ -146,7 +146,6 @@ static void drain_stream(cx_spawn_child *child, stream *s)
 /* write() without SIGPIPE for a closed pipe: the process may not ignore that signal. */
 static ssize_t write_quietly(int file, cx_bytes data)
 {
-    static const struct timespec at_once = {0, 0};
     sigset_t broken, pending, before;
     sigemptyset(&broken);
     sigaddset(&broken, SIGPIPE);
@@ -156,8 +155,7 @@ static ssize_t write_quietly(int file, cx_bytes data)
     ssize_t count = write(file, data.data, data.size);
     int code = errno;
     if (count < 0 && code == EPIPE && sigismember(&pending, SIGPIPE) == 0)
-        while (sigtimedwait(&broken, NULL, &at_once) < 0 && errno == EINTR)
-            continue;
+        cx_system_drop_pending(SIGPIPE);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = code;
     return count;
@@ -326,7 +324,7 @@ static cx_status begin_child(const cx_spawn_options *options, cx_spawn_child *ch
     CX_TRY(cx_spawn_start(options, &child->ends, err));
     set_stream(&child->out, child->ends.output, &options->out);
     set_stream(&child->errs, child->ends.errors, &options->errout);
-    child->process = (int)syscall(SYS_pidfd_open, child->ends.pid, 0);
+    child->process = cx_system_process_file(child->ends.pid);
     return CX_SUCCESS;
 }
 

@@ -1,11 +1,10 @@
 /*
  * spawn_start.c - starts another program.
  *
- * The child shares this process's memory until its exec (clone with CLONE_VM | CLONE_VFORK, as in
- * posix_spawn), so the cost of a start does not depend on the size of this process.
+ * The child may share this process's memory until its exec (system.h: cx_system_start).
  *
- *   I1  Between clone and exec the child makes only async-signal-safe calls, on a stack of its own.
- *   I2  No signal handler of ours runs in the child: all signals are blocked from before the clone
+ *   I1  Between the start and the exec the child makes only async-signal-safe calls.
+ *   I2  No signal handler of ours runs in the child: all signals are blocked from before the start
  *       until each has its default action.
  *   I3  The exec closes every descriptor that is not listed; the listed numbers are set last, from
  *       copies above all of them.
@@ -15,33 +14,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The child needs a few hundred bytes; a sanitizer's interceptors would need more. */
-#define CHILD_STACK_BYTES 32768
+#include "os/system/system.h"
 
-/* Sanitizers track a process's memory; a child that shares it would corrupt that state. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SPAWN_BY_FORK 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
-    __has_feature(memory_sanitizer)
-#define SPAWN_BY_FORK 1
-#endif
-#endif
-
-/* Everything the child needs, prepared before the clone. */
+/* Everything the child needs, prepared before the start. */
 typedef struct plan {
     const char *path;
     char *const *argv;
@@ -60,29 +43,15 @@ typedef struct plan {
 
 /* --- the child's side ------------------------------------------------------------------------- */
 
-static void set_limit(int which, uint64_t value)
-{
-    if (value == 0)
-        return;
-    struct rlimit now;
-    rlim_t wanted = (rlim_t)value;
-    /* Never raises a limit. */
-    if (getrlimit((__rlimit_resource_t)which, &now) == 0 && now.rlim_max != RLIM_INFINITY &&
-        now.rlim_max < wanted)
-        wanted = now.rlim_max;
-    struct rlimit both = {wanted, wanted};
-    (void)setrlimit((__rlimit_resource_t)which, &both);
-}
-
 void cx_spawn_limit_self(const cx_spawn_limits *limits)
 {
     struct rlimit none = {0, 0};
     (void)setrlimit(RLIMIT_CORE, &none);
-    set_limit(RLIMIT_CPU, limits->cpu_seconds);
-    set_limit(RLIMIT_NPROC, limits->processes);
-    set_limit(RLIMIT_FSIZE, limits->file_bytes);
-    set_limit(RLIMIT_NOFILE, limits->open_files);
-    set_limit(RLIMIT_DATA, limits->memory_bytes);
+    cx_system_limit(RLIMIT_CPU, limits->cpu_seconds);
+    cx_system_limit(RLIMIT_NPROC, limits->processes);
+    cx_system_limit(RLIMIT_FSIZE, limits->file_bytes);
+    cx_system_limit(RLIMIT_NOFILE, limits->open_files);
+    cx_system_limit(RLIMIT_DATA, limits->memory_bytes);
 }
 
 /* I2. */
@@ -107,19 +76,6 @@ static bool move_up(int *file, int first_free)
     return *file >= 0;
 }
 
-static void close_on_exec_from_3(void)
-{
-    if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) == 0)
-        return;
-    /* Before Linux 5.11. */
-    struct rlimit files;
-    int end = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < 1048576
-                  ? (int)files.rlim_cur
-                  : 1048576;
-    for (int file = 3; file < end; file++)
-        (void)fcntl(file, F_SETFD, FD_CLOEXEC);
-}
-
 /* I3. */
 static bool set_descriptors(plan *p)
 {
@@ -128,7 +84,7 @@ static bool set_descriptors(plan *p)
             return false;
     if (!move_up(&p->executable, p->first_free))
         return false;
-    close_on_exec_from_3();
+    cx_system_close_on_exec();
     for (size_t i = 0; i < p->keep_count; i++)
         if (dup2(p->keep[i].file, p->keep[i].as) < 0)
             return false;
@@ -145,11 +101,10 @@ static bool join_groups(const plan *p)
 
 static int child_main(void *arg)
 {
-    /* With CLONE_VM this is the parent's memory: it waits, and does not read the plan
-     * afterwards. */
+    /* This may be the parent's memory: it then waits, and does not read the plan afterwards. */
     plan *p = arg;
     (void)setsid();
-    if (p->starter != 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != p->starter))
+    if (p->starter != 0 && !cx_system_die_with(p->starter))
         _exit(127);
     (void)umask(022);
     reset_signals();
@@ -157,7 +112,7 @@ static int child_main(void *arg)
         (p->cwd == NULL || chdir(p->cwd) == 0)) {
         cx_spawn_limit_self(&p->limits);
         if (p->executable >= 0)
-            (void)syscall(SYS_execveat, p->executable, "", p->argv, p->envp, AT_EMPTY_PATH);
+            cx_system_execute(p->executable, p->argv, p->envp);
         /* ENOENT: a script, whose interpreter could not open a descriptor that the exec closes. */
         if (p->executable < 0 || errno == ENOENT || errno == ENOSYS)
             (void)execve(p->path, p->argv, p->envp);
@@ -165,19 +120,6 @@ static int child_main(void *arg)
     int code = errno;
     (void)!write(p->report, &code, sizeof code);
     _exit(127);
-}
-
-static pid_t make_child(plan *p)
-{
-#ifdef SPAWN_BY_FORK
-    pid_t pid = fork();
-    if (pid == 0)
-        (void)child_main(p);
-    return pid;
-#else
-    _Alignas(16) unsigned char stack[CHILD_STACK_BYTES];
-    return clone(child_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, p);
-#endif
 }
 
 /* --- the parent's side ------------------------------------------------------------------------ */
@@ -192,7 +134,7 @@ static void close_all(const int *files, size_t count)
 /* An unnamed file with the input: a slow reader cannot make us wait. */
 static cx_status open_input(cx_bytes input, int *out, cx_err *err)
 {
-    int file = memfd_create("input", MFD_CLOEXEC);
+    int file = cx_system_unnamed_file();
     if (file < 0)
         return cx_fail_os(err, errno, "cannot hold the input of a program");
     cx_status status = cx_io_write_all(cx_io_system(), file, "input", input.data, input.size, err);
@@ -209,7 +151,7 @@ static cx_status open_input(cx_bytes input, int *out, cx_err *err)
 static cx_status open_pipe(int *theirs, int *ours, bool they_read, cx_err *err)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
+    if (!cx_system_pipe(ends))
         return cx_fail_os(err, errno, "cannot make a pipe");
     *theirs = they_read ? ends[0] : ends[1];
     *ours = they_read ? ends[1] : ends[0];
@@ -279,13 +221,13 @@ static int await_exec(int report)
 static cx_status launch_child(plan *p, int opened[OPENED], cx_spawn_ends *ends, cx_err *err)
 {
     int report[2];
-    if (pipe2(report, O_CLOEXEC) != 0)
+    if (!cx_system_pipe(report))
         return cx_fail_os(err, errno, "cannot make a pipe");
     opened[REPORT] = p->report = report[1];
     sigset_t all, before;
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t pid = make_child(p);
+    pid_t pid = cx_system_start(child_main, p);
     int code = errno;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)close(opened[REPORT]);
@@ -310,6 +252,10 @@ cx_status cx_spawn_start(const cx_spawn_options *options, cx_spawn_ends *out, cx
     if (path == NULL || strchr(path, '/') == NULL)
         return cx_fail(err, CX_E_USAGE, "'%s' names no file: a program is started by its path",
                        path == NULL ? "" : path);
+    if (options->executable >= 0 && !cx_system_executes_files)
+        return cx_fail(err, CX_E_UNSUPPORTED,
+                       "needs Linux: this system cannot execute the open file of %s, only the path",
+                       path);
     plan p = {
         .path = path,
         .argv = (char *const *)(uintptr_t)options->argv,

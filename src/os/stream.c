@@ -9,7 +9,8 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+
+#include "os/system/system.h"
 
 #define WAITS_MAX 16
 #define BACKLOG 128
@@ -76,7 +77,7 @@ cx_status cx_stream_connect(const cx_ip *ip, uint16_t port, uint32_t timeout_ms,
     const int on = 1;
     socklen_t size = make_sockaddr(ip, port, &to);
     cx_ip_write(ip, name);
-    cx_socket made = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    cx_socket made = cx_system_socket(to.ss_family, SOCK_STREAM);
     if (made < 0)
         return cx_fail_os(err, errno, "cannot make a socket");
     (void)setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -100,7 +101,7 @@ void cx_stream_end_output(cx_socket socket)
 
 cx_status cx_stream_pair(cx_socket out[2], cx_err *err)
 {
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, out) != 0)
+    if (!cx_system_socket_pair(out))
         return cx_fail_os(err, errno, "cannot make a pair of sockets");
     return CX_SUCCESS;
 }
@@ -110,7 +111,7 @@ cx_status cx_stream_listen_loopback(uint16_t port, cx_socket *out, cx_err *err)
     static const cx_ip loopback = {{127, 0, 0, 1}, false};
     struct sockaddr_storage at;
     socklen_t size = make_sockaddr(&loopback, port, &at);
-    cx_socket made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    cx_socket made = cx_system_socket(AF_INET, SOCK_STREAM);
     if (made < 0)
         return cx_fail_os(err, errno, "cannot make a socket");
     if (bind(made, (const struct sockaddr *)&at, size) != 0 || listen(made, BACKLOG) != 0) {
@@ -143,7 +144,7 @@ cx_status cx_stream_pass(cx_socket channel, cx_socket passed, cx_err *err)
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(header), &passed, sizeof passed);
-    if (sendmsg(channel, &message, MSG_NOSIGNAL) != 1)
+    if (sendmsg(channel, &message, cx_system_send_flags) != 1)
         return cx_fail_os(err, errno, "cannot pass a socket on");
     return CX_SUCCESS;
 }
@@ -158,7 +159,7 @@ cx_socket_result cx_stream_take(cx_socket channel, cx_socket *out)
                              .msg_control = control.bytes,
                              .msg_controllen = sizeof control.bytes};
     memset(&control, 0, sizeof control);
-    ssize_t got = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
+    ssize_t got = recvmsg(channel, &message, cx_system_receive_flags);
     if (got < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? CX_SOCKET_WAITS
                                                                          : CX_SOCKET_ENDED;
@@ -167,5 +168,6 @@ cx_socket_result cx_stream_take(cx_socket channel, cx_socket *out)
         header->cmsg_len != CMSG_LEN(sizeof(int)))
         return CX_SOCKET_ENDED;
     memcpy(out, CMSG_DATA(header), sizeof *out);
+    cx_system_adopt(*out);
     return CX_SOCKET_DONE;
 }

@@ -9,10 +9,11 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "os/system/system.h"
 
 #define BACKLOG 1024
 
@@ -118,7 +119,7 @@ cx_status cx_tcp_listen(cx_tcp_address *address, int *out_socket, cx_err *err)
     socklen_t size;
     if (!to_socket_address(address, &to, &size))
         return cx_fail(err, CX_E_USAGE, "'%s' is no numeric address", address->host);
-    int made = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int made = cx_system_socket(to.any.sa_family, SOCK_STREAM);
     if (made < 0)
         return cx_fail_os(err, errno, "cannot make a socket");
     cx_status status = bind_and_listen(made, &to, size, address, err);
@@ -138,11 +139,8 @@ void cx_tcp_close(int socket)
 
 void cx_tcp_stop_listening(int socket)
 {
-    int nothing = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (nothing < 0 || dup3(nothing, socket, O_CLOEXEC) < 0)
+    if (!cx_system_silence(socket))
         cx_tcp_cut(socket); /* waiters wake repeatedly until it is closed */
-    if (nothing >= 0)
-        (void)close(nothing);
 }
 
 void cx_tcp_cut(int socket)

@@ -17,18 +17,6 @@
                 CX_SANDBOX_NET | CX_SANDBOX_FILES))
 #define TRY_TIMEOUT_MS 60000
 
-static const char *const layer_names[CX_SANDBOX_LAYER_COUNT] = {
-    "user", "pid", "ipc", "uts", "net", "files", "seccomp", "rlimits", "landlock", "cgroup"};
-
-const char *cx_sandbox_layer_name(cx_sandbox_layer layer)
-{
-    CX_ASSERT(layer != 0);
-    for (size_t i = 0; i < CX_SANDBOX_LAYER_COUNT; i++)
-        if ((unsigned)layer == 1u << i)
-            return layer_names[i];
-    return "";
-}
-
 /* --- limits ----------------------------------------------------------------------------------- */
 
 static uint64_t choose_limit(uint64_t a, uint64_t b, uint64_t otherwise)
@@ -121,7 +109,8 @@ static cx_status check_layers(const cx_sandbox *box, const cx_sandbox_spec *spec
     unsigned missing = box->missing & ~spec->may_miss;
     for (size_t i = 0; i < CX_SANDBOX_LAYER_COUNT; i++)
         if ((missing & 1u << i) != 0)
-            return cx_fail(err, CX_E_DENIED, "the sandbox has no layer '%s': %s", layer_names[i],
+            return cx_fail(err, CX_E_DENIED, "the sandbox has no layer '%s': %s",
+                           cx_sandbox_layer_name((cx_sandbox_layer)(1u << i)),
                            box->reason[i] == NULL ? "it is not available" : box->reason[i]);
     return CX_SUCCESS;
 }
@@ -505,7 +494,7 @@ static cx_status copy_options(cx_sandbox_inner *inner, const cx_sandbox_options 
     inner->path_env = cx_arena_copy_str(arena, cx_buf_str(&path)).data;
     cx_buf_clear(&path);
     cx_status status =
-        cx_path_real(to->program == NULL ? "/proc/self/exe" : to->program, &path, err);
+        cx_path_real(to->program == NULL ? cx_machine_program() : to->program, &path, err);
     if (!cx_failed(status)) {
         inner->program = cx_arena_copy_str(arena, cx_buf_str(&path)).data;
         if (inner->program == NULL || inner->path_env == NULL)
@@ -513,6 +502,12 @@ static cx_status copy_options(cx_sandbox_inner *inner, const cx_sandbox_options 
     }
     cx_buf_done(&path);
     return status;
+}
+
+cx_status cx_sandbox_supported(cx_err *err)
+{
+    (void)err;
+    return CX_SUCCESS;
 }
 
 cx_status cx_sandbox_open(const cx_sandbox_options *options, cx_sandbox **out, cx_err *err)
@@ -570,7 +565,7 @@ cx_status cx_sandbox_describe(const cx_sandbox *box, cx_sandbox_network network,
     unsigned in_force =
         network == CX_SANDBOX_ON ? box->layers & ~(unsigned)CX_SANDBOX_NET : box->layers;
     for (size_t i = 0; i < CX_SANDBOX_LAYER_COUNT; i++) {
-        cx_str name = cx_str_z(layer_names[i]);
+        cx_str name = cx_str_z(cx_sandbox_layer_name((cx_sandbox_layer)(1u << i)));
         if ((in_force & 1u << i) != 0)
             cx_json_list_add(&layers, cx_json_make_str(name));
         if ((box->missing & 1u << i) == 0)

@@ -90,6 +90,10 @@ typedef struct cx_sandbox {
     struct cx_sandbox_inner *inner;
 } cx_sandbox;
 
+/* CX_E_UNSUPPORTED on a system that has no sandboxes at all: every system but Linux.  For commands
+ * that would get stuck later. */
+CX_RESULT cx_sandbox_supported(cx_err *err);
+
 /* Detects layers and tries them once (about 20 ms). Unavailable layers are no error. */
 CX_RESULT cx_sandbox_open(const cx_sandbox_options *options, cx_sandbox **out, cx_err *err);
 void cx_sandbox_close(cx_sandbox *box); /* NULL is fine */

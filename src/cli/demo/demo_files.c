@@ -14,7 +14,7 @@ cx_status cx_demo_read(cx_cli *cli, const char *name, cx_buf *out, cx_err *err)
     cx_buf program;
     cx_err why;
     cx_buf_init(&program, cli->alloc);
-    cx_status status = cx_path_real("/proc/self/exe", &program, err);
+    cx_status status = cx_path_real(cx_machine_program(), &program, err);
     cx_str text = cx_buf_str(&program);
     while (text.size != 0 && text.data[text.size - 1] != '/')
         text.size--;

@@ -532,7 +532,7 @@ static cx_status find_programs(scenario *s, cx_err *err)
 {
     cx_buf program;
     cx_buf_init(&program, s->cli->alloc);
-    cx_status status = cx_path_real("/proc/self/exe", &program, err);
+    cx_status status = cx_path_real(cx_machine_program(), &program, err);
     s->program = cx_arena_copy_str(&s->cli->arena, cx_buf_str(&program));
     cx_buf_done(&program);
     CX_TRY(status);

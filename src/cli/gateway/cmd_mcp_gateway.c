@@ -250,7 +250,7 @@ static cx_status read_options(cx_gateway_job *job, cx_err *err)
                                               : new_session(job, err));
     CX_TRY(cx_cli_home_path(job->cli, job->args, &job->home, err));
     (void)!cx_failed(real_path(job, job->home, &job->home));
-    (void)!cx_failed(real_path(job, "/proc/self/exe", &o->live.program));
+    (void)!cx_failed(real_path(job, cx_machine_program(), &o->live.program));
     if (cx_failed(real_path(job, ".", &cwd)))
         return cx_fail(err, CX_E_NOT_FOUND, "the present folder is gone");
     o->cwd = cx_str_z(cwd);

@@ -291,7 +291,7 @@ static cx_status find_program(wrap_job *w, cx_err *err)
     const char *self, *found = NULL;
     cx_buf path;
     cx_err missing;
-    CX_TRY(real_text(w, "/proc/self/exe", &self, err));
+    CX_TRY(real_text(w, cx_machine_program(), &self, err));
     cx_buf_init(&path, w->cli->alloc);
     const char *named = cx_failed(cx_proc_find("cortex", &path, &missing)) ? NULL : cx_buf_z(&path);
     bool same = named != NULL && !cx_failed(real_text(w, named, &found, &missing)) &&

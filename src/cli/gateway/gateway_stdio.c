@@ -11,8 +11,6 @@
 #define LINGER_MS 60000              /* for the server, when the agent has closed its end */
 #define GRACE_MS 1500                /* between SIGTERM and SIGKILL */
 
-extern char **environ;
-
 /* --- bytes ------------------------------------------------------------------------------------ */
 
 static cx_status take_frame(cx_gateway_job *job, cx_gateway_side from, cx_gateway_frame frame,
@@ -91,7 +89,7 @@ static cx_status start_child(const char *const *argv, cx_spawn_child **out, cx_e
         cx_spawn_options how = CX_SPAWN_OPTIONS_INIT;
         how.argv = argv;
         how.path = file;
-        how.envp = (const char *const *)(uintptr_t)environ;
+        how.envp = cx_machine_environment();
         how.in = CX_SPAWN_IN_PIPE;
         how.out.to = CX_SPAWN_OUT_LINES;
         how.errout = (cx_spawn_output){.to = CX_SPAWN_OUT_GIVEN, .file = STDERR_FILENO};

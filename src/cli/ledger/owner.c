@@ -3,7 +3,7 @@
  */
 #include "cli/ledger/owner.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "os/api.h"
@@ -12,20 +12,11 @@
 
 static cx_str command_of(cx_cli *cli, const char *pid)
 {
-    char path[48];
     cx_buf text;
-    cx_str kept = {NULL, 0};
-    (void)snprintf(path, sizeof path, "/proc/%s/cmdline", pid);
     cx_buf_init(&text, cli->alloc);
-    if (!cx_failed(cx_io_read_file(cli->io, path, 65536, &text, NULL))) {
-        size_t words = 0, size = 0;
-        while (size < text.size && (text.data[size] != 0 || ++words < WORDS))
-            size++;
-        for (size_t i = 0; i < size; i++)
-            if (text.data[i] == 0)
-                text.data[i] = ' ';
-        kept = cx_arena_copy_str(&cli->arena, cx_str_from((const char *)text.data, size));
-    }
+    cx_machine_command(strtoull(pid, NULL, 10), WORDS, &text);
+    cx_str kept =
+        text.size == 0 ? (cx_str){NULL, 0} : cx_arena_copy_str(&cli->arena, cx_buf_str(&text));
     cx_buf_done(&text);
     return kept;
 }

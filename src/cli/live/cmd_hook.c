@@ -172,7 +172,7 @@ static cx_status handle_event(hook_call *h, cx_live_outcome *out, cx_err *err)
             h->home = kept.data;
     }
     cx_buf_clear(&real);
-    if (!cx_failed(cx_path_real("/proc/self/exe", &real, &missing))) {
+    if (!cx_failed(cx_path_real(cx_machine_program(), &real, &missing))) {
         cx_str kept = cx_arena_copy_str(&h->cli->arena, cx_buf_str(&real));
         h->options.program = kept.data;
     }

@@ -76,7 +76,7 @@ cx_status cx_cli_real_path(cx_cli *cli, const char *path, cx_str *out, cx_err *e
 
 cx_status cx_cli_program_path(cx_cli *cli, cx_str *out, cx_err *err)
 {
-    CX_TRY(cx_cli_real_path(cli, "/proc/self/exe", out, err));
+    CX_TRY(cx_cli_real_path(cli, cx_machine_program(), out, err));
     return cx_str_ends(*out, CX_STR("/cortex"))
                ? CX_SUCCESS
                : cx_fail(err, CX_E_USAGE,

@@ -86,7 +86,7 @@ static cx_status make_environment(probe *p, const char ***out, cx_err *err)
     size_t count = 0;
     if (list == NULL)
         return cx_fail_nomem(err);
-    for (char **at = environ; *at != NULL && count < ENV_MAX; at++)
+    for (const char *const *at = cx_machine_environment(); *at != NULL && count < ENV_MAX; at++)
         if (!is_dropped(*at))
             list[count++] = *at;
     for (size_t i = 0; i < CX_COUNT_OF(set); i++) {

@@ -105,7 +105,7 @@ cx_status cx_codex_hooks_ask(cx_cli *cli, const char *program, cx_codex_hooks *o
     CX_TRY(cx_agent_user_folder(cli, CX_LIVE_CODEX, &folder, err));
     CX_TRY(cx_agent_file_path(cli, CX_LIVE_CODEX, CX_SCOPE_USER, &file, err));
     options.argv = argv;
-    options.envp = (const char *const *)environ;
+    options.envp = cx_machine_environment();
     options.cwd = folder;
     options.in = CX_SPAWN_IN_PIPE;
     options.out.to = CX_SPAWN_OUT_LINES;

@@ -543,6 +543,7 @@ static cx_status prepare(exec_job *j, cx_err *err)
     if (cx_cli_number(j->args, "timeout", 0) > TIMEOUT_S_MAX)
         return cx_fail(err, CX_E_USAGE, "option --timeout: expected at most %d seconds",
                        TIMEOUT_S_MAX);
+    CX_TRY(cx_sandbox_supported(err));
     CX_TRY(real_path(j, ".", &j->cwd, err));
     cx_status status = cx_cli_place_open_at(j->cli, NULL, &j->place, err);
     if (cx_failed(status) && status.code != CX_E_NOT_FOUND)

@@ -54,7 +54,7 @@ static cx_status change_hooks(cx_cli *cli, const cx_cli_args *args, hooks_action
     cx_buf program;
     CX_TRY(cx_cli_place_open(cli, args, &place, err));
     cx_buf_init(&program, cli->alloc);
-    cx_status status = cx_path_real("/proc/self/exe", &program, err);
+    cx_status status = cx_path_real(cx_machine_program(), &program, err);
     const char *path = cx_failed(status) ? NULL : cx_buf_z(&program);
     if (!cx_failed(status) && path == NULL)
         status = cx_fail_nomem(err);

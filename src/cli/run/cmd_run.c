@@ -10,6 +10,7 @@
 #include "cli/run/failed_tests.h"
 #include "cli/run/run_start.h"
 #include "cli/run/telemetry.h"
+#include "sandbox/api.h"
 
 typedef struct running {
     cx_cli *cli;
@@ -232,6 +233,7 @@ static cx_status run_task(running *r, int *out_code, cx_err *err)
     CX_TRY(read_run_options(r, err));
     if (cx_cli_has(r->args, "dry-run"))
         return plan_task(r, out_code, err);
+    CX_TRY(cx_sandbox_supported(err));
     CX_TRY(cx_cli_telemetry_for_run(r->cli, r->args, &r->telemetry, err));
     CX_TRY(cx_cli_run_ledger_begin(&r->ledger, r->cli, r->args, &r->options, err));
     CX_TRY(cx_run_execute(&r->options, &r->cli->arena, &outcome, err));

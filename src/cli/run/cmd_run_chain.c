@@ -9,6 +9,7 @@
 #include "cli/run/run_where.h"
 #include "cli/run/telemetry.h"
 #include "governor/api.h"
+#include "sandbox/api.h"
 
 typedef struct chaining {
     cx_cli *cli;
@@ -136,6 +137,7 @@ static cx_status run_chain(chaining *c, cx_err *err)
     CX_TRY(cx_run_findings_check(&c->findings, err));
     if (c->findings.refusing != 0)
         return reject_chain(c, err);
+    CX_TRY(cx_sandbox_supported(err));
     CX_TRY(cx_cli_run_options(c->cli, c->args, &c->options.run, err));
     CX_TRY(cx_cli_telemetry_for_run(c->cli, c->args, &c->telemetry, err));
     CX_TRY(cx_cli_run_store(c->cli, NULL, true, &c->store, err));

@@ -217,7 +217,7 @@ static cx_status reexecute_run(replaying *r, cx_err *err)
                                          cx_cli_has(r->args, "allow-degraded-sandbox")};
     CX_TRY(cx_cli_run_store(r->cli, repo, true, &store, err));
     options.root = store.root;
-    CX_TRY(real_path(r, "/proc/self/exe", &options.program, err));
+    CX_TRY(real_path(r, cx_machine_program(), &options.program, err));
     CX_TRY(cx_run_reexecute(r->bundle, &options, &r->cli->arena, &report, &r->exit_code, err));
     return answer_replay(r, &report, true, err);
 }

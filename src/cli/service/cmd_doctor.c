@@ -178,28 +178,11 @@ static void check_system(cx_doctor *d)
                    "%.1f GiB; a verified lattice takes about 256 bytes a node and its ids", gib);
 }
 
-/* The soft stack limit in KiB from /proc; 0 = unlimited.  False when it cannot be learnt. */
-static bool stack_limit_kib(const cx_io *io, uint64_t *out)
-{
-    static const char label[] = "Max stack size";
-    cx_buf text;
-    cx_buf_init(&text, cx_alloc_default());
-    bool known = !cx_failed(cx_io_read_file(io, "/proc/self/limits", 65536, &text, NULL));
-    const char *all = known ? cx_buf_z(&text) : NULL;
-    const char *line = all == NULL ? NULL : strstr(all, label);
-    known = line != NULL;
-    if (known) {
-        line += strspn(line + sizeof label - 1, " ") + sizeof label - 1;
-        *out = strtoull(line, NULL, 10) / 1024; /* "unlimited" reads as 0 */
-    }
-    cx_buf_done(&text);
-    return known;
-}
-
 static void check_limits(cx_doctor *d)
 {
     uint64_t stack;
-    if (stack_limit_kib(d->cli->io, &stack)) {
+    if (cx_machine_stack_limit(&stack)) {
+        stack /= 1024;
         bool small = stack != 0 && stack < 256;
         if (stack == 0)
             cx_doctor_note(d, "stack", CX_DOCTOR_OK, NULL, "unlimited");

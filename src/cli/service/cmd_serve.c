@@ -88,7 +88,7 @@ static const char *own_path(cx_serving *s)
     cx_err ignored;
     cx_str path = {NULL, 0};
     cx_buf_init(&real, s->cli->alloc);
-    if (!cx_failed(cx_path_real("/proc/self/exe", &real, &ignored)))
+    if (!cx_failed(cx_path_real(cx_machine_program(), &real, &ignored)))
         path = cx_arena_copy_str(&s->cli->arena, cx_buf_str(&real));
     cx_buf_done(&real);
     return path.data;
@@ -318,7 +318,7 @@ static cx_status open_runs(cx_serving *s, cx_err *err)
     cx_runs_options options = {.alloc = s->cli->alloc,
                                .io = s->cli->io,
                                .repo = worktree.data,
-                               .envp = (const char *const *)environ,
+                               .envp = cx_machine_environment(),
                                .home = s->home};
     if (worktree.data == NULL)
         return cx_fail_nomem(err);
@@ -330,7 +330,7 @@ static cx_status open_runs(cx_serving *s, cx_err *err)
     CX_TRY(cx_run_store_root(options.repo, getenv(CX_RUN_ROOT_ENV), &s->cli->arena,
                              &options.runtime_root, err));
     CX_TRY(real_path(s, s->path, &options.home_path, err));
-    if (cx_failed(real_path(s, "/proc/self/exe", &options.program, NULL)))
+    if (cx_failed(real_path(s, cx_machine_program(), &options.program, NULL)))
         options.program = NULL; /* no run can be started then, which the endpoint reports */
     return cx_runs_open(&options, &s->runs, err);
 }

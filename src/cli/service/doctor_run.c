@@ -81,6 +81,10 @@ static void check_sandbox(exam *e)
     cx_err err;
     const char *const hide[] = {e->place.root};
     cx_sandbox_options options = {.hide = hide, .hide_count = e->in_repository};
+    if (cx_failed(cx_sandbox_supported(&err))) {
+        cx_doctor_note(e->doctor, "sandbox", missing_status(e), NULL, "%s", err.message);
+        return;
+    }
     if (cx_failed(cx_sandbox_open(&options, &e->box, &err))) {
         cx_doctor_note(e->doctor, "sandbox", missing_status(e), NULL, "the test failed to run: %s",
                        err.message);

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/system/system.h"
+
 #define READ_STEP ((size_t)64 << 10)
 #define CHUNK_LINE_MAX 256
 #define HOST_MAX 255
@@ -173,7 +175,7 @@ static cx_status connect_to(exchange *x, const struct addrinfo *to, int *out_cod
 {
     socklen_t size = sizeof *out_code;
     *out_code = 0;
-    x->socket = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    x->socket = cx_system_socket(to->ai_family, SOCK_STREAM);
     if (x->socket < 0)
         *out_code = errno;
     else if (connect(x->socket, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS)
@@ -255,7 +257,7 @@ static cx_status send_bytes(exchange *x, cx_bytes bytes, bool *out_cut, cx_err *
 {
     size_t sent = 0;
     while (sent < bytes.size && !*out_cut) {
-        ssize_t got = send(x->socket, bytes.data + sent, bytes.size - sent, MSG_NOSIGNAL);
+        ssize_t got = send(x->socket, bytes.data + sent, bytes.size - sent, cx_system_send_flags);
         if (got >= 0)
             sent += (size_t)got;
         else if (errno == EAGAIN || errno == EWOULDBLOCK)

@@ -2,6 +2,7 @@
  * api_health.c - liveness, readiness, metrics, the OpenAPI document; and the start of the live
  * feed.
  */
+#include "os/api.h"
 #include "server/feed/live_feed.h"
 #include "server/grpc_wire.h"
 #include "server/route.h"
@@ -221,22 +222,12 @@ static void write_audits(cx_buf *out, const cx_metrics *m)
                      cx_counter(&m->audits_failed));
 }
 
-/* Resident pages, from the second number of statm. */
-static void write_memory(cx_buf *out, const cx_io *io, const cx_alloc *alloc)
+static void write_memory(cx_buf *out)
 {
-    cx_buf text;
-    uint64_t pages = 0;
-    size_t i = 0;
-    cx_buf_init(&text, alloc);
-    if (!cx_failed(cx_io_read_file(io, "/proc/self/statm", 4096, &text, NULL))) {
-        while (i < text.size && text.data[i] != ' ')
-            i++;
-        for (i++; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++)
-            pages = pages * 10 + (uint64_t)(text.data[i] - '0');
+    uint64_t bytes;
+    if (cx_machine_resident(&bytes))
         write_gauge(out, "process_resident_memory_bytes", "Memory in use, by pages of 4 KiB.",
-                    pages * 4096);
-    }
-    cx_buf_done(&text);
+                    bytes);
 }
 
 cx_status cx_api_metrics(cx_call *call, cx_err *err)
@@ -280,7 +271,7 @@ cx_status cx_api_metrics(cx_call *call, cx_err *err)
     write_detectors(out, m);
     write_audits(out, m);
     write_deliveries(out, m, call->service->io, call->service->recorder);
-    write_memory(out, call->service->io, call->service->alloc);
+    write_memory(out);
     cx_call_answer(call, 200, "text/plain; version=0.0.4; charset=utf-8");
     return CX_SUCCESS;
 }

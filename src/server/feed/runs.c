@@ -11,6 +11,7 @@
 
 #include "base/api.h"
 #include "os/api.h"
+#include "sandbox/api.h"
 #include "server/feed/plan_queue.h"
 #include "server/feed/run_tail.h"
 
@@ -328,6 +329,7 @@ cx_status cx_runs_start(cx_runs *runs, const cx_run_start *what, cx_arena *arena
 {
     const cx_runs_options *o = &runs->options;
     join_ended_runs(runs, false);
+    CX_TRY(cx_sandbox_supported(err));
     if (o->program == NULL)
         return cx_fail(err, CX_E_UNSUPPORTED, "the server cannot find its own executable");
     started *s = cx_alloc_zeroed(o->alloc, 1, sizeof *s);

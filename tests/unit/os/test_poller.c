@@ -40,7 +40,7 @@ static bool begin_places(places *p)
     CHECK_STATUS(cx_tcp_address_parse("127.0.0.1:0", &p->address, &p->err), &p->err);
     CHECK_STATUS(cx_tcp_listen(&p->address, &p->listening, &p->err), &p->err);
     CHECK_STATUS(cx_poller_open(&p->poller, &p->err), &p->err);
-    return p->listening >= 0 && p->poller.set >= 0;
+    return p->listening >= 0 && p->poller.wake_up >= 0;
 }
 
 static bool connect_places(places *p)

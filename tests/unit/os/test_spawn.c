@@ -310,7 +310,15 @@ CX_TEST(spawn_runs_an_opened_program_and_a_script_by_its_path)
     how.argv = argv;
     how.path = "/nowhere";
     how.executable = open("/bin/echo", O_PATH | O_CLOEXEC);
-    CHECK_STATUS(cx_spawn_run(&how, &o.result, &o.err), &o.err);
+    o.status = cx_spawn_run(&how, &o.result, &o.err);
+    if (o.status.code == CX_E_UNSUPPORTED) { /* refused, rather than run by a path */
+        CHECK_INT(o.out.size, 0);
+        cx_test_skip("this system executes no open files");
+        close(how.executable);
+        drop(&o);
+        return;
+    }
+    CHECK_STATUS(o.status, &o.err);
     CHECK_STR(cx_buf_str(&o.out), "a b\n");
     close(how.executable);
 

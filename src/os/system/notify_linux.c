@@ -1,5 +1,6 @@
 /*
- * notify.c - inotify.  The kernel numbers the folders; their names are stored by number.
+ * notify_linux.c - notify.h over inotify.  The kernel numbers the folders; their names are stored
+ * by number.
  */
 #include "os/notify.h"
 

@@ -1,0 +1,147 @@
+/*
+ * platform_linux.c - platform.h on Linux.
+ */
+#include "base/platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+int cx_platform_sync(int file, bool data_only)
+{
+    return (data_only ? fdatasync(file) : fsync(file)) == 0 ? 0 : -errno;
+}
+
+int cx_platform_close(int file)
+{
+    /* The descriptor is gone even after EINTR. */
+    return close(file) == 0 || errno == EINTR ? 0 : -errno;
+}
+
+void cx_platform_start_sync(int file, uint64_t offset, uint64_t size)
+{
+    /* Only this flag: with those that wait, an error would be reported here and not by the sync. */
+    (void)sync_file_range(file, (off_t)offset, (off_t)size, SYNC_FILE_RANGE_WRITE);
+}
+
+void cx_platform_forget(int file)
+{
+    (void)posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+int cx_platform_allocate(int file, uint64_t size)
+{
+    int failed;
+    do {
+        failed = posix_fallocate(file, 0, (off_t)size);
+    } while (failed == EINTR);
+    return -failed;
+}
+
+/* Locks of the open file description: unlike process locks they also exclude two opens in one
+ * process, and closing another descriptor of the file does not release them. */
+static struct flock whole_file(void)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+}
+
+int cx_platform_lock(int file)
+{
+    struct flock lock = whole_file();
+    if (fcntl(file, F_OFD_SETLK, &lock) == 0)
+        return 0;
+    return errno == EACCES ? -EAGAIN : -errno;
+}
+
+int cx_platform_locked(int file, bool *out_locked)
+{
+    struct flock lock = whole_file();
+    if (fcntl(file, F_OFD_GETLK, &lock) != 0)
+        return -errno;
+    *out_locked = lock.l_type != F_UNLCK;
+    return 0;
+}
+
+int cx_platform_random(void *data, size_t size)
+{
+    uint8_t *at = data;
+    while (size != 0) {
+        ssize_t count = getrandom(at, size, 0);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return -errno;
+        at += count;
+        size -= (size_t)count;
+    }
+    return 0;
+}
+
+/* --- memory and errors ------------------------------------------------------------------------ */
+
+/* Without effect on systems that have no huge pages. */
+void cx_platform_advise_huge(void *block, size_t size_bytes)
+{
+    (void)madvise(block, size_bytes, MADV_HUGEPAGE);
+}
+
+void cx_platform_return_large(void)
+{
+#ifdef M_MMAP_THRESHOLD /* not every C library has it */
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
+
+const char *cx_platform_error_text(int code, char *room, size_t room_size)
+{
+    /* The GNU strerror_r: thread-safe, may return a static string. */
+    return strerror_r(code, room, room_size);
+}
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+int cx_platform_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t monotonic;
+    int failed = pthread_condattr_init(&monotonic);
+    if (failed != 0)
+        return failed;
+    failed = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    if (failed == 0)
+        failed = pthread_cond_init(condition, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    return failed;
+}
+
+void cx_platform_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                                uint32_t milliseconds)
+{
+    struct timespec until;
+    if (clock_gettime(CLOCK_MONOTONIC, &until) != 0)
+        return; /* spurious wakeups are allowed */
+    until.tv_sec += (time_t)(milliseconds / 1000);
+    until.tv_nsec += (long)(milliseconds % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    (void)pthread_cond_timedwait(condition, mutex, &until);
+}
+
+unsigned cx_platform_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int count = CPU_COUNT(&set);
+    return count < 1 ? 1 : (unsigned)count;
+}
