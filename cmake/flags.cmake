@@ -15,6 +15,9 @@ set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
 add_library(cx_flags INTERFACE)
 target_compile_definitions(cx_flags INTERFACE _GNU_SOURCE CX_VERSION="${PROJECT_VERSION}"
   $<$<CONFIG:Debug>:CX_DEBUG=1>)
+if(APPLE)
+  target_compile_definitions(cx_flags INTERFACE _DARWIN_C_SOURCE)
+endif()
 if(CMAKE_SIZEOF_VOID_P EQUAL 4)
   # Here too files are longer than 2 GiB, and clocks go on after 2038.
   target_compile_definitions(cx_flags INTERFACE _FILE_OFFSET_BITS=64 _TIME_BITS=64)

@@ -64,6 +64,9 @@ static inline bool cx_digest_eq(const cx_digest *a, const cx_digest *b)
     return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
+/* The last such byte of a block; NULL when it has none. */
+const void *cx_bytes_last(const void *block, char byte, size_t size);
+
 /* False on overflow; *out is then untouched. */
 static inline bool cx_size_add(size_t a, size_t b, size_t *out)
 {

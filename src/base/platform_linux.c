@@ -86,6 +86,13 @@ int cx_platform_random(void *data, size_t size)
     return 0;
 }
 
+/* --- bytes ----------------------------------------------------------------------------------- */
+
+const void *cx_bytes_last(const void *block, char byte, size_t size)
+{
+    return memrchr(block, byte, size);
+}
+
 /* --- memory and errors ------------------------------------------------------------------------ */
 
 /* Without effect on systems that have no huge pages. */

@@ -80,6 +80,14 @@ int cx_platform_locked(int file, bool *out_locked)
     return failed == -EAGAIN ? 0 : failed;
 }
 
+const void *cx_bytes_last(const void *block, char byte, size_t size)
+{
+    for (const char *at = (const char *)block + size; size != 0; size--)
+        if (*--at == byte)
+            return at;
+    return NULL;
+}
+
 void cx_platform_start_sync(int file, uint64_t offset, uint64_t size)
 {
     (void)file; /* no call only starts it; the sync does it all */

@@ -344,7 +344,7 @@ static cx_status check_nested_repository(disk *d, const cx_snap_file *file, bool
                                          cx_err *err)
 {
     cx_run_findings *findings = d->job->findings;
-    const char *slash = memrchr(file->path.data, '/', file->path.size);
+    const char *slash = cx_bytes_last(file->path.data, '/', file->path.size);
     size_t start = slash == NULL ? 0 : (size_t)(slash - file->path.data) + 1;
     cx_str name = {file->path.data + start, file->path.size - start};
     *out_closed = below_closed(d, file->path);

@@ -10,12 +10,6 @@
 
 #define START_MS 5000
 
-#ifdef __APPLE__
-static const char opener[] = "open";
-#else
-static const char opener[] = "xdg-open";
-#endif
-
 static bool is_set(const char *name)
 {
     const char *value = getenv(name);
@@ -24,11 +18,8 @@ static bool is_set(const char *name)
 
 static bool has_desktop(void)
 {
-#ifdef __APPLE__
-    return true;
-#else
-    return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") || is_set("BROWSER");
-#endif
+    return cx_machine_has_desktop || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") ||
+           is_set("BROWSER");
 }
 
 static cx_status start_program(const char *const *argv, cx_err *err)
@@ -41,6 +32,7 @@ static cx_status start_program(const char *const *argv, cx_err *err)
 
 bool cx_cli_open_browser(const char *url)
 {
+    const char *opener = cx_machine_opener;
     const char *const probe[] = {opener, "--version", NULL};
     const char *const apart[] = {"setsid", "-f", opener, url, NULL};
     const char *const direct[] = {opener, url, NULL};

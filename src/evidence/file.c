@@ -77,7 +77,7 @@ static bool find_block(cx_str file, cx_str *out)
         return false;
     size_t at = file.size - end.size;
     /* Base64 has no '<': the last one before the end begins the block. */
-    const char *open = at == 0 ? NULL : memrchr(file.data, '<', at);
+    const char *open = at == 0 ? NULL : cx_bytes_last(file.data, '<', at);
     if (open == NULL || (size_t)(file.data + at - open) < begin_size ||
         memcmp(open, block_begin, begin_size) != 0)
         return false;

@@ -97,7 +97,7 @@ static cx_status read_block(line_reader *reader, cx_buf *buf, block *out, bool *
             keep = buf->size;
             break;
         }
-        const uint8_t *newline = memrchr(room, '\n', got);
+        const uint8_t *newline = cx_bytes_last(room, '\n', got);
         if (newline != NULL)
             keep = (size_t)(newline - buf->data) + 1;
     }

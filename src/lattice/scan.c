@@ -234,7 +234,7 @@ const char *cx_lattice_scan_limit(cx_str input)
 {
     return input.size <= CX_JSON_RECODE_SLACK
                ? NULL
-               : memrchr(input.data, '\n', input.size - CX_JSON_RECODE_SLACK);
+               : cx_bytes_last(input.data, '\n', input.size - CX_JSON_RECODE_SLACK);
 }
 
 /* Piece by piece, as clear_draft in record.c: for one large object the compiler calls for a loop

@@ -5,11 +5,16 @@
 
 #include <dlfcn.h>
 
+#include "os/system/system.h"
+
 /* A cx_library is the handle of dlopen; the struct is never defined. */
 
 cx_status cx_library_load(const char *name, cx_library **out, cx_err *err)
 {
-    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    char path[256];
+    void *handle = NULL;
+    for (unsigned i = 0; handle == NULL && cx_system_library(name, i, path, sizeof path); i++)
+        handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL)
         return cx_fail(err, CX_E_UNSUPPORTED, "%s is not installed", name);
     *out = handle;
@@ -35,7 +40,7 @@ void cx_library_close(cx_library *library)
 
 const char *cx_library_advice(const char *package)
 {
-    return package;
+    return cx_system_library_advice == NULL ? package : cx_system_library_advice;
 }
 
 bool cx_library_is_linked(void)

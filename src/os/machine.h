@@ -4,6 +4,8 @@
 #ifndef CX_OS_MACHINE_H
 #define CX_OS_MACHINE_H
 
+#include <signal.h>
+
 #include "base/api.h"
 
 /* Called first by main: the words of its command line.  Some systems know the file of a
@@ -14,6 +16,13 @@ void cx_machine_begin(int argc, char *const *argv);
 const char *cx_machine_program(void);
 /* The environment of this process; ends with NULL. */
 const char *const *cx_machine_environment(void);
+
+/* The program that opens a URL for the user; whether it can without variables that say so. */
+extern const char *const cx_machine_opener;
+extern const bool cx_machine_has_desktop;
+
+/* Waits for one of these signals, which all threads block; 0 after so long. */
+int cx_machine_await_signal(const sigset_t *signals, uint64_t timeout_ns);
 
 /* Memory of this process that is resident; false when the system does not tell. */
 bool cx_machine_resident(uint64_t *out_bytes);

@@ -46,7 +46,7 @@ static void read_author(cx_str line, cx_arena *arena, cx_recorded_commit *out)
 {
     cx_str author = {NULL, 0};
     read_header(line, "author ", &author);
-    const char *close = author.data == NULL ? NULL : memrchr(author.data, '>', author.size);
+    const char *close = author.data == NULL ? NULL : cx_bytes_last(author.data, '>', author.size);
     if (close == NULL)
         return;
     size_t name_size = (size_t)(close - author.data) + 1;
@@ -194,7 +194,7 @@ static cx_status forget_uncommitted(const cx_oid *now, cx_arena *arena, cx_blame
 cx_status cx_commit_blame(const cx_sources *sources, cx_str file_line, cx_arena *arena,
                           cx_blamed *out, cx_err *err)
 {
-    const char *colon = memrchr(file_line.data, ':', file_line.size);
+    const char *colon = cx_bytes_last(file_line.data, ':', file_line.size);
     cx_buf printed;
     cx_oid now;
     memset(out, 0, sizeof *out);

@@ -61,7 +61,7 @@ static cx_status add_numbered(finder *f, cx_prov_kind kind, cx_str actor, uint64
 /* ACTOR<between>NUMBER */
 static bool split_number(cx_str text, char between, cx_str *out_actor, uint64_t *out_number)
 {
-    const char *at = memrchr(text.data, between, text.size);
+    const char *at = cx_bytes_last(text.data, between, text.size);
     if (at == NULL || at + 1 == text.data + text.size || text.data + text.size - at > 20)
         return false;
     *out_actor = cx_str_from(text.data, (size_t)(at - text.data));

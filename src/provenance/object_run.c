@@ -209,7 +209,7 @@ cx_status cx_run_describe(const cx_sources *sources, cx_str run_id, cx_arena *ar
 bool cx_run_event_split(cx_str id, cx_str *out_run, uint64_t *out_index)
 {
     uint64_t index = 0;
-    const char *slash = id.size == 0 ? NULL : memrchr(id.data, '/', id.size);
+    const char *slash = id.size == 0 ? NULL : cx_bytes_last(id.data, '/', id.size);
     size_t size = slash == NULL ? 0 : (size_t)(slash - id.data);
     if (slash == NULL || id.size - size - 1 == 0 || id.size - size - 1 > 7 ||
         !cx_run_id_valid(cx_str_from(id.data, size)))

@@ -541,12 +541,10 @@ static void wait_for_end(const cx_serving *s, const sigset_t *ends, const sigset
         tasks[i].next_ns = io->monotonic_ns(io) + tasks[i].every_ms * MS_NS;
     for (;;) {
         uint64_t left = time_to_next(tasks, CX_COUNT_OF(tasks), io->monotonic_ns(io));
-        const struct timespec pause = {.tv_sec = (time_t)(left / (1000 * MS_NS)),
-                                       .tv_nsec = (long)(left % (1000 * MS_NS))};
         if (left == UINT64_MAX ? sigwait(ends, &got) == 0
-                               : (got = sigtimedwait(ends, NULL, &pause)) >= 0)
+                               : cx_machine_await_signal(ends, left) != 0)
             break;
-        if (left != UINT64_MAX && errno == EAGAIN)
+        if (left != UINT64_MAX)
             perform_due(s, tasks, CX_COUNT_OF(tasks));
     }
     /* A second one ends it at once: what was acknowledged is on the disk. */

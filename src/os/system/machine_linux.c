@@ -2,6 +2,7 @@
  * machine_linux.c - machine.h by proc(5).
  */
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/machine.h"
@@ -9,6 +10,9 @@
 #define FILE_BYTES_MAX 4096
 #define COMMAND_BYTES_MAX 65536
 #define PAGE_BYTES 4096
+
+const char *const cx_machine_opener = "xdg-open";
+const bool cx_machine_has_desktop = false;
 
 void cx_machine_begin(int argc, char *const *argv)
 {
@@ -24,6 +28,14 @@ const char *cx_machine_program(void)
 const char *const *cx_machine_environment(void)
 {
     return (const char *const *)(uintptr_t)environ;
+}
+
+int cx_machine_await_signal(const sigset_t *signals, uint64_t timeout_ns)
+{
+    const struct timespec pause = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
+                                   .tv_nsec = (long)(timeout_ns % 1000000000u)};
+    int got = sigtimedwait(signals, NULL, &pause);
+    return got < 0 ? 0 : got;
 }
 
 /* Appends a small file without white space at its end. */

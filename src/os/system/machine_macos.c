@@ -14,6 +14,9 @@
 
 #define BOOT_ID_BYTES 128
 
+const char *const cx_machine_opener = "open";
+const bool cx_machine_has_desktop = true;
+
 static char program[PATH_MAX];
 static pthread_once_t program_once = PTHREAD_ONCE_INIT;
 

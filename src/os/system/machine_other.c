@@ -14,6 +14,9 @@
 
 extern char **environ;
 
+const char *const cx_machine_opener = "xdg-open";
+const bool cx_machine_has_desktop = false;
+
 /* The file that argv[0] led to when the process began. */
 static char program[PATH_MAX];
 

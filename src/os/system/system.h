@@ -71,6 +71,14 @@ bool cx_system_space(const char *path, uint64_t *out_free, uint64_t *out_all);
 bool cx_system_keeps_times(int folder);
 int64_t cx_system_file_clock_ns(void);
 
+/* --- libraries -------------------------------------------------------------------------------- */
+
+/* What to call dlopen with for the library that Linux calls `soname`, attempt by attempt; false
+ * when there is no attempt `turn`. */
+bool cx_system_library(const char *soname, unsigned turn, char *out, size_t size);
+/* How a missing library is installed; NULL = as a package of Debian. */
+extern const char *const cx_system_library_advice;
+
 /* --- programs --------------------------------------------------------------------------------- */
 
 /* Runs `child_main`, which does not return, in a new process; it may share our memory, and we may

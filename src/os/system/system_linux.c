@@ -194,6 +194,16 @@ int64_t cx_system_file_clock_ns(void)
     return time_ns(now);
 }
 
+/* --- libraries -------------------------------------------------------------------------------- */
+
+const char *const cx_system_library_advice = NULL;
+
+bool cx_system_library(const char *soname, unsigned turn, char *out, size_t size)
+{
+    int wanted = snprintf(out, size, "%s", soname);
+    return turn == 0 && wanted > 0 && (size_t)wanted < size;
+}
+
 /* --- signals ---------------------------------------------------------------------------------- */
 
 void cx_system_drop_pending(int number)

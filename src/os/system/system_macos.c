@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/event.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -98,6 +100,33 @@ bool cx_system_space(const char *path, uint64_t *out_free, uint64_t *out_all)
     *out_free = info.f_bavail * (uint64_t)info.f_bsize;
     *out_all = info.f_blocks * (uint64_t)info.f_bsize;
     return true;
+}
+
+/* --- libraries -------------------------------------------------------------------------------- */
+
+const char *const cx_system_library_advice =
+    "install it with Homebrew: brew install libmicrohttpd libnghttp2 pcre2 zstd utf8proc libpq";
+
+/*
+ * "libz.so.1" is libz.1.dylib, of the system or of Homebrew or MacPorts.  The folder is always
+ * named: dlopen looks for a bare name in the working directory too, which may be an agent's.
+ */
+bool cx_system_library(const char *soname, unsigned turn, char *out, size_t size)
+{
+    static const char *const folders[] = {"/usr/lib",
+                                          "/opt/homebrew/lib",
+                                          "/opt/homebrew/opt/openssl@3/lib",
+                                          "/opt/homebrew/opt/libpq/lib",
+                                          "/usr/local/lib",
+                                          "/usr/local/opt/openssl@3/lib",
+                                          "/usr/local/opt/libpq/lib",
+                                          "/opt/local/lib"};
+    const char *ending = strstr(soname, ".so.");
+    if (turn >= CX_COUNT_OF(folders) || ending == NULL || strchr(soname, '/') != NULL)
+        return false;
+    int wanted = snprintf(out, size, "%s/%.*s.%s.dylib", folders[turn], (int)(ending - soname),
+                          soname, ending + 4);
+    return wanted > 0 && (size_t)wanted < size;
 }
 
 /* --- programs --------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -81,6 +82,14 @@ bool cx_system_space(const char *path, uint64_t *out_free, uint64_t *out_all)
     *out_free = (uint64_t)info.f_bavail * info.f_frsize;
     *out_all = (uint64_t)info.f_blocks * info.f_frsize;
     return true;
+}
+
+const char *const cx_system_library_advice = NULL;
+
+bool cx_system_library(const char *soname, unsigned turn, char *out, size_t size)
+{
+    int wanted = snprintf(out, size, "%s", soname);
+    return turn == 0 && wanted > 0 && (size_t)wanted < size;
 }
 
 int cx_system_process_file(pid_t child)
