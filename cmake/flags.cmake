@@ -30,6 +30,9 @@ check_c_source_compiles("#include <float.h>
   _Static_assert(FLT_EVAL_METHOD == 0, \"\");
   int main(void) { return 0; }" CORTEX_EXACT_FLOATS)
 check_c_source_compiles("#ifndef __i386__\n#error\n#endif\nint main(void) { return 0; }" CORTEX_I386)
+# Apple's compiler uses all of its processors' instructions by itself.
+check_c_source_compiles("#if !defined(__aarch64__) || defined(__APPLE__)\n#error\n#endif\nint main(void) { return 0; }"
+  CORTEX_ARM64)
 if(CORTEX_I386)
   target_compile_options(cx_flags INTERFACE -msse2 -mfpmath=sse)
 elseif(NOT CORTEX_EXACT_FLOATS)

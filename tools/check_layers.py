@@ -81,7 +81,7 @@ OUTSIDE = [
      ['db']),
     ('the Unicode library header', r'utf8proc\.h',
      ['rules/unicode']),
-    ('a compiler intrinsics header', r'(.*intrin|arm_neon|cpuid)\.h',
+    ('a compiler intrinsics header', r'(.*intrin|arm_neon|arm_acle|cpuid)\.h',
      ['base', 'json', 'cbor', 'crypto']),
     ('a sanitizer header', r'sanitizer/.*',
      ['base']),

@@ -17,6 +17,7 @@
 #include "base/io.h"
 #include "base/map.h"
 #include "base/owned.h"
+#include "base/processor.h"
 #include "base/shown.h"
 #include "base/status.h"
 #include "base/thread.h"

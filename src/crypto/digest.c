@@ -16,10 +16,6 @@
 #include "crypto/internal.h"
 #include "crypto/openssl.h"
 
-#ifdef CX_DIGEST_X86
-#include <cpuid.h>
-#endif
-
 enum { BLOCK = CX_DIGEST_BLOCK_SIZE };
 
 const uint32_t cx_digest_first_state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -49,58 +45,55 @@ const uint32_t cx_digest_padding_wk[64] __attribute__((aligned(64))) = {
 
 /* --- what the machine has ------------------------------------------------------------------ */
 
-enum { ASKED = 1, HAS_SHANI = 2, HAS_AVX512 = 4 };
-
-static unsigned detect_features(void)
+/* Relaxed: what is pointed to is constant, and two threads that ask at the same time find the
+ * same. */
+static inline const cx_digest_parts *parts_here(void)
 {
-    unsigned found = ASKED;
-#ifdef CX_DIGEST_X86
-    unsigned eax, ebx, ecx, edx;
-    /* SHA extensions: leaf 7, EBX bit 29; compilers of Debian 12 have no name for it. */
-    bool sha = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx >> 29 & 1) != 0;
-    if (sha && __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("ssse3"))
-        found |= HAS_SHANI;
-    /* This answer includes that the operating system saves the registers. */
-    if (__builtin_cpu_supports("avx512f"))
-        found |= HAS_AVX512;
-#endif
-    return found;
-}
-
-/* Asked once: a hypervisor makes the question cost as much as thousands of hashes.  Two threads
- * asking at the same time find the same. */
-static unsigned processor_features(void)
-{
-    static _Atomic unsigned known;
-    unsigned found = atomic_load_explicit(&known, memory_order_relaxed);
-    if (CX_UNLIKELY(found == 0)) {
-        found = detect_features();
+    static _Atomic(const cx_digest_parts *) known;
+    const cx_digest_parts *found = atomic_load_explicit(&known, memory_order_relaxed);
+    if (CX_UNLIKELY(found == NULL)) {
+        found = cx_digest_parts_find();
         atomic_store_explicit(&known, found, memory_order_relaxed);
     }
     return found;
 }
 
+const cx_digest_parts *cx_digest_parts_here(void)
+{
+    return parts_here();
+}
+
+cx_digest_parts cx_digest_parts_of(cx_digest_kernel kernel)
+{
+    const cx_digest_parts *here = parts_here();
+    cx_digest_parts parts = {NULL, NULL};
+    if (here->vectors != NULL && here->vectors->kernel == kernel)
+        parts.vectors = here->vectors;
+    bool helps = parts.vectors != NULL && parts.vectors->worth_unit != 0;
+    if (here->unit != NULL && (here->unit->kernel == kernel || helps))
+        parts.unit = here->unit;
+    return parts;
+}
+
 bool cx_digest_has(cx_digest_kernel kernel)
 {
-    switch (kernel) {
-    case CX_DIGEST_PORTABLE: return true;
-    case CX_DIGEST_SHANI: return (processor_features() & HAS_SHANI) != 0;
-    case CX_DIGEST_AVX512: return (processor_features() & HAS_AVX512) != 0;
-    }
-    return false;
+    const cx_digest_parts parts = cx_digest_parts_of(kernel);
+    return kernel == CX_DIGEST_PORTABLE || parts.unit != NULL || parts.vectors != NULL;
 }
 
 cx_digest_kernel cx_digest_chosen(void)
 {
-    if (cx_digest_has(CX_DIGEST_AVX512))
-        return CX_DIGEST_AVX512;
-    return cx_digest_has(CX_DIGEST_SHANI) ? CX_DIGEST_SHANI : CX_DIGEST_PORTABLE;
+    const cx_digest_parts *here = parts_here();
+    cx_digest_kernel chosen = here->unit != NULL ? here->unit->kernel : CX_DIGEST_PORTABLE;
+    return here->vectors != NULL && here->vectors->kernel > chosen ? here->vectors->kernel : chosen;
 }
 
 const char *cx_digest_kernel_name(cx_digest_kernel kernel)
 {
     switch (kernel) {
     case CX_DIGEST_PORTABLE: return "portable";
+    case CX_DIGEST_NEON: return "neon";
+    case CX_DIGEST_ARMV8: return "armv8-sha2";
     case CX_DIGEST_SHANI: return "sha-ni";
     case CX_DIGEST_AVX512: return "avx-512";
     }
@@ -162,11 +155,8 @@ void cx_digest_plain_compress(uint32_t state[8], const uint8_t *data, size_t blo
 /* The fastest way to advance one state. */
 static cx_digest_compress *compress_one(void)
 {
-#ifdef CX_DIGEST_X86
-    if (cx_digest_has(CX_DIGEST_SHANI))
-        return cx_digest_shani_compress;
-#endif
-    return cx_digest_plain_compress;
+    const cx_digest_unit *unit = parts_here()->unit;
+    return unit != NULL ? unit->compress : cx_digest_plain_compress;
 }
 
 /* --- padding (FIPS 180-4 §5.1.1) ----------------------------------------------------------- */
@@ -267,12 +257,10 @@ static cx_digest openssl_digest(EVP_MD_CTX *context, cx_bytes message)
 cx_digest cx_digest_of_with(cx_digest_kernel kernel, cx_bytes message)
 {
     CX_DEBUG_ASSERT(cx_digest_has(kernel));
-#ifdef CX_DIGEST_X86
-    if (kernel != CX_DIGEST_PORTABLE && cx_digest_has(CX_DIGEST_SHANI))
-        return digest_with(cx_digest_shani_compress, message);
-#endif
-    /* A single message has no use for lanes, so AVX-512 alone is of no help. */
-    (void)kernel;
+    const cx_digest_parts parts = cx_digest_parts_of(kernel);
+    if (parts.unit != NULL)
+        return digest_with(parts.unit->compress, message);
+    /* A single message has no use for lanes. */
     return openssl_digest(thread_context(), message);
 }
 
@@ -290,23 +278,23 @@ static cx_digest digest_of_pieces(cx_digest_kernel kernel, const cx_digest_piece
 static void many_with(cx_digest_kernel kernel, const cx_digest_messages *messages, cx_digest *out)
 {
     CX_ASSERT(cx_digest_has(kernel));
-#ifdef CX_DIGEST_X86
-    static const cx_digest_lanes shani = {
-        2, 1, 8, 2, cx_digest_shani_compress_lanes, cx_digest_shani_compress};
-    /* By instruction count, sixteen lanes cost about as much as six blocks with SHA-NI, or two
-     * without. */
-    const size_t worth_count = cx_digest_has(CX_DIGEST_SHANI) ? 6 : 2;
-    const cx_digest_lanes avx512 = {
-        16, 16, 1, worth_count, cx_digest_avx512_compress_lanes, compress_one()};
-    if (kernel == CX_DIGEST_AVX512 && messages->count >= worth_count) {
-        cx_digest_lanes_many(&avx512, messages, out);
+    const cx_digest_parts parts = cx_digest_parts_of(kernel);
+    if (parts.vectors != NULL && messages->count >= cx_digest_parts_worth(&parts)) {
+        const cx_digest_lanes lanes = {parts.vectors->lane_count,
+                                       parts.vectors->lane_count,
+                                       1,
+                                       cx_digest_parts_worth(&parts),
+                                       parts.vectors->compress,
+                                       parts.unit != NULL ? parts.unit->compress
+                                                          : cx_digest_plain_compress};
+        cx_digest_lanes_many(&lanes, messages, out);
         return;
     }
-    if (kernel != CX_DIGEST_PORTABLE && cx_digest_has(CX_DIGEST_SHANI) && messages->count > 1) {
-        cx_digest_lanes_many(&shani, messages, out);
+    if (parts.unit != NULL && messages->count > 1) {
+        const cx_digest_lanes two = {2, 1, 8, 2, parts.unit->compress_two, parts.unit->compress};
+        cx_digest_lanes_many(&two, messages, out);
         return;
     }
-#endif
     for (size_t i = 0; i < messages->count; i++) {
         const cx_digest_pieces message = cx_digest_message_at(messages, i);
         out[i] = digest_of_pieces(kernel, &message);
@@ -340,16 +328,15 @@ void cx_digest_pairs_with(cx_digest_kernel kernel, const uint8_t *pairs, cx_dige
     size_t done = 0;
     if (count == 0)
         return;
-#ifdef CX_DIGEST_X86
-    if (kernel == CX_DIGEST_AVX512) {
-        done = count - count % 16;
-        cx_digest_avx512_pairs(pairs, out, done);
+    const cx_digest_parts parts = cx_digest_parts_of(kernel);
+    if (parts.vectors != NULL) {
+        done = count - count % parts.vectors->lane_count;
+        parts.vectors->pairs(pairs, out, done);
     }
-    if (kernel != CX_DIGEST_PORTABLE && cx_digest_has(CX_DIGEST_SHANI)) {
-        cx_digest_shani_pairs(pairs + done * BLOCK, out + done, count - done);
+    if (parts.unit != NULL) {
+        parts.unit->pairs(pairs + done * BLOCK, out + done, count - done);
         return;
     }
-#endif
     pairs_with_openssl(pairs + done * BLOCK, out + done, count - done);
 }
 

@@ -1,20 +1,26 @@
 /*
  * digest.h - SHA-256 (FIPS 180-4).
  *
- * Kernels are chosen at run time.  With SHA-NI our own code hashes everything, two messages side by
- * side where there are two; with AVX-512 sixteen of them; without either OpenSSL does it.  All give
- * the same bytes and are tested against each other.  Hashing cannot fail.  Thread-safe.
+ * Kernels are chosen at run time.  With the SHA instructions of x86 or ARMv8 our own code hashes
+ * everything, two messages side by side where there are two; with AVX-512 sixteen of them.  An ARM
+ * processor without SHA instructions hashes four at a time with NEON and leaves a single one to
+ * OpenSSL, which does everything where there is nothing else.  All give the same bytes and are
+ * tested against each other.  Hashing cannot fail.  Thread-safe.
  */
 #ifndef CX_CRYPTO_DIGEST_H
 #define CX_CRYPTO_DIGEST_H
 
 #include "base/api.h"
 
+/* Of those that a machine has, the last one is its fastest. */
 typedef enum cx_digest_kernel {
     CX_DIGEST_PORTABLE, /* OpenSSL libcrypto, whatever it chooses */
+    CX_DIGEST_NEON,
+    CX_DIGEST_ARMV8, /* its SHA instructions */
     CX_DIGEST_SHANI,
     CX_DIGEST_AVX512
 } cx_digest_kernel;
+#define CX_DIGEST_KERNEL_COUNT 5
 
 /* Streaming state; copyable by assignment.  After cx_sha256_end it must be initialised again. */
 typedef struct cx_sha256 {

@@ -68,20 +68,30 @@ static void with_openssl(const cx_digest_template *template, const uint8_t *own,
     }
 }
 
-#ifdef CX_DIGEST_X86
+/* Digests of `left` messages that are laid out at `blocks`, after which there is space for more. */
+static void hash_group(const cx_digest_parts *parts, const cx_digest_template *template,
+                       const uint8_t *blocks, cx_digest *out, size_t left)
+{
+    const cx_digest_vectors *vectors = parts->vectors;
+    if (vectors != NULL && (parts->unit == NULL || left >= vectors->worth_unit)) {
+        cx_digest digests[GROUP];
+        size_t lanes_count = (left + vectors->lane_count - 1) / vectors->lane_count;
+        vectors->padded(template->state, blocks, template->block_count, digests,
+                        lanes_count * vectors->lane_count);
+        memcpy(out, digests, left * sizeof *out);
+    } else {
+        parts->unit->padded(template->state, blocks, template->block_count, out, left);
+    }
+}
 
-/* As in digest.c: sixteen lanes cost about as much as six single messages with SHA-NI. */
-enum { WIDE_WORTH = 6, WIDE_WORTH_ALONE = 2 };
-
-static void with_lanes(const cx_digest_template *template, bool wide, bool narrow,
+static void with_parts(const cx_digest_parts *parts, const cx_digest_template *template,
                        const uint8_t *own, cx_digest *out, size_t count)
 {
     uint8_t blocks[GROUP * TAIL_MAX];
     const size_t stride = template->block_count * BLOCK;
-    const size_t worth = narrow ? WIDE_WORTH : WIDE_WORTH_ALONE;
     const size_t at = template->own_offset - template->done_count * BLOCK;
-    /* All sixteen when a wide kernel will read them. */
-    size_t laid_count = wide || count > GROUP ? GROUP : count;
+    /* All of them when lanes will read them. */
+    size_t laid_count = parts->vectors != NULL || count > GROUP ? GROUP : count;
     for (size_t i = 0; i < laid_count; i++)
         memcpy(blocks + i * stride, template->message + template->done_count * BLOCK, stride);
     for (size_t done = 0; done < count; done += GROUP) {
@@ -89,38 +99,23 @@ static void with_lanes(const cx_digest_template *template, bool wide, bool narro
         for (size_t i = 0; i < left; i++)
             copy_own(blocks + i * stride + at, own + (done + i) * template->own_size,
                      template->own_size);
-        if (wide && (left >= worth || !narrow)) {
-            cx_digest digests[GROUP];
-            cx_digest_avx512_padded(template->state, blocks, template->block_count, digests, GROUP);
-            memcpy(out + done, digests, left * sizeof *out);
-        } else {
-            cx_digest_shani_padded(template->state, blocks, template->block_count, out + done,
-                                   left);
-        }
+        hash_group(parts, template, blocks, out + done, left);
     }
 }
-
-#endif
 
 void cx_digest_template_many_with(cx_digest_kernel kernel, const cx_digest_template *template,
                                   const uint8_t *own, cx_digest *out, size_t count)
 {
     CX_ASSERT(cx_digest_has(kernel));
+    cx_digest_parts parts = cx_digest_parts_of(kernel);
     if (count == 0)
         return;
-#ifdef CX_DIGEST_X86
-    bool narrow = cx_digest_has(CX_DIGEST_SHANI);
-    if (kernel == CX_DIGEST_AVX512 && (narrow || count >= WIDE_WORTH_ALONE)) {
-        with_lanes(template, count >= (narrow ? WIDE_WORTH : WIDE_WORTH_ALONE), narrow, own, out,
-                   count);
-        return;
-    }
-    if (kernel == CX_DIGEST_SHANI) {
-        with_lanes(template, false, true, own, out, count);
-        return;
-    }
-#endif
-    with_openssl(template, own, out, count);
+    if (parts.vectors != NULL && count < cx_digest_parts_worth(&parts))
+        parts.vectors = NULL;
+    if (parts.unit != NULL || parts.vectors != NULL)
+        with_parts(&parts, template, own, out, count);
+    else
+        with_openssl(template, own, out, count);
 }
 
 void cx_digest_template_many(const cx_digest_template *template, const uint8_t *own, cx_digest *out,

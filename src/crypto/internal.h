@@ -1,8 +1,11 @@
 /*
  * internal.h - shared by the SHA kernels; private to this module.
  *
- * A kernel has two functions: it advances states over whole 64-byte blocks, and it hashes rows of
- * 64-byte messages.  Padding, bookkeeping and choice are in digest.c.
+ * There are two sorts of kernels.  A *unit* has the processor's own SHA instructions and hashes one
+ * message, or two next to each other.  *Lanes* have nothing but vectors, with the same word of a
+ * message in each place.  Both advance states over whole 64-byte blocks, and hash rows of 64-byte
+ * messages.  Padding, bookkeeping and choice are in digest.c; which kernels there are, in
+ * kernels_*.c, one file for each kind of processor.
  */
 #ifndef CX_CRYPTO_INTERNAL_H
 #define CX_CRYPTO_INTERNAL_H
@@ -12,6 +15,8 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 #define CX_DIGEST_X86 1
+#elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define CX_DIGEST_ARM 1
 #endif
 
 enum {
@@ -72,26 +77,68 @@ cx_digest cx_digest_of_state(const uint32_t *state, size_t word_stride);
 /* In plain C, for machines without SHA instructions; the reference the tests begin with. */
 cx_digest_compress cx_digest_plain_compress;
 
-/* Defined on x86 alone, and to be called only where the processor has them. */
-cx_digest_compress cx_digest_shani_compress;
-/* Two lanes; each state in one piece (word_stride 1, lane_stride 8). */
-cx_digest_compress_lanes cx_digest_shani_compress_lanes;
-void cx_digest_shani_pairs(const uint8_t *pairs, cx_digest *out, size_t count);
+void cx_sha1_plain_compress(uint32_t state[5], const uint8_t *data, size_t block_count);
+
+/* --- kernels of a processor ------------------------------------------------------------------- */
+
+/* Digests of rows of 64-byte messages; `out` may lie over `pairs`. */
+typedef void cx_digest_pairs_kernel(const uint8_t *pairs, cx_digest *out, size_t count);
 /* out[i] = the digest of the i-th message of `block_count` blocks at `blocks`, padding included,
  * when what came before led to `state`. */
-void cx_digest_shani_padded(const uint32_t state[8], const uint8_t *blocks, size_t block_count,
-                            cx_digest *out, size_t count);
+typedef void cx_digest_padded_kernel(const uint32_t state[8], const uint8_t *blocks,
+                                     size_t block_count, cx_digest *out, size_t count);
+/* SHA-1, advanced over whole blocks. */
+typedef void cx_sha1_compress(uint32_t state[5], const uint8_t *data, size_t block_count);
 
-/* Sixteen lanes; word by word (word_stride 16, lane_stride 1). */
-cx_digest_compress_lanes cx_digest_avx512_compress_lanes;
-/* Sixteen messages at a time: `count` is a multiple of 16. */
-void cx_digest_avx512_pairs(const uint8_t *pairs, cx_digest *out, size_t count);
-/* As cx_digest_shani_padded; `count` is a multiple of 16. */
-void cx_digest_avx512_padded(const uint32_t state[8], const uint8_t *blocks, size_t block_count,
-                             cx_digest *out, size_t count);
+typedef struct cx_digest_unit {
+    cx_digest_kernel kernel;
+    cx_digest_compress *compress;
+    cx_digest_compress_lanes *compress_two; /* each state in one piece */
+    cx_digest_pairs_kernel *pairs;
+    cx_digest_padded_kernel *padded;
+    cx_sha1_compress *sha1_compress;
+} cx_digest_unit;
 
-/* SHA-1, advanced over whole blocks; the second where the processor has CX_DIGEST_SHANI. */
-void cx_sha1_plain_compress(uint32_t state[5], const uint8_t *data, size_t block_count);
-void cx_sha1_shani_compress(uint32_t state[5], const uint8_t *data, size_t block_count);
+typedef struct cx_digest_vectors {
+    cx_digest_kernel kernel;
+    size_t lane_count;  /* divides CX_DIGEST_LANES_MAX */
+    size_t worth_alone; /* the fewest messages that are worth all lanes, without a unit */
+    size_t worth_unit;  /* .. when a unit could hash them; 0 = a unit is always faster */
+    /* Word by word (word_stride lane_count, lane_stride 1). */
+    cx_digest_compress_lanes *compress;
+    /* `count` is a multiple of lane_count. */
+    cx_digest_pairs_kernel *pairs;
+    cx_digest_padded_kernel *padded;
+} cx_digest_vectors;
+
+/* What a machine has, or what a kernel by name works with: NULL = nothing of this sort. */
+typedef struct cx_digest_parts {
+    const cx_digest_unit *unit;
+    const cx_digest_vectors *vectors;
+} cx_digest_parts;
+
+/* In one file for each kind of processor: asks it.  Constant as long as the process lives. */
+const cx_digest_parts *cx_digest_parts_find(void);
+/* The same, asked once. */
+const cx_digest_parts *cx_digest_parts_here(void);
+/* Both are NULL for CX_DIGEST_PORTABLE. */
+cx_digest_parts cx_digest_parts_of(cx_digest_kernel kernel);
+
+/* The fewest messages for which the lanes of these parts are worth it. */
+static inline size_t cx_digest_parts_worth(const cx_digest_parts *parts)
+{
+    return parts->unit != NULL ? parts->vectors->worth_unit : parts->vectors->worth_alone;
+}
+
+/* The kernels themselves, each defined on machines of its kind alone, and to be called only where
+ * the processor has what they need. */
+cx_digest_compress cx_digest_shani_compress, cx_digest_armv8_compress;
+cx_digest_compress_lanes cx_digest_shani_compress_lanes, cx_digest_armv8_compress_lanes;
+cx_digest_compress_lanes cx_digest_avx512_compress_lanes, cx_digest_neon_compress_lanes;
+cx_digest_pairs_kernel cx_digest_shani_pairs, cx_digest_armv8_pairs;
+cx_digest_pairs_kernel cx_digest_avx512_pairs, cx_digest_neon_pairs;
+cx_digest_padded_kernel cx_digest_shani_padded, cx_digest_armv8_padded;
+cx_digest_padded_kernel cx_digest_avx512_padded, cx_digest_neon_padded;
+cx_sha1_compress cx_sha1_shani_compress, cx_sha1_armv8_compress;
 
 #endif

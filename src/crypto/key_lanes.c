@@ -15,10 +15,7 @@
 bool cx_key_lanes_has(void)
 {
 #ifdef CX_KEY_X86
-    /* These answers include that the operating system saves the registers. */
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512ifma");
+    return cx_processor_has(CX_PROCESSOR_X86_AVX512F | CX_PROCESSOR_X86_AVX512_IFMA);
 #else
     return false;
 #endif

@@ -71,13 +71,11 @@ void cx_sha1_plain_compress(uint32_t state[5], const uint8_t *data, size_t block
 
 static void compress_blocks(uint32_t state[5], const uint8_t *data, size_t block_count)
 {
-#ifdef CX_DIGEST_X86
-    if (cx_digest_has(CX_DIGEST_SHANI)) {
-        cx_sha1_shani_compress(state, data, block_count);
-        return;
-    }
-#endif
-    cx_sha1_plain_compress(state, data, block_count);
+    const cx_digest_unit *unit = cx_digest_parts_here()->unit;
+    if (unit != NULL)
+        unit->sha1_compress(state, data, block_count);
+    else
+        cx_sha1_plain_compress(state, data, block_count);
 }
 
 void cx_sha1_init(cx_sha1 *hash)

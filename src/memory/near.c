@@ -80,7 +80,7 @@ typedef float dot_function(const float *a, const float *b, size_t dim);
 static dot_function *choose_dot(void)
 {
 #ifdef HAS_AVX2_KERNEL
-    if (__builtin_cpu_supports("avx2"))
+    if (cx_processor_has(CX_PROCESSOR_X86_AVX2))
         return dot_avx2;
 #endif
     return cx_near_dot_portable;

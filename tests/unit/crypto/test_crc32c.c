@@ -16,8 +16,10 @@ static uint32_t model(uint32_t crc, const uint8_t *data, size_t size)
     return ~crc;
 }
 
-static const cx_crc32c_kernel kernels[] = {CX_CRC32C_PORTABLE, CX_CRC32C_SSE42, CX_CRC32C_AVX512};
+static const cx_crc32c_kernel kernels[] = {
+    CX_CRC32C_PORTABLE, CX_CRC32C_ARMV8, CX_CRC32C_ARMV8_PMULL, CX_CRC32C_SSE42, CX_CRC32C_AVX512};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
+_Static_assert((int)KERNELS == CX_CRC32C_KERNEL_COUNT, "every kernel is compared");
 
 CX_TEST(crc32c_gives_the_values_of_the_rfc)
 {

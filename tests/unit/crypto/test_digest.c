@@ -23,7 +23,9 @@
 
 enum { LONGEST = 70000 };
 
-static const cx_digest_kernel kernels[] = {CX_DIGEST_PORTABLE, CX_DIGEST_SHANI, CX_DIGEST_AVX512};
+static const cx_digest_kernel kernels[] = {CX_DIGEST_PORTABLE, CX_DIGEST_NEON, CX_DIGEST_ARMV8,
+                                           CX_DIGEST_SHANI, CX_DIGEST_AVX512};
+_Static_assert(CX_COUNT_OF(kernels) == CX_DIGEST_KERNEL_COUNT, "every kernel is compared");
 
 /* What OpenSSL says, asked in the plainest way. */
 static cx_digest expected_of(cx_bytes message)
@@ -435,26 +437,53 @@ CX_TEST(digest_padded_by_emulated_sixteen_lanes)
 
 /* --- choosing ------------------------------------------------------------------------------ */
 
+#if defined(__x86_64__) || defined(__i386__)
+#define FLAGS_LINE "flags"
+#else
+#define FLAGS_LINE "Features"
+#endif
+
+/* The kernel's list of processor flags is a second witness, each word between spaces.  Under
+ * emulation /proc/cpuinfo may be the host's: then there is no such line, and false. */
+static bool read_flags(char *line, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    bool found = false;
+    if (file == NULL)
+        return false;
+    while (!found && fgets(line, (int)size, file) != NULL)
+        found = strncmp(line, FLAGS_LINE, strlen(FLAGS_LINE)) == 0;
+    (void)fclose(file);
+    line[strcspn(line, "\n")] = ' ';
+    return found;
+}
+
 CX_TEST(digest_kernel_choice)
 {
     CHECK(cx_digest_has(CX_DIGEST_PORTABLE));
     CHECK(cx_digest_has(cx_digest_chosen()));
+    for (size_t i = 0; i < CX_COUNT_OF(kernels); i++)
+        CHECK(!cx_digest_has(kernels[i]) || kernels[i] <= cx_digest_chosen());
     CHECK(cx_str_is(cx_str_z(cx_digest_kernel_name(CX_DIGEST_PORTABLE)), "portable"));
+    CHECK(cx_str_is(cx_str_z(cx_digest_kernel_name(CX_DIGEST_NEON)), "neon"));
+    CHECK(cx_str_is(cx_str_z(cx_digest_kernel_name(CX_DIGEST_ARMV8)), "armv8-sha2"));
     CHECK(cx_str_is(cx_str_z(cx_digest_kernel_name(CX_DIGEST_SHANI)), "sha-ni"));
     CHECK(cx_str_is(cx_str_z(cx_digest_kernel_name(CX_DIGEST_AVX512)), "avx-512"));
-#if defined(__linux__) && (defined(__x86_64__) || defined(__i386__))
-    /* The kernel's list of processor flags is a second witness. */
-    char line[8192];
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    REQUIRE(file != NULL);
-    while (fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, "flags", 5) != 0)
-            continue;
-        CHECK_INT(cx_digest_has(CX_DIGEST_SHANI), strstr(line, " sha_ni") != NULL);
-        CHECK_INT(cx_digest_has(CX_DIGEST_AVX512), strstr(line, " avx512f") != NULL);
-        break;
-    }
-    (void)fclose(file);
+    char flags[8192] = "";
+    bool known = read_flags(flags, sizeof flags);
+#if defined(__x86_64__) || defined(__i386__)
+    CHECK(known);
+    CHECK_INT(cx_digest_has(CX_DIGEST_SHANI), strstr(flags, " sha_ni ") != NULL);
+    CHECK_INT(cx_digest_has(CX_DIGEST_AVX512), strstr(flags, " avx512f ") != NULL);
+    CHECK(!cx_digest_has(CX_DIGEST_ARMV8) && !cx_digest_has(CX_DIGEST_NEON));
+#elif defined(__aarch64__)
+    if (known)
+        CHECK_INT(cx_digest_has(CX_DIGEST_ARMV8), strstr(flags, " sha2 ") != NULL);
+    CHECK(cx_digest_has(CX_DIGEST_NEON));
+    CHECK(!cx_digest_has(CX_DIGEST_SHANI) && !cx_digest_has(CX_DIGEST_AVX512));
+#else
+    (void)known;
+    CHECK_INT(cx_digest_chosen(), CX_DIGEST_PORTABLE);
 #endif
 }
 

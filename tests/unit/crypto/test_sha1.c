@@ -72,10 +72,10 @@ CX_TEST(sha1_does_not_depend_on_the_cuts)
 /* From any state, over any number of blocks. */
 CX_TEST(sha1_kernels_agree)
 {
-#ifdef CX_DIGEST_X86
-    uint8_t data[9 * 64];
+    uint8_t data[9 * 64 + 3];
     uint32_t plain[5], fast[5], noise = 1;
-    if (!cx_digest_has(CX_DIGEST_SHANI)) {
+    const cx_digest_unit *unit = cx_digest_parts_here()->unit;
+    if (unit == NULL) {
         cx_test_skip("this processor has no SHA instructions");
         return;
     }
@@ -84,12 +84,9 @@ CX_TEST(sha1_kernels_agree)
             data[i] = (uint8_t)((noise = noise * 1664525u + 1013904223u) >> 24);
         for (size_t i = 0; i < 5; i++)
             plain[i] = fast[i] = noise = noise * 1664525u + 1013904223u;
-        size_t blocks = (size_t)round % 10;
-        cx_sha1_plain_compress(plain, data, blocks);
-        cx_sha1_shani_compress(fast, data, blocks);
+        size_t blocks = (size_t)round % 10, at = (size_t)round % 4;
+        cx_sha1_plain_compress(plain, data + at, blocks);
+        unit->sha1_compress(fast, data + at, blocks);
         CHECK(memcmp(plain, fast, sizeof plain) == 0);
     }
-#else
-    cx_test_skip("SHA instructions are x86's");
-#endif
 }
