@@ -11,10 +11,12 @@
 #include "base/api.h"
 #include "json/json.h"
 
-#if defined(__SSE2__) && !defined(CX_JSON_PORTABLE)
-#include <emmintrin.h>
-#define CX_JSON_SSE2 1
-#define CX_JSON_BLOCK 16
+#if defined(CX_JSON_PORTABLE)
+#define CX_JSON_BLOCK 8
+#elif defined(__SSE2__)
+#include "json/block_sse2.h"
+#elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#include "json/block_neon.h"
 #else
 #define CX_JSON_BLOCK 8
 #endif
@@ -28,21 +30,6 @@ static inline bool cx_json_byte_is_plain(uint8_t byte)
 {
     return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
 }
-
-#ifdef CX_JSON_SSE2
-
-/* Bit i is set when byte i of the block is not plain. */
-static inline unsigned cx_json_block_mask(__m128i block)
-{
-    /* One added, bytes outside 0x20..0x7E are exactly those below 0x21 as signed numbers. */
-    __m128i shifted = _mm_add_epi8(block, _mm_set1_epi8(1));
-    __m128i outside = _mm_cmplt_epi8(shifted, _mm_set1_epi8(0x21));
-    __m128i quote = _mm_cmpeq_epi8(block, _mm_set1_epi8('"'));
-    __m128i slash = _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'));
-    return (unsigned)_mm_movemask_epi8(_mm_or_si128(outside, _mm_or_si128(quote, slash)));
-}
-
-#endif
 
 /* True when all eight bytes are plain, whatever the byte order of the machine. */
 static inline bool cx_json_word_is_plain(uint64_t word)
@@ -58,11 +45,11 @@ static inline bool cx_json_word_is_plain(uint64_t word)
 /* The first byte in [at, end) that is not plain, or end. */
 static inline const uint8_t *cx_json_scan_plain(const uint8_t *at, const uint8_t *end)
 {
-#ifdef CX_JSON_SSE2
+#ifdef CX_JSON_BLOCKS
     while (end - at >= 16) {
-        unsigned mask = cx_json_block_mask(_mm_loadu_si128((const __m128i *)(const void *)at));
+        cx_json_mask mask = cx_json_block_not_plain(cx_json_block_load(at));
         if (mask != 0)
-            return at + __builtin_ctz(mask);
+            return at + cx_json_mask_first(mask);
         at += 16;
     }
 #endif
@@ -85,13 +72,13 @@ static inline const uint8_t *cx_json_scan_plain(const uint8_t *at, const uint8_t
 static inline size_t cx_json_copy_plain(uint8_t *to, const uint8_t *at, const uint8_t *end)
 {
     const uint8_t *start = at;
-#ifdef CX_JSON_SSE2
+#ifdef CX_JSON_BLOCKS
     while (end - at >= 16) {
-        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
-        _mm_storeu_si128((__m128i *)(void *)to, block);
-        unsigned mask = cx_json_block_mask(block);
+        cx_json_block block = cx_json_block_load(at);
+        cx_json_block_store(to, block);
+        cx_json_mask mask = cx_json_block_not_plain(block);
         if (mask != 0)
-            return (size_t)(at - start) + (size_t)__builtin_ctz(mask);
+            return (size_t)(at - start) + cx_json_mask_first(mask);
         at += 16;
         to += 16;
     }

@@ -59,11 +59,11 @@ void cx_json_recoder_init(cx_json_recoder *recoder, const cx_json_limits *limits
 static inline const char *skip_plain(const char *at)
 {
     const uint8_t *from = (const uint8_t *)at;
-#ifdef CX_JSON_SSE2
+#ifdef CX_JSON_BLOCKS
     for (;; from += 16) {
-        unsigned mask = cx_json_block_mask(_mm_loadu_si128((const __m128i *)(const void *)from));
+        cx_json_mask mask = cx_json_block_not_plain(cx_json_block_load(from));
         if (mask != 0)
-            return (const char *)from + __builtin_ctz(mask);
+            return (const char *)from + cx_json_mask_first(mask);
     }
 #else
     while (cx_json_byte_is_plain(*from))
@@ -127,16 +127,12 @@ static inline bool is_digit(char c)
 
 static inline const char *skip_digits(const char *at)
 {
-#ifdef CX_JSON_SSE2
+#ifdef CX_JSON_BLOCKS
     /* Lengths of numbers are unpredictable: a whole block is classified at once. */
-    const __m128i zero = _mm_set1_epi8('0'), nine = _mm_set1_epi8(9);
     for (;; at += 16) {
-        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
-        __m128i digits = _mm_sub_epi8(block, zero);
-        __m128i is_digits = _mm_cmpeq_epi8(_mm_min_epu8(digits, nine), digits);
-        unsigned others = (unsigned)_mm_movemask_epi8(is_digits) ^ 0xFFFF;
+        cx_json_mask others = cx_json_block_not_digits(cx_json_block_load((const uint8_t *)at));
         if (CX_LIKELY(others != 0))
-            return at + __builtin_ctz(others);
+            return at + cx_json_mask_first(others);
     }
 #else
     while (is_digit(*at))

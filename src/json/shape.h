@@ -36,11 +36,8 @@ typedef struct cx_json_shapes {
 /* Whether the first `size` bytes are equal; 16 bytes must be readable at both. */
 static inline bool cx_json_same_16(const uint8_t *a, const char *b, size_t size)
 {
-#ifdef CX_JSON_SSE2
-    __m128i left = _mm_loadu_si128((const __m128i *)(const void *)a);
-    __m128i right = _mm_loadu_si128((const __m128i *)(const void *)b);
-    unsigned same = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(left, right));
-    return ((same + 1) & ((1u << size) - 1)) == 0;
+#ifdef CX_JSON_BLOCKS
+    return cx_json_block_equal(cx_json_block_load(a), cx_json_block_load((const uint8_t *)b), size);
 #else
     return memcmp(a, b, size) == 0;
 #endif

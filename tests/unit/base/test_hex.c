@@ -67,6 +67,36 @@ CX_TEST(hex_digest_parse)
         CX_STR("BA7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"), &digest));
 }
 
+/* Digests are decoded in blocks where the machine has vectors; two digits never are. */
+static bool decode_in_pairs(const char digits[64], uint8_t out[32])
+{
+    bool good = true;
+    for (size_t i = 0; i < 32; i++)
+        good = cx_hex_decode(cx_str_from(digits + 2 * i, 2), out + i, 1) && good;
+    return good;
+}
+
+CX_TEST(hex_of_a_digest_with_every_byte_at_every_place)
+{
+    uint64_t seed = cx_test_seed();
+    char room[64 + 16];
+    unsigned accepted = 0;
+    for (size_t place = 0; place < 64; place++) {
+        char *digits = room + place % 16; /* at every alignment */
+        for (size_t i = 0; i < 64; i++)
+            digits[i] = "0123456789abcdef"[cx_test_random(&seed) % 16];
+        for (unsigned byte = 0; byte < 256; byte++) {
+            uint8_t got[32] = {0}, expected[32] = {0};
+            digits[place] = (char)byte;
+            bool good = decode_in_pairs(digits, expected);
+            CHECK_INT(cx_hex_decode(cx_str_from(digits, 64), got, 32), good);
+            CHECK(!good || memcmp(got, expected, sizeof got) == 0);
+            accepted += good;
+        }
+    }
+    CHECK_INT(accepted, 64 * 16);
+}
+
 CX_TEST(hex_add_appends)
 {
     cx_buf buf;
