@@ -631,6 +631,9 @@ def selftest_version_doctor():
     done = expect(run("doctor", "--json"), 0)
     checks = json.loads(done.stdout)["checks"]
     assert len(checks) >= 8 and not [c for c in checks if c["status"] == "fail"]
+    detail = {c["name"]: c["detail"] for c in checks}
+    assert detail["sha-256"].startswith(f"{version['sha256']} chosen of portable")
+    assert detail["crc-32c"].startswith(f"{version['crc32c']} chosen of portable")
     poor = json.loads(expect(run("doctor", "--json", env={"TMPDIR": "/nonexistent"}), 0).stdout)
     assert [c["status"] for c in poor["checks"] if c["name"] == "temporary"] == ["warn"]
 

@@ -29,14 +29,15 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_doctor = {
     .name = "doctor",
     .purpose = "check this machine and its dependencies",
-    .about = "Tests the SHA-256 kernels, Ed25519 and canonical JSON with known answers, and "
-             "verifies the built-in histories. Checks processor, memory, stack, descriptors, "
-             "temporary folder and terminal; the configuration; the data directory with its log, "
-             "tables, index, keys, tokens and owner; disk and clock; what the server needs: "
-             "libraries, ports, MCP; and what governed runs need: git, the layers of the sandbox, "
-             "and, inside a repository, its runtime root, policies, schemas, hooks and runner; and "
-             "for each coding agent in PATH, its version and whether our hooks hold. "
-             "Each line is ok, warn or fail, with what to do.",
+    .about =
+        "Tests the SHA-256 and CRC-32C kernels, Ed25519 and canonical JSON with known answers, and "
+        "verifies the built-in histories. Checks processor, memory, stack, descriptors, "
+        "temporary folder and terminal; the configuration; the data directory with its log, "
+        "tables, index, keys, tokens and owner; disk and clock; what the server needs: "
+        "libraries, ports, MCP; and what governed runs need: git, the layers of the sandbox, "
+        "and, inside a repository, its runtime root, policies, schemas, hooks and runner; and "
+        "for each coding agent in PATH, its version and whether our hooks hold. "
+        "Each line is ok, warn or fail, with what to do.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = "0 nothing failed\n2 usage error\n3 something failed, or the output could not be "
@@ -71,35 +72,83 @@ void cx_doctor_note(cx_doctor *d, const char *name, cx_doctor_status status, con
 
 /* --- known answers ------------------------------------------------------------------------- */
 
-/* The message "abc" of FIPS 180-4 in every kernel this machine can run. */
+/* Adds the name of a kernel to a list. */
+static void list_kernel(char *list, size_t size, const char *name)
+{
+    size_t used = strlen(list);
+    (void)snprintf(list + used, size - used, "%s%s", used == 0 ? "" : ", ", name);
+}
+
+/* Whether a kernel knows the message "abc" of FIPS 180-4: alone, and so many that all lanes have
+ * one. */
+static bool knows_sha256(cx_digest_kernel kernel, const cx_digest *wanted)
+{
+    enum { MESSAGES = 17 };
+    const cx_bytes message = cx_str_bytes(CX_STR("abc"));
+    cx_bytes messages[MESSAGES];
+    cx_digest got[MESSAGES + 1];
+    for (size_t i = 0; i < MESSAGES; i++)
+        messages[i] = message;
+    cx_digest_many_with(kernel, messages, got, MESSAGES);
+    got[MESSAGES] = cx_digest_of_with(kernel, message);
+    bool right = true;
+    for (size_t i = 0; i <= MESSAGES; i++)
+        right = right && cx_digest_eq(&got[i], wanted);
+    return right;
+}
+
 static void check_sha256(cx_doctor *d)
 {
     static const char expected[] =
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-    static const cx_digest_kernel kernels[] = {CX_DIGEST_PORTABLE, CX_DIGEST_SHANI,
-                                               CX_DIGEST_AVX512};
     cx_digest wanted;
     bool known = cx_digest_parse(CX_STR(expected), &wanted);
     CX_ASSERT(known);
     char list[80] = "";
-    for (size_t i = 0; i < CX_COUNT_OF(kernels); i++) {
-        if (!cx_digest_has(kernels[i]))
+    for (int i = 0; i < CX_DIGEST_KERNEL_COUNT; i++) {
+        cx_digest_kernel kernel = (cx_digest_kernel)i;
+        if (!cx_digest_has(kernel))
             continue;
-        const char *name = cx_digest_kernel_name(kernels[i]);
-        cx_digest got = cx_digest_of_with(kernels[i], cx_str_bytes(CX_STR("abc")));
-        if (!cx_digest_eq(&got, &wanted)) {
+        const char *name = cx_digest_kernel_name(kernel);
+        if (!knows_sha256(kernel, &wanted)) {
             cx_doctor_note(
                 d, "sha-256", CX_DOCTOR_FAIL, NULL,
                 "kernel %s gives a wrong digest; do not use this program on this machine", name);
             return;
         }
-        size_t used = strlen(list);
-        (void)snprintf(list + used, sizeof list - used, "%s%s", used == 0 ? "" : ", ", name);
+        list_kernel(list, sizeof list, name);
     }
     cx_digest_kernel chosen = cx_digest_chosen();
     cx_doctor_note(d, "sha-256", chosen == CX_DIGEST_PORTABLE ? CX_DOCTOR_WARN : CX_DOCTOR_OK, NULL,
                    "%s chosen of %s; all give the right digest%s", cx_digest_kernel_name(chosen),
                    list, chosen == CX_DIGEST_PORTABLE ? " (this processor has no faster way)" : "");
+}
+
+/* The check value of CRC-32C, and more bytes than kernels take in one step, in every kernel. */
+static void check_crc32c(cx_doctor *d)
+{
+    const uint32_t wanted = 0xe3069283; /* of the text "123456789" */
+    uint8_t data[6000];
+    char list[80] = "";
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i * i / 7);
+    const uint32_t longer = cx_crc32c_add_with(CX_CRC32C_PORTABLE, wanted, data, sizeof data);
+    for (int i = 0; i < CX_CRC32C_KERNEL_COUNT; i++) {
+        cx_crc32c_kernel kernel = (cx_crc32c_kernel)i;
+        if (!cx_crc32c_has(kernel))
+            continue;
+        const char *name = cx_crc32c_kernel_name(kernel);
+        if (cx_crc32c_add_with(kernel, 0, "123456789", 9) != wanted ||
+            cx_crc32c_add_with(kernel, wanted, data, sizeof data) != longer) {
+            cx_doctor_note(
+                d, "crc-32c", CX_DOCTOR_FAIL, NULL,
+                "kernel %s gives a wrong checksum; do not use this program on this machine", name);
+            return;
+        }
+        list_kernel(list, sizeof list, name);
+    }
+    cx_doctor_note(d, "crc-32c", CX_DOCTOR_OK, NULL, "%s chosen of %s; all give the right checksum",
+                   cx_crc32c_kernel_name(cx_crc32c_chosen()), list);
 }
 
 /* RFC 8032 §7.1, TEST 2, and the same with one bit of the signature changed. */
@@ -278,6 +327,7 @@ static int run_doctor(cx_cli *cli, const cx_cli_args *args)
 {
     cx_doctor d = {.cli = cli};
     check_sha256(&d);
+    check_crc32c(&d);
     check_ed25519(&d);
     check_json(&d);
     check_lattice(&d);
