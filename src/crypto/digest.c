@@ -100,56 +100,10 @@ const char *cx_digest_kernel_name(cx_digest_kernel kernel)
     return "unknown";
 }
 
-/* --- plain C ------------------------------------------------------------------------------- */
-
-static uint32_t load_u32(const uint8_t *data)
-{
-    return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
-}
-
 static void store_u32(uint8_t *data, uint32_t value)
 {
     for (size_t i = 0; i < 4; i++)
         data[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
-static uint32_t rotate_right(uint32_t x, unsigned count)
-{
-    return x >> count | x << (32 - count);
-}
-
-static void expand_schedule(const uint8_t *data, uint32_t w[64])
-{
-    for (size_t i = 0; i < 16; i++)
-        w[i] = load_u32(data + 4 * i);
-    for (size_t i = 16; i < 64; i++) {
-        uint32_t near = w[i - 2], far = w[i - 15];
-        w[i] = w[i - 16] + (rotate_right(far, 7) ^ rotate_right(far, 18) ^ far >> 3) + w[i - 7] +
-               (rotate_right(near, 17) ^ rotate_right(near, 19) ^ near >> 10);
-    }
-}
-
-/* FIPS 180-4 §6.2.2, the working variables a..h as v[0]..v[7]. */
-void cx_digest_plain_compress(uint32_t state[8], const uint8_t *data, size_t block_count)
-{
-    for (; block_count > 0; block_count--, data += BLOCK) {
-        uint32_t w[64], v[8];
-        expand_schedule(data, w);
-        memcpy(v, state, sizeof v);
-        for (size_t i = 0; i < 64; i++) {
-            uint32_t t1 =
-                v[7] + (rotate_right(v[4], 6) ^ rotate_right(v[4], 11) ^ rotate_right(v[4], 25)) +
-                ((v[4] & v[5]) ^ (~v[4] & v[6])) + cx_digest_k[i] + w[i];
-            uint32_t t2 =
-                (rotate_right(v[0], 2) ^ rotate_right(v[0], 13) ^ rotate_right(v[0], 22)) +
-                ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
-            memmove(v + 1, v, 7 * sizeof v[0]);
-            v[4] += t1;
-            v[0] = t1 + t2;
-        }
-        for (size_t i = 0; i < 8; i++)
-            state[i] += v[i];
-    }
 }
 
 /* The fastest way to advance one state. */
