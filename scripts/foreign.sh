@@ -3,7 +3,8 @@
 #
 #   i386    32 bits: in a chroot of that architecture, by the same processor
 #   s390x   big-endian, 64 bits: cross-compiled, run by qemu's user mode
-#   aarch64 64-bit ARM: likewise
+#   aarch64 64-bit ARM: likewise; and the kernels of crypto, which are chosen at run time, on a processor with
+#           all optional instructions, without those for SHA and AES, and without those for CRC either
 #
 # Packages come from where this machine's apt gets them.  Needs root.  Tests that say nothing about the other
 # machine under qemu are named below, each with its reason, and count as skipped when they fail.  FOLDER defaults to
@@ -16,7 +17,7 @@ arch=${1:-}
 case $arch in
 i386 | s390x | aarch64) ;;
 *)
-    sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
@@ -73,8 +74,13 @@ else
     inside() { "$@"; }
     CORTEX_SYSROOT=$root cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$top/cmake/$arch.cmake" \
         "${options[@]}" >"$here/log"
-    CORTEX_SYSROOT=$root ninja -C "$build" -j "$jobs" "${targets[@]}" >>"$here/log"
     run=("qemu-$arch-static" -L "$root" -E "LD_LIBRARY_PATH=/usr/lib/$arch-linux-gnu")
+    if [ "$arch" = aarch64 ]; then
+        targets+=(hwcap_stub)
+        plain_run=("${run[@]}")
+        run+=(-cpu max)
+    fi
+    CORTEX_SYSROOT=$root ninja -C "$build" -j "$jobs" "${targets[@]}" >>"$here/log"
     bin=$build/bin
     tree=$top
 fi
@@ -123,5 +129,34 @@ for room in "${rooms[@]}"; do
     done
     inside "${run[@]}" "$bin/cortex" lattice selftest && passed=$((passed + 1)) || failed=$((failed + 1))
 done
+
+# instructions WANTED: the optional ones that the last program came upon are these and no others.
+instructions() {
+    local found
+    found=$(awk '$3 ~ /^(crc32cx|pmull|sha1c|sha256h)$/ {print $3}' "$here/translated" | sort -u | xargs)
+    if [ "$found" = "$1" ]; then
+        echo "optional instructions: ${found:-none}"
+        passed=$((passed + 1))
+    else
+        echo "FAIL optional instructions: ${found:-none}, expected ${1:-none}"
+        failed=$((failed + 1))
+    fi
+}
+# kernels NAME MODEL HIDDEN WANTED: the kernels on another processor.  qemu has no model without these
+# instructions: bits of AT_HWCAP are hidden (tests/stub/hwcap_stub.c), and what qemu translates is looked at.
+kernels() {
+    echo "-- $1:"
+    run=("${plain_run[@]}" -cpu "$2" -E "LD_PRELOAD=$build/stub/libhwcap.so" -E "CORTEX_TEST_HWCAP_OFF=$3")
+    "${run[@]}" "$bin/cortex" version
+    "${run[@]}" "$bin/cortex" lattice selftest --json && passed=$((passed + 1)) || failed=$((failed + 1))
+    run+=(-d in_asm -D "$here/translated")
+    count crypto "$bin/test_crypto"
+    instructions "$4"
+}
+if [ "$arch" = aarch64 ] && [[ " ${rooms[*]} " == *" crypto "* ]]; then
+    kernels "all instructions" max 0 "crc32cx pmull sha1c sha256h"
+    kernels "CRC alone, as a Raspberry Pi 4" cortex-a72 0x78 "crc32cx"
+    kernels "neither SHA nor CRC" cortex-a57 0xf8 ""
+fi
 echo "$arch: $passed passed, $failed failed, $skipped skipped" | sed 's/^[^:]*: //'
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
