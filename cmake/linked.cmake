@@ -48,7 +48,10 @@ function(cx_linked_libraries target)
   # The HTTP library was built with GnuTLS, whose own libraries no distribution has in this form.
   # cx_http_start refuses TLS in such a program, so none of these is reached with a session.
   execute_process(COMMAND ${CMAKE_NM} -u ${CX_LINKED_microhttpd} OUTPUT_VARIABLE unknown ERROR_QUIET
-    COMMAND_ERROR_IS_FATAL ANY)
+    RESULT_VARIABLE ended)
+  if(NOT ended EQUAL 0)
+    message(FATAL_ERROR "${CMAKE_NM} cannot read ${CX_LINKED_microhttpd}")
+  endif()
   string(REGEX MATCHALL "gnutls_[a-z_0-9]+" absent "${unknown}")
   list(REMOVE_DUPLICATES absent)
   set(stubs "")
@@ -70,15 +73,29 @@ ${rows}    {NULL, NULL, NULL},
 };
 
 ${stubs}")
-  # cortex-verify asks for none, and carries none.
-  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/library_none.c CONTENT "/* Made by cmake/linked.cmake. */
+  set(CX_LINKS ${CX_LINKS} ${archives} CACHE INTERNAL "")
+  cx_loads_nothing(${target})
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+
+# cx_linked_none(TARGET): the table of a program that asks for none of them, as cortex-verify.
+function(cx_linked_none target)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/library_none.c)
+  file(CONFIGURE OUTPUT ${out} CONTENT "/* Made by cmake/linked.cmake. */
 #include \"os/library_linked.h\"
 
 const cx_library_function cx_library_table[] = {{NULL, NULL, NULL}};
 ")
-  set(CX_LINKS ${CX_LINKS} ${archives} CACHE INTERNAL "")
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+
+# cx_loads_nothing(TARGET), cx_loads_libraries(): which of library_linked.c and library.c is built.
+function(cx_loads_nothing target)
   get_target_property(sources ${target} SOURCES)
   list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/os/library.c)
   set_target_properties(${target} PROPERTIES SOURCES "${sources}")
-  target_sources(${target} PRIVATE ${out})
 endfunction()
+
+macro(cx_loads_libraries)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/os/library_linked.c PROPERTIES HEADER_FILE_ONLY ON)
+endmacro()

@@ -20,6 +20,18 @@ function(cx_module name)
   set(CX_LINKS ${CX_LINKS} ${MODULE_LINKS} CACHE INTERNAL "")
 endfunction()
 
+# The hash kernels: their order of additions is chosen, and gcc would choose another.
+macro(cx_kernels)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set_source_files_properties(src/crypto/digest_avx512.c src/crypto/sha512_avx512.c src/crypto/digest_neon.c PROPERTIES
+      COMPILE_OPTIONS "$<$<CONFIG:Release>:-fno-tree-reassoc;-O3>")
+  endif()
+  if(CORTEX_ARM64) # kernels that run only where the processor has these instructions
+    set_source_files_properties(src/crypto/digest_armv8.c src/crypto/sha1_armv8.c src/crypto/crc32c_armv8.c PROPERTIES
+      COMPILE_OPTIONS -march=armv8-a+crypto+crc)
+  endif()
+endmacro()
+
 function(cx_library)
   set(objects "")
   foreach(module ${CX_MODULES})

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install-deps.sh build|test|package|analyze - installs the Debian packages that are missing, and only those.
+# install-deps.sh build|test|package|analyze|musl - installs the Debian packages that are missing, and only those.
 #
 # When nothing is missing it changes nothing and needs no rights.  CORTEX_SKIP_DEPS=1 leaves the
 # machine alone, for systems where the same parts come from elsewhere.
@@ -42,8 +42,9 @@ foreign-aarch64)
     wanted=("${build_packages[@]}" python3 file mmdebstrap qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
     ;;
 analyze) wanted=("${build_packages[@]}" "${analyze_packages[@]}") ;;
+musl) wanted=(gcc make cmake ninja-build pkgconf mmdebstrap dpkg-dev autoconf automake libtool) ;;
 *)
-    echo "usage: $0 build|test|package|analyze|foreign-i386|foreign-s390x|foreign-aarch64" >&2
+    echo "usage: $0 build|test|package|analyze|musl|foreign-i386|foreign-s390x|foreign-aarch64" >&2
     exit 2
     ;;
 esac

@@ -4,8 +4,9 @@
 #
 # FOLDER (default build/dist) gets cortex-VERSION-linux-ARCH and cortex-verify-VERSION-linux-ARCH, stripped,
 # their symbols as NAME.debug, and is shown what was made.  The other architecture is cross-compiled over
-# Debian's libraries, unpacked in build/foreign/ARCH/root, and tried under qemu.  The same commit gives the
-# same bytes in any folder.
+# Debian's libraries, unpacked in build/foreign/ARCH/root, and tried under qemu.  cortex is linked with glibc,
+# cortex-verify with musl (scripts/musl.sh), which is a third of its size.  The same commit gives the same bytes in
+# any folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 top=$PWD
@@ -17,7 +18,7 @@ case $arch in
 x86_64) debian=amd64 ;;
 aarch64) debian=arm64 ;;
 *)
-    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
@@ -44,15 +45,29 @@ fi
 # Times of the build never reach the programs; the page's files are made from the same packages.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 0)
 export SOURCE_DATE_EPOCH
-cmake -S . -B "$build" "${options[@]}" >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
-cmake --build "$build" -j "$jobs" --target cortex cortex-verify >>"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
+# built FOLDER PROGRAM OPTION... - PROGRAM in FOLDER/bin; what was said is shown when it failed.
+built() {
+    local folder=$1 program=$2
+    shift 2
+    if ! { cmake -S . -B "$folder" "$@" && cmake --build "$folder" -j "$jobs" --target "$program"; } \
+        >"$folder.log" 2>&1; then
+        cat "$folder.log" >&2
+        exit 1
+    fi
+}
+built "$build" cortex "${options[@]}"
+./scripts/install-deps.sh musl
+./scripts/musl.sh "$arch" "build/musl/$arch"
+export CORTEX_MUSL=$top/build/musl/$arch CORTEX_MUSL_ARCH=$arch
+built "$build-verify" cortex-verify -G Ninja -DCMAKE_BUILD_TYPE=Release -DCORTEX_STATIC=ON -DCORTEX_VERIFY_ONLY=ON \
+    -DCORTEX_TESTS=OFF -DCMAKE_TOOLCHAIN_FILE="$top/cmake/musl.cmake"
 
 mkdir -p "$out"
 version=$(sed -n 's/^project(cortex VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-for program in cortex cortex-verify; do
-    name=$program-$version-linux-$arch
-    "${prefix}objcopy" --only-keep-debug "$build/bin/$program" "$out/$name.debug"
-    "${prefix}strip" -o "$out/$name" "$build/bin/$program"
+for made in "$build/bin/cortex" "$build-verify/bin/cortex-verify"; do
+    name=${made##*/}-$version-linux-$arch
+    "${prefix}objcopy" --only-keep-debug "$made" "$out/$name.debug"
+    "${prefix}strip" -o "$out/$name" "$made"
     (cd "$out" && "${prefix}objcopy" --add-gnu-debuglink="$name.debug" "$name")
     chmod 755 "$out/$name"
     if file "$out/$name" | grep -q 'dynamically linked'; then

@@ -108,10 +108,25 @@ void cx_platform_return_large(void)
 #endif
 }
 
+/* strerror_r of glibc returns the text, which may be static; that of POSIX (musl) fills the
+ * buffer. */
+static const char *text_returned(const char *returned, const char *buffer)
+{
+    (void)buffer;
+    return returned;
+}
+
+static const char *text_filled(int failed, const char *buffer)
+{
+    return failed == 0 ? buffer : "unknown error";
+}
+
+#define ERROR_TEXT(returned, buffer) \
+    _Generic((returned), char * : text_returned, int : text_filled)((returned), (buffer))
+
 const char *cx_platform_error_text(int code, char *room, size_t room_size)
 {
-    /* The GNU strerror_r: thread-safe, may return a static string. */
-    return strerror_r(code, room, room_size);
+    return ERROR_TEXT(strerror_r(code, room, room_size), room);
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */

@@ -229,7 +229,7 @@ cx_status cx_file_facts(cx_file file, cx_facts *out, cx_err *err)
 static cx_status read_opened(int file, const char *path, size_t limit_bytes, cx_buf *out,
                              cx_err *err)
 {
-    cx_facts facts;
+    cx_facts facts = {0};
     size_t total = 0;
     CX_TRY(cx_file_facts(file, &facts, err));
     if (facts.kind != CX_FILE_REGULAR)

@@ -225,7 +225,7 @@ cx_status cx_consistency_verify(cx_bytes bytes, const cx_journal_point *older,
                                 const cx_journal_point *newer, cx_arena *arena, cx_finding *out,
                                 cx_err *err)
 {
-    cx_consistency proof;
+    cx_consistency proof = {0};
     cx_err found;
     cx_finding_init(out);
     cx_status status = cx_consistency_decode(bytes, arena, &proof, &found);

@@ -72,15 +72,16 @@ void cx_system_close_on_exec(void)
         (void)fcntl(file, F_SETFD, FD_CLOEXEC);
 }
 
+/* By the kernel's own call: C libraries differ in the type of the number of a limit. */
 void cx_system_limit(int which, uint64_t value)
 {
     if (value == 0)
         return;
-    struct rlimit now;
-    rlim_t wanted = (rlim_t)value;
-    if (getrlimit((__rlimit_resource_t)which, &now) == 0 && now.rlim_max != RLIM_INFINITY &&
-        now.rlim_max < wanted)
-        wanted = now.rlim_max;
-    struct rlimit both = {wanted, wanted};
-    (void)setrlimit((__rlimit_resource_t)which, &both);
+    struct {
+        uint64_t soft, hard;
+    } now, wanted = {value, value};
+    /* Never raises a limit. */
+    if (syscall(SYS_prlimit64, 0, which, NULL, &now) == 0 && now.hard < value)
+        wanted.soft = wanted.hard = now.hard;
+    (void)syscall(SYS_prlimit64, 0, which, &wanted, NULL);
 }
