@@ -86,7 +86,9 @@ apt_source() {
 unpacked() {
     rm -rf "${work:?}/$1" "${work:?}/$1.download"
     mkdir "$work/$1.download"
-    (cd "$work/$1.download" && apt_source source --download-only "$1" >/dev/null)
+    # A mirror may lack the newest of the security updates: then the release's own.
+    (cd "$work/$1.download" && { apt_source source --download-only "$1" || { rm -f ./* &&
+        apt_source source --download-only "$1/bookworm"; }; } >/dev/null 2>&1)
     dpkg-source --no-check -x "$work/$1.download"/*.dsc "$work/$1" >/dev/null 2>&1
 }
 

@@ -1,23 +1,25 @@
 #!/usr/bin/env bash
-# userland.sh SUITE [--cc gcc|clang] [--mirror URL] [--tests LABELS|none] [FOLDER] - builds Cortex in another release
-# of Debian or Ubuntu than this machine's, with that release's compiler and libraries, and runs its tests there.
+# userland.sh SUITE [--cc gcc|clang] [--mirror URL [--keyring FILE] [--components main,universe]]
+#     [--tests LABELS|none] [FOLDER] - builds Cortex in another release of Debian or Ubuntu than this machine's, with
+# that release's compiler and libraries, and runs its tests there.
 #
 # SUITE is a name such as trixie, sid or noble.  Its packages come from where this machine's apt gets its own, or
-# from --mirror (needed for Ubuntu, with its keyring installed).  LABELS is a pattern for `ctest -L`, by default
-# unit|vectors|cli; CORTEX_TEST names one test, as for `ctest -R`.  FOLDER (default build/userland) keeps the user
-# land and the builds for the next time.  Needs mmdebstrap and bubblewrap; as another user than root also uidmap
-# and a range of user ids in /etc/subuid.  Closes with `N passed, N failed, N skipped`.
+# from --mirror (Ubuntu: with its keyring, and the components main,universe).  LABELS is a pattern for `ctest -L`,
+# by default unit|vectors|cli; CORTEX_TEST names one test, as for `ctest -R`.  FOLDER (default build/userland) keeps
+# the user land and the builds for the next time.  Needs mmdebstrap; as another user than root also
+# uidmap and a range of user ids in /etc/subuid.  Closes with `N passed, N failed, N skipped`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-top=$PWD
 usage() {
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 
 suite=
 cc=gcc
 mirror=
+keyring=()
+components=main
 tests='unit|vectors|cli'
 out=build/userland
 named=no
@@ -25,6 +27,8 @@ while [ "$#" -gt 0 ]; do
     case $1 in
     --cc) cc=${2:?--cc needs gcc or clang}; shift ;;
     --mirror) mirror=${2:?--mirror needs a URL}; shift ;;
+    --keyring) keyring=(--keyring="${2:?--keyring needs a file}"); shift ;;
+    --components) components=${2:?--components needs names}; shift ;;
     --tests) tests=${2:?--tests needs labels}; shift ;;
     -*) usage ;;
     *)
@@ -42,9 +46,7 @@ while [ "$#" -gt 0 ]; do
 done
 [[ "$suite" =~ ^[a-z][a-z0-9-]*$ ]] || usage
 case $cc in gcc | clang) ;; *) usage ;; esac
-for program in mmdebstrap bwrap; do
-    command -v "$program" >/dev/null || { echo "userland.sh: needs $program: apt-get install mmdebstrap bubblewrap" >&2; exit 1; }
-done
+command -v mmdebstrap >/dev/null || { echo "userland.sh: needs mmdebstrap: apt-get install mmdebstrap" >&2; exit 1; }
 if [ -z "$mirror" ]; then
     mirror=$(apt-get indextargets --format '$(SITE) $(ORIGIN)' 'Created-By: Packages' |
         awk '$2 == "Debian" && !/security/ { print $1; exit }')
@@ -75,27 +77,48 @@ if [ ! -e "$here/complete" ]; then
         "${as_root[@]}" rm -rf "$root"
     fi
     mkdir -p "$root"
-    mmdebstrap --quiet --mode="$mode" --variant=minbase --include="$packages" "$suite" "$here/root.tar" "$mirror"
+    mmdebstrap --quiet --mode="$mode" --variant=minbase --components="$components" "${keyring[@]}" \
+        --include="$packages" "$suite" "$here/root.tar" "$mirror"
     "${as_root[@]}" tar -x -C "$root" --exclude='./dev/*' -f "$here/root.tar"
     rm "$here/root.tar"
     "${as_root[@]}" mkdir -p "$root/cortex" "$root/build" "$root/testdata"
     touch "$here/complete"
 fi
 
-# Programs inside see the source read-only, their own processes, and the network of this machine (tests use its
-# loopback device).
-mkdir -p "$build"
-data=()
-if [ -n "${CORTEX_TESTDATA:-}" ]; then
-    data=(--ro-bind "$CORTEX_TESTDATA" /testdata --setenv CORTEX_TESTDATA /testdata)
-fi
+# Programs inside see a copy of the source, which tests may write to, their own processes, and the network of this
+# machine (tests use its loopback device).  What they write to /tmp is on a disk: where a sync costs nothing, commits
+# do not form groups.
+mkdir -p "$build" "$here/tmp"
+rm -rf "$here/tree"
+mkdir "$here/tree"
+git ls-files -z --cached --others --exclude-standard |
+    while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |
+    tar -c --null -T - | tar -x -C "$here/tree"
+# A root of its own by pivot_root, not chroot, and a whole /proc: else governed runs inside could have no sandbox.
+# shellcheck disable=SC2016
+enter='
+    root=$1 place=$2 build=$3 testdata=$4
+    shift 4
+    mount --bind "$root" "$root"
+    mount --bind "$place/tree" "$root/cortex"
+    mount --bind "$build" "$root/build"
+    mount --bind "$place/tmp" "$root/tmp"
+    [ -z "$testdata" ] || mount --bind -o ro "$testdata" "$root/testdata"
+    mount --rbind /dev "$root/dev"
+    mount --rbind /sys "$root/sys"
+    mount -t proc proc "$root/proc"
+    mount -t tmpfs run "$root/run"
+    mkdir -p "$root/run/old"
+    cd "$root"
+    pivot_root . run/old
+    cd /build
+    umount -l /run/old
+    exec env -i PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin HOME=/root LC_ALL=C.UTF-8 ${testdata:+CORTEX_TESTDATA=/testdata} \
+        PYTHONDONTWRITEBYTECODE=1 GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0="*" "$@"
+'
 inside() {
-    "${as_root[@]}" bwrap --die-with-parent --unshare-pid --unshare-ipc --new-session --cap-add ALL \
-        --bind "$root" / --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run \
-        --ro-bind "$top" /cortex --bind "$build" /build --clearenv \
-        --setenv PATH /usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin --setenv HOME /root --setenv LC_ALL C.UTF-8 \
-        --setenv PYTHONDONTWRITEBYTECODE 1 --setenv GIT_CONFIG_COUNT 1 --setenv GIT_CONFIG_KEY_0 safe.directory \
-        --setenv GIT_CONFIG_VALUE_0 '*' "${data[@]}" --chdir /build "$@"
+    "${as_root[@]}" unshare --mount --pid --ipc --fork --kill-child sh -ec "$enter" sh \
+        "$root" "$here" "$build" "${CORTEX_TESTDATA:-}" "$@"
 }
 
 case $cc in gcc) cxx=g++ ;; *) cxx=clang++ ;; esac
