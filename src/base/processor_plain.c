@@ -1,5 +1,5 @@
 /*
- * processor_other.c - machines that cannot be asked have what the compiler was told that they have.
+ * processor_plain.c - machines that cannot be asked have what the compiler was told that they have.
  */
 #include "base/processor.h"
 

@@ -1,5 +1,5 @@
 /*
- * crc32c_other.c - machines for which there is no CRC-32C kernel but the portable one.
+ * crc32c_plain.c - machines for which there is no CRC-32C kernel but the portable one.
  */
 #include "crypto/crc32c_kernels.h"
 

@@ -1,5 +1,5 @@
 /*
- * kernels_other.c - machines for which there are no SHA kernels but the portable one.
+ * kernels_plain.c - machines for which there are no SHA kernels but the portable one.
  */
 #include "crypto/internal.h"
 
