@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install-deps.sh build|test|package|analyze|musl - installs the Debian packages that are missing, and only those.
+# install-deps.sh build|test|package|wasm|analyze|musl - installs the Debian packages that are missing, and only those.
 #
 # When nothing is missing it changes nothing and needs no rights.  CORTEX_SKIP_DEPS=1 leaves the
 # machine alone, for systems where the same parts come from elsewhere.
@@ -27,6 +27,8 @@ if ! command -v npm >/dev/null; then
 fi
 # To make Debian packages, and to try them in a machine of their own.
 package_packages=(python3 debhelper dpkg-dev fakeroot file lintian mmdebstrap systemd-container)
+# To compile cortex-verify for WebAssembly (scripts/wasm.sh); libsodium's source is fetched and unpacked there.
+wasm_packages=(clang lld wasi-libc libclang-rt-14-dev-wasm32 dpkg-dev libssl-dev patch xz-utils)
 # To read the code by machine (tools/analyze.sh).
 analyze_packages=(clang clang-tidy cppcheck python3)
 
@@ -41,10 +43,11 @@ foreign-s390x)
 foreign-aarch64)
     wanted=("${build_packages[@]}" python3 file mmdebstrap qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
     ;;
+wasm) wanted=("${wasm_packages[@]}") ;;
 analyze) wanted=("${build_packages[@]}" "${analyze_packages[@]}") ;;
 musl) wanted=(gcc make cmake ninja-build pkgconf mmdebstrap dpkg-dev autoconf automake libtool) ;;
 *)
-    echo "usage: $0 build|test|package|analyze|musl|foreign-i386|foreign-s390x|foreign-aarch64" >&2
+    echo "usage: $0 build|test|package|wasm|analyze|musl|foreign-i386|foreign-s390x|foreign-aarch64" >&2
     exit 2
     ;;
 esac
