@@ -2,7 +2,8 @@
 # release.sh TAG FOLDER --key FILE [--url URL] [--no-packages] - makes all artefacts of a release.
 #
 # From TAG, in a clean clone: static programs for x86_64 and aarch64 with their symbols, packages for npm and
-# pip that carry them, Debian packages (--no-packages leaves these out), a list of what each was made from
+# pip that carry them, the offline verifier (one HTML file, and cortex-verify as WebAssembly), Debian packages
+# (--no-packages leaves these out), a list of what each was made from
 # (SPDX 2.3), the section of the changelog, and install.sh with the key in it.  SHA256SUMS names all of them and
 # is signed by FILE, an Ed25519 key of ssh-keygen.  Two runs give the same bytes but for the signature of other
 # keys.  URL is where the artefacts will be; install.sh gets them from there.
@@ -52,6 +53,7 @@ version=$(sed -n 's/^project(cortex VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 ./scripts/npm-ci.sh build
 ./scripts/static.sh x86_64 "$out"
 ./scripts/static.sh aarch64 "$out"
+./scripts/offline-verifier.sh "$out"
 ./tools/make_packages.py "$out"
 if [ "$packages" = yes ]; then
     ./scripts/package.sh build/package

@@ -148,6 +148,8 @@ fi
 
 # The page and its tests; where its parts cannot be had, both are left out, and the tests say so.
 ./scripts/npm-ci.sh test || true
+# cortex-verify as WebAssembly, and the page that carries it; without them their tests are skipped.
+quietly ./scripts/offline-verifier.sh || true
 # The packages that the SDK for TypeScript integrates with are 240 MB: its tests with them run where
 # `scripts/npm-ci.sh sdk` has brought them, and are skipped elsewhere.
 

@@ -17,6 +17,8 @@ LINKED = {"libc6-dev": "LGPL-2.1-or-later", "libsodium-dev": "ISC", "libsqlite3-
           "libmicrohttpd-dev": "LGPL-2.1-or-later", "libnghttp2-dev": "MIT", "zlib1g-dev": "Zlib",
           "libzstd-dev": "BSD-3-Clause", "libpcre2-dev": "BSD-3-Clause", "libseccomp-dev": "LGPL-2.1-only",
           "libutf8proc-dev": "MIT"}
+# In cortex-verify for WebAssembly, with libsodium.
+WASM = {"wasi-libc": "Apache-2.0 WITH LLVM-exception", "libclang-rt-14-dev-wasm32": "Apache-2.0 WITH LLVM-exception"}
 
 
 def version_of(package):
@@ -48,7 +50,7 @@ def add(kind, name, number, licence, relation):
     relations.append({"spdxElementId": "SPDXRef-cortex", "relationshipType": relation, "relatedSpdxElement": spdx_id})
 
 
-for library, licence in sorted(LINKED.items()):
+for library, licence in sorted({**LINKED, **(WASM if any(folder.glob("*.wasm")) else {})}.items()):
     add("debian", library, version_of(library), licence, "STATIC_LINK")
 for name, number, licence in page_packages():
     add("npm", name, number, licence, "CONTAINS")

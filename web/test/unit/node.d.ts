@@ -5,6 +5,8 @@ declare module 'node:crypto' {
   };
 }
 declare module 'node:fs' {
+  export function existsSync(path: URL | string): boolean;
+  export function readdirSync(path: URL | string): string[];
   export function readFileSync(path: URL | string, encoding: 'utf8'): string;
   export function readFileSync(path: URL | string): Uint8Array;
 }
