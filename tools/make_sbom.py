@@ -19,10 +19,12 @@ LINKED = {"libc6-dev": "LGPL-2.1-or-later", "libsodium-dev": "ISC", "libsqlite3-
           "libutf8proc-dev": "MIT"}
 # In cortex-verify for WebAssembly, with libsodium.
 WASM = {"wasi-libc": "Apache-2.0 WITH LLVM-exception", "libclang-rt-14-dev-wasm32": "Apache-2.0 WITH LLVM-exception"}
+# What other tools here say about the artefacts: neither parts of them, nor artefacts.
+SAID = (".spdx.json", ".intoto.jsonl", ".pub")
 
 
 def version_of(package):
-    done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True, check=False)
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}\n", package], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"make_sbom.py: the package {package} is not installed")
     return done.stdout.split()[0]
@@ -35,38 +37,66 @@ def page_packages():
             yield re.sub(r"^.*node_modules/", "", path), entry["version"], entry.get("license", "NOASSERTION")
 
 
-if len(sys.argv) != 4:
-    sys.exit(__doc__)
-folder, version, commit = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-packages = [{"SPDXID": "SPDXRef-cortex", "name": "cortex", "versionInfo": version, "downloadLocation": "NOASSERTION",
-             "sourceInfo": f"git commit {commit}", "licenseDeclared": "Apache-2.0", "filesAnalyzed": False}]
-relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-cortex"}]
+class Document:
+    """Collects packages and files; text() is the document."""
+
+    def __init__(self, name, space, version, commit):
+        self.name, self.space, self.commit = name, space, commit
+        self.packages = [{"SPDXID": "SPDXRef-cortex", "name": "cortex", "versionInfo": version,
+                          "downloadLocation": "NOASSERTION", "sourceInfo": f"git commit {commit}",
+                          "licenseDeclared": "Apache-2.0", "filesAnalyzed": False}]
+        self.files = []
+        self.relations = []
+        self.relate("SPDXRef-DOCUMENT", "DESCRIBES", "SPDXRef-cortex")
+
+    def relate(self, one, kind, other):
+        self.relations.append({"spdxElementId": one, "relationshipType": kind, "relatedSpdxElement": other})
+
+    def add(self, kind, name, number, licence, relation):
+        spdx_id = "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", f"{kind}-{name}")
+        self.packages.append({"SPDXID": spdx_id, "name": name, "versionInfo": number, "downloadLocation": "NOASSERTION",
+                              "licenseDeclared": licence, "filesAnalyzed": False})
+        self.relate("SPDXRef-cortex", relation, spdx_id)
+
+    def add_linked(self, more=()):
+        for library, licence in sorted({**LINKED, **dict(more)}.items()):
+            self.add("debian", library, version_of(library), licence, "STATIC_LINK")
+
+    def add_page(self):
+        for name, number, licence in page_packages():
+            self.add("npm", name, number, licence, "CONTAINS")
+
+    def add_file(self, path):
+        data = path.read_bytes()
+        spdx_id = f"SPDXRef-file-{len(self.files)}"
+        self.files.append({"SPDXID": spdx_id, "fileName": "./" + path.name,
+                           "checksums": [{"algorithm": "SHA1", "checksumValue": hashlib.sha1(data).hexdigest()},
+                                         {"algorithm": "SHA256", "checksumValue": hashlib.sha256(data).hexdigest()}]})
+        self.relate(spdx_id, "GENERATED_FROM", "SPDXRef-cortex")
+
+    def text(self):
+        created = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ",
+                                  self.commit], capture_output=True, text=True, check=True,
+                                 env={"TZ": "UTC", "PATH": "/usr/bin:/bin"}).stdout.strip()
+        return json.dumps({"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
+                           "name": self.name,
+                           "documentNamespace": f"urn:cortex:spdx:{self.space}:{self.commit}",
+                           "creationInfo": {"created": created, "creators": ["Tool: make_sbom.py"]},
+                           "packages": self.packages, "files": self.files, "relationships": self.relations}, indent=1)
 
 
-def add(kind, name, number, licence, relation):
-    spdx_id = "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", f"{kind}-{name}")
-    packages.append({"SPDXID": spdx_id, "name": name, "versionInfo": number, "downloadLocation": "NOASSERTION",
-                     "licenseDeclared": licence, "filesAnalyzed": False})
-    relations.append({"spdxElementId": "SPDXRef-cortex", "relationshipType": relation, "relatedSpdxElement": spdx_id})
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    folder, version, commit = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    document = Document(f"cortex-{version}", version, version, commit)
+    document.add_linked(WASM if any(folder.glob("*.wasm")) else ())
+    document.add_page()
+    for path in sorted(folder.iterdir()):
+        if not path.name.endswith(SAID) and not path.name.startswith("SHA256SUMS"):
+            document.add_file(path)
+    print(document.text())
 
 
-for library, licence in sorted({**LINKED, **(WASM if any(folder.glob("*.wasm")) else {})}.items()):
-    add("debian", library, version_of(library), licence, "STATIC_LINK")
-for name, number, licence in page_packages():
-    add("npm", name, number, licence, "CONTAINS")
-files = []
-for number, path in enumerate(sorted(folder.iterdir())):
-    if path.name.endswith(".spdx.json") or path.name.startswith("SHA256SUMS"):
-        continue
-    data = path.read_bytes()
-    files.append({"SPDXID": f"SPDXRef-file-{number}", "fileName": "./" + path.name,
-                  "checksums": [{"algorithm": "SHA1", "checksumValue": hashlib.sha1(data).hexdigest()},
-                                {"algorithm": "SHA256", "checksumValue": hashlib.sha256(data).hexdigest()}]})
-    relations.append({"spdxElementId": f"SPDXRef-file-{number}", "relationshipType": "GENERATED_FROM",
-                      "relatedSpdxElement": "SPDXRef-cortex"})
-created = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ", commit],
-                         capture_output=True, text=True, check=True, env={"TZ": "UTC", "PATH": "/usr/bin:/bin"}).stdout.strip()
-print(json.dumps({"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
-                  "name": f"cortex-{version}", "documentNamespace": f"urn:cortex:spdx:{version}:{commit}",
-                  "creationInfo": {"created": created, "creators": ["Tool: make_sbom.py"]},
-                  "packages": packages, "files": files, "relationships": relations}, indent=1))
+if __name__ == "__main__":
+    main()

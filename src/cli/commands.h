@@ -161,6 +161,7 @@
     X(run)                 \
     X(up)                  \
     X(serve)               \
+    X(ready)               \
     X(watch)               \
     X(witness)             \
     X(otel_traces)         \

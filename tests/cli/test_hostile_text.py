@@ -543,6 +543,7 @@ ROWS = {
             "! {good} --runner {S}", "{good} --script {script}", "! {good} --script {none}"],
     "serve": ["! --listen {S}", "! --home {none}", "! --listen 127.0.0.1:0 --tls-cert {none} --tls-key {none}",
               "~--listen 127.0.0.1:0 --otlp off --name {S}"],
+    "ready": ["! --home {S}", "! --url {S}", "--home {none} --json"],
     "watch": ["--once {sessions}", "--once --json {sessions}", "! --list", "! --list --json", "--once {none}"],
     "otel traces": ["--after {S}", "! --home {none}"],
     "mcp": ["! --level {S}", "--home {none}", "~"],

@@ -192,7 +192,8 @@ static bool is_owned(cx_cli *cli, const char *home_path)
     return is_locked;
 }
 
-/* A killed server leaves its description: the process must be there, and own the data directory. */
+/* A killed server leaves its description: the process must be there, and own the data directory.
+ * In a container it is process 1. */
 cx_status cx_serving_find(cx_cli *cli, const char *home_path, cx_str *out_url, cx_err *err)
 {
     const char *path = description_path(cli, home_path);
@@ -212,7 +213,7 @@ cx_status cx_serving_find(cx_cli *cli, const char *home_path, cx_str *out_url, c
         return CX_SUCCESS;
     const cx_json *url = cx_json_get_typed(&value, CX_STR("url"), CX_JSON_STRING);
     const cx_json *number = cx_json_get_typed(&value, CX_STR("pid"), CX_JSON_INT);
-    if (url != NULL && number != NULL && cx_json_int64(number, &pid) && pid > 1 &&
+    if (url != NULL && number != NULL && cx_json_int64(number, &pid) && pid > 0 &&
         pid <= INT32_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM) &&
         is_owned(cli, home_path))
         *out_url = cx_json_text(url);

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# image.sh [--full] [--arch amd64|arm64] [FOLDER] - makes the container image of both architectures, or of one.
+#
+# FOLDER (default build/dist) gets cortex-VERSION-image.oci.tar, an OCI layout of the programs of one file, which
+# static.sh makes when they are not there; or with --full cortex-VERSION-image-full.oci.tar: the usual build with
+# Debian's libraries, for an index in PostgreSQL, TLS and webhooks.  A list of what is in it (SPDX) is made too.
+# Needs no rights and no container tool, and runs nothing that is in the image.  The same commit and the same
+# packages of Debian give the same bytes.  docs/container.md says how it is used.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+top=$PWD
+full=
+architectures=(amd64 arm64)
+out=build/dist
+jobs=${CORTEX_JOBS:-$(nproc)}
+usage() {
+    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
+while [ $# -gt 0 ]; do
+    case $1 in
+    --full) full=yes && shift ;;
+    --arch)
+        case ${2:-} in
+        amd64 | arm64) architectures=("$2") && shift 2 ;;
+        *) usage ;;
+        esac
+        ;;
+    -*) usage ;;
+    *) out=$1 && shift ;;
+    esac
+done
+version=$(sed -n 's/^project(cortex VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+commit=$(git rev-parse HEAD)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+mkdir -p "$out"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+machine_of() {
+    case $1 in
+    amd64) echo x86_64 ;;
+    arm64) echo aarch64 ;;
+    esac
+}
+
+# The programs of one file.
+take_static() {
+    local machine
+    machine=$(machine_of "$1")
+    [ -f "$out/cortex-$version-linux-$machine" ] || ./scripts/static.sh "$machine" "$out"
+    mkdir -p "$work/$1/bin"
+    cp "$out/cortex-$version-linux-$machine" "$work/$1/bin/cortex"
+    cp "$out/cortex-verify-$version-linux-$machine" "$work/$1/bin/cortex-verify"
+}
+
+# The usual build, and Debian's packages that it loads.
+build_usual() {
+    local machine prefix="" build options=(-G Ninja -DCMAKE_BUILD_TYPE=Release -DCORTEX_TESTS=OFF)
+    machine=$(machine_of "$1")
+    build=build/image/$machine
+    if [ "$machine" = "$(uname -m)" ]; then
+        ./scripts/install-deps.sh build
+    elif [ "$machine" = aarch64 ]; then
+        ./scripts/install-deps.sh "foreign-$machine"
+        prefix=$machine-linux-gnu-
+        ./scripts/sysroot.sh "$1" "$top/build/foreign/$machine/root"
+        export CORTEX_SYSROOT=$top/build/foreign/$machine/root
+        options+=(-DCMAKE_TOOLCHAIN_FILE="$top/cmake/$machine.cmake")
+    else
+        echo "image.sh: $machine programs are made on a machine of that kind" >&2
+        exit 2
+    fi
+    mkdir -p "$build" "$work/$1/bin" "$work/$1/debs"
+    {
+        cmake -S . -B "$build" "${options[@]}" && cmake --build "$build" -j "$jobs" --target cortex cortex-verify
+    } >"$build/log" 2>&1 || { cat "$build/log" >&2; exit 1; }
+    "${prefix}strip" -o "$work/$1/bin/cortex" "$build/bin/cortex"
+    "${prefix}strip" -o "$work/$1/bin/cortex-verify" "$build/bin/cortex-verify"
+}
+
+fetch_libraries() {
+    local sources=/etc/apt/sources.list.d/debian.sources
+    local names=ca-certificates,libcurl3-gnutls,libmicrohttpd12,libnghttp2-14,libpcre2-8-0,libpq5,libseccomp2
+    names+=,libsodium23,libsqlite3-0,libssl3,libutf8proc2,libzstd1,zlib1g
+    [ -s "$sources" ] || sources=/etc/apt/sources.list
+    # Packages are unpacked, never installed, and only their archives are kept.
+    mmdebstrap --quiet --variant=extract --arch="$1" --skip=essential/unlink,cleanup/apt --include="$names" \
+        bookworm "$work/$1/root" "$sources"
+    mv "$work/$1/root/var/cache/apt/archives"/*.deb "$work/$1/debs/"
+}
+
+options=()
+name=cortex-$version-image
+if [ -n "$full" ]; then
+    command -v mmdebstrap >/dev/null || ./scripts/install-deps.sh package
+    options+=(--libraries)
+    name+=-full
+else
+    ./scripts/install-deps.sh build
+fi
+platforms=()
+for arch in "${architectures[@]}"; do
+    if [ -n "$full" ]; then
+        build_usual "$arch"
+        fetch_libraries "$arch"
+    else
+        take_static "$arch"
+    fi
+    platforms+=("$arch=$work/$arch")
+done
+./tools/make_image.py "$out/$name.oci.tar" --version "$version" --commit "$commit" "${options[@]}" "${platforms[@]}"
