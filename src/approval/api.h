@@ -10,5 +10,6 @@
 #include "approval/approval.h"
 #include "approval/attest.h"
 #include "approval/lock.h"
+#include "approval/statement.h"
 
 #endif

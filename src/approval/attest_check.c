@@ -2,10 +2,10 @@
  * attest_check.c - checks a signed statement against its bundle (run.md §22): decode strictly,
  * verify the signature over the received bytes, then compare every field.
  */
-#include "approval/attest.h"
+#include "approval/attest_internal.h"
 
-static cx_status set_verdict(cx_run_attest_verdict *out, const char *reason, cx_arena *arena,
-                             cx_str message, cx_err *err)
+cx_status cx_run_attest_set_verdict(cx_run_attest_verdict *out, const char *reason, cx_arena *arena,
+                                    cx_str message, cx_err *err)
 {
     out->reason = reason;
     out->message = cx_arena_copy_str(arena, message);
@@ -118,10 +118,9 @@ static bool ledger_has_shape(const cx_json *statement)
 
 /* --- the check -------------------------------------------------------------------------------- */
 
-/* What is known of each signature; sets a verdict when none is of one of the keys. */
-static cx_status check_signatures(const cx_run_dsse *envelope, const cx_pubkey *keys,
-                                  size_t key_count, cx_arena *arena, cx_run_attest_verdict *out,
-                                  cx_err *err)
+cx_status cx_run_attest_check_signatures(const cx_run_dsse *envelope, const cx_pubkey *keys,
+                                         size_t key_count, cx_arena *arena,
+                                         cx_run_attest_verdict *out, cx_err *err)
 {
     size_t count = envelope->signature_count;
     bool named = false, signed_by_any = false;
@@ -157,27 +156,31 @@ static cx_status check_signatures(const cx_run_dsse *envelope, const cx_pubkey *
     out->signature_count = count;
     if (signed_by_any)
         return CX_SUCCESS;
-    return set_verdict(out, named ? "signature" : "key_unknown", arena,
-                       named ? CX_STR("the signature is invalid")
-                             : CX_STR("none of the keys given has signed it"),
-                       err);
+    return cx_run_attest_set_verdict(out, named ? "signature" : "key_unknown", arena,
+                                     named ? CX_STR("the signature is invalid")
+                                           : CX_STR("none of the keys given has signed it"),
+                                     err);
 }
 
-/* Reads the payload; sets a verdict when its type or form is wrong. */
-static cx_status read_payload(const cx_run_dsse *envelope, cx_arena *arena, cx_json *out_statement,
-                              cx_run_attest_verdict *out, cx_err *err)
+cx_status cx_run_attest_read_payload(const cx_run_dsse *envelope, bool canonical, cx_arena *arena,
+                                     cx_json *out_statement, cx_run_attest_verdict *out,
+                                     cx_err *err)
 {
     cx_buf again;
     cx_err why;
     if (!cx_str_is(envelope->payload_type, CX_RUN_DSSE_ATTESTATION))
-        return set_verdict(out, "payload_type", arena,
-                           CX_STR("expected the payload type " CX_RUN_DSSE_ATTESTATION), err);
+        return cx_run_attest_set_verdict(
+            out, "payload_type", arena,
+            CX_STR("expected the payload type " CX_RUN_DSSE_ATTESTATION), err);
     cx_status status = cx_run_json_read(cx_bytes_str(envelope->payload), CX_RUN_DSSE_BYTES_MAX,
                                         arena, out_statement, &why);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     if (cx_failed(status))
-        return set_verdict(out, "envelope_invalid", arena, cx_str_z(why.message), err);
+        return cx_run_attest_set_verdict(out, "envelope_invalid", arena, cx_str_z(why.message),
+                                         err);
+    if (!canonical)
+        return CX_SUCCESS;
     cx_buf_init(&again, arena->alloc);
     status = cx_json_write(&again, out_statement, CX_JSON_JCS, &why);
     bool same =
@@ -186,8 +189,9 @@ static cx_status read_payload(const cx_run_dsse *envelope, cx_arena *arena, cx_j
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     return same ? CX_SUCCESS
-                : set_verdict(out, "payload_not_canonical", arena,
-                              CX_STR("the payload is not in the form of RFC 8785"), err);
+                : cx_run_attest_set_verdict(out, "payload_not_canonical", arena,
+                                            CX_STR("the payload is not in the form of RFC 8785"),
+                                            err);
 }
 
 cx_status cx_run_attest_check(cx_str text, cx_run_bundle *bundle, const cx_pubkey *keys,
@@ -203,15 +207,16 @@ cx_status cx_run_attest_check(cx_str text, cx_run_bundle *bundle, const cx_pubke
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     if (cx_failed(status)) {
-        CX_TRY(set_verdict(&verdict, "envelope_invalid", arena, cx_str_z(why.message), err));
+        CX_TRY(cx_run_attest_set_verdict(&verdict, "envelope_invalid", arena, cx_str_z(why.message),
+                                         err));
         *out = verdict;
         return CX_SUCCESS;
     }
-    CX_TRY(check_signatures(&envelope, keys, key_count, arena, &verdict, err));
+    CX_TRY(cx_run_attest_check_signatures(&envelope, keys, key_count, arena, &verdict, err));
     bool no_keys = key_count == 0; /* then the fields are still compared */
     if (verdict.reason == NULL || no_keys) {
         cx_run_attest_verdict fields = {0};
-        CX_TRY(read_payload(&envelope, arena, &statement, &fields, err));
+        CX_TRY(cx_run_attest_read_payload(&envelope, true, arena, &statement, &fields, err));
         if (fields.reason == NULL) {
             json_differ d = {.arena = arena, .skip_ledger = ledger == NULL};
             CX_TRY(cx_run_attest_read(bundle, ledger, arena, &found, err));
@@ -224,8 +229,9 @@ cx_status cx_run_attest_check(cx_str text, cx_run_bundle *bundle, const cx_pubke
             }
             if (d.differs) {
                 fields.where = d.where;
-                CX_TRY(set_verdict(&fields, "field_mismatch", arena,
-                                   CX_STR("the statement differs from the bundle"), err));
+                CX_TRY(cx_run_attest_set_verdict(&fields, "field_mismatch", arena,
+                                                 CX_STR("the statement differs from the bundle"),
+                                                 err));
             }
         }
         fields.keyid = verdict.keyid;

@@ -15,6 +15,7 @@
     X(show)                \
     X(why)                 \
     X(evidence)            \
+    X(attest)              \
     X(memory_write)        \
     X(memory_update)       \
     X(memory_tombstone)    \

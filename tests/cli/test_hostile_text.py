@@ -535,6 +535,8 @@ ROWS = {
     "run export": ["! {none} --output x", "! {elsewhere} --output {none}", "{run} --output x.tar"],
     "run cleanup": ["", "--json", "! --older-than {S}", "--repo {place}"],
     "run spans": ["={run}", "! {S}"],
+    "attest": ["! {S} --type {S} --predicate {bad} --key {key}", "{contract} --check {broken} --trusted {key}",
+               "! {none} --check {none}"],
     "run attest": ["! {S} --key {key}", "{run} --check {broken}", "! {run} --check {none}"],
     "run replay": ["! {story}", "! {story} --json", "! {story} --against {run}", "! {run}", "! {elsewhere}",
                    "{run} --reexec --script {script}", "! {story} --reexec --script {none}", "! {S}"],

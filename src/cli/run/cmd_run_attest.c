@@ -4,11 +4,10 @@
  */
 #include <string.h>
 
+#include "cli/attest_view.h"
 #include "cli/ledger/ledger.h"
 #include "cli/run/run_place.h"
 #include "cli/run/run_where.h"
-#include "cli/signer.h"
-#include "approval/api.h"
 #include "audit/api.h"
 
 static int run_run_attest(cx_cli *cli, const cx_cli_args *args);
@@ -20,9 +19,7 @@ static const cx_cli_option options[] = {
     CX_CLI_OPTION_OUTPUT("the envelope"),
     CX_CLI_OPT("check", 0, CX_CLI_FILE, "ENVELOPE",
                "Check this envelope against the bundle instead of making one."),
-    CX_CLI_OPT_MANY("trusted", 0, CX_CLI_TEXT, "KEY",
-                    "With --check: a public key that may have signed it: a verifier key, 64 hex "
-                    "digits, or a file with one of them."),
+    CX_CLI_OPTION_TRUSTED,
     CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTION_JSON,
@@ -104,11 +101,6 @@ static cx_status find_ledger(attest_job *job, cx_run_attest_ledger *out, cx_err 
     return status;
 }
 
-static cx_status sign_statement(void *arg, cx_bytes message, cx_signature *out, cx_err *err)
-{
-    return cx_cli_signer_sign(arg, message, out, err);
-}
-
 static cx_status make_envelope(attest_job *job, cx_cli_signer *signer, cx_buf *file, cx_err *err)
 {
     cx_run_attest_ledger ledger;
@@ -120,35 +112,9 @@ static cx_status make_envelope(attest_job *job, cx_cli_signer *signer, cx_buf *f
     cx_status status = cx_run_attest_payload(&statement, &payload, err);
     if (!cx_failed(status))
         status = cx_run_dsse_write(CX_STR(CX_RUN_DSSE_ATTESTATION), cx_buf_bytes(&payload),
-                                   &signer->key, sign_statement, signer, file, err);
+                                   &signer->key, cx_cli_attest_sign, signer, file, err);
     cx_buf_done(&payload);
     return status;
-}
-
-static cx_status answer_attestation(attest_job *job, const cx_cli_signer *signer,
-                                    const cx_buf *file, cx_err *err)
-{
-    const char *path = cx_cli_value(job->args, "output");
-    cx_digest keyid = cx_run_dsse_keyid(&signer->key);
-    if (path == NULL) {
-        cx_buf_add_str(&job->out, cx_buf_str(file));
-        return CX_SUCCESS;
-    }
-    cx_cli_file written;
-    memset(&written, 0, sizeof written);
-    CX_TRY(cx_cli_file_begin(&written, job->cli->io, path, err));
-    cx_status status = cx_cli_file_write(&written, cx_buf_bytes(file), err);
-    if (cx_failed(status)) {
-        cx_cli_file_abort(&written);
-        return status;
-    }
-    CX_TRY(cx_cli_file_commit(&written, err));
-    if (!cx_cli_has(job->args, "json"))
-        return CX_SUCCESS;
-    cx_json_list object = cx_json_list_begin(&job->cli->arena);
-    cx_json_put_str(&object, "path", cx_str_z(path));
-    cx_json_put_digest(&object, "keyid", &keyid);
-    return cx_cli_end_json(&object, &job->out, err);
 }
 
 static cx_status make_attestation(attest_job *job, cx_err *err)
@@ -166,65 +132,11 @@ static cx_status make_attestation(attest_job *job, cx_err *err)
     } else if (!cx_failed(status)) {
         status = make_envelope(job, &signer, &file, err);
         if (!cx_failed(status))
-            status = answer_attestation(job, &signer, &file, err);
+            status = cx_cli_attest_answer(job->cli, job->args, &signer, &file, &job->out, err);
     }
     cx_buf_done(&file);
     cx_cli_signer_done(&signer);
     return status;
-}
-
-static cx_status read_keys(attest_job *job, cx_pubkey **out, size_t *out_count, cx_err *err)
-{
-    const cx_cli_given *given = NULL;
-    size_t count = 0;
-    while ((given = cx_cli_next(job->args, "trusted", given)) != NULL)
-        count++;
-    *out = CX_ARENA_ARRAY(&job->cli->arena, cx_pubkey, count + 1);
-    *out_count = count;
-    if (*out == NULL)
-        return cx_fail_nomem(err);
-    for (count = 0; (given = cx_cli_next(job->args, "trusted", given)) != NULL; count++) {
-        cx_vkey vkey;
-        CX_TRY(cx_cli_read_key(job->cli, "option --trusted", given->values[0], &vkey, err));
-        (*out)[count] = vkey.key;
-    }
-    return CX_SUCCESS;
-}
-
-/* Those that are not of a trusted key, so that a reader sees who else signed. */
-static void print_other_signatures(attest_job *job, const cx_run_attest_verdict *verdict)
-{
-    for (size_t i = 0; i < verdict->signature_count; i++) {
-        const cx_run_attest_signature *item = &verdict->signatures[i];
-        if (strcmp(item->state, "valid") == 0)
-            continue;
-        cx_buf_printf(&job->out, "  signature %zu, key ", i + 1);
-        cx_shown_add(&job->out, item->keyid.size == 0 ? CX_STR("not named") : item->keyid);
-        cx_buf_printf(&job->out, ": %s%s%s\n",
-                      strcmp(item->state, "invalid") == 0       ? "invalid"
-                      : strcmp(item->state, "unknown_key") == 0 ? "not one of a trusted key"
-                                                                : "cannot be used",
-                      item->why == NULL ? "" : ": ", item->why == NULL ? "" : item->why);
-    }
-}
-
-static cx_status put_signatures(attest_job *job, cx_json_list *object,
-                                const cx_run_attest_verdict *verdict, cx_err *err)
-{
-    cx_json_list list = cx_json_list_begin(&job->cli->arena);
-    cx_json value;
-    for (size_t i = 0; i < verdict->signature_count; i++) {
-        const cx_run_attest_signature *item = &verdict->signatures[i];
-        cx_json_list one = cx_json_list_begin(&job->cli->arena);
-        cx_json_put_maybe(&one, "keyid", item->keyid);
-        cx_json_put_str(&one, "state", cx_str_z(item->state));
-        cx_json_put_maybe(&one, "why", item->why == NULL ? (cx_str){NULL, 0} : cx_str_z(item->why));
-        CX_TRY(cx_json_list_end_object(&one, &value, err));
-        cx_json_list_add(&list, value);
-    }
-    CX_TRY(cx_json_list_end_array(&list, &value, err));
-    cx_json_list_put(object, CX_STR("signatures"), value);
-    return CX_SUCCESS;
 }
 
 static cx_status check_attestation(attest_job *job, cx_err *err)
@@ -233,39 +145,12 @@ static cx_status check_attestation(attest_job *job, cx_err *err)
     size_t key_count;
     cx_bytes envelope;
     cx_run_attest_verdict verdict;
-    CX_TRY(read_keys(job, &keys, &key_count, err));
+    CX_TRY(cx_cli_trusted_keys(job->cli, job->args, &keys, &key_count, err));
     CX_TRY(cx_cli_read_file(job->cli, cx_cli_value(job->args, "check"), &envelope, err));
     CX_TRY(open_bundle(job, err));
     CX_TRY(cx_run_attest_check(cx_bytes_str(envelope), job->bundle, keys, key_count, NULL,
                                &job->cli->arena, &verdict, err));
-    bool unknown = verdict.reason != NULL && strcmp(verdict.reason, "key_unknown") == 0;
-    const char *word = verdict.holds ? "holds" : unknown ? "indeterminate" : "broken";
-    job->exit_code = verdict.holds ? CX_EXIT_HOLDS : unknown ? CX_EXIT_UNCHECKED : CX_EXIT_BROKEN;
-    if (!cx_cli_has(job->args, "json")) {
-        cx_buf_printf(&job->out, "%s%s%s%s", word, verdict.reason == NULL ? "" : ": ",
-                      verdict.reason == NULL ? "" : verdict.reason,
-                      verdict.where.size == 0 ? "" : " ");
-        cx_shown_add(&job->out, verdict.where);
-        if (verdict.message.size != 0) {
-            cx_buf_add_z(&job->out, ": ");
-            cx_shown_add(&job->out, verdict.message);
-        }
-        cx_buf_add_byte(&job->out, '\n');
-        print_other_signatures(job, &verdict);
-        return CX_SUCCESS;
-    }
-    cx_json_list object = cx_json_list_begin(&job->cli->arena);
-    cx_json_put_str(&object, "verdict", cx_str_z(word));
-    cx_json_put_maybe(&object, "reason",
-                      verdict.reason == NULL ? (cx_str){NULL, 0} : cx_str_z(verdict.reason));
-    cx_json_put_maybe(&object, "message", verdict.message);
-    cx_json_put_maybe(&object, "path", verdict.where);
-    CX_TRY(put_signatures(job, &object, &verdict, err));
-    if (verdict.holds)
-        cx_json_put_digest(&object, "keyid", &verdict.keyid);
-    else
-        cx_json_put_null(&object, "keyid");
-    return cx_cli_end_json(&object, &job->out, err);
+    return cx_cli_attest_verdict(job->cli, job->args, &verdict, &job->out, &job->exit_code, err);
 }
 
 static int run_run_attest(cx_cli *cli, const cx_cli_args *args)
