@@ -150,6 +150,7 @@ fi
 ./scripts/npm-ci.sh test || true
 # cortex-verify as WebAssembly, and the page that carries it; without them their tests are skipped.
 quietly ./scripts/offline-verifier.sh || true
+./scripts/npm-ci.sh deploy || true
 # The packages that the SDK for TypeScript integrates with are 240 MB: its tests with them run where
 # `scripts/npm-ci.sh sdk` has brought them, and are skipped elsewhere.
 

@@ -8,22 +8,17 @@ import gzip
 import hashlib
 import io
 import json
-import os
-import pathlib
 import re
 import shutil
 import sys
 import tarfile
-import time
 import urllib.request
 
-from kit import BIN, TESTS, Folder, check, main, run, skip, test
+from image_kit import MADE, VERSION, Podman
+from kit import TESTS, Folder, check, main, run, skip, test
 
 ROOT = TESTS.parent
 MAKE = ROOT / "tools/make_image.py"
-VERSION = re.search(rb"cortex ([0-9.]+)", run(BIN, "version").stdout)[1].decode()
-# An image of static programs that was made before: its folder is named, or it is the usual one.
-MADE = pathlib.Path(os.environ.get("CORTEX_IMAGES", ROOT / "build/dist"))
 HEAD = run("git", "-C", ROOT, "rev-parse", "HEAD").stdout.decode().strip()
 
 
@@ -151,58 +146,6 @@ def a_program_that_asks_for_libraries_is_refused_without_them():
 
 # --- really run, where podman and an image are ----------------------------------------------------------------------
 
-# Limits that any machine allows; the one of Debian 12 asks for more than a virtual machine may have.
-ALLOWED = ["--ulimit", "nofile=1024:4096", "--ulimit", "nproc=1000:1000"]
-RUNTIME = ["--runtime", "runc"] if shutil.which("runc") else []
-
-
-class Podman:
-    """An image in a storage of its own; volumes and containers go with it."""
-
-    def __init__(self, folder, name):
-        if shutil.which("podman") is None:
-            skip("podman is not here")
-        image = MADE / name
-        if not image.exists():
-            skip(f"there is no {name} in {MADE}: scripts/image.sh makes it")
-        self.base = ["podman", "--root", folder / "root", "--runroot", folder / "run", "--storage-driver", "vfs",
-                     "--cgroup-manager", "cgroupfs", *RUNTIME]
-        done = run(*self.base, "load", "-i", image)
-        check(done.returncode == 0, done.stderr)
-        self.image = re.search(rb"Loaded image: (\S+)", done.stdout)[1].decode()
-        probe = self.run("version")
-        if probe.returncode != 0 and re.search(rb"cgroup|setrlimit|namespace|mount", probe.stderr):
-            skip(f"containers cannot be started here: {probe.stderr.decode(errors='replace')[-200:]}")
-        check(probe.returncode == 0 and probe.stdout.startswith(b"cortex " + VERSION.encode()), probe.stdout, probe.stderr)
-
-    def options(self, volume):
-        return [*ALLOWED, "--network=host", "--read-only", "--read-only-tmpfs=false", "--cap-drop=all",
-                "--security-opt=no-new-privileges", "-v", f"{volume}:/var/lib/cortex"]
-
-    def run(self, *words, volume="v", code=None):
-        done = run(*self.base, "run", "--rm", *self.options(volume), self.image, *words)
-        check(code is None or done.returncode == code, words, done.returncode, done.stdout, done.stderr)
-        return done
-
-    def start(self, *words, volume="v"):
-        done = run(*self.base, "run", "-d", *self.options(volume), self.image, *words)
-        check(done.returncode == 0, done.stderr)
-        return done.stdout.decode().strip()
-
-    def end(self):
-        run(*self.base, "rm", "-f", "-t", "5", "--all")
-        run(*self.base, "volume", "rm", "--all", "--force")
-
-
-def wait_ready(podman, container):
-    for _ in range(200):
-        done = run(*podman.base, "exec", container, "/usr/bin/cortex", "ready", "--json")
-        if done.returncode == 0:
-            return json.loads(done.stdout)["url"]
-        time.sleep(0.1)
-    raise AssertionError(run(*podman.base, "logs", container).stderr)
-
-
 @test
 def podman_runs_it_read_only_as_a_user_and_the_volume_keeps_the_data():
     with Folder() as folder:
@@ -212,7 +155,7 @@ def podman_runs_it_read_only_as_a_user_and_the_volume_keeps_the_data():
             check(b"NoHome" in done.stderr, "a server must not make a ledger of its own", done.stderr)
             podman.run("init", code=0)
             container = podman.start("serve", "--listen", "127.0.0.1:0", "--otlp", "off")
-            url = wait_ready(podman, container)
+            url = podman.wait_ready(container)
             with urllib.request.urlopen(url + "/readyz", timeout=10) as answer:
                 check(json.load(answer)["status"] == "ready")
             top = run(*podman.base, "top", container, "user", "pid").stdout.split()
