@@ -42,8 +42,12 @@ typedef struct cx_diff_options {
         *expected_tree;     /* a re-check: another candidate tree is a violation ("D00"); NULL */
     const char *index_file; /* another index than the work tree's (a hook's); NULL */
     const cx_agent_git
-        *agent;      /* what the agent has in place of the work tree's own; NULL: nothing */
-    bool index_only; /* hook pre-commit: index and HEAD alone */
+        *agent;           /* what the agent has in place of the work tree's own; NULL: nothing */
+    bool index_only;      /* hook pre-commit: index and HEAD alone */
+    cx_str contract_path; /* the contract's own file, which is protected (D06), too; empty: none */
+    /* cx_diff_gate_run_commits: `from` and all before it is trusted. A merge of it is compared with
+     * its parents from there only, which shows everything that the merge itself brings. */
+    bool baseline_merges;
     /* The common git directory was read-only for the agent: references that moved and work trees
      * that came or went since the snapshot are other people's doing (two runs, the user), which
      * informs and does not refuse. */
@@ -83,8 +87,8 @@ CX_RESULT cx_diff_gate_run(const cx_diff_options *options, cx_arena *arena, cx_d
                            cx_err *err);
 void cx_diff_report_done(cx_diff_report *report);
 
-/* The commits `from`..`to` each against its parents, without a work tree: hook pre-push. `from` of
- * size 0 is not possible. */
+/* The commits `from`..`to` each against its parents, without a work tree: hook pre-push, pull
+ * requests. `from` is an ancestor of `to`; size 0 is not possible. */
 CX_RESULT cx_diff_gate_run_commits(const cx_diff_options *options, const cx_oid *from,
                                    const cx_oid *to, cx_arena *arena, cx_diff_report *out,
                                    cx_err *err);

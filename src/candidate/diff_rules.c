@@ -75,12 +75,23 @@ static void check_modes(cx_diff_job *job, const cx_diff_view *view, const cx_dif
                                "mode %06o became %06o", change->old_mode, mode);
 }
 
+/* The contract decides about everything else: a change to it is not its own to allow. */
+static bool is_contract(const cx_diff_job *job, cx_str path)
+{
+    return job->options->contract_path.size != 0 &&
+           cx_run_path_overlap(job->options->contract_path, path, job->options->ground) !=
+               CX_RUN_APART;
+}
+
 static void check_change(cx_diff_job *job, const cx_diff_view *view, const cx_diff_change *change)
 {
     const cx_diff_options *options = job->options;
     if (cx_run_path_protected(change->path, options->ground))
         add_finding(job, "D06", change->path, view->name,
                     "the path is protected: no run may change it");
+    else if (is_contract(job, change->path))
+        add_finding(job, "D06", change->path, view->name,
+                    "it is the contract itself, which people change in a change of its own");
     else if (!cx_run_path_covered(options->allowed_paths, options->allowed_count, change->path))
         add_finding(job, "D07", change->path, view->name,
                     "the path is outside allowed_paths; undo the change or widen the contract");

@@ -68,17 +68,73 @@ static cx_status add_commits(cx_diff_job *job, const cx_raw_diff *raw, cx_err *e
     return CX_SUCCESS;
 }
 
+/* A line for each commit: its id, with `parents` followed by those of its parents. */
 static cx_status list_commits(const cx_diff_job *job, const cx_oid *from, const cx_oid *to,
-                              cx_buf *out, cx_err *err)
+                              bool parents, cx_buf *out, cx_err *err)
 {
     char range[2 * CX_OID_TEXT_SIZE + 2], a[CX_OID_TEXT_SIZE], b[CX_OID_TEXT_SIZE];
     cx_oid_text(from, a);
     cx_oid_text(to, b);
     (void)snprintf(range, sizeof range, "%s..%s", a, b);
-    cx_git_call call = {
-        .args = CX_GIT_ARGS("rev-list", "--max-count=1001", "--end-of-options", range, "--"),
-        .bare = true};
+    cx_git_call call = {.args = parents ? CX_GIT_ARGS("rev-list", "--max-count=1001", "--parents",
+                                                      "--end-of-options", range, "--")
+                                        : CX_GIT_ARGS("rev-list", "--max-count=1001",
+                                                      "--end-of-options", range, "--"),
+                        .bare = true};
     return cx_git_call_run(job->git, &call, out, NULL, err);
+}
+
+/* Splits the next line off. */
+static cx_str next_line(cx_str *rest)
+{
+    const char *end = memchr(rest->data, '\n', rest->size);
+    cx_str line = {rest->data, end == NULL ? rest->size : (size_t)(end - rest->data)};
+    size_t step = line.size + (end != NULL);
+    *rest = (cx_str){rest->data + step, rest->size - step};
+    return line;
+}
+
+/* "<commit> <parent> .." as `diff-tree --stdin` reads it. A parent that is not in `range` is of the
+ * baseline's history: when there is one, the others are left out. */
+static void add_trusted_parents(cx_buf *out, cx_str line, const cx_map *range, size_t id_size)
+{
+    bool merges = false;
+    for (size_t at = id_size + 1; at + id_size <= line.size; at += id_size + 1)
+        merges = merges || cx_map_find(range, (cx_str){line.data + at, id_size}) == NULL;
+    cx_buf_add(out, line.data, id_size);
+    for (size_t at = id_size + 1; at + id_size <= line.size; at += id_size + 1) {
+        cx_str parent = {line.data + at, id_size};
+        if (merges && cx_map_find(range, parent) != NULL)
+            continue;
+        cx_buf_add_byte(out, ' ');
+        cx_buf_add_str(out, parent);
+    }
+    cx_buf_add_byte(out, '\n');
+}
+
+static cx_status list_with_trusted_parents(const cx_diff_job *job, const cx_oid *from,
+                                           const cx_oid *to, cx_buf *out, cx_err *err)
+{
+    size_t id_size = 2 * cx_git_oid_size(job->git);
+    cx_buf listed;
+    cx_map range;
+    cx_buf_init(&listed, job->arena->alloc);
+    cx_map_init(&range, job->arena->alloc, cx_io_seed(cx_io_system()));
+    cx_status status = list_commits(job, from, to, true, &listed, err);
+    for (cx_str rest = cx_buf_str(&listed); !cx_failed(status) && rest.size != 0;) {
+        uint64_t *value;
+        bool fresh;
+        cx_str line = next_line(&rest);
+        if (line.size < id_size)
+            status = cx_fail(err, CX_E_FORMAT, "git lists commits in a form that is not known");
+        else
+            status = cx_map_put(&range, (cx_str){line.data, id_size}, &value, &fresh, err);
+    }
+    for (cx_str rest = cx_buf_str(&listed); !cx_failed(status) && rest.size != 0;)
+        add_trusted_parents(out, next_line(&rest), &range, id_size);
+    cx_map_done(&range);
+    cx_buf_done(&listed);
+    return cx_failed(status) ? status : cx_buf_check(out, err);
 }
 
 cx_status cx_diff_view_commits(cx_diff_job *job, const cx_oid *from, const cx_oid *to,
@@ -88,7 +144,9 @@ cx_status cx_diff_view_commits(cx_diff_job *job, const cx_oid *from, const cx_oi
     cx_raw_diff raw = {.count = 0};
     size_t count = 0;
     cx_buf_init(&ids, job->arena->alloc);
-    cx_status status = list_commits(job, from, to, &ids, err);
+    cx_status status = job->options->baseline_merges
+                           ? list_with_trusted_parents(job, from, to, &ids, err)
+                           : list_commits(job, from, to, false, &ids, err);
     for (size_t i = 0; i < ids.size; i++)
         count += ids.data[i] == '\n';
     if (!cx_failed(status) && count > COMMITS_MAX)

@@ -10,12 +10,26 @@ cx_status cx_run_contract_check(cx_str bytes, const cx_run_repo *repo,
                                 cx_arena *arena, cx_run_findings *findings, cx_contract *out,
                                 cx_run_policy *out_policy, cx_err *err)
 {
+    return cx_run_contract_check_at(bytes, (cx_str){NULL, 0}, repo, ground, checks, arena, findings,
+                                    out, out_policy, err);
+}
+
+cx_status cx_run_contract_check_at(cx_str bytes, cx_str baseline, const cx_run_repo *repo,
+                                   const cx_run_path_context *ground,
+                                   const cx_contract_checks *checks, cx_arena *arena,
+                                   cx_run_findings *findings, cx_contract *out,
+                                   cx_run_policy *out_policy, cx_err *err)
+{
     CX_ASSERT(findings != NULL && out != NULL && out_policy != NULL);
     size_t before = findings->refusing;
     memset(out_policy, 0, sizeof *out_policy);
     CX_TRY(cx_run_contract_read(bytes, arena, findings, out, err));
     if (findings->refusing != before)
         return CX_SUCCESS; /* K01: nothing else can be checked */
+    if (baseline.size != 0) {
+        out->baseline_ref = baseline;
+        out->target_ref = (cx_str){NULL, 0}; /* nothing is rolled back */
+    }
     CX_TRY(cx_run_contract_baseline(out, repo, findings, err));
     /* Without a baseline there are no policies; with the built-in ones the other lints can run. */
     const cx_run_repo *from = out->baseline_commit.size == 0 ? NULL : repo;

@@ -148,6 +148,14 @@ CX_RESULT cx_run_contract_check(cx_str bytes, const cx_run_repo *repo,
                                 cx_arena *arena, cx_run_findings *findings, cx_contract *out,
                                 cx_run_policy *out_policy, cx_err *err);
 
+/* The same, when the caller knows the baseline: `baseline` (a commit) takes the place of the
+ * contract's baseline_ref, and target_ref is not looked at. Empty: the contract's own. */
+CX_RESULT cx_run_contract_check_at(cx_str bytes, cx_str baseline, const cx_run_repo *repo,
+                                   const cx_run_path_context *ground,
+                                   const cx_contract_checks *checks, cx_arena *arena,
+                                   cx_run_findings *findings, cx_contract *out,
+                                   cx_run_policy *out_policy, cx_err *err);
+
 /* K14 alone: whether a task id may name files and branches. */
 bool cx_run_task_id_ok(cx_str task_id);
 /* K15 for one artifact, also used when it is passed to the agent: its bytes, or a finding. `where`

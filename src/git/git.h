@@ -143,6 +143,12 @@ cx_oid cx_git_blob_oid(const cx_git *git, cx_bytes contents);
 CX_RESULT cx_git_resolve(const cx_git *git, cx_str ref, cx_oid *out, cx_err *err);
 CX_RESULT cx_git_is_ancestor(const cx_git *git, const cx_oid *ancestor, const cx_oid *commit,
                              bool *out, cx_err *err);
+/* The newest commit that both descend from. CX_E_NOT_FOUND when there is none, or more than one
+ * (the two were merged into each other crosswise). */
+CX_RESULT cx_git_merge_base(const cx_git *git, const cx_oid *a, const cx_oid *b, cx_oid *out,
+                            cx_err *err);
+/* Whether history was cut off when the repository was cloned (`git clone --depth`). */
+CX_RESULT cx_git_is_shallow(const cx_git *git, bool *out, cx_err *err);
 /* The tree of a commit. */
 CX_RESULT cx_git_tree_of(const cx_git *git, const cx_oid *commit, cx_oid *out, cx_err *err);
 /* The root commit of HEAD's history (the first by name when there are several), which identifies a

@@ -177,6 +177,43 @@ cx_status cx_git_is_ancestor(const cx_git *git, const cx_oid *ancestor, const cx
     return CX_SUCCESS;
 }
 
+cx_status cx_git_merge_base(const cx_git *git, const cx_oid *a, const cx_oid *b, cx_oid *out,
+                            cx_err *err)
+{
+    char first[CX_OID_TEXT_SIZE], second[CX_OID_TEXT_SIZE];
+    size_t line = 2 * cx_git_oid_size(git) + 1;
+    int code = 0;
+    cx_buf text;
+    cx_oid_text(a, first);
+    cx_oid_text(b, second);
+    cx_buf_init(&text, cx_alloc_default());
+    cx_git_call call = {.args = CX_GIT_ARGS("merge-base", "--all", first, second), .bare = true};
+    cx_status status = cx_git_call_run(git, &call, &text, &code, err);
+    if (!cx_failed(status) && (code != 0 || text.size < line))
+        status = cx_fail(err, CX_E_NOT_FOUND,
+                         "the commits %.12s and %.12s have no history in common", first, second);
+    else if (!cx_failed(status) && text.size != line)
+        status = cx_fail(err, CX_E_NOT_FOUND,
+                         "the commits %.12s and %.12s were merged into each other crosswise, so "
+                         "there is no one commit to compare with; merge the first into the second",
+                         first, second);
+    else if (!cx_failed(status) && !cx_oid_parse((cx_str){(const char *)text.data, line - 1}, out))
+        status = cx_fail(err, CX_E_FORMAT, "git names a commit in a form that is not known");
+    cx_buf_done(&text);
+    return status;
+}
+
+cx_status cx_git_is_shallow(const cx_git *git, bool *out, cx_err *err)
+{
+    cx_buf text;
+    cx_buf_init(&text, cx_alloc_default());
+    cx_git_call call = {.args = CX_GIT_ARGS("rev-parse", "--is-shallow-repository"), .bare = true};
+    cx_status status = cx_git_call_run(git, &call, &text, NULL, err);
+    *out = !cx_str_eq(cx_buf_str(&text), CX_STR("false\n"));
+    cx_buf_done(&text);
+    return status;
+}
+
 cx_status cx_git_root_commit(const cx_git *git, cx_oid *out, cx_err *err)
 {
     cx_buf text;

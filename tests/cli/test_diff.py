@@ -297,6 +297,202 @@ def repositories_with_sha256_names_are_judged_too():
         check(judge(repo)[0] == {"D07"})
 
 
+# --- pull requests ---------------------------------------------------------------------------------
+
+INSIDE = ".cortex/contract.json"
+
+
+def make_pull(folder, **changes):
+    """A repository whose main branch has a contract for src/app/, and a branch `work` from it."""
+    repo = make_repo(folder)
+    write(repo / INSIDE, json.dumps({**CONTRACT, **changes}))
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", "contract")
+    git(repo, "checkout", "-q", "-b", "work")
+    return repo
+
+
+def commit(repo, path, text, message="change"):
+    write(repo / path, text)
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", message)
+
+
+def judge_pull(repo, *more, code=4, head="work"):
+    answer = json.loads(cortex(repo, "gate", "diff", "--json", "--baseline", "main", "--head", head,
+                               "--contract-in", INSIDE, *more, code=code))
+    return set(answer.get("rules", [])), answer
+
+
+@test
+def a_pull_request_is_judged_by_the_contract_of_its_base():
+    with Folder() as folder:
+        repo = make_pull(folder)
+        commit(repo, "src/app/new.c", "int x;\n")
+        _, answer = judge_pull(repo, code=0)
+        check(answer["changed"] == ["src/app/new.c"], answer)
+        check(answer["tree"] == git(repo, "rev-parse", "work^{tree}").strip(), answer)
+        # The files on disk, the index and HEAD have no part in it.
+        git(repo, "checkout", "-q", "main")
+        write(repo / "README.md", "changed\n")
+        git(repo, "add", "-A")
+        judge_pull(repo, code=0)
+        git(repo, "reset", "-q", "--hard", "HEAD")
+        git(repo, "checkout", "-q", "work")
+        commit(repo, "README.md", "changed\n")
+        git(repo, "checkout", "-q", "main")
+        rules, answer = judge_pull(repo)
+        check(rules == {"D07"}, answer)
+
+
+@test
+def what_a_commit_changed_and_another_took_back_is_seen():
+    with Folder() as folder:
+        repo = make_pull(folder)
+        commit(repo, "README.md", "secret\n")
+        commit(repo, "README.md", "readme\n")
+        rules, answer = judge_pull(repo)
+        check(rules == {"D07"} and all(v["view"].startswith("commit ")
+                                       for v in answer["violations"]), answer)
+
+
+@test
+def a_pull_request_cannot_bring_or_widen_its_contract():
+    wide = json.dumps({**CONTRACT, "allowed_paths": ["src/", "README.md", ".cortex/"]})
+    with Folder() as folder:
+        repo = make_pull(folder)
+        commit(repo, INSIDE, wide)
+        commit(repo, "README.md", "changed\n")
+        rules, answer = judge_pull(repo)
+        check({v["path"]: v["rule"] for v in answer["violations"]} ==
+              {INSIDE: "D06", "README.md": "D07"}, answer)
+    # Not even when the base's contract allows its folder, by any name of that file.
+    for name in (INSIDE, ".Cortex/CONTRACT.json", ".cortex/contract.json/x"):
+        with Folder() as folder:
+            repo = make_pull(folder, allowed_paths=["src/", ".cortex/", ".Cortex/"])
+            git(repo, "rm", "-q", "--cached", INSIDE)
+            (repo / INSIDE).unlink()
+            commit(repo, name, wide)
+            rules, answer = judge_pull(repo)
+            check("D06" in rules, name, answer)
+            check(name in [v["path"] for v in answer["violations"] if v["rule"] == "D06"], answer)
+    # A base without one has none, whatever the pull request adds.
+    with Folder() as folder:
+        repo = make_repo(folder)
+        git(repo, "checkout", "-q", "-b", "work")
+        commit(repo, INSIDE, wide)
+        done = run(BIN, "gate", "diff", "--baseline", "main", "--head", "work", "--contract-in",
+                   INSIDE, env=ENV, cwd=repo)
+        check(done.returncode == 3 and b"has no contract at .cortex/contract.json" in done.stderr,
+              done.stderr)
+    with Folder() as folder:
+        repo = make_repo(folder)
+        (repo / ".cortex").mkdir()
+        (repo / INSIDE).symlink_to("../README.md")
+        git(repo, "add", "-A")
+        git(repo, "commit", "-q", "-m", "link")
+        git(repo, "branch", "work")
+        done = run(BIN, "gate", "diff", "--baseline", "main", "--head", "work", "--contract-in",
+                   INSIDE, env=ENV, cwd=repo)
+        check(done.returncode == 3 and b"no regular file" in done.stderr, done.stderr)
+
+
+@test
+def a_base_that_moved_on_is_not_the_pull_requests_doing():
+    with Folder() as folder:
+        repo = make_pull(folder)
+        commit(repo, "src/app/new.c", "int x;\n")
+        git(repo, "checkout", "-q", "main")
+        commit(repo, "README.md", "newer\n")
+        judge_pull(repo, code=0)
+        # .. nor when the base is merged into it.
+        git(repo, "checkout", "-q", "work")
+        git(repo, "merge", "-q", "--no-edit", "main")
+        _, answer = judge_pull(repo, code=0)
+        check(answer["changed"] == ["src/app/new.c"], answer)
+        # What the merge itself adds is.
+        git(repo, "checkout", "-q", "-B", "work", "HEAD~1")
+        git(repo, "merge", "-q", "--no-commit", "--no-ff", "main")
+        write(repo / "scripts/test.sh", "#!/bin/sh\nexit 1\n")
+        git(repo, "add", "-A")
+        git(repo, "commit", "-q", "-m", "merge")
+        rules, answer = judge_pull(repo)
+        check({v["path"] for v in answer["violations"]} == {"scripts/test.sh"}, answer)
+        # .. also when a later commit takes it back.
+        write(repo / "scripts/test.sh", "#!/bin/sh\nexit 0\n")
+        git(repo, "commit", "-q", "-a", "-m", "back")
+        rules, answer = judge_pull(repo)
+        check({v["path"] for v in answer["violations"]} == {"scripts/test.sh"}, answer)
+        # A merge of a branch that the base does not have hides nothing.
+        git(repo, "checkout", "-q", "-B", "side", "main")
+        commit(repo, "README.md", "side\n")
+        git(repo, "checkout", "-q", "-B", "work", "main")
+        commit(repo, "src/app/other.c", "int y;\n")
+        git(repo, "merge", "-q", "--no-edit", "-s", "ours", "side")
+        rules, answer = judge_pull(repo)
+        check({v["path"] for v in answer["violations"]} == {"README.md"}, answer)
+
+
+@test
+def what_cannot_be_compared_is_exit_3():
+    def fails(repo, words, *expected):
+        done = run(BIN, "gate", "diff", *words, env=ENV, cwd=repo)
+        check(done.returncode == 3, words, done.returncode, done.stderr)
+        check(all(text in done.stderr.decode() for text in expected), done.stderr.decode())
+
+    with Folder() as folder:
+        repo = make_pull(folder)
+        commit(repo, "src/app/new.c", "int x;\n")
+        commit(repo, "src/app/new.c", "int xy;\n")
+        allow = ("--allow", "src/app/")
+        fails(repo, ("--baseline", "f" * 40, "--head", "work", *allow), "does not have the commit",
+              "shallow")
+        fails(repo, ("--baseline", "main", "--head", "--cached", *allow), "does not have the commit")
+        git(repo, "checkout", "-q", "--orphan", "alone")
+        git(repo, "commit", "-q", "-m", "alone")
+        fails(repo, ("--baseline", "main", "--head", "alone", *allow), "no history in common")
+        # Crosswise merges have two newest ancestors.
+        git(repo, "checkout", "-q", "-b", "a", "work")
+        commit(repo, "src/app/a.c", "a\n")
+        git(repo, "checkout", "-q", "-b", "b", "work")
+        commit(repo, "src/app/b.c", "b\n")
+        git(repo, "branch", "a0", "a")
+        git(repo, "checkout", "-q", "a")
+        git(repo, "merge", "-q", "--no-edit", "b")
+        git(repo, "checkout", "-q", "b")
+        git(repo, "merge", "-q", "--no-edit", "a0")
+        fails(repo, ("--baseline", "a", "--head", "b", *allow), "crosswise")
+        git(folder, "clone", "-q", "--depth", "2", "--no-single-branch", f"file://{repo}", "shallow")
+        fails(folder / "shallow", ("--baseline", "origin/main", "--head", "origin/work", *allow),
+              "shallow clone")
+        for words in (("--head", "work", *allow), ("--contract-in", INSIDE),
+                      ("--baseline", "main", "--head", "work", "--index", *allow),
+                      ("--baseline", "main", "--contract-in", INSIDE, *allow)):
+            cortex(repo, "gate", "diff", *words, code=2)
+
+
+@test
+def programs_named_in_the_repository_are_not_started_for_a_pull_request():
+    with Folder() as folder:
+        repo = make_pull(folder)
+        mark = folder / "started"
+        program = folder / "program.sh"
+        write(program, f"#!/bin/sh\necho run >>{mark}\ncat\n")
+        program.chmod(0o755)
+        commit(repo, "src/app/.gitattributes", "* diff=x filter=x\n")
+        commit(repo, "src/app/new.c", "int x;\n")
+        for name in ("diff.x.textconv", "diff.x.command", "diff.external", "filter.x.clean",
+                     "filter.x.smudge", "core.fsmonitor", "core.pager"):
+            git(repo, "config", name, str(program))
+        hooks = repo / ".git/hooks"
+        for name in ("post-checkout", "reference-transaction", "post-index-change"):
+            write(hooks / name, program.read_text())
+            (hooks / name).chmod(0o755)
+        rules, answer = judge_pull(repo)
+        check(rules == {"D06"}, answer)  # .gitattributes
+        check(not mark.exists(), "a program was started")
+
+
 # --- hooks -----------------------------------------------------------------------------------------
 
 
