@@ -33,7 +33,7 @@ FILE = re.compile(r'^(?:[\w.*{}-]+/)*[\w.*-]+\.(?:c|h|md|py|sh|cmake|txt|1|3|5|8
 
 def tree():
     files = [p.name for p in ROOT.iterdir() if p.is_file()]
-    for folder in SOURCES + ['schemas', 'policies', 'contracts', 'web', 'debian']:
+    for folder in SOURCES + ['schemas', 'policies', 'contracts', 'web', 'debian', 'packaging']:
         if (ROOT / folder).is_dir():
             files += [str(p.relative_to(ROOT)) for p in (ROOT / folder).rglob('*')
                       if p.is_file() and 'node_modules' not in p.parts]

@@ -2,6 +2,7 @@
  * cmd_gate_diff.c - `cortex gate diff`: would this work tree's changes pass the diff gate? (run.md
  * §9)
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/run/gate_report.h"
@@ -24,7 +25,10 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("contract-in", 0, CX_CLI_TEXT, "PATH",
                "Apply the contract that the commit of --baseline has under this path; no change to "
                "that path is allowed."),
-    CX_CLI_OPT_FLAG("index", 0, "Check only the index and the commits, not the files on disk."),
+    CX_CLI_OPT_FLAG(
+        "index", 0,
+        "Check only the index and the commits, not the files on disk; in a hook of git, the "
+        "index of that commit (GIT_INDEX_FILE)."),
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTIONS_GATE,
     CX_CLI_OPTIONS_COMMON};
@@ -152,6 +156,14 @@ static cx_status read_skipped_gates(gate_job *job, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* In a hook, git says which index the commit will be made of: that of `git commit -a` or `git
+ * commit FILE` is another one. */
+static const char *hook_index(const cx_cli_args *args)
+{
+    const char *index = getenv("GIT_INDEX_FILE");
+    return cx_cli_has(args, "index") && index != NULL && index[0] != '\0' ? index : NULL;
+}
+
 static cx_status check_usage(const cx_cli_args *args, size_t allowed, cx_err *err)
 {
     bool inside = cx_cli_has(args, "contract-in"), head = cx_cli_has(args, "head");
@@ -184,6 +196,7 @@ static cx_status gate_diff_job(gate_job *job, cx_err *err)
     job->diff.allowed_paths = allowed;
     job->diff.allowed_count = count;
     job->diff.index_only = cx_cli_has(job->args, "index");
+    job->diff.index_file = hook_index(job->args);
     if (head != NULL || inside != NULL)
         CX_TRY(find_baseline(job, err));
     if (head != NULL)
