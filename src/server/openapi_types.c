@@ -25,9 +25,9 @@ const cx_api_type cx_api_types[] = {
     {"ProblemError", "{parameter?: string, pointer?: string, reason: string}"},
     {"Health", "{status: string}"},
     {"Ready", "{index: string, status: string}"},
-    {"Session", "{file: string|null, level: TraceLevel, name: string, otlp_url: string|null, "
-                "repo: boolean, scopes: string[], token_file: string|null, traces: boolean, "
-                "version: string}"},
+    {"Session", "{file: string|null, folder: string|null, level: TraceLevel, name: string, "
+                "otlp_url: string|null, repo: boolean, scopes: string[], token_file: string|null, "
+                "traces: boolean, version: string}"},
     {"Empty", "{}"},
 
     /* --- sessions of coding agents ---------------------------------------------------------- */

@@ -241,6 +241,14 @@ def tokens_have_scopes_for_runs():
 
 
 @test
+def the_folder_of_the_repository_is_told_to_readers_of_runs():
+    with Folder() as folder, served(folder) as server:
+        check(server.get("/session")["folder"] == str(server.repo.path), server.get("/session"))
+        other = server.get("/session", token=server.add_token("trace:read"))
+        check(other["folder"] is None and other["repo"] is True, other)
+
+
+@test
 def without_a_repository_no_runs_are_served():
     with Folder() as folder:
         repo = Repo(folder)

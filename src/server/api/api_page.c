@@ -1,6 +1,7 @@
 /*
  * api_page.c - the files of the web page, and the browser sessions that show it.
  */
+#include "server/feed/runs.h"
 #include "server/origin.h"
 #include "server/page/page.h"
 #include "server/route.h"
@@ -96,7 +97,7 @@ static void add_flag(cx_json_list *list, const char *name, bool value)
     cx_json_list_put(list, cx_str_z(name), cx_json_make_bool(value));
 }
 
-/* {"file","level","name","otlp_url","repo","scopes","token_file","traces","version"} */
+/* {"file","folder","level","name","otlp_url","repo","scopes","token_file","traces","version"} */
 static cx_status answer_session(cx_call *call, cx_err *err)
 {
     const cx_service *service = call->service;
@@ -109,6 +110,9 @@ static cx_status answer_session(cx_call *call, cx_err *err)
     const char *file = service->options.file_path;
     cx_json_list_put(&list, CX_STR("file"),
                      file == NULL ? cx_json_make_null() : cx_json_make_str(cx_str_z(file)));
+    bool reads_runs = service->runs != NULL && (call->token.scopes & CX_SCOPE_RUN_READ) != 0;
+    cx_str folder = reads_runs ? cx_str_z(cx_runs_repo(service->runs)) : CX_STR("");
+    cx_json_put_maybe(&list, "folder", cx_utf8_valid(folder) ? folder : CX_STR(""));
     cx_json_list_put(&list, CX_STR("level"),
                      cx_json_make_str(cx_str_z(cx_trace_level_name(call->token.level))));
     cx_json_list_put(

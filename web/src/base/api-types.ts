@@ -1430,6 +1430,7 @@ export interface SentScopes {
 
 export interface Session {
   file: string | null;
+  folder: string | null;
   level: TraceLevel;
   name: string;
   otlp_url: string | null;

@@ -73,6 +73,7 @@ export class Carried implements Answers {
     if (path === '/api/v1/session')
       return {
         file: this.data.title,
+        folder: null,
         level: 'full_traces',
         name: 'file',
         otlp_url: null,

@@ -1,6 +1,7 @@
 // help.tsx - what can be done here, by task, and the keys below.
 
 import {useEffect, useRef} from 'preact/hooks';
+import {chooseEditor, EDITORS, editor} from '../base/editor';
 import {allCommands, helpIsOpen} from '../base/keys';
 import {linkTo} from '../base/router';
 import {session} from '../base/session';
@@ -125,6 +126,24 @@ export function Help() {
         </button>
       </header>
       <Tasks />
+      <p>
+        <label>
+          Open files of steps in{' '}
+          <select
+            value={editor.value}
+            onChange={(event) => chooseEditor((event.target as HTMLSelectElement).value)}
+          >
+            {Object.entries(EDITORS).map(([name, words]) => (
+              <option key={name} value={name}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </label>{' '}
+        <span class="dim">
+          Only files below the folder of the session or the served repository, on this machine.
+        </span>
+      </p>
       <h2 class="help-keys">Keys</h2>
       <div class="help-groups">
         {groups.map((group) => (

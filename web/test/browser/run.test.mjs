@@ -65,6 +65,23 @@ export default {
       await page.locator('.changes-head').waitFor();
     },
 
+    async 'files link to a chosen editor, and to none before'(page, s) {
+      await open(page, s, OUTSIDE);
+      await page.locator('.diff-outside', {hasText: 'README.md'}).waitFor();
+      assert.equal(await page.locator('a.file-link').count(), 0);
+      await page.getByRole('button', {name: 'Help'}).click();
+      await page.getByLabel('Open files of steps in').selectOption('VSCodium');
+      await page.getByRole('button', {name: 'Close'}).click();
+      const name = page.locator('.diff-outside a.file-link');
+      await name.waitFor();
+      const href = await name.getAttribute('href');
+      assert.match(href, /^vscodium:\/\/file\/.+\/README\.md$/);
+      const lines = page.locator('.diff-add a.file-link');
+      assert.match(await lines.first().getAttribute('href'), /^vscodium:\/\/file\/.+\.\w+:\d+$/);
+      await page.reload();
+      await name.waitFor();
+    },
+
     async 'the fix loop is a second row, and leads to its events'(page, s) {
       await open(page, s, FIXED);
       assert.equal(await page.locator('.rail-row').count(), 2);

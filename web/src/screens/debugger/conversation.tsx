@@ -6,14 +6,18 @@ import {useEffect, useMemo, useRef} from 'preact/hooks';
 import {get} from '../../base/api';
 import type {ViewSteps} from '../../base/api-types';
 import {bytes, clock, count, duration, plural, shortAgent, time} from '../../base/format';
+import {fileOf} from '../../base/editor';
 import {adjust, route} from '../../base/router';
+import {session} from '../../base/session';
 import {Badge} from '../../ui/badge';
+import {FileLink} from '../../ui/file_link';
 import {Empty, Failed, Loading} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import type {Reached} from './marks';
 import type {Model} from './model';
 import {SaidBar} from './said';
 import {
+  argumentsOf,
   callSummary,
   type DiffLine,
   divided,
@@ -316,6 +320,9 @@ type AnyCall = Pick<ViewStep, 'tool' | 'arguments' | 'result' | 'failed'>;
 function Call({step, isPart = false}: {step: AnyCall; isPart?: boolean}) {
   if (!step.arguments && !step.result) return null;
   const edit = editOf(step.arguments);
+  const file = fileOf(argumentsOf(step.arguments));
+  // Of a relative path it is not known what it is relative to.
+  const isWhole = file?.path.startsWith('/') ?? false;
   return (
     <>
       {step.arguments && (
@@ -325,7 +332,13 @@ function Call({step, isPart = false}: {step: AnyCall; isPart?: boolean}) {
               <Line text={step.tool ?? 'call'} most={60} />
             </strong>{' '}
             <code>
-              <Line text={edit ? edit.path : callSummary(step.arguments)} most={160} />
+              <FileLink
+                path={file?.path ?? ''}
+                line={file?.line ?? null}
+                root={isWhole ? session.value?.folder : null}
+              >
+                <Line text={edit ? edit.path : callSummary(step.arguments)} most={160} />
+              </FileLink>
             </code>
           </summary>
           {edit ? (

@@ -1,13 +1,16 @@
 // entries.tsx - what a session did, newest first: each decision with its rule, reason and result.
 
 import type {LiveEffect, LiveEntry} from '../../base/api-types';
+import {fileOf} from '../../base/editor';
 import {bytes, clock, plural} from '../../base/format';
 import {Badge, type Tone} from '../../ui/badge';
+import {FileLink} from '../../ui/file_link';
 import {Line, Text} from '../../ui/text';
 import {seconds} from '../run/types';
 import {aboutOf, entryWord, toldOf, verdictTone, verdictWord, type Told} from './model';
 
-export function Entries({entries}: {entries: readonly LiveEntry[]}) {
+/** `root`: the folder that files are below when they are linked to an editor. */
+export function Entries({entries, root}: {entries: readonly LiveEntry[]; root: string}) {
   // A result is shown with its decision, where that is there.
   const shownResults = new Set(entries.map((one) => one.result?.seq));
   const rows = entries.filter((one) => one.kind !== 'result' || !shownResults.has(one.seq));
@@ -18,7 +21,7 @@ export function Entries({entries}: {entries: readonly LiveEntry[]}) {
       <ol class="live-entries" reversed>
         {rows.map((one) => (
           <li key={one.seq} class={`live-entry live-${one.kind}`}>
-            <Entry one={one} />
+            <Entry one={one} root={root} />
           </li>
         ))}
       </ol>
@@ -34,7 +37,7 @@ function When({one}: {one: LiveEntry}) {
   );
 }
 
-function Entry({one}: {one: LiveEntry}) {
+function Entry({one, root}: {one: LiveEntry; root: string}) {
   if (one.erased)
     return (
       <p class="live-line">
@@ -43,7 +46,7 @@ function Entry({one}: {one: LiveEntry}) {
     );
   const told = toldOf(one.payload);
   return one.kind === 'decision' ? (
-    <Decision one={one} told={told} />
+    <Decision one={one} told={told} root={root} />
   ) : (
     <p class="live-line">
       <When one={one} /> <span>{entryWord(one, told)}</span>{' '}
@@ -57,7 +60,8 @@ function Entry({one}: {one: LiveEntry}) {
   );
 }
 
-function Decision({one, told}: {one: LiveEntry; told: Told}) {
+function Decision({one, told, root}: {one: LiveEntry; told: Told; root: string}) {
+  const file = fileOf(told.call?.input);
   const differs = told.would !== '' && told.would !== told.verdict;
   return (
     <details>
@@ -104,6 +108,17 @@ function Decision({one, told}: {one: LiveEntry; told: Told}) {
             <dt class="dim">Runs instead</dt>
             <dd class="mono">
               <Text text={told.rewrite} most={600} />
+            </dd>
+          </>
+        )}
+        {file && (
+          <>
+            <dt class="dim">File</dt>
+            <dd class="mono">
+              <FileLink path={file.path} line={file.line} root={root}>
+                <Text text={file.path} most={300} />
+                {file.line !== null && `:${file.line}`}
+              </FileLink>
             </dd>
           </>
         )}

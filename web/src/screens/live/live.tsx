@@ -183,7 +183,7 @@ function Opened({name}: {name: string}) {
       <div class="live-body" tabIndex={0} role="region" aria-label="The session">
         <Waiting path={path} items={value.waiting} again={again} />
         <Limits path={path} policy={value.policy} ended={value.session.ended} again={again} />
-        <Entries entries={value.entries} />
+        <Entries entries={value.entries} root={value.policy?.root || value.session.cwd} />
         {(before || value.next !== null) && (
           <p class="live-more">
             {before && (

@@ -6,8 +6,10 @@ import {getText} from '../../base/api';
 import {bytes, count, plural} from '../../base/format';
 import {useAnswer} from '../../base/load';
 import {adjust, route} from '../../base/router';
+import {session} from '../../base/session';
 import {plain} from '../../base/text';
 import {Badge} from '../../ui/badge';
+import {FileLink} from '../../ui/file_link';
 import {Icon, type IconName} from '../../ui/icon';
 import {VirtualList} from '../../ui/list';
 import {Empty, Failed, Loading} from '../../ui/states';
@@ -256,7 +258,9 @@ function Row({row, judged}: {row: DiffRow; judged: readonly Judged[]}) {
               {' \u2192 '}
             </>
           )}
-          <Line text={one.file.path} most={200} />
+          <FileLink path={one.file.path} root={session.value?.folder}>
+            <Line text={one.file.path} most={200} />
+          </FileLink>
         </span>
         <span class="dim">
           {SIGNS[one.file.kind][1]}
@@ -267,13 +271,18 @@ function Row({row, judged}: {row: DiffRow; judged: readonly Judged[]}) {
     );
   }
   const sign = row.kind === 'add' ? '+' : row.kind === 'del' ? '\u2212' : ' ';
+  const path = judged[row.file]?.file.path ?? '';
   return (
     <span class={`diff-row diff-${row.kind}`}>
       <span class="diff-no" aria-hidden="true">
         {row.oldLine || ''}
       </span>
       <span class="diff-no" aria-hidden="true">
-        {row.newLine || ''}
+        {row.newLine > 0 && (
+          <FileLink path={path} line={row.newLine} root={session.value?.folder} isQuiet>
+            {row.newLine}
+          </FileLink>
+        )}
       </span>
       <span class="diff-sign">{sign}</span>
       <CodeText text={row.text} most={COLUMNS_MAX} />
