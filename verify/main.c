@@ -397,7 +397,7 @@ static cx_status write_all(program *p, cx_bytes bytes, cx_err *err)
 {
     cx_buf shown;
     cx_buf_init(&shown, cx_alloc_default());
-    cx_shown_add_lines(&shown, cx_bytes_str(bytes), false);
+    cx_shown_add_lines(&shown, cx_bytes_str(bytes), 0);
     cx_status status = cx_buf_check(&shown, err);
     if (!cx_failed(status))
         status =

@@ -3,6 +3,9 @@
  */
 #include "base/shown.h"
 
+#include <string.h>
+
+#include "base/bytes.h"
 #include "base/utf8.h"
 
 bool cx_shown_acts(uint32_t code)
@@ -74,6 +77,59 @@ static size_t colour_size(const uint8_t *data, size_t size)
     return 0;
 }
 
+/* --- links ------------------------------------------------------------------------------------ */
+
+#define LINK_BEGIN "\033]8;;"
+#define LINK_END "\033\\"
+
+bool cx_shown_is_link(cx_str uri)
+{
+    static const char *const schemes[] = {"file://", "vscode://file/", "vscodium://file/",
+                                          "cursor://file/", "idea://open?file=/"};
+    bool known = false;
+    for (size_t i = 0; i < CX_COUNT_OF(schemes); i++)
+        known = known || cx_str_starts(uri, cx_str_z(schemes[i]));
+    if (!known || uri.size > CX_SHOWN_URI_MAX)
+        return false;
+    for (size_t i = 0; i < uri.size; i++) {
+        char c = uri.data[i];
+        bool letter = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && (c == 0 || strchr("-._~/%:?=&#", c) == NULL))
+            return false;
+    }
+    return true;
+}
+
+void cx_shown_add_link(cx_buf *out, cx_str uri, cx_str text)
+{
+    bool linked = cx_shown_is_link(uri);
+    if (linked) {
+        cx_buf_add_z(out, LINK_BEGIN);
+        cx_buf_add_str(out, uri);
+        cx_buf_add_z(out, LINK_END);
+    }
+    cx_shown_add(out, text);
+    if (linked)
+        cx_buf_add_z(out, LINK_BEGIN LINK_END);
+}
+
+/* Size of the beginning or the end of a link at the start of `text`, 0 when there is none. */
+static size_t link_size(cx_str text)
+{
+    const size_t begin = sizeof LINK_BEGIN - 1, end = sizeof LINK_END - 1;
+    if (!cx_str_starts(text, CX_STR(LINK_BEGIN)))
+        return 0;
+    size_t size = 0, limit = text.size - begin;
+    while (size < limit && size <= CX_SHOWN_URI_MAX && text.data[begin + size] != '\033')
+        size++;
+    if (limit - size < end || memcmp(text.data + begin + size, LINK_END, end) != 0)
+        return 0;
+    return size == 0 || cx_shown_is_link(cx_str_from(text.data + begin, size)) ? begin + size + end
+                                                                               : 0;
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
 void cx_shown_add(cx_buf *out, cx_str text)
 {
     for (size_t at = 0; at < text.size;) {
@@ -86,15 +142,17 @@ void cx_shown_add(cx_buf *out, cx_str text)
     }
 }
 
-void cx_shown_add_lines(cx_buf *out, cx_str text, bool colours)
+void cx_shown_add_lines(cx_buf *out, cx_str text, unsigned allowed)
 {
     const uint8_t *data = (const uint8_t *)text.data;
     for (size_t at = 0; at < text.size;) {
         size_t run = at;
         while (run < text.size && is_plain(data[run]))
             run++;
-        if (run == at && colours)
+        if (run == at && (allowed & CX_SHOWN_COLOURS) != 0)
             run += colour_size(data + at, text.size - at);
+        if (run == at && (allowed & CX_SHOWN_LINKS) != 0)
+            run += link_size(cx_str_from(text.data + at, text.size - at));
         if (run != at) {
             cx_buf_add(out, data + at, run - at);
             at = run;

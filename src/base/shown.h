@@ -28,11 +28,20 @@ size_t cx_shown_step(const uint8_t *data, size_t size, char out[CX_SHOWN_SIZE_MA
 
 /* Appends text as part of one line: line ends and tabs are escaped, too. */
 void cx_shown_add(cx_buf *out, cx_str text);
-/*
- * Appends whole lines: line ends and tabs are unchanged.  With `colours` so are colour sequences
- * (ESC [ .. m), for text of the program in which untrusted parts are escaped already.
- */
-void cx_shown_add_lines(cx_buf *out, cx_str text, bool colours);
+/* For text of the program in which untrusted parts are escaped already: colour sequences
+ * (ESC [ .. m), and links as cx_shown_add_link makes them, stay as they are. */
+enum { CX_SHOWN_COLOURS = 1, CX_SHOWN_LINKS = 2 };
+/* Appends whole lines: line ends and tabs are unchanged, and so is what `allowed` names. */
+void cx_shown_add_lines(cx_buf *out, cx_str text, unsigned allowed);
+
+/* Whether a terminal may be told to open `uri`: of a fixed list of schemes (a file, or a file in an
+ * editor), of at most CX_SHOWN_URI_MAX bytes, and without one that would end the sequence or need
+ * escaping in a URI. */
+enum { CX_SHOWN_URI_MAX = 4096 };
+bool cx_shown_is_link(cx_str uri);
+/* Appends `text` as cx_shown_add does, as a link to `uri` (OSC 8); without the link when `uri` is
+ * not one. */
+void cx_shown_add_link(cx_buf *out, cx_str uri, cx_str text);
 
 /* Offset of the first byte that cx_shown_add_lines would escape, or text.size. */
 size_t cx_shown_plain_prefix(cx_str text);

@@ -24,6 +24,8 @@ static const struct shared {
     {"", "actor"},
     {"", "db"},
     {"", "color"},
+    {"", "links"},
+    {"", "link-to"},
     {"", "retention"},
     {"limits", "threads"},
     {"limits", "max-depth"},
@@ -48,6 +50,8 @@ static const struct preset {
     const char *section, *name, *value;
 } presets[] = {
     {"", "color", "\"auto\""},
+    {"", "links", "\"auto\""},
+    {"", "link-to", "\"file\""},
     {"limits", "max-depth", "1024"},
     {"serve", "listen", "\"127.0.0.1:8420\""},
     {"serve", "unknown-key", "\"reject\""},

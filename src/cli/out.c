@@ -41,7 +41,8 @@ void cx_cli_out_write(cx_cli_out *out, cx_str text)
     }
     cx_buf_init(&shown, cx_alloc_default());
     cx_buf_add(&shown, text.data, plain);
-    cx_shown_add_lines(&shown, cx_str_from(text.data + plain, text.size - plain), out->colours);
+    cx_shown_add_lines(&shown, cx_str_from(text.data + plain, text.size - plain),
+                       (out->colours ? CX_SHOWN_COLOURS : 0u) | (out->links ? CX_SHOWN_LINKS : 0u));
     if (!out->failed && cx_failed(cx_buf_check(&shown, &out->err)))
         out->failed = true;
     write_bytes(out, shown.data, shown.size);
@@ -77,7 +78,8 @@ static bool is_dumb_terminal(void)
     return term == NULL || term[0] == 0 || strcmp(term, "dumb") == 0;
 }
 
-static bool wants_colours(const cx_cli_out *out, const char *when)
+/* By --color and --links: always, never, or what the terminal is. */
+static bool wants_more_than_text(const cx_cli_out *out, const char *when)
 {
     if (when != NULL && strcmp(when, "always") == 0)
         return true;
@@ -92,8 +94,20 @@ static bool wants_colours(const cx_cli_out *out, const char *when)
 
 bool cx_cli_colour(cx_cli_out *out, const char *when)
 {
-    out->colours = wants_colours(out, when);
+    out->colours = wants_more_than_text(out, when);
     return out->colours;
+}
+
+bool cx_cli_link_text(cx_cli_out *out, const char *when)
+{
+    static const char *const without[] = {"linux", "vt100",  "vt102", "vt220",
+                                          "ansi",  "cons25", "emacs", "eterm"};
+    const char *term = getenv("TERM");
+    out->links = wants_more_than_text(out, when);
+    bool asked = when != NULL && strcmp(when, "always") == 0;
+    for (size_t i = 0; i < CX_COUNT_OF(without) && !asked && term != NULL; i++)
+        out->links = out->links && strcmp(term, without[i]) != 0;
+    return out->links;
 }
 
 unsigned cx_cli_columns(void)
@@ -180,7 +194,7 @@ void cx_cli_remark_lines(cx_str text)
 {
     cx_buf shown;
     cx_buf_init(&shown, cx_alloc_default());
-    cx_shown_add_lines(&shown, text, false);
+    cx_shown_add_lines(&shown, text, 0);
     write_error(&shown);
     cx_buf_done(&shown);
 }

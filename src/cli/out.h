@@ -19,6 +19,7 @@ typedef struct cx_cli_out {
     cx_file file;
     bool terminal; /* `file` is one */
     bool colours;  /* the program sets colours */
+    bool links;    /* the program makes links (OSC 8) */
     bool failed;
     cx_err err; /* of the first failure */
 } cx_cli_out;
@@ -35,6 +36,9 @@ CX_RESULT cx_cli_out_end(cx_cli_out *out, cx_err *err);
 
 /* Whether the text gets colours; `when` is auto, always, never or NULL (= auto). */
 bool cx_cli_colour(cx_cli_out *out, const char *when);
+/* Whether text gets links (cli/links.h); `when` as above. auto also leaves out terminals that are
+ * known to print what they do not understand. */
+bool cx_cli_link_text(cx_cli_out *out, const char *when);
 /* Width of the terminal on standard output; 0 when it is none. */
 unsigned cx_cli_columns(void);
 

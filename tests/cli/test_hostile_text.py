@@ -43,7 +43,8 @@ ACTOR = "evil\u202e\u2066end"  # .. and C1, too
 MARK = re.compile(rb"\\(u009b|u202e)")  # how they are shown
 
 ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-OWN = re.compile(r"\x1b\[[0-9;]*m|\r(?:\x1b\[K)?")  # colours and progress
+OWN = re.compile(r"\x1b\[[0-9;]*m|\r(?:\x1b\[K)?"  # colours and progress
+                 r"|\x1b\]8;;(?:file://[A-Za-z0-9._~/%#-]*)?\x1b\\")  # links to files
 
 
 # --- looking ---------------------------------------------------------------------------------------

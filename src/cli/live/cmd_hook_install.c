@@ -230,7 +230,7 @@ static cx_status ask(registering *r, cx_err *err)
     cx_buf_init(&text, r->cli->alloc);
     cx_buf_init(&shown, r->cli->alloc);
     cx_status status = add_plan(r, &text, err);
-    cx_shown_add_lines(&shown, cx_buf_str(&text), true);
+    cx_shown_add_lines(&shown, cx_buf_str(&text), CX_SHOWN_COLOURS);
     cx_buf_add_z(&shown, "Write \"yes\" to change the file: ");
     if (!cx_failed(status))
         status = cx_cli_ask_person(&shown,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/ledger/ledger.h"
+#include "cli/links.h"
 #include "cli/provenance/session.h"
 #include "lattice/api.h"
 
@@ -38,7 +39,19 @@ static void add_verdict(cx_buf *out, cx_str verdict, bool colour)
                   verdict.data, colour ? "\033[0m" : "");
 }
 
-static void add_step(cx_buf *out, const cx_json *step, bool colour)
+/* The name of a line links to it: the facts say which file and line git found. */
+static void add_name(cx_buf *out, const cx_json *step, cx_str name, const cx_cli_links *links)
+{
+    const cx_json *facts = CX_JSON_GET(step, "facts");
+    if (!cx_str_is(CX_JSON_GET_STR(step, "kind"), "line") || facts == NULL ||
+        facts->type != CX_JSON_OBJECT) {
+        cx_shown_add(out, name);
+        return;
+    }
+    cx_cli_links_add(out, links, CX_JSON_GET_STR(facts, "path"), number_of(facts, "line"), name);
+}
+
+static void add_step(cx_buf *out, const cx_json *step, const cx_cli_links *links, bool colour)
 {
     const cx_json *link = CX_JSON_GET(step, "link");
     uint64_t depth = number_of(step, "depth");
@@ -53,7 +66,7 @@ static void add_step(cx_buf *out, const cx_json *step, bool colour)
     }
     cx_str name = cx_json_get_str(step, cx_str_z(cx_str_is(kind, "component") ? "title" : "id"));
     cx_buf_printf(out, "%.*s%s", (int)kind.size, kind.data, name.size == 0 ? "" : " ");
-    cx_shown_add(out, name);
+    add_name(out, step, name, links);
     cx_buf_add_byte(out, '\n');
     if (cx_str_is(kind, "component"))
         return;
@@ -77,7 +90,7 @@ static void add_step(cx_buf *out, const cx_json *step, bool colour)
     cx_buf_add_byte(out, '\n');
 }
 
-static void print_why(cx_buf *out, const cx_json *answer, bool colour)
+static void print_why(cx_buf *out, const cx_json *answer, const cx_cli_links *links, bool colour)
 {
     const cx_json *steps = CX_JSON_GET(answer, "steps"),
                   *limits = CX_JSON_GET(answer, "not_proven");
@@ -85,7 +98,7 @@ static void print_why(cx_buf *out, const cx_json *answer, bool colour)
     cx_shown_add(out, CX_JSON_GET_STR(answer, "question"));
     cx_buf_add_z(out, "?\n");
     for (uint32_t i = 0; steps != NULL && i < steps->count; i++)
-        add_step(out, &steps->items[i], colour);
+        add_step(out, &steps->items[i], links, colour);
     cx_buf_add_z(out, "verdict: ");
     add_verdict(out, CX_JSON_GET_STR(answer, "verdict"), colour);
     cx_buf_add_byte(out, '\n');
@@ -172,7 +185,11 @@ static cx_status find_causes(cx_cli *cli, const cx_cli_args *args, cx_cli_sessio
             : cx_str_is(verdict, "broken") ? CX_EXIT_BROKEN
                                            : CX_EXIT_UNCHECKED;
     if (!cx_cli_has(args, "json")) {
-        print_why(out, &answer, cx_cli_colour(&args->cli->out, cx_cli_value(args, "color")));
+        cx_cli_links links;
+        cx_cli_links_begin(&links, args,
+                           session->git == NULL ? NULL : cx_git_worktree(session->git));
+        print_why(out, &answer, &links,
+                  cx_cli_colour(&args->cli->out, cx_cli_value(args, "color")));
         return cx_buf_check(out, err);
     }
     CX_TRY(cx_json_write(out, &answer, CX_JSON_PY_COMPACT, err));
@@ -243,7 +260,8 @@ static const cx_cli_operand operands[] = {{"ID", CX_CLI_TEXT, NULL, false, false
                                           {"NODE", CX_CLI_TEXT, NULL, true, false},
                                           {"KEY", CX_CLI_TEXT, NULL, true, false}};
 static const cx_cli_option options[] = {CX_CLI_OPTIONS_SESSION, CX_CLI_OPTIONS_LIMITS,
-                                        CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+                                        CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_LINKS,
+                                        CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_why = {
     .name = "why",

@@ -31,6 +31,7 @@ static const cx_cli_option options[] = {
         "index of that commit (GIT_INDEX_FILE)."),
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTIONS_GATE,
+    CX_CLI_OPTIONS_LINKS,
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_gate_diff = {
@@ -249,6 +250,9 @@ static int run_gate_diff(cx_cli *cli, const cx_cli_args *args)
     report.findings = job->judged ? &job->report.findings : &job->lints;
     report.where_is_path = job->judged;
     report.subject = cx_cli_value(args, cx_cli_has(args, "contract") ? "contract" : "contract-in");
+    cx_cli_links links;
+    cx_cli_links_begin(&links, args, cx_cli_has(args, "output") ? NULL : job->place.worktree);
+    report.links = &links;
     report.allow = report.findings->refusing == 0;
     int code = cx_failed(status)
                    ? cx_cli_fail(cli, args->command->name, &err, cx_cli_gate_json(args))

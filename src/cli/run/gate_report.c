@@ -23,7 +23,8 @@ static void write_text(cx_buf *out, const cx_cli_gate_report *report)
         const cx_run_finding *finding = &report->findings->list.items[i];
         cx_buf_printf(out, "  %s%s ", finding->informs ? "note " : "", finding->rule);
         if (finding->where.size != 0) {
-            cx_shown_add(out, finding->where);
+            cx_cli_links_add(out, report->where_is_path ? report->links : NULL, finding->where, 0,
+                             finding->where);
             cx_buf_add_z(out, ": ");
         }
         cx_shown_add(out, finding->message);

@@ -6,6 +6,7 @@
 #define CX_CLI_GATE_REPORT_H
 
 #include "cli/cli.h"
+#include "cli/links.h"
 #include "rules/api.h"
 
 #define CX_CLI_OPTIONS_GATE                                         \
@@ -24,6 +25,7 @@ typedef struct cx_cli_gate_report {
                             the repository; NULL = none */
     bool allow;
     bool where_is_path;              /* findings' `where` are paths, not JSON pointers */
+    const cx_cli_links *links;       /* then: of those paths, in text; NULL = none */
     const cx_run_findings *findings; /* those that inform become notes; never NULL */
     cx_json json;                    /* the whole answer of --json, an object */
     cx_str text; /* shown before the findings when answering in text; may be empty */

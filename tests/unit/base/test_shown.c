@@ -60,13 +60,74 @@ CX_TEST(shown_lines_keep_lines_and_colours)
     cx_str text = CX_STR("a\tb\n\x1b[1;31mred\x1b[0m \x1b[2J \x1b[31 \x1b[\x07");
     cx_buf out;
     cx_buf_init(&out, cx_alloc_default());
-    cx_shown_add_lines(&out, text, true);
+    cx_shown_add_lines(&out, text, CX_SHOWN_COLOURS);
     CHECK_STR(cx_buf_str(&out), "a\tb\n\x1b[1;31mred\x1b[0m \\u001b[2J \\u001b[31 \\u001b[\\u0007");
     cx_buf_clear(&out);
-    cx_shown_add_lines(&out, text, false);
+    cx_shown_add_lines(&out, text, 0);
     CHECK_STR(cx_buf_str(&out), "a\tb\n\\u001b[1;31mred\\u001b[0m \\u001b[2J \\u001b[31 "
                                 "\\u001b[\\u0007");
     CHECK_INT(cx_shown_plain_prefix(text), 4);
     CHECK_INT(cx_shown_plain_prefix(cx_buf_str(&out)), out.size);
+    cx_buf_done(&out);
+}
+
+#define LINK(uri) "\x1b]8;;" uri "\x1b\\"
+
+CX_TEST(shown_links_are_of_a_fixed_list_and_end_where_they_should)
+{
+    static const char *const good[] = {"file://host/a%20b.c#3", "file:///a",
+                                       "vscode://file/a:3",     "vscodium://file/a",
+                                       "cursor://file/a",       "idea://open?file=/a&line=3"};
+    static const char *const bad[] = {"",
+                                      "http://a",
+                                      "javascript:alert(1)",
+                                      "vscode://extension/a",
+                                      "FILE:///a",
+                                      "file:/a",
+                                      "file:///a b",
+                                      "file:///a\x1b\\x",
+                                      "file:///a\x07",
+                                      "file:///a;b",
+                                      "file:///\xc3\xa9",
+                                      "file:///a\n"};
+    cx_buf out, long_uri;
+    cx_buf_init(&out, cx_alloc_default());
+    cx_buf_init(&long_uri, cx_alloc_default());
+    for (size_t i = 0; i < CX_COUNT_OF(good); i++)
+        CHECK(cx_shown_is_link(cx_str_z(good[i])));
+    for (size_t i = 0; i < CX_COUNT_OF(bad); i++)
+        CHECK(!cx_shown_is_link(cx_str_z(bad[i])));
+    CHECK(!cx_shown_is_link(cx_str_from("file:///a\0b", 11)));
+    cx_buf_add_z(&long_uri, "file:///");
+    while (long_uri.size < CX_SHOWN_URI_MAX)
+        cx_buf_add_byte(&long_uri, 'a');
+    CHECK(cx_shown_is_link(cx_buf_str(&long_uri)));
+    cx_buf_add_byte(&long_uri, 'a');
+    CHECK(!cx_shown_is_link(cx_buf_str(&long_uri)));
+    cx_shown_add_link(&out, CX_STR("file:///a"), CX_STR("t\x1b]8;;\n"));
+    CHECK_STR(cx_buf_str(&out), LINK("file:///a") "t\\u001b]8;;\\u000a" LINK(""));
+    cx_buf_clear(&out);
+    cx_shown_add_link(&out, CX_STR("http://a"), CX_STR("t\x07"));
+    CHECK_STR(cx_buf_str(&out), "t\\u0007");
+    cx_buf_done(&out);
+    cx_buf_done(&long_uri);
+}
+
+CX_TEST(shown_lines_keep_links_only_where_they_are_allowed)
+{
+    cx_str text = CX_STR("a " LINK("file:///x") "x" LINK("") "\n" LINK("http://x")
+                             LINK("file:///a b") "\x1b]0;t\x07\x1b]8;id=1;file:///x\x1b\\" LINK(
+                                 "file:///cut") "\x1b]8;;file:///cut");
+    cx_buf out;
+    cx_buf_init(&out, cx_alloc_default());
+    cx_shown_add_lines(&out, text, CX_SHOWN_LINKS);
+    CHECK_STR(cx_buf_str(&out), "a " LINK("file:///x") "x" LINK(
+                                    "") "\n\\u001b]8;;http://x\\u001b\\\\u001b]8;;file:///a b"
+                                        "\\u001b\\\\u001b]0;t\\u0007\\u001b]8;id=1;file:///x"
+                                        "\\u001b\\" LINK("file:///cut") "\\u001b]8;;file:///cut");
+    cx_buf_clear(&out);
+    cx_shown_add_lines(&out, text, CX_SHOWN_COLOURS);
+    for (size_t i = 0; i < out.size; i++)
+        CHECK(out.data[i] != 0x1b);
     cx_buf_done(&out);
 }
