@@ -71,6 +71,7 @@
     X(tables_status)       \
     X(tables_rebuild)      \
     X(backup)              \
+    X(restore)             \
     X(record)              \
     X(consent_revoke)      \
     X(trace_verify)        \

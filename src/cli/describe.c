@@ -178,7 +178,7 @@ static const job jobs[] = {
     {"Start", " up demo init status doctor config completion version help "},
     {"Record and prove",
      " memory append apply log roots seed snapshot prove verify checkpoint key export "
-     "scope sensitive erase hold retention tables backup evidence attest "},
+     "scope sensitive erase hold retention tables backup restore evidence attest "},
     {"Receive signed traces", " record consent trace detect capacity alert "},
     {"Debug a history", " import lattice show why search histories "},
     {JOB_GOVERN, " run contract runner gate approve approvals hooks hook mcp-gateway session "

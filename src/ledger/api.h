@@ -6,9 +6,11 @@
 #ifndef CX_LEDGER_API_H
 #define CX_LEDGER_API_H
 
+#include "ledger/backup/backup.h"
 #include "ledger/handle.h"
 #include "ledger/holds.h"
 #include "ledger/home.h"
+#include "ledger/backup/home_format.h"
 #include "ledger/home_root.h"
 #include "ledger/kinds.h"
 #include "ledger/seeds.h"

@@ -3,7 +3,8 @@
  *
  *     HOME/log/        segments (docs/formats/log.md); the only truth; its lock is the directory's
  *     HOME/cortex.db   tables, with the log position up to which they are true
- *     HOME/keys/       public keys
+ *     HOME/keys/       the checkpoints signed last
+ *     HOME/format      the format of all this (home_format.h)
  *     HOME/socket      while the writer process serves others (remote.h)
  *
  * H1  Tables made for another data directory, format or set of derivers are emptied and rebuilt.
@@ -18,6 +19,7 @@
 
 #include "base/api.h"
 #include "crypto/api.h"
+#include "ledger/backup/home_format.h"
 #include "ledger/internal.h"
 
 /* Increment when the tables' layout or the rows that apply.c derives change. */
@@ -135,6 +137,7 @@ static cx_status create_parts(const char *path, const char *log_path, const char
         .alloc = alloc_of(options), .io = io, .segment_bytes = options->segment_bytes};
     CX_TRY(make_log(log_path, &log_options, err));
     CX_TRY(make_folder(io, keys_path, err));
+    CX_TRY(cx_home_format_write(io, path, alloc_of(options), err));
     CX_TRY(cx_io_sync_folder(io, path, err));
     CX_TRY(sync_above(io, path, alloc_of(options), err));
     cx_log *log = NULL;
@@ -150,6 +153,7 @@ cx_status cx_home_create(const char *path, cx_scheme scheme, const cx_home_optio
 {
     CX_ASSERT(path != NULL);
     const cx_alloc *alloc = alloc_of(options);
+    CX_TRY(cx_home_format_check(io_of(options), path, alloc, err));
     char *log_path = join_path(alloc, path, "/log");
     char *keys_path = join_path(alloc, path, "/keys");
     cx_status status = log_path == NULL || keys_path == NULL
@@ -284,6 +288,14 @@ static void close_store(cx_home *home)
     cx_home_drop_actors(home);
 }
 
+/* Directories of 0.1 and 0.2 have no such file.  Without it nothing is wrong: that it cannot be
+ * written, on a full disk for example, must not keep anybody from an erasure. */
+static void note_format(const cx_home *home)
+{
+    cx_status ignored = cx_home_format_write(home->io, home->path, home->alloc, NULL);
+    (void)ignored;
+}
+
 static cx_status open_tables_to_write(cx_home *home, cx_err *err)
 {
     bool stale = false;
@@ -294,6 +306,7 @@ static cx_status open_tables_to_write(cx_home *home, cx_err *err)
         CX_TRY(cx_home_load_actors(home, err));
     CX_TRY(cx_home_catch_up(home, err));
     CX_TRY(cx_home_finish_all_erasures(home, err));
+    note_format(home);
     return cx_home_start_flusher(home, err);
 }
 
@@ -461,6 +474,7 @@ static cx_status open_log(cx_home *home, bool read_only, cx_err *err)
 {
     if (home->path == NULL || home->log_path == NULL || home->db_path == NULL)
         return cx_fail_nomem(err);
+    CX_TRY(cx_home_format_check(home->io, home->path, home->alloc, err));
     const cx_log_options options = {.alloc = home->alloc,
                                     .io = home->io,
                                     .segment_bytes = home->options.segment_bytes,

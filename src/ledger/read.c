@@ -351,29 +351,3 @@ cx_status cx_home_log_space(cx_home *home, cx_log_space *out, cx_err *err)
 {
     return cx_log_space_of(home->log, out, err);
 }
-
-cx_status cx_home_backup(cx_home *home, const char *to_path, cx_err *err)
-{
-    if (home->remote != NULL)
-        return cx_remote_unsupported(home, "a backup", err);
-    int failed = home->io->mkdir(home->io, to_path);
-    if (failed != 0)
-        return cx_fail_os(err, -failed, "making the folder %s", to_path);
-    cx_buf path;
-    cx_buf_init(&path, home->alloc);
-    cx_buf_add_z(&path, to_path);
-    size_t base = path.size;
-    cx_buf_add_z(&path, "/log");
-    const char *log_path = cx_buf_z(&path);
-    cx_status status =
-        log_path == NULL ? cx_fail_nomem(err) : cx_log_backup(home->log, log_path, err);
-    path.size = base;
-    cx_buf_add_z(&path, "/keys");
-    const char *keys_path = cx_buf_z(&path);
-    if (!cx_failed(status) && keys_path == NULL)
-        status = cx_fail_nomem(err);
-    if (!cx_failed(status) && (failed = home->io->mkdir(home->io, keys_path)) != 0)
-        status = cx_fail_os(err, -failed, "making the folder %s", keys_path);
-    cx_buf_done(&path);
-    return status;
-}

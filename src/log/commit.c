@@ -341,6 +341,15 @@ cx_status cx_log_wait(cx_log *log, uint64_t commit, cx_err *err)
     return status;
 }
 
+void cx_log_get_end(cx_log *log, cx_log_end *out)
+{
+    cx_lock_enter(&log->lock);
+    out->commit_count = log->durable;
+    out->segment_count = log->head.number + 1;
+    out->digest = cx_log_end_digest(&log->head, log->end_offset, log->last_mark);
+    cx_lock_leave(&log->lock);
+}
+
 uint64_t cx_log_durable(cx_log *log)
 {
     uint64_t required = 0, limit;

@@ -187,6 +187,15 @@ CX_RESULT cx_log_scan_begin(cx_log *log, uint64_t from, cx_log_scan **out, cx_er
 CX_RESULT cx_log_scan_next(cx_log_scan *scan, cx_log_commit *out, bool *out_end, cx_err *err);
 void cx_log_scan_end(cx_log_scan *scan);
 
+/* Where a log ends. */
+typedef struct cx_log_end {
+    uint64_t commit_count;
+    uint32_t segment_count;
+    cx_digest digest; /* of the last segment's header and last mark (log.md §2.1) */
+} cx_log_end;
+/* What is durable; when read-only, what opening found. */
+void cx_log_get_end(cx_log *log, cx_log_end *out);
+
 /* Copies all durable commits to a new folder, which is a log of its own right; writers go on. */
 CX_RESULT cx_log_backup(cx_log *log, const char *to_folder, cx_err *err);
 

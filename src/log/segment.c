@@ -173,8 +173,10 @@ static cx_status read_header(const cx_log *log, cx_file file, const char *path, 
     if (got < sizeof block || !cx_log_header_decode(block, out))
         return cx_log_damaged(err, path, 0, "the header is not as it was written");
     if (out->version != CX_LOG_VERSION)
-        return cx_fail(err, CX_E_UNSUPPORTED, "%s is of format %u, this program reads %u", path,
-                       (unsigned)out->version, CX_LOG_VERSION);
+        return cx_fail_at(err, CX_E_UNSUPPORTED,
+                          out->version > CX_LOG_VERSION ? "NewerFormat" : "UnknownFormat", 8,
+                          "%s has log format %u; this is cortex " CX_VERSION ", which reads %u",
+                          path, (unsigned)out->version, CX_LOG_VERSION);
     if (out->number != segment)
         return cx_log_damaged(err, path, 12, "the header bears another segment's number");
     int failed = log->io->size(log->io, file, &size, &regular);

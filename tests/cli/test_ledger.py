@@ -89,7 +89,7 @@ def init_creates_a_data_directory_once():
     with Place(init=False) as p:
         done = p.json("init", p.folder / "a/b/c", "--scheme", "matrix-1", "--segment-size", "64K")
         assert done == {"home": os.path.realpath(p.folder / "a/b/c"), "scheme": "matrix-1"}
-        assert sorted(x.name for x in (p.folder / "a/b/c").iterdir()) == ["keys", "log"]
+        assert sorted(x.name for x in (p.folder / "a/b/c").iterdir()) == ["format", "keys", "log"]
         p.expect(1, "init", p.folder / "a/b/c", err="exists already")
         p.expect(2, "init", p.folder / "x", "--home", p.folder / "y", err="expected either")
         p.expect(2, "init", p.folder / "x", "--scheme", "cortex-2", err="cortex-1")

@@ -13,11 +13,15 @@
  *    nothing.
  * 3. The last bytes are given in a short write, and only the next one fails.
  * 4. The monotonic clock never jumps.
+ * 5. With $CORTEX_KILL_AT=N, and without $CORTEX_FAULTS, the program is killed (SIGKILL) before its
+ *    N-th change of a file under $CORTEX_FAULTS_UNDER: a write, a change of size, a sync, a name
+ *    that is given or taken.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -57,6 +61,13 @@ REAL(int, ftruncate, int, off_t)
 REAL(int, ftruncate64, int, off_t)
 REAL(int, clock_gettime, clockid_t, struct timespec *)
 REAL(int, gettimeofday, struct timeval *, void *)
+REAL(int, fsync, int)
+REAL(int, fdatasync, int)
+REAL(int, rename, const char *, const char *)
+REAL(int, unlink, const char *)
+REAL(int, mkdir, const char *, mode_t)
+
+static _Atomic int64_t changes_left = -1; /* until the kill; negative: none */
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -64,6 +75,13 @@ __attribute__((constructor)) static void begin(void)
     ftruncate64_find(), clock_gettime_find(), gettimeofday_find();
     const char *path = getenv("CORTEX_FAULTS");
     const char *folder = getenv("CORTEX_FAULTS_UNDER");
+    const char *kill_at = getenv("CORTEX_KILL_AT");
+    fsync_find(), fdatasync_find(), rename_find(), unlink_find(), mkdir_find();
+    if (kill_at != NULL && folder != NULL && path == NULL) {
+        under = folder;
+        under_size = strlen(under);
+        atomic_store(&changes_left, strtoll(kill_at, NULL, 10));
+    }
     int file = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
     if (file < 0)
         return;
@@ -74,6 +92,60 @@ __attribute__((constructor)) static void begin(void)
     current = mapped;
     under = folder != NULL ? folder : "";
     under_size = strlen(under);
+}
+
+/* --- the kill --------------------------------------------------------------------------------- */
+
+static void count_change(const char *path)
+{
+    if (under_size == 0 || strncmp(path, under, under_size) != 0)
+        return;
+    if (atomic_fetch_sub(&changes_left, 1) == 1)
+        (void)kill(getpid(), SIGKILL);
+}
+
+static void count_change_of(int file)
+{
+    char link[64], path[4096];
+    if (atomic_load(&changes_left) < 0)
+        return;
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t size = readlink(link, path, sizeof path - 1);
+    path[size > 0 ? size : 0] = 0;
+    count_change(path);
+}
+
+int fsync(int file)
+{
+    count_change_of(file);
+    return fsync_next(file);
+}
+
+int fdatasync(int file)
+{
+    count_change_of(file);
+    return fdatasync_next(file);
+}
+
+int rename(const char *from, const char *to)
+{
+    if (atomic_load(&changes_left) >= 0)
+        count_change(to);
+    return rename_next(from, to);
+}
+
+int unlink(const char *path)
+{
+    if (atomic_load(&changes_left) >= 0)
+        count_change(path);
+    return unlink_next(path);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    if (atomic_load(&changes_left) >= 0)
+        count_change(path);
+    return mkdir_next(path, mode);
 }
 
 /* --- the disk --------------------------------------------------------------------------------- */
@@ -127,6 +199,7 @@ static int full(void)
 
 ssize_t write(int file, const void *data, size_t size)
 {
+    count_change_of(file);
     off_t at = size == 0 || atomic_load(&current->bytes_left) < 0 ? -1 : lseek(file, 0, SEEK_CUR);
     if (at < 0)
         return write_next(file, data, size);
@@ -136,12 +209,14 @@ ssize_t write(int file, const void *data, size_t size)
 
 ssize_t pwrite(int file, const void *data, size_t size, off_t offset)
 {
+    count_change_of(file);
     int64_t given = room(file, offset + (int64_t)size, (int64_t)size);
     return given == 0 && size > 0 ? full() : pwrite_next(file, data, (size_t)given, offset);
 }
 
 ssize_t pwrite64(int file, const void *data, size_t size, off_t offset)
 {
+    count_change_of(file);
     int64_t given = room(file, offset + (int64_t)size, (int64_t)size);
     return given == 0 && size > 0 ? full() : pwrite64_next(file, data, (size_t)given, offset);
 }
@@ -149,6 +224,7 @@ ssize_t pwrite64(int file, const void *data, size_t size, off_t offset)
 int posix_fallocate(int file, off_t offset, off_t size)
 {
     struct stat info;
+    count_change_of(file);
     if (on_the_disk(file) && fstat(file, &info) == 0) {
         int64_t more = offset + size - (int64_t)info.st_size;
         if (more > 0 && take(more) < more)
@@ -168,11 +244,13 @@ static int may_grow(int file, off_t size)
 
 int ftruncate(int file, off_t size)
 {
+    count_change_of(file);
     return may_grow(file, size) ? ftruncate_next(file, size) : full();
 }
 
 int ftruncate64(int file, off_t size)
 {
+    count_change_of(file);
     return may_grow(file, size) ? ftruncate64_next(file, size) : full();
 }
 

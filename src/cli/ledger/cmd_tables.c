@@ -1,8 +1,7 @@
 /*
- * cmd_tables.c - `cortex tables status`, `tables rebuild`, and `backup`: maintenance of a data
- * directory. There are two kinds of tables, both derived from the log: those of the ledger, and
- * the trace index,
- * which may be another program's database.
+ * cmd_tables.c - `cortex tables status` and `tables rebuild`. There are two kinds of tables, both
+ * derived from the log: those of the ledger, and the trace index, which may be another program's
+ * database.
  */
 #include "cli/trace/index_view.h"
 #include "cli/trace/trace.h"
@@ -205,54 +204,4 @@ const cx_cli_command cx_cli_tables_rebuild = {
     .example = "cortex tables rebuild\n"
                "cortex tables rebuild --db postgresql:///traces",
     .run = run_tables_rebuild,
-};
-
-/* --- backup ----------------------------------------------------------------------------------- */
-
-static cx_status tables_backup_job(cx_cli_ledger *l, void *state, cx_err *err)
-{
-    const char *to = l->args->operands[0];
-    (void)state;
-    CX_TRY(cx_cli_outside_homes(l->cli->io, to, err));
-    cx_status copied = cx_home_backup(l->home, to, err);
-    if (copied.code == CX_E_EXISTS)
-        return cx_fail(err, CX_E_EXISTS, "%s exists; expected a folder that does not exist", to);
-    CX_TRY(copied);
-    if (!l->json) {
-        cx_buf_add_z(&l->out, "copied to ");
-        cx_shown_add(&l->out, cx_str_z(to));
-        cx_buf_add_byte(&l->out, '\n');
-        return CX_SUCCESS;
-    }
-    cx_json_list json = cx_json_list_begin(l->arena);
-    cx_json_put_str(&json, "backup", cx_str_z(to));
-    cx_json_put_str(&json, "home", cx_str_z(l->path));
-    return cx_cli_end_json(&json, &l->out, err);
-}
-
-static int run_backup(cx_cli *cli, const cx_cli_args *args)
-{
-    static const cx_cli_job job = {CX_CLI_READ, false, NULL, tables_backup_job};
-    return cx_cli_run_job(cli, args, &job, NULL);
-}
-
-static const cx_cli_operand backup_operands[] = {{"DIR", CX_CLI_FILE, NULL, false, false}};
-
-static const cx_cli_option backup_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON,
-                                               CX_CLI_OPTIONS_COMMON};
-
-const cx_cli_command cx_cli_backup = {
-    .name = "backup",
-    .purpose = "copy a data directory while it is in use",
-    .about = "Copies everything acknowledged so far to the new folder DIR, which is then a "
-             "complete data directory. Writers can continue meanwhile. 'cortex verify --home DIR' "
-             "checks the copy.",
-    .operands = backup_operands,
-    .operand_count = CX_COUNT_OF(backup_operands),
-    .options = backup_options,
-    .option_count = CX_COUNT_OF(backup_options),
-    .exits = "0 copied\n1 DIR exists\n2 usage error\n3 could not be copied: no data directory, "
-             "unreadable, full disk",
-    .example = "cortex backup /mnt/backup/cortex-2026-11-21",
-    .run = run_backup,
 };

@@ -14,6 +14,8 @@ typedef struct audit {
     cx_cli *cli;
     const cx_cli_args *args;
     const char *path;
+    const char *shown;                 /* what the answer calls it */
+    const cx_cli_backup_facts *backup; /* NULL = it is no backup */
     bool json;
     cx_check_options trust;
     cx_home_verify_options options;
@@ -104,12 +106,13 @@ static cx_status prepare_audit(audit *a, cx_err *err)
                                             "from-checkpoint", "entry",     "leaf",
                                             "namespace",       "members",   "absent"};
     for (size_t i = 0; i < CX_COUNT_OF(of_proofs); i++)
-        if (cx_cli_has(a->args, of_proofs[i]))
+        if (cx_cli_takes(a->args, of_proofs[i]) && cx_cli_has(a->args, of_proofs[i]))
             return cx_fail(err, CX_E_USAGE,
                            "option --%s applies to a proof file, not to a data directory",
                            of_proofs[i]);
     const char *seal_key = cx_cli_value(a->args, "seal-key");
-    CX_TRY(cx_cli_read_trust(a->cli, a->args, &a->trust, err));
+    CX_TRY(cx_cli_takes(a->args, "root") ? cx_cli_read_trust(a->cli, a->args, &a->trust, err)
+                                         : cx_cli_read_home_trust(a->cli, a->args, &a->trust, err));
     if (a->trust.key_count != 0 && a->trust.checkpoint.size == 0)
         return cx_fail(err, CX_E_USAGE,
                        "option --key is for checkpoints: expected --checkpoint NOTE too "
@@ -150,6 +153,20 @@ static void set_verdict(audit *a)
         a->detail = CX_STR("no checkpoint signed by a given key confirms it; give --checkpoint "
                            "with a signed note, and --key KEY");
     }
+}
+
+/* A backup that is not complete is broken, whatever is left of it holds. */
+static void add_backup_verdict(audit *a)
+{
+    const cx_backup_state *backup = a->backup->state;
+    bool unknown = backup->verdict == CX_INDETERMINATE && a->backup->record_wanted;
+    if (a->verdict == CX_BROKEN || (backup->verdict != CX_BROKEN && !unknown))
+        return;
+    if (unknown && a->verdict != CX_HOLDS)
+        return;
+    a->verdict = backup->verdict;
+    a->reason = backup->reason;
+    a->detail = backup->message;
 }
 
 /* What the verdict "holds" does not cover. */
@@ -231,17 +248,37 @@ static void write_findings(const cx_home_report *report, cx_buf *out)
         cx_buf_printf(out, "  and %llu findings more\n", (unsigned long long)(t->findings - count));
 }
 
+static void write_backup(const cx_backup_state *backup, cx_buf *out)
+{
+    const cx_backup_record *record = &backup->record;
+    if (backup->has_record) {
+        cx_buf_printf(out, "  backup of %.*s by cortex %s: commits %llu, segments %u",
+                      (int)record->made_at.size, record->made_at.data, record->format.written_by,
+                      (unsigned long long)record->end.commit_count,
+                      (unsigned)record->end.segment_count);
+        if (backup->commit_count > record->end.commit_count)
+            cx_buf_printf(out, ", and %llu written to it since",
+                          (unsigned long long)(backup->commit_count - record->end.commit_count));
+        cx_buf_add_byte(out, '\n');
+    }
+    if (backup->other_count != 0)
+        cx_buf_printf(out, "  %zu other files in it, which a restore leaves out\n",
+                      backup->other_count);
+}
+
 static void write_text(audit *a)
 {
     const char *limits[LIMITS_MAX];
     cx_buf *out = &a->out;
-    cx_shown_add(out, cx_str_z(a->path));
+    cx_shown_add(out, cx_str_z(a->shown));
     cx_buf_printf(out, ": %s", cx_verdict_name(a->verdict));
     if (a->reason != NULL) {
         cx_buf_printf(out, " %s: ", a->reason);
         cx_shown_add(out, a->detail);
     }
     cx_buf_add_byte(out, '\n');
+    if (a->backup != NULL)
+        write_backup(a->backup->state, out);
     write_totals(cx_home_report_totals(a->report), out);
     write_actors(a->report, out);
     write_findings(a->report, out);
@@ -320,6 +357,25 @@ static void write_home_root_json(audit *a, cx_json_list *json)
     cx_json_put_object(json, "home_root", &root);
 }
 
+void cx_cli_put_backup(cx_json_list *json, const cx_backup_state *state)
+{
+    const cx_backup_record *record = &state->record;
+    cx_json_list item = cx_json_list_begin(json->arena);
+    cx_json_put_uint(&item, "commits", state->commit_count);
+    if (state->has_record) {
+        cx_json_put_z(&item, "cortex", record->format.written_by);
+        cx_json_put_str(&item, "made_at", record->made_at);
+        cx_json_put_uint(&item, "recorded_commits", record->end.commit_count);
+    } else {
+        cx_json_put_null(&item, "cortex");
+        cx_json_put_null(&item, "made_at");
+        cx_json_put_null(&item, "recorded_commits");
+    }
+    cx_json_put_uint(&item, "log_bytes", state->log_bytes);
+    cx_json_put_uint(&item, "other_files", state->other_count);
+    cx_json_put_object(json, "backup", &item);
+}
+
 static cx_status write_json(audit *a, cx_err *err)
 {
     const cx_home_totals *t = cx_home_report_totals(a->report);
@@ -331,9 +387,11 @@ static cx_status write_json(audit *a, cx_err *err)
     cx_json_list json = cx_json_list_begin(&a->cli->arena);
     write_actors_json(a, &json);
     cx_json_put_bool(&json, "anchored", t->anchored);
+    if (a->backup != NULL)
+        cx_cli_put_backup(&json, a->backup->state);
     cx_json_put_maybe(&json, "detail", a->detail);
     write_findings_json(a, &json);
-    cx_json_put_str(&json, "home", cx_str_z(a->path));
+    cx_json_put_str(&json, "home", cx_str_z(a->shown));
     write_home_root_json(a, &json);
     cx_json_put_strs(&json, "limits", texts, count);
     cx_json_put_maybe(&json, "reason", cx_str_z(a->reason == NULL ? "" : a->reason));
@@ -354,26 +412,44 @@ static cx_status verify_log(audit *a, cx_err *err)
     cx_cli_progress_end(&progress);
     CX_TRY(status);
     set_verdict(a);
+    if (a->backup != NULL)
+        add_backup_verdict(a);
     if (a->json)
         return write_json(a, err);
     write_text(a);
     return CX_SUCCESS;
 }
 
+cx_status cx_cli_audit_home(cx_cli *cli, const cx_cli_args *args, const char *path,
+                            const cx_cli_backup_facts *backup, cx_buf *out, int *out_code,
+                            cx_err *err)
+{
+    audit a = {.cli = cli, .args = args, .path = path, .shown = path, .backup = backup};
+    a.json = cx_cli_has(args, "json");
+    if (backup != NULL)
+        a.shown = backup->shown;
+    cx_buf_init(&a.out, cli->alloc);
+    cx_status status = verify_log(&a, err);
+    if (!cx_failed(status)) {
+        cx_buf_add(out, a.out.data, a.out.size);
+        out->failed = out->failed || a.out.failed;
+        *out_code = a.verdict == CX_HOLDS    ? CX_EXIT_HOLDS
+                    : a.verdict == CX_BROKEN ? CX_EXIT_BROKEN
+                                             : CX_EXIT_UNCHECKED;
+    }
+    cx_home_report_close(a.report);
+    cx_buf_done(&a.out);
+    return status;
+}
+
 int cx_cli_verify_home(cx_cli *cli, const cx_cli_args *args, const char *path)
 {
     cx_err err = {0};
-    audit a = {.cli = cli, .args = args, .path = path, .json = cx_cli_has(args, "json")};
-    cx_buf_init(&a.out, cli->alloc);
-    int code;
-    if (cx_failed(verify_log(&a, &err)))
-        code = cx_cli_ledger_fail(cli, args, &err);
-    else
-        code = cx_cli_answer(cli, &a.out,
-                             a.verdict == CX_HOLDS    ? CX_EXIT_HOLDS
-                             : a.verdict == CX_BROKEN ? CX_EXIT_BROKEN
-                                                      : CX_EXIT_UNCHECKED);
-    cx_home_report_close(a.report);
-    cx_buf_done(&a.out);
+    cx_buf out;
+    int code = CX_EXIT_UNCHECKED;
+    cx_buf_init(&out, cli->alloc);
+    cx_status status = cx_cli_audit_home(cli, args, path, NULL, &out, &code, &err);
+    code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err) : cx_cli_answer(cli, &out, code);
+    cx_buf_done(&out);
     return code;
 }

@@ -83,20 +83,29 @@ static cx_status read_keys(cx_cli *cli, const cx_cli_args *args, cx_check_option
     return CX_SUCCESS;
 }
 
+cx_status cx_cli_read_home_trust(cx_cli *cli, const cx_cli_args *args, cx_check_options *out,
+                                 cx_err *err)
+{
+    const char *require = cx_cli_value(args, "require");
+    memset(out, 0, sizeof *out);
+    out->now_given = true;
+    out->now_ns = (int64_t)cli->io->wall_ns(cli->io);
+    CX_TRY(read_keys(cli, args, out, err));
+    if (require != NULL)
+        out->require = strcmp(require, "signed") == 0 ? CX_REQUIRE_SIGNED : CX_REQUIRE_ANCHORED;
+    return read_option_file(cli, args, "checkpoint", &out->checkpoint, err);
+}
+
 cx_status cx_cli_read_trust(cx_cli *cli, const cx_cli_args *args, cx_check_options *out,
                             cx_err *err)
 {
     const char *require = cx_cli_value(args, "require");
     const char *name_space = cx_cli_value(args, "namespace");
-    memset(out, 0, sizeof *out);
-    out->now_given = true;
-    out->now_ns = (int64_t)cli->io->wall_ns(cli->io);
-    CX_TRY(read_keys(cli, args, out, err));
+    CX_TRY(cx_cli_read_home_trust(cli, args, out, err));
     CX_TRY(read_digest(cli, args, "overall-root", &out->overall_root, err));
     CX_TRY(read_digest(cli, args, "leaf", &out->leaf_hash, err));
     CX_TRY(read_journal_point(cli, args, "root", "size", &out->journal, err));
     CX_TRY(read_journal_point(cli, args, "from-root", "from-size", &out->older, err));
-    CX_TRY(read_option_file(cli, args, "checkpoint", &out->checkpoint, err));
     CX_TRY(read_option_file(cli, args, "from-checkpoint", &out->older_checkpoint, err));
     CX_TRY(read_option_file(cli, args, "manifest", &out->manifest, err));
     CX_TRY(read_option_file(cli, args, "entry", &out->entry, err));
@@ -112,8 +121,6 @@ cx_status cx_cli_read_trust(cx_cli *cli, const cx_cli_args *args, cx_check_optio
     out->name_space = name_space != NULL && strcmp(name_space, "edges") == 0
                           ? CX_NAMESPACE_EDGES
                           : CX_NAMESPACE_MEMORIES;
-    if (require != NULL)
-        out->require = strcmp(require, "signed") == 0 ? CX_REQUIRE_SIGNED : CX_REQUIRE_ANCHORED;
     if (cx_cli_has(args, "self-consistent") && require != NULL)
         return cx_fail(err, CX_E_USAGE, "expected either --self-consistent or --require, not both");
     if (cx_cli_has(args, "self-consistent"))

@@ -137,6 +137,12 @@ static const struct advice {
     {"NoKeyResolver", "--key AGENT=KEY gives the key of the grantor"},
     {"NoActionSet", "'cortex run list' and 'cortex watch --list' list what there is; --fresh "
                     "records a set of it"},
+    {"NewerFormat",
+     "nothing was changed; use that version or a later one, or restore a backup from "
+     "before the upgrade: 'cortex help restore'"},
+    {"BadFormatFile",
+     "nothing was changed; if no later version of cortex was used here, remove the "
+     "file: the log's own headers are checked in any case"},
     {"SchemeUnsupported", "the transparency-log formats exist for cortex-1 only"},
 };
 
@@ -156,6 +162,8 @@ static int exit_code_of(const cx_err *err)
 {
     if (err->tag != NULL && strcmp(err->tag, "OnHold") == 0)
         return CX_EXIT_REJECTED;
+    if (err->tag != NULL && strcmp(err->tag, "NewerFormat") == 0)
+        return CX_EXIT_UNCHECKED;
     switch (err->code) {
     case CX_E_EXISTS:
     case CX_E_CONFLICT: return CX_EXIT_BROKEN;

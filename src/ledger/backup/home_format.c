@@ -1,0 +1,126 @@
+/*
+ * home_format.c - the file HOME/format.
+ *
+ * F1  A format above this program's is refused, whatever else the file says.
+ * F2  A file that is not such a file is refused, too: what a later version meant by it is not
+ *     known.
+ */
+#include "ledger/backup/home_format.h"
+
+#include <string.h>
+
+#include "json/api.h"
+
+#define ARENA_BYTES 0 /* the default */
+
+bool cx_home_version_ok(cx_str name)
+{
+    if (name.size == 0 || name.size >= CX_HOME_VERSION_SIZE)
+        return false;
+    for (size_t i = 0; i < name.size; i++) {
+        char c = name.data[i];
+        bool letter = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && (c == 0 || strchr(".+~-", c) == NULL))
+            return false;
+    }
+    return true;
+}
+
+static cx_status parse_members(cx_str text, cx_arena *arena, cx_home_format *out, cx_err *err)
+{
+    static const char bad[] =
+        "found a file 'format' that is not one; expected {\"format\":1,\"written_by\":\"VERSION\"}";
+    cx_json value;
+    uint64_t number = 0;
+    if (cx_failed(cx_json_parse_text(text, arena, &value, NULL)))
+        return cx_fail_at(err, CX_E_FORMAT, "BadFormatFile", CX_NO_OFFSET, "%s", bad);
+    const cx_json *member = CX_JSON_GET(&value, "format");
+    cx_str version = CX_JSON_GET_STR(&value, "written_by");
+    if (member == NULL || !cx_json_uint64(member, &number) || number == 0 ||
+        (version.data != NULL && !cx_home_version_ok(version)))
+        return cx_fail_at(err, CX_E_FORMAT, "BadFormatFile", CX_NO_OFFSET, "%s", bad);
+    *out = (cx_home_format){.number = number};
+    if (version.data != NULL)
+        memcpy(out->written_by, version.data, version.size);
+    return CX_SUCCESS;
+}
+
+cx_status cx_home_format_parse(cx_str text, cx_home_format *out, cx_err *err)
+{
+    cx_arena arena;
+    cx_arena_init(&arena, cx_alloc_default(), ARENA_BYTES);
+    cx_status status = parse_members(text, &arena, out, err);
+    cx_arena_done(&arena);
+    return status;
+}
+
+cx_status cx_home_format_refuse(const cx_home_format *found, const char *what, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_UNSUPPORTED, "NewerFormat", CX_NO_OFFSET,
+                      "%s has format %llu, written by cortex %s; this is cortex " CX_VERSION
+                      ", which reads formats up to %d",
+                      what, (unsigned long long)found->number,
+                      found->written_by[0] == 0 ? "(unknown)" : found->written_by, CX_HOME_FORMAT);
+}
+
+/* HOME/format into `path`; NULL when memory ran out. */
+static const char *format_path(const char *home, cx_buf *path)
+{
+    cx_buf_add_z(path, home);
+    cx_buf_add_z(path, "/format");
+    return cx_buf_z(path);
+}
+
+static cx_status check_file(const cx_io *io, const char *home, const char *path,
+                            const cx_alloc *alloc, cx_err *err)
+{
+    cx_home_format found;
+    cx_buf text;
+    cx_buf_init(&text, alloc);
+    cx_status status = cx_io_read_file(io, path, CX_HOME_FORMAT_BYTES_MAX, &text, err);
+    if (status.code == CX_E_NOT_FOUND) {
+        found.number = CX_HOME_FORMAT;
+        status = CX_SUCCESS;
+    } else if (!cx_failed(status)) {
+        status = cx_home_format_parse(cx_buf_str(&text), &found, err);
+    }
+    cx_buf_done(&text);
+    CX_TRY(status);
+    return found.number > CX_HOME_FORMAT ? cx_home_format_refuse(&found, home, err) : CX_SUCCESS;
+}
+
+cx_status cx_home_format_check(const cx_io *io, const char *path, const cx_alloc *alloc,
+                               cx_err *err)
+{
+    cx_buf name;
+    cx_buf_init(&name, alloc);
+    const char *file = format_path(path, &name);
+    cx_status status = file == NULL ? cx_fail_nomem(err) : check_file(io, path, file, alloc, err);
+    cx_buf_done(&name);
+    return status;
+}
+
+static bool exists(const cx_io *io, const char *path)
+{
+    cx_file file;
+    if (io->open(io, path, CX_IO_READ, &file) != 0)
+        return false;
+    (void)io->close(io, file);
+    return true;
+}
+
+cx_status cx_home_format_write(const cx_io *io, const char *path, const cx_alloc *alloc,
+                               cx_err *err)
+{
+    cx_buf name, text;
+    cx_buf_init(&name, alloc);
+    cx_buf_init(&text, alloc);
+    const char *file = format_path(path, &name);
+    cx_buf_printf(&text, "{\"format\":%d,\"written_by\":\"" CX_VERSION "\"}\n", CX_HOME_FORMAT);
+    cx_status status = file == NULL ? cx_fail_nomem(err) : cx_buf_check(&text, err);
+    if (!cx_failed(status) && !exists(io, file))
+        status = cx_io_replace_private_file(io, file, cx_buf_bytes(&text), err);
+    cx_buf_done(&name);
+    cx_buf_done(&text);
+    return status;
+}
