@@ -1,13 +1,98 @@
 /*
- * actors.c - the actors of a data directory.
+ * actors.c - the actors of a data directory, as many of them as are needed in memory.
+ *
+ * C1  An actor is read from the tables when it is asked for.  At most `actor_limit` stay in memory,
+ *     but for those that must (C2): of the others one that was not used lately makes room.
+ * C2  An actor stays while it is held (cx_actor_hold), while it has changes that are not in
+ *     the tables, and in a home that derives from the first entry on (its trees cannot be read).
+ *     So an actor that is not in memory is in the tables as it is.
+ * C3  A pointer to an actor that is not held is valid until the lock is released or another actor
+ *     is asked for.
  */
 #include "base/api.h"
 #include "ledger/internal.h"
+#include "ledger/store_internal.h"
 
-cx_actor *cx_home_find_actor(cx_home *home, cx_str name)
+/* Actors in memory unless the options say another number: about 10 MB. */
+#define ACTORS_MAX 16384
+/* How many places are looked at, and actors removed, to make room for one. */
+#define LOOKS 64
+#define REMOVED_AT_ONCE 2
+#define BUCKETS_MIN 64
+
+/* --- in memory -------------------------------------------------------------------------------- */
+
+static size_t bucket_of_name(const cx_actors *all, cx_str name)
 {
-    const uint64_t *at = cx_map_find(&home->actor_names, name);
-    return at == NULL ? NULL : home->actors[*at];
+    return (size_t)cx_map_hash_bytes(all->seed, name.data, name.size) & (all->bucket_count - 1);
+}
+
+static size_t bucket_of_id(const cx_actors *all, int64_t id)
+{
+    return (size_t)cx_map_hash_bytes(all->seed, &id, sizeof id) & (all->bucket_count - 1);
+}
+
+static void link_actor(cx_actors *all, cx_actor *actor)
+{
+    cx_actor **by_name = &all->by_name[bucket_of_name(all, actor->info.name)];
+    cx_actor **by_id = &all->by_id[bucket_of_id(all, actor->id)];
+    actor->next_by_name = *by_name;
+    *by_name = actor;
+    actor->next_by_id = *by_id;
+    *by_id = actor;
+}
+
+static void unlink_actor(cx_actors *all, const cx_actor *actor)
+{
+    cx_actor **at = &all->by_name[bucket_of_name(all, actor->info.name)];
+    while (*at != actor)
+        at = &(*at)->next_by_name;
+    *at = actor->next_by_name;
+    at = &all->by_id[bucket_of_id(all, actor->id)];
+    while (*at != actor)
+        at = &(*at)->next_by_id;
+    *at = actor->next_by_id;
+}
+
+cx_actor *cx_home_actor_in_memory(const cx_home *home, cx_str name)
+{
+    const cx_actors *all = &home->actors;
+    cx_actor *at = all->bucket_count == 0 ? NULL : all->by_name[bucket_of_name(all, name)];
+    while (at != NULL && !cx_str_eq(at->info.name, name))
+        at = at->next_by_name;
+    return at;
+}
+
+static cx_actor *numbered_in_memory(const cx_home *home, int64_t id)
+{
+    const cx_actors *all = &home->actors;
+    cx_actor *at = all->bucket_count == 0 ? NULL : all->by_id[bucket_of_id(all, id)];
+    while (at != NULL && at->id != id)
+        at = at->next_by_id;
+    return at;
+}
+
+static cx_status grow_buckets(cx_home *home, cx_err *err)
+{
+    cx_actors *all = &home->actors;
+    if (all->held.count < all->bucket_count)
+        return CX_SUCCESS;
+    const size_t count = all->bucket_count == 0 ? BUCKETS_MIN : 2 * all->bucket_count;
+    cx_actor **by_name = cx_alloc_zeroed(home->alloc, count, sizeof *by_name);
+    cx_actor **by_id = cx_alloc_zeroed(home->alloc, count, sizeof *by_id);
+    if (by_name == NULL || by_id == NULL) {
+        cx_alloc_free(home->alloc, by_name, count * sizeof *by_name);
+        cx_alloc_free(home->alloc, by_id, count * sizeof *by_id);
+        return cx_fail_nomem(err);
+    }
+    cx_alloc_free(home->alloc, all->by_name, all->bucket_count * sizeof *by_name);
+    cx_alloc_free(home->alloc, all->by_id, all->bucket_count * sizeof *by_id);
+    all->by_name = by_name;
+    all->by_id = by_id;
+    all->bucket_count = count;
+    for (size_t i = 0; i < all->held.count; i++)
+        link_actor(all, all->held.items[i]);
+    return CX_SUCCESS;
 }
 
 static void actor_close(cx_home *home, cx_actor *actor)
@@ -19,39 +104,201 @@ static void actor_close(cx_home *home, cx_actor *actor)
     cx_alloc_free(home->alloc, actor, sizeof *actor);
 }
 
-cx_status cx_home_add_actor(cx_home *home, int64_t id, cx_str name, cx_scheme scheme,
-                            cx_actor **out, cx_err *err)
+/* C2 */
+static bool must_stay(const cx_home *home, const cx_actor *actor)
 {
+    return actor->id == CX_ACTOR_HOME || actor->holds != 0 || actor->dirty ||
+           actor->saved_with > home->actors.flushes;
+}
+
+static void remove_actor(cx_home *home, size_t at)
+{
+    cx_actors *all = &home->actors;
+    cx_actor *actor = all->held.items[at];
+    unlink_actor(all, actor);
+    all->held.items[at] = all->held.items[--all->held.count];
+    actor_close(home, actor);
+}
+
+/* C1: a hand goes round; an actor that was used since it last came by is passed over once. */
+static void make_room(cx_home *home)
+{
+    cx_actors *all = &home->actors;
+    const size_t limit = home->options.actor_limit != 0 ? home->options.actor_limit : ACTORS_MAX;
+    size_t removed = 0;
+    if (home->trees_from_start || home->remote != NULL)
+        return;
+    for (size_t i = 0; i < LOOKS && all->held.count >= limit && removed < REMOVED_AT_ONCE; i++) {
+        all->hand = all->hand < all->held.count ? all->hand : 0;
+        cx_actor *actor = all->held.items[all->hand];
+        if (!actor->used && !must_stay(home, actor)) {
+            remove_actor(home, all->hand);
+            removed++;
+            continue;
+        }
+        actor->used = false;
+        all->hand++;
+    }
+}
+
+void cx_actor_hold(cx_actor *actor)
+{
+    actor->holds++;
+}
+
+void cx_actor_release(cx_actor *actor)
+{
+    CX_ASSERT(actor->holds != 0);
+    actor->holds--;
+}
+
+static cx_status hold_in_memory(cx_home *home, int64_t id, cx_str name, cx_scheme scheme,
+                                cx_actor **out, cx_err *err)
+{
+    cx_actors *all = &home->actors;
     CX_ASSERT(name.size <= CX_ACTOR_SIZE_MAX);
-    if (!cx_vec_reserve_raw(&home->actors, &home->actor_capacity, home->actor_count + 1,
-                            sizeof *home->actors, home->alloc))
-        return cx_fail_nomem(err);
+    make_room(home);
+    CX_TRY(grow_buckets(home, err));
     cx_actor *actor = cx_alloc_zeroed(home->alloc, 1, sizeof *actor);
-    if (actor == NULL)
+    cx_actor **slot = actor == NULL ? NULL : cx_vec_push(&all->held, home->alloc);
+    if (slot == NULL) {
+        cx_alloc_free(home->alloc, actor, sizeof *actor);
         return cx_fail_nomem(err);
+    }
     actor->id = id;
     memcpy(actor->name, name.data, name.size);
     actor->info.name = cx_str_from(actor->name, name.size);
     actor->info.scheme = scheme;
-    uint64_t *at = NULL;
-    bool is_new = false;
-    cx_status status = cx_map_put(&home->actor_names, actor->info.name, &at, &is_new, err);
-    if (cx_failed(status)) {
-        actor_close(home, actor);
-        return status;
-    }
-    CX_ASSERT(is_new);
-    *at = home->actor_count;
-    home->actors[home->actor_count++] = actor;
+    actor->used = true;
+    *slot = actor;
+    link_actor(all, actor);
     *out = actor;
     return CX_SUCCESS;
 }
 
+cx_status cx_home_add_actor(cx_home *home, cx_str name, cx_scheme scheme, cx_actor **out,
+                            cx_err *err)
+{
+    CX_ASSERT(cx_home_actor_in_memory(home, name) == NULL);
+    CX_TRY(hold_in_memory(home, (int64_t)home->actors.count, name, scheme, out, err));
+    home->actors.count++;
+    return CX_SUCCESS;
+}
+
+void cx_home_drop_actors(cx_home *home)
+{
+    cx_actors *all = &home->actors;
+    for (size_t i = 0; i < all->held.count; i++)
+        actor_close(home, all->held.items[i]);
+    cx_vec_done(&all->held, home->alloc);
+    cx_vec_done(&all->changed, home->alloc);
+    cx_vec_done(&all->overalls, home->alloc);
+    cx_alloc_free(home->alloc, all->by_name, all->bucket_count * sizeof *all->by_name);
+    cx_alloc_free(home->alloc, all->by_id, all->bucket_count * sizeof *all->by_id);
+    *all = (cx_actors){.seed = all->seed};
+}
+
+/* --- from the tables -------------------------------------------------------------------------- */
+
+typedef struct loading {
+    cx_home *home;
+    cx_actor *actor; /* the last one */
+} loading;
+
+static cx_status load_row(void *arg, const cx_actor_row *row, cx_err *err)
+{
+    loading *load = arg;
+    if (row->name.size > CX_ACTOR_SIZE_MAX ||
+        cx_home_actor_in_memory(load->home, row->name) != NULL)
+        return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                          "an actor's row is damaged; run 'cortex tables rebuild'");
+    cx_actor *actor;
+    CX_TRY(hold_in_memory(load->home, row->id, row->name, row->scheme, &actor, err));
+    actor->info.entry_count = row->entries;
+    actor->info.snapshot_count = row->snapshots;
+    actor->info.live_memories = row->live;
+    actor->info.tombstoned = row->dead;
+    actor->info.edge_count = row->edges;
+    actor->entry_sum = row->entry_sum;
+    actor->state_sum = row->state_sum;
+    load->actor = actor;
+    return CX_SUCCESS;
+}
+
+cx_status cx_home_actor_numbered(cx_home *home, int64_t id, cx_actor **out, cx_err *err)
+{
+    loading load = {home, NULL};
+    *out = numbered_in_memory(home, id);
+    if (*out == NULL) {
+        CX_TRY(cx_store_scan_actors(&home->store, id, id + 1, load_row, &load, err));
+        *out = load.actor;
+    }
+    (*out)->used = true;
+    return CX_SUCCESS;
+}
+
+/* All of them: for a home that derives from the first entry on and continues. */
+static cx_status load_all(cx_home *home, cx_err *err)
+{
+    loading load = {home, NULL};
+    return cx_store_scan_actors(&home->store, 1, (int64_t)home->actors.count, load_row, &load, err);
+}
+
+cx_status cx_home_load_actors(cx_home *home, cx_err *err)
+{
+    uint64_t count = 0;
+    cx_actor *self;
+    CX_TRY(cx_store_count_actors(&home->store, &count, err));
+    home->actors.count = count;
+    if (count == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_home_actor_numbered(home, CX_ACTOR_HOME, &self, err));
+    home->scheme = self->info.scheme;
+    return home->trees_from_start ? load_all(home, err) : CX_SUCCESS;
+}
+
+static cx_status find_in_tables(cx_home *home, cx_str name, cx_actor **out, cx_err *err)
+{
+    cx_arena arena;
+    int64_t id = 0;
+    bool found = false;
+    cx_arena_init(&arena, home->alloc, 0);
+    cx_status status = cx_store_find_actor(&home->store, name, &arena, &id, &found, err);
+    cx_arena_done(&arena);
+    if (cx_failed(status) || !found)
+        return status;
+    if (id <= CX_ACTOR_HOME || (uint64_t)id >= home->actors.count)
+        return cx_store_damaged("an actor's name leads to no actor", err);
+    CX_TRY(cx_home_actor_numbered(home, id, out, err));
+    return cx_str_eq((*out)->info.name, name)
+               ? CX_SUCCESS
+               : cx_store_damaged("an actor's name leads to another actor", err);
+}
+
+cx_status cx_home_find_actor(cx_home *home, cx_str name, cx_actor **out, cx_err *err)
+{
+    *out = cx_home_actor_in_memory(home, name);
+    if (*out != NULL) {
+        (*out)->used = true;
+        return CX_SUCCESS;
+    }
+    /* When all are in memory the tables have no other one. */
+    if (name.size == 0 || name.size > CX_ACTOR_SIZE_MAX ||
+        home->actors.held.count == home->actors.count)
+        return CX_SUCCESS;
+    cx_status status = find_in_tables(home, name, out, err);
+    if (cx_failed(status))
+        *out = NULL;
+    return status;
+}
+
 cx_status cx_home_need_actor(cx_home *home, cx_str name, cx_actor **out, cx_err *err)
 {
+    cx_actor *actor = NULL;
     if (home->apply_failed)
         return cx_home_check_alive(home, err);
-    cx_actor *actor = name.size == 0 ? NULL : cx_home_find_actor(home, name);
+    if (name.size != 0)
+        CX_TRY(cx_home_find_actor(home, name, &actor, err));
     if (actor == NULL)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoActor", CX_NO_OFFSET,
                           "the data directory has no actor \"%.*s\"",
@@ -60,65 +307,134 @@ cx_status cx_home_need_actor(cx_home *home, cx_str name, cx_actor **out, cx_err 
     return CX_SUCCESS;
 }
 
-void cx_home_drop_actors(cx_home *home)
-{
-    for (size_t i = 0; i < home->actor_count; i++)
-        actor_close(home, home->actors[i]);
-    cx_alloc_free(home->alloc, home->actors, home->actor_capacity * sizeof *home->actors);
-    home->actors = NULL;
-    home->actor_count = home->actor_capacity = 0;
-    cx_map_done(&home->actor_names);
-}
+/* --- in order --------------------------------------------------------------------------------- */
 
-static cx_status load_actor_row(void *arg, const cx_actor_row *row, cx_err *err)
+typedef struct page {
+    cx_arena *arena;
+    cx_actor_info *infos;
+    size_t count;
+} page;
+
+static cx_status add_to_page(page *p, const cx_actor_info *info, cx_err *err)
 {
-    cx_home *home = arg;
-    cx_actor *actor;
-    if (row->name.size > CX_ACTOR_SIZE_MAX || row->id != (int64_t)home->actor_count ||
-        cx_home_find_actor(home, row->name) != NULL)
-        return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                          "an actor's row is damaged; run 'cortex tables rebuild'");
-    CX_TRY(cx_home_add_actor(home, row->id, row->name, row->scheme, &actor, err));
-    actor->info.entry_count = row->entries;
-    actor->info.snapshot_count = row->snapshots;
-    actor->info.live_memories = row->live;
-    actor->info.tombstoned = row->dead;
-    actor->info.edge_count = row->edges;
-    actor->entry_sum = row->entry_sum;
-    actor->state_sum = row->state_sum;
-    if (row->id == 0)
-        home->scheme = row->scheme;
+    cx_actor_info copy = *info;
+    copy.name = cx_arena_copy_str(p->arena, info->name);
+    if (copy.name.data == NULL)
+        return cx_fail_nomem(err);
+    p->infos[p->count++] = copy;
     return CX_SUCCESS;
 }
 
-cx_status cx_home_load_actors(cx_home *home, cx_err *err)
+static cx_status add_row_to_page(void *arg, const cx_actor_row *row, cx_err *err)
 {
-    return cx_store_load_actors(&home->store, load_actor_row, home, err);
+    const cx_actor_info info = {.name = row->name,
+                                .scheme = row->scheme,
+                                .entry_count = row->entries,
+                                .snapshot_count = row->snapshots,
+                                .live_memories = row->live,
+                                .tombstoned = row->dead,
+                                .edge_count = row->edges};
+    return add_to_page(arg, &info, err);
+}
+
+/* Those in memory are as they are now; the others are in the tables as they are (C2). */
+static cx_status fill_page(cx_home *home, int64_t from, int64_t to, page *p, cx_err *err)
+{
+    for (int64_t id = from; id < to;) {
+        const cx_actor *actor = numbered_in_memory(home, id);
+        if (actor != NULL) {
+            CX_TRY(add_to_page(p, &actor->info, err));
+            id++;
+            continue;
+        }
+        int64_t next = id + 1;
+        while (next < to && numbered_in_memory(home, next) == NULL)
+            next++;
+        CX_TRY(cx_store_scan_actors(&home->store, id, next, add_row_to_page, p, err));
+        id = next;
+    }
+    return CX_SUCCESS;
+}
+
+cx_status cx_home_actor_page(cx_home *home, uint64_t from, size_t max, cx_arena *arena,
+                             const cx_actor_info **out, size_t *out_count, cx_err *err)
+{
+    const uint64_t end = home->actors.count;
+    uint64_t first = from + 1; /* number 0 is the home itself */
+    first = first < end ? first : end;
+    const uint64_t last = end - first < max ? end : first + max;
+    page p = {.arena = arena};
+    if (home->apply_failed)
+        return cx_home_check_alive(home, err);
+    p.infos = CX_ARENA_ARRAY(arena, cx_actor_info, (size_t)(last - first) + 1);
+    if (p.infos == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(fill_page(home, (int64_t)first, (int64_t)last, &p, err));
+    *out = p.infos;
+    *out_count = p.count;
+    return CX_SUCCESS;
+}
+
+/* --- changes ---------------------------------------------------------------------------------- */
+
+cx_status cx_home_actor_changes(cx_home *home, cx_actor *actor, cx_err *err)
+{
+    cx_actors *all = &home->actors;
+    if (!actor->dirty) {
+        cx_actor **slot = cx_vec_push(&all->changed, home->alloc);
+        if (slot == NULL)
+            return cx_fail_nomem(err);
+        *slot = actor;
+        actor->dirty = true;
+    }
+    if ((uint64_t)actor->id < all->overalls.count)
+        all->overalls.items[actor->id].known = false;
+    return CX_SUCCESS;
+}
+
+static cx_status save_actor(cx_home *home, const cx_actor *actor, cx_err *err)
+{
+    const cx_actor_row row = {
+        .id = actor->id,
+        .name = actor->info.name,
+        .scheme = actor->info.scheme,
+        .entries = actor->info.entry_count,
+        .snapshots = actor->info.snapshot_count,
+        .live = actor->info.live_memories,
+        .dead = actor->info.tombstoned,
+        .edges = actor->info.edge_count,
+        .entry_sum = actor->entry_sum,
+        .state_sum = actor->state_sum,
+    };
+    return cx_store_put_actor(&home->store, &row, err);
 }
 
 cx_status cx_home_save_actors(cx_home *home, cx_err *err)
 {
-    for (size_t i = 0; i < home->actor_count; i++) {
-        cx_actor *actor = home->actors[i];
-        if (!actor->dirty)
-            continue;
-        const cx_actor_row row = {
-            .id = actor->id,
-            .name = actor->info.name,
-            .scheme = actor->info.scheme,
-            .entries = actor->info.entry_count,
-            .snapshots = actor->info.snapshot_count,
-            .live = actor->info.live_memories,
-            .dead = actor->info.tombstoned,
-            .edges = actor->info.edge_count,
-            .entry_sum = actor->entry_sum,
-            .state_sum = actor->state_sum,
-        };
-        CX_TRY(cx_store_put_actor(&home->store, &row, err));
+    cx_actors *all = &home->actors;
+    size_t saved = 0;
+    cx_status status = CX_SUCCESS;
+    for (; saved < all->changed.count; saved++) {
+        cx_actor *actor = all->changed.items[saved];
+        status = save_actor(home, actor, err);
+        if (cx_failed(status))
+            break;
         actor->dirty = false;
+        actor->saved_with = all->flushes + 1;
     }
-    return CX_SUCCESS;
+    all->changed.count -= saved;
+    if (all->changed.count != 0)
+        memmove(all->changed.items, all->changed.items + saved,
+                all->changed.count * sizeof *all->changed.items);
+    return status;
 }
+
+void cx_home_actors_flushed(cx_home *home)
+{
+    home->actors.flushes++;
+}
+
+/* --- retained snapshots ----------------------------------------------------------------------- */
 
 typedef struct retained_scan {
     cx_home *home;

@@ -365,7 +365,8 @@ static cx_status apply_change(const cx_derive *at, cx_change *change, cx_err *er
 
 /* --- actors and entries ---------------------------------------------------------------------- */
 
-static cx_status new_actor(cx_home *home, const cx_ledger_frame *frame, cx_actor **out, cx_err *err)
+static cx_status new_actor(cx_home *home, const cx_ledger_frame *frame, uint64_t commit,
+                           cx_actor **out, cx_err *err)
 {
     cx_scheme scheme = home->scheme;
     bool named = false;
@@ -376,10 +377,12 @@ static cx_status new_actor(cx_home *home, const cx_ledger_frame *frame, cx_actor
         return damaged_log("an actor's first frame does not name the actor's scheme", err);
     if (frame->actor.size == 0)
         home->scheme = scheme;
-    else if (home->actor_count == 0)
+    else if (home->actors.count == 0)
         return damaged_log("the first frame is not that of a data directory", err);
-    CX_TRY(cx_home_add_actor(home, (int64_t)home->actor_count, frame->actor, scheme, out, err));
+    CX_TRY(cx_home_add_actor(home, frame->actor, scheme, out, err));
     (*out)->retained_known = true;
+    if (frame->actor.size != 0)
+        CX_TRY(cx_store_put_actor_name(&home->store, (*out)->id, frame->actor, commit, err));
     return home->trees_from_start ? cx_actor_open_trees(home, *out, err) : CX_SUCCESS;
 }
 
@@ -442,8 +445,34 @@ static cx_status apply_changes(cx_derive *at, cx_err *err)
         CX_TRY(put_row(at, changes[i].key, value, changes[i].removed, err));
     }
     if (at->entry != NULL)
-        CX_TRY(cx_home_plan_erasure(at, at->entry, frame, err));
+        CX_TRY(cx_home_plan_erasure(at, at->actor->id, at->entry, frame, err));
     return call_derivers(at, frame, at->entry, err);
+}
+
+/* The data directory's own frames name no actor: they are of number 0. */
+static cx_status actor_of_frame(cx_home *home, const cx_ledger_frame *frame, uint64_t commit,
+                                cx_actor **out, cx_err *err)
+{
+    *out = NULL;
+    if (frame->actor.size != 0)
+        CX_TRY(cx_home_find_actor(home, frame->actor, out, err));
+    else if (home->actors.count != 0)
+        return cx_home_actor_numbered(home, CX_ACTOR_HOME, out, err);
+    return *out != NULL ? CX_SUCCESS : new_actor(home, frame, commit, out, err);
+}
+
+static cx_status apply_to_actor(cx_derive *at, const cx_applied *where, cx_err *err)
+{
+    cx_home *home = at->home;
+    /* Unknown: no frame was applied since the actor was read, so the tables have all of its rows
+     * (C2 in actors.c). */
+    CX_TRY(cx_home_know_retained(home, at->actor, err));
+    CX_TRY(cx_home_actor_changes(home, at->actor, err));
+    if (at->entry != NULL)
+        CX_TRY(apply_entry(at, at->frame, at->entry, where, err));
+    if (at->entry != NULL && cx_home_root_reserved(at->frame->actor))
+        cx_home_root_note_applied(home, at->entry);
+    return apply_changes(at, err);
 }
 
 cx_status cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_applied *where,
@@ -457,19 +486,11 @@ cx_status cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_ap
     }
     if (needs_ranges(decoded))
         CX_TRY(cx_home_flush_wait_locked(home, err));
-    cx_actor *actor = cx_home_find_actor(home, frame->actor);
-    if (actor == NULL)
-        CX_TRY(new_actor(home, frame, &actor, err));
-    if (!actor->retained_known) {
-        CX_TRY(cx_home_flush_wait_locked(home, err));
-        CX_TRY(cx_home_know_retained(home, actor, err));
-    }
+    cx_actor *actor = NULL;
+    CX_TRY(actor_of_frame(home, frame, where->commit, &actor, err));
     cx_derive at = {home, actor, arena, where->commit, frame, decoded};
-    actor->dirty = true;
-    actor->overall_known = false;
-    if (decoded != NULL)
-        CX_TRY(apply_entry(&at, frame, decoded, where, err));
-    if (decoded != NULL && cx_home_root_reserved(frame->actor))
-        cx_home_root_note_applied(home, decoded);
-    return apply_changes(&at, err);
+    cx_actor_hold(actor); /* deriving may release the lock */
+    cx_status status = apply_to_actor(&at, where, err);
+    cx_actor_release(actor);
+    return status;
 }

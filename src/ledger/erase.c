@@ -1,8 +1,9 @@
 /*
  * erase.c - destroys content after the entry that records who asked for it and why is durable.
  *
- * E1  The entry is durable first.  Its commit adds a row erase/<seq>, which is removed only when
- *     the bytes are destroyed: after a crash the erasure is completed at the next open for writing.
+ * E1  The entry is durable first.  Its commit adds a row erase/<actor><seq> of the data directory
+ *     itself, which is removed only when the bytes are destroyed: after a crash the erasure is
+ *     completed at the next open for writing, which finds all plans with one scan.
  * E2  The row is removed last, after the copies in the tables and in their write-ahead log are
  *     destroyed.
  * E3  Only the erasable parts of frames are overwritten; every root and proof stays valid.
@@ -30,18 +31,19 @@ static uint64_t get_u64(const uint8_t *data)
 }
 
 typedef struct erase_key {
-    uint8_t bytes[6 + 8];
+    uint8_t bytes[CX_ERASE_PREFIX_SIZE + 16];
 } erase_key;
 
-static cx_bytes name_erasure(erase_key *out, uint64_t seq)
+static cx_bytes name_erasure(erase_key *out, int64_t actor, uint64_t seq)
 {
-    memcpy(out->bytes, "erase/", 6);
-    put_u64(out->bytes + 6, seq);
+    memcpy(out->bytes, CX_ERASE_PREFIX, CX_ERASE_PREFIX_SIZE);
+    put_u64(out->bytes + CX_ERASE_PREFIX_SIZE, (uint64_t)actor);
+    put_u64(out->bytes + CX_ERASE_PREFIX_SIZE + 8, seq);
     return cx_bytes_from(out->bytes, sizeof out->bytes);
 }
 
-cx_status cx_home_plan_erasure(cx_derive *at, const cx_entry *entry, const cx_ledger_frame *frame,
-                               cx_err *err)
+cx_status cx_home_plan_erasure(cx_derive *at, int64_t actor, const cx_entry *entry,
+                               const cx_ledger_frame *frame, cx_err *err)
 {
     erase_key key;
     uint8_t value[1 + 16];
@@ -51,18 +53,21 @@ cx_status cx_home_plan_erasure(cx_derive *at, const cx_entry *entry, const cx_le
             cx_payload_decode(CX_ENTRY_REDACT, entry->payload, cx_derive_arena(at), &payload, err));
         value[0] = ERASE_PAYLOAD;
         put_u64(value + 1, payload.as.redact.target_seq);
-        return cx_derive_put(at, name_erasure(&key, entry->seq), cx_bytes_from(value, 9), err);
+        return cx_derive_put_common(at, name_erasure(&key, actor, entry->seq),
+                                    cx_bytes_from(value, 9), err);
     }
     if (!cx_str_is(entry->kind, "redact_memory") || !frame->has_subject)
         return CX_SUCCESS;
     value[0] = ERASE_SUBJECT;
     memcpy(value + 1, frame->subject.bytes, 16);
-    return cx_derive_put(at, name_erasure(&key, entry->seq), cx_bytes_from(value, 17), err);
+    return cx_derive_put_common(at, name_erasure(&key, actor, entry->seq), cx_bytes_from(value, 17),
+                                err);
 }
 
 /* --- doing it -------------------------------------------------------------------------------- */
 
 typedef struct planned {
+    int64_t actor;
     uint64_t seq; /* sequence number of the entry that requests the erasure */
     bool subject;
     uint64_t target;
@@ -82,10 +87,11 @@ static cx_status load_planned_erasure(void *arg, cx_bytes key, cx_bytes value, b
     plan *list = arg;
     (void)stop;
     planned item = {0};
-    if (key.size != 6 + 8 || (value.size != 9 && value.size != 17))
+    if (key.size != sizeof(erase_key) || (value.size != 9 && value.size != 17))
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                           "a row of a planned erasure is damaged; run 'cortex tables rebuild'");
-    item.seq = get_u64(key.data + 6);
+    item.actor = (int64_t)get_u64(key.data + CX_ERASE_PREFIX_SIZE);
+    item.seq = get_u64(key.data + CX_ERASE_PREFIX_SIZE + 8);
     item.subject = value.data[0] == ERASE_SUBJECT && value.size == 17;
     if (item.subject)
         memcpy(item.id.bytes, value.data + 1, 16);
@@ -112,34 +118,34 @@ static cx_status collect_frame_place(void *arg, const cx_entry_row *entry, bool 
     return CX_SUCCESS;
 }
 
-static cx_status find_places(cx_home *home, const cx_actor *actor, const planned *item, plan *list,
-                             cx_err *err)
+static cx_status find_places(cx_home *home, const planned *item, plan *list, cx_err *err)
 {
     list->before = item->seq;
     if (item->subject)
-        return cx_store_scan_entries(&home->store, actor->id, &item->id, collect_frame_place, list,
-                                     err);
+        return cx_store_scan_entries(&home->store, item->actor, &item->id, collect_frame_place,
+                                     list, err);
     cx_entry_row row;
     bool stop = false;
-    CX_TRY(cx_store_get_entry(&home->store, actor->id, item->target, &row, err));
+    CX_TRY(cx_store_get_entry(&home->store, item->actor, item->target, &row, err));
     return collect_frame_place(list, &row, &stop, err);
 }
 
-static cx_status forget_plan(cx_home *home, const cx_actor *actor, const planned *item, cx_err *err)
+static cx_status forget_plan(cx_home *home, const planned *item, cx_err *err)
 {
     erase_key key;
-    const cx_row row = {.actor = actor->id, .key = name_erasure(&key, item->seq), .removed = true};
+    const cx_row row = {
+        .actor = CX_ACTOR_HOME, .key = name_erasure(&key, item->actor, item->seq), .removed = true};
     return cx_store_put(&home->store, &row, err);
 }
 
 /* Needs the lock and the transaction. */
-static cx_status erase_planned(cx_home *home, cx_actor *actor, plan *list, cx_err *err)
+static cx_status erase_planned(cx_home *home, cx_bytes prefix, plan *list, cx_err *err)
 {
     CX_TRY(cx_home_drain_locked(home, err));
-    CX_TRY(cx_store_scan(&home->store, actor->id, cx_str_bytes(CX_STR("erase/")),
-                         (cx_bytes){NULL, 0}, false, load_planned_erasure, list, err));
+    CX_TRY(cx_store_scan(&home->store, CX_ACTOR_HOME, prefix, (cx_bytes){NULL, 0}, false,
+                         load_planned_erasure, list, err));
     for (size_t i = 0; i < list->items.count; i++)
-        CX_TRY(find_places(home, actor, &list->items.items[i], list, err));
+        CX_TRY(find_places(home, &list->items.items[i], list, err));
     if (list->items.count == 0)
         return CX_SUCCESS;
     CX_TRY(cx_log_erase_many(home->log, list->places.items, list->places.count, err));
@@ -148,14 +154,15 @@ static cx_status erase_planned(cx_home *home, cx_actor *actor, plan *list, cx_er
     cx_home_remove_new_tables(home->io, home->path);
     CX_TRY(cx_store_scrub(&home->store, err));
     for (size_t i = 0; i < list->items.count; i++)
-        CX_TRY(forget_plan(home, actor, &list->items.items[i], err));
+        CX_TRY(forget_plan(home, &list->items.items[i], err));
     return cx_home_drain_locked(home, err);
 }
 
-static cx_status finish_actor(cx_home *home, cx_actor *actor, cx_err *err)
+/* Those whose row begins with `prefix`. */
+static cx_status finish_erasures(cx_home *home, cx_bytes prefix, cx_err *err)
 {
     plan list = {.alloc = home->alloc};
-    cx_status status = erase_planned(home, actor, &list, err);
+    cx_status status = erase_planned(home, prefix, &list, err);
     cx_vec_done(&list.items, home->alloc);
     cx_vec_done(&list.places, home->alloc);
     return status;
@@ -170,11 +177,14 @@ cx_status cx_home_erase(cx_home *home, cx_str actor, cx_err *err)
         return cx_remote_erase(home, actor, err);
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
+    erase_key key;
     cx_status status = cx_home_lock_txn(home, err);
     if (!cx_failed(status)) {
         status = cx_home_need_actor(home, actor, &found, err);
-        if (!cx_failed(status))
-            status = finish_actor(home, found, err);
+        if (!cx_failed(status)) {
+            (void)name_erasure(&key, found->id, 0);
+            status = finish_erasures(home, cx_bytes_from(key.bytes, CX_ERASE_PREFIX_SIZE + 8), err);
+        }
         cx_home_unlock_txn(home);
     }
     cx_lock_leave(&home->lock);
@@ -184,12 +194,9 @@ cx_status cx_home_erase(cx_home *home, cx_str actor, cx_err *err)
 cx_status cx_home_finish_all_erasures(cx_home *home, cx_err *err)
 {
     cx_lock_enter(&home->lock);
-    cx_status status = CX_SUCCESS;
-    for (size_t i = 1; i < home->actor_count && !cx_failed(status); i++) {
-        status = finish_actor(home, home->actors[i], err);
-        if (status.code == CX_E_BUSY) /* a reader blocks the vacuum; the plan stays */
-            status = CX_SUCCESS;
-    }
+    cx_status status = finish_erasures(home, cx_str_bytes(CX_STR(CX_ERASE_PREFIX)), err);
+    if (status.code == CX_E_BUSY) /* a reader is in the way; the plans stay */
+        status = CX_SUCCESS;
     cx_lock_leave(&home->lock);
     return status;
 }

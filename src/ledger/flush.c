@@ -22,6 +22,12 @@ static cx_status wait_durable(cx_home *home, cx_position end, cx_err *err)
     return end.commit == 0 ? CX_SUCCESS : cx_log_wait(home->log, end.commit - 1, err);
 }
 
+static void flushed(cx_home *home)
+{
+    cx_store_flushed(&home->store);
+    cx_home_actors_flushed(home);
+}
+
 /* Called with the lock held; releases it while the database works. */
 static void flush_once(cx_home *home)
 {
@@ -44,7 +50,7 @@ static void flush_once(cx_home *home)
     if (cx_failed(status))
         home->flush_err = err;
     else
-        cx_store_flushed(&home->store);
+        flushed(home);
     cx_lock_wake(&home->lock);
 }
 
@@ -117,7 +123,7 @@ cx_status cx_home_flush_now(cx_home *home, cx_err *err)
     CX_TRY(cx_home_save_actors(home, err));
     CX_TRY(cx_store_start_flush(store, home->applied, err));
     CX_TRY(cx_store_flush_memtable(store, store->flushing, err));
-    cx_store_flushed(store);
+    flushed(home);
     return CX_SUCCESS;
 }
 

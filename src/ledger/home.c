@@ -23,7 +23,7 @@
 #include "ledger/internal.h"
 
 /* Increment when the tables' layout or the rows that apply.c derives change. */
-#define TABLES_FORMAT "cortex-tables/1"
+#define TABLES_FORMAT "cortex-tables/2" /* cx_store_upgrade brings 1 to it */
 #define FLUSH_TIMEOUT_MS 30000
 /* Rows written in one transaction while catching up. */
 #define CATCH_UP_ROWS 65536
@@ -302,7 +302,10 @@ static cx_status open_tables_to_write(cx_home *home, cx_err *err)
     CX_TRY(open_store(home, CX_STORE_WRITE, &stale, err));
     if (stale)
         CX_TRY(cx_store_clear(&home->store, cx_buf_str(&home->identity), err));
-    else
+    else if (home->store.format == CX_TABLES_BEFORE)
+        CX_TRY(cx_store_upgrade(&home->store, home->options.progress, home->options.progress_arg,
+                                err));
+    if (!stale)
         CX_TRY(cx_home_load_actors(home, err));
     CX_TRY(cx_home_catch_up(home, err));
     CX_TRY(cx_home_finish_all_erasures(home, err));
@@ -450,7 +453,7 @@ static cx_home *home_new(const char *path, const cx_home_options *options)
     home->log_path = join_path(alloc, path, "/log");
     home->db_path = join_path(alloc, path, "/cortex.db");
     cx_buf_init(&home->identity, alloc);
-    cx_map_init(&home->actor_names, alloc, cx_io_seed(home->io));
+    home->actors.seed = cx_io_seed(home->io);
     cx_arena_init(&home->txn_arena, alloc, 0);
     cx_lock_init(&home->lock);
     return home;
@@ -554,7 +557,7 @@ static cx_status open_derived_tables(cx_home *home, const char *db_path, cx_err 
     }
     CX_TRY(status);
     /* Tables that were begun for a longer log cannot be continued for this one. */
-    if (stale || home->store.flushed.commit == 0 ||
+    if (stale || home->store.format != CX_TABLES_NOW || home->store.flushed.commit == 0 ||
         home->store.flushed.commit > cx_log_durable(home->log))
         return cx_store_clear(&home->store, cx_buf_str(&home->identity), err);
     CX_TRY(cx_home_load_actors(home, err));

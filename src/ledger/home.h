@@ -91,6 +91,7 @@ typedef struct cx_home_options {
     /* Called while tables are brought up to date; may be NULL. */
     void (*progress)(void *arg, const char *what, uint64_t done, uint64_t total);
     void *progress_arg;
+    size_t actor_limit; /* actors kept in memory; 0 = 16,384 */
 } cx_home_options;
 
 /* Creates the folder (its parent must exist) and an empty log; the scheme is the default of new
@@ -121,9 +122,34 @@ typedef struct cx_actor_info {
     uint64_t live_memories, tombstoned, edge_count;
 } cx_actor_info;
 
-/* CX_E_NOT_FOUND "NoActor".  The name is borrowed from the home. */
+/* CX_E_NOT_FOUND "NoActor".  The name is `actor`, not a copy. */
 CX_RESULT cx_home_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_err *err);
-/* All, in the order of their first entry; memory from the arena. */
+/* At most `max` of them (of a remote home: some), the first `from` left out, in the order of their
+ * first entry; memory from the arena.  None: there are no more. */
+CX_RESULT cx_home_actors_from(cx_home *home, uint64_t from, size_t max, cx_arena *arena,
+                              const cx_actor_info **out, size_t *out_count, cx_err *err);
+/*
+ * All of them, one after the other, in memory that does not grow with their number:
+ *
+ *     cx_actor_walk_begin(&walk, home);
+ *     while (!cx_failed(status = cx_actor_walk_next(&walk, &info, err)) && info != NULL) ..
+ *     cx_actor_walk_end(&walk);
+ *
+ * Each page is read when it is needed, so other calls of the home may come between; an actor that
+ * is new meanwhile is met at the end.
+ */
+typedef struct cx_actor_walk {
+    cx_home *home;
+    cx_arena arena; /* of the page */
+    const cx_actor_info *page;
+    size_t count, at;
+    uint64_t seen; /* before the page */
+} cx_actor_walk;
+void cx_actor_walk_begin(cx_actor_walk *walk, cx_home *home);
+/* *out is NULL after the last one; it is valid until the next call. */
+CX_RESULT cx_actor_walk_next(cx_actor_walk *walk, const cx_actor_info **out, cx_err *err);
+void cx_actor_walk_end(cx_actor_walk *walk);
+/* All at once, where that many are wanted; memory from the arena. */
 CX_RESULT cx_home_actors(cx_home *home, cx_arena *arena, const cx_actor_info **out,
                          size_t *out_count, cx_err *err);
 
@@ -298,11 +324,15 @@ void cx_home_trees_end(cx_home *home);
 /* --- tables ---------------------------------------------------------------------------------- */
 
 typedef struct cx_tables_status {
-    uint64_t log_commits;   /* durable */
-    uint64_t table_commits; /* flushed to the tables */
-    uint64_t entry_rows, record_rows;
+    uint64_t log_commits;             /* durable */
+    uint64_t table_commits;           /* flushed to the tables */
+    uint64_t entry_rows, record_rows; /* as each flush keeps them */
 } cx_tables_status;
 CX_RESULT cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *err);
+/* Counts them, which reads all rows: CX_E_FORMAT "DatabaseDamaged" when the tables say other
+ * numbers about themselves.  Not for a remote home. */
+CX_RESULT cx_home_count_rows(cx_home *home, uint64_t *out_entries, uint64_t *out_records,
+                             cx_err *err);
 /* Waits until everything committed so far is flushed to the tables. */
 CX_RESULT cx_home_flush(cx_home *home, cx_err *err);
 

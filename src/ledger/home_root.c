@@ -28,20 +28,46 @@ cx_bytes cx_home_leaf_key(uint64_t position, uint8_t out[CX_HOME_LEAF_KEY_SIZE])
 
 /* --- the leaves of this moment ---------------------------------------------------------------- */
 
+/* Actors whose rows are read at once. */
+#define LEAF_PAGE 256
+
 /* The trees of an actor that nothing else has asked for are dropped again: of many actors they
  * would fill the memory. */
-static cx_status refresh_actor(cx_home *home, cx_actor *actor, cx_err *err)
+static cx_status compute_overall(cx_home *home, cx_actor *actor, cx_digest *out, cx_err *err)
 {
-    cx_roots roots;
-    bool had_trees = actor->has_trees;
-    if (actor->overall_known)
-        return CX_SUCCESS;
-    CX_TRY(cx_home_need_trees(home, actor, err));
-    CX_TRY(cx_actor_roots(actor, &roots, err));
+    cx_roots roots = {.journal_size = 0};
+    const bool had_trees = actor->has_trees;
+    cx_actor_hold(actor);
+    cx_status status = cx_home_need_trees(home, actor, err);
+    if (!cx_failed(status))
+        status = cx_actor_roots(actor, &roots, err);
     if (!had_trees)
         cx_actor_drop_trees(actor);
-    actor->overall = roots.overall;
-    actor->overall_known = true;
+    cx_actor_release(actor);
+    *out = roots.overall;
+    return status;
+}
+
+static cx_status refresh_actor(cx_home *home, uint64_t number, cx_err *err)
+{
+    cx_actor *actor;
+    cx_digest overall;
+    if (home->actors.overalls.items[number].known)
+        return CX_SUCCESS;
+    CX_TRY(cx_home_actor_numbered(home, (int64_t)number, &actor, err));
+    CX_TRY(compute_overall(home, actor, &overall, err));
+    home->actors.overalls.items[number] = (cx_known_overall){true, overall};
+    return CX_SUCCESS;
+}
+
+/* One place for each actor. */
+static cx_status reserve_overalls(cx_home *home, cx_err *err)
+{
+    cx_actors *all = &home->actors;
+    if (!cx_vec_reserve(&all->overalls, (size_t)all->count, home->alloc))
+        return cx_fail_nomem(err);
+    for (; all->overalls.count < all->count; all->overalls.count++)
+        all->overalls.items[all->overalls.count] = (cx_known_overall){.known = false};
     return CX_SUCCESS;
 }
 
@@ -55,34 +81,63 @@ static cx_status put_leaf(cx_slots *slots, uint64_t position, const cx_home_leaf
     return cx_slots_put(slots, position, &hash, err);
 }
 
+typedef struct refreshing {
+    cx_home *home;
+    cx_slots *slots;
+    const cx_home_leaf_visit *visit;
+    cx_buf bytes; /* of one leaf */
+    cx_arena page;
+    cx_home_root root;
+} refreshing;
+
+static cx_status refresh_leaf(refreshing *r, uint64_t number, const cx_actor_info *info,
+                              cx_err *err)
+{
+    if (cx_home_root_reserved(info->name))
+        return CX_SUCCESS;
+    const cx_known_overall *overall = &r->home->actors.overalls.items[number];
+    bool changed = !overall->known || r->root.actors >= cx_slots_count(r->slots);
+    CX_TRY(refresh_actor(r->home, number, err));
+    const cx_home_leaf leaf = {.actor = info->name,
+                               .scheme = info->scheme,
+                               .size = info->entry_count,
+                               .overall = overall->root};
+    if (changed)
+        CX_TRY(put_leaf(r->slots, r->root.actors, &leaf, &r->bytes, err));
+    if (r->visit != NULL)
+        CX_TRY(r->visit->leaf(r->visit->arg, r->root.actors, &leaf, changed, err));
+    r->root.actors++;
+    r->root.entries += leaf.size;
+    return CX_SUCCESS;
+}
+
+static cx_status refresh_leaves(refreshing *r, cx_err *err)
+{
+    const cx_actor_info *infos;
+    size_t count = 1;
+    CX_TRY(reserve_overalls(r->home, err));
+    for (uint64_t done = 0; count != 0; done += count) {
+        cx_arena_mark mark = cx_arena_mark_now(&r->page);
+        CX_TRY(cx_home_actor_page(r->home, done, LEAF_PAGE, &r->page, &infos, &count, err));
+        for (size_t i = 0; i < count; i++)
+            CX_TRY(refresh_leaf(r, done + i + 1, &infos[i], err));
+        cx_arena_reset(&r->page, mark);
+    }
+    r->root.root = cx_slots_root(r->slots);
+    return CX_SUCCESS;
+}
+
 cx_status cx_home_leaves_refresh(cx_home *home, cx_slots *slots, const cx_home_leaf_visit *visit,
                                  cx_home_root *out, cx_err *err)
 {
-    cx_buf bytes;
-    cx_home_root root = {.actors = 0};
-    cx_status status = CX_SUCCESS;
-    cx_buf_init(&bytes, home->alloc);
-    for (size_t i = 1; i < home->actor_count; i++) {
-        cx_actor *actor = home->actors[i];
-        if (cx_home_root_reserved(actor->info.name))
-            continue;
-        bool changed = !actor->overall_known || root.actors >= cx_slots_count(slots);
-        CX_TRY_GOTO(status, refresh_actor(home, actor, err));
-        const cx_home_leaf leaf = {.actor = actor->info.name,
-                                   .scheme = actor->info.scheme,
-                                   .size = actor->info.entry_count,
-                                   .overall = actor->overall};
-        if (changed)
-            CX_TRY_GOTO(status, put_leaf(slots, root.actors, &leaf, &bytes, err));
-        if (visit != NULL)
-            CX_TRY_GOTO(status, visit->leaf(visit->arg, root.actors, &leaf, changed, err));
-        root.actors++;
-        root.entries += leaf.size;
-    }
-    root.root = cx_slots_root(slots);
-    *out = root;
-done:
-    cx_buf_done(&bytes);
+    refreshing r = {.home = home, .slots = slots, .visit = visit};
+    cx_buf_init(&r.bytes, home->alloc);
+    cx_arena_init(&r.page, home->alloc, 0);
+    cx_status status = refresh_leaves(&r, err);
+    cx_buf_done(&r.bytes);
+    cx_arena_done(&r.page);
+    if (!cx_failed(status))
+        *out = r.root;
     return status;
 }
 

@@ -67,7 +67,7 @@ static cx_status get_recorded(const comparison *compare, uint64_t position, cx_h
                               bool *out_found, cx_err *err)
 {
     cx_home *home = compare->check->home;
-    cx_actor *actor = cx_home_find_actor(home, CX_STR(CX_HOME_ROOT_ACTOR));
+    cx_actor *actor = cx_home_actor_in_memory(home, CX_STR(CX_HOME_ROOT_ACTOR));
     uint8_t key[CX_HOME_LEAF_KEY_SIZE];
     cx_bytes value = {NULL, 0};
     CX_TRY(cx_store_get(&home->store, actor->id, cx_home_leaf_key(position, key), compare->arena,
@@ -201,7 +201,7 @@ cx_status cx_home_root_check_frame(cx_home_root_check *check, const cx_ledger_fr
                               "the journal of home roots has an entry that is none", err);
     if (cx_failed(cx_home_root_decode(entry.payload, &recorded, &reason)))
         return report_finding(check, "HomeRootMalformed", frame->actor, where, reason.message, err);
-    if (cx_home_find_actor(check->home, frame->actor)->info.scheme != CX_SCHEME_CORTEX_1)
+    if (cx_home_actor_in_memory(check->home, frame->actor)->info.scheme != CX_SCHEME_CORTEX_1)
         return report_finding(check, "HomeRootMalformed", frame->actor, where,
                               "the journal of home roots is in another scheme than cortex-1", err);
     return check_root(check, &entry, &recorded, where, arena, err);

@@ -24,13 +24,35 @@ typedef struct cx_actor {
     uint64_t state_sum;
     CX_VEC(uint64_t) retained; /* snapshots not dropped, ascending */
     bool retained_known;
-    bool dirty; /* its row must be written with the next flush */
+    bool dirty;          /* its row must be written with the next flush */
+    uint64_t saved_with; /* number of the flush that writes its row */
+    unsigned holds;      /* it stays in memory while this is not 0 */
+    bool used;           /* since the hand of actors.c came by */
+    struct cx_actor *next_by_name, *next_by_id;
     bool has_trees;
     cx_trees trees;
     CX_VEC(cx_smt_pair) pending[2]; /* not yet in the tree of memories [0], of edges [1] */
-    bool overall_known;             /* `overall` is of the actor as it is now (home_root.c) */
-    cx_digest overall;
 } cx_actor;
+
+/* Overall root of an actor as it is now (home_root.c). */
+typedef struct cx_known_overall {
+    bool known;
+    cx_digest root;
+} cx_known_overall;
+
+/* The actors that are in memory (actors.c). */
+typedef struct cx_actors {
+    uint64_t count; /* in the data directory, itself included: the number of the next one */
+    CX_VEC(cx_actor *) held;
+    CX_VEC(cx_actor *) changed;
+    cx_actor **by_name, **by_id; /* chains */
+    size_t bucket_count;         /* 0 or a power of two */
+    uint64_t seed;
+    size_t hand;      /* where room is looked for next */
+    uint64_t flushes; /* that are complete */
+    /* by number; only in a process that computes home roots */
+    CX_VEC(cx_known_overall) overalls;
+} cx_actors;
 
 /* The connection to the writer process (socket/remote_client.c). */
 typedef struct cx_remote_client cx_remote_client;
@@ -56,6 +78,7 @@ struct cx_home {
 
     cx_lock lock;
     bool txn_active;
+    cx_actor *trees_of;   /* held for the owner of the transaction (cx_home_trees_begin) */
     unsigned txn_waiters; /* threads that wait for the transaction */
     cx_arena txn_arena;   /* of the current transaction; reused by the next */
     bool flusher_idle;
@@ -77,22 +100,39 @@ struct cx_home {
     /* trees are maintained from the first entry on: for verification and rebuild */
     bool trees_from_start;
 
-    cx_actor **actors; /* by order of first entry; [0] is the data directory itself */
-    size_t actor_count, actor_capacity;
-    cx_map actor_names;
+    cx_actors actors;
 };
 
 /* --- actors.c -------------------------------------------------------------------------------- */
 
-cx_actor *cx_home_find_actor(cx_home *home, cx_str name); /* NULL = none */
-CX_RESULT cx_home_add_actor(cx_home *home, int64_t id, cx_str name, cx_scheme scheme,
-                            cx_actor **out, cx_err *err);
+/*
+ * Actors are read from the tables when they are asked for, and may leave memory again: a pointer is
+ * valid until the lock is released or another actor is asked for, and longer only while it is held.
+ */
+CX_RESULT cx_home_find_actor(cx_home *home, cx_str name, cx_actor **out /* NULL = none */,
+                             cx_err *err);
 CX_RESULT cx_home_need_actor(cx_home *home, cx_str name, cx_actor **out, cx_err *err);
+CX_RESULT cx_home_actor_numbered(cx_home *home, int64_t id, cx_actor **out, cx_err *err);
+/* Only what is in memory, which is all of them in a home that derives from the first entry on. */
+cx_actor *cx_home_actor_in_memory(const cx_home *home, cx_str name);
+void cx_actor_hold(cx_actor *actor);
+void cx_actor_release(cx_actor *actor);
+/* The next actor of the data directory; its name must be new. */
+CX_RESULT cx_home_add_actor(cx_home *home, cx_str name, cx_scheme scheme, cx_actor **out,
+                            cx_err *err);
 void cx_home_drop_actors(cx_home *home);
+/* Of a data directory whose tables have just been opened. */
 CX_RESULT cx_home_load_actors(cx_home *home, cx_err *err);
-CX_RESULT cx_home_save_actors(cx_home *home,
-                              cx_err *err); /* writes the dirty ones to the memtable */
-/* Loads the retained snapshots from the tables, once; the tables must be flushed. */
+/* At most `max` actors, the first `from` of them left out, in the order of their first entry. */
+CX_RESULT cx_home_actor_page(cx_home *home, uint64_t from, size_t max, cx_arena *arena,
+                             const cx_actor_info **out, size_t *out_count, cx_err *err);
+/* Its row will be written with the next flush. */
+CX_RESULT cx_home_actor_changes(cx_home *home, cx_actor *actor, cx_err *err);
+/* Writes those that have changed to the memtable. */
+CX_RESULT cx_home_save_actors(cx_home *home, cx_err *err);
+/* The flush that followed is complete. */
+void cx_home_actors_flushed(cx_home *home);
+/* Loads the retained snapshots from the tables, once. */
 CX_RESULT cx_home_know_retained(cx_home *home, cx_actor *actor, cx_err *err);
 
 /* --- apply.c: one frame of the log into memory ----------------------------------------------- */
@@ -171,8 +211,8 @@ void cx_remote_leave(cx_home *home);
 CX_RESULT cx_remote_unsupported(const cx_home *home, const char *what, cx_err *err);
 
 CX_RESULT cx_remote_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_err *err);
-CX_RESULT cx_remote_actors(cx_home *home, cx_arena *arena, const cx_actor_info **out,
-                           size_t *out_count, cx_err *err);
+CX_RESULT cx_remote_actor_page(cx_home *home, uint64_t from, cx_arena *arena,
+                               const cx_actor_info **out, size_t *out_count, cx_err *err);
 CX_RESULT cx_remote_get(cx_home *home, cx_str actor, cx_bytes key, cx_arena *arena,
                         cx_bytes *out_value, bool *out_found, cx_err *err);
 CX_RESULT cx_remote_get_at(cx_home *home, cx_str actor, uint64_t snapshot_seq, cx_bytes key,
@@ -238,9 +278,12 @@ bool cx_state_key(cx_scheme scheme, cx_bytes record_key, cx_digest *out, bool *o
 
 /* --- erase.c: content that an entry on the disk says is to be destroyed ----------------------- */
 
+/* Keys of planned erasures, of actor CX_ACTOR_HOME: then the actor and the entry, u64be each. */
+#define CX_ERASE_PREFIX "erase/"
+#define CX_ERASE_PREFIX_SIZE 6
 /* Adds the row of an erasure that is still to be done; it is removed when it is done. */
-CX_RESULT cx_home_plan_erasure(cx_derive *at, const cx_entry *entry, const cx_ledger_frame *frame,
-                               cx_err *err);
+CX_RESULT cx_home_plan_erasure(cx_derive *at, int64_t actor, const cx_entry *entry,
+                               const cx_ledger_frame *frame, cx_err *err);
 CX_RESULT cx_home_finish_all_erasures(cx_home *home, cx_err *err);
 
 /* --- rebuild.c: what an interrupted run left; only for the owner of the lock ------------------ */

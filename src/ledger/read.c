@@ -19,30 +19,92 @@ cx_status cx_home_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_err 
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     cx_status status = cx_home_need_actor(home, actor, &found, err);
-    if (!cx_failed(status))
+    if (!cx_failed(status)) {
         *out = found->info;
+        out->name = actor;
+    }
     cx_lock_leave(&home->lock);
     return status;
+}
+
+/* --- all actors ------------------------------------------------------------------------------- */
+
+/* Actors that a walk reads at once. */
+#define WALK_PAGE 256
+
+cx_status cx_home_actors_from(cx_home *home, uint64_t from, size_t max, cx_arena *arena,
+                              const cx_actor_info **out, size_t *out_count, cx_err *err)
+{
+    if (home->remote != NULL)
+        return cx_remote_actor_page(home, from, arena, out, out_count, err);
+    cx_lock_enter(&home->lock);
+    cx_status status = cx_home_actor_page(home, from, max, arena, out, out_count, err);
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+void cx_actor_walk_begin(cx_actor_walk *walk, cx_home *home)
+{
+    *walk = (cx_actor_walk){.home = home};
+    cx_arena_init(&walk->arena, home->alloc, 0);
+}
+
+cx_status cx_actor_walk_next(cx_actor_walk *walk, const cx_actor_info **out, cx_err *err)
+{
+    *out = NULL;
+    if (walk->at == walk->count) {
+        cx_arena_reset(&walk->arena, (cx_arena_mark){0});
+        walk->seen += walk->count;
+        walk->at = walk->count = 0;
+        CX_TRY(cx_home_actors_from(walk->home, walk->seen, WALK_PAGE, &walk->arena, &walk->page,
+                                   &walk->count, err));
+    }
+    if (walk->at < walk->count)
+        *out = &walk->page[walk->at++];
+    return CX_SUCCESS;
+}
+
+void cx_actor_walk_end(cx_actor_walk *walk)
+{
+    cx_arena_done(&walk->arena);
+}
+
+typedef struct actor_list {
+    CX_VEC(cx_actor_info) items;
+} actor_list;
+
+static cx_status gather_actors(cx_home *home, cx_arena *arena, actor_list *list, cx_err *err)
+{
+    const cx_actor_info *page;
+    size_t count = 1;
+    while (count != 0) {
+        CX_TRY(cx_home_actors_from(home, list->items.count, WALK_PAGE, arena, &page, &count, err));
+        if (!cx_vec_reserve(&list->items, list->items.count + count + 1, home->alloc))
+            return cx_fail_nomem(err);
+        if (count != 0)
+            memcpy(list->items.items + list->items.count, page, count * sizeof *page);
+        list->items.count += count;
+    }
+    return CX_SUCCESS;
 }
 
 cx_status cx_home_actors(cx_home *home, cx_arena *arena, const cx_actor_info **out,
                          size_t *out_count, cx_err *err)
 {
-    if (home->remote != NULL)
-        return cx_remote_actors(home, arena, out, out_count, err);
-    cx_lock_enter(&home->lock);
-    cx_status status = CX_SUCCESS;
-    size_t count = home->actor_count > 0 ? home->actor_count - 1 : 0;
-    cx_actor_info *infos = CX_ARENA_ARRAY(arena, cx_actor_info, count + 1);
-    if (infos == NULL)
-        status = cx_fail_nomem(err);
-    for (size_t i = 0; i < count && infos != NULL; i++)
-        infos[i] = home->actors[i + 1]->info;
-    cx_lock_leave(&home->lock);
+    actor_list list = {{NULL, 0, 0}};
+    cx_status status = gather_actors(home, arena, &list, err);
+    cx_actor_info *infos = NULL;
     if (!cx_failed(status)) {
-        *out = infos;
-        *out_count = count;
+        infos = CX_ARENA_ARRAY(arena, cx_actor_info, list.items.count + 1);
+        if (infos == NULL)
+            status = cx_fail_nomem(err);
     }
+    if (!cx_failed(status)) {
+        memcpy(infos, list.items.items, list.items.count * sizeof *infos);
+        *out = infos;
+        *out_count = list.items.count;
+    }
+    cx_vec_done(&list.items, home->alloc);
     return status;
 }
 
@@ -71,8 +133,8 @@ cx_status cx_home_scan(cx_home *home, const cx_scan *scan, cx_err *err)
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     cx_status status = CX_SUCCESS;
-    CX_TRY_GOTO(status, cx_home_need_actor(home, scan->actor, &found, err));
     CX_TRY_GOTO(status, cx_home_flush_wait_locked(home, err));
+    CX_TRY_GOTO(status, cx_home_need_actor(home, scan->actor, &found, err));
     status = cx_store_scan(&home->store, found->id, scan->prefix, scan->from, scan->backwards,
                            scan->row, scan->arg, err);
 done:
@@ -125,7 +187,6 @@ static cx_status history_at(cx_home *home, const cx_actor *actor, uint64_t snaps
 static cx_status get_at(cx_home *home, cx_actor *actor, uint64_t snapshot, cx_bytes key,
                         view *state, cx_err *err)
 {
-    CX_TRY(cx_home_flush_wait_locked(home, err));
     CX_TRY(cx_home_know_retained(home, actor, err));
     bool retained = false;
     for (size_t i = 0; i < actor->retained.count; i++)
@@ -156,7 +217,9 @@ cx_status cx_home_get_at(cx_home *home, cx_str actor, uint64_t snapshot_seq, cx_
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     view state = {.arena = arena, .key_size = key.size};
-    cx_status status = cx_home_need_actor(home, actor, &found, err);
+    cx_status status = cx_home_flush_wait_locked(home, err);
+    if (!cx_failed(status))
+        status = cx_home_need_actor(home, actor, &found, err);
     if (!cx_failed(status))
         status = get_at(home, found, snapshot_seq, key, &state, err);
     cx_lock_leave(&home->lock);
@@ -260,8 +323,8 @@ static cx_status list_about(cx_home *home, cx_str actor, const cx_id *subject, a
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     cx_status status = CX_SUCCESS;
-    CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
     CX_TRY_GOTO(status, cx_home_flush_wait_locked(home, err));
+    CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
     status =
         cx_store_scan_entries(&home->store, found->id, subject, collect_entry_about, list, err);
 done:
@@ -310,6 +373,13 @@ cx_status cx_home_flush(cx_home *home, cx_err *err)
     return status;
 }
 
+/* As of the last flush. */
+static void count_kept(const cx_home *home, cx_tables_status *out)
+{
+    out->entry_rows = home->store.counters.entries;
+    out->record_rows = home->store.counters.records;
+}
+
 cx_status cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *err)
 {
     if (home->remote != NULL)
@@ -317,10 +387,47 @@ cx_status cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *er
     cx_tables_status found = {.log_commits = cx_log_durable(home->log)};
     cx_lock_enter(&home->lock);
     found.table_commits = home->store.flushed.commit + (home->store.flushed.frames != 0 ? 1 : 0);
-    cx_status status = cx_store_counts(&home->store, &found.entry_rows, &found.record_rows, err);
+    cx_status status = CX_SUCCESS;
+    if (home->store.format == CX_TABLES_BEFORE)
+        status = cx_store_count_rows(&home->store, &found.entry_rows, &found.record_rows, err);
+    else
+        count_kept(home, &found);
     cx_lock_leave(&home->lock);
     if (!cx_failed(status))
         *out = found;
+    return status;
+}
+
+static cx_status compare_counted(const cx_home *home, uint64_t entries, uint64_t records,
+                                 cx_err *err)
+{
+    const cx_store_counters *kept = &home->store.counters;
+    /* While a flush is under way, the rows may be ahead of the numbers. */
+    if (home->store.format == CX_TABLES_BEFORE || home->store.flushing != NULL ||
+        (kept->entries == entries && kept->records == records))
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                      "the tables have %llu entries and %llu records, and say they have %llu and"
+                      " %llu; run 'cortex tables rebuild --replace'",
+                      (unsigned long long)entries, (unsigned long long)records,
+                      (unsigned long long)kept->entries, (unsigned long long)kept->records);
+}
+
+cx_status cx_home_count_rows(cx_home *home, uint64_t *out_entries, uint64_t *out_records,
+                             cx_err *err)
+{
+    uint64_t entries = 0, records = 0;
+    if (home->remote != NULL)
+        return cx_remote_unsupported(home, "counting rows", err);
+    cx_lock_enter(&home->lock);
+    cx_status status = cx_home_flush_wait_locked(home, err);
+    if (!cx_failed(status))
+        status = cx_store_count_rows(&home->store, &entries, &records, err);
+    if (!cx_failed(status))
+        status = compare_counted(home, entries, records, err);
+    cx_lock_leave(&home->lock);
+    *out_entries = entries;
+    *out_records = records;
     return status;
 }
 

@@ -9,7 +9,7 @@
  * S5  A read view ends with the flush of a memtable: until then the rows that the view lacks are in
  *     that memtable.
  *
- *     meta(name, value)       identity of the tables; position = commit, frames
+ *     meta(name, value)       identity of the tables; position = commit, frames; numbers of rows
  *     actor(id, name, ...)    one row for each actor, with its counters
  *     entry(actor, seq, ...)  each entry's place in the log, and its leaf hash
  *     record(actor, key, value)  records and derived rows by logical key (ledger.md §5); after the
@@ -45,11 +45,14 @@ static void finish_statements(cx_tables *tables)
 {
     cx_db_finish(tables->get);
     cx_db_finish(tables->put);
+    cx_db_finish(tables->replace);
     cx_db_finish(tables->remove);
     cx_db_finish(tables->put_entry);
     cx_db_finish(tables->get_entry);
     cx_db_finish(tables->put_actor);
     cx_db_finish(tables->put_meta);
+    cx_db_finish(tables->scan_actors);
+    cx_db_finish(tables->find_actor);
     cx_db_finish(tables->begin);
     cx_db_finish(tables->end);
     *tables = (cx_tables){.db = tables->db};
@@ -61,6 +64,11 @@ static cx_status prepare_reading(cx_tables *tables, cx_err *err)
                          &tables->get, err));
     CX_TRY(cx_db_prepare(tables->db, "BEGIN", &tables->begin, err));
     CX_TRY(cx_db_prepare(tables->db, "COMMIT", &tables->end, err));
+    CX_TRY(cx_db_prepare(tables->db,
+                         "SELECT " CX_ACTOR_COLUMNS " FROM actor WHERE id>=? AND id<? ORDER BY id",
+                         &tables->scan_actors, err));
+    CX_TRY(
+        cx_db_prepare(tables->db, "SELECT id FROM actor WHERE name=?", &tables->find_actor, err));
     return cx_db_prepare(tables->db,
                          "SELECT " CX_ENTRY_COLUMNS " FROM entry WHERE actor=? AND seq=?",
                          &tables->get_entry, err);
@@ -69,7 +77,10 @@ static cx_status prepare_reading(cx_tables *tables, cx_err *err)
 static cx_status prepare_writing(cx_tables *tables, cx_err *err)
 {
     cx_db *db = tables->db;
-    CX_TRY(cx_db_prepare(db, "INSERT OR REPLACE INTO record VALUES(?,?,?)", &tables->put, err));
+    /* A row that is there is replaced by a second statement: so each is counted. */
+    CX_TRY(cx_db_prepare(db, "INSERT OR IGNORE INTO record VALUES(?,?,?)", &tables->put, err));
+    CX_TRY(cx_db_prepare(db, "UPDATE record SET value=?3 WHERE actor=?1 AND key=?2",
+                         &tables->replace, err));
     CX_TRY(cx_db_prepare(db, "DELETE FROM record WHERE actor=? AND key=?", &tables->remove, err));
     CX_TRY(cx_db_prepare(db, "INSERT OR REPLACE INTO entry VALUES(?,?,?,?,?,?,?,?,?,?)",
                          &tables->put_entry, err));
@@ -92,12 +103,17 @@ static cx_status put_meta_int(cx_tables *tables, const char *name, uint64_t valu
     return cx_db_execute(tables->put_meta, err);
 }
 
-static cx_status put_position(cx_store *store, cx_position position, cx_err *err)
+cx_status cx_store_put_position(cx_store *store, cx_str identity, cx_position position,
+                                const cx_store_counters *counters, cx_err *err)
 {
     cx_tables *tables = &store->writing;
     CX_TRY(put_meta_int(tables, "commit", position.commit, err));
     CX_TRY(put_meta_int(tables, "frames", position.frames, err));
-    return put_meta_int(tables, "sum", cx_store_sum_meta(store->identity, position), err);
+    CX_TRY(put_meta_int(tables, "actors", counters->actors, err));
+    CX_TRY(put_meta_int(tables, "entries", counters->entries, err));
+    CX_TRY(put_meta_int(tables, "records", counters->records, err));
+    CX_TRY(put_meta_int(tables, "rows_sum", cx_store_sum_meta(identity, position, counters), err));
+    return put_meta_int(tables, "sum", cx_store_sum_meta(identity, position, NULL), err);
 }
 
 /* --- generations ----------------------------------------------------------------------------- */
@@ -260,21 +276,55 @@ void cx_store_flushed(cx_store *store)
         cx_store_view_begin(store);
     }
     store->flushed = store->flushing->end;
+    store->counters = store->flushing_counters;
     generation_close(store->alloc, store->flushing);
     store->flushing = NULL;
 }
 
 /* --- writing to the database ----------------------------------------------------------------- */
 
-static cx_status write_row(cx_tables *tables, const cx_row *row, cx_err *err)
+static cx_status run_row(cx_db_statement *statement, const cx_row *row, cx_err *err)
 {
-    cx_db_statement *statement = row->removed ? tables->remove : tables->put;
     cx_db_bind_int(statement, 1, row->actor);
     cx_db_bind_bytes(statement, 2, row->key);
     if (!row->removed)
         cx_db_bind_bytes(statement, 3,
                          cx_bytes_from(row->value.data, row->value.size + CX_ROW_SUM_SIZE));
     return cx_db_execute(statement, err);
+}
+
+/* Plans of erasures come and go without the log, so they are not counted. */
+static bool is_counted(const cx_row *row)
+{
+    return row->actor != CX_ACTOR_HOME ||
+           !cx_str_starts(cx_bytes_str(row->key), CX_STR(CX_ERASE_PREFIX));
+}
+
+static cx_status write_row(cx_tables *tables, const cx_row *row, uint64_t *records, cx_err *err)
+{
+    CX_TRY(run_row(row->removed ? tables->remove : tables->put, row, err));
+    const bool changed = cx_db_changes(tables->db) > 0;
+    if (changed && is_counted(row))
+        *records = row->removed ? *records - 1 : *records + 1;
+    return row->removed || changed ? CX_SUCCESS : run_row(tables->replace, row, err);
+}
+
+cx_status cx_store_write_record(cx_store *store, int64_t actor, cx_bytes key, cx_bytes value,
+                                cx_err *err)
+{
+    uint64_t uncounted = 0;
+    cx_buf bytes;
+    cx_buf_init(&bytes, store->alloc);
+    cx_buf_add(&bytes, value.data, value.size);
+    uint8_t sum[CX_ROW_SUM_SIZE];
+    cx_store_sum_row(actor, key, value, sum);
+    cx_buf_add(&bytes, sum, sizeof sum);
+    const cx_row row = {.actor = actor, .key = key, .value = cx_bytes_from(bytes.data, value.size)};
+    cx_status status = cx_buf_check(&bytes, err);
+    if (!cx_failed(status))
+        status = write_row(&store->writing, &row, &uncounted, err);
+    cx_buf_done(&bytes);
+    return status;
 }
 
 static cx_status write_entry(cx_tables *tables, const cx_entry_row *row, cx_err *err)
@@ -355,7 +405,8 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /* Sorted by key, so that neighbours in the table are written one after the other. */
-static cx_status write_sorted(cx_store *store, const cx_memtable *generation, cx_err *err)
+static cx_status write_sorted(cx_store *store, const cx_memtable *generation, uint64_t *records,
+                              cx_err *err)
 {
     size_t count = generation->rows.count, size = (count + 1) * sizeof(sorted_row);
     sorted_row *sorted = cx_alloc_new(store->alloc, size);
@@ -368,7 +419,7 @@ static cx_status write_sorted(cx_store *store, const cx_memtable *generation, cx
     qsort(sorted, count, sizeof *sorted, compare_rows);
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < count && !cx_failed(status); i++)
-        status = write_row(&store->writing, sorted[i].row, err);
+        status = write_row(&store->writing, sorted[i].row, records, err);
     cx_alloc_free(store->alloc, sorted, size);
     return status;
 }
@@ -376,12 +427,18 @@ static cx_status write_sorted(cx_store *store, const cx_memtable *generation, cx
 static cx_status write_rows(cx_store *store, const cx_memtable *generation, cx_err *err)
 {
     cx_tables *tables = &store->writing;
-    CX_TRY(write_sorted(store, generation, err));
+    cx_store_counters counters = store->counters;
+    CX_TRY(write_sorted(store, generation, &counters.records, err));
     for (size_t i = 0; i < generation->entries.count; i++)
         CX_TRY(write_entry(tables, &generation->entries.items[i], err));
-    for (size_t i = 0; i < generation->actors.count; i++)
+    counters.entries += generation->entries.count + generation->entries_written;
+    for (size_t i = 0; i < generation->actors.count; i++) {
+        const uint64_t number = (uint64_t)generation->actors.items[i].id;
         CX_TRY(write_actor(tables, &generation->actors.items[i], err));
-    return put_position(store, generation->end, err);
+        counters.actors = number < counters.actors ? counters.actors : number + 1;
+    }
+    store->flushing_counters = counters;
+    return cx_store_put_position(store, store->identity, generation->end, &counters, err);
 }
 
 cx_status cx_store_flush_memtable(cx_store *store, const cx_memtable *generation, cx_err *err)
@@ -440,23 +497,84 @@ static cx_status read_meta(cx_db *db, const char *name, cx_buf *out_text, uint64
     return status;
 }
 
+#define FORMAT_NAME "cortex-tables/"
+
+cx_status cx_store_identity_before(cx_str identity, cx_buf *out, cx_err *err)
+{
+    cx_buf_clear(out);
+    if (!cx_str_starts(identity, CX_STR(FORMAT_NAME "2 ")))
+        return CX_SUCCESS;
+    cx_buf_add_z(out, FORMAT_NAME "1");
+    cx_buf_add(out, (const uint8_t *)identity.data + sizeof FORMAT_NAME,
+               identity.size - sizeof FORMAT_NAME);
+    return cx_buf_check(out, err);
+}
+
+/* Whose tables these are: *out_stale when they are of another log or of other derivers. */
+static cx_status judge_identity(cx_store *store, cx_str found, cx_str identity, bool *out_stale,
+                                cx_err *err)
+{
+    cx_buf before;
+    store->format = CX_TABLES_NOW;
+    *out_stale = !cx_str_eq(found, identity);
+    if (!*out_stale)
+        return CX_SUCCESS;
+    cx_buf_init(&before, store->alloc);
+    cx_status status = cx_store_identity_before(identity, &before, err);
+    if (!cx_failed(status) && before.size != 0 && cx_str_eq(found, cx_buf_str(&before))) {
+        store->format = CX_TABLES_BEFORE;
+        *out_stale = false;
+    }
+    cx_buf_done(&before);
+    return status;
+}
+
+typedef struct meta_number {
+    const char *name;
+    uint64_t *out;
+} meta_number;
+
+/* *out_there: how many of them there are. */
+static cx_status read_numbers(cx_db *db, const meta_number *numbers, size_t count,
+                              size_t *out_there, cx_err *err)
+{
+    *out_there = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool found = false;
+        CX_TRY(read_meta(db, numbers[i].name, NULL, numbers[i].out, &found, err));
+        *out_there += found ? 1 : 0;
+    }
+    return CX_SUCCESS;
+}
+
 static cx_status read_state(cx_store *store, cx_str identity, bool *out_stale, cx_err *err)
 {
+    uint64_t sum = 0, rows_sum = 0;
+    cx_store_counters *counters = &store->counters;
+    const meta_number position[] = {
+        {"commit", &store->flushed.commit}, {"frames", &store->flushed.frames}, {"sum", &sum}};
+    const meta_number rows[] = {{"actors", &counters->actors},
+                                {"entries", &counters->entries},
+                                {"records", &counters->records},
+                                {"rows_sum", &rows_sum}};
     cx_db *db = store->reading.db;
     cx_buf text;
     cx_buf_init(&text, store->alloc);
-    bool found = false, has_commit = false, has_frames = false, has_sum = false;
-    uint64_t sum = 0;
+    bool found = false, good = true;
+    size_t there = 0, counted = 0;
     cx_status status = CX_SUCCESS;
     CX_TRY_GOTO(status, read_meta(db, "identity", &text, NULL, &found, err));
-    CX_TRY_GOTO(status, read_meta(db, "commit", NULL, &store->flushed.commit, &has_commit, err));
-    CX_TRY_GOTO(status, read_meta(db, "frames", NULL, &store->flushed.frames, &has_frames, err));
-    CX_TRY_GOTO(status, read_meta(db, "sum", NULL, &sum, &has_sum, err));
-    bool none = !found && !has_commit && !has_frames && !has_sum;
-    if (!none && (!found || !has_commit || !has_frames || !has_sum ||
-                  sum != cx_store_sum_meta(cx_buf_str(&text), store->flushed)))
+    CX_TRY_GOTO(status, read_numbers(db, position, 3, &there, err));
+    CX_TRY_GOTO(status, read_numbers(db, rows, 4, &counted, err));
+    CX_TRY_GOTO(status, judge_identity(store, cx_buf_str(&text), identity, out_stale, err));
+    if (!found && there == 0)
+        goto done;
+    good = found && there == 3 && sum == cx_store_sum_meta(cx_buf_str(&text), store->flushed, NULL);
+    if (good && !*out_stale && store->format == CX_TABLES_NOW)
+        good = counted == 4 &&
+               rows_sum == cx_store_sum_meta(cx_buf_str(&text), store->flushed, counters);
+    if (!good)
         status = cx_store_damaged("what the tables say about themselves is damaged", err);
-    *out_stale = none || !cx_str_eq(cx_buf_str(&text), identity);
 done:
     cx_buf_done(&text);
     return status;
@@ -465,6 +583,7 @@ done:
 cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
 {
     cx_db *db = store->writing.db;
+    const cx_store_counters none = {0};
     if (!store->derives)
         CX_TRY(cx_db_begin_write(db, err));
     cx_status status = cx_db_run(
@@ -472,7 +591,7 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
     if (!cx_failed(status))
         status = put_meta_text(&store->writing, "identity", identity, err);
     if (!cx_failed(status))
-        status = put_position(store, (cx_position){0, 0}, err);
+        status = cx_store_put_position(store, identity, (cx_position){0, 0}, &none, err);
     if (!cx_failed(status))
         status = cx_db_commit(db, err);
     if (!cx_failed(status) && store->derives)
@@ -482,6 +601,8 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
         return status;
     }
     store->flushed = (cx_position){0, 0};
+    store->counters = none;
+    store->format = CX_TABLES_NOW;
     /* If there is no memory for the filter, every lookup goes to the database. */
     if (store->derives && store->filter == NULL)
         store->filter = cx_alloc_zeroed(store->alloc, 1, FILTER_SIZE);
@@ -543,7 +664,7 @@ static cx_status open_parts(cx_store *store, const char *path, cx_store_mode mod
 cx_status cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *alloc, uint64_t seed,
                         cx_str identity, cx_store *out, bool *out_stale, cx_err *err)
 {
-    *out = (cx_store){.alloc = alloc, .seed = seed, .identity = identity};
+    *out = (cx_store){.alloc = alloc, .seed = seed, .identity = identity, .format = CX_TABLES_NOW};
     cx_status status = open_parts(out, path, mode, err);
     if (!cx_failed(status))
         status = read_state(out, identity, out_stale, err);

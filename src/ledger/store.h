@@ -57,9 +57,21 @@ typedef struct cx_memtable {
 /* Prepared statements of one connection. */
 typedef struct cx_tables {
     cx_db *db;
-    cx_db_statement *get, *put, *remove, *put_entry, *get_entry, *put_actor, *put_meta;
+    cx_db_statement *get, *put, *replace, *remove, *put_entry, *get_entry, *put_actor, *put_meta;
+    cx_db_statement *scan_actors, *find_actor;
     cx_db_statement *begin, *end; /* of a view */
 } cx_tables;
+
+/* Numbers of rows, kept by each flush. */
+typedef struct cx_store_counters {
+    uint64_t actors;  /* the home itself included: the number of the next one */
+    uint64_t entries; /* of all actors */
+    uint64_t records; /* of table record, without plans of erasures */
+} cx_store_counters;
+
+/* What the tables say about themselves; an older program's tables lack the counters. */
+#define CX_TABLES_NOW 2
+#define CX_TABLES_BEFORE 1
 
 typedef enum cx_store_view { CX_VIEW_NONE, CX_VIEW_WANTED, CX_VIEW_OPEN } cx_store_view;
 
@@ -74,9 +86,12 @@ typedef struct cx_store {
     bool derives; /* a transaction is always open */
     uint64_t *filter; /* Bloom filter of keys, while deriving into an empty database; NULL = none */
     cx_memtable *memtable;
-    cx_memtable *flushing; /* NULL = none */
-    cx_position flushed;   /* position up to which the tables are true */
-    cx_store_view view;    /* of a store that another process writes to */
+    cx_memtable *flushing;      /* NULL = none */
+    cx_position flushed;        /* position up to which the tables are true */
+    int format;                 /* CX_TABLES_NOW, or CX_TABLES_BEFORE until they are upgraded */
+    cx_store_counters counters; /* as of `flushed` */
+    cx_store_counters flushing_counters; /* as of the end of `flushing`, once it is written */
+    cx_store_view view;                  /* of a store that another process writes to */
 } cx_store;
 
 typedef enum cx_store_mode {
@@ -89,7 +104,8 @@ typedef enum cx_store_mode {
 } cx_store_mode;
 
 /* `identity` names data directory, format and derivers and outlives the store; *out_stale: the
- * tables have another identity (or are new) and must be filled from the first commit on. */
+ * tables have another identity (or are new) and must be filled from the first commit on.  Tables of
+ * the format before are not stale: they can be read, and cx_store_upgrade makes them current. */
 CX_RESULT cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *alloc, uint64_t seed,
                         cx_str identity, cx_store *out, bool *out_stale, cx_err *err);
 void cx_store_close(cx_store *store);
@@ -147,10 +163,37 @@ CX_RESULT cx_store_scan_leaves(cx_store *store, int64_t actor,
                                cx_status (*row)(void *arg, uint64_t seq, const cx_digest *leaf,
                                                 cx_err *err),
                                void *arg, cx_err *err);
-CX_RESULT cx_store_load_actors(cx_store *store,
+/* How many actors there are, the data directory itself included. */
+CX_RESULT cx_store_count_actors(cx_store *store, uint64_t *out, cx_err *err);
+/* The rows of the actors `from` .. `to` - 1, ascending; rows that are not flushed are not seen.
+ * CX_E_FORMAT "DatabaseDamaged" when one of them is missing. */
+CX_RESULT cx_store_scan_actors(cx_store *store, int64_t from, int64_t to,
                                cx_status (*row)(void *arg, const cx_actor_row *actor, cx_err *err),
                                void *arg, cx_err *err);
-CX_RESULT cx_store_counts(cx_store *store, uint64_t *out_entries, uint64_t *out_records,
-                          cx_err *err);
+/*
+ * The number of the actor with that name.  Two indexes must agree, the row actor/<name> and the one
+ * of table actor: an actor that one of them has lost is not taken for a new one, whose first entry
+ * would then be in the log a second time.
+ */
+CX_RESULT cx_store_find_actor(cx_store *store, cx_str name, cx_arena *arena, int64_t *out_id,
+                              bool *out_found, cx_err *err);
+/* The row actor/<name> of a new actor. */
+CX_RESULT cx_store_put_actor_name(cx_store *store, int64_t id, cx_str name, uint64_t commit,
+                                  cx_err *err);
+/* Counts all rows, which reads all of them. */
+CX_RESULT cx_store_count_rows(cx_store *store, uint64_t *out_entries, uint64_t *out_records,
+                              cx_err *err);
+
+/* --- store_upgrade.c -------------------------------------------------------------------------- */
+
+/*
+ * Brings tables of the format before to the current one, in place.  Interrupted, it continues where
+ * it was: until the last transaction they are tables of the format before, for older programs, too.
+ * `progress` may be NULL.
+ */
+CX_RESULT cx_store_upgrade(cx_store *store,
+                           void (*progress)(void *arg, const char *what, uint64_t done,
+                                            uint64_t total),
+                           void *arg, cx_err *err);
 
 #endif

@@ -21,6 +21,14 @@ static const compared_table compared[] = {
      3},
 };
 
+/* The same for tables of the format before, which lack the rows actor/<name>. */
+static const compared_table records_before = {
+    "record",
+    "SELECT actor, key, value FROM record WHERE NOT (key >= CAST('erase/' AS BLOB)"
+    " AND key < CAST('erase0' AS BLOB)) AND NOT (actor = 0 AND key >= CAST('actor/' AS BLOB)"
+    " AND key < CAST('actor0' AS BLOB)) ORDER BY actor, key",
+    3};
+
 static int compare_names(const cx_db_statement *left, const cx_db_statement *right)
 {
     int64_t a = cx_db_int(left, 0), b = cx_db_int(right, 0);
@@ -92,23 +100,39 @@ static cx_status compare_table(comparison *state, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* What the tables say about the number of their rows. */
+static cx_status compare_counters(comparison *state, const cx_store *left, const cx_store *right,
+                                  cx_err *err)
+{
+    const cx_store_counters *a = &left->counters, *b = &right->counters;
+    if (right->format == CX_TABLES_BEFORE || state->left_calls == 0 ||
+        (a->actors == b->actors && a->entries == b->entries && a->records == b->records))
+        return CX_SUCCESS;
+    state->left_calls--;
+    return state->differ(state->arg, "meta", CX_ACTOR_HOME, cx_str_bytes(CX_STR("rows")),
+                         "different", err);
+}
+
 cx_status cx_store_compare(cx_store *left, cx_store *right, size_t max,
                            cx_status (*differ)(void *arg, const char *table, int64_t actor,
                                                cx_bytes key, const char *how, cx_err *err),
                            void *arg, cx_err *err)
 {
     comparison state = {.left_calls = max, .differ = differ, .arg = arg};
+    const bool before = right->format == CX_TABLES_BEFORE;
     for (size_t i = 0; i < sizeof compared / sizeof *compared; i++) {
         state.table = &compared[i];
+        if (before && strcmp(compared[i].name, records_before.name) == 0)
+            state.table = &records_before;
         state.left = state.right = NULL;
-        cx_status status = cx_db_prepare(left->reading.db, compared[i].sql, &state.left, err);
+        cx_status status = cx_db_prepare(left->reading.db, state.table->sql, &state.left, err);
         if (!cx_failed(status))
-            status = cx_db_prepare(right->reading.db, compared[i].sql, &state.right, err);
+            status = cx_db_prepare(right->reading.db, state.table->sql, &state.right, err);
         if (!cx_failed(status))
             status = compare_table(&state, err);
         cx_db_finish(state.left);
         cx_db_finish(state.right);
         CX_TRY(status);
     }
-    return CX_SUCCESS;
+    return compare_counters(&state, left, right, err);
 }

@@ -10,6 +10,9 @@
 #define CX_ACTOR_COLUMNS \
     "id, name, scheme, entries, snapshots, live, dead, edges, entry_sum, state_sum, sum"
 
+/* actor/<name> of actor CX_ACTOR_HOME: the number of that actor, u64be. */
+#define CX_ACTOR_PREFIX "actor/"
+
 /* Creates the index of entries by subject if it is missing. */
 extern const char cx_store_subject_index[];
 
@@ -20,12 +23,27 @@ enum { CX_ROW_SUM_SIZE = 4 };
 void cx_store_sum_row(int64_t actor, cx_bytes key, cx_bytes value, uint8_t out[CX_ROW_SUM_SIZE]);
 uint32_t cx_store_sum_entry(const cx_entry_row *row);
 uint32_t cx_store_sum_actor(const cx_actor_row *row);
-uint32_t cx_store_sum_meta(cx_str identity, cx_position position);
+/* `counters` NULL: of tables of the format before, which have none. */
+uint32_t cx_store_sum_meta(cx_str identity, cx_position position,
+                           const cx_store_counters *counters);
 /* CX_E_FORMAT; `what` says which row. */
 cx_status cx_store_damaged(const char *what, cx_err *err);
 /* Checks a row's checksum and returns the value without it. */
 cx_status cx_store_check_row(int64_t actor, cx_bytes key, cx_bytes stored, cx_bytes *out,
                              cx_err *err);
+
+/* --- what the tables say about themselves ----------------------------------------------------- */
+
+CX_RESULT cx_store_put_position(cx_store *store, cx_str identity, cx_position position,
+                                const cx_store_counters *counters, cx_err *err);
+/* The identity of the same tables in the format before; empty = there was none. */
+CX_RESULT cx_store_identity_before(cx_str identity, cx_buf *out, cx_err *err);
+
+/* --- writing past the memtable, in a transaction of store->writing ---------------------------- */
+
+CX_RESULT cx_store_write_record(cx_store *store, int64_t actor, cx_bytes key, cx_bytes value,
+                                cx_err *err);
+CX_RESULT cx_store_write_actor_name(cx_store *store, int64_t id, cx_str name, cx_err *err);
 
 /* --- rows of a generation --------------------------------------------------------------------- */
 

@@ -288,46 +288,174 @@ done:
     return status;
 }
 
-cx_status cx_store_load_actors(cx_store *store,
+/* --- actors ----------------------------------------------------------------------------------- */
+
+static cx_status read_actor_row(const cx_db_statement *statement, cx_actor_row *out, cx_err *err)
+{
+    *out = (cx_actor_row){.id = cx_db_int(statement, 0), .name = cx_db_text(statement, 1)};
+    if (!cx_scheme_parse(cx_db_text(statement, 2), &out->scheme))
+        return cx_store_damaged("an actor's row names no known scheme", err);
+    uint64_t *numbers[] = {&out->entries, &out->snapshots, &out->live,     &out->dead,
+                           &out->edges,   &out->entry_sum, &out->state_sum};
+    for (int i = 0; i < 7; i++)
+        *numbers[i] = (uint64_t)cx_db_int(statement, 3 + i);
+    if (cx_db_int(statement, 10) != (int64_t)cx_store_sum_actor(out))
+        return cx_store_damaged("an actor's row is damaged", err);
+    return CX_SUCCESS;
+}
+
+cx_status cx_store_count_actors(cx_store *store, uint64_t *out, cx_err *err)
+{
+    cx_db_statement *statement;
+    bool row = false;
+    int64_t last = -1;
+    CX_TRY(cx_db_prepare(store->reading.db, "SELECT max(id) FROM actor", &statement, err));
+    cx_status status = cx_db_step(statement, &row, err);
+    if (!cx_failed(status) && row && !cx_db_is_null(statement, 0))
+        last = cx_db_int(statement, 0);
+    cx_db_finish(statement);
+    CX_TRY(status);
+    *out = (uint64_t)(last + 1);
+    if (last < -1 || (store->format == CX_TABLES_NOW && *out != store->counters.actors))
+        return cx_store_damaged("the last actor's row is missing", err);
+    return CX_SUCCESS;
+}
+
+cx_status cx_store_scan_actors(cx_store *store, int64_t from, int64_t to,
                                cx_status (*row)(void *arg, const cx_actor_row *actor, cx_err *err),
                                void *arg, cx_err *err)
 {
-    cx_db_statement *statement;
-    CX_TRY(cx_db_prepare(store->reading.db, "SELECT " CX_ACTOR_COLUMNS " FROM actor ORDER BY id",
-                         &statement, err));
+    cx_db_statement *statement = store->reading.scan_actors;
+    cx_db_bind_int(statement, 1, from);
+    cx_db_bind_int(statement, 2, to);
     cx_status status = CX_SUCCESS;
-    for (;;) {
+    for (int64_t expected = from; expected < to; expected++) {
         bool more = false;
+        cx_actor_row actor;
         CX_TRY_GOTO(status, cx_db_step(statement, &more, err));
-        if (!more)
-            break;
-        cx_actor_row actor = {.id = cx_db_int(statement, 0)};
-        if (!cx_scheme_parse(cx_db_text(statement, 2), &actor.scheme)) {
-            status = cx_store_damaged("an actor's row names no known scheme", err);
+        if (!more || cx_db_int(statement, 0) != expected) {
+            status = cx_store_damaged("an actor's row is missing", err);
             break;
         }
-        actor.name = cx_db_text(statement, 1);
-        uint64_t *numbers[] = {&actor.entries, &actor.snapshots, &actor.live,     &actor.dead,
-                               &actor.edges,   &actor.entry_sum, &actor.state_sum};
-        for (int i = 0; i < 7; i++)
-            *numbers[i] = (uint64_t)cx_db_int(statement, 3 + i);
-        if (cx_db_int(statement, 10) != (int64_t)cx_store_sum_actor(&actor)) {
-            status = cx_store_damaged("an actor's row is damaged", err);
-            break;
-        }
+        CX_TRY_GOTO(status, read_actor_row(statement, &actor, err));
         CX_TRY_GOTO(status, row(arg, &actor, err));
     }
 done:
+    cx_db_reset(statement);
+    return status;
+}
+
+/* actor/<name> */
+typedef struct name_key {
+    uint8_t bytes[sizeof CX_ACTOR_PREFIX - 1 + CX_ACTOR_SIZE_MAX];
+} name_key;
+
+static cx_bytes key_of_name(cx_str name, name_key *key)
+{
+    const size_t prefix = sizeof CX_ACTOR_PREFIX - 1;
+    CX_ASSERT(name.size <= CX_ACTOR_SIZE_MAX);
+    memcpy(key->bytes, CX_ACTOR_PREFIX, prefix);
+    memcpy(key->bytes + prefix, name.data, name.size);
+    return cx_bytes_from(key->bytes, prefix + name.size);
+}
+
+typedef struct id_value {
+    uint8_t bytes[8];
+} id_value;
+
+static cx_bytes value_of_id(int64_t id, id_value *value)
+{
+    for (unsigned i = 0; i < 8; i++)
+        value->bytes[i] = (uint8_t)((uint64_t)id >> (8 * (7 - i)));
+    return cx_bytes_from(value->bytes, sizeof value->bytes);
+}
+
+cx_status cx_store_put_actor_name(cx_store *store, int64_t id, cx_str name, uint64_t commit,
+                                  cx_err *err)
+{
+    name_key key;
+    id_value value;
+    const cx_row row = {.actor = CX_ACTOR_HOME,
+                        .key = key_of_name(name, &key),
+                        .value = value_of_id(id, &value),
+                        .commit = commit};
+    return cx_store_put(store, &row, err);
+}
+
+cx_status cx_store_write_actor_name(cx_store *store, int64_t id, cx_str name, cx_err *err)
+{
+    name_key key;
+    id_value value;
+    return cx_store_write_record(store, CX_ACTOR_HOME, key_of_name(name, &key),
+                                 value_of_id(id, &value), err);
+}
+
+static cx_status find_in_rows(cx_store *store, cx_str name, cx_arena *arena, int64_t *out_id,
+                              bool *out_found, cx_err *err)
+{
+    name_key key;
+    cx_bytes value = {NULL, 0};
+    uint64_t id = 0;
+    CX_TRY(cx_store_get(store, CX_ACTOR_HOME, key_of_name(name, &key), arena, &value, out_found,
+                        NULL, err));
+    if (*out_found && value.size != 8)
+        return cx_store_damaged("an actor's name has a damaged row", err);
+    for (size_t i = 0; *out_found && i < 8; i++)
+        id = id << 8 | value.data[i];
+    *out_id = (int64_t)id;
+    return CX_SUCCESS;
+}
+
+static cx_status find_by_statement(cx_db_statement *statement, cx_str name, int64_t *out_id,
+                                   bool *out_found, cx_err *err)
+{
+    cx_db_bind_text(statement, 1, name);
+    cx_status status = cx_db_step(statement, out_found, err);
+    if (!cx_failed(status) && *out_found)
+        *out_id = cx_db_int(statement, 0);
+    cx_db_reset(statement);
+    return status;
+}
+
+/* Tables of the format before have one index only: what it lacks is looked for in every row. */
+static cx_status find_in_all(cx_store *store, cx_str name, int64_t *out_id, bool *out_found,
+                             cx_err *err)
+{
+    cx_db_statement *statement;
+    CX_TRY(cx_db_prepare(store->reading.db, "SELECT id FROM actor NOT INDEXED WHERE name=?",
+                         &statement, err));
+    cx_status status = find_by_statement(statement, name, out_id, out_found, err);
     cx_db_finish(statement);
     return status;
 }
 
-cx_status cx_store_counts(cx_store *store, uint64_t *out_entries, uint64_t *out_records,
-                          cx_err *err)
+cx_status cx_store_find_actor(cx_store *store, cx_str name, cx_arena *arena, int64_t *out_id,
+                              bool *out_found, cx_err *err)
+{
+    int64_t indexed = 0;
+    bool there = false;
+    CX_TRY(find_by_statement(store->reading.find_actor, name, &indexed, &there, err));
+    if (store->format == CX_TABLES_BEFORE) {
+        *out_id = indexed;
+        *out_found = there;
+        return there ? CX_SUCCESS : find_in_all(store, name, out_id, out_found, err);
+    }
+    CX_TRY(find_in_rows(store, name, arena, out_id, out_found, err));
+    if (there != *out_found || (there && indexed != *out_id))
+        return cx_store_damaged("an actor's name is in one of its two indexes only", err);
+    return CX_SUCCESS;
+}
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+cx_status cx_store_count_rows(cx_store *store, uint64_t *out_entries, uint64_t *out_records,
+                              cx_err *err)
 {
     cx_db_statement *statement;
     CX_TRY(cx_db_prepare(store->reading.db,
-                         "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM record)",
+                         "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM record)"
+                         " - (SELECT count(*) FROM record WHERE actor=0"
+                         " AND key >= CAST('erase/' AS BLOB) AND key < CAST('erase0' AS BLOB))",
                          &statement, err));
     bool row = false;
     cx_status status = cx_db_step(statement, &row, err);

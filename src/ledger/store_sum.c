@@ -101,13 +101,18 @@ uint32_t cx_store_sum_actor(const cx_actor_row *row)
     return sum_end(&s);
 }
 
-uint32_t cx_store_sum_meta(cx_str identity, cx_position position)
+uint32_t cx_store_sum_meta(cx_str identity, cx_position position, const cx_store_counters *counters)
 {
     summing s;
     summing_begin(&s);
     add_sized(&s, cx_str_bytes(identity));
     add_u64(&s, position.commit);
     add_u64(&s, position.frames);
+    if (counters != NULL) {
+        add_u64(&s, counters->actors);
+        add_u64(&s, counters->entries);
+        add_u64(&s, counters->records);
+    }
     return sum_end(&s);
 }
 

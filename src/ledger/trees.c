@@ -121,7 +121,7 @@ cx_status cx_home_need_trees(cx_home *home, cx_actor *actor, cx_err *err)
 void cx_home_forget_trees(cx_home *home, cx_str actor)
 {
     cx_lock_enter(&home->lock);
-    cx_actor *found = cx_home_find_actor(home, actor);
+    cx_actor *found = cx_home_actor_in_memory(home, actor);
     if (found != NULL)
         cx_actor_drop_trees(found);
     cx_lock_leave(&home->lock);
@@ -142,6 +142,14 @@ cx_status cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err)
     return CX_SUCCESS;
 }
 
+static void end_trees(cx_home *home)
+{
+    if (home->trees_of != NULL)
+        cx_actor_release(home->trees_of);
+    home->trees_of = NULL;
+    cx_home_unlock_txn(home);
+}
+
 cx_status cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err)
 {
     if (home->remote != NULL)
@@ -153,11 +161,13 @@ cx_status cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err
     CX_TRY_GOTO(status, cx_home_lock_txn(home, err));
     rotation = true;
     CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
+    cx_actor_hold(found);
+    home->trees_of = found;
     CX_TRY_GOTO(status, cx_home_need_trees(home, found, err));
     *out = found->trees;
 done:
     if (cx_failed(status) && rotation)
-        cx_home_unlock_txn(home);
+        end_trees(home);
     cx_lock_leave(&home->lock);
     return status;
 }
@@ -165,7 +175,7 @@ done:
 void cx_home_trees_end(cx_home *home)
 {
     cx_lock_enter(&home->lock);
-    cx_home_unlock_txn(home);
+    end_trees(home);
     cx_lock_leave(&home->lock);
 }
 
@@ -181,8 +191,11 @@ cx_status cx_home_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err)
     CX_TRY_GOTO(status, cx_home_lock_txn(home, err));
     rotation = true;
     CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
-    CX_TRY_GOTO(status, cx_home_need_trees(home, found, err));
-    CX_TRY_GOTO(status, cx_actor_roots(found, &roots, err));
+    cx_actor_hold(found);
+    status = cx_home_need_trees(home, found, err);
+    if (!cx_failed(status))
+        status = cx_actor_roots(found, &roots, err);
+    cx_actor_release(found);
 done:
     if (rotation)
         cx_home_unlock_txn(home);

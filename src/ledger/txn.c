@@ -50,6 +50,9 @@ void cx_home_unlock_txn(cx_home *home)
 static void release_txn(cx_txn *txn)
 {
     cx_home *home = txn->home;
+    if (txn->actor != NULL)
+        cx_actor_release(txn->actor);
+    txn->actor = NULL;
     if (txn->arena.total_bytes > TXN_ARENA_REUSED_MAX)
         cx_arena_done(&txn->arena);
     cx_arena_reset(&txn->arena, (cx_arena_mark){0});
@@ -70,6 +73,19 @@ static bool actor_name_ok(cx_str name)
     return true;
 }
 
+/* The actor stays in memory until the transaction ends. */
+static cx_status find_actor(cx_txn *txn, cx_str actor, cx_scheme scheme, cx_err *err)
+{
+    CX_TRY(cx_home_find_actor(txn->home, actor, &txn->actor, err));
+    txn->is_new = txn->actor == NULL;
+    txn->info = txn->is_new ? (cx_actor_info){.scheme = scheme} : txn->actor->info;
+    txn->info.name = cx_str_from(txn->name, actor.size);
+    txn->next_seq = txn->info.entry_count;
+    if (!txn->is_new)
+        cx_actor_hold(txn->actor);
+    return CX_SUCCESS;
+}
+
 static cx_status acquire_txn(cx_txn *txn, cx_str actor, cx_scheme scheme, cx_err *err)
 {
     cx_home *home = txn->home;
@@ -78,14 +94,9 @@ static cx_status acquire_txn(cx_txn *txn, cx_str actor, cx_scheme scheme, cx_err
     if (!cx_failed(status))
         txn->arena = home->txn_arena;
     if (!cx_failed(status) && home->remote == NULL) {
-        txn->actor = cx_home_find_actor(home, actor);
-        if (txn->actor != NULL)
-            txn->info = txn->actor->info;
-        else
-            txn->info = (cx_actor_info){.scheme = scheme};
-        txn->is_new = txn->actor == NULL;
-        txn->info.name = cx_str_from(txn->name, actor.size);
-        txn->next_seq = txn->info.entry_count;
+        status = find_actor(txn, actor, scheme, err);
+        if (cx_failed(status))
+            release_txn(txn);
     }
     cx_lock_leave(&home->lock);
     if (cx_failed(status) || home->remote == NULL)

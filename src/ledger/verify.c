@@ -161,7 +161,7 @@ static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t c
         return report_finding(check, "log", "LogDamaged", (cx_str){NULL, 0}, where, reason.message,
                               err);
     }
-    cx_actor *actor = cx_home_find_actor(home, frame.actor);
+    cx_actor *actor = cx_home_actor_in_memory(home, frame.actor);
     cx_scheme scheme = actor != NULL ? actor->info.scheme : home->scheme;
     uint64_t before = check->report->totals.findings;
     CX_TRY(cx_home_check_frame(&frame, scheme, arena, &check->sink, err));
@@ -452,10 +452,11 @@ static cx_status table_differs(void *arg, const char *table, int64_t actor, cx_b
                    " rebuild --replace' makes them anew",
                    how, hex);
     cx_home *home = state->check->home;
-    bool known = actor >= 0 && (size_t)actor < home->actor_count;
+    cx_actor *of = NULL;
+    if (actor >= 0 && (uint64_t)actor < home->actors.count)
+        CX_TRY(cx_home_actor_numbered(home, actor, &of, err));
     return report_finding(state->check, "table", "TableMismatch",
-                          known ? home->actors[actor]->info.name : (cx_str){NULL, 0}, table,
-                          message, err);
+                          of != NULL ? of->info.name : (cx_str){NULL, 0}, table, message, err);
 }
 
 static cx_status note_tables(verifier *check, const char *note, cx_err *err)
@@ -565,7 +566,7 @@ static cx_status check_stored_manifest(verifier *check, cx_actor *actor,
 static cx_status check_anchor(verifier *check, const cx_anchor_point *anchor, cx_err *err)
 {
     cx_str name = anchor->actor.size != 0 ? anchor->actor : check->options->actor;
-    cx_actor *actor = cx_home_find_actor(check->home, name);
+    cx_actor *actor = cx_home_actor_in_memory(check->home, name);
     char where[64];
     (void)snprintf(where, sizeof where, "size %llu", (unsigned long long)anchor->size);
     if (actor == NULL || actor->info.entry_count < anchor->size)
@@ -607,20 +608,25 @@ static cx_status store_roots(verifier *check, cx_actor *actor, cx_err *err)
     return cx_actor_roots(actor, roots, err);
 }
 
-static void count_home_root(verifier *check)
+static cx_status count_home_root(verifier *check, cx_err *err)
 {
     cx_home_totals *totals = &check->report->totals;
+    cx_actor *actor;
     totals->has_home_root = cx_home_root_check_last(check->home_roots, &totals->home_root);
-    for (size_t i = 1; i < check->home->actor_count; i++)
-        if (!cx_home_root_reserved(check->home->actors[i]->info.name))
-            totals->recorded += check->home->actors[i]->info.entry_count;
+    for (uint64_t i = 1; i < check->home->actors.count; i++) {
+        CX_TRY(cx_home_actor_numbered(check->home, (int64_t)i, &actor, err));
+        if (!cx_home_root_reserved(actor->info.name))
+            totals->recorded += actor->info.entry_count;
+    }
+    return CX_SUCCESS;
 }
 
 static cx_status check_actors(verifier *check, cx_err *err)
 {
     cx_str only = check->options->actor;
-    for (size_t i = 1; i < check->home->actor_count; i++) {
-        cx_actor *actor = check->home->actors[i];
+    for (uint64_t i = 1; i < check->home->actors.count; i++) {
+        cx_actor *actor;
+        CX_TRY(cx_home_actor_numbered(check->home, (int64_t)i, &actor, err));
         if (only.size != 0 && !cx_str_eq(only, actor->info.name))
             continue;
         check->report->totals.actors++;
@@ -641,7 +647,7 @@ static cx_status verify_all(verifier *check, cx_err *err)
     if (cx_store_memtable_rows(&check->home->store) != 0)
         CX_TRY(cx_home_flush_now(check->home, err));
     CX_TRY(report_unexplained_erasures(check, err));
-    count_home_root(check);
+    CX_TRY(count_home_root(check, err));
     CX_TRY(check_actors(check, err));
     CX_TRY(check_tables(check, err));
     return check_anchors(check, err);

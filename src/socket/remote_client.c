@@ -308,21 +308,6 @@ void cx_remote_leave(cx_home *home)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* A name that lives as long as the data directory. */
-static cx_status store_name(cx_home *home, const cx_actor_info *info, cx_str *out, cx_err *err)
-{
-    cx_lock_enter(&home->lock);
-    cx_status status = CX_SUCCESS;
-    cx_actor *actor = cx_home_find_actor(home, info->name);
-    if (actor == NULL)
-        status = cx_home_add_actor(home, (int64_t)home->actor_count, info->name, info->scheme,
-                                   &actor, err);
-    if (!cx_failed(status))
-        *out = actor->info.name;
-    cx_lock_leave(&home->lock);
-    return status;
-}
-
 cx_status cx_remote_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_err *err)
 {
     cx_remote_request request = {.op = CX_REMOTE_ACTOR, .actor = cx_str_bytes(actor)};
@@ -331,56 +316,22 @@ cx_status cx_remote_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_er
     cx_arena_init(&arena, home->alloc, 0);
     cx_status status = request_in_arena(home, &request, &arena, &answer, err);
     if (!cx_failed(status)) {
-        cx_actor_info info = answer.actors[0];
-        status = store_name(home, &info, &info.name, err);
-        if (!cx_failed(status))
-            *out = info;
+        *out = answer.actors[0];
+        out->name = actor;
     }
     cx_arena_done(&arena);
     return status;
 }
 
-typedef struct actor_list {
-    CX_VEC(cx_actor_info) items;
-} actor_list;
-
-static cx_status gather_actors(cx_home *home, cx_arena *arena, actor_list *list, cx_err *err)
+cx_status cx_remote_actor_page(cx_home *home, uint64_t from, cx_arena *arena,
+                               const cx_actor_info **out, size_t *out_count, cx_err *err)
 {
-    bool more = true;
-    while (more) {
-        cx_remote_request request = {.op = CX_REMOTE_ACTORS, .seq = list->items.count};
-        cx_remote_answer answer;
-        CX_TRY(request_in_arena(home, &request, arena, &answer, err));
-        for (size_t i = 0; i < answer.actor_count; i++) {
-            cx_actor_info *slot = cx_vec_push(&list->items, home->alloc);
-            if (slot == NULL)
-                return cx_fail_nomem(err);
-            *slot = answer.actors[i];
-        }
-        more = answer.more && answer.actor_count != 0;
-    }
+    cx_remote_request request = {.op = CX_REMOTE_ACTORS, .seq = from};
+    cx_remote_answer answer;
+    CX_TRY(request_in_arena(home, &request, arena, &answer, err));
+    *out = answer.actors;
+    *out_count = answer.actor_count;
     return CX_SUCCESS;
-}
-
-cx_status cx_remote_actors(cx_home *home, cx_arena *arena, const cx_actor_info **out,
-                           size_t *out_count, cx_err *err)
-{
-    actor_list list = {{NULL, 0, 0}};
-    cx_status status = gather_actors(home, arena, &list, err);
-    cx_actor_info *infos = NULL;
-    if (!cx_failed(status)) {
-        infos = CX_ARENA_ARRAY(arena, cx_actor_info, list.items.count + 1);
-        if (infos == NULL)
-            status = cx_fail_nomem(err);
-    }
-    if (!cx_failed(status)) {
-        if (list.items.count != 0)
-            memcpy(infos, list.items.items, list.items.count * sizeof *infos);
-        *out = infos;
-        *out_count = list.items.count;
-    }
-    cx_vec_done(&list.items, home->alloc);
-    return status;
 }
 
 cx_status cx_remote_get(cx_home *home, cx_str actor, cx_bytes key, cx_arena *arena,

@@ -114,13 +114,9 @@ static cx_status do_scan(connection *c, const cx_remote_request *request, cx_rem
 static cx_status do_actors(connection *c, const cx_remote_request *request, cx_remote_answer *out,
                            cx_err *err)
 {
-    const cx_actor_info *actors;
-    size_t count;
-    CX_TRY(cx_home_actors(c->remote->home, &c->arena, &actors, &count, err));
-    size_t first = request->seq < count ? (size_t)request->seq : count;
-    out->actors = actors + first;
-    out->actor_count = count - first < PAGE_ACTORS ? count - first : PAGE_ACTORS;
-    out->more = first + out->actor_count < count;
+    CX_TRY(cx_home_actors_from(c->remote->home, request->seq, PAGE_ACTORS, &c->arena, &out->actors,
+                               &out->actor_count, err));
+    out->more = out->actor_count == PAGE_ACTORS;
     return CX_SUCCESS;
 }
 

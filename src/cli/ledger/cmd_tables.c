@@ -16,6 +16,8 @@ static cx_status tables_status_job(cx_cli_ledger *l, void *state, cx_err *err)
     cx_cli_index_view index;
     (void)state;
     CX_TRY(cx_home_tables_status(l->home, &tables, err));
+    if (cx_cli_has(l->args, "count"))
+        CX_TRY(cx_home_count_rows(l->home, &tables.entry_rows, &tables.record_rows, err));
     CX_TRY(cx_cli_index_where(l, &where, err));
     cx_cli_index_inspect(l->home, where, &index);
     /* Who names an index wants to know about that one. */
@@ -46,7 +48,11 @@ static int run_tables_status(cx_cli *cli, const cx_cli_args *args)
     return cx_cli_run_job(cli, args, &job, NULL);
 }
 
-static const cx_cli_option status_options[] = {CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
+static const cx_cli_option status_options[] = {
+    CX_CLI_OPT_FLAG("count", 0,
+                    "Count the rows of the ledger's tables, which reads all of them, and compare "
+                    "with the numbers that are kept."),
+    CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_tables_status = {
     .name = "tables status",
