@@ -1,0 +1,98 @@
+/*
+ * fill_home.c - a data directory of a given size, for measuring how cost grows with it
+ * (bench/scale.py).
+ *
+ *     fill_home FOLDER actors COUNT ENTRIES   COUNT actors with ENTRIES entries each
+ *     fill_home FOLDER memories COUNT         one actor ("bench") with COUNT memories
+ *
+ * Everything goes through the calls that any writer uses, but nothing is synced: the folder must
+ * not be trusted after a loss of power.
+ */
+#include <string.h>
+
+#include "bench/bench.h"
+#include "ledger/home.h"
+#include "memory/memory.h"
+#include "recorder/recorder.h"
+
+static cx_err failure;
+
+static void must(cx_status status)
+{
+    if (!cx_failed(status))
+        return;
+    (void)fprintf(stderr, "fill_home: %s\n", failure.message);
+    exit(3);
+}
+
+static int never_sync(const cx_io *io, cx_file file, bool data_only)
+{
+    (void)io;
+    (void)file;
+    (void)data_only;
+    return 0;
+}
+
+static void fill_actors(cx_home *home, uint64_t actors, uint64_t entries)
+{
+    char name[32];
+    for (uint64_t i = 0; i < actors; i++) {
+        cx_txn *txn;
+        (void)snprintf(name, sizeof name, "agent-%07llu", (unsigned long long)i);
+        must(cx_txn_begin(home, cx_str_z(name), &txn, &failure));
+        for (uint64_t j = 0; j < entries; j++) {
+            const cx_entry_draft draft = {.kind = CX_STR("raw"),
+                                          .created_at_ns = (int64_t)(1700000000000000000 + i),
+                                          .payload = cx_str_bytes(CX_STR("an entry of the bench"))};
+            must(cx_txn_entry(txn, &draft, NULL, &failure));
+        }
+        must(cx_txn_commit(txn, &failure));
+    }
+}
+
+static void fill_memories(cx_home *home, uint64_t count)
+{
+    cx_memory *memory;
+    cx_buf bytes;
+    char statement[96];
+    cx_buf_init(&bytes, cx_alloc_default());
+    must(cx_memory_open(home, CX_STR("bench"), NULL, &memory, &failure));
+    for (uint64_t i = 0; i < count; i++) {
+        cx_data data = {.type = CX_TYPE_FACT, .schema = 1};
+        cx_uri uri;
+        (void)snprintf(statement, sizeof statement, "number %llu is remembered as it was told",
+                       (unsigned long long)i);
+        data.as.fact.statement = cx_str_z(statement);
+        data.as.fact.subject = CX_STR("matrix://subject");
+        data.as.fact.predicate = CX_STR("is");
+        cx_buf_clear(&bytes);
+        cx_data_encode(&data, &bytes);
+        const cx_memory_write write = {.type = CX_TYPE_FACT, .data = cx_buf_bytes(&bytes)};
+        must(cx_memory_write_new(memory, &write, &uri, &failure));
+    }
+    cx_memory_close(memory);
+    cx_buf_done(&bytes);
+}
+
+int main(int argc, char **argv)
+{
+    bool actors = argc == 5 && strcmp(argv[2], "actors") == 0;
+    if (!actors && (argc != 4 || strcmp(argv[2], "memories") != 0)) {
+        (void)fprintf(stderr, "usage: fill_home FOLDER actors COUNT ENTRIES\n"
+                              "       fill_home FOLDER memories COUNT\n");
+        return 2;
+    }
+    cx_io io = *cx_io_system();
+    io.sync = never_sync;
+    const cx_home_options options = {
+        .io = &io, .derivers = &cx_recorder_deriver, .deriver_count = 1};
+    cx_home *home;
+    must(cx_home_create(argv[1], CX_SCHEME_CORTEX_1, &options, &failure));
+    must(cx_home_open(argv[1], &options, &home, &failure));
+    if (actors)
+        fill_actors(home, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
+    else
+        fill_memories(home, strtoull(argv[3], NULL, 10));
+    must(cx_home_close(home, &failure));
+    return 0;
+}
