@@ -119,9 +119,11 @@ void cx_live_audit_sarif_begin(cx_buf *out)
         cx_live_audit_severity severity = cx_live_audit_severity_of(kind);
         cx_buf_printf(out,
                       "%s{\"id\":\"%s\",\"shortDescription\":{\"text\":\"%s\"},"
+                      "\"fullDescription\":{\"text\":\"%s\"},\"help\":{\"text\":\"A finding of "
+                      "'cortex hook audit'; docs/formats/live.md says what each means.\"},"
                       "\"defaultConfiguration\":{\"level\":\"%s\"}}",
                       kind == 0 ? "" : ",", cx_live_audit_name(kind), cx_live_audit_title(kind),
-                      cx_live_audit_severity_name(severity));
+                      cx_live_audit_title(kind), cx_live_audit_severity_name(severity));
     }
     cx_buf_add_z(out, "]}},\"columnKind\":\"utf16CodeUnits\",\"results\":[");
 }

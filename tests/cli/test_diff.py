@@ -94,6 +94,8 @@ def a_violation_names_rule_path_and_view_in_every_format():
         sarif = json.loads(cortex(repo, "gate", "diff", "--allow", "src/app/", "--format", "sarif",
                                   code=4))
         check(sarif["runs"][0]["results"][0]["ruleId"] == "D07", sarif)
+        rule = sarif["runs"][0]["tool"]["driver"]["rules"][0]  # code scanning asks for all three
+        check(all(rule[name]["text"] for name in ("shortDescription", "fullDescription", "help")), rule)
 
 
 @test

@@ -118,6 +118,22 @@ static void add_locations(cx_buf *out, const cx_cli_gate_report *report,
     cx_buf_add_z(out, "}]");
 }
 
+/* What code scanning services show of a rule: what it found first, and where it is explained. */
+static void add_rule(cx_buf *out, const cx_cli_gate_report *report, const cx_run_finding *finding)
+{
+    cx_buf_add_z(out, "{\"id\":");
+    add_json(out, cx_str_z(finding->rule));
+    cx_buf_add_z(out, ",\"shortDescription\":{\"text\":");
+    add_json(out, finding->message);
+    cx_buf_add_z(out, "},\"fullDescription\":{\"text\":");
+    add_json(out, finding->message);
+    cx_buf_printf(
+        out,
+        "},\"help\":{\"text\":\"A rule of the %s gate; docs/formats/run.md says what each "
+        "rule checks.\"}}",
+        report->gate);
+}
+
 static void write_sarif(cx_buf *out, const cx_cli_gate_report *report)
 {
     const cx_run_findings *findings = report->findings;
@@ -128,9 +144,8 @@ static void write_sarif(cx_buf *out, const cx_cli_gate_report *report)
     for (size_t i = 0; i < findings->list.count; i++) {
         if (!is_first_of_rule(findings, i))
             continue;
-        cx_buf_printf(out, "%s{\"id\":", comma);
-        add_json(out, cx_str_z(findings->list.items[i].rule));
-        cx_buf_add_byte(out, '}');
+        cx_buf_add_z(out, comma);
+        add_rule(out, report, &findings->list.items[i]);
         comma = ",";
     }
     cx_buf_printf(out,
