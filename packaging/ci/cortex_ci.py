@@ -61,6 +61,7 @@ REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}\Z")
 BRANCH = re.compile(r"(?!-)(?!.*(?:\.\.|@\{|//))[^\x00-\x20\x7f~^:?*\[\\]{1,240}\Z")
 KEY = re.compile(r"(?:[0-9a-f]{64}|[^\s+/]{1,256}\+[0-9a-f]{8}\+[A-Za-z0-9+/=]{40,2800})\Z")
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}\Z")
+SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|PRIVATE")
 ZERO = re.compile(r"0+\Z")
 
 
@@ -79,14 +80,15 @@ class Refused(Exception):
 # --- text from outside -----------------------------------------------------------------------------
 
 def plain(text, limit=TEXT_CHARS_MAX):
-    """One line without anything that acts: controls, marks of direction, what shows nothing."""
+    """One line without anything that acts: controls, marks of direction, what shows nothing; and without secrets."""
     out = []
-    for char in str(text)[:limit]:
+    text = hide(str(text))
+    for char in text[:limit]:
         if char != " " and unicodedata.category(char)[0] in "CZ" or unicodedata.category(char) == "Mn":
             out.append("\\u%04x" % ord(char) if ord(char) < 0x10000 else "\\U%08x" % ord(char))
         else:
             out.append(char)
-    return "".join(out) + ("…" if len(str(text)) > limit else "")
+    return "".join(out) + ("…" if len(text) > limit else "")
 
 
 def marked(text, limit=TEXT_CHARS_MAX):
@@ -98,7 +100,7 @@ def marked(text, limit=TEXT_CHARS_MAX):
 
 def say(text):
     """A line of the job's log. The runner acts on lines that begin with '::' and on '##['."""
-    print("cortex-ci:", hide(plain(text, 2000)).replace("##[", "# #["), flush=True)
+    print("cortex-ci:", plain(text, 2000).replace("##[", "# #["), flush=True)
 
 
 def annotate(kind, text):
@@ -113,7 +115,11 @@ def token():
 
 
 def hide(text):
-    return text.replace(token(), "***") if token() else text
+    """Without what the environment names as secret, and without what stands before the host of an address."""
+    for name, value in os.environ.items():
+        if SECRET.search(name) and len(value.strip()) >= 8:
+            text = text.replace(value.strip(), "***")
+    return re.sub(r"(://)[^/\s@]+@", r"\1***@", text)
 
 
 # --- the event -------------------------------------------------------------------------------------
@@ -253,8 +259,8 @@ def current_event():
 
 def child_env():
     """Without tokens, and without what would change which repository or which git is meant."""
-    secret = re.compile(r"TOKEN|SECRET|PASSWORD|PRIVATE|\AGIT_|\AACTIONS_|\ACORTEX_CI_|\ACORTEX_HOME")
-    env = {name: value for name, value in os.environ.items() if not secret.search(name)}
+    other = re.compile(r"\A(GIT_|ACTIONS_|CORTEX_CI_|CORTEX_HOME)")
+    env = {name: value for name, value in os.environ.items() if not SECRET.search(name) and not other.search(name)}
     return {**env, "GIT_TERMINAL_PROMPT": "0", "NO_COLOR": "1"}
 
 
@@ -341,6 +347,31 @@ def find_range(options, event):
     return base, head
 
 
+def commit_id(options, ref):
+    return git(options, "rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")[1].strip()[:12]
+
+
+def put_file(options, path, text):
+    """The checkout can have a link of that name: it is replaced, and a link on the way to it is refused."""
+    top, target = os.path.realpath(options.repo), os.path.abspath(path)
+    folder = os.path.dirname(target)
+    own = os.path.join(os.path.realpath(os.getcwd()), os.path.relpath(folder, os.getcwd()))
+    if os.path.normpath(own) != os.path.realpath(folder) and (os.path.normpath(own) + "/").startswith(top + "/"):
+        raise Unchecked(f"'{plain(path)}' leads through a link of the work tree")
+    try:
+        made, temporary = tempfile.mkstemp(prefix=".cortex-ci-", dir=folder)
+        with open(made, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        try:
+            os.replace(temporary, target)
+        except OSError:
+            os.unlink(temporary)
+            raise
+    except OSError as why:
+        raise Unchecked(f"'{plain(path)}' cannot be written: {why.strerror}") from None
+
+
 # --- gate and verify -------------------------------------------------------------------------------
 
 class Result:
@@ -371,13 +402,15 @@ def run_gate(options, event):
     need(answer.get("allow") is (code == HOLDS), "cortex gate diff contradicts its exit code")
     for form, path in (("sarif", options.sarif), ("junit", options.junit)):
         if path:
-            again, _, why = cortex(options, *words, "--format", form, "-o", path)
-            need(again == code, why or f"the {form} file could not be written")
+            again, made, why = cortex(options, *words, "--format", form)
+            need(again == code, why or f"cortex gave no {form}")
+            put_file(options, path, made)
     found = [row for row in answer.get("violations", []) if isinstance(row, dict)]
     result = Result(code, "Cortex gate: allowed" if code == HOLDS else "Cortex gate: rejected")
     changed = answer.get("changed", [])
-    result.lines = [f"{len(changed)} changed path{'s' * (len(changed) != 1)} judged by the contract "
-                    f"{marked(options.contract)} of the base."]
+    result.lines = [f"Head {marked(commit_id(options, head))}: {len(changed)} changed "
+                    f"path{'s' * (len(changed) != 1)}, judged by the contract {marked(options.contract)} of "
+                    f"{marked(commit_id(options, base))}."]
     if code == REJECTED:
         result.lines.append("Each finding names its rule; `cortex gate diff` repeats the check in a clone.")
     result.columns = ["rule", "path", "view", "message"]
@@ -470,7 +503,7 @@ def as_markdown(options, result):
     out = head + (table if result.rows else [])
     if shown < len(result.rows):
         out += ["", f"{len(result.rows) - shown} more are in the job's log and in the SARIF file."]
-    return hide("\n".join(out) + "\n")
+    return "\n".join(out) + "\n"
 
 
 def write_summary(text):

@@ -191,7 +191,7 @@ def inert(text):
     for cell in re.findall(r"<code>([^<]*)</code>", text):
         check(re.fullmatch(r"(?:&#[0-9]+;|[^\W_]| )+", cell), cell)
     for line in text.split("\n"):
-        check(line == "" or line[0] in "|<#1234567890EeWw", "begins a line of its own", line)
+        check(line == "" or line[0] in "|<#1234567890EHW", "begins a line of its own", line)
     program = shutil.which("cmark-gfm")
     if program:
         page = run(program, "--unsafe", "-e", "table", "-e", "autolink", "-e", "strikethrough",
@@ -213,7 +213,7 @@ def a_comment_is_created_then_updated_then_left():
         check("Cortex gate: allowed" in log and "comment was created" in log, log)
         check(api.seen == ["GET /repos/acme/shop/issues/7/comments?per_page=100&page=1",
                            "POST /repos/acme/shop/issues/7/comments"], api.seen)
-        check("allowed" in inert(api.comments[0]["body"]), api.comments)
+        check("allowed" in inert(api.comments[0]["body"]) and job.head[:12] in api.comments[0]["body"], api.comments)
         check(job.summary.read_text() == api.comments[0]["body"], job.summary.read_text())
         check(job.output.read_text() == "verdict=holds\nexit-code=0\n", job.output.read_text())
         job.ci(env, "gate", "--comment")
@@ -372,6 +372,29 @@ def the_contract_is_of_the_base_and_nothing_of_the_request_is_started():
 
 
 @test
+def links_of_the_checkout_are_not_written_through():
+    with Job() as job, Api() as api:
+        outside = job.folder / "outside"
+        write(outside / "file", "mine\n")
+        (job.origin / "cortex.sarif").symlink_to(outside / "file")
+        (job.origin / "cortex.xml").symlink_to(outside / "absent")
+        (job.origin / "out").symlink_to(outside)
+        job.change("src/app/more.c")
+        job.clone()
+        job.ci(job.github(api), "gate", "--sarif", "cortex.sarif", "--junit", "cortex.xml", code=4)
+        check((outside / "file").read_text() == "mine\n" and not (outside / "absent").exists())
+        check(not (job.repo / "cortex.sarif").is_symlink() and (job.repo / "cortex.xml").is_file())
+        log = job.ci(job.github(api), "gate", "--sarif", "out/file", code=3)
+        check("leads through a link" in log and (outside / "file").read_text() == "mine\n", log)
+        check(sorted(p.name for p in outside.iterdir()) == ["file"], list(outside.iterdir()))
+        check("cannot be written" in job.ci(job.github(api), "gate", "--sarif", "src", code=3))
+        check("cannot be written" in job.ci(job.github(api), "gate", "--sarif", "no/where.sarif", code=3))
+        job.ci(job.github(api), "gate", "--sarif", job.folder / "elsewhere.sarif", code=4)
+        check((job.folder / "elsewhere.sarif").is_file())
+        check([p.name for p in job.repo.iterdir() if p.name.startswith(".cortex-ci-")] == [])
+
+
+@test
 def events_say_what_is_compared():
     with Job() as job, Api() as api:
         job.clone()
@@ -432,6 +455,10 @@ def what_is_missing_in_a_shallow_clone_is_named_and_can_be_fetched():
         job.ci(env, "gate", "--fetch")
         git(job.repo, "remote", "set-url", "origin", f"file://{job.folder}/absent")
         check("git fetch failed" in job.ci(env, "gate", "--fetch", code=3))
+        git(job.repo, "remote", "set-url", "origin", "http://ci:passphrase@127.0.0.1:1/x%" + TOKEN)
+        log = job.ci({**env, "CI_JOB_TOKEN": "passphrase"}, "gate", "--fetch", "--comment", code=3)
+        check("git fetch failed" in log and "passphrase" not in log, log)
+        check("passphrase" not in api.comments[-1]["body"] and TOKEN not in html.unescape(api.comments[-1]["body"]))
         # A base without a contract.
         log = job.ci(env, "gate", "--base", "HEAD", "--head", job.head, "--contract", "no/contract.json", code=3)
         check("has no contract at no/contract.json" in log, log)

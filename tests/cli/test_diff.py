@@ -436,6 +436,26 @@ def a_base_that_moved_on_is_not_the_pull_requests_doing():
 
 
 @test
+def a_merge_of_the_past_does_not_bring_it_back():
+    with Folder() as folder:
+        repo = make_pull(folder)
+        git(repo, "checkout", "-q", "main")
+        old = git(repo, "rev-parse", "HEAD").strip()
+        commit(repo, "README.md", "fixed\n")
+        git(repo, "checkout", "-q", "-B", "work", "main")
+        commit(repo, "src/app/new.c", "int x;\n")
+        # A merge of what is merged already, with the old README.md as if that were its result.
+        write(repo / "README.md", "readme\n")
+        git(repo, "add", "-A")
+        tree = git(repo, "write-tree").strip()
+        merge = git(repo, "commit-tree", tree, "-p", "work", "-p", old, "-m", "merge").strip()
+        git(repo, "reset", "-q", "--hard", merge)
+        rules, answer = judge_pull(repo)
+        check([(v["rule"], v["path"], v["view"]) for v in answer["violations"]] ==
+              [("D07", "README.md", "head")], answer)
+
+
+@test
 def what_cannot_be_compared_is_exit_3():
     def fails(repo, words, *expected):
         done = run(BIN, "gate", "diff", *words, env=ENV, cwd=repo)
