@@ -90,10 +90,21 @@ static void add_uri(cx_buf *out, const cx_cli_links *links, cx_str path, uint64_
         cx_buf_printf(out, "%s%llu", idea ? "&line=" : file ? "#" : ":", (unsigned long long)line);
 }
 
+/* An absolute path below the folder as one that is relative to it; others as they are. */
+static cx_str relative_to(const char *root, cx_str path)
+{
+    size_t size = strlen(root);
+    if (path.size > size + 1 && memcmp(path.data, root, size) == 0 && path.data[size] == '/')
+        return cx_str_from(path.data + size + 1, path.size - size - 1);
+    return path;
+}
+
 void cx_cli_links_add(cx_buf *out, const cx_cli_links *links, cx_str path, uint64_t line,
                       cx_str text)
 {
     cx_buf uri;
+    if (links != NULL && links->root != NULL)
+        path = relative_to(links->root, path);
     if (links == NULL || links->root == NULL || !is_plain(path) || !is_below(path) ||
         !is_plain(cx_str_z(links->root))) {
         cx_shown_add(out, text);

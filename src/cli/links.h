@@ -4,8 +4,8 @@
  *     cx_cli_links_begin(&links, args, worktree);
  *     cx_cli_links_add(&out, &links, path, line, path);
  *
- * Paths come from agents and from commits. Only a relative path without "..", of plain characters,
- * becomes a link, to a file below the folder; anything else is text (cx_shown_add).
+ * Paths come from agents and from commits. Only a path without "..", of plain characters, becomes a
+ * link, to a file below the folder; anything else is text (cx_shown_add).
  */
 #ifndef CX_CLI_LINKS_H
 #define CX_CLI_LINKS_H

@@ -3,6 +3,7 @@
 
     test_links.py [PROGRAM] [WORDS..]     PROGRAM defaults to $CORTEX_BIN
 """
+import json
 import os
 import pty
 import re
@@ -121,6 +122,31 @@ def why_links_to_the_line():
             check(len(found) == 1 and found[0][0].endswith("/src/a%20b.c" + end), to, text)
         check("\x1b" not in repo.pipe("why", "src/a b.c:1"))
         check("\x1b" not in repo.pipe("why", "src/a b.c:1", "--links", "always", "--json"))
+
+
+@test
+def a_session_links_to_the_files_of_its_calls():
+    with Repo() as repo:
+        home = str(repo.folder / "home")
+        run(BIN, "init", "--no-repo", "--home", home, env=repo.env())
+
+        def call(number, tool, **given):
+            payload = {"hook_event_name": "PreToolUse", "cwd": str(repo.path), "tool_name": tool, "tool_input": given,
+                       "session_id": "s1", "tool_use_id": f"c{number}"}
+            run(BIN, "hook", "claude", "--home", home, stdin=json.dumps(payload).encode(), env=repo.env())
+
+        call(1, "Read", file_path=f"{repo.path}/src/a b.c", offset=7)
+        call(2, "Read", file_path="/etc/hostname")
+        call(3, "Read", file_path=f"{repo.path}/../x")
+        call(4, "Read", file_path=f"{repo.path}/x\x1b]8;;file:///etc\x1b\\y")
+        call(5, "Edit", file_path=f"{repo.path}/src/a b.c", old_string="a", new_string="b")
+        call(6, "Bash", command="cat x")
+        text = repo.pipe("session", "show", "s1", "--home", home, "--links", "always", "--link-to", "vscode")
+        found = [uri.rsplit("/", 2)[1:] for uri, _ in LINK.findall(text)]
+        check(found == [["src", "a%20b.c:7"], ["src", "a%20b.c"]], found, text)
+        check("\x1b" not in LINK.sub("", text), repr(text))
+        for words in ((), ("--links", "always", "--json")):
+            check("\x1b" not in repo.pipe("session", "show", "s1", "--home", home, *words))
 
 
 @test

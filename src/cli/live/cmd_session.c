@@ -9,6 +9,7 @@
 
 #include "base/api.h"
 #include "cli/live/agent_file.h"
+#include "cli/links.h"
 #include "cli/live/live.h"
 #include "contract/api.h"
 #include "os/api.h"
@@ -78,12 +79,25 @@ static int run_session_list(cx_cli *cli, const cx_cli_args *args)
 
 #define SHOWN_ENTRIES 200
 
-typedef struct entry_printer {
-    cx_cli_ledger *l;
-    cx_json_list *array; /* NULL: text */
-} entry_printer;
+/* What a call is about; the file that it reads or writes links there. */
+static void print_effect(cx_buf *out, const cx_json *effect, const cx_json *call,
+                         const cx_cli_links *links)
+{
+    const cx_json *input =
+        call == NULL ? NULL : cx_json_get_typed(call, CX_STR("input"), CX_JSON_OBJECT);
+    const cx_json *offset = input == NULL ? NULL : cx_json_get(input, CX_STR("offset"));
+    cx_str kind = CX_JSON_GET_STR(effect, "kind"), text = CX_JSON_GET_STR(effect, "text");
+    uint64_t line = 0;
+    if (input == NULL || (!cx_str_is(kind, "read") && !cx_str_is(kind, "write"))) {
+        cx_shown_add(out, text);
+        return;
+    }
+    if (offset == NULL || !cx_json_uint64(offset, &line))
+        line = 0;
+    cx_cli_links_add(out, links, CX_JSON_GET_STR(input, "file_path"), line, text);
+}
 
-static void print_decision(cx_buf *out, const cx_json *payload)
+static void print_decision(cx_buf *out, const cx_json *payload, const cx_cli_links *links)
 {
     const cx_json *call = cx_json_get(payload, CX_STR("call"));
     const cx_json *effects = cx_json_get_typed(payload, CX_STR("effects"), CX_JSON_ARRAY);
@@ -100,7 +114,7 @@ static void print_decision(cx_buf *out, const cx_json *payload)
     cx_shown_add(out, CX_JSON_GET_STR(call, "tool"));
     for (uint32_t i = 0; effects != NULL && i < effects->count && i < 3; i++) {
         cx_buf_add_z(out, i == 0 ? ": " : "; ");
-        cx_shown_add(out, CX_JSON_GET_STR(&effects->items[i], "text"));
+        print_effect(out, &effects->items[i], call, links);
     }
     cx_str why = CX_JSON_GET_STR(payload, "reason");
     if (why.size != 0) {
@@ -109,8 +123,9 @@ static void print_decision(cx_buf *out, const cx_json *payload)
     }
 }
 
+/* `array` NULL: as text. */
 static cx_status print_entry(cx_cli_ledger *l, cx_str actor, uint64_t seq, cx_json_list *array,
-                             cx_err *err)
+                             const cx_cli_links *links, cx_err *err)
 {
     cx_entry_view entry;
     cx_json payload;
@@ -133,7 +148,7 @@ static cx_status print_entry(cx_cli_ledger *l, cx_str actor, uint64_t seq, cx_js
     }
     cx_buf_printf(&l->out, "%6llu  %.19sZ  ", (unsigned long long)seq, time);
     if (cx_kinds_is(entry.entry.kind, CX_KIND_LIVE_DECISION)) {
-        print_decision(&l->out, &payload);
+        print_decision(&l->out, &payload, links);
     } else if (problem) {
         cx_buf_add_z(&l->out, "problem from the ");
         cx_shown_add(&l->out, CX_JSON_GET_STR(&payload, "from"));
@@ -178,7 +193,7 @@ static cx_status show_session(cx_cli_ledger *l, void *state, cx_err *err)
                      waiting = cx_json_list_begin(l->arena);
         cx_live_session_put(&root, &session);
         for (uint64_t seq = first; seq < info.entry_count; seq++)
-            CX_TRY(print_entry(l, session.actor, seq, &array, err));
+            CX_TRY(print_entry(l, session.actor, seq, &array, NULL, err));
         for (size_t i = 0; i < asked_count; i++) {
             cx_json_list object = cx_json_list_begin(l->arena);
             cx_json_put_digest(&object, "input_sha256", &asked[i].input_sha256);
@@ -193,12 +208,15 @@ static cx_status show_session(cx_cli_ledger *l, void *state, cx_err *err)
         cx_json_put_array(&root, "waiting", &waiting);
         return cx_cli_end_json(&root, &l->out, err);
     }
+    cx_cli_links links;
+    cx_str folder = cx_arena_copy_str(l->arena, session.cwd);
+    cx_cli_links_begin(&links, l->args, folder.size == 0 ? NULL : folder.data);
     cx_cli_add_session_line(&l->out, &session);
     cx_buf_add_z(&l->out, "\n");
     if (first != 0)
         cx_buf_printf(&l->out, "(%llu older entries: --all)\n", (unsigned long long)first);
     for (uint64_t seq = first; seq < info.entry_count; seq++)
-        CX_TRY(print_entry(l, session.actor, seq, NULL, err));
+        CX_TRY(print_entry(l, session.actor, seq, NULL, &links, err));
     for (size_t i = 0; i < asked_count; i++) {
         char code[65] = "";
         cx_hex_encode(cx_bytes_from(asked[i].input_sha256.bytes, 32), code);
@@ -425,7 +443,7 @@ static const cx_cli_option list_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_J
                                              CX_CLI_OPTIONS_COMMON};
 static const cx_cli_option show_options[] = {
     CX_CLI_OPT_FLAG("all", 0, "Every entry; default the newest 200."), CX_CLI_OPTION_HOME,
-    CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_LINKS, CX_CLI_OPTIONS_COMMON};
 static const cx_cli_option limit_options[] = {
     CX_CLI_OPT_MANY("path", 0, CX_CLI_TEXT, "PATH",
                     "Write only below these, as in contracts: src/, docs/guide.md."),
