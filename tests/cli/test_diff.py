@@ -456,6 +456,26 @@ def a_merge_of_the_past_does_not_bring_it_back():
 
 
 @test
+def a_finding_about_no_path_is_about_the_contract():
+    with Folder() as folder:
+        repo = make_pull(folder)
+        who = "committer a <a@example.com> 1700000000 +0000\ndata 1\nx\n"
+        lines = [f"commit refs/heads/many\n{who}from refs/heads/work^0\n"]
+        lines += [f"commit refs/heads/many\n{who}" for _ in range(1000)]
+        done = run("git", "-C", repo, "fast-import", "--quiet", env=ENV, stdin="\n".join(lines).encode())
+        check(done.returncode == 0, done.stderr)
+        rules, _ = judge_pull(repo, head="many")
+        check(rules == {"D15"}, rules)
+        sarif = json.loads(cortex(repo, "gate", "diff", "--baseline", "main", "--head", "many",
+                                  "--contract-in", INSIDE, "--format", "sarif", code=4))
+        [result] = sarif["runs"][0]["results"]
+        check(result["ruleId"] == "D15" and
+              result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == INSIDE, sarif)
+        git(repo, "update-ref", "refs/heads/many", "many~1")
+        judge_pull(repo, head="many", code=0)
+
+
+@test
 def what_cannot_be_compared_is_exit_3():
     def fails(repo, words, *expected):
         done = run(BIN, "gate", "diff", *words, env=ENV, cwd=repo)

@@ -97,7 +97,9 @@ static bool is_first_of_rule(const cx_run_findings *findings, size_t finding)
 static void add_locations(cx_buf *out, const cx_cli_gate_report *report,
                           const cx_run_finding *finding)
 {
-    cx_str path = report->where_is_path     ? finding->where
+    /* Code scanning takes no result without a place: that of the contract for one about no path. */
+    bool named = report->where_is_path && finding->where.size != 0;
+    cx_str path = named                     ? finding->where
                   : report->subject == NULL ? (cx_str){NULL, 0}
                                             : cx_str_z(report->subject);
     bool pointer = !report->where_is_path && finding->where.size != 0;

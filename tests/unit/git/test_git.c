@@ -113,6 +113,42 @@ CX_TEST(git_swaps_references_or_says_who_was_faster)
     repo_end(&kit);
 }
 
+CX_TEST(git_finds_the_one_commit_that_two_descend_from)
+{
+    WITH(kit, err, "git-merge-base")
+    cx_oid base, left, right, alone, a, b, out, absent = {.size = 20};
+    bool shallow = true;
+    CHECK_STATUS(cx_git_resolve(kit.git, CX_STR("HEAD"), &base, &err), &err);
+    CHECK_STATUS(repo_git(&kit, &err, "checkout", "-q", "-b", "left"), &err);
+    CHECK_STATUS(repo_write(&kit, "left", CX_STR("l\n"), &err), &err);
+    CHECK_STATUS(repo_commit(&kit, "left", &err), &err);
+    CHECK_STATUS(repo_git(&kit, &err, "checkout", "-q", "-b", "right", "main"), &err);
+    CHECK_STATUS(repo_write(&kit, "right", CX_STR("r\n"), &err), &err);
+    CHECK_STATUS(repo_commit(&kit, "right", &err), &err);
+    CHECK_STATUS(cx_git_resolve(kit.git, CX_STR("left"), &left, &err), &err);
+    CHECK_STATUS(cx_git_resolve(kit.git, CX_STR("right"), &right, &err), &err);
+    CHECK_STATUS(cx_git_merge_base(kit.git, &left, &right, &out, &err), &err);
+    CHECK(cx_oid_eq(&out, &base));
+    CHECK_STATUS(cx_git_merge_base(kit.git, &left, &base, &out, &err), &err);
+    CHECK(cx_oid_eq(&out, &base));
+    /* Merged crosswise they have two. */
+    CHECK_STATUS(repo_git(&kit, &err, "merge", "-q", "--no-edit", "left"), &err);
+    CHECK_STATUS(cx_git_resolve(kit.git, CX_STR("HEAD"), &b, &err), &err);
+    CHECK_STATUS(repo_git(&kit, &err, "checkout", "-q", "left"), &err);
+    CHECK_STATUS(repo_git(&kit, &err, "merge", "-q", "--no-edit", "right~1"), &err);
+    CHECK_STATUS(cx_git_resolve(kit.git, CX_STR("HEAD"), &a, &err), &err);
+    CHECK_INT(cx_git_merge_base(kit.git, &a, &b, &out, &err).code, CX_E_NOT_FOUND);
+    CHECK(strstr(err.message, "crosswise") != NULL);
+    CHECK_STATUS(repo_git(&kit, &err, "checkout", "-q", "--orphan", "alone"), &err);
+    CHECK_STATUS(repo_commit(&kit, "alone", &err), &err);
+    CHECK_STATUS(cx_git_resolve(kit.git, CX_STR("HEAD"), &alone, &err), &err);
+    CHECK_INT(cx_git_merge_base(kit.git, &alone, &b, &out, &err).code, CX_E_NOT_FOUND);
+    CHECK(cx_failed(cx_git_merge_base(kit.git, &absent, &b, &out, &err)));
+    CHECK_STATUS(cx_git_is_shallow(kit.git, &shallow, &err), &err);
+    CHECK(!shallow);
+    repo_end(&kit);
+}
+
 CX_TEST(git_reads_trees_and_files_of_commits)
 {
     WITH(kit, err, "git-tree")
