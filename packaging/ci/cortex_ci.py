@@ -20,7 +20,7 @@ Who wrote a pull request is who is judged by it. So:
   - text from outside is escaped before it is written into a comment, a summary or the log, and cut;
   - only a comment that this program wrote under its own name is changed.
 
-Needs Python 3.8, and git for --fetch.
+Needs Python 3.8, and git 2.38.
 """
 import argparse
 import base64
@@ -344,11 +344,33 @@ def find_range(options, event):
         need(has_commit(options, ref),
              f"the {what} {plain(ref)} is not in this clone. Fetch the whole history: actions/checkout with "
              "fetch-depth: 0, GIT_DEPTH: \"0\" on GitLab, or --fetch here")
+    need(git(options, "rev-parse", "--is-shallow-repository")[1].strip() == "false",
+         "this is a shallow clone: what its missing commits changed cannot be checked. Fetch the whole history: "
+         "actions/checkout with fetch-depth: 0, GIT_DEPTH: \"0\" on GitLab, or --fetch here")
     return base, head
 
 
 def commit_id(options, ref):
-    return git(options, "rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")[1].strip()[:12]
+    found = git(options, "rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")[1].strip()
+    need(SHA.match(found), f"{plain(ref)} is not one commit")
+    return found
+
+
+def own_repository(options, commit=None):
+    """A repository of ours over the objects of the clone: without its configuration, and without its owner, who in
+    a container is often another user, for whom git works in no repository."""
+    made = os.path.join(options.work, "repository")
+    form = git(options, "rev-parse", "--show-object-format")[1].strip() if commit else "sha1"
+    code, _, why = start(["git", "init", "-q", "--template=", "--object-format=" + form, made], 60)
+    need(code == 0, why or "git init failed")
+    if commit is None:
+        return made
+    _, objects, _ = git(options, "rev-parse", "--git-path", "objects")
+    with open(os.path.join(made, ".git", "objects", "info", "alternates"), "w", encoding="utf-8") as file:
+        file.write(os.path.abspath(os.path.join(options.repo, objects.rstrip("\n"))) + "\n")
+    with open(os.path.join(made, ".git", "HEAD"), "w", encoding="utf-8") as file:
+        file.write(commit + "\n")
+    return made
 
 
 def put_file(options, path, text):
@@ -392,8 +414,8 @@ def read_json(text, what):
 
 
 def run_gate(options, event):
-    base, head = find_range(options, event)
-    words = ["gate", "diff", "--repo", options.repo, "--baseline", base, "--head", head, "--contract-in",
+    base, head = (commit_id(options, ref) for ref in find_range(options, event))
+    words = ["gate", "diff", "--repo", own_repository(options, base), "--baseline", base, "--head", head, "--contract-in",
              options.contract]
     code, text, why = cortex(options, *words, "--format", "json")
     if code not in (HOLDS, REJECTED):
@@ -408,9 +430,9 @@ def run_gate(options, event):
     found = [row for row in answer.get("violations", []) if isinstance(row, dict)]
     result = Result(code, "Cortex gate: allowed" if code == HOLDS else "Cortex gate: rejected")
     changed = answer.get("changed", [])
-    result.lines = [f"Head {marked(commit_id(options, head))}: {len(changed)} changed "
+    result.lines = [f"Head {marked(head[:12])}: {len(changed)} changed "
                     f"path{'s' * (len(changed) != 1)}, judged by the contract {marked(options.contract)} of "
-                    f"{marked(commit_id(options, base))}."]
+                    f"{marked(base[:12])}."]
     if code == REJECTED:
         result.lines.append("Each finding names its rule; `cortex gate diff` repeats the check in a clone.")
     result.columns = ["rule", "path", "view", "message"]
@@ -438,7 +460,7 @@ def verify_file(options, name):
     if is_bundle(path):
         need(options.seal, f"'{plain(name)}' is the bundle of a run, which only its seal can confirm: give --seal JSON "
              "(`cortex log --actor run:… --json` prints it where the run was recorded)")
-        words = ["run", "verify", path, "--repo", options.repo, "--json", "--home", os.path.join(options.work, "none"),
+        words = ["run", "verify", path, "--repo", options.own_repo, "--json", "--home", os.path.join(options.work, "none"),
                  "--seal", options.seal_file]
     else:
         words = ["verify", path, "--json"]
@@ -467,6 +489,7 @@ def run_verify(options, _):
         options.seal_file = os.path.join(options.work, "seal.json")
         with open(options.seal_file, "w", encoding="utf-8") as file:
             file.write(options.seal)
+        options.own_repo = own_repository(options)
     worst, rows = HOLDS, []
     for name in options.files:
         code, verdict, why = verify_file(options, name)
@@ -832,6 +855,7 @@ def run(options):
     elif result.code == BROKEN:
         annotate("error", "A file does not hold.")
     elif result.code == UNCHECKED and options.unchecked == "pass":
+        annotate("warning", "A file is indeterminate; the job passes because unchecked is 'pass'.")
         return HOLDS
     return result.code
 

@@ -372,6 +372,21 @@ def the_contract_is_of_the_base_and_nothing_of_the_request_is_started():
 
 
 @test
+def a_clone_of_another_user_is_judged():
+    if os.geteuid() != 0:
+        skip("only root can give a folder away")
+    with Job() as job, Api() as api:
+        job.clone()
+        for path in [job.repo, *job.repo.rglob("*")]:
+            os.chown(path, 12345, 12345, follow_symlinks=False)
+        env = job.github(api)
+        refused = run("git", "-C", job.repo, "status", env=clean_env(HOME=str(job.folder)))
+        check(b"dubious ownership" in refused.stderr, refused.stderr)
+        check("allowed" in job.ci(env, "gate"))
+        job.ci(env, "gate", "--fetch")
+
+
+@test
 def links_of_the_checkout_are_not_written_through():
     with Job() as job, Api() as api:
         outside = job.folder / "outside"
