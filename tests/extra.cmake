@@ -195,3 +195,8 @@ foreach(name cli_attack cli_canary cli_day1 cli_demo cli_diff cli_evidence cli_h
   endif()
   set_property(TEST ${name} APPEND PROPERTY LABELS slow)
 endforeach()
+
+# A build without sandboxes says so (tests/macos/README.md).
+if(Python3_FOUND AND NOT CORTEX_PLATFORM STREQUAL "linux")
+  cx_script(needs_linux cli ${Python3_EXECUTABLE} macos/test_needs_linux.py)
+endif()

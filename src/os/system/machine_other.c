@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/machine.h"
@@ -53,11 +54,20 @@ cx_status cx_machine_boot_id(cx_buf *out, cx_err *err)
     return cx_buf_check(out, err);
 }
 
+/* A child that has ended, and that we have not waited for. */
+static bool is_own_zombie(pid_t pid)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
 /* Only whether there is one: a process that got the number of another is taken for it. */
 cx_status cx_machine_process_start(uint64_t pid, uint64_t *out, cx_err *err)
 {
     if (pid == 0 || pid > INT_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
         return cx_fail(err, CX_E_NOT_FOUND, "there is no process %llu", (unsigned long long)pid);
+    if (is_own_zombie((pid_t)pid))
+        return cx_fail(err, CX_E_NOT_FOUND, "process %llu has ended", (unsigned long long)pid);
     *out = 0;
     return CX_SUCCESS;
 }
