@@ -69,6 +69,8 @@ int *__error(void);
 #define EOVERFLOW 84
 #define ECANCELED 89
 #define EILSEQ 92
+#define EBADMSG 94
+#define ENODATA 96
 #define EPROTO 100
 #define EOPNOTSUPP 102
 #endif
