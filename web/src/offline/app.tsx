@@ -18,7 +18,7 @@ const PAUSE_MS = 400;
 
 const TONES: Record<Verdict, Tone> = {holds: 'good', broken: 'bad', indeterminate: 'warn'};
 const MEANING: Record<Exclude<Verdict, 'holds'>, string> = {
-  broken: 'The file is not what it claims to be. Rely on nothing in it.',
+  broken: 'A check failed. Rely on nothing that this file shows.',
   indeterminate: 'Nothing false was found, but this is not enough to rely on the file.',
 };
 
@@ -88,15 +88,17 @@ function Verdicts({result}: {result: Result}) {
         <pre tabIndex={0}>
           <Text text={result.text} most={20000} />
         </pre>
-        <p class="hint">
-          The same in a terminal:{' '}
-          <code>
-            <Text
-              text={`cortex-verify --details ${result.args.map(quoted).join(' ')}`}
-              most={2000}
-            />
-          </code>
-        </p>
+        {result.args.length > 0 && (
+          <p class="hint">
+            The same in a terminal:{' '}
+            <code>
+              <Text
+                text={`cortex-verify --details ${result.args.map(quoted).join(' ')}`}
+                most={2000}
+              />
+            </code>
+          </p>
+        )}
       </details>
     </>
   );

@@ -21,7 +21,7 @@ export interface Result {
   limits: string[];
   /** What cortex-verify prints for people, as it is. */
   text: string;
-  /** Arguments that give the same in a terminal, files by their names. */
+  /** Arguments that give the same in a terminal, files by their names; none after another time. */
   args: string[];
   second: Opinion | null;
   /** The program's own verdict, where the two contradict each other. */
@@ -56,6 +56,24 @@ function readable(complaint: string): string {
     .replace(/given\/[a-z-]+\//g, '');
 }
 
+/** The program's verdict, unless the second opinion contradicts it: then there is none to rely on. */
+export function judged(
+  {verdict, reason, message}: ProgramAnswer,
+  second: Opinion,
+): Pick<Result, 'verdict' | 'reason' | 'message' | 'programVerdict'> {
+  if (!second.contradicts) return {verdict, reason, message, programVerdict: null};
+  const told = (one: Pick<Opinion, 'verdict' | 'reason'>): string =>
+    `${one.verdict}${one.reason ? ` (${one.reason})` : ''}`;
+  return {
+    verdict: 'indeterminate',
+    reason: 'OpinionsDiffer',
+    message:
+      `cortex-verify says ${told({verdict, reason})}, the second check ${told(second)}: one of the ` +
+      'two is wrong. Do not rely on this file, and report it to the authors.',
+    programVerdict: verdict,
+  };
+}
+
 /** Throws Unusable when the options are at fault. */
 export async function checkFile(program: WebAssembly.Module, job: Job): Promise<Result> {
   const {file, options} = job;
@@ -69,7 +87,9 @@ export async function checkFile(program: WebAssembly.Module, job: Job): Promise<
   files.set(file.name, file.bytes);
   const run = (form: string) =>
     runProgram(program, {args: [form, ...args, '--', file.name], files, now});
-  const shown = [...args.map((arg) => arg.replace(/=given\/[^/]+\//, '=')), file.name];
+  const shown = options.time.trim()
+    ? []
+    : [...args.map((arg) => arg.replace(/=given\/[^/]+\//, '=')), file.name];
   let answer: ProgramAnswer, text: string;
   try {
     const said = await run('--json');
@@ -87,17 +107,6 @@ export async function checkFile(program: WebAssembly.Module, job: Job): Promise<
     );
   }
   const second = secondOpinion(file.bytes, options, answer);
-  const {verdict, reason, message, kind, limits} = answer;
-  const result = {name: file.name, kind, limits, text, args: shown, second};
-  if (!second.contradicts) return {...result, verdict, reason, message, programVerdict: null};
-  return {
-    ...result,
-    verdict: 'indeterminate',
-    reason: 'OpinionsDiffer',
-    message:
-      `cortex-verify says ${verdict}${reason ? ` (${reason})` : ''}, the second check ` +
-      `${second.verdict}${second.reason ? ` (${second.reason})` : ''}: one of the two is wrong. ` +
-      'Do not rely on this file, and report it to the authors.',
-    programVerdict: verdict,
-  };
+  const {kind, limits} = answer;
+  return {name: file.name, kind, limits, text, args: shown, second, ...judged(answer, second)};
 }

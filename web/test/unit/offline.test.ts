@@ -4,7 +4,7 @@
 import {existsSync, readdirSync, readFileSync} from 'node:fs';
 import {beforeAll, describe, expect, it} from 'vitest';
 import {fromBase64} from '../../src/proof/bytes';
-import {checkFile, Unusable} from '../../src/offline/check';
+import {checkFile, judged, Unusable} from '../../src/offline/check';
 import {argumentsOf, type Given, NO_OPTIONS, type Options, timeOf} from '../../src/offline/options';
 import {secondOpinion} from '../../src/offline/second';
 import {runProgram} from '../../src/offline/wasi';
@@ -218,6 +218,23 @@ describe('the second opinion', () => {
     });
     expect(secondOpinion(bent, options, holds).contradicts).toBe(true);
     expect(secondOpinion(bytes, options, broken).contradicts).toBe(true);
+  });
+
+  it('takes the verdict away where it contradicts', () => {
+    const said = {...answer, kind: 'manifest', verdict: 'holds'} as const;
+    const against = {
+      verdict: 'broken',
+      reason: 'RootMismatch',
+      message: '',
+      contradicts: true,
+    } as const;
+    expect(judged(said, against)).toMatchObject({
+      verdict: 'indeterminate',
+      reason: 'OpinionsDiffer',
+      message: expect.stringContaining('says holds, the second check broken (RootMismatch)'),
+      programVerdict: 'holds',
+    });
+    expect(judged(said, {...against, contradicts: false})).toMatchObject({verdict: 'holds'});
   });
 
   it('is silent about what it does not know', () => {
