@@ -3,6 +3,7 @@
 # (default build/dist), as they are given out: the tests of cortex-verify from outside with its proofs, evidence
 # files, witnesses and erasures, and on a machine of their kind those of cortex that use no other program.
 #
+# CORTEX_TOOLS (default build/release/bin) has cortex-agents, which makes signed traces for the tests.
 # Programs of the other architecture are run by qemu; then cortex, which makes the proofs, is this machine's
 # (CORTEX_BIN, default the one of build/release).  Closes with `N passed, N failed, N skipped`.
 set -euo pipefail
@@ -19,12 +20,13 @@ tests=(verify evidence witness erasure actions)
 if [ "$arch" = "$here" ]; then
     cp "$verify" "$bin/cortex-verify"
     cp "$out/cortex-$version-linux-$arch" "$bin/cortex"
-    tests+=(ledger memory lattice import)
+    tests+=(ledger answers chain home_root cli contract)
 else
     printf '#!/bin/sh\nexec qemu-%s-static "%s" "$@"\n' "$arch" "$verify" >"$bin/cortex-verify"
     chmod 755 "$bin/cortex-verify"
     cp "${CORTEX_BIN:-build/release/bin/cortex}" "$bin/cortex"
 fi
+cp "${CORTEX_TOOLS:-build/release/bin}/cortex-agents" "$bin/"
 export CORTEX_BIN=$bin/cortex CX_TEST_ROOT=$PWD/tests
 
 passed=0

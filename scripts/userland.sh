@@ -95,6 +95,7 @@ git ls-files -z --cached --others --exclude-standard |
     while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |
     tar -c --null -T - | tar -x -C "$here/tree"
 # A root of its own by pivot_root, not chroot, and a whole /proc: else governed runs inside could have no sandbox.
+# The shell stays, as the process that collects what others leave behind.
 # shellcheck disable=SC2016
 enter='
     root=$1 place=$2 build=$3 testdata=$4
@@ -113,8 +114,9 @@ enter='
     pivot_root . run/old
     cd /build
     umount -l /run/old
-    exec env -i PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin HOME=/root LC_ALL=C.UTF-8 ${testdata:+CORTEX_TESTDATA=/testdata} \
-        PYTHONDONTWRITEBYTECODE=1 GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0="*" "$@"
+    env -i PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin HOME=/root LC_ALL=C.UTF-8 \
+        ${testdata:+CORTEX_TESTDATA=/testdata} PYTHONDONTWRITEBYTECODE=1 GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0="*" "$@" &
+    wait "$!"
 '
 inside() {
     "${as_root[@]}" unshare --mount --pid --ipc --fork --kill-child sh -ec "$enter" sh \
@@ -132,7 +134,7 @@ quietly() {
 inside sh -c '. /etc/os-release; echo "$PRETTY_NAME, $(ldd --version | sed -n "1s/.* //p") of glibc, $(cmake --version | head -n 1)"'
 inside "$cc" --version | head -n 1
 quietly inside cmake -S /cortex -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER="$cc" \
-    -DCMAKE_CXX_COMPILER="$cxx" -DCORTEX_BENCH=ON
+    -DCMAKE_CXX_COMPILER="$cxx"
 quietly inside nice cmake --build /build -j "$jobs" -- -k 0 # all findings of this compiler at once
 echo "userland.sh: $suite: built with $cc"
 [ "$tests" != none ] || exit 0

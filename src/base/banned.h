@@ -16,12 +16,13 @@
 #undef sprintf
 #undef vsprintf
 
-/* `rand` cannot be on the list: OpenSSL's headers have parameters of that name. */
+/* `rand` and `gets` cannot be on the list: OpenSSL's headers have parameters of these names.  C has
+ * no `gets` since C11. */
 #if defined(__GNUC__)
 /* A fortified C library makes macros of these under clang, and a macro cannot be poisoned. */
 #undef sprintf
 #undef vsprintf
-#pragma GCC poison strcpy strcat strncat strncpy stpcpy sprintf vsprintf gets strtok
+#pragma GCC poison strcpy strcat strncat strncpy stpcpy sprintf vsprintf strtok
 #pragma GCC poison localtime gmtime ctime asctime mktime setlocale
 #pragma GCC poison system popen atoi atol atoll atof strtod strtof srand tmpnam mktemp
 #endif

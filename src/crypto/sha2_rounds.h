@@ -9,6 +9,14 @@
 #ifndef CX_CRYPTO_SHA2_ROUNDS_H
 #define CX_CRYPTO_SHA2_ROUNDS_H
 
+/* CX_SHUFFLE(a, b, ...): a vector of the elements with these numbers, those of `b` counted on from
+ * those of `a`.  gcc 11 and older have their own form of it. */
+#if __has_builtin(__builtin_shufflevector)
+#define CX_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define CX_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (__typeof__(a)){__VA_ARGS__})
+#endif
+
 /*
  * The state is a..h by name, so that a round renames instead of moving.
  *

@@ -73,10 +73,10 @@ enum { TABLE_XOR = 0x96, TABLE_CHOOSE = 0xca, TABLE_MAJORITY = 0xe8 };
 
 /* --- blocks -------------------------------------------------------------------------------- */
 
-#define LOW_64(a, b) __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14)
-#define HIGH_64(a, b) __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15)
-#define EVEN_QUARTERS(a, b) __builtin_shufflevector(a, b, 0, 1, 4, 5, 8, 9, 12, 13)
-#define ODD_QUARTERS(a, b) __builtin_shufflevector(a, b, 2, 3, 6, 7, 10, 11, 14, 15)
+#define LOW_64(a, b) CX_SHUFFLE(a, b, 0, 8, 2, 10, 4, 12, 6, 14)
+#define HIGH_64(a, b) CX_SHUFFLE(a, b, 1, 9, 3, 11, 5, 13, 7, 15)
+#define EVEN_QUARTERS(a, b) CX_SHUFFLE(a, b, 0, 1, 4, 5, 8, 9, 12, 13)
+#define ODD_QUARTERS(a, b) CX_SHUFFLE(a, b, 2, 3, 6, 7, 10, 11, 14, 15)
 
 /* Vectors are only passed by address: how they travel by value depends on the target. */
 CX_LANES_INLINE void swap_bytes(lanes *x)

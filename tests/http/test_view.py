@@ -29,8 +29,8 @@ class View:
         if not line or "error" in json.loads(line):
             error = self.process.stderr.read().decode()
             self.close()
-            if "built without the web page" in error:
-                skip("the program was built without the web page")
+            if "built without the page" in error:
+                skip("the program was built without the page")
             raise AssertionError(error)
         url = urllib.parse.urlsplit(json.loads(line)["url"])
         self.token = url.fragment.removeprefix("token=")
