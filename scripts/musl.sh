@@ -2,9 +2,10 @@
 # musl.sh x86_64|aarch64 FOLDER [all] - makes FOLDER a place where programs of one file are linked with musl in
 # place of glibc: Debian's musl, the kernel's headers, and libsodium built for it from Debian's source package.
 #
-# `all` builds every other library too that `cortex` carries, so that the whole program and its unit tests can be
-# tried over musl.  FOLDER/musl.specs turns Debian's compiler for ARCH into one for musl, and cmake/musl.cmake reads
-# it; what is there already is kept.  Nothing that is built depends on the name of FOLDER.
+# `all` builds every other library too that `cortex` carries, so that the whole program and its unit tests (but
+# test_crypto, which asks libcrypto) can be tried over musl; it needs tclsh and gperf.  FOLDER/musl.specs turns
+# Debian's compiler for ARCH into one for musl, and cmake/musl.cmake reads it; what is there already is kept.
+# Nothing that is built depends on the name of FOLDER.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 arch=${1:-}
@@ -12,14 +13,14 @@ case $arch in
 x86_64) debian=amd64 ;;
 aarch64) debian=arm64 ;;
 *)
-    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
 mkdir -p "${2:?musl.sh ARCH FOLDER}"
 root=$(cd "$2" && pwd)
 wanted=(libsodium)
-[ "${3:-}" != all ] || wanted+=(sqlite3 zlib libzstd pcre2 libseccomp nghttp2 utf8proc libmicrohttpd openssl)
+[ "${3:-}" != all ] || wanted+=(sqlite3 zlib libzstd pcre2 libseccomp nghttp2 utf8proc libmicrohttpd)
 jobs=${CORTEX_JOBS:-$(nproc)}
 compiler=gcc
 [ "$arch" = "$(uname -m)" ] || compiler=$arch-linux-gnu-gcc
@@ -153,12 +154,8 @@ build_sqlite3() {
     cp sqlite3.h "$root/opt/include/"
     pc sqlite3 sqlite3 3.40
 }
-build_openssl() {
-    ./Configure "linux-${arch/x86_64/x86_64}" --prefix="$root/opt" --libdir=lib no-shared no-tests no-module no-async \
-        no-engine CC="${cc[*]}" AR="${tools}ar" RANLIB="${tools}ranlib" CFLAGS="$flags"
-    make -j "$jobs" build_libs
-    make install_dev
-}
+# Loaded, not linked: its headers are enough.
+printf 'Name: libcrypto\nDescription: headers alone\nVersion: 3\n' >"$root/opt/lib/pkgconfig/libcrypto.pc"
 for library in "${wanted[@]}"; do
     [ ! -e "$root/.$library" ] || continue
     [ -e "$root/apt/updated" ] || { apt_source update >/dev/null && touch "$root/apt/updated"; }

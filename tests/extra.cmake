@@ -109,7 +109,7 @@ foreach(script ${scripts})
 endforeach()
 
 # What does not depend on how the code was built is checked once, not again under each sanitizer.
-if(CORTEX_SANITIZE OR CMAKE_C_FLAGS MATCHES "--coverage")
+if(CORTEX_SANITIZE OR CORTEX_STATIC OR CMAKE_C_FLAGS MATCHES "--coverage")
   return()
 endif()
 
