@@ -22,7 +22,8 @@ RUNTIME = ["--runtime", "runc"] if shutil.which("runc") else []
 class Podman:
     """An image in a storage of its own; volumes and containers go with it."""
 
-    def __init__(self, folder, name):
+    def __init__(self, folder, name, arch=None, qemu=None):
+        """With `arch` the image is that of another machine, and `qemu` runs its programs."""
         if shutil.which("podman") is None:
             skip("podman is not here")
         image = MADE / name
@@ -30,9 +31,12 @@ class Podman:
             skip(f"there is no {name} in {MADE}: scripts/image.sh makes it")
         self.base = ["podman", "--root", folder / "root", "--runroot", folder / "run", "--storage-driver", "vfs",
                      "--cgroup-manager", "cgroupfs", *RUNTIME]
-        done = run(*self.base, "load", "-i", image)
+        self.program = [*(["/qemu"] if qemu else []), "/usr/bin/cortex"]
+        self.emulated = ["-v", f"{qemu}:/qemu:ro", "--entrypoint", json.dumps(self.program)] if qemu else []
+        pull = ["pull", "--quiet", *(["--arch", arch] if arch else []), f"oci-archive:{image}"]
+        done = run(*self.base, *pull)
         check(done.returncode == 0, done.stderr)
-        self.image = re.search(rb"Loaded image: (\S+)", done.stdout)[1].decode()
+        self.image = done.stdout.decode().split()[-1]
         probe = self.run("version")
         if probe.returncode != 0 and re.search(rb"cgroup|setrlimit|namespace|mount", probe.stderr):
             skip(f"containers cannot be started here: {probe.stderr.decode(errors='replace')[-200:]}")
@@ -43,23 +47,28 @@ class Podman:
                 "--security-opt=no-new-privileges", "-v", f"{volume}:/var/lib/cortex"]
 
     def run(self, *words, volume="v", more=(), code=None):
-        done = run(*self.base, "run", "--rm", *self.options(volume), *more, self.image, *words)
+        done = run(*self.base, "run", "--rm", *self.options(volume), *self.emulated, *more, self.image, *words)
         check(code is None or done.returncode == code, words, done.returncode, done.stdout, done.stderr)
         return done
 
     def start(self, *words, volume="v", more=()):
-        done = run(*self.base, "run", "-d", *self.options(volume), *more, self.image, *words)
+        done = run(*self.base, "run", "-d", *self.options(volume), *self.emulated, *more, self.image, *words)
         check(done.returncode == 0, done.stderr)
         return done.stdout.decode().strip()
 
     def end(self):
         run(*self.base, "rm", "-f", "-t", "5", "--all")
         run(*self.base, "volume", "rm", "--all", "--force")
+        if os.geteuid() != 0:  # files of the user's other numbers: only in their name space can they be removed
+            run("podman", "unshare", "rm", "-rf", self.base[2], self.base[4])
+
+    def inside(self, container, *words):
+        return run(*self.base, "exec", container, *self.program, *words)
 
     def wait_ready(self, container):
         """The URL of the server in a container, when `cortex ready` says that it is."""
         for _ in range(200):
-            done = run(*self.base, "exec", container, "/usr/bin/cortex", "ready", "--json")
+            done = self.inside(container, "ready", "--json")
             if done.returncode == 0:
                 return json.loads(done.stdout)["url"]
             time.sleep(0.1)

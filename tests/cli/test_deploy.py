@@ -242,7 +242,7 @@ def the_pods_start_as_their_manifests_say():
             for probe in ("livenessProbe", "readinessProbe"):
                 with urllib.request.urlopen(url + server[probe]["httpGet"]["path"], timeout=10, context=context) as answer:
                     check(answer.status == 200)
-            done = run(*podman.base, "exec", pod, "/usr/bin/cortex", "token", "add", "--scope", "trace:write", "--name", "a")
+            done = podman.inside(pod, "token", "add", "--scope", "trace:write", "--name", "a")
             check(done.returncode == 0 and done.stdout.startswith(b"cortex_"), done.stderr)
         finally:
             podman.end()

@@ -160,7 +160,7 @@ def podman_runs_it_read_only_as_a_user_and_the_volume_keeps_the_data():
                 check(json.load(answer)["status"] == "ready")
             top = run(*podman.base, "top", container, "user", "pid").stdout.split()
             check(b"root" not in top and b"1" in top, top)
-            done = run(*podman.base, "exec", container, "/usr/bin/cortex", "append", "note.deploy", "{}", "--actor", "a",
+            done = podman.inside(container, "append", "note.deploy", "{}", "--actor", "a",
                        "--committed")
             check(done.returncode == 0, done.stderr)
             check(run(*podman.base, "stop", "-t", "20", container).returncode == 0)
@@ -195,6 +195,16 @@ def the_image_for_arm64_runs_under_qemu():
         check(done.returncode == 0 and done.stdout.startswith(b"cortex " + VERSION.encode()), done.stdout, done.stderr)
         done = run(qemu, folder / "usr/bin/cortex", "lattice", "selftest")
         check(done.returncode == 0, done.stdout[-300:])
+        podman = Podman(folder, path.name, "arm64", qemu)
+        try:
+            podman.run("init", code=0)
+            container = podman.start("serve", "--listen", "127.0.0.1:0", "--otlp", "off")
+            with urllib.request.urlopen(podman.wait_ready(container) + "/readyz", timeout=10) as answer:
+                check(json.load(answer)["status"] == "ready")
+            machine = json.loads(run(*podman.base, "image", "inspect", podman.image).stdout)[0]["Architecture"]
+            check(machine == "arm64", machine)
+        finally:
+            podman.end()
 
 
 if __name__ == "__main__":
