@@ -91,6 +91,8 @@ fetch_libraries() {
     mv "$work/$1/root/var/cache/apt/archives"/*.deb "$work/$1/debs/"
 }
 
+# Without the parts of the page the programs are made without it, and the server says so.
+./scripts/npm-ci.sh build || true
 options=()
 name=cortex-$version-image
 if [ -n "$full" ]; then

@@ -11,6 +11,7 @@
 #include "base/hex.h"
 #include "json/json.h"
 #include "approval/attest.h"
+#include "approval/statement.h"
 #include "rules/clock.h"
 #include "tests/support/folder.h"
 #include "tests/support/signer.h"
@@ -780,5 +781,89 @@ CX_TEST(attest_fields)
     CHECK_STR(cx_str_z(verdict.reason), "envelope_invalid");
     cx_buf_done(&payload);
     cx_run_bundle_close(bundle);
+    end();
+}
+
+/* --- statements about files ------------------------------------------------------------------- */
+
+static cx_status write_statement(const cx_approval_subject *files, size_t count, cx_str type,
+                                 const char *predicate, cx_buf *out)
+{
+    cx_json value;
+    CHECK_STATUS(cx_json_parse_text(cx_str_z(predicate), &arena, &value, &err), &err);
+    return cx_approval_statement_write(files, count, type, &value, &arena, out, &err);
+}
+
+CX_TEST(statement_of_files)
+{
+    const cx_approval_subject files[] = {{CX_STR("a.tar"), {{1}}}, {CX_STR("b \xc3\xbc"), {{2}}}};
+    cx_run_attest_verdict verdict;
+    cx_buf payload;
+    begin("statement-files");
+    cx_buf_init(&payload, cx_alloc_default());
+    CHECK_STATUS(write_statement(files, 2, CX_STR("urn:a:b"), "{\"z\":1,\"b\":[]}", &payload),
+                 &err);
+    CHECK_STR(
+        cx_buf_str(&payload),
+        "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicate\":{\"b\":[],\"z\":1},"
+        "\"predicateType\":\"urn:a:b\",\"subject\":[{\"digest\":{\"sha256\":\"01000000000000000"
+        "00000000000000000000000000000000000000000000000\"},\"name\":\"a.tar\"},{\"digest\":{"
+        "\"sha256\":\"0200000000000000000000000000000000000000000000000000000000000000\"},\"name\""
+        ":\"b \xc3\xbc\"}]}");
+    cx_str text =
+        cx_bytes_str(seal_payload(cx_buf_bytes(&payload), CX_RUN_DSSE_ATTESTATION, &alice));
+    /* Any of the files, in any order; with no key nothing holds. */
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_STATUS(cx_approval_statement_check(text, &files[i], 1, CX_STR("urn:a:b"), &alice.key,
+                                                 1, &arena, &verdict, &err),
+                     &err);
+        CHECK(verdict.holds && verdict.signature_count == 1);
+    }
+    CHECK_STATUS(
+        cx_approval_statement_check(text, files, 2, CX_STR(""), NULL, 0, &arena, &verdict, &err),
+        &err);
+    CHECK(!verdict.holds);
+    CHECK_STR(cx_str_z(verdict.reason), "key_unknown");
+    /* The digest of one under the name of the other. */
+    const cx_approval_subject swapped = {CX_STR("a.tar"), {{2}}};
+    CHECK_STATUS(cx_approval_statement_check(text, &swapped, 1, CX_STR(""), &alice.key, 1, &arena,
+                                             &verdict, &err),
+                 &err);
+    CHECK(!verdict.holds);
+    CHECK_STR(cx_str_z(verdict.reason), "subject_differs");
+    CHECK_STR(verdict.where, "a.tar");
+    cx_buf_done(&payload);
+    end();
+}
+
+CX_TEST(statement_limits)
+{
+    static char long_name[CX_APPROVAL_NAME_MAX + 1], long_type[1200];
+    const cx_approval_subject good = {CX_STR("a"), {{1}}};
+    const cx_approval_subject twice[] = {good, good};
+    const cx_approval_subject bad[] = {{CX_STR(""), {{1}}},
+                                       {CX_STR("\xff"), {{1}}},
+                                       {cx_str_from(long_name, sizeof long_name), {{1}}}};
+    const cx_str types[] = {CX_STR(""),   CX_STR("x"),    CX_STR(":x"),
+                            CX_STR("x:"), CX_STR("x:\n"), cx_str_from(long_type, sizeof long_type)};
+    cx_buf payload;
+    begin("statement-limits");
+    cx_buf_init(&payload, cx_alloc_default());
+    memset(long_name, 'n', sizeof long_name);
+    memset(long_type, ':', sizeof long_type);
+    CHECK(write_statement(&good, 0, CX_STR("a:b"), "{}", &payload).code == CX_E_USAGE);
+    CHECK(
+        write_statement(&good, CX_APPROVAL_SUBJECTS_MAX + 1, CX_STR("a:b"), "{}", &payload).code ==
+        CX_E_USAGE);
+    CHECK(write_statement(twice, 2, CX_STR("a:b"), "{}", &payload).code == CX_E_USAGE);
+    CHECK(write_statement(&good, 1, CX_STR("a:b"), "[]", &payload).code == CX_E_USAGE);
+    for (size_t i = 0; i < CX_COUNT_OF(bad); i++)
+        CHECK(write_statement(&bad[i], 1, CX_STR("a:b"), "{}", &payload).code == CX_E_USAGE);
+    for (size_t i = 0; i < CX_COUNT_OF(types); i++)
+        CHECK(write_statement(&good, 1, types[i], "{}", &payload).code == CX_E_USAGE);
+    CHECK(payload.size == 0);
+    const cx_approval_subject longest = {cx_str_from(long_name, CX_APPROVAL_NAME_MAX), {{1}}};
+    CHECK_STATUS(write_statement(&longest, 1, CX_STR("a:b"), "{}", &payload), &err);
+    cx_buf_done(&payload);
     end();
 }
