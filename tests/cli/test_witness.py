@@ -164,6 +164,27 @@ def a_rewritten_journal_is_not_cosigned():
 
 
 @test
+def a_restored_older_copy_is_not_cosigned():
+    """It has the same id, and what it records from there on is another history."""
+    need_curl()
+    with Place() as p:
+        w = p.witness()
+        at = ["--witness", f"{w.url}={w.vkey}"]
+        p.append(2)
+        p.checkpoint(*at)
+        p.ok("backup", p.folder / "copy")
+        p.append(2)
+        p.checkpoint(*at)
+        p.ok("restore", p.folder / "copy", "--to", p.folder / "restored")
+        p.env["CORTEX_HOME"] = str(p.folder / "restored")
+        for entries, why in ((1, "has cosigned 4"), (1, "409"), (1, "422")):
+            for _ in range(entries):
+                p.ok("append", "note.other", "x", "--actor", "ann")
+            _, told = p.checkpoint(*at, code=3, out="forked")
+            check(why in told, why, told)
+
+
+@test
 def the_protocol_is_answered_as_specified():
     with Place() as p:
         w = p.witness()

@@ -6,6 +6,14 @@
 
 #include "cli/ledger/ledger.h"
 #include "cli/ledger/verify_parts.h"
+#include "os/api.h"
+
+/* A backup as it is given: a folder, or a tar archive that is unpacked into a private folder. */
+typedef struct given_backup {
+    const char *shown;
+    const char *path;                      /* the folder that is looked at */
+    char temporary[CX_PATH_BYTES_MAX + 1]; /* "" = none */
+} given_backup;
 
 /* --- making one ------------------------------------------------------------------------------- */
 
@@ -52,18 +60,49 @@ static cx_status write_unreadable(cx_cli *cli, const cx_cli_args *args, const ch
     return cx_cli_end_json(&json, out, err);
 }
 
-static cx_status verify_backup(cx_cli *cli, const cx_cli_args *args, cx_buf *out, int *out_code,
-                               cx_err *err)
+/* Looks at the backup; an archive is unpacked first. */
+static cx_status look_at_backup(cx_cli *cli, given_backup *given, cx_backup_state *out, cx_err *err)
+{
+    cx_facts facts;
+    const cx_home_options options = cx_cli_home_options(cli, CX_CLI_READ, NULL);
+    given->path = given->shown;
+    given->temporary[0] = 0;
+    if (strcmp(given->shown, "-") != 0) {
+        CX_TRY(cx_path_facts(given->shown, true, &facts, err));
+        if (facts.kind == CX_FILE_FOLDER)
+            return cx_backup_inspect(given->shown, &options, &cli->arena, out, err);
+    }
+    CX_TRY(cx_path_make_temporary(given->temporary, err));
+    cx_str inside = cx_arena_printf(&cli->arena, "%s/backup", given->temporary);
+    if (inside.data == NULL)
+        return cx_fail_nomem(err);
+    given->path = inside.data;
+    CX_TRY(cx_backup_unpack(given->shown, given->path, &options, &cli->arena, out, err));
+    if (out->verdict == CX_BROKEN)
+        return CX_SUCCESS;
+    size_t others = out->other_count;
+    CX_TRY(cx_backup_inspect(given->path, &options, &cli->arena, out, err));
+    out->other_count += others;
+    return CX_SUCCESS;
+}
+
+static void forget_backup(const given_backup *given)
+{
+    cx_err err = {0};
+    if (given->temporary[0] != 0 && cx_failed(cx_path_remove_tree(given->temporary, &err)))
+        cx_cli_complain("cannot remove %s: %s", given->temporary, err.message);
+}
+
+static cx_status verify_backup(cx_cli *cli, const cx_cli_args *args, given_backup *given,
+                               cx_buf *out, int *out_code, cx_err *err)
 {
     cx_backup_state state;
-    const char *path = args->operands[0];
-    const cx_home_options options = cx_cli_home_options(cli, CX_CLI_READ, NULL);
-    CX_TRY(cx_backup_inspect(path, &options, &cli->arena, &state, err));
+    CX_TRY(look_at_backup(cli, given, &state, err));
     *out_code = CX_EXIT_BROKEN;
     if (!state.has_log)
-        return write_unreadable(cli, args, path, &state, out, err);
-    const cx_cli_backup_facts facts = {&state, true, path};
-    return cx_cli_audit_home(cli, args, path, &facts, out, out_code, err);
+        return write_unreadable(cli, args, given->shown, &state, out, err);
+    const cx_cli_backup_facts facts = {&state, true, given->shown};
+    return cx_cli_audit_home(cli, args, given->path, &facts, out, out_code, err);
 }
 
 static int run_verify_backup(cx_cli *cli, const cx_cli_args *args)
@@ -71,8 +110,10 @@ static int run_verify_backup(cx_cli *cli, const cx_cli_args *args)
     cx_err err = {0};
     cx_buf out;
     int code = CX_EXIT_UNCHECKED;
+    given_backup given = {.shown = args->operands[0]};
     cx_buf_init(&out, cli->alloc);
-    cx_status status = verify_backup(cli, args, &out, &code, &err);
+    cx_status status = verify_backup(cli, args, &given, &out, &code, &err);
+    forget_backup(&given);
     code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err) : cx_cli_answer(cli, &out, code);
     cx_buf_done(&out);
     return code;
@@ -109,8 +150,10 @@ const cx_cli_command cx_cli_backup = {
         "server and private keys are never copied. The copy is as secret as the data "
         "directory.\n\nWith --verify, checks that the backup DIR is complete, as its record says, "
         "and that everything in it holds, as 'cortex verify --home' does. Only a checkpoint "
-        "stored elsewhere can show that it is not older than you think. 'cortex restore' makes a "
-        "data directory of it.",
+        "stored elsewhere can show that it is not older than you think. DIR may be a tar archive "
+        "of "
+        "such a folder, or \"-\" for one on standard input: it is unpacked into a private folder "
+        "below $TMPDIR. 'cortex restore' makes a data directory of it.",
     .operands = backup_operands,
     .operand_count = CX_COUNT_OF(backup_operands),
     .options = backup_options,
@@ -129,7 +172,8 @@ const cx_cli_command cx_cli_backup = {
 typedef struct restoring {
     cx_cli *cli;
     const cx_cli_args *args;
-    const char *from, *to;
+    given_backup from;
+    const char *to;
     cx_backup_state state;
     cx_restore restore;
     cx_buf out;
@@ -140,7 +184,8 @@ typedef struct restoring {
 /* Verifies the copy; *out_good: it may become the data directory. */
 static cx_status verify_copy(restoring *r, bool *out_good, cx_err *err)
 {
-    const cx_cli_backup_facts facts = {&r->state, !cx_cli_has(r->args, "unrecorded"), r->from};
+    const cx_cli_backup_facts facts = {&r->state, !cx_cli_has(r->args, "unrecorded"),
+                                       r->from.shown};
     CX_TRY(cx_cli_audit_home(r->cli, r->args, r->restore.work, &facts, &r->out, &r->code, err));
     *out_good = r->code == CX_EXIT_HOLDS;
     return CX_SUCCESS;
@@ -162,16 +207,15 @@ static cx_status finish_or_abandon(restoring *r, cx_err *err)
 static cx_status restore_backup(restoring *r, cx_err *err)
 {
     const cx_home_options options = cx_cli_home_options(r->cli, CX_CLI_READ, NULL);
-    cx_arena *arena = &r->cli->arena;
     CX_TRY(cx_cli_outside_homes(r->cli->io, r->to, err));
-    CX_TRY(cx_backup_inspect(r->from, &options, arena, &r->state, err));
+    CX_TRY(look_at_backup(r->cli, &r->from, &r->state, err));
     bool unknown = r->state.verdict == CX_INDETERMINATE && !cx_cli_has(r->args, "unrecorded");
     if (r->state.verdict == CX_BROKEN || unknown) {
         r->code = unknown ? CX_EXIT_UNCHECKED : CX_EXIT_BROKEN;
-        return write_unreadable(r->cli, r->args, r->from, &r->state, &r->out, err);
+        return write_unreadable(r->cli, r->args, r->from.shown, &r->state, &r->out, err);
     }
-    CX_TRY(cx_restore_begin(r->from, r->to, &r->state, cx_cli_has(r->args, "with-config"), &options,
-                            arena, &r->restore, err));
+    CX_TRY(cx_restore_begin(r->from.path, r->to, &r->state, cx_cli_has(r->args, "with-config"),
+                            &options, &r->cli->arena, &r->restore, err));
     return finish_or_abandon(r, err);
 }
 
@@ -197,14 +241,16 @@ static int run_restore(cx_cli *cli, const cx_cli_args *args)
     cx_err err = {0};
     restoring r = {.cli = cli,
                    .args = args,
-                   .from = args->operands[0],
+                   .from = {.shown = args->operands[0]},
                    .to = cx_cli_value(args, "to"),
                    .code = CX_EXIT_UNCHECKED};
     if (r.to == NULL || r.to[0] == 0)
         return cx_cli_misuse(args, "expected --to DIR, a folder that is new or empty");
     cx_buf_init(&r.out, cli->alloc);
+    cx_status status = restore_backup(&r, &err);
+    forget_backup(&r.from);
     int code;
-    if (cx_failed(restore_backup(&r, &err))) {
+    if (cx_failed(status)) {
         code = cx_cli_ledger_fail(cli, args, &err);
     } else {
         code = cx_cli_answer(cli, &r.out, r.code);
@@ -232,7 +278,10 @@ const cx_cli_command cx_cli_restore = {
     .name = "restore",
     .purpose = "make a data directory of a backup",
     .about =
-        "Copies the backup to the folder DIR, verifies the copy as 'cortex verify --home' does, "
+        "BACKUP is a folder that 'cortex backup' made, a tar archive of one, or \"-\" for an "
+        "archive "
+        "on standard input. Copies it to the folder DIR, verifies the copy as 'cortex verify "
+        "--home' does, "
         "and only then makes it a data directory. Links, special files and unknown names in a "
         "backup are not followed or copied. A restore that is interrupted, or that finds the "
         "backup broken, leaves no data directory.\n\nA restored copy ends where the backup ended. "
@@ -247,6 +296,7 @@ const cx_cli_command cx_cli_restore = {
              "not hold\n2 usage error\n3 could not be restored or checked: unreadable, full disk, "
              "no record, a later format",
     .example = "cortex restore /mnt/backup/cortex-2026-11-21 --to ~/.local/share/cortex "
-               "--checkpoint kept.note --all --key log.pub",
+               "--checkpoint kept.note --all --key log.pub\n"
+               "zstd -dc backup.tar.zst | cortex restore - --to DIR",
     .run = run_restore,
 };

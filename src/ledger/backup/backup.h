@@ -8,7 +8,8 @@
  *     BACKUP/backup.json   the record, written last: what all this is, and how much
  *
  * Tables, indexes, tokens and sockets are not in it: the former are made from the log, the latter
- * belong to one machine.  A backup is a data directory, too.
+ * belong to one machine.  A backup is a data directory, too.  A tar archive of the folder is read
+ * as well.
  *
  *   B1  An interrupted backup has no record, and before the log is whole no log.
  *   B2  What a backup contains is not trusted: links and special files are refused, sizes are
@@ -27,7 +28,8 @@
 #define CX_BACKUP_FILES_MAX 10000                  /* besides the log */
 #define CX_BACKUP_FILE_BYTES_MAX ((size_t)1 << 20) /* of one of them */
 #define CX_BACKUP_ENTRIES_MAX 200000               /* names in a backup's folders */
-#define CX_BACKUP_TIME_SIZE 24
+/* A segment's file; one for a single long frame may have 1 GiB more than the others. */
+#define CX_BACKUP_SEGMENT_FILE_MAX (CX_LOG_SEGMENT_MAX + (UINT64_C(2) << 30))
 
 /* A small file of a backup, besides its log. */
 typedef struct cx_backup_file {
@@ -70,6 +72,15 @@ typedef struct cx_backup_state {
  */
 CX_RESULT cx_backup_inspect(const char *path, const cx_home_options *options, cx_arena *arena,
                             cx_backup_state *out, cx_err *err);
+
+/*
+ * Unpacks a tar archive of a backup ("-" is standard input) into the folder `to`, which is made.
+ * Only files of a backup are written.  `out` is broken, with a reason, when the archive is damaged,
+ * or has links, special files, names that lead elsewhere or a name twice; what was unpacked by then
+ * stays for the caller to remove, also after an error.  CX_E_IO "NoSpace".
+ */
+CX_RESULT cx_backup_unpack(const char *archive, const char *to, const cx_home_options *options,
+                           cx_arena *arena, cx_backup_state *out, cx_err *err);
 
 /* A restore between its copy and its end. */
 typedef struct cx_restore {

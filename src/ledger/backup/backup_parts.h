@@ -11,6 +11,11 @@ bool cx_backup_key_name_ok(cx_str name);
 /* A file that a backup has besides its log and its record. */
 bool cx_backup_name_ok(cx_str name);
 
+/* log/NNNNNN.seg */
+bool cx_backup_is_segment(cx_str path);
+/* Any file that belongs to a backup: those, segments of the log, and the record. */
+bool cx_backup_is_file(cx_str path);
+
 /* "FOLDER/NAME" in the arena; NULL when memory ran out. */
 const char *cx_backup_path(cx_arena *arena, const char *folder, cx_str name);
 

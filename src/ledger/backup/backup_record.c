@@ -45,6 +45,23 @@ bool cx_backup_name_ok(cx_str name)
            cx_backup_key_name_ok(cx_str_from(name.data + size, name.size - size));
 }
 
+bool cx_backup_is_segment(cx_str path)
+{
+    static const char start[] = "log/", end[] = ".seg";
+    if (path.size < 14 || path.size > 18 || memcmp(path.data, start, 4) != 0 ||
+        memcmp(path.data + path.size - 4, end, 4) != 0)
+        return false;
+    for (size_t i = 4; i < path.size - 4; i++)
+        if (path.data[i] < '0' || path.data[i] > '9')
+            return false;
+    return true;
+}
+
+bool cx_backup_is_file(cx_str path)
+{
+    return cx_backup_name_ok(path) || cx_backup_is_segment(path) || cx_str_is(path, "backup.json");
+}
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static bool read_hex(const cx_json *object, cx_str name, uint8_t *out, size_t size)

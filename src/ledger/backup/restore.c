@@ -10,8 +10,6 @@
 #include "os/api.h"
 
 #define WORK_NAME ".restoring"
-/* A segment's file; one for a single long frame may have 1 GiB more than the others. */
-#define SEGMENT_FILE_MAX (CX_LOG_SEGMENT_MAX + (UINT64_C(2) << 30))
 
 static const cx_io *io_of(const cx_home_options *options)
 {
@@ -48,17 +46,10 @@ typedef struct survey {
     cx_err *err;
 } survey;
 
-static bool is_segment(cx_str path)
-{
-    static const char start[] = "log/", end[] = ".seg";
-    return path.size > 8 && memcmp(path.data, start, 4) == 0 &&
-           memcmp(path.data + path.size - 4, end, 4) == 0;
-}
-
 static bool is_known(cx_str path)
 {
-    return cx_backup_name_ok(path) || is_segment(path) || cx_str_is(path, "backup.json") ||
-           cx_str_is(path, "log") || cx_str_is(path, "keys") || cx_str_is(path, "log/lock");
+    return cx_backup_is_file(path) || cx_str_is(path, "log") || cx_str_is(path, "keys") ||
+           cx_str_is(path, "log/lock");
 }
 
 static void look_at(survey *s, const cx_walk_entry *entry)
@@ -73,7 +64,7 @@ static void look_at(survey *s, const cx_walk_entry *entry)
         what = "is a symbolic link";
     else if (entry->facts.kind == CX_FILE_SPECIAL)
         what = "is a device, FIFO or socket";
-    else if (is_segment(path) && entry->facts.size_bytes > SEGMENT_FILE_MAX)
+    else if (cx_backup_is_segment(path) && entry->facts.size_bytes > CX_BACKUP_SEGMENT_FILE_MAX)
         what = "is longer than any segment of a log";
     if (what != NULL)
         s->status = note(s->state, CX_BROKEN, "UnsafeFile",
@@ -82,7 +73,7 @@ static void look_at(survey *s, const cx_walk_entry *entry)
                                          "'cortex backup' makes",
                                          (int)name.size, name.data, what),
                          s->err);
-    else if (is_segment(path))
+    else if (cx_backup_is_segment(path))
         s->state->log_bytes += entry->facts.size_bytes;
     else if (!is_known(path))
         s->state->other_count++;
