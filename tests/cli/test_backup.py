@@ -287,6 +287,20 @@ def a_backup_of_a_later_version_is_refused():
             shutil.rmtree(other)
 
 
+@test
+def what_is_erased_in_a_backup_does_not_come_back():
+    with Place() as p:
+        filled(p)
+        p.ok("append", "note.secret", "an-erased-secret", "--committed")
+        copy = backed_up(p)
+        seq = json.loads(p.ok("log", "--last", 1, "--json", "--home", copy).splitlines()[-1])["seq"]
+        p.ok("erase", seq, "--reason", "a test", "--home", copy)
+        p.ok("backup", "--verify", copy)
+        p.ok("restore", copy, "--to", p.folder / "restored")
+        for folder in (copy, p.folder / "restored"):
+            check([path for path in folder.rglob("*") if path.is_file() and b"an-erased-secret" in path.read_bytes()] == [])
+
+
 # --- targets ------------------------------------------------------------------------------------------
 
 @test

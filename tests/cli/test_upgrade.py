@@ -235,7 +235,7 @@ def kill_everywhere(old, *words):
     shutil.copytree(old.home, fresh)
     number, kills = 0, 0
     while True:
-        number += 1 if number < 12 else max(1, number // 6)
+        number += 1 if number < 10 else number // 4
         shutil.rmtree(old.home)
         shutil.copytree(fresh, old.home)
         if not killed(old, number, *words):
@@ -247,6 +247,7 @@ def kill_everywhere(old, *words):
         check(now["desk"] - entries["desk"] in (0, 1), now, entries)
         old.ok("append", "note.after", "the kill")
         check(old.json("verify", "--home", old.home)["tables_checked"] is True)
+        check(json.loads((old.home / "format").read_text())["format"] == 1)
         check(old.ok("memory", "get", old.names["uris"]["limit2"]) != "")
     check(kills >= 5, words, "was killed only", kills, "times")
 

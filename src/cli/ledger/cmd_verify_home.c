@@ -262,7 +262,7 @@ static void write_backup(const cx_backup_state *backup, cx_buf *out)
         cx_buf_add_byte(out, '\n');
     }
     if (backup->other_count != 0)
-        cx_buf_printf(out, "  %zu other files in it, which a restore leaves out\n",
+        cx_buf_printf(out, "  other files in it, which a restore leaves out: %zu\n",
                       backup->other_count);
 }
 

@@ -109,18 +109,49 @@ static bool exists(const cx_io *io, const char *path)
     return true;
 }
 
+/* Under a name that is always the same, so that a crash leaves no more than one such file. */
+static cx_status write_whole(const cx_io *io, const char *path, cx_bytes text, cx_err *err)
+{
+    cx_file file;
+    int failed =
+        io->open(io, path, CX_IO_WRITE | CX_IO_CREATE | CX_IO_TRUNCATE | CX_IO_NO_LINKS, &file);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot create %s", path);
+    cx_status status = cx_io_write_at(io, file, path, text.data, text.size, 0, err);
+    if (!cx_failed(status) && (failed = io->sync(io, file, false)) != 0)
+        status = cx_fail_os(err, -failed, "cannot sync %s", path);
+    failed = io->close(io, file);
+    if (!cx_failed(status) && failed != 0)
+        status = cx_fail_os(err, -failed, "cannot close %s", path);
+    return status;
+}
+
+static cx_status replace(const cx_io *io, const char *folder, const char *file,
+                         const char *temporary, cx_bytes text, cx_err *err)
+{
+    CX_TRY(write_whole(io, temporary, text, err));
+    int failed = io->rename(io, temporary, file);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot rename %s to %s", temporary, file);
+    return cx_io_sync_folder(io, folder, err);
+}
+
 cx_status cx_home_format_write(const cx_io *io, const char *path, const cx_alloc *alloc,
                                cx_err *err)
 {
-    cx_buf name, text;
+    cx_buf name, working, text;
     cx_buf_init(&name, alloc);
+    cx_buf_init(&working, alloc);
     cx_buf_init(&text, alloc);
-    const char *file = format_path(path, &name);
+    cx_buf_printf(&working, "%s/format.tmp", path);
     cx_buf_printf(&text, "{\"format\":%d,\"written_by\":\"" CX_VERSION "\"}\n", CX_HOME_FORMAT);
-    cx_status status = file == NULL ? cx_fail_nomem(err) : cx_buf_check(&text, err);
+    const char *file = format_path(path, &name), *temporary = cx_buf_z(&working);
+    cx_status status =
+        file == NULL || temporary == NULL ? cx_fail_nomem(err) : cx_buf_check(&text, err);
     if (!cx_failed(status) && !exists(io, file))
-        status = cx_io_replace_private_file(io, file, cx_buf_bytes(&text), err);
+        status = replace(io, path, file, temporary, cx_buf_bytes(&text), err);
     cx_buf_done(&name);
+    cx_buf_done(&working);
     cx_buf_done(&text);
     return status;
 }
