@@ -149,7 +149,10 @@ cx_status cx_backup_record_parse(cx_str text, cx_arena *arena, cx_backup_record 
     cx_json value;
     cx_backup_record record = {0};
     uint64_t segments = 0;
-    if (cx_failed(cx_json_parse_text(text, arena, &value, NULL)) || value.type != CX_JSON_OBJECT)
+    cx_status parsed = cx_json_parse_text(text, arena, &value, NULL);
+    if (parsed.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    if (cx_failed(parsed) || value.type != CX_JSON_OBJECT)
         return bad_record("a JSON object", err);
     CX_TRY(read_version(&value, &record.format, err));
     CX_TRY(check_known(&value, &record.format, err));

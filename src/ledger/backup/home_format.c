@@ -32,7 +32,10 @@ static cx_status parse_members(cx_str text, cx_arena *arena, cx_home_format *out
         "found a file 'format' that is not one; expected {\"format\":1,\"written_by\":\"VERSION\"}";
     cx_json value;
     uint64_t number = 0;
-    if (cx_failed(cx_json_parse_text(text, arena, &value, NULL)))
+    cx_status parsed = cx_json_parse_text(text, arena, &value, NULL);
+    if (parsed.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    if (cx_failed(parsed))
         return cx_fail_at(err, CX_E_FORMAT, "BadFormatFile", CX_NO_OFFSET, "%s", bad);
     const cx_json *member = CX_JSON_GET(&value, "format");
     cx_str version = CX_JSON_GET_STR(&value, "written_by");
@@ -71,21 +74,40 @@ static const char *format_path(const char *home, cx_buf *path)
     return cx_buf_z(path);
 }
 
-static cx_status check_file(const cx_io *io, const char *home, const char *path,
-                            const cx_alloc *alloc, cx_err *err)
+/* The whole file; positioned reads, because simulated disks have no others. */
+static cx_status read_whole(const cx_io *io, const char *path, char *text, size_t *out_size,
+                            cx_err *err)
 {
-    cx_home_format found;
-    cx_buf text;
-    cx_buf_init(&text, alloc);
-    cx_status status = cx_io_read_file(io, path, CX_HOME_FORMAT_BYTES_MAX, &text, err);
-    if (status.code == CX_E_NOT_FOUND) {
-        found.number = CX_HOME_FORMAT;
-        status = CX_SUCCESS;
-    } else if (!cx_failed(status)) {
-        status = cx_home_format_parse(cx_buf_str(&text), &found, err);
-    }
-    cx_buf_done(&text);
+    cx_file file;
+    int failed = io->open(io, path, CX_IO_READ, &file);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot open %s", path);
+    cx_status status =
+        cx_io_read_at(io, file, path, text, CX_HOME_FORMAT_BYTES_MAX + 1, 0, out_size, err);
+    (void)io->close(io, file);
     CX_TRY(status);
+    return *out_size <= CX_HOME_FORMAT_BYTES_MAX
+               ? CX_SUCCESS
+               : cx_fail_at(err, CX_E_FORMAT, "BadFormatFile", CX_NO_OFFSET,
+                            "%s is longer than %d bytes", path, CX_HOME_FORMAT_BYTES_MAX);
+}
+
+static cx_status check_file(const cx_io *io, const char *home, const char *path, cx_err *err)
+{
+    char text[CX_HOME_FORMAT_BYTES_MAX + 1];
+    size_t size = 0;
+    cx_home_format found;
+    cx_err why = {0};
+    cx_status status = read_whole(io, path, text, &size, &why);
+    if (status.code == CX_E_NOT_FOUND)
+        return CX_SUCCESS; /* made by 0.1 or 0.2 */
+    if (!cx_failed(status))
+        status = cx_home_format_parse(cx_str_from(text, size), &found, &why);
+    if (cx_failed(status)) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
     return found.number > CX_HOME_FORMAT ? cx_home_format_refuse(&found, home, err) : CX_SUCCESS;
 }
 
@@ -95,7 +117,7 @@ cx_status cx_home_format_check(const cx_io *io, const char *path, const cx_alloc
     cx_buf name;
     cx_buf_init(&name, alloc);
     const char *file = format_path(path, &name);
-    cx_status status = file == NULL ? cx_fail_nomem(err) : check_file(io, path, file, alloc, err);
+    cx_status status = file == NULL ? cx_fail_nomem(err) : check_file(io, path, file, err);
     cx_buf_done(&name);
     return status;
 }
