@@ -27,6 +27,19 @@ const char *cx_backup_path(cx_arena *arena, const char *folder, cx_str name)
     return cx_arena_printf(arena, "%s/%.*s", folder, (int)name.size, name.data).data;
 }
 
+cx_status cx_backup_sync_above(const cx_io *io, const char *path, cx_arena *arena, cx_err *err)
+{
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    while (size > 0 && path[size - 1] != '/')
+        size--;
+    if (size == 0)
+        return cx_io_sync_folder(io, ".", err);
+    cx_str above = cx_arena_copy_str(arena, cx_str_from(path, size));
+    return above.data == NULL ? cx_fail_nomem(err) : cx_io_sync_folder(io, above.data, err);
+}
+
 /* --- the small files -------------------------------------------------------------------------- */
 
 /* A file that is not there is left out. */
@@ -183,7 +196,8 @@ static cx_status copy_parts(copy *c, cx_err *err)
         return cx_fail_nomem(err);
     CX_TRY(cx_log_backup(c->home->log, log, err));
     CX_TRY(write_small_files(c, err));
-    return write_record(c, err);
+    CX_TRY(write_record(c, err));
+    return cx_backup_sync_above(c->home->io, c->to, &c->arena, err);
 }
 
 cx_status cx_home_backup(cx_home *home, const char *to_path, cx_err *err)

@@ -19,6 +19,9 @@ bool cx_backup_is_file(cx_str path);
 /* "FOLDER/NAME" in the arena; NULL when memory ran out. */
 const char *cx_backup_path(cx_arena *arena, const char *folder, cx_str name);
 
+/* Makes the name of a folder durable in the folder above it. */
+CX_RESULT cx_backup_sync_above(const cx_io *io, const char *path, cx_arena *arena, cx_err *err);
+
 /* Whether the log at `log_path` is what was recorded, or goes on after it; else the state becomes
  * broken.  A log that cannot be read is broken, too; other errors are errors. */
 CX_RESULT cx_backup_check_log(const char *log_path, const cx_home_options *options, cx_arena *arena,

@@ -402,6 +402,7 @@ cx_status cx_restore_finish(cx_restore *r, cx_arena *arena, cx_err *err)
     CX_TRY(cx_io_sync_folder(r->io, r->to, err));
     CX_TRY(move_up(r, CX_STR("log"), arena, err)); /* B3 */
     CX_TRY(cx_io_sync_folder(r->io, r->to, err));
+    CX_TRY(cx_backup_sync_above(r->io, r->to, arena, err));
     return cx_path_remove_tree(r->work, err);
 }
 
