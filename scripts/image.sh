@@ -53,6 +53,15 @@ take_static() {
     mkdir -p "$work/$1/bin"
     cp "$out/cortex-$version-linux-$machine" "$work/$1/bin/cortex"
     cp "$out/cortex-verify-$version-linux-$machine" "$work/$1/bin/cortex-verify"
+    # musl, which cortex-verify is linked with, was unpacked for that and need not be installed.
+    mkdir "$work/$1/copyright"
+    for notice in "build/musl/$machine/usr/share/doc/musl-dev/copyright" /usr/share/doc/musl-dev/copyright; do
+        [ -e "$work/$1/copyright/musl-dev" ] || [ ! -e "$notice" ] || cp "$notice" "$work/$1/copyright/musl-dev"
+    done
+    [ -e "$work/$1/copyright/musl-dev" ] || {
+        echo "image.sh: there is no copyright file of musl; remove build/musl/$machine and run again" >&2
+        exit 1
+    }
 }
 
 # The usual build, and Debian's packages that it loads.

@@ -36,6 +36,7 @@ if [ ! -e "$root/.base" ]; then
         bookworm - "$sources" |
         tar -x -C "$root" --wildcards "./usr/lib/$arch-linux-musl" "./usr/include/$arch-linux-musl" \
             "./usr/include/linux" "./usr/include/asm-generic" "./usr/include/openssl" './usr/include/z*.h' \
+            "./usr/share/doc/musl-dev" \
             "./usr/include/$arch-linux-gnu/asm" "./usr/include/$arch-linux-gnu/openssl"
     touch "$root/.base"
 fi

@@ -2,7 +2,8 @@
 """make_image.py OUT --version V --commit C [--libraries] ARCH=FOLDER… - writes a container image, as an OCI layout in
 a tar file, and what is in it as OUT without .oci.tar, with .spdx.json.
 
-ARCH is amd64 or arm64.  FOLDER has the programs bin/cortex and bin/cortex-verify.  With --libraries they are those of
+ARCH is amd64 or arm64.  FOLDER has the programs bin/cortex and bin/cortex-verify, and copyright/PACKAGE of what they
+carry that is not installed here.  With --libraries they are those of
 the usual build, and FOLDER has Debian's packages debs/*.deb: what the programs load goes into the image, and nothing
 else of them but their copyright files, and the certificates of ca-certificates.  Nothing in a package is run, and no
 rights are needed.  All times are that of the commit; the same inputs give the same bytes.
@@ -207,6 +208,8 @@ def layers_of(arch, folder, args, document):
                 fail(f"{arch}: {name} asks for libraries: {' '.join(needed(data))}; without --libraries it must not")
         for name in sorted(LINKED):
             base.put(f"usr/share/doc/{name}/copyright", pathlib.Path(f"/usr/share/doc/{name}/copyright").read_bytes())
+        for path in sorted((folder / "copyright").glob("*")):
+            base.put(f"usr/share/doc/{path.name}/copyright", path.read_bytes())
     for name, data in programs.items():
         top.put(f"usr/bin/{name}", data, 0o755)
     top.put("usr/share/doc/cortex/copyright", (ROOT / "debian/copyright").read_bytes())

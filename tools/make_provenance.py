@@ -11,7 +11,7 @@ import base64
 import json
 import subprocess
 
-from make_sbom import LINKED, ROOT, version_of
+from make_sbom import LINKED, ROOT, UNPACKED, unpacked_version_of, version_of
 
 BUILD_TYPE = "urn:cortex:build:release.sh:v1"
 BUILDER = "urn:cortex:builder:maintainer"
@@ -24,6 +24,8 @@ def debian_packages():
         done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status}", name], capture_output=True, text=True, check=False)
         if name in LINKED or done.stdout.startswith("installed"):
             yield {"uri": f"pkg:deb/debian/{name}@{version_of(name)}"}
+    for name in sorted(UNPACKED):
+        yield {"uri": f"pkg:deb/debian/{name}@{unpacked_version_of(name)}"}
 
 
 def page_packages():

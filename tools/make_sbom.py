@@ -19,6 +19,8 @@ LINKED = {"libc6-dev": "LGPL-2.1-or-later", "libsodium-dev": "ISC", "libsqlite3-
           "libutf8proc-dev": "MIT"}
 # In cortex-verify for WebAssembly, with libsodium.
 WASM = {"wasi-libc": "Apache-2.0 WITH LLVM-exception", "libclang-rt-14-dev-wasm32": "Apache-2.0 WITH LLVM-exception"}
+# The same, unpacked by scripts/musl.sh from where apt gets its packages; it need not be installed.
+UNPACKED = {"musl-dev": "MIT"}
 # What other tools here say about the artefacts: neither parts of them, nor artefacts.
 SAID = (".spdx.json", ".intoto.jsonl", ".pub")
 
@@ -28,6 +30,12 @@ def version_of(package):
     if done.returncode != 0:
         sys.exit(f"make_sbom.py: the package {package} is not installed")
     return done.stdout.split()[0]
+
+
+def unpacked_version_of(package):
+    done = subprocess.run(["apt-cache", "show", "--no-all-versions", package], capture_output=True, text=True, check=False)
+    found = re.search(r"^Version: (\S+)$", done.stdout, re.M)
+    return found[1] if found else "NOASSERTION"
 
 
 def page_packages():
@@ -61,6 +69,8 @@ class Document:
     def add_linked(self, more=()):
         for library, licence in sorted({**LINKED, **dict(more)}.items()):
             self.add("debian", library, version_of(library), licence, "STATIC_LINK")
+        for library, licence in sorted(UNPACKED.items()):
+            self.add("debian", library, unpacked_version_of(library), licence, "STATIC_LINK")
 
     def add_page(self):
         for name, number, licence in page_packages():
