@@ -149,8 +149,8 @@ build_libseccomp() {
 build_sqlite3() {
     ./configure --disable-tcl --disable-readline
     make sqlite3.c
-    "${cc[@]}" $flags -DSQLITE_THREADSAFE=1 -DSQLITE_ENABLE_FTS5 -DSQLITE_ENABLE_MATH_FUNCTIONS \
-        -DSQLITE_ENABLE_COLUMN_METADATA -DSQLITE_OMIT_LOAD_EXTENSION -c sqlite3.c -o sqlite3.o
+    "${cc[@]}" $flags -DSQLITE_THREADSAFE=1 -DHAVE_USLEEP=1 -DSQLITE_ENABLE_FTS5 \
+        -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_ENABLE_COLUMN_METADATA -DSQLITE_OMIT_LOAD_EXTENSION -c sqlite3.c -o sqlite3.o
     "${tools}ar" rcsD "$root/opt/lib/libsqlite3.a" sqlite3.o
     cp sqlite3.h "$root/opt/include/"
     pc sqlite3 sqlite3 3.40
