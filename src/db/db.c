@@ -3,7 +3,8 @@
  *
  * Settings, and why: WAL, so that readers do not wait for the writer; synchronous=NORMAL, so that a
  * loss of power may take the last transactions (the log brings them back) but never tears the file;
- * secure_delete, so that what was erased does not stay on free pages.
+ * secure_delete, so that what was erased does not stay on free pages; below SQLite the unused part
+ * of every page is wiped (wipe.c), where bytes of rows stay that have moved to another page.
  *
  * D1  A file that is read without SQLite's locks (IMMUTABLE, ALONE) does not change meanwhile.
  *     Such a reader has a shared lock on the folder, which changes no byte; a writer that comes
@@ -18,6 +19,7 @@
 #include <stdio.h>
 
 #include "base/api.h"
+#include "db/wipe.h"
 #include "os/api.h"
 
 /* How long a reader or writer waits for another process's short lock. */
@@ -130,7 +132,12 @@ static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_er
         status = cx_fail_nomem(err);
         goto done;
     }
-    int code = sqlite3_open_v2(name, &db->handle, flags, NULL);
+    const char *files = mode == CX_DB_WRITE ? cx_db_wipe_register() : NULL;
+    if (mode == CX_DB_WRITE && files == NULL) {
+        status = cx_fail_nomem(err);
+        goto done;
+    }
+    int code = sqlite3_open_v2(name, &db->handle, flags, files);
     if (code != SQLITE_OK)
         status = fail_db(db, code, path, err);
 done:
@@ -188,6 +195,7 @@ static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
     }
     if (mode != CX_DB_WRITE)
         return cx_db_run(db, "PRAGMA query_only=ON;", err);
+    CX_TRY(cx_db_run(db, "PRAGMA auto_vacuum=NONE", err)); /* of a new file (W2 in wipe.c) */
     CX_TRY(use_wal(db, "main", err));
     CX_TRY(cx_db_run(db,
                      "PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;"
@@ -279,6 +287,8 @@ cx_status cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char 
     CX_TRY_GOTO(status, add_uri(path, &uri, err));
     if (mode == CX_DB_READ)
         cx_buf_add_z(&uri, "?mode=ro");
+    else if (cx_db_wipe_register() != NULL)
+        cx_buf_printf(&uri, "?vfs=%s", cx_db_wipe_register());
     const char *text = cx_buf_z(&uri);
     if (text == NULL) {
         status = cx_fail_nomem(err);
@@ -349,6 +359,40 @@ cx_status cx_db_empty_log(cx_db *db, cx_err *err)
             "a reader still uses the old contents of the tables; they are removed when this"
             " is called again, or the data directory is opened again");
     return CX_SUCCESS;
+}
+
+/* Rewrites the file: what is in it was partly written without wiping (wipe.c). */
+static cx_status rewrite(cx_db *db, cx_err *err)
+{
+    CX_TRY(cx_db_run(db, "VACUUM", err));
+    return cx_db_empty_log(db, err);
+}
+
+static cx_status ask_number(cx_db *db, const char *sql, int64_t *out, cx_err *err)
+{
+    cx_db_statement *statement;
+    bool row = false;
+    CX_TRY(cx_db_prepare(db, sql, &statement, err));
+    cx_status status = cx_db_step(statement, &row, err);
+    if (!cx_failed(status))
+        *out = row ? cx_db_int(statement, 0) : 0;
+    cx_db_finish(statement);
+    return status;
+}
+
+cx_status cx_db_forget_deleted(cx_db *db, bool wiped, cx_err *err)
+{
+    int64_t pages = 0, mapped = 1;
+    CX_TRY(ask_number(db, "PRAGMA page_count", &pages, err));
+    CX_TRY(ask_number(db, "PRAGMA auto_vacuum", &mapped, err));
+    if (!wiped || mapped != 0 || pages < 0 || (uint64_t)pages >= CX_DB_WIPE_PAGES_MAX)
+        CX_TRY(rewrite(db, err));
+    else
+        CX_TRY(cx_db_empty_log(db, err));
+    /* Pages in memory still have it in their unused part, and would bring it into the next
+     * write-ahead log. */
+    int code = sqlite3_db_release_memory(db->handle);
+    return code == SQLITE_OK ? CX_SUCCESS : fail_db(db, code, "dropping pages in memory", err);
 }
 
 cx_status cx_db_run(cx_db *db, const char *sql, cx_err *err)

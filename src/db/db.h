@@ -38,6 +38,13 @@ void cx_db_close(cx_db *db);
  * overwritten is nowhere any more.  Waits some seconds for readers that are in the way, then
  * CX_E_BUSY. */
 CX_RESULT cx_db_empty_log(cx_db *db, cx_err *err);
+/*
+ * Of a writer, without a statement or transaction under way: afterwards no byte of a row that was
+ * deleted or overwritten is in the file, its write-ahead log, or the pages that this connection
+ * keeps.  What it writes does not depend on the size of the file when all of it was written through
+ * this module since it was made (`wiped`); else it is rewritten as a whole.  CX_E_BUSY as above.
+ */
+CX_RESULT cx_db_forget_deleted(cx_db *db, bool wiped, cx_err *err);
 
 /* One or more statements without parameters and without rows. */
 CX_RESULT cx_db_run(cx_db *db, const char *sql, cx_err *err);

@@ -464,17 +464,6 @@ cx_status cx_store_finish_derived(cx_store *store, cx_err *err)
     return cx_db_begin_write(store->writing.db, err);
 }
 
-cx_status cx_store_scrub(cx_store *store, cx_err *err)
-{
-    CX_ASSERT(store->flushing == NULL);
-    if (store->shared)
-        return CX_SUCCESS;
-    /* secure_delete overwrites deleted rows, but not the copies that remain when rows move to
-     * another page: only rewriting all pages removes those. */
-    CX_TRY(cx_db_run(store->writing.db, "VACUUM", err));
-    return cx_db_empty_log(store->writing.db, err);
-}
-
 /* --- opening --------------------------------------------------------------------------------- */
 
 /* Reads the text or number of a name in meta; *out_found is false when it does not exist. */
@@ -495,6 +484,29 @@ static cx_status read_meta(cx_db *db, const char *name, cx_buf *out_text, uint64
     }
     cx_db_finish(statement);
     return status;
+}
+
+/* --- what was erased -------------------------------------------------------------------------- */
+
+/* In meta: every page was written so that nothing erased stays on it (db/wipe.h), since the file
+ * was made or was last rewritten.  A program that does not write so empties meta first. */
+#define CLEAN_NAME "clean"
+
+static cx_status put_clean(cx_store *store, cx_err *err)
+{
+    return put_meta_int(&store->writing, CLEAN_NAME, 1, err);
+}
+
+cx_status cx_store_scrub(cx_store *store, cx_err *err)
+{
+    CX_ASSERT(store->flushing == NULL);
+    if (store->shared)
+        return CX_SUCCESS;
+    bool clean = false;
+    uint64_t ignored = 0;
+    CX_TRY(read_meta(store->writing.db, CLEAN_NAME, NULL, &ignored, &clean, err));
+    CX_TRY(cx_db_forget_deleted(store->writing.db, clean, err));
+    return clean ? CX_SUCCESS : put_clean(store, err);
 }
 
 #define FORMAT_NAME "cortex-tables/"
@@ -586,8 +598,11 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
     const cx_store_counters none = {0};
     if (!store->derives)
         CX_TRY(cx_db_begin_write(db, err));
-    cx_status status = cx_db_run(
-        db, "DELETE FROM meta; DELETE FROM actor; DELETE FROM entry; DELETE FROM record;", err);
+    cx_status status = cx_db_run(db,
+                                 "DELETE FROM meta WHERE name<>'" CLEAN_NAME
+                                 "'; DELETE FROM actor; DELETE FROM entry;"
+                                 " DELETE FROM record;",
+                                 err);
     if (!cx_failed(status))
         status = put_meta_text(&store->writing, "identity", identity, err);
     if (!cx_failed(status))
@@ -609,13 +624,31 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* 0 = the file is new. */
+static cx_status count_tables(cx_db *db, uint64_t *out, cx_err *err)
+{
+    cx_db_statement *statement;
+    bool row = false;
+    CX_TRY(cx_db_prepare(db, "SELECT count(*) FROM sqlite_master", &statement, err));
+    cx_status status = cx_db_step(statement, &row, err);
+    if (!cx_failed(status))
+        *out = row ? (uint64_t)cx_db_int(statement, 0) : 1;
+    cx_db_finish(statement);
+    return status;
+}
+
 static cx_status open_writing(cx_store *store, const char *path, cx_db_mode mode, cx_err *err)
 {
+    uint64_t tables = 0;
     CX_TRY(cx_db_open(path, mode, &store->writing.db, err));
     CX_TRY(cx_db_begin_write(store->writing.db, err));
+    CX_TRY(count_tables(store->writing.db, &tables, err));
     CX_TRY(cx_db_run(store->writing.db, schema, err));
     if (!store->shared)
         CX_TRY(cx_db_run(store->writing.db, cx_store_subject_index, err));
+    if (tables == 0)
+        CX_TRY(cx_db_run(store->writing.db,
+                         "INSERT OR REPLACE INTO meta VALUES('" CLEAN_NAME "', 1)", err));
     CX_TRY(cx_db_commit(store->writing.db, err));
     return prepare_writing(&store->writing, err);
 }

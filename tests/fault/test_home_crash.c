@@ -618,7 +618,7 @@ enum { SECRETS = 12 };
 static void make_secrets(kit *k, uint64_t *seqs, cx_uri *uris)
 {
     char text[STATEMENT_SIZE];
-    fill_much(k, 40);
+    fill_much(k, 250);
     for (unsigned i = 0; i < SECRETS; i++) {
         (void)snprintf(text, sizeof text, SECRET "%02uraw", i);
         CHECK_STATUS(cx_memory_raw(k->memory, CX_STR("trace.received"),
