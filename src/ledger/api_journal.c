@@ -140,18 +140,17 @@ cx_status cx_ledger_each_actor(cx_ledger *ledger,
                                bool (*visit)(void *arg, const cx_ledger_actor_info *actor),
                                void *arg, cx_err *err)
 {
-    cx_arena arena;
-    const cx_actor_info *actors;
-    size_t count = 0;
-    cx_arena_init(&arena, ledger->alloc, 0);
-    cx_status status = cx_home_actors(ledger->home, &arena, &actors, &count, err);
-    for (size_t i = 0; i < count; i++) {
+    cx_actor_walk walk;
+    const cx_actor_info *actor = NULL;
+    cx_status status;
+    cx_actor_walk_begin(&walk, ledger->home);
+    while (!cx_failed(status = cx_actor_walk_next(&walk, &actor, err)) && actor != NULL) {
         cx_ledger_actor_info info;
-        cx_api_actor(&actors[i], &info);
+        cx_api_actor(actor, &info);
         if (!visit(arg, &info))
             break;
     }
-    cx_arena_done(&arena);
+    cx_actor_walk_end(&walk);
     return status;
 }
 

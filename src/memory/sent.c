@@ -169,25 +169,29 @@ cx_status cx_memory_sent_scopes(cx_memory *memory, cx_str granted_to, size_t lim
 /* --- all journals ----------------------------------------------------------------------------- */
 
 /* Calls `look` with each actor's memories until it stops. */
-static cx_status each_actor(cx_home *home, cx_arena *arena,
-                            cx_status (*look)(void *arg, cx_memory *memory, bool *stop,
-                                              cx_err *err),
-                            void *arg, cx_err *err)
+static cx_status
+each_actor(cx_home *home, cx_status (*look)(void *arg, cx_memory *memory, bool *stop, cx_err *err),
+           void *arg, cx_err *err)
 {
-    const cx_actor_info *actors;
-    size_t count;
+    cx_actor_walk walk;
+    const cx_actor_info *info = NULL;
     bool stop = false;
-    CX_TRY(cx_home_actors(home, arena, &actors, &count, err));
-    for (size_t i = 0; i < count && !stop; i++) {
+    cx_status status = CX_SUCCESS;
+    cx_actor_walk_begin(&walk, home);
+    while (!stop && !cx_failed(status)) {
         cx_memory *memory = NULL;
-        if (cx_kinds_journal_is_own(actors[i].name))
+        status = cx_actor_walk_next(&walk, &info, err);
+        if (cx_failed(status) || info == NULL)
+            break;
+        if (cx_kinds_journal_is_own(info->name))
             continue;
-        CX_TRY(cx_memory_open(home, actors[i].name, NULL, &memory, err));
-        cx_status status = look(arg, memory, &stop, err);
+        status = cx_memory_open(home, info->name, NULL, &memory, err);
+        if (!cx_failed(status))
+            status = look(arg, memory, &stop, err);
         cx_memory_close(memory);
-        CX_TRY(status);
     }
-    return CX_SUCCESS;
+    cx_actor_walk_end(&walk);
+    return status;
 }
 
 typedef struct wanted_scope {
@@ -210,7 +214,7 @@ cx_status cx_sent_scope_find(cx_home *home, const cx_digest *id, cx_arena *arena
                              cx_sent_scope *out, bool *out_found, cx_err *err)
 {
     wanted_scope wanted = {.id = id, .arena = arena, .out = out};
-    CX_TRY(each_actor(home, arena, look_for_scope, &wanted, err));
+    CX_TRY(each_actor(home, look_for_scope, &wanted, err));
     *out_found = wanted.found;
     return CX_SUCCESS;
 }
@@ -228,7 +232,7 @@ cx_status cx_sent_scopes_of(cx_home *home, cx_str granted_to, size_t limit, cx_a
 {
     listing list = {
         .alloc = arena->alloc, .arena = arena, .granted_to = granted_to, .limit = limit};
-    cx_status status = each_actor(home, arena, look_through_actor, &list, err);
+    cx_status status = each_actor(home, look_through_actor, &list, err);
     if (!cx_failed(status))
         status = copy_listing(&list, out, out_count, err);
     cx_vec_done(&list.items, list.alloc);

@@ -106,21 +106,24 @@ static cx_status add_actor(marking *h, cx_str actor, cx_arena *scratch, cx_err *
 cx_status cx_recorder_snapshot_marks(cx_home *home, const cx_lattice *lattice, cx_arena *arena,
                                      cx_lattice_view_snapshot **out, size_t *out_count, cx_err *err)
 {
-    const cx_actor_info *actors = NULL;
-    size_t count = 0;
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
     cx_arena scratch;
     marking h = {.home = home, .lattice = lattice, .arena = arena};
     h.list = CX_ARENA_ARRAY(arena, cx_lattice_view_snapshot, CX_SNAPSHOT_MARKS_MAX);
     if (h.list == NULL)
         return cx_fail_nomem(err);
     cx_arena_init(&scratch, arena->alloc, 0);
-    cx_status status = cx_home_actors(home, &scratch, &actors, &count, err);
-    cx_arena_mark mark = cx_arena_mark_now(&scratch);
-    for (size_t i = 0; i < count && !cx_failed(status); i++) {
-        if (actors[i].snapshot_count != 0)
-            status = add_actor(&h, actors[i].name, &scratch, err);
-        cx_arena_reset(&scratch, mark);
+    cx_actor_walk_begin(&walk, home);
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL) {
+        if (actor->snapshot_count != 0)
+            status = add_actor(&h, actor->name, &scratch, err);
+        cx_arena_reset(&scratch, (cx_arena_mark){0});
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
     }
+    cx_actor_walk_end(&walk);
     cx_arena_done(&scratch);
     if (cx_failed(status))
         return status;

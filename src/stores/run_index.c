@@ -170,17 +170,20 @@ static cx_status read_journal(cx_run_index *index, const cx_actor_info *actor, c
 /* Catches up with the ledger; needs the lock. */
 static cx_status catch_up(cx_run_index *index, cx_err *err)
 {
-    const cx_actor_info *actors;
-    size_t count;
-    cx_arena list, scratch;
-    cx_arena_init(&list, index->alloc, 0);
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
+    cx_arena scratch;
     cx_arena_init(&scratch, index->alloc, 0);
-    cx_status status = cx_home_actors(index->home, &list, &actors, &count, err);
-    for (size_t i = 0; !cx_failed(status) && i < count; i++)
-        if (cx_str_starts(actors[i].name, CX_STR(CX_RUN_ACTOR_PREFIX)))
-            status = read_journal(index, &actors[i], &scratch, err);
+    cx_actor_walk_begin(&walk, index->home);
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL) {
+        if (cx_str_starts(actor->name, CX_STR(CX_RUN_ACTOR_PREFIX)))
+            status = read_journal(index, actor, &scratch, err);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
+    }
+    cx_actor_walk_end(&walk);
     cx_arena_done(&scratch);
-    cx_arena_done(&list);
     return status;
 }
 

@@ -205,7 +205,7 @@ static void list_actors(cx_cli_ledger *l)
     const cx_actor_info *actors;
     size_t count;
     cx_err err;
-    if (cx_failed(cx_home_actors(l->home, l->arena, &actors, &count, &err)))
+    if (cx_failed(cx_home_actors_from(l->home, 0, 9, l->arena, &actors, &count, &err)))
         return;
     cx_buf line;
     cx_buf_init(&line, l->cli->alloc);

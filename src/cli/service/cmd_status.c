@@ -45,6 +45,7 @@ typedef struct status_job {
     cx_err ledger_err; /* code CX_OK: what follows is known */
     uint64_t entries;
     actor_line *actors;
+    size_t line_count; /* of `actors` */
     size_t actor_count;
     cx_scheme scheme;
     cx_tables_status tables;
@@ -122,7 +123,6 @@ static cx_status read_actor(status_job *s, cx_home *home, actor_line *line, bool
 {
     const cx_manifest *manifests;
     size_t count;
-    s->entries += line->info.entry_count;
     if (roots)
         CX_TRY(cx_home_roots(home, line->info.name, &line->roots, err));
     line->has_roots = roots;
@@ -135,20 +135,37 @@ static cx_status read_actor(status_job *s, cx_home *home, actor_line *line, bool
     return CX_SUCCESS;
 }
 
+static cx_status count_actors(status_job *s, cx_home *home, cx_err *err)
+{
+    cx_actor_walk walk;
+    const cx_actor_info *info = NULL;
+    cx_status status;
+    cx_actor_walk_begin(&walk, home);
+    while (!cx_failed(status = cx_actor_walk_next(&walk, &info, err)) && info != NULL) {
+        s->actor_count++;
+        s->entries += info->entry_count;
+    }
+    cx_actor_walk_end(&walk);
+    return status;
+}
+
+/* Text shows the first ones, and reads no others. */
 static cx_status read_actors(status_job *s, cx_home *home, cx_err *err)
 {
     const cx_actor_info *infos;
-    uint64_t entries = 0;
-    CX_TRY(cx_home_actors(home, &s->cli->arena, &infos, &s->actor_count, err));
-    s->actors = CX_ARENA_ARRAY(&s->cli->arena, actor_line, s->actor_count + 1);
+    const bool all = cx_cli_has(s->args, "json");
+    CX_TRY(count_actors(s, home, err));
+    if (all)
+        CX_TRY(cx_home_actors(home, &s->cli->arena, &infos, &s->line_count, err));
+    else
+        CX_TRY(cx_home_actors_from(home, 0, ACTORS_SHOWN, &s->cli->arena, &infos, &s->line_count,
+                                   err));
+    s->actors = CX_ARENA_ARRAY(&s->cli->arena, actor_line, s->line_count + 1);
     if (s->actors == NULL)
         return cx_fail_nomem(err);
-    for (size_t i = 0; i < s->actor_count; i++)
-        entries += infos[i].entry_count;
-    bool roots = cx_cli_has(s->args, "roots") || entries <= ROOTS_UNASKED_MAX;
-    for (size_t i = 0; i < s->actor_count; i++) {
+    bool roots = cx_cli_has(s->args, "roots") || s->entries <= ROOTS_UNASKED_MAX;
+    for (size_t i = 0; i < s->line_count; i++) {
         s->actors[i] = (actor_line){.info = infos[i]};
-        s->actors[i].info.name = cx_arena_copy_str(&s->cli->arena, infos[i].name);
         CX_TRY(read_actor(s, home, &s->actors[i], roots, err));
     }
     return CX_SUCCESS;
@@ -308,7 +325,7 @@ static void print_ledger(const status_job *s, cx_buf *out)
 
 static void print_actors(const status_job *s, cx_buf *out)
 {
-    for (size_t i = 0; i < s->actor_count && i < ACTORS_SHOWN; i++) {
+    for (size_t i = 0; i < s->line_count && i < ACTORS_SHOWN; i++) {
         const actor_line *line = &s->actors[i];
         cx_buf_add_z(out, "actor   ");
         cx_shown_add(out, line->info.name);
@@ -325,7 +342,7 @@ static void print_actors(const status_job *s, cx_buf *out)
     }
     if (s->actor_count > ACTORS_SHOWN)
         cx_buf_printf(out, "        and %zu more; --json has all\n", s->actor_count - ACTORS_SHOWN);
-    if (s->actor_count != 0 && !s->actors[0].has_roots)
+    if (s->line_count != 0 && !s->actors[0].has_roots)
         cx_buf_add_z(out, "        roots are computed with --roots, or 'cortex roots'\n");
     for (size_t i = 0; i < s->checkpoint_count; i++) {
         cx_buf_add_z(out, "signed  ");
@@ -400,7 +417,7 @@ static void print_status(const status_job *s, cx_buf *out)
 static void write_actors_json(const status_job *s, cx_json_list *json)
 {
     cx_json_list items = cx_json_list_begin(json->arena);
-    for (size_t i = 0; i < s->actor_count; i++) {
+    for (size_t i = 0; i < s->line_count; i++) {
         const actor_line *line = &s->actors[i];
         cx_json_list item = cx_json_list_begin(json->arena), snapshot = item;
         cx_json_put_str(&item, "actor", line->info.name);

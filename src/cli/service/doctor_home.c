@@ -108,18 +108,30 @@ static bool open_home(exam *e)
     return false;
 }
 
+static cx_status count_entries(cx_home *home, size_t *out_actors, uint64_t *out_entries,
+                               cx_err *err)
+{
+    cx_actor_walk walk;
+    const cx_actor_info *info = NULL;
+    cx_status status;
+    cx_actor_walk_begin(&walk, home);
+    while (!cx_failed(status = cx_actor_walk_next(&walk, &info, err)) && info != NULL) {
+        ++*out_actors;
+        *out_entries += info->entry_count;
+    }
+    cx_actor_walk_end(&walk);
+    return status;
+}
+
 static void check_log(exam *e)
 {
-    const cx_actor_info *actors;
-    size_t count;
+    size_t count = 0;
     cx_err err;
     uint64_t entries = 0, torn = cx_home_torn_bytes(e->home);
-    if (cx_failed(cx_home_actors(e->home, &e->doctor->cli->arena, &actors, &count, &err))) {
+    if (cx_failed(count_entries(e->home, &count, &entries, &err))) {
         cx_doctor_note(e->doctor, "log", CX_DOCTOR_FAIL, "cortex verify --home", "%s", err.message);
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        entries += actors[i].entry_count;
     if (torn != 0)
         cx_doctor_note(e->doctor, "log", CX_DOCTOR_WARN,
                        "nothing: they were never acknowledged, and the next write removes them",
@@ -358,7 +370,8 @@ static int64_t newest_entry(exam *e)
     size_t count;
     int64_t newest = 0;
     if (e->home == NULL ||
-        cx_failed(cx_home_actors(e->home, &e->doctor->cli->arena, &actors, &count, NULL)))
+        cx_failed(cx_home_actors_from(e->home, 0, NAMES_MAX, &e->doctor->cli->arena, &actors,
+                                      &count, NULL)))
         return 0;
     for (size_t i = 0; i < count && i < NAMES_MAX; i++)
         if (actors[i].entry_count != 0 &&
