@@ -295,7 +295,7 @@ const cx_cli_command cx_cli_restore = {
     .exits = "0 restored, and it holds\n1 DIR is not empty, or the backup is incomplete or does "
              "not hold\n2 usage error\n3 could not be restored or checked: unreadable, full disk, "
              "no record, a later format",
-    .example = "cortex restore /mnt/backup/cortex-2026-11-21 --to ~/.local/share/cortex "
+    .example = "cortex restore /mnt/backup/cortex --to DIR "
                "--checkpoint kept.note --all --key log.pub\n"
                "zstd -dc backup.tar.zst | cortex restore - --to DIR",
     .run = run_restore,

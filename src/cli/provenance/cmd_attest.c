@@ -171,7 +171,7 @@ const cx_cli_command cx_cli_attest = {
     .exits = "0 signed; with --check: it holds\n1 with --check: it does not hold\n2 usage error\n3 "
              "could not be done; with --check: no key was given that signed it",
     .example = "cortex attest --type https://slsa.dev/provenance/v1 --predicate how.json --key "
-               "ci.key -o p.json app.tar\n"
+               "k -o p.json app.tar\n"
                "cortex attest --check p.json --trusted ci.pub app.tar",
     .run = run_attest,
 };
