@@ -22,9 +22,8 @@ SOURCE = "src/app/main.c"
 CHANGES = set("""
 demo; init; memory write; memory update; memory tombstone; memory link; memory unlink; memory attest;
 memory compact; memory embed; append; apply; snapshot make; snapshot seal; snapshot drop; key new;
-key add; key revoke; scope make; erase; tables rebuild; backup; log archive; log restore;
-record; alert ack; alert resolve; import;
-key add; key revoke; scope make; erase; tables rebuild; backup; restore; record; alert ack; alert resolve; import;
+key add; key revoke; scope make; erase; tables rebuild; backup; restore; log archive; log restore; record;
+alert ack; alert resolve; import;
 lattice view; lattice selftest; runner add; hooks install; hooks remove; locks release; approve; run;
 run chain; serve; up; watch; mcp; mcp-gateway; mcp-gateway pin;
 mcp-gateway wrap; mcp-gateway unwrap; token add; token revoke; export tiles
