@@ -8,6 +8,8 @@
 #ifndef CX_JSON_BLOCK_NEON_H
 #define CX_JSON_BLOCK_NEON_H
 
+#if defined(__aarch64__) /* elsewhere it is empty */
+
 #include <arm_neon.h>
 
 #include "base/api.h"
@@ -59,4 +61,5 @@ static inline bool cx_json_block_equal(cx_json_block a, cx_json_block b, size_t 
     return size == 0 || ~same << (64 - 4 * size) == 0;
 }
 
+#endif
 #endif

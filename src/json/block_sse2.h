@@ -5,6 +5,8 @@
 #ifndef CX_JSON_BLOCK_SSE2_H
 #define CX_JSON_BLOCK_SSE2_H
 
+#if defined(__SSE2__) /* elsewhere it is empty */
+
 #include <emmintrin.h>
 
 #include "base/api.h"
@@ -57,4 +59,5 @@ static inline bool cx_json_block_equal(cx_json_block a, cx_json_block b, size_t 
     return ((same + 1) & ((1u << size) - 1)) == 0;
 }
 
+#endif
 #endif
