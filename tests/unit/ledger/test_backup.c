@@ -131,7 +131,7 @@ CX_TEST(only_files_of_backups_have_good_names)
                                       "keys/x",
                                       "token",
                                       "./format",
-                                      "KEYS/checkpoint-" ID};
+                                      ("KEYS/checkpoint-" ID)};
     for (size_t i = 0; i < CX_COUNT_OF(good); i++)
         CHECK(cx_backup_is_file(cx_str_z(good[i])));
     for (size_t i = 0; i < CX_COUNT_OF(bad); i++)
