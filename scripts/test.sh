@@ -168,7 +168,7 @@ fi
 part "AddressSanitizer and UBSan, clang"
 unset CC CXX
 if build asan; then
-    run_tests asan -LE web
+    run_tests asan -LE 'web|artefact'
 fi
 
 through=()

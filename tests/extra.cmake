@@ -1,6 +1,6 @@
 # What runs as a test besides the test programs.  Labels: unit, threads, cli, differential, check,
-# install, torture, attack, sdk, web (not again under the sanitizers), external (needs packages of npm), slow
-# (not in `scripts/test.sh --quick`); `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
+# install, torture, attack, sdk, web and artefact (not again under the sanitizers), external (needs packages of
+# npm), slow (not in `scripts/test.sh --quick`); `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
 #
 #   cli/test_*.sh, .py   the program from outside; $CORTEX_BIN says where it is
 #   http/test_*.py       the same of its server
@@ -54,6 +54,11 @@ foreach(script ${scripts})
   get_filename_component(name ${script} NAME_WE)
   string(REGEX REPLACE "^test_" "cli_" name ${name})
   cx_script(${name} cli ${script})
+endforeach()
+
+# Scripts, packages and images around the programs: not again under the sanitizers.
+foreach(name cli_ci cli_deploy cli_image cli_install cli_packages)
+  set_property(TEST ${name} APPEND PROPERTY LABELS artefact)
 endforeach()
 
 # The exporters of the OpenTelemetry SDK, from npm; skipped where they cannot be had.
