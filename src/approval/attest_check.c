@@ -118,9 +118,9 @@ static bool ledger_has_shape(const cx_json *statement)
 
 /* --- the check -------------------------------------------------------------------------------- */
 
-cx_status cx_run_attest_check_signatures(const cx_run_dsse *envelope, const cx_pubkey *keys,
-                                         size_t key_count, cx_arena *arena,
-                                         cx_run_attest_verdict *out, cx_err *err)
+static cx_status check_signatures(const cx_run_dsse *envelope, const cx_pubkey *keys,
+                                  size_t key_count, cx_arena *arena, cx_run_attest_verdict *out,
+                                  cx_err *err)
 {
     size_t count = envelope->signature_count;
     bool named = false, signed_by_any = false;
@@ -160,6 +160,20 @@ cx_status cx_run_attest_check_signatures(const cx_run_dsse *envelope, const cx_p
                                      named ? CX_STR("the signature is invalid")
                                            : CX_STR("none of the keys given has signed it"),
                                      err);
+}
+
+cx_status cx_run_attest_open(cx_str text, const cx_pubkey *keys, size_t key_count, cx_arena *arena,
+                             cx_run_dsse *out_envelope, bool *out_read, cx_run_attest_verdict *out,
+                             cx_err *err)
+{
+    cx_err why;
+    cx_status status = cx_run_dsse_read(text, arena, out_envelope, &why);
+    *out_read = !cx_failed(status);
+    if (*out_read)
+        return check_signatures(out_envelope, keys, key_count, arena, out, err);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    return cx_run_attest_set_verdict(out, "envelope_invalid", arena, cx_str_z(why.message), err);
 }
 
 cx_status cx_run_attest_read_payload(const cx_run_dsse *envelope, bool canonical, cx_arena *arena,
@@ -202,25 +216,16 @@ cx_status cx_run_attest_check(cx_str text, cx_run_bundle *bundle, const cx_pubke
     cx_run_dsse envelope;
     cx_run_attest_verdict verdict = {0};
     cx_json statement, found;
-    cx_err why;
-    cx_status status = cx_run_dsse_read(text, arena, &envelope, &why);
-    if (status.code == CX_E_NOMEM)
-        return cx_fail_nomem(err);
-    if (cx_failed(status)) {
-        CX_TRY(cx_run_attest_set_verdict(&verdict, "envelope_invalid", arena, cx_str_z(why.message),
-                                         err));
-        *out = verdict;
-        return CX_SUCCESS;
-    }
-    CX_TRY(cx_run_attest_check_signatures(&envelope, keys, key_count, arena, &verdict, err));
-    bool no_keys = key_count == 0; /* then the fields are still compared */
-    if (verdict.reason == NULL || no_keys) {
+    bool read;
+    CX_TRY(cx_run_attest_open(text, keys, key_count, arena, &envelope, &read, &verdict, err));
+    /* Without keys the fields are still compared. */
+    if (verdict.reason == NULL || (read && key_count == 0)) {
         cx_run_attest_verdict fields = {0};
         CX_TRY(cx_run_attest_read_payload(&envelope, true, arena, &statement, &fields, err));
         if (fields.reason == NULL) {
             json_differ d = {.arena = arena, .skip_ledger = ledger == NULL};
             CX_TRY(cx_run_attest_read(bundle, ledger, arena, &found, err));
-            status = compare_all(&d, &statement, &found, err);
+            cx_status status = compare_all(&d, &statement, &found, err);
             cx_vec_done(&d.todo, arena->alloc);
             CX_TRY(status);
             if (!d.differs && ledger == NULL && !ledger_has_shape(&statement)) {

@@ -156,18 +156,9 @@ cx_status cx_approval_statement_check(cx_str text, const cx_approval_subject *fi
     CX_ASSERT(key_count == 0 || keys != NULL);
     cx_run_dsse envelope;
     cx_run_attest_verdict verdict = {0}, form = {0};
-    cx_err why;
-    cx_status status = cx_run_dsse_read(text, arena, &envelope, &why);
-    if (status.code == CX_E_NOMEM)
-        return cx_fail_nomem(err);
-    if (cx_failed(status)) {
-        CX_TRY(cx_run_attest_set_verdict(&verdict, "envelope_invalid", arena, cx_str_z(why.message),
-                                         err));
-        *out = verdict;
-        return CX_SUCCESS;
-    }
-    CX_TRY(cx_run_attest_check_signatures(&envelope, keys, key_count, arena, &verdict, err));
-    if (verdict.reason == NULL || key_count == 0) {
+    bool read;
+    CX_TRY(cx_run_attest_open(text, keys, key_count, arena, &envelope, &read, &verdict, err));
+    if (verdict.reason == NULL || (read && key_count == 0)) {
         CX_TRY(check_statement(&envelope, files, count, predicate_type, arena, &form, err));
         if (form.reason != NULL) {
             verdict.reason = form.reason;
