@@ -168,11 +168,12 @@ cx_status cx_tile_entries(cx_scheme scheme, cx_mmr *mmr, uint64_t size, uint64_t
     unsigned width;
     CX_TRY(size_reached(mmr, size, err));
     CX_TRY(tile_width(scheme, size, index, &width, err));
+    cx_digest leaves[CX_TILE_WIDTH];
+    CX_TRY(cx_mmr_leaves(mmr, index * CX_TILE_WIDTH, width, leaves, err));
     for (unsigned i = 0; i < width; i++) {
-        cx_digest leaf = cx_mmr_leaf(mmr, index * CX_TILE_WIDTH + i);
-        static const uint8_t length[2] = {0, sizeof leaf.bytes};
+        static const uint8_t length[2] = {0, sizeof leaves[i].bytes};
         cx_buf_add(out, length, sizeof length);
-        cx_buf_add(out, leaf.bytes, sizeof leaf.bytes);
+        cx_buf_add(out, leaves[i].bytes, sizeof leaves[i].bytes);
     }
     CX_TRY(cx_buf_check(out, err));
     *out_width = width;

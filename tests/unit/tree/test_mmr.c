@@ -173,6 +173,14 @@ static cx_digest tile(cx_mmr *mmr, unsigned height, uint64_t first, uint64_t cou
     return cx_sha256_end(&hash);
 }
 
+static void check_leaf(cx_mmr *mmr, uint64_t index, cx_digest expected)
+{
+    cx_err err = {0};
+    cx_digest got = {{0}};
+    CHECK_STATUS(cx_mmr_leaves(mmr, index, 1, &got, &err), &err);
+    CHECK_DIGEST(got, expected);
+}
+
 CX_TEST(mmr_tiles)
 {
     tree_file file;
@@ -210,7 +218,7 @@ static void check_positions(cx_mmr *mmr, const tree_file *file)
     }
     for (uint32_t i = 0, leaf = 0; i < nodes->count; i++) {
         if (leaf < 16 && cx_mmr_leaf_position(leaf) == tree_number(&nodes->items[i], "pos"))
-            CHECK_DIGEST(cx_mmr_leaf(mmr, leaf++), tree_digest(&nodes->items[i], "hash"));
+            check_leaf(mmr, leaf++, tree_digest(&nodes->items[i], "hash"));
         CHECK(i + 1 < nodes->count || leaf == 16);
     }
 }
