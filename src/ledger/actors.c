@@ -99,6 +99,7 @@ static void actor_close(cx_home *home, cx_actor *actor)
 {
     cx_actor_drop_trees(actor);
     cx_vec_done(&actor->retained, home->alloc);
+    cx_vec_done(&actor->edge.peaks, home->alloc);
     cx_vec_done(&actor->pending[0], home->alloc);
     cx_vec_done(&actor->pending[1], home->alloc);
     cx_alloc_free(home->alloc, actor, sizeof *actor);
@@ -205,6 +206,19 @@ typedef struct loading {
     cx_actor *actor; /* the last one */
 } loading;
 
+static cx_status load_edge(const cx_home *home, const cx_actor_row *row, cx_mmr_edge *out,
+                           cx_err *err)
+{
+    const size_t count = row->peaks.size / sizeof(cx_digest);
+    *out = (cx_mmr_edge){.size = row->entries};
+    if (!cx_vec_reserve(&out->peaks, count, home->alloc))
+        return cx_fail_nomem(err);
+    if (count != 0)
+        memcpy(out->peaks.items, row->peaks.data, row->peaks.size);
+    out->peaks.count = count;
+    return CX_SUCCESS;
+}
+
 static cx_status load_row(void *arg, const cx_actor_row *row, cx_err *err)
 {
     loading *load = arg;
@@ -213,13 +227,21 @@ static cx_status load_row(void *arg, const cx_actor_row *row, cx_err *err)
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                           "an actor's row is damaged; run 'cortex tables rebuild'");
     cx_actor *actor;
-    CX_TRY(hold_in_memory(load->home, row->id, row->name, row->scheme, &actor, err));
+    if (row->peaks.size != sizeof(cx_digest) * (size_t)__builtin_popcountll(row->entries))
+        return cx_store_damaged("an actor's row has another number of peaks than of entries", err);
+    cx_mmr_edge edge;
+    CX_TRY(load_edge(load->home, row, &edge, err));
+    cx_status status = hold_in_memory(load->home, row->id, row->name, row->scheme, &actor, err);
+    if (cx_failed(status)) {
+        cx_vec_done(&edge.peaks, load->home->alloc);
+        return status;
+    }
+    actor->edge = edge;
     actor->info.entry_count = row->entries;
     actor->info.snapshot_count = row->snapshots;
     actor->info.live_memories = row->live;
     actor->info.tombstoned = row->dead;
     actor->info.edge_count = row->edges;
-    actor->entry_sum = row->entry_sum;
     actor->state_sum = row->state_sum;
     load->actor = actor;
     return CX_SUCCESS;
@@ -403,7 +425,8 @@ static cx_status save_actor(cx_home *home, const cx_actor *actor, cx_err *err)
         .live = actor->info.live_memories,
         .dead = actor->info.tombstoned,
         .edges = actor->info.edge_count,
-        .entry_sum = actor->entry_sum,
+        .peaks = cx_bytes_from((const uint8_t *)actor->edge.peaks.items,
+                               actor->edge.peaks.count * sizeof(cx_digest)),
         .state_sum = actor->state_sum,
     };
     return cx_store_put_actor(&home->store, &row, err);

@@ -386,6 +386,21 @@ static cx_status new_actor(cx_home *home, const cx_ledger_frame *frame, uint64_t
     return home->trees_from_start ? cx_actor_open_trees(home, *out, err) : CX_SUCCESS;
 }
 
+/* The journal's right edge, and the nodes that the entry made whole. */
+static cx_status extend_journal(const cx_derive *at, const cx_digest *leaf, cx_err *err)
+{
+    cx_actor *actor = at->actor;
+    cx_mmr_fold folds[CX_MMR_FOLDS_MAX];
+    size_t count = 0;
+    CX_TRY(cx_mmr_edge_append(&actor->edge, actor->info.scheme, at->home->alloc, leaf, folds,
+                              &count, err));
+    for (size_t i = 0; i < count; i++) {
+        const cx_fold_row row = {actor->id, folds[i]};
+        CX_TRY(cx_store_put_fold(&at->home->store, &row, err));
+    }
+    return CX_SUCCESS;
+}
+
 static cx_status apply_entry(const cx_derive *at, const cx_ledger_frame *frame,
                              const cx_entry *entry, const cx_applied *where, cx_err *err)
 {
@@ -405,10 +420,7 @@ static cx_status apply_entry(const cx_derive *at, const cx_ledger_frame *frame,
     };
     CX_TRY(cx_store_put_entry(&at->home->store, &row, err));
     actor->info.entry_count++;
-    actor->entry_sum += cx_sum_of_entry(entry->seq, &row.leaf);
-    if (actor->has_trees && cx_failed(cx_mmr_append(actor->trees.journal, &row.leaf, 1, NULL)))
-        cx_actor_drop_trees(actor);
-    return CX_SUCCESS;
+    return extend_journal(at, &row.leaf, err);
 }
 
 /* Whether deriving the frame scans a range of rows, so that the memtable must be flushed first. */

@@ -18,7 +18,7 @@
  *   D5  After a failed write or sync every call is refused until the data directory is opened
  *       again.
  *
- * Trees are built on first use.
+ * Trees of the state are built on first use; of a journal's tree what is asked for is read.
  *
  * Thread-safe, except that a transaction belongs to one thread.
  */
@@ -78,9 +78,13 @@ CX_RESULT cx_derive_put_common(cx_derive *at, cx_bytes key, cx_bytes value, cx_e
 cx_arena *cx_derive_arena(cx_derive *at);
 
 typedef struct cx_home_options {
-    const cx_alloc *alloc;  /* NULL = default */
-    const cx_io *io;        /* NULL = system */
-    bool read_only;         /* never changes a byte; sees what a writer process commits */
+    const cx_alloc *alloc; /* NULL = default */
+    const cx_io *io;       /* NULL = system */
+    bool read_only;        /* never changes a byte; sees what a writer process commits */
+    /* With read_only: tables that are missing, of an older version or behind the log, and that no
+     * process writes, are brought up to date once, by a writer of our own.  Where that cannot be,
+     * or without this, they are derived privately, each time. */
+    bool mend_tables;
     bool or_remote;         /* use the writer process through its socket when there is one */
     uint64_t segment_bytes; /* of the log; 0 = default */
     const cx_deriver *derivers;
@@ -319,6 +323,8 @@ typedef struct cx_trees {
     cx_smt *edges;
 } cx_trees;
 CX_RESULT cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err);
+/* The same for the journal alone: `memories` and `edges` are not to be used. */
+CX_RESULT cx_home_journal_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err);
 void cx_home_trees_end(cx_home *home);
 
 /* --- tables ---------------------------------------------------------------------------------- */

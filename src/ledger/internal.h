@@ -19,9 +19,9 @@
 typedef struct cx_actor {
     int64_t id;
     char name[CX_ACTOR_SIZE_MAX + 1];
-    cx_actor_info info; /* name borrows from `name` */
-    uint64_t entry_sum; /* sums over entries and state records, to detect damaged rows (H4) */
-    uint64_t state_sum;
+    cx_actor_info info;        /* name borrows from `name` */
+    cx_mmr_edge edge;          /* of its journal; edge.size is info.entry_count */
+    uint64_t state_sum;        /* over state records, to detect damaged rows (H4) */
     CX_VEC(uint64_t) retained; /* snapshots not dropped, ascending */
     bool retained_known;
     bool dirty;          /* its row must be written with the next flush */
@@ -29,7 +29,7 @@ typedef struct cx_actor {
     unsigned holds;      /* it stays in memory while this is not 0 */
     bool used;           /* since the hand of actors.c came by */
     struct cx_actor *next_by_name, *next_by_id;
-    bool has_trees;
+    bool has_trees; /* those of its state */
     cx_trees trees;
     CX_VEC(cx_smt_pair) pending[2]; /* not yet in the tree of memories [0], of edges [1] */
 } cx_actor;
@@ -53,6 +53,13 @@ typedef struct cx_actors {
     /* by number; only in a process that computes home roots */
     CX_VEC(cx_known_overall) overalls;
 } cx_actors;
+
+/* What an actor's journal tree reads its nodes from (trees.c). */
+typedef struct cx_journal_source {
+    cx_home *home;
+    int64_t actor;
+    bool locked; /* by the caller, already */
+} cx_journal_source;
 
 /* The connection to the writer process (socket/remote_client.c). */
 typedef struct cx_remote_client cx_remote_client;
@@ -78,9 +85,10 @@ struct cx_home {
 
     cx_lock lock;
     bool txn_active;
-    cx_actor *trees_of;   /* held for the owner of the transaction (cx_home_trees_begin) */
-    unsigned txn_waiters; /* threads that wait for the transaction */
-    cx_arena txn_arena;   /* of the current transaction; reused by the next */
+    cx_actor *trees_of; /* held for the owner of the transaction (cx_home_trees_begin) */
+    cx_journal_source journal_source; /* of the journal's tree that it has */
+    unsigned txn_waiters;             /* threads that wait for the transaction */
+    cx_arena txn_arena;               /* of the current transaction; reused by the next */
     bool flusher_idle;
     bool poisoned;
     /* applying a frame failed after it was logged: the memtable holds half of it, and is never
@@ -263,7 +271,10 @@ void cx_actor_drop_trees(cx_actor *actor);
 CX_RESULT cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err);
 /* Drops the actor's trees, which are stale; they are rebuilt on next use. */
 void cx_home_forget_trees(cx_home *home, cx_str actor);
-/* Contributions to entry_sum and state_sum. */
+/* The root that an actor's journal had at `size` entries; needs the lock. */
+CX_RESULT cx_actor_journal_root(cx_home *home, cx_actor *actor, uint64_t size, cx_digest *out,
+                                cx_err *err);
+/* Contributions to state_sum, and to the sum of entries that tables of the format before have. */
 uint64_t cx_sum_of_entry(uint64_t seq, const cx_digest *leaf);
 uint64_t cx_sum_of_state(const cx_digest *key, const cx_digest *value);
 /* Logical keys of the records that are in a tree: a memory's Head, an edge. */

@@ -414,7 +414,7 @@ cx_status cx_proof_journal(cx_home *home, cx_str actor, uint64_t index, uint64_t
     cx_trees trees;
     cx_inclusion proof;
     cx_digest root;
-    CX_TRY(cx_home_trees_begin(home, actor, &trees, err));
+    CX_TRY(cx_home_journal_begin(home, actor, &trees, err));
     cx_status status = prove_entry(&trees, index, size, arena, &proof, &root, err);
     cx_home_trees_end(home);
     CX_TRY(status);
@@ -448,7 +448,7 @@ cx_status cx_proof_consistency(cx_home *home, cx_str actor, uint64_t size1, uint
                                cx_digest *out_root2, cx_err *err)
 {
     cx_trees trees;
-    CX_TRY(cx_home_trees_begin(home, actor, &trees, err));
+    CX_TRY(cx_home_journal_begin(home, actor, &trees, err));
     cx_status status = prove_growth(&trees, size1, size2, arena, out, out_root1, out_root2, err);
     cx_home_trees_end(home);
     CX_TRY(status);

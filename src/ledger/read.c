@@ -374,12 +374,6 @@ cx_status cx_home_flush(cx_home *home, cx_err *err)
 }
 
 /* As of the last flush. */
-static void count_kept(const cx_home *home, cx_tables_status *out)
-{
-    out->entry_rows = home->store.counters.entries;
-    out->record_rows = home->store.counters.records;
-}
-
 cx_status cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *err)
 {
     if (home->remote != NULL)
@@ -387,15 +381,11 @@ cx_status cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *er
     cx_tables_status found = {.log_commits = cx_log_durable(home->log)};
     cx_lock_enter(&home->lock);
     found.table_commits = home->store.flushed.commit + (home->store.flushed.frames != 0 ? 1 : 0);
-    cx_status status = CX_SUCCESS;
-    if (home->store.format == CX_TABLES_BEFORE)
-        status = cx_store_count_rows(&home->store, &found.entry_rows, &found.record_rows, err);
-    else
-        count_kept(home, &found);
+    found.entry_rows = home->store.counters.entries;
+    found.record_rows = home->store.counters.records;
     cx_lock_leave(&home->lock);
-    if (!cx_failed(status))
-        *out = found;
-    return status;
+    *out = found;
+    return CX_SUCCESS;
 }
 
 static cx_status compare_counted(const cx_home *home, uint64_t entries, uint64_t records,
@@ -403,8 +393,7 @@ static cx_status compare_counted(const cx_home *home, uint64_t entries, uint64_t
 {
     const cx_store_counters *kept = &home->store.counters;
     /* While a flush is under way, the rows may be ahead of the numbers. */
-    if (home->store.format == CX_TABLES_BEFORE || home->store.flushing != NULL ||
-        (kept->entries == entries && kept->records == records))
+    if (home->store.flushing != NULL || (kept->entries == entries && kept->records == records))
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                       "the tables have %llu entries and %llu records, and say they have %llu and"

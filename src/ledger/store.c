@@ -3,18 +3,22 @@
  *
  * S1  A memtable is flushed whole, with its end position, in one transaction.
  * S2  A row that is in no memtable is in the database, if it exists.
- * S3  Every row has a checksum: a damaged row is reported and never used.
+ * S3  Every row has a checksum: a damaged row is reported and never used.  A fold has none: what is
+ *     read of it must lead to the actor's row.
  * S4  A store that derives keeps a transaction open: its rows become durable with the next flush,
  *     or not at all.  Its filter, if any, has every key in the database.
  * S5  A read view ends with the flush of a memtable: until then the rows that the view lacks are in
  *     that memtable.
  *
  *     meta(name, value)       identity of the tables; position = commit, frames; numbers of rows
- *     actor(id, name, ...)    one row for each actor, with its counters
- *     entry(actor, seq, ...)  each entry's place in the log, and its leaf hash
+ *     actor(id, name, ...)    one row for each actor: its counters, and the right edge of its
+ *     journal entry(actor, seq, ...)  each entry's place in the log, and its leaf hash
+ *     fold(actor, level, ..)  nodes of the journals' trees, one in 256 (tree/mmr.h)
  *     record(actor, key, value)  records and derived rows by logical key (ledger.md §5); after the
  *                             value its checksum, 4 bytes
  */
+#include <stdio.h>
+
 #include "base/api.h"
 #include "ledger/internal.h"
 #include "ledger/store_internal.h"
@@ -23,16 +27,21 @@
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS actor(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
-    " scheme TEXT NOT NULL, entries INTEGER NOT NULL, snapshots INTEGER NOT NULL,"
-    " live INTEGER NOT NULL, dead INTEGER NOT NULL, edges INTEGER NOT NULL,"
-    " entry_sum INTEGER NOT NULL, state_sum INTEGER NOT NULL, sum INTEGER NOT NULL);"
     "CREATE TABLE IF NOT EXISTS entry(actor INTEGER NOT NULL, seq INTEGER NOT NULL,"
     " kind TEXT NOT NULL, created_ns INTEGER NOT NULL, subject BLOB, segment INTEGER NOT NULL,"
     " offset INTEGER NOT NULL, size INTEGER NOT NULL, leaf BLOB NOT NULL, sum INTEGER NOT NULL,"
     " PRIMARY KEY(actor, seq)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS record(actor INTEGER NOT NULL, key BLOB NOT NULL,"
-    " value BLOB NOT NULL, PRIMARY KEY(actor, key)) WITHOUT ROWID;";
+    " value BLOB NOT NULL, PRIMARY KEY(actor, key)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS fold(actor INTEGER NOT NULL, level INTEGER NOT NULL,"
+    " number INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(actor, level, number))"
+    " WITHOUT ROWID;";
+
+const char cx_store_actor_schema[] =
+    "CREATE TABLE IF NOT EXISTS %s(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+    " scheme TEXT NOT NULL, entries INTEGER NOT NULL, snapshots INTEGER NOT NULL,"
+    " live INTEGER NOT NULL, dead INTEGER NOT NULL, edges INTEGER NOT NULL,"
+    " peaks BLOB NOT NULL, state_sum INTEGER NOT NULL, sum INTEGER NOT NULL)";
 
 /* Creating it once over all rows is cheaper than maintaining it row by row. */
 const char cx_store_subject_index[] =
@@ -53,6 +62,9 @@ static void finish_statements(cx_tables *tables)
     cx_db_finish(tables->put_meta);
     cx_db_finish(tables->scan_actors);
     cx_db_finish(tables->find_actor);
+    cx_db_finish(tables->put_fold);
+    cx_db_finish(tables->scan_leaves);
+    cx_db_finish(tables->scan_folds);
     cx_db_finish(tables->begin);
     cx_db_finish(tables->end);
     *tables = (cx_tables){.db = tables->db};
@@ -64,11 +76,6 @@ static cx_status prepare_reading(cx_tables *tables, cx_err *err)
                          &tables->get, err));
     CX_TRY(cx_db_prepare(tables->db, "BEGIN", &tables->begin, err));
     CX_TRY(cx_db_prepare(tables->db, "COMMIT", &tables->end, err));
-    CX_TRY(cx_db_prepare(tables->db,
-                         "SELECT " CX_ACTOR_COLUMNS " FROM actor WHERE id>=? AND id<? ORDER BY id",
-                         &tables->scan_actors, err));
-    CX_TRY(
-        cx_db_prepare(tables->db, "SELECT id FROM actor WHERE name=?", &tables->find_actor, err));
     return cx_db_prepare(tables->db,
                          "SELECT " CX_ENTRY_COLUMNS " FROM entry WHERE actor=? AND seq=?",
                          &tables->get_entry, err);
@@ -84,9 +91,34 @@ static cx_status prepare_writing(cx_tables *tables, cx_err *err)
     CX_TRY(cx_db_prepare(db, "DELETE FROM record WHERE actor=? AND key=?", &tables->remove, err));
     CX_TRY(cx_db_prepare(db, "INSERT OR REPLACE INTO entry VALUES(?,?,?,?,?,?,?,?,?,?)",
                          &tables->put_entry, err));
-    CX_TRY(cx_db_prepare(db, "INSERT OR REPLACE INTO actor VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-                         &tables->put_actor, err));
+    CX_TRY(
+        cx_db_prepare(db, "INSERT OR REPLACE INTO fold VALUES(?,?,?,?)", &tables->put_fold, err));
     return cx_db_prepare(db, "INSERT OR REPLACE INTO meta VALUES(?,?)", &tables->put_meta, err);
+}
+
+/* Statements that need columns which only current tables have. */
+cx_status cx_store_prepare_actors(cx_store *store, cx_err *err)
+{
+    cx_tables *reading = &store->reading, *writing = &store->writing;
+    if (reading->scan_actors != NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_db_prepare(reading->db,
+                         "SELECT " CX_ACTOR_COLUMNS " FROM actor WHERE id>=? AND id<? ORDER BY id",
+                         &reading->scan_actors, err));
+    CX_TRY(
+        cx_db_prepare(reading->db, "SELECT id FROM actor WHERE name=?", &reading->find_actor, err));
+    CX_TRY(cx_db_prepare(reading->db,
+                         "SELECT seq, leaf FROM entry WHERE actor=?1 AND seq>=?2 AND seq<?3"
+                         " ORDER BY seq",
+                         &reading->scan_leaves, err));
+    CX_TRY(cx_db_prepare(reading->db,
+                         "SELECT number, hash FROM fold WHERE actor=?1 AND number>=?2 AND"
+                         " number<?3 AND level=?4 ORDER BY number",
+                         &reading->scan_folds, err));
+    if (writing->db == NULL)
+        return CX_SUCCESS;
+    return cx_db_prepare(writing->db, "INSERT OR REPLACE INTO actor VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+                         &writing->put_actor, err);
 }
 
 static cx_status put_meta_text(cx_tables *tables, const char *name, cx_str value, cx_err *err)
@@ -124,6 +156,7 @@ static void generation_close(const cx_alloc *alloc, cx_memtable *generation)
         return;
     cx_vec_done(&generation->rows, alloc);
     cx_vec_done(&generation->entries, alloc);
+    cx_vec_done(&generation->folds, alloc);
     cx_vec_done(&generation->actors, alloc);
     cx_map_done(&generation->index);
     cx_arena_done(&generation->arena);
@@ -240,13 +273,24 @@ cx_status cx_store_put_actor(cx_store *store, const cx_actor_row *row, cx_err *e
 {
     cx_memtable *generation = store->memtable;
     cx_str name = cx_arena_copy_str(&generation->arena, row->name);
-    if (name.data == NULL)
+    cx_str peaks = cx_arena_copy_str(&generation->arena, cx_bytes_str(row->peaks));
+    if (name.data == NULL || peaks.data == NULL)
         return cx_fail_nomem(err);
     cx_actor_row *copy = cx_vec_push(&generation->actors, store->alloc);
     if (copy == NULL)
         return cx_fail_nomem(err);
     *copy = *row;
     copy->name = name;
+    copy->peaks = cx_str_bytes(peaks);
+    return CX_SUCCESS;
+}
+
+cx_status cx_store_put_fold(cx_store *store, const cx_fold_row *row, cx_err *err)
+{
+    cx_fold_row *copy = cx_vec_push(&store->memtable->folds, store->alloc);
+    if (copy == NULL)
+        return cx_fail_nomem(err);
+    *copy = *row;
     return CX_SUCCESS;
 }
 
@@ -365,16 +409,27 @@ cx_status cx_store_put_entry(cx_store *store, const cx_entry_row *row, cx_err *e
     return CX_SUCCESS;
 }
 
-static cx_status write_actor(cx_tables *tables, const cx_actor_row *row, cx_err *err)
+cx_status cx_store_write_fold(cx_store *store, const cx_fold_row *row, cx_err *err)
 {
-    cx_db_statement *statement = tables->put_actor;
+    cx_db_statement *statement = store->writing.put_fold;
+    cx_db_bind_int(statement, 1, row->actor);
+    cx_db_bind_int(statement, 2, row->fold.level);
+    cx_db_bind_int(statement, 3, (int64_t)row->fold.number);
+    cx_db_bind_bytes(statement, 4, cx_bytes_from(row->fold.hash.bytes, 32));
+    return cx_db_execute(statement, err);
+}
+
+cx_status cx_store_write_actor(cx_store *store, const cx_actor_row *row, cx_err *err)
+{
+    cx_db_statement *statement = store->writing.put_actor;
     cx_db_bind_int(statement, 1, row->id);
     cx_db_bind_text(statement, 2, row->name);
     cx_db_bind_text(statement, 3, cx_scheme_name(row->scheme));
-    const uint64_t numbers[] = {row->entries, row->snapshots, row->live,     row->dead,
-                                row->edges,   row->entry_sum, row->state_sum};
-    for (int i = 0; i < 7; i++)
+    const uint64_t numbers[] = {row->entries, row->snapshots, row->live, row->dead, row->edges};
+    for (int i = 0; i < 5; i++)
         cx_db_bind_int(statement, 4 + i, (int64_t)numbers[i]);
+    cx_db_bind_bytes(statement, 9, row->peaks);
+    cx_db_bind_int(statement, 10, (int64_t)row->state_sum);
     cx_db_bind_int(statement, 11, cx_store_sum_actor(row));
     return cx_db_execute(statement, err);
 }
@@ -431,10 +486,12 @@ static cx_status write_rows(cx_store *store, const cx_memtable *generation, cx_e
     CX_TRY(write_sorted(store, generation, &counters.records, err));
     for (size_t i = 0; i < generation->entries.count; i++)
         CX_TRY(write_entry(tables, &generation->entries.items[i], err));
+    for (size_t i = 0; i < generation->folds.count; i++)
+        CX_TRY(cx_store_write_fold(store, &generation->folds.items[i], err));
     counters.entries += generation->entries.count + generation->entries_written;
     for (size_t i = 0; i < generation->actors.count; i++) {
         const uint64_t number = (uint64_t)generation->actors.items[i].id;
-        CX_TRY(write_actor(tables, &generation->actors.items[i], err));
+        CX_TRY(cx_store_write_actor(store, &generation->actors.items[i], err));
         counters.actors = number < counters.actors ? counters.actors : number + 1;
     }
     store->flushing_counters = counters;
@@ -514,7 +571,7 @@ cx_status cx_store_scrub(cx_store *store, cx_err *err)
 cx_status cx_store_identity_before(cx_str identity, cx_buf *out, cx_err *err)
 {
     cx_buf_clear(out);
-    if (!cx_str_starts(identity, CX_STR(FORMAT_NAME "2 ")))
+    if (!cx_str_starts(identity, CX_STR(FORMAT_NAME "3 ")))
         return CX_SUCCESS;
     cx_buf_add_z(out, FORMAT_NAME "1");
     cx_buf_add(out, (const uint8_t *)identity.data + sizeof FORMAT_NAME,
@@ -592,6 +649,17 @@ done:
     return status;
 }
 
+/* An empty table of actors with the current columns. */
+static cx_status make_actors(cx_store *store, cx_err *err)
+{
+    char sql[sizeof cx_store_actor_schema + 16];
+    (void)snprintf(sql, sizeof sql, cx_store_actor_schema, "actor");
+    if (store->reading.scan_actors != NULL) /* it has them */
+        return cx_db_run(store->writing.db, "DELETE FROM actor", err);
+    CX_TRY(cx_db_run(store->writing.db, "DROP TABLE IF EXISTS actor", err));
+    return cx_db_run(store->writing.db, sql, err);
+}
+
 cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
 {
     cx_db *db = store->writing.db;
@@ -600,9 +668,10 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
         CX_TRY(cx_db_begin_write(db, err));
     cx_status status = cx_db_run(db,
                                  "DELETE FROM meta WHERE name<>'" CLEAN_NAME
-                                 "'; DELETE FROM actor; DELETE FROM entry;"
-                                 " DELETE FROM record;",
+                                 "'; DELETE FROM entry; DELETE FROM record; DELETE FROM fold;",
                                  err);
+    if (!cx_failed(status))
+        status = make_actors(store, err);
     if (!cx_failed(status))
         status = put_meta_text(&store->writing, "identity", identity, err);
     if (!cx_failed(status))
@@ -618,6 +687,7 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
     store->flushed = (cx_position){0, 0};
     store->counters = none;
     store->format = CX_TABLES_NOW;
+    CX_TRY(cx_store_prepare_actors(store, err));
     /* If there is no memory for the filter, every lookup goes to the database. */
     if (store->derives && store->filter == NULL)
         store->filter = cx_alloc_zeroed(store->alloc, 1, FILTER_SIZE);
@@ -701,6 +771,8 @@ cx_status cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *al
     cx_status status = open_parts(out, path, mode, err);
     if (!cx_failed(status))
         status = read_state(out, identity, out_stale, err);
+    if (!cx_failed(status) && !*out_stale && out->format == CX_TABLES_NOW)
+        status = cx_store_prepare_actors(out, err);
     if (cx_failed(status))
         cx_store_close(out);
     return status;

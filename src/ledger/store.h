@@ -15,6 +15,7 @@
 #include "db/api.h"
 #include "ledger/home.h"
 #include "log/api.h"
+#include "tree/api.h"
 
 typedef struct cx_row {
     int64_t actor;
@@ -41,14 +42,22 @@ typedef struct cx_actor_row {
     cx_str name;
     cx_scheme scheme;
     uint64_t entries, snapshots, live, dead, edges;
-    uint64_t entry_sum, state_sum; /* sums that detect damaged rows (H4 in home.c) */
+    cx_bytes peaks;     /* of the journal's right edge (tree/mmr.h), 32 bytes each; borrowed */
+    uint64_t state_sum; /* detects damaged rows (H4 in home.c) */
 } cx_actor_row;
+
+/* A node of an actor's journal tree that is kept (tree/mmr.h). */
+typedef struct cx_fold_row {
+    int64_t actor;
+    cx_mmr_fold fold;
+} cx_fold_row;
 
 typedef struct cx_memtable {
     cx_arena arena;
     cx_map index; /* actor id (8) ‖ key -> row number */
     CX_VEC(cx_row) rows;
     CX_VEC(cx_entry_row) entries;
+    CX_VEC(cx_fold_row) folds;
     size_t entries_written;      /* while deriving: writes directly to the database */
     CX_VEC(cx_actor_row) actors; /* as of the end of the memtable */
     cx_position end;
@@ -59,6 +68,7 @@ typedef struct cx_tables {
     cx_db *db;
     cx_db_statement *get, *put, *replace, *remove, *put_entry, *get_entry, *put_actor, *put_meta;
     cx_db_statement *scan_actors, *find_actor;
+    cx_db_statement *put_fold, *scan_leaves, *scan_folds;
     cx_db_statement *begin, *end; /* of a view */
 } cx_tables;
 
@@ -69,8 +79,9 @@ typedef struct cx_store_counters {
     uint64_t records; /* of table record, without plans of erasures */
 } cx_store_counters;
 
-/* What the tables say about themselves; an older program's tables lack the counters. */
-#define CX_TABLES_NOW 2
+/* The format of the tables (store_upgrade.c).  Those of CX_TABLES_BEFORE become current ones in
+ * place; tables of a format that no release had are made anew. */
+#define CX_TABLES_NOW 3
 #define CX_TABLES_BEFORE 1
 
 typedef enum cx_store_view { CX_VIEW_NONE, CX_VIEW_WANTED, CX_VIEW_OPEN } cx_store_view;
@@ -105,7 +116,8 @@ typedef enum cx_store_mode {
 
 /* `identity` names data directory, format and derivers and outlives the store; *out_stale: the
  * tables have another identity (or are new) and must be filled from the first commit on.  Tables of
- * the format before are not stale: they can be read, and cx_store_upgrade makes them current. */
+ * the format before are not stale: cx_store_upgrade makes them current, and until then only their
+ * position is known. */
 CX_RESULT cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *alloc, uint64_t seed,
                         cx_str identity, cx_store *out, bool *out_stale, cx_err *err);
 void cx_store_close(cx_store *store);
@@ -123,6 +135,14 @@ void cx_store_view_end(cx_store *store);
 CX_RESULT cx_store_put(cx_store *store, const cx_row *row, cx_err *err); /* copies */
 CX_RESULT cx_store_put_entry(cx_store *store, const cx_entry_row *row, cx_err *err);
 CX_RESULT cx_store_put_actor(cx_store *store, const cx_actor_row *row, cx_err *err);
+CX_RESULT cx_store_put_fold(cx_store *store, const cx_fold_row *row, cx_err *err);
+/*
+ * `count` hashes of an actor's journal from number `first` on: leaves (level 0) or folds of that
+ * level; at most 256.  They are not checked (tree/mmr.h does).  CX_E_FORMAT "DatabaseDamaged" when
+ * one is missing.
+ */
+CX_RESULT cx_store_read_journal(cx_store *store, int64_t actor, unsigned level, uint64_t first,
+                                size_t count, cx_digest *out, cx_err *err);
 /* CX_E_NOT_FOUND when there is none. */
 CX_RESULT cx_store_get_entry(cx_store *store, int64_t actor, uint64_t seq, cx_entry_row *out,
                              cx_err *err);
@@ -157,12 +177,6 @@ CX_RESULT cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *sub
                                 cx_status (*row)(void *arg, const cx_entry_row *entry, bool *stop,
                                                  cx_err *err),
                                 void *arg, cx_err *err);
-/* Only numbers and leaf hashes, ascending, without checking the rows' checksums: the caller
- * compares the result with the actor's entry_sum. */
-CX_RESULT cx_store_scan_leaves(cx_store *store, int64_t actor,
-                               cx_status (*row)(void *arg, uint64_t seq, const cx_digest *leaf,
-                                                cx_err *err),
-                               void *arg, cx_err *err);
 /* How many actors there are, the data directory itself included. */
 CX_RESULT cx_store_count_actors(cx_store *store, uint64_t *out, cx_err *err);
 /* The rows of the actors `from` .. `to` - 1, ascending; rows that are not flushed are not seen.

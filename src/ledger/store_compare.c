@@ -15,19 +15,26 @@ typedef struct compared_table {
 static const compared_table compared[] = {
     {"actor", "SELECT " CX_ACTOR_COLUMNS " FROM actor ORDER BY id, name", 11},
     {"entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry ORDER BY actor, seq", 10},
+    {"fold", "SELECT actor, level, number, hash FROM fold ORDER BY actor, level, number", 4},
     {"record",
      "SELECT actor, key, value FROM record WHERE NOT (key >= CAST('erase/' AS BLOB)"
      " AND key < CAST('erase0' AS BLOB)) ORDER BY actor, key",
      3},
 };
 
-/* The same for tables of the format before, which lack the rows actor/<name>. */
-static const compared_table records_before = {
-    "record",
-    "SELECT actor, key, value FROM record WHERE NOT (key >= CAST('erase/' AS BLOB)"
-    " AND key < CAST('erase0' AS BLOB)) AND NOT (actor = 0 AND key >= CAST('actor/' AS BLOB)"
-    " AND key < CAST('actor0' AS BLOB)) ORDER BY actor, key",
-    3};
+/* What tables of the format before have of these: no rows actor/<name>, no folds, and no peaks. */
+static const compared_table compared_before[] = {
+    {"actor",
+     "SELECT id, name, scheme, entries, snapshots, live, dead, edges, state_sum FROM actor"
+     " ORDER BY id, name",
+     9},
+    {"entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry ORDER BY actor, seq", 10},
+    {"record",
+     "SELECT actor, key, value FROM record WHERE NOT (key >= CAST('erase/' AS BLOB)"
+     " AND key < CAST('erase0' AS BLOB)) AND NOT (actor = 0 AND key >= CAST('actor/' AS BLOB)"
+     " AND key < CAST('actor0' AS BLOB)) ORDER BY actor, key",
+     3},
+};
 
 static int compare_names(const cx_db_statement *left, const cx_db_statement *right)
 {
@@ -41,9 +48,12 @@ static int compare_names(const cx_db_statement *left, const cx_db_statement *rig
 static int compare_rows(const compared_table *table, const cx_db_statement *left,
                         const cx_db_statement *right)
 {
-    if (strcmp(table->name, "entry") != 0)
+    const int numbers = strcmp(table->name, "entry") == 0  ? 2
+                        : strcmp(table->name, "fold") == 0 ? 3
+                                                           : 0;
+    if (numbers == 0)
         return compare_names(left, right);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < numbers; i++) {
         int64_t a = cx_db_int(left, i), b = cx_db_int(right, i);
         if (a != b)
             return a < b ? -1 : 1;
@@ -120,10 +130,11 @@ cx_status cx_store_compare(cx_store *left, cx_store *right, size_t max,
 {
     comparison state = {.left_calls = max, .differ = differ, .arg = arg};
     const bool before = right->format == CX_TABLES_BEFORE;
-    for (size_t i = 0; i < sizeof compared / sizeof *compared; i++) {
-        state.table = &compared[i];
-        if (before && strcmp(compared[i].name, records_before.name) == 0)
-            state.table = &records_before;
+    const compared_table *tables = before ? compared_before : compared;
+    const size_t count = before ? sizeof compared_before / sizeof *compared_before
+                                : sizeof compared / sizeof *compared;
+    for (size_t i = 0; i < count; i++) {
+        state.table = &tables[i];
         state.left = state.right = NULL;
         cx_status status = cx_db_prepare(left->reading.db, state.table->sql, &state.left, err);
         if (!cx_failed(status))

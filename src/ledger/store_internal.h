@@ -8,7 +8,12 @@
 
 #define CX_ENTRY_COLUMNS "actor, seq, kind, created_ns, subject, segment, offset, size, leaf, sum"
 #define CX_ACTOR_COLUMNS \
-    "id, name, scheme, entries, snapshots, live, dead, edges, entry_sum, state_sum, sum"
+    "id, name, scheme, entries, snapshots, live, dead, edges, peaks, state_sum, sum"
+
+/* The table of actors; %s is its name. */
+extern const char cx_store_actor_schema[];
+/* Statements over the table of actors, once its columns are the current ones. */
+cx_status cx_store_prepare_actors(cx_store *store, cx_err *err);
 
 /* actor/<name> of actor CX_ACTOR_HOME: the number of that actor, u64be. */
 #define CX_ACTOR_PREFIX "actor/"
@@ -26,6 +31,8 @@ uint32_t cx_store_sum_actor(const cx_actor_row *row);
 /* `counters` NULL: of tables of the format before, which have none. */
 uint32_t cx_store_sum_meta(cx_str identity, cx_position position,
                            const cx_store_counters *counters);
+/* Of a row of the format before: with the sum of its entries in place of the peaks. */
+uint32_t cx_store_sum_former_actor(const cx_actor_row *row, uint64_t entry_sum);
 /* CX_E_FORMAT; `what` says which row. */
 cx_status cx_store_damaged(const char *what, cx_err *err);
 /* Checks a row's checksum and returns the value without it. */
@@ -44,6 +51,8 @@ CX_RESULT cx_store_identity_before(cx_str identity, cx_buf *out, cx_err *err);
 CX_RESULT cx_store_write_record(cx_store *store, int64_t actor, cx_bytes key, cx_bytes value,
                                 cx_err *err);
 CX_RESULT cx_store_write_actor_name(cx_store *store, int64_t id, cx_str name, cx_err *err);
+CX_RESULT cx_store_write_actor(cx_store *store, const cx_actor_row *row, cx_err *err);
+CX_RESULT cx_store_write_fold(cx_store *store, const cx_fold_row *row, cx_err *err);
 
 /* --- rows of a generation --------------------------------------------------------------------- */
 

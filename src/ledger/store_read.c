@@ -258,34 +258,77 @@ done:
     return status;
 }
 
-cx_status cx_store_scan_leaves(cx_store *store, int64_t actor,
-                               cx_status (*row)(void *arg, uint64_t seq, const cx_digest *leaf,
-                                                cx_err *err),
-                               void *arg, cx_err *err)
+/* --- journals --------------------------------------------------------------------------------- */
+
+/* Hashes that were asked for, and which of them are there. */
+typedef struct wanted {
+    int64_t actor;
+    unsigned level;
+    uint64_t first;
+    size_t count, found;
+    cx_digest *out;
+    bool there[256];
+} wanted;
+
+static void give(wanted *w, uint64_t number, const uint8_t *hash)
 {
-    cx_db_statement *statement;
-    CX_TRY(cx_db_prepare(store->reading.db,
-                         "SELECT seq, leaf FROM entry WHERE actor=?1 ORDER BY seq", &statement,
-                         err));
-    cx_db_bind_int(statement, 1, actor);
+    if (number < w->first || number - w->first >= w->count)
+        return;
+    const size_t at = (size_t)(number - w->first);
+    memcpy(w->out[at].bytes, hash, sizeof w->out[at].bytes);
+    w->found += w->there[at] ? 0 : 1;
+    w->there[at] = true;
+}
+
+static void give_from_memtable(wanted *w, const cx_memtable *memtable)
+{
+    if (memtable == NULL)
+        return;
+    for (size_t i = 0; w->level == 0 && i < memtable->entries.count; i++) {
+        const cx_entry_row *row = &memtable->entries.items[i];
+        if (row->actor == w->actor)
+            give(w, row->seq, row->leaf.bytes);
+    }
+    for (size_t i = 0; w->level != 0 && i < memtable->folds.count; i++) {
+        const cx_fold_row *row = &memtable->folds.items[i];
+        if (row->actor == w->actor && row->fold.level == w->level)
+            give(w, row->fold.number, row->fold.hash.bytes);
+    }
+}
+
+static cx_status give_from_tables(wanted *w, cx_tables *tables, cx_err *err)
+{
+    cx_db_statement *statement = w->level == 0 ? tables->scan_leaves : tables->scan_folds;
+    cx_db_bind_int(statement, 1, w->actor);
+    cx_db_bind_int(statement, 2, (int64_t)w->first);
+    cx_db_bind_int(statement, 3, (int64_t)(w->first + w->count));
+    if (w->level != 0)
+        cx_db_bind_int(statement, 4, w->level);
     cx_status status = CX_SUCCESS;
-    for (;;) {
-        bool more = false;
-        cx_digest leaf;
+    for (bool more = true;;) {
         CX_TRY_GOTO(status, cx_db_step(statement, &more, err));
         if (!more)
             break;
-        cx_bytes bytes = cx_db_bytes(statement, 1);
-        if (bytes.size != sizeof leaf.bytes) {
-            status = cx_store_damaged("an entry's row is damaged", err);
-            break;
-        }
-        memcpy(leaf.bytes, bytes.data, sizeof leaf.bytes);
-        CX_TRY_GOTO(status, row(arg, (uint64_t)cx_db_int(statement, 0), &leaf, err));
+        const cx_bytes hash = cx_db_bytes(statement, 1);
+        if (hash.size == sizeof w->out->bytes)
+            give(w, (uint64_t)cx_db_int(statement, 0), hash.data);
     }
 done:
-    cx_db_finish(statement);
+    cx_db_reset(statement);
     return status;
+}
+
+cx_status cx_store_read_journal(cx_store *store, int64_t actor, unsigned level, uint64_t first,
+                                size_t count, cx_digest *out, cx_err *err)
+{
+    wanted w = {.actor = actor, .level = level, .first = first, .count = count, .out = out};
+    CX_ASSERT(count <= sizeof w.there / sizeof *w.there);
+    give_from_memtable(&w, store->memtable);
+    give_from_memtable(&w, store->flushing);
+    if (w.found < count)
+        CX_TRY(give_from_tables(&w, &store->reading, err));
+    return w.found == count ? CX_SUCCESS
+                            : cx_store_damaged("a row of a journal's hashes is missing", err);
 }
 
 /* --- actors ----------------------------------------------------------------------------------- */
@@ -295,10 +338,11 @@ static cx_status read_actor_row(const cx_db_statement *statement, cx_actor_row *
     *out = (cx_actor_row){.id = cx_db_int(statement, 0), .name = cx_db_text(statement, 1)};
     if (!cx_scheme_parse(cx_db_text(statement, 2), &out->scheme))
         return cx_store_damaged("an actor's row names no known scheme", err);
-    uint64_t *numbers[] = {&out->entries, &out->snapshots, &out->live,     &out->dead,
-                           &out->edges,   &out->entry_sum, &out->state_sum};
-    for (int i = 0; i < 7; i++)
+    uint64_t *numbers[] = {&out->entries, &out->snapshots, &out->live, &out->dead, &out->edges};
+    for (int i = 0; i < 5; i++)
         *numbers[i] = (uint64_t)cx_db_int(statement, 3 + i);
+    out->peaks = cx_db_bytes(statement, 8);
+    out->state_sum = (uint64_t)cx_db_int(statement, 9);
     if (cx_db_int(statement, 10) != (int64_t)cx_store_sum_actor(out))
         return cx_store_damaged("an actor's row is damaged", err);
     return CX_SUCCESS;
@@ -417,29 +461,12 @@ static cx_status find_by_statement(cx_db_statement *statement, cx_str name, int6
     return status;
 }
 
-/* Tables of the format before have one index only: what it lacks is looked for in every row. */
-static cx_status find_in_all(cx_store *store, cx_str name, int64_t *out_id, bool *out_found,
-                             cx_err *err)
-{
-    cx_db_statement *statement;
-    CX_TRY(cx_db_prepare(store->reading.db, "SELECT id FROM actor NOT INDEXED WHERE name=?",
-                         &statement, err));
-    cx_status status = find_by_statement(statement, name, out_id, out_found, err);
-    cx_db_finish(statement);
-    return status;
-}
-
 cx_status cx_store_find_actor(cx_store *store, cx_str name, cx_arena *arena, int64_t *out_id,
                               bool *out_found, cx_err *err)
 {
     int64_t indexed = 0;
     bool there = false;
     CX_TRY(find_by_statement(store->reading.find_actor, name, &indexed, &there, err));
-    if (store->format == CX_TABLES_BEFORE) {
-        *out_id = indexed;
-        *out_found = there;
-        return there ? CX_SUCCESS : find_in_all(store, name, out_id, out_found, err);
-    }
     CX_TRY(find_in_rows(store, name, arena, out_id, out_found, err));
     if (there != *out_found || (there && indexed != *out_id))
         return cx_store_damaged("an actor's name is in one of its two indexes only", err);

@@ -1,5 +1,9 @@
 /*
- * trees.c - an actor's trees: built on first use (trees_build.c), updated afterwards.
+ * trees.c - an actor's trees.
+ *
+ * Of its journal an actor has the right edge, which is enough for its root; what a proof needs
+ * beside it is read (tree/mmr.h).  The trees of its state are built on first use (trees_build.c)
+ * and updated afterwards.
  */
 #include "base/api.h"
 #include "ledger/internal.h"
@@ -55,10 +59,9 @@ bool cx_value_erased(cx_bytes value, cx_digest *out_hash)
 
 void cx_actor_drop_trees(cx_actor *actor)
 {
-    cx_mmr_close(actor->trees.journal);
     cx_smt_close(actor->trees.memories);
     cx_smt_close(actor->trees.edges);
-    actor->trees = (cx_trees){0};
+    actor->trees.memories = actor->trees.edges = NULL;
     actor->pending[0].count = actor->pending[1].count = 0;
     actor->has_trees = false;
 }
@@ -94,13 +97,53 @@ cx_status cx_actor_put_state(cx_home *home, cx_actor *actor, bool edge, const cx
     return actor->pending[edge].count < PENDING_MAX ? CX_SUCCESS : insert_pending(actor, edge, err);
 }
 
+/* --- the journal ------------------------------------------------------------------------------ */
+
+static cx_status read_hashes(void *arg, unsigned level, uint64_t first, size_t count,
+                             cx_digest *out, cx_err *err)
+{
+    const cx_journal_source *source = arg;
+    cx_home *home = source->home;
+    if (!source->locked)
+        cx_lock_enter(&home->lock);
+    cx_status status =
+        cx_store_read_journal(&home->store, source->actor, level, first, count, out, err);
+    if (!source->locked)
+        cx_lock_leave(&home->lock);
+    return status;
+}
+
+static cx_status read_leaves(void *arg, uint64_t first, size_t count, cx_digest *out, cx_err *err)
+{
+    return read_hashes(arg, 0, first, count, out, err);
+}
+
+/* `source` must live as long as the tree. */
+static cx_status open_journal(const cx_actor *actor, cx_journal_source *source, cx_mmr **out,
+                              cx_err *err)
+{
+    const cx_mmr_keeper keeper = {source, read_leaves, read_hashes};
+    return cx_mmr_open_kept(actor->info.scheme, source->home->alloc, &actor->edge, &keeper, out,
+                            err);
+}
+
+cx_status cx_actor_journal_root(cx_home *home, cx_actor *actor, uint64_t size, cx_digest *out,
+                                cx_err *err)
+{
+    cx_journal_source source = {home, actor->id, true};
+    cx_mmr *journal;
+    CX_TRY(open_journal(actor, &source, &journal, err));
+    cx_status status = cx_mmr_root(journal, size, out, err);
+    cx_mmr_close(journal);
+    return status;
+}
+
 /* --- asking for them ------------------------------------------------------------------------- */
 
 cx_status cx_actor_open_trees(cx_home *home, cx_actor *actor, cx_err *err)
 {
     cx_scheme scheme = actor->info.scheme;
     actor->trees.scheme = scheme;
-    CX_TRY(cx_mmr_open(scheme, home->alloc, &actor->trees.journal, err));
     CX_TRY(cx_smt_open(scheme, home->alloc, &actor->trees.memories, err));
     CX_TRY(cx_smt_open(scheme, home->alloc, &actor->trees.edges, err));
     actor->has_trees = true;
@@ -131,9 +174,9 @@ void cx_home_forget_trees(cx_home *home, cx_str actor)
 
 cx_status cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err)
 {
-    cx_roots roots = {.journal_size = cx_mmr_size(actor->trees.journal)};
+    cx_roots roots = {.journal_size = actor->edge.size,
+                      .journal = cx_mmr_edge_root(&actor->edge, actor->info.scheme)};
     CX_TRY(cx_actor_insert_pending(actor, err));
-    CX_TRY(cx_mmr_root(actor->trees.journal, roots.journal_size, &roots.journal, err));
     CX_TRY(cx_smt_root(actor->trees.edges, &roots.edges, err));
     CX_TRY(cx_smt_root(actor->trees.memories, &roots.memories, err));
     roots.overall =
@@ -144,13 +187,16 @@ cx_status cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err)
 
 static void end_trees(cx_home *home)
 {
-    if (home->trees_of != NULL)
+    if (home->trees_of != NULL) {
+        cx_mmr_close(home->trees_of->trees.journal);
+        home->trees_of->trees.journal = NULL;
         cx_actor_release(home->trees_of);
+    }
     home->trees_of = NULL;
     cx_home_unlock_txn(home);
 }
 
-cx_status cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err)
+static cx_status begin_trees(cx_home *home, cx_str actor, bool states, cx_trees *out, cx_err *err)
 {
     if (home->remote != NULL)
         return cx_remote_unsupported(home, "a proof", err);
@@ -163,13 +209,27 @@ cx_status cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err
     CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
     cx_actor_hold(found);
     home->trees_of = found;
-    CX_TRY_GOTO(status, cx_home_need_trees(home, found, err));
+    home->journal_source = (cx_journal_source){home, found->id, false};
+    CX_TRY_GOTO(status, open_journal(found, &home->journal_source, &found->trees.journal, err));
+    if (states)
+        CX_TRY_GOTO(status, cx_home_need_trees(home, found, err));
     *out = found->trees;
+    out->scheme = found->info.scheme;
 done:
     if (cx_failed(status) && rotation)
         end_trees(home);
     cx_lock_leave(&home->lock);
     return status;
+}
+
+cx_status cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err)
+{
+    return begin_trees(home, actor, true, out, err);
+}
+
+cx_status cx_home_journal_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err)
+{
+    return begin_trees(home, actor, false, out, err);
 }
 
 void cx_home_trees_end(cx_home *home)

@@ -1,5 +1,5 @@
 /*
- * trees_build.c - builds an actor's trees from the rows of the tables.
+ * trees_build.c - builds the trees of an actor's state from the rows of the tables.
  *
  * The tables are derived and may be damaged, so building sums up what it reads and compares the
  * result with the sums stored while writing (H4): a proof is never made from rows that were changed
@@ -12,7 +12,6 @@
 #include "base/api.h"
 #include "ledger/internal.h"
 
-#define LEAF_BATCH 1024
 /* Size of a batch, and length of the queue. */
 #define STATE_BATCH 1024
 #define QUEUE_BATCHES 4
@@ -43,10 +42,6 @@ typedef struct batch_queue {
 typedef struct builder {
     cx_home *home;
     cx_actor *actor;
-    cx_digest leaves[LEAF_BATCH];
-    size_t leaf_count;
-    uint64_t next_seq;
-    uint64_t entry_sum;
     uint64_t state_sum; /* over the inserted rows */
     batch_queue batch_queue;
 } builder;
@@ -58,36 +53,6 @@ static cx_status fail_damaged(const cx_actor *actor, const char *what, cx_err *e
                       " (the log is the truth, nothing is lost)",
                       (int)(actor->info.name.size < 60 ? actor->info.name.size : 60), actor->name,
                       what);
-}
-
-/* --- entries --------------------------------------------------------------------------------- */
-
-static cx_status add_leaves(builder *build, cx_err *err)
-{
-    size_t count = build->leaf_count;
-    build->leaf_count = 0;
-    return cx_mmr_append(build->actor->trees.journal, build->leaves, count, err);
-}
-
-static cx_status load_leaf(void *arg, uint64_t seq, const cx_digest *leaf, cx_err *err)
-{
-    builder *build = arg;
-    if (seq != build->next_seq)
-        return fail_damaged(build->actor, "an entry's row is missing", err);
-    build->next_seq++;
-    build->entry_sum += cx_sum_of_entry(seq, leaf);
-    build->leaves[build->leaf_count++] = *leaf;
-    return build->leaf_count < LEAF_BATCH ? CX_SUCCESS : add_leaves(build, err);
-}
-
-static cx_status build_journal(builder *build, cx_err *err)
-{
-    const cx_actor *actor = build->actor;
-    CX_TRY(cx_store_scan_leaves(&build->home->store, actor->id, load_leaf, build, err));
-    CX_TRY(add_leaves(build, err));
-    if (build->next_seq != actor->info.entry_count || build->entry_sum != actor->entry_sum)
-        return fail_damaged(actor, "the rows of its entries do not add up", err);
-    return CX_SUCCESS;
 }
 
 /* --- state: bringing in ---------------------------------------------------------------------- */
@@ -261,9 +226,7 @@ cx_status cx_actor_build_trees(cx_home *home, cx_actor *actor, cx_err *err)
     cx_lock_init(&build->batch_queue.lock);
     for (size_t i = 0; i < QUEUE_BATCHES; i++)
         cx_buf_init(&build->batch_queue.batches[i].bytes, home->alloc);
-    cx_status status = build_journal(build, err);
-    if (!cx_failed(status))
-        status = build_state(build, err);
+    cx_status status = build_state(build, err);
     for (size_t i = 0; i < QUEUE_BATCHES; i++)
         cx_buf_done(&build->batch_queue.batches[i].bytes);
     cx_lock_done(&build->batch_queue.lock);

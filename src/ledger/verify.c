@@ -573,8 +573,7 @@ static cx_status check_anchor(verifier *check, const cx_anchor_point *anchor, cx
         return report_finding(check, "anchor", "Truncated", name, where,
                               "the journal is shorter than it was: entries were cut off", err);
     cx_digest root;
-    CX_TRY(cx_home_need_trees(check->home, actor, err));
-    CX_TRY(cx_mmr_root(actor->trees.journal, anchor->size, &root, err));
+    CX_TRY(cx_actor_journal_root(check->home, actor, anchor->size, &root, err));
     if (!cx_digest_eq(&root, &anchor->journal_root))
         return report_finding(
             check, "anchor", "Forked", name, where,

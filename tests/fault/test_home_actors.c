@@ -4,6 +4,7 @@
  * tables of the format before are brought up to date, also when that is interrupted.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -279,6 +280,70 @@ static void set_meta_sum(cx_store *store, cx_str identity, place *p)
     CHECK_STATUS(cx_db_run(store->writing.db, sql, &p->err), &p->err);
 }
 
+typedef struct former_actor {
+    int64_t id;
+    cx_actor_row row;
+    char name[CX_ACTOR_SIZE_MAX + 1];
+    uint64_t entry_sum;
+} former_actor;
+
+static cx_status copy_former(void *arg, const cx_actor_row *row, cx_err *err)
+{
+    former_actor *all = arg;
+    former_actor *one = &all[row->id];
+    (void)err;
+    one->row = *row;
+    (void)snprintf(one->name, sizeof one->name, "%.*s", (int)row->name.size, row->name.data);
+    one->row.name = cx_str_z(one->name);
+    one->entry_sum = 0;
+    return CX_SUCCESS;
+}
+
+/* The table of actors with the columns it had: a sum over the entries in place of peaks. */
+static void make_former_actors(cx_store *store, place *p)
+{
+    const uint64_t count = store->counters.actors;
+    former_actor *all = calloc((size_t)count, sizeof *all);
+    cx_db_statement *put;
+    cx_db *db = store->writing.db;
+    REQUIRE(all != NULL);
+    CHECK_STATUS(cx_store_scan_actors(store, 0, (int64_t)count, copy_former, all, &p->err),
+                 &p->err);
+    CHECK_STATUS(cx_db_run(db,
+                           "DROP TABLE actor; DROP TABLE fold;"
+                           "CREATE TABLE actor(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+                           " scheme TEXT NOT NULL, entries INTEGER NOT NULL,"
+                           " snapshots INTEGER NOT NULL, live INTEGER NOT NULL,"
+                           " dead INTEGER NOT NULL, edges INTEGER NOT NULL,"
+                           " entry_sum INTEGER NOT NULL, state_sum INTEGER NOT NULL,"
+                           " sum INTEGER NOT NULL)",
+                           &p->err),
+                 &p->err);
+    CHECK_STATUS(
+        cx_db_prepare(db, "INSERT INTO actor VALUES(?,?,?,?,?,?,?,?,?,?,?)", &put, &p->err),
+        &p->err);
+    for (uint64_t i = 0; i < count; i++) {
+        former_actor *one = &all[i];
+        const cx_actor_row *row = &one->row;
+        for (uint64_t seq = 0; seq < row->entries; seq++) {
+            cx_digest leaf;
+            CHECK_STATUS(cx_store_read_journal(store, row->id, 0, seq, 1, &leaf, &p->err), &p->err);
+            one->entry_sum += cx_sum_of_entry(seq, &leaf);
+        }
+        const uint64_t numbers[] = {row->entries, row->snapshots, row->live,     row->dead,
+                                    row->edges,   one->entry_sum, row->state_sum};
+        cx_db_bind_int(put, 1, row->id);
+        cx_db_bind_text(put, 2, row->name);
+        cx_db_bind_text(put, 3, cx_scheme_name(row->scheme));
+        for (int n = 0; n < 7; n++)
+            cx_db_bind_int(put, 4 + n, (int64_t)numbers[n]);
+        cx_db_bind_int(put, 11, cx_store_sum_former_actor(row, one->entry_sum));
+        CHECK_STATUS(cx_db_execute(put, &p->err), &p->err);
+    }
+    cx_db_finish(put);
+    free(all);
+}
+
 /* What a program of format 1 would have: no names, no counters, plans with their actors. */
 static void make_former(place *p, cx_buf *rows)
 {
@@ -299,6 +364,7 @@ static void make_former(place *p, cx_buf *rows)
     CHECK(!stale && store.format == CX_TABLES_NOW);
     CHECK_STATUS(cx_db_begin_write(store.writing.db, &p->err), &p->err);
     put_plan(&store, p);
+    make_former_actors(&store, p);
     CHECK_STATUS(
         cx_db_run(store.writing.db,
                   "DELETE FROM record WHERE actor=0 AND key >= CAST('erase/' AS BLOB)"
@@ -307,7 +373,7 @@ static void make_former(place *p, cx_buf *rows)
                   " AND key < CAST('actor0' AS BLOB);"
                   "DELETE FROM meta WHERE name IN ('actors','entries','records','rows_sum',"
                   "'clean');"
-                  "UPDATE meta SET value=replace(value,'cortex-tables/2','cortex-tables/1')"
+                  "UPDATE meta SET value=replace(value,'cortex-tables/3','cortex-tables/1')"
                   " WHERE name='identity'",
                   &p->err),
         &p->err);
@@ -390,7 +456,7 @@ static void check_reader(place *p, const cx_digest *overall)
     cx_actor_info info;
     options.read_only = true;
     CHECK_STATUS(cx_home_open(p->path, &options, &home, &p->err), &p->err);
-    CHECK_INT(home->store.format, CX_TABLES_BEFORE);
+    CHECK_INT(home->store.format, CX_TABLES_NOW); /* tables of its own */
     CHECK_STATUS(cx_home_roots(home, CX_STR("agent-19000"), &roots, &p->err), &p->err);
     CHECK(cx_digest_eq(&roots.overall, overall));
     CHECK_INT(cx_home_actor(home, CX_STR("agent-99000"), &info, NULL).code, CX_E_NOT_FOUND);
