@@ -17,7 +17,7 @@ LAYERS = [
     ['cbor', 'json', 'os'],
     ['crypto', 'db', 'schema', 'sensitive'],
     ['lattice', 'log', 'rules', 'trace', 'tree'],
-    ['analysis', 'bundle', 'command', 'egress', 'git', 'import', 'proof', 'sandbox', 'view'],
+    ['analysis', 'bundle', 'command', 'egress', 'git', 'import', 'pages', 'proof', 'sandbox', 'view'],
     ['agent', 'contract', 'evidence', 'ledger'],
     ['approval', 'candidate', 'index', 'memory', 'socket'],
     ['audit', 'erasure', 'live', 'recorder'],
@@ -32,6 +32,7 @@ VERIFY_MODULES = ['base', 'os', 'json', 'cbor', 'crypto', 'tree', 'proof', 'evid
 FRIENDS = {
     ('evidence', 'proof/proof_internal.h'): 'evidence files hold proofs in parts',
     ('schema', 'json/internal.h'): 'walking values',
+    ('pages', 'tree/smt_internal.h'): 'bits of keys, and climbing one-sided branches',
     ('socket', 'ledger/internal.h'): 'calls are made on the state of a ledger',
     ('view', 'lattice/ancestors.h'): 'ancestors as bit sets',
     ('view', 'lattice/answer.h'): 'answers as they are drawn',
