@@ -64,7 +64,14 @@ static cx_status emit_page(cx_page_builder *b, cx_page *page, cx_err *err)
 {
     cx_pages *pages = b->sink.pages;
     cx_status status = CX_SUCCESS;
-    if (b->sink.own == NULL)
+    if (b->sink.made != NULL) {
+        uint64_t *prefix = cx_vec_push(&b->sink.made->levels[page->level], pages->alloc);
+        if (prefix != NULL)
+            *prefix = page->prefix;
+        else
+            status = cx_fail_nomem(err);
+    }
+    if (b->sink.own == NULL && !cx_failed(status))
         status = cx_pages_write_items(pages, &b->anchor, page, b->sink.moment, err);
     if (cx_failed(status)) {
         cx_page_free(pages->alloc, page);
@@ -98,7 +105,7 @@ static cx_status emit_group(cx_page_builder *b, unsigned l, cx_err *err)
     memmove(level->group, level->group + done, level->group_count * sizeof *level->group);
     for (size_t i = 0; i < count && !cx_failed(status); i++)
         status = add_item(b, l + 1, &above[i], err);
-    if (b->top < 0) /* otherwise a flush around this borrows pages */
+    if (b->top < 0 || b->sink.made != NULL) /* otherwise a flush around this borrows pages */
         cx_page_store_trim(&pages->cache, pages->cache_max);
     return status;
 }
@@ -196,7 +203,7 @@ CX_RESULT cx_pages_build(cx_pages *pages, cx_pages_anchor *anchor, cx_pages_next
 {
     static const cx_digest absent = {{0}};
     const cx_pages_moment moment = {.next_snapshot = next_snapshot};
-    const cx_page_sink sink = {pages, NULL, &moment};
+    const cx_page_sink sink = {pages, NULL, &moment, NULL};
     cx_pages_anchor result = cx_pages_anchor_empty(anchor->tree, anchor->scheme);
     if (anchor->height != 0 || !cx_digest_eq(&anchor->root, &result.root))
         return cx_fail(err, CX_E_USAGE, "a tree that has keys is not built at once");

@@ -112,6 +112,8 @@ enum {
     SQL_DROP_CUT,
     SQL_DELETE_LEAF,
     SQL_REMOVE_PAGE,
+    SQL_LEAVES_AFTER,
+    SQL_REPAIR_LEAF,
     SQL_COUNT
 };
 
@@ -126,6 +128,7 @@ struct cx_pages {
     CX_VEC(cx_page_task) tasks, sorted;
     CX_VEC(uint8_t) names;
     cx_pages_stats stats;
+    bool repairing; /* new leaves that are there keep when they came */
     bool damaged;
     cx_pages_damage damage;
 };
@@ -256,11 +259,21 @@ CX_RESULT cx_pages_write_cut(cx_pages *pages, const cx_page *page, bool is_root,
 
 typedef struct cx_page_builder cx_page_builder;
 
+/* Prefixes of pages that were made, ascending. */
+typedef struct cx_page_made {
+    struct {
+        uint64_t *items;
+        size_t count;
+        size_t capacity;
+    } levels[PAGE_HEIGHT_MAX + 1];
+} cx_page_made;
+
 /* Where the pages that are made go: rows and the cache, or an overlay's store. */
 typedef struct cx_page_sink {
     cx_pages *pages;
     cx_page_store *own; /* or NULL: rows are written */
     const cx_pages_moment *moment;
+    cx_page_made *made; /* of a repair, or NULL */
 } cx_page_sink;
 
 /* Of the range of `depth` bits, up to items of level `top` (which are given back, not written), or,

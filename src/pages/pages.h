@@ -187,6 +187,17 @@ typedef struct cx_pages_damage {
 /* The one that the last "DatabaseDamaged" of this object was about; false when there was none. */
 bool cx_pages_last_damage(const cx_pages *pages, cx_pages_damage *out);
 
+/*
+ * Makes the rows below the page at `level` and `prefix` of the tree again.  `next` (or NULL, when
+ * the leaves are right) gives all true pairs of the tree under that prefix, ascending; rows that
+ * come back carry `born`.  With the leaves the pages below are made from them.  They must fold to
+ * the hash in the row above, else CX_E_FORMAT "DatabaseDamaged" and the transaction is to be rolled
+ * back.  Rows of the past are not touched.
+ */
+CX_RESULT cx_pages_repair(cx_pages *pages, const cx_pages_anchor *anchor, uint8_t level,
+                          uint64_t prefix, cx_pages_next *next, void *arg, uint64_t born,
+                          cx_err *err);
+
 /* --- comparison ------------------------------------------------------------------------------- */
 
 typedef struct cx_pages_difference {

@@ -81,7 +81,11 @@ static const char *const texts[SQL_COUNT] = {
     [SQL_DROP_PAGE_WAS] = "DELETE FROM page_was WHERE " THIS_PAGE " AND until=?4",
     [SQL_DROP_CUT] = "DELETE FROM page_cut WHERE " THIS_PAGE " AND depth=?4",
     [SQL_DELETE_LEAF] = "DELETE FROM leaf WHERE tree=?1 AND key=?2",
-    [SQL_REMOVE_PAGE] = "DELETE FROM page WHERE " THIS_PAGE,
+    [SQL_REMOVE_PAGE] = "DELETE FROM page WHERE " THIS_PAGE " AND depth<>255",
+    [SQL_LEAVES_AFTER] = "SELECT key, value FROM leaf WHERE tree=?1 AND key>?2 AND key<=?3"
+                         " ORDER BY key LIMIT ?4",
+    [SQL_REPAIR_LEAF] = "INSERT INTO leaf VALUES(?1,?2,?3,?4) ON CONFLICT(tree, key) DO UPDATE SET"
+                        " value=excluded.value",
 };
 
 CX_RESULT cx_pages_create_tables(cx_db *db, cx_err *err)
@@ -379,7 +383,10 @@ static cx_status read_past(const reading *r, const cx_page_source *source, cx_er
 {
     bool still;
     size_t kept = 0;
+    const cx_digest empty = cx_scheme_smt_empty(source->anchor.scheme, 0);
     r->pages->items.count = 0;
+    if (r->depth == 0 && cx_digest_eq(&source->anchor.root, &empty))
+        return CX_SUCCESS; /* built at once since then: nothing was cut */
     CX_TRY(is_still_page(r, source, &still, err));
     if (!still)
         CX_TRY(read_cut(r, err));
@@ -519,7 +526,8 @@ static cx_status write_leaf(cx_pages *pages, const cx_pages_anchor *anchor,
     size_t size = anchor->scheme == CX_SCHEME_MATRIX_1 ? sizeof value : sizeof value[0];
     if (!is_new)
         CX_TRY(keep_leaf(pages, anchor->tree, &item->key, moment, err));
-    CX_TRY(cx_pages_statement(pages, is_new ? SQL_PUT_LEAF : SQL_SET_LEAF, &s, err));
+    unsigned insert = pages->repairing ? SQL_REPAIR_LEAF : SQL_PUT_LEAF;
+    CX_TRY(cx_pages_statement(pages, is_new ? insert : SQL_SET_LEAF, &s, err));
     bind_leaf(s, anchor->tree, &item->key);
     cx_db_bind_bytes(s, 3, cx_bytes_from(value, size));
     if (is_new)

@@ -173,7 +173,7 @@ static void grow_under_snapshots(cx_scheme scheme, cx_digest (*key)(kit *, uint6
 
 CX_TEST(pages_past_through_growth)
 {
-    static const size_t firsts[] = {0, 1, 50, 60, 64, 65};
+    static const size_t firsts[] = {0, 1, 50, 60, 64, 65, 400};
     bool deep = getenv("CORTEX_DEEP") != NULL;
     for (size_t i = 0; i < CX_COUNT_OF(firsts); i++)
         grow_under_snapshots(CX_SCHEME_CORTEX_1, plain_key, firsts[i],
