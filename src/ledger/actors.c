@@ -97,11 +97,8 @@ static cx_status grow_buckets(cx_home *home, cx_err *err)
 
 static void actor_close(cx_home *home, cx_actor *actor)
 {
-    cx_actor_drop_trees(actor);
     cx_vec_done(&actor->retained, home->alloc);
     cx_vec_done(&actor->edge.peaks, home->alloc);
-    cx_vec_done(&actor->pending[0], home->alloc);
-    cx_vec_done(&actor->pending[1], home->alloc);
     cx_alloc_free(home->alloc, actor, sizeof *actor);
 }
 
@@ -170,6 +167,8 @@ static cx_status hold_in_memory(cx_home *home, int64_t id, cx_str name, cx_schem
     memcpy(actor->name, name.data, name.size);
     actor->info.name = cx_str_from(actor->name, name.size);
     actor->info.scheme = scheme;
+    for (unsigned which = 0; which < 2; which++)
+        actor->trees[which] = cx_pages_anchor_empty(cx_tree_of(id, which), scheme);
     actor->used = true;
     *slot = actor;
     link_actor(all, actor);
@@ -242,7 +241,7 @@ static cx_status load_row(void *arg, const cx_actor_row *row, cx_err *err)
     actor->info.live_memories = row->live;
     actor->info.tombstoned = row->dead;
     actor->info.edge_count = row->edges;
-    actor->state_sum = row->state_sum;
+    memcpy(actor->trees, row->trees, sizeof actor->trees);
     load->actor = actor;
     return CX_SUCCESS;
 }
@@ -427,7 +426,7 @@ static cx_status save_actor(cx_home *home, const cx_actor *actor, cx_err *err)
         .edges = actor->info.edge_count,
         .peaks = cx_bytes_from((const uint8_t *)actor->edge.peaks.items,
                                actor->edge.peaks.count * sizeof(cx_digest)),
-        .state_sum = actor->state_sum,
+        .trees = {actor->trees[0], actor->trees[1]},
     };
     return cx_store_put_actor(&home->store, &row, err);
 }
@@ -444,6 +443,8 @@ cx_status cx_home_save_actors(cx_home *home, cx_err *err)
             break;
         actor->dirty = false;
         actor->saved_with = all->flushes + 1;
+        actor->pending[1] = actor->pending[0];
+        actor->pending[0] = 0;
     }
     all->changed.count -= saved;
     if (all->changed.count != 0)
@@ -452,8 +453,14 @@ cx_status cx_home_save_actors(cx_home *home, cx_err *err)
     return status;
 }
 
-void cx_home_actors_flushed(cx_home *home)
+void cx_home_actors_flushed(cx_home *home, const cx_memtable *flushed)
 {
+    for (size_t i = 0; i < flushed->actors.count; i++) {
+        const cx_actor_row *row = &flushed->actors.items[i];
+        cx_actor *actor = numbered_in_memory(home, row->id); /* C2 */
+        memcpy(actor->trees, row->trees_after, sizeof actor->trees);
+        actor->pending[1] = 0;
+    }
     home->actors.flushes++;
 }
 

@@ -183,6 +183,12 @@ static cx_status drop_history(const cx_derive *at, uint64_t snapshot, cx_err *er
     memmove(&actor->retained.items[index], &actor->retained.items[index + 1],
             (actor->retained.count - index - 1) * sizeof *actor->retained.items);
     actor->retained.count--;
+    const cx_snapshot_row dropped = {.actor = actor->id,
+                                     .snapshot = snapshot,
+                                     .dropped = true,
+                                     .retained = actor->retained.items,
+                                     .retained_count = actor->retained.count};
+    CX_TRY(cx_store_put_snapshot(&at->home->store, &dropped, err));
     return scan_rows(at, cx_str_bytes(CX_STR("hist/")), fold_row, &state, err);
 }
 
@@ -247,6 +253,8 @@ static cx_status apply_snapshot(const cx_derive *at, const cx_change *change, cx
             return cx_fail_nomem(err);
         *slot = manifest.snapshot_seq;
         actor->info.snapshot_count = manifest.snapshot_seq + 1;
+        const cx_snapshot_row made = {.actor = actor->id, .snapshot = manifest.snapshot_seq};
+        CX_TRY(cx_store_put_snapshot(&at->home->store, &made, err));
     }
     return index_root(at, &manifest, change->removed, err);
 }
@@ -308,38 +316,18 @@ static cx_digest state_value(cx_scheme scheme, cx_bytes value)
     return cx_value_erased(value, &hash) ? hash : cx_scheme_value(scheme, value);
 }
 
-/* A tree that cannot be updated because memory ran out is dropped, and rebuilt on demand. */
-static void apply_state_to_tree(const cx_derive *at, bool edge, const cx_digest *key,
-                                const cx_digest *value, bool removed)
-{
-    cx_actor *actor = at->actor;
-    if (!actor->has_trees)
-        return;
-    /* No current call removes a state record, but the format allows it. */
-    if (removed || cx_failed(cx_actor_put_state(at->home, actor, edge, key, value, NULL)))
-        cx_actor_drop_trees(actor);
-}
-
 static cx_status apply_state(const cx_derive *at, cx_change *change, cx_bytes value, bool is_new,
                              const cx_digest *tree_key, bool edge, cx_err *err)
 {
-    cx_actor *actor = at->actor;
-    cx_scheme scheme = actor->info.scheme;
+    if (change->removed)
+        return damaged_log("a memory or an edge is removed, which no call does", err);
     if (!is_new)
         CX_TRY(get_row(at, change->key, &change->previous, &change->had_previous, err));
     CX_TRY(record_history(at, change, err));
-    if (change->had_previous) {
-        cx_digest before = state_value(scheme, change->previous);
-        actor->state_sum -= cx_sum_of_state(tree_key, &before);
-    }
-    cx_digest after = {{0}};
-    if (!change->removed) {
-        after = change->erasable ? change->value_hash : state_value(scheme, value);
-        actor->state_sum += cx_sum_of_state(tree_key, &after);
-    }
+    const cx_digest after =
+        change->erasable ? change->value_hash : state_value(at->actor->info.scheme, value);
     CX_TRY(count_change(at, change, value, edge, err));
-    apply_state_to_tree(at, edge, tree_key, &after, change->removed);
-    return CX_SUCCESS;
+    return cx_actor_put_state(at->home, at->actor, edge, tree_key, &after, err);
 }
 
 static cx_status row_value(const cx_derive *at, const cx_change *change, cx_bytes *out, cx_err *err)
@@ -383,7 +371,7 @@ static cx_status new_actor(cx_home *home, const cx_ledger_frame *frame, uint64_t
     (*out)->retained_known = true;
     if (frame->actor.size != 0)
         CX_TRY(cx_store_put_actor_name(&home->store, (*out)->id, frame->actor, commit, err));
-    return home->trees_from_start ? cx_actor_open_trees(home, *out, err) : CX_SUCCESS;
+    return CX_SUCCESS;
 }
 
 /* The journal's right edge, and the nodes that the entry made whole. */

@@ -24,8 +24,8 @@ static cx_status wait_durable(cx_home *home, cx_position end, cx_err *err)
 
 static void flushed(cx_home *home)
 {
+    cx_home_actors_flushed(home, home->store.flushing);
     cx_store_flushed(&home->store);
-    cx_home_actors_flushed(home);
 }
 
 /* Called with the lock held; releases it while the database works. */

@@ -23,7 +23,8 @@
 #include "ledger/internal.h"
 
 /* Increment when the tables' layout or the rows that apply.c derives change. */
-#define TABLES_FORMAT "cortex-tables/3" /* cx_store_upgrade brings 1 to it */
+/* Tables of another format are made again from the log. */
+#define TABLES_FORMAT "cortex-tables/3"
 #define FLUSH_TIMEOUT_MS 30000
 /* Rows written in one transaction while catching up. */
 #define CATCH_UP_ROWS 65536
@@ -302,9 +303,6 @@ static cx_status open_tables_to_write(cx_home *home, cx_err *err)
     CX_TRY(open_store(home, CX_STORE_WRITE, &stale, err));
     if (stale)
         CX_TRY(cx_store_clear(&home->store, cx_buf_str(&home->identity), err));
-    else if (home->store.format == CX_TABLES_BEFORE)
-        CX_TRY(cx_store_upgrade(&home->store, home->options.progress, home->options.progress_arg,
-                                err));
     if (!stale)
         CX_TRY(cx_home_load_actors(home, err));
     CX_TRY(cx_home_catch_up(home, err));
@@ -407,8 +405,7 @@ static cx_status open_tables_to_read(cx_home *home, bool *out_current, cx_err *e
     CX_TRY(open_as_found(home, home->db_path, &home->store, &stale, err));
     home->store_open = true;
     const cx_position at = home->store.flushed;
-    *out_current = !stale && home->store.format == CX_TABLES_NOW &&
-                   at.commit + (at.frames != 0 ? 1 : 0) >= durable;
+    *out_current = !stale && at.commit + (at.frames != 0 ? 1 : 0) >= durable;
     if (!*out_current)
         return CX_SUCCESS;
     home->applied = at;
@@ -575,7 +572,7 @@ static cx_status open_derived_tables(cx_home *home, const char *db_path, cx_err 
     }
     CX_TRY(status);
     /* Tables that were begun for a longer log cannot be continued for this one. */
-    if (stale || home->store.format != CX_TABLES_NOW || home->store.flushed.commit == 0 ||
+    if (stale || home->store.flushed.commit == 0 ||
         home->store.flushed.commit > cx_log_durable(home->log))
         return cx_store_clear(&home->store, cx_buf_str(&home->identity), err);
     CX_TRY(cx_home_load_actors(home, err));

@@ -18,7 +18,7 @@
  *   D5  After a failed write or sync every call is refused until the data directory is opened
  *       again.
  *
- * Trees of the state are built on first use; of a journal's tree what is asked for is read.
+ * No tree is in memory: what is asked for is read from the tables and checked against the root.
  *
  * Thread-safe, except that a transaction belongs to one thread.
  */
@@ -315,16 +315,21 @@ CX_RESULT cx_home_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err)
 /* The same inside a transaction, of the state before its own changes. */
 CX_RESULT cx_txn_roots(cx_txn *txn, cx_roots *out, cx_err *err);
 
-/* The trees, for proofs.  Holds the write transaction until cx_home_trees_end. */
+/* An actor's trees, for proofs.  Holds the write transaction until cx_home_trees_end. */
 typedef struct cx_trees {
     cx_scheme scheme;
-    cx_mmr *journal;
-    cx_smt *memories;
-    cx_smt *edges;
+    cx_mmr *journal; /* reads what it is asked for */
 } cx_trees;
 CX_RESULT cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err);
-/* The same for the journal alone: `memories` and `edges` are not to be used. */
-CX_RESULT cx_home_journal_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err);
+/* Between the two: paths of keys of its memories or edges, in the order asked, and the root they
+ * lead to; memory from the arena.  CX_E_FORMAT "DatabaseDamaged" when pages do not lead there. */
+CX_RESULT cx_trees_prove(cx_home *home, cx_namespace name_space, const cx_digest *keys,
+                         size_t count, cx_arena *arena, cx_digest *out_root,
+                         const cx_smt_path **out, cx_err *err);
+/* The same at a retained snapshot whose root is known. */
+CX_RESULT cx_trees_prove_at(cx_home *home, cx_namespace name_space, uint64_t snapshot,
+                            const cx_digest *root, const cx_digest *keys, size_t count,
+                            cx_arena *arena, const cx_smt_path **out, cx_err *err);
 void cx_home_trees_end(cx_home *home);
 
 /* --- tables ---------------------------------------------------------------------------------- */

@@ -31,19 +31,10 @@ cx_bytes cx_home_leaf_key(uint64_t position, uint8_t out[CX_HOME_LEAF_KEY_SIZE])
 /* Actors whose rows are read at once. */
 #define LEAF_PAGE 256
 
-/* The trees of an actor that nothing else has asked for are dropped again: of many actors they
- * would fill the memory. */
 static cx_status compute_overall(cx_home *home, cx_actor *actor, cx_digest *out, cx_err *err)
 {
     cx_roots roots = {.journal_size = 0};
-    const bool had_trees = actor->has_trees;
-    cx_actor_hold(actor);
-    cx_status status = cx_home_need_trees(home, actor, err);
-    if (!cx_failed(status))
-        status = cx_actor_roots(actor, &roots, err);
-    if (!had_trees)
-        cx_actor_drop_trees(actor);
-    cx_actor_release(actor);
+    cx_status status = cx_actor_roots(home, actor, &roots, err);
     *out = roots.overall;
     return status;
 }

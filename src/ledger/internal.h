@@ -19,9 +19,10 @@
 typedef struct cx_actor {
     int64_t id;
     char name[CX_ACTOR_SIZE_MAX + 1];
-    cx_actor_info info;        /* name borrows from `name` */
-    cx_mmr_edge edge;          /* of its journal; edge.size is info.entry_count */
-    uint64_t state_sum;        /* over state records, to detect damaged rows (H4) */
+    cx_actor_info info;       /* name borrows from `name` */
+    cx_mmr_edge edge;         /* of its journal; edge.size is info.entry_count */
+    cx_pages_anchor trees[2]; /* of its state, as the tables have them */
+    size_t pending[2]; /* changes of these in the active memtable, in the one being flushed */
     CX_VEC(uint64_t) retained; /* snapshots not dropped, ascending */
     bool retained_known;
     bool dirty;          /* its row must be written with the next flush */
@@ -29,9 +30,6 @@ typedef struct cx_actor {
     unsigned holds;      /* it stays in memory while this is not 0 */
     bool used;           /* since the hand of actors.c came by */
     struct cx_actor *next_by_name, *next_by_id;
-    bool has_trees; /* those of its state */
-    cx_trees trees;
-    CX_VEC(cx_smt_pair) pending[2]; /* not yet in the tree of memories [0], of edges [1] */
 } cx_actor;
 
 /* Overall root of an actor as it is now (home_root.c). */
@@ -86,9 +84,10 @@ struct cx_home {
     cx_lock lock;
     bool txn_active;
     cx_actor *trees_of; /* held for the owner of the transaction (cx_home_trees_begin) */
-    cx_journal_source journal_source; /* of the journal's tree that it has */
-    unsigned txn_waiters;             /* threads that wait for the transaction */
-    cx_arena txn_arena;               /* of the current transaction; reused by the next */
+    cx_mmr *journal_of; /* its journal's tree */
+    cx_journal_source journal_source;
+    unsigned txn_waiters; /* threads that wait for the transaction */
+    cx_arena txn_arena;   /* of the current transaction; reused by the next */
     bool flusher_idle;
     bool poisoned;
     /* applying a frame failed after it was logged: the memtable holds half of it, and is never
@@ -138,8 +137,8 @@ CX_RESULT cx_home_actor_page(cx_home *home, uint64_t from, size_t max, cx_arena 
 CX_RESULT cx_home_actor_changes(cx_home *home, cx_actor *actor, cx_err *err);
 /* Writes those that have changed to the memtable. */
 CX_RESULT cx_home_save_actors(cx_home *home, cx_err *err);
-/* The flush that followed is complete. */
-void cx_home_actors_flushed(cx_home *home);
+/* The flush of that memtable is complete. */
+void cx_home_actors_flushed(cx_home *home, const cx_memtable *flushed);
 /* Loads the retained snapshots from the tables, once. */
 CX_RESULT cx_home_know_retained(cx_home *home, cx_actor *actor, cx_err *err);
 
@@ -262,21 +261,14 @@ CX_RESULT cx_home_sync_shown(cx_home *home, cx_err *err);
 
 /* --- trees.c ------------------------------------------------------------------------------- */
 
-/* Needs the transaction and the lock. */
-CX_RESULT cx_home_need_trees(cx_home *home, cx_actor *actor, cx_err *err);
-/* trees_build.c: Builds from the tables, which must be complete; sets has_trees even when it fails.
- */
-CX_RESULT cx_actor_build_trees(cx_home *home, cx_actor *actor, cx_err *err);
-void cx_actor_drop_trees(cx_actor *actor);
-CX_RESULT cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err);
-/* Drops the actor's trees, which are stale; they are rebuilt on next use. */
-void cx_home_forget_trees(cx_home *home, cx_str actor);
+/* Needs the transaction and the lock, which it may release for a while. */
+CX_RESULT cx_actor_roots(cx_home *home, cx_actor *actor, cx_roots *out, cx_err *err);
+/* A change of a state tree goes into the memtable. */
+CX_RESULT cx_actor_put_state(cx_home *home, cx_actor *actor, bool edge, const cx_digest *key,
+                             const cx_digest *value, cx_err *err);
 /* The root that an actor's journal had at `size` entries; needs the lock. */
 CX_RESULT cx_actor_journal_root(cx_home *home, cx_actor *actor, uint64_t size, cx_digest *out,
                                 cx_err *err);
-/* Contributions to state_sum, and to the sum of entries that tables of the format before have. */
-uint64_t cx_sum_of_entry(uint64_t seq, const cx_digest *leaf);
-uint64_t cx_sum_of_state(const cx_digest *key, const cx_digest *value);
 /* Logical keys of the records that are in a tree: a memory's Head, an edge. */
 #define CX_EDGE_PREFIX "e/from/"
 #define CX_EDGE_PREFIX_SIZE 7
@@ -320,12 +312,6 @@ void cx_home_close_derived_tables(cx_home *home);
  * exists. */
 CX_RESULT cx_home_open_tables_to_check(const cx_home *home, cx_store *out, bool *out_there,
                                        bool *out_stale, cx_err *err);
-CX_RESULT cx_actor_open_trees(cx_home *home, cx_actor *actor, cx_err *err);
-/* Keys are collected, because a tree inserts many at once much faster than one by one;
- * cx_home_need_trees and cx_actor_roots insert them. */
-CX_RESULT cx_actor_put_state(cx_home *home, cx_actor *actor, bool edge, const cx_digest *key,
-                             const cx_digest *value, cx_err *err);
-CX_RESULT cx_actor_insert_pending(cx_actor *actor, cx_err *err);
 
 /*
  * Compares two stores row by row: `differ` is called with the table's name and the row's key, at

@@ -2,9 +2,7 @@
  * prove.c - makes proofs of the current state, of the state at a retained snapshot, and of the
  * journal.
  *
- * The tree at a snapshot is the current one with the old values of the records that changed since
- * put back (ledger.md §9.1); afterwards the current values are restored.  A root does not depend on
- * the order of changes, so the tree is then the same as before.
+ * Paths come from the pages of the tables, of now or as a snapshot saw them (trees.c).
  */
 #include "base/api.h"
 #include "ledger/internal.h"
@@ -128,9 +126,19 @@ static cx_status read_request(const cx_proof_request *request, cx_scheme scheme,
 
 /* --- from paths to a container --------------------------------------------------------------- */
 
-/* The bytes of a record; empty when it is absent or was erased. */
+/* The bytes of a record, empty when they were erased; and what the tree must have for it. */
 typedef cx_status leaf_reader(void *arg, cx_bytes key, cx_arena *arena, cx_bytes *out_leaf,
-                              bool *out_erased, cx_err *err);
+                              bool *out_erased, cx_digest *out_value, cx_err *err);
+
+/* The row of a record and the tree are read from different tables: they must agree. */
+static cx_status check_leaf(const cx_smt_path *path, const cx_digest *value, cx_err *err)
+{
+    if (cx_digest_eq(&path->value, value))
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                      "a record in the tables is not the one that its tree has; run 'cortex tables"
+                      " rebuild' (the log is the truth, nothing is lost)");
+}
 
 static cx_status assemble(const asked *request, cx_scheme scheme, const cx_digest *root,
                           const cx_smt_path *paths, leaf_reader *read_leaf, void *arg,
@@ -143,10 +151,13 @@ static cx_status assemble(const asked *request, cx_scheme scheme, const cx_diges
     for (size_t i = 0; i < request->count; i++) {
         bool erased = false;
         leaves[i] = (cx_bytes){NULL, 0};
-        if (paths[i].member)
+        if (paths[i].member) {
+            cx_digest value;
             CX_TRY(read_leaf(arg,
                              cx_bytes_from(request->records[i].bytes, request->records[i].size),
-                             arena, &leaves[i], &erased, err));
+                             arena, &leaves[i], &erased, &value, err));
+            CX_TRY(check_leaf(&paths[i], &value, err));
+        }
         items[i] = (cx_proof_item){.path = paths[i],
                                    .leaf = leaves[i],
                                    .kind = !paths[i].member ? CX_ABSENT
@@ -178,16 +189,17 @@ static cx_status assemble(const asked *request, cx_scheme scheme, const cx_diges
 typedef struct leaf_source {
     cx_home *home;
     cx_str actor;
+    cx_scheme scheme;
     bool past;
     uint64_t snapshot;
 } leaf_source;
 
 static cx_status read_leaf(void *arg, cx_bytes key, cx_arena *arena, cx_bytes *out_leaf,
-                           bool *out_erased, cx_err *err)
+                           bool *out_erased, cx_digest *out_value, cx_err *err)
 {
     const leaf_source *source = arg;
     bool found = false;
-    cx_digest hash;
+    cx_digest hash = {{0}};
     cx_bytes value = {NULL, 0};
     if (source->past) {
         CX_TRY(cx_home_get_at(source->home, source->actor, source->snapshot, key, arena, &value,
@@ -197,6 +209,7 @@ static cx_status read_leaf(void *arg, cx_bytes key, cx_arena *arena, cx_bytes *o
         *out_erased = found && cx_value_erased(value, &hash);
     }
     *out_leaf = found && !*out_erased ? value : (cx_bytes){NULL, 0};
+    *out_value = found && !*out_erased ? cx_scheme_value(source->scheme, value) : hash;
     return CX_SUCCESS;
 }
 
@@ -213,18 +226,18 @@ static const cx_digest *manifest_root(const cx_manifest *manifest, cx_namespace 
     return name_space == CX_NAMESPACE_EDGES ? &manifest->edges_root : &manifest->memories_root;
 }
 
-static cx_status prove_now(const cx_trees *trees, const asked *request, const cx_digest *expected,
-                           leaf_source *source, cx_arena *arena, cx_state_proof *out, cx_err *err)
+static cx_status prove_now(cx_home *home, const cx_trees *trees, const asked *request,
+                           const cx_digest *expected, leaf_source *source, cx_arena *arena,
+                           cx_state_proof *out, cx_err *err)
 {
-    cx_smt *tree = request->name_space == CX_NAMESPACE_EDGES ? trees->edges : trees->memories;
     cx_digest root;
-    CX_TRY(cx_smt_root(tree, &root, err));
+    const cx_smt_path *paths;
+    CX_TRY(cx_trees_prove(home, request->name_space, request->keys, request->count, arena, &root,
+                          &paths, err));
     if (!cx_digest_eq(&root, expected))
         return cx_fail_at(err, CX_E_CONFLICT, "ManifestRootMismatch", CX_NO_OFFSET,
                           "the state has changed since that snapshot; ask for a proof at the"
                           " snapshot, or make a new one");
-    const cx_smt_path *paths;
-    CX_TRY(cx_smt_prove(tree, request->keys, request->count, arena, &paths, err));
     return assemble(request, trees->scheme, &root, paths, read_leaf, source, arena, out, err);
 }
 
@@ -238,8 +251,8 @@ cx_status cx_proof_now(cx_home *home, cx_str actor, const cx_proof_request *requ
     CX_TRY(read_request(request, manifest.scheme, arena, &keys, err));
     cx_trees trees;
     CX_TRY(cx_home_trees_begin(home, actor, &trees, err));
-    leaf_source source = {.home = home, .actor = actor};
-    cx_status status = prove_now(&trees, &keys, manifest_root(&manifest, request->name_space),
+    leaf_source source = {.home = home, .actor = actor, .scheme = trees.scheme};
+    cx_status status = prove_now(home, &trees, &keys, manifest_root(&manifest, request->name_space),
                                  &source, arena, out, err);
     cx_home_trees_end(home);
     if (!cx_failed(status))
@@ -249,108 +262,14 @@ cx_status cx_proof_now(cx_home *home, cx_str actor, const cx_proof_request *requ
 
 /* --- the state at a snapshot ----------------------------------------------------------------- */
 
-typedef struct undo_item {
-    cx_digest key;
-    cx_digest old_value;
-    bool old_absent;
-    cx_digest now_value;
-    bool now_absent;
-} undo_item;
-
-typedef struct undo {
-    cx_scheme scheme;
-    cx_arena *arena;
-    uint64_t snapshot;
-    cx_smt *tree;
-    CX_VEC(undo_item) items;
-    uint8_t last[CX_KEY_SIZE_MAX];
-    size_t last_size;
-} undo;
-
-/* Rows are sorted by record, then by snapshot: the first one at or after ours has the value of
- * ours. */
-static cx_status collect_undo(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status prove_past(cx_home *home, const cx_trees *trees, const asked *request,
+                            const cx_digest *root, leaf_source *source, cx_arena *arena,
+                            cx_state_proof *out, cx_err *err)
 {
-    undo *state = arg;
-    (void)stop;
-    if (key.size < 5 + 1 + 8)
-        return CX_SUCCESS;
-    uint64_t snapshot = 0;
-    for (size_t i = key.size - 8; i < key.size; i++)
-        snapshot = snapshot << 8 | key.data[i];
-    const cx_bytes record = cx_bytes_from(key.data + 5, key.size - 5 - 9);
-    bool same =
-        record.size == state->last_size && memcmp(record.data, state->last, record.size) == 0;
-    if (snapshot < state->snapshot || same)
-        return CX_SUCCESS;
-    undo_item item = {.old_absent = value.size == 0};
-    bool edge;
-    if (record.size > sizeof state->last || !cx_state_key(state->scheme, record, &item.key, &edge))
-        return CX_SUCCESS;
-    memcpy(state->last, record.data, record.size);
-    state->last_size = record.size;
-    if (!item.old_absent && !cx_value_erased(value, &item.old_value))
-        item.old_value = cx_scheme_value(state->scheme, value);
-    item.now_absent = !cx_smt_get(state->tree, &item.key, &item.now_value);
-    undo_item *slot = cx_vec_push(&state->items, cx_alloc_default());
-    if (slot == NULL)
-        return cx_fail_nomem(err);
-    *slot = item;
-    return CX_SUCCESS;
-}
-
-static cx_status set_key(cx_smt *tree, const cx_digest *key, const cx_digest *value, bool absent,
-                         cx_err *err)
-{
-    bool was;
-    return absent ? cx_smt_remove(tree, key, &was, err) : cx_smt_put(tree, key, value, err);
-}
-
-static cx_status undo_changes(undo *state, cx_err *err)
-{
-    for (size_t i = 0; i < state->items.count; i++) {
-        const undo_item *item = &state->items.items[i];
-        CX_TRY(set_key(state->tree, &item->key, &item->old_value, item->old_absent, err));
-    }
-    return CX_SUCCESS;
-}
-
-static cx_status redo_changes(undo *state, cx_err *err)
-{
-    for (size_t i = 0; i < state->items.count; i++) {
-        const undo_item *item = &state->items.items[i];
-        CX_TRY(set_key(state->tree, &item->key, &item->now_value, item->now_absent, err));
-    }
-    return CX_SUCCESS;
-}
-
-static cx_status prove_past(undo *state, const asked *request, const cx_digest *expected,
-                            leaf_source *source, cx_state_proof *out, cx_err *err)
-{
-    cx_digest root;
     const cx_smt_path *paths;
-    CX_TRY(undo_changes(state, err));
-    CX_TRY(cx_smt_root(state->tree, &root, err));
-    if (!cx_digest_eq(&root, expected))
-        return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                          "the history kept for snapshot %llu does not lead to its root; run"
-                          " 'cortex tables rebuild'",
-                          (unsigned long long)state->snapshot);
-    CX_TRY(cx_smt_prove(state->tree, request->keys, request->count, state->arena, &paths, err));
-    return assemble(request, state->scheme, &root, paths, read_leaf, source, state->arena, out,
-                    err);
-}
-
-static cx_status scan_history(cx_home *home, cx_str actor, cx_namespace name_space, undo *state,
-                              cx_err *err)
-{
-    const cx_scan scan = {.actor = actor,
-                          .prefix = name_space == CX_NAMESPACE_EDGES
-                                        ? cx_str_bytes(CX_STR("hist/e/from/"))
-                                        : cx_str_bytes(CX_STR("hist/m/")),
-                          .row = collect_undo,
-                          .arg = state};
-    return cx_home_scan(home, &scan, err);
+    CX_TRY(cx_trees_prove_at(home, request->name_space, source->snapshot, root, request->keys,
+                             request->count, arena, &paths, err));
+    return assemble(request, trees->scheme, root, paths, read_leaf, source, arena, out, err);
 }
 
 cx_status cx_proof_at(cx_home *home, cx_str actor, const cx_proof_request *request,
@@ -363,19 +282,10 @@ cx_status cx_proof_at(cx_home *home, cx_str actor, const cx_proof_request *reque
     CX_TRY(read_request(request, manifest.scheme, arena, &keys, err));
     cx_trees trees;
     CX_TRY(cx_home_trees_begin(home, actor, &trees, err));
-    leaf_source source = {home, actor, true, snapshot_seq};
-    undo state = {.scheme = trees.scheme,
-                  .arena = arena,
-                  .snapshot = snapshot_seq,
-                  .tree = request->name_space == CX_NAMESPACE_EDGES ? trees.edges : trees.memories};
-    cx_status status = scan_history(home, actor, request->name_space, &state, err);
-    if (!cx_failed(status)) {
-        status = prove_past(&state, &keys, manifest_root(&manifest, request->name_space), &source,
-                            out, err);
-        if (cx_failed(redo_changes(&state, NULL)))
-            cx_home_forget_trees(home, actor); /* rebuilt on next use */
-    }
-    cx_vec_done(&state.items, cx_alloc_default());
+    leaf_source source = {home, actor, trees.scheme, true, snapshot_seq};
+    cx_status status =
+        prove_past(home, &trees, &keys, manifest_root(&manifest, request->name_space), &source,
+                   arena, out, err);
     cx_home_trees_end(home);
     if (!cx_failed(status))
         out->manifest = manifest_bytes;
@@ -414,7 +324,7 @@ cx_status cx_proof_journal(cx_home *home, cx_str actor, uint64_t index, uint64_t
     cx_trees trees;
     cx_inclusion proof;
     cx_digest root;
-    CX_TRY(cx_home_journal_begin(home, actor, &trees, err));
+    CX_TRY(cx_home_trees_begin(home, actor, &trees, err));
     cx_status status = prove_entry(&trees, index, size, arena, &proof, &root, err);
     cx_home_trees_end(home);
     CX_TRY(status);
@@ -448,7 +358,7 @@ cx_status cx_proof_consistency(cx_home *home, cx_str actor, uint64_t size1, uint
                                cx_digest *out_root2, cx_err *err)
 {
     cx_trees trees;
-    CX_TRY(cx_home_journal_begin(home, actor, &trees, err));
+    CX_TRY(cx_home_trees_begin(home, actor, &trees, err));
     cx_status status = prove_growth(&trees, size1, size2, arena, out, out_root1, out_root2, err);
     cx_home_trees_end(home);
     CX_TRY(status);

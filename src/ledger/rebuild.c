@@ -129,7 +129,7 @@ static cx_status compare_with_old(rebuild *work, cx_rebuild_mode mode, cx_err *e
         if (damaged)
             status = note_finding(work, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
                                   reason.message, err);
-        work->result.changed = work->differences != before || old.format != CX_TABLES_NOW;
+        work->result.changed = work->differences != before;
     }
     cx_store_close(&old);
     return status;

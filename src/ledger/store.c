@@ -3,22 +3,27 @@
  *
  * S1  A memtable is flushed whole, with its end position, in one transaction.
  * S2  A row that is in no memtable is in the database, if it exists.
- * S3  Every row has a checksum: a damaged row is reported and never used.  A fold has none: what is
- *     read of it must lead to the actor's row.
+ * S3  Every row has a checksum: a damaged row is reported and never used.  Folds and trees have
+ *     none: what is read of them must lead to the actor's row.
  * S4  A store that derives keeps a transaction open: its rows become durable with the next flush,
  *     or not at all.  Its filter, if any, has every key in the database.
  * S5  A read view ends with the flush of a memtable: until then the rows that the view lacks are in
  *     that memtable.
  *
  *     meta(name, value)       identity of the tables; position = commit, frames; numbers of rows
- *     actor(id, name, ...)    one row for each actor: its counters, and the right edge of its
- *     journal entry(actor, seq, ...)  each entry's place in the log, and its leaf hash
+ *     actor(id, name, ...)    an actor's counters, right edge of its journal, roots of its trees
+ *
+ *     entry(actor, seq, ...)  each entry's place in the log, and its leaf hash
+ *
  *     fold(actor, level, ..)  nodes of the journals' trees, one in 256 (tree/mmr.h)
+ *
+ *     leaf, page, page_cut, leaf_was, page_was  the trees of states (pages/pages.h)
+ *
+ *     past(actor, snapshot, ..)  heights of these trees when a snapshot was made
+ *
  *     record(actor, key, value)  records and derived rows by logical key (ledger.md §5); after the
  *                             value its checksum, 4 bytes
  */
-#include <stdio.h>
-
 #include "base/api.h"
 #include "ledger/internal.h"
 #include "ledger/store_internal.h"
@@ -35,13 +40,17 @@ static const char schema[] =
     " value BLOB NOT NULL, PRIMARY KEY(actor, key)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS fold(actor INTEGER NOT NULL, level INTEGER NOT NULL,"
     " number INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(actor, level, number))"
+    " WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS past(actor INTEGER NOT NULL, snapshot INTEGER NOT NULL,"
+    " memory_height INTEGER NOT NULL, edge_height INTEGER NOT NULL, PRIMARY KEY(actor, snapshot))"
     " WITHOUT ROWID;";
 
-const char cx_store_actor_schema[] =
-    "CREATE TABLE IF NOT EXISTS %s(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+static const char actor_schema[] =
+    "CREATE TABLE IF NOT EXISTS actor(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " scheme TEXT NOT NULL, entries INTEGER NOT NULL, snapshots INTEGER NOT NULL,"
     " live INTEGER NOT NULL, dead INTEGER NOT NULL, edges INTEGER NOT NULL,"
-    " peaks BLOB NOT NULL, state_sum INTEGER NOT NULL, sum INTEGER NOT NULL)";
+    " peaks BLOB NOT NULL, memory_tree BLOB NOT NULL, edge_tree BLOB NOT NULL,"
+    " sum INTEGER NOT NULL)";
 
 /* Creating it once over all rows is cheaper than maintaining it row by row. */
 const char cx_store_subject_index[] =
@@ -65,6 +74,11 @@ static void finish_statements(cx_tables *tables)
     cx_db_finish(tables->put_fold);
     cx_db_finish(tables->scan_leaves);
     cx_db_finish(tables->scan_folds);
+    cx_db_finish(tables->get_position);
+    cx_db_finish(tables->get_past);
+    cx_db_finish(tables->put_past);
+    cx_db_finish(tables->remove_past);
+    cx_pages_close(tables->pages);
     cx_db_finish(tables->begin);
     cx_db_finish(tables->end);
     *tables = (cx_tables){.db = tables->db};
@@ -96,8 +110,17 @@ static cx_status prepare_writing(cx_tables *tables, cx_err *err)
     return cx_db_prepare(db, "INSERT OR REPLACE INTO meta VALUES(?,?)", &tables->put_meta, err);
 }
 
+/* Bytes of pages that each connection keeps. */
+#define PAGE_CACHE ((size_t)8 << 20)
+
+static cx_status open_pages(const cx_store *store, cx_tables *tables, cx_err *err)
+{
+    const cx_pages_options options = {.alloc = store->alloc, .cache_bytes = PAGE_CACHE};
+    return cx_pages_open(tables->db, &options, &tables->pages, err);
+}
+
 /* Statements that need columns which only current tables have. */
-cx_status cx_store_prepare_actors(cx_store *store, cx_err *err)
+static cx_status prepare_actors(cx_store *store, cx_err *err)
 {
     cx_tables *reading = &store->reading, *writing = &store->writing;
     if (reading->scan_actors != NULL)
@@ -115,9 +138,23 @@ cx_status cx_store_prepare_actors(cx_store *store, cx_err *err)
                          "SELECT number, hash FROM fold WHERE actor=?1 AND number>=?2 AND"
                          " number<?3 AND level=?4 ORDER BY number",
                          &reading->scan_folds, err));
+    CX_TRY(cx_db_prepare(reading->db,
+                         "SELECT (SELECT value FROM meta WHERE name='commit'),"
+                         " (SELECT value FROM meta WHERE name='frames')",
+                         &reading->get_position, err));
+    CX_TRY(cx_db_prepare(reading->db,
+                         "SELECT memory_height, edge_height FROM past WHERE actor=? AND snapshot=?",
+                         &reading->get_past, err));
+    CX_TRY(open_pages(store, reading, err));
     if (writing->db == NULL)
         return CX_SUCCESS;
-    return cx_db_prepare(writing->db, "INSERT OR REPLACE INTO actor VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+    CX_TRY(open_pages(store, writing, err));
+    CX_TRY(cx_db_prepare(writing->db, "INSERT OR REPLACE INTO past VALUES(?,?,?,?)",
+                         &writing->put_past, err));
+    CX_TRY(cx_db_prepare(writing->db, "DELETE FROM past WHERE actor=? AND snapshot=?",
+                         &writing->remove_past, err));
+    return cx_db_prepare(writing->db,
+                         "INSERT OR REPLACE INTO actor VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
                          &writing->put_actor, err);
 }
 
@@ -135,8 +172,8 @@ static cx_status put_meta_int(cx_tables *tables, const char *name, uint64_t valu
     return cx_db_execute(tables->put_meta, err);
 }
 
-cx_status cx_store_put_position(cx_store *store, cx_str identity, cx_position position,
-                                const cx_store_counters *counters, cx_err *err)
+static cx_status put_position(cx_store *store, cx_str identity, cx_position position,
+                              const cx_store_counters *counters, cx_err *err)
 {
     cx_tables *tables = &store->writing;
     CX_TRY(put_meta_int(tables, "commit", position.commit, err));
@@ -157,6 +194,8 @@ static void generation_close(const cx_alloc *alloc, cx_memtable *generation)
     cx_vec_done(&generation->rows, alloc);
     cx_vec_done(&generation->entries, alloc);
     cx_vec_done(&generation->folds, alloc);
+    cx_vec_done(&generation->states, alloc);
+    cx_vec_done(&generation->snapshots, alloc);
     cx_vec_done(&generation->actors, alloc);
     cx_map_done(&generation->index);
     cx_arena_done(&generation->arena);
@@ -294,6 +333,30 @@ cx_status cx_store_put_fold(cx_store *store, const cx_fold_row *row, cx_err *err
     return CX_SUCCESS;
 }
 
+cx_status cx_store_put_state(cx_store *store, const cx_state_row *row, cx_err *err)
+{
+    cx_state_row *copy = cx_vec_push(&store->memtable->states, store->alloc);
+    if (copy == NULL)
+        return cx_fail_nomem(err);
+    *copy = *row;
+    return CX_SUCCESS;
+}
+
+cx_status cx_store_put_snapshot(cx_store *store, const cx_snapshot_row *row, cx_err *err)
+{
+    cx_memtable *generation = store->memtable;
+    uint64_t *retained = CX_ARENA_ARRAY(&generation->arena, uint64_t, row->retained_count + 1);
+    cx_snapshot_row *copy =
+        retained == NULL ? NULL : cx_vec_push(&generation->snapshots, store->alloc);
+    if (copy == NULL)
+        return cx_fail_nomem(err);
+    if (row->retained_count != 0)
+        memcpy(retained, row->retained, row->retained_count * sizeof *retained);
+    *copy = *row;
+    copy->retained = retained;
+    return CX_SUCCESS;
+}
+
 size_t cx_store_memtable_rows(const cx_store *store)
 {
     const cx_memtable *memtable = store->memtable;
@@ -353,24 +416,6 @@ static cx_status write_row(cx_tables *tables, const cx_row *row, uint64_t *recor
     return row->removed || changed ? CX_SUCCESS : run_row(tables->replace, row, err);
 }
 
-cx_status cx_store_write_record(cx_store *store, int64_t actor, cx_bytes key, cx_bytes value,
-                                cx_err *err)
-{
-    uint64_t uncounted = 0;
-    cx_buf bytes;
-    cx_buf_init(&bytes, store->alloc);
-    cx_buf_add(&bytes, value.data, value.size);
-    uint8_t sum[CX_ROW_SUM_SIZE];
-    cx_store_sum_row(actor, key, value, sum);
-    cx_buf_add(&bytes, sum, sizeof sum);
-    const cx_row row = {.actor = actor, .key = key, .value = cx_bytes_from(bytes.data, value.size)};
-    cx_status status = cx_buf_check(&bytes, err);
-    if (!cx_failed(status))
-        status = write_row(&store->writing, &row, &uncounted, err);
-    cx_buf_done(&bytes);
-    return status;
-}
-
 static cx_status write_entry(cx_tables *tables, const cx_entry_row *row, cx_err *err)
 {
     cx_db_statement *statement = tables->put_entry;
@@ -409,7 +454,7 @@ cx_status cx_store_put_entry(cx_store *store, const cx_entry_row *row, cx_err *e
     return CX_SUCCESS;
 }
 
-cx_status cx_store_write_fold(cx_store *store, const cx_fold_row *row, cx_err *err)
+static cx_status write_fold(cx_store *store, const cx_fold_row *row, cx_err *err)
 {
     cx_db_statement *statement = store->writing.put_fold;
     cx_db_bind_int(statement, 1, row->actor);
@@ -419,7 +464,7 @@ cx_status cx_store_write_fold(cx_store *store, const cx_fold_row *row, cx_err *e
     return cx_db_execute(statement, err);
 }
 
-cx_status cx_store_write_actor(cx_store *store, const cx_actor_row *row, cx_err *err)
+static cx_status write_actor(cx_store *store, const cx_actor_row *row, cx_err *err)
 {
     cx_db_statement *statement = store->writing.put_actor;
     cx_db_bind_int(statement, 1, row->id);
@@ -429,8 +474,12 @@ cx_status cx_store_write_actor(cx_store *store, const cx_actor_row *row, cx_err 
     for (int i = 0; i < 5; i++)
         cx_db_bind_int(statement, 4 + i, (int64_t)numbers[i]);
     cx_db_bind_bytes(statement, 9, row->peaks);
-    cx_db_bind_int(statement, 10, (int64_t)row->state_sum);
-    cx_db_bind_int(statement, 11, cx_store_sum_actor(row));
+    uint8_t trees[2][CX_PAGES_ANCHOR_SIZE];
+    for (int i = 0; i < 2; i++) {
+        cx_pages_anchor_encode(&row->trees[i], trees[i]);
+        cx_db_bind_bytes(statement, 10 + i, cx_bytes_from(trees[i], sizeof trees[i]));
+    }
+    cx_db_bind_int(statement, 12, cx_store_sum_actor(row));
     return cx_db_execute(statement, err);
 }
 
@@ -484,18 +533,21 @@ static cx_status write_rows(cx_store *store, const cx_memtable *generation, cx_e
     cx_tables *tables = &store->writing;
     cx_store_counters counters = store->counters;
     CX_TRY(write_sorted(store, generation, &counters.records, err));
+    CX_TRY(cx_store_write_states(store, generation, err));
     for (size_t i = 0; i < generation->entries.count; i++)
         CX_TRY(write_entry(tables, &generation->entries.items[i], err));
     for (size_t i = 0; i < generation->folds.count; i++)
-        CX_TRY(cx_store_write_fold(store, &generation->folds.items[i], err));
+        CX_TRY(write_fold(store, &generation->folds.items[i], err));
     counters.entries += generation->entries.count + generation->entries_written;
     for (size_t i = 0; i < generation->actors.count; i++) {
         const uint64_t number = (uint64_t)generation->actors.items[i].id;
-        CX_TRY(cx_store_write_actor(store, &generation->actors.items[i], err));
+        cx_actor_row actor = generation->actors.items[i];
+        memcpy(actor.trees, actor.trees_after, sizeof actor.trees);
+        CX_TRY(write_actor(store, &actor, err));
         counters.actors = number < counters.actors ? counters.actors : number + 1;
     }
     store->flushing_counters = counters;
-    return cx_store_put_position(store, store->identity, generation->end, &counters, err);
+    return put_position(store, store->identity, generation->end, &counters, err);
 }
 
 cx_status cx_store_flush_memtable(cx_store *store, const cx_memtable *generation, cx_err *err)
@@ -566,38 +618,6 @@ cx_status cx_store_scrub(cx_store *store, cx_err *err)
     return clean ? CX_SUCCESS : put_clean(store, err);
 }
 
-#define FORMAT_NAME "cortex-tables/"
-
-cx_status cx_store_identity_before(cx_str identity, cx_buf *out, cx_err *err)
-{
-    cx_buf_clear(out);
-    if (!cx_str_starts(identity, CX_STR(FORMAT_NAME "3 ")))
-        return CX_SUCCESS;
-    cx_buf_add_z(out, FORMAT_NAME "1");
-    cx_buf_add(out, (const uint8_t *)identity.data + sizeof FORMAT_NAME,
-               identity.size - sizeof FORMAT_NAME);
-    return cx_buf_check(out, err);
-}
-
-/* Whose tables these are: *out_stale when they are of another log or of other derivers. */
-static cx_status judge_identity(cx_store *store, cx_str found, cx_str identity, bool *out_stale,
-                                cx_err *err)
-{
-    cx_buf before;
-    store->format = CX_TABLES_NOW;
-    *out_stale = !cx_str_eq(found, identity);
-    if (!*out_stale)
-        return CX_SUCCESS;
-    cx_buf_init(&before, store->alloc);
-    cx_status status = cx_store_identity_before(identity, &before, err);
-    if (!cx_failed(status) && before.size != 0 && cx_str_eq(found, cx_buf_str(&before))) {
-        store->format = CX_TABLES_BEFORE;
-        *out_stale = false;
-    }
-    cx_buf_done(&before);
-    return status;
-}
-
 typedef struct meta_number {
     const char *name;
     uint64_t *out;
@@ -635,11 +655,11 @@ static cx_status read_state(cx_store *store, cx_str identity, bool *out_stale, c
     CX_TRY_GOTO(status, read_meta(db, "identity", &text, NULL, &found, err));
     CX_TRY_GOTO(status, read_numbers(db, position, 3, &there, err));
     CX_TRY_GOTO(status, read_numbers(db, rows, 4, &counted, err));
-    CX_TRY_GOTO(status, judge_identity(store, cx_buf_str(&text), identity, out_stale, err));
+    *out_stale = !cx_str_eq(cx_buf_str(&text), identity);
     if (!found && there == 0)
         goto done;
     good = found && there == 3 && sum == cx_store_sum_meta(cx_buf_str(&text), store->flushed, NULL);
-    if (good && !*out_stale && store->format == CX_TABLES_NOW)
+    if (good && !*out_stale)
         good = counted == 4 &&
                rows_sum == cx_store_sum_meta(cx_buf_str(&text), store->flushed, counters);
     if (!good)
@@ -652,12 +672,10 @@ done:
 /* An empty table of actors with the current columns. */
 static cx_status make_actors(cx_store *store, cx_err *err)
 {
-    char sql[sizeof cx_store_actor_schema + 16];
-    (void)snprintf(sql, sizeof sql, cx_store_actor_schema, "actor");
     if (store->reading.scan_actors != NULL) /* it has them */
         return cx_db_run(store->writing.db, "DELETE FROM actor", err);
     CX_TRY(cx_db_run(store->writing.db, "DROP TABLE IF EXISTS actor", err));
-    return cx_db_run(store->writing.db, sql, err);
+    return cx_db_run(store->writing.db, actor_schema, err);
 }
 
 cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
@@ -668,14 +686,17 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
         CX_TRY(cx_db_begin_write(db, err));
     cx_status status = cx_db_run(db,
                                  "DELETE FROM meta WHERE name<>'" CLEAN_NAME
-                                 "'; DELETE FROM entry; DELETE FROM record; DELETE FROM fold;",
+                                 "'; DELETE FROM entry; DELETE FROM record; DELETE FROM fold;"
+                                 " DELETE FROM past; DELETE FROM leaf; DELETE FROM page;"
+                                 " DELETE FROM leaf_was; DELETE FROM page_was;"
+                                 " DELETE FROM page_cut;",
                                  err);
     if (!cx_failed(status))
         status = make_actors(store, err);
     if (!cx_failed(status))
         status = put_meta_text(&store->writing, "identity", identity, err);
     if (!cx_failed(status))
-        status = cx_store_put_position(store, identity, (cx_position){0, 0}, &none, err);
+        status = put_position(store, identity, (cx_position){0, 0}, &none, err);
     if (!cx_failed(status))
         status = cx_db_commit(db, err);
     if (!cx_failed(status) && store->derives)
@@ -686,8 +707,7 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
     }
     store->flushed = (cx_position){0, 0};
     store->counters = none;
-    store->format = CX_TABLES_NOW;
-    CX_TRY(cx_store_prepare_actors(store, err));
+    CX_TRY(prepare_actors(store, err));
     /* If there is no memory for the filter, every lookup goes to the database. */
     if (store->derives && store->filter == NULL)
         store->filter = cx_alloc_zeroed(store->alloc, 1, FILTER_SIZE);
@@ -714,6 +734,7 @@ static cx_status open_writing(cx_store *store, const char *path, cx_db_mode mode
     CX_TRY(cx_db_begin_write(store->writing.db, err));
     CX_TRY(count_tables(store->writing.db, &tables, err));
     CX_TRY(cx_db_run(store->writing.db, schema, err));
+    CX_TRY(cx_pages_create_tables(store->writing.db, err));
     if (!store->shared)
         CX_TRY(cx_db_run(store->writing.db, cx_store_subject_index, err));
     if (tables == 0)
@@ -767,12 +788,12 @@ static cx_status open_parts(cx_store *store, const char *path, cx_store_mode mod
 cx_status cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *alloc, uint64_t seed,
                         cx_str identity, cx_store *out, bool *out_stale, cx_err *err)
 {
-    *out = (cx_store){.alloc = alloc, .seed = seed, .identity = identity, .format = CX_TABLES_NOW};
+    *out = (cx_store){.alloc = alloc, .seed = seed, .identity = identity};
     cx_status status = open_parts(out, path, mode, err);
     if (!cx_failed(status))
         status = read_state(out, identity, out_stale, err);
-    if (!cx_failed(status) && !*out_stale && out->format == CX_TABLES_NOW)
-        status = cx_store_prepare_actors(out, err);
+    if (!cx_failed(status) && !*out_stale)
+        status = prepare_actors(out, err);
     if (cx_failed(status))
         cx_store_close(out);
     return status;
@@ -783,6 +804,8 @@ void cx_store_close(cx_store *store)
     generation_close(store->alloc, store->memtable);
     generation_close(store->alloc, store->flushing);
     cx_alloc_free(store->alloc, store->filter, FILTER_SIZE);
+    cx_alloc_free(store->alloc, store->sweep.retained,
+                  store->sweep.retained_count * sizeof *store->sweep.retained);
     if (store->reading.db != NULL) {
         finish_statements(&store->reading);
         if (!store->shared) {

@@ -15,6 +15,7 @@
 #include "db/api.h"
 #include "ledger/home.h"
 #include "log/api.h"
+#include "pages/api.h"
 #include "tree/api.h"
 
 typedef struct cx_row {
@@ -42,9 +43,37 @@ typedef struct cx_actor_row {
     cx_str name;
     cx_scheme scheme;
     uint64_t entries, snapshots, live, dead, edges;
-    cx_bytes peaks;     /* of the journal's right edge (tree/mmr.h), 32 bytes each; borrowed */
-    uint64_t state_sum; /* detects damaged rows (H4 in home.c) */
+    cx_bytes peaks; /* of the journal's right edge (tree/mmr.h), 32 bytes each; borrowed */
+    /* The trees of its state: before a flush, and when it has written what they changed by. */
+    cx_pages_anchor trees[2], trees_after[2];
 } cx_actor_row;
+
+/* Of an actor's state: tree number 2 * actor for memories, and one more for edges. */
+#define CX_TREE_MEMORIES 0
+#define CX_TREE_EDGES 1
+static inline uint64_t cx_tree_of(int64_t actor, unsigned which)
+{
+    return 2 * (uint64_t)actor + which;
+}
+
+#define CX_NO_SNAPSHOT UINT64_MAX
+
+/* A change of a state tree, and where it stands between the actor's snapshots. */
+typedef struct cx_state_row {
+    uint64_t tree;
+    cx_smt_pair pair;
+    uint64_t next_snapshot;
+    uint64_t newest; /* retained; or CX_NO_SNAPSHOT */
+} cx_state_row;
+
+/* A snapshot that was made or dropped. */
+typedef struct cx_snapshot_row {
+    int64_t actor;
+    uint64_t snapshot;
+    bool dropped;
+    const uint64_t *retained; /* when it was dropped: those that are left, ascending */
+    size_t retained_count;
+} cx_snapshot_row;
 
 /* A node of an actor's journal tree that is kept (tree/mmr.h). */
 typedef struct cx_fold_row {
@@ -58,6 +87,8 @@ typedef struct cx_memtable {
     CX_VEC(cx_row) rows;
     CX_VEC(cx_entry_row) entries;
     CX_VEC(cx_fold_row) folds;
+    CX_VEC(cx_state_row) states;
+    CX_VEC(cx_snapshot_row) snapshots;
     size_t entries_written;      /* while deriving: writes directly to the database */
     CX_VEC(cx_actor_row) actors; /* as of the end of the memtable */
     cx_position end;
@@ -69,6 +100,8 @@ typedef struct cx_tables {
     cx_db_statement *get, *put, *replace, *remove, *put_entry, *get_entry, *put_actor, *put_meta;
     cx_db_statement *scan_actors, *find_actor;
     cx_db_statement *put_fold, *scan_leaves, *scan_folds;
+    cx_db_statement *get_position, *get_past, *put_past, *remove_past;
+    cx_pages *pages;              /* of the trees of states */
     cx_db_statement *begin, *end; /* of a view */
 } cx_tables;
 
@@ -79,10 +112,15 @@ typedef struct cx_store_counters {
     uint64_t records; /* of table record, without plans of erasures */
 } cx_store_counters;
 
-/* The format of the tables (store_upgrade.c).  Those of CX_TABLES_BEFORE become current ones in
- * place; tables of a format that no release had are made anew. */
-#define CX_TABLES_NOW 3
-#define CX_TABLES_BEFORE 1
+/* Rows of the past that no snapshot needs any more are removed a few at a time. */
+typedef struct cx_store_sweep {
+    bool wanted;
+    int64_t actor;
+    unsigned which;
+    uint64_t *retained;
+    size_t retained_count;
+    cx_pages_sweep_position position;
+} cx_store_sweep;
 
 typedef enum cx_store_view { CX_VIEW_NONE, CX_VIEW_WANTED, CX_VIEW_OPEN } cx_store_view;
 
@@ -97,12 +135,12 @@ typedef struct cx_store {
     bool derives; /* a transaction is always open */
     uint64_t *filter; /* Bloom filter of keys, while deriving into an empty database; NULL = none */
     cx_memtable *memtable;
-    cx_memtable *flushing;      /* NULL = none */
-    cx_position flushed;        /* position up to which the tables are true */
-    int format;                 /* CX_TABLES_NOW, or CX_TABLES_BEFORE until they are upgraded */
-    cx_store_counters counters; /* as of `flushed` */
+    cx_memtable *flushing;               /* NULL = none */
+    cx_position flushed;                 /* position up to which the tables are true */
+    cx_store_counters counters;          /* as of `flushed` */
     cx_store_counters flushing_counters; /* as of the end of `flushing`, once it is written */
     cx_store_view view;                  /* of a store that another process writes to */
+    cx_store_sweep sweep;
 } cx_store;
 
 typedef enum cx_store_mode {
@@ -115,9 +153,9 @@ typedef enum cx_store_mode {
 } cx_store_mode;
 
 /* `identity` names data directory, format and derivers and outlives the store; *out_stale: the
- * tables have another identity (or are new) and must be filled from the first commit on.  Tables of
- * the format before are not stale: cx_store_upgrade makes them current, and until then only their
- * position is known. */
+ * tables have another identity (or are new) and must be cleared and filled from the first commit
+ * on.
+ */
 CX_RESULT cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *alloc, uint64_t seed,
                         cx_str identity, cx_store *out, bool *out_stale, cx_err *err);
 void cx_store_close(cx_store *store);
@@ -131,11 +169,16 @@ CX_RESULT cx_store_get(cx_store *store, int64_t actor, cx_bytes key, cx_arena *a
  * Keep it short: meanwhile the database's write-ahead log cannot be reset.
  */
 void cx_store_view_begin(cx_store *store);
+/* Opens the view if one is wanted: what is read afterwards is of this moment. */
+CX_RESULT cx_store_need_view(cx_store *store, cx_err *err);
 void cx_store_view_end(cx_store *store);
 CX_RESULT cx_store_put(cx_store *store, const cx_row *row, cx_err *err); /* copies */
 CX_RESULT cx_store_put_entry(cx_store *store, const cx_entry_row *row, cx_err *err);
 CX_RESULT cx_store_put_actor(cx_store *store, const cx_actor_row *row, cx_err *err);
 CX_RESULT cx_store_put_fold(cx_store *store, const cx_fold_row *row, cx_err *err);
+CX_RESULT cx_store_put_state(cx_store *store, const cx_state_row *row, cx_err *err);
+/* Copies `retained`. */
+CX_RESULT cx_store_put_snapshot(cx_store *store, const cx_snapshot_row *row, cx_err *err);
 /*
  * `count` hashes of an actor's journal from number `first` on: leaves (level 0) or folds of that
  * level; at most 256.  They are not checked (tree/mmr.h does).  CX_E_FORMAT "DatabaseDamaged" when
@@ -166,13 +209,6 @@ CX_RESULT
 cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwards,
               cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err),
               void *arg, cx_err *err);
-/* The same, forward, without checking the rows' checksums: the caller compares the result with the
- * actor's state_sum. */
-CX_RESULT
-cx_store_scan_summed(cx_store *store, int64_t actor, cx_bytes prefix,
-                     cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop,
-                                      cx_err *err),
-                     void *arg, cx_err *err);
 CX_RESULT cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *subject,
                                 cx_status (*row)(void *arg, const cx_entry_row *entry, bool *stop,
                                                  cx_err *err),
@@ -198,16 +234,17 @@ CX_RESULT cx_store_put_actor_name(cx_store *store, int64_t id, cx_str name, uint
 CX_RESULT cx_store_count_rows(cx_store *store, uint64_t *out_entries, uint64_t *out_records,
                               cx_err *err);
 
-/* --- store_upgrade.c -------------------------------------------------------------------------- */
+/* --- store_trees.c: the trees of states ------------------------------------------------------- */
 
-/*
- * Brings tables of the format before to the current one, in place.  Interrupted, it continues where
- * it was: until the last transaction they are tables of the format before, for older programs, too.
- * `progress` may be NULL.
- */
-CX_RESULT cx_store_upgrade(cx_store *store,
-                           void (*progress)(void *arg, const char *what, uint64_t done,
-                                            uint64_t total),
-                           void *arg, cx_err *err);
+/* Applies the changes of a memtable; sets trees_after of its actors. */
+CX_RESULT cx_store_write_states(cx_store *store, const cx_memtable *memtable, cx_err *err);
+/* The position up to which the rows are true that a read view shows; the view must be wanted. */
+CX_RESULT cx_store_shown_position(cx_store *store, cx_position *out, cx_err *err);
+/* Heights of an actor's trees when a snapshot was made; CX_E_FORMAT "DatabaseDamaged" when they are
+ * not there. */
+CX_RESULT cx_store_past_heights(cx_store *store, int64_t actor, uint64_t snapshot, uint8_t out[2],
+                                cx_err *err);
+/* Rows of the past that are removed with one flush, at most. */
+#define CX_SWEEP_ROWS 8192
 
 #endif

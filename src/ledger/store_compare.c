@@ -7,33 +7,28 @@
 
 typedef struct compared_table {
     const char *name;
-    const char *sql; /* actor first, key second, then the columns that must be equal */
+    const char *sql;
     int column_count;
+    int number_count; /* the order is that of these columns, or of a number and of bytes: 0 */
+    bool of_trees;    /* the first column is the number of a tree, not of an actor */
 } compared_table;
 
 /* Rows of planned erasures are not derived from the log, so they are not compared. */
 static const compared_table compared[] = {
-    {"actor", "SELECT " CX_ACTOR_COLUMNS " FROM actor ORDER BY id, name", 11},
-    {"entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry ORDER BY actor, seq", 10},
-    {"fold", "SELECT actor, level, number, hash FROM fold ORDER BY actor, level, number", 4},
+    {"actor", "SELECT " CX_ACTOR_COLUMNS " FROM actor ORDER BY id, name", 12, 0, false},
+    {"entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry ORDER BY actor, seq", 10, 2, false},
+    {"fold", "SELECT actor, level, number, hash FROM fold ORDER BY actor, level, number", 4, 3,
+     false},
+    {"leaf", "SELECT tree, key, value, born FROM leaf ORDER BY tree, key", 4, 0, true},
+    {"page", "SELECT tree, level, prefix, depth, hash, born FROM page ORDER BY tree, level, prefix",
+     6, 3, true},
+    {"past",
+     "SELECT actor, snapshot, memory_height, edge_height FROM past ORDER BY actor, snapshot", 4, 2,
+     false},
     {"record",
      "SELECT actor, key, value FROM record WHERE NOT (key >= CAST('erase/' AS BLOB)"
      " AND key < CAST('erase0' AS BLOB)) ORDER BY actor, key",
-     3},
-};
-
-/* What tables of the format before have of these: no rows actor/<name>, no folds, and no peaks. */
-static const compared_table compared_before[] = {
-    {"actor",
-     "SELECT id, name, scheme, entries, snapshots, live, dead, edges, state_sum FROM actor"
-     " ORDER BY id, name",
-     9},
-    {"entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry ORDER BY actor, seq", 10},
-    {"record",
-     "SELECT actor, key, value FROM record WHERE NOT (key >= CAST('erase/' AS BLOB)"
-     " AND key < CAST('erase0' AS BLOB)) AND NOT (actor = 0 AND key >= CAST('actor/' AS BLOB)"
-     " AND key < CAST('actor0' AS BLOB)) ORDER BY actor, key",
-     3},
+     3, 0, false},
 };
 
 static int compare_names(const cx_db_statement *left, const cx_db_statement *right)
@@ -48,12 +43,9 @@ static int compare_names(const cx_db_statement *left, const cx_db_statement *rig
 static int compare_rows(const compared_table *table, const cx_db_statement *left,
                         const cx_db_statement *right)
 {
-    const int numbers = strcmp(table->name, "entry") == 0  ? 2
-                        : strcmp(table->name, "fold") == 0 ? 3
-                                                           : 0;
-    if (numbers == 0)
+    if (table->number_count == 0)
         return compare_names(left, right);
-    for (int i = 0; i < numbers; i++) {
+    for (int i = 0; i < table->number_count; i++) {
         int64_t a = cx_db_int(left, i), b = cx_db_int(right, i);
         if (a != b)
             return a < b ? -1 : 1;
@@ -85,8 +77,9 @@ static cx_status report_difference(comparison *state, const cx_db_statement *row
     if (state->left_calls == 0)
         return CX_SUCCESS;
     state->left_calls--;
-    return state->differ(state->arg, state->table->name, cx_db_int(row, 0), cx_db_bytes(row, 1),
-                         how, err);
+    const int64_t first = cx_db_int(row, 0);
+    return state->differ(state->arg, state->table->name, state->table->of_trees ? first / 2 : first,
+                         cx_db_bytes(row, 1), how, err);
 }
 
 static cx_status compare_table(comparison *state, cx_err *err)
@@ -115,7 +108,7 @@ static cx_status compare_counters(comparison *state, const cx_store *left, const
                                   cx_err *err)
 {
     const cx_store_counters *a = &left->counters, *b = &right->counters;
-    if (right->format == CX_TABLES_BEFORE || state->left_calls == 0 ||
+    if (state->left_calls == 0 ||
         (a->actors == b->actors && a->entries == b->entries && a->records == b->records))
         return CX_SUCCESS;
     state->left_calls--;
@@ -129,12 +122,8 @@ cx_status cx_store_compare(cx_store *left, cx_store *right, size_t max,
                            void *arg, cx_err *err)
 {
     comparison state = {.left_calls = max, .differ = differ, .arg = arg};
-    const bool before = right->format == CX_TABLES_BEFORE;
-    const compared_table *tables = before ? compared_before : compared;
-    const size_t count = before ? sizeof compared_before / sizeof *compared_before
-                                : sizeof compared / sizeof *compared;
-    for (size_t i = 0; i < count; i++) {
-        state.table = &tables[i];
+    for (size_t i = 0; i < sizeof compared / sizeof *compared; i++) {
+        state.table = &compared[i];
         state.left = state.right = NULL;
         cx_status status = cx_db_prepare(left->reading.db, state.table->sql, &state.left, err);
         if (!cx_failed(status))

@@ -8,12 +8,7 @@
 
 #define CX_ENTRY_COLUMNS "actor, seq, kind, created_ns, subject, segment, offset, size, leaf, sum"
 #define CX_ACTOR_COLUMNS \
-    "id, name, scheme, entries, snapshots, live, dead, edges, peaks, state_sum, sum"
-
-/* The table of actors; %s is its name. */
-extern const char cx_store_actor_schema[];
-/* Statements over the table of actors, once its columns are the current ones. */
-cx_status cx_store_prepare_actors(cx_store *store, cx_err *err);
+    "id, name, scheme, entries, snapshots, live, dead, edges, peaks, memory_tree, edge_tree, sum"
 
 /* actor/<name> of actor CX_ACTOR_HOME: the number of that actor, u64be. */
 #define CX_ACTOR_PREFIX "actor/"
@@ -28,31 +23,20 @@ enum { CX_ROW_SUM_SIZE = 4 };
 void cx_store_sum_row(int64_t actor, cx_bytes key, cx_bytes value, uint8_t out[CX_ROW_SUM_SIZE]);
 uint32_t cx_store_sum_entry(const cx_entry_row *row);
 uint32_t cx_store_sum_actor(const cx_actor_row *row);
-/* `counters` NULL: of tables of the format before, which have none. */
+/* `counters` NULL: of the identity and the position alone. */
 uint32_t cx_store_sum_meta(cx_str identity, cx_position position,
                            const cx_store_counters *counters);
-/* Of a row of the format before: with the sum of its entries in place of the peaks. */
-uint32_t cx_store_sum_former_actor(const cx_actor_row *row, uint64_t entry_sum);
 /* CX_E_FORMAT; `what` says which row. */
 cx_status cx_store_damaged(const char *what, cx_err *err);
 /* Checks a row's checksum and returns the value without it. */
 cx_status cx_store_check_row(int64_t actor, cx_bytes key, cx_bytes stored, cx_bytes *out,
                              cx_err *err);
 
-/* --- what the tables say about themselves ----------------------------------------------------- */
-
-CX_RESULT cx_store_put_position(cx_store *store, cx_str identity, cx_position position,
-                                const cx_store_counters *counters, cx_err *err);
-/* The identity of the same tables in the format before; empty = there was none. */
-CX_RESULT cx_store_identity_before(cx_str identity, cx_buf *out, cx_err *err);
-
 /* --- writing past the memtable, in a transaction of store->writing ---------------------------- */
 
-CX_RESULT cx_store_write_record(cx_store *store, int64_t actor, cx_bytes key, cx_bytes value,
-                                cx_err *err);
-CX_RESULT cx_store_write_actor_name(cx_store *store, int64_t id, cx_str name, cx_err *err);
-CX_RESULT cx_store_write_actor(cx_store *store, const cx_actor_row *row, cx_err *err);
-CX_RESULT cx_store_write_fold(cx_store *store, const cx_fold_row *row, cx_err *err);
+/* Heights of an actor's trees when a snapshot was made. */
+CX_RESULT cx_store_write_past(cx_store *store, int64_t actor, uint64_t snapshot,
+                              const cx_pages_anchor trees[2], cx_err *err);
 
 /* --- rows of a generation --------------------------------------------------------------------- */
 

@@ -17,7 +17,7 @@ void cx_store_view_begin(cx_store *store)
         store->view = CX_VIEW_WANTED; /* opened by the first read that reaches the database */
 }
 
-static cx_status open_view(cx_store *store, cx_err *err)
+cx_status cx_store_need_view(cx_store *store, cx_err *err)
 {
     if (store->view != CX_VIEW_WANTED)
         return CX_SUCCESS;
@@ -58,6 +58,18 @@ static cx_status read_row(cx_tables *tables, int64_t actor, cx_bytes key, cx_are
     return CX_SUCCESS;
 }
 
+cx_status cx_store_shown_position(cx_store *store, cx_position *out, cx_err *err)
+{
+    cx_db_statement *statement = store->reading.get_position;
+    bool there = false;
+    CX_TRY(cx_store_need_view(store, err));
+    CX_TRY(cx_db_step(statement, &there, err));
+    if (there)
+        *out = (cx_position){(uint64_t)cx_db_int(statement, 0), (uint64_t)cx_db_int(statement, 1)};
+    cx_db_reset(statement);
+    return CX_SUCCESS;
+}
+
 cx_status cx_store_get(cx_store *store, int64_t actor, cx_bytes key, cx_arena *arena,
                        cx_bytes *out_value, bool *out_found, uint64_t *out_commit, cx_err *err)
 {
@@ -76,7 +88,7 @@ cx_status cx_store_get(cx_store *store, int64_t actor, cx_bytes key, cx_arena *a
     if (row == NULL)
         row = cx_store_find_row(store->flushing, text, hash);
     if (row == NULL) {
-        CX_TRY(open_view(store, err));
+        CX_TRY(cx_store_need_view(store, err));
         return read_row(&store->reading, actor, key, arena, out_value, out_found, err);
     }
     if (out_commit != NULL && row->commit > *out_commit)
@@ -160,11 +172,10 @@ static bool prefix_end(cx_bytes prefix, uint8_t *out, size_t *out_size)
     return true;
 }
 
-/* `unchecked`: the caller verifies the result against its own sums, so checksums are skipped. */
-static cx_status
-scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwards, bool check,
-     cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err), void *arg,
-     cx_err *err)
+cx_status
+cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwards,
+              cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err),
+              void *arg, cx_err *err)
 {
     uint8_t end[CX_KEY_SIZE_MAX];
     size_t end_size = 0;
@@ -196,31 +207,12 @@ scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwa
             break;
         const cx_bytes key = cx_db_bytes(statement, 0);
         cx_bytes value = cx_db_bytes(statement, 1);
-        if (check)
-            CX_TRY_GOTO(status, cx_store_check_row(actor, key, value, &value, err));
-        else
-            value.size -= value.size < CX_ROW_SUM_SIZE ? value.size : CX_ROW_SUM_SIZE;
+        CX_TRY_GOTO(status, cx_store_check_row(actor, key, value, &value, err));
         CX_TRY_GOTO(status, row(arg, key, value, &stop, err));
     }
 done:
     cx_db_finish(statement);
     return status;
-}
-
-cx_status
-cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwards,
-              cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err),
-              void *arg, cx_err *err)
-{
-    return scan(store, actor, prefix, from, backwards, true, row, arg, err);
-}
-
-cx_status cx_store_scan_summed(cx_store *store, int64_t actor, cx_bytes prefix,
-                               cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop,
-                                                cx_err *err),
-                               void *arg, cx_err *err)
-{
-    return scan(store, actor, prefix, (cx_bytes){NULL, 0}, false, false, row, arg, err);
 }
 
 cx_status cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *subject,
@@ -342,8 +334,13 @@ static cx_status read_actor_row(const cx_db_statement *statement, cx_actor_row *
     for (int i = 0; i < 5; i++)
         *numbers[i] = (uint64_t)cx_db_int(statement, 3 + i);
     out->peaks = cx_db_bytes(statement, 8);
-    out->state_sum = (uint64_t)cx_db_int(statement, 9);
-    if (cx_db_int(statement, 10) != (int64_t)cx_store_sum_actor(out))
+    for (int i = 0; i < 2; i++)
+        if (!cx_pages_anchor_decode(cx_db_bytes(statement, 9 + i), &out->trees[i]) ||
+            out->trees[i].scheme != out->scheme ||
+            out->trees[i].tree != cx_tree_of(out->id, (unsigned)i))
+            return cx_store_damaged("an actor's row is damaged", err);
+    memcpy(out->trees_after, out->trees, sizeof out->trees);
+    if (cx_db_int(statement, 11) != (int64_t)cx_store_sum_actor(out))
         return cx_store_damaged("an actor's row is damaged", err);
     return CX_SUCCESS;
 }
@@ -360,7 +357,7 @@ cx_status cx_store_count_actors(cx_store *store, uint64_t *out, cx_err *err)
     cx_db_finish(statement);
     CX_TRY(status);
     *out = (uint64_t)(last + 1);
-    if (last < -1 || (store->format == CX_TABLES_NOW && *out != store->counters.actors))
+    if (last < -1 || *out != store->counters.actors)
         return cx_store_damaged("the last actor's row is missing", err);
     return CX_SUCCESS;
 }
@@ -424,14 +421,6 @@ cx_status cx_store_put_actor_name(cx_store *store, int64_t id, cx_str name, uint
                         .value = value_of_id(id, &value),
                         .commit = commit};
     return cx_store_put(store, &row, err);
-}
-
-cx_status cx_store_write_actor_name(cx_store *store, int64_t id, cx_str name, cx_err *err)
-{
-    name_key key;
-    id_value value;
-    return cx_store_write_record(store, CX_ACTOR_HOME, key_of_name(name, &key),
-                                 value_of_id(id, &value), err);
 }
 
 static cx_status find_in_rows(cx_store *store, cx_str name, cx_arena *arena, int64_t *out_id,

@@ -86,33 +86,23 @@ uint32_t cx_store_sum_entry(const cx_entry_row *row)
     return sum_end(&s);
 }
 
-static void begin_actor(summing *s, const cx_actor_row *row)
+uint32_t cx_store_sum_actor(const cx_actor_row *row)
 {
     const uint64_t numbers[] = {(uint64_t)row->id, (uint64_t)row->scheme,
                                 row->entries,      row->snapshots,
                                 row->live,         row->dead,
                                 row->edges};
-    summing_begin(s);
-    add_sized(s, cx_str_bytes(row->name));
+    summing s;
+    summing_begin(&s);
+    add_sized(&s, cx_str_bytes(row->name));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        add_u64(s, numbers[i]);
-}
-
-uint32_t cx_store_sum_actor(const cx_actor_row *row)
-{
-    summing s;
-    begin_actor(&s, row);
+        add_u64(&s, numbers[i]);
     add_sized(&s, row->peaks);
-    add_u64(&s, row->state_sum);
-    return sum_end(&s);
-}
-
-uint32_t cx_store_sum_former_actor(const cx_actor_row *row, uint64_t entry_sum)
-{
-    summing s;
-    begin_actor(&s, row);
-    add_u64(&s, entry_sum);
-    add_u64(&s, row->state_sum);
+    for (unsigned i = 0; i < 2; i++) {
+        uint8_t bytes[CX_PAGES_ANCHOR_SIZE];
+        cx_pages_anchor_encode(&row->trees[i], bytes);
+        add_bytes(&s, bytes, sizeof bytes);
+    }
     return sum_end(&s);
 }
 

@@ -1,36 +1,21 @@
 /*
- * trees.c - an actor's trees.
+ * trees.c - an actor's trees: roots and proofs.
  *
- * Of its journal an actor has the right edge, which is enough for its root; what a proof needs
- * beside it is read (tree/mmr.h).  The trees of its state are built on first use (trees_build.c)
- * and updated afterwards.
+ * Nothing is built in memory.  An actor has the right edge of its journal, and the anchors of its
+ * two state trees as the tables have them; what a question needs besides is read (tree/mmr.h,
+ * pages/pages.h).
+ *
+ *   V1  What changed since the tables were flushed is laid over copies of the pages it touches, and
+ *       never written from there.
+ *   V2  More than PENDING_MAX changes are flushed first.
+ *   V3  Pages, and the anchor they must lead to, are read in one view of the tables; its position
+ *       tells which memtables it lacks.
  */
 #include "base/api.h"
 #include "ledger/internal.h"
+#include "ledger/store_internal.h"
 
-/* Mixes all bits of the digest: each step is invertible, so that a change of one word always shows.
- */
-static uint64_t mix_digest(uint64_t sum, const cx_digest *digest)
-{
-    for (size_t at = 0; at < sizeof digest->bytes; at += 8) {
-        uint64_t word = 0;
-        for (size_t i = 0; i < 8; i++)
-            word = word << 8 | digest->bytes[at + i];
-        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        sum ^= sum >> 32;
-    }
-    return sum;
-}
-
-uint64_t cx_sum_of_entry(uint64_t seq, const cx_digest *leaf)
-{
-    return mix_digest(seq, leaf);
-}
-
-uint64_t cx_sum_of_state(const cx_digest *key, const cx_digest *value)
-{
-    return mix_digest(mix_digest(0, key), value);
-}
+#define PENDING_MAX 4096
 
 bool cx_state_key(cx_scheme scheme, cx_bytes record_key, cx_digest *out, bool *out_edge)
 {
@@ -57,44 +42,18 @@ bool cx_value_erased(cx_bytes value, cx_digest *out_hash)
     return true;
 }
 
-void cx_actor_drop_trees(cx_actor *actor)
-{
-    cx_smt_close(actor->trees.memories);
-    cx_smt_close(actor->trees.edges);
-    actor->trees.memories = actor->trees.edges = NULL;
-    actor->pending[0].count = actor->pending[1].count = 0;
-    actor->has_trees = false;
-}
-
-/* --- gathering changes ----------------------------------------------------------------------- */
-
-/* Number of pairs at which inserting into a tree is most efficient. */
-#define PENDING_MAX 65536
-
-static cx_status insert_pending(cx_actor *actor, bool edge, cx_err *err)
-{
-    if (actor->pending[edge].count == 0)
-        return CX_SUCCESS;
-    cx_smt *tree = edge ? actor->trees.edges : actor->trees.memories;
-    CX_TRY(cx_smt_put_many(tree, actor->pending[edge].items, actor->pending[edge].count, err));
-    actor->pending[edge].count = 0;
-    return CX_SUCCESS;
-}
-
-cx_status cx_actor_insert_pending(cx_actor *actor, cx_err *err)
-{
-    CX_TRY(insert_pending(actor, false, err));
-    return insert_pending(actor, true, err);
-}
-
 cx_status cx_actor_put_state(cx_home *home, cx_actor *actor, bool edge, const cx_digest *key,
                              const cx_digest *value, cx_err *err)
 {
-    cx_smt_pair *slot = cx_vec_push(&actor->pending[edge], home->alloc);
-    if (slot == NULL)
-        return cx_fail_nomem(err);
-    *slot = (cx_smt_pair){*key, *value};
-    return actor->pending[edge].count < PENDING_MAX ? CX_SUCCESS : insert_pending(actor, edge, err);
+    const size_t retained = actor->retained.count;
+    const cx_state_row row = {
+        .tree = cx_tree_of(actor->id, edge ? CX_TREE_EDGES : CX_TREE_MEMORIES),
+        .pair = {*key, *value},
+        .next_snapshot = actor->info.snapshot_count,
+        .newest = retained == 0 ? CX_NO_SNAPSHOT : actor->retained.items[retained - 1]};
+    CX_TRY(cx_store_put_state(&home->store, &row, err));
+    actor->pending[0]++;
+    return CX_SUCCESS;
 }
 
 /* --- the journal ------------------------------------------------------------------------------ */
@@ -138,105 +97,143 @@ cx_status cx_actor_journal_root(cx_home *home, cx_actor *actor, uint64_t size, c
     return status;
 }
 
-/* --- asking for them ------------------------------------------------------------------------- */
+/* --- a state tree as it is now ---------------------------------------------------------------- */
 
-cx_status cx_actor_open_trees(cx_home *home, cx_actor *actor, cx_err *err)
+typedef struct state_view {
+    cx_pages *pages;
+    cx_pages_view view;
+    cx_pages_overlay *overlay; /* NULL = nothing is pending */
+    bool ends_view;            /* of the tables */
+} state_view;
+
+static void close_state(cx_home *home, state_view *s)
 {
-    cx_scheme scheme = actor->info.scheme;
-    actor->trees.scheme = scheme;
-    CX_TRY(cx_smt_open(scheme, home->alloc, &actor->trees.memories, err));
-    CX_TRY(cx_smt_open(scheme, home->alloc, &actor->trees.edges, err));
-    actor->has_trees = true;
-    return CX_SUCCESS;
+    cx_pages_overlay_close(s->overlay);
+    if (s->ends_view)
+        cx_store_view_end(&home->store);
+    *s = (state_view){0};
 }
 
-cx_status cx_home_need_trees(cx_home *home, cx_actor *actor, cx_err *err)
+/* Lays the changes of one tree that a memtable has over the pages. */
+static cx_status lay_over(state_view *s, const cx_home *home, const cx_memtable *memtable,
+                          uint64_t tree, cx_err *err)
 {
-    if (actor->has_trees)
-        return cx_actor_insert_pending(actor, err);
-    CX_TRY(cx_home_flush_wait_locked(home, err));
-    cx_status status = cx_actor_build_trees(home, actor, err);
-    if (cx_failed(status))
-        cx_actor_drop_trees(actor);
+    CX_VEC(cx_smt_pair) pairs = {0};
+    cx_status status = CX_SUCCESS;
+    for (size_t i = 0; memtable != NULL && i < memtable->states.count; i++) {
+        const cx_state_row *row = &memtable->states.items[i];
+        cx_smt_pair *slot = row->tree == tree ? cx_vec_push(&pairs, home->alloc) : NULL;
+        if (row->tree != tree)
+            continue;
+        if (slot == NULL) {
+            status = cx_fail_nomem(err);
+            break;
+        }
+        *slot = row->pair;
+    }
+    if (!cx_failed(status) && pairs.count != 0)
+        status = cx_pages_overlay_put(s->overlay, pairs.items, pairs.count, err);
+    cx_vec_done(&pairs, home->alloc);
     return status;
 }
 
-void cx_home_forget_trees(cx_home *home, cx_str actor)
+typedef struct found_row {
+    cx_pages_anchor trees[2];
+} found_row;
+
+static cx_status take_trees(void *arg, const cx_actor_row *row, cx_err *err)
 {
-    cx_lock_enter(&home->lock);
-    cx_actor *found = cx_home_actor_in_memory(home, actor);
-    if (found != NULL)
-        cx_actor_drop_trees(found);
-    cx_lock_leave(&home->lock);
+    found_row *found = arg;
+    (void)err;
+    memcpy(found->trees, row->trees, sizeof found->trees);
+    return CX_SUCCESS;
 }
 
-/* --- roots ----------------------------------------------------------------------------------- */
+/* V3: the anchor in the view, and whether the view has what is being flushed. */
+static cx_status find_anchor(cx_home *home, const cx_actor *actor, unsigned which,
+                             cx_pages_anchor *out, bool *out_flushed, cx_err *err)
+{
+    const cx_memtable *flushing = home->store.flushing;
+    cx_position shown = {0, 0};
+    *out = actor->trees[which];
+    *out_flushed = false;
+    if (actor->pending[1] == 0 || flushing == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_store_shown_position(&home->store, &shown, err));
+    *out_flushed = shown.commit == flushing->end.commit && shown.frames == flushing->end.frames;
+    if (!*out_flushed)
+        return CX_SUCCESS;
+    found_row found;
+    CX_TRY(cx_store_scan_actors(&home->store, actor->id, actor->id + 1, take_trees, &found, err));
+    *out = found.trees[which];
+    return CX_SUCCESS;
+}
 
-cx_status cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err)
+static cx_status open_overlay(cx_home *home, const cx_actor *actor, unsigned which, state_view *s,
+                              cx_err *err)
+{
+    cx_pages_anchor anchor;
+    bool flushed = false;
+    CX_TRY(find_anchor(home, actor, which, &anchor, &flushed, err));
+    s->view = cx_pages_view_now(&anchor);
+    if (actor->pending[0] == 0 && (flushed || actor->pending[1] == 0))
+        return CX_SUCCESS;
+    CX_TRY(cx_pages_overlay_open(s->pages, &anchor, PENDING_MAX, &s->overlay, err));
+    if (!flushed)
+        CX_TRY(lay_over(s, home, home->store.flushing, anchor.tree, err));
+    CX_TRY(lay_over(s, home, home->store.memtable, anchor.tree, err));
+    s->view = cx_pages_view_overlay(s->overlay);
+    return CX_SUCCESS;
+}
+
+static cx_status open_state(cx_home *home, cx_actor *actor, unsigned which, state_view *s,
+                            cx_err *err)
+{
+    *s = (state_view){.pages = home->store.reading.pages};
+    if (actor->pending[0] + actor->pending[1] > PENDING_MAX) /* V2 */
+        CX_TRY(cx_home_flush_wait_locked(home, err));
+    if (home->store.view == CX_VIEW_NONE) {
+        cx_store_view_begin(&home->store);
+        s->ends_view = true;
+    }
+    cx_status status = cx_store_need_view(&home->store, err);
+    if (!cx_failed(status))
+        status = open_overlay(home, actor, which, s, err);
+    if (cx_failed(status))
+        close_state(home, s);
+    return status;
+}
+
+/* --- roots ------------------------------------------------------------------------------------ */
+
+static cx_status state_root(cx_home *home, cx_actor *actor, unsigned which, cx_digest *out,
+                            cx_err *err)
+{
+    if (actor->pending[0] + actor->pending[1] == 0) {
+        *out = actor->trees[which].root;
+        return CX_SUCCESS;
+    }
+    state_view s;
+    CX_TRY(open_state(home, actor, which, &s, err));
+    *out = s.view.anchor.root;
+    close_state(home, &s);
+    return CX_SUCCESS;
+}
+
+cx_status cx_actor_roots(cx_home *home, cx_actor *actor, cx_roots *out, cx_err *err)
 {
     cx_roots roots = {.journal_size = actor->edge.size,
                       .journal = cx_mmr_edge_root(&actor->edge, actor->info.scheme)};
-    CX_TRY(cx_actor_insert_pending(actor, err));
-    CX_TRY(cx_smt_root(actor->trees.edges, &roots.edges, err));
-    CX_TRY(cx_smt_root(actor->trees.memories, &roots.memories, err));
+    cx_actor_hold(actor); /* the lock may be released to flush */
+    cx_status status = state_root(home, actor, CX_TREE_EDGES, &roots.edges, err);
+    if (!cx_failed(status))
+        status = state_root(home, actor, CX_TREE_MEMORIES, &roots.memories, err);
+    cx_actor_release(actor);
+    CX_TRY(status);
     roots.overall =
         cx_scheme_overall(actor->info.scheme, &roots.journal, &roots.edges, &roots.memories);
     *out = roots;
     return CX_SUCCESS;
-}
-
-static void end_trees(cx_home *home)
-{
-    if (home->trees_of != NULL) {
-        cx_mmr_close(home->trees_of->trees.journal);
-        home->trees_of->trees.journal = NULL;
-        cx_actor_release(home->trees_of);
-    }
-    home->trees_of = NULL;
-    cx_home_unlock_txn(home);
-}
-
-static cx_status begin_trees(cx_home *home, cx_str actor, bool states, cx_trees *out, cx_err *err)
-{
-    if (home->remote != NULL)
-        return cx_remote_unsupported(home, "a proof", err);
-    cx_lock_enter(&home->lock);
-    cx_actor *found = NULL;
-    bool rotation = false;
-    cx_status status = CX_SUCCESS;
-    CX_TRY_GOTO(status, cx_home_lock_txn(home, err));
-    rotation = true;
-    CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
-    cx_actor_hold(found);
-    home->trees_of = found;
-    home->journal_source = (cx_journal_source){home, found->id, false};
-    CX_TRY_GOTO(status, open_journal(found, &home->journal_source, &found->trees.journal, err));
-    if (states)
-        CX_TRY_GOTO(status, cx_home_need_trees(home, found, err));
-    *out = found->trees;
-    out->scheme = found->info.scheme;
-done:
-    if (cx_failed(status) && rotation)
-        end_trees(home);
-    cx_lock_leave(&home->lock);
-    return status;
-}
-
-cx_status cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err)
-{
-    return begin_trees(home, actor, true, out, err);
-}
-
-cx_status cx_home_journal_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err)
-{
-    return begin_trees(home, actor, false, out, err);
-}
-
-void cx_home_trees_end(cx_home *home)
-{
-    cx_lock_enter(&home->lock);
-    end_trees(home);
-    cx_lock_leave(&home->lock);
 }
 
 cx_status cx_home_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err)
@@ -251,11 +248,7 @@ cx_status cx_home_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err)
     CX_TRY_GOTO(status, cx_home_lock_txn(home, err));
     rotation = true;
     CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
-    cx_actor_hold(found);
-    status = cx_home_need_trees(home, found, err);
-    if (!cx_failed(status))
-        status = cx_actor_roots(found, &roots, err);
-    cx_actor_release(found);
+    status = cx_actor_roots(home, found, &roots, err);
 done:
     if (rotation)
         cx_home_unlock_txn(home);
@@ -265,5 +258,97 @@ done:
         status = cx_home_sync_shown(home, err);
     if (!cx_failed(status))
         *out = roots;
+    return status;
+}
+
+/* --- asking for proofs ------------------------------------------------------------------------ */
+
+static void end_trees(cx_home *home)
+{
+    cx_mmr_close(home->journal_of);
+    home->journal_of = NULL;
+    if (home->trees_of != NULL)
+        cx_actor_release(home->trees_of);
+    home->trees_of = NULL;
+    cx_home_unlock_txn(home);
+}
+
+cx_status cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err)
+{
+    if (home->remote != NULL)
+        return cx_remote_unsupported(home, "a proof", err);
+    cx_lock_enter(&home->lock);
+    cx_actor *found = NULL;
+    bool rotation = false;
+    cx_status status = CX_SUCCESS;
+    CX_TRY_GOTO(status, cx_home_lock_txn(home, err));
+    rotation = true;
+    CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
+    cx_actor_hold(found);
+    home->trees_of = found;
+    home->journal_source = (cx_journal_source){home, found->id, false};
+    CX_TRY_GOTO(status, open_journal(found, &home->journal_source, &home->journal_of, err));
+    *out = (cx_trees){found->info.scheme, home->journal_of};
+done:
+    if (cx_failed(status) && rotation)
+        end_trees(home);
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+void cx_home_trees_end(cx_home *home)
+{
+    cx_lock_enter(&home->lock);
+    end_trees(home);
+    cx_lock_leave(&home->lock);
+}
+
+static unsigned tree_in(cx_namespace name_space)
+{
+    return name_space == CX_NAMESPACE_EDGES ? CX_TREE_EDGES : CX_TREE_MEMORIES;
+}
+
+cx_status cx_trees_prove(cx_home *home, cx_namespace name_space, const cx_digest *keys,
+                         size_t count, cx_arena *arena, cx_digest *out_root,
+                         const cx_smt_path **out, cx_err *err)
+{
+    state_view s;
+    CX_ASSERT(home->trees_of != NULL);
+    cx_lock_enter(&home->lock);
+    cx_status status = open_state(home, home->trees_of, tree_in(name_space), &s, err);
+    if (!cx_failed(status)) {
+        status = cx_pages_prove(s.pages, &s.view, keys, count, arena, out, err);
+        *out_root = s.view.anchor.root;
+        close_state(home, &s);
+    }
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+/* The rows of the past are complete when all is flushed. */
+static cx_status prove_past(cx_home *home, const cx_actor *actor, unsigned which, uint64_t snapshot,
+                            const cx_digest *root, const cx_digest *keys, size_t count,
+                            cx_arena *arena, const cx_smt_path **out, cx_err *err)
+{
+    const cx_pages_anchor *now = &actor->trees[which];
+    uint8_t heights[2];
+    CX_TRY(cx_home_flush_wait_locked(home, err));
+    CX_TRY(cx_store_past_heights(&home->store, actor->id, snapshot, heights, err));
+    cx_pages_anchor then = *now;
+    then.root = *root;
+    then.height = heights[which];
+    const cx_pages_view view = cx_pages_view_past(&then, now, snapshot);
+    return cx_pages_prove(home->store.reading.pages, &view, keys, count, arena, out, err);
+}
+
+cx_status cx_trees_prove_at(cx_home *home, cx_namespace name_space, uint64_t snapshot,
+                            const cx_digest *root, const cx_digest *keys, size_t count,
+                            cx_arena *arena, const cx_smt_path **out, cx_err *err)
+{
+    CX_ASSERT(home->trees_of != NULL);
+    cx_lock_enter(&home->lock);
+    cx_status status = prove_past(home, home->trees_of, tree_in(name_space), snapshot, root, keys,
+                                  count, arena, out, err);
+    cx_lock_leave(&home->lock);
     return status;
 }

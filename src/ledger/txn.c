@@ -255,9 +255,7 @@ cx_status cx_txn_roots(cx_txn *txn, cx_roots *out, cx_err *err)
         return CX_SUCCESS;
     }
     cx_lock_enter(&txn->home->lock);
-    cx_status status = cx_home_need_trees(txn->home, txn->actor, err);
-    if (!cx_failed(status))
-        status = cx_actor_roots(txn->actor, out, err);
+    cx_status status = cx_actor_roots(txn->home, txn->actor, out, err);
     cx_lock_leave(&txn->home->lock);
     return status;
 }

@@ -603,8 +603,7 @@ static cx_status store_roots(verifier *check, cx_actor *actor, cx_err *err)
     info->name = cx_arena_copy_str(&report->arena, actor->info.name);
     if (info->name.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_home_need_trees(check->home, actor, err));
-    return cx_actor_roots(actor, roots, err);
+    return cx_actor_roots(check->home, actor, roots, err);
 }
 
 static cx_status count_home_root(verifier *check, cx_err *err)

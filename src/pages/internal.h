@@ -204,8 +204,8 @@ bool cx_page_check_leaf(cx_pages *pages, cx_scheme scheme, const cx_page *page, 
 
 /* --- store.c ---------------------------------------------------------------------------------- */
 
-cx_page *cx_page_find(cx_page_store *store, uint64_t tree, unsigned level, uint64_t prefix,
-                      unsigned depth, const cx_digest *hash);
+cx_page *cx_pages_find_page(cx_page_store *store, uint64_t tree, unsigned level, uint64_t prefix,
+                            unsigned depth, const cx_digest *hash);
 /* Takes the page, in place of one of the same name; false (and frees it) when out of memory. */
 bool cx_page_keep(cx_page_store *store, cx_page *page);
 void cx_page_remove(cx_page_store *store, cx_page *page);

@@ -376,8 +376,8 @@ static cx_status supersede(put *p, put_task *task, cx_err *err)
         cx_page_remove(&p->pages->cache, page);
         return CX_SUCCESS;
     }
-    if (cx_page_find(p->sink.own, page->tree, page->level, page->prefix, page->depth,
-                     &page->hash) != page)
+    if (cx_pages_find_page(p->sink.own, page->tree, page->level, page->prefix, page->depth,
+                           &page->hash) != page)
         return CX_SUCCESS;
     cx_page **at = cx_vec_push(&p->superseded, p->pages->alloc);
     if (at == NULL)

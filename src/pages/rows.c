@@ -476,11 +476,11 @@ CX_RESULT cx_pages_fetch(cx_pages *pages, const cx_page_source *source, unsigned
     for (size_t i = 0; i < count && !cx_failed(status); i++) {
         const cx_page_want *want = &wants[i];
         out[i] = source->own == NULL ? NULL
-                                     : cx_page_find(source->own, tree, level, want->prefix,
-                                                    want->depth, &want->hash);
+                                     : cx_pages_find_page(source->own, tree, level, want->prefix,
+                                                          want->depth, &want->hash);
         if (out[i] == NULL)
-            out[i] =
-                cx_page_find(&pages->cache, tree, level, want->prefix, want->depth, &want->hash);
+            out[i] = cx_pages_find_page(&pages->cache, tree, level, want->prefix, want->depth,
+                                        &want->hash);
         if (out[i] != NULL) {
             pages->stats.pages_cached++;
             continue;

@@ -27,8 +27,8 @@ static void link_newest(cx_page_store *store, cx_page *page)
     store->newest = page;
 }
 
-cx_page *cx_page_find(cx_page_store *store, uint64_t tree, unsigned level, uint64_t prefix,
-                      unsigned depth, const cx_digest *hash)
+cx_page *cx_pages_find_page(cx_page_store *store, uint64_t tree, unsigned level, uint64_t prefix,
+                            unsigned depth, const cx_digest *hash)
 {
     if (store->bucket_count == 0)
         return NULL;
@@ -63,7 +63,7 @@ static bool grow_buckets(cx_page_store *store)
 bool cx_page_keep(cx_page_store *store, cx_page *page)
 {
     cx_page *same =
-        cx_page_find(store, page->tree, page->level, page->prefix, page->depth, &page->hash);
+        cx_pages_find_page(store, page->tree, page->level, page->prefix, page->depth, &page->hash);
     if (same != NULL)
         cx_page_remove(store, same);
     if (store->page_count >= store->bucket_count && !grow_buckets(store)) {

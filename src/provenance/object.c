@@ -391,7 +391,7 @@ static cx_status root_at(const cx_sources *sources, cx_str actor, uint64_t size,
                          cx_err *err)
 {
     cx_trees trees;
-    CX_TRY(cx_home_journal_begin(sources->home, actor, &trees, err));
+    CX_TRY(cx_home_trees_begin(sources->home, actor, &trees, err));
     cx_status status = cx_mmr_root(trees.journal, size, out, err);
     cx_home_trees_end(sources->home);
     return status;

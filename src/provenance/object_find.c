@@ -356,7 +356,7 @@ static cx_status match_sizes(finder *f, const cx_actor_info *actor, cx_err *err)
     uint64_t least =
         actor->entry_count > ROOTS_LOOKED_AT ? actor->entry_count - ROOTS_LOOKED_AT : 0;
     uint64_t found = UINT64_MAX;
-    CX_TRY(cx_home_journal_begin(f->sources->home, actor->name, &trees, err));
+    CX_TRY(cx_home_trees_begin(f->sources->home, actor->name, &trees, err));
     for (uint64_t size = actor->entry_count; size > least && found == UINT64_MAX; size--) {
         cx_digest root;
         status = cx_mmr_root(trees.journal, size, &root, err);

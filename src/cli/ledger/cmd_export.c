@@ -386,7 +386,7 @@ static cx_status write_log(cx_cli_ledger *l, state *s, cx_buf *note, cx_err *err
     t.size = now.size;
     int failed = l->cli->io->mkdir(l->cli->io, t.folder);
     (void)failed; /* exists already, or the error is reported when the first file is written */
-    CX_TRY(cx_home_journal_begin(l->home, l->actor, &trees, err));
+    CX_TRY(cx_home_trees_begin(l->home, l->actor, &trees, err));
     cx_status status = write_tiles(l, &t, err);
     cx_home_trees_end(l->home);
     CX_TRY(status);
