@@ -183,11 +183,7 @@ static cx_status drop_history(const cx_derive *at, uint64_t snapshot, cx_err *er
     memmove(&actor->retained.items[index], &actor->retained.items[index + 1],
             (actor->retained.count - index - 1) * sizeof *actor->retained.items);
     actor->retained.count--;
-    const cx_snapshot_row dropped = {.actor = actor->id,
-                                     .snapshot = snapshot,
-                                     .dropped = true,
-                                     .retained = actor->retained.items,
-                                     .retained_count = actor->retained.count};
+    const cx_snapshot_row dropped = {.actor = actor->id, .snapshot = snapshot, .dropped = true};
     CX_TRY(cx_store_put_snapshot(&at->home->store, &dropped, err));
     return scan_rows(at, cx_str_bytes(CX_STR("hist/")), fold_row, &state, err);
 }

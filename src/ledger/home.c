@@ -412,20 +412,8 @@ static cx_status open_tables_to_read(cx_home *home, bool *out_current, cx_err *e
     return cx_home_load_actors(home, err);
 }
 
-static void mend_tables(const cx_home *home)
-{
-    cx_home_options options = home->options;
-    cx_home *writer;
-    options.read_only = options.mend_tables = options.or_remote = false;
-    if (cx_failed(cx_home_open(home->path, &options, &writer, NULL)))
-        return; /* then privately */
-    cx_status ignored = cx_home_close(writer, NULL);
-    (void)ignored;
-}
-
 static cx_status open_to_read(cx_home *home, cx_err *err)
 {
-    bool may_mend = home->options.mend_tables;
     uint64_t end = home->io->monotonic_ns(home->io) + READER_WAIT_MS * UINT64_C(1000000);
     for (;;) {
         bool current = false;
@@ -438,13 +426,8 @@ static cx_status open_to_read(cx_home *home, cx_err *err)
             return cx_fail_nomem(err);
         /* A live writer flushes its tables soon; without a writer they do not change. */
         bool waiting = writer_lives(home) && home->io->monotonic_ns(home->io) < end;
-        if (!waiting && !may_mend)
+        if (!waiting)
             return open_scratch_tables(home, err);
-        if (!waiting) {
-            may_mend = false;
-            mend_tables(home);
-            continue;
-        }
         cx_lock_enter(&home->lock);
         cx_lock_wait_for(&home->lock, READER_POLL_MS);
         cx_lock_leave(&home->lock);

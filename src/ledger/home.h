@@ -78,13 +78,9 @@ CX_RESULT cx_derive_put_common(cx_derive *at, cx_bytes key, cx_bytes value, cx_e
 cx_arena *cx_derive_arena(cx_derive *at);
 
 typedef struct cx_home_options {
-    const cx_alloc *alloc; /* NULL = default */
-    const cx_io *io;       /* NULL = system */
-    bool read_only;        /* never changes a byte; sees what a writer process commits */
-    /* With read_only: tables that are missing, of an older version or behind the log, and that no
-     * process writes, are brought up to date once, by a writer of our own.  Where that cannot be,
-     * or without this, they are derived privately, each time. */
-    bool mend_tables;
+    const cx_alloc *alloc;  /* NULL = default */
+    const cx_io *io;        /* NULL = system */
+    bool read_only;         /* never changes a byte; sees what a writer process commits */
     bool or_remote;         /* use the writer process through its socket when there is one */
     uint64_t segment_bytes; /* of the log; 0 = default */
     const cx_deriver *derivers;

@@ -78,6 +78,7 @@ static void finish_statements(cx_tables *tables)
     cx_db_finish(tables->get_past);
     cx_db_finish(tables->put_past);
     cx_db_finish(tables->remove_past);
+    cx_db_finish(tables->scan_past);
     cx_pages_close(tables->pages);
     cx_db_finish(tables->begin);
     cx_db_finish(tables->end);
@@ -153,6 +154,8 @@ static cx_status prepare_actors(cx_store *store, cx_err *err)
                          &writing->put_past, err));
     CX_TRY(cx_db_prepare(writing->db, "DELETE FROM past WHERE actor=? AND snapshot=?",
                          &writing->remove_past, err));
+    CX_TRY(cx_db_prepare(writing->db, "SELECT snapshot FROM past WHERE actor=? ORDER BY snapshot",
+                         &writing->scan_past, err));
     return cx_db_prepare(writing->db,
                          "INSERT OR REPLACE INTO actor VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
                          &writing->put_actor, err);
@@ -344,16 +347,10 @@ cx_status cx_store_put_state(cx_store *store, const cx_state_row *row, cx_err *e
 
 cx_status cx_store_put_snapshot(cx_store *store, const cx_snapshot_row *row, cx_err *err)
 {
-    cx_memtable *generation = store->memtable;
-    uint64_t *retained = CX_ARENA_ARRAY(&generation->arena, uint64_t, row->retained_count + 1);
-    cx_snapshot_row *copy =
-        retained == NULL ? NULL : cx_vec_push(&generation->snapshots, store->alloc);
+    cx_snapshot_row *copy = cx_vec_push(&store->memtable->snapshots, store->alloc);
     if (copy == NULL)
         return cx_fail_nomem(err);
-    if (row->retained_count != 0)
-        memcpy(retained, row->retained, row->retained_count * sizeof *retained);
     *copy = *row;
-    copy->retained = retained;
     return CX_SUCCESS;
 }
 
@@ -804,8 +801,6 @@ void cx_store_close(cx_store *store)
     generation_close(store->alloc, store->memtable);
     generation_close(store->alloc, store->flushing);
     cx_alloc_free(store->alloc, store->filter, FILTER_SIZE);
-    cx_alloc_free(store->alloc, store->sweep.retained,
-                  store->sweep.retained_count * sizeof *store->sweep.retained);
     if (store->reading.db != NULL) {
         finish_statements(&store->reading);
         if (!store->shared) {

@@ -71,8 +71,6 @@ typedef struct cx_snapshot_row {
     int64_t actor;
     uint64_t snapshot;
     bool dropped;
-    const uint64_t *retained; /* when it was dropped: those that are left, ascending */
-    size_t retained_count;
 } cx_snapshot_row;
 
 /* A node of an actor's journal tree that is kept (tree/mmr.h). */
@@ -100,7 +98,7 @@ typedef struct cx_tables {
     cx_db_statement *get, *put, *replace, *remove, *put_entry, *get_entry, *put_actor, *put_meta;
     cx_db_statement *scan_actors, *find_actor;
     cx_db_statement *put_fold, *scan_leaves, *scan_folds;
-    cx_db_statement *get_position, *get_past, *put_past, *remove_past;
+    cx_db_statement *get_position, *get_past, *put_past, *remove_past, *scan_past;
     cx_pages *pages;              /* of the trees of states */
     cx_db_statement *begin, *end; /* of a view */
 } cx_tables;
@@ -117,8 +115,6 @@ typedef struct cx_store_sweep {
     bool wanted;
     int64_t actor;
     unsigned which;
-    uint64_t *retained;
-    size_t retained_count;
     cx_pages_sweep_position position;
 } cx_store_sweep;
 
@@ -177,7 +173,6 @@ CX_RESULT cx_store_put_entry(cx_store *store, const cx_entry_row *row, cx_err *e
 CX_RESULT cx_store_put_actor(cx_store *store, const cx_actor_row *row, cx_err *err);
 CX_RESULT cx_store_put_fold(cx_store *store, const cx_fold_row *row, cx_err *err);
 CX_RESULT cx_store_put_state(cx_store *store, const cx_state_row *row, cx_err *err);
-/* Copies `retained`. */
 CX_RESULT cx_store_put_snapshot(cx_store *store, const cx_snapshot_row *row, cx_err *err);
 /*
  * `count` hashes of an actor's journal from number `first` on: leaves (level 0) or folds of that

@@ -50,35 +50,49 @@ cx_status cx_store_past_heights(cx_store *store, int64_t actor, uint64_t snapsho
 /* --- rows that no snapshot needs any more ----------------------------------------------------- */
 
 /* One sweep at a time: what an earlier one had not reached, a later one of that actor finds. */
-static cx_status want_sweep(cx_store *store, const cx_snapshot_row *row, cx_err *err)
+static void want_sweep(cx_store *store, int64_t actor)
 {
-    cx_store_sweep *sweep = &store->sweep;
-    const size_t size = row->retained_count * sizeof *row->retained;
-    uint64_t *retained = size == 0 ? NULL : cx_alloc_new(store->alloc, size);
-    if (size != 0 && retained == NULL)
-        return cx_fail_nomem(err);
-    cx_alloc_free(store->alloc, sweep->retained, sweep->retained_count * sizeof *sweep->retained);
-    if (size != 0)
-        memcpy(retained, row->retained, size);
-    *sweep = (cx_store_sweep){.wanted = true,
-                              .actor = row->actor,
-                              .retained = retained,
-                              .retained_count = row->retained_count};
-    return CX_SUCCESS;
+    store->sweep = (cx_store_sweep){.wanted = true, .actor = actor};
+}
+
+typedef CX_VEC(uint64_t) numbers;
+
+/* The snapshots that are retained at the end of this flush. */
+static cx_status read_retained(cx_store *store, int64_t actor, numbers *out, cx_err *err)
+{
+    cx_db_statement *statement = store->writing.scan_past;
+    cx_status status = CX_SUCCESS;
+    cx_db_bind_int(statement, 1, actor);
+    for (bool more = true; !cx_failed(status);) {
+        status = cx_db_step(statement, &more, err);
+        if (cx_failed(status) || !more)
+            break;
+        uint64_t *slot = cx_vec_push(out, store->alloc);
+        if (slot == NULL)
+            status = cx_fail_nomem(err);
+        else
+            *slot = (uint64_t)cx_db_int(statement, 0);
+    }
+    cx_db_reset(statement);
+    return status;
 }
 
 static cx_status continue_sweep(cx_store *store, cx_err *err)
 {
     cx_store_sweep *sweep = &store->sweep;
+    numbers retained = {0};
     bool done = false;
     if (!sweep->wanted)
         return CX_SUCCESS;
-    CX_TRY(cx_pages_sweep(store->writing.pages, cx_tree_of(sweep->actor, sweep->which),
-                          sweep->retained, sweep->retained_count, CX_SWEEP_ROWS, &sweep->position,
-                          &done, err));
-    if (done && sweep->which++ == CX_TREE_EDGES)
+    cx_status status = read_retained(store, sweep->actor, &retained, err);
+    if (!cx_failed(status))
+        status = cx_pages_sweep(store->writing.pages, cx_tree_of(sweep->actor, sweep->which),
+                                retained.items, retained.count, CX_SWEEP_ROWS, &sweep->position,
+                                &done, err);
+    cx_vec_done(&retained, store->alloc);
+    if (!cx_failed(status) && done && sweep->which++ == CX_TREE_EDGES)
         sweep->wanted = false;
-    return CX_SUCCESS;
+    return status;
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */
@@ -141,8 +155,8 @@ static cx_status apply_snapshot(tree_flush *f, const cx_snapshot_row *snapshot,
                                 tree_changes changes[2], cx_pages_anchor trees[2], cx_err *err)
 {
     if (snapshot->dropped) {
-        CX_TRY(remove_past(f->store, snapshot->actor, snapshot->snapshot, err));
-        return want_sweep(f->store, snapshot, err);
+        want_sweep(f->store, snapshot->actor);
+        return remove_past(f->store, snapshot->actor, snapshot->snapshot, err);
     }
     for (unsigned which = 0; which < 2; which++)
         CX_TRY(apply_until(f, &changes[which], &trees[which], snapshot->snapshot, err));

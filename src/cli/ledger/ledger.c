@@ -103,7 +103,6 @@ cx_home_options cx_cli_home_options(cx_cli *cli, cx_cli_access access, cx_cli_pr
         .alloc = cli->alloc,
         .io = cli->io,
         .read_only = access != CX_CLI_WRITE,
-        .mend_tables = access != CX_CLI_WRITE,
         .or_remote = access == CX_CLI_WRITE,
         .derivers = &cx_recorder_deriver,
         .deriver_count = 1,
