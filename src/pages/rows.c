@@ -68,6 +68,10 @@ static const char *const texts[SQL_COUNT] = {
                       " ORDER BY until LIMIT 1",
     [SQL_PAGE_THEN] = "SELECT depth, hash FROM page_was WHERE " THIS_PAGE " AND until>=?4"
                       " ORDER BY until LIMIT 1",
+    [SQL_LEAVES_THEN] = "SELECT until, key, value FROM leaf_was WHERE tree=?1 AND key>=?2 AND"
+                        " key<=?3 ORDER BY key, until LIMIT ?4",
+    [SQL_PAGES_THEN] = "SELECT until, prefix, depth, hash FROM page_was WHERE tree=?1 AND level=?2"
+                       " AND prefix>=?3 AND prefix<=?4 ORDER BY prefix, until LIMIT ?5",
     [SQL_CUT] = "SELECT names FROM page_cut WHERE " THIS_PAGE " AND depth=?4",
     [SQL_SWEEP_LEAVES] = "SELECT until, key FROM leaf_was WHERE tree=?1 AND (key, until)>(?2, ?3)"
                          " ORDER BY key, until LIMIT ?4",
@@ -220,13 +224,20 @@ static cx_page_item *add_item(const reading *r, cx_status *out_status, cx_err *e
     for (bool row = true; row && !cx_failed(status) && \
                           !cx_failed((status) = cx_db_step((statement), &row, err)) && row;)
 
+/* The first and the last key that a page may have. */
+static void bound_range(const reading *r, cx_digest *from, cx_digest *to)
+{
+    *from = *to = page_prefix_key(r->prefix);
+    for (unsigned i = r->depth; i < SMT_DEPTH; i++)
+        to->bytes[i / 8] |= (uint8_t)(0x80u >> i % 8);
+}
+
 static cx_status read_leaves(const reading *r, cx_err *err)
 {
     cx_db_statement *s;
     CX_TRY(cx_pages_statement(r->pages, SQL_LEAVES, &s, err));
-    cx_digest from = page_prefix_key(r->prefix), to = from;
-    for (unsigned i = r->depth; i < SMT_DEPTH; i++)
-        to.bytes[i / 8] |= (uint8_t)(0x80u >> i % 8);
+    cx_digest from, to;
+    bound_range(r, &from, &to);
     bind_leaf(s, r->anchor->tree, &from);
     cx_db_bind_bytes(s, 3, cx_bytes_from(to.bytes, sizeof to.bytes));
     cx_db_bind_int(s, 4, born_max(r));
@@ -307,6 +318,60 @@ static cx_status read_item_then(const reading *r, cx_page_item *item, cx_err *er
     return status;
 }
 
+enum { THEN_ROWS = 256 };
+
+/* The key, or prefix, of a row of the past; false for one that no item can have. */
+static bool row_key(const reading *r, const cx_db_statement *s, cx_digest *out)
+{
+    if (r->level != 0) {
+        *out = page_prefix_key(cx_pages_prefix(s, 1));
+        return true;
+    }
+    cx_bytes key = cx_db_bytes(s, 1);
+    if (key.size != sizeof out->bytes)
+        return false;
+    memcpy(out->bytes, key.data, key.size);
+    return true;
+}
+
+/* The same for all items, out of the first rows of the range; *out_next is the first item that is
+ * to be looked for by itself. */
+static cx_status read_range_then(const reading *r, size_t *out_next, cx_err *err)
+{
+    cx_db_statement *s;
+    cx_page_item *items = r->pages->items.items;
+    size_t count = r->pages->items.count, at = 0, rows = 0, done = SIZE_MAX;
+    cx_digest from, to, key;
+    CX_TRY(cx_pages_statement(r->pages, r->level == 0 ? SQL_LEAVES_THEN : SQL_PAGES_THEN, &s, err));
+    bound_range(r, &from, &to);
+    if (r->level == 0) {
+        bind_leaf(s, r->anchor->tree, &from);
+        cx_db_bind_bytes(s, 3, cx_bytes_from(to.bytes, sizeof to.bytes));
+    } else {
+        bind_page(s, r->anchor->tree, r->level - 1, r->prefix);
+        cx_pages_bind_prefix(s, 4, smt_word(&to, 0));
+    }
+    cx_db_bind_int(s, r->level == 0 ? 4 : 5, THEN_ROWS);
+    cx_status status = CX_SUCCESS;
+    FOR_ROWS(s, status, row, err)
+    {
+        rows++;
+        if (!row_key(r, s, &key))
+            continue;
+        while (at < count && memcmp(items[at].key.bytes, key.bytes, sizeof key.bytes) < 0)
+            at++;
+        if (at == count || at == done || !cx_digest_eq(&items[at].key, &key) ||
+            cx_db_int(s, 0) < born_max(r))
+            continue;
+        done = at;
+        status = r->level == 0 ? read_value(r, cx_db_bytes(s, 2), &items[at], err)
+                               : read_page_row(r, s, 2, &items[at], err);
+    }
+    cx_db_reset(s);
+    *out_next = rows < THEN_ROWS ? count : at == done ? at + 1 : at;
+    return status;
+}
+
 /* An item that page_cut names, as its row is now; without one when the snapshot does not see it. */
 static cx_status read_named(const reading *r, const uint8_t *name, cx_err *err)
 {
@@ -382,7 +447,7 @@ static cx_status is_still_page(const reading *r, const cx_page_source *source, b
 static cx_status read_past(const reading *r, const cx_page_source *source, cx_err *err)
 {
     bool still;
-    size_t kept = 0;
+    size_t kept = 0, next;
     const cx_digest empty = cx_scheme_smt_empty(source->anchor.scheme, 0);
     r->pages->items.count = 0;
     if (r->depth == 0 && cx_digest_eq(&source->anchor.root, &empty))
@@ -392,9 +457,11 @@ static cx_status read_past(const reading *r, const cx_page_source *source, cx_er
         CX_TRY(read_cut(r, err));
     else
         CX_TRY(r->level == 0 ? read_leaves(r, err) : read_pages(r, err));
+    CX_TRY(read_range_then(r, &next, err));
     for (size_t i = 0; i < r->pages->items.count; i++) {
         cx_page_item *item = &r->pages->items.items[i];
-        CX_TRY(read_item_then(r, item, err));
+        if (i >= next)
+            CX_TRY(read_item_then(r, item, err));
         if (r->level == 0 || item->depth != PAGE_DEPTH_NONE)
             r->pages->items.items[kept++] = *item;
     }
