@@ -109,6 +109,17 @@ static cx_status delete_leaf(repairing *r, const cx_digest *key, cx_err *err)
     return cx_db_execute(s, err);
 }
 
+/* Keys of another length are none. */
+static cx_status delete_no_keys(repairing *r, cx_err *err)
+{
+    cx_db_statement *s;
+    CX_TRY(cx_pages_statement(r->pages, SQL_DELETE_NO_KEYS, &s, err));
+    cx_db_bind_int(s, 1, (int64_t)r->anchor->tree);
+    cx_db_bind_bytes(s, 2, cx_bytes_from(r->first.bytes, sizeof r->first.bytes));
+    cx_db_bind_bytes(s, 3, cx_bytes_from(r->last.bytes, sizeof r->last.bytes));
+    return cx_db_execute(s, err);
+}
+
 /* Deletes rows before `key`, or all that are left, and passes the one of that key. */
 static cx_status delete_before(repairing *r, const cx_digest *key, cx_err *err)
 {
@@ -219,6 +230,7 @@ static cx_status repair_range(repairing *r, cx_pages_next *next, void *arg, cx_p
     const cx_page_item *items;
     size_t count;
     unsigned level;
+    CX_TRY(delete_no_keys(r, err));
     if (next != NULL)
         CX_TRY(add_true_pairs(r, next, arg, err));
     else

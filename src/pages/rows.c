@@ -90,6 +90,8 @@ static const char *const texts[SQL_COUNT] = {
                          " ORDER BY key LIMIT ?4",
     [SQL_REPAIR_LEAF] = "INSERT INTO leaf VALUES(?1,?2,?3,?4) ON CONFLICT(tree, key) DO UPDATE SET"
                         " value=excluded.value",
+    [SQL_DELETE_NO_KEYS] = "DELETE FROM leaf WHERE tree=?1 AND key>=?2 AND key<=?3 AND"
+                           " length(key)<>32",
 };
 
 CX_RESULT cx_pages_create_tables(cx_db *db, cx_err *err)

@@ -402,12 +402,14 @@ static void repair_after(cx_scheme scheme, const char *sql, bool with_pairs)
 
 CX_TEST(pages_repair)
 {
+    static const char too_many[] = "INSERT INTO leaf SELECT 7, CAST(substr(key, 1, 20)||"
+                                   "substr(key, 1, 12) AS BLOB), value, 0 FROM leaf";
     static const char *const leaves[] = {
         "UPDATE leaf SET value=zeroblob(length(value)) WHERE hex(key) LIKE '3%'",
         "DELETE FROM leaf WHERE hex(key) LIKE '7%'",
         "DELETE FROM leaf",
-        "INSERT INTO leaf SELECT tree, CAST(substr(key, 17)||substr(key, 1, 16) AS BLOB),"
-        " value, 0 FROM leaf",
+        "INSERT INTO leaf SELECT 7, CAST(substr(key, 9)||key AS BLOB), value, 0 FROM leaf",
+        too_many,
     };
     static const char *const pages[] = {
         "UPDATE page SET hash=zeroblob(32) WHERE level=0 AND prefix%7=0",
