@@ -192,6 +192,54 @@ CX_TEST(pages_past_of_chosen_keys)
     }
 }
 
+/* --- batches ---------------------------------------------------------------------------------- */
+
+/* The rows of leaf and page are a function of the keys and of the snapshots that were made: not of
+ * where batches end, nor of which snapshots are retained. */
+static void same_rows(uint64_t intervals, size_t interval_max, uint64_t seed)
+{
+    static cx_smt_pair pairs[2000];
+    kit a, b;
+    cx_pages_difference difference = {.table = ""};
+    uint64_t number = 0;
+    bool same = false;
+    kit_open(&a, CX_SCHEME_CORTEX_1, (size_t)1 << 20);
+    kit_open(&b, CX_SCHEME_CORTEX_1, 0);
+    a.random += seed;
+    for (uint64_t interval = 0; interval < intervals; interval++) {
+        size_t count = 1 + (size_t)kit_below(&a, interval_max);
+        for (size_t i = 0; i < count; i++) {
+            bool is_new = number == 0 || kit_below(&a, 4) != 0;
+            uint64_t key = is_new ? number++ : kit_below(&a, number);
+            pairs[i] = (cx_smt_pair){chosen_key(&a, key), kit_random_digest(&a)};
+        }
+        kit_put(&a, pairs, count);
+        for (size_t at = 0, some; at < count; at += some) {
+            some = 1 + (size_t)kit_below(&a, 90);
+            some = some < count - at ? some : count - at;
+            kit_put(&b, pairs + at, some);
+        }
+        a.moment.next_snapshot = ++b.moment.next_snapshot;
+        a.moment.has_newest = kit_below(&a, 2) == 0;
+        a.moment.newest = kit_below(&a, a.moment.next_snapshot);
+    }
+    CHECK_STATUS(cx_pages_compare(a.db, b.db, 7, &same, &difference, &a.err), &a.err);
+    if (!same)
+        cx_test_fail(__FILE__, __LINE__, "seed %llu: %s, level %u, prefix %016llx, %d %d",
+                     (unsigned long long)seed, difference.table, difference.level,
+                     (unsigned long long)difference.prefix, difference.missing_left,
+                     difference.missing_right);
+    kit_close(&b);
+    kit_close(&a);
+}
+
+CX_TEST(pages_past_does_not_show_in_rows)
+{
+    size_t times = getenv("CORTEX_DEEP") != NULL ? 400 : 8;
+    for (size_t i = 0; i < times; i++)
+        same_rows(12, i % 2 == 0 ? 150 : 800, i);
+}
+
 /* --- sizes ----------------------------------------------------------------------------------- */
 
 /* A row is kept once for all changes after a snapshot, and not for rows that came after it. */
