@@ -30,6 +30,10 @@ typedef struct cx_cli {
     cx_buf recorded;              /* nodes of recorded traces, which a lattice borrows from */
     cx_buf piped;                 /* standard input, likewise */
     const char *configured_home, *configured_actor; /* by files (config.h); NULL = not */
+    bool archives;          /* segments of the log, by configuration: section [archive] */
+    uint32_t archive_keep;  /* so many stay as they are */
+    int64_t archive_age_ns; /* .. and those younger than this; 0 = none */
+    const char *archive_to; /* NULL = the log's own folder, or the one that it names */
     bool governed; /* the command is about governed runs: errors carry a "message" (run.md §20) */
 } cx_cli;
 

@@ -39,8 +39,12 @@ static const struct shared {
     {"telemetry", "otlp-endpoint"},
 };
 
-/* Commands with a section of their own: those that run long or receive data. */
-static const char *const sections[] = {"serve", "record", "watch", "mcp", "import"};
+/* Commands with a section of their own: those that run long or receive data.  [archive] is read by
+ * every command that writes, too. */
+static const struct section {
+    const char *name, *command;
+} sections[] = {{"serve", "serve"}, {"record", "record"}, {"watch", "watch"},
+                {"mcp", "mcp"},     {"import", "import"}, {"archive", "log archive"}};
 
 /* Never set in a file: the caller chooses the form of an answer. */
 static const char *const never[] = {"help", "json", "output"};
@@ -74,13 +78,29 @@ static const struct preset {
     {"mcp", "level", "\"full_traces\""},
 };
 
+/* Where what the help calls the value is none. */
+static const struct preset examples[] = {
+    {"archive", "after", "\"30d\""},
+    {"archive", "to", "\"/mnt/slow/cortex-log\""},
+};
+
+static const char *find_preset(const struct preset *list, size_t count, const cx_config_key *key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].section, key->section) == 0 &&
+            strcmp(list[i].name, key->option->name) == 0)
+            return list[i].value;
+    return NULL;
+}
+
 const char *cx_config_default(const cx_config_key *key)
 {
-    for (size_t i = 0; i < CX_COUNT_OF(presets); i++)
-        if (strcmp(presets[i].section, key->section) == 0 &&
-            strcmp(presets[i].name, key->option->name) == 0)
-            return presets[i].value;
-    return NULL;
+    return find_preset(presets, CX_COUNT_OF(presets), key);
+}
+
+const char *cx_config_example(const cx_config_key *key)
+{
+    return find_preset(examples, CX_COUNT_OF(examples), key);
 }
 
 static const cx_cli_command *command_of(cx_cli_commands commands, const char *name)
@@ -130,11 +150,11 @@ cx_status cx_config_keys(cx_cli_commands commands, cx_arena *arena, const cx_con
             keys[count++] = (cx_config_key){shared[i].section, option};
     }
     for (size_t i = 0; i < CX_COUNT_OF(sections); i++) {
-        const cx_cli_command *command = command_of(commands, sections[i]);
+        const cx_cli_command *command = command_of(commands, sections[i].command);
         for (size_t j = 0; command != NULL && j < command->option_count; j++)
             if (can_be_set(&command->options[j])) {
                 CX_ASSERT(count < KEYS_MAX);
-                keys[count++] = (cx_config_key){sections[i], &command->options[j]};
+                keys[count++] = (cx_config_key){sections[i].name, &command->options[j]};
             }
     }
     *out = keys;
@@ -263,6 +283,31 @@ static cx_status check_home_setting(const check *c, const cx_setting *s, const c
     return CX_SUCCESS;
 }
 
+static bool is_archive_setting(const cx_config_key *key, const char *name)
+{
+    return strcmp(key->section, "archive") == 0 && strcmp(key->option->name, name) == 0;
+}
+
+static const char archive_after_form[] = "expected an age such as 30d (also m, h, w, y)";
+
+static cx_status check_archive_setting(const check *c, const cx_setting *s,
+                                       const cx_config_key *key)
+{
+    int64_t age_ns;
+    if (is_archive_setting(key, "after") && !cx_age_parse(cx_str_z(s->values[0]), &age_ns))
+        return fail_setting(c, s, "after: found '%.40s', %s", s->values[0], archive_after_form);
+    if (!is_archive_setting(key, "to"))
+        return CX_SUCCESS;
+    if (c->where == CX_CONFIG_HOME)
+        return fail_setting(c, s,
+                            "to: the file in a data directory cannot name a folder: a copy of one "
+                            "must not choose where content is put; 'cortex log archive --to DIR' "
+                            "notes the folder for this one");
+    if (s->values[0][0] != '/')
+        return fail_setting(c, s, "to: found '%.80s', expected an absolute path", s->values[0]);
+    return CX_SUCCESS;
+}
+
 static cx_status check_setting(const check *c, const cx_setting *s)
 {
     const cx_config_key *key = key_of(c, s);
@@ -275,6 +320,7 @@ static cx_status check_setting(const check *c, const cx_setting *s)
     if (c->where == CX_CONFIG_HOME)
         CX_TRY(check_home_setting(c, s, key->option->name));
     CX_TRY(check_kind(c, s, key->option));
+    CX_TRY(check_archive_setting(c, s, key));
     for (size_t i = 0; i < s->value_count && key->option->kind != CX_CLI_FLAG; i++)
         if (cx_failed(cx_cli_check_value(key->option, s->values[i], &why)))
             return fail_setting(c, s, "%s", why.message);
@@ -483,6 +529,70 @@ static cx_status apply_key(applying *g, const cx_config_key *key)
     return CX_SUCCESS;
 }
 
+/* The text that the environment or a file has for a setting; NULL when none has. */
+static const char *text_of(const applying *g, const cx_config_key *key)
+{
+    const char *name = cx_config_variable(key, &g->cli->arena);
+    const char *value = name == NULL ? NULL : environment_value(name);
+    for (size_t i = 0; i < CX_CONFIG_FILES && value == NULL; i++) {
+        const cx_setting *s = cx_config_find(&g->config->files[i], key);
+        value = s == NULL ? NULL : s->values[0];
+    }
+    return value;
+}
+
+/* Of values that a file was checked for; the environment's were not. */
+static cx_status set_archiving(cx_cli *cli, const cx_config_key *key, const char *value,
+                               cx_err *err)
+{
+    cx_err why;
+    const char *name = cx_config_variable(key, &cli->arena);
+    if (name == NULL)
+        return cx_fail_nomem(err);
+    if (cx_failed(cx_cli_check_value(key->option, value, &why)))
+        return cx_fail(err, CX_E_USAGE, "$%s: %s", name, why.message);
+    if (is_archive_setting(key, "after") && !cx_age_parse(cx_str_z(value), &cli->archive_age_ns))
+        return cx_fail(err, CX_E_USAGE, "$%s: found '%.40s', %s", name, value, archive_after_form);
+    if (is_archive_setting(key, "to") && value[0] != '/')
+        return cx_fail(err, CX_E_USAGE, "$%s: found '%.80s', expected an absolute path", name,
+                       value);
+    if (is_archive_setting(key, "to"))
+        cli->archive_to = value;
+    if (is_archive_setting(key, "keep")) {
+        unsigned long long keep = strtoull(value, NULL, 10);
+        cli->archive_keep = keep > UINT32_MAX ? UINT32_MAX : (uint32_t)keep;
+    }
+    cli->archives = cli->archives || !is_archive_setting(key, "to");
+    return CX_SUCCESS;
+}
+
+#define ARCHIVE_KEEP_DEFAULT 2 /* as in the help of log archive */
+
+/* What [archive] says to all that write. */
+static cx_status apply_archiving(const applying *g, const cx_config_key *keys, size_t count)
+{
+    cx_cli *cli = g->cli;
+    cli->archives = false;
+    cli->archive_keep = ARCHIVE_KEEP_DEFAULT;
+    cli->archive_age_ns = 0;
+    cli->archive_to = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *value = strcmp(keys[i].section, "archive") == 0 ? text_of(g, &keys[i]) : NULL;
+        if (value != NULL)
+            CX_TRY(set_archiving(cli, &keys[i], value, g->err));
+    }
+    return CX_SUCCESS;
+}
+
+/* Whether the settings of a section are options of this command. */
+static bool is_of_command(const char *section, const cx_cli_command *command)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(sections); i++)
+        if (strcmp(section, sections[i].name) == 0)
+            return strcmp(command->name, sections[i].command) == 0;
+    return false;
+}
+
 /* --home and --actor have another meaning in some commands (the data directory to verify, a
  * filter). ledger.h uses these two after the environment to find the data directory and the
  * actor. */
@@ -507,7 +617,7 @@ cx_status cx_config_apply(cx_cli *cli, cx_cli_args *args, cx_err *err)
         if (!is_asked_for(&keys[i]) &&
             (keys[i].section[0] == 0 || strcmp(keys[i].section, "limits") == 0 ||
              strcmp(keys[i].section, "memory") == 0 || strcmp(keys[i].section, "intake") == 0 ||
-             strcmp(keys[i].section, args->command->name) == 0))
+             is_of_command(keys[i].section, args->command)))
             CX_TRY(apply_key(&g, &keys[i]));
-    return CX_SUCCESS;
+    return apply_archiving(&g, keys, count);
 }

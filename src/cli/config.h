@@ -51,6 +51,9 @@ const char *cx_config_variable(const cx_config_key *key, cx_arena *arena);
 /* The default as a file spells it; NULL = none, or it depends on the machine. */
 const char *cx_config_default(const cx_config_key *key);
 
+/* The same of an example for what has no default; NULL = what the help calls its value. */
+const char *cx_config_example(const cx_config_key *key);
+
 /* The setting of a file for a key; NULL when there is none. */
 const cx_setting *cx_config_find(const cx_config_file *file, const cx_config_key *key);
 

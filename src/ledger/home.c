@@ -527,6 +527,8 @@ cx_status cx_home_open(const char *path, const cx_home_options *options, cx_home
     }
     if (home->remote == NULL)
         status = home->read_only ? open_to_read(home, err) : open_tables_to_write(home, err);
+    if (!cx_failed(status) && options->archives && home->remote == NULL && !home->read_only)
+        status = cx_log_archiver_begin(home->log, &options->archiving, err);
 done:
     if (cx_failed(status)) {
         home_free(home);

@@ -92,6 +92,9 @@ typedef struct cx_home_options {
     void (*progress)(void *arg, const char *what, uint64_t done, uint64_t total);
     void *progress_arg;
     size_t actor_limit; /* actors kept in memory; 0 = 16,384 */
+    /* Of the process that writes: segments of the log are archived by itself (log/log.h). */
+    bool archives;
+    cx_log_archiving archiving;
 } cx_home_options;
 
 /* Creates the folder (its parent must exist) and an empty log; the scheme is the default of new
@@ -344,14 +347,17 @@ CX_RESULT cx_home_count_rows(cx_home *home, uint64_t *out_entries, uint64_t *out
 CX_RESULT cx_home_flush(cx_home *home, cx_err *err);
 
 /*
- * Archives closed segments of the log, or brings them back (log/log.h).  CX_E_BUSY "Locked" when
- * another process holds the data directory.
+ * Archives closed segments of the log, or brings them back (log/log.h); of a remote home the writer
+ * process does.  CX_E_USAGE: they cannot be brought back while that archives by itself.
  */
 CX_RESULT cx_home_log_archive(cx_home *home, const cx_log_archive_options *options,
                               cx_log_archived *out, cx_err *err);
 CX_RESULT cx_home_log_restore(cx_home *home, const cx_log_archive_options *options,
                               cx_log_archived *out, cx_err *err);
-/* What the log takes on the disk; grows with the number of segments. */
+/* What this process archived by itself; all zero of a remote home. */
+void cx_home_log_archiving(cx_home *home, cx_log_archiving_state *out);
+/* What the log takes on the disk; grows with the number of segments.  CX_E_BUSY "Remote" of a
+ * remote home. */
 CX_RESULT cx_home_log_space(cx_home *home, cx_log_space *out, cx_err *err);
 
 /* Makes a copy that is a complete data directory; writers are not stopped. */

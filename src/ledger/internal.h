@@ -237,6 +237,8 @@ CX_RESULT cx_remote_flush(cx_home *home, cx_err *err);
 CX_RESULT cx_remote_sync(cx_home *home, cx_err *err);
 CX_RESULT cx_remote_erase(cx_home *home, cx_str actor, cx_err *err);
 CX_RESULT cx_remote_record_home_root(cx_home *home, int64_t now_ns, cx_err *err);
+CX_RESULT cx_remote_archive(cx_home *home, const cx_log_archive_options *options, bool restore,
+                            cx_log_archived *out, cx_err *err);
 void cx_remote_home_id(const cx_home *home, uint8_t out[16]);
 
 /* The transaction's arena, home and name are set; the caller owns the transaction of this process.

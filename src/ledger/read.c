@@ -420,30 +420,38 @@ cx_status cx_home_count_rows(cx_home *home, uint64_t *out_entries, uint64_t *out
     return status;
 }
 
-static cx_status check_holds_log(const cx_home *home, cx_err *err)
-{
-    return home->remote == NULL
-               ? CX_SUCCESS
-               : cx_fail_at(err, CX_E_BUSY, "Locked", CX_NO_OFFSET,
-                            "another process holds %s; segments are archived when it has ended",
-                            home->path);
-}
-
 cx_status cx_home_log_archive(cx_home *home, const cx_log_archive_options *options,
                               cx_log_archived *out, cx_err *err)
 {
-    CX_TRY(check_holds_log(home, err));
-    return cx_log_archive(home->log, options, out, err);
+    return home->remote != NULL ? cx_remote_archive(home, options, false, out, err)
+                                : cx_log_archive(home->log, options, out, err);
 }
 
 cx_status cx_home_log_restore(cx_home *home, const cx_log_archive_options *options,
                               cx_log_archived *out, cx_err *err)
 {
-    CX_TRY(check_holds_log(home, err));
+    cx_log_archiving_state state;
+    if (home->remote != NULL)
+        return cx_remote_archive(home, options, true, out, err);
+    cx_log_archiver_state(home->log, &state);
+    if (state.on)
+        return cx_fail_at(err, CX_E_USAGE, "ArchivesItself", CX_NO_OFFSET,
+                          "the writer process archives segments by its configuration, so they "
+                          "would not stay; remove its section [archive] and start it again first");
     return cx_log_unarchive(home->log, options, out, err);
+}
+
+void cx_home_log_archiving(cx_home *home, cx_log_archiving_state *out)
+{
+    *out = (cx_log_archiving_state){0};
+    if (home->remote == NULL)
+        cx_log_archiver_state(home->log, out);
 }
 
 cx_status cx_home_log_space(cx_home *home, cx_log_space *out, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_fail_at(err, CX_E_BUSY, "Remote", CX_NO_OFFSET,
+                          "what %s takes is read from its files: open it for reading", home->path);
     return cx_log_space_of(home->log, out, err);
 }

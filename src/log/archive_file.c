@@ -252,8 +252,11 @@ cx_status cx_archive_end(cx_archive_writer *writer, cx_err *err)
 void cx_archive_writer_done(cx_archive_writer *writer)
 {
     if (writer->file != CX_FILE_NONE) {
-        (void)writer->io->close(writer->io, writer->file);
+        cx_status ignored; /* what is left is removed when the log is opened for writing */
         (void)writer->io->unlink(writer->io, writer->path);
+        ignored = cx_archive_destroy(writer->io, writer->path, writer->file, NULL);
+        (void)ignored;
+        (void)writer->io->close(writer->io, writer->file);
     }
     cx_buf_done(&writer->table);
     cx_buf_done(&writer->packed);

@@ -54,7 +54,7 @@ CX_RESULT cx_archive_add_packed(cx_archive_writer *writer, cx_bytes frame, size_
                                 cx_err *err);
 /* Writes the table and syncs. */
 CX_RESULT cx_archive_end(cx_archive_writer *writer, cx_err *err);
-/* Closes; a file that was not ended is removed. */
+/* Closes; a file that was not ended is removed, and overwritten. */
 void cx_archive_writer_done(cx_archive_writer *writer);
 
 /* Overwrites a file with zeros, syncs; what was in it is not on the disk any more. */

@@ -117,7 +117,11 @@ static int archived_open(const cx_io *io, const char *path, unsigned flags, cx_f
     int failed = archives->under->open(archives->under, path, flags, out);
     bool segment = (flags & CX_IO_CREATE) == 0 && cx_str_ends(cx_str_z(path), CX_STR(".seg"));
     if (failed == -ENOENT && segment)
-        return open_from_archive(archives, cx_archive_last_name(path), flags, out);
+        failed = open_from_archive(archives, cx_archive_last_name(path), flags, out);
+    if (failed == -ENOENT && segment) /* another process may have brought it back just now */
+        failed = archives->under->open(archives->under, path, flags, out);
+    if (failed == 0 && *out >= FIRST)
+        return 0;
     if (failed != 0 || !segment || (flags & CX_IO_WRITE) == 0)
         return failed;
     failed = cx_archives_remove(archives, cx_archive_last_name(path));

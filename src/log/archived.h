@@ -45,18 +45,33 @@ CX_RESULT cx_archives_move(cx_archives *archives, const char *folder, cx_err *er
 typedef struct cx_archive_sizes {
     uint64_t unpacked; /* of the segment */
     uint64_t packed;   /* of the archive's file */
+    bool elsewhere;    /* in the other folder */
 } cx_archive_sizes;
 
 /* Of the archive of segment `name` ("000007.seg"); CX_E_NOT_FOUND when there is none. */
 CX_RESULT cx_archives_sizes(cx_archives *archives, const char *name, cx_archive_sizes *out,
                             cx_err *err);
+/* Asked before each block; false: stop. */
+typedef struct cx_archive_pace {
+    bool (*go_on)(void *arg);
+    void *arg;
+} cx_archive_pace;
+
 /*
- * Writes the archive of a segment, compares what it unpacks to with the segment, gives it its name,
- * durably, and only then removes the segment, whose bytes are overwritten.
+ * An archive is made in two steps.  Packing writes the working file `packing`, syncs it, and
+ * compares what it unpacks to with the segment; nothing else is touched, so others may read
+ * meanwhile, and erase in other segments.  Finishing gives the file its name, durably, and only
+ * then removes the segment, whose bytes are overwritten.
  */
-CX_RESULT cx_archives_add(cx_archives *archives, const char *name, cx_archive_sizes *out,
-                          cx_err *err);
-/* The other way round. */
+CX_RESULT cx_archives_pack(cx_archives *archives, const char *name, const cx_archive_pace *pace,
+                           cx_archive_sizes *out, bool *out_stopped, cx_err *err);
+CX_RESULT cx_archives_finish(cx_archives *archives, const char *name, cx_err *err);
+/*
+ * Overwrites and removes the working files of calls that were stopped or interrupted: they are
+ * copies of what may be erased.  That there are none is no error.
+ */
+CX_RESULT cx_archives_discard(cx_archives *archives, cx_err *err);
+/* An archive becomes a segment again; compared, named and removed in the same order. */
 CX_RESULT cx_archives_undo(cx_archives *archives, const char *name, cx_archive_sizes *out,
                            cx_err *err);
 

@@ -15,7 +15,9 @@
 
 #define FOLDER_TEXT_MAX 4000
 
-static const char where_name[] = "archive", working_name[] = "archiving", ending[] = ".zst";
+static const char where_name[] = "archive", ending[] = ".zst";
+/* An archive that is replaced, or a segment that comes back; a segment that is packed. */
+static const char working_name[] = "archiving", packing_name[] = "packing";
 
 /* --- names --------------------------------------------------------------------------------- */
 
@@ -37,6 +39,13 @@ void cx_archive_working_path(char out[CX_ARCHIVE_PATH_SIZE], const char *path)
 {
     int size = snprintf(out, CX_ARCHIVE_PATH_SIZE, "%.*s%s",
                         (int)(cx_archive_last_name(path) - path), path, working_name);
+    CX_ASSERT(size > 0 && size < CX_ARCHIVE_PATH_SIZE);
+}
+
+static void packing_path(char out[CX_ARCHIVE_PATH_SIZE], const char *path)
+{
+    int size = snprintf(out, CX_ARCHIVE_PATH_SIZE, "%.*s%s",
+                        (int)(cx_archive_last_name(path) - path), path, packing_name);
     CX_ASSERT(size > 0 && size < CX_ARCHIVE_PATH_SIZE);
 }
 
@@ -89,6 +98,31 @@ int cx_archives_remove(const cx_archives *archives, const char *name)
                                                                : -ENAMETOOLONG;
     }
     return failed;
+}
+
+static cx_status discard_file(const cx_archives *archives, const char *folder, const char *name,
+                              cx_err *err)
+{
+    char path[CX_ARCHIVE_PATH_SIZE];
+    if (!cx_archive_path(path, folder, name, false))
+        return cx_fail(err, CX_E_LIMIT, "path too long: %s", folder);
+    int failed = destroy_and_unlink(archives, path);
+    return failed == 0
+               ? CX_SUCCESS
+               : cx_fail_os(err, -failed,
+                            "cannot overwrite %s, which has a copy of what is in a segment", path);
+}
+
+cx_status cx_archives_discard(cx_archives *archives, cx_err *err)
+{
+    const char *folders[] = {archives->folder, cx_archives_elsewhere(archives)};
+    for (size_t i = 0; i < CX_COUNT_OF(folders); i++) {
+        if (folders[i][0] == 0)
+            continue;
+        CX_TRY(discard_file(archives, folders[i], working_name, err));
+        CX_TRY(discard_file(archives, folders[i], packing_name, err));
+    }
+    return CX_SUCCESS;
 }
 
 /* --- listing ------------------------------------------------------------------------------- */
@@ -324,10 +358,13 @@ static cx_status open_existing(const cx_archives *archives, const char *name,
 cx_status cx_archives_sizes(cx_archives *archives, const char *name, cx_archive_sizes *out,
                             cx_err *err)
 {
-    char path[CX_ARCHIVE_PATH_SIZE];
+    char path[CX_ARCHIVE_PATH_SIZE], here[CX_ARCHIVE_PATH_SIZE];
     cx_archive archive;
     CX_TRY(open_existing(archives, name, path, &archive, err));
-    *out = (cx_archive_sizes){.unpacked = archive.size, .packed = archive.file_size};
+    *out = (cx_archive_sizes){.unpacked = archive.size,
+                              .packed = archive.file_size,
+                              .elsewhere = !cx_archive_path(here, archives->folder, name, true) ||
+                                           strcmp(path, here) != 0};
     cx_archive_close(archives->under, archives->alloc, &archive);
     return CX_SUCCESS;
 }
@@ -343,6 +380,8 @@ typedef struct job {
     uint8_t *block; /* of the segment */
     uint8_t *other; /* of the archive */
     cx_buf scratch;
+    const cx_archive_pace *pace; /* NULL = without a pause */
+    bool stopped;                /* because it said so */
 } job;
 
 static void end_job(job *j)
@@ -396,24 +435,31 @@ static cx_status read_segment_block(job *j, uint64_t offset, size_t *out_size, c
                : cx_fail(err, CX_E_FORMAT, "%s ended while it was read", j->segment);
 }
 
+static bool goes_on(job *j)
+{
+    j->stopped = j->stopped || (j->pace != NULL && !j->pace->go_on(j->pace->arg));
+    return !j->stopped;
+}
+
 static cx_status pack_segment(job *j, cx_err *err)
 {
     cx_archive_writer writer;
     cx_status status =
         cx_archive_begin(&writer, j->archives->under, j->archives->alloc, j->working, err);
-    for (uint64_t at = 0; !cx_failed(status) && at < j->size; at += CX_ARCHIVE_BLOCK) {
+    for (uint64_t at = 0; !cx_failed(status) && at < j->size && goes_on(j);
+         at += CX_ARCHIVE_BLOCK) {
         size_t size = 0;
         status = read_segment_block(j, at, &size, err);
         if (!cx_failed(status))
             status = cx_archive_add(&writer, (cx_bytes){j->block, size}, err);
     }
-    if (!cx_failed(status))
+    if (!cx_failed(status) && !j->stopped)
         status = cx_archive_end(&writer, err);
     cx_archive_writer_done(&writer);
     return status;
 }
 
-/* Holds each block of the segment against the archive at `path`. */
+/* Holds each block of the segment against the archive at `path`; a stop leaves it open. */
 static cx_status compare(job *j, const char *path, cx_archive_sizes *out, cx_err *err)
 {
     const cx_archives *archives = j->archives;
@@ -424,7 +470,8 @@ static cx_status compare(job *j, const char *path, cx_archive_sizes *out, cx_err
     cx_status status = CX_SUCCESS;
     bool same = archive.size == j->size;
     *out = (cx_archive_sizes){.unpacked = archive.size, .packed = archive.file_size};
-    for (uint32_t block = 0; same && block < archive.blocks && !cx_failed(status); block++) {
+    for (uint32_t block = 0; same && block < archive.blocks && !cx_failed(status) && goes_on(j);
+         block++) {
         size_t size = 0;
         bool whole;
         status = read_segment_block(j, (uint64_t)block * CX_ARCHIVE_BLOCK, &size, err);
@@ -452,16 +499,30 @@ static cx_status remove_segment(const job *j, cx_err *err)
     return cx_io_sync_folder(j->archives->under, j->archives->folder, err);
 }
 
-cx_status cx_archives_add(cx_archives *archives, const char *name, cx_archive_sizes *out,
-                          cx_err *err)
+cx_status cx_archives_pack(cx_archives *archives, const char *name, const cx_archive_pace *pace,
+                           cx_archive_sizes *out, bool *out_stopped, cx_err *err)
 {
     job j;
     cx_status status;
     CX_TRY_GOTO(status, begin_job(&j, archives, name, err));
-    cx_archive_working_path(j.working, j.archive);
+    j.pace = pace;
+    packing_path(j.working, j.archive);
     CX_TRY_GOTO(status, open_segment(&j, err));
     CX_TRY_GOTO(status, pack_segment(&j, err));
-    CX_TRY_GOTO(status, compare(&j, j.working, out, err));
+    if (!j.stopped)
+        CX_TRY_GOTO(status, compare(&j, j.working, out, err));
+done:
+    *out_stopped = j.stopped;
+    end_job(&j);
+    return status;
+}
+
+cx_status cx_archives_finish(cx_archives *archives, const char *name, cx_err *err)
+{
+    job j;
+    cx_status status;
+    CX_TRY_GOTO(status, begin_job(&j, archives, name, err));
+    packing_path(j.working, j.archive);
     CX_TRY_GOTO(status, cx_archive_name(archives, j.working, j.archive, err));
     status = remove_segment(&j, err);
 done:

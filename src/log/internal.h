@@ -9,6 +9,7 @@
  *   read.c      single frames: reading, erasing
  *   scan.c      reading in order
  *   backup.c    copying
+ *   archive.c   segments into archives and back; archiver.c does it by itself
  */
 #ifndef CX_LOG_INTERNAL_H
 #define CX_LOG_INTERNAL_H
@@ -111,6 +112,28 @@ uint32_t cx_log_mark_frames(const uint8_t *mark); /* of one that is whole */
 
 /* --- the log ------------------------------------------------------------------------------- */
 
+/* The segment that is packed into an archive.  What is erased in it meanwhile must not stay in the
+ * copy: an erasure has the copy given up, and waits for that. */
+typedef struct cx_log_packing {
+    bool active;
+    bool unwanted; /* by an erasure in it, or by who was asked to archive */
+    bool left;     /* a copy could not be overwritten; nothing is erased before it is */
+    uint32_t segment;
+} cx_log_packing;
+
+/* The thread that archives by itself. */
+typedef struct cx_log_archiver {
+    cx_thread thread;
+    cx_lock lock; /* guards what follows */
+    bool on, stop;
+    cx_log_archiving wanted; /* `folder` is `target` */
+    char target[CX_LOG_PATH_SIZE];
+    uint32_t from;                     /* all segments below have been archived */
+    uint64_t commits_seen, written_ns; /* whether the log is being written to */
+    uint64_t block_ns;                 /* when the block began */
+    cx_log_archiving_state state;
+} cx_log_archiver;
+
 /* An open segment file that single frames are read from. */
 typedef struct cx_log_file {
     cx_file file;
@@ -166,7 +189,10 @@ struct cx_log {
     uint64_t file_clock;
     cx_log_file files[CX_LOG_FILES_MAX];
 
-    cx_lock erase_lock; /* one erasure at a time */
+    cx_lock erase_lock; /* one erasure at a time; guards what follows */
+    cx_log_packing packing;
+
+    cx_log_archiver archiver;
 };
 
 CX_RESULT cx_log_damaged(cx_err *err, const char *path, uint64_t offset, const char *what);
@@ -257,6 +283,26 @@ void cx_log_files_forget(cx_log *log, uint32_t segment);
 
 /* A log object without anything opened. */
 CX_RESULT cx_log_new(const char *folder, const cx_log_options *options, cx_log **out, cx_err *err);
+
+/* With erase_lock held, before anything in that segment is erased: no copy of it is on its way. */
+CX_RESULT cx_log_stop_packing(cx_log *log, uint32_t segment, cx_err *err);
+/* Which of the two forms a segment has. */
+CX_RESULT cx_log_is_archived(const cx_log *log, uint32_t segment, bool *out, cx_err *err);
+/* Whether its file was last written to at least so long ago. */
+CX_RESULT cx_log_is_old(const cx_log *log, uint32_t segment, int64_t age_ns, bool *out,
+                        cx_err *err);
+/* Segments that have a successor. */
+uint32_t cx_log_closed_segments(cx_log *log);
+/* One segment that has a successor, if it is not archived yet.  *out_stopped: `pace` or a thread
+ * that could not wait said so; the segment is as it was. */
+CX_RESULT cx_log_archive_segment(cx_log *log, uint32_t segment, const cx_archive_pace *pace,
+                                 cx_log_archived *done, bool *out_stopped, cx_err *err);
+/* From now on archives are put into `folder` (cx_log_archive_options). */
+CX_RESULT cx_log_archive_move(cx_log *log, const char *folder, cx_err *err);
+/* Ends the thread that archives; it gives up the segment that it is at. */
+void cx_log_archiver_done(cx_log *log);
+/* The last failure of it that a process noted in the log's folder. */
+void cx_log_archiver_noted(const cx_log *log, cx_log_space *out);
 
 /* Makes the name of the log's folder durable in the folder above it. */
 CX_RESULT cx_log_sync_above(const cx_log *log, cx_err *err);

@@ -124,6 +124,7 @@ CX_RESULT cx_log_erase_many(cx_log *log, const cx_log_place *places, size_t coun
  */
 typedef struct cx_log_archive_options {
     uint32_t keep;      /* so many of the newest segments stay as they are; at least 1 counts */
+    int64_t age_ns;     /* .. and those that were written to later than so long ago; 0 = none */
     const char *folder; /* absolute, where archives are put from now on; NULL = where they are put
                            now; "" = the log's own folder.  CX_E_USAGE when the present one is
                            another and has archives */
@@ -146,15 +147,49 @@ CX_RESULT cx_log_archive(cx_log *log, const cx_log_archive_options *options, cx_
 CX_RESULT cx_log_unarchive(cx_log *log, const cx_log_archive_options *options, cx_log_archived *out,
                            cx_err *err);
 
+#define CX_LOG_FAILURE_SIZE 400
+
 typedef struct cx_log_space {
     uint32_t segments, archived; /* of `segments` */
     uint64_t bytes;              /* that all have as segments */
     uint64_t bytes_stored;       /* that they take, archives compressed */
+    uint64_t bytes_plain;        /* of that: segments */
+    uint64_t bytes_archived;     /* archives in the log's folder */
+    uint64_t bytes_elsewhere;    /* archives in the other one */
     const char *elsewhere;       /* the other folder of archives, "" = none; lives as the log */
+    int64_t failed_ns;           /* when archiving by itself failed last, since 1970; 0 = it did
+                                    not, or has succeeded since */
+    char failure[CX_LOG_FAILURE_SIZE]; /* why */
 } cx_log_space;
 
 /* Reads the end of each archive: grows with the number of segments. */
 CX_RESULT cx_log_space_of(cx_log *log, cx_log_space *out, cx_err *err);
+
+/*
+ * A log that is open for writing can archive by itself, in a thread: one segment after the other,
+ * the oldest first, a block of 128 KiB at a time.  While the log is being written to, it rests
+ * three times as long as it works.  Appending never waits for it; an erasure waits for a block, or
+ * while one segment's file is overwritten.  A failure is noted in the log's folder
+ * (cx_log_space.failure) and tried again after a minute.
+ */
+typedef struct cx_log_archiving {
+    uint32_t keep;      /* so many of the newest segments stay as they are; at least 1 counts */
+    int64_t age_ns;     /* .. and those that were written to later than so long ago */
+    const char *folder; /* as in cx_log_archive_options; copied */
+    uint32_t start_ms;  /* it begins so long after this call */
+} cx_log_archiving;
+
+/* Once, of a log open for writing.  That zstd or the folder is missing is a failure that is
+ * noted. */
+CX_RESULT cx_log_archiver_begin(cx_log *log, const cx_log_archiving *wanted, cx_err *err);
+
+typedef struct cx_log_archiving_state {
+    bool on;
+    uint64_t segments, bytes_unpacked, bytes_packed; /* since the log was opened */
+    uint64_t failures;
+} cx_log_archiving_state;
+
+void cx_log_archiver_state(cx_log *log, cx_log_archiving_state *out);
 
 /* --- reading in order ---------------------------------------------------------------------- */
 

@@ -64,6 +64,7 @@ cx_status cx_log_new(const char *folder, const cx_log_options *options, cx_log *
     cx_lock_init(&log->lock);
     cx_lock_init(&log->files_lock);
     cx_lock_init(&log->erase_lock);
+    cx_lock_init(&log->archiver.lock);
     *out = log;
     return CX_SUCCESS;
 }
@@ -72,6 +73,7 @@ void cx_log_close(cx_log *log)
 {
     if (log == NULL)
         return;
+    cx_log_archiver_done(log);
     cx_log_spare_done(log);
     cx_log_files_done(log);
     if (log->file != CX_FILE_NONE)
@@ -83,6 +85,7 @@ void cx_log_close(cx_log *log)
     cx_lock_done(&log->lock);
     cx_lock_done(&log->files_lock);
     cx_lock_done(&log->erase_lock);
+    cx_lock_done(&log->archiver.lock);
     const cx_alloc *alloc = log->alloc;
     cx_archives_free(log->archives);
     cx_alloc_free(alloc, log->folder, log->folder_size);
@@ -282,13 +285,15 @@ static void begin_at(cx_log *log, const reach *found)
     memcpy(log->last_mark, found->last_mark, CX_LOG_MARK_SIZE);
 }
 
-static void remove_working_files(const cx_log *log)
+/* Copies of segments are overwritten first: what is in them may be erased in a moment. */
+static cx_status remove_working_files(const cx_log *log, cx_err *err)
 {
     char path[CX_LOG_PATH_SIZE];
     cx_log_path(log, cx_log_spare_name, path);
     (void)log->io->unlink(log->io, path);
     cx_log_path(log, cx_log_large_name, path);
     (void)log->io->unlink(log->io, path);
+    return cx_archives_discard(log->archives, err);
 }
 
 static cx_status open_writer(cx_log *log, cx_log_window *window, cx_log_opened *opened, cx_err *err)
@@ -311,7 +316,7 @@ static cx_status open_writer(cx_log *log, cx_log_window *window, cx_log_opened *
         CX_TRY(repair_tail(log, &found, err));
     if (found.now.last_at == 0)
         CX_TRY(sync_names(log, err));
-    remove_working_files(log);
+    CX_TRY(remove_working_files(log, err));
     begin_at(log, &found.now);
     cx_log_lock_publish(log, found.now.commits);
     opened->commit_count = found.now.commits;

@@ -332,6 +332,7 @@ static cx_status erase_frames(cx_log *log, const cx_log_place *places, size_t co
     cx_err why = {0};
     bool touched;
     ranges->count = 0;
+    CX_TRY(cx_log_stop_packing(log, places[0].segment, err));
     for (size_t i = 0; i < count; i++)
         CX_TRY(add_range(log, places[i], buf, ranges, err));
     if (ranges->count == 0)

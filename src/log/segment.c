@@ -73,12 +73,21 @@ static bool count_name(void *arg, const char *name)
     return true;
 }
 
+/* Another process may give a segment its other name while the folder is read: then a number is in
+ * no listing, and in the next one. */
+enum { LISTINGS = 5 };
+
 cx_status cx_log_segment_count(const cx_log *log, uint32_t *out, cx_err *err)
 {
     listing seen = {0, 0};
-    int failed = log->io->list(log->io, log->folder, count_name, &seen);
-    if (failed != 0)
-        return cx_fail_os(err, -failed, "cannot list %s", log->folder);
+    for (int turn = 0; turn < LISTINGS; turn++) {
+        seen = (listing){0, 0};
+        int failed = log->io->list(log->io, log->folder, count_name, &seen);
+        if (failed != 0)
+            return cx_fail_os(err, -failed, "cannot list %s", log->folder);
+        if (seen.count != 0 && seen.highest == seen.count - 1)
+            break;
+    }
     if (seen.count == 0)
         return cx_fail(err, CX_E_NOT_FOUND, "there is no log in %s", log->folder);
     if (seen.highest != seen.count - 1)

@@ -40,6 +40,9 @@ typedef struct cx_metrics {
     atomic_uint_fast64_t detect_rounds[2], detect_raised; /* done, failed */
     atomic_uint_fast64_t audits[3], audits_failed;        /* of live sessions, by cx_verdict */
     atomic_uint_fast64_t detect_last_us, detect_last_at;  /* of the last one that was done */
+    atomic_uint_fast64_t log_bytes[3];  /* segments, archives, archives elsewhere; as of log_read */
+    atomic_uint_fast64_t log_failed_at; /* archiving, seconds since 1970; 0 = not */
+    atomic_uint_fast64_t log_read_ns;   /* by the monotonic clock; 0 = never */
 } cx_metrics;
 
 void cx_histogram_add(cx_histogram *histogram, uint64_t duration_ns);

@@ -43,6 +43,8 @@ static const members of_answer[CX_REMOTE_OP_END] = {
     [CX_REMOTE_TXN_GET] = {0, BIT(VALUE)},
     [CX_REMOTE_TXN_ROOTS] = {BIT(ROOTS), 0},
     [CX_REMOTE_TXN_COMMIT] = {BIT(COMMIT), 0},
+    [CX_REMOTE_ARCHIVE] = {BIT(SEQS), BIT(MORE)},
+    [CX_REMOTE_RESTORE] = {BIT(SEQS), BIT(MORE)},
 };
 
 /* --- errors ----------------------------------------------------------------------------------- */
@@ -63,7 +65,7 @@ static const char *const known_tags[] = {
     "InTurn",         "InvalidArgument", "LogCut",       "LogDamaged",        "NoActor",
     "NoEntry",        "NoTurn",          "NonCanonical", "OtherDerivers",     "OtherVersion",
     "OutOfRange",     "Poisoned",        "RootMismatch", "SchemeUnsupported", "SnapshotNotFound",
-    "TooManyClients", "TurnTimedOut",    "OtherUser",
+    "TooManyClients", "TurnTimedOut",    "OtherUser",    "ArchivesItself",
 };
 
 const char *cx_remote_tag(cx_str text)

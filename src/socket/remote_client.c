@@ -76,7 +76,8 @@ static cx_status answer_lost(const cx_remote_client *client, const char *why, cx
 
 static bool is_writing(cx_remote_op op)
 {
-    return op == CX_REMOTE_TXN_COMMIT || op == CX_REMOTE_ERASE || op == CX_REMOTE_HOME_ROOT;
+    return op == CX_REMOTE_TXN_COMMIT || op == CX_REMOTE_ERASE || op == CX_REMOTE_HOME_ROOT ||
+           op == CX_REMOTE_ARCHIVE || op == CX_REMOTE_RESTORE;
 }
 
 /* Exactly so many bytes; a peer that has ended is an error. */
@@ -543,6 +544,44 @@ cx_status cx_remote_record_home_root(cx_home *home, int64_t now_ns, cx_err *err)
                                  .seq = now_ns < 0 ? 0 : (uint64_t)now_ns};
     cx_remote_answer answer;
     return request_in_txn(home, &request, &answer, err);
+}
+
+/* The writer process does some segments at a time, so that no answer takes long. */
+cx_status cx_remote_archive(cx_home *home, const cx_log_archive_options *options, bool restore,
+                            cx_log_archived *out, cx_err *err)
+{
+    cx_str folder = options->folder == NULL ? CX_STR("") : cx_str_z(options->folder);
+    if (folder.size > CX_KEY_SIZE_MAX)
+        return cx_fail(err, CX_E_LIMIT, "path too long: %s", options->folder);
+    if (options->folder != NULL && folder.size == 0)
+        folder = CX_STR(".");
+    *out = (cx_log_archived){0};
+    for (bool more = true; more;) {
+        cx_remote_request request = {.op = restore ? CX_REMOTE_RESTORE : CX_REMOTE_ARCHIVE,
+                                     .key = cx_str_bytes(folder),
+                                     .seq = options->keep,
+                                     .age_ns = options->age_ns < 0 ? 0 : (uint64_t)options->age_ns};
+        cx_remote_answer answer;
+        cx_arena arena;
+        out->stopped = options->go_on != NULL &&
+                       !options->go_on(options->arg, out->segments, out->segments + 1);
+        if (out->stopped)
+            break;
+        cx_arena_init(&arena, home->alloc, 0);
+        cx_status status = request_in_arena(home, &request, &arena, &answer, err);
+        if (!cx_failed(status) && answer.seq_count != 3)
+            status = cx_fail(err, CX_E_FORMAT, "the writer process answered %zu numbers, not 3",
+                             answer.seq_count);
+        if (!cx_failed(status)) {
+            out->segments += (uint32_t)answer.seqs[0];
+            out->bytes_unpacked += answer.seqs[1];
+            out->bytes_packed += answer.seqs[2];
+            more = answer.more;
+        }
+        cx_arena_done(&arena);
+        CX_TRY(status);
+    }
+    return CX_SUCCESS;
 }
 
 cx_status cx_remote_tables_status(cx_home *home, cx_tables_status *out, cx_err *err)

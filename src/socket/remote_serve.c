@@ -23,6 +23,8 @@
 #define PAGE_BYTES (UINT32_C(1) << 20)
 #define PAGE_ACTORS 4096
 #define PAGE_SEQS 65536
+/* Of segments that are archived or brought back; the client asks again. */
+#define ARCHIVE_STEP_MS 5000
 /* What a connection's buffers keep between requests. */
 #define RETAINED_BYTES (UINT32_C(1) << 20)
 /* When no connection can be accepted for want of descriptors, so long until the next try. */
@@ -306,6 +308,63 @@ static cx_status do_home_root(connection *c, const cx_remote_request *request, c
     return cx_home_root_record(c->remote->home, (int64_t)request->seq, &entry, err);
 }
 
+/* At least one segment is done, and none is begun after a while. */
+typedef struct archive_step {
+    const cx_io *io;
+    uint64_t end_ns;
+} archive_step;
+
+static bool has_time(void *arg, uint32_t done, uint32_t count)
+{
+    const archive_step *step = arg;
+    (void)done;
+    (void)count;
+    return step->io->monotonic_ns(step->io) < step->end_ns;
+}
+
+static cx_status folder_of_request(connection *c, const cx_remote_request *request,
+                                   const char **out, cx_err *err)
+{
+    cx_str key = cx_bytes_str(request->key);
+    if (key.size == 0 || cx_str_is(key, ".")) {
+        *out = key.size == 0 ? NULL : "";
+        return CX_SUCCESS;
+    }
+    if (key.data[0] != '/' || memchr(key.data, 0, key.size) != NULL ||
+        memchr(key.data, '\n', key.size) != NULL)
+        return cx_fail_at(err, CX_E_USAGE, "BadMessage", CX_NO_OFFSET,
+                          "found no absolute path of a folder for archives");
+    *out = cx_arena_copy_str(&c->arena, key).data;
+    return *out == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status do_archive(connection *c, const cx_remote_request *request, cx_remote_answer *out,
+                            cx_err *err)
+{
+    cx_home *home = c->remote->home;
+    const cx_io *io = cx_home_io(home);
+    archive_step step = {io, io->monotonic_ns(io) + ARCHIVE_STEP_MS * UINT64_C(1000000)};
+    cx_log_archive_options options = {
+        .keep = request->seq > UINT32_MAX ? UINT32_MAX : (uint32_t)request->seq,
+        .age_ns = request->age_ns > INT64_MAX ? INT64_MAX : (int64_t)request->age_ns,
+        .go_on = has_time,
+        .arg = &step};
+    cx_log_archived done;
+    uint64_t *counts = CX_ARENA_ARRAY(&c->arena, uint64_t, 3);
+    if (counts == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(folder_of_request(c, request, &options.folder, err));
+    CX_TRY(request->op == CX_REMOTE_RESTORE ? cx_home_log_restore(home, &options, &done, err)
+                                            : cx_home_log_archive(home, &options, &done, err));
+    counts[0] = done.segments;
+    counts[1] = done.bytes_unpacked;
+    counts[2] = done.bytes_packed;
+    out->seqs = counts;
+    out->seq_count = 3;
+    out->more = done.stopped;
+    return CX_SUCCESS;
+}
+
 static cx_status perform_request(connection *c, const cx_remote_request *request,
                                  cx_remote_answer *out, cx_err *err)
 {
@@ -337,6 +396,8 @@ static cx_status perform_request(connection *c, const cx_remote_request *request
         c->txn = NULL;
         return CX_SUCCESS;
     case CX_REMOTE_HOME_ROOT: return do_home_root(c, request, err);
+    case CX_REMOTE_ARCHIVE:
+    case CX_REMOTE_RESTORE: return do_archive(c, request, out, err);
     case CX_REMOTE_OP_END: break;
     }
     return cx_fail_at(err, CX_E_USAGE, "BadMessage", CX_NO_OFFSET, "no call %d", request->op);
@@ -371,7 +432,8 @@ static bool answer_request(connection *c, cx_remote_answer *answer, cx_remote_op
     if (send_answer(c, answer, op))
         return true;
     bool too_long = !c->out.failed && c->out.size > 4 && c->out.size - 4 > CX_REMOTE_MESSAGE_MAX;
-    bool wrote = op == CX_REMOTE_TXN_COMMIT || op == CX_REMOTE_ERASE || op == CX_REMOTE_HOME_ROOT;
+    bool wrote = op == CX_REMOTE_TXN_COMMIT || op == CX_REMOTE_ERASE || op == CX_REMOTE_HOME_ROOT ||
+                 op == CX_REMOTE_ARCHIVE || op == CX_REMOTE_RESTORE;
     if (wrote || (!too_long && !c->out.failed))
         return false;
     *answer = (cx_remote_answer){.number = answer->number, .failed = true};

@@ -23,7 +23,8 @@ enum {
     LIMIT = 9,
     SCHEME = 10,
     FRAMES = 11,
-    DERIVERS = 12
+    DERIVERS = 12,
+    AGE = 13
 };
 
 enum { FLAG_BACKWARDS = 1, FLAG_AFTER = 2, FLAG_COMMON = 4 };
@@ -43,6 +44,7 @@ static const members of_request[CX_REMOTE_OP_END] = {
     [CX_REMOTE_TXN_GET] = {BIT(KEY), BIT(FLAGS)},
     [CX_REMOTE_TXN_COMMIT] = {BIT(FRAMES), 0},
     [CX_REMOTE_HOME_ROOT] = {BIT(SEQ), 0},
+    [CX_REMOTE_ARCHIVE] = {BIT(KEY) | BIT(SEQ) | BIT(AGE), 0},
 };
 
 /* --- frames of a transaction ------------------------------------------------------------------ */
@@ -238,6 +240,8 @@ void cx_remote_request_encode(const cx_remote_request *request, cx_buf *out)
     }
     if (takes(known, DERIVERS))
         put_bytes(&fields, DERIVERS, request->derivers);
+    if (takes(known, AGE))
+        put_uint(&fields, AGE, request->age_ns);
     cx_cbor_fields_end(&fields);
 }
 
@@ -278,6 +282,7 @@ static void read_request_member(cx_cbor_reader *reader, cx_arena *arena, const c
         out->has_scheme = true;
         break;
     case FRAMES: read_frames(reader, arena, out); break;
+    case AGE: out->age_ns = cx_cbor_read_uint(reader); break;
     case DERIVERS: out->derivers = read_bytes_max(reader, CX_KEY_SIZE_MAX); break;
     default: cx_cbor_reject_member(reader, at);
     }

@@ -41,6 +41,8 @@ typedef enum cx_remote_op {
     CX_REMOTE_TXN_COMMIT = 17,
     CX_REMOTE_TXN_ABORT = 18,
     CX_REMOTE_HOME_ROOT = 19,
+    CX_REMOTE_ARCHIVE = 20,
+    CX_REMOTE_RESTORE = 21,
     CX_REMOTE_OP_END
 } cx_remote_op;
 
@@ -59,7 +61,7 @@ typedef struct cx_remote_request {
     cx_bytes actor; /* as given; the writer process checks that it is a valid name */
     cx_bytes key;
     /* of an entry or snapshot; the first number, or actor, of a page; of a home root its time, in
-     * nanoseconds since 1970 */
+     * nanoseconds since 1970; of archiving, how many segments stay */
     uint64_t seq;
     cx_id subject;
     cx_bytes prefix;
@@ -73,6 +75,9 @@ typedef struct cx_remote_request {
     const cx_remote_frame *frames;
     size_t frame_count;
     cx_bytes derivers; /* names with blanks between */
+    /* of archiving, with `seq`: so many segments stay; and `key`: the folder, "." = the log's own,
+     * empty = as before */
+    uint64_t age_ns;
 } cx_remote_request;
 
 typedef struct cx_remote_row {

@@ -3,12 +3,14 @@
 
     test_log_archive.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN
 """
+import json
+import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import time
+import urllib.request
 
 import kit
 from kit import BIN, check, main, sibling, test
@@ -34,10 +36,10 @@ class Place(kit.Place):
         roots = self.ok("roots", "--json")
         return roots, self.ok("log", "--all", "--json"), self.ok("memory", "list", "--json")
 
-    def has(self, text):
+    def has(self, text, folder="."):
         """Files that hold these bytes, packed ones unpacked."""
         found = []
-        for path in self.home.rglob("*"):
+        for path in (self.home / folder).rglob("*"):
             if not path.is_file():
                 continue
             data = path.read_bytes()
@@ -153,26 +155,204 @@ def changed_bytes_are_told():
         p.expect(0, "verify", "--home", p.home)
 
 
+class Server:
+    """`cortex serve` on a free port; ends with the block, by SIGTERM or, `kill()`, at once."""
+
+    def __init__(self, place, **env):
+        self.place = place
+        self.child = subprocess.Popen(
+            [BIN, "serve", "--listen", "127.0.0.1:0", "--otlp", "off", "--json"],
+            env={**place.env, **env}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.url = json.loads(self.child.stdout.readline())["url"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.child.poll() is None:
+            self.child.send_signal(signal.SIGTERM)
+        self.child.wait(60)
+        self.child.stdout.close()
+        self.child.stderr.close()
+
+    def kill(self):
+        self.child.kill()
+        self.child.wait(60)
+
+    def get(self, path):
+        token = (self.place.home / "token").read_text().strip()
+        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read().decode()
+
+    def metric(self, name):
+        for line in self.get("/metrics").splitlines():
+            if line.startswith(name + " "):
+                return int(line.rsplit(" ", 1)[1])
+        raise AssertionError(f"no metric {name}")
+
+
+def until(what, holds, tries=1200):
+    for _ in range(tries):
+        if holds():
+            return
+        time.sleep(0.05)
+    check(False, "never came: " + what)
+
+
 @test
-def a_server_keeps_its_log_and_archiving_says_so():
+def a_server_archives_for_the_command():
     with Place() as p:
         p.fill()
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
-        server = subprocess.Popen([BIN, "serve", "--listen", f"127.0.0.1:{port}"], env=p.env,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            for _ in range(1200):
-                if (p.home / "socket").exists() and p.json("status")["owner"]:
-                    break
-                time.sleep(0.05)
-            done = p.expect(3, "log", "archive")
-            check(b"Locked" in done.stderr, done.stderr)
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(60)
-        p.ok("log", "archive", "--keep", "1")
+        with Server(p):
+            before = p.answers()
+            done = p.json("log", "archive", "--keep", "1")
+            check(done["archived"] == 1 and done["changed"] == 1 and done["folder"] is None, done)
+            check(p.log()[0] == "000000.seg.zst", p.log())
+            check(p.answers() == before)
+            check(p.json("log", "restore")["changed"] == 1)
+            check(p.log()[0] == "000000.seg", p.log())
+            other = p.folder / "other"
+            done = p.json("log", "archive", "--keep", "1", "--to", other)
+            check(done["folder"] == str(other.resolve()), done)
+            check([x.name for x in other.iterdir()] == ["000000.seg.zst"])
+            check(p.expect(2, "log", "archive", "--keep", "1", "--to", p.folder / "third").stderr)
+            check(p.json("log", "archive", "--after", "30d")["changed"] == 0)
+            check(p.answers() == before)
+            p.ok("append", "note.x", "still written")
+        p.expect(0, "verify", "--home", p.home)
+
+
+CONFIG = '[archive]\nkeep = 1\n'
+
+
+@test
+def a_server_archives_by_itself():
+    with Place() as p:
+        p.fill()
+        (p.home / "config.toml").write_text(CONFIG)
+        (p.home / "config.toml").chmod(0o600)
+        before = p.answers()
+        check("'cortex log archive' does it" in p.ok("status"))
+        with Server(p) as server:
+            until("an archive", lambda: p.log()[0] == "000000.seg.zst" and "000000.seg" not in p.log())
+            check(p.answers() == before)
+            until("the metric", lambda: server.metric("cortex_log_archived_total") == 1)
+            check(server.metric("cortex_log_archive_failures_total") == 0)
+            archive = p.json("status")["ledger"]["archive"]
+            check(archive["archived_segments"] == 1 and archive["bytes_compressed"] > 0, archive)
+            check(archive["bytes_elsewhere"] == 0 and archive["error"] is None, archive)
+            check(archive["configured"] == {"after_seconds": 0, "keep": 1}, archive)
+            done = p.expect(2, "log", "restore")
+            check(b"[archive]" in done.stderr, done.stderr)
+            (p.home / "config.toml").unlink()  # the server has read it
+            done = p.expect(2, "log", "restore")
+            check(b"by its configuration" in done.stderr, done.stderr)
+            p.ok("erase", p.uri, "--reason", "asked for")
+            check(p.has(SECRET, "log") == [], p.has(SECRET, "log"))
+        p.expect(0, "verify", "--home", p.home)
+        p.ok("log", "restore")
+
+
+@test
+def segments_that_are_young_stay():
+    with Place() as p:
+        p.fill()
+        with Server(p, CORTEX_ARCHIVE_AFTER="1h", CORTEX_ARCHIVE_KEEP="1") as server:
+            time.sleep(4)  # it looks each two seconds
+            check(p.log()[0] == "000000.seg", p.log())
+            old = time.time() - 7200
+            os.utime(p.home / "log/000000.seg", (old, old))
+            until("an archive", lambda: p.log()[0] == "000000.seg.zst")
+            check(server.metric("cortex_log_archive_failures_total") == 0)
+
+
+@test
+def another_folder_by_configuration():
+    with Place() as p:
+        p.fill()
+        other = p.folder / "slow disk"
+        with Server(p, CORTEX_ARCHIVE_KEEP="1", CORTEX_ARCHIVE_TO=str(other)):
+            until("an archive", lambda: "000000.seg" not in p.log())
+            check([x.name for x in other.iterdir()] == ["000000.seg.zst"])
+            archive = p.json("status")["ledger"]["archive"]
+            check(archive["bytes_elsewhere"] > 0 and archive["bytes_compressed"] == 0, archive)
+            check(archive["folder"] == str(other), archive)
+        p.expect(0, "verify", "--home", p.home)
+
+
+@test
+def what_fails_is_said():
+    with Place() as p:
+        p.fill()
+        blocked = p.folder / "file"
+        blocked.write_text("no folder")
+        with Server(p, CORTEX_ARCHIVE_KEEP="1", CORTEX_ARCHIVE_TO=str(blocked / "in it")) as server:
+            until("a failure", lambda: p.json("status")["ledger"]["archive"]["error"])
+            archive = p.json("status")["ledger"]["archive"]
+            check("cannot make" in archive["error"] and archive["failed_at"], archive)
+            check("failed at" in p.ok("status"))
+            check(server.metric("cortex_log_archive_failures_total") >= 1)
+            p.ok("append", "note.x", "still written")
+        with Server(p, CORTEX_ARCHIVE_KEEP="1"):
+            until("an archive", lambda: "000000.seg" not in p.log())
+            until("no failure", lambda: p.json("status")["ledger"]["archive"]["error"] is None)
+
+
+@test
+def a_server_killed_while_it_archives():
+    with Place() as p:
+        p.fill(3)
+        before = p.ok("roots", "--json")
+        hit = 0
+        for n in range(6):
+            with Server(p, CORTEX_ARCHIVE_KEEP="1") as server:
+                until("packing", lambda: "packing" in p.log() or "000000.seg" not in p.log())
+                time.sleep(0.03 * n)
+                hit += "packing" in p.log()
+                server.kill()
+            check(p.ok("roots", "--json") == before, n)
+            p.expect(0, "verify", "--home", p.home)
+            p.ok("append", "note.x", str(n))  # who writes next overwrites the copy
+            check("packing" not in p.log() and "archiving" not in p.log(), p.log())
+            before = p.ok("roots", "--json")
+            p.ok("log", "restore")
+        check(hit >= 2, hit)
+
+
+@test
+def nothing_erased_stays_in_a_copy_of_a_killed_server():
+    with Place() as p:
+        p.fill(1)
+        left = 0
+        for n in range(8):
+            uri = p.ok("memory", "write", "Fact", f'{{"statement":"{SECRET}{n}","subject":"sky","predicate":"is"}}').split()[-1]
+            p.ok("append", "note.big", "-", input=(b"%08d" % n) * (SIZE // 8))
+            with Server(p, CORTEX_ARCHIVE_KEEP="1") as server:
+                until("packing", lambda: "packing" in p.log())
+                server.kill()
+            left += "packing" in p.log()
+            p.ok("erase", uri, "--reason", "asked for")
+            check("packing" not in p.log(), p.log())
+            check(p.has(f"{SECRET}{n}", "log") == [], n, p.has(f"{SECRET}{n}", "log"))
+        check(left >= 1, left)
+
+
+@test
+def settings_of_archiving_are_checked():
+    with Place() as p:
+        config = p.home / "config.toml"
+        for text, word in (('[archive]\nkeep = "x"\n', b"whole number"), ('[archive]\nafter = "soon"\n', b"an age"),
+                           ('[archive]\nto = "/elsewhere"\n', b"cannot name a folder"), ('[archive]\nkeeps = 1\n', b"'keep'")):
+            config.write_text(text)
+            config.chmod(0o600)
+            done = p.expect(2, "append", "note.x", "text")
+            check(word in done.stderr and b"config.toml: line 2" in done.stderr, text, done.stderr)
+        config.unlink()
+        for name, value, word in (("KEEP", "x", b"a number"), ("AFTER", "soon", b"an age"), ("TO", "near", b"absolute")):
+            done = p.expect(2, "append", "note.x", "text", env={f"CORTEX_ARCHIVE_{name}": value})
+            check(word in done.stderr and b"CORTEX_ARCHIVE_" in done.stderr, done.stderr)
+        p.expect(2, "log", "archive", "--after", "soon")
 
 
 @test

@@ -31,7 +31,7 @@ import kit  # noqa: E402
 import world as base  # noqa: E402
 from judge import Judge  # noqa: E402
 from traffic import Asker, Follower, Recorder  # noqa: E402
-from work import Reader, Writer  # noqa: E402
+from work import Archiver, Reader, Writer  # noqa: E402
 
 DAY = 86400 * 10**9
 
@@ -43,6 +43,7 @@ class World(base.World):
         super().__init__(folder, options, generation)
         self.actors = [f"actor-{i}" for i in range(options.clients)]
         self.erasures, self.erasing_now = [], 0
+        self.archived, self.archives_elsewhere = 0, generation % 2 == 0
         self.keys = {}
         self.imports, self.repo = [], self.folder / "repo"
         self.repo.mkdir(exist_ok=True)
@@ -151,7 +152,8 @@ class Generation:
                         for i, actor in enumerate(self.world.actors)]
         self.clients += [Recorder(self.world, self.server, f"recorder-{i}", seed, agent)
                          for i, agent in enumerate(self.world.agents)]
-        self.clients += [Reader(self.world, self.server, "reader", seed), Asker(self.world, self.server, "asker", seed)]
+        self.clients += [Reader(self.world, self.server, "reader", seed), Asker(self.world, self.server, "asker", seed),
+                         Archiver(self.world, self.server, "archiver", seed)]
         self.follower = Follower(self.world, self.server, "follower", seed)
         self.governor = None
         if options.runs:
@@ -200,6 +202,9 @@ class Generation:
             if self.world.must("roots", "--json").json() != roots:
                 self.world.defect(f"other roots after the tables were made anew; before {roots}")
             self.world.must("verify", "--home", self.world.home)
+            left = [x for x in ("packing", "archiving") if (self.world.home / "log" / x).exists()]
+            if left:  # the rebuild opened it for writing
+                self.world.defect(f"copies of segments are left: {left}")
             self.world.count("calm")
 
     @contextlib.contextmanager
@@ -247,6 +252,7 @@ class Generation:
         print(f"generation {world.generation}: {operations} operations, {self.server.starts} servers "
               f"({self.server.kills} killed), {sum(1 for x in world.oplog.lines if x.get('killed'))} commands killed, "
               f"{self.storms.full} full disks ({world.injector.refusals()} refusals), {self.storms.jumps} clock jumps")
+        print(f"  {world.archived} segments archived on demand")
         print("  operations:", ", ".join(f"{k} {v}" for k, v in sorted(world.counts.items())))
         print("  errors answered:", ", ".join(f"{k} {v}" for k, v in sorted(world.errors.items())) or "none")
         print("  held:", ", ".join(f"{k} {v}" for k, v in found.items()), flush=True)

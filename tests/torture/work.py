@@ -428,3 +428,47 @@ class Reader(Client):
         if self.good(done):
             self.world.check_proof("--key", self.world.key(actor)[1], folder / "checkpoint")
         self.world.remove(folder)
+
+
+class Archiver(Client):
+    """Old segments of the log are compressed, or put elsewhere, and come back, while all others go on: through the
+    server, through other commands' process, or by itself."""
+
+    actor = "nobody"
+
+    def __init__(self, world, server, name, seed):
+        super().__init__(world, server, name, seed)
+        self.to = world.disk / "archives"
+
+    def operations(self):
+        return [(self.archive, 5), (self.restore, 2), (self.space, 3)]
+
+    def forms(self, *words):
+        number = self.oplog.attempt("log " + words[0])
+        done = self.cortex("log", *words, "--json")
+        if self.settle(number, done, refusals=("ArchivesItself",)):
+            self.oplog.note(n=number, done=True)
+            self.world.archived += done.json()["changed"] if words[0] == "archive" else 0
+
+    def archive(self):
+        more = ["--to", self.to] if self.world.archives_elsewhere else []
+        self.forms("archive", "--keep", self.rng.choice((1, 1, 2, 4)), *more)
+
+    def restore(self):
+        self.forms("restore")
+
+    def space(self):
+        """What the forms take adds up, and nothing that is not a form is left but what is being made."""
+        done = self.cortex("status", "--json", killable=False)
+        if done.code != 0:
+            if not self.world.excused(done.began, done.ended) and done.tag() not in BUSY:
+                self.world.defect("status: " + done.said())
+            return
+        ledger = done.json()["ledger"]
+        if "error" in ledger:
+            return
+        took = ledger["archive"]
+        if took["bytes_plain"] + took["bytes_compressed"] + took["bytes_elsewhere"] != ledger["log_bytes"]:
+            self.world.defect("the forms of segments do not add up: " + done.said())
+        if took["error"]:
+            self.world.error("archiving", "noted")

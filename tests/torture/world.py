@@ -242,10 +242,15 @@ class Server:
         self.failed = False
 
     def start(self):
+        env = dict(self.world.bad_env)
+        if self.rng.random() < 0.5:  # then it archives by itself
+            env["CORTEX_ARCHIVE_KEEP"] = str(self.rng.choice((1, 2, 5)))
+            if getattr(self.world, "archives_elsewhere", False):
+                env["CORTEX_ARCHIVE_TO"] = str(self.world.disk / "archives")
         with open(self.world.folder / "server.log", "ab") as log:
             process = subprocess.Popen(
                 [kit.BIN, "serve", "--home", str(self.world.home), "--listen", "127.0.0.1:0",
-                 "--otlp", "off", "--json"], stdout=subprocess.PIPE, stderr=log, env=self.world.bad_env)
+                 "--otlp", "off", "--json"], stdout=subprocess.PIPE, stderr=log, env=env)
         line = process.stdout.readline()
         process.stdout.close()
         if b'"url"' not in line:

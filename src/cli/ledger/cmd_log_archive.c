@@ -45,10 +45,22 @@ static cx_status read_target(cx_cli_ledger *l, archiving *a, cx_err *err)
     return status;
 }
 
+static cx_status read_age(const cx_cli_ledger *l, archiving *a, cx_err *err)
+{
+    const char *after = cx_cli_value(l->args, "after");
+    if (after != NULL && !cx_age_parse(cx_str_z(after), &a->options.age_ns))
+        return cx_fail(err, CX_E_USAGE,
+                       "option --after: found '%.40s', expected an age such as 30d (also m, h, w, "
+                       "y)",
+                       after);
+    return CX_SUCCESS;
+}
+
 static cx_status write_done(cx_cli_ledger *l, const archiving *a, const cx_log_archived *done,
                             cx_err *err)
 {
     cx_log_space space;
+    CX_TRY(cx_cli_keep_reading(l, err));
     CX_TRY(cx_home_log_space(l->home, &space, err));
     if (l->json) {
         cx_json_list json = cx_json_list_begin(l->arena);
@@ -89,8 +101,10 @@ static cx_status archive_job(cx_cli_ledger *l, void *arg, cx_err *err)
     a->options.keep = keep > UINT32_MAX ? UINT32_MAX : (uint32_t)keep;
     a->options.go_on = show_step;
     a->options.arg = a;
-    if (!a->restore)
+    if (!a->restore) {
+        CX_TRY(read_age(l, a, err));
         CX_TRY(read_target(l, a, err));
+    }
     cx_cli_progress_init(&a->progress, l->cli->io, "segments");
     cx_status status = a->restore ? cx_home_log_restore(l->home, &a->options, &done, err)
                                   : cx_home_log_archive(l->home, &a->options, &done, err);
@@ -103,6 +117,11 @@ static int run_job(cx_cli *cli, const cx_cli_args *args, bool restore)
 {
     static const cx_cli_job job = {CX_CLI_WRITE, false, NULL, archive_job};
     archiving a = {.restore = restore};
+    if (restore && cli->archives)
+        return cx_cli_misuse(args, "the configuration archives segments, so they would not stay; "
+                                   "remove its section [archive] first ('cortex config' shows "
+                                   "where it is)");
+    cli->archives = false; /* this command does it itself */
     return cx_cli_run_job(cli, args, &job, &a);
 }
 
@@ -118,19 +137,24 @@ static int run_log_restore(cx_cli *cli, const cx_cli_args *args)
 
 #define EXITS                                                                                      \
     "0 done\n2 usage error\n"                                                                      \
-    "3 not done: another process holds the data directory, no zstd, a full disk; each segment is " \
-    "whole in one of both forms"
+    "3 not done: no zstd, a full disk, no answer of the writer process; each segment is whole in " \
+    "one of both forms"
 
 static const cx_cli_option archive_options[] = {
     CX_CLI_OPT("keep", 0, CX_CLI_COUNT, "N",
                "The newest N segments stay as they are; default 2. The one that is being written "
                "to always does."),
+    CX_CLI_OPT("after", 0, CX_CLI_TEXT, "AGE",
+               "Only segments that were last written to longer ago than AGE, such as 30d; default: "
+               "all."),
     CX_CLI_OPT(
         "to", 0, CX_CLI_FILE, "DIR",
         "Put archives into DIR, now and later: another disk, say. It is noted in the log's "
         "folder; without DIR in place nothing can be read. Empty: the log's own folder, which "
         "is the default."),
-    CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPTION_JSON,
+    CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_log_archive = {
     .name = "log archive",
@@ -139,7 +163,10 @@ const cx_cli_command cx_cli_log_archive = {
         "Compresses segments that are full with zstd, in blocks that can be read one by one. "
         "Everything goes on as before: proofs, verification, backups, and erasing, which makes "
         "the one archive anew. Each archive is compared with its segment byte by byte before "
-        "the segment is removed. 'zstd -d' restores a segment without this program.",
+        "the segment is removed. 'zstd -d' restores a segment without this program.\n\n"
+        "A process that has the data directory open, such as a server, archives on behalf of this "
+        "command. With a section [archive] in the configuration, processes that write for longer "
+        "than some seconds archive by themselves, and this command takes its defaults from there.",
     .options = archive_options,
     .option_count = CX_COUNT_OF(archive_options),
     .exits = EXITS,
@@ -155,7 +182,8 @@ const cx_cli_command cx_cli_log_restore = {
     .name = "log restore",
     .purpose = "bring archived segments of the log back",
     .about = "Unpacks all archives into the segments that they were, compares, and removes them. "
-             "Programs from before archives can then open the data directory again.",
+             "Programs from before archives can then open the data directory again. Refused while "
+             "the configuration has a section [archive].",
     .options = restore_options,
     .option_count = CX_COUNT_OF(restore_options),
     .exits = EXITS,

@@ -17,6 +17,9 @@
  * whole. */
 #define CX_CLI_SEGMENT_SIZE (UINT64_C(16) << 20)
 
+/* A command that ends sooner archives nothing. */
+#define CX_CLI_ARCHIVING_STARTS_MS 2000
+
 /* Longest argument read from a file or standard input. */
 #define CX_CLI_ARGUMENT_MAX ((size_t)64 << 20)
 

@@ -102,6 +102,7 @@ static cx_status open_home(hook_call *h, cx_home **out, cx_err *err)
     const cx_io *io = h->cli->io;
     cx_home_options options = cx_cli_home_options(h->cli, CX_CLI_WRITE, NULL);
     options.segment_bytes = CX_CLI_SEGMENT_SIZE;
+    options.archives = false; /* it ends at once */
     cx_status status;
     do {
         status = cx_home_open(h->home, &options, out, err);

@@ -325,6 +325,8 @@ static cx_status print_default(cx_cli *cli, const cx_cli_args *args, cx_buf *out
                       "shows an example; 'cortex config' shows the effective values.\n");
     for (size_t i = 0; i < count; i++) {
         const char *value = cx_config_default(&keys[i]);
+        if (value == NULL)
+            value = cx_config_example(&keys[i]);
         if (strcmp(section, keys[i].section) != 0)
             cx_buf_printf(out, "\n[%s]\n", keys[i].section);
         section = keys[i].section;

@@ -39,6 +39,8 @@ typedef struct status_job {
     bool there;
     cx_facts facts;
     uint64_t log_bytes, segments, archived, free_bytes, all_bytes;
+    cx_log_space space;    /* when the ledger could be read */
+    const char *elsewhere; /* the other folder of archives; NULL = none */
     bool has_space;
     cx_cli_owner owner;
     size_t tokens;
@@ -190,6 +192,13 @@ static cx_status read_home(status_job *s, cx_home *home, cx_err *err)
     s->scheme = cx_home_scheme(home);
     cx_log_space space;
     CX_TRY(cx_home_log_space(home, &space, err));
+    s->space = space;
+    s->space.elsewhere = NULL; /* lives as the home does */
+    if (space.elsewhere[0] != 0) {
+        s->elsewhere = cx_arena_copy_str(&s->cli->arena, cx_str_z(space.elsewhere)).data;
+        if (s->elsewhere == NULL)
+            return cx_fail_nomem(err);
+    }
     s->segments = space.segments;
     s->archived = space.archived;
     s->log_bytes = space.bytes_stored;
@@ -295,6 +304,43 @@ static bool is_private(const status_job *s)
     return (s->facts.mode & 077) == 0;
 }
 
+/* What each form takes, what the configuration asks for, and why it was not done. */
+static void print_archives(const status_job *s, cx_buf *out)
+{
+    const cx_log_space *space = &s->space;
+    const cx_cli *cli = s->cli;
+    if (s->archived == 0 && !cli->archives && space->failed_ns == 0)
+        return;
+    cx_buf_add_z(out, "archive ");
+    add_size(out, space->bytes_plain);
+    cx_buf_add_z(out, " plain, ");
+    add_size(out, space->bytes_archived);
+    cx_buf_add_z(out, " compressed, ");
+    add_size(out, space->bytes_elsewhere);
+    cx_buf_add_z(out, " in ");
+    cx_shown_add(out, cx_str_z(s->elsewhere == NULL ? "another folder" : s->elsewhere));
+    cx_buf_add_z(out, "; unpacked ");
+    add_size(out, space->bytes);
+    cx_buf_add_byte(out, '\n');
+    if (cli->archives) {
+        cx_buf_printf(out, "        by configuration, but the newest %u segments",
+                      (unsigned)(cli->archive_keep == 0 ? 1 : cli->archive_keep));
+        if (cli->archive_age_ns > 0)
+            cx_buf_printf(out, " and those written to in the last %llu hours",
+                          (unsigned long long)(cli->archive_age_ns / INT64_C(3600000000000)));
+        cx_buf_add_z(out, s->owner.held ? "\n"
+                                        : "; no process has the data directory open for long now: "
+                                          "'cortex log archive' does it\n");
+    }
+    if (space->failed_ns == 0)
+        return;
+    cx_buf_add_z(out, "        failed at ");
+    cx_form_time(cx_cli_seconds(space->failed_ns), out);
+    cx_buf_add_z(out, ": ");
+    cx_shown_add(out, cx_str_z(space->failure));
+    cx_buf_add_byte(out, '\n');
+}
+
 static void print_ledger(const status_job *s, cx_buf *out)
 {
     if (s->ledger_err.code != CX_OK) {
@@ -310,6 +356,7 @@ static void print_ledger(const status_job *s, cx_buf *out)
         cx_buf_printf(out, "%" PRIu64 " of them archived, ", s->archived);
     cx_buf_printf(out, "%" PRIu64 " commits, scheme %s\n", s->tables.log_commits,
                   cx_scheme_name(s->scheme).data);
+    print_archives(s, out);
     cx_buf_printf(out, "tables  %" PRIu64 " commits, %" PRIu64 " behind\n", s->tables.table_commits,
                   s->tables.log_commits - s->tables.table_commits);
     cx_cli_index_print(out, &s->index, &s->tables);
@@ -444,6 +491,34 @@ static void write_actors_json(const status_job *s, cx_json_list *json)
     cx_json_put_array(json, "actors", &items);
 }
 
+static void write_archive_json(const status_job *s, cx_json_list *json)
+{
+    cx_json_list archive = cx_json_list_begin(json->arena), rules = archive;
+    const cx_log_space *space = &s->space;
+    cx_json_put_uint(&archive, "archived_segments", space->archived);
+    cx_json_put_uint(&archive, "bytes_compressed", space->bytes_archived);
+    cx_json_put_uint(&archive, "bytes_elsewhere", space->bytes_elsewhere);
+    cx_json_put_uint(&archive, "bytes_plain", space->bytes_plain);
+    cx_json_put_uint(&archive, "bytes_unpacked", space->bytes);
+    if (s->cli->archives) {
+        rules = cx_json_list_begin(json->arena);
+        cx_json_put_uint(&rules, "after_seconds", (uint64_t)cx_cli_seconds(s->cli->archive_age_ns));
+        cx_json_put_uint(&rules, "keep", s->cli->archive_keep);
+        cx_json_put_object(&archive, "configured", &rules);
+    } else {
+        cx_json_put_null(&archive, "configured");
+    }
+    if (space->failed_ns != 0) {
+        cx_json_put_str(&archive, "error", cx_str_z(space->failure));
+        cx_json_put_time(&archive, "failed_at", true, cx_cli_seconds(space->failed_ns));
+    } else {
+        cx_json_put_null(&archive, "error");
+        cx_json_put_null(&archive, "failed_at");
+    }
+    cx_json_put_maybe(&archive, "folder", cx_str_z(s->elsewhere == NULL ? "" : s->elsewhere));
+    cx_json_put_object(json, "archive", &archive);
+}
+
 static void write_ledger_json(const status_job *s, cx_json_list *json)
 {
     cx_json_list ledger = cx_json_list_begin(json->arena), kept = ledger;
@@ -454,6 +529,7 @@ static void write_ledger_json(const status_job *s, cx_json_list *json)
     }
     kept = cx_json_list_begin(json->arena);
     write_actors_json(s, &ledger);
+    write_archive_json(s, &ledger);
     cx_json_put_uint(&ledger, "archived_segments", s->archived);
     for (size_t i = 0; i < s->checkpoint_count; i++) {
         cx_json_list item = cx_json_list_begin(json->arena);

@@ -132,6 +132,45 @@ static void write_feed(cx_buf *out, cx_recorder *recorder)
                 feed.away);
 }
 
+/* It grows with the number of segments, so it is not read for each request. */
+#define LOG_SPACE_NS (UINT64_C(30) * 1000000000)
+
+static void read_log_space(cx_metrics *m, const cx_io *io, cx_home *home)
+{
+    uint64_t now = io->monotonic_ns(io), read = cx_counter(&m->log_read_ns);
+    cx_log_space space;
+    cx_err err;
+    if ((read != 0 && now - read < LOG_SPACE_NS) ||
+        cx_failed(cx_home_log_space(home, &space, &err)))
+        return;
+    atomic_store(&m->log_bytes[0], space.bytes_plain);
+    atomic_store(&m->log_bytes[1], space.bytes_archived);
+    atomic_store(&m->log_bytes[2], space.bytes_elsewhere);
+    atomic_store(&m->log_failed_at, (uint64_t)(space.failed_ns / 1000000000));
+    atomic_store(&m->log_read_ns, now);
+}
+
+static void write_log_space(cx_buf *out, cx_metrics *m, const cx_io *io, cx_recorder *recorder)
+{
+    static const char *const forms[] = {"form=\"plain\"", "form=\"compressed\"",
+                                        "form=\"elsewhere\""};
+    cx_log_archiving_state state;
+    if (recorder == NULL)
+        return;
+    read_log_space(m, io, cx_recorder_home(recorder));
+    cx_home_log_archiving(cx_recorder_home(recorder), &state);
+    cx_metrics_head(out, "cortex_log_bytes", "gauge", "What the log takes, by form of segments.");
+    for (size_t i = 0; i < CX_COUNT_OF(forms); i++)
+        cx_metrics_value(out, "cortex_log_bytes", forms[i], cx_counter(&m->log_bytes[i]));
+    write_counter(out, "cortex_log_archived_total", "Segments that this process archived.",
+                  state.segments);
+    write_counter(out, "cortex_log_archive_failures_total",
+                  "Attempts of this process to archive a segment that failed.", state.failures);
+    write_gauge(out, "cortex_log_archive_failed_time_seconds",
+                "Time of the last such failure since which none succeeded, since 1970; 0 = none.",
+                cx_counter(&m->log_failed_at));
+}
+
 static void write_pending(cx_buf *out, cx_recorder *recorder)
 {
     cx_pending_sums sums;
@@ -232,7 +271,7 @@ static void write_memory(cx_buf *out)
 
 cx_status cx_api_metrics(cx_call *call, cx_err *err)
 {
-    const cx_metrics *m = &call->service->metrics;
+    cx_metrics *m = &call->service->metrics;
     cx_buf *out = &call->response.body;
     (void)err;
     write_requests(out, m);
@@ -267,6 +306,7 @@ cx_status cx_api_metrics(cx_call *call, cx_err *err)
     write_counter(out, "cortex_feed_dropped_total", "Readers dropped for being too slow.",
                   cx_counter(&m->feed_dropped));
     write_feed(out, call->service->recorder);
+    write_log_space(out, m, call->service->io, call->service->recorder);
     write_home_root(out, call->service->recorder);
     write_detectors(out, m);
     write_audits(out, m);

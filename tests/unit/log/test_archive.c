@@ -3,6 +3,7 @@
  */
 #include "log/log.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -242,7 +243,8 @@ static void count_commits(const char *folder, uint64_t *out, bool *out_damaged)
         if (!cx_failed(status)) {
             ++*out;
             for (size_t i = 0; i < commit.count; i++)
-                *out_damaged = *out_damaged || commit.items[i].erasable_damaged;
+                *out_damaged = *out_damaged ||
+                               (commit.items[i].erasable_damaged && !commit.items[i].half_erased);
         }
     }
     cx_log_scan_end(scan);
@@ -391,5 +393,218 @@ CX_TEST(archive_does_not_count_while_its_segment_is_there)
     cx_buf_done(&kept);
     cx_log_close(log);
     log_model_done(&m);
+    folder_remove(folder);
+}
+
+/* --- while others read, write and erase ----------------------------------------------------- */
+
+typedef struct crowd {
+    cx_log *log;
+    const char *folder;
+    log_model *model;
+    size_t frames; /* of the model that are written and stay */
+    atomic_bool stop;
+    atomic_uint reads, changes;
+} crowd;
+
+/* Through a log of its own, as another process does. */
+static void read_as_another(void *arg)
+{
+    crowd *c = arg;
+    cx_log *log;
+    cx_err err;
+    cx_buf buf;
+    REQUIRE(!cx_failed(cx_log_open(c->folder, &reading, &log, NULL, &err)));
+    cx_buf_init(&buf, cx_alloc_default());
+    for (size_t at = 0; !atomic_load(&c->stop); at = (at + 7) % c->frames) {
+        cx_log_frame frame;
+        bool erased;
+        CHECK_STATUS(
+            cx_log_read(log, c->model->frames.items[at].place, &buf, &frame, &erased, &err), &err);
+        atomic_fetch_add(&c->reads, 1);
+    }
+    cx_buf_done(&buf);
+    cx_log_close(log);
+}
+
+static void scan_as_another(void *arg)
+{
+    crowd *c = arg;
+    while (!atomic_load(&c->stop)) {
+        uint64_t commits;
+        bool damaged;
+        count_commits(c->folder, &commits, &damaged);
+        CHECK(commits >= 60 && !damaged);
+        atomic_fetch_add(&c->reads, 1);
+    }
+}
+
+static void change_forms_always(void *arg)
+{
+    crowd *c = arg;
+    for (bool back = false; !atomic_load(&c->stop); back = !back) {
+        cx_err err;
+        CHECK_STATUS(change_form(c->log, back, &err), &err);
+        atomic_fetch_add(&c->changes, 1);
+    }
+}
+
+CX_TEST(archive_changes_while_others_read_write_and_erase)
+{
+    char folder[FOLDER_PATH_SIZE];
+    cx_log *log = fresh(folder, &small);
+    log_model m;
+    cx_thread threads[3];
+    REQUIRE(log != NULL);
+    log_model_init(&m);
+    write_commits(&m, log, 60);
+    crowd c = {.log = log, .folder = folder, .model = &m, .frames = m.frames.count};
+    void (*const work[])(void *) = {read_as_another, scan_as_another, change_forms_always};
+    for (size_t i = 0; i < CX_COUNT_OF(threads); i++)
+        REQUIRE(cx_thread_start(&threads[i], work[i], &c));
+    for (size_t frame = 0; frame < 120; frame += 3)
+        erase_frame(&m, log, frame);
+    while (atomic_load(&c.changes) < 6 || atomic_load(&c.reads) < 100)
+        cx_thread_sleep_ms(1);
+    atomic_store(&c.stop, true);
+    for (size_t i = 0; i < CX_COUNT_OF(threads); i++)
+        cx_thread_join(&threads[i]);
+    write_commits(&m, log, 20);
+    CHECK(log_model_check(&m, log, 80, true));
+    cx_log_close(log);
+    log_model_done(&m);
+    folder_remove(folder);
+}
+
+CX_TEST(archiver_takes_what_is_due_and_nothing_else)
+{
+    char folder[FOLDER_PATH_SIZE], other[FOLDER_PATH_SIZE];
+    cx_log *log = fresh(folder, &small);
+    log_model m;
+    cx_err err;
+    cx_log_space space;
+    cx_log_archiving_state state;
+    REQUIRE(log != NULL);
+    folder_fresh(other, "archive-other");
+    REQUIRE(cx_io_system()->mkdir(cx_io_system(), other) == 0);
+    log_model_init(&m);
+    write_commits(&m, log, 60);
+    unsigned all = look(folder).plain;
+    const cx_log_archiving wanted = {.keep = 3, .folder = other};
+    CHECK_STATUS(cx_log_archiver_begin(log, &wanted, &err), &err);
+    do {
+        cx_thread_sleep_ms(5);
+        cx_log_archiver_state(log, &state);
+    } while (state.segments < all - 3 && state.failures == 0);
+    CHECK(state.on && state.segments == all - 3 && state.failures == 0);
+    CHECK(look(other).archives == all - 3 && look(folder).plain == 3);
+    CHECK(log_model_check(&m, log, 60, true));
+    CHECK_STATUS(cx_log_space_of(log, &space, &err), &err);
+    CHECK(space.archived == all - 3 && space.bytes_archived == 0 && space.bytes_elsewhere != 0);
+    CHECK(space.bytes_plain == 3 * CX_LOG_SEGMENT_MIN && space.failed_ns == 0);
+    CHECK(space.bytes_plain + space.bytes_elsewhere == space.bytes_stored);
+    erase_frame(&m, log, 1);
+    write_commits(&m, log, 40); /* more segments become due */
+    while (look(folder).plain > 3)
+        cx_thread_sleep_ms(5);
+    CHECK(log_model_check(&m, log, 100, true));
+    cx_log_close(log);
+    log_model_done(&m);
+    folder_remove(folder);
+    folder_remove(other);
+}
+
+/* Each call of the operating system fails once while the thread archives. */
+CX_TEST(archiver_survives_every_failing_call)
+{
+    char folder[FOLDER_PATH_SIZE], noted[FOLDER_PATH_SIZE + 32];
+    log_model m;
+    cx_err err;
+    unsigned failures = 0;
+    cx_log *log = fresh(folder, &small);
+    REQUIRE(log != NULL);
+    log_model_init(&m);
+    write_commits(&m, log, 30);
+    cx_log_close(log);
+    unsigned all = look(folder).plain;
+    bool fired = true;
+    for (uint64_t at = 1; fired && at < 100000; at += 1 + at / 9) {
+        const cx_log_archiving wanted = {.keep = 1};
+        cx_log_archiving_state state;
+        cx_log_space space;
+        fault_io files;
+        fault_io_init(&files, cx_io_system(), FAULT_ANY, FAULT_NEVER, false);
+        files.torn = true;
+        const cx_log_options options = {.io = &files.io, .segment_bytes = CX_LOG_SEGMENT_MIN};
+        REQUIRE(!cx_failed(cx_log_open(folder, &options, &log, NULL, &err)));
+        files.fail_at = atomic_load(&files.calls) + at;
+        CHECK_STATUS(cx_log_archiver_begin(log, &wanted, &err), &err);
+        do {
+            cx_thread_sleep_ms(1);
+            cx_log_archiver_state(log, &state);
+        } while (state.failures == 0 && state.segments < all - 1);
+        cx_log_close(log);
+        fired = atomic_load(&files.calls) >= files.fail_at;
+        CHECK_INT(atomic_load(&files.open_files), 0);
+        REQUIRE(!cx_failed(cx_log_open(folder, &reading, &log, NULL, &err)));
+        CHECK(log_model_check(&m, log, 30, true));
+        CHECK_STATUS(cx_log_space_of(log, &space, &err), &err);
+        CHECK(state.failures == 0 || space.failed_ns != 0);
+        failures += state.failures != 0 ? 1 : 0;
+        cx_log_close(log);
+        form_by_system(folder, true);
+        (void)snprintf(noted, sizeof noted, "%s/archive-failed", folder);
+        (void)cx_io_system()->unlink(cx_io_system(), noted);
+    }
+    CHECK(!fired && failures > 10);
+    log_model_done(&m);
+    folder_remove(folder);
+}
+
+CX_TEST(archiver_leaves_what_is_young)
+{
+    char folder[FOLDER_PATH_SIZE];
+    cx_log *log = fresh(folder, &small);
+    log_model m;
+    cx_err err;
+    cx_log_archived done;
+    REQUIRE(log != NULL);
+    log_model_init(&m);
+    write_commits(&m, log, 30);
+    const cx_log_archive_options old = {.age_ns = INT64_C(3600000000000)};
+    CHECK_STATUS(cx_log_archive(log, &old, &done, &err), &err);
+    CHECK_INT(done.segments, 0);
+    cx_log_close(log);
+    log_model_done(&m);
+    folder_remove(folder);
+}
+
+/* A copy that a killed process left is overwritten before anything can be erased. */
+CX_TEST(archive_overwrites_a_copy_that_was_left)
+{
+    static const char *const names[] = {"packing", "archiving"};
+    char folder[FOLDER_PATH_SIZE], path[FOLDER_PATH_SIZE + 32];
+    cx_log *log = fresh(folder, &small);
+    cx_err err;
+    REQUIRE(log != NULL);
+    cx_log_close(log);
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
+        cx_file file;
+        uint8_t byte = 1;
+        size_t got = 0;
+        (void)snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        REQUIRE(
+            !cx_failed(cx_io_replace_file(cx_io_system(), path, cx_bytes_from("left", 4), &err)));
+        REQUIRE(cx_io_system()->open(cx_io_system(), path, CX_IO_READ, &file) == 0);
+        REQUIRE(!cx_failed(cx_log_open(folder, &reading, &log, NULL, &err)));
+        cx_log_close(log);
+        CHECK(access(path, F_OK) == 0); /* who reads changes nothing */
+        REQUIRE(!cx_failed(cx_log_open(folder, &small, &log, NULL, &err)));
+        cx_log_close(log);
+        CHECK(access(path, F_OK) != 0);
+        CHECK_STATUS(cx_io_read_at(cx_io_system(), file, path, &byte, 1, 0, &got, &err), &err);
+        CHECK(got == 1 && byte == 0);
+        (void)cx_io_system()->close(cx_io_system(), file);
+    }
     folder_remove(folder);
 }
