@@ -18,6 +18,9 @@ enum {
     CX_EXIT_REJECTED = 4 /* a gate, or a legal hold */
 };
 
+/* An index is not kept smaller (option --max-index). */
+#define CX_CLI_INDEX_MIN (UINT64_C(1) << 20)
+
 typedef struct cx_lattice cx_lattice; /* of <cortex/lattice.h> */
 
 typedef struct cx_cli {
@@ -33,6 +36,7 @@ typedef struct cx_cli {
     bool archives;          /* segments of the log, by configuration: section [archive] */
     uint32_t archive_keep;  /* so many stay as they are */
     int64_t archive_age_ns; /* .. and those younger than this; 0 = none */
+    uint64_t max_index;     /* bytes, by configuration: section [derived]; 0 = no limit */
     const char *archive_to; /* NULL = the log's own folder, or the one that it names */
     bool governed; /* the command is about governed runs: errors carry a "message" (run.md §20) */
 } cx_cli;

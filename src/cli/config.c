@@ -37,6 +37,7 @@ static const struct shared {
     {"intake", "sensitive"},
     {"intake", "sensitive-pattern"},
     {"telemetry", "otlp-endpoint"},
+    {"derived", "max-index"},
 };
 
 /* Commands with a section of their own: those that run long or receive data.  [archive] is read by
@@ -82,6 +83,7 @@ static const struct preset {
 static const struct preset examples[] = {
     {"archive", "after", "\"30d\""},
     {"archive", "to", "\"/mnt/slow/cortex-log\""},
+    {"derived", "max-index", "\"2G\""},
 };
 
 static const char *find_preset(const struct preset *list, size_t count, const cx_config_key *key)
@@ -584,6 +586,25 @@ static cx_status apply_archiving(const applying *g, const cx_config_key *keys, s
     return CX_SUCCESS;
 }
 
+/* Every command that brings the index up to date keeps it small. */
+static cx_status apply_derived(const applying *g, const cx_config_key *keys, size_t count)
+{
+    cx_err why;
+    g->cli->max_index = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *value = strcmp(keys[i].section, "derived") == 0 ? text_of(g, &keys[i]) : NULL;
+        if (value == NULL)
+            continue;
+        if (cx_failed(cx_cli_check_value(keys[i].option, value, &why)) ||
+            !cx_cli_parse_size(value, &g->cli->max_index) || g->cli->max_index < CX_CLI_INDEX_MIN)
+            return cx_fail(g->err, CX_E_USAGE,
+                           "setting derived.max-index: found '%.40s', expected a size such as 2G, "
+                           "at least 1M",
+                           value);
+    }
+    return CX_SUCCESS;
+}
+
 /* Whether the settings of a section are options of this command. */
 static bool is_of_command(const char *section, const cx_cli_command *command)
 {
@@ -617,7 +638,9 @@ cx_status cx_config_apply(cx_cli *cli, cx_cli_args *args, cx_err *err)
         if (!is_asked_for(&keys[i]) &&
             (keys[i].section[0] == 0 || strcmp(keys[i].section, "limits") == 0 ||
              strcmp(keys[i].section, "memory") == 0 || strcmp(keys[i].section, "intake") == 0 ||
+             strcmp(keys[i].section, "derived") == 0 ||
              is_of_command(keys[i].section, args->command)))
             CX_TRY(apply_key(&g, &keys[i]));
+    CX_TRY(apply_derived(&g, keys, count));
     return apply_archiving(&g, keys, count);
 }

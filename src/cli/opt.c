@@ -219,6 +219,11 @@ static bool parse_number(const char *text, bool units, uint64_t *out)
     return true;
 }
 
+bool cx_cli_parse_size(const char *text, uint64_t *out)
+{
+    return parse_number(text, true, out);
+}
+
 cx_status cx_cli_check_value(const cx_cli_option *option, const char *value, cx_err *err)
 {
     uint64_t number;

@@ -112,6 +112,8 @@ const cx_cli_command *cx_cli_suggest_command(cx_cli_commands commands, const cha
 CX_RESULT cx_cli_parse(const cx_cli_command *command, const char *const *words, size_t word_count,
                        cx_arena *arena, cx_cli_args *out, cx_err *err);
 
+/* A number of bytes such as 4096 or 64M; false when it is none. */
+bool cx_cli_parse_size(const char *text, uint64_t *out);
 /* Checks `value` for the option; CX_E_USAGE names what was expected. */
 CX_RESULT cx_cli_check_value(const cx_cli_option *option, const char *value, cx_err *err);
 /* Which of `names` was meant by what was typed; NULL when none is close. */

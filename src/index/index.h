@@ -180,6 +180,16 @@ CX_RESULT cx_index_clear(cx_index *index, cx_err *err);
 /* Applies age: drops index partitions older than that; the ledger is not touched. */
 CX_RESULT cx_index_retain(cx_index *index, int64_t older_than_ns, uint64_t *out_dropped,
                           cx_err *err);
+/*
+ * Applies size, of an index in a file: when its rows take more than `max_bytes`, the oldest days go
+ * until they take nine tenths of that, hours when there is one day left; the newest hour stays.
+ * The file keeps its size, its free pages are used again.  One transaction a day.  CX_E_UNSUPPORTED
+ * of an index in PostgreSQL.
+ */
+CX_RESULT cx_index_bound(cx_index *index, uint64_t max_bytes, uint64_t *out_dropped, cx_err *err);
+/* Rows before this time were dropped for age or size, so nothing older is found; CX_TIME_NONE =
+ * none were. */
+CX_RESULT cx_index_retained(cx_index *index, int64_t *out_ns, cx_err *err);
 
 /* Updates covenant_agent_hours for the hours in which rows came or changed; counts the hours.
  * Call it periodically, for example each hour; does nothing in SQLite (a view) and TimescaleDB (its
@@ -313,6 +323,8 @@ typedef struct cx_index_status {
     unsigned schema_version;
     cx_feed_position position;
     uint64_t trace_rows, unverified_rows, alert_rows;
+    int64_t retained_ns;             /* as cx_index_retained */
+    uint64_t bytes_used, bytes_file; /* of an index in a file; else 0 */
 } cx_index_status;
 CX_RESULT cx_index_get_status(cx_index *index, cx_index_status *out, cx_err *err);
 

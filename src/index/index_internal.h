@@ -272,6 +272,8 @@ cx_status cx_index_ask_as_is(cx_index *index, const cx_question *question, cx_er
 cx_status cx_index_do(cx_index *index, const char *sql, const cx_sql_value *values, size_t count,
                       cx_err *err);
 /* Reads one row with one number; `otherwise` when there is no row. */
+/* Bytes of pages that are in use, and of the file; 0 of an index that is not in a file. */
+CX_RESULT cx_index_bytes(cx_index *index, uint64_t *out_used, uint64_t *out_file, cx_err *err);
 cx_status cx_index_number(cx_index *index, const char *sql, const cx_sql_value *values,
                           size_t count, int64_t otherwise, int64_t *out, cx_err *err);
 

@@ -298,6 +298,8 @@ cx_status cx_index_get_status(cx_index *index, cx_index_status *out, cx_err *err
                       &status.unverified_rows, err));
     CX_TRY(count_rows(index, "SELECT count(*) FROM cirislens.coherence_ratchet_alerts",
                       &status.alert_rows, err));
+    CX_TRY(cx_index_retained(index, &status.retained_ns, err));
+    CX_TRY(cx_index_bytes(index, &status.bytes_used, &status.bytes_file, err));
     *out = status;
     return CX_SUCCESS;
 }

@@ -400,6 +400,15 @@ static bool is_stopping(cx_recorder *recorder)
     return stopping;
 }
 
+/* Asked after each transaction, so that a feed from the beginning stays small, too. */
+static cx_status bound_index(feed *f, cx_err *err)
+{
+    uint64_t max = f->recorder->options.index_bytes, dropped;
+    if (max == 0 || strcmp(cx_index_engine(f->index), "sqlite") != 0)
+        return CX_SUCCESS;
+    return cx_index_bound(f->index, max, &dropped, err);
+}
+
 /* From where the index is to the log's end, or until another program moved the index. */
 static cx_status feed_tail(feed *f, bool *out_end, cx_err *err)
 {
@@ -409,6 +418,8 @@ static cx_status feed_tail(feed *f, bool *out_end, cx_err *err)
     cx_status status = CX_SUCCESS;
     while (!*out_end && !moved && !cx_failed(status)) {
         status = feed_transaction(f, tail, out_end, &moved, err);
+        if (!cx_failed(status))
+            status = bound_index(f, err);
         report(f);
     }
     cx_tail_end(tail);

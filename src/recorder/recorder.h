@@ -50,6 +50,8 @@ typedef struct cx_recorder_options {
     unsigned forms;                      /* CX_FORMS_ALL, or CX_FORM_BITs; 0 = all */
     const cx_sensitive_rules *sensitive; /* NULL = nothing is looked for; outlives it */
     unsigned index_days; /* rows older than that leave the index of a feed; 0 = they stay */
+    /* More than that of an index in a file: its oldest rows leave it; 0 = they stay. */
+    uint64_t index_bytes;
     int64_t (*now_ns)(void *arg); /* NULL = the data directory's clock */
     void *now_arg;
 } cx_recorder_options;

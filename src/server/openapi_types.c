@@ -109,7 +109,8 @@ const cx_api_type cx_api_types[] = {
                 "phase_computed: string|null}"},
     {"Scores", "{coherence_level: number|null, correlation_risk: number|null, csdma: number|null, "
                "dsdma: number|null, entropy_level: number|null, k_eff: number|null}"},
-    {"TraceRows", "{count: integer, next_cursor: string|null, traces: TraceRow[]}"},
+    {"TraceRows", "{count: integer, next_cursor: string|null, not_searched_before: string|null, "
+                  "traces: TraceRow[]}"},
     {"TraceAnswer",
      "{conflicts: TraceConflict[], entry: TraceEntry, level: TraceLevel, proof: TraceProof, "
      "trace: any, verdict: TraceVerdict}"},
@@ -341,12 +342,12 @@ const cx_api_type cx_api_types[] = {
      "{agent: string|null, at: string|null, cut_after: boolean, cut_before: boolean, "
      "failed: boolean, history: string, kind: string, ref: string, role: string|null, "
      "snippet: string, source: string, title: string|null, tool: string|null}"},
-    {"SearchPage", "{hits: SearchHit[], next_cursor: string|null}"},
+    {"SearchPage", "{hits: SearchHit[], next_cursor: string|null, not_searched_before: string|null}"},
     {"HistoryRow",
      "{agent: string|null, calls: integer, cost_usd: number, errors: integer, first: string|null, "
      "last: string|null, model: string|null, name: string, path: string|null, source: string, "
      "steps: integer, title: string|null, tokens_input: integer, tokens_output: integer}"},
-    {"HistoriesPage", "{histories: HistoryRow[], next_cursor: string|null}"},
+    {"HistoriesPage", "{histories: HistoryRow[], next_cursor: string|null, not_searched_before: string|null}"},
 
     /* --- objects and their provenance (docs/formats/provenance.md)
      * -------------------------------- */

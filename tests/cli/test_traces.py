@@ -16,7 +16,7 @@ import sqlite3
 import subprocess
 
 import kit
-from kit import BIN, main, skip, test
+from kit import BIN, check, main, skip, test
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VECTORS = ROOT / "vectors/trace"
@@ -737,6 +737,52 @@ def capacity_counts_recent_traces():
         said = p.ok("capacity", ALPHA)
         assert f"capacity of {ALPHA}: {got['score']:.3f}" in said and "I_int" in said, said
         p.expect(2, "capacity", "nobody", err="no trace of agent 'nobody'")
+
+
+@test
+def a_bounded_index_says_what_it_does_not_search():
+    alpha = Signer("alpha")
+    with Place() as p:
+        lines = [alpha.trace(f"t{day}-{i}", days_ago(9 - day) + datetime.timedelta(seconds=i))
+                 for day in range(9) for i in range(60)]
+        p.ok("record", p.file("f", "\n".join(lines)))
+        all_of_them = p.json("trace", "query", "--limit", "1000")
+        check(all_of_them["count"] == 540 and all_of_them["not_searched_before"] is None, all_of_them["count"])
+        check(p.json("status")["ledger"]["index"]["not_searched_before"] is None)
+        check(p.run("trace", "query").stderr == b"")
+        took = p.json("status")["ledger"]["index"]["bytes_used"]
+        check(took > 1 << 20, took)
+        for value in ("0", "1000", "x"):
+            p.expect(2, "status", env={"CORTEX_DERIVED_MAX_INDEX": value}, err="max-index")
+        (p.home / "config.toml").write_text('[derived]\nmax-index = "1M"\n')
+        (p.home / "config.toml").chmod(0o600)
+        p.ok("record", p.file("g", alpha.trace("last", days_ago(0))))
+        found = p.json("trace", "query", "--limit", "1000")
+        before = found["not_searched_before"]
+        check(0 < found["count"] < 540 and before, found["count"], before)
+        check(all(row["timestamp"] >= before for row in found["traces"]))
+        index = p.json("status")["ledger"]["index"]
+        check(index["max_bytes"] == 1 << 20 and index["bytes_used"] <= 1 << 20, index)
+        check(index["not_searched_before"][:19] == before[:19], index, before)
+        # What is not there is not silently nothing.
+        gone = p.expect(0, "trace", "query", "--to", before, out="no such traces")
+        check(b"dropped from the index" in gone.stderr and b"tables rebuild" in gone.stderr, gone.stderr)
+        for words in (["search", "zzz"], ["histories"]):
+            check(p.json(*words)["not_searched_before"] == before, words)
+            check(b"dropped from the index" in p.run(*words).stderr, words)
+        said = p.ok("status")
+        check("is searched" in said and "tables rebuild" in said and "at most" in said, said)
+        check("is searched" in p.ok("tables", "status"))
+        # The ledger has all of it, and proofs do not ask the index.
+        p.expect(0, "verify", "--home", p.home)
+        # A rebuild keeps the bound; without one everything is back.
+        p.ok("tables", "rebuild")
+        again = p.json("trace", "query", "--limit", "1000")
+        check(again["not_searched_before"] and again["count"] < 540, again["count"])
+        (p.home / "config.toml").unlink()
+        p.ok("tables", "rebuild")
+        again = p.json("trace", "query", "--limit", "1000")
+        check(again["count"] == 541 and again["not_searched_before"] is None, again["count"])
 
 
 @test

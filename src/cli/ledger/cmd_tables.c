@@ -20,6 +20,7 @@ static cx_status tables_status_job(cx_cli_ledger *l, void *state, cx_err *err)
         CX_TRY(cx_home_count_rows(l->home, &tables.entry_rows, &tables.record_rows, err));
     CX_TRY(cx_cli_index_where(l, &where, err));
     cx_cli_index_inspect(l->home, where, &index);
+    index.max_bytes = l->cli->max_index;
     /* Who names an index wants to know about that one. */
     if (!index.there && cx_cli_has(l->args, "db")) {
         *err = index.why_not;
@@ -104,7 +105,9 @@ static cx_status rebuild_index(cx_cli_ledger *l, cx_index_status *out, cx_err *e
     CX_TRY(cx_cli_index_where(l, &where, err));
     CX_TRY(empty_index(where, err));
     CX_TRY_GOTO(status, cx_home_open(l->path, &options, &home, err));
-    CX_TRY_GOTO(status, cx_recorder_open(home, NULL, &recorder, err));
+    const cx_recorder_options bounded = {
+        .index_bytes = cx_cli_number(l->args, "max-index", l->cli->max_index)};
+    CX_TRY_GOTO(status, cx_recorder_open(home, &bounded, &recorder, err));
     CX_TRY_GOTO(status, cx_recorder_feed_now(recorder, where, err));
     CX_TRY_GOTO(status, reread_index_status(where, out, err));
 done:
@@ -194,7 +197,7 @@ static const cx_cli_option rebuild_options[] = {
     CX_CLI_OPT_FLAG("replace", 0, "Use the new tables even where they contradict the old ones."),
     CX_CLI_OPT_FLAG("verify-only", 0,
                     "Compare only; write nothing, and leave the index unchanged."),
-    CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPTION_MAX_INDEX, CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_tables_rebuild = {
     .name = "tables rebuild",

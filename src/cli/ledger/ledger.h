@@ -31,6 +31,12 @@
     CX_CLI_OPT("actor", 0, CX_CLI_TEXT, "NAME",                                                  \
                "The actor whose journal to use; default $CORTEX_ACTOR, else $LOGNAME or $USER, " \
                "else \"local\".")
+#define CX_CLI_OPTION_MAX_INDEX                                                              \
+    CX_CLI_OPT(                                                                              \
+        "max-index", 0, CX_CLI_SIZE, "SIZE",                                                 \
+        "The index in a file takes at most SIZE: its oldest rows leave it, not the ledger, " \
+        "and answers name the time before which nothing is searched; at least 1M, default: " \
+        "no limit.")
 #define CX_CLI_OPTION_JSON CX_CLI_OPT_FLAG("json", 0, "One line of JSON instead of text.")
 /* Options of every command on one actor's journal. */
 #define CX_CLI_OPTIONS_LEDGER CX_CLI_OPTION_HOME, CX_CLI_OPTION_ACTOR, CX_CLI_OPTION_JSON

@@ -239,6 +239,18 @@ static cx_status open_home(cx_serving *s, cx_err *err)
     return status;
 }
 
+static cx_status check_max_index(const cx_serving *s, uint64_t bytes, cx_err *err)
+{
+    const char *where = cx_cli_value(s->args, "db");
+    if (cx_cli_has(s->args, "max-index") && bytes < CX_CLI_INDEX_MIN)
+        return cx_fail(err, CX_E_USAGE, "option --max-index: expected at least 1M");
+    if (bytes != 0 && where != NULL && cx_str_starts(cx_str_z(where), CX_STR("postgres")))
+        return cx_fail(err, CX_E_USAGE,
+                       "option --max-index: only an index in a file can be bounded by its size; "
+                       "bound one in PostgreSQL with --index-days");
+    return CX_SUCCESS;
+}
+
 static cx_status open_recorder(cx_serving *s, cx_err *err)
 {
     cx_recorder_options options = {
@@ -247,6 +259,8 @@ static cx_status open_recorder(cx_serving *s, cx_err *err)
         .strip_level = option_is(s->args, "level-policy", "strip"),
     };
     uint64_t days = cx_cli_number(s->args, "index-days", 0);
+    options.index_bytes = cx_cli_number(s->args, "max-index", 0);
+    CX_TRY(check_max_index(s, options.index_bytes, err));
     options.index_days = days > INDEX_DAYS_MAX ? INDEX_DAYS_MAX : (unsigned)days;
     const char *forms = cx_cli_value(s->args, "forms");
     if (forms != NULL && !cx_trace_forms_parse(cx_str_z(forms), &options.forms))
@@ -645,6 +659,7 @@ static const cx_cli_option options[] = {
                "The index: a file, or postgresql://...; default HOME/cirislens.db."),
     CX_CLI_OPT("index-days", 0, CX_CLI_COUNT, "N",
                "Traces older than N days leave the index, not the ledger; default: they stay."),
+    CX_CLI_OPTION_MAX_INDEX,
     CX_CLI_OPT("home-root-every", 0, CX_CLI_COUNT, "SECONDS",
                "Record the home root, one root over all actors, this often when something has "
                "changed; 1 to 86400, default never. 'cortex checkpoint --all' signs it."),

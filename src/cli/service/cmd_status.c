@@ -204,6 +204,8 @@ static cx_status read_home(status_job *s, cx_home *home, cx_err *err)
     s->log_bytes = space.bytes_stored;
     CX_TRY(cx_home_tables_status(home, &s->tables, err));
     cx_cli_index_inspect(home, where, &s->index);
+    s->index.max_bytes = s->cli->max_index;
+    s->index.log_bytes = space.bytes_stored;
     CX_TRY(read_sessions(s, home, err));
     return read_actors(s, home, err);
 }

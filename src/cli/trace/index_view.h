@@ -11,6 +11,9 @@ typedef struct cx_cli_index_view {
     bool there, ours; /* ours: it belongs to this data directory */
     cx_index_status status;
     cx_err why_not; /* when it is not there */
+    /* Set by the caller, for what is shown: */
+    uint64_t max_bytes; /* that it may take; 0 = no limit */
+    uint64_t log_bytes; /* that are read to make it again; 0 = not known */
 } cx_cli_index_view;
 
 void cx_cli_index_inspect(cx_home *home, const char *where, cx_cli_index_view *out);

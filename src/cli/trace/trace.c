@@ -29,11 +29,12 @@ cx_status cx_cli_index_where(cx_cli_ledger *l, const char **out, cx_err *err)
 static cx_status feed_index_elsewhere(cx_cli_ledger *l, const char *where, cx_err *err)
 {
     const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
+    const cx_recorder_options bounded = {.index_bytes = l->cli->max_index};
     cx_home *home = NULL;
     cx_recorder *recorder = NULL;
     cx_status status;
     CX_TRY_GOTO(status, cx_home_open(l->path, &options, &home, err));
-    CX_TRY_GOTO(status, cx_recorder_open(home, NULL, &recorder, err));
+    CX_TRY_GOTO(status, cx_recorder_open(home, &bounded, &recorder, err));
     CX_TRY_GOTO(status, cx_recorder_feed_now(recorder, where, err));
 done:
     cx_recorder_close(recorder);
@@ -111,6 +112,23 @@ static bool is_current(cx_cli_traces *t)
     return false;
 }
 
+/* What was dropped is in the ledger, and in no answer. */
+static void report_dropped_rows(const cx_cli_traces *t)
+{
+    int64_t retained_ns;
+    cx_buf text;
+    cx_err err;
+    if (cx_failed(cx_index_retained(t->index, &retained_ns, &err)) || retained_ns == CX_TIME_NONE)
+        return;
+    cx_buf_init(&text, t->l->cli->alloc);
+    cx_form_time(cx_cli_seconds(retained_ns), &text);
+    cx_cli_complain("note: rows before %s were dropped from the index for their age or its size, "
+                    "so nothing older is searched; the ledger has it, and 'cortex tables rebuild' "
+                    "brings back what fits",
+                    cx_buf_z(&text) == NULL ? "some time" : cx_buf_z(&text));
+    cx_buf_done(&text);
+}
+
 static cx_status open_index(cx_cli_traces *t, cx_err *err)
 {
     cx_err failure = {0};
@@ -149,11 +167,17 @@ static cx_status traces_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     const running *r = arg;
     cx_cli_traces t = {.l = l};
+    cx_recorder_options options = {.alloc = NULL};
     cx_status status;
-    CX_TRY_GOTO(status, cx_recorder_open(l->home, r->job->options, &t.recorder, err));
+    if (r->job->options != NULL)
+        options = *r->job->options;
+    options.index_bytes = l->cli->max_index;
+    CX_TRY_GOTO(status, cx_recorder_open(l->home, &options, &t.recorder, err));
     CX_TRY_GOTO(status, cx_cli_index_where(l, &t.where, err));
-    if (r->job->wants_index)
+    if (r->job->wants_index) {
         CX_TRY_GOTO(status, open_index(&t, err));
+        report_dropped_rows(&t);
+    }
     CX_TRY_GOTO(status, r->job->work(&t, r->state, err));
     /* The result is in the ledger; the index catches up now or at the next query. */
     cx_err failure = {0};

@@ -72,12 +72,13 @@ static void add_hit(cx_json_list *hits, const cx_found_step *step)
     cx_json_add_object(hits, &item);
 }
 
-static cx_status end_page(cx_json_list *list, const char *name, cx_str cursor, cx_json *out,
-                          cx_err *err)
+static cx_status end_page(cx_json_list *list, const char *name, cx_str cursor, cx_index *index,
+                          cx_json *out, cx_err *err)
 {
     cx_json_list page = cx_json_list_begin(list->arena);
     cx_json_put_array(&page, name, list);
     cx_reply_text(&page, "next_cursor", cursor);
+    CX_TRY(cx_reply_not_searched(&page, index, err));
     return cx_json_list_end_object(&page, out, err);
 }
 
@@ -94,7 +95,7 @@ static cx_status make_hits(cx_reply *reply, cx_index *index, const cx_step_query
         add_hit(&hits, &steps[i]);
     if (more)
         cursor = cx_arena_printf(&reply->arena, "%lld", (long long)steps[count - 1].id);
-    return end_page(&hits, "hits", cursor, out, err);
+    return end_page(&hits, "hits", cursor, index, out, err);
 }
 
 cx_status cx_recorder_answer_search(cx_recorder *recorder, cx_index *index,
@@ -145,7 +146,7 @@ static cx_status make_histories(cx_reply *reply, cx_index *index, const cx_histo
         cursor = cx_arena_printf(&reply->arena, "%lld.%lld", (long long)ns,
                                  (long long)found[count - 1].id);
     }
-    return end_page(&list, "histories", cursor, out, err);
+    return end_page(&list, "histories", cursor, index, out, err);
 }
 
 cx_status cx_recorder_answer_histories(cx_recorder *recorder, cx_index *index,

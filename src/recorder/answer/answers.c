@@ -226,6 +226,15 @@ cx_status cx_recorder_cursor_parse(cx_recorder *recorder, cx_str cursor, cx_trac
                              "the newest trace");
 }
 
+/* What was dropped from the index is not searched, and an answer says so. */
+cx_status cx_reply_not_searched(cx_json_list *list, cx_index *index, cx_err *err)
+{
+    int64_t retained_ns;
+    CX_TRY(cx_index_retained(index, &retained_ns, err));
+    cx_reply_time(list, "not_searched_before", retained_ns);
+    return CX_SUCCESS;
+}
+
 /* --- GET /traces ------------------------------------------------------------------------------ */
 
 static cx_status traces_json(cx_recorder *recorder, cx_index *index, const cx_trace_query *query,
@@ -252,6 +261,7 @@ static cx_status traces_json(cx_recorder *recorder, cx_index *index, const cx_tr
     cx_reply_add(&list, "traces", traces);
     cx_reply_uint(&list, "count", count);
     cx_reply_text(&list, "next_cursor", cursor);
+    CX_TRY(cx_reply_not_searched(&list, index, err));
     return cx_json_list_end_object(&list, out, err);
 }
 

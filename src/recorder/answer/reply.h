@@ -26,6 +26,8 @@ void cx_reply_z(cx_json_list *list, const char *name, const char *text);
 void cx_reply_uint(cx_json_list *list, const char *name, uint64_t value);
 /* CX_TIME_NONE: null. */
 void cx_reply_time(cx_json_list *list, const char *name, int64_t ns);
+/* "not_searched_before": the time before which rows were dropped from the index, or null. */
+CX_RESULT cx_reply_not_searched(cx_json_list *list, cx_index *index, cx_err *err);
 void cx_reply_hex(cx_json_list *list, const char *name, const void *bytes, size_t size);
 /* Ends `inner` and puts it. */
 cx_status cx_reply_end_object(cx_json_list *outer, const char *name, cx_json_list *inner,

@@ -906,6 +906,66 @@ BOTH(age_takes_whole_days_and_leaves_the_rest_right)
     (void)pg;
 }
 
+/* Twelve rows an hour of three days, each with some kilobytes of text. */
+static void put_three_days(cx_index *index)
+{
+    static char text[6000], ids[72][16];
+    rows_spec specs[72];
+    memset(text, 'x', sizeof text - 1);
+    for (size_t i = 0; i < CX_COUNT_OF(specs); i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "h-%zu", i);
+        specs[i] = (rows_spec)ROWS_SPEC_INIT;
+        specs[i].trace_id = ids[i];
+        specs[i].at_ns += (int64_t)i * ROWS_DAY_NS / 24;
+        specs[i].rationale = text;
+    }
+    kit_put(index, specs, CX_COUNT_OF(specs));
+}
+
+BOTH(size_takes_the_oldest_days_then_hours_and_says_so)
+{
+    cx_err err = {0};
+    uint64_t dropped = 0;
+    int64_t retained_ns, newest_ns = ROWS_START_NS + 71 * (ROWS_DAY_NS / 24);
+    cx_index_status status, after;
+    cx_index *index = kit_open_empty(where);
+    REQUIRE(index != NULL);
+    if (pg) {
+        CHECK_INT(cx_index_bound(index, 1 << 20, &dropped, &err).code, CX_E_UNSUPPORTED);
+        cx_index_close(index);
+        return;
+    }
+    CHECK_STATUS(cx_index_get_status(index, &status, &err), &err);
+    uint64_t empty = status.bytes_used;
+    put_three_days(index);
+    CHECK_STATUS(cx_index_get_status(index, &status, &err), &err);
+    CHECK(status.bytes_used > empty && status.bytes_file >= status.bytes_used);
+    CHECK_INT(status.retained_ns, CX_TIME_NONE);
+    CHECK_STATUS(cx_index_bound(index, status.bytes_used, &dropped, &err), &err);
+    CHECK_INT(dropped, 0); /* what fits stays */
+    uint64_t max = empty + (status.bytes_used - empty) / 2;
+    CHECK_STATUS(cx_index_bound(index, max, &dropped, &err), &err);
+    CHECK_STATUS(cx_index_get_status(index, &after, &err), &err);
+    CHECK(dropped > 0 && after.trace_rows == status.trace_rows - dropped);
+    CHECK(after.bytes_used <= max && after.trace_rows > 0);
+    CHECK_STATUS(cx_index_retained(index, &retained_ns, &err), &err);
+    CHECK(retained_ns > ROWS_START_NS && retained_ns == after.retained_ns);
+    CHECK_INT(retained_ns % ROWS_DAY_NS, 0);
+    /* Less than a day takes: then hours go, and the newest stays whatever it takes. */
+    CHECK_STATUS(cx_index_bound(index, empty, &dropped, &err), &err);
+    CHECK_STATUS(cx_index_get_status(index, &after, &err), &err);
+    CHECK_INT(after.trace_rows, 1);
+    CHECK(after.retained_ns > retained_ns && after.retained_ns <= newest_ns);
+    CHECK_STATUS(cx_index_bound(index, 1, &dropped, &err), &err);
+    CHECK_INT(dropped, 0);
+    /* The space is used again. */
+    uint64_t file = after.bytes_file;
+    put_three_days(index);
+    CHECK_STATUS(cx_index_get_status(index, &after, &err), &err);
+    CHECK(after.bytes_file <= file + file / 4);
+    cx_index_close(index);
+}
+
 /* --- what PostgreSQL cannot keep -------------------------------------------------------------- */
 
 /* A generator of long texts of distinct words: a tsvector of all of them would be refused. */

@@ -431,6 +431,7 @@ export interface Histories {
 export interface HistoriesPage {
   histories: HistoryRow[];
   next_cursor: string | null;
+  not_searched_before: string | null;
 }
 
 export interface History {
@@ -1398,6 +1399,7 @@ export interface SearchHit {
 export interface SearchPage {
   hits: SearchHit[];
   next_cursor: string | null;
+  not_searched_before: string | null;
 }
 
 export type Section = 'memory' | 'beliefs';
@@ -1623,6 +1625,7 @@ export interface TraceRow {
 export interface TraceRows {
   count: number;
   next_cursor: string | null;
+  not_searched_before: string | null;
   traces: TraceRow[];
 }
 
