@@ -2,8 +2,9 @@
 #   _linux.c  Linux;
 #   _posix.c  all others: calls that every POSIX system has;
 #   _macos.c  macOS, with _posix.c: calls of its own;
-#   _other.c  a POSIX system of which nothing else is known, with _posix.c.
-# CORTEX_PLATFORM=posix builds the last pair, on Linux too: that is how _posix.c is tested here.
+#   _other.c  a POSIX system of which nothing else is known, with _posix.c;
+#   _unix.c   Linux and such a system, what is not so on macOS.
+# CORTEX_PLATFORM=posix builds _posix.c with _other.c, on Linux too: that is how _posix.c is tested here.
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   set(system linux)
 elseif(CMAKE_SYSTEM_NAME STREQUAL "Darwin")
@@ -13,9 +14,9 @@ else()
 endif()
 set(CORTEX_PLATFORM ${system} CACHE STRING "the files of which system are built: linux, macos, posix")
 set_property(CACHE CORTEX_PLATFORM PROPERTY STRINGS linux macos posix)
-set(CX_ENDINGS_linux linux)
+set(CX_ENDINGS_linux linux unix)
 set(CX_ENDINGS_macos posix macos)
-set(CX_ENDINGS_posix posix other)
+set(CX_ENDINGS_posix posix other unix)
 if(NOT DEFINED CX_ENDINGS_${CORTEX_PLATFORM})
   message(FATAL_ERROR "CORTEX_PLATFORM is '${CORTEX_PLATFORM}', expected linux, macos or posix")
 endif()
@@ -26,7 +27,7 @@ set(CX_LINUX_ONLY "/src/os/confine\\.c$" "/src/sandbox/sandbox(_args|_cgroup|_fi
 # Takes the files of other systems off a list.
 function(cx_platform_sources list)
   set(sources ${${list}})
-  foreach(ending linux posix macos other)
+  foreach(ending linux posix macos other unix)
     if(NOT ending IN_LIST CX_ENDINGS_${CORTEX_PLATFORM})
       list(FILTER sources EXCLUDE REGEX "_${ending}\\.c$")
     endif()

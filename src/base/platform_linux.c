@@ -11,15 +11,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 /* --- files ------------------------------------------------------------------------------------ */
-
-int cx_platform_sync(int file, bool data_only)
-{
-    return (data_only ? fdatasync(file) : fsync(file)) == 0 ? 0 : -errno;
-}
 
 int cx_platform_close(int file)
 {
@@ -31,20 +25,6 @@ void cx_platform_start_sync(int file, uint64_t offset, uint64_t size)
 {
     /* Only this flag: with those that wait, an error would be reported here and not by the sync. */
     (void)sync_file_range(file, (off_t)offset, (off_t)size, SYNC_FILE_RANGE_WRITE);
-}
-
-void cx_platform_forget(int file)
-{
-    (void)posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-}
-
-int cx_platform_allocate(int file, uint64_t size)
-{
-    int failed;
-    do {
-        failed = posix_fallocate(file, 0, (off_t)size);
-    } while (failed == EINTR);
-    return -failed;
 }
 
 /* Locks of the open file description: unlike process locks they also exclude two opens in one
@@ -130,34 +110,6 @@ const char *cx_platform_error_text(int code, char *room, size_t room_size)
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */
-
-int cx_platform_condition_init(pthread_cond_t *condition)
-{
-    pthread_condattr_t monotonic;
-    int failed = pthread_condattr_init(&monotonic);
-    if (failed != 0)
-        return failed;
-    failed = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    if (failed == 0)
-        failed = pthread_cond_init(condition, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
-    return failed;
-}
-
-void cx_platform_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
-                                uint32_t milliseconds)
-{
-    struct timespec until;
-    if (clock_gettime(CLOCK_MONOTONIC, &until) != 0)
-        return; /* spurious wakeups are allowed */
-    until.tv_sec += (time_t)(milliseconds / 1000);
-    until.tv_nsec += (long)(milliseconds % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
-    (void)pthread_cond_timedwait(condition, mutex, &until);
-}
 
 unsigned cx_platform_cores(void)
 {

@@ -97,19 +97,12 @@ static cx_status reject_member(const policy_reader *r, cx_str member, const cx_j
 static cx_status read_texts(const policy_reader *r, cx_str member, const cx_json *value,
                             const cx_str **out, size_t *out_count)
 {
-    if (value->type != CX_JSON_ARRAY || value->count > CX_EGRESS_LIST_MAX)
-        return reject_member(r, member, value, "an array of at most 1024 texts");
-    cx_str *items = CX_ARENA_ARRAY(r->arena, cx_str, value->count + 1);
-    if (items == NULL)
-        return cx_fail_nomem(r->err);
-    for (uint32_t i = 0; i < value->count; i++) {
-        if (value->items[i].type != CX_JSON_STRING || value->items[i].count == 0)
-            return reject_member(r, member, &value->items[i], "texts that are not empty");
-        items[i] = cx_arena_copy_str(r->arena, cx_json_text(&value->items[i]));
-        if (items[i].data == NULL)
-            return cx_fail_nomem(r->err);
-    }
-    *out = items;
+    const cx_json *wrong;
+    CX_TRY(cx_json_texts(value, CX_EGRESS_LIST_MAX, r->arena, out, &wrong, r->err));
+    if (wrong != NULL)
+        return reject_member(r, member, wrong,
+                             wrong == value ? "an array of at most 1024 texts"
+                                            : "texts that are not empty");
     *out_count = value->count;
     return CX_SUCCESS;
 }

@@ -142,6 +142,13 @@ const cx_json *cx_json_get_typed(const cx_json *object, cx_str name, cx_json_typ
 cx_str cx_json_get_str(const cx_json *object, cx_str name);
 #define CX_JSON_GET_STR(object, literal) cx_json_get_str((object), CX_STR(literal))
 
+/*
+ * The texts of an array, at most `max` and none of them empty, copied into the arena: value->count
+ * of them.  *out_wrong is the value that is something else, and NULL when there is none.
+ */
+CX_RESULT cx_json_texts(const cx_json *value, uint32_t max, cx_arena *arena, const cx_str **out,
+                        const cx_json **out_wrong, cx_err *err);
+
 /* Value of an integer literal; false when it is another value or does not fit. */
 bool cx_json_int64(const cx_json *value, int64_t *out);
 bool cx_json_uint64(const cx_json *value, uint64_t *out);

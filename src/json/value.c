@@ -421,3 +421,25 @@ bool cx_json_equal(const cx_json *a, const cx_json *b)
     cx_json_path_done(&path);
     return equal;
 }
+
+cx_status cx_json_texts(const cx_json *value, uint32_t max, cx_arena *arena, const cx_str **out,
+                        const cx_json **out_wrong, cx_err *err)
+{
+    *out_wrong = value->type != CX_JSON_ARRAY || value->count > max ? value : NULL;
+    if (*out_wrong != NULL)
+        return CX_SUCCESS;
+    cx_str *items = CX_ARENA_ARRAY(arena, cx_str, (size_t)value->count + 1);
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (uint32_t i = 0; i < value->count; i++) {
+        if (value->items[i].type != CX_JSON_STRING || value->items[i].count == 0) {
+            *out_wrong = &value->items[i];
+            return CX_SUCCESS;
+        }
+        items[i] = cx_arena_copy_str(arena, cx_json_text(&value->items[i]));
+        if (items[i].data == NULL)
+            return cx_fail_nomem(err);
+    }
+    *out = items;
+    return CX_SUCCESS;
+}

@@ -34,19 +34,13 @@ static cx_status reject_member(const policy_reader *r, const char *member, const
 static cx_status read_texts(const policy_reader *r, const char *member, const cx_json *value,
                             cx_str_list *out)
 {
-    if (value->type != CX_JSON_ARRAY || value->count > LIST_MAX)
-        return reject_member(r, member, value, "an array of at most 1024 texts");
-    cx_str *items = CX_ARENA_ARRAY(r->arena, cx_str, value->count + 1);
-    if (items == NULL)
-        return cx_fail_nomem(r->err);
-    for (uint32_t i = 0; i < value->count; i++) {
-        if (value->items[i].type != CX_JSON_STRING || value->items[i].count == 0)
-            return reject_member(r, member, &value->items[i], "texts that are not empty");
-        items[i] = cx_arena_copy_str(r->arena, cx_json_text(&value->items[i]));
-        if (items[i].data == NULL)
-            return cx_fail_nomem(r->err);
-    }
-    *out = (cx_str_list){items, value->count};
+    const cx_json *wrong;
+    CX_TRY(cx_json_texts(value, LIST_MAX, r->arena, &out->items, &wrong, r->err));
+    if (wrong != NULL)
+        return reject_member(r, member, wrong,
+                             wrong == value ? "an array of at most 1024 texts"
+                                            : "texts that are not empty");
+    out->count = value->count;
     return CX_SUCCESS;
 }
 
