@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/api.h"
 #include "os/api.h"
 
 #define SYSTEM_FILE "/etc/cortex/config.toml"
@@ -30,6 +31,7 @@ static const struct shared {
     {"limits", "threads"},
     {"limits", "max-depth"},
     {"limits", "max-bytes"},
+    {"limits", "cache"},
     {"memory", "embedder-url"},
     {"memory", "embedder"},
     {"memory", "embedder-model"},
@@ -586,6 +588,26 @@ static cx_status apply_archiving(const applying *g, const cx_config_key *keys, s
     return CX_SUCCESS;
 }
 
+/* Every command that opens a file of tables keeps so much of it in memory. */
+static cx_status apply_cache(const applying *g, const cx_config_key *keys, size_t count)
+{
+    uint64_t bytes;
+    for (size_t i = 0; i < count; i++) {
+        bool is_cache =
+            strcmp(keys[i].section, "limits") == 0 && strcmp(keys[i].option->name, "cache") == 0;
+        const char *value = is_cache ? text_of(g, &keys[i]) : NULL;
+        if (value == NULL)
+            continue;
+        if (!cx_cli_parse_size(value, &bytes) || bytes < CX_DB_CACHE_MIN)
+            return cx_fail(g->err, CX_E_USAGE,
+                           "setting limits.cache: found '%.40s', expected a size such as 64M, at "
+                           "least 64K",
+                           value);
+        cx_db_limit_cache(bytes);
+    }
+    return CX_SUCCESS;
+}
+
 /* Every command that brings the index up to date keeps it small. */
 static cx_status apply_derived(const applying *g, const cx_config_key *keys, size_t count)
 {
@@ -641,6 +663,7 @@ cx_status cx_config_apply(cx_cli *cli, cx_cli_args *args, cx_err *err)
              strcmp(keys[i].section, "derived") == 0 ||
              is_of_command(keys[i].section, args->command)))
             CX_TRY(apply_key(&g, &keys[i]));
+    CX_TRY(apply_cache(&g, keys, count));
     CX_TRY(apply_derived(&g, keys, count));
     return apply_archiving(&g, keys, count);
 }

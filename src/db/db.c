@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/api.h"
@@ -145,6 +146,26 @@ done:
     return status;
 }
 
+/* Of an index that is only read. */
+#define READER_CACHE (UINT64_C(16) << 20)
+
+static _Atomic uint64_t cache_max = CX_DB_CACHE_DEFAULT;
+
+void cx_db_limit_cache(uint64_t bytes)
+{
+    atomic_store(&cache_max, bytes < CX_DB_CACHE_MIN ? CX_DB_CACHE_MIN : bytes);
+}
+
+static cx_status set_cache(cx_db *db, const char *name, uint64_t wanted, cx_err *err)
+{
+    char text[120];
+    uint64_t max = atomic_load(&cache_max);
+    /* Negative: in KiB. */
+    (void)snprintf(text, sizeof text, "PRAGMA %s.cache_size=-%llu", name,
+                   (unsigned long long)((wanted < max ? wanted : max) >> 10));
+    return cx_db_run(db, text, err);
+}
+
 /* Two that make a new file a WAL at once both hold what the other needs: SQLite then calls it
  * locked at once, without waiting (sqlite.org/pragma.html#pragma_journal_mode). */
 static cx_status use_wal(cx_db *db, const char *name, cx_err *err)
@@ -199,8 +220,9 @@ static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
     CX_TRY(use_wal(db, "main", err));
     CX_TRY(cx_db_run(db,
                      "PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;"
-                     "PRAGMA cache_size=-65536; PRAGMA foreign_keys=OFF;",
+                     "PRAGMA foreign_keys=OFF;",
                      err));
+    CX_TRY(set_cache(db, "main", CX_DB_CACHE_DEFAULT, err));
     (void)sqlite3_wal_hook(db->handle, after_commit, db);
     return CX_SUCCESS;
 }
@@ -305,13 +327,12 @@ cx_status cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char 
     if (mode == CX_DB_WRITE)
         CX_TRY_GOTO(status, use_wal(db, name, err));
     (void)snprintf(settings, sizeof settings,
-                   mode == CX_DB_READ
-                       ? "PRAGMA query_only=ON; PRAGMA %s.cache_size=-16384;"
-                       : "PRAGMA %1$s.synchronous=NORMAL;"
-                         "PRAGMA %1$s.secure_delete=ON; PRAGMA %1$s.cache_size=-65536;"
-                         "PRAGMA wal_autocheckpoint=4000;",
+                   "PRAGMA %1$s.synchronous=NORMAL; PRAGMA %1$s.secure_delete=ON;"
+                   "PRAGMA wal_autocheckpoint=4000;",
                    name);
-    status = cx_db_run(db, settings, err);
+    status = cx_db_run(db, mode == CX_DB_READ ? "PRAGMA query_only=ON;" : settings, err);
+    if (!cx_failed(status))
+        status = set_cache(db, name, mode == CX_DB_READ ? READER_CACHE : CX_DB_CACHE_DEFAULT, err);
 done:
     cx_buf_done(&uri);
     return status;

@@ -26,6 +26,13 @@ typedef enum cx_db_mode {
     CX_DB_SCRATCH /* a private database that is gone when closed; the path is not used */
 } cx_db_mode;
 
+/* Of pages in memory, for each file that is opened. */
+#define CX_DB_CACHE_DEFAULT (UINT64_C(64) << 20)
+#define CX_DB_CACHE_MIN (UINT64_C(64) << 10)
+/* Files that this process opens from here on keep at most so many bytes of pages in memory, or
+ * CX_DB_CACHE_MIN. */
+void cx_db_limit_cache(uint64_t bytes);
+
 /* CX_E_FORMAT "DatabaseDamaged" when the file is no database. */
 CX_RESULT cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err);
 /* Opens one more file, to be written or to be read (CX_DB_WRITE, CX_DB_READ); its tables are called

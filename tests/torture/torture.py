@@ -2,7 +2,7 @@
 """torture.py - everything at once over homes that lose their server, their commands, their disk and their
 clock, for a given time; then everything that was acknowledged has to be there.
 
-    torture.py [PROGRAM] [--seconds N] [--seed S] [--clients N] [--pause S] [--keep FOLDER]
+    torture.py [PROGRAM] [--seconds N] [--seed S] [--clients N] [--pause S] [--keep FOLDER] [--small]
     torture.py [PROGRAM] --judge FOLDER        judges a kept folder again
 
 The seed chooses the operations of each client; how they meet is up to the machine, so a seed that found
@@ -287,12 +287,16 @@ def arguments():
     parser.add_argument("--injector", help="fault_injector.so; default: next to the program")
     parser.add_argument("--generation", type=int, default=300, help="seconds that a home lives")
     parser.add_argument("--go-on", action="store_true", help="after a failure, with a new home")
+    parser.add_argument("--small", action="store_true",
+                        help="a page cache of 64 KiB and segments of 64 KiB: homes do not fit into memory")
     parser.add_argument("--no-runs", dest="runs", action="store_false")
     options = parser.parse_args(kit.arguments)
     options.verify, options.agents = kit.sibling("cortex-verify"), kit.sibling("cortex-agents")
     options.git = shutil.which("git")
     options.injector = os.path.abspath(options.injector or kit.sibling("fault_injector.so"))
     options.kill_rate, options.run_kill_rate, options.segment = 0.08, 0.35, "256K"
+    if options.small:
+        options.segment = "64K"
     options.server_s, options.storm_s, options.calm_s = 12.0, 5.0, 30.0
     return options
 

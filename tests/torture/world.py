@@ -122,6 +122,8 @@ class World:
         self.counts, self.errors = {}, {}
         self.gate = Gate()
         self.env = kit.clean_env(HOME=self.folder, CORTEX_HOME=self.home, CORTEX_ACTOR="nobody")
+        if getattr(options, "small", False):
+            self.env["CORTEX_LIMITS_CACHE"] = "64K"
         self.bad_env = {**self.env, "LD_PRELOAD": str(options.injector), "CORTEX_FAULTS": str(self.injector.path),
                         "CORTEX_FAULTS_UNDER": str(self.disk)}
 

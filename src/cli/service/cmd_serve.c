@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/api.h"
+#include "db/api.h"
 #include "os/api.h"
 #include "cli/ledger/ledger.h"
 #include "cli/erasure/retention_rules.h"
@@ -36,6 +37,16 @@ static cx_status read_milliseconds(const cx_cli_args *args, const char *name, ui
     if (cx_cli_has(args, name) && (seconds == 0 || seconds > 86400))
         return cx_fail(err, CX_E_USAGE, "option --%s: expected 1 to 86400 seconds", name);
     *out = (uint32_t)seconds * 1000;
+    return CX_SUCCESS;
+}
+
+static cx_status read_cache(const cx_cli_args *args, cx_err *err)
+{
+    uint64_t bytes = cx_cli_number(args, "cache", CX_DB_CACHE_DEFAULT);
+    if (bytes < CX_DB_CACHE_MIN)
+        return cx_fail(err, CX_E_USAGE, "option --cache: expected at least 64K");
+    if (cx_cli_has(args, "cache"))
+        cx_db_limit_cache(bytes);
     return CX_SUCCESS;
 }
 
@@ -127,6 +138,7 @@ static cx_status read_server_options(cx_serving *s, cx_server_options *out, cx_e
                       err));
     CX_TRY(read_count(args, "open-requests", 1000000, &options.open_requests, err));
     CX_TRY(read_count(args, "open-events", 1000000, &options.open_events, err));
+    CX_TRY(read_cache(args, err));
     CX_TRY(read_milliseconds(args, "header-timeout", &options.header_ms, err));
     CX_TRY(read_milliseconds(args, "body-timeout", &options.body_ms, err));
     CX_TRY(read_milliseconds(args, "answer-timeout", &options.answer_ms, err));
@@ -710,6 +722,8 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("max-body", 0, CX_CLI_SIZE, "SIZE", "Longest body; at most, and by default, 8M."),
     CX_CLI_OPT("body-memory", 0, CX_CLI_SIZE, "SIZE",
                "Memory for all bodies at once; default 256M."),
+    CX_CLI_OPT("cache", 0, CX_CLI_SIZE, "SIZE",
+               "Memory for pages of each file of tables that is open; at least 64K, default 64M."),
     CX_CLI_OPT("connections", 0, CX_CLI_COUNT, "N", "Connections at once; default 16384."),
     CX_CLI_OPT("connections-per-address", 0, CX_CLI_COUNT, "N",
                "The same from one address; default 1024, on loopback no limit."),

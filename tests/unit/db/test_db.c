@@ -106,6 +106,38 @@ CX_TEST(db_read_without_locks_stays_as_it_is)
     folder_remove(p.folder);
 }
 
+static int64_t number_of(place *p, const char *question)
+{
+    cx_db *db = opened(p, CX_DB_WRITE);
+    cx_db_statement *ask = NULL;
+    bool row = false;
+    int64_t number = 0;
+    if (db == NULL)
+        return 0;
+    CHECK_STATUS(cx_db_prepare(db, question, &ask, &p->err), &p->err);
+    CHECK_STATUS(cx_db_step(ask, &row, &p->err), &p->err);
+    if (row)
+        number = cx_db_int(ask, 0);
+    cx_db_finish(ask);
+    cx_db_close(db);
+    return number;
+}
+
+CX_TEST(db_keeps_no_more_pages_than_it_may)
+{
+    place p;
+    REQUIRE(place_init(&p));
+    CHECK_INT(number_of(&p, "PRAGMA cache_size"), -(64 << 10)); /* negative: KiB */
+    cx_db_limit_cache(100 << 10);
+    CHECK_INT(number_of(&p, "PRAGMA cache_size"), -100);
+    overwrite(&p, false); /* of more than that */
+    CHECK_INT(number_of(&p, "SELECT count(*) FROM t WHERE v GLOB 'b*'"), 2000);
+    cx_db_limit_cache(0);
+    CHECK_INT(number_of(&p, "PRAGMA cache_size"), -(int64_t)(CX_DB_CACHE_MIN >> 10));
+    cx_db_limit_cache(CX_DB_CACHE_DEFAULT);
+    folder_remove(p.folder);
+}
+
 CX_TEST(db_is_not_read_without_locks_while_it_is_put_in_order)
 {
     place p;
