@@ -29,6 +29,7 @@
 #define POLL_MS 10
 /* Pages in the write-ahead log from which on a commit tries to move them into the file. */
 #define CHECKPOINT_PAGES 4000
+#define PAGE_BYTES 4096
 /* What may be asked of an external file, in steps of SQLite's machine: about a minute. */
 #define EXTERNAL_STEPS 1000000
 #define EXTERNAL_STEPS_TIMES 5000u
@@ -39,6 +40,7 @@ struct cx_db {
     bool writes;
     bool external;
     unsigned external_steps; /* in EXTERNAL_STEPS */
+    uint64_t log_pages;      /* in the write-ahead log after the last commit; 0 = there was none */
     cx_file folder;          /* where the file lies, for the lock of D1 */
 };
 
@@ -102,7 +104,8 @@ static cx_status lock_folder_shared(cx_db *db, cx_err *err)
 
 static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 {
-    const cx_db *db = arg;
+    cx_db *db = arg;
+    db->log_pages = pages < 0 ? 0 : (uint64_t)pages;
     if (pages >= CHECKPOINT_PAGES && cx_share_lock_exclusive(db->folder)) {
         (void)sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         cx_share_leave(db->folder);
@@ -338,11 +341,23 @@ done:
     return status;
 }
 
+static _Atomic uint64_t log_kept;
+
+void cx_db_leave_log(uint64_t bytes)
+{
+    atomic_store(&log_kept, bytes);
+}
+
+static bool leaves_log(const cx_db *db)
+{
+    return db->log_pages != 0 && db->log_pages <= atomic_load(&log_kept) / PAGE_BYTES;
+}
+
 void cx_db_close(cx_db *db)
 {
     if (db == NULL)
         return;
-    if (db->writes && cx_share_lock_exclusive(db->folder))
+    if (db->writes && !leaves_log(db) && cx_share_lock_exclusive(db->folder))
         (void)sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     else if (db->writes)
         (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);

@@ -33,6 +33,13 @@ typedef enum cx_db_mode {
  * CX_DB_CACHE_MIN. */
 void cx_db_limit_cache(uint64_t bytes);
 
+/*
+ * Writers that this process closes from here on leave a write-ahead log of up to so many bytes, as
+ * a killed one does; default none.  For processes that write little and end at once: moving it into
+ * the file is three syncs, and reading it at the next opening takes less.
+ */
+void cx_db_leave_log(uint64_t bytes);
+
 /* CX_E_FORMAT "DatabaseDamaged" when the file is no database. */
 CX_RESULT cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err);
 /* Opens one more file, to be written or to be read (CX_DB_WRITE, CX_DB_READ); its tables are called

@@ -16,6 +16,7 @@
 #include "base/api.h"
 #include "cli/ledger/ledger.h"
 #include "cli/live/live.h"
+#include "db/api.h"
 #include "live/api.h"
 #include "os/api.h"
 #include "recorder/api.h"
@@ -86,6 +87,9 @@ static void set_deadline(unsigned seconds, bool open, bool cursor)
     (void)alarm(seconds);
 }
 
+/* Of the tables: one in about two hundred calls moves it into the file, and waits for the disk. */
+#define LOG_LEFT (UINT64_C(4) << 20)
+
 /* --- one event -------------------------------------------------------------------------------- */
 
 typedef struct hook_call {
@@ -103,6 +107,7 @@ static cx_status open_home(hook_call *h, cx_home **out, cx_err *err)
     cx_home_options options = cx_cli_home_options(h->cli, CX_CLI_WRITE, NULL);
     options.segment_bytes = CX_CLI_SEGMENT_SIZE;
     options.archives = false; /* it ends at once */
+    cx_db_leave_log(LOG_LEFT);
     cx_status status;
     do {
         status = cx_home_open(h->home, &options, out, err);

@@ -138,6 +138,49 @@ CX_TEST(db_keeps_no_more_pages_than_it_may)
     folder_remove(p.folder);
 }
 
+static void add_rows(place *p)
+{
+    cx_db *db = opened(p, CX_DB_WRITE);
+    if (db == NULL)
+        return;
+    run(p, db,
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)"
+        " INSERT INTO t (v) SELECT 'c' || hex(randomblob(500)) FROM n;");
+    cx_db_close(db);
+}
+
+CX_TEST(db_leaves_a_short_log_to_the_next_one)
+{
+    place p;
+    REQUIRE(place_init(&p));
+    cx_db_leave_log(1 << 20);
+    add_rows(&p);
+    CHECK(log_bytes(&p) > 0);
+    add_rows(&p); /* goes on in it */
+    CHECK(log_bytes(&p) > 50000 && log_bytes(&p) < 1 << 20);
+    cx_db_leave_log(4096); /* it is longer */
+    add_rows(&p);
+    CHECK_INT(log_bytes(&p), 0);
+    cx_db_leave_log(1 << 20);
+    add_rows(&p);
+    /* Who reads without a writer sees it, and leaves it. */
+    cx_db *db = opened(&p, CX_DB_ALONE);
+    cx_db_statement *ask = NULL;
+    bool row = false;
+    REQUIRE(db != NULL);
+    CHECK_STATUS(cx_db_prepare(db, "SELECT count(*) FROM t WHERE v GLOB 'c*'", &ask, &p.err),
+                 &p.err);
+    CHECK_STATUS(cx_db_step(ask, &row, &p.err), &p.err);
+    CHECK(row && cx_db_int(ask, 0) == 200);
+    cx_db_finish(ask);
+    cx_db_close(db);
+    CHECK(log_bytes(&p) > 0);
+    cx_db_leave_log(0);
+    CHECK_INT(number_of(&p, "SELECT count(*) FROM t WHERE v GLOB 'c*'"), 200);
+    CHECK_INT(log_bytes(&p), 0);
+    folder_remove(p.folder);
+}
+
 CX_TEST(db_is_not_read_without_locks_while_it_is_put_in_order)
 {
     place p;
