@@ -20,7 +20,8 @@ export function Hits({words}: {words: string}) {
     limit: SHOWN,
   });
   const hits = of.value?.hits ?? [];
-  if (hits.length === 0) return null;
+  const before = of.value?.not_searched_before?.slice(0, 10);
+  if (hits.length === 0 && !before) return null;
   return (
     <section class="hits" aria-label="Steps with these words">
       <h2>
@@ -39,6 +40,11 @@ export function Hits({words}: {words: string}) {
           </li>
         ))}
       </ul>
+      {before && (
+        <p class="dim">
+          {`Nothing before ${before} is searched: those rows left the index. The ledger has them.`}
+        </p>
+      )}
     </section>
   );
 }
