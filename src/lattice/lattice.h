@@ -25,6 +25,20 @@ CX_RESULT cx_lattice_source(const cx_lattice *lattice, cx_node node, cx_arena *a
  * empty. */
 void cx_lattice_keep_bytes(cx_lattice *lattice, cx_buf *lines);
 
+/* --- parts of a history ---------------------------------------------------------------------- */
+
+/* The parents that no node of the lattice is, as their children name them. */
+size_t cx_lattice_missing_count(const cx_lattice *lattice);
+cx_str cx_lattice_missing(const cx_lattice *lattice, size_t i, cx_node *out_child);
+/*
+ * As cx_lattice_verify, of a lattice that is a part of a history.  known[i]: the i-th missing
+ * parent is a node of the history that is not in this part, which the caller has made sure of; its
+ * absence is no finding, and where a node has no parent of the step before it here, its prev_hash
+ * must be one of its parents.  NULL = none is known.
+ */
+CX_RESULT cx_lattice_verify_part(const cx_lattice *lattice, const cx_lattice_checks *checks,
+                                 const bool *known, cx_lattice_report **out, cx_err *err);
+
 /* --- hashing, for writers (§3, §5.1) -------------------------------------------------------- */
 
 typedef struct cx_lattice_fields {

@@ -21,6 +21,8 @@ typedef struct verification {
     cx_lattice_report *report;
     uint8_t *suspect; /* a node with an error, or one that descends from it; NULL = told later */
     cx_err *err;
+    const bool *known; /* of a part: which missing parents are elsewhere; NULL = it is no part */
+    uint8_t *edge;     /* of a part: a node whose missing parents are all elsewhere */
 } verification;
 
 static cx_str copy_label(verification *j, cx_node n)
@@ -79,6 +81,8 @@ static cx_status report_complaints(verification *j)
     for (size_t i = 0; i < lattice->missing.count; i++) {
         const missing_parent *m = &lattice->missing.items[i];
         cx_str name = shortened(m->text, 80);
+        if (j->known != NULL && j->known[i])
+            continue;
         CX_TRY(add_finding(j, CX_E_MISSING_PARENT, m->node,
                            cx_arena_printf(&j->report->arena, "no node is called %.*s",
                                            (int)name.size, name.data)));
@@ -246,6 +250,35 @@ static cx_status check_first(verification *j, cx_node n, const node *item)
     return CX_SUCCESS;
 }
 
+/* A node of a part with a parent elsewhere, and none of the step before it here. */
+static bool is_at_edge(const verification *j, cx_node n, const node *item)
+{
+    if (j->edge == NULL || !j->edge[n])
+        return false;
+    for (uint32_t i = 0; i < item->parent_count; i++) {
+        const node *parent = node_at(j->lattice, node_parents(j->lattice, item)[i]);
+        if (parent->agent == item->agent && parent->seq == item->seq - 1)
+            return false;
+    }
+    return true;
+}
+
+/* What is left of rules 2 and 3 for such a node: it follows from one of its parents. */
+static cx_status check_edge(verification *j, cx_node n, const node *item)
+{
+    char scratch[64];
+    cx_str prev = cx_lattice_prev_text(j->lattice, n, scratch);
+    for (size_t i = 0; i < j->lattice->missing.count; i++)
+        if (j->lattice->missing.items[i].node == n &&
+            cx_str_eq(j->lattice->missing.items[i].text, prev))
+            return CX_SUCCESS;
+    for (uint32_t i = 0; i < item->parent_count; i++)
+        if (cx_lattice_prev_is_hash_of(j->lattice, item,
+                                       node_at(j->lattice, node_parents(j->lattice, item)[i])))
+            return CX_SUCCESS;
+    return add_finding(j, CX_E_LINEAGE, n, prev_detail(j, n, "the hash of a parent"));
+}
+
 static cx_status check_step(verification *j, const step *now, step *before, bool is_first)
 {
     for (uint32_t i = 0; i < now->count; i++) {
@@ -256,7 +289,9 @@ static cx_status check_step(verification *j, const step *now, step *before, bool
                                cx_arena_printf(&j->report->arena,
                                                "seq %" PRId64 " is taken and no fork_type is given",
                                                item->seq)));
-        if (is_first)
+        if (is_at_edge(j, n, item))
+            CX_TRY(check_edge(j, n, item));
+        else if (is_first)
             CX_TRY(check_first(j, n, item));
         else if (before == NULL)
             CX_TRY(add_finding(j, CX_E_SEQ_GAP, n,
@@ -684,8 +719,25 @@ static cx_status verify_all(verification *j)
     return sum_up(j);
 }
 
-cx_status cx_lattice_verify(const cx_lattice *lattice, const cx_lattice_checks *checks,
-                            cx_lattice_report **out, cx_err *err)
+/* Which nodes are at the edge of a part. */
+static cx_status find_edge(verification *j)
+{
+    const cx_lattice *lattice = j->lattice;
+    if (j->known == NULL)
+        return CX_SUCCESS;
+    j->edge = cx_alloc_zeroed(lattice->alloc, lattice->nodes.count + 1, 1);
+    if (j->edge == NULL)
+        return cx_fail_nomem(j->err);
+    for (size_t i = 0; i < lattice->missing.count; i++)
+        j->edge[lattice->missing.items[i].node] = 1;
+    for (size_t i = 0; i < lattice->missing.count; i++)
+        if (!j->known[i])
+            j->edge[lattice->missing.items[i].node] = 0;
+    return CX_SUCCESS;
+}
+
+cx_status cx_lattice_verify_part(const cx_lattice *lattice, const cx_lattice_checks *checks,
+                                 const bool *known, cx_lattice_report **out, cx_err *err)
 {
     static const cx_lattice_checks plain = CX_LATTICE_CHECKS_INIT;
     cx_lattice_report *report = cx_alloc_zeroed(lattice->alloc, 1, sizeof *report);
@@ -695,15 +747,40 @@ cx_status cx_lattice_verify(const cx_lattice *lattice, const cx_lattice_checks *
     cx_arena_init(&report->arena, lattice->alloc, 0);
     for (size_t i = 0; i < CX_COUNT_OF(report->branch_arenas); i++)
         cx_arena_init(&report->branch_arenas[i], lattice->alloc, 0);
-    verification j = {lattice, checks != NULL ? checks : &plain, report, NULL, err};
+    verification j = {.lattice = lattice,
+                      .checks = checks != NULL ? checks : &plain,
+                      .report = report,
+                      .err = err,
+                      .known = known};
     j.suspect = cx_alloc_zeroed(lattice->alloc, lattice->nodes.count + 1, 1);
-    cx_status status = j.suspect == NULL ? cx_fail_nomem(err) : verify_all(&j);
+    cx_status status = j.suspect == NULL ? cx_fail_nomem(err) : find_edge(&j);
+    if (!cx_failed(status))
+        status = verify_all(&j);
     cx_alloc_free(lattice->alloc, j.suspect, lattice->nodes.count + 1);
+    cx_alloc_free(lattice->alloc, j.edge, lattice->nodes.count + 1);
     if (cx_failed(status))
         cx_lattice_report_close(report);
     else
         *out = report;
     return status;
+}
+
+cx_status cx_lattice_verify(const cx_lattice *lattice, const cx_lattice_checks *checks,
+                            cx_lattice_report **out, cx_err *err)
+{
+    return cx_lattice_verify_part(lattice, checks, NULL, out, err);
+}
+
+size_t cx_lattice_missing_count(const cx_lattice *lattice)
+{
+    return lattice->missing.count;
+}
+
+cx_str cx_lattice_missing(const cx_lattice *lattice, size_t i, cx_node *out_child)
+{
+    CX_ASSERT(i < lattice->missing.count);
+    *out_child = lattice->missing.items[i].node;
+    return lattice->missing.items[i].text;
 }
 
 void cx_lattice_report_close(cx_lattice_report *report)

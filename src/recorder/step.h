@@ -130,4 +130,34 @@ CX_RESULT cx_recorder_has_steps(cx_home *home, cx_str actor, bool *out, cx_err *
 /* Appends the nodes of other agents that an actor's steps came from, as JSON Lines. */
 CX_RESULT cx_recorder_steps_follow(cx_home *home, cx_str actor, cx_buf *out, cx_err *err);
 
+/* --- parts (part.c) --------------------------------------------------------------------------- */
+
+#define CX_STEPS_PART 4096u        /* entries of one part */
+#define CX_STEPS_PART_CONTEXT 512u /* steps of other agents that a part is shown with */
+
+typedef struct cx_steps_extent {
+    bool parts;       /* the branch is one journal of steps, which can be opened in parts */
+    uint64_t entries; /* of that journal */
+    bool found;       /* the node that was asked for is one of its steps .. */
+    uint64_t entry;   /* .. in this entry */
+} cx_steps_extent;
+
+/*
+ * How long a branch is, without reading it.  `branch` is "agent/NAME"; of any other name, and of an
+ * agent without steps or with signed traces under the same name, `parts` is false.  `node`: a
+ * node's hash, or data NULL.
+ */
+CX_RESULT cx_recorder_steps_extent(cx_home *home, cx_str branch, cx_str node, cx_steps_extent *out,
+                                   cx_err *err);
+/*
+ * The steps in entries `from` .. `from` + CX_STEPS_PART - 1 of a branch, and the steps of other
+ * agents that they name as parents; both loaded from `lines`, which must outlive the lattice, and
+ * verified: a parent that is not among them is a finding unless the records of the agent's journal
+ * have it (lattice.md §4).  CX_E_NOT_FOUND "NoBranch", "NoPart"; CX_E_UNSUPPORTED "NoParts": signed
+ * traces are among the entries, and a node of theirs is a function of all before it.
+ */
+CX_RESULT cx_recorder_steps_part(cx_home *home, cx_str branch, uint64_t from,
+                                 const cx_lattice_options *options, cx_buf *lines, cx_lattice **out,
+                                 cx_lattice_report **out_report, cx_err *err);
+
 #endif

@@ -250,6 +250,7 @@ const cx_api_type cx_api_types[] = {
                  "verdict: 'unchecked'|'valid'|'tainted'|'invalid'}"},
     {"ViewFinding", "{agent?: string, col?: integer, id?: string, lane?: integer, n?: integer, "
                     "seq?: integer, t?: number|null, code: string, detail: string}"},
+    {"ViewExtent", "{entries: integer, entry: integer|null, part: integer, parts: boolean}"},
     {"ViewSummary",
      "{agents: integer, columns: integer, errors: integer, findings: ViewFinding[], "
      "fold: boolean, lanes: ViewLane[], nodes: integer, rows: integer, time: number[], "

@@ -60,9 +60,9 @@ CX_RESULT cx_api_write_under(cx_call *call, const char *op, const cx_json *body,
 cx_handler cx_api_mcp;
 cx_handler cx_api_search, cx_api_histories;
 cx_handler cx_api_object, cx_api_why, cx_api_evidence;
-cx_handler cx_api_view_list, cx_api_view_summary, cx_api_view_overview, cx_api_view_window,
-    cx_api_view_node, cx_api_view_image, cx_api_view_steps, cx_api_view_values, cx_api_view_writes,
-    cx_api_view_said, cx_api_view_reach, cx_api_view_grep, cx_api_lattice_reach,
+cx_handler cx_api_view_list, cx_api_view_extent, cx_api_view_summary, cx_api_view_overview,
+    cx_api_view_window, cx_api_view_node, cx_api_view_image, cx_api_view_steps, cx_api_view_values,
+    cx_api_view_writes, cx_api_view_said, cx_api_view_reach, cx_api_view_grep, cx_api_lattice_reach,
 
     cx_api_view_compare, cx_api_view_heat, cx_api_around, cx_api_check, cx_api_fleet;
 cx_handler cx_api_steps;

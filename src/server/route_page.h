@@ -26,6 +26,8 @@
     }
 
 static const cx_route_param cx_view_params[] = {CX_VIEW_FOLD};
+static const cx_route_param cx_view_extent_params[] = {
+    {.name = "node", .type = CX_PARAM_TEXT, .help = "The hash of a step: in which entry it is."}};
 static const cx_route_param cx_view_overview_params[] = {
     CX_VIEW_FOLD,
     CX_VIEW_RANGE,
@@ -302,6 +304,8 @@ static const cx_route_param cx_histories_params[] = {
                  "Traces, histories, runs and alerts in one list, newest first"),           \
         CX_INBOX("/facets", cx_inbox_facets_params, "InboxFacets", cx_api_inbox_facets,     \
                  "Counts of that list by value"),                                           \
+        CX_VIEW("extent", cx_view_extent_params, "ViewExtent", cx_api_view_extent,          \
+                "How long a history is, and whether it can be opened in parts"),            \
         CX_VIEW("summary", cx_view_params, "ViewSummary", cx_api_view_summary,              \
                 "A history's lanes, extent, verdict and findings"),                         \
         CX_VIEW("overview", cx_view_overview_params, "ViewOverview", cx_api_view_overview,  \

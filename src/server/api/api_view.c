@@ -52,6 +52,15 @@ static cx_status answer_view(cx_call *call, bool node, view_answer *answer, cx_e
     return status;
 }
 
+/* For questions whose answer may lie before a part, or after it. */
+static cx_status need_whole(const view_call *v, cx_err *err)
+{
+    if (!cx_view_cache_is_part(v->view_item))
+        return CX_SUCCESS;
+    return cx_fail(err, CX_E_USAGE,
+                   "a part of a history cannot answer this: ask the branch without part/ENTRY/");
+}
+
 static uint32_t count_of(const cx_call *call, const char *name)
 {
     const cx_param *param = cx_call_param(call, name);
@@ -161,6 +170,7 @@ static cx_status answer_values(view_call *v, cx_err *err)
     const cx_lattice_view_level level = {.pointer = pointer.data == NULL ? CX_STR("") : pointer,
                                          .after = cx_call_text(v->call, "after"),
                                          .count = count_of(v->call, "max")};
+    CX_TRY(need_whole(v, err));
     return cx_lattice_view_values(&v->call->response.body, v->answer_view, v->states, v->node,
                                   &level, err);
 }
@@ -172,6 +182,7 @@ cx_status cx_api_view_values(cx_call *call, cx_err *err)
 
 static cx_status answer_writes(view_call *v, cx_err *err)
 {
+    CX_TRY(need_whole(v, err));
     return cx_lattice_view_writes(&v->call->response.body, v->answer_view, v->states, v->node,
                                   cx_call_text(v->call, "section"), cx_call_text(v->call, "key"),
                                   err);
@@ -185,6 +196,7 @@ cx_status cx_api_view_writes(cx_call *call, cx_err *err)
 static cx_status answer_said(view_call *v, cx_err *err)
 {
     cx_node node;
+    CX_TRY(need_whole(v, err));
     CX_TRY(cx_lattice_view_find(cx_view_cache_lattice(v->view_item), cx_call_text(v->call, "node"),
                                 &node, err));
     return cx_lattice_view_said(&v->call->response.body, v->answer_view, node,
@@ -199,6 +211,7 @@ cx_status cx_api_view_said(cx_call *call, cx_err *err)
 static cx_status answer_reach(view_call *v, cx_err *err)
 {
     cx_node node;
+    CX_TRY(need_whole(v, err));
     CX_TRY(cx_lattice_view_find(cx_view_cache_lattice(v->view_item), cx_call_text(v->call, "node"),
                                 &node, err));
     return cx_lattice_view_reach(&v->call->response.body, v->answer_view, node, err);
@@ -231,6 +244,29 @@ static cx_status answer_grep(view_call *v, cx_err *err)
 cx_status cx_api_view_grep(cx_call *call, cx_err *err)
 {
     return answer_view(call, false, answer_grep, err);
+}
+
+/* --- how long a history is -------------------------------------------------------------------- */
+
+/* {"entries","entry","part","parts"}, at the cost of a few records. */
+cx_status cx_api_view_extent(cx_call *call, cx_err *err)
+{
+    cx_steps_extent extent = {.parts = false};
+    cx_json_list root = cx_json_list_begin(call->arena);
+    cx_json value;
+    if (call->service->options.only_lattice == NULL)
+        CX_TRY(cx_recorder_steps_extent(cx_recorder_home(call->service->recorder),
+                                        call->captures[0], cx_call_text(call, "node"), &extent,
+                                        err));
+    cx_json_put_uint(&root, "entries", extent.entries);
+    if (extent.found)
+        cx_json_put_uint(&root, "entry", extent.entry);
+    else
+        cx_json_put_null(&root, "entry");
+    cx_json_put_uint(&root, "part", CX_STEPS_PART);
+    cx_json_put_bool(&root, "parts", extent.parts);
+    CX_TRY(cx_json_list_end_object(&root, &value, err));
+    return cx_call_answer_json(call, 200, &value, err);
 }
 
 /* --- the list --------------------------------------------------------------------------------- */
@@ -328,6 +364,7 @@ static cx_status answer_compare(view_call *v, cx_err *err)
     const cx_param *with = cx_call_param(v->call, "with");
     cx_view_cache *cache = v->call->service->cache;
     cx_cached_view *other = NULL;
+    CX_TRY(need_whole(v, err));
     CX_TRY(cx_view_cache_states(v->view_item, &v->states, err));
     if (!with->given) {
         if (!cx_call_param(v->call, "a")->given || !cx_call_param(v->call, "b")->given)
@@ -337,7 +374,10 @@ static cx_status answer_compare(view_call *v, cx_err *err)
         return compare_with(v, v->view_item, err);
     }
     CX_TRY(cx_view_cache_acquire_named(cache, v->call, cx_call_text(v->call, "with"), &other, err));
-    cx_status status = compare_with(v, other, err);
+    cx_status status =
+        cx_view_cache_is_part(other)
+            ? cx_fail(err, CX_E_USAGE, "with: expected a whole history, found a part")
+            : compare_with(v, other, err);
     cx_view_cache_release(cache, other);
     return status;
 }
@@ -358,6 +398,7 @@ static cx_status answer_heat(view_call *v, cx_err *err)
         .to = to->given ? to->number : (double)NAN,
         .bins = count_of(v->call, "bins"),
     };
+    CX_TRY(need_whole(v, err));
     return cx_lattice_view_heat(&v->call->response.body, v->answer_view, &asked, err);
 }
 

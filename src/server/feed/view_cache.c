@@ -11,6 +11,8 @@
 #include "server/feed/runs.h"
 
 #define NAME_MAX_BYTES 300
+#define PART "part/"
+#define PART_DIGITS_MAX 18
 #define EXTERNAL_BYTES_MAX ((size_t)256 << 20)
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -113,6 +115,26 @@ static cx_status open_traces(cx_cached_view *item, cx_home *home, const cx_latti
                                       &item->mark_count, err);
 }
 
+/* "part/<entry>/<branch>" */
+static bool read_part(cx_str name, uint64_t *out_from, cx_str *out_branch)
+{
+    if (!cx_str_starts(name, CX_STR(PART)))
+        return false;
+    cx_str rest = cx_str_from(name.data + strlen(PART), name.size - strlen(PART));
+    const char *slash = memchr(rest.data, '/', rest.size);
+    if (slash == NULL)
+        return false;
+    const size_t size = (size_t)(slash - rest.data);
+    *out_branch = cx_str_from(slash + 1, rest.size - size - 1);
+    *out_from = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (rest.data[i] < '0' || rest.data[i] > '9')
+            return false;
+        *out_from = 10 * *out_from + (uint64_t)(rest.data[i] - '0');
+    }
+    return size != 0 && size <= PART_DIGITS_MAX && (size == 1 || rest.data[0] != '0');
+}
+
 static cx_status open_lattice(cx_cached_view *item, cx_call *call, cx_err *err)
 {
     const cx_service *service = call->service;
@@ -126,7 +148,12 @@ static cx_status open_lattice(cx_cached_view *item, cx_call *call, cx_err *err)
         return CX_SUCCESS;
     }
     const cx_external_options external = {.branch = name, .max_bytes = EXTERNAL_BYTES_MAX};
-    if (cx_str_starts(name, CX_STR("run/")))
+    uint64_t from;
+    cx_str branch;
+    if (read_part(name, &from, &branch))
+        CX_TRY(cx_recorder_steps_part(cx_recorder_home(service->recorder), branch, from, &options,
+                                      &item->lines, &item->lattice, &item->report, err));
+    else if (cx_str_starts(name, CX_STR("run/")))
         CX_TRY(open_run(item, call, cx_str_from(name.data + 4, name.size - 4), &options, err));
     else if (cx_external_is(name))
         CX_TRY(cx_external_lattice(cx_recorder_home(service->recorder), &external, &options,
@@ -161,7 +188,7 @@ static cx_status open_item(cx_cached_view *item, cx_call *call, uint64_t version
     if (item->is_open)
         return CX_SUCCESS;
     cx_status status = open_lattice(item, call, err);
-    if (!cx_failed(status))
+    if (!cx_failed(status) && item->report == NULL)
         status = cx_lattice_verify(item->shown, NULL, &item->report, err);
     if (cx_failed(status)) {
         reset_item(item);
@@ -317,6 +344,11 @@ void cx_view_cache_release(cx_view_cache *cache, cx_cached_view *item)
     cx_lock_leave(&cache->lock);
     if (is_last)
         free_item(item);
+}
+
+bool cx_view_cache_is_part(const cx_cached_view *item)
+{
+    return cx_str_starts(cx_str_z(item->name), CX_STR(PART));
 }
 
 /* --- views and states of an item -------------------------------------------------------------- */

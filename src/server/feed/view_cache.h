@@ -1,8 +1,9 @@
 /*
  * view_cache.h - a cache of opened lattices for the page's requests.  Thread-safe.
  *
- * A name is that of /api/v1/view/{branch}: "all", "agent/..", "run/..", or "file" for the one file
- * of `cortex lattice view`.  A lattice is verified when it is opened; its states and its views are
+ * A name is that of /api/v1/view/{branch}: "all", "agent/..", "run/..", "part/ENTRY/agent/.." (the
+ * steps from that entry on, cx_recorder_steps_part), or "file" for the one file of `cortex lattice
+ * view`.  A lattice is verified when it is opened; its states and its views are
  * made on first use.  A changed history is opened again, but not more often than its cost allows
  * (CX_VIEW_CACHE_FRESH_FACTOR): until then a page sees one version.
  *
@@ -41,6 +42,8 @@ CX_RESULT cx_view_cache_acquire_named(cx_view_cache *cache, cx_call *call, cx_st
 void cx_view_cache_release(cx_view_cache *cache, cx_cached_view *view_item); /* NULL is fine */
 
 const cx_lattice *cx_view_cache_lattice(const cx_cached_view *view_item);
+/* Whether it is a part of a history: it has no states but those of its own steps. */
+bool cx_view_cache_is_part(const cx_cached_view *view_item);
 /* Made on first use; concurrent callers wait for it. */
 CX_RESULT cx_view_cache_view(cx_cached_view *view_item, bool fold, const cx_lattice_view **out,
                              cx_err *err);

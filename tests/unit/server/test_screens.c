@@ -1,5 +1,6 @@
 /* What the page's screens ask (docs/formats/view.md), without a network: right, wrong and hostile
  * parameters, limits, homes without anything, and one file instead of a home. */
+#include "recorder/step.h"
 #include "tests/unit/server/asking.h"
 
 #define TRACES "/api/v1/covenant/traces"
@@ -125,6 +126,100 @@ CX_TEST(screens_of_a_history)
     CHECK_INT(length(&pair, "counts"), 2);
     const cx_json heat = ask(&s, at(&s, "/heat?layer=cost&axis=order&bins=400"), 200);
     CHECK_INT(number(&heat, "bins"), 400);
+    end(&s);
+}
+
+/* --- in parts --------------------------------------------------------------------------------- */
+
+static void take_steps(screens *s, const char *lines)
+{
+    cx_step *steps = NULL;
+    cx_step_taken taken[16];
+    size_t count = 0;
+    fixture *f = &s->a.fixture;
+    CHECK_STATUS(cx_steps_read_lines(cx_str_z(lines), &s->arena, &steps, &count, &f->err), &f->err);
+    REQUIRE(count <= CX_COUNT_OF(taken));
+    CHECK_STATUS(cx_recorder_steps_take(f->recorder, steps, count, CX_STR("t"), taken, &f->err),
+                 &f->err);
+    for (size_t i = 0; i < count; i++)
+        CHECK_INT(taken[i].status, CX_STEP_STORED);
+}
+
+CX_TEST(screens_of_a_part_say_what_the_whole_says)
+{
+    static const char *const same[] = {"summary", "overview?bins=3", "window?labels=true",
+                                       "steps?max=9", "node?node=@desk"};
+    static const char *const whole_only[] = {
+        "values?node=@desk",        "writes?node=@desk&section=memory&key=k",
+        "said?node=@desk&text=one", "reach?node=@desk",
+        "compare?a=@desk&b=%230",   "heat"};
+    static screens s;
+    begin(&s, "screens-part");
+    take_steps(&s, "{\"agent\":\"desk\",\"event\":{\"text\":\"one\"},\"state_delta\":"
+                   "{\"memory\":{\"k\":1}}}\n"
+                   "{\"agent\":\"desk\",\"event\":{\"text\":\"two\"}}\n"
+                   "{\"agent\":\"desk\",\"state_delta\":{\"memory\":{\"k\":2}}}\n");
+    for (size_t i = 0; i < CX_COUNT_OF(same); i++) {
+        cx_arena_mark mark = cx_arena_mark_now(&s.arena);
+        (void)ask(&s, cx_arena_printf(&s.arena, "/api/v1/view/agent/desk/%s%c", same[i], 0).data,
+                  200);
+        cx_str whole = cx_arena_copy_str(&s.arena, cx_buf_str(&s.a.call.response.body));
+        (void)ask(&s,
+                  cx_arena_printf(&s.arena, "/api/v1/view/part/0/agent/desk/%s%c", same[i], 0).data,
+                  200);
+        CHECK(cx_str_eq(whole, cx_buf_str(&s.a.call.response.body)));
+        cx_arena_reset(&s.arena, mark);
+    }
+    for (size_t i = 0; i < CX_COUNT_OF(whole_only); i++) {
+        (void)ask(&s,
+                  cx_arena_printf(&s.arena, "/api/v1/view/agent/desk/%s%c", whole_only[i], 0).data,
+                  200);
+        (void)ask(
+            &s,
+            cx_arena_printf(&s.arena, "/api/v1/view/part/0/agent/desk/%s%c", whole_only[i], 0).data,
+            422);
+    }
+    const cx_json later = ask(&s, "/api/v1/view/part/1/agent/desk/summary", 200);
+    CHECK_INT(number(&later, "nodes"), 2);
+    CHECK_INT(number(&later, "errors"), 0);
+    const cx_json extent = ask(&s, "/api/v1/view/agent/desk/extent", 200);
+    CHECK_INT(number(&extent, "entries"), 3);
+    CHECK(CX_JSON_GET(&extent, "parts")->type == CX_JSON_TRUE);
+    CHECK(CX_JSON_GET(&extent, "entry")->type == CX_JSON_NULL);
+    static const char *const gone[] = {"part/3/agent/desk",
+                                       "part/x/agent/desk",
+                                       "part/01/agent/desk",
+                                       "part//agent/desk",
+                                       "part/0/all",
+                                       "part/0/part/0/agent/desk",
+                                       "part/0",
+                                       "part/99999999999999999999/agent/desk"};
+    for (size_t i = 0; i < CX_COUNT_OF(gone); i++)
+        (void)ask(&s, cx_arena_printf(&s.arena, "/api/v1/view/%s/summary%c", gone[i], 0).data, 404);
+    end(&s);
+}
+
+CX_TEST(screens_of_traces_have_no_parts)
+{
+    static screens s;
+    begin(&s, "screens-part-trace");
+    record(&s, &s.alpha, 2, MAKER_START_NS, 60 * INT64_C(1000000000));
+    const cx_json extent = ask(&s, at(&s, "/extent"), 200);
+    CHECK(CX_JSON_GET(&extent, "parts")->type == CX_JSON_FALSE);
+    (void)ask(
+        &s,
+        cx_arena_printf(&s.arena, "/api/v1/view/part/0/agent/%s/summary%c", s.alpha.agent, 0).data,
+        404);
+    /* Steps under the name of the traces: a node of a trace depends on all before it. */
+    take_steps(&s, cx_arena_printf(&s.arena, "{\"agent\":\"%s\"}\n%c", s.alpha.agent, 0).data);
+    (void)ask(
+        &s,
+        cx_arena_printf(&s.arena, "/api/v1/view/part/0/agent/%s/summary%c", s.alpha.agent, 0).data,
+        501);
+    (void)ask(
+        &s,
+        cx_arena_printf(&s.arena, "/api/v1/view/part/2/agent/%s/summary%c", s.alpha.agent, 0).data,
+        200);
     end(&s);
 }
 

@@ -1706,6 +1706,13 @@ export interface ViewEntry {
   value?: Value | null;
 }
 
+export interface ViewExtent {
+  entries: number;
+  entry: number | null;
+  part: number;
+  parts: boolean;
+}
+
 export interface ViewFinding {
   agent?: string;
   col?: number;

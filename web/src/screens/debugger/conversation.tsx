@@ -15,6 +15,7 @@ import {Empty, Failed, Loading} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import type {Reached} from './marks';
 import type {Model} from './model';
+import {lastEntry} from './part';
 import {SaidBar} from './said';
 import {
   argumentsOf,
@@ -126,6 +127,11 @@ export function Conversation({model}: {model: Model}) {
             Show earlier steps
           </button>
         )}
+        {steps.first.value === 0 && model.part !== null && model.part.from > 0 && (
+          <button type="button" class="talk-more" onClick={() => void model.goEarlier()}>
+            Show the part before
+          </button>
+        )}
         {list.map((step) => (
           <Step
             key={step.n}
@@ -142,6 +148,13 @@ export function Conversation({model}: {model: Model}) {
             {'Loading more\u2026'}
           </div>
         )}
+        {steps.next.value === null &&
+          model.part !== null &&
+          lastEntry(model.part) + 1 < model.part.entries && (
+            <button type="button" class="talk-more" onClick={() => void model.goLater()}>
+              Show the part after
+            </button>
+          )}
       </div>
     </>
   );

@@ -2,7 +2,7 @@
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {isLive} from '../../base/api';
-import type {HistoriesPage} from '../../base/api-types';
+import type {HistoriesPage, ViewExtent} from '../../base/api-types';
 import {focus} from '../../base/focus';
 import {count, duration, plural, shortAgent} from '../../base/format';
 import {addCommands} from '../../base/keys';
@@ -24,6 +24,7 @@ import {Findings} from './findings';
 import {Lanes} from './lanes';
 import {KINDS} from './marks';
 import {Model} from './model';
+import {choosePart, extentOf, hasParts, type Part, PartBar} from './part';
 import {isName} from './talk';
 import {Scrubber} from './scrubber';
 import {StatePane} from './state';
@@ -44,8 +45,33 @@ export function Debugger() {
   return <Opened key={name} name={name} />;
 }
 
+/** A long history of an agent in parts: it is asked first how long it is. */
 function Opened({name}: {name: string}) {
-  const model = useMemo(() => new Model(name), [name]);
+  const [extent, setExtent] = useState<ViewExtent | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  const wanted = route.value.query['part'];
+  const node = focus.node.value;
+  // Once for each part, and not for each step in it.
+  useEffect(() => {
+    if (!hasParts(name)) return undefined;
+    const abort = new AbortController();
+    extentOf(name, node, abort.signal).then(setExtent, (found: Error) => {
+      if (!abort.signal.aborted) setError(found);
+    });
+    return () => abort.abort();
+  }, [name, wanted]);
+  const part = useMemo(() => (extent ? choosePart(extent, wanted, node) : null), [extent, wanted]);
+  // The address names it, so that numbers of steps in it mean something.
+  useEffect(() => {
+    if (part && !wanted) adjust({part: String(part.from)}, false);
+  }, [part, wanted]);
+  if (error) return <Failed error={error} again={() => location.reload()} />;
+  if (hasParts(name) && !extent) return <Loading what="Opening the history" />;
+  return <Shown key={part ? `${part.from}` : 'all'} name={name} part={part} />;
+}
+
+function Shown({name, part}: {name: string; part: Part | null}) {
+  const model = useMemo(() => new Model(name, part), [name, part?.from]);
   useEffect(() => () => model.close(), [model]);
   useKeys(model);
   const of = model.summary.signal.value;
@@ -58,6 +84,7 @@ function Opened({name}: {name: string}) {
   return (
     <>
       <Head name={name} summary={of.value} model={model} />
+      <PartBar model={model} />
       <div class="debugger">
         <Split
           key={String(talk)}
@@ -162,9 +189,9 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
       {summary.verified ? (
         <Badge
           tone="good"
-          title="Every hash, link and branch was recomputed when the history was opened"
+          title={`Every hash, link and branch ${model.part ? 'of this part ' : ''}was recomputed when ${model.part ? 'it' : 'the history'} was opened`}
         >
-          valid
+          {model.part ? 'this part is valid' : 'valid'}
         </Badge>
       ) : (
         <button type="button" class="quiet" onClick={() => adjust({pane: 'findings'})}>
@@ -307,7 +334,9 @@ function Find({model}: {model: Model}) {
         <span class="dim" role="status">
           {hits.problem ??
             (hits.nodes.length === 0
-              ? 'not found'
+              ? model.part
+                ? 'not in this part'
+                : 'not found'
               : `${count(hits.at + 1)} of ${count(hits.nodes.length)}`)}
         </span>
       )}

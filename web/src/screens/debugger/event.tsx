@@ -193,7 +193,7 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
       <ul class="changes">
         {node.changes.map((change, i) => (
           <li key={i}>
-            <ChangeRow change={change} />
+            <ChangeRow change={change} isPart={model.part !== null} />
           </li>
         ))}
       </ul>
@@ -233,7 +233,7 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
   );
 }
 
-export function ChangeRow({change}: {change: Change}) {
+export function ChangeRow({change, isPart = false}: {change: Change; isPart?: boolean}) {
   const key = {section: change.section, key: change.key};
   return (
     <button
@@ -246,7 +246,13 @@ export function ChangeRow({change}: {change: Change}) {
         <Line text={keyText(key)} most={80} />
       </span>
       <span class="change-old">
-        <Short value={change.old} most={60} />
+        {isPart && change.old === null ? (
+          <span class="dim" title="It may have been set before this part of the history">
+            not in this part
+          </span>
+        ) : (
+          <Short value={change.old} most={60} />
+        )}
       </span>
       <span class="change-arrow" role="img" aria-label="became">
         {'\u2192'}

@@ -10,6 +10,7 @@ import {adjust, route} from '../../base/router';
 import {may, session} from '../../base/session';
 import {follow as followStream, type Stream} from '../../base/stream';
 import {laneHeight, RULER} from './draw';
+import {partOf, type Part, lastEntry} from './part';
 import {FAILED, marksOf, nextMark, reachedBy, roundMark, type Mark} from './marks';
 import type {NodeDetail, Overview, Summary, Window, Writes} from './types';
 
@@ -99,8 +100,12 @@ export class Model {
   private readonly stream: Stream | null;
   private timer = 0;
 
-  constructor(name: string) {
-    this.path = `/api/v1/view/${segments(name)}`;
+  /** `part`: only that of a long history; null = all of it. */
+  constructor(
+    private readonly name: string,
+    readonly part: Part | null = null,
+  ) {
+    this.path = `/api/v1/view/${part ? `part/${part.from}/` : ''}${segments(name)}`;
     this.ends.push(
       effect(() => {
         const fold = this.loadedFold.value;
@@ -194,6 +199,7 @@ export class Model {
   private loadWrites(): void {
     const key = focus.key.value;
     const at = this.detail.value;
+    if (this.part) return;
     if (key) {
       this.saidAsked.value = null;
       this.reachAsked.value = null;
@@ -310,6 +316,50 @@ export class Model {
     const at = this.detail.value;
     const next = at && (by < 0 ? at.prev_own : at.next_own);
     if (next !== null && next !== undefined) this.select(next, true);
+    else if (at && this.part) this.goBeyond(at, by);
+  }
+
+  /* --- to other parts of a long history --------------------------------------------------------- */
+
+  /** Past the edge of a part: to the one that has what is on both sides of it. */
+  private goBeyond(at: NodeDetail, by: -1 | 1): void {
+    const part = this.part;
+    if (!part || at.agent !== this.agent) return;
+    if (by < 0 && part.from > 0) adjust({part: String(this.earlier()), node: at.prev_hash}, false);
+    else if (by > 0 && lastEntry(part) + 1 < part.entries)
+      adjust({part: String(this.later()), node: at.hash}, false);
+  }
+
+  private get agent(): string {
+    return this.name.slice(this.name.indexOf('/') + 1);
+  }
+
+  private earlier(): number {
+    return this.part ? Math.max(0, this.part.from - this.part.size / 2) : 0;
+  }
+
+  private later(): number {
+    const part = this.part!;
+    const last = partOf(part.entries - 1, {entries: part.entries, size: part.size});
+    return Math.min(part.from + part.size / 2, Math.max(last.from, 0));
+  }
+
+  /** With the first of this part in focus, or its newest: it is in the other part, too. */
+  async goEarlier(): Promise<void> {
+    const edge = await get<NodeDetail>(`${this.path}/node`, {node: '#0'}).catch(() => null);
+    adjust({part: String(this.earlier()), node: edge?.hash ?? null});
+  }
+
+  async goLater(): Promise<void> {
+    const edge = await get<NodeDetail>(`${this.path}/node`, {node: '@' + this.agent}).catch(
+      () => null,
+    );
+    adjust({part: String(this.later()), node: edge?.hash ?? null});
+  }
+
+  /** All of it, which is read then, with the same step in focus. */
+  openWhole(): void {
+    adjust({part: 'all', node: this.detail.peek()?.hash ?? null});
   }
 
   /** The nearest node of the next lane that has one in view. */
@@ -362,6 +412,7 @@ export class Model {
     focusKey(null);
     this.saidAsked.value = null;
     this.reachAsked.value = n;
+    if (this.part) return;
     this.reach.load(`${this.path}/reach`, {node: '#' + n, fold: this.foldQuery}, false);
   }
 
@@ -370,6 +421,7 @@ export class Model {
     focusKey(null);
     this.reachAsked.value = null;
     this.saidAsked.value = {n, text};
+    if (this.part) return;
     this.said.load(`${this.path}/said`, {node: '#' + n, text, fold: this.foldQuery}, false);
   }
 

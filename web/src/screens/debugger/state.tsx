@@ -11,6 +11,7 @@ import {Answer, Empty} from '../../ui/states';
 import {Line} from '../../ui/text';
 import {Short, Value} from '../../ui/value';
 import type {Model} from './model';
+import {NeedsWhole} from './part';
 import type {Entry, Level} from './types';
 
 // Which branches are open holds from node to node: that is how change is watched.
@@ -30,6 +31,7 @@ export function StatePane({model}: {model: Model}) {
   const node = model.detail.value;
   const [filter, setFilter] = useState('');
   if (!node) return <Empty title="No event selected" />;
+  if (model.part) return <NeedsWhole model={model} what="The state" />;
   return (
     <div class="state">
       <div class="pane-tools">

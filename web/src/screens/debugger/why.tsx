@@ -9,12 +9,20 @@ import {Answer, Empty} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import {Short, Value} from '../../ui/value';
 import type {Model} from './model';
+import {NeedsWhole} from './part';
 import {ReachPane} from './reach';
 import {SaidPane} from './said';
 import type {Write, Writes} from './types';
 
 export function WhyPane({model}: {model: Model}) {
   const key = focus.key.value;
+  if (model.part && (key || model.reachAsked.value !== null || model.saidAsked.value))
+    return (
+      <NeedsWhole
+        model={model}
+        what={model.reachAsked.value === null ? 'Where it came from' : 'What it reached'}
+      />
+    );
   if (model.reachAsked.value !== null) return <ReachPane model={model} />;
   if (model.saidAsked.value) return <SaidPane model={model} />;
   if (!key)
