@@ -396,6 +396,121 @@ cx_status cx_home_actor_page(cx_home *home, uint64_t from, size_t max, cx_arena 
     return CX_SUCCESS;
 }
 
+bool cx_home_has_names(const cx_home *home)
+{
+    return home->remote == NULL && home->store.format != CX_TABLES_BEFORE;
+}
+
+/* --- by name ---------------------------------------------------------------------------------- */
+
+typedef struct number_list {
+    CX_VEC(int64_t) items;
+    const cx_alloc *alloc;
+    uint64_t actors;
+} number_list;
+
+static cx_status add_number(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    number_list *list = arg;
+    uint64_t number = 0;
+    (void)key;
+    (void)stop;
+    for (size_t i = 0; i < value.size && i < sizeof number; i++)
+        number = number << 8 | value.data[i];
+    if (value.size != sizeof number || number <= CX_ACTOR_HOME || number >= list->actors)
+        return cx_store_damaged("an actor's name leads to no actor", err);
+    int64_t *slot = cx_vec_push(&list->items, list->alloc);
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *slot = (int64_t)number;
+    return CX_SUCCESS;
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    const int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* What the other index of names says, so that a lost row is no lost actor. */
+static cx_status count_named(cx_store *store, cx_str prefix, uint64_t *out, cx_err *err)
+{
+    cx_db_statement *statement;
+    char end[CX_ACTOR_SIZE_MAX];
+    bool row = false;
+    memcpy(end, prefix.data, prefix.size);
+    CX_ASSERT((uint8_t)end[prefix.size - 1] < 0x7e);
+    end[prefix.size - 1]++;
+    CX_TRY(cx_db_prepare(store->reading.db, "SELECT count(*) FROM actor WHERE name>=? AND name<?",
+                         &statement, err));
+    cx_db_bind_text(statement, 1, prefix);
+    cx_db_bind_text(statement, 2, cx_str_from(end, prefix.size));
+    cx_status status = cx_db_step(statement, &row, err);
+    if (!cx_failed(status))
+        *out = row ? (uint64_t)cx_db_int(statement, 0) : 0;
+    cx_db_finish(statement);
+    return status;
+}
+
+static cx_status read_numbers(cx_home *home, cx_str prefix, number_list *list, cx_err *err)
+{
+    uint8_t key[sizeof CX_ACTOR_PREFIX - 1 + CX_ACTOR_SIZE_MAX];
+    const size_t size = sizeof CX_ACTOR_PREFIX - 1;
+    uint64_t expected = 0;
+    CX_ASSERT(prefix.size != 0 && prefix.size <= CX_ACTOR_SIZE_MAX);
+    if (home->apply_failed)
+        return cx_home_check_alive(home, err);
+    memcpy(key, CX_ACTOR_PREFIX, size);
+    memcpy(key + size, prefix.data, prefix.size);
+    CX_TRY(cx_home_flush_wait_locked(home, err));
+    list->actors = home->actors.count;
+    CX_TRY(cx_store_scan(&home->store, CX_ACTOR_HOME, cx_bytes_from(key, size + prefix.size),
+                         (cx_bytes){NULL, 0}, false, add_number, list, err));
+    CX_TRY(count_named(&home->store, prefix, &expected, err));
+    if (list->items.count != expected)
+        return cx_store_damaged("an actor's name is in one of its two indexes only", err);
+    if (list->items.count != 0)
+        qsort(list->items.items, list->items.count, sizeof(int64_t), compare_numbers);
+    return CX_SUCCESS;
+}
+
+cx_status cx_home_actor_numbers(cx_home *home, cx_str prefix, cx_arena *arena, const int64_t **out,
+                                size_t *out_count, cx_err *err)
+{
+    number_list list = {.alloc = home->alloc};
+    cx_status status = read_numbers(home, prefix, &list, err);
+    int64_t *numbers = NULL;
+    if (!cx_failed(status)) {
+        numbers = CX_ARENA_ARRAY(arena, int64_t, list.items.count + 1);
+        if (numbers == NULL)
+            status = cx_fail_nomem(err);
+    }
+    if (!cx_failed(status)) {
+        if (list.items.count != 0)
+            memcpy(numbers, list.items.items, list.items.count * sizeof *numbers);
+        *out = numbers;
+        *out_count = list.items.count;
+    }
+    cx_vec_done(&list.items, home->alloc);
+    return status;
+}
+
+cx_status cx_home_actors_numbered(cx_home *home, const int64_t *numbers, size_t count,
+                                  cx_arena *arena, const cx_actor_info **out, size_t *out_count,
+                                  cx_err *err)
+{
+    page p = {.arena = arena, .infos = CX_ARENA_ARRAY(arena, cx_actor_info, count + 1)};
+    if (home->apply_failed)
+        return cx_home_check_alive(home, err);
+    if (p.infos == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(fill_page(home, numbers[i], numbers[i] + 1, &p, err));
+    *out = p.infos;
+    *out_count = p.count;
+    return CX_SUCCESS;
+}
+
 /* --- changes ---------------------------------------------------------------------------------- */
 
 cx_status cx_home_actor_changes(cx_home *home, cx_actor *actor, cx_err *err)

@@ -146,9 +146,16 @@ typedef struct cx_actor_walk {
     cx_arena arena; /* of the page */
     const cx_actor_info *page;
     size_t count, at;
-    uint64_t seen; /* before the page */
+    uint64_t seen;   /* before the page */
+    cx_str prefix;   /* of the names; borrowed */
+    cx_arena chosen; /* the numbers of those with the prefix, once they are read .. */
+    const int64_t *numbers;
+    size_t number_count; /* .. */
 } cx_actor_walk;
 void cx_actor_walk_begin(cx_actor_walk *walk, cx_home *home);
+/* Only those whose name begins with `prefix`, which outlives the walk; the others are not read (of
+ * a remote home they are).  The same order; one that is new meanwhile may be left out. */
+void cx_actor_walk_begin_named(cx_actor_walk *walk, cx_home *home, cx_str prefix);
 /* *out is NULL after the last one; it is valid until the next call. */
 CX_RESULT cx_actor_walk_next(cx_actor_walk *walk, const cx_actor_info **out, cx_err *err);
 void cx_actor_walk_end(cx_actor_walk *walk);

@@ -45,28 +45,63 @@ cx_status cx_home_actors_from(cx_home *home, uint64_t from, size_t max, cx_arena
 
 void cx_actor_walk_begin(cx_actor_walk *walk, cx_home *home)
 {
-    *walk = (cx_actor_walk){.home = home};
+    cx_actor_walk_begin_named(walk, home, CX_STR(""));
+}
+
+void cx_actor_walk_begin_named(cx_actor_walk *walk, cx_home *home, cx_str prefix)
+{
+    *walk = (cx_actor_walk){.home = home, .prefix = prefix};
     cx_arena_init(&walk->arena, home->alloc, 0);
+    cx_arena_init(&walk->chosen, home->alloc, 0);
+}
+
+static cx_status read_numbers(cx_actor_walk *walk, cx_err *err)
+{
+    cx_home *home = walk->home;
+    cx_lock_enter(&home->lock);
+    cx_status status = cx_home_actor_numbers(home, walk->prefix, &walk->chosen, &walk->numbers,
+                                             &walk->number_count, err);
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+static cx_status next_page(cx_actor_walk *walk, cx_err *err)
+{
+    cx_home *home = walk->home;
+    cx_arena_reset(&walk->arena, (cx_arena_mark){0});
+    walk->seen += walk->count;
+    walk->at = walk->count = 0;
+    if (walk->prefix.size == 0 || !cx_home_has_names(home))
+        return cx_home_actors_from(home, walk->seen, WALK_PAGE, &walk->arena, &walk->page,
+                                   &walk->count, err);
+    if (walk->numbers == NULL)
+        CX_TRY(read_numbers(walk, err));
+    const size_t left = walk->number_count - (size_t)walk->seen;
+    cx_lock_enter(&home->lock);
+    cx_status status = cx_home_actors_numbered(home, walk->numbers + walk->seen,
+                                               left < WALK_PAGE ? left : WALK_PAGE, &walk->arena,
+                                               &walk->page, &walk->count, err);
+    cx_lock_leave(&home->lock);
+    return status;
 }
 
 cx_status cx_actor_walk_next(cx_actor_walk *walk, const cx_actor_info **out, cx_err *err)
 {
     *out = NULL;
-    if (walk->at == walk->count) {
-        cx_arena_reset(&walk->arena, (cx_arena_mark){0});
-        walk->seen += walk->count;
-        walk->at = walk->count = 0;
-        CX_TRY(cx_home_actors_from(walk->home, walk->seen, WALK_PAGE, &walk->arena, &walk->page,
-                                   &walk->count, err));
-    }
-    if (walk->at < walk->count)
+    do {
+        if (walk->at == walk->count)
+            CX_TRY(next_page(walk, err));
+        if (walk->count == 0)
+            return CX_SUCCESS;
         *out = &walk->page[walk->at++];
+    } while (!cx_str_starts((*out)->name, walk->prefix)); /* where there are no rows of names */
     return CX_SUCCESS;
 }
 
 void cx_actor_walk_end(cx_actor_walk *walk)
 {
     cx_arena_done(&walk->arena);
+    cx_arena_done(&walk->chosen);
 }
 
 typedef struct actor_list {

@@ -6,7 +6,7 @@
 #include "live/session_parts.h"
 #include "rules/api.h"
 
-#define ACTOR_PREFIX "session:"
+#define ACTOR_PREFIX CX_LIVE_ACTOR_PREFIX
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
@@ -223,32 +223,73 @@ cx_status cx_live_session_read(cx_home *home, cx_str actor, cx_arena *arena, cx_
     return out->actor.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
+typedef struct listed {
+    cx_live_session session;
+    size_t place; /* in order of the first entries */
+} listed;
+
+typedef struct listing {
+    CX_VEC(listed) items;
+} listing;
+
+static int newest_first(const void *left, const void *right)
+{
+    const listed *a = left, *b = right;
+    if (a->session.latest_ns != b->session.latest_ns)
+        return a->session.latest_ns > b->session.latest_ns ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+static cx_status add_session(cx_home *home, cx_str actor, cx_arena *arena, listing *all,
+                             cx_err *err)
+{
+    cx_live_session session;
+    bool there = false;
+    CX_TRY(cx_live_session_read(home, actor, arena, &session, &there, err));
+    listed *slot = there ? cx_vec_push(&all->items, arena->alloc) : NULL;
+    if (there && slot == NULL)
+        return cx_fail_nomem(err);
+    if (there)
+        *slot = (listed){session, all->items.count};
+    return CX_SUCCESS;
+}
+
+static cx_status read_sessions(cx_home *home, cx_arena *arena, listing *all, cx_err *err)
+{
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
+    cx_actor_walk_begin_named(&walk, home, CX_STR(ACTOR_PREFIX));
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL) {
+        status = add_session(home, actor->name, arena, all, err);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
+    }
+    cx_actor_walk_end(&walk);
+    return status;
+}
+
 cx_status cx_live_sessions(cx_home *home, cx_arena *arena, const cx_live_session **out,
                            size_t *out_count, cx_err *err)
 {
-    const cx_actor_info *actors;
-    size_t count, found = 0;
-    CX_TRY(cx_home_actors(home, arena, &actors, &count, err));
-    cx_live_session *list = CX_ARENA_ARRAY(arena, cx_live_session, count + 1);
-    if (list == NULL)
-        return cx_fail_nomem(err);
-    for (size_t i = 0; i < count; i++) {
-        bool there = false;
-        if (!cx_live_actor_is_session(actors[i].name))
-            continue;
-        CX_TRY(cx_live_session_read(home, actors[i].name, arena, &list[found], &there, err));
-        found += there;
+    listing all = {{NULL, 0, 0}};
+    cx_live_session *list = NULL;
+    cx_status status = read_sessions(home, arena, &all, err);
+    if (!cx_failed(status)) {
+        list = CX_ARENA_ARRAY(arena, cx_live_session, all.items.count + 1);
+        if (list == NULL)
+            status = cx_fail_nomem(err);
     }
-    for (size_t i = 1; i < found; i++) { /* newest first; few are out of order */
-        cx_live_session moved = list[i];
-        size_t at = i;
-        for (; at != 0 && list[at - 1].latest_ns < moved.latest_ns; at--)
-            list[at] = list[at - 1];
-        list[at] = moved;
+    if (!cx_failed(status)) {
+        if (all.items.count != 0)
+            qsort(all.items.items, all.items.count, sizeof(listed), newest_first);
+        for (size_t i = 0; i < all.items.count; i++)
+            list[i] = all.items.items[i].session;
+        *out = list;
+        *out_count = all.items.count;
     }
-    *out = list;
-    *out_count = found;
-    return CX_SUCCESS;
+    cx_vec_done(&all.items, arena->alloc);
+    return status;
 }
 
 cx_status cx_live_session_find(cx_home *home, cx_str name, cx_arena *arena, cx_live_session *out,

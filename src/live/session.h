@@ -15,6 +15,8 @@
 #include "live/live.h"
 #include "live/policy.h"
 
+#define CX_LIVE_ACTOR_PREFIX "session:"
+
 /* "session:claude-code:ID".  CX_E_FORMAT when the id is empty or too long. */
 CX_RESULT cx_live_actor(cx_live_agent agent, cx_str session, cx_arena *arena, cx_str *out,
                         cx_err *err);

@@ -130,8 +130,8 @@ static cx_status read_journal(egress_reader *r, uint64_t count, cx_err *err)
 
 cx_status cx_live_audit_egress(cx_live_audit *audit, cx_err *err)
 {
-    const cx_actor_info *actors;
-    size_t count;
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
     egress_reader r = {.audit = audit, .root = audit->journal.root};
     if (r.root.size == 0)
         r.root = audit->journal.cwd;
@@ -140,12 +140,16 @@ cx_status cx_live_audit_egress(cx_live_audit *audit, cx_err *err)
     cx_arena_init(&r.scratch, audit->alloc, 0);
     cx_arena_init(&r.keep, audit->alloc, 0);
     cx_map_init(&r.commands, audit->alloc, audit->seed);
-    cx_status status = cx_home_actors(audit->home, &r.keep, &actors, &count, err);
-    for (size_t i = 0; !cx_failed(status) && i < count; i++) {
-        r.actor = actors[i].name;
-        if (cx_str_starts(r.actor, CX_STR("exec:")))
-            status = read_journal(&r, actors[i].entry_count, err);
+    cx_actor_walk_begin_named(&walk, audit->home, CX_STR("exec:"));
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL) {
+        r.actor = cx_arena_copy_str(&r.keep, actor->name);
+        status =
+            r.actor.data == NULL ? cx_fail_nomem(err) : read_journal(&r, actor->entry_count, err);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
     }
+    cx_actor_walk_end(&walk);
     cx_map_done(&r.commands);
     cx_arena_done(&r.scratch);
     cx_arena_done(&r.keep);

@@ -83,8 +83,8 @@ static cx_status locate_memory(const cx_sources *sources, cx_str actor, cx_prov_
 cx_status cx_prov_locate(const cx_sources *sources, cx_prov_object *object, cx_arena *arena,
                          bool *out_found, cx_err *err)
 {
-    const cx_actor_info *actors;
-    size_t count = 0;
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
     *out_found = false;
     if (sources->home == NULL)
         return CX_SUCCESS;
@@ -92,15 +92,21 @@ cx_status cx_prov_locate(const cx_sources *sources, cx_prov_object *object, cx_a
         *out_found = true;
         return CX_SUCCESS;
     }
-    CX_TRY(cx_home_actors(sources->home, arena, &actors, &count, err));
-    for (size_t i = 0; i < count && !*out_found; i++) {
-        CX_TRY(object->kind == CX_PROV_TRACE
-                   ? locate_trace(sources, actors[i].name, object, arena, out_found, err)
-                   : locate_memory(sources, actors[i].name, object, arena, out_found, err));
-        if (*out_found)
-            object->actor = actors[i].name;
+    cx_actor_walk_begin(&walk, sources->home);
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL && !*out_found) {
+        status = object->kind == CX_PROV_TRACE
+                     ? locate_trace(sources, actor->name, object, arena, out_found, err)
+                     : locate_memory(sources, actor->name, object, arena, out_found, err);
+        if (!cx_failed(status) && *out_found) {
+            object->actor = cx_arena_copy_str(arena, actor->name);
+            status = object->actor.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+        }
+        if (!cx_failed(status) && !*out_found)
+            status = cx_actor_walk_next(&walk, &actor, err);
     }
-    return CX_SUCCESS;
+    cx_actor_walk_end(&walk);
+    return status;
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */

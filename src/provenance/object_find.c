@@ -372,34 +372,47 @@ static cx_status match_sizes(finder *f, const cx_actor_info *actor, cx_err *err)
                : add_numbered(f, CX_PROV_JOURNAL, actor->name, found, "journal_root", err);
 }
 
+static cx_status match_actor(finder *f, const cx_actor_info *walked, cx_err *err)
+{
+    const cx_manifest *manifests;
+    size_t manifest_count;
+    cx_roots roots;
+    size_t before = f->count;
+    cx_actor_info actor = *walked;
+    actor.name = cx_arena_copy_str(f->arena, walked->name);
+    if (actor.name.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(
+        cx_snapshot_list(f->sources->home, actor.name, f->arena, &manifests, &manifest_count, err));
+    for (size_t j = 0; j < manifest_count; j++)
+        CX_TRY(match_manifest(f, actor.name, &manifests[j], err));
+    CX_TRY(cx_home_roots(f->sources->home, actor.name, &roots, err));
+    /* The state as it is now has a name of its own only while no snapshot has it. */
+    if (f->count == before &&
+        (digest_matches(f, &roots.overall) || digest_matches(f, &roots.memories)))
+        CX_TRY(add_found(f,
+                         (cx_prov_object){.kind = CX_PROV_ACTOR,
+                                          .id = actor.name,
+                                          .matched = digest_matches(f, &roots.overall)
+                                                         ? "overall_root"
+                                                         : "memories_root"},
+                         err));
+    return match_sizes(f, &actor, err);
+}
+
 static cx_status search_roots(finder *f, cx_err *err)
 {
-    const cx_actor_info *actors;
-    size_t count = 0;
-    CX_TRY(cx_home_actors(f->sources->home, f->arena, &actors, &count, err));
-    for (size_t i = 0; i < count; i++) {
-        const cx_manifest *manifests;
-        size_t manifest_count;
-        cx_roots roots;
-        size_t before = f->count;
-        CX_TRY(cx_snapshot_list(f->sources->home, actors[i].name, f->arena, &manifests,
-                                &manifest_count, err));
-        for (size_t j = 0; j < manifest_count; j++)
-            CX_TRY(match_manifest(f, actors[i].name, &manifests[j], err));
-        CX_TRY(cx_home_roots(f->sources->home, actors[i].name, &roots, err));
-        /* The state as it is now has a name of its own only while no snapshot has it. */
-        if (f->count == before &&
-            (digest_matches(f, &roots.overall) || digest_matches(f, &roots.memories)))
-            CX_TRY(add_found(f,
-                             (cx_prov_object){.kind = CX_PROV_ACTOR,
-                                              .id = actors[i].name,
-                                              .matched = digest_matches(f, &roots.overall)
-                                                             ? "overall_root"
-                                                             : "memories_root"},
-                             err));
-        CX_TRY(match_sizes(f, &actors[i], err));
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
+    cx_actor_walk_begin(&walk, f->sources->home);
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL) {
+        status = match_actor(f, actor, err);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
     }
-    return CX_SUCCESS;
+    cx_actor_walk_end(&walk);
+    return status;
 }
 
 /* --- lattice nodes ---------------------------------------------------------------------------- */
@@ -476,6 +489,15 @@ static cx_status search_nodes(finder *f, cx_err *err)
         status = match_nodes(f, cx_buf_str(&lines), CX_STR(""), err);
     cx_buf_done(&lines);
     return cx_failed(status) ? status : search_run_nodes(f, err);
+}
+
+/* A recorded step by its whole hash: no history is read for it. */
+static cx_status find_step(finder *f, cx_err *err)
+{
+    cx_str line;
+    bool found = false;
+    CX_TRY(cx_recorder_step_line(f->sources->home, f->text, f->arena, &line, &found, err));
+    return found ? match_nodes(f, line, CX_STR(""), err) : CX_SUCCESS;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
@@ -574,6 +596,8 @@ cx_status cx_prov_objects_find(const cx_sources *sources, cx_str text, cx_arena 
         return cx_fail_nomem(err);
     CX_TRY(find_exact(&f, err));
     f.hex = lower_hex(text, arena, &f.text);
+    if (f.count == 0 && f.hex && sources->home != NULL)
+        CX_TRY(find_step(&f, err));
     if (f.count == 0 && text.size >= CX_PROV_PREFIX_MIN)
         CX_TRY(find_similar(&f, err));
     if (f.count == 0)

@@ -375,6 +375,20 @@ static bool match_hash(void *arg, const cx_json *node)
     return false;
 }
 
+/* A step is found by its hash, the node of a trace among all of its branch. */
+static cx_status visit_node(refs *t, cx_str branch, hash_search *visit, cx_err *err)
+{
+    cx_str line;
+    cx_json node;
+    bool found = false;
+    CX_TRY(cx_recorder_step_line(t->sources->home, visit->hash, t->arena, &line, &found, err));
+    if (!found)
+        return each_node(t->sources, branch, t->arena, match_hash, visit, err);
+    CX_TRY(cx_json_parse_text(line, t->arena, &node, err));
+    (void)match_hash(visit, &node);
+    return CX_SUCCESS;
+}
+
 static cx_status node_refs(refs *t, cx_err *err)
 {
     hash_search visit = {.hash = t->object->id};
@@ -391,7 +405,7 @@ static cx_status node_refs(refs *t, cx_err *err)
     }
     if (!cx_str_starts(branch, CX_STR("agent/")) || t->sources->home == NULL)
         return CX_SUCCESS;
-    CX_TRY(each_node(t->sources, branch, t->arena, match_hash, &visit, err));
+    CX_TRY(visit_node(t, branch, &visit, err));
     if (visit.trace_id.size != 0)
         add_ref(t, (cx_ref){"stands_for_a_component_of", CX_REF_CAUSE,
                             cx_prov_named(CX_PROV_TRACE, visit.trace_id), CX_HOLDS,

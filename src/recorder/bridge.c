@@ -130,24 +130,55 @@ static cx_status add_branch(bridge *b, const cx_actor_info *actor, cx_err *err)
     return CX_SUCCESS;
 }
 
+static cx_status add_with_followed(bridge *b, const cx_actor_info *actor, cx_err *err)
+{
+    CX_TRY(add_branch(b, actor, err));
+    return cx_recorder_steps_follow(b->home, actor->name, b->out, err);
+}
+
+/* All journals, or those of two names, in the order of their first entries. */
+static cx_status walk_branches(bridge *b, const cx_str *names, cx_err *err)
+{
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
+    cx_actor_walk_begin(&walk, b->home);
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL) {
+        if (names == NULL)
+            status = add_branch(b, actor, err);
+        else if (cx_str_eq(actor->name, names[0]) || cx_str_eq(actor->name, names[1]))
+            status = add_with_followed(b, actor, err);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
+    }
+    cx_actor_walk_end(&walk);
+    return status;
+}
+
+/* Traces are in the journal of the agent's name, steps in that of the name escaped; they are one
+ * but for names that no trace has. */
 static cx_status add_branches(bridge *b, cx_str branch, cx_arena *arena, cx_err *err)
 {
-    const cx_actor_info *actors;
-    size_t count = 0;
-    bool one = branch.data != NULL;
-    cx_str agent = {NULL, 0}, actor = {NULL, 0};
-    if (one && cx_str_starts(branch, CX_STR("agent/")))
-        agent = cx_str_from(branch.data + 6, branch.size - 6);
-    CX_TRY(cx_step_actor(agent, arena, &actor, err));
-    CX_TRY(cx_home_actors(b->home, arena, &actors, &count, err));
-    for (size_t i = 0; i < count; i++) {
-        if (one && !cx_str_eq(actors[i].name, agent) && !cx_str_eq(actors[i].name, actor))
-            continue;
-        CX_TRY(add_branch(b, &actors[i], err));
-        if (one)
-            CX_TRY(cx_recorder_steps_follow(b->home, actors[i].name, b->out, err));
+    cx_str names[2] = {{NULL, 0}, {NULL, 0}};
+    cx_actor_info infos[2];
+    size_t found = 0;
+    if (branch.data == NULL)
+        return walk_branches(b, NULL, err);
+    if (!cx_str_starts(branch, CX_STR("agent/")))
+        return CX_SUCCESS;
+    names[0] = cx_str_from(branch.data + 6, branch.size - 6);
+    CX_TRY(cx_step_actor(names[0], arena, &names[1], err));
+    for (size_t i = 0; i < 2; i++) {
+        if (i == 1 && cx_str_eq(names[0], names[1]))
+            break;
+        cx_status status = cx_home_actor(b->home, names[i], &infos[found], err);
+        if (cx_failed(status) && status.code != CX_E_NOT_FOUND)
+            return status;
+        found += !cx_failed(status);
     }
-    return CX_SUCCESS;
+    if (found == 2)
+        return walk_branches(b, names, err);
+    return found == 1 ? add_with_followed(b, &infos[0], err) : CX_SUCCESS;
 }
 
 cx_status cx_recorder_lattice_lines(cx_home *home, cx_str branch, cx_buf *out, cx_err *err)

@@ -231,3 +231,40 @@ cx_status cx_recorder_steps_part(cx_home *home, cx_str branch, uint64_t from,
     }
     return status;
 }
+
+/* --- one step --------------------------------------------------------------------------------- */
+
+static cx_status read_step(cx_home *home, cx_str actor, uint64_t entry, cx_arena *arena,
+                           cx_str *out_line, bool *out_found, cx_err *err)
+{
+    cx_entry_view view;
+    CX_TRY(cx_home_entry(home, actor, entry, arena, &view, err));
+    *out_found = !view.payload_erased && cx_str_eq(view.entry.kind, CX_KIND_NODE);
+    *out_line = cx_bytes_str(view.payload);
+    return CX_SUCCESS;
+}
+
+cx_status cx_recorder_step_line(cx_home *home, cx_str hash, cx_arena *arena, cx_str *out_line,
+                                bool *out_found, cx_err *err)
+{
+    cx_digest digest;
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
+    *out_found = false;
+    if (!cx_digest_parse(hash, &digest))
+        return CX_SUCCESS;
+    const cx_step_key key = cx_step_key_of(CX_STEP_NODE_PREFIX, &digest);
+    cx_actor_walk_begin(&walk, home);
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL && !*out_found) {
+        cx_step_record node;
+        status = cx_step_home_get(home, actor->name, cx_step_key_bytes(&key), arena, &node,
+                                  out_found, err);
+        if (!cx_failed(status) && *out_found)
+            status = read_step(home, actor->name, node.entry, arena, out_line, out_found, err);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
+    }
+    cx_actor_walk_end(&walk);
+    return status;
+}

@@ -192,29 +192,43 @@ static cx_status add_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx
     return CX_SUCCESS;
 }
 
+static cx_status list_actor(listing *l, cx_home *home, cx_str actor, cx_err *err)
+{
+    l->actor = actor;
+    const cx_scan scan = {
+        .actor = actor, .prefix = cx_str_bytes(CX_STR(MARK_PREFIX)), .row = add_row, .arg = l};
+    return cx_home_scan(home, &scan, err);
+}
+
+static cx_status list_all(listing *l, cx_home *home, cx_err *err)
+{
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
+    cx_actor_walk_begin(&walk, home);
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL && !l->more) {
+        status = list_actor(l, home, actor->name, err);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
+    }
+    cx_actor_walk_end(&walk);
+    return status;
+}
+
 static cx_status list_actors(listing *l, cx_home *home, cx_err *err)
 {
-    const cx_actor_info *actors;
-    size_t count = 0;
-    bool known = l->wanted->actor.data == NULL;
-    CX_TRY(cx_home_actors(home, l->arena, &actors, &count, err));
-    for (size_t i = 0; i < count && !l->more; i++) {
-        l->actor = actors[i].name;
-        if (l->wanted->actor.data != NULL && !cx_str_eq(l->wanted->actor, l->actor))
-            continue;
-        known = true;
-        const cx_scan scan = {.actor = l->actor,
-                              .prefix = cx_str_bytes(CX_STR(MARK_PREFIX)),
-                              .row = add_row,
-                              .arg = l};
-        CX_TRY(cx_home_scan(home, &scan, err));
-    }
-    if (!known)
+    cx_actor_info info;
+    if (l->wanted->actor.data == NULL)
+        return list_all(l, home, err);
+    cx_status status = cx_home_actor(home, l->wanted->actor, &info, err);
+    if (!cx_failed(status))
+        return list_actor(l, home, l->wanted->actor, err);
+    if (status.code == CX_E_NOT_FOUND)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoActor", CX_NO_OFFSET,
                           "no journal '%.*s' in this data directory",
                           (int)(l->wanted->actor.size > 80 ? 80 : l->wanted->actor.size),
                           l->wanted->actor.data);
-    return CX_SUCCESS;
+    return status;
 }
 
 cx_status cx_recorder_answer_marks(cx_home *home, const cx_marks_wanted *wanted, cx_arena *arena,

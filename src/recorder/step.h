@@ -130,6 +130,13 @@ CX_RESULT cx_recorder_has_steps(cx_home *home, cx_str actor, bool *out, cx_err *
 /* Appends the nodes of other agents that an actor's steps came from, as JSON Lines. */
 CX_RESULT cx_recorder_steps_follow(cx_home *home, cx_str actor, cx_buf *out, cx_err *err);
 
+/* --- one step (part.c) ------------------------------------------------------------------------ */
+
+/* The node with that hash (64 hex digits) in any journal, as its line without the LF, in the arena;
+ * an erased one is not found.  One record of each actor is looked up, and no history is read. */
+CX_RESULT cx_recorder_step_line(cx_home *home, cx_str hash, cx_arena *arena, cx_str *out_line,
+                                bool *out_found, cx_err *err);
+
 /* --- parts (part.c) --------------------------------------------------------------------------- */
 
 #define CX_STEPS_PART 4096u        /* entries of one part */

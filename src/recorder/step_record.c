@@ -255,20 +255,23 @@ static cx_status get_exact(finder *f, const cx_digest *hash, cx_err *err)
 /* The agent's own journal first; then the others, all of them. */
 static cx_status search_actors(finder *f, cx_str own, const cx_digest *hash, cx_err *err)
 {
-    const cx_actor_info *actors;
-    size_t count = 0;
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
     f->actor = own;
     CX_TRY(hash != NULL ? get_exact(f, hash, err) : scan_actor(f, err));
     if (f->matches != 0)
         return CX_SUCCESS;
-    CX_TRY(cx_home_actors(f->home, f->arena, &actors, &count, err));
-    for (size_t i = 0; i < count; i++) {
-        f->actor = actors[i].name;
-        CX_TRY(hash != NULL ? get_exact(f, hash, err) : scan_actor(f, err));
-        if (f->matches != 0 && hash != NULL)
-            break;
+    cx_actor_walk_begin(&walk, f->home);
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL && (f->matches == 0 || hash == NULL)) {
+        f->actor = actor->name;
+        status = hash != NULL ? get_exact(f, hash, err) : scan_actor(f, err);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
     }
-    return CX_SUCCESS;
+    cx_actor_walk_end(&walk);
+    f->actor = own;
+    return status;
 }
 
 static cx_status find_head(finder *f, cx_str agent, cx_err *err)

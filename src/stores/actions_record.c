@@ -426,7 +426,9 @@ static cx_status find_under(cx_home *home, cx_str actor, cx_str subject, cx_aren
     CX_TRY(cx_home_get(home, actor, cx_str_bytes(key), arena, &value, out_found, err));
     if (!*out_found)
         return CX_SUCCESS;
-    out->actor = actor;
+    out->actor = cx_arena_copy_str(arena, actor);
+    if (out->actor.data == NULL)
+        return cx_fail_nomem(err);
     CX_TRY(read_seq(value, &out->seq, err));
     return read_recorded(home, arena, out, err);
 }
@@ -450,6 +452,23 @@ static cx_status find_outdated(cx_home *home, const cx_session_files *files,
     return CX_SUCCESS;
 }
 
+/* In the journal of any run. */
+static cx_status find_in_runs(cx_home *home, cx_str subject, cx_arena *arena,
+                              cx_actions_recorded *out, bool *out_found, cx_err *err)
+{
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
+    cx_actor_walk_begin_named(&walk, home, CX_STR(CX_RUN_ACTOR_PREFIX));
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL && !*out_found) {
+        status = find_under(home, actor->name, subject, arena, out, out_found, err);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
+    }
+    cx_actor_walk_end(&walk);
+    return status;
+}
+
 cx_status cx_actions_find(cx_home *home, cx_str subject, cx_arena *arena, cx_actions_recorded *out,
                           cx_err *err)
 {
@@ -464,11 +483,6 @@ cx_status cx_actions_find(cx_home *home, cx_str subject, cx_arena *arena, cx_act
         CX_TRY(find_under(home, CX_STR(CX_SESSION_ACTOR), id, arena, out, &found, err));
         return found ? find_outdated(home, &files, out, err) : fail_not_found(err, subject);
     }
-    const cx_actor_info *actors;
-    size_t count;
-    CX_TRY(cx_home_actors(home, arena, &actors, &count, err));
-    for (size_t i = 0; i < count && !found; i++)
-        if (cx_str_starts(actors[i].name, CX_STR(CX_RUN_ACTOR_PREFIX)))
-            CX_TRY(find_under(home, actors[i].name, subject, arena, out, &found, err));
+    CX_TRY(find_in_runs(home, subject, arena, out, &found, err));
     return found ? CX_SUCCESS : fail_not_found(err, subject);
 }

@@ -174,11 +174,10 @@ static cx_status catch_up(cx_run_index *index, cx_err *err)
     cx_actor_walk walk;
     cx_arena scratch;
     cx_arena_init(&scratch, index->alloc, 0);
-    cx_actor_walk_begin(&walk, index->home);
+    cx_actor_walk_begin_named(&walk, index->home, CX_STR(CX_RUN_ACTOR_PREFIX));
     cx_status status = cx_actor_walk_next(&walk, &actor, err);
     while (!cx_failed(status) && actor != NULL) {
-        if (cx_str_starts(actor->name, CX_STR(CX_RUN_ACTOR_PREFIX)))
-            status = read_journal(index, actor, &scratch, err);
+        status = read_journal(index, actor, &scratch, err);
         if (!cx_failed(status))
             status = cx_actor_walk_next(&walk, &actor, err);
     }

@@ -59,7 +59,11 @@ def a_step_can_be_asked_about_at_once():
         check([change["new"] for change in why] == [900, 500], why)
         check(p.json("lattice", "heads", "@")["heads"][0]["agent"] == "desk")
         p.ok("lattice", "render", "@agent/desk")
-        p.expect(0, "show", first["hash"][:12], out="cortex lattice show @agent/desk")
+        short = p.expect(0, "show", first["hash"][:12], out="cortex lattice show @agent/desk")
+        whole = p.expect(0, "show", first["hash"], out="cortex lattice show @agent/desk")
+        check(short.stdout == whole.stdout, short, whole)
+        upper = p.expect(0, "show", first["hash"].upper())
+        check(upper.stdout == whole.stdout, upper)
         p.ok("verify", "--home", p.home)
 
 

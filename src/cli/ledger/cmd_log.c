@@ -7,7 +7,7 @@
 
 #include "cli/ledger/entry_view.h"
 
-enum { LAST_DEFAULT = 20, FOLLOW_PAUSE_US = 500000 };
+enum { LAST_DEFAULT = 20, FOLLOW_PAUSE_US = 500000, KEPT_LEAST = 256 };
 
 typedef struct state {
     uint64_t next; /* the entry to show next */
@@ -81,61 +81,125 @@ static cx_status follow_log(cx_cli_ledger *l, state *s, cx_err *err)
 /* --- all actors ------------------------------------------------------------------------------- */
 
 typedef struct newest {
-    cx_str actor;
+    char actor[CX_ACTOR_SIZE_MAX];
+    uint16_t actor_size;
     uint64_t seq;
     int64_t at_ns;
 } newest;
+
+/* At most twice as many as are wanted, however many actors there are. */
+typedef struct collection {
+    CX_VEC(newest) items;
+    size_t wanted;
+    size_t actors;
+    bool is_full; /* `least` is the oldest of those that would be kept */
+    newest least;
+} collection;
+
+static cx_str newest_actor(const newest *one)
+{
+    return cx_str_from(one->actor, one->actor_size);
+}
 
 static int by_time(const void *left, const void *right)
 {
     const newest *a = left, *b = right;
     if (a->at_ns != b->at_ns)
         return a->at_ns < b->at_ns ? -1 : 1;
-    if (!cx_str_eq(a->actor, b->actor))
-        return cx_str_cmp(a->actor, b->actor);
+    const int order = cx_str_cmp(newest_actor(a), newest_actor(b));
+    if (order != 0)
+        return order;
     return (a->seq > b->seq) - (a->seq < b->seq);
+}
+
+static void keep_newest(collection *all)
+{
+    if (all->items.count == 0)
+        return;
+    qsort(all->items.items, all->items.count, sizeof(newest), by_time);
+    if (all->items.count < all->wanted)
+        return;
+    const size_t left_out = all->items.count - all->wanted;
+    memmove(all->items.items, all->items.items + left_out, all->wanted * sizeof(newest));
+    all->items.count = all->wanted;
+    all->is_full = all->wanted != 0;
+    if (all->is_full)
+        all->least = all->items.items[0];
+}
+
+static cx_status keep(cx_cli_ledger *l, collection *all, const newest *one, cx_err *err)
+{
+    if (all->is_full && by_time(one, &all->least) < 0)
+        return CX_SUCCESS;
+    newest *slot = cx_vec_push(&all->items, l->cli->alloc);
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *slot = *one;
+    if (all->items.count / 2 >= all->wanted && all->items.count >= KEPT_LEAST)
+        keep_newest(all);
+    return CX_SUCCESS;
 }
 
 /* The last `wanted` entries of the kind in one actor's journal. */
 static cx_status collect_newest(cx_cli_ledger *l, const state *s, const cx_actor_info *info,
-                                size_t wanted, newest *out, size_t *count, cx_err *err)
+                                collection *all, cx_err *err)
 {
-    size_t first = *count;
-    for (uint64_t seq = info->entry_count; seq > 0 && *count - first < wanted; seq--) {
+    size_t count = 0;
+    newest one;
+    CX_ASSERT(info->name.size <= sizeof one.actor);
+    memcpy(one.actor, info->name.data, info->name.size);
+    one.actor_size = (uint16_t)info->name.size;
+    for (uint64_t seq = info->entry_count; seq > 0 && count < all->wanted; seq--) {
         cx_arena_mark mark = cx_arena_mark_now(l->arena);
         cx_entry_view view;
         CX_TRY(cx_home_entry(l->home, info->name, seq - 1, l->arena, &view, err));
-        if (is_wanted(s, view.entry.kind))
-            out[(*count)++] = (newest){info->name, seq - 1, view.entry.created_at_ns};
+        one.seq = seq - 1;
+        one.at_ns = view.entry.created_at_ns;
+        bool wanted = is_wanted(s, view.entry.kind);
         cx_arena_reset(l->arena, mark);
+        count += wanted;
+        if (wanted)
+            CX_TRY(keep(l, all, &one, err));
     }
     return CX_SUCCESS;
+}
+
+static cx_status collect_all(cx_cli_ledger *l, const state *s, collection *all, cx_err *err)
+{
+    const cx_actor_info *info = NULL;
+    cx_actor_walk walk;
+    cx_actor_walk_begin(&walk, l->home);
+    cx_status status = cx_actor_walk_next(&walk, &info, err);
+    while (!cx_failed(status) && info != NULL) {
+        all->actors++;
+        status = collect_newest(l, s, info, all, err);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &info, err);
+    }
+    cx_actor_walk_end(&walk);
+    return status;
 }
 
 /* The newest entries of the data directory, of all journals, in order of time. */
 static cx_status print_newest(cx_cli_ledger *l, state *s, size_t last, cx_err *err)
 {
-    const cx_actor_info *infos;
-    size_t actor_count, count = 0, room = 0;
-    CX_TRY(cx_home_actors(l->home, l->arena, &infos, &actor_count, err));
-    for (size_t i = 0; i < actor_count; i++)
-        room += infos[i].entry_count < last ? (size_t)infos[i].entry_count : last;
-    newest *items = CX_ARENA_ARRAY(l->arena, newest, room + 1);
-    if (items == NULL)
-        return cx_fail_nomem(err);
-    for (size_t i = 0; i < actor_count; i++)
-        CX_TRY(collect_newest(l, s, &infos[i], last, items, &count, err));
-    qsort(items, count, sizeof *items, by_time);
-    s->names_actors = actor_count > 1;
-    for (size_t i = count > last ? count - last : 0; i < count && !l->cli->out.failed; i++) {
+    collection all = {.wanted = last};
+    cx_status status = collect_all(l, s, &all, err);
+    if (!cx_failed(status)) {
+        keep_newest(&all);
+        s->names_actors = all.actors > 1;
+    }
+    for (size_t i = 0; i < all.items.count && !cx_failed(status) && !l->cli->out.failed; i++) {
         cx_arena_mark mark = cx_arena_mark_now(l->arena);
         cx_entry_view view;
-        l->actor = items[i].actor;
-        CX_TRY(cx_home_entry(l->home, l->actor, items[i].seq, l->arena, &view, err));
-        CX_TRY(print_entry(l, s, &view, err));
+        l->actor = newest_actor(&all.items.items[i]);
+        status = cx_home_entry(l->home, l->actor, all.items.items[i].seq, l->arena, &view, err);
+        if (!cx_failed(status))
+            status = print_entry(l, s, &view, err);
         cx_arena_reset(l->arena, mark);
     }
-    return CX_SUCCESS;
+    cx_vec_done(&all.items, l->cli->alloc);
+    return status;
 }
 
 /* No actor was named, and the question is not about places in one journal. */

@@ -286,31 +286,46 @@ static cx_status add_history(cx_call *call, cx_json_list *list, const char *befo
     return CX_SUCCESS;
 }
 
+static cx_status add_actor(cx_call *call, cx_json_list *list, const cx_actor_info *actor,
+                           size_t *told, cx_err *err)
+{
+    bool external = cx_external_is(actor->name);
+    bool is_history = external;
+    if (!external)
+        CX_TRY(cx_view_is_history(cx_recorder_home(call->service->recorder), actor->name,
+                                  &is_history, err));
+    *told += is_history;
+    return is_history ? add_history(call, list, external ? "" : "agent/", actor->name,
+                                    actor->entry_count, err)
+                      : CX_SUCCESS;
+}
+
+static cx_status add_actors(cx_call *call, cx_json_list *list, cx_err *err)
+{
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
+    size_t told = 0;
+    cx_actor_walk_begin(&walk, cx_recorder_home(call->service->recorder));
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL && told < CX_VIEW_HISTORIES_MAX) {
+        status = add_actor(call, list, actor, &told, err);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
+    }
+    cx_actor_walk_end(&walk);
+    return status;
+}
+
 /* {"histories":[{"entries","name"}]}: names for /api/v1/view/{branch}. */
 cx_status cx_api_view_list(cx_call *call, cx_err *err)
 {
-    const cx_actor_info *actors;
-    size_t count = 0, told = 0;
     cx_json_list list = cx_json_list_begin(call->arena), root = cx_json_list_begin(call->arena);
     cx_json value;
     if (call->service->options.only_lattice != NULL) {
         CX_TRY(add_history(call, &list, "", CX_STR("file"),
                            cx_lattice_count(call->service->options.only_lattice), err));
     } else {
-        CX_TRY(cx_home_actors(cx_recorder_home(call->service->recorder), call->arena, &actors,
-                              &count, err));
-        for (size_t i = 0; i < count && told < CX_VIEW_HISTORIES_MAX; i++) {
-            bool external = cx_external_is(actors[i].name);
-            bool is_history = external;
-            if (!external)
-                CX_TRY(cx_view_is_history(cx_recorder_home(call->service->recorder), actors[i].name,
-                                          &is_history, err));
-            if (!is_history)
-                continue;
-            CX_TRY(add_history(call, &list, external ? "" : "agent/", actors[i].name,
-                               actors[i].entry_count, err));
-            told++;
-        }
+        CX_TRY(add_actors(call, &list, err));
     }
     CX_TRY(cx_json_list_end_array(&list, &value, err));
     cx_json_list_put(&root, CX_STR("histories"), value);

@@ -83,27 +83,43 @@ static cx_status add_actor(listing *g, cx_home *home, const cx_actor_info *actor
     return add_history(g, name, actor->name, actor->entry_count, when_ns, err);
 }
 
+/* The traces that an agent signed; what has steps is in the index. */
+static cx_status add_traces(listing *g, cx_home *home, const cx_actor_info *actor, size_t *told,
+                            cx_err *err)
+{
+    bool has_steps = false;
+    cx_actor_info kept = *actor;
+    if (!is_name_of_traces(actor->name))
+        return CX_SUCCESS;
+    CX_TRY(cx_recorder_has_steps(home, actor->name, &has_steps, err));
+    if (has_steps)
+        return CX_SUCCESS;
+    kept.name = cx_arena_copy_str(g->call->arena, actor->name);
+    if (kept.name.data == NULL)
+        return cx_fail_nomem(err);
+    ++*told;
+    return add_actor(g, home, &kept, err);
+}
+
 static cx_status add_histories(listing *g, cx_err *err)
 {
     const cx_service *service = g->call->service;
-    const cx_actor_info *actors;
-    size_t count = 0, told = 0;
     if (service->options.only_lattice != NULL)
         return add_history(g, CX_STR("file"), (cx_str){NULL, 0},
                            cx_lattice_count(service->options.only_lattice), CX_TIME_NONE, err);
     cx_home *home = cx_recorder_home(service->recorder);
-    CX_TRY(cx_home_actors(home, g->call->arena, &actors, &count, err));
-    for (size_t i = 0; i < count && told < CX_VIEW_HISTORIES_MAX; i++) {
-        bool has_steps = false;
-        if (!is_name_of_traces(actors[i].name))
-            continue;
-        CX_TRY(cx_recorder_has_steps(home, actors[i].name, &has_steps, err));
-        if (has_steps)
-            continue; /* the index has it */
-        CX_TRY(add_actor(g, home, &actors[i], err));
-        told++;
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
+    size_t told = 0;
+    cx_actor_walk_begin(&walk, home);
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL && told < CX_VIEW_HISTORIES_MAX) {
+        status = add_traces(g, home, actor, &told, err);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
     }
-    return CX_SUCCESS;
+    cx_actor_walk_end(&walk);
+    return status;
 }
 
 /* --- sessions of coding agents ---------------------------------------------------------------- */

@@ -152,26 +152,33 @@ static cx_status keep_record(cx_session_list *list, cx_str actor, cx_bytes recor
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+static cx_status read_session(cx_session_list *list, cx_str actor, cx_arena *arena, cx_err *err)
+{
+    cx_bytes record;
+    bool found;
+    CX_TRY(cx_home_get(list->home, actor, cx_str_bytes(CX_LIVE_SESSION_KEY), arena, &record, &found,
+                       err));
+    return found ? keep_record(list, actor, record, arena, err) : CX_SUCCESS;
+}
+
 /* Records written after the position was taken are read twice, which changes nothing. */
 static cx_status read_all(cx_session_list *list, cx_arena *arena, cx_err *err)
 {
-    const cx_actor_info *actors;
-    size_t count;
+    const cx_actor_info *actor = NULL;
+    cx_actor_walk walk;
     forget_all(list);
     list->at = (cx_position){cx_home_durable(list->home), 0};
-    CX_TRY(cx_home_actors(list->home, arena, &actors, &count, err));
-    for (size_t i = 0; i < count; i++) {
-        cx_bytes record;
-        bool found;
+    cx_actor_walk_begin_named(&walk, list->home, CX_STR(CX_LIVE_ACTOR_PREFIX));
+    cx_status status = cx_actor_walk_next(&walk, &actor, err);
+    while (!cx_failed(status) && actor != NULL) {
         cx_arena_mark mark = cx_arena_mark_now(arena);
-        if (!cx_live_actor_is_session(actors[i].name))
-            continue;
-        CX_TRY(cx_home_get(list->home, actors[i].name, cx_str_bytes(CX_LIVE_SESSION_KEY), arena,
-                           &record, &found, err));
-        if (found)
-            CX_TRY(keep_record(list, actors[i].name, record, arena, err));
+        status = read_session(list, actor->name, arena, err);
         cx_arena_reset(arena, mark);
+        if (!cx_failed(status))
+            status = cx_actor_walk_next(&walk, &actor, err);
     }
+    cx_actor_walk_end(&walk);
+    CX_TRY(status);
     return cx_tail_begin(list->home, list->at, &list->tail, err);
 }
 
