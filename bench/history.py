@@ -2,7 +2,8 @@
 """history.py PROGRAM [STEPS] - how long a long history takes to open, against a short one.
 
 Two data directories with one agent each, of STEPS (100,000) and of 1,000 steps.  A fresh server opens
-the history as the page does: its summary, the first window, the first steps.  Both take turns, in the
+the history as the page does: how long it is, then of the newest part (of a short one: of all) the
+summary, the first window, the first steps.  Both take turns, in the
 order short, long; the row has the ratio of the seconds, short to long.  CX_BENCH_CLOCK=cpu counts the
 CPU seconds of the server instead, its start and end included.
 """
@@ -19,7 +20,8 @@ import tempfile
 import time
 
 TURNS = 5
-ASKED = ("summary", "overview?from=0&to=2000&bins=400", "window?from=0&to=200", "steps?max=200")
+WHOLE_MOST = 8192  # as in web/src/screens/debugger/part.tsx
+ASKED = ("extent", "summary", "overview?from=0&to=2000&bins=400", "window?from=0&to=200", "steps?max=200")
 ENV = {k: v for k, v in os.environ.items() if not k.startswith(("CORTEX", "XDG_"))}
 
 
@@ -56,6 +58,14 @@ def make(program, folder, count):
     return home
 
 
+def part(extent, name):
+    """The name of what the page opens."""
+    half = extent["part"] // 2
+    if not extent["parts"] or extent["entries"] <= WHOLE_MOST:
+        return name
+    return f"part/{max(0, (extent['entries'] - 1) // half * half - half)}/{name}"
+
+
 def opened(program, home):
     """Seconds of each question, the server's CPU seconds, and the bytes that came."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -65,16 +75,18 @@ def opened(program, home):
         host, port = json.loads(server.stdout.readline())["url"].split("//")[1].rsplit(":", 1)
         token = (home / "token").read_text().strip()
         connection = http.client.HTTPConnection(host, int(port), timeout=300)
-        took, size = [], 0
+        took, size, name = [], 0, "agent/main"
         for path in ASKED:
             before = time.monotonic()
-            connection.request("GET", f"/api/v1/view/agent/main/{path}", headers={"Authorization": f"Bearer {token}"})
+            connection.request("GET", f"/api/v1/view/{name}/{path}", headers={"Authorization": f"Bearer {token}"})
             answer = connection.getresponse()
             body = answer.read()
             if answer.status != 200:
                 sys.exit(f"{path}: {answer.status} {body[:300]}")
             took.append(time.monotonic() - before)
             size += len(body)
+            if path == "extent":
+                name = part(json.loads(body), name)
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(timeout=60)

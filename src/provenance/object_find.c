@@ -427,23 +427,28 @@ static cx_str branch_of(finder *f, const cx_json *node)
 
 /* The id of a node is its hash, the last member of a line is not fixed: looked for as text
  * first. */
+static cx_status match_node(finder *f, cx_str line, cx_str run, cx_err *err)
+{
+    cx_json node;
+    if (memmem(line.data, line.size, f->text.data, f->text.size) == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_json_parse_text(line, f->arena, &node, err));
+    cx_str hash = CX_JSON_GET_STR(&node, "hash");
+    if (!cx_str_starts(hash, f->text))
+        return CX_SUCCESS;
+    return add_found(f,
+                     (cx_prov_object){.kind = CX_PROV_NODE,
+                                      .id = hash,
+                                      .actor = run.size != 0 ? run : branch_of(f, &node),
+                                      .matched = "node_hash"},
+                     err);
+}
+
 static cx_status match_nodes(finder *f, cx_str lines, cx_str run, cx_err *err)
 {
     cx_str line;
-    while (cx_run_next_line(&lines, &line)) {
-        cx_json node;
-        if (memmem(line.data, line.size, f->text.data, f->text.size) == NULL)
-            continue;
-        CX_TRY(cx_json_parse_text(line, f->arena, &node, err));
-        cx_str hash = CX_JSON_GET_STR(&node, "hash");
-        if (cx_str_starts(hash, f->text))
-            CX_TRY(add_found(f,
-                             (cx_prov_object){.kind = CX_PROV_NODE,
-                                              .id = hash,
-                                              .actor = run.size != 0 ? run : branch_of(f, &node),
-                                              .matched = "node_hash"},
-                             err));
-    }
+    while (cx_run_next_line(&lines, &line))
+        CX_TRY(match_node(f, line, run, err));
     return CX_SUCCESS;
 }
 
@@ -497,7 +502,7 @@ static cx_status find_step(finder *f, cx_err *err)
     cx_str line;
     bool found = false;
     CX_TRY(cx_recorder_step_line(f->sources->home, f->text, f->arena, &line, &found, err));
-    return found ? match_nodes(f, line, CX_STR(""), err) : CX_SUCCESS;
+    return found ? match_node(f, line, CX_STR(""), err) : CX_SUCCESS;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */

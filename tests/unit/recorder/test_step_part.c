@@ -244,6 +244,29 @@ CX_TEST(the_extent_of_a_branch_and_where_a_step_is)
     fixture_done(&s);
 }
 
+CX_TEST(a_step_is_found_by_its_hash_in_any_journal)
+{
+    fixture s;
+    cx_str line;
+    bool found = true;
+    fixture_init(&s, "part_hash", NULL);
+    record_history(&s, 4);
+    cx_step_taken other = take(&s, "{\"agent\":\"z\",\"event\":{\"text\":\"here\"}}");
+    CHECK_STATUS(
+        cx_recorder_step_line(s.home, cx_str_z(other.hash), &s.arena, &line, &found, &s.err),
+        &s.err);
+    CHECK(found && memmem(line.data, line.size, "\"here\"", 6) != NULL);
+    static const char *const none[] = {
+        "", "abc", "0000000000000000000000000000000000000000000000000000000000000000"};
+    for (size_t i = 0; i < CX_COUNT_OF(none); i++) {
+        CHECK_STATUS(
+            cx_recorder_step_line(s.home, cx_str_z(none[i]), &s.arena, &line, &found, &s.err),
+            &s.err);
+        CHECK(!found);
+    }
+    fixture_done(&s);
+}
+
 CX_TEST(a_part_that_is_not_there_says_so)
 {
     static const struct {
