@@ -331,3 +331,85 @@ cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char
                                    : cx_cli_fail(cli, path, &err, cx_cli_has(args, "json"));
     return lattice;
 }
+
+/* --- parts of recorded histories -------------------------------------------------------------- */
+
+/* Decimal digits, or the last part. */
+static cx_status read_entry(const char *text, uint64_t entries, uint64_t *out, cx_err *err)
+{
+    const size_t size = strlen(text);
+    *out = entries > CX_STEPS_PART ? entries - CX_STEPS_PART : 0;
+    if (strcmp(text, "last") == 0)
+        return CX_SUCCESS;
+    *out = 0;
+    for (size_t i = 0; i < size && size <= 18 && text[i] >= '0' && text[i] <= '9'; i++) {
+        *out = 10 * *out + (uint64_t)(text[i] - '0');
+        if (i + 1 == size)
+            return CX_SUCCESS;
+    }
+    return cx_fail(err, CX_E_USAGE,
+                   "option --part: found '%.40s', expected the number of an entry, or last", text);
+}
+
+static cx_status open_part_of(cx_cli *cli, cx_home *home, const char *part, cx_str branch,
+                              const cx_lattice_options *options, cx_lattice **out,
+                              cx_lattice_report **out_report, cx_err *err)
+{
+    cx_steps_extent extent;
+    uint64_t from;
+    CX_TRY(cx_recorder_steps_extent(home, branch, (cx_str){NULL, 0}, &extent, err));
+    CX_TRY(read_entry(part, extent.entries, &from, err));
+    CX_TRY(
+        cx_recorder_steps_part(home, branch, from, options, &cli->recorded, out, out_report, err));
+    const uint64_t end =
+        extent.entries - from > CX_STEPS_PART ? from + CX_STEPS_PART : extent.entries;
+    cx_cli_remark("note: of entries 0 to %llu only %llu to %llu were read; what is said of the "
+                  "history is said of these",
+                  (unsigned long long)(extent.entries - 1), (unsigned long long)from,
+                  (unsigned long long)(end - 1));
+    return CX_SUCCESS;
+}
+
+static cx_status open_part(cx_cli *cli, const cx_cli_args *args, const char *path, const char *part,
+                           cx_cli_keep keep, cx_lattice **out, cx_lattice_report **out_report,
+                           cx_err *err)
+{
+    const char *home_path;
+    cx_home *home = NULL;
+    const cx_home_options reading = cx_cli_home_options(cli, CX_CLI_READ, NULL);
+    cx_lattice_options options = reading_options(cli, args, keep, NULL);
+    options.progress = NULL;
+    if (strncmp(path, "@agent/", 7) != 0)
+        return cx_fail(err, CX_E_USAGE,
+                       "option --part: found %.80s, expected @agent/NAME, the steps of one agent",
+                       path);
+    CX_TRY(cx_cli_home_path(cli, args, &home_path, err));
+    CX_TRY(cx_home_open(home_path, &reading, &home, err));
+    cx_buf_clear(&cli->recorded);
+    cx_status status =
+        open_part_of(cli, home, part, cx_str_z(path + 1), &options, out, out_report, err);
+    cx_status closed = cx_home_close(home, NULL);
+    (void)closed; /* nothing was written */
+    return status;
+}
+
+cx_lattice *cx_cli_open_verified(cx_cli *cli, const cx_cli_args *args, const char *path,
+                                 const char *part, cx_cli_keep keep, cx_lattice_report **out_report,
+                                 int *out_exit)
+{
+    cx_lattice *lattice = NULL;
+    cx_err err;
+    *out_report = NULL;
+    if (part != NULL) {
+        if (cx_failed(open_part(cli, args, path, part, keep, &lattice, out_report, &err)))
+            *out_exit = cx_cli_ledger_fail(cli, args, &err);
+        return lattice;
+    }
+    lattice = cx_cli_open_lattice(cli, args, path, keep, out_exit);
+    if (lattice != NULL && cx_failed(cx_lattice_verify(lattice, NULL, out_report, &err))) {
+        *out_exit = cx_cli_fail(cli, path, &err, cx_cli_has(args, "json"));
+        cx_lattice_close(lattice);
+        lattice = NULL;
+    }
+    return lattice;
+}

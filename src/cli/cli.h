@@ -22,6 +22,7 @@ enum {
 #define CX_CLI_INDEX_MIN (UINT64_C(1) << 20)
 
 typedef struct cx_lattice cx_lattice; /* of <cortex/lattice.h> */
+typedef struct cx_lattice_report cx_lattice_report;
 
 typedef struct cx_cli {
     const cx_io *io;
@@ -90,6 +91,18 @@ typedef enum cx_cli_keep { CX_CLI_KEEP_NOTHING, CX_CLI_KEEP_DELTAS, CX_CLI_KEEP_
  */
 cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char *path,
                                 cx_cli_keep keep, int *out_exit);
+
+#define CX_CLI_OPTION_PART                                                                      \
+    CX_CLI_OPT("part", 0, CX_CLI_TEXT, "ENTRY|last",                                            \
+               "Of @agent/NAME, a history of steps, only the 4096 entries of its journal from " \
+               "ENTRY on, or the last ones; what else there is is not read.")
+/*
+ * The same, and the verdict; `part` is the value of CX_CLI_OPTION_PART, NULL = the whole.  The user
+ * is told which part was read.  Both are the caller's.
+ */
+cx_lattice *cx_cli_open_verified(cx_cli *cli, const cx_cli_args *args, const char *path,
+                                 const char *part, cx_cli_keep keep, cx_lattice_report **out_report,
+                                 int *out_exit);
 
 /* --- the commands -------------------------------------------------------------------------- */
 

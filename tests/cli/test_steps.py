@@ -68,6 +68,32 @@ def a_step_can_be_asked_about_at_once():
 
 
 @test
+def a_part_is_read_without_the_rest():
+    with Place() as p:
+        p.expect(0, "lattice", "append", "-", input=lines(
+            *({"agent": "desk", "event": {"text": f"word{i}"}} for i in range(6)),
+            {"agent": "other"}, {"agent": "desk", "parents": ["@desk", "@other"]}))
+        for part, first in (("4", 4), ("0", 0), ("last", 0)):
+            drawn = p.json("lattice", "render", "@agent/desk", "--part", part)
+            whole = p.json("lattice", "render", "@agent/desk")
+            lanes = [lane["agent"] for lane in drawn["lanes"]]
+            seqs = sorted(row["seq"] for row in drawn["rows"] if lanes[row["lane"]] == "desk")
+            check(seqs == list(range(first, 7)), part, seqs)
+            if first == 0:
+                check(drawn == whole, drawn, whole)
+        done = p.expect(0, "lattice", "grep", "@agent/desk", "word5", "--part", "4", err="only 4 to 6 were read")
+        check(b"desk#5" in done.stdout, done)
+        p.expect(1, "lattice", "grep", "@agent/desk", "word1", "--part", "4")
+        p.expect(0, "lattice", "show", "@agent/desk", "@desk", "--part", "6", out="desk")
+        for wrong in ("x", "", "-1", "99999999999999999999"):
+            p.expect(2, "lattice", "render", "@agent/desk", "--part", wrong, err="number of an entry")
+        p.expect(2, "lattice", "render", "@agent/desk", "--part", "7", err="below 7")
+        p.expect(2, "lattice", "show", "@", "@desk", "--part", "0", err="@agent/NAME")
+        p.expect(2, "lattice", "render", "@agent/desk", "--part", "0", "--html", err="states")
+        p.expect(2, "lattice", "state", "@agent/desk", "@desk", "--part", "0")
+
+
+@test
 def what_cannot_be_used_is_a_usage_error():
     with Place() as p:
         p.expect(2, "lattice", "append", err="--agent")

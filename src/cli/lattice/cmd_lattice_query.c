@@ -139,22 +139,13 @@ static cx_status resolve_roles(query *q, cx_err *err)
 typedef struct question {
     bool states; /* needs the states of its targets and has the state options */
     bool node;   /* its second operand is a node */
+    bool parts;  /* it has CX_CLI_OPTION_PART */
     bool sides;  /* its second and third operands are agents or nodes */
     cx_status (*answer)(query *q, cx_err *err);
 } question;
 
-static cx_status verify_lattice(query *q, cx_err *err)
-{
-    cx_lattice_report *report = NULL;
-    CX_TRY(cx_lattice_verify(q->lattice, NULL, &report, err));
-    q->answer.verified = cx_lattice_report_verdict(report) == CX_HOLDS;
-    cx_lattice_report_close(report);
-    return CX_SUCCESS;
-}
-
 static cx_status answer_question(query *q, const question *asked, cx_err *err)
 {
-    CX_TRY(verify_lattice(q, err));
     if (asked->node)
         CX_TRY(find_node(q, q->args->operands[1], err));
     for (size_t i = 1; asked->sides && i <= 2; i++)
@@ -176,10 +167,14 @@ static int run_question(cx_cli *cli, const cx_cli_args *args, const question *as
     if (asked->states && cx_failed(read_state_options(&q, &err)))
         return cx_cli_misuse(args, err.message);
     int code;
-    q.lattice = cx_cli_open_lattice(
-        cli, args, q.path, asked->states ? CX_CLI_KEEP_DELTAS : CX_CLI_KEEP_NOTHING, &code);
+    cx_lattice_report *report = NULL;
+    q.lattice = cx_cli_open_verified(
+        cli, args, q.path, asked->parts ? cx_cli_value(args, "part") : NULL,
+        asked->states ? CX_CLI_KEEP_DELTAS : CX_CLI_KEEP_NOTHING, &report, &code);
     if (q.lattice == NULL)
         return code;
+    q.answer.verified = cx_lattice_report_verdict(report) == CX_HOLDS;
+    cx_lattice_report_close(report);
     cx_buf_init(&q.out, cli->alloc);
     if (cx_failed(answer_question(&q, asked, &err))) {
         code = cx_cli_fail(cli, q.path, &err, q.answer.json);
@@ -367,15 +362,15 @@ static cx_status answer_grep(query *q, cx_err *err)
 
 static int run_grep(cx_cli *cli, const cx_cli_args *args)
 {
-    static const question asked = {.answer = answer_grep};
+    static const question asked = {.parts = true, .answer = answer_grep};
     return run_question(cli, args, &asked);
 }
 
 static const cx_cli_operand grep_operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false},
                                                {"WORDS", CX_CLI_TEXT, NULL, false, true}};
 static const cx_cli_option grep_options[] = {
-    CX_CLI_OPT("max", 0, CX_CLI_COUNT, "N", "List at most N hits; default 200."), OPTION_JSON,
-    CX_CLI_OPTIONS_READING, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPT("max", 0, CX_CLI_COUNT, "N", "List at most N hits; default 200."),
+    CX_CLI_OPTION_PART, OPTION_JSON, CX_CLI_OPTIONS_READING, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_lattice_grep = {
     .name = "lattice grep",
@@ -469,15 +464,18 @@ static cx_status answer_show(query *q, cx_err *err)
 
 static int run_show(cx_cli *cli, const cx_cli_args *args)
 {
-    static const question asked = {.node = true, .answer = answer_show};
+    static const question asked = {.parts = true, .node = true, .answer = answer_show};
     return run_question(cli, args, &asked);
 }
+
+static const cx_cli_option show_options[] = {CX_CLI_OPTION_PART, OPTION_JSON,
+                                             CX_CLI_OPTIONS_READING, CX_CLI_OPTIONS_COMMON};
 
 COMMAND(cx_cli_lattice_show, "lattice show", "show one node in full",
         "Shows a node as it was recorded, with its resolved parents and its children. NODE is a "
         "node_id, a hash, the first digits of one, AGENT#SEQ, or @AGENT for that agent's newest "
         "node.",
-        file_node, plain_options, "cortex lattice show history.jsonl @planner", run_show);
+        file_node, show_options, "cortex lattice show history.jsonl @planner", run_show);
 
 /* bisect */
 

@@ -28,6 +28,7 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("first", 0, CX_CLI_COUNT, "N", "Begin at row N of the topological order, from 0."),
     CX_CLI_OPT("max", 0, CX_CLI_COUNT, "N",
                "Draw at most N nodes; default 200 on a terminal, else all."),
+    CX_CLI_OPTION_PART,
     CX_CLI_OPT_FLAG("json", 0, "The same as --layout-json, with errors as JSON too."),
     CX_CLI_OPTIONS_READING,
     CX_CLI_OPTIONS_COMMON};
@@ -167,21 +168,18 @@ static cx_status write_file(cx_cli *cli, const char *path, const cx_buf *content
 }
 
 static int draw_and_write(cx_cli *cli, const cx_cli_args *args, const cx_lattice *lattice,
-                          cx_render_form form)
+                          const cx_lattice_report *report, cx_render_form form)
 {
     cx_err err;
-    cx_lattice_report *report = NULL;
     const char *about = args->operands[0], *path = cx_cli_value(args, "output");
     int code = CX_EXIT_HOLDS;
     cx_buf out;
     cx_buf_init(&out, cli->alloc);
-    cx_status status = cx_lattice_verify(lattice, NULL, &report, &err);
-    if (!cx_failed(status)) {
-        if (cx_lattice_report_verdict(report) != CX_HOLDS)
-            code = CX_EXIT_BROKEN;
-        status = cx_cli_has(args, "html") ? draw_page(cli, args, lattice, report, &out, &err)
-                                          : draw_lattice(args, lattice, report, form, &out, &err);
-    }
+    if (cx_lattice_report_verdict(report) != CX_HOLDS)
+        code = CX_EXIT_BROKEN;
+    cx_status status = cx_cli_has(args, "html")
+                           ? draw_page(cli, args, lattice, report, &out, &err)
+                           : draw_lattice(args, lattice, report, form, &out, &err);
     if (!cx_failed(status) && path != NULL && strcmp(path, "-") != 0) {
         about = path;
         status = write_file(cli, path, &out, &err);
@@ -192,7 +190,6 @@ static int draw_and_write(cx_cli *cli, const cx_cli_args *args, const cx_lattice
     if (cx_failed(status))
         code = cx_cli_fail(cli, about, &err, cx_cli_has(args, "json"));
     cx_buf_done(&out);
-    cx_lattice_report_close(report);
     return code;
 }
 
@@ -202,13 +199,18 @@ static int run_lattice_render(cx_cli *cli, const cx_cli_args *args)
     if (!choose_form(args, &form))
         return cx_cli_misuse(args,
                              "expected one of --ascii, --svg, --dot, --html and --layout-json");
+    if (cx_cli_has(args, "html") && cx_cli_has(args, "part"))
+        return cx_cli_misuse(args, "--html holds states, which depend on the whole history: "
+                                   "expected no --part with it");
     int code;
-    cx_lattice *lattice = cx_cli_open_lattice(
-        cli, args, args->operands[0],
-        cx_cli_has(args, "html") ? CX_CLI_KEEP_DELTAS : CX_CLI_KEEP_NOTHING, &code);
+    cx_lattice_report *report = NULL;
+    cx_lattice *lattice = cx_cli_open_verified(
+        cli, args, args->operands[0], cx_cli_value(args, "part"),
+        cx_cli_has(args, "html") ? CX_CLI_KEEP_DELTAS : CX_CLI_KEEP_NOTHING, &report, &code);
     if (lattice == NULL)
         return code;
-    code = draw_and_write(cli, args, lattice, form);
+    code = draw_and_write(cli, args, lattice, report, form);
+    cx_lattice_report_close(report);
     cx_lattice_close(lattice);
     return code;
 }
