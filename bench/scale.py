@@ -3,7 +3,7 @@
 
 FILL is bench/fill_home.  In FOLDER, data directories are made (and kept) with one agent of MEMORIES
 memories each (10,000 and 100,000), and with 1,000 and 100,000 agents of ten entries.  Every command runs
-three times on a copy; a row has, for each data directory, the least CPU seconds, the resident megabytes
+three times on a copy (how a history of steps opens is in bench/history.py); a row has, for each data directory, the least CPU seconds, the resident megabytes
 of that run, and the megabytes that it wrote.  Wall time is left out: it depends on what else runs.
 """
 import os
@@ -70,6 +70,8 @@ ANY = [
     ("proof of an entry", lambda p, h, a: ["prove", "--entry", "5", "--actor", a, "--out", "/dev/null"]),
     ("tables status", lambda p, h, a: ["tables", "status"]),
     ("status", lambda p, h, a: ["status"]),
+    ("log of all journals", lambda p, h, a: ["log", "--last", "20"]),
+    ("session list, none there", lambda p, h, a: ["session", "list"]),
 ]
 MEMORIES = [
     ("one memory erased", lambda p, h, a: ["erase", some_uri(p, h, a), "--reason", "bench", "--actor", a]),

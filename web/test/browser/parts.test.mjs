@@ -122,6 +122,22 @@ export default {
       await shown(page, 6144);
     },
 
+    async 'what is recorded meanwhile is counted, and is in the newest part'(page, s) {
+      await page.goto(s.url('/debugger/agent/desk?part=0&node=%230'));
+      await shown(page, 0);
+      await page.getByText('live', {exact: true}).waitFor();
+      const answer = await fetch(`${s.base}/api/v1/steps`, {
+        method: 'POST',
+        headers: {Authorization: `Bearer ${s.token}`, 'Content-Type': 'application/json'},
+        body: JSON.stringify({steps: [{agent: 'desk', event: {text: 'one more'}}]}),
+      });
+      assert.equal(answer.status, 200, await answer.text());
+      await page.getByText('Entries 0 to 4 095 of 9 001').waitFor();
+      await button(page, 'Newest').click();
+      await shown(page, STEPS);
+      assert.match(await said(page), / of 9 001$/);
+    },
+
     async 'a change tells that what was before may lie in another part'(page, s) {
       await page.goto(s.url('/debugger/agent/desk?part=6144&node=%230'));
       await shown(page, 6144);

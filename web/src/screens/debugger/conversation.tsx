@@ -15,7 +15,6 @@ import {Empty, Failed, Loading} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import type {Reached} from './marks';
 import type {Model} from './model';
-import {lastEntry} from './part';
 import {SaidBar} from './said';
 import {
   argumentsOf,
@@ -148,13 +147,11 @@ export function Conversation({model}: {model: Model}) {
             {'Loading more\u2026'}
           </div>
         )}
-        {steps.next.value === null &&
-          model.part !== null &&
-          lastEntry(model.part) + 1 < model.part.entries && (
-            <button type="button" class="talk-more" onClick={() => void model.goLater()}>
-              Show the part after
-            </button>
-          )}
+        {steps.next.value === null && model.hasLater && (
+          <button type="button" class="talk-more" onClick={() => void model.goLater()}>
+            Show the part after
+          </button>
+        )}
       </div>
     </>
   );

@@ -73,6 +73,9 @@ function Opened({name}: {name: string}) {
 function Shown({name, part}: {name: string; part: Part | null}) {
   const model = useMemo(() => new Model(name, part), [name, part?.from]);
   useEffect(() => () => model.close(), [model]);
+  useEffect(() => {
+    if (part && part.entries > model.entries.peek()) model.entries.value = part.entries;
+  }, [model, part?.entries]);
   useKeys(model);
   const of = model.summary.signal.value;
   useEffect(() => {

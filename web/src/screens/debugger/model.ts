@@ -10,7 +10,7 @@ import {adjust, route} from '../../base/router';
 import {may, session} from '../../base/session';
 import {follow as followStream, type Stream} from '../../base/stream';
 import {laneHeight, RULER} from './draw';
-import {partOf, type Part, lastEntry} from './part';
+import {extentOf, type Part, partOf} from './part';
 import {FAILED, marksOf, nextMark, reachedBy, roundMark, type Mark} from './marks';
 import type {NodeDetail, Overview, Summary, Window, Writes} from './types';
 
@@ -100,11 +100,15 @@ export class Model {
   private readonly stream: Stream | null;
   private timer = 0;
 
+  /** Of the history that has the part, as far as it is known. */
+  readonly entries = signal(0);
+
   /** `part`: only that of a long history; null = all of it. */
   constructor(
     private readonly name: string,
     readonly part: Part | null = null,
   ) {
+    this.entries.value = part?.entries ?? 0;
     this.path = `/api/v1/view/${part ? `part/${part.from}/` : ''}${segments(name)}`;
     this.ends.push(
       effect(() => {
@@ -251,6 +255,11 @@ export class Model {
     const fold = this.loadedFold.peek();
     const {from, to} = this.view.peek();
     const sawAll = from <= 0 && to >= before.columns - 0.5;
+    if (this.part)
+      void extentOf(this.name, null).then(
+        (extent) => (this.entries.value = extent.entries),
+        () => undefined,
+      );
     const summary = await this.summary.renew(`${this.path}/summary`, {fold});
     if (!summary || summary.nodes === before.nodes) {
       if (attempt < RENEW_TRIES) this.renewSoon(attempt + 1);
@@ -326,8 +335,12 @@ export class Model {
     const part = this.part;
     if (!part || at.agent !== this.agent) return;
     if (by < 0 && part.from > 0) adjust({part: String(this.earlier()), node: at.prev_hash}, false);
-    else if (by > 0 && lastEntry(part) + 1 < part.entries)
-      adjust({part: String(this.later()), node: at.hash}, false);
+    else if (by > 0 && this.hasLater) adjust({part: String(this.later()), node: at.hash}, false);
+  }
+
+  /** Whether there are entries after the part. */
+  get hasLater(): boolean {
+    return this.part !== null && this.part.from + this.part.size < this.entries.value;
   }
 
   private get agent(): string {
@@ -340,7 +353,8 @@ export class Model {
 
   private later(): number {
     const part = this.part!;
-    const last = partOf(part.entries - 1, {entries: part.entries, size: part.size});
+    const entries = this.entries.peek();
+    const last = partOf(entries - 1, {entries, size: part.size});
     return Math.min(part.from + part.size / 2, Math.max(last.from, 0));
   }
 

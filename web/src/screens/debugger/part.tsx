@@ -75,10 +75,11 @@ export function PartBar({model}: {model: Model}) {
         </button>
       </div>
     ) : null;
-  const last = lastEntry(part);
+  const entries = model.entries.value;
+  const last = lastEntry({...part, entries});
   return (
     <div class="part-bar" role="group" aria-label="Part of the history">
-      <span>{`Entries ${count(part.from)} to ${count(last)} of ${count(part.entries)}`}</span>
+      <span>{`Entries ${count(part.from)} to ${count(last)} of ${count(entries)}`}</span>
       <button
         type="button"
         disabled={part.from === 0}
@@ -89,16 +90,12 @@ export function PartBar({model}: {model: Model}) {
       <button type="button" disabled={part.from === 0} onClick={() => void model.goEarlier()}>
         Earlier
       </button>
-      <button
-        type="button"
-        disabled={last + 1 >= part.entries}
-        onClick={() => void model.goLater()}
-      >
+      <button type="button" disabled={!model.hasLater} onClick={() => void model.goLater()}>
         Later
       </button>
       <button
         type="button"
-        disabled={last + 1 >= part.entries}
+        disabled={!model.hasLater}
         onClick={() => adjust({part: null, node: null})}
       >
         Newest
@@ -116,7 +113,7 @@ export function NeedsWhole({model, what}: {model: Model; what: string}) {
     <Empty title={`${what} depends on all steps before`}>
       <p>{`This part begins at entry ${count(model.part?.from ?? 0)}.`}</p>
       <button type="button" onClick={() => void model.openWhole()}>
-        {`Read the whole history: ${count(model.part?.entries ?? 0)} entries`}
+        {`Read the whole history: ${count(model.entries.value)} entries`}
       </button>
     </Empty>
   );
