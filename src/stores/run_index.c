@@ -29,6 +29,8 @@ struct cx_run_index {
     cx_map by_id; /* place in `runs` */
     CX_VEC(known_run) runs;
     CX_VEC(journal) journals;
+    bool caught_up;
+    uint64_t durable; /* commits, when it last caught up */
 };
 
 cx_status cx_run_index_open(cx_home *home, const cx_alloc *alloc, cx_run_index **out, cx_err *err)
@@ -167,8 +169,7 @@ static cx_status read_journal(cx_run_index *index, const cx_actor_info *actor, c
     return CX_SUCCESS;
 }
 
-/* Catches up with the ledger; needs the lock. */
-static cx_status catch_up(cx_run_index *index, cx_err *err)
+static cx_status read_journals(cx_run_index *index, cx_err *err)
 {
     const cx_actor_info *actor = NULL;
     cx_actor_walk walk;
@@ -184,6 +185,18 @@ static cx_status catch_up(cx_run_index *index, cx_err *err)
     cx_actor_walk_end(&walk);
     cx_arena_done(&scratch);
     return status;
+}
+
+/* Catches up with the ledger, when something was committed since; needs the lock. */
+static cx_status catch_up(cx_run_index *index, cx_err *err)
+{
+    const uint64_t durable = cx_home_durable(index->home);
+    if (index->caught_up && durable != 0 && index->durable == durable) /* 0: it is not known */
+        return CX_SUCCESS;
+    CX_TRY(read_journals(index, err));
+    index->caught_up = true;
+    index->durable = durable;
+    return CX_SUCCESS;
 }
 
 /* --- answering ------------------------------------------------------------------------------- */
@@ -225,12 +238,21 @@ cx_status cx_run_index_find(cx_run_index *index, cx_str run_id, cx_arena *arena,
     return status;
 }
 
+static bool has_seal(const cx_run_index *index, cx_str run_id)
+{
+    const uint64_t *place = cx_map_find(&index->by_id, run_id);
+    return place != NULL && index->runs.items[*place].seal.data != NULL;
+}
+
+/* A run that has a seal keeps it (I1), so a list of runs looks for new entries once, not for each
+ * of them. */
 cx_status cx_run_index_sealed(cx_run_index *index, cx_str run_id, bool *out, cx_err *err)
 {
+    cx_status status = CX_SUCCESS;
     cx_lock_enter(&index->lock);
-    cx_status status = catch_up(index, err);
-    const uint64_t *place = cx_failed(status) ? NULL : cx_map_find(&index->by_id, run_id);
-    *out = place != NULL && index->runs.items[*place].seal.data != NULL;
+    if (!has_seal(index, run_id))
+        status = catch_up(index, err);
+    *out = !cx_failed(status) && has_seal(index, run_id);
     cx_lock_leave(&index->lock);
     return status;
 }
