@@ -53,9 +53,10 @@ def npm(folder, programs):
     start = (ROOT / "packaging/npm/cortex.js").read_bytes()
     tarball(folder / f"cortex-cli-{VERSION}.tgz", {
         "package.json": (manifest(name="@cortex/cli", description=ABOUT, engines={"node": ">=18"},
-                                  bin={"cortex": "bin/cortex.js", "cortex-verify": "bin/cortex-verify.js"},
+                                  # npx of a package with two commands starts the first, when both are one file.
+                                  bin={"cortex": "bin/cortex.js", "cortex-verify": "bin/cortex.js"},
                                   optionalDependencies=optional), False),
-        "bin/cortex.js": (start, True), "bin/cortex-verify.js": (start, True), "LICENSE": licence,
+        "bin/cortex.js": (start, True), "LICENSE": licence,
         "README.md": ((ROOT / "README.md").read_bytes(), False)})
 
 

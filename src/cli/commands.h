@@ -88,6 +88,7 @@
     X(alert_ack)           \
     X(alert_resolve)       \
     X(import)              \
+    X(view)                \
     X(search)              \
     X(histories)           \
     X(lattice_append)      \

@@ -180,14 +180,14 @@ static const job jobs[] = {
      " memory append apply log roots seed snapshot prove verify checkpoint key export "
      "scope sensitive erase hold retention tables backup restore evidence attest "},
     {"Receive signed traces", " record consent trace detect capacity alert "},
-    {"Debug a history", " import lattice show why search histories "},
+    {"Debug a history", " import view lattice show why search histories "},
     {JOB_GOVERN, " run contract runner gate approve approvals hooks hook mcp-gateway session "
                  "exec worktrees locks "},
     {"Serve and archive", " serve ready watch witness otel mcp token "},
 };
 
 /* What a newcomer needs, in the order in which it is needed. */
-static const char *const first_commands[] = {"up",    "demo", "init",     "import", "lattice view",
+static const char *const first_commands[] = {"up",    "demo", "init",     "import", "view",
                                              "serve", "run",  "evidence", "verify", "why"};
 
 static bool is_job_of(const job *j, const char *name)
@@ -241,7 +241,7 @@ void cx_cli_write_overview(cx_buf *out, cx_cli_commands commands, const char *gr
         for (size_t i = 0; i < CX_COUNT_OF(first_commands); i++)
             for (size_t j = 0; j < commands.count; j++)
                 if (strcmp(commands.items[j]->name, first_commands[i]) == 0)
-                    add_command_line(out, commands.items[j], strlen("lattice view"));
+                    add_command_line(out, commands.items[j], strlen("evidence"));
         cx_buf_add_z(out, "\n'cortex help all' lists all commands by job.\n");
     }
     add_exit_status(out);

@@ -24,7 +24,7 @@ demo; init; memory write; memory update; memory tombstone; memory link; memory u
 memory compact; memory embed; append; apply; snapshot make; snapshot seal; snapshot drop; key new;
 key add; key revoke; scope make; erase; tables rebuild; backup; restore; log archive; log restore; record;
 alert ack; alert resolve; import;
-lattice view; lattice selftest; runner add; hooks install; hooks remove; locks release; approve; run;
+view; lattice view; lattice selftest; runner add; hooks install; hooks remove; locks release; approve; run;
 run chain; serve; up; watch; mcp; mcp-gateway; mcp-gateway pin;
 mcp-gateway wrap; mcp-gateway unwrap; token add; token revoke; export tiles
 """.replace("\n", " ").strip().split("; "))

@@ -58,7 +58,7 @@ def help_all_has_each_command_once_and_the_start_has_ten():
 
 @test
 def without_arguments_commands_are_listed():
-    plain = expect(run(), 0, "lattice view")
+    plain = expect(run(), 0, "evidence")
     assert plain.stdout == run("help").stdout == run("--help").stdout == run("-h").stdout
     assert plain.stderr == b""
 

@@ -477,6 +477,7 @@ ROWS = {
     "lattice render": ["! {lattice}", "! {lattice} --ascii", "! {lattice} --fold", "! {lattice} --svg",
                        "! {lattice} --dot", "! {lattice} --json", "! {lattice} --layout-json", "! {none}",
                        "! {lattice} --color always", "! {lattice} -o {none}"],
+    "view": ["! {none}", "~{lattice} --no-browser"],
     "lattice view": ["! {none}", "~{lattice} --no-browser"],
     "lattice anchor": ["! {lattice}", "! {false}"],
     "lattice selftest": ["! {S}", ""],

@@ -3,11 +3,20 @@
 
 Closes with `N passed, N failed, N skipped`.
 """
+import base64
 import hashlib
+import http.server
+import json
+import os
 import platform
 import re
 import shutil
+import signal
+import subprocess
 import sys
+import tarfile
+import threading
+import urllib.parse
 
 from kit import BIN, TESTS, Folder, check, clean_env, main, run, sibling, skip, test
 
@@ -47,6 +56,64 @@ def npm_starts_the_program_without_an_install_script():
         shutil.rmtree(folder / f"user/node_modules/@cortex/cli-linux-{npm_arch}")
         done = run(start, "version")
         check(done.returncode == 3 and b"--omit=optional" in done.stderr, done.stderr)
+
+
+class Registry(http.server.BaseHTTPRequestHandler):
+    """What npm asks of a registry: what is known of a package, and its file."""
+
+    def do_GET(self):
+        path = urllib.parse.unquote(self.path).strip("/")
+        body = self.server.files.get(path) or self.server.packages.get(path)
+        self.send_response(200 if body else 404)
+        self.end_headers()
+        self.wfile.write(body or b"{}")
+
+    def log_message(self, *_):
+        pass
+
+
+def registry(made):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry)
+    server.files = {name: path.read_bytes() for name, path in made.items() if name.endswith(".tgz")}
+    server.packages = {}
+    for name, data in server.files.items():
+        with tarfile.open(made[name]) as tar:
+            about = json.load(tar.extractfile("package/package.json"))
+        digest = base64.b64encode(hashlib.sha512(data).digest()).decode()
+        about["dist"] = {"tarball": f"http://127.0.0.1:{server.server_port}/{name}", "integrity": f"sha512-{digest}"}
+        server.packages[about["name"]] = json.dumps(
+            {"name": about["name"], "dist-tags": {"latest": VERSION}, "versions": {VERSION: about}}).encode()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+@test
+def npx_with_the_name_of_the_package_starts_the_program():
+    if shutil.which("npx") is None:
+        skip("npx is not here")
+    with Folder() as folder:
+        (folder / "made").mkdir()
+        (folder / "empty").mkdir()
+        server = registry(make(folder / "made"))
+        try:
+            (folder / ".npmrc").write_text(f"registry=http://127.0.0.1:{server.server_port}/\naudit=false\n")
+            session = TESTS / "vectors/imports/qwen-code.jsonl"
+            for asked in (["version"], ["import", "auto", session], ["no-such-command"]):
+                said = run("npx", "--yes", "@cortex/cli", *asked, cwd=folder / "empty",
+                           env=clean_env(HOME=str(folder)))
+                direct = run(BIN, *asked, env=clean_env(HOME=str(folder)))
+                check((said.returncode, said.stdout) == (direct.returncode, direct.stdout), asked, said.stderr)
+            with subprocess.Popen(["npx", "--yes", "@cortex/cli", "view", session, "--json"], cwd=folder / "empty",
+                                  env=clean_env(HOME=str(folder)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  start_new_session=True) as viewing:
+                said = json.loads(viewing.stdout.readline())
+                os.killpg(viewing.pid, signal.SIGINT)  # what a terminal sends
+                viewing.wait(60)
+            check(said.get("url", "").startswith("http://127.0.0.1:") or "without the page" in str(said), said)
+            check(list((folder / "empty").iterdir()) == [], "npx writes nothing where it is started")
+        finally:
+            server.shutdown()
+            server.server_close()
 
 
 @test

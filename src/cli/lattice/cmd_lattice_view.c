@@ -1,7 +1,7 @@
 /*
- * cmd_lattice_view.c - `cortex lattice view`: one history in the browser, without a data
- * directory. The file is read once. The server listens on loopback only and accepts a token that
- * is generated for it and stored nowhere.
+ * cmd_lattice_view.c - `cortex view`, also `cortex lattice view`: one history in the browser,
+ * without a data directory. The file is read once. The server listens on loopback only and accepts
+ * a token that is generated for it and stored nowhere.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -24,20 +24,39 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("json", 0, "Print the address as one line of JSON."), CX_CLI_OPTIONS_READING,
     CX_CLI_OPTIONS_COMMON};
 
+#define VIEW_ABOUT                                                                                 \
+    "Opens the debugger for one history: lanes of agents, every event, the state at any moment, "  \
+    "and for each value the chain of changes that made it. The page is served on 127.0.0.1 until " \
+    "an interrupt; its address contains a secret key. The file is read once, at the start. Files " \
+    "of other programs are imported for it ('cortex import --list' names them)."
+#define VIEW_EXITS                                                                                 \
+    "0 stopped by an interrupt\n2 usage error\n3 unreadable, the port is in use, or this program " \
+    "was built without the page"
+
 const cx_cli_command cx_cli_lattice_view = {
     .name = "lattice view",
     .purpose = "open a history in the browser",
-    .about = "Opens the debugger for one history: lanes of agents, every event, the state at any "
-             "moment, and for each value the chain of changes that made it. The page is served on "
-             "127.0.0.1 until an interrupt; its address contains a secret key. The file is read "
-             "once, at the start.",
+    .about = VIEW_ABOUT,
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 stopped by an interrupt\n2 usage error\n3 unreadable, the port is in use, or this "
-             "program was built without the page",
+    .exits = VIEW_EXITS,
     .example = "cortex lattice view history.jsonl",
+    .run = run_lattice_view,
+};
+
+/* The same under the name that is a newcomer's first. */
+const cx_cli_command cx_cli_view = {
+    .name = "view",
+    .purpose = "open a session or history that an agent left in the browser",
+    .about = VIEW_ABOUT,
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = VIEW_EXITS,
+    .example = "cortex view session.jsonl",
     .run = run_lattice_view,
 };
 
