@@ -46,6 +46,10 @@ while [ "$#" -gt 0 ]; do
 done
 [[ "$suite" =~ ^[a-z][a-z0-9-]*$ ]] || usage
 case $cc in gcc | clang) ;; *) usage ;; esac
+if [ -n "${keyring[*]}" ] && [ ! -r "${keyring[0]#--keyring=}" ]; then
+    echo "userland.sh: there is no ${keyring[0]#--keyring=} (of the package ubuntu-keyring)" >&2
+    exit 2
+fi
 command -v mmdebstrap >/dev/null || { echo "userland.sh: needs mmdebstrap: apt-get install mmdebstrap" >&2; exit 1; }
 if [ -z "$mirror" ]; then
     mirror=$(apt-get indextargets --format '$(SITE) $(ORIGIN)' 'Created-By: Packages' |

@@ -23,6 +23,8 @@ import pathlib
 import re
 import sys
 
+import check_layers
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ['ARCHITECTURE.md', 'CONTRIBUTING.md']
 SOURCES = ['src', 'include', 'verify', 'tests', 'fuzz', 'bench', 'tools', 'scripts', 'docs', 'cmake', 'examples']
@@ -266,6 +268,25 @@ def doubled_sections():
     return wrong
 
 
+def modules_apart(text):
+    """The table of layers is that of check_layers.py; each module has one part, which names a file once."""
+    wrong = []
+    rows = dict((int(number), re.findall(r'`(\w+)`', names))
+                for number, names in re.findall(r'^\| (\d+) \| (.*) \|$', text, re.M))
+    for number, modules in enumerate(check_layers.LAYERS):
+        if rows.get(number) != modules:
+            wrong.append(f'ARCHITECTURE.md: layer {number} has {rows.get(number)}, tools/check_layers.py {modules}')
+    for module in sorted(p.name for p in (ROOT / 'src').iterdir() if p.is_dir()):
+        parts = re.findall(rf'^\*\*{module}\*\* .*?(?=\n\n|\Z)', text, re.M | re.S)
+        if len(parts) != 1:
+            wrong.append(f'ARCHITECTURE.md: {len(parts)} parts about the module {module}')
+        for part in parts:
+            named = re.findall(r'`([a-z0-9_]+(?:\.h)?)`(?= \()', part)
+            wrong += [f'ARCHITECTURE.md: {module} explains {word} twice'
+                      for word in sorted(set(named)) if named.count(word) > 1]
+    return wrong
+
+
 def main():
     files = tree()
     code = '\n'.join((ROOT / f).read_text(errors='replace') for f in files
@@ -288,9 +309,7 @@ def main():
     text = (ROOT / 'ARCHITECTURE.md').read_text()
     wrong += [f'ARCHITECTURE.md: {module} has no file {word}'
               for module, word in unknown_files_of_modules(text)]
-    for module in sorted(p.name for p in (ROOT / 'src').iterdir() if p.is_dir()):
-        if f'\n**{module}** ' not in text:
-            wrong.append(f'ARCHITECTURE.md: nothing about the module {module}')
+    wrong += modules_apart(text)
     wrong += tables()
     print('\n'.join(wrong) if wrong else f'{len(PAGES)} pages, everything they name is there')
     sys.exit(1 if wrong else 0)
