@@ -113,6 +113,13 @@ foreach(script ${scripts})
   cx_script(${name} differential ${Python3_EXECUTABLE} ${script} $<TARGET_FILE:${program}>)
 endforeach()
 
+# What takes longest, with or without sanitizers, begins first: at the end it would run alone.  Higher numbers
+# begin before lower ones, and all others follow in their order.
+set_tests_properties(cli_attack PROPERTIES COST 400)
+set_tests_properties(cli_hostile_text test_fault cli_upgrade cli_ledger PROPERTIES COST 200)
+set_tests_properties(cli_run_reports cli_split test_property vectors_attack cli_traces cli_http cli_alerts
+  cli_live cli_run_approvals test_index PROPERTIES COST 100)
+
 # What does not depend on how the code was built is checked once, not again under each sanitizer.
 if(CORTEX_SANITIZE OR CORTEX_STATIC OR CMAKE_C_FLAGS MATCHES "--coverage")
   return()
@@ -188,7 +195,7 @@ set_tests_properties(install PROPERTIES LABELS install)
 foreach(kind lint unit browser)
   cx_script(web_${kind} web ${CMAKE_CURRENT_SOURCE_DIR}/web.sh ${kind})
 endforeach()
-set_tests_properties(web_browser PROPERTIES PROCESSORS 2)
+set_tests_properties(web_browser PROPERTIES PROCESSORS 2 COST 300)
 
 # What `scripts/test.sh --quick` leaves out of unit, check, cli and vectors: most of what starts many
 # governed runs, servers or compilers.  What is left must take less than four minutes on two cores.

@@ -5,7 +5,10 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { SLOW_S = 5 }; /* a test that takes longer is printed with its time */
 
 static cx_test_entry *first;
 static const cx_test_entry *running;
@@ -71,6 +74,24 @@ const char *cx_test_data(const char *relative)
     return access(path, R_OK) == 0 ? path : NULL;
 }
 
+static double now(void)
+{
+    struct timespec t = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void run_one(const cx_test_entry *entry)
+{
+    const double began = now();
+    running = entry;
+    failures = 0;
+    skip_reason = NULL;
+    entry->run();
+    if (now() - began > SLOW_S)
+        fprintf(stderr, "  %s: %.1f s\n", entry->name, now() - began);
+}
+
 int main(int argc, char **argv)
 {
     unsigned passed = 0, failed = 0, skipped = 0;
@@ -80,10 +101,7 @@ int main(int argc, char **argv)
             wanted |= strstr(entry->name, argv[i]) != NULL;
         if (!wanted)
             continue;
-        running = entry;
-        failures = 0;
-        skip_reason = NULL;
-        entry->run();
+        run_one(entry);
         if (failures != 0) {
             failed++;
         } else if (skip_reason != NULL) {

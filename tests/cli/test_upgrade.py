@@ -20,11 +20,48 @@ from kit import BIN, TESTS, TIMEOUT_S, Folder, Place, check, main, sibling, skip
 HOMES = TESTS / "vectors" / "homes"
 VERSIONS = sorted(path.name[:-len(".tar.xz")] for path in HOMES.glob("*.tar.xz"))
 VERIFY = sibling("cortex-verify")
+PART = 1 << 16
+
+
+unpacked = {}  # version -> the folder of it that is copied
+
+
+def copy_with_holes(source, target):
+    """As shutil.copy2, but zeros, which are most of a log, are left out."""
+    with open(source, "rb") as read, open(target, "wb") as write:
+        write.truncate(os.fstat(read.fileno()).st_size)
+        at = 0
+        while True:
+            try:
+                at = read.seek(at, os.SEEK_DATA)
+            except OSError:
+                break  # nothing more but a hole
+            part = read.read(PART)
+            if part.count(0) != len(part):
+                write.seek(at)
+                write.write(part)
+            at += len(part)
+    shutil.copystat(source, target)
+    return target
+
+
+def copy_of(folder, target):
+    shutil.copytree(folder, target, symlinks=True, copy_function=copy_with_holes, dirs_exist_ok=True)
 
 
 def unpack(version, folder):
-    with tarfile.open(HOMES / f"{version}.tar.xz") as archive:
-        archive.extractall(folder, **({"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}))
+    if version not in unpacked:
+        unpacked[version] = kit.make_folder("cortex-upgrade-")
+        with Folder() as made, tarfile.open(HOMES / f"{version}.tar.xz") as archive:
+            archive.extractall(made, **({"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}))
+            copy_of(made, unpacked[version])
+    copy_of(unpacked[version], folder)
+
+
+@kit.afterwards
+def remove_unpacked():
+    for folder in unpacked.values():
+        kit.remove(folder)
 
 
 class Old:
@@ -232,12 +269,12 @@ def kill_everywhere(old, *words):
     """Kills the first command of the new version at each of its first changes, and then at some."""
     entries = {row["actor"]: row["journal_size"] for row in old.json("roots")["actors"]}
     fresh = old.base / "fresh"
-    shutil.copytree(old.home, fresh)
+    copy_of(old.home, fresh)
     number, kills = 0, 0
     while True:
         number += 1 if number < 10 else number // 4
         shutil.rmtree(old.home)
-        shutil.copytree(fresh, old.home)
+        copy_of(fresh, old.home)
         if not killed(old, number, *words):
             break
         kills += 1

@@ -11,7 +11,7 @@
 #include "tests/support/home_kit.h"
 #include "tests/test.h"
 
-enum { MEMORIES = 900, ERASED = 24, WORD_SIZE = 64, TEXT_SIZE = 3000 };
+enum { MEMORIES = 900, ERASED = 24, FEW = 450, WORD_SIZE = 64, TEXT_SIZE = 3000 };
 
 /* One word, so that it is in the index of words as it is in the content. */
 static void name_word(unsigned number, char out[WORD_SIZE])
@@ -40,19 +40,22 @@ static bool is_anywhere(const kit *k, unsigned number)
     return kit_contains(k->path, word, strlen(word));
 }
 
-/* Rows that come in any order and change their size, so that pages are split and joined. */
-static void fill(kit *k, cx_uri *uris, unsigned count, uint64_t *seed)
+/*
+ * Rows that come in any order and change their size, so that pages are split and joined; after so
+ * many writes the tables are flushed.
+ */
+static void fill(kit *k, cx_uri *uris, unsigned count, unsigned flush_after, uint64_t *seed)
 {
     for (unsigned i = 0; i < count; i++) {
         CHECK_STATUS(kit_write(k->memory, text_of(i, 40 + (unsigned)cx_test_random(seed) % 300),
                                &uris[i], &k->err),
                      &k->err);
-        if (i % 4 == 0)
+        if (i % flush_after == 0)
             CHECK_STATUS(cx_home_flush(k->home, &k->err), &k->err);
     }
     for (unsigned i = 0; i < count / 2; i++) {
         unsigned at = (unsigned)(cx_test_random(seed) % count);
-        if (i % 4 == 0)
+        if (i % flush_after == 0)
             CHECK_STATUS(cx_home_flush(k->home, &k->err), &k->err);
         CHECK_STATUS(kit_update(k->memory, &uris[at],
                                 text_of(at, 20 + (unsigned)cx_test_random(seed) % 2500), &uris[at],
@@ -74,7 +77,7 @@ CX_TEST(home_erased_content_is_in_no_file)
     uint64_t seed = cx_test_seed();
     kit k;
     REQUIRE(kit_init(&k, "wipe", CX_SCHEME_CORTEX_1));
-    fill(&k, uris, MEMORIES, &seed);
+    fill(&k, uris, MEMORIES, 4, &seed);
     CHECK(is_anywhere(&k, 0));
     for (unsigned i = 0; i < ERASED; i++) {
         unsigned gone = i * (MEMORIES / ERASED);
@@ -120,12 +123,12 @@ static uint64_t bytes_written(void)
 
 static uint64_t cost_of_erasing(unsigned count)
 {
-    static cx_uri uris[8 * MEMORIES];
+    static cx_uri uris[8 * FEW];
     uint64_t seed = cx_test_seed();
     kit k;
     if (!kit_init(&k, "wipe_cost", CX_SCHEME_CORTEX_1))
         return 0;
-    fill(&k, uris, count, &seed);
+    fill(&k, uris, count, 64, &seed);
     erase(&k, &uris[1]); /* what was written before is moved into the file */
     uint64_t before = bytes_written();
     for (unsigned i = 0; i < 8; i++)
@@ -137,7 +140,7 @@ static uint64_t cost_of_erasing(unsigned count)
 
 CX_TEST(home_erasing_does_not_cost_more_in_a_large_home)
 {
-    uint64_t small = cost_of_erasing(MEMORIES), large = cost_of_erasing(8 * MEMORIES);
+    uint64_t small = cost_of_erasing(FEW), large = cost_of_erasing(8 * FEW);
     if (small == 0) {
         cx_test_skip("/proc/self/io cannot be read");
         return;
@@ -174,7 +177,7 @@ CX_TEST(home_tables_of_another_writer_are_rewritten_once)
     cx_db *db;
     kit k;
     REQUIRE(kit_init(&k, "wipe_former", CX_SCHEME_CORTEX_1));
-    fill(&k, uris, CX_COUNT_OF(uris), &seed);
+    fill(&k, uris, CX_COUNT_OF(uris), 4, &seed);
     CHECK(is_clean(&k));
     kit_close(&k);
     (void)snprintf(path, sizeof path, "%s/cortex.db", k.path);
