@@ -1,5 +1,5 @@
-# cx_assets(TARGET FOLDER...): every file below the folders becomes part of TARGET, as the table that
-# src/rules/assets.h declares.
+# cx_assets(TARGET PLACE...): each place that is a file, and every file below one that is a folder, becomes part of
+# TARGET, as the table that src/rules/assets.h declares.
 #
 # Called as a script (cmake -DROOT= -DLIST= -DOUT= -P) it writes that table.
 if(CMAKE_SCRIPT_MODE_FILE)
@@ -28,8 +28,12 @@ set(CX_ASSETS_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 
 function(cx_assets target)
   set(globs "")
-  foreach(folder ${ARGN})
-    list(APPEND globs ${PROJECT_SOURCE_DIR}/${folder}/*)
+  foreach(place ${ARGN})
+    if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${place})
+      list(APPEND globs ${PROJECT_SOURCE_DIR}/${place}/*)
+    else()
+      list(APPEND globs ${PROJECT_SOURCE_DIR}/${place})
+    endif()
   endforeach()
   file(GLOB_RECURSE names CONFIGURE_DEPENDS LIST_DIRECTORIES false
     RELATIVE ${PROJECT_SOURCE_DIR} ${globs})

@@ -54,12 +54,6 @@ install(FILES ${made}/cortex.zsh RENAME _cortex OPTIONAL
 install(FILES ${made}/cortex.fish OPTIONAL
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-# What `cortex demo` reads, next to the folder of the program; CMakeLists.txt has them in the build tree.
-foreach(name incident.jsonl merge.jsonl)
-  install(FILES ${PROJECT_SOURCE_DIR}/examples/${name}
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/cortex/demo)
-endforeach()
-
 # For validators of others; ours carries them.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/cortex)
 

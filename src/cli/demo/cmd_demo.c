@@ -14,6 +14,10 @@
 #include "cli/demo/demo.h"
 #include "crypto/api.h"
 #include "lattice/api.h"
+#include "rules/api.h"
+
+#define MERGE "examples/merge.jsonl"       /* the four nodes of lattice.md §7.1 */
+#define INCIDENT "examples/incident.jsonl" /* an invented incident: a planted page raises a limit */
 
 static int run_demo(cx_cli *cli, const cx_cli_args *args);
 
@@ -78,8 +82,8 @@ static const char selftest_expected[] =
 typedef struct demo {
     cx_cli *cli;
     cx_buf out;
-    cx_buf merge, incident; /* the histories, as their files are */
-    size_t step_start;      /* where the output of the running step begins */
+    cx_bytes merge, incident; /* the histories, as their files are; static */
+    size_t step_start;        /* where the output of the running step begins */
     unsigned surprises;
     bool colour;
 } demo;
@@ -156,7 +160,7 @@ static cx_status show_merge(demo *d, cx_err *err)
     cx_status status;
     add_caption(d, "Four nodes, two agents that branch and merge: does the history hold?");
     add_command_line(d, "lattice verify examples/merge.jsonl --compare agent_a agent_b");
-    CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_buf_bytes(&d->merge), &reading, &lattice, err));
+    CX_TRY_GOTO(status, cx_lattice_open_bytes(d->merge, &reading, &lattice, err));
     CX_TRY_GOTO(status, cx_lattice_verify(lattice, NULL, &report, err));
     CX_TRY_GOTO(status, cx_lattice_report_text(&d->out, lattice, report, &text, err));
     expect_step(d, step_printed_exactly(d, merge_expected),
@@ -298,8 +302,7 @@ static cx_status show_questions(demo *d, const cx_lattice *lattice, cx_err *err)
     cx_node coder = cx_lattice_find(lattice, CX_STR("@coder"));
     cx_node researcher = cx_lattice_find(lattice, CX_STR("@researcher"));
     if (coder == CX_NODE_NONE || researcher == CX_NODE_NONE)
-        return cx_fail(err, CX_E_FORMAT,
-                       CX_DEMO_INCIDENT ": expected the agents coder and researcher");
+        return cx_fail(err, CX_E_FORMAT, INCIDENT ": expected the agents coder and researcher");
     CX_TRY(cx_states_open(lattice, &merging, &states, err));
     CX_TRY_GOTO(status, show_why(d, states, coder, err));
     CX_TRY_GOTO(status, show_bisect(d, lattice, states, researcher, err));
@@ -315,7 +318,7 @@ static cx_status show_incident(demo *d, cx_err *err)
     reading.keep_deltas = true;
     cx_lattice *lattice = NULL;
     cx_status status;
-    CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_buf_bytes(&d->incident), &reading, &lattice, err));
+    CX_TRY_GOTO(status, cx_lattice_open_bytes(d->incident, &reading, &lattice, err));
     CX_TRY_GOTO(status, show_strict(d, lattice, err));
     CX_TRY_GOTO(status, show_graph(d, lattice, err));
     CX_TRY_GOTO(status, show_heatmap(d, lattice, err));
@@ -331,12 +334,13 @@ done:
 static cx_status forge_payment(demo *d, cx_str *out, uint64_t *out_line, cx_err *err)
 {
     static const char honest[] = "\"amount\":4800.0";
-    cx_str copy = cx_arena_copy_str(&d->cli->arena, cx_buf_str(&d->incident));
+    cx_str copy = cx_arena_copy_str(&d->cli->arena,
+                                    cx_str_from((const char *)d->incident.data, d->incident.size));
     if (copy.data == NULL)
         return cx_fail_nomem(err);
     char *at = strstr((char *)(uintptr_t)copy.data, honest);
     if (at == NULL)
-        return cx_fail(err, CX_E_FORMAT, CX_DEMO_INCIDENT ": expected %s", honest);
+        return cx_fail(err, CX_E_FORMAT, INCIDENT ": expected %s", honest);
     at[sizeof honest - 1 - strlen("4800.0")] = '1';
     uint64_t column;
     cx_json_locate(copy, (size_t)(at - copy.data), out_line, &column);
@@ -379,8 +383,8 @@ done:
 
 static cx_status show_all(demo *d, cx_err *err)
 {
-    CX_TRY(cx_demo_read(d->cli, CX_DEMO_MERGE, &d->merge, err));
-    CX_TRY(cx_demo_read(d->cli, CX_DEMO_INCIDENT, &d->incident, err));
+    if (!cx_run_asset(MERGE, &d->merge) || !cx_run_asset(INCIDENT, &d->incident))
+        return cx_fail(err, CX_E_NOT_FOUND, "this program carries no " MERGE " or no " INCIDENT);
     CX_TRY(show_merge(d, err));
     CX_TRY(show_selftest(d, err));
     CX_TRY(show_incident(d, err));
@@ -413,15 +417,11 @@ static int run_demo(cx_cli *cli, const cx_cli_args *args)
     cx_err err;
     demo d = {.cli = cli, .colour = cx_cli_colour(&cli->out, cx_cli_value(args, "color"))};
     cx_buf_init(&d.out, cli->alloc);
-    cx_buf_init(&d.merge, cli->alloc);
-    cx_buf_init(&d.incident, cli->alloc);
     cx_status status = show_all(&d, &err);
     int code = cx_cli_answer(cli, &d.out, d.surprises == 0 ? CX_EXIT_HOLDS : CX_EXIT_BROKEN);
     if (cx_failed(status))
         code = cx_cli_fail(cli, "demo", &err, false);
     cx_buf_done(&d.out);
-    cx_buf_done(&d.merge);
-    cx_buf_done(&d.incident);
     if (code != CX_EXIT_HOLDS || cx_cli_has(args, "forensic"))
         return code;
     return run_scenario(cli, args);

@@ -10,12 +10,6 @@
 /* At most so many lines of a command's output are shown; all of them are in DIR/demo.log. */
 #define CX_DEMO_LINES_SHOWN 14
 
-#define CX_DEMO_MERGE "merge.jsonl"       /* the four nodes of lattice.md §7.1 */
-#define CX_DEMO_INCIDENT "incident.jsonl" /* an invented incident: a planted page raises a limit */
-
-/* Reads a file of the demo, of at most 1 MiB (demo_files.c). */
-CX_RESULT cx_demo_read(cx_cli *cli, const char *name, cx_buf *out, cx_err *err);
-
 /*
  * Runs the scenario in `folder`, which must be empty or not exist.  Returns the exit code: 0 all
  * was as expected, 1 something was not, 2 the folder is not empty, 3 a part was skipped, which the
