@@ -192,11 +192,12 @@ def state_of(p):
 
 @test
 def an_erasure_that_was_killed_is_completed_by_the_next_one():
-    total, caught = 600, 0
+    total, caught, whole = 600, 0, 0.1
     with Place() as p:
         key, vkey = p.key()
-        # Killed at growing delays until at least one kill left a request without a receipt.
-        for delay in (0.01, 0.02, 0.03, 0.045, 0.06, 0.08, 0.1, 0.13, 0.17, 0.22):
+        # Killed at growing parts of the time that one takes until at least one kill left a request without a receipt.
+        for part in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.55, 0.65, 0.75, 0.85, 0.95):
+            delay = part * whole
             steps = "".join(json.dumps({"op": "raw", "kind": "note.text", "committed": True,
                                         "payload": f"secret {i} of {ANN}".encode().hex()}) + "\n"
                             for i in range(total))
@@ -210,7 +211,9 @@ def an_erasure_that_was_killed_is_completed_by_the_next_one():
             child.wait()
             count, opened = state_of(p)
             caught += opened
+            began = time.monotonic()
             done = p.expect(0, "erase", "--subject", ANN, "--reason", "asked for again")
+            whole = max(whole / 2, time.monotonic() - began)
             assert opened == (b"had been interrupted" in done.stderr), done.stderr
             assert not p.bytes_left(ANN), "request and content are gone"
             requests = [i for i, kind in enumerate(p.kinds("erasures")) if kind == "erasure.request"]

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""first_commands.py FOLDER [--times N] [--only WORD] - a newcomer's first command on each artefact of a release, timed.
+
+FOLDER is what scripts/release.sh made.  Each artefact is installed into an empty place as docs/installing.md says,
+and opens docs/start/session.jsonl: until the page answers, or for a verifier until its verdict.  A table in Markdown
+is printed: the size, the start time of the program (smallest, median, largest of N, default 20), and the seconds
+from nothing to the first answer.  What this machine cannot run has "not tried" and why.  Programs for another
+processor run under qemu's user mode.  Exits 1 when an artefact gave no or a wrong answer.
+"""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SESSION = ROOT / "docs/start/session.jsonl"
+EVIDENCE = ROOT / "tests/vectors/evidence/memory.cxe"
+VERSION = re.search(r"project\(cortex VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+HERE = platform.machine()
+PATIENCE_S = 300
+
+
+class NotTried(Exception):
+    """Why this machine cannot run it."""
+
+
+def need(program):
+    found = shutil.which(program)
+    if found is None:
+        raise NotTried(f"no {program}")
+    return found
+
+
+def run(*words, **more):
+    done = subprocess.run([str(word) for word in words], capture_output=True, timeout=PATIENCE_S, check=False,
+                          stdin=subprocess.DEVNULL, **more)
+    if done.returncode != 0:
+        raise RuntimeError(f"{words[0]} ended with {done.returncode}: {done.stderr.decode(errors='replace')[-400:]}")
+    return done.stdout.decode(errors="replace")
+
+
+def clean(home):
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("CORTEX", "XDG_", "npm_"))}
+    return {**env, "HOME": str(home), "LC_ALL": "C.UTF-8"}
+
+
+def opens_the_session(home, *program):
+    """`view` of a session of a coding agent, until its page answers."""
+    with subprocess.Popen([str(word) for word in program] + ["view", str(SESSION), "--json"], env=clean(home),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as started:
+        line = started.stdout.readline()
+        try:
+            url = json.loads(line or b"{}").get("url")
+            if url is None:
+                raise RuntimeError(f"{program[0]} gave no address: {line!r} {started.stderr.read()[-300:]!r}")
+            with urllib.request.urlopen(url.split("#")[0], timeout=60) as answer:
+                if b"<html" not in answer.read().lower():
+                    raise RuntimeError("what was served is no page")
+        finally:
+            os.killpg(started.pid, signal.SIGINT)
+            started.wait(60)
+
+
+def holds(home, *program):
+    if "holds" not in run(*program, EVIDENCE, "--self-consistent", env=clean(home)):
+        raise RuntimeError(f"{program[0]} does not say that the file holds")
+
+
+def emulated(machine):
+    return [] if machine == HERE else [need(f"qemu-{machine}-static")]
+
+
+# --- artefacts: each gives the start command, and does what a newcomer does ---------------------------------
+
+
+def one_file(made, machine, home):
+    path = made / f"cortex-{VERSION}-linux-{machine}"
+    program = [*emulated(machine), path]
+    opens_the_session(home, *program)
+    return [path], [*program, "version"]
+
+
+def verifier(made, machine, home):
+    path = made / f"cortex-verify-{VERSION}-linux-{machine}"
+    program = [*emulated(machine), path]
+    holds(home, *program)
+    return [path], [*program, "--version"]
+
+
+def installer(made, machine, home):
+    if machine != HERE:
+        raise NotTried("uname -m says which programs are installed")
+    run("sh", made / "install.sh", "--from", made, "--prefix", home / "local", "--yes", env=clean(home))
+    opens_the_session(home, home / "local/bin/cortex")
+    return [made / "install.sh"], [home / "local/bin/cortex", "version"]
+
+
+def npm(made, machine, home):
+    files = [made / f"cortex-cli-linux-{ {'x86_64': 'x64', 'aarch64': 'arm64'}[machine] }-{VERSION}.tgz",
+             made / f"cortex-cli-{VERSION}.tgz"]
+    if machine != HERE:
+        raise NotTried("node here is for this processor")
+    run(need("npm"), "install", "--offline", "--no-audit", "--no-fund", "--prefix", home, *files, env=clean(home))
+    program = [need("npx"), "--prefix", home, "cortex"]
+    opens_the_session(home, *program)
+    return files, [home / "node_modules/.bin/cortex", "version"]
+
+
+def wheel(made, machine, home):
+    path = next(made.glob(f"cortex_recorder-{VERSION}-*_{machine}.whl"))
+    if machine != HERE:
+        raise NotTried("Python here is for this processor")
+    run(sys.executable, "-m", "venv", home / "venv")
+    run(home / "venv/bin/pip", "install", "--no-index", "--quiet", path, env=clean(home))
+    opens_the_session(home, home / "venv/bin/cortex")
+    return [path], [home / "venv/bin/cortex", "version"]
+
+
+def wasm(made, _, home):
+    path = made / f"cortex-verify-{VERSION}.wasm"
+    shutil.copy(EVIDENCE, home / "file.cxe")
+    words = [need("node"), "--no-warnings", ROOT / "tests/support/wasi_run.mjs", path, home]
+    done = subprocess.run([str(word) for word in words], input=b'["file.cxe","--self-consistent"]\n',
+                          capture_output=True, timeout=PATIENCE_S, check=False)
+    if json.loads(done.stdout)["exit"] != 0:
+        raise RuntimeError(f"{path.name}: {done.stdout[:300]!r}")
+    return [path], words
+
+
+def page(made, _, home):
+    path = made / f"cortex-verifier-{VERSION}.html"
+    words = [need("chromium"), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={home}/profile",
+             "--dump-dom", f"file://{path.resolve()}"]
+    if "<main" not in run(*words, env=clean(home)):
+        raise RuntimeError("the page is empty")
+    return [path], words
+
+
+def image(made, machine, home, name="image"):
+    """Podman with a storage of its own; the answer is the program's version."""
+    path = made / f"cortex-{VERSION}-{name}.oci.tar"
+    if not path.exists():
+        raise NotTried(f"there is no {path.name}")
+    podman = [need("podman"), "--root", home / "root", "--runroot", home / "run", "--storage-driver", "vfs",
+              "--cgroup-manager", "cgroupfs", *(["--runtime", "runc"] if shutil.which("runc") else [])]
+    qemu = emulated(machine)
+    pulled = run(*podman, "pull", "--quiet", "--arch", {"x86_64": "amd64", "aarch64": "arm64"}[machine],
+                 f"oci-archive:{path}").split()[-1]
+    through = ["-v", f"{qemu[0]}:/qemu:ro", "--entrypoint", '["/qemu","/usr/bin/cortex"]'] if qemu else []
+    start = [*podman, "run", "--rm", "--network=host", "--read-only", "--read-only-tmpfs=false", "--cap-drop=all",
+             "--ulimit", "nofile=1024:4096", "--ulimit", "nproc=1000:1000", *through, pulled]
+    if f"cortex {VERSION}" not in run(*start, "version"):
+        raise RuntimeError(f"{path.name} says another version")
+    return [path], [*start, "version"]
+
+
+def larger_image(made, machine, home):
+    return image(made, machine, home, "image-full")
+
+
+ARTEFACTS = [("`cortex`, one file", one_file, ("x86_64", "aarch64")),
+             ("`cortex-verify`, one file", verifier, ("x86_64", "aarch64")),
+             ("`install.sh`", installer, ("x86_64", "aarch64")),
+             ("npm packages", npm, ("x86_64", "aarch64")),
+             ("wheel", wheel, ("x86_64", "aarch64")),
+             ("image (both architectures)", image, ("x86_64", "aarch64")),
+             ("larger image (both architectures)", larger_image, ("x86_64", "aarch64")),
+             ("`cortex-verify` for WASI", wasm, ("node",)),
+             ("offline verifier", page, ("Chromium",))]
+
+
+def start_times(words, times):
+    taken = []
+    for _ in range(times):
+        began = time.monotonic()
+        subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                       timeout=PATIENCE_S)
+        taken.append(time.monotonic() - began)
+    return " / ".join(shown(value) for value in (min(taken), statistics.median(taken), max(taken)))
+
+
+def shown(seconds):
+    return f"{seconds * 1e3:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def measure(made, artefact, machine, times):
+    """(size, start times, first answer), and whether it went well."""
+    with tempfile.TemporaryDirectory(prefix="cortex-first-") as home:
+        began = time.monotonic()
+        try:
+            files, start = artefact(made, machine, pathlib.Path(home))
+        except NotTried as why:
+            return ("", "", f"not tried: {why}"), True
+        except (OSError, ValueError, RuntimeError, StopIteration, subprocess.SubprocessError) as why:
+            return ("", "", f"**failed**: {why}"), False
+        first = shown(time.monotonic() - began)
+        size = sum(path.stat().st_size for path in files)
+        size = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
+        return (size, start_times(start, times), first), True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split(" - ")[1].split("\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--only", default="")
+    given = parser.parse_args()
+    if given.times < 1 or not given.folder.is_dir():
+        parser.error("expected a folder that scripts/release.sh made, and at least one time")
+    well = True
+    print("| artefact | platform | size | start: min / median / max | first answer, from nothing |\n|---|---|---|---|---|")
+    for name, artefact, machines in ARTEFACTS:
+        for machine in machines if given.only in name else ():
+            cells, good = measure(given.folder.resolve(), artefact, machine, given.times)
+            where = machine + (", qemu" if machine == "aarch64" and machine != HERE else "")
+            print(f"| {name} | {where} | {' | '.join(cells)} |", flush=True)
+            well &= good
+    sys.exit(0 if well else 1)
+
+
+main()
