@@ -19,7 +19,7 @@ LAYERS = [
     ['lattice', 'log', 'rules', 'trace', 'tree'],
     ['analysis', 'bundle', 'command', 'egress', 'git', 'import', 'pages', 'proof', 'sandbox', 'view'],
     ['agent', 'contract', 'evidence', 'ledger'],
-    ['approval', 'candidate', 'index', 'memory', 'socket'],
+    ['approval', 'candidate', 'fleet', 'index', 'memory', 'socket'],
     ['audit', 'erasure', 'live', 'recorder'],
     ['gateway', 'governor', 'stores'],
     ['live_audit', 'provenance'],

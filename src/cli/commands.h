@@ -167,6 +167,12 @@
     X(ready)               \
     X(watch)               \
     X(witness)             \
+    X(fleet_init)          \
+    X(fleet_status)        \
+    X(fleet_parts)         \
+    X(fleet_doctor)        \
+    X(fleet_import)        \
+    X(fleet_export)        \
     X(otel_traces)         \
     X(mcp)                 \
     X(token_add)           \

@@ -183,7 +183,7 @@ static const job jobs[] = {
     {"Debug a history", " import view lattice show why search histories "},
     {JOB_GOVERN, " run contract runner gate approve approvals hooks hook mcp-gateway session "
                  "exec worktrees locks "},
-    {"Serve and archive", " serve ready watch witness otel mcp token "},
+    {"Serve and archive", " serve ready watch witness otel mcp token fleet "},
 };
 
 /* What a newcomer needs, in the order in which it is needed. */

@@ -12,6 +12,7 @@
 #include "base/api.h"
 #include "db/pg_internal.h"
 #include "db/pg_value.h"
+#include "os/api.h"
 
 /* Statements differ by the filters they use; when there are more they are prepared again. */
 #define STATEMENTS_MAX 256
@@ -62,6 +63,7 @@ static cx_status fail_state(const char *state, const char *doing, cx_err *err)
 cx_status cx_pg_fail(cx_pg *pg, const PGresult *result, const char *doing, cx_err *err)
 {
     const char *state = result == NULL ? NULL : pg->f.PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    (void)snprintf(pg->state, sizeof pg->state, "%s", state == NULL ? "" : state);
     if (state != NULL && state[0] != 0)
         return fail_state(state, doing, err);
     if (cx_pg_is_away(pg))
@@ -91,6 +93,67 @@ static cx_status fail_connecting(cx_pg *pg, cx_err *err)
                       "PostgreSQL: %.*s", (int)size, text);
 }
 
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+static uint64_t answer_deadline(const cx_pg *pg)
+{
+    const cx_io *io = cx_io_system();
+    return io->monotonic_ns(io) + UINT64_C(1000000) * pg->options.answer_timeout_ms;
+}
+
+/*
+ * Whether PQgetResult will return without waiting.  False: the server was silent for as long as was
+ * allowed; then nothing more is read from the connection.  (TCP does not tell: the system of a
+ * frozen server still acknowledges its probes.)
+ */
+static bool wait_for_answer(cx_pg *pg, uint64_t deadline_ns)
+{
+    const cx_io *io = cx_io_system();
+    while (pg->f.PQisBusy(pg->handle) != 0) {
+        uint64_t now = io->monotonic_ns(io);
+        if (now >= deadline_ns)
+            return false;
+        uint64_t left_ms = (deadline_ns - now) / 1000000 + 1;
+        if (cx_net_wait(pg->f.PQsocket(pg->handle), NULL, (uint32_t)left_ms) == CX_NET_READY &&
+            pg->f.PQconsumeInput(pg->handle) != 1)
+            return true; /* PQgetResult says why */
+    }
+    return true;
+}
+
+/* The next result, NULL after the last. */
+static PGresult *next_result(cx_pg *pg, uint64_t deadline_ns)
+{
+    if (pg->options.answer_timeout_ms != 0 && !wait_for_answer(pg, deadline_ns)) {
+        pg->silent = true;
+        return NULL;
+    }
+    return pg->f.PQgetResult(pg->handle);
+}
+
+static bool is_good(ExecStatusType status)
+{
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_SINGLE_TUPLE;
+}
+
+/* What became of statements that were sent, without their rows. */
+static cx_status await_outcome(cx_pg *pg, bool sent, const char *doing, cx_err *err)
+{
+    uint64_t deadline_ns = answer_deadline(pg);
+    cx_status status = CX_SUCCESS;
+    PGresult *result;
+    if (!sent)
+        return cx_pg_fail(pg, NULL, doing, err);
+    while ((result = next_result(pg, deadline_ns)) != NULL) {
+        if (!cx_failed(status) && !is_good(pg->f.PQresultStatus(result)))
+            status = cx_pg_fail(pg, result, doing, err);
+        pg->f.PQclear(result);
+    }
+    if (!cx_failed(status) && cx_pg_is_away(pg))
+        status = cx_pg_fail(pg, NULL, doing, err);
+    return status;
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static void ignore_notice(void *arg, const char *message)
@@ -99,14 +162,24 @@ static void ignore_notice(void *arg, const char *message)
     (void)message;
 }
 
+/* A warning at COMMIT may say that the transaction is not where it was to be. */
+static void count_notice(void *arg, const PGresult *result)
+{
+    cx_pg *pg = arg;
+    const char *severity = pg->f.PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    if (severity != NULL && strcmp(severity, "WARNING") == 0)
+        pg->warnings++;
+}
+
 static cx_status configure(cx_pg *pg, cx_err *err)
 {
     char sql[256];
     (void)snprintf(sql, sizeof sql,
                    "SET statement_timeout = %u; SET TimeZone = 'UTC';"
-                   "SET default_transaction_read_only = %s; SET client_min_messages = error;"
+                   "SET default_transaction_read_only = %s; SET client_min_messages = %s;"
                    "SET jit = off",
-                   pg->options.statement_timeout_ms, pg->options.read_only ? "on" : "off");
+                   pg->options.statement_timeout_ms, pg->options.read_only ? "on" : "off",
+                   pg->options.warnings ? "warning" : "error");
     return cx_pg_run(pg, sql, err);
 }
 
@@ -123,6 +196,8 @@ static cx_status connect_now(cx_pg *pg, cx_err *err)
     if (pg->handle == NULL || pg->f.PQstatus(pg->handle) != CONNECTION_OK)
         return fail_connecting(pg, err);
     (void)pg->f.PQsetNoticeProcessor(pg->handle, ignore_notice, NULL);
+    if (pg->options.warnings)
+        (void)pg->f.PQsetNoticeReceiver(pg->handle, count_notice, pg);
     return configure(pg, err);
 }
 
@@ -180,7 +255,17 @@ void cx_pg_close(cx_pg *pg)
 
 bool cx_pg_is_away(const cx_pg *pg)
 {
-    return pg->handle == NULL || pg->f.PQstatus(pg->handle) != CONNECTION_OK;
+    return pg->handle == NULL || pg->silent || pg->f.PQstatus(pg->handle) != CONNECTION_OK;
+}
+
+const char *cx_pg_state(const cx_pg *pg)
+{
+    return pg->state;
+}
+
+unsigned cx_pg_warnings(const cx_pg *pg)
+{
+    return pg->warnings;
 }
 
 cx_status cx_pg_reconnect(cx_pg *pg, cx_err *err)
@@ -191,25 +276,18 @@ cx_status cx_pg_reconnect(cx_pg *pg, cx_err *err)
     pg->in_transaction = false;
     pg->in_copy = false;
     pg->queued = 0;
+    pg->silent = false;
     forget_names(pg);
     return connect_now(pg, err);
 }
 
 /* --- simple statements ------------------------------------------------------------------------ */
 
-static bool is_good(ExecStatusType status)
-{
-    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_SINGLE_TUPLE;
-}
-
 cx_status cx_pg_run(cx_pg *pg, const char *sql, cx_err *err)
 {
-    PGresult *result = pg->f.PQexec(pg->handle, sql);
-    cx_status status = CX_SUCCESS;
-    if (!is_good(pg->f.PQresultStatus(result)))
-        status = cx_pg_fail(pg, result, "running a statement", err);
-    pg->f.PQclear(result);
-    return status;
+    pg->warnings = 0;
+    pg->state[0] = 0;
+    return await_outcome(pg, pg->f.PQsendQuery(pg->handle, sql) == 1, "running a statement", err);
 }
 
 cx_status cx_pg_begin(cx_pg *pg, cx_err *err)
@@ -309,12 +387,8 @@ static cx_status encode_parameters(cx_pg *pg, const cx_pg_value *values, size_t 
 static cx_status prepare_statement(cx_pg *pg, const char *sql, const parameters *given,
                                    const char *name, cx_err *err)
 {
-    PGresult *result = pg->f.PQprepare(pg->handle, name, sql, given->count, given->types);
-    cx_status status = CX_SUCCESS;
-    if (pg->f.PQresultStatus(result) != PGRES_COMMAND_OK)
-        status = cx_pg_fail(pg, result, "preparing a statement", err);
-    pg->f.PQclear(result);
-    return status;
+    bool sent = pg->f.PQsendPrepare(pg->handle, name, sql, given->count, given->types) == 1;
+    return await_outcome(pg, sent, "preparing a statement", err);
 }
 
 /* The name of the prepared statement with that text. */
@@ -417,10 +491,13 @@ cx_status cx_pg_query(cx_pg *pg, const char *sql, const cx_pg_value *values, siz
     uint64_t count = 0;
     PGresult *result;
     CX_ASSERT(!pg->in_copy && pg->queued == 0 && column_count <= CX_PG_COLUMNS_MAX);
+    uint64_t deadline_ns = answer_deadline(pg);
+    pg->warnings = 0;
+    pg->state[0] = 0;
     CX_TRY(send_statement(pg, sql, values, value_count, err));
     (void)pg->f.PQsetSingleRowMode(pg->handle);
     cx_status status = CX_SUCCESS;
-    while ((result = pg->f.PQgetResult(pg->handle)) != NULL) {
+    while ((result = next_result(pg, deadline_ns)) != NULL) {
         if (!cx_failed(status))
             status = read_result(pg, result, types, column_count, row, arg, &count, err);
         pg->f.PQclear(result);
@@ -492,12 +569,74 @@ static cx_status not_built_error(cx_err *err)
                    "this program was built without PostgreSQL (package libpq-dev)");
 }
 
-/* No caller has a connection here, so nothing but opening can be called. */
+/* No caller has a connection here, so nothing but opening is ever called. */
 cx_status cx_pg_open(const char *url, const cx_pg_options *options, cx_pg **out, cx_err *err)
 {
     (void)url;
     (void)options;
     (void)out;
+    return not_built_error(err);
+}
+
+void cx_pg_close(cx_pg *pg)
+{
+    (void)pg;
+}
+
+bool cx_pg_is_away(const cx_pg *pg)
+{
+    (void)pg;
+    return true;
+}
+
+cx_status cx_pg_reconnect(cx_pg *pg, cx_err *err)
+{
+    (void)pg;
+    return not_built_error(err);
+}
+
+const char *cx_pg_state(const cx_pg *pg)
+{
+    (void)pg;
+    return "";
+}
+
+unsigned cx_pg_warnings(const cx_pg *pg)
+{
+    (void)pg;
+    return 0;
+}
+
+cx_status cx_pg_run(cx_pg *pg, const char *sql, cx_err *err)
+{
+    (void)pg;
+    (void)sql;
+    return not_built_error(err);
+}
+
+cx_status cx_pg_begin(cx_pg *pg, cx_err *err)
+{
+    (void)pg;
+    return not_built_error(err);
+}
+
+cx_status cx_pg_commit(cx_pg *pg, cx_err *err)
+{
+    (void)pg;
+    return not_built_error(err);
+}
+
+void cx_pg_rollback(cx_pg *pg)
+{
+    (void)pg;
+}
+
+cx_status cx_pg_query(cx_pg *pg, const char *sql, const cx_pg_value *values, size_t value_count,
+                      const cx_pg_type *types, size_t column_count, cx_pg_row *row, void *arg,
+                      uint64_t *out_changed, cx_err *err)
+{
+    (void)pg, (void)sql, (void)values, (void)value_count, (void)types, (void)column_count;
+    (void)row, (void)arg, (void)out_changed;
     return not_built_error(err);
 }
 

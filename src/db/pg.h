@@ -27,6 +27,8 @@ typedef struct cx_pg_options {
     unsigned statement_timeout_ms;
     const char *application_name; /* likewise */
     bool read_only;
+    bool warnings;              /* counts what the server warns of (cx_pg_warnings) */
+    unsigned answer_timeout_ms; /* of cx_pg_query: the connection is given up; 0 = waits on */
 } cx_pg_options;
 #define CX_PG_OPTIONS_INIT                                                                    \
     {                                                                                         \
@@ -43,7 +45,10 @@ typedef enum cx_pg_type {
     CX_PG_TEXTS, /* text[], as the text of a JSON array of strings */
     CX_PG_UUID,  /* uuid, 36 characters */
     CX_PG_LIST,  /* text[] from `items`; only as a parameter */
-    CX_PG_TIMES  /* timestamptz[] from `times`; only as a parameter */
+    CX_PG_TIMES, /* timestamptz[] from `times`; only as a parameter */
+    CX_PG_BYTES, /* bytea, as `text` */
+    CX_PG_BLOBS, /* bytea[] from `items`; only as a parameter */
+    CX_PG_INTS   /* bigint[] from `times`; only as a parameter */
 } cx_pg_type;
 
 typedef struct cx_pg_value {
@@ -68,6 +73,11 @@ void cx_pg_close(cx_pg *pg);
 bool cx_pg_is_away(const cx_pg *pg);
 /* Connects again after a lost connection; the session's state starts empty. */
 CX_RESULT cx_pg_reconnect(cx_pg *pg, cx_err *err);
+/* The SQLSTATE of the statement that failed last; "" when the server gave none, so that what became
+ * of a statement is not known.  Connecting has none. */
+const char *cx_pg_state(const cx_pg *pg);
+/* Warnings of the server since the last cx_pg_query or cx_pg_run began, with `warnings` set. */
+unsigned cx_pg_warnings(const cx_pg *pg);
 
 /* --- statements ------------------------------------------------------------------------------- */
 

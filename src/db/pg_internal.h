@@ -20,8 +20,11 @@ struct cx_pg {
     bool in_transaction;
     bool in_copy;
     unsigned queued;
-    cx_buf values;  /* of the statement being sent */
-    cx_buf scratch; /* of the row being read */
+    unsigned warnings; /* of the running statement */
+    char state[6];     /* SQLSTATE of what failed last, "" = none */
+    bool silent;       /* no answer in time: the connection is not used any more */
+    cx_buf values;     /* of the statement being sent */
+    cx_buf scratch;    /* of the row being read */
 };
 
 /* What a failed result, or (NULL) the connection, means; `doing` is named in the message. */

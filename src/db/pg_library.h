@@ -12,6 +12,7 @@
     X(PQclear)              \
     X(PQcmdTuples)          \
     X(PQconnectdbParams)    \
+    X(PQconsumeInput)       \
     X(PQenterPipelineMode)  \
     X(PQerrorMessage)       \
     X(PQexec)               \
@@ -22,18 +23,22 @@
     X(PQgetlength)          \
     X(PQgetResult)          \
     X(PQgetvalue)           \
+    X(PQisBusy)             \
     X(PQnfields)            \
     X(PQntuples)            \
     X(PQpipelineStatus)     \
     X(PQpipelineSync)       \
-    X(PQprepare)            \
     X(PQputCopyData)        \
     X(PQputCopyEnd)         \
     X(PQresultErrorField)   \
     X(PQresultStatus)       \
+    X(PQsendPrepare)        \
+    X(PQsendQuery)          \
     X(PQsendQueryPrepared)  \
     X(PQsetNoticeProcessor) \
+    X(PQsetNoticeReceiver)  \
     X(PQsetSingleRowMode)   \
+    X(PQsocket)             \
     X(PQstatus)             \
     X(PQtransactionStatus)
 

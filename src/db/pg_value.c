@@ -5,6 +5,7 @@
  *     double precision  the 8 bytes of its binary64, big-endian
  *     timestamptz       bigint, microseconds since 2000-01-01 UTC
  *     boolean           1 byte
+ *     bytea             its bytes
  *     jsonb             1 byte version (1), then the text
  *     uuid              16 bytes
  *     arrays            int32 dimensions (0 or 1), int32 has-null, int32 element type,
@@ -23,7 +24,8 @@
 const uint32_t cx_pg_oids[] = {
     [CX_PG_TEXT] = 25,   [CX_PG_INT] = 20,     [CX_PG_FLOAT] = 701,  [CX_PG_BOOL] = 16,
     [CX_PG_TIME] = 1184, [CX_PG_JSON] = 3802,  [CX_PG_TEXTS] = 1009, [CX_PG_UUID] = 2950,
-    [CX_PG_LIST] = 1009, [CX_PG_TIMES] = 1185,
+    [CX_PG_LIST] = 1009, [CX_PG_TIMES] = 1185, [CX_PG_BYTES] = 17,   [CX_PG_BLOBS] = 1001,
+    [CX_PG_INTS] = 1016,
 };
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -84,24 +86,26 @@ static cx_status end_array(cx_buf *out, size_t start, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status add_list(cx_buf *out, const cx_str *items, size_t count, cx_err *err)
+static cx_status add_list(cx_buf *out, cx_pg_type element, const cx_str *items, size_t count,
+                          cx_err *err)
 {
     size_t start = out->size;
     add_u32(out, 0);
-    add_array_head(out, cx_pg_oids[CX_PG_TEXT], count);
+    add_array_head(out, cx_pg_oids[element], count);
     for (size_t i = 0; i < count; i++)
         CX_TRY(add_bytes(out, 0, items[i], err));
     return end_array(out, start, err);
 }
 
-static cx_status add_times(cx_buf *out, const int64_t *times, size_t count, cx_err *err)
+static cx_status add_numbers(cx_buf *out, cx_pg_type element, const int64_t *items, size_t count,
+                             cx_err *err)
 {
     size_t start = out->size;
     add_u32(out, 0);
-    add_array_head(out, cx_pg_oids[CX_PG_TIME], count);
+    add_array_head(out, cx_pg_oids[element], count);
     for (size_t i = 0; i < count; i++) {
         add_u32(out, 8);
-        add_u64(out, (uint64_t)us_of(times[i]));
+        add_u64(out, (uint64_t)(element == CX_PG_TIME ? us_of(items[i]) : items[i]));
     }
     return end_array(out, start, err);
 }
@@ -170,12 +174,15 @@ cx_status cx_pg_add_value(cx_buf *out, const cx_pg_value *value, cx_err *err)
         return CX_SUCCESS;
     }
     switch (value->type) {
-    case CX_PG_TEXT: return add_bytes(out, 0, value->text, err);
+    case CX_PG_TEXT:
+    case CX_PG_BYTES: return add_bytes(out, 0, value->text, err);
     case CX_PG_JSON: return add_bytes(out, 1, value->text, err);
     case CX_PG_TEXTS: return add_texts(out, value->text, err);
     case CX_PG_UUID: return add_uuid(out, value->text, err);
-    case CX_PG_LIST: return add_list(out, value->items, value->count, err);
-    case CX_PG_TIMES: return add_times(out, value->times, value->count, err);
+    case CX_PG_LIST: return add_list(out, CX_PG_TEXT, value->items, value->count, err);
+    case CX_PG_BLOBS: return add_list(out, CX_PG_BYTES, value->items, value->count, err);
+    case CX_PG_TIMES: return add_numbers(out, CX_PG_TIME, value->times, value->count, err);
+    case CX_PG_INTS: return add_numbers(out, CX_PG_INT, value->times, value->count, err);
     case CX_PG_BOOL:
         add_u32(out, 1);
         cx_buf_add_byte(out, value->b);
@@ -287,7 +294,8 @@ cx_status cx_pg_read_value(cx_bytes bytes, cx_pg_type type, cx_buf *scratch, cx_
     cx_reader reader = cx_reader_over(bytes);
     *out = (cx_pg_value){.type = type};
     switch (type) {
-    case CX_PG_TEXT: out->text = cx_bytes_str(bytes); return CX_SUCCESS;
+    case CX_PG_TEXT:
+    case CX_PG_BYTES: out->text = cx_bytes_str(bytes); return CX_SUCCESS;
     case CX_PG_JSON:
         if (bytes.size < 1 || bytes.data[0] != 1)
             return type_error(err);

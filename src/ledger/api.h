@@ -7,6 +7,7 @@
 #define CX_LEDGER_API_H
 
 #include "ledger/backup/backup.h"
+#include "ledger/frame.h"
 #include "ledger/handle.h"
 #include "ledger/holds.h"
 #include "ledger/home.h"

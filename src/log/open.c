@@ -115,11 +115,15 @@ cx_status cx_log_sync_above(const cx_log *log, cx_err *err)
     return cx_io_sync_folder(log->io, size == 0 ? "." : above, err);
 }
 
-static cx_status make_first_segment(cx_log *log, cx_err *err)
+static cx_status make_first_segment(cx_log *log, const uint8_t *home_id, cx_err *err)
 {
     cx_file file;
     cx_log_header header = {.version = CX_LOG_VERSION, .size_bytes = log->segment_bytes};
-    int failed = log->io->random(log->io, header.home_id, sizeof header.home_id);
+    int failed = 0;
+    if (home_id != NULL)
+        memcpy(header.home_id, home_id, sizeof header.home_id);
+    else
+        failed = log->io->random(log->io, header.home_id, sizeof header.home_id);
     if (failed != 0)
         return cx_fail_os(err, -failed, "cannot get random bytes");
     CX_TRY(cx_log_segment_prepare(log, cx_log_spare_name, log->segment_bytes, &file, err));
@@ -143,7 +147,7 @@ cx_status cx_log_create(const char *folder, const cx_log_options *options, cx_er
         CX_TRY_GOTO(status, cx_fail(err, CX_E_EXISTS, "there is a log in %s", folder));
     if (status.code != CX_E_NOT_FOUND)
         goto done;
-    CX_TRY_GOTO(status, make_first_segment(log, err));
+    CX_TRY_GOTO(status, make_first_segment(log, options != NULL ? options->home_id : NULL, err));
     status = cx_log_sync_above(log, err);
 done:
     cx_log_close(log);

@@ -124,6 +124,7 @@ static cx_status read_frame(cx_log_window *window, uint64_t start, progress *see
     CX_TRY(fill_window(window, start, seen->offset + size, STEP_SIZE, err));
     cx_log_item item = {
         .place = {window->header.number, (uint32_t)size, seen->offset},
+        .erasable_size = erasable,
     };
     const uint8_t *frame = window_at(window, seen->offset);
     seen->good = cx_log_frame_decode(frame, window->seed, seen->offset, &item.frame, &state);

@@ -1,0 +1,144 @@
+/*
+ * internal.h - shared by the files of this module; private to it.
+ *
+ *   chain.c      the hash chain over the groups of a part
+ *   fleet.c      opening, connecting again, what an SQLSTATE means
+ *   schema.c     migrations
+ *   part.c       taking, renewing and giving back a part; F7 when it is taken
+ *   append.c     one group in one transaction
+ *   resolve.c     outcomes that are not known
+ *   read.c       groups in order
+ *   list.c       parts and server as an operator sees them
+ *   import.c     a data directory into parts
+ *   export.c     parts into a data directory
+ */
+#ifndef CX_FLEET_INTERNAL_H
+#define CX_FLEET_INTERNAL_H
+
+#include "db/api.h"
+#include "fleet/fleet.h"
+
+/*
+ * The test driver is compiled with CX_FLEET_RULES_OUT and can leave out one rule, so that the judge
+ * is seen to find it.  In the program every rule is the constant true.
+ */
+typedef enum cx_fleet_rule {
+    CX_RULE_GUARD = 1,    /* F1: epoch, owner, next and head in the append */
+    CX_RULE_LEASE = 2,    /* F3: a lease that is on is not taken */
+    CX_RULE_KEYS = 4,     /* F4: keys are stored and looked for */
+    CX_RULE_WARN = 8,     /* F6: a warning at COMMIT is an unknown outcome */
+    CX_RULE_RESOLVE = 16, /* F6: an unknown outcome is resolved, and not taken for done */
+    CX_RULE_CHAIN = 32    /* F7: what is read is compared with what is known */
+} cx_fleet_rule;
+#ifdef CX_FLEET_RULES_OUT
+extern unsigned cx_fleet_rules_out;
+#define CX_FLEET_RULE(rule) ((cx_fleet_rules_out & (rule)) == 0)
+#else
+#define CX_FLEET_RULE(rule) true
+#endif
+
+struct cx_fleet {
+    cx_pg *pg;
+    const cx_io *io;
+    uint32_t lease_ms, resolve_ms;
+    bool read_only, strict;
+    uint8_t id[16];
+    char owner[CX_FLEET_NODE_MAX + 18];
+    cx_buf sql;               /* of the statement being sent */
+    cx_buf guarded, erasable; /* of the group being appended */
+    cx_arena arena;           /* of the call */
+};
+
+/* --- chain.c ---------------------------------------------------------------------------------- */
+
+/* The head of a part without groups. */
+cx_digest cx_fleet_first_head(const uint8_t home_id[16], unsigned part);
+cx_digest cx_fleet_next_head(const cx_digest *prev, unsigned part, uint64_t epoch, uint64_t num,
+                             cx_bytes guarded);
+
+/* --- fleet.c ---------------------------------------------------------------------------------- */
+
+#define CX_FLEET_TABLE(name) "cortex_fleet." name
+/* SQL: COMMIT waits for a standby. */
+#define CX_FLEET_STRICT                                        \
+    "(current_setting('synchronous_standby_names') <> '' AND " \
+    "current_setting('synchronous_commit') IN ('on', 'remote_apply'))"
+
+/* Parameters of statements. */
+static inline cx_pg_value cx_fleet_int(uint64_t value)
+{
+    return (cx_pg_value){.type = CX_PG_INT, .i = (int64_t)value};
+}
+static inline cx_pg_value cx_fleet_bytes(const void *data, size_t size)
+{
+    return (cx_pg_value){.type = CX_PG_BYTES, .text = {(const char *)data, size}};
+}
+static inline cx_pg_value cx_fleet_text(const char *text)
+{
+    return (cx_pg_value){.type = CX_PG_TEXT, .text = {text, strlen(text)}};
+}
+static inline cx_pg_value cx_fleet_digest(const cx_digest *digest)
+{
+    return cx_fleet_bytes(digest->bytes, sizeof digest->bytes);
+}
+CX_RESULT cx_fleet_read_digest(const cx_pg_value *value, cx_digest *out, cx_err *err);
+
+/* What became of a statement that returned `status`. */
+typedef enum cx_fleet_outcome {
+    CX_OUTCOME_DONE,
+    CX_OUTCOME_UNKNOWN,   /* no answer, or a warning with it */
+    CX_OUTCOME_AGAIN,     /* nothing happened; the same may be sent again */
+    CX_OUTCOME_ELSEWHERE, /* nothing happened; this server does not write: connect again */
+    CX_OUTCOME_REPEATED,  /* nothing happened: a unique key is there */
+    CX_OUTCOME_FULL,      /* nothing happened: no room */
+    CX_OUTCOME_REFUSED    /* nothing happened, and would not another time */
+} cx_fleet_outcome;
+cx_fleet_outcome cx_fleet_outcome_of(const cx_fleet *fleet, cx_status status);
+/* Connects again; the session is set up. */
+CX_RESULT cx_fleet_reconnect(cx_fleet *fleet, cx_err *err);
+/* The same when the connection is known to be broken. */
+CX_RESULT cx_fleet_need_connection(cx_fleet *fleet, cx_err *err);
+void cx_fleet_pause(cx_fleet *fleet, unsigned tries);
+
+/* --- schema.c --------------------------------------------------------------------------------- */
+
+uint64_t cx_fleet_migrations_known(void);
+
+/* --- part.c ----------------------------------------------------------------------------------- */
+
+typedef struct cx_fleet_now {
+    bool found;
+    uint64_t epoch, next;
+    cx_digest head;
+    uint8_t home_id[16];
+    char owner[CX_FLEET_NODE_MAX + 18];
+    bool strict; /* the server waits for a standby */
+} cx_fleet_now;
+CX_RESULT cx_fleet_look(cx_fleet *fleet, unsigned part, cx_fleet_now *out, cx_err *err);
+CX_RESULT cx_fleet_not_strict(cx_err *err);
+/* Best effort: an event that cannot be written is not worth a failure. */
+void cx_fleet_note(cx_fleet *fleet, const cx_fleet_part *part, const char *kind,
+                   const char *detail);
+/* F7: notes it, drops the part, and is the error. */
+CX_RESULT cx_fleet_stop(cx_fleet *fleet, cx_fleet_part *part, const char *why, cx_err *err);
+/* The append or renewal changed no row: says why, and drops the part when it is lost.  *out_again:
+ * it is as it was known, and may be tried again. */
+CX_RESULT cx_fleet_why_refused(cx_fleet *fleet, cx_fleet_part *part, bool *out_again, cx_err *err);
+
+/* --- resolve.c -------------------------------------------------------------------------------- */
+
+/* Finds out whether the group after `part` with the head `head` was committed (F6).  On success
+ * *out_there says so; the part is confirmed with a new epoch, or dropped because it was lost. */
+CX_RESULT cx_fleet_resolve(cx_fleet *fleet, cx_fleet_part *part, const cx_digest *head,
+                           bool *out_there, cx_err *err);
+
+/* --- read.c ----------------------------------------------------------------------------------- */
+
+/* Reads [from, to) with the chain `*head` before it, which becomes the one after it. */
+CX_RESULT cx_fleet_read_groups(cx_fleet *fleet, unsigned part, const uint8_t home_id[16],
+                               uint64_t from, uint64_t to, cx_digest *head,
+                               cx_fleet_each_group *each, void *arg, cx_err *err);
+CX_RESULT cx_fleet_group_head(cx_fleet *fleet, unsigned part, uint64_t num, cx_digest *out,
+                              bool *out_found, cx_err *err);
+
+#endif
