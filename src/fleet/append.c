@@ -184,34 +184,26 @@ static cx_status make_lists(const appending *a, lists *out, cx_err *err)
 static cx_status write_sql(cx_buf *sql, const lists *given, cx_err *err)
 {
     cx_buf_clear(sql);
-    cx_buf_add_z(
-        sql,
-        "WITH g AS (UPDATE " CX_FLEET_TABLE(
-            "cx_part") " SET next = next + 1, "
-                       "head = $5, frames = frames + $6, bytes = bytes + $7, lease_until = now() + "
-                       "$8 * interval '1 millisecond' WHERE part = $1");
+    cx_buf_add_z(sql, "WITH g AS (UPDATE " CX_T_PART " SET next = next + 1, "
+                      "head = $5, frames = frames + $6, bytes = bytes + $7, lease_until = now() + "
+                      "$8 * interval '1 millisecond' WHERE part = $1");
     if (CX_FLEET_RULE(CX_RULE_GUARD))
         cx_buf_add_z(sql, " AND epoch = $2 AND next = $3 AND head = $4 AND owner = $9");
-    cx_buf_add_z(sql, " AND (NOT $10 OR " CX_FLEET_STRICT ") RETURNING part, next - 1 AS num), "
-                      "i AS (INSERT INTO " CX_FLEET_TABLE(
-                          "cx_group") " SELECT part, num, $2, $4, $5, $6, $11 FROM g)");
+    cx_buf_add_z(sql,
+                 " AND (NOT $10 OR " CX_FLEET_STRICT ") RETURNING part, next - 1 AS num), "
+                 "i AS (INSERT INTO " CX_T_GROUP " SELECT part, num, $2, $4, $5, $6, $11 FROM g)");
     if (given->piece_count != 0)
-        cx_buf_add_z(sql,
-                     ", p AS (INSERT INTO " CX_FLEET_TABLE(
-                         "cx_piece") " SELECT g.part, g.num, "
-                                     "u.n - 1, u.b FROM g, unnest($12) WITH ORDINALITY u(b, n))");
+        cx_buf_add_z(sql, ", p AS (INSERT INTO " CX_T_PIECE " SELECT g.part, g.num, "
+                          "u.n - 1, u.b FROM g, unnest($12) WITH ORDINALITY u(b, n))");
     if (given->live_count != 0)
-        cx_buf_add_z(sql, ", l AS (INSERT INTO " CX_FLEET_TABLE(
-                              "cx_live") " SELECT g.part, g.num, "
-                                         "u.f, u.b FROM g, unnest($13, $14) u(f, b))");
+        cx_buf_add_z(sql, ", l AS (INSERT INTO " CX_T_LIVE " SELECT g.part, g.num, "
+                          "u.f, u.b FROM g, unnest($13, $14) u(f, b))");
     if (given->key_count != 0)
-        cx_buf_add_z(sql, ", s AS (INSERT INTO " CX_FLEET_TABLE(
-                              "cx_seen") " SELECT g.part, u.k, "
-                                         "g.num, u.f FROM g, unnest($15, $16) u(k, f))");
+        cx_buf_add_z(sql, ", s AS (INSERT INTO " CX_T_SEEN " SELECT g.part, u.k, "
+                          "g.num, u.f FROM g, unnest($15, $16) u(k, f))");
     if (given->actor_count != 0)
-        cx_buf_add_z(sql, ", a AS (INSERT INTO " CX_FLEET_TABLE(
-                              "cx_actor") " SELECT g.part, u.a, "
-                                          "g.num FROM g, unnest($17) u(a))");
+        cx_buf_add_z(sql, ", a AS (INSERT INTO " CX_T_ACTOR " SELECT g.part, u.a, "
+                          "g.num FROM g, unnest($17) u(a))");
     cx_buf_add_z(sql, " SELECT count(*) FROM g");
     cx_buf_add_byte(sql, 0);
     return cx_buf_check(sql, err);
@@ -308,8 +300,8 @@ static cx_status find_repeated(appending *a, cx_err *err)
                                   {.type = CX_PG_BLOBS, .items = keys, .count = a->batch_count}};
     CX_TRY(cx_pg_query(
         a->fleet->pg,
-        "SELECT u.n, s.num, s.frame FROM unnest($2) WITH ORDINALITY u(k, n) JOIN " CX_FLEET_TABLE(
-            "cx_seen") " s ON s.part = $1 AND s.key = u.k",
+        "SELECT u.n, s.num, s.frame FROM unnest($2) WITH ORDINALITY u(k, n) JOIN " CX_T_SEEN
+        " s ON s.part = $1 AND s.key = u.k",
         values, CX_COUNT_OF(values), types, CX_COUNT_OF(types), read_place, &found, NULL, err));
     if (found.count != 0)
         return CX_SUCCESS;

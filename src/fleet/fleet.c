@@ -126,9 +126,8 @@ static cx_status read_fleet(cx_fleet *fleet, cx_err *err)
 {
     static const cx_pg_type types[] = {CX_PG_BYTES, CX_PG_BOOL};
     uint64_t rows = 0;
-    cx_status status =
-        cx_pg_query(fleet->pg, "SELECT id, strict FROM " CX_FLEET_TABLE("cx_fleet"), NULL, 0, types,
-                    CX_COUNT_OF(types), read_fleet_row, fleet, &rows, err);
+    cx_status status = cx_pg_query(fleet->pg, "SELECT id, strict FROM " CX_T_FLEET, NULL, 0, types,
+                                   CX_COUNT_OF(types), read_fleet_row, fleet, &rows, err);
     const char *state = cx_pg_state(fleet->pg);
     if (cx_failed(status) && (is_state(state, "42P01") || is_state(state, "3F000")))
         return no_fleet(err);

@@ -134,11 +134,11 @@ static cx_status find_last_import(importing *m, part_state *state, cx_err *err)
     make_key(m, UINT64_MAX, high);
     const cx_pg_value values[] = {cx_fleet_int(state->part.number), cx_fleet_bytes(low, KEY_SIZE),
                                   cx_fleet_bytes(high, KEY_SIZE)};
-    return cx_pg_query(
-        m->fleet->pg,
-        "SELECT key FROM " CX_FLEET_TABLE(
-            "cx_seen") " WHERE part = $1 AND key BETWEEN $2 AND $3 ORDER BY key DESC LIMIT 1",
-        values, CX_COUNT_OF(values), types, 1, read_last_key, &state->first_commit, NULL, err);
+    return cx_pg_query(m->fleet->pg,
+                       "SELECT key FROM " CX_T_SEEN
+                       " WHERE part = $1 AND key BETWEEN $2 AND $3 ORDER BY key DESC LIMIT 1",
+                       values, CX_COUNT_OF(values), types, 1, read_last_key, &state->first_commit,
+                       NULL, err);
 }
 
 static cx_status append_group(importing *m, part_state *state, const cx_fleet_record *records,

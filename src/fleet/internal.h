@@ -58,7 +58,17 @@ cx_digest cx_fleet_next_head(const cx_digest *prev, unsigned part, uint64_t epoc
 
 /* --- fleet.c ---------------------------------------------------------------------------------- */
 
-#define CX_FLEET_TABLE(name) "cortex_fleet." name
+/* Tables, in SQL. */
+#define CX_T_PART "cortex_fleet.cx_part"
+#define CX_T_PULSE "cortex_fleet.cx_pulse"
+#define CX_T_GROUP "cortex_fleet.cx_group"
+#define CX_T_PIECE "cortex_fleet.cx_piece"
+#define CX_T_LIVE "cortex_fleet.cx_live"
+#define CX_T_SEEN "cortex_fleet.cx_seen"
+#define CX_T_ACTOR "cortex_fleet.cx_actor"
+#define CX_T_EVENT "cortex_fleet.cx_event"
+#define CX_T_FLEET "cortex_fleet.cx_fleet"
+#define CX_T_MIGRATION "cortex_fleet.cx_migration"
 /* SQL: COMMIT waits for a standby. */
 #define CX_FLEET_STRICT                                        \
     "(current_setting('synchronous_standby_names') <> '' AND " \

@@ -31,8 +31,6 @@ static cx_status read_part_row(void *arg, const cx_pg_value *columns, cx_err *er
     return l->each(l->arg, &row, err);
 }
 
-#define EVENT CX_FLEET_TABLE("cx_event")
-
 cx_status cx_fleet_list(cx_fleet *fleet, bool all, cx_fleet_each_part *each, void *arg, cx_err *err)
 {
     static const cx_pg_type types[] = {CX_PG_INT,   CX_PG_BYTES, CX_PG_INT, CX_PG_INT,
@@ -46,17 +44,13 @@ cx_status cx_fleet_list(cx_fleet *fleet, bool all, cx_fleet_each_part *each, voi
         "SELECT p.part, p.home_id, p.epoch, p.next, p.head, p.frames, p.bytes, "
         "coalesce(p.owner, ''), "
         "coalesce((extract(epoch FROM p.lease_until - now()) * 1000)::bigint, 0), "
-        "(SELECT count(*) FROM " CX_FLEET_TABLE(
-            "cx_actor") " a WHERE a.part = p.part), "
-                        "(SELECT count(*) FROM " EVENT
-                        " s WHERE s.part = p.part AND s.kind = 'stopped'), "
-                        "EXISTS (SELECT FROM " EVENT
-                        " s WHERE s.part = p.part AND s.kind = 'stopped' AND s.id > "
-                        "coalesce((SELECT max(a.id) FROM " EVENT
-                        " a WHERE a.part = p.part AND a.kind = "
-                        "'accepted'), 0)) "
-                        "FROM " CX_FLEET_TABLE(
-                            "cx_part") " p WHERE $1 OR p.epoch > 0 OR p.next > 0 ORDER BY 1",
+        "(SELECT count(*) FROM " CX_T_ACTOR " a WHERE a.part = p.part), "
+        "(SELECT count(*) FROM " CX_T_EVENT " s WHERE s.part = p.part AND s.kind = 'stopped'), "
+        "EXISTS (SELECT FROM " CX_T_EVENT
+        " s WHERE s.part = p.part AND s.kind = 'stopped' AND s.id > "
+        "coalesce((SELECT max(a.id) FROM " CX_T_EVENT " a WHERE a.part = p.part AND a.kind = "
+        "'accepted'), 0)) "
+        "FROM " CX_T_PART " p WHERE $1 OR p.epoch > 0 OR p.next > 0 ORDER BY 1",
         values, 1, types, CX_COUNT_OF(types), read_part_row, &l, NULL, err);
 }
 
@@ -86,11 +80,10 @@ cx_status cx_fleet_server_of(cx_fleet *fleet, cx_fleet_server *out, cx_err *err)
                        "SELECT current_setting('synchronous_standby_names') <> '', "
                        "current_setting('synchronous_commit') IN ('on', 'remote_apply'), "
                        "pg_is_in_recovery(), "
-                       "(SELECT count(*) FROM " CX_FLEET_TABLE(
-                           "cx_migration") "), "
-                                           "(SELECT count(*) FROM pg_stat_activity WHERE datname = "
-                                           "current_database() AND "
-                                           "xact_start < now() - interval '1 minute'), "
-                                           "current_setting('server_version')",
+                       "(SELECT count(*) FROM " CX_T_MIGRATION "), "
+                       "(SELECT count(*) FROM pg_stat_activity WHERE datname = "
+                       "current_database() AND "
+                       "xact_start < now() - interval '1 minute'), "
+                       "current_setting('server_version')",
                        NULL, 0, types, CX_COUNT_OF(types), read_server, out, NULL, err);
 }

@@ -36,8 +36,7 @@ cx_status cx_fleet_look(cx_fleet *fleet, unsigned part, cx_fleet_now *out, cx_er
 {
     const cx_pg_value values[] = {cx_fleet_int(part)};
     *out = (cx_fleet_now){0};
-    CX_TRY(cx_pg_query(fleet->pg,
-                       "SELECT " NOW_COLUMNS " FROM " CX_FLEET_TABLE("cx_part") " WHERE part = $1",
+    CX_TRY(cx_pg_query(fleet->pg, "SELECT " NOW_COLUMNS " FROM " CX_T_PART " WHERE part = $1",
                        values, 1, now_types, CX_COUNT_OF(now_types), read_now, out, NULL, err));
     return out->found ? CX_SUCCESS
                       : cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
@@ -52,11 +51,10 @@ static cx_status write_event(cx_fleet *fleet, unsigned part, uint64_t epoch, con
     const cx_pg_value values[] = {cx_fleet_int(part), cx_fleet_int(epoch),
                                   cx_fleet_text(fleet->owner), cx_fleet_text(kind),
                                   cx_fleet_text(detail)};
-    return cx_pg_query(
-        fleet->pg,
-        "INSERT INTO " CX_FLEET_TABLE(
-            "cx_event") " (part, epoch, node, kind, detail) VALUES ($1, $2, $3, $4, $5)",
-        values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, NULL, err);
+    return cx_pg_query(fleet->pg,
+                       "INSERT INTO " CX_T_EVENT
+                       " (part, epoch, node, kind, detail) VALUES ($1, $2, $3, $4, $5)",
+                       values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, NULL, err);
 }
 
 void cx_fleet_note(cx_fleet *fleet, const cx_fleet_part *part, const char *kind, const char *detail)
@@ -90,34 +88,28 @@ typedef struct taken {
 } taken;
 
 /* A stop that no operator has accepted since. */
-#define IS_STOPPED                                                                          \
-    "EXISTS (SELECT FROM " CX_FLEET_TABLE(                                                  \
-        "cx_event") " s WHERE s.part = $1 AND s.kind = "                                    \
-                    "'stopped' AND s.id > coalesce((SELECT max(a.id) FROM " CX_FLEET_TABLE( \
-                        "cx_event") " a "                                                   \
-                                    "WHERE a.part = $1 AND a.kind = 'accepted'), 0))"
+#define IS_STOPPED                                                           \
+    "EXISTS (SELECT FROM " CX_T_EVENT " s WHERE s.part = $1 AND s.kind = "   \
+    "'stopped' AND s.id > coalesce((SELECT max(a.id) FROM " CX_T_EVENT " a " \
+    "WHERE a.part = $1 AND a.kind = 'accepted'), 0))"
 
-#define TAKE_SQL(condition)                                                                        \
-    "WITH t AS (UPDATE " CX_FLEET_TABLE(                                                           \
-        "cx_part") " SET epoch = epoch + 1, owner = $2, "                                          \
-                   "lease_until = now() + $3 * interval '1 millisecond' WHERE part = $1 "          \
-                   "AND " condition " AND NOT " IS_STOPPED                                         \
-                   " RETURNING part, epoch, next, head, home_id, owner), "                         \
-                   "e AS (INSERT INTO " CX_FLEET_TABLE(                                            \
-                       "cx_event") " (part, epoch, node, kind, prior_until) "                      \
-                                   "SELECT t.part, t.epoch, $2, 'take', (SELECT p.lease_until "    \
-                                   "FROM " CX_FLEET_TABLE(                                         \
-                                       "cx_part") " p "                                            \
-                                                  "WHERE p.part = $1) FROM t) SELECT " NOW_COLUMNS \
-                                                  " FROM t"
+/* A lease of this process's own is no obstacle: after an outcome that was not resolved it takes the
+ * part again. */
+#define TAKE_SQL(condition)                                                                   \
+    "WITH t AS (UPDATE " CX_T_PART " SET epoch = epoch + 1, owner = $2, lease_until = "       \
+    "now() + $3 * interval '1 millisecond' WHERE part = $1 AND (owner = $2 OR " condition     \
+    ") AND NOT " IS_STOPPED " RETURNING part, epoch, next, head, home_id, owner), "           \
+    "e AS (INSERT INTO " CX_T_EVENT " (part, epoch, node, kind, prior_until) SELECT t.part, " \
+    "t.epoch, $2, 'take', (SELECT CASE WHEN p.owner = $2 THEN NULL ELSE p.lease_until END "   \
+    "FROM " CX_T_PART " p WHERE p.part = $1) FROM t) SELECT " NOW_COLUMNS " FROM t"
 
 static cx_status send_take(cx_fleet *fleet, unsigned part, cx_fleet_now *out, cx_err *err)
 {
     const cx_pg_value values[] = {cx_fleet_int(part), cx_fleet_text(fleet->owner),
                                   cx_fleet_int(fleet->lease_ms)};
     const char *sql = CX_FLEET_RULE(CX_RULE_LEASE)
-                          ? TAKE_SQL("(lease_until IS NULL OR lease_until < now())")
-                          : TAKE_SQL("coalesce(owner, '') <> $2");
+                          ? TAKE_SQL("lease_until IS NULL OR lease_until < now()")
+                          : TAKE_SQL("true");
     *out = (cx_fleet_now){0};
     return cx_pg_query(fleet->pg, sql, values, CX_COUNT_OF(values), now_types,
                        CX_COUNT_OF(now_types), read_now, out, NULL, err);
@@ -306,23 +298,19 @@ static cx_status change_owned(cx_fleet *fleet, cx_fleet_part *part, const char *
 cx_status cx_fleet_renew(cx_fleet *fleet, cx_fleet_part *part, cx_err *err)
 {
     CX_ASSERT(part->owned);
-    return change_owned(
-        fleet, part,
-        "UPDATE " CX_FLEET_TABLE(
-            "cx_part") " SET lease_until = now() + $4 * "
-                       "interval '1 millisecond' WHERE part = $1 AND epoch = $2 AND owner = $3",
-        cx_fleet_int(fleet->lease_ms), 4, err);
+    return change_owned(fleet, part,
+                        "UPDATE " CX_T_PART " SET lease_until = now() + $4 * "
+                        "interval '1 millisecond' WHERE part = $1 AND epoch = $2 AND owner = $3",
+                        cx_fleet_int(fleet->lease_ms), 4, err);
 }
 
 cx_status cx_fleet_give_back(cx_fleet *fleet, cx_fleet_part *part, cx_err *err)
 {
     CX_ASSERT(part->owned);
-    cx_status status =
-        change_owned(fleet, part,
-                     "UPDATE " CX_FLEET_TABLE(
-                         "cx_part") " SET lease_until = NULL, "
+    cx_status status = change_owned(fleet, part,
+                                    "UPDATE " CX_T_PART " SET lease_until = NULL, "
                                     "owner = NULL WHERE part = $1 AND epoch = $2 AND owner = $3",
-                     cx_fleet_int(0), 3, err);
+                                    cx_fleet_int(0), 3, err);
     part->owned = false;
     return status;
 }
@@ -336,12 +324,10 @@ cx_status cx_fleet_adopt(cx_fleet *fleet, cx_fleet_part *part, const uint8_t hom
                                   cx_fleet_digest(&head),      cx_fleet_digest(&part->head)};
     uint64_t changed = 0;
     CX_ASSERT(part->owned && part->next == 0);
-    CX_TRY(cx_pg_query(
-        fleet->pg,
-        "UPDATE " CX_FLEET_TABLE(
-            "cx_part") " SET home_id = $4, head = $5 "
+    CX_TRY(cx_pg_query(fleet->pg,
+                       "UPDATE " CX_T_PART " SET home_id = $4, head = $5 "
                        "WHERE part = $1 AND epoch = $2 AND owner = $3 AND next = 0 AND head = $6",
-        values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, &changed, err));
+                       values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, &changed, err));
     if (changed != 1) {
         bool again;
         return cx_fleet_why_refused(fleet, part, &again, err);

@@ -71,9 +71,9 @@ static cx_status read_page(reading *r, uint64_t to, cx_err *err)
     r->row_count = 0;
     cx_buf_clear(&r->page);
     return cx_pg_query(r->fleet->pg,
-                       "SELECT num, epoch, prev, head, frames, bytes FROM " CX_FLEET_TABLE(
-                           "cx_group") " WHERE part = $1 AND num >= $2 AND num < $3 "
-                                       "ORDER BY num LIMIT $4",
+                       "SELECT num, epoch, prev, head, frames, bytes FROM " CX_T_GROUP
+                       " WHERE part = $1 AND num >= $2 AND num < $3 "
+                       "ORDER BY num LIMIT $4",
                        values, CX_COUNT_OF(values), types, CX_COUNT_OF(types), read_group_row, r,
                        NULL, err);
 }
@@ -93,8 +93,8 @@ static cx_status read_pieces(reading *r, uint64_t num, cx_err *err)
     const cx_pg_value values[] = {cx_fleet_int(r->part), cx_fleet_int(num)};
     cx_buf_clear(&r->pieces);
     return cx_pg_query(r->fleet->pg,
-                       "SELECT bytes FROM " CX_FLEET_TABLE(
-                           "cx_piece") " WHERE part = $1 AND num = $2 ORDER BY piece",
+                       "SELECT bytes FROM " CX_T_PIECE
+                       " WHERE part = $1 AND num = $2 ORDER BY piece",
                        values, CX_COUNT_OF(values), types, 1, read_piece, r, NULL, err);
 }
 
@@ -117,11 +117,10 @@ static cx_status read_live(reading *r, uint64_t num, cx_err *err)
 {
     static const cx_pg_type types[] = {CX_PG_INT, CX_PG_BYTES};
     const cx_pg_value values[] = {cx_fleet_int(r->part), cx_fleet_int(num)};
-    return cx_pg_query(r->fleet->pg,
-                       "SELECT frame, bytes FROM " CX_FLEET_TABLE(
-                           "cx_live") " WHERE part = $1 AND num = $2 ORDER BY frame",
-                       values, CX_COUNT_OF(values), types, CX_COUNT_OF(types), read_live_row, r,
-                       NULL, err);
+    return cx_pg_query(
+        r->fleet->pg,
+        "SELECT frame, bytes FROM " CX_T_LIVE " WHERE part = $1 AND num = $2 ORDER BY frame",
+        values, CX_COUNT_OF(values), types, CX_COUNT_OF(types), read_live_row, r, NULL, err);
 }
 
 /* --- one group -------------------------------------------------------------------------------- */
@@ -259,9 +258,8 @@ cx_status cx_fleet_group_head(cx_fleet *fleet, unsigned part, uint64_t num, cx_d
     static const cx_pg_type types[] = {CX_PG_BYTES};
     const cx_pg_value values[] = {cx_fleet_int(part), cx_fleet_int(num)};
     one_head found = {0};
-    CX_TRY(cx_pg_query(
-        fleet->pg, "SELECT head FROM " CX_FLEET_TABLE("cx_group") " WHERE part = $1 AND num = $2",
-        values, CX_COUNT_OF(values), types, 1, read_head, &found, NULL, err));
+    CX_TRY(cx_pg_query(fleet->pg, "SELECT head FROM " CX_T_GROUP " WHERE part = $1 AND num = $2",
+                       values, CX_COUNT_OF(values), types, 1, read_head, &found, NULL, err));
     *out = found.head;
     *out_found = found.found;
     return CX_SUCCESS;

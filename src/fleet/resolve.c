@@ -34,21 +34,19 @@ static cx_status send_confirm(cx_fleet *fleet, const cx_fleet_part *part, confir
     const cx_pg_value values[] = {cx_fleet_int(part->number), cx_fleet_int(part->epoch),
                                   cx_fleet_text(fleet->owner), cx_fleet_int(fleet->lease_ms)};
     *out = (confirmed){0};
-    return cx_pg_query(
-        fleet->pg,
-        "UPDATE " CX_FLEET_TABLE(
-            "cx_part") " SET epoch = epoch + 1, "
+    return cx_pg_query(fleet->pg,
+                       "UPDATE " CX_T_PART " SET epoch = epoch + 1, "
                        "lease_until = now() + $4 * interval '1 millisecond' "
                        "WHERE part = $1 AND epoch >= $2 AND owner = $3 RETURNING epoch, next, head",
-        values, CX_COUNT_OF(values), types, CX_COUNT_OF(types), read_confirmed, out, NULL, err);
+                       values, CX_COUNT_OF(values), types, CX_COUNT_OF(types), read_confirmed, out,
+                       NULL, err);
 }
 
 static cx_status send_pulse(cx_fleet *fleet, unsigned part, cx_err *err)
 {
     const cx_pg_value values[] = {cx_fleet_int(part)};
-    return cx_pg_query(
-        fleet->pg, "UPDATE " CX_FLEET_TABLE("cx_pulse") " SET count = count + 1 WHERE part = $1",
-        values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, NULL, err);
+    return cx_pg_query(fleet->pg, "UPDATE " CX_T_PULSE " SET count = count + 1 WHERE part = $1",
+                       values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, NULL, err);
 }
 
 /* The part is still ours. */
@@ -57,6 +55,11 @@ static cx_status resolve_own(cx_fleet *fleet, cx_fleet_part *part, const confirm
 {
     bool same = now->next == part->next && cx_digest_eq(&now->head, &part->head);
     *out_there = now->next == part->next + 1 && cx_digest_eq(&now->head, head);
+    if (!same && !*out_there && !CX_FLEET_RULE(CX_RULE_CHAIN)) {
+        part->next = now->next;
+        part->head = now->head;
+        same = true;
+    }
     if (!same && !*out_there)
         return cx_fleet_stop(fleet, part, "its head changed, and no node took it", err);
     part->epoch = now->epoch;
@@ -73,6 +76,8 @@ static cx_status resolve_lost(cx_fleet *fleet, cx_fleet_part *part, const cx_dig
     bool is_there = false;
     *out_again = true;
     CX_TRY(cx_fleet_look(fleet, part->number, &now, err));
+    if (now.epoch < part->epoch && !CX_FLEET_RULE(CX_RULE_CHAIN))
+        part->epoch = now.epoch;
     if (now.epoch < part->epoch)
         return cx_fleet_stop(fleet, part, "its epoch went back", err);
     if (now.epoch == part->epoch && strcmp(now.owner, fleet->owner) == 0)

@@ -82,9 +82,8 @@ static cx_status count_migrations(cx_pg *pg, uint64_t *out, cx_err *err)
     CX_TRY(has_schema(pg, &there, err));
     if (!there)
         return CX_SUCCESS;
-    return cx_pg_query(pg,
-                       "SELECT number, sha256 FROM " CX_FLEET_TABLE("cx_migration") " ORDER BY 1",
-                       NULL, 0, types, CX_COUNT_OF(types), check_migration, out, NULL, err);
+    return cx_pg_query(pg, "SELECT number, sha256 FROM " CX_T_MIGRATION " ORDER BY 1", NULL, 0,
+                       types, CX_COUNT_OF(types), check_migration, out, NULL, err);
 }
 
 /* --- migrating -------------------------------------------------------------------------------- */
@@ -97,8 +96,8 @@ static cx_status run_file(cx_pg *pg, size_t index, cx_err *err)
                                   cx_fleet_digest(&digest)};
     CX_TRY(cx_pg_run(pg, text.data, err));
     return cx_pg_query(pg,
-                       "INSERT INTO " CX_FLEET_TABLE("cx_migration") " (number, name, sha256) "
-                                                                     "VALUES ($1, $2, $3)",
+                       "INSERT INTO " CX_T_MIGRATION " (number, name, sha256) "
+                       "VALUES ($1, $2, $3)",
                        values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, NULL, err);
 }
 
@@ -124,17 +123,13 @@ static cx_status fill_parts(cx_pg *pg, const uint8_t id[16], bool strict, cx_err
                                   {.type = CX_PG_BLOBS, .items = homes, .count = CX_FLEET_PARTS},
                                   {.type = CX_PG_BLOBS, .items = heads, .count = CX_FLEET_PARTS}};
     CX_TRY(cx_pg_query(pg,
-                       "INSERT INTO " CX_FLEET_TABLE("cx_part") " (part, home_id, head) "
-                                                                "SELECT * FROM unnest($1, $2, $3)",
+                       "INSERT INTO " CX_T_PART " (part, home_id, head) "
+                       "SELECT * FROM unnest($1, $2, $3)",
                        values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, NULL, err));
-    CX_TRY(cx_pg_run(pg,
-                     "INSERT INTO " CX_FLEET_TABLE(
-                         "cx_pulse") " (part) SELECT part FROM " CX_FLEET_TABLE("cx_part"),
-                     err));
+    CX_TRY(cx_pg_run(pg, "INSERT INTO " CX_T_PULSE " (part) SELECT part FROM " CX_T_PART, err));
     const cx_pg_value fleet[] = {cx_fleet_bytes(id, 16), {.type = CX_PG_BOOL, .b = strict}};
-    return cx_pg_query(pg,
-                       "INSERT INTO " CX_FLEET_TABLE("cx_fleet") " (id, strict) VALUES ($1, $2)",
-                       fleet, CX_COUNT_OF(fleet), NULL, 0, NULL, NULL, NULL, err);
+    return cx_pg_query(pg, "INSERT INTO " CX_T_FLEET " (id, strict) VALUES ($1, $2)", fleet,
+                       CX_COUNT_OF(fleet), NULL, 0, NULL, NULL, NULL, err);
 }
 
 typedef struct existing {
@@ -158,8 +153,8 @@ static cx_status need_fleet(cx_pg *pg, bool strict, const uint8_t *id, cx_err *e
     static const cx_pg_type types[] = {CX_PG_BYTES, CX_PG_BOOL};
     existing there = {0};
     uint8_t made[16];
-    CX_TRY(cx_pg_query(pg, "SELECT id, strict FROM " CX_FLEET_TABLE("cx_fleet"), NULL, 0, types,
-                       CX_COUNT_OF(types), read_existing, &there, NULL, err));
+    CX_TRY(cx_pg_query(pg, "SELECT id, strict FROM " CX_T_FLEET, NULL, 0, types, CX_COUNT_OF(types),
+                       read_existing, &there, NULL, err));
     if (there.found && id != NULL && memcmp(there.id, id, sizeof there.id) != 0)
         return cx_fail_at(err, CX_E_CONFLICT, "OtherFleet", CX_NO_OFFSET,
                           "the database has another fleet; give this one a database of its own");

@@ -156,24 +156,40 @@ class Proxy:
         self.cut = None  # "request": the next one is lost; "answer": it arrives, its answer is lost
         self.cuts = 0
         self.lock = threading.Lock()
+        self.closed = False
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
-        while True:
+        while not self.closed:
             try:
                 client, _ = self.listener.accept()
+                upstream = self.reach()
+                if upstream is None:
+                    client.close()
+                    self.refuse()
+                    continue
             except OSError:
-                return
-            threading.Thread(target=self.connect, args=(client,), daemon=True).start()
+                continue
+            threading.Thread(target=self.connect, args=(client, upstream), daemon=True).start()
 
-    def connect(self, client):
+    def reach(self):
         try:
-            upstream = socket.create_connection(("127.0.0.1", self.server.port), timeout=5)
+            return socket.create_connection(("127.0.0.1", self.server.port), timeout=5)
         except OSError:
-            client.close()
-            return
+            return None
+
+    def refuse(self):
+        """As the system of a machine whose server is down does, until it is up."""
+        self.listener.close()
+        while not self.closed and (probe := self.reach()) is None:
+            time.sleep(0.05)
+        if not self.closed:
+            probe.close()
+            self.listener = socket.create_server(("127.0.0.1", self.port))
+
+    def connect(self, client, upstream):
         upstream.settimeout(None)
         state = {"lose": False}
         threading.Thread(target=self.pump, args=(upstream, client, state, False), daemon=True).start()
@@ -208,6 +224,11 @@ class Proxy:
             each.close()
 
     def close(self):
+        self.closed = True
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
         self.listener.close()
 
 
