@@ -88,6 +88,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   cx_script(torture torture torture/torture.py --seconds 150)
   set_tests_properties(torture PROPERTIES COST 1000)
   cx_script(soak torture soak/soak.py --seconds 15)
+  # Nodes of a fleet over a PostgreSQL of their own; CORTEX_FLEET_SECONDS makes it long.
+  cx_script(fleet_faults torture ${CMAKE_CURRENT_SOURCE_DIR}/fleet/faults.py $<TARGET_FILE:cortex-fleet-driver>)
 endif()
 
 # A hostile agent put together at random, for a minute; docs/threat-model.md has longer ones.
