@@ -155,6 +155,7 @@ class Proxy:
         self.server = server
         self.cut = None  # "request": the next one is lost; "answer": it arrives, its answer is lost
         self.cuts = 0
+        self.delay = 0.0  # seconds, of each piece that passes
         self.lock = threading.Lock()
         self.closed = False
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -213,6 +214,8 @@ class Proxy:
                     state["lose"] = state["lose"] or self.take_cut("answer")
                 if not is_request and state["lose"]:
                     break
+                if self.delay:
+                    time.sleep(self.delay)
                 target.sendall(data)
         except OSError:
             pass

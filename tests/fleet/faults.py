@@ -98,6 +98,7 @@ class Fleet:
         self.cluster = clusters.Cluster(standby)
         self.logs = f"{self.cluster.home}/logs"
         self.long = False
+        self.pause = 0.35
         os.mkdir(self.logs)
         self.log_paths, self.nodes = [], []
         self.init()
@@ -547,8 +548,23 @@ class Faults:
     def locks_held(self):
         self.fleet.cluster.primary.sql("BEGIN; SELECT * FROM cortex_fleet.cx_part FOR UPDATE; SELECT pg_sleep(0.5); COMMIT")
 
+    def network_slow(self):
+        """30 ms each way, for a second."""
+        for proxy in self.fleet.cluster.proxies:
+            proxy.delay = 0.03
+        time.sleep(1)
+        for proxy in self.fleet.cluster.proxies:
+            proxy.delay = 0.0
+
+    def long_transaction(self):
+        """A snapshot that stays, so that nothing can be vacuumed meanwhile."""
+        server = self.fleet.cluster.primary
+        threading.Thread(target=server.sql, daemon=True, args=(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM cortex_fleet.cx_part; SELECT pg_sleep(3)", False)
+        ).start()
+
     COMMON = [node_killed, node_frozen, request_cut, answer_cut, backend_ended, wait_cancelled]
-    RARE = [standby_lost, primary_crashed, failover, locks_held]
+    RARE = [standby_lost, primary_crashed, failover, locks_held, network_slow, long_transaction]
 
     def run(self, end, pause):
         rare_at = time.monotonic() + 2
@@ -580,7 +596,7 @@ def random_faults(fleet, seconds, seed):
     rng = random.Random(seed)
     writers = Writers(fleet, 3, 8, seconds)
     faults = Faults(fleet, writers, rng)
-    faults.run(time.monotonic() + seconds - 3, 0.35)
+    faults.run(time.monotonic() + seconds - 3, fleet.pause)
     writers.wait()
     report = good(fleet)
     print(f"random faults, seed {seed}, {seconds} s: {report.line()}")
@@ -599,6 +615,7 @@ def main():
     parser.add_argument("driver")
     parser.add_argument("words", nargs="*")
     parser.add_argument("--seconds", type=int, default=int(os.environ.get("CORTEX_FLEET_SECONDS", "12")))
+    parser.add_argument("--pause", type=float, default=0.35, help="seconds between two random faults, about")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("CORTEX_FLEET_SEED", "17")))
     given = parser.parse_args(ARGUMENTS)
     if clusters.BIN is None or shutil.which("psql") is None:
@@ -609,6 +626,7 @@ def main():
 
     counts = collections.Counter()
     fleet = Fleet(given.driver)
+    fleet.pause = given.pause
     fleet.long = given.seconds >= 30 or given.words != []
     try:
         for function in [*tests, random_faults_with_all_rules]:

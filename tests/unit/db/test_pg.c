@@ -426,6 +426,93 @@ CX_TEST(a_lost_connection_is_away_until_reconnected)
     cx_pg_close(pg);
 }
 
+static cx_status take_bytes(void *arg, const cx_pg_value *columns, cx_err *err)
+{
+    cx_buf *out = arg;
+    cx_buf_clear(out);
+    cx_buf_add_str(out, columns[0].text);
+    return cx_buf_check(out, err);
+}
+
+CX_TEST(bytes_come_back_as_they_went)
+{
+    static const cx_pg_type types[] = {CX_PG_BYTES};
+    CONNECT(pg);
+    cx_err err = {0};
+    cx_buf out;
+    cx_str blobs[] = {{"a\0b", 3}, {"", 0}, {"\xff", 1}};
+    int64_t numbers[] = {INT64_MIN, 0, 7};
+    const cx_pg_value bytes = {.type = CX_PG_BYTES, .text = {"\0\xff\n", 3}};
+    const cx_pg_value list = {.type = CX_PG_BLOBS, .items = blobs, .count = 3};
+    const cx_pg_value ints = {.type = CX_PG_INTS, .times = numbers, .count = 3};
+    cx_buf_init(&out, cx_alloc_default());
+    CHECK_STATUS(cx_pg_query(pg, "SELECT $1", &bytes, 1, types, 1, take_bytes, &out, NULL, &err),
+                 &err);
+    CHECK(out.size == 3 && memcmp(out.data, "\0\xff\n", 3) == 0);
+    CHECK_ASK("SELECT pg_typeof($1)::text", &bytes, 1, all_types, 1, "bytea\n");
+    CHECK_ASK("SELECT encode(b, 'hex') FROM unnest($1) b", &list, 1, all_types, 1,
+              "610062\n\nff\n");
+    CHECK_ASK("SELECT n FROM unnest($1) n", &ints, 1, all_types + 1, 1,
+              "-9223372036854775808\n0\n7\n");
+    cx_buf_done(&out);
+    cx_pg_close(pg);
+}
+
+CX_TEST(the_state_of_a_failure_is_told)
+{
+    CONNECT(pg);
+    cx_err err = {0};
+    CHECK(cx_failed(cx_pg_run(pg, "SELECT 1 / 0", &err)));
+    CHECK_STR(cx_str_z(cx_pg_state(pg)), "22012");
+    CHECK(cx_failed(
+        cx_pg_query(pg, "SELECT * FROM pg_none", NULL, 0, NULL, 0, NULL, NULL, NULL, &err)));
+    CHECK_STR(cx_str_z(cx_pg_state(pg)), "42P01");
+    CHECK_STATUS(cx_pg_run(pg, "SELECT 1", &err), &err);
+    CHECK_STR(cx_str_z(cx_pg_state(pg)), "");
+    cx_pg_close(pg);
+}
+
+CX_TEST(warnings_are_counted_where_they_are_wanted)
+{
+    static const char warns[] = "DO $$ BEGIN RAISE WARNING 'so'; RAISE NOTICE 'not'; END $$";
+    const char *url = server();
+    cx_pg_options options = CX_PG_OPTIONS_INIT;
+    cx_pg *pg = NULL;
+    cx_err err = {0};
+    if (url == NULL)
+        return;
+    for (unsigned wanted = 0; wanted < 2; wanted++) {
+        options.warnings = wanted != 0;
+        CHECK_STATUS(cx_pg_open(url, &options, &pg, &err), &err);
+        CHECK_STATUS(cx_pg_run(pg, warns, &err), &err);
+        CHECK(cx_pg_warnings(pg) == wanted);
+        CHECK_STATUS(cx_pg_run(pg, "SELECT 1", &err), &err);
+        CHECK(cx_pg_warnings(pg) == 0);
+        cx_pg_close(pg);
+    }
+}
+
+/* A server that takes longer than is waited for: no state, since nothing is known. */
+CX_TEST(a_silent_server_is_given_up)
+{
+    const char *url = server();
+    cx_pg_options options = CX_PG_OPTIONS_INIT;
+    cx_pg *pg = NULL;
+    cx_err err = {0};
+    if (url == NULL)
+        return;
+    options.answer_timeout_ms = 300;
+    CHECK_STATUS(cx_pg_open(url, &options, &pg, &err), &err);
+    cx_status status =
+        cx_pg_query(pg, "SELECT pg_sleep(30)", NULL, 0, NULL, 0, NULL, NULL, NULL, &err);
+    CHECK(status.code == CX_E_IO && cx_pg_is_away(pg));
+    CHECK_STR(cx_str_z(cx_pg_state(pg)), "");
+    CHECK(cx_failed(cx_pg_run(pg, "SELECT 1", &err)));
+    CHECK_STATUS(cx_pg_reconnect(pg, &err), &err);
+    CHECK_STATUS(cx_pg_run(pg, "SELECT 1", &err), &err);
+    cx_pg_close(pg);
+}
+
 #else
 
 CX_TEST(a_program_built_without_postgresql_says_so)
