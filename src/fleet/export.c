@@ -2,8 +2,8 @@
  * export.c - parts into a new data directory (docs/decisions/0034).
  *
  * Each group becomes a commit with the same frames.  With the part's identity and the same size of
- * segments the log has the bytes that the imported one had.  The directory is made under another
- * name, `DIR.exporting`, synced when all is written, and then renamed.
+ * the first segment the log has the bytes that the imported one had.  The directory is made under
+ * another name, `DIR.exporting`, synced when all is written, and then renamed.
  */
 #include <stdio.h>
 
@@ -222,8 +222,9 @@ static cx_status write_log(exporting *x, unsigned part, const char *log_path,
     log_identity(x, now.home_id, home_id);
     const cx_log_options options = {
         .io = &x->io, .segment_bytes = segment_bytes, .home_id = home_id};
+    const cx_log_options later = {.io = &x->io}; /* as every writer of a data directory opens it */
     CX_TRY(cx_log_create(log_path, &options, err));
-    CX_TRY(cx_log_open(log_path, &options, &x->log, &opened, err));
+    CX_TRY(cx_log_open(log_path, &later, &x->log, &opened, err));
     cx_status status = export_parts(x, part, err);
     cx_log_close(x->log);
     return status;

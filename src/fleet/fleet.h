@@ -177,7 +177,8 @@ typedef struct cx_fleet_moved {
 /* The log at HOME/log, which no process may write, into the parts of its actors.  Sent again it
  * goes on where it was interrupted. */
 CX_RESULT cx_fleet_import(cx_fleet *fleet, const char *home_path, cx_fleet_moved *out, cx_err *err);
-/* A new data directory of one part; with actors, of these alone, wherever they are. */
+/* A new data directory of one part; with actors, of these alone, wherever they are.  segment_bytes
+ * is the size of the log's first file, as for cx_home_create. */
 CX_RESULT cx_fleet_export(cx_fleet *fleet, unsigned part, const cx_str *actors, size_t actor_count,
                           const char *home_path, uint64_t segment_bytes, cx_fleet_moved *out,
                           cx_err *err);

@@ -202,6 +202,45 @@ def another_directory_with_the_same_actor_is_refused():
 
 
 @test
+def actors_of_one_part_share_it_and_are_exported_apart():
+    with Place() as p:
+        names = [f"agent-{n}" for n in range(2000) if part_of(f"agent-{n}") == part_of("agent-0")][:3]
+        check(len(names) == 3, names)
+        p.fill(names)
+        done = p.fleet_json("import", p.home)
+        check(done["parts"] == 1 and done["actors"] == 3, done)
+        whole, one = p.export("--part", part_of(names[0])), p.export("--actor", names[1], name="one")
+        for name in names:
+            check(p.ok("roots", "--json", "--actor", name) == p.ok("roots", "--json", "--actor", name, "--home", whole), name)
+        check(p.ok("roots", "--json", "--actor", names[1]) == p.ok("roots", "--json", "--actor", names[1], "--home", one))
+        check(b"NoActor" in p.run("roots", "--actor", names[2], "--home", one).stderr, "another actor came along")
+
+
+@test
+def home_roots_stay_with_the_directory():
+    with Place() as p:
+        p.fill(["alice"])
+        p.ok("key", "new", p.folder / "log.key", "--name", "example.com/log")
+        p.ok("checkpoint", "--all", "--sign", p.folder / "log.key", "-o", p.folder / "note")
+        p.ok("append", "note.x", "after the checkpoint", "--actor", "alice")
+        done = p.fleet_json("import", p.home)
+        check(done["home_root_frames_left_out"] > 0 and done["actors"] == 1, done)
+        out = p.export("--part", part_of("alice"))
+        check(p.ok("roots", "--json", "--actor", "alice") == p.ok("roots", "--json", "--actor", "alice", "--home", out))
+        check(p.run("verify", "--home", out).returncode == 0, "does not hold")
+
+
+@test
+def large_contents_come_back():
+    with Place() as p:
+        p.ok("append", "note.big", "-", "--actor", "alice", input=b"0123456789abcdef" * 200000)
+        p.ok("append", "note.big", "-", "--committed", "--actor", "alice", input=b"fedcba9876543210" * 200000)
+        p.fleet("import", p.home)
+        out = p.export("--part", part_of("alice"), "--segment", "256K")
+        check(log_bytes(out) == log_bytes(p.home), "the log has other bytes")
+
+
+@test
 def a_changed_database_is_found():
     changes = {
         "a byte of a group": "UPDATE cortex_fleet.cx_group SET bytes = set_byte(bytes, 40, get_byte(bytes, 40) # 1) "
@@ -270,6 +309,6 @@ def a_stopped_part_is_accepted_by_an_operator():
 
 if __name__ == "__main__":
     if cluster.BIN is None:
-        skip_all("no PostgreSQL server is installed", 12)
+        skip_all("no PostgreSQL server is installed", 14)
     CLUSTER = cluster.Cluster(standby=False)
     main()

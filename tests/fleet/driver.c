@@ -12,7 +12,7 @@
  *
  * `ask` does what lines on standard input say, and answers each with a line:
  *
- *     take PART | renew PART | give PART | append PART KEY..
+ *     take PART | renew PART | give PART | append PART KEY.. | large PART KEY BYTES
  *
  * OUT is the sum of rules of src/fleet/internal.h that are left out: this program is built from the
  * module's files with CX_FLEET_RULES_OUT, which the program cortex never is.
@@ -248,6 +248,34 @@ static void answer_append(driver *d, unsigned part, char *rest)
     printf("\n");
 }
 
+/* One record with so many guarded bytes. */
+static void answer_large(driver *d, unsigned part, const char *rest)
+{
+    char key[KEY_TEXT];
+    unsigned long size;
+    cx_fleet_place place;
+    cx_err err = {0};
+    if (sscanf(rest, "%47s %lu", key, &size) != 2 || size < sizeof key + 8) {
+        printf("error Usage %s", rest);
+        return;
+    }
+    char *text = malloc(size);
+    if (text == NULL)
+        abort();
+    memset(text, 'x', size);
+    int begin = snprintf(text, size, "key %s", key);
+    memset(text + begin, '\n', size - (size_t)begin);
+    const cx_fleet_record record = {.key = cx_str_bytes(cx_str_z(key)),
+                                    .frame.guarded = cx_bytes_from(text, size)};
+    cx_status status = cx_fleet_append(d->fleet, &d->parts[part], &record, 1, &place, &err);
+    free(text);
+    if (cx_failed(status))
+        printf("error %s %s\n", tag_of(status, &err), err.message);
+    else
+        printf("ok %llu/%llu%s\n", (unsigned long long)place.num, (unsigned long long)place.frame,
+               place.repeated ? "r" : "");
+}
+
 static void answer_simple(driver *d, const char *verb, unsigned part)
 {
     cx_fleet_part *p = &d->parts[part];
@@ -279,6 +307,8 @@ static void answer_lines(driver *d)
             printf("error Usage %s", line);
         else if (strcmp(verb, "append") == 0)
             answer_append(d, part, line + used);
+        else if (strcmp(verb, "large") == 0)
+            answer_large(d, part, line + used);
         else
             answer_simple(d, verb, part);
         (void)fflush(stdout);

@@ -65,8 +65,8 @@ class Node:
         """The answer; what it acknowledges is in the log that the judge reads."""
         answer = self.process.stdout.readline().strip()
         words = line.split()
-        if words[0] == "append" and answer.startswith("ok"):
-            for key, place in zip(words[2:], answer.split()[1:]):
+        if words[0] in ("append", "large") and answer.startswith("ok"):
+            for key, place in zip(words[2:3] if words[0] == "large" else words[2:], answer.split()[1:]):
                 num, frame = place.rstrip("r").split("/")
                 self.log.write(f"ack {key} {words[1]} {num} {frame} 0 -\n")
         elif answer.startswith("error"):
@@ -388,6 +388,24 @@ def two_fleets_do_not_share_a_database(fleet):
     one.ask("append 0 a")
     expect(two.ask("append 0 b").startswith("error Fenced"))
     good(fleet)
+
+
+@aimed
+def a_large_group_is_there_in_pieces(fleet):
+    """1 MiB and more; the limit of a group is an error, and nothing is there."""
+    fleet.fresh()
+    a = Node(fleet, lease=60000, answer=8000)
+    a.ask("take 0")
+    expect(a.ask("large 0 k1 3000000") == "ok 0/0")
+    expect(a.ask("large 0 k1 3000000") == "ok 0/0r")
+    expect(a.ask("large 0 k2 1000000") == "ok 1/0")
+    expect(a.ask("large 0 k3 90000000").startswith("error Other"), "a frame that is too large")
+    sizes = fleet.cluster.primary.sql("SELECT num, count(*), sum(length(bytes)) FROM cortex_fleet.cx_piece GROUP BY num")
+    expect(sizes.split("\t")[:2] == ["0", "3"], sizes)
+    good(fleet)
+    done = subprocess.run([BIN, "fleet", "doctor", "--chains", "--database", fleet.cluster.url()], capture_output=True,
+                          text=True, check=False)
+    expect(done.returncode == 0 and "1 parts recomputed" in done.stdout, done)
 
 
 @aimed

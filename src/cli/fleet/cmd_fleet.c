@@ -541,9 +541,10 @@ static const cx_cli_option export_options[] = {
     CX_CLI_OPT("part", 0, CX_CLI_COUNT, "N", "The part to export, 0 to 255."),
     CX_CLI_OPT_MANY("actor", 0, CX_CLI_TEXT, "NAME",
                     "Export this actor, of whatever part; may be repeated."),
-    CX_CLI_OPT("segment", 0, CX_CLI_SIZE, "SIZE",
-               "The size of the log's files; default 16M. With that of the imported directory the "
-               "log has the same bytes."),
+    CX_CLI_OPT(
+        "segment", 0, CX_CLI_SIZE, "SIZE",
+        "The size of the log's first file, as of 'init --segment-size'; default 16M. With that "
+        "of the imported directory the log has the same bytes."),
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};
 
