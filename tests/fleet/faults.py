@@ -390,6 +390,61 @@ def two_fleets_do_not_share_a_database(fleet):
     good(fleet)
 
 
+class Pooler:
+    """pgbouncer before the primary, as the user of the server."""
+
+    def __init__(self, fleet, mode):
+        self.port = clusters.free_port()
+        folder = f"{fleet.cluster.home}/pooler-{mode}"
+        os.mkdir(folder)
+        with open(f"{folder}/ini", "w", encoding="utf-8") as f:
+            f.write(f"[databases]\ncortex = host=127.0.0.1 port={fleet.cluster.primary.port} dbname=cortex user=cortex\n"
+                    f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\nauth_type = any\n"
+                    f"pool_mode = {mode}\nunix_socket_dir =\nlogfile = {folder}/log\npidfile = {folder}/pid\n"
+                    "default_pool_size = 2\nignore_startup_parameters = extra_float_digits\n")
+        if clusters.USER:
+            for each in (folder, f"{folder}/ini"):
+                os.chown(each, clusters.USER.pw_uid, clusters.USER.pw_gid)
+        prefix = ["runuser", "-u", clusters.USER.pw_name, "--"] if clusters.USER else []
+        self.process = subprocess.Popen([*prefix, "pgbouncer", "-q", f"{folder}/ini"], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        self.url = f"postgresql://cortex@127.0.0.1:{self.port}/cortex?target_session_attrs=read-write"
+        wait_until(lambda: subprocess.run(["psql", "-X", "-q", "-c", "SELECT 1", self.url], capture_output=True,
+                                          check=False).returncode == 0)
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+@aimed
+def a_pooler_in_between(fleet):
+    """In session mode it works.  In transaction mode, which is not supported, a second node is refused at its start
+    (its prepared statements are the first one's), or nothing wrong is acknowledged."""
+    if shutil.which("pgbouncer") is None:
+        raise kit.Skipped("pgbouncer is not installed")
+    for mode in ("session", "transaction") if fleet.long else ("session",):
+        fleet.fresh()
+        pooler = Pooler(fleet, mode)
+        try:
+            nodes = [Node(fleet, url=pooler.url, lease=60000)]
+            try:
+                nodes.append(Node(fleet, url=pooler.url, lease=60000))
+            except RuntimeError:
+                expect(mode == "transaction", "a node did not start")
+            answers = [node.ask(f"take {n}") for n, node in enumerate(nodes)]
+            for number in range(12):
+                for n, node in enumerate(nodes):
+                    answers.append(node.ask(f"append {n} k{n}-{number}"))
+            if mode == "session":
+                expect(all(answer.startswith("ok") for answer in answers), answers)
+            good(fleet)
+        finally:
+            for node in fleet.nodes:
+                node.end()
+            pooler.end()
+
+
 @aimed
 def a_large_group_is_there_in_pieces(fleet):
     """1 MiB and more; the limit of a group is an error, and nothing is there."""
