@@ -398,7 +398,7 @@ cx_status cx_home_actor_page(cx_home *home, uint64_t from, size_t max, cx_arena 
 
 bool cx_home_has_names(const cx_home *home)
 {
-    return home->remote == NULL && home->store.format != CX_TABLES_BEFORE;
+    return home->remote == NULL;
 }
 
 /* --- by name ---------------------------------------------------------------------------------- */

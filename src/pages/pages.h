@@ -166,7 +166,8 @@ typedef struct cx_pages_sweep_position {
 
 /*
  * Looks at no more than `rows_max` rows of the past and deletes those that none of the retained
- * snapshots (ascending) sees.  *out_done when the end was reached; the position is then at the
+ * snapshots (ascending) sees; these are all that are retained at this call, also those that were
+ * made since the sweep began.  *out_done when the end was reached; the position is then at the
  * beginning again.  Rows of a snapshot that was dropped are harmless until then.
  */
 CX_RESULT cx_pages_sweep(cx_pages *pages, uint64_t tree, const uint64_t *retained, size_t count,

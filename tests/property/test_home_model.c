@@ -409,10 +409,10 @@ static void check_everything(world *w)
     check_proofs(w);
 }
 
-static void run_world(cx_scheme scheme, uint64_t seed, size_t steps)
+static world *new_world(cx_scheme scheme, uint64_t seed)
 {
     world *w = cx_alloc_zeroed(cx_alloc_default(), 1, sizeof *w);
-    REQUIRE(w != NULL);
+    CX_ASSERT(w != NULL);
     w->scheme = scheme;
     w->random = seed;
     w->clock = INT64_C(1700000000000000000);
@@ -420,6 +420,12 @@ static void run_world(cx_scheme scheme, uint64_t seed, size_t steps)
     const cx_home_options options = home_options();
     CHECK_STATUS(cx_home_create(w->path, scheme, &options, &w->err), &w->err);
     open_world(w);
+    return w;
+}
+
+static void run_world(cx_scheme scheme, uint64_t seed, size_t steps)
+{
+    world *w = new_world(scheme, seed);
     for (size_t i = 0; i < steps; i++)
         step(w);
     check_everything(w);
@@ -439,6 +445,39 @@ CX_TEST(home_random_use_cortex_1)
 {
     for (uint64_t i = 0; i < 4; i++)
         run_world(CX_SCHEME_CORTEX_1, cx_test_seed() * 1000 + i, 250);
+}
+
+/* What the drop of one snapshot lets go must not take what is kept for the next one, which was made
+ * before the drop reached the tables. */
+CX_TEST(home_snapshot_made_after_a_drop)
+{
+    world *w = new_world(CX_SCHEME_CORTEX_1, cx_test_seed());
+    cx_arena arena;
+    cx_manifest first, second;
+    cx_state_proof proof;
+    kept_proof kept = {0};
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    while (w->count < IDS_MAX)
+        step_write(w);
+    CHECK_STATUS(
+        cx_snapshot_make(w->home, ACTOR, CX_STR("explicit"), world_now(w), &arena, &first, &w->err),
+        &w->err);
+    CHECK_STATUS(
+        cx_snapshot_drop(w->home, ACTOR, first.snapshot_seq, CX_STR("me"), world_now(w), &w->err),
+        &w->err);
+    CHECK_STATUS(cx_snapshot_make(w->home, ACTOR, CX_STR("explicit"), world_now(w), &arena, &second,
+                                  &w->err),
+                 &w->err);
+    kept.snapshot = second.snapshot_seq;
+    memcpy(kept.ids, w->ids, sizeof kept.ids);
+    for (size_t i = 0; i < 2 * IDS_MAX; i++)
+        step_update(w);
+    prove(w, &kept, &arena, &proof);
+    check_holds(w, &proof);
+    cx_arena_done(&arena);
+    close_world(w);
+    folder_remove(w->path);
+    cx_alloc_free(cx_alloc_default(), w, sizeof *w);
 }
 
 CX_TEST(home_random_use_matrix_1)
