@@ -396,11 +396,6 @@ cx_status cx_home_actor_page(cx_home *home, uint64_t from, size_t max, cx_arena 
     return CX_SUCCESS;
 }
 
-bool cx_home_has_names(const cx_home *home)
-{
-    return home->remote == NULL;
-}
-
 /* --- by name ---------------------------------------------------------------------------------- */
 
 typedef struct number_list {
@@ -432,7 +427,8 @@ static int compare_numbers(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* What the other index of names says, so that a lost row is no lost actor. */
+/* What the other index of names says, so that a lost row is no lost actor; tables of the format
+ * before have that one only. */
 static cx_status count_named(cx_store *store, cx_str prefix, uint64_t *out, cx_err *err)
 {
     cx_db_statement *statement;
@@ -452,7 +448,8 @@ static cx_status count_named(cx_store *store, cx_str prefix, uint64_t *out, cx_e
     return status;
 }
 
-static cx_status read_numbers(cx_home *home, cx_str prefix, number_list *list, cx_err *err)
+static cx_status read_numbers(cx_home *home, cx_str prefix, number_list *list, bool *out_agree,
+                              cx_err *err)
 {
     uint8_t key[sizeof CX_ACTOR_PREFIX - 1 + CX_ACTOR_SIZE_MAX];
     const size_t size = sizeof CX_ACTOR_PREFIX - 1;
@@ -467,8 +464,7 @@ static cx_status read_numbers(cx_home *home, cx_str prefix, number_list *list, c
     CX_TRY(cx_store_scan(&home->store, CX_ACTOR_HOME, cx_bytes_from(key, size + prefix.size),
                          (cx_bytes){NULL, 0}, false, add_number, list, err));
     CX_TRY(count_named(&home->store, prefix, &expected, err));
-    if (list->items.count != expected)
-        return cx_store_damaged("an actor's name is in one of its two indexes only", err);
+    *out_agree = list->items.count == expected;
     if (list->items.count != 0)
         qsort(list->items.items, list->items.count, sizeof(int64_t), compare_numbers);
     return CX_SUCCESS;
@@ -478,14 +474,17 @@ cx_status cx_home_actor_numbers(cx_home *home, cx_str prefix, cx_arena *arena, c
                                 size_t *out_count, cx_err *err)
 {
     number_list list = {.alloc = home->alloc};
-    cx_status status = read_numbers(home, prefix, &list, err);
+    bool agree = false;
+    cx_status status = read_numbers(home, prefix, &list, &agree, err);
     int64_t *numbers = NULL;
-    if (!cx_failed(status)) {
+    *out = NULL;
+    *out_count = 0;
+    if (!cx_failed(status) && agree) {
         numbers = CX_ARENA_ARRAY(arena, int64_t, list.items.count + 1);
         if (numbers == NULL)
             status = cx_fail_nomem(err);
     }
-    if (!cx_failed(status)) {
+    if (!cx_failed(status) && agree) {
         if (list.items.count != 0)
             memcpy(numbers, list.items.items, list.items.count * sizeof *numbers);
         *out = numbers;

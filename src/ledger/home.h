@@ -151,6 +151,7 @@ typedef struct cx_actor_walk {
     cx_arena chosen; /* the numbers of those with the prefix, once they are read .. */
     const int64_t *numbers;
     size_t number_count; /* .. */
+    bool all;            /* each actor is looked at, as its name is in no index */
 } cx_actor_walk;
 void cx_actor_walk_begin(cx_actor_walk *walk, cx_home *home);
 /* Only those whose name begins with `prefix`, which outlives the walk; the others are not read (of

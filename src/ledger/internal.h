@@ -133,11 +133,9 @@ CX_RESULT cx_home_load_actors(cx_home *home, cx_err *err);
 /* At most `max` actors, the first `from` of them left out, in the order of their first entry. */
 CX_RESULT cx_home_actor_page(cx_home *home, uint64_t from, size_t max, cx_arena *arena,
                              const cx_actor_info **out, size_t *out_count, cx_err *err);
-/* Whether there are rows actor/<name>: not of a remote home, and not in tables of the format
- * before. */
-bool cx_home_has_names(const cx_home *home);
 /* The numbers of the actors whose names begin so, ascending; from the rows actor/<name>, so the
- * cost is theirs.  `prefix` is of printable ASCII and not empty.  Never NULL. */
+ * cost is theirs.  `prefix` is of printable ASCII and not empty.  NULL when the two indexes of
+ * names disagree: then each actor must be looked at. */
 CX_RESULT cx_home_actor_numbers(cx_home *home, cx_str prefix, cx_arena *arena, const int64_t **out,
                                 size_t *out_count, cx_err *err);
 CX_RESULT cx_home_actors_numbered(cx_home *home, const int64_t *numbers, size_t count,

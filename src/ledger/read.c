@@ -50,7 +50,8 @@ void cx_actor_walk_begin(cx_actor_walk *walk, cx_home *home)
 
 void cx_actor_walk_begin_named(cx_actor_walk *walk, cx_home *home, cx_str prefix)
 {
-    *walk = (cx_actor_walk){.home = home, .prefix = prefix};
+    *walk = (cx_actor_walk){
+        .home = home, .prefix = prefix, .all = prefix.size == 0 || home->remote != NULL};
     cx_arena_init(&walk->arena, home->alloc, 0);
     cx_arena_init(&walk->chosen, home->alloc, 0);
 }
@@ -62,6 +63,7 @@ static cx_status read_numbers(cx_actor_walk *walk, cx_err *err)
     cx_status status = cx_home_actor_numbers(home, walk->prefix, &walk->chosen, &walk->numbers,
                                              &walk->number_count, err);
     cx_lock_leave(&home->lock);
+    walk->all = !cx_failed(status) && walk->numbers == NULL;
     return status;
 }
 
@@ -71,11 +73,11 @@ static cx_status next_page(cx_actor_walk *walk, cx_err *err)
     cx_arena_reset(&walk->arena, (cx_arena_mark){0});
     walk->seen += walk->count;
     walk->at = walk->count = 0;
-    if (walk->prefix.size == 0 || !cx_home_has_names(home))
+    if (!walk->all && walk->numbers == NULL)
+        CX_TRY(read_numbers(walk, err));
+    if (walk->all)
         return cx_home_actors_from(home, walk->seen, WALK_PAGE, &walk->arena, &walk->page,
                                    &walk->count, err);
-    if (walk->numbers == NULL)
-        CX_TRY(read_numbers(walk, err));
     const size_t left = walk->number_count - (size_t)walk->seen;
     cx_lock_enter(&home->lock);
     cx_status status = cx_home_actors_numbered(home, walk->numbers + walk->seen,
