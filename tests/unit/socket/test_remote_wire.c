@@ -45,6 +45,7 @@ static void make_request(cx_remote_op op, cx_buf *out)
                                        .backwards = op == CX_REMOTE_SCAN,
                                        .after = op == CX_REMOTE_SCAN,
                                        .common = op == CX_REMOTE_TXN_GET,
+                                       .age_ns = op == CX_REMOTE_ARCHIVE ? UINT64_MAX - 3 : 0,
                                        .limit = 16,
                                        .has_scheme = true,
                                        .scheme = CX_SCHEME_MATRIX_1,
