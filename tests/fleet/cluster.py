@@ -155,6 +155,8 @@ class Proxy:
         self.server = server
         self.cut = None  # "request": the next one is lost; "answer": it arrives, its answer is lost
         self.cuts = 0
+        self.blocks = False  # a cut is the end of the network
+        self.blocked = False  # as a network that is gone: nothing new passes
         self.delay = 0.0  # seconds, of each piece that passes
         self.lock = threading.Lock()
         self.closed = False
@@ -176,6 +178,8 @@ class Proxy:
             threading.Thread(target=self.connect, args=(client, upstream), daemon=True).start()
 
     def reach(self):
+        if self.blocked:
+            return None
         try:
             return socket.create_connection(("127.0.0.1", self.server.port), timeout=5)
         except OSError:
@@ -210,9 +214,11 @@ class Proxy:
                 # Bind begins what is sent with values: no start of a connection is cut.
                 if is_request and data[:1] == b"B":
                     if self.take_cut("request"):
+                        self.blocked = self.blocks
                         break
                     state["lose"] = state["lose"] or self.take_cut("answer")
                 if not is_request and state["lose"]:
+                    self.blocked = self.blocks
                     break
                 if self.delay:
                     time.sleep(self.delay)
