@@ -66,6 +66,8 @@ cx_status cx_pg_fail(cx_pg *pg, const PGresult *result, const char *doing, cx_er
     (void)snprintf(pg->state, sizeof pg->state, "%s", state == NULL ? "" : state);
     if (state != NULL && state[0] != 0)
         return fail_state(state, doing, err);
+    if (pg->silent)
+        return unavailable_error(err, CX_E_IO, doing, "the server gave no answer in time", "");
     if (cx_pg_is_away(pg))
         return unavailable_error(err, CX_E_IO, doing, "the connection is lost", "");
     return result == NULL ? cx_fail_nomem(err)

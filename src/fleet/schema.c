@@ -13,6 +13,7 @@
 #include "rules/api.h"
 
 #define MIGRATIONS 1
+#define INIT_ANSWER_MS 60000
 static const char *const files[MIGRATIONS] = {"sql/fleet/001_parts.sql"};
 
 static cx_str text_of(const char *name)
@@ -190,6 +191,8 @@ cx_status cx_fleet_init(const char *url, bool strict, const uint8_t *id, uint64_
     cx_pg_options options = CX_PG_OPTIONS_INIT;
     cx_pg *pg = NULL;
     options.application_name = "cortex fleet init";
+    /* COMMIT waits for a standby for as long as there is none. */
+    options.answer_timeout_ms = INIT_ANSWER_MS;
     CX_TRY(cx_pg_open(url, &options, &pg, err));
     cx_status status = cx_pg_begin(pg, err);
     if (!cx_failed(status))

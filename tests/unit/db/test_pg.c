@@ -506,6 +506,7 @@ CX_TEST(a_silent_server_is_given_up)
     cx_status status =
         cx_pg_query(pg, "SELECT pg_sleep(30)", NULL, 0, NULL, 0, NULL, NULL, NULL, &err);
     CHECK(status.code == CX_E_IO && cx_pg_is_away(pg));
+    CHECK(strstr(err.message, "no answer in time") != NULL);
     CHECK_STR(cx_str_z(cx_pg_state(pg)), "");
     CHECK(cx_failed(cx_pg_run(pg, "SELECT 1", &err)));
     CHECK_STATUS(cx_pg_reconnect(pg, &err), &err);
