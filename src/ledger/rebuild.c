@@ -14,7 +14,7 @@
 #include "ledger/verify.h"
 
 #define NEW_NAME "/cortex.db.new"
-#define FLUSH_ROWS 1000000
+#define FLUSH_ENTRIES 1000000
 
 typedef struct rebuild {
     cx_home *home;
@@ -67,7 +67,8 @@ static cx_status derive_commit(rebuild *work, const cx_log_commit *commit, uint6
         cx_arena_reset(&work->arena, mark);
     }
     work->result.commits++;
-    if (cx_store_memtable_rows(&home->store) < FLUSH_ROWS)
+    if (cx_store_memtable_bytes(&home->store) < CX_MEMTABLE_BYTES &&
+        home->store.memtable->entries_written < FLUSH_ENTRIES)
         return CX_SUCCESS;
     CX_TRY(cx_home_flush_now(home, err));
     if (home->options.progress != NULL)

@@ -361,6 +361,15 @@ size_t cx_store_memtable_rows(const cx_store *store)
            memtable->actors.count;
 }
 
+size_t cx_store_memtable_bytes(const cx_store *store)
+{
+    const cx_memtable *memtable = store->memtable;
+    return memtable->arena.total_bytes + memtable->rows.capacity * sizeof *memtable->rows.items +
+           memtable->entries.capacity * sizeof *memtable->entries.items +
+           memtable->states.capacity * sizeof *memtable->states.items +
+           memtable->rows.count * 48; /* index: about that many bytes a row */
+}
+
 cx_status cx_store_start_flush(cx_store *store, cx_position end, cx_err *err)
 {
     CX_ASSERT(store->flushing == NULL);

@@ -185,6 +185,11 @@ CX_RESULT cx_store_read_journal(cx_store *store, int64_t actor, unsigned level, 
 CX_RESULT cx_store_get_entry(cx_store *store, int64_t actor, uint64_t seq, cx_entry_row *out,
                              cx_err *err);
 size_t cx_store_memtable_rows(const cx_store *store);
+/* What the active memtable takes of memory. */
+size_t cx_store_memtable_bytes(const cx_store *store);
+/* A memtable of this size is flushed where memory must be bounded; callers that commit wait when
+ * the next one is as large while it is written. */
+#define CX_MEMTABLE_BYTES ((size_t)64 << 20)
 
 /* Makes the active memtable the one being flushed, and starts an empty one. */
 CX_RESULT cx_store_start_flush(cx_store *store, cx_position end, cx_err *err);

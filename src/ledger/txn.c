@@ -12,8 +12,6 @@
 #include "base/api.h"
 #include "ledger/internal.h"
 
-/* Above this many unflushed rows writers wait for the flush. */
-#define BACKLOG_ROWS 1000000
 /* The arena is reused by the next transaction unless it grew beyond this. */
 #define TXN_ARENA_REUSED_MAX (4u << 20)
 
@@ -326,7 +324,7 @@ static cx_status apply_frames(cx_txn *txn, const cx_log_place *places, uint64_t 
         cx_lock_wake(&home->lock);
     }
     while (!cx_failed(status) && !home->poisoned && !cx_failed(home->flush_status) &&
-           cx_store_memtable_rows(&home->store) > BACKLOG_ROWS)
+           cx_store_memtable_bytes(&home->store) > CX_MEMTABLE_BYTES)
         cx_lock_wait(&home->lock);
     cx_lock_leave(&home->lock);
     return status;

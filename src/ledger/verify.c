@@ -18,7 +18,7 @@
 #include "ledger/internal.h"
 
 #define FINDINGS_MAX 1000
-#define FLUSH_ROWS 400000
+#define FLUSH_ENTRIES 400000
 
 struct cx_home_report {
     const cx_alloc *alloc;
@@ -204,7 +204,8 @@ static cx_status check_commit(verifier *check, const cx_log_commit *commit, cx_e
         cx_arena_reset(&check->arena, mark);
     }
     check->report->totals.commits++;
-    if (cx_store_memtable_rows(&home->store) >= FLUSH_ROWS) {
+    if (cx_store_memtable_bytes(&home->store) >= CX_MEMTABLE_BYTES ||
+        home->store.memtable->entries_written >= FLUSH_ENTRIES) {
         CX_TRY(cx_home_flush_now(home, err));
         if (home->options.progress != NULL)
             home->options.progress(home->options.progress_arg, "verify", commit->bytes_done,
