@@ -557,7 +557,8 @@ cx_status cx_home_save_actors(cx_home *home, cx_err *err)
             break;
         actor->dirty = false;
         actor->saved_with = all->flushes + 1;
-        actor->pending[1] = actor->pending[0];
+        /* More than 0 there: an earlier attempt had saved it, and then ran out of memory. */
+        actor->pending[1] += actor->pending[0];
         actor->pending[0] = 0;
     }
     all->changed.count -= saved;

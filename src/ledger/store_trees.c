@@ -123,7 +123,9 @@ static int compare_states(const void *a, const void *b)
 static int compare_actors(const void *a, const void *b)
 {
     const cx_actor_row *x = *(cx_actor_row *const *)a, *y = *(cx_actor_row *const *)b;
-    return x->id < y->id ? -1 : x->id > y->id;
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return x < y ? -1 : x > y; /* of one array: the later one is the newer */
 }
 
 /* The next changes that belong to one batch. */
@@ -196,8 +198,14 @@ static cx_status write_all(tree_flush *f, cx_err *err)
         f->actors[i] = &memtable->actors.items[i];
     qsort(f->states, f->state_count, sizeof *f->states, compare_states);
     qsort(f->actors, f->actor_count, sizeof *f->actors, compare_actors);
-    for (size_t i = 0; i < f->actor_count; i++)
-        CX_TRY(write_actor(f, f->actors[i], err));
+    for (size_t i = 0; i < f->actor_count; i++) {
+        cx_actor_row *row = f->actors[i];
+        /* An actor that was saved again after a failure: the first row took its changes. */
+        if (i > 0 && f->actors[i - 1]->id == row->id)
+            memcpy(row->trees_after, f->actors[i - 1]->trees_after, sizeof row->trees_after);
+        else
+            CX_TRY(write_actor(f, row, err));
+    }
     CX_ASSERT(f->next == f->state_count); /* what changed has an actor's row */
     return continue_sweep(f->store, err);
 }
