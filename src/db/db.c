@@ -397,6 +397,13 @@ cx_status cx_db_empty_log(cx_db *db, cx_err *err)
     return CX_SUCCESS;
 }
 
+bool cx_db_empty_attached_log(cx_db *db, const char *name)
+{
+    return sqlite3_wal_checkpoint_v2(db->handle, name, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) ==
+               SQLITE_OK &&
+           sqlite3_db_release_memory(db->handle) == SQLITE_OK;
+}
+
 /* Rewrites the file: what is in it was partly written without wiping (wipe.c). */
 static cx_status rewrite(cx_db *db, cx_err *err)
 {

@@ -52,6 +52,9 @@ void cx_db_close(cx_db *db);
  * overwritten is nowhere any more.  Waits some seconds for readers that are in the way, then
  * CX_E_BUSY. */
 CX_RESULT cx_db_empty_log(cx_db *db, cx_err *err);
+/* The same for an attached file, and drops what is in memory of it.  False while another connection
+ * uses it, or when it failed: nothing was lost, call it again. */
+bool cx_db_empty_attached_log(cx_db *db, const char *name);
 /*
  * Of a writer, without a statement or transaction under way: afterwards no byte of a row that was
  * deleted or overwritten is in the file, its write-ahead log, or the pages that this connection

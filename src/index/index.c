@@ -369,6 +369,7 @@ cx_status cx_index_commit(cx_index *index, const uint8_t home_id[16], cx_feed_po
     cx_status status = index->engine->flush(index, err);
     if (!cx_failed(status) && index->must_scrub)
         status = index->engine->scrub(index, err);
+    index->must_empty |= index->must_scrub;
     index->must_scrub = false;
     if (!cx_failed(status))
         status = cx_index_write_feed(index, home, position, err);
@@ -379,6 +380,8 @@ cx_status cx_index_commit(cx_index *index, const uint8_t home_id[16], cx_feed_po
         return status;
     }
     index->in_transaction = false;
+    if (index->must_empty && index->engine->empty_log != NULL)
+        index->must_empty = !index->engine->empty_log(index);
     return CX_SUCCESS;
 }
 

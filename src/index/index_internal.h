@@ -206,6 +206,9 @@ typedef struct cx_index_driver {
     cx_status (*touch)(cx_index *index, int64_t ns, cx_err *err);
     /* Leaves nothing of deleted rows in the full-text index. */
     cx_status (*scrub)(cx_index *index, cx_err *err);
+    /* After the commit of that: leaves nothing of deleted rows in the files.  False: not yet, a
+     * reader uses them.  NULL where the engine does it in its own time. */
+    bool (*empty_log)(cx_index *index);
     /* Makes summaries true again; counts the hours. */
     cx_status (*refresh)(cx_index *index, uint64_t *out, cx_err *err);
     /* Drops rows older than `*before_ns`, the start of a day, which may become earlier; counts
@@ -258,6 +261,7 @@ struct cx_index {
     int64_t retained_ns;    /* rows before this time were dropped; CX_TIME_NONE */
     int64_t commits;        /* of the tables; another writer's make what follows useless */
     bool must_scrub;        /* before the next commit: words were deleted */
+    bool must_empty;        /* after it */
     cx_buf insert_sql;      /* made when first needed */
     int few_ids, some_ids;  /* that a word stands for: words.c */
     cx_arena agents_memory; /* of the two below */

@@ -216,6 +216,11 @@ static cx_status scrub_deleted(cx_index *index, cx_err *err)
                        NULL, 0, err);
 }
 
+static bool empty_log(cx_index *index)
+{
+    return cx_db_empty_attached_log(sqlite_index_of(index)->db, "cirislens");
+}
+
 static cx_status refresh_summaries(cx_index *index, uint64_t *out, cx_err *err)
 {
     (void)index;
@@ -280,6 +285,7 @@ const cx_index_driver cx_index_sqlite_driver = {
     .flush = flush_rows,
     .touch = touch_hour,
     .scrub = scrub_deleted,
+    .empty_log = empty_log,
     .refresh = refresh_summaries,
     .retain = retain_rows,
     .migrations = cx_index_sqlite_migrations,

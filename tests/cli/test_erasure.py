@@ -341,11 +341,16 @@ def a_server_applies_retention_on_a_schedule():
                     time.sleep(0.1)
                 # An erasure by another process goes through the server.
                 done = p.json("erase", "--agent", "bot", "--before", "30d", "--reason", "asked for")
+                # Nor does what is searched keep it, while the server runs.
+                while p.bytes_left("an old chat") and time.monotonic() < end:
+                    time.sleep(0.1)
+                left_while_it_runs = p.bytes_left("an old chat")
             finally:
                 server.send_signal(signal.SIGTERM)
             said = server.stderr.read().decode()
         assert counts(done) == {"memory": 1, "chat.text": 1}, done
         assert "retention destroyed 1 entries and 0 memories" in said, said
+        assert not left_while_it_runs, left_while_it_runs
         assert not p.bytes_left("an old chat") and p.bytes_left("a new text")
         assert p.kinds("erasures") == ["erasure.request", "erasure.receipt"] * 2
         p.ok("verify", "--home", p.home)
