@@ -437,7 +437,7 @@ static cx_status count_named(cx_store *store, cx_str prefix, uint64_t *out, cx_e
     memcpy(end, prefix.data, prefix.size);
     CX_ASSERT((uint8_t)end[prefix.size - 1] < 0x7e);
     end[prefix.size - 1]++;
-    CX_TRY(cx_db_prepare(store->reading.db, "SELECT count(*) FROM actor WHERE name>=? AND name<?",
+    CX_TRY(cx_db_prepare(store->reading.db, "SELECT count(*) FROM actors WHERE name>=? AND name<?",
                          &statement, err));
     cx_db_bind_text(statement, 1, prefix);
     cx_db_bind_text(statement, 2, cx_str_from(end, prefix.size));

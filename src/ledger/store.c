@@ -11,7 +11,7 @@
  *     that memtable.
  *
  *     meta(name, value)       identity of the tables; position = commit, frames; numbers of rows
- *     actor(id, name, ...)    an actor's counters, right edge of its journal, roots of its trees
+ *     actors(id, name, ...)   an actor's counters, right edge of its journal, roots of its trees
  *
  *     entry(actor, seq, ...)  each entry's place in the log, and its leaf hash
  *
@@ -41,16 +41,15 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS fold(actor INTEGER NOT NULL, level INTEGER NOT NULL,"
     " number INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(actor, level, number))"
     " WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS past(actor INTEGER NOT NULL, snapshot INTEGER NOT NULL,"
-    " memory_height INTEGER NOT NULL, edge_height INTEGER NOT NULL, PRIMARY KEY(actor, snapshot))"
-    " WITHOUT ROWID;";
-
-static const char actor_schema[] =
-    "CREATE TABLE IF NOT EXISTS actor(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+    /* Not `actor`: programs of earlier versions make and empty a table of that name. */
+    "CREATE TABLE IF NOT EXISTS actors(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " scheme TEXT NOT NULL, entries INTEGER NOT NULL, snapshots INTEGER NOT NULL,"
     " live INTEGER NOT NULL, dead INTEGER NOT NULL, edges INTEGER NOT NULL,"
     " peaks BLOB NOT NULL, memory_tree BLOB NOT NULL, edge_tree BLOB NOT NULL,"
-    " sum INTEGER NOT NULL)";
+    " sum INTEGER NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS past(actor INTEGER NOT NULL, snapshot INTEGER NOT NULL,"
+    " memory_height INTEGER NOT NULL, edge_height INTEGER NOT NULL, PRIMARY KEY(actor, snapshot))"
+    " WITHOUT ROWID;";
 
 /* Creating it once over all rows is cheaper than maintaining it row by row. */
 const char cx_store_subject_index[] =
@@ -127,10 +126,10 @@ static cx_status prepare_actors(cx_store *store, cx_err *err)
     if (reading->scan_actors != NULL)
         return CX_SUCCESS;
     CX_TRY(cx_db_prepare(reading->db,
-                         "SELECT " CX_ACTOR_COLUMNS " FROM actor WHERE id>=? AND id<? ORDER BY id",
+                         "SELECT " CX_ACTOR_COLUMNS " FROM actors WHERE id>=? AND id<? ORDER BY id",
                          &reading->scan_actors, err));
-    CX_TRY(
-        cx_db_prepare(reading->db, "SELECT id FROM actor WHERE name=?", &reading->find_actor, err));
+    CX_TRY(cx_db_prepare(reading->db, "SELECT id FROM actors WHERE name=?", &reading->find_actor,
+                         err));
     CX_TRY(cx_db_prepare(reading->db,
                          "SELECT seq, leaf FROM entry WHERE actor=?1 AND seq>=?2 AND seq<?3"
                          " ORDER BY seq",
@@ -157,7 +156,7 @@ static cx_status prepare_actors(cx_store *store, cx_err *err)
     CX_TRY(cx_db_prepare(writing->db, "SELECT snapshot FROM past WHERE actor=? ORDER BY snapshot",
                          &writing->scan_past, err));
     return cx_db_prepare(writing->db,
-                         "INSERT OR REPLACE INTO actor VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+                         "INSERT OR REPLACE INTO actors VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
                          &writing->put_actor, err);
 }
 
@@ -675,15 +674,6 @@ done:
     return status;
 }
 
-/* An empty table of actors with the current columns. */
-static cx_status make_actors(cx_store *store, cx_err *err)
-{
-    if (store->reading.scan_actors != NULL) /* it has them */
-        return cx_db_run(store->writing.db, "DELETE FROM actor", err);
-    CX_TRY(cx_db_run(store->writing.db, "DROP TABLE IF EXISTS actor", err));
-    return cx_db_run(store->writing.db, actor_schema, err);
-}
-
 cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
 {
     cx_db *db = store->writing.db;
@@ -695,10 +685,9 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
                                  "'; DELETE FROM entry; DELETE FROM record; DELETE FROM fold;"
                                  " DELETE FROM past; DELETE FROM leaf; DELETE FROM page;"
                                  " DELETE FROM leaf_was; DELETE FROM page_was;"
-                                 " DELETE FROM page_cut;",
+                                 " DELETE FROM page_cut; DELETE FROM actors;"
+                                 " DROP TABLE IF EXISTS actor;",
                                  err);
-    if (!cx_failed(status))
-        status = make_actors(store, err);
     if (!cx_failed(status))
         status = put_meta_text(&store->writing, "identity", identity, err);
     if (!cx_failed(status))

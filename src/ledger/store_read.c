@@ -350,7 +350,7 @@ cx_status cx_store_count_actors(cx_store *store, uint64_t *out, cx_err *err)
     cx_db_statement *statement;
     bool row = false;
     int64_t last = -1;
-    CX_TRY(cx_db_prepare(store->reading.db, "SELECT max(id) FROM actor", &statement, err));
+    CX_TRY(cx_db_prepare(store->reading.db, "SELECT max(id) FROM actors", &statement, err));
     cx_status status = cx_db_step(statement, &row, err);
     if (!cx_failed(status) && row && !cx_db_is_null(statement, 0))
         last = cx_db_int(statement, 0);

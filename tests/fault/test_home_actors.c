@@ -215,10 +215,10 @@ CX_TEST(home_actor_whose_name_is_lost_is_not_a_new_one)
         "DELETE FROM record WHERE actor=0 AND key=CAST('actor/agent-00007' AS BLOB)",
         "UPDATE record SET key=CAST('actor/agent-0000x' AS BLOB) WHERE actor=0 AND"
         " key=CAST('actor/agent-00007' AS BLOB)",
-        "UPDATE actor SET name='agent-0000x' WHERE name='agent-00007'",
+        "UPDATE actors SET name='agent-0000x' WHERE name='agent-00007'",
         "UPDATE record SET value=(SELECT value FROM record WHERE actor=0 AND"
         " key=CAST('actor/agent-00008' AS BLOB)) WHERE key=CAST('actor/agent-00007' AS BLOB)",
-        "DELETE FROM actor WHERE name='agent-00007'"};
+        "DELETE FROM actors WHERE name='agent-00007'"};
     for (size_t i = 0; i < CX_COUNT_OF(changes); i++) {
         place p;
         char name[32];
@@ -252,7 +252,7 @@ CX_TEST(home_last_actor_is_missed)
     for (unsigned j = 0; j < 20; j++)
         append(&p, name_of(j, name), j);
     place_close(&p);
-    change_tables(&p, "DELETE FROM actor WHERE id=20");
+    change_tables(&p, "DELETE FROM actors WHERE id=20");
     CHECK_INT(cx_home_open(p.path, &options, &home, &p.err).code, CX_E_FORMAT);
     kit_remove_tables(p.path);
     REQUIRE(place_open(&p, 0));

@@ -326,7 +326,7 @@ bool kit_rows(const char *path, cx_buf *out)
     if (cx_failed(cx_db_open(file, CX_DB_IMMUTABLE, &db, NULL)))
         return false;
     bool good = rows_of(db, "SELECT name, value FROM meta ORDER BY name", 2, out) &&
-                rows_of(db, "SELECT * FROM actor ORDER BY id", 11, out) &&
+                rows_of(db, "SELECT * FROM actors ORDER BY id", 11, out) &&
                 rows_of(db, "SELECT * FROM entry ORDER BY actor, seq", 10, out) &&
                 rows_of(db,
                         "SELECT actor, key, value FROM record WHERE NOT (key >= CAST('erase/' AS"
