@@ -180,8 +180,12 @@ static cx_status add_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx
         *stop = l->more = true;
         return CX_SUCCESS;
     }
+    /* The name is borrowed from a walk, and the answer outlives that. */
+    const cx_str actor = cx_arena_copy_str(l->arena, l->actor);
+    if (actor.data == NULL)
+        return cx_fail_nomem(err);
     cx_json_list record = cx_json_list_begin(l->arena);
-    cx_json_put_str(&record, "actor", l->actor);
+    cx_json_put_str(&record, "actor", actor);
     cx_json_put_uint(&record, "count", row.count);
     cx_json_list_put(&record, CX_STR("findings"), findings);
     cx_json_put_uint(&record, "masked", row.masked);
