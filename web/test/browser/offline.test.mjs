@@ -44,11 +44,18 @@ function begin() {
   return {folder, cases, key, url: 'file://' + join(folder, 'verifier.html'), html: bytes};
 }
 
-const done = (page) =>
-  page
+/** The summary may be drawn before the last row is. */
+async function done(page) {
+  await page
     .getByRole('status')
     .filter({hasText: /holds|broken|indeterminate|without/, hasNotText: 'checking'})
     .waitFor();
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('.result .badge')].every(
+      (badge) => !badge.textContent.startsWith('checking'),
+    ),
+  );
+}
 
 async function open(page, s, keys = []) {
   await page.goto(s.url);
