@@ -44,8 +44,12 @@ function begin() {
   return {folder, cases, key, url: 'file://' + join(folder, 'verifier.html'), html: bytes};
 }
 
-/** The summary may be drawn before the last row is. */
-async function done(page) {
+/** The summary may be drawn before the last row is, and rows come one after the other. */
+async function done(page, rows = 1) {
+  await page
+    .locator('.result')
+    .nth(rows - 1)
+    .waitFor();
   await page
     .getByRole('status')
     .filter({hasText: /holds|broken|indeterminate|without/, hasNotText: 'checking'})
@@ -104,6 +108,7 @@ export default {
         const asked = cases.filter((one) => existsSync(join(s.folder, one.file)));
         await open(page, s, keys.split('\n').filter(Boolean));
         await choose(page, s, ...asked.map((one) => one.file));
+        await done(page, asked.length);
         const got = await answers(page);
         assert.equal(got.length, asked.length);
         for (const [i, one] of asked.entries()) {
@@ -181,7 +186,7 @@ export default {
         },
         [HOSTILE, bytes],
       );
-      await done(page);
+      await done(page, 2);
       const [named, other] = await answers(page);
       assert.equal(named.verdict, 'holds');
       assert.ok(named.name.includes('<img src=x') && named.name.includes('RLO'), named.name);
