@@ -203,6 +203,7 @@ CX_RESULT cx_txn_entry(cx_txn *txn, const cx_entry_draft *draft, uint64_t *out_s
 CX_RESULT cx_txn_bare(cx_txn *txn, cx_err *err);
 /* `erasable`: cx_home_erase can destroy this copy later. */
 CX_RESULT cx_txn_put(cx_txn *txn, cx_bytes key, cx_bytes value, bool erasable, cx_err *err);
+/* CX_E_USAGE for the record of a memory or an edge (m/, e/from/): these stay. */
 CX_RESULT cx_txn_remove(cx_txn *txn, cx_bytes key, cx_err *err);
 
 /* Commits all frames of the transaction as one; returns when they are durable.  Ends the

@@ -137,6 +137,13 @@ cx_status cx_txn_put(cx_txn *txn, cx_bytes key, cx_bytes value, bool erasable, c
 cx_status cx_txn_remove(cx_txn *txn, cx_bytes key, cx_err *err)
 {
     cx_change change = {.removed = true};
+    cx_digest ignored;
+    bool edge;
+    /* In the log for good, such a frame could not be applied: also not one of another process. */
+    if (cx_state_key(CX_SCHEME_CORTEX_1, key, &ignored, &edge))
+        return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
+                          "a memory or an edge cannot be removed; a memory is tombstoned, and its"
+                          " content erased");
     CX_TRY(copy_bytes(txn, key, &change.key, err));
     return add_change(txn, &change, err);
 }

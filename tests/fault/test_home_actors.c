@@ -258,3 +258,23 @@ CX_TEST(home_last_actor_is_missed)
     REQUIRE(place_open(&p, 0));
     place_done(&p);
 }
+
+/* --- what is not written ---------------------------------------------------------------------- */
+
+/* A frame that removes a memory could not be applied, and would be in the log for good. */
+CX_TEST(home_memories_and_edges_are_not_removed)
+{
+    place p;
+    cx_txn *txn;
+    uint8_t head[18] = {'m', '/'}, edge[40] = {'e', '/', 'f', 'r', 'o', 'm', '/'};
+    REQUIRE(place_init(&p, "actors_remove", 0));
+    append(&p, CX_STR("a"), 0);
+    CHECK_STATUS(cx_txn_begin(p.home, CX_STR("a"), &txn, &p.err), &p.err);
+    CHECK_STATUS(cx_txn_bare(txn, &p.err), &p.err);
+    CHECK_INT(cx_txn_remove(txn, cx_bytes_from(head, sizeof head), &p.err).code, CX_E_USAGE);
+    CHECK_INT(cx_txn_remove(txn, cx_bytes_from(edge, sizeof edge), &p.err).code, CX_E_USAGE);
+    CHECK_STATUS(cx_txn_remove(txn, cx_str_bytes(CX_STR("test/key")), &p.err), &p.err);
+    cx_txn_abort(txn);
+    append(&p, CX_STR("a"), 1);
+    place_done(&p);
+}
