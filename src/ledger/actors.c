@@ -427,8 +427,7 @@ static int compare_numbers(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* What the other index of names says, so that a lost row is no lost actor; tables of the format
- * before have that one only. */
+/* What the other index of names says, so that a lost row is no lost actor. */
 static cx_status count_named(cx_store *store, cx_str prefix, uint64_t *out, cx_err *err)
 {
     cx_db_statement *statement;

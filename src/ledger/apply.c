@@ -241,6 +241,8 @@ static cx_status apply_snapshot(const cx_derive *at, const cx_change *change, cx
         return CX_SUCCESS;
     cx_manifest manifest;
     CX_TRY(cx_manifest_decode(bytes, &manifest, err));
+    if (manifest.snapshot_seq >= CX_SNAPSHOT_END)
+        return damaged_log("a snapshot's number is too large", err);
     if (change->removed) {
         CX_TRY(drop_history(at, manifest.snapshot_seq, err));
     } else if (manifest.snapshot_seq >= actor->info.snapshot_count) {

@@ -14,6 +14,9 @@
 #include "ledger/home_root.h"
 #include "ledger/store.h"
 
+/* Numbers of snapshots are below it: tables have signed numbers, and the next one is one more. */
+#define CX_SNAPSHOT_END ((uint64_t)INT64_MAX)
+
 #define CX_ACTOR_HOME 0 /* the data directory itself, and the rows that actors share */
 
 typedef struct cx_actor {

@@ -44,6 +44,8 @@ static cx_status check_manifest(const cx_change *change, cx_err *err)
     CX_TRY(cx_manifest_decode(change->value, &manifest, err));
     for (size_t i = 5; i < change->key.size; i++)
         seq = seq << 8 | change->key.data[i];
+    if (seq >= CX_SNAPSHOT_END)
+        return bad_frame(err, "a snapshot's number that is too large");
     return seq == manifest.snapshot_seq ? CX_SUCCESS
                                         : bad_frame(err, "a manifest under another's number");
 }
