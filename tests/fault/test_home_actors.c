@@ -278,3 +278,40 @@ CX_TEST(home_memories_and_edges_are_not_removed)
     append(&p, CX_STR("a"), 1);
     place_done(&p);
 }
+
+/* The newest retained snapshot must be below the next one; a number that wraps would not be. */
+CX_TEST(home_number_of_a_snapshot_has_an_end)
+{
+    static const uint64_t numbers[] = {UINT64_MAX, UINT64_MAX - 1, INT64_MAX};
+    for (size_t i = 0; i < CX_COUNT_OF(numbers); i++) {
+        place p;
+        cx_txn *txn;
+        cx_buf bytes;
+        uint8_t key[13] = {'s', 'n', 'a', 'p', '/'};
+        cx_manifest manifest = {.scheme = CX_SCHEME_CORTEX_1,
+                                .actor = CX_STR("a"),
+                                .snapshot_seq = numbers[i],
+                                .has_edges = true,
+                                .has_memories = true,
+                                .trigger = CX_STR("made up"),
+                                .signature = {.null = true}};
+        REQUIRE(place_init(&p, "actors_number", 0));
+        append(&p, CX_STR("a"), 0);
+        for (unsigned b = 0; b < 8; b++)
+            key[5 + b] = (uint8_t)(numbers[i] >> (56 - 8 * b));
+        cx_buf_init(&bytes, cx_alloc_default());
+        cx_manifest_encode(&manifest, &bytes);
+        CHECK_STATUS(cx_txn_begin(p.home, CX_STR("a"), &txn, &p.err), &p.err);
+        CHECK_STATUS(cx_txn_bare(txn, &p.err), &p.err);
+        CHECK_STATUS(
+            cx_txn_put(txn, cx_bytes_from(key, sizeof key), cx_buf_bytes(&bytes), false, &p.err),
+            &p.err);
+        CHECK_INT(cx_txn_commit(txn, &p.err).code, CX_E_FORMAT);
+        CHECK(strstr(p.err.message, "too large") != NULL);
+        place_close(&p);
+        (void)CHECK_HOLDS(p.path, false, NULL);
+        cx_buf_done(&bytes);
+        cx_arena_done(&p.arena);
+        folder_remove(p.path);
+    }
+}
