@@ -11,7 +11,8 @@
  * H2  Tables ahead of the log mean that the log was truncated: this is reported, never repaired.
  * H3  Opening for reading changes no byte.  If the tables lag the log, they are derived again in a
  *     private database.
- * H4  The sums in an actor's row detect damaged rows before a root is computed from them.
+ * H4  What a proof reads of the trees' rows leads to the roots in the actor's row, or there is
+ *     none.
  */
 #include "ledger/home.h"
 
@@ -22,8 +23,8 @@
 #include "ledger/backup/home_format.h"
 #include "ledger/internal.h"
 
-/* Increment when the tables' layout or the rows that apply.c derives change. */
-/* Tables of another format are made again from the log. */
+/* Increment when the tables' layout or the rows that apply.c derives change: tables of another
+ * format are made again from the log. */
 #define TABLES_FORMAT "cortex-tables/3"
 #define FLUSH_TIMEOUT_MS 30000
 /* Rows written in one transaction while catching up. */
