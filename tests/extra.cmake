@@ -14,7 +14,7 @@ find_package(Python3 COMPONENTS Interpreter)
 
 # The programs whose tests start threads; ThreadSanitizer runs these.
 add_custom_target(threaded_tests)
-foreach(program test_base test_os test_crypto test_log test_ledger test_socket test_proof test_lattice test_memory
+foreach(program test_base test_os test_crypto test_db test_log test_ledger test_socket test_proof test_lattice test_memory
     test_git test_sandbox test_bundle test_approval test_agent test_candidate test_audit test_governor test_server
     test_home_threads)
   if(TARGET ${program})

@@ -7,6 +7,7 @@
 #define CX_DB_API_H
 
 #include "db/db.h"
+#include "db/files.h"
 #include "db/pg.h"
 
 #endif

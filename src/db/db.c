@@ -11,6 +11,10 @@
  *     later moves its write-ahead log into the file only while it has the exclusive lock, and
  *     otherwise leaves it to the next one.  The lock is on the folder because closing another
  *     descriptor of the file itself would release SQLite's own locks.
+ *
+ * D2  Of a file in a cx_io (files.h) only a checkpoint is seen outside.  D1 does not concern
+ *     it: the io keeps what others read as it was.  Its write-ahead log is emptied whenever a
+ *     checkpoint can do it, as it has no other bound.
  */
 #include "db/db.h"
 
@@ -20,6 +24,8 @@
 #include <stdio.h>
 
 #include "base/api.h"
+#include "db/files.h"
+#include "db/files_internal.h"
 #include "db/wipe.h"
 #include "os/api.h"
 
@@ -42,6 +48,8 @@ struct cx_db {
     unsigned external_steps; /* in EXTERNAL_STEPS */
     uint64_t log_pages;      /* in the write-ahead log after the last commit; 0 = there was none */
     cx_file folder;          /* where the file lies, for the lock of D1 */
+    char in_files[32];       /* the database of this connection that is in a cx_io; "" = none */
+    bool writes_files;       /* .. and is written */
 };
 
 struct cx_db_statement {
@@ -50,11 +58,26 @@ struct cx_db_statement {
     int bind_failure; /* the first one; reported by the next step */
 };
 
+/* Of a connection to a file in a cx_io: with what the io said. */
+static cx_status fail_files(int os_errno, const char *doing, const char *text, cx_err *err)
+{
+    if (os_errno != ESTALE)
+        return cx_fail_os(err, os_errno, "database: %s: %s", doing, text);
+    return cx_fail(err, CX_E_IO,
+                   "database: %s: writing its file failed before, so nothing more is written;"
+                   " close all its connections and open it again",
+                   doing);
+}
+
 static cx_status fail_db(cx_db *db, int code, const char *long_doing, cx_err *err)
 {
     const char *text = db->handle != NULL ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code);
     char doing[120]; /* a long statement must not push out what was wrong with it */
     (void)snprintf(doing, sizeof doing, "%s", long_doing);
+    const int os_errno = db->in_files[0] != 0 ? cx_files_take_errno() : 0;
+    if (os_errno != 0 &&
+        (code == SQLITE_FULL || ((code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM)))
+        return fail_files(os_errno, doing, text, err);
     switch (code & 0xff) {
     case SQLITE_NOMEM: return cx_fail_nomem(err);
     case SQLITE_BUSY:
@@ -113,7 +136,45 @@ static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
     return SQLITE_OK;
 }
 
+/*
+ * A checkpoint of the file in a cx_io.  Each try looks at the readers again: SQLite's own waiting
+ * is for the place of a reader that was in the way, which new ones may share without end.
+ */
+static int checkpoint_files(cx_db *db, int how, int wait_ms)
+{
+    int code, waited_ms = 0;
+    sqlite3_busy_timeout(db->handle, 0);
+    for (;;) {
+        code = sqlite3_wal_checkpoint_v2(db->handle, db->in_files, how, NULL, NULL);
+        if ((code & 0xff) != SQLITE_BUSY || waited_ms >= wait_ms)
+            break;
+        waited_ms += sqlite3_sleep(WAL_RETRY_MS);
+    }
+    sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
+    return code;
+}
+
+/* Brings over what readers allow, without waiting for them, and empties the log when that is all
+ * (D2).  What fails here fails again at the next change (F2 in files_image.c). */
+static int after_files_commit(void *arg, sqlite3 *handle, const char *name, int pages)
+{
+    cx_db *db = arg;
+    if (pages < CHECKPOINT_PAGES)
+        return SQLITE_OK;
+    if (strcmp(name, db->in_files) == 0)
+        (void)checkpoint_files(db, SQLITE_CHECKPOINT_TRUNCATE, 0);
+    else
+        (void)sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return SQLITE_OK;
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
+
+/* The VFS of a writer; NULL when it cannot be registered. */
+static const char *writing_vfs(bool in_files)
+{
+    return in_files ? cx_db_wipe_register_over_files() : cx_db_wipe_register();
+}
 
 static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_err *err)
 {
@@ -126,9 +187,11 @@ static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_er
     cx_status status = CX_SUCCESS;
     if (mode != CX_DB_SCRATCH) {
         CX_TRY_GOTO(status, add_uri(path, &uri, err));
-        if (mode == CX_DB_IMMUTABLE || mode == CX_DB_EXTERNAL)
+        if (db->in_files[0] != 0)
+            cx_buf_add_z(&uri, mode == CX_DB_WRITE ? "" : "?vfs=" CX_FILES_VFS);
+        else if (mode == CX_DB_IMMUTABLE || mode == CX_DB_EXTERNAL)
             cx_buf_add_z(&uri, "?immutable=1");
-        if (mode == CX_DB_ALONE)
+        else if (mode == CX_DB_ALONE)
             cx_buf_add_z(&uri, "?vfs=unix-none");
     }
     const char *name = cx_buf_z(&uri);
@@ -136,7 +199,7 @@ static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_er
         status = cx_fail_nomem(err);
         goto done;
     }
-    const char *files = mode == CX_DB_WRITE ? cx_db_wipe_register() : NULL;
+    const char *files = mode == CX_DB_WRITE ? writing_vfs(db->in_files[0] != 0) : NULL;
     if (mode == CX_DB_WRITE && files == NULL) {
         status = cx_fail_nomem(err);
         goto done;
@@ -184,6 +247,16 @@ static cx_status use_wal(cx_db *db, const char *name, cx_err *err)
     }
 }
 
+/* Of a writer: its write-ahead log stays small (D2). */
+static cx_status follow_files(cx_db *db, cx_err *err)
+{
+    char sql[96];
+    db->writes_files = true;
+    (void)snprintf(sql, sizeof sql, "PRAGMA %s.journal_size_limit=0", db->in_files);
+    (void)sqlite3_wal_hook(db->handle, after_files_commit, db);
+    return cx_db_run(db, sql, err);
+}
+
 static int count_external_steps(void *arg)
 {
     cx_db *db = arg;
@@ -211,7 +284,7 @@ static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
     sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
     if (mode == CX_DB_SCRATCH)
         return cx_db_run(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;", err);
-    if (mode == CX_DB_ALONE) {
+    if (mode == CX_DB_ALONE && db->in_files[0] == 0) {
         /* Exclusive: the index of the write-ahead log is made in memory, not in a file next to it.
          */
         (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -226,8 +299,16 @@ static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
                      "PRAGMA foreign_keys=OFF;",
                      err));
     CX_TRY(set_cache(db, "main", CX_DB_CACHE_DEFAULT, err));
+    if (db->in_files[0] != 0)
+        return follow_files(db, err);
     (void)sqlite3_wal_hook(db->handle, after_commit, db);
     return CX_SUCCESS;
+}
+
+static void note_files(cx_db *db, const char *name)
+{
+    (void)snprintf(db->in_files, sizeof db->in_files, "%s", name);
+    (void)cx_files_take_errno();
 }
 
 cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err)
@@ -236,7 +317,9 @@ cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err
     if (db == NULL)
         return cx_fail_nomem(err);
     *db = (cx_db){.writes = mode == CX_DB_WRITE, .folder = CX_FILE_NONE};
-    if (mode == CX_DB_WRITE || mode == CX_DB_IMMUTABLE || mode == CX_DB_ALONE)
+    if (mode != CX_DB_SCRATCH && cx_db_in_files(path))
+        note_files(db, "main");
+    else if (mode == CX_DB_WRITE || mode == CX_DB_IMMUTABLE || mode == CX_DB_ALONE)
         db->folder = cx_share_open(path);
     cx_status status = CX_SUCCESS;
     if (mode == CX_DB_IMMUTABLE || mode == CX_DB_ALONE)
@@ -246,7 +329,7 @@ cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err
     if (!cx_failed(status))
         status = configure(db, mode, err);
     if (cx_failed(status)) {
-        db->writes = false;
+        db->writes = db->writes_files = false;
         cx_db_close(db);
         return status;
     }
@@ -304,6 +387,11 @@ static cx_status attach_at_rest(cx_db *db, const char *path, cx_buf *uri, const 
 cx_status cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char *name, cx_err *err)
 {
     CX_ASSERT(mode == CX_DB_WRITE || mode == CX_DB_READ);
+    const bool in_files = cx_db_in_files(path);
+    if (in_files) {
+        CX_ASSERT(db->in_files[0] == 0 && strlen(name) < sizeof db->in_files);
+        note_files(db, name);
+    }
     char settings[256];
     cx_err failure = {0};
     cx_buf uri;
@@ -311,16 +399,16 @@ cx_status cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char 
     cx_status status;
     CX_TRY_GOTO(status, add_uri(path, &uri, err));
     if (mode == CX_DB_READ)
-        cx_buf_add_z(&uri, "?mode=ro");
-    else if (cx_db_wipe_register() != NULL)
-        cx_buf_printf(&uri, "?vfs=%s", cx_db_wipe_register());
+        cx_buf_add_z(&uri, in_files ? "?mode=ro&vfs=" CX_FILES_VFS : "?mode=ro");
+    else if (writing_vfs(in_files) != NULL)
+        cx_buf_printf(&uri, "?vfs=%s", writing_vfs(in_files));
     const char *text = cx_buf_z(&uri);
     if (text == NULL) {
         status = cx_fail_nomem(err);
         goto done;
     }
     status = attach_uri(db, text, name, &failure);
-    if (status.code == CX_E_DENIED && mode == CX_DB_READ)
+    if (status.code == CX_E_DENIED && mode == CX_DB_READ && !in_files)
         status = attach_at_rest(db, path, &uri, name, &failure);
     if (cx_failed(status)) {
         if (err != NULL)
@@ -336,7 +424,11 @@ cx_status cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char 
     status = cx_db_run(db, mode == CX_DB_READ ? "PRAGMA query_only=ON;" : settings, err);
     if (!cx_failed(status))
         status = set_cache(db, name, mode == CX_DB_READ ? READER_CACHE : CX_DB_CACHE_DEFAULT, err);
+    if (!cx_failed(status) && mode == CX_DB_WRITE && in_files)
+        status = follow_files(db, err); /* takes the place of wal_autocheckpoint */
 done:
+    if (in_files && cx_failed(status))
+        db->in_files[0] = 0;
     cx_buf_done(&uri);
     return status;
 }
@@ -357,7 +449,9 @@ void cx_db_close(cx_db *db)
 {
     if (db == NULL)
         return;
-    if (db->writes && !leaves_log(db) && cx_share_lock_exclusive(db->folder))
+    if (db->writes_files) /* what is left in its log is lost with the last connection (D2) */
+        (void)checkpoint_files(db, SQLITE_CHECKPOINT_TRUNCATE, BUSY_TIMEOUT_MS);
+    else if (db->writes && !leaves_log(db) && cx_share_lock_exclusive(db->folder))
         (void)sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     else if (db->writes)
         (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -382,8 +476,10 @@ cx_status cx_db_empty_log(cx_db *db, cx_err *err)
     CX_ASSERT(db->writes);
     cx_status status = wait_for_exclusive_share(db);
     if (!cx_failed(status)) {
-        int code =
-            sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        int code = db->writes_files
+                       ? checkpoint_files(db, SQLITE_CHECKPOINT_TRUNCATE, BUSY_TIMEOUT_MS)
+                       : sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE,
+                                                   NULL, NULL);
         cx_share_leave(db->folder);
         if (code != SQLITE_OK && code != SQLITE_BUSY)
             return fail_db(db, code, "emptying its log", err);
@@ -397,11 +493,25 @@ cx_status cx_db_empty_log(cx_db *db, cx_err *err)
     return CX_SUCCESS;
 }
 
+cx_status cx_db_publish(cx_db *db, cx_err *err)
+{
+    if (!db->writes_files)
+        return CX_SUCCESS;
+    int code = checkpoint_files(db, SQLITE_CHECKPOINT_FULL, BUSY_TIMEOUT_MS);
+    if ((code & 0xff) == SQLITE_BUSY)
+        return cx_fail(err, CX_E_BUSY,
+                       "a reader still uses the old contents of the database; what was committed is"
+                       " seen by other processes when this is called again");
+    return code == SQLITE_OK ? CX_SUCCESS : fail_db(db, code, "publishing", err);
+}
+
 bool cx_db_empty_attached_log(cx_db *db, const char *name)
 {
-    return sqlite3_wal_checkpoint_v2(db->handle, name, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) ==
-               SQLITE_OK &&
-           sqlite3_db_release_memory(db->handle) == SQLITE_OK;
+    int code =
+        db->writes_files && strcmp(name, db->in_files) == 0
+            ? checkpoint_files(db, SQLITE_CHECKPOINT_TRUNCATE, BUSY_TIMEOUT_MS)
+            : sqlite3_wal_checkpoint_v2(db->handle, name, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    return code == SQLITE_OK && sqlite3_db_release_memory(db->handle) == SQLITE_OK;
 }
 
 /* Rewrites the file: what is in it was partly written without wiping (wipe.c). */

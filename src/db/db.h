@@ -4,7 +4,7 @@
  * A thin, safe face on SQLite: one file, statements prepared once, errors as cx_err.  Nothing in it
  * is the truth: its user must be able to fill it again.  A connection belongs to one thread
  * at a time.  SQLite keeps to its write-ahead log, so readers of other processes see whole
- * transactions and never wait for the writer.
+ * transactions and never wait for the writer.  Files may also be in a cx_io: files.h.
  */
 #ifndef CX_DB_DB_H
 #define CX_DB_DB_H
@@ -52,8 +52,12 @@ void cx_db_close(cx_db *db);
  * overwritten is nowhere any more.  Waits some seconds for readers that are in the way, then
  * CX_E_BUSY. */
 CX_RESULT cx_db_empty_log(cx_db *db, cx_err *err);
-/* The same for an attached file, and drops what is in memory of it.  False while another connection
- * uses it, or when it failed: nothing was lost, call it again. */
+/* Of a writer whose file is in a cx_io (files.h): what was committed is durable and seen by
+ * other processes when this returns.  Waits some seconds for readers of older transactions, then
+ * CX_E_BUSY: nothing was lost, call it again.  With a file of the file system it does nothing. */
+CX_RESULT cx_db_publish(cx_db *db, cx_err *err);
+/* cx_db_empty_log of an attached file, and drops what is in memory of it.  False while another
+ * connection uses it, or when it failed: nothing was lost, call it again. */
 bool cx_db_empty_attached_log(cx_db *db, const char *name);
 /*
  * Of a writer, without a statement or transaction under way: afterwards no byte of a row that was

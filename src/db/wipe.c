@@ -17,7 +17,8 @@
 #include <sqlite3.h>
 #include <string.h>
 
-#define WIPE_NAME "cortex-wipe"
+#include "db/files_internal.h"
+
 enum { PAGE_SIZE_MIN = 512, PAGE_SIZE_MAX = 65536, FILE_HEAD_SIZE = 100 };
 /* In the head of a file: the largest root page, which is 0 unless pointers are mapped. */
 enum { MAPPED_AT = 52 };
@@ -33,7 +34,16 @@ typedef struct wiped_file {
     mapped pointers;
 } wiped_file;
 
-static sqlite3_vfs *system_files;
+/* The layer over the files of one other VFS. */
+typedef struct wipe_layer {
+    sqlite3_vfs vfs;
+    const char *name;
+    const char *below_name; /* NULL = the system's */
+    sqlite3_vfs *below;
+} wipe_layer;
+
+static wipe_layer over_system = {.name = "cortex-wipe"};
+static wipe_layer over_files = {.name = "cortex-wipe-io", .below_name = CX_FILES_VFS};
 
 static sqlite3_file *real_of(sqlite3_file *file)
 {
@@ -239,13 +249,14 @@ static const sqlite3_io_methods wiped_methods = {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static int open_main(const char *name, sqlite3_file *base, int flags, int *out_flags)
+static int open_main(sqlite3_vfs *below, const char *name, sqlite3_file *base, int flags,
+                     int *out_flags)
 {
     wiped_file *file = (wiped_file *)(void *)base;
     sqlite3_file *real = real_of(base);
     *file = (wiped_file){.pointers = MAPPED_UNKNOWN};
     real->pMethods = NULL;
-    int code = system_files->xOpen(system_files, name, real, flags, out_flags);
+    int code = below->xOpen(below, name, real, flags, out_flags);
     if (real->pMethods == NULL)
         return code;
     file->methods = wiped_methods;
@@ -258,34 +269,44 @@ static int open_main(const char *name, sqlite3_file *base, int flags, int *out_f
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags,
                      int *out_flags)
 {
-    (void)vfs;
+    sqlite3_vfs *below = ((const wipe_layer *)(const void *)vfs)->below;
     if ((flags & SQLITE_OPEN_MAIN_DB) != 0)
-        return open_main(name, base, flags, out_flags);
-    return system_files->xOpen(system_files, name, base, flags, out_flags);
+        return open_main(below, name, base, flags, out_flags);
+    return below->xOpen(below, name, base, flags, out_flags);
 }
 
-static bool make_layer(void)
+static bool make_layer(wipe_layer *layer)
 {
-    static sqlite3_vfs vfs;
-    system_files = sqlite3_vfs_find(NULL);
-    if (system_files == NULL)
+    sqlite3_vfs *below = sqlite3_vfs_find(layer->below_name);
+    if (below == NULL)
         return false;
+    layer->below = below;
     /* Its other calls do not look at the files that it opened. */
-    vfs = *system_files;
-    vfs.pNext = NULL;
-    vfs.zName = WIPE_NAME;
-    vfs.szOsFile = (int)sizeof(wiped_file) + system_files->szOsFile;
-    vfs.xOpen = open_file;
-    return sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
+    layer->vfs = *below;
+    layer->vfs.pNext = NULL;
+    layer->vfs.zName = layer->name;
+    layer->vfs.szOsFile = (int)sizeof(wiped_file) + below->szOsFile;
+    layer->vfs.xOpen = open_file;
+    return sqlite3_vfs_register(&layer->vfs, 0) == SQLITE_OK;
 }
 
-const char *cx_db_wipe_register(void)
+static const char *register_layer(wipe_layer *layer)
 {
     if (sqlite3_initialize() != SQLITE_OK)
         return NULL;
     sqlite3_mutex *mutex = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_APP1);
     sqlite3_mutex_enter(mutex);
-    const bool there = sqlite3_vfs_find(WIPE_NAME) != NULL || make_layer();
+    const bool there = sqlite3_vfs_find(layer->name) != NULL || make_layer(layer);
     sqlite3_mutex_leave(mutex);
-    return there ? WIPE_NAME : NULL;
+    return there ? layer->name : NULL;
+}
+
+const char *cx_db_wipe_register(void)
+{
+    return register_layer(&over_system);
+}
+
+const char *cx_db_wipe_register_over_files(void)
+{
+    return register_layer(&over_files);
 }

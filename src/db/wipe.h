@@ -13,8 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Registers it with SQLite; its name for sqlite3_open_v2 and in URIs.  NULL: that failed. */
+/* Registers it with SQLite, over the system's files; its name for sqlite3_open_v2 and in URIs.
+ * NULL: that failed. */
 const char *cx_db_wipe_register(void);
+/* The same over the files of files.h, which must be registered. */
+const char *cx_db_wipe_register_over_files(void);
 
 /* Files from this number of pages on are written as they are: there the first byte of a page no
  * longer says for certain what the page is. */

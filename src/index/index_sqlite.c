@@ -319,7 +319,7 @@ cx_status cx_index_sqlite_open(cx_index *index, const char *path, cx_err *err)
     cx_arena_init(&own_index->texts, cx_alloc_default(), 0);
     cx_map_init(&own_index->by_text, cx_alloc_default(), 0);
     index->connection = own_index;
-    if (index->mode == CX_INDEX_WRITE)
+    if (index->mode == CX_INDEX_WRITE && !cx_db_in_files(path))
         make_private(path);
     CX_TRY(cx_db_open(NULL, CX_DB_SCRATCH, &own_index->db, err));
     return cx_db_attach(own_index->db, path,

@@ -208,9 +208,58 @@ cx_status cx_folder_facts(cx_file folder, const char *path, cx_facts *out, cx_er
     return CX_SUCCESS;
 }
 
+/* --- files elsewhere -------------------------------------------------------------------------- */
+
+static struct {
+    const char *prefix;
+    const cx_io *io;
+} elsewhere;
+
+void cx_path_use_files(const char *prefix, const cx_io *io)
+{
+    elsewhere.prefix = prefix;
+    elsewhere.io = io;
+}
+
+static bool is_elsewhere(const char *path)
+{
+    size_t size = elsewhere.prefix == NULL ? 0 : strlen(elsewhere.prefix);
+    return size != 0 && strncmp(path, elsewhere.prefix, size) == 0 &&
+           (path[size] == 0 || path[size] == '/');
+}
+
+static bool has_a_name(void *arg, const char *name)
+{
+    (void)name;
+    *(bool *)arg = true;
+    return false;
+}
+
+static cx_status facts_elsewhere(const char *path, cx_facts *out, cx_err *err)
+{
+    const cx_io *io = elsewhere.io;
+    cx_file file;
+    bool regular = false, has_names = false;
+    *out = (cx_facts){.kind = CX_FILE_REGULAR, .mode = 0600, .link_count = 1};
+    int failed = io->open(io, path, CX_IO_READ, &file);
+    if (failed == 0) {
+        failed = io->size(io, file, &out->size_bytes, &regular);
+        (void)io->close(io, file);
+        return failed == 0 ? CX_SUCCESS : cx_fail_os(err, -failed, "cannot look at %s", path);
+    }
+    *out = (cx_facts){.kind = CX_FILE_FOLDER, .mode = 0700, .link_count = 1};
+    if (io->list(io, path, has_a_name, &has_names) == 0 && has_names)
+        return CX_SUCCESS;
+    return cx_fail_os(err, -failed, "cannot look at %s", path);
+}
+
+/* --- of a path -------------------------------------------------------------------------------- */
+
 cx_status cx_path_facts(const char *path, bool follow, cx_facts *out, cx_err *err)
 {
     struct stat info;
+    if (is_elsewhere(path))
+        return facts_elsewhere(path, out, err);
     if (fstatat(AT_FDCWD, path, &info, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0)
         return cx_fail_os(err, errno, "cannot look at %s", path);
     cx_folder_read_facts(&info, out);
@@ -282,6 +331,12 @@ cx_status cx_folder_read_link(cx_file folder, const char *path, cx_buf *out, cx_
 
 cx_status cx_path_real(const char *path, cx_buf *out, cx_err *err)
 {
+    if (is_elsewhere(path)) {
+        cx_facts facts;
+        CX_TRY(facts_elsewhere(path, &facts, err));
+        cx_buf_add_z(out, path);
+        return cx_buf_check(out, err);
+    }
     char *real = realpath(path, NULL);
     if (real == NULL)
         return cx_fail_os(err, errno, "cannot resolve %s", path);

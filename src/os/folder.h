@@ -55,6 +55,12 @@ CX_RESULT cx_folder_read_file(cx_file folder, const char *path, size_t limit_byt
                               cx_err *err);
 /* Appends the target of a symbolic link. */
 CX_RESULT cx_folder_read_link(cx_file folder, const char *path, cx_buf *out, cx_err *err);
+/*
+ * From here on paths that are `prefix` or begin with it and "/" are those of `io`, for cx_path_facts
+ * and cx_path_real: a name that opens is a regular file, one that lists a folder.  NULL takes it
+ * back.  Before threads begin; both live until then.
+ */
+void cx_path_use_files(const char *prefix, const cx_io *io);
 /* Appends the path with every link resolved. */
 CX_RESULT cx_path_real(const char *path, cx_buf *out, cx_err *err);
 /* Names in no order; the callback stops the listing by returning false. */
@@ -109,6 +115,9 @@ CX_RESULT cx_path_make_folders(const char *path, cx_err *err);
 /* Creates a new folder of mode 0700 with a random name below TMPDIR or /tmp.  `out` has
  * CX_PATH_BYTES_MAX + 1 bytes. */
 CX_RESULT cx_path_make_temporary(char *out, cx_err *err);
+/* Opens a new file of mode 0600 there that has no name: it is gone when it is closed, at the latest
+ * with the process.  For cx_io_system(). */
+CX_RESULT cx_path_open_unnamed(cx_file *out, cx_err *err);
 /* cx_path_make_folders in a folder, with a mode. */
 CX_RESULT cx_folder_make_folders(cx_file folder, const char *path, uint32_t mode, cx_err *err);
 CX_RESULT cx_folder_make_link(cx_file folder, const char *target, const char *path, cx_err *err);

@@ -50,6 +50,23 @@ cx_status cx_path_make_temporary(char *out, cx_err *err)
                : cx_fail_os(err, errno, "cannot make a temporary folder in %s", base);
 }
 
+cx_status cx_path_open_unnamed(cx_file *out, cx_err *err)
+{
+    char name[CX_PATH_BYTES_MAX + 1];
+    const char *base = getenv("TMPDIR");
+    if (base == NULL || base[0] != '/')
+        base = "/tmp";
+    int size = snprintf(name, sizeof name, "%s/cortex-XXXXXX", base);
+    if (size < 0 || (size_t)size >= sizeof name)
+        return cx_fail(err, CX_E_LIMIT, "TMPDIR is longer than %d bytes", CX_PATH_BYTES_MAX);
+    int file = mkostemp(name, O_CLOEXEC);
+    if (file < 0)
+        return cx_fail_os(err, errno, "cannot make a temporary file in %s", base);
+    (void)unlink(name);
+    *out = file;
+    return CX_SUCCESS;
+}
+
 cx_status cx_folder_make_folders(cx_file folder, const char *path, uint32_t mode, cx_err *err)
 {
     char part[CX_PATH_BYTES_MAX + 1];
