@@ -32,7 +32,7 @@ foreach(module ${CX_UNIT_MODULES})
 endforeach()
 
 # Where there is a PostgreSQL, these share it, and one of them stops it now and then.
-foreach(program test_db test_index)
+foreach(program test_db test_fleet test_index)
   if(TARGET ${program})
     set_property(TEST ${program} PROPERTY RESOURCE_LOCK postgresql)
   endif()

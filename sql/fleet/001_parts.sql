@@ -1,4 +1,4 @@
--- 001: parts, groups and keys of a fleet (docs/fleet.md).
+-- 001: data directories in PostgreSQL, each written by one node at a time (docs/fleet.md).
 --
 -- `cortex fleet init` runs this file in one transaction and records its number and SHA-256 in
 -- cx_migration.  A file that was released is never changed: the next change is the next number.
@@ -20,19 +20,24 @@ CREATE TABLE cortex_fleet.cx_fleet (
     created_at  timestamptz NOT NULL DEFAULT now()
 );
 
--- One row a part.  part = the first byte of SHA-256(actor).  head is the hash chain over all groups.
--- Each commit changes the row; the free space in its page keeps that change in the page (HOT).
+-- One row a part, which is a data directory.  owner: the process that may write it until lease_until;
+-- address: where it serves, NULL until it does.  head is the hash chain over all commits.  Each commit
+-- changes the row; the free space in its page keeps that change in the page (HOT).
 CREATE TABLE cortex_fleet.cx_part (
-    part        bigint PRIMARY KEY CHECK (part BETWEEN 0 AND 255),
-    home_id     bytea NOT NULL CHECK (octet_length(home_id) = 16),
+    part        bigint PRIMARY KEY CHECK (part BETWEEN 0 AND 65535),
+    name        text NOT NULL CHECK (name ~ '^[a-z0-9][a-z0-9._-]{0,62}$'),
+    id          bytea NOT NULL CHECK (octet_length(id) = 16),
     epoch       bigint NOT NULL DEFAULT 0,
     owner       text,
+    address     text,
     lease_until timestamptz,
     next        bigint NOT NULL DEFAULT 0,
     head        bytea NOT NULL CHECK (octet_length(head) = 32),
-    frames      bigint NOT NULL DEFAULT 0,
-    bytes       bigint NOT NULL DEFAULT 0
+    bytes       bigint NOT NULL DEFAULT 0,
+    moved_to    text,
+    created_at  timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+CREATE UNIQUE INDEX cx_part_name ON cortex_fleet.cx_part (name);
 
 -- Changed where an answer must not rest on what a standby may not have: see docs/fleet.md.
 CREATE TABLE cortex_fleet.cx_pulse (
@@ -40,52 +45,65 @@ CREATE TABLE cortex_fleet.cx_pulse (
     count       bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 10);
 
--- One row a committed group; never changed.  bytes: the group without its erasable parts
--- (docs/formats/log.md §9), NULL when it is in cx_piece.
-CREATE TABLE cortex_fleet.cx_group (
+-- One row a commit; never changed but for nonce.  digest covers what the commit wrote into files that
+-- are not derived, and its nonce.  nonce is NULL where it wrote none, and once some of that was
+-- overwritten or removed: from then on nothing can be tried against digest.
+CREATE TABLE cortex_fleet.cx_commit (
     part        bigint NOT NULL,
     num         bigint NOT NULL,
     epoch       bigint NOT NULL,
     prev        bytea NOT NULL,
     head        bytea NOT NULL,
-    frames      bigint NOT NULL,
-    bytes       bytea,
+    digest      bytea NOT NULL,
+    nonce       bytea,
     PRIMARY KEY (part, num)
 );
 
-CREATE TABLE cortex_fleet.cx_piece (
+-- The files of a data directory that only its owner changes: log/.. and the tables (*.db), which are
+-- derived from it.
+CREATE TABLE cortex_fleet.cx_file (
     part        bigint NOT NULL,
+    file        bigint NOT NULL,
+    name        text NOT NULL,
+    derived     boolean NOT NULL,
+    size        bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (part, file),
+    UNIQUE (part, name)
+);
+
+-- Their bytes, by chunks of 65,536: an extent begins at chunk * 65536 + start, and stays in its chunk.
+-- What no extent has is zero.  num is the commit that wrote it.
+CREATE TABLE cortex_fleet.cx_extent (
+    part        bigint NOT NULL,
+    file        bigint NOT NULL,
+    chunk       bigint NOT NULL,
+    start       bigint NOT NULL,
     num         bigint NOT NULL,
-    piece       bigint NOT NULL,
     bytes       bytea NOT NULL,
-    PRIMARY KEY (part, num, piece)
+    PRIMARY KEY (part, file, chunk, start)
 );
 
--- What may have to be erased: the erasable part of a frame, with its head of eight bytes.  An
--- erasure overwrites the row and removes it.
-CREATE TABLE cortex_fleet.cx_live (
+-- Small files that several processes change, each as a whole: tokens, signed checkpoints, settings.
+-- version: random, of the last write.
+CREATE TABLE cortex_fleet.cx_small (
     part        bigint NOT NULL,
-    num         bigint NOT NULL,
-    frame       bigint NOT NULL,
+    name        text NOT NULL,
     bytes       bytea NOT NULL,
-    PRIMARY KEY (part, num, frame)
+    version     bigint NOT NULL,
+    changed_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (part, name)
 );
 
--- Senders' keys: a request that is sent again finds its first place.
-CREATE TABLE cortex_fleet.cx_seen (
+-- Nodes that serve, as they said last.
+CREATE TABLE cortex_fleet.cx_node (
+    owner       text PRIMARY KEY,
+    node        text NOT NULL,
     part        bigint NOT NULL,
-    key         bytea NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
-    num         bigint NOT NULL,
-    frame       bigint NOT NULL,
-    PRIMARY KEY (part, key)
-);
-
--- The actors of a part, and the group of each one's first frame.
-CREATE TABLE cortex_fleet.cx_actor (
-    part        bigint NOT NULL,
-    actor       bytea NOT NULL,
-    num         bigint NOT NULL,
-    PRIMARY KEY (part, actor)
+    address     text NOT NULL,
+    version     text NOT NULL,
+    draining    boolean NOT NULL DEFAULT false,
+    seen_at     timestamptz NOT NULL DEFAULT now(),
+    started_at  timestamptz NOT NULL DEFAULT now()
 );
 
 -- Takes, fences and stops.  prior_until: the lease that a take ended; before `at`, or NULL.
@@ -101,8 +119,7 @@ CREATE TABLE cortex_fleet.cx_event (
 );
 CREATE INDEX cx_event_part ON cortex_fleet.cx_event (part, id);
 
--- No compression in the server: the bytes are read as they are, and compressing them would cost
--- more than the disk that it saves.
-ALTER TABLE cortex_fleet.cx_group ALTER COLUMN bytes SET STORAGE EXTERNAL;
-ALTER TABLE cortex_fleet.cx_piece ALTER COLUMN bytes SET STORAGE EXTERNAL;
-ALTER TABLE cortex_fleet.cx_live ALTER COLUMN bytes SET STORAGE EXTERNAL;
+-- No compression in the server: most of the bytes are hashes and signatures, and what is read often
+-- must not be unpacked each time.
+ALTER TABLE cortex_fleet.cx_extent ALTER COLUMN bytes SET STORAGE EXTERNAL;
+ALTER TABLE cortex_fleet.cx_small ALTER COLUMN bytes SET STORAGE EXTERNAL;

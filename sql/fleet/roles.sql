@@ -3,8 +3,8 @@
 --     psql -d DATABASE -f roles.sql
 --     GRANT cortex_fleet_node TO node_1;
 --
--- A node cannot change or remove a group, a piece, a key or an event that is committed, and cannot
--- change the tables.  `cortex fleet init` needs the owner of the schema.
+-- A node cannot change or remove a commit or an event, and cannot change the tables.  `cortex fleet init` and
+-- `cortex fleet add` need the owner of the schema.
 
 DO $$
 BEGIN
@@ -18,11 +18,16 @@ END
 $$;
 
 GRANT USAGE ON SCHEMA cortex_fleet TO cortex_fleet_reader, cortex_fleet_node;
-GRANT SELECT ON ALL TABLES IN SCHEMA cortex_fleet TO cortex_fleet_reader, cortex_fleet_node;
+GRANT SELECT ON ALL TABLES IN SCHEMA cortex_fleet TO cortex_fleet_node;
+-- Not cx_small: it has the hashes of tokens.
+GRANT SELECT ON cortex_fleet.cx_migration, cortex_fleet.cx_fleet, cortex_fleet.cx_part, cortex_fleet.cx_commit,
+    cortex_fleet.cx_file, cortex_fleet.cx_extent, cortex_fleet.cx_node, cortex_fleet.cx_event
+    TO cortex_fleet_reader;
 
-GRANT UPDATE (epoch, owner, lease_until, next, head, frames, bytes)
+GRANT UPDATE (epoch, owner, address, lease_until, next, head, bytes, moved_to)
     ON cortex_fleet.cx_part TO cortex_fleet_node;
 GRANT UPDATE (count) ON cortex_fleet.cx_pulse TO cortex_fleet_node;
-GRANT INSERT ON cortex_fleet.cx_group, cortex_fleet.cx_piece, cortex_fleet.cx_live,
-    cortex_fleet.cx_seen, cortex_fleet.cx_actor, cortex_fleet.cx_event TO cortex_fleet_node;
-GRANT UPDATE (bytes), DELETE ON cortex_fleet.cx_live TO cortex_fleet_node;
+GRANT INSERT ON cortex_fleet.cx_commit, cortex_fleet.cx_event TO cortex_fleet_node;
+GRANT UPDATE (nonce) ON cortex_fleet.cx_commit TO cortex_fleet_node;
+GRANT INSERT, UPDATE, DELETE ON cortex_fleet.cx_file, cortex_fleet.cx_extent, cortex_fleet.cx_small,
+    cortex_fleet.cx_node TO cortex_fleet_node;

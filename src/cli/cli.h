@@ -23,9 +23,11 @@ enum {
 
 typedef struct cx_lattice cx_lattice; /* of <cortex/lattice.h> */
 typedef struct cx_lattice_report cx_lattice_report;
+typedef struct cx_fleet_files cx_fleet_files; /* of fleet/files.h */
 
 typedef struct cx_cli {
-    const cx_io *io;
+    const cx_io *io; /* &files */
+    cx_io files;     /* the system's; of a data directory in a database that one's */
     const cx_alloc *alloc;
     cx_arena arena; /* for as long as the command runs */
     cx_cli_out out;
@@ -39,6 +41,7 @@ typedef struct cx_cli {
     int64_t archive_age_ns; /* .. and those younger than this; 0 = none */
     uint64_t max_index;     /* bytes, by configuration: section [derived]; 0 = no limit */
     const char *archive_to; /* NULL = the log's own folder, or the one that it names */
+    cx_fleet_files *part;   /* of a data directory in a database (fleet/part_home.h); NULL = none */
     bool governed; /* the command is about governed runs: errors carry a "message" (run.md §20) */
 } cx_cli;
 

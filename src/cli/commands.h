@@ -168,11 +168,13 @@
     X(watch)               \
     X(witness)             \
     X(fleet_init)          \
+    X(fleet_add)           \
     X(fleet_status)        \
     X(fleet_parts)         \
     X(fleet_doctor)        \
     X(fleet_import)        \
     X(fleet_export)        \
+    X(fleet_move)          \
     X(otel_traces)         \
     X(mcp)                 \
     X(token_add)           \

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/config.h"
+#include "cli/fleet/part_home.h"
 #include "agent/api.h"
 #include "os/api.h"
 #include "sandbox/api.h"
@@ -150,10 +151,11 @@ int main(int argc, char **argv)
     /* A reader that went away is an error of writing, not the end of the process. */
     (void)signal(SIGPIPE, SIG_IGN);
     cx_cli cli = {
-        .io = cx_io_system(),
+        .files = *cx_io_system(),
         .alloc = cx_alloc_default(),
         .commands = {table, CX_COUNT_OF(table)},
     };
+    cli.io = &cli.files;
     cx_arena_init(&cli.arena, cli.alloc, 0);
     cx_buf_init(&cli.recorded, cli.alloc);
     cx_buf_init(&cli.piped, cli.alloc);
@@ -161,6 +163,7 @@ int main(int argc, char **argv)
     int code =
         argc < 1 ? CX_EXIT_USAGE : run_words(&cli, (const char *const *)argv + 1, (size_t)argc - 1);
     cx_err err;
+    cx_cli_part_close(&cli);
     if (cx_failed(cx_cli_out_end(&cli.out, &err))) {
         cx_cli_complain("%s", err.message);
         code = CX_EXIT_UNCHECKED;

@@ -1,12 +1,12 @@
 /*
- * fleet - the log of many nodes in PostgreSQL: parts, leases, commits that count once.
+ * fleet - data directories in PostgreSQL: parts, leases, fenced commits, their files as a cx_io.
  *
- * Knows the frames of a ledger where a data directory is imported or exported; appends, leases and
- * the hash chain know bytes only.
+ * Knows files and bytes only; what is in them is the business of log, db and ledger.
  */
 #ifndef CX_FLEET_API_H
 #define CX_FLEET_API_H
 
+#include "fleet/files.h"
 #include "fleet/fleet.h"
 
 #endif

@@ -1,20 +1,17 @@
 /*
- * chain.c - the hash chain over the groups of a part (F7).
+ * chain.c - the hash chain over the commits of a part (F7).
  *
- *     first head = SHA-256("cortex.fleet.part.v1" ‖ home id (16) ‖ part (1))
- *     head       = SHA-256("cortex.fleet.group.v1" ‖ prev (32) ‖ part (1) ‖ epoch (8) ‖ num (8) ‖
- *                          SHA-256(guarded bytes))
+ *     first head = SHA-256("cortex.fleet.part.v1" ‖ id (16) ‖ part (8))
+ *     head       = SHA-256("cortex.fleet.commit.v1" ‖ prev (32) ‖ part (8) ‖ epoch (8) ‖ num (8) ‖
+ *                          digest (32))
+ *     digest     = SHA-256("cortex.fleet.change.v1" ‖ nonce (16) ‖ for each extent: file (8) ‖
+ *                          chunk (8) ‖ start (8) ‖ size (8) ‖ bytes)
  *
- * Integers are big-endian.  Erasable parts are not in it, not even as a hash: after an erasure
- * nothing must be left by which a content could be tried.  The ledger's entries commit to them.
+ * Integers are big-endian.  The nonce is random, and destroyed with the first of the bytes that is
+ * overwritten: after an erasure nothing must be left by which a content could be tried.
  */
 #include "crypto/api.h"
 #include "fleet/internal.h"
-
-unsigned cx_fleet_part_of(cx_str actor)
-{
-    return cx_digest_of(cx_str_bytes(actor)).bytes[0];
-}
 
 static void add_u64(cx_sha256 *hash, uint64_t value)
 {
@@ -24,31 +21,46 @@ static void add_u64(cx_sha256 *hash, uint64_t value)
     cx_sha256_add(hash, bytes, sizeof bytes);
 }
 
-cx_digest cx_fleet_first_head(const uint8_t home_id[16], unsigned part)
+static void begin(cx_sha256 *hash, const char *domain)
 {
-    static const char domain[] = "cortex.fleet.part.v1";
-    uint8_t number = (uint8_t)part;
+    cx_sha256_init(hash);
+    cx_sha256_add(hash, domain, strlen(domain));
+}
+
+cx_digest cx_fleet_first_head(const uint8_t id[16], unsigned part)
+{
     cx_sha256 hash;
-    cx_sha256_init(&hash);
-    cx_sha256_add(&hash, domain, sizeof domain - 1);
-    cx_sha256_add(&hash, home_id, 16);
-    cx_sha256_add(&hash, &number, 1);
+    begin(&hash, "cortex.fleet.part.v1");
+    cx_sha256_add(&hash, id, 16);
+    add_u64(&hash, part);
     return cx_sha256_end(&hash);
 }
 
 cx_digest cx_fleet_next_head(const cx_digest *prev, unsigned part, uint64_t epoch, uint64_t num,
-                             cx_bytes guarded)
+                             const cx_digest *digest)
 {
-    static const char domain[] = "cortex.fleet.group.v1";
-    uint8_t number = (uint8_t)part;
-    cx_digest contents = cx_digest_of(guarded);
     cx_sha256 hash;
-    cx_sha256_init(&hash);
-    cx_sha256_add(&hash, domain, sizeof domain - 1);
+    begin(&hash, "cortex.fleet.commit.v1");
     cx_sha256_add(&hash, prev->bytes, sizeof prev->bytes);
-    cx_sha256_add(&hash, &number, 1);
+    add_u64(&hash, part);
     add_u64(&hash, epoch);
     add_u64(&hash, num);
-    cx_sha256_add(&hash, contents.bytes, sizeof contents.bytes);
+    cx_sha256_add(&hash, digest->bytes, sizeof digest->bytes);
     return cx_sha256_end(&hash);
+}
+
+void cx_fleet_digest_begin(cx_sha256 *hash, const uint8_t nonce[CX_FLEET_NONCE_SIZE])
+{
+    begin(hash, "cortex.fleet.change.v1");
+    cx_sha256_add(hash, nonce, CX_FLEET_NONCE_SIZE);
+}
+
+void cx_fleet_digest_add(cx_sha256 *hash, uint64_t file, uint64_t chunk, uint32_t start,
+                         cx_bytes bytes)
+{
+    add_u64(hash, file);
+    add_u64(hash, chunk);
+    add_u64(hash, start);
+    add_u64(hash, bytes.size);
+    cx_sha256_add(hash, bytes.data, bytes.size);
 }

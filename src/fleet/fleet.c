@@ -16,6 +16,7 @@
 #define LEASE_MS_MIN 100
 #define LEASE_MS_MAX 600000
 #define PAUSE_MS_MAX 500
+#define IDLE_MS_MIN 1000
 
 /* --- outcomes --------------------------------------------------------------------------------- */
 
@@ -35,6 +36,7 @@ static cx_fleet_outcome outcome_of_state(const char *state)
         {"40P01", CX_OUTCOME_AGAIN},     /* deadlock */
         {"55P03", CX_OUTCOME_AGAIN},     /* a lock was not to be had in time */
         {"57014", CX_OUTCOME_AGAIN},     /* cancelled before COMMIT */
+        {"25P03", CX_OUTCOME_AGAIN},     /* stood still in the middle of a transaction */
         {"25006", CX_OUTCOME_ELSEWHERE}, /* read only */
         {"57P03", CX_OUTCOME_ELSEWHERE}, /* starting up, or a standby without hot standby */
         {"57P", CX_OUTCOME_UNKNOWN},     /* shut down, perhaps while COMMIT waited */
@@ -71,6 +73,11 @@ void cx_fleet_pause(cx_fleet *fleet, unsigned tries)
     cx_thread_sleep_ms(ms / 2 + ms / 2 * random / 255); /* so that nodes do not come together */
 }
 
+uint64_t cx_fleet_deadline(const cx_fleet *fleet)
+{
+    return fleet->io->monotonic_ns(fleet->io) + UINT64_C(1000000) * fleet->resolve_ms;
+}
+
 /* --- values ----------------------------------------------------------------------------------- */
 
 cx_status cx_fleet_read_digest(const cx_pg_value *value, cx_digest *out, cx_err *err)
@@ -84,25 +91,68 @@ cx_status cx_fleet_read_digest(const cx_pg_value *value, cx_digest *out, cx_err 
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-/* The standby is waited for in this session, whatever the server's default is. */
+/*
+ * The standby is waited for in this session, whatever the server's default is.  A process that
+ * stands still in the middle of a transaction keeps the lock of the part's row, and the server
+ * would keep its connection for hours: so it ends a transaction in which nothing comes for as long
+ * as a lease.
+ */
 static cx_status set_up_session(cx_fleet *fleet, cx_err *err)
 {
-    return cx_pg_run(fleet->pg,
-                     "SELECT set_config('synchronous_commit', CASE WHEN "
-                     "current_setting('synchronous_commit') = 'remote_apply' THEN 'remote_apply' "
-                     "ELSE 'on' END, false)",
-                     err);
+    char sql[320];
+    uint32_t idle_ms = fleet->lease_ms < IDLE_MS_MIN ? IDLE_MS_MIN : fleet->lease_ms;
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT set_config('synchronous_commit', CASE WHEN "
+                   "current_setting('synchronous_commit') = 'remote_apply' THEN 'remote_apply' "
+                   "ELSE 'on' END, false), "
+                   "set_config('idle_in_transaction_session_timeout', '%u', false)",
+                   fleet->read_only ? 0 : (unsigned)idle_ms);
+    CX_TRY(cx_pg_run(fleet->pg, sql, err));
+    fleet->session_set = true;
+    return CX_SUCCESS;
 }
 
 cx_status cx_fleet_reconnect(cx_fleet *fleet, cx_err *err)
 {
+    fleet->session_set = false;
     CX_TRY(cx_pg_reconnect(fleet->pg, err));
     return set_up_session(fleet, err);
 }
 
 cx_status cx_fleet_need_connection(cx_fleet *fleet, cx_err *err)
 {
-    return cx_pg_is_away(fleet->pg) ? cx_fleet_reconnect(fleet, err) : CX_SUCCESS;
+    if (fleet->snapshot && cx_pg_is_away(fleet->pg))
+        return cx_fail_at(err, CX_E_IO, "DatabaseAway", CX_NO_OFFSET,
+                          "the connection was lost in the middle of reading one state; try again");
+    return cx_pg_is_away(fleet->pg) || !fleet->session_set ? cx_fleet_reconnect(fleet, err)
+                                                           : CX_SUCCESS;
+}
+
+cx_status cx_fleet_complete(cx_fleet *fleet, const char *sql, const cx_pg_value *values,
+                            size_t count, uint64_t *out_changed, cx_err *err)
+{
+    const cx_io *io = fleet->io;
+    uint64_t deadline_ns = cx_fleet_deadline(fleet);
+    for (unsigned tries = 0;; tries++) {
+        cx_status status = cx_fleet_need_connection(fleet, err);
+        if (!cx_failed(status))
+            status =
+                cx_pg_query(fleet->pg, sql, values, count, NULL, 0, NULL, NULL, out_changed, err);
+        cx_fleet_outcome outcome = cx_fleet_outcome_of(fleet, status);
+        if (outcome == CX_OUTCOME_DONE)
+            return status;
+        if (outcome == CX_OUTCOME_FULL || outcome == CX_OUTCOME_REFUSED ||
+            outcome == CX_OUTCOME_REPEATED)
+            return status;
+        if (io->monotonic_ns(io) >= deadline_ns)
+            return cx_failed(status)
+                       ? status
+                       : cx_fail_at(err, CX_E_IO, "OutcomeUnknown", CX_NO_OFFSET,
+                                    "no standby confirms a commit within %u ms", fleet->resolve_ms);
+        cx_fleet_pause(fleet, tries);
+        if (outcome == CX_OUTCOME_ELSEWHERE)
+            (void)cx_failed(cx_fleet_reconnect(fleet, NULL));
+    }
 }
 
 static cx_status read_fleet_row(void *arg, const cx_pg_value *columns, cx_err *err)
@@ -135,8 +185,9 @@ static cx_status read_fleet(cx_fleet *fleet, cx_err *err)
     return rows == 1 ? CX_SUCCESS : no_fleet(err);
 }
 
-static cx_status name_owner(cx_fleet *fleet, const char *node, cx_err *err)
+static cx_status name_owner(cx_fleet *fleet, const cx_fleet_options *options, cx_err *err)
 {
+    const char *node = options->node;
     uint8_t random[8];
     char hex[17];
     size_t size = node == NULL ? 0 : strlen(node);
@@ -146,6 +197,11 @@ static cx_status name_owner(cx_fleet *fleet, const char *node, cx_err *err)
         if (node[i] <= ' ' || node[i] > '~')
             return cx_fail(err, CX_E_USAGE,
                            "a node's name has printable ASCII characters and no space");
+    if (options->owner != NULL) {
+        CX_ASSERT(strlen(options->owner) < sizeof fleet->owner);
+        (void)snprintf(fleet->owner, sizeof fleet->owner, "%s", options->owner);
+        return CX_SUCCESS;
+    }
     int failed = fleet->io->random(fleet->io, random, sizeof random);
     if (failed != 0)
         return cx_fail_os(err, -failed, "cannot read random bytes");
@@ -162,19 +218,23 @@ static cx_status open_connection(cx_fleet *fleet, const char *url, const cx_flee
     uint32_t answer_ms = options->answer_ms == 0 ? ANSWER_MS : options->answer_ms;
     fleet->lease_ms = options->lease_ms == 0 ? CX_FLEET_LEASE_MS : options->lease_ms;
     fleet->resolve_ms = options->resolve_ms == 0 ? RESOLVE_MS : options->resolve_ms;
-    fleet->read_only = options->read_only;
+    fleet->snapshot = options->snapshot;
+    fleet->read_only = options->read_only || options->snapshot;
     if (fleet->lease_ms < LEASE_MS_MIN || fleet->lease_ms > LEASE_MS_MAX)
         return cx_fail(err, CX_E_LIMIT, "a lease lasts %d to %d ms", LEASE_MS_MIN, LEASE_MS_MAX);
-    CX_TRY(name_owner(fleet, options->node, err));
+    CX_TRY(name_owner(fleet, options, err));
     pg.application_name = "cortex fleet";
-    pg.read_only = options->read_only;
+    pg.read_only = fleet->read_only;
     pg.warnings = true;
     /* So that the server, where it can, gives up first and says so. */
     pg.answer_timeout_ms = answer_ms + answer_ms / 4;
     pg.statement_timeout_ms = answer_ms;
     CX_TRY(cx_pg_open(url, &pg, &fleet->pg, err));
     CX_TRY(set_up_session(fleet, err));
-    return read_fleet(fleet, err);
+    CX_TRY(read_fleet(fleet, err));
+    return fleet->snapshot
+               ? cx_pg_run(fleet->pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", err)
+               : CX_SUCCESS;
 }
 
 cx_status cx_fleet_open(const char *url, const cx_fleet_options *options, cx_fleet **out,
@@ -185,8 +245,6 @@ cx_status cx_fleet_open(const char *url, const cx_fleet_options *options, cx_fle
         return cx_fail_nomem(err);
     fleet->io = cx_io_system();
     cx_buf_init(&fleet->sql, cx_alloc_default());
-    cx_buf_init(&fleet->guarded, cx_alloc_default());
-    cx_buf_init(&fleet->erasable, cx_alloc_default());
     cx_arena_init(&fleet->arena, cx_alloc_default(), 0);
     cx_status status = open_connection(fleet, url, options, err);
     if (cx_failed(status))
@@ -202,8 +260,6 @@ void cx_fleet_close(cx_fleet *fleet)
         return;
     cx_pg_close(fleet->pg);
     cx_buf_done(&fleet->sql);
-    cx_buf_done(&fleet->guarded);
-    cx_buf_done(&fleet->erasable);
     cx_arena_done(&fleet->arena);
     cx_alloc_free(cx_alloc_default(), fleet, sizeof *fleet);
 }
@@ -216,6 +272,11 @@ void cx_fleet_id(const cx_fleet *fleet, uint8_t out[16])
 bool cx_fleet_is_strict(const cx_fleet *fleet)
 {
     return fleet->strict;
+}
+
+uint32_t cx_fleet_lease_ms(const cx_fleet *fleet)
+{
+    return fleet->lease_ms;
 }
 
 const char *cx_fleet_owner(const cx_fleet *fleet)

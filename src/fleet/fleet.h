@@ -1,35 +1,40 @@
 /*
- * fleet.h - parts of a log in PostgreSQL, each written by one node at a time (docs/fleet.md).
+ * fleet.h - data directories in PostgreSQL, each written by one process at a time (docs/fleet.md).
  *
  *     cx_fleet_open(url, &options, &fleet, err);
- *     cx_fleet_take(fleet, &part, &taken, err);                        a lease, by the server's
- *     clock cx_fleet_append(fleet, &part, records, count, places, err);      durable, or an error
+ *     cx_fleet_find(fleet, CX_STR("main"), &part, err);
+ *     cx_fleet_take(fleet, &part, &taken, err);          a lease, by the server's clock
+ *     cx_fleet_commit(fleet, &part, &change, err);       all of it, durable, or an error
  *     cx_fleet_give_back(fleet, &part, err);
+ *
+ * A part is a data directory: a name, files, and the lease of the process that may change them.
+ * What a file system does for a directory, this module does over tables: files.h has it as a cx_io.
  *
  * Invariants (cited by tests and asserts):
  *
- *   F1  A group is appended in one transaction that changes the part's row where epoch, owner, next
- *       and head are those that the writer knows.  No row changed: the writer was fenced, and
- *       nothing of the group is there.
- *   F2  Safety rests on F1 alone; the lease is for liveness.
+ *   F1  A commit is one transaction that changes the part's row where epoch, owner, next and head
+ *       are those that the writer knows.  No row changed: the writer was fenced, and nothing of the
+ *       commit is there.
+ *   F2  Safety rests on F1 alone; the lease is for liveness, and bounds how long an owner that
+ *       hears nothing goes on answering from what it knows.
  *   F3  A lease is taken when the one before has ended, by the server's clock; epoch grows by one.
- *   F4  A sender's key is stored in the same transaction.  A key that is there already is answered
- *       with its first place.
- *   F5  cx_fleet_append returns after COMMIT; in a strict fleet after a synchronous standby has it.
- *   F6  An outcome that is not known is resolved on a new connection, by a commit of its own: group
- *       there or not.  A warning at COMMIT (a cancelled wait for the standby) counts as not known.
- *   F7  head is a hash chain over all groups.  A chain that does not fit, or that is shorter than
+ *   F4  Small files are changed as a whole by any process; they have no lease.
+ *   F5  cx_fleet_commit returns after COMMIT; in a strict fleet after a synchronous standby has it.
+ *   F6  An outcome that is not known is resolved on a new connection, by a commit of its own: there
+ *       or not.  A warning at COMMIT (a cancelled wait for the standby) counts as not known.
+ *   F7  head is a hash chain over all commits.  A chain that does not fit, or that is shorter than
  *       it was, stops the part: the database was restored or changed.
  *
  * Errors, besides those of db/pg.h:
  *
- *     CX_E_CONFLICT  Fenced          another node took the part; nothing of the group is there
- *     CX_E_IO        OutcomeUnknown  not resolved in time: send again with the same keys
+ *     CX_E_CONFLICT  Fenced          another process took the part; nothing of the commit is there
+ *     CX_E_IO        OutcomeUnknown  not resolved in time: the part must be taken again
  *     CX_E_FORMAT    PartStopped     F7; nothing is written until an operator accepts the state
+ *     CX_E_CONFLICT  PartMoved       the part was moved to another database
  *     CX_E_DENIED    NotStrict       a strict fleet, and the server waits for no standby
- *     CX_E_IO        DatabaseFull    the server's disk is full; nothing of the group is there
- *     CX_E_EXISTS    ActorExists     the part has that actor already
+ *     CX_E_IO        DatabaseFull    the server's disk is full; nothing of the commit is there
  *     CX_E_NOT_FOUND NoFleet         the database has no fleet
+ *     CX_E_NOT_FOUND NoPart          .. no part of that name
  *
  * A cx_fleet is one connection and belongs to one thread at a time.
  */
@@ -37,14 +42,17 @@
 #define CX_FLEET_FLEET_H
 
 #include "base/api.h"
-#include "log/api.h"
 
-#define CX_FLEET_PARTS 256
-#define CX_FLEET_NODE_MAX 63 /* bytes of a node's name */
-#define CX_FLEET_KEY_MAX 255
-#define CX_FLEET_RECORDS_MAX 65536               /* in one group */
-#define CX_FLEET_GROUP_MAX (UINT64_C(256) << 20) /* bytes of one group, erasable parts included */
-#define CX_FLEET_PIECE (UINT64_C(1) << 20)       /* a larger group is stored in pieces of it */
+#define CX_FLEET_PARTS_MAX 65536
+#define CX_FLEET_PART_NAME_MAX 63 /* bytes: [a-z0-9][a-z0-9._-]* */
+#define CX_FLEET_MAIN "main"      /* the part that cx_fleet_init makes */
+#define CX_FLEET_NODE_MAX 63      /* bytes of a node's name */
+#define CX_FLEET_OWNER_SIZE (CX_FLEET_NODE_MAX + 18)
+#define CX_FLEET_ADDRESS_MAX 255
+#define CX_FLEET_FILE_NAME_MAX 255              /* bytes of a file's name, "log/000000.seg" */
+#define CX_FLEET_CHUNK 65536u                   /* bytes */
+#define CX_FLEET_SMALL_MAX ((size_t)16 << 20)   /* bytes of a small file */
+#define CX_FLEET_CHANGE_MAX (UINT64_C(2) << 30) /* bytes of one commit */
 #define CX_FLEET_LEASE_MS 5000
 #define CX_FLEET_URL_MAX 4096
 
@@ -52,20 +60,21 @@ typedef struct cx_fleet cx_fleet;
 
 typedef struct cx_fleet_options {
     const char *node;    /* name of this node: 1 to 63 printable ASCII characters without space */
+    const char *owner;   /* NULL = a new one; of cx_fleet_owner, for a second connection */
     uint32_t lease_ms;   /* 100 .. 600,000; 0 = CX_FLEET_LEASE_MS */
     uint32_t answer_ms;  /* the server may be silent so long; 0 = 10,000 */
     uint32_t resolve_ms; /* an unknown outcome is resolved within; 0 = 30,000 */
     bool read_only;
+    /* All that is read is one state, that of the first read (REPEATABLE READ); implies read_only.
+     * A lost connection is then an error. */
+    bool snapshot;
 } cx_fleet_options;
-
-/* The part of an actor: the first byte of SHA-256(name). */
-unsigned cx_fleet_part_of(cx_str actor);
 
 /* --- the database ----------------------------------------------------------------------------- */
 
-/* Makes the tables, or brings them up to date; *out_applied = migrations that were run.  `id`, of
- * 16 bytes, is that of the fleet; NULL = random.  CX_E_CONFLICT "OtherFleet" when the database has
- * one with another id, or of the other strictness. */
+/* Makes the tables and the part "main", or brings them up to date; *out_applied = migrations that
+ * were run.  `id`, of 16 bytes, is that of the fleet; NULL = random.  CX_E_CONFLICT "OtherFleet"
+ * when the database has one with another id, or of the other strictness. */
 CX_RESULT cx_fleet_init(const char *url, bool strict, const uint8_t *id, uint64_t *out_applied,
                         cx_err *err);
 /* The SQL that cx_fleet_init runs, and that of the roles; static. */
@@ -79,47 +88,7 @@ void cx_fleet_id(const cx_fleet *fleet, uint8_t out[16]);
 bool cx_fleet_is_strict(const cx_fleet *fleet);
 /* Node and process, "NAME/16 hex digits": the owner in the tables.  Lives as long as `fleet`. */
 const char *cx_fleet_owner(const cx_fleet *fleet);
-
-/* --- parts ------------------------------------------------------------------------------------ */
-
-/* What a node knows of a part.  Zeroed, with the number set, it knows nothing; it is kept while the
- * part is lost, for F7. */
-typedef struct cx_fleet_part {
-    unsigned number;
-    bool owned;
-    bool known; /* the following was true once */
-    uint8_t home_id[16];
-    uint64_t epoch;
-    uint64_t next; /* groups */
-    cx_digest head;
-} cx_fleet_part;
-
-/* *out_taken false: another node's lease is on.  Checks the newest groups, and those that came
- * since `part` was known (F7), before it returns. */
-CX_RESULT cx_fleet_take(cx_fleet *fleet, cx_fleet_part *part, bool *out_taken, cx_err *err);
-/* Appends renew the lease, too. */
-CX_RESULT cx_fleet_renew(cx_fleet *fleet, cx_fleet_part *part, cx_err *err);
-CX_RESULT cx_fleet_give_back(cx_fleet *fleet, cx_fleet_part *part, cx_err *err);
-/* After F7 an operator takes the state as it is now: writes an event; the part can be taken. */
-CX_RESULT cx_fleet_accept(cx_fleet *fleet, unsigned part, cx_err *err);
-/* Gives an empty part that is owned the identity of a log. */
-CX_RESULT cx_fleet_adopt(cx_fleet *fleet, cx_fleet_part *part, const uint8_t home_id[16],
-                         cx_err *err);
-
-typedef struct cx_fleet_row {
-    unsigned number;
-    uint8_t home_id[16];
-    uint64_t epoch, next, frames, bytes, actors, stops;
-    cx_digest head;
-    cx_str owner;          /* empty = none */
-    int64_t lease_left_ms; /* <= 0: it has ended */
-    bool stopped;
-} cx_fleet_row;
-/* Those with an epoch or a group, ascending; `all`: every part.  The row is valid during the
- * call. */
-typedef cx_status cx_fleet_each_part(void *arg, const cx_fleet_row *row, cx_err *err);
-CX_RESULT cx_fleet_list(cx_fleet *fleet, bool all, cx_fleet_each_part *each, void *arg,
-                        cx_err *err);
+uint32_t cx_fleet_lease_ms(const cx_fleet *fleet);
 
 /* What the server is set to. */
 typedef struct cx_fleet_server {
@@ -132,55 +101,189 @@ typedef struct cx_fleet_server {
 } cx_fleet_server;
 CX_RESULT cx_fleet_server_of(cx_fleet *fleet, cx_fleet_server *out, cx_err *err);
 
-/* --- appending -------------------------------------------------------------------------------- */
+/* --- parts ------------------------------------------------------------------------------------ */
 
-typedef struct cx_fleet_record {
-    cx_log_frame frame;
-    cx_bytes key; /* the sender's, 1 to 255 bytes; empty = none */
-    cx_str actor; /* the actor that begins with this frame; empty = none */
-} cx_fleet_record;
+/* What a process knows of a part.  Of cx_fleet_find it knows number and id; it is kept while the
+ * part is lost, for F7. */
+typedef struct cx_fleet_part {
+    unsigned number;
+    bool owned;
+    bool known; /* the following was true once */
+    uint8_t id[16];
+    uint64_t epoch;
+    uint64_t next; /* commits */
+    cx_digest head;
+} cx_fleet_part;
 
-typedef struct cx_fleet_place {
-    uint64_t num;   /* the group */
-    uint64_t frame; /* in it */
-    bool repeated;  /* the key was there: this is its first place */
-} cx_fleet_place;
+/* A new, empty part; CX_E_EXISTS "PartExists". */
+CX_RESULT cx_fleet_add(cx_fleet *fleet, cx_str name, unsigned *out_number, cx_err *err);
+CX_RESULT cx_fleet_find(cx_fleet *fleet, cx_str name, cx_fleet_part *out, cx_err *err);
 
-/* Appends the records as one group (those whose keys are there already are left out); durable when
- * it returns.  `part->owned` says whether the part is still this node's. */
-CX_RESULT cx_fleet_append(cx_fleet *fleet, cx_fleet_part *part, const cx_fleet_record *records,
-                          size_t count, cx_fleet_place *out_places, cx_err *err);
+/* *out_taken false: another process's lease is on.  Checks the newest links of the chain, and those
+ * that came since `part` was known (F7), before it returns. */
+CX_RESULT cx_fleet_take(cx_fleet *fleet, cx_fleet_part *part, bool *out_taken, cx_err *err);
+/* Commits renew the lease, too. */
+CX_RESULT cx_fleet_renew(cx_fleet *fleet, cx_fleet_part *part, cx_err *err);
+CX_RESULT cx_fleet_give_back(cx_fleet *fleet, cx_fleet_part *part, cx_err *err);
+/* Of an owned part: where it is served; "" = it is not (any more).  A take clears it. */
+CX_RESULT cx_fleet_publish(cx_fleet *fleet, cx_fleet_part *part, const char *address, cx_err *err);
+/* After F7 an operator takes the state as it is now: writes an event; the part can be taken. */
+CX_RESULT cx_fleet_accept(cx_fleet *fleet, unsigned part, cx_err *err);
+/* Of an owned part: it is at `where` now, and never taken here again. */
+CX_RESULT cx_fleet_moved(cx_fleet *fleet, cx_fleet_part *part, const char *where, cx_err *err);
+
+typedef struct cx_fleet_row {
+    unsigned number;
+    cx_str name;
+    uint8_t id[16];
+    uint64_t epoch, next, bytes, files, stops;
+    cx_digest head;
+    cx_str owner;          /* empty = none */
+    cx_str address;        /* empty = it is not served */
+    cx_str moved_to;       /* empty = it was not */
+    int64_t lease_left_ms; /* <= 0: it has ended */
+    bool stopped;
+} cx_fleet_row;
+/* All, by number.  The row is valid during the call. */
+typedef cx_status cx_fleet_each_part(void *arg, const cx_fleet_row *row, cx_err *err);
+CX_RESULT cx_fleet_list(cx_fleet *fleet, cx_fleet_each_part *each, void *arg, cx_err *err);
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/*
+ * Bytes of a file that the owner changes.  Extents never overlap.  Of a derived file a write
+ * replaces the extent with the same start, which has the same size.  Of another one it is put where
+ * no extent is, or it is `whole`.
+ */
+typedef struct cx_fleet_write {
+    uint64_t file, chunk;
+    uint32_t start; /* in the chunk */
+    bool whole;     /* the chunk has nothing else from now on; start is 0 */
+    bool derived;   /* as the file is */
+    cx_bytes bytes; /* 1 .. CX_FLEET_CHUNK - start */
+} cx_fleet_write;
+
+typedef enum cx_fleet_op {
+    CX_FLEET_MAKE,
+    CX_FLEET_RESIZE,
+    CX_FLEET_RENAME,
+    CX_FLEET_REMOVE
+} cx_fleet_op;
+
+/* A change of the files themselves; they come before the writes of the same commit, in order. */
+typedef struct cx_fleet_file_change {
+    cx_fleet_op op;
+    uint64_t file; /* MAKE: a number that no file had, chosen by the owner */
+    bool derived;  /* of MAKE: what it holds can be made again, and is not in the chain */
+    cx_str name;   /* of MAKE, RENAME (a file of that name is removed) */
+    uint64_t
+        size; /* of RESIZE: extents of later chunks are removed; the last one's are the caller's */
+} cx_fleet_file_change;
+
+typedef struct cx_fleet_change {
+    const cx_fleet_write *writes;
+    size_t write_count;
+    const cx_fleet_file_change *files;
+    size_t file_count;
+} cx_fleet_change;
+
+/* One commit; durable when it returns.  `part->owned` says whether the part is still this
+ * process's.  Not empty. */
+CX_RESULT cx_fleet_commit(cx_fleet *fleet, cx_fleet_part *part, const cx_fleet_change *change,
+                          cx_err *err);
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-typedef struct cx_fleet_group {
-    uint64_t num, epoch;
-    cx_digest prev, head;
-    const cx_log_item *items;
-    size_t count;
-} cx_fleet_group;
-typedef cx_status cx_fleet_each_group(void *arg, const cx_fleet_group *group, cx_err *err);
+typedef struct cx_fleet_file {
+    uint64_t file;
+    cx_str name;
+    bool derived;
+    uint64_t size;
+    uint64_t end; /* after the last byte of an extent; 0 = there is none */
+} cx_fleet_file;
+/* By name; valid during the call. */
+typedef cx_status cx_fleet_each_file(void *arg, const cx_fleet_file *file, cx_err *err);
+CX_RESULT cx_fleet_list_files(cx_fleet *fleet, unsigned part, cx_fleet_each_file *each, void *arg,
+                              cx_err *err);
 
-/* All groups of a part from the first on, every hash recomputed, up to the head that its row had at
- * the begin.  CX_E_FORMAT "ChainBroken" or "LogDamaged" names the group.  `each` may be NULL. */
-CX_RESULT cx_fleet_scan(cx_fleet *fleet, unsigned part, cx_fleet_each_group *each, void *arg,
-                        cx_err *err);
+/* By chunk and start; valid during the call.  Sizes and places are checked: they stay in the
+ * chunk. */
+typedef struct cx_fleet_extent {
+    uint64_t chunk;
+    uint32_t start;
+    cx_bytes bytes;
+} cx_fleet_extent;
+typedef cx_status cx_fleet_each_extent(void *arg, const cx_fleet_extent *extent, cx_err *err);
+/* Those of `count` chunks from `chunk` on. */
+CX_RESULT cx_fleet_read(cx_fleet *fleet, unsigned part, uint64_t file, uint64_t chunk,
+                        uint64_t count, cx_fleet_each_extent *each, void *arg, cx_err *err);
 
-/* --- data directories ------------------------------------------------------------------------- */
+typedef struct cx_fleet_chain {
+    uint64_t commits;     /* whose links were recomputed */
+    uint64_t recomputed;  /* .. and whose digest was, too */
+    uint64_t overwritten; /* .. some of whose bytes are not there any more */
+} cx_fleet_chain;
+/* All commits of a part up to the head its row has, every link recomputed, and every digest whose
+ * bytes are all there.  CX_E_FORMAT "ChainBroken" names the commit. */
+CX_RESULT cx_fleet_check(cx_fleet *fleet, unsigned part, cx_fleet_chain *out, cx_err *err);
 
-typedef struct cx_fleet_moved {
-    uint64_t parts, actors, groups, frames, bytes;
-    uint64_t repeated; /* groups that were there already */
-    uint64_t left_out; /* frames of the journal home:root, which is about the directory */
-} cx_fleet_moved;
+/* --- copying ---------------------------------------------------------------------------------- */
 
-/* The log at HOME/log, which no process may write, into the parts of its actors.  Sent again it
- * goes on where it was interrupted. */
-CX_RESULT cx_fleet_import(cx_fleet *fleet, const char *home_path, cx_fleet_moved *out, cx_err *err);
-/* A new data directory of one part; with actors, of these alone, wherever they are.  segment_bytes
- * is the size of the log's first file, as for cx_home_create. */
-CX_RESULT cx_fleet_export(cx_fleet *fleet, unsigned part, const cx_str *actors, size_t actor_count,
-                          const char *home_path, uint64_t segment_bytes, cx_fleet_moved *out,
-                          cx_err *err);
+typedef struct cx_fleet_copied {
+    uint64_t files, bytes; /* that only the owner changes */
+    uint64_t small;        /* files */
+} cx_fleet_copied;
+/* All files of `from_part`, which no process may write meanwhile, to the owned part `to`, which is
+ * empty (CX_E_EXISTS "PartNotEmpty"). */
+CX_RESULT cx_fleet_copy(cx_fleet *from, unsigned from_part, cx_fleet *to, cx_fleet_part *to_part,
+                        cx_fleet_copied *out, cx_err *err);
+
+/* Removes all files of an owned part that only the owner changes, and gives the part back. */
+CX_RESULT cx_fleet_clear(cx_fleet *fleet, cx_fleet_part *part, cx_err *err);
+
+/* --- small files (F4) ------------------------------------------------------------------------- */
+
+/* CX_E_NOT_FOUND "NoFile". */
+CX_RESULT cx_fleet_small_read(cx_fleet *fleet, unsigned part, cx_str name, cx_buf *out,
+                              cx_err *err);
+/* Makes or replaces it. */
+CX_RESULT cx_fleet_small_write(cx_fleet *fleet, unsigned part, cx_str name, cx_bytes bytes,
+                               cx_err *err);
+/* A file that is not there is no error. */
+CX_RESULT cx_fleet_small_remove(cx_fleet *fleet, unsigned part, cx_str name, cx_err *err);
+CX_RESULT cx_fleet_small_rename(cx_fleet *fleet, unsigned part, cx_str from, cx_str to,
+                                cx_err *err);
+typedef cx_status cx_fleet_each_small(void *arg, cx_str name, uint64_t size, cx_err *err);
+CX_RESULT cx_fleet_small_list(cx_fleet *fleet, unsigned part, cx_fleet_each_small *each, void *arg,
+                              cx_err *err);
+/* A lock of the connection, gone with it (pg_try_advisory_lock); *out_locked false: another has
+ * it. */
+CX_RESULT cx_fleet_small_lock(cx_fleet *fleet, unsigned part, cx_str name, bool *out_locked,
+                              cx_err *err);
+CX_RESULT cx_fleet_small_unlock(cx_fleet *fleet, unsigned part, cx_str name, cx_err *err);
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+/* This process is there and reached at `address`, for `part`.  *out_drain: an operator wants it to
+ * give its part back, and to take none. */
+CX_RESULT cx_fleet_node_tell(cx_fleet *fleet, unsigned part, const char *address, bool *out_drain,
+                             cx_err *err);
+CX_RESULT cx_fleet_node_leave(cx_fleet *fleet, cx_err *err);
+/* *out_count processes of that node's name were told. */
+CX_RESULT cx_fleet_drain(cx_fleet *fleet, cx_str node, bool drain, uint64_t *out_count,
+                         cx_err *err);
+
+typedef struct cx_fleet_node_row {
+    cx_str owner, node, part, address, version;
+    bool draining;
+    int64_t silent_ms, up_ms; /* since it was heard of last; since it began */
+} cx_fleet_node_row;
+typedef cx_status cx_fleet_each_node(void *arg, const cx_fleet_node_row *row, cx_err *err);
+CX_RESULT cx_fleet_list_nodes(cx_fleet *fleet, cx_fleet_each_node *each, void *arg, cx_err *err);
+
+/* Where a part is served now; *out_address is "" when it is not.  `address` has
+ * CX_FLEET_ADDRESS_MAX + 1 bytes. */
+CX_RESULT cx_fleet_address_of(cx_fleet *fleet, unsigned part, char *address, bool *out_own,
+                              cx_err *err);
 
 #endif

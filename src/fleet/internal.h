@@ -1,20 +1,24 @@
 /*
  * internal.h - shared by the files of this module; private to it.
  *
- *   chain.c      the hash chain over the groups of a part
+ *   chain.c      the hash chain over the commits of a part
  *   fleet.c      opening, connecting again, what an SQLSTATE means
  *   schema.c     migrations
  *   part.c       taking, renewing and giving back a part; F7 when it is taken
- *   append.c     one group in one transaction
- *   resolve.c     outcomes that are not known
- *   read.c       groups in order
+ *   commit.c     one change of files in one transaction
+ *   resolve.c    outcomes that are not known
+ *   read.c       files and their bytes
+ *   check.c      the chain, recomputed
+ *   copy.c       a part into another database
+ *   small.c      files that need no lease
+ *   nodes.c      processes that serve
  *   list.c       parts and server as an operator sees them
- *   import.c     a data directory into parts
- *   export.c     parts into a data directory
+ *   files.c ..   the files of a part as a cx_io (files.h)
  */
 #ifndef CX_FLEET_INTERNAL_H
 #define CX_FLEET_INTERNAL_H
 
+#include "crypto/api.h"
 #include "db/api.h"
 #include "fleet/fleet.h"
 
@@ -23,9 +27,8 @@
  * is seen to find it.  In the program every rule is the constant true.
  */
 typedef enum cx_fleet_rule {
-    CX_RULE_GUARD = 1,    /* F1: epoch, owner, next and head in the append */
+    CX_RULE_GUARD = 1,    /* F1: epoch, owner, next and head in the commit */
     CX_RULE_LEASE = 2,    /* F3: a lease that is on is not taken */
-    CX_RULE_KEYS = 4,     /* F4: keys are stored and looked for */
     CX_RULE_WARN = 8,     /* F6: a warning at COMMIT is an unknown outcome */
     CX_RULE_RESOLVE = 16, /* F6: an unknown outcome is resolved, and not taken for done */
     CX_RULE_CHAIN = 32    /* F7: what is read is compared with what is known */
@@ -41,31 +44,37 @@ struct cx_fleet {
     cx_pg *pg;
     const cx_io *io;
     uint32_t lease_ms, resolve_ms;
-    bool read_only, strict;
+    bool read_only, strict, snapshot;
+    bool session_set; /* the connection has this module's settings */
     uint8_t id[16];
-    char owner[CX_FLEET_NODE_MAX + 18];
-    cx_buf sql;               /* of the statement being sent */
-    cx_buf guarded, erasable; /* of the group being appended */
-    cx_arena arena;           /* of the call */
+    char owner[CX_FLEET_OWNER_SIZE];
+    cx_buf sql;     /* of the statement being sent */
+    cx_arena arena; /* of the call */
 };
 
 /* --- chain.c ---------------------------------------------------------------------------------- */
 
-/* The head of a part without groups. */
-cx_digest cx_fleet_first_head(const uint8_t home_id[16], unsigned part);
+#define CX_FLEET_NONCE_SIZE 16
+
+/* The head of a part without commits. */
+cx_digest cx_fleet_first_head(const uint8_t id[16], unsigned part);
 cx_digest cx_fleet_next_head(const cx_digest *prev, unsigned part, uint64_t epoch, uint64_t num,
-                             cx_bytes guarded);
+                             const cx_digest *digest);
+/* Of what a commit wrote: its extents by file, chunk and start. */
+void cx_fleet_digest_begin(cx_sha256 *hash, const uint8_t nonce[CX_FLEET_NONCE_SIZE]);
+void cx_fleet_digest_add(cx_sha256 *hash, uint64_t file, uint64_t chunk, uint32_t start,
+                         cx_bytes bytes);
 
 /* --- fleet.c ---------------------------------------------------------------------------------- */
 
 /* Tables, in SQL. */
 #define CX_T_PART "cortex_fleet.cx_part"
 #define CX_T_PULSE "cortex_fleet.cx_pulse"
-#define CX_T_GROUP "cortex_fleet.cx_group"
-#define CX_T_PIECE "cortex_fleet.cx_piece"
-#define CX_T_LIVE "cortex_fleet.cx_live"
-#define CX_T_SEEN "cortex_fleet.cx_seen"
-#define CX_T_ACTOR "cortex_fleet.cx_actor"
+#define CX_T_COMMIT "cortex_fleet.cx_commit"
+#define CX_T_FILE "cortex_fleet.cx_file"
+#define CX_T_EXTENT "cortex_fleet.cx_extent"
+#define CX_T_SMALL "cortex_fleet.cx_small"
+#define CX_T_NODE "cortex_fleet.cx_node"
 #define CX_T_EVENT "cortex_fleet.cx_event"
 #define CX_T_FLEET "cortex_fleet.cx_fleet"
 #define CX_T_MIGRATION "cortex_fleet.cx_migration"
@@ -82,6 +91,10 @@ static inline cx_pg_value cx_fleet_int(uint64_t value)
 static inline cx_pg_value cx_fleet_bytes(const void *data, size_t size)
 {
     return (cx_pg_value){.type = CX_PG_BYTES, .text = {(const char *)data, size}};
+}
+static inline cx_pg_value cx_fleet_str(cx_str text)
+{
+    return (cx_pg_value){.type = CX_PG_TEXT, .text = text};
 }
 static inline cx_pg_value cx_fleet_text(const char *text)
 {
@@ -109,6 +122,11 @@ CX_RESULT cx_fleet_reconnect(cx_fleet *fleet, cx_err *err);
 /* The same when the connection is known to be broken. */
 CX_RESULT cx_fleet_need_connection(cx_fleet *fleet, cx_err *err);
 void cx_fleet_pause(cx_fleet *fleet, unsigned tries);
+/* For how long what is not known, or not to be reached, is tried. */
+uint64_t cx_fleet_deadline(const cx_fleet *fleet);
+/* A statement without rows that may be run again, until it is known to have been committed. */
+CX_RESULT cx_fleet_complete(cx_fleet *fleet, const char *sql, const cx_pg_value *values,
+                            size_t count, uint64_t *out_changed, cx_err *err);
 
 /* --- schema.c --------------------------------------------------------------------------------- */
 
@@ -120,8 +138,8 @@ typedef struct cx_fleet_now {
     bool found;
     uint64_t epoch, next;
     cx_digest head;
-    uint8_t home_id[16];
-    char owner[CX_FLEET_NODE_MAX + 18];
+    uint8_t id[16];
+    char owner[CX_FLEET_OWNER_SIZE];
     bool strict; /* the server waits for a standby */
 } cx_fleet_now;
 CX_RESULT cx_fleet_look(cx_fleet *fleet, unsigned part, cx_fleet_now *out, cx_err *err);
@@ -131,24 +149,24 @@ void cx_fleet_note(cx_fleet *fleet, const cx_fleet_part *part, const char *kind,
                    const char *detail);
 /* F7: notes it, drops the part, and is the error. */
 CX_RESULT cx_fleet_stop(cx_fleet *fleet, cx_fleet_part *part, const char *why, cx_err *err);
-/* The append or renewal changed no row: says why, and drops the part when it is lost.  *out_again:
+/* The commit or renewal changed no row: says why, and drops the part when it is lost.  *out_again:
  * it is as it was known, and may be tried again. */
 CX_RESULT cx_fleet_why_refused(cx_fleet *fleet, cx_fleet_part *part, bool *out_again, cx_err *err);
 
 /* --- resolve.c -------------------------------------------------------------------------------- */
 
-/* Finds out whether the group after `part` with the head `head` was committed (F6).  On success
+/* Finds out whether the commit after `part` with the head `head` is there (F6).  On success
  * *out_there says so; the part is confirmed with a new epoch, or dropped because it was lost. */
 CX_RESULT cx_fleet_resolve(cx_fleet *fleet, cx_fleet_part *part, const cx_digest *head,
                            bool *out_there, cx_err *err);
 
-/* --- read.c ----------------------------------------------------------------------------------- */
+/* --- check.c ---------------------------------------------------------------------------------- */
 
-/* Reads [from, to) with the chain `*head` before it, which becomes the one after it. */
-CX_RESULT cx_fleet_read_groups(cx_fleet *fleet, unsigned part, const uint8_t home_id[16],
-                               uint64_t from, uint64_t to, cx_digest *head,
-                               cx_fleet_each_group *each, void *arg, cx_err *err);
-CX_RESULT cx_fleet_group_head(cx_fleet *fleet, unsigned part, uint64_t num, cx_digest *out,
-                              bool *out_found, cx_err *err);
+/* Recomputes the links [from, to) with the chain `*head` before them, which becomes the one after
+ * them.  CX_E_FORMAT "ChainBroken". */
+CX_RESULT cx_fleet_check_links(cx_fleet *fleet, unsigned part, uint64_t from, uint64_t to,
+                               cx_digest *head, cx_err *err);
+CX_RESULT cx_fleet_commit_head(cx_fleet *fleet, unsigned part, uint64_t num, cx_digest *out,
+                               bool *out_found, cx_err *err);
 
 #endif

@@ -14,44 +14,46 @@ static cx_status read_part_row(void *arg, const cx_pg_value *columns, cx_err *er
 {
     const listing *l = arg;
     cx_fleet_row row = {.number = (unsigned)columns[0].i,
-                        .epoch = (uint64_t)columns[2].i,
-                        .next = (uint64_t)columns[3].i,
-                        .frames = (uint64_t)columns[5].i,
+                        .name = columns[1].text,
+                        .epoch = (uint64_t)columns[3].i,
+                        .next = (uint64_t)columns[4].i,
                         .bytes = (uint64_t)columns[6].i,
                         .owner = columns[7].text,
-                        .lease_left_ms = columns[8].i,
-                        .actors = (uint64_t)columns[9].i,
-                        .stops = (uint64_t)columns[10].i,
-                        .stopped = columns[11].b};
-    CX_TRY(cx_fleet_read_digest(&columns[4], &row.head, err));
-    if (columns[1].text.size != sizeof row.home_id || row.number >= CX_FLEET_PARTS)
+                        .address = columns[8].text,
+                        .moved_to = columns[9].text,
+                        .lease_left_ms = columns[10].i,
+                        .files = (uint64_t)columns[11].i,
+                        .stops = (uint64_t)columns[12].i,
+                        .stopped = columns[13].b};
+    CX_TRY(cx_fleet_read_digest(&columns[5], &row.head, err));
+    if (columns[2].text.size != sizeof row.id || columns[0].i < 0 ||
+        columns[0].i >= CX_FLEET_PARTS_MAX)
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                           "the row of a part in the database is not as it was made");
-    memcpy(row.home_id, columns[1].text.data, sizeof row.home_id);
+    memcpy(row.id, columns[2].text.data, sizeof row.id);
     return l->each(l->arg, &row, err);
 }
 
-cx_status cx_fleet_list(cx_fleet *fleet, bool all, cx_fleet_each_part *each, void *arg, cx_err *err)
+cx_status cx_fleet_list(cx_fleet *fleet, cx_fleet_each_part *each, void *arg, cx_err *err)
 {
-    static const cx_pg_type types[] = {CX_PG_INT,   CX_PG_BYTES, CX_PG_INT, CX_PG_INT,
-                                       CX_PG_BYTES, CX_PG_INT,   CX_PG_INT, CX_PG_TEXT,
-                                       CX_PG_INT,   CX_PG_INT,   CX_PG_INT, CX_PG_BOOL};
-    const cx_pg_value values[] = {{.type = CX_PG_BOOL, .b = all}};
+    static const cx_pg_type types[] = {CX_PG_INT,   CX_PG_TEXT, CX_PG_BYTES, CX_PG_INT,  CX_PG_INT,
+                                       CX_PG_BYTES, CX_PG_INT,  CX_PG_TEXT,  CX_PG_TEXT, CX_PG_TEXT,
+                                       CX_PG_INT,   CX_PG_INT,  CX_PG_INT,   CX_PG_BOOL};
     listing l = {each, arg};
     CX_TRY(cx_fleet_need_connection(fleet, err));
     return cx_pg_query(
         fleet->pg,
-        "SELECT p.part, p.home_id, p.epoch, p.next, p.head, p.frames, p.bytes, "
-        "coalesce(p.owner, ''), "
+        "SELECT p.part, p.name, p.id, p.epoch, p.next, p.head, p.bytes, coalesce(p.owner, ''), "
+        "coalesce(p.address, ''), coalesce(p.moved_to, ''), "
         "coalesce((extract(epoch FROM p.lease_until - now()) * 1000)::bigint, 0), "
-        "(SELECT count(*) FROM " CX_T_ACTOR " a WHERE a.part = p.part), "
+        "(SELECT count(*) FROM " CX_T_FILE " f WHERE f.part = p.part), "
         "(SELECT count(*) FROM " CX_T_EVENT " s WHERE s.part = p.part AND s.kind = 'stopped'), "
         "EXISTS (SELECT FROM " CX_T_EVENT
         " s WHERE s.part = p.part AND s.kind = 'stopped' AND s.id > "
         "coalesce((SELECT max(a.id) FROM " CX_T_EVENT " a WHERE a.part = p.part AND a.kind = "
         "'accepted'), 0)) "
-        "FROM " CX_T_PART " p WHERE $1 OR p.epoch > 0 OR p.next > 0 ORDER BY 1",
-        values, 1, types, CX_COUNT_OF(types), read_part_row, &l, NULL, err);
+        "FROM " CX_T_PART " p ORDER BY 1",
+        NULL, 0, types, CX_COUNT_OF(types), read_part_row, &l, NULL, err);
 }
 
 static cx_status read_server(void *arg, const cx_pg_value *columns, cx_err *err)

@@ -6,8 +6,8 @@
 
 #include "fleet/internal.h"
 
-/* Groups that are recomputed at the end of a part of which this node knows nothing. */
-#define TAIL_GROUPS 16
+/* Links that are recomputed at the end of a part of which this node knows nothing. */
+#define TAIL_LINKS 64
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
@@ -17,10 +17,10 @@ static cx_status read_now(void *arg, const cx_pg_value *columns, cx_err *err)
     out->epoch = (uint64_t)columns[0].i;
     out->next = (uint64_t)columns[1].i;
     CX_TRY(cx_fleet_read_digest(&columns[2], &out->head, err));
-    if (columns[3].text.size != sizeof out->home_id || columns[4].text.size >= sizeof out->owner)
+    if (columns[3].text.size != sizeof out->id || columns[4].text.size >= sizeof out->owner)
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                           "the row of a part in the database is not as it was made");
-    memcpy(out->home_id, columns[3].text.data, sizeof out->home_id);
+    memcpy(out->id, columns[3].text.data, sizeof out->id);
     memcpy(out->owner, columns[4].text.data, columns[4].text.size);
     out->owner[columns[4].text.size] = 0;
     out->strict = columns[5].b;
@@ -28,7 +28,7 @@ static cx_status read_now(void *arg, const cx_pg_value *columns, cx_err *err)
     return CX_SUCCESS;
 }
 
-#define NOW_COLUMNS "epoch, next, head, home_id, coalesce(owner, ''), " CX_FLEET_STRICT
+#define NOW_COLUMNS "epoch, next, head, id, coalesce(owner, ''), " CX_FLEET_STRICT
 static const cx_pg_type now_types[] = {CX_PG_INT,   CX_PG_INT,  CX_PG_BYTES,
                                        CX_PG_BYTES, CX_PG_TEXT, CX_PG_BOOL};
 
@@ -41,6 +41,35 @@ cx_status cx_fleet_look(cx_fleet *fleet, unsigned part, cx_fleet_now *out, cx_er
     return out->found ? CX_SUCCESS
                       : cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                                    "part %u has no row in the database", part);
+}
+
+static cx_status read_found(void *arg, const cx_pg_value *columns, cx_err *err)
+{
+    cx_fleet_part *out = arg;
+    if (columns[0].i < 0 || columns[0].i >= CX_FLEET_PARTS_MAX ||
+        columns[1].text.size != sizeof out->id)
+        return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                          "the row of a part in the database is not as it was made");
+    out->number = (unsigned)columns[0].i;
+    memcpy(out->id, columns[1].text.data, sizeof out->id);
+    return CX_SUCCESS;
+}
+
+cx_status cx_fleet_find(cx_fleet *fleet, cx_str name, cx_fleet_part *out, cx_err *err)
+{
+    static const cx_pg_type types[] = {CX_PG_INT, CX_PG_BYTES};
+    const cx_pg_value values[] = {cx_fleet_str(name)};
+    uint64_t rows = 0;
+    *out = (cx_fleet_part){0};
+    CX_TRY(cx_fleet_need_connection(fleet, err));
+    CX_TRY(cx_pg_query(fleet->pg, "SELECT part, id FROM " CX_T_PART " WHERE name = $1", values, 1,
+                       types, CX_COUNT_OF(types), read_found, out, &rows, err));
+    if (rows == 1)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_NOT_FOUND, "NoPart", CX_NO_OFFSET,
+                      "the fleet has no part '%.*s'; 'cortex fleet parts' shows those it has, and "
+                      "'cortex fleet add' makes one",
+                      (int)name.size, name.data);
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -76,6 +105,7 @@ cx_status cx_fleet_stop(cx_fleet *fleet, cx_fleet_part *part, const char *why, c
 cx_status cx_fleet_accept(cx_fleet *fleet, unsigned part, cx_err *err)
 {
     cx_fleet_now now;
+    CX_TRY(cx_fleet_need_connection(fleet, err));
     CX_TRY(cx_fleet_look(fleet, part, &now, err));
     return write_event(fleet, part, now.epoch, "accepted", "by an operator", err);
 }
@@ -95,12 +125,13 @@ typedef struct taken {
 
 /* A lease of this process's own is no obstacle: after an outcome that was not resolved it takes the
  * part again. */
-#define TAKE_SQL(condition)                                                                   \
-    "WITH t AS (UPDATE " CX_T_PART " SET epoch = epoch + 1, owner = $2, lease_until = "       \
-    "now() + $3 * interval '1 millisecond' WHERE part = $1 AND (owner = $2 OR " condition     \
-    ") AND NOT " IS_STOPPED " RETURNING part, epoch, next, head, home_id, owner), "           \
-    "e AS (INSERT INTO " CX_T_EVENT " (part, epoch, node, kind, prior_until) SELECT t.part, " \
-    "t.epoch, $2, 'take', (SELECT CASE WHEN p.owner = $2 THEN NULL ELSE p.lease_until END "   \
+#define TAKE_SQL(condition)                                                                     \
+    "WITH t AS (UPDATE " CX_T_PART " SET epoch = epoch + 1, owner = $2, address = NULL, "       \
+    "lease_until = now() + $3 * interval '1 millisecond' WHERE part = $1 AND moved_to IS NULL " \
+    "AND (owner = $2 OR " condition ") AND NOT " IS_STOPPED                                     \
+    " RETURNING part, epoch, next, head, id, owner), "                                          \
+    "e AS (INSERT INTO " CX_T_EVENT " (part, epoch, node, kind, prior_until) SELECT t.part, "   \
+    "t.epoch, $2, 'take', (SELECT CASE WHEN p.owner = $2 THEN NULL ELSE p.lease_until END "     \
     "FROM " CX_T_PART " p WHERE p.part = $1) FROM t) SELECT " NOW_COLUMNS " FROM t"
 
 static cx_status send_take(cx_fleet *fleet, unsigned part, cx_fleet_now *out, cx_err *err)
@@ -137,7 +168,7 @@ static cx_status confirm_take(cx_fleet *fleet, cx_fleet_part *part, cx_fleet_now
     return CX_SUCCESS;
 }
 
-/* That what the node knew is still there: the group before `next` has the head that it had. */
+/* That what the node knew is still there: the commit before `next` has the head that it had. */
 static cx_status check_known(cx_fleet *fleet, cx_fleet_part *part, const cx_fleet_now *now,
                              cx_err *err)
 {
@@ -146,34 +177,33 @@ static cx_status check_known(cx_fleet *fleet, cx_fleet_part *part, const cx_flee
     if (now->epoch < part->epoch)
         return cx_fleet_stop(fleet, part, "its epoch went back", err);
     if (now->next < part->next)
-        return cx_fleet_stop(fleet, part, "groups that were committed are gone", err);
+        return cx_fleet_stop(fleet, part, "commits that were acknowledged are gone", err);
+    if (memcmp(now->id, part->id, sizeof now->id) != 0)
+        return cx_fleet_stop(fleet, part, "it is another part", err);
     if (part->next == 0)
-        return CX_SUCCESS; /* the chain is read from its begin; an import may have named the log */
-    if (memcmp(now->home_id, part->home_id, sizeof now->home_id) != 0)
-        return cx_fleet_stop(fleet, part, "it has the identity of another log", err);
+        return CX_SUCCESS; /* the chain is read from its begin */
     if (!found)
-        CX_TRY(cx_fleet_group_head(fleet, part->number, part->next - 1, &head, &found, err));
+        CX_TRY(cx_fleet_commit_head(fleet, part->number, part->next - 1, &head, &found, err));
     if (!found || !cx_digest_eq(&head, &part->head))
-        return cx_fleet_stop(fleet, part, "a group that was committed is another one now", err);
+        return cx_fleet_stop(fleet, part, "a commit that was acknowledged is another one now", err);
     return CX_SUCCESS;
 }
 
-/* Recomputes the chain from what is known, or over the newest groups. */
+/* Recomputes the chain from what is known, or over the newest links. */
 static cx_status check_tail(cx_fleet *fleet, cx_fleet_part *part, const cx_fleet_now *now,
                             cx_err *err)
 {
-    uint64_t from = now->next > TAIL_GROUPS ? now->next - TAIL_GROUPS : 0;
-    cx_digest head = cx_fleet_first_head(now->home_id, part->number);
+    uint64_t from = now->next > TAIL_LINKS ? now->next - TAIL_LINKS : 0;
+    cx_digest head = cx_fleet_first_head(now->id, part->number);
     bool found = true;
     if (part->known)
         from = part->next;
     if (from != 0)
-        CX_TRY(cx_fleet_group_head(fleet, part->number, from - 1, &head, &found, err));
+        CX_TRY(cx_fleet_commit_head(fleet, part->number, from - 1, &head, &found, err));
     if (!found)
-        return cx_fleet_stop(fleet, part, "a group is missing", err);
+        return cx_fleet_stop(fleet, part, "a commit is missing", err);
     cx_err why = {0};
-    cx_status status = cx_fleet_read_groups(fleet, part->number, now->home_id, from, now->next,
-                                            &head, NULL, NULL, &why);
+    cx_status status = cx_fleet_check_links(fleet, part->number, from, now->next, &head, &why);
     if (status.code == CX_E_FORMAT)
         return cx_fleet_stop(fleet, part, why.message, err);
     if (cx_failed(status)) {
@@ -183,7 +213,7 @@ static cx_status check_tail(cx_fleet *fleet, cx_fleet_part *part, const cx_fleet
     }
     return cx_digest_eq(&head, &now->head)
                ? CX_SUCCESS
-               : cx_fleet_stop(fleet, part, "its head is not that of its groups", err);
+               : cx_fleet_stop(fleet, part, "its head is not that of its commits", err);
 }
 
 static cx_status check_taken(cx_fleet *fleet, cx_fleet_part *part, const cx_fleet_now *now,
@@ -194,7 +224,7 @@ static cx_status check_taken(cx_fleet *fleet, cx_fleet_part *part, const cx_flee
             CX_TRY(check_known(fleet, part, now, err));
         CX_TRY(check_tail(fleet, part, now, err));
     }
-    memcpy(part->home_id, now->home_id, sizeof part->home_id);
+    memcpy(part->id, now->id, sizeof part->id);
     part->epoch = now->epoch;
     part->next = now->next;
     part->head = now->head;
@@ -202,22 +232,35 @@ static cx_status check_taken(cx_fleet *fleet, cx_fleet_part *part, const cx_flee
     return CX_SUCCESS;
 }
 
-static cx_status read_stopped(void *arg, const cx_pg_value *columns, cx_err *err)
+typedef struct obstacle {
+    bool stopped;
+    char moved_to[CX_FLEET_URL_MAX];
+} obstacle;
+
+static cx_status read_obstacle(void *arg, const cx_pg_value *columns, cx_err *err)
 {
+    obstacle *out = arg;
     (void)err;
-    *(bool *)arg = columns[0].b;
+    out->stopped = columns[0].b;
+    (void)snprintf(out->moved_to, sizeof out->moved_to, "%.*s", (int)columns[1].text.size,
+                   columns[1].text.data);
     return CX_SUCCESS;
 }
 
-/* Nothing was taken: because of a lease, or of a stop. */
+/* Nothing was taken: because of a lease, or of a stop, or because it is elsewhere. */
 static cx_status why_not_taken(cx_fleet *fleet, const cx_fleet_part *part, cx_err *err)
 {
-    static const cx_pg_type types[] = {CX_PG_BOOL};
+    static const cx_pg_type types[] = {CX_PG_BOOL, CX_PG_TEXT};
     const cx_pg_value values[] = {cx_fleet_int(part->number)};
-    bool stopped = false;
-    CX_TRY(cx_pg_query(fleet->pg, "SELECT " IS_STOPPED, values, 1, types, 1, read_stopped, &stopped,
-                       NULL, err));
-    if (!stopped)
+    obstacle found = {0};
+    CX_TRY(cx_pg_query(fleet->pg,
+                       "SELECT " IS_STOPPED ", coalesce(p.moved_to, '') FROM " CX_T_PART
+                       " p WHERE p.part = $1",
+                       values, 1, types, CX_COUNT_OF(types), read_obstacle, &found, NULL, err));
+    if (found.moved_to[0] != 0)
+        return cx_fail_at(err, CX_E_CONFLICT, "PartMoved", CX_NO_OFFSET, "part %u was moved to %s",
+                          part->number, found.moved_to);
+    if (!found.stopped)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_FORMAT, "PartStopped", CX_NO_OFFSET,
                       "part %u is stopped: a node found that the database was restored or changed; "
@@ -229,7 +272,7 @@ cx_status cx_fleet_take(cx_fleet *fleet, cx_fleet_part *part, bool *out_taken, c
 {
     cx_fleet_now now;
     *out_taken = part->owned = false;
-    CX_ASSERT(part->number < CX_FLEET_PARTS && !fleet->read_only);
+    CX_ASSERT(!fleet->read_only);
     CX_TRY(cx_fleet_need_connection(fleet, err));
     cx_status status = send_take(fleet, part->number, &now, err);
     switch (cx_fleet_outcome_of(fleet, status)) {
@@ -308,31 +351,46 @@ cx_status cx_fleet_give_back(cx_fleet *fleet, cx_fleet_part *part, cx_err *err)
 {
     CX_ASSERT(part->owned);
     cx_status status = change_owned(fleet, part,
-                                    "UPDATE " CX_T_PART " SET lease_until = NULL, "
-                                    "owner = NULL WHERE part = $1 AND epoch = $2 AND owner = $3",
+                                    "UPDATE " CX_T_PART " SET lease_until = NULL, owner = NULL, "
+                                    "address = NULL WHERE part = $1 AND epoch = $2 AND owner = $3",
                                     cx_fleet_int(0), 3, err);
     part->owned = false;
     return status;
 }
 
-cx_status cx_fleet_adopt(cx_fleet *fleet, cx_fleet_part *part, const uint8_t home_id[16],
-                         cx_err *err)
+cx_status cx_fleet_publish(cx_fleet *fleet, cx_fleet_part *part, const char *address, cx_err *err)
 {
-    cx_digest head = cx_fleet_first_head(home_id, part->number);
-    const cx_pg_value values[] = {cx_fleet_int(part->number),  cx_fleet_int(part->epoch),
-                                  cx_fleet_text(fleet->owner), cx_fleet_bytes(home_id, 16),
-                                  cx_fleet_digest(&head),      cx_fleet_digest(&part->head)};
+    CX_ASSERT(part->owned);
+    if (strlen(address) > CX_FLEET_ADDRESS_MAX)
+        return cx_fail(err, CX_E_LIMIT, "an address has at most %d bytes", CX_FLEET_ADDRESS_MAX);
+    return change_owned(fleet, part,
+                        "UPDATE " CX_T_PART " SET address = nullif($4, '') "
+                        "WHERE part = $1 AND epoch = $2 AND owner = $3",
+                        cx_fleet_text(address), 4, err);
+}
+
+/*
+ * That it is elsewhere must survive a failover: otherwise it could be taken here and there.  So the
+ * statement is sent until it is known to be committed, and finds what it did itself.
+ */
+cx_status cx_fleet_moved(cx_fleet *fleet, cx_fleet_part *part, const char *where, cx_err *err)
+{
+    const cx_pg_value values[] = {cx_fleet_int(part->number), cx_fleet_int(part->epoch),
+                                  cx_fleet_text(fleet->owner), cx_fleet_text(where)};
     uint64_t changed = 0;
-    CX_ASSERT(part->owned && part->next == 0);
-    CX_TRY(cx_pg_query(fleet->pg,
-                       "UPDATE " CX_T_PART " SET home_id = $4, head = $5 "
-                       "WHERE part = $1 AND epoch = $2 AND owner = $3 AND next = 0 AND head = $6",
-                       values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, &changed, err));
-    if (changed != 1) {
-        bool again;
-        return cx_fleet_why_refused(fleet, part, &again, err);
-    }
-    memcpy(part->home_id, home_id, sizeof part->home_id);
-    part->head = head;
-    return CX_SUCCESS;
+    bool again;
+    CX_ASSERT(part->owned);
+    cx_status status = cx_fleet_complete(
+        fleet,
+        "UPDATE " CX_T_PART " SET moved_to = $4, owner = NULL, address = NULL, lease_until = NULL, "
+        "epoch = $2 + 1 WHERE part = $1 AND ((epoch = $2 AND owner = $3) OR (epoch = $2 + 1 AND "
+        "owner IS NULL AND moved_to = $4))",
+        values, CX_COUNT_OF(values), &changed, err);
+    if (!cx_failed(status) && changed == 0)
+        status = cx_fleet_why_refused(fleet, part, &again, err);
+    if (!cx_failed(status) && changed == 0)
+        status = cx_fail_at(err, CX_E_BUSY, "DatabaseAway", CX_NO_OFFSET,
+                            "part %u was not marked as moved; try again", part->number);
+    part->owned = false;
+    return status;
 }

@@ -85,11 +85,11 @@ static cx_status resolve_lost(cx_fleet *fleet, cx_fleet_part *part, const cx_dig
     cx_status status = send_pulse(fleet, part->number, err);
     if (cx_fleet_outcome_of(fleet, status) != CX_OUTCOME_DONE)
         return cx_failed(status) ? status : CX_SUCCESS;
-    CX_TRY(cx_fleet_group_head(fleet, part->number, part->next, &found, &is_there, err));
+    CX_TRY(cx_fleet_commit_head(fleet, part->number, part->next, &found, &is_there, err));
     *out_there = is_there && cx_digest_eq(&found, head);
     *out_again = false;
     part->owned = false;
-    cx_fleet_note(fleet, part, "fenced", *out_there ? "the last group is there" : "");
+    cx_fleet_note(fleet, part, "fenced", *out_there ? "the last commit is there" : "");
     return CX_SUCCESS;
 }
 
@@ -113,7 +113,7 @@ cx_status cx_fleet_resolve(cx_fleet *fleet, cx_fleet_part *part, const cx_digest
                            bool *out_there, cx_err *err)
 {
     const cx_io *io = fleet->io;
-    uint64_t deadline_ns = io->monotonic_ns(io) + UINT64_C(1000000) * fleet->resolve_ms;
+    uint64_t deadline_ns = cx_fleet_deadline(fleet);
     cx_err why = {0};
     bool again = true;
     if (!CX_FLEET_RULE(CX_RULE_RESOLVE)) {
@@ -136,8 +136,8 @@ cx_status cx_fleet_resolve(cx_fleet *fleet, cx_fleet_part *part, const cx_digest
     part->owned = false;
     return cx_fail_at(
         err, CX_E_IO, "OutcomeUnknown", CX_NO_OFFSET,
-        "part %u: whether the last group is there could not be resolved within %u ms; "
-        "send it again with the same keys: %s",
+        "part %u: whether the last commit is there could not be resolved within %u ms; the part "
+        "must be taken again: %s",
         part->number, fleet->resolve_ms,
         why.message[0] != 0 ? why.message : "no standby confirms a commit");
 }

@@ -102,33 +102,80 @@ static cx_status run_file(cx_pg *pg, size_t index, cx_err *err)
                        values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, NULL, err);
 }
 
-/* The parts of a new fleet: each has an identity of its own from the beginning. */
-static cx_status fill_parts(cx_pg *pg, const uint8_t id[16], bool strict, cx_err *err)
+/* --- parts ------------------------------------------------------------------------------------ */
+
+static bool is_part_name(cx_str name)
 {
-    cx_str homes[CX_FLEET_PARTS], heads[CX_FLEET_PARTS];
-    int64_t numbers[CX_FLEET_PARTS];
-    uint8_t home_ids[CX_FLEET_PARTS][32];
-    cx_digest first[CX_FLEET_PARTS];
-    for (unsigned i = 0; i < CX_FLEET_PARTS; i++) {
-        uint8_t seed[17];
-        memcpy(seed, id, 16);
-        seed[16] = (uint8_t)i;
-        cx_digest digest = cx_digest_of(cx_bytes_from(seed, sizeof seed));
-        memcpy(home_ids[i], digest.bytes, sizeof digest.bytes);
-        first[i] = cx_fleet_first_head(home_ids[i], i);
-        numbers[i] = (int64_t)i;
-        homes[i] = (cx_str){(const char *)home_ids[i], 16};
-        heads[i] = (cx_str){(const char *)first[i].bytes, sizeof first[i].bytes};
+    if (name.size == 0 || name.size > CX_FLEET_PART_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < name.size; i++) {
+        char c = name.data[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (!plain && (i == 0 || (c != '.' && c != '_' && c != '-')))
+            return false;
     }
-    const cx_pg_value values[] = {{.type = CX_PG_INTS, .times = numbers, .count = CX_FLEET_PARTS},
-                                  {.type = CX_PG_BLOBS, .items = homes, .count = CX_FLEET_PARTS},
-                                  {.type = CX_PG_BLOBS, .items = heads, .count = CX_FLEET_PARTS}};
-    CX_TRY(cx_pg_query(pg,
-                       "INSERT INTO " CX_T_PART " (part, home_id, head) "
-                       "SELECT * FROM unnest($1, $2, $3)",
-                       values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, NULL, err));
-    CX_TRY(cx_pg_run(pg, "INSERT INTO " CX_T_PULSE " (part) SELECT part FROM " CX_T_PART, err));
+    return true;
+}
+
+static cx_status read_number(void *arg, const cx_pg_value *columns, cx_err *err)
+{
+    (void)err;
+    *(int64_t *)arg = columns[0].i;
+    return CX_SUCCESS;
+}
+
+/* Inside of a transaction that ends before another adds one. */
+static cx_status add_part(cx_pg *pg, cx_str name, unsigned *out_number, cx_err *err)
+{
+    static const cx_pg_type types[] = {CX_PG_INT};
+    const cx_io *io = cx_io_system();
+    uint8_t id[16];
+    int64_t number = 0;
+    if (!is_part_name(name))
+        return cx_fail(err, CX_E_USAGE,
+                       "the name of a part has 1 to %d characters: a to z, 0 to 9, and after the "
+                       "first one . _ -",
+                       CX_FLEET_PART_NAME_MAX);
+    int failed = io->random(io, id, sizeof id);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot read random bytes");
+    CX_TRY(cx_pg_run(pg, "SELECT pg_advisory_xact_lock(4851972301)", err));
+    CX_TRY(cx_pg_query(pg, "SELECT coalesce(max(part) + 1, 0) FROM " CX_T_PART, NULL, 0, types, 1,
+                       read_number, &number, NULL, err));
+    if (number >= CX_FLEET_PARTS_MAX)
+        return cx_fail(err, CX_E_LIMIT, "a fleet has at most %d parts", CX_FLEET_PARTS_MAX);
+    cx_digest head = cx_fleet_first_head(id, (unsigned)number);
+    const cx_pg_value values[] = {cx_fleet_int((uint64_t)number), cx_fleet_str(name),
+                                  cx_fleet_bytes(id, sizeof id), cx_fleet_digest(&head)};
+    cx_status status =
+        cx_pg_query(pg, "INSERT INTO " CX_T_PART " (part, name, id, head) VALUES ($1, $2, $3, $4)",
+                    values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, NULL, err);
+    if (cx_failed(status) && strcmp(cx_pg_state(pg), "23505") == 0)
+        return cx_fail_at(err, CX_E_EXISTS, "PartExists", CX_NO_OFFSET, "there is a part %.*s",
+                          (int)name.size, name.data);
+    CX_TRY(status);
+    *out_number = (unsigned)number;
+    return cx_pg_query(pg, "INSERT INTO " CX_T_PULSE " (part) VALUES ($1)", values, 1, NULL, 0,
+                       NULL, NULL, NULL, err);
+}
+
+cx_status cx_fleet_add(cx_fleet *fleet, cx_str name, unsigned *out_number, cx_err *err)
+{
+    CX_TRY(cx_fleet_need_connection(fleet, err));
+    CX_TRY(cx_pg_begin(fleet->pg, err));
+    cx_status status = add_part(fleet->pg, name, out_number, err);
+    if (!cx_failed(status))
+        status = cx_pg_commit(fleet->pg, err);
+    cx_pg_rollback(fleet->pg);
+    return status;
+}
+
+/* The part of a new fleet. */
+static cx_status fill_fleet(cx_pg *pg, const uint8_t id[16], bool strict, cx_err *err)
+{
     const cx_pg_value fleet[] = {cx_fleet_bytes(id, 16), {.type = CX_PG_BOOL, .b = strict}};
+    unsigned number;
+    CX_TRY(add_part(pg, CX_STR(CX_FLEET_MAIN), &number, err));
     return cx_pg_query(pg, "INSERT INTO " CX_T_FLEET " (id, strict) VALUES ($1, $2)", fleet,
                        CX_COUNT_OF(fleet), NULL, 0, NULL, NULL, NULL, err);
 }
@@ -169,7 +216,7 @@ static cx_status need_fleet(cx_pg *pg, bool strict, const uint8_t *id, cx_err *e
     int failed = cx_io_system()->random(cx_io_system(), made, sizeof made);
     if (failed != 0)
         return cx_fail_os(err, -failed, "cannot read random bytes");
-    return fill_parts(pg, id != NULL ? id : made, strict, err);
+    return fill_fleet(pg, id != NULL ? id : made, strict, err);
 }
 
 static cx_status migrate(cx_pg *pg, bool strict, const uint8_t *id, uint64_t *out_applied,

@@ -371,5 +371,7 @@ CX_RESULT cx_home_log_space(cx_home *home, cx_log_space *out, cx_err *err);
 
 /* Makes a copy that is a complete data directory; writers are not stopped. */
 CX_RESULT cx_home_backup(cx_home *home, const char *to_path, cx_err *err);
+/* The same where the folder is there; CX_E_EXISTS when it has a log. */
+CX_RESULT cx_home_copy_into(cx_home *home, const char *to_path, cx_err *err);
 
 #endif

@@ -10,7 +10,6 @@
  *   scan.c      reading in order
  *   backup.c    copying
  *   archive.c   segments into archives and back; archiver.c does it by itself
- *   group.c     commits apart from segments
  */
 #ifndef CX_LOG_INTERNAL_H
 #define CX_LOG_INTERNAL_H

@@ -224,36 +224,6 @@ CX_RESULT cx_log_scan_begin(cx_log *log, uint64_t from, cx_log_scan **out, cx_er
 CX_RESULT cx_log_scan_next(cx_log_scan *scan, cx_log_commit *out, bool *out_end, cx_err *err);
 void cx_log_scan_end(cx_log_scan *scan);
 
-/* --- commits apart from segments -------------------------------------------------------------- */
-
-/*
- * The bytes of one commit without a log: those of the only commit of a segment with the number
- * `number` mod 2^32, whose commit number is `number`, in the log `home_id`.  The erasable parts,
- * each with its head, are apart from the rest, so that they can be stored and destroyed alone.
- */
-typedef struct cx_log_group_id {
-    uint8_t home_id[16];
-    uint64_t number;
-} cx_log_group_id;
-
-/* A frame whose erasable part has a size and no data was erased already: it has none of its own.
- * Appends the guarded bytes to `guarded`, and the erasable parts one after the other to `erasable`;
- * out_sizes has `count` sizes of these, 0 where a frame has none.  Limits as cx_log_submit. */
-CX_RESULT cx_log_group_encode(const cx_log_group_id *id, const cx_log_frame *frames, size_t count,
-                              cx_buf *guarded, cx_buf *erasable, uint64_t *out_sizes, cx_err *err);
-
-/* The erasable part of frame `frame`, or empty when it is not there any more: it was erased. */
-typedef cx_status cx_log_group_part(void *arg, size_t frame, cx_bytes *out, cx_err *err);
-
-/*
- * Checks such bytes and takes them apart.  `*out` borrows from `whole`, which becomes the commit as
- * a segment has it, and from the arena.  CX_E_FORMAT "LogDamaged" when the bytes are not those that
- * were written for `id`.
- */
-CX_RESULT cx_log_group_decode(const cx_log_group_id *id, cx_bytes guarded, cx_log_group_part *part,
-                              void *arg, cx_buf *whole, cx_arena *arena, const cx_log_item **out,
-                              size_t *out_count, cx_err *err);
-
 /* Where a log ends. */
 typedef struct cx_log_end {
     uint64_t commit_count;

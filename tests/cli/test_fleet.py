@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""cortex fleet from outside: tables, parts, a data directory into parts and out again, with the same bytes.
+"""cortex fleet from outside: tables, parts, commands on a part, a data directory into a part and out again.
 
     test_fleet.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN
 
 Starts a PostgreSQL of its own; skipped where none is installed.  Faults are in tests/fleet.
 """
-import hashlib
 import json
 import pathlib
 import subprocess
@@ -19,10 +18,6 @@ import cluster  # noqa: E402
 
 CLUSTER = None
 VERIFY = sibling("cortex-verify")
-
-
-def part_of(actor):
-    return hashlib.sha256(actor.encode()).digest()[0]
 
 
 class Place(kit.Place):
@@ -49,21 +44,22 @@ class Place(kit.Place):
         check(done.returncode == code, args, done.stdout, done.stderr)
         return json.loads(done.stdout)
 
-    def fill(self, actors=("alice", "bob", "carol")):
+    def fill(self, actors=("alice", "bob", "carol"), home=None):
         """Entries, memories and an erasure of each actor, one after the other."""
-        for n in range(4):
+        where = [] if home is None else ["--home", home]
+        for n in range(2):
             for actor in actors:
-                self.ok("append", "note.x", f"{actor} {n}", "--actor", actor)
+                self.ok("append", "note.x", f"{actor} {n}", "--actor", actor, *where)
         for actor in actors:
-            self.ok("append", "note.secret", f"the secret of {actor}", "--committed", "--actor", actor)
-            self.ok("append", "note.secret", f"what {actor} keeps", "--committed", "--actor", actor)
+            self.ok("append", "note.secret", f"the secret of {actor}", "--committed", "--actor", actor, *where)
+            self.ok("append", "note.secret", f"what {actor} keeps", "--committed", "--actor", actor, *where)
             self.ok("memory", "write", "Fact", '{"statement":"sky is blue","subject":"sky","predicate":"is"}', "--actor",
-                    actor)
-            self.ok("erase", "4", "--reason", "a test", "--actor", actor)
+                    actor, *where)
+            self.ok("erase", "2", "--reason", "a test", "--actor", actor, *where)
 
-    def export(self, *how, name="out"):
+    def export(self, part="main", name="out"):
         folder = self.folder / name
-        self.fleet("export", *how, folder)
+        self.fleet("export", folder, "--part", part)
         return folder
 
 
@@ -71,12 +67,17 @@ def server():
     return CLUSTER.primary
 
 
-def url():
-    return f"postgresql://cortex@127.0.0.1:{server().port}/cortex"
+def url(part=None):
+    return f"postgresql://cortex@127.0.0.1:{server().port}/cortex" + (f"#{part}" if part else "")
 
 
 def log_bytes(home):
-    return {p.name: p.read_bytes() for p in sorted((home / "log").glob("*.seg"))}
+    """What was written: a copy's last segment ends where its commits end."""
+    return {p.name: p.read_bytes().rstrip(b"\0") for p in sorted((home / "log").glob("*.seg"))}
+
+
+def all_bytes():
+    return server().sql("SELECT string_agg(encode(bytes, 'escape'), '') FROM cortex_fleet.cx_extent")
 
 
 @afterwards
@@ -92,9 +93,11 @@ def tables_are_made_once_and_not_for_another_fleet():
         check("ran 1 migrations" in p.fleet("init", "--no-standby"))
         first = p.fleet_json("status")
         check("up to date" in p.fleet("init", "--no-standby"))
-        check(p.fleet_json("status") == first and len(first["id"]) == 32 and not first["strict"], first)
+        check(p.fleet_json("status")["id"] == first["id"] and len(first["id"]) == 32 and not first["strict"], first)
         check("OtherFleet" in p.fleet("init", code=1))
-        check(len(p.fleet_json("parts", "--all")["parts"]) == 256 and p.fleet_json("parts")["parts"] == [])
+        parts = p.fleet_json("parts")["parts"]
+        check([row["name"] for row in parts] == ["main"] and parts[0]["lease_left_ms"] <= 0, parts)
+        check("up to date" in p.ok("init", "--fleet", url(), "--no-standby"), "init --fleet")
 
 
 @test
@@ -105,169 +108,158 @@ def the_sql_that_is_printed_makes_the_same_tables():
         made = server().sql(columns)
         server().sql("DROP SCHEMA cortex_fleet CASCADE")
         server().sql(p.fleet("init", "--print-sql"))
-        check(server().sql(columns) == made and "cx_group" in made, made)
+        check(server().sql(columns) == made and "cx_extent" in made, made)
 
 
 @test
 def a_node_role_cannot_change_what_is_committed():
     with Place() as p:
-        p.fill(["alice"])
-        p.fleet("import", p.home)
         sql = p.fleet("init", "--print-sql")
         server().sql(sql[sql.index("-- roles.sql"):])
-        for statement in ("DELETE FROM cortex_fleet.cx_group", "UPDATE cortex_fleet.cx_group SET head = prev",
-                          "UPDATE cortex_fleet.cx_seen SET num = 0", "DELETE FROM cortex_fleet.cx_event",
-                          "UPDATE cortex_fleet.cx_part SET home_id = home_id", "DROP TABLE cortex_fleet.cx_live"):
+        for statement in ("DELETE FROM cortex_fleet.cx_commit", "UPDATE cortex_fleet.cx_commit SET head = prev",
+                          "DELETE FROM cortex_fleet.cx_event", "UPDATE cortex_fleet.cx_part SET id = id",
+                          "DROP TABLE cortex_fleet.cx_extent"):
             done = subprocess.run(["psql", "-X", "-q", "-h", "127.0.0.1", "-p", str(server().port), "-U", "cortex", "-d",
                                    "cortex", "-c", "SET ROLE cortex_fleet_node", "-c", statement],
                                   capture_output=True, text=True, check=False)
             check("denied" in done.stderr or "must be owner" in done.stderr, statement, done.stderr)
-        server().sql("SET ROLE cortex_fleet_node; UPDATE cortex_fleet.cx_part SET epoch = epoch WHERE part = 0")
+        # What a node needs: a command that writes, as that role.
+        server().sql("DROP ROLE IF EXISTS worker; CREATE ROLE worker LOGIN; GRANT cortex_fleet_node TO worker")
+        home = url().replace("cortex@", "worker@")
+        p.ok("append", "note.x", "as a node", "--actor", "alice", "--home", home)
+        p.ok("verify", "--home", home)
+        server().sql("DROP ROLE worker")
 
 
 @test
-def a_directory_of_one_actor_comes_back_with_the_same_bytes():
+def commands_work_on_a_part_as_on_a_directory():
     with Place() as p:
-        p.fill(["alice"])
-        before = p.fleet_json("import", p.home)
-        check(before["actors"] == 1 and before["parts"] == 1 and before["repeated"] == 0, before)
-        out = p.export("--part", part_of("alice"), "--segment", "256K")
-        check(log_bytes(out) == log_bytes(p.home), "the log has other bytes")
-        check(len(log_bytes(out)) >= 1, "no log")
+        p.fill(home=url())
+        p.fill()
+        p.ok("snapshot", "make", "--actor", "bob", "--home", url())
+        done = p.run("verify", "--home", url(), "--json")
+        check(done.returncode == 0 and json.loads(done.stdout)["verdict"] == "holds", done.stdout)
+        uri = p.json("memory", "list", "--actor", "bob", "--home", url())["memories"][0]["uri"]
+        p.ok("prove", uri, "-o", p.folder / "a.proof", "--actor", "bob", "--home", url())
+        done = subprocess.run([VERIFY, "--self-consistent", p.folder / "a.proof"], capture_output=True, check=False)
+        check(done.returncode == 0, done)
+        p.ok("key", "new", p.folder / "log.key", "--name", "example.com/log")
+        p.ok("checkpoint", "--all", "--sign", p.folder / "log.key", "-o", p.folder / "note", "--home", url())
+        p.ok("append", "note.x", "after the checkpoint", "--actor", "alice", "--home", url())
+        p.ok("checkpoint", "--all", "--sign", p.folder / "log.key", "-o", p.folder / "note2", "--home", url())
+        p.ok("memory", "find", "--text", "sky", "--actor", "bob", "--home", url())
+        p.ok("tables", "rebuild", "--home", url())
+        p.ok("status", "--home", url())
+        check(not p.fleet_json("parts")["parts"][0].get("owner"), "the lease was not given back")
+        check("ok    chains" in p.fleet("doctor", "--chains"))
+        # The environment names it, too; no file was left where the command ran.
+        before = sorted(p.folder.rglob("*"))
+        done = p.run("roots", "--actor", "alice", "--json", env={"CORTEX_HOME": url()})
+        check(done.returncode == 0, done)
+        check(sorted(p.folder.rglob("*")) == before, "files were made")
 
 
 @test
-def roots_and_proofs_are_those_of_the_source():
+def a_directory_comes_back_with_the_same_bytes_and_proofs():
     with Place() as p:
         p.fill()
         p.ok("snapshot", "make", "--actor", "bob")
         p.fleet("import", p.home)
         uri = p.json("memory", "list", "--actor", "bob")["memories"][0]["uri"]
         p.ok("prove", uri, "-o", p.folder / "a.proof", "--actor", "bob")
-        for actor in ("alice", "bob", "carol"):
-            out = p.export("--part", part_of(actor), name=f"part-{actor}")
-            check(p.ok("roots", "--json", "--actor", actor) == p.ok("roots", "--json", "--actor", actor, "--home", out), actor)
-            check(p.ok("log", "--all", "--json", "--actor", actor) ==
-                  p.ok("log", "--all", "--json", "--actor", actor, "--home", out), actor)
-            done = p.run("verify", "--home", out, "--json")
-            check(done.returncode == 0 and json.loads(done.stdout)["verdict"] == "holds", done.stdout)
-        p.ok("prove", uri, "-o", p.folder / "b.proof", "--actor", "bob", "--home", p.folder / "part-bob")
+        p.ok("prove", uri, "-o", p.folder / "b.proof", "--actor", "bob", "--home", url())
         check((p.folder / "a.proof").read_bytes() == (p.folder / "b.proof").read_bytes(), "the proof has other bytes")
-        done = subprocess.run([VERIFY, "--self-consistent", p.folder / "b.proof"], capture_output=True, check=False)
-        check(done.returncode == 0, done)
-        both = p.export("--actor", "alice", "--actor", "carol", name="both")
-        for actor in ("alice", "carol"):
-            check(p.ok("roots", "--json", "--actor", actor) == p.ok("roots", "--json", "--actor", actor, "--home", both), actor)
-        check(b"NoActor" in p.run("roots", "--actor", "bob", "--home", both).stderr, "bob came along")
+        out = p.export()
+        check(log_bytes(out) == log_bytes(p.home) and log_bytes(out), "the log has other bytes")
+        for actor in ("alice", "bob", "carol"):
+            for command in (("roots", "--json"), ("log", "--all", "--json")):
+                here = p.ok(*command, "--actor", actor)
+                check(here == p.ok(*command, "--actor", actor, "--home", url()), command, actor)
+                check(here == p.ok(*command, "--actor", actor, "--home", out), command, actor)
+        done = p.run("verify", "--home", out, "--json")
+        check(done.returncode == 0 and json.loads(done.stdout)["verdict"] == "holds", done.stdout)
+        check("PartNotEmpty" in p.fleet("import", p.home, code=1))
+        p.fleet("import", p.home, "--part", "second")
+        check(p.ok("roots", "--json", "--actor", "bob") == p.ok("roots", "--json", "--actor", "bob", "--home", url("second")))
 
 
 @test
 def erased_content_is_not_in_the_database():
     with Place() as p:
-        p.fill(["alice"])
-        p.fleet("import", p.home)
-        dump = server().sql("SELECT string_agg(encode(bytes, 'escape'), '') FROM cortex_fleet.cx_live") + \
-            server().sql("SELECT string_agg(encode(bytes, 'escape'), '') FROM cortex_fleet.cx_group")
-        check("what alice keeps" in dump and "the secret of alice" not in dump, "content")
-        check("what alice keeps" not in server().sql("SELECT string_agg(encode(bytes, 'escape'), '') FROM "
-                                                     "cortex_fleet.cx_group"), "content in cx_group")
-
-
-@test
-def an_import_goes_on_where_it_was():
-    with Place() as p:
-        p.fill()
-        first = p.fleet_json("import", p.home)
-        again = p.fleet_json("import", p.home)
-        check(again["groups"] == 0 and again["repeated"] == first["groups"] - first["parts"], first, again)
-        p.ok("append", "note.x", "one more", "--actor", "bob")
-        more = p.fleet_json("import", p.home)
-        check(more["groups"] == 1, more)
-        out = p.export("--part", part_of("bob"))
-        check(p.ok("roots", "--json", "--actor", "bob") == p.ok("roots", "--json", "--actor", "bob", "--home", out), "roots")
-
-
-@test
-def another_directory_with_the_same_actor_is_refused():
-    with Place() as p:
-        p.fill(["alice"])
-        p.fleet("import", p.home)
-        other = p.folder / "other"
-        p.ok("init", "--home", other)
-        p.ok("append", "note.x", "not the same", "--actor", "alice", "--home", other)
-        before = p.fleet_json("parts")
-        check("ActorExists" in p.fleet("import", other, code=1))
-        after = p.fleet_json("parts")
-        check([row["head"] for row in before["parts"]] == [row["head"] for row in after["parts"]], "something was written")
-
-
-@test
-def actors_of_one_part_share_it_and_are_exported_apart():
-    with Place() as p:
-        names = [f"agent-{n}" for n in range(2000) if part_of(f"agent-{n}") == part_of("agent-0")][:3]
-        check(len(names) == 3, names)
-        p.fill(names)
-        done = p.fleet_json("import", p.home)
-        check(done["parts"] == 1 and done["actors"] == 3, done)
-        whole, one = p.export("--part", part_of(names[0])), p.export("--actor", names[1], name="one")
-        for name in names:
-            check(p.ok("roots", "--json", "--actor", name) == p.ok("roots", "--json", "--actor", name, "--home", whole), name)
-        check(p.ok("roots", "--json", "--actor", names[1]) == p.ok("roots", "--json", "--actor", names[1], "--home", one))
-        check(b"NoActor" in p.run("roots", "--actor", names[2], "--home", one).stderr, "another actor came along")
-
-
-@test
-def home_roots_stay_with_the_directory():
-    with Place() as p:
-        p.fill(["alice"])
-        p.ok("key", "new", p.folder / "log.key", "--name", "example.com/log")
-        p.ok("checkpoint", "--all", "--sign", p.folder / "log.key", "-o", p.folder / "note")
-        p.ok("append", "note.x", "after the checkpoint", "--actor", "alice")
-        done = p.fleet_json("import", p.home)
-        check(done["home_root_frames_left_out"] > 0 and done["actors"] == 1, done)
-        out = p.export("--part", part_of("alice"))
-        check(p.ok("roots", "--json", "--actor", "alice") == p.ok("roots", "--json", "--actor", "alice", "--home", out))
-        check(p.run("verify", "--home", out).returncode == 0, "does not hold")
+        p.fill(["alice"], home=url())
+        check("what alice keeps" in all_bytes() and "the secret of alice" not in all_bytes(), "content")
+        check("ok    chains" in p.fleet("doctor", "--chains"))
 
 
 @test
 def large_contents_come_back():
     with Place() as p:
-        p.ok("append", "note.big", "-", "--actor", "alice", input=b"0123456789abcdef" * 200000)
-        p.ok("append", "note.big", "-", "--committed", "--actor", "alice", input=b"fedcba9876543210" * 200000)
-        p.fleet("import", p.home)
-        out = p.export("--part", part_of("alice"), "--segment", "256K")
-        check(log_bytes(out) == log_bytes(p.home), "the log has other bytes")
+        p.ok("append", "note.big", "-", "--actor", "alice", "--home", url(), input=b"0123456789abcdef" * 200000)
+        p.ok("append", "note.big", "-", "--committed", "--actor", "alice", "--home", url(), input=b"fedcba9876543210" * 200000)
+        out = p.export()
+        check(p.ok("roots", "--json", "--actor", "alice", "--home", out) ==
+              p.ok("roots", "--json", "--actor", "alice", "--home", url()), "roots")
+        check(p.run("verify", "--home", out).returncode == 0, "does not hold")
 
 
 @test
 def a_changed_database_is_found():
     changes = {
-        "a byte of a group": "UPDATE cortex_fleet.cx_group SET bytes = set_byte(bytes, 40, get_byte(bytes, 40) # 1) "
-                             "WHERE num = 3",
-        "a group that is missing": "DELETE FROM cortex_fleet.cx_group WHERE num = 2",
-        "an epoch": "UPDATE cortex_fleet.cx_group SET epoch = epoch + 1 WHERE num = 1",
-        "an erasable part": "UPDATE cortex_fleet.cx_live SET bytes = set_byte(bytes, 9, get_byte(bytes, 9) # 1)",
-        "the identity": "UPDATE cortex_fleet.cx_part SET home_id = decode(repeat('00', 16), 'hex') WHERE next > 0",
-        "a head": "UPDATE cortex_fleet.cx_part SET head = decode(repeat('00', 32), 'hex') WHERE next > 0",
+        "a byte of the log": "UPDATE cortex_fleet.cx_extent e SET bytes = set_byte(bytes, 40, get_byte(bytes, 40) # 1) "
+                             "FROM cortex_fleet.cx_file f WHERE f.file = e.file AND f.part = e.part AND f.name LIKE "
+                             "'log/%.seg' AND length(bytes) > 100 AND e.num = (SELECT max(num) - 1 FROM "
+                             "cortex_fleet.cx_extent JOIN cortex_fleet.cx_file USING (part, file) WHERE NOT derived)",
+        "bytes that are missing": "DELETE FROM cortex_fleet.cx_extent WHERE num = (SELECT max(num) FROM cortex_fleet."
+                                  "cx_extent JOIN cortex_fleet.cx_file USING (part, file) WHERE name LIKE 'log/%.seg')",
+        "a commit that is missing": "DELETE FROM cortex_fleet.cx_commit WHERE num = 2",
+        "an epoch": "UPDATE cortex_fleet.cx_commit SET epoch = epoch + 1 WHERE num = 1",
+        "the identity": "UPDATE cortex_fleet.cx_part SET id = decode(repeat('00', 16), 'hex')",
+        "a head": "UPDATE cortex_fleet.cx_part SET head = decode(repeat('00', 32), 'hex')",
     }
     with Place() as p:
-        p.fill(["alice"])
         for what, statement in changes.items():
             server().sql("DROP SCHEMA IF EXISTS cortex_fleet CASCADE")
             p.fleet("init", "--no-standby")
-            p.fleet("import", p.home)
+            p.ok("append", "note.x", "one", "--actor", "alice", "--home", url())
+            p.ok("append", "note.x", "two", "--actor", "alice", "--home", url())
             check("ok    chains" in p.fleet("doctor", "--chains"), what)
             server().sql(statement)
-            out = p.folder / what.replace(" ", "-")
-            if what == "an erasable part":
-                # The chain does not cover what may be erased; the checksum and the ledger's commitment do.
-                done = p.run("fleet", "export", "--part", part_of("alice"), out, env={"CORTEX_FLEET": url()})
-                check(done.returncode != 0 or p.run("verify", "--home", out).returncode == 1, what)
-                continue
             check("fail" in p.fleet("doctor", "--chains", code=1), what)
-            done = p.run("fleet", "export", "--part", part_of("alice"), out, env={"CORTEX_FLEET": url()})
-            check(done.returncode == 3 and not out.exists(), what, done)
+
+
+@test
+def parts_know_nothing_of_each_other():
+    with Place() as p:
+        p.fleet("add", "team-b")
+        p.ok("append", "note.x", "of main", "--actor", "alice", "--home", url())
+        p.ok("append", "note.x", "of b", "--actor", "bob", "--home", url("team-b"))
+        check(b"NoActor" in p.run("roots", "--actor", "bob", "--home", url()).stderr)
+        check(b"NoActor" in p.run("roots", "--actor", "alice", "--home", url("team-b")).stderr)
+        p.ok("token", "add", "--home", url("team-b"), "--name", "ci", "--scope", "trace:write")
+        check("ci" in p.ok("token", "list", "--home", url("team-b")) and "ci" not in p.ok("token", "list", "--home", url()))
+        check("PartExists" in p.fleet("add", "team-b", code=1))
+        check([row["name"] for row in p.fleet_json("parts")["parts"]] == ["main", "team-b"])
+
+
+@test
+def a_part_moves_to_another_database():
+    with Place() as p:
+        p.fill(["alice"], home=url())
+        server().sql("DROP DATABASE IF EXISTS other")
+        server().sql("CREATE DATABASE other")
+        other = url()[:-len("cortex")] + "other"
+        p.fleet("init", "--no-standby", "--database", other)
+        check("PartNotEmpty" in p.fleet("move", "main", "--to", other, code=1))
+        check(p.fleet_json("parts")["parts"][0].get("moved_to") is None, "marked although nothing was moved")
+        p.fleet("add", "elsewhere")
+        p.fill(["alice"], home=url("elsewhere"))
+        roots = p.ok("roots", "--json", "--actor", "alice", "--home", url("elsewhere"))
+        p.fleet("move", "elsewhere", "--to", other)
+        check(p.ok("roots", "--json", "--actor", "alice", "--home", other + "#elsewhere") == roots, "roots")
+        done = p.run("append", "note.x", "late", "--actor", "alice", "--home", url("elsewhere"))
+        check(done.returncode != 0 and b"moved" in done.stderr, done)
+        p.ok("append", "note.x", "at the new place", "--actor", "alice", "--home", other + "#elsewhere")
+        check(p.run("verify", "--home", other + "#elsewhere").returncode == 0)
 
 
 @test
@@ -276,39 +268,37 @@ def mistakes_are_explained():
         for args, code, word in (
                 (["status", "--database", "mysql://x"], 2, "postgresql://"),
                 (["status", "--database", "postgresql://127.0.0.1:1/x"], 3, "DatabaseAway"),
-                (["export", p.folder / "x"], 2, "--part or --actor"),
-                (["export", "--part", "256", p.folder / "x"], 2, "0 to 255"),
-                (["export", "--part", "3", p.folder / "x"], 2, "EmptyPart"),
-                (["export", "--actor", "nobody", p.folder / "x"], 2, "E"),
+                (["export", p.folder / "x", "--part", "none"], 2, "NoPart"),
                 (["import", p.folder / "none"], 3, "NoHome"),
-                (["doctor", "--accept", "300"], 2, "0 to 255")):
+                (["add", "A b"], 2, "a to z"),
+                (["doctor", "--accept", "none"], 2, "NoPart"),
+                (["move", "main"], 2, "--to"),
+                (["move", "main", "--to", "postgresql://me:secret@h/d"], 2, "pgpass")):
             said = p.fleet(*args, code=code)
             check(word in said, args, said)
-        check(not (p.folder / "x").exists() and not (p.folder / "x.exporting").exists(), "something is left")
+        check(not (p.folder / "x").exists(), "something is left")
         done = p.run("fleet", "status", env={"CORTEX_FLEET": ""})
         check(done.returncode == 2 and b"--database" in done.stderr, done)
-        p.ok("append", "note.x", "text", "--actor", "alice")
-        p.fleet("import", p.home)
-        out = p.export("--part", part_of("alice"))
-        check("exists" in p.fleet("export", "--part", part_of("alice"), out, code=1))
+        for home, word in ((url("none"), b"NoPart"), (url("A"), b"NoPart"), (url() + "#", b"name of a part"),
+                           ("postgresql://127.0.0.1:1/x", b"DatabaseAway"), (url()[:-len("cortex")] + "no", b"Database")):
+            done = p.run("roots", "--actor", "alice", "--home", home)
+            check(done.returncode in (2, 3) and word in done.stderr, home, done)
 
 
 @test
 def a_stopped_part_is_accepted_by_an_operator():
     with Place() as p:
-        p.fill(["alice"])
-        p.fleet("import", p.home)
-        part = part_of("alice")
-        server().sql(f"INSERT INTO cortex_fleet.cx_event (part, epoch, node, kind, detail) VALUES ({part}, 1, 'n', "
-                     "'stopped', 'groups that were committed are gone')")
+        server().sql("INSERT INTO cortex_fleet.cx_event (part, epoch, node, kind, detail) VALUES (0, 1, 'n', "
+                     "'stopped', 'commits that were acknowledged are gone')")
         check("stopped" in p.fleet("doctor", code=1) and p.fleet_json("status")["parts_stopped"] == 1)
-        check("PartStopped" in p.fleet("import", p.home, code=3))
-        p.fleet("doctor", "--accept", part)
-        p.fleet("import", p.home)
+        done = p.run("append", "note.x", "text", "--actor", "alice", "--home", url())
+        check(done.returncode == 3 and b"stopped" in done.stderr, done)
+        p.fleet("doctor", "--accept", "main")
+        p.ok("append", "note.x", "text", "--actor", "alice", "--home", url())
 
 
 if __name__ == "__main__":
     if cluster.BIN is None:
-        skip_all("no PostgreSQL server is installed", 14)
+        skip_all("no PostgreSQL server is installed", 12)
     CLUSTER = cluster.Cluster(standby=False)
     main()

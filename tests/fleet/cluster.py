@@ -3,6 +3,7 @@ and a proxy that cuts connections where a test wants it.
 
 Nothing is synced to disk: processes are killed here, not machines.  Clusters of the system are not touched.
 """
+import collections
 import glob
 import os
 import pathlib
@@ -149,12 +150,22 @@ class Server:
 
 
 class Proxy:
-    """A port that leads to a server, which may change; cuts connections when it is told to."""
+    """A port that leads to a server, which may change; cuts connections when it is told to.
+
+    A statement with values begins with Bind, and COMMIT is a query of its own: no start of a connection is cut.
+    "request": it is lost; "answer": it arrives, its answer is lost.  "hold": the network is silent from the COMMIT on,
+    and neither side hears of it, until `release`.
+    """
+
+    KINDS = ("request", "answer", "commit-request", "commit-answer", "commit-hold")
 
     def __init__(self, server):
         self.server = server
-        self.cut = None  # "request": the next one is lost; "answer": it arrives, its answer is lost
-        self.cuts = 0
+        self.armed = set()  # of KINDS: the next one
+        self.cuts = collections.Counter()  # those that happened
+        self.before_cut = lambda: None
+        self.skips = 0  # statements that pass before something is cut
+        self.released = threading.Event()
         self.blocks = False  # a cut is the end of the network
         self.blocked = False  # as a network that is gone: nothing new passes
         self.delay = 0.0  # seconds, of each piece that passes
@@ -200,23 +211,43 @@ class Proxy:
         threading.Thread(target=self.pump, args=(upstream, client, state, False), daemon=True).start()
         self.pump(client, upstream, state, True)
 
-    def take_cut(self, what):
+    def take_cut(self, kind):
         with self.lock:
-            if self.cut != what:
+            if kind not in self.armed:
                 return False
-            self.cut = None
-            self.cuts += 1
+            self.armed.discard(kind)
+            self.cuts[kind] += 1
+        self.before_cut()
+        return True
+
+    def release(self):
+        """Ends what is held; later holds end by themselves."""
+        self.released.set()
+        self.released = threading.Event()
+
+    def passes(self, data, state):
+        """Whether a request goes on to the server."""
+        is_commit = data[:1] == b"Q" and data[5:11] == b"COMMIT"
+        if data[:1] != b"B" and not is_commit:
             return True
+        if self.skips:
+            self.skips -= 1
+            return True
+        kind = "commit-" if is_commit else ""
+        if is_commit and self.take_cut("commit-hold"):
+            self.released.wait(30)
+            return False
+        if self.take_cut(kind + "request"):
+            self.blocked = self.blocks
+            return False
+        state["lose"] = state["lose"] or self.take_cut(kind + "answer")
+        return True
 
     def pump(self, source, target, state, is_request):
         try:
             while data := source.recv(1 << 16):
-                # Bind begins what is sent with values: no start of a connection is cut.
-                if is_request and data[:1] == b"B":
-                    if self.take_cut("request"):
-                        self.blocked = self.blocks
-                        break
-                    state["lose"] = state["lose"] or self.take_cut("answer")
+                if is_request and not self.passes(data, state):
+                    break
                 if not is_request and state["lose"]:
                     self.blocked = self.blocks
                     break
@@ -234,6 +265,7 @@ class Proxy:
 
     def close(self):
         self.closed = True
+        self.released.set()
         try:
             self.listener.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -290,6 +322,18 @@ class Cluster:
     def url(self):
         hosts = ",".join(f"127.0.0.1:{p.port}" for p in self.proxies)
         return f"postgresql://cortex@{hosts}/cortex?target_session_attrs=read-write&connect_timeout=2"
+
+    def arm(self, kind):
+        """Of a connection to the primary; False when one of that kind is still to come."""
+        proxy = next(proxy for proxy in self.proxies if proxy.server is self.primary)
+        if kind in proxy.armed:
+            return False
+        proxy.armed.add(kind)
+        return True
+
+    def disarm(self):
+        for proxy in self.proxies:
+            proxy.armed.clear()
 
     def failover(self):
         """The primary is lost; the standby becomes it, and gets a standby of its own."""

@@ -1,11 +1,12 @@
 /*
- * cmd_fleet.c - `cortex fleet`: the log of many nodes in PostgreSQL, as an operator makes it, looks
- * at it, and moves data directories into it and out of it (docs/fleet.md).
+ * cmd_fleet.c - `cortex fleet`: data directories in PostgreSQL, as an operator makes them, looks at
+ * them, and moves them (docs/fleet.md).
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/fleet/part_home.h"
 #include "cli/ledger/ledger.h"
 #include "fleet/api.h"
 #include "json/api.h"
@@ -15,6 +16,9 @@
                "The database: postgresql://USER@HOST:PORT/NAME; several hosts after each other " \
                "and ?target_session_attrs=read-write find the primary. Default $CORTEX_FLEET. "  \
                "Leave the password to ~/.pgpass: command lines are seen by others.")
+
+#define OPTION_PART \
+    CX_CLI_OPT("part", 0, CX_CLI_TEXT, "NAME", "The part, which is a data directory; default main.")
 
 #define EXITS_DATABASE                                                                         \
     "\n2 usage error\n3 could not be done: the database is away, refuses the user, or has no " \
@@ -35,14 +39,14 @@ typedef cx_status fleet_work(fleet_job *job, cx_err *err);
 
 static cx_status database_url(const cx_cli_args *args, const char **out, cx_err *err)
 {
-    const char *url = cx_cli_value(args, "database");
+    const char *url = cx_cli_value(args, cx_cli_takes(args, "fleet") ? "fleet" : "database");
     if (url == NULL)
         url = getenv("CORTEX_FLEET");
     if (url == NULL || url[0] == 0)
         return cx_fail(err, CX_E_USAGE,
                        "no database is named; expected --database postgresql://USER@HOST/NAME, or "
                        "$CORTEX_FLEET");
-    if (strncmp(url, "postgresql://", 13) != 0 && strncmp(url, "postgres://", 11) != 0)
+    if (!cx_cli_is_database(url))
         return cx_fail(err, CX_E_USAGE,
                        "the database's address cannot be read; expected "
                        "postgresql://USER@HOST:PORT/DATABASE");
@@ -71,6 +75,7 @@ static int run_job(cx_cli *cli, const cx_cli_args *args, bool opens, bool read_o
     cx_status status = database_url(args, &job.url, &err);
     if (!cx_failed(status))
         status = opens ? open_and_work(&job, read_only, work, &err) : work(&job, &err);
+    status = cx_cli_part_denied(status, &err);
     int code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
                                  : cx_cli_answer(cli, &job.out, job.code);
     cx_buf_done(&job.out);
@@ -82,27 +87,69 @@ static cx_str kept(const fleet_job *job, cx_str text)
     return cx_arena_copy_str(&job->cli->arena, text);
 }
 
-/* --- fleet init ------------------------------------------------------------------------------- */
+/* --- a part and its files --------------------------------------------------------------------- */
+
+static cx_str part_name(const fleet_job *job)
+{
+    const char *name = cx_cli_value(job->args, "part");
+    return name == NULL ? CX_STR(CX_FLEET_MAIN) : cx_str_z(name);
+}
+
+/* Opens the files of a part; *out_path is its data directory. */
+static cx_status open_part(const fleet_job *job, cx_str part, const char **out_path, cx_err *err)
+{
+    cx_str home = cx_arena_printf(&job->cli->arena, "%s#%.*s", job->url, (int)part.size, part.data);
+    cx_fleet_files_options options = {.node = "cortex-fleet"};
+    if (home.data == NULL)
+        return cx_fail_nomem(err);
+    return cx_cli_part_open_with(job->cli, home.data, &options, out_path, err);
+}
+
+/* An empty data directory in a part that has none. */
+static cx_status make_home(const fleet_job *job, cx_str part, bool *out_made, cx_err *err)
+{
+    const char *path;
+    CX_TRY(open_part(job, part, &path, err));
+    cx_home_options options = cx_cli_home_options(job->cli, CX_CLI_WRITE, NULL);
+    options.segment_bytes = CX_CLI_SEGMENT_SIZE;
+    cx_status status = cx_home_create(path, CX_SCHEME_CORTEX_1, &options, err);
+    *out_made = !cx_failed(status);
+    if (status.code == CX_E_EXISTS)
+        status = CX_SUCCESS;
+    cx_cli_part_close(job->cli);
+    return status;
+}
+
+/* --- fleet init, fleet add -------------------------------------------------------------------- */
 
 static cx_status init_work(fleet_job *job, cx_err *err)
 {
     uint64_t applied = 0;
-    bool strict = !cx_cli_has(job->args, "no-standby");
+    bool strict = !cx_cli_has(job->args, "no-standby"), made = false;
     CX_TRY(cx_fleet_init(job->url, strict, NULL, &applied, err));
+    CX_TRY(make_home(job, CX_STR(CX_FLEET_MAIN), &made, err));
     if (job->json) {
         cx_json_list json = cx_json_list_begin(&job->cli->arena);
+        cx_json_put_bool(&json, "made", made);
         cx_json_put_uint(&json, "migrations_run", applied);
-        cx_json_put_uint(&json, "parts", CX_FLEET_PARTS);
+        cx_json_put_z(&json, "part", CX_FLEET_MAIN);
         cx_json_put_bool(&json, "strict", strict);
         return cx_cli_end_json(&json, &job->out, err);
     }
     if (applied == 0)
         cx_buf_add_z(&job->out, "the tables are there and up to date\n");
     else
-        cx_buf_printf(&job->out, "ran %" PRIu64 " migrations; %d parts\n", applied, CX_FLEET_PARTS);
+        cx_buf_printf(&job->out, "ran %" PRIu64 " migrations\n", applied);
+    if (made)
+        cx_buf_add_z(&job->out, "made an empty data directory in the part main\n");
     cx_buf_add_z(&job->out, strict ? "strict: a commit is acknowledged when a standby has it\n"
                                    : "not strict: a commit is acknowledged by one server alone\n");
     return CX_SUCCESS;
+}
+
+int cx_cli_init_fleet(cx_cli *cli, const cx_cli_args *args)
+{
+    return run_job(cli, args, false, false, init_work);
 }
 
 static int run_fleet_init(cx_cli *cli, const cx_cli_args *args)
@@ -130,12 +177,13 @@ static const cx_cli_option init_options[] = {
 
 const cx_cli_command cx_cli_fleet_init = {
     .name = "fleet init",
-    .purpose = "make the tables of a fleet in PostgreSQL",
-    .about =
-        "Makes the schema cortex_fleet with 256 empty parts, or brings its tables up to date: "
-        "migrations are numbered and run forwards, each once. An actor belongs to the part that "
-        "the first byte of the SHA-256 of its name says. Needs a user that may create a schema; "
-        "nodes need less, see the roles that --print-sql shows.",
+    .purpose = "make the tables of a fleet in PostgreSQL, and an empty data directory",
+    .about = "Makes the schema cortex_fleet, or brings its tables up to date: migrations are "
+             "numbered and "
+             "run forwards, each once. Then makes an empty data directory in the part main, unless "
+             "it has "
+             "one. Needs a user that may create a schema; nodes need less, see the roles that "
+             "--print-sql shows.",
     .options = init_options,
     .option_count = CX_COUNT_OF(init_options),
     .exits = "0 the tables are there\n1 the database has another fleet" EXITS_DATABASE,
@@ -144,25 +192,81 @@ const cx_cli_command cx_cli_fleet_init = {
     .run = run_fleet_init,
 };
 
+static cx_status add_work(fleet_job *job, cx_err *err)
+{
+    cx_str name = cx_str_z(job->args->operands[0]);
+    unsigned number;
+    bool made;
+    CX_TRY(cx_fleet_add(job->fleet, name, &number, err));
+    CX_TRY(make_home(job, name, &made, err));
+    if (job->json) {
+        cx_json_list json = cx_json_list_begin(&job->cli->arena);
+        cx_json_put_str(&json, "name", name);
+        cx_json_put_uint(&json, "part", number);
+        return cx_cli_end_json(&json, &job->out, err);
+    }
+    cx_buf_printf(&job->out, "made the part %.*s with an empty data directory\n", (int)name.size,
+                  name.data);
+    return CX_SUCCESS;
+}
+
+static int run_fleet_add(cx_cli *cli, const cx_cli_args *args)
+{
+    return run_job(cli, args, true, false, add_work);
+}
+
+static const cx_cli_operand name_operands[] = {{"NAME", CX_CLI_TEXT, NULL, false, false}};
+static const cx_cli_option plain_options[] = {OPTION_DATABASE, CX_CLI_OPTION_JSON,
+                                              CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_fleet_add = {
+    .name = "fleet add",
+    .purpose = "make a data directory of its own in a fleet, as for a tenant",
+    .about =
+        "Makes the part NAME with an empty data directory. It has its own tokens, keys, settings, "
+        "checkpoints and retention, and shares nothing with the other parts but the database. "
+        "Nodes serve it with 'cortex serve --fleet URL#NAME'.",
+    .operands = name_operands,
+    .operand_count = CX_COUNT_OF(name_operands),
+    .options = plain_options,
+    .option_count = CX_COUNT_OF(plain_options),
+    .exits = "0 made\n1 there is a part of that name" EXITS_DATABASE,
+    .example = "cortex fleet add team-b --database postgresql://cortex@db1/cortex",
+    .run = run_fleet_add,
+};
+
 /* --- fleet parts ------------------------------------------------------------------------------ */
 
 typedef struct part_list {
     fleet_job *job;
     cx_json_list json;
-    uint64_t count, owned, stopped, groups, frames, bytes;
+    uint64_t count, owned, served, stopped, commits, bytes;
 } part_list;
+
+static void count_row(part_list *l, const cx_fleet_row *row)
+{
+    bool on = row->owner.size != 0 && row->lease_left_ms > 0;
+    l->count++;
+    l->owned += on;
+    l->served += on && row->address.size != 0;
+    l->stopped += row->stopped;
+    l->commits += row->next;
+    l->bytes += row->bytes;
+}
 
 static void put_part(part_list *l, const cx_fleet_row *row)
 {
     cx_json_list json = cx_json_list_begin(&l->job->cli->arena);
-    cx_json_put_uint(&json, "actors", row->actors);
-    cx_json_put_uint(&json, "bytes", row->bytes);
+    cx_json_put_maybe(&json, "address", kept(l->job, row->address));
+    cx_json_put_uint(&json, "bytes_written", row->bytes);
+    cx_json_put_uint(&json, "commits", row->next);
     cx_json_put_uint(&json, "epoch", row->epoch);
-    cx_json_put_uint(&json, "frames", row->frames);
-    cx_json_put_uint(&json, "groups", row->next);
+    cx_json_put_uint(&json, "files", row->files);
     cx_json_put_digest(&json, "head", &row->head);
-    cx_json_put_hex(&json, "home_id", cx_bytes_from(row->home_id, sizeof row->home_id));
+    cx_json_put_hex(&json, "id", cx_bytes_from(row->id, sizeof row->id));
     cx_json_put_int(&json, "lease_left_ms", row->lease_left_ms);
+    cx_json_put_maybe(&json, "moved_to", kept(l->job, row->moved_to));
+    cx_json_put_str(&json, "name", kept(l->job, row->name));
     cx_json_put_maybe(&json, "owner", kept(l->job, row->owner));
     cx_json_put_uint(&json, "part", row->number);
     cx_json_put_bool(&json, "stopped", row->stopped);
@@ -172,27 +276,28 @@ static void put_part(part_list *l, const cx_fleet_row *row)
 static cx_status add_part(void *arg, const cx_fleet_row *row, cx_err *err)
 {
     part_list *l = arg;
-    bool on = row->owner.size != 0 && row->lease_left_ms > 0;
+    cx_buf *out = &l->job->out;
     (void)err;
-    l->count++;
-    l->owned += on;
-    l->stopped += row->stopped;
-    l->groups += row->next;
-    l->frames += row->frames;
-    l->bytes += row->bytes;
+    count_row(l, row);
     if (l->job->json) {
         put_part(l, row);
         return CX_SUCCESS;
     }
-    cx_buf_printf(&l->job->out, "%4u %8" PRIu64 " %9" PRIu64 " %10" PRIu64 " %13" PRIu64 "  ",
-                  row->number, row->epoch, row->next, row->frames, row->bytes);
-    if (row->stopped)
-        cx_buf_add_z(&l->job->out, "stopped");
-    else if (on)
-        cx_shown_add(&l->job->out, row->owner);
-    else
-        cx_buf_add_z(&l->job->out, "free");
-    cx_buf_add_byte(&l->job->out, '\n');
+    cx_buf_printf(out, "%-20.*s %8" PRIu64 " %10" PRIu64 " %14" PRIu64 "  ", (int)row->name.size,
+                  row->name.data, row->epoch, row->next, row->bytes);
+    if (row->moved_to.size != 0) {
+        cx_buf_add_z(out, "moved to ");
+        cx_shown_add(out, row->moved_to);
+    } else if (row->stopped) {
+        cx_buf_add_z(out, "stopped");
+    } else if (row->owner.size != 0 && row->lease_left_ms > 0) {
+        cx_shown_add(out, row->owner);
+        cx_buf_add_z(out, row->address.size == 0 ? "" : " at ");
+        cx_shown_add(out, row->address);
+    } else {
+        cx_buf_add_z(out, "free");
+    }
+    cx_buf_add_byte(out, '\n');
     return CX_SUCCESS;
 }
 
@@ -200,8 +305,8 @@ static cx_status parts_work(fleet_job *job, cx_err *err)
 {
     part_list l = {.job = job, .json = cx_json_list_begin(&job->cli->arena)};
     if (!job->json)
-        cx_buf_add_z(&job->out, "part    epoch    groups     frames         bytes  owner\n");
-    CX_TRY(cx_fleet_list(job->fleet, cx_cli_has(job->args, "all"), add_part, &l, err));
+        cx_buf_add_z(&job->out, "part                    epoch    commits  bytes written  owner\n");
+    CX_TRY(cx_fleet_list(job->fleet, add_part, &l, err));
     if (!job->json)
         return CX_SUCCESS;
     cx_json_list json = cx_json_list_begin(&job->cli->arena);
@@ -214,17 +319,13 @@ static int run_fleet_parts(cx_cli *cli, const cx_cli_args *args)
     return run_job(cli, args, true, true, parts_work);
 }
 
-static const cx_cli_option parts_options[] = {
-    OPTION_DATABASE, CX_CLI_OPT_FLAG("all", 0, "Also parts that were never used."),
-    CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
-
 const cx_cli_command cx_cli_fleet_parts = {
     .name = "fleet parts",
     .purpose = "list the parts of a fleet and their owners",
-    .about = "Shows each part with its epoch, which grows whenever a node takes it, what it "
-             "contains, and the node that writes it.",
-    .options = parts_options,
-    .option_count = CX_COUNT_OF(parts_options),
+    .about = "Shows each part, which is a data directory, with its epoch, which grows whenever a "
+             "process takes it, what was written, and the process that owns it.",
+    .options = plain_options,
+    .option_count = CX_COUNT_OF(plain_options),
     .exits = "0 answered" EXITS_DATABASE,
     .example = "cortex fleet parts --database postgresql://cortex@db1/cortex",
     .run = run_fleet_parts,
@@ -234,14 +335,8 @@ const cx_cli_command cx_cli_fleet_parts = {
 
 static cx_status count_part(void *arg, const cx_fleet_row *row, cx_err *err)
 {
-    part_list *l = arg;
     (void)err;
-    l->count++;
-    l->owned += row->owner.size != 0 && row->lease_left_ms > 0;
-    l->stopped += row->stopped;
-    l->groups += row->next;
-    l->frames += row->frames;
-    l->bytes += row->bytes;
+    count_row(arg, row);
     return CX_SUCCESS;
 }
 
@@ -249,14 +344,14 @@ static cx_status put_status(const fleet_job *job, const part_list *l, const cx_f
                             const uint8_t id[16], cx_buf *out, cx_err *err)
 {
     cx_json_list json = cx_json_list_begin(&job->cli->arena);
-    cx_json_put_uint(&json, "bytes", l->bytes);
-    cx_json_put_uint(&json, "frames", l->frames);
-    cx_json_put_uint(&json, "groups", l->groups);
+    cx_json_put_uint(&json, "bytes_written", l->bytes);
+    cx_json_put_uint(&json, "commits", l->commits);
     cx_json_put_hex(&json, "id", cx_bytes_from(id, 16));
     cx_json_put_uint(&json, "migrations", server->migrations);
+    cx_json_put_uint(&json, "parts", l->count);
     cx_json_put_uint(&json, "parts_owned", l->owned);
+    cx_json_put_uint(&json, "parts_served", l->served);
     cx_json_put_uint(&json, "parts_stopped", l->stopped);
-    cx_json_put_uint(&json, "parts_used", l->count);
     cx_json_put_bool(&json, "read_only", server->read_only);
     cx_json_put_str(&json, "server_version", kept(job, cx_str_z(server->version)));
     cx_json_put_bool(&json, "standby_named", server->standby_named);
@@ -269,7 +364,7 @@ static cx_status status_work(fleet_job *job, cx_err *err)
     part_list l = {.job = job};
     cx_fleet_server server;
     uint8_t id[16];
-    CX_TRY(cx_fleet_list(job->fleet, false, count_part, &l, err));
+    CX_TRY(cx_fleet_list(job->fleet, count_part, &l, err));
     CX_TRY(cx_fleet_server_of(job->fleet, &server, err));
     cx_fleet_id(job->fleet, id);
     if (job->json)
@@ -280,11 +375,11 @@ static cx_status status_work(fleet_job *job, cx_err *err)
                   cx_fleet_is_strict(job->fleet) ? ", strict" : ", not strict");
     cx_shown_add(&job->out, cx_str_z(server.version));
     cx_buf_printf(&job->out,
-                  "%s%s\nparts    %" PRIu64 " used, %" PRIu64 " owned, %" PRIu64
-                  " stopped\nlog      %" PRIu64 " groups, %" PRIu64 " frames, %" PRIu64 " bytes\n",
+                  "%s%s\nparts    %" PRIu64 ", %" PRIu64 " owned, %" PRIu64 " served, %" PRIu64
+                  " stopped\nwritten  %" PRIu64 " commits, %" PRIu64 " bytes\n",
                   server.read_only ? ", a standby" : "",
-                  server.standby_named ? ", waits for a standby" : "", l.count, l.owned, l.stopped,
-                  l.groups, l.frames, l.bytes);
+                  server.standby_named ? ", waits for a standby" : "", l.count, l.owned, l.served,
+                  l.stopped, l.commits, l.bytes);
     return CX_SUCCESS;
 }
 
@@ -293,16 +388,13 @@ static int run_fleet_status(cx_cli *cli, const cx_cli_args *args)
     return run_job(cli, args, true, true, status_work);
 }
 
-static const cx_cli_option status_options[] = {OPTION_DATABASE, CX_CLI_OPTION_JSON,
-                                               CX_CLI_OPTIONS_COMMON};
-
 const cx_cli_command cx_cli_fleet_status = {
     .name = "fleet status",
     .purpose = "show what a fleet contains, and how its server is set",
     .about = "Shows the fleet's id, whether commits wait for a standby, and how many parts are "
-             "used, owned by a node, or stopped.",
-    .options = status_options,
-    .option_count = CX_COUNT_OF(status_options),
+             "owned by a process, served, or stopped.",
+    .options = plain_options,
+    .option_count = CX_COUNT_OF(plain_options),
     .exits = "0 answered" EXITS_DATABASE,
     .example = "cortex fleet status --database postgresql://cortex@db1/cortex",
     .run = run_fleet_status,
@@ -310,11 +402,17 @@ const cx_cli_command cx_cli_fleet_status = {
 
 /* --- fleet doctor ----------------------------------------------------------------------------- */
 
+typedef struct examined_part {
+    unsigned number;
+    bool used, stopped;
+    cx_str name;
+} examined_part;
+
 typedef struct examination {
     fleet_job *job;
     cx_json_list checks;
-    bool used[CX_FLEET_PARTS], stopped[CX_FLEET_PARTS];
-    uint64_t verified;
+    CX_VEC(examined_part) parts;
+    cx_fleet_chain total;
 } examination;
 
 /* One line: ok, warn or fail; a failure is exit code 1. */
@@ -330,7 +428,7 @@ static void note(examination *e, const char *state, const char *name, cx_str det
     }
     cx_json_list json = cx_json_list_begin(&e->job->cli->arena);
     cx_json_put_str(&json, "detail", kept(e->job, detail));
-    cx_json_put_z(&json, "name", name);
+    cx_json_put_str(&json, "name", kept(e->job, cx_str_z(name)));
     cx_json_put_z(&json, "status", state);
     cx_json_add_object(&e->checks, &json);
 }
@@ -338,10 +436,11 @@ static void note(examination *e, const char *state, const char *name, cx_str det
 static cx_status mark_part(void *arg, const cx_fleet_row *row, cx_err *err)
 {
     examination *e = arg;
-    (void)err;
-    e->used[row->number] = row->next != 0;
-    e->stopped[row->number] = row->stopped;
-    return CX_SUCCESS;
+    examined_part *part = cx_vec_push(&e->parts, cx_alloc_default());
+    if (part == NULL)
+        return cx_fail_nomem(err);
+    *part = (examined_part){row->number, row->next != 0, row->stopped, kept(e->job, row->name)};
+    return part->name.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
 static void note_server(examination *e, const cx_fleet_server *server)
@@ -371,49 +470,69 @@ static void note_server(examination *e, const cx_fleet_server *server)
                     "the files as long"));
 }
 
-static cx_status examine_part(examination *e, unsigned part, cx_err *err)
+static cx_status examine_part(examination *e, const examined_part *part, cx_err *err)
 {
     cx_err why = {0};
-    cx_str name = cx_arena_printf(&e->job->cli->arena, "part %u", part);
+    cx_fleet_chain chain;
+    cx_str name =
+        cx_arena_printf(&e->job->cli->arena, "part %.*s", (int)part->name.size, part->name.data);
     if (name.data == NULL)
         return cx_fail_nomem(err);
-    if (e->stopped[part])
+    if (part->stopped)
         note(e, "fail", name.data,
              CX_STR("stopped: a node found that the database was restored or changed; "
                     "--accept takes the state as it is"));
-    if (!e->used[part] || !cx_cli_has(e->job->args, "chains"))
+    if (!part->used || !cx_cli_has(e->job->args, "chains"))
         return CX_SUCCESS;
-    cx_status status = cx_fleet_scan(e->job->fleet, part, NULL, NULL, &why);
+    cx_status status = cx_fleet_check(e->job->fleet, part->number, &chain, &why);
     if (cx_failed(status) && status.code != CX_E_FORMAT) {
         *err = why;
         return status;
     }
-    e->verified++;
+    e->total.commits += chain.commits;
+    e->total.recomputed += chain.recomputed;
     if (cx_failed(status))
         note(e, "fail", name.data, cx_str_z(why.message));
+    return CX_SUCCESS;
+}
+
+static cx_status accept_part(const fleet_job *job, cx_err *err)
+{
+    const char *name = cx_cli_value(job->args, "accept");
+    cx_fleet_part part;
+    if (name == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_fleet_find(job->fleet, cx_str_z(name), &part, err));
+    return cx_fleet_accept(job->fleet, part.number, err);
+}
+
+static cx_status examine(examination *e, cx_err *err)
+{
+    fleet_job *job = e->job;
+    cx_fleet_server server;
+    CX_TRY(accept_part(job, err));
+    CX_TRY(cx_fleet_server_of(job->fleet, &server, err));
+    note_server(e, &server);
+    CX_TRY(cx_fleet_list(job->fleet, mark_part, e, err));
+    for (size_t i = 0; i < e->parts.count; i++)
+        CX_TRY(examine_part(e, &e->parts.items[i], err));
+    if (cx_cli_has(job->args, "chains") && job->code == CX_EXIT_HOLDS) {
+        cx_str text =
+            cx_arena_printf(&job->cli->arena,
+                            "%zu parts, %" PRIu64 " commits: every link recomputed, and from "
+                            "their bytes %" PRIu64,
+                            e->parts.count, e->total.commits, e->total.recomputed);
+        note(e, "ok", "chains", text);
+    }
     return CX_SUCCESS;
 }
 
 static cx_status doctor_work(fleet_job *job, cx_err *err)
 {
     examination e = {.job = job, .checks = cx_json_list_begin(&job->cli->arena)};
-    cx_fleet_server server;
-    uint64_t part = cx_cli_number(job->args, "accept", CX_FLEET_PARTS);
-    if (cx_cli_has(job->args, "accept")) {
-        if (part >= CX_FLEET_PARTS)
-            return cx_fail(err, CX_E_USAGE, "option --accept: expected a part, 0 to %d",
-                           CX_FLEET_PARTS - 1);
-        CX_TRY(cx_fleet_accept(job->fleet, (unsigned)part, err));
-    }
-    CX_TRY(cx_fleet_server_of(job->fleet, &server, err));
-    note_server(&e, &server);
-    CX_TRY(cx_fleet_list(job->fleet, false, mark_part, &e, err));
-    for (unsigned i = 0; i < CX_FLEET_PARTS; i++)
-        CX_TRY(examine_part(&e, i, err));
-    if (cx_cli_has(job->args, "chains") && job->code == CX_EXIT_HOLDS) {
-        cx_str text = cx_arena_printf(&job->cli->arena, "%" PRIu64 " parts recomputed", e.verified);
-        note(&e, "ok", "chains", text);
-    }
+    cx_status status = examine(&e, err);
+    cx_vec_done(&e.parts, cx_alloc_default());
+    CX_TRY(status);
     if (!job->json)
         return CX_SUCCESS;
     cx_json_list json = cx_json_list_begin(&job->cli->arena);
@@ -429,8 +548,8 @@ static int run_fleet_doctor(cx_cli *cli, const cx_cli_args *args)
 
 static const cx_cli_option doctor_options[] = {
     OPTION_DATABASE,
-    CX_CLI_OPT_FLAG("chains", 0, "Read every group of every part and recompute all hashes."),
-    CX_CLI_OPT("accept", 0, CX_CLI_COUNT, "PART",
+    CX_CLI_OPT_FLAG("chains", 0, "Read every commit of every part and recompute all hashes."),
+    CX_CLI_OPT("accept", 0, CX_CLI_TEXT, "PART",
                "Take the state of a stopped part as it is: nodes may write it again. What was lost "
                "stays lost; compare with a checkpoint or a backup before."),
     CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
@@ -439,7 +558,8 @@ const cx_cli_command cx_cli_fleet_doctor = {
     .name = "fleet doctor",
     .purpose = "check the database of a fleet and say how to fix what is wrong",
     .about = "Checks the tables, whether commits wait for a standby as they should, and whether "
-             "parts are stopped. With --chains every hash is recomputed from the bytes.",
+             "parts are stopped. With --chains every hash is recomputed from the bytes. What the "
+             "files of a part mean is checked by 'cortex verify --home URL#PART'.",
     .options = doctor_options,
     .option_count = CX_COUNT_OF(doctor_options),
     .exits = "0 all is well\n1 something is wrong: see the lines with fail" EXITS_DATABASE,
@@ -449,37 +569,84 @@ const cx_cli_command cx_cli_fleet_doctor = {
 
 /* --- fleet import, fleet export --------------------------------------------------------------- */
 
-static cx_status write_moved(fleet_job *job, const char *verb, const cx_fleet_moved *moved,
-                             cx_err *err)
+static cx_status write_copied(fleet_job *job, const char *verb, cx_str part, const char *folder,
+                              uint64_t commits, cx_err *err)
 {
     if (job->json) {
         cx_json_list json = cx_json_list_begin(&job->cli->arena);
-        cx_json_put_uint(&json, "actors", moved->actors);
-        cx_json_put_uint(&json, "bytes", moved->bytes);
-        cx_json_put_uint(&json, "frames", moved->frames);
-        cx_json_put_uint(&json, "groups", moved->groups);
-        cx_json_put_uint(&json, "home_root_frames_left_out", moved->left_out);
-        cx_json_put_uint(&json, "parts", moved->parts);
-        cx_json_put_uint(&json, "repeated", moved->repeated);
+        cx_json_put_uint(&json, "commits", commits);
+        cx_json_put_str(&json, "folder", cx_str_z(folder));
+        cx_json_put_str(&json, "part", part);
         return cx_cli_end_json(&json, &job->out, err);
     }
-    cx_buf_printf(&job->out, "%s %" PRIu64 " frames in %" PRIu64 " groups, %" PRIu64 " parts\n",
-                  verb, moved->frames, moved->groups, moved->parts);
-    if (moved->repeated != 0)
-        cx_buf_printf(&job->out, "%" PRIu64 " groups were there already\n", moved->repeated);
-    if (moved->left_out != 0)
-        cx_buf_printf(&job->out,
-                      "%" PRIu64 " entries of home:root were left out: they are about the "
-                      "directory as a whole\n",
-                      moved->left_out);
+    cx_buf_printf(&job->out, "%s %" PRIu64 " commits of the log: ", verb, commits);
+    cx_shown_add(&job->out, cx_str_z(folder));
+    cx_buf_printf(&job->out, ", part %.*s\n", (int)part.size, part.data);
     return CX_SUCCESS;
+}
+
+typedef cx_status copy_home(cx_home *home, const char *to, cx_err *err);
+
+static cx_status backup_home(const fleet_job *job, copy_home *copy, const char *from,
+                             const char *to, uint64_t *out_commits, cx_err *err)
+{
+    cx_home_options options = cx_cli_home_options(job->cli, CX_CLI_READ, NULL);
+    cx_home *home;
+    options.or_remote = false;
+    CX_TRY(cx_home_open(from, &options, &home, err));
+    *out_commits = cx_home_durable(home);
+    cx_status status = copy(home, to, err), closed = cx_home_close(home, NULL);
+    (void)closed;
+    return status;
+}
+
+/* Whether the part has a data directory in which nothing was recorded, as init makes it. */
+static cx_status is_unused(const fleet_job *job, cx_str part, bool *out, cx_err *err)
+{
+    cx_home_options options = cx_cli_home_options(job->cli, CX_CLI_READ, NULL);
+    const char *path;
+    cx_home *home = NULL;
+    *out = false;
+    CX_TRY(open_part(job, part, &path, err));
+    cx_status status = cx_home_open(path, &options, &home, err);
+    if (!cx_failed(status)) {
+        *out = cx_home_durable(home) <= 1; /* its scheme */
+        status = cx_home_close(home, err);
+    } else if (status.code == CX_E_NOT_FOUND) {
+        status = CX_SUCCESS;
+    }
+    cx_cli_part_close(job->cli);
+    return status;
 }
 
 static cx_status import_work(fleet_job *job, cx_err *err)
 {
-    cx_fleet_moved moved;
-    CX_TRY(cx_fleet_import(job->fleet, job->args->operands[0], &moved, err));
-    return write_moved(job, "imported", &moved, err);
+    const char *path, *from = job->args->operands[0];
+    cx_str part = part_name(job);
+    cx_fleet_part found;
+    unsigned number;
+    uint64_t commits = 0;
+    bool unused = false, taken = false;
+    cx_status status = cx_fleet_find(job->fleet, part, &found, err);
+    if (status.code == CX_E_NOT_FOUND)
+        status = cx_fleet_add(job->fleet, part, &number, err);
+    CX_TRY(status);
+    CX_TRY(cx_fleet_find(job->fleet, part, &found, err));
+    CX_TRY(is_unused(job, part, &unused, err));
+    if (unused) {
+        CX_TRY(cx_fleet_take(job->fleet, &found, &taken, err));
+        if (taken)
+            CX_TRY(cx_fleet_clear(job->fleet, &found, err));
+    }
+    CX_TRY(open_part(job, part, &path, err));
+    status = backup_home(job, cx_home_copy_into, from, path, &commits, err);
+    cx_cli_part_close(job->cli);
+    if (status.code == CX_E_EXISTS)
+        return cx_fail_at(err, CX_E_EXISTS, "PartNotEmpty", CX_NO_OFFSET,
+                          "the part %.*s has a data directory; name a new one with --part",
+                          (int)part.size, part.data);
+    CX_TRY(status);
+    return write_copied(job, "imported", part, from, commits, err);
 }
 
 static int run_fleet_import(cx_cli *cli, const cx_cli_args *args)
@@ -487,80 +654,164 @@ static int run_fleet_import(cx_cli *cli, const cx_cli_args *args)
     return run_job(cli, args, true, false, import_work);
 }
 
-static const cx_cli_operand import_operands[] = {{"DIR", CX_CLI_FILE, NULL, false, false}};
-static const cx_cli_option import_options[] = {OPTION_DATABASE, CX_CLI_OPTION_JSON,
-                                               CX_CLI_OPTIONS_COMMON};
+static const cx_cli_operand folder_operands[] = {{"DIR", CX_CLI_FILE, NULL, false, false}};
+static const cx_cli_option part_options[] = {OPTION_DATABASE, OPTION_PART, CX_CLI_OPTION_JSON,
+                                             CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_fleet_import = {
     .name = "fleet import",
-    .purpose = "copy a data directory into the parts of a fleet",
+    .purpose = "copy a data directory into a part of a fleet",
     .about =
-        "Copies the log of the data directory DIR: the journals of each actor into the actor's "
-        "part, byte for byte, so that roots and proofs stay the same. No process may write DIR "
-        "meanwhile. Entries of home:root, settings, keys and tokens are not copied. An import "
-        "that was interrupted goes on where it was; one that is repeated changes nothing.",
-    .operands = import_operands,
-    .operand_count = CX_COUNT_OF(import_operands),
-    .options = import_options,
-    .option_count = CX_COUNT_OF(import_options),
-    .exits = "0 done and durable\n1 a part has an actor of that name, or was taken by another "
-             "node" EXITS_DATABASE,
-    .example =
-        "cortex fleet import ~/.local/share/cortex --database postgresql://cortex@db1/cortex",
+        "Copies the data directory DIR into the new part NAME: the log byte for byte, so that "
+        "roots, proofs and checkpoints stay the same, the settings, and the checkpoints signed "
+        "last. As 'cortex backup', it does not stop writers, and leaves out tokens, private "
+        "keys, tables and indexes; the last two are made when the part is first opened for "
+        "writing. An import that was interrupted leaves a part without a data directory; it "
+        "can be repeated.",
+    .operands = folder_operands,
+    .operand_count = CX_COUNT_OF(folder_operands),
+    .options = part_options,
+    .option_count = CX_COUNT_OF(part_options),
+    .exits = "0 done and durable\n1 the part has a data directory" EXITS_DATABASE,
+    .example = "cortex fleet import ~/.local/share/cortex --part team-b "
+               "--database postgresql://cortex@db1/cortex",
     .run = run_fleet_import,
 };
 
 static cx_status export_work(fleet_job *job, cx_err *err)
 {
-    const cx_cli_args *args = job->args;
-    cx_fleet_moved moved;
-    size_t count = 0;
-    uint64_t part = cx_cli_number(args, "part", 0);
-    cx_str *actors = CX_ARENA_ARRAY(&job->cli->arena, cx_str, args->given_count + 1);
-    if (actors == NULL)
-        return cx_fail_nomem(err);
-    for (const cx_cli_given *at = NULL; (at = cx_cli_next(args, "actor", at)) != NULL;)
-        actors[count++] = cx_str_z(at->values[0]);
-    if (cx_cli_has(args, "part") == (count != 0))
-        return cx_fail(err, CX_E_USAGE, "expected either --part or --actor");
-    if (part >= CX_FLEET_PARTS)
-        return cx_fail(err, CX_E_USAGE, "option --part: expected 0 to %d", CX_FLEET_PARTS - 1);
-    CX_TRY(cx_cli_outside_homes(job->cli->io, args->operands[0], err));
-    CX_TRY(cx_fleet_export(job->fleet, (unsigned)part, actors, count, args->operands[0],
-                           cx_cli_number(args, "segment", CX_CLI_SEGMENT_SIZE), &moved, err));
-    return write_moved(job, "exported", &moved, err);
+    const char *path, *to = job->args->operands[0];
+    cx_str part = part_name(job);
+    uint64_t commits = 0;
+    CX_TRY(cx_cli_outside_homes(job->cli->io, to, err));
+    CX_TRY(open_part(job, part, &path, err));
+    cx_status status = backup_home(job, cx_home_backup, path, to, &commits, err);
+    cx_cli_part_close(job->cli);
+    if (status.code == CX_E_EXISTS)
+        return cx_fail(err, CX_E_EXISTS, "%s exists; expected a folder that does not exist", to);
+    CX_TRY(status);
+    return write_copied(job, "exported", part, to, commits, err);
 }
 
 static int run_fleet_export(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_job(cli, args, true, true, export_work);
+    return run_job(cli, args, false, true, export_work);
 }
-
-static const cx_cli_option export_options[] = {
-    OPTION_DATABASE,
-    CX_CLI_OPT("part", 0, CX_CLI_COUNT, "N", "The part to export, 0 to 255."),
-    CX_CLI_OPT_MANY("actor", 0, CX_CLI_TEXT, "NAME",
-                    "Export this actor, of whatever part; may be repeated."),
-    CX_CLI_OPT(
-        "segment", 0, CX_CLI_SIZE, "SIZE",
-        "The size of the log's first file, as of 'init --segment-size'; default 16M. With that "
-        "of the imported directory the log has the same bytes."),
-    CX_CLI_OPTION_JSON,
-    CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_fleet_export = {
     .name = "fleet export",
     .purpose = "copy a part of a fleet into a new data directory",
-    .about = "Makes the data directory DIR of one part, or of some actors. Every hash is "
-             "recomputed on the way. 'cortex verify --home' and proofs of it say the same as those "
-             "of the directory that was imported. DIR has no keys, settings or tokens.",
-    .operands = import_operands,
-    .operand_count = CX_COUNT_OF(import_operands),
-    .options = export_options,
-    .option_count = CX_COUNT_OF(export_options),
-    .exits = "0 done and durable\n1 DIR exists, or a hash does not fit" EXITS_DATABASE,
-    .example =
-        "cortex fleet export --part 17 /srv/part-17 --database postgresql://cortex@db1/cortex\n"
-        "cortex fleet export --actor agent-7 /srv/agent-7",
+    .about =
+        "Makes the data directory DIR of one state of the part: the log has the same bytes, so "
+        "'cortex verify --home' and proofs say the same. The same as 'cortex backup DIR --home "
+        "URL#NAME'. Who owns the part goes on writing.",
+    .operands = folder_operands,
+    .operand_count = CX_COUNT_OF(folder_operands),
+    .options = part_options,
+    .option_count = CX_COUNT_OF(part_options),
+    .exits = "0 done and durable\n1 DIR exists, or the log is damaged" EXITS_DATABASE,
+    .example = "cortex fleet export /srv/team-b --part team-b "
+               "--database postgresql://cortex@db1/cortex",
     .run = run_fleet_export,
+};
+
+/* --- fleet move ------------------------------------------------------------------------------- */
+
+static cx_status take_or_say(cx_fleet *fleet, cx_fleet_part *part, cx_str name, cx_err *err)
+{
+    bool taken = false;
+    CX_TRY(cx_fleet_take(fleet, part, &taken, err));
+    if (taken)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_BUSY, "Locked", CX_NO_OFFSET,
+                      "the part %.*s is owned by a node; drain it first ('cortex fleet drain')",
+                      (int)name.size, name.data);
+}
+
+typedef struct moving {
+    fleet_job *job;
+    cx_str name;
+    cx_fleet *to;
+    cx_fleet_part from_part, to_part;
+    cx_fleet_copied copied;
+} moving;
+
+static cx_status copy_and_switch(moving *m, cx_err *err)
+{
+    const char *where = cx_cli_value(m->job->args, "to");
+    unsigned number;
+    cx_status status = cx_fleet_find(m->to, m->name, &m->to_part, err);
+    if (status.code == CX_E_NOT_FOUND) {
+        CX_TRY(cx_fleet_add(m->to, m->name, &number, err));
+        status = cx_fleet_find(m->to, m->name, &m->to_part, err);
+    }
+    CX_TRY(status);
+    CX_TRY(take_or_say(m->to, &m->to_part, m->name, err));
+    CX_TRY(cx_fleet_copy(m->job->fleet, m->from_part.number, m->to, &m->to_part, &m->copied, err));
+    /* From here on it cannot be taken at the old place.  Before, it can be at neither. */
+    CX_TRY(cx_fleet_renew(m->to, &m->to_part, err));
+    CX_TRY(cx_fleet_moved(m->job->fleet, &m->from_part, where, err));
+    return cx_fleet_give_back(m->to, &m->to_part, err);
+}
+
+static cx_status move_work(fleet_job *job, cx_err *err)
+{
+    moving m = {.job = job, .name = cx_str_z(job->args->operands[0])};
+    const char *where = cx_cli_value(job->args, "to");
+    /* The leases must outlast the copy; F1 stands against the rest. */
+    const cx_fleet_options options = {.node = "cortex-fleet", .lease_ms = 600000};
+    if (where == NULL || !cx_cli_is_database(where))
+        return cx_fail(err, CX_E_USAGE, "expected --to postgresql://USER@HOST/DATABASE");
+    if (strchr(where, '@') != NULL && memchr(where + 13, ':', strcspn(where + 13, "@")) != NULL)
+        return cx_fail(
+            err, CX_E_USAGE,
+            "option --to: the address is shown to others; leave the password to ~/.pgpass");
+    CX_TRY(cx_fleet_find(job->fleet, m.name, &m.from_part, err));
+    CX_TRY(cx_fleet_open(where, &options, &m.to, err));
+    cx_status status = take_or_say(job->fleet, &m.from_part, m.name, err);
+    if (!cx_failed(status))
+        status = copy_and_switch(&m, err);
+    if (cx_failed(status) && m.from_part.owned)
+        (void)cx_failed(cx_fleet_give_back(job->fleet, &m.from_part, NULL));
+    cx_fleet_close(m.to);
+    CX_TRY(status);
+    if (job->json) {
+        cx_json_list json = cx_json_list_begin(&job->cli->arena);
+        cx_json_put_uint(&json, "bytes", m.copied.bytes);
+        cx_json_put_uint(&json, "files", m.copied.files + m.copied.small);
+        cx_json_put_str(&json, "part", m.name);
+        return cx_cli_end_json(&json, &job->out, err);
+    }
+    cx_buf_printf(&job->out, "moved the part %.*s: %" PRIu64 " files, %" PRIu64 " bytes\n",
+                  (int)m.name.size, m.name.data, m.copied.files + m.copied.small, m.copied.bytes);
+    return CX_SUCCESS;
+}
+
+static int run_fleet_move(cx_cli *cli, const cx_cli_args *args)
+{
+    return run_job(cli, args, true, false, move_work);
+}
+
+static const cx_cli_operand move_operands[] = {{"PART", CX_CLI_TEXT, NULL, false, false}};
+static const cx_cli_option move_options[] = {
+    OPTION_DATABASE,
+    CX_CLI_OPT("to", 0, CX_CLI_TEXT, "URL", "The database to move it to; it has a fleet."),
+    CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_fleet_move = {
+    .name = "fleet move",
+    .purpose = "move a part to another database",
+    .about =
+        "Takes the part, copies all its files to the part of the same name in the other database, "
+        "and marks it here as moved, so that no node ever takes it here again. Nodes must be "
+        "drained before, and started with the new address afterwards. Interrupted before the "
+        "mark, the part is still here, and the copy must be removed before another try.",
+    .operands = move_operands,
+    .operand_count = CX_COUNT_OF(move_operands),
+    .options = move_options,
+    .option_count = CX_COUNT_OF(move_options),
+    .exits = "0 moved\n1 a part there has files already" EXITS_DATABASE,
+    .example = "cortex fleet move team-b --to postgresql://cortex@db9/cortex "
+               "--database postgresql://cortex@db1/cortex",
+    .run = run_fleet_move,
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "os/api.h"
+#include "cli/fleet/part_home.h"
 #include "cli/run/init_repo.h"
 #include "cli/ledger/ledger.h"
 
@@ -22,6 +23,10 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("segment-size", 0, CX_CLI_SIZE, "SIZE",
                "Size of the log's first file, 64K at least; default 16M. The space is allocated "
                "immediately."),
+    CX_CLI_OPT("fleet", 0, CX_CLI_TEXT, "URL",
+               "Make it in a PostgreSQL database, for many nodes, as 'cortex fleet init' does: "
+               "postgresql://USER@HOST/NAME."),
+    CX_CLI_OPT_FLAG("no-standby", 0, "Of a fleet: do not wait for a synchronous standby."),
     CX_CLI_OPT_FLAG("no-repo", 0, "Do not prepare the current git repository."),
     CX_CLI_OPT_FLAG("yes", 'y', "Write without asking."),
     CX_CLI_OPT_FLAG("dry-run", 0, "Show what would be written, and write nothing."),
@@ -270,6 +275,8 @@ static int run_init(cx_cli *cli, const cx_cli_args *args)
     init_done done = {.path = "", .scheme = CX_SCHEME_CORTEX_1};
     cx_str home = CX_STR("");
     cx_buf out;
+    if (cx_cli_has(args, "fleet"))
+        return cx_cli_init_fleet(cli, args);
     cx_buf_init(&out, cli->alloc);
     cx_status status = init_home_and_repository(cli, args, &done, &err);
     if (!cx_failed(status) && done.declined) {

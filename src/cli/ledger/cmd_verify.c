@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "cli/fleet/part_home.h"
 #include "cli/ledger/verify_parts.h"
 #include "evidence/api.h"
 #include "import/api.h"
@@ -173,6 +174,10 @@ static int run_verify(cx_cli *cli, const cx_cli_args *args)
                                          "verify answer.proof"
                                        : "expected either FILE or --home DIR");
     const char *path = home != NULL ? home : args->operands[0];
+    cx_err err = {0};
+    if (home != NULL && cx_cli_is_database(home) &&
+        cx_failed(cx_cli_part_open(cli, home, &path, &err)))
+        return cx_cli_ledger_fail(cli, args, &err);
     if (home != NULL)
         return cx_cli_verify_home(cli, args, path);
     if (strcmp(path, "-") == 0)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/api.h"
+#include "cli/fleet/part_home.h"
 #include "socket/api.h"
 #include "recorder/api.h"
 
@@ -31,6 +32,8 @@ cx_status cx_cli_home_path(cx_cli *cli, const cx_cli_args *args, const char **ou
     cx_str path;
     if (given != NULL && given[0] == 0)
         return cx_fail(err, CX_E_USAGE, "option --home: expected the name of a folder");
+    if (given != NULL && cx_cli_is_database(given))
+        return cx_cli_part_open(cli, given, out, err);
     /* The XDG rule: a relative path there is to be ignored. */
     if (given != NULL)
         path = cx_arena_printf(&cli->arena, "%s", given);
@@ -187,8 +190,11 @@ static int exit_code_of(const cx_err *err)
     }
 }
 
-int cx_cli_ledger_fail(cx_cli *cli, const cx_cli_args *args, const cx_err *err)
+int cx_cli_ledger_fail(cx_cli *cli, const cx_cli_args *args, const cx_err *given)
 {
+    cx_err explained = *given;
+    const cx_err *err = &explained;
+    cx_cli_part_explain(cli, &explained);
     int code = exit_code_of(err);
     const char *advice = advice_for(err->tag);
     cx_cli_complain("%s: %s%s%s", args->command->name, err->tag == NULL ? "" : err->tag,

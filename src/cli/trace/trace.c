@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/api.h"
+#include "cli/fleet/part_home.h"
 #include "socket/api.h"
 
 /* --- the index -------------------------------------------------------------------------------- */
@@ -21,6 +22,8 @@ cx_status cx_cli_index_where(cx_cli_ledger *l, const char **out, cx_err *err)
     if (given != NULL && given[0] == 0)
         return cx_fail(err, CX_E_USAGE,
                        "option --db: expected the name of a file, or postgresql://..");
+    if (given == NULL && l->cli->part != NULL)
+        return cx_cli_part_index(l->cli, out, err);
     *out = given != NULL ? given : cx_recorder_index_path(l->path, l->arena);
     return *out == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }

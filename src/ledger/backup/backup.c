@@ -9,6 +9,8 @@
 
 #include "base/api.h"
 #include "crypto/api.h"
+#include <errno.h>
+
 #include "ledger/backup/backup_parts.h"
 #include "ledger/internal.h"
 
@@ -127,7 +129,9 @@ static cx_status make_folder(copy *c, cx_str name, cx_err *err)
     if (path == NULL)
         return cx_fail_nomem(err);
     int failed = c->home->io->mkdir(c->home->io, path);
-    return failed == 0 ? CX_SUCCESS : cx_fail_os(err, -failed, "making the folder %s", path);
+    return failed == 0 || failed == -EEXIST
+               ? CX_SUCCESS
+               : cx_fail_os(err, -failed, "making the folder %s", path);
 }
 
 static cx_status write_small_files(copy *c, cx_err *err)
@@ -200,6 +204,15 @@ static cx_status copy_parts(copy *c, cx_err *err)
     return cx_backup_sync_above(c->home->io, c->to, &c->arena, err);
 }
 
+static cx_status copy_to(cx_home *home, const char *to_path, cx_err *err)
+{
+    copy c = {.home = home, .to = to_path};
+    cx_arena_init(&c.arena, home->alloc, 0);
+    cx_status status = copy_parts(&c, err);
+    cx_arena_done(&c.arena);
+    return status;
+}
+
 cx_status cx_home_backup(cx_home *home, const char *to_path, cx_err *err)
 {
     if (home->remote != NULL)
@@ -207,9 +220,12 @@ cx_status cx_home_backup(cx_home *home, const char *to_path, cx_err *err)
     int failed = home->io->mkdir(home->io, to_path);
     if (failed != 0)
         return cx_fail_os(err, -failed, "making the folder %s", to_path);
-    copy c = {.home = home, .to = to_path};
-    cx_arena_init(&c.arena, home->alloc, 0);
-    cx_status status = copy_parts(&c, err);
-    cx_arena_done(&c.arena);
-    return status;
+    return copy_to(home, to_path, err);
+}
+
+cx_status cx_home_copy_into(cx_home *home, const char *to_path, cx_err *err)
+{
+    if (home->remote != NULL)
+        return cx_remote_unsupported(home, "a copy", err);
+    return copy_to(home, to_path, err);
 }
