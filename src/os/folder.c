@@ -240,7 +240,11 @@ static cx_status facts_elsewhere(const char *path, cx_facts *out, cx_err *err)
     const cx_io *io = elsewhere.io;
     cx_file file;
     bool regular = false, has_names = false;
-    *out = (cx_facts){.kind = CX_FILE_REGULAR, .mode = 0600, .link_count = 1};
+    /* No times are stored there: what is asked counts as changed just now. */
+    *out = (cx_facts){.kind = CX_FILE_REGULAR,
+                      .mode = 0600,
+                      .link_count = 1,
+                      .modified_ns = (int64_t)io->wall_ns(io)};
     int failed = io->open(io, path, CX_IO_READ, &file);
     if (failed == 0) {
         failed = io->size(io, file, &out->size_bytes, &regular);

@@ -56,9 +56,9 @@ CX_RESULT cx_folder_read_file(cx_file folder, const char *path, size_t limit_byt
 /* Appends the target of a symbolic link. */
 CX_RESULT cx_folder_read_link(cx_file folder, const char *path, cx_buf *out, cx_err *err);
 /*
- * From here on paths that are `prefix` or begin with it and "/" are those of `io`, for cx_path_facts
- * and cx_path_real: a name that opens is a regular file, one that lists a folder.  NULL takes it
- * back.  Before threads begin; both live until then.
+ * From here on paths that are `prefix` or begin with it and "/" are those of `io`, for
+ * cx_path_facts and cx_path_real: a name that opens is a regular file, one that lists a folder.
+ * NULL takes it back.  Before threads begin; both live until then.
  */
 void cx_path_use_files(const char *prefix, const cx_io *io);
 /* Appends the path with every link resolved. */

@@ -37,14 +37,23 @@ cx_status cx_path_make_folders(const char *path, cx_err *err)
                : cx_fail(err, CX_E_EXISTS, "cannot make the folder %s: there is a file", path);
 }
 
-cx_status cx_path_make_temporary(char *out, cx_err *err)
+/* For mkdtemp and mkostemp; `out` has CX_PATH_BYTES_MAX + 1 bytes. */
+static cx_status name_temporary(char *out, const char **out_base, cx_err *err)
 {
     const char *base = getenv("TMPDIR");
     if (base == NULL || base[0] != '/')
         base = "/tmp";
+    *out_base = base;
     int size = snprintf(out, CX_PATH_BYTES_MAX + 1, "%s/cortex-XXXXXX", base);
     if (size < 0 || size > CX_PATH_BYTES_MAX)
         return cx_fail(err, CX_E_LIMIT, "TMPDIR is longer than %d bytes", CX_PATH_BYTES_MAX);
+    return CX_SUCCESS;
+}
+
+cx_status cx_path_make_temporary(char *out, cx_err *err)
+{
+    const char *base;
+    CX_TRY(name_temporary(out, &base, err));
     return mkdtemp(out) != NULL
                ? CX_SUCCESS
                : cx_fail_os(err, errno, "cannot make a temporary folder in %s", base);
@@ -53,12 +62,8 @@ cx_status cx_path_make_temporary(char *out, cx_err *err)
 cx_status cx_path_open_unnamed(cx_file *out, cx_err *err)
 {
     char name[CX_PATH_BYTES_MAX + 1];
-    const char *base = getenv("TMPDIR");
-    if (base == NULL || base[0] != '/')
-        base = "/tmp";
-    int size = snprintf(name, sizeof name, "%s/cortex-XXXXXX", base);
-    if (size < 0 || (size_t)size >= sizeof name)
-        return cx_fail(err, CX_E_LIMIT, "TMPDIR is longer than %d bytes", CX_PATH_BYTES_MAX);
+    const char *base;
+    CX_TRY(name_temporary(name, &base, err));
     int file = mkostemp(name, O_CLOEXEC);
     if (file < 0)
         return cx_fail_os(err, errno, "cannot make a temporary file in %s", base);

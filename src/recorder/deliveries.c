@@ -116,6 +116,8 @@ static cx_status end_change(cx_deliveries *deliveries, cx_status begun, cx_statu
 {
     if (!cx_failed(status))
         status = cx_db_commit(deliveries->db, err);
+    if (!cx_failed(status)) /* it is in no log */
+        status = cx_db_publish(deliveries->db, err);
     if (cx_failed(status) && !cx_failed(begun))
         cx_db_rollback(deliveries->db);
     cx_lock_leave(&deliveries->lock);

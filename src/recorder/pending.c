@@ -265,6 +265,8 @@ static cx_status end_change(cx_pending *pending, cx_status begun, cx_status stat
 {
     if (!cx_failed(status))
         status = cx_db_commit(pending->db, err);
+    if (!cx_failed(status)) /* it is in no log */
+        status = cx_db_publish(pending->db, err);
     if (cx_failed(status) && !cx_failed(begun))
         cx_db_rollback(pending->db);
     cx_lock_leave(&pending->lock);

@@ -9,6 +9,7 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -282,5 +283,30 @@ CX_TEST(flock_is_held_by_one)
     cx_flock_release(first);
     CHECK_STATUS(cx_flock_acquire(path, 0, &second, &f.err), &f.err);
     cx_flock_release(second);
+    end(&f);
+}
+
+CX_TEST(unnamed_file_is_in_no_folder)
+{
+    WITH(f, "folder-unnamed")
+    const cx_io *io = cx_io_system();
+    char old[FOLDER_PATH_SIZE];
+    const char *before = getenv("TMPDIR");
+    (void)snprintf(old, sizeof old, "%s", before != NULL ? before : "");
+    cx_file file = CX_FILE_NONE;
+    char back[3] = {0};
+    cx_buf names;
+    cx_buf_init(&names, cx_alloc_default());
+    CHECK(setenv("TMPDIR", f.path, 1) == 0);
+    CHECK_STATUS(cx_path_open_unnamed(&file, &f.err), &f.err);
+    folder_contents(f.path, &names);
+    CHECK_INT(names.size, 0);
+    CHECK(io->pwrite(io, file, "abc", 3, 0) == 3 && io->pread(io, file, back, 3, 0) == 3);
+    CHECK(memcmp(back, "abc", 3) == 0);
+    CHECK(io->close(io, file) == 0);
+    CHECK(setenv("TMPDIR", "/nonexistent", 1) == 0);
+    CHECK_INT(cx_path_open_unnamed(&file, &f.err).code, CX_E_NOT_FOUND);
+    CHECK((before != NULL ? setenv("TMPDIR", old, 1) : unsetenv("TMPDIR")) == 0);
+    cx_buf_done(&names);
     end(&f);
 }
