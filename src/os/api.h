@@ -9,6 +9,7 @@
 
 #include "os/confine.h"
 #include "os/folder.h"
+#include "os/forward/forward.h"
 #include "os/gzip.h"
 #include "os/http/http_client.h"
 #include "os/http/http_post.h"

@@ -92,6 +92,39 @@ cx_status cx_stream_connect(const cx_ip *ip, uint16_t port, uint32_t timeout_ms,
     return status;
 }
 
+cx_status cx_stream_connect_begin(const cx_ip *ip, uint16_t port, const cx_ip *from, cx_socket *out,
+                                  bool *out_connected, cx_err *err)
+{
+    struct sockaddr_storage to, own;
+    char name[CX_IP_TEXT_SIZE];
+    const int on = 1;
+    socklen_t size = make_sockaddr(ip, port, &to);
+    cx_socket made = cx_system_socket(to.ss_family, SOCK_STREAM);
+    if (made < 0)
+        return cx_fail_os(err, errno, "cannot make a socket");
+    (void)setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (from != NULL && from->is_v6 == ip->is_v6) {
+        socklen_t own_size = make_sockaddr(from, 0, &own);
+        (void)bind(made, (const struct sockaddr *)&own, own_size);
+    }
+    *out_connected = connect(made, (const struct sockaddr *)&to, size) == 0;
+    if (*out_connected || errno == EINPROGRESS) {
+        *out = made;
+        return CX_SUCCESS;
+    }
+    int code = errno;
+    cx_net_close(made);
+    cx_ip_write(ip, name);
+    return cx_fail_os(err, code, "cannot connect to %s", name);
+}
+
+bool cx_stream_connected(cx_socket socket)
+{
+    int code = 0;
+    socklen_t size = sizeof code;
+    return getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size) == 0 && code == 0;
+}
+
 void cx_stream_end_output(cx_socket socket)
 {
     (void)shutdown(socket, SHUT_WR);

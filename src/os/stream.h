@@ -23,6 +23,12 @@ bool cx_stream_poll(cx_stream_wait *list, size_t count, uint32_t timeout_ms);
 /* Connects to that address only.  CX_E_TIMEOUT; CX_E_IO with the reason, also when stopped. */
 CX_RESULT cx_stream_connect(const cx_ip *ip, uint16_t port, uint32_t timeout_ms, cx_socket stop,
                             cx_socket *out, cx_err *err);
+/* The same without waiting, for a poller: unless *out_connected the socket can be written to when
+ * it is, or has failed; cx_stream_connected tells which.  `from` is an address of this machine to
+ * connect from, if the system lets us; NULL = any. */
+CX_RESULT cx_stream_connect_begin(const cx_ip *ip, uint16_t port, const cx_ip *from, cx_socket *out,
+                                  bool *out_connected, cx_err *err);
+bool cx_stream_connected(cx_socket socket);
 /* No more bytes will be sent; others may still be received. */
 void cx_stream_end_output(cx_socket socket);
 
