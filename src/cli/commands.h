@@ -171,6 +171,8 @@
     X(fleet_add)           \
     X(fleet_status)        \
     X(fleet_parts)         \
+    X(fleet_nodes)         \
+    X(fleet_drain)         \
     X(fleet_doctor)        \
     X(fleet_import)        \
     X(fleet_export)        \

@@ -334,10 +334,19 @@ static enum MHD_Result queue_response(exchange *x, struct MHD_Response *response
 }
 
 /* The body stays with the exchange, which outlives the sending of it. */
+/* What an answer rests on may be lost meanwhile: then there is none. */
+static bool may_answer(const cx_http *http)
+{
+    const cx_service_options *options = &http->service->options;
+    return options->may_answer == NULL || options->may_answer(options->may_answer_arg);
+}
+
 static enum MHD_Result send_answer(exchange *x)
 {
     cx_buf *body = &x->call.response.body;
     release_body(x);
+    if (!may_answer(x->http))
+        return MHD_NO;
     enter_phase(x->http, x->connection, PHASE_ANSWER);
     /* The problem document itself could not be written: close without an answer. */
     if (body->failed)
@@ -365,6 +374,8 @@ static ssize_t read_stream(void *arg, uint64_t offset, char *data, size_t size)
     stream *s = arg;
     size_t got = 0;
     (void)offset;
+    if (!may_answer(s->http))
+        return MHD_CONTENT_READER_END_OF_STREAM;
     switch (s->source->read(s->source, data, size, &got, pause_stream, s)) {
     case CX_STREAM_BYTES: return (ssize_t)got;
     case CX_STREAM_WAIT: return 0;
@@ -566,7 +577,8 @@ static void read_address(exchange *x)
         x->http->mhd.MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     cx_request *request = &x->call.request;
     if (info != NULL && info->client_addr != NULL)
-        request->loopback = cx_tcp_network(info->client_addr, request->address);
+        request->loopback = cx_tcp_network(info->client_addr, request->address) &&
+                            !x->http->service->options.relayed;
 }
 
 static void read_headers(exchange *x, const char *method)

@@ -41,15 +41,20 @@ static unsigned clamp(unsigned value, unsigned min, unsigned max)
     return value < min ? min : value > max ? max : value;
 }
 
-static cx_status check_reach(const cx_server_options *options, const cx_tcp_address *address,
-                             cx_err *err)
+cx_status cx_server_check_reach(const cx_tcp_address *address, bool tls, bool insecure, cx_err *err)
 {
-    if (address->is_loopback || options->insecure || options->tls_cert_path != NULL)
+    if (address->is_loopback || insecure || tls)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_USAGE, "NotLoopback", CX_NO_OFFSET,
                       "%s is reachable by other machines, and tokens would be sent unencrypted; "
                       "give a certificate and its key, or allow it with --insecure",
                       address->host);
+}
+
+static cx_status check_reach(const cx_server_options *options, const cx_tcp_address *address,
+                             cx_err *err)
+{
+    return cx_server_check_reach(address, options->tls_cert_path != NULL, options->insecure, err);
 }
 
 /* A certificate does not help: this listener has no TLS. */
@@ -102,7 +107,8 @@ static cx_status open_service(cx_server *server, cx_err *err)
         .io = options->io,
         .recorder = options->recorder,
         .home_path = options->home_path,
-        .token_path = options->address.is_loopback ? options->token_path : NULL,
+        .token_path =
+            options->address.is_loopback && options->relayed_port == 0 ? options->token_path : NULL,
         .index_where = options->index_where,
         .body_max = options->body_max,
         .runs = options->runs,
@@ -110,7 +116,10 @@ static cx_status open_service(cx_server *server, cx_err *err)
         .open_signed = options->open_signed,
         .open_requests = options->open_requests,
         .open_events = options->open_events,
-        .port = options->address.port,
+        .port = options->relayed_port == 0 ? options->address.port : options->relayed_port,
+        .relayed = options->relayed_port != 0,
+        .may_answer = options->may_answer,
+        .may_answer_arg = options->may_answer_arg,
         .mcp_writes = options->mcp_writes,
         .user_home = options->user_home,
         .program = options->program,

@@ -42,7 +42,14 @@ typedef struct cx_server_options {
     const char *tls_cert_path, *tls_key_path; /* both or none */
     bool open_signed;                         /* signed traces need no token (cx_service_options) */
     unsigned open_requests, open_events;
-    bool insecure;                          /* any address, without TLS */
+    bool insecure; /* any address, without TLS */
+    /* Reached through another process on this machine, whose peers clients are: none of them is
+     * taken for a user of this machine.  0 = no; else the port that clients use. */
+    uint16_t relayed_port;
+    /* Asked before an answer is sent: false = what it rests on is lost, and it is not.  NULL = it
+     * never is. */
+    bool (*may_answer)(void *arg);
+    void *may_answer_arg;
     unsigned io_threads, workers, readers;  /* 0 = chosen */
     unsigned connections;                   /* 0 = 16384 */
     unsigned connections_per_address;       /* 0 = 1024, on loopback no limit */
@@ -55,6 +62,10 @@ typedef struct cx_server_options {
     void *log_arg;
 } cx_server_options;
 
+/* The rule for one address: CX_E_USAGE "NotLoopback" when others reach it and would send tokens
+ * unencrypted. */
+CX_RESULT cx_server_check_reach(const cx_tcp_address *address, bool tls, bool insecure,
+                                cx_err *err);
 /* CX_E_USAGE "NotLoopback": an address that others can reach needs TLS, or `insecure`. */
 CX_RESULT cx_server_open(const cx_server_options *options, cx_server **out, cx_err *err);
 /* With the port that was chosen. */

@@ -54,6 +54,9 @@ typedef struct cx_service_options {
     size_t body_max;         /* bytes; 0 = CX_SERVER_BODY_MAX_DEFAULT */
     cx_runs *runs;           /* of a repository; outlives the service; NULL = none is served */
     bool tls;                /* requests arrive over TLS */
+    bool relayed;            /* as cx_server_options.relayed_port, and the next two */
+    bool (*may_answer)(void *arg);
+    void *may_answer_arg;
     /* Signed traces and registrations of keys need no token (trace.md §4.6). */
     bool open_signed;
     unsigned open_requests; /* of one address in a minute; 0 = CX_OPEN_REQUESTS_DEFAULT */

@@ -436,6 +436,8 @@ ROWS = {
     "fleet init": ["--database {S}", "--database postgresql://127.0.0.1:1/{S}"],
     "fleet status": ["--database {S}", "--database postgresql://127.0.0.1:1/{S}"],
     "fleet parts": ["--database {S}", "--database postgresql://{S}@127.0.0.1:1/x"],
+    "fleet nodes": ["--database {S}", "--database postgresql://{S}@127.0.0.1:1/x"],
+    "fleet drain": ["{S} --database postgresql://127.0.0.1:1/x", "{S} --undo --database {S}"],
     "fleet doctor": ["--database {S}", "--accept {S}"],
     "fleet import": ["{S} --database {S}", "{S} --database postgresql://127.0.0.1:1/x"],
     "fleet export": ["{S} --database {S}", "{S} --actor {S} --database postgresql://127.0.0.1:1/x"],

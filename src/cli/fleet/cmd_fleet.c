@@ -6,23 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/fleet/fleet_args.h"
 #include "cli/fleet/part_home.h"
 #include "cli/ledger/ledger.h"
 #include "fleet/api.h"
 #include "json/api.h"
 
-#define OPTION_DATABASE                                                                          \
-    CX_CLI_OPT("database", 0, CX_CLI_TEXT, "URL",                                                \
-               "The database: postgresql://USER@HOST:PORT/NAME; several hosts after each other " \
-               "and ?target_session_attrs=read-write find the primary. Default $CORTEX_FLEET. "  \
-               "Leave the password to ~/.pgpass: command lines are seen by others.")
-
-#define OPTION_PART \
+#define OPTION_PART                                                                              \
     CX_CLI_OPT("part", 0, CX_CLI_TEXT, "NAME", "The part, which is a data directory; default main.")
-
-#define EXITS_DATABASE                                                                         \
-    "\n2 usage error\n3 could not be done: the database is away, refuses the user, or has no " \
-    "fleet"
 
 /* An open fleet and the answer of a command. */
 typedef struct fleet_job {
@@ -37,7 +28,7 @@ typedef struct fleet_job {
 
 typedef cx_status fleet_work(fleet_job *job, cx_err *err);
 
-static cx_status database_url(const cx_cli_args *args, const char **out, cx_err *err)
+cx_status cx_cli_fleet_url(const cx_cli_args *args, const char **out, cx_err *err)
 {
     const char *url = cx_cli_value(args, cx_cli_takes(args, "fleet") ? "fleet" : "database");
     if (url == NULL)
@@ -72,7 +63,7 @@ static int run_job(cx_cli *cli, const cx_cli_args *args, bool opens, bool read_o
     cx_err err = {0};
     fleet_job job = {.cli = cli, .args = args, .json = cx_cli_has(args, "json")};
     cx_buf_init(&job.out, cli->alloc);
-    cx_status status = database_url(args, &job.url, &err);
+    cx_status status = cx_cli_fleet_url(args, &job.url, &err);
     if (!cx_failed(status))
         status = opens ? open_and_work(&job, read_only, work, &err) : work(&job, &err);
     status = cx_cli_part_denied(status, &err);
@@ -167,7 +158,7 @@ static int run_fleet_init(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_option init_options[] = {
-    OPTION_DATABASE,
+    CX_CLI_OPTION_DATABASE,
     CX_CLI_OPT_FLAG("no-standby", 0,
                     "Acknowledge what one server has written. What it loses is lost; by default a "
                     "synchronous standby is waited for."),
@@ -186,7 +177,7 @@ const cx_cli_command cx_cli_fleet_init = {
              "--print-sql shows.",
     .options = init_options,
     .option_count = CX_COUNT_OF(init_options),
-    .exits = "0 the tables are there\n1 the database has another fleet" EXITS_DATABASE,
+    .exits = "0 the tables are there\n1 the database has another fleet" CX_CLI_EXITS_DATABASE,
     .example = "cortex fleet init --database postgresql://cortex@db1/cortex\n"
                "cortex fleet init --print-sql",
     .run = run_fleet_init,
@@ -216,7 +207,7 @@ static int run_fleet_add(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_operand name_operands[] = {{"NAME", CX_CLI_TEXT, NULL, false, false}};
-static const cx_cli_option plain_options[] = {OPTION_DATABASE, CX_CLI_OPTION_JSON,
+static const cx_cli_option plain_options[] = {CX_CLI_OPTION_DATABASE, CX_CLI_OPTION_JSON,
                                               CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_fleet_add = {
@@ -230,7 +221,7 @@ const cx_cli_command cx_cli_fleet_add = {
     .operand_count = CX_COUNT_OF(name_operands),
     .options = plain_options,
     .option_count = CX_COUNT_OF(plain_options),
-    .exits = "0 made\n1 there is a part of that name" EXITS_DATABASE,
+    .exits = "0 made\n1 there is a part of that name" CX_CLI_EXITS_DATABASE,
     .example = "cortex fleet add team-b --database postgresql://cortex@db1/cortex",
     .run = run_fleet_add,
 };
@@ -326,7 +317,7 @@ const cx_cli_command cx_cli_fleet_parts = {
              "process takes it, what was written, and the process that owns it.",
     .options = plain_options,
     .option_count = CX_COUNT_OF(plain_options),
-    .exits = "0 answered" EXITS_DATABASE,
+    .exits = "0 answered" CX_CLI_EXITS_DATABASE,
     .example = "cortex fleet parts --database postgresql://cortex@db1/cortex",
     .run = run_fleet_parts,
 };
@@ -395,7 +386,7 @@ const cx_cli_command cx_cli_fleet_status = {
              "owned by a process, served, or stopped.",
     .options = plain_options,
     .option_count = CX_COUNT_OF(plain_options),
-    .exits = "0 answered" EXITS_DATABASE,
+    .exits = "0 answered" CX_CLI_EXITS_DATABASE,
     .example = "cortex fleet status --database postgresql://cortex@db1/cortex",
     .run = run_fleet_status,
 };
@@ -547,7 +538,7 @@ static int run_fleet_doctor(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_option doctor_options[] = {
-    OPTION_DATABASE,
+    CX_CLI_OPTION_DATABASE,
     CX_CLI_OPT_FLAG("chains", 0, "Read every commit of every part and recompute all hashes."),
     CX_CLI_OPT("accept", 0, CX_CLI_TEXT, "PART",
                "Take the state of a stopped part as it is: nodes may write it again. What was lost "
@@ -562,7 +553,7 @@ const cx_cli_command cx_cli_fleet_doctor = {
              "files of a part mean is checked by 'cortex verify --home URL#PART'.",
     .options = doctor_options,
     .option_count = CX_COUNT_OF(doctor_options),
-    .exits = "0 all is well\n1 something is wrong: see the lines with fail" EXITS_DATABASE,
+    .exits = "0 all is well\n1 something is wrong: see the lines with fail" CX_CLI_EXITS_DATABASE,
     .example = "cortex fleet doctor --chains --database postgresql://cortex@db1/cortex",
     .run = run_fleet_doctor,
 };
@@ -655,7 +646,7 @@ static int run_fleet_import(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_operand folder_operands[] = {{"DIR", CX_CLI_FILE, NULL, false, false}};
-static const cx_cli_option part_options[] = {OPTION_DATABASE, OPTION_PART, CX_CLI_OPTION_JSON,
+static const cx_cli_option part_options[] = {CX_CLI_OPTION_DATABASE, OPTION_PART, CX_CLI_OPTION_JSON,
                                              CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_fleet_import = {
@@ -672,7 +663,7 @@ const cx_cli_command cx_cli_fleet_import = {
     .operand_count = CX_COUNT_OF(folder_operands),
     .options = part_options,
     .option_count = CX_COUNT_OF(part_options),
-    .exits = "0 done and durable\n1 the part has a data directory" EXITS_DATABASE,
+    .exits = "0 done and durable\n1 the part has a data directory" CX_CLI_EXITS_DATABASE,
     .example = "cortex fleet import ~/.local/share/cortex --part team-b "
                "--database postgresql://cortex@db1/cortex",
     .run = run_fleet_import,
@@ -709,7 +700,7 @@ const cx_cli_command cx_cli_fleet_export = {
     .operand_count = CX_COUNT_OF(folder_operands),
     .options = part_options,
     .option_count = CX_COUNT_OF(part_options),
-    .exits = "0 done and durable\n1 DIR exists, or the log is damaged" EXITS_DATABASE,
+    .exits = "0 done and durable\n1 DIR exists, or the log is damaged" CX_CLI_EXITS_DATABASE,
     .example = "cortex fleet export /srv/team-b --part team-b "
                "--database postgresql://cortex@db1/cortex",
     .run = run_fleet_export,
@@ -794,7 +785,7 @@ static int run_fleet_move(cx_cli *cli, const cx_cli_args *args)
 
 static const cx_cli_operand move_operands[] = {{"PART", CX_CLI_TEXT, NULL, false, false}};
 static const cx_cli_option move_options[] = {
-    OPTION_DATABASE,
+    CX_CLI_OPTION_DATABASE,
     CX_CLI_OPT("to", 0, CX_CLI_TEXT, "URL", "The database to move it to; it has a fleet."),
     CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
 
@@ -810,7 +801,7 @@ const cx_cli_command cx_cli_fleet_move = {
     .operand_count = CX_COUNT_OF(move_operands),
     .options = move_options,
     .option_count = CX_COUNT_OF(move_options),
-    .exits = "0 moved\n1 a part there has files already" EXITS_DATABASE,
+    .exits = "0 moved\n1 a part there has files already" CX_CLI_EXITS_DATABASE,
     .example = "cortex fleet move team-b --to postgresql://cortex@db9/cortex "
                "--database postgresql://cortex@db1/cortex",
     .run = run_fleet_move,

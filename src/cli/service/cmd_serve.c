@@ -20,6 +20,7 @@
 
 #define INDEX_DAYS_MAX 36500
 #define LOCK_WAIT_MS 5000
+#define FLEET_WAIT_MS 500 /* between attempts to take a part */
 #define GRACE_S_DEFAULT 15
 
 /* --- the question ----------------------------------------------------------------------------- */
@@ -105,6 +106,11 @@ static const char *own_path(cx_serving *s)
     return path.data;
 }
 
+static bool owns_part(void *files)
+{
+    return cx_fleet_files_own(files);
+}
+
 static cx_status read_server_options(cx_serving *s, cx_server_options *out, cx_err *err)
 {
     const cx_cli_args *args = s->args;
@@ -124,6 +130,9 @@ static cx_status read_server_options(cx_serving *s, cx_server_options *out, cx_e
         .body_max = (size_t)cx_cli_number(args, "max-body", 0),
         .body_memory = (size_t)cx_cli_number(args, "body-memory", 0),
         .log = log_line,
+        .relayed_port = s->worker.port,
+        .may_answer = s->cli->part == NULL ? NULL : owns_part,
+        .may_answer_arg = s->cli->part,
     };
     CX_TRY(cx_tcp_address_parse(listen == NULL ? "127.0.0.1:8420" : listen, &options.address, err));
     CX_TRY(read_otlp_options(args, &options, err));
@@ -234,6 +243,15 @@ cx_status cx_serving_find(cx_cli *cli, const char *home_path, cx_str *out_url, c
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
+/* A worker of a fleet waits until the part is free; false: it was told to end. */
+static bool wait_for_home(const cx_serving *s, uint64_t end_ns)
+{
+    if (s->worker.is_one && s->ends != NULL)
+        return cx_machine_await_signal(s->ends, FLEET_WAIT_MS * UINT64_C(1000000)) == 0;
+    cx_thread_sleep_ms(20);
+    return s->cli->io->monotonic_ns(s->cli->io) < end_ns;
+}
+
 /* Commands own a data directory only briefly. */
 static cx_status open_home(cx_serving *s, cx_err *err)
 {
@@ -245,8 +263,8 @@ static cx_status open_home(cx_serving *s, cx_err *err)
     uint64_t end = s->cli->io->monotonic_ns(s->cli->io) + LOCK_WAIT_MS * UINT64_C(1000000);
     cx_status status;
     while ((status = cx_home_open(s->path, &options, &s->home, err)).code == CX_E_BUSY &&
-           s->cli->io->monotonic_ns(s->cli->io) < end)
-        cx_thread_sleep_ms(20);
+           wait_for_home(s, end))
+        continue;
     cx_cli_progress_end(&progress);
     return status;
 }
@@ -280,7 +298,9 @@ static cx_status open_recorder(cx_serving *s, cx_err *err)
                        "option --forms: found '%s', expected letters such as A,B,H", forms);
     CX_TRY(cx_cli_sensitive_rules(s->cli, s->args, &options.sensitive, err));
     CX_TRY(open_home(s, err));
-    CX_TRY(cx_home_serve_begin(s->home, NULL, &s->remote, err));
+    /* The socket of a data directory is a file; a part has none. */
+    if (s->cli->part == NULL)
+        CX_TRY(cx_home_serve_begin(s->home, NULL, &s->remote, err));
     return cx_recorder_open(s->home, &options, &s->recorder, err);
 }
 
@@ -299,6 +319,12 @@ static cx_status need_token(cx_serving *s, cx_err *err)
     if (path.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_tokens_read(io, s->path, &s->cli->arena, &tokens, err));
+    if (s->cli->part != NULL) {
+        if (tokens.count == 0)
+            cx_cli_complain("serve: there are no tokens; 'cortex token add --home URL#PART' makes "
+                            "one");
+        return CX_SUCCESS;
+    }
     if (tokens.count == 0) {
         CX_TRY(cx_token_add(io, s->path, &token, text, &token, err));
         text[CX_TOKEN_TEXT_SIZE] = '\n';
@@ -338,6 +364,10 @@ static cx_status open_runs(cx_serving *s, cx_err *err)
     cx_git *git = NULL;
     if (repo == NULL)
         return CX_SUCCESS;
+    if (s->cli->part != NULL)
+        return cx_fail(err, CX_E_USAGE,
+                       "option --repo: runs belong to a folder of one machine, and the data "
+                       "directory is in a database");
     CX_TRY(cx_git_open(repo, NULL, s->cli->alloc, &git, err));
     cx_str worktree = cx_arena_copy_str(&s->cli->arena, cx_str_z(cx_git_worktree(git)));
     bool linked = cx_git_is_linked(git);
@@ -398,6 +428,8 @@ static cx_status listen_at(cx_serving *s, cx_server_options *options, cx_err *er
 cx_status cx_serving_open(cx_serving *s, cx_err *err)
 {
     cx_server_options options;
+    CX_TRY(cx_serve_worker_open(s->cli, &s->worker, err));
+    CX_TRY(cx_serve_worker_follow(&s->worker, err));
     CX_TRY(cx_cli_home_path(s->cli, s->args, &s->path, err));
     CX_TRY(read_server_options(s, &options, err));
     CX_TRY(open_recorder(s, err));
@@ -411,7 +443,7 @@ cx_status cx_serving_open(cx_serving *s, cx_err *err)
     CX_TRY(listen_at(s, &options, err));
     CX_TRY(name_urls(s, err));
     describe_server(s);
-    return CX_SUCCESS;
+    return cx_serve_worker_publish(s->cli, &s->worker, err);
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -618,10 +650,12 @@ void cx_serving_close(cx_serving *s, uint32_t grace_ms)
 static int run_serve(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
-    cx_serving s = {.cli = cli, .args = args};
     sigset_t ends, before;
+    cx_serving s = {.cli = cli, .args = args, .ends = &ends};
     uint32_t grace_ms = (uint32_t)(cx_cli_number(args, "grace", GRACE_S_DEFAULT) % 86400) * 1000;
     cx_alloc_return_large();
+    if (cx_cli_has(args, "fleet") && getenv(CX_SERVE_WORKER_ENV) == NULL)
+        return cx_cli_serve_fleet(cli, args);
     cx_serving_block_signals(&ends, &before);
     cx_status status = read_periodic(&s, &err);
     if (!cx_failed(status))
@@ -634,7 +668,8 @@ static int run_serve(cx_cli *cli, const cx_cli_args *args)
         grace_ms = 0;
     } else {
         wait_for_end(&s, &ends, &before);
-        cx_cli_complain("serve: stopping after the running requests");
+        if (!s.worker.is_one) /* whose parent has said it */
+            cx_cli_complain("serve: stopping after the running requests");
     }
     cx_serving_close(&s, grace_ms);
     return code;
@@ -647,6 +682,21 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("listen", 0, CX_CLI_TEXT, "ADDR:PORT",
                "Where to listen; default 127.0.0.1:8420. Port 0 selects a free port. An address "
                "other than loopback needs TLS, or --insecure."),
+    CX_CLI_OPT("fleet", 0, CX_CLI_TEXT, "URL[#PART]",
+               "Be a node of the fleet in this database: take the part (default main) when it is "
+               "free and serve it, else hand connections on to the node that does. See "
+               "docs/fleet.md."),
+    CX_CLI_OPT("node", 0, CX_CLI_TEXT, "NAME",
+               "With --fleet: the name of this node; default the name of the machine."),
+    CX_CLI_OPT("node-listen", 0, CX_CLI_TEXT, "ADDR:PORT",
+               "With --fleet: where other nodes hand connections on to this one; default a free "
+               "port of 127.0.0.1. Nodes on several machines need an address that those reach."),
+    CX_CLI_OPT("node-address", 0, CX_CLI_TEXT, "ADDR:PORT",
+               "With --fleet: how other nodes reach that, if by another address; port 0 is the one "
+               "of --node-listen."),
+    CX_CLI_OPT("hold", 0, CX_CLI_COUNT, "SECONDS",
+               "With --fleet: how long a connection waits while no node serves the part; 1 to "
+               "3600, default 30."),
     CX_CLI_OPT("otlp", 0, CX_CLI_TEXT, "ADDR:PORT|off",
                "Where OpenTelemetry exporters send spans and logs by OTLP/HTTP; default "
                "127.0.0.1:4318, or off if that port is in use. On loopback no token is needed."),

@@ -20,9 +20,9 @@ typedef struct tokens_job {
 /* The file is in the data directory, which is not opened itself: a server may own it. */
 static cx_status need_home(tokens_job *job, cx_err *err)
 {
-    const cx_io *io = job->cli->io;
     cx_file folder;
     CX_TRY(cx_cli_home_path(job->cli, job->args, &job->path, err));
+    const cx_io *io = job->cli->io; /* the data directory's */
     cx_str log = cx_arena_printf(&job->cli->arena, "%s/log", job->path);
     if (log.data == NULL)
         return cx_fail_nomem(err);

@@ -14,6 +14,7 @@
 #include <signal.h>
 
 #include "cli/cli.h"
+#include "cli/fleet/serve_fleet.h"
 #include "ledger/api.h"
 #include "server/api.h"
 #include "socket/api.h"
@@ -21,8 +22,10 @@
 typedef struct cx_serving {
     cx_cli *cli;
     const cx_cli_args *args;
-    bool or_free_port; /* when the default port is in use, listens on a free one */
-    const char *path;  /* of the data directory, as given */
+    bool or_free_port;      /* when the default port is in use, listens on a free one */
+    const char *path;       /* of the data directory, as given */
+    cx_serve_worker worker; /* of a node of a fleet, if it is one */
+    const sigset_t *ends;   /* that end the wait for the data directory; NULL = only time does */
     cx_home *home;
     cx_remote *remote;
     cx_recorder *recorder;

@@ -1,0 +1,194 @@
+/*
+ * cmd_fleet_nodes.c - `cortex fleet nodes` and `cortex fleet drain`: the processes that serve the
+ * parts of a fleet (docs/fleet.md).
+ */
+#include <inttypes.h>
+
+#include "cli/fleet/fleet_args.h"
+#include "cli/ledger/ledger.h"
+#include "fleet/api.h"
+#include "json/api.h"
+
+#define SILENT_MS 5000 /* a node says every second that it is there */
+
+typedef struct nodes_job {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    cx_fleet *fleet;
+    bool json;
+    cx_buf out;
+    cx_json_list nodes;
+    uint64_t count;
+} nodes_job;
+
+typedef cx_status nodes_work(nodes_job *job, cx_err *err);
+
+static cx_status open_and_work(nodes_job *job, bool read_only, nodes_work *work, cx_err *err)
+{
+    const cx_fleet_options options = {.node = "cortex-fleet", .read_only = read_only};
+    const char *url;
+    CX_TRY(cx_cli_fleet_url(job->args, &url, err));
+    CX_TRY(cx_fleet_open(url, &options, &job->fleet, err));
+    cx_status status = work(job, err);
+    cx_fleet_close(job->fleet);
+    return status;
+}
+
+static int run_work(cx_cli *cli, const cx_cli_args *args, bool read_only, nodes_work *work)
+{
+    cx_err err = {0};
+    nodes_job job = {.cli = cli, .args = args, .json = cx_cli_has(args, "json")};
+    job.nodes = cx_json_list_begin(&cli->arena);
+    cx_buf_init(&job.out, cli->alloc);
+    cx_status status = open_and_work(&job, read_only, work, &err);
+    int code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
+                                 : cx_cli_answer(cli, &job.out, CX_EXIT_HOLDS);
+    cx_buf_done(&job.out);
+    return code;
+}
+
+static cx_str kept(const nodes_job *job, cx_str text)
+{
+    return cx_arena_copy_str(&job->cli->arena, text);
+}
+
+/* --- fleet nodes ------------------------------------------------------------------------------ */
+
+static const char *state_of(const cx_fleet_node_row *row)
+{
+    if (row->silent_ms > SILENT_MS)
+        return "silent";
+    return row->draining ? "drains" : "up";
+}
+
+static void put_node(nodes_job *job, const cx_fleet_node_row *row)
+{
+    cx_json_list json = cx_json_list_begin(&job->cli->arena);
+    cx_json_put_str(&json, "address", kept(job, row->address));
+    cx_json_put_bool(&json, "draining", row->draining);
+    cx_json_put_str(&json, "node", kept(job, row->node));
+    cx_json_put_str(&json, "part", kept(job, row->part));
+    cx_json_put_str(&json, "process", kept(job, row->owner));
+    cx_json_put_int(&json, "silent_ms", row->silent_ms);
+    cx_json_put_z(&json, "state", state_of(row));
+    cx_json_put_int(&json, "up_ms", row->up_ms);
+    cx_json_put_str(&json, "version", kept(job, row->version));
+    cx_json_add_object(&job->nodes, &json);
+}
+
+/* A column of text from the database. */
+static void add_column(cx_buf *out, cx_str text, size_t width)
+{
+    size_t start = out->size;
+    cx_shown_add(out, text);
+    do {
+        cx_buf_add_byte(out, ' ');
+    } while (out->size - start <= width && !out->failed);
+}
+
+static cx_status add_node(void *arg, const cx_fleet_node_row *row, cx_err *err)
+{
+    nodes_job *job = arg;
+    (void)err;
+    job->count++;
+    if (job->json) {
+        put_node(job, row);
+        return CX_SUCCESS;
+    }
+    add_column(&job->out, row->node, 20);
+    add_column(&job->out, row->part, 16);
+    add_column(&job->out, row->address, 21);
+    cx_buf_printf(&job->out, "%-7s %8" PRId64 " s  ", state_of(row), row->silent_ms / 1000);
+    cx_shown_add(&job->out, row->version);
+    cx_buf_add_byte(&job->out, '\n');
+    return CX_SUCCESS;
+}
+
+static cx_status list_work(nodes_job *job, cx_err *err)
+{
+    if (!job->json)
+        cx_buf_add_z(&job->out, "node                 part             address               state "
+                                " last heard  version\n");
+    CX_TRY(cx_fleet_list_nodes(job->fleet, add_node, job, err));
+    if (!job->json)
+        return CX_SUCCESS;
+    cx_json_list json = cx_json_list_begin(&job->cli->arena);
+    cx_json_put_array(&json, "nodes", &job->nodes);
+    return cx_cli_end_json(&json, &job->out, err);
+}
+
+static int run_fleet_nodes(cx_cli *cli, const cx_cli_args *args)
+{
+    return run_work(cli, args, true, list_work);
+}
+
+static const cx_cli_option nodes_options[] = {CX_CLI_OPTION_DATABASE, CX_CLI_OPTION_JSON,
+                                              CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_fleet_nodes = {
+    .name = "fleet nodes",
+    .purpose = "list the nodes of a fleet",
+    .about =
+        "Shows each process of 'cortex serve --fleet', as it said last: its node, the part it "
+        "serves or hands connections on for, where other nodes reach it, and whether it drains. "
+        "A node says every second that it is there; one that was killed is silent. 'cortex "
+        "fleet parts' shows which of them owns a part.",
+    .options = nodes_options,
+    .option_count = CX_COUNT_OF(nodes_options),
+    .exits = "0 answered" CX_CLI_EXITS_DATABASE,
+    .example = "cortex fleet nodes --database postgresql://cortex@db1/cortex",
+    .run = run_fleet_nodes,
+};
+
+/* --- fleet drain ------------------------------------------------------------------------------ */
+
+static cx_status drain_work(nodes_job *job, cx_err *err)
+{
+    cx_str node = cx_str_z(job->args->operands[0]);
+    bool drain = !cx_cli_has(job->args, "undo");
+    CX_TRY(cx_fleet_drain(job->fleet, node, drain, &job->count, err));
+    if (job->count == 0)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoNode", CX_NO_OFFSET,
+                          "no node '%.*s' has registered; 'cortex fleet nodes' lists them",
+                          (int)node.size, node.data);
+    if (job->json) {
+        cx_json_list json = cx_json_list_begin(&job->cli->arena);
+        cx_json_put_bool(&json, "draining", drain);
+        cx_json_put_str(&json, "node", node);
+        cx_json_put_uint(&json, "processes", job->count);
+        return cx_cli_end_json(&json, &job->out, err);
+    }
+    cx_buf_add_z(&job->out, "told the node ");
+    cx_shown_add(&job->out, node);
+    cx_buf_add_z(&job->out, drain ? " to give its part back, and to take none\n"
+                                  : " that it may take its part again\n");
+    return CX_SUCCESS;
+}
+
+static int run_fleet_drain(cx_cli *cli, const cx_cli_args *args)
+{
+    return run_work(cli, args, false, drain_work);
+}
+
+static const cx_cli_operand drain_operands[] = {{"NODE", CX_CLI_TEXT, NULL, false, false}};
+static const cx_cli_option drain_options[] = {
+    CX_CLI_OPTION_DATABASE, CX_CLI_OPT_FLAG("undo", 0, "The node may take its part again."),
+    CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_fleet_drain = {
+    .name = "fleet drain",
+    .purpose = "make a node give its part back, before it is stopped or upgraded",
+    .about =
+        "Tells the node of that name, within a second, to finish its requests, to give its part "
+        "back, and to take none until --undo. It goes on handing connections on to the node "
+        "that takes over, and a new process of its name is told the same.",
+    .operands = drain_operands,
+    .operand_count = CX_COUNT_OF(drain_operands),
+    .options = drain_options,
+    .option_count = CX_COUNT_OF(drain_options),
+    .exits = "0 told\n2 usage error, or no such node\n3 could not be done: the database is away, "
+             "refuses the user, or has no fleet",
+    .example = "cortex fleet drain node-1 --database postgresql://cortex@db1/cortex\n"
+               "cortex fleet drain node-1 --undo",
+    .run = run_fleet_drain,
+};

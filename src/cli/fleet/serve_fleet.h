@@ -1,0 +1,98 @@
+/*
+ * serve_fleet.h - `cortex serve --fleet`: a node of a fleet, which is two processes.
+ *
+ *   serve_fleet.c    the parent: holds the public address, and hands connections on (os/forward)
+ *   serve_process.c  .. starts and ends the worker, and starts it again
+ *   serve_node.c     .. tells the database of the node, and asks it where the part is served
+ *   serve_worker.c   the worker: `cortex serve` of the part, which it takes first
+ *
+ *   N1  The worker answers only while the part is its own.  When it is lost the process ends at
+ *       once.
+ *   N2  The worker ends with the parent: its standard input is a pipe of the parent's, and where
+ *       the system can, it is killed with it.
+ *   N3  The parent never waits for the database where connections would wait for it: the database
+ *       is asked by a thread of its own.
+ */
+#ifndef CX_CLI_FLEET_SERVE_FLEET_H
+#define CX_CLI_FLEET_SERVE_FLEET_H
+
+#include <signal.h>
+
+#include "cli/cli.h"
+#include "fleet/api.h"
+#include "os/api.h"
+
+/* All of `cortex serve` when it has --fleet. */
+int cx_cli_serve_fleet(cx_cli *cli, const cx_cli_args *args);
+
+/* --- serve_worker.c --------------------------------------------------------------------------- */
+
+/* Set for the worker by its parent: "NODE ADDRESS PORT". */
+#define CX_SERVE_WORKER_ENV "CORTEX_FLEET_WORKER"
+
+typedef struct cx_serve_worker {
+    bool is_one;         /* else the rest is empty, and nothing of it is done */
+    const char *node;    /* its name */
+    const char *address; /* where other nodes reach the parent */
+    uint16_t port;       /* which clients use */
+} cx_serve_worker;
+
+/* Whether this process is the worker of a node; then it opens the part that $CORTEX_HOME names. */
+CX_RESULT cx_serve_worker_open(cx_cli *cli, cx_serve_worker *out, cx_err *err);
+/* From now on the end of standard input is a SIGTERM (N2). */
+CX_RESULT cx_serve_worker_follow(const cx_serve_worker *worker, cx_err *err);
+/* The part is served: others may connect. */
+CX_RESULT cx_serve_worker_publish(cx_cli *cli, const cx_serve_worker *worker, cx_err *err);
+
+/* --- serve_process.c -------------------------------------------------------------------------- */
+
+typedef enum cx_serve_state {
+    CX_SERVE_NONE,     /* there is no worker */
+    CX_SERVE_WAITING,  /* it waits for the part, or opens it */
+    CX_SERVE_READY,    /* it listens */
+    CX_SERVE_SETTLING, /* connections that are on their way to it arrive */
+    CX_SERVE_ENDING    /* it was told to end */
+} cx_serve_state;
+
+typedef struct cx_serve_process {
+    cx_cli *cli;
+    const char *const *argv;
+    const char *const *envp;
+    uint32_t grace_ms;
+    cx_spawn_child *child;
+    cx_serve_state state;
+    cx_tcp_address address; /* while it is CX_SERVE_READY or CX_SERVE_SETTLING */
+    uint64_t start_ns;      /* not before */
+    uint64_t ready_ns, until_ns;
+    uint32_t delay_ms;
+    bool was_ready, fails; /* it had the part once; its options are refused */
+} cx_serve_process;
+
+/* Does what is due, and waits for at most `wait_ms`.  `own` connections are at the worker. */
+void cx_serve_process_step(cx_serve_process *process, bool wanted, uint64_t own, uint32_t wait_ms);
+/* Kills it. */
+void cx_serve_process_close(cx_serve_process *process);
+
+/* --- serve_node.c ----------------------------------------------------------------------------- */
+
+typedef struct cx_serve_node {
+    const char *url, *name, *address;
+    cx_str part;
+    cx_thread thread;
+    cx_lock lock;
+    /* Under the lock. */
+    bool ends, hurries;                   /* asked of the thread */
+    bool drains;                          /* an operator wants it */
+    bool has_others;                      /* nodes of the same part that were heard of just now */
+    char owner[CX_FLEET_ADDRESS_MAX + 1]; /* where the part is served now; "" = nowhere known */
+    /* Of the thread. */
+    cx_fleet *fleet;
+    unsigned number;
+    bool silent; /* the database was not reached last time */
+} cx_serve_node;
+
+/* Asks once, so that what cannot work is an error, and goes on in a thread. */
+CX_RESULT cx_serve_node_open(cx_serve_node *node, cx_err *err);
+void cx_serve_node_close(cx_serve_node *node); /* takes the node off the list */
+
+#endif

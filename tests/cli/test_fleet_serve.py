@@ -1,0 +1,425 @@
+#!/usr/bin/env python3
+"""test_fleet_serve.py - nodes of a fleet (`cortex serve --fleet`): who serves, what is handed on, what is
+held, and what is there after each way to lose a node.
+
+Over a PostgreSQL primary with a synchronous standby on loopback (tests/fleet/cluster.py); skipped where no
+server is installed.  CORTEX_FLEET_TIMES=1 prints how long take-overs took.
+"""
+import http.client
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "fleet"))
+ARGUMENTS, sys.argv = sys.argv[1:], sys.argv[:1] + [a for a in sys.argv[1:] if os.path.isfile(a)]
+import kit  # noqa: E402
+import cluster as clusters  # noqa: E402
+from kit import BIN, check, main, test  # noqa: E402
+
+kit.arguments[:] = [a for a in ARGUMENTS if not os.path.isfile(a)]
+PATIENCE_S = 60  # of a client: a node that does not come back in it is a failure
+FACT = {"type": "Fact", "data": {"statement": "the limit is 500", "subject": "policy", "predicate": "is"}}
+times = []
+
+
+def children_of(pid):
+    """Process ids, of this program's workers."""
+    done = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], stdout=subprocess.PIPE, text=True, check=False)
+    return [int(word) for word in done.stdout.split()]
+
+
+class Node:
+    """cortex serve --fleet."""
+
+    def __init__(self, fleet, name, *options, url=None):
+        self.fleet, self.name = fleet, name
+        self.log_path = fleet.folder / f"{name}-{len(fleet.nodes)}.log"
+        self.log = open(self.log_path, "w", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [BIN, "serve", "--fleet", url or fleet.url, "--node", name, "--listen", "127.0.0.1:0", "--json",
+             *map(str, options)], stdout=subprocess.PIPE, stderr=self.log, text=True, cwd=fleet.folder,
+            env=fleet.env, stdin=subprocess.DEVNULL)
+        fleet.nodes.append(self)
+        line = self.process.stdout.readline()
+        check(line, name, "did not start:", self.said())
+        self.about = json.loads(line)
+        self.port = int(self.about["url"].rsplit(":", 1)[1])
+        self.inner = int(self.about["node_address"].rsplit(":", 1)[1])
+
+    def said(self):
+        return self.log_path.read_text(encoding="utf-8")
+
+    def worker(self):
+        found = children_of(self.process.pid)
+        check(len(found) == 1, self.name, "has workers:", found, self.said())
+        return found[0]
+
+    def wait_said(self, text, seconds=PATIENCE_S):
+        end = time.monotonic() + seconds
+        while text not in self.said():
+            check(time.monotonic() < end, self.name, "did not say", text, ":", self.said())
+            time.sleep(0.02)
+
+    def serves(self):
+        """Whether it has the part now, by what it said last."""
+        said = self.said()
+        return said.rfind("and serves it") > said.rfind("not serve the part")
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        """The whole node, as when its machine is lost."""
+        worker = children_of(self.process.pid)
+        for pid in [self.process.pid, *worker]:
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait(PATIENCE_S)
+
+    def stop(self):
+        self.signal(signal.SIGTERM)
+        self.process.wait(PATIENCE_S)
+        return self.process.returncode
+
+    def ask(self, method, path, body=None, timeout=PATIENCE_S):
+        """(status, object) of one request on a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body),
+                               {"Authorization": f"Bearer {self.fleet.token}", "Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read() or b"null")
+        finally:
+            connection.close()
+
+    def write(self, key, timeout=PATIENCE_S):
+        return self.ask("POST", "/api/v1/actors/ann/memories", {**FACT, "key": key}, timeout)
+
+
+class Database:
+    """A primary and its standby, with the tables of a fleet."""
+
+    def __enter__(self):
+        self.cluster = clusters.Cluster()
+        self.parts = 0
+        kit.expect(kit.run(BIN, "fleet", "init", "--database", self.cluster.url(), env=kit.clean_env()), 0)
+        return self
+
+    def __exit__(self, *_):
+        self.cluster.close()
+
+
+class Fleet:
+    """A part of its own with a token, and nodes."""
+
+    def __init__(self, database):
+        self.cluster, self.database = database.cluster, database.cluster.url()
+        database.parts += 1
+        self.part = f"part-{database.parts}"
+
+    def __enter__(self):
+        self.folder = kit.make_folder("cortex-nodes-")
+        self.nodes, self.url = [], f"{self.database}#{self.part}"
+        self.env = kit.clean_env(HOME=str(self.folder), CORTEX_ACTOR="ann", CORTEX_FLEET=self.database)
+        try:
+            self.ok("fleet", "add", self.part)
+            added = self.ok("token", "add", "--name", "all", "--scope", "memory:write", "--scope", "trace:read", "--json",
+                            home=self.url)
+            self.token = json.loads(added)["token"]
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for node in self.nodes:
+            if node.process.poll() is None:
+                node.signal(signal.SIGCONT)
+                node.kill()
+            node.process.stdout.close()
+            node.log.close()
+        kit.remove(self.folder)
+
+    def ok(self, *words, home=None):
+        env = {**self.env, **({"CORTEX_HOME": home} if home else {})}
+        return kit.expect(kit.run(BIN, *words, env=env, cwd=self.folder), 0).stdout.decode()
+
+    def node(self, name, *options):
+        return Node(self, name, *options)
+
+    def pair(self):
+        """Two nodes, of which the first has the part."""
+        one = self.node("one")
+        one.wait_said("and serves it")
+        return one, self.node("two")
+
+class Writer(threading.Thread):
+    """A client that writes keys, and asks again with the same key after each failure."""
+
+    def __init__(self, nodes, retries=True):
+        super().__init__(daemon=True)
+        self.nodes, self.retries = nodes, retries
+        self.entries, self.failures, self.slowest = {}, [], 0.0
+        self.ends = False
+        self.start()
+
+    def run(self):
+        n = 0
+        while not self.ends:
+            n += 1
+            self.write(f"key-{id(self)}-{n}", n)
+
+    def write(self, key, n):
+        begun = time.monotonic()
+        while True:
+            try:
+                status, answer = self.nodes[n % len(self.nodes)].write(key)
+                if status in (200, 201):
+                    break
+                self.failures.append((key, status, answer))
+            except (OSError, http.client.HTTPException) as problem:
+                self.failures.append((key, repr(problem)))
+            if not self.retries or time.monotonic() - begun > PATIENCE_S:
+                return
+            n += 1
+            time.sleep(0.02)
+        self.slowest = max(self.slowest, time.monotonic() - begun)
+        self.entries[key] = answer["entry"]
+
+    def end(self):
+        self.ends = True
+        self.join(PATIENCE_S)
+        check(not self.is_alive(), "a client waits for an answer")
+        return self
+
+
+def wait(condition, *what):
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        check(time.monotonic() < end, "waited for", *what)
+        time.sleep(0.02)
+
+
+def took(what, begun):
+    times.append((what, time.monotonic() - begun))
+
+
+def check_written(node, writers):
+    """Acknowledged entries are there, and a key that is sent again is the entry it was."""
+    for writer in writers:
+        check(writer.entries, "nothing was written")
+        seen = {}
+        for key, entry in writer.entries.items():
+            check(entry not in seen, "two keys in one entry", key, seen.get(entry))
+            seen[entry] = key
+        for key in list(writer.entries)[-40:]:
+            status, again = node.write(key)
+            check(status == 200 and again["duplicate"] and again["entry"] == writer.entries[key], key, status, again,
+                  writer.entries[key])
+
+
+@test
+def both_nodes_answer_and_one_has_the_part(database):
+    with Fleet(database) as f:
+        one, two = f.pair()
+        status, made = two.write("first")
+        check(status == 201 and not made["duplicate"], status, made)
+        status, again = one.write("first")
+        check(status == 200 and again["duplicate"] and again["entry"] == made["entry"], again)
+        check(one.serves() and not two.serves(), one.said(), two.said())
+        for node in (one, two):
+            check(node.ask("GET", "/readyz")[0] == 200)
+            done = kit.run(BIN, "ready", "--url", node.about["url"], env=f.env)
+            check(done.returncode == 0, done)
+        # Only nodes connect to the inner socket.
+        raw = http.client.HTTPConnection("127.0.0.1", two.inner, timeout=PATIENCE_S)
+        try:
+            raw.request("GET", "/readyz")
+            raw.getresponse()
+            check(False, "the inner socket answered")
+        except (OSError, http.client.HTTPException):
+            pass
+        finally:
+            raw.close()
+        listed = json.loads(f.ok("fleet", "nodes", "--json"))["nodes"]
+        check(sorted((n["node"], n["state"], n["part"]) for n in listed) == [("one", "up", f.part), ("two", "up", f.part)],
+              listed)
+        check({n["address"] for n in listed} == {one.about["node_address"], two.about["node_address"]}, listed)
+        check(one.stop() == 0 and two.stop() == 0)
+        check(json.loads(f.ok("fleet", "nodes", "--json"))["nodes"] == [])
+
+
+@test
+def a_killed_worker_and_a_killed_node_are_replaced(database):
+    with Fleet(database) as f:
+        one, two = f.pair()
+        writers = [Writer([one, two]), Writer([two, one])]
+        wait(lambda: all(len(w.entries) > 5 for w in writers), "some entries")
+        os.kill(one.worker(), signal.SIGKILL)
+        begun = time.monotonic()
+        wait(lambda: "ended by signal 9" in one.said(), "the end of the worker")
+        status, _ = two.write("after the worker")
+        took("worker killed", begun)
+        check(status == 201)
+        wait(lambda: one.serves() != two.serves(), "one owner")
+        owner, other = (one, two) if one.serves() else (two, one)
+        n = [len(w.entries) for w in writers]
+        wait(lambda: all(len(w.entries) > n[i] + 5 for i, w in enumerate(writers)), "more entries")
+        owner.kill()
+        begun = time.monotonic()
+        status, _ = other.write("after the node")
+        took("node killed", begun)
+        check(status == 201)
+        for w in writers:
+            w.end()
+        check(other.serves(), other.said())
+        check_written(other, writers)
+
+
+@test
+def draining_and_restarting_fails_no_request(database):
+    with Fleet(database) as f:
+        one, two = f.pair()
+        writers = [Writer([two], retries=False) for _ in range(3)]
+        wait(lambda: all(len(w.entries) > 5 for w in writers), "some entries")
+        begun = time.monotonic()
+        f.ok("fleet", "drain", "one")
+        wait(two.serves, "the other node")
+        took("drained", begun)
+        check(not one.serves(), one.said())
+        listed = json.loads(f.ok("fleet", "nodes", "--json"))["nodes"]
+        check({n["node"]: n["state"] for n in listed} == {"one": "drains", "two": "up"}, listed)
+        through = Writer([one], retries=False)
+        wait(lambda: len(through.entries) > 5, "entries through the node that drains")
+        f.ok("fleet", "drain", "one", "--undo")
+        one.wait_said("has ended the draining")
+        through.end()
+        # Each in turn, as an upgrade does it; clients use the one that stays.
+        begun = time.monotonic()
+        for w in writers:
+            w.nodes = [one]
+        time.sleep(0.2)
+        check(two.stop() == 0, two.said())
+        wait(one.serves, "the first node again")
+        took("stopped", begun)
+        three = f.node("two")
+        n = len(writers[0].entries)
+        for w in writers:
+            w.nodes = [three]
+        wait(lambda: len(writers[0].entries) > n + 5, "more entries")
+        check(one.stop() == 0, one.said())
+        wait(three.serves, "the new node")
+        n = len(writers[0].entries)
+        wait(lambda: len(writers[0].entries) > n + 5, "more entries")
+        for w in [through, *[w.end() for w in writers]]:
+            check(w.failures == [], w.failures, one.said(), two.said(), three.said())
+        took("slowest request meanwhile", time.monotonic() - max(w.slowest for w in writers))
+        check_written(three, writers)
+        done = kit.run(BIN, "fleet", "drain", "nobody", env=f.env)
+        check(done.returncode == 2 and b"no node 'nobody'" in done.stderr, done)
+
+
+@test
+def a_frozen_owner_does_not_answer_when_it_wakes(database):
+    with Fleet(database) as f:
+        one, two = f.pair()
+        check(one.write("before")[0] == 201)
+        worker = one.worker()
+        status, ready = one.ask("GET", "/readyz")
+        os.kill(worker, signal.SIGSTOP)
+        begun = time.monotonic()
+        # The request is in the socket of the frozen worker.
+        answers = []
+
+        def ask_frozen():
+            try:
+                answers.append(one.ask("GET", "/api/v1/memories?actor=ann"))
+            except (OSError, http.client.HTTPException) as problem:
+                answers.append(problem)
+        asking = threading.Thread(target=ask_frozen)
+        asking.start()
+        wait(two.serves, "the other node")
+        check(two.write("meanwhile")[0] == 201)
+        took("owner frozen", begun)
+        os.kill(worker, signal.SIGCONT)
+        asking.join(PATIENCE_S)
+        check(len(answers) == 1 and isinstance(answers[0], Exception), "it answered:", answers)
+        one.wait_said("the part is lost, and this worker ends")
+        wait(lambda: worker not in children_of(one.process.pid), "its end")
+        status, again = one.write("meanwhile")
+        check(status == 200 and again["duplicate"], again)
+
+
+@test
+def a_promoted_standby_is_found(database):
+    with Fleet(database) as f:
+        one, two = f.pair()
+        writers = [Writer([one, two]), Writer([two])]
+        wait(lambda: all(len(w.entries) > 5 for w in writers), "some entries")
+        begun = time.monotonic()
+        f.cluster.failover()
+        n = [len(w.entries) for w in writers]
+        wait(lambda: all(len(w.entries) > n[i] + 5 for i, w in enumerate(writers)), "more entries")
+        took("standby promoted", begun)
+        for w in writers:
+            w.end()
+        wait(lambda: one.serves() or two.serves(), "an owner")
+        check_written(one, writers)
+
+
+@test
+def what_is_asked_while_no_node_serves_is_given_up_in_time(database):
+    with Fleet(database) as f:
+        one = f.node("one", "--hold", 1)
+        one.wait_said("and serves it")
+        f.ok("fleet", "drain", "one")
+        one.wait_said("does not serve")
+        status, why = one.ask("GET", "/readyz")
+        check(status == 503 and why["type"] == "urn:cortex:problem:unavailable" and why["status"] == 503, status, why)
+        check(one.stop() == 0)
+        # A new process of a node that drains takes nothing either.
+        one = f.node("one", "--hold", 1)
+        status, why = one.ask("GET", "/readyz")
+        check(status == 503 and not one.serves(), status, why)
+        f.ok("fleet", "drain", "one", "--undo")
+        one.wait_said("and serves it")
+        check(one.ask("GET", "/readyz")[0] == 200)
+
+
+@test
+def wrong_questions_have_clear_answers(database):
+    with Fleet(database) as f:
+        def fails(code, text, *words):
+            done = kit.run(BIN, "serve", "--listen", "127.0.0.1:0", *words, env=f.env, cwd=f.folder)
+            check(done.returncode == code and text in done.stderr.decode(), words, done)
+        fails(2, "expected postgresql://", "--fleet", "http://127.0.0.1")
+        fails(2, "option --home", "--fleet", f.url, "--home", str(f.folder / "x"))
+        fails(2, "option --otlp:", "--fleet", f.url, "--otlp", "127.0.0.1:4318")
+        fails(2, "option --hold", "--fleet", f.url, "--hold", 0)
+        fails(2, "option --node:", "--fleet", f.url, "--node", "two words")
+        fails(2, "reachable by other machines", "--fleet", f.url, "--node-listen", "0.0.0.0:0")
+        fails(2, "--node-address", "--fleet", f.url, "--node-listen", "0.0.0.0:0", "--insecure")
+        fails(2, "nothere", "--fleet", f.database + "#nothere")
+        done = kit.run(BIN, "serve", "--listen", "0.0.0.0:0", "--fleet", f.url, env=f.env)
+        check(done.returncode == 2 and b"reachable by other machines" in done.stderr, done)
+        # What only the worker finds out ends the node, too.
+        done = kit.run(BIN, "serve", "--listen", "127.0.0.1:0", "--fleet", f.url, "--max-body", "9M", env=f.env,
+                       cwd=f.folder)
+        check(done.returncode == 2 and b"option --max-body" in done.stderr, done)
+
+
+@kit.afterwards
+def times_are_printed(_):
+    if os.environ.get("CORTEX_FLEET_TIMES"):
+        for what, seconds in times:
+            print(f"  {what}: {seconds:.2f} s")
+
+
+if clusters.BIN is None:
+    kit.skip_all("no PostgreSQL server is installed", count=len(kit.collected))
+main(Database)
