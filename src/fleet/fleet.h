@@ -286,4 +286,7 @@ CX_RESULT cx_fleet_list_nodes(cx_fleet *fleet, cx_fleet_each_node *each, void *a
 CX_RESULT cx_fleet_address_of(cx_fleet *fleet, unsigned part, char *address, bool *out_own,
                               cx_err *err);
 
+/* Whether no lease is on: one query that changes nothing, for who waits. */
+CX_RESULT cx_fleet_is_free(cx_fleet *fleet, unsigned part, bool *out_free, cx_err *err);
+
 #endif

@@ -126,3 +126,23 @@ cx_status cx_fleet_address_of(cx_fleet *fleet, unsigned part, char *address, boo
     *out_own = w.own;
     return CX_SUCCESS;
 }
+
+static cx_status read_free(void *arg, const cx_pg_value *columns, cx_err *err)
+{
+    (void)err;
+    *(bool *)arg = columns[0].b;
+    return CX_SUCCESS;
+}
+
+cx_status cx_fleet_is_free(cx_fleet *fleet, unsigned part, bool *out_free, cx_err *err)
+{
+    static const cx_pg_type types[] = {CX_PG_BOOL};
+    const cx_pg_value values[] = {cx_fleet_int(part)};
+    bool is_free = false;
+    CX_TRY(cx_fleet_need_connection(fleet, err));
+    CX_TRY(cx_pg_query(
+        fleet->pg, "SELECT coalesce(lease_until <= now(), true) FROM " CX_T_PART " WHERE part = $1",
+        values, 1, types, 1, read_free, &is_free, NULL, err));
+    *out_free = is_free;
+    return CX_SUCCESS;
+}

@@ -3,7 +3,8 @@
 held, and what is there after each way to lose a node.
 
 Over a PostgreSQL primary with a synchronous standby on loopback (tests/fleet/cluster.py); skipped where no
-server is installed.  CORTEX_FLEET_TIMES=1 prints how long take-overs took.
+server is installed.  CORTEX_FLEET_TIMES=1 prints how long take-overs took; CORTEX_FLEET_SECONDS=30 also tries
+what takes long.
 """
 import http.client
 import json
@@ -25,6 +26,7 @@ from kit import BIN, check, main, test  # noqa: E402
 kit.arguments[:] = [a for a in ARGUMENTS if not os.path.isfile(a)]
 PATIENCE_S = 60  # of a client: a node that does not come back in it is a failure
 FACT = {"type": "Fact", "data": {"statement": "the limit is 500", "subject": "policy", "predicate": "is"}}
+LONG = int(os.environ.get("CORTEX_FLEET_SECONDS", "0")) >= 30
 times = []
 
 
@@ -279,6 +281,37 @@ def a_killed_worker_and_a_killed_node_are_replaced(database):
             w.end()
         check(other.serves(), other.said())
         check_written(other, writers)
+
+
+@test
+def a_node_that_waits_keeps_no_transaction_open(database):
+    with Fleet(database) as f:
+        f.pair()
+        time.sleep(1.5)
+        for _ in range(5):
+            open_for = database.cluster.primary.sql(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = 'cortex' AND pid <> pg_backend_pid() AND "
+                "xact_start < now() - interval '1 second'")
+            check(open_for == "0", database.cluster.primary.sql("SELECT state, query FROM pg_stat_activity"))
+            time.sleep(0.1)
+
+
+@test
+def a_frozen_parent_does_not_keep_the_part(database):
+    if not LONG:
+        kit.skip("it takes 12 seconds; CORTEX_FLEET_SECONDS=30 runs it")
+    with Fleet(database) as f:
+        one, two = f.pair()
+        check(one.write("before")[0] == 201)
+        one.signal(signal.SIGSTOP)
+        begun = time.monotonic()
+        status, again = two.write("before")
+        took("parent frozen", begun)
+        check(status == 200 and again["duplicate"], again)
+        check(two.serves(), two.said())
+        one.signal(signal.SIGCONT)
+        status, again = one.write("before")
+        check(status == 200 and again["duplicate"], again)
 
 
 @test

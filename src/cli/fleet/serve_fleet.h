@@ -8,8 +8,9 @@
  *
  *   N1  The worker answers only while the part is its own.  When it is lost the process ends at
  *       once.
- *   N2  The worker ends with the parent: its standard input is a pipe of the parent's, and where
- *       the system can, it is killed with it.
+ *   N2  The worker ends with the parent, and when the parent does nothing any more: its standard
+ *       input is a pipe on which the parent says every second that it is there.  Where the system
+ *       can, it is killed with it.
  *   N3  The parent never waits for the database where connections would wait for it: the database
  *       is asked by a thread of its own.
  */
@@ -37,9 +38,15 @@ typedef struct cx_serve_worker {
     uint16_t port;       /* which clients use */
 } cx_serve_worker;
 
-/* Whether this process is the worker of a node; then it opens the part that $CORTEX_HOME names. */
-CX_RESULT cx_serve_worker_open(cx_cli *cli, cx_serve_worker *out, cx_err *err);
-/* From now on the end of standard input is a SIGTERM (N2). */
+/* Whether this process is the worker of a node. */
+CX_RESULT cx_serve_worker_read(cx_cli *cli, cx_serve_worker *out, cx_err *err);
+/* Waits until the part that $CORTEX_HOME names is free, and opens it (cx_cli_part_open); what was
+ * open of it is closed first.  No transaction is open while it waits.  CX_E_BUSY "ToldToEnd": one of
+ * `ends` came. */
+CX_RESULT cx_serve_worker_open(cx_cli *cli, const cx_serve_worker *worker, const sigset_t *ends,
+                               const char **out_path, cx_err *err);
+bool cx_serve_worker_was_told(const cx_err *err);
+/* From now on silence on standard input is a SIGTERM, as its end is (N2). */
 CX_RESULT cx_serve_worker_follow(const cx_serve_worker *worker, cx_err *err);
 /* The part is served: others may connect. */
 CX_RESULT cx_serve_worker_publish(cx_cli *cli, const cx_serve_worker *worker, cx_err *err);
@@ -63,7 +70,7 @@ typedef struct cx_serve_process {
     cx_serve_state state;
     cx_tcp_address address; /* while it is CX_SERVE_READY or CX_SERVE_SETTLING */
     uint64_t start_ns;      /* not before */
-    uint64_t ready_ns, until_ns;
+    uint64_t ready_ns, until_ns, said_ns;
     uint32_t delay_ms;
     bool was_ready, fails; /* it had the part once; its options are refused */
 } cx_serve_process;

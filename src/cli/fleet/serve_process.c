@@ -10,6 +10,7 @@
 #define END_MS \
     UINT64_C(20000) /* beyond the grace, until it is killed: the tables are brought up to date */
 #define STEADY_MS 10000 /* a worker that ran so long is started again at once */
+#define SAY_MS 1000
 #define DELAY_MIN_MS 250
 #define DELAY_MAX_MS 4000
 #define MS UINT64_C(1000000)
@@ -132,6 +133,18 @@ static void tell_end(cx_serve_process *process)
     process->until_ns = now_ns() + (process->grace_ms + END_MS) * MS;
 }
 
+/* N2 */
+static void say_here(cx_serve_process *process)
+{
+    uint64_t now = now_ns();
+    if (now < process->said_ns + SAY_MS * MS || process->state == CX_SERVE_ENDING)
+        return;
+    process->said_ns = now;
+    /* A worker that reads no more is found otherwise. */
+    cx_status ignored = cx_spawn_write(process->child, cx_bytes_from(".", 1), 1, NULL);
+    (void)ignored;
+}
+
 static void advance(cx_serve_process *process, bool wanted, uint64_t own)
 {
     uint64_t now = now_ns();
@@ -160,6 +173,7 @@ void cx_serve_process_step(cx_serve_process *process, bool wanted, uint64_t own,
         cx_thread_sleep_ms(wait_ms);
         return;
     }
+    say_here(process);
     if (process->state == CX_SERVE_SETTLING)
         wait_ms = wait_ms < 10 ? wait_ms : 10;
     cx_status status =

@@ -10,6 +10,10 @@
 
 #include "cli/fleet/part_home.h"
 
+#define ASK_MS 500      /* between questions whether the part is free */
+#define ANSWER_MS 3000  /* of the database */
+#define SILENT_MS 10000 /* of the parent, which says something every second */
+
 /* N1.  From any thread: what other threads do now must not be answered any more. */
 static void end_at_once(void *arg, const char *why)
 {
@@ -37,28 +41,86 @@ static cx_status read_words(cx_cli *cli, const char *text, cx_serve_worker *out,
     return CX_SUCCESS;
 }
 
-cx_status cx_serve_worker_open(cx_cli *cli, cx_serve_worker *out, cx_err *err)
+cx_status cx_serve_worker_read(cx_cli *cli, cx_serve_worker *out, cx_err *err)
 {
-    const char *text = getenv(CX_SERVE_WORKER_ENV), *home = getenv("CORTEX_HOME"), *path;
-    cx_fleet_files_options options = {.lost = end_at_once};
+    const char *text = getenv(CX_SERVE_WORKER_ENV);
     *out = (cx_serve_worker){.is_one = false};
-    if (text == NULL)
-        return CX_SUCCESS;
-    CX_TRY(read_words(cli, text, out, err));
-    if (home == NULL || !cx_cli_is_database(home))
-        return cx_fail(err, CX_E_USAGE, "a worker's $CORTEX_HOME is the address of a database");
-    options.node = out->node;
-    return cx_cli_part_open_with(cli, home, &options, &path, err);
+    return text == NULL ? CX_SUCCESS : read_words(cli, text, out, err);
 }
 
-/* Detached: it may wait in read when the process ends. */
-static void *await_end_of_input(void *arg)
+/* --- waiting for the part --------------------------------------------------------------------- */
+
+static cx_status told_to_end(cx_err *err)
 {
-    char byte;
-    ssize_t count;
-    do {
-        count = read(0, &byte, 1);
-    } while (count > 0 || (count < 0 && errno == EINTR));
+    return cx_fail_at(err, CX_E_BUSY, "ToldToEnd", CX_NO_OFFSET,
+                      "told to end while it waited for the part");
+}
+
+bool cx_serve_worker_was_told(const cx_err *err)
+{
+    return err->tag != NULL && strcmp(err->tag, "ToldToEnd") == 0;
+}
+
+/* Failures after the first answer are those of a database that fails over: it is asked again. */
+static cx_status wait_until_free(cx_fleet *fleet, unsigned part, const sigset_t *ends, cx_err *err)
+{
+    bool is_free = false;
+    CX_TRY(cx_fleet_is_free(fleet, part, &is_free, err));
+    while (!is_free) {
+        if (cx_machine_await_signal(ends, ASK_MS * UINT64_C(1000000)) != 0)
+            return told_to_end(err);
+        if (cx_failed(cx_fleet_is_free(fleet, part, &is_free, NULL)))
+            is_free = false;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status wait_for_part(cx_cli *cli, const cx_serve_worker *worker, const char *home,
+                               const sigset_t *ends, cx_err *err)
+{
+    const cx_fleet_options options = {
+        .node = worker->node, .answer_ms = ANSWER_MS, .read_only = true};
+    cx_fleet_part part;
+    cx_fleet *fleet;
+    const char *url;
+    cx_str name;
+    CX_TRY(cx_cli_split_database(&cli->arena, home, &url, &name, err));
+    CX_TRY(cx_fleet_open(url, &options, &fleet, err));
+    cx_status status = cx_fleet_find(fleet, name, &part, err);
+    if (!cx_failed(status))
+        status = wait_until_free(fleet, part.number, ends, err);
+    cx_fleet_close(fleet);
+    return status;
+}
+
+cx_status cx_serve_worker_open(cx_cli *cli, const cx_serve_worker *worker, const sigset_t *ends,
+                               const char **out_path, cx_err *err)
+{
+    const char *home = getenv("CORTEX_HOME");
+    cx_fleet_files_options options = {.node = worker->node, .lost = end_at_once};
+    if (home == NULL || !cx_cli_is_database(home))
+        return cx_fail(err, CX_E_USAGE, "a worker's $CORTEX_HOME is the address of a database");
+    cx_cli_part_close(cli);
+    CX_TRY(wait_for_part(cli, worker, home, ends, err));
+    return cx_cli_part_open_with(cli, home, &options, out_path, err);
+}
+
+/* --- with the parent -------------------------------------------------------------------------- */
+
+/* Detached: it may wait when the process ends. */
+static void *await_silence(void *arg)
+{
+    char bytes[64];
+    ssize_t count = 1;
+    while (count > 0 || (count < 0 && errno == EINTR)) {
+        cx_stream_wait input = {0, CX_POLL_READ, 0};
+        if (!cx_stream_poll(&input, 1, SILENT_MS)) {
+            cx_cli_complain("serve: the parent of this worker says nothing any more: the worker "
+                            "ends, and gives the part back");
+            break;
+        }
+        count = read(0, bytes, sizeof bytes);
+    }
     (void)kill(getpid(), SIGTERM);
     return arg;
 }
@@ -68,7 +130,7 @@ cx_status cx_serve_worker_follow(const cx_serve_worker *worker, cx_err *err)
     pthread_t thread;
     if (!worker->is_one)
         return CX_SUCCESS;
-    if (pthread_create(&thread, NULL, await_end_of_input, NULL) != 0)
+    if (pthread_create(&thread, NULL, await_silence, NULL) != 0)
         return cx_fail(err, CX_E_BUSY, "a thread cannot be started");
     (void)pthread_detach(thread);
     return CX_SUCCESS;

@@ -20,7 +20,6 @@
 
 #define INDEX_DAYS_MAX 36500
 #define LOCK_WAIT_MS 5000
-#define FLEET_WAIT_MS 500 /* between attempts to take a part */
 #define GRACE_S_DEFAULT 15
 
 /* --- the question ----------------------------------------------------------------------------- */
@@ -131,8 +130,6 @@ static cx_status read_server_options(cx_serving *s, cx_server_options *out, cx_e
         .body_memory = (size_t)cx_cli_number(args, "body-memory", 0),
         .log = log_line,
         .relayed_port = s->worker.port,
-        .may_answer = s->cli->part == NULL ? NULL : owns_part,
-        .may_answer_arg = s->cli->part,
     };
     CX_TRY(cx_tcp_address_parse(listen == NULL ? "127.0.0.1:8420" : listen, &options.address, err));
     CX_TRY(read_otlp_options(args, &options, err));
@@ -243,18 +240,24 @@ cx_status cx_serving_find(cx_cli *cli, const char *home_path, cx_str *out_url, c
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* A worker of a fleet waits until the part is free; false: it was told to end. */
-static bool wait_for_home(const cx_serving *s, uint64_t end_ns)
+/* Again when another worker was first. */
+static cx_status open_part_home(cx_serving *s, cx_err *err)
 {
-    if (s->worker.is_one && s->ends != NULL)
-        return cx_machine_await_signal(s->ends, FLEET_WAIT_MS * UINT64_C(1000000)) == 0;
-    cx_thread_sleep_ms(20);
-    return s->cli->io->monotonic_ns(s->cli->io) < end_ns;
+    cx_status status;
+    do {
+        CX_TRY(cx_serve_worker_open(s->cli, &s->worker, s->ends, &s->path, err));
+        cx_home_options options = cx_cli_home_options(s->cli, CX_CLI_WRITE, NULL);
+        options.or_remote = false;
+        status = cx_home_open(s->path, &options, &s->home, err);
+    } while (status.code == CX_E_BUSY);
+    return status;
 }
 
 /* Commands own a data directory only briefly. */
 static cx_status open_home(cx_serving *s, cx_err *err)
 {
+    if (s->worker.is_one)
+        return open_part_home(s, err);
     cx_cli_progress progress;
     cx_cli_progress_init(&progress, s->cli->io, "tables");
     cx_home_options options = cx_cli_home_options(s->cli, CX_CLI_WRITE, &progress);
@@ -263,8 +266,8 @@ static cx_status open_home(cx_serving *s, cx_err *err)
     uint64_t end = s->cli->io->monotonic_ns(s->cli->io) + LOCK_WAIT_MS * UINT64_C(1000000);
     cx_status status;
     while ((status = cx_home_open(s->path, &options, &s->home, err)).code == CX_E_BUSY &&
-           wait_for_home(s, end))
-        continue;
+           s->cli->io->monotonic_ns(s->cli->io) < end)
+        cx_thread_sleep_ms(20);
     cx_cli_progress_end(&progress);
     return status;
 }
@@ -428,11 +431,19 @@ static cx_status listen_at(cx_serving *s, cx_server_options *options, cx_err *er
 cx_status cx_serving_open(cx_serving *s, cx_err *err)
 {
     cx_server_options options;
-    CX_TRY(cx_serve_worker_open(s->cli, &s->worker, err));
+    CX_TRY(cx_serve_worker_read(s->cli, &s->worker, err));
     CX_TRY(cx_serve_worker_follow(&s->worker, err));
-    CX_TRY(cx_cli_home_path(s->cli, s->args, &s->path, err));
+    if (!s->worker.is_one)
+        CX_TRY(cx_cli_home_path(s->cli, s->args, &s->path, err));
     CX_TRY(read_server_options(s, &options, err));
     CX_TRY(open_recorder(s, err));
+    /* The part of a worker is open only now. */
+    options.io = s->cli->io;
+    options.home_path = s->path;
+    if (s->cli->part != NULL) {
+        options.may_answer = owns_part;
+        options.may_answer_arg = s->cli->part;
+    }
     CX_TRY(need_token(s, err));
     CX_TRY(cx_cli_alerting_secret(s->cli, s->args, s->path, &options.alerting, err));
     CX_TRY(open_runs(s, err));
@@ -663,7 +674,9 @@ static int run_serve(cx_cli *cli, const cx_cli_args *args)
     if (!cx_failed(status))
         status = print_urls(&s, &err);
     int code = CX_EXIT_HOLDS;
-    if (cx_failed(status)) {
+    if (s.worker.is_one && status.code == CX_E_BUSY && cx_serve_worker_was_told(&err)) {
+        grace_ms = 0;
+    } else if (cx_failed(status)) {
         code = cx_cli_ledger_fail(cli, args, &err);
         grace_ms = 0;
     } else {
