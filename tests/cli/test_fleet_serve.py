@@ -10,7 +10,9 @@ import http.client
 import json
 import os
 import pathlib
+import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -44,13 +46,14 @@ class Node:
         self.log_path = fleet.folder / f"{name}-{len(fleet.nodes)}.log"
         self.log = open(self.log_path, "w", encoding="utf-8")
         self.process = subprocess.Popen(
-            [BIN, "serve", "--fleet", url or fleet.url, "--node", name, "--listen", "127.0.0.1:0", "--json",
-             *map(str, options)], stdout=subprocess.PIPE, stderr=self.log, text=True, cwd=fleet.folder,
+            [BIN, "serve", "--fleet", url or fleet.url, "--node", name, "--json", *map(str, options),
+             *([] if "--listen" in options else ["--listen", "127.0.0.1:0"])], stdout=subprocess.PIPE, stderr=self.log, text=True, cwd=fleet.folder,
             env=fleet.env, stdin=subprocess.DEVNULL)
         fleet.nodes.append(self)
         line = self.process.stdout.readline()
         check(line, name, "did not start:", self.said())
         self.about = json.loads(line)
+        check("url" in self.about, line)
         self.port = int(self.about["url"].rsplit(":", 1)[1])
         self.inner = int(self.about["node_address"].rsplit(":", 1)[1])
 
@@ -90,7 +93,10 @@ class Node:
 
     def ask(self, method, path, body=None, timeout=PATIENCE_S):
         """(status, object) of one request on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        if self.fleet.tls:
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.fleet.tls)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:
             connection.request(method, path, None if body is None else json.dumps(body),
                                {"Authorization": f"Bearer {self.fleet.token}", "Content-Type": "application/json"})
@@ -123,6 +129,7 @@ class Fleet:
         self.cluster, self.database = database.cluster, database.cluster.url()
         database.parts += 1
         self.part = f"part-{database.parts}"
+        self.tls = None  # an ssl.SSLContext
 
     def __enter__(self):
         self.folder = kit.make_folder("cortex-nodes-")
@@ -403,6 +410,51 @@ def a_promoted_standby_is_found(database):
             w.end()
         wait(lambda: one.serves() or two.serves(), "an owner")
         check_written(one, writers)
+
+
+@test
+def tls_is_between_the_client_and_the_worker(database):
+    if shutil.which("openssl") is None:
+        kit.skip("no openssl")
+    with Fleet(database) as f:
+        cert, key = f.folder / "cert.pem", f.folder / "key.pem"
+        made = kit.run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                       "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost", "-addext",
+                       "subjectAltName=IP:127.0.0.1")
+        check(made.returncode == 0, made)
+        options = ("--tls-cert", cert, "--tls-key", key, "--hold", 2, "--listen", "0.0.0.0:0")
+        one = f.node("one", *options)
+        one.wait_said("and serves it")
+        two = f.node("two", *options)
+        check(one.about["url"].startswith("https://"), one.about)
+        f.tls = ssl.create_default_context(cafile=cert)
+        status, made = two.write("first")
+        check(status == 201, status, made)
+        status, again = one.write("first")
+        check(status == 200 and again["duplicate"], again)
+        for node in ("one", "two"):
+            f.ok("fleet", "drain", node)
+        one.wait_said("does not serve")
+        wait(lambda: not two.serves(), "no owner")
+        try:
+            check(False, "answered:", one.write("second"))
+        except (OSError, http.client.HTTPException):
+            pass  # no words of HTTP in a connection with TLS
+
+
+@test
+def one_of_three_nodes_takes_over(database):
+    with Fleet(database) as f:
+        one, two = f.pair()
+        three = f.node("three")
+        check(three.write("before")[0] == 201)
+        one.kill()
+        for node in (two, three):
+            status, again = node.write("before")
+            check(status == 200 and again["duplicate"], again)
+        check(two.serves() != three.serves(), two.said(), three.said())
+        for node in (two, three):
+            check("ended with exit code" not in node.said(), node.said())
 
 
 @test
