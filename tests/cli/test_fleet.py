@@ -205,12 +205,10 @@ def large_contents_come_back():
 @test
 def a_changed_database_is_found():
     changes = {
-        "a byte of the log": "UPDATE cortex_fleet.cx_extent e SET bytes = set_byte(bytes, 40, get_byte(bytes, 40) # 1) "
-                             "FROM cortex_fleet.cx_file f WHERE f.file = e.file AND f.part = e.part AND f.name LIKE "
-                             "'log/%.seg' AND length(bytes) > 100 AND e.num = (SELECT max(num) - 1 FROM "
-                             "cortex_fleet.cx_extent JOIN cortex_fleet.cx_file USING (part, file) WHERE NOT derived)",
-        "bytes that are missing": "DELETE FROM cortex_fleet.cx_extent WHERE num = (SELECT max(num) FROM cortex_fleet."
-                                  "cx_extent JOIN cortex_fleet.cx_file USING (part, file) WHERE name LIKE 'log/%.seg')",
+        "a byte of the log": "UPDATE cortex_fleet.cx_extent SET bytes = set_byte(bytes, 40, get_byte(bytes, 40) # 1) WHERE "
+                             "num = (SELECT max(num) FROM cortex_fleet.cx_commit WHERE nonce IS NOT NULL)",
+        "bytes that are missing": "DELETE FROM cortex_fleet.cx_extent WHERE num = (SELECT max(num) FROM "
+                                  "cortex_fleet.cx_commit WHERE nonce IS NOT NULL)",
         "a commit that is missing": "DELETE FROM cortex_fleet.cx_commit WHERE num = 2",
         "an epoch": "UPDATE cortex_fleet.cx_commit SET epoch = epoch + 1 WHERE num = 1",
         "the identity": "UPDATE cortex_fleet.cx_part SET id = decode(repeat('00', 16), 'hex')",

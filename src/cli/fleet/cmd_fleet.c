@@ -12,7 +12,7 @@
 #include "fleet/api.h"
 #include "json/api.h"
 
-#define OPTION_PART                                                                              \
+#define OPTION_PART \
     CX_CLI_OPT("part", 0, CX_CLI_TEXT, "NAME", "The part, which is a data directory; default main.")
 
 /* An open fleet and the answer of a command. */
@@ -646,8 +646,8 @@ static int run_fleet_import(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_operand folder_operands[] = {{"DIR", CX_CLI_FILE, NULL, false, false}};
-static const cx_cli_option part_options[] = {CX_CLI_OPTION_DATABASE, OPTION_PART, CX_CLI_OPTION_JSON,
-                                             CX_CLI_OPTIONS_COMMON};
+static const cx_cli_option part_options[] = {CX_CLI_OPTION_DATABASE, OPTION_PART,
+                                             CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_fleet_import = {
     .name = "fleet import",

@@ -41,8 +41,8 @@ typedef struct cx_serve_worker {
 /* Whether this process is the worker of a node. */
 CX_RESULT cx_serve_worker_read(cx_cli *cli, cx_serve_worker *out, cx_err *err);
 /* Waits until the part that $CORTEX_HOME names is free, and opens it (cx_cli_part_open); what was
- * open of it is closed first.  No transaction is open while it waits.  CX_E_BUSY "ToldToEnd": one of
- * `ends` came. */
+ * open of it is closed first.  No transaction is open while it waits.  CX_E_BUSY "ToldToEnd": one
+ * of `ends` came. */
 CX_RESULT cx_serve_worker_open(cx_cli *cli, const cx_serve_worker *worker, const sigset_t *ends,
                                const char **out_path, cx_err *err);
 bool cx_serve_worker_was_told(const cx_err *err);
