@@ -30,9 +30,12 @@ failed=0
 skipped=0
 reached_end=no
 log=$(mktemp)
+beside_log=$(mktemp)
+ahead= # what builds ahead of its part
 
 finish() {
-    rm -f "$log"
+    stop_ahead
+    rm -f "$log" "$beside_log"
     if [ "$reached_end" = no ]; then
         echo "test.sh stopped before its end" >&2
         failed=$((failed + 1))
@@ -63,6 +66,7 @@ build() {
     local preset=$1
     shift
     local targets=()
+    stop_ahead
     if [ "$#" -gt 0 ]; then
         targets=(--target "$@")
     fi
@@ -70,6 +74,27 @@ build() {
         ! quietly cmake --build --preset "$preset" -j "$jobs" "${targets[@]}"; then
         failed=$((failed + 1))
         return 1
+    fi
+}
+
+# ahead PRESET [TARGET...]: what tests leave of the processors while they wait builds what a later part needs.
+# That part stops it and builds the rest; what does not build fails there.
+ahead() {
+    local preset=$1
+    shift
+    quietly cmake --preset "$preset" >/dev/null || return 0
+    # In a session of its own: where the kernel shares among sessions, a priority counts only inside of one.
+    # shellcheck disable=SC2016 # the inner shell expands it
+    setsid bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; exec nice -n 19 ninja "$@"' ahead \
+        -C "build/$preset" -j "$jobs" "$@" >/dev/null 2>&1 &
+    ahead=$!
+}
+
+stop_ahead() {
+    if [ -n "$ahead" ]; then
+        kill "$ahead" 2>/dev/null || true
+        wait "$ahead" 2>/dev/null || true
+        ahead=
     fi
 }
 
@@ -148,9 +173,14 @@ fi
 
 # The page and its tests; where its parts cannot be had, both are left out, and the tests say so.
 ./scripts/npm-ci.sh test || true
-# cortex-verify as WebAssembly, and the page that carries it; without them their tests are skipped.
-quietly ./scripts/offline-verifier.sh || true
-./scripts/npm-ci.sh deploy || true
+# cortex-verify as WebAssembly, and the page that carries it; without them their tests are skipped.  Only tests
+# need them, so they are made beside the build.
+beside() {
+    ./scripts/offline-verifier.sh || echo "FAILED: ./scripts/offline-verifier.sh"
+    ./scripts/npm-ci.sh deploy || true
+}
+beside >"$beside_log" 2>&1 &
+beside=$!
 # The packages that the SDK for TypeScript integrates with are 240 MB: its tests with them run where
 # `scripts/npm-ci.sh sdk` has brought them, and are skipped elsewhere.
 
@@ -162,12 +192,16 @@ fi
 export CC=gcc CXX=g++
 part "release, gcc: everything"
 if build release; then
+    wait "$beside" || true
+    ! grep -q FAILED "$beside_log" || cat "$beside_log"
+    ahead asan
     run_tests release
 fi
 
 part "AddressSanitizer and UBSan, clang"
 unset CC CXX
 if build asan; then
+    CC=gcc CXX=g++ ahead tsan threaded_tests
     run_tests asan -LE 'web|artefact'
 fi
 
