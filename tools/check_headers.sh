@@ -10,37 +10,62 @@ cd "$(dirname "$0")/.."
 cc=${CC:-gcc}
 cxx=${CXX:-g++}
 warnings=(-Wall -Wextra -Wconversion -Wshadow -Werror)
-wrong=0
-count=0
+jobs=${CORTEX_JOBS:-$(getconf _NPROCESSORS_ONLN)}
 
 # alone INCLUDE COMPILER FLAG...: compiles a file that only includes INCLUDE, twice.
 alone() {
     local include=$1
     shift
-    count=$((count + 1))
     # The main file needs one declaration of its own: an empty one is not C.
     if ! printf '#include %s\n#include %s\nextern int cx_header_alone;\n' "$include" "$include" |
         "$@" -fsyntax-only "${warnings[@]}" -; then
         echo "FAILED: $include alone, with: $*"
-        wrong=1
+        return 1
     fi
+}
+
+count=0
+wrong=0
+waits=() # for what was started, oldest first
+
+# begins INCLUDE COMPILER FLAG...: alone, beside as many others as there are processors.
+begins() {
+    count=$((count + 1))
+    if [ "${#waits[@]}" -ge "$jobs" ]; then
+        ends
+    fi
+    alone "$@" &
+    waits+=("$!")
+}
+
+# The oldest of them.
+ends() {
+    wait "${waits[0]}" || wrong=1
+    waits=("${waits[@]:1}")
 }
 
 shopt -s nullglob
 for header in include/cortex/*.h; do
-    alone "<${header#include/}>" "$cc" -x c -std=c11 -pedantic -Wstrict-prototypes -Iinclude
+    begins "<${header#include/}>" "$cc" -x c -std=c11 -pedantic -Wstrict-prototypes -Iinclude
 done
 for header in src/*/*.h; do
-    alone "\"${header#src/}\"" "$cc" -x c -std=c17 -D_GNU_SOURCE -Iinclude -Isrc
+    begins "\"${header#src/}\"" "$cc" -x c -std=c17 -D_GNU_SOURCE -Iinclude -Isrc
 done
-if ! command -v "$cxx" >/dev/null; then
+has_cxx=no
+if command -v "$cxx" >/dev/null; then
+    has_cxx=yes
+    for header in include/cortex/*.h; do
+        begins "<${header#include/}>" "$cxx" -x c++ -std=c++11 -pedantic -Iinclude
+    done
+fi
+while [ "${#waits[@]}" -gt 0 ]; do
+    ends
+done
+if [ "$has_cxx" = no ]; then
     [ "$wrong" -eq 0 ] || exit 1
     echo "$count checks hold; $cxx is not here, so nothing was read as C++"
     exit 77
 fi
-for header in include/cortex/*.h; do
-    alone "<${header#include/}>" "$cxx" -x c++ -std=c++11 -pedantic -Iinclude
-done
 
 if [ "$count" -eq 0 ]; then
     echo "no headers found"
