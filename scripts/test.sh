@@ -24,7 +24,8 @@ case "${1:-}" in
 esac
 
 jobs=${CORTEX_JOBS:-$(nproc)}
-at_once=$((jobs + 1)) # tests wait for disks and clocks too
+# Tests wait for disks and clocks, too: of the time of most long ones, a quarter to a half is work of a processor.
+at_once=$((jobs + 2))
 passed=0
 failed=0
 skipped=0
