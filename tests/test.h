@@ -33,6 +33,29 @@ const char *cx_test_path(const char *relative);
 /* A file under $CORTEX_TESTDATA, or NULL when that is not set or the file is absent. */
 const char *cx_test_data(const char *relative);
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CX_TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CX_TEST_SANITIZED 1
+#endif
+#endif
+
+/* For a test that tries every place: under a sanitizer, which needs many times as long, one of
+ * `sampled` places is tried, the same ones each time; otherwise each one (1).  What an answer is
+ * does not depend on how the code was built.  `sampled` has no factor in common with what
+ * alternates from one place to the next (bits of a byte, two ways to fail), so that all of these
+ * are among the places. */
+static inline unsigned cx_test_step(unsigned sampled)
+{
+#ifdef CX_TEST_SANITIZED
+    return sampled;
+#else
+    (void)sampled;
+    return 1;
+#endif
+}
+
 #define CX_TEST(test_name)                                                           \
     static void test_##test_name(void);                                              \
     __attribute__((constructor)) static void register_##test_name(void)              \

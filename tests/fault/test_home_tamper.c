@@ -235,7 +235,7 @@ CX_TEST(home_every_byte_of_the_log)
         segment_path(&s, i, path);
         load(&s, path);
         CHECK(used_size(&s) > SEGMENT_HEAD + 1000);
-        each_change(&s, path, used_size(&s), 500, judge_log_change);
+        each_change(&s, path, used_size(&s), 500 / cx_test_step(4), judge_log_change);
     }
     report(&s, "log");
     CHECK(s.detected > 20);
@@ -278,7 +278,7 @@ CX_TEST(home_every_byte_of_the_database)
     REQUIRE(subject_init(&s, "tamper_db"));
     (void)snprintf(path, sizeof path, "%s/cortex.db", s.k.path);
     load(&s, path);
-    each_change(&s, path, s.contents.size, 800, judge_change);
+    each_change(&s, path, s.contents.size, 800 / cx_test_step(4), judge_change);
     report(&s, "database");
     CHECK(s.detected > 20);
     (void)CHECK_HOLDS(s.k.path, true, NULL);

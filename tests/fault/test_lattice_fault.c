@@ -293,7 +293,7 @@ static void break_files(const char *what, const char *path, bool as_pipe, unsign
     answer expected = ask(&plain, cx_alloc_default());
     for (size_t k = 0; k < CX_COUNT_OF(kinds); k++) {
         for (int onwards = 0; onwards < 2; onwards++) {
-            for (uint64_t at = 1;; at++) {
+            for (uint64_t at = 1;; at += cx_test_step(3)) {
                 fault_io files;
                 fault_alloc memory;
                 fault_alloc_init(&memory, FAULT_NEVER, false);

@@ -200,15 +200,16 @@ static void judge(trial *t, const char *what, size_t at, bool may_cut)
                      same ? "refuses what means the same" : "lets it pass");
 }
 
+enum { BITS_STEP = 5 };
+
 static void flip_every_bit(trial *t)
 {
-    for (size_t at = 0; at < t->text.size; at++) {
-        for (int bit = 0; bit < 8; bit++) {
-            cx_buf_clear(&t->changed);
-            cx_buf_add_str(&t->changed, cx_buf_str(&t->text));
-            t->changed.data[at] ^= (uint8_t)(1 << bit);
-            judge(t, "bit flip at", at, false);
-        }
+    for (size_t bit = 0; bit < t->text.size * 8; bit += cx_test_step(BITS_STEP)) {
+        size_t at = bit / 8;
+        cx_buf_clear(&t->changed);
+        cx_buf_add_str(&t->changed, cx_buf_str(&t->text));
+        t->changed.data[at] ^= (uint8_t)(1u << bit % 8);
+        judge(t, "bit flip at", at, false);
     }
 }
 
@@ -258,10 +259,11 @@ CX_TEST(tamper_every_bit)
         build(&text, (shape)kind);
         trial_init(&t, &text);
         flip_every_bit(&t);
-        CHECK_INT(t.tried, text.size * 8);
+        unsigned step = cx_test_step(BITS_STEP);
+        CHECK_INT(t.tried, (text.size * 8 + step - 1) / step);
         CHECK_INT(t.held_open, 0);
         if (kind == SPELLED)
-            CHECK(t.held > 100); /* the unknown field, blanks, 1.50 as 1.5p, ... */
+            CHECK(t.held * step > 100); /* the unknown field, blanks, 1.50 as 1.5p, ... */
         else
             CHECK(t.held * 50 < t.tried); /* ends of lines, and E against e in \u00e9 */
         trial_done(&t);

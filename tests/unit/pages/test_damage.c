@@ -194,7 +194,7 @@ static void flip_everything(cx_scheme scheme, size_t row_step, size_t byte_step)
     for (size_t c = 0; c < CX_COUNT_OF(columns); c++) {
         const column *now = &columns[c];
         size_t told_count = 0, wrong = 0, flips = 0;
-        size_t step = strncmp(now->table, "leaf", 4) != 0 ? 1
+        size_t step = strncmp(now->table, "leaf", 4) != 0 ? cx_test_step(3)
                       : now->table[4] == 0                ? row_step
                                                           : row_step / 8 + 1;
         size_t bytes = !now->is_blob         ? 3
