@@ -108,9 +108,18 @@ class Eye:
         self.env, self.cwd = env, cwd
         self.looks = 0
 
-    def look(self, words, exact=False, patience=60, shows=False, terminal=True):
-        """Both ways; what came through the pipe.  What is exact is so in a pipe only."""
+    def look(self, words, exact=False, patience=60, shows=False, pipe=True, terminal=True):
+        """Both ways.  What is exact is so in a pipe only."""
         words = [os.fsencode(word) for word in words]
+        self.looks += 1
+        if pipe:
+            self.look_at_pipes(words, exact, patience, shows)
+        if terminal:
+            seen = on_terminal(words, self.env, self.cwd, patience)
+            harmless(seen, True, words, "terminal", lines=not exact)
+            check(not shows or MARK.search(seen), words, "does not show what it was given:", seen[:3000])
+
+    def look_at_pipes(self, words, exact, patience, shows):
         out, err = through_pipes(words, self.env, self.cwd, patience)
         harmless(err, False, words, "standard error")
         if not exact:
@@ -118,15 +127,8 @@ class Eye:
             if b"--json" in words and text.startswith("{"):
                 for line in text.splitlines():
                     json.loads(line)
-        self.looks += 1
-        if not terminal:
-            return out
-        seen = on_terminal(words, self.env, self.cwd, patience)
-        harmless(seen, True, words, "terminal", lines=not exact)
-        if shows:
-            check(MARK.search(seen), words, "does not show what it was given:", seen[:3000])
-            check(exact or MARK.search(out + err), words, "does not show what it was given:", out[:3000], err[:3000])
-        return out
+        check(not shows or exact or MARK.search(out + err), words, "does not show what it was given:", out[:3000],
+              err[:3000])
 
 
 # --- a world in which everything is hostile ----------------------------------------------------------
@@ -632,6 +634,9 @@ def the_detector_finds_active_text():
 
 @test
 def hostile_data_is_escaped_by_every_command():
+    """With sanitizers, which are slow, one row is looked at in a pipe and the next one on a terminal: what is
+    written does not depend on them."""
+    sanitized = bool(os.environ.get("CX_SANITIZE"))
     with Folder() as folder:
         world = World(folder)
         eye = Eye(world.env, world.repo.path)
@@ -641,12 +646,13 @@ def hostile_data_is_escaped_by_every_command():
                 kinds = re.match("[!=~]*", row).group()
                 words = [BIN, *name.split(), *words_of(world, row[len(kinds):])]
                 try:
-                    eye.look(words, exact="=" in kinds, shows="!" in kinds,
-                             patience=SERVES if "~" in kinds else 60)
+                    even = eye.looks % 2 == 0
+                    eye.look(words, exact="=" in kinds, shows="!" in kinds, pipe=even or not sanitized,
+                             terminal=not (even and sanitized), patience=SERVES if "~" in kinds else 60)
                 except AssertionError as why:
                     failed.append(f"{name} | {row}: {str(why)[:1500]}")
         check(not failed, "\n" + "\n".join(failed))
-        print(f"{eye.looks} calls, each in a pipe and on a terminal")
+        print(f"{eye.looks} calls, {'one in a pipe, one' if sanitized else 'each in a pipe and'} on a terminal")
 
 
 @test
