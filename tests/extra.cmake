@@ -122,7 +122,10 @@ endforeach()
 set_tests_properties(cli_attack PROPERTIES COST 400)
 set_tests_properties(cli_hostile_text test_fault cli_upgrade cli_ledger PROPERTIES COST 200)
 set_tests_properties(cli_run_reports cli_split test_property vectors_attack cli_traces cli_http cli_alerts
-  cli_live cli_run_approvals test_index PROPERTIES COST 100)
+  cli_live cli_run_approvals test_index test_pages cli_exec cli_log_archive cli_packages cli_ci PROPERTIES COST 100)
+if(TEST fleet_faults)
+  set_tests_properties(fleet_faults PROPERTIES COST 150)
+endif()
 
 # What does not depend on how the code was built is checked once, not again under each sanitizer.
 if(CORTEX_SANITIZE OR CORTEX_STATIC OR CMAKE_C_FLAGS MATCHES "--coverage")
@@ -200,6 +203,7 @@ foreach(kind lint unit browser)
   cx_script(web_${kind} web ${CMAKE_CURRENT_SOURCE_DIR}/web.sh ${kind})
 endforeach()
 set_tests_properties(web_browser PROPERTIES PROCESSORS 2 COST 300)
+set_tests_properties(web_unit PROPERTIES COST 100)
 
 # What `scripts/test.sh --quick` leaves out of unit, check, cli and vectors: most of what starts many
 # governed runs, servers or compilers.  What is left must take less than four minutes on two cores.
