@@ -41,11 +41,11 @@ const char *cx_test_data(const char *relative);
 #endif
 #endif
 
-/* For a test that tries every place: under a sanitizer, which needs many times as long, one of
- * `sampled` places is tried, the same ones each time; otherwise each one (1).  What an answer is
- * does not depend on how the code was built.  `sampled` has no factor in common with what
- * alternates from one place to the next (bits of a byte, two ways to fail), so that all of these
- * are among the places. */
+/* For a test that tries every place, or a shape that is large only for its cost: under a sanitizer,
+ * which needs many times as long, one of `sampled` places is tried, the same ones each time, or the
+ * shape is so much smaller; otherwise it is 1.  What an answer is does not depend on how the code
+ * was built.  `sampled` has no factor in common with what alternates from one place to the next
+ * (bits of a byte, two ways to fail), so that all of these are among the places. */
 static inline unsigned cx_test_step(unsigned sampled)
 {
 #ifdef CX_TEST_SANITIZED

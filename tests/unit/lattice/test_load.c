@@ -457,7 +457,8 @@ CX_TEST(load_first_error_does_not_depend_on_threads)
 CX_TEST(load_a_string_of_many_megabytes)
 {
     const char *big = getenv("CX_TEST_BIG");
-    size_t size = big != NULL && *big == '1' ? (size_t)1 << 30 : (size_t)64 << 20;
+    size_t size =
+        big != NULL && *big == '1' ? (size_t)1 << 30 : ((size_t)64 << 20) / cx_test_step(4);
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());
     long_node(&text, "big", size);
