@@ -49,11 +49,14 @@ export SOURCE_DATE_EPOCH
 built() {
     local folder=$1 program=$2
     shift 2
-    if ! { cmake -S . -B "$folder" "$@" && cmake --build "$folder" -j "$jobs" --target "$program"; } \
+    mkdir -p "$folder"
+    # Not `if !`: bash goes on, as if it had worked, when the log cannot be written.
+    if { cmake -S . -B "$folder" "$@" && cmake --build "$folder" -j "$jobs" --target "$program"; } \
         >"$folder.log" 2>&1; then
-        cat "$folder.log" >&2
-        exit 1
+        return
     fi
+    [ ! -e "$folder.log" ] || cat "$folder.log" >&2
+    exit 1
 }
 built "$build" cortex "${options[@]}"
 ./scripts/install-deps.sh musl
