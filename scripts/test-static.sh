@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # test-static.sh [x86_64|aarch64] [FOLDER] - tests the programs of one file that scripts/static.sh has put into FOLDER
 # (default build/dist), as they are given out: the tests of cortex-verify from outside with its proofs, evidence
-# files, witnesses and erasures, and on a machine of their kind those of cortex that use no other program.
+# files, witnesses and erasures, and those of cortex that use no other program.
 #
 # CORTEX_TOOLS (default build/release/bin) has cortex-agents, which makes signed traces for the tests.
-# Programs of the other architecture are run by qemu; then cortex, which makes the proofs, is this machine's
-# (CORTEX_BIN, default the one of build/release).  Closes with `N passed, N failed, N skipped`.
+# Programs of the other architecture are run by qemu (scripts/emulated.sh).  Where the kernel cannot be told of it,
+# only cortex-verify is: then cortex, which makes the proofs, is this machine's (CORTEX_BIN, default the one of
+# build/release).  CORTEX_SCRIPTS="verify cli" runs these scripts only.  Closes with `N passed, N failed, N skipped`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=$(uname -m)
@@ -17,7 +18,11 @@ trap 'rm -rf "$bin"' EXIT
 verify=$out/cortex-verify-$version-linux-$arch
 [ -x "$verify" ] || { echo "test-static.sh: $verify is missing: run scripts/static.sh $arch" >&2; exit 1; }
 tests=(verify evidence witness erasure actions)
-if [ "$arch" = "$here" ]; then
+emulator=()
+if [ "$arch" != "$here" ] && ./scripts/emulated.sh "$arch" true; then
+    emulator=(./scripts/emulated.sh "$arch")
+fi
+if [ "$arch" = "$here" ] || [ -n "${emulator[*]}" ]; then
     cp "$verify" "$bin/cortex-verify"
     cp "$out/cortex-$version-linux-$arch" "$bin/cortex"
     tests+=(ledger answers chain home_root cli contract)
@@ -26,6 +31,7 @@ else
     chmod 755 "$bin/cortex-verify"
     cp "${CORTEX_BIN:-build/release/bin/cortex}" "$bin/cortex"
 fi
+read -ra tests <<<"${CORTEX_SCRIPTS:-${tests[*]}}"
 cp "${CORTEX_TOOLS:-build/release/bin}/cortex-agents" "$bin/"
 export CORTEX_BIN=$bin/cortex CX_TEST_ROOT=$PWD/tests
 
@@ -35,7 +41,7 @@ skipped=0
 for name in "${tests[@]}"; do
     script=tests/cli/test_$name.py
     echo "-- $script"
-    said=$(timeout 1800 "./$script" 2>&1) || true
+    said=$(timeout 1800 "${emulator[@]}" "./$script" 2>&1) || true
     line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' <<<"$said" | tail -n 1) || line=
     if [ -z "$line" ]; then
         tail -n 20 <<<"$said"
