@@ -2,9 +2,9 @@
 # static.sh [x86_64|aarch64] [FOLDER] - makes cortex and cortex-verify as one file each, which need
 # nothing of the system that they run on but its kernel.
 #
-# FOLDER (default build/dist) gets cortex-VERSION-linux-ARCH and cortex-verify-VERSION-linux-ARCH, stripped,
-# their symbols as NAME.debug, and is shown what was made.  The other architecture is cross-compiled over
-# Debian's libraries, unpacked in build/foreign/ARCH/root, and tried under qemu.  cortex is linked with glibc,
+# FOLDER (default build/dist) gets cortex-VERSION-linux-ARCH and cortex-verify-VERSION-linux-ARCH, stripped, less than
+# 12 MB and 1 MB, their symbols as NAME.debug, and is shown what was made.  The other architecture is cross-compiled
+# over Debian's libraries, unpacked in build/foreign/ARCH/root, and tried under qemu.  cortex is linked with glibc,
 # cortex-verify with musl (scripts/musl.sh), which is a third of its size.  The same commit gives the same bytes in
 # any folder.
 set -euo pipefail
@@ -78,6 +78,15 @@ for made in "$build/bin/cortex" "$build-verify/bin/cortex-verify"; do
         exit 1
     fi
     "${run[@]}" "$out/$name" --version | sed "s|^|$name: |"
-    printf '%s: %s bytes\n' "$name" "$(stat -c %s "$out/$name")"
+    size=$(stat -c %s "$out/$name")
+    printf '%s: %s bytes\n' "$name" "$size"
+    case $name in
+    cortex-verify-*) most=1000000 ;;
+    *) most=12000000 ;;
+    esac
+    if [ "$size" -ge "$most" ]; then
+        echo "static.sh: $name is too large: less than $most bytes were promised" >&2
+        exit 1
+    fi
 done
 "${run[@]}" "$out/cortex-$version-linux-$arch" lattice selftest | tail -n 1
