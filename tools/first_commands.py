@@ -88,8 +88,8 @@ def emulated(machine):
 
 ENTER = ('mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && cd "$1" && '
          'exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$2" LC_ALL=C.UTF-8 chroot "$1" "${@:3}"')
-ARM_PACKAGES = ("base-files,bash,coreutils,dash,sed,grep,mawk,findutils,tar,gzip,openssh-client,nodejs,npm,python3,"
-                "python3-pip,python3-venv,ca-certificates")
+ARM_PACKAGES = ("base-files,base-passwd,libc-bin,bash,coreutils,dash,sed,grep,mawk,findutils,tar,gzip,openssh-client,"
+                "nodejs,npm,python3,python3-pip,python3-venv,ca-certificates")
 
 
 class System:
@@ -127,6 +127,8 @@ class System:
         else:
             run(need("mmdebstrap"), "--quiet", "--variant=extract", "--arch=arm64", f"--include={ARM_PACKAGES}", "bookworm",
                 kept, sources, patience_s=UNPACKING_S)
+            for name in ("passwd", "group"):
+                shutil.copy(kept / f"usr/share/base-passwd/{name}.master", kept / "etc" / name)
         for folder in ("bin", "sbin", "lib"):
             if not (kept / folder).is_symlink():
                 run("cp", "-a", f"{kept / folder}/.", kept / "usr" / folder)
