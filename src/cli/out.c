@@ -118,21 +118,115 @@ unsigned cx_cli_columns(void)
     return size.ws_col;
 }
 
+/* A line of --progress in so many nanoseconds; on a terminal one four times a second. */
+#define LINE_NS UINT64_C(2000000000)
+#define REWRITE_NS UINT64_C(250000000)
+#define SILENT_NS UINT64_C(500000000)
+
 void cx_cli_progress_init(cx_cli_progress *progress, const cx_io *io, const char *label)
 {
     *progress = (cx_cli_progress){.io = io, .label = label, .start_ns = io->monotonic_ns(io)};
     progress->enabled = isatty(STDERR_FILENO) == 1 && !is_dumb_terminal();
 }
 
+void cx_cli_progress_ask(cx_cli_progress *progress)
+{
+    progress->in_lines = !progress->enabled;
+    progress->enabled = true;
+}
+
+void cx_cli_progress_count(void *arg, uint64_t count)
+{
+    cx_cli_progress *progress = arg;
+    progress->counts = true;
+    progress->count = count;
+}
+
+static unsigned percent_of(uint64_t done, uint64_t total)
+{
+    return total == 0 ? 100
+                      : (unsigned)((double)(done < total ? done : total) * 100 / (double)total);
+}
+
+static void add_duration(char *text, size_t size, double seconds)
+{
+    const uint64_t s = seconds < 1e9 ? (uint64_t)seconds : UINT64_C(1000000000);
+    if (s >= 3600)
+        (void)snprintf(text, size, "%llu h %02llu min", (unsigned long long)(s / 3600),
+                       (unsigned long long)(s / 60 % 60));
+    else if (s >= 60)
+        (void)snprintf(text, size, "%llu min %02llu s", (unsigned long long)(s / 60),
+                       (unsigned long long)(s % 60));
+    else
+        (void)snprintf(text, size, "%llu s", (unsigned long long)s);
+}
+
+/* Of the part that is under way: the log's bytes, or rows. */
+static void show_rate(cx_cli_progress *progress, uint64_t now_ns)
+{
+    const double seconds = (double)(now_ns - progress->part.start_ns) / 1e9 + 1e-9;
+    const bool bytes =
+        strcmp(progress->part.label, "log") == 0 || strcmp(progress->part.label, "tables") == 0;
+    const double done = (double)(progress->part.done - progress->part.first_done);
+    const double count = (double)(progress->part.count - progress->part.first_count);
+    char rate[64] = "", left[64] = "";
+    if (bytes)
+        (void)snprintf(rate, sizeof rate, ", %.1f MB/s", done / seconds / 1e6);
+    if (done > 0 && progress->part.total > progress->part.done) {
+        (void)snprintf(left, sizeof left, ", ");
+        add_duration(left + 2, sizeof left - 2 - sizeof " left",
+                     (double)(progress->part.total - progress->part.done) * seconds / done);
+        (void)snprintf(left + strlen(left), sizeof " left", " left");
+    }
+    (void)fprintf(stderr,
+                  progress->in_lines ? "%s %3u %%, %.0f %s/s%s%s\n"
+                                     : "\r%s %3u %%, %.0f %s/s%s%s\033[K",
+                  progress->part.label, percent_of(progress->part.done, progress->part.total),
+                  count / seconds, bytes ? "entries" : "rows", rate, left);
+    (void)fflush(stderr);
+    progress->shown = 1;
+    progress->part.shown_ns = now_ns;
+}
+
+/* The last line of a part, where lines are asked for. */
+static void end_part(cx_cli_progress *progress, uint64_t now_ns)
+{
+    if (progress->part.label == NULL || !progress->in_lines)
+        return;
+    progress->part.done = progress->part.total;
+    show_rate(progress, now_ns);
+}
+
+static void count_step(cx_cli_progress *progress, uint64_t done, uint64_t total)
+{
+    const uint64_t now = progress->io->monotonic_ns(progress->io);
+    if (progress->part.label == NULL || strcmp(progress->part.label, progress->label) != 0) {
+        end_part(progress, now);
+        progress->part.label = progress->label;
+        progress->part.start_ns = progress->part.shown_ns = now;
+        progress->part.first_done = done;
+        progress->part.first_count = progress->count;
+    }
+    progress->part.done = done;
+    progress->part.total = total;
+    progress->part.count = progress->count;
+    if (now - progress->part.shown_ns >= (progress->in_lines ? LINE_NS : REWRITE_NS) &&
+        now - progress->start_ns >= SILENT_NS)
+        show_rate(progress, now);
+}
+
 void cx_cli_progress_step(void *arg, uint64_t bytes_done, uint64_t bytes_total)
 {
     cx_cli_progress *progress = arg;
-    if (!progress->enabled || bytes_total == 0 ||
-        progress->io->monotonic_ns(progress->io) - progress->start_ns < 500000000u)
+    if (!progress->enabled || bytes_total == 0)
         return;
-    uint64_t done = bytes_done < bytes_total ? bytes_done : bytes_total;
-    unsigned percent = (unsigned)((double)done * 100.0 / (double)bytes_total);
-    if (progress->shown == percent + 1)
+    if (progress->counts) {
+        count_step(progress, bytes_done, bytes_total);
+        return;
+    }
+    const unsigned percent = percent_of(bytes_done, bytes_total);
+    if (progress->shown == percent + 1 ||
+        progress->io->monotonic_ns(progress->io) - progress->start_ns < SILENT_NS)
         return;
     progress->shown = percent + 1;
     (void)fprintf(stderr, "\r%s %3u %%", progress->label, percent); /* a literal */
@@ -141,7 +235,9 @@ void cx_cli_progress_step(void *arg, uint64_t bytes_done, uint64_t bytes_total)
 
 void cx_cli_progress_end(cx_cli_progress *progress)
 {
-    if (progress->shown != 0)
+    if (progress->counts && progress->in_lines)
+        end_part(progress, progress->io->monotonic_ns(progress->io));
+    else if (progress->shown != 0)
         (void)fputs("\r\033[K", stderr);
     progress->shown = 0;
 }

@@ -77,19 +77,31 @@ CX_RESULT cx_cli_file_commit(cx_cli_file *file, cx_err *err);
 /* After a failure elsewhere; fine after commit and for a zeroed one. */
 void cx_cli_file_abort(cx_cli_file *file);
 
-/* Percent on standard error, for work that takes longer than half a second on a terminal. */
+/* Percent on standard error, for work that takes longer than half a second on a terminal; for work
+ * that counts also its rate and the time that is left. */
 typedef struct cx_cli_progress {
     const cx_io *io;
     const char *label;
     uint64_t start_ns;
     unsigned shown; /* percent + 1; 0 = nothing yet */
     bool enabled;
+    bool in_lines; /* it was asked for where there is no terminal: a line now and then */
+    bool counts;
+    uint64_t count; /* entries or rows so far */
+    struct {
+        const char *label;
+        uint64_t start_ns, shown_ns, done, total, count, first_done, first_count;
+    } part; /* the work that `label` names */
 } cx_cli_progress;
 
 void cx_cli_progress_init(cx_cli_progress *progress, const cx_io *io, const char *label);
+/* By --progress: also where standard error is no terminal. */
+void cx_cli_progress_ask(cx_cli_progress *progress);
 /* Fits the progress callbacks of the library; `arg` is the cx_cli_progress. */
 void cx_cli_progress_step(void *arg, uint64_t bytes_done, uint64_t bytes_total);
-/* Wipes the line. */
+/* Before it: how many entries or rows are done. */
+void cx_cli_progress_count(void *arg, uint64_t count);
+/* Wipes the line, or adds the last one. */
 void cx_cli_progress_end(cx_cli_progress *progress);
 
 #endif

@@ -3,9 +3,8 @@
  *
  * C1  An actor is read from the tables when it is asked for.  At most `actor_limit` stay in memory,
  *     but for those that must (C2): of the others one that was not used lately makes room.
- * C2  An actor stays while it is held (cx_actor_hold), while it has changes that are not in
- *     the tables, and in a home that derives from the first entry on (its trees cannot be read).
- *     So an actor that is not in memory is in the tables as it is.
+ * C2  An actor stays while it is held (cx_actor_hold), and while it has changes that are not in
+ *     the tables.  So an actor that is not in memory is in the tables as it is.
  * C3  A pointer to an actor that is not held is valid until the lock is released or another actor
  *     is asked for.
  */
@@ -13,8 +12,6 @@
 #include "ledger/internal.h"
 #include "ledger/store_internal.h"
 
-/* Actors in memory unless the options say another number: about 10 MB. */
-#define ACTORS_MAX 16384
 /* How many places are looked at, and actors removed, to make room for one. */
 #define LOOKS 64
 #define REMOVED_AT_ONCE 2
@@ -118,13 +115,23 @@ static void remove_actor(cx_home *home, size_t at)
     actor_close(home, actor);
 }
 
+size_t cx_home_actor_limit(const cx_home *home)
+{
+    return home->options.actor_limit != 0 ? home->options.actor_limit : CX_HOME_ACTORS_DEFAULT;
+}
+
+bool cx_home_actors_crowded(const cx_home *home)
+{
+    return home->actors.changed.count >= cx_home_actor_limit(home);
+}
+
 /* C1: a hand goes round; an actor that was used since it last came by is passed over once. */
 static void make_room(cx_home *home)
 {
     cx_actors *all = &home->actors;
-    const size_t limit = home->options.actor_limit != 0 ? home->options.actor_limit : ACTORS_MAX;
+    const size_t limit = cx_home_actor_limit(home);
     size_t removed = 0;
-    if (home->trees_from_start || home->remote != NULL)
+    if (home->remote != NULL)
         return;
     for (size_t i = 0; i < LOOKS && all->held.count >= limit && removed < REMOVED_AT_ONCE; i++) {
         all->hand = all->hand < all->held.count ? all->hand : 0;
@@ -258,13 +265,6 @@ cx_status cx_home_actor_numbered(cx_home *home, int64_t id, cx_actor **out, cx_e
     return CX_SUCCESS;
 }
 
-/* All of them: for a home that derives from the first entry on and continues. */
-static cx_status load_all(cx_home *home, cx_err *err)
-{
-    loading load = {home, NULL};
-    return cx_store_scan_actors(&home->store, 1, (int64_t)home->actors.count, load_row, &load, err);
-}
-
 cx_status cx_home_load_actors(cx_home *home, cx_err *err)
 {
     uint64_t count = 0;
@@ -275,7 +275,7 @@ cx_status cx_home_load_actors(cx_home *home, cx_err *err)
         return CX_SUCCESS;
     CX_TRY(cx_home_actor_numbered(home, CX_ACTOR_HOME, &self, err));
     home->scheme = self->info.scheme;
-    return home->trees_from_start ? load_all(home, err) : CX_SUCCESS;
+    return CX_SUCCESS;
 }
 
 static cx_status find_in_tables(cx_home *home, cx_str name, cx_actor **out, cx_err *err)

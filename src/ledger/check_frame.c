@@ -341,8 +341,11 @@ static cx_status compare_roots(const frame_check *check, const cx_manifest *mani
 cx_status cx_home_check_manifests(cx_home *home, const cx_ledger_frame *frame, cx_arena *arena,
                                   const cx_check_sink *sink, cx_err *err)
 {
-    cx_actor *actor = cx_home_actor_in_memory(home, frame->actor);
-    if (frame->entry.size != 0 || actor == NULL)
+    cx_actor *actor = NULL;
+    if (frame->entry.size != 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_home_find_actor(home, frame->actor, &actor, err));
+    if (actor == NULL)
         return CX_SUCCESS;
     for (size_t i = 0; i < frame->change_count; i++) {
         const cx_change *change = &frame->changes[i];

@@ -572,7 +572,6 @@ cx_status cx_home_open_derived(const char *path, const char *db_path, bool lock,
     cx_home *home = home_new(path, options);
     if (home == NULL)
         return cx_fail_nomem(err);
-    home->trees_from_start = true;
     cx_status status = open_log(home, !lock, err);
     if (!cx_failed(status))
         status = open_derived_tables(home, db_path, err);

@@ -91,6 +91,9 @@ typedef struct cx_home_options {
     /* Called while tables are brought up to date; may be NULL. */
     void (*progress)(void *arg, const char *what, uint64_t done, uint64_t total);
     void *progress_arg;
+    /* Called before `progress`, with the same argument: how many entries (or rows) are done; may be
+     * NULL. */
+    void (*counted)(void *arg, uint64_t entries);
     size_t actor_limit; /* actors kept in memory; 0 = 16,384 */
     /* Of the process that writes: segments of the log are archived by itself (log/log.h). */
     bool archives;

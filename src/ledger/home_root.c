@@ -62,39 +62,59 @@ static cx_status reserve_overalls(cx_home *home, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status put_leaf(cx_slots *slots, uint64_t position, const cx_home_leaf *leaf,
-                          cx_buf *bytes, cx_err *err)
-{
-    cx_buf_clear(bytes);
-    cx_home_leaf_encode(leaf, bytes);
-    CX_TRY(cx_buf_check(bytes, err));
-    cx_digest hash = cx_home_leaf_hash(cx_buf_bytes(bytes));
-    return cx_slots_put(slots, position, &hash, err);
-}
-
 typedef struct refreshing {
     cx_home *home;
     cx_slots *slots;
     const cx_home_leaf_visit *visit;
-    cx_buf bytes; /* of one leaf */
+    cx_mmr_edge edge; /* of the same tree, without slots */
+    cx_buf bytes;     /* of one leaf */
     cx_arena page;
     cx_home_root root;
 } refreshing;
+
+static cx_status put_leaf(refreshing *r, const cx_home_leaf *leaf, cx_err *err)
+{
+    cx_mmr_fold folds[CX_MMR_FOLDS_MAX];
+    size_t ignored = 0;
+    cx_buf_clear(&r->bytes);
+    cx_home_leaf_encode(leaf, &r->bytes);
+    CX_TRY(cx_buf_check(&r->bytes, err));
+    const cx_digest hash = cx_home_leaf_hash(cx_buf_bytes(&r->bytes));
+    if (r->slots != NULL)
+        return cx_slots_put(r->slots, r->root.actors, &hash, err);
+    return cx_mmr_edge_append(&r->edge, CX_SCHEME_CORTEX_1, r->home->alloc, &hash, folds, &ignored,
+                              err);
+}
+
+/* Its overall root, and whether that is another one than at the last call. */
+static cx_status overall_of(refreshing *r, uint64_t number, cx_digest *out, bool *out_changed,
+                            cx_err *err)
+{
+    const cx_known_overall *known = &r->home->actors.overalls.items[number];
+    if (r->slots == NULL) {
+        cx_actor *actor;
+        *out_changed = true;
+        CX_TRY(cx_home_actor_numbered(r->home, (int64_t)number, &actor, err));
+        return compute_overall(r->home, actor, out, err);
+    }
+    *out_changed = !known->known || r->root.actors >= cx_slots_count(r->slots);
+    CX_TRY(refresh_actor(r->home, number, err));
+    *out = known->root;
+    return CX_SUCCESS;
+}
 
 static cx_status refresh_leaf(refreshing *r, uint64_t number, const cx_actor_info *info,
                               cx_err *err)
 {
     if (cx_home_root_reserved(info->name))
         return CX_SUCCESS;
-    const cx_known_overall *overall = &r->home->actors.overalls.items[number];
-    bool changed = !overall->known || r->root.actors >= cx_slots_count(r->slots);
-    CX_TRY(refresh_actor(r->home, number, err));
-    const cx_home_leaf leaf = {.actor = info->name,
-                               .scheme = info->scheme,
-                               .size = info->entry_count,
-                               .overall = overall->root};
+    cx_digest overall;
+    bool changed = false;
+    CX_TRY(overall_of(r, number, &overall, &changed, err));
+    const cx_home_leaf leaf = {
+        .actor = info->name, .scheme = info->scheme, .size = info->entry_count, .overall = overall};
     if (changed)
-        CX_TRY(put_leaf(r->slots, r->root.actors, &leaf, &r->bytes, err));
+        CX_TRY(put_leaf(r, &leaf, err));
     if (r->visit != NULL)
         CX_TRY(r->visit->leaf(r->visit->arg, r->root.actors, &leaf, changed, err));
     r->root.actors++;
@@ -106,7 +126,10 @@ static cx_status refresh_leaves(refreshing *r, cx_err *err)
 {
     const cx_actor_info *infos;
     size_t count = 1;
-    CX_TRY(reserve_overalls(r->home, err));
+    if (r->slots != NULL)
+        CX_TRY(reserve_overalls(r->home, err));
+    else
+        cx_vec_done(&r->home->actors.overalls, r->home->alloc);
     for (uint64_t done = 0; count != 0; done += count) {
         cx_arena_mark mark = cx_arena_mark_now(&r->page);
         CX_TRY(cx_home_actor_page(r->home, done, LEAF_PAGE, &r->page, &infos, &count, err));
@@ -114,7 +137,8 @@ static cx_status refresh_leaves(refreshing *r, cx_err *err)
             CX_TRY(refresh_leaf(r, done + i + 1, &infos[i], err));
         cx_arena_reset(&r->page, mark);
     }
-    r->root.root = cx_slots_root(r->slots);
+    r->root.root =
+        r->slots != NULL ? cx_slots_root(r->slots) : cx_mmr_edge_root(&r->edge, CX_SCHEME_CORTEX_1);
     return CX_SUCCESS;
 }
 
@@ -126,6 +150,7 @@ cx_status cx_home_leaves_refresh(cx_home *home, cx_slots *slots, const cx_home_l
     cx_arena_init(&r.page, home->alloc, 0);
     cx_status status = refresh_leaves(&r, err);
     cx_buf_done(&r.bytes);
+    cx_vec_done(&r.edge.peaks, home->alloc);
     cx_arena_done(&r.page);
     if (!cx_failed(status))
         *out = r.root;

@@ -3,7 +3,8 @@
  * (ledger.md §11, check 10; §15).
  *
  * The log is totally ordered, so that the home root at the position of each entry home.root can be
- * computed again.  Only leaves that have changed since the entry before are hashed.
+ * computed again.  Only leaves that have changed since the entry before are hashed, as long as the
+ * tree over all actors is kept: with very many of them it is not, and each entry hashes all leaves.
  */
 #include <stdio.h>
 
@@ -11,10 +12,15 @@
 #include "ledger/internal.h"
 #include "ledger/kinds.h"
 
+/* The tree over the actors is kept for so many times the actors that stay in memory: at 100 bytes
+ * each, 26 MB unless the options say another number. */
+#define LEAVES_KEPT 16
+#define PENDING_MAX 4096
+
 struct cx_home_root_check {
     cx_home *home;
     const cx_check_sink *sink;
-    cx_slots *slots;
+    cx_slots *slots; /* NULL = there are too many actors */
     bool has_last;
     cx_home_root_entry last;
 };
@@ -67,9 +73,10 @@ static cx_status get_recorded(const comparison *compare, uint64_t position, cx_h
                               bool *out_found, cx_err *err)
 {
     cx_home *home = compare->check->home;
-    cx_actor *actor = cx_home_actor_in_memory(home, CX_STR(CX_HOME_ROOT_ACTOR));
+    cx_actor *actor;
     uint8_t key[CX_HOME_LEAF_KEY_SIZE];
     cx_bytes value = {NULL, 0};
+    CX_TRY(cx_home_need_actor(home, CX_STR(CX_HOME_ROOT_ACTOR), &actor, err));
     CX_TRY(cx_store_get(&home->store, actor->id, cx_home_leaf_key(position, key), compare->arena,
                         &value, out_found, NULL, err));
     if (*out_found && cx_failed(cx_home_leaf_decode(value, out, NULL)))
@@ -170,6 +177,13 @@ static cx_status check_root(cx_home_root_check *check, const cx_entry *entry,
     comparison compare = {.check = check, .arena = arena};
     const cx_home_leaf_visit visit = {compare_leaf, &compare};
     cx_home_root now;
+    if (check->home->actors.count > LEAVES_KEPT * (uint64_t)cx_home_actor_limit(check->home)) {
+        cx_slots_close(check->slots);
+        check->slots = NULL;
+    }
+    /* What is pending would be looked through for each actor. */
+    if (cx_store_memtable_rows(&check->home->store) > PENDING_MAX)
+        CX_TRY(cx_home_flush_now(check->home, err));
     check->has_last = true;
     check->last = (cx_home_root_entry){*recorded, entry->seq, entry->created_at_ns};
     CX_TRY(cx_home_leaves_refresh(check->home, check->slots, &visit, &now, err));
@@ -201,7 +215,9 @@ cx_status cx_home_root_check_frame(cx_home_root_check *check, const cx_ledger_fr
                               "the journal of home roots has an entry that is none", err);
     if (cx_failed(cx_home_root_decode(entry.payload, &recorded, &reason)))
         return report_finding(check, "HomeRootMalformed", frame->actor, where, reason.message, err);
-    if (cx_home_actor_in_memory(check->home, frame->actor)->info.scheme != CX_SCHEME_CORTEX_1)
+    cx_actor *actor;
+    CX_TRY(cx_home_need_actor(check->home, frame->actor, &actor, err));
+    if (actor->info.scheme != CX_SCHEME_CORTEX_1)
         return report_finding(check, "HomeRootMalformed", frame->actor, where,
                               "the journal of home roots is in another scheme than cortex-1", err);
     return check_root(check, &entry, &recorded, where, arena, err);

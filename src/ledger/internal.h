@@ -107,9 +107,6 @@ struct cx_home {
     /* of the home root recorded last, for cx_home_root_get_status */
     _Atomic uint64_t home_roots, home_root_entries, home_root_seconds;
 
-    /* trees are maintained from the first entry on: for verification and rebuild */
-    bool trees_from_start;
-
     cx_actors actors;
 };
 
@@ -123,8 +120,13 @@ CX_RESULT cx_home_find_actor(cx_home *home, cx_str name, cx_actor **out /* NULL 
                              cx_err *err);
 CX_RESULT cx_home_need_actor(cx_home *home, cx_str name, cx_actor **out, cx_err *err);
 CX_RESULT cx_home_actor_numbered(cx_home *home, int64_t id, cx_actor **out, cx_err *err);
-/* Only what is in memory, which is all of them in a home that derives from the first entry on. */
+/* Only what is in memory. */
 cx_actor *cx_home_actor_in_memory(const cx_home *home, cx_str name);
+/* Actors in memory unless the options say another number: about 10 MB. */
+#define CX_HOME_ACTORS_DEFAULT 16384
+size_t cx_home_actor_limit(const cx_home *home);
+/* So many have changed that a flush must make room, where nothing else starts one. */
+bool cx_home_actors_crowded(const cx_home *home);
 void cx_actor_hold(cx_actor *actor);
 void cx_actor_release(cx_actor *actor);
 /* The next actor of the data directory; its name must be new. */
@@ -326,14 +328,17 @@ void cx_home_close_derived_tables(cx_home *home);
 CX_RESULT cx_home_open_tables_to_check(const cx_home *home, cx_store *out, bool *out_there,
                                        bool *out_stale, cx_err *err);
 
-/*
- * Compares two stores row by row: `differ` is called with the table's name and the row's key, at
- * most `max` times.
- */
-CX_RESULT cx_store_compare(cx_store *left, cx_store *right, size_t max,
-                           cx_status (*differ)(void *arg, const char *table, int64_t actor,
-                                               cx_bytes key, const char *how, cx_err *err),
-                           void *arg, cx_err *err);
+typedef struct cx_store_comparison {
+    size_t max; /* calls of `differ` */
+    /* A row that is not the same; the key is what follows the first column of its table. */
+    cx_status (*differ)(void *arg, const char *table, int64_t actor, cx_bytes key, const char *how,
+                        cx_err *err);
+    void (*compared)(void *arg, uint64_t rows); /* from time to time; may be NULL */
+    void *arg;
+} cx_store_comparison;
+/* Compares two stores row by row. */
+CX_RESULT cx_store_compare(cx_store *left, cx_store *right, const cx_store_comparison *how,
+                           cx_err *err);
 
 /* --- home_root.c ------------------------------------------------------------------------------ */
 
@@ -356,7 +361,8 @@ typedef struct cx_home_leaf_visit {
 } cx_home_leaf_visit;
 /*
  * The leaves of this moment into `slots`, which is empty or holds those of the last call: only what
- * has changed is hashed.  Needs the transaction and the lock; `visit` may be NULL.
+ * has changed is hashed.  Without slots (NULL) all are hashed and none is kept.  Needs the
+ * transaction and the lock; `visit` may be NULL.
  */
 CX_RESULT cx_home_leaves_refresh(cx_home *home, cx_slots *slots, const cx_home_leaf_visit *visit,
                                  cx_home_root *out, cx_err *err);

@@ -15,6 +15,7 @@
 
 #define NEW_NAME "/cortex.db.new"
 #define FLUSH_ENTRIES 1000000
+#define COMMITS_SHOWN 64 /* progress is told once in so many */
 
 typedef struct rebuild {
     cx_home *home;
@@ -23,6 +24,7 @@ typedef struct rebuild {
     cx_check_sink sink;
     char first[CX_ERR_MESSAGE_SIZE]; /* the first difference */
     uint64_t differences;
+    uint64_t entries; /* of this run */
 } rebuild;
 
 static cx_status note_finding(void *arg, const char *check, const char *reason, cx_str actor,
@@ -51,6 +53,22 @@ static cx_status note_row_difference(void *arg, const char *table, int64_t actor
     return CX_SUCCESS;
 }
 
+static void show_progress(const rebuild *work, const char *what, uint64_t done, uint64_t total,
+                          uint64_t count)
+{
+    const cx_home_options *options = &work->home->options;
+    if (options->counted != NULL)
+        options->counted(options->progress_arg, count);
+    if (options->progress != NULL)
+        options->progress(options->progress_arg, what, done, total);
+}
+
+static void show_compared(void *arg, uint64_t rows)
+{
+    const rebuild *work = arg;
+    show_progress(work, "compared rows", rows, cx_store_rows_about(&work->home->store), rows);
+}
+
 static cx_status derive_commit(rebuild *work, const cx_log_commit *commit, uint64_t skip,
                                cx_err *err)
 {
@@ -63,18 +81,16 @@ static cx_status derive_commit(rebuild *work, const cx_log_commit *commit, uint6
         const cx_applied at = {.place = item->place, .commit = commit->number};
         CX_TRY(cx_home_apply(home, &frame, &at, &work->arena, err));
         home->applied = (cx_position){commit->number, i + 1};
+        work->entries += frame.entry.size != 0 ? 1 : 0;
         CX_TRY(cx_home_check_manifests(home, &frame, &work->arena, &work->sink, err));
         cx_arena_reset(&work->arena, mark);
     }
-    work->result.commits++;
+    if (work->result.commits++ % COMMITS_SHOWN == 0)
+        show_progress(work, "tables", commit->bytes_done, commit->bytes_total, work->entries);
     if (cx_store_memtable_bytes(&home->store) < CX_MEMTABLE_BYTES &&
-        home->store.memtable->entries_written < FLUSH_ENTRIES)
+        home->store.memtable->entries_written < FLUSH_ENTRIES && !cx_home_actors_crowded(home))
         return CX_SUCCESS;
-    CX_TRY(cx_home_flush_now(home, err));
-    if (home->options.progress != NULL)
-        home->options.progress(home->options.progress_arg, "tables", commit->bytes_done,
-                               commit->bytes_total);
-    return CX_SUCCESS;
+    return cx_home_flush_now(home, err);
 }
 
 static cx_status derive_all(rebuild *work, cx_err *err)
@@ -122,8 +138,9 @@ static cx_status compare_with_old(rebuild *work, cx_rebuild_mode mode, cx_err *e
                            old.flushed.frames != work->home->store.flushed.frames;
     if (!work->result.changed) {
         uint64_t before = work->differences;
-        status =
-            cx_store_compare(&work->home->store, &old, 1000, note_row_difference, work, &reason);
+        const cx_store_comparison how = {
+            .max = 1000, .differ = note_row_difference, .compared = show_compared, .arg = work};
+        status = cx_store_compare(&work->home->store, &old, &how, &reason);
         bool damaged = status.code == CX_E_FORMAT;
         if (cx_failed(status) && !damaged)
             status = cx_fail(err, status.code, "%s", reason.message);

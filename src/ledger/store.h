@@ -230,6 +230,12 @@ CX_RESULT cx_store_find_actor(cx_store *store, cx_str name, cx_arena *arena, int
 /* The row actor/<name> of a new actor. */
 CX_RESULT cx_store_put_actor_name(cx_store *store, int64_t id, cx_str name, uint64_t commit,
                                   cx_err *err);
+/* How many rows a comparison reads, nearly: folds and pages are not counted. */
+static inline uint64_t cx_store_rows_about(const cx_store *store)
+{
+    const cx_store_counters *rows = &store->counters;
+    return rows->actors + rows->entries + rows->records;
+}
 /* Counts all rows, which reads all of them. */
 CX_RESULT cx_store_count_rows(cx_store *store, uint64_t *out_entries, uint64_t *out_records,
                               cx_err *err);

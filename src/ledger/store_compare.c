@@ -5,6 +5,8 @@
 #include "ledger/internal.h"
 #include "ledger/store_internal.h"
 
+#define ROWS_SHOWN 4096 /* progress is told once in so many */
+
 typedef struct compared_table {
     const char *name;
     const char *sql;
@@ -66,9 +68,8 @@ typedef struct comparison {
     const compared_table *table;
     cx_db_statement *left, *right;
     size_t left_calls; /* remaining calls of `differ` */
-    cx_status (*differ)(void *arg, const char *table, int64_t actor, cx_bytes key, const char *how,
-                        cx_err *err);
-    void *arg;
+    uint64_t rows;     /* compared */
+    const cx_store_comparison *with;
 } comparison;
 
 static cx_status report_difference(comparison *state, const cx_db_statement *row, const char *how,
@@ -78,8 +79,9 @@ static cx_status report_difference(comparison *state, const cx_db_statement *row
         return CX_SUCCESS;
     state->left_calls--;
     const int64_t first = cx_db_int(row, 0);
-    return state->differ(state->arg, state->table->name, state->table->of_trees ? first / 2 : first,
-                         cx_db_bytes(row, 1), how, err);
+    return state->with->differ(state->with->arg, state->table->name,
+                               state->table->of_trees ? first / 2 : first, cx_db_bytes(row, 1), how,
+                               err);
 }
 
 static cx_status compare_table(comparison *state, cx_err *err)
@@ -95,6 +97,8 @@ static cx_status compare_table(comparison *state, cx_err *err)
             CX_TRY(report_difference(state, state->right, "not in the log", err));
         else if (!rows_equal(state->table, state->left, state->right))
             CX_TRY(report_difference(state, state->left, "different", err));
+        if (++state->rows % ROWS_SHOWN == 0 && state->with->compared != NULL)
+            state->with->compared(state->with->arg, state->rows);
         if (order <= 0)
             CX_TRY(cx_db_step(state->left, &left, err));
         if (order >= 0)
@@ -112,16 +116,14 @@ static cx_status compare_counters(comparison *state, const cx_store *left, const
         (a->actors == b->actors && a->entries == b->entries && a->records == b->records))
         return CX_SUCCESS;
     state->left_calls--;
-    return state->differ(state->arg, "meta", CX_ACTOR_HOME, cx_str_bytes(CX_STR("rows")),
-                         "different", err);
+    return state->with->differ(state->with->arg, "meta", CX_ACTOR_HOME,
+                               cx_str_bytes(CX_STR("rows")), "different", err);
 }
 
-cx_status cx_store_compare(cx_store *left, cx_store *right, size_t max,
-                           cx_status (*differ)(void *arg, const char *table, int64_t actor,
-                                               cx_bytes key, const char *how, cx_err *err),
-                           void *arg, cx_err *err)
+cx_status cx_store_compare(cx_store *left, cx_store *right, const cx_store_comparison *how,
+                           cx_err *err)
 {
-    comparison state = {.left_calls = max, .differ = differ, .arg = arg};
+    comparison state = {.left_calls = how->max, .with = how};
     for (size_t i = 0; i < sizeof compared / sizeof *compared; i++) {
         state.table = &compared[i];
         state.left = state.right = NULL;

@@ -15,10 +15,13 @@
 
 #include "base/api.h"
 #include "crypto/api.h"
+#include "ledger/check/erased.h"
 #include "ledger/internal.h"
 
 #define FINDINGS_MAX 1000
 #define FLUSH_ENTRIES 400000
+#define COMMITS_SHOWN 64 /* progress is told once in so many */
+#define RECORDS_SHOWN 1024
 
 struct cx_home_report {
     const cx_alloc *alloc;
@@ -31,24 +34,16 @@ struct cx_home_report {
     CX_VEC(cx_roots) roots;
 };
 
-/* Erased content that no entry has explained yet. */
-typedef struct erased_mark {
-    bool subject;
-    uint64_t seq;
-    cx_id id;
-    cx_str actor;
-    bool explained;
-} erased_mark;
-
 typedef struct verifier {
     cx_home *home;
     cx_home_report *report;
     const cx_home_verify_options *options;
     cx_arena arena;
     cx_check_sink sink;
-    CX_VEC(erased_mark) erased;
+    cx_erased *erased;
     cx_home_root_check *home_roots;
-    bool damaged; /* the log is damaged: later frames cannot be derived */
+    uint64_t records; /* memories and edges that there are in the end */
+    bool damaged;     /* the log is damaged: later frames cannot be derived */
 } verifier;
 
 /* --- findings -------------------------------------------------------------------------------- */
@@ -86,16 +81,11 @@ static cx_status report_finding(verifier *check, const char *name, const char *r
 static cx_status mark_erased(verifier *check, const cx_ledger_frame *frame, const cx_entry *entry,
                              bool half, cx_err *err)
 {
-    erased_mark *mark = cx_vec_push(&check->erased, check->home->alloc);
-    if (mark == NULL)
-        return cx_fail_nomem(err);
-    *mark = (erased_mark){.subject = !frame->committed && frame->has_subject,
-                          .seq = entry->seq,
-                          .id = frame->subject,
-                          .actor = cx_arena_copy_str(&check->report->arena, frame->actor)};
+    const cx_erased_mark mark = {frame->actor, entry->seq,
+                                 !frame->committed && frame->has_subject ? &frame->subject : NULL};
     check->report->totals.erased++;
     check->report->totals.half_erased += half ? 1 : 0;
-    return mark->actor.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    return cx_erased_add(check->erased, &mark, err);
 }
 
 static cx_status explain_erased(verifier *check, const cx_ledger_frame *frame,
@@ -109,30 +99,18 @@ static cx_status explain_erased(verifier *check, const cx_ledger_frame *frame,
         cx_payload_decode(cx_entry_kind_of(entry->kind), entry->payload, arena, &payload, NULL);
     if (cx_failed(status)) /* already reported, unless memory ran out */
         return status.code == CX_E_NOMEM ? cx_fail_nomem(err) : CX_SUCCESS;
-    for (size_t i = 0; i < check->erased.count; i++) {
-        erased_mark *mark = &check->erased.items[i];
-        if (!cx_str_eq(mark->actor, frame->actor) || mark->subject == redact)
-            continue;
-        if (redact ? mark->seq == payload.as.redact.target_seq
-                   : memcmp(mark->id.bytes, payload.as.redact_memory.id.bytes, 16) == 0)
-            mark->explained = true;
-    }
-    return CX_SUCCESS;
+    const cx_erased_mark target = {frame->actor, redact ? payload.as.redact.target_seq : 0,
+                                   redact ? NULL : &payload.as.redact_memory.id};
+    return cx_erased_explain(check->erased, &target, err);
 }
 
-static cx_status report_unexplained_erasures(verifier *check, cx_err *err)
+static cx_status report_unexplained(void *arg, cx_str actor, uint64_t seq, cx_err *err)
 {
-    for (size_t i = 0; i < check->erased.count; i++) {
-        const erased_mark *mark = &check->erased.items[i];
-        char where[64];
-        if (mark->explained)
-            continue;
-        (void)snprintf(where, sizeof where, "seq %llu", (unsigned long long)mark->seq);
-        CX_TRY(report_finding(
-            check, "payload", "PayloadMissing", mark->actor, where,
-            "its content was overwritten, but no entry says who erased it and why", err));
-    }
-    return CX_SUCCESS;
+    char where[64];
+    (void)snprintf(where, sizeof where, "seq %llu", (unsigned long long)seq);
+    return report_finding(arg, "payload", "PayloadMissing", actor, where,
+                          "its content was overwritten, but no entry says who erased it and why",
+                          err);
 }
 
 /* --- the log ---------------------------------------------------------------------------------- */
@@ -161,7 +139,8 @@ static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t c
         return report_finding(check, "log", "LogDamaged", (cx_str){NULL, 0}, where, reason.message,
                               err);
     }
-    cx_actor *actor = cx_home_actor_in_memory(home, frame.actor);
+    cx_actor *actor = NULL;
+    CX_TRY(cx_home_find_actor(home, frame.actor, &actor, err));
     cx_scheme scheme = actor != NULL ? actor->info.scheme : home->scheme;
     uint64_t before = check->report->totals.findings;
     CX_TRY(cx_home_check_frame(&frame, scheme, arena, &check->sink, err));
@@ -187,6 +166,16 @@ static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t c
     return CX_SUCCESS;
 }
 
+static void show_progress(const verifier *check, const char *what, uint64_t done, uint64_t total,
+                          uint64_t entries)
+{
+    const cx_home_options *options = &check->home->options;
+    if (options->counted != NULL)
+        options->counted(options->progress_arg, entries);
+    if (options->progress != NULL)
+        options->progress(options->progress_arg, what, done, total);
+}
+
 static cx_status check_commit(verifier *check, const cx_log_commit *commit, cx_err *err)
 {
     cx_home *home = check->home;
@@ -203,14 +192,13 @@ static cx_status check_commit(verifier *check, const cx_log_commit *commit, cx_e
         }
         cx_arena_reset(&check->arena, mark);
     }
-    check->report->totals.commits++;
+    cx_home_totals *totals = &check->report->totals;
+    totals->log_bytes = commit->bytes_done;
+    if (totals->commits++ % COMMITS_SHOWN == 0)
+        show_progress(check, "log", commit->bytes_done, commit->bytes_total, totals->entries);
     if (cx_store_memtable_bytes(&home->store) >= CX_MEMTABLE_BYTES ||
-        home->store.memtable->entries_written >= FLUSH_ENTRIES) {
-        CX_TRY(cx_home_flush_now(home, err));
-        if (home->options.progress != NULL)
-            home->options.progress(home->options.progress_arg, "verify", commit->bytes_done,
-                                   commit->bytes_total);
-    }
+        home->store.memtable->entries_written >= FLUSH_ENTRIES || cx_home_actors_crowded(home))
+        return cx_home_flush_now(home, err);
     return CX_SUCCESS;
 }
 
@@ -253,6 +241,13 @@ typedef struct head_scan {
     cx_actor *actor;
     uint64_t live, dead, edges;
 } head_scan;
+
+static void show_records(const verifier *check)
+{
+    const uint64_t done = check->report->totals.memories + check->report->totals.edges;
+    if (done % RECORDS_SHOWN == 0)
+        show_progress(check, "records", done, check->records, done);
+}
 
 static cx_status report_bad_head(head_scan *scan, cx_bytes key, const char *reason,
                                  const char *message, cx_err *err)
@@ -326,6 +321,7 @@ static cx_status check_one_head(head_scan *scan, cx_bytes key, cx_bytes value, c
     cx_digest hash;
     cx_head head;
     scan->check->report->totals.memories++;
+    show_records(scan->check);
     if (cx_value_erased(value, &hash))
         return report_bad_head(scan, key, "PayloadMissing",
                                "its Head was erased without a successor", err);
@@ -365,6 +361,7 @@ static cx_status check_edge_row(void *arg, cx_bytes key, cx_bytes value, bool *s
         return CX_SUCCESS;
     scan->edges++;
     scan->check->report->totals.edges++;
+    show_records(scan->check);
     if (scan->check->home->options.deriver_count == 0)
         return CX_SUCCESS; /* e/to is derived by the module memory */
     memcpy(name, "e/to/", 5);
@@ -466,12 +463,21 @@ static cx_status note_tables(verifier *check, const char *note, cx_err *err)
     return check->report->totals.tables_note.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
+static void show_compared(void *arg, uint64_t rows)
+{
+    const verifier *check = ((const table_check *)arg)->check;
+    show_progress(check, "compared rows", rows, cx_store_rows_about(&check->home->store), rows);
+}
+
 static cx_status compare_tables(verifier *check, cx_store *tables, cx_err *err)
 {
     table_check state = {check};
     cx_err reason = {0};
-    cx_status status = cx_store_compare(&check->home->store, tables, check->report->finding_max,
-                                        table_differs, &state, &reason);
+    const cx_store_comparison how = {.max = check->report->finding_max,
+                                     .differ = table_differs,
+                                     .compared = show_compared,
+                                     .arg = &state};
+    cx_status status = cx_store_compare(&check->home->store, tables, &how, &reason);
     check->report->totals.tables_checked = true;
     if (!cx_failed(status))
         return CX_SUCCESS;
@@ -567,8 +573,9 @@ static cx_status check_stored_manifest(verifier *check, cx_actor *actor,
 static cx_status check_anchor(verifier *check, const cx_anchor_point *anchor, cx_err *err)
 {
     cx_str name = anchor->actor.size != 0 ? anchor->actor : check->options->actor;
-    cx_actor *actor = cx_home_actor_in_memory(check->home, name);
+    cx_actor *actor = NULL;
     char where[64];
+    CX_TRY(cx_home_find_actor(check->home, name, &actor, err));
     (void)snprintf(where, sizeof where, "size %llu", (unsigned long long)anchor->size);
     if (actor == NULL || actor->info.entry_count < anchor->size)
         return report_finding(check, "anchor", "Truncated", name, where,
@@ -596,6 +603,8 @@ static cx_status check_anchors(verifier *check, cx_err *err)
 static cx_status store_roots(verifier *check, cx_actor *actor, cx_err *err)
 {
     cx_home_report *report = check->report;
+    if (check->options->actor_max != 0 && report->actors.count >= check->options->actor_max)
+        return CX_SUCCESS;
     cx_actor_info *info = cx_vec_push(&report->actors, report->alloc);
     cx_roots *roots = cx_vec_push(&report->roots, report->alloc);
     if (info == NULL || roots == NULL)
@@ -616,6 +625,8 @@ static cx_status count_home_root(verifier *check, cx_err *err)
         CX_TRY(cx_home_actor_numbered(check->home, (int64_t)i, &actor, err));
         if (!cx_home_root_reserved(actor->info.name))
             totals->recorded += actor->info.entry_count;
+        check->records +=
+            actor->info.live_memories + actor->info.tombstoned + actor->info.edge_count;
     }
     return CX_SUCCESS;
 }
@@ -629,8 +640,12 @@ static cx_status check_actors(verifier *check, cx_err *err)
         if (only.size != 0 && !cx_str_eq(only, actor->info.name))
             continue;
         check->report->totals.actors++;
-        CX_TRY(check_state(check, actor, err));
-        CX_TRY(store_roots(check, actor, err));
+        cx_actor_hold(actor);
+        cx_status status = check_state(check, actor, err);
+        if (!cx_failed(status))
+            status = store_roots(check, actor, err);
+        cx_actor_release(actor);
+        CX_TRY(status);
     }
     if (only.size != 0 && check->report->totals.actors == 0 && check->options->anchor_count == 0)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoActor", CX_NO_OFFSET,
@@ -645,7 +660,7 @@ static cx_status verify_all(verifier *check, cx_err *err)
     CX_TRY(read_log(check, err));
     if (cx_store_memtable_rows(&check->home->store) != 0)
         CX_TRY(cx_home_flush_now(check->home, err));
-    CX_TRY(report_unexplained_erasures(check, err));
+    CX_TRY(cx_erased_each(check->erased, report_unexplained, check, err));
     CX_TRY(count_home_root(check, err));
     CX_TRY(check_actors(check, err));
     CX_TRY(check_tables(check, err));
@@ -684,11 +699,12 @@ cx_status cx_home_verify(const char *path, const cx_home_verify_options *options
     if (!cx_failed(status))
         status = cx_home_root_check_open(check.home, &check.sink, &check.home_roots, err);
     if (!cx_failed(status))
+        status = cx_erased_open(check.home->store.writing.db, alloc, &check.erased, err);
+    if (!cx_failed(status))
         status = verify_all(&check, err);
     if (!cx_failed(status))
         decide_verdict(&check);
-    if (check.home != NULL)
-        cx_vec_done(&check.erased, check.home->alloc);
+    cx_erased_close(check.erased);
     cx_home_root_check_close(check.home_roots);
     cx_home_close_derived(check.home);
     cx_arena_done(&check.arena);

@@ -29,6 +29,7 @@ typedef struct cx_home_verify_options {
     const cx_pubkey
         *seal_key;      /* NULL = seals' signatures are not checked, and the report says so */
     size_t finding_max; /* 0 = 1000 */
+    size_t actor_max;   /* whose roots the report has; 0 = all, which takes memory for each */
 } cx_home_verify_options;
 
 typedef struct cx_home_finding {
@@ -50,7 +51,8 @@ const cx_home_finding *cx_home_report_finding(const cx_home_report *report, size
 
 typedef struct cx_home_totals {
     uint64_t actors, commits, entries, memories, versions, edges, manifests, payloads, erased;
-    uint64_t findings; /* all findings, stored or not */
+    uint64_t findings;  /* all findings, stored or not */
+    uint64_t log_bytes; /* of the log, that were read */
     bool anchored; /* an anchor holds: the history up to it is neither truncated nor rewritten */
     bool tables_checked; /* false: missing or unreadable, see tables_note */
     cx_str tables_note;
@@ -61,7 +63,7 @@ typedef struct cx_home_totals {
     cx_home_root_entry home_root; /* the last one; it covers home_root.root.entries of `recorded` */
 } cx_home_totals;
 const cx_home_totals *cx_home_report_totals(const cx_home_report *report);
-/* Roots of each actor as derived from the log. */
+/* Roots of the actors, at most `actor_max` of them, as derived from the log. */
 size_t cx_home_report_actor_count(const cx_home_report *report);
 void cx_home_report_actor(const cx_home_report *report, size_t index, cx_actor_info *out,
                           cx_roots *out_roots);

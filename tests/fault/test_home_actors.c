@@ -115,6 +115,42 @@ static void check_equal(place *a, place *b)
     CHECK(one.actors == ACTORS && cx_digest_eq(&one.root, &other.root));
 }
 
+/* Verified with so many actors in memory, and the roots of `listed` of them. */
+static void check_verified(const place *p, size_t limit, size_t listed, uint64_t findings)
+{
+    cx_home_verify_options options = {.home = kit_options(), .actor_max = listed};
+    cx_home_report *report;
+    cx_err err = {0};
+    options.home.actor_limit = limit;
+    CHECK_STATUS(cx_home_verify(p->path, &options, &report, &err), &err);
+    const cx_home_totals *totals = cx_home_report_totals(report);
+    CHECK_INT(totals->findings, findings);
+    CHECK_INT(totals->actors, ACTORS + 1);
+    CHECK_INT(cx_home_report_actor_count(report), listed);
+    CHECK(totals->has_home_root && totals->log_bytes != 0);
+    CHECK_INT(totals->home_root.root.actors, ACTORS);
+    cx_home_report_close(report);
+}
+
+/* With 1 the tree over all actors is not kept in memory either. */
+CX_TEST(home_verification_keeps_few_actors)
+{
+    static const size_t limits[] = {1, LIMIT, 1000};
+    place p;
+    cx_home_root_entry entry;
+    REQUIRE(place_init(&p, "actors_verified", 0));
+    write_rounds(&p, true);
+    CHECK_STATUS(cx_home_root_record(p.home, 100, &entry, &p.err), &p.err);
+    write_rounds(&p, false);
+    CHECK_STATUS(cx_home_root_record(p.home, 200, &entry, &p.err), &p.err);
+    CHECK_INT(entry.root.actors, ACTORS);
+    place_close(&p);
+    for (size_t i = 0; i < CX_COUNT_OF(limits); i++)
+        check_verified(&p, limits[i], i + 2, 0);
+    cx_arena_done(&p.arena);
+    folder_remove(p.path);
+}
+
 CX_TEST(home_actors_leave_memory_and_return)
 {
     place few, all;

@@ -125,6 +125,8 @@ static cx_status rebuild_tables(cx_cli_ledger *l, bool verify_only, cx_rebuild_r
                            : cx_cli_has(l->args, "replace") ? CX_REBUILD_REPLACE
                                                             : CX_REBUILD;
     cx_cli_progress_init(&progress, l->cli->io, "tables");
+    if (cx_cli_has(l->args, "progress"))
+        cx_cli_progress_ask(&progress);
     cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_WRITE, &progress);
     cx_status status = cx_home_rebuild(l->path, &options, mode, out, err);
     cx_cli_progress_end(&progress);
@@ -197,7 +199,10 @@ static const cx_cli_option rebuild_options[] = {
     CX_CLI_OPT_FLAG("replace", 0, "Use the new tables even where they contradict the old ones."),
     CX_CLI_OPT_FLAG("verify-only", 0,
                     "Compare only; write nothing, and leave the index unchanged."),
-    CX_CLI_OPTION_MAX_INDEX, CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPTION_PROGRESS,
+    CX_CLI_OPTION_MAX_INDEX,
+    CX_CLI_OPTIONS_TRACES,
+    CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_tables_rebuild = {
     .name = "tables rebuild",

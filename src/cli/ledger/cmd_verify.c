@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/fleet/part_home.h"
+#include "cli/ledger/ledger.h"
 #include "cli/ledger/verify_parts.h"
 #include "evidence/api.h"
 #include "import/api.h"
@@ -54,6 +55,7 @@ static const cx_cli_option options[] = {
                "A proof of the other one is broken."),
     CX_CLI_OPT_FLAG("members", 0, "A proof: every key must be a member, erased or not."),
     CX_CLI_OPT_FLAG("absent", 0, "A proof: every key must be absent."),
+    CX_CLI_OPTION_PROGRESS,
     CX_CLI_OPTIONS_VERIFY,
     CX_CLI_OPTIONS_LIMITS,
     CX_CLI_OPTIONS_COMMON};

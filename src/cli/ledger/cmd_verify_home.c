@@ -8,7 +8,7 @@
 #include "cli/ledger/verify_parts.h"
 #include "ledger/api.h"
 
-enum { ANCHORS_MAX = 3, LIMITS_MAX = 5 };
+enum { ANCHORS_MAX = 3, LIMITS_MAX = 5, ACTORS_LISTED = 1000 };
 
 typedef struct audit {
     cx_cli *cli;
@@ -128,6 +128,7 @@ static cx_status prepare_audit(audit *a, cx_err *err)
     if (cx_cli_has(a->args, "actor") || (needs_actor && a->options.actor.size == 0))
         CX_TRY(cx_cli_actor_name(a->cli, a->args, &a->options.actor, err));
     a->options.anchors = a->anchors;
+    a->options.actor_max = ACTORS_LISTED;
     a->options.require_anchored = cx_cli_has(a->args, "require");
     return CX_SUCCESS;
 }
@@ -216,6 +217,12 @@ static void write_totals(const cx_home_totals *t, cx_buf *out)
                       (unsigned long long)t->torn_bytes);
 }
 
+/* Those whose roots are not in the report, so that it does not grow with their number. */
+static uint64_t left_out_actors(const cx_home_report *report)
+{
+    return cx_home_report_totals(report)->actors - cx_home_report_actor_count(report);
+}
+
 static void write_actors(const cx_home_report *report, cx_buf *out)
 {
     for (size_t i = 0; i < cx_home_report_actor_count(report); i++) {
@@ -228,6 +235,9 @@ static void write_actors(const cx_home_report *report, cx_buf *out)
         cx_cli_add_digest(out, &roots.overall);
         cx_buf_add_byte(out, '\n');
     }
+    if (left_out_actors(report) != 0)
+        cx_buf_printf(out, "  and %llu actors more; --actor NAME shows one, 'cortex roots' all\n",
+                      (unsigned long long)left_out_actors(report));
 }
 
 static void write_findings(const cx_home_report *report, cx_buf *out)
@@ -305,6 +315,7 @@ static void write_actors_json(audit *a, cx_json_list *json)
         cx_json_add_object(&list, &item);
     }
     cx_json_put_array(json, "actors", &list);
+    cx_json_put_uint(json, "actors_left_out", left_out_actors(a->report));
 }
 
 static void write_findings_json(audit *a, cx_json_list *json)
@@ -333,6 +344,7 @@ static void write_totals_json(audit *a, cx_json_list *json)
     cx_json_put_uint(&totals, "entries", t->entries);
     cx_json_put_uint(&totals, "erased", t->erased);
     cx_json_put_uint(&totals, "findings", t->findings);
+    cx_json_put_uint(&totals, "log_bytes", t->log_bytes);
     cx_json_put_uint(&totals, "memories", t->memories);
     cx_json_put_uint(&totals, "payloads", t->payloads);
     cx_json_put_uint(&totals, "snapshots", t->manifests);
@@ -406,7 +418,9 @@ static cx_status verify_log(audit *a, cx_err *err)
 {
     cx_cli_progress progress;
     CX_TRY(prepare_audit(a, err));
-    cx_cli_progress_init(&progress, a->cli->io, "verifying");
+    cx_cli_progress_init(&progress, a->cli->io, "log");
+    if (cx_cli_takes(a->args, "progress") && cx_cli_has(a->args, "progress"))
+        cx_cli_progress_ask(&progress);
     a->options.home = cx_cli_home_options(a->cli, CX_CLI_READ, &progress);
     cx_status status = cx_home_verify(a->path, &a->options, &a->report, err);
     cx_cli_progress_end(&progress);

@@ -111,6 +111,7 @@ cx_home_options cx_cli_home_options(cx_cli *cli, cx_cli_access access, cx_cli_pr
         .deriver_count = 1,
         .progress = progress == NULL ? NULL : show_progress,
         .progress_arg = progress,
+        .counted = progress == NULL ? NULL : cx_cli_progress_count,
         .archives = cli->archives && access == CX_CLI_WRITE,
         .archiving = {.keep = cli->archive_keep,
                       .age_ns = cli->archive_age_ns,

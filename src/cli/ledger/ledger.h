@@ -103,6 +103,12 @@ cx_home_options cx_cli_home_options(cx_cli *cli, cx_cli_access access, cx_cli_pr
 CX_RESULT cx_cli_default_origin(cx_cli *cli, const char *home_path, cx_str actor, cx_str *out,
                                 cx_err *err);
 
+/* --progress, of work that counts. */
+#define CX_CLI_OPTION_PROGRESS                                                                  \
+    CX_CLI_OPT_FLAG("progress", 0,                                                              \
+                    "Show rate, percent and time left on standard error, also when that is no " \
+                    "terminal: a line every two seconds, and one at the end of each part.")
+
 /* --- arguments ------------------------------------------------------------------------------ */
 
 /* The text itself, the contents of FILE for "@FILE", standard input for "-"; in the arena. */

@@ -152,9 +152,10 @@ CX_TEST(store_compares_how_a_value_is_stored)
     flush(&right);
     CHECK_STATUS(cx_store_finish_derived(&left, &err), &err);
     CHECK(has_index(&left));
+    const cx_store_comparison how = {.max = 10, .differ = note_row, .arg = told};
     for (size_t i = 0; i <= CX_COUNT_OF(changes); i++) {
         told[0] = 0;
-        CHECK_STATUS(cx_store_compare(&left, &right, 10, note_row, told, &err), &err);
+        CHECK_STATUS(cx_store_compare(&left, &right, &how, &err), &err);
         CHECK_STR(cx_str_z(told), i == 0 ? "" : "entry different");
         if (i == CX_COUNT_OF(changes))
             break;
