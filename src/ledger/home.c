@@ -582,6 +582,35 @@ cx_status cx_home_open_derived(const char *path, const char *db_path, bool lock,
     return status;
 }
 
+cx_status cx_home_open_kept(const char *path, const char *db_path, const cx_home_options *options,
+                            cx_home **out, bool *out_stale, cx_err *err)
+{
+    cx_home *home = home_new(path, options);
+    if (home == NULL)
+        return cx_fail_nomem(err);
+    cx_status status = open_log(home, true, err);
+    if (!cx_failed(status)) {
+        free_text(home->alloc, home->db_path);
+        home->db_path = join_path(home->alloc, db_path, "");
+        status = home->db_path == NULL ? cx_fail_nomem(err)
+                                       : open_store(home, CX_STORE_DERIVE, out_stale, err);
+    }
+    if (cx_failed(status))
+        home_free(home);
+    else
+        *out = home;
+    return status;
+}
+
+cx_status cx_home_begin_kept(cx_home *home, bool empty, cx_err *err)
+{
+    if (empty)
+        return cx_store_clear(&home->store, cx_buf_str(&home->identity), err);
+    CX_TRY(cx_home_load_actors(home, err));
+    home->applied = home->store.flushed;
+    return CX_SUCCESS;
+}
+
 void cx_home_close_derived_tables(cx_home *home)
 {
     close_store(home);

@@ -60,6 +60,12 @@ void cx_home_root_check_close(cx_home_root_check *check)
     cx_alloc_free(alloc, check, sizeof *check);
 }
 
+void cx_home_root_check_resume(cx_home_root_check *check, const cx_home_root_entry *last)
+{
+    check->has_last = true;
+    check->last = *last;
+}
+
 bool cx_home_root_check_last(const cx_home_root_check *check, cx_home_root_entry *out)
 {
     if (check->has_last)

@@ -321,6 +321,15 @@ CX_RESULT cx_home_catch_up(cx_home *home, cx_err *err);
 CX_RESULT cx_home_open_derived(const char *path, const char *db_path, bool lock,
                                const cx_home_options *options, cx_home **out, cx_err *err);
 void cx_home_close_derived(cx_home *home);
+/*
+ * For a verification that keeps its tables at `db_path` (check/kept.h): the log is opened for
+ * reading.  Nothing in the file is changed but that missing tables are made; *out_stale: it must
+ * start from the first commit.
+ */
+CX_RESULT cx_home_open_kept(const char *path, const char *db_path, const cx_home_options *options,
+                            cx_home **out, bool *out_stale, cx_err *err);
+/* Then: empties it, or goes on from its position. */
+CX_RESULT cx_home_begin_kept(cx_home *home, bool empty, cx_err *err);
 /* Closes only the tables; the log and its lock stay open. */
 void cx_home_close_derived_tables(cx_home *home);
 /* Opens the data directory's own tables, next to derived ones; *out_there: the database file
@@ -339,6 +348,14 @@ typedef struct cx_store_comparison {
 /* Compares two stores row by row. */
 CX_RESULT cx_store_compare(cx_store *left, cx_store *right, const cx_store_comparison *how,
                            cx_err *err);
+/* One record; the entries of an actor from `first` on, and its row; what the tables say of their
+ * number of rows. */
+CX_RESULT cx_store_compare_record(cx_store *left, cx_store *right, int64_t actor, cx_bytes key,
+                                  const cx_store_comparison *how, cx_err *err);
+CX_RESULT cx_store_compare_journal(cx_store *left, cx_store *right, int64_t actor, uint64_t first,
+                                   const cx_store_comparison *how, cx_err *err);
+CX_RESULT cx_store_compare_totals(cx_store *left, cx_store *right, const cx_store_comparison *how,
+                                  cx_err *err);
 
 /* --- home_root.c ------------------------------------------------------------------------------ */
 
@@ -378,6 +395,8 @@ void cx_home_root_check_close(cx_home_root_check *check); /* NULL is fine */
 /* After the frame has been applied: an entry of home:root against the state at its position. */
 CX_RESULT cx_home_root_check_frame(cx_home_root_check *check, const cx_ledger_frame *frame,
                                    cx_arena *arena, cx_err *err);
+/* Entries before, the last of which is `last`, were checked by another run. */
+void cx_home_root_check_resume(cx_home_root_check *check, const cx_home_root_entry *last);
 /* The last entry that was checked; false = none. */
 bool cx_home_root_check_last(const cx_home_root_check *check, cx_home_root_entry *out);
 

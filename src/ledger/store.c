@@ -395,6 +395,24 @@ void cx_store_flushed(cx_store *store)
 
 /* --- writing to the database ----------------------------------------------------------------- */
 
+static cx_status note_record(const cx_store *store, const cx_row *row, cx_err *err)
+{
+    if (store->note_record == NULL)
+        return CX_SUCCESS;
+    cx_db_bind_int(store->note_record, 1, row->actor);
+    cx_db_bind_bytes(store->note_record, 2, row->key);
+    return cx_db_execute(store->note_record, err);
+}
+
+static cx_status note_journal(const cx_store *store, const cx_entry_row *row, cx_err *err)
+{
+    if (store->note_journal == NULL)
+        return CX_SUCCESS;
+    cx_db_bind_int(store->note_journal, 1, row->actor);
+    cx_db_bind_int(store->note_journal, 2, (int64_t)row->seq);
+    return cx_db_execute(store->note_journal, err);
+}
+
 static cx_status run_row(cx_db_statement *statement, const cx_row *row, cx_err *err)
 {
     cx_db_bind_int(statement, 1, row->actor);
@@ -446,6 +464,7 @@ cx_status cx_store_put_entry(cx_store *store, const cx_entry_row *row, cx_err *e
     /* Entries arrive in table order, and their transaction is open (S4). */
     if (store->derives) {
         generation->entries_written++;
+        CX_TRY(note_journal(store, row, err));
         return write_entry(&store->writing, row, err);
     }
     cx_str kind = cx_arena_copy_str(&generation->arena, row->kind);
@@ -529,6 +548,8 @@ static cx_status write_sorted(cx_store *store, const cx_memtable *generation, ui
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < count && !cx_failed(status); i++)
         status = write_row(&store->writing, sorted[i].row, records, err);
+    for (size_t i = 0; i < count && !cx_failed(status); i++)
+        status = note_record(store, sorted[i].row, err);
     cx_alloc_free(store->alloc, sorted, size);
     return status;
 }
@@ -561,6 +582,8 @@ cx_status cx_store_flush_memtable(cx_store *store, const cx_memtable *generation
     if (!store->derives)
         CX_TRY(cx_db_begin_write(tables->db, err));
     cx_status status = write_rows(store, generation, err);
+    if (!cx_failed(status) && store->holds_transaction)
+        return status;
     if (!cx_failed(status))
         status = cx_db_commit(tables->db, err);
     if (!cx_failed(status) && store->derives)
@@ -568,6 +591,22 @@ cx_status cx_store_flush_memtable(cx_store *store, const cx_memtable *generation
     if (cx_failed(status))
         cx_db_rollback(tables->db);
     return status;
+}
+
+cx_status cx_store_keep(cx_store *store, cx_err *err)
+{
+    CX_ASSERT(store->derives && store->holds_transaction);
+    CX_TRY(cx_db_commit(store->writing.db, err));
+    return cx_db_begin_write(store->writing.db, err);
+}
+
+cx_status cx_store_note_changes(cx_store *store, cx_err *err)
+{
+    cx_db *db = store->writing.db;
+    CX_ASSERT(store->derives && store->note_record == NULL);
+    CX_TRY(
+        cx_db_prepare(db, "INSERT OR IGNORE INTO touched VALUES(?,?)", &store->note_record, err));
+    return cx_db_prepare(db, "INSERT OR IGNORE INTO began VALUES(?,?)", &store->note_journal, err);
 }
 
 cx_status cx_store_finish_derived(cx_store *store, cx_err *err)
@@ -806,6 +845,8 @@ void cx_store_close(cx_store *store)
             cx_db_close(store->reading.db);
         }
     }
+    cx_db_finish(store->note_record);
+    cx_db_finish(store->note_journal);
     if (store->writing.db != NULL) {
         finish_statements(&store->writing);
         cx_db_rollback(store->writing.db);

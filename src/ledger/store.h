@@ -129,6 +129,8 @@ typedef struct cx_store {
         writing;  /* in a scratch store the same connection as for reading; none when read-only */
     bool shared;  /* reading and writing are one */
     bool derives; /* a transaction is always open */
+    bool holds_transaction;                      /* while deriving: only cx_store_keep commits */
+    cx_db_statement *note_record, *note_journal; /* cx_store_note_changes; NULL = not noted */
     uint64_t *filter; /* Bloom filter of keys, while deriving into an empty database; NULL = none */
     cx_memtable *memtable;
     cx_memtable *flushing;               /* NULL = none */
@@ -199,6 +201,12 @@ void cx_store_flushed(cx_store *store);
 
 /* Deriving is complete: creates the indexes that are cheaper to build once over all rows. */
 CX_RESULT cx_store_finish_derived(cx_store *store, cx_err *err);
+
+/* Of a store that derives and holds its transaction: commits what was flushed. */
+CX_RESULT cx_store_keep(cx_store *store, cx_err *err);
+/* From here on the names of records that are flushed go to the table touched, and the first new
+ * entry of each actor to began (check/kept.c, which makes them). */
+CX_RESULT cx_store_note_changes(cx_store *store, cx_err *err);
 
 /* Removes all deleted or overwritten bytes from the database's files; no flush may be active.
  * CX_E_BUSY while a reader uses an older version. */

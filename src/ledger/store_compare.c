@@ -120,21 +120,89 @@ static cx_status compare_counters(comparison *state, const cx_store *left, const
                                cx_str_bytes(CX_STR("rows")), "different", err);
 }
 
+static cx_status open_sides(comparison *state, cx_store *left, cx_store *right, cx_err *err)
+{
+    state->left = state->right = NULL;
+    CX_TRY(cx_db_prepare(left->reading.db, state->table->sql, &state->left, err));
+    return cx_db_prepare(right->reading.db, state->table->sql, &state->right, err);
+}
+
+static void close_sides(comparison *state)
+{
+    cx_db_finish(state->left);
+    cx_db_finish(state->right);
+}
+
 cx_status cx_store_compare(cx_store *left, cx_store *right, const cx_store_comparison *how,
                            cx_err *err)
 {
     comparison state = {.left_calls = how->max, .with = how};
     for (size_t i = 0; i < sizeof compared / sizeof *compared; i++) {
         state.table = &compared[i];
-        state.left = state.right = NULL;
-        cx_status status = cx_db_prepare(left->reading.db, state.table->sql, &state.left, err);
-        if (!cx_failed(status))
-            status = cx_db_prepare(right->reading.db, state.table->sql, &state.right, err);
+        cx_status status = open_sides(&state, left, right, err);
         if (!cx_failed(status))
             status = compare_table(&state, err);
-        cx_db_finish(state.left);
-        cx_db_finish(state.right);
+        close_sides(&state);
         CX_TRY(status);
     }
+    return compare_counters(&state, left, right, err);
+}
+
+/* --- some rows -------------------------------------------------------------------------------- */
+
+static const compared_table one_record = {
+    "record", "SELECT actor, key, value FROM record WHERE actor=?1 AND key=?2", 3, 0, false};
+static const compared_table one_actor = {
+    "actors", "SELECT " CX_ACTOR_COLUMNS " FROM actors WHERE id=?1", 12, 0, false};
+static const compared_table one_journal = {
+    "entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry WHERE actor=?1 AND seq>=?2 ORDER BY seq", 10,
+    2, false};
+
+cx_status cx_store_compare_record(cx_store *left, cx_store *right, int64_t actor, cx_bytes key,
+                                  const cx_store_comparison *how, cx_err *err)
+{
+    comparison state = {.left_calls = how->max, .with = how, .table = &one_record};
+    cx_status status = open_sides(&state, left, right, err);
+    if (!cx_failed(status)) {
+        cx_db_bind_int(state.left, 1, actor);
+        cx_db_bind_bytes(state.left, 2, key);
+        cx_db_bind_int(state.right, 1, actor);
+        cx_db_bind_bytes(state.right, 2, key);
+        status = compare_table(&state, err);
+    }
+    close_sides(&state);
+    return status;
+}
+
+static cx_status compare_numbered(comparison *state, cx_store *left, cx_store *right, int64_t actor,
+                                  const uint64_t *first, cx_err *err)
+{
+    cx_status status = open_sides(state, left, right, err);
+    if (!cx_failed(status)) {
+        cx_db_bind_int(state->left, 1, actor);
+        cx_db_bind_int(state->right, 1, actor);
+        if (first != NULL) {
+            cx_db_bind_int(state->left, 2, (int64_t)*first);
+            cx_db_bind_int(state->right, 2, (int64_t)*first);
+        }
+        status = compare_table(state, err);
+    }
+    close_sides(state);
+    return status;
+}
+
+cx_status cx_store_compare_journal(cx_store *left, cx_store *right, int64_t actor, uint64_t first,
+                                   const cx_store_comparison *how, cx_err *err)
+{
+    comparison state = {.left_calls = how->max, .with = how, .table = &one_actor};
+    CX_TRY(compare_numbered(&state, left, right, actor, NULL, err));
+    state.table = &one_journal;
+    return compare_numbered(&state, left, right, actor, &first, err);
+}
+
+cx_status cx_store_compare_totals(cx_store *left, cx_store *right, const cx_store_comparison *how,
+                                  cx_err *err)
+{
+    comparison state = {.left_calls = how->max, .with = how};
     return compare_counters(&state, left, right, err);
 }

@@ -16,6 +16,7 @@
 #include "base/api.h"
 #include "crypto/api.h"
 #include "ledger/check/erased.h"
+#include "ledger/check/kept.h"
 #include "ledger/internal.h"
 
 #define FINDINGS_MAX 1000
@@ -41,6 +42,12 @@ typedef struct verifier {
     cx_arena arena;
     cx_check_sink sink;
     cx_erased *erased;
+    cx_kept *kept;         /* NULL = nothing is kept */
+    cx_kept_point from;    /* where this run begins; all zero = with the first commit */
+    bool resumed;          /* `from` is a point */
+    cx_digest last_commit; /* cx_kept_commit_digest of it */
+    uint64_t bytes_before; /* of the log, that this run does not read */
+    uint64_t entries_read; /* of the log, by this run and those that it continues */
     cx_home_root_check *home_roots;
     uint64_t records; /* memories and edges that there are in the end */
     bool damaged;     /* the log is damaged: later frames cannot be derived */
@@ -147,6 +154,7 @@ static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t c
     cx_entry entry;
     if (frame.entry.size != 0 && !cx_failed(cx_entry_decode(frame.entry, &entry, NULL))) {
         check->report->totals.entries++;
+        check->entries_read++;
         check->report->totals.payloads += frame.committed && !frame.erased ? 1 : 0;
         CX_TRY(explain_erased(check, &frame, &entry, arena, err));
         if (cx_frame_erased(item))
@@ -176,9 +184,45 @@ static void show_progress(const verifier *check, const char *what, uint64_t done
         options->progress(options->progress_arg, what, done, total);
 }
 
+/* What was read so far without a finding stays, also when the program is killed (K1). */
+static cx_status keep_point(verifier *check, bool is_base, cx_err *err)
+{
+    const cx_home *home = check->home;
+    cx_kept_point point = {.at = home->applied,
+                           .commit = check->last_commit,
+                           .commits = home->applied.commit + 1,
+                           .entries = check->entries_read,
+                           .based = check->from.based,
+                           .reached_ns = (int64_t)home->io->wall_ns(home->io)};
+    if (check->kept == NULL || check->report->totals.findings != 0)
+        return CX_SUCCESS;
+    point.has_home_root = cx_home_root_check_last(check->home_roots, &point.home_root);
+    return cx_kept_save(check->kept, &point, is_base, err);
+}
+
+static cx_status stop_here(verifier *check, cx_err *err)
+{
+    CX_TRY(cx_home_flush_now(check->home, err));
+    CX_TRY(keep_point(check, false, err));
+    const bool kept = check->kept != NULL && check->report->totals.findings == 0;
+    return cx_fail_at(err, CX_E_BUSY, "Interrupted", CX_NO_OFFSET,
+                      kept ? "interrupted after %llu commits, which are kept; the same command "
+                             "continues there"
+                           : "interrupted after %llu commits, of which nothing is kept",
+                      (unsigned long long)(check->home->applied.commit + 1));
+}
+
+static bool is_stopped(const verifier *check)
+{
+    const cx_home_verify_options *options = check->options;
+    return options->go_on != NULL && !options->go_on(options->go_on_arg);
+}
+
 static cx_status check_commit(verifier *check, const cx_log_commit *commit, cx_err *err)
 {
     cx_home *home = check->home;
+    if (check->kept != NULL)
+        check->last_commit = cx_kept_commit_digest(commit);
     for (size_t i = 0; i < commit->count && !check->damaged; i++) {
         cx_arena_mark mark = cx_arena_mark_now(&check->arena);
         CX_TRY(check_item(check, &commit->items[i], commit->number, err));
@@ -193,19 +237,61 @@ static cx_status check_commit(verifier *check, const cx_log_commit *commit, cx_e
         cx_arena_reset(&check->arena, mark);
     }
     cx_home_totals *totals = &check->report->totals;
-    totals->log_bytes = commit->bytes_done;
+    totals->log_bytes = commit->bytes_done - check->bytes_before;
     if (totals->commits++ % COMMITS_SHOWN == 0)
         show_progress(check, "log", commit->bytes_done, commit->bytes_total, totals->entries);
     if (cx_store_memtable_bytes(&home->store) >= CX_MEMTABLE_BYTES ||
-        home->store.memtable->entries_written >= FLUSH_ENTRIES || cx_home_actors_crowded(home))
-        return cx_home_flush_now(home, err);
-    return CX_SUCCESS;
+        home->store.memtable->entries_written >= FLUSH_ENTRIES || cx_home_actors_crowded(home)) {
+        CX_TRY(cx_home_flush_now(home, err));
+        CX_TRY(keep_point(check, false, err));
+    }
+    return !check->damaged && is_stopped(check) ? stop_here(check, err) : CX_SUCCESS;
+}
+
+/* K2: the commit at the point is the one that was verified. */
+static cx_status check_point(verifier *check, const cx_log_commit *commit, cx_err *err)
+{
+    const cx_digest digest = cx_kept_commit_digest(commit);
+    char where[64];
+    check->bytes_before = commit->bytes_done;
+    if (commit->number == check->from.at.commit && commit->count == check->from.at.frames &&
+        cx_digest_eq(&digest, &check->from.commit))
+        return CX_SUCCESS;
+    check->damaged = true;
+    (void)snprintf(where, sizeof where, "commit %llu", (unsigned long long)check->from.at.commit);
+    return report_finding(check, "state", "Forked", (cx_str){NULL, 0}, where,
+                          "the commit is another one than the kept state was made at: the log was "
+                          "rewritten since, or the state is false; without a state everything is "
+                          "read",
+                          err);
+}
+
+/* The first commit of a run that continues. */
+static cx_status take_commit(verifier *check, const cx_log_commit *commit, cx_err *err)
+{
+    if (check->resumed && commit->number <= check->from.at.commit)
+        return check_point(check, commit, err);
+    return check_commit(check, commit, err);
+}
+
+static cx_status report_cut_before_state(verifier *check, cx_err *err)
+{
+    char message[CX_ERR_MESSAGE_SIZE];
+    check->damaged = true;
+    (void)snprintf(message, sizeof message,
+                   "the kept state was made at %llu commits, the log has %llu: it was cut, or the "
+                   "state is false",
+                   (unsigned long long)(check->from.at.commit + 1),
+                   (unsigned long long)cx_log_durable(check->home->log));
+    return report_finding(check, "state", "Truncated", (cx_str){NULL, 0}, "log", message, err);
 }
 
 static cx_status read_log(verifier *check, cx_err *err)
 {
     cx_log_scan *scan;
-    CX_TRY(cx_log_scan_begin(check->home->log, 0, &scan, err));
+    if (check->resumed && check->from.at.commit >= cx_log_durable(check->home->log))
+        return report_cut_before_state(check, err);
+    CX_TRY(cx_log_scan_begin(check->home->log, check->from.at.commit, &scan, err));
     cx_status status = CX_SUCCESS;
     for (;;) {
         cx_log_commit commit;
@@ -227,7 +313,7 @@ static cx_status read_log(verifier *check, cx_err *err)
         if (end)
             break;
         if (!check->damaged)
-            CX_TRY_GOTO(status, check_commit(check, &commit, err));
+            CX_TRY_GOTO(status, take_commit(check, &commit, err));
     }
 done:
     cx_log_scan_end(scan);
@@ -431,6 +517,43 @@ static cx_status check_state(verifier *check, cx_actor *actor, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* --- what changed since a base (check/kept.h) ------------------------------------------------- */
+
+static bool begins_with(cx_bytes key, const char *prefix, size_t size)
+{
+    const size_t length = strlen(prefix);
+    return key.size == size && memcmp(key.data, prefix, length) == 0;
+}
+
+static cx_status check_changed_value(head_scan *scan, cx_bytes key, cx_bytes value, cx_err *err)
+{
+    bool stop = false;
+    if (begins_with(key, CX_HEAD_PREFIX, CX_HEAD_KEY_SIZE))
+        return check_head_row(scan, key, value, &stop, err);
+    if (begins_with(key, CX_EDGE_PREFIX, CX_EDGE_KEY_SIZE))
+        return check_edge_row(scan, key, value, &stop, err);
+    if (begins_with(key, "mv/", 30))
+        return count_version(scan, key, value, &stop, err);
+    return begins_with(key, "snap/", 13) ? count_manifest(scan, key, value, &stop, err)
+                                         : CX_SUCCESS;
+}
+
+static cx_status check_changed_record(void *arg, int64_t actor, cx_bytes key, cx_err *err)
+{
+    verifier *check = arg;
+    head_scan scan = {.check = check};
+    cx_arena_mark mark = cx_arena_mark_now(&check->arena);
+    cx_bytes value = {NULL, 0};
+    bool there = false;
+    if (actor == CX_ACTOR_HOME)
+        return CX_SUCCESS;
+    CX_TRY(cx_home_actor_numbered(check->home, actor, &scan.actor, err));
+    CX_TRY(get_record(&scan, key, &value, &there, err));
+    cx_status status = there ? check_changed_value(&scan, key, value, err) : CX_SUCCESS;
+    cx_arena_reset(&check->arena, mark);
+    return status;
+}
+
 /* --- the home's tables ------------------------------------------------------------------------ */
 
 typedef struct table_check {
@@ -457,16 +580,48 @@ static cx_status table_differs(void *arg, const char *table, int64_t actor, cx_b
                           of != NULL ? of->info.name : (cx_str){NULL, 0}, table, message, err);
 }
 
-static cx_status note_tables(verifier *check, const char *note, cx_err *err)
-{
-    check->report->totals.tables_note = cx_arena_copy_str(&check->report->arena, cx_str_z(note));
-    return check->report->totals.tables_note.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
-}
-
 static void show_compared(void *arg, uint64_t rows)
 {
     const verifier *check = ((const table_check *)arg)->check;
     show_progress(check, "compared rows", rows, cx_store_rows_about(&check->home->store), rows);
+}
+
+typedef struct changes_check {
+    verifier *check;
+    cx_store *tables;
+    cx_store_comparison how;
+} changes_check;
+
+static cx_status compare_changed_record(void *arg, int64_t actor, cx_bytes key, cx_err *err)
+{
+    const changes_check *changes = arg;
+    if (actor == CX_ACTOR_HOME &&
+        cx_str_starts(cx_bytes_str(key), CX_STR(CX_ERASE_PREFIX))) /* not of the log */
+        return CX_SUCCESS;
+    return cx_store_compare_record(&changes->check->home->store, changes->tables, actor, key,
+                                   &changes->how, err);
+}
+
+static cx_status compare_changed_journal(void *arg, int64_t actor, uint64_t first, cx_err *err)
+{
+    const changes_check *changes = arg;
+    return cx_store_compare_journal(&changes->check->home->store, changes->tables, actor, first,
+                                    &changes->how, err);
+}
+
+static cx_status compare_changes(verifier *check, cx_store *tables, const cx_store_comparison *how,
+                                 cx_err *err)
+{
+    changes_check changes = {check, tables, *how};
+    CX_TRY(cx_kept_each_record(check->kept, compare_changed_record, &changes, err));
+    CX_TRY(cx_kept_each_journal(check->kept, compare_changed_journal, &changes, err));
+    return cx_store_compare_totals(&check->home->store, tables, how, err);
+}
+
+static cx_status note_tables(verifier *check, const char *note, cx_err *err)
+{
+    check->report->totals.tables_note = cx_arena_copy_str(&check->report->arena, cx_str_z(note));
+    return check->report->totals.tables_note.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
 static cx_status compare_tables(verifier *check, cx_store *tables, cx_err *err)
@@ -477,7 +632,9 @@ static cx_status compare_tables(verifier *check, cx_store *tables, cx_err *err)
                                      .differ = table_differs,
                                      .compared = show_compared,
                                      .arg = &state};
-    cx_status status = cx_store_compare(&check->home->store, tables, &how, &reason);
+    cx_status status = check->from.based
+                           ? compare_changes(check, tables, &how, &reason)
+                           : cx_store_compare(&check->home->store, tables, &how, &reason);
     check->report->totals.tables_checked = true;
     if (!cx_failed(status))
         return CX_SUCCESS;
@@ -516,7 +673,8 @@ static cx_status check_tables(verifier *check, cx_err *err)
         return note_tables(check, reason.message, err);
     }
     const cx_position at = tables.flushed, end = home->applied;
-    status = cx_db_check(tables.reading.db, &reason);
+    /* With a base only rows are looked at that have changed since. */
+    status = check->from.based ? CX_SUCCESS : cx_db_check(tables.reading.db, &reason);
     if (status.code == CX_E_FORMAT)
         status = report_finding(check, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
                                 reason.message, err);
@@ -631,13 +789,38 @@ static cx_status count_home_root(verifier *check, cx_err *err)
     return CX_SUCCESS;
 }
 
+static bool is_wanted(const verifier *check, cx_str actor)
+{
+    return check->options->actor.size == 0 || cx_str_eq(check->options->actor, actor);
+}
+
+static cx_status list_journal(void *arg, int64_t actor, uint64_t first, cx_err *err)
+{
+    verifier *check = arg;
+    cx_actor *found;
+    (void)first;
+    CX_TRY(cx_home_actor_numbered(check->home, actor, &found, err));
+    if (!is_wanted(check, found->info.name))
+        return CX_SUCCESS;
+    check->report->totals.actors++;
+    return store_roots(check, found, err);
+}
+
+static cx_status check_changed_actors(verifier *check, cx_err *err)
+{
+    CX_TRY(cx_kept_each_record(check->kept, check_changed_record, check, err));
+    return cx_kept_each_journal(check->kept, list_journal, check, err);
+}
+
 static cx_status check_actors(verifier *check, cx_err *err)
 {
     cx_str only = check->options->actor;
+    if (check->from.based)
+        return check_changed_actors(check, err);
     for (uint64_t i = 1; i < check->home->actors.count; i++) {
         cx_actor *actor;
         CX_TRY(cx_home_actor_numbered(check->home, (int64_t)i, &actor, err));
-        if (only.size != 0 && !cx_str_eq(only, actor->info.name))
+        if (!is_wanted(check, actor->info.name))
             continue;
         check->report->totals.actors++;
         cx_actor_hold(actor);
@@ -664,7 +847,12 @@ static cx_status verify_all(verifier *check, cx_err *err)
     CX_TRY(count_home_root(check, err));
     CX_TRY(check_actors(check, err));
     CX_TRY(check_tables(check, err));
-    return check_anchors(check, err);
+    CX_TRY(check_anchors(check, err));
+    if (check->kept != NULL && cx_store_memtable_rows(&check->home->store) != 0)
+        CX_TRY(cx_home_flush_now(check->home, err));
+    /* K3: everything was looked at. */
+    return keep_point(check,
+                      check->report->totals.tables_checked && check->options->actor.size == 0, err);
 }
 
 static void decide_verdict(const verifier *check)
@@ -676,6 +864,43 @@ static void decide_verdict(const verifier *check)
         report->verdict = CX_INDETERMINATE;
     else
         report->verdict = CX_HOLDS;
+}
+
+static cx_status open_kept(verifier *check, const char *path, cx_err *err)
+{
+    const cx_home_options *options = &check->options->home;
+    const char *state = check->options->state;
+    const cx_io *io = options->io != NULL ? options->io : cx_io_system();
+    cx_home_totals *totals = &check->report->totals;
+    uint8_t id[16];
+    bool stale = false;
+    CX_TRY(cx_kept_make_file(io, state, err));
+    CX_TRY(cx_home_open_kept(path, state, options, &check->home, &stale, err));
+    cx_log_home_id(check->home->log, id);
+    CX_TRY(cx_kept_open(&check->home->store, stale, id, &check->kept, &check->from, &check->resumed,
+                        err));
+    if (check->resumed) {
+        check->entries_read = check->from.entries;
+        check->last_commit = check->from.commit;
+        totals->since = true;
+        totals->since_commit = check->from.at.commit + 1;
+        totals->since_entries = check->from.entries;
+        totals->since_ns = check->from.reached_ns;
+    }
+    return cx_home_begin_kept(check->home, !check->resumed, err);
+}
+
+static cx_status open_parts(verifier *check, const char *path, cx_err *err)
+{
+    const cx_alloc *alloc = check->report->alloc;
+    CX_TRY(check->options->state != NULL
+               ? open_kept(check, path, err)
+               : cx_home_open_derived(path, NULL, false, &check->options->home, &check->home, err));
+    CX_TRY(cx_home_root_check_open(check->home, &check->sink, &check->home_roots, err));
+    if (check->resumed && check->from.has_home_root)
+        cx_home_root_check_resume(check->home_roots, &check->from.home_root);
+    return cx_erased_open(check->home->store.writing.db, !check->resumed, alloc, &check->erased,
+                          err);
 }
 
 cx_status cx_home_verify(const char *path, const cx_home_verify_options *options,
@@ -695,16 +920,13 @@ cx_status cx_home_verify(const char *path, const cx_home_verify_options *options
     cx_arena_init(&report->arena, alloc, 0);
     verifier check = {.report = report, .options = options, .sink = {add_finding, report}};
     cx_arena_init(&check.arena, alloc, 0);
-    cx_status status = cx_home_open_derived(path, NULL, false, &options->home, &check.home, err);
-    if (!cx_failed(status))
-        status = cx_home_root_check_open(check.home, &check.sink, &check.home_roots, err);
-    if (!cx_failed(status))
-        status = cx_erased_open(check.home->store.writing.db, alloc, &check.erased, err);
+    cx_status status = open_parts(&check, path, err);
     if (!cx_failed(status))
         status = verify_all(&check, err);
     if (!cx_failed(status))
         decide_verdict(&check);
     cx_erased_close(check.erased);
+    cx_kept_close(check.kept);
     cx_home_root_check_close(check.home_roots);
     cx_home_close_derived(check.home);
     cx_arena_done(&check.arena);

@@ -29,12 +29,17 @@ typedef struct cx_home_verify_options {
     const cx_pubkey
         *seal_key;      /* NULL = seals' signatures are not checked, and the report says so */
     size_t finding_max; /* 0 = 1000 */
-    size_t actor_max;   /* whose roots the report has; 0 = all, which takes memory for each */
+    /* A file outside of the data directory that keeps what was verified (check/kept.h), for this
+     * run to go on from and the next one; NULL = everything is read, and nothing is kept. */
+    const char *state;
+    bool (*go_on)(void *arg); /* between commits; false: CX_E_BUSY "Interrupted"; may be NULL */
+    void *go_on_arg;
+    size_t actor_max; /* whose roots the report has; 0 = all, which takes memory for each */
 } cx_home_verify_options;
 
 typedef struct cx_home_finding {
     const char *check; /* "log", "entry", "journal", "version", "head", "edge", "state", "manifest",
-                          "seal", "payload", "counter", "table", "anchor", "home" */
+                          "seal", "payload", "counter", "table", "anchor", "home", "state" */
     const char *reason; /* "LogDamaged", "Truncated", "Forked", ... */
     cx_str actor;
     cx_str where;   /* "seq 12", "m/<hex>", a segment and offset */
@@ -58,7 +63,10 @@ typedef struct cx_home_totals {
     cx_str tables_note;
     uint64_t half_erased; /* of `erased`: bytes remain because a crash interrupted the erasure */
     uint64_t torn_bytes;  /* an incomplete group at the end, left by a crash; never acknowledged */
-    uint64_t recorded;    /* entries of all actors but home:root */
+    bool since;           /* a kept state was continued: what is before was not read by this run */
+    uint64_t since_commit, since_entries; /* .. the first commit that was, and what came before */
+    int64_t since_ns;                     /* .. when the state was made */
+    uint64_t recorded;                    /* entries of all actors but home:root */
     bool has_home_root;
     cx_home_root_entry home_root; /* the last one; it covers home_root.root.entries of `recorded` */
 } cx_home_totals;

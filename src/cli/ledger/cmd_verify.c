@@ -56,6 +56,10 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("members", 0, "A proof: every key must be a member, erased or not."),
     CX_CLI_OPT_FLAG("absent", 0, "A proof: every key must be absent."),
     CX_CLI_OPTION_PROGRESS,
+    CX_CLI_OPT("state", 0, CX_CLI_FILE, "FILE",
+               "With --home: keep in FILE what was verified, and go on from there: an interrupted "
+               "verification continues, a later one reads only what was recorded since, and its "
+               "answer says so. FILE is outside of the data directory, and yours alone."),
     CX_CLI_OPTIONS_VERIFY,
     CX_CLI_OPTIONS_LIMITS,
     CX_CLI_OPTIONS_COMMON};
@@ -79,6 +83,7 @@ const cx_cli_command cx_cli_verify = {
              "checkpoint is missing",
     .example = "cortex verify answer.proof --key auditor.pub\n"
                "cortex verify --home ~/.local/share/cortex --checkpoint kept.note --key log.pub\n"
+               "cortex verify --home ~/.local/share/cortex --state ~/.cortex-verified\n"
                "cortex verify history.jsonl",
     .run = run_verify,
 };

@@ -8,7 +8,7 @@
 #include "cli/ledger/verify_parts.h"
 #include "ledger/api.h"
 
-enum { ANCHORS_MAX = 3, LIMITS_MAX = 5, ACTORS_LISTED = 1000 };
+enum { ANCHORS_MAX = 3, LIMITS_MAX = 6, ACTORS_LISTED = 1000 };
 
 typedef struct audit {
     cx_cli *cli;
@@ -130,6 +130,14 @@ static cx_status prepare_audit(audit *a, cx_err *err)
     a->options.anchors = a->anchors;
     a->options.actor_max = ACTORS_LISTED;
     a->options.require_anchored = cx_cli_has(a->args, "require");
+    if (!cx_cli_takes(a->args, "state"))
+        return CX_SUCCESS;
+    a->options.state = cx_cli_value(a->args, "state");
+    if (a->options.state == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_cli_check_state_file(a->cli, a->options.state, err));
+    a->options.go_on = cx_cli_verify_goes_on;
+    cx_cli_verify_begin_signals();
     return CX_SUCCESS;
 }
 
@@ -187,12 +195,30 @@ static size_t list_limits(const audit *a, const char *out[LIMITS_MAX])
                        "with 'cortex checkpoint --all'";
     if (a->options.seal_key == NULL && totals->manifests != 0)
         out[count++] = "signatures of seals were not checked; give --seal-key";
+    if (totals->since)
+        out[count++] = "what is before the point of --state was not read again, so damage and "
+                       "rewriting there are not seen, and who can write the state can say of it "
+                       "what they want; without --state everything is read";
     if (!totals->tables_checked)
         out[count++] = "the tables were not checked; they are made from the log";
     return count;
 }
 
+/* A verdict that rests on a kept state is never called "holds" alone: what is before was not read,
+ * and who can write the state can say of it what they want. */
+static bool rests_on_state(const audit *a)
+{
+    return a->verdict == CX_HOLDS && cx_home_report_totals(a->report)->since;
+}
+
 /* --- showing it ------------------------------------------------------------------------------- */
+
+static void add_time(cx_buf *out, int64_t ns)
+{
+    const cx_civil_time t = cx_civil_of_seconds(ns / 1000000000);
+    cx_buf_printf(out, "%04lld-%02u-%02uT%02u:%02u:%02uZ", (long long)t.date.year, t.date.month,
+                  t.date.day, t.hour, t.minute, t.second);
+}
 
 static void write_totals(const cx_home_totals *t, cx_buf *out)
 {
@@ -276,12 +302,26 @@ static void write_backup(const cx_backup_state *backup, cx_buf *out)
                       backup->other_count);
 }
 
+static void write_since(audit *a)
+{
+    const cx_home_totals *t = cx_home_report_totals(a->report);
+    if (!rests_on_state(a))
+        return;
+    cx_buf_printf(&a->out, " since commit %llu; the %llu entries before it as of ",
+                  (unsigned long long)t->since_commit, (unsigned long long)t->since_entries);
+    cx_shown_add(&a->out, cx_str_z(a->options.state));
+    cx_buf_add_z(&a->out, " (");
+    add_time(&a->out, t->since_ns);
+    cx_buf_add_byte(&a->out, ')');
+}
+
 static void write_text(audit *a)
 {
     const char *limits[LIMITS_MAX];
     cx_buf *out = &a->out;
     cx_shown_add(out, cx_str_z(a->shown));
     cx_buf_printf(out, ": %s", cx_verdict_name(a->verdict));
+    write_since(a);
     if (a->reason != NULL) {
         cx_buf_printf(out, " %s: ", a->reason);
         cx_shown_add(out, a->detail);
@@ -388,6 +428,25 @@ void cx_cli_put_backup(cx_json_list *json, const cx_backup_state *state)
     cx_json_put_object(json, "backup", &item);
 }
 
+static void write_since_json(audit *a, cx_json_list *json)
+{
+    const cx_home_totals *t = cx_home_report_totals(a->report);
+    cx_json_list since = cx_json_list_begin(&a->cli->arena);
+    cx_buf made;
+    if (!t->since) {
+        cx_json_put_null(json, "since");
+        return;
+    }
+    cx_buf_init(&made, a->cli->alloc);
+    add_time(&made, t->since_ns);
+    cx_json_put_uint(&since, "commit", t->since_commit);
+    cx_json_put_uint(&since, "entries_before", t->since_entries);
+    cx_json_put_str(&since, "made_at", cx_arena_copy_str(&a->cli->arena, cx_buf_str(&made)));
+    cx_json_put_str(&since, "state", cx_str_z(a->options.state));
+    cx_json_put_object(json, "since", &since);
+    cx_buf_done(&made);
+}
+
 static cx_status write_json(audit *a, cx_err *err)
 {
     const cx_home_totals *t = cx_home_report_totals(a->report);
@@ -408,9 +467,11 @@ static cx_status write_json(audit *a, cx_err *err)
     cx_json_put_strs(&json, "limits", texts, count);
     cx_json_put_maybe(&json, "reason", cx_str_z(a->reason == NULL ? "" : a->reason));
     cx_json_put_bool(&json, "signed", a->is_signed);
+    write_since_json(a, &json);
     cx_json_put_bool(&json, "tables_checked", t->tables_checked);
     write_totals_json(a, &json);
-    cx_json_put_str(&json, "verdict", cx_str_z(cx_verdict_name(a->verdict)));
+    cx_json_put_str(&json, "verdict",
+                    cx_str_z(rests_on_state(a) ? "holds_since" : cx_verdict_name(a->verdict)));
     return cx_cli_end_json(&json, &a->out, err);
 }
 

@@ -19,6 +19,15 @@ int cx_cli_verify_proof(cx_cli *cli, const cx_cli_args *args, const char *path, 
 /* A data directory. */
 int cx_cli_verify_home(cx_cli *cli, const cx_cli_args *args, const char *path);
 
+/* --- what a verification keeps (ledger/check/kept.h) ------------------------------------------ */
+
+/* CX_E_USAGE unless only this user can write the file, and it is outside of all data directories.
+ */
+CX_RESULT cx_cli_check_state_file(cx_cli *cli, const char *path, cx_err *err);
+/* From here on SIGINT and SIGTERM stop the verification at the next commit. */
+void cx_cli_verify_begin_signals(void);
+bool cx_cli_verify_goes_on(void *arg);
+
 /* --- backups ---------------------------------------------------------------------------------- */
 
 /* What `backup --verify` and `restore` compare a backup with; as in `verify --home`. */

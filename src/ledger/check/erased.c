@@ -25,13 +25,15 @@ static cx_status prepare(cx_erased *erased, cx_db *db, cx_err *err)
     return cx_db_prepare(db, "SELECT actor, seq FROM erased ORDER BY number", &erased->scan, err);
 }
 
-cx_status cx_erased_open(cx_db *db, const cx_alloc *alloc, cx_erased **out, cx_err *err)
+cx_status cx_erased_open(cx_db *db, bool empty, const cx_alloc *alloc, cx_erased **out, cx_err *err)
 {
     cx_erased *erased = cx_alloc_zeroed(alloc, 1, sizeof *erased);
     if (erased == NULL)
         return cx_fail_nomem(err);
     erased->alloc = alloc;
     cx_status status = prepare(erased, db, err);
+    if (!cx_failed(status) && empty)
+        status = cx_db_run(db, "DELETE FROM erased", err);
     if (cx_failed(status))
         cx_erased_close(erased);
     else

@@ -19,9 +19,10 @@ typedef struct cx_erased_mark {
 
 typedef struct cx_erased cx_erased;
 
-/* Makes its table in `db` where it is missing, and keeps the rows that are there; close it before
- * the connection. */
-CX_RESULT cx_erased_open(cx_db *db, const cx_alloc *alloc, cx_erased **out, cx_err *err);
+/* Makes its table in `db` where it is missing; rows that are there are kept, or with `empty`
+ * removed. Close it before the connection. */
+CX_RESULT cx_erased_open(cx_db *db, bool empty, const cx_alloc *alloc, cx_erased **out,
+                         cx_err *err);
 void cx_erased_close(cx_erased *erased); /* NULL is fine */
 CX_RESULT cx_erased_add(cx_erased *erased, const cx_erased_mark *mark, cx_err *err);
 /* An entry says why: the marks of an entry's payload (subject NULL) or of a memory are dropped. */
