@@ -69,6 +69,8 @@
     X(hold_release)        \
     X(retention_apply)     \
     X(tables_status)       \
+    X(tables_check)        \
+    X(tables_repair)       \
     X(tables_rebuild)      \
     X(backup)              \
     X(restore)             \

@@ -10,6 +10,7 @@
 #include "ledger/frame.h"
 #include "ledger/handle.h"
 #include "ledger/holds.h"
+#include "ledger/check/repair.h"
 #include "ledger/home.h"
 #include "ledger/backup/home_format.h"
 #include "ledger/home_root.h"

@@ -488,6 +488,20 @@ static cx_status write_fold(cx_store *store, const cx_fold_row *row, cx_err *err
     return cx_db_execute(statement, err);
 }
 
+cx_status cx_store_repair_folds(cx_store *store, const cx_fold_row *rows, size_t count, cx_err *err)
+{
+    cx_db *db = store->writing.db;
+    CX_TRY(cx_db_begin_write(db, err));
+    cx_status status = CX_SUCCESS;
+    for (size_t i = 0; i < count && !cx_failed(status); i++)
+        status = write_fold(store, &rows[i], err);
+    if (!cx_failed(status))
+        status = cx_db_commit(db, err);
+    if (cx_failed(status))
+        cx_db_rollback(db);
+    return status;
+}
+
 static cx_status write_actor(cx_store *store, const cx_actor_row *row, cx_err *err)
 {
     cx_db_statement *statement = store->writing.put_actor;

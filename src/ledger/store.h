@@ -248,6 +248,13 @@ static inline uint64_t cx_store_rows_about(const cx_store *store)
 CX_RESULT cx_store_count_rows(cx_store *store, uint64_t *out_entries, uint64_t *out_records,
                               cx_err *err);
 
+/* Reads all records of an actor that are flushed, and adds their number to *count; CX_E_FORMAT
+ * "DatabaseDamaged" at the first without its checksum. */
+CX_RESULT cx_store_check_records(cx_store *store, int64_t actor, uint64_t *count, cx_err *err);
+/* Overwrites nodes of journals, which the caller has computed again from the leaves. */
+CX_RESULT cx_store_repair_folds(cx_store *store, const cx_fold_row *rows, size_t count,
+                                cx_err *err);
+
 /* --- store_trees.c: the trees of states ------------------------------------------------------- */
 
 /* Applies the changes of a memtable; sets trees_after of its actors. */

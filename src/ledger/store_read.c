@@ -215,6 +215,28 @@ done:
     return status;
 }
 
+cx_status cx_store_check_records(cx_store *store, int64_t actor, uint64_t *count, cx_err *err)
+{
+    cx_db_statement *statement;
+    CX_TRY(cx_db_prepare(store->reading.db, "SELECT key, value FROM record WHERE actor=?",
+                         &statement, err));
+    cx_db_bind_int(statement, 1, actor);
+    cx_status status = CX_SUCCESS;
+    for (bool more = true;;) {
+        cx_bytes ignored;
+        status = cx_db_step(statement, &more, err);
+        if (cx_failed(status) || !more)
+            break;
+        status = cx_store_check_row(actor, cx_db_bytes(statement, 0), cx_db_bytes(statement, 1),
+                                    &ignored, err);
+        if (cx_failed(status))
+            break;
+        ++*count;
+    }
+    cx_db_finish(statement);
+    return status;
+}
+
 cx_status cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *subject,
                                 cx_status (*row)(void *arg, const cx_entry_row *entry, bool *stop,
                                                  cx_err *err),

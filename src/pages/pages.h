@@ -188,6 +188,15 @@ typedef struct cx_pages_damage {
 /* The one that the last "DatabaseDamaged" of this object was about; false when there was none. */
 bool cx_pages_last_damage(const cx_pages *pages, cx_pages_damage *out);
 
+/* A page that does not fold, and why. */
+typedef cx_status cx_pages_damaged(void *arg, const cx_pages_damage *where, const char *why,
+                                   cx_err *err);
+/*
+ * Reads all pages of a tree as it is now, and names each that does not fold; what is below such a
+ * page is not looked at.  Rows of the past, and when a row came, are not part of any hash of now.
+ */
+CX_RESULT cx_pages_check(cx_pages *pages, const cx_pages_anchor *anchor, cx_pages_damaged *damaged,
+                         void *arg, uint64_t *out_checked, cx_err *err);
 /*
  * Makes the rows below the page at `level` and `prefix` of the tree again.  `next` (or NULL, when
  * the leaves are right) gives all true pairs of the tree under that prefix, ascending; rows that

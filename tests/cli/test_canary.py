@@ -22,7 +22,7 @@ SOURCE = "src/app/main.c"
 CHANGES = set("""
 demo; init; memory write; memory update; memory tombstone; memory link; memory unlink; memory attest;
 memory compact; memory embed; append; apply; snapshot make; snapshot seal; snapshot drop; key new;
-key add; key revoke; scope make; erase; tables rebuild; backup; restore; log archive; log restore; record;
+key add; key revoke; scope make; erase; tables rebuild; tables repair; backup; restore; log archive; log restore; record;
 alert ack; alert resolve; import;
 view; lattice view; lattice selftest; runner add; hooks install; hooks remove; locks release; approve; run;
 run chain; serve; up; watch; mcp; mcp-gateway; mcp-gateway pin;

@@ -444,6 +444,8 @@ ROWS = {
     "fleet import": ["{S} --database {S}", "{S} --database postgresql://127.0.0.1:1/x"],
     "fleet export": ["{S} --database {S}", "{S} --actor {S} --database postgresql://127.0.0.1:1/x"],
     "tables status": ["--home {home}", "! --home {none}"],
+    "tables check": ["--home {home}", "! --home {none}"],
+    "tables repair": ["--home {home}", "! --home {none}"],
     "log archive": ["! --home {none}", "! --to /dev/null/{R}"],
     "log restore": ["! --home {none}", "! {S}"],
     "tables rebuild": ["--verify-only", "! --home {none}"],

@@ -3,7 +3,9 @@
 
     test_verify_home.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN
 """
+import json
 import os
+import random
 import re
 import shutil
 import sqlite3
@@ -192,6 +194,142 @@ def a_state_is_a_file_of_its_own_that_others_cannot_write():
         (p.folder / "mine/text").write_text("hello " * 1000)
         os.chmod(p.folder / "mine/text", 0o600)
         refused(p.folder / "mine/text", 3, "not the kept state")
+
+
+def change(p, sql, *values):
+    """How many rows of the tables were changed; they are in the file alone then."""
+    with sqlite3.connect(p.home / "cortex.db") as tables:
+        count = tables.execute(sql, values).rowcount
+    tables.close()
+    return count
+
+
+def flip_column(p, table, column, key, byte):
+    """One byte of one row; the row is the `key`-th by its own order."""
+    with sqlite3.connect(p.home / "cortex.db") as tables:
+        names = {"leaf": "tree, key", "page": "tree, level, prefix", "fold": "actor, level, number"}[table]
+        rows = tables.execute(f"SELECT {names}, {column} FROM {table} ORDER BY {names}").fetchall()
+        row = rows[key % len(rows)]
+        value = row[-1]
+        if isinstance(value, bytes):
+            new = bytearray(value)
+            new[byte % len(new)] ^= 0x40
+            new = bytes(new)
+        else:
+            new = value ^ (1 << byte % 6)
+        where = " AND ".join(f"{name}=?" for name in names.split(", "))
+        tables.execute(f"UPDATE {table} SET {column}=? WHERE {where}", (new, *row[:-1]))
+    tables.close()
+
+
+class Pages(Place):
+    """A data directory with pages of more than one level, and nodes of journals."""
+
+    def __enter__(self):
+        super().__enter__()
+        memories = [{"op": "write", "type": "Fact", "data": {"statement": f"s{n}", "subject": "b",
+                                                             "predicate": "c"}} for n in range(300)]
+        (self.folder / "many").write_text("\n".join(json.dumps(m) for m in memories) + "\n")
+        self.ok("apply", self.folder / "many")
+        check(self.json("tables", "check")["verdict"] == "holds")
+        return self
+
+
+@test
+def every_damaged_page_is_named_and_repaired():
+    flip_and_repair("cortex-1", 3)
+
+
+@test
+def every_damaged_page_of_the_other_scheme_too():
+    flip_and_repair("matrix-1", 1)
+
+
+def flip_and_repair(scheme, times):
+    with Pages(scheme=scheme) as p:
+        saved = p.folder / "saved"
+        shutil.copy(p.home / "cortex.db", saved)
+        seed = random.Random(23)
+        for table, column in (("leaf", "value"), ("leaf", "key"), ("page", "hash"), ("page", "depth"),
+                              ("page", "prefix"), ("fold", "hash")):
+            for _ in range(times):
+                shutil.copy(saved, p.home / "cortex.db")
+                flip_column(p, table, column, seed.randrange(1 << 20), seed.randrange(1 << 20))
+                check(p.json("verify", "--home", p.home, code=1)["verdict"] == "broken", table, column)
+                found = p.json("tables", "check", code=1)
+                check(found["verdict"] == "broken" and found["damaged"] >= 1, found)
+                first = found["damage"][0]
+                check(first["actor"] == "andrew" and first["where"], found)
+                check(first["table"] == ("journal" if table == "fold" else "memories"), found)
+                check(p.expect(1, "tables", "check").stdout.decode().count("damaged andrew, ") >= 1)
+                repaired = p.json("tables", "repair")
+                check(repaired["verdict"] == "holds" and repaired["repaired"] == repaired["damaged"] >= 1, repaired)
+                check(p.json("tables", "check")["damaged"] == 0)
+                check(p.json("verify", "--home", p.home)["verdict"] == "holds", table, column)
+
+
+@test
+def many_damaged_rows_are_repaired_in_one_go():
+    with Pages() as p:
+        check(change(p, "UPDATE leaf SET value=zeroblob(32)") >= 300)
+        check(change(p, "UPDATE page SET hash=zeroblob(32)") >= 2)
+        p.json("tables", "check", code=1)
+        p.ok("tables", "repair")
+        check(p.json("verify", "--home", p.home)["verdict"] == "holds")
+        check(change(p, "DELETE FROM leaf") >= 300)
+        p.json("tables", "check", code=1)
+        p.ok("tables", "repair")
+        check(p.json("verify", "--home", p.home)["verdict"] == "holds")
+
+
+@test
+def what_cannot_be_repaired_is_named_and_stays():
+    with Pages() as p:
+        check(change(p, "UPDATE record SET value=CAST(value||x'00' AS BLOB) "
+                        "WHERE key=(SELECT max(key) FROM record WHERE key>=x'6d76' AND key<x'6d77')") == 1)
+        for words in ("check", "repair"):
+            found = p.json("tables", words, code=1)
+            check([d["table"] for d in found["damage"]] == ["record"], found)
+        check("rebuild" in found["damage"][0]["not_repaired"], found)
+        p.ok("tables", "rebuild", "--replace")
+        check(p.json("tables", "check")["verdict"] == "holds")
+    with Pages() as p:
+        p.ok("snapshot", "make")
+        check(change(p, "DELETE FROM leaf WHERE key=(SELECT min(key) FROM leaf)") == 1)
+        found = p.json("tables", "repair", code=1)
+        check("snapshot" in found["damage"][0]["not_repaired"], found)
+        p.ok("tables", "rebuild", "--replace")
+        check(p.json("verify", "--home", p.home)["verdict"] == "holds")
+
+
+@test
+def a_flipped_byte_of_the_file_never_passes():
+    with Pages() as p:
+        saved = (p.home / "cortex.db").read_bytes()
+        seed, noticed = random.Random(7), 0
+        before = p.ok("roots"), p.ok("log", "--last", "3")
+        for _ in range(25):
+            data = bytearray(saved)
+            data[seed.randrange(len(data))] ^= 1 << seed.randrange(8)
+            (p.home / "cortex.db").write_bytes(data)
+            whole = p.run("verify", "--home", p.home).returncode
+            found = p.run("tables", "check").returncode
+            check(whole in (0, 1, 3) and found in (0, 1, 3), whole, found)
+            check(found != 1 or whole != 0, "found by the check alone")
+            noticed += whole != 0
+            if whole == 0:
+                check((p.ok("roots"), p.ok("log", "--last", "3")) == before, "no difference, but other answers")
+        check(noticed >= 5, noticed)
+        p.ok("tables", "rebuild", "--replace")
+        check(p.json("verify", "--home", p.home)["verdict"] == "holds")
+
+
+@test
+def tables_that_are_missing_are_not_called_whole():
+    with Place() as p:
+        p.ok("append", "note.x", "text")
+        (p.home / "cortex.db").unlink()
+        check(p.json("tables", "check", code=3)["verdict"] == "indeterminate")
 
 
 main()
