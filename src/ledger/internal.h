@@ -284,6 +284,9 @@ CX_RESULT cx_actor_put_state(cx_home *home, cx_actor *actor, bool edge, const cx
 /* The root that an actor's journal had at `size` entries; needs the lock. */
 CX_RESULT cx_actor_journal_root(cx_home *home, cx_actor *actor, uint64_t size, cx_digest *out,
                                 cx_err *err);
+/* The peaks that it had then, at most 64; checked against the edge that it has now. */
+CX_RESULT cx_actor_journal_peaks(cx_home *home, cx_actor *actor, uint64_t size, cx_digest *out,
+                                 size_t *out_count, cx_err *err);
 /* Logical keys of the records that are in a tree: a memory's Head, an edge. */
 #define CX_EDGE_PREFIX "e/from/"
 #define CX_EDGE_PREFIX_SIZE 7

@@ -97,6 +97,17 @@ cx_status cx_actor_journal_root(cx_home *home, cx_actor *actor, uint64_t size, c
     return status;
 }
 
+cx_status cx_actor_journal_peaks(cx_home *home, cx_actor *actor, uint64_t size, cx_digest *out,
+                                 size_t *out_count, cx_err *err)
+{
+    cx_journal_source source = {home, actor->id, true};
+    cx_mmr *journal;
+    CX_TRY(open_journal(actor, &source, &journal, err));
+    cx_status status = cx_mmr_peaks(journal, size, out, out_count, err);
+    cx_mmr_close(journal);
+    return status;
+}
+
 /* --- a state tree as it is now ---------------------------------------------------------------- */
 
 typedef struct state_view {

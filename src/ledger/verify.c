@@ -17,6 +17,7 @@
 #include "crypto/api.h"
 #include "ledger/check/erased.h"
 #include "ledger/check/kept.h"
+#include "ledger/check/since.h"
 #include "ledger/internal.h"
 
 #define FINDINGS_MAX 1000
@@ -903,6 +904,16 @@ static cx_status open_parts(verifier *check, const char *path, cx_err *err)
                           err);
 }
 
+static cx_status verify_since(verifier *check, const char *path, cx_err *err)
+{
+    cx_home_options options = check->options->home;
+    CX_ASSERT(check->options->actor.size != 0 && check->options->state == NULL);
+    options.read_only = true;
+    CX_TRY(cx_home_open(path, &options, &check->home, err));
+    return cx_home_check_since(check->home, check->options, &check->sink, &check->report->totals,
+                               err);
+}
+
 cx_status cx_home_verify(const char *path, const cx_home_verify_options *options,
                          cx_home_report **out, cx_err *err)
 {
@@ -920,8 +931,9 @@ cx_status cx_home_verify(const char *path, const cx_home_verify_options *options
     cx_arena_init(&report->arena, alloc, 0);
     verifier check = {.report = report, .options = options, .sink = {add_finding, report}};
     cx_arena_init(&check.arena, alloc, 0);
-    cx_status status = open_parts(&check, path, err);
-    if (!cx_failed(status))
+    cx_status status =
+        options->since != NULL ? verify_since(&check, path, err) : open_parts(&check, path, err);
+    if (!cx_failed(status) && options->since == NULL)
         status = verify_all(&check, err);
     if (!cx_failed(status))
         decide_verdict(&check);

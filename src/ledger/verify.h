@@ -32,6 +32,9 @@ typedef struct cx_home_verify_options {
     /* A file outside of the data directory that keeps what was verified (check/kept.h), for this
      * run to go on from and the next one; NULL = everything is read, and nothing is kept. */
     const char *state;
+    /* Of the journal of `actor`: only what came after is read (check/since.h); NULL =
+     * everything. */
+    const cx_anchor_point *since;
     bool (*go_on)(void *arg); /* between commits; false: CX_E_BUSY "Interrupted"; may be NULL */
     void *go_on_arg;
     size_t actor_max; /* whose roots the report has; 0 = all, which takes memory for each */
@@ -63,7 +66,8 @@ typedef struct cx_home_totals {
     cx_str tables_note;
     uint64_t half_erased; /* of `erased`: bytes remain because a crash interrupted the erasure */
     uint64_t torn_bytes;  /* an incomplete group at the end, left by a crash; never acknowledged */
-    bool since;           /* a kept state was continued: what is before was not read by this run */
+    bool
+        since; /* a kept state or a checkpoint was continued: what is before was not read by this run */
     uint64_t since_commit, since_entries; /* .. the first commit that was, and what came before */
     int64_t since_ns;                     /* .. when the state was made */
     uint64_t recorded;                    /* entries of all actors but home:root */

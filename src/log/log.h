@@ -223,6 +223,9 @@ CX_RESULT cx_log_scan_begin(cx_log *log, uint64_t from, cx_log_scan **out, cx_er
  */
 CX_RESULT cx_log_scan_next(cx_log_scan *scan, cx_log_commit *out, bool *out_end, cx_err *err);
 void cx_log_scan_end(cx_log_scan *scan);
+/* The first commit in a segment, for cx_log_scan_begin; CX_E_FORMAT "LogDamaged" where its header
+ * cannot be read. */
+CX_RESULT cx_log_first_commit(cx_log *log, uint32_t segment, uint64_t *out, cx_err *err);
 
 /* Where a log ends. */
 typedef struct cx_log_end {

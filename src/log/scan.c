@@ -50,6 +50,15 @@ static cx_status first_commit(cx_log *log, uint32_t segment, uint64_t *out, bool
     return CX_SUCCESS;
 }
 
+cx_status cx_log_first_commit(cx_log *log, uint32_t segment, uint64_t *out, cx_err *err)
+{
+    bool known = false;
+    char path[CX_LOG_PATH_SIZE];
+    CX_TRY(first_commit(log, segment, out, &known, err));
+    cx_log_segment_path(log, segment, path);
+    return known ? CX_SUCCESS : cx_log_damaged(err, path, 0, "its header cannot be read");
+}
+
 /* The last segment that begins at or before `from`.  Where a header cannot be read, the first one:
  * the scan will come by the damage and name it. */
 static cx_status find_segment(cx_log *log, uint32_t count, uint64_t from, uint32_t *out,

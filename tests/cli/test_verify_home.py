@@ -196,6 +196,59 @@ def a_state_is_a_file_of_its_own_that_others_cannot_write():
         refused(p.folder / "mine/text", 3, "not the kept state")
 
 
+class Since(Place):
+    """Two checkpoints of a journal, one of them signed, with an entry and a memory after each."""
+
+    def __enter__(self):
+        super().__enter__()
+        for n in range(3):
+            self.ok("append", "note.x", "-", input=b"before %d " % n + b"x" * 100000)
+        self.public = self.ok("key", "new", "key", "--name", "log.example")
+        self.ok("checkpoint", "--sign", "key", "-o", "note")
+        self.ok("append", "note.x", "the entry after")
+        self.ok("memory", "write", "Fact", FACT % "memory after")
+        self.ok("append", "note.x", "the last one", "--actor", "other")
+        return self
+
+    def since(self, *words, code=0):
+        return self.json("verify", "--home", self.home, "--since", "note", *words, code=code)
+
+
+@test
+def since_a_checkpoint_only_what_came_after_is_read():
+    with Since() as p:
+        done = p.since("--key", p.public)
+        check(done["verdict"] == "holds_since" and done["signed"] and done["anchored"], done)
+        check(done["since"] == {"actor": "andrew", "checkpoint": "note", "entries_before": 3}, done)
+        check(done["totals"]["entries"] == 2 and not done["tables_checked"], done)
+        check(any("was not read" in limit for limit in done["limits"]), done)
+        text = p.ok("verify", "--home", p.home, "--since", "note")
+        check(": holds since entry 3 of andrew; the entries before it as of note" in text, text)
+        for word, code in (("before 0", 0), ("the entry after", 1), ("memory after", 1)):
+            log, data, at = next((path, data, data.find(word.encode())) for path in sorted((p.home / "log").iterdir())
+                                 for data in [path.read_bytes()] if word.encode() in data)
+            log.write_bytes(data[:at] + b"X" + data[at + 1:])
+            check(p.since(code=code)["verdict"] == ("holds_since" if code == 0 else "broken"), word)
+            p.expect(1, "verify", "--home", p.home)
+            log.write_bytes(data)
+        p.expect(2, "verify", "--home", p.home, "--since", "note", "--state", "x", err="--since")
+
+
+@test
+def since_a_checkpoint_of_another_journal_is_broken():
+    with Since() as p:
+        check(("anchor", "Truncated") in reasons(p.since("--actor", "other", code=1)))
+        for n in range(3):
+            p.ok("append", "note.x", f"more {n}", "--actor", "other")
+        check(("anchor", "Forked") in reasons(p.since("--actor", "other", code=1)))
+        with sqlite3.connect(p.home / "cortex.db") as tables:
+            rows = tables.execute("SELECT actor, seq, leaf FROM entry").fetchall()
+            tables.executemany("UPDATE entry SET leaf=zeroblob(32) WHERE actor=? AND seq=?",
+                               [row[:2] for row in rows])
+        tables.close()
+        check(p.since(code=1)["verdict"] == "broken")
+
+
 def change(p, sql, *values):
     """How many rows of the tables were changed; they are in the file alone then."""
     with sqlite3.connect(p.home / "cortex.db") as tables:

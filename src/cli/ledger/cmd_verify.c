@@ -60,6 +60,10 @@ static const cx_cli_option options[] = {
                "With --home: keep in FILE what was verified, and go on from there: an interrupted "
                "verification continues, a later one reads only what was recorded since, and its "
                "answer says so. FILE is outside of the data directory, and yours alone."),
+    CX_CLI_OPT("since", 0, CX_CLI_FILE, "NOTE",
+               "With --home: that the journal still leads to this checkpoint, stored elsewhere, by "
+               "what its tree proves; of the log only what came after is read, and the answer says "
+               "so. With --actor or --all as for --checkpoint."),
     CX_CLI_OPTIONS_VERIFY,
     CX_CLI_OPTIONS_LIMITS,
     CX_CLI_OPTIONS_COMMON};
