@@ -10,21 +10,34 @@ static bool digest_is(const cx_digest *digest, const char *hex)
     return cx_digest_parse(cx_str_z(hex), &expected) && cx_digest_eq(digest, &expected);
 }
 
+static cx_digest change_of(const uint8_t nonce[CX_FLEET_NONCE_SIZE], uint32_t start)
+{
+    cx_sha256 hash;
+    cx_fleet_digest_begin(&hash, nonce);
+    cx_fleet_digest_add(&hash, 7, 2, start, cx_str_bytes(CX_STR("bytes")));
+    cx_fleet_digest_add(&hash, 7, 3, 0, cx_str_bytes(CX_STR("more")));
+    return cx_sha256_end(&hash);
+}
+
 CX_TEST(chain_has_the_values_of_its_rule)
 {
-    static const uint8_t id[16] = "0123456789abcdef", nonce[16] = "nonce-nonce-1234";
-    cx_sha256 hash;
+    static const uint8_t id[16] = "0123456789abcdef";
+    uint8_t nonce[CX_FLEET_NONCE_SIZE];
+    for (unsigned i = 0; i < sizeof nonce; i++)
+        nonce[i] = (uint8_t)i;
     cx_digest first = cx_fleet_first_head(id, 43);
     CHECK(digest_is(&first, "32a70cda399755b0469d6fb5842f37301c08808b04ffa7093264bd96fbbc5151"));
-    cx_fleet_digest_begin(&hash, nonce);
-    cx_fleet_digest_add(&hash, 7, 2, 40, cx_str_bytes(CX_STR("bytes")));
-    cx_fleet_digest_add(&hash, 9, 0, 0, cx_str_bytes(CX_STR("x")));
-    cx_digest digest = cx_sha256_end(&hash);
-    CHECK(digest_is(&digest, "873c15b096e8ca7af2963cc90ed14008059e1560eb1057012370b7667961aeec"));
-    cx_digest next = cx_fleet_next_head(&first, 43, 3, 258, &digest);
-    CHECK(digest_is(&next, "c9f92acb2a39bc998b4154ca1a20d53020b9fc0c4e6db2e5fab2bb81f17e54ef"));
-    cx_digest other = cx_fleet_next_head(&first, 43, 4, 258, &digest);
+    cx_digest change = change_of(nonce, 10);
+    CHECK(digest_is(&change, "f9f2d0104d22a3197c9fb8cb04e25c93bbef54213cc2d2320a8de51d9763526a"));
+    cx_digest next = cx_fleet_next_head(&first, 43, 3, 258, &change);
+    CHECK(digest_is(&next, "77b536c6d0c497281625482ea1dcf942ed2fe558fbb589a7c856c674f740afb1"));
+    cx_digest other = cx_fleet_next_head(&first, 43, 4, 258, &change);
     CHECK(!cx_digest_eq(&next, &other));
+    other = change_of(nonce, 11);
+    CHECK(!cx_digest_eq(&change, &other));
+    nonce[15]++;
+    other = change_of(nonce, 10);
+    CHECK(!cx_digest_eq(&change, &other));
 }
 
 CX_TEST(chain_makes_sql_for_a_dba)
