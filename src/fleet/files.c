@@ -526,10 +526,8 @@ static cx_status note_owner(void *arg, const cx_fleet_row *row, cx_err *err)
         return CX_SUCCESS;
     const char *slash = memchr(row->owner.data, '/', row->owner.size);
     int size = (int)(slash != NULL ? (size_t)(slash - row->owner.data) : row->owner.size);
-    a->answer = row->address.size == 0
-                    ? cx_arena_printf(a->arena, "%.*s", size, row->owner.data)
-                    : cx_arena_printf(a->arena, "%.*s, served at %.*s", size, row->owner.data,
-                                      (int)row->address.size, row->address.data);
+    /* Its address is for nodes: clients are not answered there. */
+    a->answer = cx_arena_printf(a->arena, "%.*s", size, row->owner.data);
     return a->answer.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 

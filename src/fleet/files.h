@@ -56,7 +56,7 @@ void cx_fleet_files_id(const cx_fleet_files *files, uint8_t out[16]);
 bool cx_fleet_files_own(cx_fleet_files *files);
 /* While it has: where it serves (cx_fleet_publish). */
 CX_RESULT cx_fleet_files_publish(cx_fleet_files *files, const char *address, cx_err *err);
-/* Who has the part, for messages: "NODE, served at ADDRESS"; empty when no one has. */
+/* Who has the part, for messages: "NODE"; empty when no one has. */
 CX_RESULT cx_fleet_files_owner(cx_fleet_files *files, cx_arena *arena, cx_str *out, cx_err *err);
 
 /* The words of the negative number that a call of the io returned last, or by which the part

@@ -245,6 +245,10 @@ def both_nodes_answer_and_one_has_the_part(database):
             check(node.ask("GET", "/readyz")[0] == 200)
             done = kit.run(BIN, "ready", "--url", node.about["url"], env=f.env)
             check(done.returncode == 0, done)
+        done = kit.run(BIN, "ready", "--home", f.url, env=f.env)
+        check(done.returncode == 2 and b"name one with --url" in done.stderr, done)
+        done = kit.run(BIN, "append", "note.x", "text", "--home", f.url, env=f.env)
+        check(done.returncode == 3 and b"owned by the node one" in done.stderr, done)
         # Only nodes connect to the inner socket.
         raw = http.client.HTTPConnection("127.0.0.1", two.inner, timeout=PATIENCE_S)
         try:
@@ -258,7 +262,7 @@ def both_nodes_answer_and_one_has_the_part(database):
         listed = json.loads(f.ok("fleet", "nodes", "--json"))["nodes"]
         check(sorted((n["node"], n["state"], n["part"]) for n in listed) == [("one", "up", f.part), ("two", "up", f.part)],
               listed)
-        check({n["address"] for n in listed} == {one.about["node_address"], two.about["node_address"]}, listed)
+        check({n["address"] for n in listed} == {n.about["url"].removeprefix("http://") for n in (one, two)}, listed)
         check(one.stop() == 0 and two.stop() == 0)
         check(json.loads(f.ok("fleet", "nodes", "--json"))["nodes"] == [])
 
@@ -440,6 +444,8 @@ def tls_is_between_the_client_and_the_worker(database):
             check(False, "answered:", one.write("second"))
         except (OSError, http.client.HTTPException):
             pass  # no words of HTTP in a connection with TLS
+        for node in ("one", "two"):
+            f.ok("fleet", "drain", node, "--undo")
 
 
 @test

@@ -119,7 +119,8 @@ void cx_cli_part_explain(cx_cli *cli, cx_err *err)
     if (err->tag != NULL && strcmp(err->tag, "Locked") == 0) {
         (void)cx_failed(cx_fleet_files_owner(cli->part, &cli->arena, &owner, NULL));
         (void)snprintf(err->message, sizeof err->message,
-                       "%s is owned by %.*s: send it there over HTTP, or drain that node",
+                       "%s is owned by the node %.*s: send it to a node over HTTP ('cortex fleet "
+                       "nodes' lists them), or drain that one",
                        cx_fleet_files_path(cli->part), (int)owner.size,
                        owner.size == 0 ? "" : owner.data);
         return;

@@ -301,8 +301,11 @@ static cx_status open_node(node *n, cx_err *err)
     CX_TRY(make_envp(n, err));
     n->process.cli = n->cli;
     n->process.grace_ms = n->grace_ms;
-    n->known =
-        (cx_serve_node){.url = n->url, .name = n->name, .address = n->address, .part = n->part};
+    const char *clients = address_text(&n->cli->arena, &n->outer).data;
+    if (clients == NULL)
+        return cx_fail_nomem(err);
+    n->known = (cx_serve_node){
+        .url = n->url, .name = n->name, .address = n->address, .clients = clients, .part = n->part};
     return cx_serve_node_open(&n->known, err);
 }
 

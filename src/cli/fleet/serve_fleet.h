@@ -83,7 +83,9 @@ void cx_serve_process_close(cx_serve_process *process);
 /* --- serve_node.c ----------------------------------------------------------------------------- */
 
 typedef struct cx_serve_node {
-    const char *url, *name, *address;
+    const char *url, *name;
+    const char *address; /* of the inner socket, as others reach it */
+    const char *clients; /* where clients connect, for operators */
     cx_str part;
     cx_thread thread;
     cx_lock lock;

@@ -26,7 +26,12 @@ static cx_status connect_node(cx_serve_node *node, cx_err *err)
     if (node->fleet != NULL)
         return CX_SUCCESS;
     CX_TRY(cx_fleet_open(node->url, &options, &node->fleet, err));
-    CX_TRY(cx_fleet_find(node->fleet, node->part, &part, err));
+    cx_status status = cx_fleet_find(node->fleet, node->part, &part, err);
+    if (cx_failed(status)) {
+        cx_fleet_close(node->fleet);
+        node->fleet = NULL;
+        return status;
+    }
     node->number = part.number;
     return CX_SUCCESS;
 }
@@ -35,7 +40,7 @@ static cx_status tell(cx_serve_node *node, cx_err *err)
 {
     bool drains = false;
     CX_TRY(connect_node(node, err));
-    CX_TRY(cx_fleet_node_tell(node->fleet, node->number, node->address, &drains, err));
+    CX_TRY(cx_fleet_node_tell(node->fleet, node->number, node->clients, &drains, err));
     cx_lock_enter(&node->lock);
     node->drains = drains;
     cx_lock_leave(&node->lock);
@@ -52,7 +57,7 @@ static cx_status note_other(void *arg, const cx_fleet_node_row *row, cx_err *err
     others *o = arg;
     (void)err;
     if (cx_str_eq(row->part, o->node->part) && row->silent_ms < SILENT_MS && !row->draining &&
-        !cx_str_eq(row->address, cx_str_z(o->node->address)))
+        !cx_str_eq(row->owner, cx_str_z(cx_fleet_owner(o->node->fleet))))
         o->found = true;
     return CX_SUCCESS;
 }

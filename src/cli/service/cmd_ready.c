@@ -88,6 +88,11 @@ static cx_status ask_server(cx_cli *cli, const cx_cli_args *args, readiness *r, 
     }
     CX_TRY(cx_cli_home_path(cli, args, &home, err));
     CX_TRY(cx_serving_find(cli, home, &r->url, err));
+    if (cli->part != NULL)
+        return cx_fail_at(err, CX_E_USAGE, "NoServer", CX_NO_OFFSET,
+                          "%.200s is served by nodes; name one with --url ('cortex fleet nodes' "
+                          "lists them)",
+                          home);
     if (r->url.size == 0)
         return cx_fail_at(err, CX_E_IO, "NoServer", CX_NO_OFFSET,
                           "no server has the data directory %.200s open; start 'cortex serve', or "

@@ -176,6 +176,9 @@ static void describe_server(cx_serving *s)
     cx_json_list json = cx_json_list_begin(&s->cli->arena);
     cx_err err;
     cx_buf text;
+    /* A process and an address of loopback mean nothing on the other machines that have a part. */
+    if (s->cli->part != NULL)
+        return;
     cx_buf_init(&text, s->cli->alloc);
     cx_json_put_maybe(&json, "otlp_url", s->otlp_url);
     cx_json_put_uint(&json, "pid", (uint64_t)getpid());
@@ -221,6 +224,8 @@ cx_status cx_serving_find(cx_cli *cli, const char *home_path, cx_str *out_url, c
     *out_url = CX_STR("");
     if (path == NULL)
         return cx_fail_nomem(err);
+    if (cli->part != NULL)
+        return CX_SUCCESS;
     cx_buf_init(&text, cli->alloc);
     bool is_read = !cx_failed(cx_io_read_file(cli->io, path, DESCRIPTION_MAX, &text, NULL));
     cx_str kept = is_read ? cx_arena_copy_str(&cli->arena, cx_buf_str(&text)) : CX_STR("");
