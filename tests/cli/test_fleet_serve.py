@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import ssl
@@ -28,7 +29,8 @@ from kit import BIN, check, main, test  # noqa: E402
 kit.arguments[:] = [a for a in ARGUMENTS if not os.path.isfile(a)]
 PATIENCE_S = 60  # of a client: a node that does not come back in it is a failure
 FACT = {"type": "Fact", "data": {"statement": "the limit is 500", "subject": "policy", "predicate": "is"}}
-LONG = int(os.environ.get("CORTEX_FLEET_SECONDS", "0")) >= 30
+LONG = int(os.environ.get("CORTEX_FLEET_SECONDS", "0"))
+LONG = LONG if LONG >= 30 else 0
 times = []
 
 
@@ -173,7 +175,7 @@ class Writer(threading.Thread):
     def __init__(self, nodes, retries=True):
         super().__init__(daemon=True)
         self.nodes, self.retries = nodes, retries
-        self.entries, self.failures, self.slowest = {}, [], 0.0
+        self.entries, self.failures, self.lost, self.slowest = {}, [], [], 0.0
         self.ends = False
         self.start()
 
@@ -194,6 +196,7 @@ class Writer(threading.Thread):
             except (OSError, http.client.HTTPException) as problem:
                 self.failures.append((key, repr(problem)))
             if not self.retries or time.monotonic() - begun > PATIENCE_S:
+                self.lost.append(key)
                 return
             n += 1
             time.sleep(0.02)
@@ -461,6 +464,91 @@ def one_of_three_nodes_takes_over(database):
         check(two.serves() != three.serves(), two.said(), three.said())
         for node in (two, three):
             check("ended with exit code" not in node.said(), node.said())
+
+
+class Faults:
+    """What happens to three nodes; each is there again afterwards."""
+
+    def __init__(self, fleet, seed):
+        self.fleet, self.random = fleet, random.Random(seed)
+        self.nodes = [fleet.node(name) for name in ("one", "two", "three")]
+        self.done = []
+
+    def restart(self, i):
+        self.nodes[i] = self.fleet.node(self.nodes[i].name)
+
+    def worker_killed(self, i):
+        for pid in children_of(self.nodes[i].process.pid):
+            os.kill(pid, signal.SIGKILL)
+
+    def worker_frozen(self, i):
+        for pid in children_of(self.nodes[i].process.pid):
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(self.random.uniform(1, 8))
+            os.kill(pid, signal.SIGCONT)
+
+    def node_frozen(self, i):
+        self.nodes[i].signal(signal.SIGSTOP)
+        time.sleep(self.random.uniform(0.5, 4))
+        self.nodes[i].signal(signal.SIGCONT)
+
+    def node_killed(self, i):
+        self.nodes[i].kill()
+        self.restart(i)
+
+    def node_stopped(self, i):
+        check(self.nodes[i].stop() == 0, self.nodes[i].said())
+        self.restart(i)
+
+    def node_drained(self, i):
+        self.fleet.ok("fleet", "drain", self.nodes[i].name)
+        time.sleep(self.random.uniform(0.5, 4))
+        self.fleet.ok("fleet", "drain", self.nodes[i].name, "--undo")
+
+    def primary_lost(self, _):
+        self.fleet.cluster.failover()
+
+    def one(self):
+        kinds = [self.worker_killed, self.worker_frozen, self.node_frozen, self.node_killed, self.node_stopped,
+                 self.node_drained] * 2 + [self.primary_lost]
+        fault = self.random.choice(kinds)
+        owners = [i for i, node in enumerate(self.nodes) if node.serves()]
+        i = self.random.choice(owners) if owners and self.random.random() < 0.8 else self.random.randrange(3)
+        fault(i)
+        self.done.append(fault.__name__)
+
+
+@test
+def random_faults_lose_nothing(database):
+    if not LONG:
+        kit.skip("CORTEX_FLEET_SECONDS=30 and more runs it so long")
+    seed = int(os.environ.get("CORTEX_FLEET_SEED", time.time_ns() % 100000))
+    with Fleet(database) as f:
+        faults = Faults(f, seed)
+        faults.nodes[0].write("first")
+        writers = [Writer(faults.nodes) for _ in range(4)]
+        end = time.monotonic() + LONG
+        while time.monotonic() < end:
+            faults.one()
+            time.sleep(faults.random.uniform(0.2, 6))
+        for w in writers:
+            w.end()
+        wait(lambda: faults.nodes[0].write("last")[0] in (200, 201), "an owner")
+        counts = {kind: faults.done.count(kind) for kind in sorted(set(faults.done))}
+        print(f"  seed {seed}: {counts}, {sum(len(w.entries) for w in writers)} entries, "
+              f"{sum(len(w.failures) for w in writers)} requests without an answer, slowest "
+              f"{max(w.slowest for w in writers):.1f} s")
+        seen = set()
+        for w in writers:
+            check(w.lost == [], "no answer in time:", w.lost)
+            for key, entry in w.entries.items():
+                check(entry not in seen, "two keys in one entry", key, entry)
+                seen.add(entry)
+                status, again = faults.nodes[0].write(key)
+                check(status == 200 and again["duplicate"] and again["entry"] == entry, key, entry, status, again)
+        for node in faults.nodes:
+            check(node.stop() == 0, node.said())
+        f.ok("verify", "--home", f.url)
 
 
 @test
