@@ -29,10 +29,11 @@ shift
 exec "$@"'
 enter=(unshare --mount --fork --kill-child bash -c "$inside" emulated "$known")
 if [ "$(id -u)" -ne 0 ]; then
+    unshare --user --map-root-user --map-auto true || cannot "no user namespace for this user (/etc/subuid)"
     exec unshare --user --map-root-user --map-auto "${enter[@]}" "$@"
 fi
 # All users keep their numbers, which `unshare` alone cannot give: a process holds the namespace while it is entered.
-unshare --user sleep infinity &
+unshare --user sleep infinity >/dev/null 2>&1 &
 holder=$!
 trap 'kill "$holder" 2>/dev/null || true' EXIT
 own=$(readlink /proc/self/ns/user)
