@@ -32,7 +32,7 @@ once() {
         echo "release-twice.sh: $1 is there"
         return
     fi
-    rm -rf "$made" "$clone"
+    rm -rf "$made" "$clone" "$clone.tmp"
     mkdir -p "$(dirname "$clone")" "$clone.tmp"
     git clone --quiet --no-local . "$clone"
     (cd "$clone" && TMPDIR=$clone.tmp CCACHE_DIR=$out/cache-$1 ./scripts/release.sh "$tag" "$made" "${options[@]}")
