@@ -151,9 +151,10 @@ CX_RESULT cx_pages_fail_damage(cx_pages *pages, const cx_pages_anchor *anchor, u
                                       .past = past};
     return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                       "tables: tree %llu, level %u, prefix %016llx/%u%s: %s;"
-                      " 'cortex tables rebuild --replace' rebuilds the tables",
+                      " %s'cortex tables rebuild --replace' rebuilds the tables",
                       (unsigned long long)anchor->tree, level, (unsigned long long)prefix, depth,
-                      past ? ", in the past" : "", what);
+                      past ? ", in the past" : "", what,
+                      past ? "" : "'cortex tables repair' repairs it, ");
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
