@@ -8,9 +8,12 @@ import os
 import random
 import re
 import shutil
+import signal
 import sqlite3
+import subprocess
+import time
 
-from kit import Place, check, main, test
+from kit import BIN, Place, check, main, test
 
 FACT = '{"statement":"%s","subject":"b","predicate":"c"}'
 
@@ -194,6 +197,28 @@ def a_state_is_a_file_of_its_own_that_others_cannot_write():
         (p.folder / "mine/text").write_text("hello " * 1000)
         os.chmod(p.folder / "mine/text", 0o600)
         refused(p.folder / "mine/text", 3, "not the kept state")
+
+
+@test
+def a_kept_verification_that_is_killed_or_interrupted_goes_on():
+    with Kept() as p:
+        whole = p.json("verify", "--home", p.home)["totals"]["entries"]
+        for n in range(40):
+            started = subprocess.Popen([BIN, "verify", "--home", p.home, "--state", p.state], env=p.env,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(n % 20 / 500)
+            started.send_signal(signal.SIGINT if n % 3 else signal.SIGKILL)
+            check(started.wait() in (0, 3, -signal.SIGINT, -signal.SIGKILL), started.returncode)
+            done = p.verify()
+            before = done["since"]["entries_before"] if done["since"] else 0
+            check(done["verdict"] == ("holds_since" if done["since"] else "holds"), done)
+            check(before + done["totals"]["entries"] == whole and done["tables_checked"], done)
+            if n % 4 == 0:
+                p.write(f"more {n}")
+                whole += 1
+            if n % 5 == 0:
+                for path in p.state.parent.iterdir():
+                    path.unlink()
 
 
 class Since(Place):
