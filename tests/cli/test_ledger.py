@@ -1048,8 +1048,8 @@ def verify_holds_and_writes_nothing():
         uri, other = filled(p)
         before = p.bytes_of_home()
         done = p.json("verify", "--home", p.home)
-        assert sorted(done) == ["actors", "anchored", "detail", "findings", "home", "home_root", "limits", "reason",
-                                "signed", "tables_checked", "totals", "verdict"]
+        assert sorted(done) == ["actors", "actors_left_out", "anchored", "detail", "findings", "home", "home_root",
+                                "limits", "reason", "signed", "since", "tables_checked", "totals", "verdict"]
         assert done["verdict"] == "holds" and done["findings"] == [] and done["anchored"] is False
         assert done["totals"]["entries"] == 6 and done["totals"]["payloads"] == 1
         assert done["actors"] == p.json("roots")["actors"]
