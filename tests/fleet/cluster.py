@@ -103,6 +103,17 @@ class Server:
                   "cortex", "-R", "-X", "stream", "-c", "fast", "--no-sync")
         self.write_conf("")
 
+    def start_first(self):
+        """Another program may have taken the port meanwhile."""
+        for _ in range(3):
+            try:
+                self.start()
+                return
+            except RuntimeError:
+                self.port = free_port()
+                self.write_conf("")
+        self.start()
+
     def start(self, wait=True):
         as_server(f"{BIN}/pg_ctl", "-D", self.data, "-l", self.log, "-t", "60", "-w" if wait else "-W", "start")
 
@@ -285,7 +296,7 @@ class Cluster:
         self.servers = []
         self.primary = self.new_server()
         self.primary.create(strict=standby)
-        self.primary.start()
+        self.primary.start_first()
         as_server(f"{BIN}/createdb", "-h", "127.0.0.1", "-p", str(self.primary.port), "-U", "cortex", "cortex") \
             if not standby else self.create_database()
         self.standby = None
@@ -308,8 +319,14 @@ class Cluster:
     def add_standby(self):
         self.standby = self.new_server()
         self.standby.copy_of(self.primary)
-        self.standby.start()
+        self.standby.start_first()
         self.wait_for_standby()
+
+    def bring_standby_back(self):
+        """After a test that failed without it: the next one must not fail for that."""
+        if self.standby is not None and self.standby.pid() is None:
+            self.standby.start()
+            self.wait_for_standby()
 
     def wait_for_standby(self):
         for _ in range(200):

@@ -117,6 +117,7 @@ class Fleet:
         self.log_paths.clear()
         self.parts = parts
         self.cluster.disarm()
+        self.cluster.bring_standby_back()
         for proxy in self.cluster.proxies:
             proxy.cuts.clear()
         self.cluster.primary.sql("DROP SCHEMA IF EXISTS cortex_fleet CASCADE")
