@@ -43,11 +43,11 @@ def server_user():
 USER = server_user()
 
 
-def as_server(*command, check=True, timeout=90):
+def as_server(*command, check=True, timeout=90, env=None):
     """Runs a program of the server's as its user."""
     prefix = ["runuser", "-u", USER.pw_name, "--"] if USER else []
     done = subprocess.run([*prefix, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          timeout=timeout, cwd="/", stdin=subprocess.DEVNULL)
+                          timeout=timeout, cwd="/", stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
     if check and done.returncode != 0:
         raise RuntimeError(f"{command[0]}: {done.stdout[-2000:]}")
     return done
@@ -114,8 +114,8 @@ class Server:
                 self.write_conf("")
         self.start()
 
-    def start(self, wait=True):
-        as_server(f"{BIN}/pg_ctl", "-D", self.data, "-l", self.log, "-t", "60", "-w" if wait else "-W", "start")
+    def start(self, wait=True, env=None):
+        as_server(f"{BIN}/pg_ctl", "-D", self.data, "-l", self.log, "-t", "60", "-w" if wait else "-W", "start", env=env)
 
     def stop(self, mode="fast", check=True):
         as_server(f"{BIN}/pg_ctl", "-D", self.data, "-m", mode, "-w", "-t", "60", "stop", check=check)
