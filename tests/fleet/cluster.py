@@ -294,6 +294,14 @@ class Cluster:
             os.chown(self.home, USER.pw_uid, USER.pw_gid)
         self.made = 0
         self.servers = []
+        self.proxies = []
+        try:
+            self.open(standby)
+        except BaseException:
+            self.close()
+            raise
+
+    def open(self, standby):
         self.primary = self.new_server()
         self.primary.create(strict=standby)
         self.primary.start_first()
