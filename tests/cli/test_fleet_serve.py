@@ -163,11 +163,11 @@ class Fleet:
     def node(self, name, *options):
         return Node(self, name, *options)
 
-    def pair(self):
+    def pair(self, *options):
         """Two nodes, of which the first has the part."""
-        one = self.node("one")
+        one = self.node("one", *options)
         one.wait_said("and serves it")
-        return one, self.node("two")
+        return one, self.node("two", *options)
 
 class Writer(threading.Thread):
     """A client that writes keys, and asks again with the same key after each failure."""
@@ -374,7 +374,7 @@ def draining_and_restarting_fails_no_request(database):
 @test
 def a_frozen_owner_does_not_answer_when_it_wakes(database):
     with Fleet(database) as f:
-        one, two = f.pair()
+        one, two = f.pair("--lease", 2)
         check(one.write("before")[0] == 201)
         worker = one.worker()
         status, ready = one.ask("GET", "/readyz")
@@ -454,8 +454,8 @@ def tls_is_between_the_client_and_the_worker(database):
 @test
 def one_of_three_nodes_takes_over(database):
     with Fleet(database) as f:
-        one, two = f.pair()
-        three = f.node("three")
+        one, two = f.pair("--lease", 2)
+        three = f.node("three", "--lease", 2)
         check(three.write("before")[0] == 201)
         one.kill()
         for node in (two, three):
@@ -580,6 +580,7 @@ def wrong_questions_have_clear_answers(database):
         fails(2, "option --home", "--fleet", f.url, "--home", str(f.folder / "x"))
         fails(2, "option --otlp:", "--fleet", f.url, "--otlp", "127.0.0.1:4318")
         fails(2, "option --hold", "--fleet", f.url, "--hold", 0)
+        fails(2, "option --lease", "--fleet", f.url, "--lease", 601)
         fails(2, "option --node:", "--fleet", f.url, "--node", "two words")
         fails(2, "reachable by other machines", "--fleet", f.url, "--node-listen", "0.0.0.0:0")
         fails(2, "--node-address", "--fleet", f.url, "--node-listen", "0.0.0.0:0", "--insecure")

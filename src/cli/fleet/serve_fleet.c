@@ -18,6 +18,7 @@
 #include "cli/ledger/ledger.h"
 #include "server/api.h"
 
+#define LEASE_S_MAX 600
 #define HOLD_S_DEFAULT 30
 #define HOLD_S_MAX 3600
 #define GRACE_S_DEFAULT 15
@@ -133,7 +134,7 @@ static cx_status read_addresses(node *n, cx_err *err)
 
 static cx_status read_question(node *n, cx_err *err)
 {
-    uint64_t hold, grace = cx_cli_number(n->args, "grace", GRACE_S_DEFAULT);
+    uint64_t lease, hold, grace = cx_cli_number(n->args, "grace", GRACE_S_DEFAULT);
     const char *fleet = cx_cli_value(n->args, "fleet");
     if (!cx_cli_is_database(fleet))
         return cx_fail(err, CX_E_USAGE,
@@ -142,6 +143,7 @@ static cx_status read_question(node *n, cx_err *err)
     CX_TRY(cx_cli_split_database(&n->cli->arena, fleet, &n->url, &n->part, err));
     CX_TRY(check_others(n->args, err));
     CX_TRY(read_number(n->args, "hold", HOLD_S_MAX, HOLD_S_DEFAULT, &hold, err));
+    CX_TRY(read_number(n->args, "lease", LEASE_S_MAX, CX_FLEET_LEASE_MS / 1000, &lease, err));
     n->hold_ms = (uint32_t)hold * 1000;
     n->grace_ms = (uint32_t)(grace % 86400) * 1000;
     CX_TRY(read_name(n, err));

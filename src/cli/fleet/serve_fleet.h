@@ -36,6 +36,7 @@ typedef struct cx_serve_worker {
     const char *node;    /* its name */
     const char *address; /* where other nodes reach the parent */
     uint16_t port;       /* which clients use */
+    uint32_t lease_ms;   /* 0 = default */
 } cx_serve_worker;
 
 /* Whether this process is the worker of a node. */

@@ -37,7 +37,7 @@ static cx_status read_words(cx_cli *cli, const char *text, cx_serve_worker *out,
                        "$" CX_SERVE_WORKER_ENV
                        " is set by 'cortex serve --fleet' for its worker, and cannot be read");
     *address = *port = 0;
-    *out = (cx_serve_worker){true, words, address + 1, (uint16_t)number};
+    *out = (cx_serve_worker){true, words, address + 1, (uint16_t)number, 0};
     return CX_SUCCESS;
 }
 
@@ -97,7 +97,8 @@ cx_status cx_serve_worker_open(cx_cli *cli, const cx_serve_worker *worker, const
                                const char **out_path, cx_err *err)
 {
     const char *home = getenv("CORTEX_HOME");
-    cx_fleet_files_options options = {.node = worker->node, .lost = end_at_once};
+    cx_fleet_files_options options = {
+        .node = worker->node, .lease_ms = worker->lease_ms, .lost = end_at_once};
     if (home == NULL || !cx_cli_is_database(home))
         return cx_fail(err, CX_E_USAGE, "a worker's $CORTEX_HOME is the address of a database");
     cx_cli_part_close(cli);

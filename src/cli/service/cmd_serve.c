@@ -438,6 +438,8 @@ cx_status cx_serving_open(cx_serving *s, cx_err *err)
     cx_server_options options;
     CX_TRY(cx_serve_worker_read(s->cli, &s->worker, err));
     CX_TRY(cx_serve_worker_follow(&s->worker, err));
+    if (s->worker.is_one)
+        s->worker.lease_ms = (uint32_t)cx_cli_number(s->args, "lease", 0) * 1000;
     if (!s->worker.is_one)
         CX_TRY(cx_cli_home_path(s->cli, s->args, &s->path, err));
     CX_TRY(read_server_options(s, &options, err));
@@ -712,6 +714,10 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("node-address", 0, CX_CLI_TEXT, "ADDR:PORT",
                "With --fleet: how other nodes reach that, if by another address; port 0 is the one "
                "of --node-listen."),
+    CX_CLI_OPT(
+        "lease", 0, CX_CLI_COUNT, "SECONDS",
+        "With --fleet: how long a node that is gone, or hears nothing of the database, keeps "
+        "its part; 1 to 600, default 5."),
     CX_CLI_OPT("hold", 0, CX_CLI_COUNT, "SECONDS",
                "With --fleet: how long a connection waits while no node serves the part; 1 to "
                "3600, default 30."),
