@@ -105,6 +105,10 @@ cx_status cx_stream_connect_begin(const cx_ip *ip, uint16_t port, const cx_ip *f
     (void)setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (from != NULL && from->is_v6 == ip->is_v6) {
         socklen_t own_size = make_sockaddr(from, 0, &own);
+#ifdef IP_BIND_ADDRESS_NO_PORT
+        /* The port is chosen by connect, which may choose one that is used towards others. */
+        (void)setsockopt(made, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+#endif
         (void)bind(made, (const struct sockaddr *)&own, own_size);
     }
     *out_connected = connect(made, (const struct sockaddr *)&to, size) == 0;

@@ -184,6 +184,7 @@ class Writer(threading.Thread):
         while not self.ends:
             n += 1
             self.write(f"key-{id(self)}-{n}", n)
+            time.sleep(0.01)  # a connection has a port for a minute
 
     def write(self, key, n):
         begun = time.monotonic()

@@ -45,7 +45,11 @@ cx_status cx_serve_worker_read(cx_cli *cli, cx_serve_worker *out, cx_err *err)
 {
     const char *text = getenv(CX_SERVE_WORKER_ENV);
     *out = (cx_serve_worker){.is_one = false};
-    return text == NULL ? CX_SUCCESS : read_words(cli, text, out, err);
+    if (text == NULL)
+        return CX_SUCCESS;
+    cx_status status = read_words(cli, text, out, err);
+    (void)unsetenv(CX_SERVE_WORKER_ENV); /* programs that it starts are no workers */
+    return status;
 }
 
 /* --- waiting for the part --------------------------------------------------------------------- */

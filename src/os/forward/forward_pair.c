@@ -274,7 +274,8 @@ static void seek(cx_forward_pair *pair)
     cx_ip source = source_of(pair);
     bool is_connected = false;
     if (!place->is_set ||
-        cx_failed(cx_stream_connect_begin(&place->ip, place->port, to_own ? &source : NULL,
+        cx_failed(cx_stream_connect_begin(&place->ip, place->port,
+                                          to_own && pair->network != 0 ? &source : NULL,
                                           &pair->server.socket, &is_connected, NULL))) {
         hold(pair);
         return;
