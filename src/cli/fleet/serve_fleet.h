@@ -58,7 +58,7 @@ typedef enum cx_serve_state {
     CX_SERVE_NONE,     /* there is no worker */
     CX_SERVE_WAITING,  /* it waits for the part, or opens it */
     CX_SERVE_READY,    /* it listens */
-    CX_SERVE_SETTLING, /* connections that are on their way to it arrive */
+    CX_SERVE_ARRIVING, /* connections that are on their way to it arrive */
     CX_SERVE_ENDING    /* it was told to end */
 } cx_serve_state;
 
@@ -69,7 +69,7 @@ typedef struct cx_serve_process {
     uint32_t grace_ms;
     cx_spawn_child *child;
     cx_serve_state state;
-    cx_tcp_address address; /* while it is CX_SERVE_READY or CX_SERVE_SETTLING */
+    cx_tcp_address address; /* while it is CX_SERVE_READY or CX_SERVE_ARRIVING */
     uint64_t start_ns;      /* not before */
     uint64_t ready_ns, until_ns, said_ns;
     uint32_t delay_ms;

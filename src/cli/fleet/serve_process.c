@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define LINE_MAX_BYTES ((size_t)16 << 10)
-#define SETTLE_MS 1000 /* a connection reaches the worker within */
+#define ARRIVE_MS 1000 /* a connection reaches the worker within */
 #define END_MS \
     UINT64_C(20000) /* beyond the grace, until it is killed: the tables are brought up to date */
 #define STEADY_MS 10000 /* a worker that ran so long is started again at once */
@@ -153,9 +153,9 @@ static void advance(cx_serve_process *process, bool wanted, uint64_t own)
     else if (process->state == CX_SERVE_WAITING && !wanted)
         tell_end(process);
     else if (process->state == CX_SERVE_READY && !wanted) {
-        process->state = CX_SERVE_SETTLING;
-        process->until_ns = now + SETTLE_MS * MS;
-    } else if (process->state == CX_SERVE_SETTLING && (own == 0 || now >= process->until_ns))
+        process->state = CX_SERVE_ARRIVING;
+        process->until_ns = now + ARRIVE_MS * MS;
+    } else if (process->state == CX_SERVE_ARRIVING && (own == 0 || now >= process->until_ns))
         tell_end(process);
     else if (process->state == CX_SERVE_ENDING && now >= process->until_ns) {
         cx_cli_complain("serve: the worker did not end in time, and is killed");
@@ -174,7 +174,7 @@ void cx_serve_process_step(cx_serve_process *process, bool wanted, uint64_t own,
         return;
     }
     say_here(process);
-    if (process->state == CX_SERVE_SETTLING)
+    if (process->state == CX_SERVE_ARRIVING)
         wait_ms = wait_ms < 10 ? wait_ms : 10;
     cx_status status =
         cx_spawn_read_line(process->child, LINE_MAX_BYTES, wait_ms, &line, &ended, &err);
