@@ -18,6 +18,7 @@ from kit import TESTS, Folder, check, clean_env, main, run, skip, test
 
 ROOT = TESTS.parent
 KUBERNETES = ROOT / "packaging/kubernetes"
+FLEET = ROOT / "packaging/kubernetes-fleet"
 COMPOSE = ROOT / "packaging/container/compose.yaml"
 FULL = f"cortex-{VERSION}-image-full.oci.tar"
 NODE = shutil.which("node")
@@ -33,9 +34,9 @@ def read(*files):
     return json.loads(done.stdout)
 
 
-def manifests():
+def manifests(folder=KUBERNETES):
     found = {}
-    for one in read(*sorted(KUBERNETES.glob("*.yaml"))):
+    for one in read(*sorted(folder.glob("*.yaml"))):
         check(one["errors"] == [], one["file"], one["errors"])
         found.setdefault(one["kind"], []).append(one["object"])
     return found
@@ -54,6 +55,15 @@ def every_manifest_fits_its_schema():
                          "StatefulSet"}, found.keys())
     listed = found["Kustomization"][0]["resources"]
     there = {path.name for path in KUBERNETES.glob("*.yaml")}
+    check(set(listed) == there - {"kustomization.yaml", "init.yaml"}, listed)
+
+
+@test
+def every_manifest_of_a_fleet_fits_its_schema():
+    found = manifests(FLEET)
+    check(set(found) == {"Deployment", "Job", "Kustomization", "NetworkPolicy", "Service", "ServiceAccount"}, found.keys())
+    listed = found["Kustomization"][0]["resources"]
+    there = {path.name for path in FLEET.glob("*.yaml")}
     check(set(listed) == there - {"kustomization.yaml", "init.yaml"}, listed)
 
 
@@ -78,26 +88,67 @@ def what_does_not_fit_is_found():
             check(said["errors"] and said["file"] == str(path), f"'{new}' was not found")
 
 
+def check_pod(owner):
+    """The specification of a pod that has what it needs, and no more."""
+    spec = owner["spec"]["template"]["spec"]
+    check(spec["automountServiceAccountToken"] is False and spec["enableServiceLinks"] is False, spec)
+    check(not [name for name in spec if name.startswith("host")], spec)
+    pod = spec["securityContext"]
+    check(pod["runAsNonRoot"] is True and pod["runAsUser"] == pod["fsGroup"] == 65532, pod)
+    check(pod["seccompProfile"] == {"type": "RuntimeDefault"}, pod)
+    container, = spec["containers"]
+    check(container["image"] == f"localhost/cortex:{VERSION}-full", container["image"])
+    check(container["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                           "capabilities": {"drop": ["ALL"]}}, container["securityContext"])
+    check("memory" in container["resources"]["limits"], container["resources"])
+    volumes = {volume["name"] for volume in spec["volumes"]}
+    check({mount["name"] for mount in container["volumeMounts"]} == volumes, volumes)
+    return spec
+
+
 @test
 def pods_have_no_rights_that_they_do_not_need():
     found = manifests()
     for owner in (*found["StatefulSet"], *found["Job"]):
-        spec = owner["spec"]["template"]["spec"]
-        check(spec["automountServiceAccountToken"] is False and spec["enableServiceLinks"] is False, spec)
-        check(not [name for name in spec if name.startswith("host")], spec)
-        pod = spec["securityContext"]
-        check(pod["runAsNonRoot"] is True and pod["runAsUser"] == pod["fsGroup"] == 65532, pod)
-        check(pod["seccompProfile"] == {"type": "RuntimeDefault"}, pod)
-        container, = spec["containers"]
-        check(container["image"] == f"localhost/cortex:{VERSION}-full", container["image"])
-        check(container["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
-                                               "capabilities": {"drop": ["ALL"]}}, container["securityContext"])
-        check("memory" in container["resources"]["limits"], container["resources"])
-        volumes = {volume["name"] for volume in spec["volumes"]}
-        check({mount["name"] for mount in container["volumeMounts"]} == volumes, volumes)
+        spec = check_pod(owner)
         claims = [volume["persistentVolumeClaim"]["claimName"] for volume in spec["volumes"] if "persistentVolumeClaim" in volume]
         check(claims == [found["PersistentVolumeClaim"][0]["metadata"]["name"]], claims)
     check(found["ServiceAccount"][0]["automountServiceAccountToken"] is False)
+    found = manifests(FLEET)
+    for owner in (*found["Deployment"], *found["Job"]):
+        spec = check_pod(owner)
+        check(not [volume for volume in spec["volumes"] if "persistentVolumeClaim" in volume], "a node has no state of its own")
+        password, = [one for one in spec["containers"][0]["env"] if one["name"] == "PGPASSWORD"]
+        check(password["valueFrom"]["secretKeyRef"] == {"name": "cortex-database", "key": "password"}, password)
+        check(":" not in spec["containers"][0]["args"][2][len("postgresql://"):].split("@")[0], "a password on the command line")
+    check(found["ServiceAccount"][0]["automountServiceAccountToken"] is False)
+
+
+@test
+def nodes_are_reached_by_clients_and_nodes_only():
+    found = manifests(FLEET)
+    nodes, = found["Deployment"]
+    labels = nodes["spec"]["selector"]["matchLabels"]
+    pod = nodes["spec"]["template"]
+    check(nodes["spec"]["replicas"] >= 2 and labels.items() <= pod["metadata"]["labels"].items(), labels)
+    service, = found["Service"]
+    check(service["spec"]["selector"] == labels and service["spec"]["type"] == "ClusterIP", service)
+    container, = pod["spec"]["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    args = container["args"]
+    check(args[args.index("--listen") + 1] == f"0.0.0.0:{ports['https']}" and "--insecure" not in args, args)
+    check(args[args.index("--node-listen") + 1] == f"0.0.0.0:{ports['node']}", args)
+    check(args[args.index("--node-address") + 1] == f"$(POD_IP):{ports['node']}", args)
+    check("--tls-cert" in args and service["spec"]["ports"][0]["targetPort"] == "https", args)
+    policies = {policy["metadata"]["name"]: policy["spec"] for policy in found["NetworkPolicy"]}
+    own = {"podSelector": {"matchLabels": labels}}
+    check(policies["cortex-fleet"]["ingress"] == [
+        {"from": [{"podSelector": {"matchLabels": {"cortex-client": "true"}}}], "ports": [{"port": "https", "protocol": "TCP"}]},
+        {"from": [own], "ports": [{"port": "node", "protocol": "TCP"}]}], policies["cortex-fleet"])
+    check(policies["cortex-fleet"]["egress"] == [{"to": [own], "ports": [{"port": "node", "protocol": "TCP"}]}])
+    client = policies["cortex-fleet-database"]["podSelector"]["matchLabels"]
+    for owner in (nodes, *found["Job"]):
+        check(client.items() <= owner["spec"]["template"]["metadata"]["labels"].items(), client)
 
 
 @test
