@@ -802,7 +802,7 @@ const cx_cli_command cx_cli_fleet_move = {
     .options = move_options,
     .option_count = CX_COUNT_OF(move_options),
     .exits = "0 moved\n1 a part there has files already" CX_CLI_EXITS_DATABASE,
-    .example = "cortex fleet move team-b --to postgresql://cortex@db9/cortex "
-               "--database postgresql://cortex@db1/cortex",
+    .example = "export CORTEX_FLEET=postgresql://cortex@db1/cortex\n"
+               "cortex fleet move team-b --to postgresql://cortex@db9/cortex",
     .run = run_fleet_move,
 };
