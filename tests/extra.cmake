@@ -87,17 +87,17 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   target_compile_options(fault_injector PRIVATE -Wall -Wextra -Wconversion -Werror)
   target_link_libraries(fault_injector PRIVATE ${CMAKE_DL_LIBS})
   cx_script(fault_injector torture torture/test_fault_injector.py)
-  cx_script(torture torture torture/torture.py --seconds 70)
+  cx_script(torture torture torture/torture.py --seconds 65)
   set_tests_properties(torture PROPERTIES COST 1000)
   cx_script(soak torture soak/soak.py --seconds 15)
   # Nodes of a fleet over a PostgreSQL of their own; CORTEX_FLEET_SECONDS makes it long.
   cx_script(fleet_faults torture ${CMAKE_CURRENT_SOURCE_DIR}/fleet/faults.py $<TARGET_FILE:cortex-fleet-driver>)
 endif()
 
-# A hostile agent put together at random, for a minute; docs/threat-model.md has longer ones.
+# A hostile agent put together at random, for 40 seconds; docs/threat-model.md has longer ones.
 if(Python3_FOUND AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   cx_script(hostile_selftest attack ${Python3_EXECUTABLE} attack/hostile.py --selftest)
-  cx_script(hostile attack ${Python3_EXECUTABLE} attack/hostile.py --seconds 60 --seed 17)
+  cx_script(hostile attack ${Python3_EXECUTABLE} attack/hostile.py --seconds 40 --seed 17)
   set_tests_properties(hostile PROPERTIES PROCESSORS 2 COST 500)
 endif()
 

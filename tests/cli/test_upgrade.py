@@ -272,7 +272,7 @@ def kill_everywhere(old, *words):
     copy_of(old.home, fresh)
     number, kills = 0, 0
     while True:
-        number += 1 if number < 10 else number // 4
+        number += 1 if number < 10 else number // 2
         shutil.rmtree(old.home)
         copy_of(fresh, old.home)
         if not killed(old, number, *words):
