@@ -1,5 +1,5 @@
 # What runs as a test besides the test programs.  Labels: unit, threads, cli, differential, check,
-# install, torture, attack, sdk, web and artefact (not again under the sanitizers), external (needs packages of
+# install, torture, attack, sdk, web, artefact and governed (not again under the sanitizers), external (needs packages of
 # npm), slow (not in `scripts/test.sh --quick`); `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
 #
 #   cli/test_*.sh, .py   the program from outside; $CORTEX_BIN says where it is
@@ -61,6 +61,17 @@ endforeach()
 # directories (test_fault does it with new ones): not again under the sanitizers.
 foreach(name cli_ci cli_deploy cli_image cli_install cli_log_archive cli_packages cli_upgrade)
   set_property(TEST ${name} APPEND PROPERTY LABELS artefact)
+endforeach()
+
+# Whole governed runs: most of their time is git's and that of the programs they start, hundreds of each.  Under
+# the sanitizers the modules below them run by their unit tests and vectors; these, by `ctest --preset asan -L
+# governed`, before a release.
+foreach(script ${scripts})
+  get_filename_component(name ${script} NAME_WE)
+  string(REGEX REPLACE "^test_" "cli_" name ${name})
+  if(name MATCHES "^cli_(run.*|attack|builtin_agents|canary|split|story)$")
+    set_property(TEST ${name} APPEND PROPERTY LABELS governed)
+  endif()
 endforeach()
 
 # The exporters of the OpenTelemetry SDK, from npm; skipped where they cannot be had.

@@ -53,7 +53,7 @@
 #define CX_FLEET_CHUNK 65536u                   /* bytes */
 #define CX_FLEET_SMALL_MAX ((size_t)16 << 20)   /* bytes of a small file */
 #define CX_FLEET_CHANGE_MAX (UINT64_C(2) << 30) /* bytes of one commit */
-#define CX_FLEET_LEASE_MS 5000
+#define CX_FLEET_LEASE_MS 4000
 #define CX_FLEET_URL_MAX 4096
 
 typedef struct cx_fleet cx_fleet;
