@@ -62,7 +62,7 @@ static const struct preset {
     {"limits", "max-depth", "1024"},
     {"serve", "listen", "\"127.0.0.1:8420\""},
     {"serve", "unknown-key", "\"reject\""},
-    {"serve", "lease", "5"},
+    {"serve", "lease", "4"},
     {"serve", "hold", "30"},
     {"serve", "detect-every", "900"},
     {"serve", "level-policy", "\"reject\""},
