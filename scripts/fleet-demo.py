@@ -204,6 +204,9 @@ class Demo:
             print()
 
     def end(self):
+        # A second Ctrl-C must not leave servers.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         for client in self.clients:
             client.ends = True
         for node in self.nodes:
@@ -220,6 +223,7 @@ def main():
         raise SystemExit("no PostgreSQL server is installed: apt-get install postgresql")
     if not os.access(given.program, os.X_OK):
         raise SystemExit(f"{given.program} is no program: ./scripts/bootstrap.sh makes it, or name one")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="cortex-fleet-demo-") as folder:
         demo = Demo(str(pathlib.Path(given.program).resolve()), folder)
         try:
