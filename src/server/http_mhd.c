@@ -333,7 +333,6 @@ static enum MHD_Result queue_response(exchange *x, struct MHD_Response *response
     return result;
 }
 
-/* The body stays with the exchange, which outlives the sending of it. */
 /* What an answer rests on may be lost meanwhile: then there is none. */
 static bool may_answer(const cx_http *http)
 {
@@ -341,6 +340,7 @@ static bool may_answer(const cx_http *http)
     return options->may_answer == NULL || options->may_answer(options->may_answer_arg);
 }
 
+/* The body stays with the exchange, which outlives the sending of it. */
 static enum MHD_Result send_answer(exchange *x)
 {
     cx_buf *body = &x->call.response.body;

@@ -275,6 +275,11 @@ def mistakes_are_explained():
             said = p.fleet(*args, code=code)
             check(word in said, args, said)
         check(not (p.folder / "x").exists(), "something is left")
+        # A user whom the server refuses: nothing was checked, whatever the command.
+        for words in (["fleet", "status"], ["fleet", "nodes"], ["roots", "--actor", "alice", "--home"]):
+            stranger = url().replace("cortex@", "stranger@")
+            done = p.run(*words, *([stranger] if "--home" in words else ["--database", stranger]))
+            check(done.returncode == 3, words, done)
         done = p.run("fleet", "status", env={"CORTEX_FLEET": ""})
         check(done.returncode == 2 and b"--database" in done.stderr, done)
         for home, word in ((url("none"), b"NoPart"), (url("A"), b"NoPart"), (url() + "#", b"name of a part"),
@@ -290,7 +295,7 @@ def a_stopped_part_is_accepted_by_an_operator():
                      "'stopped', 'commits that were acknowledged are gone')")
         check("stopped" in p.fleet("doctor", code=1) and p.fleet_json("status")["parts_stopped"] == 1)
         done = p.run("append", "note.x", "text", "--actor", "alice", "--home", url())
-        check(done.returncode == 3 and b"stopped" in done.stderr, done)
+        check(done.returncode == 3 and b"fleet:main/log/lock: " in done.stderr and b"stopped" in done.stderr, done)
         p.fleet("doctor", "--accept", "main")
         p.ok("append", "note.x", "text", "--actor", "alice", "--home", url())
 

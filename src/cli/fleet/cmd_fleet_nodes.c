@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "cli/fleet/fleet_args.h"
+#include "cli/fleet/part_home.h"
 #include "cli/ledger/ledger.h"
 #include "fleet/api.h"
 #include "json/api.h"
@@ -40,7 +41,7 @@ static int run_work(cx_cli *cli, const cx_cli_args *args, bool read_only, nodes_
     nodes_job job = {.cli = cli, .args = args, .json = cx_cli_has(args, "json")};
     job.nodes = cx_json_list_begin(&cli->arena);
     cx_buf_init(&job.out, cli->alloc);
-    cx_status status = open_and_work(&job, read_only, work, &err);
+    cx_status status = cx_cli_part_denied(open_and_work(&job, read_only, work, &err), &err);
     int code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
                                  : cx_cli_answer(cli, &job.out, CX_EXIT_HOLDS);
     cx_buf_done(&job.out);

@@ -125,10 +125,11 @@ void cx_cli_part_explain(cx_cli *cli, cx_err *err)
                        owner.size == 0 ? "" : owner.data);
         return;
     }
-    const char *why = cx_fleet_files_why(cli->part);
+    /* What failed, and in place of the system's word for its number those of the database. */
+    const char *why = cx_fleet_files_why(cli->part), *number = strrchr(said, ':');
     if (why[0] != 0 && err->os_errno != 0 && strstr(said, why) == NULL)
-        (void)snprintf(err->message, sizeof err->message, "%.*s: %s", (int)strcspn(said, ":"), said,
-                       why);
+        (void)snprintf(err->message, sizeof err->message, "%.*s: %s",
+                       (int)(number == NULL ? strlen(said) : (size_t)(number - said)), said, why);
 }
 
 void cx_cli_part_close(cx_cli *cli)
