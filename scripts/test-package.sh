@@ -117,7 +117,7 @@ try "the service" inside /tests/service
 try "manual pages are found" any "test -e /usr/share/man/man3/cx_ledger_open.3.gz -a -e /usr/share/man/man5/cortex-ledger.5.gz \
     -a -e /usr/share/man/man8/cortex-serve.8.gz"
 
-must "remove" any "apt-get -y -qq remove cortex cortex-server cortex-verify libcortex-dev libcortex0.2"
+must "remove" any "apt-get -y -qq remove cortex cortex-server cortex-verify libcortex-dev libcortex0.3"
 try "programs are gone" absent "test -e /usr/bin/cortex || test -e /usr/bin/cortex-verify || ls /usr/lib/*/libcortex*"
 try "the ledger stays" any "test -d /var/lib/cortex/log"
 try "the configuration stays" any "test -e /etc/default/cortex"

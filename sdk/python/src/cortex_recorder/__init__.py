@@ -19,7 +19,7 @@ from ._keys import SigningKey, find_key, load_key, new_key
 from ._receipt import Receipt
 from ._recorder import KINDS, Call, Change, Recorder, Redact, Ref, Source, Stats, Step, _check_agent
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _default: Optional[Recorder] = None
 
