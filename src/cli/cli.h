@@ -42,6 +42,7 @@ typedef struct cx_cli {
     uint64_t max_index;     /* bytes, by configuration: section [derived]; 0 = no limit */
     const char *archive_to; /* NULL = the log's own folder, or the one that it names */
     cx_fleet_files *part;   /* of a data directory in a database (fleet/part_home.h); NULL = none */
+    struct cx_cli_reached *reached; /* nodes that it writes through (fleet/part_reach.c) */
     bool governed; /* the command is about governed runs: errors carry a "message" (run.md §20) */
 } cx_cli;
 

@@ -77,11 +77,18 @@ CX_RESULT cx_derive_put_common(cx_derive *at, cx_bytes key, cx_bytes value, cx_e
 /* Lives as long as the frame is being derived. */
 cx_arena *cx_derive_arena(cx_derive *at);
 
+#define CX_HOME_WHO_SIZE 256
+
 typedef struct cx_home_options {
-    const cx_alloc *alloc;  /* NULL = default */
-    const cx_io *io;        /* NULL = system */
-    bool read_only;         /* never changes a byte; sees what a writer process commits */
-    bool or_remote;         /* use the writer process through its socket when there is one */
+    const cx_alloc *alloc; /* NULL = default */
+    const cx_io *io;       /* NULL = system */
+    bool read_only;        /* never changes a byte; sees what a writer process commits */
+    bool or_remote;        /* use the writer process through its socket when there is one */
+    /* With or_remote: how a writer process of another machine is reached.  *out is a connected
+     * socket that speaks socket.md, closed by the data directory; `who` is for people: "the server
+     * at URL".  CX_E_NOT_FOUND: as without.  NULL = only its socket. */
+    cx_status (*reach)(void *arg, int *out, char who[CX_HOME_WHO_SIZE], cx_err *err);
+    void *reach_arg;
     uint64_t segment_bytes; /* of the log; 0 = default */
     const cx_deriver *derivers;
     size_t deriver_count;

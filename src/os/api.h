@@ -14,6 +14,7 @@
 #include "os/http/http_client.h"
 #include "os/http/http_post.h"
 #include "os/http/http_stream.h"
+#include "os/http/http_upgrade.h"
 #include "os/ip.h"
 #include "os/library.h"
 #include "os/machine.h"

@@ -153,6 +153,12 @@ done:
     return status;
 }
 
+cx_status cx_net_listen_nowhere(cx_listener *out, cx_err *err)
+{
+    *out = (cx_listener){CX_SOCKET_NONE, cx_system_wake_open()};
+    return out->stop < 0 ? cx_fail_os(err, errno, "cannot make an event") : CX_SUCCESS;
+}
+
 void cx_net_stop(const cx_listener *listener)
 {
     cx_system_wake(listener->stop); /* never cleared: it stays readable */
@@ -225,6 +231,13 @@ cx_status cx_net_connect(const char *path, cx_socket *out, cx_err *err)
     else
         *out = made;
     return status;
+}
+
+cx_status cx_net_pair(cx_socket out[2], cx_err *err)
+{
+    if (!cx_system_stream_pair(out))
+        return cx_fail_os(err, errno, "cannot make a pair of sockets");
+    return CX_SUCCESS;
 }
 
 void cx_net_close(cx_socket socket)

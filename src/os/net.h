@@ -28,6 +28,8 @@ typedef struct cx_listener {
 CX_RESULT cx_net_listen(const char *path, cx_listener *out, cx_err *err);
 /* Listens on 127.0.0.1, on a free port: any user of this machine can connect. */
 CX_RESULT cx_net_listen_loopback(cx_listener *out, uint16_t *out_port, cx_err *err);
+/* Listens nowhere: for cx_net_wait and cx_net_stop. */
+CX_RESULT cx_net_listen_nowhere(cx_listener *out, cx_err *err);
 /* Makes cx_net_accept and cx_net_wait with this listener return at once from now on. */
 void cx_net_stop(const cx_listener *listener);
 /* Waits for the next connection; *out_stopped instead of a socket after cx_net_stop. */
@@ -38,6 +40,8 @@ void cx_net_listen_end(cx_listener *listener);
 
 /* CX_E_NOT_FOUND when no process listens there, CX_E_BUSY when the backlog is full. */
 CX_RESULT cx_net_connect(const char *path, cx_socket *out, cx_err *err);
+/* Two connected ends within this process. */
+CX_RESULT cx_net_pair(cx_socket out[2], cx_err *err);
 void cx_net_close(cx_socket socket); /* CX_SOCKET_NONE is accepted */
 
 typedef enum cx_net_event {

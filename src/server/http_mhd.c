@@ -37,6 +37,8 @@
     X(MHD_queue_response)                \
     X(MHD_create_response_from_buffer)   \
     X(MHD_create_response_from_callback) \
+    X(MHD_create_response_for_upgrade)   \
+    X(MHD_upgrade_action)                \
     X(MHD_destroy_response)              \
     X(MHD_add_response_header)           \
     X(MHD_lookup_connection_value)       \
@@ -421,6 +423,53 @@ static enum MHD_Result answer_stream(exchange *x)
     return queue_response(x, response);
 }
 
+/* --- other protocols -------------------------------------------------------------------------- */
+
+typedef struct joined {
+    cx_http *http;
+    struct MHD_UpgradeResponseHandle *handle;
+} joined;
+
+static void end_joined(void *arg)
+{
+    joined *j = arg;
+    (void)j->http->mhd.MHD_upgrade_action(j->handle, MHD_UPGRADE_ACTION_CLOSE);
+    cx_alloc_free(j->http->alloc, j, sizeof *j);
+}
+
+/* The answer was sent.  Bytes that came with the request are of a client that did not wait for it:
+ * they are not in the socket any more, so that connection ends. */
+static void on_upgraded(void *arg, struct MHD_Connection *of, void *context, const char *extra,
+                        size_t extra_size, MHD_socket socket,
+                        struct MHD_UpgradeResponseHandle *handle)
+{
+    cx_http *http = arg;
+    const cx_service_options *options = &http->service->options;
+    joined *j = extra_size != 0 ? NULL : cx_alloc_new(http->alloc, sizeof *j);
+    (void)of;
+    (void)context;
+    (void)extra;
+    if (j == NULL) {
+        (void)http->mhd.MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+        return;
+    }
+    *j = (joined){http, handle};
+    options->join(options->join_arg, socket, end_joined, j);
+}
+
+static enum MHD_Result answer_join(exchange *x)
+{
+    cx_http *http = x->http;
+    struct MHD_Response *response = http->mhd.MHD_create_response_for_upgrade(on_upgraded, http);
+    enter_phase(http, x->connection, PHASE_HANDLER);
+    if (x->counted) {
+        cx_gauge_add(&http->service->metrics.in_flight, -1);
+        cx_gauge_add(&http->in_flight, -1);
+    }
+    x->counted = false;
+    return queue_response(x, response);
+}
+
 /* --- working ---------------------------------------------------------------------------------- */
 
 /* M1, M2 */
@@ -487,6 +536,8 @@ static enum MHD_Result handle_request(exchange *x)
     cx_worker_init(&worker, x->http->service);
     cx_service_handle(call, &worker);
     cx_worker_done(&worker);
+    if (call->response.joins)
+        return answer_join(x);
     return call->response.stream != NULL ? answer_stream(x) : send_answer(x);
 }
 
@@ -600,6 +651,7 @@ static void read_headers(exchange *x, const char *method)
     request->mcp_version = header(x, "MCP-Protocol-Version");
     request->mcp_method = header(x, "Mcp-Method");
     request->mcp_name = header(x, "Mcp-Name");
+    request->upgrade = header(x, "Upgrade");
     request->has_length = header(x, "Transfer-Encoding").data == NULL;
     request->length = request->has_length ? length_of(header(x, "Content-Length")) : 0;
 }
@@ -752,6 +804,8 @@ static cx_status start_daemon(cx_http *http, cx_err *err)
 {
     const cx_http_options *options = &http->options;
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    if (http->service->options.join != NULL)
+        flags |= MHD_ALLOW_UPGRADE;
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)options->tls_cert},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->tls_key},

@@ -782,6 +782,15 @@ const cx_route cx_routes[] = {
      .handler = cx_api_feed,
      .summary = "Newly recorded traces, as they come (server-sent events)"},
 
+    {.method = "GET",
+     .path = "/api/v1/writer",
+     .scopes = CX_SCOPE_HOME_WRITE,
+     .thread = CX_THREAD_ANY,
+     .codes = "101 426 501",
+     .handler = cx_api_writer,
+     .summary = "Upgrade: cortex-writer. From then on the connection speaks the protocol by which "
+                "commands write through the process that owns the data directory"},
+
     CX_ROUTES_OF_RUNS CX_ROUTES_OF_SESSIONS CX_ROUTES_OF_PAGE
 
     {.method = "POST",

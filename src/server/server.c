@@ -120,6 +120,8 @@ static cx_status open_service(cx_server *server, cx_err *err)
         .relayed = options->relayed_port != 0,
         .may_answer = options->may_answer,
         .may_answer_arg = options->may_answer_arg,
+        .join = options->join,
+        .join_arg = options->join_arg,
         .mcp_writes = options->mcp_writes,
         .user_home = options->user_home,
         .program = options->program,

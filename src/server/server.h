@@ -50,6 +50,9 @@ typedef struct cx_server_options {
      * never is. */
     bool (*may_answer)(void *arg);
     void *may_answer_arg;
+    /* Takes over connections that write as commands do; see cx_service_options.  NULL = none. */
+    void (*join)(void *arg, int socket, void (*ended)(void *arg), void *ended_arg);
+    void *join_arg;
     unsigned io_threads, workers, readers;  /* 0 = chosen */
     unsigned connections;                   /* 0 = 16384 */
     unsigned connections_per_address;       /* 0 = 1024, on loopback no limit */

@@ -67,6 +67,11 @@ typedef struct cx_service_options {
     size_t name_count;
     const char *user_home; /* of hooks' calls (live/live.h); NULL = not known */
     const char *program;   /* absolute path of this program; likewise */
+    /* Takes over a connection that changed to the protocol of socket.md, and calls `ended` once,
+     * from any thread, when it is over; NULL = there is none.  The caller waits for all to be over
+     * before it closes the server. */
+    void (*join)(void *arg, int socket, void (*ended)(void *arg), void *ended_arg);
+    void *join_arg;
     /* Without a recorder: the one file that is shown, and the one token that opens it. */
     const char *file_path;          /* its name for people; NULL = none */
     const cx_lattice *only_lattice; /* opened with keep_deltas; outlives the service */
@@ -114,6 +119,7 @@ typedef struct cx_request {
     cx_str accept_encoding, cookie, host;                 /* likewise */
     cx_str origin, fetch_site, page_header;               /* likewise; X-Cortex-Page */
     cx_str mcp_version, mcp_method, mcp_name;             /* likewise */
+    cx_str upgrade;                                       /* likewise */
     char address[48]; /* of the client, for people; empty = not known */
     bool loopback;    /* it is this machine */
     bool otlp;        /* came to the listener for OTLP (docs/formats/otlp.md) */
@@ -157,6 +163,7 @@ typedef struct cx_response {
     cx_response_header headers[CX_RESPONSE_HEADERS_MAX];
     size_t header_count;
     cx_buf body;
+    bool joins;             /* 101: the connection goes to the service's `join` */
     cx_stream_open *stream; /* streams the body, from `after` on; NULL = the body is `body` */
     bool has_after;
     cx_position after;

@@ -30,6 +30,7 @@ static const struct scope_name {
     {CX_SCOPE_MEMORY_SCOPED, {"memory:scoped", 13}},
     {CX_SCOPE_HOOK, {"hook", 4}},
     {CX_SCOPE_SESSION_APPROVE, {"session:approve", 15}},
+    {CX_SCOPE_HOME_WRITE, {"home:write", 10}},
 };
 
 cx_str cx_scope_name(unsigned scope)

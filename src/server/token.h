@@ -28,11 +28,13 @@ enum {
     CX_SCOPE_MEMORY_SCOPED = 128, /* only what the scopes that it presents allow */
     CX_SCOPE_HOOK = 256, /* what agents' hooks send; nothing else, and nothing is read with it */
     CX_SCOPE_SESSION_APPROVE = 512, /* answers and narrows sessions of agents */
-    CX_SCOPES_ALL = 1023
+    /* Writes as a program of the data directory's user: any actor, erasure (GET /api/v1/writer). */
+    CX_SCOPE_HOME_WRITE = 1024,
+    CX_SCOPES_ALL = 2047
 };
 /* "trace:write", "trace:read", "key:admin", "run:read", "run:start", "run:approve",
- * "memory:write", "memory:scoped", "hook", "session:approve"; data NULL for a bit without a
- * scope. */
+ * "memory:write", "memory:scoped", "hook", "session:approve", "home:write"; data NULL for a bit
+ * without a scope. */
 cx_str cx_scope_name(unsigned scope);
 /* 0 = none of them. */
 unsigned cx_scope_parse(cx_str text);

@@ -30,6 +30,11 @@ typedef struct cx_remote cx_remote;
 typedef struct cx_remote_options {
     unsigned clients_max;    /* at once; 0 = CX_REMOTE_CLIENTS_MAX */
     uint32_t txn_timeout_ms; /* 0 = CX_REMOTE_TXN_MS */
+    bool no_socket;          /* clients come from cx_home_serve_add only */
+    /* Asked before each answer: what it rests on may be lost.  False ends the connection without
+     * one.  NULL = always. */
+    bool (*may_answer)(void *arg);
+    void *may_answer_arg;
 } cx_remote_options;
 
 /*
@@ -38,6 +43,15 @@ typedef struct cx_remote_options {
  */
 CX_RESULT cx_home_serve_begin(cx_home *home, const cx_remote_options *options, cx_remote **out,
                               cx_err *err);
+/*
+ * Serves a client that was let in elsewhere, by an HTTP server for example: who its peer is, is not
+ * asked.  Takes the connection in any case: `ended` is called once, from any thread, when it is
+ * over, and closes the socket.  Thread-safe, until cx_home_serve_end.
+ */
+void cx_home_serve_add(cx_remote *remote, int socket, void (*ended)(void *arg), void *arg);
+/* Takes no more clients, ends those that there are as cx_home_serve_end does, and waits for them.
+ * NULL is accepted. */
+void cx_home_serve_stop(cx_remote *remote);
 /* Removes the socket, lets transactions under way end, and waits for them.  To be called before the
  * data directory is closed, and not inside a transaction.  NULL is accepted. */
 void cx_home_serve_end(cx_remote *remote);

@@ -10,6 +10,8 @@
  * R3  A transaction collects its frames here, and is sent as one request with its commit; its reads
  *     are answered within the transaction that the writer process has open for it.
  */
+#include <stdio.h>
+
 #include "base/api.h"
 #include "os/api.h"
 #include "ledger/internal.h"
@@ -25,7 +27,8 @@
 
 struct cx_remote_client {
     cx_socket socket;
-    uint64_t owner; /* process id */
+    uint64_t owner;             /* process id; 0 = of another machine */
+    char who[CX_HOME_WHO_SIZE]; /* for people */
     uint32_t timeout_ms;
     uint8_t home_id[16];
     cx_lock lock; /* one request at a time (R1) */
@@ -52,9 +55,9 @@ void cx_remote_home_id(const cx_home *home, uint8_t out[16])
 cx_status cx_remote_unsupported(const cx_home *home, const char *what, cx_err *err)
 {
     return cx_fail_at(err, CX_E_BUSY, "Remote", CX_NO_OFFSET,
-                      "%s needs the files of the data directory, which writer process %llu has "
+                      "%s needs the files of the data directory, which %s has "
                       "open: open it for reading, or stop that process",
-                      what, (unsigned long long)home->remote->owner);
+                      what, home->remote->who);
 }
 
 /* --- one request ------------------------------------------------------------------------------ */
@@ -62,16 +65,15 @@ cx_status cx_remote_unsupported(const cx_home *home, const char *what, cx_err *e
 static cx_status writer_gone(const cx_remote_client *client, const char *why, cx_err *err)
 {
     return cx_fail_at(err, CX_E_IO, "HolderGone", CX_NO_OFFSET,
-                      "writer process %llu stopped answering; nothing was done, try again: %s",
-                      (unsigned long long)client->owner, why);
+                      "%s stopped answering; nothing was done, try again: %s", client->who, why);
 }
 
 static cx_status answer_lost(const cx_remote_client *client, const char *why, cx_err *err)
 {
     return cx_fail_at(err, CX_E_IO, "AnswerLost", CX_NO_OFFSET,
-                      "writer process %llu stopped answering: it is unknown whether this was "
+                      "%s stopped answering: it is unknown whether this was "
                       "stored; check before trying again (%s)",
-                      (unsigned long long)client->owner, why);
+                      client->who, why);
 }
 
 static bool is_writing(cx_remote_op op)
@@ -120,11 +122,10 @@ static cx_status encode_request(cx_remote_client *client, const cx_remote_reques
     CX_TRY(cx_buf_check(out, err));
     size_t size = out->size - 4;
     if (size > CX_REMOTE_MESSAGE_MAX)
-        return cx_fail_at(
-            err, CX_E_LIMIT, "TurnTooLarge", CX_NO_OFFSET,
-            "a transaction of %zu bytes; at most %u are allowed through writer process "
-            "%llu: split it, or stop that process",
-            size, (unsigned)CX_REMOTE_MESSAGE_MAX, (unsigned long long)client->owner);
+        return cx_fail_at(err, CX_E_LIMIT, "TurnTooLarge", CX_NO_OFFSET,
+                          "a transaction of %zu bytes; at most %u are allowed through %s: split "
+                          "it, or stop that process",
+                          size, (unsigned)CX_REMOTE_MESSAGE_MAX, client->who);
     for (unsigned i = 0; i < 4; i++)
         out->data[i] = (uint8_t)(size >> (8 * (3 - i)));
     return CX_SUCCESS;
@@ -212,6 +213,8 @@ static cx_status check_peer(cx_remote_client *client, const char *path, cx_err *
     cx_net_peer peer;
     CX_TRY(cx_net_peer_of(client->socket, &peer, err));
     client->owner = peer.process;
+    (void)snprintf(client->who, sizeof client->who, "writer process %llu",
+                   (unsigned long long)peer.process);
     if (cx_net_peer_ok(&peer, cx_net_user()))
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_DENIED, "OtherUser", CX_NO_OFFSET,
@@ -230,16 +233,15 @@ static cx_status greet_writer(cx_remote_client *client, cx_err *err)
     uint32_t limit_ms = client->timeout_ms < GREETING_MS ? client->timeout_ms : GREETING_MS;
     (void)cx_net_write(client->socket, ours, sizeof ours, limit_ms, NULL).code;
     if (cx_failed(receive_within(client, limit_ms, theirs, sizeof theirs, &why)))
-        return cx_fail_at(err, CX_E_BUSY, "HolderEnds", CX_NO_OFFSET,
-                          "writer process %llu does not answer: %s",
-                          (unsigned long long)client->owner, why.message);
+        return cx_fail_at(err, CX_E_BUSY, "HolderEnds", CX_NO_OFFSET, "%s does not answer: %s",
+                          client->who, why.message);
     bool known = cx_remote_greeting_read(theirs, &version);
     if (known && version == CX_REMOTE_VERSION)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_UNSUPPORTED, "OtherVersion", CX_NO_OFFSET,
-                      "writer process %llu speaks version %u of the socket protocol, "
+                      "%s speaks version %u of the socket protocol, "
                       "expected %d: stop it, or use its version of this program",
-                      (unsigned long long)client->owner, version, CX_REMOTE_VERSION);
+                      client->who, version, CX_REMOTE_VERSION);
 }
 
 static cx_status request_hello(cx_home *home, cx_err *err)
@@ -271,6 +273,27 @@ static cx_status connect_to(cx_home *home, const char *path, cx_err *err)
     return request_hello(home, err);
 }
 
+static cx_status connect_to_socket(cx_home *home, cx_err *err)
+{
+    cx_buf path;
+    cx_buf_init(&path, home->alloc);
+    cx_buf_add_z(&path, home->path);
+    cx_buf_add_z(&path, "/socket");
+    const char *name = cx_buf_z(&path);
+    cx_status status = name == NULL ? cx_fail_nomem(err) : connect_to(home, name, err);
+    cx_buf_done(&path);
+    return status;
+}
+
+/* Who is there was checked by what reached it. */
+static cx_status connect_to_reached(cx_home *home, cx_err *err)
+{
+    cx_remote_client *client = home->remote;
+    CX_TRY(home->options.reach(home->options.reach_arg, &client->socket, client->who, err));
+    CX_TRY(greet_writer(client, err));
+    return request_hello(home, err);
+}
+
 cx_status cx_remote_join(cx_home *home, cx_err *err)
 {
     cx_remote_client *client = cx_alloc_zeroed(home->alloc, 1, sizeof *client);
@@ -283,13 +306,8 @@ cx_status cx_remote_join(cx_home *home, cx_err *err)
     cx_lock_init(&client->lock);
     cx_buf_init(&client->out, home->alloc);
     home->remote = client;
-    cx_buf path;
-    cx_buf_init(&path, home->alloc);
-    cx_buf_add_z(&path, home->path);
-    cx_buf_add_z(&path, "/socket");
-    const char *name = cx_buf_z(&path);
-    cx_status status = name == NULL ? cx_fail_nomem(err) : connect_to(home, name, err);
-    cx_buf_done(&path);
+    cx_status status =
+        home->options.reach != NULL ? connect_to_reached(home, err) : connect_to_socket(home, err);
     if (cx_failed(status))
         cx_remote_leave(home);
     return status;
@@ -652,10 +670,9 @@ static cx_status check_size(const cx_txn *txn, cx_err *err)
 {
     if (txn->frames.count > CX_REMOTE_FRAMES_MAX)
         return cx_fail_at(err, CX_E_LIMIT, "TurnTooLarge", CX_NO_OFFSET,
-                          "a transaction of %zu entries; at most %d are allowed through writer "
-                          "process %llu: split it, or stop that process",
-                          txn->frames.count, CX_REMOTE_FRAMES_MAX,
-                          (unsigned long long)txn->home->remote->owner);
+                          "a transaction of %zu entries; at most %d are allowed through %s: "
+                          "split it, or stop that process",
+                          txn->frames.count, CX_REMOTE_FRAMES_MAX, txn->home->remote->who);
     for (size_t i = 0; i < txn->frames.count; i++) {
         const cx_txn_frame *frame = &txn->frames.items[i];
         if (frame->changes.count > CX_REMOTE_CHANGES_MAX)

@@ -34,6 +34,8 @@ typedef struct connection {
     struct connection *next;
     cx_remote *remote;
     cx_socket socket;
+    void (*closes)(void *arg); /* closes the socket; NULL = we do */
+    void *closes_arg;
     cx_thread thread;
     bool ended;
     bool greeted; /* has said hello */
@@ -414,6 +416,9 @@ static bool send_answer(connection *c, const cx_remote_answer *answer, cx_remote
         return false;
     for (unsigned i = 0; i < 4; i++)
         c->out.data[i] = (uint8_t)((c->out.size - 4) >> (8 * (3 - i)));
+    const cx_remote_options *options = &c->remote->options;
+    if (options->may_answer != NULL && !options->may_answer(options->may_answer_arg))
+        return false;
     return !cx_failed(
         cx_net_write(c->socket, c->out.data, c->out.size, c->remote->options.txn_timeout_ms, NULL));
 }
@@ -556,6 +561,14 @@ static bool greet_client(connection *c)
            version == CX_REMOTE_VERSION;
 }
 
+static void close_socket(const connection *c)
+{
+    if (c->closes != NULL)
+        c->closes(c->closes_arg);
+    else
+        cx_net_close(c->socket);
+}
+
 static void serve_connection(void *arg)
 {
     connection *c = arg;
@@ -566,7 +579,7 @@ static void serve_connection(void *arg)
             release_request(c, start);
     }
     cx_txn_abort(c->txn);
-    cx_net_close(c->socket);
+    close_socket(c);
     cx_arena_done(&c->arena);
     cx_buf_done(&c->in);
     cx_buf_done(&c->out);
@@ -600,70 +613,93 @@ static void join_connections(cx_remote *remote, bool all)
 }
 
 /* Sends the reason to a client that cannot be served, and closes. */
-static void reject_client(cx_remote *remote, cx_socket socket, const cx_err *why)
+static void reject_client(cx_remote *remote, const connection *client, const cx_err *why)
 {
     uint8_t ours[CX_REMOTE_GREETING_SIZE];
-    connection c = {.remote = remote, .socket = socket};
+    connection c = *client;
+    c.remote = remote;
     cx_buf_init(&c.out, remote->alloc);
     cx_remote_greeting(ours);
-    if (!cx_failed(cx_net_write(socket, ours, sizeof ours, 0, NULL)))
+    if (!cx_failed(cx_net_write(c.socket, ours, sizeof ours, 0, NULL)))
         send_notice(&c, why);
     cx_buf_done(&c.out);
-    cx_net_close(socket);
+    close_socket(&c);
 }
 
-static cx_status check_client(cx_remote *remote, cx_socket socket, cx_err *err)
+static cx_status check_user(cx_socket socket, cx_err *err)
 {
     cx_net_peer peer;
     CX_TRY(cx_net_peer_of(socket, &peer, err));
-    if (!cx_net_peer_ok(&peer, cx_net_user()))
-        return cx_fail_at(err, CX_E_DENIED, "OtherUser", CX_NO_OFFSET,
-                          "the writer process belongs to user %llu, this program to user %llu: run "
-                          "it as the same user",
-                          (unsigned long long)cx_net_user(), (unsigned long long)peer.user);
-    cx_lock_enter(&remote->lock);
-    unsigned live = remote->live;
-    cx_lock_leave(&remote->lock);
-    if (live >= remote->options.clients_max)
-        return cx_fail_at(
-            err, CX_E_BUSY, "TooManyClients", CX_NO_OFFSET,
-            "the writer process serves %u clients already, its limit: try again later", live);
-    return CX_SUCCESS;
+    if (cx_net_peer_ok(&peer, cx_net_user()))
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_DENIED, "OtherUser", CX_NO_OFFSET,
+                      "the writer process belongs to user %llu, this program to user %llu: run "
+                      "it as the same user",
+                      (unsigned long long)cx_net_user(), (unsigned long long)peer.user);
 }
 
-static cx_status add_connection(cx_remote *remote, cx_socket socket, cx_err *err)
+/* With the lock held. */
+static cx_status check_room(const cx_remote *remote, cx_err *err)
 {
-    CX_TRY(check_client(remote, socket, err));
-    connection *c = cx_alloc_zeroed(remote->alloc, 1, sizeof *c);
-    if (c == NULL)
-        return cx_fail_nomem(err);
-    c->remote = remote;
-    c->socket = socket;
-    cx_arena_init(&c->arena, remote->alloc, 0);
-    cx_buf_init(&c->in, remote->alloc);
-    cx_buf_init(&c->out, remote->alloc);
+    if (remote->stopping)
+        return writer_is_stopping(err);
+    if (remote->live < remote->options.clients_max)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_BUSY, "TooManyClients", CX_NO_OFFSET,
+                      "the writer process serves %u clients already, its limit: try again later",
+                      remote->live);
+}
+
+static cx_status start_connection(cx_remote *remote, connection *c, cx_err *err)
+{
     cx_lock_enter(&remote->lock);
-    bool started = cx_thread_start(&c->thread, serve_connection, c);
-    if (started) {
+    cx_status status = check_room(remote, err);
+    if (!cx_failed(status) && !cx_thread_start(&c->thread, serve_connection, c))
+        status = cx_fail(err, CX_E_BUSY,
+                         "the writer process cannot start a thread: try again "
+                         "later");
+    if (!cx_failed(status)) {
         c->next = remote->connections;
         remote->connections = c;
         remote->live++;
     }
     cx_lock_leave(&remote->lock);
-    if (started)
-        return CX_SUCCESS;
-    cx_alloc_free(remote->alloc, c, sizeof *c);
-    return cx_fail(err, CX_E_BUSY, "the writer process cannot start a thread: try again later");
+    return status;
+}
+
+static cx_status add_connection(cx_remote *remote, const connection *client, cx_err *err)
+{
+    connection *c = cx_alloc_zeroed(remote->alloc, 1, sizeof *c);
+    if (c == NULL)
+        return cx_fail_nomem(err);
+    *c = *client;
+    c->remote = remote;
+    cx_arena_init(&c->arena, remote->alloc, 0);
+    cx_buf_init(&c->in, remote->alloc);
+    cx_buf_init(&c->out, remote->alloc);
+    cx_status status = start_connection(remote, c, err);
+    if (cx_failed(status))
+        cx_alloc_free(remote->alloc, c, sizeof *c);
+    return status;
+}
+
+void cx_home_serve_add(cx_remote *remote, int socket, void (*ended)(void *arg), void *arg)
+{
+    const connection client = {.socket = socket, .closes = ended, .closes_arg = arg};
+    cx_err why = {0};
+    join_connections(remote, false);
+    if (cx_failed(add_connection(remote, &client, &why)))
+        reject_client(remote, &client, &why);
 }
 
 static void accept_all(void *arg)
 {
     cx_remote *remote = arg;
     for (;;) {
-        cx_socket socket = CX_SOCKET_NONE;
+        connection client = {.socket = CX_SOCKET_NONE};
         bool stopped = false;
         cx_err why = {0};
-        cx_status status = cx_net_accept(&remote->listener, &socket, &stopped, NULL);
+        cx_status status = cx_net_accept(&remote->listener, &client.socket, &stopped, NULL);
         if (stopped)
             return;
         join_connections(remote, false);
@@ -671,8 +707,11 @@ static void accept_all(void *arg)
             (void)cx_net_wait(CX_SOCKET_NONE, &remote->listener, PAUSE_MS);
             continue;
         }
-        if (cx_failed(add_connection(remote, socket, &why)))
-            reject_client(remote, socket, &why);
+        status = check_user(client.socket, &why);
+        if (!cx_failed(status))
+            status = add_connection(remote, &client, &why);
+        if (cx_failed(status))
+            reject_client(remote, &client, &why);
     }
 }
 
@@ -708,6 +747,8 @@ static void remote_free(cx_remote *remote)
 
 static cx_status start_serving(cx_remote *remote, cx_err *err)
 {
+    if (remote->options.no_socket)
+        return cx_net_listen_nowhere(&remote->listener, err);
     cx_buf_add_z(&remote->path, remote->home->path);
     cx_buf_add_z(&remote->path, "/socket");
     const char *path = cx_buf_z(&remote->path);
@@ -758,18 +799,30 @@ unsigned cx_home_serve_clients(cx_remote *remote)
     return live;
 }
 
+void cx_home_serve_stop(cx_remote *remote)
+{
+    if (remote == NULL)
+        return;
+    cx_lock_enter(&remote->lock);
+    bool again = remote->stopping;
+    remote->stopping = true;
+    cx_lock_leave(&remote->lock);
+    if (again)
+        return;
+    const char *path = cx_buf_z(&remote->path);
+    if (!remote->options.no_socket)
+        (void)remote->home->io->unlink(remote->home->io, path);
+    cx_net_stop(&remote->listener);
+    cx_thread_join(&remote->acceptor);
+    join_connections(remote, true);
+}
+
 void cx_home_serve_end(cx_remote *remote)
 {
     if (remote == NULL)
         return;
     cx_home *home = remote->home;
-    cx_lock_enter(&remote->lock);
-    remote->stopping = true;
-    cx_lock_leave(&remote->lock);
-    (void)home->io->unlink(home->io, cx_buf_z(&remote->path));
-    cx_net_stop(&remote->listener);
-    cx_thread_join(&remote->acceptor);
-    join_connections(remote, true);
+    cx_home_serve_stop(remote);
     remote_free(remote);
     release_serving(home);
 }

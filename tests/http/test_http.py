@@ -578,7 +578,7 @@ ROUTES = [("POST", "/api/v1/steps", "trace:write"), ("POST", API + "/events", "t
           ("GET", "/api/v1/inbox", "trace:read run:read"), ("GET", "/api/v1/inbox/facets", "trace:read run:read"),
           ("GET", "/api/v1/search?q=x", "full"), ("GET", "/api/v1/histories", "full"),
           ("GET", API + "/fleet", "trace:read"), ("GET", "/api/v1/otel/traces", "full"),
-          ("GET", "/api/v1/archived", "full"), ("POST", "/hook/x", "hook"),
+          ("GET", "/api/v1/archived", "full"), ("POST", "/hook/x", "hook"), ("GET", "/api/v1/writer", "home:write"),
           ("GET", "/api/v1/sessions", "full"), ("GET", "/api/v1/sessions/x", "full"),
           *[("POST", "/api/v1/sessions/x/" + what, "session:approve") for what in ["approve", "deny", "limit"]],
           ("GET", "/api/v1/roots", "trace:read"), ("GET", "/metrics", "any"),
@@ -590,7 +590,7 @@ def every_route_requires_its_scope(s):
     tokens = {"trace:write": s.add_token("trace:write"), "trace:read": s.add_token("trace:read"),
               "key:admin": s.add_token("key:admin"), "memory:write": s.add_token("memory:write"),
               "memory:scoped": s.add_token("memory:scoped"), "hook": s.add_token("hook"),
-              "session:approve": s.add_token("session:approve"),
+              "session:approve": s.add_token("session:approve"), "home:write": s.add_token("home:write"),
               "full": s.add_token("trace:read", level="full_traces")}
     for method, path, wanted in ROUTES:
         body = {} if method == "POST" else None

@@ -119,8 +119,9 @@ void cx_cli_part_explain(cx_cli *cli, cx_err *err)
     if (err->tag != NULL && strcmp(err->tag, "Locked") == 0) {
         (void)cx_failed(cx_fleet_files_owner(cli->part, &cli->arena, &owner, NULL));
         (void)snprintf(err->message, sizeof err->message,
-                       "%s is owned by the node %.*s: send it to a node over HTTP ('cortex fleet "
-                       "nodes' lists them), or drain that one",
+                       "%s is owned by the node %.*s: set CORTEX_URL to the address of a node and "
+                       "CORTEX_TOKEN to a token of scope home:write, and the command writes "
+                       "through it; or drain that one",
                        cx_fleet_files_path(cli->part), (int)owner.size,
                        owner.size == 0 ? "" : owner.data);
         return;
@@ -134,6 +135,7 @@ void cx_cli_part_explain(cx_cli *cli, cx_err *err)
 
 void cx_cli_part_close(cx_cli *cli)
 {
+    cx_cli_part_reach_end(cli);
     if (cli->part == NULL)
         return;
     cx_err ignored;

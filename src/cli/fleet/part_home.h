@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "fleet/api.h"
+#include "ledger/api.h"
 
 /* Whether a data directory is named by the address of a database. */
 bool cx_cli_is_database(const char *home);
@@ -35,6 +36,11 @@ int cx_cli_init_fleet(cx_cli *cli, const cx_cli_args *args);
 /* The index of a part for commands that do not own it: a file of the user's, below $XDG_CACHE_HOME
  * or ~/.cache, made when it is first asked.  The node that serves the part keeps its own there. */
 CX_RESULT cx_cli_part_index(cx_cli *cli, const char **out_path, cx_err *err);
+/* `reach` of cx_home_options: the node at $CORTEX_URL, with $CORTEX_TOKEN.  CX_E_NOT_FOUND when
+ * that is not set.  `arg` is the cx_cli. */
+CX_RESULT cx_cli_part_reach(void *arg, int *out, char who[CX_HOME_WHO_SIZE], cx_err *err);
+/* After all data directories are closed. */
+void cx_cli_part_reach_end(cx_cli *cli);
 /* An error of a command on a part says what the database said, and who owns the part. */
 void cx_cli_part_explain(cx_cli *cli, cx_err *err);
 /* At the end of the process; all files must be closed. */

@@ -107,6 +107,8 @@ cx_home_options cx_cli_home_options(cx_cli *cli, cx_cli_access access, cx_cli_pr
         .io = cli->io,
         .read_only = access != CX_CLI_WRITE,
         .or_remote = access == CX_CLI_WRITE,
+        .reach = access == CX_CLI_WRITE && cli->part != NULL ? cx_cli_part_reach : NULL,
+        .reach_arg = cli,
         .derivers = &cx_recorder_deriver,
         .deriver_count = 1,
         .progress = progress == NULL ? NULL : show_progress,

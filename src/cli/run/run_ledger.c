@@ -32,9 +32,10 @@ static cx_status open_home(cx_cli_run_ledger *l, cx_err *err)
         cx_thread_sleep_ms(POLL_MS);
     if (cx_failed(status))
         return status;
-    if (!cx_home_is_remote(l->home))
-        return cx_home_serve_begin(l->home, NULL, &l->remote, err);
-    return CX_SUCCESS;
+    if (cx_home_is_remote(l->home))
+        return CX_SUCCESS;
+    const cx_remote_options serving = {.no_socket = l->cli->part != NULL};
+    return cx_home_serve_begin(l->home, &serving, &l->remote, err);
 }
 
 static void close_home(cx_cli_run_ledger *l, const char *complaint)

@@ -110,7 +110,8 @@ cx_status cx_cli_run_ledger_begin(cx_cli_run_ledger *ledger, cx_cli *cli, const 
         free(real);
         options->home = kept.data;
     }
-    if (options->home == NULL)
+    /* A part of a fleet is no folder that a sandbox could show. */
+    if (options->home == NULL && cli->part == NULL)
         return cx_fail(err, CX_E_IO, "cannot find %s", ledger->path);
     catch_signals();
     return CX_SUCCESS;

@@ -306,9 +306,13 @@ static cx_status open_recorder(cx_serving *s, cx_err *err)
                        "option --forms: found '%s', expected letters such as A,B,H", forms);
     CX_TRY(cx_cli_sensitive_rules(s->cli, s->args, &options.sensitive, err));
     CX_TRY(open_home(s, err));
-    /* The socket of a data directory is a file; a part has none. */
-    if (s->cli->part == NULL)
-        CX_TRY(cx_home_serve_begin(s->home, NULL, &s->remote, err));
+    /* The socket of a data directory is a file; a part has none, and is written to over HTTP. */
+    cx_remote_options remote = {.no_socket = s->cli->part != NULL};
+    if (remote.no_socket) {
+        remote.may_answer = owns_part;
+        remote.may_answer_arg = s->cli->part;
+    }
+    CX_TRY(cx_home_serve_begin(s->home, &remote, &s->remote, err));
     return cx_recorder_open(s->home, &options, &s->recorder, err);
 }
 
@@ -433,6 +437,11 @@ static cx_status listen_at(cx_serving *s, cx_server_options *options, cx_err *er
     return cx_server_open(options, &s->server, err);
 }
 
+static void join_writer(void *arg, int socket, void (*ended)(void *arg), void *ended_arg)
+{
+    cx_home_serve_add(arg, socket, ended, ended_arg);
+}
+
 cx_status cx_serving_open(cx_serving *s, cx_err *err)
 {
     cx_server_options options;
@@ -450,6 +459,8 @@ cx_status cx_serving_open(cx_serving *s, cx_err *err)
     if (s->cli->part != NULL) {
         options.may_answer = owns_part;
         options.may_answer_arg = s->cli->part;
+        options.join = join_writer;
+        options.join_arg = s->remote;
     }
     CX_TRY(need_token(s, err));
     CX_TRY(cx_cli_alerting_secret(s->cli, s->args, s->path, &options.alerting, err));
@@ -655,6 +666,8 @@ void cx_serving_close(cx_serving *s, uint32_t grace_ms)
 {
     cx_err err;
     remove_description(s);
+    /* Its clients may be connections of the server. */
+    cx_home_serve_stop(s->remote);
     cx_server_close(s->server, grace_ms);
     cx_runs_close(s->runs);
     cx_home_serve_end(s->remote);

@@ -67,16 +67,16 @@ static cx_status read_scopes(const cx_cli_args *args, unsigned *out, cx_err *err
             return cx_fail(
                 err, CX_E_USAGE,
                 "option --scope: found '%s', expected trace:write, trace:read, key:admin, "
-                "run:read, run:start, run:approve, memory:write, memory:scoped, hook or "
-                "session:approve",
+                "run:read, run:start, run:approve, memory:write, memory:scoped, hook, "
+                "session:approve or home:write",
                 given->values[0]);
         *out |= scope;
     }
     if (*out == 0)
         return cx_fail(err, CX_E_USAGE,
                        "expected --scope trace:write, trace:read, key:admin, run:read, run:start, "
-                       "run:approve, memory:write, memory:scoped, hook or session:approve; it may "
-                       "be repeated");
+                       "run:approve, memory:write, memory:scoped, hook, session:approve or "
+                       "home:write; it may be repeated");
     return CX_SUCCESS;
 }
 
@@ -159,7 +159,7 @@ static int run_token_add(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_option add_options[] = {
     CX_CLI_OPT_MANY("scope", 0, CX_CLI_CHOICE,
                     "trace:write|trace:read|key:admin|run:read|run:start|run:approve|memory:write|"
-                    "memory:scoped|hook|session:approve",
+                    "memory:scoped|hook|session:approve|home:write",
                     "What it allows; may be repeated."),
     CX_CLI_OPT("level", 0, CX_CLI_CHOICE, "generic|detailed|full_traces",
                "With trace:read: the highest level it may see; default generic."),

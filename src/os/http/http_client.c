@@ -14,92 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/http/url.h"
 #include "os/system/system.h"
 
 #define READ_STEP ((size_t)64 << 10)
 #define CHUNK_LINE_MAX 256
-#define HOST_MAX 255
-
-/* --- URLs ------------------------------------------------------------------------------------- */
-
-typedef struct url {
-    char host[HOST_MAX + 1]; /* without brackets */
-    char port[6];
-    bool is_v6;
-    const char *path; /* begins with '/', or is empty */
-} url;
-
-static cx_status fail_url(const char *text, const char *why, cx_err *err)
-{
-    return cx_fail_at(err, CX_E_USAGE, "BadUrl", CX_NO_OFFSET,
-                      "found '%.200s', expected http://HOST[:PORT]/PATH%s", text, why);
-}
-
-static bool is_host_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '_';
-}
-
-/* The host and what follows it; NULL when there is none. */
-static const char *read_host(const char *text, url *out)
-{
-    size_t size = 0;
-    out->is_v6 = text[0] == '[';
-    text += out->is_v6;
-    while (out->is_v6 ? text[size] != 0 && strchr("0123456789abcdefABCDEF:.", text[size]) != NULL
-                      : is_host_char(text[size]))
-        size++;
-    if (size == 0 || size > HOST_MAX)
-        return NULL;
-    memcpy(out->host, text, size);
-    out->host[size] = 0;
-    if (out->is_v6 && text[size] != ']')
-        return NULL;
-    return text + size + out->is_v6;
-}
-
-static const char *read_port(const char *text, url *out)
-{
-    size_t size = 0;
-    unsigned long number = 0;
-    (void)snprintf(out->port, sizeof out->port, "80");
-    if (text[0] != ':')
-        return text;
-    while (size < 5 && text[1 + size] >= '0' && text[1 + size] <= '9')
-        number = number * 10 + (unsigned long)(text[1 + size++] - '0');
-    if (number == 0 || number > UINT16_MAX)
-        return NULL;
-    (void)snprintf(out->port, sizeof out->port, "%lu", number);
-    return text + 1 + size;
-}
-
-static cx_status parse_url(const char *text, url *out, cx_err *err)
-{
-    static const char scheme[] = "http://";
-    *out = (url){.path = ""};
-    if (strncmp(text, "https://", 8) == 0)
-        return fail_url(text, ": this program speaks no TLS; let curl make such requests", err);
-    if (strncmp(text, scheme, sizeof scheme - 1) != 0)
-        return fail_url(text, "", err);
-    if (strlen(text) > CX_HTTP_CLIENT_URL_MAX)
-        return fail_url(text, " of at most 2048 bytes", err);
-    const char *rest = read_host(text + sizeof scheme - 1, out);
-    if (rest != NULL)
-        rest = read_port(rest, out);
-    if (rest == NULL || (rest[0] != 0 && rest[0] != '/'))
-        return fail_url(text, " with a name or an address, and no user", err);
-    for (const char *c = rest; *c != 0; c++)
-        if (*c <= ' ' || *c >= 127 || *c == '#')
-            return fail_url(text, " without spaces and '#'; others as %XX", err);
-    out->path = rest;
-    return CX_SUCCESS;
-}
 
 cx_status cx_http_client_check_url(const char *text, cx_err *err)
 {
-    url parsed;
-    return parse_url(text, &parsed, err);
+    cx_url parsed;
+    return cx_url_parse(text, false, &parsed, err);
 }
 
 /* --- the connection --------------------------------------------------------------------------- */
@@ -107,7 +31,7 @@ cx_status cx_http_client_check_url(const char *text, cx_err *err)
 typedef struct exchange {
     const cx_http_client_request *request;
     const cx_alloc *alloc;
-    url to;
+    cx_url to;
     int socket; /* -1 = none */
     uint64_t deadline_ms;
     cx_buf in;   /* what was received .. */
@@ -504,7 +428,7 @@ cx_status cx_http_client_exchange(const cx_http_client_request *request, const c
                   .socket = -1,
                   .deadline_ms = now_ms() + request->timeout_ms,
                   .body = out_body};
-    CX_TRY(parse_url(request->url, &x.to, err));
+    CX_TRY(cx_url_parse(request->url, false, &x.to, err));
     for (size_t i = 0; i < request->token.size; i++)
         if (request->token.data[i] <= ' ' || request->token.data[i] >= 127)
             return cx_fail_at(err, CX_E_USAGE, "BadToken", CX_NO_OFFSET,

@@ -28,6 +28,8 @@ int cx_system_unnamed_file(void);
 int cx_system_socket(int family, int type);
 /* Two Unix sockets, for messages of one byte with a descriptor. */
 bool cx_system_socket_pair(int out[2]);
+/* The same for a stream of bytes. */
+bool cx_system_stream_pair(int out[2]);
 int cx_system_accept(int listening, struct sockaddr *peer, socklen_t *size);
 /* Flags of send(2), for an error instead of a SIGPIPE; those of recvmsg(2), for descriptors that
  * are closed in programs that are started, as cx_system_adopt makes sure. */

@@ -41,6 +41,11 @@ bool cx_system_socket_pair(int out[2])
     return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, out) == 0;
 }
 
+bool cx_system_stream_pair(int out[2])
+{
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, out) == 0;
+}
+
 int cx_system_accept(int listening, struct sockaddr *peer, socklen_t *size)
 {
     return accept4(listening, peer, size, SOCK_CLOEXEC | SOCK_NONBLOCK);

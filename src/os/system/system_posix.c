@@ -85,6 +85,11 @@ bool cx_system_socket_pair(int out[2])
     return true;
 }
 
+bool cx_system_stream_pair(int out[2])
+{
+    return cx_system_socket_pair(out);
+}
+
 int cx_system_accept(int listening, struct sockaddr *peer, socklen_t *size)
 {
     int accepted = accept(listening, peer, size);

@@ -91,7 +91,8 @@ CX_TEST(route_bodies_have_types)
         const cx_route *route = &cx_routes[i];
         if (route->otlp)
             continue;
-        CHECK((route->response_type != NULL) == (strcmp(route->answers, "application/json") == 0));
+        CHECK((route->response_type != NULL) ==
+              (route->answers != NULL && strcmp(route->answers, "application/json") == 0));
         CHECK((route->request_type != NULL) == route->has_body);
     }
 }

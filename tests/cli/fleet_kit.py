@@ -1,0 +1,156 @@
+"""fleet_kit.py - nodes of a fleet over a PostgreSQL primary with a synchronous standby on loopback
+(tests/fleet/cluster.py)."""
+import http.client
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import kit
+from kit import BIN, check
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "fleet"))
+import cluster as clusters  # noqa: E402
+
+SERVERS = clusters.BIN  # None where no PostgreSQL server is installed
+PATIENCE_S = 60  # of a client: a node that does not come back in it is a failure
+FACT = {"type": "Fact", "data": {"statement": "the limit is 500", "subject": "policy", "predicate": "is"}}
+
+
+def children_of(pid):
+    """Process ids, of this program's workers."""
+    done = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], stdout=subprocess.PIPE, text=True, check=False)
+    return [int(word) for word in done.stdout.split()]
+
+
+class Node:
+    """cortex serve --fleet."""
+
+    def __init__(self, fleet, name, *options, url=None):
+        self.fleet, self.name = fleet, name
+        self.log_path = fleet.folder / f"{name}-{len(fleet.nodes)}.log"
+        self.log = open(self.log_path, "w", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [BIN, "serve", "--fleet", url or fleet.url, "--node", name, "--json", *map(str, options),
+             *([] if "--listen" in options else ["--listen", "127.0.0.1:0"])], stdout=subprocess.PIPE, stderr=self.log, text=True, cwd=fleet.folder,
+            env=fleet.env, stdin=subprocess.DEVNULL)
+        fleet.nodes.append(self)
+        line = self.process.stdout.readline()
+        check(line, name, "did not start:", self.said())
+        self.about = json.loads(line)
+        check("url" in self.about, line)
+        self.port = int(self.about["url"].rsplit(":", 1)[1])
+        self.inner = int(self.about["node_address"].rsplit(":", 1)[1])
+
+    def said(self):
+        return self.log_path.read_text(encoding="utf-8")
+
+    def worker(self):
+        found = children_of(self.process.pid)
+        check(len(found) == 1, self.name, "has workers:", found, self.said())
+        return found[0]
+
+    def wait_said(self, text, seconds=PATIENCE_S):
+        end = time.monotonic() + seconds
+        while text not in self.said():
+            check(time.monotonic() < end, self.name, "did not say", text, ":", self.said())
+            time.sleep(0.02)
+
+    def serves(self):
+        """Whether it has the part now, by what it said last."""
+        said = self.said()
+        return said.rfind("and serves it") > said.rfind("not serve the part")
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        """The whole node, as when its machine is lost."""
+        worker = children_of(self.process.pid)
+        for pid in [self.process.pid, *worker]:
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait(PATIENCE_S)
+
+    def stop(self):
+        self.signal(signal.SIGTERM)
+        self.process.wait(PATIENCE_S)
+        return self.process.returncode
+
+    def ask(self, method, path, body=None, timeout=PATIENCE_S):
+        """(status, object) of one request on a connection of its own."""
+        if self.fleet.tls:
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.fleet.tls)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body),
+                               {"Authorization": f"Bearer {self.fleet.token}", "Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read() or b"null")
+        finally:
+            connection.close()
+
+    def write(self, key, timeout=PATIENCE_S):
+        return self.ask("POST", "/api/v1/actors/ann/memories", {**FACT, "key": key}, timeout)
+
+
+class Database:
+    """A primary and its standby, with the tables of a fleet."""
+
+    def __enter__(self):
+        self.cluster = clusters.Cluster()
+        self.parts = 0
+        kit.expect(kit.run(BIN, "fleet", "init", "--database", self.cluster.url(), env=kit.clean_env()), 0)
+        return self
+
+    def __exit__(self, *_):
+        self.cluster.close()
+
+
+class Fleet:
+    """A part of its own with a token, and nodes."""
+
+    def __init__(self, database):
+        self.cluster, self.database = database.cluster, database.cluster.url()
+        database.parts += 1
+        self.part = f"part-{database.parts}"
+        self.tls = None  # an ssl.SSLContext
+
+    def __enter__(self):
+        self.folder = kit.make_folder("cortex-nodes-")
+        self.nodes, self.url = [], f"{self.database}#{self.part}"
+        self.env = kit.clean_env(HOME=str(self.folder), CORTEX_ACTOR="ann", CORTEX_FLEET=self.database)
+        try:
+            self.ok("fleet", "add", self.part)
+            added = self.ok("token", "add", "--name", "all", "--scope", "memory:write", "--scope", "trace:read", "--json",
+                            home=self.url)
+            self.token = json.loads(added)["token"]
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for node in self.nodes:
+            if node.process.poll() is None:
+                node.signal(signal.SIGCONT)
+                node.kill()
+            node.process.stdout.close()
+            node.log.close()
+        kit.remove(self.folder)
+
+    def ok(self, *words, home=None):
+        env = {**self.env, **({"CORTEX_HOME": home} if home else {})}
+        return kit.expect(kit.run(BIN, *words, env=env, cwd=self.folder), 0).stdout.decode()
+
+    def node(self, name, *options):
+        return Node(self, name, *options)
+
+    def pair(self, *options):
+        """Two nodes, of which the first has the part."""
+        one = self.node("one", *options)
+        one.wait_said("and serves it")
+        return one, self.node("two", *options)
