@@ -31,6 +31,9 @@ typedef struct cx_remote_options {
     unsigned clients_max;    /* at once; 0 = CX_REMOTE_CLIENTS_MAX */
     uint32_t txn_timeout_ms; /* 0 = CX_REMOTE_TXN_MS */
     bool no_socket;          /* clients come from cx_home_serve_add only */
+    /* Of cx_home_serve_add: without a request for so long outside of a transaction a connection
+     * ends with the notice "HolderEnds", since a machine that is gone says nothing; 0 = never. */
+    uint32_t idle_timeout_ms;
     /* Asked before each answer: what it rests on may be lost.  False ends the connection without
      * one.  NULL = always. */
     bool (*may_answer)(void *arg);

@@ -487,17 +487,29 @@ static cx_status read_request(connection *c, cx_remote_request *out, bool *out_e
     return cx_remote_request_decode(cx_buf_bytes(&c->in), &c->arena, out, err);
 }
 
+static uint32_t idle_limit(const connection *c)
+{
+    uint32_t limit_ms = c->remote->options.idle_timeout_ms;
+    return c->closes == NULL || limit_ms == 0 ? CX_NET_FOREVER : limit_ms;
+}
+
 /* Waits for the next request; false (with a notice sent) when there is none to wait for (S1). */
 static bool await_request(connection *c)
 {
     cx_err why;
     bool in_txn = c->txn != NULL;
     bool timed = in_txn || !c->greeted;
-    uint32_t limit_ms = timed ? c->remote->options.txn_timeout_ms : CX_NET_FOREVER;
+    uint32_t limit_ms = timed ? c->remote->options.txn_timeout_ms : idle_limit(c);
     switch (cx_net_wait(c->socket, in_txn ? NULL : &c->remote->listener, limit_ms)) {
     case CX_NET_READY: return true;
     case CX_NET_STOPPED: (void)writer_is_stopping(&why); break;
     case CX_NET_LATE:
+        if (!timed) {
+            (void)cx_fail_at(&why, CX_E_BUSY, "HolderEnds", CX_NO_OFFSET,
+                             "no request for %u ms: the connection has ended; connect again",
+                             limit_ms);
+            break;
+        }
         (void)cx_fail_at(&why, CX_E_TIMEOUT, "TurnTimedOut", CX_NO_OFFSET,
                          "no request for %u ms: the transaction was aborted, and nothing was "
                          "stored",

@@ -20,6 +20,8 @@
 
 #define INDEX_DAYS_MAX 36500
 #define LOCK_WAIT_MS 5000
+/* Of a command that writes through a node: machines that are gone do not keep places. */
+#define WRITER_IDLE_MS 600000
 #define GRACE_S_DEFAULT 15
 
 /* --- the question ----------------------------------------------------------------------------- */
@@ -311,6 +313,7 @@ static cx_status open_recorder(cx_serving *s, cx_err *err)
     if (remote.no_socket) {
         remote.may_answer = owns_part;
         remote.may_answer_arg = s->cli->part;
+        remote.idle_timeout_ms = WRITER_IDLE_MS;
     }
     CX_TRY(cx_home_serve_begin(s->home, &remote, &s->remote, err));
     return cx_recorder_open(s->home, &options, &s->recorder, err);

@@ -209,12 +209,17 @@ static cx_status fail_answer(const cx_url *to, const char *what, cx_err *err)
 static cx_status read_head(const cx_http_upgrade *request, const cx_url *to, cx_socket socket,
                            cx_buf *head, cx_err *err)
 {
+    const cx_io *io = cx_io_system();
+    uint64_t begun = io->monotonic_ns(io);
     while (head->size < 4 || memcmp(head->data + head->size - 4, "\r\n\r\n", 4) != 0) {
         size_t got = 0;
         uint8_t *room = cx_buf_reserve(head, 1);
         if (room == NULL)
             return cx_fail_nomem(err);
-        CX_TRY(cx_net_read(socket, room, 1, request->timeout_ms, &got, err));
+        uint64_t passed_ms = (io->monotonic_ns(io) - begun) / UINT64_C(1000000);
+        uint32_t left_ms =
+            passed_ms < request->timeout_ms ? request->timeout_ms - (uint32_t)passed_ms : 0;
+        CX_TRY(cx_net_read(socket, room, 1, left_ms, &got, err));
         if (got == 0)
             return fail_answer(to, "nothing: it has ended the connection", err);
         cx_buf_advance(head, got);

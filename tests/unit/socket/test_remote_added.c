@@ -147,3 +147,18 @@ CX_TEST(remote_who_may_not_answer_does_not)
     leave(home);
     release(h);
 }
+
+CX_TEST(remote_a_client_that_says_nothing_leaves_its_place)
+{
+    held owner, *h = &owner;
+    elsewhere e;
+    cx_home *home = NULL;
+    REQUIRE(hold_elsewhere(&e, h, "added-idle", (cx_remote_options){.idle_timeout_ms = SHORT_MS}));
+    CHECK_STATUS(join_elsewhere(&e, &home), &h->err);
+    REQUIRE(home != NULL);
+    CHECK_INT(ended_within(&e.given[0], 5000), 1);
+    CHECK_FAILS(append(home, "ann", "one", &h->err), h->err, CX_E_BUSY, "HolderEnds");
+    CHECK_INT(entries(h->home, "ann"), 0);
+    leave(home);
+    release(h);
+}
