@@ -64,6 +64,7 @@ static const struct preset {
     {"serve", "unknown-key", "\"reject\""},
     {"serve", "lease", "4"},
     {"serve", "hold", "30"},
+    {"serve", "worker-timeout", "5"},
     {"serve", "detect-every", "900"},
     {"serve", "level-policy", "\"reject\""},
     {"serve", "open-signed", "false"},

@@ -416,6 +416,7 @@ static cx_status check_options(const cx_fleet_files_options *options, cx_err *er
 static cx_status connect(cx_fleet_files *files, cx_str part, cx_err *err)
 {
     const cx_fleet_options options = {.node = files->node,
+                                      .owner = files->options.owner,
                                       .lease_ms = files->options.lease_ms,
                                       .read_only = files->options.read_only};
     CX_TRY(cx_fleet_open(files->url, &options, &files->writer, err));
@@ -453,6 +454,7 @@ cx_status cx_fleet_files_open(const cx_fleet_files_options *options, cx_fleet_fi
     cx_status status = cx_files_cache_init(&files->cache, cache < CACHE_MIN ? CACHE_MIN : cache)
                            ? connect(files, part, err)
                            : cx_fail_nomem(err);
+    files->options.owner = NULL;
     if (cx_failed(status)) {
         cx_fleet_files_close(files);
         return status;

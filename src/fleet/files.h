@@ -32,6 +32,7 @@ typedef struct cx_fleet_files_options {
     const char *url;
     cx_str part;          /* its name; empty = CX_FLEET_MAIN */
     const char *node;     /* NULL = the host's name */
+    const char *owner;    /* as in cx_fleet_options; used while it is opened */
     const cx_io *under;   /* NULL = system */
     uint32_t lease_ms;    /* 0 = default */
     uint64_t cache_bytes; /* of chunks in memory; 0 = 64 MiB, at least 1 MiB */

@@ -185,11 +185,23 @@ static cx_status read_fleet(cx_fleet *fleet, cx_err *err)
     return rows == 1 ? CX_SUCCESS : no_fleet(err);
 }
 
+cx_status cx_fleet_new_owner(const char *node, char out[CX_FLEET_OWNER_SIZE], cx_err *err)
+{
+    const cx_io *io = cx_io_system();
+    uint8_t random[8];
+    char hex[17];
+    int failed = io->random(io, random, sizeof random);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot read random bytes");
+    cx_hex_encode(cx_bytes_from(random, sizeof random), hex);
+    hex[16] = 0;
+    (void)snprintf(out, CX_FLEET_OWNER_SIZE, "%.*s/%s", CX_FLEET_NODE_MAX, node, hex);
+    return CX_SUCCESS;
+}
+
 static cx_status name_owner(cx_fleet *fleet, const cx_fleet_options *options, cx_err *err)
 {
     const char *node = options->node;
-    uint8_t random[8];
-    char hex[17];
     size_t size = node == NULL ? 0 : strlen(node);
     if (size == 0 || size > CX_FLEET_NODE_MAX)
         return cx_fail(err, CX_E_USAGE, "a node's name has 1 to %d characters", CX_FLEET_NODE_MAX);
@@ -202,13 +214,7 @@ static cx_status name_owner(cx_fleet *fleet, const cx_fleet_options *options, cx
         (void)snprintf(fleet->owner, sizeof fleet->owner, "%s", options->owner);
         return CX_SUCCESS;
     }
-    int failed = fleet->io->random(fleet->io, random, sizeof random);
-    if (failed != 0)
-        return cx_fail_os(err, -failed, "cannot read random bytes");
-    cx_hex_encode(cx_bytes_from(random, sizeof random), hex);
-    hex[16] = 0;
-    (void)snprintf(fleet->owner, sizeof fleet->owner, "%s/%s", node, hex);
-    return CX_SUCCESS;
+    return cx_fleet_new_owner(node, fleet->owner, err);
 }
 
 static cx_status open_connection(cx_fleet *fleet, const char *url, const cx_fleet_options *options,

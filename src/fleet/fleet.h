@@ -60,7 +60,8 @@ typedef struct cx_fleet cx_fleet;
 
 typedef struct cx_fleet_options {
     const char *node;    /* name of this node: 1 to 63 printable ASCII characters without space */
-    const char *owner;   /* NULL = a new one; of cx_fleet_owner, for a second connection */
+    const char *owner;   /* NULL = a new one; of cx_fleet_new_owner, or of cx_fleet_owner for a
+                            second connection */
     uint32_t lease_ms;   /* 100 .. 600,000; 0 = CX_FLEET_LEASE_MS */
     uint32_t answer_ms;  /* the server may be silent so long; 0 = 10,000 */
     uint32_t resolve_ms; /* an unknown outcome is resolved within; 0 = 30,000 */
@@ -88,6 +89,8 @@ void cx_fleet_id(const cx_fleet *fleet, uint8_t out[16]);
 bool cx_fleet_is_strict(const cx_fleet *fleet);
 /* Node and process, "NAME/16 hex digits": the owner in the tables.  Lives as long as `fleet`. */
 const char *cx_fleet_owner(const cx_fleet *fleet);
+/* One that no process had; for a process that is started, so that its starter knows it. */
+CX_RESULT cx_fleet_new_owner(const char *node, char out[CX_FLEET_OWNER_SIZE], cx_err *err);
 uint32_t cx_fleet_lease_ms(const cx_fleet *fleet);
 
 /* What the server is set to. */
@@ -125,6 +128,11 @@ CX_RESULT cx_fleet_take(cx_fleet *fleet, cx_fleet_part *part, bool *out_taken, c
 /* Commits renew the lease, too. */
 CX_RESULT cx_fleet_renew(cx_fleet *fleet, cx_fleet_part *part, cx_err *err);
 CX_RESULT cx_fleet_give_back(cx_fleet *fleet, cx_fleet_part *part, cx_err *err);
+/* Ends the lease of a process that is dead: its epoch ends, and with it all that it sent and that
+ * is not committed yet.  *out_released false: it had the part no more.  Of a process that lives
+ * after all nothing is damaged: it is fenced (F1). */
+CX_RESULT cx_fleet_release(cx_fleet *fleet, unsigned part, const char *owner, bool *out_released,
+                           cx_err *err);
 /* Of an owned part: where it is served; "" = it is not (any more).  A take clears it. */
 CX_RESULT cx_fleet_publish(cx_fleet *fleet, cx_fleet_part *part, const char *address, cx_err *err);
 /* After F7 an operator takes the state as it is now: writes an event; the part can be taken. */

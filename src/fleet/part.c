@@ -358,6 +358,23 @@ cx_status cx_fleet_give_back(cx_fleet *fleet, cx_fleet_part *part, cx_err *err)
     return status;
 }
 
+/* As a take does, it begins an epoch, and waits for a statement that is under way. */
+cx_status cx_fleet_release(cx_fleet *fleet, unsigned part, const char *owner, bool *out_released,
+                           cx_err *err)
+{
+    const cx_pg_value values[] = {cx_fleet_int(part), cx_fleet_text(owner)};
+    uint64_t changed = 0;
+    CX_TRY(cx_fleet_need_connection(fleet, err));
+    CX_TRY(cx_pg_query(fleet->pg,
+                       "WITH t AS (UPDATE " CX_T_PART " SET epoch = epoch + 1, owner = NULL, "
+                       "address = NULL, lease_until = NULL WHERE part = $1 AND owner = $2 "
+                       "RETURNING part, epoch) INSERT INTO " CX_T_EVENT
+                       " (part, epoch, node, kind) SELECT part, epoch, $2, 'released' FROM t",
+                       values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, &changed, err));
+    *out_released = changed == 1;
+    return CX_SUCCESS;
+}
+
 cx_status cx_fleet_publish(cx_fleet *fleet, cx_fleet_part *part, const char *address, cx_err *err)
 {
     CX_ASSERT(part->owned);

@@ -384,6 +384,14 @@ cx_status cx_spawn_open(const cx_spawn_options *options, cx_spawn_child **out, c
     return status;
 }
 
+void cx_spawn_kill(cx_spawn_child *child)
+{
+    if (child->ended)
+        return;
+    child->kill_sent = true;
+    signal_group(child, SIGKILL);
+}
+
 cx_status cx_spawn_close(cx_spawn_child *child, uint64_t wait_ms, cx_spawn_result *result,
                          cx_err *err)
 {

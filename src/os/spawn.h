@@ -171,6 +171,9 @@ typedef struct cx_spawn_files {
 } cx_spawn_files;
 cx_spawn_files cx_spawn_child_files(const cx_spawn_child *child);
 
+/* SIGKILL to its group, also to one that is stopped; cx_spawn_close follows. */
+void cx_spawn_kill(cx_spawn_child *child);
+
 /* Closes its input, waits `wait_ms` for it to exit, then ends the group as after a timeout.  Always
  * frees `child`; NULL is accepted.  `result` may be NULL. */
 CX_RESULT cx_spawn_close(cx_spawn_child *child, uint64_t wait_ms, cx_spawn_result *result,

@@ -146,6 +146,9 @@ class Fleet:
         env = {**self.env, **({"CORTEX_HOME": home} if home else {})}
         return kit.expect(kit.run(BIN, *words, env=env, cwd=self.folder), 0).stdout.decode()
 
+    def sql(self, text):
+        return self.cluster.primary.sql(text)
+
     def node(self, name, *options):
         return Node(self, name, *options)
 

@@ -239,7 +239,7 @@ def draining_and_restarting_fails_no_request(database):
 @test
 def a_frozen_owner_does_not_answer_when_it_wakes(database):
     with Fleet(database) as f:
-        one, two = f.pair("--lease", 2)
+        one, two = f.pair("--lease", 2, "--worker-timeout", 60)
         check(one.write("before")[0] == 201)
         worker = one.worker()
         status, ready = one.ask("GET", "/readyz")
@@ -331,6 +331,65 @@ def one_of_three_nodes_takes_over(database):
             check("ended with exit code" not in node.said(), node.said())
 
 
+def three_nodes(f, *options):
+    one, two = f.pair(*options)
+    return one, two, f.node("three", *options)
+
+
+def part_moves(f, nodes, break_worker, what, seconds):
+    """A worker is broken under writers; its part moves long before its lease ends, and nothing is lost."""
+    writers = [Writer(nodes), Writer(nodes[1:]), Writer(nodes[:1])]
+    wait(lambda: all(len(w.entries) > 3 for w in writers), "some entries")
+    worker = nodes[0].worker()
+    epoch = int(f.sql(f"SELECT epoch FROM cortex_fleet.cx_part WHERE name = '{f.part}'"))
+    break_worker(worker)
+    begun = time.monotonic()
+    n = [len(w.entries) for w in writers]
+    wait(lambda: all(len(w.entries) > n[i] + 3 for i, w in enumerate(writers)), "more entries")
+    passed = time.monotonic() - begun
+    took(what, begun)
+    check(passed < seconds, what, "the part moved after", passed)
+    nodes[0].wait_said("the lease of the worker that is gone was ended")
+    check(worker not in children_of(nodes[0].process.pid), "it is there")
+    owners = [node for node in nodes if node.serves()]
+    check(len(owners) == 1, [node.said() for node in nodes])
+    # The end of the lease is an epoch, and the take another one.
+    check(int(f.sql(f"SELECT epoch FROM cortex_fleet.cx_part WHERE name = '{f.part}'")) >= epoch + 2)
+    for w in writers:
+        w.end()
+        check(w.lost == [], w.lost)
+    check_written(nodes[1], writers)
+    seen = [entry for w in writers for entry in w.entries.values()]
+    check(len(seen) == len(set(seen)), "two keys in one entry")
+    f.ok("verify", "--home", f.url)
+
+
+@test
+def a_stopped_worker_is_replaced_before_its_lease_ends(database):
+    with Fleet(database) as f:
+        nodes = three_nodes(f, "--lease", 120, "--worker-timeout", 2)
+        part_moves(f, nodes, lambda pid: os.kill(pid, signal.SIGSTOP), "worker stopped, 2 s", 20)
+        nodes[0].wait_said("the worker has not answered for 2 s, and is killed")
+
+
+@test
+def a_killed_worker_gives_its_part_back_before_its_lease_ends(database):
+    with Fleet(database) as f:
+        nodes = three_nodes(f, "--lease", 120)
+        part_moves(f, nodes, lambda pid: os.kill(pid, signal.SIGKILL), "worker killed", 15)
+
+
+@test
+def a_stopped_worker_that_waits_is_replaced(database):
+    with Fleet(database) as f:
+        _, two = f.pair("--worker-timeout", 2)
+        worker = two.worker()
+        time.sleep(0.5)  # it is its program by now
+        os.kill(worker, signal.SIGSTOP)
+        wait(lambda: worker not in children_of(two.process.pid), "its end")
+        wait(lambda: len(children_of(two.process.pid)) == 1, "another")
+
+
 class Faults:
     """What happens to three nodes; each is there again afterwards."""
 
@@ -346,11 +405,20 @@ class Faults:
         for pid in children_of(self.nodes[i].process.pid):
             os.kill(pid, signal.SIGKILL)
 
+    def worker_stopped(self, i):
+        """Until its parent notices."""
+        for pid in children_of(self.nodes[i].process.pid):
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(self.random.uniform(5, 9))
+
     def worker_frozen(self, i):
         for pid in children_of(self.nodes[i].process.pid):
             os.kill(pid, signal.SIGSTOP)
             time.sleep(self.random.uniform(1, 8))
-            os.kill(pid, signal.SIGCONT)
+            try:
+                os.kill(pid, signal.SIGCONT)
+            except ProcessLookupError:
+                pass  # its parent was faster
 
     def node_frozen(self, i):
         self.nodes[i].signal(signal.SIGSTOP)
@@ -374,7 +442,7 @@ class Faults:
         self.fleet.cluster.failover()
 
     def one(self):
-        kinds = [self.worker_killed, self.worker_frozen, self.node_frozen, self.node_killed, self.node_stopped,
+        kinds = [self.worker_killed, self.worker_frozen, self.worker_stopped, self.node_frozen, self.node_killed, self.node_stopped,
                  self.node_drained] * 2 + [self.primary_lost]
         fault = self.random.choice(kinds)
         owners = [i for i, node in enumerate(self.nodes) if node.serves()]
@@ -446,6 +514,7 @@ def wrong_questions_have_clear_answers(database):
         fails(2, "option --otlp:", "--fleet", f.url, "--otlp", "127.0.0.1:4318")
         fails(2, "option --hold", "--fleet", f.url, "--hold", 0)
         fails(2, "option --lease", "--fleet", f.url, "--lease", 601)
+        fails(2, "option --worker-timeout: expected 1 to 600", "--fleet", f.url, "--worker-timeout", 0)
         fails(2, "option --node:", "--fleet", f.url, "--node", "two words")
         fails(2, "reachable by other machines", "--fleet", f.url, "--node-listen", "0.0.0.0:0")
         fails(2, "--node-address", "--fleet", f.url, "--node-listen", "0.0.0.0:0", "--insecure")

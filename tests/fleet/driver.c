@@ -25,6 +25,7 @@
  *     take PART | renew PART | give PART | check PART | append PART KEY.. | large PART KEY BYTES
  *     many PART KEY..      as append, with a file made, renamed, cut and removed in the same commit
  *     whole PART CHUNK     a chunk of log/x as one extent, its filler overwritten
+ *     release PART OWNER   ends the lease of a process that is taken for dead
  *     moved PART WHERE | put PART NAME TEXT | get PART NAME | drop PART NAME
  *
  * OUT is the sum of rules of src/fleet/internal.h that are left out: this program is built from the
@@ -666,6 +667,14 @@ static void answer_line(driver *d, const char *verb, unsigned number, char *rest
             answer_number(status, &err, &p->part.epoch);
         else
             printf("held\n");
+    } else if (strcmp(verb, "release") == 0) {
+        bool released = false;
+        cx_status status =
+            cx_fleet_release(d->fleet, p->part.number, strtok(rest, " \n"), &released, &err);
+        if (cx_failed(status) || released)
+            answer(status, &err);
+        else
+            printf("gone\n");
     } else if (strcmp(verb, "check") == 0) {
         cx_status status = cx_fleet_check(d->fleet, p->part.number, &chain, &err);
         if (cx_failed(status))

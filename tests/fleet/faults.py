@@ -185,6 +185,45 @@ def a_frozen_node_is_fenced(fleet):
 
 
 @aimed
+def a_lease_that_is_ended_for_the_dead(fleet):
+    """N4: the part can be taken at once; and who was taken for dead and lives is fenced as any other."""
+    fleet.fresh()
+    a, b = Node(fleet, lease=600000), Node(fleet)
+    owner = a.hello.split()[1]
+    expect(a.ask("take 0").startswith("ok"))
+    expect(a.ask("append 0 a1").startswith("ok"))
+    a.end()
+    expect(b.ask("take 0") == "held")
+    answers = b.ask(f"release 0 {owner}"), b.ask(f"release 0 {owner}")
+    expect(answers == ("ok 0", "gone"), answers)
+    expect(b.ask("take 0").startswith("ok") and b.ask("append 0 b1").startswith("ok"))
+    good(fleet)
+    for verb, out in (("append", 0), ("many", 0), ("append", GUARD)):
+        fleet.fresh()
+        a, b = Node(fleet, out, lease=600000), Node(fleet)
+        owner = a.hello.split()[1]
+        expect(a.ask("take 0").startswith("ok"))
+        expect(a.ask("append 0 a1 a2").startswith("ok"))
+        a.freeze()
+        expect(b.ask(f"release 0 {owner}") == "ok 0")
+        if verb == "many":  # also when no one has taken it yet
+            a.tell("append 0 a3")
+        else:
+            expect(b.ask("take 0").startswith("ok") and b.ask("whole 0 0").startswith("ok"))
+            a.tell(f"{verb} 0 a3")
+        a.thaw()
+        answer = a.hear()
+        if out != 0:
+            found(fleet, "J3", "J4")
+            continue
+        expect(answer.startswith("error Fenced"), answer)
+        expect(a.ask("append 0 a4") == "error NotOwned")
+        expect(b.ask(f"release 0 {owner}") == "gone")
+        expect(b.ask("take 0").startswith("ok") and b.ask("append 0 b2").startswith("ok"))
+        expect(good(fleet).refused == 1)
+
+
+@aimed
 def a_lease_is_respected(fleet):
     """F3, by the server's clock."""
     for out in (0, LEASE):

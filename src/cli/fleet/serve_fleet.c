@@ -21,6 +21,8 @@
 #define LEASE_S_MAX 600
 #define HOLD_S_DEFAULT 30
 #define HOLD_S_MAX 3600
+#define SILENT_S_DEFAULT 5
+#define SILENT_S_MAX 600
 #define GRACE_S_DEFAULT 15
 #define ANSWER_S_DEFAULT 300
 #define CONNECTIONS_DEFAULT 16384
@@ -134,7 +136,7 @@ static cx_status read_addresses(node *n, cx_err *err)
 
 static cx_status read_question(node *n, cx_err *err)
 {
-    uint64_t lease, hold, grace = cx_cli_number(n->args, "grace", GRACE_S_DEFAULT);
+    uint64_t lease, hold, silent, grace = cx_cli_number(n->args, "grace", GRACE_S_DEFAULT);
     const char *fleet = cx_cli_value(n->args, "fleet");
     if (!cx_cli_is_database(fleet))
         return cx_fail(err, CX_E_USAGE,
@@ -144,7 +146,9 @@ static cx_status read_question(node *n, cx_err *err)
     CX_TRY(check_others(n->args, err));
     CX_TRY(read_number(n->args, "hold", HOLD_S_MAX, HOLD_S_DEFAULT, &hold, err));
     CX_TRY(read_number(n->args, "lease", LEASE_S_MAX, CX_FLEET_LEASE_MS / 1000, &lease, err));
+    CX_TRY(read_number(n->args, "worker-timeout", SILENT_S_MAX, SILENT_S_DEFAULT, &silent, err));
     n->hold_ms = (uint32_t)hold * 1000;
+    n->process.silent_s = (unsigned)silent;
     n->grace_ms = (uint32_t)(grace % 86400) * 1000;
     CX_TRY(read_name(n, err));
     return read_addresses(n, err);
@@ -215,9 +219,18 @@ static cx_status open_forward(node *n, cx_err *err)
 /* Of the parent only; the worker has its own values of these. */
 static bool is_parents(const char *name)
 {
-    static const char *const names[] = {
-        "fleet", "listen", "node", "node-listen", "node-address",           "hold",
-        "json",  "home",   "otlp", "otlp-grpc",   "connections-per-address"};
+    static const char *const names[] = {"fleet",
+                                        "listen",
+                                        "node",
+                                        "node-listen",
+                                        "node-address",
+                                        "hold",
+                                        "json",
+                                        "home",
+                                        "otlp",
+                                        "otlp-grpc",
+                                        "connections-per-address",
+                                        "worker-timeout"};
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -284,10 +297,8 @@ static cx_status make_envp(node *n, cx_err *err)
     envp[count++] = cx_arena_printf(&n->cli->arena, "CORTEX_HOME=%s#%.*s", n->url,
                                     (int)n->part.size, n->part.data)
                         .data;
-    envp[count++] = cx_arena_printf(&n->cli->arena, CX_SERVE_WORKER_ENV "=%s %s %u", n->name,
-                                    n->address, (unsigned)n->outer.port)
-                        .data;
-    if (envp[count - 1] == NULL || envp[count - 2] == NULL)
+    envp[count++] = n->process.env;
+    if (envp[count - 2] == NULL)
         return cx_fail_nomem(err);
     envp[count] = NULL;
     n->process.envp = envp;
@@ -302,13 +313,18 @@ static cx_status open_node(node *n, cx_err *err)
     CX_TRY(make_argv(n, err));
     CX_TRY(make_envp(n, err));
     n->process.cli = n->cli;
+    n->process.node = &n->known;
+    n->process.name = n->name;
+    n->process.node_address = n->address;
+    n->process.client_port = n->outer.port;
     n->process.grace_ms = n->grace_ms;
     const char *clients = address_text(&n->cli->arena, &n->outer).data;
     if (clients == NULL)
         return cx_fail_nomem(err);
     n->known = (cx_serve_node){
         .url = n->url, .name = n->name, .address = n->address, .clients = clients, .part = n->part};
-    return cx_serve_node_open(&n->known, err);
+    CX_TRY(cx_serve_node_open(&n->known, err));
+    return cx_serve_watch_open(&n->process.watch, err);
 }
 
 static cx_status print_urls(const node *n, cx_err *err)
@@ -466,6 +482,7 @@ int cx_cli_serve_fleet(cx_cli *cli, const cx_cli_args *args)
     else
         code = CX_EXIT_USAGE;
     cx_serve_process_close(&n.process);
+    cx_serve_watch_close(&n.process.watch);
     cx_serve_node_close(&n.known);
     cx_forward_close(n.forward);
     return code;

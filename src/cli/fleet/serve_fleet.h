@@ -3,7 +3,9 @@
  *
  *   serve_fleet.c    the parent: holds the public address, and hands connections on (os/forward)
  *   serve_process.c  .. starts and ends the worker, and starts it again
- *   serve_node.c     .. tells the database of the node, and asks it where the part is served
+ *   serve_watch.c    .. asks the worker whether it is ready
+ *   serve_node.c     .. tells the database of the node, asks it where the part is served, and ends
+ *                    the leases of workers that are dead
  *   serve_worker.c   the worker: `cortex serve` of the part, which it takes first
  *
  *   N1  The worker answers only while the part is its own.  When it is lost the process ends at
@@ -13,6 +15,9 @@
  *       can, it is killed with it.
  *   N3  The parent never waits for the database where connections would wait for it: the database
  *       is asked by a thread of its own.
+ *   N4  A worker that does not answer is killed.  When a worker is dead, and only then, its lease
+ *       is ended without waiting; that it is the dead one's is told by an owner that no other
+ *       worker ever had, and safety does not rest on it (F1).
  */
 #ifndef CX_CLI_FLEET_SERVE_FLEET_H
 #define CX_CLI_FLEET_SERVE_FLEET_H
@@ -28,7 +33,7 @@ int cx_cli_serve_fleet(cx_cli *cli, const cx_cli_args *args);
 
 /* --- serve_worker.c --------------------------------------------------------------------------- */
 
-/* Set for the worker by its parent: "NODE ADDRESS PORT". */
+/* Set for the worker by its parent: "NODE ADDRESS PORT OWNER". */
 #define CX_SERVE_WORKER_ENV "CORTEX_FLEET_WORKER"
 
 typedef struct cx_serve_worker {
@@ -36,6 +41,7 @@ typedef struct cx_serve_worker {
     const char *node;    /* its name */
     const char *address; /* where other nodes reach the parent */
     uint16_t port;       /* which clients use */
+    const char *owner;   /* as which it takes the part */
     uint32_t lease_ms;   /* 0 = default */
 } cx_serve_worker;
 
@@ -47,10 +53,29 @@ CX_RESULT cx_serve_worker_read(cx_cli *cli, cx_serve_worker *out, cx_err *err);
 CX_RESULT cx_serve_worker_open(cx_cli *cli, const cx_serve_worker *worker, const sigset_t *ends,
                                const char **out_path, cx_err *err);
 bool cx_serve_worker_was_told(const cx_err *err);
-/* From now on silence on standard input is a SIGTERM, as its end is (N2). */
+/* From now on silence on standard input is a SIGTERM, as its end is (N2); what comes is answered
+ * with a line feed on standard output (N4). */
 CX_RESULT cx_serve_worker_follow(const cx_serve_worker *worker, cx_err *err);
 /* The part is served: others may connect. */
 CX_RESULT cx_serve_worker_publish(cx_cli *cli, const cx_serve_worker *worker, cx_err *err);
+
+/* --- serve_watch.c ---------------------------------------------------------------------------- */
+
+typedef struct cx_serve_watch {
+    cx_thread thread;
+    cx_lock lock;
+    /* Under the lock. */
+    bool ends, asks;
+    cx_tcp_address address;
+    unsigned round;           /* of which worker the answers are */
+    unsigned silent, unready; /* questions in a row without an answer; with the answer 503 */
+} cx_serve_watch;
+
+CX_RESULT cx_serve_watch_open(cx_serve_watch *watch, cx_err *err);
+/* Asks another worker from now on, once a second; NULL = none. */
+void cx_serve_watch_at(cx_serve_watch *watch, const cx_tcp_address *address);
+void cx_serve_watch_count(cx_serve_watch *watch, unsigned *out_silent, unsigned *out_unready);
+void cx_serve_watch_close(cx_serve_watch *watch);
 
 /* --- serve_process.c -------------------------------------------------------------------------- */
 
@@ -62,11 +87,23 @@ typedef enum cx_serve_state {
     CX_SERVE_ENDING    /* it was told to end */
 } cx_serve_state;
 
+#define CX_SERVE_WORKER_ENV_SIZE (sizeof CX_SERVE_WORKER_ENV + CX_FLEET_ADDRESS_MAX + 256)
+
+typedef struct cx_serve_node cx_serve_node;
+
 typedef struct cx_serve_process {
     cx_cli *cli;
+    cx_serve_node *node;
     const char *const *argv;
-    const char *const *envp;
+    const char *const *envp; /* one of them is `env` */
+    const char *name, *node_address;
+    uint16_t client_port;
+    char env[CX_SERVE_WORKER_ENV_SIZE]; /* of the worker that is started */
+    char owner[CX_FLEET_OWNER_SIZE];    /* .. as which it takes the part */
     uint32_t grace_ms;
+    unsigned silent_s; /* a worker that does not answer for so long is killed */
+    cx_serve_watch watch;
+    unsigned unheard; /* seconds since the worker answered on its output */
     cx_spawn_child *child;
     cx_serve_state state;
     cx_tcp_address address; /* while it is CX_SERVE_READY or CX_SERVE_ARRIVING */
@@ -83,7 +120,9 @@ void cx_serve_process_close(cx_serve_process *process);
 
 /* --- serve_node.c ----------------------------------------------------------------------------- */
 
-typedef struct cx_serve_node {
+#define CX_SERVE_DEAD_MAX 4
+
+struct cx_serve_node {
     const char *url, *name;
     const char *address; /* of the inner socket, as others reach it */
     const char *clients; /* where clients connect, for operators */
@@ -95,14 +134,18 @@ typedef struct cx_serve_node {
     bool drains;                          /* an operator wants it */
     bool has_others;                      /* nodes of the same part that were heard of just now */
     char owner[CX_FLEET_ADDRESS_MAX + 1]; /* where the part is served now; "" = nowhere known */
+    char dead[CX_SERVE_DEAD_MAX][CX_FLEET_OWNER_SIZE]; /* whose leases end; "" = none */
     /* Of the thread. */
     cx_fleet *fleet;
     unsigned number;
     bool silent; /* the database was not reached last time */
-} cx_serve_node;
+};
 
 /* Asks once, so that what cannot work is an error, and goes on in a thread. */
 CX_RESULT cx_serve_node_open(cx_serve_node *node, cx_err *err);
+/* The worker that was this owner is dead.  Of more than CX_SERVE_DEAD_MAX, while the database is
+ * not reached, the oldest leases end by themselves. */
+void cx_serve_node_release(cx_serve_node *node, const char *owner);
 void cx_serve_node_close(cx_serve_node *node); /* takes the node off the list */
 
 #endif

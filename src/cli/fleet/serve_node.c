@@ -4,6 +4,7 @@
  */
 #include "cli/fleet/serve_fleet.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TELL_MS 1000
@@ -91,6 +92,54 @@ static void note_result(cx_serve_node *node, cx_status status, const cx_err *err
     node->silent = cx_failed(status);
 }
 
+/* --- leases of the dead ----------------------------------------------------------------------- */
+
+void cx_serve_node_release(cx_serve_node *node, const char *owner)
+{
+    cx_lock_enter(&node->lock);
+    memmove(node->dead[1], node->dead[0], sizeof node->dead - sizeof node->dead[0]);
+    (void)snprintf(node->dead[0], sizeof node->dead[0], "%s", owner);
+    cx_lock_wake(&node->lock);
+    cx_lock_leave(&node->lock);
+}
+
+/* The oldest; false: there is none. */
+static bool next_dead(cx_serve_node *node, char owner[CX_FLEET_OWNER_SIZE])
+{
+    size_t i = CX_SERVE_DEAD_MAX;
+    cx_lock_enter(&node->lock);
+    while (i != 0 && node->dead[i - 1][0] == 0)
+        i--;
+    memcpy(owner, i == 0 ? "" : node->dead[i - 1], i == 0 ? 1 : CX_FLEET_OWNER_SIZE);
+    cx_lock_leave(&node->lock);
+    return i != 0;
+}
+
+static void forget_dead(cx_serve_node *node, const char *owner)
+{
+    cx_lock_enter(&node->lock);
+    for (size_t i = 0; i < CX_SERVE_DEAD_MAX; i++)
+        if (strcmp(node->dead[i], owner) == 0)
+            node->dead[i][0] = 0;
+    cx_lock_leave(&node->lock);
+}
+
+static cx_status release(cx_serve_node *node, cx_err *err)
+{
+    char owner[CX_FLEET_OWNER_SIZE];
+    bool released = false;
+    while (next_dead(node, owner)) {
+        CX_TRY(connect_node(node, err));
+        CX_TRY(cx_fleet_release(node->fleet, node->number, owner, &released, err));
+        forget_dead(node, owner);
+        if (released)
+            cx_cli_complain("serve: the lease of the worker that is gone was ended");
+    }
+    return CX_SUCCESS;
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
 static void run_node(void *arg)
 {
     cx_serve_node *node = arg;
@@ -101,8 +150,8 @@ static void run_node(void *arg)
         uint64_t now = now_ns();
         cx_err err = {0};
         cx_lock_leave(&node->lock);
-        cx_status status = CX_SUCCESS;
-        if (now >= tell_ns) {
+        cx_status status = release(node, &err);
+        if (!cx_failed(status) && now >= tell_ns) {
             status = tell(node, &err);
             tell_ns = now_ns() + TELL_MS * MS;
         }

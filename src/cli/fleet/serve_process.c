@@ -3,12 +3,15 @@
  */
 #include "cli/fleet/serve_fleet.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define LINE_MAX_BYTES ((size_t)16 << 10)
 #define ARRIVE_MS 1000 /* a connection reaches the worker within */
 #define END_MS \
-    UINT64_C(20000) /* beyond the grace, until it is killed: the tables are brought up to date */
+    UINT64_C(20000)  /* beyond the grace, until it is killed: the tables are brought up to date */
+#define EXIT_MS 1000 /* its output has ended */
+#define KILLED_MS 60000 /* a process in a call of the system ends after it */
 #define STEADY_MS 10000 /* a worker that ran so long is started again at once */
 #define SAY_MS 1000
 #define DELAY_MIN_MS 250
@@ -47,12 +50,15 @@ static void plan_start(cx_serve_process *process)
     process->start_ns = now + process->delay_ms * MS;
 }
 
-static void take_end(cx_serve_process *process)
+/* It ends within that time, or is killed. */
+static void take_end(cx_serve_process *process, uint64_t wait_ms)
 {
     cx_spawn_result result = {.exit_code = -1};
     cx_err err = {0};
-    cx_status status = cx_spawn_close(process->child, 1000, &result, &err);
+    cx_status status = cx_spawn_close(process->child, wait_ms, &result, &err);
     process->child = NULL;
+    cx_serve_watch_at(&process->watch, NULL);
+    cx_serve_node_release(process->node, process->owner);
     if (cx_failed(status))
         cx_cli_complain("serve: how the worker ended cannot be told: %s", err.message);
     else
@@ -67,6 +73,12 @@ static void take_end(cx_serve_process *process)
     process->was_ready = false;
 }
 
+static void kill_worker(cx_serve_process *process)
+{
+    cx_spawn_kill(process->child);
+    take_end(process, KILLED_MS);
+}
+
 void cx_serve_process_close(cx_serve_process *process)
 {
     if (process->child == NULL)
@@ -79,10 +91,25 @@ void cx_serve_process_close(cx_serve_process *process)
 
 /* --- its start -------------------------------------------------------------------------------- */
 
+/* A new owner for each, so that the lease of a dead one is no one else's. */
+static cx_status name_worker(cx_serve_process *process, cx_err *err)
+{
+    CX_TRY(cx_fleet_new_owner(process->name, process->owner, err));
+    (void)snprintf(process->env, sizeof process->env, CX_SERVE_WORKER_ENV "=%s %s %u %s",
+                   process->name, process->node_address, (unsigned)process->client_port,
+                   process->owner);
+    return CX_SUCCESS;
+}
+
 static void start(cx_serve_process *process)
 {
     cx_err err = {0};
     cx_spawn_options how = CX_SPAWN_OPTIONS_INIT;
+    if (cx_failed(name_worker(process, &err))) {
+        cx_cli_complain("serve: the worker cannot be started: %s", err.message);
+        plan_start(process);
+        return;
+    }
     how.argv = process->argv;
     how.envp = process->envp;
     how.in = CX_SPAWN_IN_PIPE;
@@ -97,6 +124,7 @@ static void start(cx_serve_process *process)
         return;
     }
     process->state = CX_SERVE_WAITING;
+    process->unheard = 0;
 }
 
 /* Its first line says where it listens. */
@@ -104,6 +132,7 @@ static void take_line(cx_serve_process *process, cx_str line)
 {
     cx_arena arena;
     cx_json value;
+    process->unheard = 0;
     if (process->state != CX_SERVE_WAITING)
         return;
     cx_arena_init(&arena, process->cli->alloc, 0);
@@ -120,6 +149,7 @@ static void take_line(cx_serve_process *process, cx_str line)
         process->state = CX_SERVE_READY;
         process->was_ready = true;
         process->ready_ns = now_ns();
+        cx_serve_watch_at(&process->watch, &process->address);
     }
     cx_arena_done(&arena);
 }
@@ -131,6 +161,7 @@ static void tell_end(cx_serve_process *process)
     cx_spawn_end_input(process->child);
     process->state = CX_SERVE_ENDING;
     process->until_ns = now_ns() + (process->grace_ms + END_MS) * MS;
+    cx_serve_watch_at(&process->watch, NULL);
 }
 
 /* N2 */
@@ -140,15 +171,35 @@ static void say_here(cx_serve_process *process)
     if (now < process->said_ns + SAY_MS * MS || process->state == CX_SERVE_ENDING)
         return;
     process->said_ns = now;
+    process->unheard++;
     /* A worker that reads no more is found otherwise. */
     cx_status ignored = cx_spawn_write(process->child, cx_bytes_from(".", 1), 1, NULL);
     (void)ignored;
 }
 
+/* N4.  Seconds in which this process does not run itself are not counted. */
+static bool is_hung(cx_serve_process *process)
+{
+    unsigned silent, unready;
+    if (process->state == CX_SERVE_NONE || process->state == CX_SERVE_ENDING)
+        return false;
+    cx_serve_watch_count(&process->watch, &silent, &unready);
+    silent = process->unheard > silent ? process->unheard - 1 : silent;
+    if (silent >= process->silent_s)
+        cx_cli_complain("serve: the worker has not answered for %u s, and is killed", silent);
+    else if (unready >= process->silent_s + process->grace_ms / 1000)
+        cx_cli_complain("serve: the worker has not been ready for %u s, and is killed", unready);
+    else
+        return false;
+    return true;
+}
+
 static void advance(cx_serve_process *process, bool wanted, uint64_t own)
 {
     uint64_t now = now_ns();
-    if (process->state == CX_SERVE_NONE && wanted && now >= process->start_ns)
+    if (is_hung(process))
+        kill_worker(process);
+    else if (process->state == CX_SERVE_NONE && wanted && now >= process->start_ns)
         start(process);
     else if (process->state == CX_SERVE_WAITING && !wanted)
         tell_end(process);
@@ -159,7 +210,7 @@ static void advance(cx_serve_process *process, bool wanted, uint64_t own)
         tell_end(process);
     else if (process->state == CX_SERVE_ENDING && now >= process->until_ns) {
         cx_cli_complain("serve: the worker did not end in time, and is killed");
-        cx_serve_process_close(process);
+        kill_worker(process);
     }
 }
 
@@ -181,7 +232,7 @@ void cx_serve_process_step(cx_serve_process *process, bool wanted, uint64_t own,
     if (status.code == CX_E_TIMEOUT)
         return;
     if (cx_failed(status) || ended)
-        take_end(process);
+        take_end(process, EXIT_MS);
     else
         take_line(process, line);
 }

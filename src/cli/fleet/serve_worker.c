@@ -30,14 +30,16 @@ static cx_status read_words(cx_cli *cli, const char *text, cx_serve_worker *out,
     memcpy(words, text, strlen(text) + 1);
     char *address = strchr(words, ' ');
     char *port = address == NULL ? NULL : strchr(address + 1, ' ');
+    char *owner = port == NULL ? NULL : strchr(port + 1, ' ');
     char *end = NULL;
-    unsigned long number = port == NULL ? 0 : strtoul(port + 1, &end, 10);
-    if (number == 0 || number > UINT16_MAX || *end != 0)
+    unsigned long number = owner == NULL ? 0 : strtoul(port + 1, &end, 10);
+    if (number == 0 || number > UINT16_MAX || end != owner ||
+        strlen(owner + 1) >= CX_FLEET_OWNER_SIZE)
         return cx_fail(err, CX_E_USAGE,
                        "$" CX_SERVE_WORKER_ENV
                        " is set by 'cortex serve --fleet' for its worker, and cannot be read");
     *address = *port = 0;
-    *out = (cx_serve_worker){true, words, address + 1, (uint16_t)number, 0};
+    *out = (cx_serve_worker){true, words, address + 1, (uint16_t)number, owner + 1, 0};
     return CX_SUCCESS;
 }
 
@@ -101,8 +103,10 @@ cx_status cx_serve_worker_open(cx_cli *cli, const cx_serve_worker *worker, const
                                const char **out_path, cx_err *err)
 {
     const char *home = getenv("CORTEX_HOME");
-    cx_fleet_files_options options = {
-        .node = worker->node, .lease_ms = worker->lease_ms, .lost = end_at_once};
+    cx_fleet_files_options options = {.node = worker->node,
+                                      .owner = worker->owner,
+                                      .lease_ms = worker->lease_ms,
+                                      .lost = end_at_once};
     if (home == NULL || !cx_cli_is_database(home))
         return cx_fail(err, CX_E_USAGE, "a worker's $CORTEX_HOME is the address of a database");
     cx_cli_part_close(cli);
@@ -125,6 +129,9 @@ static void *await_silence(void *arg)
             break;
         }
         count = read(0, bytes, sizeof bytes);
+        /* N4.  No more than what came, so that it waits for no one who reads nothing. */
+        if (count > 0 && write(1, "\n", 1) < 0)
+            break;
     }
     (void)kill(getpid(), SIGTERM);
     return arg;
