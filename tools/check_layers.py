@@ -67,7 +67,7 @@ OUTSIDE = [
      r'|ifaddrs|semaphore|spawn|strings|syscall|syslog|ucontext|utime|malloc|execinfo)\.h',
      ['base', 'os']),
     ('a crypto library', r'openssl/.*|sodium\.h|sodium/.*',
-     ['crypto', 'cli/signer']),
+     ['crypto', 'cli/signer', 'os/forward/forward_tls']),
     ('the HTTP library header', r'microhttpd\.h',
      ['server/http_mhd']),
     ('the HTTP/2 library header', r'nghttp2/.*',

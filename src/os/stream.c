@@ -129,6 +129,28 @@ bool cx_stream_connected(cx_socket socket)
     return getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size) == 0 && code == 0;
 }
 
+bool cx_stream_peer(cx_socket socket, cx_ip *out)
+{
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof peer;
+    *out = (cx_ip){{0}, false};
+    if (getpeername(socket, (struct sockaddr *)&peer, &size) != 0)
+        return false;
+    if (peer.ss_family == AF_INET) {
+        struct sockaddr_in v4;
+        memcpy(&v4, &peer, sizeof v4);
+        memcpy(out->bytes, &v4.sin_addr, 4);
+        return true;
+    }
+    struct sockaddr_in6 v6;
+    if (peer.ss_family != AF_INET6)
+        return false;
+    memcpy(&v6, &peer, sizeof v6);
+    out->is_v6 = !IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr);
+    memcpy(out->bytes, v6.sin6_addr.s6_addr + (out->is_v6 ? 0 : 12), out->is_v6 ? 16 : 4);
+    return true;
+}
+
 void cx_stream_end_output(cx_socket socket)
 {
     (void)shutdown(socket, SHUT_WR);

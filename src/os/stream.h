@@ -29,6 +29,8 @@ CX_RESULT cx_stream_connect(const cx_ip *ip, uint16_t port, uint32_t timeout_ms,
 CX_RESULT cx_stream_connect_begin(const cx_ip *ip, uint16_t port, const cx_ip *from, cx_socket *out,
                                   bool *out_connected, cx_err *err);
 bool cx_stream_connected(cx_socket socket);
+/* The address at the other end, of an IPv4 one in IPv6 the former. */
+bool cx_stream_peer(cx_socket socket, cx_ip *out);
 /* No more bytes will be sent; others may still be received. */
 void cx_stream_end_output(cx_socket socket);
 

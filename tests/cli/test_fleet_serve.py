@@ -13,6 +13,7 @@ import pathlib
 import random
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -314,6 +315,177 @@ def tls_is_between_the_client_and_the_worker(database):
             pass  # no words of HTTP in a connection with TLS
         for node in ("one", "two"):
             f.ok("fleet", "drain", node, "--undo")
+
+
+def make_certificates(folder):
+    """Files of a CA, of another one, and of nodes: a function (name, **what) -> (cert, key)."""
+    def openssl(*words):
+        done = kit.run("openssl", *words, cwd=folder)
+        check(done.returncode == 0, words, done)
+
+    def ca(name):
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{name}.key",
+                "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN={name}")
+
+    def make(name, by="ca", names="IP:127.0.0.1", days="2", usage="serverAuth,clientAuth"):
+        (folder / f"{name}.ext").write_text(f"subjectAltName={names}\nextendedKeyUsage={usage}\n", encoding="utf-8")
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{name}.key", "-out",
+                f"{name}.csr", "-subj", f"/CN={name}")
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{by}.pem", "-CAkey", f"{by}.key", "-CAcreateserial", "-days",
+                days, "-out", f"{name}.pem", "-extfile", f"{name}.ext")
+        return name
+
+    ca("ca")
+    ca("other-ca")
+    return make
+
+
+def tls_options(f, name, ca="ca"):
+    return ("--node-tls-cert", f.folder / f"{name}.pem", "--node-tls-key", f.folder / f"{name}.key", "--node-tls-ca",
+            f.folder / f"{ca}.pem")
+
+
+def knock(port, context, data):
+    """What the node port sends an outsider."""
+    got = b""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+            link = context.wrap_socket(raw, server_hostname="127.0.0.1") if context else raw
+            link.settimeout(10)
+            link.sendall(data)
+            while True:
+                block = link.recv(4096)
+                if not block:
+                    return got
+                got += block
+    except OSError:
+        return got
+
+
+def outsider(f, name=None):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if name:
+        context.load_cert_chain(f.folder / f"{name}.pem", f.folder / f"{name}.key")
+    return context
+
+
+@test
+def nodes_show_each_other_certificates(database):
+    if shutil.which("openssl") is None:
+        kit.skip("no openssl")
+    with Fleet(database) as f:
+        make = make_certificates(f.folder)
+        for name in ("one", "two"):
+            make(name)
+        make("named", names="DNS:node.example")
+        make("foreign", by="other-ca")
+        make("elsewhere", names="IP:10.9.9.9")
+        make("server", usage="serverAuth")
+        one = f.node("one", *tls_options(f, "one"), "--hold", 2)
+        one.wait_said("and serves it")
+        two = f.node("two", *tls_options(f, "two"), "--hold", 20)
+        status, made = two.write("first")
+        check(status == 201, status, made)
+        status, again = one.write("first")
+        check(status == 200 and again["duplicate"] and again["entry"] == made["entry"], again)
+        # Both directions, and more than a block.
+        large = {**FACT, "key": "large", "data": {**FACT["data"], "statement": "x" * 300_000}}
+        status, made = two.ask("POST", "/api/v1/actors/ann/memories", large)
+        check(status in (201, 413, 422), status, made)
+        status, listed = two.ask("GET", "/openapi.json")
+        check(status == 200 and len(json.dumps(listed)) > 100_000)
+        writer = Writer([two], retries=False)
+        wait(lambda: len(writer.entries) > 20, "entries over TLS")
+        check(writer.end().failures == [], writer.failures)
+        # An outsider: without TLS, without a certificate, with those that do not count.
+        greeting = b"CXR1\0\0\0\0GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
+        check(knock(one.inner, None, greeting) == b"")
+        one.wait_said("does not speak TLS as a node does")
+        check(knock(one.inner, outsider(f), greeting) == b"")
+        one.wait_said("it has shown no certificate")
+        for name, words in (("foreign", "is not of the CA"), ("elsewhere", "does not name the address 127.0.0.1"),
+                            ("server", "not for this side of TLS"), ("named", "does not name the address 127.0.0.1")):
+            check(knock(one.inner, outsider(f, name), greeting) == b"", name)
+            one.wait_said(words)
+        check(b"200 OK" in knock(one.inner, outsider(f, "two"), greeting), "a node is let in")
+        check(one.stop() == 0 and two.stop() == 0, one.said(), two.said())
+
+
+@test
+def a_node_that_is_not_trusted_gets_nothing(database):
+    if shutil.which("openssl") is None:
+        kit.skip("no openssl")
+    with Fleet(database) as f:
+        make = make_certificates(f.folder)
+        make("one")
+        make("foreign", by="other-ca")
+        make("elsewhere", names="IP:10.9.9.9")
+        make("named", names="DNS:node.example")
+        one = f.node("one", *tls_options(f, "one"))
+        one.wait_said("and serves it")
+
+        def is_held(name, *options, said):
+            node = f.node(name, "--hold", 2, *options)
+            status, why = node.ask("GET", "/readyz")
+            check(status == 503 and why["type"] == "urn:cortex:problem:unavailable", name, status, why)
+            node.wait_said(said)
+            check(node.stop() == 0)
+        # It trusts no other CA, is not trusted with a name that is not its own, and speaks nothing but TLS.
+        is_held("a", *tls_options(f, "foreign", "other-ca"), said="its certificate is not of the CA of this node")
+        is_held("b", *tls_options(f, "elsewhere"), said="it refuses this node")
+        plain = f.node("plain", "--hold", 2)
+        check(plain.ask("GET", "/readyz")[0] == 503)
+        check(plain.stop() == 0)
+        check(one.ask("GET", "/readyz")[0] == 200)
+        check(one.stop() == 0, one.said())
+        # And the owner without TLS, or with another's certificate, is not one that others hand to.
+        one = f.node("one")
+        one.wait_said("and serves it")
+        is_held("c", *tls_options(f, "one"), said="TLS between nodes: the node at 127.0.0.1")
+        check(one.stop() == 0)
+        one = f.node("one", *tls_options(f, "elsewhere"))
+        one.wait_said("and serves it")
+        is_held("d", *tls_options(f, "one"), said="its certificate does not name the address 127.0.0.1")
+        check(one.stop() == 0)
+        # A name that all have, in place of addresses.
+        by_name = (*tls_options(f, "named"), "--node-tls-name", "node.example")
+        one = f.node("one", *by_name)
+        one.wait_said("and serves it")
+        two = f.node("two", *by_name)
+        check(two.ask("GET", "/readyz")[0] == 200)
+        is_held("e", *tls_options(f, "one"), "--node-tls-name", "node.example", said="it refuses this node")
+        check(one.stop() == 0 and two.stop() == 0)
+
+
+@test
+def certificates_of_nodes_that_cannot_work_are_told(database):
+    if shutil.which("openssl") is None:
+        kit.skip("no openssl")
+    with Fleet(database) as f:
+        make = make_certificates(f.folder)
+        make("one")
+        make("two")
+        make("old", days="-1")
+
+        def fails(code, text, *words):
+            done = kit.run(BIN, "serve", "--fleet", f.url, "--listen", "127.0.0.1:0", *words, env=f.env, cwd=f.folder)
+            check(done.returncode == code and text in done.stderr.decode(), words, done)
+        fails(2, "must be given together", *tls_options(f, "one")[:4])
+        fails(2, "must be given together", "--node-tls-name", "x")
+        fails(2, "old.pem: the certificate has expired", *tls_options(f, "old"))
+        fails(2, "two.key: expected the key of the certificate", *tls_options(f, "one")[:3], f.folder / "two.key",
+              *tls_options(f, "one")[4:])
+        fails(2, "one.ext: expected the certificate of a CA", *tls_options(f, "one")[:5], f.folder / "one.ext")
+        fails(2, "nothere.pem: expected a certificate", "--node-tls-cert", f.folder / "nothere.pem",
+              *tls_options(f, "one")[2:])
+        # That of a node that runs expires: the others refuse it from then on.
+        one = f.node("one", *tls_options(f, "one"))
+        one.wait_said("and serves it")
+        context = outsider(f, "old")
+        check(knock(one.inner, context, b"CXR1\0\0\0\0GET /readyz HTTP/1.1\r\n\r\n") == b"")
+        one.wait_said("its certificate has expired")
+        check(one.stop() == 0)
 
 
 @test

@@ -29,6 +29,7 @@
 #define PER_ADDRESS_DEFAULT 1024
 #define DESCRIPTORS_RESERVED 64
 #define STEP_MS 50
+#define REFUSED_SHOWN_MS 10000
 #define HELD_SHOWN_MS 250 /* shorter is not worth a line */
 #define MS UINT64_C(1000000)
 
@@ -48,6 +49,7 @@ typedef struct node {
     cx_tcp_address outer, inner;
     const char *address; /* of the inner socket, as others reach it */
     uint32_t grace_ms, hold_ms;
+    cx_forward_tls *tls; /* between nodes; NULL = none */
     cx_forward *forward;
     cx_serve_process process;
     cx_serve_node known;
@@ -55,6 +57,9 @@ typedef struct node {
     cx_serve_state state;
     char owner[CX_FLEET_ADDRESS_MAX + 1];
     bool drains;
+    /* Of the forwarder's thread: what was told last, and when. */
+    char refused[512];
+    uint64_t refused_ns;
     uint64_t held_ns, held_most; /* since when, and how many; 0 = none is held */
 } node;
 
@@ -131,7 +136,23 @@ static cx_status read_addresses(node *n, cx_err *err)
     if (tls != cx_cli_has(n->args, "tls-key"))
         return cx_fail(err, CX_E_USAGE, "certificate and key must be given together");
     CX_TRY(cx_server_check_reach(&n->outer, tls, insecure, err));
-    return cx_server_check_reach(&n->inner, tls, insecure, err);
+    return cx_server_check_reach(&n->inner, tls || n->tls != NULL, insecure, err);
+}
+
+static cx_status read_tls(node *n, cx_err *err)
+{
+    const cx_forward_tls_options options = {.cert = cx_cli_value(n->args, "node-tls-cert"),
+                                            .key = cx_cli_value(n->args, "node-tls-key"),
+                                            .ca = cx_cli_value(n->args, "node-tls-ca"),
+                                            .name = cx_cli_value(n->args, "node-tls-name")};
+    bool any = options.cert != NULL || options.key != NULL || options.ca != NULL;
+    if (!any && options.name == NULL)
+        return CX_SUCCESS;
+    if (options.cert == NULL || options.key == NULL || options.ca == NULL)
+        return cx_fail(err, CX_E_USAGE,
+                       "options --node-tls-cert, --node-tls-key and --node-tls-ca must be given "
+                       "together");
+    return cx_forward_tls_open(&options, &n->tls, err);
 }
 
 static cx_status read_question(node *n, cx_err *err)
@@ -151,6 +172,7 @@ static cx_status read_question(node *n, cx_err *err)
     n->process.silent_s = (unsigned)silent;
     n->grace_ms = (uint32_t)(grace % 86400) * 1000;
     CX_TRY(read_name(n, err));
+    CX_TRY(read_tls(n, err));
     return read_addresses(n, err);
 }
 
@@ -181,6 +203,18 @@ static cx_status read_own_address(node *n, cx_err *err)
     return n->address == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
+/* Of the thread of the forwarder.  The same is told once in a while: anyone can connect. */
+static void say_refused(void *arg, const char *why)
+{
+    node *n = arg;
+    uint64_t now = now_ns();
+    if (strcmp(why, n->refused) == 0 && now < n->refused_ns + REFUSED_SHOWN_MS * MS)
+        return;
+    (void)snprintf(n->refused, sizeof n->refused, "%s", why);
+    n->refused_ns = now;
+    cx_cli_complain("serve: TLS between nodes: %s", why);
+}
+
 static cx_status open_forward(node *n, cx_err *err)
 {
     uint64_t connections, per_address, answer_s;
@@ -188,6 +222,9 @@ static cx_status open_forward(node *n, cx_err *err)
                                   .outer = CX_SOCKET_NONE,
                                   .inner = CX_SOCKET_NONE,
                                   .hold_ms = n->hold_ms,
+                                  .tls = n->tls,
+                                  .refused = say_refused,
+                                  .refused_arg = n,
                                   .answer = busy_answer};
     CX_TRY(read_number(n->args, "connections", 1000000, CONNECTIONS_DEFAULT, &connections, err));
     CX_TRY(read_number(n->args, "connections-per-address", 1000000,
@@ -230,7 +267,11 @@ static bool is_parents(const char *name)
                                         "otlp",
                                         "otlp-grpc",
                                         "connections-per-address",
-                                        "worker-timeout"};
+                                        "worker-timeout",
+                                        "node-tls-cert",
+                                        "node-tls-key",
+                                        "node-tls-ca",
+                                        "node-tls-name"};
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -485,5 +526,6 @@ int cx_cli_serve_fleet(cx_cli *cli, const cx_cli_args *args)
     cx_serve_watch_close(&n.process.watch);
     cx_serve_node_close(&n.known);
     cx_forward_close(n.forward);
+    cx_forward_tls_close(n.tls);
     return code;
 }

@@ -730,6 +730,15 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("node-address", 0, CX_CLI_TEXT, "ADDR:PORT",
                "With --fleet: how other nodes reach that, if by another address; port 0 is the one "
                "of --node-listen."),
+    CX_CLI_OPT("node-tls-cert", 0, CX_CLI_FILE, "FILE",
+               "With --fleet: TLS between nodes, which then know each other: the certificate chain "
+               "that this one shows, in PEM. It names the address by which others reach it and "
+               "that it connects from."),
+    CX_CLI_OPT("node-tls-key", 0, CX_CLI_FILE, "FILE", "Its private key in PEM."),
+    CX_CLI_OPT("node-tls-ca", 0, CX_CLI_FILE, "FILE",
+               "The CA in PEM that the certificates of all nodes are of; no other is trusted."),
+    CX_CLI_OPT("node-tls-name", 0, CX_CLI_TEXT, "NAME",
+               "A DNS name that the certificates of all nodes have, in place of addresses."),
     CX_CLI_OPT(
         "lease", 0, CX_CLI_COUNT, "SECONDS",
         "With --fleet: how long a node that is gone, or hears nothing of the database, keeps "

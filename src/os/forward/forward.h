@@ -14,6 +14,8 @@
  *   W3  A side is read only while nothing waits for the other; so a connection has at most
  *       CX_FORWARD_CHUNK bytes in each direction.
  *   W4  The end of a side is handed on after its bytes, and ends only that direction.
+ *   W5  With TLS all that goes between forwarders goes through it, after both sides have shown who
+ *       they are.
  *
  * The server sees connections from addresses of 127.0.0.0/8 that differ with the network of the
  * client, where the system lets a socket have them; else from 127.0.0.1.
@@ -21,6 +23,7 @@
 #ifndef CX_OS_FORWARD_H
 #define CX_OS_FORWARD_H
 
+#include "os/forward/forward_tls.h"
 #include "os/stream.h"
 
 #define CX_FORWARD_CHUNK ((size_t)32 << 10) /* bytes */
@@ -34,6 +37,11 @@ typedef struct cx_forward_options {
     unsigned connections_per_address; /* of the outer socket; 0 = no limit */
     uint32_t hold_ms;                 /* then a held connection is given up */
     uint32_t idle_ms;                 /* without a byte in any direction */
+    const cx_forward_tls *tls;        /* between forwarders; NULL = none.  Lives as long */
+    /* T2: another forwarder was not trusted, or did not trust this one.  Of its thread; may be
+     * NULL. */
+    void (*refused)(void *arg, const char *why);
+    void *refused_arg;
     const char *answer; /* of one that is given up, if it began as HTTP does; lives as long */
 } cx_forward_options;
 

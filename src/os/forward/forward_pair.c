@@ -3,6 +3,7 @@
  *
  * Its step is changed by enter only, which keeps the counts.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "os/forward/forward_parts.h"
@@ -10,8 +11,9 @@
 #define CONNECT_MS 2000
 #define GREETING_MS 5000
 #define RETRY_MS 100
-#define LINGER_MS 5000 /* for a client to read the rest, when its server has ended */
-#define ROUNDS 4       /* blocks of one direction before others have their turn */
+#define REFUSED_MS 1000 /* after it was not trusted */
+#define LINGER_MS 5000  /* for a client to read the rest, when its server has ended */
+#define ROUNDS 4        /* blocks of one direction before others have their turn */
 #define MS UINT64_C(1000000)
 
 static const uint8_t magic[4] = {'C', 'X', 'R', '1'};
@@ -45,6 +47,8 @@ static void close_half(cx_forward_half *half)
         cx_poller_remove(&half->pair->forward->poller, half->socket);
     half->watched = false;
     half->wanted = 0;
+    cx_forward_session_close(half->session);
+    half->session = NULL;
     cx_net_close(half->socket);
     half->socket = CX_SOCKET_NONE;
 }
@@ -116,6 +120,46 @@ static void watch(cx_forward_half *half, unsigned wanted)
         cx_forward_pair_close(half->pair);
 }
 
+/* --- through TLS, or not ---------------------------------------------------------------------- */
+
+static cx_socket_result receive(cx_forward_half *half, void *data, size_t size, size_t *out_size)
+{
+    return half->session == NULL ? cx_tcp_receive(half->socket, data, size, out_size)
+                                 : cx_forward_session_receive(half->session, data, size, out_size);
+}
+
+static cx_socket_result send_some(cx_forward_half *half, const void *data, size_t size,
+                                  size_t *out_size)
+{
+    return half->session == NULL ? cx_tcp_send(half->socket, data, size, out_size)
+                                 : cx_forward_session_send(half->session, data, size, out_size);
+}
+
+static void end_output(cx_forward_half *half)
+{
+    if (half->session != NULL)
+        cx_forward_session_end_output(half->session);
+    cx_stream_end_output(half->socket);
+}
+
+static bool was_refused(const cx_forward_half *half)
+{
+    return half->session != NULL && cx_forward_session_why(half->session)[0] != 0;
+}
+
+static void say_refused(const cx_forward_half *half)
+{
+    const cx_forward_options *options = &half->pair->forward->options;
+    char text[CX_IP_TEXT_SIZE + 320];
+    if (options->refused == NULL || !was_refused(half))
+        return;
+    (void)snprintf(text, sizeof text, "the %s at %s: %s",
+                   half->pair->is_inner ? "client of the node port" : "node",
+                   cx_forward_session_address(half->session),
+                   cx_forward_session_why(half->session));
+    options->refused(options->refused_arg, text);
+}
+
 /* --- moving ----------------------------------------------------------------------------------- */
 
 /* Writes what waits; false when something is left, or it takes no more. */
@@ -123,7 +167,7 @@ static bool flush(cx_forward_half *to)
 {
     while (to->size != 0) {
         size_t sent = 0;
-        cx_socket_result result = cx_tcp_send(to->socket, to->waiting + to->at, to->size, &sent);
+        cx_socket_result result = send_some(to, to->waiting + to->at, to->size, &sent);
         if (result == CX_SOCKET_WAITS)
             return false;
         if (result == CX_SOCKET_ENDED) {
@@ -144,7 +188,7 @@ static bool take_block(cx_forward_half *from, cx_forward_half *to)
 {
     uint8_t *block = from->pair->forward->block;
     size_t size = 0, sent = 0;
-    cx_socket_result result = cx_tcp_receive(from->socket, block, CX_FORWARD_CHUNK, &size);
+    cx_socket_result result = receive(from, block, CX_FORWARD_CHUNK, &size);
     if (result != CX_SOCKET_DONE) {
         from->readable = false;
         from->ended = result == CX_SOCKET_ENDED;
@@ -153,7 +197,7 @@ static bool take_block(cx_forward_half *from, cx_forward_half *to)
     from->pair->moved_ns = cx_forward_now();
     if (to->finished)
         return true; /* no one reads it */
-    result = cx_tcp_send(to->socket, block, size, &sent);
+    result = send_some(to, block, size, &sent);
     if (result == CX_SOCKET_ENDED || (sent < size && !put_waiting(to, block + sent, size - sent)))
         to->finished = to->broken = true;
     return true;
@@ -166,7 +210,7 @@ static void move(cx_forward_half *from, cx_forward_half *to)
             break;
     /* W4 */
     if (from->ended && to->size == 0 && !to->finished) {
-        cx_stream_end_output(to->socket);
+        end_output(to);
         to->finished = true;
     }
 }
@@ -203,7 +247,7 @@ static void begin_moving(cx_forward_pair *pair)
     size_t sent = 0;
     enter(pair, CX_FORWARD_MOVING);
     pair->moved_ns = cx_forward_now();
-    if (pair->is_inner && cx_tcp_send(pair->client.socket, &yes, 1, &sent) != CX_SOCKET_DONE) {
+    if (pair->is_inner && send_some(&pair->client, &yes, 1, &sent) != CX_SOCKET_DONE) {
         cx_forward_pair_close(pair);
         return;
     }
@@ -215,6 +259,7 @@ static void begin_moving(cx_forward_pair *pair)
 static void hold(cx_forward_pair *pair)
 {
     uint64_t now = cx_forward_now();
+    uint64_t pause_ms = was_refused(&pair->server) ? REFUSED_MS : RETRY_MS;
     close_half(&pair->server);
     set_own(pair, false);
     if (pair->is_inner) {
@@ -222,7 +267,7 @@ static void hold(cx_forward_pair *pair)
         return;
     }
     enter(pair, CX_FORWARD_HELD);
-    pair->retry_ns = now + RETRY_MS * MS;
+    pair->retry_ns = now + pause_ms * MS;
     watch(&pair->client,
           pair->client.ended || pair->server.size == CX_FORWARD_CHUNK ? 0 : CX_POLL_READ);
 }
@@ -235,7 +280,7 @@ static void send_greeting(cx_forward_pair *pair)
     for (size_t i = 0; i < 4; i++)
         greeting[4 + i] = (uint8_t)(pair->network >> (8 * i));
     /* The first bytes of a connection always have room. */
-    if (cx_tcp_send(pair->server.socket, greeting, sizeof greeting, &sent) != CX_SOCKET_DONE ||
+    if (send_some(&pair->server, greeting, sizeof greeting, &sent) != CX_SOCKET_DONE ||
         sent != sizeof greeting) {
         hold(pair);
         return;
@@ -244,10 +289,46 @@ static void send_greeting(cx_forward_pair *pair)
     watch(&pair->server, CX_POLL_READ);
 }
 
+/* W5; one step of it. */
+static void shake(cx_forward_half *half)
+{
+    cx_forward_pair *pair = half->pair;
+    unsigned wanted = CX_POLL_READ;
+    cx_socket_result result = cx_forward_session_shake(half->session, &wanted);
+    if (result == CX_SOCKET_WAITS) {
+        watch(half, wanted);
+    } else if (result == CX_SOCKET_ENDED) {
+        say_refused(half);
+        hold(pair);
+    } else if (pair->is_inner) {
+        enter(pair, CX_FORWARD_GREETED);
+        watch(half, CX_POLL_READ);
+    } else {
+        send_greeting(pair);
+    }
+}
+
+static void begin_shaking(cx_forward_half *half)
+{
+    cx_forward_pair *pair = half->pair;
+    cx_ip peer;
+    if (cx_stream_peer(half->socket, &peer))
+        half->session = cx_forward_session_open(pair->forward->options.tls, half->socket,
+                                                pair->is_inner, &peer);
+    if (half->session == NULL) {
+        hold(pair);
+        return;
+    }
+    enter(pair, CX_FORWARD_SHAKING);
+    shake(half);
+}
+
 static void connected(cx_forward_pair *pair)
 {
     if (pair->at_own)
         begin_moving(pair);
+    else if (pair->forward->options.tls != NULL)
+        begin_shaking(&pair->server);
     else
         send_greeting(pair);
 }
@@ -338,9 +419,8 @@ static void read_held(cx_forward_pair *pair)
 static void read_greeting(cx_forward_pair *pair)
 {
     size_t size = 0;
-    cx_socket_result result =
-        cx_tcp_receive(pair->client.socket, pair->greeting + pair->greeting_size,
-                       CX_FORWARD_GREETING - pair->greeting_size, &size);
+    cx_socket_result result = receive(&pair->client, pair->greeting + pair->greeting_size,
+                                      CX_FORWARD_GREETING - pair->greeting_size, &size);
     if (result == CX_SOCKET_WAITS)
         return;
     pair->greeting_size += result == CX_SOCKET_DONE ? size : 0;
@@ -360,16 +440,20 @@ static void read_consent(cx_forward_pair *pair)
 {
     uint8_t byte = 0;
     size_t size = 0;
-    cx_socket_result result = cx_tcp_receive(pair->server.socket, &byte, 1, &size);
+    cx_socket_result result = receive(&pair->server, &byte, 1, &size);
     if (result == CX_SOCKET_DONE && byte == '+')
         begin_moving(pair);
-    else if (result != CX_SOCKET_WAITS)
+    else if (result != CX_SOCKET_WAITS) {
+        say_refused(&pair->server);
         hold(pair);
+    }
 }
 
 static void take_client(cx_forward_pair *pair)
 {
-    if (pair->step == CX_FORWARD_GREETED)
+    if (pair->step == CX_FORWARD_SHAKING && pair->is_inner)
+        shake(&pair->client);
+    else if (pair->step == CX_FORWARD_GREETED)
         read_greeting(pair);
     else if (pair->step == CX_FORWARD_MOVING)
         move_both(pair);
@@ -388,6 +472,8 @@ static void take_server(cx_forward_pair *pair)
         connected(pair);
     else if (pair->step == CX_FORWARD_CONNECTING)
         hold(pair);
+    else if (pair->step == CX_FORWARD_SHAKING && !pair->is_inner)
+        shake(&pair->server);
     else if (pair->step == CX_FORWARD_GREETING_SENT)
         read_consent(pair);
     else if (pair->step == CX_FORWARD_MOVING)
@@ -426,7 +512,8 @@ void cx_forward_pair_look(cx_forward_pair *pair, uint64_t now)
 {
     if (is_late(pair, now))
         cx_forward_pair_close(pair);
-    else if ((pair->step == CX_FORWARD_CONNECTING || pair->step == CX_FORWARD_GREETING_SENT) &&
+    else if ((pair->step == CX_FORWARD_CONNECTING || pair->step == CX_FORWARD_GREETING_SENT ||
+              (pair->step == CX_FORWARD_SHAKING && !pair->is_inner)) &&
              now >= pair->retry_ns)
         hold(pair);
     else if (pair->step == CX_FORWARD_HELD && now >= pair->until_ns)
@@ -456,7 +543,9 @@ cx_forward_pair *cx_forward_pair_open(cx_forward *forward, cx_socket client, boo
         pair->next->prev = pair;
     forward->pairs = pair;
     (void)atomic_fetch_add(&forward->open, 1);
-    if (is_inner)
+    if (is_inner && forward->options.tls != NULL)
+        begin_shaking(&pair->client);
+    else if (is_inner)
         watch(&pair->client, CX_POLL_READ);
     else
         seek(pair);

@@ -2,6 +2,7 @@
  * forward_parts.h - shared by the files of this folder; private to it.
  *
  *   forward.c       the thread: listening sockets, where connections go, time
+ *   forward_tls.c   TLS between forwarders
  *   forward_pair.c  one connection, from its first byte to the end of both directions
  */
 #ifndef CX_OS_FORWARD_PARTS_H
@@ -16,10 +17,34 @@
 
 typedef struct cx_forward_pair cx_forward_pair;
 
+/* --- forward_tls.c ---------------------------------------------------------------------------- */
+
+/* TLS of one socket, which stays the caller's. */
+typedef struct cx_forward_session cx_forward_session;
+
+/* NULL: no memory. */
+cx_forward_session *cx_forward_session_open(const cx_forward_tls *tls, cx_socket socket,
+                                            bool accepts, const cx_ip *peer);
+void cx_forward_session_close(cx_forward_session *session); /* NULL is accepted */
+/* T3.  DONE: each knows who the other is.  WAITS: for *out_wanted.  ENDED: see why. */
+cx_socket_result cx_forward_session_shake(cx_forward_session *session, unsigned *out_wanted);
+/* As cx_tcp_receive and cx_tcp_send. */
+cx_socket_result cx_forward_session_receive(cx_forward_session *session, void *data, size_t size,
+                                            size_t *out_size);
+cx_socket_result cx_forward_session_send(cx_forward_session *session, const void *data, size_t size,
+                                         size_t *out_size);
+void cx_forward_session_end_output(cx_forward_session *session);
+const char *cx_forward_session_address(const cx_forward_session *session); /* of the other side */
+/* What went wrong; "" = nothing. */
+const char *cx_forward_session_why(const cx_forward_session *session);
+
+/* --- connections ------------------------------------------------------------------------------ */
+
 /* One of the two sockets of a connection. */
 typedef struct cx_forward_half {
     cx_forward_pair *pair;
     cx_socket socket;
+    cx_forward_session *session; /* to another forwarder, over TLS; NULL = as it is */
     uint8_t *waiting; /* CX_FORWARD_CHUNK bytes; NULL = nothing waits to be written to it */
     size_t at, size;  /* .. that are in it */
     unsigned wanted;  /* as the poller has it */
@@ -31,6 +56,7 @@ typedef struct cx_forward_half {
 } cx_forward_half;
 
 typedef enum cx_forward_step {
+    CX_FORWARD_SHAKING, /* W5: either of the two below is next */
     CX_FORWARD_GREETED, /* of the inner socket: its greeting is awaited */
     CX_FORWARD_HELD,    /* W2 */
     CX_FORWARD_CONNECTING,
