@@ -4,6 +4,8 @@
  *
  *     fill_home FOLDER actors COUNT ENTRIES   COUNT actors with ENTRIES entries each
  *     fill_home FOLDER memories COUNT         one actor ("bench") with COUNT memories
+ *     fill_home FOLDER runs COUNT EVENTS      COUNT sealed runs with EVENTS events each, in 10
+ *                                             journals
  *
  * Everything goes through the calls that any writer uses, but nothing is synced: the folder must
  * not be trusted after a loss of power.
@@ -50,6 +52,38 @@ static void fill_actors(cx_home *home, uint64_t actors, uint64_t entries)
     }
 }
 
+static void append_to_run(cx_txn *txn, const char *kind, const char *payload)
+{
+    const cx_entry_draft draft = {.kind = cx_str_z(kind),
+                                  .created_at_ns = INT64_C(1700000000000000000),
+                                  .payload = cx_str_bytes(cx_str_z(payload))};
+    must(cx_txn_entry(txn, &draft, NULL, &failure));
+}
+
+static void fill_runs(cx_home *home, uint64_t runs, uint64_t events)
+{
+    static const char hash[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    char journal[32], payload[512];
+    for (uint64_t i = 0; i < runs; i++) {
+        cx_txn *txn;
+        (void)snprintf(journal, sizeof journal, "run:%016llu", (unsigned long long)(i % 10));
+        must(cx_txn_begin(home, cx_str_z(journal), &txn, &failure));
+        for (uint64_t j = 1; j <= events; j++) {
+            (void)snprintf(payload, sizeof payload,
+                           "{\"event_sha256\":\"%s\",\"hash\":\"%s\",\"index\":%llu,\"run_id\":"
+                           "\"run_20260101_000000_%032llu\",\"type\":\"cortex.run.event.v1\"}",
+                           hash, hash, (unsigned long long)j, (unsigned long long)i);
+            append_to_run(txn, "run.event", payload);
+        }
+        (void)snprintf(payload, sizeof payload,
+                       "{\"events_count\":%llu,\"run_id\":\"run_20260101_000000_%032llu\","
+                       "\"type\":\"cortex.run.seal.v1\"}",
+                       (unsigned long long)events, (unsigned long long)i);
+        append_to_run(txn, "run.seal", payload);
+        must(cx_txn_commit(txn, &failure));
+    }
+}
+
 static void fill_memories(cx_home *home, uint64_t count)
 {
     cx_memory *memory;
@@ -77,9 +111,11 @@ static void fill_memories(cx_home *home, uint64_t count)
 int main(int argc, char **argv)
 {
     bool actors = argc == 5 && strcmp(argv[2], "actors") == 0;
-    if (!actors && (argc != 4 || strcmp(argv[2], "memories") != 0)) {
+    bool runs = argc == 5 && strcmp(argv[2], "runs") == 0;
+    if (!actors && !runs && (argc != 4 || strcmp(argv[2], "memories") != 0)) {
         (void)fprintf(stderr, "usage: fill_home FOLDER actors COUNT ENTRIES\n"
-                              "       fill_home FOLDER memories COUNT\n");
+                              "       fill_home FOLDER memories COUNT\n"
+                              "       fill_home FOLDER runs COUNT EVENTS\n");
         return 2;
     }
     cx_io io = *cx_io_system();
@@ -91,6 +127,8 @@ int main(int argc, char **argv)
     must(cx_home_open(argv[1], &options, &home, &failure));
     if (actors)
         fill_actors(home, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
+    else if (runs)
+        fill_runs(home, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
     else
         fill_memories(home, strtoull(argv[3], NULL, 10));
     must(cx_home_close(home, &failure));

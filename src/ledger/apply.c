@@ -64,6 +64,11 @@ cx_status cx_derive_put_common(cx_derive *at, cx_bytes key, cx_bytes value, cx_e
     return cx_store_put(&at->home->store, &row, err);
 }
 
+cx_str cx_derive_actor(const cx_derive *at)
+{
+    return at->frame->actor;
+}
+
 cx_arena *cx_derive_arena(cx_derive *at)
 {
     return at->arena;

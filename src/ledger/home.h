@@ -74,6 +74,8 @@ CX_RESULT cx_derive_remove(cx_derive *at, cx_bytes key, cx_err *err);
 CX_RESULT cx_derive_get_common(cx_derive *at, cx_bytes key, cx_bytes *out_value, bool *out_found,
                                cx_err *err);
 CX_RESULT cx_derive_put_common(cx_derive *at, cx_bytes key, cx_bytes value, cx_err *err);
+/* The actor that the frame is of; empty = the data directory itself. */
+cx_str cx_derive_actor(const cx_derive *at);
 /* Lives as long as the frame is being derived. */
 cx_arena *cx_derive_arena(cx_derive *at);
 
@@ -238,6 +240,7 @@ CX_RESULT cx_home_get(cx_home *home, cx_str actor, cx_bytes key, cx_arena *arena
  */
 typedef struct cx_scan {
     cx_str actor;
+    bool common; /* rows of cx_derive_put_common, of no actor */
     cx_bytes prefix;
     cx_bytes from;
     bool backwards;

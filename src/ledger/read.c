@@ -163,16 +163,27 @@ cx_status cx_home_get(cx_home *home, cx_str actor, cx_bytes key, cx_arena *arena
     return status;
 }
 
+static cx_status scanned_actor(cx_home *home, const cx_scan *scan, int64_t *out, cx_err *err)
+{
+    cx_actor *found = NULL;
+    *out = CX_ACTOR_HOME;
+    if (scan->common)
+        return home->apply_failed ? cx_home_check_alive(home, err) : CX_SUCCESS;
+    CX_TRY(cx_home_need_actor(home, scan->actor, &found, err));
+    *out = found->id;
+    return CX_SUCCESS;
+}
+
 cx_status cx_home_scan(cx_home *home, const cx_scan *scan, cx_err *err)
 {
     if (home->remote != NULL)
         return cx_remote_scan(home, scan, err);
     cx_lock_enter(&home->lock);
-    cx_actor *found = NULL;
+    int64_t actor = CX_ACTOR_HOME;
     cx_status status = CX_SUCCESS;
     CX_TRY_GOTO(status, cx_home_flush_wait_locked(home, err));
-    CX_TRY_GOTO(status, cx_home_need_actor(home, scan->actor, &found, err));
-    status = cx_store_scan(&home->store, found->id, scan->prefix, scan->from, scan->backwards,
+    CX_TRY_GOTO(status, scanned_actor(home, scan, &actor, err));
+    status = cx_store_scan(&home->store, actor, scan->prefix, scan->from, scan->backwards,
                            scan->row, scan->arg, err);
 done:
     cx_lock_leave(&home->lock);

@@ -12,6 +12,7 @@
 #include "recorder/node.h"
 #include "recorder/otlp_index.h"
 #include "recorder/recorder.h"
+#include "recorder/rows/run_rows.h"
 #include "recorder/answer/reply.h"
 #include "recorder/sensitive_mark.h"
 #include "recorder/session_path.h"

@@ -7,12 +7,14 @@
 #include "memory/api.h"
 #include "recorder/internal.h"
 #include "recorder/pending.h"
+#include "recorder/rows/run_rows.h"
 
 static cx_status derive_rows(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                              size_t count, cx_err *err)
 {
     CX_TRY(cx_memory_deriver.derive(at, entry, changes, count, err));
-    return cx_trace_deriver.derive(at, entry, changes, count, err);
+    CX_TRY(cx_trace_deriver.derive(at, entry, changes, count, err));
+    return cx_run_deriver.derive(at, entry, changes, count, err);
 }
 
 /* The ledger itself checks the form of records that the module memory reads. */
@@ -22,9 +24,9 @@ static cx_status check_derived(const cx_entry *entry, const cx_change *changes, 
     return cx_trace_deriver.check(entry, changes, count, arena, err);
 }
 
-/* The names of both with their versions: when one changes, the tables are rebuilt. */
+/* The names of all with their versions: when one changes, the tables are rebuilt. */
 const cx_deriver cx_recorder_deriver = {
-    .name = "memory/3,trace/1", .derive = derive_rows, .check = check_derived};
+    .name = "memory/3,trace/1,run/1", .derive = derive_rows, .check = check_derived};
 
 int64_t cx_recorder_now(const cx_recorder *recorder)
 {

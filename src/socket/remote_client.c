@@ -417,6 +417,7 @@ static cx_status next_page(scan_state *state, cx_arena *arena, bool *out_more, c
         .prefix = scan->prefix,
         .from = state->any ? cx_bytes_from(state->last, state->last_size) : scan->from,
         .backwards = scan->backwards,
+        .common = scan->common,
         .after = state->any,
         .limit = state->limit,
     };

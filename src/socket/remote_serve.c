@@ -97,6 +97,7 @@ static cx_status do_scan(connection *c, const cx_remote_request *request, cx_rem
                           .prefix = request->prefix,
                           .from = request->from,
                           .backwards = request->backwards,
+                          .common = request->common,
                           .row = add_scanned_row,
                           .arg = &list};
     cx_status status = cx_home_scan(c->remote->home, &scan, err);

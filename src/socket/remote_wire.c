@@ -248,7 +248,8 @@ void cx_remote_request_encode(const cx_remote_request *request, cx_buf *out)
 static void read_flags(cx_cbor_reader *reader, cx_remote_request *out)
 {
     size_t at = reader->offset;
-    uint64_t allowed = out->op == CX_REMOTE_SCAN ? FLAG_BACKWARDS | FLAG_AFTER : FLAG_COMMON;
+    uint64_t allowed =
+        out->op == CX_REMOTE_SCAN ? FLAG_BACKWARDS | FLAG_AFTER | FLAG_COMMON : FLAG_COMMON;
     uint64_t flags = cx_cbor_read_uint(reader);
     if (cx_cbor_ok(reader) && (flags == 0 || (flags & ~allowed) != 0))
         cx_cbor_reject(reader, at, "flags that mean nothing here");

@@ -2,15 +2,14 @@
  * run_index.h - an index of governed runs in the ledger: their seals, and the link of every event
  * (decision 0015: actors run:<..>, kinds run.event and run.seal; run.md §17).
  *
- * The index reads the journals once; each query catches up from the last position.  Thread-safe.
+ * Of a run that is asked for, its rows (recorder/rows/run_rows.h) and the entries they lead to are
+ * read, and of other runs nothing.  The newest answers are kept.  Thread-safe.
  */
 #ifndef CX_STORES_RUN_INDEX_H
 #define CX_STORES_RUN_INDEX_H
 
 #include "ledger/api.h"
 #include "audit/api.h"
-
-#define CX_RUN_ACTOR_PREFIX "run:"
 
 typedef struct cx_run_index cx_run_index;
 
@@ -28,7 +27,8 @@ typedef struct cx_run_known {
 
 /*
  * Zeroed when the ledger has no entry about the run.  The first entry about an event, and the first
- * seal, count: later entries with the same id change nothing (I1).
+ * seal, count: later entries with the same id change nothing (I1).  CX_E_FORMAT "DatabaseDamaged"
+ * when a row is missing, or leads to an entry that says something else.
  */
 CX_RESULT cx_run_index_find(cx_run_index *index, cx_str run_id, cx_arena *arena, cx_run_known *out,
                             cx_err *err);

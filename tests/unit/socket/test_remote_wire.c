@@ -44,7 +44,7 @@ static void make_request(cx_remote_op op, cx_buf *out)
                                        .from = cx_str_bytes(CX_STR("m/x")),
                                        .backwards = op == CX_REMOTE_SCAN,
                                        .after = op == CX_REMOTE_SCAN,
-                                       .common = op == CX_REMOTE_TXN_GET,
+                                       .common = op == CX_REMOTE_TXN_GET || op == CX_REMOTE_SCAN,
                                        .age_ns = op == CX_REMOTE_ARCHIVE ? UINT64_MAX - 3 : 0,
                                        .limit = 16,
                                        .has_scheme = true,
