@@ -19,7 +19,9 @@ cx_status cx_sources_open(cx_home *home, const cx_io *io, const cx_alloc *alloc,
     if (home == NULL)
         return CX_SUCCESS;
     CX_TRY_GOTO(status, cx_recorder_open(home, NULL, &out->recorder, err));
-    CX_TRY_GOTO(status, cx_links_open(home, alloc, &out->links, err));
+    out->links = cx_alloc_zeroed(out->alloc, 1, sizeof *out->links);
+    if (out->links == NULL)
+        CX_TRY_GOTO(status, cx_fail_nomem(err));
     CX_TRY_GOTO(status, cx_run_index_open(home, out->alloc, &out->index, err));
 done:
     if (cx_failed(status))
@@ -30,9 +32,22 @@ done:
 void cx_sources_done(cx_sources *sources)
 {
     cx_run_index_close(sources->index);
-    cx_links_close(sources->links);
+    if (sources->links != NULL)
+        cx_links_close(*sources->links);
+    cx_alloc_free(sources->alloc, sources->links, sizeof *sources->links);
     cx_recorder_close(sources->recorder);
     memset(sources, 0, sizeof *sources);
+}
+
+cx_status cx_sources_links(const cx_sources *sources, const cx_links **out, cx_err *err)
+{
+    *out = NULL;
+    if (sources->links == NULL)
+        return CX_SUCCESS;
+    if (*sources->links == NULL)
+        CX_TRY(cx_links_open(sources->home, sources->alloc, sources->links, err));
+    *out = *sources->links;
+    return CX_SUCCESS;
 }
 
 /* --- locating objects ------------------------------------------------------------------------- */

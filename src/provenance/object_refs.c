@@ -104,16 +104,18 @@ static cx_status add_made_by(refs *t, cx_str run_id, cx_str basis, cx_err *err)
 static cx_status commit_refs(refs *t, cx_err *err)
 {
     const cx_json *facts = &t->described->facts;
+    const cx_links *all = NULL;
     const cx_link **links;
     size_t count = 0;
     CX_TRY(add_made_by(t, CX_JSON_GET_STR(facts, "run_id"), CX_STR("its message has the trailers"),
                        err));
     CX_TRY(add_made_by(t, CX_JSON_GET_STR(facts, "note_run_id"),
                        CX_STR("its git note names the run"), err));
-    if (t->sources->links == NULL)
+    if (t->count == 0)
+        CX_TRY(cx_sources_links(t->sources, &all, err));
+    if (all == NULL)
         return CX_SUCCESS;
-    CX_TRY(cx_links_to(t->sources->links, CX_PROV_COMMIT, t->object->id, t->arena, &links, &count,
-                       err));
+    CX_TRY(cx_links_to(all, CX_PROV_COMMIT, t->object->id, t->arena, &links, &count, err));
     /* The seal of a run that did not change anything ends at its baseline. */
     for (size_t i = 0; i < count && t->count == 0; i++) {
         cx_run_inspection seen;
@@ -160,15 +162,16 @@ static void verify_link(refs *t, const cx_link *link, bool from_here, cx_ref *re
 static cx_status add_link_refs(refs *t, bool from_here, cx_prov_kind other_kind, cx_ref_role role,
                                cx_err *err)
 {
+    const cx_links *all = NULL;
     const cx_link **links;
     size_t count = 0;
     cx_status status = CX_SUCCESS;
-    if (t->sources->links == NULL)
+    CX_TRY(cx_sources_links(t->sources, &all, err));
+    if (all == NULL)
         return CX_SUCCESS;
-    CX_TRY(from_here ? cx_links_from(t->sources->links, t->object->kind, t->object->id, t->arena,
-                                     &links, &count, err)
-                     : cx_links_to(t->sources->links, t->object->kind, t->object->id, t->arena,
-                                   &links, &count, err));
+    CX_TRY(from_here
+               ? cx_links_from(all, t->object->kind, t->object->id, t->arena, &links, &count, err)
+               : cx_links_to(all, t->object->kind, t->object->id, t->arena, &links, &count, err));
     for (size_t i = 0; i < count && !cx_failed(status) && !t->cut; i++) {
         const cx_link *link = links[i];
         cx_str own_id = from_here ? link->from : link->to;
