@@ -176,6 +176,7 @@
     X(fleet_nodes)         \
     X(fleet_drain)         \
     X(fleet_doctor)        \
+    X(fleet_checkpoint)    \
     X(fleet_import)        \
     X(fleet_export)        \
     X(fleet_move)          \

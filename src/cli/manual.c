@@ -59,10 +59,10 @@ static const group groups[] = {
     {"retention", "how long content stays",
      "Rules of retention say how long content of a kind stays. What is older is destroyed, and one "
      "receipt lists it; entries, hashes and proofs stay."},
-    {"fleet", "the log of many nodes in PostgreSQL",
-     "A fleet keeps the log in a PostgreSQL database, in 256 parts. 'fleet init' makes the tables; "
-     "data directories are imported into parts, and parts exported as data directories, with the "
-     "same bytes. docs/fleet.md says what works and what does not yet."},
+    {"fleet", "data directories in PostgreSQL, served by many nodes",
+     "A fleet keeps data directories in a PostgreSQL database, each as a part. 'fleet init' makes "
+     "the tables; data directories are imported into parts, and parts exported as data "
+     "directories, with the same bytes. docs/fleet.md says what works and what does not yet."},
     {"log", "the log of a data directory",
      "Everything that is recorded stands in the log, a folder of segment files. 'cortex log' shows "
      "its entries. Segments that are full can be compressed, or moved to another disk, and are "

@@ -293,17 +293,33 @@ static cx_status check_part(cx_fleet *fleet, unsigned part, cx_fleet_chain *out,
     return check_missing(&bytes, err);
 }
 
-cx_status cx_fleet_check(cx_fleet *fleet, unsigned part, cx_fleet_chain *out, cx_err *err)
+cx_status cx_fleet_in_one_state(cx_fleet *fleet, cx_fleet_reading *reads, void *arg, cx_err *err)
 {
-    *out = (cx_fleet_chain){0};
     CX_TRY(cx_fleet_need_connection(fleet, err));
     if (fleet->snapshot)
-        return check_part(fleet, part, out, err);
-    /* One state, whatever is written meanwhile. */
+        return reads(fleet, arg, err);
     CX_TRY(cx_pg_run(fleet->pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", err));
-    cx_status status = check_part(fleet, part, out, err);
+    cx_status status = reads(fleet, arg, err);
     /* cx_pg_rollback ends what cx_pg_begin began, and this was not. */
     if (!cx_pg_is_away(fleet->pg) && cx_failed(cx_pg_run(fleet->pg, "ROLLBACK", NULL)))
         fleet->session_set = false; /* is connected again before the next use */
     return status;
+}
+
+typedef struct part_check {
+    unsigned part;
+    cx_fleet_chain *out;
+} part_check;
+
+static cx_status run_check(cx_fleet *fleet, void *arg, cx_err *err)
+{
+    const part_check *check = arg;
+    return check_part(fleet, check->part, check->out, err);
+}
+
+cx_status cx_fleet_check(cx_fleet *fleet, unsigned part, cx_fleet_chain *out, cx_err *err)
+{
+    part_check check = {part, out};
+    *out = (cx_fleet_chain){0};
+    return cx_fleet_in_one_state(fleet, run_check, &check, err);
 }

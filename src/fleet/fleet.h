@@ -118,6 +118,7 @@ typedef struct cx_fleet_part {
     cx_digest head;
 } cx_fleet_part;
 
+bool cx_fleet_is_part_name(cx_str name);
 /* A new, empty part; CX_E_EXISTS "PartExists". */
 CX_RESULT cx_fleet_add(cx_fleet *fleet, cx_str name, unsigned *out_number, cx_err *err);
 CX_RESULT cx_fleet_find(cx_fleet *fleet, cx_str name, cx_fleet_part *out, cx_err *err);
@@ -234,6 +235,26 @@ typedef struct cx_fleet_chain {
 /* All commits of a part up to the head its row has, every link recomputed, and every digest whose
  * bytes are all there.  CX_E_FORMAT "ChainBroken" names the commit. */
 CX_RESULT cx_fleet_check(cx_fleet *fleet, unsigned part, cx_fleet_chain *out, cx_err *err);
+
+/* What was stated of a part: the chain after so many commits. */
+typedef struct cx_fleet_point {
+    unsigned number;
+    uint8_t id[16];
+    uint64_t epoch, commits;
+    cx_digest head;
+} cx_fleet_point;
+/*
+ * Whether the part of that name still leads from there: every link since is recomputed, up to the
+ * head its row has.  *out_commits is how many it has now; 0 when it cannot be said.
+ *
+ *     CX_E_CONFLICT  PartRemoved   the fleet has no part of that name
+ *                    PartReplaced  it has another one
+ *                    RolledBack    fewer commits, or an older epoch
+ *                    Forked        another commit at that place
+ *     CX_E_FORMAT    ChainBroken
+ */
+CX_RESULT cx_fleet_follows(cx_fleet *fleet, cx_str name, const cx_fleet_point *then,
+                           uint64_t *out_commits, cx_err *err);
 
 /* --- copying ---------------------------------------------------------------------------------- */
 

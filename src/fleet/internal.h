@@ -9,6 +9,7 @@
  *   resolve.c    outcomes that are not known
  *   read.c       files and their bytes
  *   check.c      the chain, recomputed
+ *   follows.c    whether a part still leads from what was stated of it
  *   copy.c       a part into another database
  *   small.c      files that need no lease
  *   nodes.c      processes that serve
@@ -161,6 +162,10 @@ CX_RESULT cx_fleet_resolve(cx_fleet *fleet, cx_fleet_part *part, const cx_digest
                            bool *out_there, cx_err *err);
 
 /* --- check.c ---------------------------------------------------------------------------------- */
+
+/* All that `reads` reads is one state of the database, whatever is written meanwhile. */
+typedef cx_status cx_fleet_reading(cx_fleet *fleet, void *arg, cx_err *err);
+CX_RESULT cx_fleet_in_one_state(cx_fleet *fleet, cx_fleet_reading *reads, void *arg, cx_err *err);
 
 /* Recomputes the links [from, to) with the chain `*head` before them, which becomes the one after
  * them.  CX_E_FORMAT "ChainBroken". */

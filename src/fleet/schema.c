@@ -104,7 +104,7 @@ static cx_status run_file(cx_pg *pg, size_t index, cx_err *err)
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-static bool is_part_name(cx_str name)
+bool cx_fleet_is_part_name(cx_str name)
 {
     if (name.size == 0 || name.size > CX_FLEET_PART_NAME_MAX)
         return false;
@@ -131,7 +131,7 @@ static cx_status add_part(cx_pg *pg, cx_str name, unsigned *out_number, cx_err *
     const cx_io *io = cx_io_system();
     uint8_t id[16];
     int64_t number = 0;
-    if (!is_part_name(name))
+    if (!cx_fleet_is_part_name(name))
         return cx_fail(err, CX_E_USAGE,
                        "the name of a part has 1 to %d characters: a to z, 0 to 9, and after the "
                        "first one . _ -",

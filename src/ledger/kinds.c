@@ -34,7 +34,7 @@ bool cx_kinds_journal_is_own(cx_str actor)
     static const char *const journals[] = {"trust",    "batches", "alerts",   "otel",
                                            "sessions", "holds",   "erasures", "consents"};
     static const char *const prefixes[] = {
-        "run:", "key:", "home:", "session:", "exec:", "gateway:"};
+        "run:", "key:", "home:", "session:", "exec:", "gateway:", "fleet:"};
     for (size_t i = 0; i < CX_COUNT_OF(journals); i++)
         if (cx_str_is(actor, journals[i]))
             return true;

@@ -63,7 +63,8 @@
     X(CX_KIND_GATEWAY_PIN, "gateway.pin", "gateway", "gateway, cli")                               \
     X(CX_KIND_GATEWAY_PROBLEM, "gateway.problem", "gateway", "cli")                                \
     X(CX_KIND_ERASURE_REQUEST, "erasure.request", "erasure", "erasure")                            \
-    X(CX_KIND_ERASURE_RECEIPT, "erasure.receipt", "erasure", "erasure, cli")
+    X(CX_KIND_ERASURE_RECEIPT, "erasure.receipt", "erasure", "erasure, cli")                       \
+    X(CX_KIND_FLEET_CHECKPOINT, "fleet.checkpoint", "cli/fleet", "cli/fleet")
 
 typedef enum cx_dotted_kind {
 #define CX_KIND_CONSTANT(id, name, writer, readers) id,
@@ -79,7 +80,7 @@ bool cx_kinds_is(cx_str name, cx_dotted_kind kind);
 
 /* Whether this program itself writes the journal of that name: trust, batches, alerts, otel,
  * sessions, holds, erasures, consents, and names that begin with run:, session:, exec:, gateway:,
- * key: or home:. An agent, a sender of steps or traces and a grantee of a scope never write
+ * key:, home: or fleet:. An agent, a sender of steps or traces and a grantee of a scope never write
  * there. */
 bool cx_kinds_journal_is_own(cx_str actor);
 

@@ -186,7 +186,9 @@ def audits_of_sessions_match_their_schema():
 def every_schema_was_used():
     if not tried:
         skip("asked for alone")
-    check(tried >= {path.name.split(".")[0] for path in ANSWERS.glob("*.json")}, tried)
+    names = {path.name.split(".")[0] for path in ANSWERS.glob("*.json")}
+    # Those of a fleet need PostgreSQL: test_fleet.py, test_fleet_checkpoint.py.
+    check(tried >= {name for name in names if not name.startswith("fleet_")}, tried)
 
 
 main()

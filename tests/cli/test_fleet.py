@@ -17,6 +17,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "fleet")
 import cluster  # noqa: E402
 
 CLUSTER = None
+SCHEMAS = {"init": "fleet_init", "add": "fleet_add", "status": "fleet_status", "parts": "fleet_parts", "nodes": "fleet_nodes",
+           "drain": "fleet_drain", "doctor": "fleet_doctor", "import": "fleet_copied", "export": "fleet_copied",
+           "move": "fleet_move", "checkpoint": "fleet_checkpoint"}
 VERIFY = sibling("cortex-verify")
 
 
@@ -42,7 +45,18 @@ class Place(kit.Place):
     def fleet_json(self, *args, code=0):
         done = self.run("fleet", *args, "--json", env={"CORTEX_FLEET": url()})
         check(done.returncode == code, args, done.stdout, done.stderr)
-        return json.loads(done.stdout)
+        answer = json.loads(done.stdout)
+        self.fits(SCHEMAS[args[0]] if code in (0, 1) and "code" not in answer else "error", answer)
+        return answer
+
+    def fits(self, name, answer):
+        """The answer has its schema, and loses it when its first level loses or gains anything."""
+        path = self.folder / "answer.json"
+        for told, expected in [(answer, 0), ({**answer, "surprise": 1}, 4)] + [
+                ({k: v for k, v in answer.items() if k != key}, 4) for key in answer]:
+            path.write_text(json.dumps(told))
+            done = kit.run(kit.BIN, "gate", "schema", name + ".v1", path, "--json")
+            check(done.returncode == expected, name, told, done.stdout)
 
     def fill(self, actors=("alice", "bob", "carol"), home=None):
         """Entries, memories and an erasure of each actor, one after the other."""
@@ -261,6 +275,39 @@ def a_part_moves_to_another_database():
 
 
 @test
+def every_answer_has_its_schema():
+    with Place(tables=False) as p:
+        commands = {c["name"] for c in json.loads(kit.run(kit.BIN, "help", "--json").stdout)["commands"]}
+        check({f"fleet {word}" for word in SCHEMAS} == {c for c in commands if c.startswith("fleet ")}, "a command is missing")
+        check(p.fleet_json("init", "--no-standby")["made"] and not p.fleet_json("init", "--no-standby")["made"])
+        check(p.fleet_json("add", "team-b") == {"name": "team-b", "part": 1})
+        check(p.fleet_json("nodes") == {"nodes": []})
+        sql = server().sql
+        sql("INSERT INTO cortex_fleet.cx_node (owner, node, part, address, version) VALUES "
+            "('n1/0123456789abcdef', 'n1', 1, '127.0.0.1:1', '1.0')")
+        sql("UPDATE cortex_fleet.cx_part SET owner = 'n1/0123456789abcdef', address = '127.0.0.1:2', "
+            "lease_until = now() + interval '1 hour' WHERE part = 1")
+        check(p.fleet_json("drain", "n1")["processes"] == 1)
+        node = p.fleet_json("nodes")["nodes"][0]
+        check(node["draining"] and node["state"] == "drains" and node["part"] == "team-b", node)
+        part = p.fleet_json("parts")["parts"][1]
+        check(part["owner"].startswith("n1/") and part["address"] and part["lease_left_ms"] > 0, part)
+        got = p.fleet_json("status")
+        check((got["parts"], got["parts_owned"], got["parts_served"]) == (2, 1, 1), got)
+        check(p.fleet_json("doctor", "--chains")["ok"])
+        p.fleet_json("checkpoint")
+        p.fill(["alice"])
+        check(p.fleet_json("import", p.home, "--part", "third")["part"] == "third")
+        check(p.fleet_json("export", p.folder / "out", "--part", "third")["commits"] > 1)
+        sql("DROP DATABASE IF EXISTS other")
+        sql("CREATE DATABASE other")
+        other = url()[:-len("cortex")] + "other"
+        p.fleet("init", "--no-standby", "--database", other)
+        check(p.fleet_json("move", "third", "--to", other)["bytes"] > 0)
+        check(p.fleet_json("parts")["parts"][2]["moved_to"] == other)
+
+
+@test
 def mistakes_are_explained():
     with Place() as p:
         for args, code, word in (
@@ -302,6 +349,6 @@ def a_stopped_part_is_accepted_by_an_operator():
 
 if __name__ == "__main__":
     if cluster.BIN is None:
-        skip_all("no PostgreSQL server is installed", 12)
+        skip_all("no PostgreSQL server is installed", 13)
     CLUSTER = cluster.Cluster(standby=False)
     main()

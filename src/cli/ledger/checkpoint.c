@@ -38,16 +38,20 @@ static bool parse_text(cx_str text, cx_checkpoint *out)
     return good;
 }
 
+cx_status cx_cli_parse_checkpoint(cx_bytes bytes, cx_cli_stored_checkpoint *out, cx_err *err)
+{
+    out->bytes = bytes;
+    out->is_note = !parse_text(cx_bytes_str(bytes), &out->checkpoint);
+    return out->is_note ? cx_checkpoint_parse(bytes, &out->checkpoint, NULL, err) : CX_SUCCESS;
+}
+
 cx_status cx_cli_read_checkpoint(cx_cli *cli, const char *path, cx_cli_stored_checkpoint *out,
                                  cx_err *err)
 {
-    CX_TRY(cx_cli_read_file(cli, path, &out->bytes, err));
-    out->is_note = false;
-    if (parse_text(cx_bytes_str(out->bytes), &out->checkpoint))
-        return CX_SUCCESS;
-    out->is_note = true;
+    cx_bytes bytes;
     cx_err why = {0};
-    cx_status status = cx_checkpoint_parse(out->bytes, &out->checkpoint, NULL, &why);
+    CX_TRY(cx_cli_read_file(cli, path, &bytes, err));
+    cx_status status = cx_cli_parse_checkpoint(bytes, out, &why);
     if (!cx_failed(status))
         return CX_SUCCESS;
     return cx_fail_at(err, why.code, why.tag, why.offset,

@@ -21,7 +21,9 @@ typedef struct cx_cli_stored_checkpoint {
     cx_bytes bytes;
     bool is_note;
 } cx_cli_stored_checkpoint;
-/* CX_E_FORMAT "BadNote". */
+/* CX_E_FORMAT "BadNote"; borrows from the bytes. */
+CX_RESULT cx_cli_parse_checkpoint(cx_bytes bytes, cx_cli_stored_checkpoint *out, cx_err *err);
+/* The same of a file. */
 CX_RESULT cx_cli_read_checkpoint(cx_cli *cli, const char *path, cx_cli_stored_checkpoint *out,
                                  cx_err *err);
 

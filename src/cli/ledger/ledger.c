@@ -261,8 +261,7 @@ static cx_status open_when_free(cx_cli_ledger *l, const cx_home_options *options
     return status;
 }
 
-/* Two must not sign at once: each has to see what the other has signed. */
-static cx_status open_signing_key(cx_cli_ledger *l, cx_err *err)
+cx_status cx_cli_lock_signing(cx_cli_ledger *l, cx_err *err)
 {
     const cx_io *io = l->cli->io;
     uint64_t end = io->monotonic_ns(io) + LOCK_WAIT_MS * UINT64_C(1000000);
@@ -294,7 +293,7 @@ static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
     cx_cli_progress_end(&progress);
     CX_TRY(status);
     if (job->access == CX_CLI_SIGN)
-        CX_TRY(open_signing_key(l, err));
+        CX_TRY(cx_cli_lock_signing(l, err));
     uint64_t torn = cx_home_torn_bytes(l->home);
     if (torn != 0 && job->access == CX_CLI_WRITE)
         cx_cli_complain(

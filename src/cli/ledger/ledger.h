@@ -86,6 +86,10 @@ int cx_cli_run_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job, 
  */
 CX_RESULT cx_cli_keep_reading(cx_cli_ledger *l, cx_err *err);
 
+/* Two must not sign at once: each has to see what the other has signed.  Until l->signing is
+ * closed. */
+CX_RESULT cx_cli_lock_signing(cx_cli_ledger *l, cx_err *err);
+
 /* Reports an error, with what to do where that is known; returns the exit code. */
 int cx_cli_ledger_fail(cx_cli *cli, const cx_cli_args *args, const cx_err *err);
 
