@@ -25,7 +25,7 @@ sys.path.insert(0, str(HERE.parent / "fleet"))
 ARGUMENTS, sys.argv = sys.argv[1:], sys.argv[:1] + [a for a in sys.argv[1:] if os.path.isfile(a)]
 import kit  # noqa: E402
 import cluster as clusters  # noqa: E402
-from fleet_kit import PATIENCE_S, Database, Fleet, Node, children_of  # noqa: E402
+from fleet_kit import FACT, PATIENCE_S, Database, Fleet, Node, children_of  # noqa: E402
 from kit import BIN, check, main, test  # noqa: E402
 
 kit.arguments[:] = [a for a in ARGUMENTS if not os.path.isfile(a)]
