@@ -267,14 +267,23 @@ static cx_status send_one(committing *c, int64_t *out_count, cx_err *err)
 
 /* --- a transaction ---------------------------------------------------------------------------- */
 
-/* What a derived file had is in no digest: the nonces of its commits stay. */
-#define FORGET_FILE(where)                                                                     \
-    "WITH f AS (SELECT file, derived FROM " CX_T_FILE " WHERE part = $1 AND " where "), "      \
-    "o AS (UPDATE " CX_T_COMMIT " SET nonce = NULL WHERE part = $1 AND nonce IS NOT NULL AND " \
-    "num IN (SELECT e.num FROM " CX_T_EXTENT " e, f WHERE e.part = $1 AND e.file = f.file "    \
-    "AND NOT f.derived)), "                                                                    \
-    "x AS (DELETE FROM " CX_T_EXTENT " e USING f WHERE e.part = $1 AND e.file = f.file) "      \
-    "DELETE FROM " CX_T_FILE " d USING f WHERE d.part = $1 AND d.file = f.file"
+/* What a derived file had is in no digest: the nonces of its commits stay.  Their numbers are a
+ * list before the commits are looked at, so that these are found by their key whatever the server
+ * thinks of the sizes of the tables. */
+#define FORGET_NONCES(from)                                                                \
+    "o AS (UPDATE " CX_T_COMMIT " SET nonce = NULL WHERE part = $1 AND nonce IS NOT NULL " \
+    "AND num = ANY (ARRAY(SELECT DISTINCT e.num FROM " CX_T_EXTENT " e, " from " AND NOT " \
+    "f.derived)))"
+#define FORGET_FILE(where)                                                                      \
+    "WITH f AS (SELECT file, derived FROM " CX_T_FILE " WHERE part = $1 AND " where             \
+    "), " FORGET_NONCES(                                                                        \
+        "f WHERE e.part = $1 AND e.file = f.file") ", "                                         \
+                                                   "x AS (DELETE FROM " CX_T_EXTENT             \
+                                                   " e USING f WHERE e.part = $1 AND e.file = " \
+                                                   "f.file) "                                   \
+                                                   "DELETE FROM " CX_T_FILE                     \
+                                                   " d USING f WHERE d.part = $1 AND d.file = " \
+                                                   "f.file"
 
 static cx_status run_on_file(cx_fleet *fleet, const char *sql, const cx_pg_value *values,
                              size_t count, cx_err *err)
@@ -303,16 +312,14 @@ static cx_status send_file(const committing *c, const cx_fleet_file_change *f, c
                            3, err);
     case CX_FLEET_REMOVE: return run_on_file(fleet, FORGET_FILE("file = $2"), number, 2, err);
     default:
-        CX_TRY(run_on_file(fleet,
-                           "WITH o AS (UPDATE " CX_T_COMMIT
-                           " SET nonce = NULL WHERE part = $1 AND nonce IS NOT NULL "
-                           "AND num IN (SELECT e.num FROM " CX_T_EXTENT " e JOIN " CX_T_FILE
-                           " f ON f.part = e.part "
-                           "AND f.file = e.file WHERE e.part = $1 AND e.file = $2 AND e.chunk * "
-                           "65536 >= $3 AND NOT "
-                           "f.derived)) DELETE FROM " CX_T_EXTENT
-                           " WHERE part = $1 AND file = $2 AND chunk * 65536 >= $3",
-                           number, 3, err));
+        CX_TRY(run_on_file(
+            fleet,
+            "WITH " FORGET_NONCES(
+                CX_T_FILE " f WHERE f.part = $1 AND f.file = $2 AND e.part = $1 AND "
+                          "e.file = $2 AND e.chunk * 65536 >= $3") " DELETE FROM " CX_T_EXTENT
+                                                                   " WHERE part = $1 AND file = $2 "
+                                                                   "AND chunk * 65536 >= $3",
+            number, 3, err));
         return run_on_file(fleet,
                            "UPDATE " CX_T_FILE " SET size = $3 WHERE part = $1 AND file = $2",
                            number, 3, err);

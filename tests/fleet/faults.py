@@ -589,6 +589,50 @@ def what_is_overwritten_cannot_be_tried(fleet):
     expect(said.startswith("error ChainBroken") and "beyond" in said, said)
 
 
+def plans_of(log, offset, words):
+    """What auto_explain wrote of statements that have these words."""
+    with open(log, encoding="utf-8", errors="replace") as f:
+        f.seek(offset)
+        entries = f.read().split(" plan:\n")[1:]
+    return [entry.split("LOG:")[0] for entry in entries if words in entry.split("LOG:")[0]]
+
+
+@aimed
+def removing_a_file_does_not_scan_commits(fleet):
+    """Cutting, removing and replacing a file finds the commits that wrote it by their key, among any number."""
+    if not os.path.exists(f"{clusters.BIN}/../lib/auto_explain.so"):
+        kit.skip("auto_explain is not installed")
+    server = fleet.cluster.primary
+    for analyzed in (False, True):
+        fleet.fresh()
+        server.sql("INSERT INTO cortex_fleet.cx_commit SELECT 0, -n, 1, '', '', '', '\\x00' FROM generate_series(1, 20000) n")
+        if analyzed:  # so that the server takes each file for a large one
+            server.sql("INSERT INTO cortex_fleet.cx_extent SELECT 0, -1, n, 0, -n, 'x' FROM generate_series(1, 20000) n")
+            server.sql("ANALYZE cortex_fleet.cx_commit, cortex_fleet.cx_extent")
+        for setting in ("session_preload_libraries = 'auto_explain'", "auto_explain.log_min_duration = 0"):
+            server.sql(f"ALTER DATABASE cortex SET {setting}")
+        try:
+            offset = os.path.getsize(server.log)
+            a = Node(fleet)
+            expect(a.ask("take 0").startswith("ok"))
+            for n in range(12):  # with files that are made, renamed, cut and removed
+                expect(a.ask(f"many 0 k{n}").startswith("ok"))
+            a.end()
+        finally:
+            server.sql("ALTER DATABASE cortex RESET ALL")
+        server.sql("DELETE FROM cortex_fleet.cx_commit WHERE num < 0; DELETE FROM cortex_fleet.cx_extent WHERE num < 0")
+        found_plans = plans_of(server.log, offset, "SET nonce = NULL")
+        expect(sum("DELETE FROM cortex_fleet.cx_file" in plan for plan in found_plans) >= 2, "no file was removed")
+        expect(sum("chunk * 65536 >=" in plan for plan in found_plans) >= 2, "no file was cut")
+        for plan in found_plans:
+            expect("Seq Scan on cx_commit" not in plan, plan)
+            lines = plan.splitlines()
+            for i, line in enumerate(lines):
+                if "cx_commit_pkey" in line:
+                    expect("num" in lines[i + 1], plan)
+        good(fleet)
+
+
 @aimed
 def small_files_of_two_nodes(fleet):
     """F4: the last acknowledged write of a file that two nodes write at once stays, whatever answer was lost."""
