@@ -15,68 +15,7 @@
 #define OPTION_PART \
     CX_CLI_OPT("part", 0, CX_CLI_TEXT, "NAME", "The part, which is a data directory; default main.")
 
-/* An open fleet and the answer of a command. */
-typedef struct fleet_job {
-    cx_cli *cli;
-    const cx_cli_args *args;
-    cx_fleet *fleet;
-    const char *url;
-    bool json;
-    cx_buf out;
-    int code;
-} fleet_job;
-
-typedef cx_status fleet_work(fleet_job *job, cx_err *err);
-
-cx_status cx_cli_fleet_url(const cx_cli_args *args, const char **out, cx_err *err)
-{
-    const char *url = cx_cli_value(args, cx_cli_takes(args, "fleet") ? "fleet" : "database");
-    if (url == NULL)
-        url = getenv("CORTEX_FLEET");
-    if (url == NULL || url[0] == 0)
-        return cx_fail(err, CX_E_USAGE,
-                       "no database is named; expected --database postgresql://USER@HOST/NAME, or "
-                       "$CORTEX_FLEET");
-    if (!cx_cli_is_database(url))
-        return cx_fail(err, CX_E_USAGE,
-                       "the database's address cannot be read; expected "
-                       "postgresql://USER@HOST:PORT/DATABASE");
-    if (strlen(url) > CX_FLEET_URL_MAX)
-        return cx_fail(err, CX_E_LIMIT, "the database's address is longer than %d bytes",
-                       CX_FLEET_URL_MAX);
-    *out = url;
-    return CX_SUCCESS;
-}
-
-static cx_status open_and_work(fleet_job *job, bool read_only, fleet_work *work, cx_err *err)
-{
-    const cx_fleet_options options = {.node = "cortex-fleet", .read_only = read_only};
-    CX_TRY(cx_fleet_open(job->url, &options, &job->fleet, err));
-    cx_status status = work(job, err);
-    cx_fleet_close(job->fleet);
-    return status;
-}
-
-static int run_job(cx_cli *cli, const cx_cli_args *args, bool opens, bool read_only,
-                   fleet_work *work)
-{
-    cx_err err = {0};
-    fleet_job job = {.cli = cli, .args = args, .json = cx_cli_has(args, "json")};
-    cx_buf_init(&job.out, cli->alloc);
-    cx_status status = cx_cli_fleet_url(args, &job.url, &err);
-    if (!cx_failed(status))
-        status = opens ? open_and_work(&job, read_only, work, &err) : work(&job, &err);
-    status = cx_cli_part_denied(status, &err);
-    int code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
-                                 : cx_cli_answer(cli, &job.out, job.code);
-    cx_buf_done(&job.out);
-    return code;
-}
-
-static cx_str kept(const fleet_job *job, cx_str text)
-{
-    return cx_arena_copy_str(&job->cli->arena, text);
-}
+typedef cx_cli_fleet_job fleet_job;
 
 /* --- a part and its files --------------------------------------------------------------------- */
 
@@ -140,13 +79,13 @@ static cx_status init_work(fleet_job *job, cx_err *err)
 
 int cx_cli_init_fleet(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_job(cli, args, false, false, init_work);
+    return cx_cli_fleet_run(cli, args, CX_CLI_FLEET_URL, init_work);
 }
 
 static int run_fleet_init(cx_cli *cli, const cx_cli_args *args)
 {
     if (!cx_cli_has(args, "print-sql"))
-        return run_job(cli, args, false, false, init_work);
+        return cx_cli_fleet_run(cli, args, CX_CLI_FLEET_URL, init_work);
     cx_buf out;
     cx_buf_init(&out, cli->alloc);
     cx_buf_add_str(&out, cx_fleet_sql());
@@ -203,7 +142,7 @@ static cx_status add_work(fleet_job *job, cx_err *err)
 
 static int run_fleet_add(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_job(cli, args, true, false, add_work);
+    return cx_cli_fleet_run(cli, args, CX_CLI_FLEET_WRITES, add_work);
 }
 
 static const cx_cli_operand name_operands[] = {{"NAME", CX_CLI_TEXT, NULL, false, false}};
@@ -248,7 +187,7 @@ static void count_row(part_list *l, const cx_fleet_row *row)
 static void put_part(part_list *l, const cx_fleet_row *row)
 {
     cx_json_list json = cx_json_list_begin(&l->job->cli->arena);
-    cx_json_put_maybe(&json, "address", kept(l->job, row->address));
+    cx_json_put_maybe(&json, "address", cx_cli_fleet_kept(l->job, row->address));
     cx_json_put_uint(&json, "bytes_written", row->bytes);
     cx_json_put_uint(&json, "commits", row->next);
     cx_json_put_uint(&json, "epoch", row->epoch);
@@ -256,9 +195,9 @@ static void put_part(part_list *l, const cx_fleet_row *row)
     cx_json_put_digest(&json, "head", &row->head);
     cx_json_put_hex(&json, "id", cx_bytes_from(row->id, sizeof row->id));
     cx_json_put_int(&json, "lease_left_ms", row->lease_left_ms);
-    cx_json_put_maybe(&json, "moved_to", kept(l->job, row->moved_to));
-    cx_json_put_str(&json, "name", kept(l->job, row->name));
-    cx_json_put_maybe(&json, "owner", kept(l->job, row->owner));
+    cx_json_put_maybe(&json, "moved_to", cx_cli_fleet_kept(l->job, row->moved_to));
+    cx_json_put_str(&json, "name", cx_cli_fleet_kept(l->job, row->name));
+    cx_json_put_maybe(&json, "owner", cx_cli_fleet_kept(l->job, row->owner));
     cx_json_put_uint(&json, "part", row->number);
     cx_json_put_bool(&json, "stopped", row->stopped);
     cx_json_add_object(&l->json, &json);
@@ -307,7 +246,7 @@ static cx_status parts_work(fleet_job *job, cx_err *err)
 
 static int run_fleet_parts(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_job(cli, args, true, true, parts_work);
+    return cx_cli_fleet_run(cli, args, CX_CLI_FLEET_READS, parts_work);
 }
 
 const cx_cli_command cx_cli_fleet_parts = {
@@ -344,7 +283,7 @@ static cx_status put_status(const fleet_job *job, const part_list *l, const cx_f
     cx_json_put_uint(&json, "parts_served", l->served);
     cx_json_put_uint(&json, "parts_stopped", l->stopped);
     cx_json_put_bool(&json, "read_only", server->read_only);
-    cx_json_put_str(&json, "server_version", kept(job, cx_str_z(server->version)));
+    cx_json_put_str(&json, "server_version", cx_cli_fleet_kept(job, cx_str_z(server->version)));
     cx_json_put_bool(&json, "standby_named", server->standby_named);
     cx_json_put_bool(&json, "strict", cx_fleet_is_strict(job->fleet));
     return cx_cli_end_json(&json, out, err);
@@ -376,7 +315,7 @@ static cx_status status_work(fleet_job *job, cx_err *err)
 
 static int run_fleet_status(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_job(cli, args, true, true, status_work);
+    return cx_cli_fleet_run(cli, args, CX_CLI_FLEET_READS, status_work);
 }
 
 const cx_cli_command cx_cli_fleet_status = {
@@ -418,8 +357,8 @@ static void note(examination *e, const char *state, const char *name, cx_str det
         return;
     }
     cx_json_list json = cx_json_list_begin(&e->job->cli->arena);
-    cx_json_put_str(&json, "detail", kept(e->job, detail));
-    cx_json_put_str(&json, "name", kept(e->job, cx_str_z(name)));
+    cx_json_put_str(&json, "detail", cx_cli_fleet_kept(e->job, detail));
+    cx_json_put_str(&json, "name", cx_cli_fleet_kept(e->job, cx_str_z(name)));
     cx_json_put_z(&json, "status", state);
     cx_json_add_object(&e->checks, &json);
 }
@@ -430,7 +369,8 @@ static cx_status mark_part(void *arg, const cx_fleet_row *row, cx_err *err)
     examined_part *part = cx_vec_push(&e->parts, cx_alloc_default());
     if (part == NULL)
         return cx_fail_nomem(err);
-    *part = (examined_part){row->number, row->next != 0, row->stopped, kept(e->job, row->name)};
+    *part = (examined_part){row->number, row->next != 0, row->stopped,
+                            cx_cli_fleet_kept(e->job, row->name)};
     return part->name.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
@@ -534,7 +474,9 @@ static cx_status doctor_work(fleet_job *job, cx_err *err)
 
 static int run_fleet_doctor(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_job(cli, args, true, !cx_cli_has(args, "accept"), doctor_work);
+    return cx_cli_fleet_run(cli, args,
+                            cx_cli_has(args, "accept") ? CX_CLI_FLEET_WRITES : CX_CLI_FLEET_READS,
+                            doctor_work);
 }
 
 static const cx_cli_option doctor_options[] = {
@@ -642,7 +584,7 @@ static cx_status import_work(fleet_job *job, cx_err *err)
 
 static int run_fleet_import(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_job(cli, args, true, false, import_work);
+    return cx_cli_fleet_run(cli, args, CX_CLI_FLEET_WRITES, import_work);
 }
 
 static const cx_cli_operand folder_operands[] = {{"DIR", CX_CLI_FILE, NULL, false, false}};
@@ -686,7 +628,7 @@ static cx_status export_work(fleet_job *job, cx_err *err)
 
 static int run_fleet_export(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_job(cli, args, false, true, export_work);
+    return cx_cli_fleet_run(cli, args, CX_CLI_FLEET_URL, export_work);
 }
 
 const cx_cli_command cx_cli_fleet_export = {
@@ -780,7 +722,7 @@ static cx_status move_work(fleet_job *job, cx_err *err)
 
 static int run_fleet_move(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_job(cli, args, true, false, move_work);
+    return cx_cli_fleet_run(cli, args, CX_CLI_FLEET_WRITES, move_work);
 }
 
 static const cx_cli_operand move_operands[] = {{"PART", CX_CLI_TEXT, NULL, false, false}};

@@ -12,46 +12,10 @@
 
 #define SILENT_MS 5000 /* a node says every second that it is there */
 
-typedef struct nodes_job {
-    cx_cli *cli;
-    const cx_cli_args *args;
-    cx_fleet *fleet;
-    bool json;
-    cx_buf out;
+typedef struct node_table {
+    cx_cli_fleet_job *job;
     cx_json_list nodes;
-    uint64_t count;
-} nodes_job;
-
-typedef cx_status nodes_work(nodes_job *job, cx_err *err);
-
-static cx_status open_and_work(nodes_job *job, bool read_only, nodes_work *work, cx_err *err)
-{
-    const cx_fleet_options options = {.node = "cortex-fleet", .read_only = read_only};
-    const char *url;
-    CX_TRY(cx_cli_fleet_url(job->args, &url, err));
-    CX_TRY(cx_fleet_open(url, &options, &job->fleet, err));
-    cx_status status = work(job, err);
-    cx_fleet_close(job->fleet);
-    return status;
-}
-
-static int run_work(cx_cli *cli, const cx_cli_args *args, bool read_only, nodes_work *work)
-{
-    cx_err err = {0};
-    nodes_job job = {.cli = cli, .args = args, .json = cx_cli_has(args, "json")};
-    job.nodes = cx_json_list_begin(&cli->arena);
-    cx_buf_init(&job.out, cli->alloc);
-    cx_status status = cx_cli_part_denied(open_and_work(&job, read_only, work, &err), &err);
-    int code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
-                                 : cx_cli_answer(cli, &job.out, CX_EXIT_HOLDS);
-    cx_buf_done(&job.out);
-    return code;
-}
-
-static cx_str kept(const nodes_job *job, cx_str text)
-{
-    return cx_arena_copy_str(&job->cli->arena, text);
-}
+} node_table;
 
 /* --- fleet nodes ------------------------------------------------------------------------------ */
 
@@ -62,19 +26,20 @@ static const char *state_of(const cx_fleet_node_row *row)
     return row->draining ? "drains" : "up";
 }
 
-static void put_node(nodes_job *job, const cx_fleet_node_row *row)
+static void put_node(node_table *table, const cx_fleet_node_row *row)
 {
+    const cx_cli_fleet_job *job = table->job;
     cx_json_list json = cx_json_list_begin(&job->cli->arena);
-    cx_json_put_str(&json, "address", kept(job, row->address));
+    cx_json_put_str(&json, "address", cx_cli_fleet_kept(job, row->address));
     cx_json_put_bool(&json, "draining", row->draining);
-    cx_json_put_str(&json, "node", kept(job, row->node));
-    cx_json_put_str(&json, "part", kept(job, row->part));
-    cx_json_put_str(&json, "process", kept(job, row->owner));
+    cx_json_put_str(&json, "node", cx_cli_fleet_kept(job, row->node));
+    cx_json_put_str(&json, "part", cx_cli_fleet_kept(job, row->part));
+    cx_json_put_str(&json, "process", cx_cli_fleet_kept(job, row->owner));
     cx_json_put_int(&json, "silent_ms", row->silent_ms);
     cx_json_put_z(&json, "state", state_of(row));
     cx_json_put_int(&json, "up_ms", row->up_ms);
-    cx_json_put_str(&json, "version", kept(job, row->version));
-    cx_json_add_object(&job->nodes, &json);
+    cx_json_put_str(&json, "version", cx_cli_fleet_kept(job, row->version));
+    cx_json_add_object(&table->nodes, &json);
 }
 
 /* A column of text from the database. */
@@ -89,11 +54,11 @@ static void add_column(cx_buf *out, cx_str text, size_t width)
 
 static cx_status add_node(void *arg, const cx_fleet_node_row *row, cx_err *err)
 {
-    nodes_job *job = arg;
+    node_table *table = arg;
+    cx_cli_fleet_job *job = table->job;
     (void)err;
-    job->count++;
     if (job->json) {
-        put_node(job, row);
+        put_node(table, row);
         return CX_SUCCESS;
     }
     add_column(&job->out, row->node, 20);
@@ -105,22 +70,23 @@ static cx_status add_node(void *arg, const cx_fleet_node_row *row, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status list_work(nodes_job *job, cx_err *err)
+static cx_status list_work(cx_cli_fleet_job *job, cx_err *err)
 {
+    node_table table = {.job = job, .nodes = cx_json_list_begin(&job->cli->arena)};
     if (!job->json)
         cx_buf_add_z(&job->out, "node                 part             address               state "
                                 " last heard  version\n");
-    CX_TRY(cx_fleet_list_nodes(job->fleet, add_node, job, err));
+    CX_TRY(cx_fleet_list_nodes(job->fleet, add_node, &table, err));
     if (!job->json)
         return CX_SUCCESS;
     cx_json_list json = cx_json_list_begin(&job->cli->arena);
-    cx_json_put_array(&json, "nodes", &job->nodes);
+    cx_json_put_array(&json, "nodes", &table.nodes);
     return cx_cli_end_json(&json, &job->out, err);
 }
 
 static int run_fleet_nodes(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_work(cli, args, true, list_work);
+    return cx_cli_fleet_run(cli, args, CX_CLI_FLEET_READS, list_work);
 }
 
 static const cx_cli_option nodes_options[] = {CX_CLI_OPTION_DATABASE, CX_CLI_OPTION_JSON,
@@ -142,12 +108,13 @@ const cx_cli_command cx_cli_fleet_nodes = {
 
 /* --- fleet drain ------------------------------------------------------------------------------ */
 
-static cx_status drain_work(nodes_job *job, cx_err *err)
+static cx_status drain_work(cx_cli_fleet_job *job, cx_err *err)
 {
+    uint64_t count = 0;
     cx_str node = cx_str_z(job->args->operands[0]);
     bool drain = !cx_cli_has(job->args, "undo");
-    CX_TRY(cx_fleet_drain(job->fleet, node, drain, &job->count, err));
-    if (job->count == 0)
+    CX_TRY(cx_fleet_drain(job->fleet, node, drain, &count, err));
+    if (count == 0)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoNode", CX_NO_OFFSET,
                           "no node '%.*s' has registered; 'cortex fleet nodes' lists them",
                           (int)node.size, node.data);
@@ -155,7 +122,7 @@ static cx_status drain_work(nodes_job *job, cx_err *err)
         cx_json_list json = cx_json_list_begin(&job->cli->arena);
         cx_json_put_bool(&json, "draining", drain);
         cx_json_put_str(&json, "node", node);
-        cx_json_put_uint(&json, "processes", job->count);
+        cx_json_put_uint(&json, "processes", count);
         return cx_cli_end_json(&json, &job->out, err);
     }
     cx_buf_add_z(&job->out, "told the node ");
@@ -167,7 +134,7 @@ static cx_status drain_work(nodes_job *job, cx_err *err)
 
 static int run_fleet_drain(cx_cli *cli, const cx_cli_args *args)
 {
-    return run_work(cli, args, false, drain_work);
+    return cx_cli_fleet_run(cli, args, CX_CLI_FLEET_WRITES, drain_work);
 }
 
 static const cx_cli_operand drain_operands[] = {{"NODE", CX_CLI_TEXT, NULL, false, false}};

@@ -1,10 +1,12 @@
 /*
- * fleet_args.h - how commands about a fleet name its database.
+ * fleet_args.h - what commands about a fleet have in common: how they name its database, and how
+ * they work on it and answer (fleet_job.c).
  */
 #ifndef CX_CLI_FLEET_FLEET_ARGS_H
 #define CX_CLI_FLEET_FLEET_ARGS_H
 
 #include "cli/cli.h"
+#include "fleet/api.h"
 
 #define CX_CLI_OPTION_DATABASE                                                                   \
     CX_CLI_OPT("database", 0, CX_CLI_TEXT, "URL",                                                \
@@ -18,5 +20,28 @@
 
 /* The value of CX_CLI_OPTION_DATABASE, or $CORTEX_FLEET. */
 CX_RESULT cx_cli_fleet_url(const cx_cli_args *args, const char **out, cx_err *err);
+
+typedef enum cx_cli_fleet_use {
+    CX_CLI_FLEET_URL, /* the work opens what it needs: `fleet` is NULL */
+    CX_CLI_FLEET_READS,
+    CX_CLI_FLEET_WRITES
+} cx_cli_fleet_use;
+
+typedef struct cx_cli_fleet_job {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    cx_fleet *fleet;
+    const char *url;
+    bool json;
+    cx_buf out; /* the answer */
+    int code;   /* .. and its exit code */
+} cx_cli_fleet_job;
+
+typedef cx_status cx_cli_fleet_work(cx_cli_fleet_job *job, cx_err *err);
+/* Does the work on the database that is named, and answers with what it wrote. */
+int cx_cli_fleet_run(cx_cli *cli, const cx_cli_args *args, cx_cli_fleet_use use,
+                     cx_cli_fleet_work *work);
+/* A copy that lives as long as the answer. */
+cx_str cx_cli_fleet_kept(const cx_cli_fleet_job *job, cx_str text);
 
 #endif
