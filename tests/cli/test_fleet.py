@@ -254,6 +254,30 @@ def parts_know_nothing_of_each_other():
 
 
 @test
+def a_backup_of_a_part_is_one_of_a_directory():
+    with Place() as p:
+        p.fleet("add", "team-b")
+        p.fill(home=url("team-b"))
+        p.ok("token", "add", "--home", url("team-b"), "--name", "ci", "--scope", "trace:write")
+        roots = p.ok("roots", "--json", "--actor", "alice", "--home", url("team-b"))
+        copy, back = p.folder / "copy", p.folder / "back"
+        check("copied to" in p.ok("backup", copy, "--home", url("team-b")))
+        check("holds" in p.ok("backup", "--verify", copy))
+        check(not (copy / "tokens").exists() and b"the secret of" not in b"".join(log_bytes(copy).values()), "secrets")
+        p.ok("restore", copy, "--to", back)
+        check(p.run("verify", "--home", back).returncode == 0)
+        check(p.ok("roots", "--json", "--actor", "alice", "--home", back) == roots, "roots")
+        # A part is no place for a backup, and a backup is no part.
+        done = p.run("backup", copy, "--home", url("team-b"))
+        check(done.returncode == 1 and b"exists" in done.stderr, done)
+        done = p.run("backup", p.folder / "none", "--home", url("nothere"))
+        check(done.returncode == 2 and b"NoPart" in done.stderr and b"cortex fleet parts" in done.stderr, done)
+        p.ok("append", "note.x", "after the restore", "--actor", "alice", "--home", back)
+        p.fleet("import", back, "--part", "team-c")
+        check(p.run("verify", "--home", url("team-c")).returncode == 0)
+
+
+@test
 def a_part_moves_to_another_database():
     with Place() as p:
         p.fill(["alice"], home=url())
