@@ -104,6 +104,9 @@ typedef struct cx_home_options {
      * NULL. */
     void (*counted)(void *arg, uint64_t entries);
     size_t actor_limit; /* actors kept in memory; 0 = 16,384 */
+    /* Of what waits for the tables; a commit waits beyond.  0 = 64 MiB.  More is faster for who
+     * fills a home at once, and takes up to twice as much memory. */
+    size_t waiting_bytes;
     /* Of the process that writes: segments of the log are archived by itself (log/log.h). */
     bool archives;
     cx_log_archiving archiving;

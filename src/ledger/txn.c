@@ -298,6 +298,11 @@ static void advance_position(cx_home *home, uint64_t commit, size_t frames)
     home->last_commit = commit;
 }
 
+static size_t waiting_bytes(const cx_home *home)
+{
+    return home->options.waiting_bytes != 0 ? home->options.waiting_bytes : CX_MEMTABLE_BYTES;
+}
+
 static cx_status apply_frames(cx_txn *txn, const cx_log_place *places, uint64_t commit, cx_err *err)
 {
     cx_home *home = txn->home;
@@ -324,7 +329,7 @@ static cx_status apply_frames(cx_txn *txn, const cx_log_place *places, uint64_t 
         cx_lock_wake(&home->lock);
     }
     while (!cx_failed(status) && !home->poisoned && !cx_failed(home->flush_status) &&
-           cx_store_memtable_bytes(&home->store) > CX_MEMTABLE_BYTES)
+           cx_store_memtable_bytes(&home->store) > waiting_bytes(home))
         cx_lock_wait(&home->lock);
     cx_lock_leave(&home->lock);
     return status;
