@@ -26,6 +26,7 @@
 
 typedef struct feed {
     cx_recorder *recorder;
+    bool is_thread; /* the one that stops when the recorder's feeder does */
     cx_index *index;
     uint8_t home_id[16];
     cx_position at;
@@ -400,6 +401,11 @@ static bool is_stopping(cx_recorder *recorder)
     return stopping;
 }
 
+static bool has_to_stop(const feed *f)
+{
+    return f->is_thread && is_stopping(f->recorder);
+}
+
 /* Asked after each transaction, so that a feed from the beginning stays small, too. */
 static cx_status bound_index(feed *f, cx_err *err)
 {
@@ -416,7 +422,7 @@ static cx_status feed_tail(feed *f, bool *out_end, cx_err *err)
     bool moved = false;
     CX_TRY(cx_tail_begin(f->recorder->home, f->at, &tail, err));
     cx_status status = CX_SUCCESS;
-    while (!*out_end && !moved && !cx_failed(status)) {
+    while (!*out_end && !moved && !cx_failed(status) && !has_to_stop(f)) {
         status = feed_transaction(f, tail, out_end, &moved, err);
         if (!cx_failed(status))
             status = bound_index(f, err);
@@ -426,11 +432,11 @@ static cx_status feed_tail(feed *f, bool *out_end, cx_err *err)
     return status;
 }
 
-/* All that the log has now. */
+/* All that the log has now; the thread stops before when it is to. */
 static cx_status feed_all(feed *f, cx_err *err)
 {
     bool end = false;
-    while (!end)
+    while (!end && !has_to_stop(f))
         CX_TRY(feed_tail(f, &end, err));
     return CX_SUCCESS;
 }
@@ -527,6 +533,7 @@ static void feed_until_failure(cx_recorder *recorder)
     cx_err failure = {0};
     cx_status status = feed_open(&f, recorder, recorder->feeder.where, &failure);
     uint64_t last_upkeep_ns = 0;
+    f.is_thread = true;
     while (!cx_failed(status)) {
         status = feed_all(&f, &failure);
         if (cx_failed(status) || is_stopping(recorder))

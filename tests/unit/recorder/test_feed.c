@@ -1,6 +1,7 @@
 /*
  * The ledger into an index: all of it, once, from where it stopped; and back out as answers.
  */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -497,5 +498,74 @@ CX_TEST(branches_of_traces_hold)
     cx_buf_done(&lines);
     cx_buf_done(&again);
     cx_buf_done(&answer);
+    fixture_done(&s);
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+static struct {
+    fixture *fixture;
+    pthread_t main_thread;
+} held;
+
+/* The log is read by the feed's thread only when that is to stop. */
+static int64_t held_pread(const cx_io *io, cx_file file, void *data, size_t size, uint64_t offset)
+{
+    (void)io;
+    cx_recorder *recorder = held.fixture->recorder;
+    for (bool wait = !pthread_equal(pthread_self(), held.main_thread); wait;) {
+        cx_lock_enter(&recorder->lock);
+        wait = !recorder->feeder.stopping;
+        cx_lock_leave(&recorder->lock);
+        if (wait)
+            (void)usleep(1000);
+    }
+    return cx_io_system()->pread(cx_io_system(), file, data, size, offset);
+}
+
+static void append_many(fixture *s, unsigned commits, unsigned entries)
+{
+    const cx_entry_draft draft = {.kind = CX_STR("raw"), .created_at_ns = 1};
+    for (unsigned i = 0; i < commits; i++) {
+        cx_txn *txn;
+        CHECK_STATUS(cx_txn_begin(s->home, CX_STR("a"), &txn, &s->err), &s->err);
+        for (unsigned j = 0; j < entries; j++)
+            CHECK_STATUS(cx_txn_entry(txn, &draft, NULL, &s->err), &s->err);
+        CHECK_STATUS(cx_txn_commit(txn, &s->err), &s->err);
+    }
+}
+
+static uint64_t indexed_commits(fixture *s)
+{
+    uint8_t home_id[16];
+    cx_feed_position position;
+    cx_index *index = open_index(s);
+    cx_home_id(s->home, home_id);
+    CHECK_STATUS(cx_index_position(index, home_id, &position, &s->err), &s->err);
+    cx_index_close(index);
+    return position.commit;
+}
+
+/* A server that has much to index ends without all of it. */
+CX_TEST(feed_stops_before_the_end)
+{
+    fixture s;
+    cx_io io = *cx_io_system();
+    fixture_init(&s, "feed-stops", NULL);
+    append_many(&s, 20, 1000);
+    fixture_close(&s);
+    io.pread = held_pread;
+    held.fixture = &s;
+    held.main_thread = pthread_self();
+    const cx_home_options options = {
+        .io = &io, .derivers = &cx_recorder_deriver, .deriver_count = 1};
+    CHECK_STATUS(cx_home_open(s.path, &options, &s.home, &s.err), &s.err);
+    CHECK_STATUS(cx_recorder_open(s.home, &s.options, &s.recorder, &s.err), &s.err);
+    const char *path = cx_recorder_index_path(s.path, &s.arena);
+    CHECK_STATUS(cx_recorder_feed_begin(s.recorder, path, NULL, NULL, &s.err), &s.err);
+    cx_recorder_feed_end(s.recorder);
+    CHECK(indexed_commits(&s) < 20);
+    feed(&s);
+    CHECK(indexed_commits(&s) >= 20);
     fixture_done(&s);
 }
