@@ -1,7 +1,10 @@
 /*
  * bench_pages.c - trees in tables (src/pages): what a change, a key and a proof cost.
  *
- *     bench_pages [KEYS [FOLDER]]        1,000,000 keys, in a folder of its own under $TMPDIR
+ *     bench_pages [KEYS [FOLDER [RANGES]]]   1,000,000 keys, in a folder of its own under $TMPDIR
+ *
+ * With RANGES (a power of two) only so many of the 8,192 ranges of keys are there, below all pages
+ * of the upper levels: so a tree of 1,000,000,000 keys fits on a disk (pages_sample.h).
  *
  * The tree is built at once from sorted random keys; then keys that are there get other values, in
  * transactions of several sizes.  Printed are least, median and greatest over the transactions, of
@@ -11,12 +14,14 @@
  * Keys are 8 random bytes, ascending, and the hash of their number.  The 8 bytes are in a file, so
  * that the memory of this program is that of the trees.
  */
+#include <fcntl.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/diag.h"
 #include "bench/bench.h"
+#include "bench/pages_sample.h"
 #include "db/api.h"
 #include "pages/api.h"
 
@@ -35,7 +40,8 @@ static cx_err err;
 typedef struct bench {
     char folder[400];
     char path[448];
-    uint64_t key_count;
+    uint64_t key_count; /* of keys that are there */
+    unsigned ranges;    /* 0 = the whole tree is there */
     FILE *words;
     cx_db *db;
     cx_pages *pages;
@@ -57,20 +63,12 @@ static cx_digest numbered(uint64_t number)
     return cx_digest_of(cx_bytes_from(&number, sizeof number));
 }
 
-static cx_digest key_of(uint64_t word, uint64_t number)
-{
-    cx_digest key = numbered(number);
-    for (unsigned i = 0; i < 8; i++)
-        key.bytes[i] = (uint8_t)(word >> (56 - 8 * i));
-    return key;
-}
-
 static cx_digest random_key(bench *b)
 {
     uint64_t number = next_random(b) % b->key_count, word;
     CX_ASSERT(fseek(b->words, (long)(8 * number), SEEK_SET) == 0 &&
               fread(&word, sizeof word, 1, b->words) == 1);
-    return key_of(word, number);
+    return pages_sample_pair(word, number).key;
 }
 
 /* --- what the process uses ------------------------------------------------------------------- */
@@ -130,8 +128,7 @@ static cx_status next_key(void *arg, cx_smt_pair *out, bool *out_more, cx_err *i
     CX_ASSERT(s->at < 1);
     uint64_t word = (uint64_t)(s->at * 0x1p53) << 11 | (s->number & 0x7ff);
     CX_ASSERT(fwrite(&word, sizeof word, 1, b->words) == 1);
-    *out = (cx_smt_pair){key_of(word, s->number), numbered(~s->number)};
-    s->number++;
+    *out = pages_sample_pair(word, s->number++);
     return CX_SUCCESS;
 }
 
@@ -151,6 +148,101 @@ static void build_tree(bench *b)
            cpu * 1e6 / (double)b->key_count);
     printf("D8   bytes a key: %.1f\n", (double)file_size(b->path) / (double)b->key_count);
     print_memory("after building");
+}
+
+static void build_sample(bench *b)
+{
+    pages_sample sample = {.path = b->path,
+                           .words = b->words,
+                           .tree = TREE,
+                           .whole = b->key_count,
+                           .ranges = b->ranges};
+    MUST(pages_sample_build(&sample, &err));
+    b->anchor = sample.anchor;
+    b->key_count = sample.keys;
+    printf("     %llu keys, height %u, of which %llu are there, and %llu rows of pages above\n"
+           "     %.2f GB\n",
+           (unsigned long long)sample.whole, sample.anchor.height, (unsigned long long)sample.keys,
+           (unsigned long long)sample.page_rows, (double)file_size(b->path) / 1e9);
+}
+
+static void open_tables(bench *b)
+{
+    cx_pages_options options = CX_PAGES_OPTIONS_INIT;
+    MUST(cx_db_open(b->path, CX_DB_WRITE, &b->db, &err));
+    MUST(cx_pages_create_tables(b->db, &err));
+    MUST(cx_pages_open(b->db, &options, &b->pages, &err));
+}
+
+static void close_tables(bench *b)
+{
+    cx_pages_close(b->pages);
+    cx_db_close(b->db);
+}
+
+/* What the page cache has of the database is given back. */
+static void forget_file(const bench *b)
+{
+    int file = open(b->path, O_RDONLY | O_CLOEXEC);
+    CX_ASSERT(file >= 0 && fsync(file) == 0 && posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) == 0);
+    (void)close(file);
+}
+
+typedef struct spent {
+    double wall, cpu;
+    uint64_t read, device; /* bytes */
+} spent;
+
+static spent spent_now(void)
+{
+    return (spent){bench_seconds(CLOCK_MONOTONIC), bench_seconds(CLOCK_PROCESS_CPUTIME_ID),
+                   proc_number("/proc/self/io", "rchar:"),
+                   proc_number("/proc/self/io", "read_bytes:")};
+}
+
+static void print_spent(const char *what, const spent *before)
+{
+    const spent now = spent_now();
+    printf("     %-44s %7.2f ms wall, %6.2f ms CPU, %llu KB read, %llu KB from the device\n", what,
+           (now.wall - before->wall) * 1e3, (now.cpu - before->cpu) * 1e3,
+           (unsigned long long)(now.read - before->read) / 1000,
+           (unsigned long long)(now.device - before->device) / 1000);
+}
+
+/* From a closed database to the first root, proof and change. */
+static void answer_first(bench *b, const cx_digest *key, bool cold)
+{
+    const cx_smt_pair change = {*key, numbered(next_random(b))};
+    const cx_smt_path *path;
+    cx_arena arena;
+    cx_digest root;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    printf("     %s:\n", cold ? "nothing in the page cache" : "what is needed in the page cache");
+    for (unsigned what = 0; what < 3; what++) {
+        cx_pages_view view = cx_pages_view_now(&b->anchor);
+        close_tables(b);
+        if (cold)
+            forget_file(b);
+        const spent before = spent_now();
+        open_tables(b);
+        if (what == 0) {
+            MUST(cx_pages_root(b->pages, &view, &root, &err));
+            CX_ASSERT(cx_digest_eq(&root, &b->anchor.root));
+        } else if (what == 1) {
+            MUST(cx_pages_prove(b->pages, &view, key, 1, &arena, &path, &err));
+            root = cx_smt_fold(CX_SCHEME_CORTEX_1, path);
+            CX_ASSERT(path->member && cx_digest_eq(&root, &b->anchor.root));
+        } else {
+            MUST(cx_db_begin_write(b->db, &err));
+            MUST(cx_pages_put(b->pages, &b->anchor, &change, 1, &b->moment, &err));
+            MUST(cx_db_commit(b->db, &err));
+        }
+        print_spent(what == 0   ? "open, root"
+                    : what == 1 ? "open, proof of a key"
+                                : "open, change of a key",
+                    &before);
+    }
+    cx_arena_done(&arena);
 }
 
 /* --- changes --------------------------------------------------------------------------------- */
@@ -375,18 +467,19 @@ static void open_bench(bench *b, int argc, char **argv)
     (void)snprintf(words, sizeof words, "%s/words", b->folder);
     b->words = fopen(words, "w+b");
     CX_ASSERT(b->words != NULL);
-    cx_pages_options options = CX_PAGES_OPTIONS_INIT;
-    MUST(cx_db_open(b->path, CX_DB_WRITE, &b->db, &err));
-    MUST(cx_pages_create_tables(b->db, &err));
-    MUST(cx_pages_open(b->db, &options, &b->pages, &err));
+    b->ranges = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0;
+    if (b->ranges != 0)
+        build_sample(b);
+    open_tables(b);
+    if (b->ranges != 0)
+        return;
     b->anchor = cx_pages_anchor_empty(TREE, CX_SCHEME_CORTEX_1);
 }
 
 static void close_bench(bench *b)
 {
     static const char *const names[] = {"t.db", "t.db-wal", "t.db-shm", "words"};
-    cx_pages_close(b->pages);
-    cx_db_close(b->db);
+    close_tables(b);
     (void)fclose(b->words);
     for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
         char path[448];
@@ -402,7 +495,12 @@ int main(int argc, char **argv)
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     open_bench(&b, argc, argv);
     print_memory("before");
-    build_tree(&b);
+    if (b.ranges == 0)
+        build_tree(&b);
+    const cx_digest key = random_key(&b);
+    answer_first(&b, &key, true);
+    answer_first(&b, &key, false); /* what it needs was read just now */
+    print_memory("after the first answers");
     (void)change_keys(&b, 1, FLUSHES_MAX, false);
     (void)change_keys(&b, 256, 100, false);
     double without = change_keys(&b, 4096, 20, false);
