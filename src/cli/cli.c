@@ -357,10 +357,15 @@ static cx_status open_part_of(cx_cli *cli, cx_home *home, const char *part, cx_s
 {
     cx_steps_extent extent;
     uint64_t from;
-    CX_TRY(cx_recorder_steps_extent(home, branch, (cx_str){NULL, 0}, &extent, err));
+    const bool session = cx_str_starts(branch, CX_STR("session/"));
+    cx_str none = {NULL, 0};
+    CX_TRY(session ? cx_external_extent(home, branch, none, &extent, err)
+                   : cx_recorder_steps_extent(home, branch, none, &extent, err));
     CX_TRY(read_entry(part, extent.entries, &from, err));
-    CX_TRY(
-        cx_recorder_steps_part(home, branch, from, options, &cli->recorded, out, out_report, err));
+    CX_TRY(session
+               ? cx_external_part(home, branch, from, options, &cli->recorded, out, out_report, err)
+               : cx_recorder_steps_part(home, branch, from, options, &cli->recorded, out,
+                                        out_report, err));
     const uint64_t end =
         extent.entries - from > CX_STEPS_PART ? from + CX_STEPS_PART : extent.entries;
     cx_cli_remark("note: of entries 0 to %llu only %llu to %llu were read; what is said of the "
@@ -379,9 +384,10 @@ static cx_status open_part(cx_cli *cli, const cx_cli_args *args, const char *pat
     const cx_home_options reading = cx_cli_home_options(cli, CX_CLI_READ, NULL);
     cx_lattice_options options = reading_options(cli, args, keep, NULL);
     options.progress = NULL;
-    if (strncmp(path, "@agent/", 7) != 0)
+    if (strncmp(path, "@agent/", 7) != 0 && strncmp(path, "@session/", 9) != 0)
         return cx_fail(err, CX_E_USAGE,
-                       "option --part: found %.80s, expected @agent/NAME, the steps of one agent",
+                       "option --part: found %.80s, expected @agent/NAME, the steps of one agent, "
+                       "or @session/NAME",
                        path);
     CX_TRY(cx_cli_home_path(cli, args, &home_path, err));
     CX_TRY(cx_home_open(home_path, &reading, &home, err));

@@ -531,6 +531,7 @@ const cx_import_format cx_import_claude_code = {
     .info = {"claude-code", "Claude Code sessions",
              "JSON lines with uuid and parentUuid; add subagents/*.jsonl", true},
     .state_size = sizeof(claude_state),
+    .windows = true,
     .line = claude_line,
     .content = claude_content,
     .finish = claude_finish,

@@ -545,6 +545,7 @@ const cx_import_format cx_import_codex = {
     .info = {"codex", "Codex rollouts",
              "JSON lines {\"timestamp\",\"type\",\"payload\":{...}}, or bare items", true},
     .state_size = sizeof(codex_state),
+    .windows = true,
     .line = codex_line,
     .content = codex_content,
     .done = codex_done,

@@ -37,6 +37,12 @@ static const cx_import_format *find_format(cx_str name)
     return NULL;
 }
 
+bool cx_import_has_windows(const char *name)
+{
+    const cx_import_format *format = find_format(cx_str_z(name));
+    return format != NULL && format->windows;
+}
+
 const cx_import_format *cx_import_format_nth(size_t index)
 {
     return index < FORMAT_COUNT ? formats[index] : NULL;
@@ -221,7 +227,10 @@ static cx_status lines_of_memory(cx_import_core *core, source *from, cx_err *err
 {
     const char *data = (const char *)from->bytes.data;
     size_t size = from->bytes.size;
+    const cx_import_window *window = window_of(core, core->sink.file);
     for (size_t at = 0; at < size;) {
+        if (window != NULL && at == window->head)
+            core->sink.line = window->line;
         const char *end = memchr(data + at, '\n', size - at);
         size_t length = end == NULL ? size - at : (size_t)(end - (data + at));
         if (length > limit_of(core))

@@ -27,7 +27,8 @@ enum {
     ENTRY_FROM_LINE = 1u << 5, /* raw is read again from the file */
     ENTRY_RAW_TEXT = 1u << 6,  /* bad: raw_text or raw_b64 in place of raw */
     ENTRY_EXTRA = 1u << 7,
-    ENTRY_AGENTLESS = 1u << 8 /* no ancestor has an agent of its own */
+    ENTRY_AGENTLESS = 1u << 8, /* no ancestor has an agent of its own */
+    ENTRY_OUTSIDE = 1u << 9    /* before the window: it becomes no node (§1.16) */
 };
 
 /* One record.  Entries are in order of (file, position in file), which decides between equal
@@ -149,6 +150,12 @@ struct cx_import_core {
     uint64_t total_bytes;
     uint64_t reported_bytes;
 };
+
+/* The window of a file; NULL = all of it. */
+static inline const cx_import_window *window_of(const cx_import_core *core, uint32_t file)
+{
+    return core->options.windows == NULL ? NULL : &core->options.windows[file];
+}
 
 /* core.c */
 void cx_import_progress(cx_import_core *core, uint64_t more_bytes);

@@ -78,7 +78,7 @@ static cx_status find_parents(emitter *out, const entry *e, cx_err *err)
         CX_TRY(add_parent(out, last, err));
     for (uint32_t k = 0; k < e->ref_count; k++) {
         uint32_t target = core->refs.items[e->first_ref + k].target;
-        if (target != CX_RECORD_NONE)
+        if (target != CX_RECORD_NONE && (core->entries.items[target].flags & ENTRY_OUTSIDE) == 0)
             CX_TRY(add_parent(out, target, err));
     }
     if ((e->flags & ENTRY_UNDER_FILE) != 0 || out->parents.count == 0)
@@ -338,6 +338,30 @@ static cx_status file_delta(cx_import_core *core, uint32_t file, cx_json *out, c
                           hex_text(core, from->sha256.bytes, 8), &nothing, out, err);
 }
 
+/* Records of the source that become nodes. */
+static uint64_t records_of(const cx_import_core *core, const source *from)
+{
+    uint64_t outside = 0;
+    for (uint32_t i = 0; i < from->entry_count; i++)
+        outside += (core->entries.items[from->first_entry + i].flags & ENTRY_OUTSIDE) != 0;
+    return from->entry_count - from->extra - outside;
+}
+
+/* Which lines the window has, counted as event.at.line is. */
+static cx_status put_window(cx_import_core *core, const cx_import_window *window,
+                            cx_json_list *event, cx_err *err)
+{
+    cx_json_list part = cx_json_list_begin(&core->scratch);
+    cx_json value;
+    if (window == NULL)
+        return CX_SUCCESS;
+    cx_json_list_put(&part, CX_STR("from"), cx_json_make_uint(&core->scratch, window->from + 1));
+    cx_json_list_put(&part, CX_STR("to"), cx_json_make_uint(&core->scratch, window->until));
+    CX_TRY(cx_json_list_end_object(&part, &value, err));
+    cx_json_list_put(event, CX_STR("part"), value);
+    return CX_SUCCESS;
+}
+
 static cx_status file_event(cx_import_core *core, uint32_t file, cx_json_list *event, cx_err *err)
 {
     cx_arena *arena = &core->scratch;
@@ -354,8 +378,8 @@ static cx_status file_event(cx_import_core *core, uint32_t file, cx_json_list *e
     cx_json_list_put(event, CX_STR("kind"), cx_json_make_str(CX_STR("run")));
     cx_json_list_put(event, CX_STR("sha256"), cx_json_make_str(sha));
     cx_json_list_put(event, CX_STR("bytes"), cx_json_make_uint(arena, from->size));
-    cx_json_list_put(event, CX_STR("records"),
-                     cx_json_make_uint(arena, from->entry_count - from->extra));
+    cx_json_list_put(event, CX_STR("records"), cx_json_make_uint(arena, records_of(core, from)));
+    CX_TRY(put_window(core, window_of(core, file), event, err));
     cx_json_list_put(event, CX_STR("blank_lines"), cx_json_make_uint(arena, from->blank_lines));
     if (from->top.data != NULL) {
         CX_TRY(cx_json_parse(&core->parser, from->top, arena, &top, err));
@@ -500,11 +524,14 @@ static cx_status emit_all(emitter *out, cx_err *err)
     cx_import_core *core = out->core;
     cx_arena_mark mark = cx_arena_mark_now(&core->scratch);
     for (uint32_t f = 0; f < core->sources.count; f++) {
-        CX_TRY(emit_file(out, f, err));
+        const cx_import_window *window = window_of(core, f);
+        if (window == NULL || !window->absent)
+            CX_TRY(emit_file(out, f, err));
         cx_arena_reset(&core->scratch, mark);
     }
     for (size_t i = 0; i < core->entries.count; i++) {
-        CX_TRY(emit_entry(out, core->order[i], err));
+        if ((core->entries.items[core->order[i]].flags & ENTRY_OUTSIDE) == 0)
+            CX_TRY(emit_entry(out, core->order[i], err));
         cx_arena_reset(&core->scratch, mark);
     }
     return flush(out, 0, err);

@@ -60,6 +60,9 @@ typedef struct cx_import_format_info {
 /* The formats, in the order of the list; NULL after the last. */
 const cx_import_format_info *cx_import_format_at(size_t index);
 
+/* Whether files of the format are lines whose records can be read in windows. */
+bool cx_import_has_windows(const char *name);
+
 /* A program whose files can be recognised, but have no importer. */
 typedef struct cx_import_other {
     const char *name;        /* "qwen-code" */
@@ -112,6 +115,10 @@ typedef enum cx_import_issue {
 /* "bad_time"; static storage. */
 const char *cx_import_issue_name(cx_import_issue issue);
 
+/* ISO 8601 / RFC 3339 with any number of fraction digits and an offset (none = UTC), exactly;
+ * digits after the ninth must not be lost, so a text with nonzero ones is rejected. */
+bool cx_import_time_iso(cx_str text, int64_t *out_ns);
+
 typedef cx_status (*cx_import_write)(void *arg, cx_bytes bytes, cx_err *err);
 
 /* A tool call, as it is read; text lives until the callback returns. */
@@ -146,6 +153,20 @@ typedef struct cx_import_step {
 } cx_import_step;
 typedef cx_status (*cx_import_on_step)(void *arg, const cx_import_step *step, cx_err *err);
 
+/*
+ * A file of lines of which only a window is read (§1.16).  The bytes that are given are its first
+ * lines (`head` bytes of them, or 0), then its lines from `line` on.  Those before the window are
+ * there for what its records refer to; they become no nodes.
+ */
+typedef struct cx_import_window {
+    size_t head;
+    uint64_t line;              /* lines of the file before those that follow the head */
+    uint64_t from, until;       /* the window: lines from .. until - 1, counted from 0 */
+    int64_t after_ns, until_ns; /* only records after the one, and not after the other time;
+                                   INT64_MIN, INT64_MAX = all */
+    bool absent;                /* none of its bytes are given, and it has no node */
+} cx_import_window;
+
 typedef struct cx_import_options {
     const cx_alloc *alloc; /* NULL = cx_alloc_default() */
     bool plain_ids;        /* s<k> in output order in place of the hash */
@@ -162,11 +183,12 @@ typedef struct cx_import_options {
     void *on_call_arg;
     cx_import_on_step on_step; /* at least once for each record, in the order of files; or NULL */
     void *on_step_arg;
+    const cx_import_window *windows; /* one for each file, of cx_import_has_windows; or NULL */
 } cx_import_options;
 
-#define CX_IMPORT_OPTIONS_INIT                                                       \
-    {                                                                                \
-        NULL, false, {NULL, 0}, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
+#define CX_IMPORT_OPTIONS_INIT                                                             \
+    {                                                                                      \
+        NULL, false, {NULL, 0}, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
     }
 
 /* At most this many ids of open calls are listed; their count is exact. */

@@ -152,6 +152,7 @@ typedef struct cx_import_sink {
 typedef struct cx_import_format {
     cx_import_format_info info;
     bool no_time;      /* the family has no times: timestamp = position (§1.9) */
+    bool windows;      /* lines, and what a record takes from others is near it (§1.16) */
     bool takes_only;   /* options->only has a meaning */
     size_t state_size; /* of sink->state */
     /* One document; the whole value is given.  Calls cx_import_top once, and describes records. */
@@ -252,9 +253,6 @@ CX_RESULT cx_import_without(const cx_json *object, const char *const *names, cx_
 /* First 16 hex digits of SHA-256 of the text of a string, else of the canonical JSON (§1.12). */
 CX_RESULT cx_import_digest(const cx_json *value, const cx_alloc *alloc, char out[16], cx_err *err);
 
-/* ISO 8601 / RFC 3339 with any number of fraction digits and an offset (none = UTC), exactly;
- * digits after the ninth must not be lost, so a text with nonzero ones is rejected. */
-bool cx_import_time_iso(cx_str text, int64_t *out_ns);
 /* Sets has_time or time_bad from an ISO string; absent and null set nothing. */
 void cx_import_set_iso(cx_import_record *record, const cx_json *value);
 /* The same from an integer (number or decimal text) in units of `unit_ns` nanoseconds. */

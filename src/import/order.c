@@ -50,7 +50,8 @@ static void resolve(cx_import_core *core)
             ref *r = &core->refs.items[e->first_ref + k];
             if (!r->direct)
                 r->target = core->slots.items[r->target].definer;
-            if (r->target != CX_RECORD_NONE)
+            /* What a window does not have may be elsewhere in the file. */
+            if (r->target != CX_RECORD_NONE || core->options.windows != NULL)
                 continue;
             if (r->kind == CX_REF_NAMED) {
                 e->issues |= 1u << CX_ISSUE_DANGLING_PARENT;
@@ -205,6 +206,24 @@ static void assume_times_of(cx_import_core *core, const source *from, int64_t ot
     }
 }
 
+/* Records of other files have places in a window by their times. */
+static void leave_out_times(cx_import_core *core)
+{
+    for (size_t i = 0; i < core->entries.count && core->options.windows != NULL; i++) {
+        entry *e = &core->entries.items[i];
+        const cx_import_window *window = window_of(core, e->file);
+        if ((window->after_ns != INT64_MIN && e->t_ns <= window->after_ns) ||
+            e->t_ns > window->until_ns)
+            e->flags |= ENTRY_OUTSIDE;
+    }
+}
+
+/* What the node of the file, or a node that bounds it, may not be later than. */
+static bool is_bound(const entry *e, int64_t bound)
+{
+    return (e->flags & ENTRY_OUTSIDE) == 0 && e->t_ns < bound;
+}
+
 static void assume_times(cx_import_core *core)
 {
     int64_t least = 0;
@@ -220,18 +239,19 @@ static void assume_times(cx_import_core *core)
     }
     for (size_t f = 0; f < core->sources.count && !core->format->no_time; f++)
         assume_times_of(core, &core->sources.items[f], least);
+    leave_out_times(core);
     /* File nodes come first, consecutively, and none may be later than its records, nor than any
      * bad record, whose node follows them in the importer's branch. */
     int64_t bound = INT64_MAX;
     for (size_t i = 0; i < core->entries.count; i++)
-        if (core->entries.items[i].kind == CX_KIND_BAD && core->entries.items[i].t_ns < bound)
+        if (core->entries.items[i].kind == CX_KIND_BAD && is_bound(&core->entries.items[i], bound))
             bound = core->entries.items[i].t_ns;
     for (size_t f = core->sources.count; f-- > 0;) {
         source *from = &core->sources.items[f];
         for (uint32_t i = 0; i < from->entry_count; i++) {
-            int64_t t_ns = core->entries.items[from->first_entry + i].t_ns;
-            if (t_ns < bound)
-                bound = t_ns;
+            const entry *e = &core->entries.items[from->first_entry + i];
+            if (is_bound(e, bound))
+                bound = e->t_ns;
         }
         from->t_ns = bound == INT64_MAX ? least : bound;
     }

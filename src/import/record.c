@@ -591,6 +591,10 @@ static cx_status push_entry(cx_import_core *core, entry **out, uint32_t *out_ind
     source *from = &core->sources.items[file];
     *e = (entry){.file = file, .index = from->entry_count, .place = from->entry_count};
     from->entry_count++;
+    const cx_import_window *window = window_of(core, file);
+    const uint64_t line = core->sink.line - 1;
+    if (window != NULL && (line < window->from || line >= window->until))
+        e->flags |= ENTRY_OUTSIDE;
     *out = e;
     *out_index = (uint32_t)core->entries.count - 1;
     return CX_SUCCESS;

@@ -274,7 +274,7 @@ const cx_api_type cx_api_types[] = {
      "event: Value, failed: boolean, findings: {code: string, detail: string}[], fold: integer, fork: string, "
      "hash: string, in_graph: boolean, line: integer, lineage: integer|null, "
      "more_changes: boolean, next_own: integer|null, override: integer, parents: NodeRef[], "
-     "prev_hash: string, prev_own: integer|null, snapshots: ViewSnapshot[], verified: boolean}"},
+     "place: string|null, prev_hash: string, prev_own: integer|null, snapshots: ViewSnapshot[], verified: boolean}"},
     {"JsonKind", "'object'|'array'|'string'|'number'|'boolean'|'null'"},
     {"ViewEntry", "{changed: boolean, count?: integer, key: string, kind: JsonKind, "
                   "many?: boolean, value?: Value|null}"},

@@ -17,5 +17,6 @@
 #include "stores/run_index.h"
 #include "stores/session_files.h"
 #include "stores/session_index.h"
+#include "stores/session_part.h"
 
 #endif

@@ -98,6 +98,8 @@ static void encode_session(const cx_recorded_session *session, cx_buf *out)
     cx_codec_uint(&fields, 8, session->tail_size);
     cx_codec_digest(&fields, 9, &session->tail);
     cx_codec_bytes_o(&fields, 10, cx_str_bytes(session->path));
+    if (session->counted)
+        cx_codec_uint(&fields, 11, session->lines);
     cx_cbor_fields_end(&fields);
 }
 
@@ -121,6 +123,10 @@ static cx_status decode_session(cx_bytes bytes, cx_recorded_session *out, cx_err
         case 8: out->tail_size = cx_cbor_read_uint_max(r, CX_SESSION_MARK_SIZE); break;
         case 9: out->tail = cx_cbor_read_digest(r); break;
         case 10: out->path = cx_bytes_str(cx_decode_bytes_o(&d)); break;
+        case 11:
+            out->lines = cx_cbor_read_uint(r);
+            out->counted = true;
+            break;
         default: cx_cbor_reject_member(r, &d.members);
         }
     }
@@ -187,6 +193,48 @@ cx_status cx_recorder_sessions(cx_home *home, cx_arena *arena, const cx_recorded
     return CX_SUCCESS;
 }
 
+/* Lines are not counted in pieces of earlier versions. */
+static cx_status decode_piece(cx_bytes name, cx_bytes value, cx_session_piece *out, cx_err *err)
+{
+    cx_decoder d;
+    *out = (cx_session_piece){.offset = 0};
+    for (size_t i = name.size < 8 ? 0 : name.size - 8; i < name.size; i++)
+        out->offset = out->offset << 8 | name.data[i];
+    cx_decoder_begin(&d, value, "piece of a session", NULL);
+    while (cx_decoder_next(&d))
+        switch (d.members.key) {
+        case 1: out->seq = cx_cbor_read_uint(&d.reader); break;
+        case 2: out->size = cx_cbor_read_uint(&d.reader); break;
+        case 3: out->lines = cx_cbor_read_uint(&d.reader); break;
+        default: cx_cbor_reject_member(&d.reader, &d.members);
+        }
+    return cx_decoder_end(&d, 6, err);
+}
+
+static cx_status take_piece(void *arg, cx_bytes name, cx_bytes value, bool *stop, cx_err *err)
+{
+    *stop = true;
+    return decode_piece(name, value, arg, err);
+}
+
+cx_status cx_recorder_session_piece(cx_home *home, const cx_recorded_session *session,
+                                    uint64_t offset, cx_session_piece *out, cx_err *err)
+{
+    const key prefix = key_of(PIECE_PREFIX, session->id), from = piece_key(session->id, offset);
+    const cx_scan what = {.actor = CX_STR(CX_SESSION_ACTOR),
+                          .prefix = bytes_of(&prefix),
+                          .from = bytes_of(&from),
+                          .backwards = true,
+                          .row = take_piece,
+                          .arg = out};
+    *out = (cx_session_piece){.offset = 0};
+    CX_TRY(cx_home_scan(home, &what, err));
+    if (offset < out->offset || offset - out->offset >= out->size)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoPiece", CX_NO_OFFSET,
+                          "no piece of the session has its byte %llu", (unsigned long long)offset);
+    return CX_SUCCESS;
+}
+
 typedef struct piece_list {
     cx_arena *arena;
     uint64_t *seqs;
@@ -196,18 +244,9 @@ typedef struct piece_list {
 static cx_status add_piece(void *arg, cx_bytes name, cx_bytes value, bool *stop, cx_err *err)
 {
     piece_list *list = arg;
-    cx_decoder d;
-    uint64_t seq = 0;
-    (void)name;
+    cx_session_piece piece;
     (void)stop;
-    cx_decoder_begin(&d, value, "piece of a session", NULL);
-    while (cx_decoder_next(&d))
-        switch (d.members.key) {
-        case 1: seq = cx_cbor_read_uint(&d.reader); break;
-        case 2: (void)cx_cbor_read_uint(&d.reader); break;
-        default: cx_cbor_reject_member(&d.reader, &d.members);
-        }
-    CX_TRY(cx_decoder_end(&d, 6, err));
+    CX_TRY(decode_piece(name, value, &piece, err));
     if (list->count == list->room) {
         size_t room = list->room == 0 ? 64 : 2 * list->room;
         uint64_t *grown = CX_ARENA_ARRAY(list->arena, uint64_t, room);
@@ -218,7 +257,7 @@ static cx_status add_piece(void *arg, cx_bytes name, cx_bytes value, bool *stop,
         list->seqs = grown;
         list->room = room;
     }
-    list->seqs[list->count++] = seq;
+    list->seqs[list->count++] = piece.seq;
     return CX_SUCCESS;
 }
 
@@ -264,8 +303,25 @@ cx_status cx_recorder_session_bytes(cx_home *home, const cx_recorded_session *se
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
+static uint64_t lines_in(cx_bytes piece)
+{
+    uint64_t lines = 0;
+    for (size_t i = 0; i < piece.size; i++)
+        lines += piece.data[i] == '\n';
+    return lines;
+}
+
+void cx_recorder_session_count(const cx_recorded_session_step *step, cx_recorded_session *after)
+{
+    after->counted = step->before->counted || step->before->offset == 0;
+    after->lines = step->before->lines;
+    for (size_t i = 0; i < step->piece_count && after->counted; i++)
+        after->lines += lines_in(step->pieces[i]);
+}
+
 static cx_status put_piece(cx_txn *txn, const cx_recorded_session_step *step, size_t index,
-                           uint64_t offset, int64_t now_ns, uint64_t *out_seq, cx_err *err)
+                           uint64_t offset, uint64_t lines, int64_t now_ns, uint64_t *out_seq,
+                           cx_err *err)
 {
     char who[80], id[2 * CX_SESSION_ID_SIZE];
     uint8_t value[32];
@@ -287,6 +343,8 @@ static cx_status put_piece(cx_txn *txn, const cx_recorded_session_step *step, si
     cx_cbor_fields_begin(&fields, &text);
     cx_codec_uint(&fields, 1, *out_seq);
     cx_codec_uint(&fields, 2, piece.size);
+    if (step->after->counted)
+        cx_codec_uint(&fields, 3, lines);
     cx_cbor_fields_end(&fields);
     cx_status status = cx_buf_check(&text, err);
     size_t used = text.size;
@@ -305,7 +363,7 @@ static cx_status append_step(cx_txn *txn, const cx_recorded_session_step *step, 
     const key k = key_of(FILE_PREFIX, step->after->id);
     cx_bytes there = {NULL, 0};
     bool found = false;
-    uint64_t offset = step->before->offset, seq = 0;
+    uint64_t offset = step->before->offset, lines = step->before->lines, seq = 0;
     CX_TRY(cx_txn_get(txn, bytes_of(&k), &there, &found, err));
     if (found != (step->before->record.size != 0) ||
         (found && !cx_str_eq(cx_bytes_str(there), cx_bytes_str(step->before->record)))) {
@@ -313,12 +371,14 @@ static cx_status append_step(cx_txn *txn, const cx_recorded_session_step *step, 
         return CX_SUCCESS;
     }
     for (size_t i = 0; i < step->piece_count; i++) {
-        CX_TRY(put_piece(txn, step, i, offset, now_ns, &seq, err));
+        CX_TRY(put_piece(txn, step, i, offset, lines, now_ns, &seq, err));
         if (i == 0)
             *out_first_seq = seq;
         offset += step->pieces[i].size;
+        lines += lines_in(step->pieces[i]);
     }
     CX_ASSERT(step->piece_count != 0 && offset == step->after->offset);
+    CX_ASSERT(!step->after->counted || lines == step->after->lines);
     encode_session(step->after, record);
     CX_TRY(cx_buf_check(record, err));
     return cx_txn_put(txn, bytes_of(&k), cx_buf_bytes(record), false, err);

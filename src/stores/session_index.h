@@ -7,7 +7,7 @@
  * same frame:
  *
  *     session/file/<id 16>                     bytes archived so far, and how to recognise the file
- *     session/piece/<id 16><offset u64be>      {1 seq, 2 size}
+ *     session/piece/<id 16><offset u64be>      {1 seq, 2 size, 3 lines before it}
  *
  * The session's offset is compared inside the transaction, so several processes may archive at
  * once.  Works on data directories of this process and of others (socket/remote.h).
@@ -54,6 +54,8 @@ typedef struct cx_recorded_session {
     cx_str path; /* where it was last seen */
     uint64_t generation;
     uint64_t offset; /* bytes archived */
+    bool counted;    /* `lines` is known, of each of its pieces too */
+    uint64_t lines;  /* line feeds in the bytes archived */
     uint64_t device, inode;
     /* Of the first and the last bytes archived; <= MARK_SIZE.  Of a document the sizes are 0, and
      * `head` is the hash of all of it. */
@@ -77,6 +79,8 @@ typedef struct cx_recorded_session_step {
     size_t piece_count;             /* at least 1 */
     const cx_sensitive_list *found; /* of each piece; NULL = nothing was looked for */
 } cx_recorded_session_step;
+/* Sets lines of what is after the step: those that were counted, and those of the pieces. */
+void cx_recorder_session_count(const cx_recorded_session_step *step, cx_recorded_session *after);
 /*
  * Appends the pieces and the record in one commit, durable when this returns.  *out_stale: another
  * process was faster and nothing was written; read the sessions again.  `record` (appended to) gets
@@ -89,6 +93,14 @@ CX_RESULT cx_recorder_session_append(cx_home *home, const cx_recorded_session_st
 /* The entry of its newest piece; false in *out_found when there is none. */
 CX_RESULT cx_recorder_session_newest(cx_home *home, const cx_recorded_session *session,
                                      uint64_t *out_seq, bool *out_found, cx_err *err);
+
+/* A piece, and how many lines end before it. */
+typedef struct cx_session_piece {
+    uint64_t offset, size, seq, lines;
+} cx_session_piece;
+/* The piece that has the byte at `offset`; CX_E_NOT_FOUND "NoPiece" when none has. */
+CX_RESULT cx_recorder_session_piece(cx_home *home, const cx_recorded_session *session,
+                                    uint64_t offset, cx_session_piece *out, cx_err *err);
 
 /* Appends all archived bytes of a session that were not erased. */
 CX_RESULT cx_recorder_session_bytes(cx_home *home, const cx_recorded_session *session, cx_buf *out,

@@ -4,7 +4,7 @@
  *   node    {"agent","changes":[{"key","new","old","section","via"}],"child_count","children":[..],
  *            "col","event","findings":[{"code","detail"}],"fold","hash","id",
  *            "in_graph","lane","line","lineage","more_changes","n","next_own","parents":[..],
- *            "prev_hash","prev_own","seq","t","verified"}
+ *            "place","prev_hash","prev_own","seq","t","verified"}
  *   values  {"entries":[{"changed","key","kind","value"}],"kind","more","pointer","value"}
  *   writes  {"changes":[{node.., "new","old","via"}],"key","more","next","node","section"}
  *
@@ -365,6 +365,23 @@ static void put_neighbours(cx_buf *out, const cx_lattice_view *view, const char 
     cx_buf_add_byte(out, ']');
 }
 
+/* "at:FILE:LINE" of an imported record, which names it in the whole and in every part. */
+static void put_place(cx_buf *out, const cx_json *event)
+{
+    const cx_json *at =
+        event == NULL ? NULL : cx_json_get_typed(event, CX_STR("at"), CX_JSON_OBJECT);
+    const cx_json *place = at == NULL ? NULL : CX_JSON_GET(at, "line");
+    uint64_t file = 0, number = 0;
+    if (at != NULL && place == NULL)
+        place = CX_JSON_GET(at, "index");
+    if (place != NULL && cx_json_uint64(CX_JSON_GET(at, "file"), &file) &&
+        cx_json_uint64(place, &number))
+        cx_buf_printf(out, ",\"place\":\"at:%llu:%llu\"", (unsigned long long)file,
+                      (unsigned long long)number);
+    else
+        cx_buf_add_z(out, ",\"place\":null");
+}
+
 static cx_status put_event(cx_buf *out, const cx_lattice *lattice, cx_node which, cx_err *err)
 {
     cx_arena arena;
@@ -380,6 +397,7 @@ static cx_status put_event(cx_buf *out, const cx_lattice *lattice, cx_node which
     if (!cx_failed(status)) {
         cx_buf_add_z(out, ",\"event\":");
         cx_lattice_view_put_text(out, cx_buf_str(&text), CX_LATTICE_VIEW_WHOLE_BYTES);
+        put_place(out, event);
     }
     cx_buf_done(&text);
     cx_arena_done(&arena);

@@ -248,6 +248,15 @@ cx_status cx_api_view_grep(cx_call *call, cx_err *err)
 
 /* --- how long a history is -------------------------------------------------------------------- */
 
+static cx_status read_extent(cx_call *call, cx_steps_extent *out, cx_err *err)
+{
+    cx_home *home = cx_recorder_home(call->service->recorder);
+    cx_str branch = call->captures[0], node = cx_call_text(call, "node");
+    return cx_str_starts(branch, CX_STR("session/"))
+               ? cx_external_extent(home, branch, node, out, err)
+               : cx_recorder_steps_extent(home, branch, node, out, err);
+}
+
 /* {"entries","entry","part","parts"}, at the cost of a few records. */
 cx_status cx_api_view_extent(cx_call *call, cx_err *err)
 {
@@ -255,9 +264,7 @@ cx_status cx_api_view_extent(cx_call *call, cx_err *err)
     cx_json_list root = cx_json_list_begin(call->arena);
     cx_json value;
     if (call->service->options.only_lattice == NULL)
-        CX_TRY(cx_recorder_steps_extent(cx_recorder_home(call->service->recorder),
-                                        call->captures[0], cx_call_text(call, "node"), &extent,
-                                        err));
+        CX_TRY(read_extent(call, &extent, err));
     cx_json_put_uint(&root, "entries", extent.entries);
     if (extent.found)
         cx_json_put_uint(&root, "entry", extent.entry);

@@ -12,6 +12,7 @@
 
 #include "base/api.h"
 #include "ledger/api.h"
+#include "recorder/api.h"
 
 /* "otel", "otel/TRACE_ID", "otel/service/NAME", "session/NAME", "session/ID": names this file
  * answers for. */
@@ -33,5 +34,20 @@ CX_RESULT cx_external_lines(cx_home *home, const cx_external_options *wanted, cx
 CX_RESULT cx_external_lattice(cx_home *home, const cx_external_options *wanted,
                               const cx_lattice_options *options, cx_buf *lines, cx_lattice **out,
                               cx_err *err);
+
+/* --- parts of sessions (docs/formats/view.md) ------------------------------------------------- */
+
+/*
+ * Entries `from` .. `from` + CX_STEPS_PART - 1, loaded from `lines` and verified: lines of the
+ * session's file with what hooks decided meanwhile (stores/session_part.h), or what hooks recorded
+ * of a session that has no file.  CX_E_NOT_FOUND "NoBranch", "NoPart"; CX_E_UNSUPPORTED "NoParts".
+ */
+CX_RESULT cx_external_part(cx_home *home, cx_str branch, uint64_t from,
+                           const cx_lattice_options *options, cx_buf *lines, cx_lattice **out,
+                           cx_lattice_report **out_report, cx_err *err);
+/* How long a session is; `node`: "at:0:LINE", "src:ID", or data NULL.  Of what cannot be opened in
+ * parts, out->parts is false. */
+CX_RESULT cx_external_extent(cx_home *home, cx_str branch, cx_str node, cx_steps_extent *out,
+                             cx_err *err);
 
 #endif

@@ -44,6 +44,7 @@ typedef struct telling {
     cx_str actor;
     bool alone;
     size_t max_bytes; /* of nodes; 0 = no limit */
+    uint64_t from, until;
     cx_arena arena;   /* of the whole */
     cx_arena scratch; /* of one node */
     cx_buf preimage;
@@ -451,7 +452,7 @@ static cx_status tell_all(telling *t, cx_str transcript, cx_err *err)
     CX_TRY(read_transcript(t, transcript, err));
     if (t->alone) /* the first lane is the agent's, also when a sub-agent comes first */
         CX_TRY(find_lane(t, CX_STR(MAIN), &first, err));
-    for (uint64_t seq = 0; seq < info.entry_count; seq++) {
+    for (uint64_t seq = t->from; seq < info.entry_count && seq < t->until; seq++) {
         cx_arena_mark mark = cx_arena_mark_now(&t->scratch);
         CX_TRY(tell_entry(t, seq, err));
         cx_arena_reset(&t->scratch, mark);
@@ -474,14 +475,18 @@ static void end_known(known_nodes *nodes, const cx_alloc *alloc)
     cx_vec_done(&nodes->hashes, alloc);
 }
 
-cx_status cx_external_live_lines(cx_home *home, cx_str actor, size_t transcript_from, bool alone,
-                                 size_t max_bytes, cx_buf *out, cx_err *err)
+cx_status cx_external_live_lines(cx_home *home, const cx_live_told *told, cx_buf *out, cx_err *err)
 {
     const cx_alloc *alloc = out->alloc;
     uint64_t seed = cx_io_seed(cx_home_io(home));
     cx_buf lines; /* the transcript is read while it is here */
-    telling t = {
-        .home = home, .actor = actor, .alone = alone, .max_bytes = max_bytes, .out = &lines};
+    telling t = {.home = home,
+                 .actor = told->actor,
+                 .alone = told->alone,
+                 .max_bytes = told->max_bytes,
+                 .from = told->from,
+                 .until = told->until,
+                 .out = &lines};
     cx_arena_init(&t.arena, alloc, 0);
     cx_arena_init(&t.scratch, alloc, 0);
     cx_buf_init(&t.preimage, alloc);
@@ -489,9 +494,10 @@ cx_status cx_external_live_lines(cx_home *home, cx_str actor, size_t transcript_
     begin_known(&t.steps, alloc, seed);
     begin_known(&t.decided, alloc, seed);
     begin_known(&t.entries, alloc, seed);
-    cx_status status = tell_all(
-        &t, cx_str_from((const char *)out->data + transcript_from, out->size - transcript_from),
-        err);
+    cx_status status = tell_all(&t,
+                                cx_str_from((const char *)out->data + told->transcript_from,
+                                            out->size - told->transcript_from),
+                                err);
     if (!cx_failed(status)) {
         cx_buf_add_str(out, cx_buf_str(&lines));
         status = cx_buf_check(out, err);
@@ -504,5 +510,43 @@ cx_status cx_external_live_lines(cx_home *home, cx_str actor, size_t transcript_
     cx_buf_done(&t.preimage);
     cx_arena_done(&t.scratch);
     cx_arena_done(&t.arena);
+    return status;
+}
+
+/* --- entries of a time ------------------------------------------------------------------------ */
+
+/* The first entry that is later than that time, of `count`: an actor's times never decrease. */
+static cx_status first_after(cx_home *home, cx_str actor, int64_t t_ns, uint64_t count,
+                             cx_arena *arena, uint64_t *out, cx_err *err)
+{
+    uint64_t low = 0, high = count;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        cx_entry_view view;
+        cx_arena_mark mark = cx_arena_mark_now(arena);
+        CX_TRY(cx_home_entry(home, actor, middle, arena, &view, err));
+        if (view.entry.created_at_ns <= t_ns)
+            low = middle + 1;
+        else
+            high = middle;
+        cx_arena_reset(arena, mark);
+    }
+    *out = low;
+    return CX_SUCCESS;
+}
+
+cx_status cx_external_live_between(cx_home *home, cx_live_told *told, int64_t after_ns,
+                                   int64_t until_ns, cx_err *err)
+{
+    cx_actor_info info;
+    cx_arena arena;
+    CX_TRY(cx_home_actor(home, told->actor, &info, err));
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_status status =
+        first_after(home, told->actor, after_ns, info.entry_count, &arena, &told->from, err);
+    if (!cx_failed(status))
+        status =
+            first_after(home, told->actor, until_ns, info.entry_count, &arena, &told->until, err);
+    cx_arena_done(&arena);
     return status;
 }

@@ -64,7 +64,12 @@ static cx_status tell_alone(cx_home *home, cx_str name, size_t max_bytes, cx_are
         *err = ignored;
         return status;
     }
-    return cx_external_live_lines(home, session.actor, out->size, true, max_bytes, out, err);
+    const cx_live_told told = {.actor = session.actor,
+                               .alone = true,
+                               .transcript_from = out->size,
+                               .max_bytes = max_bytes,
+                               .until = UINT64_MAX};
+    return cx_external_live_lines(home, &told, out, err);
 }
 
 static cx_status tell_archived(cx_home *home, const cx_session_files *files, size_t from,
@@ -73,8 +78,11 @@ static cx_status tell_archived(cx_home *home, const cx_session_files *files, siz
     cx_live_session session;
     bool found;
     CX_TRY(find_hooks(home, files->items[0], arena, &session, &found, err));
-    return found ? cx_external_live_lines(home, session.actor, from, false, max_bytes, out, err)
-                 : CX_SUCCESS;
+    const cx_live_told told = {.actor = found ? session.actor : (cx_str){NULL, 0},
+                               .transcript_from = from,
+                               .max_bytes = max_bytes,
+                               .until = UINT64_MAX};
+    return found ? cx_external_live_lines(home, &told, out, err) : CX_SUCCESS;
 }
 
 cx_status cx_external_session_lines(cx_home *home, const cx_external_options *wanted, cx_buf *out,
@@ -100,5 +108,122 @@ cx_status cx_external_session_lines(cx_home *home, const cx_external_options *wa
     cx_arena_done(&arena);
     if (cx_failed(status))
         out->size = before;
+    return status;
+}
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+typedef struct session_part {
+    cx_home *home;
+    cx_str name;
+    uint64_t from;
+    cx_arena arena;
+    cx_session_files files; /* of an archived session */
+    cx_live_told told;      /* of one that only hooks recorded */
+    uint64_t entries;
+    bool parts;
+} session_part;
+
+/* A session that is in no archive, but in the journal of its hooks. */
+static cx_status find_journal(session_part *p, cx_err *err)
+{
+    cx_live_session session;
+    cx_actor_info info;
+    cx_status status = cx_live_session_find(p->home, p->name, &p->arena, &session, err);
+    if (status.code == CX_E_NOT_FOUND)
+        return CX_SUCCESS;
+    CX_TRY(status);
+    CX_TRY(cx_home_actor(p->home, session.actor, &info, err));
+    p->told = (cx_live_told){.actor = session.actor, .alone = true};
+    p->entries = info.entry_count;
+    p->parts = true;
+    return CX_SUCCESS;
+}
+
+static cx_status find_session(session_part *p, cx_str branch, cx_err *err)
+{
+    if (!cx_external_is_session(branch))
+        return CX_SUCCESS;
+    p->name = cx_str_from(branch.data + strlen(PREFIX), branch.size - strlen(PREFIX));
+    cx_status status = cx_session_files_find(p->home, p->name, &p->arena, &p->files, err);
+    if (status.code == CX_E_NOT_FOUND)
+        return find_journal(p, err);
+    CX_TRY(status);
+    p->parts = cx_session_files_have_parts(&p->files);
+    p->entries = p->parts ? p->files.items[0]->lines : 0;
+    return CX_SUCCESS;
+}
+
+cx_status cx_external_extent(cx_home *home, cx_str branch, cx_str node, cx_steps_extent *out,
+                             cx_err *err)
+{
+    session_part p = {.home = home};
+    *out = (cx_steps_extent){.parts = false};
+    cx_arena_init(&p.arena, cx_alloc_default(), 0);
+    cx_status status = find_session(&p, branch, err);
+    if (!cx_failed(status)) {
+        out->parts = p.parts && p.entries != 0;
+        out->entries = p.entries;
+    }
+    if (!cx_failed(status) && out->parts && p.files.count != 0 && node.data != NULL)
+        status = cx_session_files_line(home, &p.files, node, &out->entry, &out->found, err);
+    cx_arena_done(&p.arena);
+    return status;
+}
+
+/* What hooks decided while the records of the part were written. */
+static cx_status tell_meanwhile(session_part *p, const cx_session_times *times, cx_buf *out,
+                                cx_err *err)
+{
+    cx_live_session session;
+    bool found;
+    CX_TRY(find_hooks(p->home, p->files.items[0], &p->arena, &session, &found, err));
+    if (!found)
+        return CX_SUCCESS;
+    p->told = (cx_live_told){.actor = session.actor, .max_bytes = CX_SESSION_PART_BYTES_MAX};
+    CX_TRY(cx_external_live_between(p->home, &p->told, times->after_ns, times->until_ns, err));
+    return cx_external_live_lines(p->home, &p->told, out, err);
+}
+
+static cx_status tell_part(session_part *p, cx_buf *out, cx_err *err)
+{
+    cx_session_times times;
+    if (p->parts && p->from >= p->entries)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoPart", CX_NO_OFFSET,
+                          "found a part from entry %llu, expected one below %llu",
+                          (unsigned long long)p->from, (unsigned long long)p->entries);
+    if (p->files.count != 0) {
+        CX_TRY(cx_session_files_import_part(p->home, &p->files, p->from, out->alloc, add_lines, out,
+                                            &times, err));
+        return tell_meanwhile(p, &times, out, err);
+    }
+    if (!p->parts)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET,
+                          "the data directory has no session %.*s that can be opened in parts",
+                          (int)(p->name.size > 80 ? 80 : p->name.size), p->name.data);
+    p->told.max_bytes = CX_SESSION_PART_BYTES_MAX;
+    p->told.from = p->from;
+    p->told.until = p->from + CX_STEPS_PART;
+    return cx_external_live_lines(p->home, &p->told, out, err);
+}
+
+cx_status cx_external_part(cx_home *home, cx_str branch, uint64_t from,
+                           const cx_lattice_options *options, cx_buf *lines, cx_lattice **out,
+                           cx_lattice_report **out_report, cx_err *err)
+{
+    session_part p = {.home = home, .from = from};
+    *out = NULL;
+    cx_arena_init(&p.arena, lines->alloc, 0);
+    cx_status status = find_session(&p, branch, err);
+    if (!cx_failed(status))
+        status = tell_part(&p, lines, err);
+    cx_arena_done(&p.arena);
+    CX_TRY(status);
+    CX_TRY(cx_lattice_open_bytes(cx_buf_bytes(lines), options, out, err));
+    status = cx_lattice_verify(*out, NULL, out_report, err);
+    if (cx_failed(status)) {
+        cx_lattice_close(*out);
+        *out = NULL;
+    }
     return status;
 }

@@ -150,7 +150,10 @@ static cx_status open_lattice(cx_cached_view *item, cx_call *call, cx_err *err)
     const cx_external_options external = {.branch = name, .max_bytes = EXTERNAL_BYTES_MAX};
     uint64_t from;
     cx_str branch;
-    if (read_part(name, &from, &branch))
+    if (read_part(name, &from, &branch) && cx_str_starts(branch, CX_STR("session/")))
+        CX_TRY(cx_external_part(cx_recorder_home(service->recorder), branch, from, &options,
+                                &item->lines, &item->lattice, &item->report, err));
+    else if (read_part(name, &from, &branch))
         CX_TRY(cx_recorder_steps_part(cx_recorder_home(service->recorder), branch, from, &options,
                                       &item->lines, &item->lattice, &item->report, err));
     else if (cx_str_starts(name, CX_STR("run/")))

@@ -2,10 +2,10 @@
  * view_cache.h - a cache of opened lattices for the page's requests.  Thread-safe.
  *
  * A name is that of /api/v1/view/{branch}: "all", "agent/..", "run/..", "part/ENTRY/agent/.." (the
- * steps from that entry on, cx_recorder_steps_part), or "file" for the one file of `cortex lattice
- * view`.  A lattice is verified when it is opened; its states and its views are
- * made on first use.  A changed history is opened again, but not more often than its cost allows
- * (CX_VIEW_CACHE_FRESH_FACTOR): until then a page sees one version.
+ * steps from that entry on, cx_recorder_steps_part), "part/ENTRY/session/.." (cx_external_part), or
+ * "file" for the one file of `cortex lattice view`.  A lattice is verified when it is opened; its
+ * states and its views are made on first use.  A changed history is opened again, but not more
+ * often than its cost allows (CX_VIEW_CACHE_FRESH_FACTOR): until then a page sees one version.
  *
  *   I1  An item is freed when it has no references and is no longer in the cache; a caller with a
  *       reference keeps the version that it acquired.

@@ -1776,6 +1776,7 @@ export interface ViewNode {
   next_own: number | null;
   override: number;
   parents: NodeRef[];
+  place: string | null;
   prev_hash: string;
   prev_own: number | null;
   snapshots: ViewSnapshot[];

@@ -1,7 +1,7 @@
 // part.test.ts - which part of a long history an address opens.
 
 import {expect, test} from 'vitest';
-import {choosePart, lastEntry, partOf} from '../../src/screens/debugger/part';
+import {choosePart, hasParts, lastEntry, nameOf, partOf} from '../../src/screens/debugger/part';
 
 const long = {entries: 100000, entry: null, part: 4096, parts: true};
 const of = (from: number) => ({from, size: 4096, entries: 100000});
@@ -37,4 +37,18 @@ test('the wish counts when there is such a part', () => {
 test('a short history, and one without parts, is opened as a whole', () => {
   expect(choosePart({...long, entries: 8192}, undefined, null)).toBe(null);
   expect(choosePart({...long, parts: false}, '0', null)).toBe(null);
+});
+
+test('a step has a name that is the same in other parts', () => {
+  const at = {hash: 'ab', place: 'at:0:7'};
+  expect(nameOf('agent/desk', {hash: 'ab', place: null})).toBe('ab');
+  expect(nameOf('session/s1', at)).toBe('at:0:7');
+  expect(nameOf('session/s1', {hash: 'ab', place: null})).toBe(null);
+});
+
+test('a step of a session is in the part with its line', () => {
+  expect(hasParts('session/s1')).toBe(hasParts('agent/desk'));
+  expect(hasParts('run/r1')).toBe(false);
+  expect(choosePart({...long, entry: 5000}, undefined, 'src:u5000')).toEqual(of(2048));
+  expect(choosePart(long, undefined, 'src:of-a-subagent')).toBe(null);
 });

@@ -10,7 +10,7 @@ import {adjust, route} from '../../base/router';
 import {may, session} from '../../base/session';
 import {follow as followStream, type Stream} from '../../base/stream';
 import {laneHeight, RULER} from './draw';
-import {extentOf, type Part, partOf} from './part';
+import {extentOf, isSession, nameOf, type Part, partOf} from './part';
 import {FAILED, marksOf, nextMark, reachedBy, roundMark, type Mark} from './marks';
 import type {NodeDetail, Overview, Summary, Window, Writes} from './types';
 
@@ -278,7 +278,8 @@ export class Model {
     const node = focus.node.peek();
     if (!node) return;
     if (node.startsWith('#') && at && node === '#' + at.n) {
-      const fresh = await get<NodeDetail>(`${this.path}/node`, {node: at.hash}).catch(() => null);
+      const name = nameOf(this.name, at) ?? at.hash;
+      const fresh = await get<NodeDetail>(`${this.path}/node`, {node: name}).catch(() => null);
       if (fresh && fresh.n !== at.n && focus.node.peek() === node)
         return adjust({node: '#' + fresh.n}, false);
     }
@@ -333,9 +334,11 @@ export class Model {
   /** Past the edge of a part: to the one that has what is on both sides of it. */
   private goBeyond(at: NodeDetail, by: -1 | 1): void {
     const part = this.part;
-    if (!part || at.agent !== this.agent) return;
-    if (by < 0 && part.from > 0) adjust({part: String(this.earlier()), node: at.prev_hash}, false);
-    else if (by > 0 && this.hasLater) adjust({part: String(this.later()), node: at.hash}, false);
+    if (!part || (at.agent !== this.agent && !isSession(this.name))) return;
+    const before = isSession(this.name) ? at.place : at.prev_hash;
+    if (by < 0 && part.from > 0) adjust({part: String(this.earlier()), node: before}, false);
+    else if (by > 0 && this.hasLater)
+      adjust({part: String(this.later()), node: nameOf(this.name, at)}, false);
   }
 
   /** Whether there are entries after the part. */
@@ -360,20 +363,27 @@ export class Model {
 
   /** With the first of this part in focus, or its newest: it is in the other part, too. */
   async goEarlier(): Promise<void> {
-    const edge = await get<NodeDetail>(`${this.path}/node`, {node: '#0'}).catch(() => null);
-    adjust({part: String(this.earlier()), node: edge?.hash ?? null});
+    const edge = await this.edge(false);
+    adjust({part: String(this.earlier()), node: edge && nameOf(this.name, edge)});
   }
 
   async goLater(): Promise<void> {
-    const edge = await get<NodeDetail>(`${this.path}/node`, {node: '@' + this.agent}).catch(
-      () => null,
-    );
-    adjust({part: String(this.later()), node: edge?.hash ?? null});
+    const edge = await this.edge(true);
+    adjust({part: String(this.later()), node: edge && nameOf(this.name, edge)});
+  }
+
+  /** The first or the newest step of this part that the other part has, too: in a session that of a line. */
+  private async edge(newest: boolean): Promise<NodeDetail | null> {
+    const part = this.part!;
+    const line = newest ? Math.min(part.from + part.size, this.entries.peek()) : part.from + 1;
+    const node = isSession(this.name) ? `at:0:${line}` : newest ? '@' + this.agent : '#0';
+    return get<NodeDetail>(`${this.path}/node`, {node}).catch(() => null);
   }
 
   /** All of it, which is read then, with the same step in focus. */
   openWhole(): void {
-    adjust({part: 'all', node: this.detail.peek()?.hash ?? null});
+    const at = this.detail.peek();
+    adjust({part: 'all', node: at && nameOf(this.name, at)});
   }
 
   /** The nearest node of the next lane that has one in view. */

@@ -1,4 +1,4 @@
-// part.tsx - a long history of an agent is shown in parts: what is looked at is read, and not all that was
+// part.tsx - a long history of an agent or a session is shown in parts: what is looked at is read, and not all that was
 // recorded before it.
 
 import {get, isLive, segments} from '../../base/api';
@@ -10,7 +10,9 @@ import type {Model} from './model';
 
 /** A history of fewer entries is opened as a whole. */
 const WHOLE_MOST = 8192;
+/** Names of a step that are the same in the whole and in every part. */
 const HASH = /^[0-9a-f]{64}$/;
+const PLACE = /^(at:\d{1,9}:\d{1,15}|src:.+)$/;
 
 /** Entries `from` .. `from` + `size` - 1 of `entries`. */
 export interface Part {
@@ -52,15 +54,25 @@ export function extentOf(
   node: string | null,
   abort?: AbortSignal,
 ): Promise<ViewExtent> {
+  const named = isSession(name) ? PLACE : HASH;
   return get<ViewExtent>(
     `/api/v1/view/${segments(name)}/extent`,
-    node && HASH.test(node) ? {node} : {},
+    node && named.test(node) ? {node} : {},
     abort,
   );
 }
 
+export function isSession(name: string): boolean {
+  return name.startsWith('session/');
+}
+
 export function hasParts(name: string): boolean {
-  return isLive() && name.startsWith('agent/');
+  return isLive() && (name.startsWith('agent/') || isSession(name));
+}
+
+/** What names a step in other parts: hashes of a session's nodes are of the part alone. */
+export function nameOf(name: string, at: {hash: string; place: string | null}): string | null {
+  return isSession(name) ? at.place : at.hash;
 }
 
 /** Which part it is, and the way to the others. */

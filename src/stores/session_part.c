@@ -1,0 +1,390 @@
+/*
+ * session_part.c - reads windows of archived sessions (invariants: session_part.h).
+ */
+#include "stores/session_part.h"
+
+#include "base/api.h"
+
+/* The first lines of a file say whose it is. */
+#define HEAD_LINES 16u
+#define HEAD_BYTES_MAX ((uint64_t)256 << 10)
+#define BEFORE_BYTES_MAX ((uint64_t)4 << 20)
+
+typedef struct window {
+    cx_home *home;
+    const cx_recorded_session *file;
+    cx_arena *arena; /* of one piece at a time */
+    cx_buf *out;
+    size_t max_bytes;
+} window;
+
+bool cx_session_files_have_parts(const cx_session_files *files)
+{
+    cx_session_path path;
+    cx_session_path_read(files->items[0]->path, &path);
+    return !files->joined && !cx_session_path_is_document(&path) && files->items[0]->counted &&
+           cx_import_has_windows(cx_recorded_session_format_name(files->items[0]->format));
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+/* Lines that end before the byte after a piece. */
+static cx_status lines_after(const window *w, const cx_session_piece *piece, uint64_t *out,
+                             cx_err *err)
+{
+    cx_session_piece next;
+    *out = w->file->lines;
+    if (piece->offset + piece->size >= w->file->offset)
+        return CX_SUCCESS;
+    CX_TRY(cx_recorder_session_piece(w->home, w->file, piece->offset + piece->size, &next, err));
+    *out = next.lines;
+    return CX_SUCCESS;
+}
+
+/* The piece's bytes, in the arena; of an erased one as many empty lines as it had (P2). */
+static cx_status read_piece(const window *w, const cx_session_piece *piece, cx_bytes *out,
+                            cx_err *err)
+{
+    cx_entry_view entry;
+    uint64_t lines = 0;
+    CX_TRY(cx_home_entry(w->home, CX_STR(CX_SESSION_ACTOR), piece->seq, w->arena, &entry, err));
+    *out = entry.payload;
+    if (!entry.payload_erased)
+        return CX_SUCCESS;
+    CX_TRY(lines_after(w, piece, &lines, err));
+    const size_t count = (size_t)(lines - piece->lines);
+    char *blank = cx_arena_push(w->arena, count + 1, 1);
+    if (blank == NULL)
+        return cx_fail_nomem(err);
+    memset(blank, '\n', count);
+    *out = cx_bytes_from(blank, count);
+    return CX_SUCCESS;
+}
+
+/* The last piece before which fewer than `line` lines end: in it the line before it ends. */
+static cx_status find_piece(const window *w, uint64_t line, cx_session_piece *out, cx_err *err)
+{
+    cx_session_piece middle;
+    uint64_t end = w->file->offset;
+    CX_TRY(cx_recorder_session_piece(w->home, w->file, 0, out, err));
+    while (out->offset + out->size < end) {
+        const uint64_t low = out->offset + out->size;
+        CX_TRY(
+            cx_recorder_session_piece(w->home, w->file, low + (end - 1 - low) / 2, &middle, err));
+        if (middle.lines < line)
+            *out = middle;
+        else
+            end = middle.offset;
+    }
+    return CX_SUCCESS;
+}
+
+/* Where a line begins; after the last one: the end. */
+static cx_status find_line(const window *w, uint64_t line, uint64_t *out_offset, cx_err *err)
+{
+    cx_session_piece piece;
+    cx_bytes bytes;
+    *out_offset = line == 0 ? 0 : w->file->offset;
+    if (line == 0 || line >= w->file->lines)
+        return CX_SUCCESS;
+    cx_arena_mark mark = cx_arena_mark_now(w->arena);
+    CX_TRY(find_piece(w, line, &piece, err));
+    CX_TRY(read_piece(w, &piece, &bytes, err));
+    uint64_t left = line - piece.lines;
+    size_t at = 0;
+    while (at < bytes.size && left != 0)
+        left -= bytes.data[at++] == '\n';
+    *out_offset = piece.offset + at;
+    cx_arena_reset(w->arena, mark);
+    return CX_SUCCESS;
+}
+
+/* Appends the bytes from .. until - 1. */
+static cx_status add_bytes(const window *w, uint64_t from, uint64_t until, cx_err *err)
+{
+    cx_session_piece piece;
+    cx_bytes bytes;
+    for (uint64_t at = from; at < until; at = piece.offset + piece.size) {
+        cx_arena_mark mark = cx_arena_mark_now(w->arena);
+        CX_TRY(cx_recorder_session_piece(w->home, w->file, at, &piece, err));
+        CX_TRY(read_piece(w, &piece, &bytes, err));
+        size_t start = (size_t)(at - piece.offset), end = bytes.size;
+        if (until - piece.offset < end)
+            end = (size_t)(until - piece.offset);
+        if (start < end)
+            cx_buf_add(w->out, bytes.data + start, end - start);
+        CX_TRY(cx_buf_check(w->out, err));
+        if (w->out->size > w->max_bytes)
+            return cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", CX_NO_OFFSET,
+                              "the part has more than %zu bytes", w->max_bytes);
+        cx_arena_reset(w->arena, mark);
+    }
+    return CX_SUCCESS;
+}
+
+/* --- the session's own file ------------------------------------------------------------------- */
+
+/* At most HEAD_LINES lines and HEAD_BYTES_MAX bytes of the first ones that are before `line`. */
+static cx_status add_head(const window *w, uint64_t line, cx_import_window *out, cx_err *err)
+{
+    uint64_t count = line < HEAD_LINES ? line : HEAD_LINES, end = 0;
+    for (; count != 0; count--) {
+        CX_TRY(find_line(w, count, &end, err));
+        if (end <= HEAD_BYTES_MAX)
+            break;
+    }
+    if (count == 0)
+        return CX_SUCCESS;
+    const size_t before = w->out->size;
+    CX_TRY(add_bytes(w, 0, end, err));
+    out->head = w->out->size - before;
+    return CX_SUCCESS;
+}
+
+/* As many lines before `from` as fit. */
+static cx_status find_before(const window *w, uint64_t from, uint64_t start, uint64_t *out_line,
+                             uint64_t *out_offset, cx_err *err)
+{
+    uint64_t count = from < CX_SESSION_PART_BEFORE ? from : CX_SESSION_PART_BEFORE;
+    for (;; count /= 2) {
+        *out_line = from - count;
+        CX_TRY(find_line(w, *out_line, out_offset, err));
+        if (count == 0 || start - *out_offset <= BEFORE_BYTES_MAX)
+            return CX_SUCCESS;
+    }
+}
+
+/* The time that a line has, as Claude Code and Codex write it; false when it has none. */
+static bool time_of_line(cx_str line, int64_t *out)
+{
+    static const char member[] = "\"timestamp\":";
+    const char *at = memmem(line.data, line.size, member, sizeof member - 1), *end;
+    if (at == NULL)
+        return false;
+    at += sizeof member - 1;
+    size_t left = line.size - (size_t)(at - line.data);
+    for (; left != 0 && *at == ' '; left--)
+        at++;
+    if (left == 0 || *at != '"' || (end = memchr(at + 1, '"', left - 1)) == NULL)
+        return false;
+    return cx_import_time_iso(cx_str_from(at + 1, (size_t)(end - at) - 1), out);
+}
+
+/* The first time, or the last, of the lines in some bytes. */
+static bool time_in(cx_str text, bool last, int64_t *out)
+{
+    bool found = false;
+    while (text.size != 0 && (last || !found)) {
+        const char *end = memchr(text.data, '\n', text.size);
+        const size_t size = end == NULL ? text.size : (size_t)(end - text.data) + 1;
+        found |= time_of_line(cx_str_from(text.data, size), out);
+        text = cx_str_from(text.data + size, text.size - size);
+    }
+    return found;
+}
+
+static cx_status add_own(const window *w, uint64_t from, cx_import_window *out, cx_err *err)
+{
+    uint64_t start, stop, before;
+    *out = (cx_import_window){.from = from, .after_ns = INT64_MIN, .until_ns = INT64_MAX};
+    out->until = w->file->lines - from > CX_SESSION_PART_LINES ? from + CX_SESSION_PART_LINES
+                                                               : w->file->lines;
+    CX_TRY(find_line(w, from, &start, err));
+    CX_TRY(find_line(w, out->until, &stop, err));
+    CX_TRY(find_before(w, from, start, &out->line, &before, err));
+    CX_TRY(add_head(w, out->line, out, err));
+    return add_bytes(w, before, stop, err);
+}
+
+/* --- those of subagents ----------------------------------------------------------------------- */
+
+/* The time of a file's first or last record that has one. */
+static cx_status time_at(const window *w, bool last, int64_t *out, bool *out_found, cx_err *err)
+{
+    cx_session_piece piece;
+    cx_bytes bytes;
+    cx_arena_mark mark = cx_arena_mark_now(w->arena);
+    *out_found = false;
+    if (w->file->offset == 0)
+        return CX_SUCCESS;
+    CX_TRY(
+        cx_recorder_session_piece(w->home, w->file, last ? w->file->offset - 1 : 0, &piece, err));
+    CX_TRY(read_piece(w, &piece, &bytes, err));
+    *out_found = time_in(cx_bytes_str(bytes), last, out);
+    cx_arena_reset(w->arena, mark);
+    return CX_SUCCESS;
+}
+
+/* A file of which nothing is of the time of the part is left out; what has no times is read. */
+static cx_status add_subagent(const window *w, const cx_import_window *own, cx_import_window *out,
+                              cx_err *err)
+{
+    int64_t first = 0, last = 0;
+    bool has_first, has_last;
+    CX_TRY(time_at(w, false, &first, &has_first, err));
+    CX_TRY(time_at(w, true, &last, &has_last, err));
+    *out = (cx_import_window){
+        .until = UINT64_MAX, .after_ns = own->after_ns, .until_ns = own->until_ns};
+    out->absent = w->file->offset == 0 || (has_first && first > own->until_ns) ||
+                  (has_last && own->after_ns != INT64_MIN && last <= own->after_ns);
+    return out->absent ? CX_SUCCESS : add_bytes(w, 0, w->file->offset, err);
+}
+
+/* Between which times records of other files belong to the part. */
+static void time_window(cx_str text, const cx_recorded_session *file, cx_import_window *own)
+{
+    size_t at = own->head;
+    for (uint64_t line = own->line; line < own->from && at < text.size; line++) {
+        const char *end = memchr(text.data + at, '\n', text.size - at);
+        at = end == NULL ? text.size : (size_t)(end - text.data) + 1;
+    }
+    int64_t before, until;
+    if (own->from != 0 && time_in(cx_str_from(text.data, at), true, &before))
+        own->after_ns = before;
+    if (own->until < file->lines &&
+        time_in(cx_str_from(text.data + at, text.size - at), true, &until))
+        own->until_ns = until;
+}
+
+/* --- a record by its name --------------------------------------------------------------------- */
+
+static bool is_record(cx_str line, cx_str id, cx_arena *arena)
+{
+    cx_json value;
+    if (memmem(line.data, line.size, id.data, id.size) == NULL ||
+        cx_failed(cx_json_parse_text(line, arena, &value, NULL)))
+        return false;
+    return cx_str_eq(CX_JSON_GET_STR(&value, "uuid"), id);
+}
+
+/* Lines that are in two pieces are longer than a piece, and are not looked into. */
+static cx_status find_id(const window *w, cx_str id, uint64_t *out_line, bool *out_found,
+                         cx_err *err)
+{
+    cx_session_piece piece;
+    cx_bytes bytes;
+    for (uint64_t at = 0; at < w->file->offset && !*out_found; at = piece.offset + piece.size) {
+        cx_arena_mark mark = cx_arena_mark_now(w->arena);
+        CX_TRY(cx_recorder_session_piece(w->home, w->file, at, &piece, err));
+        CX_TRY(read_piece(w, &piece, &bytes, err));
+        cx_str rest = cx_bytes_str(bytes);
+        bool there = memmem(rest.data, rest.size, id.data, id.size) != NULL;
+        for (uint64_t line = piece.lines; there && rest.size != 0 && !*out_found; line++) {
+            const char *end = memchr(rest.data, '\n', rest.size);
+            const size_t size = end == NULL ? rest.size : (size_t)(end - rest.data);
+            *out_found = is_record(cx_str_from(rest.data, size), id, w->arena);
+            *out_line = line;
+            rest = cx_str_from(rest.data + size, rest.size - size);
+            if (end != NULL)
+                rest = cx_str_from(rest.data + 1, rest.size - 1);
+        }
+        cx_arena_reset(w->arena, mark);
+    }
+    return CX_SUCCESS;
+}
+
+static bool read_number(cx_str digits, uint64_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < digits.size; i++) {
+        if (digits.data[i] < '0' || digits.data[i] > '9')
+            return false;
+        *out = 10 * *out + (uint64_t)(digits.data[i] - '0');
+    }
+    return digits.size != 0 && digits.size <= 18;
+}
+
+cx_status cx_session_files_line(cx_home *home, const cx_session_files *files, cx_str name,
+                                uint64_t *out_line, bool *out_found, cx_err *err)
+{
+    static const char at[] = "at:0:", src[] = "src:";
+    cx_arena arena;
+    const window w = {.home = home, .file = files->items[0], .arena = &arena};
+    uint64_t line = 0;
+    *out_found = false;
+    if (cx_str_starts(name, CX_STR(at))) {
+        name = cx_str_from(name.data + sizeof at - 1, name.size - (sizeof at - 1));
+        *out_found = read_number(name, &line) && line != 0 && line <= w.file->lines;
+        *out_line = *out_found ? line - 1 : 0;
+        return CX_SUCCESS;
+    }
+    if (!cx_str_starts(name, CX_STR(src)) || name.size == sizeof src - 1)
+        return CX_SUCCESS;
+    name = cx_str_from(name.data + sizeof src - 1, name.size - (sizeof src - 1));
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_status status = find_id(&w, name, out_line, out_found, err);
+    cx_arena_done(&arena);
+    return status;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+typedef struct gathered {
+    cx_import_window *windows;
+    cx_bytes *files;
+    size_t *ends;
+} gathered;
+
+static cx_status gather(window *w, const cx_session_files *files, uint64_t from, gathered *g,
+                        cx_session_times *out_times, cx_err *err)
+{
+    w->file = files->items[0];
+    CX_TRY(add_own(w, from, &g->windows[0], err));
+    g->ends[0] = w->out->size;
+    /* Its own records are chosen by their lines. */
+    cx_import_window times = g->windows[0];
+    time_window(cx_buf_str(w->out), w->file, &times);
+    *out_times = (cx_session_times){times.after_ns, times.until_ns};
+    for (size_t i = 1; i < files->count; i++) {
+        w->file = files->items[i];
+        CX_TRY(add_subagent(w, &times, &g->windows[i], err));
+        g->ends[i] = w->out->size;
+    }
+    for (size_t i = 0; i < files->count; i++) {
+        const size_t start = i == 0 ? 0 : g->ends[i - 1];
+        g->files[i] = cx_bytes_from(w->out->data + start, g->ends[i] - start);
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status check_part(const cx_session_files *files, uint64_t from, cx_err *err)
+{
+    if (!cx_session_files_have_parts(files))
+        return cx_fail_at(err, CX_E_UNSUPPORTED, "NoParts", CX_NO_OFFSET,
+                          "the session cannot be opened in parts: open the whole");
+    if (from >= files->items[0]->lines)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoPart", CX_NO_OFFSET,
+                          "found a part from entry %llu, expected one below %llu",
+                          (unsigned long long)from, (unsigned long long)files->items[0]->lines);
+    return CX_SUCCESS;
+}
+
+cx_status cx_session_files_import_part(cx_home *home, const cx_session_files *files, uint64_t from,
+                                       const cx_alloc *alloc, cx_import_write write,
+                                       void *write_arg, cx_session_times *out_times, cx_err *err)
+{
+    cx_import_options options = CX_IMPORT_OPTIONS_INIT;
+    cx_arena arena, pieces;
+    cx_buf text;
+    CX_TRY(check_part(files, from, err));
+    cx_arena_init(&arena, alloc, 0);
+    cx_arena_init(&pieces, alloc, 0);
+    cx_buf_init(&text, alloc);
+    window w = {
+        .home = home, .arena = &pieces, .out = &text, .max_bytes = CX_SESSION_PART_BYTES_MAX};
+    gathered g = {CX_ARENA_ARRAY(&arena, cx_import_window, files->count),
+                  CX_ARENA_ARRAY(&arena, cx_bytes, files->count),
+                  CX_ARENA_ARRAY(&arena, size_t, files->count)};
+    cx_status status = g.windows == NULL || g.files == NULL || g.ends == NULL
+                           ? cx_fail_nomem(err)
+                           : gather(&w, files, from, &g, out_times, err);
+    options.alloc = alloc;
+    options.windows = g.windows;
+    if (!cx_failed(status))
+        status = cx_import_run_bytes(cx_recorded_session_format_name(files->items[0]->format),
+                                     g.files, files->count, &options, write, write_arg, NULL, err);
+    cx_buf_done(&text);
+    cx_arena_done(&pieces);
+    cx_arena_done(&arena);
+    return status;
+}

@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""Long sessions of coding agents open in parts: what a part says is what the whole says of these lines.
+
+    test_session_parts.py [PROGRAM] [WORD..]
+"""
+import contextlib
+import datetime
+import http.client
+import json
+import subprocess
+import tarfile
+import time
+import urllib.parse
+
+from kit import BIN, TESTS, Place, check, main, test
+
+LINES = 9000
+PART = 4096
+BEGAN = 1_793_520_000
+SUBAGENTS = {"a1": (100, 140), "a2": (4090, 4110), "a3": (8100, 8300)}
+
+
+def moment(seconds):
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def claude(i, began=BEGAN):
+    """Four lines a turn: a person, a call, its answer, a text."""
+    blocks = [f"please {i}",
+              [{"type": "text", "text": f"step {i}"},
+               {"type": "tool_use", "id": f"t{i}", "name": "Read", "input": {"file_path": f"/s/{i % 50}.c"}}],
+              [{"type": "tool_result", "tool_use_id": f"t{i - 1}", "content": "text of it", "is_error": False}],
+              [{"type": "text", "text": f"said {i}"}]]
+    who = ["user", "assistant", "user", "assistant"][i % 4]
+    return {"type": who, "uuid": f"u{i}", "parentUuid": f"u{i - 1}" if i else None, "sessionId": "s", "cwd": "/s",
+            "timestamp": moment(began + i), "message": {"role": who, "content": blocks[i % 4]}}
+
+
+def subagent(name, i, first):
+    return {"type": "user" if first else "assistant", "isSidechain": True, "agentId": name, "uuid": f"{name}-{i}",
+            "parentUuid": None if first else f"{name}-{i - 1}", "sessionId": "s", "timestamp": moment(BEGAN + i + 0.5),
+            "message": {"role": "user" if first else "assistant", "content": f"{name} {i}"}}
+
+
+def codex(i):
+    if i == 0:
+        return {"timestamp": moment(BEGAN), "type": "session_meta",
+                "payload": {"id": "c1", "cwd": "/w", "cli_version": "1"}}
+    kinds = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"word {i}"}]},
+             {"type": "function_call", "call_id": f"t{i}", "name": "shell", "arguments": "{\"command\":[\"ls\"]}"},
+             {"type": "function_call_output", "call_id": f"t{i - 1}", "output": "a.c"},
+             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": f"word {i}"}]}]
+    return {"timestamp": moment(BEGAN + i), "type": "response_item", "payload": kinds[i % 4]}
+
+
+def write(path, values):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w") as out:
+        for value in values:
+            out.write(json.dumps(value, separators=(",", ":")) + "\n")
+
+
+def archive(p, name, values, subagents=()):
+    """An archived session of that name."""
+    root = p.folder / "projects"
+    write(root / f"{name}.jsonl", values)
+    for agent, (first, end) in dict(subagents).items():
+        write(root / name / "subagents" / f"agent-{agent}.jsonl",
+              [subagent(agent, i, i == first) for i in range(first, end)])
+    p.ok("watch", "--once", root)
+
+
+class Asked:
+    """The view of a served data directory."""
+
+    def __init__(self, p, url):
+        self.token = (p.home / "token").read_text().strip()
+        host, port = url.split("//")[1].rsplit(":", 1)
+        self.connection = http.client.HTTPConnection(host, int(port), timeout=60)
+
+    def __call__(self, path, code=200, **query):
+        full = f"/api/v1/view/{path}" + ("?" + urllib.parse.urlencode(query) if query else "")
+        self.connection.request("GET", full, headers={"Authorization": f"Bearer {self.token}"})
+        answer = self.connection.getresponse()
+        body = answer.read()
+        check(answer.status == code, full, answer.status, body[:400])
+        return json.loads(body)
+
+    def steps(self, name):
+        """What was said and done, without what counts in the history that was opened."""
+        found, at = [], 0
+        while at is not None:
+            page = self(f"{name}/steps", **{"from": at, "max": 200, "all": "true"})
+            found += page["steps"]
+            at = page["next"]
+        own = {"n", "id", "col", "seq", "lane", "at"}
+        return [{k: v for k, v in step.items() if k not in own} for step in found if step["agent"] != "importer"]
+
+
+@contextlib.contextmanager
+def served(p):
+    server = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0", "--otlp", "off", "--json"], env=p.env,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=p.folder)
+    try:
+        yield Asked(p, json.loads(server.stdout.readline())["url"])
+    finally:
+        server.terminate()
+        server.communicate()
+
+
+def in_order(steps):
+    return sorted(json.dumps(step, sort_keys=True) for step in steps)
+
+
+def window(whole, first, last):
+    """The steps of those lines, and those of subagents that came between them."""
+    return [s for s in whole if (first == 0 or s["t"] > BEGAN + first - 1) and
+            (last == LINES - 1 or s["t"] <= BEGAN + last)]
+
+
+@test
+def parts_say_what_the_whole_says_of_their_lines():
+    with Place() as p:
+        archive(p, "long", (claude(i) for i in range(LINES)), SUBAGENTS)
+        with served(p) as ask:
+            extent = ask("session/long/extent")
+            check(extent == {"entries": LINES, "entry": None, "part": PART, "parts": True}, extent)
+            whole = ask.steps("session/long")
+            check(len(whole) == LINES + sum(b - a for a, b in SUBAGENTS.values()), len(whole))
+            for first in (0, 1, 2048, 4096, LINES - PART, LINES - 1):
+                last = min(first + PART, LINES) - 1
+                name = f"part/{first}/session/long"
+                summary = ask(f"{name}/summary")
+                check(summary["verified"] and summary["errors"] == 0, first, summary["findings"][:3])
+                got, expected = ask.steps(name), window(whole, first, last)
+                check(len(got) == len(expected), first, len(got), len(expected))
+                check(in_order(got) == in_order(expected), first)
+
+
+@test
+def a_node_of_a_part_is_named_by_its_place_in_the_whole():
+    with Place() as p:
+        archive(p, "long", (claude(i) for i in range(LINES)), SUBAGENTS)
+        with served(p) as ask:
+            for name, entry in (("at:0:5000", 4999), ("src:u4999", 4999), ("src:u0", 0), (f"at:0:{LINES}", LINES - 1),
+                                (f"at:0:{LINES + 1}", None), ("at:0:0", None), ("at:1:5", None), ("src:a1-100", None),
+                                ("src:", None), ("at:0:x", None), ("f" * 64, None)):
+                check(ask("session/long/extent", node=name)["entry"] == entry, name)
+            for n in ("at:0:5000", "src:u4999"):
+                part = ask("part/4096/session/long/node", node=n)
+                whole = ask("session/long/node", node=n)
+                check(part["place"] == whole["place"] == "at:0:5000", part["place"], whole["place"])
+                events = [json.loads(node["event"]["text"]) for node in (part, whole)]
+                for event in events:
+                    del event["__seal"]
+                check(events[0] == events[1], events)
+            check(ask("part/4096/session/long/node", node="src:a2-4100")["place"] == "at:2:11")
+            run = json.loads(ask("part/4096/session/long/node", node="#0")["event"]["text"])
+            check(run["part"] == {"from": 4097, "to": 8192} and run["records"] == PART, run)
+
+
+@test
+def what_depends_on_the_whole_is_refused():
+    with Place() as p:
+        archive(p, "long", (claude(i) for i in range(200)))
+        with served(p) as ask:
+            for path, query in (("values", {"node": "#1"}), ("reach", {"node": "#1"}), ("heat", {"layer": "time"}),
+                                ("said", {"node": "#1", "text": "x"})):
+                ask(f"part/0/session/long/{path}", code=422, **query)
+            hits = ask("part/100/session/long/grep", q="please")["hits"]
+            check(len(hits) == 25, len(hits))
+            ask("part/200/session/long/summary", code=404)
+            ask("part/0/session/none/summary", code=404)
+            check(ask("session/none/extent")["parts"] is False)
+
+
+@test
+def the_command_reads_a_part():
+    with Place() as p:
+        archive(p, "long", (claude(i) for i in range(5000)))
+        drawn = p.json("lattice", "render", "@session/long", "--part", "4990")
+        check(len(drawn["rows"]) == 11, drawn["rows"][:1])
+        p.expect(0, "lattice", "grep", "@session/long", "please 4996", "--part", "last", err="only 904 to 4999 were read")
+        p.expect(1, "lattice", "grep", "@session/long", "please 3600", "--part", "4000")
+        p.expect(0, "lattice", "show", "@session/long", "at:0:4992", "--part", "4990", out="said 4991")
+        p.expect(2, "lattice", "render", "@session/long", "--part", "5000", err="below 5000")
+        p.expect(2, "lattice", "render", "@run/x", "--part", "0", err="@session/NAME")
+
+
+@test
+def rollouts_of_codex_have_parts():
+    with Place() as p:
+        archive(p, "rollout", (codex(i) for i in range(LINES)))
+        with served(p) as ask:
+            check(ask("session/rollout/extent")["entries"] == LINES)
+            whole = ask.steps("session/rollout")
+            for first in (0, 3000, LINES - PART):
+                got = ask.steps(f"part/{first}/session/rollout")
+                check(in_order(got) == in_order(window(whole, first, min(first + PART, LINES) - 1)), first)
+
+
+@test
+def lines_keep_their_numbers_when_a_piece_is_erased():
+    with Place() as p:
+        root = p.folder / "projects"
+        seqs = []
+        for end in (100, 200, 300):
+            write(root / "s.jsonl", (claude(i) for i in range(end)))
+            told = [json.loads(line) for line in p.ok("watch", "--once", "--json", root).splitlines()]
+            seqs += [line["seq"] for line in told if "seq" in line]
+        p.ok("erase", seqs[1], "--actor", "sessions", "--reason", "it held a secret")
+        with served(p) as ask:
+            check(ask("session/s/extent")["entries"] == 300)
+            for first in (0, 150, 250):
+                said = {json.loads(ask(f"part/{first}/session/s/node", node=f"at:0:{line}")["event"]["text"])["src_id"]
+                        for line in (201, 300) if line > first}
+                check(said == {f"u{line - 1}" for line in (201, 300) if line > first}, said)
+                ask(f"part/{first}/session/s/node", code=404, node="at:0:180")
+            check(ask("session/s/extent", node="src:u250")["entry"] == 250)
+            check(ask("session/s/extent", node="src:u150")["entry"] is None)
+
+
+@test
+def a_line_longer_than_a_piece_is_one_line():
+    with Place() as p:
+        values = [claude(i) for i in range(12)]
+        values[7]["message"]["content"] = [{"type": "text", "text": "x" * 3_000_000}]
+        archive(p, "s", values)
+        with served(p) as ask:
+            check(ask("session/s/extent")["entries"] == 12)
+            for first in range(12):
+                steps = ask.steps(f"part/{first}/session/s")
+                check(len(steps) == 12 - first, first, len(steps))
+
+
+@test
+def a_session_that_grows_has_more_entries():
+    with Place() as p:
+        archive(p, "s", (claude(i) for i in range(50)))
+        with served(p) as ask:
+            check(ask("session/s/extent")["entries"] == 50)
+            archive(p, "s", (claude(i) for i in range(60)))
+            check(ask("session/s/extent")["entries"] == 60)
+            check(ask("part/55/session/s/summary")["nodes"] == 6)
+
+
+@test
+def hooks_are_shown_in_the_part_of_their_time():
+    with Place() as p:
+        repo = p.folder / "repo"
+        repo.mkdir()
+        began = time.time() - 3000
+        payload = {"session_id": "s1", "hook_event_name": "PreToolUse", "cwd": str(repo), "tool_name": "Bash",
+                   "tool_input": {"command": "ls"}, "tool_use_id": "t2997"}
+        p.expect(0, "hook", "claude", input=json.dumps(payload).encode())
+        archive(p, "s1", (claude(i, began) for i in range(9000)))
+        with served(p) as ask:
+            whole = ask("session/s1/summary")["lanes"]
+            check(any(lane["agent"] == "hook" for lane in whole), whole)
+            for first, there in ((0, True), (2000, True), (4096, False)):
+                lanes = ask(f"part/{first}/session/s1/summary")["lanes"]
+                check(any(lane["agent"] == "hook" for lane in lanes) == there, first, lanes)
+            hook = ask("part/0/session/s1/node", node="@hook")
+            call = ask("part/0/session/s1/node", node="at:0:2998")
+            check(call["n"] in [parent["n"] for parent in hook["parents"]], hook["parents"])
+
+
+@test
+def a_session_of_hooks_alone_has_parts():
+    with Place() as p:
+        repo = p.folder / "repo"
+        repo.mkdir()
+        for i in range(6):
+            payload = {"session_id": "s1", "hook_event_name": "PreToolUse", "cwd": str(repo), "tool_name": "Bash",
+                       "tool_input": {"command": f"echo {i}"}, "tool_use_id": f"t{i}"}
+            p.expect(0, "hook", "claude", input=json.dumps(payload).encode())
+        with served(p) as ask:
+            entries = ask("session/s1/extent")["entries"]
+            check(entries >= 6 and ask("session/s1/extent")["parts"], entries)
+            check(ask("part/0/session/s1/summary")["nodes"] == ask("session/s1/summary")["nodes"])
+            some = ask(f"part/{entries - 2}/session/s1/summary")
+            check(some["nodes"] == 2 and some["verified"], some)
+
+
+@test
+def a_session_of_an_earlier_version_is_opened_as_a_whole():
+    with Place(init=False) as p:
+        with tarfile.open(TESTS / "vectors/homes/0.2.tar.xz") as old:
+            old.extractall(p.folder, **({"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}))
+        p.expect(2, "lattice", "render", "@session/s1", "--part", "0", err="NoParts")
+        p.expect(0, "lattice", "render", "@session/s1")
+
+
+@test
+def what_has_no_lines_has_no_parts():
+    with Place() as p:
+        chats = p.folder / "projects" / "chats"
+        chats.mkdir(parents=True)
+        (chats / "session-1.json").write_text(json.dumps({
+            "sessionId": "g1", "projectHash": "p", "startTime": moment(BEGAN), "lastUpdated": moment(BEGAN),
+            "messages": [{"id": "1", "timestamp": moment(BEGAN), "type": "user", "content": "hello"}]}))
+        p.ok("watch", "--once", p.folder / "projects")
+        with served(p) as ask:
+            check(ask("session/session-1/extent")["parts"] is False)
+            ask("part/0/session/session-1/summary", code=501)
+
+
+main()

@@ -1,0 +1,215 @@
+/*
+ * test_window.c - a window of a file gives the records in it the nodes that the whole gives them
+ * (docs/formats/imports.md §1.16).
+ */
+#include "tests/unit/import/util.h"
+
+#include <stdio.h>
+
+#define LINES 40u
+#define HEAD 2u
+#define BEFORE 6u
+
+/* Four lines a turn: a person, a call, its answer, a text. */
+static void add_claude_line(cx_buf *out, unsigned i)
+{
+    static const char *const contents[] = {
+        "\"do it\"",
+        "[{\"type\":\"tool_use\",\"id\":\"t%u\",\"name\":\"Bash\",\"input\":{\"c\":%u}}]",
+        "[{\"type\":\"tool_result\",\"tool_use_id\":\"t%u\",\"content\":\"x\",\"is_error\":false}]",
+        "[{\"type\":\"text\",\"text\":\"said %u\"}]"};
+    cx_buf_printf(out, "{\"type\":\"%s\",\"uuid\":\"u%u\",\"parentUuid\":",
+                  i % 2 == 0 ? "user" : "assistant", i);
+    if (i == 0)
+        cx_buf_add_z(out, "null");
+    else
+        cx_buf_printf(out, "\"u%u\"", i - 1);
+    cx_buf_printf(out,
+                  ",\"sessionId\":\"s\",\"timestamp\":\"2026-01-02T03:04:%02u.000Z\",\"message\":"
+                  "{\"content\":",
+                  i);
+    cx_buf_printf(out, contents[i % 4], i % 4 == 2 ? i - 1 : i, i);
+    cx_buf_add_z(out, "}}\n");
+}
+
+static void add_codex_line(cx_buf *out, unsigned i)
+{
+    cx_buf_printf(out, "{\"timestamp\":\"2026-01-02T03:04:%02u.000Z\",\"type\":", i);
+    if (i == 0)
+        cx_buf_add_z(out, "\"session_meta\",\"payload\":{\"id\":\"c1\",\"cwd\":\"/w\"}}\n");
+    else if (i % 4 == 1)
+        cx_buf_printf(out,
+                      "\"response_item\",\"payload\":{\"type\":\"function_call\",\"call_id\":"
+                      "\"t%u\",\"name\":\"shell\",\"arguments\":\"{}\"}}\n",
+                      i);
+    else if (i % 4 == 2)
+        cx_buf_printf(out,
+                      "\"response_item\",\"payload\":{\"type\":\"function_call_output\",\"call_id\""
+                      ":\"t%u\",\"output\":\"x\"}}\n",
+                      i - 1);
+    else
+        cx_buf_printf(out,
+                      "\"response_item\",\"payload\":{\"type\":\"message\",\"role\":\"assistant\","
+                      "\"content\":[{\"type\":\"output_text\",\"text\":\"word %u\"}]}}\n",
+                      i);
+}
+
+typedef struct source {
+    const char *format;
+    cx_buf text;
+    size_t starts[LINES + 1];
+} source;
+
+static void begin_source(source *s, const char *format, void (*add)(cx_buf *, unsigned))
+{
+    s->format = format;
+    cx_buf_init(&s->text, cx_alloc_default());
+    for (unsigned i = 0; i < LINES; i++) {
+        s->starts[i] = s->text.size;
+        add(&s->text, i);
+    }
+    s->starts[LINES] = s->text.size;
+}
+
+/* The head, some lines before, and the window, as the reader of sessions gives them. */
+static void import_window(const source *s, unsigned from, unsigned until, imported *in)
+{
+    cx_buf text;
+    const unsigned before = from < BEFORE ? 0 : from - BEFORE;
+    const unsigned head = before < HEAD ? before : HEAD;
+    cx_import_options options = CX_IMPORT_OPTIONS_INIT;
+    const cx_import_window window = {.head = s->starts[head],
+                                     .line = before,
+                                     .from = from,
+                                     .until = until,
+                                     .after_ns = INT64_MIN,
+                                     .until_ns = INT64_MAX};
+    options.windows = &window;
+    cx_buf_init(&text, cx_alloc_default());
+    cx_buf_add(&text, s->text.data, s->starts[head]);
+    cx_buf_add(&text, s->text.data + s->starts[before], s->starts[until] - s->starts[before]);
+    const cx_bytes file = cx_buf_bytes(&text);
+    imported_begin(in);
+    CHECK_STATUS(cx_import_run_bytes(s->format, &file, 1, &options, imported_write, &in->out, NULL,
+                                     &in->err),
+                 &in->err);
+    in->summary.total.nodes = until - from + 1;
+    imported_parse(in);
+    imported_verify(in, false);
+    cx_buf_done(&text);
+}
+
+static cx_str text_of(imported *in, const cx_json *value)
+{
+    cx_buf out;
+    cx_buf_init(&out, cx_alloc_default());
+    CHECK_STATUS(cx_json_write(&out, value, CX_JSON_PY_COMPACT, &in->err), &in->err);
+    cx_str text = cx_arena_copy_str(&in->arena, cx_buf_str(&out));
+    cx_buf_done(&out);
+    return text;
+}
+
+/* Without the seal, which is also over the type of a fork. */
+static void check_event(imported *whole, const cx_json *a, imported *part, const cx_json *b)
+{
+    REQUIRE(a->count == b->count);
+    for (uint32_t i = 0; i < a->count; i++) {
+        cx_str name = cx_json_text(&a->members[i].name);
+        CHECK(cx_str_eq(name, cx_json_text(&b->members[i].name)));
+        if (!cx_str_is(name, "__seal"))
+            CHECK(cx_str_eq(text_of(whole, &a->members[i].value),
+                            text_of(part, &b->members[i].value)));
+    }
+}
+
+static void check_node(imported *whole, imported *part, size_t in_whole, size_t in_part)
+{
+    static const char *const members[] = {"agent_id", "state_delta", "timestamp"};
+    const cx_json *a = &whole->nodes[in_whole], *b = &part->nodes[in_part];
+    check_event(whole, CX_JSON_GET(a, "event"), part, CX_JSON_GET(b, "event"));
+    for (size_t i = 0; i < CX_COUNT_OF(members); i++)
+        CHECK(cx_str_eq(text_of(whole, cx_json_get(a, cx_str_z(members[i]))),
+                        text_of(part, cx_json_get(b, cx_str_z(members[i])))));
+}
+
+static void check_windows(const char *format, void (*add)(cx_buf *, unsigned))
+{
+    source s;
+    imported whole;
+    begin_source(&s, format, add);
+    const cx_bytes file = cx_buf_bytes(&s.text);
+    import_bytes(&whole, format, &file, 1, NULL);
+    REQUIRE(whole.count == LINES + 1);
+    for (unsigned from = 0; from < LINES; from++)
+        for (unsigned until = from + 1; until <= LINES; until += 7) {
+            imported part;
+            import_window(&s, from, until, &part);
+            REQUIRE(part.count == until - from + 1);
+            for (unsigned i = from; i < until; i++)
+                check_node(&whole, &part, i + 1, i - from + 1);
+            imported_done(&part);
+        }
+    imported_done(&whole);
+    cx_buf_done(&s.text);
+}
+
+CX_TEST(window_of_claude_code_has_the_nodes_of_the_whole)
+{
+    CHECK(cx_import_has_windows("claude-code"));
+    check_windows("claude-code", add_claude_line);
+}
+
+CX_TEST(window_of_codex_has_the_nodes_of_the_whole)
+{
+    CHECK(cx_import_has_windows("codex"));
+    check_windows("codex", add_codex_line);
+}
+
+CX_TEST(window_says_which_lines_it_has)
+{
+    source s;
+    imported part;
+    begin_source(&s, "claude-code", add_claude_line);
+    import_window(&s, 10, 20, &part);
+    CHECK_STR(node_text(&part, 0, "/event/part/from"), "11");
+    CHECK_STR(node_text(&part, 0, "/event/part/to"), "20");
+    CHECK_STR(node_text(&part, 0, "/event/records"), "10");
+    CHECK_STR(node_text(&part, 1, "/event/at/line"), "11");
+    CHECK(node_get(&part, 1, "/event/issues") == NULL); /* its parent is elsewhere */
+    imported_done(&part);
+    cx_buf_done(&s.text);
+}
+
+/* Records of another file are chosen by their time; one without any bytes has no node. */
+CX_TEST(window_takes_other_files_by_time)
+{
+    source s;
+    imported part;
+    cx_import_options options = CX_IMPORT_OPTIONS_INIT;
+    const int64_t second = 1000000000, begin = INT64_C(1767323040) * second;
+    begin_source(&s, "claude-code", add_claude_line);
+    const cx_import_window windows[] = {
+        {.from = 0, .until = LINES, .after_ns = INT64_MIN, .until_ns = INT64_MAX},
+        {.absent = true},
+        {.until = UINT64_MAX, .after_ns = begin + 5 * second, .until_ns = begin + 9 * second}};
+    const cx_bytes files[] = {{s.text.data, s.starts[1]}, {NULL, 0}, cx_buf_bytes(&s.text)};
+    options.windows = windows;
+    imported_begin(&part);
+    CHECK_STATUS(cx_import_run_bytes("claude-code", files, 3, &options, imported_write, &part.out,
+                                     NULL, &part.err),
+                 &part.err);
+    part.summary.total.nodes = 2 + 1 + 4; /* two files, one line of the first, 6 to 9 */
+    imported_parse(&part);
+    CHECK_STR(node_text(&part, 1, "/event/at/file"), "2");
+    CHECK_STR(node_text(&part, 3, "/event/at/line"), "7");
+    CHECK_STR(node_text(&part, 6, "/event/at/line"), "10");
+    imported_done(&part);
+    cx_buf_done(&s.text);
+}
+
+CX_TEST(window_is_of_formats_whose_lines_stand_alone)
+{
+    CHECK(!cx_import_has_windows("aider"));
+    CHECK(!cx_import_has_windows("cline"));
+    CHECK(!cx_import_has_windows("no such format"));
+}
