@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""history.py PROGRAM [STEPS] - how long a long history takes to open, against a short one.
+"""history.py PROGRAM [STEPS] [session|whole-session] - how long a long history takes to open, against a short one.
 
-Two data directories with one agent each, of STEPS (100,000) and of 1,000 steps.  A fresh server opens
+Two data directories with one agent each, of STEPS (100,000) and of 1,000 steps; with `session`, one archived session of
+Claude Code each; with `whole-session` it is opened as a whole.  A fresh server opens
 the history as the page does: how long it is, then of the newest part (of a short one: of all) the
 summary, the first window, the first steps.  Both take turns, in the
 order short, long; the row has the ratio of the seconds, short to long.  CX_BENCH_CLOCK=cpu counts the
-CPU seconds of the server instead, its start and end included.
+CPU seconds of the server instead, its start and end included.  Next to the row stand the CPU seconds and the
+greatest resident memory of the server.
 """
 import http.client
 import json
@@ -47,6 +49,18 @@ def run(program, *words):
     return done.stdout
 
 
+def archive(program, folder, count):
+    """The home, and the name of the history."""
+    root, home = folder / f"projects{count}", folder / f"home{count}"
+    root.mkdir()
+    session(root / "long.jsonl", count)
+    run(program, "init", "--no-repo", "--home", home)
+    run(program, "watch", "--once", root, "--home", home)
+    (root / "long.jsonl").unlink()
+    settle(program, home, count)
+    return home, "session/long"
+
+
 def make(program, folder, count):
     lines, lattice, home = folder / f"{count}.jsonl", folder / f"{count}.lattice", folder / f"home{count}"
     session(lines, count)
@@ -55,7 +69,7 @@ def make(program, folder, count):
     run(program, "lattice", "import", "--seal", lattice, "--home", home)
     lines.unlink()
     lattice.unlink()
-    return home
+    return home, "agent/main"
 
 
 def part(extent, name):
@@ -66,56 +80,92 @@ def part(extent, name):
     return f"part/{max(0, (extent['entries'] - 1) // half * half - half)}/{name}"
 
 
-def opened(program, home):
-    """Seconds of each question, the server's CPU seconds, and the bytes that came."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+def peak(server):
+    """The greatest resident memory of the process, in MB."""
+    status = pathlib.Path(f"/proc/{server.pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) // 1024
+
+
+def serve(program, home):
+    """The server, and a function that asks it; None while there is no index."""
     server = subprocess.Popen([program, "serve", "--home", home, "--listen", "127.0.0.1:0", "--otlp", "off", "--json"],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
+    host, port = json.loads(server.stdout.readline())["url"].split("//")[1].rsplit(":", 1)
+    token = (home / "token").read_text().strip()
+    connection = http.client.HTTPConnection(host, int(port), timeout=600)
+
+    def ask(path):
+        connection.request("GET", f"/api/v1/{path}", headers={"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status not in (200, 503):
+            sys.exit(f"{path}: {answer.status} {body[:300]}")
+        return body if answer.status == 200 else None
+
+    return server, ask
+
+
+def end(server):
+    server.send_signal(signal.SIGTERM)
+    server.wait(timeout=600)
+    server.stdout.close()
+
+
+def settle(program, home, count):
+    """Until the index has the steps, so that it is not made while something is measured."""
+    server, ask = serve(program, home)
     try:
-        host, port = json.loads(server.stdout.readline())["url"].split("//")[1].rsplit(":", 1)
-        token = (home / "token").read_text().strip()
-        connection = http.client.HTTPConnection(host, int(port), timeout=300)
-        took, size, name = [], 0, "agent/main"
+        while sum(h["steps"] for h in json.loads(ask("histories") or '{"histories":[]}')["histories"]) < count:
+            time.sleep(1)
+    finally:
+        end(server)
+
+
+def opened(program, home, name, whole):
+    """Seconds of each question, the server's CPU seconds, its memory, and the bytes that came."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    server, ask = serve(program, home)
+    try:
+        took, size = [], 0
         for path in ASKED:
             before = time.monotonic()
-            connection.request("GET", f"/api/v1/view/{name}/{path}", headers={"Authorization": f"Bearer {token}"})
-            answer = connection.getresponse()
-            body = answer.read()
-            if answer.status != 200:
-                sys.exit(f"{path}: {answer.status} {body[:300]}")
+            body = ask(f"view/{name}/{path}")
             took.append(time.monotonic() - before)
             size += len(body)
-            if path == "extent":
+            if path == "extent" and not whole:
                 name = part(json.loads(body), name)
+        memory = peak(server)
     finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(timeout=60)
-        server.stdout.close()
+        end(server)
     now = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return took, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime, size
+    return took, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime, memory, size
 
 
 def main():
+    kind = sys.argv.pop() if sys.argv[-1] in ("session", "whole-session") else "agent"
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     program, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) == 3 else 100000
+    row = {"agent": "W1 opening a history", "session": "W2 opening a session",
+           "whole-session": "opening a whole session"}[kind]
     with tempfile.TemporaryDirectory() as name:
-        homes = {n: make(program, pathlib.Path(name), n) for n in (1000, count)}
-        taken, cpu, sizes = {n: [] for n in homes}, {n: [] for n in homes}, {}
+        homes = {n: (make if kind == "agent" else archive)(program, pathlib.Path(name), n) for n in (1000, count)}
+        taken, cpu, memory, sizes = ({n: [] for n in homes} for _ in range(4))
         for _ in range(TURNS):
-            for n, home in homes.items():
-                took, used, sizes[n] = opened(program, home)
+            for n, (home, history) in homes.items():
+                took, used, most, sizes[n] = opened(program, home, history, kind == "whole-session")
                 taken[n].append(took)
                 cpu[n].append(used)
+                memory[n].append(most)
         for n in homes:
             each = [statistics.median(turn[i] for turn in taken[n]) for i in range(len(ASKED))]
             print(f"  {n} steps: {sizes[n]} bytes; " + ", ".join(
                 f"{path.split('?')[0]} {1000 * seconds:.0f} ms" for path, seconds in zip(ASKED, each)) +
-                f"; {statistics.median(cpu[n]):.2f} CPU seconds of the server")
+                f"; {statistics.median(cpu[n]):.2f} CPU seconds and {max(memory[n])} MB of the server")
         by_cpu = os.environ.get("CX_BENCH_CLOCK") == "cpu"
         long, short = (cpu[n] if by_cpu else [sum(turn) for turn in taken[n]] for n in (count, 1000))
         ratios = sorted(a / b for a, b in zip(short, long))
-        print(f"W1 opening a history of 1,000 steps / of {count}: ours {statistics.median(long):.3f}, reference "
+        print(f"{row} of 1,000 steps / of {count}: ours {statistics.median(long):.3f}, reference "
               f"{statistics.median(short):.3f}, ratio {statistics.median(ratios):.2f} [{ratios[0]:.2f}..{ratios[-1]:.2f}]")
 
 
