@@ -504,6 +504,16 @@ bool cx_fleet_files_own(cx_fleet_files *files)
     return owned;
 }
 
+bool cx_fleet_files_tables_age(cx_fleet_files *files, uint64_t *out_ms)
+{
+    cx_lock_enter(&files->lock);
+    uint64_t since = files->tables_ns;
+    cx_lock_leave(&files->lock);
+    if (since != 0)
+        *out_ms = (files->under->monotonic_ns(files->under) - since) / UINT64_C(1000000);
+    return since != 0;
+}
+
 cx_status cx_fleet_files_publish(cx_fleet_files *files, const char *address, cx_err *err)
 {
     bool owned = cx_fleet_files_own(files);

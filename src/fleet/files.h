@@ -55,6 +55,8 @@ void cx_fleet_files_id(const cx_fleet_files *files, uint8_t out[16]);
 
 /* Whether this process has the lease. */
 bool cx_fleet_files_own(cx_fleet_files *files);
+/* How long ago this process synced the tables of the data directory; false = it has not. */
+bool cx_fleet_files_tables_age(cx_fleet_files *files, uint64_t *out_ms);
 /* While it has: where it serves (cx_fleet_publish). */
 CX_RESULT cx_fleet_files_publish(cx_fleet_files *files, const char *address, cx_err *err);
 /* Who has the part, for messages: "NODE"; empty when no one has. */

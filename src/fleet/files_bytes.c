@@ -15,6 +15,8 @@
 
 #include "fleet/files_internal.h"
 
+#define TABLES "cortex.db"
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -388,6 +390,8 @@ static int sync_file(cx_fleet_files *files, cx_files_file *file)
     cx_buf_init(&job.bytes, cx_files_alloc());
     failed = run_sync(&job);
     file->failed = file->failed || failed != 0;
+    if (failed == 0 && file->pages && strcmp(file->name, TABLES) == 0)
+        files->tables_ns = files->under->monotonic_ns(files->under);
     cx_buf_done(&job.bytes);
     cx_vec_done(&job.chunks, cx_files_alloc());
     cx_vec_done(&job.writes, cx_files_alloc());

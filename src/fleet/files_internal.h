@@ -143,6 +143,7 @@ struct cx_fleet_files {
     bool seen; /* `names` are those of the database */
     bool owned, lost, turning, bulk, stopping;
     unsigned loads;
+    uint64_t tables_ns;           /* when the tables were synced last; 0 = not by this process */
     uint64_t heard_ns;            /* when the newest request that renewed the lease was sent */
     cx_files_handle *lock_handle; /* has the lease, takes it or gives it back */
     char why[CX_ERR_MESSAGE_SIZE], shown[CX_ERR_MESSAGE_SIZE];

@@ -7,6 +7,7 @@
 #define CX_SERVER_API_H
 
 #include "server/feed/external.h"
+#include "server/feed/part_watch.h"
 #include "server/feed/runs.h"
 #include "server/mcp/mcpd.h"
 #include "server/page/page.h"

@@ -348,6 +348,13 @@ const cx_api_type cx_api_types[] = {
      "{agent: string|null, calls: integer, cost_usd: number, errors: integer, first: string|null, "
      "last: string|null, model: string|null, name: string, path: string|null, source: string, "
      "steps: integer, title: string|null, tokens_input: integer, tokens_output: integer}"},
+    {"FleetPart", "{bytes_written: integer, commits: integer, epoch: integer, files: integer, id: string, "
+     "lease_left_ms: integer, moved: boolean, name: string, node: string|null, part: integer, "
+     "served: boolean, stopped: boolean}"},
+    {"FleetNode", "{address: string, draining: boolean, node: string, part: string, silent_ms: integer, "
+     "state: 'up'|'drains'|'silent', up_ms: integer, version: string}"},
+    {"FleetNodes", "{age_ms: integer|null, away: boolean, fleet: string|null, node: string|null, nodes: FleetNode[], "
+     "part: string|null, parts: FleetPart[], strict: boolean}"},
     {"HistoriesPage", "{histories: HistoryRow[], next_cursor: string|null, not_searched_before: string|null}"},
 
     /* --- objects and their provenance (docs/formats/provenance.md)

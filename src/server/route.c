@@ -793,6 +793,14 @@ const cx_route cx_routes[] = {
 
     CX_ROUTES_OF_RUNS CX_ROUTES_OF_SESSIONS CX_ROUTES_OF_PAGE
 
+    {.method = "GET",
+     .path = "/api/v1/nodes",
+     READING,
+     .answers = JSON,
+     .response_type = "FleetNodes",
+     .codes = "200",
+     .handler = cx_api_nodes,
+     .summary = "The fleet that serves this part: parts, who has them, and nodes"},
     {.method = "POST",
      .path = "/mcp",
      .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ,

@@ -73,6 +73,7 @@ bool cx_api_hook_problem(cx_call *call, const cx_problem *problem);
 cx_handler cx_api_otlp_traces, cx_api_otlp_logs, cx_api_otel_traces, cx_api_archived;
 cx_handler cx_api_inbox, cx_api_inbox_facets;
 cx_handler cx_api_writer;
+cx_handler cx_api_nodes;
 cx_handler cx_api_feed, cx_api_healthz, cx_api_readyz, cx_api_metrics, cx_api_openapi;
 
 #endif

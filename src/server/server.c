@@ -112,6 +112,7 @@ static cx_status open_service(cx_server *server, cx_err *err)
         .index_where = options->index_where,
         .body_max = options->body_max,
         .runs = options->runs,
+        .watch = options->watch,
         .tls = options->tls_cert_path != NULL,
         .open_signed = options->open_signed,
         .open_requests = options->open_requests,

@@ -12,7 +12,8 @@
 #include "server/alerts/alerting.h"
 #include "server/token.h"
 
-typedef struct cx_runs cx_runs; /* server/feed/runs.h */
+typedef struct cx_runs cx_runs;             /* server/feed/runs.h */
+typedef struct cx_part_watch cx_part_watch; /* server/feed/part_watch.h */
 
 typedef struct cx_server cx_server;
 
@@ -28,6 +29,7 @@ typedef struct cx_server_options {
     const cx_lattice *only_lattice; /* which was opened with keep_deltas and outlives the server */
     const cx_token *only_token;     /* then: what opens it */
     cx_runs *runs;           /* of a repository; outlives the server; NULL = none is served */
+    cx_part_watch *watch;    /* of the fleet of a part; outlives the server; NULL = it is none */
     const char *index_where; /* NULL = HOME/cirislens.db */
     bool mcp_writes;         /* as cx_service_options, as the next two */
     const char *user_home, *program;

@@ -33,6 +33,7 @@ typedef struct cx_session_list cx_session_list; /* server/feed/session_list.h */
 struct cx_problem;
 typedef struct cx_runs cx_runs;             /* server/feed/runs.h */
 typedef struct cx_view_cache cx_view_cache; /* server/feed/view_cache.h */
+typedef struct cx_part_watch cx_part_watch; /* server/feed/part_watch.h */
 
 /* --- what is served --------------------------------------------------------------------------- */
 
@@ -53,6 +54,7 @@ typedef struct cx_service_options {
     const char *index_where; /* as cx_index_open; NULL = the file in the data directory */
     size_t body_max;         /* bytes; 0 = CX_SERVER_BODY_MAX_DEFAULT */
     cx_runs *runs;           /* of a repository; outlives the service; NULL = none is served */
+    cx_part_watch *watch;    /* of a part of a fleet; outlives the service; NULL = it is none */
     bool tls;                /* requests arrive over TLS */
     bool relayed;            /* as cx_server_options.relayed_port, and the next two */
     bool (*may_answer)(void *arg);

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -134,6 +135,72 @@ def both_nodes_answer_and_one_has_the_part(database):
         check({n["address"] for n in listed} == {n.about["url"].removeprefix("http://") for n in (one, two)}, listed)
         check(one.stop() == 0 and two.stop() == 0)
         check(json.loads(f.ok("fleet", "nodes", "--json"))["nodes"] == [])
+
+
+def scraped(node):
+    """/metrics -> name -> labels -> value."""
+    connection = http.client.HTTPConnection("127.0.0.1", node.port, timeout=PATIENCE_S)
+    try:
+        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {node.fleet.token}"})
+        text = connection.getresponse().read().decode()
+    finally:
+        connection.close()
+    found = {}
+    for name, labels, value in re.findall(r"^(cortex_fleet_\w+)(?:\{(.*)\})? (\d+)$", text, flags=re.M):
+        found.setdefault(name, {})[tuple(sorted(re.findall(r'(\w+)="([^"]*)"', labels)))] = int(value)
+    kinds = dict(re.findall(r"^# TYPE (cortex_fleet_\S+) (\S+)$", text, flags=re.M))
+    return found, kinds
+
+
+@test
+def parts_and_nodes_are_shown_and_no_tenant_sees_another(database):
+    with Fleet(database) as f:
+        one, two = f.pair()
+        check(one.write("a key")[0] == 201)
+        wait(lambda: len(two.ask("GET", "/api/v1/nodes")[1]["nodes"]) == 2, "two nodes")
+        status, got = two.ask("GET", "/api/v1/nodes")
+        check(status == 200 and got["part"] == f.part and got["node"] == "one" and not got["away"] and got["strict"], got)
+        # main, and the parts of other tests, are there and not told of.
+        check(len(json.loads(f.ok("fleet", "parts", "--json"))["parts"]) > 1)
+        listed = {p["name"]: p for p in json.loads(f.ok("fleet", "parts", "--json"))["parts"]}
+        check([p["name"] for p in got["parts"]] == [f.part], got)
+        part = got["parts"][0]
+        check(part["node"] == "one" and part["served"] and 0 < part["lease_left_ms"] <= 4000, part)
+        check(part["id"] == listed[f.part]["id"] and part["epoch"] == listed[f.part]["epoch"] and part["commits"] > 0, part)
+        check(sorted((n["node"], n["state"]) for n in got["nodes"]) == [("one", "up"), ("two", "up")], got)
+
+        found, kinds = scraped(two)
+        table = dict(re.findall(r"^\| `(cortex_fleet_\w+)` \| (gauge|counter)", (HERE.parents[1] / "docs/metrics.md").read_text(),
+                                flags=re.M))
+        late = {"cortex_fleet_tables_age_seconds"}
+        check(set(kinds) - late == set(table) - late and all(table[name] == kind for name, kind in kinds.items()),
+              set(table) ^ set(kinds))
+        key = (("part", f.part),)
+        check(found["cortex_fleet_part_served"] == {key: 1} and found["cortex_fleet_part_stopped"] == {key: 0}, found)
+        check(found["cortex_fleet_part_epoch"] == {key: part["epoch"]}, found)
+        check(found["cortex_fleet_part_info"] == {(("id", part["id"]), ("node", "one"), key[0]): 1}, found)
+        check(found["cortex_fleet_away"] == {(): 0}, found)
+        check(found["cortex_fleet_node_alive"] == {(("node", n), key[0]): 1 for n in ("one", "two")}, found)
+        # What the parent of the node that serves has accepted.
+        accepted = found["cortex_fleet_connections_total"][()]
+        for n in range(5):
+            one.ask("GET", "/healthz")
+        wait(lambda: scraped(one)[0]["cortex_fleet_connections_total"][()] >= accepted + 5, "connections are counted")
+        check(scraped(one)[0]["cortex_fleet_connections"][(("to", "own"),)] >= 0)
+
+        f.ok("fleet", "drain", "two")
+        wait(lambda: scraped(one)[0]["cortex_fleet_node_draining"].get((("node", "two"), key[0])) == 1, "two drains")
+        two.kill()
+        wait(lambda: scraped(one)[0]["cortex_fleet_node_alive"].get((("node", "two"), key[0])) == 0, "two is silent")
+        check([n["state"] for n in one.ask("GET", "/api/v1/nodes")[1]["nodes"] if n["node"] == "two"] == ["silent"])
+    # A node of main is the operator's.
+    with Fleet(database) as f:
+        f.url, f.part = f"{f.database}#main", "main"
+        f.token = json.loads(f.ok("token", "add", "--name", "all", "--scope", "trace:read", "--json", home=f.url))["token"]
+        node = f.node("three")
+        node.wait_said("and serves it")
+        wait(lambda: len(node.ask("GET", "/api/v1/nodes")[1]["parts"]) > 2, "all parts")
+        check(len(scraped(node)[0]["cortex_fleet_part_epoch"]) > 2)
 
 
 @test

@@ -581,7 +581,7 @@ ROUTES = [("POST", "/api/v1/steps", "trace:write"), ("POST", API + "/events", "t
           ("GET", "/api/v1/archived", "full"), ("POST", "/hook/x", "hook"), ("GET", "/api/v1/writer", "home:write"),
           ("GET", "/api/v1/sessions", "full"), ("GET", "/api/v1/sessions/x", "full"),
           *[("POST", "/api/v1/sessions/x/" + what, "session:approve") for what in ["approve", "deny", "limit"]],
-          ("GET", "/api/v1/roots", "trace:read"), ("GET", "/metrics", "any"),
+          ("GET", "/api/v1/roots", "trace:read"), ("GET", "/api/v1/nodes", "trace:read"), ("GET", "/metrics", "any"),
           ("GET", "/openapi.json", "any"), ("GET", "/healthz", "open"), ("GET", "/readyz", "open")]
 
 
@@ -690,6 +690,14 @@ def an_unreadable_token_file_authorises_no_request(s):
 # test_page.py).
 RUNS = re.compile(r"/api/(v1/)?(runs|contracts|locks|worktrees|policies|agents|approvals|intents|cases)(/|$)"
                   r"|/$|/assets/|/api/v1/(session|view)(/|$)")
+
+
+@shared
+def a_data_directory_that_is_no_part_has_no_fleet(s):
+    told = s.get("/api/v1/nodes").json()
+    assert told == {"age_ms": None, "away": False, "fleet": None, "node": None, "nodes": [], "part": None, "parts": [],
+                    "strict": False}, told
+    assert "cortex_fleet_" not in s.get("/metrics").body.decode()
 
 
 @shared

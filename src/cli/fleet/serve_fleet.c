@@ -459,6 +459,7 @@ static void step(node *n, bool wanted, uint32_t wait_ms)
 {
     cx_forward_counts counts = cx_forward_count(n->forward);
     bool drains = look(n);
+    n->process.counts = counts;
     cx_serve_process_step(&n->process, wanted && !drains, counts.own, wait_ms);
     (void)look(n);
 }

@@ -27,6 +27,7 @@
 #include "cli/cli.h"
 #include "fleet/api.h"
 #include "os/api.h"
+#include "server/api.h"
 
 /* All of `cortex serve` when it has --fleet. */
 int cx_cli_serve_fleet(cx_cli *cli, const cx_cli_args *args);
@@ -56,6 +57,8 @@ bool cx_serve_worker_was_told(const cx_err *err);
 /* From now on silence on standard input is a SIGTERM, as its end is (N2); what comes is answered
  * with a line feed on standard output (N4). */
 CX_RESULT cx_serve_worker_follow(const cx_serve_worker *worker, cx_err *err);
+/* What the parent said last of its connections; zeros before. */
+void cx_serve_worker_relay(void *arg, cx_relay_counts *out);
 /* The part is served: others may connect. */
 CX_RESULT cx_serve_worker_publish(cx_cli *cli, const cx_serve_worker *worker, cx_err *err);
 
@@ -110,7 +113,8 @@ typedef struct cx_serve_process {
     uint64_t start_ns;      /* not before */
     uint64_t ready_ns, until_ns, said_ns;
     uint32_t delay_ms;
-    bool was_ready, fails; /* it had the part once; its options are refused */
+    cx_forward_counts counts; /* which the worker is told */
+    bool was_ready, fails;    /* it had the part once; its options are refused */
 } cx_serve_process;
 
 /* Does what is due, and waits for at most `wait_ms`.  `own` connections are at the worker. */

@@ -3,6 +3,7 @@
  */
 #include "cli/fleet/serve_fleet.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -173,7 +174,12 @@ static void say_here(cx_serve_process *process)
     process->said_ns = now;
     process->unheard++;
     /* A worker that reads no more is found otherwise. */
-    cx_status ignored = cx_spawn_write(process->child, cx_bytes_from(".", 1), 1, NULL);
+    char line[6 * 21 + 1];
+    const cx_forward_counts *c = &process->counts;
+    int size = snprintf(line, sizeof line,
+                        "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+                        c->open, c->held, c->own, c->accepted, c->given_up, c->refused);
+    cx_status ignored = cx_spawn_write(process->child, cx_bytes_from(line, (size_t)size), 1, NULL);
     (void)ignored;
 }
 

@@ -4,6 +4,7 @@
 #include "cli/fleet/serve_fleet.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,10 +117,51 @@ cx_status cx_serve_worker_open(cx_cli *cli, const cx_serve_worker *worker, const
 
 /* --- with the parent -------------------------------------------------------------------------- */
 
+/* open, held, own, accepted, given_up, refused */
+static atomic_uint_fast64_t relay_counts[6];
+
+void cx_serve_worker_relay(void *arg, cx_relay_counts *out)
+{
+    uint64_t values[CX_COUNT_OF(relay_counts)];
+    (void)arg;
+    for (size_t i = 0; i < CX_COUNT_OF(values); i++)
+        values[i] = atomic_load_explicit(&relay_counts[i], memory_order_relaxed);
+    *out = (cx_relay_counts){values[0], values[1], values[2], values[3], values[4], values[5]};
+}
+
+static void note_counts(const char *line)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(relay_counts); i++) {
+        char *end = NULL;
+        uint64_t value = strtoull(line, &end, 10);
+        if (end == line)
+            return;
+        atomic_store_explicit(&relay_counts[i], value, memory_order_relaxed);
+        line = end;
+    }
+}
+
+/* A line of counts a second; one that is longer than it can be is left out. */
+static void hear(const char *bytes, size_t count)
+{
+    static char line[256];
+    static size_t used;
+    for (size_t i = 0; i < count; i++) {
+        if (bytes[i] != '\n') {
+            used = used + 1 < sizeof line ? used : 0;
+            line[used++] = bytes[i];
+            continue;
+        }
+        line[used] = 0;
+        used = 0;
+        note_counts(line);
+    }
+}
+
 /* Detached: it may wait when the process ends. */
 static void *await_silence(void *arg)
 {
-    char bytes[64];
+    char bytes[256];
     ssize_t count = 1;
     while (count > 0 || (count < 0 && errno == EINTR)) {
         cx_stream_wait input = {0, CX_POLL_READ, 0};
@@ -129,6 +171,7 @@ static void *await_silence(void *arg)
             break;
         }
         count = read(0, bytes, sizeof bytes);
+        hear(bytes, count > 0 ? (size_t)count : 0);
         /* N4.  No more than what came, so that it waits for no one who reads nothing. */
         if (count > 0 && write(1, "\n", 1) < 0)
             break;

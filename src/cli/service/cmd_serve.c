@@ -12,6 +12,7 @@
 #include "base/api.h"
 #include "db/api.h"
 #include "os/api.h"
+#include "cli/fleet/part_home.h"
 #include "cli/ledger/ledger.h"
 #include "cli/erasure/retention_rules.h"
 #include "cli/erasure/sensitive_args.h"
@@ -445,6 +446,26 @@ static void join_writer(void *arg, int socket, void (*ended)(void *arg), void *e
     cx_home_serve_add(arg, socket, ended, ended_arg);
 }
 
+static bool tables_age(void *arg, uint64_t *out_ms)
+{
+    return cx_fleet_files_tables_age(arg, out_ms);
+}
+
+static cx_status open_watch(cx_serving *s, cx_server_options *options, cx_err *err)
+{
+    const char *home = getenv("CORTEX_HOME");
+    cx_part_watch_options watch = {.node = s->worker.node,
+                                   .relay = cx_serve_worker_relay,
+                                   .tables_age = tables_age,
+                                   .arg = s->cli->part};
+    if (!s->worker.is_one || home == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_cli_split_database(&s->cli->arena, home, &watch.url, &watch.part, err));
+    CX_TRY(cx_part_watch_open(&watch, &s->watch, err));
+    options->watch = s->watch;
+    return CX_SUCCESS;
+}
+
 cx_status cx_serving_open(cx_serving *s, cx_err *err)
 {
     cx_server_options options;
@@ -465,6 +486,7 @@ cx_status cx_serving_open(cx_serving *s, cx_err *err)
         options.join = join_writer;
         options.join_arg = s->remote;
     }
+    CX_TRY(open_watch(s, &options, err));
     CX_TRY(need_token(s, err));
     CX_TRY(cx_cli_alerting_secret(s->cli, s->args, s->path, &options.alerting, err));
     CX_TRY(open_runs(s, err));
@@ -672,6 +694,7 @@ void cx_serving_close(cx_serving *s, uint32_t grace_ms)
     /* Its clients may be connections of the server. */
     cx_home_serve_stop(s->remote);
     cx_server_close(s->server, grace_ms);
+    cx_part_watch_close(s->watch);
     cx_runs_close(s->runs);
     cx_home_serve_end(s->remote);
     cx_recorder_close(s->recorder);

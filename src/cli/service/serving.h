@@ -29,7 +29,8 @@ typedef struct cx_serving {
     cx_home *home;
     cx_remote *remote;
     cx_recorder *recorder;
-    cx_runs *runs; /* NULL = no --repo */
+    cx_runs *runs;        /* NULL = no --repo */
+    cx_part_watch *watch; /* of a worker's part; NULL = it is none */
     cx_server *server;
     const char *token_path;              /* HOME/token; NULL = tokens are managed elsewhere */
     cx_str token_text;                   /* its contents; shown only on a terminal */

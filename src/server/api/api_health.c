@@ -3,6 +3,7 @@
  * feed.
  */
 #include "os/api.h"
+#include "server/api/fleet_metrics.h"
 #include "server/feed/live_feed.h"
 #include "server/grpc_wire.h"
 #include "server/route.h"
@@ -273,7 +274,6 @@ cx_status cx_api_metrics(cx_call *call, cx_err *err)
 {
     cx_metrics *m = &call->service->metrics;
     cx_buf *out = &call->response.body;
-    (void)err;
     write_requests(out, m);
     cx_metrics_head(out, "cortex_http_request_seconds", "histogram",
                     "Time from the headers to the end of the answer.");
@@ -312,6 +312,7 @@ cx_status cx_api_metrics(cx_call *call, cx_err *err)
     write_audits(out, m);
     write_deliveries(out, m, call->service->io, call->service->recorder);
     write_memory(out);
+    CX_TRY(cx_api_fleet_metrics(call, err));
     cx_call_answer(call, 200, "text/plain; version=0.0.4; charset=utf-8");
     return CX_SUCCESS;
 }

@@ -404,6 +404,43 @@ export interface FleetAgent {
   traces: number[];
 }
 
+export interface FleetNode {
+  address: string;
+  draining: boolean;
+  node: string;
+  part: string;
+  silent_ms: number;
+  state: 'up' | 'drains' | 'silent';
+  up_ms: number;
+  version: string;
+}
+
+export interface FleetNodes {
+  age_ms: number | null;
+  away: boolean;
+  fleet: string | null;
+  node: string | null;
+  nodes: FleetNode[];
+  part: string | null;
+  parts: FleetPart[];
+  strict: boolean;
+}
+
+export interface FleetPart {
+  bytes_written: number;
+  commits: number;
+  epoch: number;
+  files: number;
+  id: string;
+  lease_left_ms: number;
+  moved: boolean;
+  name: string;
+  node: string | null;
+  part: number;
+  served: boolean;
+  stopped: boolean;
+}
+
 export interface GateState {
   passed: boolean;
   reached: boolean;
