@@ -50,13 +50,57 @@ struct cx_db {
     cx_file folder;          /* where the file lies, for the lock of D1 */
     char in_files[32];       /* the database of this connection that is in a cx_io; "" = none */
     bool writes_files;       /* .. and is written */
+    _Atomic bool lent;       /* to the thread whose `borrowed` it is */
+    cx_lock lending;
 };
+
+static _Thread_local const cx_db *borrowed;
 
 struct cx_db_statement {
     cx_db *db;
     sqlite3_stmt *handle;
     int bind_failure; /* the first one; reported by the next step */
 };
+
+/* --- one thread at a time --------------------------------------------------------------------- */
+
+void cx_db_lend(cx_db *db)
+{
+    CX_ASSERT(!atomic_load(&db->lent));
+    atomic_store(&db->lent, true);
+}
+
+void cx_db_borrow(cx_db *db)
+{
+    CX_ASSERT(borrowed == NULL && atomic_load(&db->lent));
+    borrowed = db;
+}
+
+void cx_db_give_back(cx_db *db)
+{
+    CX_ASSERT(borrowed == db);
+    borrowed = NULL;
+    cx_lock_enter(&db->lending);
+    atomic_store(&db->lent, false);
+    cx_lock_wake(&db->lending);
+    cx_lock_leave(&db->lending);
+}
+
+static void wait_for_return(cx_db *db)
+{
+    cx_lock_enter(&db->lending);
+    while (atomic_load(&db->lent))
+        cx_lock_wait(&db->lending);
+    cx_lock_leave(&db->lending);
+}
+
+static inline void wait_until_ours(cx_db *db)
+{
+    if (atomic_load_explicit(&db->lent, memory_order_acquire) && borrowed != db)
+        wait_for_return(db);
+}
+
+/* --- failures --------------------------------------------------------------------------------- */
 
 /* Of a connection to a file in a cx_io: with what the io said. */
 static cx_status fail_files(int os_errno, const char *doing, const char *text, cx_err *err)
@@ -212,6 +256,8 @@ done:
     return status;
 }
 
+/* Of a private database: what it does not keep is written to a file and read again. */
+#define SCRATCH_CACHE (UINT64_C(32) << 20)
 /* Of an index that is only read. */
 #define READER_CACHE (UINT64_C(16) << 20)
 
@@ -282,8 +328,10 @@ static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
     if (mode == CX_DB_EXTERNAL)
         return distrust(db, err);
     sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
-    if (mode == CX_DB_SCRATCH)
-        return cx_db_run(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;", err);
+    if (mode == CX_DB_SCRATCH) {
+        CX_TRY(cx_db_run(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;", err));
+        return set_cache(db, "main", SCRATCH_CACHE, err);
+    }
     if (mode == CX_DB_ALONE && db->in_files[0] == 0) {
         /* Exclusive: the index of the write-ahead log is made in memory, not in a file next to it.
          */
@@ -317,6 +365,7 @@ cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err
     if (db == NULL)
         return cx_fail_nomem(err);
     *db = (cx_db){.writes = mode == CX_DB_WRITE, .folder = CX_FILE_NONE};
+    cx_lock_init(&db->lending);
     if (mode != CX_DB_SCRATCH && cx_db_in_files(path))
         note_files(db, "main");
     else if (mode == CX_DB_WRITE || mode == CX_DB_IMMUTABLE || mode == CX_DB_ALONE)
@@ -449,6 +498,7 @@ void cx_db_close(cx_db *db)
 {
     if (db == NULL)
         return;
+    wait_until_ours(db);
     if (db->writes_files) /* what is left in its log is lost with the last connection (D2) */
         (void)checkpoint_files(db, SQLITE_CHECKPOINT_TRUNCATE, BUSY_TIMEOUT_MS);
     else if (db->writes && !leaves_log(db) && cx_share_lock_exclusive(db->folder))
@@ -458,6 +508,7 @@ void cx_db_close(cx_db *db)
     int code = sqlite3_close(db->handle);
     CX_ASSERT(code == SQLITE_OK); /* a statement was left open */
     cx_share_close(db->folder);
+    cx_lock_done(&db->lending);
     cx_alloc_free(cx_alloc_default(), db, sizeof *db);
 }
 
@@ -550,6 +601,7 @@ cx_status cx_db_forget_deleted(cx_db *db, bool wiped, cx_err *err)
 
 cx_status cx_db_run(cx_db *db, const char *sql, cx_err *err)
 {
+    wait_until_ours(db);
     int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
     return code == SQLITE_OK ? CX_SUCCESS : fail_db(db, code, sql, err);
 }
@@ -571,6 +623,7 @@ cx_status cx_db_commit(cx_db *db, cx_err *err)
 
 void cx_db_rollback(cx_db *db)
 {
+    wait_until_ours(db);
     if (sqlite3_get_autocommit(db->handle) == 0)
         (void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
 }
@@ -581,6 +634,7 @@ cx_status cx_db_prepare(cx_db *db, const char *sql, cx_db_statement **out, cx_er
     if (statement == NULL)
         return cx_fail_nomem(err);
     *statement = (cx_db_statement){.db = db, .bind_failure = SQLITE_OK};
+    wait_until_ours(db);
     int code = sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT,
                                   &statement->handle, NULL);
     if (code != SQLITE_OK) {
@@ -596,6 +650,7 @@ void cx_db_finish(cx_db_statement *statement)
 {
     if (statement == NULL)
         return;
+    wait_until_ours(statement->db);
     (void)sqlite3_finalize(statement->handle); /* repeats the last step's failure, already told */
     cx_alloc_free(cx_alloc_default(), statement, sizeof *statement);
 }
@@ -609,16 +664,19 @@ static void note_bind_result(cx_db_statement *statement, int code)
 
 void cx_db_bind_int(cx_db_statement *statement, int index, int64_t value)
 {
+    wait_until_ours(statement->db);
     note_bind_result(statement, sqlite3_bind_int64(statement->handle, index, value));
 }
 
 void cx_db_bind_double(cx_db_statement *statement, int index, double value)
 {
+    wait_until_ours(statement->db);
     note_bind_result(statement, sqlite3_bind_double(statement->handle, index, value));
 }
 
 void cx_db_bind_bytes(cx_db_statement *statement, int index, cx_bytes value)
 {
+    wait_until_ours(statement->db);
     /* A NULL pointer would bind SQL's NULL, which is not the same as no bytes. */
     const void *data = value.data != NULL ? (const void *)value.data : "";
     note_bind_result(
@@ -628,12 +686,14 @@ void cx_db_bind_bytes(cx_db_statement *statement, int index, cx_bytes value)
 void cx_db_bind_text(cx_db_statement *statement, int index, cx_str value)
 {
     const char *data = value.data != NULL ? value.data : "";
+    wait_until_ours(statement->db);
     note_bind_result(statement, sqlite3_bind_text64(statement->handle, index, data, value.size,
                                                     SQLITE_STATIC, SQLITE_UTF8));
 }
 
 void cx_db_bind_null(cx_db_statement *statement, int index)
 {
+    wait_until_ours(statement->db);
     note_bind_result(statement, sqlite3_bind_null(statement->handle, index));
 }
 
@@ -641,6 +701,7 @@ cx_status cx_db_step(cx_db_statement *statement, bool *out_row, cx_err *err)
 {
     int code = statement->bind_failure;
     statement->bind_failure = SQLITE_OK;
+    wait_until_ours(statement->db);
     if (code == SQLITE_OK)
         code = sqlite3_step(statement->handle);
     if (code == SQLITE_ROW) {
@@ -666,6 +727,7 @@ cx_status cx_db_execute(cx_db_statement *statement, cx_err *err)
 
 void cx_db_reset(cx_db_statement *statement)
 {
+    wait_until_ours(statement->db);
     (void)sqlite3_reset(statement->handle); /* repeats the last step's failure, already told */
 }
 

@@ -3,8 +3,8 @@
  *
  * A thin, safe face on SQLite: one file, statements prepared once, errors as cx_err.  Nothing in it
  * is the truth: its user must be able to fill it again.  A connection belongs to one thread
- * at a time.  SQLite keeps to its write-ahead log, so readers of other processes see whole
- * transactions and never wait for the writer.  Files may also be in a cx_io: files.h.
+ * at a time (cx_db_lend).  SQLite keeps to its write-ahead log, so readers of other processes see
+ * whole transactions and never wait for the writer.  Files may also be in a cx_io: files.h.
  */
 #ifndef CX_DB_DB_H
 #define CX_DB_DB_H
@@ -45,6 +45,15 @@ CX_RESULT cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err
 /* Opens one more file, to be written or to be read (CX_DB_WRITE, CX_DB_READ); its tables are called
  * `name`.table.  `name` is a plain identifier. */
 CX_RESULT cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char *name, cx_err *err);
+/*
+ * Lends the connection to another thread that is about to be started, which begins with
+ * cx_db_borrow and ends with cx_db_give_back: meanwhile every call of other threads waits for that.
+ * None of their statements may stand on a row.
+ */
+void cx_db_lend(cx_db *db);
+void cx_db_borrow(cx_db *db);
+void cx_db_give_back(cx_db *db);
+
 /* All statements must have been closed.  Empties the write-ahead log when it was the writer. */
 void cx_db_close(cx_db *db);
 

@@ -117,23 +117,59 @@ void cx_home_stop_flusher(cx_home *home)
     cx_thread_join(&home->flusher);
 }
 
-cx_status cx_home_flush_now(cx_home *home, cx_err *err)
+/* --- without a flusher thread ----------------------------------------------------------------- */
+
+cx_status cx_home_flush_end(cx_home *home, cx_err *err)
 {
-    cx_store *store = &home->store;
-    CX_TRY(cx_home_save_actors(home, err));
-    CX_TRY(cx_store_start_flush(store, home->applied, err));
-    CX_TRY(cx_store_flush_memtable(store, store->flushing, err));
+    if (!home->store.aside.runs)
+        return CX_SUCCESS;
+    CX_TRY(cx_store_flush_end(&home->store, err));
     flushed(home);
     return CX_SUCCESS;
 }
+
+static cx_status flush_in_order(cx_home *home, bool by_thread, cx_err *err)
+{
+    CX_TRY(cx_home_flush_end(home, err));
+    CX_TRY(cx_home_save_actors(home, err));
+    CX_TRY(cx_store_start_flush(&home->store, home->applied, err));
+    cx_store_flush_aside(&home->store, by_thread);
+    return CX_SUCCESS;
+}
+
+unsigned cx_home_derive_threads(const cx_home *home)
+{
+    return home->options.threads != 0 ? home->options.threads : cx_thread_cores();
+}
+
+cx_status cx_home_flush_aside(cx_home *home, cx_err *err)
+{
+    return flush_in_order(home, cx_home_derive_threads(home) > 1, err);
+}
+
+cx_status cx_home_flush_now(cx_home *home, cx_err *err)
+{
+    CX_TRY(flush_in_order(home, false, err));
+    return cx_home_flush_end(home, err);
+}
+
+bool cx_home_is_flush_due(const cx_home *home)
+{
+    return cx_store_memtable_bytes(&home->store) >= CX_MEMTABLE_BYTES / 2 ||
+           cx_home_actors_crowded(home);
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 /* Waits until the tables have everything applied up to `wanted`, or nothing is left to flush. */
 static cx_status flush_until(cx_home *home, cx_position wanted, cx_err *err)
 {
     if (home->read_only && !home->store.shared)
         return CX_SUCCESS; /* a reader's view was complete when it was opened */
-    if (!home->flusher.started)
+    if (!home->flusher.started) {
+        CX_TRY(cx_home_flush_end(home, err));
         return nothing_to_flush(home) ? CX_SUCCESS : cx_home_flush_now(home, err);
+    }
     uint64_t limit_ms = home->options.flush_timeout_ms;
     uint64_t end = home->io->monotonic_ns(home->io) + limit_ms * UINT64_C(1000000);
     while (cx_store_memtable_rows(&home->store) != 0 || home->store.flushing != NULL) {

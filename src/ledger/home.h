@@ -103,6 +103,8 @@ typedef struct cx_home_options {
     /* Called before `progress`, with the same argument: how many entries (or rows) are done; may be
      * NULL. */
     void (*counted)(void *arg, uint64_t entries);
+    /* Of a verification or a rebuild: 1 = only the calling one; 0 = as many as there are cores. */
+    unsigned threads;
     size_t actor_limit; /* actors kept in memory; 0 = 16,384 */
     /* Of what waits for the tables; a commit waits beyond.  0 = 64 MiB.  More is faster for who
      * fills a home at once, and takes up to twice as much memory. */

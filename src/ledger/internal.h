@@ -178,6 +178,16 @@ CX_RESULT cx_home_flush_wait_locked(cx_home *home, cx_err *err);
 CX_RESULT cx_home_drain_locked(cx_home *home, cx_err *err);
 /* Flushes in the calling thread, while there is no flusher thread. */
 CX_RESULT cx_home_flush_now(cx_home *home, cx_err *err);
+/* How many threads a verification or a rebuild may have at work (options.threads). */
+unsigned cx_home_derive_threads(const cx_home *home);
+/* For deriving: whether rows must be flushed so that memory is bounded.  There are two memtables
+ * while a thread flushes, so each is half as large. */
+bool cx_home_is_flush_due(const cx_home *home);
+/* Waits for the flush that was begun before, and begins one, in another thread if there may be one
+ * (options.threads). */
+CX_RESULT cx_home_flush_aside(cx_home *home, cx_err *err);
+/* Waits for that; its failure. */
+CX_RESULT cx_home_flush_end(cx_home *home, cx_err *err);
 
 /* --- txn.c ---------------------------------------------------------------------------------- */
 

@@ -14,7 +14,6 @@
 #include "ledger/verify.h"
 
 #define NEW_NAME "/cortex.db.new"
-#define FLUSH_ENTRIES 1000000
 #define COMMITS_SHOWN 64 /* progress is told once in so many */
 
 typedef struct rebuild {
@@ -87,10 +86,7 @@ static cx_status derive_commit(rebuild *work, const cx_log_commit *commit, uint6
     }
     if (work->result.commits++ % COMMITS_SHOWN == 0)
         show_progress(work, "tables", commit->bytes_done, commit->bytes_total, work->entries);
-    if (cx_store_memtable_bytes(&home->store) < CX_MEMTABLE_BYTES &&
-        home->store.memtable->entries_written < FLUSH_ENTRIES && !cx_home_actors_crowded(home))
-        return CX_SUCCESS;
-    return cx_home_flush_now(home, err);
+    return cx_home_is_flush_due(home) ? cx_home_flush_aside(home, err) : CX_SUCCESS;
 }
 
 static cx_status derive_all(rebuild *work, cx_err *err)
@@ -109,8 +105,8 @@ static cx_status derive_all(rebuild *work, cx_err *err)
         CX_TRY_GOTO(status, derive_commit(work, &commit, skip, err));
         skip = 0;
     }
-    if (cx_store_memtable_rows(&home->store) != 0)
-        status = cx_home_flush_now(home, err);
+    status = cx_store_memtable_rows(&home->store) != 0 ? cx_home_flush_now(home, err)
+                                                       : cx_home_flush_end(home, err);
 done:
     cx_log_scan_end(scan);
     return status;

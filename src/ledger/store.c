@@ -6,7 +6,7 @@
  * S3  Every row has a checksum: a damaged row is reported and never used.  Folds and trees have
  *     none: what is read of them must lead to the actor's row.
  * S4  A store that derives keeps a transaction open: its rows become durable with the next flush,
- *     or not at all.  Its filter, if any, has every key in the database.
+ *     or not at all.  A filter, if there is one, has every key in the database.
  * S5  A read view ends with the flush of a memtable: until then the rows that the view lacks are in
  *     that memtable.
  *
@@ -73,6 +73,7 @@ static void finish_statements(cx_tables *tables)
     cx_db_finish(tables->put_fold);
     cx_db_finish(tables->scan_leaves);
     cx_db_finish(tables->scan_folds);
+    cx_db_finish(tables->scan_up);
     cx_db_finish(tables->get_position);
     cx_db_finish(tables->get_past);
     cx_db_finish(tables->put_past);
@@ -356,8 +357,7 @@ cx_status cx_store_put_snapshot(cx_store *store, const cx_snapshot_row *row, cx_
 size_t cx_store_memtable_rows(const cx_store *store)
 {
     const cx_memtable *memtable = store->memtable;
-    return memtable->rows.count + memtable->entries.count + memtable->entries_written +
-           memtable->actors.count;
+    return memtable->rows.count + memtable->entries.count + memtable->actors.count;
 }
 
 size_t cx_store_memtable_bytes(const cx_store *store)
@@ -391,6 +391,7 @@ void cx_store_flushed(cx_store *store)
     store->counters = store->flushing_counters;
     generation_close(store->alloc, store->flushing);
     store->flushing = NULL;
+    store->aside.runs = false;
 }
 
 /* --- writing to the database ----------------------------------------------------------------- */
@@ -461,12 +462,6 @@ static cx_status write_entry(cx_tables *tables, const cx_entry_row *row, cx_err 
 cx_status cx_store_put_entry(cx_store *store, const cx_entry_row *row, cx_err *err)
 {
     cx_memtable *generation = store->memtable;
-    /* Entries arrive in table order, and their transaction is open (S4). */
-    if (store->derives) {
-        generation->entries_written++;
-        CX_TRY(note_journal(store, row, err));
-        return write_entry(&store->writing, row, err);
-    }
     cx_str kind = cx_arena_copy_str(&generation->arena, row->kind);
     if (kind.data == NULL)
         return cx_fail_nomem(err);
@@ -574,11 +569,13 @@ static cx_status write_rows(cx_store *store, const cx_memtable *generation, cx_e
     cx_store_counters counters = store->counters;
     CX_TRY(write_sorted(store, generation, &counters.records, err));
     CX_TRY(cx_store_write_states(store, generation, err));
-    for (size_t i = 0; i < generation->entries.count; i++)
+    for (size_t i = 0; i < generation->entries.count; i++) {
+        CX_TRY(note_journal(store, &generation->entries.items[i], err));
         CX_TRY(write_entry(tables, &generation->entries.items[i], err));
+    }
     for (size_t i = 0; i < generation->folds.count; i++)
         CX_TRY(write_fold(store, &generation->folds.items[i], err));
-    counters.entries += generation->entries.count + generation->entries_written;
+    counters.entries += generation->entries.count;
     for (size_t i = 0; i < generation->actors.count; i++) {
         const uint64_t number = (uint64_t)generation->actors.items[i].id;
         cx_actor_row actor = generation->actors.items[i];
@@ -605,6 +602,35 @@ cx_status cx_store_flush_memtable(cx_store *store, const cx_memtable *generation
     if (cx_failed(status))
         cx_db_rollback(tables->db);
     return status;
+}
+
+static void flush_flushing(void *arg)
+{
+    cx_store *store = arg;
+    cx_db_borrow(store->writing.db);
+    store->aside.status = cx_store_flush_memtable(store, store->flushing, &store->aside.err);
+    cx_db_give_back(store->writing.db);
+}
+
+void cx_store_flush_aside(cx_store *store, bool by_thread)
+{
+    cx_store_aside *aside = &store->aside;
+    CX_ASSERT(store->flushing != NULL && !aside->runs);
+    aside->status = CX_SUCCESS;
+    aside->err = (cx_err){0};
+    aside->runs = true;
+    cx_db_lend(store->writing.db);
+    if (!by_thread || !cx_thread_start(&aside->thread, flush_flushing, store))
+        flush_flushing(store);
+}
+
+cx_status cx_store_flush_end(cx_store *store, cx_err *err)
+{
+    cx_store_aside *aside = &store->aside;
+    cx_thread_join(&aside->thread);
+    if (cx_failed(aside->status) && err != NULL)
+        *err = aside->err;
+    return aside->status;
 }
 
 cx_status cx_store_keep(cx_store *store, cx_err *err)
@@ -757,7 +783,7 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
     store->counters = none;
     CX_TRY(prepare_actors(store, err));
     /* If there is no memory for the filter, every lookup goes to the database. */
-    if (store->derives && store->filter == NULL)
+    if (store->shared && store->filter == NULL)
         store->filter = cx_alloc_zeroed(store->alloc, 1, FILTER_SIZE);
     return CX_SUCCESS;
 }
@@ -849,6 +875,7 @@ cx_status cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *al
 
 void cx_store_close(cx_store *store)
 {
+    cx_thread_join(&store->aside.thread);
     generation_close(store->alloc, store->memtable);
     generation_close(store->alloc, store->flushing);
     cx_alloc_free(store->alloc, store->filter, FILTER_SIZE);

@@ -87,7 +87,6 @@ typedef struct cx_memtable {
     CX_VEC(cx_fold_row) folds;
     CX_VEC(cx_state_row) states;
     CX_VEC(cx_snapshot_row) snapshots;
-    size_t entries_written;      /* while deriving: writes directly to the database */
     CX_VEC(cx_actor_row) actors; /* as of the end of the memtable */
     cx_position end;
 } cx_memtable;
@@ -98,6 +97,7 @@ typedef struct cx_tables {
     cx_db_statement *get, *put, *replace, *remove, *put_entry, *get_entry, *put_actor, *put_meta;
     cx_db_statement *scan_actors, *find_actor;
     cx_db_statement *put_fold, *scan_leaves, *scan_folds;
+    cx_db_statement *scan_up; /* cx_store_scan; NULL while one uses it */
     cx_db_statement *get_position, *get_past, *put_past, *remove_past, *scan_past;
     cx_pages *pages;              /* of the trees of states */
     cx_db_statement *begin, *end; /* of a view */
@@ -118,6 +118,14 @@ typedef struct cx_store_sweep {
     cx_pages_sweep_position position;
 } cx_store_sweep;
 
+/* A flush by a thread of its own, while there is no flusher thread. */
+typedef struct cx_store_aside {
+    cx_thread thread;
+    bool runs;        /* or has failed: then it stays so */
+    cx_status status; /* once it has ended */
+    cx_err err;
+} cx_store_aside;
+
 typedef enum cx_store_view { CX_VIEW_NONE, CX_VIEW_WANTED, CX_VIEW_OPEN } cx_store_view;
 
 typedef struct cx_store {
@@ -131,13 +139,14 @@ typedef struct cx_store {
     bool derives; /* a transaction is always open */
     bool holds_transaction;                      /* while deriving: only cx_store_keep commits */
     cx_db_statement *note_record, *note_journal; /* cx_store_note_changes; NULL = not noted */
-    uint64_t *filter; /* Bloom filter of keys, while deriving into an empty database; NULL = none */
+    uint64_t *filter; /* Bloom filter of keys, of private tables that began empty; NULL = none */
     cx_memtable *memtable;
     cx_memtable *flushing;               /* NULL = none */
     cx_position flushed;                 /* position up to which the tables are true */
     cx_store_counters counters;          /* as of `flushed` */
     cx_store_counters flushing_counters; /* as of the end of `flushing`, once it is written */
-    cx_store_view view;                  /* of a store that another process writes to */
+    cx_store_aside aside;
+    cx_store_view view; /* of a store that another process writes to */
     cx_store_sweep sweep;
 } cx_store;
 
@@ -196,6 +205,13 @@ size_t cx_store_memtable_bytes(const cx_store *store);
 /* Makes the active memtable the one being flushed, and starts an empty one. */
 CX_RESULT cx_store_start_flush(cx_store *store, cx_position end, cx_err *err);
 CX_RESULT cx_store_flush_memtable(cx_store *store, const cx_memtable *generation, cx_err *err);
+/*
+ * The same of `flushing`, by another thread, or by this one when none is to be started or can be.
+ * Other uses of that connection wait until it has ended (cx_db_lend).
+ */
+void cx_store_flush_aside(cx_store *store, bool by_thread);
+/* Waits for it; the same failure each time. */
+CX_RESULT cx_store_flush_end(cx_store *store, cx_err *err);
 /* The flush is complete: drops the flushed memtable. */
 void cx_store_flushed(cx_store *store);
 

@@ -172,6 +172,29 @@ static bool prefix_end(cx_bytes prefix, uint8_t *out, size_t *out_size)
     return true;
 }
 
+static const char scan_up[] = "SELECT key, value FROM record WHERE actor=?1 AND key>=?2 AND key<?3"
+                              " ORDER BY key";
+
+/* The last one that was used, but for a scan within another one. */
+static cx_status take_scan(cx_tables *tables, const char *sql, cx_db_statement **out, cx_err *err)
+{
+    if (sql != scan_up || tables->scan_up == NULL)
+        return cx_db_prepare(tables->db, sql, out, err);
+    *out = tables->scan_up;
+    tables->scan_up = NULL;
+    return CX_SUCCESS;
+}
+
+static void give_scan_back(cx_tables *tables, const char *sql, cx_db_statement *statement)
+{
+    if (sql != scan_up || tables->scan_up != NULL) {
+        cx_db_finish(statement);
+        return;
+    }
+    cx_db_reset(statement);
+    tables->scan_up = statement;
+}
+
 cx_status
 cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwards,
               cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err),
@@ -182,8 +205,7 @@ cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bo
     if (prefix.size == 0 || prefix.size > sizeof end || !prefix_end(prefix, end, &end_size))
         return cx_fail(err, CX_E_USAGE, "a scan needs a prefix");
     cx_bytes low = prefix, high = cx_bytes_from(end, end_size);
-    const char *sql = "SELECT key, value FROM record WHERE actor=?1 AND key>=?2 AND key<?3"
-                      " ORDER BY key";
+    const char *sql = scan_up;
     if (!backwards && from.size != 0 && cx_str_cmp(cx_bytes_str(from), cx_bytes_str(low)) > 0)
         low = from;
     if (backwards) {
@@ -195,7 +217,7 @@ cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bo
             high = from;
     }
     cx_db_statement *statement;
-    CX_TRY(cx_db_prepare(store->reading.db, sql, &statement, err));
+    CX_TRY(take_scan(&store->reading, sql, &statement, err));
     cx_db_bind_int(statement, 1, actor);
     cx_db_bind_bytes(statement, 2, low);
     cx_db_bind_bytes(statement, 3, high);
@@ -211,7 +233,7 @@ cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bo
         CX_TRY_GOTO(status, row(arg, key, value, &stop, err));
     }
 done:
-    cx_db_finish(statement);
+    give_scan_back(&store->reading, sql, statement);
     return status;
 }
 
@@ -472,11 +494,24 @@ static cx_status find_by_statement(cx_db_statement *statement, cx_str name, int6
     return status;
 }
 
+/* Both indexes were filled with the rows of the filter (S4). */
+static bool is_new_name(const cx_store *store, cx_str name)
+{
+    name_key key;
+    cx_row_name row;
+    const cx_str text = cx_store_name_row(CX_ACTOR_HOME, key_of_name(name, &key), &row);
+    return !cx_store_may_have(store->filter, cx_map_hash(&store->memtable->index, text));
+}
+
 cx_status cx_store_find_actor(cx_store *store, cx_str name, cx_arena *arena, int64_t *out_id,
                               bool *out_found, cx_err *err)
 {
     int64_t indexed = 0;
     bool there = false;
+    if (is_new_name(store, name)) {
+        *out_found = false;
+        return CX_SUCCESS;
+    }
     CX_TRY(find_by_statement(store->reading.find_actor, name, &indexed, &there, err));
     CX_TRY(find_in_rows(store, name, arena, out_id, out_found, err));
     if (there != *out_found || (there && indexed != *out_id))

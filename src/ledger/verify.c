@@ -21,7 +21,6 @@
 #include "ledger/internal.h"
 
 #define FINDINGS_MAX 1000
-#define FLUSH_ENTRIES 400000
 #define COMMITS_SHOWN 64 /* progress is told once in so many */
 #define RECORDS_SHOWN 1024
 
@@ -35,6 +34,18 @@ struct cx_home_report {
     CX_VEC(cx_actor_info) actors;
     CX_VEC(cx_roots) roots;
 };
+
+/* The tables of the data directory, whose pages another thread looks at while records are
+ * checked. */
+typedef struct stored_tables {
+    cx_store store;
+    bool there, stale;
+    cx_status opened;
+    cx_err why; /* of `opened` */
+    cx_thread thread;
+    cx_status pages;
+    cx_err damage; /* of `pages` */
+} stored_tables;
 
 typedef struct verifier {
     cx_home *home;
@@ -52,6 +63,7 @@ typedef struct verifier {
     cx_home_root_check *home_roots;
     uint64_t records; /* memories and edges that there are in the end */
     bool damaged;     /* the log is damaged: later frames cannot be derived */
+    stored_tables stored;
 } verifier;
 
 /* --- findings -------------------------------------------------------------------------------- */
@@ -219,6 +231,15 @@ static bool is_stopped(const verifier *check)
     return options->go_on != NULL && !options->go_on(options->go_on_arg);
 }
 
+/* A point is of rows that are written, so a run that keeps them waits for each flush. */
+static cx_status flush_in_between(verifier *check, cx_err *err)
+{
+    if (check->kept == NULL)
+        return cx_home_flush_aside(check->home, err);
+    CX_TRY(cx_home_flush_now(check->home, err));
+    return keep_point(check, false, err);
+}
+
 static cx_status check_commit(verifier *check, const cx_log_commit *commit, cx_err *err)
 {
     cx_home *home = check->home;
@@ -241,11 +262,8 @@ static cx_status check_commit(verifier *check, const cx_log_commit *commit, cx_e
     totals->log_bytes = commit->bytes_done - check->bytes_before;
     if (totals->commits++ % COMMITS_SHOWN == 0)
         show_progress(check, "log", commit->bytes_done, commit->bytes_total, totals->entries);
-    if (cx_store_memtable_bytes(&home->store) >= CX_MEMTABLE_BYTES ||
-        home->store.memtable->entries_written >= FLUSH_ENTRIES || cx_home_actors_crowded(home)) {
-        CX_TRY(cx_home_flush_now(home, err));
-        CX_TRY(keep_point(check, false, err));
-    }
+    if (cx_home_is_flush_due(home))
+        CX_TRY(flush_in_between(check, err));
     return !check->damaged && is_stopped(check) ? stop_here(check, err) : CX_SUCCESS;
 }
 
@@ -658,30 +676,59 @@ static bool log_has_reached(const cx_home *home, cx_position at)
     return at.commit + (at.frames != 0 ? 1 : 0) <= durable;
 }
 
+static void check_pages(void *arg)
+{
+    stored_tables *stored = arg;
+    cx_db *db = stored->store.reading.db;
+    cx_db_borrow(db);
+    stored->pages = cx_db_check(db, &stored->damage);
+    cx_db_give_back(db);
+}
+
+static void open_stored(verifier *check)
+{
+    stored_tables *stored = &check->stored;
+    stored->opened = cx_home_open_tables_to_check(check->home, &stored->store, &stored->there,
+                                                  &stored->stale, &stored->why);
+    /* With a base only rows are looked at that have changed since. */
+    if (!stored->there || cx_failed(stored->opened) || check->from.based)
+        return;
+    cx_db_lend(stored->store.reading.db);
+    if (cx_home_derive_threads(check->home) == 1 ||
+        !cx_thread_start(&stored->thread, check_pages, stored))
+        check_pages(stored);
+}
+
+static void close_stored(verifier *check)
+{
+    stored_tables *stored = &check->stored;
+    cx_thread_join(&stored->thread);
+    if (stored->there && !cx_failed(stored->opened))
+        cx_store_close(&stored->store);
+    stored->there = false;
+}
+
 static cx_status check_tables(verifier *check, cx_err *err)
 {
     cx_home *home = check->home;
-    cx_store tables;
-    bool stale = false, there = false;
-    cx_err reason = {0};
-    cx_status status = cx_home_open_tables_to_check(home, &tables, &there, &stale, &reason);
-    if (!there)
+    stored_tables *stored = &check->stored;
+    if (!stored->there)
         return note_tables(check, "there are no tables; they come back from the log", err);
-    if (cx_failed(status)) {
-        if (status.code == CX_E_FORMAT)
+    if (cx_failed(stored->opened)) {
+        if (stored->opened.code == CX_E_FORMAT)
             return report_finding(check, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
-                                  reason.message, err);
-        return note_tables(check, reason.message, err);
+                                  stored->why.message, err);
+        return note_tables(check, stored->why.message, err);
     }
-    const cx_position at = tables.flushed, end = home->applied;
-    /* With a base only rows are looked at that have changed since. */
-    status = check->from.based ? CX_SUCCESS : cx_db_check(tables.reading.db, &reason);
+    cx_thread_join(&stored->thread);
+    const cx_position at = stored->store.flushed, end = home->applied;
+    cx_status status = stored->pages;
     if (status.code == CX_E_FORMAT)
         status = report_finding(check, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
-                                reason.message, err);
+                                stored->damage.message, err);
     else if (cx_failed(status))
-        status = cx_fail(err, status.code, "%s", reason.message);
-    else if (stale)
+        status = cx_fail(err, status.code, "%s", stored->damage.message);
+    else if (stored->stale)
         status = note_tables(check,
                              "the tables were made by another version or for other derived"
                              " rows; they are rebuilt when the data directory is opened",
@@ -696,8 +743,7 @@ static cx_status check_tables(verifier *check, cx_err *err)
     else if (at.commit != end.commit || at.frames != end.frames)
         status = note_tables(check, "the tables lag the log and were not compared", err);
     else
-        status = compare_tables(check, &tables, err);
-    cx_store_close(&tables);
+        status = compare_tables(check, &stored->store, err);
     return status;
 }
 
@@ -842,12 +888,14 @@ static cx_status verify_all(verifier *check, cx_err *err)
 {
     check->report->totals.torn_bytes = check->home->torn_bytes;
     CX_TRY(read_log(check, err));
-    if (cx_store_memtable_rows(&check->home->store) != 0)
-        CX_TRY(cx_home_flush_now(check->home, err));
+    CX_TRY(cx_store_memtable_rows(&check->home->store) != 0 ? cx_home_flush_now(check->home, err)
+                                                            : cx_home_flush_end(check->home, err));
+    open_stored(check);
     CX_TRY(cx_erased_each(check->erased, report_unexplained, check, err));
     CX_TRY(count_home_root(check, err));
     CX_TRY(check_actors(check, err));
     CX_TRY(check_tables(check, err));
+    close_stored(check);
     CX_TRY(check_anchors(check, err));
     if (check->kept != NULL && cx_store_memtable_rows(&check->home->store) != 0)
         CX_TRY(cx_home_flush_now(check->home, err));
@@ -937,6 +985,7 @@ cx_status cx_home_verify(const char *path, const cx_home_verify_options *options
         status = verify_all(&check, err);
     if (!cx_failed(status))
         decide_verdict(&check);
+    close_stored(&check);
     cx_erased_close(check.erased);
     cx_kept_close(check.kept);
     cx_home_root_check_close(check.home_roots);

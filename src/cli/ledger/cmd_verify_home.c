@@ -8,7 +8,7 @@
 #include "cli/ledger/verify_parts.h"
 #include "ledger/api.h"
 
-enum { ANCHORS_MAX = 3, LIMITS_MAX = 6, ACTORS_LISTED = 1000 };
+enum { ANCHORS_MAX = 3, LIMITS_MAX = 6, ACTORS_LISTED = 1000, THREADS_MAX = 64 };
 
 typedef struct audit {
     cx_cli *cli;
@@ -540,6 +540,9 @@ static cx_status verify_log(audit *a, cx_err *err)
     if (cx_cli_takes(a->args, "progress") && cx_cli_has(a->args, "progress"))
         cx_cli_progress_ask(&progress);
     a->options.home = cx_cli_home_options(a->cli, CX_CLI_READ, &progress);
+    const uint64_t threads =
+        cx_cli_takes(a->args, "threads") ? cx_cli_number(a->args, "threads", 0) : 0;
+    a->options.home.threads = threads > THREADS_MAX ? THREADS_MAX : (unsigned)threads;
     cx_status status = cx_home_verify(a->path, &a->options, &a->report, err);
     cx_cli_progress_end(&progress);
     CX_TRY(status);
