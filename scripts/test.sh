@@ -203,7 +203,7 @@ part "AddressSanitizer and UBSan, clang"
 unset CC CXX
 if build asan; then
     CC=gcc CXX=g++ ahead tsan threaded_tests
-    run_tests asan -LE 'web|artefact|governed'
+    run_tests asan -LE 'web|artefact|governed|nodes'
 fi
 
 through=()

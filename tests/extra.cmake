@@ -1,5 +1,5 @@
 # What runs as a test besides the test programs.  Labels: unit, threads, cli, differential, check,
-# install, torture, attack, sdk, web, artefact and governed (not again under the sanitizers), external (needs packages of
+# install, torture, attack, sdk, web, artefact, governed and nodes (not again under the sanitizers), external (needs packages of
 # npm), slow (not in `scripts/test.sh --quick`); `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
 #
 #   cli/test_*.sh, .py   the program from outside; $CORTEX_BIN says where it is
@@ -72,6 +72,12 @@ foreach(script ${scripts})
   if(name MATCHES "^cli_(run.*|attack|builtin_agents|canary|split|story)$")
     set_property(TEST ${name} APPEND PROPERTY LABELS governed)
   endif()
+endforeach()
+
+# Nodes of a fleet: most of their time is waiting for leases and a PostgreSQL.  Likewise, `-L nodes`; what they
+# are made of runs there as test_fleet, fleet_faults, cli_fleet, test_socket and test_os.
+foreach(name cli_fleet_serve cli_fleet_writes cli_fleet_checkpoint cli_fleet_tenants)
+  set_property(TEST ${name} APPEND PROPERTY LABELS nodes)
 endforeach()
 
 # The exporters of the OpenTelemetry SDK, from npm; skipped where they cannot be had.

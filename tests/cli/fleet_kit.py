@@ -146,6 +146,11 @@ class Fleet:
         env = {**self.env, **({"CORTEX_HOME": home} if home else {})}
         return kit.expect(kit.run(BIN, *words, env=env, cwd=self.folder), 0).stdout.decode()
 
+    def listed(self):
+        """The nodes of this part; those of former tests stay in the list for a while."""
+        nodes = json.loads(self.ok("fleet", "nodes", "--json"))["nodes"]
+        return [node for node in nodes if node["part"] == self.part]
+
     def sql(self, text):
         return self.cluster.primary.sql(text)
 

@@ -129,12 +129,12 @@ def both_nodes_answer_and_one_has_the_part(database):
             pass
         finally:
             raw.close()
-        listed = json.loads(f.ok("fleet", "nodes", "--json"))["nodes"]
+        listed = f.listed()
         check(sorted((n["node"], n["state"], n["part"]) for n in listed) == [("one", "up", f.part), ("two", "up", f.part)],
               listed)
         check({n["address"] for n in listed} == {n.about["url"].removeprefix("http://") for n in (one, two)}, listed)
         check(one.stop() == 0 and two.stop() == 0)
-        check(json.loads(f.ok("fleet", "nodes", "--json"))["nodes"] == [])
+        check(f.listed() == [])
 
 
 def scraped(node):
@@ -190,6 +190,7 @@ def parts_and_nodes_are_shown_and_no_tenant_sees_another(database):
 
         f.ok("fleet", "drain", "two")
         wait(lambda: scraped(one)[0]["cortex_fleet_node_draining"].get((("node", "two"), key[0])) == 1, "two drains")
+        f.ok("fleet", "drain", "two", "--undo")
         two.kill()
         wait(lambda: scraped(one)[0]["cortex_fleet_node_alive"].get((("node", "two"), key[0])) == 0, "two is silent")
         check([n["state"] for n in one.ask("GET", "/api/v1/nodes")[1]["nodes"] if n["node"] == "two"] == ["silent"])
@@ -272,7 +273,7 @@ def draining_and_restarting_fails_no_request(database):
         wait(two.serves, "the other node")
         took("drained", begun)
         check(not one.serves(), one.said())
-        listed = json.loads(f.ok("fleet", "nodes", "--json"))["nodes"]
+        listed = f.listed()
         check({n["node"]: n["state"] for n in listed} == {"one": "drains", "two": "up"}, listed)
         through = Writer([one], retries=False)
         wait(lambda: len(through.entries) > 5, "entries through the node that drains")
