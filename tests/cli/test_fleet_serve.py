@@ -495,9 +495,11 @@ def a_node_that_is_not_trusted_gets_nothing(database):
 
         def is_held(name, *options, said):
             node = f.node(name, "--hold", 2, *options)
-            status, why = node.ask("GET", "/readyz")
-            check(status == 503 and why["type"] == "urn:cortex:problem:unavailable", name, status, why)
-            node.wait_said(said)
+            end = time.monotonic() + PATIENCE_S
+            while said not in node.said():  # at first it may not know yet where the part is
+                check(time.monotonic() < end, name, "did not say", said, ":", node.said())
+                status, why = node.ask("GET", "/readyz")
+                check(status == 503 and why["type"] == "urn:cortex:problem:unavailable", name, status, why)
             check(node.stop() == 0)
         # It trusts no other CA, is not trusted with a name that is not its own, and speaks nothing but TLS.
         is_held("a", *tls_options(f, "foreign", "other-ca"), said="its certificate is not of the CA of this node")
