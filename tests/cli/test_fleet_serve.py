@@ -351,6 +351,8 @@ def a_promoted_standby_is_found(database):
             w.end()
         wait(lambda: one.serves() or two.serves(), "an owner")
         check_written(one, writers)
+        for node in (one, two):  # told once, and not each second
+            check(node.said().count("the database cannot be asked") <= 3, node.said())
 
 
 @test

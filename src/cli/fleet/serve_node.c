@@ -151,15 +151,20 @@ static void run_node(void *arg)
         cx_err err = {0};
         cx_lock_leave(&node->lock);
         cx_status status = release(node, &err);
+        bool asked = cx_failed(status);
         if (!cx_failed(status) && now >= tell_ns) {
             status = tell(node, &err);
             tell_ns = now_ns() + TELL_MS * MS;
+            asked = true;
         }
-        if (!cx_failed(status) && now >= ask_ns)
+        if (!cx_failed(status) && now >= ask_ns) {
             status = ask(node, &err);
+            asked = true;
+        }
         if (cx_failed(status) || now >= ask_ns)
             ask_ns = now_ns() + (hurries ? HURRY_MS : ASK_MS) * MS;
-        note_result(node, status, &err);
+        if (asked)
+            note_result(node, status, &err);
         cx_lock_enter(&node->lock);
         if (node->hurries && ask_ns > now_ns() + HURRY_MS * MS)
             ask_ns = now_ns();

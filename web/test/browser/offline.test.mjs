@@ -61,9 +61,12 @@ async function done(page, rows = 1) {
   );
 }
 
+/** A key that was typed is a reason to check all files again, a pause later: until that is over. */
 async function open(page, s, keys = []) {
   await page.goto(s.url);
-  if (keys.length > 0) await page.getByLabel('Keys that you trust').fill(keys.join('\n'));
+  if (keys.length === 0) return;
+  await page.getByLabel('Keys that you trust').fill(keys.join('\n'));
+  await page.evaluate((ms) => new Promise((resolve) => setTimeout(resolve, ms)), 1000);
 }
 
 async function choose(page, s, ...names) {
