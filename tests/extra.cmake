@@ -58,8 +58,9 @@ endforeach()
 
 # Scripts, packages and images around the programs, servers that are killed while they archive (test_log does
 # the same with every call failing), and programs that are killed while they make the tables of old data
-# directories (test_fault does it with new ones): not again under the sanitizers.
-foreach(name cli_ci cli_deploy cli_image cli_install cli_log_archive cli_packages cli_upgrade)
+# directories (test_fault does it with new ones), and every command with the same hostile texts (each command has
+# tests of its own that run there): not again under the sanitizers.
+foreach(name cli_ci cli_deploy cli_hostile_text cli_image cli_install cli_log_archive cli_packages cli_upgrade)
   set_property(TEST ${name} APPEND PROPERTY LABELS artefact)
 endforeach()
 
