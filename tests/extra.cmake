@@ -70,14 +70,14 @@ endforeach()
 foreach(script ${scripts})
   get_filename_component(name ${script} NAME_WE)
   string(REGEX REPLACE "^test_" "cli_" name ${name})
-  if(name MATCHES "^cli_(run.*|attack|builtin_agents|canary|split|story)$")
+  if(name MATCHES "^cli_(run.*|attack|builtin_agents|canary|exec|intent|split|story)$")
     set_property(TEST ${name} APPEND PROPERTY LABELS governed)
   endif()
 endforeach()
 
 # Nodes of a fleet: most of their time is waiting for leases and a PostgreSQL.  Likewise, `-L nodes`; what they
-# are made of runs there as test_fleet, fleet_faults, cli_fleet, test_socket and test_os.
-foreach(name cli_fleet_serve cli_fleet_writes cli_fleet_checkpoint cli_fleet_tenants)
+# are made of runs there as test_fleet, fleet_faults, test_socket and test_os.
+foreach(name cli_fleet cli_fleet_serve cli_fleet_writes cli_fleet_checkpoint cli_fleet_tenants)
   set_property(TEST ${name} APPEND PROPERTY LABELS nodes)
 endforeach()
 
