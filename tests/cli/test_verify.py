@@ -461,7 +461,8 @@ def cortex_verify_is_small():
         stripped = os.path.join(folder, "verify")
         if shutil.which("strip") is None:
             skip("there is no strip")
-        subprocess.run(["strip", "-o", stripped, BIN], check=True)
+        if subprocess.run(["strip", "-o", stripped, BIN], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+            shutil.copy(BIN, stripped)  # of another architecture, as it is given out
         needed = subprocess.run(["readelf", "-d", BIN], check=True, capture_output=True).stdout
         limit = 370_000 if b"(NEEDED)" in needed else 600_000  # of one file: with libsodium and the C library
         assert os.path.getsize(stripped) < limit, os.path.getsize(stripped)
