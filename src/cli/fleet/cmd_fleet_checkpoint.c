@@ -92,14 +92,18 @@ static cx_status add_part(void *arg, const cx_fleet_row *row, cx_err *err)
 {
     making *m = arg;
     cx_cli_fleet_statement *s = &m->statement;
-    cx_cli_fleet_part *all = CX_ARENA_ARRAY(&m->cli->arena, cx_cli_fleet_part, s->count + 1);
-    if (all == NULL)
-        return cx_fail_nomem(err);
-    if (s->count != 0)
-        memcpy(all, s->parts, s->count * sizeof *all);
-    all[s->count] = (cx_cli_fleet_part){.name = cx_arena_copy_str(&m->cli->arena, row->name)};
-    s->parts = all;
-    return all[s->count++].name.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    const size_t count = s->count;
+    if ((count & (count - 1)) == 0) { /* full: 0, 1, 2, 4, .. */
+        cx_cli_fleet_part *more =
+            CX_ARENA_ARRAY(&m->cli->arena, cx_cli_fleet_part, count == 0 ? 1 : 2 * count);
+        if (more == NULL)
+            return cx_fail_nomem(err);
+        if (count != 0)
+            memcpy(more, s->parts, count * sizeof *more);
+        s->parts = more;
+    }
+    s->parts[count] = (cx_cli_fleet_part){.name = cx_arena_copy_str(&m->cli->arena, row->name)};
+    return s->parts[s->count++].name.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
 static cx_status note_head(void *arg, const cx_fleet_row *row, cx_err *err)
