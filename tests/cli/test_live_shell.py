@@ -9,6 +9,7 @@ Closes with `N passed, N failed, N skipped`.
 import json
 import os
 import random
+import select
 import shutil
 import subprocess
 
@@ -118,7 +119,7 @@ class Ground(kit.Folder):
 
     def __enter__(self):
         self.folder = super().__enter__()
-        self.home, self.bin = self.folder / "home", self.folder / "bin"
+        self.home, self.bin, self.lines = self.folder / "home", self.folder / "bin", 0
         self.env = clean_env(HOME=self.folder / "user", USER="ann", LOGNAME="ann")
         (self.folder / "user").mkdir()
         self.bin.mkdir()
@@ -139,17 +140,25 @@ class Ground(kit.Folder):
         return repo
 
     def run(self, shell, line):
-        """(calls, files made) of the line in a fresh place."""
-        repo, log = self.place(), self.folder / "calls"
-        log.unlink(missing_ok=True)
+        """(calls, files made) of the line in a fresh place, with what it left in the background: its processes hold
+        the write end of a pipe, and the log is of this line alone."""
+        repo = self.place()
+        self.lines += 1
+        log = self.folder / f"calls{self.lines}"
         before = {path for path in repo.rglob("*")}
+        done, held = os.pipe()
         try:
             subprocess.run([shell, "-c", line], cwd=repo, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, env={"PATH": str(self.bin), "CALLS": str(log), "HOME": str(repo)},
-                           timeout=20, check=False)
+                           timeout=20, check=False, pass_fds=(held,))
         except subprocess.TimeoutExpired:
             pass
-        return calls_of(log), {str(path) for path in repo.rglob("*") if path not in before}
+        os.close(held)
+        select.select([done], [], [], 20)
+        os.close(done)
+        calls = calls_of(log)
+        log.unlink(missing_ok=True)
+        return calls, {str(path) for path in repo.rglob("*") if path not in before}
 
     def decide(self, lines):
         """The decisions, in the order of the lines."""
