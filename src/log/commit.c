@@ -241,6 +241,16 @@ static cx_status sync_group(const cx_log *log, cx_err *err)
     return cx_fail_os(err, -failed, "cannot sync %s", path);
 }
 
+/* With the lock held. */
+static void step_trail(cx_log *log)
+{
+    cx_log_point end = {
+        .segment = log->head.number, .offset = log->end_offset, .commits = log->durable};
+    memcpy(end.mark, log->last_mark, sizeof end.mark);
+    if (cx_log_trail_step(&log->trail, log->trail_bytes, &end))
+        cx_log_trail_publish(log);
+}
+
 /* With the lock held, which is left meanwhile; no thread busy. */
 static void finish_group(cx_log *log)
 {
@@ -264,6 +274,7 @@ static void finish_group(cx_log *log)
         log->end_offset = log->next_offset;
         log->bytes_written += size;
         memcpy(log->last_mark, mark, sizeof log->last_mark);
+        step_trail(log);
         prepare_ahead_if_due(log);
     }
 }

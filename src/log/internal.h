@@ -143,6 +143,20 @@ typedef struct cx_log_file {
     bool stale;         /* not for new users: the file may have been replaced */
 } cx_log_file;
 
+/* The place after a commit's mark. */
+typedef struct cx_log_point {
+    uint32_t segment;
+    uint64_t offset;  /* 0 = none */
+    uint64_t commits; /* up to there */
+    uint8_t mark[CX_LOG_MARK_SIZE];
+} cx_log_point;
+
+/* Both are of commits that are on the disk; see trail.c. */
+typedef struct cx_log_trail {
+    cx_log_point known; /* where who opens the log begins to read: a step or two before the end */
+    cx_log_point next;  /* the next `known`, when the log has grown by a step after it */
+} cx_log_trail;
+
 typedef struct cx_log_spare {
     cx_file file; /* open when ready */
     bool ready;
@@ -161,7 +175,7 @@ struct cx_log {
     size_t folder_size; /* with its zero */
     uint8_t home_id[CX_LOG_ID_SIZE];
     bool read_only;
-    uint64_t segment_bytes;
+    uint64_t segment_bytes, trail_bytes;
 
     cx_lock lock;   /* guards what follows, up to files */
     bool busy;      /* a thread writes a group or goes on to the next segment */
@@ -174,6 +188,7 @@ struct cx_log {
     uint64_t durable;    /* commits on the disk; when read-only: seen so far */
     uint64_t end_offset; /* after the last of them */
     uint8_t last_mark[CX_LOG_MARK_SIZE];
+    cx_log_trail trail;
     uint64_t next_offset;   /* where the pending group will stand */
     uint64_t next_commit;   /* its number */
     uint64_t bytes_written; /* to this segment by this object */
@@ -275,6 +290,16 @@ CX_RESULT cx_log_window_search(cx_log_window *window, uint64_t offset, uint64_t 
 /* The same, but only a mark whose whole group is there; false when there is none. */
 CX_RESULT cx_log_window_next_whole(cx_log_window *window, uint64_t offset, uint64_t least,
                                    cx_log_group *out, bool *out_found, cx_err *err);
+
+/* --- trail.c ------------------------------------------------------------------------------- */
+
+/* What the lock file says of the window's segment, if it is true; otherwise both are none. */
+void cx_log_trail_begin(cx_log_trail *trail, const cx_log_window *window);
+/* A commit that ends at `end` is on the disk, and the one after it too, or no other is being
+ * written.  True when `known` moved on, and is to be published. */
+bool cx_log_trail_step(cx_log_trail *trail, uint64_t step_bytes, const cx_log_point *end);
+/* By the writer. */
+void cx_log_trail_publish(const cx_log *log);
 
 /* --- open.c, commit.c, read.c -------------------------------------------------------------- */
 

@@ -46,6 +46,8 @@ typedef struct cx_log_options {
     const cx_alloc *alloc;  /* NULL = default */
     const cx_io *io;        /* NULL = system */
     uint64_t segment_bytes; /* of new segments; 0 = default */
+    uint64_t trail_bytes;   /* opening reads one to two times as much of the end of the log, and
+                               the last commits; 0 = 2 MiB */
     const uint8_t *home_id; /* of cx_log_create: 16 bytes, to reproduce given ones; NULL = random */
     bool read_only;         /* changes nothing, not even the lock file; sees what others write */
 } cx_log_options;
@@ -63,7 +65,8 @@ CX_RESULT cx_log_create(const char *folder, const cx_log_options *options, cx_er
 
 /*
  * Opens for writing (takes the lock; CX_E_BUSY "Locked" names the writer process's process id) or
- * reading. Only the last segment is read through; damage in it with whole commits after is
+ * reading. Only the end of the last segment is read through, up to two times trail_bytes, or all of
+ * it where no writer left a note in the lock file; damage there with whole commits after is
  * CX_E_FORMAT "LogDamaged" when opening for writing.  A segment number that is missing is
  * "LogDamaged" too.
  */
@@ -210,7 +213,7 @@ typedef struct cx_log_commit {
     uint64_t number;
     size_t count;
     const cx_log_item *items; /* valid until the next call */
-    uint64_t bytes_done;      /* of the whole log, for showing progress */
+    uint64_t bytes_done; /* since the beginning of the first segment that is read, for progress */
     uint64_t bytes_total;
 } cx_log_commit;
 

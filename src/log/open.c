@@ -12,6 +12,8 @@
 
 #include "log/internal.h"
 
+#define TRAIL_BYTES (UINT64_C(2) << 20)
+
 /* --- the object ---------------------------------------------------------------------------- */
 
 static cx_status check_options(const cx_log_options *options, uint64_t *out_segment_bytes,
@@ -58,6 +60,7 @@ cx_status cx_log_new(const char *folder, const cx_log_options *options, cx_log *
     log->io = cx_archives_io(log->archives);
     log->read_only = options->read_only;
     log->segment_bytes = segment_bytes;
+    log->trail_bytes = options->trail_bytes != 0 ? options->trail_bytes : TRAIL_BYTES;
     log->file = log->lock_file = log->spare.file = CX_FILE_NONE;
     cx_buf_init(&log->pending, alloc);
     cx_buf_init(&log->writing, alloc);
@@ -166,15 +169,36 @@ typedef struct reach {
 } reach;
 
 typedef struct tail {
-    reach now, before; /* before the last group */
-    uint64_t data_end; /* after the last byte that is not zero, >= now.end */
-    bool damaged;      /* there are commits after what is not whole */
+    reach now, before;  /* before the last group */
+    cx_log_trail trail; /* up to `before` */
+    uint64_t data_end;  /* after the last byte that is not zero, >= now.end */
+    bool damaged;       /* there are commits after what is not whole */
 } tail;
 
-static tail start_of(const cx_log_window *window)
+static void reach_point(const cx_log_point *point, reach *out)
+{
+    out->commits = point->commits;
+    out->end = point->offset;
+    memcpy(out->last_mark, point->mark, CX_LOG_MARK_SIZE);
+}
+
+/* Where the segment begins, or where the trail says that reading may begin. */
+static tail start_of(const cx_log_window *window, const cx_log_trail *trail)
 {
     reach start = {.commits = window->header.first_commit, .end = CX_LOG_HEADER_SIZE};
-    return (tail){.now = start, .before = start};
+    if (trail->known.offset != 0)
+        reach_point(&trail->known, &start);
+    return (tail){.now = start, .before = start, .trail = *trail};
+}
+
+/* A group follows on what was reached. */
+static void step_trail(const cx_log_window *window, cx_log_trail *trail, const reach *before)
+{
+    cx_log_point end = {
+        .segment = window->header.number, .offset = before->end, .commits = before->commits};
+    memcpy(end.mark, before->last_mark, sizeof end.mark);
+    if (end.offset != CX_LOG_HEADER_SIZE)
+        (void)cx_log_trail_step(trail, window->log->trail_bytes, &end);
 }
 
 /* Goes on as long as whole groups with a number below `limit` follow one another. */
@@ -186,6 +210,7 @@ static cx_status read_groups(cx_log_window *window, uint64_t limit, tail *out, c
         CX_TRY(cx_log_window_group(window, out->now.end, &group, &whole, err));
         if (!whole || group.mark.commit != out->now.commits)
             break;
+        step_trail(window, &out->trail, &out->now);
         out->before = out->now;
         out->now.commits++;
         out->now.last_at = group.offset;
@@ -197,9 +222,10 @@ static cx_status read_groups(cx_log_window *window, uint64_t limit, tail *out, c
 }
 
 /* `known`: so many commits were durable once, and cannot be torn. */
-static cx_status read_tail(cx_log_window *window, uint64_t known, tail *out, cx_err *err)
+static cx_status read_tail(cx_log_window *window, const cx_log_trail *from, uint64_t known,
+                           tail *out, cx_err *err)
 {
-    *out = start_of(window);
+    *out = start_of(window, from);
     CX_TRY(read_groups(window, UINT64_MAX, out, err));
     for (;;) {
         cx_log_found after;
@@ -281,8 +307,10 @@ static cx_status sync_names(const cx_log *log, cx_err *err)
     return log->head.number == 0 ? cx_log_sync_above(log, err) : CX_SUCCESS;
 }
 
-static void begin_at(cx_log *log, const reach *found)
+static void begin_at(cx_log *log, const tail *end)
 {
+    const reach *found = &end->now;
+    log->trail = end->trail;
     log->seed = cx_log_seed(log->home_id, log->head.number);
     log->durable = log->next_commit = found->commits;
     log->end_offset = log->next_offset = found->end;
@@ -303,6 +331,7 @@ static cx_status remove_working_files(const cx_log *log, cx_err *err)
 static cx_status open_writer(cx_log *log, cx_log_window *window, cx_log_opened *opened, cx_err *err)
 {
     tail found;
+    cx_log_trail from;
     CX_TRY(cx_log_segment_count(log, &opened->segment_count, err));
     CX_TRY(cx_log_lock_acquire(log, err));
     /* Counted again: only now no writer adds segments. */
@@ -311,7 +340,8 @@ static cx_status open_writer(cx_log *log, cx_log_window *window, cx_log_opened *
     log->head = window->header;
     memcpy(log->home_id, log->head.home_id, CX_LOG_ID_SIZE);
     uint64_t known = cx_log_lock_count(log);
-    CX_TRY(read_tail(window, known, &found, err));
+    cx_log_trail_begin(&from, window);
+    CX_TRY(read_tail(window, &from, known, &found, err));
     if (found.damaged || known > found.now.commits)
         return damage_error(log, &found, known, err);
     CX_TRY(cx_log_segment_open(log, log->head.number, CX_IO_READ | CX_IO_WRITE, &log->file,
@@ -321,8 +351,10 @@ static cx_status open_writer(cx_log *log, cx_log_window *window, cx_log_opened *
     if (found.now.last_at == 0)
         CX_TRY(sync_names(log, err));
     CX_TRY(remove_working_files(log, err));
-    begin_at(log, &found.now);
+    begin_at(log, &found);
     cx_log_lock_publish(log, found.now.commits);
+    if (log->trail.known.offset != from.known.offset)
+        cx_log_trail_publish(log);
     opened->commit_count = found.now.commits;
     opened->torn_bytes = found.data_end - found.now.end;
     return CX_SUCCESS;
@@ -345,13 +377,15 @@ static cx_status count_past_damage(cx_log_window *window, reach *found, cx_err *
 static cx_status open_reader(cx_log *log, cx_log_window *window, cx_log_opened *opened, cx_err *err)
 {
     tail found;
+    cx_log_trail from;
     uint64_t required, limit;
     CX_TRY(cx_log_segment_count(log, &opened->segment_count, err));
     CX_TRY(cx_log_window_open(window, opened->segment_count - 1, err));
     log->head = window->header;
     memcpy(log->home_id, log->head.home_id, CX_LOG_ID_SIZE);
     CX_TRY(cx_log_lock_inspect(log, &required, &limit, err));
-    CX_TRY(read_tail(window, required, &found, err));
+    cx_log_trail_begin(&from, window);
+    CX_TRY(read_tail(window, &from, required, &found, err));
     /* Asked again: a writer that began meanwhile has what it wrote since not synced, perhaps. */
     CX_TRY(cx_log_lock_inspect(log, &required, &limit, err));
     if (limit == UINT64_MAX && !found.damaged)
@@ -359,10 +393,12 @@ static cx_status open_reader(cx_log *log, cx_log_window *window, cx_log_opened *
     if (found.damaged)
         CX_TRY(count_past_damage(window, &found.now, err));
     if (found.now.commits > limit) { /* what a living writer has not synced is not there yet */
-        found = start_of(window);
+        if (from.known.commits > limit)
+            from = (cx_log_trail){0};
+        found = start_of(window, &from);
         CX_TRY(read_groups(window, limit, &found, err));
     }
-    begin_at(log, &found.now);
+    begin_at(log, &found);
     opened->commit_count = found.now.commits;
     return CX_SUCCESS;
 }

@@ -23,12 +23,13 @@ struct cx_log_scan {
     scan_state state;
     uint32_t segment;
     uint64_t offset;
-    uint64_t next;   /* number of the commit that is expected */
-    uint64_t from;   /* those before it are passed over */
-    uint64_t quiet;  /* after this offset of this segment nothing was found; 0 = not looked */
-    uint64_t end_at; /* after the last group of this segment */
+    uint64_t next;      /* number of the commit that is expected */
+    uint64_t from;      /* those before it are passed over */
+    uint64_t quiet;     /* after this offset of this segment nothing was found; 0 = not looked */
+    uint64_t end_at;    /* after the last group of this segment */
+    cx_log_point point; /* where reading of the last segment may begin; 0 = at its beginning */
     uint8_t last_mark[CX_LOG_MARK_SIZE];
-    uint64_t bytes_before; /* of the segments before this one */
+    uint64_t bytes_before; /* of the segments that were read before this one */
     uint64_t bytes_total;
 };
 
@@ -99,6 +100,7 @@ static cx_status file_size(const cx_log *log, uint32_t segment, uint64_t *out, c
                        : cx_fail_os(err, -failed, "cannot ask for the size of %s", path);
 }
 
+/* Of the segments that are to be read. */
 static cx_status add_sizes(cx_log_scan *scan, uint32_t count, cx_err *err)
 {
     cx_log *log = scan->log;
@@ -106,13 +108,11 @@ static cx_status add_sizes(cx_log_scan *scan, uint32_t count, cx_err *err)
     uint32_t last = log->head.number;
     uint64_t end = log->end_offset;
     cx_lock_leave(&log->lock);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = scan->segment; i < count; i++) {
         uint64_t size = end; /* of the last one only what is written counts */
         if (i != last)
             CX_TRY(file_size(log, i, &size, err));
         scan->bytes_total += size;
-        if (i < scan->segment)
-            scan->bytes_before += size;
     }
     return CX_SUCCESS;
 }
@@ -128,6 +128,10 @@ static cx_status begin_scan(cx_log_scan *scan, uint64_t from, cx_err *err)
     CX_TRY(cx_log_segment_count(log, &count, err));
     CX_TRY(find_segment(log, count, from, &scan->segment, err));
     CX_TRY(add_sizes(scan, count, err));
+    cx_lock_enter(&log->lock);
+    if (log->trail.known.commits <= from)
+        scan->point = log->trail.known;
+    cx_lock_leave(&log->lock);
     scan->from = from;
     return CX_SUCCESS;
 }
@@ -192,6 +196,12 @@ static cx_status enter_segment(cx_log_scan *scan, cx_err *err)
         scan->next = header->first_commit;
     scan->end_at = scan->offset = CX_LOG_HEADER_SIZE;
     memset(scan->last_mark, 0, sizeof scan->last_mark);
+    const cx_log_point *point = &scan->point;
+    if (point->offset != 0 && point->segment == header->number && point->commits > scan->next) {
+        scan->next = point->commits;
+        scan->end_at = scan->offset = point->offset;
+        memcpy(scan->last_mark, point->mark, sizeof scan->last_mark);
+    }
     scan->quiet = 0;
     scan->state = SCAN_GROUP;
     return CX_SUCCESS;

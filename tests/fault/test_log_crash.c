@@ -163,6 +163,7 @@ static void live(uint64_t seed, int lives)
     log_model_init(&w.m);
     w.options.io = &w.d.io;
     w.options.segment_bytes = CX_LOG_SEGMENT_MIN;
+    w.options.trail_bytes = 4000;
     cx_err err;
     if (pick(&w, 2) == 0)
         w.d.off_at = 1 + pick(&w, 12);
@@ -214,7 +215,8 @@ CX_TEST(log_writes_again_what_a_failed_sync_left_in_memory)
         static const size_t sizes[1][2] = {{1000, 50}};
         disk_init(&w.d, seed);
         log_model_init(&w.m);
-        w.options = (cx_log_options){.io = &w.d.io, .segment_bytes = CX_LOG_SEGMENT_MIN};
+        w.options = (cx_log_options){
+            .io = &w.d.io, .segment_bytes = CX_LOG_SEGMENT_MIN, .trail_bytes = 4000};
         CHECK_STATUS(cx_log_create("log", &w.options, &err), &err);
         REQUIRE((log = reopen(&w)) != NULL);
         for (int i = 0; i < 3; i++) {

@@ -88,8 +88,10 @@ static void reconcile_model(job *j, const cx_log_opened *opened)
 /* Everything one can do with a log, over three segments. */
 static void run(job *j)
 {
-    cx_log_options options = {
-        .io = &j->files.io, .alloc = &j->memory.alloc, .segment_bytes = CX_LOG_SEGMENT_MIN};
+    cx_log_options options = {.io = &j->files.io,
+                              .alloc = &j->memory.alloc,
+                              .segment_bytes = CX_LOG_SEGMENT_MIN,
+                              .trail_bytes = 4000};
     cx_log *log;
     if (!done(j, cx_log_create("log", &options, &j->err)))
         return;

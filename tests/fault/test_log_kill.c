@@ -164,7 +164,7 @@ CX_TEST(log_killed_at_any_moment_keeps_what_it_promised)
 {
     const char *given = getenv("CORTEX_CRASH_ROUNDS");
     uint64_t rounds = given != NULL ? strtoull(given, NULL, 10) : 20, seed = cx_test_seed();
-    const cx_log_options options = {.segment_bytes = UINT64_C(256) << 10};
+    const cx_log_options options = {.segment_bytes = UINT64_C(256) << 10, .trail_bytes = 8 << 10};
     char folder[FOLDER_PATH_SIZE];
     uint32_t next[WRITERS] = {0};
     uint64_t promised = 0;
