@@ -132,8 +132,11 @@ static cx_status merge_trees(const cx_merge_options *o, const cx_oid *ours, cx_o
     cx_status status = cx_git_call_run(o->git, &call, &text, &code, err);
     size_t digits = 2 * cx_git_oid_size(o->git);
     *out_clean = code == 0;
-    if (!cx_failed(status) && code != 0 && code != 1)
-        status = cx_fail(err, CX_E_FORMAT, "git merge-tree failed (exit %d)", code);
+    if (!cx_failed(status) && code != 0 && code != 1) {
+        status = cx_git_check_version(o->git, err);
+        if (!cx_failed(status))
+            status = cx_fail(err, CX_E_FORMAT, "git merge-tree failed (exit %d)", code);
+    }
     if (!cx_failed(status) && code == 0 &&
         (text.size < digits || !cx_oid_parse((cx_str){(const char *)text.data, digits}, out_tree)))
         status = cx_fail(err, CX_E_FORMAT, "git merge-tree names no tree");

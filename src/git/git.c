@@ -331,6 +331,17 @@ cx_status cx_git_version(const char *program, unsigned *out, cx_err *err)
     return CX_SUCCESS;
 }
 
+cx_status cx_git_check_version(const cx_git *git, cx_err *err)
+{
+    unsigned version;
+    CX_TRY(cx_git_version(git == NULL ? NULL : git->options.program, &version, err));
+    if (version < CX_GIT_VERSION_MIN)
+        return cx_fail(err, CX_E_UNSUPPORTED, "git %u.%u is too old: %u.%u or newer is needed",
+                       version / 10000, version / 100 % 100, CX_GIT_VERSION_MIN / 10000,
+                       CX_GIT_VERSION_MIN / 100 % 100);
+    return CX_SUCCESS;
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static const char *copy_with_prefix(cx_git *git, const char *prefix, cx_str text)

@@ -28,6 +28,7 @@
 #define CX_OID_BYTES_MAX 32
 #define CX_OID_TEXT_SIZE (2 * CX_OID_BYTES_MAX + 1)
 #define CX_GIT_TIMEOUT_MS UINT64_C(120000)
+#define CX_GIT_VERSION_MIN 23800 /* run.md §9: merge-tree --write-tree */
 /* Private memory that git may use while it processes data from an agent (mapped packs do not
  * count). */
 #define CX_GIT_HOSTILE_MEMORY_BYTES (UINT64_C(1) << 30)
@@ -61,8 +62,11 @@ typedef struct cx_git_options {
 /* The git program in use: a regular executable owned by root (or this user), not writable by
  * others. Static storage; NULL when there is none. */
 const char *cx_git_program(void);
-/* major * 10000 + minor * 100 + patch of `program` (NULL = cx_git_program); run.md needs 23800. */
+/* major * 10000 + minor * 100 + patch of `program` (NULL = cx_git_program). */
 CX_RESULT cx_git_version(const char *program, unsigned *out, cx_err *err);
+/* CX_E_UNSUPPORTED, with both versions, where the program of `git` (NULL = cx_git_program) is older
+ * than CX_GIT_VERSION_MIN. */
+CX_RESULT cx_git_check_version(const cx_git *git, cx_err *err);
 
 /* `folder` is in a work tree. CX_E_NOT_FOUND outside of one, CX_E_UNSUPPORTED for a bare repository
  * or an unknown repository format. */

@@ -6,19 +6,13 @@
 #include "contract/api.h"
 #include "governor/state_internal.h"
 
-#define GIT_VERSION_MIN 23800 /* §9: merge-tree --write-tree */
-
 /* --- where ------------------------------------------------------------------------------------ */
 
 static cx_status open_git(cx_governor *g, cx_err *err)
 {
     const char *folder = g->options->repo == NULL ? "." : g->options->repo;
     cx_git_options options = CX_GIT_OPTIONS_INIT;
-    unsigned version;
-    CX_TRY(cx_git_version(NULL, &version, err));
-    if (version < GIT_VERSION_MIN)
-        return cx_fail(err, CX_E_UNSUPPORTED, "git %u.%u is too old: 2.38 or newer is needed",
-                       version / 10000, version / 100 % 100);
+    CX_TRY(cx_git_check_version(NULL, err));
     CX_TRY(cx_git_open(folder, &options, g->alloc, &g->git, err));
     g->repo_root = cx_git_worktree(g->git);
     if (cx_git_is_linked(g->git))

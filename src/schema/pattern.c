@@ -33,12 +33,32 @@
     X(pcre2_general_context_free_8)   \
     X(pcre2_compile_context_create_8) \
     X(pcre2_compile_context_free_8)   \
-    X(pcre2_get_error_message_8)
+    X(pcre2_get_error_message_8)      \
+    X(pcre2_config_8)
 
 #define DECLARE(name) __typeof__(&name) name;
 typedef struct pcre2_library {
     FUNCTIONS(DECLARE)
+    bool older; /* than 10.40, which knows `\p{sc:..}` and `\p{scx:..}` */
 } pcre2_library;
+
+/* "10.39 2021-10-29" */
+static bool is_older(const pcre2_library *pcre2)
+{
+    char text[64] = "";
+    unsigned major = 0, minor = 0;
+    int size = pcre2->pcre2_config_8(PCRE2_CONFIG_VERSION, NULL);
+    if (size <= 0 || (size_t)size > sizeof text ||
+        pcre2->pcre2_config_8(PCRE2_CONFIG_VERSION, text) <= 0)
+        return false;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++)
+        major = major * 10 + (unsigned)(*at - '0');
+    if (*at == '.')
+        for (at++; *at >= '0' && *at <= '9'; at++)
+            minor = minor * 10 + (unsigned)(*at - '0');
+    return major < 10 || (major == 10 && minor < 40);
+}
 
 static cx_status load_library(pcre2_library *out, cx_err *err)
 {
@@ -48,6 +68,7 @@ static cx_status load_library(pcre2_library *out, cx_err *err)
                           "patterns need PCRE2: install the package libpcre2-8-0");
 #define LOAD(name) CX_TRY(cx_library_symbol(library, #name, &out->name, err));
     FUNCTIONS(LOAD)
+    out->older = is_older(out);
     return CX_SUCCESS;
 }
 
@@ -152,7 +173,9 @@ cx_status cx_pattern_compile(cx_str text, const cx_alloc *alloc, cx_pattern **ou
         alloc = cx_alloc_default();
     cx_pattern *pattern = NULL;
     cx_buf translated;
+    cx_buf older;
     cx_buf_init(&translated, alloc);
+    cx_buf_init(&older, alloc);
     cx_status status = cx_pattern_translate(text, &translated, err);
     if (cx_failed(status))
         goto done;
@@ -164,12 +187,17 @@ cx_status cx_pattern_compile(cx_str text, const cx_alloc *alloc, cx_pattern **ou
     pattern->alloc = *alloc;
     if (!cx_pattern_plain_read(text, &pattern->plain)) {
         CX_TRY_GOTO(status, get_library(&pattern->pcre2, err));
-        CX_TRY_GOTO(status, compile_pattern(pattern, cx_buf_str(&translated), err));
+        if (pattern->pcre2->older)
+            CX_TRY_GOTO(status, cx_pattern_spell_older(cx_buf_str(&translated), &older, err));
+        CX_TRY_GOTO(status,
+                    compile_pattern(pattern,
+                                    cx_buf_str(pattern->pcre2->older ? &older : &translated), err));
     }
     *out = pattern;
     pattern = NULL;
 done:
     cx_pattern_close(pattern);
+    cx_buf_done(&older);
     cx_buf_done(&translated);
     return status;
 }

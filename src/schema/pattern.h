@@ -34,4 +34,10 @@ CX_RESULT cx_pattern_match(const cx_pattern *pattern, cx_str text, bool *out, cx
  * library's. */
 CX_RESULT cx_pattern_translate(cx_str pattern, cx_buf *out, cx_err *err);
 
+/*
+ * What cx_pattern_translate made, as PCRE2 before 10.40 spells it, appended: `\p{Greek}` meant the
+ * script there.  CX_E_UNSUPPORTED for `\p{Script_Extensions=..}`, which it does not have.
+ */
+CX_RESULT cx_pattern_spell_older(cx_str translated, cx_buf *out, cx_err *err);
+
 #endif

@@ -604,3 +604,28 @@ cx_status cx_pattern_translate(cx_str pattern, cx_buf *out, cx_err *err)
     CX_TRY(put_pattern(&t));
     return cx_buf_check(out, err);
 }
+
+/* The translation escapes every backslash that stands for itself, so one that does not follow
+ * another begins an escape. */
+cx_status cx_pattern_spell_older(cx_str translated, cx_buf *out, cx_err *err)
+{
+    size_t from = 0;
+    for (size_t i = 0; i + 1 < translated.size; i++) {
+        if (translated.data[i] != '\\')
+            continue;
+        i++;
+        cx_str rest = {translated.data + i + 1, translated.size - i - 1};
+        if (translated.data[i] != 'p' && translated.data[i] != 'P')
+            continue;
+        if (cx_str_starts(rest, CX_STR("{scx:")))
+            return cx_fail_at(err, CX_E_UNSUPPORTED, "PatternUnsupported", CX_NO_OFFSET,
+                              "the pattern has \\p{Script_Extensions=..}: PCRE2 10.40 or newer is "
+                              "needed");
+        if (!cx_str_starts(rest, CX_STR("{sc:")))
+            continue;
+        cx_buf_add(out, translated.data + from, i + 2 - from);
+        from = i + 2 + sizeof "sc:" - 1;
+    }
+    cx_buf_add(out, translated.data + from, translated.size - from);
+    return cx_buf_check(out, err);
+}

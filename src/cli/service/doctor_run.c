@@ -19,7 +19,6 @@
 #include "sandbox/api.h"
 #include "rules/api.h"
 
-#define GIT_NEEDED 23800 /* merge-tree --write-tree (§9) */
 #define HOOK_BYTES_MAX 65536
 #define HANDSHAKE_MS 60000
 
@@ -52,10 +51,11 @@ static void check_git(exam *e)
                        program == NULL ? "no git of root in /usr/local/bin, /usr/bin, /bin"
                                        : err.message);
     else
-        cx_doctor_note(e->doctor, "git", version >= GIT_NEEDED ? CX_DOCTOR_OK : missing_status(e),
+        cx_doctor_note(e->doctor, "git",
+                       version >= CX_GIT_VERSION_MIN ? CX_DOCTOR_OK : missing_status(e),
                        "install git 2.38 or newer", "%s is version %u.%u.%u%s", program,
                        version / 10000, version / 100 % 100, version % 100,
-                       version >= GIT_NEEDED ? "" : ": runs need merge-tree --write-tree");
+                       version >= CX_GIT_VERSION_MIN ? "" : ": runs need merge-tree --write-tree");
 }
 
 /* One line for a group of layers; the first missing one gives the reason. */

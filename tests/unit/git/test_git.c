@@ -20,7 +20,7 @@
         return;                                                                                   \
     }
 
-CX_TEST(git_is_found_where_it_is_trusted_and_new_enough)
+CX_TEST(git_is_found_where_it_is_trusted)
 {
     unsigned version = 0;
     cx_err err;
@@ -28,7 +28,9 @@ CX_TEST(git_is_found_where_it_is_trusted_and_new_enough)
     REQUIRE(program != NULL);
     CHECK(program[0] == '/');
     CHECK_STATUS(cx_git_version(NULL, &version, &err), &err);
-    CHECK(version >= 23800);
+    CHECK(version >= 10000);
+    CHECK_INT(cx_git_check_version(NULL, &err).code == CX_SUCCESS.code,
+              version >= CX_GIT_VERSION_MIN);
     CHECK_INT(cx_git_version("/bin/true", &version, &err).code, CX_E_FORMAT);
 }
 

@@ -81,6 +81,40 @@ CX_TEST(pattern_classes_are_those_of_the_standard)
     check(__LINE__, "^[\\p{Lu}\\d]$", "7", 1);
 }
 
+/* Each as PCRE2 before 10.40 spells it; NULL = it cannot. */
+CX_TEST(patterns_are_spelled_for_an_older_pcre2)
+{
+    static const char *const pairs[][2] = {
+        {"^\\p{Script=Greek}$", "^\\p{Greek}$"},
+        {"^\\P{sc=Latin}\\p{Script=Greek}$", "^\\P{Latin}\\p{Greek}$"},
+        {"^[\\p{sc=Greek}\\d]$", "^[\\p{Greek}\\d]$"},
+        {"\\\\p\\{sc:Greek\\}", "\\x{5c}p\\x{7b}sc\\x{3a}Greek\\x{7d}"},
+        {"\\\\\\p{sc=Greek}", "\\x{5c}\\p{Greek}"},
+        {"\\p{L}", "\\p{L}"},
+        {"\\\\", "\\x{5c}"},
+        {"", ""},
+        {"\\p{Script_Extensions=Greek}", NULL},
+        {"a\\P{scx=Greek}", NULL},
+    };
+    for (size_t i = 0; i < CX_COUNT_OF(pairs); i++) {
+        cx_buf translated, older;
+        cx_err err;
+        cx_buf_init(&translated, cx_alloc_default());
+        cx_buf_init(&older, cx_alloc_default());
+        CHECK_STATUS(cx_pattern_translate(cx_str_z(pairs[i][0]), &translated, &err), &err);
+        cx_status status = cx_pattern_spell_older(cx_buf_str(&translated), &older, &err);
+        if (pairs[i][1] == NULL) {
+            CHECK_INT(status.code, CX_E_UNSUPPORTED);
+            CHECK(strstr(err.message, "PCRE2 10.40 or newer is needed") != NULL);
+        } else {
+            CHECK_STATUS(status, &err);
+            CHECK_STR(cx_buf_str(&older), pairs[i][1]);
+        }
+        cx_buf_done(&older);
+        cx_buf_done(&translated);
+    }
+}
+
 CX_TEST(pattern_escapes_are_those_of_the_standard)
 {
     check(__LINE__, "^\\t\\n\\v\\f\\r$", "\t\n\v\f\r", 1);
