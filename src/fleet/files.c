@@ -257,6 +257,30 @@ cx_status cx_files_open_reader(cx_fleet_files *files, bool owned, cx_err *err)
     return cx_fleet_open(files->url, &options, &files->reader, err);
 }
 
+/* With `lock` held: whether an owner's file is open, or is being opened or loaded. */
+static bool is_in_use(const cx_fleet_files *files)
+{
+    bool open = files->owned || files->turning || files->lock_handle != NULL || files->loads != 0;
+    for (size_t i = 0; i < files->names.count && !open; i++)
+        open = files->names.items[i]->handles != 0;
+    return open;
+}
+
+void cx_fleet_files_renew_state(cx_fleet_files *files)
+{
+    cx_lock_enter(&files->reader_lock);
+    cx_lock_enter(&files->lock);
+    bool in_use = is_in_use(files);
+    if (!in_use)
+        cx_files_forget_names(files);
+    cx_files_leave(files);
+    if (!in_use) {
+        cx_fleet_close(files->reader);
+        files->reader = NULL;
+    }
+    cx_lock_leave(&files->reader_lock);
+}
+
 /* M4.  With `lock` held. */
 static void begin_turn(cx_fleet_files *files)
 {

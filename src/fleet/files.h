@@ -16,7 +16,7 @@
  *   P4  All other files are small: read whole when they are opened, written whole by sync, rename
  *       or close; they need no lease (F4).  Locking one locks it among all processes.
  *   P5  Without the lease every read of the owner's files sees one state, that of the first read.
- *       Taking the lease ends it.
+ *       Taking the lease ends it, and so does cx_fleet_files_renew_state.
  *   P6  After a failure that may have lost the lease, or once nothing was heard of the server for
  *       longer than the lease, every call on the owner's files fails with -EIO, and `lost` is
  *       called once.  Only opening the part again helps.
@@ -55,6 +55,10 @@ void cx_fleet_files_id(const cx_fleet_files *files, uint8_t out[16]);
 
 /* Whether this process has the lease. */
 bool cx_fleet_files_own(cx_fleet_files *files);
+/* What is read next without the lease is the state of then (P5): what another process wrote
+ * meanwhile is seen.  Changes nothing while the lease is had or one of the owner's files is
+ * open. */
+void cx_fleet_files_renew_state(cx_fleet_files *files);
 /* How long ago this process synced the tables of the data directory; false = it has not. */
 bool cx_fleet_files_tables_age(cx_fleet_files *files, uint64_t *out_ms);
 /* While it has: where it serves (cx_fleet_publish). */

@@ -53,10 +53,16 @@ def commands_write_through_any_node(database):
         f.through(two, "append", "note.secret", "what goes", "--committed")
         written = json.loads(f.through(two, "memory", "write", "Fact", FACT, "--json"))
         f.through(one, "erase", "2", "--reason", "a test")
+        # Makes a snapshot through the node, and reads what the node wrote.
+        f.through(two, "prove", "--fresh", written["uri"], "-o", str(f.folder / "first.cbor"))
         f.through(two, "snapshot")
         key = f.folder / "key"
         f.through(two, "key", "new", str(key), "--name", "fleet.test/ann")
         f.through(two, "checkpoint", "--sign", str(key))
+        for n in range(2):  # of what the node recorded for it
+            f.through(two, "append", "note.x", f"before the root {n}")
+            made = json.loads(f.through(two, "checkpoint", "--all", "--json"))
+            check(made["home_root"]["seq"] == n and made["size"] == n + 1, made)
         proof = f.folder / "proof.cbor"
         f.through(two, "prove", written["uri"], "-o", str(proof))
         said = f.through(one, "log", "--json")
@@ -123,6 +129,40 @@ def who_may_not_is_told_what_to_do(database):
         check(status == 403, status, problem)
         said = f.through(two, "log", code=2)
         check("nothing is recorded" in said, said)
+
+
+@test
+def a_checkpoint_over_all_parts_is_recorded_through_the_node(database):
+    with Writing(database) as f:
+        one, two = f.pair()
+        f.through(two, "append", "note.x", "text")
+        key, file = f.folder / "fleet.key", f.folder / "fleet.json"
+        vkey = f.through(two, "key", "new", str(key), "--name", "fleet.test/parts").strip()
+        for n in range(2):
+            made = json.loads(f.through(two, "fleet", "checkpoint", "--part", f.part, "--sign", str(key), "-o", str(file), "--json"))
+            check(made["seq"] == n and made["part"] == f.part, made)
+        # The entry is in the part, and the node goes on.
+        f.through(one, "append", "note.x", "more")
+        said = json.loads(f.through(two, "fleet", "checkpoint", "--check", str(file), "--key", vkey, "--chains", "--json"))
+        check(said["verdict"] == "holds" and said["signed"], said)
+        log = f.through(two, "log", "--actor", "fleet:parts", "--json")
+        check(log.count("fleet.checkpoint") == 2, log)
+        check(one.serves() and not two.serves())
+        # Without the way to the node, or with one to another part's: nothing is recorded.
+        said = f.through(two, "fleet", "checkpoint", "--part", f.part, code=3, CORTEX_URL="")
+        check("CORTEX_URL" in said and "--part" in said, said)
+        said = f.through(two, "fleet", "checkpoint", "--part", f.part, code=3, CORTEX_TOKEN=f.token)
+        check("home:write" in said, said)
+        with Writing(database) as other:
+            third = other.node("three")
+            third.wait_said("and serves it")
+            said = f.through(two, "fleet", "checkpoint", "--part", f.part, code=3, CORTEX_URL=third.about["url"],
+                             CORTEX_TOKEN=other.writer)
+            check("serves another part" in said, said)
+            check(third.stop() == 0)
+            done = kit.run(BIN, "log", "--home", other.url, env=other.env, cwd=other.folder)
+            check(b"nothing is recorded" in done.stderr, "the other part was written:", done)
+        check(f.through(two, "log", "--actor", "fleet:parts", "--json").count("fleet.checkpoint") == 2)
 
 
 @test

@@ -3,6 +3,7 @@
  */
 #include "cli/erasure/erasure_view.h"
 
+#include "cli/fleet/part_home.h"
 #include "cli/trace/trace.h"
 #include "socket/api.h"
 
@@ -173,8 +174,10 @@ static cx_status begin_reading(void *arg, cx_home **out, cx_err *err)
 {
     const cx_cli_ledger *l = arg;
     const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
-    if (cx_home_is_remote(l->home))
+    if (cx_home_is_remote(l->home)) {
+        cx_cli_part_renew(l->cli);
         return cx_home_open(l->path, &options, out, err);
+    }
     *out = l->home;
     return CX_SUCCESS;
 }

@@ -22,6 +22,7 @@ typedef struct making {
     cx_cli_signer signer;
     bool has_signer;
     cx_str signed_by;
+    uint8_t home_id[16]; /* of the data directory that records */
 } making;
 
 /* --- the parts -------------------------------------------------------------------------------- */
@@ -80,6 +81,8 @@ static cx_status read_roots(making *m, cx_cli_fleet_part *part, cx_err *err)
     cx_home *home = NULL;
     cx_status status = cx_cli_fleet_home_open(m->cli, m->url, part->name, &home, err);
     part->has_home = home != NULL;
+    if (home != NULL && cx_str_eq(part->name, m->file.part))
+        cx_home_id(home, m->home_id);
     if (!cx_failed(status) && home != NULL)
         status = cx_home_root_now(home, &part->root, err);
     if (!cx_failed(status) && home != NULL)
@@ -188,22 +191,48 @@ static cx_status vouch(cx_cli_ledger *l, making *m, cx_err *err)
     return keep(m, &bytes, &m->file.checkpoint, err);
 }
 
-static cx_status record_at(making *m, const char *path, cx_err *err)
+/* What CORTEX_URL names may be a node of another part, and the token one of that part, too. */
+static cx_status check_recorder(const cx_cli_ledger *l, const making *m, cx_err *err)
 {
-    cx_home_options options = cx_cli_home_options(m->cli, CX_CLI_WRITE, NULL);
+    cx_str part = m->file.part;
+    uint8_t id[sizeof m->home_id];
+    cx_home_id(l->home, id);
+    if (memcmp(id, m->home_id, sizeof id) == 0)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_IO, "OtherPart", CX_NO_OFFSET,
+                      "$CORTEX_URL: this node serves another part; nothing was recorded: expected "
+                      "the address of a node of the part %.*s",
+                      (int)part.size, part.data);
+}
+
+typedef cx_status recording_step(cx_cli_ledger *l, making *m, cx_err *err);
+
+static cx_status append_step(cx_cli_ledger *l, making *m, cx_err *err)
+{
+    CX_TRY(check_recorder(l, m, err));
+    return append_statement(l, m, err);
+}
+
+/* Two that sign at once are kept apart by a lock in the part. */
+static cx_status vouch_step(cx_cli_ledger *l, making *m, cx_err *err)
+{
+    if (m->has_signer)
+        CX_TRY(cx_cli_lock_signing(l, err));
+    return vouch(l, m, err);
+}
+
+static cx_status run_step(making *m, const char *path, cx_cli_access access, recording_step *step,
+                          cx_err *err)
+{
     cx_cli_ledger l = {.cli = m->cli,
                        .args = m->args,
                        .arena = &m->cli->arena,
                        .path = path,
                        .actor = CX_STR(CX_FLEET_JOURNAL),
                        .signing = CX_FILE_NONE};
-    options.or_remote = false;
+    const cx_home_options options = cx_cli_home_options(m->cli, access, NULL);
     CX_TRY(cx_home_open(path, &options, &l.home, err));
-    cx_status status = m->has_signer ? cx_cli_lock_signing(&l, err) : CX_SUCCESS;
-    if (!cx_failed(status))
-        status = append_statement(&l, m, err);
-    if (!cx_failed(status))
-        status = vouch(&l, m, err);
+    cx_status status = step(&l, m, err);
     cx_err ignored;
     (void)cx_failed(cx_home_close(l.home, &ignored));
     if (l.signing != CX_FILE_NONE)
@@ -215,15 +244,18 @@ static cx_status record_at(making *m, const char *path, cx_err *err)
 static cx_status explain_owner(const making *m, cx_status status, cx_err *err)
 {
     cx_str part = m->file.part;
+    char said[CX_ERR_MESSAGE_SIZE];
     cx_cli_part_explain(m->cli, err);
-    if (status.code != CX_E_BUSY)
+    if (status.code != CX_E_BUSY || err->tag == NULL || strcmp(err->tag, "Locked") != 0)
         return status;
+    (void)snprintf(said, sizeof said, "%s", err->message);
     return cx_fail_at(err, CX_E_BUSY, "Locked", CX_NO_OFFSET,
-                      "a process has the part %.*s, and only it may record there: name a part that "
-                      "no node serves with --part ('cortex fleet add NAME' makes one)",
-                      (int)part.size, part.data);
+                      "%s; or name a part that no node serves instead of %.*s with --part ('cortex "
+                      "fleet add NAME' makes one)",
+                      said, (int)part.size, part.data);
 }
 
+/* Appended by this process, or by the node that serves the part; then the part is read. */
 static cx_status record(making *m, cx_err *err)
 {
     cx_fleet_files_options options = {.node = "cortex-fleet"};
@@ -233,7 +265,10 @@ static cx_status record(making *m, cx_err *err)
     if (at.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_cli_part_open_with(m->cli, at.data, &options, &path, err));
-    cx_status status = record_at(m, path, err);
+    cx_status status = run_step(m, path, CX_CLI_WRITE, append_step, err);
+    cx_cli_part_renew(m->cli);
+    if (!cx_failed(status))
+        status = run_step(m, path, CX_CLI_SIGN, vouch_step, err);
     if (cx_failed(status))
         status = explain_owner(m, status, err);
     cx_cli_part_close(m->cli);
@@ -335,8 +370,8 @@ static int run_fleet_checkpoint(cx_cli *cli, const cx_cli_args *args)
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT("part", 0, CX_CLI_TEXT, "NAME",
-               "The part that records the statement; default main. No node may serve it "
-               "meanwhile."),
+               "The part that records the statement; default main. While a node serves it, it is "
+               "written through CORTEX_URL with CORTEX_TOKEN."),
     CX_CLI_OPTIONS_SIGNER,
     CX_CLI_OPTION_ORIGIN,
     CX_CLI_OPTION_OUTPUT("statement, proof and checkpoint"),
@@ -367,8 +402,8 @@ const cx_cli_command cx_cli_fleet_checkpoint = {
     .option_count = CX_COUNT_OF(options),
     .exits = "0 recorded, or all parts lead from FILE\n1 a part does not, or FILE is not what was "
              "signed\n2 usage error\n3 could not be done: a part cannot be read or was moved, a "
-             "node serves the part that records, the database is away, refuses the user, or has "
-             "no fleet",
+             "node serves the part that records and CORTEX_URL does not lead to it, the database "
+             "is away, refuses the user, or has no fleet",
     .example = "cortex fleet checkpoint --part audit --sign ~/keys/fleet.key -o fleet.json\n"
                "cortex fleet checkpoint --check fleet.json --key fleet.pub",
     .run = run_fleet_checkpoint,

@@ -85,6 +85,12 @@ cx_fleet_files *cx_cli_part_files(const cx_cli *cli)
     return cli->part;
 }
 
+void cx_cli_part_renew(cx_cli *cli)
+{
+    if (cli->part != NULL)
+        cx_fleet_files_renew_state(cli->part);
+}
+
 cx_status cx_cli_part_index(cx_cli *cli, const char **out_path, cx_err *err)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *user = getenv("HOME");

@@ -43,6 +43,10 @@ CX_RESULT cx_cli_part_reach(void *arg, int *out, char who[CX_HOME_WHO_SIZE], cx_
 void cx_cli_part_reach_end(cx_cli *cli);
 /* An error of a command on a part says what the database said, and who owns the part. */
 void cx_cli_part_explain(cx_cli *cli, cx_err *err);
+/* Data directories that are opened next are read in the state of then: another process may have
+ * written the part, as a node does for a command.  Without a part, or while one is open,
+ * nothing. */
+void cx_cli_part_renew(cx_cli *cli);
 /* At the end of the process; all files must be closed. */
 void cx_cli_part_close(cx_cli *cli);
 

@@ -289,6 +289,7 @@ static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
     cx_cli_progress progress;
     cx_cli_progress_init(&progress, l->cli->io, "tables");
     cx_home_options options = cx_cli_home_options(l->cli, job->access, &progress);
+    cx_cli_part_renew(l->cli); /* a job before this one may have written through a node */
     cx_status status = open_when_free(l, &options, err);
     cx_cli_progress_end(&progress);
     CX_TRY(status);
@@ -318,6 +319,7 @@ cx_status cx_cli_keep_reading(cx_cli_ledger *l, cx_err *err)
     cx_status status = cx_home_close(l->home, err);
     l->home = NULL;
     CX_TRY(status);
+    cx_cli_part_renew(l->cli);
     const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
     CX_TRY(cx_home_open(l->path, &options, &l->home, err));
     return wants_memory ? cx_memory_open(l->home, l->actor, NULL, &l->memory, err) : CX_SUCCESS;
