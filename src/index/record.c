@@ -158,14 +158,46 @@ static cx_status derive_signature(cx_derive *at, const cx_change *change, cx_err
     return found ? CX_SUCCESS : cx_derive_put_common(at, key, trace_id, err);
 }
 
+/* What a trace can be found by (provenance/object_find.c). */
+static cx_status derive_names(cx_derive *at, const cx_change *change, cx_err *err)
+{
+    cx_trace_record record;
+    CX_TRY(cx_trace_record_decode(change->value, &record, err));
+    CX_TRY(cx_derive_hash(at, &record.content, err));
+    CX_TRY(cx_derive_hash(at, &record.signature, err));
+    if (record.form != CX_FORM_NONE)
+        CX_TRY(cx_derive_hash(at, &record.canonical, err));
+    return cx_derive_name(at, cx_str_from((const char *)change->key.data + 8, change->key.size - 8),
+                          err);
+}
+
+/* That a journal has traces. */
+static cx_status derive_journal(cx_derive *at, cx_err *err)
+{
+    uint8_t key[sizeof CX_TRACE_JOURNAL_PREFIX + CX_ACTOR_SIZE_MAX];
+    const cx_str actor = cx_derive_actor(at);
+    const size_t size = sizeof CX_TRACE_JOURNAL_PREFIX - 1;
+    cx_bytes there;
+    bool found = false;
+    memcpy(key, CX_TRACE_JOURNAL_PREFIX, size);
+    memcpy(key + size, actor.data, actor.size);
+    const cx_bytes name = cx_bytes_from(key, size + actor.size);
+    CX_TRY(cx_derive_get_common(at, name, &there, &found, err));
+    return found ? CX_SUCCESS : cx_derive_put_common(at, name, (cx_bytes){NULL, 0}, err);
+}
+
 static cx_status derive_record(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                                size_t count, cx_err *err)
 {
     if (entry == NULL || !cx_kinds_is(entry->kind, CX_KIND_TRACE_RECEIVED))
         return CX_SUCCESS;
-    for (size_t i = 0; i < count; i++)
-        if (is_record(&changes[i]))
-            CX_TRY(derive_signature(at, &changes[i], err));
+    CX_TRY(derive_journal(at, err));
+    for (size_t i = 0; i < count; i++) {
+        if (!is_record(&changes[i]))
+            continue;
+        CX_TRY(derive_signature(at, &changes[i], err));
+        CX_TRY(derive_names(at, &changes[i], err));
+    }
     return CX_SUCCESS;
 }
 
@@ -183,4 +215,4 @@ static cx_status check_record(const cx_entry *entry, const cx_change *changes, s
 }
 
 const cx_deriver cx_trace_deriver = {
-    .name = "trace/1", .derive = derive_record, .check = check_record};
+    .name = "trace/2", .derive = derive_record, .check = check_record};

@@ -11,6 +11,7 @@
 #include "ledger/handle.h"
 #include "ledger/holds.h"
 #include "ledger/check/repair.h"
+#include "ledger/find/find.h"
 #include "ledger/home.h"
 #include "ledger/backup/home_format.h"
 #include "ledger/home_root.h"

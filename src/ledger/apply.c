@@ -8,6 +8,8 @@
  *     (ledger.md §9.1).
  */
 #include "base/api.h"
+#include "ledger/find/find.h"
+#include "ledger/find/hash_rows.h"
 #include "ledger/internal.h"
 
 struct cx_derive {
@@ -62,6 +64,42 @@ cx_status cx_derive_put_common(cx_derive *at, cx_bytes key, cx_bytes value, cx_e
 {
     const cx_row row = {CX_ACTOR_HOME, key, value, false, at->commit};
     return cx_store_put(&at->home->store, &row, err);
+}
+
+static cx_status put_hash(const cx_derive *at, uint64_t head, uint64_t number, cx_err *err)
+{
+    const cx_hash_row row = {.head = head, .actor = at->actor->id, .number = number};
+    return cx_store_put_hash(&at->home->store, &row, err);
+}
+
+static uint64_t head_of_hash(const cx_digest *hash)
+{
+    uint64_t head = 0;
+    for (size_t i = 0; i < sizeof head; i++)
+        head = head << 8 | hash->bytes[i];
+    return head;
+}
+
+cx_status cx_derive_hash(cx_derive *at, const cx_digest *hash, cx_err *err)
+{
+    CX_ASSERT(at->entry != NULL);
+    return put_hash(at, head_of_hash(hash), 2 * at->entry->seq, err);
+}
+
+cx_status cx_derive_name(cx_derive *at, cx_str id, cx_err *err)
+{
+    uint64_t head = 0;
+    unsigned digits = 0;
+    CX_ASSERT(at->entry != NULL);
+    for (; digits < 16 && digits < id.size; digits++) {
+        const char c = id.data[digits];
+        if ((c < '0' || c > '9') && (c < 'a' || c > 'f'))
+            break;
+        head = head << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return digits < CX_FIND_DIGITS_MIN
+               ? CX_SUCCESS
+               : put_hash(at, head << 4 * (16 - digits), 2 * at->entry->seq, err);
 }
 
 cx_str cx_derive_actor(const cx_derive *at)
@@ -229,6 +267,18 @@ static cx_status index_root(const cx_derive *at, const cx_manifest *manifest, bo
     return put_row(at, cx_bytes_from(key, sizeof key), (cx_bytes){NULL, 0}, removed, err);
 }
 
+/* What a snapshot can be found by. */
+static cx_status index_hashes(const cx_derive *at, const cx_manifest *manifest, cx_err *err)
+{
+    cx_digest digest;
+    CX_TRY(cx_manifest_digest(manifest, at->home->alloc, &digest, err));
+    const cx_digest *const hashes[] = {&manifest->overall_root, &manifest->memories_root,
+                                       &manifest->edges_root, &manifest->journal_root, &digest};
+    for (size_t i = 0; i < CX_COUNT_OF(hashes); i++)
+        CX_TRY(put_hash(at, head_of_hash(hashes[i]), 2 * manifest->snapshot_seq + 1, err));
+    return CX_SUCCESS;
+}
+
 static cx_status damaged_log(const char *what, cx_err *err)
 {
     return cx_fail_at(err, CX_E_FORMAT, "LogDamaged", CX_NO_OFFSET,
@@ -259,6 +309,8 @@ static cx_status apply_snapshot(const cx_derive *at, const cx_change *change, cx
         const cx_snapshot_row made = {.actor = actor->id, .snapshot = manifest.snapshot_seq};
         CX_TRY(cx_store_put_snapshot(&at->home->store, &made, err));
     }
+    if (!change->removed)
+        CX_TRY(index_hashes(at, &manifest, err));
     return index_root(at, &manifest, change->removed, err);
 }
 
@@ -410,6 +462,9 @@ static cx_status apply_entry(const cx_derive *at, const cx_ledger_frame *frame,
         .commit = at->commit,
     };
     CX_TRY(cx_store_put_entry(&at->home->store, &row, err));
+    CX_TRY(put_hash(at, head_of_hash(&row.leaf), 2 * row.seq, err));
+    if (entry->committed)
+        CX_TRY(put_hash(at, head_of_hash(&entry->commitment), 2 * row.seq, err));
     actor->info.entry_count++;
     return extend_journal(at, &row.leaf, err);
 }
@@ -473,8 +528,12 @@ static cx_status apply_to_actor(cx_derive *at, const cx_applied *where, cx_err *
     CX_TRY(cx_home_actor_changes(home, at->actor, err));
     if (at->entry != NULL)
         CX_TRY(apply_entry(at, at->frame, at->entry, where, err));
-    if (at->entry != NULL && cx_home_root_reserved(at->frame->actor))
+    if (at->entry != NULL && cx_home_root_reserved(at->frame->actor)) {
+        cx_home_root recorded;
+        if (!cx_failed(cx_home_root_decode(at->entry->payload, &recorded, NULL)))
+            CX_TRY(cx_derive_hash(at, &recorded.root, err));
         cx_home_root_note_applied(home, at->entry);
+    }
     return apply_changes(at, err);
 }
 

@@ -74,6 +74,13 @@ CX_RESULT cx_derive_remove(cx_derive *at, cx_bytes key, cx_err *err);
 CX_RESULT cx_derive_get_common(cx_derive *at, cx_bytes key, cx_bytes *out_value, bool *out_found,
                                cx_err *err);
 CX_RESULT cx_derive_put_common(cx_derive *at, cx_bytes key, cx_bytes value, cx_err *err);
+/*
+ * That this frame's entry has to do with a hash: cx_home_find_hash leads from it to the entry.  No
+ * call takes that back, so it must come from what is never erased.
+ */
+CX_RESULT cx_derive_hash(cx_derive *at, const cx_digest *hash, cx_err *err);
+/* The same of an id, if it begins with 8 hex digits in lower case; else nothing happens. */
+CX_RESULT cx_derive_name(cx_derive *at, cx_str id, cx_err *err);
 /* The actor that the frame is of; empty = the data directory itself. */
 cx_str cx_derive_actor(const cx_derive *at);
 /* Lives as long as the frame is being derived. */

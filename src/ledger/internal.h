@@ -367,6 +367,9 @@ CX_RESULT cx_store_compare_record(cx_store *left, cx_store *right, int64_t actor
                                   const cx_store_comparison *how, cx_err *err);
 CX_RESULT cx_store_compare_journal(cx_store *left, cx_store *right, int64_t actor, uint64_t first,
                                    const cx_store_comparison *how, cx_err *err);
+/* The rows of hashes that came after the first `before`. */
+CX_RESULT cx_store_compare_hashes(cx_store *left, cx_store *right, uint64_t before,
+                                  const cx_store_comparison *how, cx_err *err);
 CX_RESULT cx_store_compare_totals(cx_store *left, cx_store *right, const cx_store_comparison *how,
                                   cx_err *err);
 

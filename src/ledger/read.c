@@ -5,6 +5,7 @@
  *     for its sync.
  */
 #include "base/api.h"
+#include "ledger/find/find.h"
 #include "ledger/internal.h"
 
 static cx_status wait_shown(cx_home *home, uint64_t commit, cx_err *err)
@@ -316,6 +317,14 @@ static cx_status read_frame(cx_home *home, cx_log_place place, cx_arena *arena,
     return cx_frame_decode(&parts, erased, arena, out, err);
 }
 
+static cx_status fail_other_entry(uint64_t seq, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                      "the tables' row of entry %llu points at another one; run"
+                      " 'cortex tables rebuild'",
+                      (unsigned long long)seq);
+}
+
 cx_status cx_home_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
                         cx_entry_view *out, cx_err *err)
 {
@@ -327,10 +336,7 @@ cx_status cx_home_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *are
     CX_TRY(read_frame(home, row.place, arena, &frame, err));
     cx_entry_view view_of = {.bytes = frame.entry, .leaf_hash = cx_scheme_entry(frame.entry)};
     if (!cx_str_eq(frame.actor, actor) || !cx_digest_eq(&view_of.leaf_hash, &row.leaf))
-        return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                          "the tables' row of entry %llu points at another one; run"
-                          " 'cortex tables rebuild'",
-                          (unsigned long long)seq);
+        return fail_other_entry(seq, err);
     CX_TRY(cx_entry_decode(frame.entry, &view_of.entry, err));
     view_of.payload = frame.committed ? frame.payload : view_of.entry.payload;
     view_of.payload_erased = frame.committed && frame.erased;
@@ -339,6 +345,29 @@ cx_status cx_home_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *are
     view_of.has_subject = frame.has_subject;
     view_of.subject = frame.subject;
     *out = view_of;
+    return CX_SUCCESS;
+}
+
+cx_status cx_home_entry_item(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
+                             cx_tail_item *out, cx_err *err)
+{
+    cx_entry_row row;
+    cx_ledger_frame frame;
+    if (home->remote != NULL)
+        return cx_remote_unsupported(home, "an entry's frame", err);
+    CX_TRY(find_place(home, actor, seq, &row, err));
+    CX_TRY(read_frame(home, row.place, arena, &frame, err));
+    const cx_digest leaf = cx_scheme_entry(frame.entry);
+    if (!cx_str_eq(frame.actor, actor) || !cx_digest_eq(&leaf, &row.leaf))
+        return fail_other_entry(seq, err);
+    cx_tail_item item = {.actor = frame.actor,
+                         .has_entry = true,
+                         .changes = frame.changes,
+                         .change_count = frame.change_count};
+    CX_TRY(cx_entry_decode(frame.entry, &item.entry, err));
+    item.payload = item.entry.committed ? frame.payload : item.entry.payload;
+    item.erased = item.entry.committed && frame.erased;
+    *out = item;
     return CX_SUCCESS;
 }
 

@@ -21,10 +21,13 @@
  *
  *     past(actor, snapshot, ..)  heights of these trees when a snapshot was made
  *
+ *     hash_new, hash_block    what has to do with a hash (find/hash_rows.h)
+ *
  *     record(actor, key, value)  records and derived rows by logical key (ledger.md §5); after the
  *                             value its checksum, 4 bytes
  */
 #include "base/api.h"
+#include "ledger/find/hash_rows.h"
 #include "ledger/internal.h"
 #include "ledger/store_internal.h"
 
@@ -79,6 +82,7 @@ static void finish_statements(cx_tables *tables)
     cx_db_finish(tables->put_past);
     cx_db_finish(tables->remove_past);
     cx_db_finish(tables->scan_past);
+    cx_hash_finish(tables);
     cx_pages_close(tables->pages);
     cx_db_finish(tables->begin);
     cx_db_finish(tables->end);
@@ -146,6 +150,7 @@ static cx_status prepare_actors(cx_store *store, cx_err *err)
     CX_TRY(cx_db_prepare(reading->db,
                          "SELECT memory_height, edge_height FROM past WHERE actor=? AND snapshot=?",
                          &reading->get_past, err));
+    CX_TRY(cx_hash_prepare(store, err));
     CX_TRY(open_pages(store, reading, err));
     if (writing->db == NULL)
         return CX_SUCCESS;
@@ -184,6 +189,7 @@ static cx_status put_position(cx_store *store, cx_str identity, cx_position posi
     CX_TRY(put_meta_int(tables, "actors", counters->actors, err));
     CX_TRY(put_meta_int(tables, "entries", counters->entries, err));
     CX_TRY(put_meta_int(tables, "records", counters->records, err));
+    CX_TRY(put_meta_int(tables, "hashes", counters->hashes, err));
     CX_TRY(put_meta_int(tables, "rows_sum", cx_store_sum_meta(identity, position, counters), err));
     return put_meta_int(tables, "sum", cx_store_sum_meta(identity, position, NULL), err);
 }
@@ -199,6 +205,7 @@ static void generation_close(const cx_alloc *alloc, cx_memtable *generation)
     cx_vec_done(&generation->folds, alloc);
     cx_vec_done(&generation->states, alloc);
     cx_vec_done(&generation->snapshots, alloc);
+    cx_vec_done(&generation->hashes, alloc);
     cx_vec_done(&generation->actors, alloc);
     cx_map_done(&generation->index);
     cx_arena_done(&generation->arena);
@@ -366,6 +373,7 @@ size_t cx_store_memtable_bytes(const cx_store *store)
     return memtable->arena.total_bytes + memtable->rows.capacity * sizeof *memtable->rows.items +
            memtable->entries.capacity * sizeof *memtable->entries.items +
            memtable->states.capacity * sizeof *memtable->states.items +
+           memtable->hashes.capacity * sizeof *memtable->hashes.items +
            memtable->rows.count * 48; /* index: about that many bytes a row */
 }
 
@@ -569,6 +577,7 @@ static cx_status write_rows(cx_store *store, const cx_memtable *generation, cx_e
     cx_store_counters counters = store->counters;
     CX_TRY(write_sorted(store, generation, &counters.records, err));
     CX_TRY(cx_store_write_states(store, generation, err));
+    CX_TRY(cx_store_write_hashes(store, generation, &counters.hashes, err));
     for (size_t i = 0; i < generation->entries.count; i++) {
         CX_TRY(note_journal(store, &generation->entries.items[i], err));
         CX_TRY(write_entry(tables, &generation->entries.items[i], err));
@@ -729,6 +738,7 @@ static cx_status read_state(cx_store *store, cx_str identity, bool *out_stale, c
     const meta_number rows[] = {{"actors", &counters->actors},
                                 {"entries", &counters->entries},
                                 {"records", &counters->records},
+                                {"hashes", &counters->hashes},
                                 {"rows_sum", &rows_sum}};
     cx_db *db = store->reading.db;
     cx_buf text;
@@ -738,13 +748,13 @@ static cx_status read_state(cx_store *store, cx_str identity, bool *out_stale, c
     cx_status status = CX_SUCCESS;
     CX_TRY_GOTO(status, read_meta(db, "identity", &text, NULL, &found, err));
     CX_TRY_GOTO(status, read_numbers(db, position, 3, &there, err));
-    CX_TRY_GOTO(status, read_numbers(db, rows, 4, &counted, err));
+    CX_TRY_GOTO(status, read_numbers(db, rows, 5, &counted, err));
     *out_stale = !cx_str_eq(cx_buf_str(&text), identity);
     if (!found && there == 0)
         goto done;
     good = found && there == 3 && sum == cx_store_sum_meta(cx_buf_str(&text), store->flushed, NULL);
     if (good && !*out_stale)
-        good = counted == 4 &&
+        good = counted == 5 &&
                rows_sum == cx_store_sum_meta(cx_buf_str(&text), store->flushed, counters);
     if (!good)
         status = cx_store_damaged("what the tables say about themselves is damaged", err);
@@ -767,6 +777,8 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
                                  " DELETE FROM page_cut; DELETE FROM actors;"
                                  " DROP TABLE IF EXISTS actor;",
                                  err);
+    if (!cx_failed(status))
+        status = cx_db_run(db, cx_hash_clear, err);
     if (!cx_failed(status))
         status = put_meta_text(&store->writing, "identity", identity, err);
     if (!cx_failed(status))
@@ -808,6 +820,7 @@ static cx_status open_writing(cx_store *store, const char *path, cx_db_mode mode
     CX_TRY(cx_db_begin_write(store->writing.db, err));
     CX_TRY(count_tables(store->writing.db, &tables, err));
     CX_TRY(cx_db_run(store->writing.db, schema, err));
+    CX_TRY(cx_db_run(store->writing.db, cx_hash_schema, err));
     CX_TRY(cx_pages_create_tables(store->writing.db, err));
     if (!store->shared)
         CX_TRY(cx_db_run(store->writing.db, cx_store_subject_index, err));

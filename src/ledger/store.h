@@ -79,6 +79,13 @@ typedef struct cx_fold_row {
     cx_mmr_fold fold;
 } cx_fold_row;
 
+/* That an entry or a snapshot has to do with a hash (find/hash_rows.h). */
+typedef struct cx_hash_row {
+    uint64_t head; /* the first 8 bytes of the hash */
+    int64_t actor;
+    uint64_t number; /* 2 * entry, or 2 * snapshot + 1 */
+} cx_hash_row;
+
 typedef struct cx_memtable {
     cx_arena arena;
     cx_map index; /* actor id (8) ‖ key -> row number */
@@ -87,6 +94,7 @@ typedef struct cx_memtable {
     CX_VEC(cx_fold_row) folds;
     CX_VEC(cx_state_row) states;
     CX_VEC(cx_snapshot_row) snapshots;
+    CX_VEC(cx_hash_row) hashes;
     CX_VEC(cx_actor_row) actors; /* as of the end of the memtable */
     cx_position end;
 } cx_memtable;
@@ -99,6 +107,7 @@ typedef struct cx_tables {
     cx_db_statement *put_fold, *scan_leaves, *scan_folds;
     cx_db_statement *scan_up; /* cx_store_scan; NULL while one uses it */
     cx_db_statement *get_position, *get_past, *put_past, *remove_past, *scan_past;
+    cx_db_statement *put_hash, *scan_hashes, *put_hash_block, *get_hash_block, *count_hashes;
     cx_pages *pages;              /* of the trees of states */
     cx_db_statement *begin, *end; /* of a view */
 } cx_tables;
@@ -108,6 +117,7 @@ typedef struct cx_store_counters {
     uint64_t actors;  /* the home itself included: the number of the next one */
     uint64_t entries; /* of all actors */
     uint64_t records; /* of table record, without plans of erasures */
+    uint64_t hashes;  /* of find/hash_rows.h */
 } cx_store_counters;
 
 /* Rows of the past that no snapshot needs any more are removed a few at a time. */

@@ -2,6 +2,7 @@
  * store_compare.c - finds the differences between the tables of two stores, row by row in key
  * order.
  */
+#include "ledger/find/hash_rows.h"
 #include "ledger/internal.h"
 #include "ledger/store_internal.h"
 
@@ -21,6 +22,9 @@ static const compared_table compared[] = {
     {"entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry ORDER BY actor, seq", 10, 2, false},
     {"fold", "SELECT actor, level, number, hash FROM fold ORDER BY actor, level, number", 4, 3,
      false},
+    {"hash_block", "SELECT 0, id, items FROM hash_block ORDER BY id", 3, 2, false},
+    {"hash_new", "SELECT 0, head, actor, number, sum FROM hash_new ORDER BY head, actor, number", 5,
+     4, false},
     {"leaf", "SELECT tree, key, value, born FROM leaf ORDER BY tree, key", 4, 0, true},
     {"page", "SELECT tree, level, prefix, depth, hash, born FROM page ORDER BY tree, level, prefix",
      6, 3, true},
@@ -112,8 +116,8 @@ static cx_status compare_counters(comparison *state, const cx_store *left, const
                                   cx_err *err)
 {
     const cx_store_counters *a = &left->counters, *b = &right->counters;
-    if (state->left_calls == 0 ||
-        (a->actors == b->actors && a->entries == b->entries && a->records == b->records))
+    if (state->left_calls == 0 || (a->actors == b->actors && a->entries == b->entries &&
+                                   a->records == b->records && a->hashes == b->hashes))
         return CX_SUCCESS;
     state->left_calls--;
     return state->with->differ(state->with->arg, "meta", CX_ACTOR_HOME,
@@ -170,6 +174,33 @@ cx_status cx_store_compare_record(cx_store *left, cx_store *right, int64_t actor
         cx_db_bind_bytes(state.right, 2, key);
         status = compare_table(&state, err);
     }
+    close_sides(&state);
+    return status;
+}
+
+static const compared_table new_blocks = {
+    "hash_block", "SELECT 0, id, items FROM hash_block WHERE id>=?1 ORDER BY id", 3, 2, false};
+static const compared_table new_hashes = {
+    "hash_new", "SELECT 0, head, actor, number, sum FROM hash_new ORDER BY head, actor, number", 5,
+    4, false};
+
+cx_status cx_store_compare_hashes(cx_store *left, cx_store *right, uint64_t before,
+                                  const cx_store_comparison *how, cx_err *err)
+{
+    comparison state = {.left_calls = how->max, .with = how, .table = &new_blocks};
+    const int64_t first = (int64_t)(before / CX_HASH_BLOCK * CX_HASH_BLOCK_ROWS);
+    cx_status status = open_sides(&state, left, right, err);
+    if (!cx_failed(status)) {
+        cx_db_bind_int(state.left, 1, first);
+        cx_db_bind_int(state.right, 1, first);
+        status = compare_table(&state, err);
+    }
+    close_sides(&state);
+    CX_TRY(status);
+    state.table = &new_hashes;
+    status = open_sides(&state, left, right, err);
+    if (!cx_failed(status))
+        status = compare_table(&state, err);
     close_sides(&state);
     return status;
 }

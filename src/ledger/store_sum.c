@@ -117,6 +117,7 @@ uint32_t cx_store_sum_meta(cx_str identity, cx_position position, const cx_store
         add_u64(&s, counters->actors);
         add_u64(&s, counters->entries);
         add_u64(&s, counters->records);
+        add_u64(&s, counters->hashes);
     }
     return sum_end(&s);
 }

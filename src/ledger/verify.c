@@ -206,6 +206,7 @@ static cx_status keep_point(verifier *check, bool is_base, cx_err *err)
                            .commits = home->applied.commit + 1,
                            .entries = check->entries_read,
                            .based = check->from.based,
+                           .base_hashes = check->from.base_hashes,
                            .reached_ns = (int64_t)home->io->wall_ns(home->io)};
     if (check->kept == NULL || check->report->totals.findings != 0)
         return CX_SUCCESS;
@@ -634,6 +635,7 @@ static cx_status compare_changes(verifier *check, cx_store *tables, const cx_sto
     changes_check changes = {check, tables, *how};
     CX_TRY(cx_kept_each_record(check->kept, compare_changed_record, &changes, err));
     CX_TRY(cx_kept_each_journal(check->kept, compare_changed_journal, &changes, err));
+    CX_TRY(cx_store_compare_hashes(&check->home->store, tables, check->from.base_hashes, how, err));
     return cx_store_compare_totals(&check->home->store, tables, how, err);
 }
 

@@ -618,6 +618,19 @@ static cx_status derive_sent_scope(cx_derive *at, const cx_entry *entry, cx_err 
                          err);
 }
 
+/* What a written memory can be found by. */
+static cx_status derive_names(cx_derive *at, const cx_entry *entry, cx_entry_kind kind, cx_err *err)
+{
+    cx_payload payload;
+    char id[CX_ULID_SIZE];
+    if ((kind != CX_ENTRY_WRITE && kind != CX_ENTRY_UPDATE) || entry->committed ||
+        cx_failed(cx_payload_decode(kind, entry->payload, cx_derive_arena(at), &payload, NULL)))
+        return CX_SUCCESS;
+    cx_ulid_format(&payload.as.write.id, id);
+    CX_TRY(cx_derive_hash(at, &payload.as.write.version_hash, err));
+    return cx_derive_name(at, cx_str_from(id, sizeof id), err);
+}
+
 static cx_status derive_frame(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                               size_t count, cx_err *err)
 {
@@ -625,6 +638,7 @@ static cx_status derive_frame(cx_derive *at, const cx_entry *entry, const cx_cha
         return CX_SUCCESS;
     const cx_entry_kind kind = cx_entry_kind_of(entry->kind);
     CX_TRY(derive_entry(at, entry, kind, err));
+    CX_TRY(derive_names(at, entry, kind, err));
     if (cx_kinds_is(entry->kind, CX_KIND_MEMORY_REQUEST))
         CX_TRY(derive_request(at, entry, err));
     if (cx_kinds_is(entry->kind, CX_KIND_SCOPE_SENT))
@@ -634,4 +648,4 @@ static cx_status derive_frame(cx_derive *at, const cx_entry *entry, const cx_cha
     return CX_SUCCESS;
 }
 
-const cx_deriver cx_memory_deriver = {.name = "memory/3", .derive = derive_frame};
+const cx_deriver cx_memory_deriver = {.name = "memory/4", .derive = derive_frame};

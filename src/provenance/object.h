@@ -55,7 +55,8 @@ typedef struct cx_prov_object {
  * The objects that `text` may name, most certain first; none is CX_E_NOT_FOUND "NoThing", whose
  * message lists the places searched.  Ids, URIs, ACTOR/SEQ, ACTOR@SNAPSHOT, RUN/EVENT and names of
  * actors and keys are exact; hashes and ids may be shortened to CX_PROV_PREFIX_MIN characters, and
- * then all that match are listed (at most CX_PROV_OBJECTS_MAX).  A hash reads the whole log.
+ * then all that match are listed (at most CX_PROV_OBJECTS_MAX).  A shortened id that is not hex
+ * reads the whole log.
  */
 CX_RESULT cx_prov_objects_find(const cx_sources *sources, cx_str text, cx_arena *arena,
                                const cx_prov_object **out, size_t *out_count, cx_err *err);

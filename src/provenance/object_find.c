@@ -4,6 +4,9 @@
  *   F1  A complete name is looked up; only other texts are searched for in the log.
  *   F2  All objects that match a hash are listed: that a short prefix is unique today is no reason
  *       to guess.
+ *   F3  A hash is looked up in the tables (ledger/find/find.h), and what they lead to is read and
+ *       compared.  What no row can name is searched for, with an end: so many roots of journals and
+ *       states, so many runs, and the nodes of traces; only when the tables know nothing.
  */
 #include "crypto/api.h"
 #include "ledger/api.h"
@@ -14,7 +17,8 @@
 #include "provenance/object_parts.h"
 #include "audit/api.h"
 
-#define ROOTS_LOOKED_AT 20000 /* newest sizes of a journal whose roots are compared */
+#define ROOTS_LOOKED_AT 20000 /* of journals, at their newest sizes, and of states as they are */
+#define PLACES_LOOKED_AT 4096 /* that the tables know for the beginning of a hash */
 #define RUNS_LOOKED_AT 200    /* newest runs whose lattice is made */
 
 typedef struct finder {
@@ -24,6 +28,7 @@ typedef struct finder {
     bool hex; /* 8 to 64 hex digits, lower-case in `text` */
     cx_prov_object *found;
     size_t count;
+    bool roots_left_out; /* some were not compared */
 } finder;
 
 static cx_status add_found(finder *f, cx_prov_object object, cx_err *err)
@@ -279,6 +284,15 @@ static cx_status match_write(finder *f, const cx_tail_item *item, cx_err *err)
     return status;
 }
 
+static cx_status match_home_root(finder *f, const cx_tail_item *item, cx_err *err)
+{
+    cx_home_root recorded;
+    if (cx_failed(cx_home_root_decode(item->payload, &recorded, NULL)) ||
+        !digest_matches(f, &recorded.root))
+        return CX_SUCCESS;
+    return add_numbered(f, CX_PROV_ENTRY, item->actor, item->entry.seq, "home_root", err);
+}
+
 static cx_status match_entry(finder *f, const cx_tail_item *item, cx_err *err)
 {
     cx_buf bytes;
@@ -300,6 +314,8 @@ static cx_status match_entry(finder *f, const cx_tail_item *item, cx_err *err)
     if (item->entry.committed && digest_matches(f, &item->entry.commitment))
         CX_TRY(add_numbered(f, CX_PROV_ENTRY, item->actor, item->entry.seq, "payload_commitment",
                             err));
+    if (cx_kinds_is(kind, CX_KIND_HOME_ROOT))
+        return match_home_root(f, item, err);
     if (cx_str_is(kind, "trace.received"))
         return match_trace(f, item, err);
     if (cx_str_is(kind, "write") || cx_str_is(kind, "update"))
@@ -349,15 +365,29 @@ static cx_status match_manifest(finder *f, cx_str actor, const cx_manifest *mani
                : add_numbered(f, CX_PROV_SNAPSHOT, actor, manifest->snapshot_seq, matched, err);
 }
 
-static cx_status match_sizes(finder *f, const cx_actor_info *actor, cx_err *err)
+/* A state as it is now has a name of its own only while no snapshot has it. */
+static cx_status match_roots(finder *f, cx_str actor, cx_err *err)
+{
+    cx_roots roots;
+    CX_TRY(cx_home_roots(f->sources->home, actor, &roots, err));
+    const char *matched = digest_matches(f, &roots.overall)    ? "overall_root"
+                          : digest_matches(f, &roots.memories) ? "memories_root"
+                                                               : NULL;
+    return matched == NULL
+               ? CX_SUCCESS
+               : add_found(f,
+                           (cx_prov_object){.kind = CX_PROV_ACTOR, .id = actor, .matched = matched},
+                           err);
+}
+
+/* F3: the newest sizes of a journal; *left is how many may still be looked at. */
+static cx_status match_sizes(finder *f, const cx_actor_info *actor, uint64_t *left, cx_err *err)
 {
     cx_trees trees;
     cx_status status = CX_SUCCESS;
-    uint64_t least =
-        actor->entry_count > ROOTS_LOOKED_AT ? actor->entry_count - ROOTS_LOOKED_AT : 0;
-    uint64_t found = UINT64_MAX;
+    uint64_t size = actor->entry_count, found = UINT64_MAX;
     CX_TRY(cx_home_trees_begin(f->sources->home, actor->name, &trees, err));
-    for (uint64_t size = actor->entry_count; size > least && found == UINT64_MAX; size--) {
+    for (; size > 0 && *left > 0 && found == UINT64_MAX; size--, --*left) {
         cx_digest root;
         status = cx_mmr_root(trees.journal, size, &root, err);
         if (cx_failed(status))
@@ -366,51 +396,40 @@ static cx_status match_sizes(finder *f, const cx_actor_info *actor, cx_err *err)
             found = size;
     }
     cx_home_trees_end(f->sources->home);
+    f->roots_left_out = f->roots_left_out || (size > 0 && found == UINT64_MAX);
     CX_TRY(status);
     return found == UINT64_MAX
                ? CX_SUCCESS
                : add_numbered(f, CX_PROV_JOURNAL, actor->name, found, "journal_root", err);
 }
 
-static cx_status match_actor(finder *f, const cx_actor_info *walked, cx_err *err)
+static cx_status match_actor(finder *f, const cx_actor_info *walked, uint64_t *left, cx_err *err)
 {
-    const cx_manifest *manifests;
-    size_t manifest_count;
-    cx_roots roots;
-    size_t before = f->count;
+    const size_t before = f->count;
     cx_actor_info actor = *walked;
     actor.name = cx_arena_copy_str(f->arena, walked->name);
     if (actor.name.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(
-        cx_snapshot_list(f->sources->home, actor.name, f->arena, &manifests, &manifest_count, err));
-    for (size_t j = 0; j < manifest_count; j++)
-        CX_TRY(match_manifest(f, actor.name, &manifests[j], err));
-    CX_TRY(cx_home_roots(f->sources->home, actor.name, &roots, err));
-    /* The state as it is now has a name of its own only while no snapshot has it. */
-    if (f->count == before &&
-        (digest_matches(f, &roots.overall) || digest_matches(f, &roots.memories)))
-        CX_TRY(add_found(f,
-                         (cx_prov_object){.kind = CX_PROV_ACTOR,
-                                          .id = actor.name,
-                                          .matched = digest_matches(f, &roots.overall)
-                                                         ? "overall_root"
-                                                         : "memories_root"},
-                         err));
-    return match_sizes(f, &actor, err);
+    CX_TRY(match_roots(f, actor.name, err));
+    return f->count != before ? CX_SUCCESS : match_sizes(f, &actor, left, err);
 }
 
+/* Roots that nothing records.  The first actors that fit into the number of roots; of the others it
+ * is said that they were not looked at. */
 static cx_status search_roots(finder *f, cx_err *err)
 {
     const cx_actor_info *actor = NULL;
     cx_actor_walk walk;
+    uint64_t left = ROOTS_LOOKED_AT;
     cx_actor_walk_begin(&walk, f->sources->home);
     cx_status status = cx_actor_walk_next(&walk, &actor, err);
-    while (!cx_failed(status) && actor != NULL) {
-        status = match_actor(f, actor, err);
+    while (!cx_failed(status) && actor != NULL && left > 0) {
+        left -= 1;
+        status = match_actor(f, actor, &left, err);
         if (!cx_failed(status))
             status = cx_actor_walk_next(&walk, &actor, err);
     }
+    f->roots_left_out = f->roots_left_out || (!cx_failed(status) && actor != NULL);
     cx_actor_walk_end(&walk);
     return status;
 }
@@ -481,19 +500,98 @@ static cx_status search_run_nodes(finder *f, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status search_nodes(finder *f, cx_err *err)
+static cx_status match_branch(finder *f, cx_str journal, cx_err *err)
 {
     cx_buf lines;
-    cx_status status = CX_SUCCESS;
+    cx_str branch = CX_TEXTF(f->arena, "agent/%.*s", CX_S(journal));
+    if (branch.data == NULL)
+        return cx_fail_nomem(err);
     cx_buf_init(&lines, f->sources->alloc);
-    if (f->sources->home != NULL)
-        status = cx_recorder_lattice_lines(f->sources->home, (cx_str){NULL, 0}, &lines, err);
+    cx_status status = cx_recorder_lattice_lines(f->sources->home, branch, &lines, err);
     if (status.code == CX_E_NOT_FOUND)
         status = CX_SUCCESS;
     if (!cx_failed(status))
         status = match_nodes(f, cx_buf_str(&lines), CX_STR(""), err);
     cx_buf_done(&lines);
-    return cx_failed(status) ? status : search_run_nodes(f, err);
+    return status;
+}
+
+typedef struct journal_list {
+    finder *f;
+    CX_VEC(cx_str) names;
+} journal_list;
+
+static cx_status list_journal(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    journal_list *list = arg;
+    const size_t prefix = sizeof CX_TRACE_JOURNAL_PREFIX - 1;
+    (void)value;
+    (void)stop;
+    cx_str name = cx_str_from((const char *)key.data + prefix, key.size - prefix);
+    cx_str *slot = cx_vec_push(&list->names, list->f->sources->alloc);
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *slot = cx_arena_copy_str(list->f->arena, name);
+    return slot->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+/* Nodes of traces have hashes that follow from all traces of an agent before them, and change when
+ * one of these is erased: no row can name them.  Other journals are not read. */
+static cx_status search_trace_nodes(finder *f, cx_err *err)
+{
+    journal_list list = {.f = f};
+    const cx_scan scan = {.common = true,
+                          .prefix = cx_str_bytes(CX_STR(CX_TRACE_JOURNAL_PREFIX)),
+                          .row = list_journal,
+                          .arg = &list};
+    cx_status status = cx_home_scan(f->sources->home, &scan, err);
+    for (size_t i = 0; i < list.names.count && !cx_failed(status); i++)
+        status = match_branch(f, list.names.items[i], err);
+    cx_vec_done(&list.names, f->sources->alloc);
+    return status;
+}
+
+static cx_status search_nodes(finder *f, cx_err *err)
+{
+    if (f->sources->home != NULL)
+        CX_TRY(search_trace_nodes(f, err));
+    return search_run_nodes(f, err);
+}
+
+/* --- what the tables know of a hash ----------------------------------------------------------- */
+
+static cx_status match_place(finder *f, const cx_hash_place *place, cx_err *err)
+{
+    cx_tail_item item;
+    cx_manifest manifest;
+    if (place->snapshot) {
+        cx_status status = cx_snapshot_get(f->sources->home, place->actor, place->number, f->arena,
+                                           &manifest, NULL, err);
+        if (status.code == CX_E_NOT_FOUND) /* it was dropped */
+            return CX_SUCCESS;
+        return cx_failed(status) ? status : match_manifest(f, place->actor, &manifest, err);
+    }
+    CX_TRY(cx_home_entry_item(f->sources->home, place->actor, place->number, f->arena, &item, err));
+    if (cx_kinds_is(item.entry.kind, CX_KIND_LATTICE_NODE) && !item.erased)
+        CX_TRY(match_node(f, cx_bytes_str(item.payload), CX_STR(""), err));
+    return match_entry(f, &item, err);
+}
+
+/* F3: what a row leads to is read, and must match itself. */
+static cx_status look_up(finder *f, cx_err *err)
+{
+    const cx_hash_place *places;
+    size_t count = 0;
+    CX_TRY(cx_home_find_hash(f->sources->home, f->text, PLACES_LOOKED_AT, f->arena, &places, &count,
+                             err));
+    for (size_t i = 0; i < count && f->count < CX_PROV_OBJECTS_MAX; i++) {
+        const size_t before = f->count;
+        cx_arena_mark mark = cx_arena_mark_now(f->arena);
+        CX_TRY(match_place(f, &places[i], err));
+        if (f->count == before)
+            cx_arena_reset(f->arena, mark);
+    }
+    return CX_SUCCESS;
 }
 
 /* A recorded step by its whole hash: no history is read for it. */
@@ -551,9 +649,11 @@ static cx_status find_similar(finder *f, cx_err *err)
     CX_TRY(search_runs(f, err));
     if (f->hex)
         CX_TRY(search_commits(f, err));
-    if (f->sources->home != NULL) {
+    if (f->sources->home != NULL && !f->hex)
         CX_TRY(search_log(f, err));
-        if (f->hex)
+    if (f->sources->home != NULL && f->hex) {
+        CX_TRY(look_up(f, err));
+        if (f->count == 0)
             CX_TRY(search_roots(f, err));
     }
     return f->hex && f->count == 0 ? search_nodes(f, err) : CX_SUCCESS;
@@ -584,8 +684,9 @@ static cx_status fail_not_found(const finder *f, cx_err *err)
             "no object is called '%.*s'; a shortened id or hash needs at least %d characters",
             CX_S(f->text), CX_PROV_PREFIX_MIN);
     return cx_fail_at(err, CX_E_NOT_FOUND, "NoThing", CX_NO_OFFSET,
-                      "no object is called '%.*s'; searched in %s, %s, %s", CX_S(f->text),
+                      "no object is called '%.*s'; searched in %s%s, %s, %s", CX_S(f->text),
                       s->home == NULL ? "no home" : "the home",
+                      f->roots_left_out ? " (but for roots of older sizes of journals)" : "",
                       s->store == NULL ? "no runs" : "the runs",
                       s->git == NULL ? "no repository" : "the repository");
 }

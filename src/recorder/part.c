@@ -232,6 +232,9 @@ cx_status cx_recorder_steps_part(cx_home *home, cx_str branch, uint64_t from,
     return status;
 }
 
+/* Places that a hash leads to: one, and those of other hashes that begin as it does. */
+#define STEP_PLACES_MAX 1024
+
 /* --- one step --------------------------------------------------------------------------------- */
 
 static cx_status read_step(cx_home *home, cx_str actor, uint64_t entry, cx_arena *arena,
@@ -248,23 +251,21 @@ cx_status cx_recorder_step_line(cx_home *home, cx_str hash, cx_arena *arena, cx_
                                 bool *out_found, cx_err *err)
 {
     cx_digest digest;
-    const cx_actor_info *actor = NULL;
-    cx_actor_walk walk;
+    const cx_hash_place *places;
+    size_t count = 0;
     *out_found = false;
     if (!cx_digest_parse(hash, &digest))
         return CX_SUCCESS;
     const cx_step_key key = cx_step_key_of(CX_STEP_NODE_PREFIX, &digest);
-    cx_actor_walk_begin(&walk, home);
-    cx_status status = cx_actor_walk_next(&walk, &actor, err);
-    while (!cx_failed(status) && actor != NULL && !*out_found) {
+    CX_TRY(cx_home_find_hash(home, hash, STEP_PLACES_MAX, arena, &places, &count, err));
+    for (size_t i = 0; i < count && !*out_found; i++) {
         cx_step_record node;
-        status = cx_step_home_get(home, actor->name, cx_step_key_bytes(&key), arena, &node,
-                                  out_found, err);
-        if (!cx_failed(status) && *out_found)
-            status = read_step(home, actor->name, node.entry, arena, out_line, out_found, err);
-        if (!cx_failed(status))
-            status = cx_actor_walk_next(&walk, &actor, err);
+        if (places[i].snapshot)
+            continue;
+        CX_TRY(cx_step_home_get(home, places[i].actor, cx_step_key_bytes(&key), arena, &node,
+                                out_found, err));
+        if (*out_found)
+            CX_TRY(read_step(home, places[i].actor, node.entry, arena, out_line, out_found, err));
     }
-    cx_actor_walk_end(&walk);
-    return status;
+    return CX_SUCCESS;
 }

@@ -8,13 +8,33 @@
 #include "recorder/internal.h"
 #include "recorder/pending.h"
 #include "recorder/rows/run_rows.h"
+#include "recorder/step_record.h"
+
+/* A recorded step is found by its hash, which its record is named by. */
+static cx_status derive_step(cx_derive *at, const cx_entry *entry, const cx_change *changes,
+                             size_t count, cx_err *err)
+{
+    const size_t size = sizeof CX_STEP_NODE_PREFIX - 1;
+    if (entry == NULL || !cx_kinds_is(entry->kind, CX_KIND_LATTICE_NODE))
+        return CX_SUCCESS;
+    for (size_t i = 0; i < count; i++) {
+        cx_digest hash;
+        if (changes[i].key.size != size + sizeof hash.bytes ||
+            memcmp(changes[i].key.data, CX_STEP_NODE_PREFIX, size) != 0)
+            continue;
+        memcpy(hash.bytes, changes[i].key.data + size, sizeof hash.bytes);
+        CX_TRY(cx_derive_hash(at, &hash, err));
+    }
+    return CX_SUCCESS;
+}
 
 static cx_status derive_rows(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                              size_t count, cx_err *err)
 {
     CX_TRY(cx_memory_deriver.derive(at, entry, changes, count, err));
     CX_TRY(cx_trace_deriver.derive(at, entry, changes, count, err));
-    return cx_run_deriver.derive(at, entry, changes, count, err);
+    CX_TRY(cx_run_deriver.derive(at, entry, changes, count, err));
+    return derive_step(at, entry, changes, count, err);
 }
 
 /* The ledger itself checks the form of records that the module memory reads. */
@@ -26,7 +46,7 @@ static cx_status check_derived(const cx_entry *entry, const cx_change *changes, 
 
 /* The names of all with their versions: when one changes, the tables are rebuilt. */
 const cx_deriver cx_recorder_deriver = {
-    .name = "memory/3,trace/1,run/1", .derive = derive_rows, .check = check_derived};
+    .name = "memory/4,trace/2,run/2,step/1", .derive = derive_rows, .check = check_derived};
 
 int64_t cx_recorder_now(const cx_recorder *recorder)
 {

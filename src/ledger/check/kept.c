@@ -107,6 +107,7 @@ static cx_status read_point(cx_kept *kept, cx_kept_point *out, cx_err *err)
     CX_TRY(get_int(kept, "frames", &out->at.frames, err));
     CX_TRY(get_int(kept, "commits", &out->commits, err));
     CX_TRY(get_int(kept, "entries", &out->entries, err));
+    CX_TRY(get_int(kept, "base_hashes", &out->base_hashes, err));
     CX_TRY(get_int(kept, "based", &based, err));
     CX_TRY(get_int(kept, "reached", &reached, err));
     CX_TRY(get_digest(kept, "digest", &out->commit, err));
@@ -139,6 +140,8 @@ cx_status cx_kept_save(cx_kept *kept, const cx_kept_point *point, bool is_base, 
     CX_TRY(put_int(kept, "frames", point->at.frames, err));
     CX_TRY(put_int(kept, "commits", point->commits, err));
     CX_TRY(put_int(kept, "entries", point->entries, err));
+    CX_TRY(put_int(kept, "base_hashes", is_base ? kept->store->counters.hashes : point->base_hashes,
+                   err));
     CX_TRY(put_int(kept, "based", is_base || point->based ? 1 : 0, err));
     CX_TRY(put_int(kept, "reached", (uint64_t)point->reached_ns, err));
     CX_TRY(put_bytes(kept, "digest", cx_bytes_from(point->commit.bytes, sizeof point->commit.bytes),

@@ -21,12 +21,13 @@
 #include "ledger/store.h"
 
 typedef struct cx_kept_point {
-    cx_position at;     /* whole commits */
-    cx_digest commit;   /* cx_kept_commit_digest of the last one */
-    uint64_t commits;   /* up to it */
-    uint64_t entries;   /* of all actors, up to it */
-    bool based;         /* K3 */
-    int64_t reached_ns; /* when it was written */
+    cx_position at;       /* whole commits */
+    cx_digest commit;     /* cx_kept_commit_digest of the last one */
+    uint64_t commits;     /* up to it */
+    uint64_t entries;     /* of all actors, up to it */
+    bool based;           /* K3 */
+    uint64_t base_hashes; /* rows of hashes that the base had */
+    int64_t reached_ns;   /* when it was written */
     bool has_home_root;
     cx_home_root_entry home_root; /* the last one up to it */
 } cx_kept_point;

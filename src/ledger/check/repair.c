@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/api.h"
+#include "ledger/find/hash_rows.h"
 #include "ledger/internal.h"
 #include "ledger/store_internal.h"
 
@@ -380,6 +381,14 @@ static cx_status check_actor(repairing *m, int64_t id, page_list *list, cx_err *
     return status;
 }
 
+static cx_status check_hashes(repairing *m, cx_err *err)
+{
+    cx_err reason = {0};
+    uint64_t count = 0;
+    cx_status status = cx_store_check_hashes(&m->home->store, &count, &reason);
+    return go_on_after(m, "hash", status, &reason, err);
+}
+
 static cx_status check_all(repairing *m, cx_err *err)
 {
     cx_home *home = m->home;
@@ -392,6 +401,8 @@ static cx_status check_all(repairing *m, cx_err *err)
     status = go_on_after(m, "database", status, &reason, err);
     for (int64_t id = 0; (uint64_t)id < home->actors.count && !cx_failed(status); id++)
         status = check_actor(m, id, list, err);
+    if (!cx_failed(status))
+        status = check_hashes(m, err);
     cx_alloc_free(home->alloc, list, sizeof *list);
     return status;
 }

@@ -14,7 +14,7 @@
 typedef struct cx_table_damage {
     cx_str actor;     /* empty: not of one actor; borrowed for the call */
     const char *what; /* "memories", "edges": a page; "journal": a node; "entry", "record", "actor",
-                          "database": rows of it */
+                          "hash", "database": rows of it */
     char where[64];   /* "page 3f00/8 of level 0", "node 7 of level 1"; "" when not known */
     const char *why;
     bool repaired;

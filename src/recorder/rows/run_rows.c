@@ -24,6 +24,17 @@
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
+/* The hashes that an entry names, besides the event's own. */
+static void read_named(const cx_json *payload, bool seal, cx_run_entry_about *out)
+{
+    static const char *const of_event[] = {"event_sha256", NULL};
+    static const char *const of_seal[] = {"manifest_sha256", "chain_head", "contract_sha256", NULL};
+    for (const char *const *name = seal ? of_seal : of_event; *name != NULL; name++)
+        if (cx_digest_parse(cx_json_get_str(payload, cx_str_z(*name)),
+                            &out->named[out->named_count]))
+            out->named_count++;
+}
+
 static bool read_event(const cx_json *payload, cx_run_entry_about *out)
 {
     const cx_json *number = CX_JSON_GET(payload, "index");
@@ -49,6 +60,7 @@ cx_status cx_run_entry_about_read(const cx_entry *entry, cx_arena *arena, cx_run
     if (cx_failed(status))
         return CX_SUCCESS;
     *out = (cx_run_entry_about){.seal = !event, .run_id = CX_JSON_GET_STR(&payload, "run_id")};
+    read_named(&payload, !event, out);
     *out_ours = cx_run_id_valid(out->run_id) &&
                 cx_str_is(CX_JSON_GET_STR(&payload, "type"),
                           event ? "cortex.run.event.v1" : "cortex.run.seal.v1") &&
@@ -181,6 +193,20 @@ static cx_status derive_event(derivation *d, cx_err *err)
     return put_first_row(d, err);
 }
 
+/* What an event, or a run by its seal, can be found by; of a run also the digits at the end of its
+ * id. */
+static cx_status derive_names(const derivation *d, cx_err *err)
+{
+    for (size_t i = 0; i < d->about.named_count; i++)
+        CX_TRY(cx_derive_hash(d->at, &d->about.named[i], err));
+    if (!d->about.seal)
+        return cx_derive_hash(d->at, &d->about.link, err);
+    return d->about.run_id.size <= 20
+               ? CX_SUCCESS
+               : cx_derive_name(
+                     d->at, cx_str_from(d->about.run_id.data + 20, d->about.run_id.size - 20), err);
+}
+
 static cx_status derive_run(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                             size_t count, cx_err *err)
 {
@@ -194,6 +220,7 @@ static cx_status derive_run(cx_derive *at, const cx_entry *entry, const cx_chang
     CX_TRY(cx_run_entry_about_read(entry, cx_derive_arena(at), &d.about, &ours, err));
     if (!ours) /* I2 */
         return CX_SUCCESS;
+    CX_TRY(derive_names(&d, err));
     d.place = (cx_run_place){.journal = cx_derive_actor(at), .seq = entry->seq};
     CX_TRY(get_first_row(&d, err));
     if (!d.about.seal)
@@ -205,4 +232,4 @@ static cx_status derive_run(cx_derive *at, const cx_entry *entry, const cx_chang
     return put_first_row(&d, err);
 }
 
-const cx_deriver cx_run_deriver = {.name = "run/1", .derive = derive_run};
+const cx_deriver cx_run_deriver = {.name = "run/2", .derive = derive_run};

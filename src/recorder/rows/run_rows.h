@@ -19,10 +19,12 @@ extern const cx_deriver cx_run_deriver;
 
 /* An entry about a run. */
 typedef struct cx_run_entry_about {
-    bool seal;      /* else of an event */
-    cx_str run_id;  /* borrows from the payload, or is in the arena */
-    uint32_t index; /* of the event, from 1 */
-    cx_digest link; /* its hash */
+    bool seal;          /* else of an event */
+    cx_str run_id;      /* borrows from the payload, or is in the arena */
+    uint32_t index;     /* of the event, from 1 */
+    cx_digest link;     /* its hash */
+    cx_digest named[3]; /* other hashes that the entry names */
+    size_t named_count;
 } cx_run_entry_about;
 /* *out_ours is false for entries that are not of this form, or whose content can be erased: what
  * rows are derived from stays. */
