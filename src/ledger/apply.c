@@ -11,6 +11,7 @@
 #include "ledger/find/find.h"
 #include "ledger/find/hash_rows.h"
 #include "ledger/internal.h"
+#include "ledger/past/history.h"
 
 struct cx_derive {
     cx_home *home;
@@ -131,19 +132,43 @@ static bool is_kind(const cx_entry *entry, const char *kind)
 
 /* --- history (§9.1) -------------------------------------------------------------------------- */
 
-typedef struct history_key {
-    uint8_t bytes[CX_KEY_SIZE_MAX + 16];
-} history_key;
-
-static cx_bytes name_history(history_key *out, cx_bytes key, uint64_t snapshot)
+static cx_status note_there(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
-    memcpy(out->bytes, "hist/", 5);
-    memcpy(out->bytes + 5, key.data, key.size);
-    uint8_t *at = out->bytes + 5 + key.size;
-    *at++ = '/';
-    for (unsigned i = 0; i < 8; i++)
-        at[i] = (uint8_t)(snapshot >> (8 * (7 - i)));
-    return cx_bytes_from(out->bytes, 5 + key.size + 1 + 8);
+    const size_t size = *(const size_t *)arg;
+    (void)value;
+    (void)err;
+    *stop = key.size == size; /* else it belongs to a longer key with the same prefix */
+    if (*stop)
+        *(size_t *)arg = 0;
+    return CX_SUCCESS;
+}
+
+static cx_status scan_rows(const cx_derive *at, cx_bytes prefix, cx_bytes from,
+                           cx_status (*row)(void *, cx_bytes, cx_bytes, bool *, cx_err *),
+                           void *arg, cx_err *err)
+{
+    return cx_store_scan(&at->home->store, at->actor->id, prefix, from, false, row, arg, err);
+}
+
+/*
+ * Whether the newest retained snapshot sees the record in a row of the past already: in its own, or
+ * in that of a later one, which was dropped.  Rows of those were flushed when they were dropped
+ * (needs_ranges), and none is written afterwards.
+ */
+static cx_status has_history(const cx_derive *at, cx_bytes record, uint64_t newest, bool *out,
+                             cx_err *err)
+{
+    const cx_history_key key = cx_history_key_of(record, newest);
+    cx_bytes value;
+    CX_TRY(get_row(at, cx_history_key_bytes(&key), &value, out, err));
+    if (*out || newest + 1 == at->actor->info.snapshot_count)
+        return CX_SUCCESS;
+    const cx_history_key from = cx_history_key_of(record, newest + 1);
+    size_t size = from.size;
+    CX_TRY(scan_rows(at, cx_bytes_from(from.bytes, from.size - 8), cx_history_key_bytes(&from),
+                     note_there, &size, err));
+    *out = size == 0;
+    return CX_SUCCESS;
 }
 
 static cx_status record_history(const cx_derive *at, const cx_change *change, cx_err *err)
@@ -151,84 +176,36 @@ static cx_status record_history(const cx_derive *at, const cx_change *change, cx
     const cx_actor *actor = at->actor;
     if (actor->retained.count == 0)
         return CX_SUCCESS;
-    history_key name;
-    cx_bytes key =
-        name_history(&name, change->key, actor->retained.items[actor->retained.count - 1]);
-    cx_bytes value;
-    bool found = false;
-    CX_TRY(get_row(at, key, &value, &found, err));
-    if (found)
+    const uint64_t newest = actor->retained.items[actor->retained.count - 1];
+    bool there = false;
+    CX_TRY(has_history(at, change->key, newest, &there, err));
+    if (there)
         return CX_SUCCESS;
-    value = change->had_previous ? change->previous : (cx_bytes){NULL, 0};
+    cx_bytes value = change->had_previous ? change->previous : (cx_bytes){NULL, 0};
     cx_digest hash;
     if (is_kind(at->entry, "redact_memory") && change->had_previous &&
         !cx_value_erased(value, &hash)) {
         hash = cx_scheme_value(actor->info.scheme, value);
         CX_TRY(erased_value(at, &hash, &value, err));
     }
-    return put_row(at, key, value, false, err);
+    const cx_history_key key = cx_history_key_of(change->key, newest);
+    return put_row(at, cx_history_key_bytes(&key), value, false, err);
 }
 
-typedef struct fold {
-    const cx_derive *at;
-    uint64_t dropped;
-    bool has_earlier;
-    uint64_t earlier;
-} fold;
-
-static uint64_t history_snapshot(cx_bytes key)
-{
-    uint64_t seq = 0;
-    for (size_t i = key.size - 8; i < key.size; i++)
-        seq = seq << 8 | key.data[i];
-    return seq;
-}
-
-static cx_status fold_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
-{
-    fold *state = arg;
-    (void)stop;
-    if (key.size < 5 + 1 + 8 || history_snapshot(key) != state->dropped)
-        return CX_SUCCESS;
-    if (state->has_earlier) {
-        history_key name;
-        const cx_bytes record = cx_bytes_from(key.data + 5, key.size - 5 - 9);
-        cx_bytes moved = name_history(&name, record, state->earlier);
-        cx_bytes there;
-        bool found = false;
-        CX_TRY(get_row(state->at, moved, &there, &found, err));
-        if (!found)
-            CX_TRY(put_row(state->at, moved, value, false, err));
-    }
-    return put_row(state->at, key, (cx_bytes){NULL, 0}, true, err);
-}
-
-static cx_status scan_rows(const cx_derive *at, cx_bytes prefix,
-                           cx_status (*row)(void *, cx_bytes, cx_bytes, bool *, cx_err *),
-                           void *arg, cx_err *err)
-{
-    return cx_store_scan(&at->home->store, at->actor->id, prefix, (cx_bytes){NULL, 0}, false, row,
-                         arg, err);
-}
-
-static cx_status drop_history(const cx_derive *at, uint64_t snapshot, cx_err *err)
+/* No row of the past changes (past/history.h G2). */
+static cx_status drop_snapshot(const cx_derive *at, uint64_t snapshot, cx_err *err)
 {
     cx_actor *actor = at->actor;
-    fold state = {.at = at, .dropped = snapshot};
     size_t index = 0;
     while (index < actor->retained.count && actor->retained.items[index] != snapshot)
         index++;
     if (index == actor->retained.count)
         return CX_SUCCESS;
-    state.has_earlier = index > 0;
-    if (state.has_earlier)
-        state.earlier = actor->retained.items[index - 1];
     memmove(&actor->retained.items[index], &actor->retained.items[index + 1],
             (actor->retained.count - index - 1) * sizeof *actor->retained.items);
     actor->retained.count--;
     const cx_snapshot_row dropped = {.actor = actor->id, .snapshot = snapshot, .dropped = true};
-    CX_TRY(cx_store_put_snapshot(&at->home->store, &dropped, err));
-    return scan_rows(at, cx_str_bytes(CX_STR("hist/")), fold_row, &state, err);
+    return cx_store_put_snapshot(&at->home->store, &dropped, err);
 }
 
 static cx_status erase_history_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
@@ -251,7 +228,8 @@ static cx_status erase_history(cx_derive *at, const cx_id *id, cx_err *err)
     memcpy(prefix, "hist/m/", 7);
     memcpy(prefix + 7, id->bytes, 16);
     prefix[23] = '/';
-    return scan_rows(at, cx_bytes_from(prefix, sizeof prefix), erase_history_row, at, err);
+    return scan_rows(at, cx_bytes_from(prefix, sizeof prefix), (cx_bytes){NULL, 0},
+                     erase_history_row, at, err);
 }
 
 /* --- snapshots ------------------------------------------------------------------------------- */
@@ -299,7 +277,7 @@ static cx_status apply_snapshot(const cx_derive *at, const cx_change *change, cx
     if (manifest.snapshot_seq >= CX_SNAPSHOT_END)
         return damaged_log("a snapshot's number is too large", err);
     if (change->removed) {
-        CX_TRY(drop_history(at, manifest.snapshot_seq, err));
+        CX_TRY(drop_snapshot(at, manifest.snapshot_seq, err));
     } else if (manifest.snapshot_seq >= actor->info.snapshot_count) {
         uint64_t *slot = cx_vec_push(&actor->retained, at->home->alloc);
         if (slot == NULL)
@@ -469,7 +447,8 @@ static cx_status apply_entry(const cx_derive *at, const cx_ledger_frame *frame,
     return extend_journal(at, &row.leaf, err);
 }
 
-/* Whether deriving the frame scans a range of rows, so that the memtable must be flushed first. */
+/* Whether deriving the frame scans a range of rows, or later frames do, that it must find in the
+ * tables (has_history): then the memtable must be flushed first. */
 static bool needs_ranges(const cx_entry *entry)
 {
     return entry != NULL &&

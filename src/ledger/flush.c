@@ -54,6 +54,14 @@ static void flush_once(cx_home *home)
     cx_lock_wake(&home->lock);
 }
 
+/* In idle time rows of the past are given back, with flushes that bring nothing else. */
+#define SWEEP_MS 20
+
+static bool is_to_sweep(const cx_home *home)
+{
+    return home->store.sweeps && !home->apply_failed && !home->closing && !home->poisoned;
+}
+
 static bool nothing_to_flush(const cx_home *home)
 {
     return home->store.flushing == NULL &&
@@ -83,8 +91,18 @@ static void flush_loop(void *arg)
             if (home->closing)
                 break;
             home->flusher_idle = true;
-            cx_lock_wait(&home->lock);
+            const bool sweeps = is_to_sweep(home);
+            if (sweeps)
+                cx_lock_wait_for(&home->lock, SWEEP_MS);
+            else
+                cx_lock_wait(&home->lock);
             home->flusher_idle = false;
+            if (!sweeps || !nothing_to_flush(home) || !is_to_sweep(home))
+                continue;
+            flush_once(home);
+            if (!cx_failed(home->flush_status) || home->closing)
+                continue;
+            cx_lock_wait_for(&home->lock, RETRY_MS);
             continue;
         }
         wait_for_more_rows(home);

@@ -7,6 +7,7 @@
 #include "base/api.h"
 #include "ledger/find/find.h"
 #include "ledger/internal.h"
+#include "ledger/past/history.h"
 
 static cx_status wait_shown(cx_home *home, uint64_t commit, cx_err *err)
 {
@@ -218,19 +219,9 @@ static cx_status read_history_value(void *arg, cx_bytes key, cx_bytes value, boo
 static cx_status history_at(cx_home *home, const cx_actor *actor, uint64_t snapshot, cx_bytes key,
                             view *state, cx_err *err)
 {
-    uint8_t name[CX_KEY_SIZE_MAX + 16];
-    size_t size = 0;
-    memcpy(name, "hist/", 5);
-    memcpy(name + 5, key.data, key.size);
-    size = 5 + key.size;
-    name[size++] = '/';
-    const cx_bytes prefix = cx_bytes_from(name, size);
-    uint8_t from[sizeof name];
-    memcpy(from, name, size);
-    for (unsigned i = 0; i < 8; i++)
-        from[size + i] = (uint8_t)(snapshot >> (8 * (7 - i)));
-    return cx_store_scan(&home->store, actor->id, prefix, cx_bytes_from(from, size + 8), false,
-                         read_history_value, state, err);
+    const cx_history_key from = cx_history_key_of(key, snapshot);
+    return cx_store_scan(&home->store, actor->id, cx_bytes_from(from.bytes, from.size - 8),
+                         cx_history_key_bytes(&from), false, read_history_value, state, err);
 }
 
 static cx_status get_at(cx_home *home, cx_actor *actor, uint64_t snapshot, cx_bytes key,

@@ -21,6 +21,8 @@
  *
  *     past(actor, snapshot, ..)  heights of these trees when a snapshot was made
  *
+ *     sweep(actor, position)  past/history.h
+ *
  *     hash_new, hash_block    what has to do with a hash (find/hash_rows.h)
  *
  *     record(actor, key, value)  records and derived rows by logical key (ledger.md §5); after the
@@ -29,6 +31,7 @@
 #include "base/api.h"
 #include "ledger/find/hash_rows.h"
 #include "ledger/internal.h"
+#include "ledger/past/history.h"
 #include "ledger/store_internal.h"
 
 #define ARENA_LIMIT 0
@@ -52,7 +55,8 @@ static const char schema[] =
     " sum INTEGER NOT NULL);"
     "CREATE TABLE IF NOT EXISTS past(actor INTEGER NOT NULL, snapshot INTEGER NOT NULL,"
     " memory_height INTEGER NOT NULL, edge_height INTEGER NOT NULL, PRIMARY KEY(actor, snapshot))"
-    " WITHOUT ROWID;";
+    " WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS sweep(actor INTEGER PRIMARY KEY, position BLOB NOT NULL);";
 
 /* Creating it once over all rows is cheaper than maintaining it row by row. */
 const char cx_store_subject_index[] =
@@ -82,6 +86,10 @@ static void finish_statements(cx_tables *tables)
     cx_db_finish(tables->put_past);
     cx_db_finish(tables->remove_past);
     cx_db_finish(tables->scan_past);
+    cx_db_finish(tables->scan_history);
+    cx_db_finish(tables->get_sweep);
+    cx_db_finish(tables->put_sweep);
+    cx_db_finish(tables->remove_sweep);
     cx_hash_finish(tables);
     cx_pages_close(tables->pages);
     cx_db_finish(tables->begin);
@@ -127,6 +135,7 @@ static cx_status open_pages(const cx_store *store, cx_tables *tables, cx_err *er
 /* Statements that need columns which only current tables have. */
 static cx_status prepare_actors(cx_store *store, cx_err *err)
 {
+    static const char past[] = "SELECT snapshot FROM past WHERE actor=? ORDER BY snapshot";
     cx_tables *reading = &store->reading, *writing = &store->writing;
     if (reading->scan_actors != NULL)
         return CX_SUCCESS;
@@ -151,6 +160,8 @@ static cx_status prepare_actors(cx_store *store, cx_err *err)
                          "SELECT memory_height, edge_height FROM past WHERE actor=? AND snapshot=?",
                          &reading->get_past, err));
     CX_TRY(cx_hash_prepare(store, err));
+    if (!store->shared)
+        CX_TRY(cx_db_prepare(reading->db, past, &reading->scan_past, err));
     CX_TRY(open_pages(store, reading, err));
     if (writing->db == NULL)
         return CX_SUCCESS;
@@ -159,8 +170,17 @@ static cx_status prepare_actors(cx_store *store, cx_err *err)
                          &writing->put_past, err));
     CX_TRY(cx_db_prepare(writing->db, "DELETE FROM past WHERE actor=? AND snapshot=?",
                          &writing->remove_past, err));
-    CX_TRY(cx_db_prepare(writing->db, "SELECT snapshot FROM past WHERE actor=? ORDER BY snapshot",
-                         &writing->scan_past, err));
+    CX_TRY(cx_db_prepare(writing->db, past, &writing->scan_past, err));
+    CX_TRY(cx_db_prepare(writing->db,
+                         "SELECT key FROM record WHERE actor=?1 AND key>?2 AND"
+                         " key<CAST('hist0' AS BLOB) ORDER BY key LIMIT ?3",
+                         &writing->scan_history, err));
+    CX_TRY(cx_db_prepare(writing->db, "SELECT actor, position FROM sweep ORDER BY actor LIMIT 1",
+                         &writing->get_sweep, err));
+    CX_TRY(cx_db_prepare(writing->db, "INSERT OR REPLACE INTO sweep VALUES(?,?)",
+                         &writing->put_sweep, err));
+    CX_TRY(
+        cx_db_prepare(writing->db, "DELETE FROM sweep WHERE actor=?", &writing->remove_sweep, err));
     return cx_db_prepare(writing->db,
                          "INSERT OR REPLACE INTO actors VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
                          &writing->put_actor, err);
@@ -435,6 +455,8 @@ static cx_status run_row(cx_db_statement *statement, const cx_row *row, cx_err *
 /* Plans of erasures come and go without the log, so they are not counted. */
 static bool is_counted(const cx_row *row)
 {
+    if (cx_history_is(row->key)) /* past/history.h G4 */
+        return false;
     return row->actor != CX_ACTOR_HOME ||
            !cx_str_starts(cx_bytes_str(row->key), CX_STR(CX_ERASE_PREFIX));
 }
@@ -769,14 +791,15 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
     const cx_store_counters none = {0};
     if (!store->derives)
         CX_TRY(cx_db_begin_write(db, err));
-    cx_status status = cx_db_run(db,
-                                 "DELETE FROM meta WHERE name<>'" CLEAN_NAME
-                                 "'; DELETE FROM entry; DELETE FROM record; DELETE FROM fold;"
-                                 " DELETE FROM past; DELETE FROM leaf; DELETE FROM page;"
-                                 " DELETE FROM leaf_was; DELETE FROM page_was;"
-                                 " DELETE FROM page_cut; DELETE FROM actors;"
-                                 " DROP TABLE IF EXISTS actor;",
-                                 err);
+    cx_status status =
+        cx_db_run(db,
+                  "DELETE FROM meta WHERE name<>'" CLEAN_NAME
+                  "'; DELETE FROM entry; DELETE FROM record; DELETE FROM fold;"
+                  " DELETE FROM past; DELETE FROM sweep; DELETE FROM leaf; DELETE FROM page;"
+                  " DELETE FROM leaf_was; DELETE FROM page_was;"
+                  " DELETE FROM page_cut; DELETE FROM actors;"
+                  " DROP TABLE IF EXISTS actor;",
+                  err);
     if (!cx_failed(status))
         status = cx_db_run(db, cx_hash_clear, err);
     if (!cx_failed(status))
@@ -793,6 +816,7 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
     }
     store->flushed = (cx_position){0, 0};
     store->counters = none;
+    store->sweeps = false;
     CX_TRY(prepare_actors(store, err));
     /* If there is no memory for the filter, every lookup goes to the database. */
     if (store->shared && store->filter == NULL)
@@ -881,6 +905,8 @@ cx_status cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *al
         status = read_state(out, identity, out_stale, err);
     if (!cx_failed(status) && !*out_stale)
         status = prepare_actors(out, err);
+    if (!cx_failed(status) && !*out_stale)
+        status = cx_history_load(out, err);
     if (cx_failed(status))
         cx_store_close(out);
     return status;

@@ -107,6 +107,7 @@ typedef struct cx_tables {
     cx_db_statement *put_fold, *scan_leaves, *scan_folds;
     cx_db_statement *scan_up; /* cx_store_scan; NULL while one uses it */
     cx_db_statement *get_position, *get_past, *put_past, *remove_past, *scan_past;
+    cx_db_statement *scan_history, *get_sweep, *put_sweep, *remove_sweep;
     cx_db_statement *put_hash, *scan_hashes, *put_hash_block, *get_hash_block, *count_hashes;
     cx_pages *pages;              /* of the trees of states */
     cx_db_statement *begin, *end; /* of a view */
@@ -116,17 +117,9 @@ typedef struct cx_tables {
 typedef struct cx_store_counters {
     uint64_t actors;  /* the home itself included: the number of the next one */
     uint64_t entries; /* of all actors */
-    uint64_t records; /* of table record, without plans of erasures */
+    uint64_t records; /* of table record, without plans of erasures and the past */
     uint64_t hashes;  /* of find/hash_rows.h */
 } cx_store_counters;
-
-/* Rows of the past that no snapshot needs any more are removed a few at a time. */
-typedef struct cx_store_sweep {
-    bool wanted;
-    int64_t actor;
-    unsigned which;
-    cx_pages_sweep_position position;
-} cx_store_sweep;
 
 /* A flush by a thread of its own, while there is no flusher thread. */
 typedef struct cx_store_aside {
@@ -157,7 +150,7 @@ typedef struct cx_store {
     cx_store_counters flushing_counters; /* as of the end of `flushing`, once it is written */
     cx_store_aside aside;
     cx_store_view view; /* of a store that another process writes to */
-    cx_store_sweep sweep;
+    bool sweeps;        /* rows of the past are to be given back (past/history.h) */
 } cx_store;
 
 typedef enum cx_store_mode {
@@ -291,7 +284,5 @@ CX_RESULT cx_store_shown_position(cx_store *store, cx_position *out, cx_err *err
  * not there. */
 CX_RESULT cx_store_past_heights(cx_store *store, int64_t actor, uint64_t snapshot, uint8_t out[2],
                                 cx_err *err);
-/* Rows of the past that are removed with one flush, at most. */
-#define CX_SWEEP_ROWS 8192
 
 #endif

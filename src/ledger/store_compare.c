@@ -4,6 +4,7 @@
  */
 #include "ledger/find/hash_rows.h"
 #include "ledger/internal.h"
+#include "ledger/past/history.h"
 #include "ledger/store_internal.h"
 
 #define ROWS_SHOWN 4096 /* progress is told once in so many */
@@ -14,27 +15,28 @@ typedef struct compared_table {
     int column_count;
     int number_count; /* the order is that of these columns, or of a number and of bytes: 0 */
     bool of_trees;    /* the first column is the number of a tree, not of an actor */
+    bool has_past;    /* rows of records: those of the past that nothing needs are left out */
 } compared_table;
 
 /* Rows of planned erasures are not derived from the log, so they are not compared. */
 static const compared_table compared[] = {
-    {"actors", "SELECT " CX_ACTOR_COLUMNS " FROM actors ORDER BY id, name", 12, 0, false},
-    {"entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry ORDER BY actor, seq", 10, 2, false},
+    {"actors", "SELECT " CX_ACTOR_COLUMNS " FROM actors ORDER BY id, name", 12, 0, false, false},
+    {"entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry ORDER BY actor, seq", 10, 2, false, false},
     {"fold", "SELECT actor, level, number, hash FROM fold ORDER BY actor, level, number", 4, 3,
-     false},
-    {"hash_block", "SELECT 0, id, items FROM hash_block ORDER BY id", 3, 2, false},
+     false, false},
+    {"hash_block", "SELECT 0, id, items FROM hash_block ORDER BY id", 3, 2, false, false},
     {"hash_new", "SELECT 0, head, actor, number, sum FROM hash_new ORDER BY head, actor, number", 5,
-     4, false},
-    {"leaf", "SELECT tree, key, value, born FROM leaf ORDER BY tree, key", 4, 0, true},
+     4, false, false},
+    {"leaf", "SELECT tree, key, value, born FROM leaf ORDER BY tree, key", 4, 0, true, false},
     {"page", "SELECT tree, level, prefix, depth, hash, born FROM page ORDER BY tree, level, prefix",
-     6, 3, true},
+     6, 3, true, false},
     {"past",
      "SELECT actor, snapshot, memory_height, edge_height FROM past ORDER BY actor, snapshot", 4, 2,
-     false},
+     false, false},
     {"record",
      "SELECT actor, key, value FROM record WHERE NOT (key >= CAST('erase/' AS BLOB)"
      " AND key < CAST('erase0' AS BLOB)) ORDER BY actor, key",
-     3, 0, false},
+     3, 0, false, true},
 };
 
 static int compare_names(const cx_db_statement *left, const cx_db_statement *right)
@@ -71,6 +73,7 @@ static bool rows_equal(const compared_table *table, const cx_db_statement *left,
 typedef struct comparison {
     const compared_table *table;
     cx_db_statement *left, *right;
+    cx_history_filter left_past, right_past;
     size_t left_calls; /* remaining calls of `differ` */
     uint64_t rows;     /* compared */
     const cx_store_comparison *with;
@@ -88,11 +91,35 @@ static cx_status report_difference(comparison *state, const cx_db_statement *row
                                err);
 }
 
+/* The next row that is a function of the log (past/history.h G4). */
+static cx_status next_row(const comparison *state, cx_db_statement *rows, cx_history_filter *past,
+                          bool *out_more, cx_err *err)
+{
+    bool needed = false;
+    while (!needed) {
+        CX_TRY(cx_db_step(rows, out_more, err));
+        if (!*out_more || !state->table->has_past)
+            return CX_SUCCESS;
+        CX_TRY(cx_history_is_needed(past, cx_db_int(rows, 0), cx_db_bytes(rows, 1), &needed, err));
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status next_left(comparison *state, bool *out_more, cx_err *err)
+{
+    return next_row(state, state->left, &state->left_past, out_more, err);
+}
+
+static cx_status next_right(comparison *state, bool *out_more, cx_err *err)
+{
+    return next_row(state, state->right, &state->right_past, out_more, err);
+}
+
 static cx_status compare_table(comparison *state, cx_err *err)
 {
     bool left = false, right = false;
-    CX_TRY(cx_db_step(state->left, &left, err));
-    CX_TRY(cx_db_step(state->right, &right, err));
+    CX_TRY(next_left(state, &left, err));
+    CX_TRY(next_right(state, &right, err));
     while (left || right) {
         int order = !left ? 1 : !right ? -1 : compare_rows(state->table, state->left, state->right);
         if (order < 0)
@@ -104,9 +131,9 @@ static cx_status compare_table(comparison *state, cx_err *err)
         if (++state->rows % ROWS_SHOWN == 0 && state->with->compared != NULL)
             state->with->compared(state->with->arg, state->rows);
         if (order <= 0)
-            CX_TRY(cx_db_step(state->left, &left, err));
+            CX_TRY(next_left(state, &left, err));
         if (order >= 0)
-            CX_TRY(cx_db_step(state->right, &right, err));
+            CX_TRY(next_right(state, &right, err));
     }
     return CX_SUCCESS;
 }
@@ -127,6 +154,8 @@ static cx_status compare_counters(comparison *state, const cx_store *left, const
 static cx_status open_sides(comparison *state, cx_store *left, cx_store *right, cx_err *err)
 {
     state->left = state->right = NULL;
+    state->left_past = (cx_history_filter){.store = left};
+    state->right_past = (cx_history_filter){.store = right};
     CX_TRY(cx_db_prepare(left->reading.db, state->table->sql, &state->left, err));
     return cx_db_prepare(right->reading.db, state->table->sql, &state->right, err);
 }
@@ -135,6 +164,8 @@ static void close_sides(comparison *state)
 {
     cx_db_finish(state->left);
     cx_db_finish(state->right);
+    cx_history_filter_done(&state->left_past);
+    cx_history_filter_done(&state->right_past);
 }
 
 cx_status cx_store_compare(cx_store *left, cx_store *right, const cx_store_comparison *how,
@@ -155,17 +186,22 @@ cx_status cx_store_compare(cx_store *left, cx_store *right, const cx_store_compa
 /* --- some rows -------------------------------------------------------------------------------- */
 
 static const compared_table one_record = {
-    "record", "SELECT actor, key, value FROM record WHERE actor=?1 AND key=?2", 3, 0, false};
+    "record", "SELECT actor, key, value FROM record WHERE actor=?1 AND key=?2", 3, 0, false, false};
 static const compared_table one_actor = {
-    "actors", "SELECT " CX_ACTOR_COLUMNS " FROM actors WHERE id=?1", 12, 0, false};
+    "actors", "SELECT " CX_ACTOR_COLUMNS " FROM actors WHERE id=?1", 12, 0, false, false};
 static const compared_table one_journal = {
-    "entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry WHERE actor=?1 AND seq>=?2 ORDER BY seq", 10,
-    2, false};
+    "entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry WHERE actor=?1 AND seq>=?2 ORDER BY seq",
+    10,      2,
+    false,   false};
 
 cx_status cx_store_compare_record(cx_store *left, cx_store *right, int64_t actor, cx_bytes key,
                                   const cx_store_comparison *how, cx_err *err)
 {
     comparison state = {.left_calls = how->max, .with = how, .table = &one_record};
+    bool needed = true;
+    CX_TRY(cx_history_needs(left, actor, key, &needed, err));
+    if (!needed)
+        return CX_SUCCESS;
     cx_status status = open_sides(&state, left, right, err);
     if (!cx_failed(status)) {
         cx_db_bind_int(state.left, 1, actor);
@@ -179,10 +215,12 @@ cx_status cx_store_compare_record(cx_store *left, cx_store *right, int64_t actor
 }
 
 static const compared_table new_blocks = {
-    "hash_block", "SELECT 0, id, items FROM hash_block WHERE id>=?1 ORDER BY id", 3, 2, false};
+    "hash_block", "SELECT 0, id, items FROM hash_block WHERE id>=?1 ORDER BY id", 3, 2, false,
+    false};
 static const compared_table new_hashes = {
-    "hash_new", "SELECT 0, head, actor, number, sum FROM hash_new ORDER BY head, actor, number", 5,
-    4, false};
+    "hash_new", "SELECT 0, head, actor, number, sum FROM hash_new ORDER BY head, actor, number",
+    5,          4,
+    false,      false};
 
 cx_status cx_store_compare_hashes(cx_store *left, cx_store *right, uint64_t before,
                                   const cx_store_comparison *how, cx_err *err)

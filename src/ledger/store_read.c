@@ -4,6 +4,7 @@
  */
 #include "base/api.h"
 #include "ledger/internal.h"
+#include "ledger/past/history.h"
 #include "ledger/store_internal.h"
 
 /* --- views (S5) ------------------------------------------------------------------------------ */
@@ -526,7 +527,8 @@ cx_status cx_store_count_rows(cx_store *store, uint64_t *out_entries, uint64_t *
 {
     cx_db_statement *statement;
     CX_TRY(cx_db_prepare(store->reading.db,
-                         "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM record)"
+                         "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM record WHERE"
+                         " NOT " CX_HISTORY_ROWS ")"
                          " - (SELECT count(*) FROM record WHERE actor=0"
                          " AND key >= CAST('erase/' AS BLOB) AND key < CAST('erase0' AS BLOB))",
                          &statement, err));

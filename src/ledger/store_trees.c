@@ -9,6 +9,7 @@
 
 #include "base/api.h"
 #include "ledger/internal.h"
+#include "ledger/past/history.h"
 #include "ledger/store_internal.h"
 
 /* --- snapshots -------------------------------------------------------------------------------- */
@@ -45,54 +46,6 @@ cx_status cx_store_past_heights(cx_store *store, int64_t actor, uint64_t snapsho
     cx_db_reset(statement);
     return there ? CX_SUCCESS
                  : cx_store_damaged("what was kept of a snapshot's trees is missing", err);
-}
-
-/* --- rows that no snapshot needs any more ----------------------------------------------------- */
-
-/* One sweep at a time: what an earlier one had not reached, a later one of that actor finds. */
-static void want_sweep(cx_store *store, int64_t actor)
-{
-    store->sweep = (cx_store_sweep){.wanted = true, .actor = actor};
-}
-
-typedef CX_VEC(uint64_t) numbers;
-
-/* The snapshots that are retained at the end of this flush. */
-static cx_status read_retained(cx_store *store, int64_t actor, numbers *out, cx_err *err)
-{
-    cx_db_statement *statement = store->writing.scan_past;
-    cx_status status = CX_SUCCESS;
-    cx_db_bind_int(statement, 1, actor);
-    for (bool more = true; !cx_failed(status);) {
-        status = cx_db_step(statement, &more, err);
-        if (cx_failed(status) || !more)
-            break;
-        uint64_t *slot = cx_vec_push(out, store->alloc);
-        if (slot == NULL)
-            status = cx_fail_nomem(err);
-        else
-            *slot = (uint64_t)cx_db_int(statement, 0);
-    }
-    cx_db_reset(statement);
-    return status;
-}
-
-static cx_status continue_sweep(cx_store *store, cx_err *err)
-{
-    cx_store_sweep *sweep = &store->sweep;
-    numbers retained = {0};
-    bool done = false;
-    if (!sweep->wanted)
-        return CX_SUCCESS;
-    cx_status status = read_retained(store, sweep->actor, &retained, err);
-    if (!cx_failed(status))
-        status = cx_pages_sweep(store->writing.pages, cx_tree_of(sweep->actor, sweep->which),
-                                retained.items, retained.count, CX_SWEEP_ROWS, &sweep->position,
-                                &done, err);
-    cx_vec_done(&retained, store->alloc);
-    if (!cx_failed(status) && done && sweep->which++ == CX_TREE_EDGES)
-        sweep->wanted = false;
-    return status;
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */
@@ -157,7 +110,7 @@ static cx_status apply_snapshot(tree_flush *f, const cx_snapshot_row *snapshot,
                                 tree_changes changes[2], cx_pages_anchor trees[2], cx_err *err)
 {
     if (snapshot->dropped) {
-        want_sweep(f->store, snapshot->actor);
+        CX_TRY(cx_history_want_sweep(f->store, snapshot->actor, err));
         return remove_past(f->store, snapshot->actor, snapshot->snapshot, err);
     }
     for (unsigned which = 0; which < 2; which++)
@@ -207,7 +160,7 @@ static cx_status write_all(tree_flush *f, cx_err *err)
             CX_TRY(write_actor(f, row, err));
     }
     CX_ASSERT(f->next == f->state_count); /* what changed has an actor's row */
-    return continue_sweep(f->store, err);
+    return cx_history_continue_sweep(f->store, err);
 }
 
 cx_status cx_store_write_states(cx_store *store, const cx_memtable *memtable, cx_err *err)

@@ -318,6 +318,17 @@ static bool rows_of(cx_db *db, const char *sql, int columns, cx_buf *out)
     return !cx_failed(status);
 }
 
+/* Rows of the past only where a retained snapshot needs them (ledger/past/history.h G2, G4): the
+ * others are there or not. */
+static const char records[] =
+    "SELECT actor, key, value FROM record AS r WHERE NOT (key >= CAST('erase/' AS BLOB) AND key <"
+    " CAST('erase0' AS BLOB)) AND (NOT (key >= CAST('hist/' AS BLOB) AND key < CAST('hist0' AS"
+    " BLOB)) OR EXISTS (SELECT 1 FROM past WHERE past.actor=r.actor AND"
+    " printf('%016X', past.snapshot) <= hex(substr(r.key, -8)) AND"
+    " printf('%016X', past.snapshot) > coalesce((SELECT max(hex(substr(q.key, -8))) FROM record"
+    " AS q WHERE q.actor=r.actor AND q.key>=substr(r.key, 1, length(r.key)-8) AND q.key<r.key AND"
+    " length(q.key)=length(r.key)), ''))) ORDER BY actor, key";
+
 bool kit_rows(const char *path, cx_buf *out)
 {
     char file[FOLDER_PATH_SIZE + 16];
@@ -328,10 +339,7 @@ bool kit_rows(const char *path, cx_buf *out)
     bool good = rows_of(db, "SELECT name, value FROM meta ORDER BY name", 2, out) &&
                 rows_of(db, "SELECT * FROM actors ORDER BY id", 11, out) &&
                 rows_of(db, "SELECT * FROM entry ORDER BY actor, seq", 10, out) &&
-                rows_of(db,
-                        "SELECT actor, key, value FROM record WHERE NOT (key >= CAST('erase/' AS"
-                        " BLOB) AND key < CAST('erase0' AS BLOB)) ORDER BY actor, key",
-                        3, out);
+                rows_of(db, records, 3, out);
     cx_db_close(db);
     return good && !out->failed;
 }
