@@ -402,6 +402,43 @@ def a_flipped_byte_of_the_file_never_passes():
         check(p.json("verify", "--home", p.home)["verdict"] == "holds")
 
 
+def verdicts_with_threads(p, code):
+    """What each number of threads finds, but for what is about time."""
+    answers = []
+    for threads in (1, 2, 8):
+        found = p.json("verify", "--home", p.home, "--threads", threads, code=code)
+        text = p.run("verify", "--home", p.home, "--threads", threads)
+        check(text.returncode == code, text.returncode)
+        answers.append((found, text.stdout))
+    check(answers[0] == answers[1] == answers[2], *answers)
+    return answers[0][0]
+
+
+@test
+def any_number_of_threads_has_the_same_answer():
+    with Pages() as p:
+        for actor in ("ann", "bob"):
+            p.ok("append", "note.x", "text", "--actor", actor)
+        p.ok("snapshot", "make")
+        p.ok("checkpoint", "--all")
+        whole = verdicts_with_threads(p, 0)
+        check(whole["verdict"] == "holds" and whole["totals"]["entries"] > 300, whole["totals"])
+        # Rows of several tables, and of several agents.
+        for table, column in (("leaf", "value"), ("page", "hash"), ("entry", "created_ns")):
+            check(change(p, f"UPDATE {table} SET {column}=({column}||1)") > 0, table)
+        found = verdicts_with_threads(p, 1)
+        tables = {finding["where"] for finding in found["findings"]}
+        check({"leaf", "page", "entry"} <= tables, tables)
+    with Pages() as p:
+        # And of the log itself: the tables lie behind it, and are derived from what is left.
+        segment = p.home / "log/000000.seg"
+        data = bytearray(segment.read_bytes())
+        data[len(data.rstrip(b"\0")) // 2] ^= 1
+        segment.write_bytes(data)
+        found = verdicts_with_threads(p, 1)
+        check(found["verdict"] == "broken", found)
+
+
 @test
 def tables_that_are_missing_are_not_called_whole():
     with Place() as p:
