@@ -16,20 +16,13 @@
 
 #include "base/diag.h"
 #include "bench/bench.h"
+#include "bench/must.h"
 #include "db/api.h"
 #include "tree/mmr.h"
 
 enum { PERIOD_BITS = 24, PROOFS = 1000, APPENDED = 4096 };
 #define PERIOD (UINT64_C(1) << PERIOD_BITS)
 #define SCHEME CX_SCHEME_CORTEX_1
-
-#define MUST(expression)                                                 \
-    do {                                                                 \
-        if (cx_failed(expression)) {                                     \
-            (void)fprintf(stderr, "%s: %s\n", #expression, err.message); \
-            exit(1);                                                     \
-        }                                                                \
-    } while (0)
 
 static cx_err err;
 
@@ -42,14 +35,6 @@ typedef struct journal {
     uint64_t rows_read;
     uint64_t random;
 } journal;
-
-static uint64_t next_random(journal *j)
-{
-    j->random ^= j->random << 13;
-    j->random ^= j->random >> 7;
-    j->random ^= j->random << 17;
-    return j->random;
-}
 
 static cx_digest leaf_of(uint64_t number)
 {
@@ -219,8 +204,8 @@ static void ask_inclusion(journal *j, bool past)
     static double times[PROOFS];
     uint64_t rows = j->rows_read;
     for (size_t i = 0; i < PROOFS; i++) {
-        const uint64_t size = past ? 1 + next_random(j) % j->edge.size : j->edge.size;
-        const uint64_t index = next_random(j) % size;
+        const uint64_t size = past ? 1 + bench_random(&j->random) % j->edge.size : j->edge.size;
+        const uint64_t index = bench_random(&j->random) % size;
         const cx_digest leaf = leaf_of(index);
         cx_mmr_path path;
         cx_digest root;
@@ -241,7 +226,7 @@ static void ask_consistency(journal *j)
     static double times[PROOFS];
     uint64_t rows = j->rows_read, size = j->edge.size;
     for (size_t i = 0; i < PROOFS; i++) {
-        const uint64_t former = 1 + next_random(j) % size;
+        const uint64_t former = 1 + bench_random(&j->random) % size;
         cx_mmr_path path;
         cx_digest root, old;
         double start = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);

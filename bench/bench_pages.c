@@ -21,19 +21,12 @@
 
 #include "base/diag.h"
 #include "bench/bench.h"
+#include "bench/must.h"
 #include "bench/pages_sample.h"
 #include "db/api.h"
 #include "pages/api.h"
 
 enum { TREE = 14, PROOFS = 2000, FLUSHES_MAX = 2000, SNAPSHOTS = 1000 };
-
-#define MUST(expression)                                                 \
-    do {                                                                 \
-        if (cx_failed(expression)) {                                     \
-            (void)fprintf(stderr, "%s: %s\n", #expression, err.message); \
-            exit(1);                                                     \
-        }                                                                \
-    } while (0)
 
 static cx_err err;
 
@@ -50,14 +43,6 @@ typedef struct bench {
     uint64_t random;
 } bench;
 
-static uint64_t next_random(bench *b)
-{
-    b->random ^= b->random << 13;
-    b->random ^= b->random >> 7;
-    b->random ^= b->random << 17;
-    return b->random;
-}
-
 static cx_digest numbered(uint64_t number)
 {
     return cx_digest_of(cx_bytes_from(&number, sizeof number));
@@ -65,7 +50,7 @@ static cx_digest numbered(uint64_t number)
 
 static cx_digest random_key(bench *b)
 {
-    uint64_t number = next_random(b) % b->key_count, word;
+    uint64_t number = bench_random(&b->random) % b->key_count, word;
     CX_ASSERT(fseek(b->words, (long)(8 * number), SEEK_SET) == 0 &&
               fread(&word, sizeof word, 1, b->words) == 1);
     return pages_sample_pair(word, number).key;
@@ -123,7 +108,7 @@ static cx_status next_key(void *arg, cx_smt_pair *out, bool *out_more, cx_err *i
     *out_more = s->number < b->key_count;
     if (!*out_more)
         return CX_SUCCESS;
-    double u = ((double)(next_random(b) >> 11) + 1) * 0x1p-53;
+    double u = ((double)(bench_random(&b->random) >> 11) + 1) * 0x1p-53;
     s->at -= log(u) / ((double)b->key_count * 1.01);
     CX_ASSERT(s->at < 1);
     uint64_t word = (uint64_t)(s->at * 0x1p53) << 11 | (s->number & 0x7ff);
@@ -212,7 +197,7 @@ static void print_spent(const char *what, const spent *before)
 /* From a closed database to the first root, proof and change. */
 static void answer_first(bench *b, const cx_digest *key, bool cold)
 {
-    const cx_smt_pair change = {*key, numbered(next_random(b))};
+    const cx_smt_pair change = {*key, numbered(bench_random(&b->random))};
     const cx_smt_path *path;
     cx_arena arena;
     cx_digest root;
@@ -256,7 +241,7 @@ static void make_snapshot(bench *b)
 static void flush_changes(bench *b, cx_smt_pair *pairs, size_t count, double *wall, double *cpu)
 {
     for (size_t i = 0; i < count; i++)
-        pairs[i] = (cx_smt_pair){random_key(b), numbered(next_random(b))};
+        pairs[i] = (cx_smt_pair){random_key(b), numbered(bench_random(&b->random))};
     *wall = bench_seconds(CLOCK_MONOTONIC);
     *cpu = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
     MUST(cx_db_begin_write(b->db, &err));
@@ -412,7 +397,7 @@ static void bench_growth(bench *b)
         cx_pages_view view = cx_pages_view_past(&then, &small.anchor, 0);
         cx_pages_view now = cx_pages_view_now(&small.anchor);
         const cx_smt_path *path;
-        cx_digest any = numbered(next_random(b) % number);
+        cx_digest any = numbered(bench_random(&b->random) % number);
         cx_pages_forget(b->pages);
         double start = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
         MUST(cx_pages_prove(b->pages, &view, &keys[i % 50], 1, &arena, &path, &err));
@@ -440,7 +425,7 @@ static void bench_overlay(bench *b)
     cx_pages_overlay *overlay;
     CX_ASSERT(pairs != NULL);
     for (size_t i = 0; i < WAITING; i++)
-        pairs[i] = (cx_smt_pair){random_key(b), numbered(next_random(b))};
+        pairs[i] = (cx_smt_pair){random_key(b), numbered(bench_random(&b->random))};
     double start = bench_seconds(CLOCK_MONOTONIC);
     MUST(cx_pages_overlay_open(b->pages, &b->anchor, WAITING, &overlay, &err));
     MUST(cx_pages_overlay_put(overlay, pairs, WAITING, &err));

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "bench/must.h"
 #include "pages/internal.h"
 
 enum { RANGE_BITS = 13, RANGES = 1 << RANGE_BITS, COMMIT_RANGES = 8 };
@@ -38,14 +39,6 @@ cx_smt_pair pages_sample_pair(uint64_t word, uint64_t number)
     return pair;
 }
 
-static uint64_t next_random(building *b)
-{
-    b->random ^= b->random << 13;
-    b->random ^= b->random >> 7;
-    b->random ^= b->random << 17;
-    return b->random;
-}
-
 static cx_status keep_item(building *b, cx_page_item item, cx_err *err)
 {
     cx_page_item *copy = cx_vec_push(&b->items, b->pages->alloc);
@@ -62,7 +55,7 @@ static cx_status add_keys(building *b, cx_page_builder *builder, uint64_t range,
 {
     pages_sample *s = b->sample;
     for (double at = 0;;) {
-        double u = ((double)(next_random(b) >> 11) + 1) * 0x1p-53;
+        double u = ((double)(bench_random(&b->random) >> 11) + 1) * 0x1p-53;
         at -= log(u) * RANGES / (double)s->whole;
         if (at >= 1)
             return CX_SUCCESS;
